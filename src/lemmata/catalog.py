@@ -1,0 +1,400 @@
+"""What the package holds, found without importing it.
+
+`@system` and `@recipe` mark the parts of a chapter; statements are read from each chapter's `statements.yaml`;
+claims, lies and systems are read from the source by `ast`. So listing everything costs no import of torch, and
+adding a system or a claim edits no table.
+"""
+
+import ast
+import functools
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+__all__ = [
+    "CHAPTERS",
+    "Catalog",
+    "ClaimEntry",
+    "Erratum",
+    "LieEntry",
+    "RecipeEntry",
+    "Statement",
+    "SystemEntry",
+    "load",
+    "read_claims",
+    "recipe",
+    "system",
+]
+
+# The order of the course. A chapter exists once its folder has a statements.yaml.
+CHAPTERS = (
+    "foundations connectionism feedforward optim tricks convolution recurrent transformers geometric "
+    "kernel bayes generalization generative robustness continual meta vision"
+).split()
+
+STATEMENT_KINDS = "definition identity theorem bound algorithm system empirical".split()
+SYSTEM_KINDS = "module optimizer estimator function sampler memory".split()
+COSTS = ("instant", "quick", "long")
+ID = re.compile(r"[a-z0-9_]+(\.[a-z0-9_]+)*")
+
+Marked = TypeVar("Marked", bound=Callable[..., Any])
+
+
+def system(id: str, *, title: str, kind: str) -> Callable[[Marked], Marked]:
+    """Mark a class or function as a system of the course; the arguments must be literals."""
+
+    def mark(part: Marked) -> Marked:
+        part.__lemmata_system__ = {"id": id, "title": title, "kind": kind}  # type: ignore[attr-defined]
+        return part
+
+    return mark
+
+
+def recipe(system: str, *, data: str, metric: str) -> Callable[[Marked], Marked]:
+    """Mark a function that trains a system on a data set; the arguments must be literals."""
+
+    def mark(function: Marked) -> Marked:
+        function.__lemmata_recipe__ = {"system": system, "data": data, "metric": metric}  # type: ignore[attr-defined]
+        return function
+
+    return mark
+
+
+# --- What is found ---
+
+
+@dataclass(frozen=True)
+class Erratum:
+    """One misprint of a source: what it prints, what is wrong, what is right."""
+
+    number: int
+    source: str
+    printed: str
+    problem: str
+    correct: str
+    notation: str = ""
+    extraction: str = ""
+
+    @property
+    def key(self) -> str:
+        return f"{self.source}/{self.number}"
+
+
+@dataclass(frozen=True)
+class Statement:
+    """One entry of a chapter's statements.yaml."""
+
+    id: str
+    kind: str
+    title: str
+    statement: str
+    cost: str
+    sources: tuple[dict[str, str], ...] = ()
+    errata: tuple[Erratum, ...] = ()
+    chapter: str = ""
+    line: int = 0
+
+
+@dataclass(frozen=True)
+class LieEntry:
+    """A lie as written: its text, the misprint it stands for, and the one argument it changes."""
+
+    text: str
+    printed: str = ""
+    raises: str = ""
+    argument: str = ""
+    value: str = ""
+    truth: str = ""
+
+
+@dataclass(frozen=True)
+class ClaimEntry:
+    """A claim as written: where its check stands and which lies it must reject."""
+
+    id: str
+    module: str
+    function: str
+    path: Path
+    line: int
+    sentence: str
+    lies: tuple[LieEntry, ...] = ()
+    cost: str = "quick"
+
+
+@dataclass(frozen=True)
+class SystemEntry:
+    """A system as written: its name, what it is, and the claims its docstring promises."""
+
+    id: str
+    title: str
+    kind: str
+    chapter: str
+    module: str
+    name: str
+    path: Path
+    line: int
+    sentence: str
+    claims: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class RecipeEntry:
+    """A recipe as written: which system it trains, on what, measured how."""
+
+    system: str
+    data: str
+    metric: str
+    module: str
+    name: str
+    path: Path
+    line: int
+
+
+@dataclass
+class Catalog:
+    """Everything the package states, checks and builds, with the faults found on the way."""
+
+    statements: dict[str, Statement] = field(default_factory=dict)
+    claims: dict[str, ClaimEntry] = field(default_factory=dict)
+    systems: dict[str, SystemEntry] = field(default_factory=dict)
+    recipes: list[RecipeEntry] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+
+    @property
+    def open(self) -> list[str]:
+        """Ids that are stated but have no check yet."""
+        return [id for id in self.statements if id not in self.claims]
+
+    def settled(self, id: str, erratum: Erratum) -> str:
+        """How a misprint is settled: refuted (a lie carries it), notation, extraction or open."""
+        if erratum.notation:
+            return "notation"
+        if erratum.extraction:
+            return "extraction"
+        claim = self.claims.get(id)
+        return "refuted" if claim and any(lie.printed == erratum.key for lie in claim.lies) else "open"
+
+
+# --- Reading the source ---
+
+
+@functools.cache
+def load(root: Path | None = None) -> Catalog:
+    """Read every chapter below a package folder (default: lemmata itself)."""
+    root = root or Path(__file__).parent
+    catalog = Catalog()
+    for folder in _chapters(root):
+        package = f"{root.name}.{folder.name}"
+        for statement in _statements(folder, catalog.problems):
+            _add(catalog.statements, statement, folder / "statements.yaml", catalog.problems)
+        for path in sorted((folder / "claims").glob("*.py")):
+            for claim in read_claims(path, f"{package}.claims.{path.stem}", catalog.problems):
+                _add(catalog.claims, claim, path, catalog.problems)
+        for path in sorted(folder.glob("*.py")):
+            for entry in _systems(path, folder.name, f"{package}.{path.stem}", catalog.problems):
+                if isinstance(entry, RecipeEntry):
+                    catalog.recipes.append(entry)
+                else:
+                    _add(catalog.systems, entry, path, catalog.problems)
+    catalog.claims = {id: _with_cost(claim, catalog.statements.get(id)) for id, claim in catalog.claims.items()}
+    catalog.problems += _disagreements(catalog)
+    return catalog
+
+
+def read_claims(path: Path, module: str, problems: list[str]) -> Iterator[ClaimEntry]:
+    """The claims of one file, the user's or ours, in the order they stand there."""
+    names: set[str] = set()
+    for node in _parse(path, problems).body:
+        if not isinstance(node, ast.FunctionDef):
+            continue
+        marks = [d for d in node.decorator_list if isinstance(d, ast.Call)]
+        claims = [d for d in marks if _name(d) == "claim"]
+        where = f"{path}:{node.lineno}"
+        if not claims and not any(getattr(d, "id", "") == "claim" for d in node.decorator_list):
+            continue
+        id = _literal(claims[0].args[0]) if claims and claims[0].args else None
+        if not isinstance(id, str) or not ID.fullmatch(id):
+            problems.append(f"{where}: claim() needs a literal id in lower case such as 'perceptron.novikoff'")
+            continue
+        if node.name in names:
+            problems.append(f"{where}: {node.name} is defined twice, which hides the first claim: rename one")
+        names.add(node.name)
+        defaults = _defaults(node)
+        lies = tuple(_lie(d, defaults, where, problems) for d in marks if _name(d) == "lie")
+        cost = next((str(_literal(k.value)) for k in claims[0].keywords if k.arg == "cost"), "quick")
+        if cost not in COSTS:
+            problems.append(f"{where}: cost must be one of {', '.join(COSTS)}, got {cost!r}")
+            continue
+        yield ClaimEntry(id, module, node.name, path, node.lineno, _sentence(node), lies, cost)
+
+
+def _chapters(root: Path) -> list[Path]:
+    found = {path.parent.name: path.parent for path in root.glob("*/statements.yaml")}
+    return [found.pop(name) for name in CHAPTERS if name in found] + [found[name] for name in sorted(found)]
+
+
+def _statements(folder: Path, problems: list[str]) -> Iterator[Statement]:
+    import yaml
+
+    path = folder / "statements.yaml"
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # ten times quicker where libyaml is there
+    try:
+        reader = loader(path.read_text(encoding="utf-8"))
+        tree = reader.get_single_node() or yaml.SequenceNode("", [])  # knows the lines, unlike what it constructs
+        entries = reader.construct_document(tree) if tree.value else []
+    except (yaml.YAMLError, UnicodeDecodeError, OSError) as error:
+        mark = getattr(error, "problem_mark", None)
+        problems.append(f"{path}:{mark.line + 1 if mark else 1}: not valid YAML: {' '.join(str(error).split())}")
+        return
+    if not isinstance(entries, list):
+        problems.append(f"{path}:1: must be a list of statements, each beginning with '- id: ...'")
+        return
+    for index, entry in enumerate(entries):
+        line = tree.value[index].start_mark.line + 1
+        try:
+            yield _statement(entry, folder.name, line)
+        except ValueError as error:
+            name = f"{entry['id']}: " if isinstance(entry, dict) and "id" in entry else ""
+            problems.append(f"{path}:{line}: {name}{error}")
+
+
+def _statement(entry: Any, chapter: str, line: int) -> Statement:
+    words = _words("a statement", entry, "id kind title statement cost", "sources errata")
+    words["sources"] = tuple(_words("a source", source, "source where") for source in words.get("sources") or ())
+    keys = "number source printed problem correct", "notation extraction"
+    words["errata"] = tuple(Erratum(**_words("an erratum", erratum, *keys)) for erratum in words.get("errata") or ())
+    statement = Statement(**words, chapter=chapter, line=line)
+    if not ID.fullmatch(statement.id):
+        raise ValueError(f"id must be lower-case words joined by dots, got {statement.id!r}")
+    for key, allowed in ("kind", STATEMENT_KINDS), ("cost", COSTS):
+        if words[key] not in allowed:
+            raise ValueError(f"{key} must be one of {', '.join(allowed)}, got {words[key]!r}")
+    if [erratum.number for erratum in statement.errata] != list(range(1, len(statement.errata) + 1)):
+        raise ValueError("errata must be numbered 1, 2, ... in order")
+    return statement
+
+
+def _words(what: str, entry: Any, needed: str, optional: str = "") -> dict[str, Any]:
+    """The entry, if it has every key it needs and no other, and text where text belongs."""
+    if not isinstance(entry, dict):
+        raise ValueError(f"{what} must have the keys {needed.replace(' ', ', ')}, got {entry!r:.60}")
+    if missing := [key for key in needed.split() if entry.get(key) is None]:
+        raise ValueError(f"{what} lacks {', '.join(missing)}")
+    if unknown := [str(key) for key in entry if key not in f"{needed} {optional}".split()]:
+        raise ValueError(f"{what} has the unknown key {', '.join(unknown)}: it may have {needed} {optional}".rstrip())
+    for key, value in entry.items():
+        wanted = int if key == "number" else list if key in ("sources", "errata") else str
+        if not isinstance(value, wanted) and value is not None:
+            raise ValueError(f"{key} must be {wanted.__name__}, got {value!r}{': quote it' if wanted is str else ''}")
+    return dict(entry)
+
+
+def _systems(path: Path, chapter: str, module: str, problems: list[str]) -> Iterator[SystemEntry | RecipeEntry]:
+    for node in _parse(path, problems).body:
+        for mark in getattr(node, "decorator_list", ()):
+            if not isinstance(mark, ast.Call) or _name(mark) not in ("system", "recipe"):
+                continue
+            if not isinstance(node, ast.ClassDef | ast.FunctionDef):
+                continue
+            first = _literal(mark.args[0]) if mark.args else None
+            words = {keyword.arg or "": _literal(keyword.value) for keyword in mark.keywords}
+            where, needed = f"{path}:{node.lineno}", {"recipe": {"data", "metric"}, "system": {"title", "kind"}}
+            if not isinstance(first, str) or not all(isinstance(word, str) for word in words.values()):
+                problems.append(f"{where}: @{_name(mark)} takes literal strings only")
+            elif set(words) != needed[_name(mark)]:
+                problems.append(f"{where}: @{_name(mark)} takes a name, {' and '.join(sorted(needed[_name(mark)]))}")
+            elif _name(mark) == "recipe":
+                yield RecipeEntry(first, words["data"], words["metric"], module, node.name, path, node.lineno)
+            elif words["kind"] not in SYSTEM_KINDS:
+                problems.append(f"{where}: kind must be one of {', '.join(SYSTEM_KINDS)}, got {words['kind']!r}")
+            else:
+                place = chapter, module, node.name, path, node.lineno
+                claims = _promised(ast.get_docstring(node) or "")
+                yield SystemEntry(first, words["title"], words["kind"], *place, _sentence(node), claims)
+
+
+def _promised(docstring: str) -> tuple[str, ...]:
+    """The ids on a docstring's `Claims:` line, which may run over several lines."""
+    found = re.search(r"^Claims:(.*?)(?=^\s*$|^[A-Z]\w*:|\Z)", docstring, re.M | re.S)
+    return tuple(re.findall(ID.pattern.replace("(", "(?:"), found.group(1))) if found else ()
+
+
+def _lie(mark: ast.Call, defaults: dict[str, str], where: str, problems: list[str]) -> LieEntry:
+    text = str(_literal(mark.args[0])) if mark.args else ""
+    words = {keyword.arg or "": keyword.value for keyword in mark.keywords}
+    printed = str(_literal(words.pop("printed", ast.Constant(""))))
+    raises = ast.unparse(words.pop("raises")) if "raises" in words else ""
+    if len(words) != 1 or not set(words) <= set(defaults):
+        problems.append(f"{where}: lie {text!r} must change exactly one argument that has a default")
+        return LieEntry(text, printed, raises)
+    ((argument, value),) = words.items()
+    return LieEntry(text, printed, raises, argument, ast.unparse(value), defaults[argument])
+
+
+def _disagreements(catalog: Catalog) -> Iterator[str]:
+    for id, claim in catalog.claims.items():
+        where = f"{claim.path}:{claim.line}"
+        if id not in catalog.statements:
+            yield f"{where}: claim {id!r} has no statement: add it to the chapter's statements.yaml"
+            continue
+        keys = {erratum.key: erratum for erratum in catalog.statements[id].errata}
+        for lie in claim.lies:
+            if lie.printed and lie.printed not in keys:
+                yield f"{where}: lie {lie.text!r} quotes {lie.printed}, but {id} has {', '.join(keys) or 'no errata'}"
+            elif lie.printed and (keys[lie.printed].notation or keys[lie.printed].extraction):
+                yield f"{where}: {lie.printed} of {id} is a lie here and notation or extraction in statements.yaml"
+    for entry in catalog.systems.values():
+        for id in entry.claims:
+            if id not in catalog.statements:
+                yield f"{entry.path}:{entry.line}: {entry.name} promises the unknown claim {id!r}"
+    for recipe in catalog.recipes:
+        if recipe.system not in catalog.systems:
+            yield f"{recipe.path}:{recipe.line}: {recipe.name} trains the unknown system {recipe.system!r}"
+
+
+def _add(known: dict[str, Any], entry: Any, path: Path, problems: list[str]) -> None:
+    first = known.setdefault(entry.id, entry)
+    if first is not entry:
+        where = f"{getattr(first, 'path', path).name}:{first.line}"
+        problems.append(f"{path}:{entry.line}: duplicate id {entry.id!r}, which {where} has: rename one")
+
+
+def _with_cost(claim: ClaimEntry, statement: Statement | None) -> ClaimEntry:
+    return ClaimEntry(**{**vars(claim), "cost": statement.cost}) if statement else claim
+
+
+def _parse(path: Path, problems: list[str]) -> ast.Module:
+    try:
+        return ast.parse(path.read_text(encoding="utf-8"), str(path))
+    except (SyntaxError, ValueError, OSError) as error:
+        line = getattr(error, "lineno", None) or 1
+        problems.append(f"{path}:{line}: not valid Python: {getattr(error, 'msg', error)}")
+        return ast.Module([], [])
+
+
+def _name(call: ast.Call) -> str:
+    return call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+
+
+def _literal(node: ast.AST) -> Any:
+    try:
+        return ast.literal_eval(node)  # type: ignore[arg-type]
+    except (ValueError, TypeError):
+        return None
+
+
+def _defaults(function: ast.FunctionDef) -> dict[str, str]:
+    spec = function.args
+    positional = [a.arg for a in spec.posonlyargs + spec.args]
+    pairs: Iterable[tuple[str, ast.expr | None]] = [
+        *zip(positional[len(positional) - len(spec.defaults) :], spec.defaults, strict=True),
+        *zip((a.arg for a in spec.kwonlyargs), spec.kw_defaults, strict=True),
+    ]
+    return {name: ast.unparse(value) for name, value in pairs if value is not None}
+
+
+def _sentence(node: ast.ClassDef | ast.FunctionDef) -> str:
+    """The first paragraph of a docstring on one line."""
+    return " ".join((ast.get_docstring(node) or "").split("\n\n")[0].split())
