@@ -1,0 +1,36 @@
+"""What tests and doctests share: shapes checked, one thread, the same random numbers, a cache of their own."""
+
+import itertools
+
+import jaxtyping
+import pytest
+
+from lemmata.catalog import CHAPTERS
+
+# Before any chapter is imported: from here on every annotated shape is checked.
+jaxtyping.install_import_hook([f"lemmata.{chapter}" for chapter in CHAPTERS], "beartype.beartype")
+
+import torch  # noqa: E402
+
+pytest_plugins = ["pytester"]
+torch.set_num_threads(1)
+tests = itertools.count()
+
+
+@pytest.fixture(scope="session")
+def caches(tmp_path_factory):
+    return tmp_path_factory.mktemp("caches")
+
+
+@pytest.fixture(autouse=True)
+def _alone(monkeypatch, caches, doctest_namespace):
+    """No test sees what another drew or kept."""
+    monkeypatch.setenv("LEMMATA_CACHE", str(caches / str(next(tests))))
+    doctest_namespace["torch"] = torch
+    torch.manual_seed(0)
+
+
+@pytest.fixture
+def unchecked(monkeypatch):
+    """Bad input must be refused by the library itself, not by the shape checks that tests add."""
+    monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)

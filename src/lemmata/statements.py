@@ -1,0 +1,102 @@
+"""What is stated: the entries of a chapter's statements.yaml, with the misprints of the sources."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+__all__ = ["COSTS", "ID", "Erratum", "Statement", "read_statements"]
+
+KINDS = "definition identity theorem bound algorithm system empirical".split()
+COSTS = ("instant", "quick", "long")
+ID = re.compile(r"[a-z0-9_]+(\.[a-z0-9_]+)*")
+
+
+@dataclass(frozen=True)
+class Erratum:
+    """One misprint of a source: what it prints, what is wrong, what is right."""
+
+    number: int
+    source: str
+    printed: str
+    problem: str
+    correct: str
+    notation: str = ""
+    extraction: str = ""
+
+    @property
+    def key(self) -> str:
+        return f"{self.source}/{self.number}"
+
+
+@dataclass(frozen=True)
+class Statement:
+    """One entry of a chapter's statements.yaml."""
+
+    id: str
+    kind: str
+    title: str
+    statement: str
+    cost: str
+    sources: tuple[dict[str, str], ...] = ()
+    errata: tuple[Erratum, ...] = ()
+    chapter: str = ""
+    line: int = 0
+
+
+def read_statements(folder: Path, problems: list[str]) -> Iterator[Statement]:
+    """The statements of one chapter; what is wrong with an entry becomes a problem, the rest is kept."""
+    import yaml
+
+    path = folder / "statements.yaml"
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # ten times quicker where libyaml is there
+    try:
+        reader = loader(path.read_text(encoding="utf-8"))
+        tree = reader.get_single_node() or yaml.SequenceNode("", [])  # knows the lines, unlike what it constructs
+        entries = reader.construct_document(tree) if tree.value else []
+    except (yaml.YAMLError, UnicodeDecodeError, OSError) as error:
+        mark = getattr(error, "problem_mark", None)
+        problems.append(f"{path}:{mark.line + 1 if mark else 1}: not valid YAML: {' '.join(str(error).split())}")
+        return
+    if not isinstance(entries, list):
+        problems.append(f"{path}:1: must be a list of statements, each beginning with '- id: ...'")
+        return
+    for index, entry in enumerate(entries):
+        line = tree.value[index].start_mark.line + 1
+        try:
+            yield _statement(entry, folder.name, line)
+        except ValueError as error:
+            name = f"{entry['id']}: " if isinstance(entry, dict) and "id" in entry else ""
+            problems.append(f"{path}:{line}: {name}{error}")
+
+
+def _statement(entry: Any, chapter: str, line: int) -> Statement:
+    words = _words("a statement", entry, "id kind title statement cost", "sources errata")
+    words["sources"] = tuple(_words("a source", source, "source where") for source in words.get("sources") or ())
+    keys = "number source printed problem correct", "notation extraction"
+    words["errata"] = tuple(Erratum(**_words("an erratum", erratum, *keys)) for erratum in words.get("errata") or ())
+    statement = Statement(**words, chapter=chapter, line=line)
+    if not ID.fullmatch(statement.id):
+        raise ValueError(f"id must be lower-case words joined by dots, got {statement.id!r}")
+    for key, allowed in ("kind", KINDS), ("cost", COSTS):
+        if words[key] not in allowed:
+            raise ValueError(f"{key} must be one of {', '.join(allowed)}, got {words[key]!r}")
+    if [erratum.number for erratum in statement.errata] != list(range(1, len(statement.errata) + 1)):
+        raise ValueError("errata must be numbered 1, 2, ... in order")
+    return statement
+
+
+def _words(what: str, entry: Any, needed: str, optional: str = "") -> dict[str, Any]:
+    """The entry, if it has every key it needs and no other, and text where text belongs."""
+    if not isinstance(entry, dict):
+        raise ValueError(f"{what} must have the keys {needed.replace(' ', ', ')}, got {entry!r:.60}")
+    if missing := [key for key in needed.split() if entry.get(key) is None]:
+        raise ValueError(f"{what} lacks {', '.join(missing)}")
+    if unknown := [str(key) for key in entry if key not in f"{needed} {optional}".split()]:
+        raise ValueError(f"{what} has the unknown key {', '.join(unknown)}: it may have {needed} {optional}".rstrip())
+    for key, value in entry.items():
+        wanted = int if key == "number" else list if key in ("sources", "errata") else str
+        if not isinstance(value, wanted) and value is not None:
+            raise ValueError(f"{key} must be {wanted.__name__}, got {value!r}{': quote it' if wanted is str else ''}")
+    return dict(entry)

@@ -1,0 +1,82 @@
+"""Lazy packages: names without imports, and imports only of what is used."""
+
+import importlib
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import lemmata
+from lemmata.lazy import public_names
+
+PACKAGES = ["lemmata.judge", "lemmata.connectionism", "lemmata.testing"]
+
+
+@pytest.fixture
+def package(tmp_path, monkeypatch):
+    folder = tmp_path / "lazy_house"
+    folder.mkdir()
+    (folder / "__init__.py").write_text(
+        "from lemmata.lazy import lazy\n__getattr__, __dir__ = lazy(__name__, __file__)\n"
+    )
+    (folder / "room.py").write_text('__all__ = ["Chair", "TABLE"]\nclass Chair:\n    pass\nTABLE = 4\n_hidden = 1\n')
+    (folder / "cellar.py").write_text('__all__ = ["Wine"]\nraise RuntimeError("the cellar was opened")\n')
+    (folder / "_attic.py").write_text('__all__ = ["Ghost"]\n')
+    monkeypatch.syspath_prepend(tmp_path)
+    yield importlib.import_module("lazy_house")
+    for name in [name for name in sys.modules if name.partition(".")[0] == "lazy_house"]:
+        del sys.modules[name]
+
+
+def test_names_are_known_before_anything_is_imported(package):
+    assert dir(package) == ["Chair", "TABLE", "Wine"]
+    assert package.__all__ == ["Chair", "TABLE", "Wine"]
+    assert "lazy_house.room" not in sys.modules
+
+
+def test_only_the_file_of_a_name_is_imported(package):
+    assert package.TABLE == 4
+    assert package.Chair is importlib.import_module("lazy_house.room").Chair
+    assert "lazy_house.cellar" not in sys.modules
+    with pytest.raises(RuntimeError, match="the cellar was opened"):
+        package.Wine
+
+
+@pytest.mark.parametrize("name", ["Nobody", "_hidden", "Ghost"])
+def test_what_is_not_public_is_not_there(package, name):
+    with pytest.raises(AttributeError, match=f"module 'lazy_house' has no attribute '{name}'"):
+        getattr(package, name)
+
+
+def test_from_imports_work(package):
+    from lazy_house import Chair
+    from lazy_house.room import Chair as same
+
+    assert Chair is same
+    with pytest.raises(ImportError, match="Nobody"):
+        from lazy_house import Nobody  # noqa: F401
+
+
+@pytest.mark.parametrize("name", PACKAGES)
+def test_our_packages_import_nothing_heavy(name):
+    code = f"import sys, {name} as p; dir(p); print(sorted({{'torch', 'numpy', 'scipy', 'pytest'}} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("name", PACKAGES)
+def test_every_public_name_of_ours_is_there_and_no_file_has_its_name(name):
+    package = importlib.import_module(name)
+    (folder,) = package.__path__
+    names = public_names(Path(folder))
+    assert not set(names) & set(names.values()), "after its import, a file would hide the name"
+    for public in names:
+        assert getattr(package, public) is not None
+
+
+def test_the_package_itself_imports_nothing():
+    assert lemmata.__version__
+    code = "import sys; old = set(sys.modules); import lemmata; print(set(sys.modules) - old)"
+    done = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "{'lemmata'}"
