@@ -1,0 +1,68 @@
+"""Evidence for inequalities: no instance breaks the bound, and how near the nearest one comes."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from lemmata.judge.evidence import Evidence
+from lemmata.judge.numeric import coarser, numbers
+
+__all__ = ["at_least", "at_most"]
+
+
+def at_most(measured: Any, bound: Any, *, attained: bool = False, ulps: float = 64, detail: str = "") -> Evidence:
+    """Measured <= bound on every instance, up to rounding. `attained` demands equality on at least one of them.
+
+    A bound that is true but never reached survives every instance; `attained=True` is what rejects it.
+
+    >>> at_most([1.0, 2.0], 2.0, attained=True).holds
+    True
+    >>> at_most([1.0, 2.0], 3.0, attained=True).holds
+    False
+    """
+    left, right, rounding = _pair(measured, bound, ulps)
+    return _evidence(left, right, rounding, torch.where(left == right, 0.0, left - right), attained, detail)
+
+
+def at_least(measured: Any, bound: Any, *, attained: bool = False, ulps: float = 64, detail: str = "") -> Evidence:
+    """Measured >= bound on every instance, up to rounding; as `at_most`."""
+    left, right, rounding = _pair(measured, bound, ulps)
+    return _evidence(left, right, rounding, torch.where(left == right, 0.0, right - left), attained, detail)
+
+
+def _pair(measured: Any, bound: Any, ulps: float) -> tuple[Tensor, Tensor, Tensor]:
+    left, right = numbers(measured), numbers(bound)
+    eps = coarser(left, right)
+    if left.numel() == 0 or right.numel() == 0:
+        raise ValueError("a bound was given no instance: draw at least one")
+    if left.squeeze().shape == right.squeeze().shape:  # (n, 1) against (n,) is one bound for each, not n times n
+        left, right = left.flatten(), right.flatten()
+    try:
+        left, right = torch.broadcast_tensors(left.double(), right.double())
+    except RuntimeError:
+        shapes = f"shape {tuple(left.shape)} against bounds of shape {tuple(right.shape)}"
+        raise ValueError(f"measured values of {shapes}: give one bound for each") from None
+    left, right = left.flatten(), right.flatten()
+    # An infinite value must not stretch its own rounding: it would be allowed everything.
+    sizes = [torch.where(side.isfinite(), side.abs(), 0.0) for side in (left, right)]
+    return left, right, ulps * eps * torch.maximum(*sizes)
+
+
+def _evidence(left: Tensor, right: Tensor, rounding: Tensor, excess: Tensor, attained: bool, detail: str) -> Evidence:
+    nan = float("nan")
+    if bool(torch.isnan(left).any() or torch.isnan(right).any()):
+        return Evidence(False, "numeric", nan, nan, nan, detail="NaN among the values")
+    worst = int((excess - rounding).argmax())
+    broken, count = int((excess > rounding).sum()), excess.numel()
+    reached = bool((excess.abs() <= rounding).any())
+    if broken:
+        outcome = f"broken on {broken:,} of {count:,} instances"
+    elif attained and not reached:
+        outcome = f"never attained on {count:,} instances"
+    else:
+        outcome = f"{'attained' if reached else 'tightest'} of {count:,} instances"
+    return Evidence(
+        not broken and (reached or not attained), "numeric", left[worst].item(), right[worst].item(),
+        float(rounding[worst]), detail=f"{outcome}; {detail}" if detail else outcome,
+    )  # fmt: skip

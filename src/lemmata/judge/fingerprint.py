@@ -1,0 +1,171 @@
+"""The key of a verdict: everything that could change it, hashed.
+
+A claim's key covers its parameters, the seed, its source file with every file of the package it imports (read by `ast`,
+nothing is run), and the versions of what it computes with. Unchanged key, unchanged verdict.
+"""
+
+import ast
+import functools
+import hashlib
+import importlib.metadata
+import importlib.util
+import json
+import platform
+import sys
+import sysconfig
+from collections.abc import Iterator
+from pathlib import Path
+
+from lemmata.catalog import ClaimEntry
+from lemmata.lazy import public_names
+
+__all__ = ["versions"]  # fingerprint() has its file's name: import it from here
+
+PACKAGE = Path(__file__).resolve().parents[1]
+JUDGES = PACKAGE / "judge" / "worker.py"
+Stamp = tuple[int, int]
+
+
+def fingerprint(claim: ClaimEntry, seed: int) -> str:
+    """SHA-256 over the claim, the seed, the code it runs and the versions it runs on."""
+    files = _stamped(claim.path) | _stamped(JUDGES)
+    sources = sorted((_label(path), _digest(path, stamp)) for path, stamp in files.items())
+    parts = [claim.id, claim.function, claim.cost, seed, sources, versions()]
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+
+@functools.cache
+def versions() -> dict[str, str]:
+    """Versions of everything that computes, for keys and for `lemmata doctor`."""
+    found = {"python": platform.python_version(), "machine": f"{sys.platform} {platform.machine()}"}
+    for name in ("torch", "numpy", "scipy", "sympy", "networkx", "scikit-learn"):
+        try:
+            found[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            found[name] = "absent"
+    return found
+
+
+_closures: dict[Path, dict[Path, Stamp]] = {}
+
+
+def closure(path: Path) -> frozenset[Path]:
+    """A file, the files it imports (installed packages aside), theirs in turn, and our data files."""
+    return frozenset(_stamped(path))
+
+
+def _stamped(path: Path) -> dict[Path, Stamp]:
+    """The closure with the stamp of each file; looked up again when one has changed, so that a server sees edits."""
+    known = _closures.get(path)
+    if known is None or any(_stamp(file) != stamp for file, stamp in known.items()):
+        known = _closures[path] = {file: _stamp(file) for file in _reachable(path.resolve())}
+    return known
+
+
+def home(path: Path) -> Path:
+    """The folder from which a file is imported: the first one upwards that is no package."""
+    folder = path.parent
+    while (folder / "__init__.py").exists():
+        folder = folder.parent
+    return folder
+
+
+def _reachable(path: Path) -> set[Path]:
+    seen: set[Path] = set()
+    waiting = [path]
+    while waiting:
+        current = waiting.pop()
+        if current not in seen:
+            seen.add(current)
+            waiting += _imports(current, home(path))
+    folders = {file.parent for file in seen if PACKAGE in file.parents and file.parent != PACKAGE}
+    data = (file for folder in folders for file in folder.rglob("*"))
+    return seen | {file for file in data if file.suffix in (".npz", ".gz", ".json", ".safetensors")}
+
+
+def _imports(path: Path, root: Path) -> Iterator[Path]:
+    for module, name, level in _import_lines(path, _stamp(path)):
+        base = path.parents[level - 1] if level else None
+        if name is None:
+            yield from _find(module, path, root, base)
+        else:
+            yield from _from(module, name, path, root, base)
+
+
+@functools.cache
+def _import_lines(path: Path, stamp: Stamp) -> tuple[tuple[str, str | None, int], ...]:
+    """(module, name, level) of every import in a file; name is None for `import module`."""
+    try:
+        tree = ast.parse(path.read_bytes(), str(path)) if path.suffix == ".py" else ast.Module([], [])
+    except (SyntaxError, ValueError):
+        return ()  # it cannot be imported; the worker says so
+    found: list[tuple[str, str | None, int]] = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found += [(alias.name, None, 0) for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            found += [(node.module or "", alias.name, node.level) for alias in node.names]
+    return tuple(found)
+
+
+def _from(module: str, name: str, path: Path, root: Path, base: Path | None) -> list[Path]:
+    """`from module import name`: the module, and in a package the file `name` or the one that defines it."""
+    files = _find(module, path, root, base) if module else [base / "__init__.py"] if base else []
+    if not files or not files[-1].exists() or files[-1].name != "__init__.py":
+        return files if module else []
+    package = files[-1].parent
+    try:
+        stem = public_names(package).get(name, name)
+    except (SyntaxError, ValueError):
+        stem = name  # somebody else's package, without a literal __all__
+    inner = [package / f"{stem}.py", package / stem / "__init__.py"]
+    return [*files, *(file.resolve() for file in inner if file.exists())]
+
+
+def _find(module: str, path: Path, root: Path, base: Path | None = None) -> list[Path]:
+    """The file of a dotted module name after those of the packages around it; nothing for an installed package."""
+    parts = module.split(".")
+    ours = parts[0] == PACKAGE.name
+    if not ours and not base and PACKAGE in path.parents:
+        return []  # what we import from others is installed
+    roots = [base] if base else [PACKAGE.parent] if ours else [home(path), root, _working_copy(parts[0])]
+    for folder in filter(None, roots):
+        for file in (folder.joinpath(*parts).with_suffix(".py"), folder.joinpath(*parts) / "__init__.py"):
+            if file.exists():
+                around = (folder.joinpath(*parts[:k]) / "__init__.py" for k in range(1, len(parts)))
+                return [*(f.resolve() for f in around if f.exists() and not ours), file.resolve()]
+    return []
+
+
+@functools.cache
+def _working_copy(top: str) -> Path | None:
+    """The folder that holds a module which is on the import path but not installed: the user's own code."""
+    try:
+        spec = importlib.util.find_spec(top)
+    except (ImportError, ValueError):
+        return None
+    if not spec or not spec.origin or not spec.origin.endswith(".py"):
+        return None
+    file = Path(spec.origin).resolve()
+    installed = {Path(place).resolve() for place in sysconfig.get_paths().values()}
+    if installed & set(file.parents) or {"site-packages", "dist-packages"} & set(file.parts):
+        return None
+    return file.parents[1] if file.name == "__init__.py" else file.parent
+
+
+def _label(path: Path) -> str:
+    """The same on every machine: below the package by its place there, elsewhere by its name."""
+    return path.relative_to(PACKAGE).as_posix() if PACKAGE in path.parents else path.name
+
+
+def _stamp(path: Path) -> Stamp:
+    try:
+        status = path.stat()
+    except OSError:
+        return (0, -1)
+    return (status.st_mtime_ns, status.st_size)
+
+
+@functools.cache
+def _digest(path: Path, stamp: Stamp) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()

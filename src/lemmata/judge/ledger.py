@@ -1,0 +1,97 @@
+"""The ledger: verdicts kept under their keys, so that what has not changed is not judged again."""
+
+import contextlib
+import hashlib
+import json
+import os
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from lemmata.judge.verdict import Result
+
+__all__ = ["Ledger", "cache_folder"]
+
+
+def cache_folder() -> Path:
+    """Where lemmata keeps what it can make again: LEMMATA_CACHE, else the system's cache folder."""
+    if chosen := os.environ.get("LEMMATA_CACHE"):
+        return Path(chosen).expanduser()
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches" / "lemmata"
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "lemmata"
+
+
+class Ledger:
+    """One small JSON file per verdict, written whole or not at all.
+
+    A damaged entry is set aside and judged again; a folder that cannot be written costs the memory, not the verdict.
+    `messages` tells what happened, once each.
+    """
+
+    def __init__(self, folder: Path | None = None):
+        self.folder = folder or cache_folder() / "ledger"
+        self.messages: list[str] = []
+
+    def get(self, key: str) -> Result | None:
+        path = self._path(key)
+        try:
+            entry = json.loads(path.read_bytes())
+            if entry["sha256"] != _digest(entry["result"]):
+                raise ValueError("the checksum does not match")
+            return Result.from_json(entry["result"])
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            self._tell(f"the ledger cannot be read ({error.strerror}): judging afresh")
+        except (ValueError, KeyError, TypeError) as error:
+            self._set_aside(path, error)
+        return None
+
+    def put(self, key: str, result: Result) -> None:
+        path, data = self._path(key), result.to_json()
+        text = json.dumps({"sha256": _digest(data), "result": data}, allow_nan=False)
+        temporary = ""
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            handle, temporary = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
+            with os.fdopen(handle, "w", encoding="utf-8") as file:
+                file.write(text)
+            os.replace(temporary, path)
+        except OSError as error:
+            _remove(temporary)
+            why = error.strerror or type(error).__name__
+            self._tell(f"verdicts are shown but not kept, {self.folder} cannot be written ({why}): set LEMMATA_CACHE")
+        except BaseException:
+            _remove(temporary)
+            raise
+
+    def size(self) -> tuple[int, int]:
+        """How many verdicts are kept, and their bytes."""
+        sizes = [path.stat().st_size for path in self.folder.rglob("*.json")] if self.folder.exists() else []
+        return len(sizes), sum(sizes)
+
+    def _path(self, key: str) -> Path:
+        return self.folder / key[:2] / f"{key}.json"
+
+    def _set_aside(self, path: Path, error: Exception) -> None:
+        aside = path.with_suffix(".damaged")
+        try:
+            os.replace(path, aside)
+        except OSError:
+            aside = path
+        self._tell(f"a damaged ledger entry was set aside and is judged again: {aside.name} ({error})")
+
+    def _tell(self, message: str) -> None:
+        if message not in self.messages:
+            self.messages.append(message)
+
+
+def _remove(temporary: str) -> None:
+    with contextlib.suppress(OSError):
+        Path(temporary).unlink() if temporary else None
+
+
+def _digest(data: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()

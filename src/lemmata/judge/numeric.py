@@ -1,0 +1,83 @@
+"""Numeric evidence: equal up to rounding, with the tolerance stated in units of rounding."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from lemmata.judge.evidence import Evidence
+
+__all__ = ["close"]
+
+
+def close(
+    measured: Any,
+    predicted: Any,
+    *,
+    ulps: float = 64,
+    scale: Any = None,
+    condition: float = 1.0,
+    within: float | None = None,
+    detail: str = "",
+) -> Evidence:
+    r"""Equal entry by entry up to rounding.
+
+    $$ |m - p| \le \mathrm{ulps} \cdot \epsilon \cdot \kappa \cdot \mathrm{scale} $$
+
+    `scale` is the size of the terms that were added up (default: the largest entry of either side), `condition`
+    the problem's condition number, $\epsilon$ that of the coarser dtype. `within` replaces all this by an absolute
+    tolerance, where one is derived.
+
+    >>> close(0.1 + 0.2, 0.3).holds, close(0.1 + 0.2, 0.3, ulps=0).holds
+    (True, False)
+    """
+    left, right = numbers(measured), numbers(predicted)
+    eps = coarser(left, right)
+    if left.shape != right.shape and left.numel() != 1 and right.numel() != 1:
+        return Evidence(
+            False, "numeric", f"shape {tuple(left.shape)}", f"shape {tuple(right.shape)}", detail="shapes differ"
+        )
+    if left.numel() == 0 or right.numel() == 0:
+        raise ValueError("close was given empty tensors: draw at least one instance")
+    wide = torch.complex128 if left.is_complex() or right.is_complex() else torch.float64
+    left, right = torch.broadcast_tensors(left.to(wide), right.to(wide))
+    # An infinite entry must not stretch the tolerance of the others, nor of itself.
+    largest = torch.maximum(left.abs(), right.abs())
+    size = numbers(scale).double() if scale is not None else largest.where(largest.isfinite(), 0.0).max()
+    tolerance = numbers(within).double() if within is not None else ulps * eps * condition * size
+    gap = torch.where(left == right, 0.0, (left - right).abs())  # infinity equals itself
+    gap, tolerance = torch.broadcast_tensors(gap, tolerance.to(gap.device))
+    if bool(torch.isnan(gap).any()):
+        nan = float("nan")
+        return Evidence(False, "numeric", nan, nan, nan, detail=f"{int(torch.isnan(gap).sum())} values are NaN")
+    worst = int((gap - tolerance).argmax())
+    found, expected = left.broadcast_to(gap.shape).flatten()[worst], right.broadcast_to(gap.shape).flatten()[worst]
+    holds = bool((gap <= tolerance).all())
+    where = f"worst of {gap.numel():,} values" if gap.numel() > 1 else ""
+    return Evidence(
+        holds, "numeric", _number(found), _number(expected), float(tolerance.flatten()[worst]), detail=detail or where
+    )
+
+
+def numbers(value: Any) -> Tensor:
+    """Tensors and arrays keep their dtype; Python's numbers are doubles and must not be rounded to float32."""
+    if isinstance(value, Tensor):
+        return value.detach()
+    if isinstance(value, list | tuple) and value and all(isinstance(v, Tensor) for v in value):
+        return torch.stack([v.detach() for v in value])
+    if hasattr(value, "dtype"):
+        return torch.as_tensor(value)
+    try:
+        return torch.as_tensor(value, dtype=torch.float64)
+    except TypeError:
+        return torch.as_tensor(value, dtype=torch.complex128)
+
+
+def coarser(*sides: Tensor) -> float:
+    """The rounding unit of the coarsest floating dtype among the sides; integers are exact."""
+    floating = (t.dtype for t in sides if t.is_floating_point() or t.is_complex())
+    return max((torch.finfo(dtype).eps for dtype in floating), default=torch.finfo(torch.float64).eps)
+
+
+def _number(value: Tensor) -> Any:
+    return str(value.item()) if value.is_complex() else value.item()

@@ -1,0 +1,178 @@
+"""Judging one claim in this process: the truth, then every lie, each from the same draw."""
+
+import contextlib
+import dataclasses
+import importlib
+import random
+import sys
+import time
+import traceback
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy
+import torch
+
+from lemmata.judge.decorators import Claim, Lie
+from lemmata.judge.draw import Draw, seed_of
+from lemmata.judge.evidence import Evidence, Skip
+from lemmata.judge.statistics import cost_class
+from lemmata.judge.verdict import Result
+
+__all__ = ["judge"]
+
+# Where an exception passed through on its way: its place is the last line that is in neither.
+LIBRARIES = tuple(str(Path(file).parent) for file in (__file__, torch.__file__))
+
+
+def judge(claim: Claim, seed: int = 0, cost: str | None = None) -> Result:
+    """Run the truth and, if it holds, every lie; say what follows."""
+    started = time.perf_counter()
+    token = cost_class.set(cost or claim.cost)
+    try:
+        result = _judge(claim, seed)
+    finally:
+        cost_class.reset(token)
+    return dataclasses.replace(result, seconds=round(time.perf_counter() - started, 4))
+
+
+def _judge(claim: Claim, seed: int) -> Result:
+    unrun = {"evidence": None, "rejected": None, "how": "not run"}
+    unheard = [{"text": lie.text, "printed": lie.printed, **unrun} for lie in claim.lies]
+    truth = _run(claim, seed, {})
+    if isinstance(truth, Skip):
+        return Result(claim.id, "skipped", reason=str(truth), lies=unheard, seed=seed)
+    fault = _fault(truth)
+    if fault:
+        return Result(claim.id, "error", reason=fault, lies=unheard, seed=seed)
+    assert isinstance(truth, Evidence)
+    verdict = "weak" if truth.weak else "holds" if truth.holds else "refuted"
+    known = {"by": truth.by, "evidence": truth.to_json(), "seed": seed}
+    if verdict != "holds":
+        return Result(claim.id, verdict, reason=truth.weak or _gap(truth), lies=unheard, **known)
+    heard = [_hear(claim, lie, seed) for lie in claim.lies]
+    broken = next((lie["how"] for lie in heard if lie["rejected"] is None), "")
+    accepted = next((lie["text"] for lie in heard if lie["rejected"] is False), "")
+    if broken:
+        verdict, reason = "error", broken
+    elif not heard:
+        verdict, reason = "weak", "there is no lie that the check rejects: add one with @lie"
+    elif accepted:
+        verdict, reason = "weak", f"accepted the lie: {accepted}"
+    else:
+        reason = ""
+    return Result(claim.id, verdict, reason=reason, lies=heard, **known)
+
+
+def _hear(claim: Claim, lie: Lie, seed: int) -> dict[str, Any]:
+    """One lie: rejected True or False, or None where the check itself broke on it."""
+    outcome = _run(claim, seed, {lie.argument: lie.value})
+    told = {"text": lie.text, "printed": lie.printed, "evidence": None}
+    if isinstance(outcome, BaseException) and lie.raises and type(outcome) is lie.raises:
+        return told | {"rejected": True, "how": _place(outcome)}
+    if isinstance(outcome, BaseException) and lie.raises:
+        how = f"{lie.raises.__name__} was promised, but it raised {_place(outcome)}"
+        return told | {"rejected": False, "how": how}
+    if isinstance(outcome, BaseException):
+        name = type(outcome).__name__
+        hint = f"if that is how it must fail, declare raises={name}"
+        return told | {"rejected": None, "how": f"the lie {lie.text!r} raised {_place(outcome)}; {hint}"}
+    if not isinstance(outcome, Evidence):
+        return told | {"rejected": None, "how": f"the lie {lie.text!r}: {_fault(outcome)}"}
+    told["evidence"] = dataclasses.replace(outcome, figure=None).to_json()
+    if lie.raises:
+        return told | {"rejected": False, "how": f"did not raise {lie.raises.__name__}"}
+    if outcome.undecided or outcome.weak:
+        return told | {"rejected": False, "how": outcome.weak or "the measurement is NaN, which decides nothing"}
+    return told | {"rejected": not outcome.holds, "how": _gap(outcome) if not outcome.holds else "accepted"}
+
+
+def _run(claim: Claim, seed: int, changed: dict[str, Any]) -> Any:
+    """The evidence, or the exception that came instead."""
+    with sealed_randomness(seed_of(claim.id, seed)):
+        try:
+            return claim(Draw(claim.id, seed), **changed)
+        except (Exception, SystemExit) as error:
+            return error
+
+
+@contextlib.contextmanager
+def sealed_randomness(seed: int) -> Iterator[None]:
+    """Seed the global generators and compute on one thread inside; give the caller's state back afterwards."""
+    python, array = random.getstate(), numpy.random.get_state()  # noqa: NPY002 (whoever uses the old one is sealed too)
+    dtype, device, grad = torch.get_default_dtype(), torch.get_default_device(), torch.is_grad_enabled()
+    threads, precision = torch.get_num_threads(), torch.get_float32_matmul_precision()
+    deterministic = torch.are_deterministic_algorithms_enabled()
+    # Asking for the state of a GPU that nobody has used would start it, in every worker.
+    gpus = range(torch.cuda.device_count()) if torch.cuda.is_initialized() else ()
+    with torch.random.fork_rng(devices=gpus):
+        torch.set_num_threads(1)  # sums in another order have other last bits
+        random.seed(seed)
+        numpy.random.seed(seed % 2**32)  # noqa: NPY002
+        torch.manual_seed(seed)
+        try:
+            yield
+        finally:
+            random.setstate(python)
+            numpy.random.set_state(array)  # noqa: NPY002
+            torch.set_default_dtype(dtype)
+            if torch.get_default_device() != device:
+                torch.set_default_device(device)
+            torch.set_grad_enabled(grad)
+            torch.set_num_threads(threads)
+            torch.set_float32_matmul_precision(precision)
+            if torch.are_deterministic_algorithms_enabled() != deterministic:
+                torch.use_deterministic_algorithms(deterministic)
+
+
+def _fault(outcome: Any) -> str:
+    """Why this is no evidence, or nothing."""
+    if isinstance(outcome, BaseException):
+        return _place(outcome)
+    if not isinstance(outcome, Evidence):
+        name = "nothing" if outcome is None else f"a {type(outcome).__name__}"
+        return f"the check returned {name}: return evidence, for example close(measured, predicted)"
+    return "the measurement is NaN, which decides nothing" if outcome.undecided and not outcome.weak else ""
+
+
+def _place(error: BaseException) -> str:
+    """The exception in one line, with the file and line that raised it."""
+    frames = traceback.extract_tb(error.__traceback__)
+    ours = [frame for frame in frames if not frame.filename.startswith(LIBRARIES)] or frames
+    where = f" ({Path(ours[-1].filename).name}:{ours[-1].lineno})" if ours else ""
+    message = " ".join(str(error).split()) or "without a message"
+    return f"{type(error).__name__}: {message[:300]}{where}"
+
+
+def _gap(evidence: Evidence) -> str:
+    measured, predicted = (
+        f"{v:.6g}" if isinstance(v, float) else str(v) for v in (evidence.measured, evidence.predicted)
+    )
+    detail = f" ({evidence.detail})" if evidence.detail else ""
+    return f"measured {measured}, predicted {predicted}{detail}"
+
+
+def main(arguments: list[str]) -> int:
+    """Judge the claims of one module here and now: `python -m lemmata.judge.runner MODULE [ID...]`."""
+    torch.set_num_threads(1)
+    module = importlib.import_module(arguments[0])
+    worst = 0
+    for claim in (value for value in vars(module).values() if isinstance(value, Claim)):
+        if arguments[1:] and claim.id not in arguments[1:]:
+            continue
+        result = judge(claim)
+        worst |= result.verdict != "holds"
+        print(f"{result.verdict:8} {claim.id:36} {result.seconds:7.3f} s  {result.by:12} {result.reason}")
+        print(
+            f"         {(result.evidence or {}).get('measured')} against {(result.evidence or {}).get('predicted')}",
+            end="",
+        )
+        print(f" ± {(result.evidence or {}).get('margin')}  {(result.evidence or {}).get('detail')}")
+        for lie in result.lies:
+            print(f"         {'rejected' if lie['rejected'] else 'ACCEPTED':9} {lie['text']}: {lie['how']}")
+    return worst
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,136 @@
+"""Equality up to rounding: how much is allowed is counted in units of the coarser dtype, and no more."""
+
+import math
+from fractions import Fraction
+
+import numpy
+import pytest
+import torch
+
+from lemmata.judge import close
+
+EPS = torch.finfo(torch.float64).eps
+
+
+def double(*values):
+    return torch.tensor(values if len(values) > 1 else values[0], dtype=torch.float64)
+
+
+@pytest.mark.parametrize("ulps", [0, 1, 64, 1000])
+@pytest.mark.parametrize("sign", [-1, 1])
+def test_the_tolerance_is_as_many_units_as_asked(ulps, sign):
+    assert close(double(1.0 + sign * ulps * EPS), 1.0, ulps=ulps, scale=1.0).holds
+    assert not close(double(1.0 + sign * (ulps + 2) * EPS), 1.0, ulps=ulps, scale=1.0).holds
+
+
+@pytest.mark.parametrize(
+    "predicted", [0.3, [0.3], (0.3,), double(0.3), numpy.array(0.3), numpy.float64(0.3), Fraction(3, 10)]
+)
+def test_a_double_against_any_number_is_judged_as_a_double(predicted):
+    """A Python number is a double: turned into float32 it would forgive errors of one in a million."""
+    assert close(double(0.3), predicted).holds
+    assert not close(double(0.3 + 1e-12), predicted).holds
+    assert not close(predicted, double(0.3 + 1e-12)).holds
+
+
+def test_python_numbers_are_doubles():
+    assert close(0.1 + 0.2, 0.3).holds
+    assert not close(0.1 + 1e-13, 0.1).holds
+    assert close(2**70, float(2**70)).holds
+
+
+def test_the_coarser_dtype_decides():
+    third = torch.tensor(1 / 3)
+    assert close(third, 1 / 3).holds
+    assert close(third, double(1 / 3)).holds
+    assert not close(third + 1e-4, 1 / 3).holds
+    assert close(third.bfloat16(), 1 / 3).holds
+    assert not close(third.double(), 1 / 3).holds
+
+
+def test_integers_are_exact():
+    assert close(torch.arange(3), [0, 1, 2]).holds
+    assert not close(torch.arange(3), [0, 1, 3]).holds
+
+
+def test_scale_defaults_to_the_largest_entry():
+    assert close(double(1e10, 1e-5), double(1e10, 1.1e-5)).holds
+    assert not close(double(1e10, 1e-5), double(1e10, 1.1e-5), scale=1e-5).holds
+    assert not close(double(1e10, 1e-5), double(1e10, 1.1e-5), scale=double(1e10, 1e-5)).holds
+
+
+def test_condition_widens_and_within_replaces():
+    assert not close(double(1.0 + 1e-10), 1.0).holds
+    assert close(double(1.0 + 1e-10), 1.0, condition=1e5).holds
+    assert close(double(1.1), 1.0, within=0.11).holds
+    assert not close(double(1.1), 1.0, within=0.09).holds
+    assert close(torch.tensor(1e-30), 0.0, within=0.0).holds is False
+
+
+def test_nothing_but_zero_is_close_to_zero_without_a_scale():
+    assert close(double(0.0, 0.0), 0.0).holds
+    assert not close(double(0.0, 1e-300), 0.0).holds
+
+
+def test_the_worst_entry_is_shown():
+    evidence = close(double(1.0, 2.0, 3.5), double(1.0, 2.0, 3.0))
+    assert (evidence.measured, evidence.predicted, evidence.detail) == (3.5, 3.0, "worst of 3 values")
+    assert evidence.margin == 64 * EPS * 3.5
+    assert evidence.by == "numeric"
+
+
+def test_one_number_stands_for_all():
+    assert close(torch.full((2, 3), 0.5), 0.5).holds
+    assert close(0.5, torch.full((2, 3), 0.5)).holds
+
+
+def test_other_shapes_differ():
+    evidence = close(torch.zeros(2, 3), torch.zeros(3, 2))
+    assert not evidence.holds
+    assert (evidence.measured, evidence.predicted) == ("shape (2, 3)", "shape (3, 2)")
+
+
+def test_lists_of_tensors_are_stacked():
+    assert close([double(1.0), double(2.0)], [1.0, 2.0]).holds
+    assert close([double(1.0, 2.0), double(3.0, 4.0)], [[1.0, 2.0], [3.0, 4.0]]).holds
+
+
+@pytest.mark.parametrize("side", [-1, 1])
+def test_infinity_is_close_to_itself_only(side):
+    infinite = side * math.inf
+    assert close(infinite, infinite).holds
+    assert close(double(infinite, 1.0), double(infinite, 1.0)).holds
+    assert not close(infinite, 1.0).holds
+    assert not close(1e308, infinite).holds
+    assert not close(infinite, -infinite).holds
+    assert not close(double(infinite, 1.0), double(infinite, 1.5)).holds, "it must not widen the others' tolerance"
+
+
+@pytest.mark.parametrize(("measured", "predicted"), [(math.nan, 1.0), (1.0, math.nan), (double(1.0, math.nan), 1.0)])
+def test_nan_decides_nothing(measured, predicted):
+    evidence = close(measured, predicted)
+    assert not evidence.holds
+    assert evidence.undecided
+    assert evidence.detail == "1 values are NaN"
+
+
+def test_an_undefined_tolerance_decides_nothing():
+    assert close(1.0, 1.0 + 1e-9, scale=math.nan).undecided
+    assert close(1.0, 2.0, within=math.nan).undecided
+
+
+def test_empty_tensors_are_no_evidence():
+    with pytest.raises(ValueError, match="close was given empty tensors: draw at least one instance"):
+        close(torch.zeros(0), torch.zeros(0))
+
+
+def test_complex_numbers_are_compared_by_modulus():
+    assert close(1j * 1j, -1 + 0j).holds
+    assert close(torch.exp(torch.tensor(1j * math.pi, dtype=torch.complex128)), -1.0).holds
+    assert not close(torch.tensor([1 + 1j]), torch.tensor([1 - 1j])).holds
+    assert close([1j, 2], [1j, 2 + 0j]).holds
+
+
+def test_gradients_are_not_in_the_way():
+    weight = torch.tensor([2.0], requires_grad=True)
+    assert close(weight * 2, weight + 2, scale=weight).holds
