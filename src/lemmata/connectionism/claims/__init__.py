@@ -1,0 +1,1 @@
+"""How the statements of connectionism are checked, one file per subject."""

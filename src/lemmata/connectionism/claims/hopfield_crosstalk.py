@@ -1,0 +1,161 @@
+"""Cross-talk: what stored patterns add to each other's fields, how it is spread, and how often it flips a bit."""
+
+import math
+
+import torch
+from scipy import integrate
+
+from lemmata.connectionism.hopfield import HopfieldNetwork
+from lemmata.connectionism.hopfield_theory import (
+    crosstalk,
+    crosstalk_variance,
+    error_probability,
+    flip_probability,
+)
+from lemmata.judge import (
+    Figure,
+    Line,
+    Points,
+    all_of,
+    always,
+    claim,
+    close,
+    exactly,
+    law_is,
+    lie,
+    mean_is,
+    slope_is,
+)
+
+
+@claim("hopfield.crosstalk")
+@lie("a quiet pattern t makes the pattern of another index stable", printed="000/1", shift=1)
+@lie("the sum includes j = i", printed="003/2", diagonal=1.0)
+@lie("the pattern's own signal is 1", own=0.0)
+@lie("cross-talk below 1 is necessary", exists=False)
+def field_is_signal_plus_crosstalk(draw, shift=0, diagonal=0.0, own=1.0, exists=True, network=HopfieldNetwork):
+    """The triple sum of the definition against the field; then 100 networks: who is quiet, who is stable."""
+    n = 64  # a power of two: every quotient below is exact
+    patterns = draw.signs(5, n)
+    others, pairs = 1 - torch.eye(5).double(), 1 - (1 - diagonal) * torch.eye(n).double()
+    summed = torch.einsum("tr,ij,ri,rj,tj->ti", others, pairs, patterns, patterns, patterns) / n
+    memory = network.from_patterns(patterns)
+    batch = draw.signs(100, 10, n)
+    noise = crosstalk(batch)
+    stable = torch.stack([network.from_patterns(each).is_stable(each) for each in batch])
+    left = batch * noise + (1 - own / n)
+    kept = ((left > 0) | (left == 0) & (batch > 0)).all(-1)  # a tie goes to +1
+    quiet = (noise.abs() < 1 - 1 / n).all(-1)
+    return all_of(
+        exactly(memory.field(patterns), (1 - own / n) * patterns + summed),
+        exactly(memory.crosstalk(patterns), summed),
+        exactly(crosstalk(patterns), summed),
+        exactly(crosstalk(patterns, first=2), summed[:2]),
+        exactly(stable, kept),
+        always(stable.roll(-shift, 1)[quiet]),
+        exactly(bool((stable & (noise.abs() > 1).any(-1)).any()), exists),
+    ).showing(crosstalk_figure(draw))
+
+
+@claim("hopfield.crosstalk_distribution")
+@lie("mean 0 for the sum that includes j = i", printed="003/1", diagonal=1.0)
+@lie("a pattern is noise to itself", counted=9)
+@lie("the standard deviation is s/n", power=1.0)
+def crosstalk_is_a_centred_gaussian(draw, diagonal=0.0, counted=8, power=0.5, noise=crosstalk):
+    """Mean, variance and law of the cross-talk along a stored bit, over independent networks of 32 units."""
+    n, s = 32, 8
+    variance = crosstalk_variance(n, counted)
+
+    def along(size):
+        """The cross-talk of each bit of each pattern, towards (+) or against (-) its value."""
+        patterns = draw.signs(size, s, n)
+        same_unit = (patterns.square().sum(1, keepdim=True) - patterns.square()) * patterns / n
+        return patterns * (noise(patterns) + diagonal * same_unit)
+
+    def one_bit(size):
+        return along(size)[:, 0, 0]
+
+    def gaussian(z):
+        # A sum of (s - 1)(n - 1) = 217 signs is odd, so its law climbs in steps of 2; the integral meets each halfway.
+        odd = 2 * ((n * z).floor() / 2 + 0.5).floor() - 1
+        return torch.special.ndtr((odd + 1) / n / variance**power)
+
+    every = all_patterns(3, 4)
+    one, third = {"chunk": 4096}, 1e-9 / 3
+    return all_of(
+        exactly(float((every * noise(every)).square().mean()), crosstalk_variance(4, 3)),
+        mean_is(lambda x: x.mean((1, 2)), along, 0.0, effect=0.2, alpha=third, **one),
+        mean_is(lambda x: x.square().mean((1, 2)), along, variance, effect=0.03, alpha=third, **one),
+        law_is(one_bit, gaussian, effect=0.1, alpha=third, **one),
+    )
+
+
+@claim("hopfield.error_probability")
+@lie("the Gaussian has lost its normaliser", printed="003/1", normaliser=0.0)
+@lie("both tails count", tails=2)
+@lie("the variance is twice the load", width=2.0)
+def bits_flip_with_the_tail_of_a_gaussian(draw, normaliser=0.5, tails=1, width=1.0):
+    """The tail integral against the erf form; flips of random networks against their exact law, and its limit."""
+    loads = [0.05, 0.1, 0.2, 0.5, 1.0]
+    formula = [error_probability(load) for load in loads]
+    integrals = [(1 / (2 * math.pi * load)) ** normaliser * tail(load) for load in loads]
+
+    def frequency(stored):
+        chance = flip_probability(32, stored)
+        return mean_is(
+            flipped_bits, lambda size: draw.signs(size, stored, 32), tails * chance, effect=0.2 * chance, alpha=5e-10,
+            chunk=4096,
+        )  # fmt: skip
+
+    counted = [float(flipped_bits(all_patterns(s, 4)).mean()) for s in (1, 2, 3)]
+    sizes = [10**k for k in range(2, 7)]
+    gaps = [abs(flip_probability(n, n // 10) / error_probability(width * 0.1) - 1) for n in sizes]
+    evidence = all_of(
+        close(torch.tensor(integrals).double(), torch.tensor(formula).double(), scale=torch.tensor(formula), ulps=1e4),
+        exactly(torch.tensor(counted), torch.tensor([flip_probability(4, s) for s in (1, 2, 3)])),
+        frequency(8),
+        frequency(16),
+        slope_is(sizes, gaps, -1.0, within=0.2),
+    )
+    return evidence.showing(error_figure(draw)) if evidence.holds else evidence
+
+
+# --- What the claims draw and show ---
+
+
+def tail(load):
+    """The integral from 1 to infinity of exp(-z^2 / 2 load), to twelve digits."""
+    return integrate.quad(lambda z: math.exp(-z * z / (2 * load)), 1, math.inf, epsabs=0, epsrel=1e-12)[0]
+
+
+def flipped_bits(patterns):
+    """The fraction of stored bits that one update destroys in each network; exact if units are a power of two."""
+    field = (1 - 1 / patterns.shape[-1]) * patterns + crosstalk(patterns)
+    return ((field >= 0) != (patterns > 0)).double().mean((1, 2))
+
+
+def all_patterns(stored, units):
+    """Every way to store so many patterns."""
+    bits = torch.arange(2 ** (stored * units))[:, None] >> torch.arange(stored * units) & 1
+    return (1 - 2 * bits.double()).view(-1, stored, units)
+
+
+def crosstalk_figure(draw, n=64):
+    marks = []
+    for stored in (4, 10, 24):
+        values = draw.signs(max(1, 4000 // stored), stored, n)
+        bars = torch.histc(values * crosstalk(values), bins=20, min=-2.5, max=2.5)
+        marks.append(Line(torch.linspace(-2.375, 2.375, 20), bars / bars.sum() / 0.25, f"s/n = {stored / n:.2f}"))
+    marks.append(Line([-(1 - 1 / n)] * 2, [0.0, 1.5], "left of this the bit flips"))
+    return Figure("Cross-talk along a stored bit", "x C", "density", marks)
+
+
+def error_figure(draw, n=256):
+    loads = torch.linspace(0.06, 1.0, 48).tolist()
+    tried = [0.1, 0.15, 0.2, 0.3, 0.5, 0.75, 1.0]
+    measured = [float(flipped_bits(draw.signs(20, round(load * n), n)).mean()) for load in tried]
+    marks = [
+        Line(loads, [error_probability(load) for load in loads], "(1 - erf sqrt(n/2s)) / 2"),
+        Points(tried, measured, f"20 networks of {n} units"),
+    ]
+    return Figure("A stored bit is unstable", "load s/n", "probability", marks, y_log=True)

@@ -1,0 +1,88 @@
+"""What one McCulloch-Pitts neuron computes, and what networks of them compute."""
+
+import itertools
+
+import torch
+
+from lemmata.connectionism.mcculloch_pitts import (
+    McCullochPittsNetwork,
+    McCullochPittsNeuron,
+    boolean_inputs,
+    boolean_network,
+    threshold_gates,
+)
+from lemmata.judge import all_of, always, claim, exactly, lie
+
+
+class StrictNeuron(McCullochPittsNeuron):
+    """Fires only above its threshold: for whole numbers, the neuron with a threshold higher by one."""
+
+    def __init__(self, synapses, threshold):
+        super().__init__(synapses, torch.as_tensor(threshold) + 1)
+
+
+@claim("mcculloch.neuron")
+@lie("the neuron fires only above its threshold", neuron=StrictNeuron)
+@lie("a conjunction needs one input less", conjunction=-1)
+@lie("a disjunction fires without any input", disjunction=0)
+def the_logical_gates_are_neurons(draw, neuron=McCullochPittsNeuron, conjunction=0, disjunction=1):
+    """Five gates of up to four inputs against the words all, any and not, on every input."""
+    parts = []
+    for n in range(1, 5):
+        rows = [tuple(bits) for bits in itertools.product([0, 1], repeat=n)]
+        gates = [
+            (1, n + conjunction, all),
+            (1, disjunction, any),
+            (-1, 1 - n, lambda bits: not all(bits)),
+            (-1, 0, lambda bits: not any(bits)),
+        ]
+        for synapse, threshold, meaning in gates:
+            module = neuron(torch.full((n,), synapse), threshold)
+            parts.append(exactly(module(torch.tensor(rows)), [meaning(row) for row in rows]))
+        both = neuron(torch.tensor([[1] * n, [-1] * n]), torch.tensor([n + conjunction, 0]))
+        batch = torch.stack([boolean_inputs(n), boolean_inputs(n).flip(0)])
+        expected = [[[all(row), not any(row)] for row in order] for order in (rows, rows[::-1])]
+        parts.append(exactly(both(batch.bool()), torch.tensor(expected)))
+        parts.append(exactly(len(list(both.parameters())), 0, detail="nothing to train"))
+    return all_of(*parts)
+
+
+def network_without_inhibition(truth_table):
+    """The same normal form from excitatory synapses alone: a monotone function."""
+    network = boolean_network(truth_table)
+    hidden = McCullochPittsNeuron(torch.ones_like(network.hidden.synapses), network.hidden.threshold)
+    return McCullochPittsNetwork(hidden, network.output)
+
+
+@claim("mcculloch.expressivity")
+@lie("one neuron computes 14 of the 16 functions of two inputs, like a unit with real weights", two=14)
+@lie("one neuron computes 104 of the 256 functions of three inputs, like a unit with real weights", three=104)
+@lie("exclusive or is among the functions of one neuron", beyond=("x", "not x", "y", "not y", "x = y"))
+@lie("networks without inhibitory synapses compute every function", network=network_without_inhibition)
+def one_neuron_computes_few_functions_and_networks_compute_all(
+    draw, two=10, three=26, beyond=("x", "not x", "y", "not y", "x = y", "x ≠ y"), network=boolean_network
+):
+    """The gates found by exhaustive search, each run on every input, and networks for all functions of two."""
+    meanings = {
+        "x": lambda x, y: x,
+        "not x": lambda x, y: not x,
+        "y": lambda x, y: y,
+        "not y": lambda x, y: not y,
+        "x = y": lambda x, y: x == y,
+        "x ≠ y": lambda x, y: x != y,
+    }
+    corners = list(itertools.product([False, True], repeat=2))
+    parts = []
+    found = {n: threshold_gates(n) for n in (1, 2, 3)}
+    for n, number in ((1, 4), (2, two), (3, three)):
+        gates = found[n]
+        computed = [tuple(neuron(boolean_inputs(n)).bool().tolist()) == table for table, neuron in gates.items()]
+        parts += [exactly(len(gates), number, exhaustive=True), always(computed, exhaustive=True)]
+    missing = set(itertools.product([False, True], repeat=4)) - set(found[2])
+    parts.append(exactly(missing, {tuple(meanings[name](*at) for at in corners) for name in beyond}, exhaustive=True))
+    all_tables = [torch.tensor(list(itertools.product([0, 1], repeat=2**n))) for n in (1, 2)]
+    constants = torch.tensor([[0] * 8, [1] * 8])
+    for n, tables in ((1, all_tables[0]), (2, all_tables[1]), (3, torch.cat([constants, draw.integers(0, 2, 6, 8)]))):
+        computed = torch.stack([network(table.tolist())(boolean_inputs(n)) for table in tables])
+        parts.append(exactly(computed, tables))
+    return all_of(*parts)

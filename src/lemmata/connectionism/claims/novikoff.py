@@ -1,0 +1,206 @@
+"""Novikoff's theorem: its two lemmas, the bound with and without a bias, and how hard small margins really are."""
+
+import itertools
+import math
+from fractions import Fraction
+
+import torch
+
+from lemmata.connectionism.linear_threshold import augment, dataset_margin, geometric_margin
+from lemmata.connectionism.perceptron import Perceptron
+from lemmata.judge import (
+    Figure,
+    Line,
+    Points,
+    all_of,
+    at_least,
+    at_most,
+    claim,
+    close,
+    exactly,
+    lie,
+    mean_is,
+    slope_is,
+)
+
+
+def planted(draw, points, features, margin):
+    """Unit vectors with their labels, all at least `margin` away from the boundary of a unit vector w; and w."""
+    w = draw.unit(features)
+    x = draw.unit(12 * points, features)
+    x = x[(x @ w).abs() >= margin][:points]
+    return x, torch.where(x @ w > 0, 1.0, -1.0).to(x), w
+
+
+def planted_sets(draw, number):
+    """Planted data of many sizes and margins."""
+    sizes = itertools.cycle(itertools.product([5, 20, 100], [2, 4, 10], [0.05, 0.2]))
+    return [planted(draw, *size) for size in itertools.islice(sizes, number)]
+
+
+def fit(x, y, bias=False):
+    """The run of the perceptron whose steps the theorem counts."""
+    return Perceptron(bias=bias, record=True).fit(x, y)
+
+
+@claim("perceptron.alignment_lemma")
+@lie("every update gains twice the margin", factor=2.0)
+@lie("every update gains half the margin, and sometimes no more", factor=0.5)
+@lie("the gain is the margin without the label", printed="003/1", label_power=0)
+def every_update_gains_the_margin(draw, factor=1.0, label_power=1):
+    """The product of planted and learnt weights after every update, for 50 planted sets and a single point."""
+    sets = [*planted_sets(draw, 50), (torch.ones(1, 1).double(), torch.ones(1).double(), torch.ones(1).double())]
+    progress, lower, gains, margins = [], [], [], []
+    for x, y, w in sets:
+        learnt = fit(x, y)
+        along = learnt.trajectory_[:, :-1] @ w
+        progress.append(along[1:])
+        lower.append(factor * torch.arange(1, len(along)).double() * dataset_margin(w, 0.0, x, y))
+        gains.append(along.diff())
+        points = x[learnt.updates_]
+        margins.append(geometric_margin(w, 0.0, points, y[learnt.updates_] ** label_power))
+    return all_of(
+        at_least(torch.cat(progress), torch.cat(lower), attained=True),
+        close(torch.cat(gains), torch.cat(margins), scale=torch.cat(progress).max()),
+    )
+
+
+@claim("perceptron.norm_lemma")
+@lie("the norm grows only like the fourth root", power=0.25)
+@lie("the norm can grow like the number of updates", power=1.0)
+@lie("R is the mean length of the points", radius=torch.mean)
+def the_norm_grows_like_the_root_of_the_updates(draw, power=0.5, radius=torch.amax):
+    """The length of the weights after every update on planted, on inseparable and on orthogonal data."""
+    sets = [(x * draw.uniform(len(x), 1, low=0.5), y) for x, y, _ in planted_sets(draw, 30)]
+    square = torch.tensor(list(itertools.product([0.0, 1.0], repeat=2)), dtype=torch.float64)
+    sets.append((augment(square), torch.tensor([-1, 1, 1, -1])))
+    sets += [(2 * torch.eye(n, dtype=torch.float64), draw.signs(n)) for n in (2, 5, 9)]
+    lengths, bounds = [], []
+    for x, y in sets:
+        path = fit(x, y).trajectory_[1:, :-1]
+        lengths.append(path.norm(dim=1))
+        bounds.append(radius(x.norm(dim=1)) * torch.arange(1, len(path) + 1).double() ** power)
+    # Orthogonal points of one length attain the bound at every update.
+    orthogonal = close(torch.cat(lengths[-3:]), torch.cat(bounds[-3:]))
+    return all_of(at_most(torch.cat(lengths), torch.cat(bounds)), orthogonal)
+
+
+def stretched_axes(*squares):
+    """Orthogonal points of these squared lengths, all labelled +1, with the exact R²/γ² of their best margin."""
+    x = torch.diag(torch.tensor([float(square) for square in squares], dtype=torch.float64).sqrt())
+    # The best unit vector has the same margin at all of them: 1/γ² is the sum of their 1/‖x‖².
+    return x, torch.ones(len(squares)), max(squares) * sum(1 / Fraction(square) for square in squares)
+
+
+@claim("perceptron.novikoff")
+@lie("fewer than ⌊R²/γ²⌋ updates", printed="003/1", fewer=1)
+@lie("the bound is the next whole number above R²/γ²", printed="000/2", rounded=math.ceil)
+@lie("the cosine grows like the number of updates", power=1.0)
+@lie("at most R/γ updates", exponent=1)
+def mistakes_are_at_most_the_squared_ratio(draw, fewer=0, rounded=math.floor, power=0.5, exponent=2):
+    """Updates against R²/γ² on 100 planted sets, and on orthogonal points where the bound is attained."""
+    mistakes, bounds, ratios, cosines, lower = [], [], [], [], []
+    for x, y, w in planted_sets(draw, 100):
+        learnt, margin, radius = fit(x, y), dataset_margin(w, 0.0, x, y), x.norm(dim=1).max()
+        path = learnt.trajectory_[1:, :-1]
+        cosines.append(path @ w / path.norm(dim=1))
+        lower.append(torch.arange(1, len(path) + 1).double() ** power * margin / radius)
+        ratios.append(float(radius / margin) ** exponent)
+        mistakes.append(learnt.mistakes_)
+        bounds.append(rounded(ratios[-1]) - fewer)
+    attained = []
+    for squares in [(1,), (1, 1), (1,) * 5, (4, 4, 3), (2, 3, 3, 3, 3), (8, 8, 7, 6)]:
+        x, y, ratio = stretched_axes(*squares)
+        ratio = ratio if exponent == 2 else Fraction(math.isqrt(int(ratio)))
+        attained.append(exactly(fit(x, y).mistakes_, rounded(ratio) - fewer, detail=f"R²/γ² = {ratio}"))
+    return all_of(at_most(mistakes, bounds), at_least(torch.cat(cosines), torch.cat(lower)), *attained).showing(
+        scatter(ratios, mistakes)
+    )
+
+
+def scatter(ratios, mistakes):
+    """Every run below the diagonal."""
+    top = max(ratios)
+    marks = [Points(ratios, mistakes, "one data set each"), Line([1.0, top], [1.0, top], "the bound")]
+    return Figure("Novikoff's bound", "R²/γ²", "updates", marks, x_log=True, y_log=True)
+
+
+def absorbed(x, y, w, b):
+    """R² + 1 and the margin of (w, b) as one vector, on the points (x, 1)."""
+    rows = augment(x)
+    return rows.square().sum(dim=1).max(), dataset_margin(torch.cat([w, b]), 0.0, rows, y)
+
+
+def raw(x, y, w, b):
+    """R² and the margin of the points as they are."""
+    return x.square().sum(dim=1).max(), dataset_margin(w, b, x, y)
+
+
+def half_absorbed(x, y, w, b):
+    """R² of the points as they are, but the margin of (w, b) as one vector."""
+    return raw(x, y, w, b)[0], absorbed(x, y, w, b)[1]
+
+
+def raw_margin(x, y, w, b):
+    """R² + 1, but the margin of the points as they are."""
+    return absorbed(x, y, w, b)[0], raw(x, y, w, b)[1]
+
+
+@claim("perceptron.novikoff_bias")
+@lie("w and b are updated, and R²/γ² of the points as they are bounds the iterations", printed="000/1", sizes=raw)
+@lie("b is updated too, and t ≤ R²/γ² for the points as they are", printed="001/2", sizes=raw)
+@lie("the absorbed margin suffices, the points keep their length", sizes=half_absorbed)
+@lie("the absorbed length suffices, the points keep their margin", sizes=raw_margin)
+@lie("R² + 2 is the sharp constant", extra=1.0)
+def with_a_bias_the_bound_is_that_of_the_absorbed_data(draw, sizes=absorbed, extra=0.0):
+    """Updates of the perceptron with a bias on planted sets off the origin, and on pairs where simpler bounds fail."""
+    sets = []
+    for high, low in ((0.01, -0.01), (1.0, -1.0), (11.0, 9.0)):
+        x, y = torch.tensor([[high], [low]], dtype=torch.float64), torch.tensor([1.0, -1.0], dtype=torch.float64)
+        sets.append((x, y, torch.ones(1).double(), x.new_tensor([-(high + low) / 2])))
+    for x, y, w in planted_sets(draw, 40):
+        shift = draw.normal(x.shape[1])
+        sets.append((x + shift, y, w, -(w @ shift)[None]))
+    mistakes = [fit(x, y, bias=True).mistakes_ for x, y, _, _ in sets]
+    bounds = [float((square + extra) / margin**2) for square, margin in (sizes(*instance) for instance in sets)]
+    # The second pair, ±1, attains the bound 2 exactly: its absorbed points are orthogonal.
+    return all_of(at_most(mistakes, bounds), exactly(mistakes[1], round(bounds[1])))
+
+
+GAMMAS = [0.4, 0.1, 0.025]
+
+
+def updates_at_each_margin(draw, count):
+    """Updates on `count` independent families of planted sets, one set for each margin of the list."""
+    rows = [[fit(*planted(draw, 100, 5, gamma)[:2]).mistakes_ for gamma in GAMMAS] for _ in range(count)]
+    return torch.tensor(rows, dtype=torch.float64)
+
+
+def exponents(updates):
+    """The slope of log updates over log margin, for each family by itself."""
+    across = torch.tensor(GAMMAS, dtype=torch.float64).log()
+    across = across - across.mean()
+    return updates.log() @ across / across.square().sum()
+
+
+@claim("perceptron.margin_difficulty")
+@lie("the number of updates does not depend on the margin", steepest=0.0)
+@lie("random data are as hard as the worst case", mildest=-2.0)
+@lie("the worst case grows like the inverse margin", worst=-1.0)
+def smaller_margins_take_more_updates(draw, steepest=-1.5, mildest=-0.5, worst=-2.0):
+    """The exponent with which updates grow as the margin shrinks: random sets against orthogonal points, the worst."""
+    spread = {"effect": 0.3, "alpha": 5e-10, "pilot": 30}
+    dimensions = [2, 8, 32, 128]
+    hardest = [fit(torch.eye(n).double(), torch.ones(n)).mistakes_ for n in dimensions]
+    shown = updates_at_each_margin(draw, 10)
+    marks = [
+        Points(GAMMAS, shown.mean(dim=0), "mean of ten random sets"),
+        Points([n**-0.5 for n in dimensions], hardest, "orthogonal points"),
+        Line([0.025, 1.0], [1600.0, 1.0], "1/γ²"),
+    ]
+    return all_of(
+        mean_is(exponents, lambda n: updates_at_each_margin(draw, n), mildest, side="at_most", **spread),
+        mean_is(exponents, lambda n: updates_at_each_margin(draw, n), steepest, side="at_least", **spread),
+        at_most(shown, torch.tensor(GAMMAS, dtype=torch.float64) ** -2),
+        slope_is([n**-0.5 for n in dimensions], hardest, worst, within=0.01),
+    ).showing(Figure("Updates against the margin, for R = 1", "margin γ", "updates", marks, x_log=True, y_log=True))

@@ -1,0 +1,167 @@
+"""Checks at the door: each returns the checked value, or says in one sentence what is wrong and the fix."""
+
+import math
+
+import torch
+from torch import Tensor
+
+__all__ = []  # for the systems of this chapter; users meet only the messages
+
+
+def floating(name: str, value: Tensor) -> Tensor:
+    """A non-empty floating-point tensor of any shape without NaN or infinity.
+
+    >>> floating("x", torch.tensor([1.0, float("nan")]))
+    Traceback (most recent call last):
+    ValueError: x must be finite, found 1 NaN value: remove or impute it
+    """
+    _tensor(name, value)
+    if not value.is_floating_point():
+        raise TypeError(f"{name} must be floating point, got {value.dtype}: use {name}.double()")
+    _finite(name, value)
+    return value
+
+
+def matrix(name: str, value: Tensor, axes: str = "points, features") -> Tensor:
+    """A finite, non-empty, floating-point tensor with two axes; `axes` names them in the message."""
+    _tensor(name, value)
+    if value.ndim != 2:
+        raise ValueError(f"{name} must be a ({axes}) tensor, got shape {tuple(value.shape)}")
+    return floating(name, value)
+
+
+def vector(name: str, value: Tensor, length: int | None = None) -> Tensor:
+    """A finite, non-empty, floating-point tensor with one axis, of the given length if one is given."""
+    _tensor(name, value)
+    if value.ndim != 1:
+        raise ValueError(f"{name} must be a tensor with one axis, got shape {tuple(value.shape)}")
+    if length is not None and len(value) != length:
+        raise ValueError(f"{name} must have {_plural(length, 'entry', 'entries')}, got {len(value)}")
+    return floating(name, value)
+
+
+def labels(name: str, value: Tensor, like: Tensor) -> Tensor:
+    """One label -1 or +1 for each row of `like`, returned in the dtype and on the device of `like`.
+
+    >>> labels("y", torch.tensor([0, 1]), like=torch.zeros(2, 3))
+    Traceback (most recent call last):
+    ValueError: y must hold only -1 and +1, got labels {0, 1}: use 2 * y - 1
+    """
+    _tensor(name, value)
+    if value.ndim != 1 or len(value) != len(like):
+        wanted = f"one label for each of the {_plural(len(like), 'point', 'points')}"
+        raise ValueError(f"{name} must hold {wanted}, got shape {tuple(value.shape)}")
+    _only_signs(name, value, "labels")
+    return value.to(like)
+
+
+def signs(name: str, value: Tensor) -> Tensor:
+    """A non-empty tensor of any shape and dtype whose entries are -1 or +1.
+
+    >>> signs("state", torch.tensor([1, -1, 0]))
+    Traceback (most recent call last):
+    ValueError: state must hold only -1 and +1, got values {-1, 0, 1}
+    """
+    _tensor(name, value)
+    _only_signs(name, value, "values")
+    return value
+
+
+def bits(name: str, value: Tensor) -> Tensor:
+    """A non-empty tensor of any shape and dtype whose entries are 0 or 1 (or False and True)."""
+    _tensor(name, value)
+    if value.dtype is not torch.bool:
+        _finite(name, value)
+        if not ((value == 0) | (value == 1)).all():
+            hint = f": use ({name} + 1) / 2" if (value.abs() == 1).all() else ""
+            raise ValueError(f"{name} must hold only 0 and 1, got values {_distinct(value)}{hint}")
+    return value
+
+
+def finite_number(name: str, value: int | float) -> int | float:
+    """A real number, not NaN and not infinite."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise TypeError(f"{name} must be a number, got {type(value).__name__}")
+    if not math.isfinite(value):
+        raise ValueError(f"{name} must be finite, got {value}")
+    return value
+
+
+def positive(name: str, value: int | float) -> int | float:
+    """A finite number above zero.
+
+    >>> positive("beta", -0.3)
+    Traceback (most recent call last):
+    ValueError: beta must be > 0, got -0.3
+    """
+    if finite_number(name, value) <= 0:
+        raise ValueError(f"{name} must be > 0, got {value}")
+    return value
+
+
+def fraction(name: str, value: int | float) -> int | float:
+    """A number between 0 and 1, both included."""
+    if not 0 <= finite_number(name, value) <= 1:
+        raise ValueError(f"{name} must lie between 0 and 1, got {value}")
+    return value
+
+
+def count(name: str, value: int, least: int = 1, most: int | None = None) -> int:
+    """An integer from `least` to `most`.
+
+    >>> count("max_sweeps", 0)
+    Traceback (most recent call last):
+    ValueError: max_sweeps must be >= 1, got 0
+    """
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise TypeError(f"{name} must be an integer, got {type(value).__name__}")
+    if value < least:
+        raise ValueError(f"{name} must be >= {least}, got {value}")
+    if most is not None and value > most:
+        raise ValueError(f"{name} must be <= {most}, got {value}")
+    return value
+
+
+def flag(name: str, value: bool) -> bool:
+    """True or False, and nothing that merely counts as one of them."""
+    if not isinstance(value, bool):
+        raise TypeError(f"{name} must be True or False, got {value!r}")
+    return value
+
+
+def _tensor(name: str, value: Tensor) -> None:
+    if not isinstance(value, Tensor):
+        raise TypeError(f"{name} must be a tensor, got {type(value).__name__}: use torch.as_tensor({name})")
+    if value.numel() == 0:
+        raise ValueError(f"{name} must not be empty, got shape {tuple(value.shape)}")
+
+
+def _finite(name: str, value: Tensor) -> None:
+    if math.isfinite(value.detach().sum()):  # one pass without a copy; a sum that merely overflows is looked at below
+        return
+    missing = int(torch.isnan(value).sum())
+    if missing:
+        remedy = "remove or impute " + ("it" if missing == 1 else "them")
+        raise ValueError(f"{name} must be finite, found {_plural(missing, 'NaN value', 'NaN values')}: {remedy}")
+    infinite = int(torch.isinf(value).sum())
+    if infinite:
+        amount = _plural(infinite, "infinite value", "infinite values")
+        raise ValueError(f"{name} must be finite, found {amount}: clip or rescale the data")
+
+
+def _only_signs(name: str, value: Tensor, noun: str) -> None:
+    if value.dtype is torch.bool:
+        raise ValueError(f"{name} must hold only -1 and +1, got booleans: use 2 * {name}.long() - 1")
+    _finite(name, value)
+    if not (value.abs() == 1).all():
+        hint = f": use 2 * {name} - 1" if ((value == 0) | (value == 1)).all() else ""
+        raise ValueError(f"{name} must hold only -1 and +1, got {noun} {_distinct(value)}{hint}")
+
+
+def _distinct(value: Tensor, shown: int = 4) -> str:
+    found = [f"{entry:g}" for entry in torch.unique(value).tolist()]
+    return "{" + ", ".join(found[:shown]) + (", ..." if len(found) > shown else "") + "}"
+
+
+def _plural(number: int, one: str, many: str) -> str:
+    return f"{number} {one if number == 1 else many}"

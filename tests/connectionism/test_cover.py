@@ -1,0 +1,75 @@
+"""Cover's count: exact integers, degenerate points, bad input."""
+
+from fractions import Fraction
+
+import pytest
+import torch
+
+from lemmata.connectionism.cover import (
+    count_dichotomies,
+    dichotomies,
+    fraction_separable,
+    in_general_position,
+    separable_labellings,
+)
+
+
+def test_counts_are_integers_of_any_size():
+    assert dichotomies(1000, 1000) == 2**1000
+    assert fraction_separable(1000, 500) == Fraction(1, 2)
+
+
+def test_eight_points_in_four_dimensions_have_128_dichotomies():
+    x = torch.randn(8, 4, generator=torch.Generator().manual_seed(0))
+    assert count_dichotomies(x) == dichotomies(8, 4) == 128
+
+
+def test_labellings_are_distinct_and_come_in_opposite_pairs():
+    rows = {tuple(row) for row in separable_labellings(torch.tensor([[1.0, 0.0], [1.0, 1.0], [0.0, 1.0]])).tolist()}
+    assert len(rows) == 6
+    assert rows == {tuple(-label for label in row) for row in rows}
+
+
+def test_points_in_special_position_have_fewer_labellings():
+    assert count_dichotomies(torch.tensor([[1.0, 0.0], [2.0, 0.0], [-1.0, 0.0], [0.0, 1.0]])) == 4
+    assert count_dichotomies(torch.zeros(1, 2)) == 0  # w^T 0 > 0 for no w
+    assert count_dichotomies(torch.tensor([[1.0], [0.0]])) == 0
+    assert separable_labellings(torch.zeros(3, 2)).shape == (0, 3)
+    assert count_dichotomies(torch.zeros(1, 2), bias=True) == 2
+
+
+def test_labellings_have_the_dtype_of_the_points():
+    assert separable_labellings(torch.ones(1, 1, dtype=torch.float64)).dtype == torch.float64
+    assert separable_labellings(torch.ones(1, 1)).dtype == torch.float32
+
+
+def test_general_position_means_no_dependent_subset():
+    plane = torch.tensor([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [1.0, 1.0, 0.0]])
+    assert in_general_position(plane[:2])
+    assert not in_general_position(plane)
+    assert not in_general_position(torch.tensor([[1.0, 2.0], [2.0, 4.0]]))
+    assert not in_general_position(torch.tensor([[1.0, 2.0], [1.0, 2.0]]), bias=True)
+
+
+@pytest.mark.parametrize("function", [dichotomies, fraction_separable])
+@pytest.mark.usefixtures("unchecked")
+def test_counts_need_whole_positive_numbers(function):
+    with pytest.raises(ValueError, match="points must be >= 1, got 0"):
+        function(0, 2)
+    with pytest.raises(ValueError, match="dimensions must be >= 0, got -1"):
+        function(2, -1)
+    with pytest.raises(TypeError, match="points must be an integer, got float"):
+        function(2.0, 2)
+
+
+@pytest.mark.parametrize("function", [count_dichotomies, separable_labellings, in_general_position])
+@pytest.mark.usefixtures("unchecked")
+def test_points_must_be_a_finite_matrix(function):
+    with pytest.raises(ValueError, match=r"x must be a \(points, features\) tensor, got shape \(3,\)"):
+        function(torch.zeros(3))
+    with pytest.raises(ValueError, match="x must be finite"):
+        function(torch.tensor([[float("nan")]]))
+    with pytest.raises(ValueError, match="x must not be empty"):
+        function(torch.zeros(0, 2))
+    with pytest.raises(TypeError, match="x must be floating point"):
+        function(torch.zeros(2, 2, dtype=torch.long))

@@ -1,0 +1,152 @@
+"""The maximum-margin classifier: parity with scikit-learn, hard cases, bad input, dtypes."""
+
+import time
+
+import numpy as np
+import pytest
+import torch
+
+from lemmata.connectionism.max_margin import MaximumMarginClassifier
+
+
+def separable(points, features, gap=0.1, seed=0, bias=True):
+    generator = torch.Generator().manual_seed(seed)
+    x = torch.randn(points, features, generator=generator, dtype=torch.double)
+    normal = torch.nn.functional.normalize(torch.randn(features, generator=generator, dtype=torch.double), dim=0)
+    side = x @ normal + 0.1 * bias
+    y = torch.where(side > 0, 1.0, -1.0).double()
+    return x + gap * y[:, None] * normal, y
+
+
+@pytest.mark.parametrize(("points", "features"), [(10, 2), (40, 2), (60, 5), (30, 40)])
+def test_it_is_the_hard_margin_svm_of_scikit_learn(points, features):
+    svm = pytest.importorskip("sklearn.svm")
+    x, y = separable(points, features, seed=points)
+    ours = MaximumMarginClassifier().fit(x, y)
+    theirs = svm.SVC(kernel="linear", C=1e10, tol=1e-10).fit(x.numpy(), y.numpy())
+    np.testing.assert_allclose(ours.weight_.numpy(), theirs.coef_[0], rtol=1e-5, atol=1e-7)
+    np.testing.assert_allclose(ours.bias_.item(), theirs.intercept_[0], rtol=1e-5, atol=1e-6)
+    assert set(ours.support_.tolist()) == set(theirs.support_.tolist())
+    signed = torch.zeros(points, dtype=torch.double)
+    signed[ours.support_] = ours.dual_coef_
+    np.testing.assert_allclose(signed[theirs.support_].numpy(), theirs.dual_coef_[0], rtol=1e-4)
+    assert (ours.predict(x) == torch.from_numpy(theirs.predict(x.numpy()))).all()
+
+
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("gap", [0.1, 1e-4, 1e-8])
+def test_the_optimality_conditions_hold_to_rounding(bias, gap):
+    x, y = separable(300, 6, gap, bias=bias)
+    model = MaximumMarginClassifier(bias).fit(x, y)
+    functional = y * model.decision_function(x)
+    assert functional.min() > 1 - 1e-10
+    assert (functional[model.support_] - 1).abs().max() < 1e-10
+    assert (model.dual_coef_ * y[model.support_] > 0).all()
+    assert torch.allclose(model.dual_coef_ @ x[model.support_], model.weight_, rtol=1e-9)
+    assert abs(model.dual_coef_.sum()) < 1e-10 * model.dual_coef_.abs().sum() or not bias
+    assert model.margin_ == pytest.approx(1 / model.weight_.norm().item(), rel=1e-12)
+
+
+def test_five_hundred_points_in_fifty_dimensions_take_well_under_a_second():
+    x, y = separable(500, 50)
+    started = time.process_time()
+    MaximumMarginClassifier().fit(x, y)
+    assert time.process_time() - started < 1.0
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1.0, 1e200])
+def test_one_point_per_class_gives_the_perpendicular_bisector_at_any_scale(scale):
+    x = scale * torch.tensor([[0.0, 0.0], [6.0, 8.0]], dtype=torch.double)
+    model = MaximumMarginClassifier().fit(x, torch.tensor([-1, 1]))
+    assert model.margin_ == pytest.approx(5.0 * scale)
+    assert model.decision_function(x).tolist() == pytest.approx([-1.0, 1.0])
+
+
+def test_duplicates_and_collinear_points_change_nothing():
+    x = torch.tensor([[0.0, 0.0], [1.0, 0.0], [3.0, 0.0], [5.0, 0.0]])
+    y = torch.tensor([-1, -1, 1, 1])
+    once = MaximumMarginClassifier().fit(x, y)
+    twice = MaximumMarginClassifier().fit(x.repeat(3, 1), y.repeat(3))
+    assert torch.equal(once.weight_, torch.tensor([1.0, 0.0]))
+    assert once.margin_ == twice.margin_ == 1.0
+    assert torch.equal(once.weight_, twice.weight_)
+
+
+@pytest.mark.parametrize("features", [2, 3, 5])
+def test_a_grid_with_many_points_on_the_street_is_solved(features):
+    x = torch.cartesian_prod(*[torch.arange(3.0)] * features)
+    total = x.sum(dim=1)
+    model = MaximumMarginClassifier().fit(x, torch.where(total > features - 0.5, 1, -1))
+    assert model.margin_ == pytest.approx(0.5 / features**0.5, rel=1e-6)
+
+
+def test_without_a_bias_one_class_is_enough():
+    model = MaximumMarginClassifier(bias=False).fit(torch.eye(4), torch.ones(4))
+    assert model.margin_ == pytest.approx(0.5)
+    assert model.bias_ == 0
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
+def test_the_result_has_the_dtype_of_the_points(dtype):
+    model = MaximumMarginClassifier().fit(torch.tensor([[0.0], [2.0]], dtype=dtype), torch.tensor([-1, 1]))
+    assert model.weight_.dtype == model.bias_.dtype == model.dual_coef_.dtype == dtype
+    assert model.predict(torch.tensor([[5.0]], dtype=dtype)).tolist() == [1.0]
+
+
+def test_the_boundary_itself_gets_no_label():
+    model = MaximumMarginClassifier().fit(torch.tensor([[0.0], [2.0]]), torch.tensor([-1, 1]))
+    assert model.predict(torch.tensor([[1.0], [0.0], [2.0]])).tolist() == [0.0, -1.0, 1.0]
+
+
+def test_data_that_are_not_separable_are_an_error_that_names_the_points_in_conflict():
+    square = torch.tensor([[0.0, 0.0], [1.0, 1.0], [0.0, 1.0], [1.0, 0.0]])
+    with pytest.raises(ValueError, match=r"not linearly separable: .* \[2, 3\] of class \+1 .* \[0, 1\] of class -1"):
+        MaximumMarginClassifier().fit(square, torch.tensor([-1, -1, 1, 1]))
+    with pytest.raises(ValueError, match=r"not linearly separable through the origin: .* \[0, 1\]"):
+        MaximumMarginClassifier(bias=False).fit(torch.tensor([[1.0], [3.0]]), torch.tensor([1, -1]))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_hulls_that_merely_touch_are_not_separable(seed):
+    generator = torch.Generator().manual_seed(seed)
+    x = torch.randn(8, 4, generator=generator, dtype=torch.double)
+    share = torch.rand(8, generator=generator, dtype=torch.double)
+    x = torch.cat([x, (share / share.sum() @ x)[None]])
+    with pytest.raises(ValueError, match="not linearly separable"):
+        MaximumMarginClassifier().fit(x, torch.tensor([1] * 8 + [-1]))
+
+
+def test_the_same_point_with_both_labels_is_not_separable():
+    with pytest.raises(ValueError, match=r"\[0\] of class \+1 meets the hull of \[1\] of class -1"):
+        MaximumMarginClassifier().fit(torch.zeros(2, 3), torch.tensor([1, -1]))
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "message"),
+    [
+        (torch.zeros(3), torch.ones(3), r"x must be a \(points, features\) tensor, got shape \(3,\)"),
+        (torch.zeros(0, 2), torch.ones(0), "x must not be empty"),
+        (torch.tensor([[0.0], [float("nan")]]), torch.tensor([1, -1]), "x must be finite, found 1 NaN value"),
+        (torch.tensor([[0.0], [float("inf")]]), torch.tensor([1, -1]), "x must be finite, found 1 infinite value"),
+        (torch.zeros(2, 1), torch.tensor([0, 1]), "y must hold only -1 and .1, got labels {0, 1}: use 2 . y - 1"),
+        (torch.zeros(2, 1), torch.tensor([1]), "y must hold one label for each of the 2 points"),
+        (torch.zeros(2, 1), torch.tensor([1, 1]), r"y must hold both -1 and \+1, got only \+1"),
+    ],
+)
+@pytest.mark.usefixtures("unchecked")
+def test_bad_data_are_refused(x, y, message):
+    with pytest.raises(ValueError, match=message):
+        MaximumMarginClassifier().fit(x, y)
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_use_before_fit_and_other_features_are_refused():
+    model = MaximumMarginClassifier()
+    with pytest.raises(RuntimeError, match=r"not fitted: call fit\(x, y\) first"):
+        model.predict(torch.zeros(1, 2))
+    model.fit(torch.tensor([[0.0], [2.0]]), torch.tensor([-1, 1]))
+    with pytest.raises(ValueError, match="x must have 1 features as in fit, got 2"):
+        model.decision_function(torch.zeros(1, 2))
+    with pytest.raises(TypeError, match="bias must be True or False, got 1"):
+        MaximumMarginClassifier(bias=1)  # type: ignore[arg-type]
+    assert repr(model) == "MaximumMarginClassifier(bias=True)"

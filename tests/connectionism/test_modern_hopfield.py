@@ -1,0 +1,168 @@
+"""Modern Hopfield network and layer: bad input, gradients, dtypes, masks, state_dict."""
+
+import pytest
+import torch
+from torch import nn
+
+from lemmata.connectionism.modern_hopfield import ModernHopfield, ModernHopfieldLayer
+
+
+def normal(*shape, seed=0, dtype=torch.float64):
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=dtype)
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"patterns": [[1.0]]}, TypeError, "patterns must be a tensor, got list"),
+        ({"patterns": torch.ones(2, 3).int()}, TypeError, "patterns must be floating point, got torch.int32"),
+        (
+            {"patterns": torch.ones(3)},
+            ValueError,
+            "patterns must be a .* tensor, got shape \\(3,\\)",
+        ),
+        ({"patterns": torch.ones(0, 3)}, ValueError, "patterns must not be empty"),
+        ({"patterns": torch.full((2, 3), torch.nan)}, ValueError, "patterns must be finite, found 6 NaN values"),
+        ({"patterns": torch.ones(2, 3), "beta": -1.0}, ValueError, "beta must be > 0, got -1.0"),
+        ({"patterns": torch.ones(2, 3), "beta": torch.inf}, ValueError, "beta must be finite, got inf"),
+        ({"patterns": torch.ones(2, 3), "steps": 0}, ValueError, "steps must be >= 1, got 0"),
+        (
+            {"patterns": torch.ones(2, 3), "mask": torch.ones(2)},
+            TypeError,
+            "mask must be a boolean tensor, got torch",
+        ),
+        (
+            {"patterns": torch.ones(2, 3), "mask": torch.ones(3, dtype=torch.bool)},
+            ValueError,
+            "mask must have shape \\(2,\\), got \\(3,\\)",
+        ),
+        (
+            {"patterns": torch.ones(2, 3), "mask": torch.zeros(2, dtype=torch.bool)},
+            ValueError,
+            "mask must keep at least one pattern of each memory",
+        ),
+    ],
+)
+def test_bad_memories_are_refused(options, error, message, unchecked):
+    with pytest.raises(error, match=message):
+        ModernHopfield(**options)
+
+
+@pytest.mark.parametrize("verb", ["forward", "energy", "weights", "scores"])
+def test_bad_states_are_refused_by_every_verb(verb, unchecked):
+    single, batched = (getattr(ModernHopfield(normal(*shape)), verb) for shape in ((4, 3), (2, 4, 3)))
+    with pytest.raises(ValueError, match="states must have 3 features in the last axis, got shape \\(5, 4\\)"):
+        single(torch.ones(5, 4).double())
+    with pytest.raises(ValueError, match="states must be a \\(2, queries, 3\\) tensor, got shape \\(5, 3\\)"):
+        batched(torch.ones(5, 3).double())
+    with pytest.raises(ValueError, match="states must be a \\(2, queries, 3\\) tensor, got shape \\(1, 5, 3\\)"):
+        batched(torch.ones(1, 5, 3).double())
+    with pytest.raises(ValueError, match="states must be finite, found 3 NaN values"):
+        single(torch.full((3,), torch.nan).double())
+    with pytest.raises(ValueError, match="states must not be empty"):
+        single(torch.ones(0, 3).double())
+    with pytest.raises(TypeError, match="states must be a tensor"):
+        single([1.0, 2.0, 3.0])
+
+
+def test_bad_layers_are_refused(unchecked):
+    with pytest.raises(ValueError, match="heads must divide features, got 3 heads for 8 features"):
+        ModernHopfieldLayer(8, heads=3)
+    with pytest.raises(ValueError, match="features must be >= 1, got 0"):
+        ModernHopfieldLayer(0)
+    with pytest.raises(ValueError, match="heads must be >= 1, got -1"):
+        ModernHopfieldLayer(8, heads=-1)
+    with pytest.raises(ValueError, match="beta must be > 0, got 0"):
+        ModernHopfieldLayer(8, beta=0)
+    with pytest.raises(ValueError, match="steps must be >= 1, got -2"):
+        ModernHopfieldLayer(8, steps=-2)
+    layer = ModernHopfieldLayer(8)
+    with pytest.raises(ValueError, match="states must be a \\(batch, length, 8\\) tensor, got shape \\(4, 8\\)"):
+        layer(torch.ones(4, 8))
+    with pytest.raises(ValueError, match="memories must be a \\(batch, length, 8\\) tensor, got shape \\(2, 4, 7\\)"):
+        layer(torch.ones(2, 4, 8), torch.ones(2, 4, 7))
+    with pytest.raises(ValueError, match="memories must hold one memory for each of 2 states, got 3"):
+        layer(torch.ones(2, 4, 8), torch.ones(3, 4, 8))
+    with pytest.raises(ValueError, match="mask must have shape \\(2, 4\\), got \\(2, 5\\)"):
+        layer(torch.ones(2, 4, 8), mask=torch.ones(2, 5, dtype=torch.bool))
+    with pytest.raises(ValueError, match="memories must be finite, found 1 infinite value"):
+        layer(torch.ones(1, 1, 8), torch.cat([torch.ones(1, 1, 7), torch.full((1, 1, 1), torch.inf)], -1))
+
+
+def test_gradients_reach_states_and_patterns():
+    mask = torch.tensor([[True, True, False], [True, True, True]])
+
+    def both(patterns, states):
+        memory = ModernHopfield(patterns, beta=0.9, steps=2, mask=mask)
+        return memory(states), memory.energy(states)
+
+    assert torch.autograd.gradcheck(both, (normal(2, 3, 2).requires_grad_(), normal(2, 1, 2, seed=1).requires_grad_()))
+
+
+def test_gradients_reach_every_parameter_of_the_layer():
+    layer = ModernHopfieldLayer(6, heads=2, steps=3).double()
+    assert torch.autograd.gradcheck(layer, (normal(1, 2, 6).requires_grad_(), normal(1, 3, 6, seed=1).requires_grad_()))
+    layer(normal(2, 3, 6)).square().sum().backward()
+    assert all(parameter.grad is not None and parameter.grad.any() for parameter in layer.parameters())
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16])
+def test_the_dtype_is_kept(dtype):
+    patterns, states = normal(5, 8, dtype=torch.float64), normal(3, 8, seed=1, dtype=torch.float64)
+    memory = ModernHopfield(patterns.to(dtype))
+    tolerance = 8 * torch.finfo(dtype).eps
+    assert memory(states.to(dtype)).dtype is memory.energy(states.to(dtype)).dtype is dtype
+    torch.testing.assert_close(
+        memory(states.to(dtype)).double(), ModernHopfield(patterns)(states), rtol=tolerance, atol=tolerance
+    )
+    assert ModernHopfieldLayer(8).to(dtype)(states.to(dtype)[None]).dtype is dtype
+
+
+def test_autocast_is_accepted():
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        assert ModernHopfield(normal(5, 8, dtype=torch.float32))(normal(3, 8, dtype=torch.float32)).isfinite().all()
+        assert ModernHopfieldLayer(8)(normal(1, 3, 8, dtype=torch.float32)).isfinite().all()
+
+
+def test_a_huge_beta_overflows_nothing():
+    memory = ModernHopfield(normal(5, 8), beta=1e8)
+    assert memory(normal(3, 8, seed=1)).isfinite().all()
+    assert memory.energy(normal(3, 8, seed=1)).isfinite().all()
+
+
+def test_one_state_and_any_shape_of_states():
+    memory, states = ModernHopfield(normal(5, 8), beta=2.0), normal(2, 3, 4, 8, seed=1)
+    torch.testing.assert_close(memory(states)[1, 2, 3], memory(states[1, 2, 3]))
+    assert memory.energy(states).shape == (2, 3, 4)
+    assert memory.energy(states[0, 0, 0]).shape == ()
+    assert memory.weights(states).shape == (2, 3, 4, 5)
+
+
+def test_padding_may_hold_anything_finite():
+    patterns = normal(2, 4, 3)
+    mask = torch.tensor([[True] * 4, [True, True, False, False]])
+    changed = patterns.clone()
+    changed[1, 2:] = 1e6
+    states = normal(2, 2, 3, seed=1)
+    one, other = (ModernHopfield(p, mask=mask) for p in (patterns, changed))
+    torch.testing.assert_close(one(states), other(states))
+    torch.testing.assert_close(one.energy(states), other.energy(states))
+
+
+def test_state_dict_and_repr():
+    memory, other = ModernHopfield(normal(5, 8)), ModernHopfield(normal(5, 8, seed=1))
+    other.load_state_dict(memory.state_dict())
+    assert other.patterns.equal(memory.patterns)
+    assert set(memory.state_dict()) == {"patterns", "mask"}
+    assert "patterns=(5, 8), beta=0.353553, steps=1" in repr(memory)
+    assert "features=8, heads=2, beta=0.5, steps=1" in repr(ModernHopfieldLayer(8, heads=2))
+
+
+def test_the_layer_and_torch_load_each_other():
+    layer, theirs = ModernHopfieldLayer(8, heads=2), nn.MultiheadAttention(8, 2, batch_first=True)
+    theirs.load_state_dict(layer.state_dict())
+    layer.load_state_dict(theirs.state_dict())
+    assert (
+        ModernHopfieldLayer(8, bias=False).state_dict().keys()
+        == nn.MultiheadAttention(8, 1, bias=False).state_dict().keys()
+    )

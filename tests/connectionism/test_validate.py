@@ -1,0 +1,80 @@
+"""Every check names the argument, the value and the fix, and hands good values through."""
+
+import math
+
+import pytest
+import torch
+
+from lemmata.connectionism import validate
+
+
+@pytest.mark.parametrize(
+    ("check", "arguments", "error", "message"),
+    [
+        (validate.floating, ([1.0],), TypeError, r"x must be a tensor, got list: use torch\.as_tensor\(x\)"),
+        (validate.floating, (torch.zeros(0),), ValueError, r"x must not be empty, got shape \(0,\)"),
+        (validate.floating, (torch.tensor([1, 2]),), TypeError, r"x must be floating point, got torch\.int64"),
+        (validate.floating, (torch.tensor([math.nan, 1.0]),), ValueError, "found 1 NaN value: remove or impute it"),
+        (validate.floating, (torch.full((2, 2), math.nan),), ValueError, "found 4 NaN values: remove or impute them"),
+        (validate.floating, (torch.tensor([1.0, -math.inf]),), ValueError, "found 1 infinite value: clip or rescale"),
+        (validate.matrix, (torch.zeros(3),), ValueError, r"x must be a \(points, features\) tensor, got shape \(3,\)"),
+        (validate.matrix, (torch.zeros(2, 0),), ValueError, r"x must not be empty, got shape \(2, 0\)"),
+        (validate.vector, (torch.zeros(2, 2),), ValueError, r"x must be a tensor with one axis, got shape \(2, 2\)"),
+        (validate.vector, (torch.zeros(2), 3), ValueError, "x must have 3 entries, got 2"),
+        (validate.vector, (torch.zeros(2), 1), ValueError, "x must have 1 entry, got 2"),
+        (validate.labels, (torch.ones(3), torch.zeros(2, 1)), ValueError, r"one label for each of the 2 points, got"),
+        (
+            validate.labels,
+            (torch.ones(1, 2), torch.zeros(1, 1)),
+            ValueError,
+            r"each of the 1 point, got shape \(1, 2\)",
+        ),
+        (validate.labels, (torch.tensor([0, 1]), torch.zeros(2, 1)), ValueError, r"labels \{0, 1\}: use 2 \* x - 1"),
+        (validate.labels, (torch.tensor([2.0, 1.0]), torch.zeros(2, 1)), ValueError, r"got labels \{1, 2\}$"),
+        (validate.labels, (torch.tensor([True]), torch.zeros(1, 1)), ValueError, r"got booleans: use 2 \* x\.long"),
+        (validate.labels, (torch.tensor([math.nan]), torch.zeros(1, 1)), ValueError, "found 1 NaN value"),
+        (validate.signs, (torch.arange(9),), ValueError, r"only -1 and \+1, got values \{0, 1, 2, 3, \.\.\.\}$"),
+        (validate.signs, (torch.ones(0),), ValueError, "must not be empty"),
+        (
+            validate.bits,
+            (torch.tensor([-1, 1]),),
+            ValueError,
+            r"only 0 and 1, got values \{-1, 1\}: use \(x \+ 1\) / 2",
+        ),
+        (validate.bits, (torch.tensor([0.5]),), ValueError, r"got values \{0\.5\}$"),
+        (validate.finite_number, (math.inf,), ValueError, "x must be finite, got inf"),
+        (validate.finite_number, ("1",), TypeError, "x must be a number, got str"),
+        (validate.finite_number, (True,), TypeError, "x must be a number, got bool"),
+        (validate.positive, (0.0,), ValueError, r"x must be > 0, got 0\.0"),
+        (validate.positive, (math.nan,), ValueError, "x must be finite, got nan"),
+        (validate.fraction, (1.5,), ValueError, r"x must lie between 0 and 1, got 1\.5"),
+        (validate.count, (-1,), ValueError, "x must be >= 1, got -1"),
+        (validate.count, (5, 0, 4), ValueError, "x must be <= 4, got 5"),
+        (validate.count, (2.0,), TypeError, "x must be an integer, got float"),
+        (validate.count, (True,), TypeError, "x must be an integer, got bool"),
+        (validate.flag, (1,), TypeError, "x must be True or False, got 1"),
+    ],
+)
+def test_a_bad_value_is_named_with_its_fix(unchecked, check, arguments, error, message):
+    with pytest.raises(error, match=message):
+        check("x", *arguments)
+
+
+def test_good_values_come_back_unchanged():
+    x = torch.tensor([[1.0, -1.0]])
+    assert validate.matrix("x", x) is x
+    assert validate.vector("x", x[0], length=2).equal(x[0])
+    assert validate.signs("x", x) is x
+    assert validate.bits("x", torch.tensor([True, False])).dtype is torch.bool
+    assert [validate.positive("x", 2), validate.fraction("x", 1.0), validate.count("x", 0, least=0)] == [2, 1.0, 0]
+    assert validate.flag("x", False) is False
+
+
+def test_large_finite_values_are_finite_even_if_their_sum_is_not():
+    x = torch.full((4,), torch.finfo(torch.float32).max)
+    assert not x.sum().isfinite()
+    assert validate.floating("x", x) is x
+
+
+def test_labels_take_the_dtype_of_the_points():
+    assert validate.labels("y", torch.tensor([1, -1]), like=torch.zeros(2, 1).double()).dtype is torch.float64

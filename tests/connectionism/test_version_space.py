@@ -1,0 +1,108 @@
+"""The version space: known angles, degenerate data, batches, bad input."""
+
+import math
+
+import pytest
+import torch
+
+from lemmata.connectionism.version_space import VersionSpace
+
+
+def space(x, y, bias=True):
+    return VersionSpace(torch.tensor(x, dtype=torch.double), torch.tensor(y), bias)
+
+
+def test_known_shares_of_the_sphere():
+    assert space([[3.0, 4.0]], [1]).fraction() == pytest.approx(1 / 2)  # a hemisphere
+    assert space([[1.0, 0.0], [-1.0, 0.0]], [1, 1]).fraction() == pytest.approx(1 / 4)  # a lune of a right angle
+    assert space(torch.eye(3).tolist(), [1, -1, 1], bias=False).fraction() == pytest.approx(1 / 8)  # an octant
+    assert space([[0.0], [1.0]], [-1, 1]).fraction() == pytest.approx(1 / 8)  # a line: 45 of 360 degrees
+    assert space([[1.0, 0.0], [0.0, 1.0]], [1, 1], bias=False).fraction() == pytest.approx(1 / 4)
+
+
+def test_repeated_and_implied_points_change_nothing():
+    once = space([[1.0, 0.0], [-1.0, 2.0], [-1.0, -2.0]], [1, -1, -1])
+    implied = once.and_also(torch.tensor([[1.0, 0.0], [-1.0, 0.0], [-1.0, 1.0]]), torch.tensor([1, -1, -1]))
+    assert implied.fraction() == pytest.approx(once.fraction(), rel=1e-12)
+    assert space([[1.0, 2.0]] * 3, [1] * 3).fraction() == pytest.approx(1 / 2)
+    assert space([[2.0]] * 3, [1] * 3).fraction() == pytest.approx(1 / 2)
+
+
+def test_an_empty_version_space_has_no_size_and_no_corners():
+    exclusive_or = space([[0.0, 0.0], [1.0, 1.0], [0.0, 1.0], [1.0, 0.0]], [1, 1, -1, -1])
+    assert exclusive_or.is_empty
+    assert exclusive_or.fraction() == 0.0
+    assert exclusive_or.corners().shape == (0, 3)
+    assert not exclusive_or.contains(torch.randn(100, 2), torch.randn(100)).any()
+
+
+def test_corners_are_where_two_points_become_undecided():
+    octant = space(torch.eye(3).tolist(), [1, 1, 1], bias=False)
+    assert torch.allclose(octant.corners().sort(dim=0).values, torch.eye(3).double().sort(dim=0).values)
+    lune = space([[1.0, 0.0], [-1.0, 0.0]], [1, 1]).corners()
+    assert torch.allclose(lune.abs(), torch.tensor([[0.0, 1.0, 0.0]] * 2).double())
+    assert torch.allclose(lune[0], -lune[1])
+    assert space([[3.0, 4.0]], [1]).corners().shape == (0, 3)
+    assert space([[3.0, 4.0]] * 2, [1, 1]).corners().shape == (0, 3)
+    assert space([[1.0, 2.0, 3.0], [0.1, 0.2, 0.3]], [1, 1], bias=False).corners().shape == (0, 3)
+
+
+def test_a_narrow_space_is_measured_as_well_as_a_wide_one():
+    width = 1e-6
+    narrow = space([[1.0, 0.0], [-1.0, width]], [1, 1], bias=False)
+    assert narrow.fraction() == pytest.approx(math.atan(width) / (2 * math.pi), rel=1e-6)
+
+
+def test_membership_is_for_single_units_and_batches_of_any_shape():
+    above = space([[0.0, 1.0]], [1])
+    assert above.contains(torch.tensor([0.0, 1.0]), 0.5).shape == ()
+    assert bool(above.contains(torch.tensor([0.0, 1.0])))
+    assert not bool(above.contains(torch.tensor([1.0, 0.0])))  # on the boundary
+    assert above.contains(torch.ones(4, 5, 2), torch.zeros(4, 5)).shape == (4, 5)
+    assert above.contains(torch.ones(3, 2, dtype=torch.float32)).dtype == torch.bool
+
+
+def test_adding_points_keeps_the_old_space_as_it_was():
+    before = space([[0.0, 1.0]], [1])
+    after = before.and_also(torch.tensor([[1.0, 0.0]]), torch.tensor([-1]))
+    assert repr(before) == "VersionSpace(points=1, features=2, bias=True)"
+    assert repr(after) == "VersionSpace(points=2, features=2, bias=True)"
+
+
+def test_float32_data_are_measured_in_double():
+    x, y = torch.tensor([[0.0, 1.0], [1.0, 0.25], [-1.0, 0.5]]), torch.tensor([1, -1, 1])
+    assert VersionSpace(x, y).fraction() == VersionSpace(x.double(), y).fraction()
+    assert VersionSpace(x, y).corners().dtype == torch.float32
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_dimensions_without_an_exact_size_are_refused():
+    with pytest.raises(ValueError, match=r"x must have 1 or 2 features to measure .* got 3: draw units and average"):
+        VersionSpace(torch.zeros(1, 3), torch.ones(1)).fraction()
+    with pytest.raises(ValueError, match=r"x must have 2 or 3 features to measure .* got 1"):
+        VersionSpace(torch.ones(1, 1), torch.ones(1), bias=False).fraction()
+    with pytest.raises(ValueError, match="x must have 2 features for the version space to have corners, got 1"):
+        VersionSpace(torch.ones(1, 1), torch.ones(1)).corners()
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_bad_input_is_refused():
+    with pytest.raises(ValueError, match=r"x must be a \(points, features\) tensor"):
+        VersionSpace(torch.zeros(2), torch.ones(2))
+    with pytest.raises(ValueError, match="y must hold only -1"):
+        VersionSpace(torch.zeros(2, 2), torch.tensor([0, 1]))
+    with pytest.raises(ValueError, match="x must be finite"):
+        VersionSpace(torch.full((1, 2), float("nan")), torch.ones(1))
+    with pytest.raises(TypeError, match="bias must be True or False"):
+        VersionSpace(torch.zeros(1, 2), torch.ones(1), bias=0.0)  # type: ignore[arg-type]
+    known = space([[0.0, 1.0]], [1])
+    with pytest.raises(ValueError, match=r"weight must have 2 features on its last axis, got shape \(3,\)"):
+        known.contains(torch.zeros(3))
+    with pytest.raises(ValueError, match="weight must be finite"):
+        known.contains(torch.tensor([0.0, float("nan")]))
+    with pytest.raises(ValueError, match="bias must be finite"):
+        known.contains(torch.zeros(2), float("inf"))
+    with pytest.raises(ValueError, match="x must have 2 features like the data so far, got 1"):
+        known.and_also(torch.zeros(1, 1), torch.ones(1))
+    with pytest.raises(ValueError, match="bias must be 0 in a version space with bias=False"):
+        space([[0.0, 1.0]], [1], bias=False).contains(torch.zeros(2), 1.0)
