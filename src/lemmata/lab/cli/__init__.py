@@ -1,0 +1,88 @@
+"""The command line: `lemmata COMMAND`. The first word chooses a file of this folder; only that one is imported."""
+
+import contextlib
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+
+COMMANDS = {
+    "check": "judge claims, ours or those in a file of yours",
+    "claims": "list what is claimed",
+    "show": "one claim: statement, sources, misprints, verdict, evidence, and how each lie failed",
+    "errata": "every misprint of the sources and its refutation",
+    "source": "every statement of one source in its order, with verdicts",
+    "systems": "list what is built",
+    "doctor": "versions, devices, caches; what is missing and the command that fixes it",
+}
+
+HELP = """\
+lemmata: deep learning's knowledge as software, every statement checked by machine
+
+usage: lemmata COMMAND [options]
+
+{commands}
+
+  lemmata COMMAND --help   the options of one command
+  lemmata --version        the version
+  --debug                  with any command: show the traceback of an error
+
+Listings take --json. Exit codes: 0 fine, 1 something did not hold, 2 bad use, 130 stopped by Ctrl-C.
+"""
+
+
+class UserError(Exception):
+    """Something the user can mend; its message is the one line they see."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; every way out is an exit code and, at most, one line on stderr."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    debug = "--debug" in words
+    words = [word for word in words if word != "--debug"]
+    try:
+        return _dispatch(words)
+    except UserError as error:
+        return _complain(str(error), 2)
+    except KeyboardInterrupt:
+        return _complain("stopped; what was finished is kept", 130)
+    except BrokenPipeError:  # `lemmata claims | head`
+        with contextlib.suppress(OSError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except OSError as error:
+        if debug:
+            raise
+        return _complain(f"{error.strerror or error}{f': {error.filename}' if error.filename else ''}", 2)
+    except Exception as error:
+        if debug:
+            raise
+        what = " ".join(f"{type(error).__name__}: {error}".split())
+        return _complain(f"a fault of lemmata itself: {what}; the same command with --debug shows where", 1)
+
+
+def _dispatch(words: list[str]) -> int:
+    if not words or words[0] in ("-h", "--help", "help"):
+        width = max(map(len, COMMANDS))
+        print(HELP.format(commands="\n".join(f"  {name:{width}}   {line}" for name, line in COMMANDS.items())))
+        return 0
+    if words[0] in ("--version", "version"):
+        from lemmata import __version__
+
+        print(f"lemmata {__version__}")
+        return 0
+    command, *rest = words
+    if command not in COMMANDS:
+        from lemmata.lab.cli.terminal import did_you_mean
+
+        raise UserError(f"unknown command {command!r}{did_you_mean(command, COMMANDS)}; see lemmata --help")
+    module = importlib.import_module(f"lemmata.lab.cli.{command}")
+    from lemmata.lab.cli.arguments import parse
+
+    return module.run(parse(module.Arguments, command, rest))
+
+
+def _complain(message: str, code: int) -> int:
+    with contextlib.suppress(OSError, ValueError):
+        print(f"lemmata: {message}", file=sys.stderr)
+    return code

@@ -1,0 +1,170 @@
+"""`lemmata check`: judge claims with live progress, then say what fell and what was refuted."""
+
+import importlib.util
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+import tyro
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from lemmata import catalog as catalogs
+from lemmata.catalog import ClaimEntry
+from lemmata.judge.engine import Engine, ProcessEngine
+from lemmata.judge.ledger import Ledger
+from lemmata.judge.session import judge_all, remembered
+from lemmata.judge.verdict import Result
+from lemmata.lab.cli import UserError
+from lemmata.lab.cli.selection import Selection, select
+from lemmata.lab.cli.summary import dearest, summarise
+from lemmata.lab.cli.terminal import console, mark, print_json, seconds
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """Judge claims: the truth must hold and every lie be rejected.
+
+    Unchanged claims are remembered and not run again. Exit code 0 if nothing fell, 1 if something did, 2 for bad use.
+    """
+
+    claims: Annotated[tuple[str, ...], tyro.conf.Positional] = ()
+    """Ids, topics (hopfield), patterns ('cover.*'), chapters, or Python files with claims; all of ours if none."""
+    all: bool = False
+    """Judge the long claims too."""
+    fresh: bool = False
+    """Judge again what the ledger remembers."""
+    jobs: int = 0
+    """Worker processes; 0 means one for each core."""
+    engine: Literal["process", "ray"] = "process"
+    """Own worker processes, or Ray tasks (pip install 'lemmata[ray]')."""
+    address: str = ""
+    """With --engine ray: the cluster to join."""
+    seeds: int = 1
+    """Judge each claim under this many seeds; the worst verdict counts."""
+    strict: bool = False
+    """Open and skipped claims make the exit code 1."""
+    budget: float = 0.0
+    """Fail if judging takes longer than this many seconds; 0 means no limit."""
+    dearest: int = 0
+    """Also list this many of the dearest claims."""
+    json: bool = False
+    """Print the verdicts as JSON."""
+
+
+def run(arguments: Arguments) -> int:
+    if arguments.jobs < 0 or arguments.seeds < 1 or arguments.budget < 0 or arguments.dearest < 0:
+        raise UserError("--jobs, --budget and --dearest must be >= 0 and --seeds >= 1")
+    catalog = catalogs.load()
+    chosen = select(catalog, arguments.claims)
+    # Faults of the package are the concern of whoever judges the package, not of a file of one's own.
+    ours = any(id in catalog.statements for id in chosen.ids)
+    for fault in [*(catalog.problems if ours else ()), *chosen.faults]:
+        print(f"lemmata: {fault}", file=sys.stderr)
+    named = {word for word in arguments.claims if word in chosen.claims}
+    ledger = Ledger()
+    left_out = [] if arguments.all else [c for c in chosen.claims.values() if c.cost == "long" and c.id not in named]
+    to_judge = [claim for claim in chosen.claims.values() if claim not in left_out]
+    started = time.perf_counter()
+    results = {id: Result(id, "open", reason="stated, no check yet") for id in chosen.open}
+    if not arguments.fresh:
+        results |= remembered(left_out, ledger)
+    results |= _judge(to_judge, arguments, ledger)
+    took = time.perf_counter() - started
+    results = {id: results[id] for id in chosen.ids if id in results}
+    if arguments.json:
+        print_json([contract(result) for result in results.values()])
+    elif results:
+        forgotten = [claim.id for claim in left_out if claim.id not in results]
+        summarise(console(), catalog, results, took, forgotten, everything=not arguments.claims)
+        dearest(console(), catalog, list(results.values()), arguments.dearest)
+    for message in ledger.messages:
+        print(f"lemmata: {message}", file=sys.stderr)
+    return 1 if ours and catalog.problems and not chosen.faults else _code(arguments, chosen, results, took)
+
+
+def contract(result: Result) -> dict[str, Any]:
+    """The stable JSON form of a verdict."""
+    evidence = result.evidence and {key: result.evidence[key] for key in ("measured", "predicted", "margin", "alpha")}
+    lies = [{key: lie[key] for key in ("text", "printed", "rejected")} for lie in result.lies]
+    known = {"id": result.id, "verdict": result.verdict, "by": result.by or None, "seconds": result.seconds}
+    return known | {"evidence": evidence, "lies": lies}
+
+
+def _judge(claims: list[ClaimEntry], arguments: Arguments, ledger: Ledger) -> dict[str, Result]:
+    if not claims:
+        return {}
+    engine = _engine(arguments)
+    results: dict[str, Result] = {}
+    with _stopping(engine), _progress(len(claims), quiet=arguments.json) as tell:
+        judged = judge_all(claims, engine, ledger, seeds=arguments.seeds, fresh=arguments.fresh)
+        with closing(judged):
+            for result, known in judged:
+                results[result.id] = result
+                tell(result, known)
+    return results
+
+
+def _engine(arguments: Arguments) -> Engine:
+    if arguments.engine == "ray":
+        if importlib.util.find_spec("ray") is None:
+            raise UserError("--engine ray needs Ray: pip install 'lemmata[ray]'")
+        from lemmata.judge.ray_engine import RayEngine
+
+        return RayEngine(arguments.jobs or None, address=arguments.address or None)
+    if arguments.address:
+        raise UserError("--address needs --engine ray")
+    return ProcessEngine(arguments.jobs or None)
+
+
+@contextmanager
+def _stopping(engine: Engine) -> Iterator[None]:
+    try:
+        yield
+    finally:
+        engine.stop()
+
+
+@contextmanager
+def _progress(total: int, quiet: bool) -> Iterator[Any]:
+    """A live bar on a terminal, one plain line for each claim elsewhere, nothing for JSON."""
+    screen = console(stderr=quiet)
+    if quiet and not screen.is_terminal:
+        yield lambda result, known: None
+    elif not screen.is_terminal:
+        yield lambda result, known: screen.print(_line(result, known), soft_wrap=True)
+    else:
+        columns = (BarColumn(40), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("[dim]{task.description}"))
+        with Progress(*columns, console=screen, transient=True) as bar:
+            task = bar.add_task("starting workers", total=total)
+
+            def tell(result: Result, known: bool) -> None:
+                if result.verdict != "holds":
+                    _fell(bar.console, result)
+                bar.update(task, advance=1, description=result.id)
+
+            yield tell
+
+
+def _line(result: Result, known: bool) -> str:
+    time = "remembered" if known else seconds(result.seconds)
+    return escape(f"{mark(result.verdict)}  {result.id}  {time}  {result.by}  {result.reason}".rstrip())
+
+
+def _fell(screen: Console, result: Result) -> None:
+    screen.print(mark(result.verdict), f"[bold]{result.id}[/]", escape(result.reason), soft_wrap=True)
+
+
+def _code(arguments: Arguments, chosen: Selection, results: dict[str, Result], took: float) -> int:
+    if chosen.faults:
+        return 2
+    verdicts = {result.verdict for result in results.values()}
+    if arguments.budget and took > arguments.budget:
+        print(f"lemmata: judging took {took:.0f} s, the budget is {arguments.budget:.0f} s", file=sys.stderr)
+        return 1
+    bad = {"refuted", "weak", "error"} | ({"open", "skipped"} if arguments.strict else set())
+    return 1 if verdicts & bad else 0

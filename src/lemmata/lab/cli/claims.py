@@ -1,0 +1,73 @@
+"""`lemmata claims`: what is claimed, by chapter, with the verdicts the ledger remembers."""
+
+import sys
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import tyro
+from rich.table import Table
+from rich.text import Text
+
+from lemmata import catalog as catalogs
+from lemmata.catalog import Catalog
+from lemmata.judge.ledger import Ledger
+from lemmata.judge.session import remembered
+from lemmata.judge.verdict import Result
+from lemmata.lab.cli.selection import select
+from lemmata.lab.cli.terminal import console, mark, maths, print_json
+from lemmata.statements import Statement
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """List statements and their claims."""
+
+    patterns: Annotated[tuple[str, ...], tyro.conf.Positional] = ()
+    """Ids, topics (hopfield), patterns ('cover.*') or chapters; everything if none."""
+    json: bool = False
+    """Print the list as JSON."""
+
+
+def run(arguments: Arguments) -> int:
+    catalog = catalogs.load()
+    chosen = select(catalog, arguments.patterns)
+    ids = set(chosen.ids)
+    statements = [statement for id, statement in catalog.statements.items() if id in ids]
+    if arguments.json:
+        print_json([contract(catalog, statement) for statement in statements])
+    else:
+        _print(catalog, statements)
+    for fault in [*catalog.problems, *chosen.faults]:
+        print(f"lemmata: {fault}", file=sys.stderr)
+    return 2 if chosen.faults else 0
+
+
+def contract(catalog: Catalog, statement: Statement) -> dict[str, Any]:
+    """The stable JSON form of a claim."""
+    claim = catalog.claims.get(statement.id)
+    lies = [{"text": lie.text, "printed": lie.printed} for lie in claim.lies] if claim else []
+    fields = ("id", "kind", "chapter", "title", "statement", "cost")
+    return {key: getattr(statement, key) for key in fields} | {"sources": list(statement.sources), "lies": lies}
+
+
+def _print(catalog: Catalog, statements: list[Statement]) -> None:
+    screen = console()
+    ledger = Ledger()
+    known = remembered((catalog.claims[s.id] for s in statements if s.id in catalog.claims), ledger)
+    for chapter in dict.fromkeys(statement.chapter for statement in statements):
+        table = Table(box=None, padding=(0, 2, 0, 0), show_header=False)
+        table.add_column(width=10)
+        table.add_column(no_wrap=True)
+        table.add_column(style="dim")
+        for statement in (s for s in statements if s.chapter == chapter):
+            table.add_row(_state(catalog, known, statement.id), statement.id, statement.kind, maths(statement.title))
+        screen.print(f"\n[bold]{chapter}[/]")
+        screen.print(table)
+    for message in ledger.messages:
+        print(f"lemmata: {message}", file=sys.stderr)
+
+
+def _state(catalog: Catalog, known: dict[str, Result], id: str) -> Text:
+    if id in known or id not in catalog.claims:
+        return mark(known[id].verdict if id in known else "open")
+    return Text("not judged", style="dim")

@@ -1,0 +1,100 @@
+"""`lemmata doctor`: versions, devices, threads, caches; what is missing and the command that fixes it."""
+
+import importlib.metadata
+import os
+import shutil
+import sys
+from dataclasses import dataclass
+from typing import Any
+
+from rich.markup import escape
+
+from lemmata import __version__
+from lemmata import catalog as catalogs
+from lemmata.judge.engine import available_cores
+from lemmata.judge.fingerprint import versions
+from lemmata.judge.ledger import Ledger
+from lemmata.lab.cli.terminal import console, count, print_json
+
+# What an optional part of lemmata needs, and what it is for.
+EXTRAS = {
+    "lab": (("fastapi", "uvicorn", "jinja2", "matplotlib", "scikit-learn"), "figures in notebooks, the page, parity"),
+    "ray": (("ray",), "lemmata check --engine ray"),
+    "dev": (("pytest", "ruff", "basedpyright", "import-linter", "beartype"), "tests and linters"),
+}
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """Look at this installation: what is there, what is missing, and the command that fixes it."""
+
+    json: bool = False
+    """Print the findings as JSON."""
+
+
+def run(arguments: Arguments) -> int:
+    found, advice = examine()
+    if arguments.json:
+        print_json(found | {"advice": advice})
+        return 1 if advice["broken"] else 0
+    screen = console()
+    width = max(map(len, found))
+    for name, value in found.items():
+        screen.print(f"  {name:{width}}  [dim]{escape(str(value))}[/]", soft_wrap=True)
+    for line in advice["broken"]:
+        screen.print(f"\n[bold red]! {escape(line)}[/]", soft_wrap=True)
+    for line in advice["optional"]:
+        screen.print(f"\n[dim]optional:[/] {escape(line)}", soft_wrap=True)
+    if not advice["broken"]:
+        screen.print("\n[green]Everything the commands need is here.[/]")
+    return 1 if advice["broken"] else 0
+
+
+def examine() -> tuple[dict[str, Any], dict[str, list[str]]]:
+    """What is here, and what to do about what is not."""
+    broken, optional = [], []
+    found: dict[str, Any] = {"lemmata": __version__, **versions(), "cores": available_cores()}
+    try:
+        import torch
+
+        found["torch threads"] = torch.get_num_threads()
+        found["devices"] = ", ".join(_devices(torch))
+    except ImportError as error:
+        broken.append(f"torch cannot be imported ({error}): pip install 'torch>=2.10'")
+    ledger = Ledger()
+    kept, size = ledger.size()
+    found["ledger"] = f"{ledger.folder} ({count(kept, 'verdict')}, {size / 1e6:.1f} MB; delete it at will)"
+    parent = next(p for p in [ledger.folder, *ledger.folder.parents] if p.exists())
+    if not os.access(parent, os.W_OK):
+        broken.append(f"{parent} cannot be written, so verdicts are not kept: set LEMMATA_CACHE to a folder of yours")
+    elif shutil.disk_usage(parent).free < 50e6:
+        broken.append(f"the disk of {parent} is full: free some space, or set LEMMATA_CACHE")
+    catalog = catalogs.load()
+    found["catalog"] = ", ".join(
+        (
+            count(len(catalog.statements), "statement"),
+            count(len(catalog.claims), "claim"),
+            count(len(catalog.systems), "system"),
+        )
+    )
+    broken += catalog.problems
+    for extra, (packages, purpose) in EXTRAS.items():
+        missing = [package for package in packages if not _installed(package)]
+        if missing:
+            optional.append(f"{', '.join(missing)} for {purpose}: pip install 'lemmata[{extra}]'")
+    if (getattr(sys.stdout, "encoding", "") or "").lower() not in ("utf-8", "utf8"):
+        optional.append("the terminal does not speak UTF-8, formulas are spelled out: export PYTHONIOENCODING=utf-8")
+    return found, {"broken": broken, "optional": optional}
+
+
+def _devices(torch: Any) -> list[str]:
+    devices = [f"cuda ({torch.cuda.get_device_name(i)})" for i in range(torch.cuda.device_count())]
+    return devices + (["mps"] if torch.backends.mps.is_available() else []) + ["cpu"]
+
+
+def _installed(package: str) -> bool:
+    try:
+        importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return False
+    return True

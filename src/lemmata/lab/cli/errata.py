@@ -1,0 +1,76 @@
+"""`lemmata errata`: every misprint of the sources and how it was settled."""
+
+import sys
+from collections import Counter
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import tyro
+from rich.console import Console
+from rich.markup import escape
+from rich.padding import Padding
+
+from lemmata import catalog as catalogs
+from lemmata.catalog import Catalog
+from lemmata.judge.ledger import Ledger
+from lemmata.judge.session import remembered
+from lemmata.judge.verdict import Result
+from lemmata.lab.cli.selection import select
+from lemmata.lab.cli.summary import settlement
+from lemmata.lab.cli.terminal import console, count, maths, print_json
+from lemmata.statements import Erratum
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """List the misprints of the sources, what is right, and how the machine refuted them."""
+
+    patterns: Annotated[tuple[str, ...], tyro.conf.Positional] = ()
+    """Ids, topics (hopfield), patterns or chapters; everything if none."""
+    source: str = ""
+    """Only those of one source, for example 003."""
+    json: bool = False
+    """Print the list as JSON."""
+
+
+def run(arguments: Arguments) -> int:
+    catalog = catalogs.load()
+    chosen = select(catalog, arguments.patterns)
+    claims = [catalog.claims[id] for id in chosen.ids if id in catalog.claims]
+    ledger = Ledger()
+    known = remembered(claims, ledger)
+    found = [(id, e) for id in catalog.statements if id in set(chosen.ids) for e in catalog.statements[id].errata]
+    found = [(id, e) for id, e in found if arguments.source in ("", e.source)]
+    if arguments.json:
+        print_json([contract(catalog, known, id, erratum) for id, erratum in found])
+    else:
+        _print(console(), catalog, known, found)
+    for fault in [*catalog.problems, *chosen.faults, *ledger.messages]:
+        print(f"lemmata: {fault}", file=sys.stderr)
+    return 2 if chosen.faults else 0
+
+
+def contract(catalog: Catalog, known: dict[str, Result], id: str, erratum: Erratum) -> dict[str, Any]:
+    """The stable JSON form of a misprint."""
+    fields = {key: getattr(erratum, key) for key in ("source", "number", "printed", "problem", "correct")}
+    return {"id": id} | fields | {"settled": settlement(catalog, known, id, erratum)}
+
+
+def _print(screen: Console, catalog: Catalog, known: dict[str, Result], found: list[tuple[str, Erratum]]) -> None:
+    tally = Counter(settlement(catalog, known, id, erratum) for id, erratum in found)
+    for id, erratum in found:
+        settled = settlement(catalog, known, id, erratum)
+        screen.print(f"\n[bold]{id}[/]  [dim]{erratum.key}[/]  {settled}")
+        rows = [("printed", f"[italic]{maths(erratum.printed)}[/]"), ("correct", maths(erratum.correct))]
+        rows += [("problem", maths(erratum.problem))]
+        lies = [lie for lie in known[id].lies if lie["printed"] == erratum.key] if id in known else []
+        rows += [("machine", escape(lie["how"])) for lie in lies if lie["rejected"]]
+        rows += (
+            [(settled, maths(erratum.notation or erratum.extraction))] if settled in ("notation", "extraction") else []
+        )
+        for name, text in rows:
+            screen.print(Padding(f"[dim]{name:10}[/] {text}", (0, 0, 0, 2)))
+    words = ", ".join(f"{tally[word]} {word}" for word in ("refuted", "notation", "extraction", "open") if tally[word])
+    screen.print(f"\n{count(len(found), 'misprint')}" + (f": {words}." if words else "."))
+    if any(id not in known and catalog.settled(id, e) == "refuted" for id, e in found):
+        screen.print("[dim]Some refutations have not been run on this machine yet: lemmata check[/]")

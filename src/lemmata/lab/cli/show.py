@@ -1,0 +1,171 @@
+"""`lemmata show ID`: one claim as a page: statement, verdict, evidence, and how each lie failed."""
+
+import sys
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import tyro
+from rich.console import Console
+from rich.markup import escape
+from rich.padding import Padding
+
+from lemmata import catalog as catalogs
+from lemmata.catalog import Catalog, ClaimEntry, LieEntry
+from lemmata.judge.engine import ProcessEngine
+from lemmata.judge.figure import Figure
+from lemmata.judge.ledger import Ledger
+from lemmata.judge.session import judge_all, remembered
+from lemmata.judge.verdict import Result
+from lemmata.lab.cli import UserError
+from lemmata.lab.cli.selection import matching
+from lemmata.lab.cli.summary import settlement
+from lemmata.lab.cli.terminal import GROUNDS, console, did_you_mean, mark, maths, print_json, seconds, told
+from lemmata.statements import Statement
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """Show one claim: statement, sources, verdict, evidence, lies and how they failed.
+
+    A claim that was not judged yet on this code is judged now, unless it is a long one.
+    """
+
+    id: Annotated[str, tyro.conf.Positional]
+    """Id of the claim, for example perceptron.novikoff."""
+    figure: Path | None = None
+    """Write the claim's figure to this SVG file."""
+    json: bool = False
+    """Print everything known about it as JSON."""
+
+
+def run(arguments: Arguments) -> int:
+    catalog = catalogs.load()
+    for problem in catalog.problems:
+        print(f"lemmata: {problem}", file=sys.stderr)
+    statement = catalog.statements.get(arguments.id)
+    if statement is None:
+        near = matching(catalog, arguments.id)
+        hint = f": did you mean {', '.join(near[:6])}?" if near else did_you_mean(arguments.id, catalog.statements)
+        raise UserError(f"unknown id {arguments.id!r}{hint}")
+    ledger = Ledger()
+    claim = catalog.claims.get(arguments.id)
+    result = _result(claim, ledger) if claim else Result(arguments.id, "open", reason="stated, no check yet")
+    for message in ledger.messages:
+        print(f"lemmata: {message}", file=sys.stderr)
+    if arguments.figure:
+        _write_figure(arguments.figure, result)
+    if arguments.json:
+        from lemmata.lab.cli.claims import contract
+
+        print_json(contract(catalog, statement) | {"result": result.to_json() if result else None})
+    else:
+        page(console(), catalog, statement, claim, result)
+    return 0 if result is None or result.verdict in ("holds", "open", "skipped") else 1
+
+
+def page(
+    screen: Console, catalog: Catalog, statement: Statement, claim: ClaimEntry | None, result: Result | None
+) -> None:
+    """The whole page, top to bottom."""
+    screen.print()
+    screen.print(f"[bold]{maths(statement.title)}[/]")
+    screen.print(f"[dim]{statement.id}  {statement.kind}, {statement.chapter}[/]\n")
+    screen.print(Padding(maths(statement.statement), (0, 4, 1, 4)))
+    if result is None:
+        screen.print(f"  [dim]not judged yet: it is a long one; lemmata check {statement.id}[/]")
+    else:
+        _verdict(screen, result)
+        if result.evidence and result.evidence["figure"]:
+            from lemmata.lab.figures.terminal import draw
+
+            screen.print(Padding(draw(Figure.from_json(result.evidence["figure"])), (1, 0, 0, 4)))
+    if claim and claim.lies:
+        screen.print("\n  [bold]Lies[/] [dim]that the same check must reject[/]")
+        for index, lie in enumerate(claim.lies):
+            outcome = result.lies[index] if result and index < len(result.lies) else None
+            screen.print() if index else None
+            _lie(screen, statement, lie, outcome)
+    _other_misprints(screen, catalog, statement, result)
+    places: dict[str, list[str]] = {}
+    for source in statement.sources:
+        places.setdefault(source["source"], []).append(maths(source["where"]))
+    if places:
+        screen.print("\n  [bold]Sources[/]")
+    for source, where in places.items():
+        screen.print(f"    {source}  {'; '.join(where)}")
+    if claim:
+        screen.print("\n  [bold]Check[/]")
+        screen.print(Padding(maths(claim.sentence), (0, 0, 0, 4)))
+        screen.print(f"    [dim]{_short(claim.path)}:{claim.line}[/]")
+        screen.print(f"    lemmata check {claim.id} --fresh")
+    screen.print()
+
+
+def _result(claim: ClaimEntry, ledger: Ledger) -> Result | None:
+    """The remembered verdict, or a fresh one; None for a long claim that was never judged."""
+    known = remembered([claim], ledger)
+    if claim.id in known or claim.cost == "long":
+        return known.get(claim.id)
+    engine = ProcessEngine(1)
+    try:
+        with console(stderr=True).status(f"judging {claim.id}"), closing(judge_all([claim], engine, ledger)) as judged:
+            return next(judged)[0]
+    finally:
+        engine.stop()
+
+
+def _verdict(screen: Console, result: Result) -> None:
+    evidence = result.evidence or {}
+    word = "proved" if evidence.get("proof") else "checked"
+    ground = f"[dim]{word} {GROUNDS[result.by]} in {seconds(result.seconds)}[/]" if result.by else ""
+    screen.print("  ", mark(result.verdict), ground)
+    if result.reason:
+        screen.print(Padding(escape(result.reason), (0, 0, 0, 4)))
+    if evidence:
+        screen.print(Padding(told(evidence), (0, 0, 0, 4)))
+
+
+def _lie(screen: Console, statement: Statement, lie: LieEntry, outcome: dict[str, Any] | None) -> None:
+    rejected = outcome["rejected"] if outcome else None
+    word = {True: "[red]✘ rejected[/]", False: "[yellow]◐ accepted[/]", None: "[dim]○ not run[/]"}[rejected]
+    screen.print(f"    {word}  {maths(lie.text)}")
+    if lie.argument:
+        screen.print(
+            f"                [dim]{escape(f'{lie.argument} = {lie.value} instead of {lie.truth}')}[/]", soft_wrap=True
+        )
+    if outcome and rejected is not None:
+        screen.print(Padding(escape(outcome["how"]), (0, 0, 0, 16)))
+    erratum = next((e for e in statement.errata if e.key == lie.printed), None)
+    if erratum:
+        screen.print(Padding(f"printed in {erratum.source}: [italic]{maths(erratum.printed)}[/]", (0, 0, 0, 16)))
+        screen.print(Padding(f"correct: {maths(erratum.correct)}", (0, 0, 0, 16)))
+
+
+def _other_misprints(screen: Console, catalog: Catalog, statement: Statement, result: Result | None) -> None:
+    known = {result.id: result} if result else {}
+    others = [e for e in statement.errata if e.notation or e.extraction or catalog.settled(statement.id, e) == "open"]
+    if others:
+        screen.print("\n  [bold]Misprints[/] [dim]settled otherwise[/]")
+    for erratum in others:
+        settled = settlement(catalog, known, statement.id, erratum)
+        screen.print(f"    {settled}  printed in {erratum.source}: [italic]{maths(erratum.printed)}[/]")
+        why = erratum.notation or erratum.extraction or erratum.problem
+        screen.print(Padding(f"{maths(why)} Correct: {maths(erratum.correct)}", (0, 0, 0, 4)))
+
+
+def _write_figure(path: Path, result: Result | None) -> None:
+    from lemmata.lab.figures.svg import svg
+
+    data = result.evidence["figure"] if result and result.evidence else None
+    if not data:
+        raise UserError("this claim has no figure")
+    path.write_text(svg(Figure.from_json(data)), encoding="utf-8")
+
+
+def _short(path: Path) -> str:
+    try:
+        return str(path.relative_to(Path.cwd()))
+    except ValueError:
+        return str(path)

@@ -1,0 +1,114 @@
+"""`lemmata source 003`: every statement of one source in its order, with verdicts: nothing was dropped."""
+
+import re
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import tyro
+from rich.table import Table
+
+import lemmata
+from lemmata import catalog as catalogs
+from lemmata.catalog import Catalog
+from lemmata.judge.ledger import Ledger
+from lemmata.judge.session import remembered
+from lemmata.judge.verdict import Result
+from lemmata.lab.cli import UserError
+from lemmata.lab.cli.summary import settlement
+from lemmata.lab.cli.terminal import console, did_you_mean, mark, maths, print_json
+from lemmata.statements import Statement
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """Every statement that one source makes, in its order, with verdict and misprints."""
+
+    source: Annotated[str, tyro.conf.Positional] = ""
+    """Key of the source, for example 003; the list of sources if none."""
+    json: bool = False
+    """Print the list as JSON."""
+
+
+def run(arguments: Arguments) -> int:
+    catalog, notes = catalogs.load(), sources()
+    for problem in catalog.problems:
+        print(f"lemmata: {problem}", file=sys.stderr)
+    if not arguments.source:
+        return _list(catalog, notes, arguments.json)
+    if arguments.source not in notes:
+        near = did_you_mean(arguments.source, notes) or f": the sources are {', '.join(notes)}"
+        raise UserError(f"unknown source {arguments.source!r}{near}")
+    rows = cited(catalog, arguments.source)
+    ledger = Ledger()
+    known = remembered((catalog.claims[s.id] for _, s in rows if s.id in catalog.claims), ledger)
+    if arguments.json:
+        print_json([_row(catalog, known, arguments.source, where, statement) for where, statement in rows])
+    else:
+        _print(catalog, known, arguments.source, notes[arguments.source], rows)
+    return 0
+
+
+def sources() -> dict[str, dict[str, str]]:
+    """Key -> title and author of every set of notes."""
+    import yaml
+
+    return yaml.safe_load(Path(lemmata.__file__).with_name("sources.yaml").read_text(encoding="utf-8"))
+
+
+def cited(catalog: Catalog, source: str) -> list[tuple[str, Statement]]:
+    """(place, statement) by the source's own section numbers, where it has them; else in the order of the course."""
+    rows = [(s["where"], st) for st in catalog.statements.values() for s in st.sources if s["source"] == source]
+    return sorted(rows, key=lambda row: _section(row[0]))
+
+
+def _section(where: str) -> tuple[int, ...]:
+    found = re.match(r"\d+(\.\d+)*", where)
+    return tuple(int(part) for part in found.group().split(".")) if found else ()
+
+
+def _row(catalog: Catalog, known: dict[str, Result], source: str, where: str, statement: Statement) -> dict[str, Any]:
+    errata = [e for e in statement.errata if e.source == source]
+    return {
+        "where": where,
+        "id": statement.id,
+        "title": statement.title,
+        "verdict": _verdict(catalog, known, statement.id),
+        "misprints": [{"number": e.number, "settled": settlement(catalog, known, statement.id, e)} for e in errata],
+    }
+
+
+def _verdict(catalog: Catalog, known: dict[str, Result], id: str) -> str:
+    return known[id].verdict if id in known else "open" if id not in catalog.claims else "not judged"
+
+
+def _print(
+    catalog: Catalog, known: dict[str, Result], source: str, note: dict[str, str], rows: list[tuple[str, Statement]]
+) -> None:
+    screen = console()
+    screen.print(f"[bold]{source}  {note['title']}[/]  [dim]{note['author']}[/]\n")
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
+    for heading in ("where", "verdict", "id", "statement", "misprints"):
+        table.add_column(heading, no_wrap=heading in ("id", "verdict"))
+    last = None
+    for where, statement in rows:
+        row = _row(catalog, known, source, where, statement)
+        verdict = "[dim]not judged[/]" if row["verdict"] == "not judged" else mark(row["verdict"])
+        misprints = ", ".join(f"{m['number']} {m['settled']}" for m in row["misprints"])
+        table.add_row("" if where == last else maths(where), verdict, statement.id, maths(statement.title), misprints)
+        last = where
+    screen.print(table)
+    screen.print(f"\n{len(rows)} statements; nothing of this source's part in the catalog is left out.")
+
+
+def _list(catalog: Catalog, notes: dict[str, dict[str, str]], as_json: bool) -> int:
+    rows = [{"source": key, **note, "statements": len(cited(catalog, key))} for key, note in notes.items()]
+    if as_json:
+        print_json(rows)
+        return 0
+    for row in rows:
+        console().print(
+            f"[bold]{row['source']}[/]  {row['title']}  [dim]{row['author']}[/]  {row['statements']} statements"
+        )
+    return 0

@@ -1,0 +1,119 @@
+"""What `lemmata check` says at the end: what holds, what fell, what was refuted, what to try next."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from rich.console import Console
+from rich.markup import escape
+from rich.padding import Padding
+from rich.table import Table
+
+from lemmata.catalog import Catalog
+from lemmata.judge.verdict import VERDICTS, Result
+from lemmata.lab.cli.terminal import count, mark, maths, seconds
+from lemmata.statements import Erratum
+
+CLASS_SECONDS = {"instant": 0.5, "quick": 5.0, "long": float("inf")}
+
+
+def summarise(
+    screen: Console,
+    catalog: Catalog,
+    results: Mapping[str, Result],
+    took: float,
+    left_out: Sequence[str],
+    everything: bool,
+) -> None:
+    """The closing words: a table by chapter, the fallen, the misprints, and three commands."""
+    tally = Counter(result.verdict for result in results.values())
+    screen.print()
+    screen.print(_table(catalog, results))
+    fallen = [result for result in results.values() if result.verdict in ("refuted", "weak", "error")]
+    for result in fallen:
+        screen.print(mark(result.verdict), f"[bold]{result.id}[/]", escape(result.reason or VERDICTS[result.verdict]))
+        screen.print(f"    [dim]lemmata show {result.id}[/]")
+    if not fallen:
+        lies = sum(len(result.lies) for result in results.values())
+        words = f"{count(tally['holds'], 'claim holds', 'claims hold')}; {count(lies, 'lie was', 'lies were')} rejected"
+        screen.print(f"[green]Nothing fell.[/] {words} ({seconds(took)}).")
+    if left_out:
+        screen.print(f"[dim]{count(len(left_out), 'long claim')} left out: add --all.[/]")
+    shown = _misprints(screen, catalog, results)
+    if everything:
+        _try_next(screen, catalog, shown or next(iter(results), ""))
+
+
+def dearest(screen: Console, catalog: Catalog, results: Sequence[Result], how_many: int) -> None:
+    """The claims that took longest; those above their cost class are marked."""
+    if not how_many:
+        return
+    screen.print(f"\nThe dearest of {len(results)} claims, {sum(r.seconds for r in results):.1f} s of work in all:")
+    for result in sorted(results, key=lambda r: -r.seconds)[:how_many]:
+        cost = catalog.claims[result.id].cost if result.id in catalog.claims else "quick"
+        over = f"  over its class ({cost})" if result.seconds > CLASS_SECONDS[cost] else ""
+        screen.print(f"  {result.seconds:8.2f} s  {result.id}{over}")
+
+
+def _table(catalog: Catalog, results: Mapping[str, Result]) -> Table:
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
+    table.add_column("chapter")
+    for verdict in VERDICTS:
+        table.add_column(verdict, justify="right")
+    table.add_column("misprints settled", justify="right")
+    chapters: dict[str, list[str]] = {}
+    for id in results:
+        chapters.setdefault(catalog.statements[id].chapter if id in catalog.statements else "yours", []).append(id)
+    for chapter, ids in chapters.items():
+        tally = Counter(results[id].verdict for id in ids)
+        errata = [(id, e) for id in ids if id in catalog.statements for e in catalog.statements[id].errata]
+        settled = sum(settlement(catalog, results, id, erratum) != "open" for id, erratum in errata)
+        cells = [str(tally[verdict]) if tally[verdict] else "[dim]·[/]" for verdict in VERDICTS]
+        table.add_row(chapter, *cells, f"{settled} of {len(errata)}" if errata else "[dim]·[/]")
+    return table
+
+
+def settlement(catalog: Catalog, results: Mapping[str, Result], id: str, erratum: Erratum) -> str:
+    """As the catalog says, unless the last verdict shows that the lie was not rejected."""
+    settled = catalog.settled(id, erratum)
+    if settled == "refuted" and id in results:
+        rejected = [lie["rejected"] for lie in results[id].lies if lie["printed"] == erratum.key]
+        return "refuted" if rejected and all(rejected) else "open"
+    return settled
+
+
+def _misprints(screen: Console, catalog: Catalog, results: Mapping[str, Result]) -> str:
+    """How many misprints fell, and one of them to look at; returns its id."""
+    errata = [(id, e) for id in results if id in catalog.statements for e in catalog.statements[id].errata]
+    if not errata:
+        return ""
+    tally = Counter(settlement(catalog, results, id, erratum) for id, erratum in errata)
+    other = [f"{tally[word]} {word} only" for word in ("notation", "extraction") if tally[word]]
+    other += [f"{tally['open']} open"] if tally["open"] else []
+    rest = f" ({', '.join(other)})" if other else ""
+    screen.print(
+        f"[bold]{tally['refuted']}[/] of {count(len(errata), 'misprint')} in the sources refuted by machine{rest}."
+    )
+    refuted = [(id, e) for id, e in errata if settlement(catalog, results, id, e) == "refuted"]
+    if not refuted:
+        return ""
+    id, erratum = next((pair for pair in refuted if pair[0] == "perceptron.novikoff"), refuted[0])
+    lie = next(lie for lie in results[id].lies if lie["printed"] == erratum.key)
+    lines = [
+        f"printed in {erratum.source}: [italic]{maths(erratum.printed)}[/]",
+        f"the check says: {escape(lie['how'])}",
+    ]
+    lines += [f"correct: {maths(erratum.correct)}"]
+    screen.print(Padding("\n".join(lines), (1, 0, 1, 4), expand=False))
+    return id
+
+
+def _try_next(screen: Console, catalog: Catalog, id: str) -> None:
+    screen.print("[bold]Try next[/]")
+    rows = {
+        f"lemmata show {id}": "the statement, its misprints, and how each one failed",
+        "lemmata errata": "every misprint with its refutation",
+        "lemmata check mine.py": "your own claims, judged the same way (see CONTRIBUTING.md)",
+    }
+    width = max(map(len, rows))
+    for command, why in rows.items():
+        screen.print(f"  {command:{width}}   [dim]{why}[/]")

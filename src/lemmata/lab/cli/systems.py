@@ -1,0 +1,52 @@
+"""`lemmata systems`: what is built."""
+
+import sys
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import tyro
+from rich.table import Table
+
+from lemmata import catalog as catalogs
+from lemmata.catalog import Catalog, SystemEntry
+from lemmata.lab.cli.terminal import console, did_you_mean, maths, print_json
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """List the systems: what each is and where to import it from."""
+
+    names: Annotated[tuple[str, ...], tyro.conf.Positional] = ()
+    """Systems or chapters; everything if none."""
+    json: bool = False
+    """Print the list as JSON."""
+
+
+def run(arguments: Arguments) -> int:
+    catalog = catalogs.load()
+    known = {*catalog.systems, *(entry.chapter for entry in catalog.systems.values())}
+    unknown = [name for name in arguments.names if name not in known]
+    wanted = [e for e in catalog.systems.values() if not arguments.names or {e.id, e.chapter} & set(arguments.names)]
+    if arguments.json:
+        print_json([contract(catalog, entry) for entry in wanted])
+    elif wanted:
+        table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
+        for heading in ("system", "what it is", "import"):
+            table.add_column(heading, no_wrap=heading == "system")
+        for entry in wanted:
+            table.add_row(
+                entry.id,
+                f"{entry.title}: [dim]{maths(entry.sentence)}[/]",
+                f"from lemmata.{entry.chapter} import {entry.name}",
+            )
+        console().print(table)
+    for name in unknown:
+        print(f"lemmata: unknown system {name!r}{did_you_mean(name, known)}", file=sys.stderr)
+    return 2 if unknown else 0
+
+
+def contract(catalog: Catalog, entry: SystemEntry) -> dict[str, Any]:
+    """The stable JSON form of a system."""
+    recipes = [recipe for recipe in catalog.recipes if recipe.system == entry.id]
+    fields = {key: getattr(entry, key) for key in ("id", "chapter", "title", "kind")}
+    return fields | {"data": [recipe.data for recipe in recipes], "trains": bool(recipes)}

@@ -1,0 +1,87 @@
+"""What all commands share on the screen: one console, verdict marks, numbers, formulas, JSON."""
+
+import difflib
+import json
+import os
+import sys
+from collections.abc import Iterable
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.text import Text
+
+from lemmata.lab.cli.unicode_math import unicode_math
+
+# A verdict is a word and a shape; colour only repeats it.
+MARKS = {"holds": "✔", "refuted": "✘", "weak": "◐", "open": "○", "skipped": "–", "error": "!"}
+PLAIN_MARKS = {"holds": "+", "refuted": "x", "weak": "~", "open": "o", "skipped": "-", "error": "!"}
+STYLES = {
+    "holds": "green",
+    "refuted": "bold red",
+    "weak": "yellow",
+    "open": "dim",
+    "skipped": "dim",
+    "error": "bold red",
+}
+GROUNDS = {"exact": "exactly", "numeric": "numerically", "statistical": "statistically", "training": "by training"}
+
+
+def console(stderr: bool = False) -> Console:
+    """A console that is plain when nobody is watching. Off a terminal, lines are as long as they are."""
+    stream = sys.stderr if stderr else sys.stdout
+    width = None if stream.isatty() or "COLUMNS" in os.environ else 100
+    return Console(stderr=stderr, highlight=False, width=width, soft_wrap=False, emoji=False)
+
+
+def unicode_works() -> bool:
+    return (getattr(sys.stdout, "encoding", "") or "").lower().replace("-", "") in ("utf8", "utf16", "utf32")
+
+
+def maths(text: str) -> str:
+    """Prose with formulas, as the terminal can show it, safe inside rich markup: γ[w,b] is no style."""
+    return escape(unicode_math(" ".join(text.split()), plain=not unicode_works()))
+
+
+def mark(verdict: str) -> Text:
+    """The verdict's shape and word."""
+    shape = (MARKS if unicode_works() else PLAIN_MARKS)[verdict]
+    return Text(f"{shape} {verdict}", style=STYLES[verdict])
+
+
+def number(value: Any) -> str:
+    """A measured value in as few characters as tell it."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return str(value)
+    if isinstance(value, int) or (float(value).is_integer() and abs(value) < 1e15):
+        return f"{int(value):,}" if abs(value) < 1e15 else f"{value:.4g}"
+    return f"{value:.5g}"
+
+
+def seconds(value: float) -> str:
+    return f"{value:.2f} s" if value < 10 else f"{value:.0f} s" if value < 100 else f"{value / 60:.1f} min"
+
+
+def told(evidence: dict[str, Any]) -> str:
+    """One line of evidence: measured, predicted, margin, what it rests on."""
+    measured, predicted, margin = (number(evidence[key]) for key in ("measured", "predicted", "margin"))
+    joint = "±" if unicode_works() else "+-"
+    allowed = f" {joint} {margin}" if evidence["margin"] not in (0, 0.0, None, "nan") else ""
+    notes = [evidence["detail"]] if evidence["detail"] else []
+    notes += [f"alpha {evidence['alpha']:.0e}"] if evidence["alpha"] else []
+    return escape(f"measured {measured}, predicted {predicted}{allowed}" + (f"  ({'; '.join(notes)})" if notes else ""))
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """ ": did you mean a, b?" or nothing."""
+    near = difflib.get_close_matches(word, list(known), n=3, cutoff=0.5)
+    return f": did you mean {', '.join(near)}?" if near else ""
+
+
+def print_json(data: Any) -> None:
+    print(json.dumps(data, indent=2, ensure_ascii=False))
+
+
+def count(n: int, one: str, many: str = "") -> str:
+    """1 claim, 2 claims."""
+    return f"{n:,} {one if n == 1 else many or one + 's'}"

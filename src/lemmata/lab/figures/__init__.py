@@ -1,0 +1,1 @@
+"""Figures drawn: as SVG for pages, as text for terminals, as matplotlib axes for notebooks."""

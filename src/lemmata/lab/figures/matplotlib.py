@@ -1,0 +1,88 @@
+"""A figure as matplotlib axes, for notebooks and papers."""
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from lemmata.judge.figure import Band, Bars, Figure, Heat, Image, Line, Points
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["axes"]
+
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#1f2328", "#e69f00", "#56b4e9")  # Okabe and Ito
+DASHES = ("-", "--", ":", "-.", (0, (7, 2)))
+MARKERS = "os^DXP"
+
+
+def axes(figure: Figure, ax: "Axes | None" = None) -> "Axes | list[Axes]":
+    """The figure on `ax`, or on new axes; several images stand on a row of new axes."""
+    pyplot = _pyplot()
+    images = [mark for mark in figure.marks if isinstance(mark, Image)]
+    if len(images) > 1 and ax is None:
+        return _gallery(pyplot, figure.title, images)
+    return _single(figure, ax or pyplot.subplots(layout="constrained")[1])
+
+
+def _single(figure: Figure, ax: Any) -> Any:
+    series: dict[object, int] = {}
+    for mark in figure.marks:
+        _add(ax, mark, series.setdefault(mark.label or id(mark), len(series)))
+    ax.set(title=figure.title, xlabel=figure.x_label, ylabel=figure.y_label)
+    for axis, log in (("x", figure.x_log), ("y", figure.y_log)):
+        if log:
+            ax.set(**{f"{axis}scale": "log"})
+    if ax.get_legend_handles_labels()[1]:
+        ax.legend(loc="best", frameon=False)
+    if figure.note:
+        ax.figure.text(0.01, -0.01, figure.note, ha="left", va="top", fontsize="small", wrap=True)
+    return ax
+
+
+def _pyplot() -> Any:
+    try:
+        from matplotlib import pyplot
+    except ImportError:
+        raise ImportError("axes needs matplotlib: pip install 'lemmata[lab]'") from None
+    return pyplot
+
+
+def _gallery(pyplot: Any, title: str, images: list[Image]) -> "list[Axes]":
+    sheet, row = pyplot.subplots(1, len(images), layout="constrained", squeeze=False)
+    sheet.suptitle(title)
+    for ax, image in zip(row[0], images, strict=True):
+        _add(ax, image, 0)
+        ax.set(title=image.label, xticks=[], yticks=[])
+    return list(row[0])
+
+
+def _add(ax: Any, mark: Line | Points | Band | Bars | Heat | Image, look: int) -> None:
+    colour, label = COLOURS[look % len(COLOURS)], mark.label or None
+    if isinstance(mark, Line):
+        ax.plot(_real(mark.x), _real(mark.y), color=colour, linestyle=DASHES[look % len(DASHES)], label=label)
+    elif isinstance(mark, Points):
+        sign = MARKERS[look % len(MARKERS)]
+        ax.plot(_real(mark.x), _real(mark.y), sign, color=colour, markersize=5, label=label)
+    elif isinstance(mark, Band):
+        sides = map(_real, (mark.x, mark.low, mark.high))
+        ax.fill_between(*sides, color=colour, alpha=0.22, linewidth=0, label=label)
+    elif isinstance(mark, Bars):
+        ax.bar([str(name) for name in mark.names], _real(mark.values), color=colour, alpha=0.9, label=label)
+    elif isinstance(mark, Image):
+        ax.imshow(list(map(_real, mark.pixels)), cmap="gray", vmin=0, vmax=1, interpolation="nearest")
+    else:
+        _matrix(ax, mark)
+
+
+def _matrix(ax: Any, heat: Heat) -> None:
+    x = range(len(heat.values[0])) if heat.x is None else heat.x
+    y = range(len(heat.values)) if heat.y is None else heat.y
+    mesh = ax.pcolormesh(x, y, list(map(_real, heat.values)), shading="nearest", cmap="viridis")
+    ax.figure.colorbar(mesh, ax=ax, label=heat.label)
+    if heat.y is None:
+        ax.invert_yaxis()
+
+
+def _real(values: Any) -> list[float]:
+    """What is no number, and so None in a figure, is NaN to matplotlib."""
+    return [math.nan if value is None else value for value in values]

@@ -1,0 +1,194 @@
+"""`lemmata check` and `lemmata show` with real workers, on a small file of claims."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from lemmata.lab.cli import main
+
+CLAIMS = '''
+"""Claims for the tests of the command line."""
+
+import os
+
+import torch
+
+from lemmata.judge import close, claim, lie
+
+
+@claim("mine.half")
+@lie("a third", value=1 / 3)
+@lie("a quarter", value=1 / 4)
+def half(draw, value=1 / 2):
+    """One half is one half."""
+    return close(torch.tensor(0.5, dtype=torch.float64), value)
+
+
+@claim("mine.false")
+@lie("two", value=2.0)
+def false(draw, value=1.0):
+    """Zero is one."""
+    return close(0.0, value)
+
+
+@claim("mine.weak")
+@lie("also true", value=2.0)
+def weak(draw, value=1.0):
+    """Nothing is measured."""
+    return close(1.0, 1.0)
+
+
+@claim("mine.crash")
+@lie("two", value=2.0)
+def crash(draw, value=1.0):
+    """The worker dies."""
+    os._exit(3)
+'''
+
+HANG = """
+from lemmata.judge import close, claim, lie
+
+@claim("hang.first", cost="long")
+@lie("two", value=2.0)
+def first(draw, value=1.0):
+    return close(1.0, value)
+
+@claim("hang.second", cost="quick")
+@lie("two", value=2.0)
+def second(draw, value=1.0):
+    while True:
+        pass
+"""
+
+
+@pytest.fixture
+def mine(tmp_path: Path) -> str:
+    path = tmp_path / "mine.py"
+    path.write_text(CLAIMS)
+    return str(path)
+
+
+def test_a_users_file_is_judged_with_the_known_ids(capsys, mine):
+    code = main(["check", mine, "no.such", "cover.base_cases", "--json"])
+    captured = capsys.readouterr()
+    entries = json.loads(captured.out)
+    verdicts = {entry["id"]: entry["verdict"] for entry in entries}
+    assert code == 2
+    assert "unknown id 'no.such'" in captured.err
+    assert verdicts == {
+        "mine.half": "holds",
+        "mine.false": "refuted",
+        "mine.weak": "weak",
+        "mine.crash": "error",
+        "cover.base_cases": "holds",
+    }
+    half = entries[0]
+    assert list(half) == ["id", "verdict", "by", "seconds", "evidence", "lies"]
+    assert list(half["evidence"]) == ["measured", "predicted", "margin", "alpha"]
+    assert half["lies"] == [
+        {"text": "a third", "printed": "", "rejected": True},
+        {"text": "a quarter", "printed": "", "rejected": True},
+    ]
+
+
+def test_what_fell_is_said_and_remembered(capsys, mine):
+    assert main(["check", mine]) == 1
+    out = capsys.readouterr().out
+    assert "measured 0, predicted 1" in out
+    assert "accepted the lie: also true" in out
+    assert "exit code 3" in out
+    assert main(["check", mine]) == 1
+    again = capsys.readouterr().out
+    assert again.count("remembered") == 3  # an error is judged again each time
+
+
+def test_a_damaged_entry_is_set_aside_and_judged_again(capsys, mine):
+    ledger = Path(os.environ["LEMMATA_CACHE"]) / "ledger"
+    main(["check", mine])
+    capsys.readouterr()
+    for entry in ledger.rglob("*.json"):
+        entry.write_bytes(entry.read_bytes()[:-20])
+    assert main(["check", mine]) == 1
+    captured = capsys.readouterr()
+    assert "set aside" in captured.err
+    assert "remembered" not in captured.out
+    assert len(list(ledger.rglob("*.damaged"))) == 3
+
+
+def test_a_cache_that_cannot_be_written_costs_only_the_memory(capsys, mine, monkeypatch, tmp_path):
+    blocked = tmp_path / "file"
+    blocked.write_text("not a folder")
+    monkeypatch.setenv("LEMMATA_CACHE", str(blocked))
+    main(["check", mine])
+    captured = capsys.readouterr()
+    assert "✔ holds  mine.half" in captured.out
+    assert "verdicts are shown but not kept" in captured.err
+    assert captured.err.count("verdicts are shown but not kept") == 1
+
+
+def test_missing_empty_and_broken_files_are_named(capsys, tmp_path):
+    (tmp_path / "empty.py").write_text("x = 1\n")
+    (tmp_path / "broken.py").write_text("def f(:\n")
+    files = [str(tmp_path / name) for name in ("missing.py", "empty.py", "broken.py")]
+    assert main(["check", *files]) == 2
+    err = capsys.readouterr().err
+    assert "there is no file" in err
+    assert "has no claims" in err
+    assert "broken.py:1: not valid Python" in err
+
+
+def test_an_import_error_in_a_users_file_is_one_line(capsys, tmp_path):
+    path = tmp_path / "mine.py"
+    path.write_text("import no_such_package\n" + CLAIMS)
+    assert main(["check", str(path)]) == 1
+    assert "cannot be imported: ModuleNotFoundError: No module named 'no_such_package'" in capsys.readouterr().out
+
+
+def test_open_and_skipped_count_only_when_strict(capsys, tmp_path):
+    path = tmp_path / "mine.py"
+    path.write_text(
+        "from lemmata.judge import Skip, claim, lie\n"
+        "@claim('mine.absent')\n@lie('two', value=2)\ndef absent(draw, value=1):\n    raise Skip('needs a GPU')\n"
+    )
+    assert main(["check", str(path)]) == 0
+    assert "needs a GPU" in capsys.readouterr().out
+    assert main(["check", str(path), "--strict"]) == 1
+
+
+def test_a_budget_that_is_exceeded_fails(capsys, mine):
+    main(["check", mine])
+    assert main(["check", "cover.base_cases", "--fresh", "--budget", "0.001"]) == 1
+    assert "the budget is" in capsys.readouterr().err
+
+
+def test_show_judges_what_is_not_known_and_tells_how_each_lie_failed(capsys):
+    assert main(["show", "cover.theorem"]) == 0
+    out = capsys.readouterr().out
+    assert "Cover's function counting theorem" in out
+    assert "✔ holds" in out
+    assert "✘ rejected" in out
+    assert "printed in 002" in out
+    assert "$" not in out
+    assert main(["show", "cover.theorem", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["result"]["verdict"] == "holds"
+
+
+def test_ctrl_c_keeps_what_is_finished_and_leaves_no_worker(tmp_path):
+    path = tmp_path / "hang.py"
+    path.write_text(HANG)
+    command = [sys.executable, "-u", "-m", "lemmata.lab.cli", "check", str(path), "--all", "--jobs", "1"]
+    running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert running.stdout is not None
+    assert "hang.first" in running.stdout.readline()
+    running.send_signal(signal.SIGINT)
+    _, err = running.communicate(timeout=60)
+    assert running.returncode == 130
+    assert err == "lemmata: stopped; what was finished is kept\n"
+    ledger = Path(os.environ["LEMMATA_CACHE"]) / "ledger"
+    assert len(list(ledger.rglob("*.json"))) == 1
+    assert not list(ledger.rglob("*.tmp"))

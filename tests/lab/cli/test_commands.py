@@ -1,0 +1,170 @@
+"""Every command in-process: contracts, exit codes, messages. Nothing here starts a worker."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from lemmata import catalog as catalogs
+from lemmata.lab.cli import COMMANDS, main
+
+CHAPTER = "connectionism"
+
+
+def call(capsys, *words):
+    """(exit code, stdout, stderr) of one command."""
+    try:
+        code = main(list(words))
+    except SystemExit as stop:
+        code = int(stop.code or 0)
+    captured = capsys.readouterr()
+    return code, captured.out, captured.err
+
+
+def test_help_names_every_command(capsys):
+    for words in ([], ["--help"], ["-h"]):
+        code, out, _ = call(capsys, *words)
+        assert code == 0
+        assert all(command in out for command in COMMANDS)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_help(capsys, command):
+    code, out, _ = call(capsys, command, "--help")
+    assert code == 0
+    assert f"lemmata {command}" in out
+
+
+def imports(words, *modules):
+    """Which of these modules a command imports."""
+    code = f"import sys; from lemmata.lab.cli import main; main({words!r}); print(*sys.modules, file=sys.stderr)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return set(modules) & set(done.stderr.split())
+
+
+@pytest.mark.parametrize("words", [["claims"], ["systems"], ["errata"], ["source", "003"], ["claims", "--json"]])
+def test_listings_import_no_torch(words):
+    assert not imports(words, "torch", "numpy", "scipy")
+
+
+def test_top_level_help_imports_nothing_heavy():
+    assert not imports(["--help"], "torch", "rich", "tyro", "yaml")
+
+
+def test_an_unknown_command_names_the_nearest(capsys):
+    code, out, err = call(capsys, "chekc")
+    assert (code, out) == (2, "")
+    assert "did you mean check?" in err
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["check", "--jbos", "3"], "did you mean --jobs?"),
+        (["check", "--jobs", "many"], "--jobs takes a number, got 'many'"),
+        (["check", "--engine", "spark"], "invalid choice 'spark'"),
+        (["check", "--jobs"], "missing value"),
+        (["check", "--seeds", "0"], "--seeds >= 1"),
+        (["check", "--jobs", "-1"], "must be >= 0"),
+        (["check", "--address", "auto", "cover.count"], "--address needs --engine ray"),
+        (["show"], "required"),
+        (["show", "perceptron.novikof"], "did you mean perceptron.novikoff"),
+        (["show", "perceptron"], "did you mean perceptron.unit"),
+        (["source", "009"], "unknown source '009'"),
+    ],
+)
+def test_bad_use_is_one_line_that_names_the_fix(capsys, words, said):
+    code, out, err = call(capsys, *words)
+    assert code == 2
+    assert out == ""
+    assert said.lower() in err.lower()
+    assert err.startswith("lemmata: ")
+    assert err.count("\n") == 1
+    assert not set("╭╰│") & set(err)
+
+
+@pytest.mark.parametrize("command", ["claims", "errata"])
+def test_unknown_ids_are_named_and_the_known_ones_still_listed(capsys, command):
+    code, out, err = call(capsys, command, "hopfeild", "cover.theorem", "--json")
+    assert code == 2
+    assert "unknown id 'hopfeild'" in err
+    assert {entry["id"] for entry in json.loads(out)} == {"cover.theorem"}
+
+
+def test_claims_json_is_the_contract(capsys):
+    _, out, _ = call(capsys, "claims", CHAPTER, "--json")
+    entries = json.loads(out)
+    assert len(entries) == 42
+    for entry in entries:
+        assert list(entry) == ["id", "kind", "chapter", "title", "statement", "cost", "sources", "lies"]
+        assert entry["lies"], f"{entry['id']} has no lie"
+        assert all(list(lie) == ["text", "printed"] for lie in entry["lies"])
+
+
+def test_errata_json_is_the_contract_and_every_misprint_is_settled(capsys):
+    _, out, _ = call(capsys, "errata", CHAPTER, "--json")
+    entries = json.loads(out)
+    assert len(entries) == 26
+    for entry in entries:
+        assert list(entry) == ["id", "source", "number", "printed", "problem", "correct", "settled"]
+        assert entry["settled"] in ("refuted", "notation", "extraction"), entry
+
+
+def test_systems_json_is_the_contract(capsys):
+    _, out, _ = call(capsys, "systems", "--json")
+    for entry in json.loads(out):
+        assert list(entry) == ["id", "chapter", "title", "kind", "data", "trains"]
+
+
+def test_the_catalog_has_no_problem():
+    assert catalogs.load().problems == []
+
+
+@pytest.mark.parametrize("command", ["claims", "errata", "systems", "doctor"])
+def test_listings_read_well_off_a_terminal(capsys, command):
+    code, out, _ = call(capsys, command)
+    assert code == 0
+    assert "\x1b" not in out
+    assert "\\" not in out
+
+
+def test_a_source_lists_its_statements_in_its_own_order(capsys):
+    _, out, _ = call(capsys, "source", "003", "--json")
+    places = [row["where"] for row in json.loads(out)]
+    assert [place[:3] for place in places] == sorted(place[:3] for place in places)
+
+
+def test_source_alone_lists_the_sources(capsys):
+    code, out, _ = call(capsys, "source")
+    assert code == 0
+    assert all(key in out for key in ("000", "001", "002", "003", "004"))
+
+
+def test_a_fault_of_ours_is_one_line_unless_debugged(capsys, monkeypatch):
+    monkeypatch.setattr("lemmata.catalog.load", lambda: 1 / 0)
+    code, _, err = call(capsys, "claims")
+    assert code == 1
+    assert "fault of lemmata itself: ZeroDivisionError" in err
+    with pytest.raises(ZeroDivisionError):
+        main(["claims", "--debug"])
+
+
+def test_a_closed_pipe_is_no_error():
+    reader = subprocess.Popen(
+        [sys.executable, "-m", "lemmata.lab.cli", "claims", "--json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    assert reader.stdout is not None
+    reader.stdout.close()
+    _, err = reader.communicate()
+    assert b"Traceback" not in err
+    assert b"Broken" not in err
+
+
+def test_formulas_are_spelled_out_without_unicode():
+    environment = {"PYTHONIOENCODING": "ascii", "PATH": ""}
+    done = subprocess.run(
+        [sys.executable, "-m", "lemmata.lab.cli", "errata"], capture_output=True, env=environment, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    done.stdout.decode("ascii")
