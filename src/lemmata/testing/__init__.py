@@ -1,0 +1,5 @@
+"""Tools for testing: claims as pytest items, mutants of systems, conformance suites for other people's objects."""
+
+from lemmata.lazy import lazy
+
+__getattr__, __dir__ = lazy(__name__, __file__)
