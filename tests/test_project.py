@@ -1,0 +1,191 @@
+"""The habits of the house: file sizes, forbidden calls, docstrings, no registries, and papers that agree."""
+
+import ast
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+import yaml
+
+import lemmata
+from lemmata.lab.cli import COMMANDS
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = sorted((ROOT / "src").rglob("*.py"))
+SOURCES = [*PACKAGE, *sorted((ROOT / "tests").rglob("*.py")), ROOT / "dev.py"]
+
+
+def name(path):
+    return str(path.relative_to(ROOT))
+
+
+def parse(path):
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def committed():
+    """Every file that is, or on the next commit may be, part of the repository."""
+    listing = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    try:
+        done = subprocess.run(listing, cwd=ROOT, capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        pytest.skip("not a git checkout")
+    return [ROOT / file for file in done.stdout.split("\0") if file and (ROOT / file).is_file()]
+
+
+@pytest.mark.parametrize("path", SOURCES[:-1], ids=name)
+def test_no_file_is_longer_than_400_lines(path):
+    lines = len(path.read_text(encoding="utf-8").splitlines())
+    assert lines <= 400, f"{lines} lines: split it along its subjects"
+
+
+def forbidden(node):
+    """What is wrong with a node, or None. `model.eval()` is fine; the builtin is not."""
+    if isinstance(node, ast.Import | ast.ImportFrom):
+        module = getattr(node, "module", None) or ""
+        modules = {alias.name.split(".")[0] for alias in node.names} | {module.split(".")[0]}
+        return modules & {"pickle", "cPickle", "dill", "cloudpickle", "shelve", "marshal", "joblib"}
+    if not isinstance(node, ast.Call):
+        return None
+    called = ast.unparse(node.func)
+    if called in ("eval", "exec", "torch.load", "torch.save"):
+        return called
+    return called if called.split(".")[-1] in ("extractall", "sleep") else None
+
+
+@pytest.mark.parametrize("path", PACKAGE, ids=name)
+def test_the_package_never_runs_or_unpickles_what_it_reads_and_never_sleeps(path):
+    found = [f"line {node.lineno}: {forbidden(node)}" for node in ast.walk(parse(path)) if forbidden(node)]
+    assert not found
+
+
+@pytest.mark.parametrize("path", [p for p in SOURCES if p not in PACKAGE], ids=name)
+def test_tests_do_not_sleep(path):
+    calls = [node for node in ast.walk(parse(path)) if isinstance(node, ast.Call)]
+    assert not [node.lineno for node in calls if ast.unparse(node.func).split(".")[-1] == "sleep"]
+
+
+def test_the_forbidden_calls_are_recognised():
+    bad = "import pickle\nfrom torch import load\neval('1')\ntorch.load(f)\narchive.extractall()\ntime.sleep(1)"
+    lines = {node.lineno for node in ast.walk(ast.parse(bad)) if forbidden(node)}
+    assert lines == {1, 3, 4, 5, 6}
+    assert not any(forbidden(node) for node in ast.walk(ast.parse("model.eval()\nsafetensors.torch.load_file(f)")))
+
+
+def docstrings(tree):
+    """(node, its docstring's expression or None) for the file and every class and function in it."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            first = node.body[0] if node.body else None
+            told = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant)
+            yield node, first.value if told and isinstance(first.value.value, str) else None
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=name)
+def test_every_file_says_what_it_is(path):
+    assert ast.get_docstring(parse(path)), "begin the file with a docstring"
+
+
+@pytest.mark.parametrize("path", PACKAGE, ids=name)
+def test_docstrings_with_a_backslash_are_raw(path):
+    text = path.read_text(encoding="utf-8")
+    for node, expression in docstrings(ast.parse(text)):
+        written = ast.get_source_segment(text, expression) if expression else ""
+        assert "\\" not in written or written[0] in "rR", f"{getattr(node, 'name', 'the file')}: write r before it"
+
+
+@pytest.mark.parametrize("path", [p for p in PACKAGE if "claims" not in p.parts], ids=name)
+def test_public_names_have_docstrings(path):
+    tree = parse(path)
+    listed = [ast.literal_eval(n.value) for n in tree.body if isinstance(n, ast.Assign) and "__all__" in ast.unparse(n)]
+    public = set(listed[0]) if listed else set()
+    silent = [node.name for node, told in docstrings(tree) if getattr(node, "name", "") in public and told is None]
+    assert not silent
+
+
+def test_no_committed_file_names_a_registry():
+    # In pieces, or this file would be the first to be found.
+    hosts = ["py{}.org", "python{}.org", "npm{}.com", "npm{}.org", "download.py{}.org", "js{}.net", "un{}.com"]
+    middles = ["pi", "hosted", "js", "js", "torch", "delivr", "pkg"]
+    pattern = re.compile("|".join(re.escape(h.format(m)) for h, m in zip(hosts, middles, strict=True)))
+    found = [name(p) for p in committed() if pattern.search(p.read_bytes().decode("utf-8", "replace"))]
+    assert not found
+
+
+def test_the_papers_agree_on_the_version():
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert citation["version"] == lemmata.__version__
+    first = re.search(r"^## .*$", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.M)
+    assert first
+    assert lemmata.__version__ in first.group()
+
+
+@pytest.mark.parametrize("paper", ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"])
+def test_the_commands_the_papers_name_exist(paper):
+    text = (ROOT / paper).read_text(encoding="utf-8")
+    code = re.findall(r"^```(?:sh|console)?\n(.*?)^```", text, re.M | re.S) + re.findall(r"`([^`\n]+)`", text)
+    lines = [line.strip() for block in code for line in block.splitlines()]
+    ours = {m.group(1) for line in lines if (m := re.match(r"(?:\.venv/bin/)?lemmata ([a-z]+)", line))}
+    assert ours <= set(COMMANDS)
+    dev = (ROOT / "dev.py").read_text(encoding="utf-8")
+    for word in {m.group(1) for line in lines if (m := re.search(r"python3 dev\.py ([a-z]+)", line))}:
+        assert f'"{word}":' in dev
+
+
+def pasted(paper, folder):
+    """Write every Python and YAML block of a paper below a folder, to the file named in the line before it."""
+    text = (ROOT / paper).read_text(encoding="utf-8")
+    for said, block in re.findall(r"([^\n]*)\n\n?```(?:python|yaml)\n(.*?)^```", text, re.M | re.S):
+        named = re.search(r"`([\w/]+\.(?:py|yaml))`", said)
+        path = folder / (named.group(1) if named else "block.py")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with open(path, "a", encoding="utf-8") as handle:
+            handle.write(block)
+        yield path
+
+
+def python(folder, *arguments):
+    """Run Python in a folder, on the package that lies in its src if there is one; return what it printed."""
+    env = os.environ | {"PYTHONPATH": str(folder / "src"), "LEMMATA_CACHE": str(folder / "cache")}
+    done = subprocess.run([sys.executable, *arguments], cwd=folder, env=env, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_the_code_of_the_readme_runs(tmp_path):
+    mine, block = pasted("README.md", tmp_path)
+    assert mine.name == "mine.py"
+    assert python(tmp_path, "block.py").strip() == block.read_text().rsplit("# ")[-1].strip()
+    (verdict,) = json.loads(python(tmp_path, "-m", "lemmata.lab.cli", "check", "mine.py", "--json"))
+    assert verdict["verdict"] == "holds"
+
+
+def test_the_recipes_of_contributing_work_as_they_stand(tmp_path):
+    shutil.copytree(ROOT / "src", tmp_path / "src", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    files = [str(path) for path in pasted("CONTRIBUTING.md", tmp_path) if path.suffix == ".py"]
+    assert len(files) == 3
+    (verdict,) = json.loads(python(tmp_path, "-m", "lemmata.lab.cli", "check", "hamming.overlap", "--json"))
+    assert verdict["verdict"] == "holds"
+    assert "hamming_distance" in python(tmp_path, "-m", "lemmata.lab.cli", "systems", "hamming_distance")
+    assert "2 passed" in python(tmp_path, "-m", "pytest", "-p", "no:cacheprovider", *files[:2])
+    python(tmp_path, "-m", "ruff", "check", *files)
+    python(tmp_path, "-m", "ruff", "format", "--check", *files)
+
+
+def test_contributing_fits_on_one_screen():
+    assert len((ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").splitlines()) <= 60
+
+
+def test_every_dependency_has_a_reason():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    asked = [*project["dependencies"], *(r for extra in project["optional-dependencies"].values() for r in extra)]
+    changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    names = {re.match(r"[\w-]+", requirement).group() for requirement in asked}
+    assert not [n for n in sorted(names) if f"`{n}`" not in changes]
