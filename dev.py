@@ -368,7 +368,10 @@ def lint_stages(fix=False):
 
 def run_word(*more):
     setup()
-    return call(BIN / "lemmata", "check", *more)
+    code = call(BIN / "lemmata", "check", *more)
+    if not shutil.which("lemmata") and os.name != "nt":
+        say("  (lemmata lives in .venv: type `source .venv/bin/activate` first)")
+    return code
 
 
 def test_word(*more):
@@ -406,7 +409,7 @@ def torture_word():
     fell = []
     for title, command in (
         ("every claim, three seeds", [BIN / "lemmata", "check", "--all", "--fresh", "--seeds", 3]),
-        ("mutation", [BIN / "python", "-m", "lemmata.testing.mutate"]),
+        ("mutation", [BIN / "python", "-m", "lemmata.testing.mutate", "--all"]),
         ("long tests", [BIN / "python", "-m", "pytest", "-m", "long"]),
     ):
         try:

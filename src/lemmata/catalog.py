@@ -23,6 +23,7 @@ __all__ = [
     "RecipeEntry",
     "SystemEntry",
     "load",
+    "promised",
     "read_claims",
     "recipe",
     "system",
@@ -222,11 +223,11 @@ def _systems(path: Path, chapter: str, module: str, problems: list[str]) -> Iter
                 problems.append(f"{where}: kind must be one of {', '.join(SYSTEM_KINDS)}, got {words['kind']!r}")
             else:
                 place = chapter, module, node.name, path, node.lineno
-                claims = _promised(ast.get_docstring(node) or "")
+                claims = promised(ast.get_docstring(node) or "")
                 yield SystemEntry(first, words["title"], words["kind"], *place, _sentence(node), claims)
 
 
-def _promised(docstring: str) -> tuple[str, ...]:
+def promised(docstring: str) -> tuple[str, ...]:
     """The ids on a docstring's `Claims:` line, which may run over several lines."""
     found = re.search(r"^Claims:(.*?)(?=^\s*$|^[A-Z]\w*:|\Z)", docstring, re.M | re.S)
     return tuple(re.findall(ID.pattern.replace("(", "(?:"), found.group(1))) if found else ()

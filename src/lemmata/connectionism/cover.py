@@ -132,6 +132,7 @@ def in_general_position(x: Float[Tensor, "points features"], bias: bool = False)
 def _units(rows: Tensor, labels: list[float], unit: Tensor | None) -> list[Tensor]:
     """A unit that gives the rows these labels, or none: the one at hand if it does, else a linear program's."""
     y = torch.tensor(labels, dtype=torch.double)
+    # mutant: where the unit at hand is not asked, the linear program answers the same
     if unit is not None and y[-1] * (rows[-1] @ unit) > 0:
         return [unit]
     found = separate(rows, y, bias=False)

@@ -15,6 +15,7 @@ from lemmata.connectionism.validate import count, signs
 
 __all__ = ["DenseAssociativeMemory", "SeparationMemory"]
 
+# mutant: one unit more is twice the work and no other answer
 MAX_UNITS = 20  # local_minima tries all 2^n states
 
 
@@ -41,6 +42,7 @@ class SeparationMemory(nn.Module, ABC):
         super().__init__()
         if signs("patterns", patterns).ndim != 2:
             raise ValueError(f"patterns must be a (patterns, units) tensor, got shape {tuple(patterns.shape)}")
+        # mutant: whole numbers are for the tests; claims draw floats
         dtype = patterns.dtype if patterns.is_floating_point() else torch.get_default_dtype()
         self.register_buffer("patterns", patterns.to(dtype))
 
@@ -86,7 +88,7 @@ class SeparationMemory(nn.Module, ABC):
     def recall(
         self,
         states: Real[Tensor, "batch units"],
-        max_sweeps: int = 100,
+        max_sweeps: int = 100,  # mutant: recall rests long before
         generator: torch.Generator | None = None,
         trace: bool = False,
     ) -> Recall:
@@ -147,7 +149,7 @@ class SeparationMemory(nn.Module, ABC):
     def _gap(self, overlaps: Tensor, values: Tensor, column: Tensor) -> Tensor:
         """How much lower the energy is with +1 than with -1 at the unit that has these values and pattern values."""
         F, rest = self._separation(overlaps), overlaps - values.unsqueeze(-1) * column
-        return (F(rest + column) - F(rest - column)).sum(-1)
+        return (F(rest + column) - F(rest - column)).sum(-1)  # mutant: only its sign is used
 
     def _states(self, name: str, states: Tensor) -> Tensor:
         if signs(name, states).ndim == 0 or states.shape[-1] != self.units:

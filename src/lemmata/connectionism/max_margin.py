@@ -126,6 +126,7 @@ def _nearest_to_origin(signed: Tensor, groups: list[Tensor]) -> tuple[Tensor, Te
     shares, nearest = torch.ones(1, dtype=torch.double), signed[corral[0]].sum(dim=0)
     # mutant: a vertex that is there already does not lower the norm, which ends the search just as well
     while not (corral == (vertex := furthest_down(nearest))).all(dim=1).any():
+        # mutant: shares decide only which vertex leaves first; the next corral's shares are solved for anew
         tried = _inside(signed, torch.cat([corral, vertex[None]]), torch.cat([shares, shares.new_zeros(1)]))
         if not tried[2].norm() < nearest.norm():  # mutant: equal norms are the same point
             break
@@ -143,6 +144,7 @@ def _inside(signed: Tensor, corral: Tensor, shares: Tensor) -> tuple[Tensor, Ten
         # A newcomer (share 0) that is not wanted either goes at once: 0 / 0 is a reach of 0.
         # mutant: whether shares of exactly 0 go now or in the next round leads to the same corral
         reach = torch.where(wanted > 0, torch.inf, (shares / (shares - wanted)).nan_to_num(0.0))
+        # mutant: as in _nearest_to_origin, a wrong share costs a round and changes no answer
         shares = shares + reach.min() * (wanted - shares)
         shares[reach.argmin()] = 0.0  # exactly, so that each round drops at least one
         corral, shares = corral[shares > 0], shares[shares > 0]

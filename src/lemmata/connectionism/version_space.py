@@ -104,9 +104,10 @@ class VersionSpace:
             )
         ring = self._ring()
         if ring is None:
-            return self.x.new_zeros(0, 3)
+            return self.x.new_zeros(0, 3)  # mutant: no rows, so nothing to fill
         edges = torch.linalg.cross(ring, ring.roll(-1, dims=0))
-        # The same point twice has no edge. mutant: any bound above rounding will do
+        # The same point twice has no edge.
+        # mutant: any bound above rounding will do
         edges = edges[edges.norm(dim=1) > 64 * torch.finfo(torch.double).eps]
         return (edges / edges.norm(dim=1, keepdim=True)).to(self.x)
 

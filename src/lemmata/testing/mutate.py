@@ -149,7 +149,7 @@ def _promised(path: Path) -> list[str]:
     with contextlib.suppress(SyntaxError):  # told where the file is to be mutated
         nodes = [node for node in ast.walk(ast.parse(path.read_bytes())) if isinstance(node, documented)]
         texts = [ast.get_docstring(node) or "" for node in nodes]
-        return list(dict.fromkeys(id for text in texts for id in catalog._promised(text)))
+        return list(dict.fromkeys(id for text in texts for id in catalog.promised(text)))
     return []
 
 

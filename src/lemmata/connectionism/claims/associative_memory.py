@@ -4,6 +4,7 @@ import math
 
 import torch
 
+from lemmata.connectionism.claims.states import all_states, with_flips, with_unit
 from lemmata.connectionism.dense_memory import DenseAssociativeMemory
 from lemmata.connectionism.exponential_memory import ExponentialMemory
 from lemmata.connectionism.hopfield import HopfieldNetwork
@@ -270,22 +271,6 @@ def _minima_figure(draw, memory):
 
 
 # --- Instances -------------------------------------------------------------------------------------------------
-
-
-def all_states(units):
-    """Every state, in the order in which the first unit changes fastest."""
-    return (torch.arange(2**units)[:, None] >> torch.arange(units) & 1).double() * 2 - 1
-
-
-def with_unit(states, unit, value):
-    changed = states.clone()
-    changed[:, unit] = value
-    return changed
-
-
-def with_flips(draw, states, flips):
-    """As many units of each state flipped, at random places."""
-    return torch.where(draw.uniform(*states.shape).argsort(1) < flips, -states, states)
 
 
 def _recalls(draw, memory, order, patterns, units=64, flips=6):

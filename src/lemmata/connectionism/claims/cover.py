@@ -62,6 +62,8 @@ def dichotomies_are_the_labellings_that_units_give(draw, count=count_dichotomies
         exactly(count(lifted), len(_signs_of_random_units(draw, plane, bias=False))),
         exactly(_rows(separable_labellings(line, bias=True)), _signs_of_random_units(draw, line, bias=True)),
         exactly(count(special), 2 * sum(solvable)),
+        # The program's unit for the first point has the next two on its boundary, where it decides nothing.
+        exactly(count(torch.tensor([[2.0, 2, -2], [0, -1, -1], [0, -2, -2]]).double()), 4),
     )
 
 

@@ -2,6 +2,7 @@
 
 import torch
 
+from lemmata.connectionism.claims.states import all_states, with_flips, with_unit
 from lemmata.connectionism.hopfield import HopfieldNetwork
 from lemmata.data import digits
 from lemmata.judge import Figure, Image, all_of, always, claim, close, exactly, lie, probability_is
@@ -207,26 +208,10 @@ def _recall_does_what_plain_loops_do(draw, network):
 # --- What the claims draw and show ---
 
 
-def all_states(units):
-    """Every vector of signs, one a row."""
-    return 1 - 2 * (torch.arange(2**units)[:, None] >> torch.arange(units) & 1).double()
-
-
 def symmetric(draw, units):
     """Small whole couplings, so that ties are common and sums exact."""
     upper = draw.integers(-2, 3, units, units).double().triu(1)
     return upper + upper.T
-
-
-def with_unit(states, unit, value):
-    changed = states.clone()
-    changed[:, unit] = value
-    return changed
-
-
-def with_flips(draw, states, flips):
-    """Each state with that many of its signs turned, at random places."""
-    return torch.where(draw.uniform(*states.shape).argsort(1) < flips, -states, states)
 
 
 def ten_digits():

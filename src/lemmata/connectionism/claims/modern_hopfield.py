@@ -120,7 +120,8 @@ def _energy_of_copies_is_a_distance(draw, memory, norm):
 def _padding_is_no_memory(draw, memory, padded):
     """A batch of memories of different sizes, padded to one, against each of them alone."""
     sizes, states = (6, 6 - padded), draw.normal(2, 4, 5)
-    patterns = draw.normal(2, 6, 5) * torch.tensor([[0.5], [0.5], [0.5], [1], [1], [2]])  # the longest is padding
+    # The longest are padding, and what is left is shorter than 1.
+    patterns = draw.unit(2, 6, 5) * torch.tensor([[0.5], [0.6], [0.7], [1], [1], [2]])
     whole = memory(patterns, beta=0.8, mask=torch.arange(6) < torch.tensor([[6], [3]]))
     parts = []
     for batch, size in enumerate(sizes):

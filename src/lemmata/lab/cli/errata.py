@@ -9,6 +9,7 @@ import tyro
 from rich.console import Console
 from rich.markup import escape
 from rich.padding import Padding
+from rich.table import Table
 
 from lemmata import catalog as catalogs
 from lemmata.catalog import Catalog
@@ -61,15 +62,18 @@ def _print(screen: Console, catalog: Catalog, known: dict[str, Result], found: l
     for id, erratum in found:
         settled = settlement(catalog, known, id, erratum)
         screen.print(f"\n[bold]{id}[/]  [dim]{erratum.key}[/]  {settled}")
-        rows = [("printed", f"[italic]{maths(erratum.printed)}[/]"), ("correct", maths(erratum.correct))]
-        rows += [("problem", maths(erratum.problem))]
+        rows = [("printed", f"[italic]{maths(erratum.printed)}[/]"), ("problem", maths(erratum.problem))]
+        rows += [("correct", maths(erratum.correct))]
         lies = [lie for lie in known[id].lies if lie["printed"] == erratum.key] if id in known else []
         rows += [("machine", escape(lie["how"])) for lie in lies if lie["rejected"]]
         rows += (
             [(settled, maths(erratum.notation or erratum.extraction))] if settled in ("notation", "extraction") else []
         )
+        table = Table.grid(padding=(0, 2, 0, 0))
+        table.add_column(style="dim", width=10)
         for name, text in rows:
-            screen.print(Padding(f"[dim]{name:10}[/] {text}", (0, 0, 0, 2)))
+            table.add_row(name, text)
+        screen.print(Padding(table, (0, 0, 0, 2)))
     words = ", ".join(f"{tally[word]} {word}" for word in ("refuted", "notation", "extraction", "open") if tally[word])
     screen.print(f"\n{count(len(found), 'misprint')}" + (f": {words}." if words else "."))
     if any(id not in known and catalog.settled(id, e) == "refuted" for id, e in found):

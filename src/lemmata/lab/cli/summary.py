@@ -28,6 +28,7 @@ def summarise(
     tally = Counter(result.verdict for result in results.values())
     screen.print()
     screen.print(_table(catalog, results))
+    screen.print()
     fallen = [result for result in results.values() if result.verdict in ("refuted", "weak", "error")]
     for result in fallen:
         screen.print(mark(result.verdict), f"[bold]{result.id}[/]", escape(result.reason or VERDICTS[result.verdict]))
