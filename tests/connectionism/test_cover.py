@@ -73,3 +73,12 @@ def test_points_must_be_a_finite_matrix(function):
         function(torch.zeros(0, 2))
     with pytest.raises(TypeError, match="x must be floating point"):
         function(torch.zeros(2, 2, dtype=torch.long))
+
+
+def test_general_position_does_not_depend_on_lengths():
+    assert in_general_position(torch.tensor([[1e-20, 0.0], [0.0, 1.0]], dtype=torch.float64))
+
+
+def test_too_many_subsets_are_refused():
+    with pytest.raises(ValueError, match="fewer points: 60 of them have 75,394,027,566 subsets"):
+        in_general_position(torch.randn(60, 10))

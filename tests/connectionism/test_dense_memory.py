@@ -147,3 +147,10 @@ def test_state_dict_and_repr():
     other.load_state_dict(memory.state_dict())
     assert other.patterns.equal(memory.patterns)
     assert repr(memory) == "DenseAssociativeMemory(patterns=5, units=12, order=3)"
+
+
+def test_the_memory_keeps_its_own_copy_of_the_patterns():
+    patterns = torch.ones(1, 4)
+    memory = DenseAssociativeMemory(patterns)
+    patterns.neg_()
+    assert memory.patterns.equal(torch.ones(1, 4))

@@ -253,3 +253,9 @@ def test_a_pattern_stored_twice_does_no_harm_to_the_pseudo_inverse():
     torch.testing.assert_close(once, twice)
     assert torch.equal(once, once.T)
     assert once.diagonal().abs().max() == 0
+
+
+def test_recall_takes_states_with_a_gradient_history_and_returns_none():
+    network = HopfieldNetwork.from_patterns(torch.ones(1, 4))
+    states = torch.sign(torch.nn.Linear(4, 4)(torch.ones(2, 4)))
+    assert not network(states).requires_grad

@@ -83,3 +83,9 @@ def test_the_bias_may_be_a_number_or_a_tensor_of_one():
 def test_bad_input_is_named_with_its_fix(unchecked, make, error, message):
     with pytest.raises(error, match=message):
         make()
+
+
+def test_the_margin_has_a_gradient_in_the_bias_too():
+    bias = torch.tensor(0.5, requires_grad=True)
+    geometric_margin(torch.ones(2), bias, X, Y).sum().backward()
+    assert bias.grad is not None

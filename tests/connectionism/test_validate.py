@@ -47,7 +47,6 @@ from lemmata.connectionism import validate
         (validate.finite_number, (True,), TypeError, "x must be a number, got bool"),
         (validate.positive, (0.0,), ValueError, r"x must be > 0, got 0\.0"),
         (validate.positive, (math.nan,), ValueError, "x must be finite, got nan"),
-        (validate.fraction, (1.5,), ValueError, r"x must lie between 0 and 1, got 1\.5"),
         (validate.count, (-1,), ValueError, "x must be >= 1, got -1"),
         (validate.count, (5, 0, 4), ValueError, "x must be <= 4, got 5"),
         (validate.count, (2.0,), TypeError, "x must be an integer, got float"),
@@ -66,7 +65,7 @@ def test_good_values_come_back_unchanged():
     assert validate.vector("x", x[0], length=2).equal(x[0])
     assert validate.signs("x", x) is x
     assert validate.bits("x", torch.tensor([True, False])).dtype is torch.bool
-    assert [validate.positive("x", 2), validate.fraction("x", 1.0), validate.count("x", 0, least=0)] == [2, 1.0, 0]
+    assert [validate.positive("x", 2), validate.count("x", 0, least=0)] == [2, 0]
     assert validate.flag("x", False) is False
 
 

@@ -106,3 +106,9 @@ def test_bad_input_is_refused():
         known.and_also(torch.zeros(1, 1), torch.ones(1))
     with pytest.raises(ValueError, match="bias must be 0 in a version space with bias=False"):
         space([[0.0, 1.0]], [1], bias=False).contains(torch.zeros(2), 1.0)
+
+
+def test_a_bias_that_does_not_fit_the_units_is_refused(unchecked):
+    space = VersionSpace(torch.tensor([[1.0, 2.0]]), torch.tensor([1]))
+    with pytest.raises(ValueError, match="one number for each unit"):
+        space.contains(torch.ones(5, 2), torch.ones(5, 1))

@@ -6,6 +6,7 @@ one more dimension, in which every point has the coordinate 1.
 """
 
 import itertools
+import math
 from fractions import Fraction
 
 import torch
@@ -16,6 +17,9 @@ from lemmata.catalog import system
 from lemmata.connectionism import validate
 from lemmata.connectionism.linear_threshold import augment
 from lemmata.connectionism.separability import separate
+
+# mutant: a limit of memory; it changes no answer
+MAX_SUBSETS = 10**7
 
 __all__ = ["dichotomies", "fraction_separable", "separable_labellings", "count_dichotomies", "in_general_position"]
 
@@ -124,7 +128,12 @@ def in_general_position(x: Float[Tensor, "points features"], bias: bool = False)
     """
     x = validate.matrix("x", x).detach()
     rows = (augment(x) if validate.flag("bias", bias) else x).double()
+    rows = rows / rows.abs().amax(dim=1, keepdim=True).clamp(min=torch.finfo(rows.dtype).tiny)  # lengths do not matter
     size = min(rows.shape)
+    if math.comb(len(rows), size) > MAX_SUBSETS:
+        raise ValueError(
+            f"x must have fewer points: {len(rows)} of them have {math.comb(len(rows), size):,} subsets to test"
+        )
     subsets = torch.tensor(list(itertools.combinations(range(len(rows)), size)), device=x.device)
     return bool((torch.linalg.matrix_rank(rows[subsets]) == size).all())
 

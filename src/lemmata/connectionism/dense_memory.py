@@ -44,7 +44,7 @@ class SeparationMemory(nn.Module, ABC):
             raise ValueError(f"patterns must be a (patterns, units) tensor, got shape {tuple(patterns.shape)}")
         # mutant: whole numbers are for the tests; claims draw floats
         dtype = patterns.dtype if patterns.is_floating_point() else torch.get_default_dtype()
-        self.register_buffer("patterns", patterns.to(dtype))
+        self.register_buffer("patterns", patterns.detach().to(dtype, copy=True))
 
     @abstractmethod
     def energy(self, states: Real[Tensor, "*batch units"]) -> Float[Tensor, "*batch"]:
@@ -85,6 +85,7 @@ class SeparationMemory(nn.Module, ABC):
         """Whether no single update changes the state."""
         return (_sign(self.field(states)) == states).all(-1)
 
+    @torch.no_grad()
     def recall(
         self,
         states: Real[Tensor, "batch units"],

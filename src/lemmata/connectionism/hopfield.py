@@ -26,7 +26,7 @@ class Recall:
     is the memory itself and $-1$ its mirror image; the nearest memory is the one of largest absolute overlap.
 
     Shapes:
-        states: (batch, units)    energies: (batch, sweeps + 1), or None    all others: (batch,)
+        states: (batch, units)    energies: (batch, moments), or None    all others: (batch,)
     """
 
     states: Float[Tensor, "batch units"]
@@ -145,9 +145,10 @@ class HopfieldNetwork(nn.Module):
         r"""Replace the couplings by those that remember `patterns`; returns the network.
 
         Hebb: $W = \frac1n(\sum_t x_t x_t^\top - sI)$. Pseudo-inverse: the projection on the span of the patterns
-        without its diagonal, which holds correlated patterns too, as long as they are linearly independent.
+        without its diagonal, which holds correlated patterns too, if they are linearly independent and no unit is told
+        by their span alone what to do (its diagonal entry is below 1; fewer patterns than units).
         """
-        stored = self._states("patterns", _matrix_of_signs("patterns", patterns))
+        stored = self._states("patterns", _matrix_of_signs("patterns", patterns)).detach()
         if rule == "hebb":
             couplings, scale = stored.T @ stored, self.units
         elif rule == "pseudo-inverse":
@@ -189,6 +190,7 @@ class HopfieldNetwork(nn.Module):
         patterns = self._states("patterns", patterns)
         return patterns @ self.couplings / self.scale - (1 - 1 / self.units) * patterns
 
+    @torch.no_grad()
     def recall(
         self,
         states: Real[Tensor, "batch units"],
@@ -260,7 +262,7 @@ class HopfieldNetwork(nn.Module):
     def _states(self, name: str, states: Tensor) -> Tensor:
         if signs(name, states).ndim == 0 or states.shape[-1] != self.units:
             raise ValueError(f"{name} must have {self.units} units on the last axis, got shape {tuple(states.shape)}")
-        return states.to(self.couplings.dtype)
+        return states.to(self.couplings)
 
     def _load_from_state_dict(self, state_dict, prefix, *args) -> None:
         # The number of stored patterns is part of the state, not of the architecture.

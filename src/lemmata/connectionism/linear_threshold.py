@@ -141,9 +141,10 @@ def _points(name: str, x: Tensor, weight: Tensor | None = None) -> None:
 def _scalar(name: str, value: int | float | Tensor, like: Tensor) -> Tensor:
     if isinstance(value, Tensor) and value.numel() != 1:
         raise ValueError(f"{name} must be one number, got shape {tuple(value.shape)}")
-    number = value.item() if isinstance(value, Tensor) else value
-    validate.finite_number(name, number)
-    return like.new_tensor(number)
+    if isinstance(value, Tensor):
+        validate.finite_number(name, value.item())
+        return value.reshape(()).to(like)  # keeps its gradient
+    return like.new_tensor(validate.finite_number(name, value))
 
 
 def _length(weight: Tensor) -> Tensor:

@@ -33,7 +33,7 @@ def signed_rows(x: Float[Tensor, "points features"], y: Tensor, bias: bool = Tru
     x = validate.matrix("x", x)
     y = validate.labels("y", y, like=x)
     validate.flag("bias", bias)
-    return y[:, None] * (augment(x) if bias else x)
+    return y[:, None] * (augment(x) if bias else x).detach()
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +44,9 @@ class Separation:
        \lambda \ge 0,\ \sum_i \lambda_i = 1,\ \sum_i \lambda_i y_i (x_i, 1) = 0 $$
 
     Exactly one of the two exists (Gordan's alternative): the inequalities on the left, multiplied by $\lambda_i$ and
-    added up, would give $0 > 0$. Tensors are float64, on the device of the data; fields of the other case are None.
+    added up, would give $0 > 0$. On data that are not integers multipliers can only be checked up to rounding: they
+    exclude every plane but those whose gap is below $10^{-13}$ of the data, which doubles cannot tell from none.
+    Tensors are float64, on the device of the data; fields of the other case are None.
 
     Claims: perceptron.xor, perceptron.algorithm
 
@@ -149,6 +151,6 @@ def _cancel(rows: np.ndarray, multipliers: np.ndarray) -> bool:
     rows, multipliers = rows[multipliers != 0], multipliers[multipliers != 0]
     if (rows == np.rint(rows)).all():
         exact = [Fraction(value).limit_denominator(10**6) for value in multipliers]  # mutant: any generous bound
-        if not any(sum(map(Fraction.__mul__, exact, map(Fraction, column))) for column in rows.T):
+        if sum(exact) and not any(sum(map(Fraction.__mul__, exact, map(Fraction, column))) for column in rows.T):
             return True
     return bool((np.abs(multipliers @ rows) <= 1e-13 * (multipliers @ np.abs(rows))).all())

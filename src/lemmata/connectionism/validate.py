@@ -52,7 +52,7 @@ def labels(name: str, value: Tensor, like: Tensor) -> Tensor:
         wanted = f"one label for each of the {_plural(len(like), 'point', 'points')}"
         raise ValueError(f"{name} must hold {wanted}, got shape {tuple(value.shape)}")
     _only_signs(name, value, "labels")
-    return value.to(like)
+    return value.detach().to(like)
 
 
 def signs(name: str, value: Tensor) -> Tensor:
@@ -96,13 +96,6 @@ def positive(name: str, value: int | float) -> int | float:
     """
     if finite_number(name, value) <= 0:
         raise ValueError(f"{name} must be > 0, got {value}")
-    return value
-
-
-def fraction(name: str, value: int | float) -> int | float:
-    """A number between 0 and 1, both included."""
-    if not 0 <= finite_number(name, value) <= 1:
-        raise ValueError(f"{name} must lie between 0 and 1, got {value}")
     return value
 
 

@@ -63,6 +63,8 @@ class VersionSpace:
                 f"weight must have {self.x.shape[1]} features on its last axis, got shape {tuple(weight.shape)}"
             )
         bias = validate.floating("bias", torch.as_tensor(bias, dtype=weight.dtype, device=weight.device))
+        if bias.ndim and bias.shape != weight.shape[:-1]:
+            raise ValueError(f"bias must be one number for each unit, got shape {tuple(bias.shape)}")
         if bias.any() and not self.bias:
             raise ValueError("bias must be 0 in a version space with bias=False")
         activation = weight @ self.x.to(weight).T + bias[..., None]

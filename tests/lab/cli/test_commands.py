@@ -105,7 +105,7 @@ def test_claims_json_is_the_contract(capsys):
 def test_errata_json_is_the_contract_and_every_misprint_is_settled(capsys):
     _, out, _ = call(capsys, "errata", CHAPTER, "--json")
     entries = json.loads(out)
-    assert len(entries) == 26
+    assert len(entries) == 27
     for entry in entries:
         assert list(entry) == ["id", "source", "number", "printed", "problem", "correct", "settled"]
         assert entry["settled"] in ("refuted", "notation", "extraction"), entry

@@ -18,7 +18,7 @@ class Lopsided(HopfieldNetwork):
 
 @claim("hopfield.energy")
 @lie("the quadratic term has a plus sign", printed="000/1", quadratic=0.5)
-@lie("the biases are summed up to n, which counts the patterns on that sheet", printed="000/2", biases=3)
+@lie("only some of the biases count", biases=3)
 @lie("each pair counts twice", quadratic=-1.0)
 @lie("the biases have a minus sign", linear=-1.0)
 def energy_is_a_sum_over_pairs_that_updates_lower(draw, quadratic=-0.5, linear=1.0, biases=8, network=HopfieldNetwork):

@@ -31,6 +31,7 @@ from lemmata.judge import (
 @claim("hopfield.crosstalk")
 @lie("a quiet pattern t makes the pattern of another index stable", printed="000/1", shift=1)
 @lie("the sum includes j = i", printed="003/2", diagonal=1.0)
+@lie("the sum over all j, i among them", printed="000/3", diagonal=1.0)
 @lie("the pattern's own signal is 1", own=0.0)
 @lie("cross-talk below 1 is necessary", exists=False)
 def field_is_signal_plus_crosstalk(draw, shift=0, diagonal=0.0, own=1.0, exists=True, network=HopfieldNetwork):
@@ -50,6 +51,8 @@ def field_is_signal_plus_crosstalk(draw, shift=0, diagonal=0.0, own=1.0, exists=
         exactly(memory.field(patterns), (1 - own / n) * patterns + summed),
         exactly(memory.crosstalk(patterns), summed),
         exactly(crosstalk(patterns), summed),
+        # With the diagonal kept the signal is 1 and the cross-talk gains (s - 1) / n.
+        exactly(patterns @ patterns.T @ patterns / n, patterns + crosstalk(patterns) + (5 - 1) / n * patterns),
         exactly(crosstalk(patterns, first=2), summed[:2]),
         exactly(stable, kept),
         always(stable.roll(-shift, 1)[quiet]),
@@ -111,8 +114,8 @@ def bits_flip_with_the_tail_of_a_gaussian(draw, normaliser=0.5, tails=1, width=1
     sizes = [10**k for k in range(2, 7)]
     gaps = [abs(flip_probability(n, n // 10) / error_probability(width * 0.1) - 1) for n in sizes]
     evidence = all_of(
-        close(torch.tensor(integrals).double(), torch.tensor(formula).double(), scale=torch.tensor(formula), ulps=1e4),
-        exactly(torch.tensor(counted), torch.tensor([flip_probability(4, s) for s in (1, 2, 3)])),
+        close(double(integrals), double(formula), scale=double(formula), ulps=1e4),
+        close(double(counted), double([flip_probability(4, s) for s in (1, 2, 3)])),
         frequency(8),
         frequency(16),
         slope_is(sizes, gaps, -1.0, within=0.2),
@@ -159,3 +162,8 @@ def error_figure(draw, n=256):
         Points(tried, measured, f"20 networks of {n} units"),
     ]
     return Figure("A stored bit is unstable", "load s/n", "probability", marks, y_log=True)
+
+
+def double(values):
+    """Python's numbers as they are: torch would round them to single precision."""
+    return torch.tensor(values, dtype=torch.float64)

@@ -71,6 +71,8 @@ def the_bias_is_the_weight_of_a_constant_input(draw, extend=augment, sign=1.0):
     without = Perceptron(bias=False, max_sweeps=25, certify=False, record=True).fit(extend(points), y)
     return all_of(
         close(activation, absorbed, scale=(extend(x).abs() @ torch.cat([w, b]).abs())),
+        # The other convention: a unit that subtracts its bias has the constant input -1.
+        close(LinearThresholdUnit(w, -b).activation(x), append_minus_one(x) @ torch.cat([w, b]), ulps=256),
         exactly(without.trajectory_[:, :-1], biased.trajectory_),
         exactly(without.bias_, torch.zeros((), dtype=torch.float64)),
     )

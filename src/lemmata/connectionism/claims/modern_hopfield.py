@@ -77,7 +77,7 @@ def _weights_are_a_softmax(draw, memory, weigh):
     one = memory(patterns, beta=0.3)
     weights = weigh(one.scores(states))
     return all_of(
-        close(one.weights(states).sum(-1), torch.ones(5)),
+        close(one.weights(states).sum(-1), torch.ones(5, dtype=torch.float64)),
         close(one.weights(states), weights),
         close(one(states), weights @ patterns),
     )
