@@ -162,7 +162,7 @@ def test_the_code_of_the_readme_runs(tmp_path):
     mine, block = pasted("README.md", tmp_path)
     assert mine.name == "mine.py"
     assert python(tmp_path, "block.py").strip() == block.read_text().rsplit("# ")[-1].strip()
-    (verdict,) = json.loads(python(tmp_path, "-m", "lemmata.lab.cli", "check", "mine.py", "--json"))
+    (verdict,) = json.loads(python(tmp_path, "-m", "lemmata", "check", "mine.py", "--json"))
     assert verdict["verdict"] == "holds"
 
 
@@ -171,9 +171,9 @@ def test_the_recipes_of_contributing_work_as_they_stand(tmp_path):
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
     files = [str(path) for path in pasted("CONTRIBUTING.md", tmp_path) if path.suffix == ".py"]
     assert len(files) == 3
-    (verdict,) = json.loads(python(tmp_path, "-m", "lemmata.lab.cli", "check", "hamming.overlap", "--json"))
+    (verdict,) = json.loads(python(tmp_path, "-m", "lemmata", "check", "hamming.overlap", "--json"))
     assert verdict["verdict"] == "holds"
-    assert "hamming_distance" in python(tmp_path, "-m", "lemmata.lab.cli", "systems", "hamming_distance")
+    assert "hamming_distance" in python(tmp_path, "-m", "lemmata", "systems", "hamming_distance")
     assert "2 passed" in python(tmp_path, "-m", "pytest", "-p", "no:cacheprovider", *files[:2])
     python(tmp_path, "-m", "ruff", "check", *files)
     python(tmp_path, "-m", "ruff", "format", "--check", *files)

@@ -165,7 +165,8 @@ def load(root: Path | None = None) -> Catalog:
                 else:
                     _add(catalog.systems, entry, path, catalog.problems)
     catalog.claims = {id: _with_cost(claim, catalog.statements.get(id)) for id, claim in catalog.claims.items()}
-    catalog.problems += _disagreements(catalog)
+    if not any("not valid YAML" in problem for problem in catalog.problems):  # which would explain all that follow
+        catalog.problems += _disagreements(catalog)
     return catalog
 
 

@@ -39,10 +39,10 @@ def test_the_ground_must_be_known():
 
 def test_all_parts_must_hold():
     assert all_of(HOLDS, HOLDS).holds
-    assert all_of(HOLDS).detail == "1 of 1 parts hold"
+    assert all_of(HOLDS).detail == "1 of 1 checks hold"
     failed = all_of(HOLDS, FAILS, HOLDS, close(1.0, 3.0))
     assert not failed.holds
-    assert (failed.predicted, failed.detail) == (2.0, "2 of 4 parts failed")
+    assert (failed.predicted, failed.detail) == (2.0, "2 of 4 checks failed")
 
 
 def test_the_first_part_speaks_for_all_that_hold():

@@ -67,9 +67,11 @@ def test_condition_widens_and_within_replaces():
     assert close(torch.tensor(1e-30), 0.0, within=0.0).holds is False
 
 
-def test_nothing_but_zero_is_close_to_zero_without_a_scale():
+def test_a_comparison_with_zero_asks_for_a_scale():
     assert close(double(0.0, 0.0), 0.0).holds
-    assert not close(double(0.0, 1e-300), 0.0).holds
+    with pytest.raises(ValueError, match=r"needs scale=, the size of what was added up, or within="):
+        close(double(0.0, 1e-300), 0.0)
+    assert close(1e-17, 0.0, scale=1.0).holds
 
 
 def test_the_worst_entry_is_shown():

@@ -36,7 +36,8 @@ class MaximumMarginClassifier:
     Claims: perceptron.max_margin
     Source: Wolfe 1976, "Finding the nearest point in a polytope".
     Differs: from a general SVM in having no slack: data that are not separable are an error that names the reason. The
-        solver runs in float64 on the CPU; the result has the dtype and device of x.
+        solver runs in float64 on the CPU; the result has the dtype and device of x. Each step solves a least-squares
+        problem as large as the set of support vectors: with many hundreds of them it takes seconds.
 
     >>> x = torch.tensor([[0.0, 0.0], [0.0, 1.0], [4.0, 0.0], [6.0, 5.0]])
     >>> model = MaximumMarginClassifier().fit(x, torch.tensor([-1, -1, 1, 1]))

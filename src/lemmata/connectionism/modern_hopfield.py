@@ -126,16 +126,25 @@ class ModernHopfieldLayer(nn.Module):
     torch.Size([2, 5, 8])
     """
 
-    def __init__(self, features: int, heads: int = 1, beta: float | None = None, steps: int = 1, bias: bool = True):
+    def __init__(
+        self,
+        features: int,
+        heads: int = 1,
+        beta: float | None = None,
+        steps: int = 1,
+        bias: bool = True,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
         super().__init__()
         self.features, self.heads = count("features", features), count("heads", heads)
         if features % heads:
             raise ValueError(f"heads must divide features, got {heads} heads for {features} features")
         self.beta = positive("beta", 1 / math.sqrt(features // heads) if beta is None else beta)
         self.steps = count("steps", steps)
-        self.in_proj_weight = nn.Parameter(torch.empty(3 * features, features))
-        self.in_proj_bias = nn.Parameter(torch.empty(3 * features)) if bias else None
-        self.out_proj = nn.Linear(features, features, bias=bias)
+        self.in_proj_weight = nn.Parameter(torch.empty(3 * features, features, device=device, dtype=dtype))
+        self.in_proj_bias = nn.Parameter(torch.empty(3 * features, device=device, dtype=dtype)) if bias else None
+        self.out_proj = nn.Linear(features, features, bias=bias, device=device, dtype=dtype)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:

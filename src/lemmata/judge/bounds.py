@@ -22,13 +22,13 @@ def at_most(measured: Any, bound: Any, *, attained: bool = False, ulps: float = 
     False
     """
     left, right, rounding = _pair(measured, bound, ulps)
-    return _evidence(left, right, rounding, torch.where(left == right, 0.0, left - right), attained, detail)
+    return _evidence(left, right, rounding, torch.where(left == right, 0.0, left - right), attained, detail, "≤")
 
 
 def at_least(measured: Any, bound: Any, *, attained: bool = False, ulps: float = 64, detail: str = "") -> Evidence:
     """Measured >= bound on every instance, up to rounding; as `at_most`."""
     left, right, rounding = _pair(measured, bound, ulps)
-    return _evidence(left, right, rounding, torch.where(left == right, 0.0, right - left), attained, detail)
+    return _evidence(left, right, rounding, torch.where(left == right, 0.0, right - left), attained, detail, "≥")
 
 
 def _pair(measured: Any, bound: Any, ulps: float) -> tuple[Tensor, Tensor, Tensor]:
@@ -49,7 +49,9 @@ def _pair(measured: Any, bound: Any, ulps: float) -> tuple[Tensor, Tensor, Tenso
     return left, right, ulps * eps * torch.maximum(*sizes)
 
 
-def _evidence(left: Tensor, right: Tensor, rounding: Tensor, excess: Tensor, attained: bool, detail: str) -> Evidence:
+def _evidence(
+    left: Tensor, right: Tensor, rounding: Tensor, excess: Tensor, attained: bool, detail: str, relation: str
+) -> Evidence:
     nan = float("nan")
     if bool(torch.isnan(left).any() or torch.isnan(right).any()):
         return Evidence(False, "numeric", nan, nan, nan, detail="NaN among the values")
@@ -61,8 +63,9 @@ def _evidence(left: Tensor, right: Tensor, rounding: Tensor, excess: Tensor, att
     elif attained and not reached:
         outcome = f"never attained on {count:,} instances"
     else:
-        outcome = f"{'attained' if reached else 'tightest'} of {count:,} instances"
+        outcome = f"{'attained on one' if reached else 'tightest'} of {count:,} instances"
     return Evidence(
         not broken and (reached or not attained), "numeric", left[worst].item(), right[worst].item(),
         float(rounding[worst]), detail=f"{outcome}; {detail}" if detail else outcome,
+        relation=relation,
     )  # fmt: skip

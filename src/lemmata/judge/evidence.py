@@ -43,6 +43,7 @@ class Evidence:
     proof: bool = False
     weak: str = ""
     figure: Figure | None = None
+    relation: str = "="  # "≤" or "≥" where what is predicted is a bound
 
     def __post_init__(self) -> None:
         if self.by not in GROUNDS:
@@ -83,7 +84,7 @@ def all_of(*parts: Evidence) -> Evidence:
     failed = sorted((part for part in parts if not part.holds), key=lambda part: part.undecided or bool(part.weak))
     decided = bool(failed) and not (failed[0].undecided or failed[0].weak)
     shown = failed[0] if failed else parts[0]
-    others = f"{len(failed) or len(parts)} of {len(parts)} parts {'failed' if failed else 'hold'}"
+    others = f"{len(failed) or len(parts)} of {len(parts)} checks {'failed' if failed else 'hold'}"
     return dataclasses.replace(
         shown,
         holds=not failed,

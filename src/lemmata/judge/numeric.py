@@ -39,6 +39,8 @@ def close(
         )
     if left.numel() == 0 or right.numel() == 0:
         raise ValueError("close was given empty tensors: draw at least one instance")
+    if scale is None and within is None and not bool(right.any()) and bool(left.any()):
+        raise ValueError("a comparison with zero needs scale=, the size of what was added up, or within=")
     wide = torch.complex128 if left.is_complex() or right.is_complex() else torch.float64
     left, right = torch.broadcast_tensors(left.to(wide), right.to(wide))
     # An infinite entry must not stretch the tolerance of the others, nor of itself.

@@ -150,7 +150,9 @@ def _gap(evidence: Evidence) -> str:
         f"{v:.6g}" if isinstance(v, float) else str(v) for v in (evidence.measured, evidence.predicted)
     )
     detail = f" ({evidence.detail})" if evidence.detail else ""
-    return f"measured {measured}, predicted {predicted}{detail}"
+    bound = f"{evidence.relation} " if evidence.relation != "=" else ""
+    margin = f" ± {evidence.margin:.2g}" if evidence.by == "numeric" and evidence.margin else ""
+    return f"measured {measured}, predicted {bound}{predicted}{margin}{detail}"
 
 
 def main(arguments: list[str]) -> int:

@@ -25,7 +25,7 @@ cost_class: contextvars.ContextVar[str] = contextvars.ContextVar("cost_class", d
 # How often a sample whose spread turns out larger than foreseen is drawn anew, larger.
 ROUNDS = 5
 
-SIDES = ("both", "at_least", "at_most")
+SIDES = {"both": "=", "at_least": "≥", "at_most": "≤"}
 
 
 def mean_is(
@@ -40,7 +40,7 @@ def mean_is(
     pilot: int = 1000,
     chunk: int = 65_536,
 ) -> Evidence:
-    r"""The mean of `statistic` over independent draws is as predicted (or at least, or at most that).
+    r"""The mean of `statistic` over independent draws is as predicted, or with `side="at_least"` or "at_most" a bound.
 
     Student's interval from the spread of at least `pilot` draws, widened where the statistic is skewed; with `bounds`
     on the statistic the empirical Bernstein interval, which holds for every law and sample size.
@@ -67,7 +67,9 @@ def mean_is(
     # A constant statistic has no spread: what is left is the rounding of the dtype it was computed in.
     margin = _half_width(len(values), spread, skew, width, alpha, side) + 64 * coarser(values) * abs(mean)
     holds = _inside(mean, predicted, margin, side)
-    return Evidence(holds, "statistical", mean, predicted, margin, alpha, f"{len(values):,} samples")
+    return Evidence(
+        holds, "statistical", mean, predicted, margin, alpha, f"{len(values):,} samples", relation=SIDES[side]
+    )
 
 
 def probability_is(
@@ -79,7 +81,13 @@ def probability_is(
     alpha: float = ALPHA,
     chunk: int = 65_536,
 ) -> Evidence:
-    """The probability of an event is as predicted (or at least, or at most that), by the exact binomial test."""
+    """The probability of an event is as predicted, or with `side="at_least"` or "at_most" a bound: exact binomial test.
+
+    >>> generator = torch.Generator().manual_seed(0)
+    >>> coin = probability_is(lambda n: torch.rand(n, generator=generator) < 0.5, 0.5, effect=0.1)
+    >>> coin.holds, coin.detail
+    (True, '2,112 trials, exact binomial')
+    """
     predicted = float(predicted)
     _check(effect, alpha, side)
     if not 0 <= predicted <= 1:
@@ -93,7 +101,9 @@ def probability_is(
     below = side == "at_least" or (side == "both" and count < n * predicted)
     margin = predicted - low / n if below else high / n - predicted
     holds = low <= count <= high
-    return Evidence(holds, "statistical", count / n, predicted, margin, alpha, f"{n:,} trials, exact binomial")
+    return Evidence(
+        holds, "statistical", count / n, predicted, margin, alpha, f"{n:,} trials, exact binomial", relation=SIDES[side]
+    )
 
 
 def law_is(

@@ -107,6 +107,22 @@ def test_what_fell_is_said_and_remembered(capsys, mine):
     assert again.count("remembered") == 3  # an error is judged again each time
 
 
+def test_one_claim_of_a_users_file_is_judged_and_shown(capsys, mine):
+    assert main(["check", mine, "mine.half", "--json"]) == 0
+    assert [entry["id"] for entry in json.loads(capsys.readouterr().out)] == ["mine.half"]
+    assert main(["show", mine, "mine.half"]) == 0
+    assert "a third" in capsys.readouterr().out
+    assert main(["show", mine, "mine.hlaf"]) == 2
+    assert "did you mean mine.half" in capsys.readouterr().err
+
+
+def test_a_users_file_may_not_take_an_id_of_ours(capsys, tmp_path):
+    path = tmp_path / "mine.py"
+    path.write_text(CLAIMS.replace("mine.half", "cover.count"))
+    assert main(["check", str(path), "mine.false"]) == 2
+    assert "'cover.count' is a statement of lemmata" in capsys.readouterr().err
+
+
 def test_a_damaged_entry_is_set_aside_and_judged_again(capsys, mine):
     ledger = Path(os.environ["LEMMATA_CACHE"]) / "ledger"
     main(["check", mine])
@@ -181,7 +197,7 @@ def test_show_judges_what_is_not_known_and_tells_how_each_lie_failed(capsys):
 def test_ctrl_c_keeps_what_is_finished_and_leaves_no_worker(tmp_path):
     path = tmp_path / "hang.py"
     path.write_text(HANG)
-    command = [sys.executable, "-u", "-m", "lemmata.lab.cli", "check", str(path), "--all", "--jobs", "1"]
+    command = [sys.executable, "-u", "-m", "lemmata", "check", str(path), "--all", "--jobs", "1"]
     running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert running.stdout is not None
     assert "hang.first" in running.stdout.readline()

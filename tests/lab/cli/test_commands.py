@@ -152,7 +152,7 @@ def test_a_fault_of_ours_is_one_line_unless_debugged(capsys, monkeypatch):
 
 def test_a_closed_pipe_is_no_error():
     reader = subprocess.Popen(
-        [sys.executable, "-m", "lemmata.lab.cli", "claims", "--json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        [sys.executable, "-m", "lemmata", "claims", "--json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
     assert reader.stdout is not None
     reader.stdout.close()
@@ -161,10 +161,10 @@ def test_a_closed_pipe_is_no_error():
     assert b"Broken" not in err
 
 
-def test_formulas_are_spelled_out_without_unicode():
-    environment = {"PYTHONIOENCODING": "ascii", "PATH": ""}
-    done = subprocess.run(
-        [sys.executable, "-m", "lemmata.lab.cli", "errata"], capture_output=True, env=environment, check=False
-    )
+@pytest.mark.parametrize("encoding", ["ascii", "cp1252"])
+@pytest.mark.parametrize("words", [["errata"], ["claims"], ["source", "003"], ["systems"]], ids=" ".join)
+def test_every_terminal_gets_what_it_can_show(encoding, words):
+    environment = {"PYTHONIOENCODING": encoding, "PATH": ""}
+    done = subprocess.run([sys.executable, "-m", "lemmata", *words], capture_output=True, env=environment, check=False)
     assert done.returncode == 0, done.stderr
-    done.stdout.decode("ascii")
+    done.stdout.decode(encoding)

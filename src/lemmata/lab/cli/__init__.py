@@ -2,6 +2,7 @@
 
 import contextlib
 import importlib
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -39,6 +40,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; every way out is an exit code and, at most, one line on stderr."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     debug = "--debug" in words
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a letter the terminal lacks is no reason to fall
     words = [word for word in words if word != "--debug"]
     try:
         return _dispatch(words)

@@ -63,7 +63,7 @@ def run(arguments: Arguments) -> int:
     chosen = select(catalog, arguments.claims)
     # Faults of the package are the concern of whoever judges the package, not of a file of one's own.
     ours = any(id in catalog.statements for id in chosen.ids)
-    for fault in [*(catalog.problems if ours else ()), *chosen.faults]:
+    for fault in [*(catalog.problems if ours or chosen.faults else ()), *chosen.faults]:
         print(f"lemmata: {fault}", file=sys.stderr)
     named = {word for word in arguments.claims if word in chosen.claims}
     ledger = Ledger()
@@ -78,9 +78,10 @@ def run(arguments: Arguments) -> int:
     results = {id: results[id] for id in chosen.ids if id in results}
     if arguments.json:
         print_json([contract(result) for result in results.values()])
-    elif results:
+    elif results or left_out:
         forgotten = [claim.id for claim in left_out if claim.id not in results]
-        summarise(console(), catalog, results, took, forgotten, everything=not arguments.claims)
+        files = {claim.id: claim.path for claim in chosen.claims.values() if claim.id not in catalog.statements}
+        summarise(console(), catalog, results, took, forgotten, files, everything=not arguments.claims)
         dearest(console(), catalog, list(results.values()), arguments.dearest)
     for message in ledger.messages:
         print(f"lemmata: {message}", file=sys.stderr)

@@ -1,9 +1,8 @@
 """`lemmata doctor`: versions, devices, threads, caches; what is missing and the command that fixes it."""
 
 import importlib.metadata
-import os
-import shutil
 import sys
+import tempfile
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +17,7 @@ from lemmata.lab.cli.terminal import console, count, print_json
 
 # What an optional part of lemmata needs, and what it is for.
 EXTRAS = {
-    "lab": (("fastapi", "uvicorn", "jinja2", "matplotlib", "scikit-learn"), "figures in notebooks, the page, parity"),
+    "lab": (("fastapi", "uvicorn", "jinja2", "matplotlib", "scikit-learn"), "figures in notebooks"),
     "ray": (("ray",), "lemmata check --engine ray"),
     "dev": (("pytest", "ruff", "basedpyright", "import-linter", "beartype"), "tests and linters"),
 }
@@ -64,11 +63,13 @@ def examine() -> tuple[dict[str, Any], dict[str, list[str]]]:
     ledger = Ledger()
     kept, size = ledger.size()
     found["ledger"] = f"{ledger.folder} ({count(kept, 'verdict')}, {size / 1e6:.1f} MB; delete it at will)"
-    parent = next(p for p in [ledger.folder, *ledger.folder.parents] if p.exists())
-    if not os.access(parent, os.W_OK):
-        broken.append(f"{parent} cannot be written, so verdicts are not kept: set LEMMATA_CACHE to a folder of yours")
-    elif shutil.disk_usage(parent).free < 50e6:
-        broken.append(f"the disk of {parent} is full: free some space, or set LEMMATA_CACHE")
+    try:
+        ledger.folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(dir=ledger.folder) as probe:
+            probe.write(bytes(4096))
+    except OSError as error:
+        why = f"{ledger.folder} cannot be written ({error.strerror})"
+        broken.append(f"{why}, so verdicts are not kept: set LEMMATA_CACHE to a folder of yours")
     catalog = catalogs.load()
     found["catalog"] = ", ".join(
         (

@@ -7,7 +7,6 @@ from typing import Annotated, Any
 
 import tyro
 from rich.console import Console
-from rich.markup import escape
 from rich.padding import Padding
 from rich.table import Table
 
@@ -16,9 +15,11 @@ from lemmata.catalog import Catalog
 from lemmata.judge.ledger import Ledger
 from lemmata.judge.session import remembered
 from lemmata.judge.verdict import Result
+from lemmata.lab.cli import UserError
 from lemmata.lab.cli.selection import select
+from lemmata.lab.cli.source import sources
 from lemmata.lab.cli.summary import settlement
-from lemmata.lab.cli.terminal import console, count, maths, print_json
+from lemmata.lab.cli.terminal import console, count, maths, print_json, words
 from lemmata.statements import Erratum
 
 
@@ -42,6 +43,8 @@ def run(arguments: Arguments) -> int:
     known = remembered(claims, ledger)
     found = [(id, e) for id in catalog.statements if id in set(chosen.ids) for e in catalog.statements[id].errata]
     found = [(id, e) for id, e in found if arguments.source in ("", e.source)]
+    if arguments.source and arguments.source not in sources():
+        raise UserError(f"unknown source {arguments.source!r}: the sources are {', '.join(sources())}")
     if arguments.json:
         print_json([contract(catalog, known, id, erratum) for id, erratum in found])
     else:
@@ -61,11 +64,14 @@ def _print(screen: Console, catalog: Catalog, known: dict[str, Result], found: l
     tally = Counter(settlement(catalog, known, id, erratum) for id, erratum in found)
     for id, erratum in found:
         settled = settlement(catalog, known, id, erratum)
-        screen.print(f"\n[bold]{id}[/]  [dim]{erratum.key}[/]  {settled}")
+        waiting = settled == "refuted" and id not in known
+        screen.print(
+            f"\n[bold]{id}[/]  [dim]{erratum.key}[/]  {'a lie refutes it, not run yet' if waiting else settled}"
+        )
         rows = [("printed", f"[italic]{maths(erratum.printed)}[/]"), ("problem", maths(erratum.problem))]
         rows += [("correct", maths(erratum.correct))]
         lies = [lie for lie in known[id].lies if lie["printed"] == erratum.key] if id in known else []
-        rows += [("machine", escape(lie["how"])) for lie in lies if lie["rejected"]]
+        rows += [("machine", words(lie["how"])) for lie in lies if lie["rejected"]]
         rows += (
             [(settled, maths(erratum.notation or erratum.extraction))] if settled in ("notation", "extraction") else []
         )
@@ -74,7 +80,9 @@ def _print(screen: Console, catalog: Catalog, known: dict[str, Result], found: l
         for name, text in rows:
             table.add_row(name, text)
         screen.print(Padding(table, (0, 0, 0, 2)))
-    words = ", ".join(f"{tally[word]} {word}" for word in ("refuted", "notation", "extraction", "open") if tally[word])
-    screen.print(f"\n{count(len(found), 'misprint')}" + (f": {words}." if words else "."))
+    settled = ", ".join(
+        f"{tally[word]} {word}" for word in ("refuted", "notation", "extraction", "open") if tally[word]
+    )
+    screen.print(f"\n{count(len(found), 'misprint')}" + (f": {settled}." if settled else "."))
     if any(id not in known and catalog.settled(id, e) == "refuted" for id, e in found):
         screen.print("[dim]Some refutations have not been run on this machine yet: lemmata check[/]")

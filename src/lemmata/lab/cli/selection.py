@@ -26,13 +26,17 @@ class Selection:
 def select(catalog: Catalog, words: Sequence[str]) -> Selection:
     """Every claim for no words; else those that a word names. What is unknown becomes a fault, the rest is kept."""
     chosen = Selection()
-    for word in words or ["*"]:
-        if word.endswith(".py") or Path(word).is_file():
-            _file(Path(word), chosen)
-            continue
+    files = [word for word in words if word.endswith(".py") or Path(word).is_file()]
+    for word in dict.fromkeys(files):
+        _file(Path(word), catalog, chosen)
+    own = dict(chosen.claims)
+    picked = [word for word in words if word in own]
+    if picked:  # `check mine.py mine.first`: of the file, only that
+        chosen.claims = {id: own[id] for id in picked}
+    for word in [word for word in words if word not in files and word not in own] if words else ["*"]:
         ids = matching(catalog, word)
         if not ids:
-            known = {*catalog.statements, *(s.chapter for s in catalog.statements.values())}
+            known = {*own, *catalog.statements, *(s.chapter for s in catalog.statements.values())}
             chosen.faults.append(f"unknown id {word!r}{did_you_mean(word, known)}")
         for id in ids:
             if id in catalog.claims:
@@ -51,7 +55,7 @@ def matching(catalog: Catalog, word: str) -> list[str]:
     return [id for id, statement in catalog.statements.items() if fits(id, statement)]
 
 
-def _file(path: Path, chosen: Selection) -> None:
+def _file(path: Path, catalog: Catalog, chosen: Selection) -> None:
     if not path.is_file():
         chosen.faults.append(f"there is no file {path}: give the path of a Python file with claims")
         return
@@ -61,7 +65,11 @@ def _file(path: Path, chosen: Selection) -> None:
     if not found and not problems:
         chosen.faults.append(f"{path} has no claims: decorate a function with @claim from lemmata.judge")
     for claim in found:
-        if claim.id in chosen.claims:
+        if claim.id in catalog.statements:
+            chosen.faults.append(
+                f"{path}:{claim.line}: {claim.id!r} is a statement of lemmata: choose an id of your own"
+            )
+        elif claim.id in chosen.claims:
             chosen.faults.append(f"{path}:{claim.line}: duplicate id {claim.id!r}: give each claim its own")
         else:
             chosen.claims[claim.id] = claim

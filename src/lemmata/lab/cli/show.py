@@ -19,9 +19,21 @@ from lemmata.judge.ledger import Ledger
 from lemmata.judge.session import judge_all, remembered
 from lemmata.judge.verdict import Result
 from lemmata.lab.cli import UserError
-from lemmata.lab.cli.selection import matching
+from lemmata.lab.cli.selection import matching, select
 from lemmata.lab.cli.summary import settlement
-from lemmata.lab.cli.terminal import GROUNDS, console, did_you_mean, mark, maths, print_json, seconds, told
+from lemmata.lab.cli.terminal import (
+    GROUNDS,
+    STYLES,
+    console,
+    did_you_mean,
+    mark,
+    maths,
+    print_json,
+    seconds,
+    shape_of,
+    told,
+    words,
+)
 from lemmata.statements import Statement
 
 
@@ -33,7 +45,9 @@ class Arguments:
     """
 
     id: Annotated[str, tyro.conf.Positional]
-    """Id of the claim, for example perceptron.novikoff."""
+    """Id of the claim, for example perceptron.novikoff; or a file of yours."""
+    own: Annotated[str, tyro.conf.Positional] = ""
+    """With a file: the id of one of its claims; its first if none."""
     figure: Path | None = None
     """Write the claim's figure to this SVG file."""
     json: bool = False
@@ -44,14 +58,31 @@ def run(arguments: Arguments) -> int:
     catalog = catalogs.load()
     for problem in catalog.problems:
         print(f"lemmata: {problem}", file=sys.stderr)
+    if arguments.id.endswith(".py"):
+        claim = _own(catalog, arguments.id, arguments.own)
+        statement = Statement(claim.id, "claim", claim.function.replace("_", " "), claim.sentence, claim.cost)
+        return _show(arguments, catalog, statement, claim)
     statement = catalog.statements.get(arguments.id)
     if statement is None:
         near = matching(catalog, arguments.id)
         hint = f": did you mean {', '.join(near[:6])}?" if near else did_you_mean(arguments.id, catalog.statements)
         raise UserError(f"unknown id {arguments.id!r}{hint}")
+    return _show(arguments, catalog, statement, catalog.claims.get(arguments.id))
+
+
+def _own(catalog: Catalog, path: str, id: str) -> ClaimEntry:
+    """A claim of a user's file."""
+    chosen = select(catalog, [path])
+    if chosen.faults:
+        raise UserError(chosen.faults[0])
+    if id and id not in chosen.claims:
+        raise UserError(f"{path} has no claim {id!r}{did_you_mean(id, chosen.claims)}")
+    return chosen.claims[id or next(iter(chosen.claims))]
+
+
+def _show(arguments: Arguments, catalog: Catalog, statement: Statement, claim: ClaimEntry | None) -> int:
     ledger = Ledger()
-    claim = catalog.claims.get(arguments.id)
-    result = _result(claim, ledger) if claim else Result(arguments.id, "open", reason="stated, no check yet")
+    result = _result(claim, ledger) if claim else Result(statement.id, "open", reason="stated, no check yet")
     for message in ledger.messages:
         print(f"lemmata: {message}", file=sys.stderr)
     if arguments.figure:
@@ -71,7 +102,7 @@ def page(
     """The whole page, top to bottom."""
     screen.print()
     screen.print(f"[bold]{maths(statement.title)}[/]")
-    screen.print(f"[dim]{statement.id}  {statement.kind}, {statement.chapter}[/]\n")
+    screen.print(f"[dim]{statement.id}  {statement.kind}, {statement.chapter or 'yours'}[/]\n")
     screen.print(Padding(maths(statement.statement), (0, 4, 1, 4)))
     if result is None:
         screen.print(f"  [dim]not judged yet: it is a long one; lemmata check {statement.id}[/]")
@@ -99,7 +130,8 @@ def page(
         screen.print("\n  [bold]Check[/]")
         screen.print(Padding(maths(claim.sentence), (0, 0, 0, 4)))
         screen.print(f"    [dim]{_short(claim.path)}:{claim.line}[/]")
-        screen.print(f"    lemmata check {claim.id} --fresh")
+        own = "" if claim.id in catalog.statements else f"{_short(claim.path)} "
+        screen.print(f"    lemmata check {own}{claim.id} --fresh", soft_wrap=True)
     screen.print()
 
 
@@ -122,21 +154,22 @@ def _verdict(screen: Console, result: Result) -> None:
     ground = f"[dim]{word} {GROUNDS[result.by]} in {seconds(result.seconds)}[/]" if result.by else ""
     screen.print("  ", mark(result.verdict), ground)
     if result.reason:
-        screen.print(Padding(escape(result.reason), (0, 0, 0, 4)))
+        screen.print(Padding(words(result.reason), (0, 0, 0, 4)))
     if evidence:
         screen.print(Padding(told(evidence), (0, 0, 0, 4)))
 
 
 def _lie(screen: Console, statement: Statement, lie: LieEntry, outcome: dict[str, Any] | None) -> None:
     rejected = outcome["rejected"] if outcome else None
-    word = {True: "[red]✘ rejected[/]", False: "[yellow]◐ accepted[/]", None: "[dim]○ not run[/]"}[rejected]
+    word, shape = {True: ("rejected", "refuted"), False: ("accepted", "weak"), None: ("not run", "open")}[rejected]
+    word = f"[{STYLES[shape]}]{shape_of(shape)} {word}[/]"
     screen.print(f"    {word}  {maths(lie.text)}")
     if lie.argument:
         screen.print(
             f"                [dim]{escape(f'{lie.argument} = {lie.value} instead of {lie.truth}')}[/]", soft_wrap=True
         )
     if outcome and rejected is not None:
-        screen.print(Padding(escape(outcome["how"]), (0, 0, 0, 16)))
+        screen.print(Padding(words(outcome["how"]), (0, 0, 0, 16)))
     erratum = next((e for e in statement.errata if e.key == lie.printed), None)
     if erratum:
         screen.print(Padding(f"printed in {erratum.source}: [italic]{maths(erratum.printed)}[/]", (0, 0, 0, 16)))
@@ -161,7 +194,10 @@ def _write_figure(path: Path, result: Result | None) -> None:
     data = result.evidence["figure"] if result and result.evidence else None
     if not data:
         raise UserError("this claim has no figure")
+    if path.suffix != ".svg":
+        raise UserError(f"--figure writes SVG: name the file {path.with_suffix('.svg')}")
     path.write_text(svg(Figure.from_json(data)), encoding="utf-8")
+    print(f"wrote {path}", file=sys.stderr)
 
 
 def _short(path: Path) -> str:

@@ -95,7 +95,8 @@ def _print(
     for where, statement in rows:
         row = _row(catalog, known, source, where, statement)
         verdict = "[dim]not judged[/]" if row["verdict"] == "not judged" else mark(row["verdict"])
-        misprints = ", ".join(f"{m['number']} {m['settled']}" for m in row["misprints"])
+        told = "not run yet" if row["verdict"] == "not judged" else ""
+        misprints = ", ".join(f"{source}/{m['number']} {told or m['settled']}" for m in row["misprints"])
         table.add_row("" if where == last else maths(where), verdict, statement.id, maths(statement.title), misprints)
         last = where
     screen.print(table)

@@ -2,15 +2,15 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from rich.console import Console
-from rich.markup import escape
 from rich.padding import Padding
 from rich.table import Table
 
 from lemmata.catalog import Catalog
 from lemmata.judge.verdict import VERDICTS, Result
-from lemmata.lab.cli.terminal import count, mark, maths, seconds
+from lemmata.lab.cli.terminal import count, mark, maths, seconds, unicode_works, words
 from lemmata.statements import Erratum
 
 CLASS_SECONDS = {"instant": 0.5, "quick": 5.0, "long": float("inf")}
@@ -22,21 +22,23 @@ def summarise(
     results: Mapping[str, Result],
     took: float,
     left_out: Sequence[str],
+    files: Mapping[str, Path],
     everything: bool,
 ) -> None:
-    """The closing words: a table by chapter, the fallen, the misprints, and three commands."""
+    """The closing words: a table by chapter, the fallen, the misprints, and three commands. `files`: users' claims."""
     tally = Counter(result.verdict for result in results.values())
     screen.print()
     screen.print(_table(catalog, results))
     screen.print()
     fallen = [result for result in results.values() if result.verdict in ("refuted", "weak", "error")]
     for result in fallen:
-        screen.print(mark(result.verdict), f"[bold]{result.id}[/]", escape(result.reason or VERDICTS[result.verdict]))
-        screen.print(f"    [dim]lemmata show {result.id}[/]")
+        screen.print(mark(result.verdict), f"[bold]{result.id}[/]", words(result.reason or VERDICTS[result.verdict]))
+        place = result.id if result.id in catalog.statements else f"{files[result.id]} {result.id}"
+        screen.print(f"    [dim]lemmata show {place}[/]", soft_wrap=True)
     if not fallen:
         lies = sum(len(result.lies) for result in results.values())
-        words = f"{count(tally['holds'], 'claim holds', 'claims hold')}; {count(lies, 'lie was', 'lies were')} rejected"
-        screen.print(f"[green]Nothing fell.[/] {words} ({seconds(took)}).")
+        told = f"{count(tally['holds'], 'claim holds', 'claims hold')}; {count(lies, 'lie was', 'lies were')} rejected"
+        screen.print(f"[green]Nothing fell.[/] {told} ({seconds(took)}).")
     if left_out:
         screen.print(f"[dim]{count(len(left_out), 'long claim')} left out: add --all.[/]")
     shown = _misprints(screen, catalog, results)
@@ -57,6 +59,7 @@ def dearest(screen: Console, catalog: Catalog, results: Sequence[Result], how_ma
 
 def _table(catalog: Catalog, results: Mapping[str, Result]) -> Table:
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
+    nothing = "[dim]·[/]" if unicode_works() else "[dim].[/]"
     table.add_column("chapter")
     for verdict in VERDICTS:
         table.add_column(verdict, justify="right")
@@ -68,8 +71,8 @@ def _table(catalog: Catalog, results: Mapping[str, Result]) -> Table:
         tally = Counter(results[id].verdict for id in ids)
         errata = [(id, e) for id in ids if id in catalog.statements for e in catalog.statements[id].errata]
         settled = sum(settlement(catalog, results, id, erratum) != "open" for id, erratum in errata)
-        cells = [str(tally[verdict]) if tally[verdict] else "[dim]·[/]" for verdict in VERDICTS]
-        table.add_row(chapter, *cells, f"{settled} of {len(errata)}" if errata else "[dim]·[/]")
+        cells = [str(tally[verdict]) if tally[verdict] else nothing for verdict in VERDICTS]
+        table.add_row(chapter, *cells, f"{settled} of {len(errata)}" if errata else nothing)
     return table
 
 
@@ -101,7 +104,7 @@ def _misprints(screen: Console, catalog: Catalog, results: Mapping[str, Result])
     lie = next(lie for lie in results[id].lies if lie["printed"] == erratum.key)
     lines = [
         f"printed in {erratum.source}: [italic]{maths(erratum.printed)}[/]",
-        f"the check says: {escape(lie['how'])}",
+        f"the check says: {words(lie['how'])}",
     ]
     lines += [f"correct: {maths(erratum.correct)}"]
     screen.print(Padding("\n".join(lines), (1, 0, 1, 4), expand=False))
@@ -113,7 +116,7 @@ def _try_next(screen: Console, catalog: Catalog, id: str) -> None:
     rows = {
         f"lemmata show {id}": "the statement, its misprints, and how each one failed",
         "lemmata errata": "every misprint with its refutation",
-        "lemmata check mine.py": "your own claims, judged the same way (see CONTRIBUTING.md)",
+        "lemmata check mine.py": "your own claims, judged the same way (README.md has one)",
     }
     width = max(map(len, rows))
     for command, why in rows.items():

@@ -24,14 +24,20 @@ STYLES = {
     "skipped": "dim",
     "error": "bold red",
 }
+SPELLED = {"≤": "<=", "≥": ">=", "±": "+-", "²": "^2", "γ": "gamma", "−": "-", "·": "."}
 GROUNDS = {"exact": "exactly", "numeric": "numerically", "statistical": "statistically", "training": "by training"}
+
+
+class _Console(Console):
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError  # `lemmata errata | head` is no failure; rich would exit with 1
 
 
 def console(stderr: bool = False) -> Console:
     """A console that is plain when nobody is watching. Off a terminal, lines are as long as they are."""
     stream = sys.stderr if stderr else sys.stdout
     width = None if stream.isatty() or "COLUMNS" in os.environ else 100
-    return Console(stderr=stderr, highlight=False, width=width, soft_wrap=False, emoji=False)
+    return _Console(stderr=stderr, highlight=False, width=width, soft_wrap=False, emoji=False)
 
 
 def unicode_works() -> bool:
@@ -43,10 +49,20 @@ def maths(text: str) -> str:
     return escape(unicode_math(" ".join(text.split()), plain=not unicode_works()))
 
 
+def words(text: str) -> str:
+    """Plain text, with its signs spelled out where the terminal lacks them, safe inside rich markup."""
+    return escape(
+        text if unicode_works() else text.translate({ord(sign): spelled for sign, spelled in SPELLED.items()})
+    )
+
+
 def mark(verdict: str) -> Text:
     """The verdict's shape and word."""
-    shape = (MARKS if unicode_works() else PLAIN_MARKS)[verdict]
-    return Text(f"{shape} {verdict}", style=STYLES[verdict])
+    return Text(f"{shape_of(verdict)} {verdict}", style=STYLES[verdict])
+
+
+def shape_of(verdict: str) -> str:
+    return (MARKS if unicode_works() else PLAIN_MARKS)[verdict]
 
 
 def number(value: Any) -> str:
@@ -65,11 +81,11 @@ def seconds(value: float) -> str:
 def told(evidence: dict[str, Any]) -> str:
     """One line of evidence: measured, predicted, margin, what it rests on."""
     measured, predicted, margin = (number(evidence[key]) for key in ("measured", "predicted", "margin"))
-    joint = "±" if unicode_works() else "+-"
-    allowed = f" {joint} {margin}" if evidence["margin"] not in (0, 0.0, None, "nan") else ""
+    allowed = f" ± {margin}" if evidence["margin"] not in (0, 0.0, None, "nan") else ""
     notes = [evidence["detail"]] if evidence["detail"] else []
+    predicted = predicted if evidence["relation"] == "=" else f"{evidence['relation']} {predicted}"
     notes += [f"alpha {evidence['alpha']:.0e}"] if evidence["alpha"] else []
-    return escape(f"measured {measured}, predicted {predicted}{allowed}" + (f"  ({'; '.join(notes)})" if notes else ""))
+    return words(f"measured {measured}, predicted {predicted}{allowed}" + (f"  ({'; '.join(notes)})" if notes else ""))
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
