@@ -112,3 +112,9 @@ def test_a_bias_that_does_not_fit_the_units_is_refused(unchecked):
     space = VersionSpace(torch.tensor([[1.0, 2.0]]), torch.tensor([1]))
     with pytest.raises(ValueError, match="one number for each unit"):
         space.contains(torch.ones(5, 2), torch.ones(5, 1))
+
+
+def test_points_on_a_side_of_the_hull_add_no_corner():
+    triangle = torch.tensor([[0.1, 0.2], [1.3, 0.4], [0.5, 1.7]], dtype=torch.float64)
+    on_a_side = 0.3 * triangle[:1] + 0.7 * triangle[1:2]
+    assert len(VersionSpace(torch.cat([triangle, on_a_side]), torch.ones(4)).corners()) == 3

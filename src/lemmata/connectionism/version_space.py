@@ -111,7 +111,11 @@ class VersionSpace:
         # The same point twice has no edge.
         # mutant: any bound above rounding will do
         edges = edges[edges.norm(dim=1) > 64 * torch.finfo(torch.double).eps]
-        return (edges / edges.norm(dim=1, keepdim=True)).to(self.x)
+        corners = edges / edges.norm(dim=1, keepdim=True)
+        # Points on one side of the dual hull give the same corner again, up to rounding.
+        # mutant: distinct corners are much further apart, repeated ones much nearer
+        fresh = (corners - corners.roll(1, dims=0)).norm(dim=1) > 1e-9
+        return (corners[fresh] if fresh.any() else corners[:1]).to(self.x)
 
     @functools.cached_property
     def _separation(self) -> Separation:
