@@ -31,7 +31,9 @@ class RayEngine:
         import ray
 
         local = {"num_cpus": self.jobs, "include_dashboard": False} if self.address is None else {}
-        ray.init(address=self.address or "local", log_to_driver=False, logging_level="error", **local)
+        same = {"OMP_NUM_THREADS": "1", "PYTHONHASHSEED": "0"}  # as in our own workers: the same bits
+        where = self.address or "local"
+        ray.init(where, log_to_driver=False, logging_level="error", runtime_env={"env_vars": same}, **local)
         self.ray = ray
 
     def submit(self, task: Task) -> None:
