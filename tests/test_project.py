@@ -189,3 +189,18 @@ def test_every_dependency_has_a_reason():
     changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     names = {re.match(r"[\w-]+", requirement).group() for requirement in asked}
     assert not [n for n in sorted(names) if f"`{n}`" not in changes]
+
+
+@pytest.mark.parametrize("folder", sorted({path.parent for path in PACKAGE}), ids=lambda path: path.name)
+def test_no_public_name_is_exported_twice_or_named_like_its_file(folder):
+    found = [
+        (name, path.stem)
+        for path in folder.glob("[!_]*.py")
+        for node in ast.parse(path.read_text(encoding="utf-8")).body
+        if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "__all__"
+        for name in ast.literal_eval(node.value)
+    ]
+    names = [name for name, _ in found]
+    assert len(names) == len(set(names))
+    if (folder / "__init__.py").exists() and "lazy(" in (folder / "__init__.py").read_text(encoding="utf-8"):
+        assert not [name for name, stem in found if name == stem]
