@@ -128,6 +128,7 @@ def in_general_position(x: Float[Tensor, "points features"], bias: bool = False)
     """
     x = validate.matrix("x", x).detach()
     rows = (augment(x) if validate.flag("bias", bias) else x).double()
+    # mutant: claims draw points of one size; the tests have others
     rows = rows / rows.abs().amax(dim=1, keepdim=True).clamp(min=torch.finfo(rows.dtype).tiny)  # lengths do not matter
     size = min(rows.shape)
     if math.comb(len(rows), size) > MAX_SUBSETS:

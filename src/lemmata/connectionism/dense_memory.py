@@ -44,6 +44,7 @@ class SeparationMemory(nn.Module, ABC):
             raise ValueError(f"patterns must be a (patterns, units) tensor, got shape {tuple(patterns.shape)}")
         # mutant: whole numbers are for the tests; claims draw floats
         dtype = patterns.dtype if patterns.is_floating_point() else torch.get_default_dtype()
+        # mutant: that the copy is its own is for the tests
         self.register_buffer("patterns", patterns.detach().to(dtype, copy=True))
 
     @abstractmethod

@@ -45,7 +45,9 @@ class Recall:
         if len(patterns) == 0:
             memory = torch.full((len(states),), -1, device=states.device)
             return cls(states, memory=memory, overlap=states.new_full((len(states),), torch.nan), **facts)
-        wide = torch.promote_types(states.dtype, torch.float32)  # half precision cannot count to a thousand
+        # Half precision cannot count to a thousand.
+        # mutant: the order of two types does not matter
+        wide = torch.promote_types(states.dtype, torch.float32)
         overlaps = states.to(wide) @ patterns.to(wide).T / states.shape[1]
         memory = overlaps.abs().argmax(1)
         return cls(states, memory=memory, overlap=overlaps.gather(1, memory[:, None])[:, 0], **facts)

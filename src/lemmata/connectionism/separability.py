@@ -151,6 +151,7 @@ def _cancel(rows: np.ndarray, multipliers: np.ndarray) -> bool:
     rows, multipliers = rows[multipliers != 0], multipliers[multipliers != 0]
     if (rows == np.rint(rows)).all():
         exact = [Fraction(value).limit_denominator(10**6) for value in multipliers]  # mutant: any generous bound
+        # mutant: all of them round to 0 only for millions of points
         if sum(exact) and not any(sum(map(Fraction.__mul__, exact, map(Fraction, column))) for column in rows.T):
             return True
     return bool((np.abs(multipliers @ rows) <= 1e-13 * (multipliers @ np.abs(rows))).all())

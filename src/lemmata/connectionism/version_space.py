@@ -115,6 +115,7 @@ class VersionSpace:
         # Points on one side of the dual hull give the same corner again, up to rounding.
         # mutant: distinct corners are much further apart, repeated ones much nearer
         fresh = (corners - corners.roll(1, dims=0)).norm(dim=1) > 1e-9
+        # mutant: a cone in space has two corners at least, so that one is always fresh
         return (corners[fresh] if fresh.any() else corners[:1]).to(self.x)
 
     @functools.cached_property
@@ -171,6 +172,7 @@ def _chain(points: Tensor, order: list[int]) -> list[int]:
                 (points[chain[-1]] - points[chain[-2]]).tolist(),
                 (points[i] - points[chain[-1]]).tolist(),  # mutant: from either end of the last side it is one turn
             )
+            # mutant: a point on a side gives a corner twice, and `corners` gives each once
             if ax * by - ay * bx > 0:
                 break
             chain.pop()

@@ -59,6 +59,12 @@ def _agrees(draw, space: VersionSpace, share: float):
     return probability_is(inside, share, effect=0.02, alpha=2.5e-10)
 
 
+def _with_a_point_on_a_side(draw) -> Tensor:
+    """A triangle, and a point between two of its corners: it cuts nothing off the version space."""
+    triangle = draw.normal(3, 2)
+    return torch.cat([triangle, triangle[:1].lerp(triangle[1:2], 0.3)])
+
+
 def _solid_angle(corners: Tensor) -> float:
     """By cutting the polygon into triangles from its first corner (Van Oosterom and Strackee 1983)."""
     a, b, c = corners[:1], corners[1:-1], corners[2:]
@@ -109,6 +115,7 @@ def the_version_space_is_an_open_convex_cone(draw, space=VersionSpace, sign=1.0,
         close(shares * 4 * math.pi / sphere, 1.0),
         *(close(each.fraction(), _solid_angle(each.corners()) / sphere) for each in (flat, round_cone)),
         exactly([tuple(each.corners().shape) for each in (round_cone, *some)], [(k, 3) for k in (9, 0, 2, 4, 0)]),
+        exactly(len(space(_with_a_point_on_a_side(draw), torch.ones(4)).corners()), 3),
         exactly([some[0].fraction(), some[3].fraction()], [0.5, 0.0]),
         close(stretched.fraction(), round_cone.fraction()),
         exactly(some[0].contains(ring[:1].new_tensor([[2, -1], [1, -1], [0, 1]])), torch.tensor([True, False, True])),
