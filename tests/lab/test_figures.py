@@ -10,7 +10,7 @@ import xml.etree.ElementTree as ET
 import pytest
 from rich.console import Console
 
-from lemmata.judge.figure import Band, Bars, Figure, Heat, Image, Line, Points
+from lemmata.figure import Band, Bars, Figure, Heat, Image, Line, Points
 from lemmata.lab.figures.matplotlib import axes
 from lemmata.lab.figures.scale import Scale, number
 from lemmata.lab.figures.svg import svg

@@ -5,7 +5,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from lemmata.judge.figure import Figure
+from lemmata.figure import Figure
 
 __all__ = ["ALPHA", "BETA", "Degenerate", "Evidence", "Skip", "all_of"]
 

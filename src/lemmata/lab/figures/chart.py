@@ -8,7 +8,7 @@ from html import escape
 from itertools import pairwise
 from typing import Any
 
-from lemmata.judge.figure import Band, Bars, Figure, Heat, Image, Line, Points
+from lemmata.figure import Band, Bars, Figure, Heat, Image, Line, Points
 from lemmata.lab.figures.scale import Scale, number, usable
 from lemmata.lab.figures.shapes import cells, clean, marker, shrunk, stroke, text, text_width, wrapped
 

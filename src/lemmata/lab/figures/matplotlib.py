@@ -3,7 +3,7 @@
 import math
 from typing import TYPE_CHECKING, Any
 
-from lemmata.judge.figure import Band, Bars, Figure, Heat, Image, Line, Points
+from lemmata.figure import Band, Bars, Figure, Heat, Image, Line, Points
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 from html import escape
 
-from lemmata.judge.figure import Band, Bars, Figure, Heat, Image, Line, Points
+from lemmata.figure import Band, Bars, Figure, Heat, Image, Line, Points
 from lemmata.lab.figures.chart import charts
 from lemmata.lab.figures.scale import Scale, number, usable
 from lemmata.lab.figures.shapes import cells, clean, marker, shrunk, stroke, text, text_width, wrapped

@@ -7,7 +7,7 @@ from itertools import pairwise
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
-from lemmata.judge.figure import Band, Bars, Figure, Heat, Image, Line, Points
+from lemmata.figure import Band, Bars, Figure, Heat, Image, Line, Points
 from lemmata.lab.figures.scale import Scale, number, usable
 from lemmata.lab.figures.shapes import shrunk
 
