@@ -13,6 +13,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
+from lemmata import statements
+from lemmata.files import cache_folder
+from lemmata.index import Index
 from lemmata.statements import COSTS, ID, Erratum, Statement, read_statements
 
 __all__ = [
@@ -29,7 +32,7 @@ __all__ = [
     "system",
 ]
 
-# The order of the course. A chapter exists once its folder has a statements.yaml.
+# The order of the course. A chapter exists once its folder has a statements.yaml or, named here, any file at all.
 CHAPTERS = (
     "foundations connectionism feedforward optim tricks convolution recurrent transformers geometric "
     "kernel bayes generalization generative robustness continual meta vision"
@@ -107,7 +110,7 @@ class SystemEntry:
 
 @dataclass(frozen=True)
 class RecipeEntry:
-    """A recipe as written: which system it trains, on what, measured how."""
+    """A recipe as written: which system it trains, on what (names of data sets, the usual one first), measured how."""
 
     system: str
     data: str
@@ -151,19 +154,32 @@ def load(root: Path | None = None) -> Catalog:
     """Read every chapter below a package folder (default: lemmata itself)."""
     root = root or Path(__file__).parent
     catalog = Catalog()
+    kinds = (Statement, Erratum, ClaimEntry, LieEntry, SystemEntry, RecipeEntry)
+    index = Index(cache_folder() / f"catalog-{root.name}.json", kinds, [Path(__file__), Path(statements.__file__)])
+
+    def found(path: Path, kind: str, read: Callable[[list[str]], Iterable[Any]]) -> Iterator[Any]:
+        entries, problems = index.read(path, kind, read)
+        catalog.problems.extend(problems)
+        yield from entries
+
     for folder in _chapters(root):
         package = f"{root.name}.{folder.name}"
-        for statement in read_statements(folder, catalog.problems):
-            _add(catalog.statements, statement, folder / "statements.yaml", catalog.problems)
+        path = folder / "statements.yaml"
+        if path.exists():
+            for statement in found(path, "statements", functools.partial(read_statements, folder)):
+                _add(catalog.statements, statement, path, catalog.problems)
         for path in sorted((folder / "claims").glob("*.py")):
-            for claim in read_claims(path, f"{package}.claims.{path.stem}", catalog.problems):
+            read = functools.partial(read_claims, path, f"{package}.claims.{path.stem}")
+            for claim in found(path, "claims", read):
                 _add(catalog.claims, claim, path, catalog.problems)
         for path in sorted(folder.glob("*.py")):
-            for entry in _systems(path, folder.name, f"{package}.{path.stem}", catalog.problems):
+            read = functools.partial(_systems, path, folder.name, f"{package}.{path.stem}")
+            for entry in found(path, "systems", read):
                 if isinstance(entry, RecipeEntry):
                     catalog.recipes.append(entry)
                 else:
                     _add(catalog.systems, entry, path, catalog.problems)
+    index.keep()
     catalog.claims = {id: _with_cost(claim, catalog.statements.get(id)) for id, claim in catalog.claims.items()}
     if not any("not valid YAML" in problem for problem in catalog.problems):  # which would explain all that follow
         catalog.problems += _disagreements(catalog)
@@ -199,6 +215,7 @@ def read_claims(path: Path, module: str, problems: list[str]) -> Iterator[ClaimE
 
 def _chapters(root: Path) -> list[Path]:
     found = {path.parent.name: path.parent for path in root.glob("*/statements.yaml")}
+    found |= {name: root / name for name in CHAPTERS if (root / name / "__init__.py").is_file()}
     return [found.pop(name) for name in CHAPTERS if name in found] + [found[name] for name in sorted(found)]
 
 

@@ -8,7 +8,8 @@ import tempfile
 
 import pytest
 
-from lemmata.judge.ledger import Ledger, cache_folder
+from lemmata.files import cache_folder
+from lemmata.judge.ledger import Ledger
 from lemmata.judge.verdict import Result
 
 KEY = "ab" + "0" * 62

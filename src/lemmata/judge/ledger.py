@@ -1,26 +1,15 @@
 """The ledger: verdicts kept under their keys, so that what has not changed is not judged again."""
 
-import contextlib
 import hashlib
 import json
 import os
-import sys
-import tempfile
 from pathlib import Path
 from typing import Any
 
+from lemmata.files import cache_folder, write_whole
 from lemmata.judge.verdict import Result
 
-__all__ = ["Ledger", "cache_folder"]
-
-
-def cache_folder() -> Path:
-    """Where lemmata keeps what it can make again: LEMMATA_CACHE, else the system's cache folder."""
-    if chosen := os.environ.get("LEMMATA_CACHE"):
-        return Path(chosen).expanduser()
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches" / "lemmata"
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "lemmata"
+__all__ = ["Ledger"]
 
 
 class Ledger:
@@ -52,20 +41,11 @@ class Ledger:
     def put(self, key: str, result: Result) -> None:
         path, data = self._path(key), result.to_json()
         text = json.dumps({"sha256": _digest(data), "result": data}, allow_nan=False)
-        temporary = ""
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            handle, temporary = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                file.write(text)
-            os.replace(temporary, path)
+            write_whole(path, text.encode(), lasting=False)  # what a power cut takes is judged again
         except OSError as error:
-            _remove(temporary)
             why = error.strerror or type(error).__name__
             self._tell(f"verdicts are shown but not kept, {self.folder} cannot be written ({why}): set LEMMATA_CACHE")
-        except BaseException:
-            _remove(temporary)
-            raise
 
     def size(self) -> tuple[int, int]:
         """How many verdicts are kept, and their bytes."""
@@ -86,11 +66,6 @@ class Ledger:
     def _tell(self, message: str) -> None:
         if message not in self.messages:
             self.messages.append(message)
-
-
-def _remove(temporary: str) -> None:
-    with contextlib.suppress(OSError):
-        Path(temporary).unlink() if temporary else None
 
 
 def _digest(data: dict[str, Any]) -> str:
