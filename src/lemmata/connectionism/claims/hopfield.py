@@ -216,7 +216,7 @@ def symmetric(draw, units):
 
 def ten_digits():
     """The first handwritten picture of each digit in black and white, as signs."""
-    images, labels = digits()
+    images, labels = digits().everything
     return torch.stack([(images[labels == digit][0] > 0.5).flatten().double() * 2 - 1 for digit in range(10)])
 
 

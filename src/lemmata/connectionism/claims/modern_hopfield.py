@@ -208,7 +208,7 @@ def _retrieves_signs(draw, memory):
 
 
 def _digit_figure(draw, memory):
-    images, labels = digits()
+    images, labels = digits().everything
     stored = torch.stack([images[labels == digit][0] for digit in range(10)]).double().flatten(1)
     query = (stored[3] + 0.35 * draw.normal(64)).clamp(0, 1)
     marks = [Image(stored[3].view(8, 8), "stored"), Image(query.view(8, 8), "noisy query")]

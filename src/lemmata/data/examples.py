@@ -1,0 +1,134 @@
+"""Examples and data sets: columns of tensors that share their first axis, and the parts they are split into."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+__all__ = ["Dataset", "Examples"]
+
+ORDER = ("train", "validation", "test")
+
+
+class Examples:
+    r"""Tensors with the same number of rows, one row an example: `x` the inputs, `y` the targets, or any other names.
+
+    Indexing with a slice, a tensor of positions or a mask gives the chosen examples: that is a batch.
+
+    >>> examples = Examples(x=torch.arange(6.0).reshape(3, 2), y=torch.tensor([0, 1, 0]))
+    >>> len(examples), examples[1:].y, examples[torch.tensor([2, 0])].x
+    (3, tensor([1, 0]), tensor([[4., 5.],
+            [0., 1.]]))
+    """
+
+    def __init__(self, **columns: Tensor):
+        for name, column in columns.items():
+            if not isinstance(column, Tensor) or column.ndim == 0:
+                got = type(column).__name__ if not isinstance(column, Tensor) else "a single number"
+                raise TypeError(f"{name} must be a tensor with one row an example, got {got}")
+            if hasattr(Examples, name) or name == "columns":
+                raise ValueError(f"{name!r} cannot name a column, for examples have a member of that name: rename it")
+        lengths = {name: len(column) for name, column in columns.items()}
+        if not columns or len(set(lengths.values())) != 1:
+            raise ValueError(f"columns must be one or more of equal length, got {lengths or 'none'}")
+        self.columns: dict[str, Tensor] = columns
+
+    def __len__(self) -> int:
+        return len(next(iter(self.columns.values())))
+
+    def __getattr__(self, name: str) -> Tensor:
+        try:
+            return self.__dict__["columns"][name]
+        except KeyError:
+            raise AttributeError(f"no column {name!r} among {', '.join(self.__dict__.get('columns', ()))}") from None
+
+    def __getitem__(self, which: Tensor | slice) -> "Examples":
+        # index_select is several times quicker than column[which] for the few rows of a batch
+        if isinstance(which, Tensor) and which.dtype is torch.int64:
+            return self._map(lambda column: column.index_select(0, which))
+        if isinstance(which, int):  # it would take the examples' axis away
+            raise TypeError(f"examples are chosen by a slice or a tensor, got {which}: write [{which}:{which + 1}]")
+        return self._map(lambda column: column[which])
+
+    def __iter__(self) -> Iterator[Tensor]:
+        """The columns in order, so that `x, y = examples` reads as it should."""
+        return iter(self.columns.values())
+
+    def to(self, *place: Any, **options: Any) -> "Examples":
+        """On a device or in a dtype; whole numbers (labels, tokens) change their device only."""
+        return self._map(lambda column: moved(column, *place, **options))
+
+    def _map(self, change: Callable[[Tensor], Tensor]) -> "Examples":
+        # Without the checks of __init__: this runs once a batch.
+        new = object.__new__(Examples)
+        new.columns = {name: change(column) for name, column in self.columns.items()}
+        return new
+
+    def __repr__(self) -> str:
+        return f"Examples({', '.join(f'{name}={tuple(column.shape)}' for name, column in self.columns.items())})"
+
+
+def moved(tensor: Tensor, *place: Any, **options: Any) -> Tensor:
+    """`tensor.to(...)`, which never turns whole numbers into others: 2049 does not survive a visit to float16."""
+    if tensor.is_floating_point():
+        return tensor.to(*place, **options)
+    device = torch.empty(0, device=tensor.device).to(*place, **options).device
+    return tensor.to(device, non_blocking=options.get("non_blocking", False))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Dataset:
+    """A data set in its parts: most have `train` and `test`, some `train` and `validation`, a few only `train`.
+
+    `classes` names the targets of a classification; `extra` holds what fits nowhere else, such as a vocabulary.
+
+    >>> from lemmata.data import load
+    >>> digits = load("digits")
+    >>> digits.train, digits.test, digits.classes[:3]
+    (Examples(x=(1438, 8, 8), y=(1438,)), Examples(x=(359, 8, 8), y=(359,)), ('0', '1', '2'))
+    """
+
+    name: str
+    parts: Mapping[str, Examples]
+    classes: tuple[str, ...] = ()
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def train(self) -> Examples:
+        """What may be learnt from."""
+        return self._part("train")
+
+    @property
+    def validation(self) -> Examples:
+        """What choices may be made by."""
+        return self._part("validation")
+
+    @property
+    def test(self) -> Examples:
+        """What is kept for the final number."""
+        return self._part("test")
+
+    @property
+    def everything(self) -> Examples:
+        """All parts together, in the order train, validation, test."""
+        order = sorted(self.parts, key=lambda part: ORDER.index(part) if part in ORDER else len(ORDER))
+        shapes = [{name: column.shape[1:] for name, column in part.columns.items()} for part in self.parts.values()]
+        if any(shape != shapes[0] for shape in shapes):
+            raise ValueError(f"the parts of {self.name} differ in shape: take {', '.join(order)} one by one")
+        names = shapes[0]
+        return Examples(**{name: torch.cat([self.parts[part].columns[name] for part in order]) for name in names})
+
+    def to(self, *place: Any, **options: Any) -> "Dataset":
+        """The same parts on a device or in a dtype."""
+        return replace(self, parts={name: part.to(*place, **options) for name, part in self.parts.items()})
+
+    def _part(self, name: str) -> Examples:
+        if name not in self.parts:
+            raise AttributeError(f"{self.name} has no {name} part, only {', '.join(self.parts)}")
+        return self.parts[name]
+
+    def __repr__(self) -> str:
+        parts = ", ".join(f"{name}={part!r}" for name, part in self.parts.items())
+        return f"{type(self).__name__}({self.name!r}, {parts})"
