@@ -5,6 +5,7 @@ import fcntl
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -124,6 +125,18 @@ def test_without_fcntl_files_are_written_all_the_same(tmp_path, monkeypatch):
     monkeypatch.setattr(files, "fcntl", None)
     write_whole(tmp_path / "file", b"x")
     assert names(tmp_path) == ["file"]
+
+
+def test_many_writers_in_one_folder_do_not_disturb_each_other(tmp_path):
+    def write(number):
+        write_whole(tmp_path / f"file-{number % 3}", bytes([number]) * 5000, lasting=False)
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(write, range(200)))
+    assert names(tmp_path) == ["file-0", "file-1", "file-2"]
+    for number in range(3):
+        data = (tmp_path / f"file-{number}").read_bytes()
+        assert data == data[:1] * 5000
 
 
 def test_only_drafts_are_removed(tmp_path):

@@ -10,7 +10,14 @@ import pytest
 import lemmata
 from lemmata.lazy import public_names
 
-PACKAGES = ["lemmata.judge", "lemmata.connectionism", "lemmata.testing"]
+PACKAGES = [
+    "lemmata.data",
+    "lemmata.train",
+    "lemmata.judge",
+    "lemmata.connectionism",
+    "lemmata.feedforward",
+    "lemmata.testing",
+]
 
 
 @pytest.fixture

@@ -1,0 +1,43 @@
+"""What a recipe hands to the loop: a system, what it learns from, how, and what to show for it."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from lemmata.data.examples import Examples
+from lemmata.figure import Figure
+from lemmata.train.learner import Learner
+from lemmata.train.options import Options
+
+__all__ = ["Experiment"]
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A training run before it begins. A recipe is a function that returns one:
+
+        @recipe("mlp", data="fashion digits moons", metric="accuracy")
+        def classify(data: str, config: MLPConfig, options: Options) -> Experiment: ...
+
+    Its `config` and `options` parameters are frozen dataclasses whose defaults are the recipe's own; the command line
+    and the page make their options from them.
+    """
+
+    system: Any  # a class marked @system: an nn.Module, or any object with state_dict and load_state_dict
+    arguments: Mapping[str, Any]  # plain values that build the same system again: type(system)(**arguments)
+    train: Examples
+    test: Examples
+    options: Options
+    validation: Examples | None = None  # for the evaluations on the way, and for patience; never part of train or test
+    loss: Callable[..., Any] | None = None  # loss(system, batch) -> scalar, or dict with "loss"; for gradient learners
+    learner: Learner | None = None  # for systems that learn otherwise
+    metrics: Callable[[Any, Examples], Mapping[str, float]] | None = None  # metrics(system, batch), means over a batch
+    metric: str = "loss"  # the number that decides which weights are best
+    largest: bool = False  # whether large values of it are good
+    classes: tuple[str, ...] = ()
+    picture: Callable[[Any], Figure] | None = None  # after each evaluation
+    predict: Callable[[Any, Examples], Mapping[str, torch.Tensor]] | None = None  # for `lemmata predict`
+    sample: Callable[[Any, int, torch.Generator], "Figure | str"] | None = None  # for `lemmata sample`
+    notes: Mapping[str, Any] = field(default_factory=dict)  # facts for the run's record, such as baselines

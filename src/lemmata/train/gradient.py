@@ -1,0 +1,184 @@
+r"""Learning by gradients: the usual learner, for any module and any differentiable loss."""
+
+import contextlib
+import itertools
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
+
+from lemmata.data.examples import Examples
+from lemmata.train.options import Options
+from lemmata.train.processes import World
+
+__all__ = ["GradientLearner", "rate_at"]
+
+Loss = Callable[[Any, Examples], "Tensor | Mapping[str, Tensor]"]
+ROWS = 1024  # evaluated at once: large enough for the matrix products, small enough for any memory
+
+
+def rate_at(step: float, steps: int, schedule: str, warmup: int = 0) -> float:
+    r"""The share of the highest rate at a step: it rises through the `warmup` steps, then falls until the last.
+
+    >>> [rate_at(step, 10, "linear", warmup=2) for step in (0, 1, 2, 6)]
+    [0.5, 1.0, 1.0, 0.5]
+    """
+    if step < warmup:
+        return (step + 1) / warmup
+    if schedule == "constant":
+        return 1.0
+    fallen = (step - warmup) / max(steps - warmup, 1)
+    return 1 - fallen if schedule == "linear" else (1 + math.cos(math.pi * fallen)) / 2
+
+
+def default_loss(system: nn.Module, batch: Examples) -> Tensor:
+    """Cross-entropy for whole-number targets, the mean squared error for others."""
+    output = system(batch.x)
+    if batch.y.is_floating_point():
+        return functional.mse_loss(output, batch.y)
+    return functional.cross_entropy(output, batch.y)
+
+
+class GradientLearner:
+    r"""Lower a loss by gradient steps: accumulate, clip, step, average; the same on one process or many.
+
+    With several processes each computes its share of the batch; weights make the mean of their gradients exactly the
+    gradient of the whole batch, whatever the sizes of the shares.
+
+    >>> line, x = nn.Linear(1, 1), torch.linspace(-1, 1, 64)[:, None]
+    >>> learner = GradientLearner(line, options=Options(rate=0.1, optimizer="sgd"), steps=200)
+    >>> for step in range(200): numbers = learner.step(Examples(x=x, y=2 * x + 1), step / 200)
+    >>> round(float(line.weight), 3), round(float(line.bias), 3)
+    (2.0, 1.0)
+    """
+
+    def __init__(
+        self,
+        system: nn.Module,
+        loss: Loss | None = None,
+        metrics: Callable[[Any, Examples], Mapping[str, float]] | None = None,
+        options: Options | None = None,
+        steps: int = 1,
+        world: World | None = None,
+        device: torch.device | None = None,
+    ):
+        self.system, self.metrics = system, metrics
+        self.options, self.world = options or Options(), world or World()
+        self.device = device or torch.device("cpu")
+        self.loss = loss or default_loss
+        self.steps = steps
+        self.optimizer = _optimizer(system, self.options)
+        self.averaged = None
+        if self.options.average is not None:
+            averaging = get_ema_multi_avg_fn(self.options.average)
+            self.averaged = AveragedModel(system, multi_avg_fn=averaging, use_buffers=True)
+        self._whole = _Whole(system, self.loss)
+        if self.world.size > 1:
+            self._whole = nn.parallel.DistributedDataParallel(self._whole)
+
+    def step(self, batch: Examples, progress: float, weight: float = 1.0) -> dict[str, Tensor | float]:
+        """One update; `weight` is this process's part of the batch."""
+        rate = self.options.rate * rate_at(
+            progress * self.steps, self.steps, self.options.schedule, self.options.warmup
+        )
+        for group in self.optimizer.param_groups:
+            group["lr"] = rate
+        self.optimizer.zero_grad()
+        numbers: dict[str, Tensor | float] = {}
+        for share, part, last in _parts(batch, self.options.accumulate):
+            with contextlib.nullcontext() if last or self.world.size == 1 else self._whole.no_sync():  # type: ignore[operator]
+                self._backward(part, share, weight, numbers)
+        if self.options.clip is not None:
+            numbers["norm"] = nn.utils.clip_grad_norm_(self.system.parameters(), self.options.clip)
+        self.optimizer.step()
+        if self.averaged is not None:
+            self.averaged.update_parameters(self.system)
+        numbers["rate"] = rate
+        return numbers
+
+    def _backward(self, part: Examples, share: float, weight: float, numbers: dict[str, Any]) -> None:
+        """Add the gradient of one part of the batch, and its numbers."""
+        with self._autocast():
+            found = self._whole(part)
+        loss = found["loss"]
+        (loss if share * weight == 1 else loss * (share * weight)).backward()
+        for name, value in found.items():
+            value = value.detach()
+            numbers[name] = value if share == 1 else numbers.get(name, 0.0) + share * value
+
+    @torch.no_grad()
+    def evaluate(self, examples: Examples) -> dict[str, float]:
+        """Mean loss and metrics, in evaluation mode, of the averaged weights if there are any."""
+        system = self.system if self.averaged is None else self.averaged.module
+        training = system.training
+        system.eval()
+        totals: dict[str, float] = {}
+        for first in range(0, len(examples), ROWS):
+            rows = examples[first : first + ROWS].to(self.device)
+            with self._autocast():
+                found = {**_named(self.loss(system, rows)), **(self.metrics(system, rows) if self.metrics else {})}
+            for name, value in found.items():
+                totals[name] = totals.get(name, 0.0) + float(value) * len(rows)
+        system.train(training)
+        return {name: total / len(examples) for name, total in totals.items()}
+
+    def finish(self) -> None:
+        """Leave the averaged weights in the system: they are what was evaluated."""
+        if self.averaged is not None:
+            self.system.load_state_dict(self.averaged.module.state_dict())
+
+    def state(self) -> dict[str, Any]:
+        """The optimiser's state, and the averaged weights."""
+        average = self.averaged.state_dict() if self.averaged is not None else None
+        return {"optimizer": self.optimizer.state_dict(), "average": average}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Take over what `state` returned."""
+        self.optimizer.load_state_dict(state["optimizer"])
+        if self.averaged is not None:
+            self.averaged.load_state_dict(state["average"])
+
+    def _autocast(self) -> contextlib.AbstractContextManager[Any]:
+        if self.options.precision != "bfloat16":
+            return contextlib.nullcontext()
+        return torch.autocast(self.device.type, torch.bfloat16)
+
+
+class _Whole(nn.Module):
+    """System and loss as one module, so that DistributedDataParallel sees every use of the parameters."""
+
+    def __init__(self, system: nn.Module, loss: Loss):
+        super().__init__()
+        self.system, self.loss = system, loss
+
+    def forward(self, batch: Examples) -> Mapping[str, Tensor]:
+        return _named(self.loss(self.system, batch))
+
+
+def _named(loss: "Tensor | Mapping[str, Tensor]") -> Mapping[str, Tensor]:
+    return {"loss": loss} if isinstance(loss, Tensor) else loss
+
+
+def _parts(batch: Examples, count: int) -> list[tuple[float, Examples, bool]]:
+    """The batch in `count` parts of nearly equal size, each with its share of the mean and whether it is the last."""
+    if count == 1:
+        return [(1.0, batch, True)]
+    edges = torch.linspace(0, len(batch), min(count, len(batch)) + 1).long().tolist()
+    return [((b - a) / len(batch), batch[a:b], b == len(batch)) for a, b in itertools.pairwise(edges)]
+
+
+def _optimizer(system: nn.Module, options: Options) -> torch.optim.Optimizer:
+    parameters = [parameter for parameter in system.parameters() if parameter.requires_grad]
+    if not parameters:
+        raise ValueError("system has no parameter to learn: give fit a learner of its own")
+    # One pass over memory for all parameters, where torch has it: it halves the time of a small network's step.
+    fused = all(parameter.device.type in ("cpu", "cuda") for parameter in parameters)
+    words: dict[str, Any] = {"lr": options.rate, "weight_decay": options.decay, "fused": fused}
+    if options.optimizer == "sgd":
+        return torch.optim.SGD(parameters, momentum=options.momentum, **words)
+    kind = torch.optim.AdamW if options.optimizer == "adamw" else torch.optim.Adam
+    return kind(parameters, **words)

@@ -1,0 +1,354 @@
+"""The one training loop: a reproducible order, evaluation, checkpoints, and a clean stop for every reason."""
+
+import contextlib
+import copy
+import json
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from lemmata.data.examples import Examples
+from lemmata.figure import Figure
+from lemmata.files import write_whole
+from lemmata.train import checkpoint
+from lemmata.train.device import check_precision, choose_device
+from lemmata.train.experiment import Experiment
+from lemmata.train.folder import alone_in, open_folder
+from lemmata.train.gradient import GradientLearner
+from lemmata.train.interrupt import Asked, asked_to_stop
+from lemmata.train.learner import Learner
+from lemmata.train.options import Options
+from lemmata.train.processes import World
+from lemmata.train.randomness import batch_indices, random_state, restore_random_state, seeded
+from lemmata.train.watch import Album, Log, Watcher
+
+__all__ = ["Diverged", "Run", "fit", "run_experiment"]
+
+SECONDS_BETWEEN_SAVES = 5.0  # unless `save` counts steps; a save of a small system takes about 0.02 s
+
+
+class Diverged(ArithmeticError):
+    """A number that must be finite was not; the message says which, where, and what is kept."""
+
+
+@dataclass
+class Run:
+    """A training run that is over: the system, its scores, and why it stopped."""
+
+    system: Any
+    scores: dict[str, float] = field(default_factory=dict)  # on the test examples, or on the training ones if none
+    best: dict[str, float] = field(default_factory=dict)  # of the evaluations on the way
+    steps: int = 0
+    epochs: int = 0
+    seconds: float = 0.0
+    folder: Path | None = None
+    stopped: str = "finished"  # or "patience", or "converged": the learner had nothing left to learn
+    messages: list[str] = field(default_factory=list)  # such as a damaged checkpoint that was skipped
+
+
+def fit(
+    system: Any,
+    train: "Examples | Sequence[Tensor] | Mapping[str, Tensor]",
+    *,
+    test: "Examples | Sequence[Tensor] | Mapping[str, Tensor] | None" = None,
+    validation: "Examples | Sequence[Tensor] | Mapping[str, Tensor] | None" = None,
+    loss: Callable[[Any, Examples], Any] | None = None,
+    learner: Learner | None = None,
+    metrics: Callable[[Any, Examples], Mapping[str, float]] | None = None,
+    metric: str = "loss",
+    largest: bool = False,
+    picture: Callable[[Any], Figure] | None = None,
+    options: Options | None = None,
+    out: "Path | str | None" = None,
+    resume: bool = False,
+    watchers: Sequence[Watcher] = (),
+    record: Mapping[str, Any] | None = None,
+) -> Run:
+    r"""Train a system on examples; the same options give the same bits, interrupted and resumed or not.
+
+    `loss(system, batch)` returns a scalar or a dict with one under "loss" (default: cross-entropy for whole-number
+    targets, else the mean squared error). A `learner` replaces it for systems that learn otherwise. With `out`, a run
+    folder holds the record, the log and the checkpoints, and `resume=True` goes on from the newest sound one.
+    Evaluations on the way use `validation`, or else `test`; `patience` needs `validation`, for weights chosen on the
+    test examples would make its score a boast. `metric` is the score that counts, `largest` whether more is better.
+
+    >>> x = torch.linspace(-1, 1, 128)[:, None]
+    >>> run = fit(nn.Linear(1, 1), (x, 3 * x), options=Options(epochs=50, rate=0.1, device="cpu"))
+    >>> run.stopped, run.steps, run.scores["loss"] < 1e-3
+    ('finished', 100, True)
+    """
+    options = options or Options()
+    device = choose_device(options.device)
+    check_precision(options.precision, device)
+    world = World.join(device)
+    parts = {"train": _examples("train", train, options), "test": None, "validation": None}
+    for name, given in (("test", test), ("validation", validation)):
+        parts[name] = None if given is None else _examples(name, given, options)
+    if options.patience is not None and validation is None:
+        raise ValueError("patience needs validation examples: stopping by the test score would spoil it")
+    with seeded(options.seed):
+        loop = _Loop(system, parts, options, device, world, metric, largest, picture, Path(out) if out else None)
+        loop.prepare(loss, learner, metrics)
+        if world.rank:
+            torch.manual_seed(options.seed + 1_000_003 * world.rank)  # equal dropout on all shares would be less noise
+        return loop.run(resume, watchers, record or {})
+
+
+def run_experiment(experiment: Experiment, **more: Any) -> Run:
+    """`fit` for what a recipe returned; `more` are out, resume, watchers and record."""
+    words = ("train", "test", "validation", "loss", "learner", "metrics", "metric", "largest", "picture", "options")
+    return fit(experiment.system, **{word: getattr(experiment, word) for word in words}, **more)
+
+
+class _Loop:
+    """The state of a run on its way. Its life: prepare, restore, learn, finish."""
+
+    def __init__(self, system, parts, options, device, world, metric, largest, picture, out):
+        self.system, self.options, self.device, self.world = system, options, device, world
+        self.train, self.test, self.validation = parts["train"], parts["test"], parts["validation"]
+        self.metric, self.sign, self.picture, self.out = metric, 1 if largest else -1, picture, out
+        self.per_epoch = -(-len(self.train) // options.batch)
+        self.total = min(options.epochs * self.per_epoch, options.steps or math.inf)
+        self.told_every = max(1, min(self.per_epoch // 10, 100))
+        self.step, self.stopped = 0, "finished"
+        self.pending: list[Mapping[str, Any]] = []  # numbers of steps that were not looked at yet
+        self.sums: dict[str, float] = {}
+        self.count = 0
+        self.best: dict[str, Any] = {"scores": {}, "system": None, "since": 0}
+        self.seconds, self.messages = 0.0, []
+        self.watchers: list[Watcher] = []
+
+    # --- before ---
+
+    def prepare(self, loss: Any, learner: Learner | None, metrics: Any) -> None:
+        if isinstance(self.system, nn.Module):
+            self.system.to(self.device, torch.float64 if self.options.precision == "float64" else None)
+            self.system.train()
+        self.all_here = sum(column.nbytes for column in self.train) < 2**31  # else each batch travels alone
+        if self.all_here:
+            self.train = self.train.to(self.device)
+        if learner is not None:
+            if self.world.size > 1:
+                raise ValueError("this system does not learn by gradients alone: use --procs 1")
+            self.learner = learner
+            return
+        if not isinstance(self.system, nn.Module):
+            raise TypeError(f"system must be an nn.Module, or come with a learner, got {type(self.system).__name__}")
+        words = {"options": self.options, "steps": self.total, "world": self.world, "device": self.device}
+        self.learner = GradientLearner(self.system, loss, metrics, **words)
+
+    def run(self, resume: bool, watchers: Sequence[Watcher], record: Mapping[str, Any]) -> Run:
+        with contextlib.ExitStack() as stack:
+            if self.out is not None and self.world.first:
+                open_folder(self.out, {"class": type(self.system).__name__, **record}, self.options, resume)
+                stack.enter_context(alone_in(self.out))
+            if self.out is not None and resume:
+                self.restore()
+            if self.world.first:
+                files = [] if self.out is None else [Log(self.out / "log.jsonl"), Album(self.out / "pictures")]
+                self.watchers = [*files, *watchers]
+                stack.callback(self.tell, "closed")
+            began = time.monotonic() - self.seconds
+            self.tell("started", {"step": self.step, "steps": self.total, "epochs": self.options.epochs, **record})
+            with asked_to_stop() as asked:
+                self.learn(asked, began)
+            self.seconds = time.monotonic() - began
+            return self.finish()
+
+    def restore(self) -> None:
+        found = checkpoint.newest(self.out / "checkpoints")
+        if found is None:
+            return
+        self.messages += found.messages
+        state = found.state
+        if self.system is not None:
+            self.system.load_state_dict(state["system"])
+        self.learner.restore(state["learner"])
+        loop = state["loop"]
+        self.step, self.sums, self.count = loop["step"], loop["sums"], loop["count"]
+        self.best, self.seconds, self.stopped = loop["best"], loop["seconds"], loop["stopped"]
+        restore_random_state(state["random"])
+        if self.world.rank < len(state["ranks"]):
+            torch.set_rng_state(state["ranks"][self.world.rank])
+
+    # --- on the way ---
+
+    def learn(self, asked: Asked, began: float) -> None:
+        self.saved_at = time.monotonic()
+        while self.step < self.total and self.stopped == "finished":
+            epoch, position = divmod(self.step, self.per_epoch)
+            self.pending.append(self.advance(epoch, position))
+            self.step += 1
+            self.look(epoch)
+            epoch_ends = position + 1 == self.per_epoch or self.step == self.total or self.stopped != "finished"
+            if epoch_ends and ((epoch + 1) % self.options.evaluate == 0 or self.step == self.total):
+                self.evaluate(epoch + 1)
+            stop = self.must_stop(asked, epoch_ends)
+            if self.step == self.total or self.stopped != "finished" or stop or self.due(epoch_ends):
+                self.seconds = time.monotonic() - began
+                self.save()
+            if stop:
+                asked.obey()
+
+    def advance(self, epoch: int, position: int) -> Mapping[str, Any]:
+        """One step on the batch of this place."""
+        indices = batch_indices(self.options.seed, epoch, position, self.options.batch, len(self.train))
+        progress = self.step / self.total
+        if self.world.size == 1:
+            return self.learner.step(self.batch(indices), progress)
+        indices, weight = self.world.share(indices)
+        return self.learner.step(self.batch(indices), progress, weight)  # type: ignore[call-arg]
+
+    def batch(self, indices: Tensor) -> Examples:
+        if self.all_here:
+            return self.train[indices.to(self.device)]
+        return self.train[indices].to(self.device)
+
+    def must_stop(self, asked: Asked, epoch_ends: bool) -> bool:
+        if self.world.size == 1:
+            return asked.signal is not None
+        return epoch_ends and self.world.agree(asked.signal is not None)  # all after the same step
+
+    def due(self, epoch_ends: bool) -> bool:
+        if self.options.save:
+            return self.step % self.options.save == 0
+        return epoch_ends and self.world.decided_by_first(time.monotonic() - self.saved_at > SECONDS_BETWEEN_SAVES)
+
+    def look(self, epoch: int) -> None:
+        """Check the numbers of the last steps, and tell their means now and then.
+
+        A look at a number on a GPU waits for it, so there several steps are looked at together.
+        """
+        tell = self.step % self.told_every == 0 or self.step == self.total
+        if self.device.type != "cpu" and len(self.pending) < 50 and not tell:
+            return
+        first = self.step - len(self.pending)
+        for offset, numbers in enumerate(self.pending):
+            for name, value in numbers.items():
+                if name == "finished":
+                    self.stopped = "converged" if value else self.stopped
+                    continue
+                value = float(value)
+                if not math.isfinite(value):
+                    self.diverged(name, value, first + offset + 1)
+                self.sums[name] = self.sums.get(name, 0.0) + value
+            self.count += 1
+        self.pending = []
+        if tell or self.stopped == "converged":
+            self.tell("stepped", self.step, epoch, {name: total / self.count for name, total in self.sums.items()})
+            self.sums, self.count = {}, 0
+
+    def evaluate(self, epoch: int) -> None:
+        stop = False
+        watched = self.validation if self.validation is not None else self.test
+        if self.world.first:
+            with seeded(self.options.seed):  # whether one looks, and draws, must not change what is learnt
+                scores = dict(self.learner.evaluate(watched)) if watched is not None else {}
+                if scores:
+                    self.tell("evaluated", self.step, epoch, scores)
+                    stop = self.remember(scores)
+                if self.picture:
+                    self.tell("pictured", self.step, epoch, self.picture(self.system))
+        if self.world.decided_by_first(stop):
+            self.stopped = "patience"
+
+    def remember(self, scores: dict[str, float]) -> bool:
+        """Keep the best scores, and with patience their weights; whether patience is at its end."""
+        if self.metric not in scores:
+            raise ValueError(f"metric {self.metric!r} is not among the scores: {', '.join(scores)}")
+        before = self.best["scores"].get(self.metric)
+        if before is None or self.sign * scores[self.metric] > self.sign * before:
+            averaged = getattr(self.learner, "averaged", None)
+            source = averaged.module if averaged is not None else self.system
+            weights = copy.deepcopy(dict(source.state_dict())) if self.options.patience else None
+            self.best = {"scores": scores, "system": weights, "since": 0}
+        else:
+            self.best["since"] += 1
+        return self.options.patience is not None and self.best["since"] >= self.options.patience
+
+    def save(self) -> None:
+        if self.out is None:
+            return
+        ranks = self.world.gather(torch.get_rng_state())
+        if not self.world.first:
+            return
+        system = dict(self.system.state_dict()) if self.system is not None else {}
+        for name, value in system.items():
+            if isinstance(value, Tensor) and value.is_floating_point() and not bool(value.isfinite().all()):
+                self.diverged(f"weight {name}", math.nan, self.step)
+        loop = {"step": self.step, "sums": self.sums, "count": self.count, "best": self.best}
+        loop |= {"seconds": self.seconds, "stopped": self.stopped}
+        state = {
+            "system": system,
+            "learner": self.learner.state(),
+            "loop": loop,
+            "random": random_state(),
+            "ranks": ranks,
+        }
+        path = checkpoint.save(self.out / "checkpoints", self.step, state, keep=self.options.keep)
+        self.saved_at = time.monotonic()
+        self.tell("saved", self.step, path)
+
+    def diverged(self, name: str, value: float, step: int) -> None:
+        kept = None
+        with contextlib.suppress(checkpoint.CheckpointError):
+            kept = checkpoint.newest(self.out / "checkpoints") if self.out is not None else None
+        where = f"step {step} (epoch {(step - 1) // self.per_epoch + 1})"
+        cure = f"lower rate (now {self.options.rate:g})" + ("" if self.options.clip else " or set clip")
+        rest = f"; the checkpoint of step {kept.step} is kept" if kept else ""
+        raise Diverged(f"{name} became {value} at {where}: {cure}{rest}")
+
+    def tell(self, event: str, *facts: Any) -> None:
+        for watcher in self.watchers:
+            getattr(watcher, event)(*facts)
+
+    # --- after ---
+
+    def finish(self) -> Run:
+        if self.best["system"] is not None:
+            self.system.load_state_dict(self.best["system"])
+        elif hasattr(self.learner, "finish"):
+            self.learner.finish()  # type: ignore[attr-defined]
+        examples = (
+            self.test if self.test is not None else self.validation if self.validation is not None else self.train
+        )
+        run = Run(self.system, steps=self.step, seconds=self.seconds, folder=self.out, stopped=self.stopped)
+        run.epochs, run.best, run.messages = -(-self.step // self.per_epoch), self.best["scores"], self.messages
+        if self.world.first:
+            with seeded(self.options.seed):
+                run.scores = dict(self._final_scores(examples))
+            if self.out is not None and self.system is not None:
+                weights = {"system": dict(self.system.state_dict())}
+                checkpoint.save(self.out / "final", self.step, weights)
+                words = ("scores", "best", "steps", "epochs", "seconds", "stopped")
+                result = {word: getattr(run, word) for word in words}
+                write_whole(self.out / "result.json", json.dumps(result, indent=2).encode())
+        if isinstance(self.system, nn.Module):
+            self.system.eval()
+        self.tell("finished", run)
+        return run
+
+    def _final_scores(self, examples: Examples) -> Mapping[str, float]:
+        if isinstance(self.learner, GradientLearner):
+            self.learner.averaged = None  # the system itself now holds what is kept
+        return self.learner.evaluate(examples)
+
+
+def _examples(name: str, given: Any, options: Options) -> Examples:
+    if isinstance(given, Mapping):
+        given = Examples(**given)
+    elif not isinstance(given, Examples):
+        given = Examples(**dict(zip(("x", "y", "z"), given, strict=False)))
+    if len(given) == 0:
+        raise ValueError(f"{name} must hold at least one example")
+    for column, values in given.columns.items():
+        if values.is_floating_point() and not bool(values.isfinite().all()):
+            bad = int((~values.isfinite()).sum())
+            raise ValueError(f"{name}.{column} must be finite, found {bad} values that are not: remove or impute them")
+    return given.to(torch.float64) if options.precision == "float64" else given

@@ -1,0 +1,70 @@
+"""Two processes compute what one does."""
+
+import json
+import os
+import subprocess
+import sys
+
+import torch
+from torch import nn
+
+from lemmata.train import Options, World, fit
+
+PROGRAM = """
+import json, sys, torch
+from torch import nn
+from lemmata.train import Options, fit
+torch.manual_seed(0)
+x = torch.rand(101, 6, dtype=torch.float64)  # the last batch of an epoch has 5 examples, and an odd split
+system = nn.Sequential(nn.Linear(6, 16), nn.Tanh(), nn.Linear(16, 1)).double()
+words = json.loads(sys.argv[1])
+examples = x, x.prod(1, keepdim=True)
+run = fit(system, examples, options=Options(**words), out=sys.argv[2], resume=sys.argv[3] == "resume")
+"""
+WORDS = {"epochs": 3, "batch": 16, "precision": "float64", "device": "cpu", "rate": 0.01, "accumulate": 2, "clip": 0.5}
+
+
+def start(tmp_path, words, folder, procs, resume=False):
+    program = tmp_path / "program.py"
+    program.write_text(PROGRAM)
+    launch = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(procs)]
+    command = [*launch, str(program), json.dumps(words), str(folder), "resume" if resume else "new"]
+    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def final(folder):
+    from lemmata.train import checkpoint
+
+    weights = checkpoint.newest(folder / "final").state["system"]
+    return torch.cat([value.flatten() for value in weights.values()])
+
+
+def alone(words):
+    torch.manual_seed(0)
+    x = torch.rand(101, 6, dtype=torch.float64)
+    system = nn.Sequential(nn.Linear(6, 16), nn.Tanh(), nn.Linear(16, 1)).double()
+    run = fit(system, (x, x.prod(1, keepdim=True)), options=Options(**words))
+    return torch.cat([value.flatten() for value in run.system.state_dict().values()])
+
+
+def test_two_processes_equal_one_at_the_same_global_batch(tmp_path):
+    start(tmp_path, WORDS | {"epochs": 2}, tmp_path / "two", procs=2)
+    assert (final(tmp_path / "two") - alone(WORDS | {"epochs": 2})).abs().max() <= 1e-12
+    start(tmp_path, WORDS, tmp_path / "two", procs=2, resume=True)
+    assert (final(tmp_path / "two") - alone(WORDS)).abs().max() <= 1e-12
+    lines = (tmp_path / "two" / "log.jsonl").read_text().splitlines()
+    assert len({json.loads(line)["step"] for line in lines}) == len(lines) == 21
+
+
+def test_shares_cover_a_batch_and_weigh_it_right():
+    indices = torch.arange(7)
+    shares = [World(rank, 3).share(indices) for rank in range(3)]
+    assert sorted(torch.cat([mine for mine, _ in shares]).tolist()) == list(range(7))
+    assert [round(weight, 6) for _, weight in shares] == [round(3 * n / 7, 6) for n in (3, 2, 2)]
+
+
+def test_a_process_without_examples_still_takes_part_with_no_weight():
+    assert World(2, 3).share(torch.tensor([5, 6]))[1] == 0.0
+    assert len(World(2, 3).share(torch.tensor([5, 6]))[0]) == 1
