@@ -13,8 +13,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from lemmata import validate
 from lemmata.catalog import system
-from lemmata.connectionism import validate
 from lemmata.connectionism.linear_threshold import augment
 from lemmata.connectionism.separability import separate
 

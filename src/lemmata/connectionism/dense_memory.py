@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from lemmata.catalog import system
 from lemmata.connectionism.hopfield import Recall
-from lemmata.connectionism.validate import count, signs
+from lemmata.validate import count, signs
 
 __all__ = ["DenseAssociativeMemory", "SeparationMemory"]
 

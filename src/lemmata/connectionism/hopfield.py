@@ -8,7 +8,7 @@ from jaxtyping import Bool, Float, Int, Real
 from torch import Tensor, nn
 
 from lemmata.catalog import system
-from lemmata.connectionism.validate import count, matrix, signs, vector
+from lemmata.validate import count, matrix, signs, vector
 
 __all__ = ["HopfieldNetwork", "Recall"]
 

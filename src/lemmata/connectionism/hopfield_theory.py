@@ -10,7 +10,7 @@ from jaxtyping import Float
 from scipy import optimize, special
 from torch import Tensor
 
-from lemmata.connectionism.validate import count, positive, signs
+from lemmata.validate import count, positive, signs
 
 __all__ = [
     "crosstalk",

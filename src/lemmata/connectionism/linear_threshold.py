@@ -4,8 +4,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from lemmata import validate
 from lemmata.catalog import system
-from lemmata.connectionism import validate
 
 __all__ = ["LinearThresholdUnit", "augment", "dataset_margin", "geometric_margin"]
 

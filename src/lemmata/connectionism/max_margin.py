@@ -11,8 +11,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from lemmata import validate
 from lemmata.catalog import system
-from lemmata.connectionism import validate
 
 __all__ = ["MaximumMarginClassifier"]
 

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from lemmata.catalog import system
-from lemmata.connectionism.validate import count, floating, positive
+from lemmata.validate import count, floating, positive
 
 __all__ = ["ModernHopfield", "ModernHopfieldLayer"]
 

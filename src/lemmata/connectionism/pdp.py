@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 from jaxtyping import Float
 from torch import Tensor
 
+from lemmata import validate
 from lemmata.catalog import system
-from lemmata.connectionism import validate
 
 __all__ = ["Element", "Moment", "ParallelDistributedProcess"]
 

@@ -7,8 +7,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from lemmata import validate
 from lemmata.catalog import system
-from lemmata.connectionism import validate
 from lemmata.connectionism.linear_threshold import LinearThresholdUnit, augment, dataset_margin
 from lemmata.connectionism.separability import Separation, separate
 
@@ -142,22 +142,31 @@ class Perceptron:
         return not mistakes, loop
 
     def _sweep(self, x: np.ndarray, y: np.ndarray, state: np.ndarray) -> list[int]:
-        """One sweep of the textbook loop, in place, but the next mistake is found by a galloping search over blocks."""
-        weight, bias = state[:-1], state[-1:]
+        """One sweep of the textbook loop, in place, but the next mistake is found by a galloping search over blocks.
+
+        Where mistakes are many, the time goes into calls rather than arithmetic: hence few of them, and in place.
+        """
+        weight, bias = state[:-1], state[-1]
         mistakes, first, block = [], 0, FIRST_BLOCK
         while first < len(x):
-            wrong = y[first : first + block] * (x[first : first + block] @ weight + bias) <= 0
-            ahead = int(wrong.argmax())
-            if wrong[ahead]:
+            margin = x[first : first + block].dot(weight)
+            margin += bias
+            margin *= y[first : first + block]
+            ahead = (margin <= 0).tobytes().find(True)
+            if ahead >= 0:
                 first += ahead
-                weight += y[first] * x[first]
+                if y[first] > 0:
+                    weight += x[first]
+                else:
+                    weight -= x[first]
                 if self.bias:
-                    bias += y[first]
+                    bias = bias + y[first]
                 mistakes.append(first)
                 first, block = first + 1, FIRST_BLOCK
             else:
                 first += block
                 block = 2 * block  # mutant: a matter of speed
+        state[-1] = bias
         return mistakes
 
     def _certificate(self, x: Tensor, y: Tensor, loop: list[int]) -> Separation | None:

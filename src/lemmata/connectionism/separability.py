@@ -9,8 +9,8 @@ from jaxtyping import Float
 from scipy.optimize import linprog
 from torch import Tensor
 
+from lemmata import validate
 from lemmata.catalog import system
-from lemmata.connectionism import validate
 from lemmata.connectionism.linear_threshold import augment
 
 __all__ = ["Separation", "separate", "signed_rows"]

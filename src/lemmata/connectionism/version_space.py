@@ -15,8 +15,8 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
+from lemmata import validate
 from lemmata.catalog import system
-from lemmata.connectionism import validate
 from lemmata.connectionism.separability import Separation, separate, signed_rows
 
 __all__ = ["VersionSpace"]

@@ -5,7 +5,7 @@ import math
 import torch
 from torch import Tensor
 
-__all__ = []  # for the systems of this chapter; users meet only the messages
+__all__ = []  # for systems; users meet only the messages
 
 
 def floating(name: str, value: Tensor) -> Tensor:

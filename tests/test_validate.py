@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from lemmata.connectionism import validate
+from lemmata import validate
 
 
 @pytest.mark.parametrize(
