@@ -1,5 +1,6 @@
 """The reader of PNG files: all five filters, pictures of all shapes, agreement with pillow, damage in every place."""
 
+import io
 import struct
 import zlib
 
@@ -101,3 +102,12 @@ def test_a_flipped_bit_is_noticed_wherever_it_is():
         bent[place] ^= 4
         with pytest.raises(ValueError, match="the picture"):
             read_png(bytes(bent))
+
+
+@pytest.mark.parametrize("width", [1, 8, 105])
+def test_bitmaps_agree_with_pillow(width):
+    image = pytest.importorskip("PIL.Image")
+    pixels = np.random.default_rng(0).integers(0, 2, (7, width)).astype(bool)
+    file = io.BytesIO()
+    image.fromarray(pixels).save(file, "png")
+    assert (read_png(file.getvalue()) == pixels * 255).all()

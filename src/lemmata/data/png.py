@@ -1,4 +1,4 @@
-r"""Pictures in PNG files, read with nothing but zlib: eight bits a channel, grey or colour, not interlaced."""
+r"""Pictures in PNG files, read with nothing but zlib: grey, colour or bitmap, not interlaced."""
 
 import struct
 import zlib
@@ -13,13 +13,13 @@ CHANNELS = {0: 1, 2: 3}  # PNG's numbers for grey and for colour
 
 
 def read_png(content: bytes) -> np.ndarray:
-    r"""The picture in the bytes of a PNG file, as numbers 0 to 255.
+    r"""The picture in the bytes of a PNG file, as numbers 0 to 255; a bitmap has 0 and 255 only.
 
     Shapes:
         returns: (height, width) uint8 for grey pictures, (height, width, 3) for colour
 
-    Source: W3C, Portable Network Graphics (PNG) Specification.  Differs: palettes, transparency, other depths than
-    eight bits and interlacing are refused.
+    Source: W3C, Portable Network Graphics (PNG) Specification.  Differs: palettes, transparency, other
+    depths than eight bits (or one bit of grey) and interlacing are refused.
 
     >>> from lemmata.data import stored
     >>> read_png(stored.stored_arrays("photos.npz")["camera"].tobytes()).shape
@@ -29,11 +29,15 @@ def read_png(content: bytes) -> np.ndarray:
     if not chunks or chunks[0][0] != b"IHDR" or len(chunks[0][1]) != 13 or chunks[-1][0] != b"IEND":
         raise ValueError("the picture is damaged: a PNG file has IHDR first and IEND last")
     width, height, depth, colour, _, _, interlaced = struct.unpack(">IIBBBBB", chunks[0][1])
-    if depth != 8 or colour not in CHANNELS or interlaced:
+    bitmap = (depth, colour) == (1, 0)
+    if not (bitmap or (depth == 8 and colour in CHANNELS)) or interlaced:
         kind = f"depth {depth}, colour type {colour}{', interlaced' if interlaced else ''}"
         raise ValueError(f"the picture must have 8 bits a channel, grey or colour, not interlaced, got {kind}")
-    rows = _inflate(b"".join(body for kind, body in chunks if kind == b"IDAT"), height, width * CHANNELS[colour])
-    picture = _unfilter(rows[:, 0], rows[:, 1:].reshape(height, width, CHANNELS[colour]))
+    across = -(-width // 8) if bitmap else width  # to the filters eight pixels of a bitmap are one
+    rows = _inflate(b"".join(body for kind, body in chunks if kind == b"IDAT"), height, across * CHANNELS[colour])
+    picture = _unfilter(rows[:, 0], rows[:, 1:].reshape(height, across, CHANNELS[colour]))
+    if bitmap:
+        return np.unpackbits(picture[:, :, 0], axis=1, count=width) * np.uint8(255)
     return picture[:, :, 0] if colour == 0 else picture
 
 
@@ -68,6 +72,8 @@ def _unfilter(filters: np.ndarray, stored: np.ndarray) -> np.ndarray:
 
     All three are known once the previous diagonals are, so each diagonal of the picture is restored at one stroke.
     """
+    if not filters.any():
+        return stored.copy()
     height, width, channels = stored.shape
     picture = np.zeros((height + 1, width + 1, channels), np.int16)  # a frame of zeros above and to the left
     for diagonal in range(height + width - 1):
