@@ -5,6 +5,8 @@ nothing is run), and the versions of what it computes with. Unchanged key, uncha
 """
 
 import ast
+import atexit
+import contextlib
 import functools
 import hashlib
 import importlib.metadata
@@ -15,9 +17,11 @@ import sys
 import sysconfig
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from lemmata.catalog import ClaimEntry
-from lemmata.lazy import public_names
+from lemmata.files import cache_folder
+from lemmata.index import Index
 
 __all__ = ["versions"]  # fingerprint() has its file's name: import it from here
 
@@ -77,10 +81,16 @@ def _reachable(path: Path) -> set[Path]:
         current = waiting.pop()
         if current not in seen:
             seen.add(current)
-            waiting += _imports(current, home(path))
+            ours = PACKAGE in current.parents  # the same for every claim, whatever its file
+            waiting += _our_imports(current, _stamp(current)) if ours else _imports(current, home(path))
     folders = {file.parent for file in seen if PACKAGE in file.parents and file.parent != PACKAGE}
     data = (file for folder in folders for file in folder.rglob("*"))
     return seen | {file for file in data if file.suffix in (".npz", ".gz", ".json", ".safetensors")}
+
+
+@functools.cache
+def _our_imports(path: Path, stamp: Stamp) -> tuple[Path, ...]:
+    return tuple(_imports(path, PACKAGE.parent))
 
 
 def _imports(path: Path, root: Path) -> Iterator[Path]:
@@ -92,20 +102,45 @@ def _imports(path: Path, root: Path) -> Iterator[Path]:
             yield from _from(module, name, path, root, base)
 
 
-@functools.cache
-def _import_lines(path: Path, stamp: Stamp) -> tuple[tuple[str, str | None, int], ...]:
+def _import_lines(path: Path, stamp: Stamp) -> list[tuple[str, str | None, int]]:
     """(module, name, level) of every import in a file; name is None for `import module`."""
+    return [entry for entry in _outline(path, stamp) if len(entry) == 3]
+
+
+def _public_names(package: Path) -> dict[str, str]:
+    """Public name -> file stem, as `lemmata.lazy` finds them."""
+    files = sorted(package.glob("[!_]*.py"))
+    return {entry[0]: file.stem for file in files for entry in _outline(file, _stamp(file)) if len(entry) == 1}
+
+
+@functools.cache
+def _outline(path: Path, stamp: Stamp) -> list[tuple[Any, ...]]:
+    """What a file imports, and the names it lists in a literal `__all__`; parsed once and then remembered."""
+    index = _index(cache_folder() / "imports.json")
+    return index.read(path, "outline", functools.partial(_read_outline, path))[0]
+
+
+@functools.cache
+def _index(path: Path) -> Index:
+    index = Index(path, (), [Path(__file__)])
+    atexit.register(index.keep)
+    return index
+
+
+def _read_outline(path: Path, problems: list[str]) -> Iterator[tuple[Any, ...]]:
     try:
         tree = ast.parse(path.read_bytes(), str(path)) if path.suffix == ".py" else ast.Module([], [])
     except (SyntaxError, ValueError):
-        return ()  # it cannot be imported; the worker says so
-    found: list[tuple[str, str | None, int]] = []
+        return  # it cannot be imported; the worker says so
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            found += [(alias.name, None, 0) for alias in node.names]
+            yield from ((alias.name, None, 0) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
-            found += [(node.module or "", alias.name, node.level) for alias in node.names]
-    return tuple(found)
+            yield from ((node.module or "", alias.name, node.level) for alias in node.names)
+    for node in tree.body:
+        if isinstance(node, ast.Assign) and any(getattr(t, "id", "") == "__all__" for t in node.targets):
+            with contextlib.suppress(ValueError, TypeError):  # somebody else's file, where it is computed
+                yield from ((str(name),) for name in ast.literal_eval(node.value))
 
 
 def _from(module: str, name: str, path: Path, root: Path, base: Path | None) -> list[Path]:
@@ -114,10 +149,7 @@ def _from(module: str, name: str, path: Path, root: Path, base: Path | None) -> 
     if not files or not files[-1].exists() or files[-1].name != "__init__.py":
         return files if module else []
     package = files[-1].parent
-    try:
-        stem = public_names(package).get(name, name)
-    except (SyntaxError, ValueError):
-        stem = name  # somebody else's package, without a literal __all__
+    stem = _public_names(package).get(name, name)
     inner = [package / f"{stem}.py", package / stem / "__init__.py"]
     return [*files, *(file.resolve() for file in inner if file.exists())]
 

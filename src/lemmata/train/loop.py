@@ -187,10 +187,11 @@ class _Loop:
             self.step += 1
             self.look(epoch)
             epoch_ends = position + 1 == self.per_epoch or self.step == self.total or self.stopped != "finished"
-            if epoch_ends and ((epoch + 1) % self.options.evaluate == 0 or self.step == self.total):
+            over = self.step == self.total or self.stopped != "finished"
+            if epoch_ends and (over or (epoch + 1) % self.options.evaluate == 0):
                 self.evaluate(epoch + 1)
             stop = self.must_stop(asked, epoch_ends)
-            if self.step == self.total or self.stopped != "finished" or stop or self.due(epoch_ends):
+            if over or self.stopped != "finished" or stop or self.due(epoch_ends):
                 self.seconds = time.monotonic() - began
                 self.save()
             if stop:
@@ -254,7 +255,7 @@ class _Loop:
                     self.tell("evaluated", self.step, epoch, scores)
                     stop = self.remember(scores)
                 if self.picture:
-                    self.tell("pictured", self.step, epoch, self.picture(self.system))
+                    self.tell("pictured", self.step, epoch, self.picture(self.shown()))
         if self.world.decided_by_first(stop):
             self.stopped = "patience"
 
@@ -264,13 +265,16 @@ class _Loop:
             raise ValueError(f"metric {self.metric!r} is not among the scores: {', '.join(scores)}")
         before = self.best["scores"].get(self.metric)
         if before is None or self.sign * scores[self.metric] > self.sign * before:
-            averaged = getattr(self.learner, "averaged", None)
-            source = averaged.module if averaged is not None else self.system
-            weights = copy.deepcopy(dict(source.state_dict())) if self.options.patience else None
+            weights = copy.deepcopy(dict(self.shown().state_dict())) if self.options.patience else None
             self.best = {"scores": scores, "system": weights, "since": 0}
         else:
             self.best["since"] += 1
         return self.options.patience is not None and self.best["since"] >= self.options.patience
+
+    def shown(self) -> Any:
+        """The system that is evaluated: with the averaged weights if there are any."""
+        averaged = getattr(self.learner, "averaged", None)
+        return self.system if averaged is None else averaged.module
 
     def save(self) -> None:
         if self.out is None:

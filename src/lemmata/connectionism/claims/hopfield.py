@@ -5,7 +5,7 @@ import torch
 from lemmata.connectionism.claims.states import all_states, with_flips, with_unit
 from lemmata.connectionism.hopfield import HopfieldNetwork
 from lemmata.data import digits
-from lemmata.judge import Figure, Image, all_of, always, claim, close, exactly, lie, probability_is
+from lemmata.judge import Figure, Image, Line, Points, all_of, always, claim, close, exactly, lie, probability_is
 
 
 class Lopsided(HopfieldNetwork):
@@ -36,7 +36,15 @@ def energy_is_a_sum_over_pairs_that_updates_lower(draw, quadratic=-0.5, linear=1
         exactly(memory.energy(states), summed(states)),
         exactly(memory.energy(states[7]), memory.energy(states)[7]),
         always(after <= summed(states)),
-    )
+    ).showing(moves(summed(states).expand(8, -1), after))
+
+
+def moves(before, after):
+    """Every update as a point: above the line it has raised the energy."""
+    pairs = sorted(set(zip(before.flatten().tolist(), after.flatten().tolist(), strict=True)))
+    ends = [min(map(min, pairs)), max(map(max, pairs))]
+    marks = [Points(*zip(*pairs, strict=True), "one update of one unit"), Line(ends, ends, "no change")]
+    return Figure("What an update does to the energy", "energy before", "energy after", marks)
 
 
 @claim("hopfield.update_equivalence")

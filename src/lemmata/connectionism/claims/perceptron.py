@@ -5,6 +5,7 @@ import itertools
 import torch
 
 from lemmata.connectionism.linear_threshold import augment, geometric_margin
+from lemmata.connectionism.one_versus_rest import OneVersusRest
 from lemmata.connectionism.perceptron import Perceptron, textbook_perceptron
 from lemmata.connectionism.separability import Separation, separate, signed_rows
 from lemmata.judge import Figure, Line, Points, all_of, always, at_most, claim, close, exactly, lie
@@ -76,7 +77,42 @@ def the_perceptron_separates_or_says_that_it_cannot(draw, step=1.0, label=own_la
         hurried_runs_say_so(draw),
         awkward_data_are_decided(draw),
         only_proofs_are_accepted(),
+        each_class_against_the_rest_is_a_perceptron(draw),
     ).showing(shown)
+
+
+def each_class_against_the_rest_is_a_perceptron(draw):
+    """Two and four classes, with and without bias, sweep by sweep, against the textbook loop on the signs of each."""
+    parts = []
+    for classes, bias in ((2, True), (4, True), (4, False)):
+        x, y = draw.integers(-9, 10, 40, 3).double(), draw.integers(0, classes, 40)
+        units = [1] if classes == 2 else range(classes)
+        signs = [torch.where(y == unit, 1.0, -1.0).double() for unit in units]
+        textbook = [textbook_perceptron(x, sign, 3, bias) for sign in signs]
+        learnt = OneVersusRest(3, classes, bias)
+        updates = [learnt.sweep(x, y) for _ in range(3)]
+        weight, b = (torch.stack([run[k] for run in textbook]) for k in (0, 1))
+        activation = x @ weight.T + b
+        wrong = torch.stack(signs, 1) * activation <= 0
+        by_class = torch.cat([-activation, activation], 1) if classes == 2 else activation
+        parts += [
+            exactly(learnt.weight, weight),
+            exactly(learnt.bias, b),
+            exactly(OneVersusRest(3, classes, bias).fit(x, y, max_sweeps=3).weight, weight),
+            exactly(sum(updates), sum(len(run[2]) for run in textbook)),
+            exactly(learnt.mistakes(x, y), int(wrong.any(1).sum())),
+            exactly(learnt.decision_function(x), by_class),
+            exactly(learnt.predict(x), by_class.argmax(1)),
+        ]
+    corners = torch.tensor([[0.0, 2.0], [2.0, -1.0], [-2.0, -1.0]])
+    sorted_out = OneVersusRest(2, 3).fit(corners, torch.arange(3))
+    copied = OneVersusRest(2, 3)
+    copied.load_state_dict(sorted_out.state_dict())
+    return all_of(
+        *parts,
+        exactly(sorted_out.mistakes(corners, torch.arange(3)), 0),
+        exactly(copied.predict(corners), torch.arange(3)),
+    )
 
 
 def blocks_find_the_same_mistakes(draw):

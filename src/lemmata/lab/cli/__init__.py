@@ -14,6 +14,11 @@ COMMANDS = {
     "errata": "every misprint of the sources and its refutation",
     "source": "every statement of one source in its order, with verdicts",
     "systems": "list what is built",
+    "data": "data sets: embedded, generated, cached, fetchable, with their licences",
+    "train": "train a system, or list what can be trained",
+    "predict": "what a trained system says of examples",
+    "sample": "what a trained system makes up",
+    "bench": "ours and each installed peer in one run: time, memory, ratio to the peer and to the limit",
     "doctor": "versions, devices, caches; what is missing and the command that fixes it",
 }
 
@@ -83,7 +88,8 @@ def _dispatch(words: list[str]) -> int:
     module = importlib.import_module(f"lemmata.lab.cli.{command}")
     from lemmata.lab.cli.arguments import parse
 
-    return module.run(parse(module.Arguments, command, rest))
+    own = getattr(module, "parse_own", None)  # the options of `train` depend on the system
+    return module.run(own(rest) if own else parse(module.Arguments, command, rest))
 
 
 def _complain(message: str, code: int) -> int:

@@ -35,7 +35,12 @@ def _one_line(box: str) -> str:
             parts[-1].append(text)
     said = " ".join(next(part for part in parts if part)).split(" Got errors:")[0].rstrip(". ")
     value = re.fullmatch(r"Error parsing (--[\w-]+): .* instantiated from \[(.*)\]", said)
-    if value or (value := re.fullmatch(r"Error parsing (--[\w-]+): invalid literal for \w+\(\) .*: (.*)", said)):
+    plain = r"Error parsing (--[\w-]+): (?:invalid literal for \w+\(\) .*|could not convert string to float): (.*)"
+    if value or (value := re.fullmatch(plain, said)):
         said = f"{value.group(1)} takes a number, got {value.group(2)}"
+    elif value := re.fullmatch(r"Error parsing (--[\w-]+): Could not find valid parse for arguments: \[(.*)\]", said):
+        said = f"{value.group(1)} takes numbers, got {value.group(2)}"
+    elif value := re.fullmatch(r"Error parsing \w+: (.*)", said):  # what a dataclass itself refused
+        said = value.group(1).rstrip("?.")
     meant = re.search(r"Perhaps you meant:\W*?(--[\w-]+)", box)
     return f"{said[:1].lower()}{said[1:]}" + (f" (did you mean {meant.group(1)}?)" if meant else "")

@@ -19,6 +19,7 @@ from lemmata.lab.cli.terminal import console, count, print_json
 EXTRAS = {
     "lab": (("fastapi", "uvicorn", "jinja2", "matplotlib", "scikit-learn"), "figures in notebooks"),
     "ray": (("ray",), "lemmata check --engine ray"),
+    "peers": (("scikit-learn", "lightning"), "more rows in lemmata bench"),
     "dev": (("pytest", "ruff", "basedpyright", "import-linter", "beartype"), "tests and linters"),
 }
 

@@ -9,12 +9,13 @@ from rich.table import Table
 
 from lemmata import catalog as catalogs
 from lemmata.catalog import Catalog, SystemEntry
+from lemmata.lab.cli.recipe import data_of
 from lemmata.lab.cli.terminal import console, did_you_mean, maths, print_json
 
 
 @dataclass(frozen=True)
 class Arguments:
-    """List the systems: what each is and where to import it from."""
+    """List the systems: what each is, where to import it from, and on which data `lemmata train` trains it."""
 
     names: Annotated[tuple[str, ...], tyro.conf.Positional] = ()
     """Systems or chapters; everything if none."""
@@ -34,11 +35,9 @@ def run(arguments: Arguments) -> int:
         for heading in ("system", "what it is", "import"):
             table.add_column(heading, no_wrap=heading == "system")
         for entry in wanted:
-            table.add_row(
-                entry.id,
-                f"{entry.title}: [dim]{maths(entry.sentence)}[/]",
-                f"from lemmata.{entry.chapter} import {entry.name}",
-            )
+            data = " ".join(data_of(catalog, entry.id))
+            told = f"{entry.title}: [dim]{maths(entry.sentence)}[/]" + (f"\ntrains on {data}" if data else "")
+            table.add_row(entry.id, told, f"from lemmata.{entry.chapter} import {entry.name}")
         console().print(table)
     for name in unknown:
         print(f"lemmata: unknown system {name!r}{did_you_mean(name, known)}", file=sys.stderr)
@@ -47,6 +46,6 @@ def run(arguments: Arguments) -> int:
 
 def contract(catalog: Catalog, entry: SystemEntry) -> dict[str, Any]:
     """The stable JSON form of a system."""
-    recipes = [recipe for recipe in catalog.recipes if recipe.system == entry.id]
     fields = {key: getattr(entry, key) for key in ("id", "chapter", "title", "kind")}
-    return fields | {"data": [recipe.data for recipe in recipes], "trains": bool(recipes)}
+    data = data_of(catalog, entry.id)
+    return fields | {"data": data, "trains": bool(data)}

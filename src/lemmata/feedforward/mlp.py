@@ -1,0 +1,132 @@
+r"""The multilayer perceptron: affine maps with a nonlinearity between them."""
+
+import difflib
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import pairwise
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.nn import functional
+
+from lemmata.catalog import system
+
+__all__ = ["MLP", "MLPConfig"]
+
+HE, LECUN = math.sqrt(2), 1.0
+# Each activation with the gain of its layer's initial weights, whose deviation is gain / sqrt(inputs). Those that drop
+# about half of their input need He's factor to keep the mean square of the signal; for the others it is LeCun's.
+ACTIVATIONS: dict[str, tuple[Callable[[Tensor], Tensor], float]] = {
+    "relu": (torch.relu, HE),
+    "leaky_relu": (functional.leaky_relu, HE),
+    "elu": (functional.elu, HE),
+    "gelu": (functional.gelu, HE),
+    "silu": (functional.silu, HE),
+    "softplus": (functional.softplus, HE),
+    "tanh": (torch.tanh, LECUN),
+    "sigmoid": (torch.sigmoid, LECUN),
+    "identity": (nn.Identity(), LECUN),
+}
+
+
+@dataclass(frozen=True)
+class MLPConfig:
+    """What can be chosen of a multilayer perceptron; its inputs and outputs follow from the data."""
+
+    widths: tuple[int, ...] = (256, 256)
+    """Units of each hidden layer; none makes the model linear."""
+    activation: str = "relu"
+    """relu, leaky_relu, elu, gelu, silu, softplus, tanh, sigmoid or identity."""
+    dropout: float = 0.0
+    """Share of hidden units left out at each training step."""
+    bias: bool = True
+    """Whether each layer adds a constant."""
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.widths, tuple):
+            raise TypeError(f"widths must be a tuple of whole numbers such as (256, 256), got {self.widths!r}")
+        for width in self.widths:
+            _count("widths", width)
+        if self.activation not in ACTIVATIONS:
+            near = difflib.get_close_matches(str(self.activation), ACTIVATIONS, 1)
+            hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(ACTIVATIONS)}"
+            raise ValueError(f"unknown activation {self.activation!r}: {hint}")
+        if isinstance(self.dropout, bool) or not isinstance(self.dropout, int | float) or not 0 <= self.dropout < 1:
+            raise ValueError(f"dropout must be in [0, 1), got {self.dropout!r}")
+        if not isinstance(self.bias, bool):
+            raise TypeError(f"bias must be True or False, got {self.bias!r}")
+
+
+@system("mlp", title="Multilayer perceptron", kind="module")
+class MLP(nn.Module):
+    r"""Layers of units, each unit an activation of an affine map of the layer before; the last is affine alone.
+
+    $$ h_0 = x, \qquad h_l = \phi(W_l h_{l-1} + b_l), \qquad f(x) = W_L h_{L-1} + b_L $$
+
+    The outputs are plain numbers (logits, for a classification). All axes of an example but the batch are one vector.
+    Initially $b = 0$ and $W_l$ is normal with deviation $\sqrt{2/n}$ where $\phi$ drops about half of its input (relu
+    and its kin, He), and $\sqrt{1/n}$ elsewhere and in the last layer (LeCun), for $n$ inputs of the layer.
+
+    Shapes:
+        x: (batch, ...) with `inputs` values for each example    returns: (batch, outputs)
+
+    Source: Rumelhart, Hinton, Williams 1986; He et al. 2015; LeCun et al. 1998; dropout: Srivastava et al. 2014.
+
+    >>> MLP(inputs=784, outputs=10, widths=(256,))(torch.rand(5, 28, 28)).shape
+    torch.Size([5, 10])
+    >>> MLP(2, 1, activation="rleu")
+    Traceback (most recent call last):
+    ValueError: unknown activation 'rleu': did you mean relu?
+    """
+
+    def __init__(
+        self,
+        inputs: int,
+        outputs: int,
+        widths: tuple[int, ...] | list[int] = MLPConfig.widths,
+        activation: str = MLPConfig.activation,
+        dropout: float = MLPConfig.dropout,
+        bias: bool = MLPConfig.bias,
+    ) -> None:
+        super().__init__()
+        widths = tuple(widths) if isinstance(widths, list) else widths  # which is how JSON gives it back
+        self.config = MLPConfig(widths, activation, dropout, bias)
+        sizes = [_count("inputs", inputs), *self.config.widths, _count("outputs", outputs)]
+        self.inputs, self.outputs = inputs, outputs
+        self.layers = nn.ModuleList(nn.Linear(a, b, bias=bias) for a, b in pairwise(sizes))
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw the initial weights anew."""
+        _, gain = ACTIVATIONS[self.config.activation]
+        for name, values in self.layers.named_parameters():
+            if name.endswith("bias"):
+                nn.init.zeros_(values)
+            else:
+                last = name == f"{len(self.layers) - 1}.weight"
+                nn.init.normal_(values, std=(LECUN if last else gain) / math.sqrt(values.shape[1]))
+
+    def forward(self, x: Float[Tensor, "batch ..."]) -> Float[Tensor, "batch outputs"]:
+        activate, _ = ACTIVATIONS[self.config.activation]
+        hidden = self._flat(x)
+        for layer in self.layers[:-1]:
+            hidden = functional.dropout(activate(layer(hidden)), self.config.dropout, self.training)
+        return self.layers[-1](hidden)
+
+    def _flat(self, x: Tensor) -> Tensor:
+        if not x.is_floating_point():
+            raise TypeError(f"x must hold floating-point numbers, got {x.dtype}: use x.float()")
+        if x.ndim < 2 or math.prod(x.shape[1:]) != self.inputs:
+            raise ValueError(f"x must be (batch, ...) with {self.inputs} values each, got shape {tuple(x.shape)}")
+        return x.flatten(1)
+
+    def extra_repr(self) -> str:
+        return f"activation={self.config.activation}, dropout={self.config.dropout}"
+
+
+def _count(name: str, value: object) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        raise ValueError(f"{name} must be whole numbers >= 1, got {value!r}")
+    return value

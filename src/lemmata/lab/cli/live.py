@@ -1,0 +1,98 @@
+"""A training run on the screen while it goes on: one bar on a terminal, plain lines elsewhere, pictures as SVG."""
+
+import json
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+from lemmata.figure import Figure, Line
+from lemmata.files import write_whole
+from lemmata.lab.cli.terminal import seconds
+from lemmata.lab.figures.svg import svg
+from lemmata.train.watch import Watcher
+
+# Drawing more often than anybody can read would take time from the training.
+SECONDS_BETWEEN_DRAWINGS = 0.1
+SECONDS_BETWEEN_LINES = 30.0
+
+
+SHARES = ("accuracy", "recalled")  # scores that are read as percentages
+
+
+def score(name: str, value: float, share: bool = False) -> str:
+    """accuracy 84.3 %, loss 0.412"""
+    return f"{name} {100 * value:.1f} %" if share or name in SHARES else f"{name} {value:.3g}"
+
+
+class Live(Watcher):
+    """Shows where a run is and keeps its scores; between `started` and `close` it owns the line at the bottom."""
+
+    def __init__(self, screen: Console, metric: str, quiet: bool = False) -> None:
+        self.screen, self.metric, self.quiet = screen, metric, quiet
+        self.headline, self.uses = "", []
+        self.bar: Progress | None = None
+        self.told: dict[str, float] = {}
+        self.drawn = self.lined = -1e9
+        self.tenth = 0
+
+    def started(self, facts: Mapping[str, Any]) -> None:
+        self.first, self.total, self.epochs = facts["step"], facts["steps"], facts["epochs"]
+        self.began = self.lined = time.monotonic()
+        if not self.quiet:
+            going_on = f"going on at step {self.first:,} of {self.total:,}:"
+            how = "training" if not self.first else going_on if self.first < self.total else "finished already:"
+            self.screen.print(f"{how} {self.headline}", soft_wrap=True)
+        if self.screen.is_terminal and not self.quiet:
+            columns = (TextColumn("epoch {task.fields[epoch]}"), BarColumn(30), TextColumn("{task.description}"))
+            columns += (TimeRemainingColumn(compact=True), TextColumn("[dim]left"))
+            self.bar = Progress(*columns, console=self.screen, transient=True, auto_refresh=False)
+            self.task = self.bar.add_task("", total=self.total, completed=self.first, epoch=f"0/{self.epochs}")
+            self.bar.start()
+
+    def stepped(self, step: int, epoch: int, numbers: Mapping[str, float]) -> None:
+        self.told |= {"loss": numbers["loss"]} if "loss" in numbers else {}
+        now = time.monotonic()
+        if self.bar and now - self.drawn > SECONDS_BETWEEN_DRAWINGS:
+            self.drawn = now
+            rate = f"{(step - self.first) / max(now - self.began, 1e-9):,.0f} steps/s"
+            line = "  ".join([*(score(*told) for told in self.told.items()), f"[dim]{rate}[/]"])
+            self.bar.update(self.task, completed=step, description=line, epoch=f"{epoch + 1}/{self.epochs}")
+            self.bar.refresh()
+
+    def evaluated(self, step: int, epoch: int, scores: Mapping[str, float]) -> None:
+        self.told |= {self.metric: scores[self.metric]}
+        now, tenth = time.monotonic(), 10 * step // self.total
+        due = tenth > self.tenth or now - self.lined > SECONDS_BETWEEN_LINES
+        if due and not self.screen.is_terminal and not self.quiet:
+            told = "  ".join(score(*told) for told in self.told.items())
+            self.screen.print(f"epoch {epoch}/{self.epochs}  {told}  {seconds(now - self.began)}", soft_wrap=True)
+            self.tenth, self.lined = tenth, now
+
+    def close(self) -> None:
+        if self.bar:
+            self.bar.stop()
+            self.bar = None
+
+
+def curve(log: Path, metric: str) -> Figure | None:
+    """The score at each evaluation of a run, also of its parts before it was resumed; None if there are few."""
+    events = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]
+    points = [(event["epoch"], event[metric]) for event in events if event["event"] == "evaluation" and metric in event]
+    if len(points) < 3:
+        return None
+    epochs, scores = zip(*points, strict=True)
+    return Figure(f"{metric} on the way", "epoch", "", [Line(epochs, scores)])
+
+
+class Drawn(Watcher):
+    """Draws every picture as SVG beside its data."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def pictured(self, step: int, epoch: int, figure: Figure) -> None:
+        write_whole(self.folder / f"step-{step:08d}.svg", svg(figure).encode(), lasting=False)

@@ -1,0 +1,159 @@
+"""`lemmata predict`: what a trained system says of examples, its own test examples or those in a file."""
+
+import csv
+import io
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import tyro
+from rich.table import Table
+
+from lemmata.lab.cli import UserError
+from lemmata.lab.cli.terminal import console, count, print_json
+
+if TYPE_CHECKING:  # help must not import torch
+    from lemmata.data.examples import Examples
+    from lemmata.lab.cli.trained import Trained
+
+SHOWN = 10  # rows of the table on the screen
+ROWS = 1024  # examples given to the system at once
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """Let a trained system predict: its test examples, another data set, or a file of yours."""
+
+    run: Annotated[Path, tyro.conf.Positional]
+    """The folder of a run, such as runs/mlp-fashion-1."""
+    input: Path | None = None
+    """A file of examples: .npy, .npz with x (and y), or .csv with a row for each and perhaps a column named y."""
+    data: str = ""
+    """Another data set than the one it was trained on."""
+    part: str = "test"
+    """Which part of the data set."""
+    out: Path | None = None
+    """Write all predictions to this .csv or .json file."""
+    json: bool = False
+    """Print the predictions as JSON."""
+
+
+def run(arguments: Arguments) -> int:
+    from lemmata.lab.cli.trained import restore
+
+    if arguments.out and arguments.out.suffix not in (".csv", ".json"):
+        raise UserError(f"--out must end in .csv or .json, got {arguments.out}")
+    trained = restore(arguments.run)
+    if trained.experiment.predict is None:
+        raise UserError(f"{trained.record['system']} predicts nothing: try lemmata sample {arguments.run}")
+    examples, source = _examples(arguments, trained)
+    predicted = _predict(trained, trained.ready(examples))
+    rows = _rows(trained, examples, predicted)
+    accuracy = _accuracy(examples, predicted)
+    facts = {"run": str(arguments.run), "system": trained.record["system"], "source": source, "count": len(rows)}
+    whole = facts | {"accuracy": accuracy, "predictions": rows}
+    if arguments.out:
+        from lemmata.files import write_whole
+
+        write_whole(arguments.out, (_csv(rows) if arguments.out.suffix == ".csv" else _json(whole)).encode())
+    if arguments.json:
+        print_json(whole)
+    else:
+        _print(arguments, whole)
+    return 0
+
+
+def _examples(arguments: Arguments, trained: "Trained") -> "tuple[Examples, str]":
+    from lemmata.data.examples import Examples
+    from lemmata.data.registry import load
+    from lemmata.lab.cli.input_file import read_examples
+
+    if arguments.input and arguments.data:
+        raise UserError("give --input or --data, not both")
+    like = trained.experiment.test
+    try:
+        if arguments.input:
+            return read_examples(arguments.input, like), str(arguments.input)
+        name = arguments.data or str(trained.record["data"])
+        found = load(name)
+    except ValueError as error:
+        raise UserError(str(error)) from None
+    if arguments.part not in found.parts:
+        raise UserError(f"{name} has no part {arguments.part!r}: use --part {' or '.join(found.parts)}")
+    examples = found.parts[arguments.part]
+    if "x" not in examples.columns or examples.x[0].numel() != like.x[0].numel():
+        size = like.x[0].numel()
+        raise UserError(f"examples of {name} do not fit: this run learnt from {count(size, 'number')} an example")
+    if found.classes != trained.experiment.classes:  # its targets mean something else
+        examples = Examples(x=examples.x)
+    return examples, f"{name}, {arguments.part}"
+
+
+def _predict(trained: "Trained", examples: "Examples") -> dict[str, Any]:
+    """All predictions, computed in blocks that fit into any memory."""
+    import torch
+
+    assert trained.experiment.predict is not None
+    with torch.no_grad():
+        blocks = [
+            trained.experiment.predict(trained.system, examples[first : first + ROWS])
+            for first in range(0, len(examples), ROWS)
+        ]
+    return {name: torch.cat([block[name] for block in blocks]).cpu() for name in blocks[0]}
+
+
+def _rows(trained: "Trained", examples: "Examples", predicted: Mapping[str, Any]) -> list[dict[str, Any]]:
+    names = trained.experiment.classes
+    columns: dict[str, list[Any]] = {"example": list(range(len(examples)))}
+    for name, values in predicted.items():
+        columns[name] = [_class(names, v) if name == "class" else v for v in values.tolist()]
+    if "class" in predicted and "y" in examples.columns:
+        columns["truth"] = [_class(names, value) for value in examples.y.tolist()]
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
+def _class(names: tuple[str, ...], number: int) -> str:
+    return names[number] if 0 <= number < len(names) else "none"
+
+
+def _accuracy(examples: "Examples", predicted: Mapping[str, Any]) -> float | None:
+    if "class" not in predicted or "y" not in examples.columns:
+        return None
+    return (predicted["class"] == examples.y.cpu()).double().mean().item()
+
+
+def _print(arguments: Arguments, whole: dict[str, Any]) -> None:
+    screen, rows = console(), whole["predictions"]
+    if not arguments.out:
+        table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
+        for name in rows[0]:
+            table.add_column(name, justify="right" if isinstance(rows[0][name], int | float) else "left")
+        for row in rows[:SHOWN]:
+            wrong = "truth" in row and row["truth"] != row["class"]
+            table.add_row(*(_cell(value) for value in row.values()), style="yellow" if wrong else "")
+        screen.print(table)
+        if len(rows) > SHOWN:
+            screen.print(f"[dim]... and {len(rows) - SHOWN:,} more; --out FILE.csv writes them all[/]")
+    else:
+        screen.print(f"{count(len(rows), 'prediction')} written to {arguments.out}", soft_wrap=True)
+    if whole["accuracy"] is not None:
+        share = f"{100 * whole['accuracy']:.1f} %"
+        screen.print(f"[bold]accuracy {share}[/]  on {count(len(rows), 'example')} ({whole['source']})", soft_wrap=True)
+
+
+def _cell(value: Any) -> str:
+    return f"{value:.4f}" if isinstance(value, float) else str(value)
+
+
+def _csv(rows: list[dict[str, Any]]) -> str:
+    text = io.StringIO()
+    writer = csv.DictWriter(text, rows[0], lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()
+
+
+def _json(whole: dict[str, Any]) -> str:
+    return json.dumps(whole, indent=2, ensure_ascii=False) + "\n"

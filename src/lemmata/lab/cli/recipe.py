@@ -1,0 +1,68 @@
+"""From the words `system` and `data` to a recipe with its choices, on the command line or in the record of a run."""
+
+import dataclasses
+import importlib
+import inspect
+from typing import Any
+
+from lemmata.catalog import Catalog, RecipeEntry
+from lemmata.lab.cli import UserError
+from lemmata.lab.cli.terminal import did_you_mean
+
+
+def choose(catalog: Catalog, system: str, data: str) -> tuple[RecipeEntry, str]:
+    """The recipe that trains a system on a data set, and the data set; the usual one if none is named."""
+    recipes = [entry for entry in catalog.recipes if entry.system == system]
+    if not recipes:
+        known = {entry.system for entry in catalog.recipes}
+        what = "cannot be trained" if system in catalog.systems else f"is unknown{did_you_mean(system, known)}"
+        raise UserError(f"system {system!r} {what}; lemmata train lists what can be trained")
+    for entry in recipes:
+        if not data or data in entry.data.split():
+            return entry, data or entry.data.split()[0]
+    raise UserError(f"{system} is not trained on {data!r}: use --data {' or '.join(data_of(catalog, system))}")
+
+
+def data_of(catalog: Catalog, system: str) -> list[str]:
+    """The data sets a system can be trained on, the usual one first."""
+    return [name for entry in catalog.recipes if entry.system == system for name in entry.data.split()]
+
+
+def recipe_of(entry: RecipeEntry) -> Any:
+    """The recipe itself; this imports its chapter, and torch."""
+    return getattr(importlib.import_module(entry.module), entry.name)
+
+
+def defaults(entry: RecipeEntry, record: dict[str, Any]) -> tuple[Any, Any]:
+    """The recipe's config and options; of a run to go on with, the ones it has."""
+    parameters = inspect.signature(recipe_of(entry)).parameters
+    found = []
+    for name in ("config", "options"):
+        usual = parameters[name].default
+        known = {field.name for field in dataclasses.fields(usual)}
+        kept = {key: tuples(value) for key, value in record.get(name, {}).items() if key in known}
+        try:
+            found.append(dataclasses.replace(usual, **kept))
+        except (TypeError, ValueError) as error:
+            raise UserError(f"run.json has bad {name} ({error}): restore it, or train again") from None
+    return found[0], found[1]
+
+
+def record_of(entry: RecipeEntry, data: str, config: Any, experiment: Any) -> dict[str, Any]:
+    """What the folder of a run remembers beside its options, so that whoever finds it can go on with it and use it."""
+    return {
+        "system": entry.system,
+        "built": type(experiment.system).__lemmata_system__["id"],
+        "recipe": f"{entry.module}.{entry.name}",
+        "data": data,
+        "metric": experiment.metric,
+        "classes": list(experiment.classes),
+        "config": dataclasses.asdict(config),
+        "arguments": dict(experiment.arguments),
+        "notes": dict(experiment.notes),
+    }
+
+
+def tuples(value: Any) -> Any:
+    """JSON knows lists only; configs hold tuples."""
+    return tuple(map(tuples, value)) if isinstance(value, list) else value

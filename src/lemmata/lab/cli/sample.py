@@ -1,0 +1,55 @@
+"""`lemmata sample`: what a trained system makes up."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+
+from lemmata.lab.cli import UserError
+from lemmata.lab.cli.terminal import console
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """Let a trained system make something up: pictures, text, or what it recalls from noise."""
+
+    run: Annotated[Path, tyro.conf.Positional]
+    """The folder of a run, such as runs/hopfield-digits-1."""
+    count: int = 5
+    """How many."""
+    seed: int = 0
+    """Decides what comes."""
+    out: Path | None = None
+    """Write it to this file: .svg for pictures, .txt for text."""
+
+
+def run(arguments: Arguments) -> int:
+    if not 1 <= arguments.count <= 1000:
+        raise UserError(f"--count must be from 1 to 1000, got {arguments.count}")
+    if arguments.seed < 0:
+        raise UserError(f"--seed must be >= 0, got {arguments.seed}")
+    import torch
+
+    from lemmata.files import write_whole
+    from lemmata.lab.cli.trained import restore
+    from lemmata.lab.figures.svg import svg
+    from lemmata.lab.figures.terminal import draw
+
+    trained = restore(arguments.run)
+    if trained.experiment.sample is None:
+        raise UserError(f"{trained.record['system']} makes nothing up: try lemmata predict {arguments.run}")
+    generator = torch.Generator().manual_seed(arguments.seed)
+    with torch.no_grad():
+        made = trained.experiment.sample(trained.system, arguments.count, generator)
+    text = isinstance(made, str)
+    if arguments.out:
+        if arguments.out.suffix != (".txt" if text else ".svg"):
+            raise UserError(f"--out must end in {'.txt' if text else '.svg'}, got {arguments.out}")
+        write_whole(arguments.out, (made if isinstance(made, str) else svg(made)).encode())
+        console().print(f"written to {arguments.out}", soft_wrap=True)
+    elif isinstance(made, str):
+        print(made)
+    else:
+        console().print(draw(made, 96))
+    return 0

@@ -1,0 +1,229 @@
+"""`lemmata train`: what can be trained; and one run, from the words that are typed to the folder it leaves."""
+
+import dataclasses
+import os
+import sys
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import tyro
+from rich.table import Table
+
+from lemmata import catalog as catalogs
+from lemmata.catalog import Catalog
+from lemmata.lab.cli import UserError
+from lemmata.lab.cli.arguments import parse as parse_words
+from lemmata.lab.cli.recipe import choose, data_of, defaults, recipe_of, record_of
+from lemmata.lab.cli.several import how_to_resume, run_processes
+from lemmata.lab.cli.terminal import console, count, print_json, seconds
+
+if TYPE_CHECKING:  # listing and help must not import torch
+    from lemmata.lab.cli.live import Live
+    from lemmata.train.loop import Run
+
+RUNS = Path("runs")
+
+
+@dataclass(frozen=True)
+class Listing:
+    """Train a system, or list what can be trained: lemmata train SYSTEM [--data D] [options].
+
+    The options depend on the system: lemmata train SYSTEM --help lists them with their defaults.
+    """
+
+    json: bool = False
+    """Print the list as JSON."""
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """Train this system and keep everything in a run folder."""
+
+    out: str = ""
+    """The run folder; by default runs/SYSTEM-DATA-1, or the next number that is free."""
+    resume: bool = False
+    """Go on with the run in --out, or else with the newest run of this system on these data."""
+    procs: int = 1
+    """Processes that share each batch."""
+    tensorboard: bool = False
+    """Write for TensorBoard too."""
+    quiet: bool = False
+    """Say only how it ended."""
+    json: bool = False
+    """Print the result as JSON."""
+
+
+def parse_own(words: list[str]) -> Any:
+    """A listing, or arguments whose last two fields are the recipe's config and options, as on the command line."""
+    if not words or words[0].startswith("-"):
+        return parse_words(Listing, "train", words)
+    system, *rest = words
+    if "torch" not in sys.modules:
+        # Threads that spin while they wait make a run on a busy machine several times slower; must be set before torch.
+        os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+    catalog = catalogs.load()
+    folder = _to_resume(catalog, system, rest) if "--resume" in rest else None
+    record = _record(folder) if folder else {}
+    entry, data = choose(catalog, system, _value(rest, "--data") or str(record.get("data", "")))
+    if record and (record.get("system"), record.get("data")) != (system, data):
+        raise UserError(f"{folder} holds a run of {record.get('system')} on {record.get('data')}: resume that one")
+    config, options = defaults(entry, record)
+    names = ", ".join(data_of(catalog, system))
+    fields = [
+        ("data", Annotated[str, tyro.conf.arg(help=f"What it learns from: {names}.")], data),
+        ("config", _group(type(config), system, "What can be chosen of it."), config),
+        ("options", _group(type(options), "training", "How it is trained."), options),
+    ]
+    known = {"__doc__": Arguments.__doc__, "system": system, "folder": folder, "entry": entry, "words": words}
+    kind = dataclasses.make_dataclass("Arguments", fields, bases=(Arguments,), namespace=known, frozen=True)
+    return parse_words(kind, f"train {system}", rest)
+
+
+def _group(kind: type, name: str, help: str) -> Any:
+    return Annotated[kind, tyro.conf.OmitArgPrefixes, tyro.conf.arg(name=name, help=help)]
+
+
+def _value(words: list[str], option: str) -> str:
+    """What follows an option, before tyro has seen the words: it decides which options there are."""
+    for word, following in pairwise([*words, ""]):
+        if word == option:
+            return following
+        if word.startswith(option + "="):
+            return word.split("=", 1)[1]
+    return ""
+
+
+def _to_resume(catalog: Catalog, system: str, words: list[str]) -> Path:
+    if out := _value(words, "--out"):
+        return Path(out)
+    _, data = choose(catalog, system, _value(words, "--data"))
+    found = [path.parent for path in RUNS.glob(f"{system}-{data}-*/run.json")]
+    if not found:
+        raise UserError(f"there is no run of {system} on {data} in {RUNS}/ to resume: leave out --resume or give --out")
+    return max(found, key=lambda folder: int("0" + folder.name.rpartition("-")[2]))
+
+
+def _record(folder: Path) -> dict[str, Any]:
+    from lemmata.train.folder import read_record
+
+    try:
+        return read_record(folder)
+    except ValueError as error:
+        raise UserError(str(error)) from None
+
+
+def run(arguments: Any) -> int:
+    if isinstance(arguments, Listing):
+        return _list(arguments)
+    if arguments.procs < 1:
+        raise UserError(f"--procs must be >= 1, got {arguments.procs}")
+    if arguments.resume:
+        return _train(arguments, arguments.folder)
+    from lemmata.train.folder import free_folder
+
+    made = not arguments.out
+    folder = free_folder(RUNS, f"{arguments.system}-{arguments.data}") if made else Path(arguments.out)
+    try:
+        return _train(arguments, folder)
+    finally:
+        if made:
+            with suppress(OSError):
+                folder.rmdir()  # only while it is empty: nothing was trained
+
+
+def _list(arguments: Listing) -> int:
+    catalog = catalogs.load()
+    if arguments.json:
+        print_json([{"system": e.system, "data": e.data.split(), "metric": e.metric} for e in catalog.recipes])
+        return 0
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
+    for heading in ("system", "data", "measured by", "what it is"):
+        table.add_column(heading, no_wrap=heading == "system")
+    for system in dict.fromkeys(entry.system for entry in catalog.recipes):
+        metrics = dict.fromkeys(entry.metric for entry in catalog.recipes if entry.system == system)
+        title = catalog.systems[system].title if system in catalog.systems else ""
+        table.add_row(system, " ".join(data_of(catalog, system)), " ".join(metrics), f"[dim]{title}[/]")
+    screen = console()
+    screen.print(table)
+    screen.print("\n[dim]lemmata train SYSTEM --data D trains; lemmata train SYSTEM --help has its options[/]")
+    return 0
+
+
+# --- Training ---
+
+
+def _train(arguments: Any, folder: Path) -> int:
+    if arguments.procs > 1 and "RANK" not in os.environ:
+        return run_processes(arguments.words, arguments.procs, folder)
+    from lemmata.lab.cli.live import Live
+    from lemmata.train.loop import Diverged
+
+    first = int(os.environ.get("RANK", "0")) == 0  # of several processes, one speaks
+    screen = console(stderr=arguments.json)
+    quiet = arguments.quiet or not first or (arguments.json and not screen.is_terminal)
+    live = Live(screen, arguments.entry.metric, quiet)
+    try:
+        done = _run(arguments, folder, live, first)
+    except KeyboardInterrupt:
+        live.close()
+        print(f"lemmata: {how_to_resume(arguments.system, folder)}", file=sys.stderr)
+        return 130
+    except Diverged as error:
+        live.close()
+        print(f"lemmata: {error}", file=sys.stderr)
+        return 1
+    except (ValueError, TypeError) as error:
+        raise UserError(str(error)) from error
+    finally:
+        live.close()
+    if first:
+        _report(arguments, done, live)
+    return 0
+
+
+def _run(arguments: Any, folder: Path, live: "Live", first: bool) -> "Run":
+    from lemmata.lab.cli.live import Drawn
+    from lemmata.train.loop import run_experiment
+    from lemmata.train.watch import TensorBoard
+
+    entry = arguments.entry
+    experiment = recipe_of(entry)(arguments.data, config=arguments.config, options=arguments.options)
+    record = record_of(entry, arguments.data, arguments.config, experiment)
+    watchers = [live, Drawn(folder / "pictures")]
+    watchers += [TensorBoard(folder / "tensorboard")] if arguments.tensorboard and first else []
+    examples = f"{count(len(experiment.train), 'example')}, {len(experiment.test):,} for the test"
+    live.uses = [use for use in ("predict", "sample") if getattr(experiment, use)]
+    live.headline = f"{arguments.system} on {arguments.data} ({examples}) in {folder}"
+    return run_experiment(experiment, out=folder, resume=arguments.resume, watchers=watchers, record=record)
+
+
+def _report(arguments: Any, done: "Run", live: "Live") -> None:
+    from lemmata.lab.cli.live import curve, score
+    from lemmata.lab.figures.terminal import draw
+
+    assert done.folder
+    for message in done.messages:
+        print(f"lemmata: {message}", file=sys.stderr)
+    words = ("scores", "best", "steps", "epochs", "seconds", "stopped")
+    if arguments.json:
+        facts = {"system": arguments.system, "data": arguments.data, "folder": str(done.folder)}
+        print_json(facts | {word: getattr(done, word) for word in words})
+        return
+    screen, figure = console(), curve(done.folder / "log.jsonl", live.metric)
+    if figure and screen.is_terminal and not arguments.quiet:
+        screen.print("", draw(figure, 64), "", sep="\n")
+    scores = sorted(done.scores.items(), key=lambda pair: pair[0] != live.metric)  # the one that counts comes first
+    how = {"converged": ", nothing left to learn", "patience": ", no better score for a while"}.get(done.stopped, "")
+    length = f"{count(done.epochs, 'epoch')} in {seconds(done.seconds)}{how}"
+    screen.print(f"[bold]{'  '.join(score(*pair) for pair in scores)}[/]  on the test examples, after {length}")
+    if baselines := _record(done.folder).get("notes", {}).get("baselines"):
+        told = "; ".join(score(name, value, share=True) for name, value in baselines.items())
+        screen.print(f"[dim]for comparison: {told}[/]", soft_wrap=True)
+    last = max((done.folder / "pictures").glob("step-*.svg"), default=None)
+    lines = [("run", done.folder), ("picture", last), *(("next", f"lemmata {use} {done.folder}") for use in live.uses)]
+    for name, what in lines:
+        if what:
+            screen.print(f"[dim]{name:7}[/]  {what}", soft_wrap=True)

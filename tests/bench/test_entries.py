@@ -1,0 +1,37 @@
+"""The entries themselves, at a small size and in this process: all contenders that are here compute the same."""
+
+import importlib
+
+import pytest
+
+from lemmata.bench.registry import entries
+from lemmata.bench.results import disagreements
+from lemmata.bench.rounds import Measured, installed
+
+SMALL = {
+    "perceptron_fit": {"POINTS": 3000, "FEATURES": 10},
+    "hopfield_recall": {"STATES": 30, "UNITS": 100, "PATTERNS": 8},
+    "training_loop": {},
+}
+CASES = [(name, case) for name, entry in entries().items() for case in entry.cases]
+
+
+def answers(entry, case):
+    """What each contender computes; a limit computes nothing, but must run."""
+    module = importlib.import_module(f"lemmata.bench.{entry.path.stem}")
+    problem = getattr(module, entry.problem)(case, "cpu")
+    for one in entry.contenders_for(case):
+        if not one.needs or installed(one.needs):
+            result = getattr(module, one.function)(problem)()
+            yield Measured(one, answer={} if one.role == "limit" else getattr(module, entry.agreement)(result))
+
+
+@pytest.mark.parametrize(("name", "case"), CASES)
+def test_contenders_agree(monkeypatch, name, case):
+    entry = entries()[name]
+    for word, size in SMALL.get(entry.path.stem, {}).items():
+        monkeypatch.setattr(f"lemmata.bench.{entry.path.stem}.{word}", size)
+    measured = list(answers(entry, case))
+    disagreements(measured, entry.within)
+    assert [one.reason for one in measured] == [""] * len(measured)
+    assert sum(bool(one.answer) for one in measured) >= 2

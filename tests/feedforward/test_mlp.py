@@ -1,0 +1,136 @@
+"""The multilayer perceptron: torch's own numbers, its gradients, its initial scale, and refusals that name the fix."""
+
+import importlib.util
+import inspect
+import json
+from dataclasses import asdict
+
+import pytest
+import torch
+from torch import nn
+
+from lemmata.feedforward import MLP, MLPConfig
+from lemmata.feedforward.mlp import ACTIVATIONS
+
+TWINS = {
+    "relu": nn.ReLU, "leaky_relu": nn.LeakyReLU, "elu": nn.ELU, "gelu": nn.GELU, "silu": nn.SiLU,
+    "softplus": nn.Softplus, "tanh": nn.Tanh, "sigmoid": nn.Sigmoid, "identity": nn.Identity,
+}  # fmt: skip
+
+
+def sequential(mlp):
+    """The same network from torch's parts, with its weights."""
+    parts = []
+    for layer in mlp.layers:
+        twin = nn.Linear(layer.in_features, layer.out_features, bias=layer.bias is not None).double()
+        twin.load_state_dict(layer.state_dict())
+        parts += [twin, TWINS[mlp.config.activation](), nn.Dropout(mlp.config.dropout)]
+    return nn.Sequential(nn.Flatten(), *parts[:-2])
+
+
+@pytest.mark.parametrize("activation", ACTIVATIONS)
+@pytest.mark.parametrize("bias", [True, False])
+def test_it_is_the_sequence_of_torchs_own_parts(activation, bias):
+    mlp = MLP(12, 3, widths=(7, 5), activation=activation, bias=bias).double()
+    x = torch.randn(4, 3, 4, dtype=torch.double)
+    torch.testing.assert_close(mlp(x), sequential(mlp)(x), rtol=1e-14, atol=1e-14)
+
+
+def test_dropout_is_torchs_and_only_in_training():
+    mlp = MLP(6, 2, widths=(50, 50), dropout=0.4).double()
+    twin, x = sequential(mlp), torch.randn(8, 6, dtype=torch.double)
+    torch.manual_seed(3)
+    ours = mlp(x)
+    torch.manual_seed(3)
+    torch.testing.assert_close(ours, twin(x), rtol=1e-14, atol=1e-14)
+    assert not torch.equal(mlp(x), mlp(x))
+    mlp.eval()
+    assert torch.equal(mlp(x), mlp(x))
+
+
+@pytest.mark.parametrize("activation", ["gelu", "silu", "softplus", "tanh", "sigmoid", "identity"])
+def test_gradients_are_those_of_finite_differences(activation):
+    mlp = MLP(3, 2, widths=(4,), activation=activation).double()
+    x = torch.randn(2, 3, dtype=torch.double, requires_grad=True)
+    assert torch.autograd.gradcheck(lambda x, *_: mlp(x), (x, *mlp.parameters()))
+
+
+@pytest.mark.parametrize("activation", ["relu", "tanh", "identity"])
+def test_the_initial_signal_keeps_its_size_through_the_layers(activation):
+    mlp, signals = MLP(1000, 10, widths=(1000,) * 4, activation=activation), []
+    for layer in mlp.layers[1:-1]:
+        layer.register_forward_hook(lambda layer, inputs, output: signals.append(output.square().mean().item()))
+    mlp(0.1 * torch.randn(64, 1000))
+    assert signals == pytest.approx([signals[0]] * 3, rel=0.2)
+    assert not any(layer.bias.any() for layer in mlp.layers)
+
+
+def test_without_hidden_layers_it_is_a_linear_map():
+    mlp = MLP(4, 2, widths=())
+    x = torch.randn(5, 4)
+    torch.testing.assert_close(mlp(2 * x), 2 * mlp(x))
+
+
+def test_it_is_rebuilt_from_json():
+    mlp = MLP(64, 10, widths=(8,), activation="tanh", dropout=0.1)
+    arguments = json.loads(json.dumps({"inputs": 64, "outputs": 10, **asdict(mlp.config)}))
+    again = MLP(**arguments)
+    again.load_state_dict(mlp.state_dict())
+    x = torch.rand(3, 8, 8)
+    assert again.config == mlp.config
+    assert torch.equal(again.eval()(x), mlp.eval()(x))
+
+
+def test_it_compiles_as_a_whole_into_the_same_function():
+    spec = importlib.util.spec_from_file_location("plain", inspect.getfile(MLP))
+    plain = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(plain)  # under another name it goes without the shape checks that tests add
+    mlp, x = plain.MLP(6, 3, widths=(5, 4)), torch.randn(7, 2, 3)
+    torch.testing.assert_close(torch.compile(mlp, backend="eager", fullgraph=True)(x), mlp(x))
+
+
+@pytest.mark.parametrize("batch", [0, 1])
+def test_small_batches_are_batches(batch):
+    assert MLP(4, 2)(torch.rand(batch, 2, 2)).shape == (batch, 2)
+
+
+def test_autocast_gives_bfloat16():
+    with torch.autocast("cpu", torch.bfloat16):
+        assert MLP(1, 1, widths=())(torch.rand(1, 1)).dtype is torch.bfloat16
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ({"inputs": 0}, "inputs must be whole numbers >= 1, got 0"),
+        ({"outputs": 2.0}, "outputs must be whole numbers >= 1, got 2.0"),
+        ({"widths": (4, -1)}, "widths must be whole numbers >= 1, got -1"),
+        ({"widths": 256}, "widths must be a tuple"),
+        ({"widths": "256"}, "widths must be a tuple"),
+        ({"activation": "rleu"}, "unknown activation 'rleu': did you mean relu?"),
+        ({"activation": "xyz"}, "known are relu, "),
+        ({"dropout": 1.0}, r"dropout must be in \[0, 1\), got 1.0"),
+        ({"dropout": float("nan")}, "dropout must be in"),
+        ({"bias": 1}, "bias must be True or False, got 1"),
+    ],
+)
+def test_bad_choices_name_the_argument_the_value_and_the_fix(words, said):
+    with pytest.raises((ValueError, TypeError), match=said):
+        MLP(**{"inputs": 4, "outputs": 2} | words)
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_bad_inputs_are_refused():
+    mlp = MLP(4, 2)
+    with pytest.raises(ValueError, match=r"with 4 values each, got shape \(3, 5\)"):
+        mlp(torch.rand(3, 5))
+    with pytest.raises(ValueError, match=r"got shape \(4,\)"):
+        mlp(torch.rand(4))
+    with pytest.raises(TypeError, match=r"got torch.uint8: use x.float\(\)"):
+        mlp(torch.zeros(1, 4, dtype=torch.uint8))
+
+
+def test_a_config_cannot_be_changed():
+    with pytest.raises(AttributeError):
+        MLPConfig().dropout = 0.5
