@@ -89,7 +89,7 @@ def each_class_against_the_rest_is_a_perceptron(draw):
         units = [1] if classes == 2 else range(classes)
         signs = [torch.where(y == unit, 1.0, -1.0).double() for unit in units]
         textbook = [textbook_perceptron(x, sign, 3, bias) for sign in signs]
-        learnt = OneVersusRest(3, classes, bias)
+        learnt = OneVersusRest(3, classes) if bias else OneVersusRest(3, classes, bias=False)
         updates = [learnt.sweep(x, y) for _ in range(3)]
         weight, b = (torch.stack([run[k] for run in textbook]) for k in (0, 1))
         activation = x @ weight.T + b

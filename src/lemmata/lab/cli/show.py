@@ -13,8 +13,8 @@ from rich.padding import Padding
 
 from lemmata import catalog as catalogs
 from lemmata.catalog import Catalog, ClaimEntry, LieEntry
-from lemmata.judge.engine import ProcessEngine
 from lemmata.figure import Figure
+from lemmata.judge.engine import ProcessEngine
 from lemmata.judge.ledger import Ledger
 from lemmata.judge.session import judge_all, remembered
 from lemmata.judge.verdict import Result
