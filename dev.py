@@ -395,6 +395,7 @@ def wheel_word():
     dist = HERE / "dist"
     dist.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(dir=str(dist)) as fresh:
+        call(BIN / "python", "-m", "lemmata.lab.site.assets")  # fonts and formulas; without a network it says so
         say("Building the wheel")
         pip("wheel", "--no-deps", "-w", fresh, ".")
         (built,) = Path(fresh).glob("*.whl")

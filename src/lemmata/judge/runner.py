@@ -7,7 +7,7 @@ import random
 import sys
 import time
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -26,21 +26,22 @@ __all__ = ["judge"]
 LIBRARIES = tuple(str(Path(file).parent) for file in (__file__, torch.__file__))
 
 
-def judge(claim: Claim, seed: int = 0, cost: str | None = None) -> Result:
-    """Run the truth and, if it holds, every lie; say what follows."""
+def judge(claim: Claim, seed: int = 0, cost: str | None = None, tell: Callable[[int], None] | None = None) -> Result:
+    """Run the truth and, if it holds, every lie; say what follows. `tell(k)` announces the truth (0) and lie k."""
     started = time.perf_counter()
     token = cost_class.set(cost or claim.cost)
     try:
-        result = _judge(claim, seed)
+        result = _judge(claim, seed, tell or (lambda k: None))
     finally:
         cost_class.reset(token)
     return dataclasses.replace(result, seconds=round(time.perf_counter() - started, 4))
 
 
-def _judge(claim: Claim, seed: int) -> Result:
+def _judge(claim: Claim, seed: int, tell: Callable[[int], None]) -> Result:
     unrun = {"evidence": None, "rejected": None, "how": "not run"}
     unheard = [{"text": lie.text, "printed": lie.printed, **unrun} for lie in claim.lies]
-    truth = _run(claim, seed, {})
+    tell(0)
+    truth = attempt(claim, seed, {})
     if isinstance(truth, Skip):
         return Result(claim.id, "skipped", reason=str(truth), lies=unheard, seed=seed)
     fault = _fault(truth)
@@ -50,8 +51,11 @@ def _judge(claim: Claim, seed: int) -> Result:
     verdict = "weak" if truth.weak else "holds" if truth.holds else "refuted"
     known = {"by": truth.by, "evidence": truth.to_json(), "seed": seed}
     if verdict != "holds":
-        return Result(claim.id, verdict, reason=truth.weak or _gap(truth), lies=unheard, **known)
-    heard = [_hear(claim, lie, seed) for lie in claim.lies]
+        return Result(claim.id, verdict, reason=truth.weak or gap(truth), lies=unheard, **known)
+    heard = []
+    for k, lie in enumerate(claim.lies, 1):
+        tell(k)
+        heard.append(_hear(claim, lie, seed))
     broken = next((lie["how"] for lie in heard if lie["rejected"] is None), "")
     accepted = next((lie["text"] for lie in heard if lie["rejected"] is False), "")
     if broken:
@@ -67,17 +71,17 @@ def _judge(claim: Claim, seed: int) -> Result:
 
 def _hear(claim: Claim, lie: Lie, seed: int) -> dict[str, Any]:
     """One lie: rejected True or False, or None where the check itself broke on it."""
-    outcome = _run(claim, seed, {lie.argument: lie.value})
+    outcome = attempt(claim, seed, {lie.argument: lie.value})
     told = {"text": lie.text, "printed": lie.printed, "evidence": None}
     if isinstance(outcome, BaseException) and lie.raises and type(outcome) is lie.raises:
-        return told | {"rejected": True, "how": _place(outcome)}
+        return told | {"rejected": True, "how": place(outcome)}
     if isinstance(outcome, BaseException) and lie.raises:
-        how = f"{lie.raises.__name__} was promised, but it raised {_place(outcome)}"
+        how = f"{lie.raises.__name__} was promised, but it raised {place(outcome)}"
         return told | {"rejected": False, "how": how}
     if isinstance(outcome, BaseException):
         name = type(outcome).__name__
         hint = f"if that is how it must fail, declare raises={name}"
-        return told | {"rejected": None, "how": f"the lie {lie.text!r} raised {_place(outcome)}; {hint}"}
+        return told | {"rejected": None, "how": f"the lie {lie.text!r} raised {place(outcome)}; {hint}"}
     if not isinstance(outcome, Evidence):
         return told | {"rejected": None, "how": f"the lie {lie.text!r}: {_fault(outcome)}"}
     told["evidence"] = dataclasses.replace(outcome, figure=None).to_json()
@@ -85,10 +89,10 @@ def _hear(claim: Claim, lie: Lie, seed: int) -> dict[str, Any]:
         return told | {"rejected": False, "how": f"did not raise {lie.raises.__name__}"}
     if outcome.undecided or outcome.weak:
         return told | {"rejected": False, "how": outcome.weak or "the measurement is NaN, which decides nothing"}
-    return told | {"rejected": not outcome.holds, "how": _gap(outcome) if not outcome.holds else "accepted"}
+    return told | {"rejected": not outcome.holds, "how": gap(outcome) if not outcome.holds else "accepted"}
 
 
-def _run(claim: Claim, seed: int, changed: dict[str, Any]) -> Any:
+def attempt(claim: Claim, seed: int, changed: dict[str, Any]) -> Any:
     """The evidence, or the exception that came instead."""
     with sealed_randomness(seed_of(claim.id, seed)):
         try:
@@ -129,14 +133,14 @@ def sealed_randomness(seed: int) -> Iterator[None]:
 def _fault(outcome: Any) -> str:
     """Why this is no evidence, or nothing."""
     if isinstance(outcome, BaseException):
-        return _place(outcome)
+        return place(outcome)
     if not isinstance(outcome, Evidence):
         name = "nothing" if outcome is None else f"a {type(outcome).__name__}"
         return f"the check returned {name}: return evidence, for example close(measured, predicted)"
     return "the measurement is NaN, which decides nothing" if outcome.undecided and not outcome.weak else ""
 
 
-def _place(error: BaseException) -> str:
+def place(error: BaseException) -> str:
     """The exception in one line, with the file and line that raised it."""
     frames = traceback.extract_tb(error.__traceback__)
     ours = [frame for frame in frames if not frame.filename.startswith(LIBRARIES)] or frames
@@ -145,7 +149,8 @@ def _place(error: BaseException) -> str:
     return f"{type(error).__name__}: {message[:300]}{where}"
 
 
-def _gap(evidence: Evidence) -> str:
+def gap(evidence: Evidence) -> str:
+    """What was measured against what was predicted, in one line."""
     measured, predicted = (
         f"{v:.6g}" if isinstance(v, float) else str(v) for v in (evidence.measured, evidence.predicted)
     )

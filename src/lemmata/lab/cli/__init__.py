@@ -19,6 +19,7 @@ COMMANDS = {
     "predict": "what a trained system says of examples",
     "sample": "what a trained system makes up",
     "bench": "ours and each installed peer in one run: time, memory, ratio to the peer and to the limit",
+    "serve": "the lab: a local page with every formula, verdict, picture and slider",
     "doctor": "versions, devices, caches; what is missing and the command that fixes it",
 }
 

@@ -17,7 +17,7 @@ from lemmata.lab.cli.terminal import console, count, print_json
 
 # What an optional part of lemmata needs, and what it is for.
 EXTRAS = {
-    "lab": (("fastapi", "uvicorn", "jinja2", "matplotlib", "scikit-learn"), "figures in notebooks"),
+    "lab": (("fastapi", "uvicorn", "jinja2", "matplotlib", "scikit-learn"), "lemmata serve, and figures in notebooks"),
     "ray": (("ray",), "lemmata check --engine ray"),
     "peers": (("scikit-learn", "lightning"), "more rows in lemmata bench"),
     "dev": (("pytest", "ruff", "basedpyright", "import-linter", "beartype"), "tests and linters"),

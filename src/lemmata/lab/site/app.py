@@ -1,0 +1,129 @@
+"""The lab's server put together: the guard around everything, pages found in `views/`, jobs, and errors in a line."""
+
+import contextlib
+import importlib
+import pkgutil
+import threading
+from collections.abc import AsyncIterator, Callable, Mapping
+from dataclasses import dataclass, field
+
+from fastapi import APIRouter, FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import HTMLResponse, JSONResponse
+from starlette.exceptions import HTTPException
+
+from lemmata.lab.site import files, views
+from lemmata.lab.site.guard import Guard
+from lemmata.lab.site.job import JobError, JobsFull, UnknownJob
+from lemmata.lab.site.jobs import Jobs
+from lemmata.lab.site.knowledge import known
+from lemmata.lab.site.pages import page
+from lemmata.lab.site.session import Session
+
+__all__ = ["PORT", "Settings", "create_app", "routers"]
+
+PORT = 8417
+OPENED = """<!doctype html>
+<html lang="en"><meta charset="utf-8"><meta http-equiv="refresh" content="0; url=/"><title>lemmata</title>
+<p>The lab is open: <a href="/">go on</a>.</p>
+</html>"""
+USED = "this link was used already; the terminal of lemmata serve shows a new one"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a start of the lab decides."""
+
+    port: int = PORT
+    jobs: Callable[[], Jobs] = Jobs
+    announce: Callable[[str], None] = field(default=lambda link: None)
+    """Shows a fresh link to the person at the terminal, when the first one was opened twice."""
+
+
+def create_app(settings: Settings | None = None) -> FastAPI:
+    """The lab as an ASGI app. Views find `app.state.jobs` and `request.state.token` (None: this browser only reads)."""
+    settings = settings or Settings()
+    # No /docs, no /openapi.json: they would load scripts from elsewhere, and tell what nobody needs.
+    app = FastAPI(
+        title="lemmata",
+        docs_url=None,
+        redoc_url=None,
+        openapi_url=None,
+        redirect_slashes=False,
+        lifespan=_lifespan,
+    )
+    app.state.settings = settings
+    app.state.session = Session(settings.port, settings.announce)
+    app.state.jobs = settings.jobs()
+    app.add_middleware(Guard, session=app.state.session)
+    for kind, handler in ((RequestValidationError, _malformed), (HTTPException, _http), (JobError, _job)):
+        app.add_exception_handler(kind, handler)
+    for router in routers():
+        app.include_router(router)
+    return app
+
+
+def routers() -> list[APIRouter]:
+    """The link, the files, and every page group: each file of `views/` has a `router`."""
+    names = sorted(module.name for module in pkgutil.iter_modules(views.__path__))
+    groups = [importlib.import_module(f"{views.__name__}.{name}") for name in names]
+    return [opening, files.router, *(group.router for group in groups)]
+
+
+@contextlib.asynccontextmanager
+async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
+    threading.Thread(target=_look_up, daemon=True).start()
+    app.state.jobs.open()
+    yield
+    await app.state.jobs.close()
+
+
+def _look_up() -> None:
+    """Look up every verdict while the browser is still opening; the first page would have to otherwise."""
+    with contextlib.suppress(Exception):  # that page will say what is wrong
+        known()
+
+
+opening = APIRouter()
+
+
+@opening.get("/open")
+async def open_link(request: Request, key: str = "") -> Response:
+    """Exchange the key of the printed link for the cookie.
+
+    Not a redirect: a browser that came here from another site would leave a Strict cookie out of the next request.
+    """
+    session: Session = request.app.state.session
+    if request.state.token is None and not session.admits(key):
+        raise HTTPException(403, USED)
+    answer = HTMLResponse(OPENED)
+    answer.set_cookie(session.cookie_name, session.cookie, path="/", httponly=True, samesite="strict")
+    return answer
+
+
+# --- Errors: one line each, as a page for a reader and as JSON for a script ---
+
+
+async def _malformed(request: Request, error: Exception) -> Response:
+    """What was sent is not repeated: it may be long, not be text at all, or somebody else's script."""
+    return _line(request, 422, "the request does not have the form that this address expects")
+
+
+async def _http(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    return _line(request, error.status_code, str(error.detail), error.headers)
+
+
+async def _job(request: Request, error: Exception) -> Response:
+    status = {JobsFull: 429, UnknownJob: 404}.get(type(error), 422)
+    return _line(request, status, str(error), {"retry-after": "5"} if status == 429 else None)
+
+
+def _line(request: Request, status: int, line: str, headers: Mapping[str, str] | None = None) -> Response:
+    if request.method == "GET" and "text/html" in request.headers.get("accept", ""):
+        answer: Response = page(request, "error.html", status=status, message=line)
+        answer.status_code = status
+    else:
+        answer = JSONResponse({"error": line}, status)
+    answer.headers.update(headers or {})
+    return answer

@@ -1,0 +1,108 @@
+r"""Formulas on the page: MathML from the table that was made with the assets, else one line of Unicode.
+
+The table maps LaTeX to MathML, once for the running line and once for a line of its own. Whatever it lacks (assets that
+were never built, a statement written since) is shown as Unicode, marked so that Temml can improve it in the browser.
+"""
+
+import functools
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from markupsafe import Markup, escape
+
+from lemmata.lab.cli.unicode_math import unicode_math
+
+__all__ = ["ASSETS", "formula", "pieces", "prose", "stated", "table_version"]
+
+ASSETS = Path(__file__).parent / "assets"
+FORMULA = re.compile(r"(?<!\\)\$\$(.+?)\$\$|(?<!\\)\$(?!\$)(.+?)(?<!\\)\$(?!\d)", re.S)
+RELATION = re.compile(r"[=<>≤≥≈≡≐∼∝⇒⇔⇐→∈⊆≠≻⪰]")
+# From this many letters and signs on, a formula that relates two things deserves a line of its own in a statement.
+LONG = 17
+
+
+def pieces(text: str) -> Iterator[tuple[str, str, str]]:
+    r"""(text before, LaTeX, "block" or "inline") for each formula of a text, and what follows the last.
+
+    >>> list(pieces(r"at most $R^2$ updates"))
+    [('at most ', 'R^2', 'inline'), (' updates', '', '')]
+    """
+    last = 0
+    for found in FORMULA.finditer(text):
+        yield text[last : found.start()], found[1] or found[2], "block" if found[1] else "inline"
+        last = found.end()
+    yield text[last:], "", ""
+
+
+def formula(latex: str, style: str = "inline") -> Markup:
+    r"""One formula: MathML, or Unicode where the table lacks it.
+
+    >>> print(formula(r"\alpha^{unheard}"))
+    <span class="tex" data-tex="\alpha^{unheard}">α^unheard</span>
+    """
+    latex = latex.strip()
+    found = _table().get(style, {}).get(latex)
+    return Markup(found) if found else Markup(_fallback(latex, style))
+
+
+def prose(text: str) -> Markup:
+    """Text with `$formulas$`, safe to put on a page."""
+    return _prose(" ".join(text.split()), table_version(), False)
+
+
+def stated(text: str) -> Markup:
+    """The same for a statement: a long formula stands on a line of its own, with the comma or stop that follows it."""
+    return _prose(" ".join(text.split()), table_version(), True)
+
+
+@functools.lru_cache(8192)
+def _prose(text: str, version: tuple[int, int], displayed: bool) -> Markup:
+    parts: list[str] = []
+    for before, latex, style in pieces(text):
+        stop = re.match(r"[.,;:]+", before) if parts and parts[-1].endswith("</math></span>") else None
+        if stop:
+            parts[-1] = parts[-1].removesuffix("</span>") + f'<span class="stop">{stop[0]}</span></span>'
+        parts.append(str(escape(before[stop.end() :] if stop else before)))
+        if displayed and _deserves_a_line(latex):
+            style = "block"
+        if latex:
+            set_ = formula(latex, style)
+            parts.append(f'<span class="display">{set_}</span>' if style == "block" else str(set_))
+    return Markup("".join(parts))
+
+
+def _deserves_a_line(latex: str) -> bool:
+    """Whether a formula is long and relates two things; the table must have it in this style."""
+    found = _table().get("block", {}).get(latex.strip(), "") if latex else ""
+    signs = re.findall(r"<m[ino][^>]*>([^<]+)</m[ino]>", found)
+    return len(signs) >= LONG and any(RELATION.search(sign) for sign in signs)
+
+
+def _fallback(latex: str, style: str) -> str:
+    told = unicode_math(f"${latex}$")
+    block = ' data-block=""' if style == "block" else ""
+    return f'<span class="tex" data-tex="{escape(latex)}"{block}>{escape(told)}</span>'
+
+
+def table_version() -> tuple[int, int]:
+    """Changes when the table does, so that what was set with the old one is not kept."""
+    try:
+        status = (ASSETS / "formulas.json").stat()
+    except OSError:
+        return (0, 0)
+    return (status.st_mtime_ns, status.st_size)
+
+
+def _table() -> dict[str, dict[str, str]]:
+    return _read(table_version())
+
+
+@functools.lru_cache(1)
+def _read(version: tuple[int, int]) -> dict[str, dict[str, str]]:
+    try:
+        table = json.loads((ASSETS / "formulas.json").read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return table if isinstance(table, dict) else {}

@@ -1,0 +1,117 @@
+"""How a page is made: one Jinja environment, its filters, and `page()`, which every view ends with."""
+
+import functools
+from pathlib import Path
+from typing import Any
+
+from fastapi import Request
+from fastapi.responses import HTMLResponse
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup, escape
+
+import lemmata
+from lemmata.lab.cli.terminal import GROUNDS, count, number, seconds
+from lemmata.lab.site.changes import compared
+from lemmata.lab.site.figures import draw
+from lemmata.lab.site.formulas import ASSETS, formula, prose, stated
+
+__all__ = ["environment", "evidence_line", "ground", "mark", "page", "render"]
+
+HERE = Path(__file__).parent
+
+# A verdict is a word and a shape; colour only repeats it. Drawn here, so that no font decides how they look.
+RING = '<circle cx="8" cy="8" r="6.6" fill="none" stroke="currentColor" stroke-width="1.6"{}/>'
+SHAPES = {
+    "holds": '<circle cx="8" cy="8" r="7.4" fill="currentColor"/>'
+    '<path class="cut" d="M4.4 8.4 7 11l4.8-5.6" fill="none" stroke-width="2"/>',
+    "refuted": '<path d="M3 3l10 10M13 3L3 13" fill="none" stroke="currentColor" stroke-width="2.7"/>',
+    "weak": RING.format("") + '<path d="M8 1.4a6.6 6.6 0 0 0 0 13.2z" fill="currentColor"/>',
+    "open": RING.format(""),
+    "not judged": RING.format(' stroke-dasharray="2.2 2.5"'),
+    "skipped": '<path d="M2.5 8h11" fill="none" stroke="currentColor" stroke-width="2.4"/>',
+    "error": '<path d="M8 1.6 15 14.2H1z" fill="none" stroke="currentColor" stroke-width="1.6" '
+    'stroke-linejoin="round"/><path d="M8 5.8v4.4M8 11.3v1.5" stroke="currentColor" stroke-width="1.7"/>',
+}
+# What other words are drawn as.
+ALIKE = {"rejected": "refuted", "accepted": "weak", "not run": "not judged", "notation": "open", "extraction": "open"}
+ALIKE |= {"not run yet": "not judged", "still holds": "holds", "undecided": "weak", "proved": "holds"}
+
+
+@functools.lru_cache(256)
+def mark(verdict: str, word: str = "") -> Markup:
+    """A verdict, a lie's outcome or a settlement as shape and word.
+
+    >>> "holds" in mark("holds") and "<svg" in mark("holds")
+    True
+    """
+    shape = ALIKE.get(verdict, verdict)
+    word = word or {"extraction": "text extraction"}.get(verdict, verdict)
+    drawn = (
+        f'<svg viewBox="0 0 16 16" width="16" height="16" aria-hidden="true">{SHAPES.get(shape, SHAPES["open"])}</svg>'
+    )
+    return Markup(f'<span class="verdict {escape(shape.replace(" ", "-"))}">{drawn} {escape(word)}</span>')
+
+
+def evidence_line(evidence: dict[str, Any] | None) -> str:
+    """One line: what was measured, what the statement predicts, and how closely they had to agree."""
+    if not evidence:
+        return ""
+    margin = evidence["margin"]
+    allowed = f" ± {margin:.2g}" if isinstance(margin, float) and margin else ""
+    bound = "" if evidence["relation"] == "=" else f"{evidence['relation']} "
+    notes = [evidence["detail"]] if evidence["detail"] else []
+    notes += [f"error rate {evidence['alpha']:.0e}".replace("e-0", "e-")] if evidence["alpha"] else []
+    told = f"measured {number(evidence['measured'])}, predicted {bound}{number(evidence['predicted'])}{allowed}"
+    return told + (f" ({'; '.join(notes)})" if notes else "")
+
+
+def ground(result: Any) -> str:
+    """What a verdict rests on; "proved" is said of exhaustive or symbolic evidence only."""
+    if not result or not result.by:
+        return ""
+    word = "proved" if (result.evidence or {}).get("proof") else "checked"
+    return f"{word} {GROUNDS[result.by]} in {seconds(result.seconds)}"
+
+
+@functools.cache
+def environment() -> Environment:
+    """The templates with everything they may call."""
+    made = Environment(
+        loader=FileSystemLoader(HERE / "templates"),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=StrictUndefined,
+    )
+    made.filters |= {"prose": prose, "stated": stated, "formula": formula, "number": number, "seconds": seconds}
+    made.filters |= {"mark": mark, "figure": draw, "evidence": evidence_line, "ground": ground}
+    made.globals |= {"mark": mark, "compared": compared, "count": count, "asset": asset}
+    made.globals |= {"command_line": command_line, "version": lemmata.__version__}
+    return made
+
+
+def command_line(command: str) -> Markup:
+    """A command for the terminal, with a button that copies it."""
+    button = '<button type="button" class="quiet" data-copy hidden>Copy</button>'
+    return Markup("<code data-command>{}</code> ").format(command) + Markup(button)
+
+
+def asset(name: str) -> str:
+    """The address of something fetched from others, or nothing where it was not: a page must do without."""
+    return f"/assets/{name}" if (ASSETS / name).is_file() else ""
+
+
+def render(template: str, **context: Any) -> str:
+    """A page as text. `path` is its address, `live` whether its buttons work, `command` what reproduces it.
+
+    `static` makes it a page of a report, which no server answers: without forms, and without what leads to the labs.
+    """
+    given = {"path": "", "token": "", "live": False, "static": False, "command": "", "description": ""} | context
+    return environment().get_template(template).render(given)
+
+
+def page(request: Request, template: str, **context: Any) -> HTMLResponse:
+    """A page for this request: one that came through the printed link carries the token its buttons need."""
+    token = getattr(request.state, "token", None) or ""
+    given = {"path": request.url.path, "token": token, "live": bool(token)} | context
+    return HTMLResponse(render(template, **given))

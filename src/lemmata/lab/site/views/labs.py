@@ -1,0 +1,125 @@
+"""The labs: a list, and for each a page whose whole state is its address. Their work is done in child processes.
+
+Nothing here knows any lab: see `lemmata.lab.site.labs` for what makes one.
+"""
+
+import asyncio
+from typing import Annotated, Any
+
+from fastapi import APIRouter, HTTPException, Request
+from fastapi.responses import HTMLResponse, JSONResponse, Response
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+
+from lemmata.lab.site.job import JobError
+from lemmata.lab.site.knowledge import known
+from lemmata.lab.site.labs import Lab, labs
+from lemmata.lab.site.pages import draw, page
+
+router = APIRouter()
+
+PATIENCE = 2.0  # seconds that a page waits for its first picture; the script asks again
+LONGEST = 180.0  # seconds of one training
+
+Word = Annotated[str, StringConstraints(max_length=40)]
+Value = Annotated[str, StringConstraints(max_length=6000)]
+
+
+class Asked(BaseModel):
+    """The state of a lab, as in its address; the lab's own model says what may stand in it."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+    state: Annotated[dict[Word, Value], Field(max_length=40)]
+
+
+@router.get("/labs")
+async def listing(request: Request) -> HTMLResponse:
+    """Every lab there is."""
+    return page(request, "labs.html", labs=list(labs().values()), command="lemmata serve")
+
+
+@router.get("/labs/{name}")
+async def lab(request: Request, name: str) -> HTMLResponse:
+    """One lab in the state of its address; whoever did not open the link sees how it begins, which is found once."""
+    found = _lab(name)
+    given = dict(request.query_params) if getattr(request.state, "token", None) else {}
+    shown = await _first(request, found, given) or {}
+    if "problem" in shown:  # of the address: the lab begins as usual, and says so
+        shown, given = (await _first(request, found, {}) or {}) | {"problem": shown["problem"]}, {}
+    return page(request, f"lab_{name}.html", **lab_context(found, shown, given))
+
+
+@router.post("/labs/{name}/show")
+async def show(request: Request, name: str, asked: Asked) -> Response:
+    """What a state looks like, its figures drawn."""
+    shown = await request.app.state.jobs.call(_lab(name).kind, {"state": asked.state}, 20.0)
+    if "problem" in shown:
+        raise HTTPException(422, shown["problem"])
+    return JSONResponse(shown | {"figures": _drawn(shown)})
+
+
+@router.post("/labs/{name}/run")
+async def run(request: Request, name: str, asked: Asked) -> Response:
+    """Start what takes longer; /jobs/JOB/events tells of it."""
+    job = request.app.state.jobs.start(_lab(name).kind, {"state": asked.state, "run": True}, LONGEST)
+    return JSONResponse({"job": job.id}, 202)
+
+
+@router.get("/labs/{name}/jobs/{job}/figures")
+async def figures(request: Request, name: str, job: str) -> Response:
+    """The newest figures of a job that runs or ran."""
+    found = request.app.state.jobs.get(job)
+    if found is None or found.kind != _lab(name).kind:
+        raise HTTPException(404, "there is no such job; it may have ended long ago")
+    told = [found.result or {}, *reversed(found.events)]
+    return JSONResponse(_drawn(next((each for each in told if each.get("figures")), {})))
+
+
+def lab_context(found: Lab, shown: dict[str, Any], state: dict[str, str] | None = None) -> dict[str, Any]:
+    """Everything the page of a lab shows; without a picture if there is none yet."""
+    now = known()
+    statements = [now.catalog.statements[id] for id in found.claims if id in now.catalog.statements]
+    return {
+        "lab": found,
+        "figures": shown.get("figures", {}),
+        "facts": {key: value for key, value in shown.items() if key not in ("figures", "problem")},
+        "problem": shown.get("problem", ""),
+        "claims": [{"statement": each, "verdict": now.verdict(each.id)} for each in statements],
+        "systems": [now.catalog.systems[id] for id in found.systems if id in now.catalog.systems],
+        "state": state or {},
+        "command": found.command,
+    }
+
+
+async def _first(request: Request, found: Lab, given: dict[str, str]) -> dict[str, Any] | None:
+    """The picture that a page comes with, if it is there soon. Whoever leaves does not end the question."""
+    if len(given) > 40 or any(len(key) > 40 or len(value) > 6000 for key, value in given.items()):
+        return {"problem": "this address is too long for a lab"}
+    kept, asked = _kept(request), "" if given else found.name
+    task = kept.get(asked) if asked else None
+    if task is None or (task.done() and (task.cancelled() or task.exception())):
+        task = asyncio.create_task(request.app.state.jobs.call(found.kind, {"state": given}, 20.0))
+        kept[asked or str(id(task))] = task  # what nobody holds may vanish before it is done
+        if not asked:
+            task.add_done_callback(lambda done: kept.pop(str(id(done)), None))
+    await asyncio.wait([task], timeout=PATIENCE)
+    if not task.done() or task.cancelled() or isinstance(task.exception(), JobError):
+        return None
+    return task.result()
+
+
+def _lab(name: str) -> Lab:
+    found = labs().get(name)
+    if found is None:
+        raise HTTPException(404, "there is no lab of this name")
+    return found
+
+
+def _drawn(shown: dict[str, Any]) -> dict[str, str]:
+    return {name: str(draw(figure)) for name, figure in shown.get("figures", {}).items()}
+
+
+def _kept(request: Request) -> "dict[str, asyncio.Task[dict[str, Any]]]":
+    state = request.app.state
+    if not hasattr(state, "labs"):
+        state.labs = {}
+    return state.labs

@@ -1,0 +1,208 @@
+r"""The boundary lab: a small network learns to tell two classes of points apart, mapping the plane as it goes."""
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, Literal
+
+import torch
+from pydantic import Field
+from torch import Tensor
+
+from lemmata.data import planar
+from lemmata.data.examples import Dataset
+from lemmata.data.registry import load
+from lemmata.feedforward.mlp import MLP
+from lemmata.feedforward.recipes import accuracy
+from lemmata.figure import Figure, Line
+from lemmata.lab.site.labs import LabState, read_state
+from lemmata.train.loop import fit
+from lemmata.train.options import Options
+from lemmata.train.pictures import decision_map
+from lemmata.train.randomness import seeded
+from lemmata.train.watch import Watcher
+
+LAB = {
+    "title": "Decision boundary",
+    "sentence": "Train a small network on points in the plane and watch it bend a border between them.",
+    "year": 1986,
+    "chapter": "feedforward",
+    "claims": (),
+    "systems": ("mlp",),
+    "command": "lemmata train mlp --data moons",
+}
+
+FRAMES = 40  # pictures of one training; more would come faster than the eye follows
+SHOWN = 200  # points on the page
+CELLS = 60  # of the map, along each axis
+
+Activation = Literal["relu", "leaky_relu", "elu", "gelu", "silu", "softplus", "tanh", "sigmoid", "identity"]
+
+
+class State(LabState):
+    """Which points, which network, and how it learns."""
+
+    data: Literal["moons", "rings", "spirals", "xor"] = "moons"
+    noise: Annotated[float, Field(ge=0, le=1)] | None = None
+    width: Annotated[int, Field(ge=1, le=256)] = 16
+    depth: Annotated[int, Field(ge=0, le=6)] = 2
+    activation: Activation = "tanh"
+    rate: Annotated[float, Field(ge=1e-5, le=10)] = 0.01
+    epochs: Annotated[int, Field(ge=1, le=400)] = 40
+    seed: Annotated[int, Field(ge=0, le=9999)] = 0
+
+    @property
+    def usual(self) -> float:
+        """The noise that the data set has by itself, and the command line always."""
+        return inspect.signature(getattr(planar, self.data)).parameters["noise"].default
+
+    def points(self) -> Dataset:
+        return load(self.data, noise=self.usual if self.noise is None else self.noise)
+
+    def network(self) -> MLP:
+        with seeded(self.seed):
+            return MLP(2, 2, widths=(self.width,) * self.depth, activation=self.activation)
+
+    def options(self) -> Options:
+        chosen = {"epochs": self.epochs, "rate": self.rate, "seed": self.seed}
+        return Options(**chosen, schedule="cosine", evaluate=max(1, self.epochs // FRAMES), device="cpu")
+
+
+def perform(parameters: dict[str, Any], tell: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
+    """With `run`, train and tell every picture; without, only what the network of the `state` sees before it learns."""
+    try:
+        state = read_state(State, parameters["state"])
+    except ValueError as error:
+        if parameters.get("run"):
+            raise
+        return {"problem": str(error)}
+    data, network = state.points(), state.network()
+    if parameters.get("run"):
+        return trained(state, data, network, tell)
+    test = data.test
+    return {
+        "points": [[*map(rounded, place), label] for place, label in zip(*_lists(test.x, test.y), strict=True)],
+        "classes": list(data.classes),
+        "parameters": sum(each.numel() for each in network.parameters()),
+        "frame": frame(network, data, 0),
+        "accuracy": float((probabilities(network, test.x).argmax(1) == test.y).double().mean()),
+        "noise": state.usual if state.noise is None else state.noise,
+        "command": command(state),
+        "python": python(state),
+        "figures": {"map": picture(network, data, "Before anything is learnt").to_json()},
+    }
+
+
+# --- Training ---
+
+
+def trained(state: State, data: Dataset, network: MLP, tell: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
+    """Learn, telling each picture on the way."""
+    telling = Telling(state, data, network, tell)
+    run = fit(
+        network, data.train, test=data.test, metrics=accuracy, metric="accuracy", largest=True,
+        options=state.options(), watchers=[telling],
+    )  # fmt: skip
+    title = f"What the network learnt of {state.data}"
+    figures = {"map": picture(network, data, title).to_json(), "curve": telling.curve()}
+    return {"scores": run.scores, "stopped": run.stopped, "seconds": run.seconds, "figures": figures}
+
+
+class Telling(Watcher):
+    """Passes on the loss, the accuracy and the map of the plane after each evaluation."""
+
+    def __init__(self, state: State, data: Dataset, network: MLP, tell: Callable[[dict[str, Any]], None]) -> None:
+        self.state, self.data, self.network, self.tell = state, data, network, tell
+        self.epochs: list[int] = []
+        self.train: list[float] = []
+        self.test: list[float] = []
+        self.recent: list[float] = []
+
+    def started(self, facts: Mapping[str, Any]) -> None:
+        self.tell({"event": "started", "epochs": self.state.epochs, "frame": frame(self.network, self.data, 0)})
+
+    def stepped(self, step: int, epoch: int, numbers: Mapping[str, float]) -> None:
+        self.recent.append(numbers["loss"])
+
+    def evaluated(self, step: int, epoch: int, scores: Mapping[str, float]) -> None:
+        self.epochs.append(epoch)
+        self.train.append(sum(self.recent) / len(self.recent))
+        self.test.append(scores["loss"])
+        self.recent = []
+        drawn = {"frame": frame(self.network, self.data, epoch), "figures": {"curve": self.curve()}}
+        self.tell({"event": "frame", "loss": scores["loss"], "accuracy": scores["accuracy"], **drawn})
+
+    def curve(self) -> dict[str, Any]:
+        marks = [Line(self.epochs, self.train, "while training"), Line(self.epochs, self.test, "on test points")]
+        return Figure("The loss as training goes on", "epoch", "cross-entropy", marks).to_json()
+
+
+# --- Pictures ---
+
+
+def picture(network: MLP, data: Dataset, title: str) -> Figure:
+    """The plane as the network sees it, with points that it did not learn from on top."""
+    return decision_map(lambda x: probabilities(network, x), data.test[torch.arange(SHOWN)], data.classes, title)
+
+
+@torch.no_grad()
+def probabilities(network: MLP, x: Tensor) -> Tensor:
+    """How likely the network holds each class, in the mode of use."""
+    training = network.training
+    found = network.eval()(x).softmax(1)
+    network.train(training)
+    return found
+
+
+def frame(network: MLP, data: Dataset, epoch: int) -> dict[str, Any]:
+    """A map for a canvas: how likely the second class is, two hexadecimal digits a cell, rows upwards."""
+    across, up = axes(data)
+    chance = probabilities(network, torch.cartesian_prod(up, across).flip(1))[:, 1]
+    cells = "".join(f"{round(255 * value):02x}" for value in chance.tolist())
+    box = [rounded(edge) for edge in (across[0], across[-1], up[0], up[-1])]
+    return {"epoch": epoch, "side": CELLS, "box": box, "cells": cells}
+
+
+def axes(data: Dataset) -> tuple[Tensor, Tensor]:
+    """The middles of the cells along both axes: all shown points, and some room around them."""
+    x = data.test.x[:SHOWN]
+    low, high = x.amin(0), x.amax(0)
+    room = 0.1 * (high - low)
+    across, up = (torch.linspace(float(a), float(b), CELLS) for a, b in zip(low - room, high + room, strict=True))
+    return across, up
+
+
+def rounded(value: float | Tensor) -> float:
+    return round(float(value), 4)
+
+
+def _lists(x: Tensor, y: Tensor) -> tuple[list[Any], list[Any]]:
+    return x[:SHOWN].tolist(), y[:SHOWN].tolist()
+
+
+# --- The same elsewhere ---
+
+
+def command(state: State) -> str:
+    """The command that trains the same network to the same bits; none with noise that it cannot be told."""
+    if state.noise not in (None, state.usual):
+        return ""
+    widths = f"--widths {' '.join([str(state.width)] * state.depth)}" if state.depth else "--widths"
+    learning = f"--rate {state.rate:g} --epochs {state.epochs} --seed {state.seed} --device cpu"
+    return f"lemmata train mlp --data {state.data} {widths} --activation {state.activation} {learning}"
+
+
+def python(state: State) -> str:
+    """The same in Python."""
+    noise = state.usual if state.noise is None else state.noise
+    widths = f"({state.width},) * {state.depth}"
+    return (
+        "from lemmata.data import load\nfrom lemmata.feedforward import MLP\n"
+        "from lemmata.feedforward.recipes import accuracy\n"
+        "from lemmata.train import Options, fit, seeded\n\n"
+        f'data = load("{state.data}", noise={noise:g})\nwith seeded({state.seed}):\n'
+        f'    network = MLP(2, 2, widths={widths}, activation="{state.activation}")\n'
+        f"options = Options(epochs={state.epochs}, rate={state.rate:g}, seed={state.seed}, "
+        'schedule="cosine", device="cpu")\n'
+        "run = fit(network, data.train, test=data.test, metrics=accuracy, options=options)\n"
+        "print(run.scores)"
+    )

@@ -1,0 +1,209 @@
+r"""The perceptron lab: every correction that the algorithm makes on some points of the plane, and why it must end."""
+
+import math
+import re
+from collections.abc import Callable
+from typing import Annotated, Any, Literal
+
+import torch
+from pydantic import Field, StringConstraints
+from torch import Tensor
+
+from lemmata.connectionism.linear_threshold import augment
+from lemmata.connectionism.max_margin import MaximumMarginClassifier
+from lemmata.connectionism.perceptron import Perceptron
+from lemmata.connectionism.separability import Separation, separate
+from lemmata.data.margins import separable
+from lemmata.data.planar import xor
+from lemmata.figure import Figure, Line, Points
+from lemmata.lab.cli.terminal import count
+from lemmata.lab.site.labs import LabState, read_state
+
+LAB = {
+    "title": "Perceptron",
+    "sentence": "Place points of two classes and watch a line find its way between them, mistake by mistake.",
+    "year": 1958,
+    "chapter": "connectionism",
+    "claims": (
+        "perceptron.algorithm",
+        "perceptron.novikoff",
+        "perceptron.novikoff_bias",
+        "perceptron.margin_difficulty",
+        "perceptron.xor",
+        "perceptron.nonseparable",
+    ),
+    "systems": ("perceptron", "separability", "max_margin"),
+    "command": "lemmata check 'perceptron.*'",
+}
+
+REACH = 5.0  # the plane is the square from -REACH to REACH
+GRID = 8  # places for a point along a unit: eighths are exact in binary, so weights that repeat do so to the last bit
+SWEEPS = 400
+SHOWN = 1500  # corrections that travel to the page; the count of all of them does too
+POINT = r"[pn]-?[0-9](\.[0-9]{1,3})?,-?[0-9](\.[0-9]{1,3})?"
+
+
+class State(LabState):
+    """Points (p1.5,2 is one of class +1, n0,-1 one of class -1), or an example; and how many corrections are made."""
+
+    example: Literal["wide", "narrow", "xor", "clouds", "mislabelled"] = "wide"
+    seed: Annotated[int, Field(ge=0, le=9999)] = 0
+    points: Annotated[str, StringConstraints(max_length=4000, pattern=rf"^({POINT}){{0,200}}$")] | None = None
+    at: Annotated[int, Field(ge=0, le=SHOWN)] = 0
+
+
+def perform(parameters: dict[str, Any], tell: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
+    """The whole run on the points of the `state`; a state that cannot be is a "problem"."""
+    try:
+        state = read_state(State, parameters["state"])
+        x, y = example(state.example, state.seed) if state.points is None else read_points(state.points)
+        return shown(x, y, state.at)
+    except (ValueError, ArithmeticError) as error:
+        return {"problem": str(error)}
+
+
+# --- Points ---
+
+
+def example(name: str, seed: int) -> tuple[Tensor, Tensor]:
+    """A few points of a data set, on the grid."""
+    if name in ("xor", "clouds"):
+        x, y = xor(n=4 if name == "xor" else 32, test=1, noise=0.0 if name == "xor" else 0.3, seed=seed).train
+        return _on_grid(2.25 * x), _signs(y)
+    margin = {"wide": 0.75, "narrow": 0.25, "mislabelled": 0.75}[name]
+    data = separable(n=24, test=3, margin=margin, radius=2.75, seed=seed)
+    away = 2.0 * data.extra["weight"]  # a line through the origin would be found after very few mistakes
+    points, labels = _on_grid(data.train.x + away), _signs(data.train.y)
+    if name == "mislabelled":  # the point nearest to the middle of its class
+        centre = points[labels == labels[0]].mean(0)
+        deep = ((points - centre).norm(dim=1) + 100.0 * (labels != labels[0])).argmin()
+        labels[deep] = -labels[deep]
+    return points, labels
+
+
+def read_points(text: str) -> tuple[Tensor, Tensor]:
+    """The points that an address spells out.
+
+    >>> read_points("p1.5,2n0,-1")
+    (tensor([[ 1.5000,  2.0000],
+            [ 0.0000, -1.0000]], dtype=torch.float64), tensor([ 1., -1.], dtype=torch.float64))
+    """
+    found = re.findall(r"([pn])([-.0-9]+),([-.0-9]+)", text)
+    x = torch.tensor([[float(u), float(v)] for _, u, v in found], dtype=torch.float64).reshape(-1, 2)
+    if bool((x.abs() > REACH).any()):
+        raise ValueError(f"points must lie between -{REACH:g} and {REACH:g}")
+    return x, torch.tensor([1.0 if sign == "p" else -1.0 for sign, _, _ in found], dtype=torch.float64)
+
+
+def written(x: Tensor, y: Tensor) -> str:
+    """The same the other way round."""
+    return "".join(f"{'p' if s > 0 else 'n'}{u:g},{v:g}" for (u, v), s in zip(x.tolist(), y.tolist(), strict=True))
+
+
+def _on_grid(x: Tensor) -> Tensor:
+    return ((x.double() * GRID).round() / GRID).clamp(-REACH, REACH) + 0.0  # + 0.0: no minus zeros
+
+
+def _signs(y: Tensor) -> Tensor:
+    return 2.0 * y.double() - 1
+
+
+# --- The run ---
+
+
+def shown(x: Tensor, y: Tensor, at: int) -> dict[str, Any]:
+    """Everything the page needs to play the run forwards and backwards."""
+    told: dict[str, Any] = {"points": written(x, y), "reach": REACH, "grid": GRID, "python": python(x, y)}
+    if len(x) == 0:
+        told |= {"updates": [], "path": [[0.0, 0.0, 0.0]], "mistakes": 0, "status": "empty", "at": 0}
+        return told | {"bound": None, "proof": None, "best": None, "figures": {"plane": plane(x, y, torch.zeros(3))}}
+    learnt = Perceptron(max_sweeps=SWEEPS, certify=False, record=True).fit(x, y)
+    known = separate(x, y)
+    bound = novikoff(x, y) if known.separable else None
+    at = min(at, learnt.mistakes_, SHOWN)
+    return told | {
+        "updates": learnt.updates_[:SHOWN].tolist(),
+        "path": learnt.trajectory_[: SHOWN + 1].tolist(),
+        "mistakes": learnt.mistakes_,
+        "status": learnt.status_ if known.separable else "not separable",
+        "repeats": learnt.certificate_ is not None,  # the weights came back, so the rest would only repeat
+        "bound": bound and bound["bound"],
+        "best": bound and bound["best"],
+        "proof": None if known.separable else proof(known, x, y),
+        "at": at,
+        "figures": {
+            "plane": plane(x, y, learnt.trajectory_[at]),
+            "squeeze": squeeze(learnt, augment(x), bound),
+        },
+    }
+
+
+def novikoff(x: Tensor, y: Tensor) -> dict[str, Any]:
+    r"""Novikoff's bound $\tilde R^2/\tilde\gamma^2$ from the best margin there is, bias absorbed in the points."""
+    rows = augment(x)
+    widest = MaximumMarginClassifier(bias=False).fit(rows, y)
+    ratio = float(rows.square().sum(1).max()) / widest.margin_**2
+    best = widest.weight_ / widest.weight_.norm()
+    return {"bound": math.floor(ratio * (1 + 1e-12)), "ratio": ratio, "margin": widest.margin_, "best": best.tolist()}
+
+
+def proof(known: Separation, x: Tensor, y: Tensor) -> dict[str, Any]:
+    """Why no line can do it: weights under which both classes have the same mean."""
+    assert known.multipliers is not None
+    weights = torch.where(known.multipliers > 1e-12, known.multipliers, 0.0)
+    plus = weights * (y > 0)
+    meeting = (plus[:, None] * x).sum(0) / plus.sum()
+    return {"weights": weights.tolist(), "meeting": meeting.tolist()}
+
+
+# --- Pictures ---
+
+
+def plane(x: Tensor, y: Tensor, weights: Tensor) -> dict[str, Any]:
+    """The points and the line, for readers without scripts."""
+    marks: list[Line | Points] = []
+    for sign, name in ((1, "class +1"), (-1, "class −1")):
+        marks.append(Points(x[y == sign, 0].tolist(), x[y == sign, 1].tolist(), name))
+    if ends := boundary(*weights.tolist()):
+        marks.append(Line([u for u, _ in ends], [v for _, v in ends], "the line"))
+    return Figure("The points and the line", "x₁", "x₂", marks).to_json()
+
+
+def boundary(a: float, b: float, c: float) -> list[tuple[float, float]]:
+    """Where the line ax + by + c = 0 meets the rim of the plane: two points, or none."""
+    found = []
+    for edge in (-REACH, REACH):
+        found += [(edge, -(a * edge + c) / b)] if b else []
+        found += [(-(b * edge + c) / a, edge)] if a else []
+    inside = sorted({(u, v) for u, v in found if max(abs(u), abs(v)) <= REACH + 1e-9})
+    return [inside[0], inside[-1]] if len(inside) > 1 else []
+
+
+def squeeze(learnt: Perceptron, rows: Tensor, bound: dict[str, Any] | None) -> dict[str, Any]:
+    """The proof of the theorem as a picture: the length of the weights between a line and a root."""
+    lengths = learnt.trajectory_[1 : SHOWN + 1].norm(dim=1)
+    radius = float(rows.norm(dim=1).max())
+    axes = ("corrections t", "length of the weights (w, b)")
+    marks: list[Line | Points] = [Line(range(1, len(lengths) + 1), lengths.tolist(), "‖w‖, measured")]
+    if bound is None:
+        steps = [1.1 * len(lengths) * (k / 60) ** 2 for k in range(61)]
+        marks.append(Line(steps, [radius * math.sqrt(t) for t in steps], "at most R√t"))
+        return Figure("No line, no margin: nothing pushes from below, so it need not end", *axes, marks).to_json()
+    last = max(1.5 * bound["ratio"], 4.0)
+    marks.append(Line([1, last], [radius, radius * math.sqrt(last)], "at most R√t"))
+    marks.append(Line([1, last], [bound["margin"], bound["margin"] * last], "at least γt"))
+    marks.append(Points([bound["ratio"]], [radius * math.sqrt(bound["ratio"])], "no room beyond: R²/γ²"))
+    title = f"{count(learnt.mistakes_, 'correction')}; after {bound['bound']:,} there is no room left"
+    note = "‖w‖ may not rise above the root nor sink below the line; where they cross, learning must be over."
+    return Figure(title, *axes, marks, x_log=True, y_log=True, note=note).to_json()
+
+
+def python(x: Tensor, y: Tensor) -> str:
+    """The same in Python."""
+    return (
+        "import torch\nfrom lemmata.connectionism import Perceptron\n\n"
+        f"x = torch.tensor({x.tolist()}, dtype=torch.float64)\ny = torch.tensor({[int(sign) for sign in y]})\n"
+        "learnt = Perceptron(record=True).fit(x, y)\n"
+        "print(learnt.status_, learnt.mistakes_, learnt.weight_, learnt.bias_)\n"
+        "print(learnt.updates_)  # the point of every correction, in order"
+    )

@@ -1,0 +1,95 @@
+"""A kind of job for tests: whatever a job should not do."""
+
+import math
+import os
+import re
+import resource
+import signal
+import subprocess
+import sys
+import threading
+
+
+def perform(parameters, tell):
+    tell({"event": "pid", "pid": os.getpid()})
+    return globals()[parameters["how"]](tell)
+
+
+def wait(tell):
+    threading.Event().wait()
+
+
+def loop(tell):
+    """Inside C code that neither lets another thread run nor returns in a lifetime."""
+    re.match(r"(a+)+$", "a" * 64 + "b")
+
+
+def ignore(tell):
+    """Deaf to SIGTERM, with a child that is deaf as well."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    deaf = "import signal, threading; signal.signal(signal.SIGTERM, signal.SIG_IGN); print(); threading.Event().wait()"
+    child = subprocess.Popen([sys.executable, "-c", deaf], stdout=subprocess.PIPE)
+    child.stdout.readline()
+    tell({"event": "deaf", "pid": child.pid})
+    threading.Event().wait()
+
+
+def save(tell):
+    """What a training does: told to stop, it saves and leaves."""
+    asked = threading.Event()
+    signal.signal(signal.SIGTERM, lambda *_: asked.set())
+    tell({"event": "armed"})
+    while not asked.wait(0.05):
+        pass
+    tell({"event": "saved"})
+    raise SystemExit(143)
+
+
+def eat(tell):
+    """Memory that is asked for until allocating fails."""
+    kept = []
+    while True:
+        kept.append(bytearray(1 << 24))
+
+
+def swell(tell):
+    """The same where nothing but the watch forbids it."""
+    resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    kept = [b"x" * (1 << 26) for _ in range(8)]
+    threading.Event().wait(len(kept) * 100)
+
+
+def burn(tell):
+    """More processor time than was granted, where no clock on the wall stops it."""
+    resource.setrlimit(resource.RLIMIT_CPU, (int(sum(os.times()[:2])) + 1, resource.RLIM_INFINITY))
+    while True:
+        pass
+
+
+def kill(tell):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def abort(tell):
+    os.abort()
+
+
+def leave(tell):
+    os._exit(3)
+
+
+def fail(tell):
+    raise ValueError("first line\nsecond line \ud800" + "x" * 1000)
+
+
+def nan(tell):
+    return {"values": [math.nan, (math.inf, -math.inf)]}
+
+
+def shout(tell):
+    return {"text": "x" * (9 << 20)}
+
+
+def babble(tell):
+    """Not JSON at all: an object that cannot be written, as a tensor cannot."""
+    return {"object": object()}

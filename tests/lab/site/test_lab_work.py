@@ -1,0 +1,226 @@
+"""What the labs show is what the library does: update for update, flip for flip, bit for bit."""
+
+import re
+import runpy
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+import torch
+
+from lemmata.connectionism.hopfield import HopfieldNetwork
+from lemmata.connectionism.perceptron import textbook_perceptron
+from lemmata.connectionism.separability import Separation
+from lemmata.feedforward.mlp import ACTIVATIONS, MLPConfig
+from lemmata.feedforward.recipes import classify_points
+from lemmata.figure import Figure
+from lemmata.lab.figures.svg import svg
+from lemmata.lab.site.work import boundary_lab, hopfield_lab, perceptron_lab
+from lemmata.train.loop import run_experiment
+from lemmata.train.options import Options
+
+SITE = Path(perceptron_lab.__file__).parent.parent
+PERCEPTRONS = ["wide", "narrow", "xor", "clouds", "mislabelled"]
+
+
+def show(lab, run=False, tell=None, **state):
+    given = {"state": {key: str(value) for key, value in state.items()}}
+    return lab.perform(given | ({"run": True} if run else {}), tell or (lambda event: None))
+
+
+# --- Perceptron ---
+
+
+@pytest.mark.parametrize("example", PERCEPTRONS)
+def test_every_correction_is_that_of_the_textbook(example):
+    told = show(perceptron_lab, example=example)
+    x, y = perceptron_lab.read_points(told["points"])
+    sweeps = 1 + sum(b <= a for a, b in pairwise(told["updates"]))
+    weight, bias, updates = textbook_perceptron(x, y, sweeps)
+    assert told["updates"] == updates
+    assert told["path"][-1] == [*weight.tolist(), bias.item()]
+    assert told["path"][0] == [0, 0, 0]
+    assert len(told["path"]) == len(updates) + 1
+
+
+@pytest.mark.parametrize("example", ["wide", "narrow"])
+@pytest.mark.parametrize("seed", range(5))
+def test_the_bound_is_kept_where_a_line_exists(example, seed):
+    told = show(perceptron_lab, example=example, seed=seed)
+    assert told["status"] == "separated"
+    assert told["proof"] is None
+    assert told["mistakes"] <= told["bound"]
+    lengths = torch.tensor(told["path"]).norm(dim=1)[1:]
+    best = torch.tensor(told["path"][-1]) @ torch.tensor(told["best"])
+    assert best <= lengths[-1] + 1e-9
+
+
+def test_a_pair_attains_the_bound():
+    told = show(perceptron_lab, points="p1,0n-1,0")  # with the 1 of the bias the two are orthogonal
+    assert (told["mistakes"], told["bound"]) == (2, 2)
+
+
+@pytest.mark.parametrize("example", ["xor", "clouds", "mislabelled"])
+@pytest.mark.parametrize("seed", range(3))
+def test_without_a_line_the_weights_on_the_points_cancel(example, seed):
+    told = show(perceptron_lab, example=example, seed=seed)
+    assert told["status"] == "not separable"
+    assert told["bound"] is None
+    x, y = perceptron_lab.read_points(told["points"])
+    weights = torch.tensor(told["proof"]["weights"], dtype=torch.float64)
+    assert Separation(False, multipliers=weights).verify(x, y)
+    for sign in (1, -1):
+        share = weights * (y == sign)
+        assert torch.allclose(
+            (share[:, None] * x).sum(0) / share.sum(), torch.tensor(told["proof"]["meeting"]).double()
+        )
+
+
+def test_weights_that_come_back_are_noticed():
+    told = show(perceptron_lab, example="xor")
+    assert told["repeats"]
+    assert told["path"][-1] == told["path"][0]
+
+
+@pytest.mark.parametrize("text", ["", "p1,1", "n-5,5", "p1,1n1,1", "p0.125,-3n4,4.875p1,2"])
+def test_points_survive_their_own_spelling(text):
+    told = show(perceptron_lab, points=text)
+    assert told["points"] == text
+
+
+@pytest.mark.parametrize("example", PERCEPTRONS)
+def test_the_curve_of_the_figure_has_one_vertex_for_each_correction(example):
+    """The page's ball rides on it."""
+    told = show(perceptron_lab, example=example)
+    curves = re.findall(r'd="M([^"]*L[^"]*)"', svg(Figure.from_json(told["figures"]["squeeze"])))
+    assert len(curves[0].split("L")) == len(told["updates"])
+
+
+# --- Hopfield ---
+
+RECALLS = [
+    {"count": 5, "noise": 30},
+    {"count": 9, "noise": 20},
+    {"count": 9, "noise": 30, "rule": "pseudo-inverse", "seed": 3},
+    {"set": "digits", "count": 10, "noise": 25},
+    {"set": "random", "count": 30, "noise": 10},
+    {"set": "letters", "count": 20, "noise": 30, "rule": "pseudo-inverse", "pick": 12},
+]
+
+
+@pytest.mark.parametrize("state", RECALLS)
+def test_the_energy_never_rises(state):
+    energies = show(hopfield_lab, **state)["energies"]
+    assert all(after <= before + 1e-6 for before, after in pairwise(energies))
+    assert energies[-1] < energies[0]
+
+
+@pytest.mark.parametrize("state", RECALLS)
+def test_flip_by_flip_leads_where_the_network_recalls(state):
+    told = show(hopfield_lab, **state)
+    units = told["side"] ** 2
+    memories = torch.stack([hopfield_lab.unpacked(text, units) for text in told["memories"]]).double()
+    network = HopfieldNetwork.from_patterns(memories, state.get("rule", "hebb"))
+    cue = hopfield_lab.unpacked(told["cue"], units)
+    seed = torch.Generator().manual_seed(state.get("seed", 0))
+    recall = network.recall(cue[None], generator=seed, trace=True)
+    state_of_rest = cue.clone()
+    for unit in told["flips"]:
+        state_of_rest[unit] *= -1
+    assert torch.equal(recall.states[0], state_of_rest.double())
+    assert recall.energies is not None
+    ends = [told["energies"][k] for k in told["sweeps"]]
+    assert torch.allclose(recall.energies[0, 1 : len(ends) + 1], torch.tensor(ends).double(), atol=1e-5)
+    assert told["stable"] == network.is_stable(memories).tolist()
+
+
+def test_each_step_is_the_update_of_one_unit():
+    told = show(hopfield_lab, count=5, noise=30)
+    memories = torch.stack([hopfield_lab.unpacked(text, 144) for text in told["memories"]])
+    network, state = HopfieldNetwork.from_patterns(memories), hopfield_lab.unpacked(told["cue"], 144)
+    for unit, energy in zip(told["flips"], told["energies"][1:], strict=True):
+        after = network.update(state, unit)
+        assert (after != state).nonzero().tolist() == [[unit]]
+        assert float(network.energy(after)) == pytest.approx(energy, abs=1e-4)
+        state = after
+
+
+@pytest.mark.parametrize(
+    ("state", "kind"),
+    [
+        ({"count": 5, "pick": 4, "noise": 30, "seed": 4}, "memory"),
+        ({"count": 5, "noise": 80}, "mirror"),
+        ({"count": 5, "noise": 30}, "spurious"),
+        ({"count": 6, "noise": 0}, "spurious"),
+        ({"count": 9, "noise": 20, "rule": "pseudo-inverse"}, "memory"),
+        ({"set": "letters", "count": 20, "rule": "pseudo-inverse", "pick": 12, "noise": 35}, "memory"),
+    ],
+)
+def test_what_the_page_promises_of_its_examples_happens(state, kind):
+    assert show(hopfield_lab, **state)["ending"]["kind"] == kind
+
+
+def test_hebb_forgets_with_the_sixth_picture_and_the_pseudo_inverse_does_not():
+    assert all(show(hopfield_lab, count=5)["stable"])
+    assert not all(show(hopfield_lab, count=6)["stable"])
+    assert all(show(hopfield_lab, count=9, rule="pseudo-inverse")["stable"])
+
+
+def test_a_picture_can_be_drawn_stored_and_recalled():
+    drawn = "0" * 18 + "f" * 18
+    told = show(hopfield_lab, count=2, own=drawn, picture=drawn, noise=0)
+    assert told["memories"][-1] == told["cue"] == drawn
+    assert told["names"][-1] == "yours 1"
+    assert told["ending"] == {"kind": "memory", "memory": "yours 1", "overlap": 1.0}
+    assert not told["flips"]
+
+
+@pytest.mark.parametrize("name", ["pictures", "digits", "letters", "random"])
+def test_packing_pictures_loses_nothing(name):
+    names, memories = hopfield_lab.collection(name)
+    assert len(names) == len(memories)
+    for memory in memories:
+        assert torch.equal(hopfield_lab.unpacked(hopfield_lab.packed(memory), len(memory)), memory)
+
+
+# --- Decision boundary ---
+
+
+def test_the_map_is_that_of_the_network_which_the_command_trains():
+    events = []
+    told = show(boundary_lab, run=True, tell=events.append, width=8, depth=1, epochs=3, rate=0.03, seed=5)
+    config = MLPConfig(widths=(8,), activation="tanh")
+    options = Options(epochs=3, rate=0.03, seed=5, schedule="cosine", evaluate=3, device="cpu")
+    run = run_experiment(classify_points("moons", config, options))
+    assert run.scores == told["scores"]
+    shown = events[-1]["frame"]
+    across, up = boundary_lab.axes(boundary_lab.State().points())
+    chance = boundary_lab.probabilities(run.system, torch.cartesian_prod(up, across).flip(1))[:, 1]
+    cells = torch.tensor(list(bytes.fromhex(shown["cells"]))) / 255
+    assert torch.allclose(cells, chance, atol=0.5 / 255 + 1e-6)
+    assert [event["frame"]["epoch"] for event in events] == [0, 1, 2, 3]
+    assert (
+        "--widths 8 --activation tanh --rate 0.03 --epochs 3 --seed 5"
+        in show(boundary_lab, width=8, depth=1, epochs=3, rate=0.03, seed=5)["command"]
+    )
+
+
+def test_the_python_on_the_page_runs_and_gives_the_same_scores(tmp_path):
+    state = {"data": "rings", "noise": 0.12, "width": 4, "depth": 1, "activation": "relu", "epochs": 1}
+    script = tmp_path / "same.py"
+    script.write_text(show(boundary_lab, **state)["python"])
+    assert runpy.run_path(str(script))["run"].scores == show(boundary_lab, run=True, **state)["scores"]
+
+
+def test_before_training_the_network_is_as_chance_made_it():
+    first, second = (show(boundary_lab, seed=seed) for seed in (0, 1))
+    assert first["frame"]["cells"] != second["frame"]["cells"]
+    assert first == show(boundary_lab)
+    assert show(boundary_lab, noise=0.3)["command"] == ""
+    assert len(first["points"]) == boundary_lab.SHOWN
+
+
+def test_every_activation_can_be_chosen():
+    page = (SITE / "templates" / "lab_boundary.html").read_text()
+    assert set(boundary_lab.Activation.__args__) == set(ACTIVATIONS)
+    assert all(name in page for name in ACTIVATIONS)

@@ -1,0 +1,204 @@
+"""The labs as pages: found by listing, bounded by their models, whole in every state."""
+
+import importlib
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from lemmata import catalog
+from lemmata.lab.site import work
+from lemmata.lab.site.app import Settings, create_app
+from lemmata.lab.site.job import Job
+from lemmata.lab.site.jobs import Jobs
+from lemmata.lab.site.labs import labs
+from lemmata.lab.site.work import boundary_lab, hopfield_lab, perceptron_lab
+
+SITE = Path(perceptron_lab.__file__).parent.parent
+
+# --- What an address may say ---
+
+BAD = [
+    (perceptron_lab, {"points": "p6,0"}),
+    (perceptron_lab, {"points": "p1,1" * 201}),
+    (perceptron_lab, {"points": "p1e9,0"}),
+    (perceptron_lab, {"points": "pnan,0"}),
+    (perceptron_lab, {"at": "-1"}),
+    (perceptron_lab, {"seed": "1.5"}),
+    (perceptron_lab, {"example": "__import__"}),
+    (perceptron_lab, {"<script>": "1"}),
+    (hopfield_lab, {"count": "0"}),
+    (hopfield_lab, {"count": "61"}),
+    (hopfield_lab, {"noise": "101"}),
+    (hopfield_lab, {"picture": "0" * 35}),
+    (hopfield_lab, {"picture": "f" * 197}),
+    (hopfield_lab, {"own": "-".join(["f" * 36] * 7)}),
+    (hopfield_lab, {"rule": "hebb "}),
+    (boundary_lab, {"width": "257"}),
+    (boundary_lab, {"depth": "7"}),
+    (boundary_lab, {"rate": "nan"}),
+    (boundary_lab, {"rate": "inf"}),
+    (boundary_lab, {"noise": "-0.1"}),
+    (boundary_lab, {"epochs": "401"}),
+    (boundary_lab, {"data": "digits"}),
+    (boundary_lab, {"activation": "os.system"}),
+]
+
+
+@pytest.mark.parametrize(("lab", "state"), BAD)
+def test_what_is_out_of_bounds_is_a_line_that_does_not_repeat_it(lab, state):
+    (value,) = state.values()
+    told = lab.perform({"state": state}, lambda event: None)
+    assert set(told) == {"problem"}
+    assert "\n" not in told["problem"]
+    assert len(told["problem"]) < 200
+    assert len(value) < 5 or value not in told["problem"]
+    assert "<" not in told["problem"]
+
+
+def test_labs_are_listed_without_importing_what_they_run():
+    code = "import sys; from lemmata.lab.site.labs import labs; print(*labs()); sys.exit('torch' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout.split()) == (0, ["perceptron", "hopfield", "boundary"])
+
+
+@pytest.mark.parametrize("name", ["perceptron", "hopfield", "boundary"])
+def test_each_lab_is_whole(name):
+    lab, known = labs()[name], catalog.load()
+    assert lab.kind in work.kinds()
+    assert set(lab.systems) <= set(known.systems)
+    assert set(lab.claims) <= set(known.statements)
+    page, script = SITE / "templates" / f"lab_{name}.html", (SITE / "static" / f"lab_{name}.js").read_text()
+    assert not re.search(r"<script(?![^>]*src)|style=|\son\w+=|https?://", page.read_text())
+    assert "eval" not in script
+    assert "http://" not in script.replace("http://www.w3.org/2000/svg", "")
+
+
+def addresses():
+    for path in sorted((SITE / "templates").glob("lab_*.html")):
+        yield from re.findall(r'href="/labs/(\w+)\?([^"]*)"', path.read_text())
+
+
+@pytest.mark.parametrize(("name", "query"), list(addresses()))
+def test_every_state_that_a_page_links_to_exists(name, query):
+    state = dict(pair.split("=") for pair in query.replace("&amp;", "&").split("&"))
+    lab = importlib.import_module(f"{work.__name__}.{name}_lab")
+    told = lab.perform({"state": state}, lambda event: None)
+    assert "problem" not in told
+    if "at" in state:
+        assert told["at"] == int(state["at"])
+
+
+# --- Routes ---
+
+
+class HereJobs(Jobs):
+    """Work done at once and in this process."""
+
+    async def call(self, kind, parameters, seconds=10.0):
+        return importlib.import_module(f"{work.__name__}.{kind}").perform(parameters, lambda event: None)
+
+    def start(self, kind, parameters, seconds=None):
+        job = Job(kind, parameters, 1.0)
+        job.begin()
+        result = importlib.import_module(f"{work.__name__}.{kind}").perform(parameters, job.tell)
+        job.finish("done", result)
+        self._table[job.id] = job
+        return job
+
+
+@pytest.fixture
+def working(client):
+    made = type(client)(create_app(Settings(port=client.app.state.settings.port, jobs=HereJobs)))
+    yield made
+    made.runner.close()
+
+
+def test_the_list_names_every_lab(client):
+    page = client.get("/labs")
+    assert page.status == 200
+    for lab in labs().values():
+        assert f'href="/labs/{lab.name}"' in page.text
+        assert lab.sentence in page.text
+
+
+@pytest.mark.parametrize("name", ["perceptron", "hopfield", "boundary"])
+def test_a_lab_is_readable_before_any_process_has_started(client, name):
+    page = client.get(f"/labs/{name}")
+    assert page.status == 200
+    assert "<h1>" in page.text
+    assert "/atlas?chapter=" in page.text
+
+
+@pytest.mark.parametrize("name", ["perceptron", "hopfield", "boundary"])
+def test_a_lab_comes_with_a_picture_for_readers_without_scripts(working, name):
+    page = working.get(f"/labs/{name}").text
+    assert '<figure class="figure">' in page
+    assert "<noscript>" in page
+    facts = re.search(r"data-shown='([^']*)'", page)
+    assert facts is not None
+    assert json.loads(facts[1])["python"]
+
+
+def test_the_state_of_the_address_is_shown_to_who_opened_the_link_only(working):
+    state = "/labs/perceptron?points=p1,1n-1,-1"
+    assert '"points": "p1,1n-1,-1"' in working.get(state).text
+    assert '"points": "p1,1n-1,-1"' not in working.get(state, cookie="none=0").text
+
+
+def test_a_state_that_cannot_be_is_told_on_the_page(working):
+    page = working.get("/labs/perceptron?points=%3Cscript%3E")
+    assert page.status == 200
+    assert "not written as this lab writes it" in page.text
+    assert "<script>" not in page.text
+    assert '<figure class="figure">' in page.text
+
+
+@pytest.mark.parametrize("name", ["perceptron", "hopfield", "boundary"])
+def test_a_state_is_answered_with_drawn_figures(working, name):
+    told = working.post(f"/labs/{name}/show", {"state": {}})
+    assert told.status == 200
+    assert all(drawn.startswith("<figure") for drawn in told.json()["figures"].values())
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {},
+        {"state": []},
+        {"state": {"at": 1}},
+        {"state": {"at": "x"}},
+        {"state": {}, "run": True},
+        {"state": {"points": "p" * 7000}},
+        {"state": {f"k{i}": "" for i in range(41)}},
+    ],
+)
+def test_a_request_of_another_form_is_refused(working, body):
+    assert working.post("/labs/perceptron/show", body).status == 422
+
+
+def test_a_training_is_a_job_whose_figures_can_be_fetched(working):
+    state = {"state": {"epochs": "2", "width": "4", "depth": "1"}}
+    started = working.post("/labs/boundary/run", state)
+    assert started.status == 202
+    job = started.json()["job"]
+    figures = working.get(f"/labs/boundary/jobs/{job}/figures")
+    assert set(figures.json()) == {"map", "curve"}
+    assert working.get(f"/labs/perceptron/jobs/{job}/figures").status == 404
+    events = working.get(f"/jobs/{job}/events").text
+    assert '"cells"' in events
+    assert '"accuracy"' in events
+
+
+@pytest.mark.parametrize("place", ["/labs/nothing", "/labs/perceptron_lab", "/labs/boundary/jobs/none/figures"])
+def test_what_does_not_exist_is_not_found(client, place):
+    assert client.get(place).status == 404
+
+
+@pytest.mark.parametrize("place", ["/labs/nothing/show", "/labs/..%2Fwork/show", "/labs/judge/run"])
+def test_no_job_is_started_for_a_lab_that_does_not_exist(client, place):
+    assert client.post(place, {"state": {}}).status == 404
+    assert client.app.state.jobs.asked == []
