@@ -1,6 +1,7 @@
 """What tests and doctests share: shapes checked, one thread, the same random numbers, a cache of their own."""
 
 import itertools
+import signal
 
 import jaxtyping
 import pytest
@@ -13,6 +14,8 @@ jaxtyping.install_import_hook([f"lemmata.{chapter}" for chapter in CHAPTERS], "b
 import torch  # noqa: E402
 
 pytest_plugins = ["pytester"]
+# A shell that starts us in the background lets us ignore Ctrl-C, and every process that a test starts and interrupts.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 torch.set_num_threads(1)
 tests = itertools.count()
 

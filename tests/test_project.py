@@ -153,6 +153,7 @@ def pasted(paper, folder):
 def python(folder, *arguments):
     """Run Python in a folder, on the package that lies in its src if there is one; return what it printed."""
     env = os.environ | {"PYTHONPATH": str(folder / "src"), "LEMMATA_CACHE": str(folder / "cache")}
+    env["OMP_NUM_THREADS"] = "1"  # threads that wait for each other take minutes on a busy machine
     done = subprocess.run([sys.executable, *arguments], cwd=folder, env=env, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout

@@ -52,7 +52,7 @@ class GradientLearner:
     >>> line, x = nn.Linear(1, 1), torch.linspace(-1, 1, 64)[:, None]
     >>> learner = GradientLearner(line, options=Options(rate=0.1, optimizer="sgd"), steps=200)
     >>> for step in range(200): numbers = learner.step(Examples(x=x, y=2 * x + 1), step / 200)
-    >>> round(float(line.weight), 3), round(float(line.bias), 3)
+    >>> round(line.weight.item(), 3), round(line.bias.item(), 3)
     (2.0, 1.0)
     """
 
