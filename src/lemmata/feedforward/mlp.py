@@ -1,34 +1,17 @@
 r"""The multilayer perceptron: affine maps with a nonlinearity between them."""
 
-import difflib
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 
-import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional
 
 from lemmata.catalog import system
+from lemmata.foundations.activations import ACTIVATION_TABLE, activation
 
 __all__ = ["MLP", "MLPConfig"]
-
-HE, LECUN = math.sqrt(2), 1.0
-# Each activation with the gain of its layer's initial weights, whose deviation is gain / sqrt(inputs). Those that drop
-# about half of their input need He's factor to keep the mean square of the signal; for the others it is LeCun's.
-ACTIVATIONS: dict[str, tuple[Callable[[Tensor], Tensor], float]] = {
-    "relu": (torch.relu, HE),
-    "leaky_relu": (functional.leaky_relu, HE),
-    "elu": (functional.elu, HE),
-    "gelu": (functional.gelu, HE),
-    "silu": (functional.silu, HE),
-    "softplus": (functional.softplus, HE),
-    "tanh": (torch.tanh, LECUN),
-    "sigmoid": (torch.sigmoid, LECUN),
-    "identity": (nn.Identity(), LECUN),
-}
 
 
 @dataclass(frozen=True)
@@ -38,7 +21,7 @@ class MLPConfig:
     widths: tuple[int, ...] = (256, 256)
     """Units of each hidden layer; none makes the model linear."""
     activation: str = "relu"
-    """relu, leaky_relu, elu, gelu, silu, softplus, tanh, sigmoid or identity."""
+    """relu, leaky_relu, elu, gelu, gelu_tanh, silu, softplus, tanh, sigmoid, softsign or identity."""
     dropout: float = 0.0
     """Share of hidden units left out at each training step."""
     bias: bool = True
@@ -49,10 +32,7 @@ class MLPConfig:
             raise TypeError(f"widths must be a tuple of whole numbers such as (256, 256), got {self.widths!r}")
         for width in self.widths:
             _count("widths", width)
-        if self.activation not in ACTIVATIONS:
-            near = difflib.get_close_matches(str(self.activation), ACTIVATIONS, 1)
-            hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(ACTIVATIONS)}"
-            raise ValueError(f"unknown activation {self.activation!r}: {hint}")
+        activation(self.activation)  # says which are known, if it is not among them
         if isinstance(self.dropout, bool) or not isinstance(self.dropout, int | float) or not 0 <= self.dropout < 1:
             raise ValueError(f"dropout must be in [0, 1), got {self.dropout!r}")
         if not isinstance(self.bias, bool):
@@ -100,16 +80,16 @@ class MLP(nn.Module):
 
     def reset_parameters(self) -> None:
         """Draw the initial weights anew."""
-        _, gain = ACTIVATIONS[self.config.activation]
+        gain = ACTIVATION_TABLE[self.config.activation].gain
         for name, values in self.layers.named_parameters():
             if name.endswith("bias"):
                 nn.init.zeros_(values)
             else:
                 last = name == f"{len(self.layers) - 1}.weight"
-                nn.init.normal_(values, std=(LECUN if last else gain) / math.sqrt(values.shape[1]))
+                nn.init.normal_(values, std=(1.0 if last else gain) / math.sqrt(values.shape[1]))
 
     def forward(self, x: Float[Tensor, "batch ..."]) -> Float[Tensor, "batch outputs"]:
-        activate, _ = ACTIVATIONS[self.config.activation]
+        activate = ACTIVATION_TABLE[self.config.activation].value
         hidden = self._flat(x)
         for layer in self.layers[:-1]:
             hidden = functional.dropout(activate(layer(hidden)), self.config.dropout, self.training)

@@ -11,9 +11,10 @@ import torch
 from lemmata.connectionism.hopfield import HopfieldNetwork
 from lemmata.connectionism.perceptron import textbook_perceptron
 from lemmata.connectionism.separability import Separation
-from lemmata.feedforward.mlp import ACTIVATIONS, MLPConfig
+from lemmata.feedforward.mlp import MLPConfig
 from lemmata.feedforward.recipes import classify_points
 from lemmata.figure import Figure
+from lemmata.foundations.activations import ACTIVATION_TABLE
 from lemmata.lab.figures.svg import svg
 from lemmata.lab.site.work import boundary_lab, hopfield_lab, perceptron_lab
 from lemmata.train.loop import run_experiment
@@ -222,5 +223,5 @@ def test_before_training_the_network_is_as_chance_made_it():
 
 def test_every_activation_can_be_chosen():
     page = (SITE / "templates" / "lab_boundary.html").read_text()
-    assert set(boundary_lab.Activation.__args__) == set(ACTIVATIONS)
-    assert all(name in page for name in ACTIVATIONS)
+    assert set(boundary_lab.Activation.__args__) == set(ACTIVATION_TABLE)
+    assert all(name in page for name in ACTIVATION_TABLE)

@@ -91,7 +91,7 @@ def each_class_against_the_rest_is_a_perceptron(draw):
         textbook = [textbook_perceptron(x, sign, 3, bias) for sign in signs]
         learnt = OneVersusRest(3, classes) if bias else OneVersusRest(3, classes, bias=False)
         updates = [learnt.sweep(x, y) for _ in range(3)]
-        weight, b = (torch.stack([run[k] for run in textbook]) for k in (0, 1))
+        weight, b = torch.stack([run[0] for run in textbook]), torch.stack([run[1] for run in textbook])
         activation = x @ weight.T + b
         wrong = torch.stack(signs, 1) * activation <= 0
         by_class = torch.cat([-activation, activation], 1) if classes == 2 else activation

@@ -35,7 +35,9 @@ FRAMES = 40  # pictures of one training; more would come faster than the eye fol
 SHOWN = 200  # points on the page
 CELLS = 60  # of the map, along each axis
 
-Activation = Literal["relu", "leaky_relu", "elu", "gelu", "silu", "softplus", "tanh", "sigmoid", "identity"]
+Activation = Literal[
+    "relu", "leaky_relu", "elu", "gelu", "gelu_tanh", "silu", "softplus", "tanh", "sigmoid", "softsign", "identity"
+]
 
 
 class State(LabState):

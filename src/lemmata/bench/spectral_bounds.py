@@ -1,0 +1,53 @@
+"""The spectral norm between two proved bounds, against torch's by all singular values."""
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from lemmata.bench.registry import agreement, entry, limit, ours, peer
+from lemmata.foundations.spectral import certified_spectral_norm
+
+SIZE = 4096
+
+
+@entry(
+    "spectral_norm",
+    title="Spectral norm with a certificate",
+    measures="one norm: ours with a proved lower and upper bound, torch's to full precision",
+    cases={"gaussian": "4,096 x 4,096, float32, independent normal entries"},
+    targets={"torch.linalg.matrix_norm": 0.2},
+)
+def random_matrix(case: str, device: str) -> Tensor:
+    """No gap at the top of the spectrum: the hard case for any iteration."""
+    return torch.randn(SIZE, SIZE, generator=torch.Generator().manual_seed(0)).to(device)
+
+
+@ours("lemmata")
+def with_bounds(matrix: Tensor) -> Callable[[], Tensor]:
+    """Lanczos for the lower bound, a Cholesky factorisation for the upper one, in double precision."""
+
+    def norm() -> Tensor:
+        bounds = certified_spectral_norm(matrix)
+        return (bounds.lower + bounds.upper) / 2
+
+    return norm
+
+
+@peer("torch.linalg.matrix_norm")
+def by_singular_values(matrix: Tensor) -> Callable[[], Tensor]:
+    """All singular values, of which one is used."""
+    return lambda: torch.linalg.matrix_norm(matrix, 2)
+
+
+@limit("the product of the matrix with its own transpose, in double precision")
+def gram_alone(matrix: Tensor) -> Callable[[], Tensor]:
+    """What the upper bound is proved about."""
+    wide = matrix.double()
+    return lambda: wide.mT @ wide
+
+
+@agreement(within=1e-4)
+def in_numbers(norm: Tensor) -> dict[str, float]:
+    """The norm, to the digits that single precision has."""
+    return {"norm": float(norm)}

@@ -1,0 +1,1 @@
+"""How the statements of foundations are checked, one file per subject."""

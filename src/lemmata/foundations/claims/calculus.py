@@ -1,0 +1,388 @@
+"""Calculus of one and several variables: elementary derivatives, series, bounds, Hessians, the score, multipliers."""
+
+import functools
+import math
+
+import sympy
+import torch
+
+from lemmata.foundations.elementary_bounds import log1p_bounds, power_bound
+from lemmata.foundations.elementary_derivatives import abs_subdifferential, integrate_by_parts, quotient_derivative
+from lemmata.foundations.geometric_series import geometric_remainder, geometric_sum
+from lemmata.foundations.jacobians import differenced_jacobian, gradient_of, hessian_of
+from lemmata.foundations.lagrange import Lagrangian
+from lemmata.foundations.matrix_derivatives import derivative_of
+from lemmata.foundations.maximisers import argmax_set
+from lemmata.foundations.score_function import density_gradient, expectation_gradient, score_of
+from lemmata.judge import (
+    Figure,
+    Line,
+    Points,
+    all_of,
+    always,
+    at_least,
+    at_most,
+    claim,
+    close,
+    exactly,
+    lie,
+    symbolic,
+)
+
+
+def grid(low, high, count):
+    """Points at equal distances, as doubles."""
+    return torch.linspace(low, high, count, dtype=torch.float64)
+
+
+ABSOLUTE = derivative_of("|x|")
+
+
+@claim("calculus.abs_derivative")
+@lie("the derivative is |x|/x^2", derivative=lambda x: x.abs() / x**2)
+@lie("the derivative is x/|x|^2", exponent=2.0)
+@lie("at 0 slopes up to 1.1 touch from below", widened=1.1)
+@lie("at 0 only slopes up to 0.9 touch from below", widened=0.9)
+def the_absolute_value_has_its_sign_as_slope(draw, derivative=ABSOLUTE.derivative, exponent=1.0, widened=1.0):
+    """Away from 0 against differences, the sign being x/|x|; at 0 the subgradient inequality, attained at both ends."""
+    x = torch.cat([grid(-3, -0.001, 40), grid(0.001, 3, 40)])
+    slopes = derivative(x)
+    differences = torch.stack([differenced_jacobian(ABSOLUTE.function, point, step=1e-4) for point in x])
+    low, high = abs_subdifferential(torch.zeros(1, dtype=torch.float64))
+    sides = abs_subdifferential(x)
+    y = grid(-2, 2, 41)
+    # Lines through 0 below |y|: the extreme ones touch it everywhere on one side.
+    above = [at_least(y.abs() - slope * y, 0.0) for slope in grid(float(low), float(high), 9) * widened]
+    return all_of(
+        close(slopes, x / x.abs() ** exponent),
+        close(torch.stack([ABSOLUTE.at(point) for point in x]), slopes),
+        close(slopes, differences, within=1e-9),  # |x| is linear on either side: rounding 1e-16 over the step 1e-4
+        *above,
+        close(widened * high, torch.ones(1).double(), detail="the steepest line that touches"),
+        close(widened * low, -torch.ones(1).double(), detail="the steepest falling line that touches"),
+        exactly(sides[0], torch.sign(x)),
+        exactly(sides[1], torch.sign(x)),
+    )
+
+
+@claim("calculus.trig_derivatives")
+@lie("the derivative of the cosine is the sine", sign=1)
+@lie("the derivative of the sine is the sine", lead=0.0)
+def sine_and_cosine_differentiate_into_one_another(draw, sign=-1, lead=math.pi / 2):
+    """Symbolically; and both rows of the table on a grid, against autograd and a shift by a quarter turn."""
+    t = sympy.Symbol("t", real=True)
+    sine, cosine = derivative_of("sin(x)"), derivative_of("cos(x)")
+    x = grid(-7, 7, 57)
+    slopes = torch.stack([sine.at(point) for point in x]), torch.stack([cosine.at(point) for point in x])
+    autograd = [gradient_of(lambda x, row=row: row.function(x).sum(), x) for row in (sine, cosine)]
+    return all_of(
+        symbolic(sympy.diff(sympy.cos(t), t), sign * sympy.sin(t)),
+        symbolic(sympy.diff(sympy.sin(t), t), sympy.cos(t)),
+        close(slopes[0], torch.sin(x + lead), scale=8.0),
+        close(slopes[1], sign * torch.sin(x), scale=1.0),
+        close(slopes[0], autograd[0]),
+        close(slopes[1], autograd[1]),
+    )
+
+
+@claim("calculus.quotient_rule")
+@lie("the terms of the numerator change places", sign=-1)
+@lie("the denominator is not squared", exponent=1)
+def a_quotient_differentiates_by_the_rule(draw, sign=1, exponent=2):
+    """Symbolically for two pairs of functions; and the row of the table against autograd."""
+    t = sympy.Symbol("t", positive=True)
+    pairs = [(t**3, t + 1), (sympy.exp(t), t)]
+    parts = []
+    for f, g in pairs:
+        rule = quotient_derivative(f, sympy.diff(f, t), g, sympy.diff(g, t))
+        parts.append(symbolic(sign * rule * g ** (2 - exponent), sympy.diff(f / g, t)))
+    row = derivative_of("f(x) / g(x)")
+    for _ in range(5):
+        x, f, g = row.example(generator=draw.generator).values()
+        expected = gradient_of(lambda x, f=f, g=g: f(x) / g(x), x)
+        parts.append(close(row.at(x, f=f, g=g), expected, scale=1 + expected.abs()))
+        parts.append(exactly(row.function(x, f, g), f(x) / g(x)))
+    return all_of(*parts)
+
+
+@functools.cache
+def integrals():
+    """Ten pairs with the integral of u dv found directly, and both pieces of it by parts."""
+    t = sympy.Symbol("t", real=True)
+    exp, sin, cos, log = sympy.exp, sympy.sin, sympy.cos, sympy.log
+    pairs = [
+        (t, exp(t), 0, 1),
+        (t**2, exp(t), -1, 1),
+        (t**3, exp(-t), 0, 2),
+        (t, sin(t), 0, 1),
+        (t**2, cos(t), 0, 2),
+        (t, cos(2 * t), -1, 2),
+        (log(t), t, 1, 3),
+        (log(t), t**3, 1, 2),
+        (t**2, t**3, 0, 2),
+        (exp(t), exp(2 * t), 0, 1),
+    ]
+    found = []
+    for u, v, low, high in pairs:
+        direct = sympy.integrate(sympy.expand(u * sympy.diff(v, t)), (t, low, high))
+        found.append((direct, integrate_by_parts(u, v, t, low, high)))
+    return found
+
+
+@claim("calculus.integration_by_parts")
+@lie("the remaining integral is added", sign=1)
+@lie("the boundary term is left out", boundary=0)
+def an_integral_moves_to_the_other_factor(draw, sign=-1, boundary=1):
+    """Polynomials times exponentials, sines and logarithms: the direct integral against the boundary and the rest."""
+    parts = [symbolic(direct, boundary * piece.boundary + sign * piece.rest) for direct, piece in integrals()]
+    direct, piece = integrals()[0]
+    return all_of(*parts, symbolic(direct, piece.value))
+
+
+@claim("calculus.geometric_series")
+@lie("the sum is a/(1+r)", sign=1.0)
+@lie("the sum holds up to r = 1", raises=ValueError, largest=1.0)
+@lie("the finite sum has one term more", extra=1)
+def a_geometric_series_sums_to_first_over_one_minus_ratio(draw, sign=-1.0, largest=0.95, extra=0):
+    """Partial sums added up term by term, with the exact remainder; finite sums at r = 1 and beyond as well."""
+    ratio, first = grid(-0.95, largest, 39), draw.normal(39)
+    total = geometric_sum(first, ratio)
+    parts = [close(total, first / (1 + sign * ratio))]
+    for terms in (0, 1, 2, 7, 40):
+        added = sum((first * ratio**k for k in range(terms + extra)), torch.zeros(39).double())
+        scale = first.abs() / (1 - ratio.abs())
+        parts += [
+            close(added + geometric_remainder(first, ratio, terms), total, scale=scale),
+            close(geometric_sum(first, ratio, terms), added, scale=scale),
+        ]
+    wide = torch.tensor([-3.0, -1.0, 1.0, 1.5, 2.0], dtype=torch.float64)
+    added = torch.stack([2.5 * wide**k for k in range(6)]).sum(0)
+    return all_of(*parts, close(geometric_sum(2.5, wide, terms=6), added))
+
+
+@claim("calculus.log1p")
+@lie("log(1 + x) is at least x", upper=at_least)
+@lie("log(1 + x) is at most 0.9 x", slope=0.9)
+@lie("log(1 + x) is at least x - 0.45 x^2 for x >= 0", half=0.45)
+@lie("the second-order term is x^2", limit=1.0)
+def the_logarithm_stays_below_its_tangent(draw, upper=at_most, slope=1.0, half=0.5, limit=0.5):
+    """The bounds on a grid down to -0.99, attained at 0; and the ratio of the gap to x^2 as x goes to 0."""
+    x = torch.cat([grid(-0.99, 10, 1100), grid(-0.01, 0.01, 101)])
+    lower_bound, upper_bound = log1p_bounds(x)
+    positive = x[x >= 0]
+    small = 10.0 ** -torch.arange(1, 7).double()
+    ratio = (torch.log1p(small) - small).abs() / small**2
+    return all_of(
+        upper(torch.log1p(x), slope * upper_bound, attained=True),
+        at_least(torch.log1p(x), lower_bound),
+        at_least(torch.log1p(positive), positive - half * positive**2, attained=True),
+        close(lower_bound[x >= 0], positive - positive**2 / 2),
+        # Below 0 the upper bound is turned round: log(1+x) = -log(1 - x/(1+x)) >= x/(1+x) = 1 - 1/(1+x).
+        close(lower_bound[x < 0], 1 - 1 / (1 + x[x < 0]), scale=1 / (1 + x[x < 0])),
+        close(ratio[2:], torch.full((4,), limit).double(), within=0.025),  # the next term of the ratio is x/3
+        at_most((ratio - 0.5).abs(), small / 3 + 1e-9),  # and it is at most that; 1e-9 is the rounding at 1e-6
+    )
+
+
+@claim("calculus.one_minus_x_exp")
+@lie("the power form holds for every real epsilon", printed="000/1", highest=3.0)
+@lie("1 - x stays below exp(-1.1 x)", rate=1.1)
+@lie("the power form has exp(-1.01 n epsilon)", steeper=1.01)
+def one_minus_x_stays_below_its_exponential(draw, highest=1.0, rate=1.0, steeper=1.0):
+    """The inequality on a grid, attained at 0; and its powers for epsilon up to 1 and n up to 200."""
+    x = grid(-20, 20, 4001)
+    n = torch.arange(0, 201)[:, None]
+    epsilon = grid(0, 1, 101)
+    reach = grid(-1, highest, 41)
+    return all_of(
+        at_most(1 - x, torch.exp(-rate * x), attained=True),
+        at_most((1 - epsilon) ** n, power_bound(epsilon, n) ** steeper, attained=True),
+        at_most((1 - reach) ** n[:20], torch.exp(-n[:20] * reach)),
+        close(power_bound(epsilon, n), math.e ** -(n * epsilon)),
+        close(power_bound(epsilon, 3), math.e ** -(3 * epsilon)),
+    )
+
+
+@claim("calculus.argmax_monotone")
+@lie("maps that merely do not decrease keep the set of maximisers", printed="000/1", slope=0.0)
+@lie("decreasing maps keep the set of maximisers", slope=-1.0)
+@lie("the objective may be left out", objective=0.0)
+def strictly_increasing_maps_keep_all_maximisers(draw, slope=1.0, objective=1.0):
+    """Values with ties, and several strictly increasing maps; the floor keeps the maximisers and adds some."""
+    values = draw.integers(1, 9, 2, 25, 100).double()  # some 12 of 100 points share the maximum
+    x = draw.normal(2, 25, 100)
+    g = values if objective == 1.0 else objective * values + (1 - objective) * x
+    middle = 4.5
+    bent = g.clamp(max=middle) + slope * (g - middle).clamp(min=0)  # above the middle it has this slope
+    best = argmax_set(values)
+    written = values == values.max(dim=-1).values[..., None]
+    # The floor of v/8 - 1/1000 is 0 for every value: a map that does not decrease, and makes every point a maximiser.
+    floored = argmax_set(torch.floor(values / 8 - 0.001))
+    return all_of(
+        exactly(argmax_set(bent), best),
+        exactly(best, written),
+        *(exactly(argmax_set(f(values)), best) for f in (torch.exp, lambda v: v**3, torch.log, torch.atan)),
+        always(floored[best], detail="maximisers are kept"),
+        always((floored & ~best).any(dim=-1), detail="and others are added"),
+    )
+
+
+def smooth(draw):
+    """Functions of five variables, twice continuously differentiable, with a point for each."""
+    A, w = draw.normal(5, 5), draw.normal(5)
+    functions = (
+        lambda x: x @ A @ x,
+        lambda x: (A @ x).sin().sum(),
+        lambda x: torch.logsumexp(A @ x, dim=0),
+        lambda x: (w @ x) ** 3 * x[0],
+        lambda x: torch.exp(-(x @ x)) * (1 + w @ x),
+    )
+    return [(function, draw.normal(5) / 2) for function in functions]
+
+
+def peano(_draw):
+    """xy(x^2 - y^2)/(x^2 + y^2) at 0: twice differentiable there, and not continuously."""
+
+    def function(x):
+        return x[0] * x[1] * (x[0] ** 2 - x[1] ** 2) / (x[0] ** 2 + x[1] ** 2)
+
+    return [(function, torch.zeros(2, dtype=torch.float64))]
+
+
+@claim("calculus.gradient_hessian")
+@lie("the Hessian of every twice differentiable function is symmetric", functions=peano)
+@lie("the Hessian is half of the second derivatives", factor=0.5)
+def the_hessian_is_the_symmetric_jacobian_of_the_gradient(draw, functions=smooth, factor=1.0):
+    """Differences of gradients, column by column, are symmetric; so is the Hessian, which they give again."""
+    parts = []
+    for function, x in functions(draw):
+        n = len(x)
+        second = differenced_jacobian(lambda x, f=function: gradient_of(f, x), x, step=1e-5)
+        # Differences are off by 1e-10 times fourth derivatives of some 100, and by rounding over the step, 1e-11.
+        parts.append(close(second, second.mT, within=1e-6))
+        if not x.any():
+            continue
+        hessian, gradient = hessian_of(function, x), gradient_of(function, x)
+        parts += [
+            exactly((tuple(gradient.shape), tuple(hessian.shape)), ((n,), (n, n))),
+            close(factor * hessian, second, within=1e-6),
+            close(hessian, hessian.mT, ulps=1024),
+            close(gradient, differenced_jacobian(function, x), within=1e-6),
+        ]
+    return all_of(*parts)
+
+
+def log_densities(draw):
+    """log-densities at fixed points as functions of the parameters: Bernoulli, softmax, Gaussian."""
+    points, outcome = draw.normal(7), torch.tensor([0.0, 1.0], dtype=torch.float64)
+
+    def bernoulli(theta):
+        return outcome * torch.log(theta) + (1 - outcome) * torch.log1p(-theta)
+
+    def gaussian(theta):
+        mean, log_deviation = theta
+        return -(((points - mean) / log_deviation.exp()) ** 2) / 2 - log_deviation - math.log(2 * math.pi) / 2
+
+    return [
+        (bernoulli, draw.uniform(low=0.2, high=0.8)),
+        (lambda logits: logits.log_softmax(-1), draw.normal(5)),
+        (gaussian, draw.normal(2) / 2),
+        (lambda logits: logits.flatten().log_softmax(-1), draw.normal(2, 3)),
+    ]
+
+
+@claim("calculus.log_trick")
+@lie("the density is left out: its gradient is the score", power=0.0)
+@lie("the density is squared", power=2.0)
+@lie("the samples are added up, not averaged", averaged=0.0)
+def densities_differentiate_through_their_logarithm(draw, power=1.0, averaged=1.0):
+    """Density times score against autograd; expectations of five classes, enumerated and from samples, likewise."""
+    parts = []
+    for log_density, theta in log_densities(draw):
+        expected = torch.autograd.functional.jacobian(lambda t, f=log_density: f(t).exp(), theta)
+        density = log_density(theta).exp().reshape(-1, *[1] * theta.ndim)
+        values = draw.normal(len(density))
+        by_values = gradient_of(lambda t, f=log_density, v=values: (v * f(t).exp()).sum(), theta)
+        parts += [
+            close(density**power * score_of(log_density, theta), expected),
+            close(density_gradient(log_density, theta), expected),
+            close(expectation_gradient(values, log_density, theta), by_values, scale=1.0),
+        ]
+    # Samples in exact proportion to probabilities of sixteenths: their average is the expectation itself.
+    counts = torch.tensor([1, 2, 3, 4, 6])
+    labels, theta = torch.repeat_interleave(torch.arange(5), counts), torch.log(counts.double() / 16)
+    values = draw.normal(5)
+    exact = expectation_gradient(values, lambda t: t.log_softmax(-1), theta)
+    sampled = expectation_gradient(values[labels], lambda t: t.log_softmax(-1)[labels], theta, sampled=True)
+    shifted = expectation_gradient(values + 3, lambda t: t.log_softmax(-1), theta)
+    return all_of(
+        *parts,
+        close(sampled * 16 ** (1 - averaged), exact, scale=4.0),
+        close(shifted, exact, scale=16.0, detail="a constant baseline changes nothing"),
+    )
+
+
+def contours(level, x, multiplier):
+    """The circle, its points of equal x + y, and both gradients where they touch."""
+    angle = grid(0, 2 * math.pi, 121)
+    radius = math.sqrt(level)
+    line = grid(-0.2, 2.2, 5)
+    tip = x + float(multiplier) * 2 * x
+    return Figure(
+        "Where the gradients are parallel",
+        "x",
+        "y",
+        marks=[
+            Line(radius * angle.cos(), radius * angle.sin(), label="constraint"),
+            Line(line, float(x.sum()) - line, label="objective at its optimum"),
+            Points(x[:1], x[1:], label="optimum"),
+            Line([float(x[0]), float(tip[0])], [float(x[1]), float(tip[1])], label="gradient of both"),
+        ],
+    )
+
+
+@claim("calculus.lagrangian")
+@lie("the gradient of the objective alone vanishes at the optimum", pull=0.0)
+@lie("the multiplier is minus the derivative of the optimal value", sign=-1.0)
+@lie("the multiplier is twice the derivative of the optimal value", sign=2.0)
+def at_a_constrained_optimum_the_gradients_are_parallel(draw, pull=1.0, sign=1.0):
+    """Newton's points against exact solutions of two problems, a fine grid, and differences of the optimal value."""
+    gamma, s, t = sympy.symbols("gamma s t", real=True)
+    level = 1.7
+    f, g = (lambda p: p[0] + p[1]), (lambda p: p[0] ** 2 + p[1] ** 2)
+    circle = Lagrangian(f, g, level)
+    start = torch.tensor([1.0, 0.6], dtype=torch.float64)
+    x, multiplier, value = circle.stationary_point(start)
+    lowest = circle.stationary_point(-start)
+    step = 1e-4
+    price = (optimum(f, g, level + step, start) - optimum(f, g, level - step, start)) / (2 * step)
+    angle = grid(0, 2 * math.pi, 20001)
+    brute = (math.sqrt(level) * (angle.cos() + angle.sin())).max()
+    product = Lagrangian(lambda p: p[0] * p[1], lambda p: p[0] + p[1] - 1)
+    expression = product((s, t), gamma)
+    (solved,) = sympy.solve([sympy.diff(expression, v) for v in (s, t, gamma)], [s, t, gamma], dict=True)
+    half = product.stationary_point(start)
+    elsewhere = draw.normal(2)
+    slopes = torch.stack([1 - 0.3 * 2 * elsewhere[0], 1 - 0.3 * 2 * elsewhere[1], level - g(elsewhere)])
+    return all_of(
+        close(gradient_of(f, x), pull * multiplier * gradient_of(g, x), scale=1.0).showing(
+            contours(level, x, multiplier)
+        ),
+        close(multiplier, sign * price, within=1e-7),  # central differences with step 1e-4
+        close(multiplier, 1 / math.sqrt(2 * level)),
+        close(x, torch.full((2,), math.sqrt(level / 2), dtype=torch.float64)),
+        close(lowest.x, -x),
+        close(lowest.multiplier, -multiplier),
+        close(value, brute, within=1e-6),  # the grid misses the optimum by at most half its step squared
+        close(circle.gradient(x, multiplier), torch.zeros(3).double(), scale=1.0),
+        close(circle.gradient(elsewhere, torch.tensor(0.3, dtype=torch.float64)), slopes, scale=4.0),
+        exactly((solved[s], solved[t], solved[gamma]), (sympy.Rational(1, 2),) * 3),
+        close(
+            torch.cat([half.x, half.multiplier[None], half.value[None]]), torch.tensor([0.5, 0.5, 0.5, 0.25]).double()
+        ),
+    )
+
+
+def optimum(f, g, level, start):
+    """The optimal value as a function of the level."""
+    return Lagrangian(f, g, level).stationary_point(start).value

@@ -1,0 +1,249 @@
+"""Gaussians: density, likelihood, conditioning, sums, linear images and entropy, whatever form the covariance has."""
+
+import math
+
+import numpy
+import torch
+from scipy import stats
+
+from lemmata.foundations.densities import Density
+from lemmata.foundations.gaussian import Gaussian
+from lemmata.foundations.structured_gaussians import DiagonalGaussian, LowRankGaussian
+from lemmata.judge import Figure, Line, all_of, always, at_least, at_most, claim, close, exactly, lie, mean_is
+
+
+def structured(draw, d, batch=()):
+    """A full, a diagonal and a low-rank Gaussian with random parameters."""
+    mean = draw.normal(*batch, d)
+    root = draw.normal(*batch, d, d) / 2
+    full = Gaussian(mean, root @ root.mT + torch.eye(d, dtype=torch.float64) / 2)
+    variance = draw.uniform(*batch, d, low=0.5, high=2.0)
+    return full, DiagonalGaussian(mean, variance), LowRankGaussian(mean, draw.normal(*batch, d, 2) / 2, variance)
+
+
+def elsewhere(law):
+    """The laws of a batch, one by one, in another library."""
+    means = law.mean.expand(*law.batch_shape, -1).reshape(-1, law.dimension)
+    covariances = law.covariance.expand(*law.batch_shape, -1, -1).reshape(-1, law.dimension, law.dimension)
+    return [stats.multivariate_normal(*pair) for pair in zip(means.numpy(), covariances.numpy(), strict=True)]
+
+
+def log_densities(law, x):
+    """The log-densities of the other library at points (n, ..., features)."""
+    columns = x.reshape(len(x), -1, law.dimension).movedim(1, 0).numpy()
+    values = [numpy.atleast_1d(one.logpdf(at)) for one, at in zip(elsewhere(law), columns, strict=True)]
+    return torch.tensor(numpy.stack(values, 1)).reshape(x.shape[:-1])
+
+
+def plane(points, size):
+    """The trapezoidal rule on a square, which for a bell that vanishes at the edge is exact to the last digits."""
+    axis = torch.linspace(-size, size, points, dtype=torch.float64)
+    return torch.cartesian_prod(axis, axis), float(axis[1] - axis[0]) ** 2
+
+
+@claim("gaussian.density")
+@lie("the normaliser is not under the root", root=1.0)
+@lie("the half in the exponent is missing", half=1.0)
+@lie("the determinant stands in the numerator", sign=-1.0)
+def the_density_integrates_to_one(draw, root=0.5, half=0.5, sign=1.0):
+    """The integral of the density over the plane, the other library's density, and products of densities."""
+    grid, cell = plane(121, 18.0)
+    parts = []
+    for law in structured(draw, 2):
+        constant = root * (2 * math.log(2 * math.pi) + sign * law.logdet)
+        formula = torch.exp(-constant - half * law.mahalanobis(grid))
+        parts += [
+            close(formula.sum() * cell, 1.0, within=1e-9),
+            close(law.density(grid), formula, within=1e-12),
+            close((law.density(grid)[:, None] * grid).sum(0) * cell, law.mean, within=1e-9),
+        ]
+    for d, batch in ((1, ()), (3, ()), (5, (4,)), (4, (2, 3))):
+        x = draw.normal(7, *batch, d)
+        for law in structured(draw, d, batch):
+            parts.append(close(law.log_density(x), log_densities(law, x), ulps=1024))
+            parts.append(exactly(law.surprise(x), -law.log_density(x)))
+    full, diagonal, low_rank = structured(draw, 4, (3,))
+    x = draw.normal(5, 3, 4)
+    for one, other in ((full, diagonal), (full, low_rank)):
+        product, log_mass = one.times(other)
+        parts.append(close(log_mass + product.log_density(x), one.log_density(x) + other.log_density(x), ulps=4096))
+    for law in (diagonal, low_rank):
+        parts.append(close(law.full().log_density(x), law.log_density(x), ulps=4096))
+    for law in (full, diagonal, low_rank):
+        part = law.marginal([2, 0])
+        pairs = torch.stack([law.covariance[:, i, j] for i in (2, 0) for j in (2, 0)], -1)
+        parts += [close(part.covariance.flatten(-2), pairs), exactly(part.mean, law.mean[..., [2, 0]])]
+    return all_of(*parts)
+
+
+@claim("gaussian.mle")
+@lie("n - 1 is the divisor that maximises the likelihood", lost=1)
+@lie("the estimate of the covariance is unbiased", bias=1.0)
+@lie("a mean that is off by a tenth is likelier", shift=0.1)
+@lie("one x, without an index, stands in every term", printed="002/1", raises=ValueError, terms=1)
+def mean_and_mean_square_maximise_the_likelihood(draw, lost=0, bias=4 / 5, shift=0.0, terms=50):
+    """The gradient of the likelihood at the fit and its values around it; the mean estimate over samples of five."""
+    x = draw.normal(50, 3) @ draw.normal(3, 3) + draw.normal(3)
+    fitted = Gaussian.fit(x)
+    mean = (fitted.mean + shift).requires_grad_()
+    away = x[:terms] - fitted.mean  # one term alone gives a matrix of rank one, and a law without a density
+    covariance = (away.mT @ away / (terms - lost)).requires_grad_()
+    best = Gaussian(mean, covariance).log_density(x).mean()
+    slopes = torch.autograd.grad(best, (mean, covariance))
+    steps = 0.05 * draw.normal(200, 3, 3)
+    factors = torch.tensor([0.9, 0.99, 1.01, 1.1], dtype=torch.float64)[:, None, None]
+    nearby = Gaussian(mean + steps[:, 0], covariance + steps @ steps.mT), Gaussian(mean, factors * covariance)
+    around = torch.cat([law.log_density(x[:, None]).mean(0) for law in nearby])
+    true = Gaussian(torch.zeros(1).double(), torch.full((1, 1), 2.0).double())
+    # The mean estimate from samples of size n = 5 is (n - 1)/n of the variance, which is 2.
+    sampled = mean_is(
+        lambda fits: Gaussian.fit(fits).covariance[:, 0, 0],
+        lambda n: true.sample(5 * n, draw.generator).reshape(n, 5, 1),
+        bias * 2.0,
+        effect=0.2,
+    )
+    return all_of(
+        *(close(slope, torch.zeros_like(slope), within=1e-10) for slope in slopes),
+        close(fitted.covariance, covariance * (terms - lost) / terms),
+        at_most(around, best),
+        sampled,
+    )
+
+
+@claim("gaussian.conditional")
+@lie("the explained covariance is added", sign=1.0)
+@lie("the rectangular block Σ₁₂ is p.s.d. as well", printed="002/1", raises=ValueError, blocks=("11", "12", "22"))
+@lie("the mean moves the other way", slope=-1.0)
+def the_conditional_density_is_joint_over_marginal(draw, sign=-1.0, blocks=("11", "22"), slope=1.0):
+    """Conditional densities at random points as the ratio of joint and marginal, and block by block."""
+    seen, rest = [3, 0], [1, 2, 4]
+    joint = structured(draw, 5)[0]
+    z, others = draw.normal(50, 2), draw.normal(50, 3)
+    found = joint.condition(seen, z)
+    point = torch.empty(50, 5, dtype=torch.float64)
+    point[:, seen], point[:, rest] = z, others
+    groups = {"1": seen, "2": rest}
+    s = {i + j: joint.covariance[groups[i]][:, groups[j]] for i in groups for j in groups}
+    gain = s["21"] @ torch.linalg.inv(s["11"])
+    laws = [Gaussian(torch.zeros(len(s[block]), dtype=torch.float64), s[block]) for block in blocks]
+    ratio = joint.log_density(point) - joint.marginal(seen).log_density(z)
+    return all_of(
+        close(found.log_density(others), ratio, ulps=4096),
+        close(found.covariance, s["22"] + sign * gain @ s["12"], ulps=1024),
+        close(found.mean, joint.mean[rest] + slope * (z - joint.mean[seen]) @ gain.mT, ulps=1024),
+        always([not law.degenerate for law in laws]),
+        at_least(torch.linalg.eigvalsh(found.covariance), 0.0),
+    ).showing(slice_of_a_bell())
+
+
+def slice_of_a_bell():
+    """The density of a correlated pair, and what is left of the second number when the first is known."""
+    pair = Gaussian(torch.zeros(2).double(), torch.tensor([[1.0, 0.8], [0.8, 1.0]]).double())
+    axis = torch.linspace(-3, 3, 61, dtype=torch.float64)
+    slices = []
+    for z in (-1.5, 0.0, 1.5):
+        law = pair.condition([0], torch.tensor([z]).double())
+        slices.append(Line(axis, law.density(axis[:, None]), f"given {z:g}"))
+    slices.append(Line(axis, pair.marginal([1]).density(axis[:, None]), "unknown"))
+    return Figure("The second of two numbers with correlation 0.8, given the first", "second number", "density", slices)
+
+
+@claim("gaussian.sum")
+@lie("the covariances add without independence", printed="000/1", cross=0.0)
+@lie("the cross-covariance counts once", both=0.5)
+@lie("the deviations add", power=0.5)
+def covariances_of_independent_gaussians_add(draw, cross=1.0, both=1.0, power=1.0):
+    """Characteristic functions multiply; a correlated pair as a linear image of its joint law; y = -x; and samples."""
+    x, diagonal, low_rank = structured(draw, 3)
+    t = draw.normal(50, 3) / 2
+    parts = []
+    for y in (structured(draw, 3)[0], diagonal, low_rank):
+        product = x.characteristic(t) * Gaussian(y.mean, y.covariance).characteristic(t)
+        parts.append(close(x.plus(y).characteristic(t), product))
+        added = (x.covariance.diagonal() ** power + y.covariance.diagonal() ** power) ** (1 / power)
+        parts.append(close(x.plus(y).covariance.diagonal(), added))
+    joint = structured(draw, 6)[0]
+    one, two = joint.marginal([0, 1, 2]), joint.marginal([3, 4, 5])
+    block = joint.covariance[:3, 3:]
+    total = joint.affine(torch.eye(3, dtype=torch.float64).repeat(1, 2))
+    opposite = x.affine(-torch.eye(3, dtype=torch.float64))
+    nothing = x.plus(opposite, cross=-cross * x.covariance)
+    drawn = mean_is(
+        lambda s: (s - one.mean - two.mean)[:, 0].square(),
+        lambda n: one.sample(n, draw.generator) + two.sample(n, draw.generator),
+        one.plus(two).covariance[0, 0],
+        effect=0.5,
+    )
+    return all_of(
+        close(one.plus(two, cross=cross * both * block).covariance, total.covariance),
+        close(one.plus(two, cross=cross * block).mean, total.mean),
+        close(nothing.covariance, torch.zeros(3, 3, dtype=torch.float64), scale=x.covariance.abs().max()),
+        close(nothing.sample(4, draw.generator), torch.zeros(4, 3).double(), within=1e-7),
+        *parts,
+        drawn,
+    )
+
+
+class TransposedImage(Gaussian):
+    """The transposes on the wrong sides."""
+
+    def affine(self, matrix, offset=0.0):
+        return Gaussian(matrix @ self.mean + offset, matrix.mT @ self.covariance @ matrix)
+
+
+@claim("gaussian.linear_map")
+@lie("the covariance is M' Σ M", law=TransposedImage)
+@lie("an image of low rank has a density", raises=ValueError, density=True)
+@lie("the mean stays where it was", moved=0.0)
+def the_image_of_a_gaussian_is_gaussian(draw, law=Gaussian, density=False, moved=1.0):
+    """Characteristic functions of images at random points, also of low rank; images of samples against the law."""
+    start = structured(draw, 4)[0]
+    start = law(start.mean, start.covariance)
+    t, offset = draw.normal(50, 4) / 2, draw.normal(4)
+    parts = []
+    for matrix in (draw.normal(4, 4), draw.normal(4, 2) @ draw.normal(2, 4)):
+        image = start.affine(matrix, offset)
+        turned = start.characteristic(t @ matrix) * torch.exp(1j * (t @ offset))
+        parts.append(close(image.characteristic(t), turned, ulps=1024))
+        parts.append(close(image.mean, moved * (matrix @ start.mean) + offset))
+    flat = start.affine(draw.normal(4, 2) @ draw.normal(2, 4))
+    if density:
+        flat.density(t)
+    wide = Gaussian(start.mean, start.covariance).affine(draw.normal(2, 4))
+    normal = torch.linalg.svd(flat.covariance).U[:, 2:]  # directions in which the flat law does not vary
+    within = (flat.sample(100, draw.generator) - flat.mean) @ normal
+    spread = mean_is(
+        lambda s: (s - flat.mean).square().sum(-1),
+        lambda n: flat.sample(n, draw.generator),
+        flat.covariance.trace(),
+        effect=float(flat.covariance.trace()) / 4,
+    )
+    return all_of(
+        *parts,
+        exactly([flat.degenerate, wide.degenerate], [True, False]),
+        close(within, torch.zeros(100, 2).double(), within=1e-6),  # the root of rounding: directions without variance
+        spread,
+    )
+
+
+@claim("gaussian.entropy")
+@lie("the factor e is dropped", base=2 * math.pi)
+@lie("the logarithm of the determinant counts in full", logdet=1.0)
+@lie("the entropy of a density is not negative", least=0.0)
+def the_entropy_is_the_mean_surprise(draw, base=2 * math.pi * math.e, logdet=0.5, least=-math.inf):
+    """Entropy against the mean surprise of samples, the integral over a line, and the other library."""
+    gaussian = Gaussian(torch.zeros(5).double(), draw.covariance(5, logdet_at_least=1.0))
+    predicted = 5 / 2 * math.log(base) + logdet * gaussian.logdet
+    others = []
+    for law in (*structured(draw, 4), *structured(draw, 3, (5,))):
+        entropies = torch.tensor([one.entropy() for one in elsewhere(law)]).reshape(law.batch_shape)
+        others.append(close(law.entropy(), entropies, ulps=256))
+    narrow = DiagonalGaussian(torch.zeros(1).double(), torch.tensor([0.01]).double())
+    integral = Density(lambda t: narrow.density(t[..., None])).entropy()
+    return all_of(
+        close(gaussian.entropy(), predicted),
+        mean_is(gaussian.surprise, lambda n: gaussian.sample(n, draw.generator), predicted, effect=0.4),
+        at_least(narrow.entropy(), least),
+        close(integral, narrow.entropy(), within=1e-9),
+        *others,
+    )

@@ -1,0 +1,119 @@
+"""The divergence between Gaussians: against integrals, samples, dense formulas and numeric derivatives."""
+
+import torch
+
+from lemmata.foundations.claims.gaussian import structured
+from lemmata.foundations.densities import Density
+from lemmata.foundations.gaussian import Gaussian
+from lemmata.foundations.gaussian_divergence import gaussian_kl, kl_to_isotropic
+from lemmata.foundations.structured_gaussians import DiagonalGaussian
+from lemmata.judge import Figure, Line, all_of, always, at_least, claim, close, lie, mean_is
+
+
+def by_blocks(p, q, ratio=1.0, inverse="second", dimension=1.0):
+    """The formula with dense inverses."""
+    inner = torch.linalg.inv((q if inverse == "second" else p).covariance)
+    away = (q.mean - p.mean)[..., None]
+    trace = (torch.linalg.inv(q.covariance) @ p.covariance).diagonal(dim1=-2, dim2=-1).sum(-1)
+    logs = torch.logdet(q.covariance) - torch.logdet(p.covariance)
+    return (ratio * logs - dimension * p.dimension + trace + (away.mT @ inner @ away)[..., 0, 0]) / 2
+
+
+@claim("gaussian.kl")
+@lie("the ratio of the determinants is inverted", ratio=-1.0)
+@lie("the first covariance is inverted in the quadratic form", inverse="first")
+@lie("the dimension is not subtracted", dimension=0.0)
+def the_divergence_of_gaussians_has_a_closed_form(draw, ratio=1.0, inverse="second", dimension=1.0):
+    """All nine pairs of covariance forms, batched, against dense inverses; the mean log-ratio of samples; gradients."""
+    parts = []
+    for p, q in ((structured(draw, d, (4,)), structured(draw, d)) for d in (1, 4)):
+        for one in p:
+            for other in (*p, *q):
+                predicted = by_blocks(one, other, ratio, inverse, dimension)
+                parts.append(close(gaussian_kl(one, other), predicted, scale=100.0))
+                # Zero iff equal: each law is at distance 0 from itself, up to rounding, and from no other.
+                parts.append(always((gaussian_kl(one, other) > 1e-12) != (one is other)))
+    p, q = (structured(draw, 3)[0] for _ in range(2))
+    sampled = mean_is(
+        lambda x: p.log_density(x) - q.log_density(x),
+        lambda n: p.sample(n, draw.generator),
+        by_blocks(p, q, ratio, inverse, dimension),
+        effect=0.25 * float(gaussian_kl(p, q)),
+    )
+    asymmetry = (gaussian_kl(p, q) - gaussian_kl(q, p)).abs()
+    line = on_a_line(p.marginal([0]), q.marginal([0]))
+    return all_of(
+        close(line, by_blocks(p.marginal([0]), q.marginal([0]), ratio, inverse, dimension), within=1e-9),
+        *parts,
+        at_least(asymmetry, 1e-3),
+        *derivatives(draw),
+        sampled,
+    ).showing(both_ways())
+
+
+def derivatives(draw):
+    """Gradients of the fused formula in all its inputs, and in a factor given as such, against those of the formula."""
+    root = draw.normal(2, 3, 3) / 2
+    covariances = root @ root.mT + torch.eye(3, dtype=torch.float64)
+    means, factors = draw.normal(2, 3), torch.linalg.cholesky(covariances)
+    found = []
+    for divergence in (gaussian_kl, by_blocks):
+        inputs = [t.clone().requires_grad_() for t in (*means, *factors)]
+        p, q = (Gaussian.from_cholesky(inputs[i], inputs[i + 2].tril()) for i in range(2))
+        found.append(torch.autograd.grad(3 * divergence(p, q), inputs))
+    return [close(ours, plain, scale=100.0) for ours, plain in zip(*found, strict=True)]
+
+
+def both_ways():
+    """The divergence of two bells as one of them moves, both ways, and as one of them widens."""
+    deviation = torch.linspace(0.3, 3, 100, dtype=torch.float64)[:, None]
+    moving, still = DiagonalGaussian(torch.ones(100, 1).double(), deviation**2), unit(1)
+    lines = [
+        Line(deviation[:, 0], gaussian_kl(moving, still), "KL(N(1, σ²) ‖ N(0, 1))"),
+        Line(deviation[:, 0], gaussian_kl(still, moving), "KL(N(0, 1) ‖ N(1, σ²))"),
+    ]
+    return Figure("The divergence of two bells is not symmetric", "σ", "nats", lines)
+
+
+def unit(d):
+    """The standard normal law."""
+    return DiagonalGaussian(torch.zeros(d).double(), torch.ones(d).double())
+
+
+def log_of_all(theta, sigma, prior):
+    """The logarithm applied to the whole bracket."""
+    bracket = prior[..., None] / sigma + (sigma**2 + theta**2) / (2 * prior[..., None] ** 2) - 0.5
+    return bracket.log().sum(-1)
+
+
+@claim("gaussian.kl_diagonal")
+@lie("the logarithm takes the whole bracket", printed="001/1", divergence=log_of_all)
+@lie("the half is not subtracted", half=0.0)
+@lie("prior and posterior deviation change places in the logarithm", ratio=-1.0)
+def the_divergence_to_an_isotropic_prior_is_a_sum(draw, divergence=kl_to_isotropic, half=0.5, ratio=1.0):
+    """The sum over coordinates against the general formula, an integral over a line, and samples' mean log-ratio."""
+    theta, sigma = draw.normal(100, 6), draw.uniform(100, 6, low=0.2, high=0.7)
+    prior = draw.uniform(100, low=0.8, high=2.0)
+    found = divergence(theta, sigma, prior)
+    found = found + 6 * (0.5 - half) + (ratio - 1) * (prior[:, None] / sigma).log().sum(-1)
+    posterior = DiagonalGaussian(theta, sigma.square())
+    isotropic = DiagonalGaussian(torch.zeros(100, 6).double(), prior.square()[:, None].expand(100, 6))
+    one = DiagonalGaussian(theta[0], sigma[0].square())
+    sampled = mean_is(
+        lambda x: one.log_density(x) - unit(6).log_density(x),
+        lambda n: one.sample(n, draw.generator),
+        kl_to_isotropic(theta[0], sigma[0], 1.0),
+        effect=0.5,
+    )
+    return all_of(
+        close(found, gaussian_kl(posterior, isotropic), scale=100.0),
+        close(found, by_blocks(posterior, isotropic), scale=100.0),
+        close(kl_to_isotropic(theta[0, :1], sigma[0, :1], 1.0), on_a_line(one.marginal([0]), unit(1)), within=1e-9),
+        sampled,
+    )
+
+
+def on_a_line(p, q):
+    """The divergence of two laws of one number, as an integral."""
+    law = Density(lambda t: p.density(t[..., None]), centre=float(p.mean))
+    return law.expectation(lambda t: p.log_density(t[..., None]) - q.log_density(t[..., None]))

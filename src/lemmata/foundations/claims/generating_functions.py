@@ -1,0 +1,168 @@
+"""Moment generating functions: the table of the usual laws, what derivatives at 0 give, and sums."""
+
+import math
+
+import torch
+from scipy import stats
+
+from lemmata.foundations.claims.densities import gamma, normal
+from lemmata.foundations.finite_laws import FiniteLaw
+from lemmata.foundations.generating_functions import (
+    bernoulli_mgf,
+    binomial_mgf,
+    gamma_mgf,
+    mgf_of_sum,
+    moments_from_mgf,
+    normal_mgf,
+    poisson_mgf,
+)
+from lemmata.judge import all_of, claim, close, exactly, lie
+
+
+def on_numbers(values, weights):
+    """The law of a number."""
+    return FiniteLaw(torch.as_tensor(values, dtype=torch.float64)[:, None], torch.as_tensor(weights))
+
+
+@claim("mgf.definition")
+@lie("the function is 0 at 0", start=0.0)
+@lie("the derivatives are powers of the mean", spread=0.0)
+@lie("two values of the function determine a law on five points", known=2)
+def derivatives_at_zero_are_the_moments(draw, start=1.0, spread=1.0, known=5):
+    """Derivatives of the five functions of the table against known moments; a law recovered from five values."""
+    p, mu, variance, shape, scale = draw.uniform(5, low=0.2, high=0.8).tolist()
+    table = {
+        (lambda t: bernoulli_mgf(t, p)): (p, p * (1 - p)),
+        (lambda t: normal_mgf(t, mu, variance)): (mu, variance),
+        (lambda t: binomial_mgf(t, 7, p)): (7 * p, 7 * p * (1 - p)),
+        (lambda t: gamma_mgf(t, shape, scale)): (shape * scale, shape * scale**2),
+        (lambda t: poisson_mgf(t, shape)): (shape, shape),
+    }
+    found = torch.stack([moments_from_mgf(mgf, 2) for mgf in table])
+    known_moments = [(start, mean, mean**2 + spread * square) for mean, square in table.values()]
+    law = FiniteLaw(draw.normal(6, 1), draw.normal(6).softmax(-1))
+    higher = torch.stack([law.expectation(lambda x, k=k: x[:, 0] ** k) for k in range(6)])
+    # On 0, ..., 4 the function is a polynomial of degree 4 in e^t: five values give back the five probabilities.
+    masses, t = draw.normal(5).softmax(-1), torch.linspace(-1, 1, 5, dtype=torch.float64)
+    values = on_numbers(range(5), masses).mgf(t[:, None])
+    powers = torch.exp(t[:, None] * torch.arange(5))
+    recovered = torch.linalg.lstsq(powers[:known], values[:known, None], driver="gelsd").solution[:, 0]
+    a, plane = draw.normal(2), FiniteLaw(draw.normal(6, 2), law.weights)
+    origin = torch.zeros(2, dtype=torch.float64, requires_grad=True)
+    return all_of(
+        close(found, torch.tensor(known_moments, dtype=torch.float64)),
+        close(moments_from_mgf(lambda t: law.mgf(t[None]), 5), higher, scale=higher.abs().max()),
+        close(recovered, masses, condition=float(torch.linalg.cond(powers))),
+        # Of several variables, the gradient at 0 is the mean; along a direction it is the function of the projection.
+        close(torch.autograd.grad(plane.mgf(origin), origin)[0], plane.mean, scale=1.0),
+        close(plane.mgf(a), plane.affine(a[None]).mgf(torch.ones(1).double())),
+        exactly(moments_from_mgf(lambda t: torch.ones_like(t), 1), torch.tensor([1.0, 0.0]).double()),
+    )
+
+
+@claim("mgf.bernoulli")
+@lie("success and failure change places, p + (1-p) e^t", success=0.0)
+@lie("the probability of failure is left out", failure=0.0)
+def the_bernoulli_function_is_a_sum_over_two_outcomes(draw, success=1.0, failure=1.0):
+    """The formula against the expectation over the two outcomes, for many t and p."""
+    p, t = draw.uniform(50), draw.uniform(50, low=-3.0, high=3.0)
+    outcomes = torch.tensor([1 - success, success]).double()[:, None].expand(50, 2, 1)
+    exact = FiniteLaw(outcomes, torch.stack([1 - p, p], -1)).mgf(t[:, None])
+    return all_of(
+        close(bernoulli_mgf(t, p) + (failure - 1) * (1 - p), exact),
+        close(bernoulli_mgf(1.5, 0.25), 0.25 * math.exp(1.5) + 0.75),
+    )
+
+
+@claim("mgf.normal")
+@lie("N(μ, σ) with σ for the variance, as elsewhere in the source", printed="002/1", power=1.0)
+@lie("the half is dropped", half=1.0)
+@lie("the mean is counted twice", times=2.0)
+def the_normal_function_is_exponential_in_a_quadratic(draw, power=2.0, half=0.5, times=1.0):
+    """The formula against the integral of e^{tx} over the normal density, for random means and deviations."""
+    parts = []
+    for _ in range(6):
+        mu, sigma = draw.uniform(2, low=0.4, high=0.8).tolist()
+        t = draw.uniform(3, low=-2.0, high=2.0)
+        parts.append(close(normal_mgf(t, times * mu, 2 * half * sigma**power), normal(mu, sigma).mgf(t)))
+    return all_of(*parts)
+
+
+@claim("mgf.binomial")
+@lie("the Bernoulli functions of the trials are added", combine=lambda one, n: n * one)
+@lie("there is one trial more", more=1)
+def the_binomial_function_is_a_power(draw, combine=lambda one, n: one**n, more=0):
+    """The formula against the finite sum over the numbers of successes, up to ten trials."""
+    parts = []
+    for n in range(11):
+        p, t = float(draw.uniform(1, low=0.1, high=0.9)), draw.uniform(5, low=-2.0, high=2.0)
+        masses = torch.tensor(stats.binom.pmf(range(n + 1), n, p))
+        exact = on_numbers(range(n + 1), masses).mgf(t[:, None])
+        parts.append(close(binomial_mgf(t, n + more, p), exact, ulps=1024))  # the other library's masses, to 1e-13
+        parts.append(close(combine(bernoulli_mgf(t, p), n), exact, ulps=1024))
+    return all_of(*parts)
+
+
+@claim("mgf.gamma")
+@lie("1/a stands for 1, here with a = 2", printed="002/1", constant=0.5)
+@lie("the second parameter is a rate", exponent=-1.0)
+@lie("the function is finite for every t", last=2.0)
+def the_gamma_function_is_a_power_up_to_one_over_the_scale(draw, constant=1.0, exponent=1.0, last=0.8):
+    """The formula against the integral of e^{tx} over the gamma density; from t = 1/scale on it is infinite."""
+    parts = []
+    for _ in range(6):
+        shape, scale = draw.uniform(2, low=1.2, high=2.5).tolist()
+        t = draw.uniform(3, low=-2.0, high=0.8) / scale
+        # (c - βt)^-α = c^-α (1 - (β/c) t)^-α, so that the printed constant can be given to the shipped function.
+        found = constant**-shape * gamma_mgf(t, shape, scale**exponent / constant)
+        parts += [
+            close(found, gamma(shape, scale).mgf(t), ulps=4096),
+            close(gamma_mgf(0.0, shape, scale) * constant**-shape, 1.0),
+            exactly(bool(gamma_mgf(last / scale, shape, scale).isfinite()), True),
+            exactly(gamma_mgf(torch.tensor([0.5, 1.0]).double(), shape, 2.0), torch.full((2,), math.inf).double()),
+        ]
+    return all_of(*parts, close(gamma_mgf(0.3, 2.5, 0.7), 0.79**-2.5))
+
+
+def printed_poisson(t, rate):
+    """e^λ e^{-(1-λ)}, in which t does not occur."""
+    return torch.full_like(t, math.exp(rate) * math.exp(-(1 - rate)))
+
+
+@claim("mgf.poisson")
+@lie("e^λ e^{-(1-λ)}, which does not depend on t", printed="002/1", mgf=printed_poisson)
+@lie("the one in the exponent is lost", one=0.0)
+def the_poisson_function_is_a_double_exponential(draw, mgf=poisson_mgf, one=1.0):
+    """The formula against the sum over the first 200 numbers, whose rest is below rounding."""
+    parts = []
+    for _ in range(10):
+        rate, t = float(draw.uniform(1, low=0.5, high=3.0)), draw.uniform(5, low=-2.0, high=1.5)
+        masses = torch.tensor(stats.poisson.pmf(range(200), rate))
+        exact = on_numbers(range(200), masses).mgf(t[:, None])
+        parts.append(close(mgf(t, rate) * math.exp(rate * (1 - one)), exact, ulps=1024))
+    return all_of(*parts, close(poisson_mgf(0.3, 1.7), math.exp(1.7 * (math.exp(0.3) - 1))))
+
+
+def added(mgfs, coefficients):
+    """The sum of the functions."""
+    return lambda t: sum(mgf(a * t) for mgf, a in zip(mgfs, coefficients, strict=True))
+
+
+@claim("mgf.linear_combination")
+@lie("the functions are added", combine=added)
+@lie("the variables need not be independent: X₁ = X₂", dependence=1.0)
+@lie("the coefficients stand outside", power=0.0)
+def the_function_of_an_independent_sum_is_a_product(draw, combine=mgf_of_sum, dependence=0.0, power=1.0):
+    """Three random finite laws: the law of their weighted sum, atom by atom, against the product of functions."""
+    first, second, third = (FiniteLaw(draw.normal(4, 1), draw.normal(4).softmax(-1)) for _ in range(3))
+    a = draw.uniform(3, low=0.4, high=0.9)
+    second = first if dependence else second
+    scaled = [law.affine(c[None, None]) for law, c in zip((first, second, third), a, strict=True)]
+    pair = first.affine((a[0] + a[1])[None, None]) if dependence else scaled[0].plus(scaled[1])
+    total = pair.plus(scaled[2])
+    functions = [lambda t, law=law: law.mgf(t[:, None]) for law in (first, second, third)]
+    t = draw.uniform(20, low=-1.0, high=1.0)
+    return all_of(
+        close(combine(functions, a**power)(t), total.mgf(t[:, None])),
+        close(total.mean, (a * torch.cat([first.mean, second.mean, third.mean])).sum()[None]),
+    )

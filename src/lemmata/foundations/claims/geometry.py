@@ -1,0 +1,142 @@
+"""Lengths, angles and planes: the cosine theorem, the cosine, Cauchy and Schwarz, and hyperplanes."""
+
+import math
+
+import sympy
+import torch
+
+from lemmata.foundations.angles import angle_between, cosine_of_angle, squared_distances
+from lemmata.foundations.norms import dual_exponent, holder_bound, p_norm
+from lemmata.foundations.projection import Hyperplane, project_onto_span, projection_matrix
+from lemmata.judge import all_of, always, at_least, at_most, claim, close, exactly, lie, symbolic
+
+
+@claim("geometry.cosine_theorem")
+@lie("the inner product is subtracted once", factor=1)
+@lie("the inner product is added", factor=-2)
+def squared_lengths_of_differences_follow_from_inner_products(draw, factor=2):
+    """In symbols for two dimensions; in numbers, differences squared and added against one matrix product."""
+    x, y = (sympy.Matrix(sympy.symbols(f"{name}:2", real=True)) for name in "xy")
+    parts = [symbolic(sympy.expand((x - y).dot(x - y)), x.dot(x) + y.dot(y) - factor * x.dot(y), points=4)]
+    for d in (1, 3, 50):
+        x, y = draw.normal(100, d), draw.normal(10, d)
+        lengths = (x * x).sum(-1)[:, None] + (y * y).sum(-1)
+        squares = (x[:, None] - y).square().sum(-1)
+        far = 1e6 * draw.unit(d)  # the same distances, computed far from the origin: x and y lose 20 bits there
+        parts += [
+            close(squared_distances(x, y), squares, scale=lengths + 1),  # the mean, moved to the origin, is below 1
+            close(lengths - factor * x @ y.T, squares, scale=lengths),
+            close(squared_distances(x + far, y + far), squares, scale=lengths + 1, condition=2.0**20),
+        ]
+    same, sets = draw.normal(20, 3), draw.normal(2, 3, 5, 4)
+    return all_of(
+        *parts,
+        at_least(squared_distances(same, same), 0.0, ulps=0),
+        close(squared_distances(sets, sets), torch.cdist(sets, sets) ** 2, scale=100.0),
+    )
+
+
+@claim("geometry.cosine_angle")
+@lie("the squares of the lengths are divided out", power=2.0)
+@lie("no rescaling changes the cosine, a negative one included", rescaled=-2.5)
+def the_cosine_is_the_inner_product_of_directions(draw, power=1.0, rescaled=2.5):
+    """In the plane against the difference of polar angles; elsewhere its range, rescaled vectors, the angle."""
+    first, second = (draw.uniform(1000, low=-math.pi, high=math.pi) for _ in range(2))
+    x, y = (
+        (0.5 + draw.uniform(1000))[:, None] * torch.stack([angle.cos(), angle.sin()], dim=-1)
+        for angle in (first, second)
+    )
+    between = (first - second).abs()
+    between = torch.minimum(between, 2 * math.pi - between)
+    u, v = draw.normal(1000, 5), draw.normal(1000, 5)
+    divided = (u * v).sum(-1) / (p_norm(u) * p_norm(v)) ** power
+    # A tiny angle: the cosine is 1 to 15 digits, the angle itself is still right to as many as are left of it.
+    tiny = torch.tensor([[1.0, 1e-9]], dtype=torch.float64)
+    return all_of(
+        close(cosine_of_angle(u, v), divided, scale=1.0),
+        close(cosine_of_angle(x, y), between.cos(), scale=1.0),
+        exactly(cosine_of_angle(x[0], y[0]), cosine_of_angle(x, y)[0], detail="one pair"),
+        close(angle_between(x, y), between, scale=math.pi),
+        close(angle_between(torch.tensor([[1.0, 0.0]]).double(), tiny), 1e-9),
+        close(cosine_of_angle(rescaled * u, v), cosine_of_angle(u, v), scale=1.0),
+        at_most(cosine_of_angle(u, u / 3), 1.0, attained=True, ulps=0),
+        at_least(cosine_of_angle(u, -u / 3), -1.0, attained=True, ulps=0),
+        close(cosine_of_angle(2.0**600 * u, 2.0**-600 * v), cosine_of_angle(u, v), scale=1.0),
+    )
+
+
+@claim("geometry.cauchy_schwarz")
+@lie("half the product of the lengths bounds the inner product", factor=0.5)
+@lie("a bound larger by a tenth is attained", factor=1.1)
+@lie("equality holds for vectors that are not quite dependent", apart=0.1)
+def lengths_bound_the_inner_product(draw, factor=1.0, apart=0.0):
+    """Random pairs and dependent ones; what is missing to equality is the sum of squared 2 x 2 determinants."""
+    parts = []
+    for d in (1, 5, 50):
+        u, w = draw.normal(300, d), draw.normal(300, d)
+        v = torch.cat([draw.normal(250, d), draw.normal(50, 1) * u[250:]])
+        dependent = draw.normal(300, 1) * u + apart * w
+        inner, bound = (u * v).sum(-1), holder_bound(u, v)
+        areas = (u[:, :, None] * v[:, None, :] - v[:, :, None] * u[:, None, :]).square().sum((-2, -1)) / 2
+        parts += [
+            at_most(inner.abs(), factor * bound, attained=True),
+            close((u * dependent).sum(-1).abs(), holder_bound(u, dependent), scale=holder_bound(u, dependent)),
+            close(bound**2 - inner**2, areas, scale=bound**2),
+            always((inner.abs() < bound)[:250]) if d > 1 else close(inner.abs(), bound),
+        ]
+    # Other exponents: the bound of Hoelder, which the vector with entries |y_i|^(q-1) attains.
+    for p in (1, 1.5, 3, math.inf):
+        y, q = draw.normal(200, 6), dual_exponent(p)
+        largest = (y.abs() == y.abs().amax(-1, keepdim=True)).double()
+        x = y.sign() * (largest if p == 1 else y.abs() ** (q - 1))
+        inner = (x * y).sum(-1)
+        parts += [close(inner, holder_bound(x, y, p), scale=inner), close(1 / p + 1 / q, 1.0)]
+        parts.append(at_most((w[:200, :6] * y).sum(-1).abs(), holder_bound(w[:200, :6], y, p)))
+    return all_of(*parts)
+
+
+@claim("geometry.hyperplane")
+@lie("the distance from the origin is |b| for a normal of any length", power=0.0)
+@lie("points off the plane by a tenth of the normal satisfy its equation", off=0.1)
+def a_plane_is_what_is_orthogonal_to_its_normal(draw, power=1.0, off=0.0):
+    """Points built from a point and directions orthogonal to the normal; the nearest of them to the origin."""
+    parts = []
+    for d in (2, 3, 7):
+        w, p = 3 * draw.unit(d), draw.normal(d)
+        plane = Hyperplane.through(p, w)
+        directions = draw.normal(100, d)
+        directions = directions - project_onto_span(directions, w[:, None])
+        on = p + directions + off * w
+        # All directions of the plane: the nearest point to the origin is what they leave of p.
+        along = torch.eye(d).double() - projection_matrix(w[:, None])
+        nearest = p - project_onto_span(p, along)
+        x = draw.normal(20, d)
+        parts += [
+            close(on @ w, plane.offset.expand(100), scale=on.norm(dim=-1) * 3),
+            close(plane.unit_offset.abs(), plane.offset.abs() / p_norm(w) ** power),
+            close(plane.unit_offset.abs(), p_norm(nearest), scale=p_norm(p)),
+            close(plane.signed_distance(on), torch.zeros(100), scale=on.norm(dim=-1)),
+            close(plane.project(torch.zeros(d).double()), nearest, scale=p_norm(p)),
+            close(p_norm(plane.unit_normal), 1.0),
+            close(plane.signed_distance(plane.project(x) + w), torch.full((20,), 3.0).double()),
+            close(plane.project(x) - x, (p - x) @ projection_matrix(w[:, None]), scale=10.0),
+            close(plane.reflect(x) - x, 2 * (plane.project(x) - x), scale=10.0),
+            # Spans of several vectors, some of them dependent: what is left is orthogonal to each.
+            *projections(draw, d),
+        ]
+    return all_of(*parts, exactly(Hyperplane(w, 2.0).offset, 2.0))
+
+
+def projections(draw, d):
+    """A projection leaves what is orthogonal to every vector, changes nothing when repeated, and moves no vector."""
+    vectors = draw.normal(d, 2)
+    vectors = torch.cat([vectors, vectors.sum(1, keepdim=True)], dim=1)
+    x = draw.normal(20, d)
+    left = x - project_onto_span(x, vectors)
+    matrix = projection_matrix(vectors)
+    return [
+        close(left @ vectors, torch.zeros(20, 3), scale=10.0 * d),
+        close(project_onto_span(vectors.T, vectors), vectors.T, scale=10.0),
+        close(x @ matrix, x - left, scale=10.0),
+        close(matrix @ matrix, matrix, scale=1.0),
+    ]

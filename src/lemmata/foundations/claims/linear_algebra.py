@@ -1,0 +1,374 @@
+"""Squares completed, Woodbury's identity, general position, ranks, permutations and the spectral norm."""
+
+import itertools
+import math
+
+import sympy
+import torch
+
+from lemmata.connectionism.cover import in_general_position
+from lemmata.foundations.exact_elimination import exact_rank
+from lemmata.foundations.general_position import dependent_subset
+from lemmata.foundations.minors import definiteness_by_minors
+from lemmata.foundations.norms import frobenius_norm
+from lemmata.foundations.permutation import (
+    invert_permutation,
+    is_doubly_stochastic,
+    is_permutation_matrix,
+    permutation_matrix,
+    permutation_of_matrix,
+    relabel_graph,
+    two_line_notation,
+)
+from lemmata.foundations.quadratic import complete_square, quadratic_form
+from lemmata.foundations.spectral import certified_spectral_norm
+from lemmata.foundations.woodbury import DiagonalPlusLowRank
+from lemmata.judge import Figure, Line, all_of, always, at_least, at_most, claim, close, exactly, lie, symbolic
+
+
+@claim("linalg.completing_square")
+@lie("the constant is added", sign=1)
+@lie("the matrix need not be symmetric", skew=0.5)
+def a_quadratic_is_a_square_about_its_centre(draw, sign=-1, skew=0.0):
+    """In symbols for 2 x 2 matrices, where b = Mc; in numbers at random points, and where the gradient is 0."""
+    a, b, c, p, q, x, y = sympy.symbols("a b c p q x y", real=True)
+    matrix, point, centre = sympy.Matrix([[a, b], [b, c]]), sympy.Matrix([x, y]), sympy.Matrix([p, q])
+    linear, offset = matrix * centre, point - centre
+    left = (point.T * matrix * point)[0] - 2 * linear.dot(point)
+    right = (offset.T * matrix * offset)[0] + sign * linear.dot(centre)
+    parts = [symbolic(sympy.expand(left), sympy.expand(right), points=3)]
+    for n in (1, 3, 8):
+        q = draw.orthogonal(n)
+        matrices = (q * (draw.signs(70, 1, n) * (0.5 + draw.uniform(70, 1, n)))) @ q.T
+        matrices = (matrices + matrices.mT) / 2
+        linear, points = draw.normal(70, n), draw.normal(70, n)
+        found = complete_square(matrices, linear)
+        half = draw.normal(n, n)
+        bent = matrices + skew * (half - half.T)
+        middle = torch.linalg.solve(bent, linear[..., None])[..., 0]
+        shifted = quadratic_form(matrices, points - found.centre)
+        # Eigenvalues lie between 0.5 and 1.5, so that centres are at most twice as long as the linear term.
+        scale = 10 * (1 + linear.norm(dim=-1) + points.norm(dim=-1)) ** 2
+        value = quadratic_form(matrices, points) - 2 * (linear * points).sum(-1)
+        parts += [
+            close(shifted + found.value, value, scale=scale),
+            close(found.value, sign * (linear * middle).sum(-1), scale=scale),
+            close(quadratic_form(bent, points - middle) - (linear * middle).sum(-1), value, scale=scale),
+            close(2 * (matrices @ found.centre[..., None])[..., 0], 2 * linear, scale=scale[:, None]),
+            close(complete_square(matrices[0], linear[0]).value, found.value[0], detail="one matrix"),
+        ]
+    return all_of(*parts)
+
+
+@claim("linalg.woodbury")
+@lie("the correction is added", sign=1.0)
+@lie("twice the identity stands inside", inside=2.0)
+@lie("I + UV is inverted in the middle, where it does not fit", raises=RuntimeError, middle=lambda u, v: u @ v)
+def a_low_rank_change_is_undone_by_a_small_inverse(draw, sign=-1.0, inside=1.0, middle=lambda u, v: v @ u):
+    """The formula multiplied by I + UV; solves, inverses and determinants of a diagonal plus UV against dense ones."""
+    parts = []
+    for n, k in ((5, 2), (8, 8), (3, 7), (6, 1)):
+        # Factors this small keep I + UV far from singular.
+        u, v = 0.5 * draw.normal(60, n, k) / math.sqrt(n), 0.5 * draw.normal(60, k, n) / math.sqrt(k)
+        identity, product = torch.eye(n).double(), u @ v
+        core = middle(u, v)
+        inverse = identity + sign * u @ torch.linalg.solve(inside * torch.eye(core.shape[-1]) + core, v)
+        plain = DiagonalPlusLowRank(torch.ones(n).double(), u, v)
+        diagonal = draw.signs(60, n) * (2 + draw.uniform(60, n))
+        matrix = DiagonalPlusLowRank(diagonal, u, v)
+        dense = torch.diag_embed(diagonal) + product
+        columns, vector = draw.normal(60, n, 3), draw.normal(n)
+        sign_of, logarithm = torch.linalg.slogdet(dense)
+        found = matrix.slogdet()
+        # No condition number here is above a few hundred.
+        parts += [
+            close((identity + product) @ inverse, identity.expand(60, n, n), condition=1e3),
+            close(plain.inverse(), inverse, condition=1e3),
+            close(matrix.solve(columns), torch.linalg.solve(dense, columns), condition=1e3),
+            close(matrix.solve(vector), torch.linalg.solve(dense, vector.expand(60, n)), condition=1e3),
+            close(matrix @ columns, dense @ columns),
+            close(plain @ vector, (identity + product) @ vector),
+            close(matrix.dense(), dense),
+            exactly(found[0], sign_of),
+            close(found[1], logarithm, scale=10.0),
+        ]
+    reflection = DiagonalPlusLowRank(torch.ones(3).double(), torch.eye(3, 1).double(), -3 * torch.eye(1, 3).double())
+    return all_of(
+        *parts,
+        small_residual(draw),
+        exactly(reflection.slogdet()[0], -1.0),
+        close(reflection.slogdet()[1], math.log(2)),
+    )
+
+
+def small_residual(draw):
+    """A diagonal of 1e-6 beside a term of rank 3: a single solve would leave a residual of 1e-9."""
+    factor = draw.normal(20, 3)
+    matrix = DiagonalPlusLowRank(1e-6 * (1 + draw.uniform(20)), factor, factor.T)
+    wanted = factor @ draw.normal(3)
+    x = matrix.solve(wanted)
+    return close(matrix @ x, wanted, scale=frobenius_norm(factor) ** 2 * x.norm())
+
+
+@claim("linalg.general_position")
+@lie("it is enough that any two are independent", largest=2)
+@lie("affinely, d points at a time are enough", affine=0)
+def general_position_is_independence_of_all_small_subsets(draw, largest=3, affine=1):
+    """Random, lattice and degenerate sets: ranks of all subsets by singular values against the subset that is named."""
+    flat = torch.tensor([[1, 0, 0], [0, 1, 0], [1, 1, 0], [0, 0, 1]]).double()
+    line = torch.tensor([[0, 0, 1], [1, 1, 0], [2, 2, -1], [3, 0, 0], [0, 5, 1]]).double()
+    repeated = torch.cat([draw.normal(3, 3), draw.normal(1, 3).repeat(2, 1) * torch.tensor([[1.0], [-2.0]])])
+    sets = [draw.normal(5, 3), flat, line, repeated, torch.zeros(1, 3).double(), flat[:2]]
+    sets += [draw.integers(-2, 3, 5, 3).double() for _ in range(12)]
+    agree, named, smallest, elsewhere = [], [], [], []
+    for points in sets:
+        ones = torch.cat([points, torch.ones(len(points), 1)], dim=1)
+        for rows, size, found in (
+            (points, largest, dependent_subset(points)),
+            (ones, 3 + affine, dependent_subset(points, affine=True)),
+        ):
+            independent = all(
+                torch.linalg.matrix_rank(rows[list(subset)]) == count
+                for count in range(1, min(len(rows), size) + 1)
+                for subset in itertools.combinations(range(len(rows)), count)
+            )
+            agree.append(independent == (found is None))
+            elsewhere.append(in_general_position(points, bias=rows is ones) == (found is None))
+            if found is not None:
+                named.append(int(torch.linalg.matrix_rank(rows[list(found)])) == len(found) - 1)
+                rests = itertools.combinations(found, len(found) - 1) if len(found) > 1 else ()
+                smallest += [exact_rank(rows[list(rest)]) == len(rest) for rest in rests]
+    whole = torch.tensor([[1, 2], [2, 4], [0, 1]])
+    return all_of(
+        always(agree), always(named), always(smallest), always(elsewhere), exactly(dependent_subset(whole), (0, 1))
+    )
+
+
+@claim("linalg.rank_product")
+@lie("the rank of a product is the smaller of the two ranks", relation=int.__eq__)
+@lie("the rank of a product is below the smaller of the two ranks", offset=-1)
+@lie("a rectangular matrix may have one rank more than it has rows or columns", beyond=1)
+def a_product_has_at_most_the_smaller_rank(draw, relation=int.__le__, offset=0, beyond=0):
+    """Whole-number matrices of prescribed ranks, ranks without rounding; orthogonal projections for the strict case."""
+    first = torch.tensor([[1, 0], [0, 0]])
+    second = torch.tensor([[0, 0], [0, 1]])
+    pairs = [(first, second), (first, first)]
+    for _ in range(40):
+        m, n, k = (int(size) for size in draw.integers(1, 6, 3))
+        pairs.append((prescribed(draw, m, n), prescribed(draw, n, k)))
+    products = [relation(exact_rank(a @ b), min(exact_rank(a), exact_rank(b)) + offset) for a, b in pairs]
+    shapes = [(exact_rank(a), min(a.shape) + beyond) for a, _ in pairs]
+    values = torch.linalg.matrix_rank
+    return all_of(
+        always(products),
+        at_most([float(rank) for rank, _ in shapes], [float(most) for _, most in shapes], attained=True),
+        exactly([exact_rank(a) for a, _ in pairs], [int(values(a.double())) for a, _ in pairs]),
+        exactly(exact_rank(torch.tensor([[0.1, 0.2, 0.3], [1.0, 2.0, 3.0]], dtype=torch.float64)), 2),
+        exactly(exact_rank(torch.tensor([[0.5, 0.25], [2.0, 1.0]])), 1),
+    )
+
+
+def prescribed(draw, m, n):
+    """Whole numbers with a rank of at most a number drawn between 0 and the smaller side."""
+    rank = int(draw.integers(0, min(m, n) + 1, 1))
+    return draw.integers(-3, 4, m, rank) @ draw.integers(-3, 4, rank, n)
+
+
+def columns_sum_to_one(matrix):
+    """The same sum twice: columns alone, and nothing said about the entries."""
+    return (matrix.sum(-2) == 1).all(-1)
+
+
+@claim("linalg.permutation_matrix")
+@lie("columns that sum to 1 make a permutation matrix", printed="003/1", recognise=columns_sum_to_one)
+@lie("rows and columns that sum to 1 make a permutation matrix", recognise=is_doubly_stochastic)
+@lie("every permutation matrix is its own inverse", inverse=lambda matrix: matrix)
+@lie("there are n to the n of them", count=lambda n: n**n)
+def permutation_matrices_are_orthogonal_zeros_and_ones(
+    draw, recognise=is_permutation_matrix, inverse=lambda matrix: matrix.mT, count=math.factorial
+):
+    """All permutations up to n = 5, all 0/1 matrices up to n = 3, and mixtures, whose inverse is no transpose."""
+    parts = []
+    for n in (1, 2, 3, 4, 5):
+        permutations = torch.tensor(list(itertools.permutations(range(n))))
+        matrices = permutation_matrix(permutations, dtype=torch.float64)
+        identity = torch.eye(n).double().expand(len(matrices), n, n)
+        mixed = (matrices[0] + matrices[-1]) / 2
+        x, square = draw.integers(-9, 10, n, 4).double(), draw.integers(-9, 10, n, n).double()
+        pairs = permutations[:12, permutations[-3:]].flatten(0, 1)  # composed: first the latter, then the former
+        products = (matrices[-3:] @ matrices[:12, None]).flatten(0, 1)
+        parts += [
+            exactly(len({tuple(matrix.flatten().tolist()) for matrix in matrices}), count(n)),
+            always(is_permutation_matrix(matrices)),
+            always(is_doubly_stochastic(torch.cat([matrices, mixed[None]]))),
+            exactly(matrices @ inverse(matrices), identity),
+            exactly(permutation_matrix(invert_permutation(permutations), torch.float64), matrices.mT),
+            exactly(permutation_of_matrix(matrices), permutations),
+            exactly(permutation_of_matrix(products), pairs),
+            exactly(matrices @ x, x[permutations]),
+            exactly(x.T @ matrices.mT, x.T[:, permutations].movedim(0, 1)),
+            exactly(matrices @ square @ matrices.mT, torch.stack([relabel_graph(square, p) for p in permutations])),
+            exactly(recognise(torch.full((n, n), 1 / n).double()), n == 1),
+        ]
+    every = torch.tensor(list(itertools.product((0, 1), repeat=9))).reshape(-1, 3, 3)
+    scaled = torch.stack([torch.eye(2), torch.tensor([[2.0, -1.0], [-1.0, 2.0]]), torch.tensor([[1.0, 1.0], [0, 0]])])
+    third = torch.full((3, 3), 1 / 3).double()
+    third[0, 0] += 1e-9
+    balanced = torch.tensor([[1, 1, -1], [0, 0, 1], [0, 0, 1]])  # all sums are 1, and but for one entry so is the rest
+    return all_of(
+        *parts,
+        exactly(int(recognise(every).sum()), 6),
+        exactly(int(is_doubly_stochastic(every).sum()), 6),
+        exactly(is_permutation_matrix(scaled), [True, False, False]),
+        exactly(is_doubly_stochastic(scaled), [True, False, False]),
+        exactly(is_doubly_stochastic(third), False),
+        always(is_doubly_stochastic(torch.stack([mixture(draw, 40) for _ in range(20)]).reshape(20, 1, 40, 40))),
+        exactly(is_permutation_matrix(every.reshape(2, 256, 3, 3)).flatten(), is_permutation_matrix(every)),
+        exactly(is_doubly_stochastic(every.reshape(2, 256, 3, 3)).flatten(), is_doubly_stochastic(every)),
+        exactly(is_permutation_matrix(balanced), False),
+        exactly(is_doubly_stochastic(balanced), False),
+        exactly(invert_permutation(permutations[:8].reshape(2, 4, 5)), permutations[:8].argsort(1).reshape(2, 4, 5)),
+        exactly(two_line_notation(torch.tensor([2, 0, 1])), "1 2 3\n3 1 2"),
+        exactly(permutation_matrix(torch.tensor([1, 0])).dtype is torch.get_default_dtype(), True),
+    )
+
+
+def mixture(draw, n):
+    """A random mixture of permutation matrices, doubly stochastic up to the rounding of its sums."""
+    weights = draw.uniform(10)
+    matrices = permutation_matrix(torch.stack([draw.permutation(n) for _ in range(10)]), dtype=torch.float64)
+    return (weights / weights.sum() @ matrices.flatten(1)).reshape(n, n)
+
+
+def spectral_radius(matrix):
+    """The largest size of an eigenvalue."""
+    return torch.linalg.eigvals(matrix).abs().amax(-1)
+
+
+@claim("linalg.spectral_norm")
+@lie("the norm is the largest size of an eigenvalue", top=spectral_radius)
+@lie("nine tenths of the product of the norms bound the norm of the product", factor=0.9)
+@lie("the root of the largest eigenvalue of the Gram matrix is not taken", root=1.0)
+def the_spectral_norm_is_the_largest_singular_value(
+    draw, top=lambda a: torch.linalg.svdvals(a)[..., 0], factor=1.0, root=2.0
+):
+    """Certified bounds against singular values, stretched unit vectors, Gram eigenvalues, and exact fractions."""
+    nilpotent = torch.tensor([[0.0, 1.0], [0.0, 0.0]]).double()
+    parts = [close(certified_spectral_norm(nilpotent).value, top(nilpotent), scale=1.0)]
+    for n in (1, 6, 20):
+        a, b = draw.normal(10, n, n), draw.normal(10, n, n)
+        b[0] = a[0].mT  # |A A^T| = |A|^2
+        bounds, other = certified_spectral_norm(a), certified_spectral_norm(b)
+        product = certified_spectral_norm(a @ b)
+        stretched = (a[:, None] @ draw.unit(10, 100, n)[..., None]).squeeze(-1).norm(dim=-1)
+        gram = torch.linalg.eigvalsh(a.mT @ a)[..., -1]
+        parts += [
+            close(
+                bounds.value, top(a), ulps=1e5, detail="the vectors are found to 1e-6, the value to the square of that"
+            ),
+            close(bounds.value, gram ** (1 / root), ulps=1e5),
+            at_most(stretched.amax(-1), bounds.upper),
+            at_most(bounds.lower, frobenius_norm(a)),
+            at_most(product.value, factor * bounds.value * other.value, attained=True, ulps=1e5),
+        ]
+    return all_of(*parts, *certified(draw)).showing(stretched_circle(draw))
+
+
+def certified(draw):
+    """The bounds hold in exact fractions and are tight: square, tall, wide, batched, tiny, huge, of rank 1 and 0."""
+    holds, widths = [], []
+    cases = [draw.normal(2, 2), draw.normal(2, 3), draw.normal(3, 2), draw.normal(3, 1), torch.eye(2).double()]
+    cases += [torch.zeros(2, 2).double(), draw.normal(2, 1) @ draw.normal(1, 2), 3 * draw.orthogonal(2)]
+    for matrix in cases:
+        for tolerance in (1e-4, 1e-15):
+            bounds = certified_spectral_norm(matrix, tolerance)
+            lower, upper = bounds.lower.item(), bounds.upper.item()
+            holds += [bounds_from_above(matrix, upper), not bounds_from_above(matrix, math.nextafter(lower, -1.0))]
+            widths.append((upper - lower) / max(upper, 1e-300) / (tolerance + 1e-13))
+    large = draw.normal(2, 40, 30)
+    singular = torch.linalg.svdvals(large)[..., 0]
+    both = certified_spectral_norm(large)
+    huge, tiny = certified_spectral_norm(2.0**900 * large), certified_spectral_norm(2.0**-900 * large.mT)
+    weights = draw.normal(4, 6).requires_grad_()
+    norm = certified_spectral_norm(weights)
+    (gradient,) = torch.autograd.grad(norm.value, weights)
+    built = certified_spectral_norm(turned_diagonal(draw, 530, 515))
+    hidden = certified_spectral_norm(torch.stack([hidden_from_the_start(draw, 48), torch.eye(48).double()]), 1e-2)
+    return [
+        always(holds),
+        at_most(torch.tensor(widths), 2.0),
+        always((both.lower <= singular) & (singular <= both.upper)),
+        close(huge.upper, 2.0**900 * both.upper),
+        close(tiny.lower, 2.0**-900 * both.lower),
+        close((both.left[..., None, :] @ large @ both.right[..., None])[..., 0, 0], singular, ulps=1e5),
+        close(both.left.norm(dim=-1), torch.ones(2)),
+        close(tiny.right.norm(dim=-1), torch.ones(2)),
+        close(gradient, norm.left[:, None] * norm.right, ulps=1e5),
+        exactly(certified_spectral_norm(torch.zeros(2, 2)).upper, 0.0),
+        always((built.lower <= 3) & (built.upper >= 3) & (built.upper / built.lower < 1 + 2e-6)),
+        always(hidden.lower <= torch.tensor([1.1, 1.0])),
+        always((hidden.upper >= torch.tensor([2.0, 1.0])) & (hidden.upper <= torch.tensor([6.0, 1.1]))),
+        *no_narrower_than_rounding(draw),
+    ]
+
+
+def turned_diagonal(draw, m, n):
+    """Reflections of a diagonal between 0 and 3: many columns, none of them orthogonal, and the norm is known."""
+    matrix = torch.zeros(m, n).double()
+    matrix.diagonal().copy_(torch.linspace(0, 3, n))
+    left, right = draw.unit(m), draw.unit(n)
+    matrix = matrix - 2 * left[:, None] * (left @ matrix)
+    return matrix - 2 * (matrix @ right)[:, None] * right
+
+
+def hidden_from_the_start(draw, n):
+    """A matrix made against the fixed start of the search: its largest value, 2, is orthogonal to that."""
+    start = torch.randn(2, n, generator=torch.Generator().manual_seed(0), dtype=torch.float64)[0]
+    others = torch.linalg.qr(torch.cat([start[:, None], draw.normal(n, n - 1)], dim=1)).Q
+    turned = torch.cat([others[:, :-1] @ draw.orthogonal(n - 1), others[:, -1:]], dim=1)
+    values = torch.cat([torch.ones(1), 0.6 * draw.uniform(n - 2), torch.full((1,), 2.0)])
+    return (turned * values) @ turned.T
+
+
+def no_narrower_than_rounding(draw):
+    """Bounds tighter than worst-case rounding permits would be luck; bounds much wider would be of no use."""
+    u = torch.finfo(torch.float64).eps / 2
+    m, n = 120, 60
+    flat = torch.cat([torch.eye(n), torch.zeros(m - n, n)]).double()  # all singular values are 1
+    thin = torch.ones(m, 4).double() / 16  # of rank 1, so that the Frobenius norm bounds it
+    tight, coarse = certified_spectral_norm(flat[None, None], 1e-15), certified_spectral_norm(draw.normal(m, n), 1e-3)
+    rank_one, length = certified_spectral_norm(thin[None, None], 1e-3), math.sqrt(4 * m) / 16
+    frobenius = math.sqrt(n)
+    return [
+        at_least(tight.upper**2 - 1, m * u * frobenius**2),
+        at_most(tight.upper**2 - 1, 8 * m * u * frobenius**2),
+        at_least(1 - tight.lower, n * u * frobenius + (m + n) * u),
+        at_most(1 - tight.lower, 4 * (n * u * frobenius + (m + n) * u)),
+        at_least(coarse.upper / coarse.lower - 1, 0.9e-3),
+        at_most(coarse.upper / coarse.lower - 1, 1.1e-3),
+        at_least(rank_one.upper / length - 1, 4 * m * u),
+        at_most(rank_one.upper / length - 1, 16 * m * u),
+        at_least(1 - rank_one.lower / length, (m + 4) * u),
+    ]
+
+
+def bounds_from_above(matrix, number):
+    """Whether the norm is at most a number: the block matrix [s I, A; A^T, s I] is semidefinite, without rounding."""
+    block = number * torch.eye(sum(matrix.shape)).double()
+    block[: len(matrix), len(matrix) :], block[len(matrix) :, : len(matrix)] = matrix, matrix.mT
+    return definiteness_by_minors(block) in ("zero", "positive definite", "positive semidefinite")
+
+
+def stretched_circle(draw):
+    """A circle and its image: the longest half axis of the ellipse is the norm."""
+    angle = torch.linspace(0, 2 * math.pi, 121, dtype=torch.float64)
+    circle = torch.stack([angle.cos(), angle.sin()])
+    matrix = draw.normal(2, 2)
+    bounds = certified_spectral_norm(matrix)
+    image, axis = matrix @ circle, bounds.value * bounds.left
+    marks = [
+        Line(circle[0], circle[1], label="unit vectors"),
+        Line(image[0], image[1], label="their images"),
+        Line([0.0, axis[0].item()], [0.0, axis[1].item()], label=f"norm {bounds.value.item():.3f}"),
+    ]
+    return Figure("The longest image of a unit vector", "first entry", "second entry", marks)

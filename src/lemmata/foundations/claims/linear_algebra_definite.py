@@ -1,0 +1,351 @@
+"""Definite and semidefinite matrices: by their form, their eigenvalues, their factors, their minors, as kernels."""
+
+import itertools
+import math
+from fractions import Fraction
+
+import torch
+
+from lemmata.foundations.angles import squared_distances
+from lemmata.foundations.cholesky import psd_factor
+from lemmata.foundations.definiteness import certify_definiteness, cholesky_floor
+from lemmata.foundations.exact_elimination import exact_determinant
+from lemmata.foundations.gram import gram_matrix, linear_kernel, polynomial_kernel, rbf_kernel
+from lemmata.foundations.minors import definiteness_by_minors, leading_minors, principal_minors
+from lemmata.foundations.quadratic import quadratic_form, rayleigh_quotient
+from lemmata.foundations.traces import trace
+from lemmata.judge import all_of, always, at_least, at_most, claim, close, exactly, lie
+
+
+def symmetric(draw, count, n):
+    """Whole-number symmetric matrices of all kinds: some definite, many not, some singular."""
+    half = draw.integers(-3, 4, count, n, n)
+    products = draw.integers(-2, 3, count, n, n)
+    indefinite = (half + half.mT).double()
+    singular = products.clone()
+    singular[..., -1, :] = singular[..., 0, :] if n > 1 else 0  # so that a small vector is mapped to 0
+    definite = products @ products.mT + torch.eye(n, dtype=torch.int64)
+    return torch.cat([indefinite, (singular @ singular.mT).double(), definite.double()])
+
+
+def below_all_forms(matrix, number):
+    """Whether A - t I is positive semidefinite, decided without rounding."""
+    whole = [[Fraction(entry) for entry in row] for row in matrix.tolist()]
+    shifted = [[entry - Fraction(number) * (i == j) for j, entry in enumerate(row)] for i, row in enumerate(whole)]
+    minors = (
+        determinant([[shifted[i][j] for j in kept] for i in kept])
+        for size in range(1, len(shifted) + 1)
+        for kept in itertools.combinations(range(len(shifted)), size)
+    )
+    return all(minor >= 0 for minor in minors)
+
+
+def determinant(rows):
+    """By the first row, in fractions."""
+    if not rows:
+        return 1
+    rest = [[row[:j] + row[j + 1 :] for row in rows[1:]] for j in range(len(rows))]
+    return sum((-1) ** j * entry * determinant(rest[j]) for j, entry in enumerate(rows[0]) if entry)
+
+
+@claim("linalg.psd_definition")
+@lie("the zero vector must be positive too", printed="000/1", tested=lambda x: torch.cat([x, torch.zeros_like(x[:1])]))
+@lie("a definite form may vanish", definite=torch.ge)
+@lie("a semidefinite form may fall to -1/2 of the squared length", least=-0.5)
+def definite_forms_are_positive_but_at_zero(draw, tested=lambda x: x, definite=torch.gt, least=0.0):
+    """Whole vectors and matrices, so exactly: all small vectors but zero, and the witness, against the answer."""
+    agree_definite, agree_semidefinite = [], []
+    for n in (1, 2, 3):
+        small = torch.tensor(list(itertools.product(range(-3, 4), repeat=n)), dtype=torch.float64)
+        hardly = torch.tensor([[1.0, 2.0], [2.0, 3.0]]).double()  # the smallest eigenvalue is 2 less the root of 5
+        for matrix in [*symmetric(draw, 8, n), *([hardly] if n == 2 else [])]:
+            answer = certify_definiteness(matrix)
+            # Small vectors may all miss a violation; the witness, which is not whole, must then show it.
+            shown = answer.witness[None] if answer.ceiling < 0 else small[:0]
+            x = tested(torch.cat([small[small.any(-1)], shown]))
+            forms = quadratic_form(matrix, x)
+            agree_definite.append(bool(answer.definite) == bool(definite(forms, 0).all()))
+            agree_semidefinite.append(bool(answer.semidefinite) == bool((forms >= least * (x * x).sum(-1)).all()))
+    return all_of(always(agree_definite), always(agree_semidefinite), *certificates(draw))
+
+
+def certificates(draw):
+    """The bounds hold exactly, in fractions, and are tight; scales from tiny to huge; batches; gradients."""
+    exact, tight, larger = [], [], []
+    for matrix in torch.cat([symmetric(draw, 4, 3) + 0.1, torch.zeros(1, 3, 3)]):
+        answer = certify_definiteness(matrix)
+        form = [Fraction(v) for v in answer.witness.tolist()]
+        rows = [[Fraction(v) for v in row] for row in matrix.tolist()]
+        curvature = sum(form[i] * rows[i][j] * form[j] for i in range(3) for j in range(3))
+        exact.append(below_all_forms(matrix, answer.floor.item()))
+        exact.append(curvature <= Fraction(answer.ceiling.item()) * sum(v * v for v in form))
+        tight.append((answer.ceiling - answer.floor) / (1 + matrix.norm()))
+        larger.append(answer.ceiling - answer.floor)
+    batch = symmetric(draw, 5, 4) * 2.0**450
+    together, small = certify_definiteness(batch), certify_definiteness(batch * 2.0**-900)
+    weights = draw.normal(4, 4).requires_grad_()
+    (gradient,) = torch.autograd.grad(certify_definiteness(weights + weights.mT).curvature, weights)
+    moved = weights.detach() - 1e-6 * gradient
+    fall = torch.linalg.eigvalsh(weights + weights.mT)[0] - torch.linalg.eigvalsh(moved + moved.mT)[0]
+    rounded = torch.tensor([[1.0, 0.0], [0.0, -1e-6]])
+    return [
+        always(exact),
+        always(torch.stack(larger) > 0),
+        at_most(torch.stack(tight), 1e-13),
+        exactly(together.floor, 2.0**900 * small.floor),
+        exactly(together.ceiling, 2.0**900 * small.ceiling),
+        close(together.floor, torch.stack([certify_definiteness(matrix).floor for matrix in batch]), ulps=256),
+        close(fall.detach(), 1e-6 * (gradient**2).sum(), within=1e-10),  # the second order of a step of 1e-6
+        exactly(certify_definiteness(torch.tensor([[1.0, 0.0], [0.0, -1e-7]])).semidefinite, True),
+        exactly(certify_definiteness(rounded).semidefinite, False),
+        exactly(certify_definiteness(rounded, tolerance=2e-6).semidefinite, True),
+        exactly(certify_definiteness(rounded, tolerance=0.5e-6).semidefinite, False),
+        *no_narrower_than_rounding(draw),
+    ]
+
+
+def no_narrower_than_rounding(draw):
+    """Bounds tighter than worst-case rounding permits would be luck; bounds much wider would be of no use."""
+    n, u = 150, torch.finfo(torch.float64).eps / 2
+    values = torch.ones(n).double()
+    values[0] = 0
+    answer = certify_definiteness(16 * torch.diag(values)[None, None])
+    size, total = 16 * math.sqrt(n - 1), 16.0 * (n - 1)
+    # Guesses far too high, for one matrix of two: the floor must still lie below the smallest eigenvalue.
+    pair = torch.stack([torch.diag(torch.tensor([0.5, 1.0])), torch.eye(2)]).double()
+    floors = cholesky_floor(pair, torch.tensor([0.9, 1.0]).double(), torch.full((2,), 1e-3).double())
+    return [
+        at_least(-answer.floor, (n + 1) * u * total),
+        at_most(-answer.floor, 8 * (n + 1) * u * total),
+        # Off a multiple of the identity, whose trace above the floor is nothing: the shift and the rounding of forms.
+        at_least(1 - certify_definiteness(torch.eye(n).double()).floor, 6 * (n + 2) * u * math.sqrt(n)),
+        at_least(answer.ceiling, 3 * (n + 2) * u * size),
+        at_most(answer.ceiling, 6 * (n + 2) * u * size),
+        close(answer.tolerance, 2 * n * u * size),
+        always((floors < torch.tensor([0.5, 1.0])) & (floors > torch.tensor([-3.0, 0.998]))),
+    ]
+
+
+def no_eigenvalue_below(matrix, least):
+    """All eigenvalues are at least so much, but for rounding."""
+    return bool((torch.linalg.eigvalsh(matrix) >= least - 1e-9).all())
+
+
+def trace_and_determinant(matrix, least):
+    """Neither the trace nor the determinant is below that, but for rounding."""
+    return bool(trace(matrix) >= least) and bool(torch.linalg.det(matrix) >= least - 1e-9)
+
+
+@claim("linalg.psd_eigenvalues")
+@lie("a trace and a determinant that are not negative suffice", criterion=trace_and_determinant)
+@lie("eigenvalues down to -1 are allowed", least=-1.0)
+@lie("the trace exceeds the largest eigenvalue times the size", share=1.0)
+def semidefinite_matrices_have_no_negative_eigenvalue(draw, criterion=no_eigenvalue_below, least=0.0, share=0.0):
+    """Whole-number matrices, among them diag(3, -1, -1): eigenvalues against the certified answer and its bounds."""
+    agree, inside, traces, determinants, bounds = [], [], [], [], []
+    for n in (1, 2, 3, 5, 8):
+        extra = torch.diag_embed(torch.tensor([[3.0, -1.0, -1.0], [1.0, 0.0, 0.0]]).double()) if n == 3 else None
+        matrices = symmetric(draw, 10, n)
+        for matrix in matrices if extra is None else torch.cat([matrices, extra]):
+            values = torch.linalg.eigvalsh(matrix)
+            answer = certify_definiteness(matrix)
+            agree.append(criterion(matrix, least) == bool(answer.semidefinite))
+            inside.append(bool(answer.floor - 1e-12 <= values[0] <= answer.ceiling + 1e-12))
+            if answer.semidefinite:
+                traces.append(trace(matrix))
+                bounds.append(share * n * values[-1])
+                determinants.append(torch.linalg.det(matrix))
+    return all_of(
+        always(agree),
+        always(inside),
+        at_least(torch.stack(traces), torch.stack(bounds)),
+        at_least(torch.stack(determinants) + 1e-6, 0.0),  # rounding of determinants of some 1e8
+    )
+
+
+@claim("linalg.cholesky")
+@lie("every symmetric matrix has such a factor", raises=ValueError, lowest=-1.0)
+@lie("a factor with a diagonal of either sign is the only one", sign=-1.0)
+@lie("the only factor of a singular matrix is the one found", turned=0.0)
+def semidefinite_matrices_have_triangular_factors(draw, lowest=0.0, sign=1.0, turned=1.0):
+    """Factors recovered from their products; singular matrices with many factors; one negative eigenvalue."""
+    parts = []
+    for n in (1, 4, 30):
+        root = draw.normal(5, n, n).tril(-1) + torch.diag_embed(1 + draw.uniform(5, n))
+        flipped = root * torch.cat([torch.ones(n - 1), torch.tensor([sign])])
+        # Triangular factors of this kind have condition numbers that grow with the size.
+        worst = float(torch.linalg.cond(root).max()) ** 2
+        parts.append(close(psd_factor(flipped @ flipped.mT), flipped, condition=worst))
+    thin = draw.normal(6, 5, 3)
+    singular = thin @ thin.mT
+    factor = psd_factor(singular)
+    q = draw.orthogonal(3)
+    broken = q @ torch.diag(torch.tensor([2.0, 1.0, lowest]).double()) @ q.T
+    broken = (broken + broken.T) / 2
+    mixed = torch.stack([singular[0], singular[1] + torch.eye(5).double()])
+    # diag(0, 1) has a factor with the second row (sin t, cos t) for every t.
+    angle = torch.tensor(0.3 * turned).double()
+    other = torch.stack([torch.zeros(2).double(), torch.stack([angle.sin(), angle.cos()])])
+    flat = torch.diag(torch.tensor([0.0, 1.0])).double()
+    return all_of(
+        *parts,
+        close(factor @ factor.mT, singular, ulps=256),
+        exactly(factor, factor.tril()),
+        always(factor.diagonal(dim1=-2, dim2=-1) >= 0),
+        close(psd_factor(mixed) @ psd_factor(mixed).mT, mixed, ulps=256),
+        exactly(psd_factor(torch.zeros(2, 2)), torch.zeros(2, 2)),
+        close(psd_factor(broken) @ psd_factor(broken).mT, broken, ulps=256),
+        close(other @ other.T, flat),
+        always([not other.equal(psd_factor(flat))]),
+        close(psd_factor(flat), flat),
+    )
+
+
+def all_principal(matrix):
+    """No principal minor is negative."""
+    return all(minor >= 0 for minor in principal_minors(matrix).values())
+
+
+def leading_positive(matrix):
+    """Every leading minor is positive."""
+    return all(minor > 0 for minor in leading_minors(matrix))
+
+
+def leading_not_negative(matrix):
+    """No leading minor is negative."""
+    return all(minor >= 0 for minor in leading_minors(matrix))
+
+
+def definite_or_indefinite(matrix):
+    """What is neither positive nor negative definite is called indefinite."""
+    answer = definiteness_by_minors(matrix)
+    return answer if answer.endswith(" definite") else "indefinite"
+
+
+def kind_of(values):
+    """The same six answers from the eigenvalues."""
+    low, high = values[0].item(), values[-1].item()
+    if abs(low) < 1e-9 and abs(high) < 1e-9:
+        return "zero"
+    if low > -1e-9:
+        return "positive definite" if low > 1e-9 else "positive semidefinite"
+    if high < 1e-9:
+        return "negative definite" if high < -1e-9 else "negative semidefinite"
+    return "indefinite"
+
+
+@claim("linalg.sylvester")
+@lie("semidefinite if and only if all leading minors are positive", printed="002/1", semidefinite=leading_positive)
+@lie("semidefinite if and only if no leading minor is negative", semidefinite=leading_not_negative)
+@lie("what is neither positive nor negative definite is indefinite", printed="002/2", classify=definite_or_indefinite)
+@lie("all leading minors of a negative definite matrix are negative", even=-1)
+def minors_tell_definiteness(draw, semidefinite=all_principal, classify=definiteness_by_minors, even=1):
+    """All symmetric matrices of -1, 0, 1 up to 3 x 3, minors without rounding, against their eigenvalues."""
+    answers, kinds, agree, negative, first, last, exact = [], [], [], [], [], [], []
+    for n in (1, 2, 3):
+        places = torch.tril_indices(n, n)
+        entries = torch.tensor(list(itertools.product((-1, 0, 1), repeat=places.shape[1])))
+        matrices = torch.zeros(len(entries), n, n, dtype=torch.int64)
+        matrices[:, places[0], places[1]] = matrices[:, places[1], places[0]] = entries
+        spectra = torch.linalg.eigvalsh(matrices.double())
+        for matrix, values in zip(matrices, spectra, strict=True):
+            kinds.append(kind_of(values))
+            answers.append(classify(matrix))
+            agree.append(semidefinite(matrix) == (kinds[-1] in ("zero", "positive definite", "positive semidefinite")))
+            minors = leading_minors(matrix)
+            signed = (minor * (-1 if k % 2 else even) for k, minor in enumerate(minors, start=1))
+            negative.append(all(minor > 0 for minor in signed) == (kinds[-1] == "negative definite"))
+            first.append(all(minor > 0 for minor in minors) == (kinds[-1] == "positive definite"))
+            last.append(float(minors[-1]))
+        determinants = torch.linalg.det(matrices.double())
+        exact.append(close(torch.tensor(last[-len(entries) :]).double(), determinants, scale=10.0))
+    mixed = torch.tensor([[0.0, 0.5, 2.0], [1.5, -1.0, 0.25], [3.0, 0.0, 1.0]])
+    binary = torch.tensor([[1.0, 0.1], [0.1, 0.01]])  # 0.1 squared exceeds 0.01 as they are stored
+    return all_of(
+        exactly(tuple(answers), tuple(kinds)),
+        always(agree),
+        always(negative),
+        always(first),
+        *exact,
+        exactly(leading_minors(mixed)[-1], exact_determinant(mixed)),
+        exactly(exact_determinant(mixed), determinant([[Fraction(entry) for entry in row] for row in mixed.tolist()])),
+        exactly(definiteness_by_minors(binary), "indefinite"),
+    )
+
+
+def negative_squared_distance(x, y):
+    """-|x - y|^2."""
+    return -squared_distances(x, y)
+
+
+def hyperbolic_tangent(x, y):
+    """tanh(<x, y> - 1)."""
+    return torch.tanh(linear_kernel(x, y) - 1)
+
+
+@claim("linalg.kernel_psd")
+@lie("the exponential of plus the squared distance is a kernel", power=-1.0)
+@lie("minus the squared distance is a kernel", other=negative_squared_distance)
+@lie("the hyperbolic tangent of the inner product less 1 is a kernel", other=hyperbolic_tangent)
+def gram_matrices_of_kernels_are_semidefinite(draw, power=1.0, other=linear_kernel):
+    """Certified on random point sets; features multiplied out for the polynomial, distances for the radial kernel."""
+    parts = []
+    for points, d in ((4, 2), (12, 3), (30, 2)):
+        x = draw.normal(5, points, d)
+        width = 0.5 + draw.uniform(1).item()
+        radial = gram_matrix(lambda x, y, width=width: rbf_kernel(x, y, gamma=width) ** power, x)
+        inner = gram_matrix(linear_kernel, x)
+        features = torch.cat([torch.ones_like(x[..., :1]), 2**0.5 * x, products(x)], dim=-1)
+        direct = torch.exp(-width * power * (x[..., :, None, :] - x[..., None, :, :]).square().sum(-1))
+        parts += [
+            always(certify_definiteness(radial).semidefinite),
+            always(certify_definiteness(gram_matrix(other, x)).semidefinite),
+            always(certify_definiteness(gram_matrix(polynomial_kernel, x)).semidefinite),
+            close(radial, direct, scale=direct.max() * 10),
+            close(inner, x @ x.mT),
+            close(gram_matrix(polynomial_kernel, x), features @ features.mT),
+            at_most(torch.linalg.matrix_rank(inner).double(), float(d), attained=True),
+        ]
+    few = draw.normal(6, 2)
+    cubic = polynomial_kernel(few, few[:2], degree=3, offset=0.5)
+    lopsided = gram_matrix(lambda x, y: x[:, :1] * y[:, 1:].mT, few)
+    return all_of(
+        *parts,
+        always(certify_definiteness(gram_matrix(rbf_kernel, 3 * few)).definite),
+        close(cubic, (few @ few[:2].T + 0.5) ** 3),
+        close(rbf_kernel(few, few[:2]), torch.exp(-(torch.cdist(few, few[:2]) ** 2))),
+        close(lopsided, (few[:, :1] * few[:, 1] + few[:, 1:] * few[:, 0]) / 2),
+    )
+
+
+def products(x):
+    """All products of two entries, in both orders."""
+    return (x[..., :, None] * x[..., None, :]).flatten(-2)
+
+
+@claim("linalg.rayleigh")
+@lie("a thousandth less than the largest eigenvalue is still a bound", share=0.999)
+@lie("the mean of the eigenvalues bounds the quotient", mean=1.0)
+def the_quotient_lies_between_the_extreme_eigenvalues(draw, share=1.0, mean=0.0):
+    """Random vectors and all eigenvectors; and the form bounded by beta against the certified sign of beta I - H."""
+    parts = []
+    for n in (2, 5, 10):
+        half = draw.normal(n, n)
+        h = half + half.T
+        values, vectors = torch.linalg.eigh(h)
+        v = torch.cat([draw.normal(2000, n), vectors.T])
+        quotients = rayleigh_quotient(h, v)
+        # The bounds lie in the middle as the mean takes their place, and away from the largest as its share falls.
+        upper = (1 - mean) * values[-1] - (1 - share) * values[-1].abs() + mean * trace(h) / n
+        scale = values.abs().max()
+        betas = values[-1] + torch.tensor([-0.01, -1e-9, 1e-9, 0.01]).double()
+        answers = certify_definiteness(betas[:, None, None] * torch.eye(n) - h)
+        parts += [
+            at_most(quotients - upper, 1e-12 * scale),
+            at_least(quotients - values[0], -1e-12 * scale),
+            close(rayleigh_quotient(h, 7 * vectors.T), values, ulps=256),
+            close(rayleigh_quotient(h, 7 * vectors[:, 0]), values[0], scale=scale),
+            close(quotients[:2000], ((v[:2000] @ h) * v[:2000]).sum(-1) / v[:2000].square().sum(-1), scale=scale),
+            exactly(answers.semidefinite, [False, False, True, True]),
+        ]
+    return all_of(*parts)

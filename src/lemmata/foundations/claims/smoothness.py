@@ -1,0 +1,357 @@
+"""Smoothness and approximation: Lipschitz constants, curvature, descent lemma, condition numbers, Taylor's formula."""
+
+import math
+
+import sympy
+import torch
+import torch._dynamo  # which the first use of torch.func would import anyway, on the clock of a claim
+
+from lemmata.foundations.activations import ACTIVATION_TABLE
+from lemmata.foundations.conditioning import condition_number, function_condition
+from lemmata.foundations.convexity import tangent_gap
+from lemmata.foundations.curvature import curvature_between, quadratic_bound_gap, smoothness
+from lemmata.foundations.function_values import batch_gradients, batch_hessians, batch_jacobians, batch_values
+from lemmata.foundations.lipschitz_bounds import difference_quotient, lipschitz
+from lemmata.foundations.quadratic_functions import QuadraticFunction
+from lemmata.foundations.taylor import nth_derivative, second_order_model, taylor_polynomial, taylor_remainder
+from lemmata.judge import (
+    Figure,
+    Line,
+    all_of,
+    always,
+    at_least,
+    at_most,
+    claim,
+    close,
+    exactly,
+    lie,
+    slope_is,
+    symbolic,
+)
+
+
+def spectrum(draw, *eigenvalues):
+    """A symmetric matrix with these eigenvalues along random directions."""
+    q = draw.orthogonal(len(eigenvalues))
+    return (q * torch.tensor(eigenvalues, dtype=torch.float64)) @ q.T
+
+
+def cube(n, size=1.0):
+    return -size * torch.ones(n, dtype=torch.float64), size * torch.ones(n, dtype=torch.float64)
+
+
+def slope_by_autograd(function, z):
+    z = z.detach().requires_grad_()
+    return torch.autograd.grad(function(z).sum(), z)[0]
+
+
+@claim("smooth.lipschitz")
+@lie("the sigmoid is 1/5-Lipschitz", sigmoid=0.2)
+@lie("1 is the smallest constant of the softmax", softmax=1.0)
+@lie("the constants of the layers of a network add up", combine=sum)
+def a_lipschitz_map_never_stretches_by_more_than_its_constant(draw, sigmoid=0.25, softmax=0.5, combine=math.prod):
+    """Quotients over random and close pairs, for every activation of the table; softmax, a network, and x²."""
+    x = draw.uniform(2000, 1, low=-8.0, high=8.0)
+    y = torch.cat([draw.uniform(1000, 1, low=-8.0, high=8.0), x[1000:] + 1e-3])
+    parts = []
+    for name, known in ACTIVATION_TABLE.items():
+        constant = sigmoid if name == "sigmoid" else known.lipschitz
+        quotients = difference_quotient(known, x, y)
+        grid = torch.linspace(-8.0, 8.0, 1601, dtype=torch.float64)
+        reached = difference_quotient(known, grid[1:, None], grid[:-1, None]).max()
+        slopes = known.derivative(grid)
+        parts += [
+            at_most(quotients, constant, ulps=1e5),  # of a quotient over steps of 1/1000
+            at_least(reached, 0.99 * constant),
+            at_most(slopes.abs(), constant),
+            close(known.derivative(x[:, 0]), slope_by_autograd(known, x[:, 0]), within=1e-12),
+        ]
+    parts.append(at_most(difference_quotient(torch.abs, x, y), 1.0, attained=True, ulps=1e5))
+    logits = torch.cat([3 * draw.normal(500, 4), torch.tensor([[0.0, 0.0, -9.0, -9.0]], dtype=torch.float64)])
+    norms = torch.linalg.matrix_norm(batch_jacobians(lambda t: torch.softmax(t, 0), logits), 2)
+    first, last = torch.nn.Linear(3, 5).double(), torch.nn.Linear(5, 2).double()
+    first.weight.data, last.weight.data = draw.normal(5, 3), draw.normal(2, 5)
+    network = torch.nn.Sequential(first, torch.nn.Sigmoid(), last)
+    sizes = [float(torch.linalg.matrix_norm(layer.weight.detach(), 2)) for layer in (first, last)]
+    proved = lipschitz(network, cube(3), points=64)
+    growing = [lipschitz(lambda t: t**2, (-r, r), points=64).value / r for r in (1.0, 10.0, 100.0)]
+    found = lipschitz(torch.sigmoid, (-6.0, 6.0), points=256)
+    line = torch.linspace(-3.0, 3.0, 61, dtype=torch.float64)
+    figure = Figure(
+        "The graph stays in the double cone", "x", "f(x)",
+        [Line(line, line.tanh(), "tanh"), Line(line, 0.5 + (line - math.atanh(0.5)), "slope 1"),
+         Line(line, 0.5 - (line - math.atanh(0.5)), "slope -1")],
+    )  # fmt: skip
+    return all_of(
+        *parts,
+        at_most(norms, softmax).showing(figure),
+        at_least(norms.max(), 0.99 * softmax),
+        close(proved.value, combine([*sizes, 0.25]), within=1e-4 * math.prod(sizes)),
+        at_least(proved.value, proved.seen),
+        at_least(proved.seen, 0.05 * proved.value),
+        close(proved.seen, difference_quotient(network, *proved.witness), within=1e-9),
+        always([proved.certified, not found.certified, lipschitz(network).certified]),
+        close(found.value, sigmoid, within=1e-4),
+        close(growing, [2.0, 2.0, 2.0], within=1e-3),
+    )
+
+
+def largest_size(eigenvalues):
+    return eigenvalues.abs().max()
+
+
+@claim("smooth.definition")
+@lie("the largest eigenvalue alone decides", printed="001/1", constant=torch.max)
+@lie("the constant is half of the largest curvature", factor=0.5)
+@lie("-x⁴ on [-r, r] has the constant 12r", power=1)
+def a_smooth_function_has_a_lipschitz_gradient(draw, constant=largest_size, factor=1.0, power=2):
+    """Quotients of gradients over random pairs and along the top eigenvector, against the spectrum and intervals."""
+    x, y = draw.normal(1000, 4), draw.normal(1000, 4)
+    parts = []
+    for values in ((-5.0, -1.0, 0.0, 1.0), (0.1, 0.5, 1.0, 3.0), (-100.0, -100.0, -100.0, -100.0)):
+        matrix = spectrum(draw, *values)
+        f = QuadraticFunction(matrix, draw.normal(4))
+        predicted = factor * float(constant(torch.tensor(values, dtype=torch.float64)))
+        top = torch.linalg.eigh(matrix)
+        along = top.eigenvectors[:, top.eigenvalues.abs().argmax()]
+        quotients = torch.cat([curvature_between(f, x, y)[0], curvature_between(f, x[:1] + along, x[:1])[0]])
+        found = smoothness(f)
+        parts += [
+            close(found.value, predicted, within=1e-11),
+            close(found.seen, predicted, within=1e-11),
+            at_most(quotients, predicted, attained=True, ulps=1024),
+            always([found.certified, "certified" in str(found)]),
+        ]
+    data, labels = draw.normal(12, 4), draw.signs(12)
+
+    def loss(w):
+        return torch.nn.functional.softplus(-labels * (data @ w)).sum()
+
+    bound = float(torch.linalg.eigvalsh(data.T @ data)[-1]) / 4
+    sharp = torch.linalg.eigh(batch_hessians(loss, torch.zeros(4, dtype=torch.float64)))
+    step = 1e-3 * sharp.eigenvectors[:, -1]
+    parts += [
+        at_most(curvature_between(loss, x, y)[0], bound),
+        close(curvature_between(loss, step, -step)[0], bound, within=1e-5 * bound),
+    ]
+    for radius in (0.5, 1.0, 2.0):
+        quartic = smoothness(lambda t: -(t**4).sum(), (-radius, radius), points=64)
+        exact = 12 * radius**power
+        parts += [at_least(quartic.value, exact), at_most(quartic.value, 1.02 * exact)]
+        parts += [at_most(quartic.seen, exact), at_least(quartic.seen, 0.99 * exact), always([quartic.certified])]
+    grid = torch.linspace(-0.2, 0.2, 401, dtype=torch.float64)[:, None]
+    for f in ENCLOSED:
+        steepest, found = float(batch_hessians(f, grid).abs().max()), smoothness(f, (-0.2, 0.2), points=32)
+        parts += [always([found.certified]), at_least(found.value, steepest), at_most(found.value, 1.1 * steepest)]
+    guess = smoothness(lambda t: torch.relu(t).sum() - 2 * (t**2).sum(), (-1.0, 1.0), points=64)
+    plane = smoothness(lambda t: torch.relu(t).sum() - t[0] ** 4 + t[1] ** 2 / 10, cube(2), points=64)
+    parts += [always([not plane.certified]), close(plane.value, 12.0, within=0.1)]
+    between = curvature_between(loss, x[:1], x[:1] + along)[1]
+    parts += [always([not guess.certified]), close(between, tangent_slope(loss, x[:1], along), ulps=1024)]
+    return all_of(*parts, close(guess.value, 4.0, within=1e-9))
+
+
+# What intervals know, one function for each kind of step.
+ENCLOSED = (
+    lambda t: torch.exp(-t.square()).sum() + 0.1 * (torch.ones(1, dtype=torch.float64) - t).sum() ** 3,
+    lambda t: 1 / (2 + torch.cos(2 * t)).sum() - torch.sin(t).sum() * 0.5,
+    lambda t: torch.log(1 + t.square()).sum() / 2 + (1 + t @ t).sqrt(),
+    lambda t: torch.sigmoid(3 * t).sum() + torch.tanh(t).mean() + (2 + t[0]) ** -2.0,
+    lambda t: torch.nn.functional.softplus(2 - t).sum() * t[0],
+    lambda t: torch.logsumexp(torch.tensor([[1.0], [-2.0]], dtype=torch.float64) @ t, 0),
+)
+
+
+def tangent_slope(f, x, step):
+    """The change of slope along a step, from the two tangent gaps."""
+    return (tangent_gap(f, x, x + step) + tangent_gap(f, x + step, x)) / step.square().sum()
+
+
+def sines(x):
+    return torch.sin(x).sum()
+
+
+@claim("smooth.descent_lemma")
+@lie("the parabola L/4 |x - y|² suffices", factor=0.5)
+@lie("the Hessian at the first point gives equality", printed="003/1", reach=0.0)
+@lie("the sine stays below parabolas of curvature 1/2", wave=0.5)
+def a_parabola_of_curvature_l_touches_from_above(draw, factor=1.0, reach=1.0, wave=1.0):
+    """Random pairs for five smooth functions, one with a bound proved by intervals; the Hessian in between."""
+    x, y = draw.normal(2000, 3), draw.normal(2000, 3)
+    data, labels = draw.normal(15, 3), draw.signs(15)
+    matrix = spectrum(draw, -4.0, 1.0, 2.0)
+    quadratic, top = QuadraticFunction(matrix, draw.normal(3)), torch.linalg.eigh(matrix).eigenvectors[:, -1]
+
+    def logistic(w):
+        return torch.nn.functional.softplus(-labels * (data @ w)).sum()
+
+    def fit(w):  # a least-squares fit of one tanh unit: not convex
+        return (torch.tanh(data[:4, 0] * w) - labels[:4]).square().sum() / 2
+
+    proved = smoothness(fit, (-0.5, 0.5), points=64)
+    inside, other = draw.uniform(500, 1, low=-0.5, high=0.5), draw.uniform(500, 1, low=-0.5, high=0.5)
+    largest = float(torch.linalg.eigvalsh(data.T @ data)[-1]) / 4
+    touching = quadratic_bound_gap(quadratic, torch.cat([x, y + top]), torch.cat([y, y]), factor * 2.0)
+    parts = [
+        quadratic_bound_gap(logistic, x, y, factor * largest),
+        quadratic_bound_gap(lambda t: torch.logsumexp(t, 0), x, y, factor * 0.5),
+        quadratic_bound_gap(sines, x, y, factor * wave),
+        quadratic_bound_gap(fit, inside, other, factor * proved.value),
+        # The one-sided bound suffices: -x⁴ curves by at most 0, though no constant bounds it from below.
+        quadratic_bound_gap(lambda t: -(t**4).sum(), x, y, 0.0),
+    ]
+    # Taylor and Lagrange: the curvature that would give equality is one that occurs between the points.
+    ends = draw.uniform(200, 2, low=-2.0, high=2.0)
+    first, step = ends[:, :1], ends[:, 1:] - ends[:, :1]
+    needed = 2 * tangent_gap(sines, first, first + step) / step[:, 0].square()
+    occurring = -torch.sin(first + reach * step * torch.linspace(0.0, 1.0, 201, dtype=torch.float64))
+    line = torch.linspace(-3.0, 3.0, 61, dtype=torch.float64)
+    figure = Figure(
+        "The parabola of curvature L touches from above", "x", "f(x)",
+        [Line(line, line.sin(), "sin"), Line(line, line + factor * line**2 / 2, "x + Lx²/2")],
+    )  # fmt: skip
+    return all_of(
+        *(at_least(gaps + 1e-11, torch.zeros_like(gaps)).showing(figure) for gaps in parts),
+        at_least(touching + 1e-11, torch.zeros_like(touching)),
+        close(quadratic_bound_gap(quadratic, y + top, y, factor * 2.0), torch.zeros_like(x[:, 0]), within=1e-11),
+        at_least(needed + 1e-4, occurring.amin(1)),
+        at_most(needed - 1e-4, occurring.amax(1)),
+        always([proved.certified, proved.value >= proved.seen, proved.value <= 1.5 * proved.seen]),
+    )
+
+
+@claim("analysis.condition_number")
+@lie("the condition number is the least over the largest eigenvalue", power=-1.0)
+@lie("relative errors grow by at most half of it", share=0.5)
+@lie("descent zig-zags with the step 0.9/L too", step=0.9)
+def the_condition_number_measures_unequal_curvatures(draw, power=1.0, share=1.0, step=1.9):
+    """Known spectra, scale, error amplification with its extreme case, and the path of gradient descent."""
+    parts = []
+    for _ in range(10):
+        values = draw.uniform(4, low=0.2, high=5.0).sort().values
+        q = draw.orthogonal(4)
+        matrix = (q * values) @ q.T
+        kappa = condition_number(matrix) ** power
+        # The worst case: b along the steepest direction, its error along the flattest.
+        b = torch.cat([draw.normal(100, 4), q[:, -1][None]])
+        change = 1e-3 * torch.cat([draw.normal(100, 4), q[:, 0][None]])
+        x, moved = torch.linalg.solve(matrix, b.T).T, torch.linalg.solve(matrix, (b + change).T).T
+        grown = (moved - x).norm(dim=1) / x.norm(dim=1)
+        parts += [
+            close(kappa, (values[-1] / values[0]), ulps=1e4),
+            at_least(kappa, 1.0),
+            close(kappa, torch.linalg.cond(matrix), within=1e-9 * float(kappa)),
+            close(condition_number(3.7 * matrix), condition_number(matrix), ulps=1e4),
+            close(function_condition(QuadraticFunction(matrix)).value, float(values[-1] / values[0]), within=1e-9),
+            at_most(grown, share * kappa * change.norm(dim=1) / b.norm(dim=1), attained=True, ulps=1e5),
+        ]
+    valley = QuadraticFunction(torch.diag(torch.tensor([1.0, 50.0]).double()))
+    path = [torch.ones(2, dtype=torch.float64)]
+    for _ in range(20):
+        path.append(path[-1] - step / 50 * batch_gradients(valley, path[-1]))
+    steep = torch.stack(path)[:, 1]
+    ball = QuadraticFunction(3 * torch.eye(2, dtype=torch.float64), draw.normal(2))
+    start = draw.normal(2)
+    once = start - batch_gradients(ball, start) / 3
+    tall = draw.normal(6, 3)
+    curved = function_condition(lambda t: torch.exp(t).sum(), (0.0, 1.0), points=64)
+    kinked = function_condition(lambda t: torch.exp(t).sum() + torch.relu(t).sum(), (0.5, 1.5), points=64)
+    figure = Figure(
+        "Descent in a valley of condition 50", "flat direction", "steep direction",
+        [Line(torch.stack(path)[:, 0], steep, "path")],
+    )  # fmt: skip
+    return all_of(
+        *parts,
+        always(steep[1:] * steep[:-1] < 0).showing(figure),
+        close(once, ball.minimiser, within=1e-12),
+        close(condition_number(torch.eye(3).double()), 1.0),
+        always([curved.certified, not kinked.certified, curved.value >= math.e]),
+        close([curved.value, curved.seen, kinked.value], [math.e] * 3, within=0.06),
+        close(QuadraticFunction(torch.eye(2).double(), constant=2.0)(start), 2 + start.square().sum() / 2),
+        close(condition_number(tall), torch.linalg.cond(tall), ulps=1e4),
+    )
+
+
+def misprinted_remainder(f, at, x, degree):
+    """The power (x - t)^n gone into the argument of the derivative: an integral of f^(n+1)(x - t)/n!."""
+    share = torch.linspace(0.0, 1.0, 2001, dtype=torch.float64)
+    t = at + (x - at) * share
+    values = nth_derivative(f, x - t, degree + 1) / math.factorial(degree)
+    return torch.trapezoid(values, t)[None]
+
+
+@claim("analysis.taylor")
+@lie("the remainder integrates f^(n+1)(x - t)/n!", printed="002/1", remainder=misprinted_remainder)
+@lie("the polynomial has one term less", missing=1)
+@lie("Lagrange's remainder is divided by n!", shift=0)
+def taylors_polynomial_and_its_remainder_make_the_function(draw, remainder=taylor_remainder, missing=0, shift=1):
+    """The three functions in numbers, a symbolic proof for exp(2x), and Lagrange's sandwich for the remainder."""
+    at, x = torch.tensor([1 / 3], dtype=torch.float64), torch.tensor([4 / 3], dtype=torch.float64)
+    parts = []
+    for f in (lambda t: torch.exp(2 * t), torch.sin, lambda t: 1 / (1 + t)):
+        for degree in range(5):
+            rest = remainder(f, at, x, degree)
+            polynomial = taylor_polynomial(f, at, x, degree - missing) if degree >= missing else at - at
+            between = nth_derivative(f, torch.linspace(1 / 3, 4 / 3, 101, dtype=torch.float64), degree + 1)
+            scaled = between * (x - at) ** (degree + 1) / math.factorial(degree + shift)
+            parts += [
+                close(polynomial + rest, f(x), within=1e-12),
+                at_least(rest + 1e-12, scaled.min()),
+                at_most(rest - 1e-12, scaled.max()),
+            ]
+    back = taylor_polynomial(torch.exp, x, at, 3) + taylor_remainder(torch.exp, x, at, 3)
+    t, a, z = sympy.symbols("t a z", real=True)
+    n = 2
+    series = sum(2**k * sympy.exp(2 * a) * (z - a) ** k / math.factorial(k) for k in range(n + 1))
+    integral = sympy.integrate(sympy.expand(2 ** (n + 1) * sympy.exp(2 * t) * (z - t) ** n / 2), (t, a, z))
+    line = torch.linspace(-3.0, 3.0, 61, dtype=torch.float64)
+    figure = Figure(
+        "sin and its polynomials", "x", "value",
+        [Line(line, line.sin(), "sin")]
+        + [Line(line, taylor_polynomial(torch.sin, line[:1] * 0, line, k), f"degree {k}") for k in (1, 3, 5)],
+    )  # fmt: skip
+    return all_of(
+        *parts,
+        close(back, torch.exp(at), within=1e-12).showing(figure),
+        symbolic(series + integral, sympy.exp(2 * z)),
+    )
+
+
+def products_of_slopes(f, x):
+    """First derivatives multiplied, the printed entry read as it stands."""
+    gradient = batch_gradients(f, x)
+    return gradient[..., :, None] * gradient[..., None, :]
+
+
+@claim("analysis.taylor_second_order")
+@lie("the entries of H are products of first derivatives", printed="004/1", hessian=products_of_slopes)
+@lie("the quadratic term has no one half", half=1.0)
+@lie("the error is of second order", order=2.0)
+def the_second_order_model_is_exact_to_third_order(draw, hessian=batch_hessians, half=0.5, order=3.0):
+    """Exact on quadratics; the error against the length of the step; the Hessian against finite differences."""
+    quadratic = QuadraticFunction(draw.covariance(4), draw.normal(4), constant=2.0)
+    at, x = draw.normal(4), draw.normal(50, 4)
+    step = x - at
+    written = (
+        batch_values(quadratic, at)
+        + step @ batch_gradients(quadratic, at)
+        + half * torch.einsum("bi,ij,bj->b", step, hessian(quadratic, at), step)
+    )
+    mixing = draw.normal(6, 4)
+
+    def wavy(w):
+        return torch.exp(torch.sin(mixing @ w)).sum()
+
+    direction = draw.unit(4)
+    lengths = torch.logspace(-2.5, -1.0, 7, dtype=torch.float64)
+    moved = at + lengths[:, None] * direction
+    errors = (batch_values(wavy, moved) - second_order_model(wavy, at, moved)).abs()
+    small = 1e-5 * torch.eye(4, dtype=torch.float64)
+    differences = (batch_gradients(wavy, at + small) - batch_gradients(wavy, at - small)) / 2e-5
+    return all_of(
+        close(second_order_model(quadratic, at, x), batch_values(quadratic, x), within=1e-10),
+        close(written, batch_values(quadratic, x), within=1e-10),
+        slope_is(lengths, errors, order, within=0.2),
+        close(batch_hessians(wavy, at), differences, within=1e-5 * float(differences.abs().max())),
+        exactly(batch_hessians(wavy, at), batch_hessians(wavy, at).T),
+    )

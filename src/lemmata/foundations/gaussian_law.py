@@ -1,0 +1,140 @@
+r"""What all Gaussian laws have in common, however their covariance is stored: density, entropy, sampling."""
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+
+import numpy
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from lemmata import validate
+
+__all__ = ["GaussianLaw"]
+
+
+class GaussianLaw(ABC):
+    r"""A multivariate normal law, or a batch of them, with a covariance $\Sigma = FF^\top + \mathrm{diag}(v)$.
+
+    $$ \mathcal N(x;\mu,\Sigma) = \frac1{\sqrt{(2\pi)^d|\Sigma|}}
+       \exp\Big(-\tfrac12 (x-\mu)^\top\Sigma^{-1}(x-\mu)\Big) $$
+
+    Subclasses store $\Sigma$ in full, as a diagonal, or as low rank plus diagonal, and say how to solve with it.
+
+    Shapes:
+        mean: (..., features)
+
+    Claims: gaussian.density, gaussian.entropy, gaussian.sum
+    """
+
+    mean: Tensor
+
+    @property
+    @abstractmethod
+    def covariance(self) -> Tensor:
+        """The covariance as a dense matrix: (..., features, features)."""
+
+    @property
+    @abstractmethod
+    def logdet(self) -> Tensor:
+        """The logarithm of the determinant of the covariance: (...)."""
+
+    @abstractmethod
+    def parts(self) -> tuple[Tensor | None, Tensor | None]:
+        r"""$F$ (..., features, rank) and $v$ (..., features), either of which may be missing."""
+
+    @abstractmethod
+    def squared_lengths(self, columns: Float[Tensor, "*batch features columns"]) -> Float[Tensor, "*batch columns"]:
+        r"""$x^\top\Sigma^{-1}x$ of each column."""
+
+    @abstractmethod
+    def inverse_diagonal(self) -> Float[Tensor, "*batch features"]:
+        r"""The diagonal of $\Sigma^{-1}$."""
+
+    @property
+    def dimension(self) -> int:
+        """How many features the variable has."""
+        return self.mean.shape[-1]
+
+    @property
+    def batch_shape(self) -> torch.Size:
+        """The shape of the batch of laws: empty for a single one."""
+        factor, diagonal = self.parts()
+        shapes = [() if factor is None else factor.shape[:-2], () if diagonal is None else diagonal.shape[:-1]]
+        # numpy's, because torch's imports the whole of its symbolic machinery
+        return torch.Size(numpy.broadcast_shapes(self.mean.shape[:-1], *shapes))
+
+    def mahalanobis(self, x: Float[Tensor, "... features"]) -> Tensor:
+        r"""The squared distance $(x-\mu)^\top\Sigma^{-1}(x-\mu)$ of points (..., features); batches broadcast."""
+        away = self._points("x", x) - self.mean
+        if self.batch_shape:
+            return self.squared_lengths(away[..., None])[..., 0]
+        return self.squared_lengths(away.reshape(-1, self.dimension).mT).reshape(away.shape[:-1])
+
+    def surprise(self, x: Float[Tensor, "... features"]) -> Tensor:
+        r"""$-\log\mathcal N(x;\mu,\Sigma)$ in nats: what an observation tells."""
+        return (self.dimension * math.log(2 * math.pi) + self.logdet + self.mahalanobis(x)) / 2
+
+    def log_density(self, x: Float[Tensor, "... features"]) -> Tensor:
+        r"""$\log\mathcal N(x;\mu,\Sigma)$."""
+        return -self.surprise(x)
+
+    def density(self, x: Float[Tensor, "... features"]) -> Tensor:
+        r"""$\mathcal N(x;\mu,\Sigma)$."""
+        return self.log_density(x).exp()
+
+    def entropy(self) -> Tensor:
+        r"""The differential entropy $\frac d2\log(2\pi e) + \frac12\log|\Sigma|$ in nats, which may be negative."""
+        return (self.dimension * math.log(2 * math.pi * math.e) + self.logdet) / 2
+
+    def sample(self, count: int, generator: torch.Generator | None = None) -> Float[Tensor, "count ..."]:
+        """Independent draws (count, ..., features), with gradients in the parameters."""
+        shape = (validate.count("count", count), *self.batch_shape)
+        factor, diagonal = self.parts()
+        drawn = self.mean.expand(*shape, self.dimension)
+        if factor is not None:
+            # A row times the transposed factor: for a single law that is one matrix product for all draws.
+            noise = self._normal((*shape, factor.shape[-1]), generator)
+            drawn = drawn + (noise @ factor.mT if factor.ndim == 2 else (factor @ noise[..., None])[..., 0])
+        if diagonal is not None:
+            drawn = drawn + diagonal.sqrt() * self._normal((*shape, self.dimension), generator)
+        return drawn
+
+    def _points(self, name: str, x: Tensor) -> Tensor:
+        validate.floating(name, x)
+        if x.ndim == 0 or x.shape[-1] != self.dimension:
+            raise ValueError(f"{name} must be a (..., {self.dimension}) tensor, got shape {tuple(x.shape)}")
+        if x.dtype != self.mean.dtype:
+            raise TypeError(f"{name} must have the dtype of mean, got {x.dtype}: use {name}.to({self.mean.dtype})")
+        return x
+
+    def _indices(self, indices: Sequence[int]) -> list[int]:
+        kept = [int(index) for index in indices]
+        if not kept or len(set(kept)) != len(kept) or not all(0 <= index < self.dimension for index in kept):
+            raise ValueError(f"indices must be different numbers from 0 to {self.dimension - 1}, got {kept}")
+        return kept
+
+    def _normal(self, shape: Sequence[int], generator: torch.Generator | None) -> Tensor:
+        return torch.randn(shape, generator=generator, dtype=self.mean.dtype, device=self.mean.device)
+
+    def __repr__(self) -> str:
+        batch = f", batch={tuple(self.batch_shape)}" if self.batch_shape else ""
+        return f"{type(self).__name__}(features={self.dimension}{batch})"
+
+
+def checked_mean(mean: Tensor, **spread: tuple[Tensor, str]) -> Tensor:
+    """The mean, after a look whether each part of the covariance has its dtype, and the axes named."""
+    validate.floating("mean", mean)
+    if mean.ndim == 0:
+        raise ValueError("mean must be a (..., features) tensor, got shape ()")
+    for name, (value, named) in spread.items():
+        validate.floating(name, value)
+        if value.dtype != mean.dtype:
+            raise TypeError(f"{name} must have the dtype of mean, got {value.dtype}: use {name}.to({mean.dtype})")
+        axes = named.split()
+        found = value.shape[value.ndim - len(axes) :] if value.ndim >= len(axes) else ()
+        if not found or any(a == "features" and n != mean.shape[-1] for a, n in zip(axes, found, strict=True)):
+            wanted = ", ".join(str(mean.shape[-1]) if axis == "features" else axis for axis in axes)
+            raise ValueError(f"{name} must be a (..., {wanted}) tensor, got shape {tuple(value.shape)}")
+    return mean

@@ -1,0 +1,281 @@
+r"""Certified curvature: enclosures of every Hessian of a function over a box, by intervals that carry derivatives."""
+
+import heapq
+import itertools
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from lemmata.foundations.function_values import Function
+from lemmata.foundations.intervals import Interval
+from lemmata.foundations.regions import Box
+
+__all__ = ["curvature_bounds"]
+
+SYNONYMS = {
+    "multiply": "mul", "subtract": "sub", "negative": "neg", "mv": "matmul", "dot": "matmul",
+    "div": "truediv", "divide": "truediv", "true_divide": "truediv",
+}  # fmt: skip
+PIECES, TIGHT = 200, 1.01  # the box is cut until the bound is within one part in a hundred of what was seen
+
+
+def curvature_bounds(f: Function, box: Box, seen: float, aim: str) -> tuple[float, float] | None:
+    r"""Two numbers between which lie all eigenvalues of all Hessians of a function over a box.
+
+    $$ \nabla^2 f(x) \in [C - \Delta, C + \Delta] \ \Rightarrow\
+       \lambda_{\min}(C) - \|\Delta\|_\infty \le \lambda_i(\nabla^2 f(x)) \le \lambda_{\max}(C) + \|\Delta\|_\infty $$
+
+    The box is cut where the bound is worst, until it is close to `seen`, the extreme that a search has found: of the
+    size ("largest") or of the least eigenvalue ("least"). None where the function does what intervals do not know:
+    they know sums, products, whole powers, quotients, linear maps, exp, log, sqrt, sin, cos, tanh, sigmoid, softplus.
+
+    Shapes:
+        f: one vector (n,) to one number
+
+    Claims: smooth.definition, smooth.descent_lemma, convex.strong
+
+    >>> from lemmata.foundations.regions import box_region
+    >>> low, high = curvature_bounds(lambda x: torch.sin(x).sum(), box_region((0.0, 9.0)), 1.0, "largest")
+    >>> -1.01 < low <= -1, 1 <= high < 1.01
+    (True, True)
+    """
+    order = itertools.count()
+
+    def piece(low: Tensor, high: Tensor) -> tuple:
+        least, largest = _eigenvalue_bounds(f, low, high)
+        worst = max(-least, largest) if aim == "largest" else -least
+        return (-worst, next(order), low, high, least, largest)
+
+    try:
+        heap = [piece(box.low.double(), box.high.double())]
+    except (TypeError, AttributeError, ArithmeticError, RuntimeError, ValueError, IndexError, NotImplementedError):
+        return None
+    target = seen if aim == "largest" else -seen
+    enough = target + (TIGHT - 1) * abs(target)
+    while len(heap) < PIECES and -heap[0][0] > enough:
+        _, _, low, high, _, _ = heapq.heappop(heap)
+        axis = int(((high - low) / box.width).argmax())
+        middle = (low[axis] + high[axis]) / 2
+        left, right = high.clone(), low.clone()
+        left[axis] = right[axis] = middle
+        heapq.heappush(heap, piece(low, left))
+        heapq.heappush(heap, piece(right, high))
+    least, largest = min(entry[4] for entry in heap), max(entry[5] for entry in heap)
+    return (least, largest) if least > -float("inf") and largest < float("inf") else None
+
+
+def _eigenvalue_bounds(f: Function, low: Tensor, high: Tensor) -> tuple[float, float]:
+    n = len(low)
+    start = Jet(Interval(low, high), Interval(torch.eye(n)), Interval(torch.zeros(n, n, n)))
+    bend = f(start).bend  # type: ignore[arg-type, attr-defined]
+    bend = Interval(bend.low.reshape(n, n), bend.high.reshape(n, n))
+    if not (bend.low.isfinite().all() and bend.high.isfinite().all()):
+        raise ArithmeticError("the enclosure is infinite")
+    centre, radius = (bend.low + bend.high) / 2, (bend.high - bend.low) / 2
+    values = torch.linalg.eigvalsh((centre + centre.T) / 2)
+    # Rounding of the centre and of the eigenvalues, far below what the radius usually is.
+    spread = float(radius.sum(1).max()) + 8 * n * torch.finfo(centre.dtype).eps * float(centre.norm())
+    return float(values[0]) - spread, float(values[-1]) + spread
+
+
+class Jet:
+    """An expression over a box: enclosures of its value, its gradient and its Hessian. Stands in for a tensor."""
+
+    def __init__(self, value: Interval, slope: Interval, bend: Interval) -> None:
+        shape, n = value.low.shape, slope.low.shape[-1]
+        self.value = value
+        self.slope = Interval(slope.low.expand(*shape, n), slope.high.expand(*shape, n))
+        self.bend = Interval(bend.low.expand(*shape, n, n), bend.high.expand(*shape, n, n))
+
+    @classmethod
+    def __torch_function__(cls, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> "Jet":
+        name = str(function.__name__).strip("_")
+        name = SYNONYMS.get(name, name)
+        if name == "linear":
+            return _linear(*args, **(kwargs or {}))
+        first, *rest = args
+        if isinstance(first, Jet):
+            plain = getattr(first, name, None) or getattr(first, f"__{name}__")
+            return plain(*rest, **(kwargs or {}))
+        reflected = name.startswith("r") and hasattr(cls, f"__{name}__")  # tensor.__rsub__(jet) is jet - tensor
+        return getattr(rest[0], f"__{name[1:]}__" if reflected else f"__r{name}__")(first)
+
+    @property
+    def shape(self) -> torch.Size:
+        return self.value.low.shape
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, index) -> "Jet":
+        if not isinstance(index, int | slice):
+            raise NotImplementedError
+        return Jet(self.value[index], self.slope[index], self.bend[index])
+
+    def __iter__(self):
+        return (self[i] for i in range(len(self)))
+
+    def __neg__(self) -> "Jet":
+        return Jet(-self.value, -self.slope, -self.bend)
+
+    def __add__(self, other) -> "Jet":
+        if isinstance(other, Jet):
+            return Jet(self.value + other.value, self.slope + other.slope, self.bend + other.bend)
+        return Jet(self.value + Interval(_number(other)), self.slope, self.bend)
+
+    def __mul__(self, other) -> "Jet":
+        if other is self:
+            return self**2
+        if not isinstance(other, Jet):
+            by = Interval(_number(other))
+            return Jet(self.value * by, self.slope * by[..., None], self.bend * by[..., None, None])
+        a, b = self, other
+        slope = a.value[..., None] * b.slope + b.value[..., None] * a.slope
+        cross = a.slope[..., :, None] * b.slope[..., None, :] + a.slope[..., None, :] * b.slope[..., :, None]
+        bend = a.value[..., None, None] * b.bend + b.value[..., None, None] * a.bend + cross
+        return Jet(a.value * b.value, slope, bend)
+
+    def __truediv__(self, other) -> "Jet":
+        if isinstance(other, Jet):
+            return self * other.reciprocal()
+        by = Interval(_number(other)).reciprocal()
+        return Jet(self.value * by, self.slope * by[..., None], self.bend * by[..., None, None])
+
+    def __sub__(self, other) -> "Jet":
+        return self + (-other)
+
+    def __rsub__(self, other) -> "Jet":
+        return -self + other
+
+    def __rtruediv__(self, other) -> "Jet":
+        return self.reciprocal() * other
+
+    def __rmatmul__(self, matrix) -> "Jet":
+        return self._mapped(matrix)
+
+    def __matmul__(self, other) -> "Jet":
+        return (self * other).sum() if isinstance(other, Jet) else self._mapped(other.mT if other.ndim > 1 else other)
+
+    def _mapped(self, matrix: Tensor) -> "Jet":
+        rows = matrix.detach().reshape(-1, matrix.shape[-1])
+        shape = matrix.shape[:-1]
+        parts = [part.mapped(rows) for part in (self.value, self.slope, self.bend)]
+        return Jet(
+            *(Interval(p.low.reshape(shape + p.low.shape[1:]), p.high.reshape(shape + p.low.shape[1:])) for p in parts)
+        )
+
+    __radd__, __rmul__ = __add__, __mul__
+
+    def sum(self, dim=None) -> "Jet":
+        if self.ndim == 0:
+            return self
+        if self.ndim != 1 or dim not in (None, 0, -1):
+            raise NotImplementedError
+        return Jet(self.value.sum(0), self.slope.sum(0), self.bend.sum(0))
+
+    def mean(self, dim=None) -> "Jet":
+        return self.sum(dim) / len(self)
+
+    def reshape(self, *shape) -> "Jet":
+        if self.ndim > 1 or shape not in ((-1,), ((-1,),)):
+            raise NotImplementedError
+        return self if self.ndim else Jet(self.value[None], self.slope[None], self.bend[None])
+
+    def _through(self, value: Interval, first: Interval, second: Interval) -> "Jet":
+        """The chain rule for a function of one variable."""
+        outer = self.slope[..., :, None] * self.slope[..., None, :]
+        squares = self.slope.power(2)
+        for end, tight in ((outer.low, squares.low), (outer.high, squares.high)):
+            end.diagonal(dim1=-2, dim2=-1).copy_(tight)  # a square is never negative: tighter than the product
+        bend = second[..., None, None] * outer + first[..., None, None] * self.bend
+        return Jet(value, first[..., None] * self.slope, bend)
+
+    def __pow__(self, exponent) -> "Jet":
+        if isinstance(exponent, float) and exponent.is_integer():
+            exponent = int(exponent)
+        if exponent == 0.5:
+            return self.sqrt()
+        if not isinstance(exponent, int):
+            raise NotImplementedError
+        if exponent < 0:
+            return (self**-exponent).reciprocal()
+        u, k = self.value, exponent
+        if k == 0:
+            return self * 0.0 + 1.0
+        second = u.power(max(k - 2, 0)) * Interval(torch.tensor(k * (k - 1.0)))
+        return self._through(u.power(k), u.power(k - 1) * Interval(torch.tensor(float(k))), second)
+
+    def square(self) -> "Jet":
+        return self**2
+
+    def reciprocal(self) -> "Jet":
+        r = self.value.reciprocal()
+        return self._through(r, -r.power(2), r.power(3) * Interval(torch.tensor(2.0)))
+
+    def sqrt(self) -> "Jet":
+        if not bool((self.value.low > 0).all()):
+            raise ArithmeticError("the root bends without bound at 0")
+        root = self.value.increasing(torch.sqrt)
+        first = root.reciprocal() * Interval(torch.tensor(0.5))
+        return self._through(root, first, -(root.power(3).reciprocal() * Interval(torch.tensor(0.25))))
+
+    def exp(self) -> "Jet":
+        e = self.value.increasing(torch.exp)
+        return self._through(e, e, e)
+
+    def log(self) -> "Jet":
+        if not bool((self.value.low > 0).all()):
+            raise ArithmeticError("the logarithm needs positive values")
+        r = self.value.reciprocal()
+        return self._through(self.value.increasing(torch.log), r, -r.power(2))
+
+    def cos(self) -> "Jet":
+        c = self.value.cosine()
+        return self._through(c, -_sine(self.value), -c)
+
+    def sin(self) -> "Jet":
+        s = _sine(self.value)
+        return self._through(s, self.value.cosine(), -s)
+
+    def tanh(self) -> "Jet":
+        t = self.value.increasing(torch.tanh)
+        first = self.value.even_falling(lambda u: 4 * torch.sigmoid(2 * u) * torch.sigmoid(-2 * u))
+        return self._through(t, first, t * first * Interval(torch.tensor(-2.0)))
+
+    def sigmoid(self) -> "Jet":
+        first = self.value.even_falling(_sigmoid_slope)
+        turn = self.value.increasing(lambda u: torch.tanh(u / 2))
+        return self._through(self.value.increasing(torch.sigmoid), first, -(first * turn))
+
+    def softplus(self, *_) -> "Jet":
+        value = self.value.increasing(lambda u: torch.logaddexp(u, torch.zeros_like(u)))
+        return self._through(value, self.value.increasing(torch.sigmoid), self.value.even_falling(_sigmoid_slope))
+
+    def logsumexp(self, *_, **__) -> "Jet":
+        if self.ndim != 1:
+            raise NotImplementedError
+        shift = float(self.value.high.max())
+        return (self - shift).exp().sum().log() + shift
+
+
+def _sigmoid_slope(u: Tensor) -> Tensor:
+    return torch.sigmoid(u) * torch.sigmoid(-u)
+
+
+def _sine(u: Interval) -> Interval:
+    quarter = torch.tensor(torch.pi / 2).double()
+    return (u + Interval(-quarter)).cosine()
+
+
+def _linear(jet: Jet, weight: Tensor, bias: Tensor | None = None) -> Jet:
+    found = jet._mapped(weight)
+    return found if bias is None else found + bias.detach()
+
+
+def _number(value: Any) -> Tensor:
+    return torch.as_tensor(value).detach().double()

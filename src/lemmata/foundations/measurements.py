@@ -1,0 +1,41 @@
+r"""What a measurement on a function found: the value, whether it is certified, and the points that show it."""
+
+from dataclasses import dataclass
+
+from torch import Tensor
+
+__all__ = ["Measured"]
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    r"""A property of a function on a region, with what it rests on.
+
+    `value` is the constant (or the answer) and `certified` whether it is proved: then `value` bounds the property on
+    the safe side, and `reason` says why. Otherwise it is an estimate: the extreme of what was seen, shown by
+    `witness`, the points that anybody can put into the definition; no number of samples makes it a proof. `seen` is
+    what the witness shows, so the truth lies between `seen` and a certified `value`.
+
+    >>> from lemmata.foundations import QuadraticFunction, smoothness
+    >>> import torch
+    >>> found = smoothness(QuadraticFunction(torch.diag(torch.tensor([-5.0, 1.0]).double())))
+    >>> print(found)
+    smoothness constant 5 (certified: the largest |eigenvalue| of its matrix)
+    """
+
+    quantity: str
+    value: float | bool
+    certified: bool
+    reason: str
+    witness: tuple[Tensor, ...] = ()
+    seen: float = float("nan")
+
+    def __bool__(self) -> bool:
+        if not isinstance(self.value, bool):
+            raise TypeError(f"the {self.quantity} is a number, not an answer: compare its .value")
+        return self.value
+
+    def __str__(self) -> str:
+        shown = {True: "yes", False: "no"}.get(self.value) if isinstance(self.value, bool) else f"{self.value:.6g}"
+        ground = f"certified: {self.reason}" if self.certified else f"an estimate, not a proof: {self.reason}"
+        return f"{self.quantity} {shown} ({ground})"

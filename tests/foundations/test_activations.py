@@ -1,0 +1,143 @@
+"""Activations: parity with torch in value and gradient, dtypes, and what the table refuses."""
+
+import math
+
+import pytest
+import torch
+from torch.nn import functional
+
+from lemmata.foundations import ACTIVATION_TABLE, ValueRange, activation
+from lemmata.foundations.rectifiers import (
+    absolute_from_relu,
+    gelu,
+    gelu_derivative,
+    gelu_tanh,
+    gelu_tanh_derivative,
+    relu,
+    relu_derivative,
+    relu_from_absolute,
+)
+from lemmata.foundations.sigmoids import (
+    logit,
+    sigmoid,
+    sigmoid_derivative,
+    sigmoid_jacobian,
+    sigmoid_second_derivative,
+    tanh_derivative,
+)
+from lemmata.foundations.signs import hopfield_sign, perceptron_sign
+
+PEERS = {
+    "relu": functional.relu,
+    "leaky_relu": functional.leaky_relu,
+    "elu": functional.elu,
+    "gelu": functional.gelu,
+    "gelu_tanh": lambda z: functional.gelu(z, approximate="tanh"),
+    "silu": functional.silu,
+    "softplus": functional.softplus,
+    "tanh": torch.tanh,
+    "sigmoid": torch.sigmoid,
+    "softsign": functional.softsign,
+    "identity": torch.nn.Identity(),
+}
+ELEMENTWISE = [
+    sigmoid, sigmoid_derivative, sigmoid_second_derivative, tanh_derivative, relu, relu_derivative,
+    relu_from_absolute, absolute_from_relu, gelu, gelu_derivative, gelu_tanh, gelu_tanh_derivative,
+]  # fmt: skip
+
+
+def test_the_table_has_a_peer_for_every_entry():
+    assert set(PEERS) == set(ACTIVATION_TABLE)
+    assert all(entry.name == name for name, entry in ACTIVATION_TABLE.items())
+
+
+@pytest.mark.parametrize("name", sorted(PEERS))
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_value_and_gradient_are_those_of_torch(name, dtype):
+    z = torch.cat([torch.linspace(-9, 9, 73), torch.zeros(1)]).to(dtype)
+    ours, theirs = z.clone().requires_grad_(), z.clone().requires_grad_()
+    entry = ACTIVATION_TABLE[name]
+    value, expected = entry(ours), PEERS[name](theirs)
+    value.sum().backward()
+    expected.sum().backward()
+    close = {torch.float32: 2e-6, torch.float64: 1e-12}[dtype]
+    assert value.dtype == dtype
+    assert entry.derivative(z).dtype == dtype
+    torch.testing.assert_close(value, expected, atol=close, rtol=close)
+    torch.testing.assert_close(ours.grad, theirs.grad, atol=close, rtol=close)
+    torch.testing.assert_close(entry.derivative(z), theirs.grad, atol=close, rtol=close)
+
+
+@pytest.mark.parametrize("name", sorted(PEERS))
+def test_derivatives_are_right_to_second_order_away_from_kinks(name):
+    z = torch.tensor([-2.3, -0.4, 0.7, 3.1], dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradcheck(ACTIVATION_TABLE[name].value, z)
+    assert torch.autograd.gradgradcheck(ACTIVATION_TABLE[name].value, z)
+
+
+def test_the_gains_are_those_of_the_multilayer_perceptron():
+    assert activation("relu").gain == math.sqrt(2)
+    assert activation("tanh").gain == 1.0
+
+
+def test_an_unknown_name_gets_the_nearest_or_the_list():
+    with pytest.raises(ValueError, match="unknown activation 'sigmiod': did you mean sigmoid"):
+        activation("sigmiod")
+    with pytest.raises(ValueError, match="known are relu, leaky_relu"):
+        activation("zzzz")
+
+
+def test_inverses_refuse_what_the_function_never_takes():
+    with pytest.raises(ValueError, match="relu has no inverse"):
+        activation("relu").invert(torch.ones(1))
+    with pytest.raises(ValueError, match=r"y must lie in \(-1, 1\), the range of tanh, got 1.5"):
+        activation("tanh").invert(torch.tensor([0.0, 1.5]))
+    with pytest.raises(ValueError, match=r"y must lie in \(0, inf\), the range of softplus, got -2"):
+        activation("softplus").invert(torch.tensor([1.0, -2.0]))
+    with pytest.raises(ValueError, match="y must lie strictly between 0 and 1, got 1"):
+        logit(torch.tensor([0.5, 1.0]))
+    with pytest.raises(ValueError, match="y must be finite, found 1 NaN"):
+        logit(torch.tensor([math.nan]))
+
+
+def test_a_range_knows_its_ends():
+    closed = ValueRange(0.0, attained=True)
+    assert 0.0 in closed
+    assert 0.0 not in ValueRange(0.0)
+    assert math.inf not in closed
+    assert 1.0 not in ValueRange(0.0, 1.0)
+
+
+@pytest.mark.parametrize("function", ELEMENTWISE)
+def test_elementwise_functions_keep_shape_and_dtype_and_take_floats_alone(function, unchecked):
+    for dtype in (torch.float32, torch.float64, torch.bfloat16):
+        assert function(torch.zeros(2, 0, 3, dtype=dtype)).shape == (2, 0, 3)
+        assert function(torch.full((1,), 0.3, dtype=dtype)).dtype == dtype
+    with pytest.raises(TypeError, match=r"z must be floating point, got torch\.int64"):
+        function(torch.ones(2, dtype=torch.int64))
+    with pytest.raises(TypeError, match="z must be a tensor, got float"):
+        function(0.5)
+
+
+def test_elementwise_functions_work_under_vmap():
+    z = torch.linspace(-2, 2, 5)
+    torch.testing.assert_close(torch.func.vmap(torch.func.grad(sigmoid))(z), sigmoid_derivative(z))
+
+
+def test_the_jacobian_is_batched_and_needs_an_axis(unchecked):
+    assert sigmoid_jacobian(torch.zeros(4, 3)).shape == (4, 3, 3)
+    with pytest.raises(ValueError, match="x must be a"):
+        sigmoid_jacobian(torch.tensor(0.0))
+
+
+@pytest.mark.parametrize("value", [-0.1, 1.1, True, "x", math.nan])
+def test_the_slope_at_zero_is_one_of_a_supporting_line(value, unchecked):
+    with pytest.raises(ValueError, match="at_zero must be a number from 0 to 1"):
+        relu_derivative(torch.zeros(1), at_zero=value)
+
+
+@pytest.mark.parametrize("sign", [perceptron_sign, hopfield_sign])
+def test_signs_keep_the_dtype_and_refuse_nan(sign):
+    assert sign(torch.zeros(1, dtype=torch.float64)).dtype == torch.float64
+    with pytest.raises(ValueError, match="z must be finite"):
+        sign(torch.tensor([math.nan]))

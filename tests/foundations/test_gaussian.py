@@ -1,0 +1,210 @@
+"""What the claims about Gaussians do not say: bad input, dtypes, batches, gradients, parity with torch."""
+
+import itertools
+import math
+
+import pytest
+import torch
+from torch.distributions import LowRankMultivariateNormal, MultivariateNormal, kl_divergence
+
+from lemmata.foundations import DiagonalGaussian, Gaussian, LowRankGaussian, gaussian_kl, kl_to_isotropic
+
+EYE, ZERO = torch.eye(2), torch.zeros(2)
+UNIT = Gaussian(ZERO, EYE)
+FLAT = Gaussian(ZERO, torch.ones(2, 2))
+
+
+def three(batch=(), d=3, dtype=torch.float64):
+    root = torch.randn(*batch, d, d, dtype=dtype)
+    mean, variance = torch.randn(*batch, d, dtype=dtype), torch.rand(*batch, d, dtype=dtype) + 0.2
+    full = Gaussian(mean, root @ root.mT + torch.eye(d, dtype=dtype))
+    return full, DiagonalGaussian(mean, variance), LowRankGaussian(mean, root[..., :2], variance)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_dtypes_and_batches_are_kept(dtype):
+    for batch, law in itertools.product([(), (1,), (2, 3)], range(3)):
+        p = three(batch, dtype=dtype)[law]
+        x = p.sample(5, torch.Generator().manual_seed(0))
+        assert x.shape == (5, *batch, 3)
+        assert x.dtype is dtype
+        assert p.log_density(x).shape == (5, *batch)
+        assert p.entropy().shape == p.logdet.shape == gaussian_kl(p, p).shape == batch
+        assert p.covariance.dtype is gaussian_kl(p, p).dtype is dtype
+        assert p.batch_shape == batch
+
+
+def test_a_diagonal_law_may_be_in_bfloat16():
+    law = DiagonalGaussian(ZERO.bfloat16(), torch.ones(2).bfloat16())
+    assert law.log_density(ZERO.bfloat16()).dtype is torch.bfloat16
+    assert law.sample(3).dtype is torch.bfloat16
+
+
+def test_values_are_those_of_torch_distributions():
+    p, q = three((4,)), three((4,))
+    peers = [MultivariateNormal(p[0].mean, p[0].covariance), MultivariateNormal(q[0].mean, q[0].covariance)]
+    x = torch.randn(6, 4, 3, dtype=torch.float64)
+    torch.testing.assert_close(p[0].log_density(x), peers[0].log_prob(x))
+    torch.testing.assert_close(p[0].entropy(), peers[0].entropy())
+    torch.testing.assert_close(gaussian_kl(p[0], q[0]), kl_divergence(*peers))
+    low = LowRankMultivariateNormal(p[2].mean, p[2].factor, p[2].variance)
+    torch.testing.assert_close(p[2].log_density(x), low.log_prob(x))
+    torch.testing.assert_close(gaussian_kl(p[2], q[0]), kl_divergence(low, peers[1]))
+    torch.testing.assert_close(gaussian_kl(q[0], p[2]), kl_divergence(peers[1], low))
+
+
+def test_gradients_of_the_divergence_are_those_of_torch_distributions():
+    inputs = [three((4,))[0] for _ in range(2)]
+    leaves = [t.detach().clone().requires_grad_() for law in inputs for t in (law.mean, law.covariance)]
+    ours = gaussian_kl(Gaussian(*leaves[:2]), Gaussian(*leaves[2:]))
+    peer = kl_divergence(MultivariateNormal(*leaves[:2]), MultivariateNormal(*leaves[2:]))
+    weights = torch.rand(4, dtype=torch.float64)
+    for a, b in zip(*(torch.autograd.grad((k * weights).sum(), leaves) for k in (ours, peer)), strict=True):
+        torch.testing.assert_close(a, b)
+
+
+def symmetric(root):
+    return root @ root.mT + torch.eye(3, dtype=torch.float64)
+
+
+def test_first_and_second_derivatives_pass_gradcheck():
+    mean, root = (torch.randn(*shape, dtype=torch.float64, requires_grad=True) for shape in ((2, 3), (3, 3)))
+    other = torch.randn(3, 3, dtype=torch.float64, requires_grad=True)
+
+    def divergence(mean, root, other):
+        return gaussian_kl(Gaussian(mean, symmetric(root)), Gaussian(0 * mean[0], symmetric(other)))
+
+    assert torch.autograd.gradcheck(divergence, (mean, root, other))
+    assert torch.autograd.gradgradcheck(divergence, (mean, root, other))
+    variance = torch.rand(3, dtype=torch.float64).add(0.5).requires_grad_()
+
+    def mixed(mean, root, variance):
+        low = LowRankGaussian(mean, root, variance)
+        return gaussian_kl(DiagonalGaussian(mean, variance), low) + gaussian_kl(low, Gaussian(mean[0], symmetric(root)))
+
+    assert torch.autograd.gradcheck(mixed, (mean, root, variance))
+
+
+def test_densities_conditionals_and_samples_have_gradients():
+    mean, root = (torch.randn(*shape, dtype=torch.float64, requires_grad=True) for shape in ((3,), (3, 3)))
+    x = torch.randn(2, 3, dtype=torch.float64)
+
+    def use(mean, root):
+        law = Gaussian(mean, symmetric(root))
+        conditional = law.condition([1], x[:, :1])
+        drawn = law.sample(2, torch.Generator().manual_seed(0))
+        return law.log_density(x), conditional.mean, conditional.covariance, drawn
+
+    assert torch.autograd.gradcheck(use, (mean, root))
+
+
+def test_a_cholesky_factor_gives_the_same_law():
+    full = three((2,))[0]
+    law = Gaussian.from_cholesky(full.mean, full.cholesky)
+    torch.testing.assert_close(law.covariance, full.covariance)
+    assert not law.degenerate
+    torch.testing.assert_close(gaussian_kl(law, full), torch.zeros(2).double())
+    torch.testing.assert_close(
+        law.condition([0], full.mean[..., :1]).covariance, full.condition([0], full.mean[..., :1]).covariance
+    )
+
+
+def test_means_and_covariances_broadcast():
+    law = Gaussian(torch.randn(5, 1, 2), EYE.expand(3, 2, 2))
+    assert law.batch_shape == (5, 3)
+    assert law.sample(4).shape == (4, 5, 3, 2)
+    assert gaussian_kl(law, UNIT).shape == (5, 3)
+    assert LowRankGaussian(ZERO, torch.ones(2, 1), torch.ones(7, 2)).batch_shape == (7,)
+
+
+def test_a_singular_covariance_is_a_law_without_a_density():
+    assert FLAT.degenerate
+    drawn = FLAT.sample(10)
+    torch.testing.assert_close(drawn[:, 0], drawn[:, 1])
+    assert not FLAT.marginal([0]).degenerate
+    # Numerically singular counts as singular, whatever the scale of the features.
+    scale = torch.tensor([1e-6, 1e6])
+    assert Gaussian(ZERO, torch.ones(2, 2) * scale * scale[:, None]).degenerate
+    assert not Gaussian(ZERO, EYE * scale * scale[:, None]).degenerate
+
+
+def test_structured_laws_agree_with_their_full_form():
+    for law in three((2,))[1:]:
+        x = torch.randn(2, 3, dtype=torch.float64)
+        torch.testing.assert_close(law.full().log_density(x), law.log_density(x))
+        torch.testing.assert_close(law.marginal([2, 0]).full().logdet, law.full().marginal([2, 0]).logdet)
+
+
+def test_laws_say_what_they_are():
+    assert repr(UNIT) == "Gaussian(features=2)"
+    assert repr(three((4,))[2]) == "LowRankGaussian(features=3, batch=(4,))"
+
+
+@pytest.mark.long
+def test_the_divergence_works_under_compile(unchecked):
+    divergence = torch.compile(lambda m, s: gaussian_kl(Gaussian(m, s), UNIT), backend="eager")
+    torch.testing.assert_close(divergence(ZERO + 1, EYE), torch.tensor(1.0))
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "message"),
+    [
+        (
+            lambda: Gaussian(torch.tensor(0.0), EYE),
+            ValueError,
+            r"mean must be a \(..., features\) tensor, got shape \(\)",
+        ),
+        (
+            lambda: Gaussian(ZERO, torch.eye(3)),
+            ValueError,
+            r"covariance must be a \(..., 2, 2\) tensor, got shape \(3, 3\)",
+        ),
+        (lambda: Gaussian([0.0], EYE), TypeError, "mean must be a tensor, got list"),
+        (lambda: Gaussian(ZERO, EYE.double()), TypeError, "covariance must have the dtype of mean"),
+        (lambda: Gaussian(ZERO, EYE * math.nan), ValueError, "covariance must be finite"),
+        (lambda: Gaussian(ZERO, -EYE), ValueError, "covariance must be positive semidefinite, got the eigenvalue -1"),
+        (lambda: Gaussian(ZERO, EYE + torch.ones(2, 2).triu(1)), ValueError, "covariance must be symmetric"),
+        (lambda: Gaussian(ZERO.bfloat16(), EYE.bfloat16()), TypeError, "covariance must be float32 or float64"),
+        (lambda: Gaussian.from_cholesky(ZERO, -EYE), ValueError, "cholesky must have a positive diagonal"),
+        (lambda: Gaussian.from_cholesky(ZERO, torch.ones(2, 2)), ValueError, "cholesky must be lower triangular"),
+        (lambda: Gaussian.fit(ZERO), ValueError, r"x must be a \(..., points, features\) tensor"),
+        (lambda: UNIT.log_density(torch.zeros(3)), ValueError, r"x must be a \(..., 2\) tensor, got shape \(3,\)"),
+        (lambda: UNIT.log_density(ZERO * math.nan), ValueError, "x must be finite"),
+        (lambda: UNIT.log_density(ZERO.double()), TypeError, "x must have the dtype of mean"),
+        (lambda: UNIT.sample(0), ValueError, "count must be >= 1"),
+        (lambda: UNIT.marginal([2]), ValueError, r"indices must be different numbers from 0 to 1, got \[2\]"),
+        (lambda: UNIT.marginal([]), ValueError, "indices must be different numbers"),
+        (lambda: UNIT.marginal([0, 0]), ValueError, "indices must be different numbers"),
+        (lambda: UNIT.condition([0, 1], ZERO), ValueError, "indices must leave a feature"),
+        (lambda: UNIT.condition([0], ZERO), ValueError, r"values must be a \(..., 1\) tensor, got shape \(2,\)"),
+        (lambda: FLAT.condition([0, 1], ZERO), ValueError, "indices must leave a feature"),
+        (lambda: UNIT.affine(torch.ones(2, 3)), ValueError, r"matrix must be a \(..., out, 2\) tensor"),
+        (lambda: UNIT.plus(Gaussian(torch.zeros(1), torch.eye(1))), ValueError, "other must have 2 features, got 1"),
+        (lambda: UNIT.times(Gaussian(torch.zeros(1), torch.eye(1))), ValueError, "other must have 2 features, got 1"),
+        (lambda: UNIT.characteristic(torch.zeros(3)), ValueError, r"t must be a \(..., 2\) tensor"),
+        (lambda: FLAT.density(ZERO), ValueError, "covariance is singular: a degenerate Gaussian has no density"),
+        (lambda: FLAT.entropy(), ValueError, "covariance is singular"),
+        (lambda: gaussian_kl(UNIT, FLAT), ValueError, "covariance is singular"),
+        (lambda: gaussian_kl(UNIT, Gaussian(torch.zeros(1), torch.eye(1))), ValueError, "same number of features"),
+        (
+            lambda: gaussian_kl(UNIT, Gaussian(ZERO.double(), EYE.double())),
+            TypeError,
+            "p and q must have the same dtype",
+        ),
+        (lambda: DiagonalGaussian(ZERO, ZERO), ValueError, "variance must be > 0, got 0"),
+        (lambda: DiagonalGaussian(ZERO, torch.ones(3)), ValueError, r"variance must be a \(..., 2\) tensor"),
+        (lambda: DiagonalGaussian(ZERO, torch.ones(2)).marginal([5]), ValueError, "indices must be different numbers"),
+        (
+            lambda: LowRankGaussian(ZERO, torch.ones(3, 1), torch.ones(2)),
+            ValueError,
+            r"factor must be a \(..., 2, rank\)",
+        ),
+        (lambda: LowRankGaussian(ZERO, torch.ones(2, 1), -torch.ones(2)), ValueError, "variance must be > 0, got -1"),
+        (lambda: kl_to_isotropic(ZERO, ZERO, 1.0), ValueError, "deviation must be > 0, got 0"),
+        (lambda: kl_to_isotropic(ZERO, torch.ones(2), 0), ValueError, "prior_deviation must be > 0, got 0"),
+        (lambda: kl_to_isotropic(ZERO, torch.ones(3), 1.0), ValueError, "deviation must have one entry for each"),
+    ],
+)
+def test_bad_input_is_named_with_its_fix(unchecked, make, error, message):
+    with pytest.raises(error, match=message):
+        make()

@@ -1,0 +1,173 @@
+"""What the claims about information do not say: bad input, dtypes, gradients at zero, parity with torch and scipy."""
+
+import math
+
+import pytest
+import torch
+from scipy import stats
+from torch.distributions import Categorical
+from torch.distributions import kl_divergence as torch_kl
+
+from lemmata.foundations import (
+    change_of_measure_bound,
+    conditional_entropy,
+    cross_entropy,
+    empirical_joint,
+    empirical_law,
+    entropy,
+    gibbs_law,
+    jensen_shannon,
+    kl_divergence,
+    mutual_information,
+    sampled_entropy,
+    sampled_kl,
+    surprisal,
+    total_variation,
+)
+
+P, Q = torch.tensor([0.5, 0.5, 0.0]), torch.tensor([0.25, 0.25, 0.5])
+PAIRS = [cross_entropy, kl_divergence, jensen_shannon, total_variation]
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
+def test_every_floating_dtype_is_kept(dtype):
+    for function in PAIRS:
+        assert function(P.to(dtype), Q.to(dtype)).dtype is dtype
+    assert entropy(P.to(dtype)).dtype is surprisal(Q.to(dtype)).dtype is dtype
+    assert mutual_information(torch.full((2, 2), 0.25, dtype=dtype)).dtype is dtype
+
+
+def test_one_law_and_any_batch_of_them_are_taken():
+    for function in PAIRS:
+        assert function(P, Q).shape == ()
+        assert function(P.expand(4, 1, 3), Q.expand(5, 3)).shape == (4, 5)
+    assert (
+        mutual_information(torch.full((7, 2, 2), 0.25)).shape
+        == conditional_entropy(torch.full((7, 2, 2), 0.25)).shape
+        == (7,)
+    )
+
+
+def test_values_are_those_of_torch_and_scipy():
+    p, q = torch.randn(2, 10, 6, dtype=torch.float64).softmax(-1)
+    torch.testing.assert_close(entropy(p), Categorical(probs=p).entropy())
+    torch.testing.assert_close(kl_divergence(p, q), torch_kl(Categorical(probs=p), Categorical(probs=q)))
+    torch.testing.assert_close(kl_divergence(p, q), torch.tensor(stats.entropy(p, q, axis=-1)))
+
+
+@pytest.mark.parametrize("function", PAIRS[:3])
+def test_gradients_pass_gradcheck_inside_the_simplex(function):
+    logits = torch.randn(2, 4, dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradcheck(lambda z: function(z[0].softmax(-1), z[1].softmax(-1)), logits)
+
+
+@pytest.mark.parametrize("function", PAIRS[:3])
+def test_a_probability_of_zero_gives_a_finite_gradient(function):
+    p, q = P.clone().requires_grad_(), Q.clone().requires_grad_()
+    function(p, q).backward()
+    assert p.grad is not None
+    assert q.grad is not None
+    assert p.grad.isfinite().all()
+    assert q.grad.isfinite().all()
+    p.grad = None
+    entropy(p).backward()
+    assert p.grad.isfinite().all()
+
+
+def test_softmax_that_underflows_still_has_an_entropy_and_a_gradient():
+    logits = torch.tensor([0.0, -500.0], requires_grad=True)
+    value = entropy(logits.softmax(-1))
+    value.backward()
+    assert value == 0
+    assert logits.grad is not None
+    assert logits.grad.isfinite().all()
+
+
+def test_certainty_has_positive_zero_entropy():
+    assert math.copysign(1, entropy(torch.tensor([1.0, 0.0]))) == 1
+    assert math.copysign(1, surprisal(torch.tensor(1.0))) == 1
+
+
+def test_sampled_divergence_estimates_with_an_error():
+    p, q = torch.distributions.Normal(0.0, 1.0), torch.distributions.Normal(1.0, 1.0)
+    x = p.sample((4000, 2))
+    found = sampled_kl(p.log_prob(x), q.log_prob(x))
+    assert found.value.shape == found.standard_error.shape == (2,)
+    assert ((found.value - 0.5).abs() < 5 * found.standard_error).all()
+
+
+def test_labels_may_be_any_integers_and_batched():
+    labels = torch.tensor([[0, 1, 1], [2, 2, 2]], dtype=torch.int32)
+    assert empirical_law(labels, 3, torch.float32).dtype is torch.float32
+    assert sampled_entropy(labels, 3).shape == (2,)
+    assert empirical_joint(labels, labels, (3, 3)).diagonal(dim1=-2, dim2=-1).equal(empirical_law(labels, 3))
+    assert mutual_information(empirical_joint(labels, labels, (3, 3)))[1] == 0
+
+
+def test_tilting_by_a_constant_changes_nothing():
+    torch.testing.assert_close(gibbs_law(Q, torch.full((3,), 7.0)), Q)
+    assert gibbs_law(P, torch.tensor([0.0, 0.0, 1e30])).tolist() == [0.5, 0.5, 0.0]
+
+
+LABELS = torch.tensor([0, 1, 2])
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "message"),
+    [
+        (
+            lambda: entropy(2 * P),
+            ValueError,
+            r"p must sum to 1 over its axis -1, got 2: use p / p.sum\(-1, keepdim=True\)",
+        ),
+        (lambda: entropy(torch.tensor([1.5, -0.5])), ValueError, "p must hold probabilities, got -0.5"),
+        (lambda: entropy(P * math.nan), ValueError, "p must be finite"),
+        (lambda: entropy(torch.ones(0)), ValueError, "p must not be empty"),
+        (lambda: entropy(torch.tensor(1.0)), ValueError, "p must have at least 1 axis, got shape"),
+        (lambda: entropy([1.0]), TypeError, "p must be a tensor, got list"),
+        (lambda: kl_divergence(P, Q / 2), ValueError, "q must sum to 1"),
+        (
+            lambda: kl_divergence(P, torch.tensor([0.5, 0.5])),
+            ValueError,
+            "p and q must be over the same outcomes, got 3 and 2",
+        ),
+        (lambda: jensen_shannon(P.long(), Q), TypeError, "p must be floating point"),
+        (lambda: surprisal(torch.tensor([1.5])), ValueError, "p must lie between 0 and 1, got 1.5"),
+        (
+            lambda: mutual_information(torch.ones(2, 2)),
+            ValueError,
+            r"joint must sum to 1 over its axes \(-2, -1\), got 4",
+        ),
+        (lambda: mutual_information(P), ValueError, "joint must have at least 2 axes"),
+        (lambda: conditional_entropy(P), ValueError, "joint must have at least 2 axes"),
+        (
+            lambda: empirical_law(LABELS, 2),
+            ValueError,
+            "labels must lie from 0 to 1, got 0 to 2: raise the number of classes",
+        ),
+        (lambda: empirical_law(LABELS - 1, 3), ValueError, "labels must lie from 0 to 2, got -1 to 1"),
+        (lambda: empirical_law(LABELS.float(), 3), TypeError, "labels must be a tensor of whole numbers"),
+        (lambda: empirical_law([0], 3), TypeError, "labels must be a tensor of whole numbers, got list"),
+        (lambda: empirical_law(LABELS[:0], 3), ValueError, "labels must hold at least one sample"),
+        (lambda: empirical_law(LABELS, 0), ValueError, "classes must be >= 1"),
+        (lambda: empirical_joint(LABELS, LABELS[:2], (3, 3)), ValueError, "x and y must be paired"),
+        (lambda: empirical_joint(LABELS, LABELS, (3, 2)), ValueError, "y must lie from 0 to 1"),
+        (lambda: sampled_entropy(LABELS, 3, corrected=1), TypeError, "corrected must be True or False"),
+        (lambda: sampled_kl(torch.zeros(1), torch.zeros(1)), ValueError, "log_p must hold two samples or more"),
+        (lambda: sampled_kl(torch.zeros(2), torch.zeros(3)), ValueError, "log_p and log_q must be"),
+        (
+            lambda: sampled_kl(torch.zeros(2), torch.tensor([0.0, math.nan])),
+            ValueError,
+            "log_q must hold log-densities",
+        ),
+        (
+            lambda: change_of_measure_bound(P, Q, torch.zeros(2)),
+            ValueError,
+            "x must hold one number for each of 3 outcomes",
+        ),
+        (lambda: gibbs_law(P, torch.tensor([math.inf, 0.0, 0.0])), ValueError, "x must be finite"),
+    ],
+)
+def test_bad_input_is_named_with_its_fix(unchecked, make, error, message):
+    with pytest.raises(error, match=message):
+        make()

@@ -1,0 +1,45 @@
+"""Lagrangians: more variables, dtypes, and starts that lead nowhere."""
+
+import pytest
+import torch
+
+from lemmata.foundations.lagrange import Lagrangian
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_the_law_of_largest_entropy_is_uniform(dtype):
+    entropy = Lagrangian(lambda p: -(p * p.log()).sum(), lambda p: p.sum(), level=1)
+    p, multiplier, value = entropy.stationary_point(torch.tensor([0.2, 0.3, 0.5], dtype=dtype))
+    torch.testing.assert_close(p, torch.full((3,), 1 / 3, dtype=dtype))
+    torch.testing.assert_close(value, torch.log(torch.tensor(3, dtype=dtype)))
+    torch.testing.assert_close(multiplier, value - 1)
+
+
+def test_one_variable_is_fixed_by_the_constraint():
+    point = Lagrangian(lambda x: x.sum() ** 2, lambda x: 2 * x.sum(), level=6.0).stationary_point(torch.tensor([1.0]))
+    assert (point.x.item(), point.multiplier.item(), point.value.item()) == (3.0, 3.0, 9.0)
+
+
+def test_eigenvectors_are_stationary_points_of_the_quadratic_form_on_the_sphere():
+    matrix = torch.tensor([[2.0, 1.0], [1.0, 3.0]], dtype=torch.float64)
+    sphere = Lagrangian(lambda x: x @ matrix @ x, lambda x: x @ x, level=1)
+    x, multiplier, _ = sphere.stationary_point(torch.tensor([0.5, 0.9], dtype=torch.float64))
+    torch.testing.assert_close(matrix @ x, multiplier * x)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: Lagrangian(torch.sum, torch.sum, level=float("nan")), "level must be finite"),
+        (lambda: Lagrangian(torch.sum, lambda x: x @ x, 1).stationary_point(torch.zeros(2)), "its gradient is 0 there"),
+        (lambda: Lagrangian(torch.sum, torch.sum, 1).stationary_point(torch.ones(2)), "degenerate point"),
+        (
+            lambda: Lagrangian(lambda x: x.exp().sum(), lambda x: x[0], 0).stationary_point(torch.ones(2)),
+            "degenerate|no",
+        ),
+        (lambda: Lagrangian(torch.sum, torch.sum, 1).stationary_point(torch.ones(2) / 0), "start must be finite"),
+    ],
+)
+def test_what_cannot_be_solved_is_said(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()

@@ -1,0 +1,84 @@
+"""What the claim about Woodbury's identity does not say: bad input, dtypes, shapes, gradients."""
+
+import pytest
+import torch
+
+from lemmata.foundations.woodbury import DiagonalPlusLowRank
+
+DIAGONAL, LEFT, RIGHT = (
+    torch.tensor([1.0, 2.0, 4.0]),
+    torch.tensor([[1.0], [0.0], [1.0]]),
+    torch.tensor([[0.0, 1.0, 1.0]]),
+)
+MATRIX = DiagonalPlusLowRank(DIAGONAL, LEFT, RIGHT)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_dtypes_are_kept(dtype):
+    matrix = DiagonalPlusLowRank(DIAGONAL.to(dtype), LEFT.to(dtype), RIGHT.to(dtype))
+    for value in (matrix.solve(DIAGONAL.to(dtype)), matrix.inverse(), matrix.dense(), *matrix.slogdet()):
+        assert value.dtype is dtype
+
+
+def test_batches_of_matrices_and_of_sides_broadcast():
+    matrix = DiagonalPlusLowRank(DIAGONAL.expand(4, 1, 3), LEFT, RIGHT.expand(5, 1, 3))
+    assert matrix.solve(torch.ones(3)).shape == (4, 5, 3)
+    assert matrix.solve(torch.ones(3, 2)).shape == (4, 5, 3, 2)
+    assert (matrix @ torch.ones(5, 3, 2)).shape == (4, 5, 3, 2)
+    assert matrix.inverse().shape == matrix.dense().shape == (4, 5, 3, 3)
+    assert matrix.slogdet()[1].shape == (4, 5)
+
+
+def test_the_large_matrix_is_never_formed():
+    n = 200_000  # whose square would take 300 GB
+    matrix = DiagonalPlusLowRank(torch.full((n,), 2.0), torch.full((n, 2), 1e-3), torch.full((2, n), 1e-3))
+    x = matrix.solve(torch.ones(n))
+    torch.testing.assert_close(matrix @ x, torch.ones(n))
+
+
+def test_gradients_agree_with_differences():
+    generator = torch.Generator().manual_seed(0)
+    parts = [torch.randn(size, dtype=torch.float64, generator=generator) for size in ((4,), (4, 2), (2, 4), (4,))]
+    parts[0] = parts[0].abs() + 3
+    inputs = tuple(part.requires_grad_() for part in parts)
+    assert torch.autograd.gradcheck(lambda d, u, v, b: DiagonalPlusLowRank(d, u, v).solve(b), inputs)
+    assert torch.autograd.gradcheck(lambda d, u, v, b: DiagonalPlusLowRank(d, u, v).slogdet()[1], inputs)
+
+
+def test_it_shows_its_size():
+    assert repr(MATRIX) == "DiagonalPlusLowRank(n=3, rank=1)"
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize(
+    ("make", "error", "message"),
+    [
+        (lambda: DiagonalPlusLowRank(torch.zeros(3), LEFT, RIGHT), ValueError, "diagonal must hold no zero"),
+        (lambda: DiagonalPlusLowRank(torch.ones(2), LEFT, RIGHT), ValueError, "diagonal must be .* to fit left"),
+        (lambda: DiagonalPlusLowRank(DIAGONAL, LEFT, LEFT), ValueError, r"right must be a \(..., 1, 3\) tensor to fit"),
+        (lambda: DiagonalPlusLowRank(DIAGONAL, LEFT[:, 0], RIGHT), ValueError, r"left must be a \(..., n, k\) tensor"),
+        (
+            lambda: DiagonalPlusLowRank(DIAGONAL.double(), LEFT, RIGHT),
+            TypeError,
+            "diagonal must have the dtype of left",
+        ),
+        (
+            lambda: DiagonalPlusLowRank(DIAGONAL.expand(2, 3), LEFT.expand(4, 3, 1), RIGHT),
+            ValueError,
+            "diagonal and left and right must have leading axes that broadcast",
+        ),
+        (lambda: DiagonalPlusLowRank(-DIAGONAL[:1], LEFT[:1], LEFT[:1]).solve(torch.ones(1)), ValueError, "singular"),
+        (lambda: MATRIX.solve(torch.ones(2)), ValueError, r"b must be a \(3,\) or \(..., 3, columns\) tensor"),
+        (lambda: MATRIX.solve(torch.tensor(1.0)), ValueError, r"b must be a \(3,\) or \(..., 3, columns\) tensor"),
+        (lambda: MATRIX @ torch.ones(3).double(), TypeError, "x must have the dtype of left"),
+        (lambda: MATRIX.solve(torch.ones(3) * torch.nan), ValueError, "b must be finite"),
+        (
+            lambda: DiagonalPlusLowRank(DIAGONAL, LEFT.expand(2, 3, 1), RIGHT).solve(torch.ones(4, 3, 1)),
+            ValueError,
+            "b and left must have leading axes that broadcast",
+        ),
+    ],
+)
+def test_bad_input_is_refused_in_one_sentence(make, error, message):
+    with pytest.raises(error, match=message):
+        make()
