@@ -379,6 +379,7 @@ def test_word(*more):
     lint_stages()
     budget = ["--budget", CLAIM_SECONDS, "--dearest", 20]
     stage("claims", BIN / "lemmata", "check", "--fresh", *budget)
+    call(BIN / "python", "-m", "lemmata.lab.site.assets", "--dev")  # the page's; what needs them is skipped without
     say("\n== pytest")
     return call(BIN / "python", "-m", "pytest", *more)  # last, and nothing after it: its closing line ends the output
 

@@ -308,6 +308,7 @@ def test_test_runs_everything_and_pytest_last(dev, script, capsys):
         "basedpyright",
         "lint-imports --no-logo",
         "lemmata check --fresh --budget 720 --dearest 20",
+        "python -m lemmata.lab.site.assets --dev",
         "python -m pytest -k judge",
     ]
     assert capsys.readouterr().out.endswith("\n== pytest\n")

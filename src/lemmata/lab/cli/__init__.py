@@ -20,6 +20,7 @@ COMMANDS = {
     "sample": "what a trained system makes up",
     "bench": "ours and each installed peer in one run: time, memory, ratio to the peer and to the limit",
     "serve": "the lab: a local page with every formula, verdict, picture and slider",
+    "report": "the lab's pages as static files that open from disk",
     "doctor": "versions, devices, caches; what is missing and the command that fixes it",
 }
 

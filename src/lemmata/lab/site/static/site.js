@@ -137,11 +137,24 @@
     });
   }
 
+  // A formula that is wider than its place is scrolled, by keys too; one that fits is no stop on the way.
+  const sizes = new ResizeObserver((entries) =>
+    entries.forEach(({ target }) => {
+      if (target.scrollWidth > target.clientWidth) target.tabIndex = 0;
+      else target.removeAttribute("tabindex");
+    }),
+  );
+
+  function finish() {
+    closeRoots();
+    all(".display, .beside dd").forEach((box) => sizes.observe(box));
+  }
+
   all("[data-theme-button], [data-keys-button], [data-copy], [data-copy-latex]").forEach((button) => (button.hidden = false));
   one("[data-theme-button]").addEventListener("click", nextTheme);
   one("[data-keys-button]").addEventListener("click", () => one("#keys").showModal());
-  document.addEventListener("htmx:afterSettle", () => (improve(), closeRoots()));
+  document.addEventListener("htmx:afterSettle", () => (improve(), finish()));
   showTheme();
   improve();
-  document.fonts.ready.then(closeRoots);
+  document.fonts.ready.then(finish);
 })();

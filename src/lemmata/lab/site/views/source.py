@@ -51,6 +51,7 @@ def source_context(snapshot: Snapshot, code: str) -> dict[str, Any]:
                 "where": where if not rows or rows[-1]["place"] != where else "",
                 "place": where,
                 "statement": statement,
+                "again": any(row["statement"].id == statement.id for row in rows),  # said in two places
                 "verdict": snapshot.verdict(statement.id),
                 "errata": [(erratum, standing) for erratum, standing in errata if erratum.source == code],
             }

@@ -1,0 +1,169 @@
+"""For everyone: without JavaScript, without a mouse, on a phone, in both colour schemes, and by axe-core's rules."""
+
+import re
+
+import pytest
+
+pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+
+from playwright.sync_api import expect
+
+from lemmata.lab.site.assets import MODULES
+
+AXE = MODULES / "axe-core" / "axe.min.js"
+CLAIM = "/claim/hopfield.energy"
+# One of each kind; `test_every_page_there_is` has the rest.
+KINDS = ["/", "/atlas?q=novikoff", "/errata?source=000", "/source/003", "/claim/perceptron.novikoff"]
+KINDS += ["/claim/perceptron.xor", "/systems/mlp", "/labs/perceptron", "/labs/hopfield", "/labs/boundary"]
+MORE = ["/atlas", "/errata", "/source", "/systems", "/systems/perceptron", CLAIM, "/labs"]
+LONG = [pytest.param(path, marks=pytest.mark.long) for path in MORE]
+GRAVE = ("serious", "critical")
+CONTRAST = ["color-contrast", "link-in-text-block"]  # what another colour scheme can change
+
+
+@pytest.fixture(scope="module")
+def axe():
+    if not AXE.is_file():
+        pytest.skip("axe-core is not installed: python -m lemmata.lab.site.assets --dev")
+    return AXE.read_text(encoding="utf-8")
+
+
+def ready(page):
+    """Wait for what a page fetches after it is shown: a form, a lab's first picture."""
+    expect(page.locator("main .waiting")).to_have_count(0)
+    page.evaluate("document.fonts.ready.then(() => new Promise((shown) => requestAnimationFrame(() => shown())))")
+
+
+def grave(page, axe, rules=None):
+    """What axe-core calls serious or critical, as readable lines."""
+    page.evaluate(axe)  # through the debugger, which the page's policy does not bind
+    options = {"runOnly": {"type": "rule", "values": rules}} if rules else {}
+    found = page.evaluate("options => axe.run(document, { resultTypes: ['violations'], ...options })", options)
+    return [
+        f"{page.url} {each['id']}: {node['target']} {node.get('failureSummary', '')}"
+        for each in found["violations"]
+        if each["impact"] in GRAVE
+        for node in each["nodes"]
+    ]
+
+
+def sideways(page):
+    """By how many pixels a page is wider than the window, and what sticks out."""
+    return page.evaluate(
+        """() => {
+            const root = document.documentElement;
+            return root.scrollWidth > root.clientWidth ? `${location.pathname}: ${root.scrollWidth} px` : "";
+        }"""
+    )
+
+
+def figures(page):
+    """What each figure of a page lacks."""
+    return page.evaluate(
+        """() => [...document.querySelectorAll("figure.figure")].flatMap((figure) => {
+            const lacks = [];
+            for (const svg of figure.querySelectorAll("svg")) {
+                if (!svg.querySelector("title")?.textContent.trim()) lacks.push("title");
+                if (!svg.querySelector("desc")?.textContent.trim()) lacks.push("description");
+                if (svg.getAttribute("role") !== "img") lacks.push("role");
+            }
+            if (!figure.querySelector("svg")) lacks.push("drawing");
+            if (figure.querySelectorAll("figcaption table tbody tr").length < 1) lacks.push("data table");
+            const links = [...figure.querySelectorAll("figcaption a[download]")].map((a) => a.textContent.trim());
+            if (links.join(" ") !== "CSV SVG") lacks.push(`CSV and SVG, has ${links}`);
+            return lacks.map((what) => `${location.pathname}: ${what}`);
+        })"""
+    )
+
+
+def served(page):
+    """The answers to the files of a page's figures."""
+    places = page.locator("figure.figure figcaption a[download]").evaluate_all("links => links.map((a) => a.href)")
+    return [page.context.request.get(place).status for place in places if not place.startswith("data:")]
+
+
+@pytest.mark.parametrize("path", [*KINDS, *LONG])
+def test_a_page_of_each_kind_is_open_to_everyone(visit, axe, path):
+    page = visit(path)
+    ready(page)
+    assert grave(page, axe) == []
+    assert figures(page) == []
+    assert set(served(page)) <= {200}
+    page.emulate_media(color_scheme="dark")
+    assert grave(page, axe, CONTRAST) == []
+    page.set_viewport_size({"width": 390, "height": 800})
+    assert sideways(page) == ""
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_every_page_there_is(visit, axe, scheme, measured):
+    page = visit("/", scheme=scheme)
+    waiting, seen, wrong = ["/"], {"/"}, []
+    while waiting:
+        page.goto(waiting.pop())
+        ready(page)
+        page.set_viewport_size({"width": 1280, "height": 800})
+        wrong += grave(page, axe) + figures(page) + [str(code) for code in served(page) if code != 200]
+        page.set_viewport_size({"width": 390, "height": 800})
+        wrong += [sideways(page)] if sideways(page) else []
+        found = page.locator("main a[href]:not([download]), nav a[href]").evaluate_all("a => a.map((a) => a.pathname)")
+        fresh = {path for path in found if not re.search(r"\.\w{3}$|^data|^/runs/|/checkpoint$", path)} - seen
+        seen |= fresh
+        waiting += sorted(fresh)
+    measured[f"every page ({scheme})"] = f"{len(seen)} pages, {len(page.watch.requests)} requests, {len(wrong)} faults"
+    assert wrong == []
+
+
+def test_everything_can_be_read_without_javascript(visit):
+    page = visit("/", java_script_enabled=False)
+    for path in [*KINDS, *MORE]:
+        page.goto(path)
+        assert len(page.locator("main").inner_text()) > 200
+        assert page.locator("h1").is_visible()
+
+
+def test_without_javascript_the_slider_is_a_form(visit):
+    page = visit(CLAIM, java_script_enabled=False)
+    probe = page.locator("form[data-probe]").first
+    probe.get_by_role("slider").press("End")
+    probe.get_by_role("button", name="Run the check").click()
+    expect(page.locator("[data-probe-verdict]").first).to_contain_text("rejected")
+    page.goto("/atlas")
+    page.get_by_label("Search", exact=True).fill("novikoff")
+    page.get_by_role("button", name="Show").click()
+    expect(page.locator(".found")).to_contain_text(" of ")
+
+
+@pytest.mark.parametrize("path", [CLAIM, "/labs/perceptron", "/systems/mlp"])
+def test_whoever_walks_by_tab_sees_where_they_are(visit, path):
+    page = visit(path)
+    ready(page)
+    seen = set()
+    for _ in range(25):
+        page.keyboard.press("Tab")
+        name, shown = page.evaluate(
+            """() => {
+                const at = document.activeElement, style = getComputedStyle(at);
+                const ring = style.outlineStyle !== "none" && parseFloat(style.outlineWidth) > 0;
+                return [at.outerHTML.slice(0, 80), at === document.body || ring || style.boxShadow !== "none"];
+            }"""
+        )
+        assert shown, f"no ring around {name}"
+        seen.add(name)
+    assert len(seen) > 10
+
+
+def test_the_first_tab_offers_to_skip_to_the_text(visit):
+    page = visit("/atlas")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    expect(page.locator("#main")).to_be_focused()
+
+
+def test_print_shows_the_statement_and_not_the_buttons(visit):
+    page = visit(CLAIM)
+    page.emulate_media(media="print")
+    assert page.locator(".statement").is_visible()
+    assert not page.locator("[data-theme-button]").is_visible()
+    assert not page.locator("header nav").is_visible()

@@ -1,0 +1,206 @@
+"""The pages that are read, and the slider that breaks a theorem: by mouse and by keyboard, on desktop and phone."""
+
+import csv
+import re
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+
+from playwright.sync_api import expect
+
+ID = "hopfield.energy"
+BOTH = pytest.mark.parametrize(("size", "scheme"), [("desktop", "light"), ("phone", "dark")])
+
+
+def drag(page, slider, share):
+    """Take the thumb of a slider from its lower end to a share of its way, and let go."""
+    slider.scroll_into_view_if_needed()
+    box = slider.bounding_box()
+    at = box["y"] + box["height"] / 2
+    page.mouse.move(box["x"] + 8, at)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 8 + share * (box["width"] - 16), at, steps=5)
+    page.mouse.up()
+
+
+@BOTH
+def test_the_first_page_shows_a_theorem_breaking(visit, size, scheme, measured):
+    page = visit("/", size, scheme)
+    probe = page.locator("form[data-probe]")
+    verdict, picture = probe.locator("[data-probe-verdict]"), probe.locator("[data-probe-figure]")
+    expect(verdict).to_have_text(re.compile("still holds"))
+    before = picture.inner_html()
+    page.evaluate(
+        """() => {
+            addEventListener("change", () => (window.released = performance.now()), { once: true });
+            const verdict = document.querySelector("[data-probe-verdict]");
+            new MutationObserver(() => (window.answered ??= performance.now())).observe(verdict, { childList: true });
+        }"""
+    )
+    drag(page, probe.get_by_role("slider"), 1.0)
+    expect(verdict).to_have_text(re.compile("rejected"))
+    measured[f"slider to verdict ({size})"] = f"{page.evaluate('answered - released'):.0f} ms"
+    assert probe.locator("[data-probe-output]").inner_text() == "0.5"
+    assert picture.inner_html() != before
+
+
+def test_without_a_mouse_the_slider_breaks_the_theorem_and_mends_it(visit, tab):
+    page = visit("/")
+    slider = page.get_by_role("slider")
+    verdict = page.locator("[data-probe-verdict]")
+    tab(page, slider)
+    page.keyboard.press("End")
+    expect(verdict).to_have_text(re.compile("rejected"))
+    page.keyboard.press("Home")
+    expect(verdict).to_have_text(re.compile("still holds"))
+
+
+@BOTH
+def test_the_doors_of_the_first_page_lead_somewhere(visit, size, scheme):
+    page = visit("/", size, scheme)
+    for name in ("Atlas", "Errata", "Sources", "Systems", "Labs"):
+        page.get_by_role("navigation", name="Parts of the lab").get_by_role("link", name=name).click()
+        expect(page.locator("h1")).to_have_text(name)
+        expect(page.locator("header [aria-current=page]")).to_have_text(name)
+    page.get_by_role("link", name="lemmata").first.click()
+    expect(page.locator("h1")).to_have_text("Deep learning, checked.")
+
+
+def test_keys_lead_everywhere(visit):
+    page = visit("/")
+    for keys, title in (("ga", "Atlas"), ("ge", "Errata"), ("gs", "Systems"), ("gl", "Labs")):
+        page.keyboard.press(keys[0])
+        page.keyboard.press(keys[1])
+        expect(page.locator("h1")).to_have_text(title)
+        page.wait_for_load_state()  # keys work once the script is there
+    page.keyboard.press("?")
+    expect(page.locator("#keys")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.locator("#keys")).to_be_hidden()
+    page.keyboard.press("/")
+    expect(page.locator("[data-find]")).to_be_focused()
+    page.keyboard.type("novikoff")
+    page.keyboard.press("Enter")
+    expect(page.locator("#results .entries li").first).to_contain_text("novikoff")
+
+
+def test_the_colours_change_and_are_remembered(visit):
+    page = visit("/atlas", scheme="light")
+    light = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    button = page.locator("[data-theme-button]")
+    button.click()
+    expect(button).to_have_text("Colours: light")
+    page.keyboard.press("t")
+    expect(button).to_have_text("Colours: dark")
+    dark = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert dark != light
+    page.goto("/errata")
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == dark
+
+
+@BOTH
+def test_search_and_filters_narrow_the_atlas(visit, size, scheme):
+    page = visit("/atlas", size, scheme)
+    every = page.locator("#results .entries li")
+    number = every.count()
+    page.get_by_label("Search", exact=True).fill("novikoff")
+    expect(page.locator(".found")).to_contain_text(" of ")
+    assert 0 < every.count() < number
+    expect(page).to_have_url(re.compile("q=novikoff"))
+    page.get_by_role("link", name="Show all").click()
+    page.get_by_label("Verdict").select_option("holds")
+    expect(page).to_have_url(re.compile("verdict=holds"))
+    expect(page.locator(".found")).to_contain_text(" of ")
+    for mark in page.locator("#results .entries .verdict").all_inner_texts():
+        assert mark.strip() == "holds"
+    page.get_by_label("Search", exact=True).fill("no such thing at all")
+    expect(page.locator(".nothing")).to_be_visible()
+
+
+def test_errata_are_filtered_and_taken_away_as_a_table(visit):
+    page = visit("/errata")
+    every = page.locator("article.erratum").count()
+    page.get_by_label("Settled").select_option("notation")
+    expect(page.locator(".found")).to_contain_text(" of ")
+    left = page.locator("article.erratum").count()
+    assert 0 < left < every
+    with page.expect_download() as got:
+        page.get_by_role("link", name="CSV").click()
+    with Path(got.value.path()).open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["settled"] for row in rows] == ["notation"] * left
+
+
+def test_the_brackets_turn_the_pages_of_the_course(visit):
+    page = visit(f"/claim/{ID}")
+    title = page.locator("h1").inner_text()
+    page.keyboard.press("]")
+    expect(page.locator("h1")).not_to_have_text(title)
+    page.keyboard.press("[")
+    expect(page.locator("h1")).to_have_text(title)
+    page.locator("aside.margin a").first.click()
+    expect(page).to_have_url(re.compile("/source/"))
+
+
+@BOTH
+def test_a_claim_is_judged_again_while_one_watches(visit, size, scheme):
+    page = visit(f"/claim/{ID}", size, scheme)
+    page.get_by_role("button", name="Judge again").click()
+    expect(page.locator("[data-judge-status]")).to_have_text("judged just now: holds")
+    expect(page.get_by_role("button", name="Judge again")).to_be_focused()
+    expect(page.locator(".seal")).to_contain_text("holds")
+
+
+def test_a_claim_that_was_never_run_gets_its_verdict_by_keyboard(visit, tab):
+    page = visit("/claim/perceptron.homogeneous")
+    expect(page.locator(".seal")).to_contain_text("not judged")
+    tab(page, page.get_by_role("button", name="Judge it now"))
+    page.keyboard.press("Enter")
+    expect(page.locator(".seal")).to_contain_text("holds")
+    assert page.locator(".lie .verdict").first.inner_text().strip() == "rejected"
+
+
+def test_judging_can_be_stopped(visit):
+    page = visit("/claim/hopfield.phase_transition")
+    page.get_by_role("button", name="Judge it now").click()
+    page.get_by_role("button", name="Stop").click()
+    expect(page.locator("[data-judge-status]")).to_have_text(re.compile("stopped|judged just now"))
+    expect(page.get_by_role("button", name=re.compile("Judge"))).to_be_enabled()
+
+
+@BOTH
+def test_every_lie_of_a_claim_can_be_told(visit, size, scheme):
+    page = visit(f"/claim/{ID}", size, scheme)
+    for probe in page.locator("form[data-probe]").all():
+        if probe.get_attribute("data-kind") == "switch":
+            probe.get_by_role("radio").nth(1).check()
+        else:
+            backwards = float(probe.get_attribute("data-value")) < float(probe.get_attribute("data-truth"))
+            probe.get_by_role("slider").press("Home" if backwards else "End")
+        expect(probe.locator("[data-probe-verdict]")).to_have_text(re.compile("rejected"))
+    expect(page).to_have_url(re.compile("lie=.*value="))
+    again = visit(page.url.partition("127.0.0.1")[2].partition("/")[2].join(["/", ""]))
+    expect(again.locator("[data-probe-verdict]", has_text="rejected").first).to_be_visible()
+
+
+def test_the_check_can_be_read_where_it_is_used(visit):
+    page = visit(f"/claim/{ID}")
+    page.locator("details.source summary").click()
+    expect(page.locator("details.source code")).to_contain_text("@claim")
+    assert "lemmata check" in page.locator("[data-command]").first.inner_text()
+
+
+def test_what_does_not_exist_is_said_in_a_line(visit, lab):
+    page = visit("/atlas")
+    answer = page.context.request.get(f"{lab.address}/claim/nothing", headers={"accept": "text/html"})
+    assert answer.status == 404
+    assert "there is no statement of this name" in answer.text().lower()
+
+
+def test_whoever_did_not_open_the_link_reads_and_changes_nothing(visit):
+    page = visit(f"/claim/{ID}", entered=False)
+    expect(page.get_by_text("open the link that lemmata serve printed")).to_be_visible()
+    assert page.get_by_role("slider").count() == 0
+    assert page.get_by_role("button", name="Judge again").count() == 0
