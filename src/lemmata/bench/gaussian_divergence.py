@@ -88,4 +88,4 @@ def in_numbers(answer: Answer) -> dict[str, float]:
     """The sum of the divergences, and the size of each gradient where the factors are triangular."""
     found, gradients = answer
     sizes = {f"gradient {k}": float((g.tril() if g.ndim == 3 else g).double().norm()) for k, g in enumerate(gradients)}
-    return {"sum": float(found.double().sum()), **sizes}
+    return {"sum": float(found.detach().double().sum()), **sizes}

@@ -24,6 +24,11 @@ SIZES = {"desktop": {"width": 1280, "height": 800}, "phone": {"width": 390, "hei
 MEASURED = pytest.StashKey[dict[str, str]]()
 
 
+def pytest_collection_modifyitems(items):
+    """The browser comes last: its driver keeps an event loop running, in which no other test could start its own."""
+    items.sort(key=lambda item: HERE in item.path.parents)
+
+
 @pytest.fixture(scope="session")
 def measured(request):
     """Figures that the tests measure, told at the end: name -> text."""
