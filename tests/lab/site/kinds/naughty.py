@@ -27,7 +27,8 @@ def loop(tell):
 def ignore(tell):
     """Deaf to SIGTERM, with a child that is deaf as well."""
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    deaf = "import signal, threading; signal.signal(signal.SIGTERM, signal.SIG_IGN); print(); threading.Event().wait()"
+    deaf = "import signal, threading; signal.signal(signal.SIGTERM, signal.SIG_IGN); print(flush=True); "
+    deaf += "threading.Event().wait()"
     child = subprocess.Popen([sys.executable, "-c", deaf], stdout=subprocess.PIPE)
     child.stdout.readline()
     tell({"event": "deaf", "pid": child.pid})
