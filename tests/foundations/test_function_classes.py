@@ -127,6 +127,41 @@ def test_certified_bounds_enclose_the_curvature_at_every_point(f, low, high):
     assert bottom.value <= float(bends.min()) + 1e-5 * (1 - bottom.certified)
 
 
+def test_numbers_are_enclosed_in_all_their_digits():
+    tenth = smoothness(lambda x: 0.1 * (x**2).sum(), (-1.0, 1.0), points=16)
+    assert tenth.certified
+    assert tenth.value == pytest.approx(0.2, rel=1e-12)
+    wave = smoothness(lambda x: torch.sin(x).sum(), (0.1, 0.2), points=16)
+    assert wave.certified
+    assert wave.value == pytest.approx(math.sin(0.2), rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: nn.functional.softplus(x, 2.0).sum(),
+        lambda x: (x**1.5).sum(),
+        lambda x: torch.sub(x, x, alpha=2).sum(),
+        lambda x: torch.cos(1e7 * x).sum(),
+        lambda x: (1 / (x - 1.6)).sum(),
+    ],
+)
+def test_what_intervals_do_not_know_is_never_certified(f):
+    assert not smoothness(f, (1.1, 1.9), points=16).certified
+
+
+def test_a_condition_number_is_certified_only_where_both_constants_are():
+    square = (-torch.ones(2, dtype=DOUBLE), torch.ones(2, dtype=DOUBLE))
+
+    def valley(x):
+        return torch.exp(x.sum()) + x.square().sum() / 10
+
+    assert smoothness(valley, square, points=64).certified
+    found = function_condition(valley, square, points=64)
+    assert not found.certified
+    assert found.seen == pytest.approx(10 * math.exp(2) + 1, rel=1e-3)
+
+
 def test_a_network_of_tanh_units_has_certified_smoothness():
     torch.manual_seed(0)
     network = nn.Sequential(nn.Linear(2, 3), nn.Tanh(), nn.Linear(3, 1)).double()
@@ -255,3 +290,10 @@ def test_a_box_samples_inside_and_has_its_corners():
     wide = Box(torch.zeros(9), torch.ones(9))
     assert wide.corners().shape == (64, 9)
     assert box_region(box) is box
+
+
+def test_a_pair_of_points_near_a_side_keeps_its_direction():
+    box = Box(torch.zeros(2), torch.ones(2))
+    first, second = box.pair(torch.tensor([0.0, 0.3]), torch.tensor([1.0, -1.0]), 0.1)
+    assert torch.allclose(second - first, torch.tensor([0.2, -0.2]) / math.sqrt(2))
+    assert torch.equal(torch.stack(box.pair(box.centre, torch.zeros(2))), torch.stack([box.low, box.high]))

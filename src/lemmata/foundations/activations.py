@@ -122,7 +122,7 @@ def _leaky_slope(z: Tensor) -> Tensor:
 
 
 def _leaky_inverse(y: Tensor) -> Tensor:
-    return torch.where(y > 0, y, y / LEAK)
+    return torch.where(y > 0, y, y / LEAK)  # mutant: both are 0 at 0
 
 
 def _elu_slope(z: Tensor) -> Tensor:
@@ -130,7 +130,7 @@ def _elu_slope(z: Tensor) -> Tensor:
 
 
 def _elu_inverse(y: Tensor) -> Tensor:
-    return torch.where(y > 0, y, torch.log1p(y.clamp(max=0.0)))
+    return torch.where(y > 0, y, torch.log1p(y))  # mutant: both are 0 at 0
 
 
 def _silu_slope(z: Tensor) -> Tensor:
@@ -157,28 +157,50 @@ def _softsign_inverse(y: Tensor) -> Tensor:
 # The least values of gelu, its approximation and silu, and their steepest slopes (where z = sqrt 2 for gelu), are
 # roots of transcendental equations: -0.1699712 = min z Phi(z); silu's least value is -W(1/e).
 _ENTRIES = (
-    Activation("relu", relu, relu_derivative, None, ValueRange(0.0, attained=True), True, 1.0, HE),
-    Activation("leaky_relu", functional.leaky_relu, _leaky_slope, _leaky_inverse, ValueRange(), True, 1.0, HE),
-    Activation("elu", functional.elu, _elu_slope, _elu_inverse, ValueRange(-1.0), True, 1.0, HE),
     Activation(
-        "gelu", gelu, gelu_derivative, None, ValueRange(-0.16997120747990366, attained=True), False,
-        1.1289041451851548, HE,
+        "relu", relu, relu_derivative, None, ValueRange(0.0, attained=True),
+        monotone=True, lipschitz=1.0, gain=HE,
     ),
     Activation(
-        "gelu_tanh", gelu_tanh, gelu_tanh_derivative, None, ValueRange(-0.17004075057125405, attained=True), False,
-        1.1289930686587718, HE,
+        "leaky_relu", functional.leaky_relu, _leaky_slope, _leaky_inverse, ValueRange(),
+        monotone=True, lipschitz=1.0, gain=HE,
     ),
     Activation(
-        "silu", functional.silu, _silu_slope, None, ValueRange(-0.2784645427610738, attained=True), False,
-        1.0998393201288669, HE,
+        "elu", functional.elu, _elu_slope, _elu_inverse, ValueRange(-1.0),
+        monotone=True, lipschitz=1.0, gain=HE,
     ),
-    Activation("softplus", _softplus, sigmoid, _softplus_inverse, ValueRange(0.0), True, 1.0, HE),
-    Activation("tanh", torch.tanh, tanh_derivative, torch.atanh, ValueRange(-1.0, 1.0), True, 1.0, LECUN),
-    Activation("sigmoid", sigmoid, sigmoid_derivative, logit, ValueRange(0.0, 1.0), True, 0.25, LECUN),
     Activation(
-        "softsign", functional.softsign, _softsign_slope, _softsign_inverse, ValueRange(-1.0, 1.0), True, 1.0, LECUN
+        "gelu", gelu, gelu_derivative, None, ValueRange(-0.16997120747990366, attained=True),
+        monotone=False, lipschitz=1.1289041451851548, gain=HE,
     ),
-    Activation("identity", _itself, torch.ones_like, _itself, ValueRange(), True, 1.0, LECUN),
+    Activation(
+        "gelu_tanh", gelu_tanh, gelu_tanh_derivative, None, ValueRange(-0.17004075057125405, attained=True),
+        monotone=False, lipschitz=1.1289930686587718, gain=HE,
+    ),
+    Activation(
+        "silu", functional.silu, _silu_slope, None, ValueRange(-0.2784645427610738, attained=True),
+        monotone=False, lipschitz=1.0998393201288669, gain=HE,
+    ),
+    Activation(
+        "softplus", _softplus, sigmoid, _softplus_inverse, ValueRange(0.0),
+        monotone=True, lipschitz=1.0, gain=HE,
+    ),
+    Activation(
+        "tanh", torch.tanh, tanh_derivative, torch.atanh, ValueRange(-1.0, 1.0),
+        monotone=True, lipschitz=1.0, gain=LECUN,
+    ),
+    Activation(
+        "sigmoid", sigmoid, sigmoid_derivative, logit, ValueRange(0.0, 1.0),
+        monotone=True, lipschitz=0.25, gain=LECUN,
+    ),
+    Activation(
+        "softsign", functional.softsign, _softsign_slope, _softsign_inverse, ValueRange(-1.0, 1.0),
+        monotone=True, lipschitz=1.0, gain=LECUN,
+    ),
+    Activation(
+        "identity", _itself, torch.ones_like, _itself, ValueRange(),
+        monotone=True, lipschitz=1.0, gain=LECUN,
+    ),
 )  # fmt: skip
 
 ACTIVATION_TABLE: Mapping[str, Activation] = MappingProxyType({entry.name: entry for entry in _ENTRIES})

@@ -25,8 +25,8 @@ __all__ = [
 ]
 
 VISIBLE = 1e-9  # of the values: a violation below it may be the rounding of the function itself
-LENGTHS = (1e-3, 1e-2, 0.1, 0.5)  # of chords along the least curvature, as shares of the box
-WEIGHTS = 3  # chords are looked at after 1/4, 1/2 and 3/4 of their length
+LENGTHS = (1e-3, 1e-2, 0.1, 0.5)  # mutant: of chords along the least curvature, as shares of the box; any will do
+WEIGHTS = 3  # mutant: chords are looked at after 1/4, 1/2 and 3/4 of their length; more would do too
 
 
 def chord_gap(
@@ -147,15 +147,16 @@ def is_convex(
     box = box_region(region)
     generator = seeded(generator)
     x, y = box.sample(validate.count("points", points), generator), box.sample(points, generator)
-    below = _lowest_chord(f, x, y)
+    below = _lowest_chord(f, x, y)  # mutant: both are random
     if below.value:  # none was found: look where the curvature is least
         curvature = strong_convexity(f, box, points, generator)
         # A quadratic bends alike everywhere; its witness shows the direction alone.
         first, second = curvature.witness
         middle = box.centre if isinstance(f, QuadraticFunction) else (first + second) / 2
+        # mutant: a chord may be run through either way
         chords = [box.pair(middle, (second - first).to(middle), share) for share in LENGTHS]
         below = _lowest_chord(f, *(torch.stack(ends) for ends in zip(*chords, strict=True)))
-        if below.value and curvature.certified and float(curvature.value) >= 0:
+        if curvature.certified and float(curvature.value) >= 0:
             reason = f"least curvature {curvature.value:.3g}, {curvature.reason}"
             return Measured("convex", True, True, reason, below.witness, below.seen)
     return below
@@ -166,6 +167,7 @@ def _lowest_chord(f: Function, x: Tensor, y: Tensor) -> Measured:
     shares = torch.linspace(0.25, 0.75, WEIGHTS, dtype=x.dtype)  # mutant: any shares between 0 and 1 serve
     shares = shares[:, None].expand(WEIGHTS, len(x))
     gaps = chord_gap(f, x.expand(WEIGHTS, *x.shape), y.expand(WEIGHTS, *y.shape), shares).detach()
+    # mutant: of this order
     size = torch.maximum(batch_values(f, x).abs(), batch_values(f, y).abs()).detach()
     row, column = divmod(int((gaps + VISIBLE * size).argmin()), len(x))
     witness, gap = (x[column], y[column], shares[row, column]), float(gaps[row, column])
@@ -178,7 +180,7 @@ def _lowest_chord(f: Function, x: Tensor, y: Tensor) -> Measured:
 def is_convex_set(
     contains: Callable[[Tensor], Tensor],
     region: Box | tuple,
-    points: int = 4096,
+    points: int = 4096,  # mutant: any generous number
     generator: torch.Generator | None = None,
 ) -> Measured:
     r"""Whether the segments between points of a set stay in it; a "no" comes with one that leaves.

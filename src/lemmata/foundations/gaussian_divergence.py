@@ -40,9 +40,7 @@ def gaussian_kl(p: GaussianLaw, q: GaussianLaw) -> Tensor:
     if isinstance(p, Gaussian) and isinstance(q, Gaussian):
         return _full(p, q)
     factor, diagonal = p.parts()
-    trace = 0.0
-    if factor is not None:
-        trace = trace + q.squared_lengths(factor).sum(-1)
+    trace = 0.0 if factor is None else q.squared_lengths(factor).sum(-1)
     if diagonal is not None:
         trace = trace + (q.inverse_diagonal() * diagonal).sum(-1)
     return (q.logdet - p.logdet - p.dimension + trace + q.mahalanobis(p.mean)) / 2
@@ -76,7 +74,7 @@ def kl_to_isotropic(
 
 def _full(p: Gaussian, q: Gaussian) -> Tensor:
     """Batches are made equal before, so that autograd sums what was broadcast."""
-    batch = numpy.broadcast_shapes(p.batch_shape, q.batch_shape)
+    batch = numpy.broadcast_shapes(p.batch_shape, q.batch_shape)  # mutant: symmetric
     means = (law.mean.expand(*batch, -1) for law in (p, q))
     factors = (law.cholesky.expand(*batch, -1, -1) for law in (p, q))
     return _CholeskyDivergence.apply(*means, *factors)  # type: ignore[no-any-return]

@@ -67,7 +67,7 @@ class GaussianLaw(ABC):
 
     def mahalanobis(self, x: Float[Tensor, "... features"]) -> Tensor:
         r"""The squared distance $(x-\mu)^\top\Sigma^{-1}(x-\mu)$ of points (..., features); batches broadcast."""
-        away = self._points("x", x) - self.mean
+        away = self._points("x", x) - self.mean  # mutant: its sign cancels in the square
         if self.batch_shape:
             return self.squared_lengths(away[..., None])[..., 0]
         return self.squared_lengths(away.reshape(-1, self.dimension).mT).reshape(away.shape[:-1])
@@ -94,11 +94,12 @@ class GaussianLaw(ABC):
         factor, diagonal = self.parts()
         drawn = self.mean.expand(*shape, self.dimension)
         if factor is not None:
-            # A row times the transposed factor: for a single law that is one matrix product for all draws.
             noise = self._normal((*shape, factor.shape[-1]), generator)
-            drawn = drawn + (noise @ factor.mT if factor.ndim == 2 else (factor @ noise[..., None])[..., 0])
+            noise = torch.einsum("...ij, ...j -> ...i", factor, noise)
+            drawn = drawn + noise  # mutant: as likely as its opposite
         if diagonal is not None:
-            drawn = drawn + diagonal.sqrt() * self._normal((*shape, self.dimension), generator)
+            noise = diagonal.sqrt() * self._normal((*shape, self.dimension), generator)
+            drawn = drawn + noise  # mutant: as likely as its opposite
         return drawn
 
     def _points(self, name: str, x: Tensor) -> Tensor:

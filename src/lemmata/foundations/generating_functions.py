@@ -166,7 +166,7 @@ def moments_from_mgf(mgf: Callable[[Tensor], Tensor], order: int) -> Float[Tenso
         t = torch.zeros((), dtype=torch.float64, requires_grad=True)
         derivatives = [mgf(t)]
         for _ in range(order):
-            # The derivative of a constant is not computed by autograd: it is 0, as t * 0 is.
-            (slope,) = torch.autograd.grad(derivatives[-1] + t * 0, t, create_graph=True)
+            attached = derivatives[-1] + t * 0  # mutant: 0, so that autograd finds t in a constant as well
+            (slope,) = torch.autograd.grad(attached, t, create_graph=True)
             derivatives.append(slope)
     return torch.stack([derivative.detach() for derivative in derivatives])

@@ -78,10 +78,9 @@ def pl_constant(
     def height_kept(x: Tensor) -> Tensor:
         # Close to the minimum both sides are rounding, and a point below the estimate of it says nothing.
         above = batch_values(f, x) - floor
-        size = max(1.0, abs(floor))
-        usable = above > 1e-8 * size
-        half = batch_gradients(f, x).square().sum(-1) / 2
-        return torch.where(usable, -half / torch.where(usable, above, 1.0), -torch.inf)
+        usable = above > 1e-8 * max(1.0, abs(floor))  # mutant: how near is close is a matter of rounding
+        half = batch_gradients(f, x).square().sum(dim=1) / 2
+        return torch.where(usable, -half / above, -torch.inf)
 
     point = box.worst(height_kept, points, generator)
     seen = -float(height_kept(point[None])[0])
@@ -90,11 +89,11 @@ def pl_constant(
 
 def _of_quadratic(f: QuadraticFunction) -> Measured:
     least = f.minimiser  # an error where there is no minimum
-    curved = (f.eigenvalues > f.rounding).nonzero()
+    curved = (f.eigenvalues > f.rounding).nonzero()  # mutant: it is never exactly that
     if not len(curved):
         raise ValueError("f must not be constant: every constant is a PL constant of it")
     index = int(curved[0])
-    witness = least + f.eigenvectors[:, index]
+    witness = least + f.eigenvectors[:, index]  # mutant: either way along it
     seen = float(pl_ratio(f, witness, float(f.minimum)))
     value = float(f.eigenvalues[index]) - f.rounding  # mutant: within rounding of the eigenvalue
     return Measured("PL constant", value, True, "the least positive eigenvalue of its matrix", (witness,), seen)

@@ -30,7 +30,8 @@ def absolute_integral(
     Panels double on the way to infinity and halve on the way to a finite end, so that heavy tails and integrable
     singularities at the ends are resolved; the absolute mass of the outermost panels must fade, else the integral
     diverges (or converges too slowly to tell) and a ValueError says so. Place `centre` where the function lives, or
-    at a kink of it. Computed in float64; differentiable in everything the function depends on, and in finite ends.
+    at a kink of it. Computed in float64, on the device of the ends; differentiable in everything the function depends
+    on, and in finite ends.
 
     Shapes:
         function: from points (..., n) to values (..., n), low, high, centre: numbers or tensors (...)    returns: (...)
@@ -43,24 +44,26 @@ def absolute_integral(
     Traceback (most recent call last):
     ValueError: the integral of |function| diverges towards inf, or converges too slowly to tell: bound its support
     """
-    a, b = _end("low", low), _end("high", high)
+    device = next((end.device for end in (low, high, centre) if isinstance(end, Tensor)), None)
+    a, b = _end("low", low, device), _end("high", high, device)
     if bool((torch.isinf(a) & (a > 0)).any() or (torch.isinf(b) & (b < 0)).any()):
         raise ValueError(f"low must be < inf and high > -inf, got {low} and {high}")
     if bool(torch.isinf(a).any() != torch.isinf(a).all() or torch.isinf(b).any() != torch.isinf(b).all()):
         raise ValueError("low and high must each be finite everywhere or infinite everywhere")
-    middle = torch.as_tensor(anchor(a, b) if centre is None else centre, dtype=torch.float64)
+    given = anchor(a, b) if centre is None else centre  # mutant: symmetric
+    middle = torch.as_tensor(given, dtype=torch.float64, device=device)
     return _from(middle, b, function) - _from(middle, a, function)
 
 
 def anchor(low: Tensor, high: Tensor) -> Tensor:
     """Where panels are finest unless told otherwise: the only finite end, else the middle, of the whole line 0."""
-    finite = [end for end in (low, high) if not torch.isinf(end).any()]
+    finite = [end for end in (low, high) if not torch.isinf(end).any()]  # mutant: all or none are
     return sum(finite, torch.zeros((), dtype=torch.float64)) / max(len(finite), 1)
 
 
 def _from(start: Tensor, end: Tensor, function: Callable[[Tensor], Tensor]) -> Tensor:
     """The signed integral from start to end."""
-    if torch.isinf(end).all():
+    if torch.isinf(end).all():  # mutant: all or none are
         nodes, weights = _outward(start.device)
         direction = torch.sign(end)[..., None, None]
         points, weights = start[..., None, None] + direction * nodes, direction * weights
@@ -76,6 +79,7 @@ def _from(start: Tensor, end: Tensor, function: Callable[[Tensor], Tensor]) -> T
     values = values.unflatten(-1, points.shape[-2:])
     # Nodes so near an end that they round to it may meet a singularity; there they weigh nothing.
     inside = (points != start[..., None, None]) & (points != end[..., None, None])
+    # mutant: what is finite there weighs nothing either
     masses = torch.where(inside | values.isfinite(), values * weights, 0.0).sum(-1)
     _fades(masses, end)
     return masses.sum(-1)
@@ -102,7 +106,8 @@ def _panels(first: int, last: int) -> tuple[Tensor, Tensor]:
     """Nodes and weights (panels, nodes) on the panels from 2^k to 2^(k+1), k from first up to last."""
     nodes, weights = (torch.from_numpy(part) for part in numpy.polynomial.legendre.leggauss(NODES))
     left = 2.0 ** torch.arange(first, last, dtype=torch.float64)[:, None]
-    return left * (1.5 + nodes / 2), left * weights / 2
+    middle = 1.5 + nodes / 2  # mutant: the nodes are symmetric
+    return left * middle, left * weights / 2
 
 
 def _outward(device: torch.device) -> tuple[Tensor, Tensor]:
@@ -116,8 +121,8 @@ def _between(device: torch.device) -> tuple[Tensor, Tensor]:
     return nodes.to(device), weights.to(device)
 
 
-def _end(name: str, value: int | float | Tensor) -> Tensor:
-    end = torch.as_tensor(value, dtype=torch.float64)
+def _end(name: str, value: int | float | Tensor, device: torch.device | None) -> Tensor:
+    end = torch.as_tensor(value, dtype=torch.float64, device=device)
     if bool(torch.isnan(end).any()) or end.numel() == 0:
         raise ValueError(f"{name} must be a number or infinite, got {value}")
     return end

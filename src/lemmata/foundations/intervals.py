@@ -10,7 +10,9 @@ __all__ = ["Interval"]
 
 EPS = torch.finfo(torch.float64).eps
 # Elementary functions of torch are accurate to a few units in the last place; sums of k terms to k units.
-ULPS, TINY = 8, 1e-300
+ULPS = 8  # mutant: one unit more is as safe
+TINY = 1e-300
+LARGEST_ANGLE = 1e6  # mutant: up to about it an extreme missed by rounding is too near to an end to show
 
 
 class Interval:
@@ -47,6 +49,7 @@ class Interval:
         return _outward(self.low + other.low, self.high + other.high)
 
     def __mul__(self, other: "Interval") -> "Interval":
+        # mutant: the order of the four products means nothing
         products = torch.stack(torch.broadcast_tensors(
             self.low * other.low, self.low * other.high, self.high * other.low, self.high * other.high
         ))  # fmt: skip
@@ -58,7 +61,7 @@ class Interval:
             return Interval(torch.ones_like(self.low))
         low, high = self.low**exponent, self.high**exponent
         if exponent % 2 == 0:
-            inside = (self.low <= 0) & (self.high >= 0)
+            inside = (self.low <= 0) & (self.high >= 0)  # mutant: an end at 0 gives the same
             low, high = torch.where(inside, 0.0, torch.minimum(low, high)), torch.maximum(low, high)
         return _outward(low, high)
 
@@ -73,26 +76,31 @@ class Interval:
 
     def even_falling(self, function: Callable[[Tensor], Tensor]) -> "Interval":
         """The image under an even function that falls away from 0."""
-        inside = (self.low <= 0) & (self.high >= 0)
+        inside = (self.low <= 0) & (self.high >= 0)  # mutant: an end at 0 gives the same
         nearest = torch.where(inside, 0.0, torch.minimum(self.low.abs(), self.high.abs()))
         return _outward(function(self.size), function(nearest))
 
     def cosine(self) -> "Interval":
         """1 where a multiple of 2 pi lies inside, -1 where one does between them; else the larger end."""
-        slack = 1e-12 * (1 + self.size)  # of the division by pi: calling an end an extreme is safe
-        turns = [torch.floor((self.high + slack - shift) / math.tau) - torch.ceil((self.low - slack - shift) / math.tau)
-                 for shift in (0.0, math.pi)]  # fmt: skip
+        if bool((self.size > LARGEST_ANGLE).any()):
+            raise ArithmeticError("the cosine of so large an angle is not resolved")
+        top, bottom = (
+            torch.ceil((self.low - shift) / math.tau) <= torch.floor((self.high - shift) / math.tau)
+            for shift in (0.0, math.pi)
+        )
         ends = torch.stack([self.low.cos(), self.high.cos()])
         found = _outward(ends.amin(0), ends.amax(0))
-        return Interval(torch.where(turns[1] >= 0, -1.0, found.low), torch.where(turns[0] >= 0, 1.0, found.high))
+        return Interval(torch.where(bottom, -1.0, found.low), torch.where(top, 1.0, found.high))
 
     def sum(self, dim: int) -> "Interval":
+        # mutant: enough for additions in any order, of which torch takes a good one
         lost = self.low.shape[dim] * EPS * self.size.sum(dim)
         return _outward(self.low.sum(dim) - lost, self.high.sum(dim) + lost)
 
     def mapped(self, matrix: Tensor) -> "Interval":
         """The image of the first axis under a matrix of exact numbers: each end takes the sign of the entry."""
         positive, negative = matrix.double().clamp(min=0.0), matrix.double().clamp(max=0.0)
+        # mutant: as above
         lost = 2 * matrix.shape[1] * EPS * torch.tensordot(matrix.double().abs(), self.size, 1)
         low = torch.tensordot(positive, self.low, 1) + torch.tensordot(negative, self.high, 1)
         high = torch.tensordot(positive, self.high, 1) + torch.tensordot(negative, self.low, 1)

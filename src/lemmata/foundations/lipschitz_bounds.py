@@ -17,7 +17,7 @@ __all__ = ["difference_quotient", "lipschitz"]
 # The layers whose constant is known: the activation of the table that each of torch's modules computes.
 KNOWN = {
     nn.ReLU: "relu", nn.Tanh: "tanh", nn.Sigmoid: "sigmoid", nn.Softplus: "softplus", nn.SiLU: "silu",
-    nn.ELU: "elu", nn.LeakyReLU: "leaky_relu", nn.Softsign: "softsign",
+    nn.Softsign: "softsign",
 }  # fmt: skip
 
 
@@ -102,8 +102,8 @@ def _constant(layer: nn.Module) -> float | None:
         return 1.0
     if isinstance(layer, nn.GELU):
         return ACTIVATION_TABLE["gelu" if layer.approximate == "none" else "gelu_tanh"].lipschitz
-    if isinstance(layer, nn.ELU) and layer.alpha != 1:
-        return max(1.0, layer.alpha)
+    if isinstance(layer, nn.ELU):
+        return max(1.0, abs(layer.alpha))
     if isinstance(layer, nn.LeakyReLU):
         return max(1.0, abs(layer.negative_slope))
     name = KNOWN.get(type(layer))

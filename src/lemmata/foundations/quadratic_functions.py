@@ -48,6 +48,7 @@ class QuadraticFunction:
     @property
     def minimiser(self) -> Float[Tensor, "n"]:
         r"""The point of least value nearest to the origin, $-H^+ b$; an error where the function has no minimum."""
+        # mutant: a decomposition for any matrix would do as well
         solvable = -torch.linalg.pinv(self.matrix, hermitian=True, atol=self.rounding) @ self.linear
         rest = torch.linalg.vector_norm(self.matrix @ solvable + self.linear)
         size = torch.linalg.vector_norm(self.linear)

@@ -13,7 +13,8 @@ __all__ = ["Box", "box_region"]
 
 POINTS = 1024  # mutant: any generous number of starting points of a search
 
-ROUNDS, CANDIDATES, SHRINK = 24, 64, 0.75  # of the local search: radius from width/4 down to width/4000
+ROUNDS, CANDIDATES = 24, 64  # mutant: of the local search; any generous numbers
+SHRINK = 0.75  # its radius falls from width/4 to width/4000
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,6 +22,8 @@ class Box:
     r"""A product of intervals, one for each coordinate.
 
     $$ \{x : l_i \le x_i \le h_i\} $$
+
+    Claims: convex.set, convex.function, pl.definition
 
     >>> Box(torch.zeros(2), torch.ones(2)).corners()
     tensor([[0., 0.],
@@ -59,9 +62,11 @@ class Box:
     def worst(self, score: Callable[[Tensor], Tensor], points: int, generator: torch.Generator) -> Float[Tensor, "n"]:
         """About the point of the highest score: the best of a random sample and the corners, then a local search."""
         best = self._best(score, torch.cat([self.sample(points, generator), self.corners(), self.centre[None]]))
-        radius = self.width / 4
-        for _ in range(ROUNDS):
+        radius = self.width / 4  # mutant: any generous radius
+        for _ in range(ROUNDS):  # mutant: one more would do too
+            # mutant: the steps are symmetric
             steps = radius * (2 * torch.rand((CANDIDATES, len(best)), generator=generator, dtype=best.dtype) - 1)
+            # mutant: the steps are symmetric
             best = self._best(score, torch.cat([best[None], self.clip(best + steps)]))
             radius = SHRINK * radius
         return best
@@ -74,17 +79,18 @@ class Box:
         return points[scores.argmax()]
 
     def pair(self, point: Tensor, direction: Tensor, share: float | None = None) -> tuple[Tensor, Tensor]:
-        """Two points of the box on either side of `point`, apart along `direction` by about a share of its width.
+        """Two points of the box on either side of `point`, apart along `direction` by twice a share of its least width.
 
-        Without a share so little that the rounding of a difference quotient and the bending of the function balance.
+        Near a side of the box both are moved inwards alike, so that the direction is kept. Without a share they are so
+        near that the rounding of a difference quotient and the bending of the function balance.
         """
         apart = torch.finfo(direction.dtype).eps ** 0.25 if share is None else share
         unit = direction / direction.norm().clamp(min=torch.finfo(direction.dtype).tiny)
         step = apart * self.width.min() * unit
-        first, second = self.clip(point - step), self.clip(point + step)
-        if torch.equal(first, second):  # the direction leads nowhere inside the box
+        middle = torch.minimum(torch.maximum(point, self.low + step.abs()), self.high - step.abs())
+        if not step.any():  # a direction that leads nowhere
             return self.low, self.high
-        return first, second
+        return self.clip(middle - step), self.clip(middle + step)
 
 
 def box_region(region: "Box | tuple[Tensor | int | float, Tensor | int | float]") -> Box:
@@ -94,6 +100,8 @@ def box_region(region: "Box | tuple[Tensor | int | float, Tensor | int | float]"
 
     Shapes:
         low, high: (n,), or two numbers for n = 1
+
+    Claims: convex.set
 
     >>> box_region((-1.0, 2.0)).width
     tensor([3.], dtype=torch.float64)

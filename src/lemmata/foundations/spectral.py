@@ -9,6 +9,7 @@ from torch import Tensor
 from lemmata import validate
 from lemmata.catalog import system
 from lemmata.foundations.definiteness import EPS, cholesky_floor, power_of_two
+from lemmata.foundations.lanczos import largest_ritz_pair
 from lemmata.foundations.norms import p_norm
 from lemmata.foundations.validate import matrices
 
@@ -16,7 +17,6 @@ __all__ = ["SpectralNormBounds", "certified_spectral_norm"]
 
 # Steps of Lanczos; 80 to 90 suffice for the edge of a random 4,096 x 4,096 matrix.
 MAX_STEPS = 300  # mutant: how long it searches changes the width of the bounds at most
-CHECKED_EVERY = 8  # mutant: a matter of time alone
 STRIP = 512  # mutant: a matter of time alone
 
 
@@ -86,7 +86,7 @@ def certified_spectral_norm(
     frobenius = gram.diagonal(dim1=-2, dim2=-1).sum(-1).sqrt()
     right = _top_eigenvector(gram, tolerance)
     image = (scaled @ right[..., None])[..., 0]
-    lower = _length_at_least(p_norm(image), rows, columns, frobenius)
+    lower = length_at_least(p_norm(image), rows, columns, frobenius)  # mutant: an allowance for rounding
     upper = _norm_at_most(gram, lower, rows, frobenius, tolerance)
     # The Frobenius norm bounds the spectral norm too, sharply for matrices of rank one.
     upper = torch.minimum(upper, frobenius * (1 + rows * columns * EPS))
@@ -100,7 +100,7 @@ def _gram(matrix: Float[Tensor, "*batch rows columns"]) -> Float[Tensor, "*batch
     """The products of all columns, each pair once: strips of what lies below the diagonal, mirrored above it."""
     size = matrix.shape[-1]
     gram = matrix.new_zeros(*matrix.shape[:-2], size, size)  # mutant: every entry is overwritten
-    for first in range(0, size, STRIP):
+    for first in range(0, size, STRIP):  # mutant: an empty strip more changes nothing
         strip = matrix[..., first:].mT @ matrix[..., first : first + STRIP]
         gram[..., first:, first : first + STRIP] = strip
         gram[..., first : first + STRIP, first:] = strip.mT
@@ -108,50 +108,16 @@ def _gram(matrix: Float[Tensor, "*batch rows columns"]) -> Float[Tensor, "*batch
 
 
 def _top_eigenvector(gram: Float[Tensor, "*batch n n"], tolerance: float) -> Float[Tensor, "*batch n"]:
-    """About the eigenvector of the largest eigenvalue, by Lanczos with full reorthogonalisation from a fixed start.
+    """About the eigenvector of the largest eigenvalue, from a fixed start.
 
     Nothing is proved here: a poor answer makes the bounds wide, not wrong.
     """
     generator = torch.Generator(gram.device).manual_seed(0)  # mutant: one start is as good as another
     start = torch.randn(gram.shape[:-1], generator=generator, dtype=gram.dtype, device=gram.device)
-    basis = (start / p_norm(start)[..., None])[..., None]
-    diagonal, beside = [], []
-    # The largest eigenvalue is at least the largest diagonal entry.
-    # mutant: anything near rounding will do
-    exhausted = gram.shape[-1] * EPS * gram.diagonal(dim1=-2, dim2=-1).amax(-1)
-    last = min(gram.shape[-1], MAX_STEPS)  # mutant: further steps find nothing new
-    for step in range(1, last + 1):  # mutant: the number of the first step only sets when it is checked
-        newest = basis[..., -1]
-        image = (gram @ newest[..., None])[..., 0]
-        diagonal.append((image * newest).sum(-1))
-        for _ in range(2):  # mutant: once leaves what rounding put there, twice nothing, more is vain
-            # mutant: the sign of a basis vector means nothing
-            image = image - (basis @ (basis.mT @ image[..., None]))[..., 0]
-        rest = p_norm(image)
-        if step == last or step % CHECKED_EVERY == 0:  # mutant: checked more often or not before the end, it ends there
-            values, vectors = torch.linalg.eigh(_tridiagonal(diagonal, beside))
-            residual = rest * vectors[..., -1, -1].abs()  # mutant: a stricter test costs steps alone
-            found = (residual <= tolerance * values[..., -1]).all()  # mutant: as above
-            if step == last or found:  # mutant: as above
-                break
-        # Where the space is exhausted only rounding is left: a zero vector follows, with the eigenvalue 0.
-        beside.append(rest)
-        follows = torch.where((rest > exhausted)[..., None], image / rest[..., None], 0.0)
-        basis = torch.cat([basis, follows[..., None]], dim=-1)
-    top = (basis @ vectors[..., -1, None])[..., 0]
-    length = p_norm(top)[..., None]
-    top = top / length  # mutant: it is 1 but for rounding
-    return torch.where(length > 0, top, basis[..., 0])  # of a zero matrix any vector will do
+    return largest_ritz_pair(lambda x: (gram @ x[..., None])[..., 0], start, MAX_STEPS, tolerance).vector
 
 
-def _tridiagonal(diagonal: list[Tensor], beside: list[Tensor]) -> Tensor:
-    matrix = torch.diag_embed(torch.stack(diagonal, dim=-1))
-    if beside:
-        matrix = matrix + torch.diag_embed(torch.stack(beside, dim=-1), offset=-1)  # eigh reads the lower triangle
-    return matrix
-
-
-def _length_at_least(length: Tensor, rows: int, columns: int, frobenius: Tensor) -> Tensor:
+def length_at_least(length: Tensor, rows: int, columns: int, frobenius: Tensor) -> Tensor:
     """A bound below |Av| for a unit vector v: each entry is a sum of n products, wrong by less than n u |row|."""
     lost = columns * EPS * frobenius  # mutant: a larger allowance is as true
     # The lengths of Av and of v are sums of at most m squares.

@@ -15,7 +15,7 @@ from lemmata.foundations.validate import fits
 
 __all__ = ["MaxAffine", "is_subgradient", "subdifferential_interval"]
 
-STEP = 2.0**-20  # of one-sided slopes: errors of the slope and of rounding are both below 1e-6
+STEP = 2.0**-20  # mutant: of one-sided slopes, whose error and rounding are below 1e-6 with any like it
 VISIBLE = 1e-9  # of the values: a cut below it may be the rounding of the function itself
 
 
@@ -51,7 +51,7 @@ def is_subgradient(
     fits("slope", slope, (len(x),), like=x, whose="x")
     generator = seeded(generator)
     y = torch.cat([box.sample(validate.count("points", points), generator), box.corners()])
-    scales = torch.rand((len(y), 1), generator=generator, dtype=y.dtype) ** 4
+    scales = torch.rand((len(y), 1), generator=generator, dtype=y.dtype) ** 4  # mutant: any that come near to 0
     y = torch.cat([y, x + scales * (y - x)])  # mutant: any way of drawing near to x serves
     height = batch_values(f, y) - batch_values(f, x) - (y - x) @ slope
     worst = int(height.argmin())
@@ -80,7 +80,7 @@ def subdifferential_interval(f: Function, x: Float[Tensor, "..."]) -> tuple[Tens
     validate.floating("x", x)
     if x.dtype != torch.float64:
         raise TypeError(f"x must be float64, got {x.dtype}: a slope over a short step is all rounding otherwise")
-    step = STEP * x.abs().clamp(min=1.0)
+    step = STEP * x.abs().clamp(min=1.0)  # mutant: of this order
     value = f(x)
     return (value - f(x - step)) / step, (f(x + step) - value) / step
 
@@ -123,7 +123,7 @@ class MaxAffine:
         """Which pieces attain the maximum."""
         values = x @ self.slopes.T + self.offsets
         top = values.amax(-1, keepdim=True)
-        return values >= top - self.tolerance * top.abs().clamp(min=1.0)
+        return values >= top - self.tolerance * top.abs().clamp(min=1.0)  # mutant: a tolerance of this order
 
     def multipliers(self, x: Float[Tensor, "n"], slope: Float[Tensor, "n"]) -> Float[Tensor, "pieces"] | None:
         r"""Weights $\lambda \ge 0$ of sum 1 on the active pieces with $\sum_i \lambda_i a_i = g$, or None if none are.
@@ -134,10 +134,11 @@ class MaxAffine:
         fits("slope", slope, (len(x),), like=x, whose="x")
         active = self.active(x)
         rows = self.slopes[active].double().cpu().numpy()
+        # mutant: any scale of this order
         size = max(1.0, float(np.abs(rows).max()), float(slope.abs().max()))
         equations = np.vstack([rows.T / size, np.ones(len(rows))])
         found, rest = nnls(equations, np.append(slope.double().cpu().numpy() / size, 1.0))
-        if rest > self.tolerance:
+        if rest > self.tolerance:  # mutant: it is never exactly that
             return None
         weights = x.new_zeros(len(self.slopes))
         weights[active] = torch.as_tensor(found).to(x)

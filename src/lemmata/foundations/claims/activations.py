@@ -109,12 +109,12 @@ def the_sigmoid_is_the_inverse_of_the_logit(draw, sign=1.0, middle=0.5, low=0.0)
     values = sigmoid(z)
     far = sigmoid(torch.tensor([-700.0, 700.0], dtype=torch.float64))
     # An inverse loses what the slope is flat: a rounding of y moves z by eps/slope.
-    trips = []
+    trips, wide_grid = [], grid(-40.0, 40.0, 8001)
     for entry in ACTIVATION_TABLE.values():
         if entry.inverse is not None:
             near = grid(-6.0, 6.0, 49)  # 0, a kink of some, is on the grid
             trips.append(close(entry.invert(entry(near)), near, scale=8 / entry.derivative(near).clamp(max=1.0)))
-        wide = entry(grid(-40.0, 40.0, 8001))
+        wide = entry(wide_grid)
         finite_low = max(entry.range.low, -40.0)
         trips += [
             at_least(wide, entry.range.low),
@@ -122,7 +122,18 @@ def the_sigmoid_is_the_inverse_of_the_logit(draw, sign=1.0, middle=0.5, low=0.0)
             close(wide.min(), finite_low if entry.range.attained or entry.name != "leaky_relu" else -0.4, within=0.03),
             close(wide.max(), min(entry.range.high, 40.0), within=0.03),
             exactly(bool((wide.diff() >= 0).all()), entry.monotone, detail=entry.name),
+            # Where the values fall towards the left they never reach the infimum; else they have been there.
+            exactly(bool(entry(grid(-6.0, 6.0, 49)).diff()[0] <= 0), entry.range.attained, detail=entry.name),
+            exactly(
+                [value in entry.range for value in (entry.range.low, entry.range.high, float(wide[4001]))],
+                [entry.range.attained, False, True],
+            ),
+            exactly([value in entry.range for value in (entry.range.low - 1, entry.range.high + 1)], [False, False]),
         ]
+    # Weights of variance gain²/inputs keep the mean square of inputs that such a layer passes on.
+    normal = torch.exp(-wide_grid.square() / 2) / math.sqrt(2 * math.pi)
+    kept = [ACTIVATION_TABLE[name] for name in ("relu", "identity")]
+    squares = [torch.trapezoid(normal * (entry.gain * entry(wide_grid)) ** 2, wide_grid) for entry in kept]
     figure = curve(
         "The sigmoid, its slope and its inverse",
         sigmoid=(z[100:301], sigmoid(z[100:301])),
@@ -137,6 +148,7 @@ def the_sigmoid_is_the_inverse_of_the_logit(draw, sign=1.0, middle=0.5, low=0.0)
         exactly((float(far[0] > 0), float(far[1])), (1.0, 1.0)),
         close(sigmoid(grid(-700.0, -600.0, 3)).log(), grid(-700.0, -600.0, 3), detail="the left tail is exp(z)"),
         close(sigmoid(grid(-40.0, 40.0, 11)).min(), low, within=1e-12),
+        close(torch.stack(squares), [1.0, 1.0], within=1e-9),
         *trips,
     )
 

@@ -16,7 +16,8 @@ from lemmata.foundations.convexity import (
 )
 from lemmata.foundations.function_values import batch_gradients, batch_values
 from lemmata.foundations.quadratic_functions import QuadraticFunction
-from lemmata.judge import Figure, Line, all_of, always, at_least, claim, close, exactly, lie
+from lemmata.foundations.regions import Box, box_region
+from lemmata.judge import Figure, Line, all_of, always, at_least, at_most, claim, close, exactly, lie
 
 SLACK = 1e-10  # of values of size 1 to 100 in double precision
 
@@ -106,6 +107,7 @@ def segments_between_members_of_a_convex_set_stay_inside(draw, inner=0.0, apart=
     normals, offsets = draw.unit(3, 2), draw.uniform(3, low=0.2, high=0.6)
     sets = [
         shell,
+        lambda x: (x - torch.tensor([0.4, 0.4])).norm(dim=1) <= 0.5,
         two_balls,
         lambda x: (x.abs() <= torch.tensor([0.3, 0.8])).all(1),
         lambda x: (x @ normals.T <= offsets).all(1),
@@ -117,11 +119,55 @@ def segments_between_members_of_a_convex_set_stay_inside(draw, inner=0.0, apart=
 
     hole = is_convex_set(annulus, cube(2), generator=draw.generator)
     x, y, weight = hole.witness
+    found = [is_convex_set(members, cube(2), generator=draw.generator) for members in sets]
     return all_of(
-        always([is_convex_set(members, cube(2), generator=draw.generator).value for members in sets]),
+        always([one.value for one in found]),
+        always([not one.certified for one in found]),
         always([not hole.value, hole.certified, bool(annulus(torch.stack([x, y])).all())]),
         always(~annulus((weight * x + (1 - weight) * y)[None]), detail="the witness leaves the annulus"),
+        *boxes(draw),
     )
+
+
+def boxes(draw):
+    """Boxes, the convex sets in which functions are searched: samples, corners, nearest points and the search."""
+    low = 10 * draw.normal(8)
+    widths = torch.tensor([1.0, 5.0, 1.0, 1.0, 1.0, 2.0, 3.0, 0.5], dtype=torch.float64)
+    box = Box(low, low + widths)
+    sample, corners, far = box.sample(500, draw.generator), box.corners(), box.centre + 5 * draw.normal(100, 8)
+    nearest = box.clip(far)
+    small, share = Box(low[:3], (low + widths)[:3]), draw.uniform(3, low=0.1, high=0.9)
+    found = small.worst(lambda x: -((x - small.low) / small.width - share).abs().amax(1), 64, draw.generator)
+    direction = draw.normal(8)
+    unit = direction / direction.norm()
+    pairs = [box.pair(place, 3 * direction, 0.3) for place in (box.centre, *corners[:3])]
+    first, second = box.pair(box.centre, torch.eye(8, dtype=torch.float64)[2])
+    one, other = box_region((torch.tensor(1.0), torch.tensor(3.0))).pair(torch.tensor([1.9]), torch.ones(1))
+    places = draw.uniform(20, 1, low=1.1, high=1.9)
+    near, beside = map(
+        torch.cat, zip(*(box_region((1.0, 2.0)).pair(x, torch.ones(1).double()) for x in places), strict=True)
+    )
+    return [
+        always((box.clip(sample) == sample).all(1)),
+        close((sample.amin(0) - low) / widths, torch.zeros(8).double(), within=0.05),
+        close((sample.amax(0) - low) / widths, torch.ones(8).double(), within=0.05),
+        exactly(len({tuple(corner) for corner in corners.tolist()}), 64),
+        always((corners[:, :6] == low[:6]) | (corners[:, :6] == (low + widths)[:6])),
+        # Every corner has its opposite, and both have the centre between them.
+        close((corners + corners.flip(0)) / 2, box.centre.expand(64, 8)),
+        close(box.centre - low, low + widths - box.centre, scale=100.0),
+        # The nearest point of a convex set: seen from there, no point of the set lies towards what was projected.
+        at_most(((far - nearest)[:, None] * (sample - nearest[:, None])).sum(-1), 1e-9),
+        at_most(((found - small.low) / small.width - share).abs(), 5e-3),
+        always([bool((box.clip(end) == end).all()) for pair in pairs for end in pair]),
+        close([second - first for first, second in pairs], (2 * 0.3 * 0.5 * unit).expand(4, 8), scale=100.0),
+        close((pairs[0][0] + pairs[0][1]) / 2, box.centre),
+        exactly((second - first) != 0, torch.arange(8) == 2),
+        # Quotients of the square lose to rounding alone, those of the third power to bending too.
+        close((other**2 - one**2) / (other - one), other + one, within=1e-3),
+        close((beside**2 - near**2) / (beside - near), 2 * places[:, 0], within=1e-11),
+        close((beside**3 - near**3) / (beside - near), 3 * places[:, 0] ** 2, within=1e-6),
+    ]
 
 
 @claim("convex.function")
@@ -132,6 +178,7 @@ def the_graph_of_a_convex_function_lies_below_its_chords(draw, sign=1.0, strict=
     """Random chords of six convex functions; strictly below for one; and the chords that refute sin and -x²."""
     x, y, weight = draw.normal(1000, 3), draw.normal(1000, 3), draw.uniform(1000)
     wave = is_convex(sines, (-3.0, 3.0))
+    fallen, uneven = is_convex(falling, (0.0, 5.0)), is_convex(steep_beside_shallow, (-1.0, 1.0))
     inner = draw.uniform(1000, low=0.1, high=0.9)
     line = torch.linspace(-1.5, 1.5, 61, dtype=torch.float64)
     ends = torch.tensor([-1.0, 1.2], dtype=torch.float64)
@@ -147,7 +194,18 @@ def the_graph_of_a_convex_function_lies_below_its_chords(draw, sign=1.0, strict=
         close(wave.seen, chord_gap(sines, *wave.witness)),
         close(chord_gap(squares, x, y, weight), weight * (1 - weight) * (x - y).square().sum(1)),
         exactly(is_convex(lambda t: -squares(t), (-1.0, 1.0)).value, False),
+        close(fallen.seen, chord_gap(falling, *fallen.witness)),
+        always([not fallen.value, not uneven.value, abs(float(fallen.witness[2]) - 0.5) > 0.2]),
     )
+
+
+def falling(t):
+    return -torch.exp(t).sum()
+
+
+def steep_beside_shallow(t):
+    """Convex but for a kink among the negative numbers, where the values are small."""
+    return (1e12 * torch.relu(t) - 1e-6 * torch.relu(-t - 0.5)).sum()
 
 
 @claim("convex.first_order")
@@ -166,7 +224,7 @@ def a_convex_function_lies_above_its_tangents(draw, sign=1.0, least=0.0, slope=1
     return all_of(
         *(not_negative(sign * (tangent_gap(f, x, y) - steeper(f))) for f in (log_sum_exp, softplus, exponentials)),
         not_negative(sign * tangent_gap(quadratic, x, y)),
-        close(tangent_gap(squares, x, y), (x - y).square().sum(1)),
+        close(tangent_gap(squares, x.reshape(10, 100, 3), y.reshape(10, 100, 3)).flatten(), (x - y).square().sum(1)),
         always([float(tangent_gap(saddle, x, y).min()) < -1, float(tangent_gap(saddle, x, y).max()) > 1]),
     )
 
@@ -184,7 +242,7 @@ def the_gradient_of_a_convex_function_is_monotone(draw, sign=1.0, extra=fourth_p
     return all_of(
         *(not_negative(sign * gradient_monotony(f, x, y)) for f in (exponentials, log_sum_exp, softplus, extra)),
         not_negative(sign * gradient_monotony(quadratic, x, y)),
-        close(gradient_monotony(quadratic, x, y), form, ulps=256),
+        close(gradient_monotony(quadratic, x.reshape(10, 100, 3), y.reshape(10, 100, 3)).flatten(), form, ulps=256),
     )
 
 
@@ -213,6 +271,10 @@ def the_four_tests_of_convexity_agree(draw, spread=3.0, extra=0.0, least=0.0):
     wave = bool((least_curvature(sines, around) >= -1e-8).all())
     bowl = is_convex(lambda t: squares(t) + 0.1 * sines(t), cube(2), points=64)
     kinked = is_convex(lambda t: squares(t) + one_norm(t), cube(2), points=64)
+    dents = [is_convex(lambda t, d=d: dented(t, d), cube(len(d)), points=512) for d in DENTS]
+    tilted = [is_convex(QuadraticFunction(torch.diag(torch.tensor(d)).double(), constant=1.0), cube(2)) for d in FLAT]
+    # What rounding alone puts above a chord is no answer: a steep line, and the zero function.
+    lines = [is_convex(lambda t, s=s: s * torch.relu(t + 2).sum(), (-1.0, 1.0), points=64) for s in (1e9, 0.0)]
     waving = is_convex(lambda t: squares(t) + 4 * sines(t), cube(2), points=64)
     return all_of(
         always([answer for answers in convex for answer in answers]),
@@ -221,8 +283,26 @@ def the_four_tests_of_convexity_agree(draw, spread=3.0, extra=0.0, least=0.0):
         close(least_curvature(quadratic, x[:5]), torch.full((5,), least, dtype=torch.float64), scale=4.0),
         always([bowl.value, bowl.certified, not waving.value, waving.certified]),
         always([kinked.value, not kinked.certified]),
+        close(kinked.seen, chord_gap(lambda t: squares(t) + one_norm(t), *kinked.witness)),
+        close(bowl.seen, chord_gap(lambda t: squares(t) + 0.1 * sines(t), *bowl.witness)),
+        always(["least curvature" in bowl.reason, "no chord" in kinked.reason]),
+        exactly([(found.value, found.certified) for found in dents], [(False, True)] * 2),
+        exactly([(found.value, found.certified) for found in lines], [(True, False)] * 2),
+        exactly([(found.value, found.certified) for found in tilted], [(True, True), (True, False)]),
         exactly((is_convex(QuadraticFunction(torch.eye(2).double()), cube(2)).certified, True), (True, True)),
     )
+
+
+# Directions across which a bowl has a narrow dent: of one variable away from the middle, of two near it.
+DENTS = (torch.tensor([3.0]), torch.tensor([0.6, 0.8]))
+FLAT = ((0.0, 0.0), (-1e-12, 1.0))  # convex, and not so by less than can be seen
+
+
+def dented(t, direction):
+    """A bowl of curvature 2 with a ridge of curvature -4 across a line, a hundredth wide."""
+    across = t @ direction.to(t) - (1.0 if len(direction) == 1 else 0.05)
+    width = 0.01 * direction.norm()
+    return t.square().sum() + 4 * 0.01**2 * torch.exp(-((across / width) ** 2) / 2)
 
 
 @claim("convex.cone")
@@ -301,5 +381,6 @@ def the_mean_of_the_values_is_at_least_the_value_at_the_mean(draw, sign=1.0, ben
         ),
         *(not_negative(-concave * jensen_gap(f, points, weights)) for f in (log, root)),
         close(jensen_gap(squares, points, weights), variance, within=1e-12),
+        close(jensen_gap(squares, points[0, 0], weights[0, 0]), variance[0, 0], within=1e-12),
         close(jensen_gap(lambda t: (3 * t + bend * t**2).sum() - 1, points, weights), 0.0, within=1e-12),
     )

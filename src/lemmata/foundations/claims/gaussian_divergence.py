@@ -27,7 +27,7 @@ def the_divergence_of_gaussians_has_a_closed_form(draw, ratio=1.0, inverse="seco
     """All nine pairs of covariance forms, batched, against dense inverses; the mean log-ratio of samples; gradients."""
     parts = []
     for p, q in ((structured(draw, d, (4,)), structured(draw, d)) for d in (1, 4)):
-        for one in p:
+        for one in (*p, *q):
             for other in (*p, *q):
                 predicted = by_blocks(one, other, ratio, inverse, dimension)
                 parts.append(close(gaussian_kl(one, other), predicted, scale=100.0))
@@ -52,7 +52,7 @@ def the_divergence_of_gaussians_has_a_closed_form(draw, ratio=1.0, inverse="seco
 
 
 def derivatives(draw):
-    """Gradients of the fused formula in all its inputs, and in a factor given as such, against those of the formula."""
+    """First and second derivatives of the fused formula in all its inputs, against those of the plain one."""
     root = draw.normal(2, 3, 3) / 2
     covariances = root @ root.mT + torch.eye(3, dtype=torch.float64)
     means, factors = draw.normal(2, 3), torch.linalg.cholesky(covariances)
@@ -60,8 +60,12 @@ def derivatives(draw):
     for divergence in (gaussian_kl, by_blocks):
         inputs = [t.clone().requires_grad_() for t in (*means, *factors)]
         p, q = (Gaussian.from_cholesky(inputs[i], inputs[i + 2].tril()) for i in range(2))
-        found.append(torch.autograd.grad(3 * divergence(p, q), inputs))
-    return [close(ours, plain, scale=100.0) for ours, plain in zip(*found, strict=True)]
+        value = 3 * divergence(p, q)
+        first = torch.autograd.grad(value, inputs, retain_graph=True)
+        again = torch.autograd.grad(value, inputs, create_graph=True)
+        second = torch.autograd.grad(torch.stack([slope.square().sum() for slope in again]).sum(), inputs)
+        found.append((*first, *again, *second))
+    return [close(ours, plain, scale=1000.0) for ours, plain in zip(*found, strict=True)]
 
 
 def both_ways():

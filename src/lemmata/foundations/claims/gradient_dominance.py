@@ -44,7 +44,9 @@ def a_small_gradient_means_a_value_near_the_minimum(draw, half=0.5, factor=1.0, 
     points = draw.normal(1000, 6)
     least = float(torch.linalg.eigvalsh(wide @ wide.T)[0])
     unit = torch.ones(2, dtype=torch.float64)
-    measured = pl_constant(lambda t: 3 * t.square().sum(), (-unit, unit), points=64)
+    measured = pl_constant(lambda t: 3 * t.square().sum() + 5, (-unit, unit), points=64)
+    # Of x² + 3x⁴ the ratio is least where the value is, and there it is 2.
+    valley = pl_constant(lambda t: (t**2 + 3 * t**4).sum() + 5, (-1.0, 2.0), minimum=5.0, points=64)
     return all_of(
         at_least(ratios, predicted, attained=True, ulps=1e5),
         close(found.value, predicted, within=1e-11),
@@ -54,6 +56,8 @@ def a_small_gradient_means_a_value_near_the_minimum(draw, half=0.5, factor=1.0, 
         always([found.certified, not measured.certified, bool(pl_ratio(f, f.minimiser, lowest).isinf())]),
         close(measured.value, 6.0, within=1e-3),
         close(pl_ratio(lambda t: 3 * t.square().sum(), measured.witness[0], 0.0), measured.value, within=1e-3),
+        close([valley.value, valley.seen], [2.0, 2.0], within=1e-3),
+        exactly(["least value found" in one.reason for one in (measured, valley)], [True, False]),
     )
 
 

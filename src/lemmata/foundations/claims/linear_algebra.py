@@ -1,4 +1,4 @@
-"""Squares completed, Woodbury's identity, general position, ranks, permutations and the spectral norm."""
+"""Squares completed, Woodbury's identity, general position, ranks and permutations."""
 
 import itertools
 import math
@@ -9,7 +9,6 @@ import torch
 from lemmata.connectionism.cover import in_general_position
 from lemmata.foundations.exact_elimination import exact_rank
 from lemmata.foundations.general_position import dependent_subset
-from lemmata.foundations.minors import definiteness_by_minors
 from lemmata.foundations.norms import frobenius_norm
 from lemmata.foundations.permutation import (
     invert_permutation,
@@ -21,9 +20,17 @@ from lemmata.foundations.permutation import (
     two_line_notation,
 )
 from lemmata.foundations.quadratic import complete_square, quadratic_form
-from lemmata.foundations.spectral import certified_spectral_norm
 from lemmata.foundations.woodbury import DiagonalPlusLowRank
-from lemmata.judge import Figure, Line, all_of, always, at_least, at_most, claim, close, exactly, lie, symbolic
+from lemmata.judge import (
+    all_of,
+    always,
+    at_most,
+    claim,
+    close,
+    exactly,
+    lie,
+    symbolic,
+)
 
 
 @claim("linalg.completing_square")
@@ -238,137 +245,3 @@ def mixture(draw, n):
     weights = draw.uniform(10)
     matrices = permutation_matrix(torch.stack([draw.permutation(n) for _ in range(10)]), dtype=torch.float64)
     return (weights / weights.sum() @ matrices.flatten(1)).reshape(n, n)
-
-
-def spectral_radius(matrix):
-    """The largest size of an eigenvalue."""
-    return torch.linalg.eigvals(matrix).abs().amax(-1)
-
-
-@claim("linalg.spectral_norm")
-@lie("the norm is the largest size of an eigenvalue", top=spectral_radius)
-@lie("nine tenths of the product of the norms bound the norm of the product", factor=0.9)
-@lie("the root of the largest eigenvalue of the Gram matrix is not taken", root=1.0)
-def the_spectral_norm_is_the_largest_singular_value(
-    draw, top=lambda a: torch.linalg.svdvals(a)[..., 0], factor=1.0, root=2.0
-):
-    """Certified bounds against singular values, stretched unit vectors, Gram eigenvalues, and exact fractions."""
-    nilpotent = torch.tensor([[0.0, 1.0], [0.0, 0.0]]).double()
-    parts = [close(certified_spectral_norm(nilpotent).value, top(nilpotent), scale=1.0)]
-    for n in (1, 6, 20):
-        a, b = draw.normal(10, n, n), draw.normal(10, n, n)
-        b[0] = a[0].mT  # |A A^T| = |A|^2
-        bounds, other = certified_spectral_norm(a), certified_spectral_norm(b)
-        product = certified_spectral_norm(a @ b)
-        stretched = (a[:, None] @ draw.unit(10, 100, n)[..., None]).squeeze(-1).norm(dim=-1)
-        gram = torch.linalg.eigvalsh(a.mT @ a)[..., -1]
-        parts += [
-            close(
-                bounds.value, top(a), ulps=1e5, detail="the vectors are found to 1e-6, the value to the square of that"
-            ),
-            close(bounds.value, gram ** (1 / root), ulps=1e5),
-            at_most(stretched.amax(-1), bounds.upper),
-            at_most(bounds.lower, frobenius_norm(a)),
-            at_most(product.value, factor * bounds.value * other.value, attained=True, ulps=1e5),
-        ]
-    return all_of(*parts, *certified(draw)).showing(stretched_circle(draw))
-
-
-def certified(draw):
-    """The bounds hold in exact fractions and are tight: square, tall, wide, batched, tiny, huge, of rank 1 and 0."""
-    holds, widths = [], []
-    cases = [draw.normal(2, 2), draw.normal(2, 3), draw.normal(3, 2), draw.normal(3, 1), torch.eye(2).double()]
-    cases += [torch.zeros(2, 2).double(), draw.normal(2, 1) @ draw.normal(1, 2), 3 * draw.orthogonal(2)]
-    for matrix in cases:
-        for tolerance in (1e-4, 1e-15):
-            bounds = certified_spectral_norm(matrix, tolerance)
-            lower, upper = bounds.lower.item(), bounds.upper.item()
-            holds += [bounds_from_above(matrix, upper), not bounds_from_above(matrix, math.nextafter(lower, -1.0))]
-            widths.append((upper - lower) / max(upper, 1e-300) / (tolerance + 1e-13))
-    large = draw.normal(2, 40, 30)
-    singular = torch.linalg.svdvals(large)[..., 0]
-    both = certified_spectral_norm(large)
-    huge, tiny = certified_spectral_norm(2.0**900 * large), certified_spectral_norm(2.0**-900 * large.mT)
-    weights = draw.normal(4, 6).requires_grad_()
-    norm = certified_spectral_norm(weights)
-    (gradient,) = torch.autograd.grad(norm.value, weights)
-    built = certified_spectral_norm(turned_diagonal(draw, 530, 515))
-    hidden = certified_spectral_norm(torch.stack([hidden_from_the_start(draw, 48), torch.eye(48).double()]), 1e-2)
-    return [
-        always(holds),
-        at_most(torch.tensor(widths), 2.0),
-        always((both.lower <= singular) & (singular <= both.upper)),
-        close(huge.upper, 2.0**900 * both.upper),
-        close(tiny.lower, 2.0**-900 * both.lower),
-        close((both.left[..., None, :] @ large @ both.right[..., None])[..., 0, 0], singular, ulps=1e5),
-        close(both.left.norm(dim=-1), torch.ones(2)),
-        close(tiny.right.norm(dim=-1), torch.ones(2)),
-        close(gradient, norm.left[:, None] * norm.right, ulps=1e5),
-        exactly(certified_spectral_norm(torch.zeros(2, 2)).upper, 0.0),
-        always((built.lower <= 3) & (built.upper >= 3) & (built.upper / built.lower < 1 + 2e-6)),
-        always(hidden.lower <= torch.tensor([1.1, 1.0])),
-        always((hidden.upper >= torch.tensor([2.0, 1.0])) & (hidden.upper <= torch.tensor([6.0, 1.1]))),
-        *no_narrower_than_rounding(draw),
-    ]
-
-
-def turned_diagonal(draw, m, n):
-    """Reflections of a diagonal between 0 and 3: many columns, none of them orthogonal, and the norm is known."""
-    matrix = torch.zeros(m, n).double()
-    matrix.diagonal().copy_(torch.linspace(0, 3, n))
-    left, right = draw.unit(m), draw.unit(n)
-    matrix = matrix - 2 * left[:, None] * (left @ matrix)
-    return matrix - 2 * (matrix @ right)[:, None] * right
-
-
-def hidden_from_the_start(draw, n):
-    """A matrix made against the fixed start of the search: its largest value, 2, is orthogonal to that."""
-    start = torch.randn(2, n, generator=torch.Generator().manual_seed(0), dtype=torch.float64)[0]
-    others = torch.linalg.qr(torch.cat([start[:, None], draw.normal(n, n - 1)], dim=1)).Q
-    turned = torch.cat([others[:, :-1] @ draw.orthogonal(n - 1), others[:, -1:]], dim=1)
-    values = torch.cat([torch.ones(1), 0.6 * draw.uniform(n - 2), torch.full((1,), 2.0)])
-    return (turned * values) @ turned.T
-
-
-def no_narrower_than_rounding(draw):
-    """Bounds tighter than worst-case rounding permits would be luck; bounds much wider would be of no use."""
-    u = torch.finfo(torch.float64).eps / 2
-    m, n = 120, 60
-    flat = torch.cat([torch.eye(n), torch.zeros(m - n, n)]).double()  # all singular values are 1
-    thin = torch.ones(m, 4).double() / 16  # of rank 1, so that the Frobenius norm bounds it
-    tight, coarse = certified_spectral_norm(flat[None, None], 1e-15), certified_spectral_norm(draw.normal(m, n), 1e-3)
-    rank_one, length = certified_spectral_norm(thin[None, None], 1e-3), math.sqrt(4 * m) / 16
-    frobenius = math.sqrt(n)
-    return [
-        at_least(tight.upper**2 - 1, m * u * frobenius**2),
-        at_most(tight.upper**2 - 1, 8 * m * u * frobenius**2),
-        at_least(1 - tight.lower, n * u * frobenius + (m + n) * u),
-        at_most(1 - tight.lower, 4 * (n * u * frobenius + (m + n) * u)),
-        at_least(coarse.upper / coarse.lower - 1, 0.9e-3),
-        at_most(coarse.upper / coarse.lower - 1, 1.1e-3),
-        at_least(rank_one.upper / length - 1, 4 * m * u),
-        at_most(rank_one.upper / length - 1, 16 * m * u),
-        at_least(1 - rank_one.lower / length, (m + 4) * u),
-    ]
-
-
-def bounds_from_above(matrix, number):
-    """Whether the norm is at most a number: the block matrix [s I, A; A^T, s I] is semidefinite, without rounding."""
-    block = number * torch.eye(sum(matrix.shape)).double()
-    block[: len(matrix), len(matrix) :], block[len(matrix) :, : len(matrix)] = matrix, matrix.mT
-    return definiteness_by_minors(block) in ("zero", "positive definite", "positive semidefinite")
-
-
-def stretched_circle(draw):
-    """A circle and its image: the longest half axis of the ellipse is the norm."""
-    angle = torch.linspace(0, 2 * math.pi, 121, dtype=torch.float64)
-    circle = torch.stack([angle.cos(), angle.sin()])
-    matrix = draw.normal(2, 2)
-    bounds = certified_spectral_norm(matrix)
-    image, axis = matrix @ circle, bounds.value * bounds.left
-    marks = [
-        Line(circle[0], circle[1], label="unit vectors"),
-        Line(image[0], image[1], label="their images"),
-        Line([0.0, axis[0].item()], [0.0, axis[1].item()], label=f"norm {bounds.value.item():.3f}"),
-    ]
-    return Figure("The longest image of a unit vector", "first entry", "second entry", marks)

@@ -44,7 +44,7 @@ def p_norms_are_norms_from_one_on(draw, least=1.0, count_degree=0, growth=1.0):
         exactly(p_norm(x * 2.0**-600, 3), 2.0**-600 * p_norm(x, 3)),
         exactly(p_norm(torch.zeros(2, 3).double(), 3), torch.zeros(2)),
         exactly(p_norm(x.T, 1.5, dim=0), p_norm(x, 1.5)),
-        close(p_norm(x), p_norm(x, 2)),
+        close(p_norm(x[:1000].reshape(10, 100, 4)).flatten(), p_norm(x[:1000], 2)),
     ).showing(unit_balls())
 
 

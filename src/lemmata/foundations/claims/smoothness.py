@@ -7,6 +7,7 @@ import torch
 import torch._dynamo  # which the first use of torch.func would import anyway, on the clock of a claim
 
 from lemmata.foundations.activations import ACTIVATION_TABLE
+from lemmata.foundations.claims.enclosures import enclosures
 from lemmata.foundations.conditioning import condition_number, function_condition
 from lemmata.foundations.convexity import tangent_gap
 from lemmata.foundations.curvature import curvature_between, quadratic_bound_gap, smoothness
@@ -52,6 +53,7 @@ def slope_by_autograd(function, z):
 def a_lipschitz_map_never_stretches_by_more_than_its_constant(draw, sigmoid=0.25, softmax=0.5, combine=math.prod):
     """Quotients over random and close pairs, for every activation of the table; softmax, a network, and x²."""
     x = draw.uniform(2000, 1, low=-8.0, high=8.0)
+    x[0] = 0.0  # a kink of some
     y = torch.cat([draw.uniform(1000, 1, low=-8.0, high=8.0), x[1000:] + 1e-3])
     parts = []
     for name, known in ACTIVATION_TABLE.items():
@@ -74,6 +76,13 @@ def a_lipschitz_map_never_stretches_by_more_than_its_constant(draw, sigmoid=0.25
     network = torch.nn.Sequential(first, torch.nn.Sigmoid(), last)
     sizes = [float(torch.linalg.matrix_norm(layer.weight.detach(), 2)) for layer in (first, last)]
     proved = lipschitz(network, cube(3), points=64)
+    layers = [
+        torch.nn.Identity(), torch.nn.Flatten(0), torch.nn.GELU(), torch.nn.GELU(approximate="tanh"),
+        *(torch.nn.ELU(alpha) for alpha in (0.5, 1.0, 3.0)), *(torch.nn.LeakyReLU(leak) for leak in (0.2, 3.0)),
+        torch.nn.ReLU(), torch.nn.Tanh(), torch.nn.Softplus(), torch.nn.SiLU(), torch.nn.Softsign(),
+    ]  # fmt: skip
+    wide = torch.linspace(-16.0, 16.0, 3201, dtype=torch.float64)
+    slopes = torch.stack([slope_by_autograd(layer, wide).abs().max() for layer in layers])
     growing = [lipschitz(lambda t: t**2, (-r, r), points=64).value / r for r in (1.0, 10.0, 100.0)]
     found = lipschitz(torch.sigmoid, (-6.0, 6.0), points=256)
     line = torch.linspace(-3.0, 3.0, 61, dtype=torch.float64)
@@ -92,6 +101,8 @@ def a_lipschitz_map_never_stretches_by_more_than_its_constant(draw, sigmoid=0.25
         close(proved.seen, difference_quotient(network, *proved.witness), within=1e-9),
         always([proved.certified, not found.certified, lipschitz(network).certified]),
         close(found.value, sigmoid, within=1e-4),
+        close(found.seen, difference_quotient(torch.sigmoid, *found.witness), within=1e-9),
+        close([lipschitz(layer).value for layer in layers], slopes, within=3e-5),
         close(growing, [2.0, 2.0, 2.0], within=1e-3),
     )
 
@@ -105,7 +116,7 @@ def largest_size(eigenvalues):
 @lie("the constant is half of the largest curvature", factor=0.5)
 @lie("-x⁴ on [-r, r] has the constant 12r", power=1)
 def a_smooth_function_has_a_lipschitz_gradient(draw, constant=largest_size, factor=1.0, power=2):
-    """Quotients of gradients over random pairs and along the top eigenvector, against the spectrum and intervals."""
+    """Quotients of gradients over pairs and along the top eigenvector, against the spectrum and exact enclosures."""
     x, y = draw.normal(1000, 4), draw.normal(1000, 4)
     parts = []
     for values in ((-5.0, -1.0, 0.0, 1.0), (0.1, 0.5, 1.0, 3.0), (-100.0, -100.0, -100.0, -100.0)):
@@ -120,7 +131,7 @@ def a_smooth_function_has_a_lipschitz_gradient(draw, constant=largest_size, fact
             close(found.value, predicted, within=1e-11),
             close(found.seen, predicted, within=1e-11),
             at_most(quotients, predicted, attained=True, ulps=1024),
-            always([found.certified, "certified" in str(found)]),
+            always([found.certified, "certified" in str(found), "largest |eigenvalue|" in found.reason]),
         ]
     data, labels = draw.normal(12, 4), draw.signs(12)
 
@@ -140,7 +151,7 @@ def a_smooth_function_has_a_lipschitz_gradient(draw, constant=largest_size, fact
         parts += [at_least(quartic.value, exact), at_most(quartic.value, 1.02 * exact)]
         parts += [at_most(quartic.seen, exact), at_least(quartic.seen, 0.99 * exact), always([quartic.certified])]
     grid = torch.linspace(-0.2, 0.2, 401, dtype=torch.float64)[:, None]
-    for f in ENCLOSED:
+    for f in (bell, fraction):
         steepest, found = float(batch_hessians(f, grid).abs().max()), smoothness(f, (-0.2, 0.2), points=32)
         parts += [always([found.certified]), at_least(found.value, steepest), at_most(found.value, 1.1 * steepest)]
     guess = smoothness(lambda t: torch.relu(t).sum() - 2 * (t**2).sum(), (-1.0, 1.0), points=64)
@@ -148,18 +159,15 @@ def a_smooth_function_has_a_lipschitz_gradient(draw, constant=largest_size, fact
     parts += [always([not plane.certified]), close(plane.value, 12.0, within=0.1)]
     between = curvature_between(loss, x[:1], x[:1] + along)[1]
     parts += [always([not guess.certified]), close(between, tangent_slope(loss, x[:1], along), ulps=1024)]
-    return all_of(*parts, close(guess.value, 4.0, within=1e-9))
+    return all_of(*parts, close(guess.value, 4.0, within=1e-9), *enclosures(draw))
 
 
-# What intervals know, one function for each kind of step.
-ENCLOSED = (
-    lambda t: torch.exp(-t.square()).sum() + 0.1 * (torch.ones(1, dtype=torch.float64) - t).sum() ** 3,
-    lambda t: 1 / (2 + torch.cos(2 * t)).sum() - torch.sin(t).sum() * 0.5,
-    lambda t: torch.log(1 + t.square()).sum() / 2 + (1 + t @ t).sqrt(),
-    lambda t: torch.sigmoid(3 * t).sum() + torch.tanh(t).mean() + (2 + t[0]) ** -2.0,
-    lambda t: torch.nn.functional.softplus(2 - t).sum() * t[0],
-    lambda t: torch.logsumexp(torch.tensor([[1.0], [-2.0]], dtype=torch.float64) @ t, 0),
-)
+def bell(t):
+    return torch.exp(-t.square()).sum() + 0.1 * (torch.ones(1, dtype=torch.float64) - t).sum() ** 3
+
+
+def fraction(t):
+    return 1 / (2 + torch.cos(2 * t)).sum() - torch.sin(t).sum() * 0.5
 
 
 def tangent_slope(f, x, step):
@@ -254,7 +262,7 @@ def the_condition_number_measures_unequal_curvatures(draw, power=1.0, share=1.0,
     start = draw.normal(2)
     once = start - batch_gradients(ball, start) / 3
     tall = draw.normal(6, 3)
-    curved = function_condition(lambda t: torch.exp(t).sum(), (0.0, 1.0), points=64)
+    curved = function_condition(lambda t: torch.exp(t).sum(), (1.0, 2.0), points=64)
     kinked = function_condition(lambda t: torch.exp(t).sum() + torch.relu(t).sum(), (0.5, 1.5), points=64)
     figure = Figure(
         "Descent in a valley of condition 50", "flat direction", "steep direction",
@@ -266,8 +274,10 @@ def the_condition_number_measures_unequal_curvatures(draw, power=1.0, share=1.0,
         close(once, ball.minimiser, within=1e-12),
         close(condition_number(torch.eye(3).double()), 1.0),
         always([curved.certified, not kinked.certified, curved.value >= math.e]),
+        always([" over " in curved.reason, len(curved.witness) == 4]),
         close([curved.value, curved.seen, kinked.value], [math.e] * 3, within=0.06),
         close(QuadraticFunction(torch.eye(2).double(), constant=2.0)(start), 2 + start.square().sum() / 2),
+        exactly(valley(torch.zeros(2, dtype=torch.float64)), 0.0),
         close(condition_number(tall), torch.linalg.cond(tall), ulps=1e4),
     )
 
@@ -300,6 +310,10 @@ def taylors_polynomial_and_its_remainder_make_the_function(draw, remainder=taylo
                 at_most(rest - 1e-12, scaled.max()),
             ]
     back = taylor_polynomial(torch.exp, x, at, 3) + taylor_remainder(torch.exp, x, at, 3)
+    # Many points at once; a polynomial, whose high derivatives are 0; one with a coefficient that is learnt.
+    many, slope = draw.uniform(2, 3, 5), torch.tensor(2.0, dtype=torch.float64, requires_grad=True)
+    both = taylor_polynomial(torch.exp, many, many + 0.5, 2) + taylor_remainder(torch.exp, many, many + 0.5, 2)
+    ends = [nth_derivative(f, many, 3) for f in (torch.ones_like, torch.square, lambda t: slope * t)]
     t, a, z = sympy.symbols("t a z", real=True)
     n = 2
     series = sum(2**k * sympy.exp(2 * a) * (z - a) ** k / math.factorial(k) for k in range(n + 1))
@@ -313,6 +327,8 @@ def taylors_polynomial_and_its_remainder_make_the_function(draw, remainder=taylo
     return all_of(
         *parts,
         close(back, torch.exp(at), within=1e-12).showing(figure),
+        close(both, torch.exp(many + 0.5), within=1e-12),
+        exactly(torch.stack(ends), torch.zeros(3, 2, 3, 5, dtype=torch.float64)),
         symbolic(series + integral, sympy.exp(2 * z)),
     )
 

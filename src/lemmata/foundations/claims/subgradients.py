@@ -51,7 +51,8 @@ def subgradients_are_the_slopes_of_supporting_planes(draw, radius=1.0, at=0.0, b
             close(torch.stack([found @ slopes for found in weights if found is not None]), inside, within=1e-8),
             always([is_subgradient(f, x, g, box, points=256).value for g in inside[:3]]),
             exactly((f.contains(x, outside), cut.value), (False, False)),
-            exactly(f.active(x), torch.tensor([True] * (n + 2) + [False])),
+            exactly(f.active(torch.stack([x, x])), torch.tensor([[True] * (n + 2) + [False]] * 2)),
+            exactly(MaxAffine(1e9 * slopes, 1e9 * offsets).active(x), f.active(x)),
             always([cut.certified, float(f(cut.witness[0])) < float(f(x) + (cut.witness[0] - x) @ outside)]),
         ]
     absolute = MaxAffine(torch.tensor([[1.0], [-1.0]], dtype=torch.float64))
@@ -59,6 +60,13 @@ def subgradients_are_the_slopes_of_supporting_planes(draw, radius=1.0, at=0.0, b
     tie = torch.ones(2, dtype=torch.float64)
     share = torch.linspace(-0.5, 1.5, 41, dtype=torch.float64)
     mixed = [larger.contains(tie, torch.stack([t, 1 - t])) for t in share]
+    # What rounding alone cuts off is no cut: the plane of a steep line, and of the zero function.
+    place = torch.full((1,), 0.3, dtype=torch.float64)
+    flat = [
+        is_subgradient(lambda x, s=s: (s * x - 0.3 * s).sum(), place, zero + s, (-1.0, 1.0)) for s in (1e9, 1.0, 0.0)
+    ]
+    far = subdifferential_interval(lambda x: (x - 2.0**60).abs(), zero + 2.0**60)
+    sample = draw.normal(100, 1)
     line = torch.linspace(-1.0, 1.0, 41, dtype=torch.float64)
     figure = Figure(
         "Lines that support |x| at 0", "x", "value",
@@ -72,6 +80,9 @@ def subgradients_are_the_slopes_of_supporting_planes(draw, radius=1.0, at=0.0, b
         ),
         exactly(mixed, [bool(0 <= t <= 1) for t in share.round(decimals=9)]),
         exactly((absolute.is_minimum(zero + at), absolute.is_minimum(zero + 1.0)), (True, False)),
-        at_least(absolute(draw.normal(100, 1)), absolute(zero + 0.0)),
+        at_least(absolute(sample), absolute(zero + 0.0)),
+        exactly(absolute(sample), sample[:, 0].abs()),
+        exactly([(found.value, found.certified) for found in flat], [(True, False)] * 3),
+        exactly(torch.cat(far), torch.tensor([-1.0, 1.0], dtype=torch.float64)),
         *parts,
     )

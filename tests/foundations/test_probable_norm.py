@@ -1,0 +1,91 @@
+"""What the claim about the spectral norm does not say of Lanczos and random starts: bad input, dtypes, generators."""
+
+import math
+
+import pytest
+import torch
+
+from lemmata.foundations.lanczos import largest_ritz_pair
+from lemmata.foundations.probable_norm import krylov_miss_probability, krylov_steps, probable_spectral_norm
+
+DIAGONAL = torch.tensor([1.0, 2.0, 3.0])
+
+
+def times(x):
+    return DIAGONAL.to(x.dtype) * x
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_dtypes_are_kept_and_bounds_are_double(dtype):
+    found = largest_ritz_pair(times, torch.ones(4, 3, dtype=dtype), steps=2)
+    assert {value.dtype for value in found} == {dtype}
+    assert found.vector.shape == (4, 3)
+    bounds = probable_spectral_norm(torch.eye(3, 2, dtype=dtype))
+    assert bounds.value.dtype is dtype
+    assert bounds.upper.dtype is torch.float64
+
+
+def test_the_same_generator_gives_the_same_bounds():
+    matrix = torch.randn(30, 20)
+    first, second = (probable_spectral_norm(matrix, generator=torch.Generator().manual_seed(1)) for _ in range(2))
+    assert first.lower.equal(second.lower)
+
+
+def test_parity_with_torch_for_batches_of_any_shape():
+    generator = torch.Generator().manual_seed(0)
+    for shape in ((1, 1), (1, 9), (9, 1), (4, 5, 6, 3), (2, 30, 40)):
+        matrix = torch.randn(shape, generator=generator, dtype=torch.float64)
+        exact = torch.linalg.matrix_norm(matrix, 2)
+        for tolerance in (1e-2, 1e-8):
+            bounds = probable_spectral_norm(matrix, tolerance, generator=generator)
+            assert ((bounds.lower <= exact) & (exact <= bounds.upper)).all()
+
+
+def test_an_exhausted_space_ends_the_search_in_the_exact_value():
+    for start in (torch.tensor([0.0, 0.0, 1.0]), torch.tensor([[1.0, 1.0, 1.0], [0.0, 0.0, 2.0]])):
+        found = largest_ritz_pair(times, start, steps=3)
+        torch.testing.assert_close(found.value, torch.full_like(found.value, 3.0))
+
+
+def test_accuracy_ends_the_search_early():
+    calls = []
+    values = torch.linspace(0, 1, 200, dtype=torch.float64) ** 4
+
+    def counted(x):
+        calls.append(1)
+        return values * x
+
+    found = largest_ritz_pair(counted, torch.ones(200, dtype=torch.float64), steps=200, accuracy=1e-3)
+    assert len(calls) < 50
+    assert found.residual <= 1e-3 * found.value
+
+
+def test_the_gradient_is_that_of_the_norm():
+    matrix = torch.randn(5, 7, dtype=torch.float64, requires_grad=True)
+    (found,) = torch.autograd.grad(probable_spectral_norm(matrix, tolerance=1e-12).value, matrix)
+    (expected,) = torch.autograd.grad(torch.linalg.matrix_norm(matrix, 2), matrix)
+    torch.testing.assert_close(found, expected)
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize(
+    ("make", "error", "message"),
+    [
+        (lambda: largest_ritz_pair(times, torch.zeros(3), 2), ValueError, "start must be .* without zero vectors"),
+        (lambda: largest_ritz_pair(times, torch.tensor(1.0), 2), ValueError, r"start must be a \(..., n\) tensor"),
+        (lambda: largest_ritz_pair(times, torch.ones(3), 0), ValueError, "steps must be >= 1, got 0"),
+        (lambda: largest_ritz_pair(times, torch.ones(3), 2, math.nan), ValueError, "accuracy must be finite"),
+        (lambda: krylov_miss_probability(0, 3, 0.1), ValueError, "size must be >= 1, got 0"),
+        (lambda: krylov_miss_probability(5, 3, 1.0), ValueError, "error must lie between 0 and 1, got 1.0"),
+        (lambda: krylov_miss_probability(5, 0, 0.1), ValueError, "steps must be >= 1, got 0"),
+        (lambda: krylov_steps(5, 0.1, failure=0.0), ValueError, "failure must lie between 0 and 1, got 0.0"),
+        (lambda: krylov_steps(5, -0.1), ValueError, "error must lie between 0 and 1, got -0.1"),
+        (lambda: probable_spectral_norm(torch.ones(3)), ValueError, r"matrix must be a \(..., rows, columns\) tensor"),
+        (lambda: probable_spectral_norm(torch.eye(2), tolerance=0), ValueError, "tolerance must be > 0, got 0"),
+        (lambda: probable_spectral_norm(torch.eye(2), failure=2.0), ValueError, "failure must lie between 0 and 1"),
+        (lambda: probable_spectral_norm(torch.eye(2) * math.nan), ValueError, "matrix must be finite"),
+    ],
+)
+def test_bad_input_is_refused_in_one_sentence(make, error, message):
+    with pytest.raises(error, match=message):
+        make()
