@@ -65,12 +65,14 @@ class Bars(_Mark):
 
 @dataclass(frozen=True)
 class Heat(_Mark):
-    """A matrix of values, rows downwards, shown by colour."""
+    """A matrix of values, rows downwards, shown by colour; columns and rows may have places x and y, or names."""
 
     values: Sequence[Sequence[float]]
     x: Sequence[float] | None = None
     y: Sequence[float] | None = None
     label: str = ""
+    columns: Sequence[str] | None = None
+    rows: Sequence[str] | None = None
 
 
 @dataclass(frozen=True)

@@ -36,6 +36,12 @@ EVERYTHING = {
         "Heat", "x", "y", [Heat([[1, -1], [0.5, 0]], [0.1, 10.0], [0, 1], "w"), Points([1], [0.5])], x_log=True
     ),
     "matrices": Figure("Matrices", marks=[Heat([[0, 1]]), Heat([[2], [3]], label="second")]),
+    "named": Figure(
+        "Named",
+        "read",
+        "written",
+        [Heat([[0, 1, 2]] * 2, columns=["a", "quite long", "c"], rows=["x", "y" * 40], label="w") for _ in range(2)],
+    ),
     "images": Figure("Images", marks=[Image([[0, 1], [0.5, math.nan]], f"picture {k}") for k in range(9)]),
     "both": Figure("Both", marks=[Image([[0, 1]]), Bars(["x"], [0.3])]),
     "broken": Figure("Broken", marks=[Line([1, 2, 3, 4], [1, math.nan, math.inf, 2]), Points([1], [-1])], y_log=True),

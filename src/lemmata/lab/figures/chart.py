@@ -18,13 +18,23 @@ SEQUENTIAL = ("#440154", "#414487", "#2a788e", "#22a884", "#7ad151", "#fde725") 
 DIVERGING = ("#0072b2", "#8cbfdd", "#f7f7f7", "#eda878", "#d55e00")
 COLOURS = 7  # as many as svg.py gives
 MARGIN = 14
+NARROW = 300
 
 
 def charts(figure: Figure, looks: dict[int, int], width: float, top: float) -> tuple[list[str], float]:
-    """All marks but images on one pair of axes; several matrices stand side by side, the other marks on each."""
+    """All marks but images on one pair of axes; several matrices stand side by side, the other marks on each.
+
+    Where names would leave no room beside each other, matrices stand below each other.
+    """
     heats = [mark for mark in figure.marks if isinstance(mark, Heat)]
     others = [mark for mark in figure.marks if not isinstance(mark, Heat | Image)]
     drawn, height, share = [], 0.0, width / max(1, len(heats))
+    if share < NARROW and any(heat.rows or heat.columns for heat in heats):
+        for heat in heats:
+            part, tall = _chart(dataclasses.replace(figure, marks=[heat, *others]), looks, width, top + height)
+            drawn += part
+            height += tall + MARGIN
+        return drawn, height
     for i, marks in enumerate([[heat, *others] for heat in heats] or [others]):
         if marks:
             part, tall = _chart(dataclasses.replace(figure, marks=marks), looks, share, top)
@@ -64,13 +74,16 @@ def _chart(figure: Figure, looks: dict[int, int], width: float, top: float) -> t
     bars = [mark for mark in figure.marks if isinstance(mark, Bars)]
     down = heat is not None and heat.y is None
     y_ticks = _whole(y.ticks(6)) if down else y.ticks(6)
+    if heat is not None and heat.rows:
+        y_ticks = [(row, _shortened(str(name), width / 3)) for row, name in enumerate(heat.rows)]
     left = MARGIN + max([text_width(label, 11) for _, label in y_ticks], default=0) + 8
     right = width - MARGIN - (58 if heat else 0)
     head = top + (24 if figure.y_label or (heat and heat.label) else 6)
     ratio = 0.52 if heat is None else min(1.0, max(0.3, len(heat.values) / max(map(len, heat.values))))
     frame = Frame(left, head, right, head + max(150, ratio * min(right - left, 520)), x, y, down)
     names = [str(name) for name in max((bar.names for bar in bars), key=len)] if bars else []
-    labels, below = _names(frame, names) if bars else _numbers(frame, whole=heat is not None and heat.x is None)
+    names = [str(name) for name in heat.columns] if heat is not None and heat.columns else names
+    labels, below = _names(frame, names) if names else _numbers(frame, whole=heat is not None and heat.x is None)
     drawn = [] if heat else [_rule(frame, frame.up(value), ".35" if value == 0 else ".13") for value, _ in y_ticks]
     drawn += _marks(figure, looks, frame)
     drawn += [text(left - 7, frame.up(value) + 4, label, "soft small", "end") for value, label in y_ticks]

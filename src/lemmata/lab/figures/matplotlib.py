@@ -81,6 +81,10 @@ def _matrix(ax: Any, heat: Heat) -> None:
     ax.figure.colorbar(mesh, ax=ax, label=heat.label)
     if heat.y is None:
         ax.invert_yaxis()
+    if heat.columns:
+        ax.set_xticks(x, heat.columns, rotation=60, ha="right")
+    if heat.rows:
+        ax.set_yticks(y, heat.rows)
 
 
 def _real(values: Any) -> list[float]:
