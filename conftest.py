@@ -1,5 +1,6 @@
 """What tests and doctests share: shapes checked, one thread, the same random numbers, a cache of their own."""
 
+import importlib.util
 import itertools
 import signal
 
@@ -14,6 +15,8 @@ jaxtyping.install_import_hook([f"lemmata.{chapter}" for chapter in CHAPTERS], "b
 import torch  # noqa: E402
 
 pytest_plugins = ["pytester"]
+# What is written in Triton can be imported only where it is installed, which is where there is a GPU.
+collect_ignore_glob = [] if importlib.util.find_spec("triton") else ["src/lemmata/fast/scan_triton*.py"]
 # A shell that starts us in the background lets us ignore Ctrl-C, and every process that a test starts and interrupts.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 torch.set_num_threads(1)

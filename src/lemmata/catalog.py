@@ -37,6 +37,7 @@ CHAPTERS = (
     "foundations connectionism feedforward optim tricks convolution recurrent transformers geometric "
     "kernel bayes generalization generative robustness continual meta vision"
 ).split()
+SHARED = ("measure", "fast")  # folders that chapters stand on, which have systems too
 
 SYSTEM_KINDS = "module optimizer estimator function sampler memory".split()
 
@@ -215,7 +216,7 @@ def read_claims(path: Path, module: str, problems: list[str]) -> Iterator[ClaimE
 
 def _chapters(root: Path) -> list[Path]:
     found = {path.parent.name: path.parent for path in root.glob("*/statements.yaml")}
-    found |= {name: root / name for name in CHAPTERS if (root / name / "__init__.py").is_file()}
+    found |= {name: root / name for name in (*CHAPTERS, *SHARED) if (root / name / "__init__.py").is_file()}
     return [found.pop(name) for name in CHAPTERS if name in found] + [found[name] for name in sorted(found)]
 
 

@@ -12,8 +12,16 @@ SMALL = {
     "perceptron_fit": {"POINTS": 3000, "FEATURES": 10},
     "hopfield_recall": {"STATES": 30, "UNITS": 100, "PATTERNS": 8},
     "training_loop": {},
+    "recurrent_layers": {"BATCH": 2, "FEATURES": 8},
+    "linear_scan": {"BATCH": 2, "TIME": 64, "CHANNEL": 8},
 }
-CASES = [(name, case) for name, entry in entries().items() for case in entry.cases]
+COMPILING = {"scan_compiled"}  # for minutes
+CASES = [
+    pytest.param(name, case, marks=[pytest.mark.long] if name in COMPILING else [])
+    for name, entry in entries().items()
+    for case in entry.cases
+    if "cpu" in (entry.devices or "cpu").split()
+]
 
 
 def answers(entry, case):

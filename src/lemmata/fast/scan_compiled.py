@@ -1,0 +1,150 @@
+r"""The linear recurrence on the processor, by `scan.c`, which the system's compiler turns into a library once.
+
+One step after another in time, as the formula says; channels side by side. That is as fast as memory: nothing is read
+or written twice. Threads are Python's own, since a call through ctypes lets go of the interpreter's lock, and a second
+OpenMP beside torch's would not survive a fork.
+"""
+
+import ctypes
+import functools
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from lemmata.fast.compiled_library import load_compiled
+
+__all__ = ["compiled_backward", "compiled_forward", "why_not_compiled"]
+
+NUMBERS = {
+    torch.float32: ("-DREAL=float",),
+    torch.float64: ("-DREAL=double",),
+    torch.complex64: ("-DREAL=float", "-DCOMPLEX"),
+    torch.complex128: ("-DREAL=double", "-DCOMPLEX"),
+}
+WIDTH, LANES = 256, 4  # mutant: any number of lanes gives the same bits
+# mutant: so does any number of threads
+WORTH_A_THREAD = 1 << 15  # numbers; handing work to a thread costs as much as some ten thousand of them
+
+
+def why_not_compiled(dtype: torch.dtype) -> str:
+    """Why there is no compiled path for such numbers; empty if there is one."""
+    return _library(dtype)[1]
+
+
+def compiled_forward(a: Tensor, b: Tensor, z0: Tensor | None, reverse: bool, out: Tensor) -> Tensor:
+    r"""All states of $z_t = a_t z_{t-1} + b_t$, written into `out`.
+
+    Shapes:
+        b, out: (batch, time, channel)    a: the same, or (batch, channel)    z0: (batch, channel)
+
+    Claims: rnn.scan
+    """
+    _run("forward", reverse, {"a": a, "b": b, "z0": z0}, {"z": out})
+    return out
+
+
+def compiled_backward(
+    a: Tensor, z: Tensor, z0: Tensor | None, grad: Tensor, reverse: bool
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Gradients to a, b and z0, in one pass that reads a, z and the gradient to z once.
+
+    Claims: rnn.scan
+    """
+    db, dz0 = torch.empty_like(z), z.new_empty(z.shape[0], z.shape[2])
+    da = torch.empty_like(dz0 if a.ndim == 2 else z)
+    # mutant: what sum() hands down, one number for all, could be read as it lies, but not side by side
+    grad = grad.contiguous() if 0 in grad.stride() else grad
+    _run("backward", reverse, {"a": a, "z": z, "z0": z0, "grad": grad}, {"da": da, "db": db, "dz0": dz0})
+    return da, db, dz0
+
+
+# --- One call of the library: where everything lies, and which thread takes what ---
+
+
+class _Tensor(ctypes.Structure):
+    _fields_ = [("data", ctypes.c_void_p), *((name, ctypes.c_int64) for name in ("batch", "time", "channel"))]
+
+
+class _Task(ctypes.Structure):
+    _fields_ = [
+        *((name, ctypes.c_int64) for name in ("time", "channel", "width")),
+        *((name, _Tensor) for name in ("a", "b", "z0", "z", "grad", "da", "db", "dz0")),
+    ]
+
+
+def _run(direction: str, reverse: bool, read: dict[str, Tensor | None], written: dict[str, Tensor]) -> None:
+    used = {name: _plain(x) for name, x in read.items() if x is not None} | written
+    batch, time, channel = used["z"].shape
+    # Few channels in many sequences: the sequences run side by side instead.
+    swapped = channel < LANES and batch > channel  # mutant: whatever runs side by side gives the same bits
+    batch, channel = (channel, batch) if swapped else (batch, channel)
+    task = _Task(time=time, channel=channel)
+    for name, x in used.items():
+        setattr(task, name, _described(x, reverse, swapped))
+    # mutant: any number of threads will do
+    threads = max(1, min(torch.get_num_threads(), used["z"].numel() // WORTH_A_THREAD))
+    side_by_side = all(getattr(task, name).channel == 1 for name in used)
+    columns = side_by_side and channel >= LANES  # mutant: both kernels give the same bits
+    task.width = _width(batch, channel, threads) if columns else LANES  # mutant: in blocks of any width
+    function = getattr(_library(used["z"].dtype)[0], f"{direction}_{'columns' if columns else 'rows'}")
+
+    def work(first: int, last: int) -> dict[str, Tensor]:
+        function(ctypes.byref(task), ctypes.c_int64(first), ctypes.c_int64(last))
+        return used  # a thread holds what it works on, even if its caller was interrupted and has let go
+
+    _share(work, batch * -(-channel // task.width), threads)
+
+
+def _plain(x: Tensor) -> Tensor:
+    """Numbers as they are, not marked as to be conjugated or negated; states without gaps, since they are small."""
+    x = x.resolve_conj().resolve_neg()
+    return x.contiguous() if x.ndim == 2 else x  # mutant: any strides give the same bits
+
+
+def _described(x: Tensor, reverse: bool, swapped: bool) -> _Tensor:
+    batch, along, channel = x.stride(0), x.stride(1) if x.ndim == 3 else 0, x.stride(-1)
+    data = x.data_ptr() + (x.element_size() * (x.shape[1] - 1) * along if reverse else 0)
+    batch, channel = (channel, batch) if swapped else (batch, channel)
+    return _Tensor(data, batch, -along if reverse else along, channel)
+
+
+def _width(batch: int, channel: int, threads: int) -> int:
+    """Channels of one block: as many as possible, but so that every thread gets a block."""
+    share = -(-channel * batch // threads)  # mutant: any width will do
+    return max(LANES, min(WIDTH, -(-min(share, channel) // 16) * 16))  # mutant: and whole cache lines are quickest
+
+
+@functools.cache
+def _library(dtype: torch.dtype) -> tuple[ctypes.CDLL | None, str]:
+    if dtype not in NUMBERS:
+        return None, f"no compiled numbers of type {dtype}"
+    lanes = f"-DWIDTH={WIDTH}", f"-DLANES={LANES}"
+    return load_compiled(Path(__file__).with_name("scan.c"), (*NUMBERS[dtype], *lanes))
+
+
+# --- Threads ---
+
+
+def _share(work: Callable[[int, int], object], blocks: int, threads: int) -> None:
+    """Split blocks evenly; this thread takes the first share itself."""
+    threads = min(threads, blocks)  # mutant: a thread too many has nothing to do
+    bounds = [blocks * index // threads for index in range(threads + 1)]
+    pool = _pool(torch.get_num_threads())  # which starts a thread when there is work for it
+    others = [pool.submit(work, *bounds[index : index + 2]) for index in range(1, threads)]
+    work(*bounds[:2])
+    for other in others:
+        other.result()
+
+
+@functools.cache
+def _pool(size: int) -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(size, thread_name_prefix="lemmata-scan")
+
+
+if hasattr(os, "register_at_fork"):  # mutant: no claim forks; a test does
+    # A forked process has none of its parent's threads. mutant: as above
+    os.register_at_fork(after_in_child=_pool.cache_clear)
