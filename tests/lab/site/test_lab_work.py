@@ -1,5 +1,7 @@
 """What the labs show is what the library does: update for update, flip for flip, bit for bit."""
 
+import base64
+import math
 import re
 import runpy
 from itertools import pairwise
@@ -16,7 +18,7 @@ from lemmata.feedforward.recipes import classify_points
 from lemmata.figure import Figure
 from lemmata.foundations.activations import ACTIVATION_TABLE
 from lemmata.lab.figures.svg import svg
-from lemmata.lab.site.work import boundary_lab, hopfield_lab, perceptron_lab
+from lemmata.lab.site.work import boundary_lab, hopfield_lab, perceptron_lab, ring_lab, vanishing_lab
 from lemmata.train.loop import run_experiment
 from lemmata.train.options import Options
 
@@ -225,3 +227,86 @@ def test_every_activation_can_be_chosen():
     page = (SITE / "templates" / "lab_boundary.html").read_text()
     assert set(boundary_lab.Activation.__args__) == set(ACTIVATION_TABLE)
     assert all(name in page for name in ACTIVATION_TABLE)
+
+
+# --- Vanishing gradients ---
+
+
+@pytest.mark.parametrize("activation", ["tanh", "sigmoid", "relu", "identity"])
+@pytest.mark.parametrize("matrix", ["random", "orthogonal", "shift"])
+@pytest.mark.parametrize("size", [0.3, 1, 2, 6])
+def test_the_correct_rule_is_never_wrong_and_the_norm_never_above_the_bound(activation, matrix, size):
+    told = show(vanishing_lab, activation=activation, matrix=matrix, size=size, steps=30)
+    assert told["rules"][0]["kept"] != "wrong"
+    assert (told["rules"][0]["says"] == "vanishes") == (told["bound"] < 1)
+    assert told["bound"] == pytest.approx(told["slope"] * told["norm"])
+    _, measured, bound = Figure.from_json(told["figures"]["flow"]).marks
+    pairs = zip(measured.y, bound.y, strict=True)
+    assert all(a <= b * (1 + 1e-9) for a, b in pairs if a is not None and b is not None)
+
+
+def test_each_printed_rule_fails_somewhere():
+    inverted = show(vanishing_lab, activation="identity", size=1.2)["rules"][1]
+    assert (inverted["says"], inverted["kept"]) == ("vanishes", "wrong")
+    careless = show(vanishing_lab, activation="sigmoid", matrix="orthogonal", size=2)["rules"][2]
+    assert (careless["says"], careless["kept"]) == ("explodes", "wrong")
+
+
+def test_a_shift_forgets_everything_and_an_orthogonal_map_nothing():
+    shift = show(vanishing_lab, activation="identity", matrix="shift", size=5)
+    assert (shift["fate"], shift["left"], shift["radius"]) == ("vanishes", "0", 0)
+    assert show(vanishing_lab, activation="identity", matrix="orthogonal", size=1)["fate"] == "neither"
+
+
+# --- Eigenvalue ring ---
+
+
+def test_the_response_is_that_of_the_real_system_with_both_of_each_pair():
+    told = show(ring_lab, points="0.9,0.3;0.5,0", steps=20)
+    turn = torch.tensor([[0.9, -0.3], [0.3, 0.9]], dtype=torch.float64)
+    state, expected = torch.tensor([1.0, 0.0]).double(), []
+    for k in range(20):
+        expected.append((2 * float(state[0]) + 0.5**k) / 3)
+        state = turn @ state
+    response, envelope = Figure.from_json(told["figures"]["response"]).marks
+    assert response.y == pytest.approx(expected)
+    assert all(abs(a) <= b + 1e-12 for a, b in zip(response.y, envelope.y, strict=True))
+    assert told["half"] == pytest.approx(math.log(0.5) / math.log(math.hypot(0.9, 0.3)))
+
+
+@pytest.mark.parametrize(("points", "verdict"), [("0.9,0", "forgets"), ("0.6,0.8", "rings"), ("1.1,0", "explodes")])
+def test_the_unit_circle_decides(points, verdict):
+    assert show(ring_lab, points=points)["verdict"] == verdict
+
+
+def test_no_eigenvalue_is_no_error():
+    assert show(ring_lab, points="")["verdict"] == "empty"
+
+
+def test_what_is_heard_is_what_is_drawn():
+    told = show(ring_lab, points="0.9,0.3", steps=50, sound=1)
+    levels = torch.frombuffer(bytearray(base64.b64decode(told["sound"]["samples"])), dtype=torch.int16)
+    drawn = torch.tensor(Figure.from_json(told["figures"]["response"]).marks[0].y)
+    assert len(levels) == ring_lab.HEARD
+    assert torch.allclose(levels[:50] / 32767, drawn, atol=1e-4)
+    loud = show(ring_lab, points="1.2,0", sound=1)["sound"]["samples"]
+    assert torch.frombuffer(bytearray(base64.b64decode(loud)), dtype=torch.int16)[-1] == 32767
+
+
+@pytest.mark.parametrize("how", ["radius", "area"])
+def test_a_ring_is_drawn_by_its_seed_and_can_be_spelt_out(how):
+    told = show(ring_lab, ring=how, seed=3, inner=0.4)
+    assert told == show(ring_lab, ring=how, seed=3, inner=0.4)
+    assert told["points"] != show(ring_lab, ring=how, seed=4, inner=0.4)["points"]
+    again = show(ring_lab, points=told["points"])
+    assert again["figures"] == told["figures"]
+    moduli = ring_lab.read_points(told["points"]).abs()
+    assert 0.399 <= float(moduli.min()) <= float(moduli.max()) < 1
+
+
+@pytest.mark.parametrize("lab", [vanishing_lab, ring_lab])
+def test_the_python_on_the_page_runs(lab, tmp_path, capsys):
+    script = tmp_path / "same.py"
+    script.write_text(show(lab)["python"])
+    runpy.run_path(str(script))
+    assert capsys.readouterr().out

@@ -15,9 +15,10 @@ from lemmata.lab.site.app import Settings, create_app
 from lemmata.lab.site.job import Job
 from lemmata.lab.site.jobs import Jobs
 from lemmata.lab.site.labs import labs
-from lemmata.lab.site.work import boundary_lab, hopfield_lab, perceptron_lab
+from lemmata.lab.site.work import boundary_lab, hopfield_lab, perceptron_lab, ring_lab, vanishing_lab
 
 SITE = Path(perceptron_lab.__file__).parent.parent
+NAMES = ["perceptron", "hopfield", "boundary", "vanishing", "ring"]
 
 # --- What an address may say ---
 
@@ -45,6 +46,19 @@ BAD = [
     (boundary_lab, {"epochs": "401"}),
     (boundary_lab, {"data": "digits"}),
     (boundary_lab, {"activation": "os.system"}),
+    (vanishing_lab, {"size": "0"}),
+    (vanishing_lab, {"size": "nan"}),
+    (vanishing_lab, {"steps": "101"}),
+    (vanishing_lab, {"drive": "3.1"}),
+    (vanishing_lab, {"matrix": "identity"}),
+    (vanishing_lab, {"activation": "gelu"}),
+    (ring_lab, {"points": "1.3,0"}),
+    (ring_lab, {"points": "nan,0"}),
+    (ring_lab, {"points": "0.5"}),
+    (ring_lab, {"points": ";".join(["0.5,0.5"] * 13)}),
+    (ring_lab, {"inner": "1"}),
+    (ring_lab, {"steps": "401"}),
+    (ring_lab, {"sound": "2"}),
 ]
 
 
@@ -62,10 +76,10 @@ def test_what_is_out_of_bounds_is_a_line_that_does_not_repeat_it(lab, state):
 def test_labs_are_listed_without_importing_what_they_run():
     code = "import sys; from lemmata.lab.site.labs import labs; print(*labs()); sys.exit('torch' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
-    assert (done.returncode, done.stdout.split()) == (0, ["perceptron", "hopfield", "boundary"])
+    assert (done.returncode, done.stdout.split()) == (0, NAMES)
 
 
-@pytest.mark.parametrize("name", ["perceptron", "hopfield", "boundary"])
+@pytest.mark.parametrize("name", NAMES)
 def test_each_lab_is_whole(name):
     lab, known = labs()[name], catalog.load()
     assert lab.kind in work.kinds()
@@ -125,7 +139,7 @@ def test_the_list_names_every_lab(client):
         assert lab.sentence in page.text
 
 
-@pytest.mark.parametrize("name", ["perceptron", "hopfield", "boundary"])
+@pytest.mark.parametrize("name", NAMES)
 def test_a_lab_is_readable_before_any_process_has_started(client, name):
     page = client.get(f"/labs/{name}")
     assert page.status == 200
@@ -133,7 +147,7 @@ def test_a_lab_is_readable_before_any_process_has_started(client, name):
     assert "/atlas?chapter=" in page.text
 
 
-@pytest.mark.parametrize("name", ["perceptron", "hopfield", "boundary"])
+@pytest.mark.parametrize("name", NAMES)
 def test_a_lab_comes_with_a_picture_for_readers_without_scripts(working, name):
     page = working.get(f"/labs/{name}").text
     assert '<figure class="figure">' in page
@@ -157,7 +171,7 @@ def test_a_state_that_cannot_be_is_told_on_the_page(working):
     assert '<figure class="figure">' in page.text
 
 
-@pytest.mark.parametrize("name", ["perceptron", "hopfield", "boundary"])
+@pytest.mark.parametrize("name", NAMES)
 def test_a_state_is_answered_with_drawn_figures(working, name):
     told = working.post(f"/labs/{name}/show", {"state": {}})
     assert told.status == 200

@@ -14,7 +14,15 @@ AXE = MODULES / "axe-core" / "axe.min.js"
 CLAIM = "/claim/hopfield.energy"
 # One of each kind; `test_every_page_there_is` has the rest.
 KINDS = ["/", "/atlas?q=novikoff", "/errata?source=000", "/source/003", "/claim/perceptron.novikoff"]
-KINDS += ["/claim/perceptron.xor", "/systems/mlp", "/labs/perceptron", "/labs/hopfield", "/labs/boundary"]
+KINDS += [
+    "/claim/perceptron.xor",
+    "/systems/mlp",
+    "/labs/perceptron",
+    "/labs/hopfield",
+    "/labs/boundary",
+    "/labs/vanishing",
+    "/labs/ring",
+]
 MORE = ["/atlas", "/errata", "/source", "/systems", "/systems/perceptron", CLAIM, "/labs"]
 LONG = [pytest.param(path, marks=pytest.mark.long) for path in MORE]
 GRAVE = ("serious", "critical")

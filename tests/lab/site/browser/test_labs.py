@@ -1,4 +1,4 @@
-"""What moves: the three labs and a training, by mouse and by keyboard, on desktop and phone."""
+"""What moves: the labs and a training, by mouse and by keyboard, on desktop and phone."""
 
 import re
 import zipfile
@@ -155,6 +155,71 @@ def test_a_network_is_trained_to_its_end_by_keyboard(visit, tab):
     expect(page.locator("[data-said]")).to_contain_text("Done")
     expect(page.locator("[data-figure=curve] svg").first).to_be_visible()
     assert number(page.locator("[data-accuracy]")) > 60
+
+
+# --- Vanishing gradients ---
+
+
+@BOTH
+def test_a_slider_moves_the_gradient_and_the_rules_are_judged(visit, size, scheme):
+    page = visit("/labs/vanishing?activation=identity&size=1.2", size, scheme)
+    rules = page.locator("[data-rules] tr")
+    expect(rules.nth(1)).to_have_class("wrong")
+    expect(page.locator("[data-said]")).to_contain_text("explodes")
+    before = number(page.locator("[data-bound]"))
+    page.locator("#size").focus()
+    page.keyboard.press("Home")
+    expect(page.locator("[data-out=size]")).to_have_text("0.05")
+    expect(page.locator("[data-said]")).to_contain_text("It had to")
+    expect(rules.nth(0)).to_have_class("right")
+    assert number(page.locator("[data-bound]")) < before
+    expect(page).to_have_url(re.compile("size=0.05"))
+
+
+# --- Eigenvalue ring ---
+
+
+@BOTH
+def test_an_eigenvalue_is_dragged_out_of_the_circle_and_out_of_the_plane(visit, size, scheme):
+    page = visit("/labs/ring?points=0.5,0", size, scheme)
+    disc, marks = page.locator("svg.disc"), page.locator("svg.disc [data-index]")
+    expect(marks).to_have_count(1)
+    disc.scroll_into_view_if_needed()
+    box = disc.bounding_box()
+
+    def at(x, y):
+        return box["x"] + box["width"] * (x + 1.26) / 2.52, box["y"] + box["height"] * (1.26 - y) / 2.52
+
+    page.mouse.move(*at(0.5, 0))
+    page.mouse.down()
+    page.mouse.move(*at(0.9, 0.9), steps=5)
+    page.mouse.up()
+    expect(page.locator("[data-said]")).to_contain_text("It explodes")
+    assert number(page.locator("[data-radius]")) > 1
+    page.mouse.click(*at(-0.5, 0.2))
+    expect(marks).to_have_count(2)
+    expect(page).to_have_url(re.compile("points="))
+    page.get_by_role("button", name="Ring by area").click()
+    expect(marks).to_have_count(8)
+    expect(page.locator("[data-said]")).to_contain_text("forgotten")
+
+
+def test_eigenvalues_are_moved_and_heard_by_keyboard(visit, tab):
+    page = visit("/labs/ring")
+    disc, said = page.locator("svg.disc"), page.locator("[data-said]")
+    expect(disc.locator("[data-index]")).to_have_count(2)
+    tab(page, disc)
+    page.keyboard.press("n")
+    expect(said).to_contain_text("Point 2 of 2")
+    page.keyboard.press("ArrowUp")
+    expect(page).to_have_url(re.compile("0.6,0.05"))
+    page.keyboard.press("+")
+    expect(disc.locator("[data-index]")).to_have_count(3)
+    page.keyboard.press("Delete")
+    expect(disc.locator("[data-index]")).to_have_count(2)
+    expect(page.locator("[data-lab]")).to_have_attribute("aria-busy", "false")
+    page.keyboard.press("Enter")
+    expect(disc).to_have_attribute("data-played", "1")
 
 
 # --- Training a system ---
