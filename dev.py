@@ -26,14 +26,15 @@ BIN = VENV / ("Scripts" if os.name == "nt" else "bin")
 STAMP = VENV / "lemmata-setup.json"
 LOG = VENV / "pip.log"
 NEEDS = (3, 11)
-CLAIM_SECONDS = 720  # all instant and quick claims, fresh, on two cores
+CLAIM_SECONDS = 720  # all claims, fresh, on two cores
+MOST_WORKERS = 4  # of pytest: each holds a torch of its own
 
 HELP = """\
 python3 dev.py WORD
 
   setup      make .venv and install lemmata in it, editable; seconds when nothing changed
   run        setup, then judge every instant and quick claim (more words go to `lemmata check`)
-  test       setup, then everything: lint, types, imports, claims, tests (more words go to pytest)
+  test       setup, then everything: lint, types, imports, every claim, tests (more words go to pytest)
   lint       ruff, basedpyright, import-linter; `lint --fix` repairs what can be repaired
   wheel      build a wheel into dist/
   torture    hours: every claim under three seeds, mutation of every chapter, the long tests
@@ -378,9 +379,11 @@ def test_word(*more):
     setup()
     lint_stages()
     budget = ["--budget", CLAIM_SECONDS, "--dearest", 20]
-    stage("claims", BIN / "lemmata", "check", "--fresh", *budget)
+    stage("claims", BIN / "lemmata", "check", "--all", "--fresh", *budget)
     call(BIN / "python", "-m", "lemmata.lab.site.assets", "--dev")  # the page's; what needs them is skipped without
     say("\n== pytest")
+    # Files are shared out whole, so that fixtures are made once. Whoever chooses tests may want to debug: one process.
+    more = more or ("-n", str(min(MOST_WORKERS, os.cpu_count() or 1)), "--dist", "loadfile")
     return call(BIN / "python", "-m", "pytest", *more)  # last, and nothing after it: its closing line ends the output
 
 

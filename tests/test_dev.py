@@ -307,11 +307,18 @@ def test_test_runs_everything_and_pytest_last(dev, script, capsys):
         "ruff format --check",
         "basedpyright",
         "lint-imports --no-logo",
-        "lemmata check --fresh --budget 720 --dearest 20",
+        "lemmata check --all --fresh --budget 720 --dearest 20",
         "python -m lemmata.lab.site.assets --dev",
         "python -m pytest -k judge",
     ]
     assert capsys.readouterr().out.endswith("\n== pytest\n")
+
+
+def test_all_tests_are_shared_out_among_the_cores(dev, script, monkeypatch):
+    record, _ = script
+    monkeypatch.setattr(dev.os, "cpu_count", lambda: 2)
+    assert dev.main(["test"]) == 0
+    assert record[-1] == "python -m pytest -n 2 --dist loadfile"
 
 
 def test_test_stops_at_the_first_stage_that_fails(dev, script, capsys):

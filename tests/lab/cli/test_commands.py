@@ -1,6 +1,7 @@
 """Every command in-process: contracts, exit codes, messages. Nothing here starts a worker."""
 
 import json
+import re
 import subprocess
 import sys
 
@@ -132,7 +133,8 @@ def test_listings_read_well_off_a_terminal(capsys, command):
 def test_a_source_lists_its_statements_in_its_own_order(capsys):
     _, out, _ = call(capsys, "source", "003", "--json")
     places = [row["where"] for row in json.loads(out)]
-    numbered = [place[:3] for place in places if place[0].isdigit()]  # what has no number stands in front
+    numbers = [re.match(r"\d+(\.\d+)*", place) for place in places]  # what has none stands in front
+    numbered = [tuple(map(int, number[0].split("."))) for number in numbers if number]
     assert numbered == sorted(numbered)
 
 

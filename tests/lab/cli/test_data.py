@@ -147,7 +147,7 @@ def test_from_reads_checks_and_keeps_a_set(capsys, archive):
     assert entry["cached"] is True
     assert entry["path"] == str(cached_path("mutag"))
     assert "cached  fetched before" in call(capsys)[1]
-    assert str(cached_path("mutag")).split("/")[-1] in call(capsys, "mutag")[1]
+    assert cached_path("mutag").name in "".join(call(capsys, "mutag")[1].split())  # a long path is broken into lines
 
 
 def test_fetch_says_where_it_is_kept_and_fetches_once_unless_it_is_damaged(capsys, archive, monkeypatch):
