@@ -12,6 +12,8 @@ SMALL = {
     "perceptron_fit": {"POINTS": 3000, "FEATURES": 10},
     "hopfield_recall": {"STATES": 30, "UNITS": 100, "PATTERNS": 8},
     "training_loop": {},
+    "spectral_bounds": {"SIZE": 256},
+    "woodbury_solve": {"SIZE": 256},
     "recurrent_layers": {"BATCH": 2, "FEATURES": 8},
     "linear_scan": {"BATCH": 2, "TIME": 64, "CHANNEL": 8},
 }

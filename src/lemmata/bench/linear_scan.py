@@ -65,7 +65,7 @@ def by_chunks(problem: Recurrence) -> Callable[[], Results]:
         z = chunked_forward(problem.a, problem.b)
         if not problem.training:
             return (z,)
-        return (z, *chunked_backward(problem.a, z, None, problem.grad)[:2])
+        return (z, *chunked_backward(problem.a, z, None, problem.grad, False)[:2])
 
     return work
 

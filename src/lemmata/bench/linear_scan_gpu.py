@@ -88,7 +88,7 @@ def by_chunks(problem: Recurrence) -> Callable[[], Results]:
 
     def once() -> Results:
         z = chunked_forward(a, b)
-        return (z, *chunked_backward(a, z, None, grad)[:2]) if problem.training else (z,)
+        return (z, *chunked_backward(a, z, None, grad, False)[:2]) if problem.training else (z,)
 
     return lambda: _last(once)
 

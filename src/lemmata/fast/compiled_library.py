@@ -1,7 +1,8 @@
 """C compiled once by the system's own compiler, checked, kept in the cache folder, and loaded.
 
 No compiler, one that fails, a cache that cannot be written or that others may write, an instruction the processor
-does not have: each means that there is no library, and says why. The caller then takes its plain path.
+does not have: each means that there is no library, and says why. The caller then takes its plain path, and computes
+the same: no claim can notice what goes wrong here, so the tests must.
 """
 
 import ctypes
@@ -25,11 +26,15 @@ COMPILERS = ("cc", "gcc", "clang")
 FLAGS = ("-std=gnu11", "-O3", "-ffp-contract=off", "-shared", "-fPIC")
 TUNING = (("-march=native",), ())  # the second where a compiler does not know the first
 CHECK = "import ctypes, sys; sys.exit(ctypes.CDLL(sys.argv[1]).self_test() != 0)"
+# mutant: any long time
 PATIENCE = 120.0  # seconds for a compiler on a very busy machine
 
 
 def load_compiled(source: Path, defines: Sequence[str] = ()) -> tuple[ctypes.CDLL | None, str]:
-    """The library made from a C file whose `int self_test(void)` returns 0; or None, and why there is none."""
+    """The library made from a C file whose `int self_test(void)` returns 0; or None, and why there is none.
+
+    Claims: rnn.scan
+    """
     try:
         return _load(source, tuple(defines)), ""
     except _NoLibrary as missing:
@@ -46,13 +51,13 @@ def _load(source: Path, defines: tuple[str, ...]) -> ctypes.CDLL:
     compiler = next(filter(None, map(shutil.which, COMPILERS)), None)
     if compiler is None or os.name == "nt":
         raise _NoLibrary(f"no C compiler found: tried {', '.join(COMPILERS)}")
-    folder = _private(cache_folder() / "compiled")
+    folder = _private(cache_folder() / "compiled")  # mutant: tests notice
     text = source.read_bytes()
     said = {"compiler": compiler, "version": _version(compiler), "flags": (FLAGS, TUNING, defines), "cpu": _processor()}
-    digest = hashlib.sha256(text + repr(said).encode()).hexdigest()
-    path = folder / f"{source.stem}-{digest[:32]}.so"
-    if not _whole(path):
-        _keep(path, _compile(compiler, source, defines))
+    digest = hashlib.sha256(text + repr(said).encode()).hexdigest()  # mutant: tests notice
+    path = folder / f"{source.stem}-{digest[:32]}.so"  # mutant: tests notice
+    if not _whole(path):  # mutant: tests notice
+        _keep(path, _compile(compiler, source, defines))  # mutant: tests notice
     return ctypes.CDLL(str(path))
 
 
@@ -60,16 +65,17 @@ def _compile(compiler: str, source: Path, defines: tuple[str, ...]) -> bytes:
     """The first library that compiles and passes its own test, in a process of its own: a bad one may crash."""
     problem = ""
     with tempfile.TemporaryDirectory(prefix="lemmata-") as folder:
-        made = Path(folder) / "made.so"
+        made = Path(folder) / "made.so"  # mutant: tests notice
         for tuning in TUNING:
             command = [compiler, *FLAGS, *tuning, *defines, str(source), "-o", str(made)]
-            done = subprocess.run(command, capture_output=True, timeout=PATIENCE, check=False)
-            if done.returncode != 0:
+            done = subprocess.run(command, capture_output=True, timeout=PATIENCE)  # mutant: tests notice
+            if done.returncode != 0:  # mutant: tests notice
                 problem = f"{compiler} failed: {done.stderr.decode(errors='replace').strip()[:200]}"
                 continue
             tested = [sys.executable, "-I", "-S", "-c", CHECK, str(made)]
-            code = subprocess.run(tested, capture_output=True, timeout=PATIENCE, check=False).returncode
-            if code == 0:
+            # mutant: what it says is kept from the screen
+            code = subprocess.run(tested, capture_output=True, timeout=PATIENCE).returncode
+            if code == 0:  # mutant: tests notice
                 return made.read_bytes()
             problem = f"what {compiler} made fails its test with exit code {code}"
     raise _NoLibrary(problem)
@@ -79,26 +85,28 @@ def _compile(compiler: str, source: Path, defines: tuple[str, ...]) -> bytes:
 
 
 def _private(folder: Path) -> Path:
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)  # mutant: tests notice, or it is closed below
     found = folder.stat()
     if found.st_uid != os.getuid():
         raise _NoLibrary(f"{folder} belongs to somebody else")
-    if found.st_mode & 0o077:
-        folder.chmod(0o700)
+    if found.st_mode & 0o077:  # mutant: to close what is closed does no harm
+        folder.chmod(0o700)  # mutant: tests notice
     return folder
 
 
 def _keep(path: Path, library: bytes) -> None:
+    # mutant: tests notice, but for a wait for the disc
     write_whole(_seal(path), hashlib.sha256(library).hexdigest().encode(), lasting=False)
-    write_whole(path, library, lasting=False)
+    write_whole(path, library, lasting=False)  # mutant: tests notice, but for a wait for the disc
 
 
 def _whole(path: Path) -> bool:
     """Whether the file is what was written: loading a part of a library kills the process."""
     try:
+        # mutant: tests notice
         return hashlib.sha256(path.read_bytes()).hexdigest().encode() == _seal(path).read_bytes()
     except OSError:
-        return False
+        return False  # mutant: tests notice
 
 
 def _seal(path: Path) -> Path:
@@ -110,6 +118,7 @@ def _seal(path: Path) -> Path:
 
 @functools.cache
 def _version(compiler: str) -> bytes:
+    # mutant: whatever it says becomes part of the name
     return subprocess.run([compiler, "--version"], capture_output=True, timeout=PATIENCE, check=True).stdout
 
 
@@ -122,4 +131,4 @@ def _processor() -> str:
     except OSError:
         return told
     words = ("model name", "flags", "Features", "CPU part")
-    return "\n".join([told, *dict.fromkeys(line for line in lines if line.startswith(words))])
+    return "\n".join([told, *dict.fromkeys(line for line in lines if line.startswith(words))])  # mutant: tests notice

@@ -87,9 +87,11 @@ def _run(direction: str, reverse: bool, read: dict[str, Tensor | None], written:
         setattr(task, name, _described(x, reverse, swapped))
     # mutant: any number of threads will do
     threads = max(1, min(torch.get_num_threads(), used["z"].numel() // WORTH_A_THREAD))
-    side_by_side = all(getattr(task, name).channel == 1 for name in used)
-    columns = side_by_side and channel >= LANES  # mutant: both kernels give the same bits
-    task.width = _width(batch, channel, threads) if columns else LANES  # mutant: in blocks of any width
+    neighbours = all(getattr(task, name).channel == 1 for name in used)  # mutant: both kernels give the same bits
+    columns = neighbours and channel >= LANES  # mutant: both kernels give the same bits
+    share = batch * channel // threads  # mutant: in blocks of any width
+    # mutant: whole cache lines of as many channels as can be, so that every thread gets a block
+    task.width = min(WIDTH, max(16, share - share % -16)) if columns else LANES
     function = getattr(_library(used["z"].dtype)[0], f"{direction}_{'columns' if columns else 'rows'}")
 
     def work(first: int, last: int) -> dict[str, Tensor]:
@@ -112,15 +114,9 @@ def _described(x: Tensor, reverse: bool, swapped: bool) -> _Tensor:
     return _Tensor(data, batch, -along if reverse else along, channel)
 
 
-def _width(batch: int, channel: int, threads: int) -> int:
-    """Channels of one block: as many as possible, but so that every thread gets a block."""
-    share = -(-channel * batch // threads)  # mutant: any width will do
-    return max(LANES, min(WIDTH, -(-min(share, channel) // 16) * 16))  # mutant: and whole cache lines are quickest
-
-
 @functools.cache
 def _library(dtype: torch.dtype) -> tuple[ctypes.CDLL | None, str]:
-    if dtype not in NUMBERS:
+    if dtype not in NUMBERS:  # mutant: without a library torch computes the same
         return None, f"no compiled numbers of type {dtype}"
     lanes = f"-DWIDTH={WIDTH}", f"-DLANES={LANES}"
     return load_compiled(Path(__file__).with_name("scan.c"), (*NUMBERS[dtype], *lanes))
@@ -132,7 +128,7 @@ def _library(dtype: torch.dtype) -> tuple[ctypes.CDLL | None, str]:
 def _share(work: Callable[[int, int], object], blocks: int, threads: int) -> None:
     """Split blocks evenly; this thread takes the first share itself."""
     threads = min(threads, blocks)  # mutant: a thread too many has nothing to do
-    bounds = [blocks * index // threads for index in range(threads + 1)]
+    bounds = [blocks * index // threads for index in range(threads + 1)]  # mutant: one too many is never read
     pool = _pool(torch.get_num_threads())  # which starts a thread when there is work for it
     others = [pool.submit(work, *bounds[index : index + 2]) for index in range(1, threads)]
     work(*bounds[:2])
@@ -145,6 +141,6 @@ def _pool(size: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(size, thread_name_prefix="lemmata-scan")
 
 
+# A forked process has none of its parent's threads.
 if hasattr(os, "register_at_fork"):  # mutant: no claim forks; a test does
-    # A forked process has none of its parent's threads. mutant: as above
-    os.register_at_fork(after_in_child=_pool.cache_clear)
+    os.register_at_fork(after_in_child=_pool.cache_clear)  # mutant: no claim forks; a test does

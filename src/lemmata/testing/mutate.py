@@ -131,7 +131,7 @@ def _select(names: Sequence[str], everything: bool, sample: int | None) -> list[
 
 def _files(chapter: Path) -> list[Path]:
     """The systems of a chapter and what they share; its recipes claim nothing."""
-    return [path for path in sorted(chapter.glob("*.py")) if path.stem not in ("__init__", "recipes")]
+    return [path for path in sorted(chapter.glob("*.py")) if not path.stem.startswith(("__init__", "recipes"))]
 
 
 def _claims(path: Path, known: catalog.Catalog, everything: bool) -> tuple[list[ClaimEntry], dict[str, str]]:

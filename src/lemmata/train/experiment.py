@@ -39,5 +39,6 @@ class Experiment:
     classes: tuple[str, ...] = ()
     picture: Callable[[Any], Figure] | None = None  # after each evaluation
     predict: Callable[[Any, Examples], Mapping[str, torch.Tensor]] | None = None  # for `lemmata predict`
-    sample: Callable[[Any, int, torch.Generator], "Figure | str"] | None = None  # for `lemmata sample`
+    sample: Callable[..., "Figure | str"] | None = None  # sample(system, count, generator), for `lemmata sample`
+    write: Callable[[Any], str] | None = None  # a few lines of text, told after an evaluation
     notes: Mapping[str, Any] = field(default_factory=dict)  # facts for the run's record, such as baselines

@@ -1,8 +1,9 @@
 """A training run on the screen while it goes on: one bar on a terminal, plain lines elsewhere, pictures as SVG."""
 
 import json
+import textwrap
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,7 @@ class Live(Watcher):
     def __init__(self, screen: Console, metric: str, quiet: bool = False) -> None:
         self.screen, self.metric, self.quiet = screen, metric, quiet
         self.headline, self.uses = "", []
+        self.write: Callable[[], str] | None = None  # what the system writes by now
         self.bar: Progress | None = None
         self.told: dict[str, float] = {}
         self.drawn = self.lined = -1e9
@@ -66,11 +68,15 @@ class Live(Watcher):
     def evaluated(self, step: int, epoch: int, scores: Mapping[str, float]) -> None:
         self.told |= {self.metric: scores[self.metric]}
         now, tenth = time.monotonic(), 10 * step // self.total
-        due = tenth > self.tenth or now - self.lined > SECONDS_BETWEEN_LINES
-        if due and not self.screen.is_terminal and not self.quiet:
+        if self.quiet or not (tenth > self.tenth or now - self.lined > SECONDS_BETWEEN_LINES):
+            return
+        if not self.screen.is_terminal:
             told = "  ".join(score(*told) for told in self.told.items())
             self.screen.print(f"epoch {epoch}/{self.epochs}  {told}  {seconds(now - self.began)}", soft_wrap=True)
-            self.tenth, self.lined = tenth, now
+        if self.write:
+            text = textwrap.indent(self.write(), "  ")
+            self.screen.print(f"\n{text}\n", style="dim", markup=False, highlight=False, soft_wrap=True)
+        self.tenth, self.lined = tenth, now
 
     def close(self) -> None:
         if self.bar:

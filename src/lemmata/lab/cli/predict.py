@@ -83,12 +83,19 @@ def _examples(arguments: Arguments, trained: "Trained") -> "tuple[Examples, str]
     if arguments.part not in found.parts:
         raise UserError(f"{name} has no part {arguments.part!r}: use --part {' or '.join(found.parts)}")
     examples = found.parts[arguments.part]
-    if "x" not in examples.columns or examples.x[0].numel() != like.x[0].numel():
+    own = {"train": trained.experiment.train, "test": like}
+    if not arguments.data and arguments.part in own and not _alike(examples, like):
+        examples = own[arguments.part]  # the recipe made the set of another size, or made something else of it
+    if not _alike(examples, like):
         size = like.x[0].numel()
         raise UserError(f"examples of {name} do not fit: this run learnt from {count(size, 'number')} an example")
     if found.classes != trained.experiment.classes:  # its targets mean something else
         examples = Examples(x=examples.x)
     return examples, f"{name}, {arguments.part}"
+
+
+def _alike(examples: "Examples", like: "Examples") -> bool:
+    return "x" in examples.columns and examples.x[0].numel() == like.x[0].numel()
 
 
 def _predict(trained: "Trained", examples: "Examples") -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """`lemmata sample`: what a trained system makes up."""
 
+import inspect
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -8,6 +9,8 @@ import tyro
 
 from lemmata.lab.cli import UserError
 from lemmata.lab.cli.terminal import console
+
+OF_TEXTS = ("prompt", "length", "temperature")
 
 
 @dataclass(frozen=True)
@@ -20,6 +23,12 @@ class Arguments:
     """How many."""
     seed: int = 0
     """Decides what comes."""
+    prompt: str | None = None
+    """What a text begins with."""
+    length: int | None = None
+    """Characters of a text."""
+    temperature: float | None = None
+    """How much a text dares: at 0 always the likeliest, at 1 as likely as the system holds it."""
     out: Path | None = None
     """Write it to this file: .svg for pictures, .txt for text."""
 
@@ -40,8 +49,15 @@ def run(arguments: Arguments) -> int:
     if trained.experiment.sample is None:
         raise UserError(f"{trained.record['system']} makes nothing up: try lemmata predict {arguments.run}")
     generator = torch.Generator().manual_seed(arguments.seed)
-    with torch.no_grad():
-        made = trained.experiment.sample(trained.system, arguments.count, generator)
+    given = {word: getattr(arguments, word) for word in OF_TEXTS if getattr(arguments, word) is not None}
+    for word in given:
+        if word not in inspect.signature(trained.experiment.sample).parameters:
+            raise UserError(f"{trained.record['system']} on {trained.record['data']} takes no --{word}: leave it out")
+    try:
+        with torch.no_grad():
+            made = trained.experiment.sample(trained.system, arguments.count, generator, **given)
+    except (ValueError, TypeError) as error:
+        raise UserError(str(error)) from error
     text = isinstance(made, str)
     if arguments.out:
         if arguments.out.suffix != (".txt" if text else ".svg"):

@@ -1,6 +1,7 @@
 """`lemmata train`: what can be trained; and one run, from the words that are typed to the folder it leaves."""
 
 import dataclasses
+import functools
 import os
 import sys
 from contextlib import suppress
@@ -196,12 +197,14 @@ def _run(arguments: Any, folder: Path, live: "Live", first: bool) -> "Run":
     watchers += [TensorBoard(folder / "tensorboard")] if arguments.tensorboard and first else []
     examples = f"{count(len(experiment.train), 'example')}, {len(experiment.test):,} for the test"
     live.uses = [use for use in ("predict", "sample") if getattr(experiment, use)]
+    if experiment.write:
+        live.write = functools.partial(experiment.write, experiment.system)
     live.headline = f"{arguments.system} on {arguments.data} ({examples}) in {folder}"
     return run_experiment(experiment, out=folder, resume=arguments.resume, watchers=watchers, record=record)
 
 
 def _report(arguments: Any, done: "Run", live: "Live") -> None:
-    from lemmata.lab.cli.live import curve, score
+    from lemmata.lab.cli.live import SHARES, curve, score
     from lemmata.lab.figures.terminal import draw
 
     assert done.folder
@@ -220,7 +223,7 @@ def _report(arguments: Any, done: "Run", live: "Live") -> None:
     length = f"{count(done.epochs, 'epoch')} in {seconds(done.seconds)}{how}"
     screen.print(f"[bold]{'  '.join(score(*pair) for pair in scores)}[/]  on the test examples, after {length}")
     if baselines := _record(done.folder).get("notes", {}).get("baselines"):
-        told = "; ".join(score(name, value, share=True) for name, value in baselines.items())
+        told = "; ".join(score(name, value, share=live.metric in SHARES) for name, value in baselines.items())
         screen.print(f"[dim]for comparison: {told}[/]", soft_wrap=True)
     last = max((done.folder / "pictures").glob("step-*.svg"), default=None)
     lines = [("run", done.folder), ("picture", last), *(("next", f"lemmata {use} {done.folder}") for use in live.uses)]

@@ -1,0 +1,52 @@
+r"""Recurrent layers by name, with one meaning of width, units and memory: for whoever compares them."""
+
+import math
+
+import torch
+
+from lemmata import validate
+from lemmata.recurrent.eigenvalue_ring import log_rate
+from lemmata.recurrent.elman import Elman
+from lemmata.recurrent.gru import GRU
+from lemmata.recurrent.layer import RecurrentLayer
+from lemmata.recurrent.lru import LRU
+from lemmata.recurrent.lstm import LSTM
+from lemmata.recurrent.min_gru import MinGRU
+from lemmata.recurrent.min_lstm import MinLSTM
+
+__all__ = ["CELLS", "recurrent_layer"]
+
+CELLS = ("elman", "lstm", "gru", "mingru", "minlstm", "lru")
+
+
+def recurrent_layer(cell: str, inputs: int, hidden: int, memory: int | float = 100) -> RecurrentLayer:
+    r"""The layer of this name with so many inputs and hidden units.
+
+    In the layers whose memory is set by their biases or eigenvalues (mingru, minlstm, lru), units start with memories
+    spread evenly on a logarithmic scale from 1 to `memory` steps; a unit that keeps the share $s$ of its state at each
+    step forgets in $1/(1-s)$ steps. A unit of the lru turns at most once within its memory. The others start as usual.
+
+    Claims: rnn.evolution
+
+    >>> recurrent_layer("mingru", 8, 16)
+    MinGRU(inputs=8, hidden=16)
+    """
+    if cell not in CELLS:
+        raise ValueError(f"cell must be one of {', '.join(CELLS)}, got {cell!r}")
+    if validate.finite_number("memory", memory) < 2:
+        raise ValueError(f"memory must be >= 2 steps, got {memory}")
+    if cell == "lru":
+        return _spread(LRU(inputs, hidden), memory)
+    if cell in ("mingru", "minlstm"):
+        kind = MinGRU if cell == "mingru" else MinLSTM
+        return kind(inputs, hidden, memory=memory)
+    return {"elman": Elman, "lstm": LSTM, "gru": GRU}[cell](inputs, hidden)
+
+
+@torch.no_grad()
+def _spread(layer: LRU, memory: int | float) -> LRU:
+    """An LRU on no ring, but with memories of all lengths: on a ring by radius, hardly any unit remembers long."""
+    steps = torch.logspace(0, math.log10(memory), layer.state + 2, dtype=torch.float64)[1:-1]
+    layer.nu.copy_(log_rate(1 - 1 / steps))
+    layer.phase.copy_(2 * math.pi * torch.rand(layer.state) / steps)
+    return layer

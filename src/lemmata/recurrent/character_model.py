@@ -1,0 +1,88 @@
+r"""A language model of characters over any recurrent layer: read a text, predict what comes next, write on."""
+
+import math
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+from torch.nn import functional
+
+from lemmata import validate
+from lemmata.catalog import system
+from lemmata.recurrent.cells import recurrent_layer
+from lemmata.recurrent.layer import State
+from lemmata.recurrent.output_map import Autoregressor
+from lemmata.recurrent.residual_block import ResidualBlock
+from lemmata.recurrent.stacked import Stacked
+
+__all__ = ["CharacterModel"]
+
+
+@system("character_model", title="Language model of characters", kind="module")
+class CharacterModel(Autoregressor):
+    r"""Characters as learnt vectors, floors of recurrent layers with residuals, and a softmax over the next character.
+
+    $$ p(x_{t+1} \mid x_1, \dots, x_t) = \mathrm{softmax}(W\,\mathrm{norm}(y_t) + c)_{x_{t+1}}, \qquad
+       \text{bits} = -\frac{1}{T}\sum_t \log_2 p(x_{t+1} \mid x_1, \dots, x_t) $$
+
+    `cell` names the layer: elman, lstm, gru, mingru, minlstm or lru, with `hidden` units in each of `depth` floors
+    (see `ResidualBlock`); `memory` is the longest time, in characters, for which the units of mingru, minlstm and lru
+    remember initially. A text is written one character after another: the state is carried, nothing is read twice.
+
+    Shapes:
+        x: (batch, time) symbols    returns: logits (batch, time, symbols), and the last state
+
+    Claims: rnn.output_map
+
+    >>> model = CharacterModel(symbols=70, cell="mingru", width=16, hidden=24, depth=2)
+    >>> text = torch.randint(70, (4, 100))
+    >>> logits, state = model(text)
+    >>> logits.shape, model.write(text, length=20).shape
+    (torch.Size([4, 100, 70]), torch.Size([4, 20]))
+    """
+
+    def __init__(
+        self,
+        symbols: int,
+        cell: str = "lru",
+        width: int = 192,  # mutant: a size to begin with
+        hidden: int = 256,  # mutant: a size to begin with
+        depth: int = 2,
+        widen: int = 2,
+        dropout: float = 0.0,
+        memory: int = 100,  # mutant: a size to begin with
+    ) -> None:
+        validate.count("depth", depth)
+        floors = (ResidualBlock(recurrent_layer(cell, width, hidden, memory), widen, dropout) for _ in range(depth))
+        super().__init__(Stacked(*floors), symbols)
+        self.norm = nn.LayerNorm(width)
+        # mutant: torch draws its embeddings so, too
+        nn.init.normal_(self.embedding.weight, std=1.0)  # type: ignore[union-attr]
+
+    def read(self, z: Float[Tensor, "... features"]) -> Float[Tensor, "... symbols"]:
+        return super().read(self.norm(z))
+
+    def surprise(
+        self, x: Int[Tensor, "batch time"], y: Int[Tensor, "batch time"], state: State | None = None
+    ) -> Float[Tensor, "batch time"]:
+        r"""$-\ln p(y_t \mid x_1, \dots, x_t)$ of every character, in nats; y is the text one place ahead of x."""
+        logits, _ = self(x, state)
+        return functional.cross_entropy(logits.mT, y, reduction="none")
+
+    def bits(self, x: Int[Tensor, "batch time"], y: Int[Tensor, "batch time"]) -> Float[Tensor, ""]:
+        """The mean surprise in bits a character."""
+        return self.surprise(x, y).mean() / math.log(2)
+
+    def write(
+        self,
+        prompt: Int[Tensor, "texts time"],
+        length: int,
+        temperature: int | float = 1.0,
+        generator: torch.Generator | None = None,
+    ) -> Int[Tensor, "texts length"]:
+        """Continue texts by so many characters, in evaluation mode whatever mode the model is in; see `sample`."""
+        training = self.training
+        try:
+            return self.eval().sample(prompt, length, float(temperature), generator)
+        finally:
+            self.train(training)

@@ -1,0 +1,106 @@
+"""Additive attention: weights that add up to one, the mean they take, and the alignment a trained decoder finds."""
+
+import functools
+
+import torch
+
+from lemmata.judge import Figure, Heat, all_of, claim, close, exactly, lie, reaches
+from lemmata.recurrent.additive_attention import AdditiveAttention
+from lemmata.recurrent.claims.sequence_to_sequence import reversals, right_digits
+from lemmata.recurrent.sequence_to_sequence import SequenceToSequence
+
+LENGTH = 20
+
+
+def by_pairs(attention, query, annotation):
+    """A network of one hidden layer that is shown the query beside one annotation, put together from its weights."""
+    pair = torch.cat([query, annotation])
+    first = torch.cat([attention.of_query.weight, attention.of_annotation.weight], 1)
+    return attention.score.weight[0] @ torch.tanh(first @ pair + attention.of_query.bias)
+
+
+def by_products(attention, query, annotation):
+    """The other attention: the inner product of two projections."""
+    return (attention.of_query(query)) @ (attention.of_annotation(annotation))
+
+
+def mean_of(shares, annotations):
+    return shares @ annotations
+
+
+def best_of(shares, annotations):
+    """Hard attention: the annotation with the largest weight."""
+    return annotations[shares.argmax()]
+
+
+def the_weights_are_shares_of_pairs(draw, score, take):
+    """Every weight and context against pairs taken one at a time, with memories of several lengths."""
+    attention = AdditiveAttention(queries=3, annotations=4, units=6).double()
+    for parameter in attention.parameters():
+        parameter.data.mul_(3.0)
+    queries, annotations, lengths = draw.normal(5, 3), draw.normal(5, 7, 4), torch.tensor([7, 1, 4, 0, 6])
+    context, weights = attention(queries, annotations, lengths)
+    memory = attention.remember(annotations, lengths)
+    parts = [close(attention.look(queries, memory)[1], weights)]
+    for row, n in enumerate(lengths.tolist()):
+        parts.append(exactly(weights[row, n:].tolist(), [0.0] * (7 - n)))
+        if n == 0:
+            parts.append(exactly(context[row], torch.zeros(4, dtype=torch.float64)))
+            continue
+        shares = torch.stack([score(attention, queries[row], annotations[row, j]) for j in range(n)]).softmax(0)
+        parts += [close(weights[row, :n], shares), close(context[row], take(shares, annotations[row, :n]))]
+        alone = attention(queries[row : row + 1], annotations[row : row + 1, :n])
+        parts += [close(alone[0][0], context[row]), close(alone[1][0], weights[row, :n])]
+    order = draw.permutation(7)
+    turned = attention(queries, annotations[:, order])
+    straight = attention(queries, annotations)
+    return [*parts, close(turned[0], straight[0]), close(turned[1], straight[1][:, order])]
+
+
+@functools.lru_cache(maxsize=4)
+def taught_to_reverse(seed, attention, steps):
+    """A model after some batches of twenty digits each, which it shall write backwards."""
+    generator = torch.Generator().manual_seed(seed)
+    with torch.random.fork_rng([]):
+        torch.manual_seed(seed)
+        model = SequenceToSequence(14, 14, embedding=16, hidden=32, bidirectional=True, attention=attention)
+    optimizer = torch.optim.Adam(model.parameters(), betas=(0.9, 0.99), fused=True)
+    for step in range(steps):
+        optimizer.param_groups[0]["lr"] = 0.01 * min((step + 1) / 30, 1.0, 2 - 2 * step / steps)
+        optimizer.zero_grad()
+        model.loss(*reversals(32, LENGTH, generator)).backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+    return model
+
+
+@claim("seq.bahdanau")
+@lie("the weights that a place gets from all steps add up to one", axis=1)
+@lie("the score is an inner product", score=by_products)
+@lie("the context is the annotation of the largest weight", take=best_of)
+@lie("the decoder looks from left to right", direction=1)
+@lie("without attention it works as well", needed=False)
+def the_decoder_learns_where_to_look(draw, axis=2, score=by_pairs, take=mean_of, direction=-1, needed=True):
+    """Weights and contexts against pairs; twenty digits reversed after training, with the alignment that is learnt."""
+    seed, generator = int(draw.integers(0, 2**31, 1)), draw.generator
+    pieces = the_weights_are_shares_of_pairs(draw, score, take)
+    if not all(piece.holds for piece in pieces):
+        return all_of(*pieces)  # decided without training
+    model, plain = taught_to_reverse(seed, True, 300), taught_to_reverse(seed, False, 300)
+    digits, backwards = reversals(50, LENGTH, generator)
+    with torch.no_grad():
+        weights = model.alignment(digits, backwards)
+    place = torch.arange(LENGTH)
+    expected = place if direction > 0 else place.flip(0)
+    # A digit is also seen in the states beside its own, and some models come to look there: one place is allowed for.
+    near = (weights[:, :LENGTH].argmax(2) - expected).abs() <= 1
+    note = "The source is " + " ".join(str(int(digit) - 4) for digit in digits[0]) + "; the last row is the end of all."
+    marks = [Heat(weights[0], label="weight")]
+    figure = Figure("Where the decoder looks", "digit of the source", "digit written", marks, note=note)
+    return all_of(
+        reaches(right_digits(model, LENGTH, generator).all(1).double().mean(), 0.95).showing(figure),
+        reaches(right_digits(plain, LENGTH, generator).all(1).double().mean(), 0.5, at_most=needed),
+        reaches(near.double().mean(), 0.9, detail="largest weights at the digit to be written; 0.15 by chance"),
+        close(weights.sum(axis), torch.ones(()), ulps=256),
+        *pieces,
+    )

@@ -1,0 +1,159 @@
+"""Elman's network and the deep transition: equality with torch's own network, what is learnt, what is expressed."""
+
+# torch types what a module holds as Tensor | Module, and a mark of a figure may be of any kind.
+# pyright: reportArgumentType=false, reportCallIssue=false, reportOperatorIssue=false
+
+import itertools
+import math
+
+import torch
+from torch import nn
+from torch.nn import functional
+from torch.nn.utils import parameters_to_vector
+
+from lemmata.foundations.activations import ACTIVATION_TABLE
+from lemmata.foundations.jacobians import differenced_jacobian
+from lemmata.judge import Figure, Line, all_of, at_least, at_most, claim, close, exactly, lie, reaches
+from lemmata.recurrent.claims.output_map import accuracy, bits, learn
+from lemmata.recurrent.deep_transition import DeepTransition
+from lemmata.recurrent.elman import Elman
+from lemmata.recurrent.output_map import Tagger
+
+
+def parity(draw, layer, shared):
+    """Against torch's network with a read-out: values, states, and gradients of all weights."""
+    parts = []
+    for name, bias in itertools.product(("tanh", "relu"), (True, False)):
+        head = Tagger(layer(2, 4, name, bias=bias), outputs=4, activation="sigmoid").double()
+        ours, w = head.layer, head.read_out.weight.detach()
+        theirs = nn.RNN(2, 4, nonlinearity=name, bias=bias, batch_first=True).double()
+        with torch.no_grad():
+            theirs.weight_hh_l0.copy_((1 - shared) * ours.recurrent + shared * w)
+            theirs.weight_ih_l0.copy_(ours.input)
+            if bias:
+                theirs.bias_ih_l0.copy_(0.3 * ours.bias)
+                theirs.bias_hh_l0.copy_(0.7 * ours.bias)
+        x, start, weight = draw.normal(3, 20, 2), draw.normal(3, 4), draw.normal(3, 20, 4)
+        outputs, last = theirs(x, start[None])
+        read = torch.sigmoid(outputs @ w.T + head.read_out.bias)
+        found, state = head(x, start)
+        (weight * read).sum().backward()
+        (weight * found).sum().backward()
+        back, there = layer.from_torch(theirs), ours.to_torch()
+        pairs = [(found, read), (state, last[0]), (ours.recurrent.grad, theirs.weight_hh_l0.grad)]
+        pairs += [(ours.input.grad, theirs.weight_ih_l0.grad), (back(x)[0], theirs(x)[0]), (there(x)[0], ours(x)[0])]
+        pairs += [(ours.bias.grad, theirs.bias_ih_l0.grad)] if bias else []
+        parts += [close(mine, other, ulps=1024) for mine, other in pairs]
+    return parts
+
+
+def agreement(draw, layer):
+    """Whole sequences against single steps for every activation; and where the initial weights lie."""
+    parts = []
+    for name, bias in itertools.product(ACTIVATION_TABLE, (True, False)):
+        cell = layer(2, 5, name, bias=bias).double()
+        x, start = draw.normal(3, 9, 2), draw.normal(3, 5)
+        (outputs, last), (steps, end) = cell(x, start), cell.by_steps(x, start)
+        by_hand = ACTIVATION_TABLE[name](cell.recurrent @ start[0] + cell.input @ x[0, 0] + (cell.bias if bias else 0))
+        parts += [close(outputs, steps), close(last, end), close(outputs[0, 0], by_hand)]
+    both = nn.RNN(2, 4, bidirectional=True, batch_first=True).double()
+    backwards = layer.from_torch(both, reverse=True)(x)[0]
+    parts += [
+        close(backwards, both(x.flip(1))[0].flip(1)[..., 4:], ulps=256),
+        exactly(len([*layer(2, 3).parameters()]), 3),
+    ]
+    weights = torch.cat([values.detach().flatten() for values in layer(9, 25).parameters()])
+    inside = [at_most(weights.abs(), 1 / 5), at_least(weights.max(), 0.9 / 5), at_most(weights.min(), -0.9 / 5)]
+    return [*parts, *inside]
+
+
+def echo(draw, lag, steps=60, size=16):
+    """The share of bits said again `lag` steps after they were heard, and the mean loss of training by step."""
+    head, losses = Tagger(Elman(1, size), outputs=2), []
+
+    def examples(count):
+        x = bits(draw, count, 110)
+        return (2 * x[..., None] - 1).float(), x[:, : 110 - lag]
+
+    def loss():
+        x, target = examples(10)
+        value = functional.cross_entropy(head(x)[0][:, lag:].flatten(0, 1), target.flatten())
+        losses.append(value.item())
+        return value
+
+    learn(head, loss, steps)
+    x, target = examples(50)
+    return accuracy(head(x)[0][:, lag:], target), losses
+
+
+@claim("rnn.elman")
+@lie("one matrix serves as recurrence and as read-out", printed="002/1", shared=1.0)
+@lie("an echo after 100 steps is learnt with the same effort", lag=100)
+def elmans_network_is_torchs_and_learns_short_echoes(draw, layer=Elman, shared=0.0, lag=3):
+    """Values and gradients against torch's network and read-out; bits to be said again after a few steps."""
+    same = all_of(*parity(draw, layer, shared), *agreement(draw, layer))
+    if not same.holds:
+        return same
+    score, losses = echo(draw, lag)
+    curve = Line(range(1, len(losses) + 1), losses, f"echo after {lag} steps")
+    chance = Line([1, len(losses)], [math.log(2)] * 2, "chance")
+    figure = Figure("Learning to repeat what was heard", "training step", "mean loss", [curve, chance])
+    return all_of(reaches(score, 0.99), same).showing(figure)
+
+
+def dimension(layer, draw, size):
+    """How many directions there are in which the weights can change what one step computes, at random points."""
+    weights, outputs = list(layer.parameters()), layer.step(draw.normal(10, layer.inputs), draw.normal(10, size))[0]
+    rows = [torch.autograd.grad(output, weights, retain_graph=True) for output in outputs.flatten()]
+    return int(torch.linalg.matrix_rank(torch.stack([parameters_to_vector(row) for row in rows]), rtol=1e-9))
+
+
+def factored(elman, width):
+    """A deep transition with linear hidden units that comes as near as it can to a given Elman layer."""
+    deep = DeepTransition(elman.inputs, elman.hidden, (width,), inner="identity").double()
+    u, s, v = torch.linalg.svd(torch.cat([elman.recurrent, elman.input], dim=1).detach(), full_matrices=False)
+    first, last = deep.transition.layers
+    with torch.no_grad():
+        first.weight.copy_(v[:width])
+        last.weight.copy_(u[:, :width] * s[:width])
+        last.bias.copy_(elman.bias)
+    return deep
+
+
+@claim("rnn.deep_transition")
+@lie("linear hidden units express more than Elman's network", extra=1)
+@lie("curved hidden units collapse as well", raises=ValueError, inner="tanh")
+@lie("fewer hidden units than states suffice for every Elman layer", width=3)
+def linear_hidden_units_add_nothing_to_elmans_network(draw, extra=0, inner="identity", width=4):
+    """A deep transition against the Elman layer it collapses to, and the dimension of what each can express."""
+    parts = []
+    for widths, bias in (((6,), True), ((5, 7), False), ((5, 7), True)):
+        deep = DeepTransition(3, 4, widths, inner=inner, bias=bias).double()
+        with torch.no_grad():
+            for values in deep.parameters():
+                values += 0.1 * draw.normal(*values.shape)
+        x, start = draw.normal(2, 12, 3), draw.normal(2, 4)
+        single = deep.collapsed()
+        exact, curved = deep(x, start), DeepTransition(3, 4, widths, "sigmoid", "elu", bias).double()
+        parts += [
+            close(single(x, start)[0], exact[0], ulps=1024),
+            close(exact[0], deep.by_steps(x, start)[0]),
+            close(curved(x, start)[0], curved.by_steps(x, start)[0]),
+            close(curved(x, start)[1], curved.by_steps(x, start)[1]),
+            exactly(dimension(deep, draw, 4), dimension(single, draw, 4) + extra),
+        ]
+    bent, plain = DeepTransition(3, 4, (6,)).double(), Elman(3, 4).double()
+    drawn = bent.state_dict()["transition.layers.0.weight"].clone()
+    bent.reset_parameters()
+    bend = bent.step(0 * x[:, 0], 2 * start)[0].atanh() - 2 * bent.step(0 * x[:, 0], start)[0].atanh()
+    inputs = x[:1, :4].clone().requires_grad_()
+    (gradient,) = torch.autograd.grad(bent(inputs)[0].sum(), inputs)
+    differences = differenced_jacobian(lambda x: bent(x)[0].sum(), inputs.detach())
+    return all_of(
+        *parts,
+        close(factored(plain, width)(x, start)[0], plain(x, start)[0], ulps=1024),
+        at_least(bend.abs().max(), 0.01, detail="curved hidden units bend the map"),
+        at_least((bent.state_dict()["transition.layers.0.weight"] - drawn).abs().max(), 0.01, detail="drawn anew"),
+        at_least(dimension(bent, draw, 4), dimension(plain, draw, 4) + 1),
+        close(gradient, differences, within=1e-8),  # central differences err by the square of 6e-6
+    )

@@ -1,0 +1,104 @@
+"""What generating costs: recurrent layers against attention, in counted multiplications and in steps that must wait."""
+
+import torch
+
+from lemmata.fast.scan import linear_scan
+from lemmata.judge import Figure, Line, all_of, claim, close, exactly, lie, slope_is
+from lemmata.recurrent.generation_cost import CausalAttention, KeyValueCache, dependency_depth, multiplications
+from lemmata.recurrent.gru import GRU
+
+WIDTH = 1  # small against the lengths, so that what a step costs anyway does not hide how it grows
+CONTEXTS = [64, 128, 256, 512]
+LENGTHS = [16, 32, 64]
+
+
+def by_doubling(a, b):
+    """The linear recurrence by combining neighbours, then neighbours of neighbours: log2(time) rounds."""
+    shift = 1
+    while shift < b.shape[1]:
+        before_a = torch.nn.functional.pad(a, (0, 0, shift, 0), value=1.0)[:, : a.shape[1]]
+        before_b = torch.nn.functional.pad(b, (0, 0, shift, 0))[:, : b.shape[1]]
+        a, b, shift = a * before_a, a * before_b + b, 2 * shift
+    return b
+
+
+def generated(step, state, x, tokens):
+    """Every output is the next input."""
+    outputs = []
+    for _ in range(tokens):
+        x, state = step(x, state)
+        outputs.append(x)
+    return torch.stack(outputs, 1)
+
+
+def streamed(layer, x):
+    """The outputs of attention, one place after another, with what it keeps."""
+    outputs, cache = [], layer.empty(len(x))
+    for place in x.unbind(1):
+        output, cache = layer.step(place, cache)
+        outputs.append(output)
+    return torch.stack(outputs, 1)
+
+
+@claim("rnn.vs_transformer.cost")
+@lie("a step of attention is quadratic in the context length", printed="003/1", attention_step=2.0)
+@lie("a step of a recurrent layer is linear in the context length", recurrent_step=1.0)
+@lie("computing everything again at each step costs no more than keeping keys and values", again_step=1.0)
+@lie("a whole sequence costs attention no more than a recurrent layer", attention_total=1.0)
+@lie("a nonlinear recurrence is parallel over time", sequential=0.0)
+def a_step_of_attention_is_linear_in_the_context_and_of_recurrence_constant(
+    draw, attention_step=1.0, recurrent_step=0.0, again_step=2.0, attention_total=2.0, sequential=1.0
+):
+    """Exponents of counted multiplications over context lengths, and the depth of the graphs of whole sequences."""
+    attention, layer = CausalAttention(WIDTH).double(), GRU(WIDTH, WIDTH).double()
+    x = draw.normal(2, max(CONTEXTS), WIDTH)
+    token = x[:, 0]
+    with torch.no_grad():
+        caches = [KeyValueCache(draw.normal(2, t, WIDTH), draw.normal(2, t, WIDTH)) for t in CONTEXTS]
+        cached = [multiplications(lambda cache=cache: attention.step(token, cache)) for cache in caches]
+        states = [layer(x[:, :t])[1] for t in CONTEXTS]
+        constant = [multiplications(lambda state=state: layer.step(token, state)) for state in states]
+        again = [multiplications(lambda t=t: attention(x[:, :t])) for t in CONTEXTS]
+        attended = [
+            multiplications(lambda n=n: generated(attention.step, attention.empty(2), token, n)) for n in LENGTHS
+        ]
+        carried = [multiplications(lambda n=n: generated(layer.step, states[0], token, n)) for n in LENGTHS]
+    told = [Line(CONTEXTS, cached, "attention, keys and values kept"), Line(CONTEXTS, constant, "recurrent layer")]
+    told.append(Line(CONTEXTS, again, "attention, everything computed again"))
+    figure = Figure("The cost of one more symbol", "symbols before it", "multiplications", told, x_log=True, y_log=True)
+    return all_of(
+        slope_is(CONTEXTS, cached, attention_step, within=0.1).showing(figure),
+        slope_is(CONTEXTS, constant, recurrent_step, within=0.1),
+        slope_is(CONTEXTS, again, again_step, within=0.1),
+        slope_is(LENGTHS, attended, attention_total, within=0.2),
+        slope_is(LENGTHS, carried, 1.0, within=0.1),
+        # Three projections of one symbol, a score and a share of the value for each place, twice.
+        exactly(cached, [2 * (3 * WIDTH**2 + 2 * WIDTH * (t + 1)) for t in CONTEXTS]),
+        *what_must_wait(draw, attention, layer, sequential),
+        *keeping_changes_nothing(draw, CausalAttention(5).double()),
+    )
+
+
+def what_must_wait(draw, attention, layer, sequential):
+    """The longest chain of operations of whole sequences: attention, a nonlinear and a linear recurrence."""
+    x = draw.normal(1, 128, WIDTH).requires_grad_()
+    gate, b = draw.uniform(1, 128, WIDTH).requires_grad_(), draw.normal(1, 128, WIDTH)
+    times = (32, 64, 128)
+    looked = [dependency_depth(attention(x[:, :t])) for t in times]
+    looped = [dependency_depth(layer.by_steps(x[:, :t])[0]) for t in times]
+    first, second, third = (dependency_depth(by_doubling(gate[:, :t], b[:, :t])) for t in times)
+    return [
+        exactly(looked, looked[:1] * 3),
+        slope_is(times, looped, sequential, within=0.1),
+        exactly(third - second, second - first, detail="twice the time, as many more operations: a logarithm"),
+        close(by_doubling(gate, b), linear_scan(gate, b)),
+        exactly([dependency_depth(gate.exp()), dependency_depth(gate * (gate + 1).exp())], [1, 3]),
+    ]
+
+
+def keeping_changes_nothing(draw, attention):
+    """Step by step with a cache as all at once, and as torch's own attention; the first place sees itself alone."""
+    x = draw.normal(3, 9, 5)
+    queries, keys, values = (part(x) for part in (attention.query, attention.key, attention.value))
+    others = torch.nn.functional.scaled_dot_product_attention(queries, keys, values, is_causal=True)
+    return [close(streamed(attention, x), attention(x)), close(attention(x), others)]

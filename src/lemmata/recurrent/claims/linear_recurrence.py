@@ -1,0 +1,213 @@
+"""Linear recurrences with a constant matrix: their states as a convolution, their eigenvectors, their stability."""
+
+# torch types what a module holds as Tensor | Module, and a mark of a figure may be of any kind.
+# pyright: reportArgumentType=false
+
+import dataclasses
+import math
+
+import torch
+
+from lemmata.judge import Figure, Line, all_of, always, at_most, claim, close, exactly, lie
+from lemmata.recurrent.diagonalisation import diagonalise, impulse_response
+from lemmata.recurrent.linear_stability import is_stable, steady_state
+from lemmata.recurrent.linear_state_space import convolved_states, evolve, response_kernel
+
+
+@claim("rnn.linear.state_space")
+@lie("the state after t inputs holds the input of step t as well", shift=0)
+@lie("the first state leaves no trace", first=0.0)
+@lie("the newest input has passed through A once already", power=1)
+def states_are_a_convolution_of_the_inputs(draw, shift=1, first=1.0, power=0):
+    """The loop against sums of explicit powers of A, against the convolution, and against the kernel on an impulse."""
+    A, B = draw.normal(4, 4) / 2, draw.normal(4, 3)
+    x, z0 = draw.normal(2, 50, 3), draw.normal(2, 4)
+    states = evolve(A, B, x, z0)
+    summed = []
+    for t in range(50):
+        past = [x[:, s] @ (torch.linalg.matrix_power(A, t - shift - s + power) @ B).T for s in range(t - shift + 1)]
+        summed.append(first * z0 @ torch.linalg.matrix_power(A, t).T + sum(past))
+    kernel = response_kernel(A, B, 7)
+    impulse = evolve(A, B, torch.eye(3, dtype=x.dtype)[:, None] * torch.eye(7, dtype=x.dtype)[0][:, None])
+    alone = evolve(A, B, x[0])  # from zero, without a batch
+    scale = float(states.abs().max())
+    return all_of(
+        # The sums have 50 terms of growing size: 1e-10 of the largest state.
+        close(states[:, :50], torch.stack(summed, 1), within=1e-10 * scale),
+        close(convolved_states(A, B, x[0]), alone, within=1e-10 * scale),
+        close(convolved_states(A, B, x)[0], alone, within=1e-10 * scale),
+        exactly(convolved_states(A, B, x[:, :0]), torch.zeros(2, 1, 4, dtype=x.dtype)),
+        close(impulse[:, 1:].permute(1, 2, 0), kernel),
+        exactly(evolve(A, B, x[0], z0[0])[0], z0[0]),
+    ).showing(answers())
+
+
+def answers():
+    """The impulse responses of three rotations with decay."""
+    lines = []
+    for modulus, phase in ((0.95, 0.0), (0.95, 0.5), (0.8, 0.5)):
+        turn = torch.tensor([[math.cos(phase), -math.sin(phase)], [math.sin(phase), math.cos(phase)]]).double()
+        kernel = response_kernel(modulus * turn, torch.tensor([[1.0], [0.0]]).double(), 40)
+        lines.append(Line(range(40), kernel[:, 0, 0], f"modulus {modulus:g}, phase ±{phase:g}"))
+    return Figure("What is left of a single input", "steps later", "first state", lines)
+
+
+@claim("rnn.linear.diagonalisation")
+@lie("A = P A P⁻¹", printed="002/1", of_matrix=1.0)
+@lie("the inputs enter by C = P B", power=1)
+@lie("the eigenvalues of a real matrix are real", imaginary=0.0)
+@lie("a Jordan block is diagonalisable as well", raises=ValueError, coupling=1.0)
+def channels_evolve_independently_in_the_basis_of_eigenvectors(
+    draw, of_matrix=0.0, power=-1, imaginary=1.0, coupling=0.0
+):
+    """Channels carried back to states against the loop; random matrices have such a basis, Jordan blocks none."""
+    A, B = draw.until(lambda: (draw.normal(6, 6) / math.sqrt(6), draw.normal(6, 2)), turns)
+    x, z0 = draw.normal(3, 40, 2), draw.normal(3, 6)
+    found = diagonalise(A, B)
+    inverse = torch.linalg.inv(found.basis)
+    middle = torch.diag(torch.complex(found.eigenvalues.real, imaginary * found.eigenvalues.imag))
+    middle = (1 - of_matrix) * middle + of_matrix * A
+    states, channels = evolve(A, B, x, z0), found.evolve(x, z0)
+    within = 1e-8 * float(states.abs().max())
+    entering = dataclasses.replace(found, inputs=torch.linalg.matrix_power(found.basis, power) @ B.to(inverse.dtype))
+    read = draw.normal(6)
+    answer = impulse_response(found.eigenvalues, 30, (read.to(inverse.dtype) @ found.basis) * found.inputs[:, 0])
+    pairs = (found.eigenvalues[:, None] - found.eigenvalues.conj()).abs().amin(0)
+    double = torch.tensor([[0.9, coupling], [0.0, 0.9]]).double()
+    return all_of(
+        close((found.basis @ middle @ inverse), A.to(inverse.dtype), within=1e-8),
+        close(found.matrix, A.to(inverse.dtype), within=1e-8),
+        close(found.states(channels), states.to(inverse.dtype), within=within),
+        close(found.states(entering.evolve(x)), evolve(A, B, x).to(inverse.dtype), within=within),
+        close(found.states(found.coordinates(states)), states.to(inverse.dtype), within=within),
+        close(answer, response_kernel(A, B, 30)[..., 0] @ read, within=within),
+        close(impulse_response(torch.tensor([[0.5], [1.0]]).double(), 3)[0], torch.tensor([1.0, 0.5, 0.25]).double()),
+        exactly([answer.dtype, impulse_response(torch.ones(1), 1).dtype], [torch.float64, torch.float32]),
+        close(diagonalise(A).inputs, inverse, within=1e-8),
+        at_most(pairs, 1e-12),
+        at_most(torch.stack([conditioned(draw) for _ in range(300)]), 1e8),
+        exactly(diagonalise(double).condition, 1.0),  # a double eigenvalue alone does no harm
+        always([refused(draw, size) for size in (2, 3, 4)]),
+    )
+
+
+def turns(instance):
+    """A matrix with eigenvalues well off the real line, so that their imaginary parts matter."""
+    return bool(torch.linalg.eigvals(instance[0]).imag.abs().max() > 0.3)
+
+
+def conditioned(draw):
+    """The condition of a random matrix's eigenvectors, which must agree with the eigenvectors themselves."""
+    found = diagonalise(draw.normal(6, 6))
+    lengths = torch.linalg.svdvals(found.basis)
+    return (
+        lengths[0] / lengths[-1] if math.isclose(found.condition, lengths[0] / lengths[-1], rel_tol=1e-6) else math.inf
+    )
+
+
+def refused(draw, size):
+    """Whether a Jordan block is noticed when it is turned, so that its eigenvalues come with rounding errors."""
+    basis = draw.orthogonal(size)
+    block = 0.9 * torch.eye(size).double() + torch.diag(torch.ones(size - 1), 1).double()
+    try:
+        diagonalise(basis @ block @ basis.T)
+    except ValueError:
+        return True
+    return False
+
+
+def inside_the_circle(eigenvalues):
+    return eigenvalues.abs() < 1 - 1e-6  # those on the circle come with rounding errors
+
+
+def left_of_the_axis(eigenvalues):
+    """The condition of continuous time."""
+    return eigenvalues.real < 0
+
+
+@claim("rnn.linear.stability")
+@lie("on the unit circle states stay bounded under bounded inputs", printed="002/1", modulus=1.0)
+@lie("eigenvalues left of the imaginary axis suffice", inside=left_of_the_axis)
+@lie("powers stay bounded on the circle without eigenvectors that span the space", coupling=1.0)
+@lie("the modulus is the sum of the two parts", norm=1.0)
+def states_stay_bounded_strictly_inside_the_circle(draw, modulus=0.9, inside=inside_the_circle, coupling=0.0, norm=2.0):
+    """Verdicts against the sums of norms of 512 powers, whose limit bounds every state; and the limit state."""
+    parts, verdicts = [], []
+    for A, eigenvalues in systems(draw):
+        verdict, norms = is_stable(A), torch.linalg.matrix_norm(response_kernel(A, torch.eye(len(A)).double(), 512), 2)
+        # Inside, the second half adds nothing; on the circle as much as the first, and a block makes its norms grow.
+        forgets = bool(norms[256:].sum() < 1e-6 * norms[:256].sum())
+        bounded = bool(norms[256:].max() < 1.5 * norms[:256].max())
+        verdicts.append((bool(verdict), verdict.states_bounded, verdict.powers_bounded) == (forgets, forgets, bounded))
+        parts.append(exactly(bool(inside(eigenvalues).all()), forgets))
+        radius = (eigenvalues.real.abs() ** norm + eigenvalues.imag.abs() ** norm) ** (1 / norm)
+        parts.append(close(verdict.radius, radius.max(), within=1e-6))  # the rounding of a Jordan block
+    # A constant input, and one that turns in step with the eigenvalue: as large after twice the time.
+    for phase in (0.0, 0.7):
+        sums = impulse_response(modulus * torch.exp(torch.tensor([1j * phase])), 2000).double()
+        turned = (sums * torch.cos(phase * torch.arange(2000))).cumsum(0)
+        parts.append(at_most(turned[-1].abs(), 1.01 * turned[999].abs()))
+    block = torch.tensor([[1.0, coupling], [0.0, 1.0]]).double()
+    long = torch.linalg.matrix_norm(torch.linalg.matrix_power(block, 500), 2)
+    A, B, x = stable(draw), draw.normal(4, 2), draw.normal(2)
+    limit = evolve(A, B, x.expand(3, 400, 2), draw.normal(3, 4))[:, -1]
+    circle = is_stable(torch.tensor([1.0, 0.5]))
+    return all_of(
+        always(verdicts),
+        *parts,
+        at_most(long, 1.0),
+        close(limit, steady_state(A, B, x).expand(3, 4), within=1e-8),
+        exactly([bool(circle), circle.powers_bounded, bool(is_stable(torch.tensor([-0.999])))], [False, True, True]),
+        exactly([is_stable(torch.tensor([e])).powers_bounded for e in (1.001, 1j, 1.001j)], [False, True, False]),
+        exactly(is_stable(torch.tensor([[1.1j]])).powers_bounded, False),
+        exactly(told(0.3 + 0.4j, -0.7, -1e-9 - 0.5j), ("0.3+0.4i", "-0.7", "0-0.5i")),
+        exactly(told(0.3 - 0.0123456789j), ("0.3-0.012346i",)),
+    ).showing(growth())
+
+
+def similar(draw, blocks):
+    """A real matrix with given diagonal blocks in a random, well-conditioned basis."""
+    basis = draw.orthogonal(len(blocks)) + 0.2 * draw.orthogonal(len(blocks))
+    return basis @ blocks @ torch.linalg.inv(basis), torch.linalg.eigvals(blocks)
+
+
+def rotation(modulus, phase):
+    return modulus * torch.tensor([[math.cos(phase), -math.sin(phase)], [math.sin(phase), math.cos(phase)]]).double()
+
+
+def stable(draw):
+    return similar(draw, torch.block_diag(rotation(0.9, 1.0), torch.diag(torch.tensor([0.5, -0.8]).double())))[0]
+
+
+def systems(draw):
+    """Matrices with spectral radius 0.9, 1 and 1.1, with and without Jordan blocks inside and on the circle."""
+    block = torch.tensor([[1.0, 1.0], [0.0, 1.0]]).double()
+    rest = torch.diag(torch.tensor([0.5, -0.3]).double())
+    first = [rotation(r, phase) for r in (0.9, 1.0, 1.1) for phase in (0.0, 1.0, math.pi)]
+    first += [
+        block,
+        -block,
+        block - 0.1 * torch.eye(2).double(),
+        rotation(1.0, 0.0) @ torch.diag(torch.tensor([1, -1.0]).double()),
+    ]
+    first += [
+        torch.kron(torch.eye(2).double(), rotation(1.0, 1.0)) + torch.kron(block - torch.eye(2), torch.eye(2)).double()
+    ]
+    hidden = torch.block_diag(0.5 * block, torch.diag(torch.tensor([1.0, -0.3]).double()))  # a block, but not on it
+    return [similar(draw, torch.block_diag(part, rest)) for part in first] + [similar(draw, hidden)]
+
+
+def told(*eigenvalues):
+    """How reasons name an eigenvalue."""
+    return tuple(is_stable(torch.tensor([e], dtype=torch.complex128)).reason.split()[1] for e in eigenvalues)
+
+
+def growth():
+    """Norms of powers for radii below, on and above the circle, and for a Jordan block."""
+    block = torch.tensor([[1.0, 1.0], [0.0, 1.0]]).double()
+    cases = {"radius 0.9": rotation(0.9, 1.0), "radius 1": rotation(1.0, 1.0), "radius 1.1": rotation(1.1, 1.0)}
+    lines = []
+    for label, A in {**cases, "Jordan block at 1": block}.items():
+        powers = response_kernel(A, torch.eye(2).double(), 60)
+        lines.append(Line(range(60), torch.linalg.matrix_norm(powers, 2), label))
+    return Figure("The size of the powers of a matrix", "power", "spectral norm", lines, y_log=True)

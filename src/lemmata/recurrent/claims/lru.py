@@ -1,0 +1,309 @@
+"""The linear recurrent unit: its eigenvalues, how they start, its scan, its memory, and what it can express."""
+
+import math
+from functools import partial
+
+import torch
+from torch.nn import functional
+
+from lemmata.foundations.activations import activation as activation_named
+from lemmata.judge import (
+    ALPHA,
+    Figure,
+    Line,
+    Points,
+    all_of,
+    always,
+    claim,
+    close,
+    exactly,
+    law_is,
+    lie,
+    probability_is,
+    reaches,
+)
+from lemmata.recurrent.eigenvalue_ring import eigenvalues_on_ring, log_rate, polar, ring_parameters
+from lemmata.recurrent.linear_stability import is_stable
+from lemmata.recurrent.linear_state_space import evolve
+from lemmata.recurrent.lru import LRU
+
+
+@claim("rnn.lru.polar")
+@lie("z = r (cos φ · sin φ · i)", printed="000/1", product=1.0)
+@lie("the parameter of a modulus is -log(-log r)", sign=-1.0)
+@lie("half a turn leads back", turn=math.pi)
+@lie("the power of an eigenvalue adds the exponent to ν", logarithm=0.0)
+def modulus_and_phase_give_every_number_inside_the_circle(draw, product=0.0, sign=1.0, turn=2 * math.pi, logarithm=1.0):
+    """Euler's identity, the way back, whole turns and powers; strictly inside for every ν, also after rounding."""
+    nu, phase = torch.linspace(-30, 3, 500).double(), draw.uniform(500, low=-7.0, high=7.0)
+    z = polar(nu, phase)
+    modulus = z.abs()
+    cosine, sine = torch.cos(phase), torch.sin(phase)
+    parts = torch.complex((1 - product) * cosine, (1 - product) * sine + product * cosine * sine)
+    chosen = draw.uniform(200, low=0.01, high=0.99)
+    k = 5
+    added = logarithm * math.log(k) + (1 - logarithm) * k
+    extreme = torch.tensor([-1e4, -200.0, -37.0, -17.0, 4.5, 6.6, 90.0, 1e4])
+    limits = torch.cat([polar(extreme.to(kind), torch.zeros(8, dtype=kind)).real.double() for kind in KINDS])
+    # Where the modulus is kept off its limits it is the nearest that is safe: one unit below one, a normal above zero.
+    ends = [polar(torch.tensor([-1e4, 1e4], dtype=kind), torch.zeros(2, dtype=kind)).real for kind in KINDS]
+    rounding = [(torch.finfo(kind).eps, torch.finfo(kind).tiny) for kind in KINDS]
+    return all_of(
+        close(z, modulus * parts),
+        always((modulus > 0) & (modulus < 1)),
+        always((limits > 0) & (limits < 1)),
+        exactly([float(1 - end[0]) for end in ends], [eps / 2 for eps, _ in rounding]),
+        close([math.log(float(end[1])) for end in ends], [math.log(tiny) for _, tiny in rounding], within=1e-4),
+        close(polar(sign * log_rate(chosen), torch.zeros(200).double()).real, chosen, within=1e-12),
+        close(log_rate(modulus[50:450]), nu[50:450], within=1e-4),  # 1 - r keeps four digits at the far end
+        close(polar(nu, phase + turn), z),
+        close(polar(nu[:400] + added, k * phase[:400]), z[:400] ** k, ulps=256),
+    )
+
+
+KINDS = (torch.float32, torch.float64)
+
+
+@claim("rnn.lru.init")
+@lie("moduli follow the law of a Gaussian matrix, as with Glorot's weights", printed="000/1", power=2.0)
+@lie("the interval may reach one", printed="003/2", raises=ValueError, r_max=1.0)
+@lie("the interval may reach zero", raises=ValueError, r_min=0.0)
+@lie("phases fill half a turn", turn=math.pi)
+def moduli_are_uniform_by_radius_or_by_area(draw, power=1.0, r_max=0.95, r_min=0.05, turn=2 * math.pi):
+    """The laws of modulus and phase, by radius and by area; and the moduli of a random matrix, which go by area."""
+    ring = partial(eigenvalues_on_ring, r_min=r_min, r_max=r_max, generator=draw.generator)
+    radius = law_is(
+        lambda n: ring(n).abs(),
+        lambda r: ((r**power - r_min**power) / (r_max**power - r_min**power)).clamp(0, 1),
+        effect=0.2,
+        alpha=ALPHA / 5,
+    )
+    area = law_is(
+        lambda n: ring(n, r_min=0.3, r_max=0.6, by_area=True).abs().square(),
+        lambda s: ((s - 0.09) / (0.36 - 0.09)).clamp(0, 1),
+        effect=0.1,
+        alpha=ALPHA / 5,
+    )
+    phase = law_is(
+        lambda n: ring(n).angle() % (2 * math.pi), lambda t: (t / turn).clamp(0, 1), effect=0.2, alpha=ALPHA / 5
+    )
+    quarter = law_is(
+        lambda n: ring(n, max_phase=0.5).angle(), lambda t: (t / 0.5).clamp(0, 1), effect=0.2, alpha=ALPHA / 5
+    )
+    both = probability_is(lambda n: both_low(ring(n), r_min, r_max), 0.25, effect=0.1, alpha=ALPHA / 5)
+    nu, turned = ring_parameters(10_000, generator=draw.generator)
+    start, whole = polar(nu, nu).abs(), eigenvalues_on_ring(10_000, generator=draw.generator).abs()
+    glorot = torch.linalg.eigvals(draw.normal(200, 200) / math.sqrt(200)).abs()
+    return all_of(
+        radius,
+        area,
+        phase,
+        quarter,
+        both,
+        always(torch.isfinite(nu)),
+        *(close([s.min(), s.mean(), s.max()], [0.5, 0.745, 0.99], within=0.015) for s in (start, whole)),
+        close([turned.min(), turned.max()], [0.0, 2 * math.pi], within=0.05),
+        # The circular law: mean modulus 2/3 and median 0.707, where the radius would give 1/2 for both.
+        close(glorot.mean(), 2 / 3, within=0.06),
+        close(glorot.median(), math.sqrt(0.5), within=0.08),
+    ).showing(three_clouds(draw))
+
+
+def both_low(eigenvalues, r_min, r_max):
+    """Modulus and phase below their medians at once."""
+    return (eigenvalues.abs() < (r_min + r_max) / 2) & (eigenvalues.angle() % (2 * math.pi) < math.pi)
+
+
+def three_clouds(draw):
+    """The eigenvalues of a random matrix, of a ring by radius, and of one by area."""
+    clouds = {
+        "Gaussian matrix": torch.linalg.eigvals(draw.normal(150, 150) / math.sqrt(150)),
+        "uniform by radius": eigenvalues_on_ring(150, 0.01, 0.99, generator=draw.generator),
+        "uniform by area": eigenvalues_on_ring(150, 0.01, 0.99, by_area=True, generator=draw.generator),
+    }
+    marks = [Points(values.real + 2.3 * i, values.imag, label) for i, (label, values) in enumerate(clouds.items())]
+    return Figure("Eigenvalues in the unit disc, side by side", "real part, shifted", "imaginary part", marks)
+
+
+@claim("rnn.lru")
+@lie("λ = exp(-ν + iφ) stays stable without the inner exponential", inner=0.0)
+@lie("the input is scaled by 1 - |λ|²", power=1.0)
+@lie("the input is not scaled", power=0.0)
+@lie("the imaginary part of the state is read with its own sign", imaginary=1.0)
+@lie("a ring far inside the circle remembers as long", r_max=0.3)
+def a_stable_diagonal_system_read_by_a_network(draw, inner=1.0, power=0.5, imaginary=-1.0, r_max=0.99):
+    """Scan, steps and a real system of twice the size; energy kept; stable after wild steps; recall at lag 50."""
+    parts = []
+    for options in (
+        {},
+        {"gain": "learnt", "by_area": True, "skip": True},
+        {"width": 9, "outputs": 2, "activation": "tanh"},
+    ):
+        layer = seeded(draw, lambda options=options: LRU(3, 7, **options)).double()
+        x, state = draw.normal(2, 33, 3), torch.complex(draw.normal(2, 7), draw.normal(2, 7))
+        with torch.no_grad():
+            layer.read_bias.copy_(draw.normal(len(layer.read_bias)))
+            outputs, final = layer(x, state)
+            stepped = layer.by_steps(x, state)
+            dense, ends = as_real_system(layer, x, state, imaginary)
+            energy, expected = energies(layer, power)
+        parts += [
+            close(outputs, stepped[0], ulps=512),
+            close(final, stepped[1], ulps=512),
+            close(outputs, dense, within=1e-10),
+            close(final, ends, within=1e-10),
+            close(energy, expected, within=1e-6),  # the learnt gain was stored in float32,
+        ]
+    single = seeded(draw, lambda: LRU(3, 16))
+    with torch.no_grad():
+        x = draw.normal(2, 200, 3).float()
+        parts.append(close(single(x)[0], single.by_steps(x)[0], within=1e-5))
+    parts.append(close(sizes(draw), torch.ones(2).double(), within=0.25))  # 4096 Gaussian weights: within 5 deviations
+    parts += starts(draw)
+    parts.append(always(moduli_after_wild_steps(draw, inner) < 1))
+    quick = all_of(*parts)
+    if not quick.holds:
+        return quick
+    accuracy, before, after = seeded(draw, lambda: recall(draw, r_max))
+    return all_of(quick, reaches(accuracy, 0.95), always([bool(is_stable(after))])).showing(disc(before, after))
+
+
+def seeded(draw, make):
+    """Modules draw from the global generator, which the judge restores."""
+    torch.manual_seed(int(draw.integers(0, 2**31, 1)))
+    return make()
+
+
+def as_real_system(layer, x, state, imaginary):
+    """Outputs of the same layer as a dense system of real and imaginary parts, run by `evolve`."""
+    turn, C, G = layer.eigenvalues, layer.input_matrix, layer.read_matrix
+    A = torch.cat(
+        [torch.cat([turn.real.diag(), -turn.imag.diag()], 1), torch.cat([turn.imag.diag(), turn.real.diag()], 1)]
+    )
+    z0 = torch.cat([state.real, state.imag], 1)
+    z = evolve(A, torch.cat([C.real, C.imag]), x, z0)[:, 1:]
+    hidden = activation_named(layer.activation)(z @ torch.cat([G.real, imaginary * G.imag], 1).T + layer.read_bias)
+    outputs = hidden @ layer.head.weight.T + layer.head.bias
+    return (outputs + x if layer.skip else outputs), torch.complex(*z[:, -1].split(len(turn), 1))
+
+
+def energies(layer, power):
+    """The energy that one unit of each input leaves in each channel over all time, and that of B scaled by a power."""
+    state = layer(torch.eye(3, dtype=torch.float64)[:, None])[1]
+    times = torch.arange(1200)[:, None]  # 0.99 to the power 2400 is 3e-11
+    total = state.abs().square() * (layer.eigenvalues.abs() ** (2 * times)).sum(0)
+    scaled = (1 - layer.eigenvalues.abs().square()) ** (2 * power - 1)
+    return total, (layer.input_weight.square().sum(1) * scaled[:, None]).T
+
+
+def sizes(draw):
+    """Mean squares of state and read-out at the start, under white noise of mean square one."""
+    layer = seeded(draw, lambda: LRU(64, 64, r_max=0.9)).double()
+    with torch.no_grad():
+        x = draw.normal(64, 60, 64)
+        state = layer(x)[1]
+        read = (state @ layer.read_matrix.mT).real
+    return torch.stack([state.abs().square().mean(), read.square().mean()])
+
+
+def starts(draw):
+    """Where the parameters of a new layer lie: on the ring by radius or by area, and the read-out at its origin."""
+    layer, wide = seeded(draw, lambda: (LRU(2, 4000), LRU(2, 4000, by_area=True)))
+    moduli, turns = layer.eigenvalues.detach().abs(), layer.phase.detach()
+    return [
+        close([moduli.min(), moduli.mean(), moduli.max()], [0.5, 0.745, 0.99], within=0.015),
+        close([turns.min(), turns.mean(), turns.max()], [0.0, math.pi, 2 * math.pi], within=0.2),
+        close(wide.eigenvalues.detach().abs().square().mean(), (0.5**2 + 0.99**2) / 2, within=0.02),
+        exactly(layer.read_bias.detach(), torch.zeros(2)),
+        exactly([layer.log_gain is None, LRU(2, 3, gain="learnt").log_gain is None], [True, False]),
+    ]
+
+
+def moduli_after_wild_steps(draw, inner):
+    """Moduli after a hundred large random optimiser steps, with the rate exp(ν), or ν itself where that is missing."""
+    layer = seeded(draw, lambda: LRU(2, 50))
+    start = (1 - inner) * layer.nu.detach().exp() + inner * layer.nu.detach()
+    walk = torch.nn.Parameter(start.clone())
+    optimiser = torch.optim.SGD([walk], lr=0.3)
+    for _ in range(100):
+        walk.grad = draw.normal(50).float()
+        optimiser.step()
+    with torch.no_grad():
+        layer.nu.copy_(walk)
+        return layer.eigenvalues.abs() ** inner * torch.exp(-(1 - inner) * walk)
+
+
+def recall(draw, r_max, lag=50):
+    """Train to name the first of four symbols after `lag` steps of noise; accuracy, eigenvalues before and after."""
+    layer = LRU(6, 32, outputs=4, width=32, r_min=min(0.9, r_max - 0.1), r_max=r_max)
+    before = layer.eigenvalues.detach().clone()
+    optimiser = torch.optim.Adam(layer.parameters(), lr=1e-2)
+    for _ in range(100):
+        x, symbol = recalled(draw, 64, lag)
+        loss = functional.cross_entropy(layer(x)[0][:, -1], symbol)
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+    with torch.no_grad():
+        x, symbol = recalled(draw, 1000, lag)
+        accuracy = (layer(x)[0][:, -1].argmax(-1) == symbol).double().mean()
+        return accuracy, before, layer.eigenvalues.clone()
+
+
+def recalled(draw, batch, lag):
+    """A symbol in the first step, noise on another feature afterwards, and a bell at the end."""
+    symbol = draw.integers(0, 4, batch)
+    x = torch.zeros(batch, lag + 1, 6)
+    x[torch.arange(batch), 0, symbol] = 1.0
+    x[:, 1:, 4] = draw.normal(batch, lag).float()
+    x[:, -1, 5] = 1.0
+    return x, symbol
+
+
+def disc(before, after):
+    """Eigenvalues in the unit disc before and after training."""
+    t = torch.linspace(0, 2 * math.pi, 100)
+    marks = [Line(torch.cos(t), torch.sin(t), "unit circle")]
+    marks += [Points(e.real, e.imag, label) for e, label in ((before, "before training"), (after, "after"))]
+    return Figure("Eigenvalues of a unit that learns to recall", "real part", "imaginary part", marks)
+
+
+@claim("rnn.lru.universality")
+@lie("repeated eigenvalues still allow reconstruction", spread=0.0)
+@lie("a linear output map fits the nonlinear target as well", activation="identity")
+@lie("five channels store six numbers", channels=5)
+def a_linear_memory_and_a_nonlinear_reader_suffice(draw, spread=1.0, activation="gelu", channels=6):
+    """Six inputs recovered from the last state by the Vandermonde matrix; then a product of two inputs is learnt."""
+    layer = seeded(draw, lambda: LRU(1, channels)).double()
+    with torch.no_grad():
+        layer.phase.copy_(spread * torch.arange(channels) * 2 * math.pi / channels)
+        layer.nu.fill_(math.log(-math.log(0.9)))
+        x = draw.normal(20, 6, 1)
+        state = layer(x)[1]
+        ages = torch.linalg.vander(layer.eigenvalues, N=6).flip(-1)  # the newest input last, with the power zero
+        carried = layer.input_matrix * ages
+        recovered = torch.linalg.lstsq(carried, state.mT, driver="gelsd").solution.mT
+    memory = all_of(
+        close(state, x[..., 0].to(carried.dtype) @ carried.mT),
+        close(recovered, x[..., 0].to(carried.dtype), within=1e-6),
+    )
+    if not memory.holds:
+        return memory
+    error = seeded(draw, lambda: product_error(draw, activation))
+    return all_of(memory, reaches(error, 1e-2, at_most=True))
+
+
+def product_error(draw, activation):
+    """The mean squared error after training on the product of an input and the one two steps before."""
+    layer = LRU(1, 16, width=64, activation=activation, r_min=0.3, r_max=0.8)
+    optimiser = torch.optim.Adam(layer.parameters(), lr=1e-2)
+    for step in range(150):
+        optimiser.param_groups[0]["lr"] = 1e-2 * (1 - step / 150)
+        x = draw.uniform(32, 16, 1, low=-1.0).float()
+        loss = (layer(x)[0][:, 2:] - x[:, 2:] * x[:, :-2]).square().mean()
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+    x = draw.uniform(500, 16, 1, low=-1.0).float()
+    with torch.no_grad():
+        return (layer(x)[0][:, 2:] - x[:, 2:] * x[:, :-2]).square().mean()

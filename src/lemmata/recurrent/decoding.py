@@ -1,0 +1,183 @@
+r"""Decoding: from a law of sequences to one of them, the likeliest symbol at a time, drawn at random, or by a beam."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from lemmata import validate
+from lemmata.recurrent.layer import State
+from lemmata.recurrent.sequence_to_sequence import Encoded, SequenceToSequence
+
+__all__ = ["Decoded", "beam_decode", "greedy_decode", "sample_decode"]
+
+
+class Decoded(NamedTuple):
+    """Sequences that a model wrote, filled up with `end`, and the logarithm of the probability it gives to each."""
+
+    symbols: Int[Tensor, "batch time"]
+    log_probability: Float[Tensor, " batch"]
+
+
+@torch.no_grad()
+def greedy_decode(
+    model: SequenceToSequence,
+    source: Int[Tensor, "batch places"],
+    lengths: Int[Tensor, " batch"] | None = None,
+    most: int = 100,
+) -> Decoded:
+    r"""The likeliest next symbol, again and again, until `end` or until there are `most` symbols.
+
+    $$ y_t = \arg\max_y p(y \mid y_{1:t-1}, x) $$
+
+    Shapes:
+        source: (batch, places), lengths: (batch,)    returns: symbols (batch, time), log_probability (batch,)
+
+    Claims: seq.seq2seq, seq.factorisation
+
+    >>> model = SequenceToSequence(sources=12, targets=10, embedding=8, hidden=16)
+    >>> greedy_decode(model, torch.randint(4, 12, (2, 7)), most=5).log_probability.shape
+    torch.Size([2])
+    """
+    return _written(model, source, lengths, most, lambda steps: steps.argmax(1))
+
+
+@torch.no_grad()
+def sample_decode(
+    model: SequenceToSequence,
+    source: Int[Tensor, "batch places"],
+    lengths: Int[Tensor, " batch"] | None = None,
+    most: int = 100,
+    temperature: float = 1.0,
+    generator: torch.Generator | None = None,
+) -> Decoded:
+    r"""Each symbol drawn from its law given those before; at temperature 1 the sequences have the model's own law.
+
+    $$ y_t \sim \mathrm{softmax}(\mu_t / \tau) $$
+
+    Below 1 the likely becomes likelier; towards 0 this is greedy decoding.
+
+    Shapes:
+        as for `greedy_decode`
+
+    Claims: seq.seq2seq, seq.factorisation
+
+    >>> model = SequenceToSequence(sources=12, targets=10, embedding=8, hidden=16)
+    >>> source, one = torch.randint(4, 12, (2, 7)), torch.Generator().manual_seed(1)
+    >>> sample_decode(model, source, most=5, generator=one).symbols.shape[0]
+    2
+    """
+    validate.positive("temperature", temperature)
+
+    def drawn(steps: Tensor) -> Tensor:
+        # mutant: of two draws the first is one
+        return (steps / temperature).softmax(1).multinomial(1, generator=generator)[:, 0]
+
+    return _written(model, source, lengths, most, drawn)
+
+
+def _written(
+    model: SequenceToSequence,
+    source: Tensor,
+    lengths: Tensor | None,
+    most: int,
+    choose: Callable[[Tensor], Tensor],
+) -> Decoded:
+    validate.count("most", most)
+    state, memory = model.encode(source, lengths)
+    last = source.new_full((len(source),), model.start)
+    over, symbols = torch.zeros_like(last, dtype=torch.bool), []
+    total = model.output_bias.new_zeros(len(source))
+    for _ in range(most):
+        logits, state, _ = model.step(last, state, memory)
+        steps = logits.log_softmax(1)
+        last = choose(steps).masked_fill(over, model.end)
+        total = total + steps.gather(1, last[:, None])[:, 0].masked_fill(over, 0)
+        symbols.append(last)
+        over = last == model.end
+        if over.all():
+            break
+    return Decoded(torch.stack(symbols, 1), total)
+
+
+@torch.no_grad()
+def beam_decode(
+    model: SequenceToSequence,
+    source: Int[Tensor, "batch places"],
+    lengths: Int[Tensor, " batch"] | None = None,
+    most: int = 100,
+    beams: int = 4,  # mutant: a choice between speed and score
+    length_power: float = 1.0,
+) -> Decoded:
+    r"""The best of `beams` sequences that are followed at once, by the logarithm of their probability for each symbol.
+
+    $$ \max_y\; \frac{\log p(y \mid x)}{|y|^{\alpha}}, \qquad \alpha = \texttt{length\_power} $$
+
+    Without the division ($\alpha = 0$) a search prefers short sequences, for every symbol costs probability. The greedy
+    sequence always takes part at the end, so that the result is never worse than it; with enough beams the search is
+    exhaustive. The returned logarithm is that of the model, not divided.
+
+    Shapes:
+        as for `greedy_decode`
+
+    Claims: seq.seq2seq
+
+    >>> model = SequenceToSequence(sources=12, targets=10, embedding=8, hidden=16)
+    >>> beam_decode(model, torch.randint(4, 12, (2, 7)), most=5, beams=3).symbols.shape[0]
+    2
+    """
+    validate.count("beams", beams)
+    validate.finite_number("length_power", length_power)
+    greedy = greedy_decode(model, source, lengths, most)
+    found = _searched(model, model.encode(source, lengths), len(source), most, beams, length_power)
+    found_score, greedy_score = (_score(each, model, length_power) for each in (found, greedy))
+    better = found_score > greedy_score  # mutant: of two equally good ones, either
+    both = [torch.nn.functional.pad(each, (0, most - each.shape[1]), value=model.end) for each in (found[0], greedy[0])]
+    symbols = torch.where(better[:, None], *both)
+    total = torch.where(better, found.log_probability, greedy.log_probability)
+    return Decoded(symbols[:, : model.counted(symbols).sum(1).max()], total)
+
+
+def _searched(model: SequenceToSequence, encoded: Encoded, batch: int, most: int, beams: int, power: float) -> Decoded:
+    """The best sequence of a beam: `beams` rows for each source lie one after another."""
+    state, memory = (_rows(part, lambda rows: rows.repeat_interleave(beams, 0)) for part in encoded)
+    device, dtype = model.output_bias.device, model.output_bias.dtype
+    total = torch.full((batch, beams), -torch.inf, device=device, dtype=dtype)
+    total[:, 0] = 0  # all beams begin alike: one of them is enough
+    length = torch.zeros(batch, beams, device=device)
+    symbols = torch.empty(batch, beams, 0, dtype=torch.int64, device=device)
+    last = torch.full((batch * beams,), model.start, device=device)
+    over = torch.zeros(batch, beams, dtype=torch.bool, device=device)
+    ending = torch.full((model.targets,), -torch.inf, device=device, dtype=dtype)
+    ending[model.end] = 0  # what is over goes on with `end` for nothing
+    for _ in range(most):
+        logits, state, _ = model.step(last, state, memory)
+        steps = logits.log_softmax(1).view(batch, beams, -1)
+        totals = total[..., None] + torch.where(over[..., None], ending, steps)
+        length = length + (~over).to(length)
+        ranked = (totals / length[..., None] ** power).flatten(1).topk(beams).indices
+        parent, symbol = ranked // model.targets, ranked % model.targets
+        total, length = totals.flatten(1).gather(1, ranked), length.gather(1, parent)
+        symbols = torch.cat([symbols.gather(1, parent[..., None].expand_as(symbols)), symbol[..., None]], -1)
+        over = symbol == model.end
+        if over.all():
+            break
+        chosen = (parent + beams * torch.arange(batch, device=device)[:, None]).flatten()
+        state, last = _rows(state, lambda rows, chosen=chosen: rows[chosen]), symbol.flatten()
+    return Decoded(symbols[:, 0], total[:, 0])  # topk puts the best first
+
+
+def _score(decoded: Decoded, model: SequenceToSequence, power: float) -> Tensor:
+    return decoded.log_probability / model.counted(decoded.symbols).sum(1) ** power
+
+
+def _rows(tree: State, change: Callable[[Tensor], Tensor]) -> Any:
+    """Change the rows of every tensor in a state or a memory."""
+    if tree is None:
+        return None
+    if isinstance(tree, tuple):
+        parts = [_rows(part, change) for part in tree]
+        return type(tree)(*parts) if hasattr(tree, "_fields") else tuple(parts)
+    return change(tree)

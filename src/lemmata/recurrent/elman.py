@@ -1,0 +1,134 @@
+r"""Elman's network: the state is an activation of a linear map of the state before and of the input."""
+
+import math
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.nn import functional
+
+from lemmata import validate
+from lemmata.catalog import system
+from lemmata.foundations.activations import ACTIVATION_TABLE
+from lemmata.foundations.activations import activation as activation_named
+from lemmata.recurrent.layer import RecurrentLayer, mask_outputs, state_at_end
+from lemmata.recurrent.one_piece import in_one_piece
+
+__all__ = ["Elman"]
+
+FUSED = {"tanh": torch.rnn_tanh, "relu": torch.rnn_relu}  # torch runs a whole sequence of these in one call
+
+
+@system("elman", title="Elman network", kind="module")
+class Elman(RecurrentLayer):
+    r"""The simplest recurrent layer: its output is its state.
+
+    $$ z_t = \phi(U z_{t-1} + V x_t + b), \qquad z_0 = 0 $$
+
+    `recurrent` is $U$ (hidden, hidden), `input` is $V$ (hidden, inputs), `bias` is $b$ or None; $\phi$ is any entry of
+    the table of activations. A read-out $\psi(W z_t)$ is a head of its own: `Tagger`, `Autoregressor`,
+    `SequenceClassifier`. All weights are initially uniform on $\pm 1/\sqrt m$ for $m$ hidden units, as torch draws
+    them.
+
+    Shapes:
+        x: (batch, time, inputs), state: (batch, hidden)    returns: outputs (batch, time, hidden), and the last state
+
+    Claims: rnn.elman, rnn.evolution
+    Source: Elman 1990.  Differs: one bias where torch.nn.RNN adds two.
+
+    >>> layer = Elman(inputs=3, hidden=5, activation="relu")
+    >>> outputs, state = layer(torch.randn(2, 7, 3))
+    >>> outputs.shape, torch.equal(outputs[:, -1], state)
+    (torch.Size([2, 7, 5]), True)
+    """
+
+    bias: Tensor | None
+
+    def __init__(self, inputs: int, hidden: int, activation: str = "tanh", bias: bool = True) -> None:
+        super().__init__(inputs, validate.count("hidden", hidden))
+        self.activation = activation_named(activation).name
+        self.recurrent = nn.Parameter(torch.empty(hidden, hidden))
+        self.input = nn.Parameter(torch.empty(hidden, inputs))
+        self.register_parameter("bias", nn.Parameter(torch.empty(hidden)) if validate.flag("bias", bias) else None)
+        self.reset_parameters()
+
+    @property
+    def hidden(self) -> int:
+        """The number of hidden units."""
+        return self.outputs
+
+    def reset_parameters(self) -> None:
+        """Draw the initial weights anew."""
+        bound = 1 / math.sqrt(self.hidden)
+        for values in self.parameters():
+            nn.init.uniform_(values, -bound, bound)
+
+    def initial_state(self, batch: int) -> Float[Tensor, "batch hidden"]:
+        return self.recurrent.new_zeros(batch, self.hidden)
+
+    def step(
+        self, x: Float[Tensor, "batch inputs"], state: Float[Tensor, "batch hidden"]
+    ) -> tuple[Float[Tensor, "batch hidden"], Float[Tensor, "batch hidden"]]:
+        total = functional.linear(state, self.recurrent) + functional.linear(x, self.input, self.bias)
+        state = ACTIVATION_TABLE[self.activation](total)
+        return state, state
+
+    def sequence(self, x: Tensor, state: Tensor, lengths: Tensor | None) -> tuple[Tensor, Tensor]:
+        if x.shape[1] == 0:
+            return x.new_empty(len(x), 0, self.hidden), state
+        states = self._fused(x, state) if self.activation in FUSED else self._looped(x, state)
+        return mask_outputs(states, lengths), state_at_end(states, state, lengths)
+
+    def _fused(self, x: Tensor, state: Tensor) -> Tensor:
+        none = self.recurrent.new_zeros(self.hidden)
+        bias = none if self.bias is None else self.bias
+        weights = in_one_piece(self.input, self.recurrent, bias, none)  # mutant: the two biases are added up
+        # The arguments after the weights: biases, layers, dropout, training, both directions, batch first.
+        # mutant: without dropout, which falls between layers alone, training says only that gradients will be asked for
+        return FUSED[self.activation](x, state[None], weights, True, 1, 0.0, torch.is_grad_enabled(), False, True)[0]
+
+    def _looped(self, x: Tensor, state: Tensor) -> Tensor:
+        """The part of the input, which needs no state, is one product for all steps."""
+        phi, states = ACTIVATION_TABLE[self.activation], []
+        for from_input in functional.linear(x, self.input, self.bias).unbind(1):
+            state = phi(torch.addmm(from_input, state, self.recurrent.T))
+            states.append(state)
+        return torch.stack(states, dim=1)
+
+    @classmethod
+    def from_torch(cls, module: nn.RNN, layer: int = 0, reverse: bool = False) -> "Elman":
+        """One layer and direction of torch's module, with copies of its weights: the two biases are added up.
+
+        A deep module becomes `Stacked(*(Elman.from_torch(module, layer=k) for k in range(module.num_layers)))`, one
+        that runs both ways `Bidirectional(Elman.from_torch(module), Elman.from_torch(module, reverse=True))`.
+        """
+        if type(module) is not nn.RNN:
+            raise TypeError(f"module must be a torch.nn.RNN, got {type(module).__name__}")
+        if not 0 <= layer < module.num_layers:
+            raise ValueError(f"layer must be from 0 to {module.num_layers - 1}, got {layer}")
+        if reverse and not module.bidirectional:
+            raise ValueError("reverse must be False: the module runs in one direction only")
+        end = f"_l{layer}" + ("_reverse" if reverse else "")
+        recurrent, from_input = getattr(module, f"weight_hh{end}"), getattr(module, f"weight_ih{end}")
+        made = cls(from_input.shape[1], len(recurrent), module.nonlinearity, module.bias).to(recurrent)
+        weights = {"recurrent": recurrent, "input": from_input}
+        if module.bias:
+            weights["bias"] = getattr(module, f"bias_ih{end}") + getattr(module, f"bias_hh{end}")
+        made.load_state_dict(weights)
+        return made.train(module.training)
+
+    def to_torch(self) -> nn.RNN:
+        """Torch's own module, batch first, with copies of the weights: its second bias is zero."""
+        if self.activation not in FUSED:
+            raise ValueError(f"torch.nn.RNN has no {self.activation}: only tanh and relu")
+        made = nn.RNN(self.inputs, self.hidden, nonlinearity=self.activation, bias=self.bias is not None)
+        made = made.to(self.recurrent)
+        made.batch_first = True
+        weights = {"weight_hh_l0": self.recurrent, "weight_ih_l0": self.input}
+        if self.bias is not None:
+            weights |= {"bias_ih_l0": self.bias, "bias_hh_l0": torch.zeros_like(self.bias)}
+        made.load_state_dict(weights)
+        return made.train(self.training)
+
+    def extra_repr(self) -> str:
+        return f"inputs={self.inputs}, hidden={self.hidden}, activation={self.activation}, bias={self.bias is not None}"

@@ -1,0 +1,152 @@
+r"""What the layers with gated memory share: one matrix product for all gates, hoisted out of the loop or fused."""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
+
+from lemmata import validate
+from lemmata.recurrent.layer import RecurrentLayer, State, mask_outputs, state_at_end
+from lemmata.recurrent.one_piece import in_one_piece
+
+__all__ = ["GatedLayer"]
+
+
+class GatedLayer(RecurrentLayer):
+    r"""A recurrent layer whose memory is multiplied by gates between 0 and 1 at every step.
+
+    $$ z \leftarrow \sigma \odot z, \qquad \sigma = \mathrm{sigmoid}(W[z_{t-1}, x_t] + b) \in (0,1)^m $$
+
+    A gate near 0 forgets a coordinate, near 1 keeps it, and a gradient passes through it by the same factor.
+
+    The matrices of all blocks (gates and candidate) stand below each other: `input_weight` multiplies $x_t$,
+    `state_weight` the state that feeds the gates, and there is one `bias`. A layer names its blocks and defines
+    `advance`, one step from an input that is already multiplied; a whole sequence is then multiplied at once. Where
+    torch has a kernel for exactly this cell, the layer names it in `kernel`.
+
+    Claims: rnn.gate, rnn.lstm, rnn.gru
+    """
+
+    BLOCKS: tuple[str, ...] = ()
+
+    def __init__(self, inputs: int, hidden: int, bias: bool) -> None:
+        super().__init__(inputs, validate.count("hidden", hidden))
+        self.hidden = hidden
+        rows = len(self.BLOCKS) * hidden
+        self.input_weight = nn.Parameter(torch.empty(rows, inputs))
+        self.state_weight = nn.Parameter(torch.empty(rows, hidden))
+        self.bias = nn.Parameter(torch.empty(rows)) if validate.flag("bias", bias) else None
+
+    def reset_parameters(self) -> None:
+        r"""Draw every parameter from $\mathrm{Unif}[-1/\sqrt m, 1/\sqrt m]$, as torch does."""
+        bound = 1 / math.sqrt(self.hidden)
+        for parameter in self.parameters():
+            nn.init.uniform_(parameter, -bound, bound)
+
+    def rows(self, block: str) -> slice:
+        """Where a block stands in `input_weight`, `state_weight` and `bias`."""
+        if block not in self.BLOCKS:
+            raise ValueError(f"block must be one of {', '.join(self.BLOCKS)}, got {block!r}")
+        index = self.BLOCKS.index(block)
+        return slice(index * self.hidden, (index + 1) * self.hidden)
+
+    def set_bias(self, block: str, value: int | float) -> None:
+        """Fill the bias of a block: a gate that should start open or shut gets a large or a very negative one."""
+        rows = self.rows(block)
+        if self.bias is None:
+            raise ValueError("the layer has no bias to set: build it with bias=True")
+        nn.init.constant_(self.bias[rows], validate.finite_number("value", value))
+
+    def project(self, x: Float[Tensor, "*batch inputs"]) -> Float[Tensor, "*batch rows"]:
+        """The part of every block that does not depend on the state."""
+        return nn.functional.linear(x, self.input_weight, self.bias)
+
+    def advance(self, projected: Tensor, state: State) -> tuple[Tensor, State]:
+        """One step from a projected input."""
+        raise NotImplementedError(f"{type(self).__name__} must define advance(projected, state)")
+
+    def kernel(self) -> Callable[..., Any] | None:
+        """torch's own function for a whole sequence of this cell, or None where there is none."""
+        return None
+
+    def torch_weights(self) -> list[Tensor]:
+        """The weights as torch's kernel and module take them: for input and for state, and their two biases."""
+        raise NotImplementedError(f"{type(self).__name__} must define torch_weights() if it has a kernel")
+
+    def step(self, x: Tensor, state: State) -> tuple[Tensor, State]:
+        return self.advance(self.project(x), state)
+
+    def sequence(self, x: Tensor, state: State, lengths: Tensor | None) -> tuple[Tensor, State]:
+        state = tuple(state) if isinstance(state, list) else state
+        if not x.numel():  # without a sequence or without a step there is nothing to gain
+            return self.by_steps(x, state, lengths)
+        kernel = self.kernel()
+        if kernel is None:
+            return self.hoisted(x, state, lengths)
+        return _fused(kernel, self.torch_weights(), x, state, lengths)
+
+    def hoisted(self, x: Tensor, state: State, lengths: Tensor | None = None) -> tuple[Tensor, State]:
+        """Run a whole sequence of at least one step in a loop, its inputs multiplied beforehand in one product."""
+        outputs, states = [], [state]
+        for projected in self.project(x).unbind(dim=1):
+            output, after = self.advance(projected, states[-1])
+            outputs.append(output)
+            states.append(after)
+        if lengths is not None:
+            states = [_at_end(states, lengths)]
+        return mask_outputs(torch.stack(outputs, dim=1), lengths), states[-1]
+
+    def extra_repr(self) -> str:
+        return f"inputs={self.inputs}, hidden={self.hidden}" + (", bias=False" if self.bias is None else "")
+
+
+def _at_end(states: list[State], lengths: Tensor) -> State:
+    """Of all states, the first of which is the start, each sequence's at its own end."""
+    if isinstance(states[0], tuple):  # mutant: all states are of one make
+        return tuple(_at_end(list(part), lengths) for part in zip(*states, strict=True))
+    return torch.stack(states)[lengths, torch.arange(len(lengths), device=lengths.device)]
+
+
+def _fused(
+    kernel: Callable[..., Any], weights: list[Tensor], x: Tensor, state: State, lengths: Tensor | None
+) -> tuple[Tensor, State]:
+    """A whole batch through one of torch's kernels.
+
+    Where sequences differ in length and the outputs are not the whole state, they are packed, for only so does torch
+    give the state at each one's end; packed sequences take several times longer.
+    """
+    several = isinstance(state, tuple)
+    start = tuple(part[None] for part in (state if several else (state,)))  # with an axis of layers, as torch has it
+    if x.is_cuda:  # mutant: the same weights, wherever they lie
+        weights = in_one_piece(*weights)
+    # With biases, one layer, no dropout, gradients, one direction.
+    options = weights, True, 1, 0.0, torch.is_grad_enabled(), False  # mutant: dropout is for deep modules
+    if lengths is None or not several:
+        outputs, *ends = kernel(x, start if several else start[0], *options, True)
+        if lengths is not None:
+            return mask_outputs(outputs, lengths), state_at_end(outputs, state, lengths)
+    else:
+        packed = pack_padded_sequence(x, lengths.clamp(min=1).cpu(), batch_first=True, enforce_sorted=False)
+        data, sizes, order, back = packed
+        data, *ends = kernel(data, sizes, tuple(part[:, order] for part in start), *options)
+        packed = PackedSequence(data, sizes, order, back)
+        outputs = mask_outputs(pad_packed_sequence(packed, batch_first=True, total_length=x.shape[1])[0], lengths)
+        # An empty sequence was run for one step, which does not count.
+        ends = [torch.where(lengths[:, None] > 0, end[:, back], part) for end, part in zip(ends, start, strict=True)]
+    ends = tuple(end[0] for end in ends)
+    return outputs, ends if several else ends[0]
+
+
+def one_layer(module: nn.RNNBase, layer: int, reverse: bool) -> list[Tensor]:
+    """The weights and biases of one layer and direction of a torch module."""
+    if not 0 <= validate.count("layer", layer, least=0) < module.num_layers:
+        raise ValueError(f"layer must be from 0 to {module.num_layers - 1}, got {layer}")
+    if validate.flag("reverse", reverse) and not module.bidirectional:
+        raise ValueError("reverse must be False: the module runs in one direction only")
+    end = f"_l{layer}" + ("_reverse" if reverse else "")
+    names = ("weight_ih", "weight_hh", *(("bias_ih", "bias_hh") if module.bias else ()))
+    return [getattr(module, name + end).detach() for name in names]

@@ -1,0 +1,146 @@
+r"""The linear recurrent unit: a stable diagonal system with complex eigenvalues, and a nonlinear read-out."""
+
+import math
+
+import torch
+from jaxtyping import Complex, Float
+from torch import Tensor, nn
+from torch.nn import functional
+
+from lemmata import validate
+from lemmata.catalog import system
+from lemmata.fast.scan import linear_scan
+from lemmata.foundations.activations import activation as activation_named
+from lemmata.recurrent.eigenvalue_ring import input_gain, polar, ring_parameters
+from lemmata.recurrent.layer import RecurrentLayer, mask_outputs, state_at_end
+
+__all__ = ["LRU"]
+
+
+@system("lru", title="Linear recurrent unit", kind="module")
+class LRU(RecurrentLayer):
+    r"""Linear recurrent unit: a stable diagonal linear system, run as a scan, and read position by position.
+
+    $$ \zeta_t = \lambda\odot\zeta_{t-1} + \gamma\odot Bx_t, \qquad \lambda_i = \exp(-e^{\nu_i} + i\phi_i), \qquad
+       y_t = W\,\sigma\big(\mathrm{Re}(G\zeta_t) + b\big) + c \ \ (+\ x_t) $$
+
+    The modulus of an eigenvalue is the length of a channel's memory, its phase how fast it turns; no channel sees
+    another. The factor $\gamma = \sqrt{1-|\lambda|^2}$ keeps the state's size the same for short and long memories:
+    it follows the eigenvalues, or with `gain="learnt"` is a parameter that starts there. Eigenvalues start on a ring
+    (see `ring_parameters`). `skip=True` adds the input to the output, as in a stack of many layers.
+
+    Shapes:
+        x: (batch, time, features)    returns: outputs (batch, time, outputs), state complex (batch, state)
+        input_weight: (state, 2, features) and read_weight: (width, state, 2), real and imaginary parts of B and G
+
+    Claims: rnn.lru, rnn.lru.polar, rnn.lru.universality
+    Source: Orvieto et al. 2023, "Resurrecting recurrent neural networks for long sequences".
+    Differs: the state includes the input of its own step, $\zeta_t = \Lambda\zeta_{t-1} + Cx_t$, so that $y_t$ sees
+        $x_t$. The MLP has one hidden layer, whose matrix is merged into $G$: $M\,\mathrm{Re}(G\zeta) =
+        \mathrm{Re}(MG\,\zeta)$. The factor $\gamma$ follows $\lambda$ unless asked otherwise (theirs is learnt); no
+        normalisation layer and no direct term inside the MLP. Parameters are real numbers; the state is complex64 for
+        float32, bfloat16 and float16, complex128 for float64.
+
+    >>> layer = LRU(features=8, state=16)
+    >>> outputs, state = layer(torch.randn(2, 100, 8))
+    >>> outputs.shape, state.dtype
+    (torch.Size([2, 100, 8]), torch.complex64)
+    >>> bool(layer.eigenvalues.abs().max() < 1)
+    True
+    """
+
+    def __init__(
+        self,
+        features: int,
+        state: int,
+        *,
+        outputs: int | None = None,
+        width: int | None = None,
+        activation: str = "gelu",
+        skip: bool = False,
+        gain: str = "follows",
+        r_min: float = 0.5,
+        r_max: float = 0.99,
+        max_phase: float = 2 * math.pi,
+        by_area: bool = False,
+    ) -> None:
+        super().__init__(validate.count("features", features), features if outputs is None else outputs)
+        if validate.flag("skip", skip) and self.outputs != self.inputs:
+            raise ValueError(f"skip needs as many outputs as features, got {self.outputs} and {self.inputs}")
+        if gain not in ("follows", "learnt"):
+            raise ValueError(f"gain must be 'follows' or 'learnt', got {gain!r}")
+        self.ring = (r_min, r_max, max_phase, validate.flag("by_area", by_area))
+        self.state, self.skip, self.activation = validate.count("state", state), skip, activation
+        # Of the same function, torch's own kernel is several times quicker.
+        self._activate = functional.gelu if activation == "gelu" else activation_named(activation)
+        width = features if width is None else validate.count("width", width)
+        self.nu, self.phase = nn.Parameter(torch.empty(state)), nn.Parameter(torch.empty(state))
+        self.log_gain = nn.Parameter(torch.empty(state)) if gain == "learnt" else None
+        self.input_weight = nn.Parameter(torch.empty(state, 2, features))
+        self.read_weight = nn.Parameter(torch.empty(width, state, 2))
+        self.read_bias = nn.Parameter(torch.empty(width))
+        self.head = nn.Linear(width, self.outputs)
+        self.reset_parameters()
+
+    @torch.no_grad()
+    def reset_parameters(self) -> None:
+        """Eigenvalues on the ring; Gaussian B and G under which state and read-out keep the size of the input."""
+        nu, phase = ring_parameters(self.state, *self.ring)
+        self.nu.copy_(nu)
+        self.phase.copy_(phase)
+        if self.log_gain is not None:
+            self.log_gain.copy_(input_gain(nu).log())
+        nn.init.normal_(self.input_weight, std=math.sqrt(1 / (2 * self.inputs)))
+        nn.init.normal_(self.read_weight, std=math.sqrt(1 / self.state))
+        nn.init.zeros_(self.read_bias)
+        self.head.reset_parameters()  # mutant: it has just done so itself, the first time
+
+    @property
+    def eigenvalues(self) -> Complex[Tensor, " state"]:
+        """The diagonal of the recurrence, all inside the unit circle."""
+        return polar(self.nu.to(self._real), self.phase.to(self._real))
+
+    @property
+    def input_matrix(self) -> Complex[Tensor, "state features"]:
+        r"""The matrix $C = \mathrm{diag}(\gamma)B$ that carries the input into the state."""
+        return torch.view_as_complex(self._scaled_input().mT.contiguous().to(self._real))
+
+    @property
+    def read_matrix(self) -> Complex[Tensor, "width state"]:
+        """The matrix G that reads the state."""
+        return torch.view_as_complex(self.read_weight.to(self._real))
+
+    @property
+    def _real(self) -> torch.dtype:
+        return torch.float64 if self.nu.dtype is torch.float64 else torch.float32
+
+    def _scaled_input(self) -> Float[Tensor, "state 2 features"]:
+        gain = input_gain(self.nu.to(self._real)) if self.log_gain is None else self.log_gain.exp()
+        return gain.to(self.nu.dtype)[:, None, None] * self.input_weight
+
+    def initial_state(self, batch: int) -> Complex[Tensor, "batch state"]:
+        return torch.zeros(batch, self.state, dtype=self._real.to_complex(), device=self.nu.device)
+
+    def step(self, x: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
+        state = self.eigenvalues * state + x.to(state.dtype) @ self.input_matrix.mT
+        read = (state @ self.read_matrix.mT).real.to(x.dtype)
+        return self.read_out(read, x), state
+
+    def sequence(self, x: Tensor, state: Tensor, lengths: Tensor | None) -> tuple[Tensor, Tensor]:
+        # Real and imaginary parts lie side by side: the complex products become real ones, and nothing is copied.
+        driven = functional.linear(x, self._scaled_input().flatten(0, 1)).to(self._real)
+        driven = torch.view_as_complex(driven.unflatten(-1, (self.state, 2)))
+        states = linear_scan(self.eigenvalues, driven, state)
+        parts = torch.view_as_real(states).flatten(-2).to(x.dtype)  # mutant: the second last of four is the third
+        real, imaginary = self.read_weight.unbind(-1)
+        conjugate = torch.stack((real, -imaginary), dim=-1)  # Re(g z) = Re g Re z - Im g Im z
+        read = functional.linear(parts, conjugate.flatten(1))
+        return mask_outputs(self.read_out(read, x), lengths), state_at_end(states, state, lengths)
+
+    def read_out(self, read: Float[Tensor, "*batch width"], x: Float[Tensor, "*batch features"]) -> Tensor:
+        r"""The position-wise network on $\mathrm{Re}(G\zeta_t)$."""
+        outputs = self.head(self._activate(read + self.read_bias))
+        return outputs + x if self.skip else outputs
+
+    def extra_repr(self) -> str:
+        return f"features={self.inputs}, state={self.state}, outputs={self.outputs}, activation={self.activation!r}"

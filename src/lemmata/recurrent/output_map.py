@@ -1,0 +1,165 @@
+r"""Read-outs of a recurrent layer: a label for each step, the next symbol, one label for the whole sequence."""
+
+import torch
+from jaxtyping import Float, Int, Shaped
+from torch import Tensor, nn
+from torch.nn import functional
+
+from lemmata import validate
+from lemmata.foundations.activations import activation as activation_named
+from lemmata.recurrent.layer import RecurrentLayer, State, state_at_end
+
+__all__ = ["Autoregressor", "OutputMap", "SequenceClassifier", "Tagger"]
+
+
+class OutputMap(nn.Module):
+    r"""What heads share: any recurrent layer, and a map of its outputs $z_t$ that is the same at every step.
+
+    $$ \hat y_t = \psi(W z_t + c) $$
+
+    With `symbols` the inputs are whole numbers below it, each of them a learnt vector; without, they are numbers.
+
+    Shapes:
+        x: (batch, time, inputs of the layer), or with `symbols` (batch, time)
+
+    Claims: rnn.output_map
+    """
+
+    def __init__(
+        self, layer: RecurrentLayer, outputs: int, activation: str = "identity", symbols: int | None = None
+    ) -> None:
+        super().__init__()
+        if not isinstance(layer, RecurrentLayer):
+            raise TypeError(f"layer must be a recurrent layer, got {type(layer).__name__}")
+        self.layer, self.activation = layer, activation_named(activation).name
+        self.embedding = None if symbols is None else nn.Embedding(validate.count("symbols", symbols), layer.inputs)
+        self.read_out = nn.Linear(layer.outputs, validate.count("outputs", outputs))
+
+    def embed(self, x: Shaped[Tensor, "..."]) -> Float[Tensor, "... inputs"]:
+        """The inputs of the layer: x itself, or the vectors of its symbols."""
+        if self.embedding is None:
+            return x
+        if x.is_floating_point() or x.is_complex() or x.dtype is torch.bool:
+            raise TypeError(f"x must hold symbols as whole numbers, got {x.dtype}")
+        # Looking at symbols on another device would make every step wait for it.
+        looked = x.device.type == "cpu" and x.numel() and not torch.compiler.is_compiling()
+        if looked and not 0 <= int(x.min()) <= int(x.max()) < self.embedding.num_embeddings:
+            told = f"{int(x.min())} to {int(x.max())}"
+            raise ValueError(f"x must hold symbols from 0 to {self.embedding.num_embeddings - 1}, got {told}")
+        return self.embedding(x)
+
+    def read(self, z: Float[Tensor, "... features"]) -> Float[Tensor, "... outputs"]:
+        r"""The map $G$ from outputs of the layer to outputs of the head."""
+        return activation_named(self.activation)(self.read_out(z))
+
+
+class Tagger(OutputMap):
+    r"""A label for each step: $\hat y_t = \psi(W z_t + c)$ belongs to $x_t$.
+
+    Shapes:
+        x: (batch, time, inputs), or (batch, time) symbols    returns: (batch, time, outputs), and the last state
+
+    Claims: rnn.output_map
+
+    >>> from lemmata.recurrent.elman import Elman
+    >>> labels, state = Tagger(Elman(3, 8), outputs=2)(torch.randn(5, 7, 3))
+    >>> labels.shape
+    torch.Size([5, 7, 2])
+    """
+
+    def forward(
+        self, x: Shaped[Tensor, "batch time *_"], state: State | None = None, lengths: Tensor | None = None
+    ) -> tuple[Float[Tensor, "batch time outputs"], State]:
+        outputs, state = self.layer(self.embed(x), state, lengths)
+        return self.read(outputs), state
+
+
+class SequenceClassifier(OutputMap):
+    r"""One label for a sequence: $\hat y_T = \psi(W z_T + c)$, read where the sequence ends.
+
+    Shapes:
+        x: (batch, time, inputs), or (batch, time) symbols    returns: (batch, outputs)
+
+    Claims: rnn.output_map
+    Differs: the backward half of a `Bidirectional` layer has seen only the last input there.
+
+    >>> from lemmata.recurrent.elman import Elman
+    >>> SequenceClassifier(Elman(3, 8), outputs=2)(torch.randn(5, 7, 3), lengths=torch.tensor([7, 3, 1, 2, 4])).shape
+    torch.Size([5, 2])
+    """
+
+    def forward(
+        self, x: Shaped[Tensor, "batch time *_"], state: State | None = None, lengths: Tensor | None = None
+    ) -> Float[Tensor, "batch outputs"]:
+        outputs, _ = self.layer(self.embed(x), state, lengths)
+        return self.read(state_at_end(outputs, outputs.new_zeros(len(outputs), outputs.shape[-1]), lengths))
+
+
+class Autoregressor(OutputMap):
+    r"""The next symbol: $\hat y_t$, read from $x_1, \dots, x_t$, predicts $x_{t+1}$.
+
+    $$ p(x_{t+1} \mid x_1, \dots, x_t) = \mathrm{softmax}(W z_t + c)_{x_{t+1}} $$
+
+    Shapes:
+        x: (batch, time) symbols    returns: logits (batch, time, symbols), and the last state
+
+    Claims: rnn.output_map
+    Differs: `layer.inputs` is the length of the vectors that stand for the symbols.
+
+    >>> from lemmata.recurrent.elman import Elman
+    >>> model = Autoregressor(Elman(16, 32), symbols=65)
+    >>> text = torch.randint(65, (4, 100))
+    >>> model(text)[0].shape, model.loss(text).shape, model.sample(text[:, :10], 20).shape
+    (torch.Size([4, 100, 65]), torch.Size([]), torch.Size([4, 20]))
+    """
+
+    def __init__(self, layer: RecurrentLayer, symbols: int) -> None:
+        super().__init__(layer, symbols, symbols=symbols)
+        if not layer.causal:
+            raise ValueError("layer must not look ahead: what it should predict would be among its inputs")
+
+    def forward(
+        self, x: Int[Tensor, "batch time"], state: State | None = None, lengths: Tensor | None = None
+    ) -> tuple[Float[Tensor, "batch time symbols"], State]:
+        outputs, state = self.layer(self.embed(x), state, lengths)
+        return self.read(outputs), state
+
+    def loss(self, x: Int[Tensor, "batch time"], lengths: Int[Tensor, " batch"] | None = None) -> Float[Tensor, ""]:
+        r"""The mean surprise $-\ln p(x_{t+1} \mid x_1, \dots, x_t)$ over all predicted symbols, in nats."""
+        if x.ndim != 2 or x.shape[1] < 2:
+            raise ValueError(f"x must be (batch, time) with at least 2 steps, got shape {tuple(x.shape)}")
+        logits, _ = self(x[:, :-1])
+        target = x[:, 1:]
+        if lengths is not None:
+            beyond = torch.arange(1, x.shape[1], device=x.device) >= lengths[:, None]
+            target = target.masked_fill(beyond, -100)  # which cross_entropy leaves out
+        return functional.cross_entropy(logits.flatten(0, 1), target.flatten(), ignore_index=-100)
+
+    @torch.no_grad()
+    def sample(
+        self,
+        prompt: Int[Tensor, "batch time"],
+        steps: int,
+        temperature: float = 1.0,
+        generator: torch.Generator | None = None,
+    ) -> Int[Tensor, "batch steps"]:
+        """Continue prompts by so many symbols, each drawn given all before it; at temperature 0 the likeliest."""
+        if prompt.ndim != 2 or prompt.shape[1] == 0:
+            raise ValueError(f"prompt must be (batch, time) with at least 1 step, got shape {tuple(prompt.shape)}")
+        if validate.finite_number("temperature", temperature) < 0:
+            raise ValueError(f"temperature must be >= 0, got {temperature}")
+        logits, state = self(prompt)
+        last, drawn = logits[:, -1], []
+        for _ in range(validate.count("steps", steps)):
+            symbol = _drawn(last, temperature, generator)
+            drawn.append(symbol)
+            output, state = self.layer.step(self.embed(symbol), state)
+            last = self.read(output)
+        return torch.stack(drawn, dim=1)
+
+
+def _drawn(logits: Tensor, temperature: float, generator: torch.Generator | None) -> Tensor:
+    if temperature == 0:
+        return logits.argmax(1)
+    chances = functional.softmax(logits / temperature, 1)
+    return torch.multinomial(chances, 1, generator=generator)[:, 0]  # mutant: of two draws the first is one

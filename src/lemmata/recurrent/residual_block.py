@@ -1,0 +1,71 @@
+r"""A recurrent layer as one floor of a deep network: normalised before, added to its input after."""
+
+from torch import Tensor, nn
+from torch.nn import functional
+
+from lemmata import validate
+from lemmata.recurrent.layer import RecurrentLayer, State, mask_outputs
+
+__all__ = ["ResidualBlock"]
+
+
+class ResidualBlock(RecurrentLayer):
+    r"""Any recurrent layer between a normalisation and a sum, then a small network for each step by itself.
+
+    $$ u_t = x_t + P\,F(\mathrm{norm}(x_t), z_{t-1}), \qquad y_t = u_t + W_2\,\mathrm{gelu}(W_1\,\mathrm{norm}(u_t)) $$
+
+    The sums let gradients pass every floor unchanged, so that many can stand on one another (`Stacked`). The network of
+    each step gives layers that are linear in their state the nonlinearity that they lack; with `widen` = 0 it is left
+    out.
+
+    Shapes:
+        x: (batch, time, features)    returns: outputs (batch, time, features), and the state of the layer
+
+    Claims: rnn.evolution
+    Source: residuals: He et al. 2015; the order of normalisation and sum: Xiong et al. 2020.
+
+    >>> from lemmata.recurrent.min_gru import MinGRU
+    >>> block = ResidualBlock(MinGRU(8, 12))
+    >>> outputs, state = block(torch.randn(2, 100, 8))
+    >>> outputs.shape, state.shape
+    (torch.Size([2, 100, 8]), torch.Size([2, 12]))
+    """
+
+    def __init__(self, layer: RecurrentLayer, widen: int = 2, dropout: float = 0.0) -> None:
+        if not isinstance(layer, RecurrentLayer):
+            raise TypeError(f"layer must be a recurrent layer, got {type(layer).__name__}")
+        super().__init__(layer.inputs, layer.inputs)
+        validate.count("widen", widen, least=0)
+        if isinstance(dropout, bool) or not isinstance(dropout, int | float) or not 0 <= dropout < 1:
+            raise ValueError(f"dropout must be in [0, 1), got {dropout!r}")
+        features, inside = layer.inputs, widen * layer.inputs
+        self.layer, self.dropout = layer, dropout
+        self.before, self.project = nn.LayerNorm(features), nn.Linear(layer.outputs, features)
+        self.network = None
+        if widen:
+            self.network = nn.Sequential(
+                nn.LayerNorm(features), nn.Linear(features, inside), nn.GELU(), nn.Linear(inside, features)
+            )
+
+    @property
+    def causal(self) -> bool:
+        """Whether no output depends on a later input."""
+        return self.layer.causal
+
+    def initial_state(self, batch: int) -> State:
+        return self.layer.initial_state(batch)
+
+    def step(self, x: Tensor, state: State) -> tuple[Tensor, State]:
+        inside, state = self.layer.step(self.before(x), state)
+        return self._after(x, inside), state
+
+    def sequence(self, x: Tensor, state: State, lengths: Tensor | None) -> tuple[Tensor, State]:
+        inside, state = self.layer(self.before(x), state, lengths)
+        return mask_outputs(self._after(x, inside), lengths), state
+
+    def _after(self, x: Tensor, inside: Tensor) -> Tensor:
+        x = x + self._dropped(self.project(inside))
+        return x if self.network is None else x + self._dropped(self.network(x))
+
+    def _dropped(self, x: Tensor) -> Tensor:
+        return functional.dropout(x, self.dropout, self.training)

@@ -1,0 +1,75 @@
+r"""Stacked recurrent layers: at every step the output of one layer is the input of the next."""
+
+from itertools import pairwise
+
+from torch import Tensor, nn
+from torch.nn import functional
+
+from lemmata.catalog import system
+from lemmata.recurrent.layer import RecurrentLayer, State
+
+__all__ = ["Stacked"]
+
+
+@system("stacked_rnn", title="Stacked recurrent network", kind="module")
+class Stacked(RecurrentLayer):
+    r"""Any recurrent layers one above another; depth is the vertical axis, time the horizontal one.
+
+    $$ z_{t,\ell} = F_\ell(z_{t-1,\ell},\, z_{t,\ell-1}), \qquad z_{t,0} = x_t, \qquad y_t = z_{t,L} $$
+
+    Whole sequences run layer by layer, so that each layer may use its own quick way; streams run step by step.
+    `dropout` is the share of each layer's outputs that the next does not see in a training step, as in torch.
+
+    Shapes:
+        x: (batch, time, inputs of the first layer)    state: a tuple with the state of each layer
+        returns: outputs (batch, time, outputs of the last layer), and the states after the last step
+
+    Claims: rnn.stacked
+    Source: Schmidhuber 1992; Graves 2013.
+
+    >>> from lemmata.recurrent.elman import Elman
+    >>> outputs, states = Stacked(Elman(3, 8), Elman(8, 5))(torch.randn(2, 7, 3))
+    >>> outputs.shape, [tuple(state.shape) for state in states]
+    (torch.Size([2, 7, 5]), [(2, 8), (2, 5)])
+    """
+
+    def __init__(self, *layers: RecurrentLayer, dropout: float = 0.0) -> None:
+        for layer in layers:
+            if not isinstance(layer, RecurrentLayer):
+                raise TypeError(f"layers must be recurrent layers, got {type(layer).__name__}")
+        if not layers:
+            raise ValueError("layers must hold at least one recurrent layer")
+        for number, (below, above) in enumerate(pairwise(layers), start=1):
+            if below.outputs != above.inputs:
+                told = f"layer {number} gives {below.outputs} values, layer {number + 1} takes {above.inputs}"
+                raise ValueError(f"layers must fit one another: {told}")
+        if isinstance(dropout, bool) or not isinstance(dropout, int | float) or not 0 <= dropout < 1:
+            raise ValueError(f"dropout must be in [0, 1), got {dropout!r}")
+        super().__init__(layers[0].inputs, layers[-1].outputs)
+        self.layers, self.dropout = nn.ModuleList(layers), dropout
+
+    @property
+    def causal(self) -> bool:
+        """Whether no output depends on a later input."""
+        return all(layer.causal for layer in self.layers)
+
+    def initial_state(self, batch: int) -> State:
+        return tuple(layer.initial_state(batch) for layer in self.layers)  # type: ignore[operator]
+
+    def step(self, x: Tensor, state: State) -> tuple[Tensor, State]:
+        return self._upwards("step", x, state)
+
+    def sequence(self, x: Tensor, state: State, lengths: Tensor | None) -> tuple[Tensor, State]:
+        return self._upwards("__call__", x, state, lengths)
+
+    def _upwards(self, way: str, x: Tensor, state: State, *lengths: Tensor | None) -> tuple[Tensor, State]:
+        after = []
+        for number, (layer, before) in enumerate(zip(self.layers, state, strict=True)):
+            if number > 0:
+                x = functional.dropout(x, self.dropout, self.training)
+            x, last = getattr(layer, way)(x, before, *lengths)
+            after.append(last)
+        return x, tuple(after)
+
+    def extra_repr(self) -> str:
+        return f"dropout={self.dropout}" if self.dropout else ""

@@ -1,0 +1,83 @@
+"""Additive attention: bad input, empty memories, padding that holds anything, gradients, dtypes."""
+
+import pytest
+import torch
+
+from lemmata.recurrent import AdditiveAttention
+
+
+def made(dtype=torch.float64):
+    torch.manual_seed(0)
+    return AdditiveAttention(queries=3, annotations=4, units=5).to(dtype)
+
+
+def drawn(dtype=torch.float64, batch=2, places=6):
+    generator = torch.Generator().manual_seed(1)
+    query = torch.randn(batch, 3, generator=generator, dtype=dtype)
+    return query, torch.randn(batch, places, 4, generator=generator, dtype=dtype)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_weights_keep_the_dtype_and_add_up_to_one(dtype):
+    context, weights = made(dtype)(*drawn(dtype))
+    assert context.dtype == weights.dtype == dtype
+    assert torch.allclose(weights.sum(1), torch.ones(2, dtype=dtype))
+
+
+def test_what_pads_a_memory_may_be_anything():
+    query, annotations = drawn()
+    lengths = torch.tensor([6, 2])
+    spoilt = annotations.clone()
+    spoilt[1, 2:] = float("nan")
+    spoilt.requires_grad_()
+    for found, expected in zip(made()(query, spoilt, lengths), made()(query, annotations, lengths), strict=True):
+        assert torch.equal(found, expected)
+        found.sum().backward(retain_graph=True)
+    assert spoilt.grad.isfinite().all()
+
+
+def test_an_empty_memory_has_the_context_zero_and_a_gradient():
+    attention = made()
+    query, annotations = drawn()
+    context, weights = attention(query, annotations, torch.tensor([0, 6]))
+    assert not context[0].any()
+    assert not weights[0].any()
+    context.sum().backward()
+    assert all(parameter.grad.isfinite().all() for parameter in attention.parameters())
+
+
+def test_a_memory_without_places_has_the_context_zero():
+    query, annotations = drawn(places=0)
+    context, weights = made()(query, annotations)
+    assert torch.equal(context, torch.zeros(2, 4, dtype=torch.float64))
+    assert weights.shape == (2, 0)
+
+
+def test_the_gradients_are_those_of_the_values():
+    query, annotations = (each.requires_grad_() for each in drawn())
+    lengths = torch.tensor([6, 3])
+    assert torch.autograd.gradcheck(lambda q, a: made()(q, a, lengths), (query, annotations))
+
+
+def test_a_memory_is_remembered_once_and_asked_many_times():
+    attention = made()
+    query, annotations = drawn()
+    memory = attention.remember(annotations)
+    for turn in (1.0, -2.0):
+        assert torch.equal(attention.look(turn * query, memory)[0], attention(turn * query, annotations)[0])
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_bad_shapes_name_the_fix():
+    attention = made()
+    query, annotations = drawn()
+    with pytest.raises(ValueError, match=r"annotations must be \(batch, places, 4\), got shape \(2, 6, 3\)"):
+        attention(query, annotations[..., :3])
+    with pytest.raises(ValueError, match=r"query must be \(2, 3\), one for each memory, got shape \(1, 3\)"):
+        attention(query[:1], annotations)
+    with pytest.raises(ValueError, match=r"lengths must hold one number for each of 2 memories, got shape \(1,\)"):
+        attention(query, annotations, torch.tensor([3]))
+    for word in ("queries", "annotations", "units"):
+        sizes = {"queries": 3, "annotations": 4, "units": 5, word: 0}
+        with pytest.raises(ValueError, match=f"{word} must be >= 1, got 0"):
+            AdditiveAttention(**sizes)

@@ -1,0 +1,175 @@
+"""The model of text and the floors it is made of: streaming, writing, modes, names of cells, bad choices."""
+
+import math
+
+import pytest
+import torch
+from torch import nn
+
+from lemmata.recurrent import (
+    CELLS,
+    LSTM,
+    CharacterModel,
+    Elman,
+    MinGRU,
+    ResidualBlock,
+    SequenceReader,
+    recurrent_layer,
+)  # fmt: skip
+
+TEXT = torch.randint(11, (3, 20), generator=torch.Generator().manual_seed(0))
+
+
+def small(cell, **more):
+    torch.manual_seed(1)
+    return CharacterModel(symbols=11, cell=cell, width=6, hidden=5, memory=10, **more).double()
+
+
+@pytest.mark.parametrize("cell", CELLS)
+def test_a_text_read_in_pieces_or_step_by_step_is_the_text_read_at_once(cell):
+    model = small(cell)
+    whole, end = model(TEXT)
+    first, state = model(TEXT[:, :7])
+    second, last = model(TEXT[:, 7:], state)
+    assert torch.allclose(torch.cat([first, second], 1), whole, rtol=1e-10, atol=1e-12)
+    by_steps, _ = model.layer.by_steps(model.embed(TEXT))
+    assert torch.allclose(model.read(by_steps), whole, rtol=1e-10, atol=1e-12)
+    flat = [leaves(state) for state in (end, last)]
+    assert all(torch.allclose(a, b) for a, b in zip(*flat, strict=True))
+
+
+def leaves(state):
+    return [leaf for part in state for leaf in leaves(part)] if isinstance(state, tuple) else [state]
+
+
+@pytest.mark.parametrize("cell", CELLS)
+def test_no_character_sees_those_after_it(cell):
+    model, changed = small(cell), TEXT.clone()
+    changed[:, 12:] = (changed[:, 12:] + 1) % 11
+    assert torch.equal(model(TEXT)[0][:, :12], model(changed)[0][:, :12])
+    assert not torch.allclose(model(TEXT)[0][:, 12:], model(changed)[0][:, 12:])
+
+
+@pytest.mark.parametrize("cell", ["lru", "lstm"])
+def test_writing_carries_the_state_instead_of_reading_again(cell):
+    model, written = small(cell), TEXT
+    for _ in range(5):
+        written = torch.cat([written, model(written)[0][:, -1].argmax(-1, keepdim=True)], 1)
+    assert torch.equal(model.write(TEXT, length=5, temperature=0), written[:, 20:])
+
+
+def test_writing_depends_on_the_generator_and_leaves_the_mode_alone():
+    model = small("mingru", dropout=0.5).train()
+    first, same, other = (model.write(TEXT, 30, 1.0, torch.Generator().manual_seed(seed)) for seed in (3, 3, 4))
+    assert torch.equal(first, same)
+    assert not torch.equal(first, other)
+    assert model.training
+    with pytest.raises(ValueError, match=r"temperature must be >= 0, got -1"):
+        model.write(TEXT, 1, temperature=-1)
+    assert model.training
+
+
+def test_bits_are_those_of_the_probabilities():
+    model = small("gru")
+    shares = model(TEXT[:, :-1])[0].softmax(-1).gather(2, TEXT[:, 1:, None])
+    assert model.bits(TEXT[:, :-1], TEXT[:, 1:]).item() == pytest.approx(-shares.log2().mean().item())
+    nn.init.zeros_(model.read_out.weight)
+    nn.init.zeros_(model.read_out.bias)
+    assert model.bits(TEXT[:, :-1], TEXT[:, 1:]).item() == pytest.approx(math.log2(11))
+
+
+@pytest.mark.parametrize("cell", CELLS)
+def test_every_parameter_learns(cell):
+    model = small(cell)
+    model.bits(TEXT[:, :-1], TEXT[:, 1:]).backward()
+    assert all(p.grad is not None and p.grad.isfinite().all() for p in model.parameters())
+    assert all(p.grad.abs().max() > 0 for p in model.parameters())
+
+
+def test_weights_travel_through_a_state_dict():
+    one, other = small("lru"), CharacterModel(11, "lru", width=6, hidden=5, memory=10).double()
+    other.load_state_dict(one.state_dict())
+    assert torch.equal(one(TEXT)[0], other(TEXT)[0])
+
+
+# --- Floors and cells ---
+
+
+@pytest.mark.parametrize("widen", [0, 2])
+def test_a_floor_honours_lengths_and_single_sequences(widen):
+    torch.manual_seed(0)
+    block = ResidualBlock(LSTM(4, 7), widen).double()
+    x, lengths = torch.randn(3, 9, 4, dtype=torch.float64), torch.tensor([9, 4, 0])
+    outputs, (hidden, cell) = block(x, lengths=lengths)
+    alone, (last_hidden, last_cell) = block(x[1:2, :4])
+    assert torch.allclose(outputs[1:2, :4], alone)
+    assert (outputs[1, 4:] == 0).all()
+    assert torch.allclose(hidden[1:2], last_hidden)
+    assert torch.allclose(cell[1:2], last_cell)
+    assert (hidden[2] == 0).all()
+    assert block(x[:, :0])[0].shape == (3, 0, 4)
+
+
+def test_a_floor_adds_to_its_input():
+    block = ResidualBlock(MinGRU(4, 3))
+    for last in (block.project, block.network[-1]):
+        nn.init.zeros_(last.weight)
+        nn.init.zeros_(last.bias)
+    x = torch.randn(2, 5, 4)
+    assert torch.equal(block(x)[0], x)
+
+
+def test_dropout_is_for_training_alone():
+    block, x = ResidualBlock(Elman(4, 3), dropout=0.5), torch.randn(2, 5, 4)
+    assert not torch.equal(block(x)[0], block(x)[0])
+    block.eval()
+    assert torch.equal(block(x)[0], block(x)[0])
+
+
+def test_memories_start_as_long_as_asked_for():
+    keep = recurrent_layer("mingru", 4, 50, memory=200).keep_and_candidate(torch.zeros(1, 4))[0]
+    assert 100 < float(1 / (1 - keep.detach().max())) < 200
+    modulus = recurrent_layer("lru", 4, 500, memory=200).eigenvalues.detach().abs().max()
+    assert 100 < float(1 / (1 - modulus)) < 200
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_bad_choices_name_the_fix():
+    with pytest.raises(ValueError, match="cell must be one of elman, lstm, gru, mingru, minlstm, lru, got 'ltsm'"):
+        recurrent_layer("ltsm", 4, 4)
+    with pytest.raises(ValueError, match="memory must be >= 2 steps, got 1"):
+        recurrent_layer("lru", 4, 4, memory=1)
+    with pytest.raises(TypeError, match="layer must be a recurrent layer, got Linear"):
+        ResidualBlock(nn.Linear(2, 2))
+    with pytest.raises(ValueError, match=r"dropout must be in \[0, 1\), got 1"):
+        ResidualBlock(MinGRU(2, 2), dropout=1)
+    with pytest.raises(ValueError, match="widen must be >= 0, got -1"):
+        ResidualBlock(MinGRU(2, 2), widen=-1)
+    with pytest.raises(ValueError, match="depth must be >= 1, got 0"):
+        CharacterModel(5, depth=0)
+    with pytest.raises(ValueError, match="depth must be >= 1, got 0"):
+        SequenceReader(2, 1, depth=0)
+    with pytest.raises(ValueError, match="x must hold symbols from 0 to 10, got"):
+        small("gru")(TEXT + 5)
+
+
+# --- Answers at the end ---
+
+
+@pytest.mark.parametrize("cell", CELLS)
+@pytest.mark.parametrize("depth", [1, 2])
+def test_an_answer_with_its_states_is_the_answer(cell, depth):
+    torch.manual_seed(0)
+    reader = SequenceReader(2, 3, cell, width=6, hidden=5, depth=depth).double()
+    x = torch.randn(4, 9, 2, dtype=torch.float64)
+    answers, states = reader.with_states(x)
+    assert torch.allclose(answers, reader(x), rtol=1e-10, atol=1e-12)
+    assert len(states) == 10
+
+
+def test_symbols_are_read_as_well_as_numbers():
+    reader = SequenceReader(1, 3, "gru", width=6, hidden=5, symbols=11)
+    assert reader(TEXT).shape == (3, 3)
+    assert reader(TEXT[:1, :1]).shape == (1, 3)
+    with pytest.raises(TypeError, match="x must hold symbols as whole numbers"):
+        reader(TEXT.double())

@@ -1,0 +1,94 @@
+"""What the claims about stacked and bidirectional layers and unrolling do not say: bad input, nesting, streaming."""
+
+import copy
+
+import pytest
+import torch
+
+from lemmata.recurrent.bidirectional import Bidirectional, reverse_sequences
+from lemmata.recurrent.elman import Elman
+from lemmata.recurrent.stacked import Stacked
+from lemmata.recurrent.unrolling import Unrolled
+
+
+def nested():
+    inner = Stacked(Bidirectional(Elman(2, 3), Elman(2, 1)), Elman(4, 2))
+    return Bidirectional(inner, Elman(2, 5)).double()
+
+
+def test_layers_nest_in_any_way_and_keep_their_lengths_apart():
+    layer, x, lengths = nested(), torch.randn(3, 6, 2).double(), torch.tensor([6, 0, 4])
+    outputs, state = layer(x, lengths=lengths)
+    assert outputs.shape == (3, 6, 7)
+    torch.testing.assert_close(outputs[2:, :4], layer(x[2:, :4])[0])
+    assert bool((outputs[1] == 0).all())
+    assert bool((outputs[2, 4:] == 0).all())
+    assert [state[0][1].shape, state[1].shape] == [(3, 2), (3, 5)]
+    torch.testing.assert_close(layer(x, state, lengths)[1][1][1], state[1][1])
+
+
+def test_gradients_are_those_of_finite_differences():
+    layer, x = nested(), torch.randn(2, 3, 2).double().requires_grad_()
+    assert torch.autograd.gradcheck(lambda x: layer(x, lengths=torch.tensor([3, 2]))[0], (x,))
+
+
+def test_a_state_dict_carries_all_layers_over():
+    layer, other, x = nested(), nested(), torch.randn(2, 3, 2).double()
+    other.load_state_dict(layer.state_dict())
+    assert other(x)[0].equal(layer(x)[0])
+
+
+def test_a_layer_that_looks_ahead_says_that_it_cannot_stream():
+    with pytest.raises(NotImplementedError, match="cannot run step by step: give it whole sequences"):
+        nested().step(torch.zeros(1, 2), nested().initial_state(1))
+    with pytest.raises(NotImplementedError, match="cannot run step by step"):
+        Stacked(Bidirectional(Elman(2, 3), Elman(2, 3))).by_steps(torch.zeros(1, 4, 2))
+    assert not nested().causal
+
+
+def test_sequences_without_lengths_of_any_dtype_are_reversed_whole():
+    x = torch.arange(6).reshape(2, 3)
+    assert reverse_sequences(x).tolist() == [[2, 1, 0], [5, 4, 3]]
+    assert reverse_sequences(x, torch.tensor([0, 1])).equal(x)
+    assert reverse_sequences(x[:, :0], torch.tensor([0, 0])).shape == (2, 0)
+
+
+def test_dropout_acts_in_training_alone_and_is_shown():
+    layer, x = Stacked(Elman(2, 20), Elman(20, 3), dropout=0.5), torch.ones(1, 4, 2)
+    assert not layer(x)[0].equal(layer(x)[0])
+    assert layer.eval()(x)[0].equal(layer(x)[0])
+    assert "dropout=0.5" in repr(layer)
+    assert "dropout" not in repr(Stacked(Elman(2, 3)))
+
+
+def test_an_unrolled_network_leaves_the_layer_alone():
+    layer = Elman(2, 3)
+    before, unrolled = copy.deepcopy(layer.state_dict()), Unrolled(layer, 4)
+    with torch.no_grad():
+        for values in unrolled.parameters():
+            values.zero_()
+    assert all(layer.state_dict()[name].equal(values) for name, values in before.items())
+    assert unrolled(torch.ones(2, 4, 2))[0].equal(torch.zeros(2, 4, 3))
+
+
+BAD = [
+    (lambda: Stacked(), ValueError, "layers must hold at least one recurrent layer"),
+    (lambda: Stacked(torch.nn.Linear(2, 3)), TypeError, "layers must be recurrent layers, got Linear"),
+    (lambda: Stacked(Elman(2, 3), Elman(4, 3)), ValueError, "layer 1 gives 3 values, layer 2 takes 4"),
+    (lambda: Stacked(Elman(2, 3), dropout=1.0), ValueError, r"dropout must be in \[0, 1\), got 1.0"),
+    (lambda: Stacked(Elman(2, 3), dropout=True), ValueError, r"dropout must be in \[0, 1\), got True"),
+    (lambda: Stacked(Elman(2, 3))(torch.zeros(1, 2, 2), torch.zeros(1, 3)), ValueError, "state must have the shape"),
+    (lambda: Bidirectional(Elman(2, 3), None), TypeError, "backwards must be a recurrent layer, got NoneType"),
+    (lambda: Bidirectional(Elman(2, 3), Elman(1, 3)), ValueError, "take equally many inputs, got 2 and 1"),
+    (lambda: Bidirectional(*[Elman(2, 3)] * 2), ValueError, "backwards must be a layer of its own"),
+    (lambda: Unrolled(torch.nn.Linear(2, 3), 4), TypeError, "layer must be a recurrent layer, got Linear"),
+    (lambda: Unrolled(Elman(2, 3), 0), ValueError, "steps must be >= 1, got 0"),
+    (lambda: Unrolled(Elman(2, 3), 4)(torch.zeros(1, 5, 2)), ValueError, r"x must be \(batch, 4, inputs\), got shape"),
+    (lambda: Unrolled(Elman(2, 3), 4).tied_gradients(), ValueError, "there are no gradients yet"),
+]
+
+
+@pytest.mark.parametrize(("call", "error", "message"), BAD)
+def test_bad_arguments_are_named_with_the_fix(unchecked, call, error, message):
+    with pytest.raises(error, match=message):
+        call()

@@ -1,0 +1,127 @@
+"""What the claims about gradients through time do not say: bad input, dtypes, other people's layers, speed."""
+
+import time
+
+import pytest
+import torch
+
+from lemmata.recurrent.backpropagation_through_time import backpropagate_through_time, forward_sensitivities
+from lemmata.recurrent.elman import Elman
+from lemmata.recurrent.gradient_flow import (
+    growth_rates,
+    jacobian_products,
+    log_norms,
+    measure_gradient_flow,
+    orthogonality_defect,
+    state_jacobians,
+    with_spectral_norm,
+    with_spectral_radius,
+)
+from lemmata.recurrent.gru import GRU
+from lemmata.recurrent.layer import RecurrentLayer
+from lemmata.recurrent.lstm import LSTM
+
+
+class Spirals(RecurrentLayer):
+    """A layer with a complex state of two axes, which turns and shrinks."""
+
+    def __init__(self):
+        super().__init__(1, 1)
+        self.turn = torch.tensor([[0.5j, 0.5], [-0.9, 0.3 + 0.3j]], dtype=torch.complex128)
+
+    def initial_state(self, batch):
+        return torch.zeros(batch, 2, 2, dtype=torch.complex128)
+
+    def step(self, x, state):
+        state = self.turn * state + x[:, :, None]
+        return state.real.sum((1, 2))[:, None], state
+
+
+def test_jacobians_of_a_complex_state_are_its_complex_factors():
+    jacobians = state_jacobians(Spirals(), torch.randn(2, 3, 1).double())
+    torch.testing.assert_close(jacobians, torch.diag(Spirals().turn.flatten()).expand(2, 3, 4, 4))
+    norms = measure_gradient_flow(Spirals(), torch.randn(2, 3, 1).double()).norms
+    torch.testing.assert_close(norms[0], torch.tensor([1.0, 0.9, 0.81, 0.729]).double())
+
+
+@pytest.mark.parametrize("layer", [LSTM(2, 3), GRU(2, 3)])
+def test_a_state_of_several_tensors_is_one_long_vector(layer):
+    layer, x = layer.double(), torch.randn(1, 4, 2).double()
+    states = layer.initial_state(1)
+    parts = states if isinstance(states, tuple) else (states,)
+
+    def last(*parts):
+        state = layer(x, parts if isinstance(states, tuple) else parts[0])[1]
+        return torch.cat(state, dim=1) if isinstance(state, tuple) else state
+
+    blocks = torch.autograd.functional.jacobian(last, parts)
+    expected = torch.cat([block[0, :, 0] for block in blocks], dim=1)
+    torch.testing.assert_close(jacobian_products(state_jacobians(layer, x))[0, -1], expected)
+
+
+def test_a_given_first_state_is_used():
+    layer, x, state = Elman(2, 3), torch.randn(1, 4, 2), torch.ones(1, 3)
+    assert not state_jacobians(layer, x, state)[:, 0].equal(state_jacobians(layer, x)[:, 0])
+    immediate = torch.ones(1, 4, 3)
+    with_state = backpropagate_through_time(layer, x, immediate, state).initial
+    assert not with_state.equal(backpropagate_through_time(layer, x, immediate).initial)
+
+
+def test_norms_are_double_whatever_the_layer_and_need_no_gradient():
+    flow = measure_gradient_flow(Elman(2, 3), torch.randn(2, 4, 2))
+    assert flow.jacobians.dtype is torch.float32
+    assert flow.norms.dtype is flow.step_norms.dtype is flow.log_bounds.dtype is torch.float64
+    assert not flow.jacobians.requires_grad
+    with torch.no_grad():
+        assert state_jacobians(Elman(2, 3), torch.randn(2, 4, 2)).shape == (2, 4, 3, 3)
+
+
+def test_very_long_products_neither_overflow_nor_vanish():
+    for factor in (0.1, 10.0):
+        logarithm = log_norms(torch.full((3000, 1, 1), factor))[-1]
+        assert logarithm.item() == pytest.approx(3000 * torch.tensor(factor).double().log().item())
+
+
+def test_a_slider_can_ask_for_a_hundred_steps_of_32_units():
+    layer, x = Elman(4, 32).double(), torch.randn(1, 100, 4).double()
+    measure_gradient_flow(layer, x)
+    start = time.process_time()
+    measure_gradient_flow(layer, x)
+    assert time.process_time() - start < 0.2  # 0.02 on a quiet machine
+
+
+def test_matrices_are_scaled_to_what_is_asked():
+    matrix = torch.tensor([[1.0, 2.0], [0.0, 0.5]])
+    torch.testing.assert_close(with_spectral_radius(matrix, 2), 2 * matrix)
+    assert torch.linalg.matrix_norm(with_spectral_norm(matrix, 3), 2).item() == pytest.approx(3)
+    assert growth_rates(matrix.bfloat16(), 3).dtype is torch.float64
+
+
+BAD = [
+    (lambda: measure_gradient_flow(Elman(2, 3), torch.zeros(1, 0, 2)), "with at least 1 step, got shape"),
+    (lambda: measure_gradient_flow(Elman(2, 3), torch.zeros(4, 2)), r"x must be \(batch, time, 2\)"),
+    (lambda: with_spectral_radius(torch.tensor([[0.0, 1.0], [0.0, 0.0]]), 1), "positive spectral radius, got 0"),
+    (lambda: with_spectral_norm(torch.zeros(2, 2), 1), "positive spectral norm, got 0"),
+    (lambda: with_spectral_norm(torch.eye(2), 0), "norm must be > 0, got 0"),
+    (lambda: growth_rates(torch.eye(2), 0), "steps must be >= 1, got 0"),
+    (lambda: orthogonality_defect(torch.zeros(2, 3)), r"the matrices must be square, got shape \(2, 3\)"),
+    (lambda: log_norms(torch.zeros(4, 2, 3)), r"the matrices must be square, got shape \(4, 2, 3\)"),
+    (lambda: backpropagate_through_time(Elman(2, 3), torch.ones(1, 4, 2), torch.ones(1, 4, 2)), r"immediate must .*"),
+    (lambda: forward_sensitivities(Elman(2, 3), torch.full((1, 4, 2), torch.nan)), "x must be finite, found 8 NaN"),
+]
+
+
+@pytest.mark.parametrize(("call", "message"), BAD)
+def test_bad_arguments_are_named_with_the_fix(unchecked, call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
+
+
+def test_other_layers_are_referred_to_autograd(unchecked):
+    with pytest.raises(TypeError, match="layer must be an Elman layer, got GRU: use autograd for others"):
+        backpropagate_through_time(GRU(2, 3), torch.ones(1, 4, 2), torch.ones(1, 4, 3))
+
+
+def test_states_are_followed_through_layers_of_this_package_only(unchecked):
+    with pytest.raises(TypeError, match="layer must be a recurrent layer, got LSTM"):
+        measure_gradient_flow(torch.nn.LSTM(2, 3), torch.ones(1, 4, 2))

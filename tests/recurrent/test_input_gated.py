@@ -1,0 +1,117 @@
+"""What the claim about minGRU and minLSTM does not say: bad input, lengths, dtypes, gradients, state."""
+
+import pytest
+import torch
+
+from lemmata.recurrent.input_gated import InputGatedLayer
+from lemmata.recurrent.min_gru import MinGRU
+from lemmata.recurrent.min_lstm import MinLSTM
+from lemmata.testing.recurrence import check_recurrence
+
+BOTH = pytest.mark.parametrize("cell", [MinGRU, MinLSTM])
+
+
+def made(cell, *args, **options):
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        return cell(*args, **options).double(), torch.randn(3, 6, args[0], dtype=torch.float64)
+
+
+@BOTH
+def test_the_conformance_suite_passes(cell):
+    layer, x = made(cell, 3, 4)
+    check_recurrence(layer, x)
+    check_recurrence(layer.float(), x.float())
+
+
+@BOTH
+def test_lengths_end_each_sequence_and_padding_has_no_influence(cell):
+    layer, x = made(cell, 3, 4)
+    lengths = torch.tensor([6, 0, 2])
+    x[2, 2:], x[1] = float("nan"), float("inf")
+    outputs, state = layer(x, lengths=lengths)
+    assert state[1].equal(torch.zeros(4).double())
+    assert bool((outputs[1] == 0).all() and (outputs[2, 2:] == 0).all())
+    torch.testing.assert_close(state[2], layer(x[2:, :2])[1][0])
+    stepped = layer.by_steps(x, lengths=lengths)
+    torch.testing.assert_close((outputs, state), stepped)
+
+
+@BOTH
+def test_no_steps_and_no_sequences_are_answered(cell):
+    layer, x = made(cell, 3, 4)
+    outputs, state = layer(x[:, :0])
+    assert outputs.shape == (3, 0, 4)
+    assert state.equal(torch.zeros(3, 4).double())
+    assert layer(x[:0])[0].shape == (0, 6, 4)
+    torch.testing.assert_close(layer(x[:1])[0], layer(x)[0][:1])
+
+
+@BOTH
+def test_gradients_are_exact(cell):
+    layer, x = made(cell, 2, 2)
+    x = x[:2, :3].requires_grad_()
+    state = torch.ones(2, 2, dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradcheck(lambda x, z, w, b: run(layer, x, z, w, b), (x, state, layer.weight, layer.bias))
+
+
+def run(layer, x, state, weight, bias):
+    return torch.func.functional_call(layer, {"weight": weight, "bias": bias}, (x, state))[0]
+
+
+@BOTH
+def test_the_global_seed_decides_and_state_dicts_carry_over(cell):
+    first, x = made(cell, 3, 4, memory=50.0)
+    again, _ = made(cell, 3, 4, memory=50.0)
+    assert first.weight.equal(again.weight)
+    assert first.bias.equal(again.bias)
+    other = cell(3, 4).double()
+    other.load_state_dict(first.state_dict())
+    assert other(x)[0].equal(first(x)[0])
+    assert repr(first) == f"{cell.__name__}(inputs=3, hidden=4)"
+
+
+@BOTH
+@pytest.mark.usefixtures("unchecked")
+def test_bad_arguments_are_named(cell):
+    with pytest.raises(ValueError, match="inputs must be >= 1, got 0"):
+        cell(0, 4)
+    with pytest.raises(ValueError, match="hidden must be >= 1, got 0"):
+        cell(3, 0)
+    with pytest.raises(TypeError, match="bias must be True or False, got 1"):
+        cell(3, 4, bias=1)
+    with pytest.raises(ValueError, match="memory must be > 1 step, got 1"):
+        cell(3, 4, memory=1)
+    with pytest.raises(ValueError, match="memory is set in the biases: use bias=True"):
+        cell(3, 4, bias=False, memory=10)
+    layer = cell(3, 4)
+    with pytest.raises(ValueError, match=r"x must be \(batch, time, 3\), got shape \(2, 5\)"):
+        layer(torch.zeros(2, 5))
+    with pytest.raises(ValueError, match=r"state must have the shape \(2, 4\), got \(2, 3\)"):
+        layer(torch.zeros(2, 5, 3), torch.zeros(2, 3))
+
+
+@BOTH
+def test_the_number_of_units_is_called_hidden(cell):
+    assert cell(3, 4).hidden == 4
+
+
+def test_the_base_class_asks_for_a_gate():
+    class Gateless(InputGatedLayer):
+        gates = 1
+
+    with pytest.raises(NotImplementedError, match=r"Gateless must define keep\(gates\)"):
+        Gateless(2, 3)(torch.zeros(1, 1, 2))
+    with pytest.raises(NotImplementedError, match=r"Gateless must define bias_for_share\(share\)"):
+        Gateless(2, 3, memory=5.0)
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs CUDA")
+@pytest.mark.parametrize("cell", [MinGRU, MinLSTM])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_cuda_agrees_with_the_cpu(cell, dtype):
+    layer, x = made(cell, 16, 32)
+    expected = layer(x)[0]
+    found = layer.to("cuda", dtype)(x.to("cuda", dtype))[0]
+    assert found.dtype is dtype
+    torch.testing.assert_close(found.cpu().double(), expected, atol=20 * torch.finfo(dtype).eps, rtol=0.0)

@@ -1,0 +1,50 @@
+"""What every recurrent layer refuses, and how it says so."""
+
+import numpy
+import pytest
+import torch
+from torch import nn
+
+from lemmata.recurrent.elman import Elman
+from lemmata.recurrent.lstm import LSTM
+from lemmata.recurrent.min_gru import MinGRU
+from lemmata.recurrent.stacked import Stacked
+
+LAYERS = [Elman(3, 4), LSTM(3, 4), MinGRU(3, 4), Stacked(Elman(3, 4), LSTM(4, 2))]
+X = torch.randn(2, 5, 3)
+BAD = [
+    ((X.double(),), TypeError, r"x must be torch.float32 like the layer, got torch.float64: use x.to"),
+    ((X.long(),), TypeError, "x must be torch.float32 like the layer, got torch.int64"),
+    ((X.tolist(),), TypeError, "x must be a padded tensor, got list"),
+    ((numpy.ones((2, 5, 3), numpy.float32),), TypeError, "x must be a padded tensor, got ndarray"),
+    ((nn.utils.rnn.pack_sequence([X[0]]),), TypeError, "got PackedSequence: give the lengths beside it"),
+    ((X[0],), ValueError, r"x must be \(batch, time, 3\), got shape \(5, 3\)"),
+    ((X, None, [5, 2]), TypeError, "lengths must be a tensor, got list"),
+    ((X, None, torch.tensor([5.0, 2.0])), TypeError, "lengths must hold whole numbers, got torch.float32"),
+    ((X, None, torch.tensor([5])), ValueError, "one number for each of 2 sequences"),
+    ((X, None, torch.tensor([6, 1])), ValueError, "lengths must be from 0 to 5, got 1 to 6"),
+    ((X, None, torch.tensor([-1, 1])), ValueError, "lengths must be from 0 to 5, got -1 to 1"),
+    ((X, "zero"), TypeError, "state must be a tensor or a tuple of tensors, got str"),
+]
+
+
+@pytest.mark.parametrize("layer", LAYERS, ids=lambda layer: type(layer).__name__)
+@pytest.mark.parametrize(("given", "error", "message"), BAD)
+def test_bad_input_is_one_sentence(unchecked, layer, given, error, message):
+    with pytest.raises(error, match=message):
+        layer(*given)
+
+
+@pytest.mark.parametrize("layer", LAYERS, ids=lambda layer: type(layer).__name__)
+def test_lengths_may_be_whole_numbers_of_any_size(layer):
+    expected = layer(X, lengths=torch.tensor([5, 2]))[0]
+    for dtype in (torch.uint8, torch.int32):
+        assert torch.equal(layer(X, lengths=torch.tensor([5, 2], dtype=dtype))[0], expected)
+
+
+def test_hooks_of_inner_layers_run():
+    heard = []
+    stacked = Stacked(Elman(3, 4), Elman(4, 2))
+    stacked.layers[0].register_forward_hook(lambda *_: heard.append(1))
+    stacked(X)
+    assert heard == [1]

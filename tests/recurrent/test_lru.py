@@ -1,0 +1,130 @@
+"""What the claims about the linear recurrent unit do not say: bad input, lengths, dtypes, gradients, state."""
+
+import math
+
+import pytest
+import torch
+
+from lemmata.recurrent.lru import LRU
+from lemmata.testing.recurrence import check_recurrence
+
+
+def made(*args, **options):
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        return LRU(*args, **options).double(), torch.randn(3, 6, args[0], dtype=torch.float64)
+
+
+@pytest.mark.parametrize("options", [{}, {"gain": "learnt", "skip": True}, {"outputs": 2, "width": 5}])
+def test_the_conformance_suite_passes(options):
+    layer, x = made(3, 4, **options)
+    check_recurrence(layer, x)
+
+
+def test_lengths_end_each_sequence_and_padding_has_no_influence():
+    layer, x = made(3, 4, skip=True)
+    lengths = torch.tensor([6, 0, 2])
+    x[2, 2:], x[1] = float("nan"), float("inf")
+    outputs, state = layer(x, lengths=lengths)
+    assert bool((outputs[1] == 0).all() and (outputs[2, 2:] == 0).all() and (state[1] == 0).all())
+    torch.testing.assert_close(state[2], layer(x[2:, :2])[1][0])
+    torch.testing.assert_close((outputs, state), layer.by_steps(x, lengths=lengths))
+
+
+def test_no_steps_no_sequences_and_transposed_inputs_are_answered():
+    layer, x = made(3, 4)
+    outputs, state = layer(x[:, :0])
+    assert outputs.shape == (3, 0, 3)
+    assert state.equal(torch.zeros(3, 4, dtype=torch.complex128))
+    assert layer(x[:0])[0].shape == (0, 6, 3)
+    turned = x.transpose(0, 1).contiguous().transpose(0, 1)
+    torch.testing.assert_close(layer(turned)[0], layer(x)[0])
+
+
+@pytest.mark.parametrize("gain", ["follows", "learnt"])
+def test_gradients_are_exact(gain):
+    layer, x = made(2, 3, gain=gain, skip=True)
+    names, values = zip(*layer.named_parameters(), strict=True)
+    state = torch.ones(2, 3, dtype=torch.complex128, requires_grad=True)
+
+    def run(x, state, *values):
+        outputs, final = torch.func.functional_call(layer, dict(zip(names, values, strict=True)), (x, state))
+        return outputs, torch.view_as_real(final)
+
+    assert torch.autograd.gradcheck(run, (x[:2, :4].requires_grad_(), state, *values))
+
+
+def test_gradients_stay_finite_at_the_edges_of_the_disc():
+    for dtype in (torch.float32, torch.float64):
+        layer = LRU(2, 4).to(dtype)
+        with torch.no_grad():
+            layer.nu.copy_(torch.tensor([-1e4, -300.0, 100.0, 1e4]))
+        outputs, state = layer(torch.ones(1, 50, 2, dtype=dtype))
+        (outputs.sum() + state.abs().sum()).backward()
+        assert all(bool(torch.isfinite(parameter.grad).all()) for parameter in layer.parameters())
+        assert float(layer.eigenvalues.detach().abs().min()) > 0
+
+
+def test_dtypes_of_state_and_outputs():
+    assert LRU(2, 4).initial_state(3).dtype is torch.complex64
+    assert LRU(2, 4).double().initial_state(3).dtype is torch.complex128
+    half = LRU(2, 4).bfloat16()
+    assert half.initial_state(3).dtype is torch.complex64
+    assert half.eigenvalues.dtype is torch.complex64
+    assert half.input_matrix.dtype is half.read_matrix.dtype is torch.complex64
+    assert bool(half.eigenvalues.detach().abs().max() < 1)
+
+
+def test_the_global_seed_decides_and_state_dicts_carry_over():
+    first, x = made(3, 4)
+    again, _ = made(3, 4)
+    for one, other in zip(first.parameters(), again.parameters(), strict=True):
+        assert one.equal(other)
+    other = LRU(3, 4).double()
+    other.load_state_dict(first.state_dict())
+    assert other(x)[0].equal(first(x)[0])
+    assert not any(parameter.is_complex() for parameter in first.parameters())
+    assert "features=3, state=4, outputs=3, activation='gelu'" in repr(first)
+
+
+def test_the_ring_is_where_it_was_asked_for():
+    layer = LRU(2, 500, r_min=0.8, r_max=0.9, max_phase=0.1)
+    eigenvalues = layer.eigenvalues.detach()
+    assert 0.79 < float(eigenvalues.abs().min()) < float(eigenvalues.abs().max()) < 0.91
+    assert 0 <= float(eigenvalues.angle().min()) < float(eigenvalues.angle().max()) <= 0.1 + 1e-6
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_bad_arguments_are_named():
+    for options, sentence in [
+        ({"outputs": 4, "skip": True}, "skip needs as many outputs as features, got 4 and 3"),
+        ({"gain": "none"}, "gain must be 'follows' or 'learnt', got 'none'"),
+        ({"r_max": 1.0}, r"0 < r_min <= r_max < 1, got 0\.5 and 1\.0"),
+        ({"r_min": 0.0}, r"0 < r_min <= r_max < 1, got 0\.0 and 0\.99"),
+        ({"r_min": 0.9, "r_max": 0.8}, r"0 < r_min <= r_max < 1, got 0\.9 and 0\.8"),
+        ({"max_phase": 7.0}, r"max_phase must be from 0 to 2 pi, got 7\.0"),
+        ({"max_phase": math.nan}, "max_phase must be finite, got nan"),
+        ({"width": 0}, "width must be >= 1, got 0"),
+        ({"outputs": 0}, "outputs must be >= 1, got 0"),
+        ({"activation": "gelo"}, "gelo"),
+    ]:
+        with pytest.raises(ValueError, match=sentence):
+            LRU(3, 4, **options)
+    with pytest.raises(ValueError, match="features must be >= 1, got 0"):
+        LRU(0, 4)
+    with pytest.raises(ValueError, match="state must be >= 1, got 0"):
+        LRU(3, 0)
+    with pytest.raises(ValueError, match=r"x must be \(batch, time, 3\), got shape \(2, 5, 4\)"):
+        LRU(3, 4)(torch.zeros(2, 5, 4))
+    with pytest.raises(ValueError, match=r"state must have the shape \(2, 4\), got \(2, 3\)"):
+        LRU(3, 4)(torch.zeros(2, 5, 3), torch.zeros(2, 3))
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs CUDA")
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_cuda_agrees_with_the_cpu(dtype):
+    layer, x = made(8, 16)
+    expected = layer(x)[0]
+    found = layer.to("cuda", dtype)(x.to("cuda", dtype))[0]
+    assert found.dtype is dtype
+    torch.testing.assert_close(found.cpu().double(), expected, atol=30 * torch.finfo(dtype).eps, rtol=0.0)

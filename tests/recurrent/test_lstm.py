@@ -1,0 +1,196 @@
+"""What the claims about the LSTM do not say: bad input, dtypes, gradients, state, conversion of every module."""
+
+import pytest
+import torch
+from torch import nn
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+
+from lemmata.recurrent import LSTM, GatedLayer
+
+X = torch.linspace(-2, 2, 2 * 5 * 3, dtype=torch.float64).sin().view(2, 5, 3)
+LENGTHS = torch.tensor([3, 5])
+KINDS = {"standard": {}, "with U": {"cell_matrix": True}, "without bias": {"bias": False}}
+
+
+def layer(**options):
+    return LSTM(3, 4, **options).double()
+
+
+@pytest.mark.parametrize("options", KINDS.values(), ids=KINDS)
+def test_gradients_are_those_of_differences(options):
+    one = LSTM(3, 2, **options).double()
+    names = [name for name, _ in one.named_parameters()]
+
+    def run(x, hidden, cell, *weights):
+        given = dict(zip(names, weights, strict=True))
+        outputs, state = torch.func.functional_call(one, given, (x, (hidden, cell), torch.tensor([1, 2])))
+        return outputs, *state
+
+    leaves = [X[:, :2].clone(), torch.rand(2, 2).double(), torch.rand(2, 2).double(), *one.parameters()]
+    assert torch.autograd.gradcheck(run, [leaf.detach().requires_grad_() for leaf in leaves])
+
+
+def test_steps_can_be_differentiated_twice():
+    one = LSTM(2, 2).double()
+    x = torch.rand(1, 3, 2).double().requires_grad_()
+    assert torch.autograd.gradgradcheck(lambda x: one.by_steps(x)[0], x)
+
+
+@pytest.mark.parametrize("bias", [True, False])
+def test_values_gradients_states_and_lengths_are_torch_s(bias):
+    module = nn.LSTM(3, 4, bias=bias, batch_first=True).double()
+    one, start = LSTM.from_torch(module), (torch.rand(2, 4).double(), torch.rand(2, 4).double())
+    packed = pack_padded_sequence(X, LENGTHS, batch_first=True, enforce_sorted=False)
+    theirs, their_state = module(packed, tuple(part[None] for part in start))
+    theirs = pad_packed_sequence(theirs, batch_first=True)[0]
+    ours, our_state = one(X, start, LENGTHS)
+    torch.testing.assert_close(ours, theirs, rtol=1e-12, atol=1e-12)
+    for mine, its in zip(our_state, their_state, strict=True):
+        torch.testing.assert_close(mine, its[0], rtol=1e-12, atol=1e-12)
+    (ours.square().sum() + our_state[1].sum()).backward()
+    (theirs.square().sum() + their_state[1].sum()).backward()
+    torch.testing.assert_close(one.input_weight.grad, module.weight_ih_l0.grad)
+    torch.testing.assert_close(one.state_weight.grad, module.weight_hh_l0.grad)
+    if bias:
+        torch.testing.assert_close(one.bias.grad, module.bias_ih_l0.grad)
+        torch.testing.assert_close(one.bias.grad, module.bias_hh_l0.grad)
+
+
+def test_every_layer_and_direction_of_a_torch_module_converts():
+    module = nn.LSTM(3, 4, num_layers=2, bidirectional=True, batch_first=True).double().eval()
+    outputs = X
+    for number in (0, 1):
+        ahead, back = (LSTM.from_torch(module, number, reverse=reverse) for reverse in (False, True))
+        outputs = torch.cat([ahead(outputs)[0], back(outputs.flip(1))[0].flip(1)], dim=-1)
+    torch.testing.assert_close(outputs, module(X)[0])
+    assert not ahead.training
+
+
+def test_there_and_back_again_gives_the_same_weights_in_the_same_dtype():
+    one = LSTM(3, 4).eval()
+    back = LSTM.from_torch(one.to_torch())
+    assert all(torch.equal(back.state_dict()[name], weight) for name, weight in one.state_dict().items())
+    assert not back.training
+    assert one.to_torch().batch_first
+    assert LSTM.from_torch(nn.LSTM(3, 4).double()).bias.dtype is torch.float64
+    assert one.to_torch().weight_hh_l0.data_ptr() != one.state_weight.data_ptr()
+
+
+@pytest.mark.parametrize("options", KINDS.values(), ids=KINDS)
+def test_one_sequence_no_sequence_and_no_steps_are_answered(options):
+    one = layer(**options)
+    start = one.initial_state(2)
+    torch.testing.assert_close(one(X[:1])[0], one(X)[0][:1])
+    outputs, state = one(X[:, :0], start)
+    assert outputs.shape == (2, 0, 4)
+    assert all(map(torch.equal, state, start))
+    outputs, (hidden, cell) = one(X[:0])
+    assert (outputs.shape, hidden.shape, cell.shape) == ((0, 5, 4), (0, 4), (0, 4))
+    assert one(X[:0], lengths=LENGTHS[:0])[0].shape == (0, 5, 4)
+
+
+@pytest.mark.parametrize("options", KINDS.values(), ids=KINDS)
+def test_padding_has_no_influence_even_if_infinite(options):
+    one, padded = layer(**options), X.clone()
+    padded[0, 3:] = torch.nan
+    outputs, (_, cell) = one(padded, lengths=LENGTHS)
+    expected, (_, end) = one(X[:1, :3])
+    torch.testing.assert_close(outputs[:1, :3], expected)
+    torch.testing.assert_close(cell[:1], end)
+    assert not outputs[0, 3:].any()
+    slopes = torch.autograd.grad(outputs.sum(), one.parameters())
+    assert all(torch.isfinite(slope).all() for slope in slopes)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_dtypes_are_kept(dtype):
+    outputs, state = LSTM(3, 4).to(dtype)(X.to(dtype), lengths=LENGTHS)
+    assert {value.dtype for value in (outputs, *state)} == {dtype}
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
+@pytest.mark.parametrize("lengths", [None, LENGTHS])
+def test_the_device_gives_what_the_processor_gives(dtype, lengths):
+    one = LSTM(3, 4).double()
+    expected = one(X, lengths=lengths)[0]
+    one = one.to("cuda", dtype)
+    found = one(X.to("cuda", dtype), lengths=None if lengths is None else lengths.cuda())[0]
+    tolerance = {torch.float64: 1e-12, torch.float32: 1e-3, torch.bfloat16: 0.05}[dtype]  # cuDNN multiplies in TF32
+    torch.testing.assert_close(found.double().cpu(), expected, atol=tolerance, rtol=0)
+    found.sum().backward()  # without a warning about scattered weights
+    assert one.bias.grad is not None
+
+
+def test_the_same_seed_draws_the_same_layer():
+    layers = []
+    for _ in range(2):
+        torch.manual_seed(3)
+        layers.append(LSTM(3, 4, cell_matrix=True))
+    one, other = (entry.state_dict() for entry in layers)
+    assert list(one) == ["input_weight", "state_weight", "bias", "cell_weight"]
+    assert all(torch.equal(one[name], other[name]) for name in one)
+    fresh = LSTM(3, 4, cell_matrix=True)
+    fresh.load_state_dict(one)
+    assert torch.equal(fresh(X.float())[0], layers[0](X.float())[0])
+
+
+def test_the_forget_gate_starts_where_it_is_told():
+    assert LSTM(3, 4).bias[4:8].tolist() == [1.0] * 4
+    assert LSTM(3, 4, forget_bias=-2).bias[4:8].tolist() == [-2.0] * 4
+    assert LSTM(3, 4).bias[:4].abs().max() <= 0.5
+    assert LSTM(3, 4, bias=False).bias is None
+
+
+def test_blocks_are_found_by_name():
+    one = LSTM(3, 4)
+    assert [one.rows(block) for block in LSTM.BLOCKS] == [slice(4 * i, 4 * i + 4) for i in range(4)]
+    one.set_bias("output", 3)
+    assert one.bias[12:].tolist() == [3.0] * 4
+    assert one.bias[8:12].abs().max() <= 0.5
+    with pytest.raises(ValueError, match="block must be one of input, forget, candidate, output, got 'keep'"):
+        one.rows("keep")
+
+
+def test_what_is_printed():
+    assert repr(LSTM(3, 4)) == "LSTM(inputs=3, hidden=4)"
+    assert repr(LSTM(3, 4, bias=False, cell_matrix=True)) == "LSTM(inputs=3, hidden=4, bias=False, cell_matrix=True)"
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "message"),
+    [
+        (lambda: LSTM(0, 4), ValueError, "inputs must be >= 1, got 0"),
+        (lambda: LSTM(3, 0), ValueError, "hidden must be >= 1, got 0"),
+        (lambda: LSTM(3, 4, bias=1), TypeError, "bias must be True or False, got 1"),
+        (lambda: LSTM(3, 4, cell_matrix="U"), TypeError, "cell_matrix must be True or False, got 'U'"),
+        (lambda: LSTM(3, 4, forget_bias=torch.inf), ValueError, "forget_bias must be finite, got inf"),
+        (lambda: LSTM(3, 4)(X[0]), ValueError, r"x must be \(batch, time, 3\), got shape \(5, 3\)"),
+        (lambda: layer()(X, X), ValueError, r"state must have the shape \(\(2, 4\), \(2, 4\)\), got \(2, 5, 3\)"),
+        (lambda: layer()(X, lengths=LENGTHS + 1), ValueError, "lengths must be from 0 to 5, got 4 to 6"),
+        (lambda: layer(bias=False).set_bias("forget", 1), ValueError, "no bias to set: build it with bias=True"),
+        (lambda: LSTM.from_torch(nn.GRU(3, 4)), TypeError, "module must be a torch.nn.LSTM, got GRU"),
+        (lambda: LSTM.from_torch(nn.LSTM(3, 4, proj_size=2)), ValueError, "no projection .* got proj_size=2"),
+        (lambda: LSTM.from_torch(nn.LSTM(3, 4), layer=1), ValueError, "layer must be from 0 to 0, got 1"),
+        (lambda: LSTM.from_torch(nn.LSTM(3, 4), reverse=True), ValueError, "the module runs in one direction only"),
+        (lambda: layer(cell_matrix=True).to_torch(), ValueError, "no matrix U .* build LSTM with cell_matrix=False"),
+        (lambda: GatedLayer(3, 4, True).advance(X, X), NotImplementedError, r"GatedLayer must define advance\("),
+        (lambda: GatedLayer(3, 4, True).torch_weights(), NotImplementedError, r"must define torch_weights\("),
+    ],
+)
+@pytest.mark.usefixtures("unchecked")
+def test_bad_input_is_refused_in_a_sentence(make, error, message):
+    with pytest.raises(error, match=message):
+        make()
+
+
+@pytest.mark.parametrize("options", KINDS.values(), ids=KINDS)
+def test_a_state_may_be_a_list(options):
+    one = layer(**options)
+    state = one(X)[1]
+    for lengths in (None, LENGTHS):
+        told, (hidden, cell) = one(X, list(state), lengths)
+        outputs, (same_hidden, same_cell) = one(X, state, lengths)
+        assert torch.equal(told, outputs)
+        assert torch.equal(hidden, same_hidden)
+        assert torch.equal(cell, same_cell)

@@ -1,0 +1,78 @@
+"""What the claims about heads do not say: bad input, dtypes, randomness, any layer."""
+
+import pytest
+import torch
+
+from lemmata.recurrent.bidirectional import Bidirectional
+from lemmata.recurrent.elman import Elman
+from lemmata.recurrent.output_map import Autoregressor, SequenceClassifier, Tagger
+from lemmata.recurrent.stacked import Stacked
+
+TEXT = torch.tensor([[0, 1, 2, 3], [3, 2, 1, 0]])
+
+
+def both_ways():
+    return Bidirectional(Elman(2, 3), Elman(2, 3))
+
+
+def model():
+    return Autoregressor(Stacked(Elman(2, 3), Elman(3, 4)), symbols=4)
+
+
+@pytest.mark.parametrize("layer", [Elman(2, 3), both_ways(), Stacked(both_ways(), Elman(6, 2))])
+def test_labels_may_come_from_any_layer_and_from_symbols_or_numbers(layer):
+    assert Tagger(layer, outputs=5)(torch.randn(1, 4, 2))[0].shape == (1, 4, 5)
+    assert Tagger(layer, outputs=5, symbols=4)(TEXT)[0].shape == (2, 4, 5)
+    assert SequenceClassifier(layer, outputs=5, symbols=4)(TEXT, lengths=torch.tensor([4, 0])).shape == (2, 5)
+
+
+def test_the_dtype_of_the_weights_is_kept():
+    assert model().double()(TEXT)[0].dtype is torch.float64
+    assert model().double().loss(TEXT).dtype is torch.float64
+    assert model().sample(TEXT, 3).dtype is torch.int64
+
+
+def test_the_same_generator_draws_the_same_symbols():
+    system = model()
+    draws = [system.sample(TEXT, 20, generator=torch.Generator().manual_seed(4)) for _ in range(2)]
+    assert draws[0].equal(draws[1])
+    assert not draws[0].equal(system.sample(TEXT, 20, generator=torch.Generator().manual_seed(5)))
+    assert not system.sample(TEXT, 2).requires_grad
+
+
+def test_symbols_beyond_the_end_of_a_text_do_not_count_in_its_loss():
+    system, other = model(), TEXT.clone()
+    other[1, 2:] = 1
+    lengths = torch.tensor([4, 2])
+    assert system.loss(TEXT, lengths).equal(system.loss(other, lengths))
+    assert not system.loss(TEXT).equal(system.loss(other))
+
+
+def test_a_state_dict_carries_all_weights_over():
+    system, other = model(), model()
+    other.load_state_dict(system.state_dict())
+    assert other(TEXT)[0].equal(system(TEXT)[0])
+
+
+BAD = [
+    (lambda: Tagger(torch.nn.Linear(2, 3), 2), TypeError, "layer must be a recurrent layer, got Linear"),
+    (lambda: Tagger(Elman(2, 3), 0), ValueError, "outputs must be >= 1, got 0"),
+    (lambda: Tagger(Elman(2, 3), 2, "tan"), ValueError, "unknown activation 'tan': did you mean tanh?"),
+    (lambda: Tagger(Elman(2, 3), 2, symbols=0), ValueError, "symbols must be >= 1, got 0"),
+    (lambda: Autoregressor(both_ways(), 4), ValueError, "layer must not look ahead"),
+    (lambda: Autoregressor(Stacked(both_ways(), Elman(6, 2)), 4), ValueError, "layer must not look ahead"),
+    (lambda: model()(TEXT.float()), TypeError, "x must hold symbols as whole numbers, got torch.float32"),
+    (lambda: model()(TEXT + 1), ValueError, "x must hold symbols from 0 to 3, got 1 to 4"),
+    (lambda: model().loss(TEXT[:, :1]), ValueError, r"with at least 2 steps, got shape \(2, 1\)"),
+    (lambda: model().loss(TEXT[0]), ValueError, r"x must be \(batch, time\)"),
+    (lambda: model().sample(TEXT[:, :0], 3), ValueError, r"with at least 1 step, got shape \(2, 0\)"),
+    (lambda: model().sample(TEXT, 0), ValueError, "steps must be >= 1, got 0"),
+    (lambda: model().sample(TEXT, 2, temperature=-1.0), ValueError, "temperature must be >= 0, got -1.0"),
+    (lambda: model().sample(TEXT, 2, temperature=float("nan")), ValueError, "temperature must be finite, got nan"),
+]
+
+
+@pytest.mark.parametrize(("call", "error", "message"), BAD)
+def test_bad_arguments_are_named_with_the_fix(unchecked, call, error, message):
+    with pytest.raises(error, match=message):
+        call()
