@@ -382,8 +382,10 @@ def test_word(*more):
     stage("claims", BIN / "lemmata", "check", "--all", "--fresh", *budget)
     call(BIN / "python", "-m", "lemmata.lab.site.assets", "--dev")  # the page's; what needs them is skipped without
     say("\n== pytest")
-    # Files are shared out whole, so that fixtures are made once. Whoever chooses tests may want to debug: one process.
-    more = more or ("-n", str(min(MOST_WORKERS, os.cpu_count() or 1)), "--dist", "loadfile")
+    # Files are shared out whole, so that fixtures are made once, and in their order: the browser's must come last, for
+    # nothing can follow them in a process. Whoever chooses tests may want to debug: one process.
+    share = ("--dist", "loadfile", "--no-loadscope-reorder")
+    more = more or ("-n", str(min(MOST_WORKERS, os.cpu_count() or 1)), *share)
     return call(BIN / "python", "-m", "pytest", *more)  # last, and nothing after it: its closing line ends the output
 
 

@@ -318,7 +318,7 @@ def test_all_tests_are_shared_out_among_the_cores(dev, script, monkeypatch):
     record, _ = script
     monkeypatch.setattr(dev.os, "cpu_count", lambda: 2)
     assert dev.main(["test"]) == 0
-    assert record[-1] == "python -m pytest -n 2 --dist loadfile"
+    assert record[-1] == "python -m pytest -n 2 --dist loadfile --no-loadscope-reorder"
 
 
 def test_test_stops_at_the_first_stage_that_fails(dev, script, capsys):

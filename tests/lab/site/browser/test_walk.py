@@ -110,6 +110,8 @@ def test_search_and_filters_narrow_the_atlas(visit, size, scheme):
     assert 0 < every.count() < number
     expect(page).to_have_url(re.compile("q=novikoff"))
     page.get_by_role("link", name="Show all").click()
+    expect(page).not_to_have_url(re.compile("q="))
+    page.wait_for_load_state("load")
     page.get_by_label("Verdict").select_option("holds")
     expect(page).to_have_url(re.compile("verdict=holds"))
     expect(page.locator(".found")).to_contain_text(" of ")
