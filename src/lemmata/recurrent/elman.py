@@ -12,7 +12,7 @@ from lemmata.catalog import system
 from lemmata.foundations.activations import ACTIVATION_TABLE
 from lemmata.foundations.activations import activation as activation_named
 from lemmata.recurrent.layer import RecurrentLayer, mask_outputs, state_at_end
-from lemmata.recurrent.one_piece import in_one_piece
+from lemmata.recurrent.torch_weights import in_one_piece, one_layer
 
 __all__ = ["Elman"]
 
@@ -104,16 +104,11 @@ class Elman(RecurrentLayer):
         """
         if type(module) is not nn.RNN:
             raise TypeError(f"module must be a torch.nn.RNN, got {type(module).__name__}")
-        if not 0 <= layer < module.num_layers:
-            raise ValueError(f"layer must be from 0 to {module.num_layers - 1}, got {layer}")
-        if reverse and not module.bidirectional:
-            raise ValueError("reverse must be False: the module runs in one direction only")
-        end = f"_l{layer}" + ("_reverse" if reverse else "")
-        recurrent, from_input = getattr(module, f"weight_hh{end}"), getattr(module, f"weight_ih{end}")
+        from_input, recurrent, *biases = one_layer(module, layer, reverse)
         made = cls(from_input.shape[1], len(recurrent), module.nonlinearity, module.bias).to(recurrent)
         weights = {"recurrent": recurrent, "input": from_input}
         if module.bias:
-            weights["bias"] = getattr(module, f"bias_ih{end}") + getattr(module, f"bias_hh{end}")
+            weights["bias"] = biases[0] + biases[1]
         made.load_state_dict(weights)
         return made.train(module.training)
 

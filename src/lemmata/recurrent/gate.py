@@ -11,7 +11,7 @@ from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_
 
 from lemmata import validate
 from lemmata.recurrent.layer import RecurrentLayer, State, mask_outputs, state_at_end
-from lemmata.recurrent.one_piece import in_one_piece
+from lemmata.recurrent.torch_weights import in_one_piece
 
 __all__ = ["GatedLayer"]
 
@@ -139,14 +139,3 @@ def _fused(
         ends = [torch.where(lengths[:, None] > 0, end[:, back], part) for end, part in zip(ends, start, strict=True)]
     ends = tuple(end[0] for end in ends)
     return outputs, ends if several else ends[0]
-
-
-def one_layer(module: nn.RNNBase, layer: int, reverse: bool) -> list[Tensor]:
-    """The weights and biases of one layer and direction of a torch module."""
-    if not 0 <= validate.count("layer", layer, least=0) < module.num_layers:
-        raise ValueError(f"layer must be from 0 to {module.num_layers - 1}, got {layer}")
-    if validate.flag("reverse", reverse) and not module.bidirectional:
-        raise ValueError("reverse must be False: the module runs in one direction only")
-    end = f"_l{layer}" + ("_reverse" if reverse else "")
-    names = ("weight_ih", "weight_hh", *(("bias_ih", "bias_hh") if module.bias else ()))
-    return [getattr(module, name + end).detach() for name in names]

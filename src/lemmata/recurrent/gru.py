@@ -8,7 +8,8 @@ import torch
 from torch import Tensor, nn
 
 from lemmata.catalog import system
-from lemmata.recurrent.gate import GatedLayer, one_layer
+from lemmata.recurrent.gate import GatedLayer
+from lemmata.recurrent.torch_weights import one_layer
 
 __all__ = ["GRU", "GRUGates"]
 

@@ -9,7 +9,8 @@ from torch import Tensor, nn
 
 from lemmata import validate
 from lemmata.catalog import system
-from lemmata.recurrent.gate import GatedLayer, one_layer
+from lemmata.recurrent.gate import GatedLayer
+from lemmata.recurrent.torch_weights import one_layer
 
 __all__ = ["LSTM", "LSTMGates"]
 

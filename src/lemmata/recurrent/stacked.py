@@ -1,6 +1,8 @@
 r"""Stacked recurrent layers: at every step the output of one layer is the input of the next."""
 
+from collections.abc import Callable
 from itertools import pairwise
+from typing import Any
 
 from torch import Tensor, nn
 from torch.nn import functional
@@ -57,17 +59,17 @@ class Stacked(RecurrentLayer):
         return tuple(layer.initial_state(batch) for layer in self.layers)  # type: ignore[operator]
 
     def step(self, x: Tensor, state: State) -> tuple[Tensor, State]:
-        return self._upwards("step", x, state)
+        return self._upwards(lambda layer, now, before: layer.step(now, before), x, state)
 
     def sequence(self, x: Tensor, state: State, lengths: Tensor | None) -> tuple[Tensor, State]:
-        return self._upwards("__call__", x, state, lengths)
+        return self._upwards(lambda layer, now, before: layer(now, before, lengths), x, state)
 
-    def _upwards(self, way: str, x: Tensor, state: State, *lengths: Tensor | None) -> tuple[Tensor, State]:
+    def _upwards(self, run: Callable[..., Any], x: Tensor, state: State) -> tuple[Tensor, State]:
         after = []
         for number, (layer, before) in enumerate(zip(self.layers, state, strict=True)):
             if number > 0:
                 x = functional.dropout(x, self.dropout, self.training)
-            x, last = getattr(layer, way)(x, before, *lengths)
+            x, last = run(layer, x, before)
             after.append(last)
         return x, tuple(after)
 
