@@ -185,9 +185,9 @@ def test_an_eigenvalue_is_dragged_out_of_the_circle_and_out_of_the_plane(visit, 
     disc, marks = page.locator("svg.disc"), page.locator("svg.disc [data-index]")
     expect(marks).to_have_count(1)
     disc.scroll_into_view_if_needed()
-    box = disc.bounding_box()
 
     def at(x, y):
+        box = disc.bounding_box()  # anew, for what is said above the picture can move it
         return box["x"] + box["width"] * (x + 1.26) / 2.52, box["y"] + box["height"] * (1.26 - y) / 2.52
 
     page.mouse.move(*at(0.5, 0))

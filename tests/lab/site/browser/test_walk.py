@@ -140,6 +140,7 @@ def test_the_brackets_turn_the_pages_of_the_course(visit):
     title = page.locator("h1").inner_text()
     page.keyboard.press("]")
     expect(page.locator("h1")).not_to_have_text(title)
+    page.wait_for_load_state()  # keys work once the script is there
     page.keyboard.press("[")
     expect(page.locator("h1")).to_have_text(title)
     page.locator("aside.margin a").first.click()
@@ -169,6 +170,18 @@ def test_judging_can_be_stopped(visit):
     page.get_by_role("button", name="Judge it now").click()
     page.get_by_role("button", name="Stop").click()
     expect(page.locator("[data-judge-status]")).to_have_text(re.compile("stopped|judged just now"))
+    expect(page.get_by_role("button", name=re.compile("Judge"))).to_be_enabled()
+
+
+def test_judging_can_be_stopped_before_the_server_has_answered(visit):
+    page = visit("/claim/hopfield.phase_transition")
+    held = []
+    page.route("**/judge", lambda route: held.append(route))
+    page.get_by_role("button", name=re.compile("Judge")).click()
+    page.get_by_role("button", name="Stop").click()
+    expect(page.locator("[data-judge-status]")).to_have_text("stopping")
+    held[0].continue_()
+    expect(page.locator("[data-judge-status]")).to_have_text("stopped; the verdict is as it was")
     expect(page.get_by_role("button", name=re.compile("Judge"))).to_be_enabled()
 
 

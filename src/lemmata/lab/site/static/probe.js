@@ -98,6 +98,9 @@
     const find = (name) => form.querySelector(`[data-judge-${name}]`);
     const say = (text) => (find("status").textContent = text);
     let job = "";
+    let unwanted = false; // stopped before the server had given the job its name
+
+    const cancel = () => post(`/jobs/${job}/cancel`, {});
 
     function busy(now) {
       find("start").disabled = now;
@@ -110,6 +113,8 @@
       const long = cost === "long";
       if (long && !confirm("This check takes minutes. Judge it now?")) return;
       busy(true);
+      job = "";
+      unwanted = false;
       say("waits for a free process");
       find("progress").removeAttribute("value");
       const found = await post(`/claim/${claim}/judge`, { seed: 0, long });
@@ -121,12 +126,14 @@
       job = found.job;
       const source = new EventSource(`/jobs/${job}/events`);
       source.onmessage = (message) => hear(JSON.parse(message.data), source);
+      if (unwanted) cancel();
     });
 
     find("cancel").addEventListener("click", () => {
       find("cancel").disabled = true;
       say("stopping");
-      post(`/jobs/${job}/cancel`, {});
+      if (job) cancel();
+      else unwanted = true;
     });
 
     async function hear(event, source) {

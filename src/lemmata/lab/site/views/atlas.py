@@ -20,8 +20,9 @@ from lemmata.statements import KINDS, Statement
 
 def warm() -> None:
     """Do once what the first reader, and the first search, would wait for: two seconds with 700 statements."""
-    for statement in known().catalog.statements.values():
-        searchable(statement.id, statement.title, statement.statement)
+    with contextlib.suppress(Exception):  # the first page will say what is wrong; nobody will if the lab is closing
+        for statement in known().catalog.statements.values():
+            searchable(statement.id, statement.title, statement.statement)
 
 
 @contextlib.asynccontextmanager
