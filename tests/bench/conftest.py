@@ -62,8 +62,8 @@ BAD = """
 
     @peer("late")
     def late(problem):
-        repeats = iter([1, 1])  # the warm-up and one more
-        return lambda: next(repeats)
+        calls = iter([1, 1, 1, 1])  # two for the warm-up and for one repeat more
+        return lambda: next(calls)
 
     @peer("dead")
     def dead(problem):
