@@ -8,7 +8,7 @@ from lemmata.recurrent import AdditiveAttention
 
 def made(dtype=torch.float64):
     torch.manual_seed(0)
-    return AdditiveAttention(queries=3, annotations=4, units=5).to(dtype)
+    return AdditiveAttention(queries=3, annotations=4, hidden=5).to(dtype)
 
 
 def drawn(dtype=torch.float64, batch=2, places=6):
@@ -75,9 +75,13 @@ def test_bad_shapes_name_the_fix():
         attention(query, annotations[..., :3])
     with pytest.raises(ValueError, match=r"query must be \(2, 3\), one for each memory, got shape \(1, 3\)"):
         attention(query[:1], annotations)
-    with pytest.raises(ValueError, match=r"lengths must hold one number for each of 2 memories, got shape \(1,\)"):
+    with pytest.raises(ValueError, match=r"lengths must hold one number for each of 2 sequences, got \(1,\)"):
         attention(query, annotations, torch.tensor([3]))
-    for word in ("queries", "annotations", "units"):
-        sizes = {"queries": 3, "annotations": 4, "units": 5, word: 0}
+    with pytest.raises(ValueError, match="lengths must be from 0 to 6, got 3 to 7"):
+        attention(query, annotations, torch.tensor([3, 7]))
+    with pytest.raises(TypeError, match=r"lengths must hold whole numbers, got torch.float32"):
+        attention(query, annotations, torch.tensor([3.0, 6.0]))
+    for word in ("queries", "annotations", "hidden"):
+        sizes = {"queries": 3, "annotations": 4, "hidden": 5, word: 0}
         with pytest.raises(ValueError, match=f"{word} must be >= 1, got 0"):
             AdditiveAttention(**sizes)

@@ -55,17 +55,17 @@ def test_writing_carries_the_state_instead_of_reading_again(cell):
     model, written = small(cell), TEXT
     for _ in range(5):
         written = torch.cat([written, model(written)[0][:, -1].argmax(-1, keepdim=True)], 1)
-    assert torch.equal(model.write(TEXT, length=5, temperature=0), written[:, 20:])
+    assert torch.equal(model.sample(TEXT, 5, temperature=0), written[:, 20:])
 
 
 def test_writing_depends_on_the_generator_and_leaves_the_mode_alone():
     model = small("mingru", dropout=0.5).train()
-    first, same, other = (model.write(TEXT, 30, 1.0, torch.Generator().manual_seed(seed)) for seed in (3, 3, 4))
+    first, same, other = (model.sample(TEXT, 30, 1.0, torch.Generator().manual_seed(seed)) for seed in (3, 3, 4))
     assert torch.equal(first, same)
     assert not torch.equal(first, other)
     assert model.training
     with pytest.raises(ValueError, match=r"temperature must be >= 0, got -1"):
-        model.write(TEXT, 1, temperature=-1)
+        model.sample(TEXT, 1, temperature=-1)
     assert model.training
 
 

@@ -91,11 +91,6 @@ def test_bad_arguments_are_named(cell):
         layer(torch.zeros(2, 5, 3), torch.zeros(2, 3))
 
 
-@BOTH
-def test_the_number_of_units_is_called_hidden(cell):
-    assert cell(3, 4).hidden == 4
-
-
 def test_the_base_class_asks_for_a_gate():
     class Gateless(InputGatedLayer):
         gates = 1

@@ -1,13 +1,19 @@
 """What every recurrent layer refuses, and how it says so."""
 
+import inspect
+
 import numpy
 import pytest
 import torch
 from torch import nn
 
+from lemmata.recurrent.deep_transition import DeepTransition
 from lemmata.recurrent.elman import Elman
+from lemmata.recurrent.gru import GRU
+from lemmata.recurrent.lru import LRU
 from lemmata.recurrent.lstm import LSTM
 from lemmata.recurrent.min_gru import MinGRU
+from lemmata.recurrent.min_lstm import MinLSTM
 from lemmata.recurrent.stacked import Stacked
 
 LAYERS = [Elman(3, 4), LSTM(3, 4), MinGRU(3, 4), Stacked(Elman(3, 4), LSTM(4, 2))]
@@ -40,6 +46,17 @@ def test_lengths_may_be_whole_numbers_of_any_size(layer):
     expected = layer(X, lengths=torch.tensor([5, 2]))[0]
     for dtype in (torch.uint8, torch.int32):
         assert torch.equal(layer(X, lengths=torch.tensor([5, 2], dtype=dtype))[0], expected)
+
+
+@pytest.mark.parametrize("cell", [Elman, DeepTransition, LSTM, GRU, MinGRU, MinLSTM, LRU])
+def test_every_cell_calls_its_sizes_inputs_and_hidden(cell):
+    assert list(inspect.signature(cell).parameters)[:2] == ["inputs", "hidden"]
+    layer = cell(inputs=3, hidden=4)
+    assert (layer.inputs, layer.hidden, layer.outputs) == (3, 4, 3 if cell is LRU else 4)
+    assert "inputs=3, hidden=4" in repr(layer)
+    for word in ("inputs", "hidden"):
+        with pytest.raises(ValueError, match=f"{word} must be >= 1, got 0"):
+            cell(**{"inputs": 3, "hidden": 4, word: 0})
 
 
 def test_hooks_of_inner_layers_run():

@@ -84,7 +84,7 @@ def test_the_global_seed_decides_and_state_dicts_carry_over():
     other.load_state_dict(first.state_dict())
     assert other(x)[0].equal(first(x)[0])
     assert not any(parameter.is_complex() for parameter in first.parameters())
-    assert "features=3, state=4, outputs=3, activation='gelu'" in repr(first)
+    assert "inputs=3, hidden=4, outputs=3, activation='gelu'" in repr(first)
 
 
 def test_the_ring_is_where_it_was_asked_for():
@@ -97,7 +97,7 @@ def test_the_ring_is_where_it_was_asked_for():
 @pytest.mark.usefixtures("unchecked")
 def test_bad_arguments_are_named():
     for options, sentence in [
-        ({"outputs": 4, "skip": True}, "skip needs as many outputs as features, got 4 and 3"),
+        ({"outputs": 4, "skip": True}, "skip needs as many outputs as inputs, got 4 and 3"),
         ({"gain": "none"}, "gain must be 'follows' or 'learnt', got 'none'"),
         ({"r_max": 1.0}, r"0 < r_min <= r_max < 1, got 0\.5 and 1\.0"),
         ({"r_min": 0.0}, r"0 < r_min <= r_max < 1, got 0\.0 and 0\.99"),
@@ -110,9 +110,9 @@ def test_bad_arguments_are_named():
     ]:
         with pytest.raises(ValueError, match=sentence):
             LRU(3, 4, **options)
-    with pytest.raises(ValueError, match="features must be >= 1, got 0"):
+    with pytest.raises(ValueError, match="inputs must be >= 1, got 0"):
         LRU(0, 4)
-    with pytest.raises(ValueError, match="state must be >= 1, got 0"):
+    with pytest.raises(ValueError, match="hidden must be >= 1, got 0"):
         LRU(3, 0)
     with pytest.raises(ValueError, match=r"x must be \(batch, time, 3\), got shape \(2, 5, 4\)"):
         LRU(3, 4)(torch.zeros(2, 5, 4))

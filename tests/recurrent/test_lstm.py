@@ -44,6 +44,7 @@ def test_values_gradients_states_and_lengths_are_torch_s(bias):
     theirs, their_state = module(packed, tuple(part[None] for part in start))
     theirs = pad_packed_sequence(theirs, batch_first=True)[0]
     ours, our_state = one(X, start, LENGTHS)
+    assert torch.equal(our_state[0][0], ours[0, 2])
     torch.testing.assert_close(ours, theirs, rtol=1e-12, atol=1e-12)
     for mine, its in zip(our_state, their_state, strict=True):
         torch.testing.assert_close(mine, its[0], rtol=1e-12, atol=1e-12)
@@ -54,6 +55,29 @@ def test_values_gradients_states_and_lengths_are_torch_s(bias):
     if bias:
         torch.testing.assert_close(one.bias.grad, module.bias_ih_l0.grad)
         torch.testing.assert_close(one.bias.grad, module.bias_hh_l0.grad)
+
+
+@pytest.mark.parametrize("size", [1.0, 30.0])  # gates that hesitate, and gates that are sure
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_sequences_of_all_lengths_end_as_if_they_were_alone(dtype, size):
+    torch.manual_seed(0)
+    one, lengths = LSTM(3, 4).to(dtype), torch.tensor([7, 0, 1, 4, 7, 6])
+    for weight in one.parameters():
+        weight.data *= size
+    x, start = torch.randn(6, 7, 3, dtype=dtype), (torch.randn(6, 4, dtype=dtype), torch.randn(6, 4, dtype=dtype))
+    x[torch.arange(7) >= lengths[:, None]] = torch.nan
+    for leaf in (x, *start):
+        leaf.requires_grad_()
+    goals = [torch.randn(shape, dtype=dtype) for shape in ((6, 7, 4), (6, 4), (6, 4))]
+    leaves, found = (x, *start, *one.parameters()), []
+    for run in (one, one.by_steps):
+        outputs, (hidden, cell) = run(x, start, lengths)
+        total = sum((value * goal).sum() for value, goal in zip((outputs, hidden, cell), goals, strict=True))
+        found.append([outputs, hidden, cell, *torch.autograd.grad(total, leaves)])
+    for ours, expected in zip(*found, strict=True):
+        torch.testing.assert_close(ours, expected, rtol=1e3 * torch.finfo(dtype).eps, atol=1e2 * torch.finfo(dtype).eps)
+    assert torch.equal(found[0][2][1], start[1][1])
+    assert not found[0][3][torch.arange(7) >= lengths[:, None]].any()
 
 
 def test_every_layer_and_direction_of_a_torch_module_converts():

@@ -40,12 +40,29 @@ def test_the_same_generator_draws_the_same_symbols():
     assert not system.sample(TEXT, 2).requires_grad
 
 
+def test_writing_does_not_depend_on_the_mode_and_leaves_it_alone():
+    system = Autoregressor(Stacked(Elman(2, 3), Elman(3, 4), dropout=0.5), symbols=4).train()
+    system.layer.layers[0].eval()  # a part that somebody froze
+    modes = [part.training for part in system.modules()]
+    text = system.sample(TEXT, 20, generator=torch.Generator().manual_seed(4))
+    assert [part.training for part in system.modules()] == modes
+    assert text.equal(system.eval().sample(TEXT, 20, generator=torch.Generator().manual_seed(4)))
+    assert not system.training
+
+
 def test_symbols_beyond_the_end_of_a_text_do_not_count_in_its_loss():
     system, other = model(), TEXT.clone()
     other[1, 2:] = 1
     lengths = torch.tensor([4, 2])
     assert system.loss(TEXT, lengths).equal(system.loss(other, lengths))
     assert not system.loss(TEXT).equal(system.loss(other))
+    assert system.loss(TEXT, lengths.to(torch.uint8)).equal(system.loss(TEXT, lengths))
+    assert system.loss(TEXT, torch.tensor([4, 1])).equal(system.loss(TEXT[:1]))
+
+
+def test_short_whole_numbers_may_say_that_a_sequence_is_empty():
+    system, lengths = SequenceClassifier(Elman(2, 3), outputs=5, symbols=4), torch.tensor([4, 0])
+    assert system(TEXT, lengths=lengths.to(torch.uint8)).equal(system(TEXT, lengths=lengths))
 
 
 def test_a_state_dict_carries_all_weights_over():
@@ -65,8 +82,18 @@ BAD = [
     (lambda: model()(TEXT + 1), ValueError, "x must hold symbols from 0 to 3, got 1 to 4"),
     (lambda: model().loss(TEXT[:, :1]), ValueError, r"with at least 2 steps, got shape \(2, 1\)"),
     (lambda: model().loss(TEXT[0]), ValueError, r"x must be \(batch, time\)"),
+    (lambda: model().loss(TEXT, [4, 2]), TypeError, r"lengths must be a tensor, got list: use torch.tensor\(lengths\)"),
+    (
+        lambda: model().loss(TEXT, torch.tensor([4.0, 2.0])),
+        TypeError,
+        "lengths must hold whole numbers, got torch.float",
+    ),
+    (lambda: model().loss(TEXT, torch.tensor([4])), ValueError, r"one number for each of 2 sequences, got \(1,\)"),
+    (lambda: model().loss(TEXT, torch.tensor([[4], [2]])), ValueError, r"each of 2 sequences, got \(2, 1\)"),
+    (lambda: model().loss(TEXT, torch.tensor([5, 2])), ValueError, "lengths must be from 1 to 4, got 2 to 5"),
+    (lambda: model().loss(TEXT, torch.tensor([4, 0])), ValueError, "lengths must be from 1 to 4, got 0 to 4"),
     (lambda: model().sample(TEXT[:, :0], 3), ValueError, r"with at least 1 step, got shape \(2, 0\)"),
-    (lambda: model().sample(TEXT, 0), ValueError, "steps must be >= 1, got 0"),
+    (lambda: model().sample(TEXT, 0), ValueError, "length must be >= 1, got 0"),
     (lambda: model().sample(TEXT, 2, temperature=-1.0), ValueError, "temperature must be >= 0, got -1.0"),
     (lambda: model().sample(TEXT, 2, temperature=float("nan")), ValueError, "temperature must be finite, got nan"),
 ]

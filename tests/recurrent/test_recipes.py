@@ -9,7 +9,7 @@ import torch
 import lemmata
 from lemmata.data import Examples, load
 from lemmata.figure import Line
-from lemmata.recurrent import MemoryConfig, PictureReaderConfig, TextConfig, recipes, recipes_memory
+from lemmata.recurrent import MemoryConfig, PixelConfig, TextConfig, recipes, recipes_memory
 from lemmata.recurrent.cells import CELLS
 from lemmata.recurrent.sequence_reader import SequenceReader
 from lemmata.recurrent.task_gradients import _norms, _theory, gradient_reach
@@ -25,7 +25,7 @@ def text(cell, config=TINY, options=FEW):
 
 def task(cell, data, options=FEW, **config):
     if data == "digits":
-        chosen = PictureReaderConfig(width=8, hidden=8, **config)
+        chosen = PixelConfig(width=8, hidden=8, **config)
         return getattr(recipes_memory, f"read_with_{cell}")(data, chosen, options)
     chosen = MemoryConfig(width=8, hidden=8, **{"lag": 10, **config})
     return getattr(recipes_memory, f"remember_with_{cell}")(data, chosen, options)
@@ -190,7 +190,7 @@ def test_bad_choices_name_the_fix():
     with pytest.raises(ValueError, match="window must be below the 336222 characters of the text, got 400000"):
         text("lru", replace(TINY, window=400_000))
     with pytest.raises(ValueError, match="read must be pixels or rows, got 'columns'"):
-        PictureReaderConfig(read="columns")
+        PixelConfig(read="columns")
     with pytest.raises(ValueError, match="lag must be a whole number from 2 to 10000, got 1"):
         MemoryConfig(lag=1)
     with pytest.raises(ValueError, match="hidden must be a whole number >= 1, got 0"):

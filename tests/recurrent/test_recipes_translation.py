@@ -72,6 +72,12 @@ def test_any_sentence_is_translated_even_an_empty_one(experiment):
     assert experiment.write(experiment.system).count("Luther: ") == len(SHOWN)
 
 
+def test_a_translation_does_not_depend_on_the_mode(experiment):
+    sentence = "In the beginning God created the heaven and the earth."
+    said = [experiment.sample(experiment.system.train(mode), 1, torch.Generator(), sentence) for mode in (True, False)]
+    assert said[0] == said[1]
+
+
 def test_predictions_are_probabilities(experiment):
     found = experiment.predict(experiment.system, experiment.test[:7])
     assert ((found["probability of a word"] > 0) & (found["probability of a word"] < 1)).all()

@@ -138,7 +138,7 @@ def test_flags_are_true_or_false(word):
 
 
 def test_states_of_complex_numbers_are_refused():
-    with pytest.raises(TypeError, match=r"cell must have states of real \(batch, units\), got torch.complex64"):
+    with pytest.raises(TypeError, match=r"cell must have states of real \(batch, hidden\), got torch.complex64"):
         SequenceToSequence(12, 10, embedding=4, hidden=5, cell=LRU)
 
 
@@ -197,6 +197,24 @@ def test_nothing_is_longer_than_asked_and_everything_after_the_end_is_the_end(de
     assert made_up.shape[1] <= 4
     after = (made_up == 3).long().cumsum(1) > 0
     assert (made_up[after] == 3).all()
+
+
+@pytest.mark.parametrize("decode", [greedy_decode, sample_decode, beam_decode])
+def test_decoding_does_not_depend_on_the_mode_and_leaves_it_alone(decode):
+    model = made(attention=True, bidirectional=True, dropout=0.5)
+    model.encoder.eval()  # a part that somebody froze
+    modes = [part.training for part in model.modules()]
+    torch.manual_seed(7)  # of which sample_decode may draw, and dropout must not
+    found = decode(model, source(20), most=6)
+    assert [part.training for part in model.modules()] == modes
+    torch.manual_seed(7)
+    expected = decode(model.eval(), source(20), most=6)
+    assert torch.equal(found.symbols, expected.symbols)
+    assert torch.equal(found.log_probability, expected.log_probability)
+    assert not model.training
+    with pytest.raises(ValueError, match="source must hold symbols"):
+        decode(model.train(), source(20) + 20)
+    assert model.training
 
 
 @pytest.mark.parametrize("decode", [greedy_decode, sample_decode, beam_decode])

@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import nn
 
-from lemmata.train import Options, choose_device, fit, load_run, restore_system, seeded
+from lemmata.train import Options, choose_device, evaluating, fit, load_run, restore_system, seeded
 from lemmata.train.folder import free_folder, read_record
 from lemmata.train.gradient import rate_at
 from lemmata.train.randomness import batch_indices
@@ -91,6 +91,18 @@ def test_seeded_draws_repeat_and_leave_no_trace():
     assert draws() == outside
 
 
+def test_parts_that_were_frozen_stay_so_after_evaluating_even_if_it_fails():
+    model = nn.Sequential(nn.Linear(2, 2), nn.Dropout(), nn.BatchNorm1d(2))
+    model[2].eval()
+    with evaluating(model):
+        assert not any(part.training for part in model.modules())
+        assert not model(torch.ones(3, 2)).requires_grad
+    with pytest.raises(RuntimeError), evaluating(model):
+        model(torch.ones(3, 5))
+    assert [part.training for part in model.modules()] == [True, True, True, False]
+    assert model(torch.ones(3, 2)).requires_grad
+
+
 def test_a_log_that_was_cut_in_the_middle_goes_on_from_the_checkpoint(tmp_path):
     path = tmp_path / "log.jsonl"
     path.write_text('{"step": 1}\n{"step": 2}\n{"step": 3}\n{"ste')
@@ -136,7 +148,7 @@ def test_a_class_of_ones_own_is_restored_by_hand(tmp_path):
     with pytest.raises(ValueError, match=r"trained Linear, which is no system here: build it and call restore_system"):
         load_run(tmp_path)
     mine = nn.Linear(3, 1)
-    assert restore_system(mine, tmp_path) == []
+    assert restore_system(mine, tmp_path) == ""
     assert torch.equal(mine.weight, run.system.weight)
     with pytest.raises(ValueError, match=r"the weights in .* do not fit Linear"):
         restore_system(nn.Linear(4, 1), tmp_path)
@@ -147,8 +159,11 @@ def test_half_trained_weights_can_be_used(tmp_path):
     for path in (tmp_path / "final").iterdir():
         path.unlink()
     mine = nn.Linear(3, 1)
-    restore_system(mine, tmp_path)
+    said = f"{tmp_path}/final is empty, though the run has ended: restore it from a copy; "
+    assert restore_system(mine, tmp_path) == said + f"step 2 of {tmp_path}/checkpoints is used instead"
     assert torch.equal(mine.weight, run.system.weight)
+    (tmp_path / "result.json").unlink()  # as if it were training still
+    assert restore_system(mine, tmp_path) == ""
 
 
 def test_a_folder_without_weights_says_so(tmp_path):

@@ -3,12 +3,12 @@ r"""Additive attention: a query looks at every place of a memory and takes their
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float, Integer
 from torch import Tensor, nn
 
 from lemmata import validate
 from lemmata.catalog import system
-from lemmata.recurrent.layer import mask_outputs
+from lemmata.recurrent.layer import checked_lengths, mask_outputs
 
 __all__ = ["AdditiveAttention", "AttentionMemory"]
 
@@ -17,7 +17,7 @@ class AttentionMemory(NamedTuple):
     """What a memory needs to be asked many times: its annotations, their part of the scores, and which are there."""
 
     annotations: Float[Tensor, "batch places annotations"]
-    keys: Float[Tensor, "batch places units"]
+    keys: Float[Tensor, "batch places hidden"]
     there: Bool[Tensor, "batch places"] | None
 
 
@@ -27,9 +27,9 @@ class AdditiveAttention(nn.Module):
 
     $$ a_j = \mathrm{softmax}_j\big(v^\top \tanh(W_z z + W_\zeta \zeta_j + b)\big), \qquad c = \sum_j a_j \zeta_j $$
 
-    The network of the pair $[z, \zeta_j]$ has one hidden layer; its part that depends on the annotations alone is
-    computed once for all queries (`remember`), and each query then costs one small product and a tanh for each place.
-    With `lengths`, places after the end of a memory get the weight 0; an empty memory gives the context 0.
+    The network of the pair $[z, \zeta_j]$ has one layer of `hidden` units; its part that depends on the annotations
+    alone is computed once for all queries (`remember`), and each query then costs one small product and a tanh for each
+    place. With `lengths`, places after the end of a memory get the weight 0; an empty memory gives the context 0.
 
     Shapes:
         query: (batch, queries)    annotations: (batch, places, annotations)    lengths: (batch,)
@@ -38,28 +38,26 @@ class AdditiveAttention(nn.Module):
     Claims: seq.bahdanau
     Source: Bahdanau, Cho, Bengio 2015.
 
-    >>> attention = AdditiveAttention(queries=3, annotations=5, units=8)
+    >>> attention = AdditiveAttention(queries=3, annotations=5, hidden=8)
     >>> context, weights = attention(torch.randn(2, 3), torch.randn(2, 7, 5), lengths=torch.tensor([7, 1]))
     >>> context.shape, weights[1]
     (torch.Size([2, 5]), tensor([1., 0., 0., 0., 0., 0., 0.], grad_fn=<SelectBackward0>))
     """
 
-    def __init__(self, queries: int, annotations: int, units: int) -> None:
+    def __init__(self, queries: int, annotations: int, hidden: int) -> None:
         super().__init__()
-        self.of_query = nn.Linear(validate.count("queries", queries), validate.count("units", units))
-        self.of_annotation = nn.Linear(validate.count("annotations", annotations), units, bias=False)
-        self.score = nn.Linear(units, 1, bias=False)  # a constant would fall out of the softmax
+        self.of_query = nn.Linear(validate.count("queries", queries), validate.count("hidden", hidden))
+        self.of_annotation = nn.Linear(validate.count("annotations", annotations), hidden, bias=False)
+        self.score = nn.Linear(hidden, 1, bias=False)  # a constant would fall out of the softmax
 
     def remember(
-        self, annotations: Float[Tensor, "batch places annotations"], lengths: Int[Tensor, " batch"] | None = None
+        self, annotations: Float[Tensor, "batch places annotations"], lengths: Integer[Tensor, " batch"] | None = None
     ) -> AttentionMemory:
         """Everything about a memory that no query changes."""
         wanted = self.of_annotation.in_features
         if annotations.ndim != 3 or annotations.shape[-1] != wanted:
             raise ValueError(f"annotations must be (batch, places, {wanted}), got shape {tuple(annotations.shape)}")
-        if lengths is not None and lengths.shape != annotations.shape[:1]:
-            told = f"one number for each of {len(annotations)} memories, got shape {tuple(lengths.shape)}"
-            raise ValueError(f"lengths must hold {told}")
+        lengths = checked_lengths(lengths, annotations)
         annotations = mask_outputs(annotations, lengths)
         there = None
         if lengths is not None:
@@ -78,7 +76,7 @@ class AdditiveAttention(nn.Module):
         self,
         query: Float[Tensor, "batch queries"],
         annotations: Float[Tensor, "batch places annotations"],
-        lengths: Int[Tensor, " batch"] | None = None,
+        lengths: Integer[Tensor, " batch"] | None = None,
     ) -> tuple[Float[Tensor, "batch annotations"], Float[Tensor, "batch places"]]:
         if query.shape != (len(annotations), self.of_query.in_features):
             wanted = f"({len(annotations)}, {self.of_query.in_features})"

@@ -46,7 +46,7 @@ def recurrent_layer(cell: str, inputs: int, hidden: int, memory: int | float = 1
 @torch.no_grad()
 def _spread(layer: LRU, memory: int | float) -> LRU:
     """An LRU on no ring, but with memories of all lengths: on a ring by radius, hardly any unit remembers long."""
-    steps = torch.logspace(0, math.log10(memory), layer.state + 2, dtype=torch.float64)[1:-1]
+    steps = torch.logspace(0, math.log10(memory), layer.hidden + 2, dtype=torch.float64)[1:-1]
     layer.nu.copy_(log_rate(1 - 1 / steps))
-    layer.phase.copy_(2 * math.pi * torch.rand(layer.state) / steps)
+    layer.phase.copy_(2 * math.pi * torch.rand(layer.hidden) / steps)
     return layer

@@ -2,7 +2,6 @@ r"""A language model of characters over any recurrent layer: read a text, predic
 
 import math
 
-import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional
@@ -27,7 +26,7 @@ class CharacterModel(Autoregressor):
 
     `cell` names the layer: elman, lstm, gru, mingru, minlstm or lru, with `hidden` units in each of `depth` floors
     (see `ResidualBlock`); `memory` is the longest time, in characters, for which the units of mingru, minlstm and lru
-    remember initially. A text is written one character after another: the state is carried, nothing is read twice.
+    remember initially.
 
     Shapes:
         x: (batch, time) symbols    returns: logits (batch, time, symbols), and the last state
@@ -37,7 +36,7 @@ class CharacterModel(Autoregressor):
     >>> model = CharacterModel(symbols=70, cell="mingru", width=16, hidden=24, depth=2)
     >>> text = torch.randint(70, (4, 100))
     >>> logits, state = model(text)
-    >>> logits.shape, model.write(text, length=20).shape
+    >>> logits.shape, model.sample(text, 20).shape
     (torch.Size([4, 100, 70]), torch.Size([4, 20]))
     """
 
@@ -72,17 +71,3 @@ class CharacterModel(Autoregressor):
     def bits(self, x: Int[Tensor, "batch time"], y: Int[Tensor, "batch time"]) -> Float[Tensor, ""]:
         """The mean surprise in bits a character."""
         return self.surprise(x, y).mean() / math.log(2)
-
-    def write(
-        self,
-        prompt: Int[Tensor, "texts time"],
-        length: int,
-        temperature: int | float = 1.0,
-        generator: torch.Generator | None = None,
-    ) -> Int[Tensor, "texts length"]:
-        """Continue texts by so many characters, in evaluation mode whatever mode the model is in; see `sample`."""
-        training = self.training
-        try:
-            return self.eval().sample(prompt, length, float(temperature), generator)
-        finally:
-            self.train(training)

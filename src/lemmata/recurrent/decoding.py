@@ -1,4 +1,7 @@
-r"""Decoding: from a law of sequences to one of them, the likeliest symbol at a time, drawn at random, or by a beam."""
+r"""Decoding: from a law of sequences to one of them, the likeliest symbol at a time, drawn at random, or by a beam.
+
+Whatever mode a model is in, it writes without dropout.
+"""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -10,6 +13,7 @@ from torch import Tensor
 from lemmata import validate
 from lemmata.recurrent.layer import State
 from lemmata.recurrent.sequence_to_sequence import Encoded, SequenceToSequence
+from lemmata.train.evaluation_mode import evaluating
 
 __all__ = ["Decoded", "beam_decode", "greedy_decode", "sample_decode"]
 
@@ -21,7 +25,6 @@ class Decoded(NamedTuple):
     log_probability: Float[Tensor, " batch"]
 
 
-@torch.no_grad()
 def greedy_decode(
     model: SequenceToSequence,
     source: Int[Tensor, "batch places"],
@@ -41,10 +44,10 @@ def greedy_decode(
     >>> greedy_decode(model, torch.randint(4, 12, (2, 7)), most=5).log_probability.shape
     torch.Size([2])
     """
-    return _written(model, source, lengths, most, lambda steps: steps.argmax(1))
+    with evaluating(model):
+        return _written(model, source, lengths, most, lambda steps: steps.argmax(1))
 
 
-@torch.no_grad()
 def sample_decode(
     model: SequenceToSequence,
     source: Int[Tensor, "batch places"],
@@ -75,7 +78,8 @@ def sample_decode(
         # mutant: of two draws the first is one
         return (steps / temperature).softmax(1).multinomial(1, generator=generator)[:, 0]
 
-    return _written(model, source, lengths, most, drawn)
+    with evaluating(model):
+        return _written(model, source, lengths, most, drawn)
 
 
 def _written(
@@ -102,7 +106,6 @@ def _written(
     return Decoded(torch.stack(symbols, 1), total)
 
 
-@torch.no_grad()
 def beam_decode(
     model: SequenceToSequence,
     source: Int[Tensor, "batch places"],
@@ -130,8 +133,9 @@ def beam_decode(
     """
     validate.count("beams", beams)
     validate.finite_number("length_power", length_power)
-    greedy = greedy_decode(model, source, lengths, most)
-    found = _searched(model, model.encode(source, lengths), len(source), most, beams, length_power)
+    with evaluating(model):
+        greedy = greedy_decode(model, source, lengths, most)
+        found = _searched(model, model.encode(source, lengths), len(source), most, beams, length_power)
     found_score, greedy_score = (_score(each, model, length_power) for each in (found, greedy))
     better = found_score > greedy_score  # mutant: of two equally good ones, either
     both = [torch.nn.functional.pad(each, (0, most - each.shape[1]), value=model.end) for each in (found[0], greedy[0])]

@@ -7,7 +7,6 @@ from typing import Any
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
-from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
 
 from lemmata import validate
 from lemmata.recurrent.layer import RecurrentLayer, State, mask_outputs, state_at_end
@@ -77,6 +76,10 @@ class GatedLayer(RecurrentLayer):
         """The weights as torch's kernel and module take them: for input and for state, and their two biases."""
         raise NotImplementedError(f"{type(self).__name__} must define torch_weights() if it has a kernel")
 
+    def held(self, x: Tensor, lengths: Tensor) -> tuple[Tensor, list[Tensor]]:
+        """Inputs and torch's weights under which whatever is not among the outputs rests after each sequence's end."""
+        return x, self.torch_weights()
+
     def step(self, x: Tensor, state: State) -> tuple[Tensor, State]:
         return self.advance(self.project(x), state)
 
@@ -87,7 +90,8 @@ class GatedLayer(RecurrentLayer):
         kernel = self.kernel()
         if kernel is None:
             return self.hoisted(x, state, lengths)
-        return _fused(kernel, self.torch_weights(), x, state, lengths)
+        x, weights = (x, self.torch_weights()) if lengths is None else self.held(x, lengths)
+        return _fused(kernel, weights, x, state, lengths)
 
     def hoisted(self, x: Tensor, state: State, lengths: Tensor | None = None) -> tuple[Tensor, State]:
         """Run a whole sequence of at least one step in a loop, its inputs multiplied beforehand in one product."""
@@ -114,28 +118,16 @@ def _at_end(states: list[State], lengths: Tensor) -> State:
 def _fused(
     kernel: Callable[..., Any], weights: list[Tensor], x: Tensor, state: State, lengths: Tensor | None
 ) -> tuple[Tensor, State]:
-    """A whole batch through one of torch's kernels.
-
-    Where sequences differ in length and the outputs are not the whole state, they are packed, for only so does torch
-    give the state at each one's end; packed sequences take several times longer.
-    """
+    """A whole batch through one of torch's kernels, every sequence up to the last step."""
     several = isinstance(state, tuple)
     start = tuple(part[None] for part in (state if several else (state,)))  # with an axis of layers, as torch has it
     if x.is_cuda:  # mutant: the same weights, wherever they lie
         weights = in_one_piece(*weights)
-    # With biases, one layer, no dropout, gradients, one direction.
-    options = weights, True, 1, 0.0, torch.is_grad_enabled(), False  # mutant: dropout is for deep modules
-    if lengths is None or not several:
-        outputs, *ends = kernel(x, start if several else start[0], *options, True)
-        if lengths is not None:
-            return mask_outputs(outputs, lengths), state_at_end(outputs, state, lengths)
-    else:
-        packed = pack_padded_sequence(x, lengths.clamp(min=1).cpu(), batch_first=True, enforce_sorted=False)
-        data, sizes, order, back = packed
-        data, *ends = kernel(data, sizes, tuple(part[:, order] for part in start), *options)
-        packed = PackedSequence(data, sizes, order, back)
-        outputs = mask_outputs(pad_packed_sequence(packed, batch_first=True, total_length=x.shape[1])[0], lengths)
-        # An empty sequence was run for one step, which does not count.
-        ends = [torch.where(lengths[:, None] > 0, end[:, back], part) for end, part in zip(ends, start, strict=True)]
-    ends = tuple(end[0] for end in ends)
-    return outputs, ends if several else ends[0]
+    # With biases, one layer, no dropout, gradients, one direction, batch first.
+    # mutant: dropout is for deep modules
+    options = weights, True, 1, 0.0, torch.is_grad_enabled(), False, True
+    outputs, *ends = kernel(x, start if several else start[0], *options)
+    ends = [end[0] for end in ends]
+    if lengths is not None:
+        ends[0] = state_at_end(outputs, start[0][0], lengths)
+    return mask_outputs(outputs, lengths), tuple(ends) if several else ends[0]

@@ -52,8 +52,7 @@ class RecurrentLayer(nn.Module):
         lengths: Integer[Tensor, " batch"] | None = None,
     ) -> tuple[Shaped[Tensor, "batch time outputs"], State]:
         self._check_input(x)
-        if lengths is not None and not torch.compiler.is_compiling():  # reading numbers would break the graph
-            lengths = _check_lengths(lengths, x)
+        lengths = checked_lengths(lengths, x)
         # What pads a sequence may be infinite or NaN: zeros keep it out of the gradients as well.
         return self.sequence(mask_outputs(x, lengths), self._checked(state, len(x)), lengths)
 
@@ -130,14 +129,17 @@ def _told(shapes: Any) -> str:
     return "(" + ", ".join(map(_told, shapes)) + ")"  # mutant: words of a message
 
 
-def _check_lengths(lengths: Tensor, x: Tensor) -> Tensor:
+def checked_lengths(lengths: Tensor | None, x: Tensor, least: int = 0) -> Tensor | None:
+    """The lengths of the sequences in x (batch, time, ...) as int64 beside it, once they can be that."""
+    if lengths is None or torch.compiler.is_compiling():  # mutant: reading numbers would break the graph
+        return lengths
     if not isinstance(lengths, Tensor):
         raise TypeError(f"lengths must be a tensor, got {type(lengths).__name__}: use torch.tensor(lengths)")
     if lengths.is_floating_point() or lengths.is_complex() or lengths.dtype is torch.bool:
         raise TypeError(f"lengths must hold whole numbers, got {lengths.dtype}")
     if lengths.shape != x.shape[:1]:
         raise ValueError(f"lengths must hold one number for each of {len(x)} sequences, got {tuple(lengths.shape)}")
-    if len(lengths) and not 0 <= int(lengths.min()) <= int(lengths.max()) <= x.shape[1]:
+    if len(lengths) and not least <= int(lengths.min()) <= int(lengths.max()) <= x.shape[1]:
         found = f"{int(lengths.min())} to {int(lengths.max())}"
-        raise ValueError(f"lengths must be from 0 to {x.shape[1]}, got {found}")
+        raise ValueError(f"lengths must be from {least} to {x.shape[1]}, got {found}")
     return lengths.to(x.device, torch.int64)

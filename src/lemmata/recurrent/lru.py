@@ -29,9 +29,12 @@ class LRU(RecurrentLayer):
     it follows the eigenvalues, or with `gain="learnt"` is a parameter that starts there. Eigenvalues start on a ring
     (see `ring_parameters`). `skip=True` adds the input to the output, as in a stack of many layers.
 
+    `hidden` is the number of channels, each one complex value of the state. The layer does not show them: a network of
+    `width` units reads them and gives `outputs` values, of both by default as many as there are inputs.
+
     Shapes:
-        x: (batch, time, features)    returns: outputs (batch, time, outputs), state complex (batch, state)
-        input_weight: (state, 2, features) and read_weight: (width, state, 2), real and imaginary parts of B and G
+        x: (batch, time, inputs)    returns: outputs (batch, time, outputs), state complex (batch, hidden)
+        input_weight: (hidden, 2, inputs) and read_weight: (width, hidden, 2), real and imaginary parts of B and G
 
     Claims: rnn.lru, rnn.lru.polar, rnn.lru.universality
     Source: Orvieto et al. 2023, "Resurrecting recurrent neural networks for long sequences".
@@ -41,7 +44,7 @@ class LRU(RecurrentLayer):
         normalisation layer and no direct term inside the MLP. Parameters are real numbers; the state is complex64 for
         float32, bfloat16 and float16, complex128 for float64.
 
-    >>> layer = LRU(features=8, state=16)
+    >>> layer = LRU(inputs=8, hidden=16)
     >>> outputs, state = layer(torch.randn(2, 100, 8))
     >>> outputs.shape, state.dtype
     (torch.Size([2, 100, 8]), torch.complex64)
@@ -51,8 +54,8 @@ class LRU(RecurrentLayer):
 
     def __init__(
         self,
-        features: int,
-        state: int,
+        inputs: int,
+        hidden: int,
         *,
         outputs: int | None = None,
         width: int | None = None,
@@ -64,20 +67,20 @@ class LRU(RecurrentLayer):
         max_phase: float = 2 * math.pi,
         by_area: bool = False,
     ) -> None:
-        super().__init__(validate.count("features", features), features if outputs is None else outputs)
+        super().__init__(inputs, inputs if outputs is None else outputs)
         if validate.flag("skip", skip) and self.outputs != self.inputs:
-            raise ValueError(f"skip needs as many outputs as features, got {self.outputs} and {self.inputs}")
+            raise ValueError(f"skip needs as many outputs as inputs, got {self.outputs} and {self.inputs}")
         if gain not in ("follows", "learnt"):
             raise ValueError(f"gain must be 'follows' or 'learnt', got {gain!r}")
         self.ring = (r_min, r_max, max_phase, validate.flag("by_area", by_area))
-        self.state, self.skip, self.activation = validate.count("state", state), skip, activation
+        self.hidden, self.skip, self.activation = validate.count("hidden", hidden), skip, activation
         # Of the same function, torch's own kernel is several times quicker.
         self._activate = functional.gelu if activation == "gelu" else activation_named(activation)
-        width = features if width is None else validate.count("width", width)
-        self.nu, self.phase = nn.Parameter(torch.empty(state)), nn.Parameter(torch.empty(state))
-        self.log_gain = nn.Parameter(torch.empty(state)) if gain == "learnt" else None
-        self.input_weight = nn.Parameter(torch.empty(state, 2, features))
-        self.read_weight = nn.Parameter(torch.empty(width, state, 2))
+        width = inputs if width is None else validate.count("width", width)
+        self.nu, self.phase = nn.Parameter(torch.empty(hidden)), nn.Parameter(torch.empty(hidden))
+        self.log_gain = nn.Parameter(torch.empty(hidden)) if gain == "learnt" else None
+        self.input_weight = nn.Parameter(torch.empty(hidden, 2, inputs))
+        self.read_weight = nn.Parameter(torch.empty(width, hidden, 2))
         self.read_bias = nn.Parameter(torch.empty(width))
         self.head = nn.Linear(width, self.outputs)
         self.reset_parameters()
@@ -85,28 +88,28 @@ class LRU(RecurrentLayer):
     @torch.no_grad()
     def reset_parameters(self) -> None:
         """Eigenvalues on the ring; Gaussian B and G under which state and read-out keep the size of the input."""
-        nu, phase = ring_parameters(self.state, *self.ring)
+        nu, phase = ring_parameters(self.hidden, *self.ring)
         self.nu.copy_(nu)
         self.phase.copy_(phase)
         if self.log_gain is not None:
             self.log_gain.copy_(input_gain(nu).log())
         nn.init.normal_(self.input_weight, std=math.sqrt(1 / (2 * self.inputs)))
-        nn.init.normal_(self.read_weight, std=math.sqrt(1 / self.state))
+        nn.init.normal_(self.read_weight, std=math.sqrt(1 / self.hidden))
         nn.init.zeros_(self.read_bias)
         self.head.reset_parameters()  # mutant: it has just done so itself, the first time
 
     @property
-    def eigenvalues(self) -> Complex[Tensor, " state"]:
+    def eigenvalues(self) -> Complex[Tensor, " hidden"]:
         """The diagonal of the recurrence, all inside the unit circle."""
         return polar(self.nu.to(self._real), self.phase.to(self._real))
 
     @property
-    def input_matrix(self) -> Complex[Tensor, "state features"]:
+    def input_matrix(self) -> Complex[Tensor, "hidden inputs"]:
         r"""The matrix $C = \mathrm{diag}(\gamma)B$ that carries the input into the state."""
         return torch.view_as_complex(self._scaled_input().mT.contiguous().to(self._real))
 
     @property
-    def read_matrix(self) -> Complex[Tensor, "width state"]:
+    def read_matrix(self) -> Complex[Tensor, "width hidden"]:
         """The matrix G that reads the state."""
         return torch.view_as_complex(self.read_weight.to(self._real))
 
@@ -114,12 +117,12 @@ class LRU(RecurrentLayer):
     def _real(self) -> torch.dtype:
         return torch.float64 if self.nu.dtype is torch.float64 else torch.float32
 
-    def _scaled_input(self) -> Float[Tensor, "state 2 features"]:
+    def _scaled_input(self) -> Float[Tensor, "hidden 2 inputs"]:
         gain = input_gain(self.nu.to(self._real)) if self.log_gain is None else self.log_gain.exp()
         return gain.to(self.nu.dtype)[:, None, None] * self.input_weight
 
-    def initial_state(self, batch: int) -> Complex[Tensor, "batch state"]:
-        return torch.zeros(batch, self.state, dtype=self._real.to_complex(), device=self.nu.device)
+    def initial_state(self, batch: int) -> Complex[Tensor, "batch hidden"]:
+        return torch.zeros(batch, self.hidden, dtype=self._real.to_complex(), device=self.nu.device)
 
     def step(self, x: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
         state = self.eigenvalues * state + x.to(state.dtype) @ self.input_matrix.mT
@@ -129,7 +132,7 @@ class LRU(RecurrentLayer):
     def sequence(self, x: Tensor, state: Tensor, lengths: Tensor | None) -> tuple[Tensor, Tensor]:
         # Real and imaginary parts lie side by side: the complex products become real ones, and nothing is copied.
         driven = functional.linear(x, self._scaled_input().flatten(0, 1)).to(self._real)
-        driven = torch.view_as_complex(driven.unflatten(-1, (self.state, 2)))
+        driven = torch.view_as_complex(driven.unflatten(-1, (self.hidden, 2)))
         states = linear_scan(self.eigenvalues, driven, state)
         parts = torch.view_as_real(states).flatten(-2).to(x.dtype)  # mutant: the second last of four is the third
         real, imaginary = self.read_weight.unbind(-1)
@@ -137,10 +140,10 @@ class LRU(RecurrentLayer):
         read = functional.linear(parts, conjugate.flatten(1))
         return mask_outputs(self.read_out(read, x), lengths), state_at_end(states, state, lengths)
 
-    def read_out(self, read: Float[Tensor, "*batch width"], x: Float[Tensor, "*batch features"]) -> Tensor:
+    def read_out(self, read: Float[Tensor, "*batch width"], x: Float[Tensor, "*batch inputs"]) -> Tensor:
         r"""The position-wise network on $\mathrm{Re}(G\zeta_t)$."""
         outputs = self.head(self._activate(read + self.read_bias))
         return outputs + x if self.skip else outputs
 
     def extra_repr(self) -> str:
-        return f"features={self.inputs}, state={self.state}, outputs={self.outputs}, activation={self.activation!r}"
+        return f"inputs={self.inputs}, hidden={self.hidden}, outputs={self.outputs}, activation={self.activation!r}"

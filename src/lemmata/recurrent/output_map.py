@@ -1,13 +1,14 @@
 r"""Read-outs of a recurrent layer: a label for each step, the next symbol, one label for the whole sequence."""
 
 import torch
-from jaxtyping import Float, Int, Shaped
+from jaxtyping import Float, Int, Integer, Shaped
 from torch import Tensor, nn
 from torch.nn import functional
 
 from lemmata import validate
 from lemmata.foundations.activations import activation as activation_named
-from lemmata.recurrent.layer import RecurrentLayer, State, state_at_end
+from lemmata.recurrent.layer import RecurrentLayer, State, checked_lengths, state_at_end
+from lemmata.train.evaluation_mode import evaluating
 
 __all__ = ["Autoregressor", "OutputMap", "SequenceClassifier", "Tagger"]
 
@@ -91,6 +92,7 @@ class SequenceClassifier(OutputMap):
     def forward(
         self, x: Shaped[Tensor, "batch time *_"], state: State | None = None, lengths: Tensor | None = None
     ) -> Float[Tensor, "batch outputs"]:
+        lengths = checked_lengths(lengths, x)
         outputs, _ = self.layer(self.embed(x), state, lengths)
         return self.read(state_at_end(outputs, outputs.new_zeros(len(outputs), outputs.shape[-1]), lengths))
 
@@ -124,10 +126,14 @@ class Autoregressor(OutputMap):
         outputs, state = self.layer(self.embed(x), state, lengths)
         return self.read(outputs), state
 
-    def loss(self, x: Int[Tensor, "batch time"], lengths: Int[Tensor, " batch"] | None = None) -> Float[Tensor, ""]:
-        r"""The mean surprise $-\ln p(x_{t+1} \mid x_1, \dots, x_t)$ over all predicted symbols, in nats."""
+    def loss(self, x: Int[Tensor, "batch time"], lengths: Integer[Tensor, " batch"] | None = None) -> Float[Tensor, ""]:
+        r"""The mean surprise $-\ln p(x_{t+1} \mid x_1, \dots, x_t)$ over all predicted symbols, in nats.
+
+        With `lengths`, from 1 to time, text i ends after `lengths[i]` symbols, and what follows is not predicted.
+        """
         if x.ndim != 2 or x.shape[1] < 2:
             raise ValueError(f"x must be (batch, time) with at least 2 steps, got shape {tuple(x.shape)}")
+        lengths = checked_lengths(lengths, x, least=1)
         logits, _ = self(x[:, :-1])
         target = x[:, 1:]
         if lengths is not None:
@@ -135,30 +141,34 @@ class Autoregressor(OutputMap):
             target = target.masked_fill(beyond, -100)  # which cross_entropy leaves out
         return functional.cross_entropy(logits.flatten(0, 1), target.flatten(), ignore_index=-100)
 
-    @torch.no_grad()
     def sample(
         self,
         prompt: Int[Tensor, "batch time"],
-        steps: int,
-        temperature: float = 1.0,
+        length: int,
+        temperature: int | float = 1.0,
         generator: torch.Generator | None = None,
-    ) -> Int[Tensor, "batch steps"]:
-        """Continue prompts by so many symbols, each drawn given all before it; at temperature 0 the likeliest."""
+    ) -> Int[Tensor, "batch length"]:
+        """Continue prompts by so many symbols, each drawn given all before it; at temperature 0 the likeliest.
+
+        The state is carried, so that nothing is read twice. Whatever mode the model is in, it writes without dropout.
+        """
         if prompt.ndim != 2 or prompt.shape[1] == 0:
             raise ValueError(f"prompt must be (batch, time) with at least 1 step, got shape {tuple(prompt.shape)}")
         if validate.finite_number("temperature", temperature) < 0:
             raise ValueError(f"temperature must be >= 0, got {temperature}")
-        logits, state = self(prompt)
-        last, drawn = logits[:, -1], []
-        for _ in range(validate.count("steps", steps)):
-            symbol = _drawn(last, temperature, generator)
-            drawn.append(symbol)
-            output, state = self.layer.step(self.embed(symbol), state)
-            last = self.read(output)
+        validate.count("length", length)
+        with evaluating(self):
+            logits, state = self(prompt)
+            last, drawn = logits[:, -1], []
+            for _ in range(length):
+                symbol = _drawn(last, temperature, generator)
+                drawn.append(symbol)
+                output, state = self.layer.step(self.embed(symbol), state)
+                last = self.read(output)
         return torch.stack(drawn, dim=1)
 
 
-def _drawn(logits: Tensor, temperature: float, generator: torch.Generator | None) -> Tensor:
+def _drawn(logits: Tensor, temperature: int | float, generator: torch.Generator | None) -> Tensor:
     if temperature == 0:
         return logits.argmax(1)
     chances = functional.softmax(logits / temperature, 1)

@@ -6,8 +6,7 @@ the best of all n-grams, which looks back four characters, 2.40.
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, fields
-from typing import Any
+from dataclasses import dataclass, fields, replace
 
 import torch
 from torch import Tensor
@@ -18,6 +17,7 @@ from lemmata.data.registry import load
 from lemmata.data.text import Vocabulary, windows
 from lemmata.figure import Figure, Line
 from lemmata.recurrent.character_model import CharacterModel
+from lemmata.train.evaluation_mode import evaluating
 from lemmata.train.experiment import Experiment
 from lemmata.train.options import Options
 from lemmata.train.randomness import seeded
@@ -66,14 +66,14 @@ class TextConfig:
             raise ValueError(f"dropout must be in [0, 1), got {self.dropout!r}")
 
 
-TRAINING: dict[str, Any] = {"batch": 16, "rate": 4e-3, "decay": 0.01, "schedule": "cosine", "warmup": 50, "clip": 1.0}
+WRITING = Options(epochs=5, batch=16, rate=4e-3, decay=0.01, schedule="cosine", warmup=50, clip=1.0)
 
 
 @recipe("lru", data="shakespeare", metric="bits")
 def write_with_lru(
     data: str = "shakespeare",
     config: TextConfig = TextConfig(hidden=128),  # noqa: B008 - frozen
-    options: Options = Options(epochs=5, **TRAINING),  # noqa: B008
+    options: Options = WRITING,
 ) -> Experiment:
     """Three plays of Shakespeare, character by character, with linear recurrent units run as scans."""
     return _write("lru", data, config, options)
@@ -83,7 +83,7 @@ def write_with_lru(
 def write_with_mingru(
     data: str = "shakespeare",
     config: TextConfig = TextConfig(hidden=256),  # noqa: B008
-    options: Options = Options(epochs=5, **TRAINING),  # noqa: B008
+    options: Options = WRITING,
 ) -> Experiment:
     """Three plays of Shakespeare, character by character, with gates that see the input alone, run as scans."""
     return _write("mingru", data, config, options)
@@ -93,7 +93,7 @@ def write_with_mingru(
 def write_with_minlstm(
     data: str = "shakespeare",
     config: TextConfig = TextConfig(hidden=256),  # noqa: B008
-    options: Options = Options(epochs=5, **TRAINING),  # noqa: B008
+    options: Options = WRITING,
 ) -> Experiment:
     """Three plays of Shakespeare, character by character, with two gates that see the input alone, run as scans."""
     return _write("minlstm", data, config, options)
@@ -103,7 +103,7 @@ def write_with_minlstm(
 def write_with_lstm(
     data: str = "shakespeare",
     config: TextConfig = TextConfig(depth=1),  # noqa: B008
-    options: Options = Options(epochs=5, **TRAINING),  # noqa: B008
+    options: Options = WRITING,
 ) -> Experiment:
     """Three plays of Shakespeare, character by character, with a long short-term memory."""
     return _write("lstm", data, config, options)
@@ -113,7 +113,7 @@ def write_with_lstm(
 def write_with_gru(
     data: str = "shakespeare",
     config: TextConfig = TextConfig(depth=1),  # noqa: B008
-    options: Options = Options(epochs=5, **TRAINING),  # noqa: B008
+    options: Options = WRITING,
 ) -> Experiment:
     """Three plays of Shakespeare, character by character, with gated recurrent units."""
     return _write("gru", data, config, options)
@@ -123,7 +123,7 @@ def write_with_gru(
 def write_with_elman(
     data: str = "shakespeare",
     config: TextConfig = TextConfig(depth=1, hidden=256),  # noqa: B008
-    options: Options = Options(epochs=5, **{**TRAINING, "rate": 2e-3}),  # noqa: B008
+    options: Options = replace(WRITING, rate=2e-3),  # noqa: B008
 ) -> Experiment:
     """Three plays of Shakespeare, character by character, with the simplest recurrent network."""
     return _write("elman", data, config, options)
@@ -185,7 +185,7 @@ def _written(
     place = next(system.parameters()).device
     numbers = vocabulary.encode(prompt).to(place)
     source = generator if place.type == "cpu" else torch.Generator(place).manual_seed(generator.initial_seed())
-    texts = system.write(numbers.expand(count, -1), length, temperature, source)
+    texts = system.sample(numbers.expand(count, -1), length, temperature, source)
     return f"\n{'-' * 20}\n".join(prompt + vocabulary.decode(text) for text in texts)
 
 
@@ -197,11 +197,10 @@ def _picture(test: Examples, write: Callable[[CharacterModel], str]) -> Callable
     for name, bits in BASELINES.items():
         lines.append(Line([middles[0], middles[-1]], [bits, bits], name))
 
-    @torch.no_grad()
     def picture(system: CharacterModel) -> Figure:
-        place, training = next(system.parameters()).device, system.training
-        found = system.eval().surprise(test.x.to(place), test.y.to(place)).mean(0).cpu() / math.log(2)
-        system.train(training)
+        place = next(system.parameters()).device
+        with evaluating(system):
+            found = system.surprise(test.x.to(place), test.y.to(place)).mean(0).cpu() / math.log(2)
         means = [found[a:b].mean().item() for a, b in zip([0, *edges], edges, strict=False)]
         marks = [Line(middles, means, "the model"), *lines]
         note = f"It writes: {' / '.join(write(system).splitlines())}"

@@ -23,7 +23,7 @@ from lemmata.train.options import Options
 from lemmata.train.randomness import seeded
 
 __all__ = [
-    "MemoryConfig", "PictureReaderConfig", "ReaderConfig", "read_with_elman", "read_with_gru", "read_with_lru",
+    "MemoryConfig", "PixelConfig", "ReaderConfig", "read_with_elman", "read_with_gru", "read_with_lru",
     "read_with_lstm", "read_with_mingru", "read_with_minlstm", "remember_with_elman", "remember_with_gru",
     "remember_with_lru", "remember_with_lstm", "remember_with_mingru", "remember_with_minlstm",
 ]  # fmt: skip
@@ -61,8 +61,8 @@ class ReaderConfig:
 
 
 @dataclass(frozen=True)
-class PictureReaderConfig(ReaderConfig):
-    """What can be chosen of a network that reads pictures as sequences."""
+class PixelConfig(ReaderConfig):
+    """What can be chosen of a network that reads pictures pixel by pixel, or row by row."""
 
     depth: int = 2
     """Floors; with one, a gate that sees only its input would know a pixel but not where it is."""
@@ -75,70 +75,46 @@ class PictureReaderConfig(ReaderConfig):
             raise ValueError(f"read must be pixels or rows, got {self.read!r}")
 
 
-READING = Options(epochs=60, evaluate=6, decay=0.01, **TRAINING)
+PIXELS, READING = PixelConfig(), Options(epochs=60, evaluate=6, decay=0.01, **TRAINING)
 
 
 @recipe("lru", data="digits", metric="accuracy")
-def read_with_lru(
-    data: str = "digits",
-    config: PictureReaderConfig = PictureReaderConfig(),  # noqa: B008 - frozen
-    options: Options = READING,
-) -> Experiment:
+def read_with_lru(data: str = "digits", config: PixelConfig = PIXELS, options: Options = READING) -> Experiment:
     """Handwritten digits, one pixel after another, with linear recurrent units."""
     return _read("lru", data, config, options)
 
 
 @recipe("mingru", data="digits", metric="accuracy")
-def read_with_mingru(
-    data: str = "digits",
-    config: PictureReaderConfig = PictureReaderConfig(),  # noqa: B008
-    options: Options = READING,
-) -> Experiment:
+def read_with_mingru(data: str = "digits", config: PixelConfig = PIXELS, options: Options = READING) -> Experiment:
     """Handwritten digits, one pixel after another, with gates that see the input alone."""
     return _read("mingru", data, config, options)
 
 
 @recipe("minlstm", data="digits", metric="accuracy")
-def read_with_minlstm(
-    data: str = "digits",
-    config: PictureReaderConfig = PictureReaderConfig(),  # noqa: B008
-    options: Options = READING,
-) -> Experiment:
+def read_with_minlstm(data: str = "digits", config: PixelConfig = PIXELS, options: Options = READING) -> Experiment:
     """Handwritten digits, one pixel after another, with two gates that see the input alone."""
     return _read("minlstm", data, config, options)
 
 
 @recipe("lstm", data="digits", metric="accuracy")
-def read_with_lstm(
-    data: str = "digits",
-    config: PictureReaderConfig = PictureReaderConfig(),  # noqa: B008
-    options: Options = READING,
-) -> Experiment:
+def read_with_lstm(data: str = "digits", config: PixelConfig = PIXELS, options: Options = READING) -> Experiment:
     """Handwritten digits, one pixel after another, with a long short-term memory."""
     return _read("lstm", data, config, options)
 
 
 @recipe("gru", data="digits", metric="accuracy")
-def read_with_gru(
-    data: str = "digits",
-    config: PictureReaderConfig = PictureReaderConfig(),  # noqa: B008
-    options: Options = READING,
-) -> Experiment:
+def read_with_gru(data: str = "digits", config: PixelConfig = PIXELS, options: Options = READING) -> Experiment:
     """Handwritten digits, one pixel after another, with gated recurrent units."""
     return _read("gru", data, config, options)
 
 
 @recipe("elman", data="digits", metric="accuracy")
-def read_with_elman(
-    data: str = "digits",
-    config: PictureReaderConfig = PictureReaderConfig(),  # noqa: B008
-    options: Options = READING,
-) -> Experiment:
+def read_with_elman(data: str = "digits", config: PixelConfig = PIXELS, options: Options = READING) -> Experiment:
     """Handwritten digits, one pixel after another, with the simplest recurrent network."""
     return _read("elman", data, config, options)
 
 
-def _read(cell: str, data: str, config: PictureReaderConfig, options: Options) -> Experiment:
+def _read(cell: str, data: str, config: PixelConfig, options: Options) -> Experiment:
     found = load(data)
     train, test = (_as_sequences(part, config.read) for part in (found.train, found.test))
 
@@ -173,71 +149,47 @@ class MemoryConfig(ReaderConfig):
             raise ValueError(f"lag must be a whole number from 2 to 10000, got {self.lag!r}")
 
 
-REMEMBERING = Options(epochs=12, evaluate=2, **TRAINING)
+MEMORY, RECALL = MemoryConfig(), Options(epochs=12, evaluate=2, **TRAINING)
 
 
 @recipe("lru", data="adding", metric="error")
 @recipe("lru", data="echo", metric="accuracy")
-def remember_with_lru(
-    data: str = "adding",
-    config: MemoryConfig = MemoryConfig(),  # noqa: B008
-    options: Options = REMEMBERING,
-) -> Experiment:
+def remember_with_lru(data: str = "adding", config: MemoryConfig = MEMORY, options: Options = RECALL) -> Experiment:
     """Two marked numbers to be added up, or a letter to be said again, long after, with linear recurrent units."""
     return _remember("lru", data, config, options)
 
 
 @recipe("mingru", data="adding", metric="error")
 @recipe("mingru", data="echo", metric="accuracy")
-def remember_with_mingru(
-    data: str = "adding",
-    config: MemoryConfig = MemoryConfig(),  # noqa: B008
-    options: Options = REMEMBERING,
-) -> Experiment:
+def remember_with_mingru(data: str = "adding", config: MemoryConfig = MEMORY, options: Options = RECALL) -> Experiment:
     """Two marked numbers to be added up, or a letter to be said again, long after, with gates that see inputs alone."""
     return _remember("mingru", data, config, options)
 
 
 @recipe("minlstm", data="adding", metric="error")
 @recipe("minlstm", data="echo", metric="accuracy")
-def remember_with_minlstm(
-    data: str = "adding",
-    config: MemoryConfig = MemoryConfig(),  # noqa: B008
-    options: Options = REMEMBERING,
-) -> Experiment:
+def remember_with_minlstm(data: str = "adding", config: MemoryConfig = MEMORY, options: Options = RECALL) -> Experiment:
     """Two marked numbers to be added up, or a letter to be said again, long after, with two gates on the input."""
     return _remember("minlstm", data, config, options)
 
 
 @recipe("lstm", data="adding", metric="error")
 @recipe("lstm", data="echo", metric="accuracy")
-def remember_with_lstm(
-    data: str = "adding",
-    config: MemoryConfig = MemoryConfig(),  # noqa: B008
-    options: Options = REMEMBERING,
-) -> Experiment:
+def remember_with_lstm(data: str = "adding", config: MemoryConfig = MEMORY, options: Options = RECALL) -> Experiment:
     """Two marked numbers to be added up, or a letter to be said again, long after, with a long short-term memory."""
     return _remember("lstm", data, config, options)
 
 
 @recipe("gru", data="adding", metric="error")
 @recipe("gru", data="echo", metric="accuracy")
-def remember_with_gru(
-    data: str = "adding",
-    config: MemoryConfig = MemoryConfig(),  # noqa: B008
-    options: Options = REMEMBERING,
-) -> Experiment:
+def remember_with_gru(data: str = "adding", config: MemoryConfig = MEMORY, options: Options = RECALL) -> Experiment:
     """Two marked numbers to be added up, or a letter to be said again, long after, with gated recurrent units."""
     return _remember("gru", data, config, options)
 
 
 @recipe("elman", data="adding", metric="error")
 @recipe("elman", data="echo", metric="accuracy")
-def remember_with_elman(
-    data: str = "adding",
-    config: MemoryConfig = MemoryConfig(),  # noqa: B008
-    options: Options = REMEMBERING,
-) -> Experiment:
+def remember_with_elman(data: str = "adding", config: MemoryConfig = MEMORY, options: Options = RECALL) -> Experiment:
     """Two marked numbers to be added up, or a letter to be said again, long after, with the simplest network."""
     return _remember("elman", data, config, options)
 

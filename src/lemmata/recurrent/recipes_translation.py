@@ -1,8 +1,6 @@
 """What can be trained in this chapter, another part: verses translated from English to German, with attention."""
 
-import contextlib
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from typing import Literal
 
@@ -17,6 +15,7 @@ from lemmata.figure import Figure, Heat
 from lemmata.measure.bleu import corpus_bleu
 from lemmata.recurrent.decoding import beam_decode
 from lemmata.recurrent.sequence_to_sequence import SequenceToSequence
+from lemmata.train.evaluation_mode import evaluating
 from lemmata.train.experiment import Experiment
 from lemmata.train.options import Options
 from lemmata.train.randomness import seeded
@@ -118,8 +117,10 @@ class Translator:
         """What the model makes of some rows; for a word it has no name for, the source word it looks at most."""
         lengths = (x != 0).sum(1)
         made = beam_decode(system, x, lengths, self.most, self.beams).symbols
-        # The first place of a row is its start, which is no word.
-        looked = system.alignment(x, made, lengths)[..., 1:].argmax(2) if system.attention else torch.zeros_like(made)
+        looked = torch.zeros_like(made)
+        if system.attention:
+            with evaluating(system):  # the first place of a row is its start, which is no word
+                looked = system.alignment(x, made, lengths)[..., 1:].argmax(2)
         special, found = {self.target.numbers[symbol] for symbol in (PAD, START, END)}, []
         for symbols, places, text in zip(made.tolist(), looked.tolist(), texts, strict=True):
             named = [(self.target.symbols[s], p) for s, p in zip(symbols, places, strict=True) if s not in special]
@@ -146,12 +147,10 @@ class Translator:
         bleu = corpus_bleu(made, [words(german) for _, german in pairs])
         return {"bleu": bleu, "accuracy": right.item(), "perplexity": surprise.exp().item()}
 
-    @torch.no_grad()
     def write(self, system: SequenceToSequence) -> str:
         """A few verses that were not learnt from, as the model has them by now, and as Luther has them."""
-        with _evaluating(system):
-            verses = [self.verses[number] for number in SHOWN]
-            made = [self.translate(system, english) for english, _ in verses]
+        verses = [self.verses[number] for number in SHOWN]
+        made = [self.translate(system, english) for english, _ in verses]
         return "\n".join(f"{en}\n  -> {ours}\n  Luther: {de}" for (en, de), ours in zip(verses, made, strict=True))
 
     def sample(
@@ -170,11 +169,10 @@ class Translator:
         mean = system.log_probability(source, target, lengths) / system.counted(target).sum(1)
         return {"probability of a word": mean.exp(), "words": lengths - 2}
 
-    @torch.no_grad()
     def picture(self, system: SequenceToSequence) -> Figure:
         """Where the decoder looks at each word it writes, for some test verses: rows are written, columns read."""
         marks = []
-        with _evaluating(system):
+        with evaluating(system):
             for verse in ALIGNED:
                 x = self.test.x[verse : verse + 1].to(system.output_bias.device)
                 x = x[:, : int((x != 0).sum())]
@@ -198,14 +196,3 @@ def _words(vocabulary: Vocabulary, numbers: Tensor) -> list[str]:
 def _sentence(written: list[str]) -> str:
     """Words as one reads them: marks stand at the word before."""
     return re.sub(r" ([.,:;!?)])", r"\1", " ".join(written))
-
-
-@contextlib.contextmanager
-def _evaluating(system: SequenceToSequence) -> Iterator[None]:
-    """Without dropout, and afterwards in whatever mode the system was."""
-    training = system.training
-    system.eval()
-    try:
-        yield
-    finally:
-        system.train(training)

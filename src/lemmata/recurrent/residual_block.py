@@ -19,7 +19,7 @@ class ResidualBlock(RecurrentLayer):
     out.
 
     Shapes:
-        x: (batch, time, features)    returns: outputs (batch, time, features), and the state of the layer
+        x: (batch, time, inputs)    returns: outputs (batch, time, inputs), and the state of the layer
 
     Claims: rnn.evolution
     Source: residuals: He et al. 2015; the order of normalisation and sum: Xiong et al. 2020.

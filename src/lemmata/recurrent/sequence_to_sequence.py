@@ -43,7 +43,7 @@ class SequenceToSequence(nn.Module):
     state $\zeta$, whose size does not grow with the source. With `attention`, $c_t$ is the mean of the encoder's
     outputs that additive attention finds for the query $z_{t-1}$.
 
-    `cell` is gru, lstm or elman, or any function that makes a `RecurrentLayer` from its numbers of inputs and units.
+    `cell` is gru, lstm or elman, or any function `cell(inputs, hidden)` that makes a `RecurrentLayer`.
     Where the states of encoder and decoder differ in shape (a bidirectional encoder), a learnt map takes one to the
     other: an affine map with tanh. With `tied`, the logits use the vectors by which the decoder reads symbols, which
     saves as many parameters again. `dropout` leaves out a share of the embedded symbols' values and of the read-out's.
@@ -238,14 +238,14 @@ def _symbols(name: str, symbols: Tensor, size: int) -> Tensor:
     return symbols
 
 
-# --- states as one vector: they are tensors (batch, units), or tuples of states ---
+# --- states as one vector: they are tensors (batch, hidden), or tuples of states ---
 
 
 def _sizes(state: State) -> Any:
     if isinstance(state, tuple):
         return tuple(map(_sizes, state))
     if state.ndim != 2 or state.is_complex():
-        raise TypeError(f"cell must have states of real (batch, units), got {state.dtype} {tuple(state.shape)}")
+        raise TypeError(f"cell must have states of real (batch, hidden), got {state.dtype} {tuple(state.shape)}")
     return state.shape[1]
 
 

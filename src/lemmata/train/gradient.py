@@ -12,6 +12,7 @@ from torch.nn import functional
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 from lemmata.data.examples import Examples
+from lemmata.train.evaluation_mode import evaluating
 from lemmata.train.options import Options
 from lemmata.train.processes import World
 
@@ -110,20 +111,16 @@ class GradientLearner:
             value = value.detach()
             numbers[name] = value if share == 1 else numbers.get(name, 0.0) + share * value
 
-    @torch.no_grad()
     def evaluate(self, examples: Examples) -> dict[str, float]:
         """Mean loss and metrics, in evaluation mode, of the averaged weights if there are any."""
         system = self.system if self.averaged is None else self.averaged.module
-        training = system.training
-        system.eval()
         totals: dict[str, float] = {}
         for first in range(0, len(examples), ROWS):
             rows = examples[first : first + ROWS].to(self.device)
-            with self._autocast():
+            with evaluating(system), self._autocast():
                 found = {**_named(self.loss(system, rows)), **(self.metrics(system, rows) if self.metrics else {})}
             for name, value in found.items():
                 totals[name] = totals.get(name, 0.0) + float(value) * len(rows)
-        system.train(training)
         return {name: total / len(examples) for name, total in totals.items()}
 
     def finish(self) -> None:

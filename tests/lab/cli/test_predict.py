@@ -109,22 +109,59 @@ def test_other_data_with_other_classes_have_no_truth(capsys, runs):
     assert set(found["predictions"][0]) == {"example", "class", "probability"}
 
 
-def test_a_damaged_checkpoint_is_named_and_an_older_one_used(capsys, tmp_path):
+@pytest.fixture
+def saved(tmp_path):
+    """A run that ended at step 16, with checkpoints of steps 8 and 16."""
     words = ["--data", "moons", "--epochs", "1", "--save", "8", "--out", str(tmp_path / "run"), "--device", "cpu"]
-    assert main(["train", "mlp", *words]) == 0
-    for path in (tmp_path / "run" / "final").iterdir():
+    assert main(["train", "mlp", "--quiet", *words]) == 0
+    return tmp_path / "run"
+
+
+def cut(path):
+    path.write_bytes(path.read_bytes()[:-8])
+
+
+def flip_a_bit(path):
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(data)
+
+
+@pytest.mark.parametrize("damage", [cut, flip_a_bit])
+@pytest.mark.parametrize("name", ["step-00000016.json", "step-00000016.safetensors"])
+def test_where_the_end_of_a_run_is_damaged_the_step_used_instead_is_named(capsys, saved, damage, name):
+    kept = lemmata.load(saved).state_dict()
+    damage(saved / "final" / name)
+    for part, step in (("final", 16), ("checkpoints", 8)):  # the same step, then an older one
+        said = f"step {step} of {saved}/checkpoints is used instead"
+        code, out, err = call(capsys, "predict", saved)
+        assert (code, err.count("\n")) == (0, 1)
+        assert "accuracy" in out
+        assert err.startswith(f"lemmata: no checkpoint in {saved}/final is sound ({name}: ")
+        assert err.endswith(f"; {said}\n")
+        with pytest.warns(UserWarning, match="is used instead") as warned:
+            found = lemmata.load(saved).state_dict()
+        assert [str(each.message) for each in warned] == [err.removeprefix("lemmata: ").removesuffix("\n")]
+        assert warned[0].filename == __file__
+        assert all(torch.equal(found[word], kept[word]) for word in kept) == (part == "final")
+        damage(saved / "checkpoints" / name)
+
+
+@pytest.mark.parametrize("damage", [cut, flip_a_bit])
+def test_where_nothing_sound_is_left_one_line_says_so(capsys, saved, damage):
+    for path in saved.glob("*/step-*"):
+        damage(path)
+    refused(capsys, f"no checkpoint in {saved}/checkpoints is sound (step-00000016.json: ", "predict", saved)
+    with pytest.raises(ValueError, match=r"no checkpoint in .*/final is sound \(step-00000016.json: .*restore them"):
+        lemmata.load(saved)
+
+
+def test_where_the_end_of_a_run_is_missing_it_is_said_as_well(capsys, saved):
+    for path in (saved / "final").iterdir():
         path.unlink()
-    newest = tmp_path / "run" / "checkpoints" / "step-00000016.safetensors"
-    newest.write_bytes(newest.read_bytes()[:-8])
-    code, out, err = call(capsys, "predict", tmp_path / "run")
-    assert code == 0
-    assert "accuracy" in out
-    assert "step-00000016" in err
-    (tmp_path / "run" / "checkpoints" / "step-00000008.json").unlink()
-    code, _, err = call(capsys, "predict", tmp_path / "run")
-    assert code == 2
-    assert "is sound" in err
-    assert err.count("\n") == 1
+    code, _, err = call(capsys, "predict", saved)
+    assert (code, err.count("\n")) == (0, 1)
+    assert f"{saved}/final is empty, though the run has ended: restore it from a copy; step 16 of " in err
 
 
 def refused(capsys, said, *words):

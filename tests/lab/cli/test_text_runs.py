@@ -48,7 +48,7 @@ def test_bad_use_is_one_line_that_names_the_fix(capsys, trained, tmp_path):
     assert call(capsys, "train", "hopfield", "--out", tmp_path / "hopfield", "--json", "--device", "cpu")[0] == 0
     for words, said in (
         ([trained, "--prompt", ""], "prompt must hold at least one character"),
-        ([trained, "--length", "0"], "steps must be >= 1, got 0"),
+        ([trained, "--length", "0"], "length must be >= 1, got 0"),
         ([trained, "--temperature", "-1"], "temperature must be >= 0, got -1"),
         ([trained, "--out", "plays.svg"], "--out must end in .txt, got plays.svg"),
         ([tmp_path / "hopfield", "--prompt", "a"], "hopfield on digits takes no --prompt: leave it out"),

@@ -63,6 +63,22 @@ def test_the_options_are_those_of_the_recipe_with_its_defaults(capsys):
     assert "--shift" not in call(capsys, "train", "mlp", "--data", "moons", "--help")[1]
 
 
+@pytest.mark.parametrize(
+    ("words", "data", "others"),
+    [([], "shakespeare", "digits|adding|echo"), (["--data", "adding"], "adding", "shakespeare|digits|echo")],
+)
+def test_the_help_says_that_the_options_depend_on_the_data(capsys, words, data, others):
+    code, out, _ = call(capsys, "train", "lru", *words, "--help")
+    assert code == 0
+    assert f"Train lru on {data} and keep everything in a run folder.\n" in out
+    assert f"Options depend on the data: lemmata train lru --data {others} --help\n" in out
+    assert ("--window" in out, "--lag" in out) == (data == "shakespeare", data == "adding")
+
+
+def test_the_help_of_a_system_with_one_data_set_sends_nowhere(capsys):
+    assert "depend" not in call(capsys, "train", "seq2seq", "--help")[1]
+
+
 def test_a_run_leaves_everything_in_its_folder(capsys, tmp_path):
     code, out, err = train(capsys, "--epochs", "6", "--widths", "8", "4")
     assert (code, err) == (0, "")

@@ -32,7 +32,7 @@ RUNS = Path("runs")
 class Listing:
     """Train a system, or list what can be trained: lemmata train SYSTEM [--data D] [options].
 
-    The options depend on the system: lemmata train SYSTEM --help lists them with their defaults.
+    The options depend on system and data: lemmata train SYSTEM [--data D] --help lists them with their defaults.
     """
 
     json: bool = False
@@ -41,7 +41,7 @@ class Listing:
 
 @dataclass(frozen=True)
 class Arguments:
-    """Train this system and keep everything in a run folder."""
+    """What the options of all systems and data sets share."""
 
     out: str = ""
     """The run folder; by default runs/SYSTEM-DATA-1, or the next number that is free."""
@@ -72,15 +72,23 @@ def parse_own(words: list[str]) -> Any:
     if record and (record.get("system"), record.get("data")) != (system, data):
         raise UserError(f"{folder} holds a run of {record.get('system')} on {record.get('data')}: resume that one")
     config, options = defaults(entry, record)
-    names = ", ".join(data_of(catalog, system))
+    names = data_of(catalog, system)
     fields = [
-        ("data", Annotated[str, tyro.conf.arg(help=f"What it learns from: {names}.")], data),
+        ("data", Annotated[str, tyro.conf.arg(help=f"What it learns from: {', '.join(names)}.")], data),
         ("config", _group(type(config), system, "What can be chosen of it."), config),
         ("options", _group(type(options), "training", "How it is trained."), options),
     ]
-    known = {"__doc__": Arguments.__doc__, "system": system, "folder": folder, "entry": entry, "words": words}
+    known = {"__doc__": _about(system, data, names), "system": system, "folder": folder, "entry": entry, "words": words}
     kind = dataclasses.make_dataclass("Arguments", fields, bases=(Arguments,), namespace=known, frozen=True)
     return parse_words(kind, f"train {system}", rest)
+
+
+def _about(system: str, data: str, names: list[str]) -> str:
+    """What the help says first: which data set its options belong to, and where those of the others are."""
+    text = f"Train {system} on {data} and keep everything in a run folder."
+    if others := [name for name in names if name != data]:
+        text += f"\n\nOptions depend on the data: lemmata train {system} --data {'|'.join(others)} --help"
+    return text
 
 
 def _group(kind: type, name: str, help: str) -> Any:
@@ -149,7 +157,7 @@ def _list(arguments: Listing) -> int:
         table.add_row(system, " ".join(data_of(catalog, system)), " ".join(metrics), f"[dim]{title}[/]")
     screen = console()
     screen.print(table)
-    screen.print("\n[dim]lemmata train SYSTEM --data D trains; lemmata train SYSTEM --help has its options[/]")
+    screen.print("\n[dim]lemmata train SYSTEM --data D trains; with --help it lists the options for these data[/]")
     return 0
 
 

@@ -40,7 +40,7 @@ def restore(folder: Path) -> Trained:
         entry, data = choose(catalogs.load(), str(record.get("system")), str(record.get("data")))
         config, options = defaults(entry, record)
         experiment = recipe_of(entry)(data, config=config, options=options)
-        for message in restore_system(experiment.system, folder):
+        if message := restore_system(experiment.system, folder):
             print(f"lemmata: {message}", file=sys.stderr)
     except (ValueError, TypeError, UserError) as error:
         where = "" if str(folder) in str(error) else f"{folder}: "

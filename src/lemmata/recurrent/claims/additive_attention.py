@@ -35,7 +35,7 @@ def best_of(shares, annotations):
 
 def the_weights_are_shares_of_pairs(draw, score, take):
     """Every weight and context against pairs taken one at a time, with memories of several lengths."""
-    attention = AdditiveAttention(queries=3, annotations=4, units=6).double()
+    attention = AdditiveAttention(queries=3, annotations=4, hidden=6).double()
     for parameter in attention.parameters():
         parameter.data.mul_(3.0)
     queries, annotations, lengths = draw.normal(5, 3), draw.normal(5, 7, 4), torch.tensor([7, 1, 4, 0, 6])

@@ -155,7 +155,7 @@ def models_of_text(draw):
         thinned = CharacterModel(7, cell, width=4, hidden=5, depth=depth, widen=1, dropout=0.5).double()
         seed = int(draw.integers(0, 2**31, 1))
         one, two, three, four = (torch.Generator().manual_seed(seed + k // 2) for k in range(4))
-        written = [thinned.write(text, 5, 0), thinned.write(text, 5, generator=one), thinned.write(text, 5, 0.3, three)]
+        written = [thinned.sample(text, 5, *way) for way in ((0, None), (1.0, one), (0.3, three))]
         parts.append(exactly([thinned.training, len(thinned.layer.layers)], [True, depth]))
         thinned.eval()  # dropout is for training alone, and a text is never written in training
         again = [read_again(thinned, text, 5, *way) for way in ((0, None), (1.0, two), (0.3, four))]
@@ -239,7 +239,7 @@ def one_layer_serves_three_heads(draw, shift=1, read_at=-1, power=-1.0):
         # No network that has not read a fair symbol tells it better than by chance.
         at_least(leak, math.log(6)),
         close(model.loss(text), surprise(model, text, whole, shift)),
-        close(model.loss(text, lengths.clamp(min=2)), surprise(model, text, lengths.clamp(min=2), shift)),
+        close(model.loss(text, lengths), surprise(model, text, lengths, shift)),
         close(copying.loss(random), -functional.log_softmax(logits, 0)[random[:, 1:]].mean()),
         probability_is(lambda n: drawn(n)[:, 1] == top, wanted[top], effect=0.05, alpha=5e-10),
         probability_is(
