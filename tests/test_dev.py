@@ -283,6 +283,11 @@ def test_a_system_without_a_usable_torch_changes_nothing(dev, capsys, monkeypatc
     assert not dev.VENV.exists()
 
 
+def test_children_keep_what_they_compile_whatever_the_shell_says(dev, monkeypatch):
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
+    assert "PYTHONDONTWRITEBYTECODE" not in dev.environment()
+
+
 @pytest.fixture
 def script(dev, monkeypatch):
     """The commands a word would run, each succeeding unless its name is in `failing`."""

@@ -69,6 +69,22 @@ def test_another_kind_of_entry_is_another_matter(source):
     assert found.read(source, "systems", lambda problems: [Leaf("system")]) == ([Leaf("system")], [])
 
 
+def test_who_asks_for_little_forgets_little_and_the_oldest_goes_first(source, monkeypatch):
+    calls = []
+    look(source, calls)
+    other = source.with_name("other.py")
+    other.write_text("other")
+    look(other, calls)
+    look(source, calls)
+    assert len(calls) == 2
+    monkeypatch.setattr("lemmata.index.MOST", 1)
+    for word in ("two", "three"):  # after which one earlier entry is kept, and the one before it is gone
+        other.write_text(word)
+        look(other, calls)
+    look(source, calls)
+    assert len(calls) == 5
+
+
 @pytest.mark.parametrize("damage", ["", "{", "[]", '{"key": 3}', None])
 def test_a_damaged_index_costs_time_and_nothing_else(source, damage):
     calls = []

@@ -16,6 +16,8 @@ from lemmata.files import write_whole
 
 __all__ = ["Index"]
 
+MOST = 4000  # entries that were not asked for and are kept all the same: those of some earlier states of every file
+
 
 class Index:
     """Entries and problems by file. A damaged or absent index costs time, nothing else.
@@ -49,10 +51,12 @@ class Index:
         return decoded, list(problems)
 
     def keep(self) -> None:
-        """Write what was used for the next time, and forget the rest."""
-        if self.used.keys() != self.known.keys():
-            with contextlib.suppress(OSError):  # then the next time takes as long as this one
-                write_whole(self.path, json.dumps(self.used).encode(), lasting=False)
+        """Write what is new for the next time, and forget what is oldest: a run that asks for little forgets little."""
+        if self.used.keys() <= self.known.keys():
+            return
+        rest = [(key, entry) for key, entry in self.known.items() if key not in self.used]
+        with contextlib.suppress(OSError):  # then the next time takes as long as this one
+            write_whole(self.path, json.dumps(dict(rest[-MOST:]) | self.used).encode(), lasting=False)
 
     def _key(self, path: Path, kind: str) -> str:
         where = f"{__version__} {kind} {path} ".encode()

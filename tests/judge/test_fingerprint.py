@@ -7,7 +7,7 @@ import pytest
 
 from lemmata import catalog
 from lemmata.judge import fingerprint as module
-from lemmata.judge.fingerprint import closure, fingerprint, versions
+from lemmata.judge.fingerprint import closure, fingerprint, fingerprints, versions
 
 FILES = {
     "mine.py": """
@@ -149,5 +149,14 @@ def test_a_file_that_cannot_be_parsed_is_hashed_all_the_same(claim, tmp_path, te
 
 
 def test_all_our_claims_have_keys_of_their_own():
-    claims = catalog.load().claims.values()
-    assert len({fingerprint(claim, 0) for claim in claims}) == len(claims)
+    claims = catalog.load().claims
+    keys = fingerprints(claims.values(), 0)
+    assert keys.keys() == claims.keys()
+    assert len(set(keys.values())) == len(claims)
+
+
+def test_many_claims_at_once_have_the_keys_of_each_alone(claim):
+    second = dataclasses.replace(claim, id="a.c", function="other")
+    ours = catalog.load().claims["perceptron.novikoff"]
+    together = fingerprints([claim, second, ours], 3)
+    assert together == {each.id: fingerprint(each, 3) for each in (claim, second, ours)}

@@ -15,7 +15,7 @@ import json
 import platform
 import sys
 import sysconfig
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -32,10 +32,23 @@ Stamp = tuple[int, int]
 
 def fingerprint(claim: ClaimEntry, seed: int) -> str:
     """SHA-256 over the claim, the seed, the code it runs and the versions it runs on."""
-    files = _stamped(claim.path) | _stamped(JUDGES)
-    sources = sorted((_label(path), _digest(path, stamp)) for path, stamp in files.items())
+    return _key(claim, seed, _sources(claim.path))
+
+
+def fingerprints(claims: Iterable[ClaimEntry], seed: int) -> dict[str, str]:
+    """The keys of many claims by their ids, at one moment: a file with ten claims is looked at once."""
+    sources = functools.cache(_sources)
+    return {claim.id: _key(claim, seed, sources(claim.path)) for claim in claims}
+
+
+def _key(claim: ClaimEntry, seed: int, sources: list[tuple[str, str]]) -> str:
     parts = [claim.id, claim.function, claim.cost, seed, sources, versions()]
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+
+def _sources(path: Path) -> list[tuple[str, str]]:
+    """The code that a claim in this file runs, and the judge's: (label, digest) of each file."""
+    return sorted(_named(file, stamp) for file, stamp in (_stamped(path) | _stamped(JUDGES)).items())
 
 
 @functools.cache
@@ -199,5 +212,6 @@ def _stamp(path: Path) -> Stamp:
 
 
 @functools.cache
-def _digest(path: Path, stamp: Stamp) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+def _named(path: Path, stamp: Stamp) -> tuple[str, str]:
+    """A file's label and digest, which most claims share: made once for each state of the file."""
+    return _label(path), hashlib.sha256(path.read_bytes()).hexdigest()

@@ -5,7 +5,7 @@ from collections.abc import Generator, Iterable, Sequence
 
 from lemmata.catalog import ClaimEntry
 from lemmata.judge.engine import Engine, task_of
-from lemmata.judge.fingerprint import fingerprint
+from lemmata.judge.fingerprint import fingerprint, fingerprints
 from lemmata.judge.ledger import Ledger
 from lemmata.judge.verdict import Result, merge
 from lemmata.statements import COSTS
@@ -55,7 +55,7 @@ def judge_all(
 
 def remembered(claims: Iterable[ClaimEntry], ledger: Ledger) -> dict[str, Result]:
     """What the ledger knows about these claims as they stand now."""
-    found = {claim.id: ledger.get(fingerprint(claim, 0)) for claim in claims}
+    found = {id: ledger.get(key) for id, key in fingerprints(claims, 0).items()}
     return {id: result for id, result in found.items() if result is not None}
 
 

@@ -1,5 +1,6 @@
 """Several processes that train one system: who I am, my share of a batch, and what all must agree on."""
 
+import atexit
 import os
 from dataclasses import dataclass
 
@@ -24,6 +25,7 @@ class World:
             return cls()
         if not dist.is_initialized():
             dist.init_process_group("nccl" if device.type == "cuda" else "gloo")
+            atexit.register(_leave)  # or its threads may outlive Python, and end the process with an error
         return cls(dist.get_rank(), dist.get_world_size())
 
     @property
@@ -61,3 +63,8 @@ class World:
         parts = [torch.empty_like(mine, device=place) for _ in range(self.size)]
         dist.all_gather(parts, mine.to(place))
         return [part.cpu() for part in parts]
+
+
+def _leave() -> None:
+    if dist.is_initialized():
+        dist.destroy_process_group()

@@ -73,6 +73,11 @@ def mine(tmp_path: Path) -> str:
     return str(path)
 
 
+def check(*words: str) -> int:
+    """`lemmata check` with one worker: each costs an import of torch, and only the first test is about several."""
+    return main(["check", *words, "--jobs", "1"])
+
+
 def test_a_users_file_is_judged_with_the_known_ids(capsys, mine):
     code = main(["check", mine, "no.such", "cover.base_cases", "--json"])
     captured = capsys.readouterr()
@@ -97,18 +102,18 @@ def test_a_users_file_is_judged_with_the_known_ids(capsys, mine):
 
 
 def test_what_fell_is_said_and_remembered(capsys, mine):
-    assert main(["check", mine]) == 1
+    assert check(mine) == 1
     out = capsys.readouterr().out
     assert "measured 0, predicted 1" in out
     assert "accepted the lie: also true" in out
     assert "exit code 3" in out
-    assert main(["check", mine]) == 1
+    assert check(mine) == 1
     again = capsys.readouterr().out
     assert again.count("remembered") == 3  # an error is judged again each time
 
 
 def test_one_claim_of_a_users_file_is_judged_and_shown(capsys, mine):
-    assert main(["check", mine, "mine.half", "--json"]) == 0
+    assert check(mine, "mine.half", "--json") == 0
     assert [entry["id"] for entry in json.loads(capsys.readouterr().out)] == ["mine.half"]
     assert main(["show", mine, "mine.half"]) == 0
     assert "a third" in capsys.readouterr().out
@@ -119,17 +124,17 @@ def test_one_claim_of_a_users_file_is_judged_and_shown(capsys, mine):
 def test_a_users_file_may_not_take_an_id_of_ours(capsys, tmp_path):
     path = tmp_path / "mine.py"
     path.write_text(CLAIMS.replace("mine.half", "cover.count"))
-    assert main(["check", str(path), "mine.false"]) == 2
+    assert check(str(path), "mine.false") == 2
     assert "'cover.count' is a statement of lemmata" in capsys.readouterr().err
 
 
 def test_a_damaged_entry_is_set_aside_and_judged_again(capsys, mine):
     ledger = Path(os.environ["LEMMATA_CACHE"]) / "ledger"
-    main(["check", mine])
+    check(mine)
     capsys.readouterr()
     for entry in ledger.rglob("*.json"):
         entry.write_bytes(entry.read_bytes()[:-20])
-    assert main(["check", mine]) == 1
+    assert check(mine) == 1
     captured = capsys.readouterr()
     assert "set aside" in captured.err
     assert "remembered" not in captured.out
@@ -140,7 +145,7 @@ def test_a_cache_that_cannot_be_written_costs_only_the_memory(capsys, mine, monk
     blocked = tmp_path / "file"
     blocked.write_text("not a folder")
     monkeypatch.setenv("LEMMATA_CACHE", str(blocked))
-    main(["check", mine])
+    check(mine)
     captured = capsys.readouterr()
     assert "✔ holds  mine.half" in captured.out
     assert "verdicts are shown but not kept" in captured.err
@@ -151,7 +156,7 @@ def test_missing_empty_and_broken_files_are_named(capsys, tmp_path):
     (tmp_path / "empty.py").write_text("x = 1\n")
     (tmp_path / "broken.py").write_text("def f(:\n")
     files = [str(tmp_path / name) for name in ("missing.py", "empty.py", "broken.py")]
-    assert main(["check", *files]) == 2
+    assert check(*files) == 2
     err = capsys.readouterr().err
     assert "there is no file" in err
     assert "has no claims" in err
@@ -161,7 +166,7 @@ def test_missing_empty_and_broken_files_are_named(capsys, tmp_path):
 def test_an_import_error_in_a_users_file_is_one_line(capsys, tmp_path):
     path = tmp_path / "mine.py"
     path.write_text("import no_such_package\n" + CLAIMS)
-    assert main(["check", str(path)]) == 1
+    assert check(str(path)) == 1
     assert "cannot be imported: ModuleNotFoundError: No module named 'no_such_package'" in capsys.readouterr().out
 
 
@@ -171,14 +176,13 @@ def test_open_and_skipped_count_only_when_strict(capsys, tmp_path):
         "from lemmata.judge import Skip, claim, lie\n"
         "@claim('mine.absent')\n@lie('two', value=2)\ndef absent(draw, value=1):\n    raise Skip('needs a GPU')\n"
     )
-    assert main(["check", str(path)]) == 0
+    assert check(str(path)) == 0
     assert "needs a GPU" in capsys.readouterr().out
-    assert main(["check", str(path), "--strict"]) == 1
+    assert check(str(path), "--strict") == 1
 
 
-def test_a_budget_that_is_exceeded_fails(capsys, mine):
-    main(["check", mine])
-    assert main(["check", "cover.base_cases", "--fresh", "--budget", "0.001"]) == 1
+def test_a_budget_that_is_exceeded_fails(capsys):
+    assert check("cover.base_cases", "--fresh", "--budget", "0.001") == 1
     assert "the budget is" in capsys.readouterr().err
 
 

@@ -1,6 +1,7 @@
 """Every command in-process: contracts, exit codes, messages. Nothing here starts a worker."""
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -167,7 +168,7 @@ def test_a_closed_pipe_is_no_error():
 @pytest.mark.parametrize("encoding", ["ascii", "cp1252"])
 @pytest.mark.parametrize("words", [["errata"], ["claims"], ["source", "003"], ["systems"]], ids=" ".join)
 def test_every_terminal_gets_what_it_can_show(encoding, words):
-    environment = {"PYTHONIOENCODING": encoding, "PATH": ""}
+    environment = {"PYTHONIOENCODING": encoding, "PATH": "", "LEMMATA_CACHE": os.environ["LEMMATA_CACHE"]}
     done = subprocess.run([sys.executable, "-m", "lemmata", *words], capture_output=True, env=environment, check=False)
     assert done.returncode == 0, done.stderr
     done.stdout.decode(encoding)

@@ -10,6 +10,7 @@ import pytest
 from lemmata import catalog as catalogs
 from lemmata.catalog import CHAPTERS, Catalog, LieEntry
 from lemmata.figure import Band, Bars, Figure, Heat, Image, Line, Points
+from lemmata.judge.fingerprint import fingerprint
 from lemmata.judge.ledger import Ledger
 from lemmata.judge.verdict import VERDICTS, Result
 from lemmata.lab.figures.svg import STYLE
@@ -355,6 +356,6 @@ def test_a_verdict_is_seen_as_soon_as_the_ledger_has_it(tmp_path):
     seen = Knowledge(real, ledger)
     assert seen.now().results == {}
     entry = real.claims["perceptron.novikoff"]
-    ledger.put(knowledge.fingerprint(entry, 0), held(entry))
+    ledger.put(fingerprint(entry, 0), held(entry))
     assert set(seen.now().results) == {entry.id}
     assert seen.now().results is seen.now().results

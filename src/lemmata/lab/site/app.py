@@ -16,9 +16,9 @@ from lemmata.lab.site import files, views
 from lemmata.lab.site.guard import Guard
 from lemmata.lab.site.job import JobError, JobsFull, UnknownJob
 from lemmata.lab.site.jobs import Jobs
-from lemmata.lab.site.knowledge import known
 from lemmata.lab.site.pages import page
 from lemmata.lab.site.session import Session
+from lemmata.lab.site.views import atlas
 
 __all__ = ["PORT", "Settings", "create_app", "routers"]
 
@@ -59,7 +59,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     for kind, handler in ((RequestValidationError, _malformed), (HTTPException, _http), (JobError, _job)):
         app.add_exception_handler(kind, handler)
     for router in routers():
-        app.include_router(router)
+        app.router.routes.extend(router.routes)  # as they are: include_router would build each of them once more
     return app
 
 
@@ -72,16 +72,10 @@ def routers() -> list[APIRouter]:
 
 @contextlib.asynccontextmanager
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
-    threading.Thread(target=_look_up, daemon=True).start()
+    threading.Thread(target=atlas.warm, daemon=True).start()  # while the browser is still opening
     app.state.jobs.open()
     yield
     await app.state.jobs.close()
-
-
-def _look_up() -> None:
-    """Look up every verdict while the browser is still opening; the first page would have to otherwise."""
-    with contextlib.suppress(Exception):  # that page will say what is wrong
-        known()
 
 
 opening = APIRouter()

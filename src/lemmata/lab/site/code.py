@@ -19,20 +19,22 @@ KINDS = {tokenize.STRING: "string", tokenize.COMMENT: "comment", tokenize.NUMBER
 def source_of(claim: ClaimEntry) -> tuple[str, int, int]:
     """(source, first line, last line) of a claim's function with its decorators, as it stands on the disk now."""
     try:
-        return _source(claim.path, claim.function, claim.path.stat().st_mtime_ns)
+        return _functions(claim.path, claim.path.stat().st_mtime_ns).get(claim.function, ("", 0, 0))
     except (OSError, SyntaxError, ValueError):
         return "", 0, 0
 
 
 @functools.lru_cache(1024)
-def _source(path: Path, function: str, stamp: int) -> tuple[str, int, int]:
+def _functions(path: Path, stamp: int) -> dict[str, tuple[str, int, int]]:
+    """The functions of a file: parsed once, however many checks it holds. Of two with a name it is the first."""
     text = path.read_text(encoding="utf-8")
+    lines, found = text.splitlines(), {}
     for node in ast.parse(text).body:
-        if isinstance(node, ast.FunctionDef) and node.name == function:
+        if isinstance(node, ast.FunctionDef):
             first = min([node.lineno, *(mark.lineno for mark in node.decorator_list)])
             last = node.end_lineno or first
-            return "\n".join(text.splitlines()[first - 1 : last]), first, last
-    return "", 0, 0
+            found.setdefault(node.name, ("\n".join(lines[first - 1 : last]), first, last))
+    return found
 
 
 @functools.lru_cache(1024)

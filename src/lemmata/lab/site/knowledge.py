@@ -11,7 +11,7 @@ from pathlib import Path
 
 from lemmata import catalog as catalogs
 from lemmata.catalog import CHAPTERS, Catalog
-from lemmata.judge.fingerprint import closure, fingerprint
+from lemmata.judge.fingerprint import closure, fingerprints
 from lemmata.judge.ledger import Ledger
 from lemmata.judge.verdict import Result
 from lemmata.lab.cli.source import sources
@@ -86,9 +86,9 @@ class Knowledge:
         """The claims whose verdict must be looked up again; from here on they count as known."""
         before, self._shelves = self._shelves, _stamps(_shelves(self.ledger.folder))
         if not self._keys or _stamps(self._code) != self._code:
-            self._keys = {id: fingerprint(claim, 0) for id, claim in self.catalog.claims.items()}
+            self._keys = fingerprints(self.catalog.claims.values(), 0)
             paths = {claim.path for claim in self.catalog.claims.values()}
-            self._code = _stamps(file for path in paths for file in closure(path))
+            self._code = _stamps(set().union(*map(closure, paths)))
             self._results = {}
             return set(self._keys)
         changed = {shelf.name for shelf, stamp in self._shelves.items() if before.get(shelf) != stamp}

@@ -13,7 +13,7 @@ from lemmata.lab.site.assets import MODULES
 AXE = MODULES / "axe-core" / "axe.min.js"
 CLAIM = "/claim/hopfield.energy"
 # One of each kind; `test_every_page_there_is` has the rest.
-KINDS = ["/", "/atlas?q=novikoff", "/errata?source=000", "/source/003", "/claim/perceptron.novikoff"]
+KINDS = ["/", "/atlas?q=novikoff", "/errata?source=000&q=hopfield", "/source/003", "/claim/perceptron.novikoff"]
 KINDS += [
     "/claim/perceptron.xor",
     "/systems/mlp",
@@ -100,6 +100,7 @@ def test_a_page_of_each_kind_is_open_to_everyone(visit, axe, path):
     page.emulate_media(color_scheme="dark")
     assert grave(page, axe, CONTRAST) == []
     page.set_viewport_size({"width": 390, "height": 800})
+    ready(page)  # what is drawn for the width is drawn anew
     assert sideways(page) == ""
 
 
@@ -114,6 +115,7 @@ def test_every_page_there_is(visit, axe, scheme, measured):
         page.set_viewport_size({"width": 1280, "height": 800})
         wrong += grave(page, axe) + figures(page) + [str(code) for code in served(page) if code != 200]
         page.set_viewport_size({"width": 390, "height": 800})
+        ready(page)
         wrong += [sideways(page)] if sideways(page) else []
         found = page.locator("main a[href]:not([download]), nav a[href]").evaluate_all("a => a.map((a) => a.pathname)")
         fresh = {path for path in found if not re.search(r"\.\w{3}$|^data|^/runs/|/checkpoint$", path)} - seen

@@ -16,6 +16,11 @@ def number(locator):
     return float(re.search(r"[−-]?[\d.]+", locator.inner_text().replace(",", "")).group().replace("−", "-"))
 
 
+def answered(page):
+    """Wait until the lab has heard from the server about all that was done so far."""
+    expect(page.locator("[data-lab]")).to_have_attribute("aria-busy", "false")
+
+
 # --- Perceptron ---
 
 
@@ -31,7 +36,7 @@ def test_points_are_placed_and_corrected_by_mouse(visit, size, scheme):
         page.get_by_label(re.compile(f"adds .* {re.escape(label)}")).check()
         plane.click(position={"x": place * box["width"], "y": 0.3 * box["height"]})
     expect(plane.locator("[data-index]")).to_have_count(2)
-    expect(page.locator("[data-said]")).to_contain_text("A line exists")
+    expect(page.locator("[data-said]")).to_contain_text("2 points. A line exists")
     expect(page.locator("[data-bound]")).not_to_be_empty()
     page.get_by_role("button", name="One correction").click()
     expect(page.locator("[data-count]")).to_have_text("1")
@@ -54,7 +59,7 @@ def test_points_are_placed_and_corrected_by_keyboard(visit, tab):
     expect(page.locator("[data-said]")).to_contain_text("(−1, 1)")
     page.keyboard.press("2")
     expect(marks).to_have_count(number_before + 1)
-    expect(page.locator("[data-lab]")).to_have_attribute("aria-busy", "false")
+    answered(page)
     page.keyboard.press(" ")
     expect(page.locator("[data-count]")).to_have_text("1")
     page.keyboard.press("Delete")
@@ -82,13 +87,16 @@ def test_a_spoilt_picture_falls_back_to_its_memory(visit, size, scheme):
     noise.press("ArrowLeft")
     expect(page.locator("[data-out=noise]")).to_have_text("15")
     expect(wrong).not_to_have_count(before)
-    high = number(energy)
+    answered(page)
+    high, text = number(energy), energy.inner_text()
     page.get_by_role("button", name="Recall").click()
     expect(page.locator("[data-said]")).to_contain_text("It remembers")
     expect(wrong).to_have_count(0)
     assert number(energy) < high
     page.get_by_role("button", name="Reset").click()
+    expect(energy).to_have_text(text)
     page.get_by_role("button", name="One flip").click()
+    expect(energy).not_to_have_text(text)
     assert number(energy) < high
 
 
@@ -102,9 +110,10 @@ def test_a_picture_is_drawn_and_recalled_by_keyboard(visit, tab):
     expect(grid.locator(".ink")).not_to_have_count(ink)
     expect(page).to_have_url(re.compile("picture="))
     expect(page.locator("[data-progress]")).to_contain_text("of 1")
+    answered(page)
     page.keyboard.press("Enter")
     expect(page.locator("[data-said]")).to_contain_text("It remembers")
-    assert grid.locator(".ink").count() == ink
+    expect(grid.locator(".ink")).to_have_count(ink)
 
 
 def test_a_picture_is_drawn_by_mouse_and_stored(visit):
@@ -119,9 +128,36 @@ def test_a_picture_is_drawn_by_mouse_and_stored(visit):
     page.mouse.down()
     page.mouse.move(box["x"] + 0.7 * box["width"], box["y"] + 0.5 * box["height"], steps=20)
     page.mouse.up()
-    assert grid.locator(".ink").count() >= 4
+    expect(grid.locator(".ink").nth(3)).to_be_visible()
     page.get_by_role("button", name="Remember this picture").click()
     expect(memories).to_have_count(5)
+
+
+def test_an_answer_that_comes_late_does_not_wipe_what_is_being_drawn(visit):
+    page = visit("/labs/hopfield?noise=0")
+    grid, shown = page.locator("svg.pixels"), "**/labs/hopfield/show"
+    expect(grid.locator("rect").first).to_be_visible()
+    box, held = grid.bounding_box(), []
+
+    def at(x, y):
+        return box["x"] + x * box["width"], box["y"] + y * box["height"]
+
+    here = grid.evaluate("(grid, at) => [...grid.children].indexOf(document.elementFromPoint(...at))", at(0.03, 0.03))
+    assert here >= 0
+    pixel, ink = grid.locator("rect").nth(here), re.compile("ink")
+    expect(pixel).not_to_have_class(ink)
+    page.route(shown, lambda route: held.append(route), times=1)
+    with page.expect_request(shown):
+        page.mouse.click(*at(0.7, 0.7))
+    page.mouse.move(*at(0.03, 0.03))
+    page.mouse.down()
+    expect(pixel).to_have_class(ink)
+    held.pop().continue_()
+    answered(page)
+    expect(pixel).to_have_class(ink)
+    page.mouse.up()
+    answered(page)
+    expect(pixel).to_have_class(ink)
 
 
 # --- The boundary of a network ---
@@ -129,7 +165,7 @@ def test_a_picture_is_drawn_by_mouse_and_stored(visit):
 
 @BOTH
 def test_a_network_learns_its_map_and_is_stopped(visit, size, scheme):
-    page = visit("/labs/boundary?epochs=400&width=64", size, scheme)
+    page = visit("/labs/boundary?epochs=400&width=256&depth=4", size, scheme)  # it must not end before it is stopped
     picture = page.locator("canvas.map")
     expect(picture).to_have_attribute("aria-label", re.compile("after 0 epochs"))
     untrained = picture.evaluate("canvas => canvas.toDataURL()")
@@ -148,7 +184,7 @@ def test_a_network_is_trained_to_its_end_by_keyboard(visit, tab):
     tab(page, page.get_by_label("Activation"))
     page.keyboard.type("relu")
     expect(page).to_have_url(re.compile("activation=relu"))
-    expect(page.locator("[data-lab]")).to_have_attribute("aria-busy", "false")
+    answered(page)
     page.locator("h1").click()
     tab(page, page.get_by_role("button", name="Train"))
     page.keyboard.press("Enter")
@@ -195,6 +231,7 @@ def test_an_eigenvalue_is_dragged_out_of_the_circle_and_out_of_the_plane(visit, 
     page.mouse.move(*at(0.9, 0.9), steps=5)
     page.mouse.up()
     expect(page.locator("[data-said]")).to_contain_text("It explodes")
+    answered(page)
     assert number(page.locator("[data-radius]")) > 1
     page.mouse.click(*at(-0.5, 0.2))
     expect(marks).to_have_count(2)
@@ -217,7 +254,7 @@ def test_eigenvalues_are_moved_and_heard_by_keyboard(visit, tab):
     expect(disc.locator("[data-index]")).to_have_count(3)
     page.keyboard.press("Delete")
     expect(disc.locator("[data-index]")).to_have_count(2)
-    expect(page.locator("[data-lab]")).to_have_attribute("aria-busy", "false")
+    answered(page)
     page.keyboard.press("Enter")
     expect(disc).to_have_attribute("data-played", "1")
 
@@ -226,7 +263,7 @@ def test_eigenvalues_are_moved_and_heard_by_keyboard(visit, tab):
 
 
 def test_a_training_is_stopped_goes_on_and_is_taken_away(visit, tab):
-    page = visit("/systems/mlp?data=moons&epochs=400&evaluate=5")
+    page = visit("/systems/mlp?data=moons&epochs=4000&evaluate=5")  # it must not end before it is stopped
     tab(page, page.get_by_role("button", name="Train"))
     page.keyboard.press("Enter")
     told, state = page.locator("[data-run-told]"), page.locator("[data-run-state]")

@@ -159,6 +159,7 @@
   // --- Changing things ---
 
   const ask = lab.asker((answer) => {
+    if (brush !== null) return; // out of date, and it would wipe what is being drawn: the end of the stroke asks again
     run = answer;
     renew(Math.min(answer.at, answer.flips.length));
   });

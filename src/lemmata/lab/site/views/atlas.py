@@ -2,12 +2,10 @@
 
 import contextlib
 import functools
-import threading
 from collections import Counter
-from collections.abc import AsyncIterator
 from typing import Annotated, Any
 
-from fastapi import APIRouter, FastAPI, Query, Request
+from fastapi import APIRouter, Query, Request
 from fastapi.responses import HTMLResponse
 
 from lemmata import catalog as catalogs
@@ -17,21 +15,7 @@ from lemmata.lab.site.knowledge import Snapshot, known
 from lemmata.lab.site.pages import page
 from lemmata.statements import KINDS, Statement
 
-
-def warm() -> None:
-    """Do once what the first reader, and the first search, would wait for: two seconds with 700 statements."""
-    with contextlib.suppress(Exception):  # the first page will say what is wrong; nobody will if the lab is closing
-        for statement in known().catalog.statements.values():
-            searchable(statement.id, statement.title, statement.statement)
-
-
-@contextlib.asynccontextmanager
-async def _warmed(app: FastAPI) -> AsyncIterator[None]:
-    threading.Thread(target=warm, daemon=True).start()
-    yield
-
-
-router = APIRouter(lifespan=_warmed)
+router = APIRouter()
 
 # With so few left, each is shown with its formula; a list of 700 formulas would be slow and tell nothing.
 IN_FULL = 60
@@ -103,6 +87,13 @@ def searchable(id: str, title: str, statement: str) -> str:
     """All that a search looks at. Formulas as they are written and as they are read: γ is found by γ and by gamma."""
     text = f"{title} {statement}"
     return f"{id} {text} {unicode_math(text)}".casefold()
+
+
+def warm() -> None:
+    """Do once what the first reader, and the first search, would wait for: two seconds with 700 statements."""
+    with contextlib.suppress(Exception):  # the first page will say what is wrong; nobody need if the lab is closing
+        for statement in known().catalog.statements.values():
+            searchable(statement.id, statement.title, statement.statement)
 
 
 def _words(q: str) -> list[str]:

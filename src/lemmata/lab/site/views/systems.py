@@ -83,6 +83,7 @@ def system_context(now: Snapshot, id: str) -> dict[str, Any]:
     entry = now.catalog.systems[id]
     return {
         "entry": entry,
+        "stated": entry.chapter in now.chapters(),  # else the atlas has nothing of it
         "description": describe(entry),
         "claims": _claims(now, entry),
         "data": data_of(now.catalog, id),
