@@ -1,6 +1,7 @@
 r"""Rosenblatt's perceptron: the textbook loop, the same updates found by blocks, and an honest answer when it fails."""
 
 import hashlib
+import math
 
 import numpy as np
 import torch
@@ -11,11 +12,13 @@ from lemmata import validate
 from lemmata.catalog import system
 from lemmata.connectionism.linear_threshold import LinearThresholdUnit, augment, dataset_margin
 from lemmata.connectionism.separability import Separation, separate
+from lemmata.fast.perceptron_sweep import compiled_sweep
 
 __all__ = ["Perceptron", "textbook_perceptron"]
 
 # Rows multiplied at once when the search for the next mistake begins; every block without one doubles the next.
 FIRST_BLOCK = 64  # mutant: a matter of speed
+MANY = 500  # mutant: a matter of speed: mistakes after which it pays to have a compiler asked for a sweep in C
 
 
 def textbook_perceptron(
@@ -69,7 +72,8 @@ class Perceptron:
         perceptron.norm_lemma, perceptron.novikoff, perceptron.novikoff_bias, perceptron.xor, perceptron.nonseparable
     Source: Rosenblatt 1958; Novikoff 1962.
     Differs: the updates come one after another, so they are computed on the CPU whatever the device of the data, and
-        half precision is computed in float32. Between two mistakes whole blocks of points are multiplied at once.
+        half precision is computed in float32. Between two mistakes whole blocks of points are multiplied at once; where
+        mistakes are many and a C compiler is there, the sweep is compiled, once, and kept.
         The linear program behind `certificate_` takes seconds from ten thousand points on: `certify=False` skips it.
 
     >>> x = torch.tensor([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
@@ -128,7 +132,7 @@ class Perceptron:
         updates: list[int] = []
         seen: dict[bytes, int] = {}
         for sweep in range(1, self.max_sweeps + 1):
-            mistakes = self._sweep(points, targets, state)
+            mistakes = self._sweep(points, targets, state, MANY - len(updates))  # mutant: a matter of speed
             updates += mistakes
             self.sweeps_ = sweep
             # What a sweep does depends on the weights alone: once they come back, the rest repeats for ever.
@@ -141,21 +145,28 @@ class Perceptron:
         self.weight_, self.bias_ = learnt[:-1], learnt[-1]
         return not mistakes, loop
 
-    def _sweep(self, x: np.ndarray, y: np.ndarray, state: np.ndarray) -> list[int]:
+    def _sweep(self, x: np.ndarray, y: np.ndarray, state: np.ndarray, patience: int | float) -> list[int]:
         """One sweep of the textbook loop, in place, but the next mistake is found by a galloping search over blocks.
 
-        Where mistakes are many, the time goes into calls rather than arithmetic: hence few of them, and in place.
+        Where mistakes are many, the time goes into calls rather than arithmetic: after `patience` of them, compiled
+        code does the rest of the sweep, where there is any.
         """
         weight, bias = state[:-1], state[-1]
         mistakes, first, block = [], 0, FIRST_BLOCK
-        while first < len(x):
+        while first < len(x):  # mutant: a block of no points has no mistake
+            if len(mistakes) >= patience:  # mutant: a matter of speed
+                state[-1] = bias
+                rest = compiled_sweep(x[first:], y[first:], state, self.bias)
+                if rest is not None:
+                    return mistakes + [first + index for index in rest]
+                patience = math.inf
             margin = x[first : first + block].dot(weight)
             margin += bias
             margin *= y[first : first + block]
             ahead = (margin <= 0).tobytes().find(True)
             if ahead >= 0:
                 first += ahead
-                if y[first] > 0:
+                if y[first] > 0:  # mutant: no label is 0
                     weight += x[first]
                 else:
                     weight -= x[first]

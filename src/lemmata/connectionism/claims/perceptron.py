@@ -74,6 +74,7 @@ def the_perceptron_separates_or_says_that_it_cannot(draw, step=1.0, label=own_la
     return all_of(
         *parts,
         blocks_find_the_same_mistakes(draw),
+        *(many_mistakes_are_the_same(draw, bias) for bias in (True, False)),
         hurried_runs_say_so(draw),
         awkward_data_are_decided(draw),
         only_proofs_are_accepted(),
@@ -121,6 +122,15 @@ def blocks_find_the_same_mistakes(draw):
     y = torch.where(x @ torch.tensor([3.0, -2.0, 1.0, 2.0], dtype=x.dtype) > 0, 1.0, -1.0)
     fast = Perceptron(max_sweeps=4, certify=False).fit(x, y)
     return exactly(fast.updates_, textbook_perceptron(x, y, sweeps=4)[2])
+
+
+def many_mistakes_are_the_same(draw, bias):
+    """Labels that nothing explains: after hundreds of mistakes compiled code goes on in the middle of a sweep."""
+    x, y = draw.integers(-9, 10, 400, 19).double(), draw.signs(400)
+    fast = Perceptron(bias=bias, max_sweeps=5, certify=False).fit(x, y)
+    weight, b, updates = textbook_perceptron(x, y, sweeps=5, bias=bias)
+    learnt = torch.cat([fast.weight_, fast.bias_[None]])
+    return all_of(exactly(fast.updates_, updates), exactly(learnt, torch.cat([weight, b[None]])))
 
 
 def hurried_runs_say_so(draw):
