@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from lemmata.foundations.cholesky import psd_factor
-from lemmata.foundations.definiteness import certify_definiteness
+from lemmata.foundations.definiteness import certify_definiteness, power_of_two
 from lemmata.foundations.gram import gram_matrix, linear_kernel, polynomial_kernel, rbf_kernel
 
 X = torch.tensor([[0.0, 1.0], [2.0, -1.0], [0.5, 0.5]])
@@ -115,3 +115,8 @@ def test_parity_with_torch():
 def test_bad_input_is_refused_in_one_sentence(make, error, message):
     with pytest.raises(error, match=message):
         make()
+
+
+def test_the_unit_of_a_matrix_is_set_by_its_largest_entry_whatever_the_sign():
+    batch = torch.tensor([[[-9.0, 1.0]], [[0.5, 3.0]], [[0.25, -0.25]]])
+    assert power_of_two(batch).tolist() == [power_of_two(matrix).item() for matrix in batch] == [8.0, 2.0, 0.25]

@@ -123,7 +123,9 @@ def cholesky_floor(
 
 def power_of_two(matrix: Float[Tensor, "*batch rows columns"]) -> Float[Tensor, "*batch"]:
     """The largest power of two that is not above the largest entry: dividing by it rounds nothing."""
-    largest = torch.linalg.vector_norm(matrix, torch.inf, dim=(-2, -1))
+    # mutant: along no axis torch is ten times as fast, and finds the same
+    ends = matrix.aminmax() if matrix.ndim == 2 else matrix.flatten(-2).aminmax(dim=-1)
+    largest = torch.maximum(-ends.min, ends.max)  # mutant: as below; a test has numbers of one sign
     # mutant: any power of two of about this size will do, if it is not infinite
     return torch.ldexp(torch.ones_like(largest), torch.frexp(largest).exponent - 1)
 

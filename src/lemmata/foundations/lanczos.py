@@ -50,15 +50,18 @@ def largest_ritz_pair(
         raise ValueError("start must be a (..., n) tensor without zero vectors")
     last = min(validate.count("steps", steps), start.shape[-1])  # mutant: further steps find nothing new
     validate.finite_number("accuracy", accuracy)
-    basis = torch.nn.functional.normalize(start.detach(), dim=-1)[..., None]
+    # Vectors are rows, without gaps, and room for all of them is taken once.
+    basis = start.new_empty(*start.shape[:-1], last, start.shape[-1])
+    basis[..., 0, :] = torch.nn.functional.normalize(start.detach(), dim=-1)
     diagonal, beside = [], []
     for step in range(1, last + 1):  # mutant: the number of the first step only sets when it is checked
-        newest = basis[..., -1]
+        known = basis[..., :step, :]
+        newest = known[..., -1, :]
         image = operator(newest)
         diagonal.append((image * newest).sum(-1))
         for _ in range(2):  # mutant: once leaves what rounding put there, twice nothing, more is vain
             # mutant: the sign of a basis vector means nothing
-            image = image - (basis @ (basis.mT @ image[..., None]))[..., 0]
+            image = image - (known.mT @ (known @ image[..., None]))[..., 0]
         rest = torch.linalg.vector_norm(image, dim=-1)
         beside.append(rest)
         if step == last or step % CHECKED_EVERY == 0:  # mutant: it ends at the last step in any case
@@ -70,11 +73,10 @@ def largest_ritz_pair(
         # Where the space is exhausted only rounding is left: a zero vector follows, with the eigenvalue 0.
         # mutant: anything near rounding will do
         exhausted = start.shape[-1] * torch.finfo(start.dtype).eps * torch.stack(diagonal).amax(0)
-        follows = torch.where((rest > exhausted)[..., None], image / rest[..., None], 0.0)
-        basis = torch.cat([basis, follows[..., None]], dim=-1)
-    top = (basis @ vectors[..., -1, None])[..., 0]
+        basis[..., step, :] = torch.where((rest > exhausted)[..., None], image / rest[..., None], 0.0)
+    top = (known.mT @ vectors[..., -1, None])[..., 0]
     # The vector of a zero operator may be one of the zero vectors.
-    top = torch.where((top == 0).all(-1, keepdim=True), basis[..., 0], top)
+    top = torch.where((top == 0).all(-1, keepdim=True), basis[..., 0, :], top)
     return RitzPair(values[..., -1], torch.nn.functional.normalize(top, dim=-1), residual)
 
 

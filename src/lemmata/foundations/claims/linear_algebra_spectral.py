@@ -129,6 +129,11 @@ def probable_bounds(draw):
     exact = torch.linalg.svdvals(wide)[..., 0]
     coarse, fine = probable_spectral_norm(wide, generator=draw.generator), probable_spectral_norm(wide.mT, 1e-6)
     huge = probable_spectral_norm(2.0**1000 * wide, 1e-6)
+    # Some so large or small that single precision could not square them, beside one that it can; and one cut in pieces.
+    sizes = torch.tensor([2.0**-90, 1.0, 2.0**90])
+    mixed, mixed_exact = probable_spectral_norm(wide.float() * sizes[:, None, None]), sizes * coarse.value
+    long = draw.normal(600, 500)
+    pieces, long_exact = probable_spectral_norm(long, 1e-3), torch.linalg.svdvals(long)[0]
     stretched = (coarse.left[..., None, :] @ wide @ coarse.right[..., None])[..., 0, 0]
     return [
         always((coarse.lower <= exact) & (exact <= coarse.upper)),
@@ -137,6 +142,11 @@ def probable_bounds(draw):
         close(fine.upper / fine.lower, 1 + 1e-6, ulps=1e4),
         close(fine.value, exact, ulps=1e5),
         close(huge.value, 2.0**1000 * exact, ulps=1e5),
+        *(always([part.isfinite().all()]) for part in (huge.lower, huge.upper)),
+        close(huge.upper / 2.0**1000, fine.upper, ulps=1e5),
+        close([mixed.lower / mixed_exact, mixed.upper / mixed_exact], [[1.0] * 3, [1.01] * 3], within=1e-3),
+        always([pieces.lower <= long_exact <= pieces.upper]),
+        close(pieces.upper / pieces.lower, 1 + 1e-3, ulps=1e4),
         close(stretched, coarse.value),
         close(coarse.value, exact, within=1e-3),  # of single precision: the square of 1e-3 of the length 10
         close(coarse.right.norm(dim=-1), 1.0),
