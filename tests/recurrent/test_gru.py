@@ -119,34 +119,6 @@ def test_dtypes_are_kept(dtype, reset):
     assert {outputs.dtype, state.dtype} == {dtype}
 
 
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
-@pytest.mark.parametrize("reset", ["before", "after"])
-@pytest.mark.parametrize("lengths", [None, LENGTHS])
-def test_the_device_gives_what_the_processor_gives(dtype, reset, lengths):
-    one = layer(reset=reset)
-    expected = one(X, lengths=lengths)[0]
-    one = one.to("cuda", dtype)
-    found = one(X.to("cuda", dtype), lengths=None if lengths is None else lengths.cuda())[0]
-    tolerance = {torch.float64: 1e-12, torch.float32: 1e-3, torch.bfloat16: 0.05}[dtype]  # cuDNN multiplies in TF32
-    torch.testing.assert_close(found.double().cpu(), expected, atol=tolerance, rtol=0)
-    found.sum().backward()  # without a warning about scattered weights
-    assert one.bias.grad is not None
-
-
-def test_the_same_seed_draws_the_same_layer():
-    layers = []
-    for _ in range(2):
-        torch.manual_seed(3)
-        layers.append(GRU(3, 4, reset="after"))
-    one, other = (entry.state_dict() for entry in layers)
-    assert list(one) == ["input_weight", "state_weight", "bias", "inner_bias"]
-    assert all(torch.equal(one[name], other[name]) for name in one)
-    fresh = GRU(3, 4, reset="after")
-    fresh.load_state_dict(one)
-    assert torch.equal(fresh(X.float())[0], layers[0](X.float())[0])
-
-
 def test_what_is_printed():
     assert repr(GRU(3, 4)) == "GRU(inputs=3, hidden=4, reset='before', update='keep')"
     assert repr(GRU(3, 4, bias=False)) == "GRU(inputs=3, hidden=4, bias=False, reset='before', update='keep')"

@@ -132,33 +132,6 @@ def test_dtypes_are_kept(dtype):
     assert {value.dtype for value in (outputs, *state)} == {dtype}
 
 
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
-@pytest.mark.parametrize("lengths", [None, LENGTHS])
-def test_the_device_gives_what_the_processor_gives(dtype, lengths):
-    one = LSTM(3, 4).double()
-    expected = one(X, lengths=lengths)[0]
-    one = one.to("cuda", dtype)
-    found = one(X.to("cuda", dtype), lengths=None if lengths is None else lengths.cuda())[0]
-    tolerance = {torch.float64: 1e-12, torch.float32: 1e-3, torch.bfloat16: 0.05}[dtype]  # cuDNN multiplies in TF32
-    torch.testing.assert_close(found.double().cpu(), expected, atol=tolerance, rtol=0)
-    found.sum().backward()  # without a warning about scattered weights
-    assert one.bias.grad is not None
-
-
-def test_the_same_seed_draws_the_same_layer():
-    layers = []
-    for _ in range(2):
-        torch.manual_seed(3)
-        layers.append(LSTM(3, 4, cell_matrix=True))
-    one, other = (entry.state_dict() for entry in layers)
-    assert list(one) == ["input_weight", "state_weight", "bias", "cell_weight"]
-    assert all(torch.equal(one[name], other[name]) for name in one)
-    fresh = LSTM(3, 4, cell_matrix=True)
-    fresh.load_state_dict(one)
-    assert torch.equal(fresh(X.float())[0], layers[0](X.float())[0])
-
-
 def test_the_forget_gate_starts_where_it_is_told():
     assert LSTM(3, 4).bias[4:8].tolist() == [1.0] * 4
     assert LSTM(3, 4, forget_bias=-2).bias[4:8].tolist() == [-2.0] * 4

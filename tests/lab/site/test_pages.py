@@ -158,6 +158,14 @@ def test_home_shows_a_misprint_with_a_slider_that_is_a_plain_form_too(snapshot):
     assert "still holds" in form
 
 
+def test_home_counts_what_this_machine_has_judged(snapshot):
+    never = Snapshot(snapshot.catalog, {}, snapshot.sources)
+    assert home.home_context(never)["refuted"] == 0 < home.home_context(snapshot)["refuted"]
+    told = "Nothing was judged on this machine yet"
+    assert told in pages.render("home.html", **home.home_context(never))
+    assert told not in pages.render("home.html", **home.home_context(snapshot))
+
+
 def test_home_has_a_demonstration_whatever_the_course_holds(snapshot, many):
     assert home.demonstration(snapshot)["statement"].id == home.SHOWCASE
     assert home.demonstration(many)["lie"]["kind"] == "real"

@@ -25,6 +25,7 @@ __all__ = ["PORT", "Settings", "create_app", "routers"]
 PORT = 8417
 OPENED = """<!doctype html>
 <html lang="en"><meta charset="utf-8"><meta http-equiv="refresh" content="0; url=/"><title>lemmata</title>
+<link rel="icon" href="/static/icon.svg" type="image/svg+xml">
 <p>The lab is open: <a href="/">go on</a>.</p>
 </html>"""
 USED = "this link was used already; the terminal of lemmata serve shows a new one"

@@ -79,9 +79,11 @@ class Lab:
 def enter(lab, browser):
     """Open the printed link once; every context after that shows its cookie."""
     context = browser.new_context()
+    watch = Watch(context)
     page = context.new_page()
     page.goto(lab.link)
     page.wait_for_url(lab.address + "/")
+    assert watch.complaints == []
     lab.state = context.storage_state()
     context.close()
     return lab

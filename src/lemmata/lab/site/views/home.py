@@ -7,6 +7,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse
 
 from lemmata.lab.site.knowledge import Snapshot, known
+from lemmata.lab.site.labs import labs
 from lemmata.lab.site.pages import page
 from lemmata.lab.site.views.atlas import chapter_views
 from lemmata.lab.site.views.claim import lie_views, truth_shown
@@ -26,15 +27,17 @@ async def home(request: Request) -> HTMLResponse:
 def home_context(snapshot: Snapshot) -> dict[str, Any]:
     """Everything the first page shows."""
     results = snapshot.results.values()
-    settled = Counter(snapshot.settled(statement.id, erratum) for statement, erratum in snapshot.errata())
+    standing = Counter(snapshot.standing(statement.id, erratum) for statement, erratum in snapshot.errata())
     return {
         "chapters": chapter_views(snapshot, snapshot.statements()),
         "statements": len(snapshot.catalog.statements),
+        "judged": len(results),
         "holding": sum(result.verdict == "holds" for result in results),
         "lies": sum(len(claim.lies) for claim in snapshot.catalog.claims.values()),
-        "misprints": settled.total(),
-        "refuted": settled["refuted"],
+        "misprints": standing.total(),
+        "refuted": standing["refuted"],
         "systems": len(snapshot.catalog.systems),
+        "experiments": len(labs()),
         "demo": demonstration(snapshot),
         "command": "lemmata check",
     }
