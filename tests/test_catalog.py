@@ -283,9 +283,7 @@ def test_a_faulty_claim_is_told_and_the_rest_is_read(package, old, new, problem)
 
 def test_a_misprint_is_either_a_lie_or_a_notation(package):
     _, problems = package(claims=CLAIM.replace("000/1", "003/2"))
-    assert problems == [
-        "claims/subject.py:6: 003/2 of neuron.counts is a lie here and notation or extraction in statements.yaml"
-    ]
+    assert problems == ["claims/subject.py:6: 003/2 of neuron.counts is a lie here and notation in statements.yaml"]
 
 
 def test_a_lie_quotes_a_misprint_that_is_there(package):

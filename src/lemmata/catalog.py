@@ -77,6 +77,8 @@ class LieEntry:
     argument: str = ""
     value: str = ""
     truth: str = ""
+    regime: str = ""
+    loose: str = ""
 
 
 @dataclass(frozen=True)
@@ -138,11 +140,9 @@ class Catalog:
         return [id for id in self.statements if id not in self.claims]
 
     def settled(self, id: str, erratum: Erratum) -> str:
-        """How a misprint is settled: refuted (a lie carries it), notation, extraction or open."""
-        if erratum.notation:
-            return "notation"
-        if erratum.extraction:
-            return "extraction"
+        """How a misprint is settled: refuted (a lie says what is printed), read as one of READINGS, or open."""
+        if erratum.reading:
+            return erratum.reading
         claim = self.claims.get(id)
         return "refuted" if claim and any(lie.printed == erratum.key for lie in claim.lies) else "open"
 
@@ -257,11 +257,12 @@ def _lie(mark: ast.Call, defaults: dict[str, str], where: str, problems: list[st
     words = {keyword.arg or "": keyword.value for keyword in mark.keywords}
     printed = str(_literal(words.pop("printed", ast.Constant(""))))
     raises = ast.unparse(words.pop("raises")) if "raises" in words else ""
+    slack = [str(_literal(words.pop(word, ast.Constant("")))) for word in ("regime", "loose")]
     if len(words) != 1 or not set(words) <= set(defaults):
         problems.append(f"{where}: lie {text!r} must change exactly one argument that has a default")
         return LieEntry(text, printed, raises)
     ((argument, value),) = words.items()
-    return LieEntry(text, printed, raises, argument, ast.unparse(value), defaults[argument])
+    return LieEntry(text, printed, raises, argument, ast.unparse(value), defaults[argument], *slack)
 
 
 def _disagreements(catalog: Catalog) -> Iterator[str]:
@@ -274,8 +275,8 @@ def _disagreements(catalog: Catalog) -> Iterator[str]:
         for lie in claim.lies:
             if lie.printed and lie.printed not in keys:
                 yield f"{where}: lie {lie.text!r} quotes {lie.printed}, but {id} has {', '.join(keys) or 'no errata'}"
-            elif lie.printed and (keys[lie.printed].notation or keys[lie.printed].extraction):
-                yield f"{where}: {lie.printed} of {id} is a lie here and notation or extraction in statements.yaml"
+            elif lie.printed and keys[lie.printed].reading:
+                yield f"{where}: {lie.printed} of {id} is a lie here and {keys[lie.printed].reading} in statements.yaml"
     for entry in catalog.systems.values():
         for id in entry.claims:
             if id not in catalog.statements:

@@ -6,28 +6,47 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-__all__ = ["COSTS", "ID", "Erratum", "Statement", "read_statements"]
+__all__ = ["COSTS", "ID", "READINGS", "Erratum", "Statement", "read_statements"]
 
 KINDS = "definition identity theorem bound algorithm system empirical".split()
 COSTS = ("instant", "quick", "long")
+# What is printed may be no falsehood, each for a reason that stands in statements.yaml under this word.
+READINGS = {
+    "convention": "right under another common convention",
+    "imprecise": "true but not sharp, or short of a condition that readers supply",
+    "notation": "a slip of notation that no computation can show",
+    "extraction": "lost between the author's file and the text we read",
+}
 ID = re.compile(r"[a-z0-9_]+(\.[a-z0-9_]+)*")
 
 
 @dataclass(frozen=True)
 class Erratum:
-    """One misprint of a source: what it prints, what is wrong, what is right."""
+    """One remark on a source: what it prints, what is wrong with it, what is right."""
 
     number: int
     source: str
     printed: str
     problem: str
     correct: str
+    convention: str = ""
+    imprecise: str = ""
     notation: str = ""
     extraction: str = ""
 
     @property
     def key(self) -> str:
         return f"{self.source}/{self.number}"
+
+    @property
+    def reading(self) -> str:
+        """The word for what is no falsehood (convention, imprecise, notation, extraction), else nothing."""
+        return next((word for word in READINGS if getattr(self, word)), "")
+
+    @property
+    def reason(self) -> str:
+        """Why it is read so."""
+        return getattr(self, self.reading) if self.reading else ""
 
 
 @dataclass(frozen=True)
@@ -74,7 +93,7 @@ def read_statements(folder: Path, problems: list[str]) -> Iterator[Statement]:
 def _statement(entry: Any, chapter: str, line: int) -> Statement:
     words = _words("a statement", entry, "id kind title statement cost", "sources errata")
     words["sources"] = tuple(_words("a source", source, "source where") for source in words.get("sources") or ())
-    keys = "number source printed problem correct", "notation extraction"
+    keys = "number source printed problem correct", " ".join(READINGS)
     words["errata"] = tuple(Erratum(**_words("an erratum", erratum, *keys)) for erratum in words.get("errata") or ())
     statement = Statement(**words, chapter=chapter, line=line)
     if not ID.fullmatch(statement.id):
@@ -84,6 +103,9 @@ def _statement(entry: Any, chapter: str, line: int) -> Statement:
             raise ValueError(f"{key} must be one of {', '.join(allowed)}, got {words[key]!r}")
     if [erratum.number for erratum in statement.errata] != list(range(1, len(statement.errata) + 1)):
         raise ValueError("errata must be numbered 1, 2, ... in order")
+    for erratum in statement.errata:
+        if sum(bool(getattr(erratum, word)) for word in READINGS) > 1:
+            raise ValueError(f"erratum {erratum.key} has several readings: choose one of {', '.join(READINGS)}")
     return statement
 
 

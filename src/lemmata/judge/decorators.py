@@ -14,13 +14,19 @@ __all__ = ["Claim", "Lie", "claim", "lie"]
 
 @dataclass(frozen=True)
 class Lie:
-    """One false neighbour of a claim: the argument it changes and the value it takes instead."""
+    """One false neighbour of a claim: the argument it changes and the value it takes instead.
+
+    `regime` says why the check notices a change in this direction late, `loose` why it accepts one in the other
+    direction: the slack side of a bound, say. Both are for the reader and for `lemmata check --sharp`.
+    """
 
     text: str
     argument: str
     value: Any
     printed: str = ""
     raises: type[Exception] | None = None
+    regime: str = ""
+    loose: str = ""
 
 
 class Claim:
@@ -64,11 +70,18 @@ def claim(id: str, *, cost: str = "quick") -> Callable[[Callable[..., Evidence]]
 
 
 def lie(
-    text: str, *, printed: str = "", raises: type[Exception] | None = None, **changed: Any
+    text: str,
+    *,
+    printed: str = "",
+    raises: type[Exception] | None = None,
+    regime: str = "",
+    loose: str = "",
+    **changed: Any,
 ) -> Callable[[Callable[..., Evidence]], Callable[..., Evidence]]:
     """Add a lie: exactly one argument with a false value. `printed` names the misprint it stands for ("003/1").
 
     `raises` is for what cannot be computed as printed: the lie is rejected by exactly that exception and nothing else.
+    `regime` and `loose` give a reason where a small change of a number must not be noticed: see `Lie`.
     """
     if len(changed) != 1:
         raise TypeError(f"lie {text!r} must change exactly one argument, got {', '.join(changed) or 'none'}")
@@ -79,7 +92,7 @@ def lie(
     def add(function: Callable[..., Evidence]) -> Callable[..., Evidence]:
         if isinstance(function, Claim):
             raise TypeError(f"lie {text!r} must stand below @claim")
-        lies = [Lie(text, argument, value, printed, raises), *getattr(function, "__lies__", ())]
+        lies = [Lie(text, argument, value, printed, raises, regime, loose), *getattr(function, "__lies__", ())]
         function.__lies__ = lies  # type: ignore[attr-defined]
         return function
 

@@ -20,7 +20,7 @@ from lemmata.lab.cli.selection import select
 from lemmata.lab.cli.source import sources
 from lemmata.lab.cli.summary import settlement
 from lemmata.lab.cli.terminal import console, count, maths, print_json, words
-from lemmata.statements import Erratum
+from lemmata.statements import READINGS, Erratum
 
 
 @dataclass(frozen=True)
@@ -72,17 +72,13 @@ def _print(screen: Console, catalog: Catalog, known: dict[str, Result], found: l
         rows += [("correct", maths(erratum.correct))]
         lies = [lie for lie in known[id].lies if lie["printed"] == erratum.key] if id in known else []
         rows += [("machine", words(lie["how"])) for lie in lies if lie["rejected"]]
-        rows += (
-            [(settled, maths(erratum.notation or erratum.extraction))] if settled in ("notation", "extraction") else []
-        )
+        rows += [(settled, maths(erratum.reason))] if erratum.reading else []
         table = Table.grid(padding=(0, 2, 0, 0))
         table.add_column(style="dim", width=10)
         for name, text in rows:
             table.add_row(name, text)
         screen.print(Padding(table, (0, 0, 0, 2)))
-    settled = ", ".join(
-        f"{tally[word]} {word}" for word in ("refuted", "notation", "extraction", "open") if tally[word]
-    )
+    settled = ", ".join(f"{tally[word]} {word}" for word in ("refuted", *READINGS, "open") if tally[word])
     screen.print(f"\n{count(len(found), 'misprint')}" + (f": {settled}." if settled else "."))
     if any(id not in known and catalog.settled(id, e) == "refuted" for id, e in found):
         screen.print("[dim]Some refutations have not been run on this machine yet: lemmata check[/]")

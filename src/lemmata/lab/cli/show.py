@@ -178,13 +178,13 @@ def _lie(screen: Console, statement: Statement, lie: LieEntry, outcome: dict[str
 
 def _other_misprints(screen: Console, catalog: Catalog, statement: Statement, result: Result | None) -> None:
     known = {result.id: result} if result else {}
-    others = [e for e in statement.errata if e.notation or e.extraction or catalog.settled(statement.id, e) == "open"]
+    others = [e for e in statement.errata if e.reading or catalog.settled(statement.id, e) == "open"]
     if others:
         screen.print("\n  [bold]Misprints[/] [dim]settled otherwise[/]")
     for erratum in others:
         settled = settlement(catalog, known, statement.id, erratum)
         screen.print(f"    {settled}  printed in {erratum.source}: [italic]{maths(erratum.printed)}[/]")
-        why = erratum.notation or erratum.extraction or erratum.problem
+        why = erratum.reason or erratum.problem
         screen.print(Padding(f"{maths(why)} Correct: {maths(erratum.correct)}", (0, 0, 0, 4)))
 
 

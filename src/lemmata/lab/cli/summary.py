@@ -11,7 +11,7 @@ from rich.table import Table
 from lemmata.catalog import Catalog
 from lemmata.judge.verdict import VERDICTS, Result
 from lemmata.lab.cli.terminal import count, mark, maths, seconds, unicode_works, words
-from lemmata.statements import Erratum
+from lemmata.statements import READINGS, Erratum
 
 CLASS_SECONDS = {"instant": 0.5, "quick": 5.0, "long": float("inf")}
 
@@ -91,12 +91,10 @@ def _misprints(screen: Console, catalog: Catalog, results: Mapping[str, Result])
     if not errata:
         return ""
     tally = Counter(settlement(catalog, results, id, erratum) for id, erratum in errata)
-    other = [f"{tally[word]} {word} only" for word in ("notation", "extraction") if tally[word]]
-    other += [f"{tally['open']} open"] if tally["open"] else []
+    other = [f"{tally[word]} {word}" for word in (*READINGS, "open") if tally[word]]
     rest = f" ({', '.join(other)})" if other else ""
-    screen.print(
-        f"[bold]{tally['refuted']}[/] of {count(len(errata), 'misprint')} in the sources refuted by machine{rest}."
-    )
+    remarks = count(len(errata), "remark")
+    screen.print(f"Of {remarks} on the sources, [bold]{tally['refuted']}[/] false as printed and refuted{rest}.")
     refuted = [(id, e) for id, e in errata if settlement(catalog, results, id, e) == "refuted"]
     if not refuted:
         return ""

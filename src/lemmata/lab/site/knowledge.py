@@ -38,7 +38,7 @@ class Snapshot:
         return self.results[id].verdict if id in self.results else "not judged"
 
     def settled(self, id: str, erratum: Erratum) -> str:
-        """How a misprint is settled: refuted, notation, extraction or open."""
+        """How a misprint is settled: refuted, one of READINGS, or open."""
         return settlement(self.catalog, self.results, id, erratum)
 
     def standing(self, id: str, erratum: Erratum) -> str:

@@ -14,6 +14,7 @@ from lemmata.lab.cli.terminal import GROUNDS, count, number, seconds
 from lemmata.lab.site.changes import compared
 from lemmata.lab.site.figures import draw
 from lemmata.lab.site.formulas import ASSETS, formula, prose, stated
+from lemmata.statements import READINGS
 
 __all__ = ["environment", "evidence_line", "ground", "mark", "page", "render"]
 
@@ -33,7 +34,7 @@ SHAPES = {
     'stroke-linejoin="round"/><path d="M8 5.8v4.4M8 11.3v1.5" stroke="currentColor" stroke-width="1.7"/>',
 }
 # What other words are drawn as.
-ALIKE = {"rejected": "refuted", "accepted": "weak", "not run": "not judged", "notation": "open", "extraction": "open"}
+ALIKE = {"rejected": "refuted", "accepted": "weak", "not run": "not judged", **dict.fromkeys(READINGS, "open")}
 ALIKE |= {"not run yet": "not judged", "still holds": "holds", "undecided": "weak", "proved": "holds"}
 
 

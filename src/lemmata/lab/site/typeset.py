@@ -128,7 +128,7 @@ def _texts(catalog: Catalog) -> Iterator[str]:
     for statement in catalog.statements.values():
         yield from (statement.title, statement.statement, *(source["where"] for source in statement.sources))
         for erratum in statement.errata:
-            yield from (erratum.printed, erratum.problem, erratum.correct, erratum.notation, erratum.extraction)
+            yield from (erratum.printed, erratum.problem, erratum.correct, erratum.reason)
     for claim in catalog.claims.values():
         yield from (claim.sentence, *(lie.text for lie in claim.lies))
     for path in {entry.path for entry in catalog.systems.values()}:

@@ -12,14 +12,13 @@ from lemmata.lab.cli.errata import contract
 from lemmata.lab.site.knowledge import Snapshot, known
 from lemmata.lab.site.pages import page
 from lemmata.lab.site.views.atlas import searchable
-from lemmata.statements import Erratum, Statement
+from lemmata.statements import READINGS, Erratum, Statement
 
 router = APIRouter()
 
 SETTLEMENTS = {
-    "refuted": "a lie carries it, and the check rejects the lie",
-    "notation": "a slip of notation that no computation can show",
-    "extraction": "a fault of reading the file, not of the source",
+    "refuted": "false as printed: the check that accepts the correct form rejects this one",
+    **READINGS,
     "open": "not settled yet",
 }
 Word = Annotated[str, Query(max_length=200)]
