@@ -37,6 +37,7 @@ class Task:
     cost: str = "quick"
     seed: int = 0
     sharp: bool = False
+    twice: bool = False
 
     @property
     def patience(self) -> str:
@@ -205,6 +206,6 @@ def available_cores() -> int:
     return os.cpu_count() or 1
 
 
-def task_of(claim: Any, seed: int, sharp: bool = False) -> Task:
+def task_of(claim: Any, seed: int, sharp: bool = False, twice: bool = False) -> Task:
     """The task that judges a catalogued claim under one seed, and with `sharp` measures how sharp its check is."""
-    return Task(claim.id, claim.module, str(claim.path.resolve()), claim.function, claim.cost, seed, sharp)
+    return Task(claim.id, claim.module, str(claim.path.resolve()), claim.function, claim.cost, seed, sharp, twice)

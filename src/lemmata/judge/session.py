@@ -22,12 +22,14 @@ def judge_all(
     seeds: int = 1,
     fresh: bool = False,
     sharp: bool = False,
+    twice: bool = False,
 ) -> Generator[tuple[Result, bool], None, None]:
     """Yield (result, known) for every claim as it is settled; known: all its seeds were in the ledger.
 
     Every finished seed is in the ledger before it is yielded: stopping the iteration at any moment loses nothing.
     `sharp` also measures how far a number must move before each check notices; what is remembered without is judged
-    again.
+    again. `twice` runs the truth a second time and demands the same bits; what is remembered was run once, and so is
+    judged again.
     """
     if seeds < 1:
         raise ValueError(f"seeds must be >= 1, got {seeds}")
@@ -40,12 +42,12 @@ def judge_all(
     for claim in _dearest_first(claims):
         for seed in range(seeds):
             key = fingerprint(claim, seed)
-            result = None if fresh else ledger.get(key)
+            result = None if fresh or twice else ledger.get(key)
             if result is not None and (not sharp or claim.cost == "long" or is_measured(result)):
                 found[claim.id].append(result)
             else:
                 keys[claim.id, seed] = key
-                engine.submit(task_of(claim, seed, sharp))
+                engine.submit(task_of(claim, seed, sharp, twice))
     try:
         for results in found.values():
             if len(results) == seeds:

@@ -39,7 +39,7 @@ def perform(task: dict[str, Any]) -> Result:
     if not isinstance(claim, Claim) or claim.id != task["id"]:
         fault = f"{path} has no claim {task['id']!r} under the name {task['function']}: is the name used twice?"
         return Result(task["id"], "error", reason=fault, seed=task["seed"])
-    result = judge(claim, task["seed"], task["cost"])
+    result = judge(claim, task["seed"], task["cost"], twice=task.get("twice", False))
     if task["sharp"] and result.verdict == "holds" and task["cost"] != "long":
         lies = sharpen(claim, result.lies, task["seed"], task["cost"])
         result = dataclasses.replace(result, lies=lies)

@@ -47,6 +47,8 @@ class Arguments:
     """With --engine ray: the cluster to join."""
     sharp: bool = False
     """Also find how far a number must move before each check notices, long claims aside; minutes."""
+    twice: bool = False
+    """Run each truth a second time, after its lies, and demand the same bits; nothing is taken from the ledger."""
     seeds: int = 1
     """Judge each claim under this many seeds; the worst verdict counts."""
     strict: bool = False
@@ -108,7 +110,8 @@ def _judge(claims: list[ClaimEntry], arguments: Arguments, ledger: Ledger) -> di
     engine = _engine(arguments)
     results: dict[str, Result] = {}
     with _stopping(engine), _progress(len(claims), quiet=arguments.json) as tell:
-        judged = judge_all(claims, engine, ledger, seeds=arguments.seeds, fresh=arguments.fresh, sharp=arguments.sharp)
+        how = {name: getattr(arguments, name) for name in ("seeds", "fresh", "sharp", "twice")}
+        judged = judge_all(claims, engine, ledger, **how)
         with closing(judged):
             for result, known in judged:
                 results[result.id] = result
