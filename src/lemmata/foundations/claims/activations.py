@@ -8,7 +8,7 @@ import torch
 from lemmata.connectionism.hopfield import HopfieldNetwork
 from lemmata.connectionism.linear_threshold import LinearThresholdUnit
 from lemmata.connectionism.perceptron import Perceptron
-from lemmata.foundations.activations import ACTIVATION_TABLE
+from lemmata.foundations.activations import ACTIVATION_TABLE, activation
 from lemmata.foundations.rectifiers import (
     absolute_from_relu,
     gelu,
@@ -110,7 +110,7 @@ def the_sigmoid_is_the_inverse_of_the_logit(draw, sign=1.0, middle=0.5, low=0.0)
     far = sigmoid(torch.tensor([-700.0, 700.0], dtype=torch.float64))
     # An inverse loses what the slope is flat: a rounding of y moves z by eps/slope.
     trips, wide_grid = [], grid(-40.0, 40.0, 8001)
-    for entry in ACTIVATION_TABLE.values():
+    for entry in map(activation, ACTIVATION_TABLE):
         if entry.inverse is not None:
             near = grid(-6.0, 6.0, 49)  # 0, a kink of some, is on the grid
             trips.append(close(entry.invert(entry(near)), near, scale=8 / entry.derivative(near).clamp(max=1.0)))
