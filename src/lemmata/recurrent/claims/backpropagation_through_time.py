@@ -46,10 +46,10 @@ def immediate_sensitivities(layer, x, before):
 
 
 @claim("rnn.bptt.weights")
-@lie("both factors are total derivatives", printed="000/1", later=1.0)
-@lie("both factors are immediate derivatives", printed="002/2", earlier=0.0)
-@lie("the read-out contributes its value in place of its slope", printed="001/3", slope=0.0)
-@lie("one output alone is counted", printed="001/3", counted=1)
+@lie("both factors are total derivatives", later=1.0)
+@lie("both factors are immediate derivatives", earlier=0.0)
+@lie("the read-out contributes its value in place of its slope", slope=0.0)
+@lie("one output alone is counted", counted=1)
 @lie("the step t contributes with the state after it", before=0)
 def one_factor_is_total_and_the_other_immediate(draw, later=0.0, earlier=1.0, slope=1.0, counted=2, before=1):
     """Backwards and forwards through time against autograd; the immediate factors by autograd of single steps.
@@ -113,8 +113,8 @@ def along(layer, recurrent, x, weight):
 
 
 @claim("rnn.bptt.state")
-@lie("the factors stand in the order of time from left to right", printed="003/2", increasing=1.0)
-@lie("the derivative of a later output by the early state stands before the product", printed="000/1", products=2)
+@lie("the factors stand in the order of time from left to right", increasing=1.0)
+@lie("the derivative of a later output by the early state stands before the product", products=2)
 @lie("the product begins with the factor of the state itself", first=0)
 def gradients_of_states_are_products_of_step_jacobians(draw, increasing=0.0, products=1, first=1):
     """Sums of products of step Jacobians, in each order, against autograd and against the recursion backwards."""

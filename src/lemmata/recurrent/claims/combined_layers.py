@@ -119,7 +119,6 @@ def beneath(outputs, delay):
 @lie("a layer reads what the one below gave a step before", delay=1)
 @lie(
     "the layers are connected along time: each goes on from the last state of the one before",
-    printed="003/1",
     horizontally=True,
 )
 @lie("the layers have one state in common", states=1)

@@ -87,7 +87,7 @@ def echo(draw, lag, steps=60, size=16):
 
 
 @claim("rnn.elman")
-@lie("one matrix serves as recurrence and as read-out", printed="002/1", shared=1.0)
+@lie("one matrix serves as recurrence and as read-out", shared=1.0)
 @lie("an echo after 100 steps is learnt with the same effort", lag=100)
 def elmans_network_is_torchs_and_learns_short_echoes(draw, layer=Elman, shared=0.0, lag=3):
     """Values and gradients against torch's network and read-out; bits to be said again after a few steps."""

@@ -41,7 +41,7 @@ def streamed(layer, x):
 
 
 @claim("rnn.vs_transformer.cost")
-@lie("a step of attention is quadratic in the context length", printed="003/1", attention_step=2.0)
+@lie("a step of attention is quadratic in the context length", attention_step=2.0)
 @lie("a step of a recurrent layer is linear in the context length", recurrent_step=1.0)
 @lie("computing everything again at each step costs no more than keeping keys and values", again_step=1.0)
 @lie("a whole sequence costs attention no more than a recurrent layer", attention_total=1.0)

@@ -53,7 +53,7 @@ def answers():
 
 
 @claim("rnn.linear.diagonalisation")
-@lie("A = P A P⁻¹", printed="002/1", of_matrix=1.0)
+@lie("A = P A P⁻¹", of_matrix=1.0)
 @lie("the inputs enter by C = P B", power=1)
 @lie("the eigenvalues of a real matrix are real", imaginary=0.0)
 @lie("a Jordan block is diagonalisable as well", raises=ValueError, coupling=1.0)
@@ -126,7 +126,7 @@ def left_of_the_axis(eigenvalues):
 
 
 @claim("rnn.linear.stability")
-@lie("on the unit circle states stay bounded under bounded inputs", printed="002/1", modulus=1.0)
+@lie("on the unit circle states stay bounded under bounded inputs", modulus=1.0)
 @lie("eigenvalues left of the imaginary axis suffice", inside=left_of_the_axis)
 @lie("powers stay bounded on the circle without eigenvectors that span the space", coupling=1.0)
 @lie("the modulus is the sum of the two parts", norm=1.0)

@@ -66,7 +66,7 @@ KINDS = (torch.float32, torch.float64)
 
 @claim("rnn.lru.init")
 @lie("moduli follow the law of a Gaussian matrix, as with Glorot's weights", printed="000/1", power=2.0)
-@lie("the interval may reach one", printed="003/2", raises=ValueError, r_max=1.0)
+@lie("the interval may reach one", raises=ValueError, r_max=1.0)
 @lie("the interval may reach zero", raises=ValueError, r_min=0.0)
 @lie("phases fill half a turn", turn=math.pi)
 def moduli_are_uniform_by_radius_or_by_area(draw, power=1.0, r_max=0.95, r_min=0.05, turn=2 * math.pi):

@@ -93,9 +93,9 @@ def keeps_input_out(draw, lstm, block):
 
 
 @claim("rnn.lstm")
-@lie("tanh(V x̃) is the input gate", printed="003/1", writes="candidate")
-@lie("with a matrix U inside the tanh it is torch's LSTM all the same", printed="000/2", matrix=0.3)
-@lie("the output of step t is the one that torch gives at step t - 1", printed="001/3", shift=1)
+@lie("tanh(V x̃) is the input gate", writes="candidate")
+@lie("with a matrix U inside the tanh it is torch's LSTM all the same", matrix=0.3)
+@lie("the output of step t is the one that torch gives at step t - 1", shift=1)
 @lie("torch holds the forget gate first", order=(1, 0, 2, 3))
 @lie("the forget gate may start half closed, at bias 0", forget_bias=0.0)
 def the_cell_is_kept_written_and_shown_by_gates(

@@ -13,7 +13,7 @@ from lemmata.recurrent.min_lstm import MinLSTM
 
 @claim("rnn.mingru")
 @lie("a gate that also sees the state gives an exact scan as well", feedback=1.0)
-@lie("the cell is the linear recurrent unit, which keeps the same share at every step", printed="003/1", gating=0.0)
+@lie("the cell is the linear recurrent unit, which keeps the same share at every step", gating=0.0)
 @lie("the candidate is added in full", power=0.0)
 @lie("the gate is the share that is replaced", kept=0.0)
 @lie("without gates that see the input the marked symbol is recalled as well", seen=0.0)

@@ -78,7 +78,7 @@ def gates_one_step_late(a, b, z0=None, reverse=False, *, time_last=False):
 @lie("each state is weighed by the gate of the step before", scan=gates_one_step_late)
 @lie("dividing by the running product of the gates computes the same", scan=by_division)
 @lie("every round reaches four times as far", base=4.0)
-@lie("the work too is logarithmic in the length", printed="003/1", power=0.0)
+@lie("the work too is logarithmic in the length", power=0.0)
 @lie("the error of rounding does not grow with the number of steps", growth=0.0)
 def all_prefixes_in_logarithmically_many_rounds(
     draw, scan=linear_scan, compose=compose_steps, base=2.0, power=1.0, growth=1.0
