@@ -97,7 +97,12 @@ def keeps_input_out(draw, lstm, block):
 @lie("with a matrix U inside the tanh it is torch's LSTM all the same", matrix=0.3)
 @lie("the output of step t is the one that torch gives at step t - 1", shift=1)
 @lie("torch holds the forget gate first", order=(1, 0, 2, 3))
-@lie("the forget gate may start half closed, at bias 0", forget_bias=0.0)
+@lie(
+    "the forget gate may start half closed, at bias 0",
+    regime="every start that leaves most of a memory after 60 steps is good enough",
+    loose="a gate more open than that keeps more",
+    forget_bias=0.0,
+)
 def the_cell_is_kept_written_and_shown_by_gates(
     draw, lstm=LSTM, writes="input", matrix=0.0, shift=0, order=(0, 1, 2, 3), forget_bias=5.0
 ):
@@ -128,7 +133,12 @@ def gates_over_time(layer, draw):
 @claim("rnn.lstm.constant_error")
 @lie("the factor is the input gate", block="input")
 @lie("the product is diagonal also where the hidden state moves the gates", feedback=1.0)
-@lie("at forget bias 1 the error is carried unchanged", bias=1.0)
+@lie(
+    "at forget bias 1 the error is carried unchanged",
+    regime="from a bias of about 35 on the gate is one to the last digits",
+    loose="a larger bias brings the gate nearer to one",
+    bias=1.0,
+)
 @lie("the error shrinks with the root of the number of steps", power=0.5)
 @lie("an untrained forget gate is half open", start=0.0)
 def errors_pass_the_cell_by_the_forget_gate(
