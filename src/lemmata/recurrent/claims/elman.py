@@ -118,11 +118,10 @@ def factored(elman, width):
     deep = DeepTransition(elman.inputs, elman.hidden, (width,), inner="identity").double()
     u, s, v = torch.linalg.svd(torch.cat([elman.recurrent, elman.input], dim=1).detach(), full_matrices=False)
     first, last = deep.transition.layers
+    spare = max(width - len(s), 0)
     with torch.no_grad():
-        for weight in (first.weight, last.weight):
-            weight.zero_()
-        first.weight[: len(v)] = v[:width]
-        last.weight[:, : len(v)] = (u * s)[:, :width]
+        first.weight.copy_(functional.pad(v[:width], (0, 0, 0, spare)))
+        last.weight.copy_(functional.pad((u * s)[:, :width], (0, spare)))
         last.bias.copy_(elman.bias)
     return deep
 
