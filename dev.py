@@ -372,6 +372,8 @@ def stage(title, *command, fix=None, variables=None):
 
 def lint_stages(fix=False):
     repair = "`python3 dev.py lint --fix` repairs what can be repaired"
+    if fix:
+        stage("stubs", BIN / "python", "-m", "lemmata.lazy")
     look = [BIN / "ruff", "check", "--output-format=concise"]
     stage("ruff check", *look, *(["--fix"] if fix else []), fix=None if fix else repair)
     stage("ruff format", BIN / "ruff", "format", *([] if fix else ["--check"]), fix=repair)
