@@ -75,7 +75,7 @@ def one_factor_is_total_and_the_other_immediate(draw, later=0.0, earlier=1.0, sl
         carried = own + earlier * (total - own)
         outer = torch.einsum(
             "bti,btj->ij", found.states * ACTIVATION_TABLE[activation].derivative(totals(layer, x, states)),
-            states.roll(before, 1)[:, 1:],
+            torch.cat([states.roll(before, 1)[:, 1:], x], -1),
         )  # fmt: skip
         size = found.recurrent.abs().sum(0).max()
         # The weights of step t alone: those of its own copy in the unrolled network.
@@ -86,7 +86,7 @@ def one_factor_is_total_and_the_other_immediate(draw, later=0.0, earlier=1.0, sl
             (torch.einsum("btk,btkij->ij", found.states, mixed), exact),
             (torch.einsum("btk,btkij->ij", immediate, carried), exact),
             (factor[..., counted] @ head.read_out.weight[counted, :], immediate),
-            (outer, truth[0]),
+            (outer, torch.cat(truth[:2], 1)),
             *[(found.weights()[name], value) for name, value in zip(copies[0], truth, strict=True)],
         ]
         names = ("recurrent", "input", "bias")
