@@ -81,8 +81,7 @@ def gates_one_step_late(a, b, z0=None, reverse=False, *, time_last=False):
 @lie("the work too is logarithmic in the length", loose="a larger bound holds as well", power=0.0)
 @lie(
     "the error of rounding does not grow with the number of steps",
-    regime="the worst case that is tried comes to half of the bound, whatever the order of computation",
-    loose="a larger bound holds as well",
+    regime="the bound is for every order of computation; the worst case that is tried comes to half of it",
     growth=0.0,
 )
 def all_prefixes_in_logarithmically_many_rounds(
