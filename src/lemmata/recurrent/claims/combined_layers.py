@@ -103,8 +103,8 @@ def every_output_sees_the_whole_sequence(draw, layer=Bidirectional, backward=1.0
         note="Sizes of derivatives, to the power 1/4 so that small ones show.",
     )  # fmt: skip
     alone = equal_to_the_last(draw, Elman(4, 32, "relu"))
-    both = layer(Elman(4, 32, "relu"), Elman(4, 32, "relu"))
-    score = equal_to_the_last(draw, both) if directions == 2 else alone
+    layers = Elman(4, 32, "relu"), layer(Elman(4, 32, "relu"), Elman(4, 32, "relu"))
+    score = equal_to_the_last(draw, layers[directions - 1])
     return all_of(reaches(score, 0.99), reaches(alone, 0.6, at_most=True, detail="forwards alone"), same).showing(
         figure
     )

@@ -151,6 +151,9 @@ def errors_pass_the_cell_by_the_forget_gate(
     def after(cell, steps):
         return layer(x[None, :steps], (hidden[None], cell[None]))[1][1][0]
 
+    def gate(bias):
+        return 1 / (1 + math.exp(-bias))
+
     def slope(steps):
         return torch.autograd.functional.jacobian(lambda cell: after(cell, steps), cell)
 
@@ -159,11 +162,14 @@ def errors_pass_the_cell_by_the_forget_gate(
     parts = [close(slope(1), torch.diag(torch.sigmoid(total[0] + layer.state_weight[rows] @ hidden)))]
     layer.state_weight.data *= feedback
     parts.append(close(slope(6), torch.diag(torch.sigmoid(total).prod(dim=0))))
-    for value, steps in ((bias, 6), (2.0, 6), (-1.0, 3)):
+    for value, steps, carried in (
+        (bias, 6, 1.0),
+        (2.0, 6, gate(2.0) ** (6 * power)),
+        (-1.0, 3, gate(-1.0) ** (3 * power)),
+    ):
         for weight in (layer.input_weight, layer.state_weight):
             weight.data[layer.rows("forget")] = 0.0
         layer.set_bias("forget", value)
-        carried = 1.0 if value == bias else (1 + math.exp(-value)) ** -(power * steps)
         parts.append(close(slope(steps), carried * torch.eye(4, dtype=torch.float64)))
     untrained = lstm(3, 4).gates(torch.zeros(1, 3), torch.zeros(1, 4)).forget
-    return all_of(*parts, close(untrained, 1 / (1 + math.exp(-start))))
+    return all_of(*parts, close(untrained, gate(start)))
