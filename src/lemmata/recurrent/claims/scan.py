@@ -396,6 +396,5 @@ def reach_of_each_round(length: int = 32) -> Figure:
 
     scan_by_doubling((torch.ones(1, length, 1), torch.ones(1, length, 1)), recording)
     heat = Heat(torch.stack(spans).tolist(), label="steps composed")
-    return Figure(
-        "Prefixes grow by doubling", "time", "round", [heat], note="After the last round all reach back to 1."
-    )
+    note = "After the last round all reach back to 1."
+    return Figure("Prefixes grow by doubling", "time", "round", [heat], note=note)
