@@ -1,8 +1,8 @@
 """What the package holds, found without importing it.
 
-`@system` and `@recipe` mark the parts of a chapter; statements are read from each chapter's `statements.yaml`;
-claims, lies and systems are read from the source by `ast`. So listing everything costs no import of torch, and
-adding a system or a claim edits no table.
+Systems and recipes are marked in the chapters (`lemmata.marks`), statements stand in each chapter's `statements.yaml`,
+claims and lies are decorated functions: all of it is read from the source by `ast`. So listing everything costs no
+import of torch, and adding a system or a claim edits no table.
 """
 
 import ast
@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from lemmata import statements
 from lemmata.files import cache_folder
@@ -28,8 +28,6 @@ __all__ = [
     "load",
     "promised",
     "read_claims",
-    "recipe",
-    "system",
 ]
 
 # The order of the course. A chapter exists once its folder has a statements.yaml or, named here, any file at all.
@@ -40,29 +38,6 @@ CHAPTERS = (
 SHARED = ("measure", "fast")  # folders that chapters stand on, which have systems too
 
 SYSTEM_KINDS = "module optimizer estimator function sampler memory".split()
-
-Marked = TypeVar("Marked", bound=Callable[..., Any])
-
-
-def system(id: str, *, title: str, kind: str) -> Callable[[Marked], Marked]:
-    """Mark a class or function as a system of the course; the arguments must be literals."""
-
-    def mark(part: Marked) -> Marked:
-        part.__lemmata_system__ = {"id": id, "title": title, "kind": kind}  # type: ignore[attr-defined]
-        return part
-
-    return mark
-
-
-def recipe(system: str, *, data: str, metric: str) -> Callable[[Marked], Marked]:
-    """Mark a function that trains a system on a data set; the arguments must be literals."""
-
-    def mark(function: Marked) -> Marked:
-        function.__lemmata_recipe__ = {"system": system, "data": data, "metric": metric}  # type: ignore[attr-defined]
-        return function
-
-    return mark
-
 
 # --- What is found ---
 

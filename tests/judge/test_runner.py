@@ -318,6 +318,13 @@ def test_another_seed_draws_another_instance():
 
 def test_evidence_built_by_hand_is_welcome():
     result = verdict(
-        lambda draw, x=1: Evidence(x == 1, "training", torch.tensor(0.5), x, detail="curve"), lie("two", x=2)
+        lambda draw, x=1: Evidence("training", torch.tensor(1.5), x, margin=0.5, detail="curve"), lie("three", x=3)
     )
     assert (result.verdict, result.by) == ("holds", "training")
+
+
+def test_evidence_built_by_hand_holds_by_its_numbers_only():
+    result = verdict(lambda draw, x=1: Evidence("exact", x, 99), lie("ninety-nine", x=99))
+    assert (result.verdict, result.reason) == ("refuted", "measured 1, predicted 99")
+    wide = verdict(lambda draw, x=1: Evidence("numeric", x, 99, margin=math.inf), lie("two", x=2))
+    assert (wide.verdict, wide.reason) == ("error", "the margin is infinite, which decides nothing")

@@ -5,7 +5,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from lemmata import validate
-from lemmata.catalog import system
+from lemmata.marks import system
 
 __all__ = ["LinearThresholdUnit", "augment", "dataset_margin", "geometric_margin"]
 

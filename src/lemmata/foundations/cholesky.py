@@ -4,8 +4,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from lemmata.catalog import system
 from lemmata.foundations.validate import symmetric
+from lemmata.marks import system
 
 __all__ = ["psd_factor"]
 

@@ -7,12 +7,12 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from lemmata import validate
-from lemmata.catalog import system
 from lemmata.foundations.curvature import strong_convexity
 from lemmata.foundations.function_values import Function, batch_gradients, batch_hessians, batch_values
 from lemmata.foundations.measurements import Measured, invisible
 from lemmata.foundations.quadratic_functions import QuadraticFunction
 from lemmata.foundations.regions import POINTS, Box, box_region, seeded
+from lemmata.marks import system
 
 __all__ = [
     "chord_gap",

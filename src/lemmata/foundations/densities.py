@@ -7,8 +7,8 @@ import torch
 from torch import Tensor
 
 from lemmata import validate
-from lemmata.catalog import system
 from lemmata.foundations.integration import absolute_integral, anchor
+from lemmata.marks import system
 
 __all__ = ["Density", "scaled_density", "sum_density"]
 

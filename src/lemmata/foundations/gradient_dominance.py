@@ -5,12 +5,12 @@ from jaxtyping import Float
 from torch import Tensor
 
 from lemmata import validate
-from lemmata.catalog import system
 from lemmata.foundations.function_values import Function, batch_gradients, batch_jacobians, batch_values
 from lemmata.foundations.measurements import Measured, invisible
 from lemmata.foundations.quadratic_functions import QuadraticFunction
 from lemmata.foundations.regions import POINTS, Box, box_region, seeded
 from lemmata.foundations.validate import symmetric
+from lemmata.marks import system
 
 __all__ = ["least_squares_pl", "pl_constant", "pl_ratio", "tangent_gram"]
 

@@ -8,8 +8,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from lemmata import validate
-from lemmata.catalog import system
 from lemmata.foundations.jacobians import gradient_of, hessian_of
+from lemmata.marks import system
 
 __all__ = ["Lagrangian", "StationaryPoint"]
 

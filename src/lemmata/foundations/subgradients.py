@@ -7,11 +7,11 @@ from scipy.optimize import nnls
 from torch import Tensor
 
 from lemmata import validate
-from lemmata.catalog import system
 from lemmata.foundations.function_values import Function, batch_values
 from lemmata.foundations.measurements import Measured, invisible
 from lemmata.foundations.regions import POINTS, Box, box_region, seeded
 from lemmata.foundations.validate import fits
+from lemmata.marks import system
 
 __all__ = ["MaxAffine", "is_subgradient", "subdifferential_interval"]
 

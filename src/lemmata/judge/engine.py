@@ -36,6 +36,12 @@ class Task:
     function: str
     cost: str = "quick"
     seed: int = 0
+    sharp: bool = False
+
+    @property
+    def patience(self) -> str:
+        """The class whose time limit applies: bisection runs a check some hundred times."""
+        return "long" if self.sharp else self.cost
 
 
 class Engine(Protocol):
@@ -93,7 +99,7 @@ class ProcessEngine:
         for worker in self.workers:
             if worker.ready and worker.task is None and self.waiting:
                 task = self.waiting.popleft()
-                worker.give(task, self.time_limit[task.cost])
+                worker.give(task, self.time_limit[task.patience])
 
     def _read(self, worker: "_Worker") -> Iterator[tuple[Task, Result]]:
         lines = worker.read()
@@ -110,7 +116,7 @@ class ProcessEngine:
 
     def _overdue(self, worker: "_Worker") -> Iterator[tuple[Task, Result]]:
         if worker.task:
-            limit = self.time_limit[worker.task.cost]
+            limit = self.time_limit[worker.task.patience]
             yield from self._lost(worker, f"stopped after {limit:g} s: it hangs, or its cost class is wrong")
         else:
             yield from self._lost(
@@ -199,6 +205,6 @@ def available_cores() -> int:
     return os.cpu_count() or 1
 
 
-def task_of(claim: Any, seed: int) -> Task:
-    """The task that judges a catalogued claim under one seed."""
-    return Task(claim.id, claim.module, str(claim.path.resolve()), claim.function, claim.cost, seed)
+def task_of(claim: Any, seed: int, sharp: bool = False) -> Task:
+    """The task that judges a catalogued claim under one seed, and with `sharp` measures how sharp its check is."""
+    return Task(claim.id, claim.module, str(claim.path.resolve()), claim.function, claim.cost, seed, sharp)

@@ -50,7 +50,7 @@ class RayEngine:
             while self.waiting and len(flying) < width:
                 task = self.waiting.pop(0)
                 # Ray's own start of a worker is not the claim's time: the limit is doubled and half a minute added.
-                flying[remote.remote(vars(task))] = (task, time.monotonic() + 2 * self.time_limit[task.cost] + 30)
+                flying[remote.remote(vars(task))] = (task, time.monotonic() + 2 * self.time_limit[task.patience] + 30)
             soonest = min(deadline for _, deadline in flying.values())
             done, _ = self.ray.wait(list(flying), num_returns=1, timeout=max(0.0, soonest - time.monotonic()))
             for reference in done:
@@ -59,7 +59,7 @@ class RayEngine:
             for reference in [r for r, (_, deadline) in flying.items() if deadline <= time.monotonic()]:
                 task, _ = flying.pop(reference)
                 self.ray.cancel(reference, force=True)
-                reason = f"stopped after {self.time_limit[task.cost]:g} s: it hangs, or its cost class is wrong"
+                reason = f"stopped after {self.time_limit[task.patience]:g} s: it hangs, or its cost class is wrong"
                 yield task, Result(task.id, "error", reason=reason, seed=task.seed)
 
     def stop(self) -> None:

@@ -3,6 +3,7 @@
 import contextlib
 import dataclasses
 import importlib
+import math
 import random
 import sys
 import time
@@ -84,11 +85,11 @@ def _hear(claim: Claim, lie: Lie, seed: int) -> dict[str, Any]:
         return told | {"rejected": None, "how": f"the lie {lie.text!r} raised {place(outcome)}; {hint}"}
     if not isinstance(outcome, Evidence):
         return told | {"rejected": None, "how": f"the lie {lie.text!r}: {_fault(outcome)}"}
-    told["evidence"] = dataclasses.replace(outcome, figure=None).to_json()
+    told["evidence"] = outcome.showing(None).to_json()
     if lie.raises:
         return told | {"rejected": False, "how": f"did not raise {lie.raises.__name__}"}
     if outcome.undecided or outcome.weak:
-        return told | {"rejected": False, "how": outcome.weak or "the measurement is NaN, which decides nothing"}
+        return told | {"rejected": False, "how": outcome.weak or _fault(outcome)}
     return told | {"rejected": not outcome.holds, "how": gap(outcome) if not outcome.holds else "accepted"}
 
 
@@ -137,7 +138,9 @@ def _fault(outcome: Any) -> str:
     if not isinstance(outcome, Evidence):
         name = "nothing" if outcome is None else f"a {type(outcome).__name__}"
         return f"the check returned {name}: return evidence, for example close(measured, predicted)"
-    return "the measurement is NaN, which decides nothing" if outcome.undecided and not outcome.weak else ""
+    if not outcome.undecided or outcome.weak:
+        return ""
+    return f"the {'margin is infinite' if outcome.margin == math.inf else 'measurement is NaN'}, which decides nothing"
 
 
 def place(error: BaseException) -> str:

@@ -12,5 +12,4 @@ def reaches(score: float, target: float, *, at_most: bool = False, detail: str =
     (True, False)
     """
     score, target = float(score), float(target)
-    holds = score <= target if at_most else score >= target
-    return Evidence(holds, "training", score, target, detail=detail or f"target {'≤' if at_most else '≥'} {target:g}")
+    return Evidence("training", score, target, detail=detail, relation="≤" if at_most else "≥")

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["VERDICTS", "Result", "merge"]
+__all__ = ["ENOUGH", "VERDICTS", "Result", "is_blunt", "merge"]
 
 # What each verdict means, from the best to the worst.
 VERDICTS = {
@@ -16,6 +16,9 @@ VERDICTS = {
     "refuted": "the truth failed",
     "error": "the check itself broke",
 }
+
+# An equality must notice a change of two hundredths of the truth, or of one where the truth is smaller.
+ENOUGH = 0.02
 
 
 @dataclass(frozen=True)
@@ -40,6 +43,14 @@ class Result:
         if result.verdict not in VERDICTS:
             raise ValueError(f"unknown verdict {result.verdict!r}")
         return result
+
+
+def is_blunt(notice: dict[str, Any] | None) -> bool:
+    """Whether a change of more than two hundredths goes unnoticed, and the lie does not say why."""
+    if notice is None:
+        return False
+    late, late_other = (notice[key] is None or notice[key] > ENOUGH for key in ("away", "away_other"))
+    return (late and not notice["regime"]) or (late_other and not notice["loose"])
 
 
 def merge(results: Sequence[Result]) -> Result:

@@ -3,6 +3,7 @@
 Lines of text on pipes, no pickle: a claim can hang, crash or print what it likes without harm to its parent.
 """
 
+import dataclasses
 import importlib
 import importlib.util
 import json
@@ -25,6 +26,7 @@ def perform(task: dict[str, Any]) -> Result:
     from lemmata.judge.decorators import Claim
     from lemmata.judge.draw import seed_of
     from lemmata.judge.runner import judge, sealed_randomness
+    from lemmata.judge.sharpness import sharpen
 
     path = Path(task["path"])
     try:
@@ -37,7 +39,11 @@ def perform(task: dict[str, Any]) -> Result:
     if not isinstance(claim, Claim) or claim.id != task["id"]:
         fault = f"{path} has no claim {task['id']!r} under the name {task['function']}: is the name used twice?"
         return Result(task["id"], "error", reason=fault, seed=task["seed"])
-    return judge(claim, task["seed"], task["cost"])
+    result = judge(claim, task["seed"], task["cost"])
+    if task["sharp"] and result.verdict == "holds" and task["cost"] != "long":
+        lies = sharpen(claim, result.lies, task["seed"], task["cost"])
+        result = dataclasses.replace(result, lies=lies)
+    return result
 
 
 def _module(name: str, path: Path) -> ModuleType:

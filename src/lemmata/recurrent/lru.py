@@ -8,9 +8,9 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from lemmata import validate
-from lemmata.catalog import system
 from lemmata.fast.scan import linear_scan
 from lemmata.foundations.activations import activation as activation_named
+from lemmata.marks import system
 from lemmata.recurrent.eigenvalue_ring import input_gain, polar, ring_parameters
 from lemmata.recurrent.layer import RecurrentLayer, mask_outputs, state_at_end
 
