@@ -6,6 +6,7 @@ import pytest
 
 from lemmata.judge import engine as engine_module
 from lemmata.judge.engine import ProcessEngine, Task, credited
+from lemmata.judge.verdict import Result
 
 
 @pytest.fixture
@@ -34,7 +35,7 @@ def started(monkeypatch):
                 return
             known = {"id": self.task.id, "seed": self.task.seed}
             left = "torch.tensor" if self.task.function == "meddler" else ""
-            result = known | {"verdict": "refuted"}
+            result = Result(self.task.id, "refuted", seed=self.task.seed).to_json()
             yield known | {"result": result, "loaded": dict(self.task.sources), "capability": "", "left": left}
 
         def kill(self):
@@ -87,7 +88,7 @@ def test_a_worker_with_old_code_is_replaced(started):
 
 ASKED = Task("a.b", "m", "/m.py", "f", seed=3)
 RIGHT = {"id": "a.b", "seed": 3, "loaded": {"m.py": "digest"}, "capability": "AVX2", "left": ""}
-RIGHT |= {"result": {"id": "a.b", "verdict": "refuted", "seed": 3}}
+RIGHT |= {"result": Result("a.b", "refuted", seed=3).to_json()}
 
 
 def test_the_right_answer_is_credited():

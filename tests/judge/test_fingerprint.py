@@ -177,7 +177,7 @@ def test_the_judge_and_the_system_are_in_the_key(claim):
     names = {
         path.relative_to(module.PACKAGE).as_posix() for path in closure(claim.path) if module.PACKAGE in path.parents
     }
-    assert {"judge/decorators.py", "connectionism/mcculloch_pitts.py", "catalog.py"} <= names
+    assert {"judge/decorators.py", "connectionism/mcculloch_pitts.py", "marks.py"} <= names
     assert not any("cover" in name or "claims" in name for name in names)
     judges = {path.name for path in closure(module.JUDGES)}
     assert {"worker.py", "runner.py", "draw.py", "evidence.py", "statistics.py"} <= judges

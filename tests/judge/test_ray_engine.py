@@ -96,7 +96,7 @@ def test_answers_come_back_with_what_was_loaded(ray, answering):
         ({"nonce": "another"}, "it was not asked for"),
         ({"id": "a.7"}, "it is about another claim or seed"),
         ({"seed": 7}, "it is about another claim or seed"),
-        ({"result": {"id": "a.0", "verdict": "perfect"}}, "unknown verdict 'perfect'"),
+        ({"result": Result("a.0", "perfect").to_json()}, "unknown verdict 'perfect'"),
         ({"loaded": None}, "it does not say what was loaded"),
     ],
 )

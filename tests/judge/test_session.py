@@ -76,6 +76,16 @@ def test_fresh_asks_nobody(claims, ledger):
     assert remembered(claims, ledger)["a.quick"].verdict == "refuted", "the newest verdict is the one kept"
 
 
+def test_what_is_remembered_was_run_once_and_is_judged_again_for_twice(claims, ledger):
+    list(judge_all(claims, Engine(), ledger))
+    engine = Engine()
+    list(judge_all(claims, engine, ledger, twice=True))
+    assert [task.twice for task in engine.tasks] == [True] * 3
+    once = Engine()
+    list(judge_all(claims, once, ledger, fresh=True))
+    assert [task.twice for task in once.tasks] == [False] * 3
+
+
 def test_a_changed_claim_is_judged_again(claims, ledger):
     list(judge_all(claims, Engine(), ledger))
     claims[0].path.write_text("# other claims\n")

@@ -9,11 +9,13 @@ from lemmata.judge.verdict import VERDICTS, Result, merge
 EVIDENCE = {"holds": True, "by": "exact", "measured": 1, "predicted": 1, "margin": 0.0, "alpha": 0.0, "detail": ""}
 EVIDENCE |= {"proof": False, "weak": "", "figure": None, "relation": "="}
 LIE = {"text": "two", "printed": "", "rejected": True, "how": "measured 2"}
-HOLDS = {"id": "a.b", "verdict": "holds", "by": "exact", "seconds": 0.5, "evidence": EVIDENCE, "lies": [LIE], "seed": 4}
+NOTICE = {"argument": "x", "truth": 1, "from": 1.5, "other": None, "away": 0.5, "away_other": None}
+NOTICE |= {"regime": "", "loose": "the slack side"}
+HOLDS = Result("a.b", "holds", "exact", 0.5, "", EVIDENCE, [LIE, LIE | {"notices": NOTICE}], 4).to_json()
 
 
 def test_a_result_travels_through_json():
-    for data in (HOLDS, {"id": "a.b", "verdict": "error", "reason": "why"}):
+    for data in (HOLDS, Result("a.b", "error", reason="why").to_json()):
         result = Result.from_json(data)
         assert Result.from_json(json.loads(json.dumps(result.to_json()))) == result
 
@@ -45,6 +47,15 @@ def test_a_result_travels_through_json():
         ({"evidence": EVIDENCE | {"holds": False}}, "needs evidence that holds"),
         ({"lies": []}, "lies that were rejected"),
         ({"lies": [LIE, LIE | {"rejected": None}]}, "lies that were rejected"),
+        ({"evidence": EVIDENCE | {"measured": 2}}, "needs evidence that holds"),
+        ({"evidence": EVIDENCE | {"relation": "~", "measured": 2, "margin": 1}}, "needs evidence that holds"),
+        ({"evidence": EVIDENCE | {"parts": [EVIDENCE, "two"]}}, "needs evidence that holds"),
+        ({"evidence": EVIDENCE | {"parts": "two"}}, "parts of evidence cannot be of type str"),
+        ({"lies": [LIE | {"evidence": EVIDENCE}]}, "lies that were rejected"),
+        ({"lies": [LIE | {"evidence": {}}]}, "lies that were rejected"),
+        ({"lies": [LIE | {"notices": 0.5}]}, "notices of a lie cannot be of type float"),
+        ({"lies": [LIE | {"notices": {}}]}, "what a lie notices has no argument"),
+        ({"lies": [LIE | {"notices": NOTICE | {"away": "far"}}]}, "away of what a lie notices cannot be of type str"),
     ],
 )
 def test_what_is_no_result_is_refused(change, reason):

@@ -118,7 +118,7 @@ def leave(text, monkeypatch):
         "torch.nn.functional.relu": lambda: monkeypatch.delattr(torch.nn.functional, "relu"),
         "lemmata.judge.runner.attempt": lambda: monkeypatch.setattr(runner, "attempt", print),
         "builtins.sum": lambda: monkeypatch.setattr("builtins.sum", max),
-        "os.environ": lambda: monkeypatch.setenv("ATEN_CPU_CAPABILITY", "default"),
+        "os.environ": lambda: monkeypatch.setenv("ATEN_CPU_CAPABILITY", "another"),
         "sys.path": lambda: monkeypatch.syspath_prepend("/nowhere"),
         "the current folder": lambda: monkeypatch.chdir("/"),
         "numpy.geterr": lambda: numpy.seterr(all="raise"),

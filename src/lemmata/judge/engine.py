@@ -38,7 +38,14 @@ class Task:
     function: str
     cost: str = "quick"
     seed: int = 0
+    sharp: bool = False
+    twice: bool = False
     sources: Mapping[str, str] = field(default_factory=dict, compare=False)
+
+    @property
+    def patience(self) -> str:
+        """The class whose time limit applies: bisection runs a check some hundred times."""
+        return "long" if self.sharp else self.cost
 
     @property
     def home(self) -> str:
@@ -138,7 +145,7 @@ class ProcessEngine:
             task = next((task for task in self.waiting if task.home == worker.home), None)
             if task is not None and worker.up_to_date(task):
                 self.waiting.remove(task)
-                worker.begin(task, self.time_limit[task.cost])
+                worker.begin(task, self.time_limit[task.patience])
             elif task is not None or (self.waiting and len(self.workers) == self.jobs):
                 # Its code is old, or it takes the place of one who would have work.
                 self._dismiss(worker)
@@ -176,7 +183,7 @@ class ProcessEngine:
 
     def _overdue(self, worker: "_Judge") -> Iterator[tuple[Task, Answer]]:
         if worker.task:
-            limit = self.time_limit[worker.task.cost]
+            limit = self.time_limit[worker.task.patience]
             yield from self._lost(worker, f"stopped after {limit:g} s: it hangs, or its cost class is wrong")
         else:
             yield from self._lost(
@@ -236,7 +243,13 @@ def available_cores() -> int:
     return os.cpu_count() or 1
 
 
-def task_of(claim: Any, seed: int, sources: Mapping[str, Source] | None = None) -> Task:
-    """The task that judges a catalogued claim under one seed, as its sources are."""
+def task_of(
+    claim: Any, seed: int, sharp: bool = False, twice: bool = False, sources: Mapping[str, Source] | None = None
+) -> Task:
+    """The task that judges a catalogued claim under one seed, as its sources are.
+
+    With `sharp` it measures how sharp the check is, with `twice` it runs the truth once more.
+    """
     digests = {where: source.digest for where, source in (sources or {}).items()}
-    return Task(claim.id, claim.module, str(claim.path.resolve()), claim.function, claim.cost, seed, digests)
+    path = str(claim.path.resolve())
+    return Task(claim.id, claim.module, path, claim.function, claim.cost, seed, sharp, twice, digests)

@@ -59,7 +59,7 @@ class RayEngine:
         while self.waiting or flying:
             while self.waiting and len(flying) < width:
                 task, nonce = self.waiting.pop(0), secrets.token_hex(16)
-                limit = self.time_limit[task.cost]
+                limit = self.time_limit[task.patience]
                 # Our own worker's clock starts when it is ready: this one is for what Ray itself loses.
                 deadline = time.monotonic() + 2 * limit + START_LIMIT + 30
                 flying[remote.remote(nonce, dataclasses.asdict(task), limit, self.memory)] = (task, nonce, deadline)
@@ -71,7 +71,7 @@ class RayEngine:
             for reference in [r for r, (*_, deadline) in flying.items() if deadline <= time.monotonic()]:
                 task, *_ = flying.pop(reference)
                 self.ray.cancel(reference, force=True)
-                reason = f"stopped after {self.time_limit[task.cost]:g} s: it hangs, or its cost class is wrong"
+                reason = f"stopped after {self.time_limit[task.patience]:g} s: it hangs, or its cost class is wrong"
                 yield task, Answer.failed(task, reason)
 
     def stop(self) -> None:
@@ -101,7 +101,7 @@ def _own_engine() -> ProcessEngine:
 
 def _perform(nonce: str, task: dict[str, Any], limit: float, memory: int) -> dict[str, Any]:
     engine, asked = _own_engine(), Task(**task)
-    engine.time_limit, engine.memory = {asked.cost: limit}, memory
+    engine.time_limit, engine.memory = {asked.patience: limit}, memory
     engine.submit(asked)
     ((_, answer),) = engine.results()
     return {"nonce": nonce, "id": asked.id, "seed": asked.seed, **dataclasses.asdict(answer)}

@@ -1,5 +1,6 @@
 """Judging many claims: what the ledger knows is taken from there, the rest goes to an engine."""
 
+import dataclasses
 import functools
 from collections import Counter
 from collections.abc import Generator, Iterable, Mapping, Sequence
@@ -15,11 +16,21 @@ __all__ = ["judge_all", "remembered"]
 
 
 def judge_all(
-    claims: Sequence[ClaimEntry], engine: Engine, ledger: Ledger, *, seeds: int = 1, fresh: bool = False
+    claims: Sequence[ClaimEntry],
+    engine: Engine,
+    ledger: Ledger,
+    *,
+    seeds: int = 1,
+    fresh: bool = False,
+    sharp: bool = False,
+    twice: bool = False,
 ) -> Generator[tuple[Result, bool], None, None]:
     """Yield (result, known) for every claim as it is settled; known: all its seeds were in the ledger.
 
     Every finished seed is in the ledger before it is yielded: stopping the iteration at any moment loses nothing.
+    `sharp` also measures how far a number must move before each check notices; what is remembered without is judged
+    again. `twice` runs the truth a second time and demands the same bits; what is remembered was run once, and so is
+    judged again.
     """
     if seeds < 1:
         raise ValueError(f"seeds must be >= 1, got {seeds}")
@@ -29,12 +40,12 @@ def judge_all(
             raise ValueError(f"{count} claims have the id {id!r}: give each its own")
     found: dict[str, list[Result]] = {claim.id: [] for claim in claims}
     asked: dict[tuple[str, int], _Question] = {}
-    at_once = functools.cache(sources)
+    at_once, how = functools.cache(sources), {"sharp": sharp, "twice": twice}
     for claim in _dearest_first(claims):
         for seed in range(seeds):
-            question = _Question(claim, seed, at_once(claim.path))
-            result = None if fresh else ledger.get(question.key)
-            if result is not None and (result.id, result.seed) == (claim.id, seed):
+            question = _Question(claim, seed, how, at_once(claim.path))
+            result = None if fresh or twice else question.known(ledger)
+            if result is not None and (not sharp or claim.cost == "long" or is_measured(result)):
                 found[claim.id].append(result)
             else:
                 asked[claim.id, seed] = question
@@ -68,13 +79,24 @@ def judge_all(
 class _Question:
     """One claim under one seed, asked of the code as it is on the disk now."""
 
-    def __init__(self, claim: ClaimEntry, seed: int, before: Mapping[str, Source], repeated: bool = False):
-        self.claim, self.seed, self.before, self.repeated = claim, seed, before, repeated
+    def __init__(
+        self,
+        claim: ClaimEntry,
+        seed: int,
+        how: Mapping[str, bool],
+        before: Mapping[str, Source],
+        repeated: bool = False,
+    ):
+        self.claim, self.seed, self.how, self.before, self.repeated = claim, seed, how, before, repeated
         self.key = fingerprint(claim, seed, before)
-        self.task = task_of(claim, seed, before)
+        self.task = task_of(claim, seed, **how, sources=before)
 
     def again(self) -> "_Question":
-        return _Question(self.claim, self.seed, sources(self.claim.path), repeated=True)
+        return _Question(self.claim, self.seed, self.how, sources(self.claim.path), repeated=True)
+
+    def known(self, ledger: Ledger) -> Result | None:
+        result = ledger.get(self.key)
+        return result if result and (result.id, result.seed) == (self.claim.id, self.seed) else None
 
     def settled(self, answer: Answer, ledger: Ledger) -> Result | None:
         """The verdict, kept where that is right; None if it is not about the code on the disk and must be asked again.
@@ -87,7 +109,7 @@ class _Question:
         if where := changed(self.before, loaded, sources(self.claim.path)):
             return self._error(f"{where} changed while it was judged: run the check again") if self.repeated else None
         if result.verdict not in ("error", "skipped") and self._covered(answer, ledger):
-            ledger.put(self.key, result)
+            ledger.put(self.key, _with_notices(result, self.known(ledger)))
         return result
 
     def _covered(self, answer: Answer, ledger: Ledger) -> bool:
@@ -116,6 +138,21 @@ def remembered(claims: Iterable[ClaimEntry], ledger: Ledger) -> dict[str, Result
 
 def _merged(results: Sequence[Result]) -> Result:
     return merge(sorted(results, key=lambda result: result.seed))
+
+
+def is_measured(result: Result) -> bool:
+    """Whether it is known how sharp this check is; what does not hold or has no lies has nothing to measure."""
+    return result.verdict != "holds" or all("notices" in lie for lie in result.lies)
+
+
+def _with_notices(result: Result, before: Result | None) -> Result:
+    """A verdict reached again, with what was measured before under the same key: the code has not changed since."""
+    if before is None or is_measured(result) or not is_measured(before) or before.verdict != result.verdict:
+        return result
+    if [lie["text"] for lie in result.lies] != [lie["text"] for lie in before.lies]:
+        return result
+    lies = [lie | {"notices": old["notices"]} for lie, old in zip(result.lies, before.lies, strict=True)]
+    return dataclasses.replace(result, lies=lies)
 
 
 def _dearest_first(claims: Iterable[ClaimEntry]) -> list[ClaimEntry]:

@@ -3,6 +3,7 @@
 python -P judge/loaded.py lemmata.judge.worker
 """
 
+import dataclasses
 import functools
 import importlib
 import importlib.util
@@ -32,6 +33,7 @@ def _performed(task: dict[str, Any], look: Callable[[], Any] = lambda: None) -> 
     from lemmata.judge.decorators import Claim
     from lemmata.judge.draw import seed_of
     from lemmata.judge.runner import judge, sealed_randomness
+    from lemmata.judge.sharpness import sharpen
 
     path = Path(task["path"])
     try:
@@ -45,7 +47,11 @@ def _performed(task: dict[str, Any], look: Callable[[], Any] = lambda: None) -> 
         fault = f"{path} has no claim {task['id']!r} under the name {task['function']}: is the name used twice?"
         return Result(task["id"], "error", reason=fault, seed=task["seed"]), look()
     seen = look()
-    return judge(claim, task["seed"], task["cost"]), seen
+    result = judge(claim, task["seed"], task["cost"], twice=task["twice"])
+    if task["sharp"] and result.verdict == "holds" and task["cost"] != "long":
+        lies = sharpen(claim, result.lies, task["seed"], task["cost"])
+        result = dataclasses.replace(result, lies=lies)
+    return result, seen
 
 
 def _module(name: str, path: Path) -> ModuleType:

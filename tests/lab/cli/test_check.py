@@ -122,6 +122,18 @@ def test_one_claim_of_a_users_file_is_judged_and_shown(capsys, mine):
     assert "did you mean mine.half" in capsys.readouterr().err
 
 
+def test_a_check_that_reads_the_clock_is_caught_by_twice(capsys, tmp_path):
+    path = tmp_path / "clock.py"
+    path.write_text(
+        "import time\nfrom lemmata.judge import claim, close, lie\n"
+        '@claim("mine.clock")\n@lie("far", value=1e9)\ndef clock(draw, value=0.0):\n'
+        "    return close(time.time_ns() % 10**6, value, within=1e7)\n"
+    )
+    assert check(str(path)) == 0
+    assert check(str(path), "--twice") == 1, "the verdict that was remembered does not count"
+    assert "the truth gave two different results from the same seed: draw from `draw`" in capsys.readouterr().out
+
+
 def test_a_users_file_may_not_take_an_id_of_ours(capsys, tmp_path):
     path = tmp_path / "mine.py"
     path.write_text(CLAIMS.replace("mine.half", "cover.count"))

@@ -8,7 +8,21 @@ from lemmata.connectionism.linear_threshold import augment, geometric_margin
 from lemmata.connectionism.one_versus_rest import OneVersusRest
 from lemmata.connectionism.perceptron import Perceptron, textbook_perceptron
 from lemmata.connectionism.separability import Separation, separate, signed_rows
-from lemmata.judge import Figure, Line, Points, all_of, always, at_most, claim, close, exactly, lie
+from lemmata.judge import (
+    Domain,
+    Figure,
+    Line,
+    Points,
+    all_of,
+    always,
+    at_most,
+    claim,
+    close,
+    count_is,
+    everywhere,
+    exactly,
+    lie,
+)
 
 # The corners of the unit square in counting order, and the labels of "exclusive or" and "equal" on them.
 SQUARE = torch.tensor(list(itertools.product([0.0, 1.0], repeat=2)), dtype=torch.float64)
@@ -202,6 +216,11 @@ def the_weights_stay_in_the_span_of_the_data(draw, outside=0.0, dual=1.0):
     return all_of(*parts)
 
 
+def gives_up(signs):
+    """What the perceptron says of a labelling of the square, without a certificate asked for."""
+    return Perceptron(certify=False).fit(SQUARE, torch.tensor(signs)).status_
+
+
 @claim("perceptron.xor")
 @lie("the labels called exclusive or are those of equality", printed="003/1", labels=XNOR)
 @lie("equality is separable although exclusive or is not", separable=15)
@@ -209,23 +228,19 @@ def the_weights_stay_in_the_span_of_the_data(draw, outside=0.0, dual=1.0):
 def exclusive_or_is_not_separable(draw, labels=XOR, separable=14, weight=1.0):
     """All 16 labellings of the square's corners: which are separable, the proofs, and what the perceptron says."""
     y = torch.tensor(labels)
-    different = torch.logical_xor(SQUARE[:, 0].bool(), SQUARE[:, 1].bool())
-    every = [torch.tensor(signs) for signs in itertools.product([-1, 1], repeat=4)]
-    answers = [separate(SQUARE, signs) for signs in every]
-    impossible = {tuple(s.tolist()) for s, found in zip(every, answers, strict=True) if not found.separable}
-    stubborn = {tuple(s.tolist()) for s in every if Perceptron(certify=False).fit(SQUARE, s).status_ == "not separable"}
+    label = {tuple(map(int, corner)): sign for corner, sign in zip(SQUARE.tolist(), labels, strict=True)}
+    every = Domain.signs(4)
+    answers = {signs: separate(SQUARE, torch.tensor(signs)) for signs in every.cases()}
     proof = torch.tensor([weight, 1, 1, 1], dtype=torch.float64)
     proof = Separation(False, multipliers=proof / proof.sum())
     return all_of(
-        exactly(y > 0, different, exhaustive=True),
-        exactly(16 - len(impossible), separable, exhaustive=True),
-        exactly(impossible, {XOR, XNOR}, exhaustive=True),
-        exactly(stubborn, impossible, exhaustive=True),
-        always([found.verify(SQUARE, s) for s, found in zip(every, answers, strict=True)], exhaustive=True),
-        always([proof.verify(SQUARE, torch.tensor(s)) for s in (XOR, XNOR)], exhaustive=True),
-        exactly(
-            signed_rows(SQUARE, torch.tensor(XOR)).sum(dim=0), torch.zeros(3, dtype=torch.float64), exhaustive=True
-        ),
+        everywhere(Domain.bits(2), lambda corner: (label[corner] > 0) == (corner[0] != corner[1])),
+        count_is(every, lambda signs: answers[signs].separable, separable),
+        everywhere(every, lambda signs: answers[signs].separable != (signs in (XOR, XNOR))),
+        everywhere(every, lambda signs: (gives_up(signs) == "not separable") != answers[signs].separable),
+        everywhere(every, lambda signs: answers[signs].verify(SQUARE, torch.tensor(signs))),
+        everywhere(Domain.listed(XOR, XNOR), lambda signs: proof.verify(SQUARE, torch.tensor(signs))),
+        exactly(signed_rows(SQUARE, torch.tensor(XOR)).sum(dim=0), torch.zeros(3, dtype=torch.float64)),
         never_a_clean_sweep(y),
     )
 
@@ -236,8 +251,8 @@ def never_a_clean_sweep(y):
     counts = [len(textbook_perceptron(SQUARE, y, sweeps)[2]) for sweeps in range(1, 9)]
     returned = (learnt.trajectory_[:-1] == learnt.trajectory_[-1]).all(dim=1)
     return all_of(
-        always([later > earlier for earlier, later in itertools.pairwise(counts)], exhaustive=True),
-        always([bool(returned.any()), learnt.sweeps_ < 8], exhaustive=True),
+        always([later > earlier for earlier, later in itertools.pairwise(counts)]),
+        always([bool(returned.any()), learnt.sweeps_ < 8]),
     )
 
 

@@ -135,7 +135,7 @@ def signed(scale):
 
 
 @claim("probability.scaling_density")
-@lie("the factor keeps its sign", printed="002/1", size=signed)
+@lie("the factor keeps its sign", size=signed)
 @lie("the argument is multiplied: the density of Y/σ", power=-1.0)
 @lie("the density is not rescaled", height=0.0)
 def the_density_of_a_multiple_is_stretched_and_lowered(draw, size=absolute, power=1.0, height=1.0):

@@ -30,7 +30,7 @@ def infinite_wherever_q_vanishes(p, q):
 
 
 @claim("information.kl")
-@lie("it is not defined where q(x) = 0, whatever p(x)", printed="004/1", divergence=infinite_wherever_q_vanishes)
+@lie("it is not defined where q(x) = 0, whatever p(x)", divergence=infinite_wherever_q_vanishes)
 @lie("the expectation is under q", under="q")
 @lie("the ratio is inverted", sign=-1.0)
 def the_divergence_is_the_mean_logarithm_of_the_ratio(draw, divergence=kl_divergence, under="p", sign=1.0):

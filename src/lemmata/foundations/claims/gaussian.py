@@ -89,7 +89,7 @@ def the_density_integrates_to_one(draw, root=0.5, half=0.5, sign=1.0, definite=1
 @lie("n - 1 is the divisor that maximises the likelihood", lost=1)
 @lie("the estimate of the covariance is unbiased", bias=1.0)
 @lie("a mean that is off by a tenth is likelier", shift=0.1)
-@lie("one x, without an index, stands in every term", printed="002/1", raises=ValueError, terms=1)
+@lie("one x, without an index, stands in every term", raises=ValueError, terms=1)
 def mean_and_mean_square_maximise_the_likelihood(draw, lost=0, bias=4 / 5, shift=0.0, terms=50):
     """The gradient of the likelihood at the fit and its values around it; the mean estimate over samples of five."""
     x = draw.normal(50, 3) @ draw.normal(3, 3) + draw.normal(3)
@@ -158,7 +158,7 @@ def slice_of_a_bell():
 
 
 @claim("gaussian.sum")
-@lie("the covariances add without independence", printed="000/1", cross=0.0)
+@lie("the covariances add without independence", cross=0.0)
 @lie("the cross-covariance counts once", both=0.5)
 @lie("the deviations add", power=0.5)
 def covariances_of_independent_gaussians_add(draw, cross=1.0, both=1.0, power=1.0):

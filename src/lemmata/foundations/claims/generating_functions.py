@@ -75,7 +75,7 @@ def the_bernoulli_function_is_a_sum_over_two_outcomes(draw, success=1.0, failure
 
 
 @claim("mgf.normal")
-@lie("N(μ, σ) with σ for the variance, as elsewhere in the source", printed="002/1", power=1.0)
+@lie("the deviation σ stands for the variance", power=1.0)
 @lie("the half is dropped", half=1.0)
 @lie("the mean is counted twice", times=2.0)
 def the_normal_function_is_exponential_in_a_quadratic(draw, power=2.0, half=0.5, times=1.0):
@@ -104,7 +104,7 @@ def the_binomial_function_is_a_power(draw, combine=lambda one, n: one**n, more=0
 
 
 @claim("mgf.gamma")
-@lie("1/a stands for 1, here with a = 2", printed="002/1", constant=0.5)
+@lie("the constant is 1/2, so that the function is not 1 at 0", constant=0.5)
 @lie("the second parameter is a rate", exponent=-1.0)
 @lie("the function is finite for every t", last=2.0)
 def the_gamma_function_is_a_power_up_to_one_over_the_scale(draw, constant=1.0, exponent=1.0, last=0.8):
@@ -113,7 +113,7 @@ def the_gamma_function_is_a_power_up_to_one_over_the_scale(draw, constant=1.0, e
     for _ in range(6):
         shape, scale = draw.uniform(2, low=1.2, high=2.5).tolist()
         t = draw.uniform(3, low=-2.0, high=0.8) / scale
-        # (c - βt)^-α = c^-α (1 - (β/c) t)^-α, so that the printed constant can be given to the shipped function.
+        # (c - βt)^-α = c^-α (1 - (β/c) t)^-α, so that another constant can be given to the shipped function.
         found = constant**-shape * gamma_mgf(t, shape, scale**exponent / constant)
         parts += [
             close(found, gamma(shape, scale).mgf(t), ulps=4096),
@@ -124,13 +124,13 @@ def the_gamma_function_is_a_power_up_to_one_over_the_scale(draw, constant=1.0, e
     return all_of(*parts, close(gamma_mgf(0.3, 2.5, 0.7), 0.79**-2.5))
 
 
-def printed_poisson(t, rate):
+def without_t(t, rate):
     """e^λ e^{-(1-λ)}, in which t does not occur."""
     return torch.full_like(t, math.exp(rate) * math.exp(-(1 - rate)))
 
 
 @claim("mgf.poisson")
-@lie("e^λ e^{-(1-λ)}, which does not depend on t", printed="002/1", mgf=printed_poisson)
+@lie("e^λ e^{-(1-λ)}, which does not depend on t", mgf=without_t)
 @lie("the one in the exponent is lost", one=0.0)
 def the_poisson_function_is_a_double_exponential(draw, mgf=poisson_mgf, one=1.0):
     """The formula against the sum over the first 200 numbers, whose rest is below rounding."""

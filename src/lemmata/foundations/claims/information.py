@@ -24,7 +24,7 @@ def uniform_density(width):
 
 
 @claim("information.entropy")
-@lie("the entropy of a density is not negative either", printed="002/1", width=0.5)
+@lie("the entropy of a density is not negative either", width=0.5)
 @lie("the entropy is at most the logarithm of one outcome fewer", fewer=1)
 @lie("an impossible outcome adds to the entropy", zero=0.1)
 @lie("samples tell the entropy without bias", correction=0.0)
@@ -156,7 +156,7 @@ def the_cross_entropy_is_least_at_p(draw, towards=0.0, exchanged=False, floor=1.
 
 
 @claim("information.mutual_information")
-@lie("the marginals determine it", printed="000/1", joint="product")
+@lie("the marginals determine it", joint="product")
 @lie("the other variable's entropy is taken", side=-2)
 @lie("it is twice the divergence", factor=2.0)
 def mutual_information_is_a_property_of_the_joint_law(draw, joint="dependent", side=-1, factor=1.0):

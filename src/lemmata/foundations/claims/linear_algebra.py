@@ -187,7 +187,7 @@ def columns_sum_to_one(matrix):
 
 
 @claim("linalg.permutation_matrix")
-@lie("columns that sum to 1 make a permutation matrix", printed="003/1", recognise=columns_sum_to_one)
+@lie("columns that sum to 1 make a permutation matrix", recognise=columns_sum_to_one)
 @lie("rows and columns that sum to 1 make a permutation matrix", recognise=is_doubly_stochastic)
 @lie("every permutation matrix is its own inverse", inverse=lambda matrix: matrix)
 @lie("there are n to the n of them", count=lambda n: n**n)

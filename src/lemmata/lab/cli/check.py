@@ -18,9 +18,10 @@ from lemmata.catalog import ClaimEntry
 from lemmata.judge.engine import MEMORY, Engine, ProcessEngine
 from lemmata.judge.ledger import Ledger
 from lemmata.judge.session import judge_all, remembered
-from lemmata.judge.verdict import Result
+from lemmata.judge.verdict import Result, is_blunt
 from lemmata.lab.cli import UserError
 from lemmata.lab.cli.selection import Selection, select
+from lemmata.lab.cli.sharpness import tell_sharpness
 from lemmata.lab.cli.summary import dearest, summarise
 from lemmata.lab.cli.terminal import console, mark, print_json, seconds
 
@@ -44,6 +45,10 @@ class Arguments:
     """Own worker processes, or Ray tasks (pip install 'lemmata[ray]')."""
     address: str = ""
     """With --engine ray: the cluster to join."""
+    sharp: bool = False
+    """Also find how far a number must move before each check notices, long claims aside; minutes."""
+    twice: bool = False
+    """Run each truth a second time, after its lies, and demand the same bits; nothing is taken from the ledger."""
     seeds: int = 1
     """Judge each claim under this many seeds; the worst verdict counts."""
     strict: bool = False
@@ -89,6 +94,8 @@ def run(arguments: Arguments) -> int:
         files = {claim.id: claim.path for claim in chosen.claims.values() if claim.id not in catalog.statements}
         summarise(console(), catalog, results, took, forgotten, files, everything=not arguments.claims)
         dearest(console(), catalog, list(results.values()), arguments.dearest)
+    if arguments.sharp and not arguments.json:
+        tell_sharpness(console(), catalog, results)
     for message in ledger.messages:
         print(f"lemmata: {message}", file=sys.stderr)
     return 1 if ours and catalog.problems and not chosen.faults else _code(arguments, chosen, results, took)
@@ -97,7 +104,8 @@ def run(arguments: Arguments) -> int:
 def contract(result: Result) -> dict[str, Any]:
     """The stable JSON form of a verdict."""
     evidence = result.evidence and {key: result.evidence[key] for key in ("measured", "predicted", "margin", "alpha")}
-    lies = [{key: lie[key] for key in ("text", "printed", "rejected")} for lie in result.lies]
+    keys = ("text", "printed", "rejected", "notices")
+    lies = [{key: lie[key] for key in keys if key in lie} for lie in result.lies]
     known = {"id": result.id, "verdict": result.verdict, "by": result.by or None, "seconds": result.seconds}
     return known | {"evidence": evidence, "lies": lies}
 
@@ -108,7 +116,8 @@ def _judge(claims: list[ClaimEntry], arguments: Arguments, ledger: Ledger) -> di
     engine = _engine(arguments)
     results: dict[str, Result] = {}
     with _stopping(engine), _progress(len(claims), quiet=arguments.json) as tell:
-        judged = judge_all(claims, engine, ledger, seeds=arguments.seeds, fresh=arguments.fresh)
+        how = {name: getattr(arguments, name) for name in ("seeds", "fresh", "sharp", "twice")}
+        judged = judge_all(claims, engine, ledger, **how)
         with closing(judged):
             for result, known in judged:
                 results[result.id] = result
@@ -173,6 +182,8 @@ def _code(arguments: Arguments, chosen: Selection, results: dict[str, Result], t
     verdicts = {result.verdict for result in results.values()}
     if arguments.budget and took > arguments.budget:
         print(f"lemmata: judging took {took:.0f} s, the budget is {arguments.budget:.0f} s", file=sys.stderr)
+        return 1
+    if arguments.sharp and any(is_blunt(lie.get("notices")) for result in results.values() for lie in result.lies):
         return 1
     bad = {"refuted", "weak", "error"} | ({"open", "skipped"} if arguments.strict else set())
     return 1 if verdicts & bad else 0
