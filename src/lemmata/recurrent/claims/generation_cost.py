@@ -12,7 +12,7 @@ from lemmata.recurrent.gru import GRU
 
 WIDTH = 2
 CONTEXTS = [64, 128, 256, 512]
-LENGTHS = [8, 16, 32, 64]
+LENGTHS = [4, 8, 16, 32]
 
 
 def more(counts, parts=1):
@@ -79,8 +79,8 @@ def a_step_of_attention_is_linear_in_the_context_and_of_recurrence_constant(
 
 def what_must_wait(draw, attention, layer, sequential):
     """The longest chain of operations of whole sequences: attention, a nonlinear and a linear recurrence."""
-    x = draw.normal(1, 128, WIDTH).requires_grad_()
-    gate, b = draw.uniform(1, 128, WIDTH).requires_grad_(), draw.normal(1, 128, WIDTH)
+    x = draw.normal(1, 32, WIDTH).requires_grad_()
+    gate, b = draw.uniform(1, 32, WIDTH).requires_grad_(), draw.normal(1, 32, WIDTH)
     looked = [dependency_depth(attention(x[:, :t])) for t in LENGTHS]
     looped = [dependency_depth(layer.by_steps(x[:, :t])[0]) for t in LENGTHS]
     rounds = more([dependency_depth(scan_by_doubling((gate[:, :t], b[:, :t]))[1]) for t in LENGTHS])
