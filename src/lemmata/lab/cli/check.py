@@ -15,7 +15,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from lemmata import catalog as catalogs
 from lemmata.catalog import ClaimEntry
-from lemmata.judge.engine import Engine, ProcessEngine
+from lemmata.judge.engine import MEMORY, Engine, ProcessEngine
 from lemmata.judge.ledger import Ledger
 from lemmata.judge.session import judge_all, remembered
 from lemmata.judge.verdict import Result, is_blunt
@@ -53,6 +53,8 @@ class Arguments:
     """Judge each claim under this many seeds; the worst verdict counts."""
     strict: bool = False
     """Open and skipped claims make the exit code 1."""
+    memory: float = MEMORY / 2**30
+    """GiB that a process judging a file of yours may hold, with all that it starts (Linux)."""
     budget: float = 0.0
     """Fail if judging takes longer than this many seconds; 0 means no limit."""
     dearest: int = 0
@@ -64,6 +66,10 @@ class Arguments:
 def run(arguments: Arguments) -> int:
     if arguments.jobs < 0 or arguments.seeds < 1 or arguments.budget < 0 or arguments.dearest < 0:
         raise UserError("--jobs, --budget and --dearest must be >= 0 and --seeds >= 1")
+    if not 1 <= arguments.memory < 2**30:
+        raise UserError(
+            f"--memory must be at least 1 (GiB; torch alone takes a third of that), got {arguments.memory:g}"
+        )
     catalog = catalogs.load()
     chosen = select(catalog, arguments.claims)
     # Faults of the package are the concern of whoever judges the package, not of a file of one's own.
@@ -120,15 +126,16 @@ def _judge(claims: list[ClaimEntry], arguments: Arguments, ledger: Ledger) -> di
 
 
 def _engine(arguments: Arguments) -> Engine:
+    memory = int(arguments.memory * 2**30)
     if arguments.engine == "ray":
         if importlib.util.find_spec("ray") is None:
             raise UserError("--engine ray needs Ray: pip install 'lemmata[ray]'")
         from lemmata.judge.ray_engine import RayEngine
 
-        return RayEngine(arguments.jobs or None, address=arguments.address or None)
+        return RayEngine(arguments.jobs or None, address=arguments.address or None, memory=memory)
     if arguments.address:
         raise UserError("--address needs --engine ray")
-    return ProcessEngine(arguments.jobs or None)
+    return ProcessEngine(arguments.jobs or None, memory=memory)
 
 
 @contextmanager
