@@ -22,9 +22,7 @@ def house(tmp_path):
         folder = tmp_path / "house" / "connectionism"
         (folder / "claims").mkdir(parents=True)
         (folder / "claims" / "subject.py").write_text(CLAIM)
-        entry = (
-            f"- {{id: neuron.counts, kind: identity, title: N, cost: instant, statement: '{statement}'{more}}}\n"
-        )
+        entry = f"- {{id: neuron.counts, kind: identity, title: N, cost: instant, statement: '{statement}'{more}}}\n"
         (folder / "statements.yaml").write_text(entry)
         return load(tmp_path / "house")
 
