@@ -67,8 +67,8 @@ def learn(sign, x, y, limit=10):
 
 
 @claim("activation.sgn")
-@lie("the perceptron uses sgn(0) = +1", printed="000/1", perceptron=hopfield_sign)
-@lie("Hopfield networks use sgn(0) = 0", printed="003/2", hopfield=perceptron_sign)
+@lie("the perceptron uses sgn(0) = +1", perceptron=hopfield_sign)
+@lie("Hopfield networks use sgn(0) = 0", hopfield=perceptron_sign)
 def the_sign_of_zero_is_a_convention_that_matters(draw, perceptron=perceptron_sign, hopfield=hopfield_sign):
     """Whole numbers with ties: correct means positive margin; the shipped perceptron and Hopfield network agree."""
     three = torch.tensor([-1.0, 0.0, 1.0], dtype=torch.float64)
@@ -180,7 +180,7 @@ def one_vector(x):
 
 @claim("activation.sigmoid_derivative")
 @lie("the middle form is tanh²(z/2)/4", printed="002/1", middle=squared_tanh)
-@lie("the derivative with respect to a vector is a vector", printed="002/2", jacobian=one_vector)
+@lie("the derivative with respect to a vector is a vector", jacobian=one_vector)
 @lie("the factor is one half", factor=0.5)
 @lie("the largest slope is 0.3", largest=0.3)
 def the_slope_of_the_sigmoid_is_the_product_of_both_answers(
@@ -269,7 +269,7 @@ def relu_and_the_absolute_value_give_each_other(draw, sign=1.0, other=1.0):
 
 
 @claim("activation.relu_derivative")
-@lie("the derivative at 0 is 1", printed="000/1", at_zero=1.0)
+@lie("torch takes the slope 1 at 0", at_zero=1.0)
 @lie("the slopes on the two sides of 0 agree", left=1.0)
 @lie("the slope for positive inputs is 2", slope=2.0)
 def relu_has_a_slope_everywhere_but_at_zero(draw, at_zero=0.0, left=0.0, slope=1.0):

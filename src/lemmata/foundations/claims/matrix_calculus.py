@@ -71,7 +71,7 @@ PRODUCT = derivative_of("u(x) v(x)")
 @claim("matcalc.product_scalar")
 @lie("the second term is subtracted", sign=-1.0)
 @lie("only the second factor is differentiated", sign=0.0)
-@lie("the rows are derivatives by a matrix, as their heading says", printed="002/1", kind="scalar by matrix")
+@lie("it is a derivative by a matrix", kind="scalar by matrix")
 def both_factors_are_differentiated(draw, sign=1.0, kind="scalar by vector"):
     """The row against autograd, and the kind that the type check gives it."""
     x, u, v = PRODUCT.example(generator=draw.generator).values()

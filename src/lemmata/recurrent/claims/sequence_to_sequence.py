@@ -128,7 +128,7 @@ def the_steps_multiply_to_a_law_of_sequences(draw, ahead=0, ending=1):
         made = torch.nn.functional.pad(made, (0, MOST - made.shape[1]), value=END)
         return (made == targets[which]).all(1)
 
-    return all_of(*parts, probability_is(happens, float(likely[which].exp()), effect=0.05))
+    return all_of(*parts, probability_is(happens, float(likely[which].exp()), effect=0.02))
 
 
 def counted(target):
