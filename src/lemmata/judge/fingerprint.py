@@ -19,7 +19,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from lemmata.catalog import ClaimEntry
+from lemmata.catalog import ClaimEntry, load
 from lemmata.files import cache_folder
 from lemmata.index import Index
 from lemmata.judge.loaded import PACKAGE, installed, place
@@ -181,6 +181,11 @@ def _imports(path: Path, root: Path) -> Iterator[Path]:
             yield from _find(module, path, root, base)
         else:
             yield from _from(module, name, path, root, base)
+    for _, system in (entry for entry in _outline(path, _stamp(path)) if len(entry) == 2):
+        yield PACKAGE / "train" / "checkpoint.py"
+        if system:
+            yield PACKAGE / "train" / "loop.py"
+            yield from (recipe.path.resolve() for recipe in load().recipes if system in ("*", recipe.system))
 
 
 def _import_lines(path: Path, stamp: Stamp) -> list[tuple[str, str | None, int]]:
@@ -196,7 +201,7 @@ def _public_names(package: Path) -> dict[str, str]:
 
 @functools.cache
 def _outline(path: Path, stamp: Stamp) -> list[tuple[Any, ...]]:
-    """What a file imports, and the names it lists in a literal `__all__`; parsed once and then remembered."""
+    """What a file imports or has trained by a recipe, and the names it lists in a literal `__all__`; parsed once."""
     index = _index(cache_folder() / "imports.json")
     return index.read(path, "outline", functools.partial(_read_outline, path))[0]
 
@@ -218,6 +223,12 @@ def _read_outline(path: Path, problems: list[str]) -> Iterator[tuple[Any, ...]]:
             yield from ((alias.name, None, 0) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             yield from ((node.module or "", alias.name, node.level) for alias in node.names)
+        elif isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "trained":
+            # By two functions, or by the recipe of a system, which no import names.
+            yield (
+                "trained",
+                "" if len(node.args) == 2 else str(getattr(node.args[0], "value", "*")) if node.args else "*",
+            )
     for node in tree.body:
         if isinstance(node, ast.Assign) and any(getattr(t, "id", "") == "__all__" for t in node.targets):
             with contextlib.suppress(ValueError, TypeError):  # somebody else's file, where it is computed

@@ -1,24 +1,23 @@
 """Judging one claim in this process: the truth, then every lie, each from the same draw."""
 
-import contextlib
 import dataclasses
 import importlib
 import math
-import random
 import sys
 import time
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy
 import torch
 
 from lemmata.judge.decorators import Claim, Lie
 from lemmata.judge.draw import Draw, seed_of
 from lemmata.judge.evidence import Evidence, Skip
+from lemmata.judge.sealed import sealed_randomness
 from lemmata.judge.statistics import cost_class
+from lemmata.judge.trained import anew
 from lemmata.judge.verdict import Result
 
 __all__ = ["judge"]
@@ -88,8 +87,12 @@ def _judge(claim: Claim, seed: int, tell: Callable[[int], None]) -> Result:
 
 
 def _changed(claim: Claim, seed: int, evidence: dict[str, Any]) -> str:
-    """What is not as it was when the truth is run once more."""
-    again = attempt(claim, seed, {})
+    """What is not as it was when the truth is run once more, its trainings too."""
+    token = anew.set(True)
+    try:
+        again = attempt(claim, seed, {})
+    finally:
+        anew.reset(token)
     if not isinstance(again, Evidence):
         return f"then {_fault(again)}"
     return _difference(evidence, again.to_json())
@@ -139,35 +142,6 @@ def attempt(claim: Claim, seed: int, changed: dict[str, Any]) -> Any:
             return claim(Draw(claim.id, seed), **changed)
         except (Exception, SystemExit) as error:
             return error
-
-
-@contextlib.contextmanager
-def sealed_randomness(seed: int) -> Iterator[None]:
-    """Seed the global generators and compute on one thread inside; give the caller's state back afterwards."""
-    python, array = random.getstate(), numpy.random.get_state()  # noqa: NPY002 (whoever uses the old one is sealed too)
-    dtype, device, grad = torch.get_default_dtype(), torch.get_default_device(), torch.is_grad_enabled()
-    threads, precision = torch.get_num_threads(), torch.get_float32_matmul_precision()
-    deterministic = torch.are_deterministic_algorithms_enabled()
-    # Asking for the state of a GPU that nobody has used would start it, in every worker.
-    gpus = range(torch.cuda.device_count()) if torch.cuda.is_initialized() else ()
-    with torch.random.fork_rng(devices=gpus):
-        torch.set_num_threads(1)  # sums in another order have other last bits
-        random.seed(seed)
-        numpy.random.seed(seed % 2**32)  # noqa: NPY002
-        torch.manual_seed(seed)
-        try:
-            yield
-        finally:
-            random.setstate(python)
-            numpy.random.set_state(array)  # noqa: NPY002
-            torch.set_default_dtype(dtype)
-            if torch.get_default_device() != device:
-                torch.set_default_device(device)
-            torch.set_grad_enabled(grad)
-            torch.set_num_threads(threads)
-            torch.set_float32_matmul_precision(precision)
-            if torch.are_deterministic_algorithms_enabled() != deterministic:
-                torch.use_deterministic_algorithms(deterministic)
 
 
 def _fault(outcome: Any) -> str:
