@@ -272,8 +272,9 @@ def relu_and_the_absolute_value_give_each_other(draw, sign=1.0, other=1.0):
 @lie("torch takes the slope 1 at 0", at_zero=1.0)
 @lie("the slopes on the two sides of 0 agree", left=1.0)
 @lie("the slope for positive inputs is 2", slope=2.0)
-def relu_has_a_slope_everywhere_but_at_zero(draw, at_zero=0.0, left=0.0, slope=1.0):
-    """Finite differences away from 0, both one-sided slopes at 0, and torch's own choice, which is 0."""
+@lie("the subdifferential at 0 ends at one half", highest=0.5)
+def relu_has_a_slope_everywhere_but_at_zero(draw, at_zero=0.0, left=0.0, slope=1.0, highest=1.0):
+    """Finite differences away from 0, both one-sided slopes and all supporting lines at 0, and torch's choice, 0."""
     z = draw.uniform(1000, low=1e-3, high=4.0) * draw.signs(1000)
     step = 2.0**-11  # smaller than any |z|
     differences = (relu(z + step) - relu(z - step)) / (2 * step)
@@ -287,6 +288,8 @@ def relu_has_a_slope_everywhere_but_at_zero(draw, at_zero=0.0, left=0.0, slope=1
         exactly(autograd_slope(relu, zero), torch.full_like(zero, at_zero)),
         exactly(relu_derivative(zero), autograd_slope(relu, zero)),
         exactly([relu_derivative(zero, at_zero=g).item() for g in (0, 0.25, 1)], [0.0, 0.25, 1.0]),
+        # A line through the corner that is nowhere above the function: its slope is a subgradient.
+        exactly([bool((relu(z) >= g * z).all()) for g in (-1e-9, 0, highest, highest + 1e-9)], [0, 1, 1, 0]),
     )
 
 
@@ -321,7 +324,7 @@ def gelu_is_the_input_times_the_normal_distribution_function(draw, probability=b
     )
     autograd = autograd_slope(gelu, z)
     return all_of(
-        close(gelu(z), z * probability(z), within=1e-4).showing(figure),  # of the sum: step²/12 · largest slope · z
+        close(gelu(z), z * probability(z), within=1e-5).showing(figure),  # of the sum: step²/12 · largest slope · z
         close(gelu(z), torch.nn.functional.gelu(z), within=1e-6),
         close(gelu_tanh(z), torch.nn.functional.gelu(z, approximate="tanh"), within=1e-12),
         close(gelu_tanh(z), z / 2 * (1 + torch.tanh(inner)), within=1e-12),

@@ -46,8 +46,8 @@ def flatten_transposed(q):
 @lie("one axis less may be shared", shared=1)
 def contraction_is_a_product_of_flattened_matrices(draw, flatten=lambda q: q, shared=2):
     """Flattening and one matrix product against einsum, for all numbers of axes; whole numbers, so exactly."""
-    p, q = draw.integers(-3, 4, 2, 3, 3).double(), draw.integers(-3, 4, 3, 3, 2).double()
-    product = p.reshape(2, 9) @ flatten(q).reshape(9, 2)
+    p, q = draw.integers(-3, 4, 3, 3, 3).double(), draw.integers(-3, 4, 3, 3, 3).double()
+    product = p.reshape(3, 9) @ flatten(q).reshape(9, 3)
     cases = [(contract_as_matrices(p, q, b), contract(p, q, b)) for p, q, b in pairs(draw)]
     return all_of(
         exactly(contract(p, q, shared), product),
