@@ -169,7 +169,7 @@ def factors(algorithm, matrix):
     """Whether an algorithm of Cholesky's kind runs to its end."""
     try:
         algorithm(matrix)
-    except torch._C._LinAlgError:
+    except RuntimeError:  # torch.linalg.LinAlgError is one
         return False
     return True
 
