@@ -5,8 +5,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from lemmata import validate
-from lemmata.catalog import system
 from lemmata.foundations.validate import fits, symmetric
+from lemmata.marks import system
 
 __all__ = ["QuadraticFunction"]
 
@@ -42,8 +42,12 @@ class QuadraticFunction:
     @property
     def rounding(self) -> float:
         """How far a computed eigenvalue may lie from a true one: the backward error of the decomposition."""
-        size = float(torch.linalg.matrix_norm(self.matrix.detach()))
-        return 4 * len(self.matrix) * torch.finfo(self.matrix.dtype).eps * size  # mutant: a bound on rounding
+        return self._unit * float(torch.linalg.matrix_norm(self.matrix.detach()))
+
+    @property
+    def _unit(self) -> float:
+        """The rounding of a product with the matrix, or of its decomposition, relative to the sizes."""
+        return 4 * len(self.matrix) * torch.finfo(self.matrix.dtype).eps  # mutant: a bound on rounding
 
     @property
     def minimiser(self) -> Float[Tensor, "n"]:
@@ -51,8 +55,9 @@ class QuadraticFunction:
         # mutant: a decomposition for any matrix would do as well
         solvable = -torch.linalg.pinv(self.matrix, hermitian=True, atol=self.rounding) @ self.linear
         rest = torch.linalg.vector_norm(self.matrix @ solvable + self.linear)
-        size = torch.linalg.vector_norm(self.linear)
-        if self.eigenvalues[0] < -self.rounding or rest > 1e-6 * size:
+        # mutant: what rounding leaves of a linear part that lies in the range of the matrix
+        left = self.rounding * torch.linalg.vector_norm(solvable) + self._unit * torch.linalg.vector_norm(self.linear)
+        if self.eigenvalues[0] < -self.rounding or rest > left:
             raise ValueError("the quadratic function has no minimum: along some direction it falls without end")
         return solvable
 

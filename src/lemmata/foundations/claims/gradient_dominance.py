@@ -20,7 +20,7 @@ def spectrum(draw, *eigenvalues):
 
 
 @claim("pl.definition")
-@lie("the squared gradient is not halved", printed="004/1", half=1.0)
+@lie("the squared gradient is not halved", half=1.0)
 @lie("the constant is 1.01 times the least positive eigenvalue", factor=1.01)
 @lie("the constant is twice the least positive eigenvalue", factor=2.0)
 @lie("a zero eigenvalue makes the constant zero", flat=0)
@@ -108,8 +108,8 @@ def strong_convexity_implies_pl_and_not_conversely(draw, height=3.0, convex=Fals
 
 @claim("pl.tangent_kernel")
 @lie("‖F - y‖² is the loss itself", printed="004/1", share=1.0)
-@lie("the inequality is strict", printed="004/2", relation=torch.gt)
-@lie("F is the weights times the data, whose kernel does not depend on the weights", printed="004/3", linear=True)
+@lie("the inequality is strict", relation=torch.gt)
+@lie("F is the weights times the data, whose kernel does not depend on the weights", linear=True)
 @lie("‖∇L‖² ≥ 4 λ_min L", factor=4.0)
 def the_pl_constant_of_least_squares_is_the_least_kernel_eigenvalue(
     draw, share=2.0, relation=torch.ge, linear=False, factor=2.0

@@ -184,7 +184,7 @@ def far_from_the_mean_is_at_most_as_likely_as_the_variance_allows(draw, factor=1
 
 
 @claim("probability.markov")
-@lie("the variable may be negative", printed="000/1", lowest=-1.0)
+@lie("the variable may be negative", lowest=-1.0)
 @lie("half the mean bounds it", factor=0.5)
 @lie("twice the mean is needed", factor=2.0)
 def a_threshold_is_reached_with_at_most_mean_over_threshold(draw, lowest=0.0, factor=1.0):
