@@ -49,6 +49,7 @@ class Jobs:
         self.running, self.waiting, self.kept = running, waiting, kept
         self.limits = limits or Limits()
         self.warm, self.folders = warm, [str(folder) for folder in folders]
+        self.kinds = work.kinds(self.folders)
         self.children: list[_Child] = []
         self.closed = False
         self._calls: deque[Job] = deque()  # somebody waits for these, so they go first
@@ -124,8 +125,8 @@ class Jobs:
 
     def _add(self, line: deque[Job], job: Job) -> Job:
         asyncio.get_running_loop()  # a view without `async` runs in another thread, which must not touch any of this
-        if job.kind not in (known := work.kinds(self.folders)):
-            raise ValueError(f"kind must be one of {', '.join(sorted(known))}; got {job.kind!r}")
+        if job.kind not in self.kinds:
+            raise ValueError(f"kind must be one of {', '.join(sorted(self.kinds))}; got {job.kind!r}")
         if self.closed:
             raise JobFailed(CLOSING)
         if len(self._queue) + len(self._calls) >= self.waiting:
