@@ -117,18 +117,18 @@ def a_plane_is_what_is_orthogonal_to_its_normal(draw, power=1.0, off=0.0):
     for d, length in ((2, 2.0**-400), (3, 3.0), (7, 2.0**400)):
         w, p = length * draw.unit(d), draw.normal(d)
         plane = Hyperplane.through(p, w)
-        directions = draw.normal(100, d)
-        directions = directions - project_onto_span(directions, w[:, None])
-        on = p + directions + off * w / length
+        drawn = draw.normal(100, d)
+        on = p + drawn - project_onto_span(drawn, w[:, None]) + off * w / length
+        sizes = p_norm(p) + p_norm(drawn)
         # All directions of the plane: the nearest point to the origin is what they leave of p.
-        along = torch.eye(d).double() - projection_matrix(w[:, None])
+        along = torch.linalg.qr(torch.cat([w[:, None] / length, draw.normal(d, d - 1)], dim=1)).Q[:, 1:]
         nearest = p - project_onto_span(p, along)
         x = draw.normal(20, d)
         parts += [
-            close(on @ w, plane.offset.expand(100), scale=on.norm(dim=-1) * length),
+            close(on @ w, plane.offset.expand(100), scale=sizes * length),
             close(plane.unit_offset.abs(), plane.offset.abs() / p_norm(w) ** power),
             close(plane.unit_offset.abs(), p_norm(nearest), scale=p_norm(p)),
-            close(plane.signed_distance(on), torch.zeros(100), scale=on.norm(dim=-1)),
+            close(plane.signed_distance(on), 0.0, scale=sizes),
             close(plane.project(torch.zeros(d).double()), nearest, scale=p_norm(p)),
             close(p_norm(plane.unit_normal), 1.0),
             close(plane.signed_distance(plane.project(x) + 3 * w / length), 3.0, scale=10.0),
@@ -143,13 +143,14 @@ def a_plane_is_what_is_orthogonal_to_its_normal(draw, power=1.0, off=0.0):
 def projections(draw, d):
     """A projection leaves what is orthogonal to every vector, changes nothing when repeated, and moves no vector."""
     vectors = draw.normal(d, 2)
+    scale = 10.0 * float(torch.linalg.cond(vectors))
     vectors = torch.cat([vectors, vectors.sum(1, keepdim=True)], dim=1)
     x = draw.normal(20, d)
     left = x - project_onto_span(x, vectors)
     matrix = projection_matrix(vectors)
     return [
-        close(left @ vectors, torch.zeros(20, 3), scale=10.0 * d),
-        close(project_onto_span(vectors.T, vectors), vectors.T, scale=10.0),
-        close(x @ matrix, x - left, scale=10.0),
-        close(matrix @ matrix, matrix, scale=1.0),
+        close(left @ vectors, 0.0, scale=scale),
+        close(project_onto_span(vectors.T, vectors), vectors.T, scale=scale),
+        close(x @ matrix, x - left, scale=scale),
+        close(matrix @ matrix, matrix, scale=scale),
     ]

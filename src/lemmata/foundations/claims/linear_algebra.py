@@ -84,20 +84,20 @@ def a_low_rank_change_is_undone_by_a_small_inverse(draw, sign=-1.0, inside=1.0, 
         diagonal = draw.signs(60, n) * 10 ** draw.uniform(60, n, low=-1.0, high=1.0)
         plain = DiagonalPlusLowRank(torch.ones(n).double(), u, v)
         matrix = DiagonalPlusLowRank(diagonal, u, v * diagonal[:, None])  # (I + UV) D, which is as near to singular
-        dense, columns = torch.diag_embed(diagonal) + u @ (v * diagonal[:, None]), draw.normal(60, n, 3)
-        x, y = plain.solve(columns), matrix.solve(columns)
+        dense, columns = (identity + u @ v) * diagonal[:, None], draw.normal(60, n, 3)
+        x = matrix.solve(columns)
         # A residual is the rounding of the terms that are added up in it, whatever the condition of the matrix.
         factors = 1 + frobenius_norm(u) * frobenius_norm(v)
         grown = 1 + frobenius_norm(u) * frobenius_norm(small)  # at least the norm of the inverse
-        solved = [factors * frobenius_norm(x), diagonal.abs().amax(-1) * factors * frobenius_norm(y)]
-        sizes = (factors * grown, *solved, factors * grown**2 * frobenius_norm(columns))
-        formula, first, second, both = (size[:, None, None] for size in sizes)
+        longest = diagonal.abs().amax(-1) * factors
+        sizes = (factors * grown, factors * grown**2, longest, longest * frobenius_norm(x))
+        formula, both, formed, solved = (size[:, None, None] for size in sizes)
         signs, logarithms = torch.linalg.slogdet(dense)
         parts += [
             close((identity + u @ v) @ inverse, identity.expand(60, n, n), scale=formula),
-            close((identity + u @ v) @ x, columns, scale=first),
-            close(dense @ y, columns, scale=second),
-            close(inverse @ columns, x, scale=both),
+            close(plain.inverse(), inverse, scale=both),
+            close(matrix.dense(), dense, scale=formed),
+            close(dense @ x, columns, scale=solved),
             exactly(matrix.slogdet()[0], signs),
             close(matrix.slogdet()[1], logarithms, scale=n + factors * grown),
         ]

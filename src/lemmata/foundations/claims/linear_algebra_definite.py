@@ -1,5 +1,6 @@
 """Definite and semidefinite matrices: by their form, their eigenvalues, their factors, their minors, as kernels."""
 
+import functools
 import itertools
 import math
 from fractions import Fraction
@@ -190,22 +191,23 @@ def semidefinite_matrices_have_triangular_factors(
     """Factors recovered from their products, tiny and huge; singular matrices, where the plain algorithm stops."""
     parts = []
     for n, size in ((1, 1.0), (4, 2.0**-300), (30, 2.0**300)):
-        root = draw.normal(5, n, n).tril(-1) + torch.diag_embed(1 + draw.uniform(5, n))
+        root = draw.normal(5, n, n).tril(-1) / math.sqrt(n) + torch.diag_embed(0.5 + draw.uniform(5, n))
         signed = size * root * signs(torch.ones(n))
-        # Triangular factors of this kind have condition numbers that grow with the size.
+        # The condition of the product is the square of that of its factor.
         worst = float(torch.linalg.cond(root).max()) ** 2
         parts.append(close(psd_factor(signed @ signed.mT), signed, condition=worst))
     thin, q = draw.normal(6, 5, 3), draw.orthogonal(3)
     broken = q @ torch.diag(torch.tensor([2.0, 1.0, lowest]).double()) @ q.T
-    singular = torch.block_diag(*(thin @ thin.mT), broken / 2 + broken.T / 2)
-    factor = psd_factor(singular)
+    blocks = thin @ thin.mT * 10.0 ** torch.arange(-15, 15, 5)[:, None, None]  # small rows beside large ones
+    singular = torch.block_diag(*blocks, broken / 2 + broken.T / 2)
+    factor, sizes = psd_factor(singular), singular.diagonal().sqrt()
     # diag(0, 1) has a factor with the second row (sin t, cos t) for every t.
     turn = torch.tensor(angle).double()
     other = torch.stack([torch.zeros(2).double(), torch.stack([turn.sin(), turn.cos()])])
     flat, whole = torch.diag(torch.tensor([0.0, 1.0])).double(), torch.tensor([[1.0, 1.0], [1.0, 1.0]]).double()
     return all_of(
         *parts,
-        close(factor @ factor.mT, singular, ulps=256),
+        close(factor @ factor.mT, singular, ulps=256, scale=torch.outer(sizes, sizes)),
         exactly(factor, factor.tril()),
         always(factor.diagonal() >= 0),
         close(other @ other.T, flat),
@@ -312,13 +314,14 @@ def hyperbolic_tangent(x, y):
 def gram_matrices_of_kernels_are_semidefinite(draw, power=1.0, other=linear_kernel, apart=1e-4):
     """Certified on random point sets; features multiplied out for the polynomial, distances for the radial kernel."""
     parts = []
-    for points, d, degree, offset in ((1, 1, 1, 0.0), (4, 2, 2, 1.0), (12, 3, 3, 0.0), (30, 2, 5, 2.0)):
+    kinds = {"degree": 1, "offset": 0.0}, {}, {"degree": 3, "offset": 0.0}, {"degree": 5, "offset": 2.0}
+    for (points, d), given in zip(((1, 1), (4, 2), (12, 3), (30, 2)), kinds, strict=True):
         x = draw.normal(5, points, d)
         width = 10 ** draw.uniform(1, low=-2.0, high=0.7).item()
         radial = gram_matrix(lambda x, y, width=width: rbf_kernel(x, y, gamma=width) ** power, x)
         direct = torch.exp(-width * power * (x[..., :, None, :] - x[..., None, :, :]).square().sum(-1))
-        products = gram_matrix(lambda x, y, m=degree, c=offset: polynomial_kernel(x, y, m, c), x)
-        features = torch.stack([monomials(row, degree, offset) for row in x.flatten(0, 1)]).reshape(5, points, -1)
+        products = gram_matrix(functools.partial(polynomial_kernel, **given), x)
+        features = torch.stack([monomials(row, **given) for row in x.flatten(0, 1)]).reshape(5, points, -1)
         parts += [
             always(certify_definiteness(radial).semidefinite),
             always(certify_definiteness(gram_matrix(other, x)).semidefinite),
@@ -330,15 +333,18 @@ def gram_matrices_of_kernels_are_semidefinite(draw, power=1.0, other=linear_kern
         ]
     few = draw.normal(6, 2)
     near = torch.cat([few, few[:1] + apart])
+    cubic = polynomial_kernel(few, few[:2], degree=3, offset=0.5)
     lopsided = gram_matrix(lambda x, y: x[:, :1] * y[:, 1:].mT, few)
     return all_of(
         *parts,
         always(certify_definiteness(gram_matrix(rbf_kernel, near)).definite),
+        close(cubic, (few @ few[:2].T + 0.5) ** 3),
+        close(rbf_kernel(few, few[:2]), torch.exp(-(torch.cdist(few, few[:2]) ** 2))),
         close(lopsided, (few[:, :1] * few[:, 1] + few[:, 1:] * few[:, 0]) / 2),
     )
 
 
-def monomials(x, degree, offset):
+def monomials(x, degree=2, offset=1.0):
     """All products of `degree` entries of (root of the offset, x): their inner product is (x^T y + c)^m."""
     entries = torch.cat([x.new_tensor([math.sqrt(offset)]), x])
     product = torch.ones(1).double()

@@ -81,13 +81,13 @@ def certified(draw):
     hidden = certified_spectral_norm(torch.stack([hidden_from_the_start(draw, 48), torch.eye(48).double()]), 1e-2)
     return [
         always(holds),
-        at_most(torch.tensor(widths), 2.0),
+        at_most(widths, 2.0),
         always((both.lower <= singular) & (singular <= both.upper)),
         close(huge.upper, 2.0**900 * both.upper),
         close(tiny.lower, 2.0**-900 * both.lower),
         close((both.left[..., None, :] @ large @ both.right[..., None])[..., 0, 0], singular, ulps=1e5),
-        close(both.left.norm(dim=-1), torch.ones(2)),
-        close(tiny.right.norm(dim=-1), torch.ones(2)),
+        close(both.left.norm(dim=-1), 1.0),
+        close(tiny.right.norm(dim=-1), 1.0),
         close(gradient, norm.left[:, None] * norm.right, ulps=1e5),
         exactly(certified_spectral_norm(torch.zeros(2, 2)).upper, 0.0),
         always((built.lower <= 3) & (built.upper >= 3) & (built.upper / built.lower < 1 + 2e-6)),
