@@ -52,8 +52,9 @@ class QuadraticFunction:
     @property
     def minimiser(self) -> Float[Tensor, "n"]:
         r"""The point of least value nearest to the origin, $-H^+ b$; an error where the function has no minimum."""
-        # mutant: a decomposition for any matrix would do as well
-        solvable = -torch.linalg.pinv(self.matrix, hermitian=True, atol=self.rounding) @ self.linear
+        start = -self._solved(self.linear.detach())
+        # One step of refinement, which also carries the derivatives: dx = -H^+ (dH x + db).
+        solvable = start - self._solved(self.matrix @ start + self.linear)
         rest = torch.linalg.vector_norm(self.matrix @ solvable + self.linear)
         # mutant: what rounding leaves of a linear part that lies in the range of the matrix
         left = self.rounding * torch.linalg.vector_norm(solvable) + self._unit * torch.linalg.vector_norm(self.linear)
@@ -65,6 +66,11 @@ class QuadraticFunction:
     def minimum(self) -> Float[Tensor, ""]:
         """The least value."""
         return self(self.minimiser)
+
+    def _solved(self, vector: Tensor) -> Tensor:
+        """$H^+$ times a vector: eigenvalues that may be rounding of 0 are left out."""
+        inverse = torch.where(self.eigenvalues.abs() > self.rounding, self.eigenvalues.reciprocal(), 0.0)
+        return self.eigenvectors @ (inverse * (self.eigenvectors.mT @ vector))
 
     def __repr__(self) -> str:
         return f"QuadraticFunction(n={len(self.matrix)})"

@@ -40,14 +40,15 @@ def judge(
 ) -> Result:
     """Run the truth and, if it holds, every lie; say what follows. `tell(k)` announces the truth (0) and lie k.
 
-    `twice` runs the truth again after the lies, when the clock, the process and the order are others: the evidence must
-    be the same to the last bit.
+    Its seconds are those of the processor: a machine that does other things as well must not accuse a claim. `twice`
+    runs the truth again after the lies, uncounted, when the clock, the process and the order are others: the evidence
+    must be the same to the last bit.
     """
-    started = time.perf_counter()
+    started = time.process_time()
     token = cost_class.set(cost or claim.cost)
     try:
         result = _judge(claim, seed, tell or (lambda k: None))
-        result = dataclasses.replace(result, seconds=round(time.perf_counter() - started, 4))
+        result = dataclasses.replace(result, seconds=round(time.process_time() - started, 4))
         changed = _changed(claim, seed, result.evidence) if twice and result.evidence else ""
     finally:
         cost_class.reset(token)

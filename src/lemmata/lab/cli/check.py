@@ -20,9 +20,10 @@ from lemmata.judge.ledger import Ledger
 from lemmata.judge.session import judge_all, remembered
 from lemmata.judge.verdict import Result, is_blunt
 from lemmata.lab.cli import UserError
+from lemmata.lab.cli.costs import spent, tell_slowest, too_dear
 from lemmata.lab.cli.selection import Selection, select
 from lemmata.lab.cli.sharpness import tell_sharpness
-from lemmata.lab.cli.summary import dearest, summarise
+from lemmata.lab.cli.summary import summarise
 from lemmata.lab.cli.terminal import console, mark, print_json, seconds
 
 
@@ -57,15 +58,15 @@ class Arguments:
     """GiB that a process judging a file of yours may hold, with all that it starts (Linux)."""
     budget: float = 0.0
     """Fail if judging takes longer than this many seconds; 0 means no limit."""
-    dearest: int = 0
-    """Also list this many of the dearest claims."""
+    slowest: int = 0
+    """Also list this many of the slowest claims and what each chapter costs; fail where that is more than it may."""
     json: bool = False
     """Print the verdicts as JSON."""
 
 
 def run(arguments: Arguments) -> int:
-    if arguments.jobs < 0 or arguments.seeds < 1 or arguments.budget < 0 or arguments.dearest < 0:
-        raise UserError("--jobs, --budget and --dearest must be >= 0 and --seeds >= 1")
+    if arguments.jobs < 0 or arguments.seeds < 1 or arguments.budget < 0 or arguments.slowest < 0:
+        raise UserError("--jobs, --budget and --slowest must be >= 0 and --seeds >= 1")
     if not 1 <= arguments.memory < 2**30:
         raise UserError(
             f"--memory must be at least 1 (GiB; torch alone takes a third of that), got {arguments.memory:g}"
@@ -93,12 +94,17 @@ def run(arguments: Arguments) -> int:
         forgotten = [claim.id for claim in left_out if claim.id not in results]
         files = {claim.id: claim.path for claim in chosen.claims.values() if claim.id not in catalog.statements}
         summarise(console(), catalog, results, took, forgotten, files, everything=not arguments.claims)
-        dearest(console(), catalog, list(results.values()), arguments.dearest)
+    if arguments.slowest and not arguments.json:
+        tell_slowest(console(), catalog, list(results.values()), arguments.slowest, arguments.seeds)
     if arguments.sharp and not arguments.json:
         tell_sharpness(console(), catalog, results)
     for message in ledger.messages:
         print(f"lemmata: {message}", file=sys.stderr)
-    return 1 if ours and catalog.problems and not chosen.faults else _code(arguments, chosen, results, took)
+    dear = too_dear(spent(catalog, list(results.values()), arguments.seeds)) if arguments.slowest else []
+    for fault in dear:
+        print(f"lemmata: {fault}", file=sys.stderr)
+    own = bool(dear or (ours and catalog.problems)) and not chosen.faults
+    return 1 if own else _code(arguments, chosen, results, took)
 
 
 def contract(result: Result) -> dict[str, Any]:
