@@ -111,11 +111,15 @@ def _serve(listeners: list[socket.socket], port: int, arguments: Arguments) -> N
             await super().startup(sockets)
             print(f"The lab is open at {app.state.session.link}\nCtrl-C ends it.", flush=True)
             if not arguments.no_browser and _has_screen():
+                self.open_doorway()
+            if not arguments.offline:
+                self.fetching = await _fetch_assets()
+
+        def open_doorway(self) -> None:
+            with contextlib.suppress(OSError):  # no room for a file: the link is printed above
                 self.doorway = _doorway(app.state.session.another_link())
                 asyncio.get_running_loop().call_later(DOORWAY_SECONDS, self.close_doorway)
                 _browse(self.doorway)
-            if not arguments.offline:
-                self.fetching = await _fetch_assets()
 
         def close_doorway(self) -> None:
             if self.doorway:
