@@ -12,6 +12,7 @@ import errno
 import hashlib
 import json
 import os
+import platform
 import shutil
 import subprocess
 import sys
@@ -28,6 +29,14 @@ LOG = VENV / "pip.log"
 NEEDS = (3, 11)
 CLAIM_SECONDS = 720  # all claims, fresh, on two cores
 MOST_WORKERS = 4  # of pytest: each holds a torch of its own
+
+# Other processors than this one: torch, MKL and oneDNN held to the instructions that those have.
+PROCESSORS = {
+    "without AVX": {"ATEN_CPU_CAPABILITY": "default", "MKL_CBWR": "COMPATIBLE", "ONEDNN_MAX_CPU_ISA": "SSE41"},
+    "with AVX2 only": {"ATEN_CPU_CAPABILITY": "avx2", "MKL_CBWR": "AVX2", "ONEDNN_MAX_CPU_ISA": "AVX2"},
+}
+# Tests of these folders compute little that an instruction set could change; those of all others are numeric.
+MACHINERY = ("bench", "data", "judge", "lab", "testing", "train")
 
 HELP = """\
 python3 dev.py WORD
@@ -80,13 +89,14 @@ def environment():
     return env
 
 
-def spawn(command, **more):
-    return subprocess.Popen([str(c) for c in command], cwd=str(HERE), env=environment(), **more)
+def spawn(command, variables=None, **more):
+    env = dict(environment(), **(variables or {}))
+    return subprocess.Popen([str(c) for c in command], cwd=str(HERE), env=env, **more)
 
 
-def call(*command):
+def call(*command, variables=None):
     """Runs in the foreground and returns the exit code; Ctrl-C lets the child finish its sentence."""
-    child = spawn(command)
+    child = spawn(command, variables)
     try:
         code = child.wait()
     except KeyboardInterrupt:
@@ -351,10 +361,10 @@ def build(doubt, torch):
 # ---------------------------------------------------------------- the words
 
 
-def stage(title, *command, fix=None):
+def stage(title, *command, fix=None, variables=None):
     say("\n== " + title)
     began = time.monotonic()
-    code = call(*command)
+    code = call(*command, variables=variables)
     if code:
         raise Failed("{} failed (exit {}){}".format(title, code, ": " + fix if fix else ""), code)
     say(f"   {time.monotonic() - began:.1f} s")
@@ -362,6 +372,8 @@ def stage(title, *command, fix=None):
 
 def lint_stages(fix=False):
     repair = "`python3 dev.py lint --fix` repairs what can be repaired"
+    if fix:
+        stage("stubs", BIN / "python", "-m", "lemmata.lazy")
     look = [BIN / "ruff", "check", "--output-format=concise"]
     stage("ruff check", *look, *(["--fix"] if fix else []), fix=None if fix else repair)
     stage("ruff format", BIN / "ruff", "format", *([] if fix else ["--check"]), fix=repair)
@@ -380,15 +392,41 @@ def run_word(*more):
 def test_word(*more):
     setup()
     lint_stages()
-    budget = ["--budget", CLAIM_SECONDS, "--dearest", 20]
-    stage("claims", BIN / "lemmata", "check", "--all", "--fresh", *budget)
+    budget = ["--budget", CLAIM_SECONDS, "--slowest", 20]
+    stage("claims", BIN / "lemmata", "check", "--all", "--fresh", "--twice", *budget)
+    if not more:
+        other_processors()
     call(BIN / "python", "-m", "lemmata.lab.site.assets", "--dev")  # the page's; what needs them is skipped without
     say("\n== pytest")
-    # Files are shared out whole, so that fixtures are made once, and in their order: the browser's must come last, for
-    # nothing can follow them in a process. Whoever chooses tests may want to debug: one process.
-    share = ("--dist", "loadfile", "--no-loadscope-reorder")
-    more = more or ("-n", str(min(MOST_WORKERS, os.cpu_count() or 1)), *share)
+    more = more or in_parallel()  # whoever chooses tests may want to debug: one process
     return call(BIN / "python", "-m", "pytest", *more)  # last, and nothing after it: its closing line ends the output
+
+
+def other_processors():
+    """Instant and quick claims, numeric tests and doctests as other machines compute them: the same answers."""
+    folders = sorted(p for p in (HERE / "tests").glob("[a-z]*") if p.is_dir() and p.name not in MACHINERY)
+    numeric = [*folders, HERE / "tests" / "lab" / "site" / "test_lab_work.py", HERE / "src"]
+    for name, variables in PROCESSORS.items():
+        if not has_instructions(name):
+            continue
+        stage("claims " + name, BIN / "lemmata", "check", "--fresh", variables=variables)
+        stage("numbers " + name, BIN / "python", "-m", "pytest", *numeric, *in_parallel(), variables=variables)
+
+
+def has_instructions(name):
+    """Whether this processor can pretend to be that one. Only Linux says which instructions it has."""
+    if platform.machine().lower() not in ("x86_64", "amd64"):
+        return False
+    try:
+        return "AVX2" not in name or " avx2 " in Path("/proc/cpuinfo").read_text()
+    except OSError:
+        return False
+
+
+def in_parallel():
+    # Files are shared out whole, so that fixtures are made once, and in their order: the browser's must come last, for
+    # nothing can follow them in a process.
+    return "-n", min(MOST_WORKERS, os.cpu_count() or 1), "--dist", "loadfile", "--no-loadscope-reorder"
 
 
 def lint_word(*more):

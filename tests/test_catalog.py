@@ -6,7 +6,7 @@ import textwrap
 
 import pytest
 
-from lemmata import catalog
+from lemmata import marks
 from lemmata.catalog import load, read_claims
 
 STATEMENT = """
@@ -52,7 +52,7 @@ def ten_of_sixteen(draw, number=10, *, shape=(2, 2)):
 '''
 
 SYSTEM = '''
-from lemmata.catalog import system
+from lemmata.marks import system
 
 __all__ = ["Neuron"]
 
@@ -69,7 +69,7 @@ class Neuron:
 '''
 
 RECIPE = """
-from lemmata.catalog import recipe
+from lemmata.marks import recipe
 
 @recipe("neuron", data="digits", metric="accuracy")
 def train_neuron():
@@ -381,11 +381,11 @@ def test_our_own_catalog_is_read_without_torch():
 
 
 def test_decorators_leave_what_they_mark_usable():
-    @catalog.system("a", title="A", kind="module")
+    @marks.system("a", title="A", kind="module")
     class A:
         pass
 
-    @catalog.recipe("a", data="d", metric="m")
+    @marks.recipe("a", data="d", metric="m")
     def train():
         return 1
 

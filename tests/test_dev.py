@@ -294,9 +294,9 @@ def script(dev, monkeypatch):
     record = []
     failing = set()
 
-    def call(*command):
+    def call(*command, variables=None):
         words = [Path(command[0]).name, *map(str, command[1:])]
-        record.append(" ".join(words))
+        record.append(" ".join([*(f"{k}={v}" for k, v in (variables or {}).items()), *words]))
         return 3 if failing & set(words) else 0
 
     monkeypatch.setattr(dev, "setup", lambda: None)
@@ -312,7 +312,7 @@ def test_test_runs_everything_and_pytest_last(dev, script, capsys):
         "ruff format --check",
         "basedpyright",
         "lint-imports --no-logo",
-        "lemmata check --all --fresh --budget 720 --dearest 20",
+        "lemmata check --all --fresh --twice --budget 720 --slowest 20",
         "python -m lemmata.lab.site.assets --dev",
         "python -m pytest -k judge",
     ]
@@ -326,6 +326,25 @@ def test_all_tests_are_shared_out_among_the_cores(dev, script, monkeypatch):
     assert record[-1] == "python -m pytest -n 2 --dist loadfile --no-loadscope-reorder"
 
 
+def test_claims_and_numeric_tests_are_run_as_other_processors_compute_them(dev, script, monkeypatch):
+    record, _ = script
+    monkeypatch.setattr(dev, "has_instructions", lambda name: True)
+    for name in ("foundations", "train"):
+        (dev.HERE / "tests" / name).mkdir(parents=True)
+    assert dev.main(["test"]) == 0
+    elsewhere = [line for line in record if line.startswith("ATEN_CPU_CAPABILITY")]
+    assert [line.split()[0].split("=")[1] for line in elsewhere] == ["default", "default", "avx2", "avx2"]
+    assert all("/tests/foundations " in line and "/tests/train" not in line for line in elsewhere[1::2])
+
+
+def test_a_processor_pretends_to_be_another_only_where_it_can(dev, monkeypatch):
+    monkeypatch.setattr(dev.platform, "machine", lambda: "arm64")
+    assert not any(map(dev.has_instructions, dev.PROCESSORS))
+    monkeypatch.setattr(dev.platform, "machine", lambda: "AMD64")
+    monkeypatch.setattr(dev.Path, "read_text", lambda path: "flags : sse4_1 fma\n")
+    assert list(map(dev.has_instructions, dev.PROCESSORS)) == [True, False]
+
+
 def test_test_stops_at_the_first_stage_that_fails(dev, script, capsys):
     record, failing = script
     failing.add("basedpyright")
@@ -334,8 +353,9 @@ def test_test_stops_at_the_first_stage_that_fails(dev, script, capsys):
     assert capsys.readouterr().err == "dev.py: basedpyright failed (exit 3)\n"
 
 
-def test_nothing_is_printed_after_the_closing_line_of_pytest(dev, script, capsys):
+def test_nothing_is_printed_after_the_closing_line_of_pytest(dev, script, capsys, monkeypatch):
     _, failing = script
+    monkeypatch.setattr(dev, "has_instructions", lambda name: False)
     failing.add("pytest")
     assert dev.main(["test"]) == 3
     assert capsys.readouterr().err == ""
@@ -351,7 +371,7 @@ def test_run_hands_its_words_to_check(dev, script):
 def test_lint_fix_repairs_before_it_looks(dev, script):
     record, _ = script
     assert dev.main(["lint", "--fix"]) == 0
-    assert record[:2] == ["ruff check --output-format=concise --fix", "ruff format"]
+    assert record[:3] == ["python -m lemmata.lazy", "ruff check --output-format=concise --fix", "ruff format"]
 
 
 def test_torture_goes_on_after_a_failure_and_names_it(dev, script, capsys):

@@ -1,6 +1,7 @@
 """Lazy packages: names without imports, and imports only of what is used."""
 
 import importlib
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -8,16 +9,9 @@ from pathlib import Path
 import pytest
 
 import lemmata
-from lemmata.lazy import public_names
+from lemmata.lazy import lazy_packages, public_names, stub
 
-PACKAGES = [
-    "lemmata.data",
-    "lemmata.train",
-    "lemmata.judge",
-    "lemmata.connectionism",
-    "lemmata.feedforward",
-    "lemmata.testing",
-]
+PACKAGES = sorted(lazy_packages())
 
 
 @pytest.fixture
@@ -80,6 +74,53 @@ def test_every_public_name_of_ours_is_there_and_no_file_has_its_name(name):
     assert not set(names) & set(names.values()), "after its import, a file would hide the name"
     for public in names:
         assert getattr(package, public) is not None
+
+
+@pytest.mark.parametrize("name", PACKAGES)
+def test_type_checkers_see_every_public_name(name):
+    folder = lazy_packages()[name]
+    committed = (folder / "__init__.pyi").read_text(encoding="utf-8")
+    assert committed == stub(name, folder), "run `python3 dev.py lint --fix`"
+
+
+def test_a_stub_names_the_home_of_every_name(package):
+    (folder,) = package.__path__
+    told = stub("lazy_house", Path(folder))
+    assert "from lazy_house.room import Chair as Chair\n" in told
+    assert told.endswith('__all__ = [\n    "Chair",\n    "TABLE",\n    "Wine",\n]\n')
+
+
+def test_recipes_are_no_public_names(package):
+    (folder,) = package.__path__
+    Path(folder, "recipes_memory.py").write_text('__all__ = ["learn"]\n')
+    public_names.cache_clear()
+    assert "learn" not in dir(package)
+
+
+def test_types_reach_the_user(tmp_path):
+    checker = Path(sys.executable).with_name("basedpyright")
+    if not checker.exists():
+        pytest.skip("basedpyright is not installed beside this Python")
+    (tmp_path / "mine.py").write_text(
+        "import lemmata\nfrom lemmata.recurrent import LSTM\n"
+        'LSTM("8", 16)\nlemmata.recurrent.GRU(8, hiden=16)\nlemmata.recurrent.LSTM(8, 16)\n'
+    )
+    done = subprocess.run(
+        [checker, "--pythonpath", sys.executable, "--outputjson", "mine.py"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
+    errors = [e for e in json.loads(done.stdout)["generalDiagnostics"] if e["severity"] == "error"]
+    assert {e["range"]["start"]["line"] for e in errors} == {2, 3}
+
+
+def test_the_package_completes_to_chapters_and_first_words():
+    assert {"foundations", "recurrent", "data", "fit", "load"} <= set(dir(lemmata))
+    assert lemmata.recurrent is importlib.import_module("lemmata.recurrent")
+    assert lemmata.fit is lemmata.train.fit
+    with pytest.raises(AttributeError, match="module 'lemmata' has no attribute 'nothing'"):
+        lemmata.nothing
 
 
 def test_the_package_itself_imports_nothing():

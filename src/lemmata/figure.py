@@ -7,6 +7,8 @@ from typing import Any
 
 __all__ = ["Band", "Bars", "Figure", "Heat", "Image", "Line", "Points"]
 
+Numbers = Any  # a list, a range, an array or a tensor, nested as the mark wants it
+
 
 def _plain(values: Any) -> Any:
     """Tensors and arrays become nested lists of numbers, which is all JSON knows; NaN and infinity become gaps."""
@@ -30,8 +32,8 @@ class _Mark:
 class Line(_Mark):
     """A curve through the points (x, y)."""
 
-    x: Sequence[float]
-    y: Sequence[float]
+    x: Numbers
+    y: Numbers
     label: str = ""
 
 
@@ -39,8 +41,8 @@ class Line(_Mark):
 class Points(_Mark):
     """Separate points (x, y): measurements."""
 
-    x: Sequence[float]
-    y: Sequence[float]
+    x: Numbers
+    y: Numbers
     label: str = ""
 
 
@@ -48,9 +50,9 @@ class Points(_Mark):
 class Band(_Mark):
     """The region between two curves: an interval of confidence or a range."""
 
-    x: Sequence[float]
-    low: Sequence[float]
-    high: Sequence[float]
+    x: Numbers
+    low: Numbers
+    high: Numbers
     label: str = ""
 
 
@@ -59,7 +61,7 @@ class Bars(_Mark):
     """One bar for each name."""
 
     names: Sequence[str]
-    values: Sequence[float]
+    values: Numbers
     label: str = ""
 
 
@@ -67,9 +69,9 @@ class Bars(_Mark):
 class Heat(_Mark):
     """A matrix of values, rows downwards, shown by colour; columns and rows may have places x and y, or names."""
 
-    values: Sequence[Sequence[float]]
-    x: Sequence[float] | None = None
-    y: Sequence[float] | None = None
+    values: Numbers
+    x: Numbers | None = None
+    y: Numbers | None = None
     label: str = ""
     columns: Sequence[str] | None = None
     rows: Sequence[str] | None = None
@@ -79,7 +81,7 @@ class Heat(_Mark):
 class Image(_Mark):
     """A grey picture with values in [0, 1], rows downwards; several in one figure stand side by side."""
 
-    pixels: Sequence[Sequence[float]]
+    pixels: Numbers
     label: str = ""
 
 

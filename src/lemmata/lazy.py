@@ -1,4 +1,7 @@
-"""Packages whose files are imported only when a name of theirs is first used."""
+"""Packages whose files are imported only when a name of theirs is first used, and what type checkers see of them.
+
+`python -m lemmata.lazy` writes an `__init__.pyi` beside each such `__init__.py`; `dev.py lint --fix` does the same.
+"""
 
 import ast
 import functools
@@ -7,17 +10,21 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-__all__ = ["lazy", "public_names"]
+__all__ = ["lazy", "public_names", "stub"]
+
+HERE = Path(__file__).resolve().parent
 
 
 @functools.cache
 def public_names(folder: Path) -> dict[str, str]:
-    """Public name -> file stem, for every file of a folder, from its literal `__all__`."""
+    """Public name -> file stem, for every file of a folder, from its literal `__all__`.
+
+    Recipes are for `lemmata train`, which finds them by their marks: they are no names of the package.
+    """
     names: dict[str, str] = {}
     for path in sorted(folder.glob("[!_]*.py")):
-        for node in ast.parse(path.read_text(encoding="utf-8"), str(path)).body:
-            if isinstance(node, ast.Assign) and any(getattr(t, "id", "") == "__all__" for t in node.targets):
-                names |= dict.fromkeys(ast.literal_eval(node.value), path.stem)
+        if not path.stem.startswith("recipes"):
+            names |= dict.fromkeys(_listed(path), path.stem)
     return names
 
 
@@ -37,3 +44,32 @@ def lazy(package: str, file: str) -> tuple[Callable[[str], Any], Callable[[], li
         return getattr(importlib.import_module(f"{package}.{names[name]}"), name)
 
     return attribute, lambda: sorted(public_names(folder))
+
+
+def stub(package: str, folder: Path) -> str:
+    """The `__init__.pyi` of a lazy package: every public name with its home, so that its type is known."""
+    names = public_names(folder)
+    ordered = sorted(names, key=lambda name: (names[name], name))
+    lines = [f"from {package}.{names[name]} import {name} as {name}" for name in ordered]
+    listed = "".join(f'    "{name}",\n' for name in sorted(names))
+    told = '"""Made by `python3 dev.py lint --fix` from the `__all__` of the files beside this one."""'
+    return "\n".join([told, "", *lines, "", f"__all__ = [\n{listed}]\n"])
+
+
+def lazy_packages(root: Path = HERE) -> dict[str, Path]:
+    """Package name -> folder of every package of ours that gives its names lazily."""
+    found = sorted(root.rglob("__init__.py"))
+    folders = [path.parent for path in found if "= lazy(__name__" in path.read_text(encoding="utf-8")]
+    return {".".join([root.name, *folder.relative_to(root).parts]): folder for folder in folders}
+
+
+def _listed(path: Path) -> list[str]:
+    for node in ast.parse(path.read_text(encoding="utf-8"), str(path)).body:
+        if isinstance(node, ast.Assign) and any(getattr(t, "id", "") == "__all__" for t in node.targets):
+            return ast.literal_eval(node.value)
+    return []
+
+
+if __name__ == "__main__":
+    for name, folder in lazy_packages().items():
+        (folder / "__init__.pyi").write_text(stub(name, folder), encoding="utf-8")

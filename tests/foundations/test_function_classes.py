@@ -22,6 +22,7 @@ from lemmata.foundations import (
     function_condition,
     is_convex,
     is_convex_set,
+    is_subgradient,
     jensen_gap,
     least_squares_pl,
     lipschitz,
@@ -198,6 +199,26 @@ def test_a_concave_kink_is_found_though_its_hessian_vanishes():
     assert is_convex(lambda x: x.abs().sum(), (-1.0, 1.0)).value
 
 
+@pytest.mark.parametrize(
+    ("f", "low", "high"),
+    [
+        (lambda x: (3 * x).sum(), -1.0, 1.0),
+        (lambda x: x.square().sum(), 1.0, 1.001),
+        (lambda x: torch.logsumexp(x, 0), -1.0, 1.0),
+        (lambda x: torch.logsumexp(x, 0), 1.0, 1.01),
+        (lambda x: torch.exp(x).sum(), -1.0, 1.0),
+    ],
+)
+def test_rounding_in_float32_refutes_neither_convexity_nor_a_gradient(f, low, high):
+    box = (torch.full((3,), low), torch.full((3,), high))
+    centre = (box[0] + box[1]) / 2
+    for seed in range(5):
+        assert is_convex(f, box, points=256, generator=torch.Generator().manual_seed(seed)).value
+        assert is_subgradient(f, centre, torch.func.grad(f)(centre), box, points=256).value
+    if low < 0:  # in the small boxes there is nothing to see
+        assert not is_convex(lambda x: f(x) - 10 * x.square().sum(), box, points=256).value
+
+
 def test_quadratics_with_a_negative_direction_are_refuted_in_any_box():
     saddle = QuadraticFunction(torch.diag(torch.tensor([1.0, -1e-3], dtype=DOUBLE)))
     box = (torch.full((2,), 5.0, dtype=DOUBLE), torch.full((2,), 6.0, dtype=DOUBLE))
@@ -218,6 +239,23 @@ def test_quadratic_functions_check_their_parts(unchecked):
     with pytest.raises(ValueError, match="has no minimum"):
         _ = QuadraticFunction(torch.zeros(1, 1), torch.ones(1)).minimum
     assert repr(QuadraticFunction(torch.eye(3))) == "QuadraticFunction(n=3)"
+
+
+def test_the_minimum_of_a_quadratic_has_derivatives_in_all_its_parts():
+    matrix = torch.tensor([[2.0, 0.5], [0.5, 1.0]], dtype=DOUBLE, requires_grad=True)
+    linear = torch.tensor([1.0, 2.0], dtype=DOUBLE, requires_grad=True)
+    for part in ("minimiser", "minimum"):
+        value = lambda a, b, part=part: getattr(QuadraticFunction((a + a.T) / 2, b), part)  # noqa: E731
+        assert torch.autograd.gradcheck(value, (matrix, linear))
+
+
+def test_the_minimum_of_a_quadratic_with_a_kernel_is_found_at_every_condition():
+    q = torch.linalg.qr(torch.randn(4, 4, generator=torch.Generator().manual_seed(0), dtype=DOUBLE))[0]
+    for spread in (1e-12, 1e-6, 1.0, 1e3):
+        matrix = (q * torch.tensor([0.0, 1e-3, 1.0, 1e3], dtype=DOUBLE) * spread) @ q.T
+        f = QuadraticFunction((matrix + matrix.T) / 2, matrix @ torch.ones(4, dtype=DOUBLE))
+        along = q[:, 1:] @ (q[:, 1:].T @ -torch.ones(4, dtype=DOUBLE))
+        torch.testing.assert_close(f.minimiser, along, rtol=1e-8, atol=1e-8)
 
 
 def test_gaps_check_their_weights(unchecked):
@@ -271,6 +309,26 @@ def test_the_pl_condition_refuses_a_wrong_minimum():
         pl_constant(QuadraticFunction(-torch.eye(2)))
     with pytest.raises(ValueError, match="kernel must be symmetric"):
         least_squares_pl(torch.tensor([[1.0, 2.0], [0.0, 1.0]]))
+
+
+@pytest.mark.parametrize(
+    ("dtype", "least"),
+    [(torch.float32, 1e-2), (torch.float32, 1e-4), (DOUBLE, 1e-2), (DOUBLE, 1e-3), (DOUBLE, 1e-4), (DOUBLE, 1e-5)],
+)
+def test_an_ill_conditioned_quadratic_has_a_minimum_and_attains_it(dtype, least):
+    generator = torch.Generator().manual_seed(0)
+    q = torch.linalg.qr(torch.randn(4, 4, generator=generator, dtype=DOUBLE))[0]
+    matrix = ((q * torch.tensor([1.0, 1.0, 1.0, least])) @ q.T).to(dtype)
+    f = QuadraticFunction((matrix + matrix.T) / 2, torch.randn(4, generator=generator, dtype=DOUBLE).to(dtype))
+    assert pl_constant(f).value == pytest.approx(least, rel=0.1)
+    if least**-1 * torch.finfo(dtype).eps < 1e-4:  # else the values at the minimum have lost more than half
+        assert pl_ratio(f, f.minimiser.expand(7, 4), float(f.minimum)).isinf().all()
+
+
+def test_the_pl_constant_does_not_depend_on_the_units_of_the_function():
+    for unit in (1e-12, 1.0, 1e12):
+        found = pl_constant(lambda x, unit=unit: unit * (x**2 + 3 * x**4).sum(), (-1.0, 2.0), minimum=0.0, points=64)
+        assert found.value == pytest.approx(2 * unit, rel=1e-3)
 
 
 def test_condition_numbers_of_singular_and_zero_matrices():

@@ -104,6 +104,29 @@ def test_labels_may_be_any_integers_and_batched():
     assert mutual_information(empirical_joint(labels, labels, (3, 3)))[1] == 0
 
 
+def test_sampled_entropy_is_corrected_by_half_the_outcomes_seen_per_sample():
+    labels = torch.randint(0, 5, (3, 40), generator=torch.Generator().manual_seed(0))
+    share = torch.stack([(labels == label).double().mean(-1) for label in range(7)], -1)  # two of them never seen
+    seen = torch.tensor([len(set(row)) for row in labels.tolist()])
+    assert empirical_law(labels, 7).equal(share)
+    assert empirical_law(labels[0], 7).equal(share[0])
+    torch.testing.assert_close(sampled_entropy(labels, 7), entropy(share) + (seen - 1) / 80)
+    assert sampled_entropy(labels[0], 7).equal(sampled_entropy(labels, 7)[0])
+    assert sampled_entropy(labels, 7, corrected=False).equal(entropy(share))
+
+
+def test_the_correction_takes_most_of_the_bias_of_a_coin():
+    heads = torch.arange(21)
+    tosses = (torch.arange(20) < heads[:, None]).long()  # one sample for each number of heads
+    chance = torch.tensor(stats.binom.pmf(heads.numpy(), 20, 0.3))
+    true = entropy(torch.tensor([0.3, 0.7], dtype=torch.float64))
+    plain, corrected = (
+        abs(float((chance * sampled_entropy(tosses, 2, corrected=on)).sum() - true)) for on in (False, True)
+    )
+    assert plain > 0.02
+    assert 10 * corrected < plain
+
+
 def test_tilting_by_a_constant_changes_nothing():
     torch.testing.assert_close(gibbs_law(Q, torch.full((3,), 7.0)), Q)
     assert gibbs_law(P, torch.tensor([0.0, 0.0, 1e30])).tolist() == [0.5, 0.5, 0.0]

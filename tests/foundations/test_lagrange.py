@@ -35,7 +35,11 @@ def test_eigenvectors_are_stationary_points_of_the_quadratic_form_on_the_sphere(
         (lambda: Lagrangian(torch.sum, torch.sum, 1).stationary_point(torch.ones(2)), "degenerate point"),
         (
             lambda: Lagrangian(lambda x: x.exp().sum(), lambda x: x[0], 0).stationary_point(torch.ones(2)),
-            "degenerate|no",
+            "degenerate point",
+        ),
+        (
+            lambda: Lagrangian(lambda x: x.exp().sum(), lambda x: x[0], 0).stationary_point(torch.ones(2).double()),
+            "no stationary point was reached in 100 steps",
         ),
         (lambda: Lagrangian(torch.sum, torch.sum, 1).stationary_point(torch.ones(2) / 0), "start must be finite"),
     ],
@@ -43,3 +47,19 @@ def test_eigenvectors_are_stationary_points_of_the_quadratic_form_on_the_sphere(
 def test_what_cannot_be_solved_is_said(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+def test_what_rounding_alone_makes_regular_is_degenerate():
+    for seed in range(20):
+        a, start = torch.randn(2, 4, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+        # Along the plane a'x = 1 the objective is constant: no point of it is more stationary than another.
+        flat = Lagrangian(lambda x, a=a: (a @ x) ** 2, lambda x, a=a: a @ x, level=1)
+        with pytest.raises(ValueError, match="degenerate point"):
+            flat.stationary_point(start)
+
+
+@pytest.mark.parametrize("unit", [1e-12, 1.0, 1e6])
+def test_unknowns_of_other_units_are_no_degenerate_ones(unit):
+    problem = Lagrangian(lambda x: x[0] ** 2 + unit * (x[1] - 3) ** 2, lambda x: x[0], level=2.0)
+    x, multiplier, value = problem.stationary_point(torch.ones(2))
+    torch.testing.assert_close(torch.stack([*x, multiplier, value]), torch.tensor([2.0, 3.0, 4.0, 4.0]))

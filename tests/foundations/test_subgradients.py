@@ -38,6 +38,18 @@ def test_multipliers_rebuild_the_slope():
     assert f.multipliers(torch.zeros(2), torch.tensor([1.0, 1.0])) is None
 
 
+def test_ties_in_float32_are_ties_at_every_scale():
+    generator = torch.Generator().manual_seed(0)
+    for size in (1e-12, 1.0, 1e6):
+        slopes, x = size * torch.randn(5, 3, generator=generator), torch.randn(3, generator=generator)
+        f = MaxAffine(slopes, size - slopes @ x)
+        assert f.active(x).all()
+        pair = MaxAffine(slopes[:2], (size - slopes @ x)[:2])
+        assert pair.contains(x, slopes[:2].mean(0))
+        assert not pair.contains(x, slopes[:2].mean(0) + 0.01 * size)
+        assert not MaxAffine(slopes, size * torch.arange(5) - slopes @ x).active(x)[:4].any()
+
+
 def test_one_sided_slopes_need_doubles():
     with pytest.raises(TypeError, match="x must be float64"):
         subdifferential_interval(torch.abs, torch.zeros(1))

@@ -13,6 +13,22 @@ from lemmata.judge import always, exactly, symbolic
 x, y = sympy.symbols("x y", real=True)
 
 
+class Opaque:
+    """Equal by what it does not show."""
+
+    def __init__(self, content):
+        self.content = content
+
+    def __eq__(self, other):
+        return isinstance(other, Opaque) and other.content == self.content
+
+    def __hash__(self):
+        return hash(self.content)
+
+    def __repr__(self):
+        return "opaque"
+
+
 @pytest.mark.parametrize(
     ("measured", "predicted"),
     [
@@ -89,10 +105,57 @@ def test_empty_tensors_are_no_evidence():
         exactly(torch.zeros(0), torch.zeros(0))
 
 
-def test_only_an_exhaustive_check_is_a_proof():
-    assert exactly(3, 3, exhaustive=True).proof
+def test_one_case_is_no_proof_and_nobody_can_promise_one():
     assert not exactly(3, 3).proof
-    assert always([True], exhaustive=True).proof
+    assert not always([True]).proof
+    for judge, case in ((exactly, (3, 3)), (always, ([True],))):
+        with pytest.raises(TypeError, match="exhaustive"):
+            judge(*case, exhaustive=True)
+
+
+def test_whole_numbers_and_floats_are_compared_without_rounding():
+    """Torch itself would compare them in float32, in which these are equal."""
+    for whole, real in ((2**24 + 1, 2.0**24), (2**53 + 1, 2.0**53), (2**63 - 1, 2.0**63), (1, 1.5)):
+        assert not exactly(torch.tensor([0, whole]), torch.tensor([0.0, real], dtype=torch.float64)).holds
+        assert not exactly(torch.tensor([0.0, real]), torch.tensor([0, whole])).holds
+    assert not exactly(torch.tensor([0]), torch.tensor([math.inf])).holds
+    assert exactly(torch.tensor([True, False]), torch.tensor([1.0, 0.0])).holds
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("a" * 500 + "b", "a" * 500 + "c"),
+        ("a" * 500, "a" * 499),
+        (10**80, 10**80 + 1),
+        (set(range(100)), set(range(101))),
+        (Fraction(1, 3), "1/3"),
+        (Opaque(1), Opaque(2)),
+    ],
+)
+def test_different_things_are_shown_as_different_however_long(one, other):
+    evidence = exactly(one, other)
+    assert not evidence.holds
+    assert evidence.measured != evidence.predicted
+    assert len(evidence.measured) <= 60
+    assert exactly(one, one).holds
+
+
+def test_equal_things_of_different_text_are_shown_as_equal():
+    one, other = {f"{n} times" for n in range(40)}, {f"{n} times" for n in reversed(range(40))}
+    assert exactly(one, other).holds
+    assert exactly(frozenset({1}), {1}).holds
+
+
+def test_nan_against_any_thing_decides_nothing():
+    assert exactly(math.nan, Fraction(1, 3)).undecided
+    assert exactly("a" * 500, math.nan).undecided
+
+
+def test_the_word_nan_is_a_word():
+    assert exactly("nan", "nan").holds
+    assert not exactly("nan", "inf").holds
+    assert not exactly("inf", math.inf).holds
 
 
 def test_long_values_are_shortened_for_the_page():
@@ -126,7 +189,9 @@ def test_no_case_proves_nothing(conditions):
 @pytest.mark.parametrize("conditions", [[math.nan], [1, 0], [None], ["yes"], torch.ones(2), [torch.tensor(1.0)]])
 def test_only_booleans_are_conditions(conditions):
     """bool(nan) is True: a rule that is never computed must not hold."""
-    with pytest.raises(TypeError, match=r"always takes booleans, got .*: compare first"):
+    with pytest.raises(
+        TypeError, match=r"(always takes booleans|a condition must be a boolean), got .*: compare first"
+    ):
         always(conditions)
 
 
@@ -137,14 +202,16 @@ def test_an_identity_is_proved():
     evidence = symbolic(sympy.cos(2 * x), 2 * sympy.cos(x) ** 2 - 1)
     assert evidence.holds
     assert evidence.proof
-    assert evidence.detail == "8 random points agree"
+    assert (evidence.measured, evidence.predicted) == (0, 0)
+    assert evidence.detail == "cos(2*x) less 2*cos(x)**2 - 1, simplified; 8 random points agree"
 
 
 def test_a_false_identity_is_rejected_with_its_gap():
     evidence = symbolic((x + y) ** 2, x**2 + y**2)
     assert not evidence.holds
     assert not evidence.proof
-    assert evidence.detail.startswith("they differ by ")
+    assert (evidence.measured, evidence.predicted) == ("2*x*y", 0)
+    assert "; they differ by " in evidence.detail
 
 
 def test_a_difference_far_below_double_precision_is_seen():

@@ -136,3 +136,8 @@ def test_complex_numbers_are_compared_by_modulus():
 def test_gradients_are_not_in_the_way():
     weight = torch.tensor([2.0], requires_grad=True)
     assert close(weight * 2, weight + 2, scale=weight).holds
+
+
+def test_a_negative_scale_leaves_no_room():
+    assert close(1.0, 1.0, scale=-1.0).holds
+    assert not close(1.0, 1.0 + 1e-15, scale=-1.0).holds

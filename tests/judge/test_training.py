@@ -12,14 +12,14 @@ from lemmata.judge import reaches
 def test_an_accuracy_is_at_least_its_target(score, holds):
     evidence = reaches(score, 0.95)
     assert evidence.holds is holds
-    assert (evidence.by, evidence.detail) == ("training", "target ≥ 0.95")
+    assert (evidence.by, evidence.relation, evidence.predicted) == ("training", "≥", 0.95)
 
 
 @pytest.mark.parametrize(("score", "holds"), [(0.1, True), (0.2, True), (0.3, False)])
 def test_a_loss_is_at_most_its_target(score, holds):
     evidence = reaches(score, 0.2, at_most=True)
     assert evidence.holds is holds
-    assert evidence.detail == "target ≤ 0.2"
+    assert evidence.relation == "≤"
 
 
 def test_a_diverged_loss_decides_nothing():

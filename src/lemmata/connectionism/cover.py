@@ -14,9 +14,9 @@ from jaxtyping import Float
 from torch import Tensor
 
 from lemmata import validate
-from lemmata.catalog import system
 from lemmata.connectionism.linear_threshold import augment
 from lemmata.connectionism.separability import separate
+from lemmata.marks import system
 
 # mutant: a limit of memory; it changes no answer
 MAX_SUBSETS = 10**7

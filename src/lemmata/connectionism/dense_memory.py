@@ -9,8 +9,8 @@ import torch
 from jaxtyping import Bool, Float, Real
 from torch import Tensor, nn
 
-from lemmata.catalog import system
 from lemmata.connectionism.hopfield import Recall
+from lemmata.marks import system
 from lemmata.validate import count, signs
 
 __all__ = ["DenseAssociativeMemory", "SeparationMemory"]

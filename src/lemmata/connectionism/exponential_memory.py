@@ -7,8 +7,8 @@ import torch
 from jaxtyping import Float, Real
 from torch import Tensor
 
-from lemmata.catalog import system
 from lemmata.connectionism.dense_memory import SeparationMemory
+from lemmata.marks import system
 
 __all__ = ["ExponentialMemory"]
 

@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Bool, Float, Int, Real
 from torch import Tensor, nn
 
-from lemmata.catalog import system
+from lemmata.marks import system
 from lemmata.validate import count, matrix, signs, vector
 
 __all__ = ["HopfieldNetwork", "Recall"]

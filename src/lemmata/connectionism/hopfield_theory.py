@@ -95,7 +95,7 @@ def error_probability(load: float) -> float:
     $$ P = \sqrt{\frac{n}{2\pi s}} \int_1^\infty e^{-n z^2 / 2s}\,dz
          = \tfrac12\Big(1 - \mathrm{erf}\sqrt{n/2s}\Big) $$
 
-    Claims: hopfield.error_probability, hopfield.capacity_log
+    Claims: hopfield.error_probability
 
     >>> round(error_probability(0.1), 6)
     0.000783

@@ -8,7 +8,7 @@ from jaxtyping import Int, Shaped
 from torch import Tensor, nn
 
 from lemmata import validate
-from lemmata.catalog import system
+from lemmata.marks import system
 
 __all__ = ["McCullochPittsNetwork", "McCullochPittsNeuron", "boolean_inputs", "boolean_network", "threshold_gates"]
 

@@ -11,7 +11,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from lemmata.catalog import system
+from lemmata.marks import system
 from lemmata.validate import count, floating, positive
 
 __all__ = ["ModernHopfield", "ModernHopfieldLayer"]

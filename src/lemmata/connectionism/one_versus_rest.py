@@ -7,8 +7,8 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from lemmata import validate
-from lemmata.catalog import system
 from lemmata.connectionism.perceptron import Perceptron
+from lemmata.marks import system
 
 __all__ = ["OneVersusRest"]
 

@@ -9,10 +9,10 @@ from jaxtyping import Float
 from torch import Tensor
 
 from lemmata import validate
-from lemmata.catalog import system
 from lemmata.connectionism.linear_threshold import LinearThresholdUnit, augment, dataset_margin
 from lemmata.connectionism.separability import Separation, separate
 from lemmata.fast.perceptron_sweep import compiled_sweep
+from lemmata.marks import system
 
 __all__ = ["Perceptron", "textbook_perceptron"]
 

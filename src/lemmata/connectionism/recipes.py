@@ -7,12 +7,12 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
-from lemmata.catalog import recipe
 from lemmata.connectionism.hopfield import HopfieldNetwork, Recall
 from lemmata.connectionism.one_versus_rest import OneVersusRest
 from lemmata.data.examples import Examples
 from lemmata.data.registry import load
 from lemmata.figure import Figure, Image
+from lemmata.marks import recipe
 from lemmata.train.experiment import Experiment
 from lemmata.train.options import Options
 from lemmata.train.pictures import decision_map, labelled_pictures

@@ -10,8 +10,8 @@ from scipy.optimize import linprog
 from torch import Tensor
 
 from lemmata import validate
-from lemmata.catalog import system
 from lemmata.connectionism.linear_threshold import augment
+from lemmata.marks import system
 
 __all__ = ["Separation", "separate", "signed_rows"]
 

@@ -16,8 +16,8 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from lemmata import validate
-from lemmata.catalog import system
 from lemmata.connectionism.separability import Separation, separate, signed_rows
+from lemmata.marks import system
 
 __all__ = ["VersionSpace"]
 

@@ -6,9 +6,9 @@ import torch
 from torch import Tensor
 
 from lemmata import validate
-from lemmata.catalog import system
 from lemmata.fast.scan_paths import Gradients, backward, forward, gates_like, starts_like, states_like
 from lemmata.fast.scan_reference import scan_by_steps
+from lemmata.marks import system
 
 __all__ = ["linear_scan"]
 

@@ -8,8 +8,8 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional
 
-from lemmata.catalog import system
 from lemmata.foundations.activations import ACTIVATION_TABLE, activation
+from lemmata.marks import system
 
 __all__ = ["MLP", "MLPConfig"]
 

@@ -8,11 +8,11 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from lemmata.catalog import recipe
 from lemmata.data.examples import Dataset, Examples
 from lemmata.data.registry import load
 from lemmata.feedforward.mlp import MLP, MLPConfig
 from lemmata.figure import Figure
+from lemmata.marks import recipe
 from lemmata.train.experiment import Experiment
 from lemmata.train.options import Options
 from lemmata.train.pictures import decision_map, labelled_pictures

@@ -12,7 +12,6 @@ from torch import Tensor
 from torch.nn import functional
 
 from lemmata import validate
-from lemmata.catalog import system
 from lemmata.foundations.rectifiers import (
     gelu,
     gelu_derivative,
@@ -22,6 +21,7 @@ from lemmata.foundations.rectifiers import (
     relu_derivative,
 )
 from lemmata.foundations.sigmoids import logit, sigmoid, sigmoid_derivative, tanh_derivative
+from lemmata.marks import system
 
 __all__ = ["ACTIVATION_TABLE", "Activation", "ValueRange", "activation"]
 

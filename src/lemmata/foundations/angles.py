@@ -5,9 +5,9 @@ from jaxtyping import Float
 from torch import Tensor
 
 from lemmata import validate
-from lemmata.catalog import system
 from lemmata.foundations.norms import p_norm
 from lemmata.foundations.validate import broadcast, fits, matrices
+from lemmata.marks import system
 
 __all__ = ["cosine_of_angle", "angle_between", "squared_distances"]
 

@@ -5,9 +5,9 @@ from jaxtyping import Float
 from torch import Tensor
 
 from lemmata import validate
-from lemmata.catalog import system
 from lemmata.foundations import parameters
 from lemmata.foundations.information import kl_divergence
+from lemmata.marks import system
 
 __all__ = ["change_of_measure_bound", "gibbs_law"]
 

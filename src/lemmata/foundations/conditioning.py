@@ -4,12 +4,12 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from lemmata.catalog import system
 from lemmata.foundations.curvature import smoothness, strong_convexity
 from lemmata.foundations.function_values import Function
 from lemmata.foundations.measurements import Measured
 from lemmata.foundations.regions import POINTS, Box
 from lemmata.foundations.validate import matrices
+from lemmata.marks import system
 
 __all__ = ["condition_number", "function_condition"]
 

@@ -7,12 +7,12 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from lemmata import validate
-from lemmata.catalog import system
 from lemmata.foundations.curvature import strong_convexity
 from lemmata.foundations.function_values import Function, batch_gradients, batch_hessians, batch_values
-from lemmata.foundations.measurements import Measured
+from lemmata.foundations.measurements import Measured, invisible
 from lemmata.foundations.quadratic_functions import QuadraticFunction
 from lemmata.foundations.regions import POINTS, Box, box_region, seeded
+from lemmata.marks import system
 
 __all__ = [
     "chord_gap",
@@ -24,7 +24,6 @@ __all__ = [
     "tangent_gap",
 ]
 
-VISIBLE = 1e-9  # of the values: a violation below it may be the rounding of the function itself
 LENGTHS = (1e-3, 1e-2, 0.1, 0.5)  # mutant: of chords along the least curvature, as shares of the box; any will do
 WEIGHTS = 3  # mutant: chords are looked at after 1/4, 1/2 and 3/4 of their length; more would do too
 
@@ -130,9 +129,10 @@ def is_convex(
 
     $$ f(\lambda x + (1 - \lambda) y) \le \lambda f(x) + (1 - \lambda) f(y) $$
 
-    A "no" is certified by its witness $(x, y, \lambda)$, where the function lies above the chord by more than one part
-    in $10^9$ of its values. A "yes" is certified for a `QuadraticFunction` and for functions whose Hessians intervals
-    enclose; else it says only that no chord was found, of random ones and of those along the least curvature.
+    A "no" is certified by its witness $(x, y, \lambda)$, where the function lies above the chord by more than rounding
+    explains, $\sqrt\epsilon$ of its values in their dtype. A "yes" is certified for a `QuadraticFunction` and for
+    functions whose Hessians intervals enclose; else it says only that no chord was found, of random ones and of those
+    along the least curvature.
 
     Shapes:
         f: one vector (n,) to one number; region: (low, high)
@@ -168,10 +168,10 @@ def _lowest_chord(f: Function, x: Tensor, y: Tensor) -> Measured:
     shares = shares[:, None].expand(WEIGHTS, len(x))
     gaps = chord_gap(f, x.expand(WEIGHTS, *x.shape), y.expand(WEIGHTS, *y.shape), shares).detach()
     # mutant: of this order
-    size = torch.maximum(batch_values(f, x).abs(), batch_values(f, y).abs()).detach()
-    row, column = divmod(int((gaps + VISIBLE * size).argmin()), len(x))
+    rounding = invisible(torch.maximum(batch_values(f, x).abs(), batch_values(f, y).abs()))
+    row, column = divmod(int((gaps + rounding).argmin()), len(x))
     witness, gap = (x[column], y[column], shares[row, column]), float(gaps[row, column])
-    if gap < -VISIBLE * float(size[column]):
+    if gap < -float(rounding[column]):
         return Measured("convex", False, True, f"the function lies above a chord by {-gap:.3g}", witness, gap)
     return Measured("convex", True, False, "no chord below the function was found", witness, gap)
 

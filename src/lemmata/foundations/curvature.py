@@ -5,12 +5,12 @@ from jaxtyping import Float
 from torch import Tensor
 
 from lemmata import validate
-from lemmata.catalog import system
 from lemmata.foundations.function_values import Function, batch_gradients, batch_hessians, batch_values
 from lemmata.foundations.interval_curvature import curvature_bounds
 from lemmata.foundations.measurements import Measured
 from lemmata.foundations.quadratic_functions import QuadraticFunction
 from lemmata.foundations.regions import POINTS, Box, box_region, seeded
+from lemmata.marks import system
 
 __all__ = ["curvature_between", "quadratic_bound_gap", "smoothness", "strong_convexity"]
 

@@ -7,10 +7,10 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from lemmata import validate
-from lemmata.catalog import system
 from lemmata.foundations.norms import frobenius_norm
 from lemmata.foundations.quadratic import quadratic_form
 from lemmata.foundations.validate import symmetric
+from lemmata.marks import system
 
 __all__ = ["DefinitenessCertificate", "certify_definiteness"]
 

@@ -7,8 +7,8 @@ import torch
 from torch import Tensor
 
 from lemmata import validate
-from lemmata.catalog import system
 from lemmata.foundations.integration import absolute_integral, anchor
+from lemmata.marks import system
 
 __all__ = ["Density", "scaled_density", "sum_density"]
 
@@ -110,7 +110,7 @@ def scaled_density(law: Density, scale: int | float) -> Density:
 
     $$ f_X(z) = \frac1{|\sigma|}\,f_Y\Big(\frac z\sigma\Big), \qquad \sigma \ne 0 $$
 
-    Claims: probability.scaling_density, probability.sum_convolution
+    Claims: probability.scaling_density
 
     >>> waiting = Density(lambda t: torch.exp(-t), low=0.0)
     >>> scaled_density(waiting, -2.0).mean

@@ -9,9 +9,9 @@ from jaxtyping import Float
 from torch import Tensor
 
 from lemmata import validate
-from lemmata.catalog import system
 from lemmata.foundations.jacobians import LAYOUTS
 from lemmata.foundations.tensor_chain import contract, jacobian_tensor
+from lemmata.marks import system
 
 __all__ = ["DerivativeRow", "check_derivative"]
 

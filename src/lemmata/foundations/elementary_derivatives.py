@@ -10,9 +10,9 @@ from jaxtyping import Float
 from torch import Tensor
 
 from lemmata import validate
-from lemmata.catalog import system
 from lemmata.foundations.derivative_rows import DerivativeRow
 from lemmata.foundations.jacobians import gradient_of
+from lemmata.marks import system
 
 __all__ = ["ELEMENTARY", "ByParts", "abs_subdifferential", "integrate_by_parts", "quotient_derivative"]
 

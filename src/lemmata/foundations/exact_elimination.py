@@ -7,7 +7,7 @@ from jaxtyping import Shaped
 from torch import Tensor
 
 from lemmata import validate
-from lemmata.catalog import system
+from lemmata.marks import system
 
 __all__ = ["exact_determinant", "exact_rank"]
 

@@ -7,10 +7,10 @@ from jaxtyping import Float
 from torch import Tensor
 
 from lemmata import validate
-from lemmata.catalog import system
 from lemmata.foundations import parameters
 from lemmata.foundations.gaussian_law import GaussianLaw, checked_mean
 from lemmata.foundations.moments import covariance_of_image
+from lemmata.marks import system
 
 __all__ = ["Gaussian"]
 

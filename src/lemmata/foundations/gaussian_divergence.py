@@ -7,10 +7,10 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from lemmata.catalog import system
 from lemmata.foundations import parameters
 from lemmata.foundations.gaussian import Gaussian
 from lemmata.foundations.gaussian_law import GaussianLaw
+from lemmata.marks import system
 
 __all__ = ["gaussian_kl", "kl_to_isotropic"]
 

@@ -8,8 +8,8 @@ from jaxtyping import Shaped
 from torch import Tensor
 
 from lemmata import validate
-from lemmata.catalog import system
 from lemmata.foundations.exact_elimination import exact_rank
+from lemmata.marks import system
 
 __all__ = ["dependent_subset"]
 

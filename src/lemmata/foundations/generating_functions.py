@@ -8,9 +8,9 @@ from jaxtyping import Float
 from torch import Tensor
 
 from lemmata import validate
-from lemmata.catalog import system
 from lemmata.foundations import parameters
 from lemmata.foundations.parameters import Real
+from lemmata.marks import system
 
 __all__ = [
     "bernoulli_mgf",

@@ -5,7 +5,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from lemmata import validate
-from lemmata.catalog import system
+from lemmata.marks import system
 
 __all__ = ["geometric_remainder", "geometric_sum"]
 
@@ -32,9 +32,12 @@ def geometric_sum(
         _converges(ratio)
         return first / (1 - ratio)
     validate.count("terms", terms, least=0)
-    same = ratio == 1
-    gap = torch.where(same, 1, 1 - ratio)  # mutant: where the ratio is 1 any number but 0 serves, the sum is n a
-    return first * torch.where(same, terms, (1 - ratio**terms) / gap)
+    gap = ratio - 1
+    near = gap.abs() < 0.5  # mutant: there both terms of 1 - r^n are alike, and their difference would be rounding
+    small = torch.where(near & (gap != 0), gap, 0.25)  # mutant: where it is not used any number but 0 serves
+    close = torch.expm1(terms * torch.log1p(small)) / small
+    apart = (ratio**terms - 1) / torch.where(near, 1, gap)
+    return first * torch.where(gap == 0, terms, torch.where(near, close, apart))
 
 
 def geometric_remainder(first: int | float | Tensor, ratio: Float[Tensor, "..."], terms: int) -> Float[Tensor, "..."]:

@@ -5,12 +5,12 @@ from jaxtyping import Float
 from torch import Tensor
 
 from lemmata import validate
-from lemmata.catalog import system
 from lemmata.foundations.function_values import Function, batch_gradients, batch_jacobians, batch_values
-from lemmata.foundations.measurements import Measured
+from lemmata.foundations.measurements import Measured, invisible
 from lemmata.foundations.quadratic_functions import QuadraticFunction
 from lemmata.foundations.regions import POINTS, Box, box_region, seeded
 from lemmata.foundations.validate import symmetric
+from lemmata.marks import system
 
 __all__ = ["least_squares_pl", "pl_constant", "pl_ratio", "tangent_gram"]
 
@@ -20,7 +20,7 @@ def pl_ratio(f: Function, x: Float[Tensor, "*batch n"], minimum: int | float) ->
 
     $$ \frac{\tfrac12\|\nabla f(x)\|^2}{f(x) - f^*} $$
 
-    Infinite where the function attains the minimum, for there the condition asks nothing.
+    Infinite where the function attains the minimum up to rounding, for there the condition asks nothing.
 
     Shapes:
         x: (..., n)    returns: (...)
@@ -30,11 +30,14 @@ def pl_ratio(f: Function, x: Float[Tensor, "*batch n"], minimum: int | float) ->
     >>> pl_ratio(lambda x: 3 * x.square().sum(), torch.ones(2), minimum=0.0)
     tensor(6.)
     """
-    height = batch_values(f, x) - validate.finite_number("minimum", minimum)
-    if (height < 0).any():
-        raise ValueError(f"minimum must not exceed the values of f, but f takes {float(height.min()) + minimum:g}")
+    values = batch_values(f, x)
+    height = values - validate.finite_number("minimum", minimum)
+    rounding = invisible(values.abs().clamp(min=abs(minimum)))
+    if (height < -rounding).any():
+        raise ValueError(f"minimum must not exceed the values of f, but f takes {float(values.min()):g}")
+    attained = height <= rounding  # mutant: it is never exactly that
     half = batch_gradients(f, x).square().sum(-1) / 2
-    return torch.where(height == 0, torch.inf, half / torch.where(height == 0, 1.0, height))  # mutant: not looked at
+    return torch.where(attained, torch.inf, half / torch.where(attained, 1.0, height))  # mutant: not looked at
 
 
 @system("pl_constant", title="Polyak-Lojasiewicz constant", kind="function")
@@ -73,12 +76,12 @@ def pl_constant(
     if minimum is None:
         lowest = box.worst(lambda x: -batch_values(f, x), points, generator)
         minimum = float(batch_values(f, lowest))
-    floor = minimum
+    floor, rounding = minimum, invisible(batch_values(f, box.corners())).max()
 
     def height_kept(x: Tensor) -> Tensor:
         # Close to the minimum both sides are rounding, and a point below the estimate of it says nothing.
         above = batch_values(f, x) - floor
-        usable = above > 1e-8 * max(1.0, abs(floor))  # mutant: how near is close is a matter of rounding
+        usable = above > rounding  # mutant: how near is close is a matter of rounding
         half = batch_gradients(f, x).square().sum(dim=1) / 2
         return torch.where(usable, -half / above, -torch.inf)
 
@@ -94,7 +97,8 @@ def _of_quadratic(f: QuadraticFunction) -> Measured:
         raise ValueError("f must not be constant: every constant is a PL constant of it")
     index = int(curved[0])
     witness = least + f.eigenvectors[:, index]  # mutant: either way along it
-    seen = float(pl_ratio(f, witness, float(f.minimum)))
+    # The same ratio seen from the minimum, where no large value is subtracted.
+    seen = float(pl_ratio(QuadraticFunction(f.matrix), witness - least, 0.0))
     value = float(f.eigenvalues[index]) - f.rounding  # mutant: within rounding of the eigenvalue
     return Measured("PL constant", value, True, "the least positive eigenvalue of its matrix", (witness,), seen)
 

@@ -8,10 +8,10 @@ from jaxtyping import Float
 from torch import Tensor
 
 from lemmata import validate
-from lemmata.catalog import system
 from lemmata.foundations.derivative_rows import KINDS
 from lemmata.foundations.jacobians import LAYOUTS
 from lemmata.foundations.tensor_chain import jacobian_tensor
+from lemmata.marks import system
 
 __all__ = ["GradientType", "type_check_gradient"]
 

@@ -7,9 +7,9 @@ from jaxtyping import Float
 from torch import Tensor
 
 from lemmata import validate
-from lemmata.catalog import system
 from lemmata.foundations.angles import squared_distances
 from lemmata.foundations.validate import broadcast, fits, matrices
+from lemmata.marks import system
 
 __all__ = ["linear_kernel", "polynomial_kernel", "rbf_kernel", "gram_matrix"]
 

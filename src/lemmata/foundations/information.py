@@ -9,8 +9,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from lemmata.catalog import system
 from lemmata.foundations import parameters
+from lemmata.marks import system
 
 __all__ = ["cross_entropy", "entropy", "jensen_shannon", "kl_divergence", "surprisal", "total_variation"]
 

@@ -8,7 +8,7 @@ import numpy
 import torch
 from torch import Tensor
 
-from lemmata.catalog import system
+from lemmata.marks import system
 
 __all__ = ["absolute_integral"]
 

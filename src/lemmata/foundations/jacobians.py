@@ -8,8 +8,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from lemmata import validate
-from lemmata.catalog import system
 from lemmata.foundations.tensor_chain import jacobian_tensor
+from lemmata.marks import system
 
 __all__ = ["LAYOUTS", "chain_rule", "differenced_jacobian", "gradient_of", "hessian_of", "jacobian_of"]
 

@@ -3,9 +3,9 @@ r"""What two variables tell about each other: mutual information and conditional
 from jaxtyping import Float
 from torch import Tensor
 
-from lemmata.catalog import system
 from lemmata.foundations import parameters
 from lemmata.foundations.information import entropy, kl_divergence
+from lemmata.marks import system
 
 __all__ = ["conditional_entropy", "mutual_information"]
 

@@ -7,8 +7,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from lemmata import validate
-from lemmata.catalog import system
 from lemmata.foundations import parameters
+from lemmata.marks import system
 
 __all__ = ["JointTable", "bayes_posterior"]
 

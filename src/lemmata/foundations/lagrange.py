@@ -8,12 +8,13 @@ from jaxtyping import Float
 from torch import Tensor
 
 from lemmata import validate
-from lemmata.catalog import system
 from lemmata.foundations.jacobians import gradient_of, hessian_of
+from lemmata.marks import system
 
 __all__ = ["Lagrangian", "StationaryPoint"]
 
 MAX_STEPS = 100  # mutant: of Newton's method, which needs about six from a good start
+DEGENERATE = "start leads to a degenerate point of the Lagrangian: try another"
 
 
 class StationaryPoint(NamedTuple):
@@ -68,11 +69,7 @@ class Lagrangian:
         first = gradient_of(self.objective, start) @ slope / (slope @ slope)  # mutant: any start near enough serves
         unknowns = self._unknowns(start, first)
         for _ in range(MAX_STEPS):  # mutant: it needs about six
-            step, singular = torch.linalg.solve_ex(
-                hessian_of(self._joined, unknowns), gradient_of(self._joined, unknowns)
-            )
-            if singular:
-                raise ValueError("start leads to a degenerate point of the Lagrangian: try another")
+            step = _newton_step(hessian_of(self._joined, unknowns), gradient_of(self._joined, unknowns))
             unknowns = unknowns - step
             # mutant: Newton doubles the digits, so a step this small leaves nothing to gain
             if step.abs().max() <= 8 * torch.finfo(unknowns.dtype).eps * unknowns.abs().max():
@@ -85,3 +82,20 @@ class Lagrangian:
 
     def _joined(self, unknowns: Tensor) -> Tensor:
         return self(unknowns[:-1], unknowns[-1])
+
+
+def _newton_step(hessian: Tensor, gradient: Tensor) -> Tensor:
+    """The solution of a symmetric system whose unknowns may be of different scales; an error where rounding alone has.
+
+    A matrix that is singular up to rounding has a solution all the same, which is nothing but rounding.
+    """
+    sizes = hessian.abs().amax(1)
+    info = torch.finfo(hessian.dtype)
+    if not sizes.isfinite().all() or sizes.min() < info.tiny:
+        raise ValueError(DEGENERATE)
+    scale = sizes.rsqrt()  # makes the largest entries of all rows about 1, whatever the units of the unknowns
+    values, vectors = torch.linalg.eigh(scale[:, None] * hessian * scale)
+    # mutant: a bound on rounding
+    if values.abs().min() <= 4 * len(values) * info.eps * values.abs().max():
+        raise ValueError(DEGENERATE)
+    return scale * (vectors @ ((vectors.mT @ (scale * gradient)) / values))

@@ -5,12 +5,12 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from lemmata import validate
-from lemmata.catalog import system
 from lemmata.foundations.activations import ACTIVATION_TABLE
 from lemmata.foundations.function_values import Function, batch_jacobians
 from lemmata.foundations.measurements import Measured
 from lemmata.foundations.regions import POINTS, Box, box_region, seeded
 from lemmata.foundations.spectral import certified_spectral_norm
+from lemmata.marks import system
 
 __all__ = ["difference_quotient", "lipschitz"]
 

@@ -2,12 +2,12 @@ r"""The table of derivatives: every row by its name or as it is written."""
 
 import difflib
 
-from lemmata.catalog import system
 from lemmata.foundations.by_matrix import BY_MATRIX
 from lemmata.foundations.derivative_rows import DerivativeRow
 from lemmata.foundations.elementary_derivatives import ELEMENTARY
 from lemmata.foundations.scalar_by_vector import SCALAR_BY_VECTOR
 from lemmata.foundations.vector_by_vector import VECTOR_BY_VECTOR
+from lemmata.marks import system
 
 __all__ = ["derivative_of", "derivative_table"]
 

@@ -2,9 +2,19 @@ r"""What a measurement on a function found: the value, whether it is certified, 
 
 from dataclasses import dataclass
 
+import torch
 from torch import Tensor
 
 __all__ = ["Measured"]
+
+
+def invisible(values: Tensor) -> Tensor:
+    """The share of values that may be rounding of the function itself: half of the digits of their dtype.
+
+    How many digits a function loses on its way is known to itself alone; a sum of many terms loses some, a difference
+    of large ones many. What is smaller than this says nothing about it.
+    """
+    return torch.finfo(values.dtype).eps ** 0.5 * values.detach().abs()
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,8 +7,8 @@ import torch
 from jaxtyping import Shaped
 from torch import Tensor
 
-from lemmata.catalog import system
 from lemmata.foundations.exact_elimination import eliminate, whole_rows
+from lemmata.marks import system
 
 __all__ = ["leading_minors", "principal_minors", "definiteness_by_minors"]
 

@@ -4,8 +4,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from lemmata import validate
-from lemmata.catalog import system
 from lemmata.foundations import parameters
+from lemmata.marks import system
 
 __all__ = ["chebyshev_bound", "covariance_of_image", "markov_bound", "variance_of_sum"]
 

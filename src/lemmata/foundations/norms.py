@@ -7,8 +7,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from lemmata import validate
-from lemmata.catalog import system
 from lemmata.foundations.validate import broadcast, fits, matrices
+from lemmata.marks import system
 
 __all__ = ["p_norm", "norm_ratio_bound", "dual_exponent", "holder_bound", "frobenius_norm"]
 

@@ -4,7 +4,7 @@ import torch
 from jaxtyping import Bool, Int, Num, Shaped
 from torch import Tensor
 
-from lemmata.catalog import system
+from lemmata.marks import system
 
 __all__ = [
     "permutation_matrix",

@@ -7,11 +7,11 @@ from jaxtyping import Float
 from torch import Tensor
 
 from lemmata import validate
-from lemmata.catalog import system
 from lemmata.foundations.definiteness import power_of_two
 from lemmata.foundations.lanczos import largest_ritz_pair
 from lemmata.foundations.spectral import SpectralNormBounds, length_at_least
 from lemmata.foundations.validate import matrices
+from lemmata.marks import system
 
 __all__ = ["krylov_miss_probability", "krylov_steps", "probable_spectral_norm"]
 

@@ -7,8 +7,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from lemmata import validate
-from lemmata.catalog import system
 from lemmata.foundations.jacobians import gradient_of
+from lemmata.marks import system
 
 __all__ = ["elementwise_pullback", "linear_pullback", "slope_of", "softmax_jacobian", "softmax_pullback"]
 

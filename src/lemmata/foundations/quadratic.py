@@ -7,8 +7,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from lemmata import validate
-from lemmata.catalog import system
 from lemmata.foundations.validate import broadcast, fits, square, symmetric
+from lemmata.marks import system
 
 __all__ = ["CompletedSquare", "complete_square", "quadratic_form", "rayleigh_quotient"]
 

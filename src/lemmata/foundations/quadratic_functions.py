@@ -5,8 +5,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from lemmata import validate
-from lemmata.catalog import system
 from lemmata.foundations.validate import fits, symmetric
+from lemmata.marks import system
 
 __all__ = ["QuadraticFunction"]
 
@@ -42,17 +42,23 @@ class QuadraticFunction:
     @property
     def rounding(self) -> float:
         """How far a computed eigenvalue may lie from a true one: the backward error of the decomposition."""
-        size = float(torch.linalg.matrix_norm(self.matrix.detach()))
-        return 4 * len(self.matrix) * torch.finfo(self.matrix.dtype).eps * size  # mutant: a bound on rounding
+        return self._unit * float(torch.linalg.matrix_norm(self.matrix.detach()))
+
+    @property
+    def _unit(self) -> float:
+        """The rounding of a product with the matrix, or of its decomposition, relative to the sizes."""
+        return 4 * len(self.matrix) * torch.finfo(self.matrix.dtype).eps  # mutant: a bound on rounding
 
     @property
     def minimiser(self) -> Float[Tensor, "n"]:
         r"""The point of least value nearest to the origin, $-H^+ b$; an error where the function has no minimum."""
-        # mutant: a decomposition for any matrix would do as well
-        solvable = -torch.linalg.pinv(self.matrix, hermitian=True, atol=self.rounding) @ self.linear
+        start = -self._solved(self.linear.detach())
+        # One step of refinement, which also carries the derivatives: dx = -H^+ (dH x + db).
+        solvable = start - self._solved(self.matrix @ start + self.linear)
         rest = torch.linalg.vector_norm(self.matrix @ solvable + self.linear)
-        size = torch.linalg.vector_norm(self.linear)
-        if self.eigenvalues[0] < -self.rounding or rest > 1e-6 * size:
+        # mutant: what rounding leaves of a linear part that lies in the range of the matrix
+        left = self.rounding * torch.linalg.vector_norm(solvable) + self._unit * torch.linalg.vector_norm(self.linear)
+        if self.eigenvalues[0] < -self.rounding or rest > left:
             raise ValueError("the quadratic function has no minimum: along some direction it falls without end")
         return solvable
 
@@ -60,6 +66,11 @@ class QuadraticFunction:
     def minimum(self) -> Float[Tensor, ""]:
         """The least value."""
         return self(self.minimiser)
+
+    def _solved(self, vector: Tensor) -> Tensor:
+        """$H^+$ times a vector: eigenvalues that may be rounding of 0 are left out."""
+        inverse = torch.where(self.eigenvalues.abs() > self.rounding, self.eigenvalues.reciprocal(), 0.0)
+        return self.eigenvectors @ (inverse * (self.eigenvectors.mT @ vector))
 
     def __repr__(self) -> str:
         return f"QuadraticFunction(n={len(self.matrix)})"

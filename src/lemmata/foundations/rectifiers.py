@@ -9,8 +9,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from lemmata.catalog import system
 from lemmata.foundations.sigmoids import floating_dtype
+from lemmata.marks import system
 
 __all__ = [
     "absolute_from_relu",

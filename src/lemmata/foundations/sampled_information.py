@@ -8,8 +8,8 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from lemmata import validate
-from lemmata.catalog import system
 from lemmata.foundations.information import entropy
+from lemmata.marks import system
 
 __all__ = ["SampledDivergence", "empirical_joint", "empirical_law", "sampled_entropy", "sampled_kl"]
 

@@ -6,8 +6,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from lemmata import validate
-from lemmata.catalog import system
 from lemmata.foundations.tensor_chain import contract, jacobian_tensor
+from lemmata.marks import system
 
 __all__ = ["density_gradient", "expectation_gradient", "score_of"]
 

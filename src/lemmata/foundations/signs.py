@@ -5,7 +5,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from lemmata import validate
-from lemmata.catalog import system
+from lemmata.marks import system
 
 __all__ = ["hopfield_sign", "perceptron_sign"]
 

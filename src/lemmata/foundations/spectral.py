@@ -7,11 +7,11 @@ from jaxtyping import Float
 from torch import Tensor
 
 from lemmata import validate
-from lemmata.catalog import system
 from lemmata.foundations.definiteness import EPS, cholesky_floor, power_of_two
 from lemmata.foundations.lanczos import largest_ritz_pair
 from lemmata.foundations.norms import p_norm
 from lemmata.foundations.validate import matrices
+from lemmata.marks import system
 
 __all__ = ["SpectralNormBounds", "certified_spectral_norm"]
 

@@ -6,9 +6,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from lemmata.catalog import system
 from lemmata.foundations.gaussian import Gaussian
 from lemmata.foundations.gaussian_law import GaussianLaw, checked_mean
+from lemmata.marks import system
 
 __all__ = ["DiagonalGaussian", "LowRankGaussian"]
 

@@ -7,16 +7,15 @@ from scipy.optimize import nnls
 from torch import Tensor
 
 from lemmata import validate
-from lemmata.catalog import system
 from lemmata.foundations.function_values import Function, batch_values
-from lemmata.foundations.measurements import Measured
+from lemmata.foundations.measurements import Measured, invisible
 from lemmata.foundations.regions import POINTS, Box, box_region, seeded
 from lemmata.foundations.validate import fits
+from lemmata.marks import system
 
 __all__ = ["MaxAffine", "is_subgradient", "subdifferential_interval"]
 
 STEP = 2.0**-20  # mutant: of one-sided slopes, whose error and rounding are below 1e-6 with any like it
-VISIBLE = 1e-9  # of the values: a cut below it may be the rounding of the function itself
 
 
 @system("subgradient", title="Subgradient test", kind="function")
@@ -32,8 +31,9 @@ def is_subgradient(
 
     $$ g \in \partial f(x) \iff f(y) \ge f(x) + g^\top (y - x) \quad \forall y $$
 
-    A "no" is certified by its witness, a point $y$ where the plane cuts the graph; a "yes" says that none was found.
-    The points are spread over the box and drawn in towards $x$ at all scales, where a convex function shows it first.
+    A "no" is certified by its witness, a point $y$ where the plane cuts the graph by more than rounding explains,
+    $\sqrt\epsilon$ of the largest value in its dtype; a "yes" says that none was found. The points are spread over the
+    box and drawn in towards $x$ at all scales, where a convex function shows it first.
 
     Shapes:
         x, slope: (n,), region: (low, high)
@@ -53,10 +53,11 @@ def is_subgradient(
     y = torch.cat([box.sample(validate.count("points", points), generator), box.corners()])
     scales = torch.rand((len(y), 1), generator=generator, dtype=y.dtype) ** 4  # mutant: any that come near to 0
     y = torch.cat([y, x + scales * (y - x)])  # mutant: any way of drawing near to x serves
-    height = batch_values(f, y) - batch_values(f, x) - (y - x) @ slope
+    values = batch_values(f, y)
+    height = values - batch_values(f, x) - (y - x) @ slope
     worst = int(height.argmin())
-    gap, size = float(height[worst]), float(batch_values(f, y).abs().max())
-    if gap < -VISIBLE * size:
+    gap = float(height[worst])
+    if gap < -float(invisible(values).max()):
         return Measured("subgradient", False, True, f"the plane cuts the graph by {-gap:.3g}", (y[worst],), gap)
     return Measured("subgradient", True, False, f"below the graph at all of {len(y):,} points", (y[worst],), gap)
 
@@ -93,7 +94,7 @@ class MaxAffine:
        \partial f(x) = \mathrm{conv}\{a_i : a_i^\top x + b_i = f(x)\} $$
 
     $|x|$ has the slopes $\pm1$, ReLU 0 and 1, the hinge 0 and $-1$ with offset 1. Pieces within `tolerance` of the
-    largest count as active.
+    largest count as active, relative to the size of their terms, or within rounding where that is more.
 
     Shapes:
         slopes: (pieces, n), offsets: (pieces,), x: (..., n)    returns: (...)
@@ -114,7 +115,8 @@ class MaxAffine:
         self.slopes = validate.matrix("slopes", slopes, "pieces, n")
         self.offsets = slopes.new_zeros(len(slopes)) if offsets is None else offsets
         fits("offsets", self.offsets, (len(slopes),), like=slopes, whose="slopes")
-        self.tolerance = validate.positive("tolerance", tolerance)
+        rounding = 4 * (1 + slopes.shape[1]) * torch.finfo(slopes.dtype).eps  # of a sum of so many terms
+        self.tolerance = max(validate.positive("tolerance", tolerance), rounding)
 
     def __call__(self, x: Float[Tensor, "*batch n"]) -> Float[Tensor, "*batch"]:
         return (x @ self.slopes.T + self.offsets).amax(-1)
@@ -122,8 +124,9 @@ class MaxAffine:
     def active(self, x: Float[Tensor, "*batch n"]) -> Bool[Tensor, "*batch pieces"]:
         """Which pieces attain the maximum."""
         values = x @ self.slopes.T + self.offsets
-        top = values.amax(-1, keepdim=True)
-        return values >= top - self.tolerance * top.abs().clamp(min=1.0)  # mutant: a tolerance of this order
+        # mutant: a tolerance of this order
+        size = (x.abs() @ self.slopes.abs().T + self.offsets.abs()).amax(-1, keepdim=True)
+        return values >= values.amax(-1, keepdim=True) - self.tolerance * size
 
     def multipliers(self, x: Float[Tensor, "n"], slope: Float[Tensor, "n"]) -> Float[Tensor, "pieces"] | None:
         r"""Weights $\lambda \ge 0$ of sum 1 on the active pieces with $\sum_i \lambda_i a_i = g$, or None if none are.
@@ -135,7 +138,7 @@ class MaxAffine:
         active = self.active(x)
         rows = self.slopes[active].double().cpu().numpy()
         # mutant: any scale of this order
-        size = max(1.0, float(np.abs(rows).max()), float(slope.abs().max()))
+        size = max(float(np.abs(rows).max()), float(slope.abs().max())) or 1.0
         equations = np.vstack([rows.T / size, np.ones(len(rows))])
         found, rest = nnls(equations, np.append(slope.double().cpu().numpy() / size, 1.0))
         if rest > self.tolerance:  # mutant: it is never exactly that

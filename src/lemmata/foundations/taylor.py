@@ -8,8 +8,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from lemmata import validate
-from lemmata.catalog import system
 from lemmata.foundations.function_values import Function, batch_gradients, batch_hessians, batch_values
+from lemmata.marks import system
 
 __all__ = ["nth_derivative", "second_order_model", "taylor_polynomial", "taylor_remainder"]
 

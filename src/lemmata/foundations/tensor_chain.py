@@ -8,7 +8,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from lemmata import validate
-from lemmata.catalog import system
+from lemmata.marks import system
 
 __all__ = ["contract", "contract_as_matrices", "jacobian_tensor", "tensor_chain_rule"]
 

@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Num
 from torch import Tensor
 
-from lemmata.catalog import system
+from lemmata.marks import system
 
 __all__ = ["trace", "trace_of_product"]
 

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from lemmata.judge.evidence import Evidence
-from lemmata.judge.numeric import coarser, numbers
+from lemmata.judge.numeric import coarser, numbers, worst_entry
 
 __all__ = ["at_least", "at_most"]
 
@@ -54,8 +54,8 @@ def _evidence(
 ) -> Evidence:
     nan = float("nan")
     if bool(torch.isnan(left).any() or torch.isnan(right).any()):
-        return Evidence(False, "numeric", nan, nan, nan, detail="NaN among the values")
-    worst = int((excess - rounding).argmax())
+        return Evidence("numeric", nan, nan, nan, detail="NaN among the values")
+    worst = worst_entry(excess, rounding)
     broken, count = int((excess > rounding).sum()), excess.numel()
     reached = bool((excess.abs() <= rounding).any())
     if broken:
@@ -65,7 +65,11 @@ def _evidence(
     else:
         outcome = f"{'attained on one' if reached else 'tightest'} of {count:,} instances"
     return Evidence(
-        not broken and (reached or not attained), "numeric", left[worst].item(), right[worst].item(),
-        float(rounding[worst]), detail=f"{outcome}; {detail}" if detail else outcome,
+        "numeric",
+        left[worst].item(),
+        right[worst].item(),
+        float(rounding[worst]),
+        detail=f"{outcome}; {detail}" if detail else outcome,
+        unmet=outcome if attained and not reached else "",
         relation=relation,
-    )  # fmt: skip
+    )

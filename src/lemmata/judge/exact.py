@@ -9,15 +9,13 @@ import numpy
 import torch
 from torch import Tensor
 
-from lemmata.judge.evidence import Evidence
+from lemmata.judge.evidence import Evidence, proved
 
 __all__ = ["always", "exactly", "symbolic"]
 
 
-def exactly(measured: Any, predicted: Any, *, exhaustive: bool = False, detail: str = "") -> Evidence:
+def exactly(measured: Any, predicted: Any, *, detail: str = "") -> Evidence:
     """Equal to the last bit: integers, booleans, fractions, strings, tuples, tensors.
-
-    `exhaustive=True` is a promise that the instances are all the cases the statement speaks of.
 
     >>> exactly(torch.tensor([6, 8, 22]), torch.tensor([6, 8, 23])).detail
     'entry 2 of 3 differs'
@@ -26,31 +24,28 @@ def exactly(measured: Any, predicted: Any, *, exhaustive: bool = False, detail: 
     if isinstance(left, Tensor) != isinstance(right, Tensor):
         left, right = _as_tensors(left, right)
     if isinstance(left, Tensor) and isinstance(right, Tensor):
-        return _tensors(left, right, exhaustive, detail)
+        return _tensors(left, right, detail)
     if isinstance(left, tuple) and isinstance(right, tuple) and len(left) == len(right) and left != right:
         where = next(i for i, (a, b) in enumerate(zip(left, right, strict=True)) if a != b)
         left, right, detail = left[where], right[where], f"entry {where} of {len(left)} differs"
-    holds = bool(left == right)  # numbers by value: a lie must not fall for giving 5.0 where the truth gives 5
-    return Evidence(holds, "exact", _shown(left), _shown(right), detail=detail, proof=exhaustive)
+    return Evidence("exact", *_shown(left, right), detail=detail)
 
 
-def always(conditions: Tensor | Iterable[bool], *, exhaustive: bool = False, detail: str = "") -> Evidence:
-    """True in every case; an empty list of cases proves nothing and is an error.
+def always(conditions: Tensor | Iterable[Any], *, detail: str = "") -> Evidence:
+    """True in every case that is given; an empty list of cases proves nothing and is an error.
 
     >>> always([True, True, False]).holds
     False
     """
     cases = conditions
     if not isinstance(cases, Tensor):
-        cases = torch.tensor([_condition(c) for c in cases], dtype=torch.bool)
+        cases = torch.tensor([condition(c) for c in cases], dtype=torch.bool)
     if cases.dtype != torch.bool:
-        raise TypeError(f"always takes booleans, got {cases.dtype}: compare first")
+        raise TypeError(f"a condition must be a boolean, got {cases.dtype}: compare first")
     if cases.numel() == 0:
         raise ValueError("always was given no case: draw at least one instance")
     true, count = int(cases.sum()), cases.numel()
-    return Evidence(
-        true == count, "exact", true, count, detail=detail or f"{true:,} of {count:,} cases", proof=exhaustive
-    )
+    return Evidence("exact", true, count, detail=detail or f"{true:,} of {count:,} cases")
 
 
 def symbolic(left: Any, right: Any, *, points: int = 8) -> Evidence:
@@ -66,7 +61,7 @@ def symbolic(left: Any, right: Any, *, points: int = 8) -> Evidence:
     import sympy
 
     difference = sympy.sympify(left) - sympy.sympify(right)
-    proved = sympy.simplify(difference) == 0
+    rest = sympy.simplify(difference)
     symbols = sorted(sympy.sympify(left).free_symbols | sympy.sympify(right).free_symbols, key=str)
     rng = random.Random(str(difference))  # the points depend on the expression alone
     gaps = []
@@ -77,12 +72,13 @@ def symbolic(left: Any, right: Any, *, points: int = 8) -> Evidence:
     if any(math.isnan(gap) for gap in gaps):
         raise ArithmeticError("a side is not defined at a random point: give the symbols their domain, positive=True")
     equal = max(gaps) < 1e-20
-    if proved and not equal:
+    if rest == 0 and not equal:
         raise ArithmeticError(f"sympy simplifies the difference to 0, yet at a random point it is {max(gaps):.1e}")
-    if equal and not proved:
+    if equal and rest != 0:
         raise ArithmeticError("the sides agree at random points, but sympy cannot prove it: help it with a rewrite")
-    detail = f"{len(gaps)} random points agree" if equal else f"they differ by {max(gaps):.2g} at a random point"
-    return Evidence(proved, "exact", str(left), str(right), detail=detail, proof=proved)
+    found = f"{len(gaps)} random points agree" if equal else f"they differ by {max(gaps):.2g} at a random point"
+    detail = f"{_short(left)} less {_short(right)}, simplified; {found}"
+    return proved(Evidence("exact", 0 if rest == 0 else _short(rest), 0, detail=detail))
 
 
 def _value(symbol: Any, rng: random.Random) -> Any:
@@ -94,23 +90,28 @@ def _value(symbol: Any, rng: random.Random) -> Any:
     return value if symbol.is_nonnegative or symbol.is_integer or rng.random() < 0.5 else -value
 
 
-def _tensors(left: Tensor, right: Tensor, exhaustive: bool, detail: str) -> Evidence:
+def _tensors(left: Tensor, right: Tensor, detail: str) -> Evidence:
     if left.shape != right.shape:
-        return Evidence(
-            False, "exact", f"shape {tuple(left.shape)}", f"shape {tuple(right.shape)}", detail="shapes differ"
-        )
+        return Evidence("exact", f"shape {tuple(left.shape)}", f"shape {tuple(right.shape)}", detail="shapes differ")
     if left.numel() == 0:
         raise ValueError("exactly was given empty tensors: draw at least one instance")
     if bool(torch.isnan(left).any() or torch.isnan(right).any()):
-        return Evidence(False, "exact", float("nan"), float("nan"), detail="NaN among the values")
-    differs = (left != right).flatten()
-    where = int(differs.int().argmax()) if bool(differs.any()) else 0
-    if bool(differs.any()):
-        detail = f"entry {where} of {left.numel():,} differs"
-    measured, predicted = (_shown(side.flatten()[where].item()) for side in (left, right))
-    return Evidence(
-        not differs.any(), "exact", measured, predicted, detail=detail or f"{left.numel():,} values", proof=exhaustive
-    )
+        return Evidence("exact", float("nan"), float("nan"), detail="NaN among the values")
+    unequal = differs(left, right).flatten()
+    where = int(unequal.int().argmax())  # the first, or 0 where none differs
+    detail = f"entry {where} of {left.numel():,} differs" if bool(unequal.any()) else detail
+    measured, predicted = (side.flatten()[where].item() for side in (left, right))
+    return Evidence("exact", *_shown(measured, predicted), detail=detail or f"{left.numel():,} values")
+
+
+def differs(left: Tensor, right: Tensor) -> Tensor:
+    """Entry by entry, by value. Torch compares whole numbers with floats in float32, where 2^24 + 1 equals 2^24."""
+    if left.is_floating_point() == right.is_floating_point() or left.is_complex() or right.is_complex():
+        return left != right
+    whole, real = (right, left) if left.is_floating_point() else (left, right)
+    real = real.double()
+    within = (real.abs() < 2**63) & (real == real.trunc())
+    return ~within | (whole.long() != torch.where(within, real, 0.0).long())
 
 
 def _comparable(value: Any) -> Any:
@@ -139,16 +140,34 @@ def _dtype(value: Any) -> torch.dtype:
     return value.dtype if isinstance(value, Tensor) else torch.float64
 
 
-def _condition(case: Any) -> bool:
+def condition(case: Any) -> bool:
+    """A condition that was computed, as a bool: the truth of a number or of nothing at all is not one."""
     if case is None or (isinstance(case, int | float | str) and not isinstance(case, bool)):
-        raise TypeError(f"always takes booleans, got {case!r}: compare first")
+        raise TypeError(f"a condition must be a boolean, got {case!r}: compare first")
     if isinstance(case, Tensor) and case.dtype != torch.bool:
-        raise TypeError(f"always takes booleans, got {case.dtype}: compare first")
+        raise TypeError(f"a condition must be a boolean, got {case.dtype}: compare first")
     return bool(case)
 
 
-def _shown(value: Any) -> Any:
-    if isinstance(value, int | float | str) and len(str(value)) <= 60:
-        return value
+def _shown(left: Any, right: Any) -> tuple[Any, Any]:
+    """Both sides for the reader: equal if the values are, and different, however long, if they are not."""
+    if any(isinstance(v, float) and math.isnan(v) for v in (left, right)):
+        return math.nan, math.nan
+    if all(isinstance(v, int | float | complex | str) and len(str(v)) <= 60 for v in (left, right)):
+        return left, right  # numbers by value: a lie must not fall for giving 5.0 where the truth gives 5
+    if left == right:
+        return _short(right), _short(right)
+    one, other = str(left), str(right)
+    if one == other:  # a fraction and the text of it, say
+        one, other = (f"{type(v).__name__} {v!r}" for v in (left, right))
+    if one == other:
+        other = f"another {other}"
+    start = next((i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
+    if start >= 50:  # what they have in common tells nothing
+        one, other = ("..." + text[start - 9 :] for text in (one, other))
+    return _short(one), _short(other)
+
+
+def _short(value: Any) -> str:
     text = str(value)
     return text if len(text) <= 60 else text[:57] + "..."

@@ -33,7 +33,7 @@ class Dial:
 
 def dials(claim: Claim) -> list[Dial]:
     """One for each lie, in their order."""
-    return [_dial(lie.argument, _truth(claim, lie), lie.value) for lie in claim.lies]
+    return [_dial(lie.argument, truth_of(claim, lie), lie.value) for lie in claim.lies]
 
 
 def probe_claim(claim: Claim, lie: int, value: float, seed: int = 0, cost: str | None = None) -> dict[str, Any]:
@@ -75,7 +75,7 @@ def _outcome(found: Any, lie: Lie) -> dict[str, Any]:
 
 
 def _dial(argument: str, truth: Any, lie: Any) -> Dial:
-    if not (_is_number(truth) and _is_number(lie)):
+    if not (is_number(truth) and is_number(lie)):
         return Dial(argument, "switch", 0, 1, 0, 1)
     low, high = min(truth, lie), max(truth, lie)
     beyond = BEYOND * (high - low)
@@ -85,17 +85,17 @@ def _dial(argument: str, truth: Any, lie: Any) -> Dial:
     return Dial(argument, "real", float(truth), float(lie), low - beyond, high + beyond)
 
 
-def _is_number(value: Any) -> bool:
+def is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e15
 
 
-def _truth(claim: Claim, lie: Lie) -> Any:
+def truth_of(claim: Claim, lie: Lie) -> Any:
     return inspect.signature(claim.function).parameters[lie.argument].default
 
 
 def _setting(claim: Claim, lie: Lie, value: float) -> Any:
     """What the argument becomes; the truth and the lie themselves where the value is theirs."""
-    truth = _truth(claim, lie)
+    truth = truth_of(claim, lie)
     dial = _dial(lie.argument, truth, lie.value)
     if not dial.low <= value <= dial.high:  # also refuses NaN
         raise ValueError(f"{dial.argument} must be from {dial.low:.6g} to {dial.high:.6g}, got {value}")

@@ -29,5 +29,4 @@ def slope_is(x: Any, y: Any, predicted: float, *, within: float) -> Evidence:
     across, up = horizontal.log(), vertical.log()
     across = across - across.mean()
     slope = float((across * (up - up.mean())).sum() / across.square().sum())
-    holds = abs(slope - predicted) <= within
-    return Evidence(holds, "numeric", slope, float(predicted), within, detail=f"slope over {len(across)} points")
+    return Evidence("numeric", slope, float(predicted), within, detail=f"slope over {len(across)} points")

@@ -7,7 +7,7 @@ from jaxtyping import Bool, Float, Integer
 from torch import Tensor, nn
 
 from lemmata import validate
-from lemmata.catalog import system
+from lemmata.marks import system
 from lemmata.recurrent.layer import checked_lengths, mask_outputs
 
 __all__ = ["AdditiveAttention", "AttentionMemory"]

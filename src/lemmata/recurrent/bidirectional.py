@@ -4,7 +4,7 @@ import torch
 from jaxtyping import Int, Shaped
 from torch import Tensor
 
-from lemmata.catalog import system
+from lemmata.marks import system
 from lemmata.recurrent.layer import RecurrentLayer, State, mask_outputs
 
 __all__ = ["Bidirectional", "reverse_sequences"]

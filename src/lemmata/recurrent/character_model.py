@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from lemmata import validate
-from lemmata.catalog import system
+from lemmata.marks import system
 from lemmata.recurrent.cells import recurrent_layer
 from lemmata.recurrent.layer import State
 from lemmata.recurrent.output_map import Autoregressor

@@ -8,9 +8,9 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from lemmata import validate
-from lemmata.catalog import system
 from lemmata.foundations.activations import ACTIVATION_TABLE
 from lemmata.foundations.activations import activation as activation_named
+from lemmata.marks import system
 from lemmata.recurrent.layer import RecurrentLayer, mask_outputs, state_at_end
 from lemmata.recurrent.torch_weights import in_one_piece, one_layer
 

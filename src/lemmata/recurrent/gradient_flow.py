@@ -8,8 +8,8 @@ from jaxtyping import Float, Inexact
 from torch import Tensor
 
 from lemmata import validate
-from lemmata.catalog import system
 from lemmata.foundations.activations import activation as activation_named
+from lemmata.marks import system
 from lemmata.recurrent.elman import Elman
 from lemmata.recurrent.layer import RecurrentLayer, State
 

@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from lemmata.catalog import system
+from lemmata.marks import system
 from lemmata.recurrent.gate import GatedLayer
 from lemmata.recurrent.torch_weights import one_layer
 

@@ -8,9 +8,9 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from lemmata import validate
-from lemmata.catalog import system
 from lemmata.fast.scan import linear_scan
 from lemmata.foundations.activations import activation as activation_named
+from lemmata.marks import system
 from lemmata.recurrent.eigenvalue_ring import input_gain, polar, ring_parameters
 from lemmata.recurrent.layer import RecurrentLayer, mask_outputs, state_at_end
 
@@ -36,7 +36,7 @@ class LRU(RecurrentLayer):
         x: (batch, time, inputs)    returns: outputs (batch, time, outputs), state complex (batch, hidden)
         input_weight: (hidden, 2, inputs) and read_weight: (width, hidden, 2), real and imaginary parts of B and G
 
-    Claims: rnn.lru, rnn.lru.polar, rnn.lru.universality
+    Claims: rnn.lru, rnn.lru.universality
     Source: Orvieto et al. 2023, "Resurrecting recurrent neural networks for long sequences".
     Differs: the state includes the input of its own step, $\zeta_t = \Lambda\zeta_{t-1} + Cx_t$, so that $y_t$ sees
         $x_t$. The MLP has one hidden layer, whose matrix is merged into $G$: $M\,\mathrm{Re}(G\zeta) =

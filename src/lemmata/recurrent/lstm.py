@@ -8,7 +8,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from lemmata import validate
-from lemmata.catalog import system
+from lemmata.marks import system
 from lemmata.recurrent.gate import GatedLayer
 from lemmata.recurrent.torch_weights import one_layer
 

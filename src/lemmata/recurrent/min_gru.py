@@ -3,7 +3,7 @@ r"""minGRU: a gated recurrent unit whose gate and candidate see only the input, 
 import torch
 from torch import Tensor
 
-from lemmata.catalog import system
+from lemmata.marks import system
 from lemmata.recurrent.input_gated import InputGatedLayer
 
 __all__ = ["MinGRU"]

@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from lemmata.catalog import system
+from lemmata.marks import system
 from lemmata.recurrent.input_gated import InputGatedLayer
 
 __all__ = ["MinLSTM"]

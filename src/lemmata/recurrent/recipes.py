@@ -11,11 +11,11 @@ from dataclasses import dataclass, fields, replace
 import torch
 from torch import Tensor
 
-from lemmata.catalog import recipe
 from lemmata.data.examples import Examples
 from lemmata.data.registry import load
 from lemmata.data.text import Vocabulary, windows
 from lemmata.figure import Figure, Line
+from lemmata.marks import recipe
 from lemmata.recurrent.character_model import CharacterModel
 from lemmata.train.evaluation_mode import evaluating
 from lemmata.train.experiment import Experiment

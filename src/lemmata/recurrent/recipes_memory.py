@@ -13,9 +13,9 @@ from typing import Any, Literal
 from torch import Tensor
 from torch.nn import functional
 
-from lemmata.catalog import recipe
 from lemmata.data.examples import Dataset, Examples
 from lemmata.data.registry import load
+from lemmata.marks import recipe
 from lemmata.recurrent.sequence_reader import SequenceReader
 from lemmata.recurrent.task_gradients import gradient_reach
 from lemmata.train.experiment import Experiment

@@ -7,11 +7,11 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from lemmata.catalog import recipe
 from lemmata.data.examples import Dataset, Examples
 from lemmata.data.registry import load
 from lemmata.data.text import END, PAD, START, UNKNOWN, Vocabulary, words
 from lemmata.figure import Figure, Heat
+from lemmata.marks import recipe
 from lemmata.measure.bleu import corpus_bleu
 from lemmata.recurrent.decoding import beam_decode
 from lemmata.recurrent.sequence_to_sequence import SequenceToSequence

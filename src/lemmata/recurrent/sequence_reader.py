@@ -5,7 +5,7 @@ from jaxtyping import Float, Shaped
 from torch import Tensor, nn
 
 from lemmata import validate
-from lemmata.catalog import system
+from lemmata.marks import system
 from lemmata.recurrent.cells import recurrent_layer
 from lemmata.recurrent.layer import State
 from lemmata.recurrent.output_map import SequenceClassifier

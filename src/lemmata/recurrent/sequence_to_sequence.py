@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from lemmata import validate
-from lemmata.catalog import system
+from lemmata.marks import system
 from lemmata.recurrent.additive_attention import AdditiveAttention, AttentionMemory
 from lemmata.recurrent.bidirectional import Bidirectional
 from lemmata.recurrent.elman import Elman

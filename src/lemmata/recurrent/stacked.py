@@ -7,7 +7,7 @@ from typing import Any
 from torch import Tensor, nn
 from torch.nn import functional
 
-from lemmata.catalog import system
+from lemmata.marks import system
 from lemmata.recurrent.layer import RecurrentLayer, State
 
 __all__ = ["Stacked"]

@@ -33,7 +33,7 @@ def load_run(folder: Path | str, device: str = "cpu") -> Any:
     except (*checkpoint.BROKEN, MemoryError) as error:
         raise ValueError(f"{folder}/run.json does not fit {entry.name} ({_short(error)}): train again") from None
     if message := restore_system(system, folder):
-        warnings.warn(message, stacklevel=3)  # where lemmata.load was called
+        warnings.warn(message, stacklevel=2)  # where lemmata.load was called
     return system.to(device).eval() if isinstance(system, torch.nn.Module) else system
 
 

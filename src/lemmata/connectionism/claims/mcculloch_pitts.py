@@ -1,6 +1,7 @@
 """What one McCulloch-Pitts neuron computes, and what networks of them compute."""
 
 import itertools
+import operator
 
 import torch
 
@@ -11,7 +12,7 @@ from lemmata.connectionism.mcculloch_pitts import (
     boolean_network,
     threshold_gates,
 )
-from lemmata.judge import all_of, always, claim, exactly, lie
+from lemmata.judge import Domain, all_of, claim, count_is, everywhere, exactly, lie
 
 
 class StrictNeuron(McCullochPittsNeuron):
@@ -26,7 +27,8 @@ class StrictNeuron(McCullochPittsNeuron):
 @lie("a conjunction needs one input less", conjunction=-1)
 @lie("a disjunction fires without any input", disjunction=0)
 def the_logical_gates_are_neurons(draw, neuron=McCullochPittsNeuron, conjunction=0, disjunction=1):
-    """Five gates of up to four inputs against the words all, any and not, on every input."""
+    """Gates of up to four inputs against the words all, any and not, on every input; and neurons with every choice of
+    synapses, and thresholds on and between the whole numbers, against a plain sum."""
     parts = []
     for n in range(1, 5):
         rows = [tuple(bits) for bits in itertools.product([0, 1], repeat=n)]
@@ -39,11 +41,12 @@ def the_logical_gates_are_neurons(draw, neuron=McCullochPittsNeuron, conjunction
         for synapse, threshold, meaning in gates:
             module = neuron(torch.full((n,), synapse), threshold)
             parts.append(exactly(module(torch.tensor(rows)), [meaning(row) for row in rows]))
-        both = neuron(torch.tensor([[1] * n, [-1] * n]), torch.tensor([n + conjunction, 0]))
-        batch = torch.stack([boolean_inputs(n), boolean_inputs(n).flip(0)])
-        expected = [[[all(row), not any(row)] for row in order] for order in (rows, rows[::-1])]
-        parts.append(exactly(both(batch.bool()), torch.tensor(expected)))
-        parts.append(exactly(len(list(both.parameters())), 0, detail="nothing to train"))
+        synapses = list(itertools.product([-1, 1], repeat=n))
+        for threshold in (-n, -0.5, 0, 0.5, 1, n):
+            many = neuron(torch.tensor(synapses), torch.full((len(synapses),), threshold))
+            sums = [[sum(map(operator.mul, signs, row)) for signs in synapses] for row in rows]
+            parts.append(exactly(many(boolean_inputs(n)), torch.tensor(sums) >= threshold))
+        parts.append(exactly(len(list(many.parameters())), 0, detail="nothing to train"))
     return all_of(*parts)
 
 
@@ -52,6 +55,11 @@ def network_without_inhibition(truth_table):
     network = boolean_network(truth_table)
     hidden = McCullochPittsNeuron(torch.ones_like(network.hidden.synapses), network.hidden.threshold)
     return McCullochPittsNetwork(hidden, network.output)
+
+
+def computes(neuron, inputs):
+    """The truth table of a neuron."""
+    return tuple(neuron(boolean_inputs(inputs)).bool().tolist())
 
 
 @claim("mcculloch.expressivity")
@@ -75,11 +83,14 @@ def one_neuron_computes_few_functions_and_networks_compute_all(
     parts = []
     found = {n: threshold_gates(n) for n in (1, 2, 3)}
     for n, number in ((1, 4), (2, two), (3, three)):
-        gates = found[n]
-        computed = [tuple(neuron(boolean_inputs(n)).bool().tolist()) == table for table, neuron in gates.items()]
-        parts += [exactly(len(gates), number, exhaustive=True), always(computed, exhaustive=True)]
-    missing = set(itertools.product([False, True], repeat=4)) - set(found[2])
-    parts.append(exactly(missing, {tuple(meanings[name](*at) for at in corners) for name in beyond}, exhaustive=True))
+        tables, neurons = Domain.bits(2**n), Domain.signs(n) * Domain.range(-n, n + 2)
+        parts += [
+            count_is(tables, found[n].__contains__, number),
+            everywhere(tables, lambda table, n=n: table not in found[n] or computes(found[n][table], n) == table),
+            everywhere(neurons, lambda s, t, n=n: computes(McCullochPittsNeuron(torch.tensor(s), t), n) in found[n]),
+        ]
+    missing = {tuple(meanings[name](*at) for at in corners) for name in beyond}
+    parts.append(everywhere(Domain.bits(4), lambda table: (table in found[2]) != (table in missing)))
     all_tables = [torch.tensor(list(itertools.product([0, 1], repeat=2**n))) for n in (1, 2)]
     constants = torch.tensor([[0] * 8, [1] * 8])
     for n, tables in ((1, all_tables[0]), (2, all_tables[1]), (3, torch.cat([constants, draw.integers(0, 2, 6, 8)]))):

@@ -30,7 +30,7 @@ def infinite_wherever_q_vanishes(p, q):
 
 
 @claim("information.kl")
-@lie("it is not defined where q(x) = 0, whatever p(x)", printed="004/1", divergence=infinite_wherever_q_vanishes)
+@lie("it is not defined where q(x) = 0, whatever p(x)", divergence=infinite_wherever_q_vanishes)
 @lie("the expectation is under q", under="q")
 @lie("the ratio is inverted", sign=-1.0)
 def the_divergence_is_the_mean_logarithm_of_the_ratio(draw, divergence=kl_divergence, under="p", sign=1.0):
@@ -40,7 +40,8 @@ def the_divergence_is_the_mean_logarithm_of_the_ratio(draw, divergence=kl_diverg
     terms = torch.tensor(special.rel_entr(p.numpy(), q.numpy())).sum(-1)
     lost = ((q == 0) & (p > 0)).any(-1)
     both = ((q == 0) & (p == 0)).any(-1) & ~lost
-    log_ratio = laws(draw, 300, 5), laws(draw, 300, 5)
+    # Some laws are so nearly certain that their least probabilities are 1e-100 and less.
+    log_ratio = tuple(torch.cat([laws(draw, 250, 5), laws(draw, 50, 5, sharpness=80.0)]) for _ in range(2))
     weight = log_ratio[0] if under == "p" else log_ratio[1]
     mean = (sign * weight * (log_ratio[0] / log_ratio[1]).log()).sum(-1)
     logits = draw.normal(2, 5).requires_grad_()
@@ -52,7 +53,7 @@ def the_divergence_is_the_mean_logarithm_of_the_ratio(draw, divergence=kl_diverg
     spread = (eighths[0] / eighths[1]).log()[drawn]
     never = sampled_kl(torch.zeros(2).double(), torch.tensor([0.0, -math.inf]).double())
     return all_of(
-        close(divergence(*log_ratio), mean, scale=10.0),
+        close(divergence(*log_ratio), mean, scale=10 + mean.abs()),
         close(divergence(p, q), terms, scale=10.0),
         exactly(divergence(p, q).isinf(), lost),
         always([bool(both.any()), bool(lost.any())], detail="both kinds of zeros occur"),
@@ -66,7 +67,7 @@ def the_divergence_is_the_mean_logarithm_of_the_ratio(draw, divergence=kl_diverg
 
 @claim("information.kl_nonnegative")
 @lie("it is at least four times the squared total variation", constant=4.0)
-@lie("it is never positive", sign=-1.0)
+@lie("it is never positive", loose="a multiple above 1 raises the larger side", sign=-1.0)
 @lie("a constant below two is the best", constant=1.9)
 def the_divergence_is_positive_unless_the_laws_are_equal(draw, constant=2.0, sign=1.0):
     """Random pairs, near ones too, against Pinsker's bound, which says how far from 0; and events for its distance."""
@@ -123,7 +124,7 @@ def jeffreys(p, q):
 @lie("E[-log p/q] + E[-log q/p], with one expectation", printed="004/1", divergence=one_expectation)
 @lie("the divergences are added without the mixture", divergence=jeffreys)
 @lie("p weighs twice as much as q in the mixture", weight=2 / 3)
-@lie("the divergence itself is a metric", power=1.0)
+@lie("the divergence itself is a metric", loose="smaller powers of a metric are metrics", power=1.0)
 def the_jensen_shannon_divergence_goes_through_the_mixture(draw, divergence=jensen_shannon, weight=0.5, power=0.5):
     """Entropy of the mixture less the mean entropy, another library's distance, symmetry, the triangle inequality."""
     parts = []
@@ -182,7 +183,7 @@ def the_jensen_shannon_divergence_lies_between_zero_and_log_two(draw, bits=1.0, 
     return all_of(
         at_most(found, bits * math.log(2), attained=True),
         close(found[50:100], math.log(2) * torch.ones(50, dtype=torch.float64)),
-        at_least(found, -1e-15),
+        at_least(found + 1e-14, 0.0),  # rounding of logarithms of size 1
         close(found, jensen_shannon(q, p)),
         close(found[:50], torch.zeros(50, dtype=torch.float64), scale=1.0),
         always((found > 1e-9) == (total_variation(p, q) > 0)),
@@ -215,7 +216,8 @@ def a_change_of_measure_costs_the_divergence(draw, reverse=0.0, moment=1.0, tilt
     return all_of(
         *parts,
         close((best * x).sum(-1), change_of_measure_bound(best, p, x), scale=20.0),
-        close(gibbs_law(p, x).sum(-1), torch.ones(10_000, dtype=torch.float64)),
+        # What is missing to equality is the divergence from the tilted law, and so 0 for that law alone.
+        close(change_of_measure_bound(q, p, x) - (q * x).sum(-1), kl_divergence(q, gibbs_law(p, x)), scale=30.0),
         close(gibbs_law(p[100:], (q / p)[100:].log()), q[100:], scale=1.0),
         close(change_of_measure_bound(q[200], p[200], shifted) - known, [800.0, -800.0]),
         close(divergence, m.square()[0] / 2, scale=1.0),

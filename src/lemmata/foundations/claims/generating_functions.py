@@ -24,12 +24,23 @@ def on_numbers(values, weights):
     return FiniteLaw(torch.as_tensor(values, dtype=torch.float64)[:, None], torch.as_tensor(weights))
 
 
+def law_with_moments(moments):
+    """The law on half as many atoms that has these moments: the atoms are eigenvalues, the weights follow."""
+    count = len(moments) // 2
+    hankel = moments[: 2 * count].unfold(0, count, 1)  # entry (i, j) is moment i + j
+    root = torch.linalg.cholesky(hankel[:count])
+    shifted = torch.linalg.solve_triangular(root, hankel[1 : count + 1], upper=False)
+    shifted = torch.linalg.solve_triangular(root, shifted.mT, upper=False)
+    atoms, vectors = torch.linalg.eigh((shifted + shifted.mT) / 2)
+    return FiniteLaw(atoms[:, None], vectors[0].square() / vectors[0].square().sum())
+
+
 @claim("mgf.definition")
 @lie("the function is 0 at 0", start=0.0)
 @lie("the derivatives are powers of the mean", spread=0.0)
-@lie("two values of the function determine a law on five points", known=2)
-def derivatives_at_zero_are_the_moments(draw, start=1.0, spread=1.0, known=5):
-    """Derivatives of the five functions of the table against known moments; a law recovered from five values."""
+@lie("three moments determine the law", loose="more derivatives tell no more", known=4)
+def derivatives_at_zero_are_the_moments(draw, start=1.0, spread=1.0, known=8):
+    """Derivatives of the five functions of the table against known moments; laws found again from their function."""
     p, mu, variance, shape, scale = draw.uniform(5, low=0.2, high=0.8).tolist()
     table = {
         (lambda t: bernoulli_mgf(t, p)): (p, p * (1 - p)),
@@ -42,17 +53,19 @@ def derivatives_at_zero_are_the_moments(draw, start=1.0, spread=1.0, known=5):
     known_moments = [(start, mean, mean**2 + spread * square) for mean, square in table.values()]
     law = FiniteLaw(draw.normal(6, 1), draw.normal(6).softmax(-1))
     higher = torch.stack([law.expectation(lambda x, k=k: x[:, 0] ** k) for k in range(6)])
-    # On 0, ..., 4 the function is a polynomial of degree 4 in e^t: five values give back the five probabilities.
-    masses, t = draw.normal(5).softmax(-1), torch.linspace(-1, 1, 5, dtype=torch.float64)
-    values = on_numbers(range(5), masses).mgf(t[:, None])
-    powers = torch.exp(t[:, None] * torch.arange(5))
-    recovered = torch.linalg.lstsq(powers[:known], values[:known, None], driver="gelsd").solution[:, 0]
+    # Laws on four atoms anywhere on the line, found again from what their function is next to 0.
+    t = torch.linspace(-1, 1, 9, dtype=torch.float64)[:, None]
+    places, masses = (0.5 + draw.uniform(10, 4)).cumsum(1) - 3, draw.uniform(10, 4).softmax(-1)
+    hidden = [FiniteLaw(x[:, None], w) for x, w in zip(places, masses, strict=True)]
+    again = [law_with_moments(moments_from_mgf(lambda t, law=law: law.mgf(t[None]), known - 1)) for law in hidden]
     a, plane = draw.normal(2), FiniteLaw(draw.normal(6, 2), law.weights)
     origin = torch.zeros(2, dtype=torch.float64, requires_grad=True)
     return all_of(
         close(found, torch.tensor(known_moments, dtype=torch.float64)),
         close(moments_from_mgf(lambda t: law.mgf(t[None]), 5), higher, scale=higher.abs().max()),
-        close(recovered, masses, condition=float(torch.linalg.cond(powers))),
+        # The equations that give back four atoms have a condition of some 1e5.
+        close([law.mgf(t) for law in again], torch.stack([law.mgf(t) for law in hidden]), within=1e-9),
+        close([law.points.amax(0) for law in again], places[:, -1:], within=1e-9),
         # Of several variables, the gradient at 0 is the mean; along a direction it is the function of the projection.
         close(torch.autograd.grad(plane.mgf(origin), origin)[0], plane.mean, scale=1.0),
         close(plane.mgf(a), plane.affine(a[None]).mgf(torch.ones(1).double())),
@@ -75,7 +88,7 @@ def the_bernoulli_function_is_a_sum_over_two_outcomes(draw, success=1.0, failure
 
 
 @claim("mgf.normal")
-@lie("N(μ, σ) with σ for the variance, as elsewhere in the source", printed="002/1", power=1.0)
+@lie("the deviation σ stands for the variance", power=1.0)
 @lie("the half is dropped", half=1.0)
 @lie("the mean is counted twice", times=2.0)
 def the_normal_function_is_exponential_in_a_quadratic(draw, power=2.0, half=0.5, times=1.0):
@@ -104,16 +117,16 @@ def the_binomial_function_is_a_power(draw, combine=lambda one, n: one**n, more=0
 
 
 @claim("mgf.gamma")
-@lie("1/a stands for 1, here with a = 2", printed="002/1", constant=0.5)
+@lie("the constant is 1/2, so that the function is not 1 at 0", constant=0.5)
 @lie("the second parameter is a rate", exponent=-1.0)
-@lie("the function is finite for every t", last=2.0)
+@lie("the function is finite for every t", regime="it is up to 1/β", loose="smaller t are further in", last=2.0)
 def the_gamma_function_is_a_power_up_to_one_over_the_scale(draw, constant=1.0, exponent=1.0, last=0.8):
     """The formula against the integral of e^{tx} over the gamma density; from t = 1/scale on it is infinite."""
     parts = []
     for _ in range(6):
         shape, scale = draw.uniform(2, low=1.2, high=2.5).tolist()
         t = draw.uniform(3, low=-2.0, high=0.8) / scale
-        # (c - βt)^-α = c^-α (1 - (β/c) t)^-α, so that the printed constant can be given to the shipped function.
+        # (c - βt)^-α = c^-α (1 - (β/c) t)^-α, so that another constant can be given to the shipped function.
         found = constant**-shape * gamma_mgf(t, shape, scale**exponent / constant)
         parts += [
             close(found, gamma(shape, scale).mgf(t), ulps=4096),
@@ -124,13 +137,13 @@ def the_gamma_function_is_a_power_up_to_one_over_the_scale(draw, constant=1.0, e
     return all_of(*parts, close(gamma_mgf(0.3, 2.5, 0.7), 0.79**-2.5))
 
 
-def printed_poisson(t, rate):
+def without_t(t, rate):
     """e^λ e^{-(1-λ)}, in which t does not occur."""
     return torch.full_like(t, math.exp(rate) * math.exp(-(1 - rate)))
 
 
 @claim("mgf.poisson")
-@lie("e^λ e^{-(1-λ)}, which does not depend on t", printed="002/1", mgf=printed_poisson)
+@lie("e^λ e^{-(1-λ)}, which does not depend on t", mgf=without_t)
 @lie("the one in the exponent is lost", one=0.0)
 def the_poisson_function_is_a_double_exponential(draw, mgf=poisson_mgf, one=1.0):
     """The formula against the sum over the first 200 numbers, whose rest is below rounding."""

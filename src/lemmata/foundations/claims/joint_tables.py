@@ -82,9 +82,9 @@ def factor(joint, order, index, history):
 
 
 @claim("probability.chain_rule")
-@lie("the condition is x_{1:t-1}, the same for every i", printed="002/1", history=always_the_first_two)
+@lie("the condition is x_{1:t-1}, the same for every i", history=always_the_first_two)
 @lie("each variable depends on the one before it alone", history=only_the_one_before)
-@lie("the last factor is left out", factors=3)
+@lie("the last factor is left out", loose="there are no more than four", factors=3)
 def every_joint_law_is_a_product_of_conditionals(draw, history=everything_before, factors=4):
     """A generic table of four ternary variables, rebuilt from its conditionals in all 24 orders."""
     table = draw.uniform(3, 3, 3, 3)

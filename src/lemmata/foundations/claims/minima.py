@@ -10,7 +10,7 @@ from lemmata.foundations.convexity import chord_gap, least_curvature
 from lemmata.foundations.curvature import curvature_between, quadratic_bound_gap, smoothness, strong_convexity
 from lemmata.foundations.function_values import batch_gradients, batch_hessians, batch_values
 from lemmata.foundations.quadratic_functions import QuadraticFunction
-from lemmata.judge import Figure, Line, all_of, always, at_least, at_most, claim, close, lie
+from lemmata.judge import Figure, Line, all_of, always, at_least, at_most, claim, close, exactly, lie
 
 
 def descend(f, x, step, steps):
@@ -20,11 +20,25 @@ def descend(f, x, step, steps):
     return x
 
 
+def has_minimum(f):
+    """Whether the least value over ever wider stretches of the line is taken inside them, not at an end."""
+    inside = []
+    for size in (10.0, 100.0, 500.0):
+        line = torch.linspace(-size, size, 1001, dtype=torch.float64)[:, None]
+        inside.append(0 < int(batch_values(f, line).argmin()) < 1000)
+    return all(inside)
+
+
 @claim("convex.local_is_global")
-@lie("descent reaches one value on a double well too", curvature=-2.0)
-@lie("a strictly convex function has a minimum", printed="002/1", other_side=0.0)
+@lie(
+    "descent reaches one value on a double well too",
+    regime="the function is convex down to 0, and keeps to one valley down to -0.67",
+    loose="a larger curvature is convex too",
+    curvature=-2.0,
+)
+@lie("every strictly convex function has a minimum, so has exp", printed="002/1", attained=True)
 @lie("a strictly convex function may have two minimisers", apart=0.5)
-def local_minima_of_convex_functions_are_global(draw, curvature=1.0, other_side=1.0, apart=0.0):
+def local_minima_of_convex_functions_are_global(draw, curvature=1.0, attained=False, apart=0.0):
     """Descent from fifty starts; a strictly convex function has one minimiser if it has any, and exp has none."""
     starts = draw.uniform(50, 1, low=-1.0, high=1.0)
 
@@ -34,12 +48,12 @@ def local_minima_of_convex_functions_are_global(draw, curvature=1.0, other_side=
     def plateau(x):  # convex, with every point of [-1, 1] a minimiser
         return (torch.relu(x - 1) ** 2 + torch.relu(-1 - x) ** 2).sum()
 
-    def sides(x):  # strictly convex; with one side alone it falls for ever
-        return (torch.exp(x) + other_side * torch.exp(-x)).sum()
+    def sides(x):  # strictly convex, with a minimum
+        return (torch.exp(x) + torch.exp(-x)).sum()
 
     ends = [
         descend(f, wide * starts, 1 / smoothness(f, (-1.5, 1.5), points=64).value, steps)
-        for f, wide, steps in ((quartic, 1.0, 150), (plateau, 1.5, 5), (sides, 1.0, 60))
+        for f, wide, steps in ((quartic, 1.0, 400), (plateau, 1.5, 5), (sides, 1.0, 60))
     ]
     values = [batch_values(f, x) for f, x in zip((quartic, plateau, sides), ends, strict=True)]
     far = torch.linspace(-500.0, 0.0, 101, dtype=torch.float64)[:, None]
@@ -51,7 +65,7 @@ def local_minima_of_convex_functions_are_global(draw, curvature=1.0, other_side=
         always([float(ends[1].max() - ends[1].min()) > 1.0], detail="the plateau has many minimisers"),
         # exp is strictly convex, and below every value it takes there is another.
         always(chord_gap(exponentials, far / 250, far / 250 - 1, far[:, 0] / -500 * 0.8 + 0.1) > 0),
-        always(batch_values(exponentials, far - 1) < batch_values(exponentials, far)),
+        exactly([has_minimum(f) for f in (sides, plateau, exponentials)], [True, True, attained]),
     )
 
 
@@ -60,13 +74,13 @@ def local_minima_of_convex_functions_are_global(draw, curvature=1.0, other_side=
 @lie("the parabola is μ|y - x|², without the one half", factor=2.0)
 @lie("the curvature of the ridge alone is twice the ridge", ridge_share=2.0)
 def a_parabola_of_curvature_mu_touches_from_below(draw, factor=1.0, ridge_share=1.0):
-    """Quadratics of known spectrum, the regularised logistic loss, and exp, whose least curvature is known."""
+    """Quadratics of known spectrum, the logistic loss with a ridge, felt alone far out, and exp of known curvature."""
     matrix = spectrum(draw, 0.7, 1.5, 4.0)
     quadratic = QuadraticFunction(matrix, draw.normal(3))
     found = strong_convexity(quadratic)
     x, y = draw.normal(1000, 3), draw.normal(1000, 3)
     bottom = torch.linalg.eigh(matrix).eigenvectors[:, 0]
-    gaps = quadratic_bound_gap(quadratic, torch.cat([x, y + bottom]), torch.cat([y, y]), factor * 0.7)
+    gaps, touching = (quadratic_bound_gap(quadratic, at, y, factor * 0.7) for at in (x, y + bottom))
     ridge = 0.3
     loss = logistic(draw, ridge)
     # The exponential on [-1, 2] bends by e^-1 at least; only intervals can know that.
@@ -82,6 +96,7 @@ def a_parabola_of_curvature_mu_touches_from_below(draw, factor=1.0, ridge_share=
     )  # fmt: skip
     return all_of(
         at_most(gaps - SLACK, torch.zeros_like(gaps)).showing(figure),
+        close(touching, torch.zeros_like(touching), within=1e-11),
         close(found.value, 0.7, within=1e-12),
         close(found.seen, 0.7, within=1e-12),
         always([found.certified, proved.certified, not estimated.certified, not loose.certified]),
@@ -89,7 +104,7 @@ def a_parabola_of_curvature_mu_touches_from_below(draw, factor=1.0, ridge_share=
         always(["proved is only >=" in loose.reason, "least eigenvalue" in found.reason]),
         at_least(along, 0.7),
         at_least(size, along),
-        at_least(least_curvature(loss, x[:200]), ridge_share * ridge),
+        at_least(least_curvature(loss, torch.cat([x[:200], 1e4 * x[:200]])), ridge_share * ridge, attained=True),
         close(
             quadratic_bound_gap(squares, x.reshape(10, 100, 3), y.reshape(10, 100, 3), 3.0),
             (x - y).square().sum(1).reshape(10, 100) / 2,
@@ -121,4 +136,9 @@ def strong_convexity_gives_one_minimiser(draw, least=0.5, half=0.5):
             close(ends, lowest.expand(50, 3), within=1e-8),
             at_least(growth + SLACK, half * mu * (x - lowest).square().sum(1)),
         ]
-    return all_of(*parts, close(quadratic.minimiser, torch.zeros(3, dtype=torch.float64), within=1e-12))
+    along = torch.linalg.eigh(quadratic.matrix).eigenvectors[:, 0]
+    return all_of(
+        *parts,
+        close(quadratic(along), half * 0.5, detail="along the least curvature the bound is attained"),
+        close(quadratic.minimiser, torch.zeros(3, dtype=torch.float64), within=1e-12),
+    )

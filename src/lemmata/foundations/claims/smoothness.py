@@ -6,7 +6,7 @@ import sympy
 import torch
 import torch._dynamo  # which the first use of torch.func would import anyway, on the clock of a claim
 
-from lemmata.foundations.activations import ACTIVATION_TABLE
+from lemmata.foundations.activations import ACTIVATION_TABLE, activation
 from lemmata.foundations.claims.enclosures import enclosures
 from lemmata.foundations.conditioning import condition_number, function_condition
 from lemmata.foundations.convexity import tangent_gap
@@ -56,7 +56,7 @@ def a_lipschitz_map_never_stretches_by_more_than_its_constant(draw, sigmoid=0.25
     x[0] = 0.0  # a kink of some
     y = torch.cat([draw.uniform(1000, 1, low=-8.0, high=8.0), x[1000:] + 1e-3])
     parts = []
-    for name, known in ACTIVATION_TABLE.items():
+    for name, known in ((name, activation(name)) for name in ACTIVATION_TABLE):
         constant = sigmoid if name == "sigmoid" else known.lipschitz
         quotients = difference_quotient(known, x, y)
         grid = torch.linspace(-8.0, 8.0, 1601, dtype=torch.float64)
@@ -112,7 +112,7 @@ def largest_size(eigenvalues):
 
 
 @claim("smooth.definition")
-@lie("the largest eigenvalue alone decides", printed="001/1", constant=torch.max)
+@lie("the largest eigenvalue alone decides", constant=torch.max)
 @lie("the constant is half of the largest curvature", factor=0.5)
 @lie("-x⁴ on [-r, r] has the constant 12r", power=1)
 def a_smooth_function_has_a_lipschitz_gradient(draw, constant=largest_size, factor=1.0, power=2):
@@ -282,7 +282,7 @@ def the_condition_number_measures_unequal_curvatures(draw, power=1.0, share=1.0,
     )
 
 
-def misprinted_remainder(f, at, x, degree):
+def with_the_power_inside(f, at, x, degree):
     """The power (x - t)^n gone into the argument of the derivative: an integral of f^(n+1)(x - t)/n!."""
     share = torch.linspace(0.0, 1.0, 2001, dtype=torch.float64)
     t = at + (x - at) * share
@@ -291,7 +291,7 @@ def misprinted_remainder(f, at, x, degree):
 
 
 @claim("analysis.taylor")
-@lie("the remainder integrates f^(n+1)(x - t)/n!", printed="002/1", remainder=misprinted_remainder)
+@lie("the remainder integrates f^(n+1)(x - t)/n!", remainder=with_the_power_inside)
 @lie("the polynomial has one term less", missing=1)
 @lie("Lagrange's remainder is divided by n!", shift=0)
 def taylors_polynomial_and_its_remainder_make_the_function(draw, remainder=taylor_remainder, missing=0, shift=1):
@@ -334,13 +334,13 @@ def taylors_polynomial_and_its_remainder_make_the_function(draw, remainder=taylo
 
 
 def products_of_slopes(f, x):
-    """First derivatives multiplied, the printed entry read as it stands."""
+    """First derivatives multiplied, in place of the second ones."""
     gradient = batch_gradients(f, x)
     return gradient[..., :, None] * gradient[..., None, :]
 
 
 @claim("analysis.taylor_second_order")
-@lie("the entries of H are products of first derivatives", printed="004/1", hessian=products_of_slopes)
+@lie("the entries of H are products of first derivatives", hessian=products_of_slopes)
 @lie("the quadratic term has no one half", half=1.0)
 @lie("the error is of second order", order=2.0)
 def the_second_order_model_is_exact_to_third_order(draw, hessian=batch_hessians, half=0.5, order=3.0):

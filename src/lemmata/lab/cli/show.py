@@ -20,6 +20,7 @@ from lemmata.judge.session import judge_all, remembered
 from lemmata.judge.verdict import Result
 from lemmata.lab.cli import UserError
 from lemmata.lab.cli.selection import matching, select
+from lemmata.lab.cli.sharpness import sharpness_words
 from lemmata.lab.cli.summary import settlement
 from lemmata.lab.cli.terminal import (
     GROUNDS,
@@ -132,6 +133,7 @@ def page(
         screen.print(f"    [dim]{_short(claim.path)}:{claim.line}[/]")
         own = "" if claim.id in catalog.statements else f"{_short(claim.path)} "
         screen.print(f"    lemmata check {own}{claim.id} --fresh", soft_wrap=True)
+        screen.print("    [dim]What a verdict rests on: docs/trust.md, and /trust in lemmata serve[/]", soft_wrap=True)
     screen.print()
 
 
@@ -170,6 +172,8 @@ def _lie(screen: Console, statement: Statement, lie: LieEntry, outcome: dict[str
         )
     if outcome and rejected is not None:
         screen.print(Padding(words(outcome["how"]), (0, 0, 0, 16)))
+        if sharpness := sharpness_words(outcome.get("notices")):
+            screen.print(Padding(f"[dim]{words(sharpness)}[/]", (0, 0, 0, 16)))
     erratum = next((e for e in statement.errata if e.key == lie.printed), None)
     if erratum:
         screen.print(Padding(f"printed in {erratum.source}: [italic]{maths(erratum.printed)}[/]", (0, 0, 0, 16)))

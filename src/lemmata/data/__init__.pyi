@@ -1,0 +1,99 @@
+"""Made by `python3 dev.py lint --fix` from the `__all__` of the files beside this one."""
+
+from lemmata.data.archives import ArchiveError as ArchiveError
+from lemmata.data.block_graphs import block_graph as block_graph
+from lemmata.data.cache import cached_path as cached_path
+from lemmata.data.examples import Dataset as Dataset
+from lemmata.data.examples import Examples as Examples
+from lemmata.data.fetch import FetchError as FetchError
+from lemmata.data.fetched_cifar import cifar10 as cifar10
+from lemmata.data.fetched_graphs import Molecule as Molecule
+from lemmata.data.fetched_graphs import mutag as mutag
+from lemmata.data.fetched_mnist import fashion_mnist as fashion_mnist
+from lemmata.data.fetched_mnist import kmnist as kmnist
+from lemmata.data.fetched_mnist import mnist as mnist
+from lemmata.data.fetched_omniglot import omniglot as omniglot
+from lemmata.data.fetched_text import imdb as imdb
+from lemmata.data.graphs import Graph as Graph
+from lemmata.data.graphs import debian as debian
+from lemmata.data.graphs import karate as karate
+from lemmata.data.images import digits as digits
+from lemmata.data.images import fashion as fashion
+from lemmata.data.images import glyphs as glyphs
+from lemmata.data.images import photos as photos
+from lemmata.data.margins import separable as separable
+from lemmata.data.mixtures import gaussian_mixture as gaussian_mixture
+from lemmata.data.parities import parity as parity
+from lemmata.data.planar import moons as moons
+from lemmata.data.planar import rings as rings
+from lemmata.data.planar import spirals as spirals
+from lemmata.data.planar import xor as xor
+from lemmata.data.png import read_png as read_png
+from lemmata.data.point_clouds import Model as Model
+from lemmata.data.point_clouds import furniture as furniture
+from lemmata.data.registry import DatasetEntry as DatasetEntry
+from lemmata.data.registry import dataset as dataset
+from lemmata.data.registry import entries as entries
+from lemmata.data.registry import load as load
+from lemmata.data.sequences import adding as adding
+from lemmata.data.sequences import echo as echo
+from lemmata.data.sound import mu_law as mu_law
+from lemmata.data.sound import mu_law_inverse as mu_law_inverse
+from lemmata.data.sound import speech as speech
+from lemmata.data.tasks import sinusoids as sinusoids
+from lemmata.data.teachers import teacher as teacher
+from lemmata.data.text import Vocabulary as Vocabulary
+from lemmata.data.text import shakespeare as shakespeare
+from lemmata.data.text import verses as verses
+from lemmata.data.text import windows as windows
+from lemmata.data.text import words as words
+
+__all__ = [
+    "ArchiveError",
+    "Dataset",
+    "DatasetEntry",
+    "Examples",
+    "FetchError",
+    "Graph",
+    "Model",
+    "Molecule",
+    "Vocabulary",
+    "adding",
+    "block_graph",
+    "cached_path",
+    "cifar10",
+    "dataset",
+    "debian",
+    "digits",
+    "echo",
+    "entries",
+    "fashion",
+    "fashion_mnist",
+    "furniture",
+    "gaussian_mixture",
+    "glyphs",
+    "imdb",
+    "karate",
+    "kmnist",
+    "load",
+    "mnist",
+    "moons",
+    "mu_law",
+    "mu_law_inverse",
+    "mutag",
+    "omniglot",
+    "parity",
+    "photos",
+    "read_png",
+    "rings",
+    "separable",
+    "shakespeare",
+    "sinusoids",
+    "speech",
+    "spirals",
+    "teacher",
+    "verses",
+    "windows",
+    "words",
+    "xor",
+]

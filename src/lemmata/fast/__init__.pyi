@@ -1,0 +1,33 @@
+"""Made by `python3 dev.py lint --fix` from the `__all__` of the files beside this one."""
+
+from lemmata.fast.compiled_library import load_compiled as load_compiled
+from lemmata.fast.perceptron_sweep import compiled_sweep as compiled_sweep
+from lemmata.fast.scan import linear_scan as linear_scan
+from lemmata.fast.scan_chunked import chunked_backward as chunked_backward
+from lemmata.fast.scan_chunked import chunked_forward as chunked_forward
+from lemmata.fast.scan_compiled import compiled_backward as compiled_backward
+from lemmata.fast.scan_compiled import compiled_forward as compiled_forward
+from lemmata.fast.scan_compiled import why_not_compiled as why_not_compiled
+from lemmata.fast.scan_paths import scan_path as scan_path
+from lemmata.fast.scan_reference import Pair as Pair
+from lemmata.fast.scan_reference import compose_steps as compose_steps
+from lemmata.fast.scan_reference import scan_by_doubling as scan_by_doubling
+from lemmata.fast.scan_reference import scan_by_halving as scan_by_halving
+from lemmata.fast.scan_reference import scan_by_steps as scan_by_steps
+
+__all__ = [
+    "Pair",
+    "chunked_backward",
+    "chunked_forward",
+    "compiled_backward",
+    "compiled_forward",
+    "compiled_sweep",
+    "compose_steps",
+    "linear_scan",
+    "load_compiled",
+    "scan_by_doubling",
+    "scan_by_halving",
+    "scan_by_steps",
+    "scan_path",
+    "why_not_compiled",
+]

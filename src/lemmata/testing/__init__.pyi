@@ -1,0 +1,25 @@
+"""Made by `python3 dev.py lint --fix` from the `__all__` of the files beside this one."""
+
+from lemmata.testing.mutation_report import MutationReport as MutationReport
+from lemmata.testing.mutation_report import Outcome as Outcome
+from lemmata.testing.mutations import Mutant as Mutant
+from lemmata.testing.mutations import mutants as mutants
+from lemmata.testing.pytest_plugin import ClaimFile as ClaimFile
+from lemmata.testing.pytest_plugin import ClaimItem as ClaimItem
+from lemmata.testing.recurrence import Finding as Finding
+from lemmata.testing.recurrence import RecurrenceError as RecurrenceError
+from lemmata.testing.recurrence import RecurrenceReport as RecurrenceReport
+from lemmata.testing.recurrence import check_recurrence as check_recurrence
+
+__all__ = [
+    "ClaimFile",
+    "ClaimItem",
+    "Finding",
+    "Mutant",
+    "MutationReport",
+    "Outcome",
+    "RecurrenceError",
+    "RecurrenceReport",
+    "check_recurrence",
+    "mutants",
+]
