@@ -312,7 +312,7 @@ def test_test_runs_everything_and_pytest_last(dev, script, capsys):
         "ruff format --check",
         "basedpyright",
         "lint-imports --no-logo",
-        "lemmata check --all --fresh --budget 720 --dearest 20",
+        "lemmata check --all --fresh --twice --budget 720 --slowest 20",
         "python -m lemmata.lab.site.assets --dev",
         "python -m pytest -k judge",
     ]

@@ -155,6 +155,16 @@ def test_the_commands_the_papers_name_exist(paper):
         assert f'"{word}":' in dev
 
 
+def test_the_files_that_documents_name_are_there():
+    def missing(path):
+        text = path.read_text(encoding="utf-8")
+        named = {ROOT / file for file in re.findall(r"`((?:src|tests|docs)/[\w/.-]+)`", text)}
+        linked = {path.parent / link for link in re.findall(r"\]\(([\w/.-]+)\)", text)}
+        return [str(file) for file in named | linked if not file.exists()]
+
+    assert not of_each([ROOT / "README.md", *(ROOT / "docs").glob("*.md")], missing)
+
+
 def pasted(paper, folder):
     """Write every Python and YAML block of a paper below a folder, to the file named in the line before it."""
     text = (ROOT / paper).read_text(encoding="utf-8")

@@ -7,6 +7,7 @@ import of torch, and adding a system or a claim edits no table.
 
 import ast
 import functools
+import math
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -16,7 +17,7 @@ from typing import Any
 from lemmata import statements
 from lemmata.files import cache_folder
 from lemmata.index import Index
-from lemmata.statements import COSTS, ID, Erratum, Statement, read_statements
+from lemmata.statements import COSTS, ID, Erratum, Statement, dials_in, read_statements
 
 __all__ = [
     "CHAPTERS",
@@ -68,6 +69,7 @@ class ClaimEntry:
     sentence: str
     lies: tuple[LieEntry, ...] = ()
     cost: str = "quick"
+    arguments: tuple[tuple[str, str], ...] = ()  # name and default, as written
 
 
 @dataclass(frozen=True)
@@ -186,7 +188,7 @@ def read_claims(path: Path, module: str, problems: list[str]) -> Iterator[ClaimE
         if cost not in COSTS:
             problems.append(f"{where}: cost must be one of {', '.join(COSTS)}, got {cost!r}")
             continue
-        yield ClaimEntry(id, module, node.name, path, node.lineno, _sentence(node), lies, cost)
+        yield ClaimEntry(id, module, node.name, path, node.lineno, _sentence(node), lies, cost, tuple(defaults.items()))
 
 
 def _chapters(root: Path) -> list[Path]:
@@ -246,6 +248,7 @@ def _disagreements(catalog: Catalog) -> Iterator[str]:
         if id not in catalog.statements:
             yield f"{where}: claim {id!r} has no statement: add it to the chapter's statements.yaml"
             continue
+        yield from _wrong_dials(catalog.statements[id], claim)
         keys = {erratum.key: erratum for erratum in catalog.statements[id].errata}
         for lie in claim.lies:
             if lie.printed and lie.printed not in keys:
@@ -259,6 +262,39 @@ def _disagreements(catalog: Catalog) -> Iterator[str]:
     for recipe in catalog.recipes:
         if recipe.system not in catalog.systems:
             yield f"{recipe.path}:{recipe.line}: {recipe.name} trains the unknown system {recipe.system!r}"
+
+
+def _wrong_dials(statement: Statement, claim: ClaimEntry) -> Iterator[str]:
+    """A dial must stand for an argument of the check, and show its true value."""
+    defaults = dict(claim.arguments)
+    where = f"{claim.path.parents[1] / 'statements.yaml'}:{statement.line}: {statement.id}"
+    for name in [name for name, _ in statement.arguments if name not in defaults]:
+        yield f"{where} has words for {name!r}, which is no argument of its check"
+    for name, shown in dials_in(statement.dialled):
+        if name not in defaults:
+            yield f"{where} has a dial {name!r}, which is no argument of its check"
+        elif (value := number_in(shown)) is None or value != number_in(defaults[name]):
+            yield f"{where} shows {shown} on the dial {name!r}, but the check has {defaults[name]}"
+
+
+CONSTANTS = {r"\pi": math.pi, "math.pi": math.pi, "e": math.e, "math.e": math.e, r"\log2": math.log(2)}
+
+
+def number_in(text: str) -> float | None:
+    r"""The number that a piece of LaTeX or of source shows, or None.
+
+    >>> number_in("-1"), number_in(r"\tfrac12"), number_in(r"\frac{3}{4}"), number_in("1 / 2"), number_in("x")
+    (-1.0, 0.5, 0.75, 0.5, None)
+    """
+    text = re.sub(r"\s", "", text.replace("{,}", ""))
+    text = re.sub(r"\\[td]?frac\{?(\d+?)\}?\{?(\d+)\}?$", r"\1/\2", text)
+    if text in CONSTANTS:
+        return CONSTANTS[text]
+    found = re.fullmatch(r"([+-]?[\d.]+(?:e-?\d+)?)(?:/([\d.]+))?", text)
+    try:
+        return float(found[1]) / float(found[2] or 1) if found else None
+    except ValueError:
+        return None
 
 
 def _add(known: dict[str, Any], entry: Any, path: Path, problems: list[str]) -> None:

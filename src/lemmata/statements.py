@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-__all__ = ["COSTS", "ID", "READINGS", "Erratum", "Statement", "read_statements"]
+__all__ = ["COSTS", "ID", "READINGS", "Erratum", "Statement", "dials_in", "read_statements", "without_dials"]
 
 KINDS = "definition identity theorem bound algorithm system empirical".split()
 COSTS = ("instant", "quick", "long")
@@ -51,17 +51,44 @@ class Erratum:
 
 @dataclass(frozen=True)
 class Statement:
-    """One entry of a chapter's statements.yaml."""
+    r"""One entry of a chapter's statements.yaml.
+
+    `dialled` is the statement with the symbols that an argument of the check stands for marked, `\dial{name}{value}`;
+    `statement` is the same without the marks. `arguments` has a reader's words for the names of arguments.
+    """
 
     id: str
     kind: str
     title: str
     statement: str
     cost: str
+    dialled: str = ""
+    arguments: tuple[tuple[str, str], ...] = ()
     sources: tuple[dict[str, str], ...] = ()
     errata: tuple[Erratum, ...] = ()
     chapter: str = ""
     line: int = 0
+
+
+DIAL = re.compile(r"\\dial\{(\w+)\}\{((?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*)\}")
+
+
+def without_dials(latex: str) -> str:
+    r"""Plain LaTeX: every dial replaced by the value that stands in it.
+
+    >>> without_dials(r"at most $R^{\dial{power}{2}}$")
+    'at most $R^{2}$'
+    """
+    return DIAL.sub(r"\2", latex)
+
+
+def dials_in(latex: str) -> list[tuple[str, str]]:
+    r"""(name, value) of every dial in a text.
+
+    >>> dials_in(r"$\dial{factor}{\tfrac12}x^{\dial{power}{2}}$")
+    [('factor', '\\tfrac12'), ('power', '2')]
+    """
+    return DIAL.findall(latex)
 
 
 def read_statements(folder: Path, problems: list[str]) -> Iterator[Statement]:
@@ -91,7 +118,9 @@ def read_statements(folder: Path, problems: list[str]) -> Iterator[Statement]:
 
 
 def _statement(entry: Any, chapter: str, line: int) -> Statement:
-    words = _words("a statement", entry, "id kind title statement cost", "sources errata")
+    words = _words("a statement", entry, "id kind title statement cost", "sources errata arguments")
+    words["dialled"], words["statement"] = words["statement"], without_dials(words["statement"])
+    words["arguments"] = tuple((words.get("arguments") or {}).items())
     words["sources"] = tuple(_words("a source", source, "source where") for source in words.get("sources") or ())
     keys = "number source printed problem correct", " ".join(READINGS)
     words["errata"] = tuple(Erratum(**_words("an erratum", erratum, *keys)) for erratum in words.get("errata") or ())
@@ -118,7 +147,7 @@ def _words(what: str, entry: Any, needed: str, optional: str = "") -> dict[str, 
     if unknown := [str(key) for key in entry if key not in f"{needed} {optional}".split()]:
         raise ValueError(f"{what} has the unknown key {', '.join(unknown)}: it may have {needed} {optional}".rstrip())
     for key, value in entry.items():
-        wanted = int if key == "number" else list if key in ("sources", "errata") else str
+        wanted = {"number": int, "sources": list, "errata": list, "arguments": dict}.get(key, str)
         if not isinstance(value, wanted) and value is not None:
             raise ValueError(f"{key} must be {wanted.__name__}, got {value!r}{': quote it' if wanted is str else ''}")
     return dict(entry)

@@ -213,6 +213,15 @@ def test_energies_are_recorded_only_when_asked(memory):
     assert memory.recall(signs(2, 70), max_sweeps=1, trace=True).energies.shape == (2, 2)
 
 
+def test_energies_are_those_at_the_start_and_after_each_sweep_down_to_the_idle_one(memory):
+    states = signs(20, 70)
+    found = memory.recall(states, trace=True)
+    assert torch.equal(found.energies[:, 0], memory.energy(states))
+    assert torch.equal(found.energies[:, -1], memory.energy(found.states))
+    assert found.energies.shape[1] == int(found.sweeps.max()) + 2
+    assert torch.equal(found.energies[:, 1], memory.energy(memory.recall(states, max_sweeps=1).states))
+
+
 def test_the_report_reads_as_one_line(memory):
     found = memory.recall(torch.cat([memory.patterns, -memory.patterns]))
     assert repr(found) == "Recall(states=8, converged=8, cycled=0, exact=4, mirror=4, spurious=0)"

@@ -89,3 +89,11 @@ def test_the_margin_has_a_gradient_in_the_bias_too():
     bias = torch.tensor(0.5, requires_grad=True)
     geometric_margin(torch.ones(2), bias, X, Y).sum().backward()
     assert bias.grad is not None
+
+
+@pytest.mark.parametrize("size", [2.0**-600, 2.0**600])
+def test_tiny_and_huge_weights_have_the_same_boundary_and_margin(size):
+    unit = LinearThresholdUnit(size * UNIT.weight.double(), size * 5.0)
+    assert unit.normal.tolist() == [0.6, 0.8]
+    assert unit.offset == -1
+    assert geometric_margin(unit.weight, unit.bias, X.double(), Y).tolist() == pytest.approx([3.2, 0.8])

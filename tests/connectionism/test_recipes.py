@@ -6,8 +6,15 @@ import pytest
 import torch
 
 import lemmata
-from lemmata.connectionism import HopfieldConfig, HopfieldNetwork, PerceptronConfig
-from lemmata.connectionism.recipes import PrototypeLearner, SweepLearner, remember_prototypes, separate_classes
+from lemmata.connectionism import HopfieldNetwork
+from lemmata.connectionism.recipes import (
+    HopfieldConfig,
+    PerceptronConfig,
+    PrototypeLearner,
+    SweepLearner,
+    remember_prototypes,
+    separate_classes,
+)
 from lemmata.data import Examples, load
 from lemmata.figure import Heat, Image, Points
 from lemmata.train import Options, fit, run_experiment

@@ -51,6 +51,24 @@ def test_tolerance_zero_counts_every_proved_violation():
     assert certify_definiteness(matrix, tolerance=1e-11).semidefinite
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_the_factor_of_a_singular_matrix_does_not_turn_on_the_last_bit(dtype):
+    # Cholesky's algorithm breaks down at the second pivot, 0, or takes the root of a last bit for it: 3e-4 in float32.
+    unit = torch.finfo(dtype).eps
+    expected = torch.tensor([[2.0, 0.0], [1.0, 0.0]], dtype=dtype)
+    for moved in (-1.0, 0.0, 1.0):
+        matrix = torch.tensor([[4.0, 2.0], [2.0, 1.0 + moved * unit]], dtype=dtype)
+        torch.testing.assert_close(psd_factor(matrix), expected, rtol=0.0, atol=8 * unit)
+
+
+def test_small_rows_of_a_singular_matrix_keep_their_digits():
+    matrix = torch.block_diag(torch.ones(2, 2), torch.full((2, 2), 1e-12), torch.full((1, 1), 1e-30))
+    factor = psd_factor(matrix)
+    torch.testing.assert_close(factor @ factor.mT, matrix, rtol=1e-5, atol=0.0)
+    tiny = torch.diag(torch.tensor([1.0, 1e-30]))
+    assert psd_factor(tiny).equal(torch.linalg.cholesky(tiny))
+
+
 def test_large_matrices_are_bounded_tightly():
     generator = torch.Generator().manual_seed(0)
     factor = torch.randn(120, 150, generator=generator, dtype=torch.float64)
@@ -99,6 +117,11 @@ def test_parity_with_torch():
             "matrix must be positive semidefinite, but has the eigenvalue -1",
         ),
         (lambda: psd_factor(torch.ones(2, 2).triu()), ValueError, "matrix must be symmetric"),
+        (
+            lambda: psd_factor(torch.tensor([[1e-38, 1e30], [1e30, 1.0]])),
+            ValueError,
+            r"matrix must be positive semidefinite, but has the eigenvalue -1e\+30",
+        ),
         (lambda: rbf_kernel(X, X, gamma=0.0), ValueError, "gamma must be > 0, got 0.0"),
         (lambda: rbf_kernel(X, X[0]), ValueError, r"y must be a \(..., points, features\) tensor"),
         (lambda: linear_kernel(X, torch.ones(2, 3)), ValueError, r"y must be a \(..., 2\) tensor to fit x"),

@@ -29,6 +29,26 @@ def test_batches_of_matrices_and_of_sides_broadcast():
     assert matrix.slogdet()[1].shape == (4, 5)
 
 
+def test_products_solves_and_inverses_are_those_of_the_formed_matrix():
+    generator = torch.Generator().manual_seed(0)
+    diagonal, left, right, columns = (
+        torch.randn(size, dtype=torch.float64, generator=generator) for size in ((2, 4), (4, 2), (2, 4), (2, 4, 3))
+    )
+    diagonal = diagonal.sign() * (3 + diagonal.abs())
+    matrix = DiagonalPlusLowRank(diagonal, left, right)
+    dense, vector = torch.diag_embed(diagonal) + left @ right, columns[0, :, 0]
+    for found, expected in (
+        (matrix.dense(), dense),
+        (matrix @ columns, dense @ columns),
+        (matrix @ vector, dense @ vector),
+        (matrix.solve(columns), torch.linalg.solve(dense, columns)),
+        (matrix.solve(vector), torch.linalg.solve(dense, vector.expand(2, 4))),
+        (matrix.inverse(), torch.linalg.inv(dense)),
+        (torch.stack(matrix.slogdet()), torch.stack(torch.linalg.slogdet(dense))),
+    ):
+        torch.testing.assert_close(found, expected)
+
+
 def test_the_large_matrix_is_never_formed():
     n = 200_000  # whose square would take 300 GB
     matrix = DiagonalPlusLowRank(torch.full((n,), 2.0), torch.full((n, 2), 1e-3), torch.full((2, n), 1e-3))

@@ -1,5 +1,6 @@
 """Worker processes: what hangs or crashes is stopped alone, the rest goes on, and the bits are the same everywhere."""
 
+import errno
 import os
 import pathlib
 import selectors
@@ -118,7 +119,7 @@ def run(engine, tasks):
         engine.stop()
     assert engine.workers == []
     assert not any(alive(pid) for pid in running)
-    return {task.id: result for task, result in results.items()}
+    return {task.id: answer.result for task, answer in results.items()}
 
 
 def alive(pid):
@@ -212,6 +213,17 @@ def test_a_worker_that_cannot_start_does_not_go_on_for_ever(monkeypatch, tmp_pat
     got = run(ProcessEngine(jobs=2), [Task(f"a.{k}", "m", "/m.py", "f") for k in range(3)])
     assert {result.reason for result in got.values()} == {"the worker ended with exit code 1: no torch here"}
     assert len(got) == 3
+
+
+def test_a_machine_that_starts_no_process_is_said(monkeypatch):
+    def full(*arguments, **words):
+        raise OSError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+
+    monkeypatch.setattr(subprocess, "Popen", full)
+    got = run(ProcessEngine(jobs=2), [Task(f"a.{k}", "m", "/m.py", "f") for k in range(3)])
+    assert {result.reason for result in got.values()} == {
+        "a worker cannot be started: Resource temporarily unavailable"
+    }
 
 
 # --- Being stopped ---

@@ -77,6 +77,8 @@ def test_nobody_says_that_evidence_holds():
     for promise in ({"holds": True}, {"proof": True}):
         with pytest.raises(TypeError, match="unexpected keyword argument"):
             Evidence("exact", 1, 99, **promise)
+    with pytest.raises(TypeError, match="no class of its own may say otherwise"):
+        type("Promise", (Evidence,), {"holds": True})
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """The ledger: written whole or not at all, read with suspicion, and never in the way of a verdict."""
 
+import dataclasses
 import errno
 import json
 import os
@@ -12,9 +13,10 @@ from lemmata.judge.ledger import Ledger
 from lemmata.judge.verdict import Result
 
 KEY = "ab" + "0" * 62
-RESULT = Result(
-    "a.b", "holds", "exact", 0.25, "", {"measured": 1, "figure": None}, [{"text": "no", "rejected": True}], 3
-)
+EVIDENCE = {"holds": True, "by": "exact", "measured": 1, "predicted": 1, "margin": 0.0, "alpha": 0.0, "detail": ""}
+EVIDENCE |= {"proof": False, "weak": "", "figure": None, "relation": "="}
+LIE = {"text": "no", "printed": "", "rejected": True, "how": "measured 2"}
+RESULT = Result("a.b", "holds", "exact", 0.25, "", EVIDENCE, [LIE], 3)
 
 
 @pytest.fixture
@@ -73,6 +75,31 @@ def test_an_entry_with_a_right_checksum_and_a_wrong_verdict_is_not_believed(ledg
     ledger.put(KEY, Result("a.b", "perfect"))
     assert ledger.get(KEY) is None
     assert "unknown verdict 'perfect'" in ledger.messages[0]
+
+
+def test_an_entry_under_another_key_is_not_believed(ledger):
+    other = "cd" + KEY[2:]
+    ledger.put(KEY, RESULT)
+    ledger.put(other, RESULT)
+    os.replace(ledger.folder / "ab" / f"{KEY}.json", ledger.folder / "cd" / f"{other}.json")
+    assert ledger.get(other) is None
+    assert "the checksum does not match" in ledger.messages[0]
+
+
+@pytest.mark.parametrize(
+    "data", [b"null", b"7", b'"text"', b"[]", b"{}", b'{"sha256": 1}', b"[" * 100_000, b'{"sha256": "", "result": NaN}']
+)
+def test_an_entry_that_is_anything_else_is_set_aside(ledger, data):
+    ledger.put(KEY, RESULT)
+    (ledger.folder / "ab" / f"{KEY}.json").write_bytes(data)
+    assert ledger.get(KEY) is None
+    assert files(ledger) == [f"{KEY}.damaged"]
+
+
+def test_an_entry_of_wrong_types_with_a_right_checksum_is_set_aside(ledger):
+    ledger.put(KEY, dataclasses.replace(RESULT, lies=[LIE | {"rejected": "yes"}]))
+    assert ledger.get(KEY) is None
+    assert "rejected of a lie cannot be of type str" in ledger.messages[0]
 
 
 def fail(code):

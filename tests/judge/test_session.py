@@ -1,13 +1,19 @@
 """Judging many claims: the ledger is asked first, told at once, and never told what it should not keep."""
 
+import dataclasses
+
 import pytest
 
 from lemmata.catalog import ClaimEntry
-from lemmata.judge.engine import Task
+from lemmata.judge.engine import Answer, Task
 from lemmata.judge.fingerprint import fingerprint
 from lemmata.judge.ledger import Ledger
 from lemmata.judge.session import judge_all, remembered
 from lemmata.judge.verdict import Result
+
+EVIDENCE = {"holds": True, "by": "exact", "measured": 1, "predicted": 1, "margin": 0.0, "alpha": 0.0, "detail": ""}
+EVIDENCE |= {"proof": False, "weak": "", "figure": None, "relation": "="}
+LIE = {"text": "no", "printed": "", "rejected": True, "how": "measured 2"}
 
 
 class Engine:
@@ -30,7 +36,8 @@ class Engine:
             if self.interrupt_after is not None and len(self.ran) == self.interrupt_after:
                 raise KeyboardInterrupt
             self.ran.append((task.id, task.seed))
-            yield task, Result(task.id, self.verdicts.get(task.id, "holds"), seconds=1.0, seed=task.seed)
+            result = Result(task.id, self.verdicts.get(task.id, "holds"), "exact", 1.0, "", EVIDENCE, [LIE], task.seed)
+            yield task, Answer(result, task.sources)
 
     def stop(self):
         self.stopped = True
@@ -69,6 +76,16 @@ def test_fresh_asks_nobody(claims, ledger):
     assert remembered(claims, ledger)["a.quick"].verdict == "refuted", "the newest verdict is the one kept"
 
 
+def test_what_is_remembered_was_run_once_and_is_judged_again_for_twice(claims, ledger):
+    list(judge_all(claims, Engine(), ledger))
+    engine = Engine()
+    list(judge_all(claims, engine, ledger, twice=True))
+    assert [task.twice for task in engine.tasks] == [True] * 3
+    once = Engine()
+    list(judge_all(claims, once, ledger, fresh=True))
+    assert [task.twice for task in once.tasks] == [False] * 3
+
+
 def test_a_changed_claim_is_judged_again(claims, ledger):
     list(judge_all(claims, Engine(), ledger))
     claims[0].path.write_text("# other claims\n")
@@ -93,8 +110,9 @@ def test_errors_and_skips_are_not_kept(claims, ledger, verdict, kept):
 def test_seeds_are_judged_one_by_one_and_the_worst_counts(claims, ledger):
     class Moody(Engine):
         def results(self):
-            for task, result in super().results():
-                yield task, Result(task.id, "refuted", reason="off", seed=2) if task.seed == 2 else result
+            for task, answer in super().results():
+                off = Answer(Result(task.id, "refuted", reason="off", seed=2), task.sources)
+                yield task, off if task.seed == 2 else answer
 
     engine = Moody()
     ((result, known),) = judge_all(claims[:1], engine, ledger, seeds=4)
@@ -124,6 +142,94 @@ def test_two_claims_with_one_id_are_refused(claims, ledger):
 
 def test_no_claims_are_no_work(ledger):
     assert list(judge_all([], Engine(), ledger)) == []
+
+
+# --- Engines and files that are not to be trusted ---
+
+
+def test_a_claim_without_a_result_is_an_error(claims, ledger):
+    class Forgetful(Engine):
+        def results(self):
+            yield from (pair for pair in super().results() if pair[0].id != "a.quick" and pair[0].seed != 1)
+
+    results = {result.id: result for result, _ in judge_all(claims, Forgetful(), ledger, seeds=2)}
+    assert {id: result.verdict for id, result in results.items()} == dict.fromkeys(results, "error")
+    assert set(results) == {claim.id for claim in claims}
+    assert results["a.long"].reason == "seed 1: its judging ended without a result"
+    assert ledger.size()[0] == 2
+
+
+def test_a_result_that_nobody_asked_for_is_credited_to_nobody(claims, ledger):
+    class Talkative(Engine):
+        def results(self):
+            for task, answer in super().results():
+                yield dataclasses.replace(task, id="a.other"), answer
+                yield dataclasses.replace(task, seed=7), answer
+                yield task, answer
+                yield task, Answer(Result(task.id, "refuted"), task.sources)
+
+    results = [result for result, _ in judge_all(claims, Talkative(), ledger)]
+    assert [(result.id, result.verdict) for result in results] == [
+        (f"a.{x}", "holds") for x in ("long", "quick", "instant")
+    ]
+    assert ledger.size()[0] == 3
+
+
+class Editing(Engine):
+    """Its worker has loaded something else the first so many times it is asked."""
+
+    def __init__(self, times):
+        super().__init__()
+        self.times = times
+
+    def results(self):
+        while self.tasks:
+            task = self.tasks.pop(0)
+            self.ran.append((task.id, task.seed))
+            loaded = dict.fromkeys(task.sources, "something else") if len(self.ran) <= self.times else task.sources
+            yield task, Answer(Result(task.id, "refuted", seed=task.seed), loaded)
+
+
+def test_what_the_worker_had_loaded_must_be_what_is_on_the_disk(claims, ledger):
+    engine = Editing(times=1)
+    ((result, _),) = judge_all(claims[:1], engine, ledger)
+    assert (result.verdict, len(engine.ran), ledger.size()[0]) == ("refuted", 2, 1)
+    engine = Editing(times=2)
+    ((result, _),) = judge_all(claims[:1], engine, ledger, fresh=True)
+    assert (result.verdict, len(engine.ran)) == ("error", 2)
+    assert result.reason.endswith(" changed while it was judged: run the check again")
+
+
+def test_a_worker_that_does_not_say_what_it_loaded_is_not_believed(claims, ledger):
+    class Silent(Engine):
+        def results(self):
+            yield from ((task, dataclasses.replace(answer, loaded={})) for task, answer in super().results())
+
+    ((result, _),) = judge_all(claims[:1], Silent(), ledger)
+    assert (result.verdict, result.reason) == ("error", "the worker does not say what it loaded")
+    assert ledger.size()[0] == 0
+
+
+def test_a_verdict_by_other_instructions_than_the_key_says_is_not_kept(claims, ledger, monkeypatch):
+    class Other(Engine):
+        def results(self):
+            yield from ((task, dataclasses.replace(answer, capability="AVX2")) for task, answer in super().results())
+
+    for expected, kept in (("AVX512", 0), ("", 1), ("AVX2", 1)):
+        monkeypatch.setattr("lemmata.judge.session.capability", lambda expected=expected: expected)
+        ((result, _),) = judge_all(claims[:1], Other(), ledger, fresh=True)
+        assert (result.verdict, ledger.size()[0]) == ("holds", kept)
+    assert ledger.messages == ["verdicts are not remembered, since torch computes with AVX2 where AVX512 was expected"]
+
+
+def test_the_verdict_of_another_claim_is_not_taken_from_the_ledger(claims, ledger):
+    one, other = claims[:2]
+    list(judge_all([one], Engine(), ledger))
+    ledger.put(fingerprint(other, 0), ledger.get(fingerprint(one, 0)))
+    assert remembered([other], ledger) == {}
+    engine = Engine({other.id: "refuted"})
+    ((result, known),) = judge_all([other], engine, ledger)
+    assert (result.id, result.verdict, known) == (other.id, "refuted", False)
 
 
 # --- Being stopped ---

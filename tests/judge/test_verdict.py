@@ -6,17 +6,67 @@ import pytest
 
 from lemmata.judge.verdict import VERDICTS, Result, merge
 
+EVIDENCE = {"holds": True, "by": "exact", "measured": 1, "predicted": 1, "margin": 0.0, "alpha": 0.0, "detail": ""}
+EVIDENCE |= {"proof": False, "weak": "", "figure": None, "relation": "="}
+LIE = {"text": "two", "printed": "", "rejected": True, "how": "measured 2"}
+NOTICE = {"argument": "x", "truth": 1, "from": 1.5, "other": None, "away": 0.5, "away_other": None}
+NOTICE |= {"regime": "", "loose": "the slack side"}
+HOLDS = Result("a.b", "holds", "exact", 0.5, "", EVIDENCE, [LIE, LIE | {"notices": NOTICE}], 4).to_json()
+
 
 def test_a_result_travels_through_json():
-    result = Result("a.b", "weak", "exact", 0.5, "why", {"measured": "nan"}, [{"text": "no"}], 4)
-    assert Result.from_json(json.loads(json.dumps(result.to_json()))) == result
+    for data in (HOLDS, Result("a.b", "error", reason="why").to_json()):
+        result = Result.from_json(data)
+        assert Result.from_json(json.loads(json.dumps(result.to_json()))) == result
 
 
-def test_what_is_no_result_is_refused():
-    with pytest.raises(ValueError, match="unknown verdict 'true'"):
-        Result.from_json({"id": "a.b", "verdict": "true"})
-    with pytest.raises(TypeError):
-        Result.from_json({"id": "a.b", "verdict": "holds", "mood": "good"})
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"verdict": "true"}, "unknown verdict 'true'"),
+        ({"mood": "good"}, "a result has no field 'mood'"),
+        ({"id": 7}, "id of a result cannot be of type int"),
+        ({"by": None}, "by of a result cannot be of type NoneType"),
+        ({"seconds": "0.5"}, "seconds of a result cannot be of type str"),
+        ({"seconds": float("nan")}, "seed and seconds must be >= 0, got 4 and nan"),
+        ({"seconds": -1}, "seed and seconds must be >= 0, got 4 and -1"),
+        ({"seed": True}, "seed of a result cannot be of type bool"),
+        ({"seed": 1.0}, "seed of a result cannot be of type float"),
+        ({"reason": ["why"]}, "reason of a result cannot be of type list"),
+        ({"reason": "caf\ud800"}, "surrogates not allowed"),
+        ({"evidence": []}, "evidence of a result cannot be of type list"),
+        ({"evidence": {}}, "evidence has no holds"),
+        ({"evidence": EVIDENCE | {"holds": 1}}, "holds of evidence cannot be of type int"),
+        ({"evidence": EVIDENCE | {"alpha": "nan"}}, "alpha of evidence cannot be of type str"),
+        ({"evidence": EVIDENCE | {"figure": "none"}}, "figure of evidence cannot be of type str"),
+        ({"lies": {}}, "lies of a result cannot be of type dict"),
+        ({"lies": [LIE, "two"]}, "a lie must be an object, got str"),
+        ({"lies": [{"text": "two"}]}, "a lie has no printed"),
+        ({"lies": [LIE | {"rejected": "yes"}]}, "rejected of a lie cannot be of type str"),
+        ({"evidence": None}, "needs evidence that holds"),
+        ({"evidence": EVIDENCE | {"holds": False}}, "needs evidence that holds"),
+        ({"lies": []}, "lies that were rejected"),
+        ({"lies": [LIE, LIE | {"rejected": None}]}, "lies that were rejected"),
+        ({"evidence": EVIDENCE | {"measured": 2}}, "needs evidence that holds"),
+        ({"evidence": EVIDENCE | {"relation": "~", "measured": 2, "margin": 1}}, "needs evidence that holds"),
+        ({"evidence": EVIDENCE | {"parts": [EVIDENCE, "two"]}}, "needs evidence that holds"),
+        ({"evidence": EVIDENCE | {"parts": "two"}}, "parts of evidence cannot be of type str"),
+        ({"lies": [LIE | {"evidence": EVIDENCE}]}, "lies that were rejected"),
+        ({"lies": [LIE | {"evidence": {}}]}, "lies that were rejected"),
+        ({"lies": [LIE | {"notices": 0.5}]}, "notices of a lie cannot be of type float"),
+        ({"lies": [LIE | {"notices": {}}]}, "what a lie notices has no argument"),
+        ({"lies": [LIE | {"notices": NOTICE | {"away": "far"}}]}, "away of what a lie notices cannot be of type str"),
+    ],
+)
+def test_what_is_no_result_is_refused(change, reason):
+    with pytest.raises(ValueError, match=reason):
+        Result.from_json(HOLDS | change)
+
+
+@pytest.mark.parametrize("data", [None, [], "holds", {}, {"id": "a.b"}, {"verdict": "holds"}])
+def test_what_is_nothing_like_a_result_is_refused(data):
+    with pytest.raises(ValueError, match="a result"):
+        Result.from_json(data)
 
 
 @pytest.mark.parametrize("worst", list(VERDICTS))

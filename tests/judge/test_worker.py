@@ -1,11 +1,15 @@
 """Performing a task: the right file is loaded, whatever else has its name, and its import leaves no trace."""
 
+import json
 import sys
+import threading
 
+import numpy
 import pytest
 import torch
 
-from lemmata.judge.engine import task_of
+from lemmata.judge import runner, worker
+from lemmata.judge.engine import credited, task_of
 from lemmata.judge.worker import perform
 
 CLAIM = """
@@ -98,3 +102,65 @@ def test_a_name_used_twice_does_not_lend_its_verdict(write_claims, tmp_path):
     (result,) = judged([entry])
     assert result.verdict == "error"
     assert "has no claim 'a.b' under the name check: is the name used twice?" in result.reason
+
+
+# --- What a claim leaves behind ---
+
+
+def leave(text, monkeypatch):
+    """What a claim that does this has changed for the next one, put back afterwards."""
+    before = worker._state()
+    {
+        "nothing": lambda: None,
+        "a new name": lambda: monkeypatch.setattr(torch, "of_mine", print, raising=False),
+        "torch.tensor": lambda: monkeypatch.setattr(torch, "tensor", print),
+        "torch.Tensor.__add__": lambda: monkeypatch.setattr(torch.Tensor, "__add__", print),
+        "torch.nn.functional.relu": lambda: monkeypatch.delattr(torch.nn.functional, "relu"),
+        "lemmata.judge.runner.attempt": lambda: monkeypatch.setattr(runner, "attempt", print),
+        "builtins.sum": lambda: monkeypatch.setattr("builtins.sum", max),
+        "os.environ": lambda: monkeypatch.setenv("ATEN_CPU_CAPABILITY", "another"),
+        "sys.path": lambda: monkeypatch.syspath_prepend("/nowhere"),
+        "the current folder": lambda: monkeypatch.chdir("/"),
+        "numpy.geterr": lambda: numpy.seterr(all="raise"),
+    }[text]()
+    return worker._left(before)
+
+
+NOTICED = ("torch.tensor", "torch.Tensor.__add__", "torch.nn.functional.relu", "lemmata.judge.runner.attempt")
+NOTICED += ("builtins.sum", "os.environ", "sys.path", "the current folder", "numpy.geterr")
+
+
+@pytest.mark.parametrize("name", NOTICED)
+def test_what_would_reach_the_next_claim_is_noticed(monkeypatch, name):
+    with numpy.errstate():
+        assert leave(name, monkeypatch) == name
+
+
+@pytest.mark.parametrize("name", ["nothing", "a new name"])
+def test_what_is_new_is_no_change(monkeypatch, name):
+    assert leave(name, monkeypatch) == ""
+
+
+def test_a_thread_that_runs_on_is_noticed():
+    before, end = worker._state(), threading.Event()
+    thread = threading.Thread(target=end.wait)
+    thread.start()
+    try:
+        assert worker._left(before) == "a thread"
+    finally:
+        end.set()
+        thread.join()
+    assert worker._left(before) == ""
+
+
+def test_an_answer_says_what_it_is_about_and_is_always_json(write_claims):
+    (task,) = (task_of(claim, 2) for claim in write_claims(CLAIM))
+    answer = worker._answer({"mine.py": "digest"}, task.to_json())
+    assert credited(task, json.loads(json.dumps(answer))).result.verdict == "holds"
+    assert (answer["id"], answer["seed"], answer["loaded"]) == ("a.b", 2, {"mine.py": "digest"})
+    assert answer["capability"] == torch.backends.cpu.get_cpu_capability()
+    odd = CLAIM.replace("exactly(x, 1)", 'exactly(x, 1).showing(type("", (), {"to_json": lambda self: {"x": {1}}})())')
+    (task,) = (task_of(claim, 2) for claim in write_claims(odd, "odd.py"))
+    result = worker._answer({}, task.to_json())["result"]
+    assert (result["verdict"], result["id"], result["seed"]) == ("error", "a.b", 2)
+    assert result["reason"] == "its evidence cannot be written as JSON: Object of type set is not JSON serializable"

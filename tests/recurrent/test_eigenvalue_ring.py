@@ -24,6 +24,12 @@ def test_precision_is_kept():
         assert polar(nu, nu).dtype is wide
 
 
+def test_the_gain_keeps_its_digits_near_the_circle():
+    nu = torch.tensor([-12.0, -14.0, -15.5])  # 1 - r is 6e-6 and less, of which single precision keeps few digits
+    exact = torch.sqrt(-torch.expm1(-2 * nu.double().exp()))
+    assert torch.allclose(input_gain(nu).double(), exact, rtol=1e-6)
+
+
 def test_gradients_are_exact():
     nu = torch.linspace(-8, 1, 7, dtype=torch.float64, requires_grad=True)
     phase = torch.linspace(0, 6, 7, dtype=torch.float64, requires_grad=True)

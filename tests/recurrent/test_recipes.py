@@ -9,8 +9,10 @@ import torch
 import lemmata
 from lemmata.data import Examples, load
 from lemmata.figure import Line
-from lemmata.recurrent import MemoryConfig, PixelConfig, TextConfig, recipes, recipes_memory
+from lemmata.recurrent import recipes, recipes_memory
 from lemmata.recurrent.cells import CELLS
+from lemmata.recurrent.recipes import TextConfig
+from lemmata.recurrent.recipes_memory import MemoryConfig, PixelConfig
 from lemmata.recurrent.sequence_reader import SequenceReader
 from lemmata.recurrent.task_gradients import _norms, _theory, gradient_reach
 from lemmata.train import Options, run_experiment

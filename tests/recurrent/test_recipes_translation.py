@@ -8,8 +8,7 @@ from lemmata.data.text import words
 from lemmata.figure import Heat
 from lemmata.lab.figures.svg import svg
 from lemmata.measure import WordByWord, corpus_bleu
-from lemmata.recurrent import TranslationConfig, translate_verses
-from lemmata.recurrent.recipes_translation import BASELINES, SHOWN, read
+from lemmata.recurrent.recipes_translation import BASELINES, SHOWN, TranslationConfig, read, translate_verses
 from lemmata.train import Options, run_experiment
 
 SMALL = TranslationConfig(embedding=8, hidden=8, beams=2, at_least=20)

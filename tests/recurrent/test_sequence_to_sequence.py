@@ -86,6 +86,13 @@ def test_tied_models_have_fewer_parameters_and_the_same_interface():
     assert tied(source(), TARGET).shape == free(source(), TARGET).shape
 
 
+def test_tied_vectors_learn_from_the_logits_too():
+    model = made(tied=True)
+    model.loss(source(), TARGET).backward()
+    assert 9 not in TARGET  # never read by the decoder: what moves its vector is that it was not the answer
+    assert model.of_target.weight.grad[9].abs().max() > 1e-3
+
+
 def test_a_model_comes_back_from_its_checkpoint(tmp_path):
     model = made(tied=True, attention=True)
     checkpoint.save(tmp_path, 1, {"system": dict(model.state_dict())})

@@ -74,7 +74,7 @@ def flip_probability(units: int, patterns: int) -> float:
     $n\,x_{t,i}C_{t,i} = 2B - N$ with $B$ binomial of $N = (s-1)(n-1)$ fair coins; a tie harms only the bits -1,
     since $\mathrm{sgn}(0) = +1$.
 
-    Claims: hopfield.error_probability
+    Claims: hopfield.error_probability, hopfield.capacity_log
 
     >>> round(flip_probability(units=400, patterns=40), 6)
     0.00069
@@ -95,7 +95,7 @@ def error_probability(load: float) -> float:
     $$ P = \sqrt{\frac{n}{2\pi s}} \int_1^\infty e^{-n z^2 / 2s}\,dz
          = \tfrac12\Big(1 - \mathrm{erf}\sqrt{n/2s}\Big) $$
 
-    Claims: hopfield.error_probability, hopfield.capacity_log
+    Claims: hopfield.error_probability
 
     >>> round(error_probability(0.1), 6)
     0.000783

@@ -148,7 +148,7 @@ def _scalar(name: str, value: int | float | Tensor, like: Tensor) -> Tensor:
 
 
 def _length(weight: Tensor) -> Tensor:
-    length = torch.linalg.vector_norm(weight)
-    if length == 0:
+    largest = weight.detach().abs().max()
+    if largest == 0:
         raise ValueError("weight must not be zero: a unit with weight 0 has no decision boundary and no margin")
-    return length
+    return largest * torch.linalg.vector_norm(weight / largest)  # squares of tiny or huge weights leave the range

@@ -158,7 +158,8 @@ def _affine_nearest(vertices: Tensor) -> tuple[Tensor, Tensor]:
     # The second pass removes the rounding of the first, which a narrow street needs.
     # mutant: a third pass finds nothing to remove
     for _ in range(2):
-        further = torch.linalg.lstsq(edges, -nearest[:, None], driver="gelsy").solution[:, 0]
+        # Not "gelsy": torch hands LAPACK pivots it has not set, and the answer depends on what lay in that memory.
+        further = torch.linalg.lstsq(edges, -nearest[:, None], driver="gelsd").solution[:, 0]
         steps = steps + further
         nearest = nearest + edges @ further
     return torch.cat([1 - steps.sum(dim=0, keepdim=True), steps]), nearest

@@ -110,7 +110,7 @@ def scaled_density(law: Density, scale: int | float) -> Density:
 
     $$ f_X(z) = \frac1{|\sigma|}\,f_Y\Big(\frac z\sigma\Big), \qquad \sigma \ne 0 $$
 
-    Claims: probability.scaling_density, probability.sum_convolution
+    Claims: probability.scaling_density
 
     >>> waiting = Density(lambda t: torch.exp(-t), low=0.0)
     >>> scaled_density(waiting, -2.0).mean

@@ -12,6 +12,10 @@ from lemmata.judge.engine import Engine as Engine
 from lemmata.judge.engine import ProcessEngine as ProcessEngine
 from lemmata.judge.engine import TIME_LIMIT as TIME_LIMIT
 from lemmata.judge.engine import Task as Task
+from lemmata.judge.enumeration import Domain as Domain
+from lemmata.judge.enumeration import count_is as count_is
+from lemmata.judge.enumeration import everywhere as everywhere
+from lemmata.judge.enumeration import same_everywhere as same_everywhere
 from lemmata.judge.evidence import ALPHA as ALPHA
 from lemmata.judge.evidence import BETA as BETA
 from lemmata.judge.evidence import Degenerate as Degenerate
@@ -60,6 +64,7 @@ __all__ = [
     "Claim",
     "Degenerate",
     "Dial",
+    "Domain",
     "Draw",
     "ENOUGH",
     "Engine",
@@ -84,7 +89,9 @@ __all__ = [
     "at_most",
     "claim",
     "close",
+    "count_is",
     "dials",
+    "everywhere",
     "exactly",
     "is_blunt",
     "judge",
@@ -99,6 +106,7 @@ __all__ = [
     "probe_claim",
     "reaches",
     "remembered",
+    "same_everywhere",
     "seed_of",
     "sharpen",
     "slope_is",

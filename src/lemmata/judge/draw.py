@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Callable, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
@@ -28,6 +28,7 @@ class Draw:
     """
 
     def __init__(self, id: str, seed: int = 0):
+        self.seed = seed
         self.generator = torch.Generator().manual_seed(seed_of(id, seed))
 
     def normal(self, *shape: int) -> Tensor:
@@ -74,3 +75,16 @@ class Draw:
             if accept(instance):
                 return instance
         raise Degenerate(f"no instance among {tries} draws was accepted: draw them so that the lies differ")
+
+    def trained(self, what: Any, teach: Callable[..., Any] | None = None, /, **settings: Any) -> Any:
+        """A trained system, the same for every claim, truth and lie that asks for it: trained once, then remembered.
+
+        By its recipe, `draw.trained("mlp", data="digits", epochs=5)`, as `lemmata train mlp --data digits --epochs 5`
+        trains it. Or by two functions of a file, `draw.trained(build, teach, length=6)`: `build(...)` makes a module,
+        `teach(module, generator, ...)` trains it in place, and each gets the settings that it names. Settings are plain
+        values. Nothing is drawn from this draw; the training's seed is the number of the seed under which is judged.
+        The system comes in evaluation mode and is the caller's own to change.
+        """
+        from lemmata.judge.trained import trained  # and by it the catalog: few checks train
+
+        return trained(what, teach, settings, self.seed)

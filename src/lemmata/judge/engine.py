@@ -1,34 +1,36 @@
 """Engines: where independent tasks run. Four methods: start, submit, results, stop.
 
-The default owns its worker processes, so a claim that hangs or crashes is stopped alone and the rest goes on.
+The default owns its worker processes, so a claim that hangs or crashes is stopped alone and the rest goes on. Workers
+are shared by our own claims; every other file has workers of its own, since what it does to torch or to the judge would
+change the verdicts that come after.
 """
 
-import contextlib
-import json
+import functools
 import os
 import selectors
-import signal
-import subprocess
-import sys
-import tempfile
 import time
-from collections import deque
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import IO, Any, Protocol
+from collections import Counter, deque
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
 
+from lemmata.judge.fingerprint import PACKAGE, Source
 from lemmata.judge.verdict import Result
+from lemmata.workers import Lost, Worker, threads
 
 __all__ = ["TIME_LIMIT", "Engine", "ProcessEngine", "Task"]
 
 # Seconds after which a claim counts as hung: far above its class, so that a slow machine is not accused.
 TIME_LIMIT = {"instant": 30.0, "quick": 120.0, "long": 1800.0}
 START_LIMIT = 180.0
+MEMORY = 4 << 30  # bytes that a worker on a user's file may hold: torch itself takes a tenth
+ADVICE = {"killed": "try --jobs 1", "memory": "allow more with --memory"}
 
 
 @dataclass(frozen=True)
 class Task:
-    """One claim under one seed."""
+    """One claim under one seed. `sources` has the digest of each file that its verdict is to rest on."""
 
     id: str
     module: str
@@ -37,32 +39,79 @@ class Task:
     cost: str = "quick"
     seed: int = 0
     sharp: bool = False
+    twice: bool = False
+    sources: Mapping[str, str] = field(default_factory=dict, compare=False)
 
     @property
     def patience(self) -> str:
         """The class whose time limit applies: bisection runs a check some hundred times."""
         return "long" if self.sharp else self.cost
 
+    @property
+    def home(self) -> str:
+        """Whose workers may run it: nobody's in particular for a claim of ours, else those of this one file."""
+        return _home(self.path)
+
+    def to_json(self) -> dict[str, Any]:
+        """What a worker needs to know."""
+        return {name: value for name, value in vars(self).items() if name != "sources"}
+
+
+@functools.cache
+def _home(path: str) -> str:
+    return "" if PACKAGE in Path(path).parents else path
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What became of a task: the result, what the worker had loaded for it, and with which instructions it computed."""
+
+    result: Result
+    loaded: Mapping[str, str] = field(default_factory=dict)
+    capability: str = ""
+    left: str = ""  # what it changed for those who come after it in the same process
+
+    @classmethod
+    def failed(cls, task: Task, reason: str) -> "Answer":
+        return cls(Result(task.id, "error", reason=reason, seed=task.seed))
+
+
+def credited(task: Task, message: Any) -> Answer:
+    """The answer in a worker's message, if it is one to this task and nothing else; ValueError if not."""
+    if not isinstance(message, dict):
+        raise ValueError("it is no object")
+    result = Result.from_json(message.get("result"))
+    for who in (message.get("id"), message.get("seed")), (result.id, result.seed):
+        if who != (task.id, task.seed):
+            raise ValueError("it is about another claim or seed")
+    loaded, capability, left = (message.get(name) for name in ("loaded", "capability", "left"))
+    if not isinstance(loaded, dict) or not all(isinstance(digest, str) for digest in loaded.values()):
+        raise ValueError("it does not say what was loaded")
+    if not isinstance(capability, str) or not isinstance(left, str):
+        raise ValueError("it does not say how it was computed")
+    return Answer(result, loaded, capability, left)
+
 
 class Engine(Protocol):
-    """What runs tasks. The same tasks give the same bits on every engine."""
+    """What runs tasks. The same tasks give the same bits on every engine. A task may be submitted between results."""
 
     def start(self) -> None: ...
     def submit(self, task: Task) -> None: ...
-    def results(self) -> Iterator[tuple[Task, Result]]: ...
+    def results(self) -> Iterator[tuple[Task, Answer]]: ...
     def stop(self) -> None: ...
 
 
 class ProcessEngine:
-    """Worker processes on this machine, one torch thread each."""
+    """Worker processes on this machine, one torch thread each; `memory` bounds those that run a user's file."""
 
-    def __init__(self, jobs: int | None = None, time_limit: dict[str, float] | None = None):
+    def __init__(self, jobs: int | None = None, time_limit: dict[str, float] | None = None, memory: int = MEMORY):
         if jobs is not None and jobs < 1:
             raise ValueError(f"jobs must be >= 1, got {jobs}")
         self.jobs = jobs or available_cores()
         self.time_limit = time_limit or TIME_LIMIT
+        self.memory = memory
         self.waiting: deque[Task] = deque()
-        self.workers: list[_Worker] = []
+        self.workers: list[_Judge] = []
         self.selector = selectors.DefaultSelector()
 
     def start(self) -> None:
@@ -71,15 +120,16 @@ class ProcessEngine:
     def submit(self, task: Task) -> None:
         self.waiting.append(task)
 
-    def results(self) -> Iterator[tuple[Task, Result]]:
-        """Results in the order they come, until every submitted task has one."""
+    def results(self) -> Iterator[tuple[Task, Answer]]:
+        """Answers in the order they come, until every submitted task has one."""
         while self.waiting or any(worker.task for worker in self.workers):
-            self._assign()
+            yield from self._assign()
+            if not self.workers:
+                continue
             soonest = min(worker.deadline for worker in self.workers)
             wait = None if soonest == float("inf") else max(0.0, soonest - time.monotonic())
             for key, _ in self.selector.select(wait):
-                worker: _Worker = key.data
-                yield from self._read(worker)
+                yield from self._hear(key.data)
             for worker in [w for w in self.workers if w.deadline <= time.monotonic()]:
                 yield from self._overdue(worker)
 
@@ -89,32 +139,49 @@ class ProcessEngine:
             self._dismiss(worker)
         self.waiting.clear()
 
-    def _assign(self) -> None:
-        idle = sum(worker.task is None for worker in self.workers)
-        while len(self.workers) < self.jobs and idle < len(self.waiting):
-            worker = _Worker()
+    def _assign(self) -> Iterator[tuple[Task, Answer]]:
+        """Give tasks to those who may run them, and start workers for the rest."""
+        for worker in [w for w in self.workers if w.ready and w.task is None]:
+            task = next((task for task in self.waiting if task.home == worker.home), None)
+            if task is not None and worker.up_to_date(task):
+                self.waiting.remove(task)
+                worker.begin(task, self.time_limit[task.patience])
+            elif task is not None or (self.waiting and len(self.workers) == self.jobs):
+                # Its code is old, or it takes the place of one who would have work.
+                self._dismiss(worker)
+        starting = Counter(worker.home for worker in self.workers if not worker.ready)
+        for task in list(self.waiting):
+            if starting[task.home]:
+                starting[task.home] -= 1
+            elif len(self.workers) < self.jobs:
+                yield from self._start(task)
+
+    def _start(self, task: Task) -> Iterator[tuple[Task, Answer]]:
+        try:
+            worker = _Judge(task.home, self.memory if task.home else None)
+        except OSError as error:
+            self.waiting.remove(task)
+            yield task, Answer.failed(task, f"a worker cannot be started: {error.strerror}")
+        else:
             self.selector.register(worker.output, selectors.EVENT_READ, worker)
             self.workers.append(worker)
-            idle += 1
-        for worker in self.workers:
-            if worker.ready and worker.task is None and self.waiting:
-                task = self.waiting.popleft()
-                worker.give(task, self.time_limit[task.patience])
 
-    def _read(self, worker: "_Worker") -> Iterator[tuple[Task, Result]]:
-        lines = worker.read()
-        if lines is None:
-            yield from self._lost(worker, worker.epitaph())
-            return
-        for line in lines:
-            message = json.loads(line)
-            if message == {"ready": True}:
-                worker.ready, worker.deadline = True, float("inf")
-            elif worker.task:
-                task, worker.task, worker.deadline = worker.task, None, float("inf")
-                yield task, Result.from_json(message)
+    def _hear(self, worker: "_Judge") -> Iterator[tuple[Task, Answer]]:
+        try:
+            for message in worker.hear():
+                if worker.task is None:
+                    worker.ready, worker.deadline = True, float("inf")
+                    worker.loaded = message["loaded"]
+                    continue
+                task, answer = worker.finish(message)
+                if answer.left:
+                    self._dismiss(worker)
+                yield task, answer
+        except Lost as lost:
+            if worker in self.workers:
+                yield from self._lost(worker, f"{lost}: {ADVICE[lost.why]}" if lost.why else str(lost))
 
-    def _overdue(self, worker: "_Worker") -> Iterator[tuple[Task, Result]]:
+    def _overdue(self, worker: "_Judge") -> Iterator[tuple[Task, Answer]]:
         if worker.task:
             limit = self.time_limit[worker.task.patience]
             yield from self._lost(worker, f"stopped after {limit:g} s: it hangs, or its cost class is wrong")
@@ -123,79 +190,50 @@ class ProcessEngine:
                 worker, f"a worker did not start within {START_LIMIT:g} s: is the machine overloaded?"
             )
 
-    def _lost(self, worker: "_Worker", reason: str) -> Iterator[tuple[Task, Result]]:
+    def _lost(self, worker: "_Judge", reason: str) -> Iterator[tuple[Task, Answer]]:
         task = worker.task
-        if task is None and not worker.ready and self.waiting:
-            task = self.waiting.popleft()  # a worker that cannot start would otherwise be replaced for ever
+        if task is None and not worker.ready:  # a worker that cannot start would otherwise be replaced for ever
+            task = next((task for task in self.waiting if task.home == worker.home), None)
+            if task:
+                self.waiting.remove(task)
         self._dismiss(worker)
         if task:
-            yield task, Result(task.id, "error", reason=reason, seed=task.seed)
+            yield task, Answer.failed(task, reason)
 
-    def _dismiss(self, worker: "_Worker") -> None:
+    def _dismiss(self, worker: "_Judge") -> None:
         self.selector.unregister(worker.output)
         self.workers.remove(worker)
         worker.kill()
 
 
-class _Worker:
-    """One process with its pipes. It leads its own group, so that killing it takes its children along."""
+class _Judge(Worker):
+    """A worker, the file whose claims alone it may judge (nothing for ours), its task, and the clock against it."""
 
-    def __init__(self) -> None:
-        self.errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 (lives as long as the worker)
-        threads = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-        same = {"PYTHONHASHSEED": "0", "PYTHONWARNINGS": "ignore"}  # the order of a set decides last bits too
-        self.process = subprocess.Popen(
-            # -P: a file such as random.py in the current folder must not stand in for Python's own.
-            [sys.executable, "-P", "-m", "lemmata.judge.worker"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self.errors,
-            env={**os.environ, **threads, **same},
-            start_new_session=True,
-        )
-        assert self.process.stdin is not None
-        assert self.process.stdout is not None
-        self.input, self.output = self.process.stdin, self.process.stdout
+    def __init__(self, home: str, memory: int | None) -> None:
+        super().__init__([str(PACKAGE / "judge" / "loaded.py"), "lemmata.judge.worker"], threads(1), memory)
+        self.home = home
         self.task: Task | None = None
         self.ready = False
         self.deadline = time.monotonic() + START_LIMIT
-        self.buffer = b""
+        self.loaded: Mapping[str, str] = {}
 
-    def give(self, task: Task, limit: float) -> None:
+    def up_to_date(self, task: Task) -> bool:
+        """Whether what it has loaded already is what the verdict is to rest on."""
+        return all(self.loaded.get(where, digest) == digest for where, digest in task.sources.items())
+
+    def begin(self, task: Task, limit: float) -> None:
         self.task, self.deadline = task, time.monotonic() + limit
-        # A worker that died while idle is noticed by the read that follows.
-        with contextlib.suppress(BrokenPipeError):
-            self.input.write(json.dumps(vars(task)).encode() + b"\n")
-            self.input.flush()
+        self.give(task.to_json())
 
-    def read(self) -> list[bytes] | None:
-        """Whole lines that arrived; None once the process is gone."""
-        data = os.read(self.output.fileno(), 1 << 16)
-        if not data:
-            return None
-        *lines, self.buffer = (self.buffer + data).split(b"\n")
-        return lines
-
-    def epitaph(self) -> str:
-        """Why the process ended, as well as can be known."""
+    def finish(self, message: dict[str, Any]) -> tuple[Task, Answer]:
+        """The task with its answer, if the message is that."""
+        assert self.task is not None
         try:
-            code = self.process.wait(timeout=1.0)
-        except subprocess.TimeoutExpired:  # it closed the pipe and runs on
-            return "the worker closed the pipe its results travel on"
-        self.errors.seek(0)
-        last = [line for line in self.errors.read().decode(errors="replace").splitlines() if line.strip()][-1:]
-        if code == -signal.SIGKILL:
-            return "the worker was killed, often for lack of memory: try --jobs 1"
-        how = f"by signal {signal.Signals(-code).name}" if code < 0 else f"with exit code {code}"
-        return f"the worker ended {how}{': ' + last[0][:200] if last else ''}"
-
-    def kill(self) -> None:
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self.process.pid, signal.SIGKILL)
-        self.process.wait()
-        for stream in (self.input, self.output, self.errors):
-            with contextlib.suppress(OSError):
-                stream.close()
+            task, answer = self.task, credited(self.task, message)
+        except ValueError as error:
+            raise Lost(f"the worker's answer cannot be believed: {error}") from None
+        self.task, self.deadline, self.loaded = None, float("inf"), answer.loaded
+        return task, answer
 
 
 def available_cores() -> int:
@@ -205,6 +243,13 @@ def available_cores() -> int:
     return os.cpu_count() or 1
 
 
-def task_of(claim: Any, seed: int, sharp: bool = False) -> Task:
-    """The task that judges a catalogued claim under one seed, and with `sharp` measures how sharp its check is."""
-    return Task(claim.id, claim.module, str(claim.path.resolve()), claim.function, claim.cost, seed, sharp)
+def task_of(
+    claim: Any, seed: int, sharp: bool = False, twice: bool = False, sources: Mapping[str, Source] | None = None
+) -> Task:
+    """The task that judges a catalogued claim under one seed, as its sources are.
+
+    With `sharp` it measures how sharp the check is, with `twice` it runs the truth once more.
+    """
+    digests = {where: source.digest for where, source in (sources or {}).items()}
+    path = str(claim.path.resolve())
+    return Task(claim.id, claim.module, path, claim.function, claim.cost, seed, sharp, twice, digests)

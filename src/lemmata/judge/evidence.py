@@ -8,7 +8,7 @@ import dataclasses
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, final
 
 from lemmata.figure import Figure
 
@@ -32,6 +32,7 @@ class Degenerate(ValueError):
     """Raised when no instance could be drawn on which the truth and the lies differ."""
 
 
+@final
 @dataclass(frozen=True)
 class Evidence:
     """Measured against predicted: it holds if they stand in the relation, up to the margin, and nothing is unmet.
@@ -56,6 +57,9 @@ class Evidence:
     relation: str = "="  # "≤" or "≥" where what is predicted is a bound
     parts: tuple["Evidence", ...] = ()
     proof: bool = field(default=False, init=False)
+
+    def __init_subclass__(cls) -> None:
+        raise TypeError("Evidence holds by its numbers, and no class of its own may say otherwise")
 
     def __post_init__(self) -> None:
         if self.by not in GROUNDS:

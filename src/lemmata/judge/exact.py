@@ -31,7 +31,7 @@ def exactly(measured: Any, predicted: Any, *, detail: str = "") -> Evidence:
     return Evidence("exact", *_shown(left, right), detail=detail)
 
 
-def always(conditions: Tensor | Iterable[bool], *, detail: str = "") -> Evidence:
+def always(conditions: Tensor | Iterable[Any], *, detail: str = "") -> Evidence:
     """True in every case that is given; an empty list of cases proves nothing and is an error.
 
     >>> always([True, True, False]).holds

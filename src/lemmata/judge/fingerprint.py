@@ -12,49 +12,82 @@ import hashlib
 import importlib.metadata
 import importlib.util
 import json
+import os
 import platform
 import sys
-import sysconfig
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from lemmata.catalog import ClaimEntry
+from lemmata.catalog import ClaimEntry, load
 from lemmata.files import cache_folder
 from lemmata.index import Index
+from lemmata.judge.loaded import PACKAGE, installed, place
 
 __all__ = ["versions"]  # fingerprint() has its file's name: import it from here
 
-PACKAGE = Path(__file__).resolve().parents[1]
 JUDGES = PACKAGE / "judge" / "worker.py"
-Stamp = tuple[int, int]
+Stamp = tuple[int, int, int, int]
 
 
-def fingerprint(claim: ClaimEntry, seed: int) -> str:
-    """SHA-256 over the claim, the seed, the code it runs and the versions it runs on."""
-    return _key(claim, seed, _sources(claim.path))
+class Source(NamedTuple):
+    """One file that a verdict rests on, as it is at one moment: name, digest, and whatever any writing changes."""
+
+    label: str
+    digest: str
+    stamp: Stamp
+
+
+def fingerprint(claim: ClaimEntry, seed: int, found: Mapping[str, Source] | None = None) -> str:
+    """SHA-256 over the claim, the seed, the code it runs (`found`, or as it is now) and the versions it runs on."""
+    files = sorted((source.label, source.digest) for source in (found or sources(claim.path)).values())
+    parts = [claim.id, claim.function, claim.cost, seed, files, versions()]
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 
 def fingerprints(claims: Iterable[ClaimEntry], seed: int) -> dict[str, str]:
     """The keys of many claims by their ids, at one moment: a file with ten claims is looked at once."""
-    sources = functools.cache(_sources)
-    return {claim.id: _key(claim, seed, sources(claim.path)) for claim in claims}
+    at_once = functools.cache(sources)
+    return {claim.id: fingerprint(claim, seed, at_once(claim.path)) for claim in claims}
 
 
-def _key(claim: ClaimEntry, seed: int, sources: list[tuple[str, str]]) -> str:
-    parts = [claim.id, claim.function, claim.cost, seed, sources, versions()]
-    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+def sources(path: Path) -> dict[str, Source]:
+    """The code that a claim in this file runs, and the judge's, by the place of each file."""
+    stamped = _stamped(path) | _stamped(JUDGES)
+    return {_place(file): Source(_label(file), _digest(file, stamp), stamp) for file, stamp in stamped.items()}
 
 
-def _sources(path: Path) -> list[tuple[str, str]]:
-    """The code that a claim in this file runs, and the judge's: (label, digest) of each file."""
-    return sorted(_named(file, stamp) for file, stamp in (_stamped(path) | _stamped(JUDGES)).items())
+def changed(before: Mapping[str, Source], loaded: Mapping[str, str], after: Mapping[str, Source]) -> str:
+    """The place of a file that was not one and the same before, while and after a worker judged; or nothing.
+
+    `loaded` has the digests of what the worker compiled. Of what it only read, or left alone, its stamp must be the
+    old one: it was not written to, not even to be restored.
+    """
+    for where, old in before.items():
+        new = after.get(where)
+        if new is None or new.digest != old.digest:
+            return where
+        if loaded[where] != old.digest if where in loaded else new.stamp != old.stamp:
+            return where
+    return next((where for where in after if where not in before), "")
+
+
+# --- What it computes with ---
+
+# What decides which instructions, and so which last bits, the libraries use.
+SWITCHES = ("ATEN_CPU_CAPABILITY", "DNNL_DEFAULT_FPMATH_MODE", "DNNL_MAX_CPU_ISA", "GLIBC_TUNABLES", "MKL_CBWR")
+SWITCHES += ("MKL_DEBUG_CPU_TYPE", "MKL_ENABLE_INSTRUCTIONS", "NPY_DISABLE_CPU_FEATURES", "NPY_ENABLE_CPU_FEATURES")
+SWITCHES += ("NVIDIA_TF32_OVERRIDE", "ONEDNN_DEFAULT_FPMATH_MODE", "ONEDNN_MAX_CPU_ISA", "OPENBLAS_CORETYPE")
+SWITCHES += ("TORCH_ALLOW_TF32_CUBLAS_OVERRIDE",)
+VECTORS = ("amx", "asimd", "avx", "f16c", "fma", "sve")  # how the names of what matters begin
 
 
 @functools.cache
 def versions() -> dict[str, str]:
     """Versions of everything that computes, for keys and for `lemmata doctor`."""
     found = {"python": platform.python_version(), "machine": f"{sys.platform} {platform.machine()}"}
+    switched = [f"{name}={os.environ[name]}" for name in SWITCHES if name in os.environ]
+    found["instructions"] = "; ".join([_vectors(), *switched])
     for name in ("torch", "numpy", "scipy", "sympy", "networkx", "scikit-learn"):
         try:
             found[name] = importlib.metadata.version(name)
@@ -62,6 +95,40 @@ def versions() -> dict[str, str]:
             found[name] = "absent"
     return found
 
+
+def capability() -> str:
+    """What torch will say that it computes with, as far as can be known without importing it; else nothing."""
+    features = _processor()[1]
+    if platform.machine().lower() not in ("x86_64", "amd64") or not features:
+        return ""
+    told = os.environ.get("ATEN_CPU_CAPABILITY", "").upper()
+    if told in ("DEFAULT", "AVX2", "AVX512"):
+        return told
+    if {"avx512vl", "avx512bw", "avx512dq", "fma"} <= features:
+        return "AVX512"
+    return "AVX2" if {"avx2", "fma"} <= features else "DEFAULT"
+
+
+def _vectors() -> str:
+    """The processor's maker and its vector instructions: MKL, for one, asks for both."""
+    maker, features = _processor()
+    return " ".join([maker, *sorted(name for name in features if name.startswith(VECTORS))])
+
+
+@functools.cache
+def _processor() -> tuple[str, frozenset[str]]:
+    """Maker and features, as Linux tells them; elsewhere what Python knows."""
+    try:
+        text = Path("/proc/cpuinfo").read_text(errors="replace")
+    except OSError:
+        return platform.processor() or platform.machine(), frozenset()
+    told = dict(line.split(":", 1) for line in reversed(text.splitlines()) if ":" in line)  # the first processor's
+    told = {name.strip(): value.strip() for name, value in told.items()}
+    maker = told.get("vendor_id") or told.get("CPU implementer") or platform.machine()
+    return maker, frozenset((told.get("flags") or told.get("Features") or "").split())
+
+
+# --- The files ---
 
 _closures: dict[Path, dict[Path, Stamp]] = {}
 
@@ -89,7 +156,8 @@ def home(path: Path) -> Path:
 
 def _reachable(path: Path) -> set[Path]:
     seen: set[Path] = set()
-    waiting = [path]
+    around = path.relative_to(home(path)).parents  # the packages it is in are imported before it
+    waiting = [path, *(home(path) / folder / "__init__.py" for folder in around if folder.name)]
     while waiting:
         current = waiting.pop()
         if current not in seen:
@@ -113,6 +181,11 @@ def _imports(path: Path, root: Path) -> Iterator[Path]:
             yield from _find(module, path, root, base)
         else:
             yield from _from(module, name, path, root, base)
+    for _, system in (entry for entry in _outline(path, _stamp(path)) if len(entry) == 2):
+        yield PACKAGE / "train" / "checkpoint.py"
+        if system:
+            yield PACKAGE / "train" / "loop.py"
+            yield from (recipe.path.resolve() for recipe in load().recipes if system in ("*", recipe.system))
 
 
 def _import_lines(path: Path, stamp: Stamp) -> list[tuple[str, str | None, int]]:
@@ -128,7 +201,7 @@ def _public_names(package: Path) -> dict[str, str]:
 
 @functools.cache
 def _outline(path: Path, stamp: Stamp) -> list[tuple[Any, ...]]:
-    """What a file imports, and the names it lists in a literal `__all__`; parsed once and then remembered."""
+    """What a file imports or has trained by a recipe, and the names it lists in a literal `__all__`; parsed once."""
     index = _index(cache_folder() / "imports.json")
     return index.read(path, "outline", functools.partial(_read_outline, path))[0]
 
@@ -143,13 +216,19 @@ def _index(path: Path) -> Index:
 def _read_outline(path: Path, problems: list[str]) -> Iterator[tuple[Any, ...]]:
     try:
         tree = ast.parse(path.read_bytes(), str(path)) if path.suffix == ".py" else ast.Module([], [])
-    except (SyntaxError, ValueError):
-        return  # it cannot be imported; the worker says so
+    except (SyntaxError, ValueError, OSError, RecursionError, MemoryError):
+        return  # it cannot be imported, or is gone by now; the worker says so
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from ((alias.name, None, 0) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             yield from ((node.module or "", alias.name, node.level) for alias in node.names)
+        elif isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "trained":
+            # By two functions, or by the recipe of a system, which no import names.
+            yield (
+                "trained",
+                "" if len(node.args) == 2 else str(getattr(node.args[0], "value", "*")) if node.args else "*",
+            )
     for node in tree.body:
         if isinstance(node, ast.Assign) and any(getattr(t, "id", "") == "__all__" for t in node.targets):
             with contextlib.suppress(ValueError, TypeError):  # somebody else's file, where it is computed
@@ -157,13 +236,17 @@ def _read_outline(path: Path, problems: list[str]) -> Iterator[tuple[Any, ...]]:
 
 
 def _from(module: str, name: str, path: Path, root: Path, base: Path | None) -> list[Path]:
-    """`from module import name`: the module, and in a package the file `name` or the one that defines it."""
+    """`from module import name`: the module, and in a package the file `name` or the one that defines it; all for *."""
     files = _find(module, path, root, base) if module else [base / "__init__.py"] if base else []
     if not files or not files[-1].exists() or files[-1].name != "__init__.py":
         return files if module else []
     package = files[-1].parent
-    stem = _public_names(package).get(name, name)
-    inner = [package / f"{stem}.py", package / stem / "__init__.py"]
+    public = _public_names(package)
+    if name == "*":  # whatever it may bring
+        stems = {*public.values(), *(entry[0] for entry in _outline(files[-1], _stamp(files[-1])) if len(entry) == 1)}
+    else:
+        stems = {public.get(name, name)}
+    inner = [package / file for stem in sorted(stems) for file in (f"{stem}.py", f"{stem}/__init__.py")]
     return [*files, *(file.resolve() for file in inner if file.exists())]
 
 
@@ -178,7 +261,7 @@ def _find(module: str, path: Path, root: Path, base: Path | None = None) -> list
         for file in (folder.joinpath(*parts).with_suffix(".py"), folder.joinpath(*parts) / "__init__.py"):
             if file.exists():
                 around = (folder.joinpath(*parts[:k]) / "__init__.py" for k in range(1, len(parts)))
-                return [*(f.resolve() for f in around if f.exists() and not ours), file.resolve()]
+                return [*(f.resolve() for f in around if f.exists()), file.resolve()]
     return []
 
 
@@ -191,10 +274,9 @@ def _working_copy(top: str) -> Path | None:
         return None
     if not spec or not spec.origin or not spec.origin.endswith(".py"):
         return None
-    file = Path(spec.origin).resolve()
-    installed = {Path(place).resolve() for place in sysconfig.get_paths().values()}
-    if installed & set(file.parents) or {"site-packages", "dist-packages"} & set(file.parts):
+    if installed(spec.origin):
         return None
+    file = Path(spec.origin).resolve()
     return file.parents[1] if file.name == "__init__.py" else file.parent
 
 
@@ -204,14 +286,21 @@ def _label(path: Path) -> str:
 
 
 def _stamp(path: Path) -> Stamp:
+    """Whatever any change of a file changes: nobody can set the time at which its content or name last changed."""
     try:
         status = path.stat()
     except OSError:
-        return (0, -1)
-    return (status.st_mtime_ns, status.st_size)
+        return (0, 0, -1, 0)
+    return (status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino)
+
+
+_place = functools.cache(place)
 
 
 @functools.cache
-def _named(path: Path, stamp: Stamp) -> tuple[str, str]:
-    """A file's label and digest, which most claims share: made once for each state of the file."""
-    return _label(path), hashlib.sha256(path.read_bytes()).hexdigest()
+def _digest(path: Path, stamp: Stamp) -> str:
+    """Most claims share most files: made once for each state of a file."""
+    try:
+        return hashlib.sha256(path.read_bytes()).hexdigest()
+    except OSError:
+        return "absent"

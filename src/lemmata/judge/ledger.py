@@ -8,6 +8,7 @@ from typing import Any
 
 from lemmata.files import cache_folder, write_whole
 from lemmata.judge.verdict import Result
+from lemmata.workers import parsed
 
 __all__ = ["Ledger"]
 
@@ -26,26 +27,26 @@ class Ledger:
     def get(self, key: str) -> Result | None:
         path = self._path(key)
         try:
-            entry = json.loads(path.read_bytes())
-            if entry["sha256"] != _digest(entry["result"]):
+            entry = parsed(path.read_bytes())
+            if entry["sha256"] != _digest(key, entry["result"]):
                 raise ValueError("the checksum does not match")
             return Result.from_json(entry["result"])
         except FileNotFoundError:
             return None
         except OSError as error:
-            self._tell(f"the ledger cannot be read ({error.strerror}): judging afresh")
+            self.tell(f"the ledger cannot be read ({error.strerror}): judging afresh")
         except (ValueError, KeyError, TypeError) as error:
             self._set_aside(path, error)
         return None
 
     def put(self, key: str, result: Result) -> None:
         path, data = self._path(key), result.to_json()
-        text = json.dumps({"sha256": _digest(data), "result": data}, allow_nan=False)
+        text = json.dumps({"sha256": _digest(key, data), "result": data}, allow_nan=False)
         try:
             write_whole(path, text.encode(), lasting=False)  # what a power cut takes is judged again
         except OSError as error:
             why = error.strerror or type(error).__name__
-            self._tell(f"verdicts are shown but not kept, {self.folder} cannot be written ({why}): set LEMMATA_CACHE")
+            self.tell(f"verdicts are shown but not kept, {self.folder} cannot be written ({why}): set LEMMATA_CACHE")
 
     def size(self) -> tuple[int, int]:
         """How many verdicts are kept, and their bytes."""
@@ -61,12 +62,14 @@ class Ledger:
             os.replace(path, aside)
         except OSError:
             aside = path
-        self._tell(f"a damaged ledger entry was set aside and is judged again: {aside.name} ({error})")
+        self.tell(f"a damaged ledger entry was set aside and is judged again: {aside.name} ({error})")
 
-    def _tell(self, message: str) -> None:
+    def tell(self, message: str) -> None:
+        """Add a message, unless it was told before."""
         if message not in self.messages:
             self.messages.append(message)
 
 
-def _digest(data: dict[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()
+def _digest(key: str, data: Any) -> str:
+    """Of the result and its key: an entry under another name is damaged too."""
+    return hashlib.sha256(json.dumps([key, data], sort_keys=True).encode()).hexdigest()

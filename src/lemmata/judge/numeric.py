@@ -17,7 +17,7 @@ def close(
     ulps: float = 64,
     scale: Any = None,
     condition: float = 1.0,
-    within: float | None = None,
+    within: Any = None,
     detail: str = "",
 ) -> Evidence:
     r"""Equal entry by entry up to rounding.

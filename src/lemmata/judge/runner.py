@@ -1,24 +1,23 @@
 """Judging one claim in this process: the truth, then every lie, each from the same draw."""
 
-import contextlib
 import dataclasses
 import importlib
 import math
-import random
 import sys
 import time
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy
 import torch
 
 from lemmata.judge.decorators import Claim, Lie
 from lemmata.judge.draw import Draw, seed_of
 from lemmata.judge.evidence import Evidence, Skip
+from lemmata.judge.sealed import sealed_randomness
 from lemmata.judge.statistics import cost_class
+from lemmata.judge.trained import anew
 from lemmata.judge.verdict import Result
 
 __all__ = ["judge"]
@@ -26,16 +25,34 @@ __all__ = ["judge"]
 # Where an exception passed through on its way: its place is the last line that is in neither.
 LIBRARIES = tuple(str(Path(file).parent) for file in (__file__, torch.__file__))
 
+UNSTEADY = (
+    "the truth gave two different results from the same seed: "
+    "draw from `draw`, never from the clock or a global generator"
+)
 
-def judge(claim: Claim, seed: int = 0, cost: str | None = None, tell: Callable[[int], None] | None = None) -> Result:
-    """Run the truth and, if it holds, every lie; say what follows. `tell(k)` announces the truth (0) and lie k."""
-    started = time.perf_counter()
+
+def judge(
+    claim: Claim,
+    seed: int = 0,
+    cost: str | None = None,
+    tell: Callable[[int], None] | None = None,
+    twice: bool = False,
+) -> Result:
+    """Run the truth and, if it holds, every lie; say what follows. `tell(k)` announces the truth (0) and lie k.
+
+    Its seconds are those of the processor: a machine that does other things as well must not accuse a claim. `twice`
+    runs the truth again after the lies, uncounted, when the clock, the process and the order are others: the evidence
+    must be the same to the last bit.
+    """
+    started = time.process_time()
     token = cost_class.set(cost or claim.cost)
     try:
         result = _judge(claim, seed, tell or (lambda k: None))
+        result = dataclasses.replace(result, seconds=round(time.process_time() - started, 4))
+        changed = _changed(claim, seed, result.evidence) if twice and result.evidence else ""
     finally:
         cost_class.reset(token)
-    return dataclasses.replace(result, seconds=round(time.perf_counter() - started, 4))
+    return dataclasses.replace(result, verdict="error", reason=f"{UNSTEADY} ({changed})") if changed else result
 
 
 def _judge(claim: Claim, seed: int, tell: Callable[[int], None]) -> Result:
@@ -70,6 +87,32 @@ def _judge(claim: Claim, seed: int, tell: Callable[[int], None]) -> Result:
     return Result(claim.id, verdict, reason=reason, lies=heard, **known)
 
 
+def _changed(claim: Claim, seed: int, evidence: dict[str, Any]) -> str:
+    """What is not as it was when the truth is run once more, its trainings too."""
+    token = anew.set(True)
+    try:
+        again = attempt(claim, seed, {})
+    finally:
+        anew.reset(token)
+    if not isinstance(again, Evidence):
+        return f"then {_fault(again)}"
+    return _difference(evidence, again.to_json())
+
+
+def _difference(before: dict[str, Any], after: dict[str, Any]) -> str:
+    """The first entry in which two forms of evidence differ; nothing where they are the same."""
+    key = next((key for key in before | after if before.get(key) != after.get(key)), "")
+    pieces, others = before.get(key), after.get(key)
+    if key == "parts" and pieces and others and len(pieces) == len(others):
+        k = next(k for k in range(len(pieces)) if pieces[k] != others[k])
+        return f"part {k + 1} of {len(pieces)}: {_difference(pieces[k], others[k])}"
+    return f"{key} {_brief(pieces)}, then {_brief(others)}" if key else ""
+
+
+def _brief(value: Any) -> str:
+    return str(value) if len(str(value)) <= 60 else f"{str(value)[:57]}..."
+
+
 def _hear(claim: Claim, lie: Lie, seed: int) -> dict[str, Any]:
     """One lie: rejected True or False, or None where the check itself broke on it."""
     outcome = attempt(claim, seed, {lie.argument: lie.value})
@@ -100,35 +143,6 @@ def attempt(claim: Claim, seed: int, changed: dict[str, Any]) -> Any:
             return claim(Draw(claim.id, seed), **changed)
         except (Exception, SystemExit) as error:
             return error
-
-
-@contextlib.contextmanager
-def sealed_randomness(seed: int) -> Iterator[None]:
-    """Seed the global generators and compute on one thread inside; give the caller's state back afterwards."""
-    python, array = random.getstate(), numpy.random.get_state()  # noqa: NPY002 (whoever uses the old one is sealed too)
-    dtype, device, grad = torch.get_default_dtype(), torch.get_default_device(), torch.is_grad_enabled()
-    threads, precision = torch.get_num_threads(), torch.get_float32_matmul_precision()
-    deterministic = torch.are_deterministic_algorithms_enabled()
-    # Asking for the state of a GPU that nobody has used would start it, in every worker.
-    gpus = range(torch.cuda.device_count()) if torch.cuda.is_initialized() else ()
-    with torch.random.fork_rng(devices=gpus):
-        torch.set_num_threads(1)  # sums in another order have other last bits
-        random.seed(seed)
-        numpy.random.seed(seed % 2**32)  # noqa: NPY002
-        torch.manual_seed(seed)
-        try:
-            yield
-        finally:
-            random.setstate(python)
-            numpy.random.set_state(array)  # noqa: NPY002
-            torch.set_default_dtype(dtype)
-            if torch.get_default_device() != device:
-                torch.set_default_device(device)
-            torch.set_grad_enabled(grad)
-            torch.set_num_threads(threads)
-            torch.set_float32_matmul_precision(precision)
-            if torch.are_deterministic_algorithms_enabled() != deterministic:
-                torch.use_deterministic_algorithms(deterministic)
 
 
 def _fault(outcome: Any) -> str:

@@ -31,7 +31,7 @@ SIDES = {"both": "=", "at_least": "≥", "at_most": "≤"}
 def mean_is(
     statistic: Callable[[Tensor], Tensor],
     sample: Callable[[int], Tensor],
-    predicted: float,
+    predicted: float | Tensor,
     *,
     effect: float,
     side: str = "both",

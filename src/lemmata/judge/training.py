@@ -1,11 +1,13 @@
 """Evidence from training: the score a trained system reaches."""
 
+from torch import Tensor
+
 from lemmata.judge.evidence import Evidence
 
 __all__ = ["reaches"]
 
 
-def reaches(score: float, target: float, *, at_most: bool = False, detail: str = "") -> Evidence:
+def reaches(score: float | Tensor, target: float | Tensor, *, at_most: bool = False, detail: str = "") -> Evidence:
     """The score is at least the target (an accuracy), or with `at_most` no more than it (a loss).
 
     >>> reaches(0.97, 0.95).holds, reaches(0.97, 0.95, at_most=True).holds

@@ -1,28 +1,35 @@
-"""A worker process: one JSON task per line in, one JSON result per line out.
+"""A worker of the judge: one claim per task. What it answers is worth nothing without what it had loaded: see `engine`.
 
-Lines of text on pipes, no pickle: a claim can hang, crash or print what it likes without harm to its parent.
+python -P judge/loaded.py lemmata.judge.worker
 """
 
 import dataclasses
+import functools
 import importlib
 import importlib.util
 import json
 import os
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
-from queue import SimpleQueue
 from types import ModuleType
-from typing import IO, Any
+from typing import Any
 
 from lemmata.judge.fingerprint import PACKAGE, home
 from lemmata.judge.verdict import Result
+from lemmata.workers import descendants, serve
 
 __all__ = ["perform"]
 
 
 def perform(task: dict[str, Any]) -> Result:
     """Judge the claim that a task names."""
+    return _performed(task)[0]
+
+
+def _performed(task: dict[str, Any], look: Callable[[], Any] = lambda: None) -> tuple[Result, Any]:
+    """The result, and what `look` saw between the import of the file and the judging."""
     from lemmata.judge.decorators import Claim
     from lemmata.judge.draw import seed_of
     from lemmata.judge.runner import judge, sealed_randomness
@@ -34,16 +41,17 @@ def perform(task: dict[str, Any]) -> Result:
             module = _module(task["module"], path)
     except (Exception, SystemExit) as error:
         reason = f"{path} cannot be imported: {type(error).__name__}: {' '.join(str(error).split())[:300]}"
-        return Result(task["id"], "error", reason=reason, seed=task["seed"])
+        return Result(task["id"], "error", reason=reason, seed=task["seed"]), look()
     claim = getattr(module, task["function"], None)
     if not isinstance(claim, Claim) or claim.id != task["id"]:
         fault = f"{path} has no claim {task['id']!r} under the name {task['function']}: is the name used twice?"
-        return Result(task["id"], "error", reason=fault, seed=task["seed"])
-    result = judge(claim, task["seed"], task["cost"])
+        return Result(task["id"], "error", reason=fault, seed=task["seed"]), look()
+    seen = look()
+    result = judge(claim, task["seed"], task["cost"], twice=task["twice"])
     if task["sharp"] and result.verdict == "holds" and task["cost"] != "long":
         lies = sharpen(claim, result.lies, task["seed"], task["cost"])
         result = dataclasses.replace(result, lies=lies)
-    return result
+    return result, seen
 
 
 def _module(name: str, path: Path) -> ModuleType:
@@ -72,26 +80,62 @@ def _module(name: str, path: Path) -> ModuleType:
     return module
 
 
-def main() -> None:
-    # What claims print or read must not touch the pipes on which tasks and results travel.
-    tasks, results = os.fdopen(os.dup(0), encoding="utf-8"), os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-    os.dup2(2, 1)
-    lines: SimpleQueue[str] = SimpleQueue()
-    threading.Thread(target=_listen, args=(tasks, lines), daemon=True).start()
+# --- What a claim leaves behind ---
+
+# Whose functions every verdict rests on; the judge's own modules besides.
+SHARED = ("builtins", "math", "random", "numpy", "torch", "torch.linalg", "torch.nn", "torch.nn.functional")
+
+
+def _state() -> dict[str, Any]:
+    """What the next claim would find changed if this one changed it: functions, classes, settings, threads.
+
+    Identities only, a millisecond or two in all. It cannot see everything (an array overwritten in place, a C
+    library's setting): it is there for accidents. Files that are not ours have workers of their own, whatever it sees.
+    """
+    names = {*SHARED, *(name for name in sys.modules if name.startswith("lemmata.judge."))}
+    spaces = {name: vars(sys.modules[name]) for name in names if name in sys.modules}
+    for base in reversed(sys.modules["torch"].Tensor.__mro__):  # a new name there may hide an old one
+        spaces["torch.Tensor"] = spaces.get("torch.Tensor", {}) | vars(base)
+    state = {f"{space}.{name}": v for space, found in spaces.items() for name, v in found.items() if callable(v)}
+    settings = {"os.environ": dict(os.environ), "sys.path": list(sys.path), "the current folder": os.getcwd()}
+    return state | settings | {"numpy.geterr": sys.modules["numpy"].geterr(), "a thread": set(threading.enumerate())}
+
+
+def _left(before: dict[str, Any]) -> str:
+    """The first thing that is not as it was, or nothing. What is new is no change: modules are imported late."""
+    after = _state()
+    for name, value in before.items():
+        if callable(value) and after.get(name) is not value:
+            return name
+        if not callable(value) and after[name] != value:
+            return name
+    return ""
+
+
+# --- The process ---
+
+
+def main(loaded: dict[str, str]) -> None:
+    """Answer tasks until nobody asks."""
+    serve(functools.partial(_answer, loaded), functools.partial(_ready, loaded))
+
+
+def _ready(loaded: dict[str, str]) -> dict[str, Any]:
     import lemmata.judge.runner  # noqa: F401  (torch takes seconds; be ready before the clock of a claim starts)
 
-    print(json.dumps({"ready": True}), file=results, flush=True)
-    while True:
-        print(json.dumps(perform(json.loads(lines.get())).to_json()), file=results, flush=True)
+    return {"loaded": loaded}
 
 
-def _listen(tasks: IO[str], lines: SimpleQueue[str]) -> None:
-    """Pass tasks on. When the pipe ends the parent is gone, however it died: nobody waits for this process either."""
-    for line in tasks:
-        lines.put(line)
-    os._exit(0)
+def _answer(loaded: dict[str, str], task: dict[str, Any]) -> dict[str, Any]:
+    import torch
 
-
-if __name__ == "__main__":
-    main()
+    result, before = _performed(task, _state)
+    try:
+        json.dumps(result.to_json(), allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        reason = f"its evidence cannot be written as JSON: {error}"
+        result = Result(task["id"], "error", reason=reason, seed=task["seed"])
+    others = [pid for pid in descendants(os.getppid()) if pid != os.getpid()]  # below our keeper, where there is one
+    left = _left(before) or ("a process" if others else "")
+    known = {"id": task["id"], "seed": task["seed"], "loaded": loaded, "left": left}
+    return known | {"result": result.to_json(), "capability": torch.backends.cpu.get_cpu_capability()}

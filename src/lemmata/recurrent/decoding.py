@@ -38,7 +38,7 @@ def greedy_decode(
     Shapes:
         source: (batch, places), lengths: (batch,)    returns: symbols (batch, time), log_probability (batch,)
 
-    Claims: seq.seq2seq, seq.factorisation
+    Claims: seq.seq2seq
 
     >>> model = SequenceToSequence(sources=12, targets=10, embedding=8, hidden=16)
     >>> greedy_decode(model, torch.randint(4, 12, (2, 7)), most=5).log_probability.shape

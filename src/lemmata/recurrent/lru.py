@@ -36,7 +36,7 @@ class LRU(RecurrentLayer):
         x: (batch, time, inputs)    returns: outputs (batch, time, outputs), state complex (batch, hidden)
         input_weight: (hidden, 2, inputs) and read_weight: (width, hidden, 2), real and imaginary parts of B and G
 
-    Claims: rnn.lru, rnn.lru.polar, rnn.lru.universality
+    Claims: rnn.lru, rnn.lru.universality
     Source: Orvieto et al. 2023, "Resurrecting recurrent neural networks for long sequences".
     Differs: the state includes the input of its own step, $\zeta_t = \Lambda\zeta_{t-1} + Cx_t$, so that $y_t$ sees
         $x_t$. The MLP has one hidden layer, whose matrix is merged into $G$: $M\,\mathrm{Re}(G\zeta) =

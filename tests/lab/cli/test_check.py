@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from lemmata.lab.cli import main
+from lemmata.workers import KEPT
 
 CLAIMS = '''
 """Claims for the tests of the command line."""
@@ -121,6 +122,18 @@ def test_one_claim_of_a_users_file_is_judged_and_shown(capsys, mine):
     assert "did you mean mine.half" in capsys.readouterr().err
 
 
+def test_a_check_that_reads_the_clock_is_caught_by_twice(capsys, tmp_path):
+    path = tmp_path / "clock.py"
+    path.write_text(
+        "import time\nfrom lemmata.judge import claim, close, lie\n"
+        '@claim("mine.clock")\n@lie("far", value=1e9)\ndef clock(draw, value=0.0):\n'
+        "    return close(time.time_ns() % 10**6, value, within=1e7)\n"
+    )
+    assert check(str(path)) == 0
+    assert check(str(path), "--twice") == 1, "the verdict that was remembered does not count"
+    assert "the truth gave two different results from the same seed: draw from `draw`" in capsys.readouterr().out
+
+
 def test_a_users_file_may_not_take_an_id_of_ours(capsys, tmp_path):
     path = tmp_path / "mine.py"
     path.write_text(CLAIMS.replace("mine.half", "cover.count"))
@@ -150,6 +163,28 @@ def test_a_cache_that_cannot_be_written_costs_only_the_memory(capsys, mine, monk
     assert "✔ holds  mine.half" in captured.out
     assert "verdicts are shown but not kept" in captured.err
     assert captured.err.count("verdicts are shown but not kept") == 1
+
+
+def test_a_claim_without_a_result_is_an_error(capsys, mine, monkeypatch):
+    monkeypatch.setattr("lemmata.judge.engine.ProcessEngine.results", lambda engine: iter(()))
+    assert check(mine, "mine.half") == 1
+    assert "error  mine.half" in capsys.readouterr().out
+    assert check(mine, "mine.half", "--json") == 1
+    assert [entry["verdict"] for entry in json.loads(capsys.readouterr().out)] == ["error"]
+
+
+@pytest.mark.skipif(not KEPT, reason="only Linux tells how much memory processes hold")
+def test_memory_of_a_users_file_is_bounded(capsys, tmp_path):
+    path = tmp_path / "mine.py"
+    path.write_text(
+        "import signal\nfrom lemmata.judge import claim\n@claim('mine.greedy')\ndef greedy(draw):\n"
+        "    kept = bytes(range(256)) * (5 << 20)\n    signal.pause()\n"
+    )
+    assert check(str(path), "--memory", "1") == 1
+    assert "it took more than the 1 GiB of memory that it may use: allow more with --memory" in capsys.readouterr().out
+    for amount in ("0", "0.5", "nan", "inf"):
+        assert check(str(path), "--memory", amount) == 2
+        assert "--memory must be at least 1" in capsys.readouterr().err
 
 
 def test_missing_empty_and_broken_files_are_named(capsys, tmp_path):

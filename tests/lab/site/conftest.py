@@ -41,7 +41,10 @@ class Answer:
 
 
 class Client:
-    """Requests as uvicorn hands them to the app; `get` and `post` as sent by the browser that opened the link."""
+    """Requests as uvicorn hands them to the app, as sent by the browser that opened the link.
+
+    `get` is an address that was opened, which shows the cookie alone; `part` and `post` are what scripts ask.
+    """
 
     def __init__(self, app):
         self.app = app
@@ -59,6 +62,9 @@ class Client:
 
     def get(self, target, **headers):
         return self.ask("GET", target, {"host": HOST, "cookie": self.cookie, "accept": "text/html"} | headers)
+
+    def part(self, target, **headers):
+        return self.get(target, **{"x-lemmata-token": self.session.token} | headers)
 
     def post(self, target, data=None, **headers):
         body = b"" if data is None else json.dumps(data).encode()

@@ -172,6 +172,12 @@ def test_a_job_that_eats_memory_is_stopped_and_the_other_lives(work, how):
     [
         ("kill", "its process was killed, often for lack of memory"),
         ("abort", "its process ended by signal SIGABRT"),
+        ("segfault", "its process ended by signal SIGSEGV"),
+        ("realtime", "its process ended by signal 40"),
+        ("garbage", "its process spoilt the pipe on which answers travel"),
+        ("number", "its process spoilt the pipe on which answers travel"),
+        ("nested", "its process spoilt the pipe on which answers travel"),
+        ("close", "its process closed the pipe on which answers travel"),
         ("leave", "its process ended with exit code 3"),
         ("burn", "its process used up the processor time that a job may have"),
         ("shout", "its answer is longer than 8 MiB"),
@@ -180,12 +186,59 @@ def test_a_job_that_eats_memory_is_stopped_and_the_other_lives(work, how):
 )
 def test_a_job_that_ends_its_own_process_is_reported_in_one_line_and_replaced(work, how, message):
     async def scenario(jobs):
+        for _ in range(3):  # more often than there are children
+            *_, last = [event async for event in naughty(jobs, how).follow()]
+            assert (last["event"], last["message"]) == ("failed", message)
+        after = jobs.start("echo", {})
+        assert await ended(after) == ("done", "")
+
+    work(scenario, running=1)
+
+
+def test_a_death_harms_no_other_job(work):
+    async def scenario(jobs):
         other = naughty(jobs, "wait")
-        assert await ended(naughty(jobs, how)) == ("failed", message)
+        for how in ("kill", "realtime", "garbage"):
+            assert (await ended(naughty(jobs, how)))[0] == "failed"
         assert (await jobs.call("echo", {}))["echo"] == {}
         assert other.state == "running"
 
     work(scenario)
+
+
+def test_a_death_is_told_though_a_process_was_left_behind_that_holds_the_pipes(work):
+    async def scenario(jobs):
+        job = naughty(jobs, "orphan")
+        left = (await told(job, "left"))["pid"]
+        try:
+            assert await ended(job) == ("failed", "its process ended by signal 40")
+            assert await ended(jobs.start("echo", {})) == ("done", "")
+        finally:
+            os.kill(left, signal.SIGKILL)
+
+    work(scenario, running=1)
+
+
+def test_a_copy_of_a_process_has_no_say(work):
+    async def scenario(jobs):
+        for _ in range(3):
+            job = naughty(jobs, "fork")
+            assert await ended(job) == ("done", "")
+            assert job.result == {"copy": False}
+
+    work(scenario, running=1)
+
+
+def test_a_second_answer_is_not_credited_to_the_next_job(work):
+    async def scenario(jobs):
+        for _ in range(3):
+            job, following = naughty(jobs, "twice"), [jobs.start("echo", {"number": k}) for k in range(3)]
+            assert await ended(job) == ("done", "")
+            for k, after in enumerate(following):
+                assert await ended(after) == ("done", "")
+                assert after.result["echo"] == {"number": k}
+
+    work(scenario, running=1)
 
 
 def test_an_error_is_one_short_line_and_numbers_that_json_lacks_are_words(work):

@@ -199,17 +199,17 @@ def test_a_training_is_a_job_whose_figures_can_be_fetched(working):
     started = working.post("/labs/boundary/run", state)
     assert started.status == 202
     job = started.json()["job"]
-    figures = working.get(f"/labs/boundary/jobs/{job}/figures")
+    figures = working.part(f"/labs/boundary/jobs/{job}/figures")
     assert set(figures.json()) == {"map", "curve"}
-    assert working.get(f"/labs/perceptron/jobs/{job}/figures").status == 404
-    events = working.get(f"/jobs/{job}/events").text
+    assert working.part(f"/labs/perceptron/jobs/{job}/figures").status == 404
+    events = working.get(started.json()["events"]).text
     assert '"cells"' in events
     assert '"accuracy"' in events
 
 
 @pytest.mark.parametrize("place", ["/labs/nothing", "/labs/perceptron_lab", "/labs/boundary/jobs/none/figures"])
 def test_what_does_not_exist_is_not_found(client, place):
-    assert client.get(place).status == 404
+    assert client.part(place).status == 404
 
 
 @pytest.mark.parametrize("place", ["/labs/nothing/show", "/labs/..%2Fwork/show", "/labs/judge/run"])

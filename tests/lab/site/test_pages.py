@@ -98,7 +98,7 @@ class Whole(html.parser.HTMLParser):
 
 def every_page(snapshot, live=True):
     """(address, text) of each page of the chapter."""
-    given = {"live": live, "token": "t" * 43 if live else ""}
+    given = {"live": live}
     yield "/", pages.render("home.html", path="/", **given, **home.home_context(snapshot))
     yield "/atlas", pages.render("atlas.html", path="/atlas", **given, **atlas.atlas_context(snapshot, NO_FILTER))
     wanted = {"q": "", "source": "", "settled": ""}
@@ -128,10 +128,10 @@ def test_every_page_is_whole_and_every_field_has_its_label(snapshot, live):
             assert address or page.ids[anchor], f"{place} links to {link}"
 
 
-def test_only_a_page_that_came_through_the_link_has_a_token_and_sliders(snapshot):
+def test_only_a_page_that_came_through_the_link_is_live_and_has_sliders(snapshot):
     for (_, open_page), (_, closed) in zip(every_page(snapshot, True), every_page(snapshot, False), strict=True):
-        assert "lemmata-token" in open_page
-        assert not re.search("lemmata-token|data-probe|data-judge[ -]|probe.js", closed)
+        assert "lemmata-live" in open_page
+        assert not re.search("lemmata-live|data-probe|data-judge[ -]|probe.js", closed)
 
 
 def test_pages_are_the_same_without_assets_but_for_formulas_and_links(snapshot, tmp_path, monkeypatch):
@@ -220,7 +220,7 @@ def test_700_statements_set_no_formula_again(many, monkeypatch):
 
 def shown(snapshot, id, **more):
     facts = claim.claim_context(snapshot, id, [])
-    return pages.render("claim.html", **({"live": True, "token": "t", "lie": None, "shown": None} | facts | more))
+    return pages.render("claim.html", **({"live": True, "lie": None, "shown": None} | facts | more))
 
 
 def test_an_open_statement_says_so_and_offers_no_check(snapshot):

@@ -133,7 +133,9 @@ def test_a_question_that_failed_is_asked_again(client):
 def test_judging_is_a_job(client):
     answer = client.post(f"/claim/{ID}/judge", {"seed": 0})
     (job,) = client.app.state.jobs.asked
-    assert (answer.status, answer.json()) == (202, {"job": job.id})
+    events = f"/jobs/{job.id}/events"
+    assert answer.status == 202
+    assert answer.json() == {"job": job.id, "events": f"{events}?ticket={client.session.ticket(events)}"}
     assert (job.kind, job.parameters) == ("judge", {"id": ID, "seed": 0})
 
 
@@ -156,7 +158,7 @@ def test_a_malformed_request_judges_nothing(client, asked):
 
 
 def told(client, job, **headers):
-    answer = client.get(f"/jobs/{job.id}/events", **headers)
+    answer = client.part(f"/jobs/{job.id}/events", **headers)
     blocks = [dict(line.split(": ", 1) for line in block.splitlines()) for block in answer.text.split("\n\n") if block]
     return answer, [(int(block["id"]), json.loads(block["data"])) for block in blocks]
 
@@ -192,7 +194,7 @@ def test_a_browser_that_comes_back_hears_the_rest_only(client, over):
 def test_a_stream_goes_on_until_the_job_ends(client):
     async def scenario():
         job = client.app.state.jobs.start("judge", {"id": ID, "seed": 0})
-        asked = asyncio.create_task(client.send("GET", f"/jobs/{job.id}/events", {"host": "127.0.0.1:8417"}))
+        asked = asyncio.create_task(client.send("GET", f"/jobs/{job.id}/events", client.rights()))
         job.tell({"event": "progress", "stage": "truth"})
         stopped = await client.send("POST", f"/jobs/{job.id}/cancel", client.rights())
         return stopped, await asked
@@ -203,5 +205,5 @@ def test_a_stream_goes_on_until_the_job_ends(client):
 
 
 def test_unknown_jobs_are_not_there(client):
-    assert client.get("/jobs/0/events", accept="*/*").status == 404
+    assert client.part("/jobs/0/events", accept="*/*").status == 404
     assert client.post("/jobs/0/cancel").status == 404

@@ -2,6 +2,7 @@
 
 import contextlib
 import http.client
+import json
 import os
 import random
 import re
@@ -9,16 +10,27 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
-import webbrowser
-from queue import SimpleQueue
+from pathlib import Path
 
 import pytest
 
 from lemmata.lab.cli import main
-from lemmata.lab.cli.serve import _browse
+from lemmata.lab.cli.serve import _doorway, _has_screen
 
 SECONDS = 60  # for anything at all, on a machine that does ten other things
+
+
+def has_ipv6():
+    try:
+        socket.create_server(("::1", 0), family=socket.AF_INET6).close()
+    except OSError:
+        return False
+    return True
+
+
+IPV6 = has_ipv6()
 
 
 @pytest.fixture
@@ -26,9 +38,11 @@ def serve():
     """Start the command; give back the process, what it printed up to the link, and the port."""
     started = []
 
-    def start(*words):
-        command = [sys.executable, "-m", "lemmata", "serve", "--no-browser", "--offline", *words]
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    def start(*words, **env):
+        command = [sys.executable, "-m", "lemmata", "serve", "--offline", *words]
+        command += [] if env else ["--no-browser"]
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+        process = subprocess.Popen(command, env=os.environ | env, **pipes)
         started.append(process)
         clock = threading.Timer(SECONDS, process.kill)
         clock.start()
@@ -133,6 +147,47 @@ def test_a_taken_port_gives_the_next_and_says_so(serve):
         assert printed.splitlines()[0] == f"port {wanted} is taken, so this lab is at {port}"
 
 
+@pytest.mark.skipif(not IPV6, reason="this machine has no IPv6")
+def test_the_lab_takes_both_addresses_of_localhost_or_another_port(serve):
+    with socket.create_server(("::1", 0), family=socket.AF_INET6) as taken:
+        wanted = taken.getsockname()[1]
+        _, printed, port = serve("--port", str(wanted))
+        assert port != wanted
+        assert printed.startswith(f"port {wanted} is taken")
+    with contextlib.closing(http.client.HTTPConnection("::1", port, timeout=SECONDS)) as connection:
+        connection.request("GET", "/labs", headers={"Host": f"localhost:{port}"})
+        assert connection.getresponse().status == 200
+
+
+def test_what_is_never_asked_to_the_end_is_ended(serve):
+    _, printed, port = serve("--port", "0")
+    _, headers, body = ask(port, re.search(r"(/open\?key=\S+)", printed).group(1))
+    host = b"Host: 127.0.0.1:%d\r\n" % port
+    own = f"Origin: http://127.0.0.1:{port}\r\nSec-Fetch-Site: same-origin\r\nContent-Length: 9\r\n"
+    own += f"Cookie: {dict(headers)['set-cookie'].partition(';')[0]}\r\n"
+    own += "X-Lemmata-Token: " + re.search(r'lemmata-token" content="([^"]+)"', body.decode()).group(1) + "\r\n"
+    half = [b"", b"G", b"GET / HTTP/1.1\r\n" + host]
+    half += [b"POST /claim/hopfield.energy/judge HTTP/1.1\r\n" + host + own.encode() + b"\r\n{"]
+    with contextlib.ExitStack() as stack:
+        connect = lambda: stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=SECONDS))  # noqa: E731
+        again, *others = [connect() for _ in range(1 + len(half))]
+        again.sendall(b"GET /static/x HTTP/1.1\r\n" + host + b"\r\n")
+        assert b"404" in again.recv(1 << 16)
+        again.sendall(b"GET /st")  # a second request on the same connection that stays a beginning
+        for connection, beginning in zip(others, half, strict=True):
+            connection.sendall(beginning)
+        heard = [to_the_end(connection) for connection in [again, *others]]
+    assert [b"408" in answer for answer in heard] == [False, False, False, False, True]
+
+
+def to_the_end(connection):
+    heard = b""
+    with contextlib.suppress(ConnectionResetError):
+        while some := connection.recv(1 << 16):
+            heard += some
+    return heard
+
+
 def test_the_lab_listens_on_this_machine_alone(serve):
     _, _, port = serve("--port", "0")
     own = {address[4][0] for address in socket.getaddrinfo(socket.gethostname(), None, socket.AF_INET)}
@@ -149,18 +204,53 @@ def test_a_port_that_is_none_is_one_line(port, capsys):
     assert "--port" in capsys.readouterr().err
 
 
-def test_a_browser_is_opened_where_there_is_a_screen(monkeypatch):
-    opened = SimpleQueue()
-    monkeypatch.setattr(webbrowser, "open", opened.put)
-    monkeypatch.setenv("DISPLAY", ":0")
-    _browse("http://127.0.0.1:1/open")
-    assert opened.get(timeout=SECONDS) == "http://127.0.0.1:1/open"
+BROWSER = """#!{python}
+import json, os, sys, urllib.parse, urllib.request
+path = urllib.parse.unquote(urllib.parse.urlsplit(sys.argv[1]).path)
+text = open(path, encoding="utf-8").read()
+link = text.partition("url=")[2].partition('"')[0]
+answer = urllib.request.build_opener(urllib.request.ProxyHandler({{}})).open(link)
+facts = {{"words": sys.argv, "path": path, "mode": os.stat(path).st_mode & 0o777, "link": link}}
+facts |= {{"status": answer.status, "cookie": answer.headers["set-cookie"], "page": answer.read().decode()}}
+with open({told!r}, "w", encoding="utf-8") as file:
+    json.dump(facts, file)
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="a browser is a shell script here")
+def test_no_secret_stands_in_the_command_line_of_the_browser(serve, tmp_path, monkeypatch):
+    home, told, browser = tmp_path / "home", tmp_path / "told", tmp_path / "browser"
+    home.mkdir()
+    os.mkfifo(told)
+    browser.write_text(BROWSER.format(python=sys.executable, told=str(told)))
+    browser.chmod(0o755)
+    process, printed, _ = serve("--port", "0", DISPLAY=":0", BROWSER=f"{browser} %s", HOME=str(home))
+    found = json.loads(told.read_text(encoding="utf-8"))
+    key, cookie = found["link"].partition("key=")[2], found["cookie"].partition("=")[2].partition(";")[0]
+    token = re.search(r'lemmata-token" content="([^"]+)"', found["page"]).group(1)
+    assert (found["status"], found["mode"], Path(found["path"]).parent) == (200, 0o600, home)
+    assert not [secret for secret in (key, cookie, token) if secret in " ".join(found["words"])]
+    assert key not in printed  # so that the printed link still works, once
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=SECONDS)
+    assert list(home.glob("*.html")) == []
+
+
+def test_without_a_screen_no_browser_is_opened(monkeypatch):
     monkeypatch.setattr(sys, "platform", "linux")
     for name in ("DISPLAY", "WAYLAND_DISPLAY"):
         monkeypatch.delenv(name, raising=False)
-    before = threading.active_count()
-    _browse("nowhere")
-    assert threading.active_count() <= before
+    assert not _has_screen()
+    monkeypatch.setenv("WAYLAND_DISPLAY", "wayland-0")
+    assert _has_screen()
+
+
+def test_a_home_that_cannot_be_written_is_no_hindrance(monkeypatch, tmp_path):
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    doorway = _doorway("http://127.0.0.1:1/open?key=a&b")
+    assert doorway.parent == tmp_path
+    assert 'url=http://127.0.0.1:1/open?key=a&amp;b"' in doorway.read_text(encoding="utf-8")
 
 
 def test_missing_extras_are_one_line_with_the_fix(monkeypatch, capsys):

@@ -161,7 +161,7 @@ def test_the_form_is_filled_from_the_address(page):
 def test_a_page_carries_the_form_once_it_is_known_and_never_waits_for_it(page):
     assert 'data-load="/systems/mlp/form?data=moons"' in page.get("/systems/mlp?data=moons").text
     page.get("/systems/mlp/form?data=moons")
-    assert "data-load" not in page.get("/systems/mlp?data=moons").text
+    assert 'data-load="/systems/mlp/form' not in page.get("/systems/mlp?data=moons").text
     assert 'data-load="/systems/mlp/form?data=moons&amp;epochs=3"' in page.get("/systems/mlp?data=moons&epochs=3").text
 
 
@@ -233,28 +233,39 @@ def test_a_training_gets_a_name_and_a_job_at_once(page):
 
 def test_a_run_has_a_page_with_its_curves_pictures_and_result(client):
     run = trained()
-    text = client.get(f"/runs/{run}").text
+    text = client.part(f"/runs/{run}/panel").text
     assert "finished" in text
     assert "Loss as training went on" in text
     assert "Accuracy as training went on" in text
     assert 'data-run-steps="16 32"' in text
-    assert f"/runs/{run}/checkpoint" in text
-    assert f"{run}</a>" in client.get("/systems/mlp").text
-    assert f'data-run="{run}"' in client.get(f"/systems/mlp?run={run}").text
-    assert 'data-run="' not in client.get(f"/systems/hopfield?run={run}").text
+    assert f"/runs/{run}/checkpoint?ticket=" in text
+    assert f"{run}</a>" in client.part("/systems/mlp/runs").text
+    assert run not in client.part("/systems/hopfield/runs").text
 
 
-def test_pictures_come_as_part_of_the_page_and_as_files(client):
+def test_what_is_the_users_own_comes_after_the_page(client):
     run = trained()
-    assert client.get(f"/runs/{run}/picture/16").text.startswith("<figure")
-    assert client.get(f"/runs/{run}/picture/16.svg").text.startswith("<svg")
-    assert client.get(f"/runs/{run}/picture/16.csv").text.startswith("series,")
+    page = client.get("/systems/mlp").text
+    assert 'data-load="/systems/mlp/runs"' in page
+    assert run not in page
+    assert f'data-load="/runs/{run}/panel"' in client.get(f"/systems/mlp?run={run}").text
+    assert "script" not in re.search(r"data-run-panel[^>]*>", client.get("/systems/mlp?run=%3Cscript%3E").text).group()
+    assert f'data-load="/runs/{run}/panel"' in client.get(f"/runs/{run}").text
+
+
+def test_pictures_come_as_part_of_the_page_with_their_files_inside(client):
+    run = trained()
+    text = client.part(f"/runs/{run}/picture/16").text
+    assert text.startswith("<figure")
+    assert 'href="data:text/csv;base64,' in text
+    assert 'href="data:image/svg+xml;base64,' in text
     for wrong in ("17", "16.exe", "x", "-16", "99999999999999999999"):
-        assert client.get(f"/runs/{run}/picture/{wrong}", accept="*/*").status in (404, 422)
+        assert client.part(f"/runs/{run}/picture/{wrong}", accept="*/*").status in (404, 422)
 
 
 def test_the_checkpoint_is_a_zip_that_loads(client, tmp_path):
-    answer = client.get(f"/runs/{trained(widths='8')}/checkpoint")
+    panel = client.part(f"/runs/{trained(widths='8')}/panel").text
+    answer = client.get(re.search(r'href="(/runs/[^"]*/checkpoint[^"]*)"', panel)[1])
     assert answer.header("content-disposition") == 'attachment; filename="mlp-moons-1.zip"'
     with zipfile.ZipFile(io.BytesIO(answer.body)) as archive:
         for name in archive.namelist():
@@ -268,21 +279,22 @@ def test_a_finished_run_cannot_go_on_and_an_unknown_one_is_not_there(client):
     run = trained()
     assert client.post(f"/runs/{run}/resume").status == 409
     for name in ("nothing", "mlp-moons-9", "..", "%2e%2e", ".hidden", "mlp-moons-1%00", "mlp-moons-1%2f.."):
-        assert client.get(f"/runs/{name}", accept="*/*").status == 404
-        assert client.get(f"/runs/{name}/checkpoint", accept="*/*").status == 404
+        assert client.part(f"/runs/{name}/panel", accept="*/*").status == 404
+        assert client.part(f"/runs/{name}/checkpoint", accept="*/*").status == 404
         assert client.post(f"/runs/{name}/resume").status == 404
 
 
 def test_a_run_that_was_stopped_can_go_on_once(client):
     run = trained()
     (cache_folder() / "runs" / run / "result.json").unlink()
-    assert "data-run-resume" in client.get(f"/runs/{run}").text
+    assert "data-run-resume" in client.part(f"/runs/{run}/panel").text
     answer = client.post(f"/runs/{run}/resume")
     assert answer.status == 202
     (job,) = client.app.state.jobs.asked
     assert (job.kind, job.parameters) == ("train", {"run": run, "resume": True})
     assert client.post(f"/runs/{run}/resume").status == 409
-    assert f'data-job="{job.id}"' in client.get(f"/runs/{run}").text
+    panel = client.part(f"/runs/{run}/panel").text
+    assert f'data-job="{job.id}" data-events="{answer.json()["events"]}"' in panel
 
 
 def test_damaged_and_foreign_folders_are_passed_over():
@@ -308,9 +320,9 @@ def test_a_record_that_lacks_things_still_makes_a_page(client):
     folder = cache_folder() / "runs" / run
     (folder / "run.json").write_text('{"system": "mlp", "data": "moons"}')
     (folder / "result.json").write_text('{"scores": 3, "epochs": "x"}')
-    assert client.get(f"/systems/mlp?run={run}").status == 200
+    assert client.part(f"/runs/{run}/panel").status == client.part("/systems/mlp/runs").status == 200
     (folder / "run.json").write_text('{"system": ["mlp"]}')
-    assert client.get(f"/runs/{run}", accept="*/*").status == 404
+    assert client.part(f"/runs/{run}/panel", accept="*/*").status == 404
 
 
 def test_names_of_runs_are_never_taken_twice():

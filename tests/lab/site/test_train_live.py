@@ -47,6 +47,7 @@ class Asking:
         self.client, self.jobs = client, client.app.state.jobs
 
     async def get(self, target):
+        """What a script asks for."""
         return await self.client.send("GET", target, self.client.rights() | {"accept": "text/html"})
 
     async def post(self, target, data=None):
@@ -81,9 +82,9 @@ def test_a_training_is_stopped_goes_on_ends_and_is_taken_away(lab, tmp_path):
         run, job = begun["run"], begun["job"]
         started = await ask.told(job, "started")
         await ask.told(job, "picture")
-        going = await ask.get(f"/systems/mlp?run={run}")
+        going = await ask.get(f"/runs/{run}/panel")
         stopped = await ask.post(f"/jobs/{job}/cancel")
-        between = await ask.get(f"/runs/{run}")
+        between = await ask.get(f"/runs/{run}/panel")
         partial = await ask.get(f"/runs/{run}/checkpoint")
         again = (await ask.post(f"/runs/{run}/resume")).json()
         resumed = await ask.told(again["job"], "started")

@@ -10,6 +10,7 @@ import pytest
 
 from lemmata import catalog
 from lemmata.files import cache_folder
+from lemmata.judge.fingerprint import Source
 from lemmata.judge.ledger import Ledger
 from lemmata.judge.session import remembered
 from lemmata.lab.cli.train import parse_own
@@ -41,6 +42,14 @@ def test_judging_tells_its_stages_and_keeps_the_verdict_where_check_looks_for_it
 def test_a_verdict_of_old_code_is_not_kept_under_the_key_of_new_code(monkeypatch):
     monkeypatch.setattr(judge, "STARTED", 0)
     with pytest.raises(ValueError, match="edited after the page started"):
+        perform(judge, id=ID, seed=0)
+    assert not remembered([catalog.load().claims[ID]], Ledger())
+
+
+def test_a_verdict_on_code_that_changes_meanwhile_is_not_kept(monkeypatch):
+    looks = iter(({"a.py": Source("a.py", "1", (1, 1, 1, 1))}, {"a.py": Source("a.py", "1", (1, 1, 1, 1))}))
+    monkeypatch.setattr(judge, "sources", lambda path: next(looks, {"a.py": Source("a.py", "1", (1, 2, 1, 1))}))
+    with pytest.raises(ValueError, match=r"a\.py changed while it was judged"):
         perform(judge, id=ID, seed=0)
     assert not remembered([catalog.load().claims[ID]], Ledger())
 

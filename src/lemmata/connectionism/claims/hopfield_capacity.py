@@ -9,7 +9,7 @@ from lemmata.connectionism.hopfield_theory import (
     critical_load,
     crosstalk,
     error_free_capacity,
-    error_probability,
+    flip_probability,
     retrieval_overlap,
 )
 from lemmata.judge import Figure, Line, Points, all_of, always, claim, close, lie, probability_is, slope_is
@@ -39,36 +39,38 @@ def retrieval_breaks_down_at_the_critical_load(draw, critical=0.138, feedback=1.
 
 
 @claim("hopfield.capacity_log")
-@lie("the logarithm is to base 2", printed="003/1", base=2.0)
+@lie("the logarithm is to base 2", base=2.0)
 @lie("twice as many", factor=1.0)
 @lie("half as many", factor=4.0)
 @lie("as many if all patterns are to be stable at once", share=1.0)
 def capacity_without_error_is_n_over_two_log_n(draw, base=math.e, factor=2.0, share=0.5):
-    """Stable patterns of networks of 512 units at the capacity and at twice it; the expected errors as n grows."""
-    n = 512  # a power of two: fields are exact in float32
-    capacity = n / (factor * math.log(n, base))
+    """The bits that one update is expected to flip, by the exact law, as n grows: in one pattern at multiples c of the
+    capacity, and in all patterns at its half; and how often patterns of networks of 512 units are stable."""
 
-    def first(stored):
-        return lambda size: stable(draw, size, round(stored), n, first=1)[:, 0]
+    def stored(n, c):
+        return round(c * n / (factor * math.log(n, base)))
 
-    def every(stored):
-        return lambda size: stable(draw, size, round(stored), n).all(1)
+    def errors(n, c):
+        """Unstable bits in one pattern, times the root of ln n by which the tail of a Gaussian is smaller."""
+        return n * flip_probability(n, stored(n, c)) * math.log(n) ** 0.5
 
-    def errors(times, n):
-        """Unstable bits to be expected in one pattern, at so many times the capacity."""
-        return n * error_probability(times / (factor * math.log(n, base)))
+    def all_errors(n, c):
+        """Unstable bits in all patterns, whose number grows like n / ln n."""
+        return stored(n, c * share) * errors(n, c * share) * math.log(n)
 
-    sizes = [10.0**k for k in range(3, 16, 2)]
-    quarter = {"alpha": 1e-9 / 4, "chunk": 32}
+    sizes, n = [10**k for k in range(4, 10)], 512  # a power of two: fields are exact in float32
+    slopes = [slope_is(sizes, [errors(n, c) for n in sizes], 1 - 1 / c, within=0.01) for c in (1.0, 1.25, 2.0)]
+    slopes += [slope_is(sizes, [all_errors(n, c) for n in sizes], 2 - 2 / c, within=0.02) for c in (1.0, 2.0)]
+
+    def kept(c):
+        return lambda size: stable(draw, size, stored(n, c), n, first=1)[:, 0]
+
+    union_bound = 1 - n * flip_probability(n, stored(n, 1.0))
     return all_of(
-        probability_is(first(capacity), 0.85, effect=0.6, side="at_least", **quarter),
-        probability_is(first(2 * capacity), 0.1, effect=0.35, side="at_most", **quarter),
-        probability_is(every(share * capacity), 0.85, effect=0.6, side="at_least", **quarter),
-        probability_is(every(2 * share * capacity), 0.1, effect=0.6, side="at_most", **quarter),
-        close(error_free_capacity(n), capacity),
-        always([errors(1.0, 10 * n) < errors(1.0, n) for n in sizes]),
-        # errors grow like n^(1 - 1/2) over the square root of log n, which takes up to 0.04 off the slope
-        slope_is(sizes, [errors(2.0, n) for n in sizes], 0.5, within=0.06),
+        *slopes,
+        close([error_free_capacity(n) for n in sizes], [n / (factor * math.log(n, base)) for n in sizes]),
+        probability_is(kept(1.0), union_bound, effect=0.2, side="at_least", alpha=5e-10, chunk=32),
+        probability_is(kept(2.0), 0.1, effect=0.2, side="at_most", alpha=5e-10, chunk=32),
     )
 
 

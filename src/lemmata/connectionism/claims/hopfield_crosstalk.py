@@ -3,7 +3,7 @@
 import math
 
 import torch
-from scipy import integrate
+from scipy import integrate, stats
 
 from lemmata.connectionism.hopfield import HopfieldNetwork
 from lemmata.connectionism.hopfield_theory import (
@@ -29,9 +29,8 @@ from lemmata.judge import (
 
 
 @claim("hopfield.crosstalk")
-@lie("a quiet pattern t makes the pattern of another index stable", printed="000/1", shift=1)
-@lie("the sum includes j = i", printed="003/2", diagonal=1.0)
-@lie("the sum over all j, i among them", printed="000/3", diagonal=1.0)
+@lie("a quiet pattern t makes the pattern of another index stable", shift=1)
+@lie("the sum includes j = i although no unit hears itself", diagonal=1.0)
 @lie("the pattern's own signal is 1", own=0.0)
 @lie("cross-talk below 1 is necessary", exists=False)
 def field_is_signal_plus_crosstalk(draw, shift=0, diagonal=0.0, own=1.0, exists=True, network=HopfieldNetwork):
@@ -61,35 +60,32 @@ def field_is_signal_plus_crosstalk(draw, shift=0, diagonal=0.0, own=1.0, exists=
 
 
 @claim("hopfield.crosstalk_distribution")
-@lie("mean 0 for the sum that includes j = i", printed="003/1", diagonal=1.0)
-@lie("a pattern is noise to itself", counted=9)
+@lie("mean 0 for the sum that includes j = i", diagonal=1.0)
+@lie("a pattern is noise to itself", others=0)
 @lie("the standard deviation is s/n", power=1.0)
-def crosstalk_is_a_centred_gaussian(draw, diagonal=0.0, counted=8, power=0.5, noise=crosstalk):
-    """Mean, variance and law of the cross-talk along a stored bit, over independent networks of 32 units."""
-    n, s = 32, 8
-    variance = crosstalk_variance(n, counted)
+def crosstalk_is_a_centred_gaussian(draw, diagonal=0.0, others=-1, power=0.5, noise=crosstalk):
+    """All networks of three small sizes, and random ones of 32 units, against the law of so many fair coins; the gap of
+    that law to the Gaussian as n grows, for a quarter as many patterns."""
 
-    def along(size):
-        """The cross-talk of each bit of each pattern, towards (+) or against (-) its value."""
-        patterns = draw.signs(size, s, n)
-        same_unit = (patterns.square().sum(1, keepdim=True) - patterns.square()) * patterns / n
-        return patterns * (noise(patterns) + diagonal * same_unit)
+    def along(patterns):
+        """The cross-talk of the first bit, towards (+) or against (-) its value."""
+        same_unit = (patterns.shape[1] - 1) / patterns.shape[2]
+        return (patterns * noise(patterns))[:, 0, 0] + diagonal * same_unit
 
-    def one_bit(size):
-        return along(size)[:, 0, 0]
+    def coins(n, s):
+        return (s + others) * (n - 1)
 
-    def gaussian(z):
-        # A sum of (s - 1)(n - 1) = 217 signs is odd, so its law climbs in steps of 2; the integral meets each halfway.
-        odd = 2 * ((n * z).floor() / 2 + 0.5).floor() - 1
-        return torch.special.ndtr((odd + 1) / n / variance**power)
-
-    every = all_patterns(3, 4)
-    one, third = {"chunk": 4096}, 1e-9 / 3
+    small, sizes, every = [(4, 3), (8, 2), (4, 4)], [64, 256, 1024, 4096], all_patterns(3, 4)
+    everywhere = [along(all_patterns(s, n)) for n, s in small]
+    counted = [sums_of_signs(coins(n, s), n, 2 ** (s * n)) for n, s in small]
+    kept = every * (every @ every.mT @ every / 4 - every)
     return all_of(
-        exactly(float((every * noise(every)).square().mean()), crosstalk_variance(4, 3)),
-        mean_is(lambda x: x.mean((1, 2)), along, 0.0, effect=0.2, alpha=third, **one),
-        mean_is(lambda x: x.square().mean((1, 2)), along, variance, effect=0.03, alpha=third, **one),
-        law_is(one_bit, gaussian, effect=0.1, alpha=third, **one),
+        *(close(z.sort().values, sums) for z, sums in zip(everywhere, counted, strict=True)),
+        exactly([float(z.square().mean()) for z in everywhere], [crosstalk_variance(n, s) for n, s in small]),
+        exactly(float(kept.mean()), (3 - 1) / 4, detail="the mean with the diagonal kept"),
+        law_is(lambda size: along(draw.signs(size, 8, 32)), law_of_coins(coins(32, 8), 32), effect=0.02, chunk=4096),
+        slope_is(sizes, [gap_to_gaussian(coins(n, n // 4), n, 0.25**power) for n in sizes], -1.0, within=0.05),
+        slope_is(sizes, [1 - crosstalk_variance(n, n // 4) / 0.25 for n in sizes], -1.0, within=0.05),
     )
 
 
@@ -106,7 +102,7 @@ def bits_flip_with_the_tail_of_a_gaussian(draw, normaliser=0.5, tails=1, width=1
     def frequency(stored):
         chance = flip_probability(32, stored)
         return mean_is(
-            flipped_bits, lambda size: draw.signs(size, stored, 32), tails * chance, effect=0.2 * chance, alpha=5e-10,
+            flipped_bits, lambda size: draw.signs(size, stored, 32), tails * chance, effect=0.1 * chance, alpha=5e-10,
             chunk=4096,
         )  # fmt: skip
 
@@ -135,6 +131,26 @@ def flipped_bits(patterns):
     """The fraction of stored bits that one update destroys in each network; exact if units are a power of two."""
     field = (1 - 1 / patterns.shape[-1]) * patterns + crosstalk(patterns)
     return ((field >= 0) != (patterns > 0)).double().mean((1, 2))
+
+
+def sums_of_signs(coins, units, cases):
+    """The sums of so many signs, divided by the units: each as often as it occurs among the cases, in order."""
+    heads = torch.arange(coins + 1)
+    often = torch.tensor([cases * math.comb(coins, k) // 2**coins for k in range(coins + 1)])
+    return ((2 * heads - coins).double() / units).repeat_interleave(often)
+
+
+def law_of_coins(coins, units):
+    """The distribution function of a sum of so many signs, divided by the units."""
+    return lambda z: torch.from_numpy(stats.binom.cdf((((units * z).floor() + coins) / 2).floor().numpy(), coins, 0.5))
+
+
+def gap_to_gaussian(coins, units, deviation):
+    """The largest distance of the two distribution functions, just before and just after each jump."""
+    heads = torch.arange(int(coins / 2 - 5 * coins**0.5), int(coins / 2 + 5 * coins**0.5)).double()
+    law = torch.from_numpy(stats.binom.cdf(heads.numpy(), coins, 0.5))
+    gaussian = torch.special.ndtr((2 * heads - coins) / units / deviation)
+    return float(torch.cat([(law - gaussian).abs(), (law[:-1] - gaussian[1:]).abs()]).max())
 
 
 def all_patterns(stored, units):

@@ -29,7 +29,12 @@ class ThroughTheOrigin(LinearThresholdUnit):
 
 
 @claim("perceptron.unit")
-@lie("the answer stays the same for every factor but zero", factor=-2.5)
+@lie(
+    "the answer stays the same for every factor but zero",
+    regime="every positive factor keeps the answer",
+    loose="every positive factor keeps the answer",
+    factor=-2.5,
+)
 @lie("the bias plays no part in the answer", unit=ThroughTheOrigin)
 @lie("a point on the boundary gets the label +1", unit=BoundaryIsPositive)
 def positive_scaling_keeps_and_negation_flips_the_answer(draw, unit=LinearThresholdUnit, factor=2.5):
@@ -58,7 +63,7 @@ def append_minus_one(x):
 
 
 @claim("perceptron.homogeneous")
-@lie("the input -1 is appended although the bias is added", printed="001/1", extend=append_minus_one)
+@lie("the input -1 is appended although the bias is added", extend=append_minus_one)
 @lie("the constant input 1 serves the unit that subtracts its bias", sign=-1.0)
 def the_bias_is_the_weight_of_a_constant_input(draw, extend=augment, sign=1.0):
     """The activation of random units, and every iterate of the perceptron with and without the bias absorbed."""
@@ -95,11 +100,12 @@ def nearest_on_boundary(w, b, x):
 def the_boundary_is_a_hyperplane(draw, sign=-1.0, relation=torch.eq, normalise=1.0):
     """Nearest points, solved for, against normal, offset and projection; lattice points that lie on it exactly."""
     parts = []
-    for _ in range(10):
+    # A unit is its direction and offset, whatever its size: also where squares underflow or overflow.
+    for size in (1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 2.0**-600, 2.0**600):
         # The last weight is 1, so that any whole coordinates are completed to a lattice point on the boundary.
         w = torch.cat([draw.integers(-3, 4, 3), torch.ones(1, dtype=torch.int64)]).double()
         b = float(draw.choice([-3, -2, -1, 1, 2, 3]))
-        unit = LinearThresholdUnit(w, b)
+        unit = LinearThresholdUnit(size * w, size * b)
         free = draw.integers(-5, 6, 30, 3).double()
         on = torch.cat([free, -(free @ w[:3] + b)[:, None]], dim=1)
         x = draw.normal(30, 4)
@@ -139,7 +145,8 @@ def the_margin_of_a_point_is_its_signed_distance(draw, margin=geometric_margin, 
     predicted = (x - nearest).norm(dim=1) * torch.where(correct, 1.0, -1.0)
     return all_of(
         close(margin(w, b, x, y), predicted),
-        close(margin(5 * w, 5 * b, x, y), 5**power * margin(w, b, x, y)),
+        # Also by factors with which squares underflow and overflow.
+        *(close(margin(c * w, c * b, x, y), c**power * margin(w, b, x, y)) for c in (5.0, 2.0**-600, 2.0**600)),
     )
 
 

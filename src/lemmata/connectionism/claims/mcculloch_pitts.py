@@ -1,6 +1,7 @@
 """What one McCulloch-Pitts neuron computes, and what networks of them compute."""
 
 import itertools
+import operator
 
 import torch
 
@@ -26,7 +27,8 @@ class StrictNeuron(McCullochPittsNeuron):
 @lie("a conjunction needs one input less", conjunction=-1)
 @lie("a disjunction fires without any input", disjunction=0)
 def the_logical_gates_are_neurons(draw, neuron=McCullochPittsNeuron, conjunction=0, disjunction=1):
-    """Five gates of up to four inputs against the words all, any and not, on every input."""
+    """Gates of up to four inputs against the words all, any and not, on every input; and neurons with every choice of
+    synapses, and thresholds on and between the whole numbers, against a plain sum."""
     parts = []
     for n in range(1, 5):
         rows = [tuple(bits) for bits in itertools.product([0, 1], repeat=n)]
@@ -39,11 +41,12 @@ def the_logical_gates_are_neurons(draw, neuron=McCullochPittsNeuron, conjunction
         for synapse, threshold, meaning in gates:
             module = neuron(torch.full((n,), synapse), threshold)
             parts.append(exactly(module(torch.tensor(rows)), [meaning(row) for row in rows]))
-        both = neuron(torch.tensor([[1] * n, [-1] * n]), torch.tensor([n + conjunction, 0]))
-        batch = torch.stack([boolean_inputs(n), boolean_inputs(n).flip(0)])
-        expected = [[[all(row), not any(row)] for row in order] for order in (rows, rows[::-1])]
-        parts.append(exactly(both(batch.bool()), torch.tensor(expected)))
-        parts.append(exactly(len(list(both.parameters())), 0, detail="nothing to train"))
+        synapses = list(itertools.product([-1, 1], repeat=n))
+        for threshold in (-n, -0.5, 0, 0.5, 1, n):
+            many = neuron(torch.tensor(synapses), torch.full((len(synapses),), threshold))
+            sums = [[sum(map(operator.mul, signs, row)) for signs in synapses] for row in rows]
+            parts.append(exactly(many(boolean_inputs(n)), torch.tensor(sums) >= threshold))
+        parts.append(exactly(len(list(many.parameters())), 0, detail="nothing to train"))
     return all_of(*parts)
 
 

@@ -27,7 +27,12 @@ from lemmata.judge import (
 @lie("a sign instead of the softmax is attention too", weigh=lambda scores: scores.sign())
 @lie("the squared norm enters the energy in full", norm=1.0)
 @lie("two steps are attention as well", steps=2)
-@lie("a small beta retrieves too", beta=1.0)
+@lie(
+    "a small beta retrieves too",
+    regime="with patterns this far apart a beta of ten is large enough",
+    loose="a larger beta retrieves as well",
+    beta=1.0,
+)
 @lie("padding counts as memories", padded=0)
 def update_is_attention_and_retrieves_in_one_step(
     draw,
@@ -143,8 +148,7 @@ def _layer_is_attention(draw, memory, layer, steps):
         theirs = nn.MultiheadAttention(12, 3, bias=bias, batch_first=True, dtype=torch.float64)
         torch.manual_seed(seed)
         with _double():
-            ours = layer(12, heads=3) if bias else layer(12, heads=3, bias=False)
-        ours.steps *= steps
+            ours = layer(12, heads=3, steps=steps) if bias else layer(12, heads=3, steps=steps, bias=False)
         parts += [exactly(value, theirs.state_dict()[name]) for name, value in ours.state_dict().items()]
         nn.init.normal_(theirs.in_proj_weight, generator=draw.generator)
         for vector in (theirs.in_proj_bias, theirs.out_proj.bias) if bias else ():

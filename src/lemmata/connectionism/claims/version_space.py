@@ -8,7 +8,7 @@ from torch import Tensor
 from lemmata.connectionism.linear_threshold import augment, dataset_margin
 from lemmata.connectionism.perceptron import Perceptron
 from lemmata.connectionism.version_space import VersionSpace
-from lemmata.judge import Figure, Line, all_of, always, at_least, claim, close, exactly, lie, probability_is
+from lemmata.judge import Figure, Line, all_of, always, at_least, at_most, claim, close, exactly, lie, probability_is
 
 
 class _WithTies(VersionSpace):
@@ -76,8 +76,13 @@ def _solid_angle(corners: Tensor) -> float:
 @lie("defined with ties: then (0, 0) always belongs and every data set is separable", space=_WithTies)
 @lie("one correct point is enough: a union of half-spaces", space=_AnyPoint)
 @lie("the units that err on every point", space=_TurnedOver)
-@lie("closed under every scaling, negative ones too", sign=-1.0)
-@lie("closed under affine combinations, not only convex ones", reach=3.0)
+@lie(
+    "closed under every scaling, negative ones too",
+    regime="a cone is closed under every positive factor",
+    loose="a cone is closed under every positive factor",
+    sign=-1.0,
+)
+@lie("closed under affine combinations, not only convex ones", loose="fewer mixtures are members too", reach=3.0)
 @lie("the whole sphere has the angle 2 pi", sphere=2 * math.pi)
 def the_version_space_is_an_open_convex_cone(draw, space=VersionSpace, sign=1.0, reach=1.0, sphere=4 * math.pi):
     """Members are the units of positive margin, and the perceptron finds one iff there is one; mixed and scaled they
@@ -93,8 +98,12 @@ def the_version_space_is_an_open_convex_cone(draw, space=VersionSpace, sign=1.0,
     units = draw.normal(4000, 3)
     inside = flat.contains(units[:, :2], units[:, 2])
     margins = torch.stack([dataset_margin(unit[:2], unit[2], *labelled) for unit in units[:60]])
-    members = units[inside]
-    weights, partners = draw.uniform(len(members), 1, high=reach), members[draw.permutation(len(members))]
+    # Random members, each with another one, and those next to an edge of the cone, each with the next edge's.
+    corners = flat.corners()
+    edge = corners.lerp(corners.mean(dim=0), 1e-9).repeat(500, 1)
+    members, partners = units[inside], units[inside][draw.permutation(int(inside.sum()))]
+    members, partners = torch.cat([members, edge]), torch.cat([partners, edge.roll(1, dims=0)])
+    weights = draw.uniform(len(members), 1, high=reach)
     changed = sign * draw.uniform(len(members), 1, low=0.1, high=9.0) * (weights * members + (1 - weights) * partners)
 
     ring = _around(draw, 9)
@@ -105,7 +114,6 @@ def the_version_space_is_an_open_convex_cone(draw, space=VersionSpace, sign=1.0,
     points = draw.normal(3, 2)
     labels = 2.0 * torch.cartesian_prod(*[torch.arange(2.0)] * 3).double() - 1
     shares = sum(space(points, y).fraction() for y in labels)
-    corners = flat.corners()
     return all_of(
         exactly([not space(x, y).is_empty for x, y in sets], fits),
         exactly([bool(space(x, y).contains(p.weight_, p.bias_)) for p, (x, y) in zip(found, sets, strict=True)], fits),
@@ -147,21 +155,21 @@ def _outlines(spaces: list[VersionSpace]) -> list[Line]:
 @lie("more data leave more units", order=-1)
 @lie("a unit need only be right on one of the points", space=_AnyPoint)
 def more_data_leave_no_unit_that_was_not_there_before(draw, space=VersionSpace, order=1, least=0.0):
-    """Membership of 10,000 units and the exact share, for every prefix of a stream of points one of which is implied by
-    those before it."""
+    """Whether the units that are left are right on all points before the new one, for each of a stream of points, and
+    the exact share that is left; the last point is implied by others."""
     x, y = _separable(draw, 5, 2, share=0.005)
     same = torch.nonzero(y == y[0])[:, 0]
     x, y = torch.cat([x, x[same].mean(dim=0, keepdim=True)]), torch.cat([y, y[:1]])
     units = draw.normal(10_000, 3)
+    right = y * (units @ augment(x).T) > 0
     spaces = [space(x[:1], y[:1])]
     for k in range(1, len(x)):
         spaces.append(spaces[-1].and_also(x[k : k + 1], y[k : k + 1]))
-    inside = torch.stack([each.contains(units[:, :2], units[:, 2]) for each in spaces])
+    inside = torch.stack([each.contains(units[:, :2], units[:, 2]) for each in spaces[1:]])
+    allowed = torch.stack([right[:, :k].all(dim=1) for k in range(1, len(x))])
     shares = torch.tensor([each.fraction() for each in spaces], dtype=torch.float64)
-    before, after = (inside[:-1], inside[1:])[::order]
+    (larger, smaller), (more, less) = (allowed, inside)[::order], (shares[:-1], shares[1:])[::order]
     return all_of(
-        always(before | ~after),
-        exactly(inside[-1], space(x, y).contains(units[:, :2], units[:, 2])),
-        always(-shares.diff() >= least - 1e-14),  # shares of at most 1 are known to a few units in the last place
-        always((shares.diff() < -1e-14).any()[None]),
+        always(larger | ~smaller),
+        at_most(1 + less, 1 + more - least, attained=True),  # angles are known to rounding of the whole sphere
     ).showing(Figure("What each new point leaves", "", "", _outlines([VersionSpace(e.x, e.y) for e in spaces])))

@@ -8,6 +8,7 @@ import torch
 from lemmata.foundations.angles import angle_between, cosine_of_angle, squared_distances
 from lemmata.foundations.norms import dual_exponent, holder_bound, p_norm
 from lemmata.foundations.projection import Hyperplane, project_onto_span, projection_matrix
+from lemmata.foundations.quadratic import quadratic_form
 from lemmata.judge import all_of, always, at_least, at_most, claim, close, exactly, lie, symbolic
 
 
@@ -15,7 +16,7 @@ from lemmata.judge import all_of, always, at_least, at_most, claim, close, exact
 @lie("the inner product is subtracted once", factor=1)
 @lie("the inner product is added", factor=-2)
 def squared_lengths_of_differences_follow_from_inner_products(draw, factor=2):
-    """In symbols for two dimensions; in numbers, differences squared and added against one matrix product."""
+    """In symbols for two dimensions; in numbers with two inner products, tiny, huge and far from the origin."""
     x, y = (sympy.Matrix(sympy.symbols(f"{name}:2", real=True)) for name in "xy")
     parts = [symbolic(sympy.expand((x - y).dot(x - y)), x.dot(x) + y.dot(y) - factor * x.dot(y), points=4)]
     for d in (1, 3, 50):
@@ -23,9 +24,14 @@ def squared_lengths_of_differences_follow_from_inner_products(draw, factor=2):
         lengths = (x * x).sum(-1)[:, None] + (y * y).sum(-1)
         squares = (x[:, None] - y).square().sum(-1)
         far = 1e6 * draw.unit(d)  # the same distances, computed far from the origin: x and y lose 20 bits there
+        metric = draw.covariance(d)  # another inner product, x^T M y
+        root = torch.linalg.cholesky(metric)
+        forms = quadratic_form(metric, x)[:, None] + quadratic_form(metric, y)
         parts += [
             close(squared_distances(x, y), squares, scale=lengths + 1),  # the mean, moved to the origin, is below 1
             close(lengths - factor * x @ y.T, squares, scale=lengths),
+            close(squared_distances(x @ root, y @ root), forms - factor * x @ metric @ y.T, scale=forms + 1),
+            *(close(squared_distances(s * x, s * y) / s**2, squares, scale=lengths + 1) for s in (2.0**-400, 2.0**400)),
             close(squared_distances(x + far, y + far), squares, scale=lengths + 1, condition=2.0**20),
         ]
     same, sets = draw.normal(20, 3), draw.normal(2, 3, 5, 4)
@@ -38,7 +44,12 @@ def squared_lengths_of_differences_follow_from_inner_products(draw, factor=2):
 
 @claim("geometry.cosine_angle")
 @lie("the squares of the lengths are divided out", power=2.0)
-@lie("no rescaling changes the cosine, a negative one included", rescaled=-2.5)
+@lie(
+    "no rescaling changes the cosine, a negative one included",
+    regime="no positive factor changes it",
+    loose="no positive factor changes it",
+    rescaled=-2.5,
+)
 def the_cosine_is_the_inner_product_of_directions(draw, power=1.0, rescaled=2.5):
     """In the plane against the difference of polar angles; elsewhere its range, rescaled vectors, the angle."""
     first, second = (draw.uniform(1000, low=-math.pi, high=math.pi) for _ in range(2))
@@ -55,7 +66,7 @@ def the_cosine_is_the_inner_product_of_directions(draw, power=1.0, rescaled=2.5)
     return all_of(
         close(cosine_of_angle(u, v), divided, scale=1.0),
         close(cosine_of_angle(x, y), between.cos(), scale=1.0),
-        exactly(cosine_of_angle(x[0], y[0]), cosine_of_angle(x, y)[0], detail="one pair"),
+        close(cosine_of_angle(x[0], y[0]), cosine_of_angle(x, y)[0], scale=1.0, detail="one pair"),
         close(angle_between(x, y), between, scale=math.pi),
         close(angle_between(torch.tensor([[1.0, 0.0]]).double(), tiny), 1e-9),
         close(cosine_of_angle(rescaled * u, v), cosine_of_angle(u, v), scale=1.0),
@@ -75,7 +86,9 @@ def lengths_bound_the_inner_product(draw, factor=1.0, apart=0.0):
     for d in (1, 5, 50):
         u, w = draw.normal(300, d), draw.normal(300, d)
         v = torch.cat([draw.normal(250, d), draw.normal(50, 1) * u[250:]])
-        dependent = draw.normal(300, 1) * u + apart * w
+        multiples = draw.normal(300, 1)
+        multiples[0] = 0.0  # the zero vector is a multiple of every other
+        dependent = multiples * u + apart * w
         inner, bound = (u * v).sum(-1), holder_bound(u, v)
         areas = (u[:, :, None] * v[:, None, :] - v[:, :, None] * u[:, None, :]).square().sum((-2, -1)) / 2
         parts += [
@@ -97,28 +110,28 @@ def lengths_bound_the_inner_product(draw, factor=1.0, apart=0.0):
 
 @claim("geometry.hyperplane")
 @lie("the distance from the origin is |b| for a normal of any length", power=0.0)
-@lie("points off the plane by a tenth of the normal satisfy its equation", off=0.1)
+@lie("points a tenth off the plane satisfy its equation", off=0.1)
 def a_plane_is_what_is_orthogonal_to_its_normal(draw, power=1.0, off=0.0):
     """Points built from a point and directions orthogonal to the normal; the nearest of them to the origin."""
     parts = []
-    for d in (2, 3, 7):
-        w, p = 3 * draw.unit(d), draw.normal(d)
+    for d, length in ((2, 2.0**-400), (3, 3.0), (7, 2.0**400)):
+        w, p = length * draw.unit(d), draw.normal(d)
         plane = Hyperplane.through(p, w)
         directions = draw.normal(100, d)
         directions = directions - project_onto_span(directions, w[:, None])
-        on = p + directions + off * w
+        on = p + directions + off * w / length
         # All directions of the plane: the nearest point to the origin is what they leave of p.
         along = torch.eye(d).double() - projection_matrix(w[:, None])
         nearest = p - project_onto_span(p, along)
         x = draw.normal(20, d)
         parts += [
-            close(on @ w, plane.offset.expand(100), scale=on.norm(dim=-1) * 3),
+            close(on @ w, plane.offset.expand(100), scale=on.norm(dim=-1) * length),
             close(plane.unit_offset.abs(), plane.offset.abs() / p_norm(w) ** power),
             close(plane.unit_offset.abs(), p_norm(nearest), scale=p_norm(p)),
             close(plane.signed_distance(on), torch.zeros(100), scale=on.norm(dim=-1)),
             close(plane.project(torch.zeros(d).double()), nearest, scale=p_norm(p)),
             close(p_norm(plane.unit_normal), 1.0),
-            close(plane.signed_distance(plane.project(x) + w), torch.full((20,), 3.0).double()),
+            close(plane.signed_distance(plane.project(x) + 3 * w / length), 3.0, scale=10.0),
             close(plane.project(x) - x, (p - x) @ projection_matrix(w[:, None]), scale=10.0),
             close(plane.reflect(x) - x, 2 * (plane.project(x) - x), scale=10.0),
             # Spans of several vectors, some of them dependent: what is left is orthogonal to each.

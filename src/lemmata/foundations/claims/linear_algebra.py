@@ -44,25 +44,27 @@ def a_quadratic_is_a_square_about_its_centre(draw, sign=-1, skew=0.0):
     left = (point.T * matrix * point)[0] - 2 * linear.dot(point)
     right = (offset.T * matrix * offset)[0] + sign * linear.dot(centre)
     parts = [symbolic(sympy.expand(left), sympy.expand(right), points=3)]
-    for n in (1, 3, 8):
-        q = draw.orthogonal(n)
-        matrices = (q * (draw.signs(70, 1, n) * (0.5 + draw.uniform(70, 1, n)))) @ q.T
+    for n, size in ((1, 1.0), (3, 2.0**-200), (8, 2.0**200)):
+        # Eigenvalues of both signs, from a thousandth to a thousand: some of these matrices are nearly singular.
+        q, spread = draw.orthogonal(n), 10 ** draw.uniform(70, 1, n, low=-3.0, high=3.0)
+        matrices = size * (q * draw.signs(70, 1, n) * spread) @ q.T
         matrices = (matrices + matrices.mT) / 2
-        linear, points = draw.normal(70, n), draw.normal(70, n)
+        linear, points = size * draw.normal(70, n), draw.normal(70, n)
         found = complete_square(matrices, linear)
         half = draw.normal(n, n)
-        bent = matrices + skew * (half - half.T)
+        bent = matrices + skew * size * (half - half.T)
         middle = torch.linalg.solve(bent, linear[..., None])[..., 0]
         shifted = quadratic_form(matrices, points - found.centre)
-        # Eigenvalues lie between 0.5 and 1.5, so that centres are at most twice as long as the linear term.
-        scale = 10 * (1 + linear.norm(dim=-1) + points.norm(dim=-1)) ** 2
+        # All terms are forms of points and centres; a solve leaves as much as the rounding of such a form.
+        lengths = points.norm(dim=-1) + found.centre.norm(dim=-1) + middle.norm(dim=-1)
+        scale, residual = frobenius_norm(bent) * lengths**2, frobenius_norm(matrices) * found.centre.norm(dim=-1)
         value = quadratic_form(matrices, points) - 2 * (linear * points).sum(-1)
         parts += [
             close(shifted + found.value, value, scale=scale),
             close(found.value, sign * (linear * middle).sum(-1), scale=scale),
             close(quadratic_form(bent, points - middle) - (linear * middle).sum(-1), value, scale=scale),
-            close(2 * (matrices @ found.centre[..., None])[..., 0], 2 * linear, scale=scale[:, None]),
-            close(complete_square(matrices[0], linear[0]).value, found.value[0], detail="one matrix"),
+            close((matrices @ found.centre[..., None])[..., 0], linear, scale=residual[:, None]),
+            close(complete_square(matrices[0], linear[0]).value, found.value[0], scale=scale[0], detail="one matrix"),
         ]
     return all_of(*parts)
 
@@ -72,40 +74,53 @@ def a_quadratic_is_a_square_about_its_centre(draw, sign=-1, skew=0.0):
 @lie("twice the identity stands inside", inside=2.0)
 @lie("I + UV is inverted in the middle, where it does not fit", raises=RuntimeError, middle=lambda u, v: u @ v)
 def a_low_rank_change_is_undone_by_a_small_inverse(draw, sign=-1.0, inside=1.0, middle=lambda u, v: v @ u):
-    """The formula multiplied by I + UV; solves, inverses and determinants of a diagonal plus UV against dense ones."""
+    """The formula multiplied by I + UV, far from singular and near; a diagonal plus UV against dense solves."""
     parts = []
-    for n, k in ((5, 2), (8, 8), (3, 7), (6, 1)):
-        # Factors this small keep I + UV far from singular.
-        u, v = 0.5 * draw.normal(60, n, k) / math.sqrt(n), 0.5 * draw.normal(60, k, n) / math.sqrt(k)
-        identity, product = torch.eye(n).double(), u @ v
-        core = middle(u, v)
-        inverse = identity + sign * u @ torch.linalg.solve(inside * torch.eye(core.shape[-1]) + core, v)
+    for (n, k), gap in itertools.product(((5, 2), (8, 8), (3, 7), (6, 1), (1, 1)), (1.0, 1e-3, 1e-6)):
+        u, v = nearly_singular(draw, n, k, gap)
+        identity, core = torch.eye(n).double(), middle(u, v)
+        small = torch.linalg.solve(inside * torch.eye(core.shape[-1]) + core, v)
+        inverse = identity + sign * u @ small
+        diagonal = draw.signs(60, n) * 10 ** draw.uniform(60, n, low=-1.0, high=1.0)
         plain = DiagonalPlusLowRank(torch.ones(n).double(), u, v)
-        diagonal = draw.signs(60, n) * (2 + draw.uniform(60, n))
-        matrix = DiagonalPlusLowRank(diagonal, u, v)
-        dense = torch.diag_embed(diagonal) + product
-        columns, vector = draw.normal(60, n, 3), draw.normal(n)
-        sign_of, logarithm = torch.linalg.slogdet(dense)
-        found = matrix.slogdet()
-        # No condition number here is above a few hundred.
+        matrix = DiagonalPlusLowRank(diagonal, u, v * diagonal[:, None])  # (I + UV) D, which is as near to singular
+        dense, columns = torch.diag_embed(diagonal) + u @ (v * diagonal[:, None]), draw.normal(60, n, 3)
+        x, y = plain.solve(columns), matrix.solve(columns)
+        # A residual is the rounding of the terms that are added up in it, whatever the condition of the matrix.
+        factors = 1 + frobenius_norm(u) * frobenius_norm(v)
+        grown = 1 + frobenius_norm(u) * frobenius_norm(small)  # at least the norm of the inverse
+        solved = [factors * frobenius_norm(x), diagonal.abs().amax(-1) * factors * frobenius_norm(y)]
+        sizes = (factors * grown, *solved, factors * grown**2 * frobenius_norm(columns))
+        formula, first, second, both = (size[:, None, None] for size in sizes)
+        signs, logarithms = torch.linalg.slogdet(dense)
         parts += [
-            close((identity + product) @ inverse, identity.expand(60, n, n), condition=1e3),
-            close(plain.inverse(), inverse, condition=1e3),
-            close(matrix.solve(columns), torch.linalg.solve(dense, columns), condition=1e3),
-            close(matrix.solve(vector), torch.linalg.solve(dense, vector.expand(60, n)), condition=1e3),
-            close(matrix @ columns, dense @ columns),
-            close(plain @ vector, (identity + product) @ vector),
-            close(matrix.dense(), dense),
-            exactly(found[0], sign_of),
-            close(found[1], logarithm, scale=10.0),
+            close((identity + u @ v) @ inverse, identity.expand(60, n, n), scale=formula),
+            close((identity + u @ v) @ x, columns, scale=first),
+            close(dense @ y, columns, scale=second),
+            close(inverse @ columns, x, scale=both),
+            exactly(matrix.slogdet()[0], signs),
+            close(matrix.slogdet()[1], logarithms, scale=n + factors * grown),
         ]
-    reflection = DiagonalPlusLowRank(torch.ones(3).double(), torch.eye(3, 1).double(), -3 * torch.eye(1, 3).double())
+    u, v = torch.eye(3, 1).double(), -torch.eye(1, 3).double()
+    singular, reflection = (DiagonalPlusLowRank(torch.ones(3).double(), u, factor * v) for factor in (1, 3))
     return all_of(
         *parts,
         small_residual(draw),
-        exactly(reflection.slogdet()[0], -1.0),
-        close(reflection.slogdet()[1], math.log(2)),
+        exactly([*reflection.slogdet()[0][None], *singular.slogdet()], [-1.0, 0.0, -math.inf]),
     )
+
+
+def nearly_singular(draw, n, k, gap):
+    """Factors for which one eigenvalue of I + UV, and of I + VU, is `gap`; all others lie between 1 and 3."""
+    size = min(n, k)
+    q, values = draw.orthogonal(size), draw.uniform(60, size, high=2.0)
+    values[:, 0] = gap - 1
+    core = q @ (torch.diag_embed(values) + 0.3 * draw.normal(60, size, size).triu(1)) @ q.T
+    if k <= n:
+        u = draw.normal(60, n, k)
+        return u, core @ torch.linalg.pinv(u)  # so that VU is the core
+    v = draw.normal(60, k, n)
+    return core @ torch.linalg.pinv(v), v  # so that UV is
 
 
 def small_residual(draw):
@@ -124,12 +139,16 @@ def general_position_is_independence_of_all_small_subsets(draw, largest=3, affin
     """Random, lattice and degenerate sets: ranks of all subsets by singular values against the subset that is named."""
     flat = torch.tensor([[1, 0, 0], [0, 1, 0], [1, 1, 0], [0, 0, 1]]).double()
     line = torch.tensor([[0, 0, 1], [1, 1, 0], [2, 2, -1], [3, 0, 0], [0, 5, 1]]).double()
+    plane = torch.tensor([[0, 0, 1], [1, 0, 1], [0, 1, 1], [2, 3, 1]]).double()  # no three of them on a line
     repeated = torch.cat([draw.normal(3, 3), draw.normal(1, 3).repeat(2, 1) * torch.tensor([[1.0], [-2.0]])])
-    sets = [draw.normal(5, 3), flat, line, repeated, torch.zeros(1, 3).double(), flat[:2]]
-    sets += [draw.integers(-2, 3, 5, 3).double() for _ in range(12)]
+    # Far from general position only by the size of their numbers, and in it only by the last digits of one of them.
+    scaled, nearly = 2.0**-500 * line, torch.cat([flat[:2], flat[2:3] + 1e-9 * flat[3:], flat[3:]])
+    sets = [draw.normal(5, 3), flat, line, plane, repeated, torch.zeros(1, 3).double(), flat[:2], scaled, nearly]
+    sets += [draw.integers(-2, 3, 5, 3).double() for _ in range(8)]
     agree, named, smallest, elsewhere = [], [], [], []
     for points in sets:
-        ones = torch.cat([points, torch.ones(len(points), 1)], dim=1)
+        # One more feature that is the same for all; of the size of the others, so that singular values tell.
+        ones = torch.cat([points, points.abs().max().clamp(min=1e-300).expand(len(points), 1)], dim=1)
         for rows, size, found in (
             (points, largest, dependent_subset(points)),
             (ones, 3 + affine, dependent_subset(points, affine=True)),
@@ -163,12 +182,13 @@ def a_product_has_at_most_the_smaller_rank(draw, relation=int.__le__, offset=0, 
     for _ in range(40):
         m, n, k = (int(size) for size in draw.integers(1, 6, 3))
         pairs.append((prescribed(draw, m, n), prescribed(draw, n, k)))
-    products = [relation(exact_rank(a @ b), min(exact_rank(a), exact_rank(b)) + offset) for a, b in pairs]
+    products, smaller = zip(*((exact_rank(a @ b), min(exact_rank(a), exact_rank(b))) for a, b in pairs), strict=True)
     shapes = [(exact_rank(a), min(a.shape) + beyond) for a, _ in pairs]
     values = torch.linalg.matrix_rank
     return all_of(
-        always(products),
-        at_most([float(rank) for rank, _ in shapes], [float(most) for _, most in shapes], attained=True),
+        always([relation(rank, most) for rank, most in zip(products, smaller, strict=True)]),
+        at_most(products, [most + offset for most in smaller], attained=True),
+        at_most([rank for rank, _ in shapes], [most for _, most in shapes], attained=True),
         exactly([exact_rank(a) for a, _ in pairs], [int(values(a.double())) for a, _ in pairs]),
         exactly(exact_rank(torch.tensor([[0.1, 0.2, 0.3], [1.0, 2.0, 3.0]], dtype=torch.float64)), 2),
         exactly(exact_rank(torch.tensor([[0.5, 0.25], [2.0, 1.0]])), 1),
@@ -187,7 +207,7 @@ def columns_sum_to_one(matrix):
 
 
 @claim("linalg.permutation_matrix")
-@lie("columns that sum to 1 make a permutation matrix", printed="003/1", recognise=columns_sum_to_one)
+@lie("columns that sum to 1 make a permutation matrix", recognise=columns_sum_to_one)
 @lie("rows and columns that sum to 1 make a permutation matrix", recognise=is_doubly_stochastic)
 @lie("every permutation matrix is its own inverse", inverse=lambda matrix: matrix)
 @lie("there are n to the n of them", count=lambda n: n**n)

@@ -28,6 +28,10 @@ def symmetric(draw, count, n):
     return torch.cat([indefinite, (singular @ singular.mT).double(), definite.double()])
 
 
+# Whole numbers, and the smallest eigenvalue is 51 less the root of 2602, about -0.01.
+HARDLY = torch.tensor([[50.0, 51.0], [51.0, 52.0]]).double()
+
+
 def below_all_forms(matrix, number):
     """Whether A - t I is positive semidefinite, decided without rounding."""
     whole = [[Fraction(entry) for entry in row] for row in matrix.tolist()]
@@ -49,7 +53,7 @@ def determinant(rows):
 
 
 @claim("linalg.psd_definition")
-@lie("the zero vector must be positive too", printed="000/1", tested=lambda x: torch.cat([x, torch.zeros_like(x[:1])]))
+@lie("the zero vector must be positive too", tested=lambda x: torch.cat([x, torch.zeros_like(x[:1])]))
 @lie("a definite form may vanish", definite=torch.ge)
 @lie("a semidefinite form may fall to -1/2 of the squared length", least=-0.5)
 def definite_forms_are_positive_but_at_zero(draw, tested=lambda x: x, definite=torch.gt, least=0.0):
@@ -57,8 +61,7 @@ def definite_forms_are_positive_but_at_zero(draw, tested=lambda x: x, definite=t
     agree_definite, agree_semidefinite = [], []
     for n in (1, 2, 3):
         small = torch.tensor(list(itertools.product(range(-3, 4), repeat=n)), dtype=torch.float64)
-        hardly = torch.tensor([[1.0, 2.0], [2.0, 3.0]]).double()  # the smallest eigenvalue is 2 less the root of 5
-        for matrix in [*symmetric(draw, 8, n), *([hardly] if n == 2 else [])]:
+        for matrix in [*symmetric(draw, 8, n), *([HARDLY] if n == 2 else [])]:
             answer = certify_definiteness(matrix)
             # Small vectors may all miss a violation; the witness, which is not whole, must then show it.
             shown = answer.witness[None] if answer.ceiling < 0 else small[:0]
@@ -132,72 +135,83 @@ def no_eigenvalue_below(matrix, least):
 
 
 def trace_and_determinant(matrix, least):
-    """Neither the trace nor the determinant is below that, but for rounding."""
-    return bool(trace(matrix) >= least) and bool(torch.linalg.det(matrix) >= least - 1e-9)
+    """Neither the trace nor the determinant is below that."""
+    return bool(trace(matrix) >= least) and exact_determinant(matrix) >= least
 
 
 @claim("linalg.psd_eigenvalues")
 @lie("a trace and a determinant that are not negative suffice", criterion=trace_and_determinant)
 @lie("eigenvalues down to -1 are allowed", least=-1.0)
-@lie("the trace exceeds the largest eigenvalue times the size", share=1.0)
-def semidefinite_matrices_have_no_negative_eigenvalue(draw, criterion=no_eigenvalue_below, least=0.0, share=0.0):
-    """Whole-number matrices, among them diag(3, -1, -1): eigenvalues against the certified answer and its bounds."""
-    agree, inside, traces, determinants, bounds = [], [], [], [], []
+@lie("the trace and the determinant are at least 1", bound=1.0)
+def semidefinite_matrices_have_no_negative_eigenvalue(draw, criterion=no_eigenvalue_below, least=0.0, bound=0.0):
+    """Whole-number matrices, some hardly indefinite: eigenvalues against the certified answer and its bounds."""
+    agree, inside, traces, determinants = [], [], [], []
+    extra = {2: [HARDLY, 2.0**400 * HARDLY], 3: [torch.diag(torch.tensor([3.0, -1.0, -1.0]).double())]}
     for n in (1, 2, 3, 5, 8):
-        extra = torch.diag_embed(torch.tensor([[3.0, -1.0, -1.0], [1.0, 0.0, 0.0]]).double()) if n == 3 else None
-        matrices = symmetric(draw, 10, n)
-        for matrix in matrices if extra is None else torch.cat([matrices, extra]):
+        for matrix in [*symmetric(draw, 8, n), *extra.get(n, [])]:
             values = torch.linalg.eigvalsh(matrix)
             answer = certify_definiteness(matrix)
             agree.append(criterion(matrix, least) == bool(answer.semidefinite))
-            inside.append(bool(answer.floor - 1e-12 <= values[0] <= answer.ceiling + 1e-12))
+            rounding = 1e-14 * values.abs().max()
+            inside.append(bool(answer.floor - rounding <= values[0] <= answer.ceiling + rounding))
             if answer.semidefinite:
                 traces.append(trace(matrix))
-                bounds.append(share * n * values[-1])
-                determinants.append(torch.linalg.det(matrix))
+                determinants.append(float(exact_determinant(matrix)))
     return all_of(
         always(agree),
         always(inside),
-        at_least(torch.stack(traces), torch.stack(bounds)),
-        at_least(torch.stack(determinants) + 1e-6, 0.0),  # rounding of determinants of some 1e8
+        at_least(torch.stack(traces), bound, attained=True),  # by the zero matrix
+        at_least(determinants, bound, attained=True),  # by all that are singular
     )
+
+
+def factors(algorithm, matrix):
+    """Whether an algorithm of Cholesky's kind runs to its end."""
+    try:
+        algorithm(matrix)
+    except RuntimeError:  # torch.linalg.LinAlgError is one
+        return False
+    return True
 
 
 @claim("linalg.cholesky")
 @lie("every symmetric matrix has such a factor", raises=ValueError, lowest=-1.0)
-@lie("a factor with a diagonal of either sign is the only one", sign=-1.0)
-@lie("the only factor of a singular matrix is the one found", turned=0.0)
-def semidefinite_matrices_have_triangular_factors(draw, lowest=0.0, sign=1.0, turned=1.0):
-    """Factors recovered from their products; singular matrices with many factors; one negative eigenvalue."""
+@lie("a factor with a diagonal of either sign is the only one", signs=torch.neg)
+@lie(
+    "the only factor of a singular matrix is the one found",
+    regime="at every angle but 0 it is another factor",
+    loose="a larger angle gives another factor, too",
+    angle=0.0,
+)
+@lie("the plain algorithm factors singular matrices, too", plain=psd_factor)
+def semidefinite_matrices_have_triangular_factors(
+    draw, lowest=0.0, signs=torch.abs, angle=0.3, plain=torch.linalg.cholesky
+):
+    """Factors recovered from their products, tiny and huge; singular matrices, where the plain algorithm stops."""
     parts = []
-    for n in (1, 4, 30):
+    for n, size in ((1, 1.0), (4, 2.0**-300), (30, 2.0**300)):
         root = draw.normal(5, n, n).tril(-1) + torch.diag_embed(1 + draw.uniform(5, n))
-        flipped = root * torch.cat([torch.ones(n - 1), torch.tensor([sign])])
+        signed = size * root * signs(torch.ones(n))
         # Triangular factors of this kind have condition numbers that grow with the size.
         worst = float(torch.linalg.cond(root).max()) ** 2
-        parts.append(close(psd_factor(flipped @ flipped.mT), flipped, condition=worst))
-    thin = draw.normal(6, 5, 3)
-    singular = thin @ thin.mT
-    factor = psd_factor(singular)
-    q = draw.orthogonal(3)
+        parts.append(close(psd_factor(signed @ signed.mT), signed, condition=worst))
+    thin, q = draw.normal(6, 5, 3), draw.orthogonal(3)
     broken = q @ torch.diag(torch.tensor([2.0, 1.0, lowest]).double()) @ q.T
-    broken = (broken + broken.T) / 2
-    mixed = torch.stack([singular[0], singular[1] + torch.eye(5).double()])
+    singular = torch.block_diag(*(thin @ thin.mT), broken / 2 + broken.T / 2)
+    factor = psd_factor(singular)
     # diag(0, 1) has a factor with the second row (sin t, cos t) for every t.
-    angle = torch.tensor(0.3 * turned).double()
-    other = torch.stack([torch.zeros(2).double(), torch.stack([angle.sin(), angle.cos()])])
-    flat = torch.diag(torch.tensor([0.0, 1.0])).double()
+    turn = torch.tensor(angle).double()
+    other = torch.stack([torch.zeros(2).double(), torch.stack([turn.sin(), turn.cos()])])
+    flat, whole = torch.diag(torch.tensor([0.0, 1.0])).double(), torch.tensor([[1.0, 1.0], [1.0, 1.0]]).double()
     return all_of(
         *parts,
         close(factor @ factor.mT, singular, ulps=256),
         exactly(factor, factor.tril()),
-        always(factor.diagonal(dim1=-2, dim2=-1) >= 0),
-        close(psd_factor(mixed) @ psd_factor(mixed).mT, mixed, ulps=256),
-        exactly(psd_factor(torch.zeros(2, 2)), torch.zeros(2, 2)),
-        close(psd_factor(broken) @ psd_factor(broken).mT, broken, ulps=256),
+        always(factor.diagonal() >= 0),
         close(other @ other.T, flat),
-        always([not other.equal(psd_factor(flat))]),
-        close(psd_factor(flat), flat),
+        always((other - psd_factor(flat)).norm() > 1e-9),
+        exactly([factors(plain, matrix) for matrix in (flat, whole, whole + flat)], [False, False, True]),
+        close([psd_factor(flat), psd_factor(whole)], [flat, torch.tensor([[1.0, 0.0], [1.0, 0.0]]).double()]),
     )
 
 
@@ -238,8 +252,10 @@ def kind_of(values):
 @lie("semidefinite if and only if all leading minors are positive", printed="002/1", semidefinite=leading_positive)
 @lie("semidefinite if and only if no leading minor is negative", semidefinite=leading_not_negative)
 @lie("what is neither positive nor negative definite is indefinite", printed="002/2", classify=definite_or_indefinite)
-@lie("all leading minors of a negative definite matrix are negative", even=-1)
-def minors_tell_definiteness(draw, semidefinite=all_principal, classify=definiteness_by_minors, even=1):
+@lie("all leading minors of a negative definite matrix are negative", sign=lambda k: -1)
+def minors_tell_definiteness(
+    draw, semidefinite=all_principal, classify=definiteness_by_minors, sign=lambda k: (-1) ** k
+):
     """All symmetric matrices of -1, 0, 1 up to 3 x 3, minors without rounding, against their eigenvalues."""
     answers, kinds, agree, negative, first, last, exact = [], [], [], [], [], [], []
     for n in (1, 2, 3):
@@ -253,7 +269,7 @@ def minors_tell_definiteness(draw, semidefinite=all_principal, classify=definite
             answers.append(classify(matrix))
             agree.append(semidefinite(matrix) == (kinds[-1] in ("zero", "positive definite", "positive semidefinite")))
             minors = leading_minors(matrix)
-            signed = (minor * (-1 if k % 2 else even) for k, minor in enumerate(minors, start=1))
+            signed = (sign(k) * minor for k, minor in enumerate(minors, start=1))
             negative.append(all(minor > 0 for minor in signed) == (kinds[-1] == "negative definite"))
             first.append(all(minor > 0 for minor in minors) == (kinds[-1] == "positive definite"))
             last.append(float(minors[-1]))
@@ -284,43 +300,51 @@ def hyperbolic_tangent(x, y):
 
 
 @claim("linalg.kernel_psd")
-@lie("the exponential of plus the squared distance is a kernel", power=-1.0)
+@lie(
+    "the exponential of plus the squared distance is a kernel",
+    regime="a positive power of the radial kernel is one of another width",
+    loose="a positive power of the radial kernel is one of another width",
+    power=-1.0,
+)
 @lie("minus the squared distance is a kernel", other=negative_squared_distance)
 @lie("the hyperbolic tangent of the inner product less 1 is a kernel", other=hyperbolic_tangent)
-def gram_matrices_of_kernels_are_semidefinite(draw, power=1.0, other=linear_kernel):
+@lie("the radial kernel's matrix is definite for any points", loose="any distinct points will do", apart=0.0)
+def gram_matrices_of_kernels_are_semidefinite(draw, power=1.0, other=linear_kernel, apart=1e-4):
     """Certified on random point sets; features multiplied out for the polynomial, distances for the radial kernel."""
     parts = []
-    for points, d in ((4, 2), (12, 3), (30, 2)):
+    for points, d, degree, offset in ((1, 1, 1, 0.0), (4, 2, 2, 1.0), (12, 3, 3, 0.0), (30, 2, 5, 2.0)):
         x = draw.normal(5, points, d)
-        width = 0.5 + draw.uniform(1).item()
+        width = 10 ** draw.uniform(1, low=-2.0, high=0.7).item()
         radial = gram_matrix(lambda x, y, width=width: rbf_kernel(x, y, gamma=width) ** power, x)
-        inner = gram_matrix(linear_kernel, x)
-        features = torch.cat([torch.ones_like(x[..., :1]), 2**0.5 * x, products(x)], dim=-1)
         direct = torch.exp(-width * power * (x[..., :, None, :] - x[..., None, :, :]).square().sum(-1))
+        products = gram_matrix(lambda x, y, m=degree, c=offset: polynomial_kernel(x, y, m, c), x)
+        features = torch.stack([monomials(row, degree, offset) for row in x.flatten(0, 1)]).reshape(5, points, -1)
         parts += [
             always(certify_definiteness(radial).semidefinite),
             always(certify_definiteness(gram_matrix(other, x)).semidefinite),
-            always(certify_definiteness(gram_matrix(polynomial_kernel, x)).semidefinite),
-            close(radial, direct, scale=direct.max() * 10),
-            close(inner, x @ x.mT),
-            close(gram_matrix(polynomial_kernel, x), features @ features.mT),
-            at_most(torch.linalg.matrix_rank(inner).double(), float(d), attained=True),
+            always(certify_definiteness(products).semidefinite),
+            # The exponent is wrong by a few of its own roundings, of the size of the squared lengths.
+            close(radial, direct, scale=direct.max() * (1 + 10 * width * x.square().sum(-1).max())),
+            close(gram_matrix(linear_kernel, x), x @ x.mT),
+            close(products, features @ features.mT),
         ]
     few = draw.normal(6, 2)
-    cubic = polynomial_kernel(few, few[:2], degree=3, offset=0.5)
+    near = torch.cat([few, few[:1] + apart])
     lopsided = gram_matrix(lambda x, y: x[:, :1] * y[:, 1:].mT, few)
     return all_of(
         *parts,
-        always(certify_definiteness(gram_matrix(rbf_kernel, 3 * few)).definite),
-        close(cubic, (few @ few[:2].T + 0.5) ** 3),
-        close(rbf_kernel(few, few[:2]), torch.exp(-(torch.cdist(few, few[:2]) ** 2))),
+        always(certify_definiteness(gram_matrix(rbf_kernel, near)).definite),
         close(lopsided, (few[:, :1] * few[:, 1] + few[:, 1:] * few[:, 0]) / 2),
     )
 
 
-def products(x):
-    """All products of two entries, in both orders."""
-    return (x[..., :, None] * x[..., None, :]).flatten(-2)
+def monomials(x, degree, offset):
+    """All products of `degree` entries of (root of the offset, x): their inner product is (x^T y + c)^m."""
+    entries = torch.cat([x.new_tensor([math.sqrt(offset)]), x])
+    product = torch.ones(1).double()
+    for _ in range(degree):
+        product = torch.outer(product, entries).flatten()
+    return product
 
 
 @claim("linalg.rayleigh")
@@ -329,23 +353,22 @@ def products(x):
 def the_quotient_lies_between_the_extreme_eigenvalues(draw, share=1.0, mean=0.0):
     """Random vectors and all eigenvectors; and the form bounded by beta against the certified sign of beta I - H."""
     parts = []
-    for n in (2, 5, 10):
-        half = draw.normal(n, n)
+    for n, size in ((1, 1.0), (2, 2.0**-300), (5, 1.0), (10, 2.0**300)):
+        half = size * draw.normal(n, n)
         h = half + half.T
         values, vectors = torch.linalg.eigh(h)
-        v = torch.cat([draw.normal(2000, n), vectors.T])
+        scale = values.abs().max()
+        v = torch.cat([draw.normal(2000, n) / size, 7 * vectors.T])
         quotients = rayleigh_quotient(h, v)
         # The bounds lie in the middle as the mean takes their place, and away from the largest as its share falls.
         upper = (1 - mean) * values[-1] - (1 - share) * values[-1].abs() + mean * trace(h) / n
-        scale = values.abs().max()
-        betas = values[-1] + torch.tensor([-0.01, -1e-9, 1e-9, 0.01]).double()
+        betas = values[-1] + scale * torch.tensor([-0.01, -1e-9, 1e-9, 0.01]).double()
         answers = certify_definiteness(betas[:, None, None] * torch.eye(n) - h)
         parts += [
-            at_most(quotients - upper, 1e-12 * scale),
-            at_least(quotients - values[0], -1e-12 * scale),
-            close(rayleigh_quotient(h, 7 * vectors.T), values, ulps=256),
-            close(rayleigh_quotient(h, 7 * vectors[:, 0]), values[0], scale=scale),
-            close(quotients[:2000], ((v[:2000] @ h) * v[:2000]).sum(-1) / v[:2000].square().sum(-1), scale=scale),
+            # In units of the largest eigenvalue, and moved away from 0, all are rounded alike.
+            at_most(2 + quotients / scale, 2 + upper / scale, attained=True),
+            at_least(2 + quotients / scale, 2 + values[0] / scale, attained=True),
+            close(quotients[2000:], values, scale=scale),
             exactly(answers.semidefinite, [False, False, True, True]),
         ]
     return all_of(*parts)

@@ -25,26 +25,38 @@ def spectral_radius(matrix):
 def the_spectral_norm_is_the_largest_singular_value(
     draw, top=lambda a: torch.linalg.svdvals(a)[..., 0], factor=1.0, root=2.0
 ):
-    """Certified bounds against singular values, stretched unit vectors, Gram eigenvalues, and exact fractions."""
+    """Spectra of many kinds: bounds against singular values, stretched vectors, Gram eigenvalues, and fractions."""
     nilpotent = torch.tensor([[0.0, 1.0], [0.0, 0.0]]).double()
     parts = [close(certified_spectral_norm(nilpotent).value, top(nilpotent), scale=1.0)]
     for n in (1, 6, 20):
-        a, b = draw.normal(10, n, n), draw.normal(10, n, n)
+        a, b = spectra(draw, n), spectra(draw, n)
         b[0] = a[0].mT  # |A A^T| = |A|^2
         bounds, other = certified_spectral_norm(a), certified_spectral_norm(b)
         product = certified_spectral_norm(a @ b)
-        stretched = (a[:, None] @ draw.unit(10, 100, n)[..., None]).squeeze(-1).norm(dim=-1)
+        stretched = (a[:, None] @ draw.unit(len(a), 100, n)[..., None]).squeeze(-1).norm(dim=-1)
+        longest = (a @ bounds.right[..., None]).squeeze(-1).norm(dim=-1)
         gram = torch.linalg.eigvalsh(a.mT @ a)[..., -1]
+        largest = torch.linalg.svdvals(a)[..., 0]
+        # The vectors are found to 1e-6, the value to the square of that.
         parts += [
-            close(
-                bounds.value, top(a), ulps=1e5, detail="the vectors are found to 1e-6, the value to the square of that"
-            ),
-            close(bounds.value, gram ** (1 / root), ulps=1e5),
+            close(bounds.value, top(a), scale=largest, ulps=1e5),
+            close(bounds.value, gram ** (1 / root), scale=largest, ulps=1e5),
             at_most(stretched.amax(-1), bounds.upper),
-            at_most(bounds.lower, frobenius_norm(a)),
+            close(longest, largest, scale=largest, ulps=1e5, detail="one unit vector is stretched as far"),
+            at_most(bounds.value, frobenius_norm(a), attained=True),
             at_most(product.value, factor * bounds.value * other.value, attained=True, ulps=1e5),
         ]
     return all_of(*parts, *certified(draw)).showing(stretched_circle(draw))
+
+
+def spectra(draw, n):
+    """Square matrices: Gaussian, of rank one, orthogonal, nearly so, graded, shifts, whole numbers, tiny and huge."""
+    ones, grades = torch.ones(n).double(), torch.logspace(0, -12, n, dtype=torch.float64)
+    nearly = torch.cat([1.0012 * ones[:1], ones[1:]])
+    turned = [(draw.orthogonal(n) * values) @ draw.orthogonal(n) for values in (3 * ones, nearly, grades)]
+    others = [draw.normal(n, 1) @ draw.normal(1, n), torch.diag(torch.arange(1, n).double(), 1)]
+    others += [draw.integers(-2, 3, n, n).double(), 2.0**-300 * draw.normal(n, n), 2.0**300 * draw.normal(n, n)]
+    return torch.stack([draw.normal(n, n), *turned, *others])
 
 
 def certified(draw):

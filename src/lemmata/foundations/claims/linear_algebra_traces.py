@@ -30,16 +30,26 @@ def the_trace_of_an_outer_product_is_the_inner_product(draw, off_diagonal=0, ori
     )
 
 
+def different(values):
+    """The sum of all values that differ."""
+    return torch.stack(list({value.item(): value for value in values}.values())).sum()
+
+
 @claim("linalg.trace_eigenvalues")
 @lie("the trace is the sum of the singular values", values=torch.linalg.svdvals)
 @lie("the squares of the eigenvalues are added", power=2)
-def the_trace_is_the_sum_of_the_eigenvalues(draw, values=torch.linalg.eigvals, power=1):
-    """Random real matrices, whose complex eigenvalues come in pairs; the imaginary parts must cancel."""
+@lie("every eigenvalue is added once, whatever its multiplicity", multiple=different)
+def the_trace_is_the_sum_of_the_eigenvalues(draw, values=torch.linalg.eigvals, power=1, multiple=torch.sum):
+    """Random real matrices, whose complex eigenvalues come in pairs; and the eigenvalue 3, three times over."""
     parts = []
-    for n in (2, 5, 8):
+    for n in (1, 2, 5, 8):
         a = draw.normal(70, n, n)
         # Eigenvalues of a matrix that is not symmetric may be ill-conditioned; their sum is not.
         parts.append(close((values(a) ** power).sum(-1), trace(a).to(torch.complex128), scale=n * frobenius_norm(a)))
+    # Triangular, so that rounding leaves the eigenvalues alone; the first has one direction for all three of them.
+    for above in (1.0, 0.0):
+        block = 3 * torch.eye(3).double() + above * torch.diag(torch.ones(2), 1).double()
+        parts.append(close(multiple(values(block)).real, trace(block)))
     return all_of(*parts)
 
 
@@ -72,7 +82,7 @@ def factors_of_a_trace_may_move_round(draw, order=(1, 2, 0)):
 @lie("the trace of a sum counts the second matrix twice", second=2)
 def the_trace_is_linear_and_blind_to_transposition(draw, power=1, transposed=1, second=1):
     """Whole-number matrices, so exactly."""
-    a, b, c = draw.integers(-9, 10, 300, 3, 3), draw.integers(-9, 10, 300, 3, 3), draw.integers(2, 6, 300)
+    a, b, c = draw.integers(-9, 10, 300, 3, 3), draw.integers(-9, 10, 300, 3, 3), draw.integers(-5, 6, 300)
     return all_of(
         exactly(trace(a + b), trace(a) + second * trace(b)),
         exactly(trace(c[:, None, None] * a), c**power * trace(a)),
@@ -86,12 +96,13 @@ def the_trace_is_linear_and_blind_to_transposition(draw, power=1, transposed=1, 
 def the_frobenius_norm_is_the_length_of_all_entries(draw, power=2.0, root=2.0):
     """Entries that are pasted into one vector; torch's norm; and the law of the parallelogram, as for any length."""
     parts = []
-    for m, n in ((1, 1), (3, 5), (20, 7)):
+    for (m, n), size in (((1, 1), 2.0**-600), ((3, 5), 1.0), ((20, 7), 2.0**600)):
         a, b = draw.normal(50, m, n), draw.normal(50, m, n)
         vectors = torch.cat([a[:, i] for i in range(m)], dim=-1)
         squares = frobenius_norm(a) ** 2 + frobenius_norm(b) ** 2
         parts += [
-            close(frobenius_norm(a), (vectors.abs() ** power).sum(-1) ** (1 / root)),
+            # The squares of such entries would overflow or vanish; their norm does not.
+            close(frobenius_norm(size * a) / size, (vectors.abs() ** power).sum(-1) ** (1 / root)),
             close(frobenius_norm(a), torch.linalg.matrix_norm(a, "fro")),
             close(frobenius_norm(a + b) ** 2 + frobenius_norm(a - b) ** 2, 2 * squares),
         ]
@@ -129,10 +140,11 @@ def the_squared_frobenius_norm_is_a_trace(draw, squared=trace_of_gram, root=2.0)
 @lie("the singular values are added, as for the nuclear norm", p=1.0)
 @lie("the largest singular value is meant, as for the spectral norm", p=float("inf"))
 def the_frobenius_norm_is_the_length_of_the_singular_values(draw, p=2.0):
-    """Rectangular matrices against their singular values, of which all but one of rank one have several."""
+    """Rectangular matrices, the last of rank two, against their singular values, of which they have several."""
     parts = []
     for m, n in ((2, 5), (4, 4), (8, 3)):
         a = draw.normal(200, m, n)
+        a[-1] = draw.normal(m, 2) @ draw.normal(2, n)
         parts.append(close(frobenius_norm(a), p_norm(torch.linalg.svdvals(a), p)))
     return all_of(*parts)
 
@@ -140,13 +152,13 @@ def the_frobenius_norm_is_the_length_of_the_singular_values(draw, p=2.0):
 @claim("linalg.frobenius_orthogonal")
 @lie("every invertible matrix leaves the norm unchanged", bend=0.3)
 def turning_leaves_the_frobenius_norm_unchanged(draw, bend=0.0):
-    """Random orthogonal matrices from either side; bent ones are still invertible, but not orthogonal."""
+    """Random turns and reflections from either side; bent ones are still invertible, but not orthogonal."""
     parts = []
-    for n in (2, 6, 20):
-        q, a = draw.orthogonal(n), draw.normal(10, n, n)
+    for n in (1, 2, 6, 20):
+        q, a = draw.orthogonal(n), draw.normal(10, n, 3)
         q = q + bend * torch.eye(n)
         parts += [
             close(frobenius_norm(q @ a), frobenius_norm(a)),
-            close(frobenius_norm(a @ q), frobenius_norm(a)),
+            close(frobenius_norm(a.mT @ q), frobenius_norm(a)),
         ]
     return all_of(*parts)

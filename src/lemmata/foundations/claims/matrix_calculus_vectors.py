@@ -27,7 +27,7 @@ def a_scalar_factor_adds_an_outer_product(draw, transposed=0.0, outer=1.0):
         product = torch.outer(f(x), gradient_of(u, x))
         return transposed * (product.mT - product) + (outer - 1) * product
 
-    return against_autograd(draw, SCALED, plus=changed)
+    return against_autograd(draw, SCALED, lambda x, u, f: u(x) * f(x), plus=changed)
 
 
 HADAMARD = derivative_of("x o a")
@@ -43,7 +43,7 @@ def a_product_by_entries_has_a_diagonal_derivative(draw, derivative=HADAMARD.der
     def changed(x, a):
         return off_diagonal * (a.expand(len(x), -1) - torch.diag(a))
 
-    return against_autograd(draw, HADAMARD, derivative, changed)
+    return against_autograd(draw, HADAMARD, lambda x, a: a * x, derivative, changed)
 
 
 IDENTITY = derivative_of("x")
@@ -62,8 +62,8 @@ def a_constant_has_derivative_zero_and_x_the_identity(
         return off_diagonal * (1 - torch.eye(len(x), dtype=x.dtype))
 
     return all_of(
-        against_autograd(draw, IDENTITY, identity, changed),
-        against_autograd(draw, derivative_of("a"), plus=lambda x, a: constant),
+        against_autograd(draw, IDENTITY, lambda x: x, identity, changed),
+        against_autograd(draw, derivative_of("a"), lambda x, a: a, plus=lambda x, a: constant),
     )
 
 
@@ -76,8 +76,12 @@ TIMES = derivative_of("A x")
 def a_linear_map_is_its_own_derivative(draw, transposed=0.0, second=0.0):
     """The row against autograd; and a 3 x 5 matrix, where the layouts cannot be mistaken for one another."""
     x, A = draw.normal(5), draw.normal(3, 5)
+
+    def changed(x, A):
+        return transposed * (A.mT - A) + second * A.mT
+
     return all_of(
-        against_autograd(draw, TIMES, plus=lambda x, A: transposed * (A.mT - A) + second * A.mT),
+        against_autograd(draw, TIMES, lambda x, A: (A * x).sum(1), plus=changed),
         close(TIMES.at(x, A=A), jacobian_of(lambda point: A @ point, x)),
         close(TIMES.at_each(torch.stack([x, 2 * x]), A=A), torch.stack([A, A])),
     )
@@ -92,8 +96,12 @@ ROW_TIMES = derivative_of("x^T A")
 def a_row_times_a_matrix_has_the_transpose_as_derivative(draw, untransposed=0.0, factor=1.0):
     """The row against autograd; and a 3 x 5 matrix, where the layouts cannot be mistaken for one another."""
     x, A = draw.normal(3), draw.normal(3, 5)
+
+    def changed(x, A):
+        return untransposed * (A - A.mT)
+
     return all_of(
-        against_autograd(draw, ROW_TIMES, plus=lambda x, A: untransposed * (A - A.mT), factor=factor),
+        against_autograd(draw, ROW_TIMES, lambda x, A: (x[:, None] * A).sum(0), plus=changed, factor=factor),
         close(ROW_TIMES.at(x, A=A), jacobian_of(lambda point: point @ A, x)),
     )
 
@@ -117,9 +125,9 @@ def constants_stand_before_the_jacobian(draw, swapped=0.0, transposed=0.0, power
         return (a.abs() ** (power - 1) - 1) * a * jacobian_of(f, x)
 
     return all_of(
-        against_autograd(draw, derivative_of("A f(x)"), plus=commuted),
-        against_autograd(draw, derivative_of("a u(x)"), plus=turned),
-        against_autograd(draw, derivative_of("a f(x)"), plus=powered),
+        against_autograd(draw, derivative_of("A f(x)"), lambda x, A, f: (A * f(x)).sum(1), plus=commuted),
+        against_autograd(draw, derivative_of("a u(x)"), lambda x, a, u: u(x) * a, plus=turned),
+        against_autograd(draw, derivative_of("a f(x)"), lambda x, a, f: f(x) * a, plus=powered),
     )
 
 
@@ -169,7 +177,7 @@ def scalar_product(upstream, x, slope):
 @lie("the slope is taken at 0", at=0.0)
 def slopes_multiply_entry_by_entry(draw, pullback=elementwise_pullback, at=1.0):
     """tanh, sine and a cube on a batch, with a nonlinear loss: against autograd; and the row diag(f'(x))."""
-    parts = [against_autograd(draw, derivative_of("f(x) element-wise"))]
+    parts = [against_autograd(draw, derivative_of("f(x) element-wise"), lambda x, f: torch.stack([f(e) for e in x]))]
     for f, slope in (
         (torch.tanh, lambda x: 1 - x.tanh() ** 2),
         (torch.sin, torch.cos),
@@ -199,11 +207,12 @@ def the_softmax_jacobian_is_a_covariance(draw, sign=-1.0, inner=0.0, row_sum=0.0
         z = x.softmax(-1)
         return (sign + 1) * torch.outer(z, z) + inner * (torch.outer(z, z) - z @ z)
 
-    x, upstream = 2 * draw.normal(2, 3, 5), draw.normal(2, 3, 5)
+    # Logits of usual size, and so large that all but one probability vanish.
+    x, upstream = draw.normal(2, 3, 5) * torch.tensor([2.0, 1e3]).double()[:, None, None], draw.normal(2, 3, 5)
     jacobian = softmax_jacobian(x)
     points = [torch.autograd.functional.jacobian(lambda p: p.softmax(-1), point) for point in x.flatten(0, 1)]
     return all_of(
-        against_autograd(draw, SOFTMAX, plus=changed),
+        against_autograd(draw, SOFTMAX, lambda x: x.exp() / x.exp().sum(), plus=changed),
         close(jacobian, torch.stack(points).reshape(2, 3, 5, 5)),
         close(jacobian, jacobian.mT),
         close(jacobian.sum(-1), torch.full((2, 3, 5), row_sum).double(), scale=1.0),

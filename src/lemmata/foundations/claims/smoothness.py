@@ -5,7 +5,7 @@ import math
 import torch
 import torch._dynamo  # which the first use of torch.func would import anyway, on the clock of a claim
 
-from lemmata.foundations.activations import ACTIVATION_TABLE
+from lemmata.foundations.activations import ACTIVATION_TABLE, activation
 from lemmata.foundations.claims.enclosures import enclosures
 from lemmata.foundations.conditioning import condition_number, function_condition
 from lemmata.foundations.convexity import tangent_gap
@@ -56,7 +56,7 @@ def a_lipschitz_map_never_stretches_by_more_than_its_constant(draw, sigmoid=0.25
     y = torch.cat([draw.uniform(200, 1, low=-60.0, high=60.0), x[200:] + step[200:]])
     rounding = 1e-14 / (x - y).abs()[:, 0] * (x.abs() + 1)[:, 0]  # of two values, over the distance of the points
     parts = []
-    for name, known in ACTIVATION_TABLE.items():
+    for name, known in ((name, activation(name)) for name in ACTIVATION_TABLE):
         constant = sigmoid if name == "sigmoid" else known.lipschitz
         quotients = difference_quotient(known, x, y)
         grid = torch.linspace(-8.0, 8.0, 1601, dtype=torch.float64)

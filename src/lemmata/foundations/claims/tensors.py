@@ -46,8 +46,8 @@ def flatten_transposed(q):
 @lie("one axis less may be shared", shared=1)
 def contraction_is_a_product_of_flattened_matrices(draw, flatten=lambda q: q, shared=2):
     """Flattening and one matrix product against einsum, for all numbers of axes; whole numbers, so exactly."""
-    p, q = draw.integers(-3, 4, 2, 3, 3).double(), draw.integers(-3, 4, 3, 3, 2).double()
-    product = p.reshape(2, 9) @ flatten(q).reshape(9, 2)
+    p, q = draw.integers(-3, 4, 3, 3, 3).double(), draw.integers(-3, 4, 3, 3, 3).double()
+    product = p.reshape(3, 9) @ flatten(q).reshape(9, 3)
     cases = [(contract_as_matrices(p, q, b), contract(p, q, b)) for p, q, b in pairs(draw)]
     return all_of(
         exactly(contract(p, q, shared), product),
@@ -76,13 +76,13 @@ def swap_outputs(jacobian):
 
 
 @claim("tensor.chain_rule")
-@lie("the first factor is the derivative with respect to W itself", printed="002/1", upstream=own_gradient)
-@lie("the indices of y are swapped in the tensor of derivatives", printed="002/2", arrange=swap_outputs)
+@lie("the first factor is the derivative with respect to W itself", upstream=own_gradient)
+@lie("the indices of y are swapped in the tensor of derivatives", arrange=swap_outputs)
 def gradients_contract_with_the_tensor_of_derivatives(draw, upstream=loss_gradient, arrange=lambda jacobian: jacobian):
     """L = sum of sines of y = tanh(A W B): contraction against autograd of the composition, square and not."""
     parts = []
     for (d1, d2, d3, d4), first, second in (
-        # All lengths equal: here the misprints can be computed, and give something else.
+        # All lengths equal: here false forms can be computed, and give something else.
         ((3, 3, 3, 3), upstream, arrange),
         ((2, 5, 3, 4), loss_gradient, lambda jacobian: jacobian),
     ):

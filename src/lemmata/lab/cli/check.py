@@ -15,14 +15,15 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from lemmata import catalog as catalogs
 from lemmata.catalog import ClaimEntry
-from lemmata.judge.engine import Engine, ProcessEngine
+from lemmata.judge.engine import MEMORY, Engine, ProcessEngine
 from lemmata.judge.ledger import Ledger
 from lemmata.judge.session import judge_all, remembered
 from lemmata.judge.verdict import Result, is_blunt
 from lemmata.lab.cli import UserError
+from lemmata.lab.cli.costs import spent, tell_slowest, too_dear
 from lemmata.lab.cli.selection import Selection, select
 from lemmata.lab.cli.sharpness import tell_sharpness
-from lemmata.lab.cli.summary import dearest, summarise
+from lemmata.lab.cli.summary import summarise
 from lemmata.lab.cli.terminal import console, mark, print_json, seconds
 
 
@@ -47,21 +48,29 @@ class Arguments:
     """With --engine ray: the cluster to join."""
     sharp: bool = False
     """Also find how far a number must move before each check notices, long claims aside; minutes."""
+    twice: bool = False
+    """Run each truth a second time, after its lies, and demand the same bits; nothing is taken from the ledger."""
     seeds: int = 1
     """Judge each claim under this many seeds; the worst verdict counts."""
     strict: bool = False
     """Open and skipped claims make the exit code 1."""
+    memory: float = MEMORY / 2**30
+    """GiB that a process judging a file of yours may hold, with all that it starts (Linux)."""
     budget: float = 0.0
     """Fail if judging takes longer than this many seconds; 0 means no limit."""
-    dearest: int = 0
-    """Also list this many of the dearest claims."""
+    slowest: int = 0
+    """Also list this many of the slowest claims and what each chapter costs; fail where that is more than it may."""
     json: bool = False
     """Print the verdicts as JSON."""
 
 
 def run(arguments: Arguments) -> int:
-    if arguments.jobs < 0 or arguments.seeds < 1 or arguments.budget < 0 or arguments.dearest < 0:
-        raise UserError("--jobs, --budget and --dearest must be >= 0 and --seeds >= 1")
+    if arguments.jobs < 0 or arguments.seeds < 1 or arguments.budget < 0 or arguments.slowest < 0:
+        raise UserError("--jobs, --budget and --slowest must be >= 0 and --seeds >= 1")
+    if not 1 <= arguments.memory < 2**30:
+        raise UserError(
+            f"--memory must be at least 1 (GiB; torch alone takes a third of that), got {arguments.memory:g}"
+        )
     catalog = catalogs.load()
     chosen = select(catalog, arguments.claims)
     # Faults of the package are the concern of whoever judges the package, not of a file of one's own.
@@ -85,12 +94,17 @@ def run(arguments: Arguments) -> int:
         forgotten = [claim.id for claim in left_out if claim.id not in results]
         files = {claim.id: claim.path for claim in chosen.claims.values() if claim.id not in catalog.statements}
         summarise(console(), catalog, results, took, forgotten, files, everything=not arguments.claims)
-        dearest(console(), catalog, list(results.values()), arguments.dearest)
+    if arguments.slowest and not arguments.json:
+        tell_slowest(console(), catalog, list(results.values()), arguments.slowest, arguments.seeds)
     if arguments.sharp and not arguments.json:
         tell_sharpness(console(), catalog, results)
     for message in ledger.messages:
         print(f"lemmata: {message}", file=sys.stderr)
-    return 1 if ours and catalog.problems and not chosen.faults else _code(arguments, chosen, results, took)
+    dear = too_dear(spent(catalog, list(results.values()), arguments.seeds)) if arguments.slowest else []
+    for fault in dear:
+        print(f"lemmata: {fault}", file=sys.stderr)
+    own = bool(dear or (ours and catalog.problems)) and not chosen.faults
+    return 1 if own else _code(arguments, chosen, results, took)
 
 
 def contract(result: Result) -> dict[str, Any]:
@@ -108,7 +122,8 @@ def _judge(claims: list[ClaimEntry], arguments: Arguments, ledger: Ledger) -> di
     engine = _engine(arguments)
     results: dict[str, Result] = {}
     with _stopping(engine), _progress(len(claims), quiet=arguments.json) as tell:
-        judged = judge_all(claims, engine, ledger, seeds=arguments.seeds, fresh=arguments.fresh, sharp=arguments.sharp)
+        how = {name: getattr(arguments, name) for name in ("seeds", "fresh", "sharp", "twice")}
+        judged = judge_all(claims, engine, ledger, **how)
         with closing(judged):
             for result, known in judged:
                 results[result.id] = result
@@ -117,15 +132,16 @@ def _judge(claims: list[ClaimEntry], arguments: Arguments, ledger: Ledger) -> di
 
 
 def _engine(arguments: Arguments) -> Engine:
+    memory = int(arguments.memory * 2**30)
     if arguments.engine == "ray":
         if importlib.util.find_spec("ray") is None:
             raise UserError("--engine ray needs Ray: pip install 'lemmata[ray]'")
         from lemmata.judge.ray_engine import RayEngine
 
-        return RayEngine(arguments.jobs or None, address=arguments.address or None)
+        return RayEngine(arguments.jobs or None, address=arguments.address or None, memory=memory)
     if arguments.address:
         raise UserError("--address needs --engine ray")
-    return ProcessEngine(arguments.jobs or None)
+    return ProcessEngine(arguments.jobs or None, memory=memory)
 
 
 @contextmanager

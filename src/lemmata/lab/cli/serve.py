@@ -3,16 +3,19 @@
 import asyncio
 import contextlib
 import errno
+import html
 import importlib.util
 import logging
 import os
 import signal
 import socket
 import sys
+import tempfile
 import threading
 import webbrowser
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from lemmata.lab.cli import UserError
@@ -20,6 +23,11 @@ from lemmata.lab.cli import UserError
 NEEDED = ("fastapi", "uvicorn", "jinja2")
 HOST = "127.0.0.1"
 TRIED = 50  # ports after the wanted one, before any free port will do
+DOORWAY_SECONDS = 60.0  # for a browser to start and to read the file that leads to the lab
+DOORWAY = """<!doctype html>
+<html lang="en"><meta charset="utf-8"><meta name="referrer" content="no-referrer"><title>lemmata</title>
+<meta http-equiv="refresh" content="0; url={0}"><p><a href="{0}">Open the lab</a></p></html>
+"""
 
 
 @dataclass(frozen=True)
@@ -39,54 +47,82 @@ def run(arguments: Arguments) -> int:
         raise UserError(f"the lab needs {', '.join(missing)}: pip install 'lemmata[lab]'")
     if not 0 <= arguments.port <= 65535:
         raise UserError(f"--port must lie between 0 and 65535, got {arguments.port}")
-    with contextlib.closing(_listen(arguments.port)) as listener:
-        port = listener.getsockname()[1]
+    with contextlib.ExitStack() as stack:
+        listeners = [stack.enter_context(contextlib.closing(listener)) for listener in _listen(arguments.port)]
+        port = listeners[0].getsockname()[1]
         if arguments.port not in (0, port):
             print(f"port {arguments.port} is taken, so this lab is at {port}", flush=True)
-        _serve(listener, port, arguments)
+        _serve(listeners, port, arguments)
     return 0
 
 
-def _listen(wanted: int) -> socket.socket:
-    """A socket that only this machine reaches."""
+def _listen(wanted: int) -> list[socket.socket]:
+    """Sockets that only this machine reaches, at one port.
+
+    Browsers look for localhost at ::1, too: whoever listened there would be taken for the lab.
+    """
     last = min(wanted + TRIED, 65535)
-    for port in (*range(wanted, last + 1), 0) if wanted else (0,):
-        listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-        if os.name == "posix":  # else the last lab's port stays taken for a minute; Windows means another thing by it
-            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    for port in (*range(wanted, last + 1), *[0] * TRIED) if wanted else [0] * TRIED:
+        if not (listener := _bound(socket.AF_INET, HOST, port)):
+            continue
+        port = listener.getsockname()[1]
         try:
-            listener.bind((HOST, port))
-            listener.listen(128)  # now: two sockets may be bound to one port until one of them listens
-            return listener
-        except OSError as error:
-            listener.close()
-            if error.errno == errno.EACCES:
-                raise UserError(f"port {port} is reserved by the system: choose one above 1023") from None
-            if error.errno != errno.EADDRINUSE:
-                raise
+            other = _bound(socket.AF_INET6, "::1", port)
+        except OSError:  # this machine has no IPv6
+            return [listener]
+        if other:
+            return [listener, other]
+        listener.close()
     raise UserError("no port is free")
 
 
-def _serve(listener: socket.socket, port: int, arguments: Arguments) -> None:
+def _bound(family: socket.AddressFamily, host: str, port: int) -> socket.socket | None:
+    """A socket that listens there; None if the port is taken."""
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        if os.name == "posix":  # else the last lab's port stays taken for a minute; Windows means another thing by it
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((host, port))
+        listener.listen(128)  # now: two sockets may be bound to one port until one of them listens
+        return listener
+    except OSError as error:
+        listener.close()
+        if error.errno == errno.EACCES:
+            raise UserError(f"port {port} is reserved by the system: choose one above 1023") from None
+        if error.errno != errno.EADDRINUSE:
+            raise
+        return None
+
+
+def _serve(listeners: list[socket.socket], port: int, arguments: Arguments) -> None:
     import uvicorn
 
     from lemmata.lab.site.app import Settings, create_app
+    from lemmata.lab.site.connection import Connection
 
     _set_up_log()
     app = create_app(Settings(port=port, announce=lambda link: print(f"a new link: {link}", flush=True)))
 
     class Server(uvicorn.Server):
         fetching: asyncio.subprocess.Process | None = None
+        doorway: Path | None = None
 
         async def startup(self, sockets: Any = None) -> None:
             await super().startup(sockets)
             print(f"The lab is open at {app.state.session.link}\nCtrl-C ends it.", flush=True)
-            if not arguments.no_browser:
-                _browse(app.state.session.link)
+            if not arguments.no_browser and _has_screen():
+                self.doorway = _doorway(app.state.session.another_link())
+                asyncio.get_running_loop().call_later(DOORWAY_SECONDS, self.close_doorway)
+                _browse(self.doorway)
             if not arguments.offline:
                 self.fetching = await _fetch_assets()
 
+        def close_doorway(self) -> None:
+            if self.doorway:
+                self.doorway.unlink(missing_ok=True)
+
         async def shutdown(self, sockets: Any = None) -> None:
+            self.close_doorway()
             if self.fetching:
                 _kill(self.fetching)
             # Jobs first: a page that follows one keeps its connection open until the job is over.
@@ -95,7 +131,7 @@ def _serve(listener: socket.socket, port: int, arguments: Arguments) -> None:
     config = uvicorn.Config(
         app,
         loop="asyncio",
-        http="h11",
+        http=Connection,
         ws="none",
         lifespan="on",
         log_config=None,
@@ -106,7 +142,7 @@ def _serve(listener: socket.socket, port: int, arguments: Arguments) -> None:
     )
     server = Server(config)
     with _hang_up(server):
-        server.run([listener])
+        server.run(listeners)
 
 
 @contextlib.contextmanager
@@ -133,10 +169,27 @@ def _set_up_log() -> None:
         logging.getLogger("asyncio").setLevel(logging.CRITICAL)
 
 
-def _browse(link: str) -> None:
-    """Open the link, unless there is no screen: Python would take a text browser in this very terminal."""
-    if sys.platform in ("darwin", "win32") or any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY")):
-        threading.Thread(target=webbrowser.open, args=(link,), daemon=True).start()
+def _has_screen() -> bool:
+    """Without one Python would take a text browser in this very terminal."""
+    return sys.platform in ("darwin", "win32") or any(map(os.environ.get, ("DISPLAY", "WAYLAND_DISPLAY")))
+
+
+def _doorway(link: str) -> Path:
+    """A file that only this user can read, and that leads a browser to the link.
+
+    Every user of a machine sees the command lines of all: a browser that is started with the link itself would show
+    the key. The file lies in the home folder, under a plain name, since browsers that came as a snap see nothing else.
+    """
+    home = Path.home()
+    place = home if os.access(home, os.W_OK) else Path(tempfile.gettempdir())
+    handle, name = tempfile.mkstemp(prefix="lemmata-", suffix=".html", dir=place)  # for this user alone: 0600
+    with os.fdopen(handle, "w", encoding="utf-8") as file:
+        file.write(DOORWAY.format(html.escape(link)))
+    return Path(name)
+
+
+def _browse(doorway: Path) -> None:
+    threading.Thread(target=webbrowser.open, args=(doorway.as_uri(),), daemon=True).start()
 
 
 async def _fetch_assets() -> asyncio.subprocess.Process:

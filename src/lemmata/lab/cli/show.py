@@ -133,6 +133,7 @@ def page(
         screen.print(f"    [dim]{_short(claim.path)}:{claim.line}[/]")
         own = "" if claim.id in catalog.statements else f"{_short(claim.path)} "
         screen.print(f"    lemmata check {own}{claim.id} --fresh", soft_wrap=True)
+        screen.print("    [dim]What a verdict rests on: docs/trust.md, and /trust in lemmata serve[/]", soft_wrap=True)
     screen.print()
 
 

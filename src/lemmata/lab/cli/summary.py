@@ -13,8 +13,6 @@ from lemmata.judge.verdict import VERDICTS, Result
 from lemmata.lab.cli.terminal import count, mark, maths, seconds, unicode_works, words
 from lemmata.statements import READINGS, Erratum
 
-CLASS_SECONDS = {"instant": 0.5, "quick": 5.0, "long": float("inf")}
-
 
 def summarise(
     screen: Console,
@@ -44,17 +42,6 @@ def summarise(
     shown = _misprints(screen, catalog, results)
     if everything:
         _try_next(screen, catalog, shown or next(iter(results), ""))
-
-
-def dearest(screen: Console, catalog: Catalog, results: Sequence[Result], how_many: int) -> None:
-    """The claims that took longest; those above their cost class are marked."""
-    if not how_many:
-        return
-    screen.print(f"\nThe dearest of {len(results)} claims, {sum(r.seconds for r in results):.1f} s of work in all:")
-    for result in sorted(results, key=lambda r: -r.seconds)[:how_many]:
-        cost = catalog.claims[result.id].cost if result.id in catalog.claims else "quick"
-        over = f"  over its class ({cost})" if result.seconds > CLASS_SECONDS[cost] else ""
-        screen.print(f"  {result.seconds:8.2f} s  {result.id}{over}")
 
 
 def _table(catalog: Catalog, results: Mapping[str, Result]) -> Table:

@@ -8,10 +8,12 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field
 
 from fastapi import APIRouter, FastAPI, Request, Response
+from fastapi.concurrency import run_in_threadpool
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, JSONResponse
 from starlette.exceptions import HTTPException
 
+from lemmata import catalog
 from lemmata.lab.site import files, views
 from lemmata.lab.site.guard import Guard
 from lemmata.lab.site.job import JobError, JobsFull, UnknownJob
@@ -23,10 +25,12 @@ from lemmata.lab.site.views import atlas
 __all__ = ["PORT", "Settings", "create_app", "routers"]
 
 PORT = 8417
+# The script keeps the token and goes on. Without scripts there are no buttons, and the cookie is enough for sliders.
 OPENED = """<!doctype html>
-<html lang="en"><meta charset="utf-8"><meta http-equiv="refresh" content="0; url=/"><title>lemmata</title>
-<link rel="icon" href="/static/icon.svg" type="image/svg+xml">
-<p>The lab is open: <a href="/">go on</a>.</p>
+<html lang="en"><head><meta charset="utf-8"><title>lemmata</title>
+<meta name="lemmata-token" content="{}"><link rel="icon" href="/static/icon.svg" type="image/svg+xml">
+<script src="/static/open.js" defer></script><noscript><meta http-equiv="refresh" content="0; url=/"></noscript></head>
+<body><p>The lab is open: <a href="/">go on</a>.</p></body>
 </html>"""
 USED = "this link was used already; the terminal of lemmata serve shows a new one"
 
@@ -42,7 +46,7 @@ class Settings:
 
 
 def create_app(settings: Settings | None = None) -> FastAPI:
-    """The lab as an ASGI app. Views find `app.state.jobs` and `request.state.token` (None: this browser only reads)."""
+    """The lab as an ASGI app. Views find `app.state.jobs`, and in `request.state` what the guard knows of a browser."""
     settings = settings or Settings()
     # No /docs, no /openapi.json: they would load scripts from elsewhere, and tell what nobody needs.
     app = FastAPI(
@@ -73,6 +77,7 @@ def routers() -> list[APIRouter]:
 
 @contextlib.asynccontextmanager
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
+    await run_in_threadpool(catalog.load)  # views that wait for children use it in the thread that answers everybody
     threading.Thread(target=atlas.warm, daemon=True).start()  # while the browser is still opening
     app.state.jobs.open()
     yield
@@ -84,14 +89,16 @@ opening = APIRouter()
 
 @opening.get("/open")
 async def open_link(request: Request, key: str = "") -> Response:
-    """Exchange the key of the printed link for the cookie.
+    """Exchange a key for cookie and token. Whoever has the cookie may open a used link again, and gets no token.
 
     Not a redirect: a browser that came here from another site would leave a Strict cookie out of the next request.
     """
     session: Session = request.app.state.session
-    if request.state.token is None and not session.admits(key):
+    admitted = session.admits(key)
+    if not admitted and not request.state.live:
+        session.renew(key)
         raise HTTPException(403, USED)
-    answer = HTMLResponse(OPENED)
+    answer = HTMLResponse(OPENED.format(session.token if admitted else ""))
     answer.set_cookie(session.cookie_name, session.cookie, path="/", httponly=True, samesite="strict")
     return answer
 

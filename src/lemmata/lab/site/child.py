@@ -1,7 +1,7 @@
 """A child of the lab's server: one JSON task per line in, events and one answer per task out, also as lines of JSON.
 
-It imports what is slow before it says that it is ready, performs what the files of `work/` can do, and ends when the
-server ends, however that happens.
+Each line carries the nonce of its task, so that nothing is credited to another. The child imports what is slow before
+it says that it is ready, performs what the files of `work/` can do, and ends with the server, however that happens.
 """
 
 import contextlib
@@ -76,6 +76,7 @@ def _module(kind: str) -> Any:
 def _perform(task: dict[str, Any], voice: "_Voice") -> None:
     """Do one task. SystemExit is not caught: a run that was told to stop has saved its state and ends the process."""
     bound_processor_time(task["processor_seconds"])
+    voice.nonce = task["nonce"]
     try:
         result = _module(task["kind"]).perform(task["parameters"], lambda event: voice.say({"event": dict(event)}))
         voice.say({"result": dict(result)})
@@ -84,14 +85,18 @@ def _perform(task: dict[str, Any], voice: "_Voice") -> None:
 
 
 class _Voice:
-    """Lines to the server, whole even if two threads speak."""
+    """Lines to the server, whole even if two threads speak; a copy of the process, which a job forked, has no say."""
 
     def __init__(self, answers: IO[str], memory: int):
         self.answers = answers
         self.memory = memory
+        self.process, self.nonce = os.getpid(), ""
         self.lock = threading.Lock()
 
     def say(self, message: dict[str, Any]) -> None:
+        if os.getpid() != self.process:
+            os._exit(0)
+        message = {"nonce": self.nonce} | message
         try:
             line = json.dumps(message, allow_nan=False)
         except ValueError:  # not a number, or infinite

@@ -1,10 +1,11 @@
 """What every request passes before anything else sees it; a page elsewhere on the web must not reach the lab.
 
 In this order: no upgrade to another protocol; Host in an exact set (or a name that resolves to this machine would do);
-for anything but GET and HEAD also our own Origin, Sec-Fetch-Site, cookie and token; a small body. HEAD is GET without
-the body. Every answer carries the headers that keep a page from loading or running anything of others.
+for anything but GET and HEAD also our own Origin, Sec-Fetch-Site, cookie and token; a small body, soon. HEAD is GET
+without the body. Every answer carries the headers that keep a page from loading or running anything of others.
 """
 
+import asyncio
 import json
 import logging
 from collections.abc import Awaitable, Callable, MutableMapping
@@ -20,6 +21,7 @@ Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Message, Receive, Send], Awaitable[None]]
 
 LARGEST_BODY = 64 * 1024
+BODY_SECONDS = 5.0  # for a body of that size from a program on this machine
 TOKEN_HEADER = "x-lemmata-token"
 SAFE = frozenset({"GET", "HEAD"})
 SAME_SITE = frozenset({"same-origin", "none"})
@@ -35,10 +37,10 @@ HEADERS = {
     b"referrer-policy": b"no-referrer",
     b"cross-origin-opener-policy": b"same-origin",
     b"cross-origin-resource-policy": b"same-origin",
-    b"cache-control": b"no-store",  # pages carry the token; a file's route may say otherwise
+    b"cache-control": b"no-store",  # some pages are the user's own; a file's route may say otherwise
 }
 NOT_HERE = "the lab answers only at {}"
-NO_RIGHT = "open the link that lemmata serve printed, and press the button there"
+NO_RIGHT = "open the link that lemmata serve printed: only the browser that did may see or do this"
 logger = logging.getLogger(__name__)
 
 
@@ -51,7 +53,11 @@ class Refused(Exception):
 
 
 class Guard:
-    """The middleware around the whole app. A view finds the page's token, or None, in `request.state.token`."""
+    """The middleware around the whole app.
+
+    A view finds in `request.state.live` whether this browser opened the link, and in `request.state.owner` whether it
+    proved so, by token or ticket.
+    """
 
     def __init__(self, app: App, session: Session):
         self.app = app
@@ -67,7 +73,7 @@ class Guard:
 
     async def _answer(self, scope: Message, receive: Receive, answer: "_Answer") -> None:
         try:
-            state = scope.get("state", {}) | {"token": self._right(scope)}
+            state = scope.get("state", {}) | self._rights(scope)
             if scope["method"] in SAFE:
                 scope = {**scope, "method": "GET", "state": state}
             else:
@@ -84,25 +90,27 @@ class Guard:
                 raise  # too late for a status: the server closes the connection
             await answer.line(500, "a fault of lemmata itself")
 
-    def _right(self, scope: Message) -> str | None:
-        """The token if this browser opened the link, None if it may only read; Refused if not even that."""
+    def _rights(self, scope: Message) -> dict[str, bool]:
+        """Whether this browser opened the link, and proved it; Refused if it may not even read."""
         headers = _Headers(scope)
         if headers.all("upgrade"):
             raise Refused(400, "no upgrades")
         if headers.one("host") not in self.session.hosts:
             raise Refused(421, NOT_HERE.format(self.session.address))
-        known = self.session.knows(headers.all("cookie"))
+        live = self.session.knows(headers.all("cookie"))
+        owner = live and self.session.allows(headers.all(TOKEN_HEADER))
         if scope["method"] not in SAFE:
             ours = headers.one("origin") == f"http://{headers.one('host')}"
-            allowed = self.session.allows(headers.all(TOKEN_HEADER))
-            if not (ours and headers.one("sec-fetch-site") in SAME_SITE and known and allowed):
+            if not (ours and headers.one("sec-fetch-site") in SAME_SITE and owner):
                 raise Refused(403, NO_RIGHT)
+        elif live and not owner:
+            owner = self.session.honours(scope["path"], _tickets(scope["query_string"]))
         length = headers.one("content-length") or "0"
         if not (length.isascii() and length.isdigit() and len(length) < 20):
             raise Refused(400, "the length of the body is no number")
         if int(length) > LARGEST_BODY:
             raise Refused(413, f"a request may have {LARGEST_BODY // 1024} KiB")
-        return self.session.token if known else None
+        return {"live": live, "owner": owner}
 
 
 class _Headers:
@@ -119,17 +127,26 @@ class _Headers:
         return values[0] if len(values) == 1 else None
 
 
+def _tickets(query: bytes) -> list[str]:
+    pairs = [pair.partition(b"=") for pair in query.split(b"&")]
+    return [value.decode("latin-1") for name, _, value in pairs if name == b"ticket"]
+
+
 async def _small_body(receive: Receive) -> Receive:
     """Read the whole body, or refuse it; give back a `receive` that tells it again."""
     body, more = b"", True
-    while more:
-        message = await receive()
-        if message["type"] != "http.request":
-            raise Refused(400, "the body broke off")
-        body += message.get("body", b"")
-        more = message.get("more_body", False)
-        if len(body) > LARGEST_BODY:
-            raise Refused(413, f"a request may have {LARGEST_BODY // 1024} KiB")
+    try:
+        async with asyncio.timeout(BODY_SECONDS):
+            while more:
+                message = await receive()
+                if message["type"] != "http.request":
+                    raise Refused(400, "the body broke off")
+                body += message.get("body", b"")
+                more = message.get("more_body", False)
+                if len(body) > LARGEST_BODY:
+                    raise Refused(413, f"a request may have {LARGEST_BODY // 1024} KiB")
+    except TimeoutError:
+        raise Refused(408, f"the body did not come within {BODY_SECONDS:g} s") from None
     told = False
 
     async def again() -> Message:

@@ -10,6 +10,7 @@ All of it belongs to one event loop: call it from `async def` views.
 import asyncio
 import logging
 import os
+import secrets
 from collections import deque
 from collections.abc import Coroutine, Sequence
 from pathlib import Path
@@ -48,6 +49,7 @@ class Jobs:
         self.running, self.waiting, self.kept = running, waiting, kept
         self.limits = limits or Limits()
         self.warm, self.folders = warm, [str(folder) for folder in folders]
+        self.kinds = work.kinds(self.folders)
         self.children: list[_Child] = []
         self.closed = False
         self._calls: deque[Job] = deque()  # somebody waits for these, so they go first
@@ -123,8 +125,8 @@ class Jobs:
 
     def _add(self, line: deque[Job], job: Job) -> Job:
         asyncio.get_running_loop()  # a view without `async` runs in another thread, which must not touch any of this
-        if job.kind not in (known := work.kinds(self.folders)):
-            raise ValueError(f"kind must be one of {', '.join(sorted(known))}; got {job.kind!r}")
+        if job.kind not in self.kinds:
+            raise ValueError(f"kind must be one of {', '.join(sorted(self.kinds))}; got {job.kind!r}")
         if self.closed:
             raise JobFailed(CLOSING)
         if len(self._queue) + len(self._calls) >= self.waiting:
@@ -143,11 +145,12 @@ class Jobs:
     def _assign(self) -> None:
         for child in self.children:
             if child.free and (job := self._next()):
-                child.job = job
+                child.job, child.nonce = job, secrets.token_hex(8)
                 job.begin()
                 # The clock is the limit; processor time ends a child that no server and no clock is left to end.
                 seconds = job.seconds * (os.cpu_count() or 1) + 10
-                child.process.give({"kind": job.kind, "parameters": job.parameters, "processor_seconds": seconds})
+                task = {"kind": job.kind, "parameters": job.parameters, "processor_seconds": seconds}
+                child.process.give(task | {"nonce": child.nonce})
                 child.limit(job.seconds, lambda child=child, job=job: self._overdue(child, job))
 
     def _cancel(self, job: Job) -> None:
@@ -203,21 +206,22 @@ class Jobs:
 
     def _hear(self, child: "_Child", message: dict[str, Any], size: int) -> None:
         job = child.job
-        if "ready" in message:
-            child.ready = True
+        if message.get("nonce") != child.nonce:
+            return  # of an earlier task: a job may leave a process behind that goes on talking
+        if job is None:
+            child.ready = child.ready or "ready" in message
+            child.said = message.get("failed", "")
             self._tried.set()
             child.limit(None)
-        elif job is None:
-            child.said = message.get("failed", "")
         elif "event" in message:
             job.tell(message["event"], size)
         else:
             if "trace" in message:
                 logger.debug("%s failed: %s", job.kind, message["trace"])
-            child.job = None
+            child.job, child.nonce = None, ""
             child.limit(None)
             if "last" in message:  # it ends itself; nothing more for this one
-                child.ending = child.ending or ("failed", message["failed"])
+                child.ending = child.ending or ("failed", message.get("failed", ""))
             state, text = child.ending or ("failed" if "failed" in message else "done", message.get("failed", ""))
             self._finish(job, state, result=message.get("result"), message=text, size=size)
         self._assign()
@@ -248,6 +252,7 @@ class _Child:
     def __init__(self, process: ChildProcess):
         self.process = process
         self.job: Job | None = None
+        self.nonce = ""  # of the task that it does
         self.ready = False
         self.ending: tuple[str, str] | None = None
         self.said = ""

@@ -5,6 +5,7 @@ address, and `perform`, which answers with what the page shows and, under "figur
 """
 
 import ast
+import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,11 +41,13 @@ class Lab:
 
 def labs() -> dict[str, Lab]:
     """Every lab by name, in the order in which history came to them."""
-    found = [_read(path) for folder in work.__path__ for path in sorted(Path(folder).glob("*_lab.py"))]
+    paths = [path for folder in work.__path__ for path in sorted(Path(folder).glob("*_lab.py"))]
+    found = [_read(path, path.stat().st_mtime_ns) for path in paths]
     return {lab.name: lab for lab in sorted(found, key=lambda lab: (lab.year, lab.name)) if _template(lab).is_file()}
 
 
-def _read(path: Path) -> Lab:
+@functools.lru_cache(128)
+def _read(path: Path, stamp: int) -> Lab:
     for node in ast.parse(path.read_text(encoding="utf-8"), str(path)).body:
         if isinstance(node, ast.Assign) and [ast.unparse(target) for target in node.targets] == ["LAB"]:
             return Lab(path.stem.removesuffix("_lab"), **ast.literal_eval(node.value))

@@ -107,12 +107,11 @@ def render(template: str, **context: Any) -> str:
 
     `static` makes it a page of a report, which no server answers: without forms, and without what leads to the labs.
     """
-    given = {"path": "", "token": "", "live": False, "static": False, "command": "", "description": ""} | context
+    given = {"path": "", "live": False, "static": False, "command": "", "description": ""} | context
     return environment().get_template(template).render(given)
 
 
 def page(request: Request, template: str, **context: Any) -> HTMLResponse:
-    """A page for this request: one that came through the printed link carries the token its buttons need."""
-    token = getattr(request.state, "token", None) or ""
-    given = {"path": request.url.path, "token": token, "live": bool(token)} | context
+    """A page for this request: with buttons for the browser that opened the printed link."""
+    given = {"path": request.url.path, "live": request.state.live} | context
     return HTMLResponse(render(template, **given))

@@ -5,6 +5,7 @@ import contextlib
 import json
 import os
 import signal
+import subprocess
 import sys
 from collections.abc import AsyncIterator, Sequence
 from typing import Any
@@ -14,56 +15,67 @@ from lemmata.lab.site.limits import Limits
 __all__ = ["GRACE", "ChildProcess"]
 
 GRACE = 2.0  # seconds from asking a job to stop until its process group is killed
+LINGER = 1.0  # seconds for its last words after its end, or for its end after its last words
 LONGEST_LINE = 8 << 20
 # As in lemmata.judge.engine: one thread and no chance in the order of sets, so that a verdict has the same bits here.
 ENVIRONMENT = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
 ENVIRONMENT |= {"PYTHONHASHSEED": "0", "PYTHONWARNINGS": "ignore"}
+# What a message may hold: see child.py.
+FORM = {"nonce": str, "ready": bool, "event": dict, "result": dict, "failed": str, "trace": str, "last": bool}
+KINDS = frozenset({"ready", "event", "result", "failed"})  # one of these it is
+SIGNALS = {
+    getattr(signal, "SIGKILL", 0): "was killed, often for lack of memory",
+    getattr(signal, "SIGXCPU", 0): "used up the processor time that a job may have",
+}
 
 
 class ChildProcess:
     """One running child. It leads its own process group, so that killing it takes along whatever it started."""
 
-    def __init__(self, process: asyncio.subprocess.Process):
-        self.process = process
+    def __init__(self, process: asyncio.SubprocessTransport, streams: "_Streams"):
+        self.process, self.streams = process, streams
         self.fault = ""
+        self._heard = asyncio.Event()
+        self._burial = asyncio.create_task(self._bury())
         self._end: asyncio.Task[None] | None = None
 
     @classmethod
     async def start(cls, limits: Limits, warm: Sequence[str], folders: Sequence[str]) -> "ChildProcess":
         """A new child, which will import the modules of `warm` and then say that it is ready."""
         setup = {"parent": os.getpid(), "memory": limits.memory, "warm": list(warm), "folders": list(folders)}
-        process = await asyncio.create_subprocess_exec(
+        process, streams = await asyncio.get_running_loop().subprocess_exec(
+            _Streams,
             sys.executable,
             "-P",  # a file such as random.py in the current folder must not stand in for Python's own
             "-m",
             "lemmata.lab.site.child",
             json.dumps(setup),
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.DEVNULL,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
             env=os.environ | ENVIRONMENT,
             start_new_session=True,
-            limit=LONGEST_LINE,
         )
-        return cls(process)
+        return cls(process, streams)
 
     def give(self, task: dict[str, Any]) -> None:
         """Send a task. A child that is gone by now is noticed by whoever reads its messages."""
-        assert self.process.stdin is not None
-        self.process.stdin.write(json.dumps(task).encode() + b"\n")
+        pipe = self.process.get_pipe_transport(0)
+        assert isinstance(pipe, asyncio.WriteTransport)
+        pipe.write(json.dumps(task).encode() + b"\n")
 
     async def messages(self) -> AsyncIterator[tuple[dict[str, Any], int]]:
         """What the child says, with the length of each line, until it is gone or talks nonsense."""
-        assert self.process.stdout is not None
         try:
-            while line := await self.process.stdout.readline():
-                yield dict(json.loads(line)), len(line)
-        except (json.JSONDecodeError, TypeError):
+            while line := await self.streams.answers.readline():
+                yield _message(line), len(line)
+        except _NonsenseError:
             self.fault = "its process spoilt the pipe on which answers travel"
         except ValueError:
             self.fault = f"its answer is longer than {LONGEST_LINE >> 20} MiB"
+        self._heard.set()
         try:
-            await asyncio.wait_for(self.process.wait(), 1.0)
+            await asyncio.wait_for(asyncio.shield(self._burial), LINGER)
         except TimeoutError:
             self.fault = self.fault or "its process closed the pipe on which answers travel"
 
@@ -74,23 +86,77 @@ class ChildProcess:
         await asyncio.shield(self._end)
 
     async def _stop(self, grace: float) -> None:
-        if grace and self.process.returncode is None:
+        if grace and self.process.get_returncode() is None:
             with contextlib.suppress(ProcessLookupError):
                 self.process.terminate()
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self.process.wait(), grace)
+                await asyncio.wait_for(self.streams.ended.wait(), grace)
         with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self.process.pid, signal.SIGKILL) if hasattr(os, "killpg") else self.process.kill()
-        await self.process.wait()
+            os.killpg(self.process.get_pid(), signal.SIGKILL) if hasattr(os, "killpg") else self.process.kill()
+        await self._burial
+
+    async def _bury(self) -> None:
+        """Wait for the end, hear what was said before it, and close the pipes.
+
+        A process that the child left behind may hold them open for ever, and whoever reads them would wait on.
+        """
+        await self.streams.ended.wait()
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._heard.wait(), LINGER)
+        self.process.close()
 
     def epitaph(self) -> str:
         """Why the process ended, as well as can be known."""
-        code = self.process.returncode
+        code = self.process.get_returncode()
         if self.fault or code is None:
             return self.fault or "its process does not end"
-        if code < 0 and code == -getattr(signal, "SIGKILL", 0):
-            return "its process was killed, often for lack of memory"
-        if code < 0 and code == -getattr(signal, "SIGXCPU", 0):
-            return "its process used up the processor time that a job may have"
-        how = f"by signal {signal.Signals(-code).name}" if code < 0 else f"with exit code {code}"
-        return f"its process ended {how}"
+        if code >= 0:
+            return f"its process ended with exit code {code}"
+        return f"its process {SIGNALS.get(-code) or f'ended by signal {_name(-code)}'}"
+
+
+class _Streams(asyncio.SubprocessProtocol):
+    """What comes from a child, and its end; asyncio's own streams know of no end while anybody holds the pipes."""
+
+    def __init__(self) -> None:
+        self.answers, self.ended = asyncio.StreamReader(limit=LONGEST_LINE), asyncio.Event()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.SubprocessTransport)
+        if pipe := transport.get_pipe_transport(1):
+            self.answers.set_transport(pipe)  # which is not read on while too much waits
+
+    def pipe_data_received(self, fd: int, data: bytes) -> None:
+        self.answers.feed_data(data)
+
+    def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
+        if fd == 1:
+            self.answers.feed_eof()
+
+    def process_exited(self) -> None:
+        self.ended.set()
+
+
+class _NonsenseError(Exception):
+    """A line that no child of ours writes."""
+
+
+def _message(line: bytes) -> dict[str, Any]:
+    """One line of a child, which is an object of known form; what a job does to the pipe may be anything."""
+    try:
+        found = json.loads(line)
+    except (ValueError, RecursionError):
+        raise _NonsenseError from None
+    if not isinstance(found, dict) or KINDS.isdisjoint(found):
+        raise _NonsenseError
+    if not all(key in FORM and isinstance(value, FORM[key]) for key, value in found.items()):
+        raise _NonsenseError
+    return found
+
+
+def _name(number: int) -> str:
+    """The name of a signal; those in real time have none."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return str(number)

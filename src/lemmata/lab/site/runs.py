@@ -1,22 +1,29 @@
 """The runs that were trained from the page: folders below the cache, read without importing torch."""
 
 import contextlib
-import json
+import functools
+import io
 import os
 import re
 import zipfile
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import Any, TypeGuard
 
 from lemmata.figure import Figure, Line, Points
 from lemmata.files import cache_folder
 from lemmata.lab.cli.live import score
 from lemmata.lab.cli.terminal import count, seconds
+from lemmata.lab.site.reading import plain_file, read_json, read_lines
 
-__all__ = ["Trained", "find_run", "list_runs", "new_run", "pack_checkpoint"]
+__all__ = ["Trained", "find_run", "list_runs", "new_run", "packed_checkpoint"]
 
 NAME = re.compile(r"[a-z0-9_]+-[a-z0-9_]+-[0-9]{1,9}")
+PICTURE = re.compile(r"step-[0-9]{1,15}")
+# Bytes that are read of one file. A log is read from its end: of 40,000 steps the curve is whole.
+MOST_OF_RECORD, MOST_OF_PICTURE, MOST_OF_LOG, LATEST = 1 << 20, 4 << 20, 4 << 20, 1 << 16
+LARGEST = 10**15
 MOST_POINTS = 300  # of a curve; more than the pixels it is drawn on would only blur it
 
 
@@ -37,7 +44,8 @@ class Trained:
     def told(self) -> str:
         """Its scores on the test examples, the one that counts first; of a run that was stopped, the latest."""
         if self.result is None:
-            return _scores(self.log("evaluation")[-1], self.metric) if self.log("evaluation") else ""
+            latest = _of("evaluation", read_lines(self.folder / "log.jsonl", LATEST))
+            return _scores(latest[-1], self.metric) if latest else ""
         scores = self.result.get("scores")
         return _scores(scores, self.metric) if isinstance(scores, dict) else ""
 
@@ -70,26 +78,24 @@ class Trained:
     @property
     def pictures(self) -> list[int]:
         """The steps of which there is a picture."""
-        return sorted(int(path.stem[5:]) for path in (self.folder / "pictures").glob("step-*.json"))
+        names = [path.stem for path in (self.folder / "pictures").glob("step-*.json")]
+        return sorted(int(name[5:]) for name in names if PICTURE.fullmatch(name))
 
     def picture(self, step: int) -> Figure | None:
         """The picture of a step, if there is one that can be read."""
-        with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
-            return Figure.from_json(json.loads((self.folder / "pictures" / f"step-{step:08d}.json").read_bytes()))
+        found = read_json(self.folder / "pictures" / f"step-{step:08d}.json", MOST_OF_PICTURE)
+        with contextlib.suppress(ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            return Figure.from_json(found) if found else None
         return None
 
-    def log(self, event: str) -> list[dict[str, Any]]:
-        """What the log holds of one kind of event, in order."""
-        found = []
-        with contextlib.suppress(OSError):
-            for line in (self.folder / "log.jsonl").read_text(encoding="utf-8").splitlines():
-                with contextlib.suppress(ValueError):  # a crash may have cut the last one
-                    found.append(json.loads(line))
-        return [entry for entry in found if isinstance(entry, dict) and entry.get("event") == event]
+    @functools.cached_property
+    def log(self) -> list[dict[str, Any]]:
+        """What the log holds, in order."""
+        return read_lines(self.folder / "log.jsonl", MOST_OF_LOG)
 
     def curves(self) -> list[Figure]:
         """Loss, and the score that counts, as training went on."""
-        steps, evaluations = self.log("step"), self.log("evaluation")
+        steps, evaluations = _of("step", self.log), _of("evaluation", self.log)
         names = dict.fromkeys(["loss", self.metric])
         return [figure for name in names if (figure := _curve(name, steps, evaluations))]
 
@@ -117,12 +123,42 @@ def new_run(system: str, data: str) -> str:
             return f"{stem}-{number}"
 
 
-def pack_checkpoint(run: Trained, file: IO[bytes]) -> None:
-    """Write what `lemmata.load` needs as a zip: the record, the result, the weights."""
-    with zipfile.ZipFile(file, "w") as archive:
+def packed_checkpoint(run: Trained) -> Iterator[bytes]:
+    """What `lemmata.load` needs as a zip, piece by piece: the record, the result, the weights."""
+    sink = _Sink()
+    with zipfile.ZipFile(sink, "w") as archive:
         for path in [run.folder / "run.json", run.folder / "result.json", *run.weights]:
-            with contextlib.suppress(FileNotFoundError):  # a training that goes on removes old checkpoints
-                archive.write(path, f"{run.name}/{path.relative_to(run.folder).as_posix()}")
+            with contextlib.ExitStack() as stack:
+                try:
+                    content, size = stack.enter_context(plain_file(path))
+                except OSError:  # a training that goes on removes old checkpoints
+                    continue
+                if path.parent == run.folder and size > MOST_OF_RECORD:
+                    continue
+                name = f"{run.name}/{path.relative_to(run.folder).as_posix()}"
+                entry = stack.enter_context(archive.open(name, "w", force_zip64=True))
+                while piece := content.read(1 << 20):
+                    entry.write(piece)
+                    yield sink.taken()
+    yield sink.taken()
+
+
+class _Sink(io.RawIOBase):
+    """Where a zip is written that nobody keeps."""
+
+    def __init__(self) -> None:
+        self.pieces: list[bytes] = []
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, piece: Any) -> int:
+        self.pieces.append(bytes(piece))
+        return len(piece)
+
+    def taken(self) -> bytes:
+        taken, self.pieces = b"".join(self.pieces), []
+        return taken
 
 
 def _root() -> Path:
@@ -138,18 +174,14 @@ def _names() -> list[str]:
 
 def _read(name: str) -> Trained | None:
     folder = _root() / name
-    record = _object(folder / "run.json")
+    record = read_json(folder / "run.json", MOST_OF_RECORD)
     if record is None or not all(isinstance(record.get(key), str) for key in ("system", "data")):
         return None
-    return Trained(name, folder, record, _object(folder / "result.json"))
+    return Trained(name, folder, record, read_json(folder / "result.json", MOST_OF_RECORD))
 
 
-def _object(path: Path) -> dict[str, Any] | None:
-    try:
-        found = json.loads(path.read_bytes())
-    except (OSError, ValueError):
-        return None
-    return found if isinstance(found, dict) else None
+def _of(event: str, log: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [entry for entry in log if entry.get("event") == event]
 
 
 def _scores(found: dict[str, Any], metric: str) -> str:
@@ -171,8 +203,13 @@ def _curve(name: str, steps: list[dict[str, Any]], evaluations: list[dict[str, A
 
 
 def _series(entries: list[dict[str, Any]], name: str) -> list[tuple[float, float]]:
-    numbers = [(entry.get("step"), entry.get(name)) for entry in entries]
-    return [(step, value) for step, value in numbers if isinstance(step, int) and isinstance(value, int | float)]
+    pairs = [(entry.get("step"), entry.get(name)) for entry in entries]
+    return [(step, value) for step, value in pairs if isinstance(step, int) and _drawable(step) and _drawable(value)]
+
+
+def _drawable(value: Any) -> TypeGuard[float]:
+    """JSON knows whole numbers of any length; no picture does."""
+    return isinstance(value, float) or (isinstance(value, int) and abs(value) < LARGEST)
 
 
 def _thinned(series: list[tuple[float, float]]) -> list[tuple[float, float]]:

@@ -1,9 +1,18 @@
-"""Who may press buttons: the person at the terminal that started the lab, and nobody else.
+"""Who may do what. Everybody on this machine may read the course; one browser may work, and see what is the user's own.
 
-Every start makes three fresh secrets. The printed link carries a key that works once; opening it gives the browser a
-cookie that scripts cannot read; pages shown to that cookie carry the token that every button sends along.
+Other users of this machine can connect to the lab and listen on every other port. A cookie is no secret from them:
+browsers send it to every port of a host. So ours only says that a page is to have buttons, and lets a GET make a child
+process compute. To press a button, and to see anything of the user's own (runs, weights, logs, pictures), a browser
+shows the token. It lies in the browser's storage, which every browser keeps apart for each port, and travels in a
+header; where a browser sends no header (a download, a stream of events) the link carries a ticket for that one address.
+
+A name of its own such as x1f3.localhost would keep cookies apart, too, but Safari does not find such names.
+
+Every start makes fresh secrets. The printed link, and the file that `lemmata serve` lets the browser open, carry keys
+that work once: whoever shows one gets cookie and token.
 """
 
+import hashlib
 import hmac
 import secrets
 from collections.abc import Callable, Sequence
@@ -28,27 +37,33 @@ class Session:
         self.announce = announce
         self.cookie_name = f"lemmata-{port}"  # cookies are shared between ports: two labs must not swap theirs
         self.cookie, self.token = secrets.token_urlsafe(32), secrets.token_urlsafe(32)
-        self._key: str | None = secrets.token_urlsafe(32)
+        self._keys: list[str] = []  # not used yet
         self._used: list[str] = []
+        self._printed = self._key()
 
     @property
     def link(self) -> str:
         """The link for the person at the terminal; after its use, just the address."""
-        return f"{self.address}/open?key={self._key}" if self._key else self.address
+        return self._open(self._printed) if self._printed in self._keys else self.address
+
+    def another_link(self) -> str:
+        """A link with a key of its own, for the browser that the lab opens by itself."""
+        return self._open(self._key())
 
     def admits(self, key: str) -> bool:
-        """Whether this is the key of the printed link, which thereby loses its power.
-
-        Whoever opens a used link again may have changed browsers: the terminal, which only they see, shows a new one.
-        """
-        if self._key and _same(key, self._key):
-            self._used.append(self._key)
-            self._key = None
-            return True
-        if self._key is None and any(_same(key, used) for used in self._used):
-            self._key = secrets.token_urlsafe(32)
-            self.announce(self.link)
+        """Whether this is a key that was not used yet, which thereby loses its power."""
+        for known in self._keys:
+            if _same(key, known):
+                self._keys.remove(known)
+                self._used.append(known)
+                return True
         return False
+
+    def renew(self, key: str) -> None:
+        """Whoever opens a used link may have changed browsers: the terminal, which only they see, shows a new one."""
+        if self._printed not in self._keys and any(_same(key, used) for used in self._used):
+            self._printed = self._key()
+            self.announce(self.link)
 
     def knows(self, cookie_headers: Sequence[str]) -> bool:
         """Whether the browser showed our cookie. Another program of this machine may have set one of the same name."""
@@ -58,6 +73,21 @@ class Session:
     def allows(self, tokens: Sequence[str]) -> bool:
         """Whether the request carries the token, once."""
         return len(tokens) == 1 and _same(tokens[0], self.token)
+
+    def ticket(self, path: str) -> str:
+        """What lets a link to this address, and to no other, do without the token."""
+        return hmac.new(self.token.encode(), path.encode("utf-8", "replace"), hashlib.sha256).hexdigest()
+
+    def honours(self, path: str, tickets: Sequence[str]) -> bool:
+        """Whether the request carries the ticket of its address, once."""
+        return len(tickets) == 1 and _same(tickets[0], self.ticket(path))
+
+    def _key(self) -> str:
+        self._keys.append(secrets.token_urlsafe(32))
+        return self._keys[-1]
+
+    def _open(self, key: str) -> str:
+        return f"{self.address}/open?key={key}"
 
 
 def _same(given: str, secret: str) -> bool:

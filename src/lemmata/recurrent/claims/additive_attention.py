@@ -1,12 +1,10 @@
 """Additive attention: weights that add up to one, the mean they take, and the alignment a trained decoder finds."""
 
-import functools
-
 import torch
 
 from lemmata.judge import Figure, Heat, all_of, claim, close, exactly, lie, reaches
 from lemmata.recurrent.additive_attention import AdditiveAttention
-from lemmata.recurrent.claims.sequence_to_sequence import reversals, right_digits
+from lemmata.recurrent.claims.sequence_to_sequence import reversals, right_digits, teach_to_reverse
 from lemmata.recurrent.sequence_to_sequence import SequenceToSequence
 
 LENGTH = 20
@@ -57,21 +55,9 @@ def the_weights_are_shares_of_pairs(draw, score, take):
     return [*parts, close(turned[0], straight[0]), close(turned[1], straight[1][:, order])]
 
 
-@functools.lru_cache(maxsize=4)
-def taught_to_reverse(seed, attention, steps):
-    """A model after some batches of twenty digits each, which it shall write backwards."""
-    generator = torch.Generator().manual_seed(seed)
-    with torch.random.fork_rng([]):
-        torch.manual_seed(seed)
-        model = SequenceToSequence(14, 14, embedding=16, hidden=32, bidirectional=True, attention=attention)
-    optimizer = torch.optim.Adam(model.parameters(), betas=(0.9, 0.99), fused=True)
-    for step in range(steps):
-        optimizer.param_groups[0]["lr"] = 0.01 * min((step + 1) / 30, 1.0, 2 - 2 * step / steps)
-        optimizer.zero_grad()
-        model.loss(*reversals(32, LENGTH, generator)).backward()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimizer.step()
-    return model
+def reverser(attention):
+    """A model that reads both ways; with attention its decoder looks back at what was read."""
+    return SequenceToSequence(14, 14, embedding=16, hidden=32, bidirectional=True, attention=attention)
 
 
 @claim("seq.bahdanau")
@@ -82,11 +68,12 @@ def taught_to_reverse(seed, attention, steps):
 @lie("without attention it works as well", needed=False)
 def the_decoder_learns_where_to_look(draw, axis=2, score=by_pairs, take=mean_of, direction=-1, needed=True):
     """Weights and contexts against pairs; twenty digits reversed after training, with the alignment that is learnt."""
-    seed, generator = int(draw.integers(0, 2**31, 1)), draw.generator
+    generator = draw.generator
     pieces = the_weights_are_shares_of_pairs(draw, score, take)
     if not all(piece.holds for piece in pieces):
         return all_of(*pieces)  # decided without training
-    model, plain = taught_to_reverse(seed, True, 300), taught_to_reverse(seed, False, 300)
+    lessons = {"length": LENGTH, "steps": 300, "batch": 32}
+    model, plain = (draw.trained(reverser, teach_to_reverse, attention=a, **lessons) for a in (True, False))
     digits, backwards = reversals(50, LENGTH, generator)
     with torch.no_grad():
         weights = model.alignment(digits, backwards)

@@ -46,12 +46,12 @@ def immediate_sensitivities(layer, x, before):
 
 
 @claim("rnn.bptt.weights")
-@lie("both factors are total derivatives", printed="000/1", later=1.0)
-@lie("both factors are immediate derivatives", printed="002/2", earlier=0.0)
-@lie("the read-out contributes its value in place of its slope", printed="001/3", slope=0.0)
-@lie("one output alone is counted", printed="001/3", counted=1)
+@lie("both factors are total derivatives", later=1.0)
+@lie("both factors are immediate derivatives", earlier=0.0)
+@lie("the read-out contributes its value in place of its slope", slope=0.0)
+@lie("one output alone is counted", counted=(0,))
 @lie("the step t contributes with the state after it", before=0)
-def one_factor_is_total_and_the_other_immediate(draw, later=0.0, earlier=1.0, slope=1.0, counted=2, before=1):
+def one_factor_is_total_and_the_other_immediate(draw, later=0.0, earlier=1.0, slope=1.0, counted=(0, 1), before=1):
     """Backwards and forwards through time against autograd; the immediate factors by autograd of single steps.
 
     `later` and `earlier` are the shares of all earlier steps in the derivative of a state with respect to the weights,
@@ -66,8 +66,7 @@ def one_factor_is_total_and_the_other_immediate(draw, later=0.0, earlier=1.0, sl
         exact = torch.cat([truth[0], truth[1], truth[2][:, None]], dim=1)
         delta = head.read(outputs) - target
         value, steep = head.read(outputs), ACTIVATION_TABLE["sigmoid"].derivative(head.read_out(outputs))
-        chosen = torch.arange(2) < counted
-        factor = delta * (slope * steep + (1 - slope) * value) * chosen
+        factor = delta * (slope * steep + (1 - slope) * value)
         immediate = through_read_out(head, outputs, delta)
         states = torch.cat([start[:, None], outputs], dim=1)
         own = immediate_sensitivities(layer, x, states)
@@ -76,7 +75,7 @@ def one_factor_is_total_and_the_other_immediate(draw, later=0.0, earlier=1.0, sl
         carried = own + earlier * (total - own)
         outer = torch.einsum(
             "bti,btj->ij", found.states * ACTIVATION_TABLE[activation].derivative(totals(layer, x, states)),
-            states[:, 1 - before : steps + 1 - before],
+            torch.cat([states.roll(before, 1)[:, 1:], x], -1),
         )  # fmt: skip
         size = found.recurrent.abs().sum(0).max()
         # The weights of step t alone: those of its own copy in the unrolled network.
@@ -86,8 +85,8 @@ def one_factor_is_total_and_the_other_immediate(draw, later=0.0, earlier=1.0, sl
         pairs = [
             (torch.einsum("btk,btkij->ij", found.states, mixed), exact),
             (torch.einsum("btk,btkij->ij", immediate, carried), exact),
-            (factor @ head.read_out.weight, immediate),
-            (outer, truth[0]),
+            (factor[..., counted] @ head.read_out.weight[counted, :], immediate),
+            (outer, torch.cat(truth[:2], 1)),
             *[(found.weights()[name], value) for name, value in zip(copies[0], truth, strict=True)],
         ]
         names = ("recurrent", "input", "bias")
@@ -113,8 +112,8 @@ def along(layer, recurrent, x, weight):
 
 
 @claim("rnn.bptt.state")
-@lie("the factors stand in the order of time from left to right", printed="003/2", increasing=1.0)
-@lie("the derivative of a later output by the early state stands before the product", printed="000/1", products=2)
+@lie("the factors stand in the order of time from left to right", increasing=1.0)
+@lie("the derivative of a later output by the early state stands before the product", products=2)
 @lie("the product begins with the factor of the state itself", first=0)
 def gradients_of_states_are_products_of_step_jacobians(draw, increasing=0.0, products=1, first=1):
     """Sums of products of step Jacobians, in each order, against autograd and against the recursion backwards."""

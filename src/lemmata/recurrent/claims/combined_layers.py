@@ -103,8 +103,8 @@ def every_output_sees_the_whole_sequence(draw, layer=Bidirectional, backward=1.0
         note="Sizes of derivatives, to the power 1/4 so that small ones show.",
     )  # fmt: skip
     alone = equal_to_the_last(draw, Elman(4, 32, "relu"))
-    both = layer(Elman(4, 32, "relu"), Elman(4, 32, "relu"))
-    score = equal_to_the_last(draw, both) if directions == 2 else alone
+    layers = Elman(4, 32, "relu"), layer(Elman(4, 32, "relu"), Elman(4, 32, "relu"))
+    score = equal_to_the_last(draw, layers[directions - 1])
     return all_of(reaches(score, 0.99), reaches(alone, 0.6, at_most=True, detail="forwards alone"), same).showing(
         figure
     )
@@ -119,12 +119,11 @@ def beneath(outputs, delay):
 @lie("a layer reads what the one below gave a step before", delay=1)
 @lie(
     "the layers are connected along time: each goes on from the last state of the one before",
-    printed="003/1",
     horizontally=True,
 )
 @lie("the layers have one state in common", states=1)
-@lie("dropout also falls on the outputs of the last layer", share=0.0)
-def a_layer_reads_the_outputs_of_the_one_below(draw, delay=0, horizontally=False, states=3, share=1.0):
+@lie("dropout also falls on the outputs of the last layer", spared=False)
+def a_layer_reads_the_outputs_of_the_one_below(draw, delay=0, horizontally=False, states=3, spared=True):
     """Against torch's network of three layers, whole and layer by layer; step by step; dropout between layers."""
     theirs = nn.RNN(4, 4, num_layers=3, batch_first=True).double()
     ours = Stacked(*(Elman.from_torch(theirs, layer=number) for number in range(3)))
@@ -158,7 +157,7 @@ def a_layer_reads_the_outputs_of_the_one_below(draw, delay=0, horizontally=False
         close(steps, several),
         close(torch.stack(stepped), torch.stack(many)),
         close(torch.stack(streamed, dim=1), ours(x)[0]),
-        exactly(int((dropped == 0).sum()) == 0, bool(share)),
+        exactly(int((dropped == 0).sum()) == 0, spared),
         at_least((dropped - kept).abs().max(), 1e-3),
         exactly(dropping(x)[0], kept),
         exactly(single_layer(x)[0], ours.layers[0](x)[0]),

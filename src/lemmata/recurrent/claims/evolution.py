@@ -178,8 +178,8 @@ def the_state_is_a_memory_of_the_inputs_so_far(draw, layer=Elman, ahead=0, kept=
 @claim("rnn.unrolling")
 @lie("the tied gradient is the mean over the layers", power=1.0)
 @lie("the tied gradient is that of the last layer alone", discount=0.0)
-@lie("the layers stay equal when each follows its own gradient", apart=0.0)
-def a_recurrent_layer_is_a_deep_network_with_shared_weights(draw, power=0.0, discount=1.0, apart=0.01):
+@lie("layer t receives the input of the step before", late=1)
+def a_recurrent_layer_is_a_deep_network_with_shared_weights(draw, power=0.0, discount=1.0, late=0):
     """Copies with weights of their own, for up to ten steps: equal outputs, and gradients that add up."""
     parts = []
     for layer, steps in ((Elman(2, 3), 10), (Elman(2, 3, "sigmoid"), 1), (Stacked(Elman(2, 2), Elman(2, 3)), 6)):
@@ -200,9 +200,6 @@ def a_recurrent_layer_is_a_deep_network_with_shared_weights(draw, power=0.0, dis
             ]
         parts += [
             close(unrolled(x)[0], layer(x)[0]),
-            close(flat(unrolled(x, start)[1]), flat(layer(x, start)[1])),
+            close(flat(unrolled(x.roll(late, 1), start)[1]), flat(layer(x, start)[1])),
         ]
-    # One step along its own gradient takes each layer elsewhere: then no recurrent layer gives these outputs.
-    first, second = (each["layers.1.recurrent"] for each in free[:2])
-    spread = (first - apart * first.grad) - (second - apart * second.grad)
-    return all_of(*parts, at_least(spread.abs().max(), 1e-6))
+    return all_of(*parts)

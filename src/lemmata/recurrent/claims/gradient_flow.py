@@ -145,16 +145,36 @@ def shown_of_a_long_task(draw):
 
 
 @claim("rnn.gradient.vanishing")
-@lie("gradients vanish where the largest singular value is at least 1/α", printed="003/1", factor=1.1)
-@lie("the slope of the activation plays no part in the condition", printed="002/2", slope=0.0)
-@lie("the slope of the sigmoid stays below 1/4 everywhere", printed="003/3", compare=torch.lt)
+@lie("gradients vanish where the largest singular value is at least 1/α", printed="003/1", where=torch.ge)
+@lie(
+    "with σ_max(U) > 1 gradients explode, with σ_max(U) < 1 they vanish, whatever the activation",
+    printed="002/2",
+    slope=0.0,
+)
+@lie("gradients vanish up to a tenth above 1/α", threshold=1.1)
+@lie("the slope of the sigmoid stays below 1/4 everywhere", compare=torch.lt)
 @lie("every step counts twice in the bound", rate=2.0)
-def gradients_vanish_where_no_step_stretches(draw, factor=0.6, slope=1.0, compare=torch.le, rate=1.0):
+def gradients_vanish_where_no_step_stretches(
+    draw, where=torch.lt, slope=1.0, threshold=1.0, compare=torch.le, rate=1.0
+):
     """Measured norms of products of Jacobians against (α σ₁)^k, for many networks, where it is sharp, and in tasks."""
-    parts, shown = [], []
-    for name, size in (("tanh", 16), ("sigmoid", 8), ("identity", 3), ("tanh", 1)):
-        alpha = ACTIVATION_TABLE[name].lipschitz
-        for share, steps, left in ((factor, 40, 1e-6), (1.5 * factor, 60, 2e-3), (2.0, 20, math.inf)):
+    # Where all slopes are steepest and all directions are stretched alike, the bound is attained at every lag.
+    turn, norms = draw.orthogonal(4), torch.tensor([2.0, 3.95, 4.05]).double()
+    steepest = [at_the_steepest_point(norm * turn) for norm in norms]
+    flows = [measure_gradient_flow(layer, torch.zeros(1, 250, 4).double(), half) for layer, half in steepest]
+    stretch = 0.25**slope * norms  # α σ₁
+    gone = torch.stack([flow.norms[0, -1] < 0.1 for flow in flows])
+    parts = [
+        always(gone | ~where(stretch, threshold)),
+        always(~gone | (stretch <= threshold)),
+        *(
+            close(flow.log_norms[0], rate * flow.lags * each.log(), ulps=1024)
+            for flow, each in zip(flows, stretch, strict=True)
+        ),
+    ]
+    shown = []
+    for name, alpha, size in (("tanh", 1.0, 16), ("sigmoid", 0.25, 8), ("identity", 1.0, 3), ("tanh", 1.0, 1)):
+        for share, steps, left in ((0.6, 40, 1e-6), (0.9, 60, 2e-3), (2.0, 20, math.inf)):
             layer = network(with_spectral_norm(draw.normal(size, size), share / alpha), name)
             flow = measure_gradient_flow(layer, draw.normal(2, steps, size), draw.normal(2, size))
             shown += [(share, flow)] if name == "tanh" and size > 1 else []
@@ -165,17 +185,6 @@ def gradients_vanish_where_no_step_stretches(draw, factor=0.6, slope=1.0, compar
                 exactly(flow.vanishes, share < 1),
                 close(flow.step_norms, torch.linalg.svdvals(slopes_times_matrix(layer, flow))[..., 0], ulps=256),
             ]
-    # Where all slopes are steepest and all directions are stretched alike, the bound is attained at every lag.
-    turn = draw.orthogonal(4)
-    for scale, left in ((2.0, 1e-8), (4 * factor, 1e-6)):
-        layer, half = at_the_steepest_point(scale * turn)
-        flow = measure_gradient_flow(layer, torch.zeros(1, 30, 4).double(), half)
-        sharp = (0.25**slope * scale) ** (rate * flow.lags)
-        parts += [
-            at_most(flow.norms[0, -1], left),
-            at_most(flow.norms[0], sharp, ulps=1024),
-            close(flow.norms[0, -1] / sharp[-1], 1.0, ulps=1024),
-        ]
     grid = torch.linspace(-30, 30, 6001, dtype=torch.float64)
     parts.append(always(compare(ACTIVATION_TABLE["sigmoid"].derivative(grid), 0.25)))
     if not all_of(*parts).holds:
@@ -210,10 +219,16 @@ def largest_singular_value(matrix):
 
 
 @claim("rnn.gradient.exploding")
-@lie("a large σ₁ makes gradients explode", printed="001/1", by_norm=1.0)
-@lie("a network with α σ₁ = 1.1 cannot let gradients grow", largest=1.1)
+@lie("a large σ₁ makes gradients explode", criterion=largest_singular_value)
+@lie(
+    "a network with α σ₁ = 1.1 cannot let gradients grow",
+    loose="shorter steps rule growth out all the more",
+    largest=1.1,
+)
 @lie("the powers grow at the rate of the largest singular value", measure=largest_singular_value)
-def growth_needs_a_stretching_step_but_is_ruled_by_the_radius(draw, by_norm=0.0, largest=1.0, measure=spectral_radius):
+def growth_needs_a_stretching_step_but_is_ruled_by_the_radius(
+    draw, criterion=spectral_radius, largest=1.0, measure=spectral_radius
+):
     """Powers of random, nilpotent and sheared matrices; networks at and below the bound; saturated ones above it."""
     parts = []
     for _ in range(3):
@@ -230,8 +245,7 @@ def growth_needs_a_stretching_step_but_is_ruled_by_the_radius(draw, by_norm=0.0,
         ]
     radii, shears = torch.tensor([[0.5, 0.9, 1.1, 1.2, 0.95], [10.0, 3.0, 0.0, 5.0, 0.1]]).double()
     sheared = radii[:, None, None] * torch.eye(2) + torch.nn.functional.pad(shears[:, None, None], (1, 0, 0, 1))
-    criterion = (1 - by_norm) * radii + by_norm * torch.linalg.matrix_norm(sheared, 2)
-    parts.append(exactly(log_norms(sheared[:, None].expand(5, 150, 2, 2))[:, -1] > 0, criterion > 1))
+    parts.append(exactly(log_norms(sheared[:, None].expand(5, 150, 2, 2))[:, -1] > 0, criterion(sheared) > 1))
     for name in ("tanh", "sigmoid", "identity"):
         u = largest / ACTIVATION_TABLE[name].lipschitz * draw.orthogonal(4)
         flow = measure_gradient_flow(network(u, name), draw.normal(3, 20, 4))
@@ -263,11 +277,11 @@ def _growth(u):
 
 
 @claim("rnn.gradient.stability")
-@lie("step Jacobians of norm one keep the norm of their product", printed="003/1", smallest=0.5)
+@lie("step Jacobians of norm one keep the norm of their product", smallest=0.5)
 @lie("the slope of tanh leaves lengths alone", activation="tanh")
 @lie("steps that stretch by 2 and shrink by 0.9 in turn keep lengths in bounds", shrink=0.9)
 def lengths_are_kept_by_orthogonal_steps_alone(draw, smallest=1.0, activation="identity", shrink=0.5):
-    """Linear networks with orthogonal and with other matrices of norm one; steps that alternate; random networks."""
+    """Linear networks with orthogonal and with other matrices of norm one, also with tanh; steps that alternate."""
     left, right = draw.orthogonal(5), draw.orthogonal(5)
     stretch = torch.linspace(smallest, 1.0, 5).double()
     layer = network((left * stretch) @ right, activation)
@@ -276,21 +290,17 @@ def lengths_are_kept_by_orthogonal_steps_alone(draw, smallest=1.0, activation="i
     (back,) = torch.autograd.grad((gradient * layer(draw.normal(2, 200, 5), start)[1]).sum(), start)
     turns = torch.stack([shrink * torch.eye(3), 2 * torch.eye(3)]).repeat(50, 1, 1).double()
     nilpotent = torch.tensor([[0.0, 1.0], [0.0, 0.0]]).double()
-    near = []
-    for _ in range(25):
-        u = 10 ** float(draw.uniform(1, low=-1.0, high=1.0)) * draw.normal(16, 16) / 4
-        norms = measure_gradient_flow(network(u), draw.normal(1, 12, 16)).step_norms
-        near.append((norms - 1).abs() <= 0.01)
+    unit = with_spectral_norm(draw.normal(6, 6), 1.0)
+    contracting = [measure_gradient_flow(network(unit, name), draw.normal(2, 40, 6)) for name in ("identity", "tanh")]
     return all_of(
         close(flow.norms, torch.ones(2, 201).double(), within=1e-10),
         close(back.norm(dim=1), torch.ones(2).double(), within=1e-10),
         close(flow.step_norms, torch.ones(2, 200).double()),
         close(orthogonality_defect(flow.jacobians), torch.zeros(2, 200).double(), within=1e-13),
-        exactly(measure_gradient_flow(network(torch.eye(2)), draw.normal(1, 3, 2)).vanishes, False),
         close(orthogonality_defect(draw.orthogonal(4) * 0.5), 0.75),
         exactly([log_norms(nilpotent[None])[-1], log_norms(nilpotent.expand(2, 2, 2))[-1]], [0.0, -torch.inf]),
         close(torch.linalg.matrix_norm(nilpotent, 2), 1.0),
         # Steps of norm 2 and 1/2 in turn neither vanish nor explode, although no step has norm one.
         close(log_norms(turns).exp(), torch.tensor([1.0] + [2.0, 1.0] * 50).double()),
-        at_most(torch.cat(near).double().mean(), 0.1, detail="share of steps of random networks with norm near one"),
+        *(at_most(flow.log_norms, 1e-9, detail="norm one, no explosion") for flow in contracting),
     )

@@ -53,7 +53,7 @@ def answers():
 
 
 @claim("rnn.linear.diagonalisation")
-@lie("A = P A P⁻¹", printed="002/1", of_matrix=1.0)
+@lie("A = P A P⁻¹", of_matrix=1.0)
 @lie("the inputs enter by C = P B", power=1)
 @lie("the eigenvalues of a real matrix are real", imaginary=0.0)
 @lie("a Jordan block is diagonalisable as well", raises=ValueError, coupling=1.0)
@@ -86,7 +86,7 @@ def channels_evolve_independently_in_the_basis_of_eigenvectors(
         close(diagonalise(A).inputs, inverse, within=1e-8),
         at_most(pairs, 1e-12),
         at_most(torch.stack([conditioned(draw) for _ in range(300)]), 1e8),
-        exactly(diagonalise(double).condition, 1.0),  # a double eigenvalue alone does no harm
+        close(diagonalise(double).condition, 1.0),  # a double eigenvalue alone does no harm
         always([refused(draw, size) for size in (2, 3, 4)]),
     )
 
@@ -126,11 +126,17 @@ def left_of_the_axis(eigenvalues):
 
 
 @claim("rnn.linear.stability")
-@lie("on the unit circle states stay bounded under bounded inputs", printed="002/1", modulus=1.0)
+@lie(
+    "on the unit circle states stay bounded under bounded inputs",
+    loose="further inside states stay smaller",
+    modulus=1.0,
+)
 @lie("eigenvalues left of the imaginary axis suffice", inside=left_of_the_axis)
 @lie("powers stay bounded on the circle without eigenvectors that span the space", coupling=1.0)
 @lie("the modulus is the sum of the two parts", norm=1.0)
-def states_stay_bounded_strictly_inside_the_circle(draw, modulus=0.9, inside=inside_the_circle, coupling=0.0, norm=2.0):
+def states_stay_bounded_strictly_inside_the_circle(
+    draw, modulus=0.99, inside=inside_the_circle, coupling=0.0, norm=2.0
+):
     """Verdicts against the sums of norms of 512 powers, whose limit bounds every state; and the limit state."""
     parts, verdicts = [], []
     for A, eigenvalues in systems(draw):

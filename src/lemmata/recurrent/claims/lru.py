@@ -65,47 +65,41 @@ KINDS = (torch.float32, torch.float64)
 
 
 @claim("rnn.lru.init")
-@lie("moduli follow the law of a Gaussian matrix, as with Glorot's weights", printed="000/1", power=2.0)
-@lie("the interval may reach one", printed="003/2", raises=ValueError, r_max=1.0)
+@lie("this is equivalent to Glorot initialisation: moduli follow the law of such a matrix", printed="000/1", power=2.0)
+@lie("the interval may reach one", raises=ValueError, r_max=1.0)
 @lie("the interval may reach zero", raises=ValueError, r_min=0.0)
 @lie("phases fill half a turn", turn=math.pi)
-def moduli_are_uniform_by_radius_or_by_area(draw, power=1.0, r_max=0.95, r_min=0.05, turn=2 * math.pi):
+def moduli_are_uniform_by_radius_or_by_area(draw, power=1.0, r_max=0.99, r_min=0.01, turn=2 * math.pi):
     """The laws of modulus and phase, by radius and by area; and the moduli of a random matrix, which go by area."""
     ring = partial(eigenvalues_on_ring, r_min=r_min, r_max=r_max, generator=draw.generator)
-    radius = law_is(
+    law = partial(law_is, effect=0.015, alpha=ALPHA / 5)
+    radius = law(
         lambda n: ring(n).abs(),
         lambda r: ((r**power - r_min**power) / (r_max**power - r_min**power)).clamp(0, 1),
-        effect=0.2,
-        alpha=ALPHA / 5,
+        effect=0.0065,  # the distance of r and r^1.02
     )
-    area = law_is(
+    area = law(
         lambda n: ring(n, r_min=0.3, r_max=0.6, by_area=True).abs().square(),
         lambda s: ((s - 0.09) / (0.36 - 0.09)).clamp(0, 1),
-        effect=0.1,
-        alpha=ALPHA / 5,
     )
-    phase = law_is(
-        lambda n: ring(n).angle() % (2 * math.pi), lambda t: (t / turn).clamp(0, 1), effect=0.2, alpha=ALPHA / 5
-    )
-    quarter = law_is(
-        lambda n: ring(n, max_phase=0.5).angle(), lambda t: (t / 0.5).clamp(0, 1), effect=0.2, alpha=ALPHA / 5
-    )
-    both = probability_is(lambda n: both_low(ring(n), r_min, r_max), 0.25, effect=0.1, alpha=ALPHA / 5)
+    phase = law(lambda n: ring(n).angle() % (2 * math.pi), lambda t: (t / turn).clamp(0, 1))
+    arc = law(lambda n: ring(n, max_phase=0.5).angle(), lambda t: (t / 0.5).clamp(0, 1))
+    both = probability_is(lambda n: both_low(ring(n), r_min, r_max), 0.25, effect=0.015, alpha=ALPHA / 5)
     nu, turned = ring_parameters(10_000, generator=draw.generator)
     start, whole = polar(nu, nu).abs(), eigenvalues_on_ring(10_000, generator=draw.generator).abs()
-    glorot = torch.linalg.eigvals(draw.normal(200, 200) / math.sqrt(200)).abs()
+    glorot = torch.nn.init.xavier_normal_(torch.empty(200, 200).double(), generator=draw.generator)
+    moduli = torch.linalg.eigvals(glorot).abs()
     return all_of(
         radius,
         area,
         phase,
-        quarter,
+        arc,
         both,
         always(torch.isfinite(nu)),
         *(close([s.min(), s.mean(), s.max()], [0.5, 0.745, 0.99], within=0.015) for s in (start, whole)),
         close([turned.min(), turned.max()], [0.0, 2 * math.pi], within=0.05),
-        # The circular law: mean modulus 2/3 and median 0.707, where the radius would give 1/2 for both.
-        close(glorot.mean(), 2 / 3, within=0.06),
-        close(glorot.median(), math.sqrt(0.5), within=0.08),
+        # The circular law, within 7 deviations; uniform by radius they would be 1/2 and 1/3.
+        close([moduli.mean(), moduli.square().mean()], [2 / 3, 1 / 2], within=0.04),
     ).showing(three_clouds(draw))
 
 
@@ -125,13 +119,30 @@ def three_clouds(draw):
     return Figure("Eigenvalues in the unit disc, side by side", "real part, shifted", "imaginary part", marks)
 
 
+class RateItself(LRU):
+    """The parameter is the rate of decay itself, not its logarithm: λ = exp(-ν + iφ)."""
+
+    def reset_parameters(self):
+        super().reset_parameters()
+        self.nu.data.exp_()
+
+    @property
+    def eigenvalues(self):
+        return torch.exp(torch.complex(-self.nu, self.phase))
+
+
 @claim("rnn.lru")
-@lie("λ = exp(-ν + iφ) stays stable without the inner exponential", inner=0.0)
+@lie("λ = exp(-ν + iφ) stays stable without the inner exponential", unit=RateItself)
 @lie("the input is scaled by 1 - |λ|²", power=1.0)
 @lie("the input is not scaled", power=0.0)
 @lie("the imaginary part of the state is read with its own sign", imaginary=1.0)
-@lie("a ring far inside the circle remembers as long", r_max=0.3)
-def a_stable_diagonal_system_read_by_a_network(draw, inner=1.0, power=0.5, imaginary=-1.0, r_max=0.99):
+@lie(
+    "a ring far inside the circle remembers as long",
+    regime="a modulus of 0.95 still leaves a trace after 50 steps",
+    loose="nearer to the circle a unit remembers longer",
+    r_max=0.3,
+)
+def a_stable_diagonal_system_read_by_a_network(draw, unit=LRU, power=0.5, imaginary=-1.0, r_max=0.99):
     """Scan, steps and a real system of twice the size; energy kept; stable after wild steps; recall at lag 50."""
     parts = []
     for options in (
@@ -160,7 +171,7 @@ def a_stable_diagonal_system_read_by_a_network(draw, inner=1.0, power=0.5, imagi
         parts.append(close(single(x)[0], single.by_steps(x)[0], within=1e-5))
     parts.append(close(sizes(draw), torch.ones(2).double(), within=0.25))  # 4096 Gaussian weights: within 5 deviations
     parts += starts(draw)
-    parts.append(always(moduli_after_wild_steps(draw, inner) < 1))
+    parts.append(always(moduli_after_wild_steps(draw, unit) < 1))
     quick = all_of(*parts)
     if not quick.holds:
         return quick
@@ -219,18 +230,14 @@ def starts(draw):
     ]
 
 
-def moduli_after_wild_steps(draw, inner):
-    """Moduli after a hundred large random optimiser steps, with the rate exp(ν), or ν itself where that is missing."""
-    layer = seeded(draw, lambda: LRU(2, 50))
-    start = (1 - inner) * layer.nu.detach().exp() + inner * layer.nu.detach()
-    walk = torch.nn.Parameter(start.clone())
-    optimiser = torch.optim.SGD([walk], lr=0.3)
+def moduli_after_wild_steps(draw, unit):
+    """Moduli after a hundred large random optimiser steps."""
+    layer = seeded(draw, lambda: unit(2, 50)).double()
+    optimiser = torch.optim.SGD([layer.nu], lr=0.3)
     for _ in range(100):
-        walk.grad = draw.normal(50).float()
+        layer.nu.grad = draw.normal(50)
         optimiser.step()
-    with torch.no_grad():
-        layer.nu.copy_(walk)
-        return layer.eigenvalues.abs() ** inner * torch.exp(-(1 - inner) * walk)
+    return layer.eigenvalues.detach().abs()
 
 
 def recall(draw, r_max, lag=50):
@@ -269,9 +276,14 @@ def disc(before, after):
 
 
 @claim("rnn.lru.universality")
-@lie("repeated eigenvalues still allow reconstruction", spread=0.0)
+@lie(
+    "repeated eigenvalues still allow reconstruction",
+    regime="any distinct eigenvalues do",
+    loose="any distinct eigenvalues do",
+    spread=0.0,
+)
 @lie("a linear output map fits the nonlinear target as well", activation="identity")
-@lie("five channels store six numbers", channels=5)
+@lie("five channels store six numbers", loose="more channels hold them as well", channels=5)
 def a_linear_memory_and_a_nonlinear_reader_suffice(draw, spread=1.0, activation="gelu", channels=6):
     """Six inputs recovered from the last state by the Vandermonde matrix; then a product of two inputs is learnt."""
     layer = seeded(draw, lambda: LRU(1, channels)).double()

@@ -13,11 +13,11 @@ from lemmata.recurrent.min_lstm import MinLSTM
 
 @claim("rnn.mingru")
 @lie("a gate that also sees the state gives an exact scan as well", feedback=1.0)
-@lie("the cell is the linear recurrent unit, which keeps the same share at every step", printed="003/1", gating=0.0)
+@lie("the cell is the linear recurrent unit, which keeps the same share at every step", gating=0.0)
 @lie("the candidate is added in full", power=0.0)
 @lie("the gate is the share that is replaced", kept=0.0)
-@lie("without gates that see the input the marked symbol is recalled as well", seen=0.0)
-def states_are_averages_of_candidates(draw, feedback=0.0, gating=1.0, power=1.0, kept=1.0, seen=1.0):
+@lie("without gates that see the input the marked symbol is recalled as well", seen=False)
+def states_are_averages_of_candidates(draw, feedback=0.0, gating=1.0, power=1.0, kept=1.0, seen=True):
     """Scan against loop for many lengths, states against explicit weights that add up to one, and selective copying."""
     parts = []
     for cell in (MinGRU, MinLSTM):
@@ -98,7 +98,7 @@ def shares_where_gates_underflow():
 
 
 def selective_copying(draw, seen):
-    """Train to name the marked one of 20 symbols; with `seen` 0 the gates get no input."""
+    """Train to name the marked one of 20 symbols; unless `seen`, the gates get no input."""
     layer, head = MinGRU(5, 32), torch.nn.Linear(32, 4)
     optimiser = torch.optim.Adam([*layer.parameters(), *head.parameters()], lr=0.03)
     for _ in range(80):

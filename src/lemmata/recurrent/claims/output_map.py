@@ -4,6 +4,7 @@
 # pyright: reportArgumentType=false, reportAttributeAccessIssue=false, reportCallIssue=false, reportIndexIssue=false, reportOptionalMemberAccess=false, reportOptionalSubscript=false
 
 import math
+from functools import partial
 
 import torch
 from torch.nn import functional
@@ -219,13 +220,14 @@ def one_layer_serves_three_heads(draw, shift=1, read_at=-1, power=-1.0):
     with torch.no_grad():
         copying.read_out.weight.zero_()
         copying.read_out.bias.copy_(logits)
-    wanted = functional.softmax(logits * 2.0**power, dim=0)
+    top, alone = int(logits.argmax()), functional.softmax(logits, dim=0)
+    wanted = functional.softmax(64.0 * logits * 64.0**power, dim=0)
 
-    def drawn(n):
-        return copying.sample(random[:1, :1].expand(n, 1), 2, temperature=2.0, generator=draw.generator)
+    def drawn(n, factor=1.0, **choice):
+        with torch.no_grad():
+            copying.read_out.bias.copy_(factor * logits)
+        return copying.sample(random[:1, :1].expand(n, 1), 2, generator=draw.generator, **choice)[:, 1] == top
 
-    top = int(logits.argmax())
-    alone = functional.softmax(logits, dim=0)
     heads = all_of(
         exactly([labels.shape, model(text)[0].shape, classifier(x).shape], [(6, 7, 4), (6, 7, 6), (6, 4)]),
         close(classifier(x, lengths=lengths), torch.stack(each)),
@@ -241,11 +243,8 @@ def one_layer_serves_three_heads(draw, shift=1, read_at=-1, power=-1.0):
         close(model.loss(text), surprise(model, text, whole, shift)),
         close(model.loss(text, lengths), surprise(model, text, lengths, shift)),
         close(copying.loss(random), -functional.log_softmax(logits, 0)[random[:, 1:]].mean()),
-        probability_is(lambda n: drawn(n)[:, 1] == top, wanted[top], effect=0.05, alpha=5e-10),
-        probability_is(
-            lambda n: copying.sample(random[:1, :1].expand(n, 1), 1, generator=draw.generator)[:, 0] == top,
-            alone[top], effect=0.05, alpha=5e-10,
-        ),
+        probability_is(partial(drawn, factor=64.0, temperature=64.0), wanted[top], effect=0.018, alpha=5e-10),
+        probability_is(drawn, alone[top], effect=0.018, alpha=5e-10),
         exactly(copying.sample(random[:5, :1], 3, temperature=0.0), torch.full((5, 3), top)),
     )  # fmt: skip
     if not heads.holds:

@@ -1,6 +1,5 @@
 """Sequence to sequence: the law that encoder and decoder define, how it is decoded, and what its bottleneck costs."""
 
-import functools
 import itertools
 import math
 from collections import Counter
@@ -129,7 +128,7 @@ def the_steps_multiply_to_a_law_of_sequences(draw, ahead=0, ending=1):
         made = torch.nn.functional.pad(made, (0, MOST - made.shape[1]), value=END)
         return (made == targets[which]).all(1)
 
-    return all_of(*parts, probability_is(happens, float(likely[which].exp()), effect=0.05))
+    return all_of(*parts, probability_is(happens, float(likely[which].exp()), effect=0.02))
 
 
 def counted(target):
@@ -233,21 +232,20 @@ def reversals(count, length, generator):
     return digits, torch.nn.functional.pad(digits.flip(1), (0, 1), value=3)
 
 
-@functools.lru_cache(maxsize=4)
-def taught_to_reverse(seed, length, steps=500):
-    """A model without attention after some batches of so many digits each, which it shall write backwards."""
-    generator = torch.Generator().manual_seed(seed)
-    with torch.random.fork_rng([]):
-        torch.manual_seed(seed)
-        model = SequenceToSequence(14, 14, embedding=16, hidden=64)
+def reverser():
+    """A model without attention, of 64 numbers between its two halves."""
+    return SequenceToSequence(14, 14, embedding=16, hidden=64)
+
+
+def teach_to_reverse(model, generator, length, steps=500, batch=64):
+    """Some batches of so many digits each, which the model shall write backwards."""
     optimizer = torch.optim.Adam(model.parameters(), betas=(0.9, 0.99), fused=True)
     for step in range(steps):
         optimizer.param_groups[0]["lr"] = 0.01 * min((step + 1) / 30, 1.0, 2 - 2 * step / steps)
         optimizer.zero_grad()
-        model.loss(*reversals(64, length, generator)).backward()
+        model.loss(*reversals(batch, length, generator)).backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
-    return model
 
 
 def right_digits(model, length, generator, count=500):
@@ -265,11 +263,11 @@ def short_sequences_are_reversed_and_long_ones_do_not_fit_into_the_state(
     draw, kept=0.0, system=SequenceToSequence, power=1.0
 ):
     """The share of digits reversed without a mistake, by length, after training; and that the pieces fit together."""
-    seed, generator = int(draw.integers(0, 2**31, 1)), draw.generator
     pieces = [*the_pieces_fit(draw, system), *decoding_finds_what_is_likely(draw, system, power)]
     if not all(piece.holds for piece in pieces):
         return all_of(*pieces)  # decided without training
-    short, long = (right_digits(taught_to_reverse(seed, n), n, generator).double() for n in (6, 20))
+    models = {n: draw.trained(reverser, teach_to_reverse, length=n) for n in (6, 20)}
+    short, long = (right_digits(model, n, draw.generator).double() for n, model in models.items())
     marks = [
         Line(range(1, right.shape[1] + 1), right.mean(0), f"{right.shape[1] - 1} digits") for right in (short, long)
     ]

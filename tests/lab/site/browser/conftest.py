@@ -77,7 +77,7 @@ class Lab:
 
 
 def enter(lab, browser):
-    """Open the printed link once; every context after that shows its cookie."""
+    """Open the printed link once; every context after that has its cookie and its token."""
     context = browser.new_context()
     watch = Watch(context)
     page = context.new_page()
@@ -101,11 +101,22 @@ def verdicts(tmp_path_factory, indices):
     return cache
 
 
+SERVE = [sys.executable, "-m", "lemmata", "serve", "--no-browser", "--offline", "--port", "0"]
+
+
 @pytest.fixture(scope="session")
 def lab(browser, verdicts):
     """The lab that all tests walk through."""
-    made = Lab([sys.executable, "-m", "lemmata", "serve", "--no-browser", "--offline", "--port", "0"], verdicts)
+    made = Lab(SERVE, verdicts)
     yield enter(made, browser)
+    made.close()
+
+
+@pytest.fixture
+def fresh(browser, verdicts):
+    """A lab whose link nobody opened yet."""
+    made = Lab(SERVE, verdicts)
+    yield made
     made.close()
 
 

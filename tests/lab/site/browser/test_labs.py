@@ -281,7 +281,8 @@ def test_a_training_is_stopped_goes_on_and_is_taken_away(visit, tab):
     expect(state).to_have_text(re.compile("stopped|finished"))
     run = page.locator("[data-run]").get_attribute("data-run")
     page.goto(f"/runs/{run}")
-    expect(page.locator("h1")).to_have_text("Training mlp on moons")
+    expect(page.locator("[data-run-state]")).to_have_text(re.compile("stopped|finished"))
+    expect(page.locator("[data-run]")).to_contain_text("mlp on moons")
 
 
 @BOTH

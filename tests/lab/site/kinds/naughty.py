@@ -1,10 +1,12 @@
 """A kind of job for tests: whatever a job should not do."""
 
+import fcntl
 import math
 import os
 import re
 import resource
 import signal
+import stat
 import subprocess
 import sys
 import threading
@@ -75,8 +77,85 @@ def abort(tell):
     os.abort()
 
 
+def segfault(tell):
+    os.kill(os.getpid(), signal.SIGSEGV)
+
+
+def realtime(tell):
+    """A signal for which Python has no name."""
+    os.kill(os.getpid(), 40)
+
+
 def leave(tell):
     os._exit(3)
+
+
+def channel():
+    """The descriptor on which answers travel: the last pipe that was opened for writing."""
+    writing = [fd for fd in range(3, 64) if fcntl_flags(fd) & os.O_ACCMODE == os.O_WRONLY]
+    return max(fd for fd in writing if stat.S_ISFIFO(os.fstat(fd).st_mode))
+
+
+def fcntl_flags(fd):
+    try:
+        return fcntl.fcntl(fd, fcntl.F_GETFL)
+    except OSError:
+        return 0
+
+
+def garbage(tell):
+    os.write(channel(), b"\xff{]\n")
+    threading.Event().wait()
+
+
+def number(tell):
+    """JSON, and yet no message."""
+    os.write(channel(), b'{"result": 7}\n')
+    threading.Event().wait()
+
+
+def nested(tell):
+    os.write(channel(), b"[" * 100_000 + b"\n")
+    threading.Event().wait()
+
+
+def close(tell):
+    os.close(channel())
+    threading.Event().wait()
+
+
+def fork(tell):
+    """Forks; the copy comes back from here, too."""
+    if os.fork() == 0:
+        return {"copy": True}
+    os.wait()
+    return {"copy": False}
+
+
+def twice(tell):
+    """Answers twice: a copy takes the voice of its parent, which answers when the copy has done so."""
+    end, begun = os.pipe()
+    if os.fork() == 0:
+        voice = next(cell.cell_contents for cell in tell.__closure__)
+        voice.process = os.getpid()
+        voice.say({"result": {"copy": True}})
+        os.write(begun, b"1")
+        threading.Event().wait()
+    os.read(end, 1)
+    return {"copy": False}
+
+
+def orphan(tell):
+    """Dies and leaves a process behind that is no longer of its group and holds every pipe."""
+    end, begun = os.pipe()
+    left = os.fork()
+    if not left:
+        os.setsid()
+        os.write(begun, b"1")
+        threading.Event().wait()
+    os.read(end, 1)
+    tell({"event": "left", "pid": left})
+    os.kill(os.getpid(), 40)
 
 
 def fail(tell):

@@ -193,7 +193,7 @@
     const answer = await lab.post("/labs/boundary/run", { state: state() });
     part("act=train").disabled = false;
     if (answer.error) return lab.complain(answer.error);
-    const source = new EventSource(`/jobs/${answer.job}/events`);
+    const source = new EventSource(answer.events);
     job = { id: answer.job, source, heard: [], drawing: false };
     const mine = job;
     frames = [];
@@ -244,13 +244,9 @@
 
   async function redrawCurve(mine, last = false) {
     if (curve && !last) return; // the next one will be newer anyway
-    curve = fetch(`/labs/boundary/jobs/${mine.id}/figures`);
-    try {
-      const answer = await curve;
-      if (answer.ok && mine.id === (job ?? mine).id) lab.show(await answer.json());
-    } catch {
-      // the next one may come through
-    }
+    curve = lab.fetched(`/labs/boundary/jobs/${mine.id}/figures`);
+    const found = await curve;
+    if (found && mine.id === (job ?? mine).id) lab.show(JSON.parse(found)); // else the next one may come through
     curve = null;
   }
 

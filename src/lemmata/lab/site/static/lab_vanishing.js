@@ -6,14 +6,15 @@
   const { part, say, short } = lab;
   const form = part("choices");
   const fields = form.elements;
-  const usual = { activation: "tanh", matrix: "random", size: "3", drive: "0.3", steps: "60", seed: "0" };
+  const usual = { activation: "tanh", matrix: "random", size: "0.5", drive: "0.3", steps: "60", seed: "0" };
   const names = Object.keys(usual);
 
   const state = () => Object.fromEntries(names.map((name) => [name, fields[name].value]).filter(([name, value]) => value !== usual[name]));
 
   function told(answer) {
     const left = answer.left.replace("10^", "10 to the power ").replace("-", "−");
-    const must = answer.bound < 1 ? "It had to: every step shrinks it." : "The correct rule leaves this case open.";
+    const [correct] = answer.rules;
+    const must = correct.says === "vanishes" ? "It had to: every step shrinks it." : "The correct rule leaves this case open.";
     const fate = { vanishes: "The gradient vanishes", explodes: "The gradient explodes", neither: "The gradient neither fades nor grows for good" }[answer.fate];
     return `${fate}: its norm is ${left} after ${fields.steps.value} steps. ${must}`;
   }

@@ -4,10 +4,9 @@
 window.lemmataLab = (() => {
   const root = document.querySelector("[data-lab]");
   const name = root.dataset.lab;
-  const token = document.querySelector("meta[name=lemmata-token]")?.content ?? "";
+  const { live, post, part: fetched } = window.lemmata;
   const part = (what) => root.querySelector(`[data-${what}]`);
   const still = matchMedia("(prefers-reduced-motion: reduce)");
-  const lost = "the lab does not answer: is lemmata serve still running?";
   const locked = "To change things, open the link that lemmata serve printed.";
 
   root.querySelectorAll("[data-scripted]").forEach((element) => (element.hidden = false));
@@ -29,7 +28,7 @@ window.lemmataLab = (() => {
   // --- The state, which is the address ---
 
   // A page that may only be read, or whose address makes no sense, shows how the lab begins.
-  const heeded = token && part("problem").hidden;
+  const heeded = live && part("problem").hidden;
   const given = () => (heeded ? Object.fromEntries(new URLSearchParams(location.search)) : {});
 
   function remember(state) {
@@ -39,21 +38,10 @@ window.lemmataLab = (() => {
 
   // --- Questions ---
 
-  async function post(address, data) {
-    if (!token) return { error: locked };
-    const headers = { "content-type": "application/json", "x-lemmata-token": token };
-    try {
-      const answer = await fetch(address, { method: "POST", headers, body: JSON.stringify(data) });
-      return await answer.json();
-    } catch {
-      return { error: lost };
-    }
-  }
-
   // Whether this page may change anything; if not, it says why.
   function may() {
-    if (!token) complain(locked);
-    return Boolean(token);
+    if (!live) complain(locked);
+    return live;
   }
 
   // One question at a time; of those that come meanwhile only the newest is asked.
@@ -160,5 +148,5 @@ window.lemmataLab = (() => {
   }
 
   const first = JSON.parse(root.dataset.shown || "{}");
-  return { root, name, part, first, live: Boolean(token), still, given, remember, post, asker, say, complain, may, show, make, rider, player, press, count, short };
+  return { root, name, part, first, live, still, given, remember, post, fetched, asker, say, complain, may, show, make, rider, player, press, count, short };
 })();

@@ -2,20 +2,8 @@
 "use strict";
 
 (() => {
-  const token = document.querySelector("meta[name=lemmata-token]")?.content;
-  if (!token) return; // a page that may only be read: the form asks for another page, as without JavaScript
-
-  const lost = "the lab does not answer: is lemmata serve still running?";
-
-  async function post(address, data) {
-    const headers = { "content-type": "application/json", "x-lemmata-token": token };
-    try {
-      const answer = await fetch(address, { method: "POST", headers, body: JSON.stringify(data) });
-      return await answer.json();
-    } catch {
-      return { error: lost };
-    }
-  }
+  const { live, post } = window.lemmata;
+  if (!live) return; // the form asks for another page, as without JavaScript
 
   // --- The slider: on release the same check runs with that value ---
 
@@ -124,7 +112,7 @@
         return;
       }
       job = found.job;
-      const source = new EventSource(`/jobs/${job}/events`);
+      const source = new EventSource(found.events);
       source.onmessage = (message) => hear(JSON.parse(message.data), source);
       if (unwanted) cancel();
     });

@@ -2,45 +2,31 @@
 "use strict";
 
 (() => {
-  const token = document.querySelector("meta[name=lemmata-token]")?.content ?? ""; // without it nothing can be started
+  const { live, locked, lost, post, part } = window.lemmata;
   const slot = document.querySelector("[data-run-panel]"); // where a run is shown
-  const lost = "the lab does not answer: is lemmata serve still running?";
   const ends = ["done", "failed", "cancelled"];
   let followed = null; // the stream of the run that is shown
 
-  async function post(address, data) {
-    const headers = { "content-type": "application/json", "x-lemmata-token": token };
-    try {
-      const answer = await fetch(address, { method: "POST", headers, body: JSON.stringify(data) });
-      return await answer.json();
-    } catch {
-      return { error: lost };
-    }
-  }
-
-  async function part(address) {
-    try {
-      const answer = await fetch(address, { headers: { accept: "text/html" } });
-      return answer.ok ? await answer.text() : "";
-    } catch {
-      return "";
-    }
-  }
-
   const ready = (fresh) => fresh.querySelectorAll("[data-copy]").forEach((button) => (button.hidden = false));
 
-  // --- The form ---
+  // --- What comes after the page: the form, the run that is shown, the list of runs ---
 
   async function load(place) {
-    const found = await part(place.dataset.load);
-    if (!found) {
-      place.querySelector("[role=status]").textContent = lost;
-      return;
-    }
+    const found = live ? await part(place.dataset.load) : "";
+    const status = place.querySelector("[role=status]");
+    if (!found && status) status.textContent = !live ? locked : place === slot ? "there is no such run" : lost;
+    if (!found) return;
     place.innerHTML = found; // our own page, every text in it escaped
     ready(place);
-    arm(place.querySelector("form[data-train]"));
+    place.querySelectorAll("form[data-train]").forEach(arm);
+    place.querySelectorAll("[data-run]").forEach((panel) => {
+      armPanel(panel);
+      if (panel.dataset.job) follow(panel.dataset.run, panel.dataset.events);
+    });
+    if (location.hash === "#run") place.querySelector("#run")?.scrollIntoView();
   }
+
+  // --- The form ---
 
   function arm(form) {
     const { system } = form.dataset;
@@ -94,7 +80,7 @@
       const found = await post(`/systems/${system}/train`, choice());
       button.disabled = false;
       show("problem", found.error);
-      if (!found.error) await follow(found.run, found.job);
+      if (!found.error) await follow(found.run, found.events);
     });
   }
 
@@ -103,59 +89,57 @@
   function keep(run) {
     const state = new URLSearchParams(location.search);
     state.set("run", run);
-    if (slot) history.replaceState(null, "", `?${state}`);
+    if (location.pathname.startsWith("/systems/")) history.replaceState(null, "", `?${state}`);
   }
 
-  async function follow(run, job) {
+  async function follow(run, events) {
     followed?.close();
     keep(run);
-    const live = { curve: null, steps: 0, panel: document.querySelector(`[data-run="${run}"]`) };
-    if (!live.panel && slot) {
+    const shown = { curve: null, steps: 0, panel: document.querySelector(`[data-run="${run}"]`) };
+    if (!shown.panel) {
       slot.innerHTML = '<p role="status"></p>';
       slot.firstElementChild.textContent = `${run} waits for a free process.`;
       slot.scrollIntoView({ block: "nearest" });
     }
-    const source = (followed = new EventSource(`/jobs/${job}/events`));
+    const source = (followed = new EventSource(events));
     let order = Promise.resolve(); // events are shown one after another, though some fetch parts of the page
     source.onmessage = (message) => {
       const event = JSON.parse(message.data);
       if (ends.includes(event.event)) source.close();
-      order = order.then(() => hear(run, live, event));
+      order = order.then(() => hear(run, shown, event));
     };
   }
 
-  async function hear(run, live, event) {
+  async function hear(run, shown, event) {
     if (event.event === "started") {
-      live.panel = await showPanel(run);
-      live.steps = event.steps;
-      live.curve = curve(live.panel, run);
+      shown.panel = await showPanel(run);
+      shown.steps = event.steps;
+      shown.curve = curve(shown.panel, run);
     }
-    if (!live.panel) {
+    if (!shown.panel) {
       if (event.event === "running") slot.firstElementChild.textContent = `${run} begins.`;
       if (event.event === "failed") slot.firstElementChild.textContent = event.message;
       return;
     }
-    const find = (name) => live.panel.querySelector(`[data-run-${name}]`);
-    if (event.step && live.steps && find("progress")) find("progress").value = event.step / live.steps;
-    if (event.told) find("told").textContent = `step ${event.step}${live.steps ? ` of ${live.steps}` : ""}: ${event.told}`;
-    if (event.numbers) live.curve?.add(event);
-    if (event.event === "picture") await addPicture(live.panel, run, event.step);
+    const find = (name) => shown.panel.querySelector(`[data-run-${name}]`);
+    if (event.step && shown.steps && find("progress")) find("progress").value = event.step / shown.steps;
+    if (event.told) find("told").textContent = `step ${event.step}${shown.steps ? ` of ${shown.steps}` : ""}: ${event.told}`;
+    if (event.numbers) shown.curve?.add(event);
+    if (event.event === "picture") await addPicture(shown.panel, run, event.step);
     if (event.event === "saved") find("download").hidden = false;
     if (ends.includes(event.event)) {
-      live.curve?.end();
+      shown.curve?.end();
       await showPanel(run);
     }
   }
 
   async function showPanel(run) {
-    const old = document.querySelector("[data-run]");
-    const found = new DOMParser().parseFromString(await part(`/runs/${run}`), "text/html").querySelector("[data-run]");
-    if (!found) return old;
-    if (slot) slot.replaceChildren(found);
-    else old.replaceWith(found);
-    ready(found);
-    armPanel(found);
-    return found;
+    const found = await part(`/runs/${run}/panel`);
+    if (!found) return document.querySelector("[data-run]");
+    slot.innerHTML = found;
+    ready(slot);
+    armPanel(slot.querySelector("[data-run]"));
+    return slot.querySelector("[data-run]");
   }
 
   function armPanel(panel) {
@@ -171,7 +155,7 @@
       panel.querySelector("[data-run-state]").textContent = "begins again";
       const found = await post(`/runs/${run}/resume`, {});
       if (found.error) panel.querySelector("[data-run-told]").textContent = found.error;
-      else follow(run, found.job);
+      else follow(run, found.events);
     });
     on("steps", "change", (event) => showPicture(panel, run, Number(event.target.value)));
     on("steps", "input", (event) => {
@@ -281,8 +265,4 @@
 
   document.querySelectorAll("[data-load]").forEach(load);
   document.querySelectorAll("form[data-train]").forEach(arm);
-  document.querySelectorAll("[data-run]").forEach((panel) => {
-    armPanel(panel);
-    if (panel.dataset.job) follow(panel.dataset.run, panel.dataset.job);
-  });
 })();

@@ -5,9 +5,11 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from fastapi import APIRouter, HTTPException, Query, Request, Response
+from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import HTMLResponse
 
 import lemmata
+from lemmata import catalog
 from lemmata.catalog import ClaimEntry
 from lemmata.lab.site.code import coloured, source_of
 from lemmata.lab.site.dials import guess, scale
@@ -32,14 +34,18 @@ async def show(
     value: Annotated[float | None, Query(allow_inf_nan=False, ge=-1e16, le=1e16)] = None,
 ) -> HTMLResponse:
     """The page of one statement; with `lie` and `value`, one of its sliders at that place."""
-    snapshot = known()
-    if id not in snapshot.catalog.statements:
+    found = catalog.load()
+    if id not in found.statements:
         raise HTTPException(404, "there is no statement of this name")
     dials, shown = [], None
-    if request.state.token and (claim := snapshot.catalog.claims.get(id)):
+    if request.state.live and (claim := found.claims.get(id)):
         dials = await _asked(request, claim)
         shown = await _probed(request, id, lie, value) if lie is not None and value is not None else None
-    return page(request, "claim.html", **claim_context(snapshot, id, dials), lie=lie, shown=shown)
+
+    def made() -> HTMLResponse:
+        return page(request, "claim.html", **claim_context(known(), id, dials), lie=lie, shown=shown)
+
+    return await run_in_threadpool(made)
 
 
 @router.get("/claim/{id}/figure.csv")

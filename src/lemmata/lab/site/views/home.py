@@ -19,7 +19,7 @@ SHOWCASE = "hopfield.energy"
 
 
 @router.get("/")
-async def home(request: Request) -> HTMLResponse:
+def home(request: Request) -> HTMLResponse:
     """The first page."""
     return page(request, "home.html", **home_context(known()))
 

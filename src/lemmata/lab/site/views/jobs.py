@@ -4,12 +4,13 @@ import json
 from collections.abc import AsyncIterator
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Header, HTTPException, Request, Response
+from fastapi import APIRouter, Depends, Header, HTTPException, Request, Response
 from fastapi.responses import JSONResponse, StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field
 
 from lemmata import catalog
 from lemmata.lab.site.job import Job
+from lemmata.lab.site.rights import needs_token, ticketed
 
 router = APIRouter()
 
@@ -34,10 +35,10 @@ async def judge(request: Request, id: str, asked: Judging) -> Response:
     if claim.cost == "long" and not asked.long:
         raise HTTPException(409, "a long claim, which takes minutes: ask for it with long = true")
     job = request.app.state.jobs.start("judge", {"id": id, "seed": asked.seed})
-    return JSONResponse({"job": job.id}, 202)
+    return JSONResponse(started(request, job), 202)
 
 
-@router.get("/jobs/{job}/events")
+@router.get("/jobs/{job}/events", dependencies=[Depends(needs_token)])
 async def events(request: Request, job: str, last_event_id: Annotated[str, Header(max_length=40)] = "0") -> Response:
     """What a job tells, from the beginning or after the event that the browser saw last."""
     found = _find(request, job)
@@ -53,6 +54,11 @@ async def cancel(request: Request, job: str) -> Response:
     found = _find(request, job)
     await request.app.state.jobs.cancel(found.id)
     return JSONResponse({"state": found.state})
+
+
+def started(request: Request, job: Job) -> dict[str, str]:
+    """What a page is told of a job: its name, and where its news are; EventSource sends no token, so with a ticket."""
+    return {"job": job.id, "events": ticketed(request, f"/jobs/{job.id}/events")}
 
 
 def _find(request: Request, id: str) -> Job:

@@ -6,7 +6,8 @@ Nothing here knows any lab: see `lemmata.lab.site.labs` for what makes one.
 import asyncio
 from typing import Annotated, Any
 
-from fastapi import APIRouter, HTTPException, Request
+from fastapi import APIRouter, Depends, HTTPException, Request
+from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import HTMLResponse, JSONResponse, Response
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
@@ -14,6 +15,8 @@ from lemmata.lab.site.job import JobError
 from lemmata.lab.site.knowledge import known
 from lemmata.lab.site.labs import Lab, labs
 from lemmata.lab.site.pages import draw, page
+from lemmata.lab.site.rights import needs_token
+from lemmata.lab.site.views.jobs import started
 
 router = APIRouter()
 
@@ -32,7 +35,7 @@ class Asked(BaseModel):
 
 
 @router.get("/labs")
-async def listing(request: Request) -> HTMLResponse:
+def listing(request: Request) -> HTMLResponse:
     """Every lab there is."""
     return page(request, "labs.html", labs=list(labs().values()), command="lemmata serve")
 
@@ -41,11 +44,11 @@ async def listing(request: Request) -> HTMLResponse:
 async def lab(request: Request, name: str) -> HTMLResponse:
     """One lab in the state of its address; whoever did not open the link sees how it begins, which is found once."""
     found = _lab(name)
-    given = dict(request.query_params) if getattr(request.state, "token", None) else {}
+    given = dict(request.query_params) if request.state.live else {}
     shown = await _first(request, found, given) or {}
     if "problem" in shown:  # of the address: the lab begins as usual, and says so
         shown, given = (await _first(request, found, {}) or {}) | {"problem": shown["problem"]}, {}
-    return page(request, f"lab_{name}.html", **lab_context(found, shown, given))
+    return await run_in_threadpool(lambda: page(request, f"lab_{name}.html", **lab_context(found, shown, given)))
 
 
 @router.post("/labs/{name}/show")
@@ -54,18 +57,18 @@ async def show(request: Request, name: str, asked: Asked) -> Response:
     shown = await request.app.state.jobs.call(_lab(name).kind, {"state": asked.state}, 20.0)
     if "problem" in shown:
         raise HTTPException(422, shown["problem"])
-    return JSONResponse(shown | {"figures": _drawn(shown)})
+    return JSONResponse(shown | {"figures": await run_in_threadpool(_drawn, shown)})
 
 
 @router.post("/labs/{name}/run")
 async def run(request: Request, name: str, asked: Asked) -> Response:
     """Start what takes longer; /jobs/JOB/events tells of it."""
     job = request.app.state.jobs.start(_lab(name).kind, {"state": asked.state, "run": True}, LONGEST)
-    return JSONResponse({"job": job.id}, 202)
+    return JSONResponse(started(request, job), 202)
 
 
-@router.get("/labs/{name}/jobs/{job}/figures")
-async def figures(request: Request, name: str, job: str) -> Response:
+@router.get("/labs/{name}/jobs/{job}/figures", dependencies=[Depends(needs_token)])
+def figures(request: Request, name: str, job: str) -> Response:
     """The newest figures of a job that runs or ran."""
     found = request.app.state.jobs.get(job)
     if found is None or found.kind != _lab(name).kind:

@@ -4,7 +4,8 @@ import re
 from typing import Annotated, Any
 from urllib.parse import urlencode
 
-from fastapi import APIRouter, HTTPException, Request
+from fastapi import APIRouter, Depends, HTTPException, Request
+from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import HTMLResponse, JSONResponse, Response
 from markupsafe import Markup
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
@@ -17,9 +18,9 @@ from lemmata.lab.site.docstrings import describe
 from lemmata.lab.site.formulas import prose
 from lemmata.lab.site.knowledge import Snapshot, known
 from lemmata.lab.site.pages import page, render
-from lemmata.lab.site.runs import find_run, list_runs, new_run
-from lemmata.lab.site.views.probe import only_for_the_reader
-from lemmata.lab.site.views.runs import begin, panel
+from lemmata.lab.site.rights import needs_cookie, needs_token
+from lemmata.lab.site.runs import NAME, list_runs, new_run
+from lemmata.lab.site.views.runs import begin
 
 router = APIRouter()
 
@@ -48,23 +49,21 @@ def systems(request: Request) -> Response:
 
 
 @router.get("/systems/{id}")
-async def system(request: Request, id: str) -> Response:
+def system(request: Request, id: str) -> Response:
     """One system: what it is, what is claimed of it, its source, and a form to train it.
 
-    The page waits for no child process: a form that needs one comes after it.
+    The page waits for no child process: a form that needs one comes after it. So do the runs, which are for the token
+    only, and no browser shows that when it opens an address.
     """
     _system(id)
     context = system_context(known(), id)
     names, asked, values = context["data"], request.query_params, _values(request)
     data = asked["data"] if asked.get("data") in names else next(iter(names), "")
-    run = find_run(asked.get("run", ""))
-    if names and request.state.token:
-        known_form = not values and (id, data) in _forms(request)
-        context["form"] = await _form(request, id, data, {}) if known_form else ""
+    if names and request.state.live:
+        usual = None if values else _forms(request).get((id, data))
+        context["form"] = _filled(id, data, {}, usual, usual) if usual else ""
         context["load"] = f"/systems/{id}/form?{urlencode({'data': data} | values)}"
-    context["runs"] = list_runs(id)[:20] if names else []
-    if run and run.record["system"] == id:
-        context["panel"] = panel(request, run)
+        context["run"] = asked["run"] if NAME.fullmatch(asked.get("run", "")) else ""
     return page(request, "system.html", **context)
 
 
@@ -91,16 +90,21 @@ def system_context(now: Snapshot, id: str) -> dict[str, Any]:
         "coloured": coloured,
         "form": "",
         "load": "",
-        "runs": [],
-        "panel": "",
+        "run": "",
         "command": f"lemmata systems {id}",
     }
 
 
-@router.get("/systems/{id}/form")
+@router.get("/systems/{id}/runs", dependencies=[Depends(needs_token)])
+def runs(request: Request, id: str) -> Response:
+    """The runs of a system, as a part of its page."""
+    _system(id)
+    return HTMLResponse(render("runs.html", id=id, runs=list_runs(id)[:20]))
+
+
+@router.get("/systems/{id}/form", dependencies=[Depends(needs_cookie)])
 async def form(request: Request, id: str) -> Response:
     """The form alone, which needs a child process and may come after the page."""
-    only_for_the_reader(request)
     data = _data(id, request.query_params.get("data") or next(iter(data_of(catalog.load(), id)), ""))
     return HTMLResponse(await _form(request, id, data, _values(request)))
 
@@ -120,7 +124,7 @@ async def train(request: Request, id: str, asked: Choice) -> Response:
     if found["problem"]:
         raise HTTPException(422, found["problem"])
     told = {"system": id, "data": data, "chosen": asked.chosen, "resume": False}
-    return JSONResponse(begin(request, told | {"run": new_run(id, data)}), 202)
+    return JSONResponse(begin(request, told | {"run": await run_in_threadpool(new_run, id, data)}), 202)
 
 
 def size(found: dict[str, Any]) -> str:
@@ -174,6 +178,10 @@ async def _form(request: Request, id: str, data: str, chosen: dict[str, str]) ->
         kept[id, data] = await _recipe(request, id, data, {})
     usual = kept[id, data]
     found = await _recipe(request, id, data, chosen) if chosen else usual
+    return await run_in_threadpool(_filled, id, data, chosen, usual, found)
+
+
+def _filled(id: str, data: str, chosen: dict[str, str], usual: dict[str, Any], found: dict[str, Any]) -> Markup:
     shown = [field for field in usual["options"] if usual.get("gradient", True) or field["name"] not in GRADIENT]
     groups = {
         "config": usual["config"],

@@ -9,7 +9,7 @@ from lemmata import catalog
 from lemmata.catalog import ClaimEntry
 from lemmata.judge.decorators import Claim
 from lemmata.judge.draw import seed_of
-from lemmata.judge.fingerprint import JUDGES, closure, fingerprint
+from lemmata.judge.fingerprint import changed, fingerprint, sources
 from lemmata.judge.ledger import Ledger
 from lemmata.judge.runner import judge, sealed_randomness
 
@@ -28,10 +28,12 @@ def perform(parameters: dict[str, Any], tell: Callable[[dict[str, Any]], None]) 
         stage = f"lie {k} of {lies}" if k else "truth"
         tell({"event": "progress", "stage": stage, "done": k, "of": lies + 1})
 
-    key = fingerprint(entry, seed)
+    before = sources(entry.path)
     result = judge(claim, seed, entry.cost, announce)
+    if where := changed(before, {}, sources(entry.path)):
+        raise ValueError(f"{where} changed while it was judged: start lemmata serve again")
     if result.verdict not in ("error", "skipped"):  # those depend on more than the key covers
-        Ledger().put(key, result)
+        Ledger().put(fingerprint(entry, seed, before), result)
     return result.to_json()
 
 
@@ -49,6 +51,8 @@ def find_claim(id: str) -> tuple[ClaimEntry, Claim]:
 
 
 def _was_edited(entry: ClaimEntry) -> bool:
-    """A verdict of the code in memory must not be kept under the key of newer code on the disk."""
-    files = closure(entry.path) | closure(JUDGES)
-    return any(file.stat().st_mtime_ns > STARTED for file in files if file.exists())
+    """A verdict of the code in memory must not be kept under the key of newer code on the disk.
+
+    The first two of a stamp are the times at which content and name changed: an older file copied there has a new one.
+    """
+    return any(max(source.stamp[:2]) > STARTED for source in sources(entry.path).values())

@@ -1,0 +1,63 @@
+"""What the checks of this chapter must notice beyond their own lies: faults that a weaker check let pass."""
+
+import math
+
+import pytest
+import torch
+
+from lemmata.connectionism.claims import hopfield, hopfield_capacity, hopfield_crosstalk, version_space
+from lemmata.connectionism.hopfield import HopfieldNetwork
+from lemmata.connectionism.hopfield_theory import crosstalk
+from lemmata.connectionism.version_space import VersionSpace
+from lemmata.judge import Draw
+
+
+def holds(claim, **changed):
+    return claim(Draw(claim.id), **changed).holds
+
+
+def test_a_uniform_law_of_the_same_variance_is_no_gaussian():
+    generator = torch.Generator().manual_seed(1)
+
+    def uniform(patterns):
+        """Odd numbers up to 25 or 23, over 32: on the same grid, and 0.76 * 225 + 0.24 * 575 / 3 is 217 = 7 * 31."""
+        if patterns.shape[-1] < 32:  # where all networks are tried, the cross-talk is what it is
+            return crosstalk(patterns)
+        wide, narrow = (2 * torch.randint(-m, m, patterns.shape, generator=generator) + 1 for m in (13, 12))
+        return torch.where(torch.rand(patterns.shape, generator=generator) < 0.76, wide, narrow).double() / 32
+
+    assert not holds(hopfield_crosstalk.crosstalk_is_a_centred_gaussian, noise=uniform)
+
+
+class LeavesOneOut(HopfieldNetwork):
+    """The last unit is never updated, and none is missed."""
+
+    def _sweep(self, states, generator):
+        for unit in range(self.units - 1):
+            states = self.update(states, unit)
+        return states
+
+    def is_stable(self, patterns):
+        return (torch.where(self.field(patterns) >= 0, 1.0, -1.0) == patterns)[..., :-1].all(-1)
+
+
+def test_a_local_minimum_is_one_by_its_energy_and_not_by_what_the_network_says():
+    assert not holds(hopfield.asynchronous_updates_descend_and_stop, network=LeavesOneOut)
+
+
+@pytest.mark.parametrize("factor", [1.96, 2.04])
+def test_the_capacity_is_what_the_law_of_the_errors_says_and_not_what_its_formula_says(monkeypatch, factor):
+    monkeypatch.setattr(hopfield_capacity, "error_free_capacity", lambda n: n / (factor * math.log(n)))
+    assert not holds(hopfield_capacity.capacity_without_error_is_n_over_two_log_n, factor=factor)
+
+
+class ForgetsTheFirst(VersionSpace):
+    """Whether a unit is right on the first point is not asked."""
+
+    def contains(self, weight, bias=0.0):
+        right = self.y * (weight @ self.x.T + torch.as_tensor(bias)[:, None]) > 0
+        return right[:, 1:].all(dim=1)
+
+
+def test_what_is_left_of_the_version_space_was_right_before():
+    assert not holds(version_space.more_data_leave_no_unit_that_was_not_there_before, space=ForgetsTheFirst)
