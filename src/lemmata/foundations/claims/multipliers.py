@@ -21,9 +21,9 @@ from lemmata.judge import (
 
 def contours(level, x, multiplier):
     """The circle, its points of equal x + y, and both gradients where they touch."""
-    angle = grid(0, 2 * math.pi, 121)
+    angle = torch.linspace(0, 2 * math.pi, 121, dtype=torch.float64)
     radius = math.sqrt(level)
-    line = grid(-0.2, 2.2, 5)
+    line = torch.linspace(-0.2, 2.2, 5, dtype=torch.float64)
     tip = x + float(multiplier) * 2 * x
     return Figure(
         "Where the gradients are parallel",
@@ -53,7 +53,7 @@ def at_a_constrained_optimum_the_gradients_are_parallel(draw, pull=1.0, sign=1.0
     lowest = circle.stationary_point(-start)
     step = 1e-4
     price = (optimum(f, g, level + step, start) - optimum(f, g, level - step, start)) / (2 * step)
-    angle = grid(0, 2 * math.pi, 20001)
+    angle = torch.linspace(0, 2 * math.pi, 20001, dtype=torch.float64)
     brute = (math.sqrt(level) * (angle.cos() + angle.sin())).max()
     product = Lagrangian(lambda p: p[0] * p[1], lambda p: p[0] + p[1] - 1)
     expression = product((s, t), gamma)
