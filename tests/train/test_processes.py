@@ -4,11 +4,14 @@ import json
 import os
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import torch
 from torch import nn
 
-from lemmata.train import Options, World, checkpoint, fit
+from lemmata.train import Options, World, checkpoint, fit, seeded
+from lemmata.train.loop import _Loop
+from lemmata.train.randomness import random_state
 
 PROGRAM = """
 import json, os, signal, sys, torch
@@ -73,3 +76,18 @@ def test_shares_cover_a_batch_and_weigh_it_right():
 def test_a_process_without_examples_still_takes_part_with_no_weight():
     assert World(2, 3).share(torch.tensor([5, 6]))[1] == 0.0
     assert len(World(2, 3).share(torch.tensor([5, 6]))[0]) == 1
+
+
+def test_every_process_goes_on_with_random_numbers_of_its_own():
+    """Equal dropout on all shares would be less noise than one process has."""
+    states = [torch.Generator().manual_seed(rank).get_state() for rank in range(2)]
+    position = {"step": 3, "sums": {}, "count": 0, "seconds": 1.0, "stopped": "finished"}
+    position["best"] = {"scores": {}, "system": None, "since": 0}
+    with seeded(7):
+        state = {"learner": {}, "random": random_state(), "ranks": states}
+        for rank, drawn in ((0, states[0]), (1, states[1]), (2, torch.get_rng_state())):  # 2 was not there before
+            loop = object.__new__(_Loop)
+            loop.system, loop.options, loop.world = None, Options(), World(rank, 3)
+            loop.learner = SimpleNamespace(restore=lambda state: None)
+            loop.restore(state, position)
+            assert torch.equal(torch.get_rng_state(), drawn)
