@@ -143,7 +143,10 @@ def test_ctrl_c_keeps_the_run_and_going_on_gives_the_same_weights(capsys, monkey
     assert err == f"lemmata: stopped; go on with: lemmata train mlp --resume --out {folder}\n"
     code, out, _ = train(capsys, "--resume", *words)
     assert code == 0
-    assert f"going on at step 20 of 64: mlp on moons (1,000 examples, 1,000 for the test) in {folder}" in out
+    assert (
+        f"going on at step 20 of 64 (epoch 2 of 4): mlp on moons (1,000 examples, 1,000 for the test) in {folder}"
+        in out
+    )
     one, other = weights("whole"), weights(folder)
     assert all(torch.equal(one[name], other[name]) for name in one)
     assert "finished already: mlp on moons" in train(capsys, "--resume", *words)[1]
@@ -181,7 +184,7 @@ def test_a_run_that_diverges_says_where_and_what_to_do(capsys):
         (["mlp", "--activation", "rleu"], "unknown activation 'rleu': did you mean relu"),
         (["mlp", "--optimizer", "adma"], "invalid choice 'adma'"),
         (["mlp", "--epoch", "3"], "did you mean --epochs?"),
-        (["mlp", "--procs", "0"], "--procs must be >= 1, got 0"),
+        (["mlp", "--procs", "0"], "--procs must be from 1 to 1024, got 0"),
         (["mlp", "--device", "cuda:99"], "device 'cuda:99' is not here"),
         (["mlp", "--patience", "3"], "patience needs validation examples"),
         (["mlp", "--resume"], "there is no run of mlp on fashion in runs/ to resume: leave out --resume or give --out"),
