@@ -44,6 +44,15 @@ def plane(points, size):
     return torch.cartesian_prod(axis, axis), float(axis[1] - axis[0]) ** 2
 
 
+def thin_bell(draw):
+    """Deviations from a thousandth to a hundred along random axes, on each of which the law has its own density."""
+    axes, spread = draw.orthogonal(3), torch.tensor([1e-3, 1.0, 1e2], dtype=torch.float64)
+    along = draw.normal(20, 3)
+    thin = Gaussian(torch.zeros(3, dtype=torch.float64), (axes * spread**2) @ axes.mT)
+    one_by_one = -(along.square() + math.log(2 * math.pi)).sum(-1) / 2 - spread.log().sum()
+    return close(thin.log_density((spread * along) @ axes.mT), one_by_one, condition=1e10)
+
+
 @claim("gaussian.density")
 @lie("the normaliser is not under the root", root=1.0)
 @lie("the half in the exponent is missing", half=1.0)
@@ -65,12 +74,7 @@ def the_density_integrates_to_one(draw, root=0.5, half=0.5, sign=1.0, definite=1
             close(law.density(grid), formula, within=1e-12),
             close((law.density(grid)[:, None] * grid).sum(0) * cell, law.mean, within=1e-9),
         ]
-    # Deviations from a thousandth to a hundred along random directions: there each coordinate has a density of its own.
-    q, spread = draw.orthogonal(3), torch.tensor([1e-3, 1.0, 1e2], dtype=torch.float64)
-    along = draw.normal(20, 3)
-    thin = Gaussian(torch.zeros(3, dtype=torch.float64), (q * spread**2) @ q.mT)
-    one_by_one = -(along.square() + math.log(2 * math.pi)).sum(-1) / 2 - spread.log().sum()
-    parts.append(close(thin.log_density((spread * along) @ q.mT), one_by_one, condition=1e10))
+    parts.append(thin_bell(draw))
     for d, batch in ((1, ()), (3, ()), (5, (4,)), (4, (2, 3))):
         x = draw.normal(7, *batch, d)
         for law in structured(draw, d, batch):

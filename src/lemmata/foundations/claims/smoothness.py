@@ -44,6 +44,14 @@ def slope_by_autograd(function, z):
     return torch.autograd.grad(function(z).sum(), z)[0]
 
 
+def double_cone():
+    """The graph of tanh, and the lines of slope 1 and -1 through one of its points, which it does not cross."""
+    line = torch.linspace(-3.0, 3.0, 61, dtype=torch.float64)
+    away = line - math.atanh(0.5)
+    lines = [Line(line, line.tanh(), "tanh"), Line(line, 0.5 + away, "slope 1"), Line(line, 0.5 - away, "slope -1")]
+    return Figure("The graph stays in the double cone", "x", "f(x)", lines)
+
+
 @claim("smooth.lipschitz")
 @lie("the sigmoid is 1/5-Lipschitz", sigmoid=0.2)
 @lie("1 is the smallest constant of the softmax", softmax=1.0)
@@ -86,15 +94,9 @@ def a_lipschitz_map_never_stretches_by_more_than_its_constant(draw, sigmoid=0.25
     parts += [at_most(difference_quotient(layer, x, y) - rounding, lipschitz(layer).value) for layer in layers[2:]]
     growing = [lipschitz(lambda t: t**2, (-r, r), points=64).value / r for r in (1.0, 10.0, 100.0)]
     found = lipschitz(torch.sigmoid, (-6.0, 6.0), points=256)
-    line = torch.linspace(-3.0, 3.0, 61, dtype=torch.float64)
-    figure = Figure(
-        "The graph stays in the double cone", "x", "f(x)",
-        [Line(line, line.tanh(), "tanh"), Line(line, 0.5 + (line - math.atanh(0.5)), "slope 1"),
-         Line(line, 0.5 - (line - math.atanh(0.5)), "slope -1")],
-    )  # fmt: skip
     return all_of(
         *parts,
-        at_most(norms, softmax).showing(figure),
+        at_most(norms, softmax).showing(double_cone()),
         at_least(norms.max(), 0.99 * softmax),
         close(proved.value, combine([*sizes, 0.25]), within=1e-4 * math.prod(sizes)),
         at_least(proved.value, proved.seen),
@@ -180,6 +182,13 @@ def sines(x):
     return torch.sin(x).sum()
 
 
+def touching_from_above(factor):
+    """The sine and a parabola that touches it at 0."""
+    line = torch.linspace(-3.0, 3.0, 61, dtype=torch.float64)
+    lines = [Line(line, line.sin(), "sin"), Line(line, line + factor * line**2 / 2, "x + Lx²/2")]
+    return Figure("The parabola of curvature L touches from above", "x", "f(x)", lines)
+
+
 @claim("smooth.descent_lemma")
 @lie("the parabola L/4 |x - y|² suffices", factor=0.5)
 @lie(
@@ -221,13 +230,8 @@ def a_parabola_of_curvature_l_touches_from_above(draw, factor=1.0, reach=1.0, wa
     first, step = ends[:, :1], ends[:, 1:] - ends[:, :1]
     needed = 2 * tangent_gap(sines, first, first + step) / step[:, 0].square()
     occurring = -torch.sin(first + reach * step * torch.linspace(0.0, 1.0, 201, dtype=torch.float64))
-    line = torch.linspace(-3.0, 3.0, 61, dtype=torch.float64)
-    figure = Figure(
-        "The parabola of curvature L touches from above", "x", "f(x)",
-        [Line(line, line.sin(), "sin"), Line(line, line + factor * line**2 / 2, "x + Lx²/2")],
-    )  # fmt: skip
     return all_of(
-        *(at_least(gaps + 1e-11, torch.zeros_like(gaps)).showing(figure) for gaps in parts),
+        *(at_least(gaps + 1e-11, torch.zeros_like(gaps)).showing(touching_from_above(factor)) for gaps in parts),
         at_least(touching + 1e-11, torch.zeros_like(touching)),
         close(quadratic_bound_gap(quadratic, y + top, y, factor * 2.0), torch.zeros_like(x[:, 0]), within=1e-11),
         at_least(needed + 1e-4, occurring.amin(1)),
