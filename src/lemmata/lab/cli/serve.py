@@ -180,8 +180,8 @@ def _doorway(link: str) -> Path:
     Every user of a machine sees the command lines of all: a browser that is started with the link itself would show
     the key. The file lies in the home folder, under a plain name, since browsers that came as a snap see nothing else.
     """
-    home = Path.home()
-    place = home if os.access(home, os.W_OK) else Path(tempfile.gettempdir())
+    home = os.path.expanduser("~")
+    place = home if os.access(home, os.W_OK) else None  # else the folder for temporary files
     handle, name = tempfile.mkstemp(prefix="lemmata-", suffix=".html", dir=place)  # for this user alone: 0600
     with os.fdopen(handle, "w", encoding="utf-8") as file:
         file.write(DOORWAY.format(html.escape(link)))
