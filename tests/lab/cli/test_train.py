@@ -255,11 +255,32 @@ def test_of_a_failure_of_several_processes_one_line_remains(capsys, launcher, mo
     assert train(capsys, "--procs", "2")[::2] == (2, "lemmata: a process failed: Killed by the system\n")
 
 
-def test_ctrl_c_is_passed_on_to_several_processes(capsys, launcher, monkeypatch):
-    monkeypatch.setattr(launcher, "communicate", lambda self: (signal.raise_signal(signal.SIGINT), ""))
-    code, _, err = train(capsys, "--procs", "2")
-    assert (code, launcher.signalled) == (130, signal.SIGINT)
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_is_passed_on_to_several_processes(capsys, launcher, monkeypatch, tmp_path, number):
+    before = signal.getsignal(number)
+    monkeypatch.setattr(launcher, "communicate", lambda self: (signal.raise_signal(number), ""))
+    code, _, err = train(capsys, "--procs", "2", "--out", "here")
+    assert (code, launcher.signalled) == (128 + number, number)
     assert err == "lemmata: stopped before there was anything to keep\n"
+    (tmp_path / "here" / "checkpoints").mkdir(parents=True)
+    (tmp_path / "here" / "checkpoints" / "step-00000001.json").touch()
+    said = "lemmata: stopped; go on with: lemmata train mlp --resume --out here --procs 2\n"
+    assert train(capsys, "--procs", "2", "--out", "here")[2] == said
+    assert signal.getsignal(number) is before
+
+
+def test_several_processes_under_nohup_are_not_told_of_a_closed_terminal(capsys, launcher, monkeypatch):
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        monkeypatch.setattr(launcher, "communicate", lambda self: (signal.raise_signal(signal.SIGHUP), ""))
+        assert train(capsys, "--procs", "2")[::2] == (0, "")
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
+def test_what_several_processes_have_to_say_is_said_once(capsys, launcher, monkeypatch):
+    monkeypatch.setattr(launcher, "noise", "W1115 Setting\nlemmata: skipped one\nlemmata: skipped one\n")
+    assert train(capsys, "--procs", "2")[::2] == (0, "lemmata: skipped one\n")
 
 
 def test_only_the_first_of_several_processes_speaks(capsys, monkeypatch):

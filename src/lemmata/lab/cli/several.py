@@ -28,7 +28,7 @@ def run_processes(words: list[str], procs: int, folder: Path) -> int:
     with _forwarding(launcher) as asked:
         _, noise = launcher.communicate()
     if asked:
-        print(f"lemmata: {how_to_resume(words[0], folder)}", file=sys.stderr)
+        print(f"lemmata: {how_to_resume(words[0], folder, procs)}", file=sys.stderr)
         return 128 + asked[0]
     said = _said(noise)
     if launcher.returncode == 0:
@@ -43,11 +43,12 @@ def run_processes(words: list[str], procs: int, folder: Path) -> int:
     return int(code.group(1)) if code else 1
 
 
-def how_to_resume(system: str, folder: Path) -> str:
+def how_to_resume(system: str, folder: Path, procs: int = 1) -> str:
     """What to tell whoever stopped a training run."""
     if not any((folder / "checkpoints").glob("*.json")):
         return "stopped before there was anything to keep"
-    return f"stopped; go on with: lemmata train {system} --resume --out {folder}"
+    shared = f" --procs {procs}" if procs > 1 else ""
+    return f"stopped; go on with: lemmata train {system} --resume --out {folder}{shared}"
 
 
 @contextlib.contextmanager
