@@ -90,6 +90,11 @@ CHILD = """
     def environment():
         return {"environment": dict(os.environ), "assertions": __debug__}
 
+    def stop_the_keeper(fifo):
+        with open(fifo, "w"):
+            os.kill(os.getppid(), signal.SIGSTOP)
+            signal.pause()
+
     def hang():
         while True:
             pass
@@ -307,6 +312,17 @@ def test_what_escaped_is_ended_with_its_worker(script, fifo, how):
         elif how == "signal":
             with pytest.raises(Lost):
                 ask(worker, "end", signal.SIGKILL)
+    assert closed(alive)
+
+
+@linux
+def test_a_worker_that_stops_its_keeper_is_ended_all_the_same(script, fifo, monkeypatch):
+    monkeypatch.setattr(workers, "GRACE", 0.5)
+    path, alive = fifo
+    with Worker([str(script)], threads(1)) as worker:
+        worker.wait(60.0)
+        worker.give({"do": "stop_the_keeper", "with": [path]})
+        os.waitid(os.P_PID, worker.process.pid, os.WSTOPPED | os.WNOWAIT)
     assert closed(alive)
 
 

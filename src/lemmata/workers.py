@@ -5,7 +5,7 @@
         worker.give({"repeat": True})
         answer = worker.wait(60.0)              # Lost, with a clause that says why, if there is none
 
-The other side calls `serve(perform, ready)`. Lines of JSON on pipes, no pickle: whatever the work prints, breaks or
+The other side calls `serve(perform)`. Lines of JSON on pipes, no pickle: whatever the work prints, breaks or
 keeps, it keeps to itself. Every task carries a nonce, and only a line with the nonce of the task at hand is an answer:
 what a forked copy of the worker, a thread left behind or somebody who found the pipe says is credited to nobody.
 
@@ -200,7 +200,7 @@ def _name(number: int) -> str:
 # --- The side that answers ---
 
 
-def serve(perform: Callable[[dict[str, Any]], dict[str, Any]], ready: Callable[[], dict[str, Any]]) -> NoReturn:
+def serve(perform: Callable[[dict[str, Any]], dict[str, Any]], ready: Callable[[], dict[str, Any]] = dict) -> NoReturn:
     """Answer tasks until the pipe ends; `ready` does what takes long before the first and is the first answer."""
     # What the work prints or reads must not touch the pipes on which tasks and answers travel. Copies of a descriptor
     # are not inheritable: what is started with them closed cannot speak here.

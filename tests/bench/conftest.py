@@ -74,6 +74,10 @@ BAD = """
             return Answer()
         return work
 
+    @peer("nowhere")
+    def nowhere(problem):
+        return lambda: float("nan")
+
     @peer("dead")
     def dead(problem):
         def work():

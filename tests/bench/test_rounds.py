@@ -10,7 +10,7 @@ import sys
 import pytest
 
 from lemmata.bench import rounds
-from lemmata.bench.rounds import Child, contest
+from lemmata.bench.rounds import contest
 
 NAMES = """
     @entry("names", title="", measures="", cases={{"only": ""}}, targets={{}})
@@ -84,7 +84,8 @@ def test_a_contender_that_fails_is_told_in_one_line_and_the_others_go_on(bad):
     measured = measure(bad, "only")
     assert measured["unprepared"].reason == "failed: FileNotFoundError: no such file"
     assert measured["late"].reason == "failed: StopIteration:"
-    assert measured["dead"].reason == "failed: its process ended with exit code 3: gone"
+    assert measured["nowhere"].reason == "failed: ValueError: the answer's number is nan"
+    assert measured["dead"].reason == "failed: the worker ended with exit code 3: gone"
     assert len(measured["late"].seconds) == 1
     assert len(measured["lemmata"].seconds) == len(measured["liar"].seconds) == 5
 
@@ -95,10 +96,10 @@ def test_who_needs_the_whole_budget_for_one_repeat_is_measured_once(sums):
     assert measured["lemmata"].peak_bytes is not None
 
 
-def test_who_hangs_is_ended():
-    with Child(threads=1) as child:
-        assert child.hear(0.0) == {"error": "no answer within 0 s"}
-        assert child.process.returncode == -signal.SIGKILL
+def test_who_hangs_is_ended(sums, monkeypatch):
+    monkeypatch.setattr(rounds, "START_LIMIT", 0.0)
+    measured = measure(sums, "small")
+    assert {measured[who].reason for who in ("lemmata", "loop")} == {"failed: no answer within 0 s"}
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="sees a process's end by the end of its pipe")

@@ -7,7 +7,8 @@ import pytest
 import torch
 
 from lemmata.connectionism.recipes import remember_prototypes, separate_classes
-from lemmata.feedforward import MLP, classify_clothing, classify_points
+from lemmata.feedforward import MLP
+from lemmata.feedforward.recipes import classify_clothing, classify_points
 from lemmata.train import run_experiment
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs an NVIDIA GPU")

@@ -7,8 +7,7 @@ import torch
 
 from lemmata.catalog import load as load_catalog
 from lemmata.data import load
-from lemmata.feedforward import PictureConfig, classify_clothing, classify_digits, classify_points
-from lemmata.feedforward.recipes import moved
+from lemmata.feedforward.recipes import PictureConfig, classify_clothing, classify_digits, classify_points, moved
 from lemmata.figure import Heat, Image, Points
 from lemmata.lab.cli.recipe import defaults
 from lemmata.train import Options, run_experiment

@@ -101,7 +101,7 @@ def test_the_link_checker_sees_a_broken_link(tmp_path):
 def test_there_is_a_page_for_everything_that_is_read(report, snapshot):
     found = {path.relative_to(report).as_posix() for path in report.rglob("*.html")}
     catalog = snapshot.catalog
-    wanted = {f"{name}.html" for name in ("index", "atlas", "errata", "source", "systems")}
+    wanted = {f"{name}.html" for name in ("index", "atlas", "errata", "source", "systems", "trust")}
     wanted |= {f"claim/{id}.html" for id in catalog.statements} | {f"systems/{id}.html" for id in catalog.systems}
     assert found == wanted | {f"source/{code}.html" for code in snapshot.sources}
 

@@ -74,7 +74,7 @@ def put(path, data):
 
 
 def mutants(folder, count):
-    """Change the files of the newest checkpoint, again and again; yield (what was changed, whether it was, found)."""
+    """Change the files of the newest checkpoint, again and again; yield (whether they differ, what is found)."""
     rng = random.Random(0)
     names = sorted(path.name for path in folder.iterdir())
     whole = {name: (folder / name).read_bytes() for name in names}
@@ -83,14 +83,14 @@ def mutants(folder, count):
         name = rng.choice(targets)
         data = rng.choice(MUTATIONS)(whole[name], rng, whole[rng.choice(names)])
         put(folder / name, data)
-        yield name, data != whole[name], newest(folder)
+        yield data != whole[name], newest(folder)
         put(folder / name, whole[name])
 
 
 def check_mutants(folder, count):
-    for name, changed, found in mutants(folder, count):
+    for changed, found in mutants(folder, count):
         assert equal(found.state, OLD if changed else NEW)
-        if changed and (folder / name.replace("safetensors", "json")).exists():
+        if changed:
             assert found.messages[0].startswith("skipped step-00000020.")
             assert "\n" not in found.messages[0]
 

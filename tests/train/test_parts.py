@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from lemmata.train import Options, choose_device, evaluating, fit, load_run, restore_system, seeded
-from lemmata.train.folder import free_folder, read_record
+from lemmata.train.folder import free_folder, numbered_folders, read_record
 from lemmata.train.gradient import rate_at
 from lemmata.train.randomness import batch_indices
 from lemmata.train.watch import Log, TensorBoard
@@ -55,6 +55,15 @@ def test_rates_rise_to_one_and_never_rise_again(schedule):
         ({"momentum": 1.0}, r"momentum must be in \[0, 1\), got 1.0"),
         ({"decay": -1}, "decay must be >= 0, got -1"),
         ({"seed": -1}, "seed must be a whole number >= 0, got -1"),
+        ({"seed": 2**60}, "seed must be below 2.53, got 1152921504606846976"),
+        ({"rate": "0.1"}, "rate must be > 0, got '0.1'"),
+        ({"rate": 10**400}, "rate must be > 0, got 1000"),
+        ({"decay": None}, "decay must be >= 0, got None"),
+        ({"momentum": True}, r"momentum must be in \[0, 1\), got True"),
+        ({"average": [0.5]}, r"average must be between 0 and 1, got \[0.5\]"),
+        ({"save_seconds": 0}, "save_seconds must be > 0, got 0"),
+        ({"save_seconds": None}, "save_seconds must be > 0, got None"),
+        ({"device": 0}, "device must be a name such as auto, cpu or cuda, got 0"),
         ({"schedule": "cosin"}, "schedule must be one of constant, cosine, linear, got 'cosin'"),
     ],
 )
@@ -125,6 +134,10 @@ def test_free_folders_are_numbered_and_never_shared(tmp_path):
     assert [free_folder(tmp_path, "mlp").name for _ in range(3)] == ["mlp-1", "mlp-2", "mlp-3"]
     (tmp_path / "mlp-9").mkdir()
     assert free_folder(tmp_path, "mlp").name == "mlp-10"
+    for name in ("mlp-11-backup", "mlp-old-12", "mlp-²", "mlp-013", "mlp--14", "mlp-1e2", "xmlp-15"):
+        (tmp_path / name).mkdir()
+    assert sorted(numbered_folders(tmp_path, "mlp")) == [1, 2, 3, 9, 10]
+    assert free_folder(tmp_path, "mlp").name == "mlp-11"
 
 
 @pytest.mark.parametrize(

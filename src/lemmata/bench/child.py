@@ -1,22 +1,17 @@
-"""The process of one contender: prepare once, then one repeat for each line that asks.
-
-JSON lines on pipes, no pickle: whatever a contender prints, breaks or keeps, it keeps to itself.
-"""
+"""The process of one contender: prepare once, then one repeat for each task that asks."""
 
 import gc
 import importlib.util
-import json
-import os
+import math
 import statistics
 import sys
-import threading
 import time
 from collections.abc import Callable
-from queue import SimpleQueue
 from types import ModuleType
-from typing import IO, Any
+from typing import Any
 
 from lemmata.bench.memory import PeakMemory
+from lemmata.workers import serve
 
 __all__ = ["Prepared"]
 
@@ -51,6 +46,9 @@ class Prepared:
             times.append(again)
         seconds = statistics.median(times or [seconds])
         answer = {name: float(value) for name, value in self.tell(result).items()} if self.tell else {}
+        for name, value in answer.items():
+            if not math.isfinite(value):
+                raise ValueError(f"the answer's {name} is {value}")
         del result
         gc.collect()
         gc.freeze()  # what survived stays: collecting before the next repeat then takes no time
@@ -80,31 +78,20 @@ def _load(path: str) -> ModuleType:
 
 
 def main() -> None:
-    """Answer until the pipe ends."""
-    # What a contender prints or reads must not touch the pipes on which tasks and answers travel.
-    tasks, answers = os.fdopen(os.dup(0), encoding="utf-8"), os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-    os.dup2(2, 1)
-    lines: SimpleQueue[str] = SimpleQueue()
-    threading.Thread(target=_listen, args=(tasks, lines), daemon=True).start()
+    """Answer until nobody asks: the first task says what to prepare."""
     prepared: Prepared | None = None
-    while True:
-        task = json.loads(lines.get())
+
+    def perform(task: dict[str, Any]) -> dict[str, Any]:
+        nonlocal prepared
         try:
-            if prepared is None:
-                prepared, answer = Prepared(task), {"ready": True}
-            else:
-                answer = prepared.repeat()
+            if prepared:
+                return prepared.repeat()
+            prepared = Prepared(task)
         except (Exception, SystemExit) as error:
-            answer = {"error": " ".join(f"{type(error).__name__}: {error}".split())[:300]}
-        print(json.dumps(answer), file=answers, flush=True)
+            return {"error": " ".join(f"{type(error).__name__}: {error}".split())[:300]}
+        return {"ready": True}
 
-
-def _listen(tasks: IO[str], lines: SimpleQueue[str]) -> None:
-    """Pass tasks on. When the pipe ends the parent is gone, however it died: nobody waits for this process either."""
-    for line in tasks:
-        lines.put(line)
-    os._exit(0)
+    serve(perform)
 
 
 if __name__ == "__main__":

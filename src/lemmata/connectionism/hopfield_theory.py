@@ -74,7 +74,7 @@ def flip_probability(units: int, patterns: int) -> float:
     $n\,x_{t,i}C_{t,i} = 2B - N$ with $B$ binomial of $N = (s-1)(n-1)$ fair coins; a tie harms only the bits -1,
     since $\mathrm{sgn}(0) = +1$.
 
-    Claims: hopfield.error_probability
+    Claims: hopfield.error_probability, hopfield.capacity_log
 
     >>> round(flip_probability(units=400, patterns=40), 6)
     0.00069

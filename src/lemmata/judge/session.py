@@ -109,7 +109,7 @@ class _Question:
         if where := changed(self.before, loaded, sources(self.claim.path)):
             return self._error(f"{where} changed while it was judged: run the check again") if self.repeated else None
         if result.verdict not in ("error", "skipped") and self._covered(answer, ledger):
-            ledger.put(self.key, _with_notices(result, self.known(ledger)))
+            ledger.put(self.key, with_notices(result, self.known(ledger)))
         return result
 
     def _covered(self, answer: Answer, ledger: Ledger) -> bool:
@@ -145,7 +145,7 @@ def is_measured(result: Result) -> bool:
     return result.verdict != "holds" or all("notices" in lie for lie in result.lies)
 
 
-def _with_notices(result: Result, before: Result | None) -> Result:
+def with_notices(result: Result, before: Result | None) -> Result:
     """A verdict reached again, with what was measured before under the same key: the code has not changed since."""
     if before is None or is_measured(result) or not is_measured(before) or before.verdict != result.verdict:
         return result

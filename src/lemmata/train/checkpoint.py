@@ -90,8 +90,8 @@ def save(folder: Path, step: int, state: Any, keep: int = 2) -> Path:
 def newest(folder: Path) -> Checkpoint | None:
     """The newest checkpoint that verifies; None if there is none at all, CheckpointError if none is sound."""
     while True:
-        listed = _steps(folder)
-        messages: list[str] = []
+        listed = steps_of(folder)
+        messages = [f"skipped {reason}" for reason in incomplete(folder, listed[0])] if listed else []
         for step in listed:
             try:
                 return _load(folder, step, messages)
@@ -99,14 +99,21 @@ def newest(folder: Path) -> Checkpoint | None:
                 messages.append(f"skipped {error}")
         if not listed:
             return None
-        if listed == _steps(folder):  # else a training wrote new ones and removed these meanwhile
+        if listed == steps_of(folder):  # else a training wrote new ones and removed these meanwhile
             reasons = "; ".join(message.removeprefix("skipped ") for message in messages)
             raise CheckpointError(f"no checkpoint in {folder} is sound ({reasons}): restore them from a copy")
 
 
+def incomplete(folder: Path, after: int = -1) -> list[str]:
+    """Of steps after one: tensors whose JSON is not there, since it was deleted, or not written yet."""
+    found = {step: path.name for step, path in _files(folder) if step > after and path.suffix == ".safetensors"}
+    without = sorted(set(found) - set(steps_of(folder)), reverse=True)
+    return [f"{found[step]}: {_json_path(folder, step).name} is missing" for step in without]
+
+
 def at(folder: Path, step: int) -> Checkpoint:
     """The checkpoint of one step, or CheckpointError."""
-    steps = _steps(folder)
+    steps = steps_of(folder)
     if step not in steps:
         known = ", ".join(map(str, reversed(steps))) or "none"
         raise CheckpointError(f"{folder} has no checkpoint of step {step}: there are {known}")
@@ -145,7 +152,7 @@ def _files(folder: Path) -> list[tuple[int, Path]]:
     return []
 
 
-def _steps(folder: Path) -> list[int]:
+def steps_of(folder: Path) -> list[int]:
     """The steps of which there is a JSON file, newest first."""
     found = {step for step, path in _files(folder) if path == _json_path(folder, step)}
     return sorted(found, reverse=True)
@@ -202,7 +209,7 @@ def _prune(folder: Path, step: int, name: str, keep: int) -> None:
 
 def _oldest_kept(folder: Path, step: int, keep: int) -> int:
     """The step of the last of `keep` sound checkpoints, from this step down; 0 if there are no more than that."""
-    candidates = [older for older in _steps(folder) if older <= step]
+    candidates = [older for older in steps_of(folder) if older <= step]
     sound = 0
     for older in candidates if len(candidates) > keep else ():
         sound += older == step or _is_sound(folder, older)

@@ -29,7 +29,7 @@ def rate_at(step: float, steps: int, schedule: str, warmup: int = 0) -> float:
     [0.5, 1.0, 1.0, 0.5]
     """
     if step < warmup:
-        return (step + 1) / warmup
+        return min((step + 1) / warmup, 1.0)  # a share of the steps times their number may fall just short of `warmup`
     if schedule == "constant":
         return 1.0
     fallen = (step - warmup) / max(steps - warmup, 1)
@@ -134,8 +134,14 @@ class GradientLearner:
         return {"optimizer": self.optimizer.state_dict(), "average": average}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Take over what `state` returned."""
-        self.optimizer.load_state_dict(state["optimizer"])
+        """Take over what `state` returned; rates and the like follow from the options, whoever wrote them down."""
+        groups = self.optimizer.state_dict()["param_groups"]
+        moments = state["optimizer"]["state"]
+        for number, parameter in enumerate(self.optimizer.param_groups[0]["params"]):
+            for name, value in moments.get(number, {}).items():
+                if isinstance(value, Tensor) and value.ndim and value.shape != parameter.shape:
+                    raise ValueError(f"{name} of parameter {number} has shape {tuple(value.shape)}")
+        self.optimizer.load_state_dict({"state": moments, "param_groups": groups})
         if self.averaged is not None:
             self.averaged.load_state_dict(state["average"])
 
@@ -164,7 +170,8 @@ def _parts(batch: Examples, count: int) -> list[tuple[float, Examples, bool]]:
     """The batch in `count` parts of nearly equal size, each with its share of the mean and whether it is the last."""
     if count == 1:
         return [(1.0, batch, True)]
-    edges = torch.linspace(0, len(batch), min(count, len(batch)) + 1).long().tolist()
+    count = min(count, len(batch))
+    edges = [part * len(batch) // count for part in range(count + 1)]
     return [((b - a) / len(batch), batch[a:b], b == len(batch)) for a, b in itertools.pairwise(edges)]
 
 

@@ -22,20 +22,30 @@ class Asked:
         raise SystemExit(128 + (self.signal or 0))
 
 
+HANGUP = getattr(signal, "SIGHUP", None)  # a closed terminal; Windows has none
+
+
 @contextlib.contextmanager
 def asked_to_stop() -> Iterator[Asked]:
-    """Ctrl-C and SIGTERM end the run after its step, checkpoint written; a second one ends it at once."""
+    """Ctrl-C, SIGTERM and a closed terminal end the run after its step, checkpoint written.
+
+    A second Ctrl-C or SIGTERM ends it at once. A hang-up is never impatience: shell and kernel send one each. Whoever
+    had us ignore it (nohup) wants the run to outlive the terminal.
+    """
     asked = Asked()
     if threading.current_thread() is not threading.main_thread():
         yield asked
         return
 
     def note(number: int, frame: Any) -> None:
-        if asked.signal is not None:
+        if number != HANGUP and asked.signal not in (None, HANGUP):
             raise KeyboardInterrupt
-        asked.signal = number
+        if number != HANGUP or asked.signal is None:
+            asked.signal = number
 
-    before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
+    numbers = [signal.SIGINT, signal.SIGTERM]
+    numbers += [HANGUP] if HANGUP and signal.getsignal(HANGUP) is not signal.SIG_IGN else []
+    before = {number: signal.signal(number, note) for number in numbers}
     try:
         yield asked
     finally:

@@ -19,18 +19,22 @@ from lemmata.files import write_whole
 from lemmata.train import checkpoint
 from lemmata.train.device import check_precision, choose_device
 from lemmata.train.experiment import Experiment
-from lemmata.train.folder import alone_in, open_folder
+from lemmata.train.folder import alone_in, differing, open_folder, versions
 from lemmata.train.gradient import GradientLearner
 from lemmata.train.interrupt import Asked, asked_to_stop
 from lemmata.train.learner import Learner
 from lemmata.train.options import Options
+from lemmata.train.position import checked_position
 from lemmata.train.processes import World
 from lemmata.train.randomness import batch_indices, random_state, restore_random_state, seeded
-from lemmata.train.watch import Album, Log, Watcher
+from lemmata.train.watch import Album, Audience, Log, Watcher
 
 __all__ = ["Diverged", "Run", "fit", "run_experiment"]
 
-SECONDS_BETWEEN_SAVES = 5.0  # unless `save` counts steps; a save of a small system takes about 0.02 s
+SECONDS_BETWEEN_SAVES = 5.0  # at the ends of epochs, unless `save` counts steps; a small system's takes about 0.02 s
+# A look at a number on a GPU waits for it, so there several steps are looked at together.
+STEPS_LOOKED_AT = {"cpu": 1}
+clock = time.monotonic  # decides when to save, never what is computed
 
 
 class Diverged(ArithmeticError):
@@ -49,7 +53,7 @@ class Run:
     seconds: float = 0.0
     folder: Path | None = None
     stopped: str = "finished"  # or "patience", or "converged": the learner had nothing left to learn
-    messages: list[str] = field(default_factory=list)  # such as a damaged checkpoint that was skipped
+    messages: list[str] = field(default_factory=list)  # what was said on resuming, such as a damaged file skipped
 
 
 def fit(
@@ -122,7 +126,8 @@ class _Loop:
         self.count = 0
         self.best: dict[str, Any] = {"scores": {}, "system": None, "since": 0}
         self.seconds, self.messages = 0.0, []
-        self.watchers: list[Watcher] = []
+        self.audience = Audience()  # of several processes, one tells
+        self.here = versions(device, world.size)
 
     # --- before ---
 
@@ -146,33 +151,53 @@ class _Loop:
     def run(self, resume: bool, watchers: Sequence[Watcher], record: Mapping[str, Any]) -> Run:
         with contextlib.ExitStack() as stack:
             if self.out is not None and self.world.first:
-                open_folder(self.out, {"class": type(self.system).__name__, **record}, self.options, resume)
+                facts = {"class": type(self.system).__name__, **record}
+                open_folder(self.out, facts, self.options, resume, self.here)
                 stack.enter_context(alone_in(self.out))
             if self.out is not None and resume:
-                self.restore()
+                self.resume(self.out / "checkpoints")
             if self.world.first:
                 files = [] if self.out is None else [Log(self.out / "log.jsonl"), Album(self.out / "pictures")]
-                self.watchers = [*files, *watchers]
-                stack.callback(self.tell, "closed")
-            began = time.monotonic() - self.seconds
-            self.tell("started", {"step": self.step, "steps": self.total, "epochs": self.options.epochs, **record})
+                self.audience = Audience([*files, *watchers])
+                stack.callback(self.audience.close)
+            began = clock() - self.seconds
+            facts = {"step": self.step, "steps": self.total, "epochs": self.options.epochs, "messages": self.messages}
+            self.audience.tell("started", facts | {"epoch": self.step // self.per_epoch, **record})
+            self.audience.heed()
             with asked_to_stop() as asked:
                 self.learn(asked, began)
-            self.seconds = time.monotonic() - began
+            self.seconds = clock() - began
             return self.finish()
 
-    def restore(self) -> None:
-        found = checkpoint.newest(self.out / "checkpoints")
+    def resume(self, folder: Path) -> None:
+        """Go on from the newest sound checkpoint, and note what there is to say about it."""
+        found = checkpoint.newest(folder)
         if found is None:
+            incomplete = "".join(f" ({reason})" for reason in checkpoint.incomplete(folder)[:1])
+            self.messages.append(f"there is nothing to resume in {folder}{incomplete}: training starts at step 0")
             return
         self.messages += found.messages
-        state = found.state
+        try:
+            self.restore(found.state, checked_position(found.state["loop"], found.step))
+            changed = differing(found.state.get("versions", {}), self.here)
+        except checkpoint.BROKEN as error:
+            why = " ".join(f"{type(error).__name__}: {error}".split())[:300]
+            raise checkpoint.CheckpointError(f"{found.path} does not fit this run ({why}): start a new one") from error
+        if changed:
+            other = "from here on the bits may differ from those of an unbroken run"
+            self.messages.append(f"step {self.step} was saved under other conditions ({changed}): {other}")
+
+    def restore(self, state: Mapping[str, Any], loop: Mapping[str, Any]) -> None:
         if self.system is not None:
             self.system.load_state_dict(state["system"])
         self.learner.restore(state["learner"])
-        loop = state["loop"]
-        self.step, self.sums, self.count = loop["step"], loop["sums"], loop["count"]
-        self.best, self.seconds, self.stopped = loop["best"], loop["seconds"], loop["stopped"]
+        self.step, self.sums, self.count = loop["step"], dict(loop["sums"]), loop["count"]
+        self.best, self.seconds, self.stopped = dict(loop["best"]), loop["seconds"], loop["stopped"]
+        patience = self.options.patience
+        if patience and self.best["system"] is None:
+            self.best = {"scores": {}, "system": None, "since": 0}  # the weights of those scores were not kept
+        if self.stopped == "patience" and (patience is None or self.best["since"] < patience):
+            self.stopped = "finished"  # there is more of it now
         restore_random_state(state["random"])
         if self.world.rank < len(state["ranks"]):
             torch.set_rng_state(state["ranks"][self.world.rank])
@@ -180,22 +205,29 @@ class _Loop:
     # --- on the way ---
 
     def learn(self, asked: Asked, began: float) -> None:
-        self.saved_at = time.monotonic()
+        self.saved_at = clock()
         while self.step < self.total and self.stopped == "finished":
             epoch, position = divmod(self.step, self.per_epoch)
             self.pending.append(self.advance(epoch, position))
             self.step += 1
-            self.look(epoch)
-            epoch_ends = position + 1 == self.per_epoch or self.step == self.total or self.stopped != "finished"
-            over = self.step == self.total or self.stopped != "finished"
-            if epoch_ends and (over or (epoch + 1) % self.options.evaluate == 0):
+            ends = position + 1 == self.per_epoch or self.step == self.total
+            self.look(epoch, now=ends)
+            if self.over() or (ends and (epoch + 1) % self.options.evaluate == 0):
                 self.evaluate(epoch + 1)
-            stop = self.must_stop(asked, epoch_ends)
-            if over or self.stopped != "finished" or stop or self.due(epoch_ends):
-                self.seconds = time.monotonic() - began
+            stop, due = self.wishes(asked, ends or self.over())
+            if (stop or due) and self.pending:  # what was not looked at would be lost with a kill
+                self.look(epoch, now=True)
+                if self.over():
+                    self.evaluate(epoch + 1)
+            if stop or due or self.over():
+                self.seconds = clock() - began
                 self.save()
             if stop:
+                self.audience.heed()
                 asked.obey()
+
+    def over(self) -> bool:
+        return self.step == self.total or self.stopped != "finished"
 
     def advance(self, epoch: int, position: int) -> Mapping[str, Any]:
         """One step on the batch of this place."""
@@ -211,23 +243,25 @@ class _Loop:
             return self.train[indices.to(self.device)]
         return self.train[indices].to(self.device)
 
-    def must_stop(self, asked: Asked, epoch_ends: bool) -> bool:
-        if self.world.size == 1:
-            return asked.signal is not None
-        return epoch_ends and self.world.agree(asked.signal is not None)  # all after the same step
-
-    def due(self, epoch_ends: bool) -> bool:
+    def wishes(self, asked: Asked, ends: bool) -> tuple[bool, bool]:
+        """Whether to stop after this step, and whether to save it: the same on all processes."""
+        stop = asked.signal is not None or self.audience.failure is not None
         if self.options.save:
-            return self.step % self.options.save == 0
-        return epoch_ends and self.world.decided_by_first(time.monotonic() - self.saved_at > SECONDS_BETWEEN_SAVES)
+            due = self.step % self.options.save == 0
+        else:
+            most = min(SECONDS_BETWEEN_SAVES, self.options.save_seconds) if ends else self.options.save_seconds
+            due = self.out is not None and clock() - self.saved_at > most
+        if self.world.size == 1:
+            return stop, due
+        if self.pending:  # to ask the others would be to wait for the GPU
+            return False, bool(self.options.save) and due
+        stop, due = self.world.agree(stop, due and (self.world.first or bool(self.options.save)))
+        return stop, due
 
-    def look(self, epoch: int) -> None:
-        """Check the numbers of the last steps, and tell their means now and then.
-
-        A look at a number on a GPU waits for it, so there several steps are looked at together.
-        """
+    def look(self, epoch: int, now: bool = False) -> None:
+        """Check the numbers of the last steps, and tell their means now and then."""
         tell = self.step % self.told_every == 0 or self.step == self.total
-        if self.device.type != "cpu" and len(self.pending) < 50 and not tell:
+        if len(self.pending) < STEPS_LOOKED_AT.get(self.device.type, 50) and not tell and not now:
             return
         first = self.step - len(self.pending)
         for offset, numbers in enumerate(self.pending):
@@ -242,7 +276,8 @@ class _Loop:
             self.count += 1
         self.pending = []
         if tell or self.stopped == "converged":
-            self.tell("stepped", self.step, epoch, {name: total / self.count for name, total in self.sums.items()})
+            means = {name: total / self.count for name, total in self.sums.items()}
+            self.audience.tell("stepped", self.step, epoch, means)
             self.sums, self.count = {}, 0
 
     def evaluate(self, epoch: int) -> None:
@@ -252,10 +287,10 @@ class _Loop:
             with seeded(self.options.seed):  # whether one looks, and draws, must not change what is learnt
                 scores = dict(self.learner.evaluate(watched)) if watched is not None else {}
                 if scores:
-                    self.tell("evaluated", self.step, epoch, scores)
+                    self.audience.tell("evaluated", self.step, epoch, scores)
                     stop = self.remember(scores)
                 if self.picture:
-                    self.tell("pictured", self.step, epoch, self.picture(self.shown()))
+                    self.audience.tell("pictured", self.step, epoch, self.picture(self.shown()))
         if self.world.decided_by_first(stop):
             self.stopped = "patience"
 
@@ -264,7 +299,7 @@ class _Loop:
         if self.metric not in scores:
             raise ValueError(f"metric {self.metric!r} is not among the scores: {', '.join(scores)}")
         before = self.best["scores"].get(self.metric)
-        if before is None or self.sign * scores[self.metric] > self.sign * before:
+        if before is None or math.isnan(before) or self.sign * scores[self.metric] > self.sign * before:
             weights = copy.deepcopy(dict(self.shown().state_dict())) if self.options.patience else None
             self.best = {"scores": scores, "system": weights, "since": 0}
         else:
@@ -294,10 +329,11 @@ class _Loop:
             "loop": loop,
             "random": random_state(),
             "ranks": ranks,
+            "versions": self.here,
         }
         path = checkpoint.save(self.out / "checkpoints", self.step, state, keep=self.options.keep)
-        self.saved_at = time.monotonic()
-        self.tell("saved", self.step, path)
+        self.saved_at = clock()
+        self.audience.tell("saved", self.step, path)
 
     def diverged(self, name: str, value: float, step: int) -> None:
         kept = None
@@ -308,14 +344,10 @@ class _Loop:
         rest = f"; the checkpoint of step {kept.step} is kept" if kept else ""
         raise Diverged(f"{name} became {value} at {where}: {cure}{rest}")
 
-    def tell(self, event: str, *facts: Any) -> None:
-        for watcher in self.watchers:
-            getattr(watcher, event)(*facts)
-
     # --- after ---
 
     def finish(self) -> Run:
-        if self.best["system"] is not None:
+        if self.options.patience and self.best["system"] is not None:
             self.system.load_state_dict(self.best["system"])
         elif hasattr(self.learner, "finish"):
             self.learner.finish()  # type: ignore[attr-defined]
@@ -335,7 +367,8 @@ class _Loop:
                 write_whole(self.out / "result.json", json.dumps(result, indent=2).encode())
         if isinstance(self.system, nn.Module):
             self.system.eval()
-        self.tell("finished", run)
+        self.audience.tell("finished", run)
+        self.audience.heed()
         return run
 
     def _final_scores(self, examples: Examples) -> Mapping[str, float]:

@@ -1,6 +1,7 @@
 """How to train: the choices every recipe shares, in one frozen dataclass with its checks."""
 
-import math
+import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -48,6 +49,8 @@ class Options:
     """Epochs between two evaluations."""
     save: int | None = None
     """Steps between two checkpoints; by default one an epoch, though not more than one in five seconds."""
+    save_seconds: float = 60.0
+    """Seconds after which a checkpoint is saved inside an epoch too; with save, steps decide alone."""
     keep: int = 2
     """Checkpoints kept."""
     seed: int = 0
@@ -64,21 +67,21 @@ class Options:
         _at_least("warmup", self.warmup, 0)
         _at_least("keep", self.keep, 2)  # with one, a damaged file would cost everything
         _at_least("seed", self.seed, 0)
-        if not (isinstance(self.rate, int | float) and 0 < self.rate < math.inf):
-            raise ValueError(f"rate must be > 0, got {self.rate}")
-        if not 0 <= self.decay < math.inf:
-            raise ValueError(f"decay must be >= 0, got {self.decay}")
-        if not 0 <= self.momentum < 1:
-            raise ValueError(f"momentum must be in [0, 1), got {self.momentum}")
-        if self.clip is not None and not 0 < self.clip < math.inf:
-            raise ValueError(f"clip must be > 0, got {self.clip}")
-        if self.average is not None and not 0 < self.average < 1:
-            raise ValueError(f"average must be between 0 and 1, got {self.average}")
+        for name in ("rate", "clip", "save_seconds"):
+            if not (name == "clip" and self.clip is None):
+                _number(name, getattr(self, name), lambda value: 0 < value <= LARGEST, "> 0")
+        _number("decay", self.decay, lambda value: 0 <= value <= LARGEST, ">= 0")
+        _number("momentum", self.momentum, lambda value: 0 <= value < 1, "in [0, 1)")
+        if self.average is not None:
+            _number("average", self.average, lambda value: 0 < value < 1, "between 0 and 1")
+        if not isinstance(self.device, str):
+            raise ValueError(f"device must be a name such as auto, cpu or cuda, got {self.device!r}")
         for name, known in CHOICES.items():
             if getattr(self, name) not in known:
                 raise ValueError(f"{name} must be one of {', '.join(known)}, got {getattr(self, name)!r}")
 
 
+LARGEST = sys.float_info.max
 CHOICES = {
     "optimizer": ("adamw", "adam", "sgd"),
     "schedule": ("constant", "cosine", "linear"),
@@ -89,3 +92,10 @@ CHOICES = {
 def _at_least(name: str, value: object, least: int) -> None:
     if not isinstance(value, int) or isinstance(value, bool) or value < least:
         raise ValueError(f"{name} must be a whole number >= {least}, got {value!r}")
+    if value >= 2**53:  # no other program could read it from the record
+        raise ValueError(f"{name} must be below 2^53, got {value}")
+
+
+def _number(name: str, value: object, fits: Callable[[float], bool], wanted: str) -> None:
+    if not isinstance(value, int | float) or isinstance(value, bool) or not fits(value):
+        raise ValueError(f"{name} must be {wanted}, got {value!r}")

@@ -42,18 +42,18 @@ class World:
             return indices[:1], 0.0
         return mine, len(mine) * self.size / len(indices)
 
-    def agree(self, mine: bool) -> bool:
-        """Whether any process says yes."""
+    def agree(self, *mine: bool) -> list[bool]:
+        """Of each question whether any process says yes."""
         if self.size == 1:
-            return mine
-        votes = torch.tensor(float(mine))
+            return list(mine)
+        votes = torch.tensor([float(vote) for vote in mine])
         votes = votes.cuda() if dist.get_backend() == "nccl" else votes
         dist.all_reduce(votes)
-        return bool(votes > 0)
+        return [vote > 0 for vote in votes.tolist()]
 
     def decided_by_first(self, mine: bool) -> bool:
         """What the first process says."""
-        return self.agree(mine and self.first)
+        return self.agree(mine and self.first)[0]
 
     def gather(self, mine: Tensor) -> list[Tensor]:
         """Equal tensors of bytes of all processes, in the order of their ranks."""

@@ -30,8 +30,8 @@ def load_run(folder: Path | str, device: str = "cpu") -> Any:
     kind = getattr(importlib.import_module(entry.module), entry.name)
     try:
         system = kind(**{name: _tuples(value) for name, value in record.get("arguments", {}).items()})
-    except TypeError as error:
-        raise ValueError(f"{folder}/run.json does not fit {entry.name} ({error}): train again") from None
+    except (*checkpoint.BROKEN, MemoryError) as error:
+        raise ValueError(f"{folder}/run.json does not fit {entry.name} ({_short(error)}): train again") from None
     if message := restore_system(system, folder):
         warnings.warn(message, stacklevel=2)  # where lemmata.load was called
     return system.to(device).eval() if isinstance(system, torch.nn.Module) else system
@@ -40,7 +40,8 @@ def load_run(folder: Path | str, device: str = "cpu") -> Any:
 def restore_system(system: Any, folder: Path | str) -> str:
     """Give a system the weights of a run, finished or not.
 
-    Returns one line if something newer had to be skipped (what, why, and what is used instead), else an empty one.
+    Returns one line if there is something to know of them: what newer had to be skipped, why, and what is used instead;
+    or that they are not all finite. Else an empty one.
     """
     folder = Path(folder)
     found, skipped = None, []
@@ -54,16 +55,35 @@ def restore_system(system: Any, folder: Path | str) -> str:
     if found is None:
         raise ValueError("; ".join(skipped) or f"{folder} holds no checkpoint: train again")
     skipped += found.messages
-    weights = found.state["system"]
+    used = f"step {found.step} of {found.path.parent}"
+    try:
+        weights = dict(found.state["system"])
+        _take_over(system, weights)
+    except checkpoint.BROKEN as error:
+        raise ValueError(f"the weights in {folder} do not fit {type(system).__name__}: {_short(error)}") from None
+    said = [*skipped, f"{used} is used instead"] if skipped else []
+    later = max(checkpoint.steps_of(folder / "checkpoints"), default=0)
+    if later > found.step and not skipped:
+        said = [f"{used} is used, where the run ended once; it has gone on to step {later} since"]
+    return "; ".join([*said, *_not_finite(weights, used)])
+
+
+def _take_over(system: Any, weights: dict[str, Any]) -> None:
     if isinstance(system, torch.nn.Module):
         dtypes = {value.dtype for value in weights.values() if torch.is_tensor(value) and value.is_floating_point()}
         system.to(dtypes.pop() if len(dtypes) == 1 else None)
-    try:
-        system.load_state_dict(weights)
-    except (RuntimeError, KeyError) as error:
-        why = " ".join(str(error).split())
-        raise ValueError(f"the weights in {folder} do not fit {type(system).__name__}: {why}") from None
-    return "; ".join([*skipped, f"step {found.step} of {found.path.parent} is used instead"]) if skipped else ""
+    system.load_state_dict(weights)
+
+
+def _not_finite(weights: dict[str, Any], used: str) -> list[str]:
+    for name, value in weights.items():
+        if torch.is_tensor(value) and not bool(value.isfinite().all()):
+            return [f"{name} in {used} holds values that are not finite: what the system says is worth nothing"]
+    return []
+
+
+def _short(error: BaseException) -> str:
+    return " ".join(str(error).split())[:300]
 
 
 def _tuples(value: Any) -> Any:

@@ -1,7 +1,7 @@
 """Who looks on while a system trains: the log, TensorBoard, and whatever a user adds."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -39,6 +39,31 @@ class Watcher:
         """The last call, after success, error or interruption alike: let go of files and screens."""
 
 
+class Audience:
+    """All watchers of a run. If one fails, such as a screen that is gone, nothing that was learnt is lost: it waits."""
+
+    def __init__(self, watchers: Sequence[Watcher] = ()):
+        self.watchers = watchers
+        self.failure: Exception | None = None  # the first one, until it is heeded
+
+    def tell(self, event: str, *facts: Any) -> None:
+        for watcher in self.watchers:
+            try:
+                getattr(watcher, event)(*facts)
+            except Exception as error:
+                self.failure = self.failure or error
+
+    def heed(self) -> None:
+        """Raise the failure that was waiting, if there is one: the step is done and saved."""
+        failure, self.failure = self.failure, None
+        if failure:
+            raise failure
+
+    def close(self) -> None:
+        self.tell("closed")
+        self.heed()
+
+
 class Log(Watcher):
     """One JSON object a line in log.jsonl, flushed line by line; resuming cuts what came after the checkpoint."""
 
@@ -47,17 +72,12 @@ class Log(Watcher):
         self.file: IO[str] | None = None
 
     def started(self, facts: Mapping[str, Any]) -> None:
-        kept = (
-            [line for line in self._lines() if json.loads(line).get("step", 0) <= facts["step"]]
-            if facts["step"]
-            else []
+        lines = (
+            self.path.read_text(encoding="utf-8", errors="replace").splitlines(keepends=True) if facts["step"] else []
         )
+        kept = [line for line in lines if 0 <= _step_of(line) <= facts["step"]]
         write_whole(self.path, "".join(kept).encode())
         self.file = self.path.open("a", encoding="utf-8", buffering=1)
-
-    def _lines(self) -> list[str]:
-        lines = self.path.read_text(encoding="utf-8").splitlines(keepends=True) if self.path.exists() else []
-        return [line for line in lines if _is_json(line)]  # a crash may have cut the last one
 
     def _write(self, event: str, step: int, epoch: int, numbers: Mapping[str, float]) -> None:
         if self.file:
@@ -106,8 +126,10 @@ class TensorBoard(Watcher):
         self.writer.close()
 
 
-def _is_json(line: str) -> bool:
+def _step_of(line: str) -> int:
+    """The step a line of the log tells of; -1 if it is none, as a crash may have cut the last one."""
     try:
-        return isinstance(json.loads(line), dict)
-    except ValueError:
-        return False
+        step = json.loads(line)["step"]
+        return step if type(step) is int else -1
+    except (ValueError, LookupError, TypeError, RecursionError):
+        return -1

@@ -29,7 +29,7 @@ def told(found, how_many=2, seeds=1):
 def test_the_slowest_come_first_and_every_chapter_has_a_row():
     text = told(results(instant=0.3, quick=2.0, long=70.0, yours=1.0))
     lines = text.splitlines()
-    assert lines[1] == "The slowest of 4 claims, 1.2 min of work in all:"
+    assert lines[1] == "The slowest of 4 claims, 73 s of work in all:"
     assert [line.split() for line in lines[2:4]] == [["70.00", "s", LONG], ["2.00", "s", QUICK]]
     rows = {line.split()[0]: line.split()[1:] for line in lines if line and line.split()[0] in (*CHAPTERS, "yours")}
     assert rows == {

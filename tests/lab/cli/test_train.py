@@ -143,7 +143,10 @@ def test_ctrl_c_keeps_the_run_and_going_on_gives_the_same_weights(capsys, monkey
     assert err == f"lemmata: stopped; go on with: lemmata train mlp --resume --out {folder}\n"
     code, out, _ = train(capsys, "--resume", *words)
     assert code == 0
-    assert f"going on at step 20 of 64: mlp on moons (1,000 examples, 1,000 for the test) in {folder}" in out
+    assert (
+        f"going on at step 20 of 64 (epoch 2 of 4): mlp on moons (1,000 examples, 1,000 for the test) in {folder}"
+        in out
+    )
     one, other = weights("whole"), weights(folder)
     assert all(torch.equal(one[name], other[name]) for name in one)
     assert "finished already: mlp on moons" in train(capsys, "--resume", *words)[1]
@@ -181,7 +184,7 @@ def test_a_run_that_diverges_says_where_and_what_to_do(capsys):
         (["mlp", "--activation", "rleu"], "unknown activation 'rleu': did you mean relu"),
         (["mlp", "--optimizer", "adma"], "invalid choice 'adma'"),
         (["mlp", "--epoch", "3"], "did you mean --epochs?"),
-        (["mlp", "--procs", "0"], "--procs must be >= 1, got 0"),
+        (["mlp", "--procs", "0"], "--procs must be from 1 to 1024, got 0"),
         (["mlp", "--device", "cuda:99"], "device 'cuda:99' is not here"),
         (["mlp", "--patience", "3"], "patience needs validation examples"),
         (["mlp", "--resume"], "there is no run of mlp on fashion in runs/ to resume: leave out --resume or give --out"),
@@ -252,11 +255,32 @@ def test_of_a_failure_of_several_processes_one_line_remains(capsys, launcher, mo
     assert train(capsys, "--procs", "2")[::2] == (2, "lemmata: a process failed: Killed by the system\n")
 
 
-def test_ctrl_c_is_passed_on_to_several_processes(capsys, launcher, monkeypatch):
-    monkeypatch.setattr(launcher, "communicate", lambda self: (signal.raise_signal(signal.SIGINT), ""))
-    code, _, err = train(capsys, "--procs", "2")
-    assert (code, launcher.signalled) == (130, signal.SIGINT)
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_is_passed_on_to_several_processes(capsys, launcher, monkeypatch, tmp_path, number):
+    before = signal.getsignal(number)
+    monkeypatch.setattr(launcher, "communicate", lambda self: (signal.raise_signal(number), ""))
+    code, _, err = train(capsys, "--procs", "2", "--out", "here")
+    assert (code, launcher.signalled) == (128 + number, number)
     assert err == "lemmata: stopped before there was anything to keep\n"
+    (tmp_path / "here" / "checkpoints").mkdir(parents=True)
+    (tmp_path / "here" / "checkpoints" / "step-00000001.json").touch()
+    said = "lemmata: stopped; go on with: lemmata train mlp --resume --out here --procs 2\n"
+    assert train(capsys, "--procs", "2", "--out", "here")[2] == said
+    assert signal.getsignal(number) is before
+
+
+def test_several_processes_under_nohup_are_not_told_of_a_closed_terminal(capsys, launcher, monkeypatch):
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        monkeypatch.setattr(launcher, "communicate", lambda self: (signal.raise_signal(signal.SIGHUP), ""))
+        assert train(capsys, "--procs", "2")[::2] == (0, "")
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
+def test_what_several_processes_have_to_say_is_said_once(capsys, launcher, monkeypatch):
+    monkeypatch.setattr(launcher, "noise", "W1115 Setting\nlemmata: skipped one\nlemmata: skipped one\n")
+    assert train(capsys, "--procs", "2")[::2] == (0, "lemmata: skipped one\n")
 
 
 def test_only_the_first_of_several_processes_speaks(capsys, monkeypatch):

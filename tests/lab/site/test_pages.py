@@ -6,22 +6,24 @@ import re
 from collections import Counter
 
 import pytest
+from markupsafe import escape
 
 from lemmata import catalog as catalogs
 from lemmata.catalog import CHAPTERS, Catalog, LieEntry
-from lemmata.figure import Band, Bars, Figure, Heat, Image, Line, Points
+from lemmata.figure import Figure, Line, Points
 from lemmata.judge.fingerprint import fingerprint
 from lemmata.judge.ledger import Ledger
 from lemmata.judge.verdict import VERDICTS, Result
-from lemmata.lab.figures.svg import STYLE
-from lemmata.lab.site import code, dials, figures, formulas, knowledge, pages
+from lemmata.lab.site import code, dials, formulas, knowledge, pages
 from lemmata.lab.site.knowledge import Knowledge, Snapshot
-from lemmata.lab.site.views import atlas, claim, errata, home, source
+from lemmata.lab.site.views import atlas, claim, errata, home, source, trust
+from lemmata.statements import READINGS
 
 NO_FILTER = dict.fromkeys(("q", "chapter", "kind", "source", "verdict"), "")
 VOID = {"meta", "link", "input", "br", "img", "hr"}
 EVIDENCE = {"holds": True, "by": "exact", "measured": 1.0, "predicted": 1.0, "margin": 0.0, "alpha": 0.0}
 EVIDENCE |= {"detail": "3 of 3 checks hold", "proof": False, "weak": "", "figure": None, "relation": "="}
+WHY = {"regime": "", "loose": ""}
 CURVE = Figure("Error & load", "load", "rate", [Line([0, 1], [0.0, 0.5], "theory"), Points([0.5], [0.2], "measured")])
 
 
@@ -104,6 +106,7 @@ def every_page(snapshot, live=True):
     wanted = {"q": "", "source": "", "settled": ""}
     yield "/errata", pages.render("errata.html", path="/errata", **given, **errata.errata_context(snapshot, wanted))
     yield "/source", pages.render("sources.html", path="/source", **given, **source.sources_context(snapshot))
+    yield "/trust", pages.render("trust.html", path="/trust", **given, **trust.trust_context())
     for place in snapshot.sources:
         yield f"/source/{place}", pages.render("source.html", **given, **source.source_context(snapshot, place))
     for id in snapshot.catalog.statements:
@@ -203,7 +206,7 @@ def test_chapters_stand_in_the_order_of_the_course_with_their_counts(many):
     chapters = atlas.atlas_context(many, NO_FILTER)["chapters"]
     assert [chapter["name"] for chapter in chapters] == CHAPTERS
     assert sum(chapter["counts"]["holds"] for chapter in chapters) == 700
-    assert all(chapter["misprints"]["settled"] == chapter["misprints"]["all"] for chapter in chapters)
+    assert all(chapter["remarks"]["settled"] == chapter["remarks"]["all"] for chapter in chapters)
 
 
 def test_700_statements_set_no_formula_again(many, monkeypatch):
@@ -236,6 +239,11 @@ def test_every_verdict_is_a_word_and_a_shape(snapshot, verdict):
     text = shown(Snapshot(snapshot.catalog, {"perceptron.novikoff": result}, snapshot.sources), "perceptron.novikoff")
     assert re.search(rf'class="seal"><span class="verdict {verdict}"><svg.*?</svg> {verdict}</span>', text)
     assert "because" in text
+
+
+def test_every_claim_leads_to_what_a_verdict_rests_on(snapshot):
+    for live in (True, False):
+        assert 'href="/trust">What a verdict rests on</a>' in shown(snapshot, "hopfield.energy", live=live)
 
 
 def test_proved_is_said_of_proofs_only():
@@ -280,7 +288,45 @@ def test_the_code_of_a_check_is_its_own_lines_and_escaped(snapshot):
     assert code.coloured("def (") == "def ("
 
 
+def test_a_lie_says_from_where_the_check_notices_it_if_that_was_measured(snapshot):
+    notice = {"argument": "quadratic", "truth": -0.5, "from": 0.51, "other": -0.6, "away": 0.1, "away_other": 0.1}
+    result = snapshot.results["hopfield.energy"]
+    for notices, told in (({}, None), ({"notices": None}, None), ({"notices": notice | WHY}, "quadratic from 0.51")):
+        lies = [lie | notices for lie in result.lies]
+        known = Snapshot(snapshot.catalog, {result.id: dataclasses.replace(result, lies=lies)}, snapshot.sources)
+        text = shown(known, result.id)
+        assert ("notices" in text) == (told is not None)
+        assert told is None or f"measured 1, predicted 2; notices {told}" in text
+
+
 # --- Errata and sources ---
+
+
+def test_every_settlement_has_its_meaning_and_its_filter(snapshot):
+    everything = {"q": "", "source": "", "settled": ""}
+    context = errata.errata_context(snapshot, everything)
+    text = pages.render("errata.html", **context)
+    assert set(context["tally"]) == {"refuted", *READINGS}  # each occurs, and here everything was run
+    for word, meaning in READINGS.items():
+        assert f"{context['tally'][word]} {pages.shown(word)}:</span> {escape(meaning)}" in text
+        left = errata.chosen(snapshot, everything | {"settled": word})
+        assert len(left) == context["tally"][word]
+        assert {erratum.reading for _, erratum in left} == {word}
+        statement, erratum = left[0]
+        told = shown(snapshot, statement.id)
+        assert f"{escape(meaning[:1].upper() + meaning[1:])}. {formulas.prose(erratum.reason)}" in told
+
+
+def test_what_the_first_page_counts_as_refuted_is_what_its_link_shows(snapshot):
+    part = dict(list(snapshot.results.items())[::2])
+    for results in (snapshot.results, part, {}):
+        known = Snapshot(snapshot.catalog, results, snapshot.sources)
+        counted = home.home_context(known)
+        left = errata.chosen(known, {"q": "", "source": "", "settled": "refuted"})
+        assert counted["refuted"] == len(left)
+        assert counted["remarks"] == sum(1 for _ in known.errata())
+        text = re.sub(r"\s+", " ", pages.render("home.html", **counted))
+        assert f"<b>{len(left)}</b> false as printed, and refuted" in text
 
 
 def test_errata_filter_and_csv_tell_the_same(snapshot):
@@ -308,51 +354,6 @@ def test_a_source_lists_every_statement_that_cites_it(snapshot):
         listed = {row["statement"].id for row in source.source_context(snapshot, place)["rows"]}
         cited = {s.id for s in snapshot.catalog.statements.values() if any(p["source"] == place for p in s.sources)}
         assert listed == cited
-
-
-# --- Figures ---
-
-
-ALL_MARKS = Figure(
-    "<All> marks",
-    "x",
-    "y",
-    [
-        Line([0, 1], [0, None], "line"),
-        Band([0], [0], [1], "band"),
-        Bars(["a,b"], [3], "bars"),
-        Heat([[1, 2]], [0.5, 1.5], [7]),
-        Image([[0.0, 1.0]], "image"),
-    ],
-)
-
-
-def test_a_figure_has_title_description_table_csv_and_svg():
-    for at in ("", "/claim/x/figure"):
-        text = str(figures.draw(ALL_MARKS, at))
-        for part in ("<title", "<desc", "<table", 'download="all--marks.csv"', 'download="all--marks.svg"'):
-            assert part in text
-        assert "<All>" not in text
-        assert "<style" not in text
-    assert 'href="/claim/x/figure.csv"' in text
-
-
-def test_the_csv_of_a_figure_has_every_value():
-    lines = figures.figure_csv(ALL_MARKS).splitlines()
-    assert lines[0] == "series,x,y,low,high,name,value"
-    assert len(lines) == 1 + 2 + 1 + 1 + 2 + 2
-    assert 'bars,,,,,"a,b",3' in lines
-    assert "heat,1.5,7,,,,2" in lines
-
-
-def test_a_long_table_is_cut_and_says_so():
-    text = figures.draw(Figure("", marks=[Line(range(5000), range(5000))]))
-    assert text.count("<tr>") == 1 + figures.SHOWN
-    assert "5,000 rows" in text
-
-
-def test_the_style_sheet_of_figures_is_that_of_the_drawing():
-    assert (pages.HERE / "static" / "figures.css").read_text(encoding="utf-8").strip() == STYLE
 
 
 # --- What is known ---

@@ -11,7 +11,7 @@ HOST = {"host": "127.0.0.1:8417", "accept": "*/*"}
 # What a GET of a route asks for. A new route must be entered here, so that somebody thinks about it.
 OPEN = """
 / /open /static/{name:path} /assets/{name:path} /atlas /claim/{id} /claim/{id}/figure.csv /claim/{id}/figure.svg
-/errata /errata.csv /source /source/{code} /systems /systems/{id} /labs /labs/{name}
+/errata /errata.csv /source /source/{code} /systems /systems/{id} /labs /labs/{name} /trust
 """.split()
 COOKIE = "/claim/{id}/dials /systems/{id}/form /runs/{run}".split()  # child processes work; a page without content
 TOKEN = """

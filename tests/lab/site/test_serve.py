@@ -205,27 +205,29 @@ def test_a_port_that_is_none_is_one_line(port, capsys):
 
 
 BROWSER = """#!{python}
-import json, os, sys, urllib.parse, urllib.request
+import json, os, socket, sys, urllib.parse, urllib.request
 path = urllib.parse.unquote(urllib.parse.urlsplit(sys.argv[1]).path)
 text = open(path, encoding="utf-8").read()
 link = text.partition("url=")[2].partition('"')[0]
 answer = urllib.request.build_opener(urllib.request.ProxyHandler({{}})).open(link)
 facts = {{"words": sys.argv, "path": path, "mode": os.stat(path).st_mode & 0o777, "link": link}}
 facts |= {{"status": answer.status, "cookie": answer.headers["set-cookie"], "page": answer.read().decode()}}
-with open({told!r}, "w", encoding="utf-8") as file:
-    json.dump(facts, file)
+with socket.create_connection(("127.0.0.1", {port})) as connection:
+    connection.sendall(json.dumps(facts).encode())
 """
 
 
 @pytest.mark.skipif(os.name == "nt", reason="a browser is a shell script here")
-def test_no_secret_stands_in_the_command_line_of_the_browser(serve, tmp_path, monkeypatch):
-    home, told, browser = tmp_path / "home", tmp_path / "told", tmp_path / "browser"
+def test_no_secret_stands_in_the_command_line_of_the_browser(serve, tmp_path):
+    home, browser = tmp_path / "home", tmp_path / "browser"
     home.mkdir()
-    os.mkfifo(told)
-    browser.write_text(BROWSER.format(python=sys.executable, told=str(told)))
-    browser.chmod(0o755)
-    process, printed, _ = serve("--port", "0", DISPLAY=":0", BROWSER=f"{browser} %s", HOME=str(home))
-    found = json.loads(told.read_text(encoding="utf-8"))
+    with socket.create_server(("127.0.0.1", 0)) as told:
+        told.settimeout(SECONDS)
+        browser.write_text(BROWSER.format(python=sys.executable, port=told.getsockname()[1]))
+        browser.chmod(0o755)
+        process, printed, _ = serve("--port", "0", DISPLAY=":0", BROWSER=f"{browser} %s", HOME=str(home))
+        with told.accept()[0] as connection:
+            found = json.loads(to_the_end(connection))
     key, cookie = found["link"].partition("key=")[2], found["cookie"].partition("=")[2].partition(";")[0]
     token = re.search(r'lemmata-token" content="([^"]+)"', found["page"]).group(1)
     assert (found["status"], found["mode"], Path(found["path"]).parent) == (200, 0o600, home)

@@ -1,5 +1,6 @@
 """The pages of systems, the form of a training, and runs as they lie in their folders."""
 
+import asyncio
 import importlib
 import io
 import json
@@ -295,6 +296,17 @@ def test_a_run_that_was_stopped_can_go_on_once(client):
     assert client.post(f"/runs/{run}/resume").status == 409
     panel = client.part(f"/runs/{run}/panel").text
     assert f'data-job="{job.id}" data-events="{answer.json()["events"]}"' in panel
+
+
+def test_of_two_who_go_on_at_once_one_is_refused(client):
+    run = trained()
+    (cache_folder() / "runs" / run / "result.json").unlink()
+
+    async def both():
+        asked = [client.send("POST", f"/runs/{run}/resume", client.rights()) for _ in range(2)]
+        return sorted([answer.status for answer in await asyncio.gather(*asked)])
+
+    assert client.runner.run(both()) == [202, 409]
 
 
 def test_damaged_and_foreign_folders_are_passed_over():

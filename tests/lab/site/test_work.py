@@ -10,7 +10,7 @@ import pytest
 
 from lemmata import catalog
 from lemmata.files import cache_folder
-from lemmata.judge.fingerprint import Source
+from lemmata.judge.fingerprint import Source, fingerprint
 from lemmata.judge.ledger import Ledger
 from lemmata.judge.session import remembered
 from lemmata.lab.cli.train import parse_own
@@ -37,6 +37,16 @@ def test_judging_tells_its_stages_and_keeps_the_verdict_where_check_looks_for_it
     assert result["verdict"] == "holds"
     assert [event["stage"] for event in told] == ["truth", *(f"lie {k} of 4" for k in (1, 2, 3, 4))]
     assert remembered([claim], Ledger())[ID].to_json() == result
+
+
+def test_judging_again_forgets_nothing_of_how_sharp_the_check_is():
+    claim, ledger = catalog.load().claims[ID], Ledger()
+    perform(judge, id=ID, seed=0)
+    first = remembered([claim], ledger)[ID]
+    measured = [lie | {"notices": None} for lie in first.lies]
+    ledger.put(fingerprint(claim, 0), dataclasses.replace(first, lies=measured))
+    perform(judge, id=ID, seed=0)
+    assert all("notices" in lie for lie in remembered([claim], ledger)[ID].lies)
 
 
 def test_a_verdict_of_old_code_is_not_kept_under_the_key_of_new_code(monkeypatch):

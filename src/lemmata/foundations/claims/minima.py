@@ -69,6 +69,13 @@ def local_minima_of_convex_functions_are_global(draw, curvature=1.0, attained=Fa
     )
 
 
+def touching_from_below(factor):
+    """The hyperbolic cosine and a parabola that touches it at 0."""
+    line = torch.linspace(-2.0, 2.0, 81, dtype=torch.float64)
+    lines = [Line(line, line.cosh(), "cosh"), Line(line, 1 + factor * line**2 / 2, "1 + μx²/2")]
+    return Figure("A parabola of curvature μ below the graph", "x", "f(x)", lines)
+
+
 @claim("convex.strong")
 @lie("the constant of a quadratic is 1.01 times its least eigenvalue", factor=1.01)
 @lie("the parabola is μ|y - x|², without the one half", factor=2.0)
@@ -89,13 +96,8 @@ def a_parabola_of_curvature_mu_touches_from_below(draw, factor=1.0, ridge_share=
     # Along the kernel of its Hessian the bound of intervals is negative and of no use: the estimate 0 is kept.
     loose = strong_convexity(lambda t: torch.exp(t.sum()), cube(2), points=64)
     size, along = curvature_between(quadratic, x, y)
-    line = torch.linspace(-2.0, 2.0, 81, dtype=torch.float64)
-    figure = Figure(
-        "A parabola of curvature μ below the graph", "x", "f(x)",
-        [Line(line, line.cosh(), "cosh"), Line(line, 1 + factor * line**2 / 2, "1 + μx²/2")],
-    )  # fmt: skip
     return all_of(
-        at_most(gaps - SLACK, torch.zeros_like(gaps)).showing(figure),
+        at_most(gaps - SLACK, torch.zeros_like(gaps)).showing(touching_from_below(factor)),
         close(touching, torch.zeros_like(touching), within=1e-11),
         close(found.value, 0.7, within=1e-12),
         close(found.seen, 0.7, within=1e-12),

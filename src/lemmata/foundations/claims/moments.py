@@ -120,8 +120,12 @@ def a_matrix_times_its_transpose_is_positive_semidefinite(draw, transposed=True,
     gram = (gram + gram.mT) / 2  # what x' G x sees of a matrix that is not symmetric
     covariances = FiniteLaw(x).covariance
     smallest = [torch.linalg.eigvalsh(each)[:, 0] / each.abs().amax((1, 2)) for each in (gram, covariances)]
+    # Of one number and of many, tiny and huge, from few samples and from many.
+    sizes = (1, 1, 2), (1e-100, 3, 40), (1e100, 20, 3), (1.0, 2, 1000)
+    others = [FiniteLaw(size * draw.normal(count, n)).covariance for size, n, count in sizes]
+    smallest.append(torch.stack([torch.linalg.eigvalsh(each)[0] / each.abs().max() for each in others]))
     return all_of(
-        *(at_least(each + 1e-13, least, detail=name) for each, name in zip(smallest, ("gram", "cov"), strict=True)),
+        *(at_least(each + 1e-13, least) for each in smallest),
         close(
             smallest[0][100:], torch.full((100,), least, dtype=torch.float64), scale=1.0, detail="of rank one or two"
         ),

@@ -2,7 +2,6 @@
 
 import math
 
-import sympy
 import torch
 import torch._dynamo  # which the first use of torch.func would import anyway, on the clock of a claim
 
@@ -27,7 +26,6 @@ from lemmata.judge import (
     exactly,
     lie,
     slope_is,
-    symbolic,
 )
 
 
@@ -46,15 +44,25 @@ def slope_by_autograd(function, z):
     return torch.autograd.grad(function(z).sum(), z)[0]
 
 
+def double_cone():
+    """The graph of tanh, and the lines of slope 1 and -1 through one of its points, which it does not cross."""
+    line = torch.linspace(-3.0, 3.0, 61, dtype=torch.float64)
+    away = line - math.atanh(0.5)
+    lines = [Line(line, line.tanh(), "tanh"), Line(line, 0.5 + away, "slope 1"), Line(line, 0.5 - away, "slope -1")]
+    return Figure("The graph stays in the double cone", "x", "f(x)", lines)
+
+
 @claim("smooth.lipschitz")
 @lie("the sigmoid is 1/5-Lipschitz", sigmoid=0.2)
 @lie("1 is the smallest constant of the softmax", softmax=1.0)
 @lie("the constants of the layers of a network add up", combine=sum)
 def a_lipschitz_map_never_stretches_by_more_than_its_constant(draw, sigmoid=0.25, softmax=0.5, combine=math.prod):
-    """Quotients over random and close pairs, for every activation of the table; softmax, a network, and x²."""
-    x = draw.uniform(2000, 1, low=-8.0, high=8.0)
-    x[0] = 0.0  # a kink of some
-    y = torch.cat([draw.uniform(1000, 1, low=-8.0, high=8.0), x[1000:] + 1e-3])
+    """Quotients over far and close pairs, for every activation of the table; softmax, a network, and x²."""
+    # Far apart and ever closer, near 0 and far out; beside 0 and 20, where some have a kink or change their formula.
+    x, step = draw.uniform(2000, 1, low=-60.0, high=60.0), 10.0 ** -draw.uniform(2000, 1, high=9.0)
+    x[:500], x[500:700] = x[:500] / 10, torch.tensor([0.0, 20.0]).repeat(100)[:, None] - step[500:700] / 2
+    y = torch.cat([draw.uniform(200, 1, low=-60.0, high=60.0), x[200:] + step[200:]])
+    rounding = 1e-14 / (x - y).abs()[:, 0] * (x.abs() + 1)[:, 0]  # of two values, over the distance of the points
     parts = []
     for name, known in ((name, activation(name)) for name in ACTIVATION_TABLE):
         constant = sigmoid if name == "sigmoid" else known.lipschitz
@@ -63,12 +71,12 @@ def a_lipschitz_map_never_stretches_by_more_than_its_constant(draw, sigmoid=0.25
         reached = difference_quotient(known, grid[1:, None], grid[:-1, None]).max()
         slopes = known.derivative(grid)
         parts += [
-            at_most(quotients, constant, ulps=1e5),  # of a quotient over steps of 1/1000
+            at_most(quotients - rounding, constant),
             at_least(reached, 0.99 * constant),
             at_most(slopes.abs(), constant),
             close(known.derivative(x[:, 0]), slope_by_autograd(known, x[:, 0]), within=1e-12),
         ]
-    parts.append(at_most(difference_quotient(torch.abs, x, y), 1.0, attained=True, ulps=1e5))
+    parts.append(at_most(difference_quotient(torch.abs, x, y) - rounding, 1.0))
     logits = torch.cat([3 * draw.normal(500, 4), torch.tensor([[0.0, 0.0, -9.0, -9.0]], dtype=torch.float64)])
     norms = torch.linalg.matrix_norm(batch_jacobians(lambda t: torch.softmax(t, 0), logits), 2)
     first, last = torch.nn.Linear(3, 5).double(), torch.nn.Linear(5, 2).double()
@@ -79,21 +87,16 @@ def a_lipschitz_map_never_stretches_by_more_than_its_constant(draw, sigmoid=0.25
     layers = [
         torch.nn.Identity(), torch.nn.Flatten(0), torch.nn.GELU(), torch.nn.GELU(approximate="tanh"),
         *(torch.nn.ELU(alpha) for alpha in (0.5, 1.0, 3.0)), *(torch.nn.LeakyReLU(leak) for leak in (0.2, 3.0)),
-        torch.nn.ReLU(), torch.nn.Tanh(), torch.nn.Softplus(), torch.nn.SiLU(), torch.nn.Softsign(),
+        torch.nn.ReLU(), torch.nn.Tanh(), torch.nn.SiLU(), torch.nn.Softsign(),
     ]  # fmt: skip
-    wide = torch.linspace(-16.0, 16.0, 3201, dtype=torch.float64)
+    wide = torch.linspace(-60.0, 60.0, 12001, dtype=torch.float64)
     slopes = torch.stack([slope_by_autograd(layer, wide).abs().max() for layer in layers])
+    parts += [at_most(difference_quotient(layer, x, y) - rounding, lipschitz(layer).value) for layer in layers[2:]]
     growing = [lipschitz(lambda t: t**2, (-r, r), points=64).value / r for r in (1.0, 10.0, 100.0)]
     found = lipschitz(torch.sigmoid, (-6.0, 6.0), points=256)
-    line = torch.linspace(-3.0, 3.0, 61, dtype=torch.float64)
-    figure = Figure(
-        "The graph stays in the double cone", "x", "f(x)",
-        [Line(line, line.tanh(), "tanh"), Line(line, 0.5 + (line - math.atanh(0.5)), "slope 1"),
-         Line(line, 0.5 - (line - math.atanh(0.5)), "slope -1")],
-    )  # fmt: skip
     return all_of(
         *parts,
-        at_most(norms, softmax).showing(figure),
+        at_most(norms, softmax).showing(double_cone()),
         at_least(norms.max(), 0.99 * softmax),
         close(proved.value, combine([*sizes, 0.25]), within=1e-4 * math.prod(sizes)),
         at_least(proved.value, proved.seen),
@@ -119,17 +122,17 @@ def a_smooth_function_has_a_lipschitz_gradient(draw, constant=largest_size, fact
     """Quotients of gradients over pairs and along the top eigenvector, against the spectrum and exact enclosures."""
     x, y = draw.normal(1000, 4), draw.normal(1000, 4)
     parts = []
-    for values in ((-5.0, -1.0, 0.0, 1.0), (0.1, 0.5, 1.0, 3.0), (-100.0, -100.0, -100.0, -100.0)):
+    small, large = (-1e-9, 0.0, 0.0, 1e-10), (1e9, -4e9, 1.0, 0.0)
+    for values in ((-5.0, -1.0, 0.0, 1.0), (0.1, 0.5, 1.0, 3.0), (-100.0,) * 4, small, large):
         matrix = spectrum(draw, *values)
-        f = QuadraticFunction(matrix, draw.normal(4))
+        f = QuadraticFunction(matrix, matrix @ draw.normal(4))
         predicted = factor * float(constant(torch.tensor(values, dtype=torch.float64)))
         top = torch.linalg.eigh(matrix)
         along = top.eigenvectors[:, top.eigenvalues.abs().argmax()]
         quotients = torch.cat([curvature_between(f, x, y)[0], curvature_between(f, x[:1] + along, x[:1])[0]])
         found = smoothness(f)
         parts += [
-            close(found.value, predicted, within=1e-11),
-            close(found.seen, predicted, within=1e-11),
+            close([found.value, found.seen], [predicted] * 2, ulps=1024),
             at_most(quotients, predicted, attained=True, ulps=1024),
             always([found.certified, "certified" in str(found), "largest |eigenvalue|" in found.reason]),
         ]
@@ -179,14 +182,28 @@ def sines(x):
     return torch.sin(x).sum()
 
 
+def touching_from_above(factor):
+    """The sine and a parabola that touches it at 0."""
+    line = torch.linspace(-3.0, 3.0, 61, dtype=torch.float64)
+    lines = [Line(line, line.sin(), "sin"), Line(line, line + factor * line**2 / 2, "x + Lx²/2")]
+    return Figure("The parabola of curvature L touches from above", "x", "f(x)", lines)
+
+
 @claim("smooth.descent_lemma")
 @lie("the parabola L/4 |x - y|² suffices", factor=0.5)
-@lie("the Hessian at the first point gives equality", printed="003/1", reach=0.0)
-@lie("the sine stays below parabolas of curvature 1/2", wave=0.5)
+@lie(
+    "the Hessian at the first point gives equality",
+    printed="003/1",
+    regime="the point in between mostly lies near a third of the way",
+    loose="a longer stretch holds it too",
+    reach=0.0,
+)
+@lie("the sine stays below parabolas of curvature 1/2", loose="a larger curvature is above as well", wave=0.5)
 def a_parabola_of_curvature_l_touches_from_above(draw, factor=1.0, reach=1.0, wave=1.0):
     """Random pairs for five smooth functions, one with a bound proved by intervals; the Hessian in between."""
     x, y = draw.normal(2000, 3), draw.normal(2000, 3)
     data, labels = draw.normal(15, 3), draw.signs(15)
+    lowest = torch.full((1, 3), -math.pi / 2, dtype=torch.float64)  # where the sine bends upwards most
     matrix = spectrum(draw, -4.0, 1.0, 2.0)
     quadratic, top = QuadraticFunction(matrix, draw.normal(3)), torch.linalg.eigh(matrix).eigenvectors[:, -1]
 
@@ -203,7 +220,7 @@ def a_parabola_of_curvature_l_touches_from_above(draw, factor=1.0, reach=1.0, wa
     parts = [
         quadratic_bound_gap(logistic, x, y, factor * largest),
         quadratic_bound_gap(lambda t: torch.logsumexp(t, 0), x, y, factor * 0.5),
-        quadratic_bound_gap(sines, x, y, factor * wave),
+        quadratic_bound_gap(sines, torch.cat([x, lowest + 0.1]), torch.cat([y, lowest]), factor * wave),
         quadratic_bound_gap(fit, inside, other, factor * proved.value),
         # The one-sided bound suffices: -x⁴ curves by at most 0, though no constant bounds it from below.
         quadratic_bound_gap(lambda t: -(t**4).sum(), x, y, 0.0),
@@ -213,13 +230,8 @@ def a_parabola_of_curvature_l_touches_from_above(draw, factor=1.0, reach=1.0, wa
     first, step = ends[:, :1], ends[:, 1:] - ends[:, :1]
     needed = 2 * tangent_gap(sines, first, first + step) / step[:, 0].square()
     occurring = -torch.sin(first + reach * step * torch.linspace(0.0, 1.0, 201, dtype=torch.float64))
-    line = torch.linspace(-3.0, 3.0, 61, dtype=torch.float64)
-    figure = Figure(
-        "The parabola of curvature L touches from above", "x", "f(x)",
-        [Line(line, line.sin(), "sin"), Line(line, line + factor * line**2 / 2, "x + Lx²/2")],
-    )  # fmt: skip
     return all_of(
-        *(at_least(gaps + 1e-11, torch.zeros_like(gaps)).showing(figure) for gaps in parts),
+        *(at_least(gaps + 1e-11, torch.zeros_like(gaps)).showing(touching_from_above(factor)) for gaps in parts),
         at_least(touching + 1e-11, torch.zeros_like(touching)),
         close(quadratic_bound_gap(quadratic, y + top, y, factor * 2.0), torch.zeros_like(x[:, 0]), within=1e-11),
         at_least(needed + 1e-4, occurring.amin(1)),
@@ -228,56 +240,59 @@ def a_parabola_of_curvature_l_touches_from_above(draw, factor=1.0, reach=1.0, wa
     )
 
 
+def steepest_path(f, start, steps):
+    """Gradient descent that goes as far as the function falls, from a start."""
+    path = [start]
+    for _ in range(steps):
+        slope = batch_gradients(f, path[-1])
+        bend = (slope @ f.matrix @ slope).clamp(min=1e-300)  # which is 0 with the slope, at the minimum
+        path.append(path[-1] - (slope @ slope) / bend * slope)
+    return torch.stack(path)
+
+
 @claim("analysis.condition_number")
 @lie("the condition number is the least over the largest eigenvalue", power=-1.0)
 @lie("relative errors grow by at most half of it", share=0.5)
-@lie("descent zig-zags with the step 0.9/L too", step=0.9)
-def the_condition_number_measures_unequal_curvatures(draw, power=1.0, share=1.0, step=1.9):
-    """Known spectra, scale, error amplification with its extreme case, and the path of gradient descent."""
-    parts = []
-    for _ in range(10):
-        values = draw.uniform(4, low=0.2, high=5.0).sort().values
+@lie("every step crosses the valley to the same height, whatever the condition number", one=0.0)
+def the_condition_number_measures_unequal_curvatures(draw, power=1.0, share=1.0, one=1.0):
+    """Spectra from equal to nearly singular, error amplification with its extreme case, and the zig-zag of descent."""
+    parts, paths = [], {}
+    for spread in (1.0, 1.5, 5.0, 50.0, 1e4, 1e8):
+        values = spread ** (draw.uniform(4).sort().values - 1)
+        values[0], values[-1] = 1 / spread, 1.0
         q = draw.orthogonal(4)
-        matrix = (q * values) @ q.T
+        matrix = 10.0 ** float(draw.uniform(low=-6.0, high=6.0)) * (q * values) @ q.T
         kappa = condition_number(matrix) ** power
         # The worst case: b along the steepest direction, its error along the flattest.
-        b = torch.cat([draw.normal(100, 4), q[:, -1][None]])
-        change = 1e-3 * torch.cat([draw.normal(100, 4), q[:, 0][None]])
-        x, moved = torch.linalg.solve(matrix, b.T).T, torch.linalg.solve(matrix, (b + change).T).T
-        grown = (moved - x).norm(dim=1) / x.norm(dim=1)
+        b, change = (torch.cat([draw.normal(100, 4), worst[None]]) for worst in (q[:, -1], q[:, 0]))
+        x, grown = torch.linalg.solve(matrix, b.T).T, torch.linalg.solve(matrix, change.T).T
+        grown = grown.norm(dim=1) / x.norm(dim=1)
+        exact = {"ulps": 1024, "condition": spread}  # of the least eigenvalue next to the largest
+        # Across the narrow valley from (κ, 1) every step lands on the other side, (κ - 1)/(κ + 1) as high.
+        narrow = QuadraticFunction(torch.diag(torch.tensor([1.0, spread], dtype=torch.float64)))
+        paths[spread] = path = steepest_path(narrow, torch.tensor([spread, 1.0], dtype=torch.float64), 4)
+        turned = -(kappa - one) / (kappa + one)
         parts += [
-            close(kappa, (values[-1] / values[0]), ulps=1e4),
-            at_least(kappa, 1.0),
-            close(kappa, torch.linalg.cond(matrix), within=1e-9 * float(kappa)),
-            close(condition_number(3.7 * matrix), condition_number(matrix), ulps=1e4),
-            close(function_condition(QuadraticFunction(matrix)).value, float(values[-1] / values[0]), within=1e-9),
-            at_most(grown, share * kappa * change.norm(dim=1) / b.norm(dim=1), attained=True, ulps=1e5),
+            close(kappa, spread, **exact),
+            at_least(kappa * (1 + 1e-12), 1.0),
+            close(function_condition(QuadraticFunction((matrix + matrix.T) / 2)).value, spread, **exact),
+            at_most(grown, share * kappa * change.norm(dim=1) / b.norm(dim=1), attained=True, ulps=1024 * spread),
+            close(path[1:3, 1], torch.stack([turned, turned**2]), scale=1.0, **exact),
         ]
-    valley = QuadraticFunction(torch.diag(torch.tensor([1.0, 50.0]).double()))
-    path = [torch.ones(2, dtype=torch.float64)]
-    for _ in range(20):
-        path.append(path[-1] - step / 50 * batch_gradients(valley, path[-1]))
-    steep = torch.stack(path)[:, 1]
+    tall, start = draw.normal(6, 3), draw.normal(2)
     ball = QuadraticFunction(3 * torch.eye(2, dtype=torch.float64), draw.normal(2))
-    start = draw.normal(2)
-    once = start - batch_gradients(ball, start) / 3
-    tall = draw.normal(6, 3)
     curved = function_condition(lambda t: torch.exp(t).sum(), (1.0, 2.0), points=64)
     kinked = function_condition(lambda t: torch.exp(t).sum() + torch.relu(t).sum(), (0.5, 1.5), points=64)
     figure = Figure(
         "Descent in a valley of condition 50", "flat direction", "steep direction",
-        [Line(torch.stack(path)[:, 0], steep, "path")],
+        [Line(paths[50.0][:, 0], paths[50.0][:, 1], "path")],
     )  # fmt: skip
     return all_of(
         *parts,
-        always(steep[1:] * steep[:-1] < 0).showing(figure),
-        close(once, ball.minimiser, within=1e-12),
-        close(condition_number(torch.eye(3).double()), 1.0),
-        always([curved.certified, not kinked.certified, curved.value >= math.e]),
-        always([" over " in curved.reason, len(curved.witness) == 4]),
+        close(steepest_path(ball, start, 1)[1], ball.minimiser, within=1e-12).showing(figure),
+        always([curved.certified, not kinked.certified, curved.value >= math.e, len(curved.witness) == 4]),
         close([curved.value, curved.seen, kinked.value], [math.e] * 3, within=0.06),
         close(QuadraticFunction(torch.eye(2).double(), constant=2.0)(start), 2 + start.square().sum() / 2),
-        exactly(valley(torch.zeros(2, dtype=torch.float64)), 0.0),
         close(condition_number(tall), torch.linalg.cond(tall), ulps=1e4),
     )
 
@@ -295,7 +310,7 @@ def with_the_power_inside(f, at, x, degree):
 @lie("the polynomial has one term less", missing=1)
 @lie("Lagrange's remainder is divided by n!", shift=0)
 def taylors_polynomial_and_its_remainder_make_the_function(draw, remainder=taylor_remainder, missing=0, shift=1):
-    """The three functions in numbers, a symbolic proof for exp(2x), and Lagrange's sandwich for the remainder."""
+    """Three functions up to the fifth derivative, forwards and backwards, and Lagrange's sandwich for the remainder."""
     at, x = torch.tensor([1 / 3], dtype=torch.float64), torch.tensor([4 / 3], dtype=torch.float64)
     parts = []
     for f in (lambda t: torch.exp(2 * t), torch.sin, lambda t: 1 / (1 + t)):
@@ -314,10 +329,6 @@ def taylors_polynomial_and_its_remainder_make_the_function(draw, remainder=taylo
     many, slope = draw.uniform(2, 3, 5), torch.tensor(2.0, dtype=torch.float64, requires_grad=True)
     both = taylor_polynomial(torch.exp, many, many + 0.5, 2) + taylor_remainder(torch.exp, many, many + 0.5, 2)
     ends = [nth_derivative(f, many, 3) for f in (torch.ones_like, torch.square, lambda t: slope * t)]
-    t, a, z = sympy.symbols("t a z", real=True)
-    n = 2
-    series = sum(2**k * sympy.exp(2 * a) * (z - a) ** k / math.factorial(k) for k in range(n + 1))
-    integral = sympy.integrate(sympy.expand(2 ** (n + 1) * sympy.exp(2 * t) * (z - t) ** n / 2), (t, a, z))
     line = torch.linspace(-3.0, 3.0, 61, dtype=torch.float64)
     figure = Figure(
         "sin and its polynomials", "x", "value",
@@ -329,7 +340,6 @@ def taylors_polynomial_and_its_remainder_make_the_function(draw, remainder=taylo
         close(back, torch.exp(at), within=1e-12).showing(figure),
         close(both, torch.exp(many + 0.5), within=1e-12),
         exactly(torch.stack(ends), torch.zeros(3, 2, 3, 5, dtype=torch.float64)),
-        symbolic(series + integral, sympy.exp(2 * z)),
     )
 
 
@@ -359,7 +369,7 @@ def the_second_order_model_is_exact_to_third_order(draw, hessian=batch_hessians,
         return torch.exp(torch.sin(mixing @ w)).sum()
 
     direction = draw.unit(4)
-    lengths = torch.logspace(-2.5, -1.0, 7, dtype=torch.float64)
+    lengths = torch.logspace(-4.0, -3.0, 7, dtype=torch.float64)
     moved = at + lengths[:, None] * direction
     errors = (batch_values(wavy, moved) - second_order_model(wavy, at, moved)).abs()
     small = 1e-5 * torch.eye(4, dtype=torch.float64)
@@ -367,7 +377,7 @@ def the_second_order_model_is_exact_to_third_order(draw, hessian=batch_hessians,
     return all_of(
         close(second_order_model(quadratic, at, x), batch_values(quadratic, x), within=1e-10),
         close(written, batch_values(quadratic, x), within=1e-10),
-        slope_is(lengths, errors, order, within=0.2),
+        slope_is(lengths, errors, order, within=0.03),  # a fourth-order term of a thousandth, and rounding
         close(batch_hessians(wavy, at), differences, within=1e-5 * float(differences.abs().max())),
         exactly(batch_hessians(wavy, at), batch_hessians(wavy, at).T),
     )

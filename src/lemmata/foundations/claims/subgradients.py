@@ -15,7 +15,12 @@ def hinge(x):
 @lie("the subdifferential of |x| at 0 is {0}", radius=0.0)
 @lie("the subdifferential of |x| at 0 is [-2, 2]", radius=2.0)
 @lie("1/2 minimises |x|, for 0 is a subgradient there", at=0.5)
-@lie("a slope beyond a corner of the polytope is a subgradient", beyond=-0.3)
+@lie(
+    "a slope within the polytope is no subgradient",
+    regime="the corner is the border: beyond it, however little, lies no subgradient",
+    loose="farther out there is none either",
+    beyond=-0.3,
+)
 def subgradients_are_the_slopes_of_supporting_planes(draw, radius=1.0, at=0.0, beyond=0.3):
     """Slopes tried on |x|, ReLU and the hinge, the interval of one-sided slopes, and polytopes of random maxima."""
     zero = torch.zeros(1, dtype=torch.float64)

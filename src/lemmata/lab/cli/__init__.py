@@ -4,8 +4,11 @@ import contextlib
 import importlib
 import io
 import os
+import signal
 import sys
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
+from types import FrameType
 
 COMMANDS = {
     "check": "judge claims, ours or those in a file of yours",
@@ -39,6 +42,9 @@ Listings take --json. Exit codes: 0 fine, 1 something did not hold, 2 bad use, 1
 """
 
 
+STOPPED = "stopped; what was finished is kept"
+
+
 class UserError(Exception):
     """Something the user can mend; its message is the one line they see."""
 
@@ -47,19 +53,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; every way out is an exit code and, at most, one line on stderr."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     debug = "--debug" in words
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")  # a letter the terminal lacks is no reason to fall
+    _open_streams()
     words = [word for word in words if word != "--debug"]
     try:
-        return _dispatch(words)
+        with _ctrl_c(ends=arguments is None):
+            return _whole(words)
     except UserError as error:
         return _complain(str(error), 2)
     except KeyboardInterrupt:
-        return _complain("stopped; what was finished is kept", 130)
+        return _complain(STOPPED, 130)
     except BrokenPipeError:  # `lemmata claims | head`
-        with contextlib.suppress(OSError):
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except OSError as error:
         if debug:
@@ -70,6 +73,60 @@ def main(arguments: Sequence[str] | None = None) -> int:
             raise
         what = " ".join(f"{type(error).__name__}: {error}".split())
         return _complain(f"a fault of lemmata itself: {what}; the same command with --debug shows where", 1)
+    finally:
+        try:
+            sys.stdout.flush()
+        except OSError:  # nobody reads it, or the disk is full; Python would try once more at its end, and complain
+            with contextlib.suppress(OSError):
+                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _open_streams() -> None:
+    """No letter that the terminal lacks, and no stream closed by whoever started us (`>&-`), is a reason to fall."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115 - as long as the process lives
+        elif isinstance(stream := getattr(sys, name), io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
+
+
+@contextlib.contextmanager
+def _ctrl_c(ends: bool) -> Iterator[None]:
+    """Ctrl-C as usual, but the end at once where it falls into an import: numpy and torch would make a crash of it.
+
+    With `ends` the process does: a Ctrl-C while Python lets go of its modules would only show a traceback.
+    """
+    if threading.current_thread() is not threading.main_thread() or (
+        signal.getsignal(signal.SIGINT) is not signal.default_int_handler
+    ):
+        yield
+        return
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        while frame and frame.f_code.co_filename != "<frozen importlib._bootstrap>":
+            frame = frame.f_back
+        if not frame:
+            raise KeyboardInterrupt
+        with contextlib.suppress(OSError):
+            os.write(2, f"lemmata: {STOPPED}\n".encode())
+        os._exit(130)
+
+    signal.signal(signal.SIGINT, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.SIG_IGN if ends else signal.default_int_handler)
+
+
+def _whole(words: list[str]) -> int:
+    """The exit code of a command, once all it said is written."""
+    try:
+        code = _dispatch(words)
+    except SystemExit:  # after --help
+        sys.stdout.flush()
+        raise
+    sys.stdout.flush()
+    return code
 
 
 def _dispatch(words: list[str]) -> int:

@@ -2,7 +2,10 @@
 
 import csv
 import io
+import struct
+import tokenize
 import zipfile
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +14,9 @@ import torch
 from lemmata.data.examples import Examples
 
 KINDS = (".npy", ".npz", ".csv")
+# What damaged, foreign and huge files make the standard library and numpy raise.
+UNREADABLE = (ValueError, EOFError, OSError, MemoryError, OverflowError, csv.Error, zlib.error, zipfile.BadZipFile)
+UNREADABLE += (KeyError, SyntaxError, RuntimeError, NotImplementedError, tokenize.TokenError, struct.error)
 
 
 def read_examples(path: Path, like: Examples) -> Examples:
@@ -21,8 +27,8 @@ def read_examples(path: Path, like: Examples) -> Examples:
         raise ValueError(f"there is no file {path}")
     try:
         x, y = _from_csv(path) if path.suffix == ".csv" else _from_numpy(path)
-    except (ValueError, EOFError, OSError, zipfile.BadZipFile) as error:
-        raise ValueError(f"{path} cannot be read: {' '.join(str(error).split())}") from None
+    except UNREADABLE as error:
+        raise ValueError(f"{path} cannot be read: {' '.join(str(error).split()) or type(error).__name__}") from None
     columns = {"x": _fitting(x, like)}
     if y is not None:
         if y.shape != (len(columns["x"]),) or y.dtype.kind not in "iu":
@@ -38,7 +44,11 @@ def _from_numpy(path: Path) -> tuple[np.ndarray, np.ndarray | None]:
     with found:
         if "x" not in found:
             raise ValueError(f"it has no array x, only {', '.join(found) or 'nothing'}")
-        return found["x"], found.get("y")
+        x, y = found["x"], found.get("y")
+    for name, array in (("x", x), ("y", y)):
+        if not isinstance(array, np.ndarray | None):
+            raise ValueError(f"{name} in it is no array")
+    return x, y
 
 
 def _from_csv(path: Path) -> tuple[np.ndarray, np.ndarray | None]:
@@ -53,12 +63,13 @@ def _from_csv(path: Path) -> tuple[np.ndarray, np.ndarray | None]:
     bad = next(((i, cell) for i, row in enumerate(rows) for cell in row if not _is_number(cell)), None)
     if bad:
         raise ValueError(f"row {bad[0] + 1 + bool(names)} holds {bad[1]!r}, which is no number")
-    table = np.array(rows, dtype=np.float64)
+    table = np.array(rows, dtype=np.float64).reshape(len(rows), len(names or rows[0]))
     if "y" not in names:
         return table, None
     place = names.index("y")
     y = table[:, place]
-    return np.delete(table, place, axis=1), y.astype(np.int64) if (y == np.round(y)).all() else y
+    whole = (np.abs(y) < 2**53) & (y == np.round(y))
+    return np.delete(table, place, axis=1), y.astype(np.int64) if whole.all() else y
 
 
 def _is_number(cell: str) -> bool:
@@ -79,7 +90,8 @@ def _fitting(x: np.ndarray, like: Examples) -> torch.Tensor:
     if x.ndim < 1 or len(x) == 0 or x[0].size != like.x[0].numel() or x.shape[1:] not in (shape, (like.x[0].numel(),)):
         wanted = " x ".join(map(str, shape))
         raise ValueError(f"x must hold examples of {wanted} numbers, got an array of shape {x.shape}")
-    values = torch.from_numpy(x.astype(np.float32)).reshape(-1, *shape)
+    with np.errstate(over="ignore"):  # what is too large for float32 is named below
+        values = torch.from_numpy(x.astype(np.float32)).reshape(-1, *shape)
     if not values.isfinite().all():
         raise ValueError(f"x must be finite, found {int((~values.isfinite()).sum())} values that are not")
     most = float(values.max())

@@ -1,6 +1,8 @@
 """A training run on the screen while it goes on: one bar on a terminal, plain lines elsewhere, pictures as SVG."""
 
+import contextlib
 import json
+import sys
 import textwrap
 import time
 from collections.abc import Callable, Mapping
@@ -44,8 +46,11 @@ class Live(Watcher):
     def started(self, facts: Mapping[str, Any]) -> None:
         self.first, self.total, self.epochs = facts["step"], facts["steps"], facts["epochs"]
         self.began = self.lined = time.monotonic()
+        for message in facts["messages"]:
+            print(f"lemmata: {message}", file=sys.stderr)
         if not self.quiet:
-            going_on = f"going on at step {self.first:,} of {self.total:,}:"
+            place = f"step {self.first:,} of {self.total:,} (epoch {facts['epoch'] + 1:,} of {self.epochs:,})"
+            going_on = f"going on at {place}:"
             how = "training" if not self.first else going_on if self.first < self.total else "finished already:"
             self.screen.print(f"{how} {self.headline}", soft_wrap=True)
         if self.screen.is_terminal and not self.quiet:
@@ -80,7 +85,8 @@ class Live(Watcher):
 
     def close(self) -> None:
         if self.bar:
-            self.bar.stop()
+            with contextlib.suppress(OSError):  # the terminal may be gone
+                self.bar.stop()
             self.bar = None
 
 

@@ -41,6 +41,7 @@ class Arguments:
 
 
 def run(arguments: Arguments) -> int:
+    from lemmata.lab.cli.recipe import FAILURES, one_sentence
     from lemmata.lab.cli.trained import restore
 
     if arguments.out and arguments.out.suffix not in (".csv", ".json"):
@@ -49,7 +50,10 @@ def run(arguments: Arguments) -> int:
     if trained.experiment.predict is None:
         raise UserError(f"{trained.record['system']} predicts nothing: try lemmata sample {arguments.run}")
     examples, source = _examples(arguments, trained)
-    predicted = _predict(trained, trained.ready(examples))
+    try:
+        predicted = _predict(trained, trained.ready(examples))
+    except FAILURES as error:
+        raise one_sentence(error) from error
     rows = _rows(trained, examples, predicted)
     accuracy = _accuracy(examples, predicted)
     facts = {"run": str(arguments.run), "system": trained.record["system"], "source": source, "count": len(rows)}

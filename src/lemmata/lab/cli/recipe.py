@@ -3,6 +3,9 @@
 import dataclasses
 import importlib
 import inspect
+import re
+import types
+import typing
 from typing import Any
 
 from lemmata.catalog import Catalog, RecipeEntry
@@ -39,13 +42,48 @@ def defaults(entry: RecipeEntry, record: dict[str, Any]) -> tuple[Any, Any]:
     found = []
     for name in ("config", "options"):
         usual = parameters[name].default
-        known = {field.name for field in dataclasses.fields(usual)}
-        kept = {key: tuples(value) for key, value in record.get(name, {}).items() if key in known}
+        hints = typing.get_type_hints(type(usual))
+        kept = {key: tuples(value) for key, value in record.get(name, {}).items() if key in hints}
         try:
+            for key, value in kept.items():
+                if not _fits(value, hints[key]):
+                    raise TypeError(f"{key} cannot be {value!r}"[:120])
             found.append(dataclasses.replace(usual, **kept))
         except (TypeError, ValueError) as error:
             raise UserError(f"run.json has bad {name} ({error}): restore it, or train again") from None
     return found[0], found[1]
+
+
+def _fits(value: Any, hint: Any) -> bool:
+    """Whether a value from JSON is one that a field with this annotation can have."""
+    origin, arms = typing.get_origin(hint), typing.get_args(hint)
+    if origin in (types.UnionType, typing.Union):
+        return any(_fits(value, arm) for arm in arms)
+    if origin is typing.Literal:
+        return value in arms
+    if origin is tuple:
+        return isinstance(value, tuple) and all(_fits(item, arms[0]) for item in value)
+    if hint in (int, float):  # True is no number here, and a whole one may stand for a float
+        return isinstance(value, int if hint is int else int | float) and not isinstance(value, bool)
+    return isinstance(value, hint) if isinstance(hint, type) else True
+
+
+# --- What went wrong ---
+
+FAILURES = (ValueError, TypeError, RuntimeError, MemoryError, OverflowError)
+OF_MEMORY = ("allocate", "out of memory", "overflow", "too large", "too big")  # in the words of torch, numpy and Python
+
+
+def one_sentence(error: BaseException) -> UserError:
+    """What a user can mend of an error that came while a system was built, trained or used; others are raised again."""
+    text = " ".join(str(error).partition("Exception raised from")[0].split())
+    if isinstance(error, MemoryError) or any(sign in text.lower() for sign in OF_MEMORY):
+        asked = re.search(r"allocate ([\d.]+ \w+)", text)
+        how_much = f" ({asked[1]} at once)" if asked else ""
+        return UserError(f"there is not enough memory for these sizes{how_much}: choose smaller ones")
+    if isinstance(error, ValueError | TypeError):
+        return UserError(text)
+    raise error
 
 
 def record_of(entry: RecipeEntry, data: str, config: Any, experiment: Any) -> dict[str, Any]:

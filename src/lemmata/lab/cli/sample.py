@@ -41,6 +41,7 @@ def run(arguments: Arguments) -> int:
     import torch
 
     from lemmata.files import write_whole
+    from lemmata.lab.cli.recipe import FAILURES, one_sentence
     from lemmata.lab.cli.trained import restore
     from lemmata.lab.figures.svg import svg
     from lemmata.lab.figures.terminal import draw
@@ -56,8 +57,8 @@ def run(arguments: Arguments) -> int:
     try:
         with torch.no_grad():
             made = trained.experiment.sample(trained.system, arguments.count, generator, **given)
-    except (ValueError, TypeError) as error:
-        raise UserError(str(error)) from error
+    except FAILURES as error:
+        raise one_sentence(error) from error
     text = isinstance(made, str)
     if arguments.out:
         if arguments.out.suffix != (".txt" if text else ".svg"):

@@ -111,11 +111,15 @@ def _serve(listeners: list[socket.socket], port: int, arguments: Arguments) -> N
             await super().startup(sockets)
             print(f"The lab is open at {app.state.session.link}\nCtrl-C ends it.", flush=True)
             if not arguments.no_browser and _has_screen():
+                self.open_doorway()
+            if not arguments.offline:
+                self.fetching = await _fetch_assets()
+
+        def open_doorway(self) -> None:
+            with contextlib.suppress(OSError):  # no room for a file: the link is printed above
                 self.doorway = _doorway(app.state.session.another_link())
                 asyncio.get_running_loop().call_later(DOORWAY_SECONDS, self.close_doorway)
                 _browse(self.doorway)
-            if not arguments.offline:
-                self.fetching = await _fetch_assets()
 
         def close_doorway(self) -> None:
             if self.doorway:
@@ -180,8 +184,8 @@ def _doorway(link: str) -> Path:
     Every user of a machine sees the command lines of all: a browser that is started with the link itself would show
     the key. The file lies in the home folder, under a plain name, since browsers that came as a snap see nothing else.
     """
-    home = Path.home()
-    place = home if os.access(home, os.W_OK) else Path(tempfile.gettempdir())
+    home = os.path.expanduser("~")
+    place = home if os.access(home, os.W_OK) else None  # else the folder for temporary files
     handle, name = tempfile.mkstemp(prefix="lemmata-", suffix=".html", dir=place)  # for this user alone: 0600
     with os.fdopen(handle, "w", encoding="utf-8") as file:
         file.write(DOORWAY.format(html.escape(link)))

@@ -12,6 +12,8 @@ from typing import Any
 
 from lemmata.lab.cli import UserError
 
+HANGUP = getattr(signal, "SIGHUP", None)  # a closed terminal; Windows has none
+
 
 def run_processes(words: list[str], procs: int, folder: Path) -> int:
     """Run `lemmata train` with these words in so many processes that share each batch; the exit code."""
@@ -26,36 +28,41 @@ def run_processes(words: list[str], procs: int, folder: Path) -> int:
     with _forwarding(launcher) as asked:
         _, noise = launcher.communicate()
     if asked:
-        print(f"lemmata: {how_to_resume(words[0], folder)}", file=sys.stderr)
+        print(f"lemmata: {how_to_resume(words[0], folder, procs)}", file=sys.stderr)
         return 128 + asked[0]
-    if launcher.returncode == 0:
-        return 0
     said = _said(noise)
+    if launcher.returncode == 0:
+        for line in said:
+            print(line, file=sys.stderr)
+        return 0
     if not said:
         last = next((line.strip() for line in reversed(noise.splitlines()) if line.strip()), "it said nothing")
         raise UserError(f"a process failed: {last}")
-    print(said, file=sys.stderr)
+    print(said[0], file=sys.stderr)
     code = re.search(r"exitcode\s*:\s*(\d+)", noise)
     return int(code.group(1)) if code else 1
 
 
-def how_to_resume(system: str, folder: Path) -> str:
+def how_to_resume(system: str, folder: Path, procs: int = 1) -> str:
     """What to tell whoever stopped a training run."""
     if not any((folder / "checkpoints").glob("*.json")):
         return "stopped before there was anything to keep"
-    return f"stopped; go on with: lemmata train {system} --resume --out {folder}"
+    shared = f" --procs {procs}" if procs > 1 else ""
+    return f"stopped; go on with: lemmata train {system} --resume --out {folder}{shared}"
 
 
 @contextlib.contextmanager
 def _forwarding(launcher: subprocess.Popen) -> Iterator[list[int]]:
-    """Pass Ctrl-C and SIGTERM on to the launcher, which passes them on to its processes and waits for them."""
+    """Pass Ctrl-C, SIGTERM and a hang-up on to the launcher, which passes them on to its processes and waits."""
     asked: list[int] = []
 
     def forward(number: int, frame: Any) -> None:
         asked.append(number)
         launcher.send_signal(number)
 
-    before = {number: signal.signal(number, forward) for number in (signal.SIGINT, signal.SIGTERM)}
+    numbers = [signal.SIGINT, signal.SIGTERM]
+    numbers += [HANGUP] if HANGUP and signal.getsignal(HANGUP) is not signal.SIG_IGN else []  # nohup has us ignore it
+    before = {number: signal.signal(number, forward) for number in numbers}
     try:
         yield asked
     finally:
@@ -63,9 +70,9 @@ def _forwarding(launcher: subprocess.Popen) -> Iterator[list[int]]:
             signal.signal(number, handler)
 
 
-def _said(noise: str) -> str:
-    """The first line a process of ours wrote for people."""
-    return next((line for line in noise.splitlines() if line.startswith("lemmata: ")), "")
+def _said(noise: str) -> list[str]:
+    """What processes of ours wrote for people, each line once."""
+    return list(dict.fromkeys(line for line in noise.splitlines() if line.startswith("lemmata: ")))
 
 
 def _without(words: list[str], *options: str) -> list[str]:

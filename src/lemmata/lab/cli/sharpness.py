@@ -68,4 +68,4 @@ def _cells(notices: list[dict[str, Any]]) -> list[str]:
 
 
 def _number(value: float) -> str:
-    return str(value) if isinstance(value, int) else f"{value:.6g}"
+    return str(value) if isinstance(value, int) else f"{value:.8g}"

@@ -17,7 +17,7 @@ from lemmata import catalog as catalogs
 from lemmata.catalog import Catalog
 from lemmata.lab.cli import UserError
 from lemmata.lab.cli.arguments import parse as parse_words
-from lemmata.lab.cli.recipe import choose, data_of, defaults, recipe_of, record_of
+from lemmata.lab.cli.recipe import FAILURES, choose, data_of, defaults, one_sentence, recipe_of, record_of
 from lemmata.lab.cli.several import how_to_resume, run_processes
 from lemmata.lab.cli.terminal import console, count, print_json, seconds
 
@@ -109,10 +109,13 @@ def _to_resume(catalog: Catalog, system: str, words: list[str]) -> Path:
     if out := _value(words, "--out"):
         return Path(out)
     _, data = choose(catalog, system, _value(words, "--data"))
-    found = [path.parent for path in RUNS.glob(f"{system}-{data}-*/run.json")]
-    if not found:
+    from lemmata.train.folder import numbered_folders
+
+    folders = numbered_folders(RUNS, f"{system}-{data}")
+    numbers = [number for number, folder in folders.items() if (folder / "run.json").exists()]
+    if not numbers:
         raise UserError(f"there is no run of {system} on {data} in {RUNS}/ to resume: leave out --resume or give --out")
-    return max(found, key=lambda folder: int("0" + folder.name.rpartition("-")[2]))
+    return folders[max(numbers)]
 
 
 def _record(folder: Path) -> dict[str, Any]:
@@ -127,8 +130,8 @@ def _record(folder: Path) -> dict[str, Any]:
 def run(arguments: Any) -> int:
     if isinstance(arguments, Listing):
         return _list(arguments)
-    if arguments.procs < 1:
-        raise UserError(f"--procs must be >= 1, got {arguments.procs}")
+    if not 1 <= arguments.procs <= 1024:
+        raise UserError(f"--procs must be from 1 to 1024, got {arguments.procs}")
     if arguments.resume:
         return _train(arguments, arguments.folder)
     from lemmata.train.folder import free_folder
@@ -176,16 +179,18 @@ def _train(arguments: Any, folder: Path) -> int:
     live = Live(screen, arguments.entry.metric, quiet)
     try:
         done = _run(arguments, folder, live, first)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, SystemExit) as stop:
         live.close()
-        print(f"lemmata: {how_to_resume(arguments.system, folder)}", file=sys.stderr)
-        return 130
+        if first:
+            with suppress(OSError):  # the terminal may be gone
+                print(f"lemmata: {how_to_resume(arguments.system, folder)}", file=sys.stderr)
+        return 130 if isinstance(stop, KeyboardInterrupt) else int(stop.code or 0)
     except Diverged as error:
         live.close()
         print(f"lemmata: {error}", file=sys.stderr)
         return 1
-    except (ValueError, TypeError) as error:
-        raise UserError(str(error)) from error
+    except FAILURES as error:
+        raise one_sentence(error) from error
     finally:
         live.close()
     if first:
@@ -216,8 +221,6 @@ def _report(arguments: Any, done: "Run", live: "Live") -> None:
     from lemmata.lab.figures.terminal import draw
 
     assert done.folder
-    for message in done.messages:
-        print(f"lemmata: {message}", file=sys.stderr)
     words = ("scores", "best", "steps", "epochs", "seconds", "stopped")
     if arguments.json:
         facts = {"system": arguments.system, "data": arguments.data, "folder": str(done.folder)}
@@ -230,7 +233,8 @@ def _report(arguments: Any, done: "Run", live: "Live") -> None:
     how = {"converged": ", nothing left to learn", "patience": ", no better score for a while"}.get(done.stopped, "")
     length = f"{count(done.epochs, 'epoch')} in {seconds(done.seconds)}{how}"
     screen.print(f"[bold]{'  '.join(score(*pair) for pair in scores)}[/]  on the test examples, after {length}")
-    if baselines := _record(done.folder).get("notes", {}).get("baselines"):
+    baselines = _record(done.folder).get("notes", {}).get("baselines")
+    if isinstance(baselines, dict):
         told = "; ".join(score(name, value, share=live.metric in SHARES) for name, value in baselines.items())
         screen.print(f"[dim]for comparison: {told}[/]", soft_wrap=True)
     last = max((done.folder / "pictures").glob("step-*.svg"), default=None)

@@ -11,7 +11,7 @@ from torch import nn
 from lemmata import catalog as catalogs
 from lemmata.data.examples import Examples
 from lemmata.lab.cli import UserError
-from lemmata.lab.cli.recipe import choose, defaults, recipe_of
+from lemmata.lab.cli.recipe import FAILURES, choose, defaults, one_sentence, recipe_of
 from lemmata.train.experiment import Experiment
 from lemmata.train.folder import read_record
 from lemmata.train.saved import restore_system
@@ -28,7 +28,7 @@ class Trained:
 
     def ready(self, examples: Examples) -> Examples:
         """Examples in the numbers the system was trained with."""
-        return examples.to(torch.float64) if self.record["options"].get("precision") == "float64" else examples
+        return examples.to(torch.float64) if self.record.get("options", {}).get("precision") == "float64" else examples
 
 
 def restore(folder: Path) -> Trained:
@@ -42,8 +42,9 @@ def restore(folder: Path) -> Trained:
         experiment = recipe_of(entry)(data, config=config, options=options)
         if message := restore_system(experiment.system, folder):
             print(f"lemmata: {message}", file=sys.stderr)
-    except (ValueError, TypeError, UserError) as error:
-        where = "" if str(folder) in str(error) else f"{folder}: "
-        raise UserError(f"{where}{error}") from error
+    except (UserError, *FAILURES) as error:
+        said = error if isinstance(error, UserError) else one_sentence(error)
+        where = "" if str(folder) in str(said) else f"{folder}: "
+        raise UserError(f"{where}{said}") from error
     system = experiment.system
     return Trained(folder, record, experiment, system.eval() if isinstance(system, nn.Module) else system)

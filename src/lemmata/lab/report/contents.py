@@ -16,6 +16,7 @@ from lemmata.lab.site.views.errata import csv_text, errata_context
 from lemmata.lab.site.views.home import home_context
 from lemmata.lab.site.views.source import source_context, sources_context
 from lemmata.lab.site.views.systems import system_context, systems_context
+from lemmata.lab.site.views.trust import trust_context
 
 __all__ = ["narrowed", "report_files"]
 
@@ -56,6 +57,7 @@ def _pages(snapshot: Snapshot) -> Iterator[tuple[str, str, dict[str, Any]]]:
     yield "/errata", "errata.html", errata_context(snapshot, ALL)
     yield "/source", "sources.html", sources_context(snapshot)
     yield "/systems", "systems.html", systems_context(snapshot)
+    yield "/trust", "trust.html", trust_context()
     for code in snapshot.sources:
         yield f"/source/{code}", "source.html", source_context(snapshot, code)
     for id in snapshot.catalog.statements:

@@ -16,11 +16,18 @@ from lemmata.judge.ledger import Ledger
 from lemmata.judge.verdict import Result
 from lemmata.lab.cli.source import sources
 from lemmata.lab.cli.summary import settlement
-from lemmata.statements import Erratum, Statement
+from lemmata.statements import READINGS, Erratum, Statement
 
-__all__ = ["Knowledge", "Snapshot", "known"]
+__all__ = ["SETTLEMENTS", "Knowledge", "Snapshot", "known"]
 
 Stamps = dict[Path, int]
+# What the words for a remark on a source mean, as a page says them.
+SETTLEMENTS = {
+    "refuted": "false as printed; the check that accepts the correct form rejects this one",
+    **READINGS,
+    "not run yet": "taken for false as printed; the check that would refute it was not run on this machine yet",
+    "open": "not settled yet",
+}
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from lemmata.lab.site.figures import draw
 from lemmata.lab.site.formulas import ASSETS, formula, prose, stated
 from lemmata.statements import READINGS
 
-__all__ = ["environment", "evidence_line", "ground", "mark", "page", "render"]
+__all__ = ["environment", "evidence_line", "ground", "mark", "page", "render", "shown"]
 
 HERE = Path(__file__).parent
 
@@ -28,13 +28,14 @@ SHAPES = {
     "refuted": '<path d="M3 3l10 10M13 3L3 13" fill="none" stroke="currentColor" stroke-width="2.7"/>',
     "weak": RING.format("") + '<path d="M8 1.4a6.6 6.6 0 0 0 0 13.2z" fill="currentColor"/>',
     "open": RING.format(""),
+    "settled": '<circle cx="8" cy="8" r="3.6" fill="currentColor"/>',
     "not judged": RING.format(' stroke-dasharray="2.2 2.5"'),
     "skipped": '<path d="M2.5 8h11" fill="none" stroke="currentColor" stroke-width="2.4"/>',
     "error": '<path d="M8 1.6 15 14.2H1z" fill="none" stroke="currentColor" stroke-width="1.6" '
     'stroke-linejoin="round"/><path d="M8 5.8v4.4M8 11.3v1.5" stroke="currentColor" stroke-width="1.7"/>',
 }
 # What other words are drawn as.
-ALIKE = {"rejected": "refuted", "accepted": "weak", "not run": "not judged", **dict.fromkeys(READINGS, "open")}
+ALIKE = {"rejected": "refuted", "accepted": "weak", "not run": "not judged", **dict.fromkeys(READINGS, "settled")}
 ALIKE |= {"not run yet": "not judged", "still holds": "holds", "undecided": "weak", "proved": "holds"}
 
 
@@ -46,11 +47,16 @@ def mark(verdict: str, word: str = "") -> Markup:
     True
     """
     shape = ALIKE.get(verdict, verdict)
-    word = word or {"extraction": "text extraction"}.get(verdict, verdict)
+    word = word or shown(verdict)
     drawn = (
         f'<svg viewBox="0 0 16 16" width="16" height="16" aria-hidden="true">{SHAPES.get(shape, SHAPES["open"])}</svg>'
     )
     return Markup(f'<span class="verdict {escape(shape.replace(" ", "-"))}">{drawn} {escape(word)}</span>')
+
+
+def shown(word: str) -> str:
+    """A verdict or a settlement in the words of a page."""
+    return "text extraction" if word == "extraction" else word
 
 
 def evidence_line(evidence: dict[str, Any] | None) -> str:
@@ -86,7 +92,7 @@ def environment() -> Environment:
     )
     made.filters |= {"prose": prose, "stated": stated, "formula": formula, "number": number, "seconds": seconds}
     made.filters |= {"mark": mark, "figure": draw, "evidence": evidence_line, "ground": ground}
-    made.globals |= {"mark": mark, "compared": compared, "count": count, "asset": asset}
+    made.globals |= {"mark": mark, "compared": compared, "count": count, "asset": asset, "shown": shown}
     made.globals |= {"command_line": command_line, "version": lemmata.__version__}
     return made
 

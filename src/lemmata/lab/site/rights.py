@@ -7,13 +7,13 @@ from lemmata.lab.site.guard import NO_RIGHT
 __all__ = ["needs_cookie", "needs_token", "ticketed"]
 
 
-def needs_cookie(request: Request) -> None:
+async def needs_cookie(request: Request) -> None:
     """For a GET that makes a child process work: not for whoever links to it."""
     if not request.state.live:
         raise HTTPException(403, NO_RIGHT)
 
 
-def needs_token(request: Request) -> None:
+async def needs_token(request: Request) -> None:
     """For what is the user's own: the token in a header, or a ticket in the link."""
     if not request.state.owner:
         raise HTTPException(403, NO_RIGHT)

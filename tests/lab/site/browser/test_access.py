@@ -16,6 +16,7 @@ CLAIM = "/claim/hopfield.energy"
 KINDS = ["/", "/atlas?q=novikoff", "/errata?source=000&q=hopfield", "/source/003", "/claim/perceptron.novikoff"]
 KINDS += [
     "/claim/perceptron.xor",
+    "/trust",
     "/systems/mlp",
     "/labs/perceptron",
     "/labs/hopfield",

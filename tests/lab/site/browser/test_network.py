@@ -89,6 +89,8 @@ def test_a_report_opens_from_disk_and_asks_for_nothing_else(browser, report):
     page.get_by_text("Judge it in a terminal").wait_for()
     assert "rejected" in page.locator(".lies").first.inner_text()
     assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
+    follow(page.get_by_role("link", name="What a verdict rests on"))
+    expect(page.locator("h1")).to_have_text("What a verdict rests on")
     for name in ("Systems", "Sources", "Errata"):
         follow(page.get_by_role("link", name=name))
         expect(page.locator("h1")).to_have_text(name)

@@ -78,8 +78,8 @@ def _chapter(name: str, entries: list[dict[str, Any]]) -> dict[str, Any]:
     settled = [word for entry in entries for word in entry["settled"]]
     number = catalogs.CHAPTERS.index(name) + 1 if name in catalogs.CHAPTERS else ""
     counts = {verdict: tally[verdict] for verdict in [*VERDICTS, "not judged"] if tally[verdict]}
-    misprints = {"settled": sum(word != "open" for word in settled), "all": len(settled)}
-    return {"name": name, "number": number, "entries": entries, "counts": counts, "misprints": misprints}
+    remarks = {"settled": sum(word != "open" for word in settled), "all": len(settled)}
+    return {"name": name, "number": number, "entries": entries, "counts": counts, "remarks": remarks}
 
 
 @functools.lru_cache(8192)

@@ -11,11 +11,12 @@ from fastapi.responses import HTMLResponse
 import lemmata
 from lemmata import catalog
 from lemmata.catalog import ClaimEntry
+from lemmata.lab.cli.sharpness import sharpness_words
 from lemmata.lab.site.code import coloured, source_of
 from lemmata.lab.site.dials import guess, scale
 from lemmata.lab.site.figures import figure_csv, figure_svg
 from lemmata.lab.site.job import JobError
-from lemmata.lab.site.knowledge import Snapshot, known
+from lemmata.lab.site.knowledge import SETTLEMENTS, Snapshot, known
 from lemmata.lab.site.pages import evidence_line, page
 from lemmata.lab.site.views.probe import dials_of, probed
 from lemmata.statements import Statement
@@ -67,7 +68,8 @@ def claim_context(snapshot: Snapshot, id: str, dials: list[dict[str, Any]]) -> d
     errata = [
         {
             "erratum": erratum,
-            "standing": snapshot.standing(id, erratum),
+            "standing": (standing := snapshot.standing(id, erratum)),
+            "meaning": SETTLEMENTS[standing],
             "source": snapshot.sources.get(erratum.source, {}),
             "lies": [lie for lie in lies if lie["printed"] == erratum.key],
         }
@@ -102,6 +104,7 @@ def lie_views(snapshot: Snapshot, claim: ClaimEntry, dials: list[dict[str, Any]]
         view = {key: getattr(lie, key) for key in ("text", "printed", "argument", "truth", "value", "raises")}
         view |= {"index": index, "outcome": OUTCOMES[heard["rejected"] if heard else None]}
         view |= {"how": heard["how"] if heard else "", "kind": dial["kind"] if dial else ""}
+        view |= {"notices": sharpness_words(heard.get("notices")) if heard else ""}
         views.append(view | {"dial": scale(dial) if dial else None})
     return views
 

@@ -1,4 +1,4 @@
-"""Every misprint of the sources beside its correction, with the check that refutes it."""
+"""Every remark on the sources: what is printed beside what is right, and how the remark was settled."""
 
 import csv
 import io
@@ -9,18 +9,13 @@ from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import HTMLResponse
 
 from lemmata.lab.cli.errata import contract
-from lemmata.lab.site.knowledge import Snapshot, known
-from lemmata.lab.site.pages import page
+from lemmata.lab.site.knowledge import SETTLEMENTS, Snapshot, known
+from lemmata.lab.site.pages import page, shown
 from lemmata.lab.site.views.atlas import searchable
-from lemmata.statements import READINGS, Erratum, Statement
+from lemmata.statements import Erratum, Statement
 
 router = APIRouter()
 
-SETTLEMENTS = {
-    "refuted": "false as printed: the check that accepts the correct form rejects this one",
-    **READINGS,
-    "open": "not settled yet",
-}
 Word = Annotated[str, Query(max_length=200)]
 
 
@@ -46,30 +41,30 @@ def errata_context(snapshot: Snapshot, wanted: dict[str, str]) -> dict[str, Any]
         "narrowed": any(wanted.values()),
         "total": sum(1 for _ in snapshot.errata()),
         "found": [_view(snapshot, statement, erratum) for statement, erratum in found],
-        "tally": Counter(snapshot.settled(statement.id, erratum) for statement, erratum in found),
+        "tally": Counter(snapshot.standing(statement.id, erratum) for statement, erratum in found),
         "meanings": SETTLEMENTS,
         "choices": {
             "source": {code: f"{code} {note['title']}" for code, note in snapshot.sources.items()},
-            "settled": {word: word for word in SETTLEMENTS},
+            "settled": {word: shown(word) for word in SETTLEMENTS},
         },
         "command": "lemmata errata" + (f" --source {wanted['source']}" if wanted["source"] in snapshot.sources else ""),
     }
 
 
 def chosen(snapshot: Snapshot, wanted: dict[str, str]) -> list[tuple[Statement, Erratum]]:
-    """The misprints that pass every filter."""
+    """The remarks that pass every filter."""
     words = wanted["q"].casefold().split()[:12]
     return [
         (statement, erratum)
         for statement, erratum in snapshot.errata()
         if wanted["source"] in ("", erratum.source)
-        and wanted["settled"] in ("", snapshot.settled(statement.id, erratum))
+        and wanted["settled"] in ("", snapshot.standing(statement.id, erratum))
         and all(word in _haystack(statement, erratum) for word in words)
     ]
 
 
 def csv_text(snapshot: Snapshot, wanted: dict[str, str]) -> str:
-    """The misprints as CSV, in the columns of `lemmata errata --json`."""
+    """The remarks as CSV, in the columns of `lemmata errata --json`."""
     rows = [contract(snapshot.catalog, snapshot.results, s.id, erratum) for s, erratum in chosen(snapshot, wanted)]
     text = io.StringIO()
     heads = ["id", "source", "number", "printed", "problem", "correct", "settled"]

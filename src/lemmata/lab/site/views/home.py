@@ -34,7 +34,7 @@ def home_context(snapshot: Snapshot) -> dict[str, Any]:
         "judged": len(results),
         "holding": sum(result.verdict == "holds" for result in results),
         "lies": sum(len(claim.lies) for claim in snapshot.catalog.claims.values()),
-        "misprints": standing.total(),
+        "remarks": standing.total(),
         "refuted": standing["refuted"],
         "systems": len(snapshot.catalog.systems),
         "experiments": len(labs()),

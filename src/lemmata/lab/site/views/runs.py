@@ -64,9 +64,10 @@ def checkpoint(run: str) -> Response:
 async def resume(request: Request, run: str) -> Response:
     """Go on with a run that was stopped."""
     found = await run_in_threadpool(_find, run)
-    if job_of(request, found.name):
+    able = await run_in_threadpool(lambda: found.can_go_on)
+    if job_of(request, found.name):  # from here on without a pause, or two could go on
         raise HTTPException(409, "this run goes on already")
-    if not await run_in_threadpool(lambda: found.can_go_on):
+    if not able:
         raise HTTPException(409, "this run is finished" if found.result else "this run has no checkpoint to go on from")
     return JSONResponse(begin(request, {"run": found.name, "resume": True}), 202)
 

@@ -1,4 +1,4 @@
-"""One source: every statement it makes, in its own order, with verdicts and misprints; and the list of sources."""
+"""One source: every statement it makes, in its own order, with verdicts and remarks; and the list of sources."""
 
 from typing import Any
 
@@ -34,7 +34,7 @@ def sources_context(snapshot: Snapshot) -> dict[str, Any]:
             "code": code,
             **note,
             "statements": len({statement.id for _, statement in cited(snapshot.catalog, code)}),
-            "misprints": sum(erratum.source == code for _, erratum in snapshot.errata()),
+            "remarks": sum(erratum.source == code for _, erratum in snapshot.errata()),
         }
         for code, note in snapshot.sources.items()
     ]

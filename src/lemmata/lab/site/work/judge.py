@@ -12,6 +12,7 @@ from lemmata.judge.draw import seed_of
 from lemmata.judge.fingerprint import changed, fingerprint, sources
 from lemmata.judge.ledger import Ledger
 from lemmata.judge.runner import judge, sealed_randomness
+from lemmata.judge.session import with_notices
 
 # When the first of these was imported, or before: the imports took at least the processor time spent so far.
 STARTED = time.time_ns() - time.process_time_ns()
@@ -33,7 +34,8 @@ def perform(parameters: dict[str, Any], tell: Callable[[dict[str, Any]], None]) 
     if where := changed(before, {}, sources(entry.path)):
         raise ValueError(f"{where} changed while it was judged: start lemmata serve again")
     if result.verdict not in ("error", "skipped"):  # those depend on more than the key covers
-        Ledger().put(fingerprint(entry, seed, before), result)
+        ledger, key = Ledger(), fingerprint(entry, seed, before)
+        ledger.put(key, with_notices(result, ledger.get(key)))
     return result.to_json()
 
 
