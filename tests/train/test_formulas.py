@@ -299,3 +299,29 @@ def test_the_best_score_is_the_largest_or_the_smallest_and_never_none(largest, b
         largest=largest, options=options(epochs=4),
     )  # fmt: skip
     assert watched.best["score"] == best
+
+
+def test_of_averaged_weights_the_best_are_given_back_and_scored():
+    """The average of the best evaluation, not the weights beneath it, and not the average of the last step."""
+    seen, scores = [], iter([0.1, 0.9, 0.5, 0.4])
+
+    def metrics(system, batch):
+        seen.append(system.weight.detach().clone())
+        return {"score": next(scores, 0.0)}
+
+    examples = {"validation": (X, Y), "test": (X[:5], Y[:5])}
+    chosen = options(epochs=9, average=0.6, patience=2)
+    run = fit(line(), (X, Y), **examples, metrics=metrics, metric="score", largest=True, options=chosen)
+    assert (run.stopped, run.steps) == ("patience", 12)
+    assert torch.equal(run.system.weight, seen[1])
+    assert run.scores["loss"] == pytest.approx(float(squares(seen[1], X[:5], Y[:5])[0]), rel=1e-12)
+    unstopped = fit(line(), (X, Y), test=(X, Y), options=options(epochs=2, average=0.6))
+    assert close(run.system.weight, unstopped.system.weight.detach())
+
+
+def test_scores_that_draw_are_the_same_at_every_evaluation_and_at_the_end():
+    told = Told()
+    noise = {"metrics": lambda *_: {"noise": torch.rand(1).item()}, "watchers": [told]}
+    run = fit(line(), (X, Y), test=(X, Y), options=options(seed=3), **noise)
+    torch.manual_seed(3)
+    assert {run.scores["noise"], *(scores["noise"] for scores in told.scores.values())} == {torch.rand(1).item()}

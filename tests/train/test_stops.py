@@ -121,6 +121,17 @@ def test_a_screen_that_is_gone_costs_no_step(noisy, tmp_path, unbroken, event, s
     assert noisy.equal(noisy.end(noisy.train(tmp_path, resume=True, save=6)), unbroken)
 
 
+def test_a_terminal_that_takes_its_screen_with_it_is_a_closed_terminal(noisy, tmp_path):
+    def both():
+        signal.raise_signal(signal.SIGHUP)
+        raise OSError(errno.EIO, "Input/output error")
+
+    with pytest.raises(SystemExit) as stop:
+        noisy.train(tmp_path, [noisy.At("stepped", 2, both)])
+    assert stop.value.code == 129
+    assert checkpoint.newest(tmp_path / "checkpoints").step == 2
+
+
 @pytest.mark.parametrize("event", ["started", "finished", "closed"])
 def test_a_watcher_that_fails_before_or_after_is_heard(noisy, tmp_path, event):
     watcher = Watcher()

@@ -223,7 +223,9 @@ class _Loop:
                 self.seconds = clock() - began
                 self.save()
             if stop:
-                self.audience.heed()
+                if asked.signal is None:
+                    self.audience.heed()
+                self.audience.failure = None  # who closes a terminal closes the screen with it
                 asked.obey()
 
     def over(self) -> bool:
@@ -368,7 +370,6 @@ class _Loop:
         if isinstance(self.system, nn.Module):
             self.system.eval()
         self.audience.tell("finished", run)
-        self.audience.heed()
         return run
 
     def _final_scores(self, examples: Examples) -> Mapping[str, float]:
