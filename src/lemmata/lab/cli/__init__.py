@@ -14,7 +14,7 @@ COMMANDS = {
     "check": "judge claims, ours or those in a file of yours",
     "claims": "list what is claimed",
     "show": "one claim: statement, sources, misprints, verdict, evidence, and how each lie failed",
-    "errata": "every misprint of the sources and its refutation",
+    "errata": "every remark on the sources: false and refuted, or a convention, imprecise, notation, extraction",
     "source": "every statement of one source in its order, with verdicts",
     "systems": "list what is built",
     "data": "data sets: embedded, generated, cached, fetchable, with their licences",

@@ -1,4 +1,4 @@
-"""`lemmata errata`: every misprint of the sources and how it was settled."""
+"""`lemmata errata`: every remark on the sources and how it was settled."""
 
 import sys
 from collections import Counter
@@ -25,7 +25,7 @@ from lemmata.statements import READINGS, Erratum
 
 @dataclass(frozen=True)
 class Arguments:
-    """List the misprints of the sources, what is right, and how the machine refuted them."""
+    """List the remarks on the sources: what is printed, what is right, and what became of each."""
 
     patterns: Annotated[tuple[str, ...], tyro.conf.Positional] = ()
     """Ids, topics (hopfield), patterns or chapters; everything if none."""
@@ -55,7 +55,7 @@ def run(arguments: Arguments) -> int:
 
 
 def contract(catalog: Catalog, known: dict[str, Result], id: str, erratum: Erratum) -> dict[str, Any]:
-    """The stable JSON form of a misprint."""
+    """The stable JSON form of a remark."""
     fields = {key: getattr(erratum, key) for key in ("source", "number", "printed", "problem", "correct")}
     return {"id": id} | fields | {"settled": settlement(catalog, known, id, erratum)}
 
@@ -79,6 +79,6 @@ def _print(screen: Console, catalog: Catalog, known: dict[str, Result], found: l
             table.add_row(name, text)
         screen.print(Padding(table, (0, 0, 0, 2)))
     settled = ", ".join(f"{tally[word]} {word}" for word in ("refuted", *READINGS, "open") if tally[word])
-    screen.print(f"\n{count(len(found), 'misprint')}" + (f": {settled}." if settled else "."))
+    screen.print(f"\n{count(len(found), 'remark')}" + (f": {settled}." if settled else "."))
     if any(id not in known and catalog.settled(id, e) == "refuted" for id, e in found):
         screen.print("[dim]Some refutations have not been run on this machine yet: lemmata check[/]")

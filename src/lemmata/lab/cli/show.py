@@ -184,7 +184,7 @@ def _other_misprints(screen: Console, catalog: Catalog, statement: Statement, re
     known = {result.id: result} if result else {}
     others = [e for e in statement.errata if e.reading or catalog.settled(statement.id, e) == "open"]
     if others:
-        screen.print("\n  [bold]Misprints[/] [dim]settled otherwise[/]")
+        screen.print("\n  [bold]Remarks on the sources[/] [dim]that are no falsehoods, or open[/]")
     for erratum in others:
         settled = settlement(catalog, known, statement.id, erratum)
         screen.print(f"    {settled}  printed in {erratum.source}: [italic]{maths(erratum.printed)}[/]")

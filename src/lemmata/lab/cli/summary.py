@@ -50,7 +50,7 @@ def _table(catalog: Catalog, results: Mapping[str, Result]) -> Table:
     table.add_column("chapter")
     for verdict in VERDICTS:
         table.add_column(verdict, justify="right")
-    table.add_column("misprints settled", justify="right")
+    table.add_column("remarks settled", justify="right")
     chapters: dict[str, list[str]] = {}
     for id in results:
         chapters.setdefault(catalog.statements[id].chapter if id in catalog.statements else "yours", []).append(id)
@@ -100,7 +100,7 @@ def _try_next(screen: Console, catalog: Catalog, id: str) -> None:
     screen.print("[bold]Try next[/]")
     rows = {
         f"lemmata show {id}": "the statement, its misprints, and how each one failed",
-        "lemmata errata": "every misprint with its refutation",
+        "lemmata errata": "every remark on the sources, and what became of it",
         "lemmata check mine.py": "your own claims, judged the same way (README.md has one)",
     }
     width = max(map(len, rows))
