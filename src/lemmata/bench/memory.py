@@ -25,8 +25,8 @@ class PeakMemory:
     """Bytes that the work inside `with` needed at its worst, above what was held before; None where unknown.
 
     >>> with PeakMemory() as peak:
-    ...     block = b"x" * (8 << 20)
-    >>> peak.bytes >= 7 << 20
+    ...     block = b"x" * (64 << 20)  # more than the C library ever takes from what it kept
+    >>> peak.bytes >= 60 << 20
     True
     """
 
