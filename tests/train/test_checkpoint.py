@@ -279,6 +279,14 @@ def test_files_that_cannot_be_removed_do_not_spoil_a_save(tmp_path, monkeypatch)
     assert files(tmp_path) == pair(3, 4)
 
 
+def test_what_is_needless_goes_in_an_order_in_which_nothing_ever_looks_damaged(tmp_path, monkeypatch):
+    removed, real = [], os.unlink
+    monkeypatch.setattr(os, "unlink", lambda path: removed.append(Path(path).name) or real(path))
+    for step in range(3):
+        save(tmp_path, step, {"weights": torch.zeros(3)})
+    assert [name for name in removed if name in pair(0)] == ["step-00000000.json", "step-00000000.safetensors"]
+
+
 def test_a_file_is_hashed_once_and_read_again_only_if_it_may_have_changed(tmp_path, monkeypatch):
     read, real = [], Path.read_bytes
     monkeypatch.setattr(Path, "read_bytes", lambda path: read.append(path.name) or real(path))

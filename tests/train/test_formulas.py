@@ -320,8 +320,12 @@ def test_of_averaged_weights_the_best_are_given_back_and_scored():
 
 
 def test_scores_that_draw_are_the_same_at_every_evaluation_and_at_the_end():
+    def loss(system, batch):
+        return (system(batch.x) - batch.y).square().mean() * (1 + torch.rand(1)).squeeze()
+
     told = Told()
-    noise = {"metrics": lambda *_: {"noise": torch.rand(1).item()}, "watchers": [told]}
+    noise = {"loss": loss, "metrics": lambda *_: {"noise": torch.rand(2)[1].item()}, "watchers": [told]}
     run = fit(line(), (X, Y), test=(X, Y), options=options(seed=3), **noise)
     torch.manual_seed(3)
-    assert {run.scores["noise"], *(scores["noise"] for scores in told.scores.values())} == {torch.rand(1).item()}
+    drawn = torch.rand(3)[2].item()  # the loss draws the first
+    assert {run.scores["noise"], *(scores["noise"] for scores in told.scores.values())} == {drawn}

@@ -138,7 +138,7 @@ def test_a_watcher_that_fails_before_or_after_is_heard(noisy, tmp_path, event):
     setattr(watcher, event, lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         noisy.train(tmp_path, [watcher])
-    assert (tmp_path / "result.json").exists() == (event != "started")
+    assert (tmp_path / "result.json").exists() == (tmp_path / "checkpoints").exists() == (event != "started")
 
 
 # --- What is said ---
