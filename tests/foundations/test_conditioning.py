@@ -29,3 +29,18 @@ def test_condition_numbers_of_singular_and_zero_matrices():
         condition_number(torch.zeros(2, 2))
     with pytest.raises(ValueError, match="f must be strongly convex, but its curvature falls to -"):
         function_condition(QuadraticFunction(torch.diag(torch.tensor([1.0, -1.0]))))
+
+
+def test_the_condition_of_a_function_is_the_ratio_of_its_curvatures():
+    curved = function_condition(lambda t: torch.exp(t).sum(), (1.0, 2.0), points=64)
+    kinked = function_condition(lambda t: torch.exp(t).sum() + torch.relu(t).sum(), (0.5, 1.5), points=64)
+    assert curved.certified
+    assert not kinked.certified
+    assert curved.value >= math.e
+    assert len(curved.witness) == 4
+    assert [curved.value, curved.seen, kinked.value] == pytest.approx([math.e] * 3, abs=0.06)
+
+
+def test_a_rectangular_matrix_has_a_condition_number():
+    tall = torch.randn(6, 3, generator=torch.Generator().manual_seed(0), dtype=DOUBLE)
+    torch.testing.assert_close(condition_number(tall), torch.linalg.cond(tall))

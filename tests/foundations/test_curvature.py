@@ -5,7 +5,17 @@ import math
 import pytest
 import torch
 
-from lemmata.foundations import curvature_between, is_convex, lipschitz, pl_constant, smoothness, strong_convexity
+from lemmata.foundations import (
+    QuadraticFunction,
+    curvature_between,
+    is_convex,
+    lipschitz,
+    pl_constant,
+    quadratic_bound_gap,
+    smoothness,
+    strong_convexity,
+    tangent_gap,
+)
 
 DOUBLE = torch.float64
 
@@ -54,3 +64,73 @@ def test_the_same_seed_gives_the_same_answer():
     once, again = (smoothness(lambda x: torch.relu(x.sin()).sum(), (-3.0, 3.0), points=50) for _ in range(2))
     assert once.value == again.value
     assert torch.equal(once.witness[0], again.witness[0])
+
+
+def bowl():
+    """A quadratic function with the eigenvalues 0.7, 1.5 and 4."""
+    q = torch.linalg.qr(torch.randn(3, 3, generator=torch.Generator().manual_seed(0), dtype=DOUBLE))[0]
+    matrix = (q * torch.tensor([0.7, 1.5, 4.0], dtype=DOUBLE)) @ q.T
+    return QuadraticFunction((matrix + matrix.T) / 2, torch.ones(3, dtype=DOUBLE))
+
+
+def test_constants_of_a_quadratic_are_certified_by_its_eigenvalues():
+    top, bottom = smoothness(bowl()), strong_convexity(bowl())
+    assert top.certified
+    assert bottom.certified
+    assert "largest |eigenvalue|" in top.reason
+    assert "least eigenvalue" in bottom.reason
+    assert "certified" in str(top)
+    assert (top.value, top.seen) == pytest.approx((4.0, 4.0), rel=1e-12)
+    assert (bottom.value, bottom.seen) == pytest.approx((0.7, 0.7), rel=1e-12)
+
+
+def test_curvatures_between_points_lie_between_the_constants():
+    x, y = torch.randn(2, 500, 3, generator=torch.Generator().manual_seed(1), dtype=DOUBLE)
+    size, along = curvature_between(bowl(), x, y)
+    assert (along >= 0.7 - 1e-12).all()
+    assert (size >= along - 1e-12).all()
+    assert (size <= 4 + 1e-12).all()
+
+
+def test_the_change_of_slope_is_that_of_both_tangent_gaps():
+    x, y = torch.randn(2, 50, 3, generator=torch.Generator().manual_seed(1), dtype=DOUBLE)
+    f = lambda t: torch.nn.functional.softplus(t).sum()  # noqa: E731
+    gaps = tangent_gap(f, x, y) + tangent_gap(f, y, x)
+    torch.testing.assert_close(curvature_between(f, x, y)[1], gaps / (x - y).square().sum(1), rtol=1e-9, atol=0)
+
+
+def test_the_gap_to_a_parabola_keeps_batch_axes():
+    x, y = torch.randn(2, 4, 5, 3, generator=torch.Generator().manual_seed(1), dtype=DOUBLE)
+    torch.testing.assert_close(quadratic_bound_gap(squares, x, y, 3.0), (x - y).square().sum(-1) / 2)
+
+
+@pytest.mark.parametrize("radius", [0.5, 1.0, 2.0])
+def test_a_concave_quartic_is_as_smooth_as_its_ends_are_bent(radius):
+    found = smoothness(lambda t: -(t**4).sum(), (-radius, radius), points=64)
+    exact = 12 * radius**2
+    assert found.certified
+    assert exact <= found.value <= 1.02 * exact
+    assert 0.99 * exact <= found.seen <= exact
+
+
+def test_the_least_curvature_of_the_exponential_is_proved():
+    found = strong_convexity(lambda t: torch.exp(t).sum(), (-1.0, 2.0), points=64)
+    assert found.certified
+    assert 0.98 * math.exp(-1) <= found.value <= math.exp(-1)
+
+
+def test_what_intervals_do_not_know_is_searched_and_shown():
+    def kinked(t):
+        return torch.exp(t).sum() + torch.relu(t).sum()
+
+    found = strong_convexity(kinked, (-1.0, 2.0), points=64)
+    assert not found.certified
+    assert found.value == pytest.approx(math.exp(-1), abs=1e-3)
+    assert float(curvature_between(kinked, *found.witness)[1]) == pytest.approx(found.value, rel=1e-6)
+    box = (-torch.ones(2, dtype=DOUBLE), torch.ones(2, dtype=DOUBLE))
+    plane = smoothness(lambda t: torch.relu(t).sum() - t[0] ** 4 + t[1] ** 2 / 10, box, points=64)
+    assert not plane.certified
+    assert plane.value == pytest.approx(12.0, abs=0.1)
+    assert smoothness(lambda t: torch.relu(t).sum() - 2 * (t**2).sum(), (-1.0, 1.0), points=64).value == pytest.approx(
+        4
+    )

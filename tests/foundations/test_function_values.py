@@ -36,3 +36,10 @@ def test_derivatives_keep_batch_axes_and_dtype():
     assert batch_hessians(squares, x).shape == (2, 3, 4, 4)
     assert batch_jacobians(torch.sin, x).shape == (2, 3, 4, 4)
     assert batch_hessians(squares, x).dtype == torch.float32
+
+
+def test_hessians_are_exactly_symmetric():
+    generator = torch.Generator().manual_seed(0)
+    mixing, x = torch.randn(6, 4, generator=generator).double(), torch.randn(3, 4, generator=generator).double()
+    found = batch_hessians(lambda w: torch.exp(torch.sin(mixing @ w)).sum(), x)
+    assert torch.equal(found, found.mT)
