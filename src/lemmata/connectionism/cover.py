@@ -18,7 +18,7 @@ from lemmata.connectionism.linear_threshold import augment
 from lemmata.connectionism.separability import separate
 from lemmata.marks import system
 
-# mutant: a limit of memory; it changes no answer
+# A limit of memory.
 MAX_SUBSETS = 10**7
 
 __all__ = ["dichotomies", "fraction_separable", "separable_labellings", "count_dichotomies", "in_general_position"]
@@ -128,7 +128,6 @@ def in_general_position(x: Float[Tensor, "points features"], bias: bool = False)
     """
     x = validate.matrix("x", x).detach()
     rows = (augment(x) if validate.flag("bias", bias) else x).double()
-    # mutant: claims draw points of one size; the tests have others
     rows = rows / rows.abs().amax(dim=1, keepdim=True).clamp(min=torch.finfo(rows.dtype).tiny)  # lengths do not matter
     size = min(rows.shape)
     if math.comb(len(rows), size) > MAX_SUBSETS:
@@ -142,7 +141,6 @@ def in_general_position(x: Float[Tensor, "points features"], bias: bool = False)
 def _units(rows: Tensor, labels: list[float], unit: Tensor | None) -> list[Tensor]:
     """A unit that gives the rows these labels, or none: the one at hand if it does, else a linear program's."""
     y = torch.tensor(labels, dtype=torch.double)
-    # mutant: where the unit at hand is not asked, the linear program answers the same
     if unit is not None and y[-1] * (rows[-1] @ unit) > 0:
         return [unit]
     found = separate(rows, y, bias=False)

@@ -15,7 +15,6 @@ from lemmata.validate import count, signs
 
 __all__ = ["DenseAssociativeMemory", "SeparationMemory"]
 
-# mutant: one unit more is twice the work and no other answer
 MAX_UNITS = 20  # local_minima tries all 2^n states
 
 
@@ -42,9 +41,7 @@ class SeparationMemory(nn.Module, ABC):
         super().__init__()
         if signs("patterns", patterns).ndim != 2:
             raise ValueError(f"patterns must be a (patterns, units) tensor, got shape {tuple(patterns.shape)}")
-        # mutant: whole numbers are for the tests; claims draw floats
         dtype = patterns.dtype if patterns.is_floating_point() else torch.get_default_dtype()
-        # mutant: that the copy is its own is for the tests
         self.register_buffer("patterns", patterns.detach().to(dtype, copy=True))
 
     @abstractmethod
@@ -90,7 +87,7 @@ class SeparationMemory(nn.Module, ABC):
     def recall(
         self,
         states: Real[Tensor, "batch units"],
-        max_sweeps: int = 100,  # mutant: recall rests long before
+        max_sweeps: int = 100,
         generator: torch.Generator | None = None,
         trace: bool = False,
     ) -> Recall:
@@ -132,7 +129,6 @@ class SeparationMemory(nn.Module, ABC):
             raise ValueError(f"local_minima tries all 2^units states: units must be <= {MAX_UNITS}, got {self.units}")
         bits = torch.arange(self.units, device=self.patterns.device)
         found = []
-        # mutant: the size of a block changes the memory taken, not the result
         for block in torch.arange(2**self.units, device=self.patterns.device).split(16_384):
             states = (block[:, None] >> bits & 1).double() * 2 - 1
             found.append(states[self.is_stable(states)])
@@ -151,7 +147,7 @@ class SeparationMemory(nn.Module, ABC):
     def _gap(self, overlaps: Tensor, values: Tensor, column: Tensor) -> Tensor:
         """How much lower the energy is with +1 than with -1 at the unit that has these values and pattern values."""
         F, rest = self._separation(overlaps), overlaps - values.unsqueeze(-1) * column
-        return (F(rest + column) - F(rest - column)).sum(-1)  # mutant: only its sign is used
+        return (F(rest + column) - F(rest - column)).sum(-1)
 
     def _states(self, name: str, states: Tensor) -> Tensor:
         if signs(name, states).ndim == 0 or states.shape[-1] != self.units:

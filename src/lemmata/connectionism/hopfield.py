@@ -14,7 +14,7 @@ __all__ = ["HopfieldNetwork", "Recall"]
 
 # Units whose fields one matrix product refreshes together. From 32 to 256 it hardly matters; at 32 the step inside a
 # block stays so small, for a thousand states, that torch does not wake its thread pool thousands of times.
-BLOCK = 32  # mutant: any size gives the same states
+BLOCK = 32
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -46,7 +46,6 @@ class Recall:
             memory = torch.full((len(states),), -1, device=states.device)
             return cls(states, memory=memory, overlap=states.new_full((len(states),), torch.nan), **facts)
         # Half precision cannot count to a thousand.
-        # mutant: the order of two types does not matter
         wide = torch.promote_types(states.dtype, torch.float32)
         overlaps = states.to(wide) @ patterns.to(wide).T / states.shape[1]
         memory = overlaps.abs().argmax(1)
@@ -198,7 +197,7 @@ class HopfieldNetwork(nn.Module):
         self,
         states: Real[Tensor, "batch units"],
         dynamics: str = "asynchronous",
-        max_sweeps: int = 100,  # mutant: any large number serves
+        max_sweeps: int = 100,
         generator: torch.Generator | None = None,
         trace: bool = False,
     ) -> Recall:
@@ -213,7 +212,7 @@ class HopfieldNetwork(nn.Module):
         current = self._states("states", _matrix_of_signs("states", states)).clone()
         before = current.clone()  # the states of one sweep ago: meeting them again is a cycle of two
         sweeps = torch.zeros(len(current), dtype=torch.long, device=current.device)
-        cycled = torch.zeros_like(sweeps, dtype=torch.bool)  # mutant: the first sweep writes all of it
+        cycled = torch.zeros_like(sweeps, dtype=torch.bool)
         moving = torch.arange(len(current), device=current.device)  # states at rest cost nothing more
         energies = [self.energy(current)] if trace else []
         for _ in range(max_sweeps):

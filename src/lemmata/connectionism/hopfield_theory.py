@@ -135,10 +135,9 @@ def retrieval_overlap(load: float) -> float:
     """
     width = math.sqrt(2 * positive("load", load))
     peak = _widest()
-    if width > _width(peak):  # mutant: at the peak itself rounding decides
+    if width > _width(peak):
         return 0.0
     # The right side is below 1 / y, so the root lies below 1 / width.
-    # mutant: a wider bracket or the other sign has the same root
     root = optimize.root_scalar(lambda y: _width(y) - width, bracket=(peak, 2 / width))
     return math.erf(root.root)
 
@@ -163,6 +162,5 @@ def _width(y: float) -> float:
 @cache
 def _widest() -> float:
     """The y of the critical load: left of it the width still grows with y."""
-    # mutant: wider bounds hold the same maximum
     found = optimize.minimize_scalar(lambda y: -_width(y), bounds=(1, 2), method="bounded")
     return float(found["x"])  # type: ignore[index]

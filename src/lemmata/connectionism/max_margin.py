@@ -70,7 +70,6 @@ class MaximumMarginClassifier:
             raise ValueError(f"y must hold both -1 and +1, got only {int(signs[0]):+d}: the margin has no bound")
 
         # A power of two: dividing by it is exact, and keeps the squares below from overflow.
-        # mutant: any power of two near the largest coordinate gives the same numbers
         scale = math.ldexp(1.0, math.frexp(float(points.abs().max()))[1] - 1)
         signed = signs[:, None] * (points / scale)
         nearest, shares = _nearest_to_origin(signed, groups)
@@ -125,11 +124,9 @@ def _nearest_to_origin(signed: Tensor, groups: list[Tensor]) -> tuple[Tensor, Te
 
     corral = torch.stack([group[0] for group in groups])[None]  # one vertex a row: the indices of its members
     shares, nearest = torch.ones(1, dtype=torch.double), signed[corral[0]].sum(dim=0)
-    # mutant: a vertex that is there already does not lower the norm, which ends the search just as well
     while not (corral == (vertex := furthest_down(nearest))).all(dim=1).any():
-        # mutant: shares decide only which vertex leaves first; the next corral's shares are solved for anew
         tried = _inside(signed, torch.cat([corral, vertex[None]]), torch.cat([shares, shares.new_zeros(1)]))
-        if not tried[2].norm() < nearest.norm():  # mutant: equal norms are the same point
+        if not tried[2].norm() < nearest.norm():
             break
         corral, shares, nearest = tried
     totals = torch.zeros(len(signed), dtype=torch.double)
@@ -140,12 +137,10 @@ def _inside(signed: Tensor, corral: Tensor, shares: Tensor) -> tuple[Tensor, Ten
     """Move to the nearest point of the corral's affine hull, dropping the vertices met on the way out of its hull."""
     while True:
         wanted, nearest = _affine_nearest(signed[corral].sum(dim=1))
-        if (wanted > 0).all():  # mutant: a share of exactly 0 adds nothing to the point
+        if (wanted > 0).all():
             return corral, wanted, nearest
         # A newcomer (share 0) that is not wanted either goes at once: 0 / 0 is a reach of 0.
-        # mutant: whether shares of exactly 0 go now or in the next round leads to the same corral
         reach = torch.where(wanted > 0, torch.inf, (shares / (shares - wanted)).nan_to_num(0.0))
-        # mutant: as in _nearest_to_origin, a wrong share costs a round and changes no answer
         shares = shares + reach.min() * (wanted - shares)
         shares[reach.argmin()] = 0.0  # exactly, so that each round drops at least one
         corral, shares = corral[shares > 0], shares[shares > 0]
@@ -156,7 +151,6 @@ def _affine_nearest(vertices: Tensor) -> tuple[Tensor, Tensor]:
     first, edges = vertices[0], (vertices[1:] - vertices[0]).T
     nearest, steps = first, edges.new_zeros(edges.shape[1])
     # The second pass removes the rounding of the first, which a narrow street needs.
-    # mutant: a third pass finds nothing to remove
     for _ in range(2):
         # Not "gelsy": torch hands LAPACK pivots it has not set, and the answer depends on what lay in that memory.
         further = torch.linalg.lstsq(edges, -nearest[:, None], driver="gelsd").solution[:, 0]

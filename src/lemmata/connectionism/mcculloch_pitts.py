@@ -123,7 +123,7 @@ def threshold_gates(inputs: int) -> dict[TruthTable, McCullochPittsNeuron]:
     rows = boolean_inputs(inputs)
     gates: dict[TruthTable, McCullochPittsNeuron] = {}
     for synapses in itertools.product([1, -1], repeat=inputs):
-        for threshold in range(-inputs, inputs + 2):  # mutant: no higher threshold is reached either
+        for threshold in range(-inputs, inputs + 2):
             neuron = McCullochPittsNeuron(torch.tensor(synapses), threshold)
             gates.setdefault(tuple(neuron(rows).bool().tolist()), neuron)
     return gates
@@ -151,7 +151,7 @@ def boolean_network(truth_table: Sequence[int]) -> McCullochPittsNetwork:
         raise ValueError(f"truth_table must hold 2, 4, 8, ... truth values, got {len(table)}")
     rows = boolean_inputs(inputs)[table]
     if len(rows) == 0:  # a constant 0: one hidden neuron that cannot fire, since no excitation exceeds n
-        hidden = McCullochPittsNeuron(torch.ones(1, inputs), torch.tensor([inputs + 1]))  # mutant: nor is this
+        hidden = McCullochPittsNeuron(torch.ones(1, inputs), torch.tensor([inputs + 1]))
     else:
         hidden = McCullochPittsNeuron(2 * rows - 1, rows.sum(dim=1))
     return McCullochPittsNetwork(hidden, McCullochPittsNeuron(torch.ones(len(hidden.synapses)), 1))

@@ -174,7 +174,6 @@ class ModernHopfieldLayer(nn.Module):
 
     def _project(self, states: Tensor, memories: Tensor) -> tuple[Tensor, ...]:
         bias = self.in_proj_bias
-        # mutant: map stops at the shortest, so a fourth None is never read
         weights, biases = self.in_proj_weight.chunk(3), (None,) * 3 if bias is None else bias.chunk(3)
         query, key, value = map(F.linear, (states, memories, memories), weights, biases)
         heads = "batch length (heads width) -> batch heads length width"

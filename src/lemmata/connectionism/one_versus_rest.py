@@ -57,9 +57,7 @@ class OneVersusRest:
     def sweep(self, x: Float[Tensor, "points features"], y: Int[Tensor, " points"]) -> int:
         """Show every point once, in order, to every perceptron; the number of updates made."""
         x, signs = self._points(x), self._signs(x, y)
-        # mutant: a certificate that nobody reads costs time only
         once, updates = Perceptron(bias=self.biased, max_sweeps=1, certify=False), 0
-        # mutant: the order of two types does not matter
         weight = self.weight.to("cpu", torch.promote_types(self.weight.dtype, x.dtype)).clone()
         bias = self.bias.to(weight).clone()
         for k, sign in enumerate(signs):
@@ -96,7 +94,7 @@ class OneVersusRest:
         self.weight, self.bias = state["weight"].clone(), state["bias"].clone()
 
     def _activation(self, x: Tensor) -> Tensor:
-        wide = torch.promote_types(self.weight.dtype, x.dtype)  # mutant: the order of two types does not matter
+        wide = torch.promote_types(self.weight.dtype, x.dtype)
         return x.to(wide) @ self.weight.to(x.device, wide).T + self.bias.to(x.device, wide)
 
     def _points(self, x: Tensor) -> Tensor:

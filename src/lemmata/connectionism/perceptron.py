@@ -17,8 +17,8 @@ from lemmata.marks import system
 __all__ = ["Perceptron", "textbook_perceptron"]
 
 # Rows multiplied at once when the search for the next mistake begins; every block without one doubles the next.
-FIRST_BLOCK = 64  # mutant: a matter of speed
-MANY = 500  # mutant: a matter of speed: mistakes after which it pays to have a compiler asked for a sweep in C
+FIRST_BLOCK = 64
+MANY = 500  # mistakes after which it pays to have a compiler asked for a sweep in C
 
 
 def textbook_perceptron(
@@ -132,7 +132,7 @@ class Perceptron:
         updates: list[int] = []
         seen: dict[bytes, int] = {}
         for sweep in range(1, self.max_sweeps + 1):
-            mistakes = self._sweep(points, targets, state, MANY - len(updates))  # mutant: a matter of speed
+            mistakes = self._sweep(points, targets, state, MANY - len(updates))
             updates += mistakes
             self.sweeps_ = sweep
             # What a sweep does depends on the weights alone: once they come back, the rest repeats for ever.
@@ -153,8 +153,8 @@ class Perceptron:
         """
         weight, bias = state[:-1], state[-1]
         mistakes, first, block = [], 0, FIRST_BLOCK
-        while first < len(x):  # mutant: a block of no points has no mistake
-            if len(mistakes) >= patience:  # mutant: a matter of speed
+        while first < len(x):
+            if len(mistakes) >= patience:
                 state[-1] = bias
                 rest = compiled_sweep(x[first:], y[first:], state, self.bias)
                 if rest is not None:
@@ -166,7 +166,7 @@ class Perceptron:
             ahead = (margin <= 0).tobytes().find(True)
             if ahead >= 0:
                 first += ahead
-                if y[first] > 0:  # mutant: no label is 0
+                if y[first] > 0:
                     weight += x[first]
                 else:
                     weight -= x[first]
@@ -176,7 +176,7 @@ class Perceptron:
                 first, block = first + 1, FIRST_BLOCK
             else:
                 first += block
-                block = 2 * block  # mutant: a matter of speed
+                block = 2 * block
         state[-1] = bias
         return mistakes
 

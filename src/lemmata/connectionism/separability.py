@@ -120,8 +120,8 @@ def _solve(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     result = linprog(
         c=-np.eye(rows.shape[1] + 1)[-1],
         A_ub=np.hstack([-scaled, threshold]),
-        b_ub=np.zeros(len(rows)),  # mutant: a shift of all thresholds alike moves t alone
-        bounds=[(-1, 1)] * rows.shape[1] + [(None, None)],  # mutant: any box around 0 serves
+        b_ub=np.zeros(len(rows)),
+        bounds=[(-1, 1)] * rows.shape[1] + [(None, None)],  # any box around 0 serves
         method="highs-ds",
         options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
     )
@@ -134,7 +134,7 @@ def _solve(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def _size(rows: np.ndarray, axis: int) -> np.ndarray:
     """The norm along an axis, or 1 where all entries are zero."""
     size = np.linalg.norm(rows, axis=axis, keepdims=True)
-    return np.where(size, size, 1.0)  # mutant: zeros stay zero whatever they are divided by
+    return np.where(size, size, 1.0)
 
 
 def _all_positive(rows: np.ndarray, weights: np.ndarray) -> bool:
@@ -150,8 +150,7 @@ def _cancel(rows: np.ndarray, multipliers: np.ndarray) -> bool:
         return False
     rows, multipliers = rows[multipliers != 0], multipliers[multipliers != 0]
     if (rows == np.rint(rows)).all():
-        exact = [Fraction(value).limit_denominator(10**6) for value in multipliers]  # mutant: any generous bound
-        # mutant: all of them round to 0 only for millions of points
+        exact = [Fraction(value).limit_denominator(10**6) for value in multipliers]
         if sum(exact) and not any(sum(map(Fraction.__mul__, exact, map(Fraction, column))) for column in rows.T):
             return True
     return bool((np.abs(multipliers @ rows) <= 1e-13 * (multipliers @ np.abs(rows))).all())

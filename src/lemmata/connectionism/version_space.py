@@ -94,7 +94,7 @@ class VersionSpace:
         ring = self._ring()
         if ring is None:
             return 0.0
-        # mutant: the way round does not matter. In the plane it goes there and back.
+        # In the plane the way round goes there and back.
         angles = _angles(ring, ring.roll(-1, dims=0)).sum().item()
         return (2 * math.pi - angles) / (4 * math.pi)
 
@@ -106,16 +106,13 @@ class VersionSpace:
             )
         ring = self._ring()
         if ring is None:
-            return self.x.new_zeros(0, 3)  # mutant: no rows, so nothing to fill
+            return self.x.new_zeros(0, 3)
         edges = torch.linalg.cross(ring, ring.roll(-1, dims=0))
         # The same point twice has no edge.
-        # mutant: any bound above rounding will do
         edges = edges[edges.norm(dim=1) > 64 * torch.finfo(torch.double).eps]
         corners = edges / edges.norm(dim=1, keepdim=True)
         # Points on one side of the dual hull give the same corner again, up to rounding.
-        # mutant: distinct corners are much further apart, repeated ones much nearer
         fresh = (corners - corners.roll(1, dims=0)).norm(dim=1) > 1e-9
-        # mutant: a cone in space has two corners at least, so that one is always fresh
         return (corners[fresh] if fresh.any() else corners[:1]).to(self.x)
 
     @functools.cached_property
@@ -131,7 +128,7 @@ class VersionSpace:
                 f"got {self.x.shape[1]}: draw units and average contains() instead"
             )
         found = self._separation
-        if found.weight is None or found.bias is None:  # mutant: both or neither
+        if found.weight is None or found.bias is None:
             return None
         inside = torch.cat([found.weight, found.bias[None]]) if self.bias else found.weight
         # All signed points have a positive product with `inside`: scaled to the plane where it is 1, they are a flat
@@ -170,9 +167,8 @@ def _chain(points: Tensor, order: list[int]) -> list[int]:
         while len(chain) >= 2:
             (ax, ay), (bx, by) = (
                 (points[chain[-1]] - points[chain[-2]]).tolist(),
-                (points[i] - points[chain[-1]]).tolist(),  # mutant: from either end of the last side it is one turn
+                (points[i] - points[chain[-1]]).tolist(),
             )
-            # mutant: a point on a side gives a corner twice, and `corners` gives each once
             if ax * by - ay * bx > 0:
                 break
             chain.pop()
