@@ -46,10 +46,10 @@ class OneVersusRest:
     def __repr__(self) -> str:
         return f"OneVersusRest(features={self.features}, classes={self.classes}, bias={self.biased})"
 
-    def fit(self, x: Float[Tensor, "points features"], y: Int[Tensor, " points"], max_sweeps: int = 100):
-        """Sweep over the points until a sweep makes no mistake, or `max_sweeps` are over; returns the system."""
-        validate.count("max_sweeps", max_sweeps)
-        for _ in range(max_sweeps):
+    def fit(self, x: Float[Tensor, "points features"], y: Int[Tensor, " points"], max_epochs: int = 100):
+        """Epoch after epoch, until one makes no mistake or `max_epochs` are over; returns the system."""
+        validate.count("max_epochs", max_epochs)
+        for _ in range(max_epochs):
             if self.sweep(x, y) == 0:
                 break
         return self
@@ -57,7 +57,7 @@ class OneVersusRest:
     def sweep(self, x: Float[Tensor, "points features"], y: Int[Tensor, " points"]) -> int:
         """Show every point once, in order, to every perceptron; the number of updates made."""
         x, signs = self._points(x), self._signs(x, y)
-        once, updates = Perceptron(bias=self.biased, max_sweeps=1, certify=False), 0
+        once, updates = Perceptron(bias=self.biased, max_epochs=1, certify=False), 0
         weight = self.weight.to("cpu", torch.promote_types(self.weight.dtype, x.dtype)).clone()
         bias = self.bias.to(weight).clone()
         for k, sign in enumerate(signs):
