@@ -50,5 +50,5 @@ class ExponentialMemory(SeparationMemory):
         return -self.overlaps(states).logsumexp(-1)
 
     def _separation(self, overlaps: Tensor) -> Callable[[Tensor], Tensor]:
-        total = overlaps.logsumexp(-1, keepdim=True)
+        total = overlaps.logsumexp(-1, keepdim=True)  # (..., 1)
         return lambda overlaps: (torch.exp(overlaps - total) * GRID).round() / GRID

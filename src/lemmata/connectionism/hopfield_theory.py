@@ -50,7 +50,8 @@ def crosstalk(
         raise TypeError(f"patterns must be floating point, got {patterns.dtype}: use patterns.double()")
     stored, units = patterns.shape[-2:]
     heard = patterns if first is None else patterns[..., : count("first", first, most=stored), :]
-    return (heard @ patterns.mT @ patterns - (stored + units - 1) * heard) / units
+    gram = heard @ patterns.mT  # (..., first, patterns)
+    return (gram @ patterns - (stored + units - 1) * heard) / units  # (..., first, units)
 
 
 def crosstalk_variance(units: int, patterns: int) -> float:

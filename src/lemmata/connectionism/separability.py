@@ -33,7 +33,8 @@ def signed_rows(x: Float[Tensor, "points features"], y: Tensor, bias: bool = Tru
     x = validate.matrix("x", x)
     y = validate.labels("y", y, like=x)
     validate.flag("bias", bias)
-    return y[:, None] * (augment(x) if bias else x).detach()
+    inputs = augment(x) if bias else x  # (points, features + 1) or (points, features)
+    return y[:, None] * inputs.detach()
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +98,7 @@ def separate(x: Float[Tensor, "points features"], y: Tensor, bias: bool = True) 
     >>> exclusive_or.separable, exclusive_or.multipliers
     (False, tensor([0.2500, 0.2500, 0.2500, 0.2500], dtype=torch.float64))
     """
-    weights, multipliers = _solve(signed_rows(x, y, bias).double().cpu().numpy())
+    weights, multipliers = _solve(signed_rows(x, y, bias).double().cpu().numpy())  # (inputs,), (points,)
     found = torch.from_numpy(weights).to(x.device)
     intercept = found[-1] if bias else found.new_zeros(())
     plane = Separation(True, found[: x.shape[1]], intercept, biased=bias)
@@ -113,9 +114,9 @@ def separate(x: Float[Tensor, "points features"], y: Tensor, bias: bool = True) 
 
 def _solve(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Solve the program on columns and rows scaled to 1, so that the solver's absolute tolerances mean something."""
-    features = _size(rows, axis=0)
-    points = _size(rows / features, axis=1)
-    scaled = rows / features / points
+    features = _size(rows, axis=0)  # (1, inputs)
+    points = _size(rows / features, axis=1)  # (points, 1)
+    scaled = rows / features / points  # (points, inputs)
     threshold = np.ones((len(rows), 1))
     result = linprog(
         c=-np.eye(rows.shape[1] + 1)[-1],
