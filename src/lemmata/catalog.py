@@ -17,7 +17,7 @@ from typing import Any
 from lemmata import statements
 from lemmata.files import cache_folder
 from lemmata.index import Index
-from lemmata.statements import COSTS, ID, Erratum, Statement, dials_in, read_statements
+from lemmata.statements import COSTS, ID, Argument, Erratum, Statement, dials_in, read_statements
 
 __all__ = [
     "CHAPTERS",
@@ -132,7 +132,7 @@ def load(root: Path | None = None) -> Catalog:
     """Read every chapter below a package folder (default: lemmata itself)."""
     root = root or Path(__file__).parent
     catalog = Catalog()
-    kinds = (Statement, Erratum, ClaimEntry, LieEntry, SystemEntry, RecipeEntry)
+    kinds = (Statement, Argument, Erratum, ClaimEntry, LieEntry, SystemEntry, RecipeEntry)
     index = Index(cache_folder() / f"catalog-{root.name}.json", kinds, [Path(__file__), Path(statements.__file__)])
 
     def found(path: Path, kind: str, read: Callable[[list[str]], Iterable[Any]]) -> Iterator[Any]:
@@ -267,16 +267,32 @@ def _disagreements(catalog: Catalog) -> Iterator[str]:
 def _wrong_dials(statement: Statement, claim: ClaimEntry) -> Iterator[str]:
     """A dial must stand for an argument of the check, and show its true value."""
     defaults = dict(claim.arguments)
+    known = {argument.name: argument for argument in statement.arguments}
     where = f"{claim.path.parents[1] / 'statements.yaml'}:{statement.line}: {statement.id}"
-    for name in [name for name, _ in statement.arguments if name not in defaults]:
+    for name in [name for name in known if name not in defaults]:
         yield f"{where} has words for {name!r}, which is no argument of its check"
+    for argument in [argument for argument in known.values() if argument.name in defaults]:
+        told = {defaults[argument.name]} | {lie.value for lie in claim.lies if lie.argument == argument.name}
+        for value in [value for value, _ in argument.values if value not in told]:
+            yield f"{where} has a label for {argument.name} = {value}, which the check never has"
     for name, shown in dials_in(statement.dialled):
         if name not in defaults:
             yield f"{where} has a dial {name!r}, which is no argument of its check"
-        elif (value := number_in(shown)) is None or value != number_in(defaults[name]):
-            yield f"{where} shows {shown} on the dial {name!r}, but the check has {defaults[name]}"
+        elif not _shows(shown, defaults[name], known[name].label(defaults[name]) if name in known else ""):
+            yield f"{where} shows {shown or 'nothing'} on the dial {name!r}, but the check has {defaults[name]}"
 
 
+def _shows(shown: str, default: str, label: str) -> bool:
+    """Whether what stands on a dial is the true value: a number, a sign, nothing (a factor 1, a summand 0), a label."""
+    value = number_in(default)
+    if value is None:
+        return bool(label) and shown.strip() == label.strip("$").strip()
+    if shown.strip() in SIGNS:
+        return value in SIGNS[shown.strip()]
+    return number_in(shown) == value
+
+
+SIGNS = {"": (0.0, 1.0), "+": (1.0,), "-": (-1.0,)}
 CONSTANTS = {r"\pi": math.pi, "math.pi": math.pi, "e": math.e, "math.e": math.e, r"\log2": math.log(2)}
 
 
@@ -285,16 +301,23 @@ def number_in(text: str) -> float | None:
 
     >>> number_in("-1"), number_in(r"\tfrac12"), number_in(r"\frac{3}{4}"), number_in("1 / 2"), number_in("x")
     (-1.0, 0.5, 0.75, 0.5, None)
+    >>> number_in(r"2\pi e") == number_in("2 * math.pi * math.e") == 2 * math.pi * math.e
+    True
     """
-    text = re.sub(r"\s", "", text.replace("{,}", ""))
+    text = re.sub(r"\s", "", text.replace("{,}", "").replace("math.log(2)", r"\log2"))
     text = re.sub(r"\\[td]?frac\{?(\d+?)\}?\{?(\d+)\}?$", r"\1/\2", text)
-    if text in CONSTANTS:
-        return CONSTANTS[text]
-    found = re.fullmatch(r"([+-]?[\d.]+(?:e-?\d+)?)(?:/([\d.]+))?", text)
-    try:
-        return float(found[1]) / float(found[2] or 1) if found else None
-    except ValueError:
+    factors = re.findall(r"(?:^[+-])?[\d.]+(?:e-?\d+)?(?:/[\d.]+)?|\\pi|\\log2|math\.pi|math\.e|e", text)
+    if not factors or re.sub(r"\*|\\cdot|\\,", "", text) != "".join(factors):
         return None
+    try:
+        return math.prod(map(_factor, factors))
+    except (ValueError, ZeroDivisionError):
+        return None
+
+
+def _factor(text: str) -> float:
+    above, _, below = text.partition("/")
+    return CONSTANTS[text] if text in CONSTANTS else float(above) / float(below or 1)
 
 
 def _add(known: dict[str, Any], entry: Any, path: Path, problems: list[str]) -> None:

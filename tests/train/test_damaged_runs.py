@@ -192,6 +192,10 @@ def test_a_newest_checkpoint_without_its_json_is_named(tmp_path):
     assert torch.equal(resumed.system.weight, train(None).system.weight)
     (files / "step-00000002.json").unlink()
     assert checkpoint.newest(files).messages == []  # 3 is whole again, and the older one is needed no more
+    for step in (7, 9):
+        (files / f"step-{step:08d}.safetensors").touch()
+    said = [f"skipped step-{step:08d}.safetensors: step-{step:08d}.json is missing" for step in (9, 7)]
+    assert checkpoint.newest(files).messages == said
 
 
 def test_a_run_that_has_gone_on_since_it_ended_says_which_weights_are_used(tmp_path):
