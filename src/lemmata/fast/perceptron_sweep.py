@@ -22,7 +22,7 @@ def compiled_sweep(x: np.ndarray, y: np.ndarray, state: np.ndarray, bias: bool) 
     Claims: perceptron.algorithm
     """
     library = _library(x.dtype.name)
-    if library is None:  # mutant: without it the caller makes the same updates
+    if library is None:  # without it the caller makes the same updates
         return None
     mistakes = np.empty(len(x), dtype=np.int64)
     places = (ctypes.c_void_p(array.ctypes.data) for array in (x, y, state))
@@ -34,6 +34,6 @@ def compiled_sweep(x: np.ndarray, y: np.ndarray, state: np.ndarray, bias: bool) 
 @functools.cache
 def _library(name: str) -> ctypes.CDLL | None:
     library, _ = load_compiled(Path(__file__).with_suffix(".c"), (NUMBERS[name],))
-    if library is not None:  # mutant: the 32 bits that ctypes takes otherwise hold a count too
+    if library is not None:
         library.sweep.restype = ctypes.c_int64
     return library
