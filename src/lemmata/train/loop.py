@@ -83,7 +83,7 @@ def fit(
     test examples would make its score a boast. `metric` is the score that counts, `largest` whether more is better.
 
     >>> x = torch.linspace(-1, 1, 128)[:, None]
-    >>> run = fit(nn.Linear(1, 1), (x, 3 * x), options=Options(epochs=50, rate=0.1, device="cpu"))
+    >>> run = fit(nn.Linear(1, 1), (x, 3 * x), options=Options(epochs=50, lr=0.1, device="cpu"))
     >>> run.stopped, run.steps, run.scores["loss"] < 1e-3
     ('finished', 100, True)
     """
@@ -342,7 +342,7 @@ class _Loop:
         with contextlib.suppress(checkpoint.CheckpointError):
             kept = checkpoint.newest(self.out / "checkpoints") if self.out is not None else None
         where = f"step {step} (epoch {(step - 1) // self.per_epoch + 1})"
-        cure = f"lower rate (now {self.options.rate:g})" + ("" if self.options.clip else " or set clip")
+        cure = f"lower lr (now {self.options.lr:g})" + ("" if self.options.clip else " or set clip")
         rest = f"; the checkpoint of step {kept.step} is kept" if kept else ""
         raise Diverged(f"{name} became {value} at {where}: {cure}{rest}")
 

@@ -295,7 +295,7 @@ def test_a_form_tells_what_its_values_come_to(visit, size, scheme):
     widths.press("Tab")
     expect(told).not_to_have_text(before)
     expect(page.locator("[data-train-command] [data-command]")).to_contain_text("--widths 7")
-    rate = page.get_by_label("rate", exact=True)
+    rate = page.get_by_label("lr", exact=True)
     rate.fill("-1")
     rate.press("Tab")
     assert not rate.evaluate("field => field.checkValidity()") or page.locator("[data-train-problem]").inner_text()
