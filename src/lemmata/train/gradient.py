@@ -29,7 +29,9 @@ def lr_factor(step: float, steps: int, schedule: str, warmup: int = 0) -> float:
     [0.5, 1.0, 1.0, 0.5]
     """
     if step < warmup:
-        return min((step + 1) / warmup, 1.0)  # a share of the steps times their number may fall just short of `warmup`
+        return min(
+            (step + 1) / warmup, 1.0
+        )  # a fraction of the steps times their number may fall just short of `warmup`
     if schedule == "constant":
         return 1.0
     fallen = (step - warmup) / max(steps - warmup, 1)
@@ -132,7 +134,7 @@ class GradientLearner:
         return {"optimizer": self.optimizer.state_dict(), "average": average}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Take over what `state` returned; rates and the like follow from the options, whoever wrote them down."""
+        """Take over what `state` returned; learning rate and the like follow from the options, whoever wrote them."""
         groups = self.optimizer.state_dict()["param_groups"]
         moments = state["optimizer"]["state"]
         for number, parameter in enumerate(self.optimizer.param_groups[0]["params"]):
