@@ -18,7 +18,7 @@ from lemmata.recurrent.task_gradients import _norms, _theory, gradient_reach
 from lemmata.train import Options, run_experiment
 
 TINY = TextConfig(width=8, hidden=8, depth=1, dropout=0.1, window=32)
-FEW = Options(steps=2, batch=4, clip=1.0, device="cpu")
+FEW = Options(steps=2, batch_size=4, clip=1.0, device="cpu")
 
 
 def text(cell, config=TINY, options=FEW):
@@ -48,7 +48,7 @@ def test_every_cell_trains_on_every_data_set(cell, data):
 
 @pytest.mark.parametrize("make", [lambda o: text("lru", options=o), lambda o: task("mingru", "adding", o)])
 def test_a_run_stopped_on_its_way_goes_on_to_the_same_end(tmp_path, make):
-    options = replace(FEW, steps=6, average=0.9)
+    options = replace(FEW, steps=6, ema_decay=0.9)
     whole = run_experiment(replace(make(options), picture=None))
     for steps in (3, 6):
         experiment = replace(make(replace(options, steps=steps)), picture=None)
@@ -69,7 +69,7 @@ def test_double_precision_trains_too():
 
 def test_letters_are_learnt_in_a_few_steps():
     experiment = text(
-        "mingru", replace(TINY, width=32, hidden=32), Options(steps=60, batch=16, rate=1e-2, device="cpu")
+        "mingru", replace(TINY, width=32, hidden=32), Options(steps=60, batch_size=16, lr=1e-2, device="cpu")
     )
     assert run_experiment(replace(experiment, picture=None)).scores["bits"] < 4.5  # all 70 alike: 6.1
 
@@ -115,7 +115,7 @@ def test_the_picture_shows_the_cost_by_context_and_what_is_written():
 
 
 def test_an_echo_is_learnt_over_a_few_steps():
-    options = Options(steps=200, batch=32, rate=1e-2, device="cpu")
+    options = Options(steps=200, batch_size=32, lr=1e-2, device="cpu")
     experiment = task("mingru", "echo", options, lag=5)
     assert run_experiment(replace(experiment, picture=None)).scores["accuracy"] > 0.9
 

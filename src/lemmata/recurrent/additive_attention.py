@@ -87,7 +87,7 @@ class AdditiveAttention(nn.Module):
 def _shares(scores: Tensor, there: Tensor | None) -> Tensor:
     """The softmax over the places that are there; where there is none, zeros instead of 0/0."""
     if there is None:
-        return scores.softmax(-1)  # mutant: of two axes, 1 is the last
+        return scores.softmax(-1)
     lowest = torch.finfo(scores.dtype).min  # not minus infinity, whose softmax has no derivative where all are so
-    shares = scores.masked_fill(~there, lowest).softmax(-1)  # mutant: of two axes, 1 is the last
+    shares = scores.masked_fill(~there, lowest).softmax(-1)
     return shares.masked_fill(~there, 0)

@@ -110,7 +110,7 @@ def forward_sensitivities(
     columns = functional.pad(torch.cat([before, x], dim=-1), (0, 1), value=1.0)
     units = torch.eye(layer.hidden, dtype=x.dtype, device=x.device)
     direct = torch.einsum("ki,btj->btkij", units, columns)
-    total, all_totals = torch.zeros_like(direct[:, 0]), []  # mutant: all steps have the same shape
+    total, all_totals = torch.zeros_like(direct[:, 0]), []
     for now, slope in zip(direct.unbind(1), slopes.unbind(1), strict=True):
         total = slope[:, :, None, None] * (now + torch.einsum("kl,blij->bkij", layer.recurrent, total))
         all_totals.append(total)

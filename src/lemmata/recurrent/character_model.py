@@ -44,18 +44,17 @@ class CharacterModel(Autoregressor):
         self,
         symbols: int,
         cell: str = "lru",
-        width: int = 192,  # mutant: a size to begin with
-        hidden: int = 256,  # mutant: a size to begin with
+        width: int = 192,
+        hidden: int = 256,
         depth: int = 2,
         widen: int = 2,
         dropout: float = 0.0,
-        memory: int = 100,  # mutant: a size to begin with
+        memory: int = 100,
     ) -> None:
         validate.count("depth", depth)
         floors = (ResidualBlock(recurrent_layer(cell, width, hidden, memory), widen, dropout) for _ in range(depth))
         super().__init__(Stacked(*floors), symbols)
         self.norm = nn.LayerNorm(width)
-        # mutant: torch draws its embeddings so, too
         nn.init.normal_(self.embedding.weight, std=1.0)  # type: ignore[union-attr]
 
     def read(self, z: Float[Tensor, "... features"]) -> Float[Tensor, "... symbols"]:

@@ -75,7 +75,6 @@ def sample_decode(
     validate.positive("temperature", temperature)
 
     def drawn(steps: Tensor) -> Tensor:
-        # mutant: of two draws the first is one
         return (steps / temperature).softmax(1).multinomial(1, generator=generator)[:, 0]
 
     with evaluating(model):
@@ -111,7 +110,7 @@ def beam_decode(
     source: Int[Tensor, "batch places"],
     lengths: Int[Tensor, " batch"] | None = None,
     most: int = 100,
-    beams: int = 4,  # mutant: a choice between speed and score
+    beams: int = 4,
     length_power: float = 1.0,
 ) -> Decoded:
     r"""The best of `beams` sequences that are followed at once, by the logarithm of their probability for each symbol.
@@ -137,7 +136,7 @@ def beam_decode(
         greedy = greedy_decode(model, source, lengths, most)
         found = _searched(model, model.encode(source, lengths), len(source), most, beams, length_power)
     found_score, greedy_score = (_score(each, model, length_power) for each in (found, greedy))
-    better = found_score > greedy_score  # mutant: of two equally good ones, either
+    better = found_score > greedy_score
     both = [torch.nn.functional.pad(each, (0, most - each.shape[1]), value=model.end) for each in (found[0], greedy[0])]
     symbols = torch.where(better[:, None], *both)
     total = torch.where(better, found.log_probability, greedy.log_probability)

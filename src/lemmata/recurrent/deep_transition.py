@@ -44,7 +44,7 @@ class DeepTransition(RecurrentLayer):
         self,
         inputs: int,
         hidden: int,
-        widths: tuple[int, ...] = (64,),  # mutant: any width serves as a default
+        widths: tuple[int, ...] = (64,),
         activation: str = "tanh",
         inner: str = "tanh",
         bias: bool = True,

@@ -59,7 +59,7 @@ class Diagonalisation:
 def diagonalise(
     A: Float[Tensor, "state state"],
     B: Float[Tensor, "state inputs"] | None = None,
-    limit: float = 1e7,  # mutant: a tolerance
+    limit: float = 1e7,
 ) -> Diagonalisation:
     r"""The eigenvectors of a linear system as its new basis; an error if they do not span the space.
 

@@ -133,5 +133,5 @@ def input_gain(nu: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
 
 def _rate(nu: Tensor) -> Tensor:
     kind = torch.finfo(nu.dtype)
-    # mutant: any rate that rounds to the last number before one
+    # Between these ends the modulus rounds neither to 1 nor to 0.
     return torch.exp(nu.clamp(math.log(kind.eps / 2), math.log(-math.log(kind.tiny))))

@@ -82,9 +82,9 @@ class Elman(RecurrentLayer):
     def _fused(self, x: Tensor, state: Tensor) -> Tensor:
         none = self.recurrent.new_zeros(self.hidden)
         bias = none if self.bias is None else self.bias
-        weights = in_one_piece(self.input, self.recurrent, bias, none)  # mutant: the two biases are added up
+        weights = in_one_piece(self.input, self.recurrent, bias, none)
         # The arguments after the weights: biases, layers, dropout, training, both directions, batch first.
-        # mutant: without dropout, which falls between layers alone, training says only that gradients will be asked for
+        # Training says only that gradients will be asked for: dropout falls between layers, and there is one.
         return FUSED[self.activation](x, state[None], weights, True, 1, 0.0, torch.is_grad_enabled(), False, True)[0]
 
     def _looped(self, x: Tensor, state: Tensor) -> Tensor:

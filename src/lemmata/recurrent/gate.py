@@ -110,7 +110,7 @@ class GatedLayer(RecurrentLayer):
 
 def _at_end(states: list[State], lengths: Tensor) -> State:
     """Of all states, the first of which is the start, each sequence's at its own end."""
-    if isinstance(states[0], tuple):  # mutant: all states are of one make
+    if isinstance(states[0], tuple):
         return tuple(_at_end(list(part), lengths) for part in zip(*states, strict=True))
     return torch.stack(states)[lengths, torch.arange(len(lengths), device=lengths.device)]
 
@@ -121,10 +121,9 @@ def _fused(
     """A whole batch through one of torch's kernels, every sequence up to the last step."""
     several = isinstance(state, tuple)
     start = tuple(part[None] for part in (state if several else (state,)))  # with an axis of layers, as torch has it
-    if x.is_cuda:  # mutant: the same weights, wherever they lie
+    if x.is_cuda:
         weights = in_one_piece(*weights)
     # With biases, one layer, no dropout, gradients, one direction, batch first.
-    # mutant: dropout is for deep modules
     options = weights, True, 1, 0.0, torch.is_grad_enabled(), False, True
     outputs, *ends = kernel(x, start if several else start[0], *options)
     ends = [end[0] for end in ends]

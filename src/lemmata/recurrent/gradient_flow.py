@@ -177,7 +177,7 @@ def log_norms(jacobians: Inexact[Tensor, "*batch time state state"]) -> Float[Te
     for factor in reversed(jacobians.unbind(-3)):
         product = product @ factor
         size = product.abs().amax((-2, -1))
-        # mutant: where nothing is left of a product, any factor leaves it at zero
+        # Where nothing is left of a product, it stays zero.
         size = torch.where(size > 0, size, 1.0)
         product, logarithm = product / size[..., None, None], logarithm + size.log()
         products.append(product)
@@ -231,7 +231,7 @@ def orthogonality_defect(jacobians: Float[Tensor, "*batch state state"]) -> Floa
     tensor(1.)
     """
     identity = torch.eye(_square(jacobians), dtype=jacobians.dtype, device=jacobians.device)
-    return torch.linalg.matrix_norm(jacobians.mT @ jacobians - identity, 2)  # mutant: a norm has no sign
+    return torch.linalg.matrix_norm(jacobians.mT @ jacobians - identity, 2)
 
 
 def with_spectral_radius(matrix: Float[Tensor, "n n"], radius: int | float) -> Float[Tensor, "n n"]:
@@ -259,7 +259,7 @@ def _scaled(matrix: Tensor, present: Tensor, wanted: int | float, name: str) -> 
 def _square(matrices: Tensor) -> int:
     if matrices.ndim < 2 or matrices.shape[-1] != matrices.shape[-2]:
         raise ValueError(f"the matrices must be square, got shape {tuple(matrices.shape)}")
-    return matrices.shape[-1]  # mutant: both sides are equal
+    return matrices.shape[-1]
 
 
 def _wide(matrices: Tensor) -> Tensor:

@@ -110,7 +110,7 @@ class GRU(GatedLayer):
         flip = _negated if self.update == "write" else lambda weight: weight
         zero = self.state_weight.new_zeros(len(self.state_weight))
         weights = [flip(self.input_weight), flip(self.state_weight)]
-        if self.bias is None or self.inner_bias is None:  # mutant: both are there, or neither
+        if self.bias is None or self.inner_bias is None:
             return [*weights, zero, zero]
         return [*weights, flip(self.bias), torch.cat([zero[self.hidden :], self.inner_bias])]
 
@@ -135,7 +135,7 @@ class GRU(GatedLayer):
             raise TypeError(f"module must be a torch.nn.GRU, got {type(module).__name__}")
         weights = one_layer(module, layer, reverse)
         made = cls(weights[0].shape[1], module.hidden_size, reset="after", bias=module.bias)
-        made = made.to(weights[0])  # mutant: all weights have one dtype and device
+        made = made.to(weights[0])
         given = {"input_weight": weights[0], "state_weight": weights[1]}
         if module.bias:
             of_gates, inner = weights[3].split([2 * made.hidden, made.hidden])

@@ -88,7 +88,7 @@ class InputGatedLayer(RecurrentLayer):
 
     def sequence(self, x: Tensor, state: Tensor, lengths: Tensor | None) -> tuple[Tensor, Tensor]:
         keep, candidate = self.keep_and_candidate(x)
-        driven = torch.addcmul(candidate, keep, candidate, value=-1)  # mutant: the factors of a product
+        driven = torch.addcmul(candidate, keep, candidate, value=-1)
         states = linear_scan(keep, driven, state)
         return mask_outputs(states, lengths), state_at_end(states, state, lengths)
 

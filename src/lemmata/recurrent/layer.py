@@ -124,14 +124,14 @@ def _shapes(state: State) -> Any:
 
 
 def _told(shapes: Any) -> str:
-    if isinstance(shapes, torch.Size):  # mutant: words of a message
+    if isinstance(shapes, torch.Size):
         return str(tuple(shapes))
-    return "(" + ", ".join(map(_told, shapes)) + ")"  # mutant: words of a message
+    return "(" + ", ".join(map(_told, shapes)) + ")"
 
 
 def checked_lengths(lengths: Tensor | None, x: Tensor, least: int = 0) -> Tensor | None:
     """The lengths of the sequences in x (batch, time, ...) as int64 beside it, once they can be that."""
-    if lengths is None or torch.compiler.is_compiling():  # mutant: reading numbers would break the graph
+    if lengths is None or torch.compiler.is_compiling():  # looking at numbers would break the graph
         return lengths
     if not isinstance(lengths, Tensor):
         raise TypeError(f"lengths must be a tensor, got {type(lengths).__name__}: use torch.tensor(lengths)")

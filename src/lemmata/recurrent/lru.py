@@ -96,7 +96,7 @@ class LRU(RecurrentLayer):
         nn.init.normal_(self.input_weight, std=math.sqrt(1 / (2 * self.inputs)))
         nn.init.normal_(self.read_weight, std=math.sqrt(1 / self.hidden))
         nn.init.zeros_(self.read_bias)
-        self.head.reset_parameters()  # mutant: it has just done so itself, the first time
+        self.head.reset_parameters()
 
     @property
     def eigenvalues(self) -> Complex[Tensor, " hidden"]:
@@ -134,7 +134,7 @@ class LRU(RecurrentLayer):
         driven = functional.linear(x, self._scaled_input().flatten(0, 1)).to(self._real)
         driven = torch.view_as_complex(driven.unflatten(-1, (self.hidden, 2)))
         states = linear_scan(self.eigenvalues, driven, state)
-        parts = torch.view_as_real(states).flatten(-2).to(x.dtype)  # mutant: the second last of four is the third
+        parts = torch.view_as_real(states).flatten(-2).to(x.dtype)
         real, imaginary = self.read_weight.unbind(-1)
         conjugate = torch.stack((real, -imaginary), dim=-1)  # Re(g z) = Re g Re z - Im g Im z
         read = functional.linear(parts, conjugate.flatten(1))

@@ -14,7 +14,7 @@ from lemmata.recurrent.torch_weights import one_layer
 
 __all__ = ["LSTM", "LSTMGates"]
 
-CERTAIN = 1e4  # mutant: any number at which gates are 1 and 0 in every precision, and which half precision still holds
+CERTAIN = 1e4  # gates are 1 and 0 there in every precision, and half precision still holds it
 
 
 class LSTMGates(NamedTuple):
@@ -111,7 +111,6 @@ class LSTM(GatedLayer):
         sequences would give it too, but training on them takes up to forty times as long on the CPU.
         """
         over = torch.arange(x.shape[1], device=x.device) >= lengths[:, None]
-        # mutant: candidate and output may be anything by then
         held = self.state_weight.new_tensor([-CERTAIN, CERTAIN, 0, 0]).repeat_interleave(self.hidden)
         input_weight, *others = self.torch_weights()
         return torch.cat([x, over[..., None].to(x.dtype)], -1), [torch.cat([input_weight, held[:, None]], 1), *others]
@@ -129,7 +128,7 @@ class LSTM(GatedLayer):
             raise ValueError(f"module must have no projection of the hidden state, got proj_size={module.proj_size}")
         weights = one_layer(module, layer, reverse)
         made = cls(weights[0].shape[1], module.hidden_size, bias=module.bias)
-        made = made.to(weights[0])  # mutant: all weights have one dtype and device
+        made = made.to(weights[0])
         given = {"input_weight": weights[0], "state_weight": weights[1]}
         if module.bias:
             given["bias"] = weights[2] + weights[3]

@@ -55,10 +55,8 @@ class NGram:
 
     def _contexts(self, tokens: Tensor, length: int) -> Tensor:
         """The number of the `length` symbols before each symbol that has so many before it."""
-        # mutant: any numbers do that tell contexts apart
         numbers = torch.zeros(len(tokens) - length, dtype=torch.int64)
         for first in range(length):
-            # mutant: any numbers do that tell contexts apart
             numbers = numbers * self.symbols + tokens[first : len(tokens) - length + first]
         return numbers
 
@@ -84,7 +82,7 @@ class NGram:
     def probabilities(self, context: Int[Tensor, " time"]) -> Float[Tensor, " symbols"]:
         """How likely every symbol is after a text, of which the last order - 1 symbols count."""
         context = self._checked(context, least=0)
-        context = context[max(0, len(context) - self.order + 1) :]  # mutant: more of it changes the time alone
+        context = context[max(0, len(context) - self.order + 1) :]  # the rest has no influence
         texts = [torch.cat([context, torch.tensor([symbol])]) for symbol in range(self.symbols)]
         return torch.stack([self.surprise(text)[-1] for text in texts]).neg().exp()
 

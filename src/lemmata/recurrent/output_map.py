@@ -172,4 +172,4 @@ def _drawn(logits: Tensor, temperature: int | float, generator: torch.Generator 
     if temperature == 0:
         return logits.argmax(1)
     chances = functional.softmax(logits / temperature, 1)
-    return torch.multinomial(chances, 1, generator=generator)[:, 0]  # mutant: of two draws the first is one
+    return torch.multinomial(chances, 1, generator=generator)[:, 0]

@@ -66,7 +66,7 @@ class TextConfig:
             raise ValueError(f"dropout must be in [0, 1), got {self.dropout!r}")
 
 
-WRITING = Options(epochs=5, batch=16, rate=4e-3, decay=0.01, schedule="cosine", warmup=50, clip=1.0)
+WRITING = Options(epochs=5, batch_size=16, lr=4e-3, weight_decay=0.01, schedule="cosine", warmup=50, clip=1.0)
 
 
 @recipe("lru", data="shakespeare", metric="bits")
@@ -123,7 +123,7 @@ def write_with_gru(
 def write_with_elman(
     data: str = "shakespeare",
     config: TextConfig = TextConfig(depth=1, hidden=256),  # noqa: B008
-    options: Options = replace(WRITING, rate=2e-3),  # noqa: B008
+    options: Options = replace(WRITING, lr=2e-3),  # noqa: B008
 ) -> Experiment:
     """Three plays of Shakespeare, character by character, with the simplest recurrent network."""
     return _write("elman", data, config, options)

@@ -40,10 +40,10 @@ class SequenceReader(SequenceClassifier):
         inputs: int,
         outputs: int,
         cell: str = "lru",
-        width: int = 32,  # mutant: a size to begin with
-        hidden: int = 64,  # mutant: a size to begin with
+        width: int = 32,
+        hidden: int = 64,
         depth: int = 1,
-        memory: int = 100,  # mutant: a size to begin with
+        memory: int = 100,
         symbols: int | None = None,
     ) -> None:
         validate.count("depth", depth)

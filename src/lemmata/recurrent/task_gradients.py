@@ -56,7 +56,7 @@ def _norms(system: SequenceReader, x: Tensor, y: Tensor) -> Tensor:
     """Norms (lags, batch) of the gradients of each sequence's loss with respect to its states, the last state first."""
     answers, states = system.with_states(x)
     if y.is_floating_point():
-        total = (answers[:, 0] - y).square().sum()  # mutant: any loss of one number has the same relative norms
+        total = (answers[:, 0] - y).square().sum()
     else:
         total = functional.cross_entropy(answers, y, reduction="sum")
     parts = [part for state in states for part in (state if isinstance(state, tuple) else (state,))]
@@ -81,5 +81,4 @@ def _theory(layer: RecurrentLayer, x: Tensor, lags: int) -> tuple[Tensor | None,
 
 
 def _within(values: Tensor) -> list[float]:
-    # mutant: hardly a size lies exactly at an end
     return torch.where((values >= SEEN[0]) & (values <= SEEN[1]), values, math.nan).tolist()
