@@ -99,6 +99,18 @@ def positive(name: str, value: int | float) -> int | float:
     return value
 
 
+def fraction(name: str, value: int | float) -> int | float:
+    """A number from 0 to below 1, such as the fraction of values that dropout leaves out.
+
+    >>> fraction("dropout", 1.5)
+    Traceback (most recent call last):
+    ValueError: dropout must be in [0, 1), got 1.5
+    """
+    if not 0 <= finite_number(name, value) < 1:
+        raise ValueError(f"{name} must be in [0, 1), got {value}")
+    return value
+
+
 def count(name: str, value: int, least: int = 1, most: int | None = None) -> int:
     """An integer from `least` to `most`.
 

@@ -92,7 +92,7 @@ def measure_gradient_flow(
     (torch.Size([2, 51]), True, True)
     """
     jacobians = state_jacobians(layer, x, state)
-    bound = float(step_bound(layer.recurrent, layer.activation)) if isinstance(layer, Elman) else None
+    bound = float(step_bound(layer.recurrent_weight, layer.activation)) if isinstance(layer, Elman) else None
     return GradientFlow(jacobians, log_norms(jacobians), torch.linalg.matrix_norm(_wide(jacobians), 2), bound)
 
 
@@ -111,7 +111,7 @@ def state_jacobians(
     Claims: rnn.gradient.vanishing, rnn.bptt.state
 
     >>> layer = Elman(1, 3, activation="identity")
-    >>> torch.allclose(state_jacobians(layer, torch.randn(2, 5, 1))[1, 4], layer.recurrent, atol=1e-6)
+    >>> torch.allclose(state_jacobians(layer, torch.randn(2, 5, 1))[1, 4], layer.recurrent_weight, atol=1e-6)
     True
     """
     if not isinstance(layer, RecurrentLayer):
