@@ -18,7 +18,7 @@ from lemmata.recurrent.task_gradients import _norms, _theory, gradient_reach
 from lemmata.train import Options, run_experiment
 
 TINY = TextConfig(width=8, hidden=8, depth=1, dropout=0.1, window=32)
-FEW = Options(steps=2, batch=4, clip=1.0, device="cpu")
+FEW = Options(steps=2, batch_size=4, clip=1.0, device="cpu")
 
 
 def text(cell, config=TINY, options=FEW):
@@ -68,7 +68,9 @@ def test_double_precision_trains_too():
 
 
 def test_letters_are_learnt_in_a_few_steps():
-    experiment = text("mingru", replace(TINY, width=32, hidden=32), Options(steps=60, batch=16, lr=1e-2, device="cpu"))
+    experiment = text(
+        "mingru", replace(TINY, width=32, hidden=32), Options(steps=60, batch_size=16, lr=1e-2, device="cpu")
+    )
     assert run_experiment(replace(experiment, picture=None)).scores["bits"] < 4.5  # all 70 alike: 6.1
 
 
@@ -113,7 +115,7 @@ def test_the_picture_shows_the_cost_by_context_and_what_is_written():
 
 
 def test_an_echo_is_learnt_over_a_few_steps():
-    options = Options(steps=200, batch=32, lr=1e-2, device="cpu")
+    options = Options(steps=200, batch_size=32, lr=1e-2, device="cpu")
     experiment = task("mingru", "echo", options, lag=5)
     assert run_experiment(replace(experiment, picture=None)).scores["accuracy"] > 0.9
 

@@ -16,7 +16,7 @@ SMALL = TranslationConfig(embedding=8, hidden=8, beams=2, min_freq=20)
 
 @pytest.fixture(scope="module")
 def experiment():
-    return translate_verses(config=SMALL, options=Options(steps=2, batch=8, device="cpu"))
+    return translate_verses(config=SMALL, options=Options(steps=2, batch_size=8, device="cpu"))
 
 
 def test_a_batch_is_read_up_to_its_longest_verse():
@@ -31,7 +31,7 @@ def test_a_batch_is_read_up_to_its_longest_verse():
 
 
 def test_a_few_steps_can_be_run_and_scored():
-    experiment = translate_verses(config=SMALL, options=Options(steps=2, batch=8, device="cpu"))
+    experiment = translate_verses(config=SMALL, options=Options(steps=2, batch_size=8, device="cpu"))
     short = type(experiment)(**{**vars(experiment), "test": experiment.test[:6]})
     scores = run_experiment(short).scores
     assert 0 <= scores["bleu"] < 5

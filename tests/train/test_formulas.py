@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from lemmata.data.examples import Examples
-from lemmata.train import GradientLearner, Options, Watcher, fit, gradient, rate_at
+from lemmata.train import GradientLearner, Options, Watcher, fit, gradient, lr_factor
 from lemmata.train.randomness import batch_indices
 
 EXAMPLES, BATCH, EPOCHS = 10, 4, 3  # batches of 4, 4 and 2
@@ -24,7 +24,7 @@ def line():
 
 
 def options(**words):
-    usual = {"epochs": EPOCHS, "batch": BATCH, "lr": 0.05, "optimizer": "sgd", "momentum": 0.0, "device": "cpu"}
+    usual = {"epochs": EPOCHS, "batch_size": BATCH, "lr": 0.05, "optimizer": "sgd", "momentum": 0.0, "device": "cpu"}
     return Options(**usual | {"precision": "float64"} | words)
 
 
@@ -61,7 +61,7 @@ def by_hand(update=sgd, rates=(0.05,) * STEPS, clip=math.inf, average=0.0, **wor
         gradient = gradient * min(1.0, clip / (norm + 1e-6))  # torch keeps a millionth away from 0 / 0
         weight = update(weight, gradient, rates[step - 1], step, memory, **words)
         mean = weight if mean is None else average * mean + (1 - average) * weight
-        told.append({"loss": loss, "lr": rates[step - 1], "norm": norm})
+        told.append({"loss": loss, "lr": rates[step - 1], "grad_norm": norm})
     return weight, mean, told
 
 
@@ -119,7 +119,7 @@ def test_the_rate_of_every_step_is_that_of_its_schedule(schedule, warmup):
 def test_the_step_after_the_warmup_has_the_full_rate_whatever_the_rounding():
     for steps in range(2, 400):
         for warmup in range(1, min(steps, 12)):
-            rates = [rate_at(step / steps * steps, steps, "constant", warmup) for step in range(warmup + 2)]
+            rates = [lr_factor(step / steps * steps, steps, "constant", warmup) for step in range(warmup + 2)]
             assert rates == pytest.approx([min((step + 1) / warmup, 1) for step in range(warmup + 2)], rel=1e-12)
 
 
@@ -128,8 +128,8 @@ def test_a_long_gradient_is_shortened_before_the_step_and_its_length_told():
     run = fit(line(), (X, Y), options=options(clip=0.5), watchers=[told])
     weight, _, expected = by_hand(clip=0.5)
     assert close(run.system.weight, weight)
-    assert [numbers["norm"] for numbers in told.steps] == pytest.approx([float(e["norm"]) for e in expected])
-    assert max(numbers["norm"] for numbers in told.steps) > 2 > 0.5  # else nothing was shortened
+    assert [numbers["grad_norm"] for numbers in told.steps] == pytest.approx([float(e["grad_norm"]) for e in expected])
+    assert max(numbers["grad_norm"] for numbers in told.steps) > 2 > 0.5  # else nothing was shortened
     loose = fit(line(), (X, Y), options=options(clip=1e6))
     assert close(loose.system.weight, by_hand()[0])
 
@@ -149,7 +149,7 @@ def test_means_are_told_of_the_steps_since_the_last_time():
         each.append(float(squares(system.weight.detach(), batch.x, batch.y)[0]))
         return (system(batch.x) - batch.y).square().mean()
 
-    fit(line(), (x, y), loss=loss, options=options(epochs=1, batch=2, steps=22), watchers=[told])
+    fit(line(), (x, y), loss=loss, options=options(epochs=1, batch_size=2, steps=22), watchers=[told])
     expected = [sum(each[first : first + 4]) / 4 for first in range(0, 20, 4)] + [(each[20] + each[21]) / 2]
     assert [numbers["loss"] for numbers in told.steps] == pytest.approx(expected)
 

@@ -23,7 +23,7 @@ def network():
 
 
 def options(**words):
-    return Options(**{"epochs": 3, "batch": 32, "device": "cpu", "lr": 0.01} | words)
+    return Options(**{"epochs": 3, "batch_size": 32, "device": "cpu", "lr": 0.01} | words)
 
 
 def weights(run):

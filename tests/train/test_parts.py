@@ -11,7 +11,7 @@ from torch import nn
 
 from lemmata.train import Options, choose_device, evaluating, fit, load_run, restore_system, seeded
 from lemmata.train.folder import free_folder, numbered_folders, read_record
-from lemmata.train.gradient import rate_at
+from lemmata.train.gradient import lr_factor
 from lemmata.train.randomness import batch_indices
 from lemmata.train.watch import Log, TensorBoard
 
@@ -37,7 +37,7 @@ def test_an_order_depends_on_seed_and_epoch_and_on_nothing_else():
 
 @pytest.mark.parametrize("schedule", ["constant", "cosine", "linear"])
 def test_rates_rise_to_one_and_never_rise_again(schedule):
-    rates = [rate_at(step, 50, schedule, warmup=10) for step in range(50)]
+    rates = [lr_factor(step, 50, schedule, warmup=10) for step in range(50)]
     assert rates[:10] == [(step + 1) / 10 for step in range(10)]
     assert rates[10] == 1
     assert all(0 < later <= earlier for earlier, later in itertools.pairwise(rates[10:]))
@@ -47,7 +47,7 @@ def test_rates_rise_to_one_and_never_rise_again(schedule):
     ("words", "message"),
     [
         ({"epochs": 0}, "epochs must be a whole number >= 1, got 0"),
-        ({"batch": 2.5}, "batch must be a whole number >= 1, got 2.5"),
+        ({"batch_size": 2.5}, "batch_size must be a whole number >= 1, got 2.5"),
         ({"lr": float("nan")}, "lr must be > 0, got nan"),
         ({"keep": 1}, "keep must be a whole number >= 2, got 1"),
         ({"ema_decay": 1.0}, "ema_decay must be between 0 and 1, got 1.0"),

@@ -75,7 +75,6 @@ def is_doubly_stochastic(matrix: Num[Tensor, "*batch n n"]) -> Bool[Tensor, "*ba
     tensor([ True,  True, False])
     """
     _square(matrix)
-    # mutant: there are as many rows as columns
     rounding = matrix.shape[-1] * torch.finfo(matrix.dtype).eps if matrix.is_floating_point() else 0
     sums = torch.cat([matrix.sum(-1), matrix.sum(-2)], dim=-1)
     return (matrix >= 0).flatten(-2).all(-1) & ((sums - 1).abs() <= rounding).all(-1)

@@ -11,9 +11,8 @@ from lemmata import validate
 
 __all__ = ["Box", "box_region"]
 
-POINTS = 1024  # mutant: any generous number of starting points of a search
-
-ROUNDS, CANDIDATES = 24, 64  # mutant: of the local search; any generous numbers
+POINTS = 1024  # starting points of a search
+ROUNDS, CANDIDATES = 24, 64  # of the local search
 SHRINK = 0.75  # its radius falls from width/4 to width/4000
 
 
@@ -62,11 +61,9 @@ class Box:
     def worst(self, score: Callable[[Tensor], Tensor], points: int, generator: torch.Generator) -> Float[Tensor, "n"]:
         """About the point of the highest score: the best of a random sample and the corners, then a local search."""
         best = self._best(score, torch.cat([self.sample(points, generator), self.corners(), self.centre[None]]))
-        radius = self.width / 4  # mutant: any generous radius
-        for _ in range(ROUNDS):  # mutant: one more would do too
-            # mutant: the steps are symmetric
+        radius = self.width / 4
+        for _ in range(ROUNDS):
             steps = radius * (2 * torch.rand((CANDIDATES, len(best)), generator=generator, dtype=best.dtype) - 1)
-            # mutant: the steps are symmetric
             best = self._best(score, torch.cat([best[None], self.clip(best + steps)]))
             radius = SHRINK * radius
         return best
@@ -120,7 +117,7 @@ def box_region(region: "Box | tuple[Tensor | int | float, Tensor | int | float]"
 
 def seeded(generator: torch.Generator | None) -> torch.Generator:
     """The user's generator, or one that makes every run the same."""
-    return torch.Generator().manual_seed(0) if generator is None else generator  # mutant: any seed serves
+    return torch.Generator().manual_seed(0) if generator is None else generator
 
 
 def _end(name: str, end: Tensor | int | float) -> Tensor:

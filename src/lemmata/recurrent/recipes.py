@@ -66,7 +66,7 @@ class TextConfig:
             raise ValueError(f"dropout must be in [0, 1), got {self.dropout!r}")
 
 
-WRITING = Options(epochs=5, batch=16, lr=4e-3, weight_decay=0.01, schedule="cosine", warmup=50, clip=1.0)
+WRITING = Options(epochs=5, batch_size=16, lr=4e-3, weight_decay=0.01, schedule="cosine", warmup=50, clip=1.0)
 
 
 @recipe("lru", data="shakespeare", metric="bits")

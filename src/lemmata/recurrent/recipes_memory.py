@@ -29,7 +29,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-TRAINING: dict[str, Any] = {"batch": 32, "lr": 4e-3, "schedule": "cosine", "warmup": 50, "clip": 1.0}
+TRAINING: dict[str, Any] = {"batch_size": 32, "lr": 4e-3, "schedule": "cosine", "warmup": 50, "clip": 1.0}
 DIGITS = {"logistic regression": 0.958, "logistic regression, last row alone": 0.485}
 HOW = "scikit-learn 1.9.1 on the same training and test examples; all 64 pixels, or the 8 pixels that are read last"
 ADDING = {"always 1": 1 / 6, "the second number plus 1/2": 1 / 12}

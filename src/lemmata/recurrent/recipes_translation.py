@@ -69,7 +69,7 @@ class TranslationConfig:
 def translate_verses(
     data: str = "verses",
     config: TranslationConfig = TranslationConfig(),  # noqa: B008 - frozen
-    options: Options = Options(epochs=20, batch=32, lr=3e-3, schedule="cosine", warmup=100, clip=1.0, evaluate=4),  # noqa: B008
+    options: Options = Options(epochs=20, batch_size=32, lr=3e-3, schedule="cosine", warmup=100, clip=1.0, evaluate=4),  # noqa: B008
 ) -> Experiment:
     """Verses from English to German: what 4,500 pairs of sentences teach, and where the translator looks.
 

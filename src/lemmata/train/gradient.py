@@ -16,16 +16,16 @@ from lemmata.train.evaluation_mode import evaluating
 from lemmata.train.options import Options
 from lemmata.train.processes import World
 
-__all__ = ["GradientLearner", "rate_at"]
+__all__ = ["GradientLearner", "lr_factor"]
 
 Loss = Callable[[Any, Examples], "Tensor | Mapping[str, Tensor]"]
 ROWS = 1024  # evaluated at once: large enough for the matrix products, small enough for any memory
 
 
-def rate_at(step: float, steps: int, schedule: str, warmup: int = 0) -> float:
+def lr_factor(step: float, steps: int, schedule: str, warmup: int = 0) -> float:
     r"""The fraction of the highest learning rate at a step: it rises through `warmup` steps, then falls until the last.
 
-    >>> [rate_at(step, 10, "linear", warmup=2) for step in (0, 1, 2, 6)]
+    >>> [lr_factor(step, 10, "linear", warmup=2) for step in (0, 1, 2, 6)]
     [0.5, 1.0, 1.0, 0.5]
     """
     if step < warmup:
@@ -85,7 +85,7 @@ class GradientLearner:
 
     def step(self, batch: Examples, progress: float, weight: float = 1.0) -> dict[str, Tensor | float]:
         """One update; `weight` is this process's part of the batch."""
-        lr = self.options.lr * rate_at(progress * self.steps, self.steps, self.options.schedule, self.options.warmup)
+        lr = self.options.lr * lr_factor(progress * self.steps, self.steps, self.options.schedule, self.options.warmup)
         for group in self.optimizer.param_groups:
             group["lr"] = lr
         self.optimizer.zero_grad()
@@ -94,7 +94,7 @@ class GradientLearner:
             with contextlib.nullcontext() if last or self.world.size == 1 else self._whole.no_sync():  # type: ignore[operator]
                 self._backward(part, share, weight, numbers)
         if self.options.clip is not None:
-            numbers["norm"] = nn.utils.clip_grad_norm_(self.system.parameters(), self.options.clip)
+            numbers["grad_norm"] = nn.utils.clip_grad_norm_(self.system.parameters(), self.options.clip)
         self.optimizer.step()
         if self.averaged is not None:
             self.averaged.update_parameters(self.system)

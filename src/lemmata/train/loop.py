@@ -117,7 +117,7 @@ class _Loop:
         self.system, self.options, self.device, self.world = system, options, device, world
         self.train, self.test, self.validation = parts["train"], parts["test"], parts["validation"]
         self.metric, self.sign, self.picture, self.out = metric, 1 if largest else -1, picture, out
-        self.per_epoch = -(-len(self.train) // options.batch)
+        self.per_epoch = -(-len(self.train) // options.batch_size)
         self.total = min(options.epochs * self.per_epoch, options.steps or math.inf)
         self.told_every = max(1, min(self.per_epoch // 10, 100))
         self.step, self.stopped = 0, "finished"
@@ -233,7 +233,7 @@ class _Loop:
 
     def advance(self, epoch: int, position: int) -> Mapping[str, Any]:
         """One step on the batch of this place."""
-        indices = batch_indices(self.options.seed, epoch, position, self.options.batch, len(self.train))
+        indices = batch_indices(self.options.seed, epoch, position, self.options.batch_size, len(self.train))
         progress = self.step / self.total
         if self.world.size == 1:
             return self.learner.step(self.batch(indices), progress)

@@ -21,14 +21,14 @@ class Options:
     """Passes over the training examples."""
     steps: int | None = None
     """Stop after this many updates, whatever the epochs."""
-    batch: int = 64
+    batch_size: int = 64
     """Examples per update, over all processes together."""
     optimizer: Literal["adamw", "adam", "sgd"] = "adamw"
     """The update rule."""
     lr: float = 1e-3
     """Learning rate at its highest."""
     weight_decay: float = 0.0
-    """Weight decay: decoupled from the gradient in adamw, added to it in the others."""
+    """Weight decay."""
     momentum: float = 0.9
     """Momentum of sgd; the others have their own."""
     schedule: Literal["constant", "cosine", "linear"] = "constant"
@@ -40,7 +40,7 @@ class Options:
     accumulate: int = 1
     """Parts a batch is computed in, one after another, to save memory."""
     ema_decay: float | None = None
-    """Decay of an exponential moving average (EMA) of the weights, such as 0.999; it is what is evaluated and kept."""
+    """Decay of a moving average of the weights, such as 0.999; it is what is evaluated and kept."""
     precision: Literal["float32", "float64", "bfloat16"] = "float32"
     """Numbers of the forward pass; bfloat16 keeps the weights in float32 (autocast)."""
     patience: int | None = None
@@ -59,7 +59,7 @@ class Options:
     """auto takes cuda, else mps, else cpu."""
 
     def __post_init__(self) -> None:
-        for name in ("epochs", "batch", "accumulate", "evaluate"):
+        for name in ("epochs", "batch_size", "accumulate", "evaluate"):
             _at_least(name, getattr(self, name), 1)
         for name in ("steps", "patience", "save"):
             if getattr(self, name) is not None:

@@ -67,11 +67,11 @@ def the_perceptron_separates_or_says_that_it_cannot(draw, step=1.0, label=own_la
         bias = index < 3
         x = points if bias else augment(points)  # absorbed in the data, the bias leaves the same question
         # Whole numbers repeat, which is proof enough: no linear program is asked.
-        learnt = Perceptron(bias=bias, max_sweeps=patience, certify=False, record=True).fit(x, y)
+        learnt = Perceptron(bias=bias, max_epochs=patience, certify=False, record=True).fit(x, y)
         updates, path = learnt.updates_, learnt.trajectory_
         rows = augment(x) if bias else torch.nn.functional.pad(x, (0, 1))
-        weight, b, reference = textbook_perceptron(x, y, learnt.sweeps_, bias=bias)
-        before = Perceptron(bias=bias, max_sweeps=max(learnt.sweeps_ - 1, 1), certify=False).fit(x, y).mistakes_
+        weight, b, reference = textbook_perceptron(x, y, learnt.epochs_, bias=bias)
+        before = Perceptron(bias=bias, max_epochs=max(learnt.epochs_ - 1, 1), certify=False).fit(x, y).mistakes_
         parts += [
             exactly(learnt.status_, "separated" if separable else "not separable"),
             exactly(before == len(reference), separable, detail="the last sweep is clean iff the data are separable"),
@@ -82,7 +82,7 @@ def the_perceptron_separates_or_says_that_it_cannot(draw, step=1.0, label=own_la
             exactly(torch.cat([learnt.weight_, learnt.bias_[None]]), path[-1]),
             exactly(learnt.mistake_counts_, [reference.count(i) for i in range(len(x))]),
             exactly(learnt.mistakes_, len(reference)),
-            always([learnt.sweeps_ < patience]),
+            always([learnt.epochs_ < patience]),
         ]
         if learnt.status_ == "separated":
             parts.append(exactly(learnt.predict(x), y))
@@ -118,7 +118,7 @@ def each_class_against_the_rest_is_a_perceptron(draw):
         parts += [
             exactly(learnt.weight, weight),
             exactly(learnt.bias, b),
-            exactly(OneVersusRest(3, classes, bias).fit(x, y, max_sweeps=3).weight, weight),
+            exactly(OneVersusRest(3, classes, bias).fit(x, y, max_epochs=3).weight, weight),
             exactly(sum(updates), sum(len(run[2]) for run in textbook)),
             exactly(learnt.mistakes(x, y), int(wrong.any(1).sum())),
             exactly(learnt.decision_function(x), by_class),
@@ -139,15 +139,15 @@ def blocks_find_the_same_mistakes(draw):
     """Enough points for several blocks, with mistakes close together at first and far apart later."""
     x = draw.integers(-9, 10, 400, 4).double()
     y = torch.where(x @ torch.tensor([3.0, -2.0, 1.0, 2.0], dtype=x.dtype) > 0, 1.0, -1.0)
-    fast = Perceptron(max_sweeps=4, certify=False).fit(x, y)
-    return exactly(fast.updates_, textbook_perceptron(x, y, sweeps=4)[2])
+    fast = Perceptron(max_epochs=4, certify=False).fit(x, y)
+    return exactly(fast.updates_, textbook_perceptron(x, y, epochs=4)[2])
 
 
 def many_mistakes_are_the_same(draw, bias):
     """Labels that nothing explains: after hundreds of mistakes compiled code goes on in the middle of a sweep."""
     x, y = draw.integers(-9, 10, 400, 19).double(), draw.signs(400)
-    fast = Perceptron(bias=bias, max_sweeps=5, certify=False).fit(x, y)
-    weight, b, updates = textbook_perceptron(x, y, sweeps=5, bias=bias)
+    fast = Perceptron(bias=bias, max_epochs=5, certify=False).fit(x, y)
+    weight, b, updates = textbook_perceptron(x, y, epochs=5, bias=bias)
     learnt = torch.cat([fast.weight_, fast.bias_[None]])
     return all_of(exactly(fast.updates_, updates), exactly(learnt, torch.cat([weight, b[None]])))
 
@@ -157,12 +157,12 @@ def hurried_runs_say_so(draw):
     x, noise = draw.normal(60, 2), draw.signs(60)
     planted = torch.where(x[:, 0] > 0.1 * x[:, 1], 1.0, -1.0).double()
     scales = torch.tensor([1e6, 1e-6], dtype=x.dtype)
-    mixed, clear = (Perceptron(max_sweeps=1).fit(x * scales, y) for y in (noise, planted))
-    unasked = Perceptron(max_sweeps=2, certify=False).fit(x, noise)
+    mixed, clear = (Perceptron(max_epochs=1).fit(x * scales, y) for y in (noise, planted))
+    unasked = Perceptron(max_epochs=2, certify=False).fit(x, noise)
     excluded, witness = mixed.certificate_, clear.certificate_
     return all_of(
-        exactly((mixed.status_, clear.status_, unasked.status_), ("not separable", "sweep limit", "sweep limit")),
-        exactly((mixed.sweeps_, clear.sweeps_, unasked.sweeps_), (1, 1, 2)),
+        exactly((mixed.status_, clear.status_, unasked.status_), ("not separable", "epoch limit", "epoch limit")),
+        exactly((mixed.epochs_, clear.epochs_, unasked.epochs_), (1, 1, 2)),
         always([excluded is not None and not excluded.separable and excluded.verify(x * scales, noise)]),
         always([witness is not None and witness.separable and witness.verify(x * scales, planted)]),
         always([unasked.certificate_ is None]),
@@ -257,7 +257,7 @@ def never_a_clean_sweep(y):
     returned = (learnt.trajectory_[:-1] == learnt.trajectory_[-1]).all(dim=1)
     return all_of(
         always([later > earlier for earlier, later in itertools.pairwise(counts)]),
-        always([bool(returned.any()), learnt.sweeps_ < 8]),
+        always([bool(returned.any()), learnt.epochs_ < 8]),
     )
 
 
@@ -317,12 +317,12 @@ def on_other_data_the_perceptron_never_settles(draw, monotone=False, status="not
     """Long runs on data with three flipped labels: no iterate is right everywhere, errors go up and down, and the last
     weights err on more than three points."""
     settled, rises, best = [], [], []
-    short = Perceptron(max_sweeps=100, record=True)
+    short = Perceptron(max_epochs=100, record=True)
     for sweeps, learner in [(1000, Perceptron(record=True)), (100, short), (100, short), (100, short), (100, short)]:
         x, y = draw.until(lambda: flipped_labels(draw, 3), lambda data: not separate(*data).separable)
         learnt = learner.fit(x, y)
         errors = (y[:, None] * (augment(x) @ learnt.trajectory_.T) <= 0).sum(dim=0)
-        settled.append((learnt.status_, learnt.sweeps_) == (status, sweeps) and bool((errors > 0).all()))
+        settled.append((learnt.status_, learnt.epochs_) == (status, sweeps) and bool((errors > 0).all()))
         rises.append(bool((errors.diff() > 0).any()) is not monotone)
         best.append(int(errors[-1]) <= 3)
     times = list(range(len(errors)))

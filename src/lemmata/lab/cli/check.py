@@ -15,16 +15,16 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from lemmata import catalog as catalogs
 from lemmata.catalog import ClaimEntry
+from lemmata.catalog.selection import Selection, select
 from lemmata.judge.engine import MEMORY, Engine, ProcessEngine
 from lemmata.judge.ledger import Ledger
 from lemmata.judge.session import judge_all, remembered
 from lemmata.judge.verdict import Result, is_blunt
-from lemmata.lab.cli import UserError
 from lemmata.lab.cli.costs import spent, tell_slowest, too_dear
-from lemmata.lab.cli.selection import Selection, select
 from lemmata.lab.cli.sharpness import tell_sharpness
 from lemmata.lab.cli.summary import summarise
-from lemmata.lab.cli.terminal import console, mark, print_json, seconds
+from lemmata.lab.cli.terminal import console, mark, print_json
+from lemmata.lab.words import UserError, seconds
 
 
 @dataclass(frozen=True)

@@ -74,7 +74,7 @@ def fed_back(cell, layer, x, z0, feedback):
 
 
 def averages(cell, layer, x, z0, gating, power, kept):
-    """The weights of the last state on the first state and on every candidate, by products of what is kept; and those."""
+    """The weights of the last state on the first state and on every candidate, by products; and those candidates."""
     maps = layer.input_weight.split(5), layer.bias.split(5)
     gates = [torch.sigmoid(gating * x @ weight.T + bias) for weight, bias in zip(*maps, strict=True)][:-1]
     share = gates[0] if cell is MinGRU else gates[0] / (gates[0] + gates[1])
