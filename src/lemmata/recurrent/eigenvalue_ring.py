@@ -81,8 +81,8 @@ def ring_parameters(
     _check_ring(r_min, r_max, max_phase)
     power = 2 if validate.flag("by_area", by_area) else 1
     low, high = r_min**power, r_max**power
-    shares, turns = torch.rand(2, count, dtype=torch.float64, generator=generator)
-    return log_rate((low + (high - low) * shares) ** (1 / power)), max_phase * turns
+    fractions, turns = torch.rand(2, count, dtype=torch.float64, generator=generator)
+    return log_rate((low + (high - low) * fractions) ** (1 / power)), max_phase * turns
 
 
 def _check_ring(r_min: float, r_max: float, max_phase: float) -> None:
