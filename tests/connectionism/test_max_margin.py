@@ -145,7 +145,7 @@ def test_use_before_fit_and_other_features_are_refused():
     with pytest.raises(RuntimeError, match=r"not fitted: call fit\(x, y\) first"):
         model.predict(torch.zeros(1, 2))
     model.fit(torch.tensor([[0.0], [2.0]]), torch.tensor([-1, 1]))
-    with pytest.raises(ValueError, match="x must have 1 features as in fit, got 2"):
+    with pytest.raises(ValueError, match="x must have 1 feature on its last axis"):
         model.decision_function(torch.zeros(1, 2))
     with pytest.raises(TypeError, match="bias must be True or False, got 1"):
         MaximumMarginClassifier(bias=1)  # type: ignore[arg-type]

@@ -80,6 +80,39 @@ def test_the_gains_are_those_of_the_multilayer_perceptron():
     assert activation("tanh").gain == 1.0
 
 
+WIDE = torch.linspace(-40, 40, 8001, dtype=torch.float64)
+
+
+@pytest.mark.parametrize("name", [name for name, entry in ACTIVATION_TABLE.items() if entry.inverse is not None])
+def test_inverses_lead_back(name):
+    entry, z = activation(name), torch.linspace(-6, 6, 49, dtype=torch.float64)  # 0, a kink of some, is on the grid
+    # An inverse loses what the slope is flat: a rounding of y moves z by eps/slope.
+    allowed = 512 * torch.finfo(z.dtype).eps / entry.derivative(z).clamp(max=1.0)
+    assert ((entry.invert(entry(z)) - z).abs() <= allowed).all()
+
+
+@pytest.mark.parametrize("entry", ACTIVATION_TABLE.values(), ids=lambda entry: entry.name)
+def test_ranges_and_monotony_are_those_of_the_values(entry):
+    values, low, high = entry(WIDE), entry.range.low, entry.range.high
+    assert ((values >= low) & (values <= high)).all()
+    lowest = 40 * 0.01 if entry.name == "leaky_relu" else 40  # a line that falls for ever has got so far
+    assert values.min() == pytest.approx(max(low, -lowest), abs=0.03)
+    assert values.max() == pytest.approx(min(high, 40), abs=0.03)
+    assert bool((values.diff() >= 0).all()) == entry.monotone
+    # Where the values fall towards the left they never reach the infimum; else they have been there.
+    assert bool(entry(torch.tensor([-6.0, -5.75])).diff() <= 0) == entry.range.attained
+    assert [value in entry.range for value in (low, high, float(values[4001]))] == [entry.range.attained, False, True]
+    assert low - 1 not in entry.range
+    assert high + 1 not in entry.range
+
+
+@pytest.mark.parametrize("name", ["relu", "identity"])
+def test_gains_keep_the_mean_square_of_what_a_layer_passes_on(name):
+    entry = activation(name)
+    normal = torch.exp(-(WIDE**2) / 2) / math.sqrt(2 * math.pi)
+    assert float(torch.trapezoid(normal * (entry.gain * entry(WIDE)) ** 2, WIDE)) == pytest.approx(1, abs=1e-9)
+
+
 def test_an_unknown_name_gets_the_nearest_or_the_list():
     with pytest.raises(ValueError, match="unknown activation 'sigmiod': did you mean sigmoid"):
         activation("sigmiod")

@@ -1,12 +1,13 @@
 """What the claims about definite matrices, factors and kernels do not say: bad input, dtypes, shapes, gradients."""
 
 import math
+from fractions import Fraction
 
 import pytest
 import torch
 
 from lemmata.foundations.cholesky import psd_factor
-from lemmata.foundations.definiteness import certify_definiteness, power_of_two
+from lemmata.foundations.definiteness import certify_definiteness, cholesky_floor, power_of_two
 from lemmata.foundations.gram import gram_matrix, linear_kernel, polynomial_kernel, rbf_kernel
 
 X = torch.tensor([[0.0, 1.0], [2.0, -1.0], [0.5, 0.5]])
@@ -143,3 +144,67 @@ def test_bad_input_is_refused_in_one_sentence(make, error, message):
 def test_the_unit_of_a_matrix_is_set_by_its_largest_entry_whatever_the_sign():
     batch = torch.tensor([[[-9.0, 1.0]], [[0.5, 3.0]], [[0.25, -0.25]]])
     assert power_of_two(batch).tolist() == [power_of_two(matrix).item() for matrix in batch] == [8.0, 2.0, 0.25]
+
+
+def matrices():
+    """Symmetric ones of all kinds: indefinite, singular, definite, hardly indefinite, zero."""
+    generator = torch.Generator().manual_seed(0)
+    half, factor = (torch.randint(-3, 4, (4, 3, 3), generator=generator).double() for _ in range(2))
+    singular = factor.clone()
+    singular[:, -1] = singular[:, 0]
+    hardly = torch.tensor([[50.0, 51.0, 0.0], [51.0, 52.0, 0.0], [0.0, 0.0, 1.0]], dtype=torch.float64)
+    products = [singular @ singular.mT, factor @ factor.mT + torch.eye(3)]
+    return torch.cat([half + half.mT, *products, 0.1 * (half + half.mT), hardly[None], torch.zeros(1, 3, 3)])
+
+
+@pytest.mark.parametrize("matrix", matrices(), ids=range(len(matrices())))
+def test_the_bounds_hold_without_rounding_and_are_tight(matrix):
+    answer = certify_definiteness(matrix)
+    floor, ceiling = Fraction(answer.floor.item()), Fraction(answer.ceiling.item())
+    rows = [[Fraction(entry) for entry in row] for row in matrix.tolist()]
+    # A - t I is semidefinite if no principal minor is negative; written out for three rows.
+    (a, b, c), (_, d, e), (_, _, f) = [[v - floor * (i == j) for j, v in enumerate(row)] for i, row in enumerate(rows)]
+    determinant = a * (d * f - e * e) - b * (b * f - c * e) + c * (b * e - c * d)
+    assert min(a, d, f, a * d - b * b, a * f - c * c, d * f - e * e, determinant) >= 0
+    x = [Fraction(entry) for entry in answer.witness.tolist()]
+    assert sum(x[i] * rows[i][j] * x[j] for i in range(3) for j in range(3)) <= ceiling * sum(v * v for v in x)
+    assert 0 < answer.ceiling - answer.floor <= 1e-13 * (1 + matrix.norm())
+
+
+def test_scales_change_the_bounds_by_their_own_size_and_batches_nothing():
+    batch = matrices()[:-1] * 2.0**450  # the zero matrix has no scale
+    together, small = certify_definiteness(batch), certify_definiteness(batch * 2.0**-900)
+    assert together.floor.equal(2.0**900 * small.floor)
+    assert together.ceiling.equal(2.0**900 * small.ceiling)
+    alone = torch.stack([certify_definiteness(matrix).floor for matrix in batch])
+    torch.testing.assert_close(together.floor, alone, rtol=0.0, atol=256 * 2.0**-52 * float(alone.abs().max()))
+
+
+def test_violations_below_the_tolerance_are_forgiven():
+    rounded = torch.tensor([[1.0, 0.0], [0.0, -1e-6]])
+    assert certify_definiteness(torch.tensor([[1.0, 0.0], [0.0, -1e-7]])).semidefinite  # rounding of single precision
+    assert not certify_definiteness(rounded).semidefinite
+    assert certify_definiteness(rounded, tolerance=2e-6).semidefinite
+    assert not certify_definiteness(rounded, tolerance=0.5e-6).semidefinite
+
+
+def test_bounds_are_no_narrower_than_rounding_and_not_much_wider():
+    n, u = 150, torch.finfo(torch.float64).eps / 2
+    values = torch.ones(n, dtype=torch.float64)
+    values[0] = 0
+    answer = certify_definiteness(16 * torch.diag(values)[None, None])
+    size, total = 16 * math.sqrt(n - 1), 16.0 * (n - 1)
+    assert (n + 1) * u * total <= -answer.floor <= 8 * (n + 1) * u * total
+    assert 3 * (n + 2) * u * size <= answer.ceiling <= 6 * (n + 2) * u * size
+    # Off a multiple of the identity, whose trace above the floor is nothing: the shift and the rounding of forms.
+    floor = certify_definiteness(torch.eye(n, dtype=torch.float64)).floor
+    assert 1 - floor >= 6 * (n + 2) * u * math.sqrt(n)
+    torch.testing.assert_close(answer.tolerance.flatten()[0].item(), 2 * n * u * size)
+
+
+def test_a_guess_far_too_high_still_gives_a_floor():
+    pair = torch.stack([torch.diag(torch.tensor([0.5, 1.0])), torch.eye(2)]).double()
+    guesses, slack = torch.tensor([0.9, 1.0], dtype=torch.float64), torch.full((2,), 1e-3, dtype=torch.float64)
+    floors = cholesky_floor(pair, guesses, slack)
+    assert -3 < floors[0] < 0.5
+    assert 0.998 < floors[1] < 1

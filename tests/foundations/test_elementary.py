@@ -7,6 +7,7 @@ import torch
 from lemmata.foundations.elementary_bounds import log1p_bounds, power_bound
 from lemmata.foundations.elementary_derivatives import abs_subdifferential, integrate_by_parts, quotient_derivative
 from lemmata.foundations.geometric_series import geometric_remainder, geometric_sum
+from lemmata.foundations.matrix_derivatives import derivative_of
 from lemmata.foundations.maximisers import argmax_set
 
 
@@ -42,6 +43,19 @@ def test_autograd_at_the_corner_gives_a_slope_of_the_subdifferential():
     (slope,) = torch.autograd.grad(x.abs().sum(), x)
     low, high = abs_subdifferential(x.detach())
     assert low <= slope <= high
+
+
+def test_slopes_of_the_absolute_value_are_signs_at_every_size():
+    x = torch.tensor([-1e150, -1.0, -1e-150, 1e-150, 1.0, 1e150], dtype=torch.float64)
+    assert derivative_of("|x|").derivative(x).equal(torch.sign(x))
+    low, high = abs_subdifferential(x)
+    assert low.equal(torch.sign(x))
+    assert high.equal(torch.sign(x))
+
+
+def test_a_quotient_is_a_quotient():
+    row = derivative_of("f(x) / g(x)")
+    assert row.function(torch.tensor(2.0), torch.square, torch.exp) == torch.tensor(2.0) ** 2 / torch.tensor(2.0).exp()
 
 
 def test_parts_may_have_symbols_as_ends():

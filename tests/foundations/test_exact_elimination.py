@@ -23,6 +23,11 @@ def test_booleans_are_zeros_and_ones():
     assert exact_rank(torch.tensor([[True, False], [True, True]])) == 2
 
 
+def test_ranks_are_those_of_the_numbers_as_they_are_stored():
+    assert exact_rank(torch.tensor([[0.1, 0.2, 0.3], [1.0, 2.0, 3.0]], dtype=torch.float64)) == 2
+    assert exact_rank(torch.tensor([[0.5, 0.25], [2.0, 1.0]])) == 1
+
+
 def test_determinants_of_extreme_numbers_are_exact():
     tiny = torch.diag(torch.full((3,), 5e-324, dtype=torch.float64))
     assert exact_determinant(tiny) == Fraction(1, 2**1074) ** 3

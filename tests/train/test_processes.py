@@ -31,7 +31,8 @@ def loss(system, batch):
     return functional.mse_loss(system(batch.x), batch.y)
 run = fit(system, examples, loss=loss, options=Options(**words), out=sys.argv[2], resume=resume)
 """
-WORDS = {"epochs": 3, "batch": 16, "precision": "float64", "device": "cpu", "rate": 0.01, "accumulate": 2, "clip": 0.5}
+WORDS = {"epochs": 3, "batch_size": 16, "precision": "float64", "device": "cpu"}
+WORDS |= {"lr": 0.01, "accumulate": 2, "clip": 0.5}
 
 
 def start(tmp_path, words, folder, procs, resume=False):

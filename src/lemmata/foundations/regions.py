@@ -47,9 +47,9 @@ class Box:
         share = torch.rand((count, len(self.low)), generator=generator, dtype=self.low.dtype, device=self.low.device)
         return self.low + share * self.width
 
-    def corners(self, most: int = 6) -> Float[Tensor, "corners n"]:
-        """All corners in the first `most` coordinates; the rest stay in the middle."""
-        free = min(len(self.low), most)
+    def corners(self, dimensions: int = 6) -> Float[Tensor, "corners n"]:
+        """All corners in the first `dimensions` coordinates; the rest stay in the middle."""
+        free = min(len(self.low), dimensions)
         ends = torch.stack([self.low[:free], self.high[:free]], dim=1)
         found = torch.cartesian_prod(*ends).reshape(-1, free)
         return torch.cat([found, self.centre[free:].expand(len(found), -1)], dim=1)
@@ -75,13 +75,13 @@ class Box:
             raise ValueError(f"f must be finite with its derivatives in the region, but is not at {bad}: shrink it")
         return points[scores.argmax()]
 
-    def pair(self, point: Tensor, direction: Tensor, share: float | None = None) -> tuple[Tensor, Tensor]:
-        """Two points of the box on either side of `point`, apart along `direction` by twice a share of its least width.
+    def pair(self, point: Tensor, direction: Tensor, fraction: float | None = None) -> tuple[Tensor, Tensor]:
+        """Two points of the box on either side of `point`, apart along `direction` by twice a fraction of its width.
 
-        Near a side of the box both are moved inwards alike, so that the direction is kept. Without a share they are so
+        Near a side of the box both are moved inwards alike, so that the direction is kept. Without one they are so
         near that the rounding of a difference quotient and the bending of the function balance.
         """
-        apart = torch.finfo(direction.dtype).eps ** 0.25 if share is None else share
+        apart = torch.finfo(direction.dtype).eps ** 0.25 if fraction is None else fraction
         unit = direction / direction.norm().clamp(min=torch.finfo(direction.dtype).tiny)
         step = apart * self.width.min() * unit
         middle = torch.minimum(torch.maximum(point, self.low + step.abs()), self.high - step.abs())

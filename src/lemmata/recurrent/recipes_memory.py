@@ -29,7 +29,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-TRAINING: dict[str, Any] = {"batch": 32, "rate": 4e-3, "schedule": "cosine", "warmup": 50, "clip": 1.0}
+TRAINING: dict[str, Any] = {"batch_size": 32, "lr": 4e-3, "schedule": "cosine", "warmup": 50, "clip": 1.0}
 DIGITS = {"logistic regression": 0.958, "logistic regression, last row alone": 0.485}
 HOW = "scikit-learn 1.9.1 on the same training and test examples; all 64 pixels, or the 8 pixels that are read last"
 ADDING = {"always 1": 1 / 6, "the second number plus 1/2": 1 / 12}
@@ -44,7 +44,7 @@ class ReaderConfig:
     hidden: int = 64
     """Units of each recurrent layer."""
     depth: int = 1
-    """Floors: recurrent layers with residuals."""
+    """Recurrent layers, one above another, with residuals."""
     memory: int | None = None
     """Steps that the units of mingru, minlstm and lru remember at most, initially; by default 4 times the sequence."""
 
@@ -65,7 +65,7 @@ class PixelConfig(ReaderConfig):
     """What can be chosen of a network that reads pictures pixel by pixel, or row by row."""
 
     depth: int = 2
-    """Floors; with one, a gate that sees only its input would know a pixel but not where it is."""
+    """Layers; with one, a gate that sees only its input would know a pixel but not where it is."""
     read: Literal["pixels", "rows"] = "pixels"
     """One pixel a step, or one row."""
 
@@ -75,7 +75,7 @@ class PixelConfig(ReaderConfig):
             raise ValueError(f"read must be pixels or rows, got {self.read!r}")
 
 
-PIXELS, READING = PixelConfig(), Options(epochs=60, evaluate=6, decay=0.01, **TRAINING)
+PIXELS, READING = PixelConfig(), Options(epochs=60, evaluate=6, weight_decay=0.01, **TRAINING)
 
 
 @recipe("lru", data="digits", metric="accuracy")
@@ -220,9 +220,10 @@ def _answering(
     predict: Callable[[SequenceReader, Examples], Mapping[str, Tensor]],
 ) -> Experiment:
     x, y = data.train.x, data.train.y
-    symbols = None if x.is_floating_point() else int(x.max()) + 1
+    vocab_size = None if x.is_floating_point() else int(x.max()) + 1
     arguments = {
-        "inputs": 1 if symbols else x.shape[2], "outputs": len(data.classes) or 1, "cell": cell, "symbols": symbols,
+        "inputs": 1 if vocab_size else x.shape[2], "outputs": len(data.classes) or 1, "cell": cell,
+        "vocab_size": vocab_size,
         "memory": config.memory or 4 * x.shape[1],
         **{name: getattr(config, name) for name in ("width", "hidden", "depth")},
     }  # fmt: skip
@@ -231,8 +232,9 @@ def _answering(
     numbers = y.is_floating_point()
     metric = "error" if numbers else "accuracy"
     return Experiment(
-        system, arguments, data.train, data.test, options, loss=squared_error if numbers else surprise_and_accuracy,
-        metric=metric, largest=not numbers, classes=data.classes, predict=predict, notes=notes,
+        system, arguments, data.train, data.test, options,
+        loss=squared_error if numbers else cross_entropy_and_accuracy, metric=metric, largest=not numbers,
+        classes=data.classes, predict=predict, notes=notes,
         picture=lambda system: gradient_reach(system, data.test[:8]),
     )  # fmt: skip
 
@@ -243,8 +245,8 @@ def squared_error(system: SequenceReader, batch: Examples) -> dict[str, Tensor]:
     return {"loss": error, "error": error}
 
 
-def surprise_and_accuracy(system: SequenceReader, batch: Examples) -> dict[str, Tensor]:
-    """The cross-entropy of the answers, and the share of right ones."""
+def cross_entropy_and_accuracy(system: SequenceReader, batch: Examples) -> dict[str, Tensor]:
+    """The cross-entropy of the answers, and the fraction of right ones."""
     answers = system(batch.x)
     right = (answers.argmax(1) == batch.y).to(answers.dtype).mean()
     return {"loss": functional.cross_entropy(answers, batch.y), "accuracy": right}

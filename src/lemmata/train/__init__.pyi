@@ -11,7 +11,7 @@ from lemmata.train.evaluation_mode import evaluating as evaluating
 from lemmata.train.experiment import Experiment as Experiment
 from lemmata.train.folder import read_record as read_record
 from lemmata.train.gradient import GradientLearner as GradientLearner
-from lemmata.train.gradient import rate_at as rate_at
+from lemmata.train.gradient import lr_factor as lr_factor
 from lemmata.train.learner import Learner as Learner
 from lemmata.train.loop import Diverged as Diverged
 from lemmata.train.loop import Run as Run
@@ -49,8 +49,8 @@ __all__ = [
     "fit",
     "labelled_pictures",
     "load_run",
+    "lr_factor",
     "newest",
-    "rate_at",
     "read_record",
     "restore_system",
     "run_experiment",

@@ -16,20 +16,22 @@ from lemmata.train.evaluation_mode import evaluating
 from lemmata.train.options import Options
 from lemmata.train.processes import World
 
-__all__ = ["GradientLearner", "rate_at"]
+__all__ = ["GradientLearner", "lr_factor"]
 
 Loss = Callable[[Any, Examples], "Tensor | Mapping[str, Tensor]"]
 ROWS = 1024  # evaluated at once: large enough for the matrix products, small enough for any memory
 
 
-def rate_at(step: float, steps: int, schedule: str, warmup: int = 0) -> float:
-    r"""The share of the highest rate at a step: it rises through the `warmup` steps, then falls until the last.
+def lr_factor(step: float, steps: int, schedule: str, warmup: int = 0) -> float:
+    r"""The fraction of the highest learning rate at a step: it rises through `warmup` steps, then falls until the last.
 
-    >>> [rate_at(step, 10, "linear", warmup=2) for step in (0, 1, 2, 6)]
+    >>> [lr_factor(step, 10, "linear", warmup=2) for step in (0, 1, 2, 6)]
     [0.5, 1.0, 1.0, 0.5]
     """
     if step < warmup:
-        return min((step + 1) / warmup, 1.0)  # a share of the steps times their number may fall just short of `warmup`
+        return min(
+            (step + 1) / warmup, 1.0
+        )  # a fraction of the steps times their number may fall just short of `warmup`
     if schedule == "constant":
         return 1.0
     fallen = (step - warmup) / max(steps - warmup, 1)
@@ -51,7 +53,7 @@ class GradientLearner:
     gradient of the whole batch, whatever the sizes of the shares.
 
     >>> line, x = nn.Linear(1, 1), torch.linspace(-1, 1, 64)[:, None]
-    >>> learner = GradientLearner(line, options=Options(rate=0.1, optimizer="sgd"), steps=200)
+    >>> learner = GradientLearner(line, options=Options(lr=0.1, optimizer="sgd"), steps=200)
     >>> for step in range(200): numbers = learner.step(Examples(x=x, y=2 * x + 1), step / 200)
     >>> round(line.weight.item(), 3), round(line.bias.item(), 3)
     (2.0, 1.0)
@@ -74,8 +76,8 @@ class GradientLearner:
         self.steps = steps
         self.optimizer = _optimizer(system, self.options)
         self.averaged = None
-        if self.options.average is not None:
-            averaging = get_ema_multi_avg_fn(self.options.average)
+        if self.options.ema_decay is not None:
+            averaging = get_ema_multi_avg_fn(self.options.ema_decay)
             self.averaged = AveragedModel(system, multi_avg_fn=averaging, use_buffers=True)
         self._whole = _Whole(system, self.loss)
         if self.world.size > 1:
@@ -83,22 +85,20 @@ class GradientLearner:
 
     def step(self, batch: Examples, progress: float, weight: float = 1.0) -> dict[str, Tensor | float]:
         """One update; `weight` is this process's part of the batch."""
-        rate = self.options.rate * rate_at(
-            progress * self.steps, self.steps, self.options.schedule, self.options.warmup
-        )
+        lr = self.options.lr * lr_factor(progress * self.steps, self.steps, self.options.schedule, self.options.warmup)
         for group in self.optimizer.param_groups:
-            group["lr"] = rate
+            group["lr"] = lr
         self.optimizer.zero_grad()
         numbers: dict[str, Tensor | float] = {}
         for share, part, last in _parts(batch, self.options.accumulate):
             with contextlib.nullcontext() if last or self.world.size == 1 else self._whole.no_sync():  # type: ignore[operator]
                 self._backward(part, share, weight, numbers)
         if self.options.clip is not None:
-            numbers["norm"] = nn.utils.clip_grad_norm_(self.system.parameters(), self.options.clip)
+            numbers["grad_norm"] = nn.utils.clip_grad_norm_(self.system.parameters(), self.options.clip)
         self.optimizer.step()
         if self.averaged is not None:
             self.averaged.update_parameters(self.system)
-        numbers["rate"] = rate
+        numbers["lr"] = lr
         return numbers
 
     def _backward(self, part: Examples, share: float, weight: float, numbers: dict[str, Any]) -> None:
@@ -134,7 +134,7 @@ class GradientLearner:
         return {"optimizer": self.optimizer.state_dict(), "average": average}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Take over what `state` returned; rates and the like follow from the options, whoever wrote them down."""
+        """Take over what `state` returned; learning rate and the like follow from the options, whoever wrote them."""
         groups = self.optimizer.state_dict()["param_groups"]
         moments = state["optimizer"]["state"]
         for number, parameter in enumerate(self.optimizer.param_groups[0]["params"]):
@@ -181,7 +181,7 @@ def _optimizer(system: nn.Module, options: Options) -> torch.optim.Optimizer:
         raise ValueError("system has no parameter to learn: give fit a learner of its own")
     # One pass over memory for all parameters, where torch has it: it halves the time of a small network's step.
     fused = all(parameter.device.type in ("cpu", "cuda") for parameter in parameters)
-    words: dict[str, Any] = {"lr": options.rate, "weight_decay": options.decay, "fused": fused}
+    words: dict[str, Any] = {"lr": options.lr, "weight_decay": options.weight_decay, "fused": fused}
     if options.optimizer == "sgd":
         return torch.optim.SGD(parameters, momentum=options.momentum, **words)
     kind = torch.optim.AdamW if options.optimizer == "adamw" else torch.optim.Adam

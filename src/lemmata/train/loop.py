@@ -83,7 +83,7 @@ def fit(
     test examples would make its score a boast. `metric` is the score that counts, `largest` whether more is better.
 
     >>> x = torch.linspace(-1, 1, 128)[:, None]
-    >>> run = fit(nn.Linear(1, 1), (x, 3 * x), options=Options(epochs=50, rate=0.1, device="cpu"))
+    >>> run = fit(nn.Linear(1, 1), (x, 3 * x), options=Options(epochs=50, lr=0.1, device="cpu"))
     >>> run.stopped, run.steps, run.scores["loss"] < 1e-3
     ('finished', 100, True)
     """
@@ -117,7 +117,7 @@ class _Loop:
         self.system, self.options, self.device, self.world = system, options, device, world
         self.train, self.test, self.validation = parts["train"], parts["test"], parts["validation"]
         self.metric, self.sign, self.picture, self.out = metric, 1 if largest else -1, picture, out
-        self.per_epoch = -(-len(self.train) // options.batch)
+        self.per_epoch = -(-len(self.train) // options.batch_size)
         self.total = min(options.epochs * self.per_epoch, options.steps or math.inf)
         self.told_every = max(1, min(self.per_epoch // 10, 100))
         self.step, self.stopped = 0, "finished"
@@ -233,7 +233,7 @@ class _Loop:
 
     def advance(self, epoch: int, position: int) -> Mapping[str, Any]:
         """One step on the batch of this place."""
-        indices = batch_indices(self.options.seed, epoch, position, self.options.batch, len(self.train))
+        indices = batch_indices(self.options.seed, epoch, position, self.options.batch_size, len(self.train))
         progress = self.step / self.total
         if self.world.size == 1:
             return self.learner.step(self.batch(indices), progress)
@@ -342,7 +342,7 @@ class _Loop:
         with contextlib.suppress(checkpoint.CheckpointError):
             kept = checkpoint.newest(self.out / "checkpoints") if self.out is not None else None
         where = f"step {step} (epoch {(step - 1) // self.per_epoch + 1})"
-        cure = f"lower rate (now {self.options.rate:g})" + ("" if self.options.clip else " or set clip")
+        cure = f"lower lr (now {self.options.lr:g})" + ("" if self.options.clip else " or set clip")
         rest = f"; the checkpoint of step {kept.step} is kept" if kept else ""
         raise Diverged(f"{name} became {value} at {where}: {cure}{rest}")
 

@@ -72,8 +72,8 @@ def the_bias_is_the_weight_of_a_constant_input(draw, extend=augment, sign=1.0):
     absorbed = extend(x) @ torch.cat([w, b])
     # Whole numbers make the two runs comparable to the last bit; random labels are not separable, so they run long.
     points, y = draw.integers(-4, 5, 12, 3).double(), draw.signs(12)
-    biased = Perceptron(max_sweeps=25, certify=False, record=True).fit(points, y)
-    without = Perceptron(bias=False, max_sweeps=25, certify=False, record=True).fit(extend(points), y)
+    biased = Perceptron(max_epochs=25, certify=False, record=True).fit(points, y)
+    without = Perceptron(bias=False, max_epochs=25, certify=False, record=True).fit(extend(points), y)
     return all_of(
         close(activation, absorbed, scale=(extend(x).abs() @ torch.cat([w, b]).abs())),
         # The other convention: a unit that subtracts its bias has the constant input -1.

@@ -89,7 +89,7 @@ def the_version_space_is_an_open_convex_cone(draw, space=VersionSpace, sign=1.0,
     stay members; the exact share of the sphere against random units, the polygon of its corners, and the sum over all
     labellings."""
     sets = [(draw.integers(-2, 3, 3 + k, 1 + k % 3).double(), draw.signs(3 + k)) for k in range(6)]
-    found = [Perceptron(certify=False, max_sweeps=3000).fit(x, y) for x, y in sets]
+    found = [Perceptron(certify=False, max_epochs=3000).fit(x, y) for x, y in sets]
     fits = [each.status_ == "separated" for each in found]
 
     labelled = _separable(draw, 4, 2)

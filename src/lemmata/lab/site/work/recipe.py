@@ -22,7 +22,7 @@ import torch
 
 from lemmata import catalog
 from lemmata.catalog import RecipeEntry
-from lemmata.lab.cli.recipe import choose, defaults, recipe_of
+from lemmata.lab.recipe import choose, defaults, recipe_of
 from lemmata.train.experiment import Experiment
 
 EMPTY = ("", "None")

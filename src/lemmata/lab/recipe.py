@@ -9,8 +9,8 @@ import typing
 from typing import Any
 
 from lemmata.catalog import Catalog, RecipeEntry
-from lemmata.lab.cli import UserError
-from lemmata.lab.cli.terminal import did_you_mean
+from lemmata.catalog.search import did_you_mean
+from lemmata.lab.words import UserError
 
 
 def choose(catalog: Catalog, system: str, data: str) -> tuple[RecipeEntry, str]:
