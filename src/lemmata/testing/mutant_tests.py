@@ -6,6 +6,7 @@ long it takes, and, asked to trace, which lines it runs.
 
 import contextlib
 import os
+import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
@@ -17,7 +18,7 @@ __all__ = []  # for `mutant_server` alone
 
 # No assertion is rewritten: that takes a second to compile, and would load a package's own files past the mutant.
 # Nor does pytest look for lost exceptions: for that it collects all garbage five times over.
-OPTIONS = ("-q", "-p", "no:cacheprovider", "-p", "no:unraisableexception", "--assert=plain")
+OPTIONS = ("-q", "-p", "no:unraisableexception", "--assert=plain")
 
 Tell = Callable[[dict[str, Any]], None]
 Tracing = Callable[[list[str]], AbstractContextManager[dict[str, set[int]]]]
@@ -26,9 +27,10 @@ Tracing = Callable[[list[str]], AbstractContextManager[dict[str, set[int]]]]
 def run(task: dict[str, Any], tell: Tell, alarm: Callable[[float], None], tracing: Tracing) -> dict[str, Any]:
     """The answer to a task with `tests`, a list of files."""
     os.chdir(task["root"])
-    alarm(task["patience"])
-    words = [*task["tests"], *OPTIONS, f"--basetemp={tempfile.gettempdir()}/pytest"]
-    words += [f"--rootdir={task['root']}", *task["options"]]
+    alarm(task["patience"] if task["mutant"] else task["seconds"])
+    folder = tempfile.gettempdir()
+    words = [*task["tests"], *OPTIONS, f"--basetemp={folder}/pytest", f"--rootdir={task['root']}"]
+    words += ["-o", f"cache_dir={_cache(task, folder)}", *task["options"]]
     if task["mutant"]:
         hunt = _Hunt(task["known"], task["patience"], tell, alarm)
         code = pytest.main(["-x", *words], plugins=[hunt])
@@ -43,6 +45,13 @@ def run(task: dict[str, Any], tell: Tell, alarm: Callable[[float], None], tracin
         code = pytest.main(words, plugins=[survey])
         survey.note()
     return {"code": int(code), "tests": survey.tests, "why": survey.why, "lines": survey.lines}
+
+
+def _cache(task: dict[str, Any], folder: str) -> str:
+    """What fixtures keep from one run to the next. The unbroken code fills it; a mutant spoils a copy of its own."""
+    if not task["mutant"]:
+        return task["cache"]
+    return shutil.copytree(task["cache"], f"{folder}/cache")
 
 
 def _message(report: Any) -> str:

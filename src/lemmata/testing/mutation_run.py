@@ -7,6 +7,7 @@ the unbroken code, or is too slow to be run on every mutant, is named and not us
 import ast
 import os
 import random
+import tempfile
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -26,7 +27,7 @@ __all__ = []  # for `mutate` alone
 
 PATIENCE = 10.0  # seconds any claim or test may take before its mutant counts as hanging ...
 SLOWER = 5  # ... or so many times what it takes on the unbroken code
-SLOW = 5.0  # seconds of a test that is too slow to be run on every mutant
+SLOW = 20.0  # seconds of a test that is too slow to be run on every mutant
 FILE_LIMIT = 300.0  # seconds for all tests of a file on the unbroken code
 IMPORT_LIMIT = 60.0  # seconds for pytest to start and to import what a file of tests needs
 HEAVY = frozenset("torch numpy scipy sympy networkx sklearn einops jaxtyping beartype".split())  # imported only once
@@ -76,8 +77,8 @@ class _Tests:
 class _Hunt:
     """One run: first the unbroken code, then every mutant."""
 
-    def __init__(self, targets: list[Target], settings: Settings, told: Told) -> None:
-        self.targets, self.settings, self.told = targets, settings, told
+    def __init__(self, targets: list[Target], settings: Settings, told: Told, cache: str) -> None:
+        self.targets, self.settings, self.told, self.cache = targets, settings, told, cache
         self.claims: dict[str, _Claim] = {}
         self.tests: dict[Path, _Tests] = {}
 
@@ -180,8 +181,9 @@ class _Hunt:
                     names += [name for name in known.seconds if name not in names]
                 limits = {name: self._limit(known.seconds[name]) for name in names}
                 task = self._pytest(test) | {"known": limits, "mutant": place}
-                tests.append(task | {"seconds": IMPORT_LIMIT + sum(limits.values())})
-        return steps + sorted(tests, key=lambda task: sum(task["known"].values()))
+                cost = sum(known.seconds[name] for name in names)
+                tests.append((cost, task | {"seconds": IMPORT_LIMIT + sum(limits.values())}))
+        return steps + [task for _, task in sorted(tests, key=lambda priced: priced[0])]
 
     def _reaching(self, target: Target, wanted: set[int] | None) -> list[ClaimEntry]:
         """The claims that run a statement, the cheapest first. What importing runs concerns every claim."""
@@ -195,7 +197,7 @@ class _Hunt:
 
     def _pytest(self, test: Path) -> dict[str, Any]:
         known = {"tests": [str(test)], "root": str(root_of(test)), "options": list(self.settings.options)}
-        return {**known, "patience": IMPORT_LIMIT, "seconds": FILE_LIMIT}
+        return {**known, "cache": self.cache, "patience": IMPORT_LIMIT, "seconds": FILE_LIMIT}
 
 
 def run(targets: list[Target], settings: Settings, told: Told = lambda *_: None) -> None:
@@ -206,8 +208,8 @@ def run(targets: list[Target], settings: Settings, told: Told = lambda *_: None)
     if not hasattr(os, "fork"):
         raise ValueError("this system cannot fork processes: mutate on Linux or macOS")
     until = time.monotonic() + settings.seconds
-    hunt = _Hunt(targets, settings, told)
-    with Pool(_setting(targets), jobs) as pool:
+    with tempfile.TemporaryDirectory(prefix="mutation-") as cache, Pool(_setting(targets), jobs) as pool:
+        hunt = _Hunt(targets, settings, told, cache)
         try:
             hunt.survey(pool, until)
             if time.monotonic() < until:  # else not all is known of the unbroken code
