@@ -1,6 +1,8 @@
 """Mutation with tests: who kills what, what cannot be used, the lines that changed, and the end of the time."""
 
+import importlib.util
 import subprocess
+import threading
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,7 @@ from lemmata.testing.mutate import mutate
 from lemmata.testing.mutation_report import MutationReport, Outcome, counts, spread
 from lemmata.testing.mutation_targets import changed_lines, mirrored_tests, select
 from lemmata.testing.mutations import mutants
+from lemmata.testing.traced_lines import tracing
 
 SYSTEM = '''
 """One function has a claim, two have tests, one has nobody."""
@@ -217,3 +220,22 @@ def test_the_standard_error_is_that_of_a_share_and_gone_when_all_were_tried():
     tried = [Outcome(mutant, "test", "t")] * 80 + [Outcome(mutant)] * 20
     assert spread([MutationReport(Path("f.py"), 100, 100, outcomes=tried)]) == 0
     assert spread([MutationReport(Path("f.py"), 10**9, 100, outcomes=tried)]) == pytest.approx(0.04, rel=0.02)
+
+
+def test_lines_are_seen_in_every_thread_and_anew_after_each_look(tmp_path):
+    path = tmp_path / "watched.py"
+    path.write_text("def f(n):\n    if n > 3:\n        return 0\n    return sum(i for i in range(n))\n")
+    spec = importlib.util.spec_from_file_location("watched", path)
+    module = importlib.util.module_from_spec(spec)
+    with tracing([str(path)]) as lines:
+        spec.loader.exec_module(module)
+        assert lines.take() == {str(path): [1]}
+        for _ in range(2):
+            module.f(2)
+            assert lines.take() == {str(path): [2, 4]}
+        thread = threading.Thread(target=module.f, args=(5,))
+        thread.start()
+        thread.join()
+        assert lines.take() == {str(path): [2, 3]}
+    module.f(2)
+    assert lines.take() == {}

@@ -230,17 +230,18 @@ def _setting(targets: list[Target]) -> dict[str, Any]:
     tests |= {folder / "conftest.py" for test in tests for folder in test.parents if (folder / "conftest.py").is_file()}
     folders = {module_of(path)[1] for path in [*claims, *(target.path for target in targets)]}
     folders |= {path.parent for path in claims if PACKAGE not in path.parents}
-    every = {file for path in claims | tests for file in closure(path) if file.suffix == ".py"}
+    judge = {PACKAGE / "judge" / "runner.py"} if claims else set()
+    every = {file for path in claims | tests | judge for file in closure(path) if file.suffix == ".py"}
     files = {file: file.read_bytes() for file in every} | {target.path: target.source for target in targets}
-    judge = {file for file in closure(PACKAGE / "judge" / "runner.py") if file.suffix == ".py"}
-    if not judge.isdisjoint(target.path for target in targets) or not claims:
-        judge = set()  # one of its own files is broken, or nobody judges
+    broken = {target.path for target in targets}
+    rooms = (PACKAGE, PACKAGE / "catalog", PACKAGE / "judge")
+    machinery = {file for file in files if file.parent in rooms and broken.isdisjoint(closure(file))}
     sources = {
         module_of(file)[0]: (str(file), text.decode())
         for file, text in files.items()
-        if file not in judge and not file.name.startswith(("test_", "conftest"))
+        if file not in machinery and not file.name.startswith(("test_", "conftest"))
     }
-    imports = {module_of(file)[0] for file in judge} | {name for text in files.values() for name in _heavy(text)}
+    imports = {module_of(file)[0] for file in machinery} | {name for text in files.values() for name in _heavy(text)}
     return {"paths": sorted(map(str, folders)), "imports": ["pytest", *sorted(imports)], "sources": sources}
 
 
