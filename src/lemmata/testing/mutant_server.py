@@ -202,7 +202,8 @@ class Pool:
             self._drop(worker)
 
     def _start(self) -> None:
-        quiet = {"OBJC_DISABLE_INITIALIZE_FORK_SAFETY": "YES"}
+        # To look for a GPU takes every child a second; tests that need one are left out.
+        quiet = {"OBJC_DISABLE_INITIALIZE_FORK_SAFETY": "YES", "CUDA_VISIBLE_DEVICES": ""}
         worker = Worker(["-m", "lemmata.testing.mutant_server"], {**threads(1), **quiet})
         self.selector.register(worker.output, selectors.EVENT_READ, worker)
         self.busy[worker] = None, time.monotonic() + START_LIMIT
