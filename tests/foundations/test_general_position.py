@@ -1,4 +1,4 @@
-"""The subset that is named: no smaller one would do, and the chapter on connectionism agrees that there is one."""
+"""What the claim about general position does not say: the smallest subset, the other chapter, bad input, dtypes."""
 
 import itertools
 
@@ -36,3 +36,30 @@ def test_scales_and_last_digits_decide_nothing():
     assert dependent_subset(2.0**-500 * line) == dependent_subset(line)
     nearly = torch.tensor([[1.0, 0.0], [1.0, 1e-9]])
     assert dependent_subset(nearly) is None
+
+
+def test_more_points_than_dimensions_can_be_in_general_position():
+    points = torch.tensor([[1, t, t**2] for t in range(8)])  # on the moment curve
+    assert dependent_subset(points) is None
+    assert dependent_subset(points[:, 1:], affine=True) is None
+    assert dependent_subset(torch.zeros(3, 2)) == (0,)
+
+
+@pytest.mark.parametrize("dtype", [torch.int8, torch.int64, torch.float32, torch.float64, torch.bfloat16])
+def test_every_real_dtype_is_exact(dtype):
+    assert dependent_subset(torch.tensor([[2, 1], [4, 2]], dtype=dtype)) == (0, 1)
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize(
+    ("make", "error", "message"),
+    [
+        (lambda: dependent_subset(torch.ones(3)), ValueError, r"points must be a \(points, features\) tensor"),
+        (lambda: dependent_subset(torch.ones(0, 3)), ValueError, "that is not empty"),
+        (lambda: dependent_subset(torch.ones(2, 3), affine=1), TypeError, "affine must be True or False, got 1"),
+        (lambda: dependent_subset(torch.rand(40, 9)), ValueError, "points must be fewer: 40 of them have more than"),
+    ],
+)
+def test_bad_input_is_refused_in_one_sentence(make, error, message):
+    with pytest.raises(error, match=message):
+        make()

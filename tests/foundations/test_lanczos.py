@@ -1,11 +1,25 @@
-"""Krylov spaces that end, and starts that miss the top; bad input and dtypes are in test_probable_norm."""
+"""Krylov spaces that end, starts that miss the top, early ends, bad input, dtypes."""
 
 import math
 
+import pytest
 import torch
 
 from lemmata.foundations.lanczos import largest_ritz_pair
 from lemmata.foundations.probable_norm import krylov_miss_probability
+
+DIAGONAL = torch.tensor([1.0, 2.0, 3.0])
+
+
+def times(x):
+    return DIAGONAL.to(x.dtype) * x
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_dtypes_are_kept(dtype):
+    found = largest_ritz_pair(times, torch.ones(4, 3, dtype=dtype), steps=2)
+    assert {value.dtype for value in found} == {dtype}
+    assert found.vector.shape == (4, 3)
 
 
 def test_spaces_that_lead_nowhere_new():
@@ -38,3 +52,37 @@ def test_whoever_misses_began_nearly_orthogonal_to_the_top_vector():
     rare = krylov_miss_probability(size, steps, error) / math.sqrt(2 * size / math.pi)
     assert missed.any()
     assert (along[missed] <= rare).all()
+
+
+def test_an_exhausted_space_ends_the_search_in_the_exact_value():
+    for start in (torch.tensor([0.0, 0.0, 1.0]), torch.tensor([[1.0, 1.0, 1.0], [0.0, 0.0, 2.0]])):
+        found = largest_ritz_pair(times, start, steps=3)
+        torch.testing.assert_close(found.value, torch.full_like(found.value, 3.0))
+
+
+def test_accuracy_ends_the_search_early():
+    calls = []
+    values = torch.linspace(0, 1, 200, dtype=torch.float64) ** 4
+
+    def counted(x):
+        calls.append(1)
+        return values * x
+
+    found = largest_ritz_pair(counted, torch.ones(200, dtype=torch.float64), steps=200, accuracy=1e-3)
+    assert len(calls) < 50
+    assert found.residual <= 1e-3 * found.value
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize(
+    ("make", "error", "message"),
+    [
+        (lambda: largest_ritz_pair(times, torch.zeros(3), 2), ValueError, "start must be .* without zero vectors"),
+        (lambda: largest_ritz_pair(times, torch.tensor(1.0), 2), ValueError, r"start must be a \(..., n\) tensor"),
+        (lambda: largest_ritz_pair(times, torch.ones(3), 0), ValueError, "steps must be >= 1, got 0"),
+        (lambda: largest_ritz_pair(times, torch.ones(3), 2, math.nan), ValueError, "accuracy must be finite"),
+    ],
+)
+def test_bad_input_is_refused_in_one_sentence(make, error, message):
+    with pytest.raises(error, match=message):
+        make()

@@ -1,7 +1,8 @@
-"""Minors without rounding; bad input and sizes are in test_exact_elimination."""
+"""What the claim about minors does not say: values without rounding, bad input, dtypes, sizes."""
 
 from fractions import Fraction
 
+import pytest
 import torch
 
 from lemmata.foundations.exact_elimination import exact_determinant
@@ -28,3 +29,36 @@ def test_minors_agree_with_determinants_up_to_rounding():
 
 def test_numbers_are_taken_as_they_are_stored():
     assert definiteness_by_minors(torch.tensor([[1.0, 0.1], [0.1, 0.01]])) == "indefinite"  # 0.1 squared exceeds 0.01
+
+
+def test_the_hilbert_matrix_is_definite_though_floats_doubt_it():
+    size = 12  # and 5,354,228,880 is a multiple of every number up to 23
+    whole = torch.tensor([[5354228880 // (i + j + 1) for j in range(size)] for i in range(size)])
+    assert definiteness_by_minors(whole) == "positive definite"
+
+
+def test_there_is_a_minor_for_every_subset():
+    minors = principal_minors(torch.eye(4, dtype=torch.int64))
+    assert len(minors) == 15
+    assert set(minors.values()) == {1}
+
+
+@pytest.mark.parametrize("dtype", [torch.int8, torch.int64, torch.float32, torch.float64, torch.bfloat16])
+def test_every_real_dtype_is_exact(dtype):
+    assert leading_minors(torch.tensor([[2, 1], [4, 2]], dtype=dtype)) == [2, 0]
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize(
+    ("make", "error", "message"),
+    [
+        (lambda: leading_minors(torch.ones(2, 3)), ValueError, r"matrix must be an \(n, n\) tensor"),
+        (lambda: leading_minors([[1.0]]), TypeError, "matrix must be a tensor, got list"),
+        (lambda: principal_minors(torch.eye(13)), ValueError, "matrix must have 1 to 12 rows, got 13"),
+        (lambda: definiteness_by_minors(torch.zeros(0, 0)), ValueError, "matrix must have 1 to 12 rows, got 0"),
+        (lambda: definiteness_by_minors(torch.ones(2, 2).triu()), ValueError, "symmetric to the last bit"),
+    ],
+)
+def test_bad_input_is_refused_in_one_sentence(make, error, message):
+    with pytest.raises(error, match=message):
+        make()

@@ -1,4 +1,4 @@
-"""What the claim about the spectral norm does not say of Lanczos and random starts: bad input, dtypes, generators."""
+"""What the claim about the spectral norm does not say of random starts: how rarely they miss, bad input, dtypes."""
 
 import math
 
@@ -6,21 +6,11 @@ import pytest
 import scipy.special
 import torch
 
-from lemmata.foundations.lanczos import largest_ritz_pair
 from lemmata.foundations.probable_norm import krylov_miss_probability, krylov_steps, probable_spectral_norm
-
-DIAGONAL = torch.tensor([1.0, 2.0, 3.0])
-
-
-def times(x):
-    return DIAGONAL.to(x.dtype) * x
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_dtypes_are_kept_and_bounds_are_double(dtype):
-    found = largest_ritz_pair(times, torch.ones(4, 3, dtype=dtype), steps=2)
-    assert {value.dtype for value in found} == {dtype}
-    assert found.vector.shape == (4, 3)
     bounds = probable_spectral_norm(torch.eye(3, 2, dtype=dtype))
     assert bounds.value.dtype is dtype
     assert bounds.upper.dtype is torch.float64
@@ -102,25 +92,6 @@ def test_a_large_matrix_is_multiplied_in_pieces():
     assert float(bounds.upper / bounds.lower) == pytest.approx(1 + 1e-3, rel=3e-12)
 
 
-def test_an_exhausted_space_ends_the_search_in_the_exact_value():
-    for start in (torch.tensor([0.0, 0.0, 1.0]), torch.tensor([[1.0, 1.0, 1.0], [0.0, 0.0, 2.0]])):
-        found = largest_ritz_pair(times, start, steps=3)
-        torch.testing.assert_close(found.value, torch.full_like(found.value, 3.0))
-
-
-def test_accuracy_ends_the_search_early():
-    calls = []
-    values = torch.linspace(0, 1, 200, dtype=torch.float64) ** 4
-
-    def counted(x):
-        calls.append(1)
-        return values * x
-
-    found = largest_ritz_pair(counted, torch.ones(200, dtype=torch.float64), steps=200, accuracy=1e-3)
-    assert len(calls) < 50
-    assert found.residual <= 1e-3 * found.value
-
-
 def test_the_gradient_is_that_of_the_norm():
     matrix = torch.randn(5, 7, dtype=torch.float64, requires_grad=True)
     (found,) = torch.autograd.grad(probable_spectral_norm(matrix, tolerance=1e-12).value, matrix)
@@ -132,10 +103,6 @@ def test_the_gradient_is_that_of_the_norm():
 @pytest.mark.parametrize(
     ("make", "error", "message"),
     [
-        (lambda: largest_ritz_pair(times, torch.zeros(3), 2), ValueError, "start must be .* without zero vectors"),
-        (lambda: largest_ritz_pair(times, torch.tensor(1.0), 2), ValueError, r"start must be a \(..., n\) tensor"),
-        (lambda: largest_ritz_pair(times, torch.ones(3), 0), ValueError, "steps must be >= 1, got 0"),
-        (lambda: largest_ritz_pair(times, torch.ones(3), 2, math.nan), ValueError, "accuracy must be finite"),
         (lambda: krylov_miss_probability(0, 3, 0.1), ValueError, "size must be >= 1, got 0"),
         (lambda: krylov_miss_probability(5, 3, 1.0), ValueError, "error must lie between 0 and 1, got 1.0"),
         (lambda: krylov_miss_probability(5, 0, 0.1), ValueError, "steps must be >= 1, got 0"),

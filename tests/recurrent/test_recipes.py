@@ -22,15 +22,15 @@ FEW = Options(steps=2, batch_size=4, clip=1.0, device="cpu")
 
 
 def text(cell, config=TINY, options=FEW):
-    return getattr(recipes, f"write_with_{cell}")(config=config, options=options)
+    return recipes.write_text(config=config, options=options, system=cell)
 
 
 def task(cell, data, options=FEW, **config):
     if data == "digits":
         chosen = PixelConfig(width=8, hidden=8, **config)
-        return getattr(recipes_memory, f"read_with_{cell}")(data, chosen, options)
+        return recipes_memory.read_digits(data, chosen, options, cell)
     chosen = MemoryConfig(width=8, hidden=8, **{"lag": 10, **config})
-    return getattr(recipes_memory, f"remember_with_{cell}")(data, chosen, options)
+    return recipes_memory.recall(data, chosen, options, cell)
 
 
 @pytest.mark.parametrize("cell", CELLS)

@@ -49,23 +49,25 @@ def read_systems(path: Path, chapter: str, module: str, problems: list[str]) -> 
                 continue
             if not isinstance(node, ast.ClassDef | ast.FunctionDef):
                 continue
-            first = _literal(mark.args[0]) if mark.args else None
+            names = [_literal(argument) for argument in mark.args]
             words = {keyword.arg or "": _literal(keyword.value) for keyword in mark.keywords}
             where, needed = f"{path}:{node.lineno}", {"recipe": {"data", "metric"}, "system": {"title", "kind"}}
-            if not isinstance(first, str) or not all(isinstance(word, str) for word in words.values()):
+            if not names or not all(isinstance(word, str) for word in (*names, *words.values())):
                 problems.append(f"{where}: @{_name(mark)} takes literal strings only")
             elif set(words) != needed[_name(mark)]:
                 problems.append(f"{where}: @{_name(mark)} takes a name, {' and '.join(sorted(needed[_name(mark)]))}")
             elif _name(mark) == "recipe":
-                yield RecipeEntry(first, words["data"], words["metric"], module, node.name, path, node.lineno)
-            elif not re.fullmatch("[a-z0-9_]+", first):
-                problems.append(f"{where}: a system's name is in lower case, its words joined by _, got {first!r}")
+                for name in names:
+                    yield RecipeEntry(name, words["data"], words["metric"], module, node.name, path, node.lineno)
+            elif len(names) > 1 or not re.fullmatch("[a-z0-9_]+", names[0]):
+                told = ", ".join(map(repr, names))
+                problems.append(f"{where}: a system has one name in lower case, its words joined by _, got {told}")
             elif words["kind"] not in SYSTEM_KINDS:
                 problems.append(f"{where}: kind must be one of {', '.join(SYSTEM_KINDS)}, got {words['kind']!r}")
             else:
                 place = chapter, module, node.name, path, node.lineno
                 claims = promised(ast.get_docstring(node) or "")
-                yield SystemEntry(first, words["title"], words["kind"], *place, _sentence(node), claims)
+                yield SystemEntry(names[0], words["title"], words["kind"], *place, _sentence(node), claims)
 
 
 def promised(docstring: str) -> tuple[str, ...]:

@@ -22,10 +22,7 @@ from lemmata.train.experiment import Experiment
 from lemmata.train.options import Options
 from lemmata.train.randomness import seeded
 
-__all__ = [
-    "TextConfig", "write_with_elman", "write_with_gru", "write_with_lru", "write_with_lstm", "write_with_mingru",
-    "write_with_minlstm",
-]  # fmt: skip
+__all__ = ["TextConfig", "write_text"]
 
 BASELINES = {"unigram": 4.621, "trigram": 2.886, "5-gram": 2.4}
 HOW = (
@@ -67,69 +64,25 @@ class TextConfig:
 
 
 WRITING = Options(epochs=5, batch_size=16, lr=4e-3, weight_decay=0.01, schedule="cosine", warmup=50, clip=1.0)
+CONFIGS = {
+    "lru": TextConfig(hidden=128),
+    "mingru": TextConfig(hidden=256),
+    "minlstm": TextConfig(hidden=256),
+    "lstm": TextConfig(depth=1),
+    "gru": TextConfig(depth=1),
+    "elman": TextConfig(depth=1, hidden=256),
+}
+OPTIONS = dict.fromkeys(CONFIGS, WRITING) | {"elman": replace(WRITING, lr=2e-3)}
 
 
-@recipe("lru", data="shakespeare", metric="bits")
-def write_with_lru(
+@recipe("lru", "mingru", "minlstm", "lstm", "gru", "elman", data="shakespeare", metric="bits")
+def write_text(
     data: str = "shakespeare",
-    config: TextConfig = TextConfig(hidden=128),  # noqa: B008 - frozen
-    options: Options = WRITING,
+    config: TextConfig = CONFIGS,  # type: ignore[assignment] - each system has its own
+    options: Options = OPTIONS,  # type: ignore[assignment]
+    system: str = "lru",
 ) -> Experiment:
-    """Three plays of Shakespeare, character by character, with linear recurrent units run as scans."""
-    return _write("lru", data, config, options)
-
-
-@recipe("mingru", data="shakespeare", metric="bits")
-def write_with_mingru(
-    data: str = "shakespeare",
-    config: TextConfig = TextConfig(hidden=256),  # noqa: B008
-    options: Options = WRITING,
-) -> Experiment:
-    """Three plays of Shakespeare, character by character, with gates that see the input alone, run as scans."""
-    return _write("mingru", data, config, options)
-
-
-@recipe("minlstm", data="shakespeare", metric="bits")
-def write_with_minlstm(
-    data: str = "shakespeare",
-    config: TextConfig = TextConfig(hidden=256),  # noqa: B008
-    options: Options = WRITING,
-) -> Experiment:
-    """Three plays of Shakespeare, character by character, with two gates that see the input alone, run as scans."""
-    return _write("minlstm", data, config, options)
-
-
-@recipe("lstm", data="shakespeare", metric="bits")
-def write_with_lstm(
-    data: str = "shakespeare",
-    config: TextConfig = TextConfig(depth=1),  # noqa: B008
-    options: Options = WRITING,
-) -> Experiment:
-    """Three plays of Shakespeare, character by character, with a long short-term memory."""
-    return _write("lstm", data, config, options)
-
-
-@recipe("gru", data="shakespeare", metric="bits")
-def write_with_gru(
-    data: str = "shakespeare",
-    config: TextConfig = TextConfig(depth=1),  # noqa: B008
-    options: Options = WRITING,
-) -> Experiment:
-    """Three plays of Shakespeare, character by character, with gated recurrent units."""
-    return _write("gru", data, config, options)
-
-
-@recipe("elman", data="shakespeare", metric="bits")
-def write_with_elman(
-    data: str = "shakespeare",
-    config: TextConfig = TextConfig(depth=1, hidden=256),  # noqa: B008
-    options: Options = replace(WRITING, lr=2e-3),  # noqa: B008
-) -> Experiment:
-    """Three plays of Shakespeare, character by character, with the simplest recurrent network."""
-    return _write("elman", data, config, options)
-
-
-def _write(cell: str, data: str, config: TextConfig, options: Options) -> Experiment:
+    """Three plays of Shakespeare, character by character: how well the next one is foreseen, and what it writes."""
     text = load(data)
     vocabulary: Vocabulary = text.extra["vocabulary"]
     if config.window >= len(text.train.x):
@@ -138,9 +91,9 @@ def _write(cell: str, data: str, config: TextConfig, options: Options) -> Experi
     train = windows(text.train.x, config.window, stride=-(-config.window // 4))
     test = windows(text.validation.x, READ_AT_ONCE)
     chosen = {field.name: getattr(config, field.name) for field in fields(config) if field.name != "window"}
-    arguments = {"vocab_size": len(vocabulary), "cell": cell, **chosen}
+    arguments = {"vocab_size": len(vocabulary), "cell": system, **chosen}
     with seeded(options.seed):
-        system = CharacterModel(**arguments)
+        model = CharacterModel(**arguments)
 
     def write(system: CharacterModel) -> str:
         return _written(system, vocabulary, 1, torch.Generator().manual_seed(0), length=200)
@@ -156,7 +109,7 @@ def _write(cell: str, data: str, config: TextConfig, options: Options) -> Experi
         return _written(system, vocabulary, count, generator, prompt, length, temperature)
 
     return Experiment(
-        system, arguments, train, test, options, loss=loss, metric="bits", picture=_picture(test, write),
+        model, arguments, train, test, options, loss=loss, metric="bits", picture=_picture(test, write),
         sample=sample, write=write, notes={"baselines": BASELINES, "how": HOW},
     )  # fmt: skip
 

@@ -258,7 +258,7 @@ def the_hessian_is_the_symmetric_jacobian_of_the_gradient(draw, functions=smooth
         hessian, gradient = hessian_of(function, x), gradient_of(function, x)
         parts += [
             exactly((tuple(gradient.shape), tuple(hessian.shape)), ((n,), (n, n))),
-            close(factor * hessian, second, within=1e-6),
+            close(hessian, factor * second, within=1e-6),
             close(hessian, hessian.mT, ulps=1024),
             close(gradient, differenced_jacobian(function, x), within=1e-6),
         ]

@@ -100,9 +100,9 @@ def nearly_singular(draw, n, k, gap):
 
 
 @claim("linalg.general_position")
-@lie("it is enough that any two are independent", largest=2)
+@lie("it is enough that any d - 1 are independent", linear=-1)
 @lie("affinely, d points at a time are enough", affine=0)
-def general_position_is_independence_of_all_small_subsets(draw, largest=3, affine=1):
+def general_position_is_independence_of_all_small_subsets(draw, linear=0, affine=1):
     """Random, lattice and degenerate sets: ranks of all subsets by singular values against the subset that is named."""
     flat = torch.tensor([[1, 0, 0], [0, 1, 0], [1, 1, 0], [0, 0, 1]]).double()
     line = torch.tensor([[0, 0, 1], [1, 1, 0], [2, 2, -1], [3, 0, 0], [0, 5, 1]]).double()
@@ -117,7 +117,7 @@ def general_position_is_independence_of_all_small_subsets(draw, largest=3, affin
         # One more feature that is the same for all; of the size of the others, so that singular values tell.
         ones = torch.cat([points, points.abs().max().clamp(min=1e-300).expand(len(points), 1)], dim=1)
         for rows, size, found in (
-            (points, largest, dependent_subset(points)),
+            (points, 3 + linear, dependent_subset(points)),
             (ones, 3 + affine, dependent_subset(points, affine=True)),
         ):
             independent = all(
