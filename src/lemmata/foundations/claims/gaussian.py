@@ -11,8 +11,6 @@ from lemmata.foundations.gaussian import Gaussian
 from lemmata.foundations.structured_gaussians import DiagonalGaussian, LowRankGaussian
 from lemmata.judge import all_of, always, at_least, at_most, claim, close, exactly, lie, mean_is
 
-NARROW = math.log(2 * math.pi * math.e * 0.01) / 2  # the entropy of a bell of variance 1/100, below 0
-
 
 def structured(draw, d, batch=()):
     """A full, a diagonal and a low-rank Gaussian with random parameters."""
@@ -224,13 +222,14 @@ def the_image_of_a_gaussian_is_gaussian(draw, law=Gaussian, density=False, moved
 @lie("the factor e is dropped", base=2 * math.pi)
 @lie("the logarithm of the determinant counts in full", logdet=1.0)
 @lie("the entropy of a density is not negative", least=0.0)
-def the_entropy_is_the_mean_negative_log_density(draw, base=2 * math.pi * math.e, logdet=0.5, least=NARROW):
+def the_entropy_is_the_mean_negative_log_density(draw, base=2 * math.pi * math.e, logdet=0.5, least=-1.0):
     """Entropy against the mean negative log-density of samples, the integral over a line, and the other library."""
     gaussian = Gaussian(torch.zeros(5).double(), draw.covariance(5, logdet_at_least=1.0))
     predicted = 5 / 2 * math.log(base) + logdet * gaussian.logdet
     families = (*structured(draw, 4, (1,)), *structured(draw, 3, (5,)))
     others = [torch.tensor([one.entropy() for one in elsewhere(law)]) for law in families]
-    narrow = DiagonalGaussian(torch.zeros(1).double(), torch.tensor([0.01], dtype=torch.float64))
+    variance = math.exp(-3) / (2 * math.pi)
+    narrow = DiagonalGaussian(torch.zeros(1).double(), torch.tensor([variance], dtype=torch.float64))
     return all_of(
         close(gaussian.entropy(), predicted),
         mean_is(gaussian.surprise, lambda n: gaussian.sample(n, draw.generator), predicted, effect=0.3),

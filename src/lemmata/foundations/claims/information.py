@@ -10,8 +10,6 @@ from lemmata.foundations.joint_information import conditional_entropy, mutual_in
 from lemmata.foundations.sampled_information import empirical_joint, empirical_law, sampled_entropy
 from lemmata.judge import all_of, at_least, at_most, claim, close, exactly, lie
 
-LOG_2 = math.log(2)
-
 
 def distributions(draw, count, outcomes, sharpness=2.0):
     """Random distributions, some of them nearly certain."""
@@ -22,8 +20,8 @@ def distributions(draw, count, outcomes, sharpness=2.0):
 @lie("the entropy of a density is not negative either", least=0.0)
 @lie("the entropy is at most the logarithm of one outcome fewer", more=-1)
 @lie("an impossible outcome adds to the entropy", zero=0.1)
-def the_entropy_lies_between_zero_and_the_logarithm_of_the_outcomes(draw, least=-LOG_2, more=0, zero=0.0):
-    """Random, certain and uniform distributions; grouping; impossible outcomes; the density 2 on [0, 1/2]."""
+def the_entropy_lies_between_zero_and_the_logarithm_of_the_outcomes(draw, least=-1.0, more=0, zero=0.0):
+    """Random, certain and uniform distributions; grouping; impossible outcomes; the density e on [0, 1/e]."""
     parts = []
     for outcomes in (2, 3, 5, 8, 1000):
         sure = torch.eye(outcomes, dtype=torch.float64)[:1]
@@ -41,13 +39,13 @@ def the_entropy_lies_between_zero_and_the_logarithm_of_the_outcomes(draw, least=
     p = distributions(draw, 50, 3)
     pair = p[:, 1:].sum(-1, keepdim=True)
     grouped = entropy(torch.cat([p[:, :1], pair], -1)) + pair[:, 0] * entropy(p[:, 1:] / pair)
-    half = Density(lambda t: torch.full_like(t, 2.0), 0.0, 0.5)
+    narrow = Density(lambda t: torch.full_like(t, math.e), 0.0, 1 / math.e)
     # The mean information content of samples in the very proportions of a distribution.
     drawn = torch.repeat_interleave(torch.arange(4), torch.tensor([1, 2, 5, 8]))
     return all_of(
         *parts,
         close(grouped, entropy(p)),
-        at_least(half.entropy(), least, attained=True),
+        at_least(narrow.entropy(), least, attained=True),
         close(sampled_entropy(drawn, 4, corrected=False), entropy(empirical_law(drawn, 4))),
     )
 
@@ -127,7 +125,7 @@ def mutual_information_is_a_property_of_the_joint_distribution(draw, joint="depe
     product = tables.sum(-1, keepdim=True) * tables.sum(-2, keepdim=True)
     coins = {"dependent": torch.eye(2, dtype=torch.float64) / 2, "product": torch.full((2, 2), 0.25).double()}
     return all_of(
-        close(mutual_information(coins[joint]), LOG_2, scale=1.0, detail="two equal fair coins"),
+        close(mutual_information(coins[joint]), math.log(2), scale=1.0, detail="two equal fair coins"),
         close(found, factor * kl_divergence(tables.flatten(1), product.flatten(1)), scale=1.0),
         close(found, entropy(tables.sum(-1 if of == "X" else -2)) - conditional_entropy(tables), scale=1.0),
         close(found, mutual_information(tables.mT), scale=1.0),
