@@ -39,7 +39,7 @@ class PerceptronConfig:
 def separate_classes(
     data: str = "digits",
     config: PerceptronConfig = PerceptronConfig(),  # noqa: B008 - frozen
-    options: Options = Options(epochs=100, batch=4096, evaluate=5, device="cpu"),  # noqa: B008
+    options: Options = Options(epochs=100, batch_size=4096, evaluate=5, device="cpu"),  # noqa: B008
 ) -> Experiment:
     """One perceptron for each class against the rest; ends early when a whole sweep makes no mistake."""
     found = load(data)
@@ -122,7 +122,7 @@ class HopfieldConfig:
 def remember_prototypes(
     data: str = "digits",
     config: HopfieldConfig = HopfieldConfig(),  # noqa: B008 - frozen
-    options: Options = Options(epochs=1, batch=256),  # noqa: B008
+    options: Options = Options(epochs=1, batch_size=256),  # noqa: B008
 ) -> Experiment:
     """Store one picture for each class, the majority of its examples at every pixel, and recall from noise."""
     found = load(data)

@@ -31,7 +31,7 @@ def quick_sweep(x: np.ndarray, y: np.ndarray, state: np.ndarray, bias: bool, ear
 
     Claims: perceptron.algorithm
     """
-    mistakes, first = block_sweep(x, y, state, bias, most=max(MANY - earlier, 0))
+    mistakes, first = block_sweep(x, y, state, bias, max_mistakes=max(MANY - earlier, 0))
     rest = compiled_sweep(x[first:], y[first:], state, bias) if first < len(x) else []
     if rest is None:  # nothing compiled on this machine
         rest, _ = block_sweep(x[first:], y[first:], state, bias)
@@ -39,15 +39,15 @@ def quick_sweep(x: np.ndarray, y: np.ndarray, state: np.ndarray, bias: bool, ear
 
 
 def block_sweep(
-    x: np.ndarray, y: np.ndarray, state: np.ndarray, bias: bool, most: int | None = None
+    x: np.ndarray, y: np.ndarray, state: np.ndarray, bias: bool, max_mistakes: int | None = None
 ) -> tuple[list[int], int]:
-    """The next mistake by a galloping search over blocks, again and again, until there are `most` of them.
+    """The next mistake by a galloping search over blocks, again and again, until there are `max_mistakes`.
 
     Returns the mistakes and how many points were shown.
     """
     weight = state[:-1]
     mistakes, first, block = [], 0, FIRST_BLOCK
-    while first < len(x) and (most is None or len(mistakes) < most):
+    while first < len(x) and (max_mistakes is None or len(mistakes) < max_mistakes):
         margin = x[first : first + block].dot(weight)  # (block,)
         margin += state[-1]
         margin *= y[first : first + block]

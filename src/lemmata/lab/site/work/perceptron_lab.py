@@ -16,8 +16,8 @@ from lemmata.connectionism.separability import Separation, separate
 from lemmata.data.margins import separable
 from lemmata.data.planar import xor
 from lemmata.figure import Figure, Line, Points
-from lemmata.lab.cli.terminal import count
 from lemmata.lab.site.labs import LabState, read_state
+from lemmata.lab.words import count
 
 LAB = {
     "title": "Perceptron",
