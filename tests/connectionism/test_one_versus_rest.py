@@ -7,7 +7,7 @@ import pytest
 import torch
 from sklearn import linear_model
 
-from lemmata.connectionism import OneVersusRest, Perceptron
+from lemmata.connectionism import OneVersusRest, Perceptron, textbook_perceptron
 
 
 def clouds(classes, points=90, features=5, spread=1.0):
@@ -30,6 +30,24 @@ def test_its_weights_are_those_of_scikit_learn_update_for_update(classes, bias):
         np.testing.assert_allclose(ours.weight, peer.coef_, rtol=1e-12, atol=1e-12)
         np.testing.assert_allclose(ours.bias, peer.intercept_, rtol=1e-12, atol=1e-12)
         assert ours.predict(x).tolist() == peer.predict(x.numpy()).tolist()
+
+
+@pytest.mark.parametrize(("classes", "bias"), [(2, True), (4, True), (4, False)])
+def test_each_class_is_learnt_as_the_textbook_says(classes, bias):
+    x, y = torch.randint(-9, 10, (40, 3)).double(), torch.randint(0, classes, (40,))
+    signs = [torch.where(y == unit, 1.0, -1.0).double() for unit in ([1] if classes == 2 else range(classes))]
+    weight, b, made = zip(*(textbook_perceptron(x, sign, 3, bias) for sign in signs), strict=True)
+    weight, b = torch.stack(weight), torch.stack(b)
+    learnt = OneVersusRest(3, classes, bias=bias)
+    assert sum(learnt.sweep(x, y) for _ in range(3)) == sum(map(len, made))
+    assert learnt.weight.equal(weight)
+    assert learnt.bias.equal(b)
+    assert OneVersusRest(3, classes, bias).fit(x, y, max_epochs=3).weight.equal(weight)
+    activation = x @ weight.T + b
+    assert learnt.mistakes(x, y) == int((torch.stack(signs, 1) * activation <= 0).any(1).sum())
+    by_class = torch.cat([-activation, activation], 1) if classes == 2 else activation
+    assert learnt.decision_function(x).equal(by_class)
+    assert learnt.predict(x).equal(by_class.argmax(1))
 
 
 def test_two_classes_are_one_perceptron():

@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from lemmata.connectionism.perceptron import Perceptron, textbook_perceptron
+from lemmata.judge import Draw
 
 SQUARE = torch.tensor([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
 AND = torch.tensor([-1, -1, -1, 1])
@@ -39,6 +40,59 @@ def test_blocks_make_the_updates_of_the_textbook(dtype):
     assert ours.updates_.tolist() == updates
     torch.testing.assert_close(ours.weight_, weight)
     assert ours.bias_ == bias
+
+
+@pytest.mark.parametrize("bias", [True, False])
+def test_runs_say_what_the_textbook_says(bias):
+    """Whole numbers, on which every sum is exact; labels that a plane explains, and labels that nothing does."""
+    draw = Draw("runs")
+    x = draw.integers(-9, 10, 400, 19).double()
+    for y, epochs in (
+        (torch.where(x @ draw.integers(-3, 4, 19).double() > 0, 1.0, -1.0).double(), 4),
+        (draw.signs(400), 5),
+    ):
+        fast = Perceptron(bias=bias, max_epochs=epochs, certify=False, record=True).fit(x, y)
+        weight, b, updates = textbook_perceptron(x, y, epochs=epochs, bias=bias)
+        assert fast.updates_.tolist() == updates
+        assert fast.mistakes_ == len(updates)
+        assert fast.mistake_counts_.tolist() == [updates.count(i) for i in range(400)]
+        assert torch.cat([fast.weight_, fast.bias_[None]]).equal(torch.cat([weight, b[None]]))
+        assert fast.trajectory_[-1].equal(torch.cat([weight, b[None]]))
+        assert fast.margin(x, y) == (y * (x @ weight + b)).min() / weight.norm()
+
+
+def test_the_last_epoch_is_clean_if_and_only_if_the_data_are_separable():
+    for y in (AND, XOR):
+        fitted = Perceptron(certify=False).fit(SQUARE, y)
+        before = Perceptron(max_epochs=fitted.epochs_ - 1, certify=False).fit(SQUARE, y)
+        assert (before.mistakes_ == fitted.mistakes_) is (fitted.status_ == "separated")
+
+
+def test_a_run_stopped_early_says_so_and_asks_the_linear_program():
+    """Real numbers never repeat, so the status after too few epochs rests on the program alone."""
+    draw = Draw("hurry")
+    x, noise = draw.normal(60, 2), draw.signs(60)
+    planted = torch.where(x[:, 0] > 0.1 * x[:, 1], 1.0, -1.0).double()
+    scaled = x * torch.tensor([1e6, 1e-6], dtype=x.dtype)
+    mixed, clear = (Perceptron(max_epochs=1).fit(scaled, y) for y in (noise, planted))
+    unasked = Perceptron(max_epochs=2, certify=False).fit(x, noise)
+    assert [(run.status_, run.epochs_) for run in (mixed, clear, unasked)] == [
+        ("not separable", 1), ("epoch limit", 1), ("epoch limit", 2),
+    ]  # fmt: skip
+    assert not mixed.certificate_.separable
+    assert mixed.certificate_.verify(scaled, noise)
+    assert clear.certificate_.separable
+    assert clear.certificate_.verify(scaled, planted)
+    assert unasked.certificate_ is None
+    assert not hasattr(unasked, "trajectory_")
+
+
+def test_weights_that_repeat_are_a_proof():
+    for y in (XOR, -XOR):
+        fitted = Perceptron(certify=False).fit(SQUARE, y)
+        assert fitted.status_ == "not separable"
+        assert fitted.certificate_.verify(SQUARE, y)
+        assert fitted.epochs_ < 8
 
 
 @pytest.mark.parametrize(

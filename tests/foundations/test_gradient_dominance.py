@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from lemmata.foundations import QuadraticFunction, least_squares_pl, pl_constant, pl_ratio
+from lemmata.foundations import QuadraticFunction, least_squares_pl, pl_constant, pl_ratio, tangent_gram
 
 DOUBLE = torch.float64
 
@@ -41,3 +41,31 @@ def test_the_pl_constant_does_not_depend_on_the_units_of_the_function():
     for unit in (1e-12, 1.0, 1e12):
         found = pl_constant(lambda x, unit=unit: unit * (x**2 + 3 * x**4).sum(), (-1.0, 2.0), minimum=0.0, points=64)
         assert found.value == pytest.approx(2 * unit, rel=1e-3)
+
+
+def test_a_searched_constant_says_what_minimum_it_took():
+    unit = torch.ones(2, dtype=DOUBLE)
+    found = pl_constant(lambda t: 3 * t.square().sum() + 5, (-unit, unit), points=64)
+    assert not found.certified
+    assert found.value == pytest.approx(6.0, abs=1e-3)
+    assert "least value found" in found.reason
+    ratio = pl_ratio(lambda t: 3 * t.square().sum(), found.witness[0], 0.0)
+    assert float(ratio) == pytest.approx(found.value, abs=1e-3)
+    known = pl_constant(lambda t: (t**2 + 3 * t**4).sum() + 5, (-1.0, 2.0), minimum=5.0, points=64)
+    assert "found" not in known.reason
+    assert (known.value, known.seen) == pytest.approx((2.0, 2.0), abs=1e-3)
+
+
+def test_at_the_minimum_the_condition_asks_nothing():
+    f = QuadraticFunction(torch.diag(torch.tensor([0.0, 0.6, 4.0], dtype=DOUBLE)), constant=-4.0)
+    assert pl_constant(f).certified
+    assert pl_ratio(f, f.minimiser, float(f.minimum)).isinf()
+
+
+def test_the_constant_of_linear_least_squares_is_attained():
+    generator = torch.Generator().manual_seed(0)
+    features = torch.randn(4, 9, generator=generator, dtype=DOUBLE)
+    vector = torch.linalg.eigh(features @ features.T).eigenvectors[:, 0]
+    worst = (features.T @ vector).square().sum() / 2 / (vector.square().sum() / 2)
+    found = least_squares_pl(tangent_gram(lambda w: features @ w, torch.randn(9, generator=generator, dtype=DOUBLE)))
+    torch.testing.assert_close(found, worst)

@@ -55,7 +55,8 @@ def one_sentence(error):
 
 
 NEEDED = [("system",), ("learner",), ("loop",), ("random",), ("ranks",), ("versions",), ("system", "weight")]
-NEEDED += [("loop", name) for name in ("step", "sums", "count", "best", "seconds", "stopped")]
+NEEDED += [("loop", name) for name in ("step", "epoch", "position", "sums", "count", "best", "seconds", "stopped")]
+NEEDED += [("loop", "epoch_sums"), ("loop", "epoch_count")]
 NEEDED += [("loop", "best", name) for name in ("scores", "system", "since")]
 NEEDED += [("random", name) for name in ("torch", "numpy", "python")]
 NEEDED += [("learner", "optimizer"), ("learner", "average"), ("learner", "optimizer", "state")]

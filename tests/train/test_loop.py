@@ -195,7 +195,7 @@ def test_watchers_hear_of_everything_in_order(tmp_path):
     kinds = [event[0] for event in told.events]
     assert kinds == ["step"] * 7 + ["evaluation", "picture", "saved", "finished"]
     lines = [json.loads(line) for line in (tmp_path / "log.jsonl").read_text().splitlines()]
-    assert [line["event"] for line in lines] == ["step"] * 7 + ["evaluation"]
+    assert [line["event"] for line in lines] == ["step"] * 7 + ["epoch", "evaluation"]
     assert Figure.from_json(json.loads((tmp_path / "pictures" / "step-00000007.json").read_text())) == Figure("nothing")
 
 
@@ -223,17 +223,17 @@ def test_a_learner_of_ones_own_may_finish_by_itself():
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ({"train": (X[:0], Y[:0])}, "train must hold at least one example"),
-        ({"train": (X * torch.nan, Y)}, "train.x must be finite, found 2400 values"),
-        ({"train": (X, Y[:5])}, "columns must be one or more of equal length"),
-        ({"system": nn.ReLU()}, "system has no parameter to learn"),
+        ({"data": (X[:0], Y[:0])}, "data must hold at least one example"),
+        ({"data": (X * torch.nan, Y)}, "data.x must be finite, found 2400 values"),
+        ({"data": (X, Y[:5])}, "columns must be one or more of equal length"),
+        ({"system": nn.ReLU()}, "model has no parameter to learn"),
         ({"metric": "accuracy", "test": TEST}, "metric 'accuracy' is not among the scores: loss"),
     ],
 )
 def test_bad_input_is_named(words, message):
-    words = {"system": network(), "train": TRAIN, "options": options()} | words
+    words = {"system": network(), "data": TRAIN, "options": options()} | words
     with pytest.raises(ValueError, match=message):
-        fit(words.pop("system"), words.pop("train"), **words)
+        fit(words.pop("system"), words.pop("data"), **words)
 
 
 def test_two_trainings_cannot_share_a_folder(tmp_path):

@@ -11,7 +11,7 @@ from torch import nn
 
 from lemmata.train import Options, choose_device, evaluating, fit, load_run, restore_system, seeded
 from lemmata.train.folder import free_folder, numbered_folders, read_record
-from lemmata.train.gradient import lr_factor
+from lemmata.train.optimizers import lr_factor
 from lemmata.train.randomness import batch_indices
 from lemmata.train.watch import Log, TensorBoard
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import nn
 
-from lemmata.train import Diverged, Options, checkpoint, fit, loop
+from lemmata.train import Diverged, Options, checkpoint, fit, training
 
 pytestmark = pytest.mark.usefixtures("no_waiting")
 
@@ -60,7 +60,7 @@ def test_sums_of_steps_that_were_not_told_yet_outlive_a_stop(noisy, tmp_path):
 @pytest.mark.parametrize("words", [{}, LONG], ids=["told at every step", "told at every fourth"])
 def test_numbers_looked_at_late_are_the_same_and_none_is_lost_by_a_stop(noisy, tmp_path, monkeypatch, words):
     whole = noisy.end(noisy.train(tmp_path / "whole", **words))
-    monkeypatch.setattr(loop, "STEPS_LOOKED_AT", {"cpu": 50})
+    monkeypatch.setattr(training, "STEPS_LOOKED_AT", {"cpu": 50})
     assert noisy.equal(noisy.end(noisy.train(tmp_path / "late", **words)), whole)
     with pytest.raises(KeyboardInterrupt):
         noisy.train(tmp_path / "cut", [noisy.At("saved", 6, noisy.die)], save=3, **words)
@@ -68,7 +68,7 @@ def test_numbers_looked_at_late_are_the_same_and_none_is_lost_by_a_stop(noisy, t
 
 
 def test_a_number_that_is_not_finite_is_never_saved_however_late_it_is_looked_at(noisy, tmp_path, monkeypatch):
-    monkeypatch.setattr(loop, "STEPS_LOOKED_AT", {"cpu": 50})
+    monkeypatch.setattr(training, "STEPS_LOOKED_AT", {"cpu": 50})
     calls = []
 
     def loss(system, batch):
@@ -107,7 +107,7 @@ class Counting:
 
 @pytest.mark.parametrize("late", [1, 50])
 def test_a_learner_that_is_done_is_evaluated_and_saved_even_if_it_is_noticed_late(noisy, tmp_path, monkeypatch, late):
-    monkeypatch.setattr(loop, "STEPS_LOOKED_AT", {"cpu": late})
+    monkeypatch.setattr(training, "STEPS_LOOKED_AT", {"cpu": late})
     x = torch.zeros(400, 1)  # told at every 40th of 400 steps
     options, learner, told = Options(epochs=2, batch_size=1, save=7, device="cpu"), Counting(last=10), []
     watcher = noisy.At("evaluated", 14 if late > 1 else 10, lambda: told.append("evaluated"))

@@ -26,7 +26,6 @@ class OneVersusRest:
     Shapes:
         x: (points, features), y: (points,) of 0 ... classes - 1    weight: (units, features), bias: (units,)
 
-    Claims: perceptron.algorithm
     Source: Rosenblatt 1958.
     Differs: like `Perceptron` it learns on the CPU, in float32 unless the data are float64.
 

@@ -113,7 +113,7 @@ def strong_convexity(
     Shapes:
         f: one vector (n,) to one number; region: (low, high), not needed for a `QuadraticFunction`
 
-    Claims: convex.strong, convex.second_order
+    Claims: convex.strong
 
     >>> found = strong_convexity(lambda x: torch.exp(x).sum(), (0.0, 2.0))
     >>> 0.98 < found.value <= 1, found.certified

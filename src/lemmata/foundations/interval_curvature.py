@@ -35,7 +35,7 @@ def curvature_bounds(f: Function, box: Box, seen: float, aim: str) -> tuple[floa
     Shapes:
         f: one vector (n,) to one number
 
-    Claims: smooth.definition, smooth.descent_lemma, convex.strong
+    Claims: smooth.descent_lemma, convex.strong
 
     >>> from lemmata.foundations.regions import box_region
     >>> low, high = curvature_bounds(lambda x: torch.sin(x).sum(), box_region((0.0, 9.0)), 1.0, "largest")

@@ -23,7 +23,7 @@ class Interval:
     Shapes:
         low, high: (...), float64
 
-    Claims: smooth.descent_lemma, smooth.definition
+    Claims: smooth.descent_lemma, convex.strong
 
     >>> product = Interval(torch.tensor(-1.0), torch.tensor(2.0)) * Interval(torch.tensor(3.0), torch.tensor(4.0))
     >>> round(product.low.item(), 6), round(product.high.item(), 6)

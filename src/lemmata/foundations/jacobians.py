@@ -105,7 +105,7 @@ def differenced_jacobian(
     Shapes:
         function: from the shape of x to any shape, x: any shape    returns: (output axes ..., input axes ...)
 
-    Claims: calculus.gradient_hessian, matcalc.layout, matcalc.axb
+    Claims: calculus.gradient_hessian, matcalc.layout
 
     >>> differenced_jacobian(lambda x: x**2, torch.tensor([1.0, 3.0], dtype=torch.float64)).round(decimals=6)
     tensor([[2., 0.],

@@ -88,8 +88,6 @@ def permutation_of_matrix(matrix: Num[Tensor, "*batch n n"]) -> Int[Tensor, "*ba
     Shapes:
         matrix: (..., n, n)    returns: (..., n)
 
-    Claims: linalg.permutation_matrix
-
     >>> permutation_of_matrix(torch.tensor([[0, 1], [1, 0]]))
     tensor([1, 0])
     """
@@ -105,8 +103,6 @@ def invert_permutation(permutation: Int[Tensor, "*batch n"]) -> Int[Tensor, "*ba
 
     Shapes:
         permutation: (..., n)    returns: (..., n)
-
-    Claims: linalg.permutation_matrix
 
     >>> invert_permutation(torch.tensor([2, 0, 1]))
     tensor([1, 2, 0])
@@ -147,8 +143,6 @@ def two_line_notation(permutation: Int[Tensor, "n"]) -> str:
 
     Shapes:
         permutation: (n,), counted from 0 as everywhere else; printed counted from 1
-
-    Claims: linalg.permutation_matrix
 
     >>> print(two_line_notation(torch.tensor([2, 0, 1])))
     1 2 3

@@ -1,8 +1,8 @@
-"""Derivatives of a vector by a vector, and the gradients they carry back: against autograd and differences."""
+"""Derivatives of a vector by a vector, and the gradients they carry back: against autograd."""
 
 import torch
 
-from lemmata.foundations.claims.matrix_calculus import against_autograd, in_order, swapped
+from lemmata.foundations.claims.matrix_calculus import against_autograd, in_order, itself, swapped, transpose
 from lemmata.foundations.jacobians import gradient_of, jacobian_of
 from lemmata.foundations.matrix_derivatives import derivative_of
 from lemmata.foundations.pullbacks import (
@@ -47,10 +47,11 @@ IDENTITY = derivative_of("x")
 def a_constant_has_derivative_zero_and_x_the_identity(draw, identity=IDENTITY.derivative, constant=0.0):
     """Both rows against autograd."""
     row = derivative_of("a")
-    return all_of(
-        against_autograd(draw, IDENTITY, lambda x: x, identity),
-        against_autograd(draw, row, lambda x, a: a, lambda x, a: row.derivative(x, a) + constant),
+    rows = (
+        (IDENTITY, lambda x: x, identity),
+        (row, lambda x, a: a, lambda x, a: row.derivative(x, a) + constant),
     )
+    return all_of(*(against_autograd(draw, *each) for each in rows))
 
 
 TIMES = derivative_of("A x")
@@ -99,36 +100,30 @@ def constants_stand_before_the_jacobian(draw, product=lambda A, J: A @ J, order=
     def by_number(x, a, f):
         return a.sign() * a.abs() ** power * jacobian_of(f, x)
 
-    return all_of(
-        against_autograd(draw, derivative_of("A f(x)"), lambda x, A, f: (A * f(x)).sum(1), by_matrix),
-        against_autograd(draw, derivative_of("a u(x)"), lambda x, a, u: u(x) * a, by_vector),
-        against_autograd(draw, derivative_of("a f(x)"), lambda x, a, f: f(x) * a, by_number),
+    rows = (
+        ("A f(x)", lambda x, A, f: (A * f(x)).sum(1), by_matrix),
+        ("a u(x)", lambda x, a, u: u(x) * a, by_vector),
+        ("a f(x)", lambda x, a, f: f(x) * a, by_number),
     )
-
-
-def transposed_pullback(weight, x, upstream):
-    """x (dL/dz)^T in the place of (dL/dz) x^T."""
-    by_weight, by_input = linear_pullback(weight, x, upstream)
-    return by_weight.mT, by_input
-
-
-def forward_pullback(weight, x, upstream):
-    """W in the place of its transpose for the input."""
-    by_weight, _ = linear_pullback(weight, x, upstream)
-    return by_weight, upstream @ weight.mT
+    return all_of(*(against_autograd(draw, derivative_of(name), *functions) for name, *functions in rows))
 
 
 @claim("matcalc.linear_layer_weight")
-@lie("the outer product is transposed", pullback=transposed_pullback)
-@lie("the gradient with respect to the input takes W itself", pullback=forward_pullback)
-def a_linear_layer_pulls_back_by_an_outer_product(draw, pullback=linear_pullback):
-    """Weight and input gradients of a nonlinear loss against autograd: square, where false forms fit too, and not."""
+@lie("the outer product is transposed", order=swapped)
+@lie("the gradient with respect to the input takes W itself", matrix=itself)
+def a_linear_layer_pulls_back_by_an_outer_product(draw, order=in_order, matrix=transpose):
+    """Both gradients of a nonlinear loss, shipped and, where every form fits, written out, against autograd."""
     parts = []
-    for outputs, inputs, rule in ((4, 4, pullback), (3, 5, linear_pullback), (6, 2, linear_pullback)):
+    for outputs, inputs in ((4, 4), (3, 5), (6, 2)):
         weight, x, c = draw.normal(outputs, inputs), draw.normal(inputs), draw.normal(outputs)
-        expected = torch.autograd.functional.jacobian(lambda w, x, c=c: (c * (w @ x).sin()).sum(), (weight, x))
-        by_weight, by_input = rule(weight, x, c * (weight @ x).cos())
-        parts += [close(by_weight, expected[0]), close(by_input, expected[1])]
+        by_weight, by_input = torch.autograd.functional.jacobian(
+            lambda weight, x, c=c: (c * (weight @ x).sin()).sum(), (weight, x)
+        )
+        upstream = c * (weight @ x).cos()
+        found = linear_pullback(weight, x, upstream)
+        parts += [close(found[0], by_weight), close(found[1], by_input)]
+        if outputs == inputs:
+            parts += [close(torch.outer(*order(upstream, x)), by_weight), close(matrix(weight) @ upstream, by_input)]
     return all_of(*parts)
 
 

@@ -4,6 +4,7 @@ import math
 
 import torch
 
+from lemmata.foundations.activations import activation
 from lemmata.foundations.claims.convexity import logistic, sines, spectrum
 from lemmata.foundations.conditioning import condition_number, function_condition
 from lemmata.foundations.convexity import tangent_gap
@@ -26,7 +27,8 @@ def a_lipschitz_map_never_stretches_by_more_than_its_constant(draw, sigmoid=0.25
     x[:500], x[500:700] = x[:500] / 10, -step[500:700] / 2
     y = torch.cat([draw.uniform(200, 1, low=-60.0, high=60.0), x[200:] + step[200:]])
     rounding = 1e-14 / (x - y).abs()[:, 0] * (x.abs() + 1)[:, 0]  # of two values, over the distance of the points
-    functions, constants = (torch.relu, torch.abs, torch.tanh, torch.sigmoid), [1.0, 1.0, 1.0, sigmoid]
+    functions = [activation("relu"), torch.abs, activation("tanh"), activation("sigmoid")]
+    constants = [1.0, 1.0, 1.0, sigmoid]
     quotients = torch.stack([difference_quotient(f, x, y) - rounding for f in functions])
     found = [lipschitz(f, (-6.0, 6.0), points=256).value for f in functions]
     logits = torch.cat([3 * draw.normal(500, 4), torch.tensor([[0.0, 0.0, -60.0, -60.0]], dtype=torch.float64)])

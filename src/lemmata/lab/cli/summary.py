@@ -31,8 +31,15 @@ def summarise(
     screen.print(_table(catalog, results))
     screen.print()
     fallen = [result for result in results.values() if result.verdict in ("refuted", "weak", "error")]
+    faults = Counter(result.reason for result in fallen if result.verdict == "error")
+    told: set[str] = set()
     for result in fallen:
-        screen.print(mark(result.verdict), f"[bold]{result.id}[/]", words(result.reason or VERDICTS[result.verdict]))
+        if result.verdict == "error" and result.reason in told:
+            continue  # a file that cannot be imported is one fault, however many claims it has
+        told.add(result.reason)
+        others = faults[result.reason] - 1 if result.verdict == "error" else 0
+        name = f"[bold]{result.id}[/]" + (f" and {count(others, 'other')}" if others else "")
+        screen.print(mark(result.verdict), name, words(result.reason or VERDICTS[result.verdict]))
         place = result.id if result.id in catalog.statements else f"{files[result.id]} {result.id}"
         screen.print(f"    [dim]lemmata show {place}[/]", soft_wrap=True)
     if not fallen:

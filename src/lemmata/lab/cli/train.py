@@ -23,7 +23,7 @@ from lemmata.lab.words import UserError, count, seconds
 
 if TYPE_CHECKING:  # listing and help must not import torch
     from lemmata.lab.cli.live import Live
-    from lemmata.train.loop import Run
+    from lemmata.train.run import Run
 
 RUNS = Path("runs")
 
@@ -171,7 +171,7 @@ def _train(arguments: Any, folder: Path) -> int:
     if arguments.procs > 1 and "RANK" not in os.environ:
         return run_processes(arguments.words, arguments.procs, folder)
     from lemmata.lab.cli.live import Live
-    from lemmata.train.loop import Diverged
+    from lemmata.train.run import Diverged
 
     first = int(os.environ.get("RANK", "0")) == 0  # of several processes, one speaks
     screen = console(stderr=arguments.json)
