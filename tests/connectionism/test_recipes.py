@@ -144,8 +144,8 @@ def test_learners_of_the_chapter_work_in_fit():
 
 @pytest.mark.usefixtures("unchecked")
 def test_bad_choices_name_the_fix():
-    with pytest.raises(ValueError, match=r"noise must be from 0 to 0\.5, got 0\.7"):
+    with pytest.raises(ValueError, match=r"noise must be in \[0, 0\.5\], got 0\.7"):
         HopfieldConfig(noise=0.7)
-    with pytest.raises(ValueError, match="rule must be pseudo-inverse or hebb, got 'hopf'"):
+    with pytest.raises(ValueError, match="rule must be one of hebb, pseudo-inverse, got 'hopf'"):
         HopfieldConfig(rule="hopf")
     assert asdict(PerceptronConfig()) == {"bias": True}

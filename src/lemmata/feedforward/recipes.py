@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from lemmata import validate
 from lemmata.data.examples import Dataset, Examples
 from lemmata.data.registry import load
 from lemmata.feedforward.mlp import MLP, MLPConfig
@@ -38,8 +39,7 @@ class PictureConfig(MLPConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not isinstance(self.shift, int) or self.shift < 0:
-            raise ValueError(f"shift must be a whole number >= 0, got {self.shift!r}")
+        validate.count("shift", self.shift, least=0)
 
 
 @recipe("mlp", data="fashion", metric="accuracy")
@@ -101,7 +101,7 @@ def moved(pictures: Tensor, shift: int) -> Tensor:
 
 
 def accuracy(system: MLP, batch: Examples) -> dict[str, float]:
-    """The share of examples whose largest output is that of their class."""
+    """The fraction of examples whose largest output is that of their class."""
     return {"accuracy": (system(batch.x).argmax(1) == batch.y).double().mean().item()}
 
 

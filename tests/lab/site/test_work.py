@@ -193,7 +193,7 @@ def test_parameters_are_counted_as_chosen():
         ({"epochs": "2.5"}, "epochs must be a whole number"),
         ({"epochs": "0"}, "epochs must be a whole number >= 1, got 0"),
         ({"widths": "64 x"}, "widths must be whole numbers"),
-        ({"widths": "0"}, "widths must be whole numbers >= 1, got 0"),
+        ({"widths": "0"}, "widths must be >= 1, got 0"),
         ({"bias": "yes"}, "bias must be true or false"),
         ({"optimizer": "magic"}, "optimizer must be one of adamw, adam, sgd"),
         ({"device": "cuda:99"}, "device must be one of auto, cpu"),

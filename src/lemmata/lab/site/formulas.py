@@ -12,7 +12,7 @@ from pathlib import Path
 
 from markupsafe import Markup, escape
 
-from lemmata.lab.cli.unicode_math import unicode_math
+from lemmata.catalog.unicode_math import unicode_math
 
 __all__ = ["ASSETS", "formula", "pieces", "prose", "stated", "table_version"]
 

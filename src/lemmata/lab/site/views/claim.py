@@ -11,7 +11,7 @@ from fastapi.responses import HTMLResponse
 import lemmata
 from lemmata import catalog
 from lemmata.catalog import ClaimEntry
-from lemmata.lab.cli.sharpness import sharpness_words
+from lemmata.catalog.statements import Statement
 from lemmata.lab.site.code import coloured, source_of
 from lemmata.lab.site.dials import guess, scale
 from lemmata.lab.site.figures import figure_csv, figure_svg
@@ -19,7 +19,7 @@ from lemmata.lab.site.job import JobError
 from lemmata.lab.site.knowledge import SETTLEMENTS, Snapshot, known
 from lemmata.lab.site.pages import evidence_line, page
 from lemmata.lab.site.views.probe import dials_of, probed
-from lemmata.statements import Statement
+from lemmata.lab.words import sharpness_words
 
 router = APIRouter()
 

@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-__all__ = ["COSTS", "ID", "READINGS", "Erratum", "Statement", "dials_in", "read_statements", "without_dials"]
+from lemmata.catalog.dials import without_dials
+
+__all__ = ["COSTS", "ID", "READINGS", "Argument", "Erratum", "Statement", "read_statements"]
 
 KINDS = "definition identity theorem bound algorithm system empirical".split()
 COSTS = ("instant", "quick", "long")
@@ -50,11 +52,27 @@ class Erratum:
 
 
 @dataclass(frozen=True)
+class Argument:
+    """A reader's words for an argument of the check, and for those of its values that are not numbers.
+
+    `values` has pairs of source text, as the claim writes it, and label: plain words or LaTeX between dollars.
+    """
+
+    name: str
+    words: str
+    values: tuple[tuple[str, str], ...] = ()
+
+    def label(self, value: str) -> str:
+        """What a reader is told of a value, or nothing."""
+        return dict(self.values).get(value, "")
+
+
+@dataclass(frozen=True)
 class Statement:
     r"""One entry of a chapter's statements.yaml.
 
     `dialled` is the statement with the symbols that an argument of the check stands for marked, `\dial{name}{value}`;
-    `statement` is the same without the marks. `arguments` has a reader's words for the names of arguments.
+    `statement` is the same without the marks. `arguments` has a reader's words for them.
     """
 
     id: str
@@ -63,32 +81,11 @@ class Statement:
     statement: str
     cost: str
     dialled: str = ""
-    arguments: tuple[tuple[str, str], ...] = ()
+    arguments: tuple[Argument, ...] = ()
     sources: tuple[dict[str, str], ...] = ()
     errata: tuple[Erratum, ...] = ()
     chapter: str = ""
     line: int = 0
-
-
-DIAL = re.compile(r"\\dial\{(\w+)\}\{((?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*)\}")
-
-
-def without_dials(latex: str) -> str:
-    r"""Plain LaTeX: every dial replaced by the value that stands in it.
-
-    >>> without_dials(r"at most $R^{\dial{power}{2}}$")
-    'at most $R^{2}$'
-    """
-    return DIAL.sub(r"\2", latex)
-
-
-def dials_in(latex: str) -> list[tuple[str, str]]:
-    r"""(name, value) of every dial in a text.
-
-    >>> dials_in(r"$\dial{factor}{\tfrac12}x^{\dial{power}{2}}$")
-    [('factor', '\\tfrac12'), ('power', '2')]
-    """
-    return DIAL.findall(latex)
 
 
 def read_statements(folder: Path, problems: list[str]) -> Iterator[Statement]:
@@ -120,7 +117,7 @@ def read_statements(folder: Path, problems: list[str]) -> Iterator[Statement]:
 def _statement(entry: Any, chapter: str, line: int) -> Statement:
     words = _words("a statement", entry, "id kind title statement cost", "sources errata arguments")
     words["dialled"], words["statement"] = words["statement"], without_dials(words["statement"])
-    words["arguments"] = tuple((words.get("arguments") or {}).items())
+    words["arguments"] = tuple(_argument(*item) for item in (words.get("arguments") or {}).items())
     words["sources"] = tuple(_words("a source", source, "source where") for source in words.get("sources") or ())
     keys = "number source printed problem correct", " ".join(READINGS)
     words["errata"] = tuple(Erratum(**_words("an erratum", erratum, *keys)) for erratum in words.get("errata") or ())
@@ -138,6 +135,17 @@ def _statement(entry: Any, chapter: str, line: int) -> Statement:
     return statement
 
 
+def _argument(name: Any, told: Any) -> Argument:
+    """`name: words`, or `name: {words: ..., values: {source text: label}}`."""
+    if isinstance(told, str):
+        return Argument(str(name), told)
+    found = _words(f"the argument {name}", told, "words", "values")
+    values = found.get("values") or {}
+    if wrong := [item for pair in values.items() for item in pair if not isinstance(item, str)]:
+        raise ValueError(f"the values of the argument {name} must be text, got {wrong[0]!r}: quote it")
+    return Argument(str(name), found["words"], tuple(values.items()))
+
+
 def _words(what: str, entry: Any, needed: str, optional: str = "") -> dict[str, Any]:
     """The entry, if it has every key it needs and no other, and text where text belongs."""
     if not isinstance(entry, dict):
@@ -147,7 +155,7 @@ def _words(what: str, entry: Any, needed: str, optional: str = "") -> dict[str, 
     if unknown := [str(key) for key in entry if key not in f"{needed} {optional}".split()]:
         raise ValueError(f"{what} has the unknown key {', '.join(unknown)}: it may have {needed} {optional}".rstrip())
     for key, value in entry.items():
-        wanted = {"number": int, "sources": list, "errata": list, "arguments": dict}.get(key, str)
+        wanted = {"number": int, "sources": list, "errata": list, "arguments": dict, "values": dict}.get(key, str)
         if not isinstance(value, wanted) and value is not None:
             raise ValueError(f"{key} must be {wanted.__name__}, got {value!r}{': quote it' if wanted is str else ''}")
     return dict(entry)
