@@ -102,10 +102,10 @@ DIAL = re.compile(r"\\dial\{(\w+)\}\{((?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*)\}")
 def without_dials(latex: str) -> str:
     r"""Plain LaTeX: every dial replaced by the value that stands in it.
 
-    >>> without_dials(r"at most $R^{\dial{power}{2}}$")
-    'at most $R^{2}$'
+    >>> without_dials(r"at most $\dial{round}{\lfloor}R^{\dial{power}{2}}\rfloor$")
+    'at most $\\lfloor R^{2}\\rfloor$'
     """
-    return DIAL.sub(r"\2", latex)
+    return re.sub(r"(\\[a-zA-Z]+)\0(?=[a-zA-Z])", r"\1 ", DIAL.sub("\\2\0", latex)).replace("\0", "")
 
 
 def dials_in(latex: str) -> list[tuple[str, str]]:
