@@ -1,6 +1,7 @@
 """Checks at the door: each returns the checked value, or says in one sentence what is wrong and the fix."""
 
 import math
+from collections.abc import Iterable
 
 import torch
 from torch import Tensor
@@ -38,6 +39,19 @@ def vector(name: str, value: Tensor, length: int | None = None) -> Tensor:
     if length is not None and len(value) != length:
         raise ValueError(f"{name} must have {_plural(length, 'entry', 'entries')}, got {len(value)}")
     return floating(name, value)
+
+
+def last_axis(name: str, value: Tensor, size: int, axis: str = "feature") -> Tensor:
+    """A tensor of any shape with so many entries on its last axis; `axis` names one of them in the message.
+
+    >>> last_axis("x", torch.zeros(4, 3), 2)
+    Traceback (most recent call last):
+    ValueError: x must have 2 features on its last axis, got shape (4, 3)
+    """
+    if value.ndim == 0 or value.shape[-1] != size:
+        wanted = _plural(size, axis, axis + "s")
+        raise ValueError(f"{name} must have {wanted} on its last axis, got shape {tuple(value.shape)}")
+    return value
 
 
 def labels(name: str, value: Tensor, like: Tensor) -> Tensor:
@@ -99,12 +113,37 @@ def positive(name: str, value: int | float) -> int | float:
     return value
 
 
+def fraction(name: str, value: int | float, most: float | None = None) -> int | float:
+    """A number from 0 to `most`, or to anything below 1.
+
+    >>> fraction("dropout", 1.0)
+    Traceback (most recent call last):
+    ValueError: dropout must be in [0, 1), got 1.0
+    """
+    if finite_number(name, value) < 0 or (value >= 1 if most is None else value > most):
+        raise ValueError(f"{name} must be in [0, {'1)' if most is None else f'{most:g}]'}, got {value}")
+    return value
+
+
+def one_of(name: str, value: str, options: Iterable[str]) -> str:
+    """One of several words.
+
+    >>> one_of("rule", "hop", ["hebb", "pseudo-inverse"])
+    Traceback (most recent call last):
+    ValueError: rule must be one of hebb, pseudo-inverse, got 'hop'
+    """
+    known = list(options)
+    if value not in known:
+        raise ValueError(f"{name} must be one of {', '.join(known)}, got {value!r}")
+    return value
+
+
 def count(name: str, value: int, least: int = 1, most: int | None = None) -> int:
     """An integer from `least` to `most`.
 
-    >>> count("max_sweeps", 0)
+    >>> count("max_epochs", 0)
     Traceback (most recent call last):
-    ValueError: max_sweeps must be >= 1, got 0
+    ValueError: max_epochs must be >= 1, got 0
     """
     if isinstance(value, bool) or not isinstance(value, int):
         raise TypeError(f"{name} must be an integer, got {type(value).__name__}")

@@ -48,7 +48,7 @@ def test_bad_orders_are_refused(order, error, message, unchecked):
 @pytest.mark.parametrize("verb", ["energy", "field", "is_stable", "overlaps", "recall", "forward"])
 def test_bad_states_are_refused_by_every_verb(verb, unchecked):
     verb = getattr(DenseAssociativeMemory(signs(3, 8)), verb)
-    with pytest.raises(ValueError, match="states must have 8 units on the last axis, got shape \\(2, 7\\)"):
+    with pytest.raises(ValueError, match="states must have 8 units on its last axis, got shape \\(2, 7\\)"):
         verb(torch.ones(2, 7))
     with pytest.raises(ValueError, match=r"states must hold only -1 and \+1, got values {0.5}"):
         verb(torch.full((2, 8), 0.5))

@@ -15,7 +15,7 @@ def test_bad_input_is_refused(unchecked):
         ExponentialMemory(torch.eye(3))
     with pytest.raises(ValueError, match="patterns must be a \\(patterns, units\\) tensor, got shape \\(3,\\)"):
         ExponentialMemory(torch.ones(3))
-    with pytest.raises(ValueError, match="states must have 8 units on the last axis, got shape \\(9,\\)"):
+    with pytest.raises(ValueError, match="states must have 8 units on its last axis, got shape \\(9,\\)"):
         ExponentialMemory(signs(4, 8)).energy(torch.ones(9))
     with pytest.raises(ValueError, match="states must be finite, found 16 NaN values"):
         ExponentialMemory(signs(4, 8)).recall(torch.full((2, 8), torch.nan))

@@ -50,7 +50,7 @@ def test_units_and_bias_are_checked(unchecked):
     ("states", "message"),
     [
         (torch.zeros(2, 70), r"must hold only -1 and \+1, got values \{0\}"),
-        (torch.ones(2, 3), r"must have 70 units on the last axis, got shape \(2, 3\)"),
+        (torch.ones(2, 3), r"must have 70 units on its last axis, got shape \(2, 3\)"),
         (torch.ones(0, 70), r"must not be empty, got shape \(0, 70\)"),
         (torch.full((1, 70), torch.nan), "must be finite, found 70 NaN values"),
         (torch.tensor(1.0), r"got shape \(\)"),
@@ -63,13 +63,13 @@ def test_states_that_are_not_signs_are_refused(unchecked, memory, method, states
 
 def test_the_arguments_of_recall_store_and_update_are_checked(unchecked, memory):
     states = signs(2, 70)
-    with pytest.raises(ValueError, match="dynamics must be 'asynchronous' or 'synchronous', got 'async'"):
+    with pytest.raises(ValueError, match="dynamics must be one of asynchronous, synchronous, got 'async'"):
         memory.recall(states, dynamics="async")
     with pytest.raises(ValueError, match="max_sweeps must be >= 1, got 0"):
         memory.recall(states, max_sweeps=0)
     with pytest.raises(ValueError, match=r"states must be a \(batch, units\) tensor of -1 and \+1, got shape \(70,\)"):
         memory.recall(states[0])
-    with pytest.raises(ValueError, match="rule must be 'hebb' or 'pseudo-inverse', got 'oja'"):
+    with pytest.raises(ValueError, match="rule must be one of hebb, pseudo-inverse, got 'oja'"):
         memory.store(states, rule="oja")
     with pytest.raises(ValueError, match=r"patterns must be a \(batch, units\) tensor of -1 and \+1"):
         memory.store(states[0])

@@ -51,7 +51,7 @@ def test_bad_memories_are_refused(options, error, message, unchecked):
 @pytest.mark.parametrize("verb", ["forward", "energy", "weights", "scores"])
 def test_bad_states_are_refused_by_every_verb(verb, unchecked):
     single, batched = (getattr(ModernHopfield(normal(*shape)), verb) for shape in ((4, 3), (2, 4, 3)))
-    with pytest.raises(ValueError, match="states must have 3 features in the last axis, got shape \\(5, 4\\)"):
+    with pytest.raises(ValueError, match="states must have 3 features on its last axis, got shape \\(5, 4\\)"):
         single(torch.ones(5, 4).double())
     with pytest.raises(ValueError, match="states must be a \\(2, queries, 3\\) tensor, got shape \\(5, 3\\)"):
         batched(torch.ones(5, 3).double())

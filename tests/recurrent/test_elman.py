@@ -92,8 +92,8 @@ def test_conversion_copies_weights_and_mode_and_there_and_back_is_the_same():
     assert all(back.state_dict()[name].equal(values) for name, values in ours.state_dict().items())
     with torch.no_grad():
         theirs.weight_hh_l0.zero_()
-    assert bool(ours.recurrent.any())
-    assert bool(back.recurrent.any())
+    assert bool(ours.recurrent_weight.any())
+    assert bool(back.recurrent_weight.any())
 
 
 def test_a_deep_transition_without_biases_collapses_too():

@@ -71,7 +71,7 @@ def test_dtypes_of_state_and_outputs():
     half = LRU(2, 4).bfloat16()
     assert half.initial_state(3).dtype is torch.complex64
     assert half.eigenvalues.dtype is torch.complex64
-    assert half.input_matrix.dtype is half.read_matrix.dtype is torch.complex64
+    assert half.input_matrix.dtype is half.readout_matrix.dtype is torch.complex64
     assert bool(half.eigenvalues.detach().abs().max() < 1)
 
 

@@ -51,7 +51,7 @@ def test_values_gradients_states_and_lengths_are_torch_s(bias):
     (ours.square().sum() + our_state[1].sum()).backward()
     (theirs.square().sum() + their_state[1].sum()).backward()
     torch.testing.assert_close(one.input_weight.grad, module.weight_ih_l0.grad)
-    torch.testing.assert_close(one.state_weight.grad, module.weight_hh_l0.grad)
+    torch.testing.assert_close(one.recurrent_weight.grad, module.weight_hh_l0.grad)
     if bias:
         torch.testing.assert_close(one.bias.grad, module.bias_ih_l0.grad)
         torch.testing.assert_close(one.bias.grad, module.bias_hh_l0.grad)
@@ -97,7 +97,7 @@ def test_there_and_back_again_gives_the_same_weights_in_the_same_dtype():
     assert not back.training
     assert one.to_torch().batch_first
     assert LSTM.from_torch(nn.LSTM(3, 4).double()).bias.dtype is torch.float64
-    assert one.to_torch().weight_hh_l0.data_ptr() != one.state_weight.data_ptr()
+    assert one.to_torch().weight_hh_l0.data_ptr() != one.recurrent_weight.data_ptr()
 
 
 @pytest.mark.parametrize("options", KINDS.values(), ids=KINDS)

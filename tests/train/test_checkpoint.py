@@ -178,11 +178,11 @@ def test_steps_and_numbers_kept_are_whole_numbers(tmp_path, word, value):
 
 
 def test_the_files_are_plain_json_and_safetensors_for_everybody(tmp_path):
-    path = save(tmp_path, 123, {"system": {"0.weight": torch.ones(2)}, "rate": 0.1, "large": [2**53 - 1, 2**53]})
+    path = save(tmp_path, 123, {"system": {"0.weight": torch.ones(2)}, "lr": 0.1, "large": [2**53 - 1, 2**53]})
     assert path == tmp_path / "step-00000123.json"
     content = json.loads(path.read_text())
     assert content["format"] == 1
-    assert content["content"]["state"]["rate"] == 0.1
+    assert content["content"]["state"]["lr"] == 0.1
     assert content["content"]["state"]["large"] == [2**53 - 1, {"$": "int", "hex": "0x20000000000000"}]
     assert same(load_file(tmp_path / "step-00000123.safetensors"), {"/system/0.weight": torch.ones(2)})
 

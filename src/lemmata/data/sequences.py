@@ -55,7 +55,7 @@ def adding(n: int = 4000, test: int = 1000, length: int = 100, seed: int = 0) ->
     task="classification",
     origin="generated",
     size="4,000 + 1,000",
-    shape="101 symbols of 16",
+    shape="101 tokens of 16",
     licence="generated, none needed",
     credit="after Y. Bengio, P. Simard and P. Frasconi, Learning long-term dependencies is difficult, 1994",
     splits="train, test",

@@ -162,8 +162,6 @@ def gelu_tanh_derivative(z: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
     Shapes:
         z: (...)    returns: (...)
 
-    Claims: activation.gelu
-
     >>> gelu_tanh_derivative(torch.tensor([0.0, 1.0]))
     tensor([0.5000, 1.0830])
     """

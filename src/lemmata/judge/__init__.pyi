@@ -2,6 +2,8 @@
 
 from lemmata.judge.bounds import at_least as at_least
 from lemmata.judge.bounds import at_most as at_most
+from lemmata.judge.checking import Verdicts as Verdicts
+from lemmata.judge.checking import check as check
 from lemmata.judge.decorators import Claim as Claim
 from lemmata.judge.decorators import Lie as Lie
 from lemmata.judge.decorators import claim as claim
@@ -85,10 +87,12 @@ __all__ = [
     "TIME_LIMIT",
     "Task",
     "VERDICTS",
+    "Verdicts",
     "all_of",
     "always",
     "at_least",
     "at_most",
+    "check",
     "claim",
     "close",
     "count_is",

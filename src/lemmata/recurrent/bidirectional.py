@@ -16,7 +16,7 @@ class Bidirectional(RecurrentLayer):
 
     $$ y_t = [z_t;\, \tilde z_t], \qquad z_t = F(z_{t-1}, x_t), \qquad \tilde z_t = \tilde F(\tilde z_{t+1}, x_t) $$
 
-    A read-out of the pair is the sum of two: $[W, \tilde W][z_t; \tilde z_t] = W z_t + \tilde W \tilde z_t$. Each
+    A readout of the pair is the sum of two: $[W, \tilde W][z_t; \tilde z_t] = W z_t + \tilde W \tilde z_t$. Each
     sequence is reversed within its own length. The layer cannot stream: its first output needs the last input.
 
     Shapes:
@@ -54,7 +54,7 @@ class Bidirectional(RecurrentLayer):
 
     def sequence(self, x: Tensor, state: State, lengths: Tensor | None) -> tuple[Tensor, State]:
         start, end = state
-        there = self.forwards(x, start, lengths)
+        there = self.forwards(x, start, lengths)  # outputs (batch, time, outputs of the layer), state
         back = self.backwards(reverse_sequences(x, lengths), end, lengths)
         return _joined(there, back, lengths)
 
@@ -67,7 +67,7 @@ class Bidirectional(RecurrentLayer):
 
 
 def _joined(there: tuple[Tensor, State], back: tuple[Tensor, State], lengths: Tensor | None) -> tuple[Tensor, State]:
-    outputs = torch.cat([there[0], reverse_sequences(back[0], lengths)], dim=-1)
+    outputs = torch.cat([there[0], reverse_sequences(back[0], lengths)], dim=-1)  # (batch, time, sum of both)
     return mask_outputs(outputs, lengths), (there[1], back[1])
 
 
@@ -90,5 +90,5 @@ def reverse_sequences(
     if lengths is None:
         return x.flip(1)
     time, lengths = torch.arange(x.shape[1], device=x.device), lengths.to(x.device)[:, None]
-    order = torch.where(time < lengths, lengths - 1 - time, time)
+    order = torch.where(time < lengths, lengths - 1 - time, time)  # (batch, time)
     return x[torch.arange(len(x), device=x.device)[:, None], order]

@@ -1,4 +1,4 @@
-r"""Recurrent layers by name, with one meaning of width, units and memory: for whoever compares them."""
+r"""Recurrent layers by name, with one meaning of inputs, hidden and memory: for whoever compares them."""
 
 import math
 
@@ -23,8 +23,9 @@ def recurrent_layer(cell: str, inputs: int, hidden: int, memory: int | float = 1
     r"""The layer of this name with so many inputs and hidden units.
 
     In the layers whose memory is set by their biases or eigenvalues (mingru, minlstm, lru), units start with memories
-    spread evenly on a logarithmic scale from 1 to `memory` steps; a unit that keeps the share $s$ of its state at each
-    step forgets in $1/(1-s)$ steps. A unit of the lru turns at most once within its memory. The others start as usual.
+    spread evenly on a logarithmic scale from 1 to `memory` steps; a unit that keeps the fraction $s$ of its state at
+    each step forgets in $1/(1-s)$ steps. A unit of the lru turns at most once within its memory. The others start as
+    usual: "gru" is torch's, with the reset after the matrix product.
 
     Claims: rnn.evolution
 

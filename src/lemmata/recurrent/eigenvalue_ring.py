@@ -81,8 +81,8 @@ def ring_parameters(
     _check_ring(r_min, r_max, max_phase)
     power = 2 if validate.flag("by_area", by_area) else 1
     low, high = r_min**power, r_max**power
-    shares, turns = torch.rand(2, count, dtype=torch.float64, generator=generator)
-    return log_rate((low + (high - low) * shares) ** (1 / power)), max_phase * turns
+    fractions, turns = torch.rand(2, count, dtype=torch.float64, generator=generator)
+    return log_rate((low + (high - low) * fractions) ** (1 / power)), max_phase * turns
 
 
 def _check_ring(r_min: float, r_max: float, max_phase: float) -> None:
@@ -133,5 +133,5 @@ def input_gain(nu: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
 
 def _rate(nu: Tensor) -> Tensor:
     kind = torch.finfo(nu.dtype)
-    # mutant: any rate that rounds to the last number before one
+    # Between these ends the modulus rounds neither to 1 nor to 0.
     return torch.exp(nu.clamp(math.log(kind.eps / 2), math.log(-math.log(kind.tiny))))

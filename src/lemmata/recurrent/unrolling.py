@@ -31,7 +31,7 @@ class Unrolled(nn.Module):
     >>> torch.allclose(unrolled(x)[0], layer(x)[0], atol=1e-6)
     True
     >>> unrolled(x)[0].sum().backward()
-    >>> unrolled.tied_gradients()["recurrent"].shape
+    >>> unrolled.tied_gradients()["recurrent_weight"].shape
     torch.Size([4, 4])
     """
 
@@ -47,9 +47,9 @@ class Unrolled(nn.Module):
         layers, outputs = cast("list[RecurrentLayer]", list(self.copies)), []
         state = layers[0].initial_state(len(x)) if state is None else state
         for layer, now in zip(layers, x.unbind(1), strict=True):
-            output, state = layer.step(now, state)
+            output, state = layer.step(now, state)  # (batch, outputs), and a state
             outputs.append(output)
-        return torch.stack(outputs, dim=1), state
+        return torch.stack(outputs, dim=1), state  # (batch, steps, outputs)
 
     def tied_gradients(self) -> dict[str, Tensor]:
         """What the gradients of the shared weights would be: for each of them the sum over all copies."""

@@ -60,10 +60,10 @@ def save(folder: Path, step: int, state: Any, keep: int = 2) -> Path:
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
-    ...     path = save(Path(folder), 5, {"weights": torch.ones(2), "rate": 0.1})
+    ...     path = save(Path(folder), 5, {"weights": torch.ones(2), "lr": 0.1})
     ...     found = newest(Path(folder))
     >>> path.name, found.step, found.state
-    ('step-00000005.json', 5, {'weights': tensor([1., 1.]), 'rate': 0.1})
+    ('step-00000005.json', 5, {'weights': tensor([1., 1.]), 'lr': 0.1})
     """
     _check_count("step", step, 0)
     _check_count("keep", keep, 1)

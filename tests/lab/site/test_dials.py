@@ -3,9 +3,9 @@
 import pytest
 
 from lemmata.catalog import LieEntry
+from lemmata.catalog.statements import Argument, Statement
 from lemmata.judge import dial_of
 from lemmata.lab.site.dials import guess, reader_view
-from lemmata.statements import Argument, Statement
 
 
 def view(formula, truth, value, text="twice as many", **told):

@@ -10,6 +10,7 @@ from markupsafe import escape
 
 from lemmata import catalog as catalogs
 from lemmata.catalog import CHAPTERS, Catalog, LieEntry
+from lemmata.catalog.statements import READINGS
 from lemmata.figure import Figure, Line, Points
 from lemmata.judge.fingerprint import fingerprint
 from lemmata.judge.ledger import Ledger
@@ -17,7 +18,6 @@ from lemmata.judge.verdict import VERDICTS, Result
 from lemmata.lab.site import code, dials, formulas, knowledge, pages
 from lemmata.lab.site.knowledge import Knowledge, Snapshot
 from lemmata.lab.site.views import atlas, claim, errata, home, source, trust
-from lemmata.statements import READINGS
 
 NO_FILTER = dict.fromkeys(("q", "chapter", "kind", "source", "verdict"), "")
 VOID = {"meta", "link", "input", "br", "img", "hr"}
@@ -215,7 +215,7 @@ def test_700_statements_set_no_formula_again(many, monkeypatch):
     assert first.count('class="title"') == 700
     assert len(first) < 500_000
     monkeypatch.setattr(formulas, "formula", None)
-    monkeypatch.setattr(atlas, "unicode_math", None)
+    monkeypatch.setattr("lemmata.catalog.search.unicode_math", None)
     assert pages.render("atlas.html", **atlas.atlas_context(many, NO_FILTER)) == first
 
 

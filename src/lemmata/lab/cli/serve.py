@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from lemmata.lab.cli import UserError
+from lemmata.lab.words import UserError
 
 NEEDED = ("fastapi", "uvicorn", "jinja2")
 HOST = "127.0.0.1"
@@ -78,7 +78,8 @@ def _listen(wanted: int) -> list[socket.socket]:
 
 def _bound(family: socket.AddressFamily, host: str, port: int) -> socket.socket | None:
     """A socket that listens there; None if the port is taken."""
-    listener = socket.socket(family, socket.SOCK_STREAM)
+    # Named TCP, asyncio lets small answers go at once; else each waits 40 ms for the reader to confirm its headers.
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         if os.name == "posix":  # else the last lab's port stays taken for a minute; Windows means another thing by it
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

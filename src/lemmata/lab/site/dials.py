@@ -13,9 +13,10 @@ from html import escape
 from typing import Any
 
 from lemmata.catalog import LieEntry
+from lemmata.catalog.dials import dials_in
+from lemmata.catalog.statements import Argument, Statement
 from lemmata.judge.dial import Dial, dial_of
 from lemmata.lab.site.formulas import inside, style_of
-from lemmata.statements import Argument, Statement, dials_in
 
 __all__ = ["guess", "reader_view"]
 

@@ -15,9 +15,8 @@ from pathlib import Path
 
 from markupsafe import Markup, escape
 
-from lemmata.catalog import number_in
-from lemmata.lab.cli.unicode_math import unicode_math
-from lemmata.statements import DIAL, without_dials
+from lemmata.catalog.dials import DIAL, number_in, without_dials
+from lemmata.catalog.unicode_math import unicode_math
 
 __all__ = ["ASSETS", "formula", "inside", "pieces", "prose", "stated", "style_of", "table_version", "with_classes"]
 

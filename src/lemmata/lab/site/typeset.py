@@ -15,8 +15,8 @@ from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 
 from lemmata.catalog import Catalog
+from lemmata.catalog.dials import without_dials
 from lemmata.lab.site.formulas import pieces, with_classes
-from lemmata.statements import without_dials
 
 __all__ = ["formulas_of", "typeset"]
 

@@ -214,10 +214,10 @@
 
   // --- Changing the points ---
 
-  const ask = lab.asker((answer) => {
+  const ask = lab.asker((answer, newest) => {
     const toEnd = run && at > 0 && at === run.updates.length;
     run = answer;
-    const fresh = answer.points !== written();
+    const fresh = newest && answer.points !== written(); // else the reader has moved a point since
     if (fresh) points = read(answer.points);
     renew(toEnd && !fresh ? answer.updates.length : Math.min(answer.at, answer.updates.length));
   });

@@ -72,19 +72,20 @@
     return how[answer.verdict];
   }
 
-  const ask = lab.asker((answer) => {
-    if (answer.points !== written()) {
+  const ask = lab.asker((answer, newest) => {
+    if (newest && answer.points !== written()) {
       points = read(answer.points);
       chosen = Math.min(chosen, Math.max(0, points.length - 1));
     }
     if (answer.sound) sound(answer.sound);
-    show(answer);
+    show(answer, newest);
   });
 
-  function show(answer) {
+  function show(answer, newest = true) {
     draw();
     part("radius").textContent = answer.radius.toFixed(3);
     part("memory").textContent = answer.half === null ? "" : `half of it is lost after ${count(Number(answer.half.toPrecision(3)), "step")}`;
+    if (!newest) return;
     say(`${news} ${told(answer)}`.trim());
     news = "";
     lab.remember(address());

@@ -40,13 +40,15 @@
     say(told(answer));
   }
 
-  const ask = lab.asker(show);
+  const ask = lab.asker((answer, newest) => {
+    show(answer);
+    if (newest) lab.remember(state()); // browsers refuse addresses that change sixty times a second
+  });
 
   form.addEventListener("input", (event) => {
     const out = part(`out=${event.target.name}`);
     if (out) out.value = event.target.value;
     if (!names.includes(event.target.name) || !form.checkValidity() || !lab.may()) return;
-    lab.remember(state());
     ask(state());
   });
   form.addEventListener("submit", (event) => event.preventDefault());

@@ -44,7 +44,8 @@ window.lemmataLab = (() => {
     return live;
   }
 
-  // One question at a time; of those that come meanwhile only the newest is asked.
+  // One question at a time. Every answer is shown, so that nothing stands still while a slider is dragged; of the
+  // questions that come meanwhile only the newest is asked. `heard` is told whether another is on its way.
   function asker(heard) {
     let waiting = null;
     let busy = false;
@@ -58,11 +59,10 @@ window.lemmataLab = (() => {
         waiting = null;
         const answer = await post(`/labs/${name}/show`, { state: asked });
         complain(answer.error);
-        if (!answer.error && !waiting) {
-          show(answer.figures);
-          tell(answer);
-          heard(answer);
-        }
+        if (answer.error) continue;
+        show(answer.figures);
+        tell(answer);
+        heard(answer, waiting === null);
       }
       busy = false;
       root.setAttribute("aria-busy", "false");

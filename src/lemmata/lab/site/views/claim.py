@@ -11,8 +11,9 @@ from fastapi.responses import HTMLResponse
 import lemmata
 from lemmata import catalog
 from lemmata.catalog import ClaimEntry
+from lemmata.catalog.dials import dials_in
+from lemmata.catalog.statements import Statement
 from lemmata.judge.dial import Dial
-from lemmata.lab.cli.sharpness import sharpness_words
 from lemmata.lab.site.code import coloured, source_of
 from lemmata.lab.site.dials import guess, reader_view
 from lemmata.lab.site.figures import figure_csv, figure_svg
@@ -20,7 +21,7 @@ from lemmata.lab.site.job import JobError
 from lemmata.lab.site.knowledge import SETTLEMENTS, Snapshot, known
 from lemmata.lab.site.pages import evidence_line, page
 from lemmata.lab.site.views.probe import dials_of, probed, word_of
-from lemmata.statements import Statement, dials_in
+from lemmata.lab.words import sharpness_words
 
 router = APIRouter()
 

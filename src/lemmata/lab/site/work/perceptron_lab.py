@@ -16,8 +16,8 @@ from lemmata.connectionism.separability import Separation, separate
 from lemmata.data.margins import separable
 from lemmata.data.planar import xor
 from lemmata.figure import Figure, Line, Points
-from lemmata.lab.cli.terminal import count
 from lemmata.lab.site.labs import LabState, read_state
+from lemmata.lab.words import count
 
 LAB = {
     "title": "Perceptron",
@@ -117,7 +117,7 @@ def shown(x: Tensor, y: Tensor, at: int) -> dict[str, Any]:
     if len(x) == 0:
         told |= {"updates": [], "path": [[0.0, 0.0, 0.0]], "mistakes": 0, "status": "empty", "at": 0}
         return told | {"bound": None, "proof": None, "best": None, "figures": {"plane": plane(x, y, torch.zeros(3))}}
-    learnt = Perceptron(max_sweeps=SWEEPS, certify=False, record=True).fit(x, y)
+    learnt = Perceptron(max_epochs=SWEEPS, certify=False, record=True).fit(x, y)
     known = separate(x, y)
     bound = novikoff(x, y) if known.separable else None
     at = min(at, learnt.mistakes_, SHOWN)

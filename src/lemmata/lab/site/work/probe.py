@@ -16,7 +16,7 @@ def perform(parameters: dict[str, Any], tell: Callable[[dict[str, Any]], None]) 
         return {"dials": [asdict(dial) for dial in found]}
     try:
         if parameters["lie"] >= len(found):
-            raise ValueError(f"there are {len(found)} lies")
+            raise ValueError(f"lie must be from 0 to {len(found) - 1}, got {parameters['lie']}")
         value = found[parameters["lie"]].value(parameters["at"])
         return probe_claim(claim, parameters["lie"], value, parameters["seed"], entry.cost)
     except ValueError as error:

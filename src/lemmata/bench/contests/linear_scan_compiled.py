@@ -4,7 +4,15 @@ from collections.abc import Callable
 
 import torch
 
-from lemmata.bench.linear_scan import Recurrence, Results, associative, by_linear_scan, copying, in_numbers, recurrence
+from lemmata.bench.contests.linear_scan import (
+    Recurrence,
+    Results,
+    associative,
+    by_linear_scan,
+    copying,
+    in_numbers,
+    recurrence,
+)
 from lemmata.bench.registry import agreement, entry, limit, ours, peer
 
 

@@ -380,6 +380,30 @@ def test_our_own_catalog_is_read_without_torch():
     assert done.returncode == 0, done.stderr
 
 
+def test_one_recipe_may_train_several_systems(package):
+    second = SYSTEM.replace('"neuron"', '"other"').replace("Neuron", "Other")
+    recipe = RECIPE.replace('"neuron", data', '"other", "neuron", data')
+    found, problems = package(recipe=recipe, **{"connectionism/other.py": second})
+    assert problems == []
+    assert [(entry.system, entry.data, entry.name) for entry in found.recipes] == [
+        ("other", "digits", "train_neuron"),
+        ("neuron", "digits", "train_neuron"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("changed", "problem"),
+    [
+        ({"recipe": RECIPE.replace('"neuron"', "NAME")}, "@recipe takes literal strings only"),
+        ({"recipe": RECIPE.replace('"neuron", ', "")}, "@recipe takes literal strings only"),
+        ({"recipe": RECIPE.replace('"neuron"', '"neuron", "x"')}, "train_neuron trains the unknown system 'x'"),
+        ({"system": SYSTEM.replace('"neuron"', '"neuron", "x"')}, "a system has one name in lower case"),
+    ],
+)
+def test_names_that_cannot_be_are_told(package, changed, problem):
+    assert any(problem in told for told in package(**changed)[1])
+
+
 def test_decorators_leave_what_they_mark_usable():
     @marks.system("a", title="A", kind="module")
     class A:

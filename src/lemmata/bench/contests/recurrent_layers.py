@@ -2,7 +2,7 @@
 
 Layers of different kinds compute different things, so what all contenders share is only how many steps of how many
 sequences they learn from. Each reads the same numbers, 256 in and 256 out at every step, has 256 units (the LRU: 256
-complex ones, and its read-out), and does one step of AdamW on the mean square of its outputs. Our LSTM runs in the
+complex ones, and its readout), and does one step of AdamW on the mean square of its outputs. Our LSTM runs in the
 kernel that torch's module runs in. The time of a token is the time of the table, divided by batch and length.
 """
 
@@ -42,7 +42,7 @@ def sequences(case: str, device: str) -> Batch:
 
 @ours("LRU")
 def lru(batch: Batch) -> Callable[[], int]:
-    """A scan of complex numbers, and a read-out of one hidden layer."""
+    """A scan of complex numbers, and a readout of one hidden layer."""
     return _training_step(LRU(FEATURES, FEATURES), batch)
 
 

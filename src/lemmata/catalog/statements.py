@@ -6,17 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-__all__ = [
-    "COSTS",
-    "ID",
-    "READINGS",
-    "Argument",
-    "Erratum",
-    "Statement",
-    "dials_in",
-    "read_statements",
-    "without_dials",
-]
+from lemmata.catalog.dials import without_dials
+
+__all__ = ["COSTS", "ID", "READINGS", "Argument", "Erratum", "Statement", "read_statements"]
 
 KINDS = "definition identity theorem bound algorithm system empirical".split()
 COSTS = ("instant", "quick", "long")
@@ -94,27 +86,6 @@ class Statement:
     errata: tuple[Erratum, ...] = ()
     chapter: str = ""
     line: int = 0
-
-
-DIAL = re.compile(r"\\dial\{(\w+)\}\{((?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*)\}")
-
-
-def without_dials(latex: str) -> str:
-    r"""Plain LaTeX: every dial replaced by the value that stands in it.
-
-    >>> without_dials(r"at most $\dial{round}{\lfloor}R^{\dial{power}{2}}\rfloor$")
-    'at most $\\lfloor R^{2}\\rfloor$'
-    """
-    return re.sub(r"(\\[a-zA-Z]+)\0(?=[a-zA-Z])", r"\1 ", DIAL.sub("\\2\0", latex)).replace("\0", "")
-
-
-def dials_in(latex: str) -> list[tuple[str, str]]:
-    r"""(name, value) of every dial in a text.
-
-    >>> dials_in(r"$\dial{factor}{\tfrac12}x^{\dial{power}{2}}$")
-    [('factor', '\\tfrac12'), ('power', '2')]
-    """
-    return DIAL.findall(latex)
 
 
 def read_statements(folder: Path, problems: list[str]) -> Iterator[Statement]:

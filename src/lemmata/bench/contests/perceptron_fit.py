@@ -56,7 +56,7 @@ def labelled_points(case: str, device: str) -> Labelled:
     x += margin * y[:, None] * normal
     y = torch.where(torch.rand(POINTS, generator=generator) < wrong, -y, y)
     # Ours ends with the first clean sweep, which scikit-learn does not look for: it is told how many there are.
-    return Labelled(x, y, Perceptron(max_sweeps=MOST_SWEEPS, certify=False).fit(x, y).sweeps_)
+    return Labelled(x, y, Perceptron(max_epochs=MOST_SWEEPS, certify=False).fit(x, y).epochs_)
 
 
 @ours("lemmata")
@@ -64,8 +64,8 @@ def by_blocks(data: Labelled) -> Callable[[], Any]:
     """Our fit."""
 
     def fit() -> Any:
-        learnt = Perceptron(max_sweeps=data.sweeps, certify=False).fit(data.x, data.y)
-        return learnt.weight_, learnt.bias_, learnt.sweeps_
+        learnt = Perceptron(max_epochs=data.sweeps, certify=False).fit(data.x, data.y)
+        return learnt.weight_, learnt.bias_, learnt.epochs_
 
     return fit
 

@@ -2,7 +2,8 @@
 
 import pytest
 
-from lemmata.catalog import load, number_in
+from lemmata.catalog import load
+from lemmata.catalog.dials import number_in
 
 CLAIM = """
 from lemmata.judge import claim, exactly, lie

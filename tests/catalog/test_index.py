@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from lemmata.index import Index
+from lemmata.catalog.index import Index
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ def test_who_asks_for_little_forgets_little_and_the_oldest_goes_first(source, mo
     look(other, calls)
     look(source, calls)
     assert len(calls) == 2
-    monkeypatch.setattr("lemmata.index.MOST", 1)
+    monkeypatch.setattr("lemmata.catalog.index.MOST", 1)
     for word in ("two", "three"):  # after which one earlier entry is kept, and the one before it is gone
         other.write_text(word)
         look(other, calls)

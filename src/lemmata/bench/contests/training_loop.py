@@ -57,14 +57,14 @@ def small_task(case: str, device: str) -> Task:
 @ours("lemmata")
 def by_fit(task: Task) -> Callable[[], Learnt]:
     """Our loop as it comes, without a folder."""
-    options = Options(epochs=EPOCHS, batch=BATCH, rate=RATE, device=task.device)
+    options = Options(epochs=EPOCHS, batch_size=BATCH, lr=RATE, device=task.device)
     return lambda: (fit(copy.deepcopy(task.network), (task.x, task.y), options=options).system, task)
 
 
 @ours("lemmata with run folder")
 def by_fit_with_folder(task: Task) -> Callable[[], Learnt]:
     """Our loop with log, checkpoints and result on the disk."""
-    options = Options(epochs=EPOCHS, batch=BATCH, rate=RATE, device=task.device)
+    options = Options(epochs=EPOCHS, batch_size=BATCH, lr=RATE, device=task.device)
 
     def train() -> Learnt:
         with tempfile.TemporaryDirectory() as folder:

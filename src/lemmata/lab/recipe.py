@@ -2,15 +2,15 @@
 
 import dataclasses
 import importlib
-import inspect
 import re
 import types
 import typing
 from typing import Any
 
 from lemmata.catalog import Catalog, RecipeEntry
-from lemmata.lab.cli import UserError
-from lemmata.lab.cli.terminal import did_you_mean
+from lemmata.catalog.search import did_you_mean
+from lemmata.lab.words import UserError
+from lemmata.marks import recipe_for, usual_settings
 
 
 def choose(catalog: Catalog, system: str, data: str) -> tuple[RecipeEntry, str]:
@@ -33,15 +33,13 @@ def data_of(catalog: Catalog, system: str) -> list[str]:
 
 def recipe_of(entry: RecipeEntry) -> Any:
     """The recipe itself; this imports its chapter, and torch."""
-    return getattr(importlib.import_module(entry.module), entry.name)
+    return recipe_for(getattr(importlib.import_module(entry.module), entry.name), entry.system)
 
 
 def defaults(entry: RecipeEntry, record: dict[str, Any]) -> tuple[Any, Any]:
     """The recipe's config and options; of a run to go on with, the ones it has."""
-    parameters = inspect.signature(recipe_of(entry)).parameters
     found = []
-    for name in ("config", "options"):
-        usual = parameters[name].default
+    for name, usual in zip(("config", "options"), usual_settings(recipe_of(entry), entry.system), strict=True):
         hints = typing.get_type_hints(type(usual))
         kept = {key: tuples(value) for key, value in record.get(name, {}).items() if key in hints}
         try:
