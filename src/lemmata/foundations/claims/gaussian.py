@@ -149,8 +149,8 @@ def deviations_add(x, y):
 @lie("the deviations add", add=deviations_add)
 def covariances_of_independent_gaussians_add(draw, cross=1.0, add=variances_add):
     """Characteristic functions multiply; a correlated pair as the image of its joint one; y = -x; and samples."""
-    x, *others = structured(draw, 3)
-    others.append(structured(draw, 3)[0])
+    x, *rest = structured(draw, 3)
+    others = [*rest, structured(draw, 3)[0]]
     t = draw.normal(50, 3) / 2
     sums = [x.plus(y) for y in others]
     products = [x.characteristic(t) * Gaussian(y.mean, y.covariance).characteristic(t) for y in others]
