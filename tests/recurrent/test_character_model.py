@@ -137,7 +137,7 @@ def test_memories_start_as_long_as_asked_for():
 def test_bad_choices_name_the_fix():
     with pytest.raises(ValueError, match="cell must be one of elman, lstm, gru, mingru, minlstm, lru, got 'ltsm'"):
         recurrent_layer("ltsm", 4, 4)
-    with pytest.raises(ValueError, match="memory must be >= 2 steps, got 1"):
+    with pytest.raises(ValueError, match="memory must be >= 2, got 1"):
         recurrent_layer("lru", 4, 4, memory=1)
     with pytest.raises(TypeError, match="layer must be a recurrent layer, got Linear"):
         ResidualBlock(nn.Linear(2, 2))

@@ -118,10 +118,10 @@ BAD = [
     (lambda: Elman(2, 3)(torch.zeros(1, 4, 2), torch.zeros(1, 2)), ValueError, r"state must have the shape \(1, 3\)"),
     (lambda: Elman(2, 3, "gelu").to_torch(), ValueError, "torch.nn.RNN has no gelu: only tanh and relu"),
     (lambda: Elman.from_torch(nn.GRU(2, 3)), TypeError, "module must be a torch.nn.RNN, got GRU"),
-    (lambda: Elman.from_torch(nn.RNN(2, 3), layer=1), ValueError, "layer must be from 0 to 0, got 1"),
+    (lambda: Elman.from_torch(nn.RNN(2, 3), layer=1), ValueError, "layer must be <= 0, got 1"),
     (lambda: Elman.from_torch(nn.RNN(2, 3), reverse=True), ValueError, "reverse must be False"),
     (lambda: DeepTransition(2, 3, ()), ValueError, "widths must hold at least one number"),
-    (lambda: DeepTransition(2, 3, (0,)), ValueError, "widths must be whole numbers >= 1, got 0"),
+    (lambda: DeepTransition(2, 3, (0,)), ValueError, "widths must be >= 1, got 0"),
     (lambda: DeepTransition(2, 3, inner="tan"), ValueError, "unknown activation 'tan': did you mean tanh?"),
 ]
 

@@ -82,7 +82,7 @@ def test_bad_arguments_are_named(cell):
         cell(3, 0)
     with pytest.raises(TypeError, match="bias must be True or False, got 1"):
         cell(3, 4, bias=1)
-    with pytest.raises(ValueError, match="memory must be > 1 step, got 1"):
+    with pytest.raises(ValueError, match="memory must be > 1, got 1"):
         cell(3, 4, memory=1)
     with pytest.raises(ValueError, match="memory is set in the biases: use bias=True"):
         cell(3, 4, bias=False, memory=10)

@@ -168,7 +168,7 @@ def test_what_is_printed():
         (lambda: layer(bias=False).set_bias("forget", 1), ValueError, "no bias to set: build it with bias=True"),
         (lambda: LSTM.from_torch(nn.GRU(3, 4)), TypeError, "module must be a torch.nn.LSTM, got GRU"),
         (lambda: LSTM.from_torch(nn.LSTM(3, 4, proj_size=2)), ValueError, "no projection .* got proj_size=2"),
-        (lambda: LSTM.from_torch(nn.LSTM(3, 4), layer=1), ValueError, "layer must be from 0 to 0, got 1"),
+        (lambda: LSTM.from_torch(nn.LSTM(3, 4), layer=1), ValueError, "layer must be <= 0, got 1"),
         (lambda: LSTM.from_torch(nn.LSTM(3, 4), reverse=True), ValueError, "the module runs in one direction only"),
         (lambda: layer(cell_matrix=True).to_torch(), ValueError, "no matrix U .* build LSTM with cell_matrix=False"),
         (lambda: GatedLayer(3, 4, True).advance(X, X), NotImplementedError, r"GatedLayer must define advance\("),

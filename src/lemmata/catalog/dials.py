@@ -11,10 +11,12 @@ DIAL = re.compile(r"\\dial\{(\w+)\}\{((?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*)\}")
 def without_dials(latex: str) -> str:
     r"""Plain LaTeX: every dial replaced by the value that stands in it.
 
-    >>> without_dials(r"at most $R^{\dial{power}{2}}$")
-    'at most $R^{2}$'
+    >>> without_dials(r"at most $\dial{round}{\lfloor}\dial{factor}{}R^{\dial{power}{2}}\rfloor$")
+    'at most $\\lfloor R^{2}\\rfloor$'
     """
-    return DIAL.sub(r"\2", latex)
+    # A command before or at the end of a dial must not swallow the letter that follows.
+    marked = DIAL.sub("\0\\2\0", latex)
+    return re.sub(r"(\\[a-zA-Z]+)\0+(?=[a-zA-Z])", r"\1 ", marked).replace("\0", "")
 
 
 def dials_in(latex: str) -> list[tuple[str, str]]:

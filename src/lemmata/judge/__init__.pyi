@@ -8,6 +8,9 @@ from lemmata.judge.decorators import Claim as Claim
 from lemmata.judge.decorators import Lie as Lie
 from lemmata.judge.decorators import claim as claim
 from lemmata.judge.decorators import lie as lie
+from lemmata.judge.dial import Dial as Dial
+from lemmata.judge.dial import dial_of as dial_of
+from lemmata.judge.dial import is_number as is_number
 from lemmata.judge.draw import Draw as Draw
 from lemmata.judge.draw import seed_of as seed_of
 from lemmata.judge.engine import Engine as Engine
@@ -37,7 +40,6 @@ from lemmata.judge.figure import Points as Points
 from lemmata.judge.fingerprint import versions as versions
 from lemmata.judge.ledger import Ledger as Ledger
 from lemmata.judge.numeric import close as close
-from lemmata.judge.probe import Dial as Dial
 from lemmata.judge.probe import dials as dials
 from lemmata.judge.probe import probe_claim as probe_claim
 from lemmata.judge.rates import slope_is as slope_is
@@ -94,10 +96,12 @@ __all__ = [
     "claim",
     "close",
     "count_is",
+    "dial_of",
     "dials",
     "everywhere",
     "exactly",
     "is_blunt",
+    "is_number",
     "judge",
     "judge_all",
     "law_is",

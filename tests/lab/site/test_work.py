@@ -82,22 +82,20 @@ def test_only_claims_of_the_catalogue_are_run(kind):
 
 def test_a_probe_without_a_value_tells_what_there_is_to_turn():
     (first, *rest) = perform(probe, id=ID)[0]["dials"]
-    assert first == {"argument": "quadratic", "kind": "real", "truth": -0.5, "lie": 0.5, "low": -0.6, "high": 0.6}
+    assert first == {"argument": "quadratic", "kind": "real", "truth": -0.5, "lie": 0.5}
     assert [dial["kind"] for dial in rest] == ["whole", "real", "real"]
 
 
 def test_a_probe_answers_with_outcome_and_evidence():
-    found = perform(probe, id=ID, lie=0, value=0.5, seed=0)[0]
+    found = perform(probe, id=ID, lie=0, at=40, seed=0)[0]
     assert found["outcome"] == "rejected"
     assert found["evidence"]["measured"] != found["evidence"]["predicted"]
-    assert perform(probe, id=ID, lie=0, value=-0.5, seed=0)[0]["outcome"] == "still holds"
+    assert perform(probe, id=ID, lie=0, at=0, seed=0)[0]["outcome"] == "still holds"
 
 
 def test_what_cannot_be_probed_is_told_in_a_line():
-    assert perform(probe, id=ID, lie=0, value=7.0, seed=0)[0] == {
-        "problem": "quadratic must be from -0.6 to 0.6, got 7.0"
-    }
-    assert perform(probe, id=ID, lie=9, value=0.0, seed=0)[0] == {"problem": "lie must be from 0 to 3, got 9"}
+    assert perform(probe, id=ID, lie=0, at=41, seed=0)[0] == {"problem": "quadratic has positions from 0 to 40, got 41"}
+    assert perform(probe, id=ID, lie=9, at=0, seed=0)[0] == {"problem": "lie must be from 0 to 3, got 9"}
 
 
 # --- recipe ---
@@ -191,7 +189,7 @@ def test_parameters_are_counted_as_chosen():
         ({"lr": "1e999"}, "lr must be a number"),
         ({"lr": ""}, "lr must be a number"),
         ({"epochs": "2.5"}, "epochs must be a whole number"),
-        ({"epochs": "0"}, "epochs must be a whole number >= 1, got 0"),
+        ({"epochs": "0"}, "epochs must be >= 1, got 0"),
         ({"widths": "64 x"}, "widths must be whole numbers"),
         ({"widths": "0"}, "widths must be >= 1, got 0"),
         ({"bias": "yes"}, "bias must be true or false"),

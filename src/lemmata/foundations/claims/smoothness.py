@@ -108,7 +108,7 @@ def a_parabola_of_curvature_l_touches_from_above(draw, half=0.5, reach=1.0):
 
     largest = float(torch.linalg.eigvalsh(data.T @ data)[-1]) / 4
     gaps = [
-        quadratic_bound_gap(f, *pair, 2 * half * bound)
+        quadratic_bound_gap(f, pair[0], pair[1], 2 * half * bound)
         for f, pair, bound in (
             (quadratic, (x, y), 2.0),
             (loss, (x, y), largest),

@@ -12,14 +12,15 @@ window.lemmata = (() => {
   }
   const live = Boolean(token) && document.querySelector("meta[name=lemmata-live]") !== null;
 
-  async function post(address, data) {
+  // `signal` lets go of the question: what was stopped is no fault of the lab.
+  async function post(address, data, signal) {
     if (!live) return { error: locked };
     const headers = { "content-type": "application/json", "x-lemmata-token": token };
     try {
-      const answer = await fetch(address, { method: "POST", headers, body: JSON.stringify(data) });
+      const answer = await fetch(address, { method: "POST", headers, body: JSON.stringify(data), signal });
       return await answer.json();
     } catch {
-      return { error: lost };
+      return { error: signal?.aborted ? "stopped" : lost };
     }
   }
 
