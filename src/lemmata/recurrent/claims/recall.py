@@ -14,6 +14,12 @@ def with_drawn_weights(layer, draw, spread=0.7):
     return layer
 
 
+def seeded(draw, make):
+    """Modules draw from the global generator, which the judge restores."""
+    torch.manual_seed(int(draw.integers(0, 2**31, 1)))
+    return make()
+
+
 def cued(count, lag, generator):
     """Sequences that show one of four tokens at the first step and noise in another channel at the `lag` others."""
     tokens = torch.randint(TOKENS, (count,), generator=generator)
