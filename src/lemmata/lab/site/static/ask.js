@@ -4,6 +4,7 @@
 window.lemmata = (() => {
   const locked = "open the link that lemmata serve printed";
   const lost = "the lab does not answer: is lemmata serve still running?";
+  const ends = ["done", "failed", "cancelled"];
   let token = "";
   try {
     token = localStorage.getItem("lemmata-token") ?? "";
@@ -12,14 +13,15 @@ window.lemmata = (() => {
   }
   const live = Boolean(token) && document.querySelector("meta[name=lemmata-live]") !== null;
 
-  async function post(address, data) {
+  // The answer to a question; { error } if there is none. A `signal` that aborts ends the work at the server, too.
+  async function post(address, data, signal) {
     if (!live) return { error: locked };
     const headers = { "content-type": "application/json", "x-lemmata-token": token };
     try {
-      const answer = await fetch(address, { method: "POST", headers, body: JSON.stringify(data) });
+      const answer = await fetch(address, { method: "POST", headers, body: JSON.stringify(data), signal });
       return await answer.json();
     } catch {
-      return { error: lost };
+      return signal?.aborted ? { error: "cancelled", cancelled: true } : { error: lost };
     }
   }
 
@@ -33,5 +35,29 @@ window.lemmata = (() => {
     }
   }
 
-  return { live, locked, lost, post, part };
+  // Run `ask(signal)`. If that takes longer than half a second, `wait` gets a function that cancels it; at the end null.
+  async function patiently(ask, wait) {
+    const control = new AbortController();
+    const clock = setTimeout(() => wait(() => control.abort()), 500);
+    try {
+      return await ask(control.signal);
+    } finally {
+      clearTimeout(clock);
+      wait(null);
+    }
+  }
+
+  // The news of a job, each given to `hear`, until it is over. Gives back what stops listening.
+  function follow(address, hear, gone = () => {}) {
+    const source = new EventSource(address);
+    source.onmessage = (message) => {
+      const event = JSON.parse(message.data);
+      if (ends.includes(event.event)) source.close();
+      hear(event, ends.includes(event.event));
+    };
+    source.onerror = () => source.readyState === EventSource.CLOSED && gone();
+    return () => source.close();
+  }
+
+  return { live, locked, lost, post, part, patiently, follow };
 })();
