@@ -22,6 +22,7 @@ from lemmata.lab.site.views.jobs import started, while_wanted
 router = APIRouter()
 
 PATIENCE = 2.0  # seconds that a page waits for its first picture; the script asks again
+FOR_THUMBNAIL = 25.0  # seconds, while the rest of the list is read; an image does not ask again
 LONGEST = 180.0  # seconds of one training
 
 Word = Annotated[str, StringConstraints(max_length=40)]
@@ -60,7 +61,7 @@ async def lab(request: Request, name: str) -> HTMLResponse:
 async def thumbnail(request: Request, name: str) -> Response:
     """A small picture of a lab, drawn by the library once for each start of the server."""
     found = _lab(name)
-    shown = await _kept(request, f"{name} small", found, dict(found.thumbnail), "thumbnail")
+    shown = await _kept(request, f"{name} small", found, dict(found.thumbnail), "thumbnail", FOR_THUMBNAIL)
     if not shown or "thumbnail" not in shown:
         raise HTTPException(404, "there is no picture of this lab yet")
     headers = {"cache-control": "max-age=600"}
@@ -118,7 +119,9 @@ async def _first(request: Request, found: Lab, given: dict[str, str]) -> dict[st
     return await _kept(request, "" if given else found.name, found, given, "still")
 
 
-async def _kept(request: Request, name: str, found: Lab, state: dict[str, str], what: str) -> dict[str, Any] | None:
+async def _kept(
+    request: Request, name: str, found: Lab, state: dict[str, str], what: str, patience: float = PATIENCE
+) -> dict[str, Any] | None:
     """An answer that is kept under a name, if there is one. Whoever leaves does not end the question."""
     kept = _tasks(request)
     task = kept.get(name) if name else None
@@ -128,7 +131,7 @@ async def _kept(request: Request, name: str, found: Lab, state: dict[str, str], 
         kept[name or str(id(task))] = task  # what nobody holds may vanish before it is done
         if not name:
             task.add_done_callback(lambda done: kept.pop(str(id(done)), None))
-    await asyncio.wait([task], timeout=PATIENCE)
+    await asyncio.wait([task], timeout=patience)
     if not task.done() or task.cancelled() or isinstance(task.exception(), JobError):
         return None
     return task.result()
