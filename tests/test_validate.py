@@ -22,6 +22,18 @@ from lemmata import validate
         (validate.vector, (torch.zeros(2, 2),), ValueError, r"x must be a tensor with one axis, got shape \(2, 2\)"),
         (validate.vector, (torch.zeros(2), 3), ValueError, "x must have 3 entries, got 2"),
         (validate.vector, (torch.zeros(2), 1), ValueError, "x must have 1 entry, got 2"),
+        (validate.last_axis, (torch.zeros(4, 3), 2), ValueError, r"x must have 2 features on its last axis, got shape"),
+        (
+            validate.last_axis,
+            (torch.tensor(1.0), 1, "unit"),
+            ValueError,
+            r"1 unit on its last axis, got shape \(\)",
+        ),
+        (validate.fraction, (1.0,), ValueError, r"x must be in \[0, 1\), got 1\.0"),
+        (validate.fraction, (-0.1,), ValueError, r"x must be in \[0, 1\), got -0\.1"),
+        (validate.fraction, (0.6, 0.5), ValueError, r"x must be in \[0, 0\.5\], got 0\.6"),
+        (validate.fraction, (math.nan,), ValueError, "x must be finite, got nan"),
+        (validate.one_of, ("c", ["a", "b"]), ValueError, "x must be one of a, b, got 'c'"),
         (validate.labels, (torch.ones(3), torch.zeros(2, 1)), ValueError, r"one label for each of the 2 points, got"),
         (
             validate.labels,
@@ -45,6 +57,14 @@ from lemmata import validate
         (validate.finite_number, (math.inf,), ValueError, "x must be finite, got inf"),
         (validate.finite_number, ("1",), TypeError, "x must be a number, got str"),
         (validate.finite_number, (True,), TypeError, "x must be a number, got bool"),
+        (validate.finite_number, (10**400,), ValueError, "x must be finite, got 1000"),
+        (validate.number, (0, None, None, 0), ValueError, "x must be > 0, got 0"),
+        (validate.number, (3, 0, 2), ValueError, "x must be >= 0 and <= 2, got 3"),
+        (validate.number, (1.0, None, None, 0, 1), ValueError, r"x must be > 0 and < 1, got 1\.0"),
+        (validate.tokens, (torch.zeros(2), 5), TypeError, r"as whole numbers, got torch\.float32: use x\.long\(\)"),
+        (validate.tokens, (torch.tensor([True]), 5), TypeError, "as whole numbers, got torch.bool"),
+        (validate.tokens, (torch.tensor([4, 5]), 5), ValueError, "x must hold tokens from 0 to 4, got 4 to 5"),
+        (validate.tokens, (torch.tensor([-1, 0]), 5), ValueError, "x must hold tokens from 0 to 4, got -1 to 0"),
         (validate.positive, (0.0,), ValueError, r"x must be > 0, got 0\.0"),
         (validate.positive, (math.nan,), ValueError, "x must be finite, got nan"),
         (validate.count, (-1,), ValueError, "x must be >= 1, got -1"),
@@ -67,6 +87,12 @@ def test_good_values_come_back_unchanged():
     assert validate.bits("x", torch.tensor([True, False])).dtype is torch.bool
     assert [validate.positive("x", 2), validate.count("x", 0, least=0)] == [2, 0]
     assert validate.flag("x", False) is False
+    assert validate.last_axis("x", x, 2) is x
+    assert [validate.fraction("x", 0), validate.fraction("x", 0.5, most=0.5)] == [0, 0.5]
+    assert validate.one_of("x", "b", ("a", "b")) == "b"
+    assert [validate.number("x", 2, least=2, most=2), validate.number("x", -0.5)] == [2, -0.5]
+    for tokens in (torch.tensor([0, 4]), torch.zeros(0, dtype=torch.int32), torch.tensor([[3]], dtype=torch.uint8)):
+        assert validate.tokens("x", tokens, 5) is tokens
 
 
 def test_large_finite_values_are_finite_even_if_their_sum_is_not():

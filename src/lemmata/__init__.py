@@ -8,7 +8,7 @@ together with lies it must reject. Importing this package imports nothing heavy.
 __version__ = "0.1.0"
 
 # What people use first, by its home. The rest is found in its chapter: `lemmata.recurrent.LSTM`.
-_HOMES = {"fit": ("train.loop", "fit"), "load": ("train.saved", "load_run")}
+_HOMES = {"check": ("judge.checking", "check"), "fit": ("train.loop", "fit"), "load": ("train.saved", "load_run")}
 
 
 def __getattr__(name):

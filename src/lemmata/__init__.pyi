@@ -11,6 +11,7 @@ from lemmata import measure as measure
 from lemmata import recurrent as recurrent
 from lemmata import testing as testing
 from lemmata import train as train
+from lemmata.judge.checking import check as check
 from lemmata.train.loop import fit as fit
 from lemmata.train.saved import load_run as load
 

@@ -28,7 +28,7 @@ CASES = [
 
 def answers(entry, case):
     """What each contender computes; a limit computes nothing, but must run."""
-    module = importlib.import_module(f"lemmata.bench.{entry.path.stem}")
+    module = importlib.import_module(f"lemmata.bench.contests.{entry.path.stem}")
     problem = getattr(module, entry.problem)(case, "cpu")
     for one in entry.contenders_for(case):
         if not one.needs or installed(one.needs):
@@ -40,7 +40,7 @@ def answers(entry, case):
 def test_contenders_agree(monkeypatch, name, case):
     entry = entries()[name]
     for word, size in SMALL.get(entry.path.stem, {}).items():
-        monkeypatch.setattr(f"lemmata.bench.{entry.path.stem}.{word}", size)
+        monkeypatch.setattr(f"lemmata.bench.contests.{entry.path.stem}.{word}", size)
     measured = list(answers(entry, case))
     disagreements(measured, entry.within)
     assert [one.reason for one in measured] == [""] * len(measured)

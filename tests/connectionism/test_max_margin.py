@@ -116,6 +116,27 @@ def test_hulls_that_merely_touch_are_not_separable(seed):
         MaximumMarginClassifier().fit(x, torch.tensor([1] * 8 + [-1]))
 
 
+@pytest.mark.parametrize("size", [1e-120, 1e120])
+def test_the_margin_through_the_origin_scales_with_the_points(size):
+    turn = torch.tensor([[-1, 0], [0, 1], [1, 1]], dtype=torch.double)
+    model = MaximumMarginClassifier(bias=False).fit(size * turn, torch.tensor([-1, 1, 1]))
+    assert model.margin_ == pytest.approx(size * 0.5**0.5)
+    assert model.bias_ == 0
+
+
+def test_a_street_as_narrow_as_a_hair_is_found():
+    x = torch.tensor([[0.0], [1.0], [1 + 1e-12]], dtype=torch.double)
+    assert 0 < MaximumMarginClassifier().fit(x, torch.tensor([1, 1, -1])).margin_ < 1e-12
+
+
+def test_no_direction_through_the_origin_does_better():
+    x, y = separable(20, 2, bias=False)
+    turns = torch.arange(2000, dtype=torch.double) * 2 * torch.pi / 2000
+    best = (y[:, None] * (x @ torch.stack([turns.cos(), turns.sin()]))).amin(dim=0).max()
+    margin = MaximumMarginClassifier(bias=False).fit(x, y).margin_
+    assert best <= margin <= best + x.norm(dim=1).max() * torch.pi / 2000
+
+
 def test_the_same_point_with_both_labels_is_not_separable():
     with pytest.raises(ValueError, match=r"\[0\] of class \+1 meets the hull of \[1\] of class -1"):
         MaximumMarginClassifier().fit(torch.zeros(2, 3), torch.tensor([1, -1]))
@@ -145,7 +166,7 @@ def test_use_before_fit_and_other_features_are_refused():
     with pytest.raises(RuntimeError, match=r"not fitted: call fit\(x, y\) first"):
         model.predict(torch.zeros(1, 2))
     model.fit(torch.tensor([[0.0], [2.0]]), torch.tensor([-1, 1]))
-    with pytest.raises(ValueError, match="x must have 1 features as in fit, got 2"):
+    with pytest.raises(ValueError, match="x must have 1 feature on its last axis"):
         model.decision_function(torch.zeros(1, 2))
     with pytest.raises(TypeError, match="bias must be True or False, got 1"):
         MaximumMarginClassifier(bias=1)  # type: ignore[arg-type]

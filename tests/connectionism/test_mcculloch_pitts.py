@@ -63,7 +63,7 @@ def test_repr_shows_the_neuron():
         (
             lambda: McCullochPittsNeuron(torch.ones(2), 1)(torch.ones(3)),
             ValueError,
-            r"x must be a \(\.\.\., 2\) tensor",
+            "x must have 2 inputs on its last axis",
         ),
         (lambda: McCullochPittsNeuron(torch.ones(2), 1)(-torch.ones(2)), ValueError, "x must hold only 0 and 1"),
         (lambda: McCullochPittsNeuron(torch.ones(2), 1)(torch.ones(0, 2)), ValueError, "x must not be empty"),

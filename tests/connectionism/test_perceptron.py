@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from lemmata.connectionism.perceptron import Perceptron, textbook_perceptron
+from lemmata.judge import Draw
 
 SQUARE = torch.tensor([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
 AND = torch.tensor([-1, -1, -1, 1])
@@ -19,14 +20,14 @@ def gaussian_data(points=3000, features=20, dtype=torch.float64):
 
 
 @pytest.mark.parametrize("bias", [True, False])
-@pytest.mark.parametrize("sweeps", [1, 7])
-def test_weights_are_those_of_scikit_learn(bias, sweeps):
+@pytest.mark.parametrize("epochs", [1, 7])
+def test_weights_are_those_of_scikit_learn(bias, epochs):
     linear_model = pytest.importorskip("sklearn.linear_model")
     x, y = gaussian_data()
-    peer = linear_model.Perceptron(eta0=1.0, shuffle=False, tol=None, max_iter=sweeps, fit_intercept=bias)
+    peer = linear_model.Perceptron(eta0=1.0, shuffle=False, tol=None, max_iter=epochs, fit_intercept=bias)
     peer.fit(x.numpy(), y.numpy())
-    ours = Perceptron(bias=bias, max_sweeps=sweeps, certify=False).fit(x, y)
-    assert ours.mistakes_ > 500 or sweeps == 1
+    ours = Perceptron(bias=bias, max_epochs=epochs, certify=False).fit(x, y)
+    assert ours.mistakes_ > 500 or epochs == 1
     torch.testing.assert_close(ours.weight_, torch.from_numpy(peer.coef_[0]))
     assert ours.bias_.item() == peer.intercept_[0]
 
@@ -34,11 +35,64 @@ def test_weights_are_those_of_scikit_learn(bias, sweeps):
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_blocks_make_the_updates_of_the_textbook(dtype):
     x, y = gaussian_data(700, 5, dtype)
-    ours = Perceptron(max_sweeps=3, certify=False).fit(x, y)
-    weight, bias, updates = textbook_perceptron(x, y, sweeps=3)
+    ours = Perceptron(max_epochs=3, certify=False).fit(x, y)
+    weight, bias, updates = textbook_perceptron(x, y, epochs=3)
     assert ours.updates_.tolist() == updates
     torch.testing.assert_close(ours.weight_, weight)
     assert ours.bias_ == bias
+
+
+@pytest.mark.parametrize("bias", [True, False])
+def test_runs_say_what_the_textbook_says(bias):
+    """Whole numbers, on which every sum is exact; labels that a plane explains, and labels that nothing does."""
+    draw = Draw("runs")
+    x = draw.integers(-9, 10, 400, 19).double()
+    for y, epochs in (
+        (torch.where(x @ draw.integers(-3, 4, 19).double() > 0, 1.0, -1.0).double(), 4),
+        (draw.signs(400), 5),
+    ):
+        fast = Perceptron(bias=bias, max_epochs=epochs, certify=False, record=True).fit(x, y)
+        weight, b, updates = textbook_perceptron(x, y, epochs=epochs, bias=bias)
+        assert fast.updates_.tolist() == updates
+        assert fast.mistakes_ == len(updates)
+        assert fast.mistake_counts_.tolist() == [updates.count(i) for i in range(400)]
+        assert torch.cat([fast.weight_, fast.bias_[None]]).equal(torch.cat([weight, b[None]]))
+        assert fast.trajectory_[-1].equal(torch.cat([weight, b[None]]))
+        assert fast.margin(x, y) == (y * (x @ weight + b)).min() / weight.norm()
+
+
+def test_the_last_epoch_is_clean_if_and_only_if_the_data_are_separable():
+    for y in (AND, XOR):
+        fitted = Perceptron(certify=False).fit(SQUARE, y)
+        before = Perceptron(max_epochs=fitted.epochs_ - 1, certify=False).fit(SQUARE, y)
+        assert (before.mistakes_ == fitted.mistakes_) is (fitted.status_ == "separated")
+
+
+def test_a_run_stopped_early_says_so_and_asks_the_linear_program():
+    """Real numbers never repeat, so the status after too few epochs rests on the program alone."""
+    draw = Draw("hurry")
+    x, noise = draw.normal(60, 2), draw.signs(60)
+    planted = torch.where(x[:, 0] > 0.1 * x[:, 1], 1.0, -1.0).double()
+    scaled = x * torch.tensor([1e6, 1e-6], dtype=x.dtype)
+    mixed, clear = (Perceptron(max_epochs=1).fit(scaled, y) for y in (noise, planted))
+    unasked = Perceptron(max_epochs=2, certify=False).fit(x, noise)
+    assert [(run.status_, run.epochs_) for run in (mixed, clear, unasked)] == [
+        ("not separable", 1), ("epoch limit", 1), ("epoch limit", 2),
+    ]  # fmt: skip
+    assert not mixed.certificate_.separable
+    assert mixed.certificate_.verify(scaled, noise)
+    assert clear.certificate_.separable
+    assert clear.certificate_.verify(scaled, planted)
+    assert unasked.certificate_ is None
+    assert not hasattr(unasked, "trajectory_")
+
+
+def test_weights_that_repeat_are_a_proof():
+    for y in (XOR, -XOR):
+        fitted = Perceptron(certify=False).fit(SQUARE, y)
+        assert fitted.status_ == "not separable"
+        assert fitted.certificate_.verify(SQUARE, y)
+        assert fitted.epochs_ < 8
 
 
 @pytest.mark.parametrize(
@@ -55,14 +109,14 @@ def test_half_precision_is_learnt_in_float32(dtype, learnt):
 
 def test_a_single_point_is_learnt_in_one_update():
     fitted = Perceptron().fit(torch.tensor([[2.0, 1.0]]), torch.tensor([-1]))
-    assert (fitted.mistakes_, fitted.sweeps_, fitted.status_) == (1, 2, "separated")
+    assert (fitted.mistakes_, fitted.epochs_, fitted.status_) == (1, 2, "separated")
     assert fitted.certificate_ is None
 
 
 def test_a_warm_start_at_a_solution_changes_nothing():
     first = Perceptron().fit(SQUARE, AND)
     again = Perceptron().fit(SQUARE, AND, weight=first.weight_, bias=first.bias_.item())
-    assert (again.mistakes_, again.sweeps_, again.status_) == (0, 1, "separated")
+    assert (again.mistakes_, again.epochs_, again.status_) == (0, 1, "separated")
     assert again.mistake_counts_.tolist() == [0] * 4
     assert again.weight_.equal(first.weight_)
 
@@ -88,20 +142,20 @@ def test_points_with_a_history_of_gradients_are_taken_as_numbers():
     assert Perceptron().fit(SQUARE.clone().requires_grad_(), AND).status_ == "separated"
 
 
-def test_an_undecidable_program_leaves_the_sweep_limit(monkeypatch):
+def test_an_undecidable_program_leaves_the_epoch_limit(monkeypatch):
     def undecided(*_):
         raise ArithmeticError("too close")
 
     monkeypatch.setattr("lemmata.connectionism.perceptron.separate", undecided)
-    fitted = Perceptron(max_sweeps=1).fit(*gaussian_data(50, 2))
-    assert (fitted.status_, fitted.certificate_) == ("sweep limit", None)
+    fitted = Perceptron(max_epochs=1).fit(*gaussian_data(50, 2))
+    assert (fitted.status_, fitted.certificate_) == ("epoch limit", None)
 
 
 def test_weights_that_repeat_by_rounding_alone_are_no_proof():
     # 1 + 2e-17 = 1 in float64: the weights repeat although the data are separable.
     x = torch.tensor([[1.0, 0.0], [1e-17, 1e-17]], dtype=torch.float64)
     fitted = Perceptron(bias=False, certify=False).fit(x, torch.tensor([1, -1]), weight=torch.tensor([1.0, 1.0]))
-    assert fitted.status_ == "sweep limit"
+    assert fitted.status_ == "epoch limit"
 
 
 def test_the_unit_answers_like_the_perceptron():
@@ -112,13 +166,13 @@ def test_the_unit_answers_like_the_perceptron():
 
 
 def test_repr_shows_the_options():
-    assert repr(Perceptron(bias=False)) == "Perceptron(bias=False, max_sweeps=1000, certify=True, record=False)"
+    assert repr(Perceptron(bias=False)) == "Perceptron(bias=False, max_epochs=1000, certify=True, record=False)"
 
 
 @pytest.mark.parametrize(
     ("make", "error", "message"),
     [
-        (lambda: Perceptron(max_sweeps=0), ValueError, "max_sweeps must be >= 1, got 0"),
+        (lambda: Perceptron(max_epochs=0), ValueError, "max_epochs must be >= 1, got 0"),
         (lambda: Perceptron(bias=1), TypeError, "bias must be True or False, got 1"),
         (lambda: Perceptron(record="yes"), TypeError, "record must be True or False, got 'yes'"),
         (lambda: Perceptron().fit(SQUARE[0], AND), ValueError, r"x must be a \(points, features\) tensor"),
@@ -134,10 +188,14 @@ def test_repr_shows_the_options():
             r"bias must be 0 .* without bias, got 1",
         ),
         (lambda: Perceptron().predict(SQUARE), RuntimeError, r"not fitted: call fit\(x, y\) first"),
-        (lambda: Perceptron().fit(SQUARE, AND).predict(SQUARE[:, :1]), ValueError, r"x must be a \(\.\.\., 2\) tensor"),
+        (
+            lambda: Perceptron().fit(SQUARE, AND).predict(SQUARE[:, :1]),
+            ValueError,
+            "x must have 2 features",
+        ),
         (lambda: Perceptron().fit(SQUARE, AND).predict([1.0]), TypeError, "x must be a tensor, got list"),
         (lambda: Perceptron().fit(SQUARE, AND).margin(SQUARE, AND[:1]), ValueError, "one label for each of the 4"),
-        (lambda: textbook_perceptron(SQUARE, AND, sweeps=0), ValueError, "sweeps must be >= 1, got 0"),
+        (lambda: textbook_perceptron(SQUARE, AND, epochs=0), ValueError, "epochs must be >= 1, got 0"),
     ],
 )
 def test_bad_input_is_named_with_its_fix(unchecked, make, error, message):

@@ -19,7 +19,7 @@ from lemmata.data import Examples, load
 from lemmata.figure import Heat, Image, Points
 from lemmata.train import Options, fit, run_experiment
 
-FAST = Options(epochs=10, batch=4096, evaluate=10, device="cpu")
+FAST = Options(epochs=10, batch_size=4096, evaluate=10, device="cpu")
 
 
 def test_a_separable_set_is_learnt_until_nothing_is_left():
@@ -72,7 +72,7 @@ def test_the_picture_of_digits_tells_what_each_was_taken_for():
 
 
 def test_each_class_is_remembered_as_its_majority():
-    run = run_experiment(remember_prototypes(options=Options(epochs=1, batch=100, device="cpu")))
+    run = run_experiment(remember_prototypes(options=Options(epochs=1, batch_size=100, device="cpu")))
     train = load("digits").train
     for k, pattern in enumerate(run.system.patterns):
         dark = (train.x[train.y == k].flatten(1) > 0.5).double().mean(0)
@@ -91,7 +91,7 @@ def test_hebbs_rule_confuses_what_the_pseudo_inverse_keeps_apart():
 
 def test_without_noise_every_memory_is_recalled():
     quiet = HopfieldConfig(noise=0.0)
-    run = run_experiment(remember_prototypes(config=quiet, options=Options(epochs=1, batch=500, device="cpu")))
+    run = run_experiment(remember_prototypes(config=quiet, options=Options(epochs=1, batch_size=500, device="cpu")))
     assert run.scores["recalled"] == 1.0
 
 
@@ -106,7 +106,7 @@ def test_the_order_and_size_of_batches_do_not_matter_for_prototypes():
 
 
 def test_a_recall_stands_below_what_was_given():
-    run = run_experiment(experiment := remember_prototypes(options=Options(epochs=1, batch=500, device="cpu")))
+    run = run_experiment(experiment := remember_prototypes(options=Options(epochs=1, batch_size=500, device="cpu")))
     marks = experiment.picture(run.system).marks
     assert [mark.label for mark in marks[:5]] == ["given"] * 5
     assert [mark.label for mark in marks[5:10]] == ["0", "1", "2", "3", "4"]
@@ -116,7 +116,7 @@ def test_a_recall_stands_below_what_was_given():
 
 
 def test_a_mirror_image_is_of_no_class():
-    run = run_experiment(experiment := remember_prototypes(options=Options(epochs=1, batch=500, device="cpu")))
+    run = run_experiment(experiment := remember_prototypes(options=Options(epochs=1, batch_size=500, device="cpu")))
     negative = (1 - run.system.patterns.reshape(-1, 8, 8)) / 2
     assert experiment.predict(run.system, Examples(x=1 - negative))["class"].tolist() == list(range(10))
     assert experiment.predict(run.system, Examples(x=negative))["class"].tolist() == [-1] * 10
@@ -124,7 +124,7 @@ def test_a_mirror_image_is_of_no_class():
 
 @pytest.mark.parametrize("make", [separate_classes, remember_prototypes])
 def test_a_run_stopped_on_its_way_goes_on_to_the_same_end(tmp_path, make):
-    options = Options(epochs=2, batch=300, device="cpu")
+    options = Options(epochs=2, batch_size=300, device="cpu")
     whole = run_experiment(make("digits", options=options))
     for steps in (3, None):
         experiment = make("digits", options=replace(options, steps=steps))
@@ -144,8 +144,8 @@ def test_learners_of_the_chapter_work_in_fit():
 
 @pytest.mark.usefixtures("unchecked")
 def test_bad_choices_name_the_fix():
-    with pytest.raises(ValueError, match=r"noise must be from 0 to 0\.5, got 0\.7"):
+    with pytest.raises(ValueError, match=r"noise must be in \[0, 0\.5\], got 0\.7"):
         HopfieldConfig(noise=0.7)
-    with pytest.raises(ValueError, match="rule must be pseudo-inverse or hebb, got 'hopf'"):
+    with pytest.raises(ValueError, match="rule must be one of hebb, pseudo-inverse, got 'hopf'"):
         HopfieldConfig(rule="hopf")
     assert asdict(PerceptronConfig()) == {"bias": True}

@@ -5,14 +5,16 @@ import math
 import pytest
 import torch
 
+from lemmata.connectionism.linear_threshold import augment
 from lemmata.connectionism.version_space import VersionSpace
+from lemmata.judge import Draw
 
 
 def space(x, y, bias=True):
     return VersionSpace(torch.tensor(x, dtype=torch.double), torch.tensor(y), bias)
 
 
-def test_known_shares_of_the_sphere():
+def test_known_fractions_of_the_sphere():
     assert space([[3.0, 4.0]], [1]).fraction() == pytest.approx(1 / 2)  # a hemisphere
     assert space([[1.0, 0.0], [-1.0, 0.0]], [1, 1]).fraction() == pytest.approx(1 / 4)  # a lune of a right angle
     assert space(torch.eye(3).tolist(), [1, -1, 1], bias=False).fraction() == pytest.approx(1 / 8)  # an octant
@@ -102,7 +104,7 @@ def test_bad_input_is_refused():
         known.contains(torch.tensor([0.0, float("nan")]))
     with pytest.raises(ValueError, match="bias must be finite"):
         known.contains(torch.zeros(2), float("inf"))
-    with pytest.raises(ValueError, match="x must have 2 features like the data so far, got 1"):
+    with pytest.raises(ValueError, match=r"x must have 2 features on its last axis, got shape \(\d, 1\)"):
         known.and_also(torch.zeros(1, 1), torch.ones(1))
     with pytest.raises(ValueError, match="bias must be 0 in a version space with bias=False"):
         space([[0.0, 1.0]], [1], bias=False).contains(torch.zeros(2), 1.0)
@@ -118,3 +120,62 @@ def test_points_on_a_side_of_the_hull_add_no_corner():
     triangle = torch.tensor([[0.1, 0.2], [1.3, 0.4], [0.5, 1.7]], dtype=torch.float64)
     on_a_side = 0.3 * triangle[:1] + 0.7 * triangle[1:2]
     assert len(VersionSpace(torch.cat([triangle, on_a_side]), torch.ones(4)).corners()) == 3
+
+
+def separable(draw, points, features, bias=True):
+    """Points labelled by a unit, redrawn until at least a twenty-fifth of all units agrees with it."""
+
+    def make():
+        x, unit = draw.normal(points, features), draw.normal(features + 1)
+        return VersionSpace(x, torch.where(x @ unit[:-1] + bias * unit[-1] > 0, 1.0, -1.0).double(), bias)
+
+    return draw.until(make, lambda made: made.fraction() > 0.04)
+
+
+@pytest.mark.parametrize(("points", "features", "bias"), [(4, 2, True), (3, 3, False), (3, 1, True), (3, 2, False)])
+def test_random_units_lie_inside_as_often_as_the_fraction_says(points, features, bias):
+    draw, trials = Draw("inside"), 40_000
+    made = separable(draw, points, features, bias)
+    units = draw.normal(trials, features + bias)
+    inside = made.contains(units[:, :features], units[:, -1]) if bias else made.contains(units)
+    # Six standard deviations of a frequency, which is never wider than sqrt(1/4 / trials).
+    assert inside.double().mean().item() == pytest.approx(made.fraction(), abs=3 / trials**0.5)
+
+
+def solid_angle(corners):
+    """Of the cone over a polygon on the sphere, cut into triangles from its first corner (Van Oosterom, Strackee)."""
+    a, b, c = corners[:1], corners[1:-1], corners[2:]
+    volume = (a * torch.linalg.cross(b, c)).sum(1).abs()
+    return float(2 * torch.atan2(volume, 1 + (a * b).sum(1) + (b * c).sum(1) + (a * c).sum(1)).sum())
+
+
+def around(draw, points):
+    """Points in any order on the unit circle, no two of them close together: all are corners of their cone."""
+    turns = 2 * math.pi * (draw.permutation(points) + draw.uniform(points, high=0.5)) / points
+    return torch.stack([turns.cos(), turns.sin()], dim=1)
+
+
+def test_the_fraction_is_the_angle_of_the_polygon_of_its_corners():
+    draw = Draw("angle")
+    ring = VersionSpace(around(draw, 9), torch.ones(9))
+    for made in (separable(draw, 4, 2), ring):
+        corners = made.corners()
+        assert made.fraction() == pytest.approx(solid_angle(corners) / (4 * math.pi), rel=1e-12)
+        assert torch.allclose(corners.norm(dim=1), torch.ones(len(corners)).double(), rtol=1e-12)
+        assert ((made.y[:, None] * augment(made.x)) @ corners.T).min() > -1e-14 * made.x.abs().max()
+    assert ring.corners().shape == (9, 3)
+    lengths = draw.uniform(9, 1, low=0.1, high=10.0)
+    stretched = VersionSpace(augment(ring.x) * lengths, torch.ones(9), bias=False)
+    assert stretched.fraction() == pytest.approx(ring.fraction(), rel=1e-12)
+
+
+def test_the_fractions_of_all_labellings_add_up_to_one():
+    points = Draw("labellings").normal(3, 2)
+    labels = 2.0 * torch.cartesian_prod(*[torch.arange(2.0)] * 3).double() - 1
+    assert sum(VersionSpace(points, y).fraction() for y in labels) == pytest.approx(1.0, rel=1e-12)
+
+
+def test_a_square_has_four_corners_and_two_points_two():
+    square = torch.tensor([[1.0, 1.0], [0, 1], [-1, 1], [-1, -1], [1, -1]], dtype=torch.float64)
+    assert [VersionSpace(square[:k], torch.ones(k)).corners().shape[0] for k in (1, 2, 5)] == [0, 2, 4]
+    assert VersionSpace(square[:3], torch.tensor([1, -1, 1])).corners().shape == (0, 3)

@@ -1,7 +1,11 @@
 """Examples and data sets: columns, batches, parts, and what they refuse."""
 
+import pickle
+
+import numpy as np
 import pytest
 import torch
+from torch.utils.data import DataLoader
 
 from lemmata.data.examples import Dataset, Examples
 
@@ -54,9 +58,37 @@ def test_bad_columns_are_refused_in_one_sentence(columns, message):
     assert message in str(refusal.value)
 
 
-def test_a_single_number_chooses_no_batch():
-    with pytest.raises(TypeError, match=r"by a slice or a tensor, got 3: write \[3:4\]"):
-        ten()[3]
+@pytest.mark.parametrize("which", [3, -7, np.int64(3), torch.tensor(3), torch.tensor(3, dtype=torch.int32)])
+def test_a_position_gives_one_example_by_name_and_in_order(which):
+    x, y = example = ten()[which]
+    assert example.x is x is example["x"]
+    assert (x.tolist(), y.item(), repr(example)) == ([6.0, 7.0], 3, "Example(x=(2,), y=())")
+    with pytest.raises(AttributeError, match="no column 'z' among x, y"):
+        example.z
+    with pytest.raises(IndexError):
+        ten()[10]
+
+
+def test_a_name_gives_a_column():
+    assert ten()["y"].tolist() == list(range(10))
+    with pytest.raises(KeyError, match="no column 'z' among x, y"):
+        ten()["z"]
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_a_data_loader_gives_batches_that_are_examples(workers):
+    batches = list(DataLoader(ten(), batch_size=4, num_workers=workers))
+    assert [repr(batch) for batch in batches] == ["Examples(x=(4, 2), y=(4,))"] * 2 + ["Examples(x=(2, 2), y=(2,))"]
+    assert torch.equal(torch.cat([batch["x"] for batch in batches]), ten().x)
+    shuffled = DataLoader(ten(), batch_size=5, shuffle=True, generator=torch.Generator().manual_seed(1))
+    assert sorted(torch.cat([y for _, y in shuffled]).tolist()) == list(range(10))
+
+
+def test_examples_travel_between_processes():
+    for made in (ten(), ten()[2]):
+        again = pickle.loads(pickle.dumps(made))  # noqa: S301 - as torch's own queues do
+        assert repr(again) == repr(made)
+        assert torch.equal(again.x, made.x)
 
 
 def test_everything_is_in_the_order_train_validation_test_and_then_as_given():

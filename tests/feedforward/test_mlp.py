@@ -112,15 +112,15 @@ def test_autocast_gives_bfloat16():
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ({"inputs": 0}, "inputs must be whole numbers >= 1, got 0"),
-        ({"outputs": 2.0}, "outputs must be whole numbers >= 1, got 2.0"),
-        ({"widths": (4, -1)}, "widths must be whole numbers >= 1, got -1"),
+        ({"inputs": 0}, "inputs must be >= 1, got 0"),
+        ({"outputs": 2.0}, "outputs must be an integer, got float"),
+        ({"widths": (4, -1)}, "widths must be >= 1, got -1"),
         ({"widths": 256}, "widths must be a tuple"),
         ({"widths": "256"}, "widths must be a tuple"),
         ({"activation": "rleu"}, "unknown activation 'rleu': did you mean relu?"),
         ({"activation": "xyz"}, "known are relu, "),
         ({"dropout": 1.0}, r"dropout must be in \[0, 1\), got 1.0"),
-        ({"dropout": float("nan")}, "dropout must be in"),
+        ({"dropout": float("nan")}, "dropout must be finite, got nan"),
         ({"bias": 1}, "bias must be True or False, got 1"),
     ],
 )

@@ -7,25 +7,6 @@ import torch
 from torch.nn import functional
 
 from lemmata.foundations import ACTIVATION_TABLE, ValueRange, activation
-from lemmata.foundations.rectifiers import (
-    absolute_from_relu,
-    gelu,
-    gelu_derivative,
-    gelu_tanh,
-    gelu_tanh_derivative,
-    relu,
-    relu_derivative,
-    relu_from_absolute,
-)
-from lemmata.foundations.sigmoids import (
-    logit,
-    sigmoid,
-    sigmoid_derivative,
-    sigmoid_jacobian,
-    sigmoid_second_derivative,
-    tanh_derivative,
-)
-from lemmata.foundations.signs import hopfield_sign, perceptron_sign
 
 PEERS = {
     "relu": functional.relu,
@@ -40,10 +21,6 @@ PEERS = {
     "softsign": functional.softsign,
     "identity": torch.nn.Identity(),
 }
-ELEMENTWISE = [
-    sigmoid, sigmoid_derivative, sigmoid_second_derivative, tanh_derivative, relu, relu_derivative,
-    relu_from_absolute, absolute_from_relu, gelu, gelu_derivative, gelu_tanh, gelu_tanh_derivative,
-]  # fmt: skip
 
 
 def test_the_table_has_a_peer_for_every_entry():
@@ -80,6 +57,39 @@ def test_the_gains_are_those_of_the_multilayer_perceptron():
     assert activation("tanh").gain == 1.0
 
 
+WIDE = torch.linspace(-40, 40, 8001, dtype=torch.float64)
+
+
+@pytest.mark.parametrize("name", [name for name, entry in ACTIVATION_TABLE.items() if entry.inverse is not None])
+def test_inverses_lead_back(name):
+    entry, z = activation(name), torch.linspace(-6, 6, 49, dtype=torch.float64)  # 0, a kink of some, is on the grid
+    # An inverse loses what the slope is flat: a rounding of y moves z by eps/slope.
+    allowed = 512 * torch.finfo(z.dtype).eps / entry.derivative(z).clamp(max=1.0)
+    assert ((entry.invert(entry(z)) - z).abs() <= allowed).all()
+
+
+@pytest.mark.parametrize("entry", ACTIVATION_TABLE.values(), ids=lambda entry: entry.name)
+def test_ranges_and_monotony_are_those_of_the_values(entry):
+    values, low, high = entry(WIDE), entry.range.low, entry.range.high
+    assert ((values >= low) & (values <= high)).all()
+    lowest = 40 * 0.01 if entry.name == "leaky_relu" else 40  # a line that falls for ever has got so far
+    assert values.min() == pytest.approx(max(low, -lowest), abs=0.03)
+    assert values.max() == pytest.approx(min(high, 40), abs=0.03)
+    assert bool((values.diff() >= 0).all()) == entry.monotone
+    # Where the values fall towards the left they never reach the infimum; else they have been there.
+    assert bool(entry(torch.tensor([-6.0, -5.75])).diff() <= 0) == entry.range.attained
+    assert [value in entry.range for value in (low, high, float(values[4001]))] == [entry.range.attained, False, True]
+    assert low - 1 not in entry.range
+    assert high + 1 not in entry.range
+
+
+@pytest.mark.parametrize("name", ["relu", "identity"])
+def test_gains_keep_the_mean_square_of_what_a_layer_passes_on(name):
+    entry = activation(name)
+    normal = torch.exp(-(WIDE**2) / 2) / math.sqrt(2 * math.pi)
+    assert float(torch.trapezoid(normal * (entry.gain * entry(WIDE)) ** 2, WIDE)) == pytest.approx(1, abs=1e-9)
+
+
 def test_an_unknown_name_gets_the_nearest_or_the_list():
     with pytest.raises(ValueError, match="unknown activation 'sigmiod': did you mean sigmoid"):
         activation("sigmiod")
@@ -94,10 +104,6 @@ def test_inverses_refuse_what_the_function_never_takes():
         activation("tanh").invert(torch.tensor([0.0, 1.5]))
     with pytest.raises(ValueError, match=r"y must lie in \(0, inf\), the range of softplus, got -2"):
         activation("softplus").invert(torch.tensor([1.0, -2.0]))
-    with pytest.raises(ValueError, match="y must lie strictly between 0 and 1, got 1"):
-        logit(torch.tensor([0.5, 1.0]))
-    with pytest.raises(ValueError, match="y must be finite, found 1 NaN"):
-        logit(torch.tensor([math.nan]))
 
 
 def test_a_range_knows_its_ends():
@@ -106,38 +112,3 @@ def test_a_range_knows_its_ends():
     assert 0.0 not in ValueRange(0.0)
     assert math.inf not in closed
     assert 1.0 not in ValueRange(0.0, 1.0)
-
-
-@pytest.mark.parametrize("function", ELEMENTWISE)
-def test_elementwise_functions_keep_shape_and_dtype_and_take_floats_alone(function, unchecked):
-    for dtype in (torch.float32, torch.float64, torch.bfloat16):
-        assert function(torch.zeros(2, 0, 3, dtype=dtype)).shape == (2, 0, 3)
-        assert function(torch.full((1,), 0.3, dtype=dtype)).dtype == dtype
-    with pytest.raises(TypeError, match=r"z must be floating point, got torch\.int64"):
-        function(torch.ones(2, dtype=torch.int64))
-    with pytest.raises(TypeError, match="z must be a tensor, got float"):
-        function(0.5)
-
-
-def test_elementwise_functions_work_under_vmap():
-    z = torch.linspace(-2, 2, 5)
-    torch.testing.assert_close(torch.func.vmap(torch.func.grad(sigmoid))(z), sigmoid_derivative(z))
-
-
-def test_the_jacobian_is_batched_and_needs_an_axis(unchecked):
-    assert sigmoid_jacobian(torch.zeros(4, 3)).shape == (4, 3, 3)
-    with pytest.raises(ValueError, match="x must be a"):
-        sigmoid_jacobian(torch.tensor(0.0))
-
-
-@pytest.mark.parametrize("value", [-0.1, 1.1, True, "x", math.nan])
-def test_the_slope_at_zero_is_one_of_a_supporting_line(value, unchecked):
-    with pytest.raises(ValueError, match="at_zero must be a number from 0 to 1"):
-        relu_derivative(torch.zeros(1), at_zero=value)
-
-
-@pytest.mark.parametrize("sign", [perceptron_sign, hopfield_sign])
-def test_signs_keep_the_dtype_and_refuse_nan(sign):
-    assert sign(torch.zeros(1, dtype=torch.float64)).dtype == torch.float64
-    with pytest.raises(ValueError, match="z must be finite"):
-        sign(torch.tensor([math.nan]))

@@ -30,6 +30,27 @@ def test_parity_with_torch():
     torch.testing.assert_close(squared_distances(x, y), torch.cdist(x, y) ** 2)
 
 
+def test_scales_and_tiny_angles_lose_no_digits():
+    u, v = torch.randn(2, 100, 5, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    far_apart = cosine_of_angle(2.0**600 * u, 2.0**-600 * v)
+    torch.testing.assert_close(far_apart, cosine_of_angle(u, v), rtol=0.0, atol=1e-14)
+    torch.testing.assert_close(cosine_of_angle(u[0], v[0]), cosine_of_angle(u, v)[0], rtol=0.0, atol=1e-14)
+    # The cosine of such an angle is 1 to 15 digits; the angle itself is still right to as many.
+    one, other = torch.tensor([[1.0, 0.0], [1.0, 1e-9]], dtype=torch.float64)
+    assert float(angle_between(one, other)) == pytest.approx(1e-9, rel=1e-12)
+
+
+def test_distances_far_from_the_origin_are_as_good_as_the_points_there():
+    generator = torch.Generator().manual_seed(0)
+    x, y = (torch.randn(size, 3, generator=generator, dtype=torch.float64) for size in (30, 20))
+    far = torch.tensor([1e6, -1e6, 0.0], dtype=torch.float64)  # x and y lose 20 bits there
+    expected = (x[:, None] - y).square().sum(-1)
+    torch.testing.assert_close(squared_distances(x + far, y + far), expected, rtol=0.0, atol=2.0**-52 * 2**20 * 1000)
+    assert (squared_distances(x, x) >= 0).all()
+    sets = torch.randn(2, 3, 5, 4, generator=generator, dtype=torch.float64)
+    torch.testing.assert_close(squared_distances(sets, sets), torch.cdist(sets, sets) ** 2, rtol=0.0, atol=1e-12)
+
+
 def test_gradients_agree_with_differences():
     x, y = (torch.randn(3, 4, dtype=torch.float64, requires_grad=True) for _ in range(2))
     for function in (cosine_of_angle, angle_between, squared_distances):

@@ -1,15 +1,12 @@
-"""What the claims about definite matrices, factors and kernels do not say: bad input, dtypes, shapes, gradients."""
+"""What the claims about definite matrices do not say: exact bounds, scales, bad input, dtypes, shapes, gradients."""
 
 import math
+from fractions import Fraction
 
 import pytest
 import torch
 
-from lemmata.foundations.cholesky import psd_factor
-from lemmata.foundations.definiteness import certify_definiteness, power_of_two
-from lemmata.foundations.gram import gram_matrix, linear_kernel, polynomial_kernel, rbf_kernel
-
-X = torch.tensor([[0.0, 1.0], [2.0, -1.0], [0.5, 0.5]])
+from lemmata.foundations.definiteness import certify_definiteness, cholesky_floor, power_of_two
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
@@ -18,16 +15,12 @@ def test_dtypes_are_kept_and_bounds_are_double(dtype):
     answer = certify_definiteness(matrix)
     assert answer.curvature.dtype is dtype
     assert {answer.floor.dtype, answer.ceiling.dtype, answer.witness.dtype} == {torch.float64}
-    for value in (psd_factor(matrix), gram_matrix(rbf_kernel, X.to(dtype))):
-        assert value.dtype is dtype
 
 
 def test_batches_of_any_shape_are_answered():
     answer = certify_definiteness(torch.eye(3).expand(4, 5, 3, 3))
     assert answer.floor.shape == answer.semidefinite.shape == (4, 5)
     assert answer.witness.shape == (4, 5, 3)
-    assert psd_factor(torch.ones(4, 5, 3, 3)).shape == (4, 5, 3, 3)
-    assert gram_matrix(linear_kernel, torch.ones(4, 5, 3)).shape == (4, 5, 5)
 
 
 def test_a_matrix_that_is_symmetric_but_for_rounding_is_taken():
@@ -51,24 +44,6 @@ def test_tolerance_zero_counts_every_proved_violation():
     assert certify_definiteness(matrix, tolerance=1e-11).semidefinite
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-def test_the_factor_of_a_singular_matrix_does_not_turn_on_the_last_bit(dtype):
-    # Cholesky's algorithm breaks down at the second pivot, 0, or takes the root of a last bit for it: 3e-4 in float32.
-    unit = torch.finfo(dtype).eps
-    expected = torch.tensor([[2.0, 0.0], [1.0, 0.0]], dtype=dtype)
-    for moved in (-1.0, 0.0, 1.0):
-        matrix = torch.tensor([[4.0, 2.0], [2.0, 1.0 + moved * unit]], dtype=dtype)
-        torch.testing.assert_close(psd_factor(matrix), expected, rtol=0.0, atol=8 * unit)
-
-
-def test_small_rows_of_a_singular_matrix_keep_their_digits():
-    matrix = torch.block_diag(torch.ones(2, 2), torch.full((2, 2), 1e-12), torch.full((1, 1), 1e-30))
-    factor = psd_factor(matrix)
-    torch.testing.assert_close(factor @ factor.mT, matrix, rtol=1e-5, atol=0.0)
-    tiny = torch.diag(torch.tensor([1.0, 1e-30]))
-    assert psd_factor(tiny).equal(torch.linalg.cholesky(tiny))
-
-
 def test_large_matrices_are_bounded_tightly():
     generator = torch.Generator().manual_seed(0)
     factor = torch.randn(120, 150, generator=generator, dtype=torch.float64)
@@ -84,19 +59,12 @@ def test_gradients_agree_with_differences():
     (found,) = torch.autograd.grad(value, half)
     (expected,) = torch.autograd.grad(torch.linalg.eigvalsh(half + half.mT)[0], half)
     torch.testing.assert_close(found, expected)
-    definite = torch.randn(3, 3, dtype=torch.float64, requires_grad=True)
-    identity = torch.eye(3, dtype=torch.float64)
-    assert torch.autograd.gradcheck(lambda a: psd_factor(a @ a.mT + identity), definite)
-    x = torch.randn(4, 2, dtype=torch.float64, requires_grad=True)
-    for kernel in (linear_kernel, polynomial_kernel, rbf_kernel):
-        assert torch.autograd.gradcheck(lambda x, k=kernel: gram_matrix(k, x), x)
 
 
 def test_parity_with_torch():
     generator = torch.Generator().manual_seed(0)
     factor = torch.randn(7, 7, generator=generator, dtype=torch.float64)
     matrix = factor @ factor.mT
-    assert psd_factor(matrix).equal(torch.linalg.cholesky(matrix))
     torch.testing.assert_close(certify_definiteness(matrix).curvature, torch.linalg.eigvalsh(matrix)[0])
 
 
@@ -111,28 +79,6 @@ def test_parity_with_torch():
         (lambda: certify_definiteness(torch.eye(2) * math.nan), ValueError, "matrix must be finite"),
         (lambda: certify_definiteness(torch.eye(2), tolerance=-1.0), ValueError, "tolerance must be >= 0, got -1.0"),
         (lambda: certify_definiteness(torch.eye(2), tolerance="0"), TypeError, "tolerance must be a number"),
-        (
-            lambda: psd_factor(-torch.eye(2)),
-            ValueError,
-            "matrix must be positive semidefinite, but has the eigenvalue -1",
-        ),
-        (lambda: psd_factor(torch.ones(2, 2).triu()), ValueError, "matrix must be symmetric"),
-        (
-            lambda: psd_factor(torch.tensor([[1e-38, 1e30], [1e30, 1.0]])),
-            ValueError,
-            r"matrix must be positive semidefinite, but has the eigenvalue -1e\+30",
-        ),
-        (lambda: rbf_kernel(X, X, gamma=0.0), ValueError, "gamma must be > 0, got 0.0"),
-        (lambda: rbf_kernel(X, X[0]), ValueError, r"y must be a \(..., points, features\) tensor"),
-        (lambda: linear_kernel(X, torch.ones(2, 3)), ValueError, r"y must be a \(..., 2\) tensor to fit x"),
-        (lambda: polynomial_kernel(X, X, degree=0), ValueError, "degree must be >= 1, got 0"),
-        (lambda: polynomial_kernel(X, X, offset=-1.0), ValueError, "offset must be >= 0, got -1.0"),
-        (lambda: gram_matrix(linear_kernel, X[0]), ValueError, r"x must be a \(..., points, features\) tensor"),
-        (
-            lambda: gram_matrix(lambda x, y: x, X),
-            ValueError,
-            r"kernel must return \(3, 3\) values here, got shape \(3, 2\)",
-        ),
     ],
 )
 def test_bad_input_is_refused_in_one_sentence(make, error, message):
@@ -143,3 +89,67 @@ def test_bad_input_is_refused_in_one_sentence(make, error, message):
 def test_the_unit_of_a_matrix_is_set_by_its_largest_entry_whatever_the_sign():
     batch = torch.tensor([[[-9.0, 1.0]], [[0.5, 3.0]], [[0.25, -0.25]]])
     assert power_of_two(batch).tolist() == [power_of_two(matrix).item() for matrix in batch] == [8.0, 2.0, 0.25]
+
+
+def matrices():
+    """Symmetric ones of all kinds: indefinite, singular, definite, hardly indefinite, zero."""
+    generator = torch.Generator().manual_seed(0)
+    half, factor = (torch.randint(-3, 4, (4, 3, 3), generator=generator).double() for _ in range(2))
+    singular = factor.clone()
+    singular[:, -1] = singular[:, 0]
+    hardly = torch.tensor([[50.0, 51.0, 0.0], [51.0, 52.0, 0.0], [0.0, 0.0, 1.0]], dtype=torch.float64)
+    products = [singular @ singular.mT, factor @ factor.mT + torch.eye(3)]
+    return torch.cat([half + half.mT, *products, 0.1 * (half + half.mT), hardly[None], torch.zeros(1, 3, 3)])
+
+
+@pytest.mark.parametrize("matrix", matrices(), ids=range(len(matrices())))
+def test_the_bounds_hold_without_rounding_and_are_tight(matrix):
+    answer = certify_definiteness(matrix)
+    floor, ceiling = Fraction(answer.floor.item()), Fraction(answer.ceiling.item())
+    rows = [[Fraction(entry) for entry in row] for row in matrix.tolist()]
+    # A - t I is semidefinite if no principal minor is negative; written out for three rows.
+    (a, b, c), (_, d, e), (_, _, f) = [[v - floor * (i == j) for j, v in enumerate(row)] for i, row in enumerate(rows)]
+    determinant = a * (d * f - e * e) - b * (b * f - c * e) + c * (b * e - c * d)
+    assert min(a, d, f, a * d - b * b, a * f - c * c, d * f - e * e, determinant) >= 0
+    x = [Fraction(entry) for entry in answer.witness.tolist()]
+    assert sum(x[i] * rows[i][j] * x[j] for i in range(3) for j in range(3)) <= ceiling * sum(v * v for v in x)
+    assert 0 < answer.ceiling - answer.floor <= 1e-13 * (1 + matrix.norm())
+
+
+def test_scales_change_the_bounds_by_their_own_size_and_batches_nothing():
+    batch = matrices()[:-1] * 2.0**450  # the zero matrix has no scale
+    together, small = certify_definiteness(batch), certify_definiteness(batch * 2.0**-900)
+    assert together.floor.equal(2.0**900 * small.floor)
+    assert together.ceiling.equal(2.0**900 * small.ceiling)
+    alone = torch.stack([certify_definiteness(matrix).floor for matrix in batch])
+    torch.testing.assert_close(together.floor, alone, rtol=0.0, atol=256 * 2.0**-52 * float(alone.abs().max()))
+
+
+def test_violations_below_the_tolerance_are_forgiven():
+    rounded = torch.tensor([[1.0, 0.0], [0.0, -1e-6]])
+    assert certify_definiteness(torch.tensor([[1.0, 0.0], [0.0, -1e-7]])).semidefinite  # rounding of single precision
+    assert not certify_definiteness(rounded).semidefinite
+    assert certify_definiteness(rounded, tolerance=2e-6).semidefinite
+    assert not certify_definiteness(rounded, tolerance=0.5e-6).semidefinite
+
+
+def test_bounds_are_no_narrower_than_rounding_and_not_much_wider():
+    n, u = 150, torch.finfo(torch.float64).eps / 2
+    values = torch.ones(n, dtype=torch.float64)
+    values[0] = 0
+    answer = certify_definiteness(16 * torch.diag(values)[None, None])
+    size, total = 16 * math.sqrt(n - 1), 16.0 * (n - 1)
+    assert (n + 1) * u * total <= -answer.floor <= 8 * (n + 1) * u * total
+    assert 3 * (n + 2) * u * size <= answer.ceiling <= 6 * (n + 2) * u * size
+    # Off a multiple of the identity, whose trace above the floor is nothing: the shift and the rounding of forms.
+    floor = certify_definiteness(torch.eye(n, dtype=torch.float64)).floor
+    assert 1 - floor >= 6 * (n + 2) * u * math.sqrt(n)
+    torch.testing.assert_close(answer.tolerance.flatten()[0].item(), 2 * n * u * size)
+
+
+def test_a_guess_far_too_high_still_gives_a_floor():
+    pair = torch.stack([torch.diag(torch.tensor([0.5, 1.0])), torch.eye(2)]).double()
+    guesses, slack = torch.tensor([0.9, 1.0], dtype=torch.float64), torch.full((2,), 1e-3, dtype=torch.float64)
+    floors = cholesky_floor(pair, guesses, slack)
+    assert -3 < floors[0] < 0.5
+    assert 0.998 < floors[1] < 1

@@ -1,6 +1,7 @@
 """Rows of the table of derivatives: bad arguments, dtypes, several points, rows of one's own."""
 
 import dataclasses
+import math
 
 import pytest
 import torch
@@ -46,6 +47,21 @@ def test_several_points_are_taken_one_by_one():
 def test_a_row_of_ones_own_is_checked():
     row = dataclasses.replace(QUADRATIC, derivative=lambda x, A: 2 * A @ x)
     assert check_derivative(row, x=X, A=A) == 4.0
+
+
+def test_a_row_that_is_wrong_is_off_by_its_largest_error():
+    x, matrix = torch.tensor([1.0, -2.0, 0.5]), torch.tensor([[1.0, 2.0, 0.0], [0.0, 1.0, 3.0], [1.0, 0.0, 2.0]])
+    wide, upstream = torch.arange(15.0).reshape(5, 3), torch.tensor([1.0, -1.0, 2.0, 0.0, 3.0])
+    number = dataclasses.replace(QUADRATIC, derivative=lambda x, A: (A @ x).sum())
+    assert check_derivative(number, x=x, A=matrix) == math.inf  # of a wrong shape
+    times = dataclasses.replace(derivative_of("A x"), layout="both")
+    assert check_derivative(times, x=x, A=matrix) == (matrix - matrix.mT).abs().max()
+    assert check_derivative(times, x=x, A=wide) == math.inf
+    columns = dataclasses.replace(times, layout="denominator", derivative=lambda x, A: A.mT)
+    assert check_derivative(columns, x=x, A=wide) == 0
+    assert columns.pull_back(upstream, x, A=wide).equal(upstream @ wide)
+    assert columns.example()["A"].shape == (4, 3)
+    assert columns.example({"m": 7})["A"].shape == (7, 3)
 
 
 @pytest.mark.parametrize(

@@ -63,3 +63,26 @@ def test_unknowns_of_other_units_are_no_degenerate_ones(unit):
     problem = Lagrangian(lambda x: x[0] ** 2 + unit * (x[1] - 3) ** 2, lambda x: x[0], level=2.0)
     x, multiplier, value = problem.stationary_point(torch.ones(2))
     torch.testing.assert_close(torch.stack([*x, multiplier, value]), torch.tensor([2.0, 3.0, 4.0, 4.0]))
+
+
+def test_the_gradient_is_that_of_objective_and_constraint_anywhere():
+    circle = Lagrangian(lambda p: p.sum(), lambda p: p @ p, level=1.7)
+    place, multiplier = torch.tensor([0.4, -1.1], dtype=torch.float64), torch.tensor(0.3, dtype=torch.float64)
+    slopes = torch.stack([*(1 - 0.3 * 2 * place), 1.7 - place @ place])
+    torch.testing.assert_close(circle.gradient(place, multiplier), slopes)
+
+
+def test_both_ends_of_a_line_on_a_circle():
+    circle = Lagrangian(lambda p: p.sum(), lambda p: p @ p, level=1.7)
+    start = torch.tensor([1.0, 0.6], dtype=torch.float64)
+    high, low = circle.stationary_point(start), circle.stationary_point(-start)
+    torch.testing.assert_close(high.x, torch.full((2,), 0.85, dtype=torch.float64).sqrt())
+    torch.testing.assert_close(high.multiplier, torch.tensor(3.4, dtype=torch.float64).rsqrt())
+    torch.testing.assert_close(low.x, -high.x)
+    torch.testing.assert_close(circle.gradient(*high[:2]), torch.zeros(3).double(), rtol=0, atol=1e-14)
+
+
+def test_the_largest_product_of_two_numbers_of_sum_one():
+    product = Lagrangian(lambda p: p[0] * p[1], lambda p: p[0] + p[1] - 1)
+    found = product.stationary_point(torch.tensor([1.0, 0.6], dtype=torch.float64))
+    torch.testing.assert_close(torch.stack([*found.x, *found[1:]]), torch.tensor([0.5, 0.5, 0.5, 0.25]).double())

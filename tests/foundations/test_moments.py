@@ -2,6 +2,7 @@
 
 import math
 
+import numpy
 import pytest
 import torch
 
@@ -95,3 +96,30 @@ def test_convolution_of_one_outcome_moves_nothing():
 def test_bad_input_is_named_with_its_fix(unchecked, make, error, message):
     with pytest.raises(error, match=message):
         make()
+
+
+def test_covariances_by_hand_and_their_symmetry():
+    """X in {0, 2}, Y in {0, 4}, both low or both high with probability 3/4."""
+    table = torch.tensor([[3.0, 1.0], [1.0, 3.0]], dtype=torch.float64) / 8
+    law = FiniteLaw.on_grid(table, *torch.tensor([[0.0, 2.0], [0.0, 4.0]], dtype=torch.float64))
+    assert law.covariance.tolist() == [[1.0, 1.0], [1.0, 4.0]]
+    torch.testing.assert_close(LAW.covariance, LAW.covariance.mT)
+
+
+def test_affine_images_have_their_mean_and_may_have_fewer_numbers():
+    matrix, offset = torch.tensor([[1.0, -2.0]]), torch.tensor([0.5])
+    image = LAW.affine(matrix, offset)
+    torch.testing.assert_close(image.mean, matrix @ LAW.mean + offset)
+    torch.testing.assert_close(image.covariance, covariance_of_image(matrix, LAW.covariance))
+    torch.testing.assert_close(variance_of_sum(matrix[0], LAW.covariance), image.variance[0])
+
+
+def test_bounds_take_plain_numbers():
+    assert float(chebyshev_bound(3.0, 2.0)) == 0.75
+    assert float(markov_bound(2.0, 8.0)) == 0.25
+
+
+def test_masses_are_convolved_in_batches():
+    first, second = torch.rand(2, 4, dtype=torch.float64), torch.rand(2, 3, dtype=torch.float64)
+    expected = [torch.tensor(numpy.convolve(p, q)) for p, q in zip(first, second, strict=True)]
+    torch.testing.assert_close(convolve_masses(first, second), torch.stack(expected))

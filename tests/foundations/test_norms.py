@@ -45,6 +45,25 @@ def test_norms_that_can_be_represented_do_not_overflow():
     assert frobenius_norm(torch.full((2, 2), 1e300, dtype=torch.float64)) == 2e300
 
 
+@pytest.mark.parametrize("size", [2.0**600, 2.0**-600, 0.0])
+def test_no_power_of_an_entry_overflows_or_vanishes(size):
+    x = torch.randn(20, 4, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    assert p_norm(size * x, 3).equal(size * p_norm(x, 3))  # powers of two round nothing
+
+
+@pytest.mark.parametrize("p", [1, 1.5, 2, 3, math.inf])
+def test_the_bound_of_hoelder_holds_and_is_attained(p):
+    generator = torch.Generator().manual_seed(0)
+    w, y = torch.randn(2, 200, 6, generator=generator, dtype=torch.float64)
+    q = dual_exponent(p)
+    assert 1 / p + 1 / q == pytest.approx(1)
+    assert ((w * y).sum(-1).abs() <= (1 + 1e-14) * holder_bound(w, y, p)).all()
+    # The vector with the entries |y_i|^(q-1) attains it; for p = 1 the largest entry alone.
+    largest = (y.abs() == y.abs().amax(-1, keepdim=True)).double()
+    x = y.sign() * (largest if p == 1 else y.abs() ** (q - 1))
+    torch.testing.assert_close((x * y).sum(-1), holder_bound(x, y, p))
+
+
 @pytest.mark.usefixtures("unchecked")
 @pytest.mark.parametrize(
     ("make", "error", "message"),

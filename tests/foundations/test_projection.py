@@ -29,6 +29,33 @@ def test_the_offset_may_be_a_number_or_a_tensor_of_one():
         assert Hyperplane(torch.ones(2), offset).offset.shape == ()
 
 
+@pytest.mark.parametrize(("d", "length"), [(2, 2.0**-400), (3, 3.0), (7, 2.0**400)])
+def test_planes_project_and_reflect_along_their_normal(d, length):
+    generator = torch.Generator().manual_seed(d)
+    normal, p, x = (torch.randn(size, generator=generator, dtype=torch.float64) for size in ((d,), (d,), (20, d)))
+    w = length * normal / normal.norm()
+    plane, close = Hyperplane.through(p, w), {"rtol": 0.0, "atol": 1e-13}
+    moved = (p - x) @ projection_matrix(w[:, None])
+    torch.testing.assert_close(plane.project(x) - x, moved, **close)
+    torch.testing.assert_close(plane.reflect(x) - x, 2 * moved, **close)
+    distance = plane.signed_distance(plane.project(x) + 3 * w / length)
+    torch.testing.assert_close(distance, torch.full_like(distance, 3.0), **close)
+    assert Hyperplane(w, 2.0).offset == 2
+
+
+@pytest.mark.parametrize("d", [2, 3, 7])
+def test_what_a_projection_leaves_is_orthogonal_to_every_vector(d):
+    generator = torch.Generator().manual_seed(d)
+    vectors, x = (torch.randn(size, generator=generator, dtype=torch.float64) for size in ((d, 2), (20, d)))
+    close = {"rtol": 0.0, "atol": 1e-14 * float(torch.linalg.cond(vectors)) * 100}
+    vectors = torch.cat([vectors, vectors.sum(1, keepdim=True)], dim=1)  # some of them dependent
+    left, matrix = x - project_onto_span(x, vectors), projection_matrix(vectors)
+    torch.testing.assert_close(left @ vectors, torch.zeros(20, 3, dtype=torch.float64), **close)
+    torch.testing.assert_close(project_onto_span(vectors.T, vectors), vectors.T, **close)
+    torch.testing.assert_close(x @ matrix, x - left, **close)
+    torch.testing.assert_close(matrix @ matrix, matrix, **close)
+
+
 def test_gradients_agree_with_differences():
     normal = torch.tensor([1.0, -2.0, 0.5], dtype=torch.float64, requires_grad=True)
     offset = torch.tensor(0.7, dtype=torch.float64, requires_grad=True)

@@ -32,6 +32,22 @@ def test_the_softmax_pull_back_agrees_with_torch_for_large_logits():
     torch.testing.assert_close(softmax_pullback(upstream, x.detach()), x.grad)
 
 
+def test_the_softmax_jacobian_of_a_batch_is_that_of_its_points():
+    x = torch.randn(2, 3, 5, generator=G, dtype=torch.float64) * torch.tensor([2.0, 1e3])[:, None, None]
+    points = [torch.autograd.functional.jacobian(lambda p: p.softmax(-1), point) for point in x.flatten(0, 1)]
+    found = softmax_jacobian(x)
+    torch.testing.assert_close(found, torch.stack(points).reshape(2, 3, 5, 5))
+    assert found.equal(found.mT)
+
+
+def test_a_linear_layer_sums_over_all_axes_of_a_batch():
+    weight, x, upstream = (torch.randn(size, generator=G) for size in ((6, 2), (2, 3, 2), (2, 3, 6)))
+    by_weight, by_input = linear_pullback(weight, x, upstream)
+    points = [linear_pullback(weight, *pair) for pair in zip(x.flatten(0, 1), upstream.flatten(0, 1), strict=True)]
+    torch.testing.assert_close(by_weight, sum(point[0] for point in points))
+    torch.testing.assert_close(by_input.flatten(0, 1), torch.stack([point[1] for point in points]))
+
+
 def test_one_class_has_nothing_to_learn():
     assert softmax_jacobian(torch.tensor([3.0])).item() == 0
     assert softmax_pullback(torch.tensor([1.0]), torch.tensor([3.0])).item() == 0

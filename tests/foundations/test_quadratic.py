@@ -19,6 +19,12 @@ def test_dtypes_are_kept_and_batches_broadcast():
         assert found.value.dtype is dtype
 
 
+def test_one_matrix_is_completed_as_one_of_many():
+    many = complete_square(torch.stack([M, 2 * M]), torch.ones(2, 2))
+    torch.testing.assert_close(complete_square(M, torch.ones(2)).value, many.value[0])
+    torch.testing.assert_close(complete_square(2 * M, torch.ones(2)).centre, many.centre[1])
+
+
 def test_gradients_agree_with_differences():
     half = torch.randn(3, 3, dtype=torch.float64, requires_grad=True)
     b = torch.randn(3, dtype=torch.float64, requires_grad=True)

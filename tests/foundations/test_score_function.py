@@ -21,6 +21,17 @@ def test_an_estimate_from_samples_comes_near_the_exact_gradient():
     assert torch.allclose(found, expectation_gradient(values, law, THETA), atol=0.1)
 
 
+def test_samples_in_exact_proportion_give_the_expectation_itself():
+    counts = torch.tensor([1, 2, 3, 4, 6])
+    labels, theta = torch.repeat_interleave(torch.arange(5), counts), torch.log(counts.double() / 16)
+    values = torch.tensor([1.0, 5.0, -2.0, 0.5, 3.0], dtype=torch.float64)
+    exact = expectation_gradient(values, law, theta)
+    sampled = expectation_gradient(values[labels], lambda t: law(t)[labels], theta, sampled=True)
+    torch.testing.assert_close(sampled, exact, rtol=0.0, atol=1e-13)
+    baseline = expectation_gradient(values + 3, law, theta)  # a constant changes nothing
+    torch.testing.assert_close(baseline, exact, rtol=0.0, atol=1e-13)
+
+
 def test_scores_have_mean_zero():
     density = law(THETA).exp()
     assert (density[:, None] * score_of(law, THETA)).sum(0).abs().max() < 1e-15

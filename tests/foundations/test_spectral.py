@@ -7,6 +7,7 @@ import torch
 
 from lemmata.foundations import spectral
 from lemmata.foundations.definiteness import certify_definiteness
+from lemmata.foundations.minors import definiteness_by_minors
 from lemmata.foundations.spectral import certified_spectral_norm
 
 
@@ -67,6 +68,93 @@ def test_the_gradient_is_that_of_the_norm():
     (found,) = torch.autograd.grad(certified_spectral_norm(matrix, tolerance=1e-12).value, matrix)
     (expected,) = torch.autograd.grad(torch.linalg.matrix_norm(matrix, 2), matrix)
     torch.testing.assert_close(found, expected)
+
+
+def bounds_from_above(matrix, number):
+    """Whether the norm is at most a number: the block matrix [s I, A; A^T, s I] is semidefinite, without rounding."""
+    block = number * torch.eye(sum(matrix.shape), dtype=torch.float64)
+    block[: len(matrix), len(matrix) :], block[len(matrix) :, : len(matrix)] = matrix, matrix.mT
+    return definiteness_by_minors(block) in ("zero", "positive definite", "positive semidefinite")
+
+
+def small_matrices():
+    generator = torch.Generator().manual_seed(0)
+    drawn = [torch.randn(size, generator=generator, dtype=torch.float64) for size in ((2, 2), (2, 3), (3, 2), (3, 1))]
+    turn = torch.linalg.qr(drawn[0]).Q
+    return [*drawn, torch.eye(2).double(), torch.zeros(2, 2).double(), drawn[3][:2] @ drawn[3][:2].mT, 3 * turn]
+
+
+@pytest.mark.parametrize("tolerance", [1e-4, 1e-15])
+@pytest.mark.parametrize("matrix", small_matrices(), ids=range(8))
+def test_the_bounds_hold_without_rounding_and_are_tight(matrix, tolerance):
+    bounds = certified_spectral_norm(matrix, tolerance)
+    lower, upper = bounds.lower.item(), bounds.upper.item()
+    assert bounds_from_above(matrix, upper)
+    assert not bounds_from_above(matrix, math.nextafter(lower, -1.0))
+    assert upper - lower <= 2 * (tolerance + 1e-13) * upper
+
+
+def test_scales_wide_and_tall_and_vectors():
+    large = torch.randn(2, 40, 30, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    both, singular = certified_spectral_norm(large), torch.linalg.svdvals(large)[..., 0]
+    huge, tiny = certified_spectral_norm(2.0**900 * large), certified_spectral_norm(2.0**-900 * large.mT)
+    torch.testing.assert_close(huge.upper, 2.0**900 * both.upper, rtol=1e-14, atol=0.0)
+    torch.testing.assert_close(tiny.lower, 2.0**-900 * both.lower, rtol=1e-14, atol=0.0)
+    for vectors in (both.left, both.right, tiny.left, tiny.right):
+        torch.testing.assert_close(vectors.norm(dim=-1), torch.ones(2, dtype=torch.float64))
+    # The vectors are found to 1e-6, the value to the square of that.
+    stretched = (both.left[..., None, :] @ large @ both.right[..., None])[..., 0, 0]
+    torch.testing.assert_close(stretched, singular, rtol=2e-11, atol=0.0)
+
+
+def test_the_norm_of_zero_is_zero():
+    assert certified_spectral_norm(torch.zeros(2, 2)).upper == 0
+
+
+def test_many_columns_are_multiplied_in_strips():
+    generator = torch.Generator().manual_seed(0)
+    m, n = 530, 515
+    left, right = (torch.randn(size, generator=generator, dtype=torch.float64) for size in (m, n))
+    left, right = left / left.norm(), right / right.norm()
+    matrix = torch.zeros(m, n, dtype=torch.float64)
+    matrix.diagonal().copy_(torch.linspace(0, 3, n))
+    matrix = matrix - 2 * left[:, None] * (left @ matrix)  # reflected: no columns are orthogonal, the norm stays 3
+    matrix = matrix - 2 * (matrix @ right)[:, None] * right
+    bounds = certified_spectral_norm(matrix)
+    assert bounds.lower <= 3 <= bounds.upper < (1 + 2e-6) * bounds.lower
+
+
+def test_a_matrix_made_against_the_fixed_start_is_bounded_all_the_same():
+    n = 48
+    generator = torch.Generator().manual_seed(1)
+    # The largest value, 2, belongs to a vector that is orthogonal to where the search begins.
+    start = torch.randn(2, n, generator=torch.Generator().manual_seed(0), dtype=torch.float64)[0]
+    drawn = torch.randn(n, n - 1, generator=generator, dtype=torch.float64)
+    others = torch.linalg.qr(torch.cat([start[:, None], drawn], dim=1)).Q
+    turn = torch.linalg.qr(drawn[:-1]).Q
+    turned = torch.cat([others[:, :-1] @ turn, others[:, -1:]], dim=1)
+    values = torch.cat([torch.ones(1), 0.6 * torch.rand(n - 2, generator=generator), torch.full((1,), 2.0)])
+    hidden = torch.stack([(turned * values) @ turned.T, torch.eye(n, dtype=torch.float64)])
+    bounds = certified_spectral_norm(hidden, 1e-2)
+    assert bounds.lower[0] <= 1.1  # it was missed
+    assert 2 <= bounds.upper[0] <= 6
+    assert bounds.lower[1] <= 1 <= bounds.upper[1] <= 1.1
+
+
+def test_bounds_are_no_narrower_than_rounding_and_not_much_wider():
+    u, (m, n) = torch.finfo(torch.float64).eps / 2, (120, 60)
+    flat = torch.cat([torch.eye(n), torch.zeros(m - n, n)]).double()  # all singular values are 1
+    tight, frobenius = certified_spectral_norm(flat[None, None], 1e-15), math.sqrt(n)
+    assert m * u * frobenius**2 <= tight.upper**2 - 1 <= 8 * m * u * frobenius**2
+    lost = n * u * frobenius + (m + n) * u
+    assert lost <= 1 - tight.lower <= 4 * lost
+    drawn = torch.randn(m, n, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    coarse = certified_spectral_norm(drawn, 1e-3)
+    assert 0.9e-3 <= coarse.upper / coarse.lower - 1 <= 1.1e-3
+    thin = torch.ones(m, 4).double() / 16  # of rank 1, so that the Frobenius norm bounds it
+    rank_one, length = certified_spectral_norm(thin[None, None], 1e-3), math.sqrt(4 * m) / 16
+    assert 4 * m * u <= rank_one.upper / length - 1 <= 16 * m * u
+    assert 1 - rank_one.lower / length >= (m + 4) * u
 
 
 @pytest.mark.usefixtures("unchecked")

@@ -33,3 +33,14 @@ def test_bad_input_is_named(unchecked):
         nth_derivative(torch.sin, torch.tensor([math.nan]), 1)
     with pytest.raises(ValueError, match="at must be a tensor with one axis"):
         second_order_model(lambda t: t.sum(), torch.zeros(2, 2), torch.ones(2))
+
+
+def test_many_points_at_once():
+    at = torch.rand(2, 3, 5, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    both = taylor_polynomial(torch.exp, at, at + 0.5, 2) + taylor_remainder(torch.exp, at, at + 0.5, 2)
+    torch.testing.assert_close(both, torch.exp(at + 0.5), rtol=0, atol=1e-12)
+
+
+def test_high_derivatives_of_a_line_with_a_learnt_slope_are_zero():
+    slope = torch.tensor(2.0, dtype=torch.float64, requires_grad=True)
+    assert not nth_derivative(lambda t: slope * t, torch.rand(4, dtype=torch.float64), 3).any()

@@ -22,6 +22,11 @@ def test_batches_broadcast():
     assert trace_of_product(torch.ones(6, 2, 2)).shape == (6,)
 
 
+def test_parity_with_torch():
+    batch = torch.randn(4, 5, 3, 3, generator=torch.Generator().manual_seed(0))
+    torch.testing.assert_close(trace(batch), torch.stack([a.trace() for a in batch.flatten(0, 1)]).reshape(4, 5))
+
+
 def test_the_large_product_is_never_formed():
     tall = torch.ones(300_000, 1)  # whose square would take 360 GB
     for factors in ((tall, tall.mT), (tall.mT, tall), (tall, torch.ones(1, 1), tall.mT)):

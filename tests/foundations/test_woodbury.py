@@ -49,6 +49,49 @@ def test_products_solves_and_inverses_are_those_of_the_formed_matrix():
         torch.testing.assert_close(found, expected)
 
 
+@pytest.mark.parametrize("gap", [1.0, 1e-3, 1e-6])
+@pytest.mark.parametrize(("n", "k"), [(5, 2), (8, 8), (3, 7), (1, 1)])
+def test_solves_and_determinants_near_to_singular(n, k, gap):
+    generator = torch.Generator().manual_seed(n)
+    small = min(n, k)
+    values = torch.rand(small, generator=generator, dtype=torch.float64)
+    values[0] = gap - 1  # an eigenvalue of I + UV is the gap
+    left, right = torch.eye(n, k, dtype=torch.float64), torch.zeros(k, n, dtype=torch.float64)
+    right[:small, :small] = torch.diag(values)
+    turn = torch.linalg.qr(torch.randn(n, n, generator=generator, dtype=torch.float64)).Q
+    signs = torch.ones(n, dtype=torch.float64)
+    signs[-1] = -1
+    diagonal = signs * 10 ** (2 * torch.rand(n, generator=generator, dtype=torch.float64) - 1)
+    matrix = DiagonalPlusLowRank(diagonal, turn @ left, right @ turn.mT * diagonal)  # (I + UV) D
+    dense = torch.diag(diagonal) + turn @ left @ right @ turn.mT * diagonal
+    columns = torch.randn(n, 3, generator=generator, dtype=torch.float64)
+    x, eps = matrix.solve(columns), torch.finfo(torch.float64).eps
+    torch.testing.assert_close(matrix.dense(), dense)
+    # A residual is the rounding of the terms that are added up in it, whatever the condition of the matrix.
+    terms = diagonal.abs().max() * (1 + left.norm() * right.norm())
+    assert ((dense @ x - columns).abs() <= 64 * eps * terms * x.norm()).all()
+    sign, logarithm = torch.linalg.slogdet(dense)
+    assert matrix.slogdet()[0] == sign
+    torch.testing.assert_close(matrix.slogdet()[1], logarithm, rtol=0.0, atol=64 * eps * n / gap)
+
+
+def test_a_second_solve_removes_the_residual_of_the_first():
+    generator = torch.Generator().manual_seed(0)
+    factor = torch.randn(20, 3, generator=generator, dtype=torch.float64)
+    # Of a diagonal of 1e-6 beside a term of rank 3 a single solve would leave a residual of 1e-9.
+    matrix = DiagonalPlusLowRank(torch.full((20,), 1e-6, dtype=torch.float64), factor, factor.T)
+    wanted = factor @ torch.randn(3, generator=generator, dtype=torch.float64)
+    x = matrix.solve(wanted)
+    assert ((matrix @ x - wanted).abs() <= 64 * 2.0**-52 * factor.norm() ** 2 * x.norm()).all()
+
+
+def test_reflections_turn_the_sign_and_singular_matrices_have_determinant_zero():
+    u, v = torch.eye(3, 1), -torch.eye(1, 3)
+    singular, reflection = (DiagonalPlusLowRank(torch.ones(3), u, factor * v) for factor in (1, 3))
+    assert reflection.slogdet()[0] == -1
+    assert [value.item() for value in singular.slogdet()] == [0, -torch.inf]
+
+
 def test_the_large_matrix_is_never_formed():
     n = 200_000  # whose square would take 300 GB
     matrix = DiagonalPlusLowRank(torch.full((n,), 2.0), torch.full((n, 2), 1e-3), torch.full((2, n), 1e-3))

@@ -210,7 +210,7 @@ def test_a_recipe_trains_as_the_command_does():
     found = Draw("a.b", 3).trained("mlp", data="rings", epochs=1, widths=(4, 3))
     (entry,) = [r for r in catalog.load().recipes if "rings" in r.data.split() and r.system == "mlp"]
     module = importlib.import_module(entry.module)
-    options = Options(epochs=1, rate=5e-3, schedule="cosine", evaluate=3, seed=3, device="cpu")
+    options = Options(epochs=1, lr=5e-3, schedule="cosine", evaluate=3, seed=3, device="cpu")
     run = run_experiment(module.classify_points("rings", module.MLPConfig(widths=(4, 3)), options))
     for name, value in run.system.state_dict().items():
         assert found.state_dict()[name].equal(value)

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 import lemmata
-from lemmata.lab.cli.unicode_math import unicode_math
+from lemmata.catalog.unicode_math import unicode_math
 
 STATEMENTS = yaml.safe_load((Path(lemmata.__file__).parent / "connectionism" / "statements.yaml").read_text("utf-8"))
 TEXTS = [entry["statement"] for entry in STATEMENTS]

@@ -29,7 +29,7 @@ def test_a_pair_without_target_words_teaches_nothing():
 
 
 def test_bad_input_names_the_fix():
-    with pytest.raises(ValueError, match="rounds must be a whole number >= 1, got 0"):
+    with pytest.raises(ValueError, match="rounds must be >= 1, got 0"):
         WordByWord(rounds=0)
     with pytest.raises(ValueError, match="pairs must hold at least one pair of sentences"):
         WordByWord().fit([])

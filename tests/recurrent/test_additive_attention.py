@@ -11,10 +11,10 @@ def made(dtype=torch.float64):
     return AdditiveAttention(queries=3, annotations=4, hidden=5).to(dtype)
 
 
-def drawn(dtype=torch.float64, batch=2, places=6):
+def drawn(dtype=torch.float64, batch=2, positions=6):
     generator = torch.Generator().manual_seed(1)
     query = torch.randn(batch, 3, generator=generator, dtype=dtype)
-    return query, torch.randn(batch, places, 4, generator=generator, dtype=dtype)
+    return query, torch.randn(batch, positions, 4, generator=generator, dtype=dtype)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
@@ -46,8 +46,8 @@ def test_an_empty_memory_has_the_context_zero_and_a_gradient():
     assert all(parameter.grad.isfinite().all() for parameter in attention.parameters())
 
 
-def test_a_memory_without_places_has_the_context_zero():
-    query, annotations = drawn(places=0)
+def test_a_memory_without_positions_has_the_context_zero():
+    query, annotations = drawn(positions=0)
     context, weights = made()(query, annotations)
     assert torch.equal(context, torch.zeros(2, 4, dtype=torch.float64))
     assert weights.shape == (2, 0)
@@ -64,14 +64,14 @@ def test_a_memory_is_remembered_once_and_asked_many_times():
     query, annotations = drawn()
     memory = attention.remember(annotations)
     for turn in (1.0, -2.0):
-        assert torch.equal(attention.look(turn * query, memory)[0], attention(turn * query, annotations)[0])
+        assert torch.equal(attention.attend(turn * query, memory)[0], attention(turn * query, annotations)[0])
 
 
 @pytest.mark.usefixtures("unchecked")
 def test_bad_shapes_name_the_fix():
     attention = made()
     query, annotations = drawn()
-    with pytest.raises(ValueError, match=r"annotations must be \(batch, places, 4\), got shape \(2, 6, 3\)"):
+    with pytest.raises(ValueError, match=r"annotations must be \(batch, positions, 4\), got shape \(2, 6, 3\)"):
         attention(query, annotations[..., :3])
     with pytest.raises(ValueError, match=r"query must be \(2, 3\), one for each memory, got shape \(1, 3\)"):
         attention(query[:1], annotations)

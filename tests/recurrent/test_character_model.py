@@ -1,4 +1,4 @@
-"""The model of text and the floors it is made of: streaming, writing, modes, names of cells, bad choices."""
+"""The model of text and the layers it is made of: streaming, writing, modes, names of cells, bad choices."""
 
 import math
 
@@ -22,7 +22,7 @@ TEXT = torch.randint(11, (3, 20), generator=torch.Generator().manual_seed(0))
 
 def small(cell, **more):
     torch.manual_seed(1)
-    return CharacterModel(symbols=11, cell=cell, width=6, hidden=5, memory=10, **more).double()
+    return CharacterModel(vocab_size=11, cell=cell, width=6, hidden=5, memory=10, **more).double()
 
 
 @pytest.mark.parametrize("cell", CELLS)
@@ -73,8 +73,8 @@ def test_bits_are_those_of_the_probabilities():
     model = small("gru")
     shares = model(TEXT[:, :-1])[0].softmax(-1).gather(2, TEXT[:, 1:, None])
     assert model.bits(TEXT[:, :-1], TEXT[:, 1:]).item() == pytest.approx(-shares.log2().mean().item())
-    nn.init.zeros_(model.read_out.weight)
-    nn.init.zeros_(model.read_out.bias)
+    nn.init.zeros_(model.readout.weight)
+    nn.init.zeros_(model.readout.bias)
     assert model.bits(TEXT[:, :-1], TEXT[:, 1:]).item() == pytest.approx(math.log2(11))
 
 
@@ -92,13 +92,13 @@ def test_weights_travel_through_a_state_dict():
     assert torch.equal(one(TEXT)[0], other(TEXT)[0])
 
 
-# --- Floors and cells ---
+# --- Layers and cells ---
 
 
-@pytest.mark.parametrize("widen", [0, 2])
-def test_a_floor_honours_lengths_and_single_sequences(widen):
+@pytest.mark.parametrize("expansion", [0, 2])
+def test_a_floor_honours_lengths_and_single_sequences(expansion):
     torch.manual_seed(0)
-    block = ResidualBlock(LSTM(4, 7), widen).double()
+    block = ResidualBlock(LSTM(4, 7), expansion).double()
     x, lengths = torch.randn(3, 9, 4, dtype=torch.float64), torch.tensor([9, 4, 0])
     outputs, (hidden, cell) = block(x, lengths=lengths)
     alone, (last_hidden, last_cell) = block(x[1:2, :4])
@@ -127,7 +127,7 @@ def test_dropout_is_for_training_alone():
 
 
 def test_memories_start_as_long_as_asked_for():
-    keep = recurrent_layer("mingru", 4, 50, memory=200).keep_and_candidate(torch.zeros(1, 4))[0]
+    keep = recurrent_layer("mingru", 4, 50, memory=200).gates(torch.zeros(1, 4))[0]
     assert 100 < float(1 / (1 - keep.detach().max())) < 200
     modulus = recurrent_layer("lru", 4, 500, memory=200).eigenvalues.detach().abs().max()
     assert 100 < float(1 / (1 - modulus)) < 200
@@ -137,19 +137,19 @@ def test_memories_start_as_long_as_asked_for():
 def test_bad_choices_name_the_fix():
     with pytest.raises(ValueError, match="cell must be one of elman, lstm, gru, mingru, minlstm, lru, got 'ltsm'"):
         recurrent_layer("ltsm", 4, 4)
-    with pytest.raises(ValueError, match="memory must be >= 2 steps, got 1"):
+    with pytest.raises(ValueError, match="memory must be >= 2, got 1"):
         recurrent_layer("lru", 4, 4, memory=1)
     with pytest.raises(TypeError, match="layer must be a recurrent layer, got Linear"):
         ResidualBlock(nn.Linear(2, 2))
     with pytest.raises(ValueError, match=r"dropout must be in \[0, 1\), got 1"):
         ResidualBlock(MinGRU(2, 2), dropout=1)
-    with pytest.raises(ValueError, match="widen must be >= 0, got -1"):
-        ResidualBlock(MinGRU(2, 2), widen=-1)
+    with pytest.raises(ValueError, match="expansion must be >= 0, got -1"):
+        ResidualBlock(MinGRU(2, 2), expansion=-1)
     with pytest.raises(ValueError, match="depth must be >= 1, got 0"):
         CharacterModel(5, depth=0)
     with pytest.raises(ValueError, match="depth must be >= 1, got 0"):
         SequenceReader(2, 1, depth=0)
-    with pytest.raises(ValueError, match="x must hold symbols from 0 to 10, got"):
+    with pytest.raises(ValueError, match="x must hold tokens from 0 to 10, got"):
         small("gru")(TEXT + 5)
 
 
@@ -167,9 +167,9 @@ def test_an_answer_with_its_states_is_the_answer(cell, depth):
     assert len(states) == 10
 
 
-def test_symbols_are_read_as_well_as_numbers():
-    reader = SequenceReader(1, 3, "gru", width=6, hidden=5, symbols=11)
+def test_tokens_are_read_as_well_as_numbers():
+    reader = SequenceReader(1, 3, "gru", width=6, hidden=5, vocab_size=11)
     assert reader(TEXT).shape == (3, 3)
     assert reader(TEXT[:1, :1]).shape == (1, 3)
-    with pytest.raises(TypeError, match="x must hold symbols as whole numbers"):
+    with pytest.raises(TypeError, match="x must hold tokens as whole numbers"):
         reader(TEXT.double())

@@ -73,10 +73,10 @@ def test_an_unrolled_network_leaves_the_layer_alone():
 
 BAD = [
     (lambda: Stacked(), ValueError, "layers must hold at least one recurrent layer"),
-    (lambda: Stacked(torch.nn.Linear(2, 3)), TypeError, "layers must be recurrent layers, got Linear"),
+    (lambda: Stacked(torch.nn.Linear(2, 3)), TypeError, "each of layers must be a recurrent layer, got Linear"),
     (lambda: Stacked(Elman(2, 3), Elman(4, 3)), ValueError, "layer 1 gives 3 values, layer 2 takes 4"),
     (lambda: Stacked(Elman(2, 3), dropout=1.0), ValueError, r"dropout must be in \[0, 1\), got 1.0"),
-    (lambda: Stacked(Elman(2, 3), dropout=True), ValueError, r"dropout must be in \[0, 1\), got True"),
+    (lambda: Stacked(Elman(2, 3), dropout=True), TypeError, "dropout must be a number, got bool"),
     (lambda: Stacked(Elman(2, 3))(torch.zeros(1, 2, 2), torch.zeros(1, 3)), ValueError, "state must have the shape"),
     (lambda: Bidirectional(Elman(2, 3), None), TypeError, "backwards must be a recurrent layer, got NoneType"),
     (lambda: Bidirectional(Elman(2, 3), Elman(1, 3)), ValueError, "take equally many inputs, got 2 and 1"),

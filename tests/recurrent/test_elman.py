@@ -92,8 +92,8 @@ def test_conversion_copies_weights_and_mode_and_there_and_back_is_the_same():
     assert all(back.state_dict()[name].equal(values) for name, values in ours.state_dict().items())
     with torch.no_grad():
         theirs.weight_hh_l0.zero_()
-    assert bool(ours.recurrent.any())
-    assert bool(back.recurrent.any())
+    assert bool(ours.recurrent_weight.any())
+    assert bool(back.recurrent_weight.any())
 
 
 def test_a_deep_transition_without_biases_collapses_too():
@@ -118,10 +118,10 @@ BAD = [
     (lambda: Elman(2, 3)(torch.zeros(1, 4, 2), torch.zeros(1, 2)), ValueError, r"state must have the shape \(1, 3\)"),
     (lambda: Elman(2, 3, "gelu").to_torch(), ValueError, "torch.nn.RNN has no gelu: only tanh and relu"),
     (lambda: Elman.from_torch(nn.GRU(2, 3)), TypeError, "module must be a torch.nn.RNN, got GRU"),
-    (lambda: Elman.from_torch(nn.RNN(2, 3), layer=1), ValueError, "layer must be from 0 to 0, got 1"),
+    (lambda: Elman.from_torch(nn.RNN(2, 3), layer=1), ValueError, "layer must be <= 0, got 1"),
     (lambda: Elman.from_torch(nn.RNN(2, 3), reverse=True), ValueError, "reverse must be False"),
     (lambda: DeepTransition(2, 3, ()), ValueError, "widths must hold at least one number"),
-    (lambda: DeepTransition(2, 3, (0,)), ValueError, "widths must be whole numbers >= 1, got 0"),
+    (lambda: DeepTransition(2, 3, (0,)), ValueError, "widths must be >= 1, got 0"),
     (lambda: DeepTransition(2, 3, inner="tan"), ValueError, "unknown activation 'tan': did you mean tanh?"),
 ]
 

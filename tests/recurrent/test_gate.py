@@ -50,4 +50,4 @@ def test_the_same_seed_draws_the_same_layer(make):
 
 @pytest.mark.parametrize(("name", "last"), [("GRU, reset after", "inner_bias"), ("LSTM with U", "cell_weight")])
 def test_parameters_keep_their_names(name, last):
-    assert list(LAYERS[name]().state_dict()) == ["input_weight", "state_weight", "bias", last]
+    assert list(LAYERS[name]().state_dict()) == ["input_weight", "recurrent_weight", "bias", last]

@@ -51,7 +51,7 @@ def test_values_gradients_states_and_lengths_are_torch_s(bias, update):
     signs = torch.ones(12, 1).double()
     signs[one.rows("update")] = 1.0 if update == "keep" else -1.0
     torch.testing.assert_close(one.input_weight.grad, signs * module.weight_ih_l0.grad)
-    torch.testing.assert_close(one.state_weight.grad, signs * module.weight_hh_l0.grad)
+    torch.testing.assert_close(one.recurrent_weight.grad, signs * module.weight_hh_l0.grad)
     if bias:
         torch.testing.assert_close(one.bias.grad, signs[:, 0] * module.bias_ih_l0.grad)
         torch.testing.assert_close(one.inner_bias.grad, module.bias_hh_l0.grad[8:])
@@ -120,8 +120,8 @@ def test_dtypes_are_kept(dtype, reset):
 
 
 def test_what_is_printed():
-    assert repr(GRU(3, 4)) == "GRU(inputs=3, hidden=4, reset='before', update='keep')"
-    assert repr(GRU(3, 4, bias=False)) == "GRU(inputs=3, hidden=4, bias=False, reset='before', update='keep')"
+    assert repr(GRU(3, 4)) == "GRU(inputs=3, hidden=4, reset='after', update='keep')"
+    assert repr(GRU(3, 4, bias=False)) == "GRU(inputs=3, hidden=4, bias=False, reset='after', update='keep')"
 
 
 @pytest.mark.parametrize(
@@ -130,15 +130,15 @@ def test_what_is_printed():
         (lambda: GRU(-1, 4), ValueError, "inputs must be >= 1, got -1"),
         (lambda: GRU(3, 2.0), TypeError, "hidden must be an integer, got float"),
         (lambda: GRU(3, 4, bias=None), TypeError, "bias must be True or False, got None"),
-        (lambda: GRU(3, 4, reset="late"), ValueError, "reset must be 'before' or 'after', got 'late'"),
-        (lambda: GRU(3, 4, update="z"), ValueError, "update must be 'keep' or 'write', got 'z'"),
-        (lambda: GRU(3, 4).with_update("both"), ValueError, "update must be 'keep' or 'write', got 'both'"),
+        (lambda: GRU(3, 4, reset="late"), ValueError, "reset must be one of after, before, got 'late'"),
+        (lambda: GRU(3, 4, update="z"), ValueError, "update must be one of keep, write, got 'z'"),
+        (lambda: GRU(3, 4).with_update("both"), ValueError, "update must be one of keep, write, got 'both'"),
         (lambda: GRU(3, 4)(X[..., :2]), ValueError, r"x must be \(batch, time, 3\), got shape \(2, 5, 2\)"),
         (lambda: layer()(X, X[0, 0]), ValueError, r"state must have the shape \(2, 4\), got \(3,\)"),
         (lambda: GRU.from_torch(nn.LSTM(3, 4)), TypeError, "module must be a torch.nn.GRU, got LSTM"),
         (lambda: GRU.from_torch(nn.GRU(3, 4), layer=-1), ValueError, "layer must be >= 0, got -1"),
         (lambda: GRU.from_torch(nn.GRU(3, 4), reverse=1), TypeError, "reverse must be True or False, got 1"),
-        (lambda: GRU(3, 4).to_torch(), ValueError, r"only GRU\(reset='after'\) converts"),
+        (lambda: GRU(3, 4, reset="before").to_torch(), ValueError, r"only GRU\(reset='after'\) converts"),
     ],
 )
 @pytest.mark.usefixtures("unchecked")

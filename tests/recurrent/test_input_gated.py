@@ -52,18 +52,20 @@ def test_gradients_are_exact(cell):
     layer, x = made(cell, 2, 2)
     x = x[:2, :3].requires_grad_()
     state = torch.ones(2, 2, dtype=torch.float64, requires_grad=True)
-    assert torch.autograd.gradcheck(lambda x, z, w, b: run(layer, x, z, w, b), (x, state, layer.weight, layer.bias))
+    assert torch.autograd.gradcheck(
+        lambda x, z, w, b: run(layer, x, z, w, b), (x, state, layer.input_weight, layer.bias)
+    )
 
 
 def run(layer, x, state, weight, bias):
-    return torch.func.functional_call(layer, {"weight": weight, "bias": bias}, (x, state))[0]
+    return torch.func.functional_call(layer, {"input_weight": weight, "bias": bias}, (x, state))[0]
 
 
 @BOTH
 def test_the_global_seed_decides_and_state_dicts_carry_over(cell):
     first, x = made(cell, 3, 4, memory=50.0)
     again, _ = made(cell, 3, 4, memory=50.0)
-    assert first.weight.equal(again.weight)
+    assert first.input_weight.equal(again.input_weight)
     assert first.bias.equal(again.bias)
     other = cell(3, 4).double()
     other.load_state_dict(first.state_dict())
@@ -80,7 +82,7 @@ def test_bad_arguments_are_named(cell):
         cell(3, 0)
     with pytest.raises(TypeError, match="bias must be True or False, got 1"):
         cell(3, 4, bias=1)
-    with pytest.raises(ValueError, match="memory must be > 1 step, got 1"):
+    with pytest.raises(ValueError, match="memory must be > 1, got 1"):
         cell(3, 4, memory=1)
     with pytest.raises(ValueError, match="memory is set in the biases: use bias=True"):
         cell(3, 4, bias=False, memory=10)
@@ -93,11 +95,11 @@ def test_bad_arguments_are_named(cell):
 
 def test_the_base_class_asks_for_a_gate():
     class Gateless(InputGatedLayer):
-        gates = 1
+        BLOCKS = ("update", "candidate")
 
-    with pytest.raises(NotImplementedError, match=r"Gateless must define keep\(gates\)"):
+    with pytest.raises(NotImplementedError, match=r"Gateless must define keep\(total\)"):
         Gateless(2, 3)(torch.zeros(1, 1, 2))
-    with pytest.raises(NotImplementedError, match=r"Gateless must define bias_for_share\(share\)"):
+    with pytest.raises(NotImplementedError, match=r"Gateless must define bias_for_fraction\(fraction\)"):
         Gateless(2, 3, memory=5.0)
 
 

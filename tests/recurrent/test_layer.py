@@ -7,6 +7,7 @@ import pytest
 import torch
 from torch import nn
 
+from lemmata.recurrent.cells import recurrent_layer
 from lemmata.recurrent.deep_transition import DeepTransition
 from lemmata.recurrent.elman import Elman
 from lemmata.recurrent.gru import GRU
@@ -14,6 +15,7 @@ from lemmata.recurrent.lru import LRU
 from lemmata.recurrent.lstm import LSTM
 from lemmata.recurrent.min_gru import MinGRU
 from lemmata.recurrent.min_lstm import MinLSTM
+from lemmata.recurrent.sequence_to_sequence import SequenceToSequence
 from lemmata.recurrent.stacked import Stacked
 
 LAYERS = [Elman(3, 4), LSTM(3, 4), MinGRU(3, 4), Stacked(Elman(3, 4), LSTM(4, 2))]
@@ -46,6 +48,29 @@ def test_lengths_may_be_whole_numbers_of_any_size(layer):
     expected = layer(X, lengths=torch.tensor([5, 2]))[0]
     for dtype in (torch.uint8, torch.int32):
         assert torch.equal(layer(X, lengths=torch.tensor([5, 2], dtype=dtype))[0], expected)
+
+
+@pytest.mark.parametrize(("cell", "torch_cell"), [(Elman, nn.RNN), (LSTM, nn.LSTM), (GRU, nn.GRU)])
+def test_weights_of_a_torch_module_are_refused_with_the_way_to_take_them_over(cell, torch_cell):
+    module = torch_cell(3, 4, batch_first=True)
+    with pytest.raises(RuntimeError, match=rf"weights of a torch module: use {cell.__name__}\.from_torch\(module\)"):
+        cell(3, 4).load_state_dict(module.state_dict())
+    torch.testing.assert_close(cell.from_torch(module)(X)[0], module(X)[0])
+
+
+@pytest.mark.parametrize("cell", [Elman, LSTM, GRU, MinGRU, MinLSTM])
+def test_every_cell_calls_its_weights_alike(cell):
+    names = dict(cell(3, 4).named_parameters())
+    rows = len(getattr(cell, "BLOCKS", "z")) * 4
+    assert names["input_weight"].shape == (rows, 3)
+    assert names["bias"].shape == (rows,)
+    if cell not in (MinGRU, MinLSTM):
+        assert names["recurrent_weight"].shape == (rows, 4)
+
+
+def test_gru_means_the_same_wherever_it_is_named():
+    made = [GRU(3, 4), recurrent_layer("gru", 3, 4), SequenceToSequence(5, 5, 3, 4, cell="gru").encoder]
+    assert {(layer.reset, layer.update) for layer in made} == {("after", "keep")}
 
 
 @pytest.mark.parametrize("cell", [Elman, DeepTransition, LSTM, GRU, MinGRU, MinLSTM, LRU])

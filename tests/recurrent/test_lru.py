@@ -71,7 +71,7 @@ def test_dtypes_of_state_and_outputs():
     half = LRU(2, 4).bfloat16()
     assert half.initial_state(3).dtype is torch.complex64
     assert half.eigenvalues.dtype is torch.complex64
-    assert half.input_matrix.dtype is half.read_matrix.dtype is torch.complex64
+    assert half.input_matrix.dtype is half.readout_matrix.dtype is torch.complex64
     assert bool(half.eigenvalues.detach().abs().max() < 1)
 
 
@@ -98,11 +98,11 @@ def test_the_ring_is_where_it_was_asked_for():
 def test_bad_arguments_are_named():
     for options, sentence in [
         ({"outputs": 4, "skip": True}, "skip needs as many outputs as inputs, got 4 and 3"),
-        ({"gain": "none"}, "gain must be 'follows' or 'learnt', got 'none'"),
+        ({"gain": "none"}, "gain must be one of follows, learnt, got 'none'"),
         ({"r_max": 1.0}, r"0 < r_min <= r_max < 1, got 0\.5 and 1\.0"),
         ({"r_min": 0.0}, r"0 < r_min <= r_max < 1, got 0\.0 and 0\.99"),
         ({"r_min": 0.9, "r_max": 0.8}, r"0 < r_min <= r_max < 1, got 0\.9 and 0\.8"),
-        ({"max_phase": 7.0}, r"max_phase must be from 0 to 2 pi, got 7\.0"),
+        ({"max_phase": 7.0}, r"max_phase must be >= 0 and <= 6.28319, got 7\.0"),
         ({"max_phase": math.nan}, "max_phase must be finite, got nan"),
         ({"width": 0}, "width must be >= 1, got 0"),
         ({"outputs": 0}, "outputs must be >= 1, got 0"),

@@ -51,7 +51,7 @@ def test_values_gradients_states_and_lengths_are_torch_s(bias):
     (ours.square().sum() + our_state[1].sum()).backward()
     (theirs.square().sum() + their_state[1].sum()).backward()
     torch.testing.assert_close(one.input_weight.grad, module.weight_ih_l0.grad)
-    torch.testing.assert_close(one.state_weight.grad, module.weight_hh_l0.grad)
+    torch.testing.assert_close(one.recurrent_weight.grad, module.weight_hh_l0.grad)
     if bias:
         torch.testing.assert_close(one.bias.grad, module.bias_ih_l0.grad)
         torch.testing.assert_close(one.bias.grad, module.bias_hh_l0.grad)
@@ -97,7 +97,7 @@ def test_there_and_back_again_gives_the_same_weights_in_the_same_dtype():
     assert not back.training
     assert one.to_torch().batch_first
     assert LSTM.from_torch(nn.LSTM(3, 4).double()).bias.dtype is torch.float64
-    assert one.to_torch().weight_hh_l0.data_ptr() != one.state_weight.data_ptr()
+    assert one.to_torch().weight_hh_l0.data_ptr() != one.recurrent_weight.data_ptr()
 
 
 @pytest.mark.parametrize("options", KINDS.values(), ids=KINDS)
@@ -168,7 +168,7 @@ def test_what_is_printed():
         (lambda: layer(bias=False).set_bias("forget", 1), ValueError, "no bias to set: build it with bias=True"),
         (lambda: LSTM.from_torch(nn.GRU(3, 4)), TypeError, "module must be a torch.nn.LSTM, got GRU"),
         (lambda: LSTM.from_torch(nn.LSTM(3, 4, proj_size=2)), ValueError, "no projection .* got proj_size=2"),
-        (lambda: LSTM.from_torch(nn.LSTM(3, 4), layer=1), ValueError, "layer must be from 0 to 0, got 1"),
+        (lambda: LSTM.from_torch(nn.LSTM(3, 4), layer=1), ValueError, "layer must be <= 0, got 1"),
         (lambda: LSTM.from_torch(nn.LSTM(3, 4), reverse=True), ValueError, "the module runs in one direction only"),
         (lambda: layer(cell_matrix=True).to_torch(), ValueError, "no matrix U .* build LSTM with cell_matrix=False"),
         (lambda: GatedLayer(3, 4, True).advance(X, X), NotImplementedError, r"GatedLayer must define advance\("),

@@ -16,14 +16,14 @@ def both_ways():
 
 
 def model():
-    return Autoregressor(Stacked(Elman(2, 3), Elman(3, 4)), symbols=4)
+    return Autoregressor(Stacked(Elman(2, 3), Elman(3, 4)), vocab_size=4)
 
 
 @pytest.mark.parametrize("layer", [Elman(2, 3), both_ways(), Stacked(both_ways(), Elman(6, 2))])
-def test_labels_may_come_from_any_layer_and_from_symbols_or_numbers(layer):
+def test_labels_may_come_from_any_layer_and_from_tokens_or_numbers(layer):
     assert Tagger(layer, outputs=5)(torch.randn(1, 4, 2))[0].shape == (1, 4, 5)
-    assert Tagger(layer, outputs=5, symbols=4)(TEXT)[0].shape == (2, 4, 5)
-    assert SequenceClassifier(layer, outputs=5, symbols=4)(TEXT, lengths=torch.tensor([4, 0])).shape == (2, 5)
+    assert Tagger(layer, outputs=5, vocab_size=4)(TEXT)[0].shape == (2, 4, 5)
+    assert SequenceClassifier(layer, outputs=5, vocab_size=4)(TEXT, lengths=torch.tensor([4, 0])).shape == (2, 5)
 
 
 def test_the_dtype_of_the_weights_is_kept():
@@ -32,7 +32,7 @@ def test_the_dtype_of_the_weights_is_kept():
     assert model().sample(TEXT, 3).dtype is torch.int64
 
 
-def test_the_same_generator_draws_the_same_symbols():
+def test_the_same_generator_draws_the_same_tokens():
     system = model()
     draws = [system.sample(TEXT, 20, generator=torch.Generator().manual_seed(4)) for _ in range(2)]
     assert draws[0].equal(draws[1])
@@ -41,7 +41,7 @@ def test_the_same_generator_draws_the_same_symbols():
 
 
 def test_writing_does_not_depend_on_the_mode_and_leaves_it_alone():
-    system = Autoregressor(Stacked(Elman(2, 3), Elman(3, 4), dropout=0.5), symbols=4).train()
+    system = Autoregressor(Stacked(Elman(2, 3), Elman(3, 4), dropout=0.5), vocab_size=4).train()
     system.layer.layers[0].eval()  # a part that somebody froze
     modes = [part.training for part in system.modules()]
     text = system.sample(TEXT, 20, generator=torch.Generator().manual_seed(4))
@@ -50,7 +50,7 @@ def test_writing_does_not_depend_on_the_mode_and_leaves_it_alone():
     assert not system.training
 
 
-def test_symbols_beyond_the_end_of_a_text_do_not_count_in_its_loss():
+def test_tokens_beyond_the_end_of_a_text_do_not_count_in_its_loss():
     system, other = model(), TEXT.clone()
     other[1, 2:] = 1
     lengths = torch.tensor([4, 2])
@@ -61,7 +61,7 @@ def test_symbols_beyond_the_end_of_a_text_do_not_count_in_its_loss():
 
 
 def test_short_whole_numbers_may_say_that_a_sequence_is_empty():
-    system, lengths = SequenceClassifier(Elman(2, 3), outputs=5, symbols=4), torch.tensor([4, 0])
+    system, lengths = SequenceClassifier(Elman(2, 3), outputs=5, vocab_size=4), torch.tensor([4, 0])
     assert system(TEXT, lengths=lengths.to(torch.uint8)).equal(system(TEXT, lengths=lengths))
 
 
@@ -75,11 +75,11 @@ BAD = [
     (lambda: Tagger(torch.nn.Linear(2, 3), 2), TypeError, "layer must be a recurrent layer, got Linear"),
     (lambda: Tagger(Elman(2, 3), 0), ValueError, "outputs must be >= 1, got 0"),
     (lambda: Tagger(Elman(2, 3), 2, "tan"), ValueError, "unknown activation 'tan': did you mean tanh?"),
-    (lambda: Tagger(Elman(2, 3), 2, symbols=0), ValueError, "symbols must be >= 1, got 0"),
+    (lambda: Tagger(Elman(2, 3), 2, vocab_size=0), ValueError, "vocab_size must be >= 1, got 0"),
     (lambda: Autoregressor(both_ways(), 4), ValueError, "layer must not look ahead"),
     (lambda: Autoregressor(Stacked(both_ways(), Elman(6, 2)), 4), ValueError, "layer must not look ahead"),
-    (lambda: model()(TEXT.float()), TypeError, "x must hold symbols as whole numbers, got torch.float32"),
-    (lambda: model()(TEXT + 1), ValueError, "x must hold symbols from 0 to 3, got 1 to 4"),
+    (lambda: model()(TEXT.float()), TypeError, "x must hold tokens as whole numbers, got torch.float32"),
+    (lambda: model()(TEXT + 1), ValueError, "x must hold tokens from 0 to 3, got 1 to 4"),
     (lambda: model().loss(TEXT[:, :1]), ValueError, r"with at least 2 steps, got shape \(2, 1\)"),
     (lambda: model().loss(TEXT[0]), ValueError, r"x must be \(batch, time\)"),
     (lambda: model().loss(TEXT, [4, 2]), TypeError, r"lengths must be a tensor, got list: use torch.tensor\(lengths\)"),

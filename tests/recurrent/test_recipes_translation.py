@@ -11,12 +11,12 @@ from lemmata.measure import WordByWord, corpus_bleu
 from lemmata.recurrent.recipes_translation import BASELINES, SHOWN, TranslationConfig, read, translate_verses
 from lemmata.train import Options, run_experiment
 
-SMALL = TranslationConfig(embedding=8, hidden=8, beams=2, at_least=20)
+SMALL = TranslationConfig(embedding=8, hidden=8, beams=2, min_freq=20)
 
 
 @pytest.fixture(scope="module")
 def experiment():
-    return translate_verses(config=SMALL, options=Options(steps=2, batch=8, device="cpu"))
+    return translate_verses(config=SMALL, options=Options(steps=2, batch_size=8, device="cpu"))
 
 
 def test_a_batch_is_read_up_to_its_longest_verse():
@@ -31,7 +31,7 @@ def test_a_batch_is_read_up_to_its_longest_verse():
 
 
 def test_a_few_steps_can_be_run_and_scored():
-    experiment = translate_verses(config=SMALL, options=Options(steps=2, batch=8, device="cpu"))
+    experiment = translate_verses(config=SMALL, options=Options(steps=2, batch_size=8, device="cpu"))
     short = type(experiment)(**{**vars(experiment), "test": experiment.test[:6]})
     scores = run_experiment(short).scores
     assert 0 <= scores["bleu"] < 5
@@ -92,7 +92,7 @@ def test_verses_of_a_larger_vocabulary_are_predicted_too(experiment):
 
 
 def test_without_attention_there_is_no_picture_and_nothing_to_copy():
-    config = TranslationConfig(embedding=8, hidden=8, beams=2, at_least=20, attention=False)
+    config = TranslationConfig(embedding=8, hidden=8, beams=2, min_freq=20, attention=False)
     experiment = translate_verses(config=config)
     assert experiment.picture is None
     assert isinstance(experiment.write(experiment.system), str)
@@ -101,10 +101,10 @@ def test_without_attention_there_is_no_picture_and_nothing_to_copy():
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ({"hidden": 0}, "hidden must be a whole number >= 1, got 0"),
+        ({"hidden": 0}, "hidden must be >= 1, got 0"),
         ({"dropout": 1.0}, r"dropout must be in \[0, 1\), got 1.0"),
         ({"smoothing": -0.1}, r"smoothing must be in \[0, 1\), got -0.1"),
-        ({"cell": "lru"}, "cell must be gru, lstm or elman, got 'lru'"),
+        ({"cell": "lru"}, "cell must be one of gru, lstm, elman, got 'lru'"),
     ],
 )
 @pytest.mark.usefixtures("unchecked")

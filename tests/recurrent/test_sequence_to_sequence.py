@@ -123,10 +123,8 @@ def test_only_attention_has_an_alignment():
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ({"cell": "gruu"}, "cell must be one of gru, lstm, elman, or make a recurrent layer, got 'gruu'"),
+        ({"cell": "gruu"}, "cell must be one of gru, lstm, elman, got 'gruu'"),
         ({"dropout": 1.0}, r"dropout must be in \[0, 1\), got 1.0"),
-        ({"dropout": "half"}, r"dropout must be in \[0, 1\), got 'half'"),
-        ({"dropout": True}, r"dropout must be in \[0, 1\), got True"),
         ({"start": 10}, "start must be <= 9, got 10"),
         ({"end": -1}, "end must be >= 0, got -1"),
     ],
@@ -161,19 +159,21 @@ def test_the_loss_takes_short_whole_numbers():
 
 
 @pytest.mark.usefixtures("unchecked")
-def test_bad_symbols_name_the_fix():
+def test_bad_tokens_name_the_fix():
     model = made()
-    with pytest.raises(TypeError, match=r"source must hold whole numbers, got torch.float32: use source.long\(\)"):
+    with pytest.raises(
+        TypeError, match=r"source must hold tokens as whole numbers, got torch.float32: use source.long\(\)"
+    ):
         model(source().float(), TARGET)
-    with pytest.raises(ValueError, match=r"target must be a \(batch, symbols\) tensor, got shape \(4,\)"):
+    with pytest.raises(ValueError, match=r"target must be a \(batch, tokens\) tensor, got shape \(4,\)"):
         model(source(), TARGET[0])
     with pytest.raises(ValueError, match="target must hold one row for each of 2 sources, got 1"):
         model(source(), TARGET[:1])
     with pytest.raises(ValueError, match="lengths must be from 0 to 6, got 2 to 7"):
         model(source(), TARGET, torch.tensor([2, 7]))
-    with pytest.raises(ValueError, match="source must hold symbols from 0 to 11, got 12"):
+    with pytest.raises(ValueError, match="source must hold tokens from 0 to 11, got 12"):
         model(torch.full((2, 3), 12), TARGET)
-    with pytest.raises(ValueError, match="target must hold symbols from 0 to 9, got -1"):
+    with pytest.raises(ValueError, match="target must hold tokens from 0 to 9, got -1 to"):
         model(source(), -torch.ones(2, 3, dtype=torch.int64))
 
 
@@ -190,7 +190,7 @@ def test_a_step_with_attention_needs_its_memory():
 def test_samples_follow_the_generator():
     model = made(attention=True)
     draws = [
-        sample_decode(model, source(20), most=8, generator=torch.Generator().manual_seed(seed)).symbols
+        sample_decode(model, source(20), max_length=8, generator=torch.Generator().manual_seed(seed)).tokens
         for seed in (0, 0, 1)
     ]
     assert torch.equal(draws[0], draws[1])
@@ -200,7 +200,7 @@ def test_samples_follow_the_generator():
 @pytest.mark.parametrize("decode", [greedy_decode, sample_decode, beam_decode])
 def test_nothing_is_longer_than_asked_and_everything_after_the_end_is_the_end(decode):
     model = made(attention=True, bidirectional=True)
-    made_up = decode(model, source(30), most=4).symbols
+    made_up = decode(model, source(30), max_length=4).tokens
     assert made_up.shape[1] <= 4
     after = (made_up == 3).long().cumsum(1) > 0
     assert (made_up[after] == 3).all()
@@ -212,21 +212,21 @@ def test_decoding_does_not_depend_on_the_mode_and_leaves_it_alone(decode):
     model.encoder.eval()  # a part that somebody froze
     modes = [part.training for part in model.modules()]
     torch.manual_seed(7)  # of which sample_decode may draw, and dropout must not
-    found = decode(model, source(20), most=6)
+    found = decode(model, source(20), max_length=6)
     assert [part.training for part in model.modules()] == modes
     torch.manual_seed(7)
-    expected = decode(model.eval(), source(20), most=6)
-    assert torch.equal(found.symbols, expected.symbols)
+    expected = decode(model.eval(), source(20), max_length=6)
+    assert torch.equal(found.tokens, expected.tokens)
     assert torch.equal(found.log_probability, expected.log_probability)
     assert not model.training
-    with pytest.raises(ValueError, match="source must hold symbols"):
+    with pytest.raises(ValueError, match="source must hold tokens"):
         decode(model.train(), source(20) + 20)
     assert model.training
 
 
 @pytest.mark.parametrize("decode", [greedy_decode, sample_decode, beam_decode])
 def test_decoding_leaves_no_graph_and_takes_a_batch_of_one(decode):
-    found = decode(made(cell="lstm", bidirectional=True), source(1), torch.tensor([2]), most=3)
+    found = decode(made(cell="lstm", bidirectional=True), source(1), torch.tensor([2]), max_length=3)
     assert found.log_probability.shape == (1,)
     assert not found.log_probability.requires_grad
 
@@ -234,15 +234,15 @@ def test_decoding_leaves_no_graph_and_takes_a_batch_of_one(decode):
 def test_more_beams_than_sequences_are_no_trouble():
     torch.manual_seed(0)
     model = SequenceToSequence(5, 4, embedding=2, hidden=2)
-    found = beam_decode(model, source(2).clamp(max=4), most=2, beams=50)
+    found = beam_decode(model, source(2).clamp(max=4), max_length=2, beams=50)
     assert found.log_probability.isfinite().all()
 
 
 @pytest.mark.usefixtures("unchecked")
 def test_bad_decoding_options_name_the_fix():
     model = made()
-    with pytest.raises(ValueError, match="most must be >= 1, got 0"):
-        greedy_decode(model, source(), most=0)
+    with pytest.raises(ValueError, match="max_length must be >= 1, got 0"):
+        greedy_decode(model, source(), max_length=0)
     with pytest.raises(ValueError, match="temperature must be > 0, got 0"):
         sample_decode(model, source(), temperature=0)
     with pytest.raises(ValueError, match="beams must be >= 1, got 0"):

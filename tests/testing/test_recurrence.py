@@ -16,7 +16,7 @@ LAYERS = {
     "LSTM": lambda: LSTM(3, 4),
     "LSTM with U": lambda: LSTM(3, 4, cell_matrix=True),
     "GRU": lambda: GRU(3, 4),
-    "GRU as torch has it": lambda: GRU(3, 4, reset="after"),
+    "GRU as the paper has it": lambda: GRU(3, 4, reset="before"),
     "MinGRU": lambda: MinGRU(3, 4),
     "MinLSTM": lambda: MinLSTM(3, 4),
     "LRU": lambda: LRU(3, 4),

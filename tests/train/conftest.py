@@ -31,11 +31,11 @@ def noisy_loss(system, batch):
     return nn.functional.cross_entropy(system(batch.x), batch.y) * (1 + 0.1 * drawn)
 
 
-WORDS = {"optimizer": "adamw", "decay": 0.1, "average": 0.8, "clip": 0.5, "schedule": "cosine", "warmup": 2}
+WORDS = {"optimizer": "adamw", "weight_decay": 0.1, "ema_decay": 0.8, "clip": 0.5, "schedule": "cosine", "warmup": 2}
 
 
 def train(out, watchers=(), resume=False, repeat=1, **words):
-    options = Options(**{"epochs": 3, "batch": 6, "rate": 0.05, "device": "cpu", "accumulate": 2} | WORDS | words)
+    options = Options(**{"epochs": 3, "batch_size": 6, "lr": 0.05, "device": "cpu", "accumulate": 2} | WORDS | words)
     examples = (X.repeat(repeat, 1), TRAIN[1].repeat(repeat))
     more = {"out": out, "resume": resume, "watchers": watchers}
     return fit(network(), examples, test=TEST, loss=noisy_loss, options=options, **more)

@@ -173,16 +173,18 @@ def test_a_million_plain_numbers_belong_in_a_tensor(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(("word", "value"), [("step", -1), ("step", 1.0), ("step", True), ("keep", 0), ("keep", None)])
 def test_steps_and_numbers_kept_are_whole_numbers(tmp_path, word, value):
-    with pytest.raises(ValueError, match=f"{word} must be a whole number >= [01], got {value}"):
+    told = f">= [01], got {value}" if type(value) is int else f"an integer, got {type(value).__name__}"
+    with pytest.raises((ValueError, TypeError), match=f"{word} must be {told}"):
         save(tmp_path, **({"step": 1, "state": {}} | {word: value}))
 
 
 def test_the_files_are_plain_json_and_safetensors_for_everybody(tmp_path):
-    path = save(tmp_path, 123, {"system": {"0.weight": torch.ones(2)}, "rate": 0.1})
+    path = save(tmp_path, 123, {"system": {"0.weight": torch.ones(2)}, "lr": 0.1, "large": [2**53 - 1, 2**53]})
     assert path == tmp_path / "step-00000123.json"
     content = json.loads(path.read_text())
     assert content["format"] == 1
-    assert content["content"]["state"]["rate"] == 0.1
+    assert content["content"]["state"]["lr"] == 0.1
+    assert content["content"]["state"]["large"] == [2**53 - 1, {"$": "int", "hex": "0x20000000000000"}]
     assert same(load_file(tmp_path / "step-00000123.safetensors"), {"/system/0.weight": torch.ones(2)})
 
 

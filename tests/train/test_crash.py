@@ -31,7 +31,7 @@ def train(folder, watchers=()):
     """A small network with dropout and Adam, saved at every step; the SHA-256 of the weights it ends with."""
     torch.manual_seed(0)
     x, system = torch.randn(96, 8), nn.Sequential(nn.Linear(8, 16), nn.Tanh(), nn.Dropout(0.3), nn.Linear(16, 1))
-    options = Options(epochs=100, steps=STEPS, batch=16, optimizer="adam", schedule="cosine", save=1, device="cpu")
+    options = Options(epochs=100, steps=STEPS, batch_size=16, optimizer="adam", schedule="cosine", save=1, device="cpu")
     resume = (folder / "run.json").exists()
     run = fit(system, (x, x.sum(1, keepdim=True)), options=options, out=folder, resume=resume, watchers=watchers)
     assert run.steps == STEPS

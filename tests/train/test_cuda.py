@@ -19,7 +19,7 @@ def network():
 
 
 def options(**words):
-    return Options(**{"epochs": 3, "batch": 32, "rate": 0.01} | words)
+    return Options(**{"epochs": 3, "batch_size": 32, "lr": 0.01} | words)
 
 
 def weights(run):
@@ -33,10 +33,10 @@ def test_auto_takes_the_gpu_and_gives_the_same_bits_twice():
 
 
 def test_resuming_on_the_gpu_gives_the_same_bits(tmp_path):
-    whole = fit(network(), (X, Y), options=options(epochs=4, average=0.9, clip=1.0))
-    fit(network(), (X, Y), options=options(epochs=2, average=0.9, clip=1.0), out=tmp_path)
+    whole = fit(network(), (X, Y), options=options(epochs=4, ema_decay=0.9, clip=1.0))
+    fit(network(), (X, Y), options=options(epochs=2, ema_decay=0.9, clip=1.0), out=tmp_path)
     torch.manual_seed(5)
-    later = fit(network(), (X, Y), options=options(epochs=4, average=0.9, clip=1.0), out=tmp_path, resume=True)
+    later = fit(network(), (X, Y), options=options(epochs=4, ema_decay=0.9, clip=1.0), out=tmp_path, resume=True)
     assert torch.equal(weights(whole), weights(later))
 
 
@@ -61,7 +61,7 @@ def test_a_run_that_died_inside_an_epoch_goes_on_with_the_same_bits_and_log(tmp_
     x, y = X.repeat(5, 1), Y.repeat(5)  # 125 steps an epoch, every twelfth told
 
     def train(out, watchers=(), **words):
-        chosen = options(batch=16, save=save, average=0.9, clip=1.0)
+        chosen = options(batch_size=16, save=save, ema_decay=0.9, clip=1.0)
         return fit(network(), (x, y), loss=noisy, options=chosen, out=tmp_path / out, watchers=watchers, **words)
 
     whole = train("whole")

@@ -20,7 +20,7 @@ ODD = [None, True, -1, 1.5, math.nan, 10**30, "x", [], [[1]], {}, {"a": 1}]
 
 def train(out, resume=False, epochs=1, **words):
     torch.manual_seed(0)
-    options = Options(epochs=epochs, batch=4, average=0.5, save=1, device="cpu")
+    options = Options(epochs=epochs, batch_size=4, ema_decay=0.5, save=1, device="cpu")
     return fit(nn.Linear(3, 1), (X, X[:, :1]), test=(X, X[:, :1]), options=options, out=out, resume=resume, **words)
 
 
@@ -55,7 +55,8 @@ def one_sentence(error):
 
 
 NEEDED = [("system",), ("learner",), ("loop",), ("random",), ("ranks",), ("versions",), ("system", "weight")]
-NEEDED += [("loop", name) for name in ("step", "sums", "count", "best", "seconds", "stopped")]
+NEEDED += [("loop", name) for name in ("step", "epoch", "position", "sums", "count", "best", "seconds", "stopped")]
+NEEDED += [("loop", "epoch_sums"), ("loop", "epoch_count")]
 NEEDED += [("loop", "best", name) for name in ("scores", "system", "since")]
 NEEDED += [("random", name) for name in ("torch", "numpy", "python")]
 NEEDED += [("learner", "optimizer"), ("learner", "average"), ("learner", "optimizer", "state")]
@@ -127,7 +128,7 @@ OBJECTS = ("options", "config", "arguments", "notes", "versions")
 
 @pytest.mark.parametrize("name", [*STRINGS, *OBJECTS, "classes", "format"])
 def test_a_record_whose_entry_is_of_another_kind_is_damaged(tmp_path, name):
-    usual = {"format": 1, "classes": ["a"], "data": "moons", "options": {"rate": 0.1}}
+    usual = {"format": 1, "classes": ["a"], "data": "moons", "options": {"lr": 0.1}}
     good = [usual["classes"], []] if name == "classes" else []
     for value in ODD:
         (tmp_path / "run.json").write_text(json.dumps(usual | {name: value}))
@@ -192,6 +193,10 @@ def test_a_newest_checkpoint_without_its_json_is_named(tmp_path):
     assert torch.equal(resumed.system.weight, train(None).system.weight)
     (files / "step-00000002.json").unlink()
     assert checkpoint.newest(files).messages == []  # 3 is whole again, and the older one is needed no more
+    for step in (7, 9):
+        (files / f"step-{step:08d}.safetensors").touch()
+    said = [f"skipped step-{step:08d}.safetensors: step-{step:08d}.json is missing" for step in (9, 7)]
+    assert checkpoint.newest(files).messages == said
 
 
 def test_a_run_that_has_gone_on_since_it_ended_says_which_weights_are_used(tmp_path):

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from lemmata.data.examples import Examples
-from lemmata.train import GradientLearner, Options, Watcher, fit, gradient, rate_at
+from lemmata.train import GradientLearner, Options, Watcher, fit, gradient, losses, lr_factor
 from lemmata.train.randomness import batch_indices
 
 EXAMPLES, BATCH, EPOCHS = 10, 4, 3  # batches of 4, 4 and 2
@@ -24,7 +24,7 @@ def line():
 
 
 def options(**words):
-    usual = {"epochs": EPOCHS, "batch": BATCH, "rate": 0.05, "optimizer": "sgd", "momentum": 0.0, "device": "cpu"}
+    usual = {"epochs": EPOCHS, "batch_size": BATCH, "lr": 0.05, "optimizer": "sgd", "momentum": 0.0, "device": "cpu"}
     return Options(**usual | {"precision": "float64"} | words)
 
 
@@ -61,7 +61,7 @@ def by_hand(update=sgd, rates=(0.05,) * STEPS, clip=math.inf, average=0.0, **wor
         gradient = gradient * min(1.0, clip / (norm + 1e-6))  # torch keeps a millionth away from 0 / 0
         weight = update(weight, gradient, rates[step - 1], step, memory, **words)
         mean = weight if mean is None else average * mean + (1 - average) * weight
-        told.append({"loss": loss, "rate": rates[step - 1], "norm": norm})
+        told.append({"loss": loss, "lr": rates[step - 1], "grad_norm": norm})
     return weight, mean, told
 
 
@@ -83,10 +83,10 @@ def close(found, expected):
 RULES = {
     "sgd": ({}, sgd, {}),
     "sgd with momentum": ({"momentum": 0.8}, sgd, {"momentum": 0.8}),
-    "sgd with weight decay": ({"decay": 0.3}, sgd, {"decay": 0.3}),
+    "sgd with weight decay": ({"weight_decay": 0.3}, sgd, {"decay": 0.3}),
     "adam": ({"optimizer": "adam"}, adam, {}),
-    "adam with weight decay": ({"optimizer": "adam", "decay": 0.3}, adam, {"decay": 0.3}),
-    "adamw": ({"optimizer": "adamw", "decay": 0.3}, adam, {"decay": 0.3, "decoupled": True}),
+    "adam with weight decay": ({"optimizer": "adam", "weight_decay": 0.3}, adam, {"decay": 0.3}),
+    "adamw": ({"optimizer": "adamw", "weight_decay": 0.3}, adam, {"decay": 0.3, "decoupled": True}),
 }
 
 
@@ -112,14 +112,14 @@ RATES = {
 def test_the_rate_of_every_step_is_that_of_its_schedule(schedule, warmup):
     told, rates = Told(), [0.05 * share for share in RATES[schedule, warmup]]
     run = fit(line(), (X, Y), options=options(schedule=schedule, warmup=warmup), watchers=[told])
-    assert [numbers["rate"] for numbers in told.steps] == pytest.approx(rates, rel=1e-12)
+    assert [numbers["lr"] for numbers in told.steps] == pytest.approx(rates, rel=1e-12)
     assert close(run.system.weight, by_hand(rates=rates)[0])
 
 
 def test_the_step_after_the_warmup_has_the_full_rate_whatever_the_rounding():
     for steps in range(2, 400):
         for warmup in range(1, min(steps, 12)):
-            rates = [rate_at(step / steps * steps, steps, "constant", warmup) for step in range(warmup + 2)]
+            rates = [lr_factor(step / steps * steps, steps, "constant", warmup) for step in range(warmup + 2)]
             assert rates == pytest.approx([min((step + 1) / warmup, 1) for step in range(warmup + 2)], rel=1e-12)
 
 
@@ -128,8 +128,8 @@ def test_a_long_gradient_is_shortened_before_the_step_and_its_length_told():
     run = fit(line(), (X, Y), options=options(clip=0.5), watchers=[told])
     weight, _, expected = by_hand(clip=0.5)
     assert close(run.system.weight, weight)
-    assert [numbers["norm"] for numbers in told.steps] == pytest.approx([float(e["norm"]) for e in expected])
-    assert max(numbers["norm"] for numbers in told.steps) > 2 > 0.5  # else nothing was shortened
+    assert [numbers["grad_norm"] for numbers in told.steps] == pytest.approx([float(e["grad_norm"]) for e in expected])
+    assert max(numbers["grad_norm"] for numbers in told.steps) > 2 > 0.5  # else nothing was shortened
     loose = fit(line(), (X, Y), options=options(clip=1e6))
     assert close(loose.system.weight, by_hand()[0])
 
@@ -149,7 +149,7 @@ def test_means_are_told_of_the_steps_since_the_last_time():
         each.append(float(squares(system.weight.detach(), batch.x, batch.y)[0]))
         return (system(batch.x) - batch.y).square().mean()
 
-    fit(line(), (x, y), loss=loss, options=options(epochs=1, batch=2, steps=22), watchers=[told])
+    fit(line(), (x, y), loss=loss, options=options(epochs=1, batch_size=2, steps=22), watchers=[told])
     expected = [sum(each[first : first + 4]) / 4 for first in range(0, 20, 4)] + [(each[20] + each[21]) / 2]
     assert [numbers["loss"] for numbers in told.steps] == pytest.approx(expected)
 
@@ -162,7 +162,7 @@ def test_the_average_follows_the_weights_after_each_step_and_is_what_is_kept(dec
         seen.append(system.weight.detach().clone())
         return {}
 
-    run = fit(line(), (X, Y), test=(X, Y), metrics=metrics, options=options(average=decay), watchers=[told])
+    run = fit(line(), (X, Y), test=(X, Y), metrics=metrics, options=options(ema_decay=decay), watchers=[told])
     mean = by_hand(average=decay)[1]
     assert close(run.system.weight, mean)
     assert all(close(weight, mean) for weight in seen[-2:])  # after the last step, and for the score of the run
@@ -176,7 +176,7 @@ def test_running_statistics_are_averaged_with_the_weights():
         return nn.Sequential(nn.Linear(3, 2), nn.BatchNorm1d(2), nn.Linear(2, 1)).double()
 
     seen, mean = [], None
-    learner = GradientLearner(network(), options=options(average=0.75), steps=STEPS)
+    learner = GradientLearner(network(), options=options(ema_decay=0.75), steps=STEPS)
     for step in range(4):
         learner.step(Examples(x=X, y=Y), step / STEPS)
         seen.append(learner.system[1].running_mean.clone())
@@ -212,10 +212,10 @@ def test_whole_number_targets_are_classes_and_others_are_values():
     x, classes = torch.randn(6, 3), torch.tensor([0, 1, 2, 2, 1, 0])
     scores = torch.log_softmax(x, 1)
     expected = -sum(scores[i, c] for i, c in enumerate(classes)) / 6
-    assert float(gradient.default_loss(nn.Identity(), Examples(x=x, y=classes))) == pytest.approx(float(expected))
+    assert float(losses.default_loss(x, classes)) == pytest.approx(float(expected))
     values = torch.randn(6, 3)
     expected = (x - values).square().sum() / 18
-    assert float(gradient.default_loss(nn.Identity(), Examples(x=x, y=values))) == pytest.approx(float(expected))
+    assert float(losses.default_loss(x, values)) == pytest.approx(float(expected))
 
 
 class Scale(nn.Module):
@@ -310,12 +310,12 @@ def test_of_averaged_weights_the_best_are_given_back_and_scored():
         return {"score": next(scores, 0.0)}
 
     examples = {"validation": (X, Y), "test": (X[:5], Y[:5])}
-    chosen = options(epochs=9, average=0.6, patience=2)
+    chosen = options(epochs=9, ema_decay=0.6, patience=2)
     run = fit(line(), (X, Y), **examples, metrics=metrics, metric="score", largest=True, options=chosen)
     assert (run.stopped, run.steps) == ("patience", 12)
     assert torch.equal(run.system.weight, seen[1])
     assert run.scores["loss"] == pytest.approx(float(squares(seen[1], X[:5], Y[:5])[0]), rel=1e-12)
-    unstopped = fit(line(), (X, Y), test=(X, Y), options=options(epochs=2, average=0.6))
+    unstopped = fit(line(), (X, Y), test=(X, Y), options=options(epochs=2, ema_decay=0.6))
     assert close(run.system.weight, unstopped.system.weight.detach())
 
 

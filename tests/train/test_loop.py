@@ -23,7 +23,7 @@ def network():
 
 
 def options(**words):
-    return Options(**{"epochs": 3, "batch": 32, "device": "cpu", "rate": 0.01} | words)
+    return Options(**{"epochs": 3, "batch_size": 32, "device": "cpu", "lr": 0.01} | words)
 
 
 def weights(run):
@@ -89,7 +89,7 @@ def test_evaluating_and_picturing_do_not_change_what_is_learnt():
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_after_its_step_and_resuming_gives_the_same_bits(tmp_path, number):
-    words = {"average": 0.9, "clip": 1.0, "schedule": "cosine", "warmup": 3, "accumulate": 2}
+    words = {"ema_decay": 0.9, "clip": 1.0, "schedule": "cosine", "warmup": 3, "accumulate": 2}
     whole = fit(network(), TRAIN, test=TEST, options=options(**words), out=tmp_path / "whole")
     stop = [StopAfter(4, number)]
     with pytest.raises((KeyboardInterrupt, SystemExit)):
@@ -102,8 +102,8 @@ def test_a_signal_ends_after_its_step_and_resuming_gives_the_same_bits(tmp_path,
 
 
 def test_resuming_a_finished_run_changes_nothing(tmp_path):
-    first = fit(network(), TRAIN, test=TEST, options=options(average=0.9), out=tmp_path)
-    again = fit(network(), TRAIN, test=TEST, options=options(average=0.9), out=tmp_path, resume=True)
+    first = fit(network(), TRAIN, test=TEST, options=options(ema_decay=0.9), out=tmp_path)
+    again = fit(network(), TRAIN, test=TEST, options=options(ema_decay=0.9), out=tmp_path, resume=True)
     assert again.scores == first.scores
     assert again.steps == first.steps
 
@@ -112,8 +112,8 @@ def test_a_longer_run_may_be_resumed_but_not_another_one(tmp_path):
     fit(network(), TRAIN, options=options(), out=tmp_path)
     longer = fit(network(), TRAIN, options=options(epochs=5), out=tmp_path, resume=True)
     assert torch.equal(weights(longer), weights(fit(network(), TRAIN, options=options(epochs=5))))
-    with pytest.raises(ValueError, match=r"this run has rate=0.01, not 0.5: leave rate as it was, or start a new run"):
-        fit(network(), TRAIN, options=options(rate=0.5), out=tmp_path, resume=True)
+    with pytest.raises(ValueError, match=r"this run has lr=0.01, not 0.5: leave lr as it was, or start a new run"):
+        fit(network(), TRAIN, options=options(lr=0.5), out=tmp_path, resume=True)
     with pytest.raises(ValueError, match="holds a run already"):
         fit(network(), TRAIN, options=options(), out=tmp_path)
 
@@ -127,7 +127,7 @@ def test_a_loss_that_is_not_a_number_stops_and_keeps_the_last_good_checkpoint(tm
         return value * torch.nan if len(calls) == 9 else value
 
     with pytest.raises(
-        Diverged, match=r"loss became nan at step 9 \(epoch 2\): lower rate .* or set clip; .*step 8 is kept"
+        Diverged, match=r"loss became nan at step 9 \(epoch 2\): lower lr .* or set clip; .*step 8 is kept"
     ):
         fit(network(), TRAIN, loss=loss, options=options(save=4), out=tmp_path)
     resumed = fit(network(), TRAIN, options=options(save=4), out=tmp_path, resume=True)
@@ -181,7 +181,7 @@ def test_accumulating_gives_the_gradient_of_the_whole_batch():
 
 def test_the_averaged_weights_are_evaluated_and_kept(tmp_path):
     told = Told()
-    run = fit(network(), TRAIN, test=TEST, options=options(average=0.5), out=tmp_path, watchers=[told])
+    run = fit(network(), TRAIN, test=TEST, options=options(ema_decay=0.5), out=tmp_path, watchers=[told])
     last = [event for event in told.events if event[0] == "evaluation"][-1][2]
     assert run.scores == last
     raw = fit(network(), TRAIN, options=options())
@@ -195,7 +195,7 @@ def test_watchers_hear_of_everything_in_order(tmp_path):
     kinds = [event[0] for event in told.events]
     assert kinds == ["step"] * 7 + ["evaluation", "picture", "saved", "finished"]
     lines = [json.loads(line) for line in (tmp_path / "log.jsonl").read_text().splitlines()]
-    assert [line["event"] for line in lines] == ["step"] * 7 + ["evaluation"]
+    assert [line["event"] for line in lines] == ["step"] * 7 + ["epoch", "evaluation"]
     assert Figure.from_json(json.loads((tmp_path / "pictures" / "step-00000007.json").read_text())) == Figure("nothing")
 
 
@@ -223,17 +223,17 @@ def test_a_learner_of_ones_own_may_finish_by_itself():
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ({"train": (X[:0], Y[:0])}, "train must hold at least one example"),
-        ({"train": (X * torch.nan, Y)}, "train.x must be finite, found 2400 values"),
-        ({"train": (X, Y[:5])}, "columns must be one or more of equal length"),
-        ({"system": nn.ReLU()}, "system has no parameter to learn"),
+        ({"data": (X[:0], Y[:0])}, "data must hold at least one example"),
+        ({"data": (X * torch.nan, Y)}, "data.x must be finite, found 2400 values"),
+        ({"data": (X, Y[:5])}, "columns must be one or more of equal length"),
+        ({"system": nn.ReLU()}, "model has no parameter to learn"),
         ({"metric": "accuracy", "test": TEST}, "metric 'accuracy' is not among the scores: loss"),
     ],
 )
 def test_bad_input_is_named(words, message):
-    words = {"system": network(), "train": TRAIN, "options": options()} | words
+    words = {"system": network(), "data": TRAIN, "options": options()} | words
     with pytest.raises(ValueError, match=message):
-        fit(words.pop("system"), words.pop("train"), **words)
+        fit(words.pop("system"), words.pop("data"), **words)
 
 
 def test_two_trainings_cannot_share_a_folder(tmp_path):

@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import nn
 
-from lemmata.train import Diverged, Options, checkpoint, fit, loop
+from lemmata.train import Diverged, Options, checkpoint, fit, training
 
 pytestmark = pytest.mark.usefixtures("no_waiting")
 
@@ -42,7 +42,7 @@ def test_a_run_that_is_stopped_at_every_step_is_the_unbroken_one_too(noisy, tmp_
     assert noisy.equal(noisy.end(noisy.train(tmp_path, resume=True)), unbroken)
 
 
-LONG = {"repeat": 8, "batch": 4, "epochs": 1}  # 44 steps: every fourth is told
+LONG = {"repeat": 8, "batch_size": 4, "epochs": 1}  # 44 steps: every fourth is told
 
 
 def test_sums_of_steps_that_were_not_told_yet_outlive_a_stop(noisy, tmp_path):
@@ -60,7 +60,7 @@ def test_sums_of_steps_that_were_not_told_yet_outlive_a_stop(noisy, tmp_path):
 @pytest.mark.parametrize("words", [{}, LONG], ids=["told at every step", "told at every fourth"])
 def test_numbers_looked_at_late_are_the_same_and_none_is_lost_by_a_stop(noisy, tmp_path, monkeypatch, words):
     whole = noisy.end(noisy.train(tmp_path / "whole", **words))
-    monkeypatch.setattr(loop, "STEPS_LOOKED_AT", {"cpu": 50})
+    monkeypatch.setattr(training, "STEPS_LOOKED_AT", {"cpu": 50})
     assert noisy.equal(noisy.end(noisy.train(tmp_path / "late", **words)), whole)
     with pytest.raises(KeyboardInterrupt):
         noisy.train(tmp_path / "cut", [noisy.At("saved", 6, noisy.die)], save=3, **words)
@@ -68,7 +68,7 @@ def test_numbers_looked_at_late_are_the_same_and_none_is_lost_by_a_stop(noisy, t
 
 
 def test_a_number_that_is_not_finite_is_never_saved_however_late_it_is_looked_at(noisy, tmp_path, monkeypatch):
-    monkeypatch.setattr(loop, "STEPS_LOOKED_AT", {"cpu": 50})
+    monkeypatch.setattr(training, "STEPS_LOOKED_AT", {"cpu": 50})
     calls = []
 
     def loss(system, batch):
@@ -76,7 +76,7 @@ def test_a_number_that_is_not_finite_is_never_saved_however_late_it_is_looked_at
         value = nn.functional.cross_entropy(system(batch.x), batch.y)
         return {"loss": value, "extra": value.detach() * (torch.nan if len(calls) == 22 else 1)}
 
-    options = Options(epochs=1, batch=2, save=3, device="cpu")
+    options = Options(epochs=1, batch_size=2, save=3, device="cpu")
     x = noisy.X.repeat(20, 1), noisy.TRAIN[1].repeat(20)  # 220 steps an epoch: every 22nd is told
     with pytest.raises(Diverged, match=r"extra became nan at step 22 .*step 21 is kept"):
         fit(noisy.network(), x, loss=loss, options=options, out=tmp_path)
@@ -107,9 +107,9 @@ class Counting:
 
 @pytest.mark.parametrize("late", [1, 50])
 def test_a_learner_that_is_done_is_evaluated_and_saved_even_if_it_is_noticed_late(noisy, tmp_path, monkeypatch, late):
-    monkeypatch.setattr(loop, "STEPS_LOOKED_AT", {"cpu": late})
+    monkeypatch.setattr(training, "STEPS_LOOKED_AT", {"cpu": late})
     x = torch.zeros(400, 1)  # told at every 40th of 400 steps
-    options, learner, told = Options(epochs=2, batch=1, save=7, device="cpu"), Counting(last=10), []
+    options, learner, told = Options(epochs=2, batch_size=1, save=7, device="cpu"), Counting(last=10), []
     watcher = noisy.At("evaluated", 14 if late > 1 else 10, lambda: told.append("evaluated"))
     words = {"learner": learner, "test": {"x": x}, "metric": "score", "watchers": [watcher]}
     run = fit(learner.system, {"x": x}, options=options, out=tmp_path, **words)
@@ -123,7 +123,7 @@ SCORES = [0.1, 0.5, 0.3, 0.5, 0.2, 0.9, 0.8, 0.7, 0.6, 0.5]  # 0.5 again is not 
 
 
 def patient(out, patience, watchers=(), resume=False, scores=SCORES, epochs=10):
-    learner, options = Counting(scores), Options(epochs=epochs, batch=1, patience=patience, device="cpu")
+    learner, options = Counting(scores), Options(epochs=epochs, batch_size=1, patience=patience, device="cpu")
     words = {"metric": "score", "largest": True, "out": out, "resume": resume, "watchers": watchers}
     x = {"x": torch.zeros(4, 1)}
     run = fit(learner.system, x, validation=x, test=x, learner=learner, options=options, **words)

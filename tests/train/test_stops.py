@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from lemmata.train import Watcher, checkpoint, folder, loop
+from lemmata.train import Watcher, checkpoint, folder, training
 from lemmata.train.interrupt import HANGUP, asked_to_stop
 
 pytestmark = pytest.mark.usefixtures("no_waiting")
@@ -20,14 +20,14 @@ pytestmark = pytest.mark.usefixtures("no_waiting")
 @pytest.fixture
 def ticking(monkeypatch):
     """A clock that a step moves on by 25 seconds, and nothing else does."""
-    now, real = [0.0], loop._Loop.advance
+    now, real = [0.0], training.Training.advance
 
     def advance(self, *place):
         now[0] += 25.0
         return real(self, *place)
 
-    monkeypatch.setattr(loop, "clock", lambda: now[0])
-    monkeypatch.setattr(loop._Loop, "advance", advance)
+    monkeypatch.setattr(training, "clock", lambda: now[0])
+    monkeypatch.setattr(training.Training, "advance", advance)
 
 
 @pytest.mark.parametrize(

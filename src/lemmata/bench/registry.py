@@ -1,4 +1,4 @@
-"""What is measured: one entry a file of this folder, found by reading the files, so that listing imports nothing.
+"""What is measured: one entry a file of the folder contests, found by reading, so that listing imports nothing.
 
 An entry is a file with five kinds of marked functions, whose marks are literals:
 
@@ -27,7 +27,7 @@ from typing import Any, TypeVar
 
 __all__ = ["BenchEntry", "Contender", "agreement", "entries", "entry", "limit", "ours", "peer"]
 
-FOLDER = Path(__file__).parent
+FOLDER = Path(__file__).parent / "contests"
 MARKS = ("entry", "ours", "peer", "limit", "agreement")
 Marked = TypeVar("Marked", bound=Callable[..., Any])
 

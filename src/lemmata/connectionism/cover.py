@@ -18,7 +18,7 @@ from lemmata.connectionism.linear_threshold import augment
 from lemmata.connectionism.separability import separate
 from lemmata.marks import system
 
-# mutant: a limit of memory; it changes no answer
+# A limit of memory.
 MAX_SUBSETS = 10**7
 
 __all__ = ["dichotomies", "fraction_separable", "separable_labellings", "count_dichotomies", "in_general_position"]
@@ -80,7 +80,7 @@ def separable_labellings(x: Float[Tensor, "points features"], bias: bool = False
             [-1.,  1.]])
     """
     x = validate.matrix("x", x).detach()
-    rows = (augment(x) if validate.flag("bias", bias) else x).double().cpu()
+    rows = (augment(x) if validate.flag("bias", bias) else x).double().cpu()  # (points, inputs)
     known = [([1.0], unit) for unit in _units(rows[:1], [1.0], None)]
     for k in range(2, len(rows) + 1):
         known = [
@@ -90,7 +90,8 @@ def separable_labellings(x: Float[Tensor, "points features"], bias: bool = False
             for wider in _units(rows[:k], [*labels, label], unit)
         ]
     half = torch.tensor([labels for labels, _ in known], dtype=x.dtype, device=x.device).reshape(-1, len(x))
-    return torch.cat([half, -half])  # if w realises y, then -w realises -y: the first label may be held at +1
+    # If w realises y, then -w realises -y: the first label may be held at +1.
+    return torch.cat([half, -half])  # (labellings, points)
 
 
 def count_dichotomies(x: Float[Tensor, "points features"], bias: bool = False) -> int:
@@ -127,22 +128,20 @@ def in_general_position(x: Float[Tensor, "points features"], bias: bool = False)
     (True, False)
     """
     x = validate.matrix("x", x).detach()
-    rows = (augment(x) if validate.flag("bias", bias) else x).double()
-    # mutant: claims draw points of one size; the tests have others
+    rows = (augment(x) if validate.flag("bias", bias) else x).double()  # (points, inputs)
     rows = rows / rows.abs().amax(dim=1, keepdim=True).clamp(min=torch.finfo(rows.dtype).tiny)  # lengths do not matter
     size = min(rows.shape)
     if math.comb(len(rows), size) > MAX_SUBSETS:
         raise ValueError(
             f"x must have fewer points: {len(rows)} of them have {math.comb(len(rows), size):,} subsets to test"
         )
-    subsets = torch.tensor(list(itertools.combinations(range(len(rows)), size)), device=x.device)
+    subsets = torch.tensor(list(itertools.combinations(range(len(rows)), size)), device=x.device)  # (subsets, size)
     return bool((torch.linalg.matrix_rank(rows[subsets]) == size).all())
 
 
 def _units(rows: Tensor, labels: list[float], unit: Tensor | None) -> list[Tensor]:
     """A unit that gives the rows these labels, or none: the one at hand if it does, else a linear program's."""
     y = torch.tensor(labels, dtype=torch.double)
-    # mutant: where the unit at hand is not asked, the linear program answers the same
     if unit is not None and y[-1] * (rows[-1] @ unit) > 0:
         return [unit]
     found = separate(rows, y, bias=False)

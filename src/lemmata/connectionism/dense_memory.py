@@ -11,11 +11,10 @@ from torch import Tensor, nn
 
 from lemmata.connectionism.hopfield import Recall
 from lemmata.marks import system
-from lemmata.validate import count, signs
+from lemmata.validate import count, last_axis, signs
 
 __all__ = ["DenseAssociativeMemory", "SeparationMemory"]
 
-# mutant: one unit more is twice the work and no other answer
 MAX_UNITS = 20  # local_minima tries all 2^n states
 
 
@@ -42,9 +41,7 @@ class SeparationMemory(nn.Module, ABC):
         super().__init__()
         if signs("patterns", patterns).ndim != 2:
             raise ValueError(f"patterns must be a (patterns, units) tensor, got shape {tuple(patterns.shape)}")
-        # mutant: whole numbers are for the tests; claims draw floats
         dtype = patterns.dtype if patterns.is_floating_point() else torch.get_default_dtype()
-        # mutant: that the copy is its own is for the tests
         self.register_buffer("patterns", patterns.detach().to(dtype, copy=True))
 
     @abstractmethod
@@ -61,7 +58,7 @@ class SeparationMemory(nn.Module, ABC):
 
     def overlaps(self, states: Real[Tensor, "*batch units"]) -> Float[Tensor, "*batch patterns"]:
         r"""$\xi_\mu^\top x$ of each state with each pattern, from $-n$ to $n$."""
-        return self._states("states", states) @ self.patterns.double().T
+        return self._states("states", states) @ self.patterns.double().T  # (..., units) -> (..., patterns)
 
     def update(self, states: Real[Tensor, "*batch units"], unit: int) -> Float[Tensor, "*batch units"]:
         """Set one unit of every state to its value of smaller energy: the formula as it is printed."""
@@ -78,9 +75,9 @@ class SeparationMemory(nn.Module, ABC):
         """
         overlaps = self.overlaps(states)
         F = self._separation(overlaps)
-        low, here, high = F(overlaps - 2), F(overlaps), F(overlaps + 2)
-        own = (here - (low + high) / 2).sum(-1, keepdim=True)
-        return (high - low) / 2 @ self.patterns.double() + own * states
+        low, here, high = F(overlaps - 2), F(overlaps), F(overlaps + 2)  # (..., patterns)
+        own = (here - (low + high) / 2).sum(-1, keepdim=True)  # (..., 1)
+        return (high - low) / 2 @ self.patterns.double() + own * states  # (..., units)
 
     def is_stable(self, states: Real[Tensor, "*batch units"]) -> Bool[Tensor, "*batch"]:
         """Whether no single update changes the state."""
@@ -90,7 +87,7 @@ class SeparationMemory(nn.Module, ABC):
     def recall(
         self,
         states: Real[Tensor, "batch units"],
-        max_sweeps: int = 100,  # mutant: recall rests long before
+        max_sweeps: int = 100,
         generator: torch.Generator | None = None,
         trace: bool = False,
     ) -> Recall:
@@ -132,7 +129,6 @@ class SeparationMemory(nn.Module, ABC):
             raise ValueError(f"local_minima tries all 2^units states: units must be <= {MAX_UNITS}, got {self.units}")
         bits = torch.arange(self.units, device=self.patterns.device)
         found = []
-        # mutant: the size of a block changes the memory taken, not the result
         for block in torch.arange(2**self.units, device=self.patterns.device).split(16_384):
             states = (block[:, None] >> bits & 1).double() * 2 - 1
             found.append(states[self.is_stable(states)])
@@ -140,23 +136,22 @@ class SeparationMemory(nn.Module, ABC):
 
     def _sweep(self, states: Tensor, generator: torch.Generator | None) -> Tensor:
         """Update every unit once; each flip moves the overlaps by its own pattern values, so none is computed anew."""
-        states, overlaps, columns = states.clone(), self.overlaps(states), self.patterns.double().T
+        states = states.clone()  # (batch, units)
+        overlaps, columns = self.overlaps(states), self.patterns.double().T  # (batch, patterns), (units, patterns)
         order = range(self.units) if generator is None else _shuffled(self.units, generator)
         for unit in order:
-            new = _sign(self._gap(overlaps, states[:, unit], columns[unit]))
+            new = _sign(self._gap(overlaps, states[:, unit], columns[unit]))  # (batch,)
             overlaps.addr_(new - states[:, unit], columns[unit])
             states[:, unit] = new
         return states
 
     def _gap(self, overlaps: Tensor, values: Tensor, column: Tensor) -> Tensor:
         """How much lower the energy is with +1 than with -1 at the unit that has these values and pattern values."""
-        F, rest = self._separation(overlaps), overlaps - values.unsqueeze(-1) * column
-        return (F(rest + column) - F(rest - column)).sum(-1)  # mutant: only its sign is used
+        F, rest = self._separation(overlaps), overlaps - values.unsqueeze(-1) * column  # (..., patterns)
+        return (F(rest + column) - F(rest - column)).sum(-1)  # (...)
 
     def _states(self, name: str, states: Tensor) -> Tensor:
-        if signs(name, states).ndim == 0 or states.shape[-1] != self.units:
-            raise ValueError(f"{name} must have {self.units} units on the last axis, got shape {tuple(states.shape)}")
-        return states.double()
+        return last_axis(name, signs(name, states), self.units, "unit").double()
 
     def extra_repr(self) -> str:
         return f"patterns={len(self.patterns)}, units={self.units}"

@@ -14,7 +14,7 @@ __all__ = ["ExponentialMemory"]
 
 # Terms are whole multiples of 1 / GRID. Their sums, below 8 GRID, are then exact in float64, so that equal terms of
 # opposite sign cancel and ties are ties: two patterns one flip apart weigh the same at that unit.
-GRID = 2.0**48  # mutant: one bit more or less is as good
+GRID = 2.0**48
 
 
 @final
@@ -50,5 +50,5 @@ class ExponentialMemory(SeparationMemory):
         return -self.overlaps(states).logsumexp(-1)
 
     def _separation(self, overlaps: Tensor) -> Callable[[Tensor], Tensor]:
-        total = overlaps.logsumexp(-1, keepdim=True)
+        total = overlaps.logsumexp(-1, keepdim=True)  # (..., 1)
         return lambda overlaps: (torch.exp(overlaps - total) * GRID).round() / GRID

@@ -8,13 +8,14 @@ from jaxtyping import Bool, Float, Int, Real
 from torch import Tensor, nn
 
 from lemmata.marks import system
-from lemmata.validate import count, matrix, signs, vector
+from lemmata.validate import count, last_axis, matrix, one_of, signs, vector
 
 __all__ = ["HopfieldNetwork", "Recall"]
 
 # Units whose fields one matrix product refreshes together. From 32 to 256 it hardly matters; at 32 the step inside a
 # block stays so small, for a thousand states, that torch does not wake its thread pool thousands of times.
-BLOCK = 32  # mutant: any size gives the same states
+BLOCK = 32
+RULES = ("hebb", "pseudo-inverse")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -46,10 +47,9 @@ class Recall:
             memory = torch.full((len(states),), -1, device=states.device)
             return cls(states, memory=memory, overlap=states.new_full((len(states),), torch.nan), **facts)
         # Half precision cannot count to a thousand.
-        # mutant: the order of two types does not matter
         wide = torch.promote_types(states.dtype, torch.float32)
-        overlaps = states.to(wide) @ patterns.to(wide).T / states.shape[1]
-        memory = overlaps.abs().argmax(1)
+        overlaps = states.to(wide) @ patterns.to(wide).T / states.shape[1]  # (batch, patterns)
+        memory = overlaps.abs().argmax(1)  # (batch,)
         return cls(states, memory=memory, overlap=overlaps.gather(1, memory[:, None])[:, 0], **facts)
 
     @property
@@ -152,14 +152,12 @@ class HopfieldNetwork(nn.Module):
         by their span alone what to do (its diagonal entry is below 1; fewer patterns than units).
         """
         stored = self._states("patterns", _matrix_of_signs("patterns", patterns)).detach()
-        if rule == "hebb":
-            couplings, scale = stored.T @ stored, self.units
-        elif rule == "pseudo-inverse":
-            exact = stored.double()
-            projection = torch.linalg.pinv(exact) @ exact
-            couplings, scale = ((projection + projection.T) / 2).to(stored), 1
+        if one_of("rule", rule, RULES) == "hebb":
+            couplings, scale = stored.T @ stored, self.units  # (units, patterns) @ (patterns, units)
         else:
-            raise ValueError(f"rule must be 'hebb' or 'pseudo-inverse', got {rule!r}")
+            exact = stored.double()
+            projection = torch.linalg.pinv(exact) @ exact  # (units, units)
+            couplings, scale = ((projection + projection.T) / 2).to(stored), 1
         self.couplings = couplings.fill_diagonal_(0)
         self.scale = self.scale.new_tensor(scale)
         self.patterns = stored.clone()
@@ -167,13 +165,14 @@ class HopfieldNetwork(nn.Module):
 
     def energy(self, states: Real[Tensor, "*batch units"]) -> Float[Tensor, "*batch"]:
         r"""$H(x) = -\frac12 x^\top W x + b^\top x$ of each state."""
-        states = self._states("states", states)
-        return states @ self.bias - ((states @ self.couplings) * states).sum(-1) / (2 * self.scale)
+        states = self._states("states", states)  # (..., units)
+        pairs = ((states @ self.couplings) * states).sum(-1) / self.scale  # (...), the sum over i and j
+        return states @ self.bias - pairs / 2
 
     def field(self, states: Real[Tensor, "*batch units"]) -> Float[Tensor, "*batch units"]:
         r"""Local field $H_i = \sum_j w_{ij} x_j - b_i$ at each unit: half of what the energy gains if $x_i$ is -1."""
         states = self._states("states", states)
-        return (states @ self.couplings - self.scale * self.bias) / self.scale
+        return (states @ self.couplings - self.scale * self.bias) / self.scale  # (..., units)
 
     def update(self, states: Real[Tensor, "*batch units"], unit: int) -> Float[Tensor, "*batch units"]:
         """Set one unit of every state to the sign of its field: the textbook step, and recall's reference."""
@@ -198,7 +197,7 @@ class HopfieldNetwork(nn.Module):
         self,
         states: Real[Tensor, "batch units"],
         dynamics: str = "asynchronous",
-        max_sweeps: int = 100,  # mutant: any large number serves
+        max_sweeps: int = 100,
         generator: torch.Generator | None = None,
         trace: bool = False,
     ) -> Recall:
@@ -207,17 +206,16 @@ class HopfieldNetwork(nn.Module):
         Asynchronous sweeps update the units one after the other in the order 0, 1, ...; a `generator` draws a new
         order for each sweep, the same for the whole batch. `trace=True` records the energies.
         """
-        if dynamics not in ("asynchronous", "synchronous"):
-            raise ValueError(f"dynamics must be 'asynchronous' or 'synchronous', got {dynamics!r}")
+        one_of("dynamics", dynamics, ("asynchronous", "synchronous"))
         count("max_sweeps", max_sweeps)
-        current = self._states("states", _matrix_of_signs("states", states)).clone()
+        current = self._states("states", _matrix_of_signs("states", states)).clone()  # (batch, units)
         before = current.clone()  # the states of one sweep ago: meeting them again is a cycle of two
         sweeps = torch.zeros(len(current), dtype=torch.long, device=current.device)
-        cycled = torch.zeros_like(sweeps, dtype=torch.bool)  # mutant: the first sweep writes all of it
-        moving = torch.arange(len(current), device=current.device)  # states at rest cost nothing more
+        cycled = torch.zeros_like(sweeps, dtype=torch.bool)
+        moving = torch.arange(len(current), device=current.device)  # (moving,): states at rest cost nothing more
         energies = [self.energy(current)] if trace else []
         for _ in range(max_sweeps):
-            old = current[moving]
+            old = current[moving]  # (moving, units)
             new = self._sweep(old, generator) if dynamics == "asynchronous" else _sign(self.field(old))
             changed = (new != old).any(1)
             cycled[moving] = changed & (new == before[moving]).all(1)
@@ -248,13 +246,13 @@ class HopfieldNetwork(nn.Module):
         """
         order = _order(self.units, generator).to(states.device)
         threshold = self.scale * self.bias
-        state = states.T.clone(memory_format=torch.contiguous_format)  # a unit's values lie side by side
+        state = states.T.clone(memory_format=torch.contiguous_format)  # (units, batch): a unit's values side by side
         for block in order.split(BLOCK):
             rows, mine, least = self.couplings[block], state[block], threshold[block, None]
-            fields = rows @ state
+            fields = rows @ state  # (block, units) @ (units, batch)
             if torch.equal(_sign(fields - least), mine):  # no state wants to flip a unit of this block
                 continue
-            inside = rows[:, block]
+            inside = rows[:, block]  # (block, block)
             for k, (field, values) in enumerate(zip(fields.unbind(), mine.unbind(), strict=True)):
                 flips = _sign(field - least[k]) - values
                 fields[k + 1 :].addr_(inside[k + 1 :, k], flips)
@@ -263,9 +261,7 @@ class HopfieldNetwork(nn.Module):
         return state.T.contiguous()
 
     def _states(self, name: str, states: Tensor) -> Tensor:
-        if signs(name, states).ndim == 0 or states.shape[-1] != self.units:
-            raise ValueError(f"{name} must have {self.units} units on the last axis, got shape {tuple(states.shape)}")
-        return states.to(self.couplings)
+        return last_axis(name, signs(name, states), self.units, "unit").to(self.couplings)
 
     def _load_from_state_dict(self, state_dict, prefix, *args) -> None:
         # The number of stored patterns is part of the state, not of the architecture.

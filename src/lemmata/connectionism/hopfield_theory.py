@@ -50,7 +50,8 @@ def crosstalk(
         raise TypeError(f"patterns must be floating point, got {patterns.dtype}: use patterns.double()")
     stored, units = patterns.shape[-2:]
     heard = patterns if first is None else patterns[..., : count("first", first, most=stored), :]
-    return (heard @ patterns.mT @ patterns - (stored + units - 1) * heard) / units
+    gram = heard @ patterns.mT  # (..., first, patterns)
+    return (gram @ patterns - (stored + units - 1) * heard) / units  # (..., first, units)
 
 
 def crosstalk_variance(units: int, patterns: int) -> float:
@@ -135,10 +136,9 @@ def retrieval_overlap(load: float) -> float:
     """
     width = math.sqrt(2 * positive("load", load))
     peak = _widest()
-    if width > _width(peak):  # mutant: at the peak itself rounding decides
+    if width > _width(peak):
         return 0.0
     # The right side is below 1 / y, so the root lies below 1 / width.
-    # mutant: a wider bracket or the other sign has the same root
     root = optimize.root_scalar(lambda y: _width(y) - width, bracket=(peak, 2 / width))
     return math.erf(root.root)
 
@@ -163,6 +163,5 @@ def _width(y: float) -> float:
 @cache
 def _widest() -> float:
     """The y of the critical load: left of it the width still grows with y."""
-    # mutant: wider bounds hold the same maximum
     found = optimize.minimize_scalar(lambda y: -_width(y), bounds=(1, 2), method="bounded")
     return float(found["x"])  # type: ignore[index]

@@ -43,7 +43,7 @@ class LinearThresholdUnit(nn.Module):
     def activation(self, x: Float[Tensor, "*batch features"]) -> Float[Tensor, "*batch"]:
         r"""The value $w^\top x + b$ whose sign is the answer."""
         _points("x", x, weight=self.weight)
-        return x @ self.weight + self.bias
+        return x @ self.weight + self.bias  # (..., features) -> (...)
 
     def forward(self, x: Float[Tensor, "*batch features"]) -> Float[Tensor, "*batch"]:
         return torch.sign(self.activation(x))
@@ -60,8 +60,8 @@ class LinearThresholdUnit(nn.Module):
 
     def project(self, x: Float[Tensor, "*batch features"]) -> Float[Tensor, "*batch features"]:
         r"""The nearest point of the boundary: $x - (w^\top x + b)\,w/\|w\|^2$."""
-        distance = self.activation(x) / _length(self.weight)
-        return x - distance[..., None] * self.normal
+        distance = self.activation(x) / _length(self.weight)  # (...)
+        return x - distance[..., None] * self.normal  # (..., features)
 
     def extra_repr(self) -> str:
         return f"features={len(self.weight)}"
@@ -88,7 +88,8 @@ def geometric_margin(
     validate.matrix("x", x)
     _points("x", x, weight=validate.vector("weight", weight))
     y = validate.labels("y", y, like=x)
-    return y * (x @ weight + _scalar("bias", bias, like=weight)) / _length(weight)
+    activation = x @ weight + _scalar("bias", bias, like=weight)  # (points, features) -> (points,)
+    return y * activation / _length(weight)
 
 
 def dataset_margin(
@@ -125,16 +126,14 @@ def augment(x: Float[Tensor, "*batch features"]) -> Float[Tensor, "*batch inputs
     >>> augment(torch.tensor([[2.0, 3.0]]))
     tensor([[2., 3., 1.]])
     """
-    _points("x", x)
-    return torch.nn.functional.pad(x, (0, 1), value=1.0)
+    if validate.floating("x", x).ndim == 0:
+        raise ValueError("x must have features on its last axis, got shape ()")
+    return torch.nn.functional.pad(x, (0, 1), value=1.0)  # (..., features + 1)
 
 
-def _points(name: str, x: Tensor, weight: Tensor | None = None) -> None:
-    validate.floating(name, x)
-    if x.ndim == 0 or (weight is not None and x.shape[-1] != len(weight)):
-        wanted = "features" if weight is None else str(len(weight))
-        raise ValueError(f"{name} must be a (..., {wanted}) tensor, got shape {tuple(x.shape)}")
-    if weight is not None and x.dtype != weight.dtype:
+def _points(name: str, x: Tensor, weight: Tensor) -> None:
+    validate.last_axis(name, validate.floating(name, x), len(weight))
+    if x.dtype != weight.dtype:
         raise TypeError(f"{name} must have the dtype of weight, got {x.dtype}: use {name}.to({weight.dtype})")
 
 

@@ -70,34 +70,31 @@ class MaximumMarginClassifier:
             raise ValueError(f"y must hold both -1 and +1, got only {int(signs[0]):+d}: the margin has no bound")
 
         # A power of two: dividing by it is exact, and keeps the squares below from overflow.
-        # mutant: any power of two near the largest coordinate gives the same numbers
         scale = math.ldexp(1.0, math.frexp(float(points.abs().max()))[1] - 1)
-        signed = signs[:, None] * (points / scale)
-        nearest, shares = _nearest_to_origin(signed, groups)
-        support = torch.nonzero(shares)[:, 0]
+        signed = signs[:, None] * (points / scale)  # (points, features)
+        nearest, coefficients = _nearest_to_origin(signed, groups)  # (features,), (points,)
+        support = torch.nonzero(coefficients)[:, 0]
         # Closer than this, coordinates of size one no longer tell two hulls apart that touch.
         if nearest.norm() <= 64 * torch.finfo(torch.double).eps:
             raise ValueError(self._conflict(support, signs))
 
         # nearest^T(x_i - x_j) = |nearest|^2 across the street, and w^T(x_i - x_j) = 2 by the choice of scale.
         stretch = len(groups) / (nearest @ nearest)
-        weight = stretch * nearest
+        weight = stretch * nearest  # (features,)
         lowest = [(signed[group] @ weight).min() for group in groups]
         self.weight_ = (weight / scale).to(x)
         self.bias_ = ((lowest[-1] - lowest[0]) / 2).to(x)  # both classes equally far; nothing to choose without a bias
         self.margin_ = float(nearest.norm() * scale / len(groups))
         self.support_ = support.to(x.device)
-        self.dual_coef_ = (stretch * shares * signs / scale / scale)[support].to(x)
+        self.dual_coef_ = (stretch * coefficients * signs / scale / scale)[support].to(x)
         return self
 
     def decision_function(self, x: Float[Tensor, "points features"]) -> Float[Tensor, "points"]:
         r"""$w^\top x + b$: +1 or -1 on the support vectors, 0 on the hyperplane."""
         if not hasattr(self, "weight_"):
             raise RuntimeError("this MaximumMarginClassifier is not fitted: call fit(x, y) first")
-        x = validate.matrix("x", x)
-        if x.shape[1] != len(self.weight_):
-            raise ValueError(f"x must have {len(self.weight_)} features as in fit, got {x.shape[1]}")
-        return x @ self.weight_.to(x) + self.bias_.to(x)
+        x = validate.last_axis("x", validate.matrix("x", x), len(self.weight_))
+        return x @ self.weight_.to(x) + self.bias_.to(x)  # (points, features) -> (points,)
 
     def predict(self, x: Float[Tensor, "points features"]) -> Float[Tensor, "points"]:
         """The side of the hyperplane on which each point lies: -1 or +1, and 0 on the hyperplane itself."""
@@ -112,51 +109,46 @@ class MaximumMarginClassifier:
 
 
 def _nearest_to_origin(signed: Tensor, groups: list[Tensor]) -> tuple[Tensor, Tensor]:
-    r"""The shortest sum of one vector from the hull of each group, and the share of every row in it.
+    r"""The shortest sum of one vector from the hull of each group, and the coefficient of every row in it.
 
     Wolfe's algorithm. It keeps a corral: vertices (one row from each group, added up) that are affinely independent and
     have the nearest point of their affine hull inside. A vertex further down than that point joins; vertices that would
-    need a negative share leave. The norm falls strictly and there are finitely many corrals, so it ends; rounding can
-    only end it sooner, when the norm no longer falls.
+    need a negative coefficient leave. The norm falls strictly and there are finitely many corrals, so it ends; rounding
+    can only end it sooner, when the norm no longer falls.
     """
 
     def furthest_down(direction: Tensor) -> Tensor:
         return torch.stack([group[(signed[group] @ direction).argmin()] for group in groups])
 
-    corral = torch.stack([group[0] for group in groups])[None]  # one vertex a row: the indices of its members
-    shares, nearest = torch.ones(1, dtype=torch.double), signed[corral[0]].sum(dim=0)
-    # mutant: a vertex that is there already does not lower the norm, which ends the search just as well
+    corral = torch.stack([group[0] for group in groups])[None]  # (vertices, groups): the rows that each adds up
+    coefficients, nearest = torch.ones(1, dtype=torch.double), signed[corral[0]].sum(dim=0)
     while not (corral == (vertex := furthest_down(nearest))).all(dim=1).any():
-        # mutant: shares decide only which vertex leaves first; the next corral's shares are solved for anew
-        tried = _inside(signed, torch.cat([corral, vertex[None]]), torch.cat([shares, shares.new_zeros(1)]))
-        if not tried[2].norm() < nearest.norm():  # mutant: equal norms are the same point
+        tried = _inside(signed, torch.cat([corral, vertex[None]]), torch.cat([coefficients, coefficients.new_zeros(1)]))
+        if not tried[2].norm() < nearest.norm():
             break
-        corral, shares, nearest = tried
+        corral, coefficients, nearest = tried
     totals = torch.zeros(len(signed), dtype=torch.double)
-    return nearest, totals.index_add(0, corral.flatten(), shares.repeat_interleave(len(groups)))
+    return nearest, totals.index_add(0, corral.flatten(), coefficients.repeat_interleave(len(groups)))
 
 
-def _inside(signed: Tensor, corral: Tensor, shares: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def _inside(signed: Tensor, corral: Tensor, coefficients: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Move to the nearest point of the corral's affine hull, dropping the vertices met on the way out of its hull."""
     while True:
         wanted, nearest = _affine_nearest(signed[corral].sum(dim=1))
-        if (wanted > 0).all():  # mutant: a share of exactly 0 adds nothing to the point
+        if (wanted > 0).all():
             return corral, wanted, nearest
-        # A newcomer (share 0) that is not wanted either goes at once: 0 / 0 is a reach of 0.
-        # mutant: whether shares of exactly 0 go now or in the next round leads to the same corral
-        reach = torch.where(wanted > 0, torch.inf, (shares / (shares - wanted)).nan_to_num(0.0))
-        # mutant: as in _nearest_to_origin, a wrong share costs a round and changes no answer
-        shares = shares + reach.min() * (wanted - shares)
-        shares[reach.argmin()] = 0.0  # exactly, so that each round drops at least one
-        corral, shares = corral[shares > 0], shares[shares > 0]
+        # A newcomer (coefficient 0) that is not wanted either goes at once: 0 / 0 is a reach of 0.
+        reach = torch.where(wanted > 0, torch.inf, (coefficients / (coefficients - wanted)).nan_to_num(0.0))
+        coefficients = coefficients + reach.min() * (wanted - coefficients)
+        coefficients[reach.argmin()] = 0.0  # exactly, so that each round drops at least one
+        corral, coefficients = corral[coefficients > 0], coefficients[coefficients > 0]
 
 
 def _affine_nearest(vertices: Tensor) -> tuple[Tensor, Tensor]:
-    """The point of least norm in the affine hull of the rows, with the rows' shares (which add up to one)."""
-    first, edges = vertices[0], (vertices[1:] - vertices[0]).T
+    """The point of least norm in the affine hull of the rows, with the rows' coefficients (which add up to one)."""
+    first, edges = vertices[0], (vertices[1:] - vertices[0]).T  # (features,), (features, vertices - 1)
     nearest, steps = first, edges.new_zeros(edges.shape[1])
     # The second pass removes the rounding of the first, which a narrow street needs.
-    # mutant: a third pass finds nothing to remove
     for _ in range(2):
         # Not "gelsy": torch hands LAPACK pivots it has not set, and the answer depends on what lay in that memory.
         further = torch.linalg.lstsq(edges, -nearest[:, None], driver="gelsd").solution[:, 0]

@@ -53,11 +53,8 @@ class McCullochPittsNeuron(nn.Module):
         self.register_buffer("threshold", level.clone())
 
     def forward(self, x: Shaped[Tensor, "*batch inputs"]) -> Tensor:
-        validate.bits("x", x)
-        inputs = self.synapses.shape[-1]
-        if x.ndim == 0 or x.shape[-1] != inputs:
-            raise ValueError(f"x must be a (..., {inputs}) tensor of 0 and 1, got shape {tuple(x.shape)}")
-        excitation = torch.inner(x.to(self.synapses), self.synapses)
+        validate.last_axis("x", validate.bits("x", x), self.synapses.shape[-1], "input")
+        excitation = torch.inner(x.to(self.synapses), self.synapses)  # (..., inputs) -> (...) or (..., neurons)
         return (excitation >= self.threshold).to(x.dtype)
 
     def extra_repr(self) -> str:
@@ -89,7 +86,8 @@ class McCullochPittsNetwork(nn.Module):
         self.output = output
 
     def forward(self, x: Shaped[Tensor, "*batch inputs"]) -> Shaped[Tensor, "*batch"]:
-        return self.output(self.hidden(x))
+        fired = self.hidden(x)  # (..., inputs) -> (..., neurons)
+        return self.output(fired)  # (...)
 
 
 def boolean_inputs(inputs: int) -> Int[Tensor, "rows inputs"]:
@@ -123,7 +121,7 @@ def threshold_gates(inputs: int) -> dict[TruthTable, McCullochPittsNeuron]:
     rows = boolean_inputs(inputs)
     gates: dict[TruthTable, McCullochPittsNeuron] = {}
     for synapses in itertools.product([1, -1], repeat=inputs):
-        for threshold in range(-inputs, inputs + 2):  # mutant: no higher threshold is reached either
+        for threshold in range(-inputs, inputs + 2):
             neuron = McCullochPittsNeuron(torch.tensor(synapses), threshold)
             gates.setdefault(tuple(neuron(rows).bool().tolist()), neuron)
     return gates
@@ -149,9 +147,9 @@ def boolean_network(truth_table: Sequence[int]) -> McCullochPittsNetwork:
     inputs = len(table).bit_length() - 1
     if inputs < 1 or len(table) != 2**inputs:
         raise ValueError(f"truth_table must hold 2, 4, 8, ... truth values, got {len(table)}")
-    rows = boolean_inputs(inputs)[table]
+    rows = boolean_inputs(inputs)[table]  # (true rows, inputs)
     if len(rows) == 0:  # a constant 0: one hidden neuron that cannot fire, since no excitation exceeds n
-        hidden = McCullochPittsNeuron(torch.ones(1, inputs), torch.tensor([inputs + 1]))  # mutant: nor is this
+        hidden = McCullochPittsNeuron(torch.ones(1, inputs), torch.tensor([inputs + 1]))
     else:
         hidden = McCullochPittsNeuron(2 * rows - 1, rows.sum(dim=1))
     return McCullochPittsNetwork(hidden, McCullochPittsNeuron(torch.ones(len(hidden.synapses)), 1))

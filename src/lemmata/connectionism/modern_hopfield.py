@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from lemmata.marks import system
-from lemmata.validate import count, floating, positive
+from lemmata.validate import count, floating, last_axis, positive
 
 __all__ = ["ModernHopfield", "ModernHopfieldLayer"]
 
@@ -64,7 +64,7 @@ class ModernHopfield(nn.Module):
 
     def scores(self, states: Float[Tensor, "*queries features"]) -> Float[Tensor, "*queries patterns"]:
         r"""$\beta x_\mu^\top \xi$ for each state and pattern; minus infinity for padding."""
-        scores = self.beta * (self._checked(states) @ self.patterns.mT)
+        scores = self.beta * (self._checked(states) @ self.patterns.mT)  # (..., queries, patterns)
         # One memory serves states of any shape; the masks of a batch need an axis for the queries.
         mask = self.mask if self.mask.ndim == 1 else self.mask[:, None, :]
         return scores.masked_fill(~mask, -math.inf)
@@ -76,22 +76,21 @@ class ModernHopfield(nn.Module):
     def forward(self, states: Float[Tensor, "*queries features"]) -> Float[Tensor, "*queries features"]:
         """The states after `steps` updates."""
         for _ in range(self.steps):
-            states = self.weights(states) @ self.patterns
+            states = self.weights(states) @ self.patterns  # (..., queries, patterns) -> (..., queries, features)
         return states
 
     def energy(self, states: Float[Tensor, "*queries features"]) -> Float[Tensor, "*queries"]:
         r"""The energy of each state, between 0 and $2 \max_\mu \|x_\mu\|^2$ on the hull of the patterns."""
-        attraction = self.scores(states).logsumexp(-1) / self.beta
+        attraction = self.scores(states).logsumexp(-1) / self.beta  # (..., queries)
         batched = self.mask.ndim == 2  # then the two constants keep an axis for the queries
-        norms = self.patterns.square().sum(-1).masked_fill(~self.mask, 0)
+        norms = self.patterns.square().sum(-1).masked_fill(~self.mask, 0)  # (..., patterns)
         number = self.mask.sum(-1, keepdim=batched, dtype=norms.dtype)
         offset = number.log() / self.beta + norms.amax(-1, keepdim=batched) / 2
         return states.square().sum(-1) / 2 - attraction + offset
 
     def _checked(self, states: Tensor) -> Tensor:
         (*batch, _, features), shape = self.patterns.shape, tuple(_finite("states", states).shape)
-        if shape[-1] != features:
-            raise ValueError(f"states must have {features} features in the last axis, got shape {shape}")
+        last_axis("states", states, features)
         if batch and (len(shape) != 3 or shape[0] != batch[0]):
             raise ValueError(f"states must be a ({batch[0]}, queries, {features}) tensor, got shape {shape}")
         return states
@@ -117,7 +116,6 @@ class ModernHopfieldLayer(nn.Module):
         mask: (batch, memories), True = a memory, False = padding
         returns: (batch, queries, features)
 
-    Claims: hopfield.modern
     Source: Ramsauer et al. 2021.  Differs: True in the mask keeps a memory, as in
         `scaled_dot_product_attention`; `MultiheadAttention`'s `key_padding_mask` says the opposite.
 
@@ -165,19 +163,19 @@ class ModernHopfieldLayer(nn.Module):
         memories = states if memories is None else self._check("memories", memories)
         if len(memories) != len(states):
             raise ValueError(f"memories must hold one memory for each of {len(states)} states, got {len(memories)}")
-        query, key, value = self._project(states, memories)
+        query, key, value = self._project(states, memories)  # (batch, heads, length, head_dim) each
         shown = None if mask is None else _checked_mask(mask, memories.shape[:-1])[:, None, None, :]
         for _ in range(self.steps - 1):
             query = F.scaled_dot_product_attention(query, key, key, shown, scale=self.beta)
         read = F.scaled_dot_product_attention(query, key, value, shown, scale=self.beta)
-        return self.out_proj(rearrange(read, "batch heads length width -> batch length (heads width)"))
+        read = rearrange(read, "batch heads length head_dim -> batch length (heads head_dim)")
+        return self.out_proj(read)  # (batch, queries, features)
 
     def _project(self, states: Tensor, memories: Tensor) -> tuple[Tensor, ...]:
         bias = self.in_proj_bias
-        # mutant: map stops at the shortest, so a fourth None is never read
         weights, biases = self.in_proj_weight.chunk(3), (None,) * 3 if bias is None else bias.chunk(3)
-        query, key, value = map(F.linear, (states, memories, memories), weights, biases)
-        heads = "batch length (heads width) -> batch heads length width"
+        query, key, value = map(F.linear, (states, memories, memories), weights, biases)  # (batch, length, features)
+        heads = "batch length (heads head_dim) -> batch heads length head_dim"
         return tuple(rearrange(x, heads, heads=self.heads) for x in (query, key, value))
 
     def _check(self, name: str, value: Tensor) -> Tensor:

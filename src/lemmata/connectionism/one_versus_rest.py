@@ -26,7 +26,6 @@ class OneVersusRest:
     Shapes:
         x: (points, features), y: (points,) of 0 ... classes - 1    weight: (units, features), bias: (units,)
 
-    Claims: perceptron.algorithm
     Source: Rosenblatt 1958.
     Differs: like `Perceptron` it learns on the CPU, in float32 unless the data are float64.
 
@@ -46,22 +45,20 @@ class OneVersusRest:
     def __repr__(self) -> str:
         return f"OneVersusRest(features={self.features}, classes={self.classes}, bias={self.biased})"
 
-    def fit(self, x: Float[Tensor, "points features"], y: Int[Tensor, " points"], max_sweeps: int = 100):
-        """Sweep over the points until a sweep makes no mistake, or `max_sweeps` are over; returns the system."""
-        validate.count("max_sweeps", max_sweeps)
-        for _ in range(max_sweeps):
+    def fit(self, x: Float[Tensor, "points features"], y: Int[Tensor, " points"], max_epochs: int = 100):
+        """Epoch after epoch, until one makes no mistake or `max_epochs` are over; returns the system."""
+        validate.count("max_epochs", max_epochs)
+        for _ in range(max_epochs):
             if self.sweep(x, y) == 0:
                 break
         return self
 
     def sweep(self, x: Float[Tensor, "points features"], y: Int[Tensor, " points"]) -> int:
         """Show every point once, in order, to every perceptron; the number of updates made."""
-        x, signs = self._points(x), self._signs(x, y)
-        # mutant: a certificate that nobody reads costs time only
-        once, updates = Perceptron(bias=self.biased, max_sweeps=1, certify=False), 0
-        # mutant: the order of two types does not matter
-        weight = self.weight.to("cpu", torch.promote_types(self.weight.dtype, x.dtype)).clone()
-        bias = self.bias.to(weight).clone()
+        x, signs = self._points(x), self._signs(x, y)  # (points, features), (units, points)
+        once, updates = Perceptron(bias=self.biased, max_epochs=1, certify=False), 0
+        weight = self.weight.to("cpu", torch.promote_types(self.weight.dtype, x.dtype)).clone()  # (units, features)
+        bias = self.bias.to(weight).clone()  # (units,)
         for k, sign in enumerate(signs):
             once.fit(x.to(weight), sign, weight[k], float(bias[k]))
             weight[k], bias[k] = once.weight_, once.bias_
@@ -72,11 +69,12 @@ class OneVersusRest:
     def mistakes(self, x: Float[Tensor, "points features"], y: Int[Tensor, " points"]) -> int:
         """On how many points some perceptron is wrong; 0 means that each class is separated from the rest."""
         x = self._points(x)
-        return int((self._signs(x, y) * self._activation(x).T <= 0).any(0).sum())
+        wrong = self._signs(x, y) * self._activation(x).T <= 0  # (units, points)
+        return int(wrong.any(0).sum())
 
     def decision_function(self, x: Float[Tensor, "points features"]) -> Float[Tensor, "points classes"]:
         r"""The activations $w_k^\top x + b_k$, a column for each class."""
-        activation = self._activation(self._points(x))
+        activation = self._activation(self._points(x))  # (points, units)
         return torch.cat([-activation, activation], 1) if self.classes == 2 else activation
 
     def predict(self, x: Float[Tensor, "points features"]) -> Int[Tensor, " points"]:
@@ -96,17 +94,15 @@ class OneVersusRest:
         self.weight, self.bias = state["weight"].clone(), state["bias"].clone()
 
     def _activation(self, x: Tensor) -> Tensor:
-        wide = torch.promote_types(self.weight.dtype, x.dtype)  # mutant: the order of two types does not matter
-        return x.to(wide) @ self.weight.to(x.device, wide).T + self.bias.to(x.device, wide)
+        wide = torch.promote_types(self.weight.dtype, x.dtype)
+        return x.to(wide) @ self.weight.to(x.device, wide).T + self.bias.to(x.device, wide)  # (points, units)
 
     def _points(self, x: Tensor) -> Tensor:
-        if validate.matrix("x", x).shape[1] != self.features:
-            raise ValueError(f"x must have {self.features} features, got {x.shape[1]}")
-        return x.detach()
+        return validate.last_axis("x", validate.matrix("x", x), self.features).detach()
 
     def _signs(self, x: Tensor, y: Tensor) -> Tensor:
         """A row of -1 and +1 for each perceptron."""
         if y.shape != (len(x),) or y.is_floating_point() or not ((y >= 0) & (y < self.classes)).all():
             raise ValueError(f"y must be a whole number from 0 to {self.classes - 1} for each of the {len(x)} points")
         mine = torch.arange(1 if self.classes == 2 else 0, self.classes, device=y.device)
-        return torch.where(y == mine[:, None], 1.0, -1.0).to(x)
+        return torch.where(y == mine[:, None], 1.0, -1.0).to(x)  # (units, points)

@@ -109,6 +109,7 @@ class ParallelDistributedProcess:
 
     def step(self, now: Moment) -> Moment:
         """One round: the world acts, units send, what arrives changes their activation, and experience the weights."""
+        # Everything that units hold, send and hear is (units,); the weights are (units, units).
         held = self._result("environment", now.activation, now.step, now.activation)
         sent = self._result("output", held, held)
         arriving = self._result("propagation", held, now.connectivity, sent)

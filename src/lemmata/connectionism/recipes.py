@@ -7,7 +7,8 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
-from lemmata.connectionism.hopfield import HopfieldNetwork, Recall
+from lemmata import validate
+from lemmata.connectionism.hopfield import RULES, HopfieldNetwork, Recall
 from lemmata.connectionism.one_versus_rest import OneVersusRest
 from lemmata.data.examples import Examples
 from lemmata.data.registry import load
@@ -38,7 +39,7 @@ class PerceptronConfig:
 def separate_classes(
     data: str = "digits",
     config: PerceptronConfig = PerceptronConfig(),  # noqa: B008 - frozen
-    options: Options = Options(epochs=100, batch=4096, evaluate=5, device="cpu"),  # noqa: B008
+    options: Options = Options(epochs=100, batch_size=4096, evaluate=5, device="cpu"),  # noqa: B008
 ) -> Experiment:
     """One perceptron for each class against the rest; ends early when a whole sweep makes no mistake."""
     found = load(data)
@@ -77,8 +78,8 @@ class SweepLearner:
         clean = whole and self.mistakes == 0
         if whole:
             self.shown = self.mistakes = 0
-        share = updates / (len(batch) * len(self.system.bias))
-        return {"loss": share, "mistakes": updates, "finished": clean}
+        wrong = updates / (len(batch) * len(self.system.bias))  # as a fraction of all answers
+        return {"loss": wrong, "mistakes": updates, "finished": clean}
 
     def evaluate(self, examples: Examples) -> dict[str, float]:
         right = self.system.predict(examples.x) == examples.y
@@ -110,20 +111,18 @@ class HopfieldConfig:
     rule: Literal["pseudo-inverse", "hebb"] = "pseudo-inverse"
     """How pictures become couplings; Hebb's rule confuses pictures that are as alike as digits."""
     noise: float = 0.1
-    """Share of pixels turned over before recall is tested."""
+    """Fraction of pixels turned over before recall is tested."""
 
     def __post_init__(self) -> None:
-        if self.rule not in ("pseudo-inverse", "hebb"):
-            raise ValueError(f"rule must be pseudo-inverse or hebb, got {self.rule!r}")
-        if not 0 <= self.noise <= 0.5:
-            raise ValueError(f"noise must be from 0 to 0.5, got {self.noise}")
+        validate.one_of("rule", self.rule, RULES)
+        validate.fraction("noise", self.noise, most=0.5)
 
 
 @recipe("hopfield", data="digits", metric="recalled")
 def remember_prototypes(
     data: str = "digits",
     config: HopfieldConfig = HopfieldConfig(),  # noqa: B008 - frozen
-    options: Options = Options(epochs=1, batch=256),  # noqa: B008
+    options: Options = Options(epochs=1, batch_size=256),  # noqa: B008
 ) -> Experiment:
     """Store one picture for each class, the majority of its examples at every pixel, and recall from noise."""
     found = load(data)
@@ -163,7 +162,7 @@ class PrototypeLearner:
         prototypes = torch.where(self.votes > 0, 1.0, -1.0)
         self.system.store(prototypes, self.config.rule)
         updated = torch.where(self.system.field(prototypes) >= 0, 1.0, -1.0)
-        return {"loss": (updated != prototypes).float().mean()}  # share of pixels that would not stay as they are
+        return {"loss": (updated != prototypes).float().mean()}  # fraction of pixels that would not stay as they are
 
     def evaluate(self, examples: Examples) -> dict[str, float]:
         names = torch.arange(len(self.votes), device=self.system.patterns.device)
@@ -180,7 +179,7 @@ class PrototypeLearner:
 
 
 def corrupted(patterns: Tensor, noise: float, times: int = 1, seed: int = 0) -> Tensor:
-    """Each pattern `times` times, with a share of its signs turned over; the same ones for the same seed."""
+    """Each pattern `times` times, with a fraction of its signs turned over; the same ones for the same seed."""
     many = patterns.repeat(times, 1)
     turned = torch.rand(many.shape, generator=torch.Generator().manual_seed(seed)) < noise
     return torch.where(turned.to(many.device), -many, many)

@@ -33,7 +33,8 @@ def signed_rows(x: Float[Tensor, "points features"], y: Tensor, bias: bool = Tru
     x = validate.matrix("x", x)
     y = validate.labels("y", y, like=x)
     validate.flag("bias", bias)
-    return y[:, None] * (augment(x) if bias else x).detach()
+    inputs = augment(x) if bias else x  # (points, features + 1) or (points, features)
+    return y[:, None] * inputs.detach()
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +98,7 @@ def separate(x: Float[Tensor, "points features"], y: Tensor, bias: bool = True) 
     >>> exclusive_or.separable, exclusive_or.multipliers
     (False, tensor([0.2500, 0.2500, 0.2500, 0.2500], dtype=torch.float64))
     """
-    weights, multipliers = _solve(signed_rows(x, y, bias).double().cpu().numpy())
+    weights, multipliers = _solve(signed_rows(x, y, bias).double().cpu().numpy())  # (inputs,), (points,)
     found = torch.from_numpy(weights).to(x.device)
     intercept = found[-1] if bias else found.new_zeros(())
     plane = Separation(True, found[: x.shape[1]], intercept, biased=bias)
@@ -113,15 +114,15 @@ def separate(x: Float[Tensor, "points features"], y: Tensor, bias: bool = True) 
 
 def _solve(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Solve the program on columns and rows scaled to 1, so that the solver's absolute tolerances mean something."""
-    features = _size(rows, axis=0)
-    points = _size(rows / features, axis=1)
-    scaled = rows / features / points
+    features = _size(rows, axis=0)  # (1, inputs)
+    points = _size(rows / features, axis=1)  # (points, 1)
+    scaled = rows / features / points  # (points, inputs)
     threshold = np.ones((len(rows), 1))
     result = linprog(
         c=-np.eye(rows.shape[1] + 1)[-1],
         A_ub=np.hstack([-scaled, threshold]),
-        b_ub=np.zeros(len(rows)),  # mutant: a shift of all thresholds alike moves t alone
-        bounds=[(-1, 1)] * rows.shape[1] + [(None, None)],  # mutant: any box around 0 serves
+        b_ub=np.zeros(len(rows)),
+        bounds=[(-1, 1)] * rows.shape[1] + [(None, None)],  # any box around 0 serves
         method="highs-ds",
         options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
     )
@@ -134,7 +135,7 @@ def _solve(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def _size(rows: np.ndarray, axis: int) -> np.ndarray:
     """The norm along an axis, or 1 where all entries are zero."""
     size = np.linalg.norm(rows, axis=axis, keepdims=True)
-    return np.where(size, size, 1.0)  # mutant: zeros stay zero whatever they are divided by
+    return np.where(size, size, 1.0)
 
 
 def _all_positive(rows: np.ndarray, weights: np.ndarray) -> bool:
@@ -150,8 +151,7 @@ def _cancel(rows: np.ndarray, multipliers: np.ndarray) -> bool:
         return False
     rows, multipliers = rows[multipliers != 0], multipliers[multipliers != 0]
     if (rows == np.rint(rows)).all():
-        exact = [Fraction(value).limit_denominator(10**6) for value in multipliers]  # mutant: any generous bound
-        # mutant: all of them round to 0 only for millions of points
+        exact = [Fraction(value).limit_denominator(10**6) for value in multipliers]
         if sum(exact) and not any(sum(map(Fraction.__mul__, exact, map(Fraction, column))) for column in rows.T):
             return True
     return bool((np.abs(multipliers @ rows) <= 1e-13 * (multipliers @ np.abs(rows))).all())

@@ -1,4 +1,4 @@
-r"""The version space: all linear threshold units that classify a data set correctly, and what share of all they are.
+r"""The version space: all linear threshold units that classify a data set correctly, and what fraction of all they are.
 
 The size is exact for data in the plane. The cone of units is the dual of the cone spanned by the signed points
 $z_i = y_i(x_i, 1)$, and a convex cone in space and its dual obey
@@ -57,24 +57,18 @@ class VersionSpace:
         self, weight: Float[Tensor, "*units features"], bias: Float[Tensor, "*units"] | float = 0.0
     ) -> Bool[Tensor, "*units"]:
         """Whether each unit classifies every point correctly; a point on a unit's boundary counts as an error."""
-        weight = validate.floating("weight", weight)
-        if weight.ndim == 0 or weight.shape[-1] != self.x.shape[1]:
-            raise ValueError(
-                f"weight must have {self.x.shape[1]} features on its last axis, got shape {tuple(weight.shape)}"
-            )
+        weight = validate.last_axis("weight", validate.floating("weight", weight), self.x.shape[1])
         bias = validate.floating("bias", torch.as_tensor(bias, dtype=weight.dtype, device=weight.device))
         if bias.ndim and bias.shape != weight.shape[:-1]:
             raise ValueError(f"bias must be one number for each unit, got shape {tuple(bias.shape)}")
         if bias.any() and not self.bias:
             raise ValueError("bias must be 0 in a version space with bias=False")
-        activation = weight @ self.x.to(weight).T + bias[..., None]
+        activation = weight @ self.x.to(weight).T + bias[..., None]  # (..., features) -> (..., points)
         return (self.y.to(weight) * activation > 0).all(dim=-1)
 
     def and_also(self, x: Float[Tensor, "points features"], y: Tensor) -> "VersionSpace":
         """The version space of these data and more: the intersection, never larger than this one."""
-        x = validate.matrix("x", x)
-        if x.shape[1] != self.x.shape[1]:
-            raise ValueError(f"x must have {self.x.shape[1]} features like the data so far, got {x.shape[1]}")
+        x = validate.last_axis("x", validate.matrix("x", x), self.x.shape[1])
         y = validate.labels("y", y, like=x)
         return type(self)(torch.cat([self.x, x.to(self.x)]), torch.cat([self.y, y.to(self.y)]), self.bias)
 
@@ -84,7 +78,7 @@ class VersionSpace:
         return not self._separation.separable
 
     def fraction(self) -> float:
-        r"""The share of all directions $(w, b)$ that lie in the version space: its angle over $2\pi$ or $4\pi$.
+        r"""The fraction of all directions $(w, b)$ that lie in the version space: its angle over $2\pi$ or $4\pi$.
 
         $$ \frac{2\pi - \sum_k \angle(z_k, z_{k+1})}{4\pi} \ \text{ in space}, \qquad
            \frac{\pi - \angle(z_1, z_2)}{2\pi} \ \text{ in the plane} $$
@@ -94,7 +88,7 @@ class VersionSpace:
         ring = self._ring()
         if ring is None:
             return 0.0
-        # mutant: the way round does not matter. In the plane it goes there and back.
+        # In the plane the way round goes there and back.
         angles = _angles(ring, ring.roll(-1, dims=0)).sum().item()
         return (2 * math.pi - angles) / (4 * math.pi)
 
@@ -106,16 +100,13 @@ class VersionSpace:
             )
         ring = self._ring()
         if ring is None:
-            return self.x.new_zeros(0, 3)  # mutant: no rows, so nothing to fill
-        edges = torch.linalg.cross(ring, ring.roll(-1, dims=0))
+            return self.x.new_zeros(0, 3)
+        edges = torch.linalg.cross(ring, ring.roll(-1, dims=0))  # (corners, 3)
         # The same point twice has no edge.
-        # mutant: any bound above rounding will do
         edges = edges[edges.norm(dim=1) > 64 * torch.finfo(torch.double).eps]
         corners = edges / edges.norm(dim=1, keepdim=True)
         # Points on one side of the dual hull give the same corner again, up to rounding.
-        # mutant: distinct corners are much further apart, repeated ones much nearer
         fresh = (corners - corners.roll(1, dims=0)).norm(dim=1) > 1e-9
-        # mutant: a cone in space has two corners at least, so that one is always fresh
         return (corners[fresh] if fresh.any() else corners[:1]).to(self.x)
 
     @functools.cached_property
@@ -124,20 +115,20 @@ class VersionSpace:
 
     def _ring(self) -> Tensor | None:
         """Unit vectors along the edges of the cone that the signed points span, in order; None if there is no unit."""
-        rows = signed_rows(self.x, self.y, self.bias).double()
+        rows = signed_rows(self.x, self.y, self.bias).double()  # (points, inputs)
         if rows.shape[1] not in (2, 3):
             raise ValueError(
                 f"x must have {'1 or 2' if self.bias else '2 or 3'} features to measure the version space exactly, "
                 f"got {self.x.shape[1]}: draw units and average contains() instead"
             )
         found = self._separation
-        if found.weight is None or found.bias is None:  # mutant: both or neither
+        if found.weight is None or found.bias is None:
             return None
         inside = torch.cat([found.weight, found.bias[None]]) if self.bias else found.weight
         # All signed points have a positive product with `inside`: scaled to the plane where it is 1, they are a flat
         # picture of their cone, whose convex hull has the wanted corners.
-        picture = (rows / (rows @ inside)[:, None]) @ _across(inside)
-        ring = rows[_hull(picture)]
+        picture = (rows / (rows @ inside)[:, None]) @ _across(inside)  # (points, inputs - 1)
+        ring = rows[_hull(picture)]  # (corners, inputs)
         return ring / ring.norm(dim=1, keepdim=True)
 
 
@@ -170,9 +161,8 @@ def _chain(points: Tensor, order: list[int]) -> list[int]:
         while len(chain) >= 2:
             (ax, ay), (bx, by) = (
                 (points[chain[-1]] - points[chain[-2]]).tolist(),
-                (points[i] - points[chain[-1]]).tolist(),  # mutant: from either end of the last side it is one turn
+                (points[i] - points[chain[-1]]).tolist(),
             )
-            # mutant: a point on a side gives a corner twice, and `corners` gives each once
             if ax * by - ay * bx > 0:
                 break
             chain.pop()

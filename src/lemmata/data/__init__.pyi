@@ -3,7 +3,9 @@
 from lemmata.data.archives import ArchiveError as ArchiveError
 from lemmata.data.block_graphs import block_graph as block_graph
 from lemmata.data.cache import cached_path as cached_path
+from lemmata.data.columns import as_examples as as_examples
 from lemmata.data.examples import Dataset as Dataset
+from lemmata.data.examples import Example as Example
 from lemmata.data.examples import Examples as Examples
 from lemmata.data.fetch import FetchError as FetchError
 from lemmata.data.fetched_cifar import cifar10 as cifar10
@@ -52,6 +54,7 @@ __all__ = [
     "ArchiveError",
     "Dataset",
     "DatasetEntry",
+    "Example",
     "Examples",
     "FetchError",
     "Graph",
@@ -59,6 +62,7 @@ __all__ = [
     "Molecule",
     "Vocabulary",
     "adding",
+    "as_examples",
     "block_graph",
     "cached_path",
     "cifar10",

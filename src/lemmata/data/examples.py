@@ -1,26 +1,55 @@
 """Examples and data sets: columns of tensors that share their first axis, and the parts they are split into."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, overload
 
+import numpy as np
 import torch
 from torch import Tensor
+from torch.utils.data._utils.collate import default_collate_fn_map  # where torch's own documentation points
 
-__all__ = ["Dataset", "Examples"]
+__all__ = ["Dataset", "Example", "Examples"]
 
 ORDER = ("train", "validation", "test")
+
+
+class Example:
+    r"""One example: its values by name, as `example.x` or `example["x"]`, and in order, as `x, y = example`.
+
+    >>> example = Examples(x=torch.arange(6.0).reshape(3, 2), y=torch.tensor([0, 1, 0]))[1]
+    >>> example.x, example["y"]
+    (tensor([2., 3.]), tensor(1))
+    """
+
+    def __init__(self, columns: dict[str, Tensor]):
+        self.columns = columns
+
+    def __getattr__(self, name: str) -> Tensor:
+        return _column(self, name, AttributeError)
+
+    def __getitem__(self, name: str) -> Tensor:
+        return _column(self, name, KeyError)
+
+    def __iter__(self) -> Iterator[Tensor]:
+        return iter(self.columns.values())
+
+    def __repr__(self) -> str:
+        return f"Example({_shapes(self)})"
 
 
 class Examples:
     r"""Tensors with the same number of rows, one row an example: `x` the inputs, `y` the targets, or any other names.
 
-    Indexing with a slice, a tensor of positions or a mask gives the chosen examples: that is a batch.
+    Indexing with a slice, a tensor of positions or a mask gives the chosen examples: that is a batch. A position gives
+    one example, a name its column. torch's DataLoader takes examples as a data set, and its batches are examples again.
 
     >>> examples = Examples(x=torch.arange(6.0).reshape(3, 2), y=torch.tensor([0, 1, 0]))
-    >>> len(examples), examples[1:].y, examples[torch.tensor([2, 0])].x
+    >>> len(examples), examples[1:]["y"], examples[torch.tensor([2, 0])].x
     (3, tensor([1, 0]), tensor([[4., 5.],
             [0., 1.]]))
+    >>> next(iter(torch.utils.data.DataLoader(examples, batch_size=2)))
+    Examples(x=(2, 2), y=(2,))
     """
 
     def __init__(self, **columns: Tensor):
@@ -39,17 +68,22 @@ class Examples:
         return len(next(iter(self.columns.values())))
 
     def __getattr__(self, name: str) -> Tensor:
-        try:
-            return self.__dict__["columns"][name]
-        except KeyError:
-            raise AttributeError(f"no column {name!r} among {', '.join(self.__dict__.get('columns', ()))}") from None
+        return _column(self, name, AttributeError)
 
-    def __getitem__(self, which: Tensor | slice) -> "Examples":
+    @overload
+    def __getitem__(self, which: str) -> Tensor: ...
+    @overload
+    def __getitem__(self, which: int) -> Example: ...
+    @overload
+    def __getitem__(self, which: Tensor | slice | Sequence[int]) -> "Examples": ...
+    def __getitem__(self, which: Any) -> "Tensor | Example | Examples":
         # index_select is several times quicker than column[which] for the few rows of a batch
-        if isinstance(which, Tensor) and which.dtype is torch.int64:
+        if isinstance(which, Tensor) and which.dtype is torch.int64 and which.ndim:
             return self._map(lambda column: column.index_select(0, which))
-        if isinstance(which, int):  # it would take the examples' axis away
-            raise TypeError(f"examples are chosen by a slice or a tensor, got {which}: write [{which}:{which + 1}]")
+        if isinstance(which, str):
+            return _column(self, which, KeyError)
+        if isinstance(which, int | np.integer) or (isinstance(which, Tensor) and not which.ndim):
+            return Example({name: column[int(which)] for name, column in self.columns.items()})
         return self._map(lambda column: column[which])
 
     def __iter__(self) -> Iterator[Tensor]:
@@ -60,6 +94,10 @@ class Examples:
         """On a device or in a dtype; whole numbers (labels, tokens) change their device only."""
         return self._map(lambda column: moved(column, *place, **options))
 
+    def pin_memory(self) -> "Examples":
+        """In memory that a GPU can read by itself; a DataLoader with pin_memory=True asks for it."""
+        return self._map(Tensor.pin_memory)
+
     def _map(self, change: Callable[[Tensor], Tensor]) -> "Examples":
         # Without the checks of __init__: this runs once a batch.
         new = object.__new__(Examples)
@@ -67,7 +105,26 @@ class Examples:
         return new
 
     def __repr__(self) -> str:
-        return f"Examples({', '.join(f'{name}={tuple(column.shape)}' for name, column in self.columns.items())})"
+        return f"Examples({_shapes(self)})"
+
+
+def _column(of: Example | Examples, name: str, missing: type[Exception]) -> Tensor:
+    try:
+        return of.__dict__["columns"][name]
+    except KeyError:
+        raise missing(f"no column {name!r} among {', '.join(of.__dict__.get('columns', ()))}") from None
+
+
+def _shapes(of: Example | Examples) -> str:
+    return ", ".join(f"{name}={tuple(column.shape)}" for name, column in of.columns.items())
+
+
+def _collate(examples: Sequence[Example], *, collate_fn_map: Any = None) -> Examples:
+    """Examples that a DataLoader took one by one as the batch they form."""
+    return Examples(**{name: torch.stack([one.columns[name] for one in examples]) for name in examples[0].columns})
+
+
+default_collate_fn_map[Example] = _collate
 
 
 def moved(tensor: Tensor, *place: Any, **options: Any) -> Tensor:

@@ -1,4 +1,4 @@
-"""Text: three plays for language models, verses in two languages for translation, and numbers for their symbols."""
+"""Text: three plays for language models, verses in two languages for translation, and numbers for their tokens."""
 
 import re
 from collections import Counter
@@ -8,8 +8,8 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
+from lemmata import validate
 from lemmata.data.examples import Dataset, Examples
-from lemmata.data.generated import whole
 from lemmata.data.registry import dataset
 from lemmata.data.stored import stored_text
 
@@ -28,61 +28,61 @@ def words(text: str) -> list[str]:
 
 
 class Vocabulary:
-    """Numbers for symbols, which are characters or words: `encode` a text, `decode` its numbers.
+    """Numbers for tokens, which are characters or words: `encode` a text, `decode` its numbers.
 
-    With `<unknown>` among its symbols a vocabulary takes any text; without, it refuses what it does not know. The
-    symbols `<pad>`, `<start>` and `<end>` are left out of what is decoded.
+    With `<unknown>` among its tokens a vocabulary takes any text; without, it refuses what it does not know. The
+    tokens `<pad>`, `<start>` and `<end>` are left out of what is decoded.
 
     >>> letters = Vocabulary("abc")
     >>> letters.encode("cab"), letters.decode([0, 1])
     (tensor([2, 0, 1]), 'ab')
     """
 
-    def __init__(self, symbols: Iterable[str], of_words: bool = False):
-        self.symbols = tuple(symbols)
+    def __init__(self, tokens: Iterable[str], of_words: bool = False):
+        self.tokens = tuple(tokens)
         self.of_words = of_words
-        self.numbers = {symbol: number for number, symbol in enumerate(self.symbols)}
-        if len(self.numbers) < max(1, len(self.symbols)):
-            raise ValueError(f"symbols must be one or more, no two alike, got {len(self.symbols)} with repetitions")
+        self.numbers = {token: number for number, token in enumerate(self.tokens)}
+        if len(self.numbers) < max(1, len(self.tokens)):
+            raise ValueError(f"tokens must be one or more, no two alike, got {len(self.tokens)} with repetitions")
 
     @classmethod
-    def of_texts(cls, texts: Iterable[str], at_least: int = 1) -> "Vocabulary":
-        """The words that occur `at_least` so often in some texts, the most frequent first, after the special symbols.
+    def of_texts(cls, texts: Iterable[str], min_freq: int = 1) -> "Vocabulary":
+        """The words that occur `min_freq` times or more in texts, the most frequent first, after the special tokens.
 
-        >>> Vocabulary.of_texts(["No, no!", "Yes."], at_least=2).symbols
+        >>> Vocabulary.of_texts(["No, no!", "Yes."], min_freq=2).tokens
         ('<pad>', '<unknown>', '<start>', '<end>', 'no')
         """
-        whole("at_least", at_least, least=1)
+        validate.count("min_freq", min_freq, least=1)
         counts = Counter(word for text in texts for word in words(text))
         ranked = sorted(counts, key=lambda word: (-counts[word], word))
-        return cls([*SPECIAL, *(word for word in ranked if counts[word] >= at_least)], of_words=True)
+        return cls([*SPECIAL, *(word for word in ranked if counts[word] >= min_freq)], of_words=True)
 
     def __len__(self) -> int:
-        return len(self.symbols)
+        return len(self.tokens)
 
     def __repr__(self) -> str:
         return f"Vocabulary({len(self)} {'words' if self.of_words else 'characters'})"
 
-    def encode(self, text: str) -> Int[Tensor, " symbols"]:
+    def encode(self, text: str) -> Int[Tensor, " tokens"]:
         """The numbers of a text's characters or words."""
         return torch.tensor(self._numbers(text), dtype=torch.int64)
 
     def _numbers(self, text: str) -> list[int]:
-        symbols: Sequence[str] = words(text) if self.of_words else text
+        tokens: Sequence[str] = words(text) if self.of_words else text
         other = self.numbers.get(UNKNOWN)
-        numbers = [self.numbers.get(symbol, other) for symbol in symbols]
+        numbers = [self.numbers.get(token, other) for token in tokens]
         if None in numbers:
-            stranger = symbols[numbers.index(None)]
-            raise ValueError(f"text must hold known symbols only, got {stranger!r} at place {numbers.index(None)}")
+            stranger = tokens[numbers.index(None)]
+            raise ValueError(f"text must hold known tokens only, got {stranger!r} at place {numbers.index(None)}")
         return numbers  # type: ignore[return-value]
 
-    def decode(self, numbers: Int[Tensor, " symbols"] | Iterable[int]) -> str:
+    def decode(self, numbers: Int[Tensor, " tokens"] | Iterable[int]) -> str:
         """The text of some numbers; words are set apart by blanks."""
         listed = numbers.tolist() if isinstance(numbers, Tensor) else [int(number) for number in numbers]
         if strangers := [number for number in listed if not 0 <= number < len(self)]:
             raise ValueError(f"numbers must be from 0 to {len(self) - 1}, got {strangers[0]}")
-        symbols = [self.symbols[number] for number in listed]
-        return (" " if self.of_words else "").join(s for s in symbols if s not in (PAD, START, END))
+        tokens = [self.tokens[number] for number in listed]
+        return (" " if self.of_words else "").join(s for s in tokens if s not in (PAD, START, END))
 
 
 def windows(tokens: Int[Tensor, " tokens"], window: int, stride: int | None = None) -> Examples:
@@ -98,8 +98,8 @@ def windows(tokens: Int[Tensor, " tokens"], window: int, stride: int | None = No
     tensor([[1, 2, 3],
             [4, 5, 6]])
     """
-    whole("window", window, least=1, most=len(tokens) - 1)
-    pieces = tokens.unfold(0, window + 1, whole("stride", window if stride is None else stride, least=1))
+    validate.count("window", window, least=1, most=len(tokens) - 1)
+    pieces = tokens.unfold(0, window + 1, validate.count("stride", window if stride is None else stride, least=1))
     return Examples(x=pieces[:, :-1], y=pieces[:, 1:])
 
 
@@ -142,7 +142,7 @@ def shakespeare(unit: str = "character", window: int | None = None, stride: int 
     for part, passage in (("train", text[:cut]), ("validation", text[cut:])):
         tokens = vocabulary.encode(passage)
         parts[part] = Examples(x=tokens) if window is None else windows(tokens, window, stride)
-    return Dataset("shakespeare", parts, vocabulary.symbols, {"vocabulary": vocabulary})
+    return Dataset("shakespeare", parts, vocabulary.tokens, {"vocabulary": vocabulary})
 
 
 @dataset(
@@ -156,10 +156,10 @@ def shakespeare(unit: str = "character", window: int | None = None, stride: int 
     credit="King James Version; Luther 1912",
     splits="train, test",
 )
-def verses(at_least: int = 1) -> Dataset:
+def verses(min_freq: int = 1) -> Dataset:
     r"""Five thousand verses of the Bible in English (King James) and German (Luther 1912), no sentence twice.
 
-    Words that occur less than `at_least` times in the training part become `<unknown>`.
+    Words that occur less than `min_freq` times in the training part become `<unknown>`.
 
     Shapes:
         x: (verses, 30) int64, English; y: (verses, 28) int64, German; each `<start>`, words and marks, `<end>`,
@@ -178,8 +178,8 @@ def verses(at_least: int = 1) -> Dataset:
     lines = stored_text("verses_en_de.tsv.gz").split("\n")[1:]  # under a line of headings
     rows = [line.split("\t") for line in lines if line]  # at tabs only: quotation marks are text
     pairs = {part: tuple((en, de) for split, en, de in rows if split == part) for part in ("train", "test")}
-    source = Vocabulary.of_texts((en for en, _ in pairs["train"]), at_least)
-    target = Vocabulary.of_texts((de for _, de in pairs["train"]), at_least)
+    source = Vocabulary.of_texts((en for en, _ in pairs["train"]), min_freq)
+    target = Vocabulary.of_texts((de for _, de in pairs["train"]), min_freq)
     sides = {"x": _padded(source, [en for _, en, _ in rows]), "y": _padded(target, [de for _, _, de in rows])}
     training, everything = torch.tensor([split == "train" for split, _, _ in rows]), Examples(**sides)
     parts = {"train": everything[training], "test": everything[~training]}
@@ -187,7 +187,7 @@ def verses(at_least: int = 1) -> Dataset:
 
 
 def _padded(vocabulary: Vocabulary, sentences: list[str]) -> Int[Tensor, "sentences longest"]:
-    pad, start, end = (vocabulary.numbers[symbol] for symbol in (PAD, START, END))
+    pad, start, end = (vocabulary.numbers[token] for token in (PAD, START, END))
     rows = [[start, *vocabulary._numbers(sentence), end] for sentence in sentences]
     longest = max(map(len, rows))
     return torch.tensor([row + [pad] * (longest - len(row)) for row in rows])

@@ -1,7 +1,10 @@
 """Made by `python3 dev.py lint --fix` from the `__all__` of the files beside this one."""
 
 from lemmata.fast.compiled_library import load_compiled as load_compiled
+from lemmata.fast.perceptron_sweep import block_sweep as block_sweep
 from lemmata.fast.perceptron_sweep import compiled_sweep as compiled_sweep
+from lemmata.fast.perceptron_sweep import fingerprint as fingerprint
+from lemmata.fast.perceptron_sweep import quick_sweep as quick_sweep
 from lemmata.fast.scan import linear_scan as linear_scan
 from lemmata.fast.scan_chunked import chunked_backward as chunked_backward
 from lemmata.fast.scan_chunked import chunked_forward as chunked_forward
@@ -17,14 +20,17 @@ from lemmata.fast.scan_reference import scan_by_steps as scan_by_steps
 
 __all__ = [
     "Pair",
+    "block_sweep",
     "chunked_backward",
     "chunked_forward",
     "compiled_backward",
     "compiled_forward",
     "compiled_sweep",
     "compose_steps",
+    "fingerprint",
     "linear_scan",
     "load_compiled",
+    "quick_sweep",
     "scan_by_doubling",
     "scan_by_halving",
     "scan_by_steps",

@@ -26,7 +26,6 @@ COMPILERS = ("cc", "gcc", "clang")
 FLAGS = ("-std=gnu11", "-O3", "-ffp-contract=off", "-shared", "-fPIC")
 TUNING = (("-march=native",), ())  # the second where a compiler does not know the first
 CHECK = "import ctypes, sys; sys.exit(ctypes.CDLL(sys.argv[1]).self_test() != 0)"
-# mutant: any long time
 PATIENCE = 120.0  # seconds for a compiler on a very busy machine
 
 
@@ -51,13 +50,13 @@ def _load(source: Path, defines: tuple[str, ...]) -> ctypes.CDLL:
     compiler = next(filter(None, map(shutil.which, COMPILERS)), None)
     if compiler is None or os.name == "nt":
         raise _NoLibrary(f"no C compiler found: tried {', '.join(COMPILERS)}")
-    folder = _private(cache_folder() / "compiled")  # mutant: tests notice
+    folder = _private(cache_folder() / "compiled")
     text = source.read_bytes()
     said = {"compiler": compiler, "version": _version(compiler), "flags": (FLAGS, TUNING, defines), "cpu": _processor()}
-    digest = hashlib.sha256(text + repr(said).encode()).hexdigest()  # mutant: tests notice
-    path = folder / f"{source.stem}-{digest[:32]}.so"  # mutant: tests notice
-    if not _whole(path):  # mutant: tests notice
-        _keep(path, _compile(compiler, source, defines))  # mutant: tests notice
+    digest = hashlib.sha256(text + repr(said).encode()).hexdigest()
+    path = folder / f"{source.stem}-{digest[:32]}.so"
+    if not _whole(path):
+        _keep(path, _compile(compiler, source, defines))
     return ctypes.CDLL(str(path))
 
 
@@ -65,17 +64,16 @@ def _compile(compiler: str, source: Path, defines: tuple[str, ...]) -> bytes:
     """The first library that compiles and passes its own test, in a process of its own: a bad one may crash."""
     problem = ""
     with tempfile.TemporaryDirectory(prefix="lemmata-") as folder:
-        made = Path(folder) / "made.so"  # mutant: tests notice
+        made = Path(folder) / "made.so"
         for tuning in TUNING:
             command = [compiler, *FLAGS, *tuning, *defines, str(source), "-o", str(made)]
-            done = subprocess.run(command, capture_output=True, timeout=PATIENCE)  # mutant: tests notice
-            if done.returncode != 0:  # mutant: tests notice
+            done = subprocess.run(command, capture_output=True, timeout=PATIENCE)
+            if done.returncode != 0:
                 problem = f"{compiler} failed: {done.stderr.decode(errors='replace').strip()[:200]}"
                 continue
             tested = [sys.executable, "-I", "-S", "-c", CHECK, str(made)]
-            # mutant: what it says is kept from the screen
             code = subprocess.run(tested, capture_output=True, timeout=PATIENCE).returncode
-            if code == 0:  # mutant: tests notice
+            if code == 0:
                 return made.read_bytes()
             problem = f"what {compiler} made fails its test with exit code {code}"
     raise _NoLibrary(problem)
@@ -85,28 +83,26 @@ def _compile(compiler: str, source: Path, defines: tuple[str, ...]) -> bytes:
 
 
 def _private(folder: Path) -> Path:
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)  # mutant: tests notice, or it is closed below
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     found = folder.stat()
     if found.st_uid != os.getuid():
         raise _NoLibrary(f"{folder} belongs to somebody else")
-    if found.st_mode & 0o077:  # mutant: to close what is closed does no harm
-        folder.chmod(0o700)  # mutant: tests notice
+    if found.st_mode & 0o077:
+        folder.chmod(0o700)
     return folder
 
 
 def _keep(path: Path, library: bytes) -> None:
-    # mutant: tests notice, but for a wait for the disc
     write_whole(_seal(path), hashlib.sha256(library).hexdigest().encode(), lasting=False)
-    write_whole(path, library, lasting=False)  # mutant: tests notice, but for a wait for the disc
+    write_whole(path, library, lasting=False)
 
 
 def _whole(path: Path) -> bool:
     """Whether the file is what was written: loading a part of a library kills the process."""
     try:
-        # mutant: tests notice
         return hashlib.sha256(path.read_bytes()).hexdigest().encode() == _seal(path).read_bytes()
     except OSError:
-        return False  # mutant: tests notice
+        return False
 
 
 def _seal(path: Path) -> Path:
@@ -118,7 +114,6 @@ def _seal(path: Path) -> Path:
 
 @functools.cache
 def _version(compiler: str) -> bytes:
-    # mutant: whatever it says becomes part of the name
     return subprocess.run([compiler, "--version"], capture_output=True, timeout=PATIENCE, check=True).stdout
 
 
@@ -131,4 +126,4 @@ def _processor() -> str:
     except OSError:
         return told
     words = ("model name", "flags", "Features", "CPU part")
-    return "\n".join([told, *dict.fromkeys(line for line in lines if line.startswith(words))])  # mutant: tests notice
+    return "\n".join([told, *dict.fromkeys(line for line in lines if line.startswith(words))])

@@ -39,15 +39,15 @@ def linear_scan(
     tensor([1.0000, 1.5000, 1.7500, 1.8750])
     """
     _check(a, b, z0, reverse, time_last)
-    dtype = torch.promote_types(a.dtype, b.dtype)  # mutant: in either order
-    dtype = dtype if z0 is None else torch.promote_types(dtype, z0.dtype)  # mutant: in either order
+    dtype = torch.promote_types(a.dtype, b.dtype)
+    dtype = dtype if z0 is None else torch.promote_types(dtype, z0.dtype)
     a, b, z0 = a.to(dtype), b.to(dtype), None if z0 is None else z0.to(dtype)
     if time_last:
         a, b = a.mT if a.ndim == 3 else a, b.mT
     a = a.expand(b.shape[0], b.shape[2]) if a.ndim == 1 else a
-    transformed = not torch.compiler.is_compiling() and torch._C._are_functorch_transforms_active()  # mutant: as below
+    transformed = not torch.compiler.is_compiling() and torch._C._are_functorch_transforms_active()
     if transformed:
-        z = scan_by_steps(a, b, z0, reverse)  # mutant: claims neither compile nor transform; tests do
+        z = scan_by_steps(a, b, z0, reverse)
     else:
         z = torch.ops.lemmata.linear_scan(a, b, z0, reverse)
     return z.mT if time_last else z
@@ -125,7 +125,7 @@ def _(a: Tensor, b: Tensor, z0: Tensor | None, reverse: bool) -> Tensor:
 
 @torch.library.register_fake("lemmata::linear_scan_backward", lib=_library)
 def _(a: Tensor, z: Tensor, z0: Tensor | None, grad: Tensor, reverse: bool) -> Gradients:
-    return gates_like(a, z), torch.empty_like(z), starts_like(z)  # mutant: only torch.compile asks; a test does
+    return gates_like(a, z), torch.empty_like(z), starts_like(z)
 
 
 torch.library.register_autograd("lemmata::linear_scan", _gradients, setup_context=_save, lib=_library)

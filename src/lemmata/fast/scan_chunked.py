@@ -28,14 +28,14 @@ def chunked_forward(
     time = b.shape[1]
     gates = (a[:, None] if a.ndim == 2 else a).expand_as(b)
     start = b.new_zeros(b.shape[0], b.shape[2]) if z0 is None else z0
-    # mutant: any length will do, and this one takes the fewest operations, 2 K + T / K
+    # Any length will do; this one takes the fewest operations, 2 K + T / K.
     length = max(1, round(math.sqrt(time / 2)))
     whole = time - time % length
     # The odd rest comes last in the order of running, so that it needs no padding.
     body, rest = (
         (slice(time - whole, None), slice(0, time - whole)) if reverse else (slice(0, whole), slice(whole, None))
     )
-    if time >= 16:  # mutant: short ones may go either way
+    if time >= 16:  # short ones may go either way
         start = _chunks(gates[:, body], b[:, body], start, out[:, body], length, reverse)
         _loop(gates[:, rest], b[:, rest], start, out[:, rest], reverse)
     else:
@@ -73,23 +73,23 @@ def _chunks(a: Tensor, b: Tensor, start: Tensor, out: Tensor, length: int, rever
     order = range(length)[::-1] if reverse else range(length)
     states, product = b[:, :, order[0]].clone(), a[:, :, order[0]].clone()
     for step in order[1:]:
-        torch.addcmul(b[:, :, step], a[:, :, step], states, out=states)  # mutant: the factors of a product
+        torch.addcmul(b[:, :, step], a[:, :, step], states, out=states)
         product *= a[:, :, step]
     if not product.isfinite().all():  # a product may overflow where no state does
         return _loop(a.flatten(1, 2), b.flatten(1, 2), start, out, reverse)
     chunks = range(a.shape[1])[::-1] if reverse else range(a.shape[1])
     for chunk in chunks:
-        after = torch.addcmul(states[:, chunk], product[:, chunk], start)  # mutant: the factors of a product
+        after = torch.addcmul(states[:, chunk], product[:, chunk], start)
         states[:, chunk] = start  # from here on: where each chunk starts
         start = after
     for step in order:
-        torch.addcmul(b[:, :, step], a[:, :, step], states, out=states)  # mutant: the factors of a product
+        torch.addcmul(b[:, :, step], a[:, :, step], states, out=states)
         z[:, :, step] = states
     return states[:, chunks[-1]]
 
 
 def _loop(a: Tensor, b: Tensor, state: Tensor, out: Tensor, reverse: bool) -> Tensor:
     for time in range(b.shape[1])[::-1] if reverse else range(b.shape[1]):
-        state = torch.addcmul(b[:, time], a[:, time], state)  # mutant: the factors of a product
+        state = torch.addcmul(b[:, time], a[:, time], state)
         out[:, time] = state
     return state

@@ -25,8 +25,7 @@ NUMBERS = {
     torch.complex64: ("-DREAL=float", "-DCOMPLEX"),
     torch.complex128: ("-DREAL=double", "-DCOMPLEX"),
 }
-WIDTH, LANES = 256, 4  # mutant: any number of lanes gives the same bits
-# mutant: so does any number of threads
+WIDTH, LANES = 256, 4  # any number of lanes gives the same bits
 WORTH_A_THREAD = 1 << 15  # numbers; handing work to a thread costs as much as some ten thousand of them
 
 
@@ -56,7 +55,7 @@ def compiled_backward(
     """
     db, dz0 = torch.empty_like(z), z.new_empty(z.shape[0], z.shape[2])
     da = torch.empty_like(dz0 if a.ndim == 2 else z)
-    # mutant: what sum() hands down, one number for all, could be read as it lies, but not side by side
+    # What sum() hands down is one number for all (stride 0): it cannot be read side by side.
     grad = grad.contiguous() if 0 in grad.stride() else grad
     _run("backward", reverse, {"a": a, "z": z, "z0": z0, "grad": grad}, {"da": da, "db": db, "dz0": dz0})
     return da, db, dz0
@@ -80,17 +79,17 @@ def _run(direction: str, reverse: bool, read: dict[str, Tensor | None], written:
     used = {name: _plain(x) for name, x in read.items() if x is not None} | written
     batch, time, channel = used["z"].shape
     # Few channels in many sequences: the sequences run side by side instead.
-    swapped = channel < LANES and batch > channel  # mutant: whatever runs side by side gives the same bits
+    swapped = channel < LANES and batch > channel
     batch, channel = (channel, batch) if swapped else (batch, channel)
     task = _Task(time=time, channel=channel)
     for name, x in used.items():
         setattr(task, name, _described(x, reverse, swapped))
-    # mutant: any number of threads will do
+    # Any number of threads gives the same bits.
     threads = max(1, min(torch.get_num_threads(), used["z"].numel() // WORTH_A_THREAD))
-    neighbours = all(getattr(task, name).channel == 1 for name in used)  # mutant: both kernels give the same bits
-    columns = neighbours and channel >= LANES  # mutant: both kernels give the same bits
-    share = batch * channel // threads  # mutant: in blocks of any width
-    # mutant: whole cache lines of as many channels as can be, so that every thread gets a block
+    neighbours = all(getattr(task, name).channel == 1 for name in used)
+    columns = neighbours and channel >= LANES
+    share = batch * channel // threads
+    # Whole cache lines of as many channels as can be, so that every thread gets a block.
     task.width = min(WIDTH, max(16, share - share % -16)) if columns else LANES
     function = getattr(_library(used["z"].dtype)[0], f"{direction}_{'columns' if columns else 'rows'}")
 
@@ -104,7 +103,7 @@ def _run(direction: str, reverse: bool, read: dict[str, Tensor | None], written:
 def _plain(x: Tensor) -> Tensor:
     """Numbers as they are, not marked as to be conjugated or negated; states without gaps, since they are small."""
     x = x.resolve_conj().resolve_neg()
-    return x.contiguous() if x.ndim == 2 else x  # mutant: any strides give the same bits
+    return x.contiguous() if x.ndim == 2 else x
 
 
 def _described(x: Tensor, reverse: bool, swapped: bool) -> _Tensor:
@@ -116,7 +115,7 @@ def _described(x: Tensor, reverse: bool, swapped: bool) -> _Tensor:
 
 @functools.cache
 def _library(dtype: torch.dtype) -> tuple[ctypes.CDLL | None, str]:
-    if dtype not in NUMBERS:  # mutant: without a library torch computes the same
+    if dtype not in NUMBERS:  # without a library torch computes the same
         return None, f"no compiled numbers of type {dtype}"
     lanes = f"-DWIDTH={WIDTH}", f"-DLANES={LANES}"
     return load_compiled(Path(__file__).with_name("scan.c"), (*NUMBERS[dtype], *lanes))
@@ -127,8 +126,8 @@ def _library(dtype: torch.dtype) -> tuple[ctypes.CDLL | None, str]:
 
 def _share(work: Callable[[int, int], object], blocks: int, threads: int) -> None:
     """Split blocks evenly; this thread takes the first share itself."""
-    threads = min(threads, blocks)  # mutant: a thread too many has nothing to do
-    bounds = [blocks * index // threads for index in range(threads + 1)]  # mutant: one too many is never read
+    threads = min(threads, blocks)  # a thread too many has nothing to do
+    bounds = [blocks * index // threads for index in range(threads + 1)]
     pool = _pool(torch.get_num_threads())  # which starts a thread when there is work for it
     others = [pool.submit(work, *bounds[index : index + 2]) for index in range(1, threads)]
     work(*bounds[:2])
@@ -142,5 +141,5 @@ def _pool(size: int) -> ThreadPoolExecutor:
 
 
 # A forked process has none of its parent's threads.
-if hasattr(os, "register_at_fork"):  # mutant: no claim forks; a test does
-    os.register_at_fork(after_in_child=_pool.cache_clear)  # mutant: no claim forks; a test does
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_pool.cache_clear)

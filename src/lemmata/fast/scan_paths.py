@@ -17,7 +17,6 @@ from lemmata.fast.scan_compiled import compiled_backward, compiled_forward, why_
 __all__ = ["scan_path"]
 
 WIDER = {torch.float16: torch.float32, torch.bfloat16: torch.float32}
-# mutant: any size gives the same numbers
 PIECE = 1 << 20  # numbers that are copied at a time where a copy must be, so that it takes little memory
 
 Gradients = tuple[Tensor, Tensor, Tensor]  # to a, b and z0
@@ -31,7 +30,7 @@ def scan_path(b: Tensor) -> str:
     True
     """
     if b.device.type == "cuda":
-        return "triton" if _triton() else "chunked: triton is not installed"  # mutant: no claim needs a GPU
+        return "triton" if _triton() else "chunked: triton is not installed"
     if b.device.type != "cpu":
         return f"chunked: no kernels for {b.device.type}"
     problem = why_not_compiled(WIDER.get(b.dtype, b.dtype))
@@ -53,7 +52,7 @@ def forward(a: Tensor, b: Tensor, z0: Tensor | None, reverse: bool) -> Tensor:
         except NotImplementedError:
             pass  # this case has no kernel
     z = states_like(b)
-    scan = compiled_forward if _compiled(b) else chunked_forward  # mutant: both compute the same
+    scan = compiled_forward if _compiled(b) else chunked_forward
     if _whole(b):
         return scan(a, b, z0, reverse, z)
     for piece in _pieces(b):
@@ -68,7 +67,6 @@ def backward(a: Tensor, z: Tensor, z0: Tensor | None, grad: Tensor, reverse: boo
     Claims: rnn.scan
     """
     if z.numel() == 0:
-        # mutant: in another order of memory
         return gates_like(a, z).zero_(), torch.empty_like(z), starts_like(z).zero_()
     if kernels := _kernels(z):
         last = time_is_last(z)
@@ -77,10 +75,10 @@ def backward(a: Tensor, z: Tensor, z0: Tensor | None, grad: Tensor, reverse: boo
             return da.mT if last and da.ndim == 3 else da, db.mT if last else db, dz0
         except NotImplementedError:
             pass
-    scan = compiled_backward if _compiled(z) else chunked_backward  # mutant: both compute the same
+    scan = compiled_backward if _compiled(z) else chunked_backward
     if _whole(z):
         return scan(a, z, z0, grad, reverse)
-    gradients = gates_like(a, z), torch.empty_like(z), starts_like(z)  # mutant: in another order of memory
+    gradients = gates_like(a, z), torch.empty_like(z), starts_like(z)
     for piece in _pieces(z):
         start = None if z0 is None else _widened(z0, piece)
         found = scan(_widened(a, piece), _widened(z, piece), start, _widened(grad, piece), reverse)
@@ -90,11 +88,11 @@ def backward(a: Tensor, z: Tensor, z0: Tensor | None, grad: Tensor, reverse: boo
 
 
 def _compiled(b: Tensor) -> bool:
-    return scan_path(b) == "compiled"  # mutant: both compute the same
+    return scan_path(b) == "compiled"
 
 
 def _kernels(b: Tensor) -> ModuleType | None:
-    return _triton() if b.device.type == "cuda" else None  # mutant: no claim needs a GPU
+    return _triton() if b.device.type == "cuda" else None
 
 
 @functools.cache
@@ -111,7 +109,7 @@ def _triton() -> ModuleType | None:
 
 def time_is_last(x: Tensor) -> bool:
     """Whether neighbours in time, not in channel, are neighbours in memory."""
-    # mutant: with gaps everywhere, or of one step or one channel, it may be called either
+    # With gaps everywhere, or of one step or one channel, it may be called either.
     return x.stride(1) == 1 and x.stride(2) != 1
 
 
@@ -141,7 +139,7 @@ def _laid(x: Tensor | None, time_last: bool) -> Tensor | None:
 
 
 def _whole(b: Tensor) -> bool:
-    # mutant: whatever goes as a whole goes in pieces too, more slowly
+    # Whatever goes as a whole goes in pieces too, more slowly.
     return b.dtype not in WIDER and (_compiled(b) or not time_is_last(b))
 
 
@@ -159,4 +157,4 @@ def _cut(x: Tensor, piece: Piece) -> Tensor:
 
 def _widened(x: Tensor, piece: Piece) -> Tensor:
     wide = _cut(x, piece).to(WIDER.get(x.dtype, x.dtype))
-    return wide if _compiled(wide) else wide.contiguous()  # mutant: torch takes any strides, but not as quickly
+    return wide if _compiled(wide) else wide.contiguous()  # torch takes any strides, but not as quickly

@@ -59,7 +59,7 @@ def scan_by_doubling(steps: Pair, compose: Callable[[Pair, Pair], Pair] = compos
     Claims: rnn.scan
     Source: Hillis and Steele 1986.
     """
-    length, distance = steps[0].shape[1], 1  # mutant: gates and terms are equally many
+    length, distance = steps[0].shape[1], 1
     while distance < length:
         joined = compose(_each(steps, slice(distance, None)), _each(steps, slice(None, -distance)))
         steps = _after(_each(steps, slice(None, distance)), joined)
@@ -75,7 +75,7 @@ def scan_by_halving(steps: Pair, compose: Callable[[Pair, Pair], Pair] = compose
     Claims: rnn.scan
     Source: Blelloch 1990.
     """
-    length = steps[0].shape[1]  # mutant: gates and terms are equally many
+    length = steps[0].shape[1]
     if length < 2:
         return steps
     joined = compose(_each(steps, slice(1, None, 2)), _each(steps, slice(0, length - 1, 2)))
@@ -83,7 +83,7 @@ def scan_by_halving(steps: Pair, compose: Callable[[Pair, Pair], Pair] = compose
     even = _each(steps, slice(0, 1))
     if length > 2:
         rest = _each(steps, slice(2, None, 2))
-        before = _each(odd, slice(None, rest[0].shape[1]))  # mutant: gates and terms are equally many
+        before = _each(odd, slice(None, rest[0].shape[1]))
         even = _after(even, compose(rest, before))
     return _interleaved(even[0], odd[0]), _interleaved(even[1], odd[1])
 

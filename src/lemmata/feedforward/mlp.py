@@ -8,6 +8,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional
 
+from lemmata import validate
 from lemmata.foundations.activations import ACTIVATION_TABLE, activation
 from lemmata.marks import system
 
@@ -23,7 +24,7 @@ class MLPConfig:
     activation: str = "relu"
     """relu, leaky_relu, elu, gelu, gelu_tanh, silu, softplus, tanh, sigmoid, softsign or identity."""
     dropout: float = 0.0
-    """Share of hidden units left out at each training step."""
+    """Fraction of hidden units left out at each training step."""
     bias: bool = True
     """Whether each layer adds a constant."""
 
@@ -31,12 +32,10 @@ class MLPConfig:
         if not isinstance(self.widths, tuple):
             raise TypeError(f"widths must be a tuple of whole numbers such as (256, 256), got {self.widths!r}")
         for width in self.widths:
-            _count("widths", width)
+            validate.count("widths", width)
         activation(self.activation)  # says which are known, if it is not among them
-        if isinstance(self.dropout, bool) or not isinstance(self.dropout, int | float) or not 0 <= self.dropout < 1:
-            raise ValueError(f"dropout must be in [0, 1), got {self.dropout!r}")
-        if not isinstance(self.bias, bool):
-            raise TypeError(f"bias must be True or False, got {self.bias!r}")
+        validate.fraction("dropout", self.dropout)
+        validate.flag("bias", self.bias)
 
 
 @system("mlp", title="Multilayer perceptron", kind="module")
@@ -73,7 +72,7 @@ class MLP(nn.Module):
         super().__init__()
         widths = tuple(widths) if isinstance(widths, list) else widths  # which is how JSON gives it back
         self.config = MLPConfig(widths, activation, dropout, bias)
-        sizes = [_count("inputs", inputs), *self.config.widths, _count("outputs", outputs)]
+        sizes = [validate.count("inputs", inputs), *self.config.widths, validate.count("outputs", outputs)]
         self.inputs, self.outputs = inputs, outputs
         self.layers = nn.ModuleList(nn.Linear(a, b, bias=bias) for a, b in pairwise(sizes))
         self.reset_parameters()
@@ -90,10 +89,11 @@ class MLP(nn.Module):
 
     def forward(self, x: Float[Tensor, "batch ..."]) -> Float[Tensor, "batch outputs"]:
         activate = ACTIVATION_TABLE[self.config.activation].value
-        hidden = self._flat(x)
+        hidden = self._flat(x)  # (batch, ...) -> (batch, inputs)
         for layer in self.layers[:-1]:
-            hidden = functional.dropout(activate(layer(hidden)), self.config.dropout, self.training)
-        return self.layers[-1](hidden)
+            hidden = activate(layer(hidden))  # (batch, width)
+            hidden = functional.dropout(hidden, self.config.dropout, self.training)
+        return self.layers[-1](hidden)  # (batch, outputs)
 
     def _flat(self, x: Tensor) -> Tensor:
         if not x.is_floating_point():
@@ -104,9 +104,3 @@ class MLP(nn.Module):
 
     def extra_repr(self) -> str:
         return f"activation={self.config.activation}, dropout={self.config.dropout}"
-
-
-def _count(name: str, value: object) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-        raise ValueError(f"{name} must be whole numbers >= 1, got {value!r}")
-    return value

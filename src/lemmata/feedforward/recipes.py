@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from lemmata import validate
 from lemmata.data.examples import Dataset, Examples
 from lemmata.data.registry import load
 from lemmata.feedforward.mlp import MLP, MLPConfig
@@ -38,15 +39,14 @@ class PictureConfig(MLPConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not isinstance(self.shift, int) or self.shift < 0:
-            raise ValueError(f"shift must be a whole number >= 0, got {self.shift!r}")
+        validate.count("shift", self.shift, least=0)
 
 
 @recipe("mlp", data="fashion", metric="accuracy")
 def classify_clothing(
     data: str = "fashion",
     config: PictureConfig = PictureConfig(widths=(512,), dropout=0.3, shift=1),  # noqa: B008 - frozen
-    options: Options = Options(epochs=160, batch=128, rate=2e-3, decay=0.01, schedule="cosine", evaluate=8),  # noqa: B008
+    options: Options = Options(epochs=160, batch_size=128, lr=2e-3, weight_decay=0.01, schedule="cosine", evaluate=8),  # noqa: B008
 ) -> Experiment:
     """Ten kinds of clothing, from 2,000 small pictures."""
     return _classify(load(data), config, options, {"baselines": FASHION, "how": HOW})
@@ -56,7 +56,7 @@ def classify_clothing(
 def classify_digits(
     data: str = "digits",
     config: PictureConfig = PictureConfig(widths=(512, 512), dropout=0.3),  # noqa: B008
-    options: Options = Options(epochs=60, rate=2e-3, decay=0.01, schedule="cosine", evaluate=3),  # noqa: B008
+    options: Options = Options(epochs=60, lr=2e-3, weight_decay=0.01, schedule="cosine", evaluate=3),  # noqa: B008
 ) -> Experiment:
     """Ten handwritten digits, from 1,438 pictures of 8 by 8 pixels."""
     return _classify(load(data), config, options, {"baselines": DIGITS, "how": HOW})
@@ -66,7 +66,7 @@ def classify_digits(
 def classify_points(
     data: str = "moons",
     config: MLPConfig = MLPConfig(widths=(64, 64)),  # noqa: B008
-    options: Options = Options(epochs=60, rate=5e-3, schedule="cosine", evaluate=3),  # noqa: B008
+    options: Options = Options(epochs=60, lr=5e-3, schedule="cosine", evaluate=3),  # noqa: B008
 ) -> Experiment:
     """Classes of points in the plane that no straight line separates, with a map of what is learnt."""
     return _classify(load(data), config, options, {})
@@ -101,7 +101,7 @@ def moved(pictures: Tensor, shift: int) -> Tensor:
 
 
 def accuracy(system: MLP, batch: Examples) -> dict[str, float]:
-    """The share of examples whose largest output is that of their class."""
+    """The fraction of examples whose largest output is that of their class."""
     return {"accuracy": (system(batch.x).argmax(1) == batch.y).double().mean().item()}
 
 

@@ -27,7 +27,7 @@ def cosine_of_angle(x: Float[Tensor, "*#batch d"], y: Float[Tensor, "*#batch d"]
     >>> cosine_of_angle(torch.tensor([1.0, 0.0]), torch.tensor([[2.0, 0.0], [3.0, 3.0], [0.0, -1.0]]))
     tensor([1.0000, 0.7071, 0.0000])
     """
-    x, y = _directions(x, y)  # mutant: both are treated alike
+    x, y = _directions(x, y)
     return (x * y).sum(-1).clamp(-1.0, 1.0)  # rounding must not leave the range of a cosine
 
 
@@ -45,8 +45,8 @@ def angle_between(x: Float[Tensor, "*#batch d"], y: Float[Tensor, "*#batch d"]) 
     >>> angle_between(torch.tensor([1.0, 0.0]), torch.tensor([1.0, 1e-6]))
     tensor(1.0000e-06)
     """
-    x, y = _directions(x, y)  # mutant: both are treated alike
-    return 2 * torch.atan2(p_norm(x - y), p_norm(x + y))  # mutant: a length has no sign
+    x, y = _directions(x, y)
+    return 2 * torch.atan2(p_norm(x - y), p_norm(x + y))
 
 
 def squared_distances(
@@ -74,7 +74,7 @@ def squared_distances(
     centre = x.detach().mean(-2, keepdim=True)
     x, y = x - centre, y - centre
     lengths = (x * x).sum(-1)[..., :, None] + (y * y).sum(-1)[..., None, :]
-    return (lengths - 2 * x @ y.mT).clamp(min=0.0)  # mutant: rounding alone goes below 0
+    return (lengths - 2 * x @ y.mT).clamp(min=0.0)  # rounding alone goes below 0
 
 
 def _directions(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:

@@ -61,7 +61,7 @@ def _log_moment(p: Tensor, x: Tensor) -> Tensor:
     if validate.floating("x", x).ndim == 0 or x.shape[-1] != p.shape[-1]:
         raise ValueError(f"x must hold one number for each of {p.shape[-1]} outcomes, got shape {tuple(x.shape)}")
     possible = _possible(p, x)
-    most = possible.amax(-1, keepdim=True)  # mutant: only keeps the exponential in range
+    most = possible.amax(-1, keepdim=True)  # keeps the exponential in range
     return (p * (possible - most).exp()).sum(-1).log() + most[..., 0]
 
 

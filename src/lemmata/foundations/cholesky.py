@@ -56,6 +56,6 @@ def _from_eigenvectors(matrix: Tensor) -> Tensor:
         raise ValueError(f"matrix must be positive semidefinite, but has the eigenvalue {least:.3g}")
     root = vectors * torch.where(values > rounding[..., None], values, 0.0).sqrt()[..., None, :]
     factor = torch.linalg.qr(root.mT).R.mT
-    negative = factor.diagonal(dim1=-2, dim2=-1) < 0  # mutant: a zero has no sign
+    negative = factor.diagonal(dim1=-2, dim2=-1) < 0
     signs = torch.where(negative, -1.0, 1.0).to(matrix)
     return (sizes[..., :, None] * factor * signs[..., None, :]).tril()  # without the minus zeros above the diagonal

@@ -59,7 +59,6 @@ def function_condition(
     top, bottom = smoothness(f, region, points, generator), strong_convexity(f, region, points, generator)
     if not bottom.value > 0:
         raise ValueError(f"f must be strongly convex, but its curvature falls to {bottom.value:.3g}")
-    # mutant: a function of which only one is certified takes intervals a second; tests have it
     certified = all(part.certified for part in (top, bottom))
     reason = f"{top.value:.6g} over {bottom.value:.6g}"
     witness = (*top.witness, *bottom.witness)

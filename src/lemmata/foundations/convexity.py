@@ -24,8 +24,8 @@ __all__ = [
     "tangent_gap",
 ]
 
-LENGTHS = (1e-3, 1e-2, 0.1, 0.5)  # mutant: of chords along the least curvature, as shares of the box; any will do
-WEIGHTS = 3  # mutant: chords are looked at after 1/4, 1/2 and 3/4 of their length; more would do too
+LENGTHS = (1e-3, 1e-2, 0.1, 0.5)  # of chords along the least curvature, as fractions of the box
+WEIGHTS = 3  # chords are looked at after 1/4, 1/2 and 3/4 of their length
 
 
 def chord_gap(
@@ -147,13 +147,12 @@ def is_convex(
     box = box_region(region)
     generator = seeded(generator)
     x, y = box.sample(validate.count("points", points), generator), box.sample(points, generator)
-    below = _lowest_chord(f, x, y)  # mutant: both are random
+    below = _lowest_chord(f, x, y)
     if below.value:  # none was found: look where the curvature is least
         curvature = strong_convexity(f, box, points, generator)
         # A quadratic bends alike everywhere; its witness shows the direction alone.
         first, second = curvature.witness
         middle = box.centre if isinstance(f, QuadraticFunction) else (first + second) / 2
-        # mutant: a chord may be run through either way
         chords = [box.pair(middle, (second - first).to(middle), share) for share in LENGTHS]
         below = _lowest_chord(f, *(torch.stack(ends) for ends in zip(*chords, strict=True)))
         if curvature.certified and float(curvature.value) >= 0:
@@ -164,10 +163,9 @@ def is_convex(
 
 def _lowest_chord(f: Function, x: Tensor, y: Tensor) -> Measured:
     """The chord that lies lowest against the function, of those between the pairs."""
-    shares = torch.linspace(0.25, 0.75, WEIGHTS, dtype=x.dtype)  # mutant: any shares between 0 and 1 serve
+    shares = torch.linspace(0.25, 0.75, WEIGHTS, dtype=x.dtype)
     shares = shares[:, None].expand(WEIGHTS, len(x))
     gaps = chord_gap(f, x.expand(WEIGHTS, *x.shape), y.expand(WEIGHTS, *y.shape), shares).detach()
-    # mutant: of this order
     rounding = invisible(torch.maximum(batch_values(f, x).abs(), batch_values(f, y).abs()))
     row, column = divmod(int((gaps + rounding).argmin()), len(x))
     witness, gap = (x[column], y[column], shares[row, column]), float(gaps[row, column])
@@ -180,7 +178,7 @@ def _lowest_chord(f: Function, x: Tensor, y: Tensor) -> Measured:
 def is_convex_set(
     contains: Callable[[Tensor], Tensor],
     region: Box | tuple,
-    points: int = 4096,  # mutant: any generous number
+    points: int = 4096,
     generator: torch.Generator | None = None,
 ) -> Measured:
     r"""Whether the segments between points of a set stay in it; a "no" comes with one that leaves.

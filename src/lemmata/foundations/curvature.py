@@ -14,7 +14,7 @@ from lemmata.marks import system
 
 __all__ = ["curvature_between", "quadratic_bound_gap", "smoothness", "strong_convexity"]
 
-Region = Box | tuple  # mutant: for readers
+Region = Box | tuple
 
 
 def curvature_between(f: Function, x: Float[Tensor, "*batch n"], y: Float[Tensor, "*batch n"]) -> tuple[Tensor, Tensor]:
@@ -113,7 +113,7 @@ def strong_convexity(
     Shapes:
         f: one vector (n,) to one number; region: (low, high), not needed for a `QuadraticFunction`
 
-    Claims: convex.strong, convex.second_order
+    Claims: convex.strong
 
     >>> found = strong_convexity(lambda x: torch.exp(x).sum(), (0.0, 2.0))
     >>> 0.98 < found.value <= 1, found.certified
@@ -133,7 +133,7 @@ def _answer(
     quantity: str, extreme: str, proved: float | None, seen: float, pair: tuple[Tensor, Tensor], points: int
 ) -> Measured:
     """The proved bound where it is within a factor of two of what was seen; beyond that it would mislead."""
-    if proved is not None and abs(proved - seen) <= abs(seen):  # mutant: exactly twice is a matter of chance
+    if proved is not None and abs(proved - seen) <= abs(seen):
         return Measured(quantity, proved, True, "intervals enclose every Hessian in the box", pair, seen)
     reason = f"the {extreme} found in the box, {points:,} points"
     if proved is not None:
@@ -147,7 +147,7 @@ def _of_quadratic(quantity: str, f: QuadraticFunction, largest: bool) -> Measure
     pair = (torch.zeros_like(vector), vector)
     seen = float(curvature_between(f, *pair)[0 if largest else 1].detach())
     exact = float(f.eigenvalues[index].abs() if largest else f.eigenvalues[0])
-    safe = exact + f.rounding if largest else exact - f.rounding  # mutant: within rounding of the eigenvalue
+    safe = exact + f.rounding if largest else exact - f.rounding
     which = "the largest |eigenvalue|" if largest else "the least eigenvalue"
     return Measured(quantity, safe, True, f"{which} of its matrix", pair, seen)
 

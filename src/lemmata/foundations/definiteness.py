@@ -45,7 +45,7 @@ class DefinitenessCertificate:
     @property
     def definite(self) -> Bool[Tensor, "*batch"]:
         """Proved positive definite."""
-        return self.floor > 0  # mutant: it is never exactly 0
+        return self.floor > 0
 
     @property
     def semidefinite(self) -> Bool[Tensor, "*batch"]:
@@ -81,7 +81,7 @@ def certify_definiteness(
     (True, 1.0, 1.0)
     """
     symmetric("matrix", matrix)
-    original, size = matrix, matrix.shape[-1]  # mutant: there are as many rows as columns
+    original, size = matrix, matrix.shape[-1]
     matrix = matrix.detach().double()
     unit = power_of_two(matrix)
     matrix = matrix / unit[..., None, None]
@@ -89,7 +89,7 @@ def certify_definiteness(
     values, vectors = torch.linalg.eigh(matrix)
     witness = vectors[..., 0]
     # A form is a sum of n sums of n terms, of a vector of length 1 but for rounding: wrong by at most 3 (n + 2) u |M|.
-    rounding = 2 * (size + 2) * EPS * frobenius_norm(matrix)  # mutant: a larger allowance is as true
+    rounding = 2 * (size + 2) * EPS * frobenius_norm(matrix)
     ceiling = quadratic_form(matrix, witness) + rounding
     floor = cholesky_floor(matrix, values[..., 0], slack=rounding) - rounding
     curvature = quadratic_form(original, witness.to(original))
@@ -115,18 +115,17 @@ def cholesky_floor(
         failed = torch.linalg.cholesky_ex(shifted).info > 0
         if not failed.any():
             break
-        slack = torch.where(failed, 8 * slack, slack)  # mutant: any growth will do
+        slack = torch.where(failed, 8 * slack, slack)
     # The factors multiply to within (n + 1) u Tr of what was factored, the shift rounds by u Tr more; u is EPS / 2.
-    allowance = (matrix.shape[-1] + 2) * EPS  # mutant: a larger allowance is as true
+    allowance = (matrix.shape[-1] + 2) * EPS
     return floor - allowance * shifted.diagonal(dim1=-2, dim2=-1).sum(-1)
 
 
 def power_of_two(matrix: Float[Tensor, "*batch rows columns"]) -> Float[Tensor, "*batch"]:
     """The largest power of two that is not above the largest entry: dividing by it rounds nothing."""
-    # mutant: along no axis torch is ten times as fast, and finds the same
+    # Without an axis torch is ten times as fast.
     ends = matrix.aminmax() if matrix.ndim == 2 else matrix.flatten(-2).aminmax(dim=-1)
-    largest = torch.maximum(-ends.min, ends.max)  # mutant: as below; a test has numbers of one sign
-    # mutant: any power of two of about this size will do, if it is not infinite
+    largest = torch.maximum(-ends.min, ends.max)
     return torch.ldexp(torch.ones_like(largest), torch.frexp(largest).exponent - 1)
 
 

@@ -97,8 +97,8 @@ class Density:
     @property
     def _inner(self) -> float:
         """A point inside the support."""
-        low, high = max(self.low, self.centre - 1), min(self.high, self.centre + 1)  # mutant: any interval inside
-        return (low + high) / 2  # mutant: any point inside serves
+        low, high = max(self.low, self.centre - 1), min(self.high, self.centre + 1)
+        return (low + high) / 2
 
     def __repr__(self) -> str:
         return f"Density(low={self.low:g}, high={self.high:g})"
@@ -119,7 +119,7 @@ def scaled_density(law: Density, scale: int | float) -> Density:
     if validate.finite_number("scale", scale) == 0:
         raise ValueError("scale must not be 0: the image of a law under 0 has no density")
     low, high = sorted((law.low * scale, law.high * scale))
-    centre = law.centre * scale  # mutant: where the panels are fine, not what they add up to
+    centre = law.centre * scale
     return Density(lambda z: law(z / scale) / abs(scale), low, high, centre)
 
 

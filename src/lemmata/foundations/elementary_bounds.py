@@ -27,7 +27,6 @@ def log1p_bounds(x: Float[Tensor, "..."]) -> tuple[Float[Tensor, "..."], Float[T
     """
     if (validate.floating("x", x) <= -1).any():
         raise ValueError(f"x must be > -1, where log(1 + x) is defined, got {x.min().item():g}")
-    # mutant: at 0 both bounds are 0
     return torch.where(x >= 0, x - x.square() / 2, x / (1 + x)), x
 
 

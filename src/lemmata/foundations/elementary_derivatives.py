@@ -97,7 +97,7 @@ def integrate_by_parts(u: Any, v: Any, variable: Any, low: Any, high: Any) -> By
 def _absolute_slope(x: Tensor) -> Tensor:
     if not x.all():
         raise ValueError("x must not be 0: |x| has no derivative there, use abs_subdifferential")
-    return x / x.abs()  # mutant: |x|/x is the same
+    return x / x.abs()
 
 
 ELEMENTARY = (

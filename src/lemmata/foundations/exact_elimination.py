@@ -42,7 +42,7 @@ def exact_determinant(matrix: Shaped[Tensor, "n n"]) -> Fraction:
     Shapes:
         matrix: (n, n), floating point or integer
 
-    Claims: linalg.sylvester
+    Claims: linalg.psd_eigenvalues
 
     >>> exact_determinant(torch.tensor([[0.5, 1.0], [3.0, 2.0]]))
     Fraction(-2, 1)

@@ -81,7 +81,7 @@ class FiniteLaw:
     @property
     def covariance(self) -> Tensor:
         r"""$\mathbb E[(X-\mathbb EX)(X-\mathbb EX)^\top]$: (..., features, features), by centring first."""
-        centred = self.points - self.mean[..., None, :]  # mutant: its sign cancels in the square
+        centred = self.points - self.mean[..., None, :]
         return FiniteLaw(centred, self.weights).second_moment
 
     @property

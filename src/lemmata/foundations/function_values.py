@@ -64,7 +64,7 @@ def batch_hessians(f: Function, x: Float[Tensor, "*batch n"]) -> Float[Tensor, "
             [1., 0.]])
     """
     found = _batched(torch.func.jacrev(torch.func.grad(_scalar(f))), x)
-    return (found + found.mT) / 2  # mutant: mathematically the same matrix, rounding apart
+    return (found + found.mT) / 2
 
 
 def batch_jacobians(f: Function, x: Float[Tensor, "*batch n"]) -> Float[Tensor, "*batch m n"]:

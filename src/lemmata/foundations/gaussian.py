@@ -83,7 +83,7 @@ class Gaussian(GaussianLaw):
         if x.ndim < 2:
             raise ValueError(f"x must be a (..., points, features) tensor, got shape {tuple(x.shape)}")
         mean = x.mean(-2)
-        centred = x - mean[..., None, :]  # mutant: its sign cancels in the square
+        centred = x - mean[..., None, :]
         return cls(mean, centred.mT @ centred / x.shape[-2])
 
     @property
@@ -146,14 +146,14 @@ class Gaussian(GaussianLaw):
         away = torch.linalg.solve_triangular(observed.cholesky, (values - observed.mean)[..., None], upper=False)
         mean = self.mean[..., rest] + (cross.mT @ away)[..., 0]
         prior = self.covariance[..., rest, :][..., rest]
-        size = prior.diagonal(dim1=-2, dim2=-1)  # mutant: forgives some rounding, any much
+        size = prior.diagonal(dim1=-2, dim2=-1)
         return Gaussian._derived(mean, prior - cross.mT @ cross, size)
 
     def affine(self, matrix: Float[Tensor, "... out features"], offset: parameters.Real = 0.0) -> "Gaussian":
         r"""The law of $Mx + b$: $\mathcal N(M\mu + b, M\Sigma M^\top)$, degenerate if $M$ lacks full row rank."""
         covariance = covariance_of_image(matrix, self.covariance)
         mean = (matrix @ self.mean[..., None])[..., 0] + parameters.real("offset", offset, matrix)
-        size = (matrix.abs() @ self.covariance.abs() * matrix.abs()).sum(-1)  # mutant: forgives some rounding, any much
+        size = (matrix.abs() @ self.covariance.abs() * matrix.abs()).sum(-1)
         return Gaussian._derived(mean, covariance, size)
 
     def plus(self, other: GaussianLaw, cross: Float[Tensor, "... features features"] | None = None) -> "Gaussian":
@@ -162,7 +162,7 @@ class Gaussian(GaussianLaw):
         covariance = apart = self.covariance + other.covariance
         if cross is not None:
             covariance = covariance + validate.floating("cross", cross) + cross.mT
-        size = apart.diagonal(dim1=-2, dim2=-1)  # mutant: forgives some rounding, any much
+        size = apart.diagonal(dim1=-2, dim2=-1)
         return Gaussian._derived(self.mean + other.mean, covariance, size)
 
     def times(self, other: GaussianLaw) -> tuple["Gaussian", Tensor]:
@@ -188,8 +188,7 @@ def _factorised(covariance: Tensor, size: Tensor) -> tuple[Tensor, bool]:
     factor, failed = torch.linalg.cholesky_ex(covariance)
     # The square of a pivot is what is left of a variance given the features before: below rounding, nothing is.
     pivots = factor.detach().diagonal(dim1=-2, dim2=-1).square()
-    rounding = covariance.shape[-1] * torch.finfo(covariance.dtype).eps * size  # mutant: or any such multiple
-    # mutant: a factorisation that fails mostly leaves a pivot below rounding as well
+    rounding = covariance.shape[-1] * torch.finfo(covariance.dtype).eps * size
     if not bool(failed.any() or (pivots <= rounding).any()):
         return factor, False
     eigenvalues, vectors = torch.linalg.eigh(covariance)

@@ -74,7 +74,7 @@ def kl_to_isotropic(
 
 def _full(p: Gaussian, q: Gaussian) -> Tensor:
     """Batches are made equal before, so that autograd sums what was broadcast."""
-    batch = numpy.broadcast_shapes(p.batch_shape, q.batch_shape)  # mutant: symmetric
+    batch = numpy.broadcast_shapes(p.batch_shape, q.batch_shape)
     means = (law.mean.expand(*batch, -1) for law in (p, q))
     factors = (law.cholesky.expand(*batch, -1, -1) for law in (p, q))
     return _CholeskyDivergence.apply(*means, *factors)  # type: ignore[no-any-return]

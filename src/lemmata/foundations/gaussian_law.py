@@ -67,7 +67,7 @@ class GaussianLaw(ABC):
 
     def mahalanobis(self, x: Float[Tensor, "... features"]) -> Tensor:
         r"""The squared distance $(x-\mu)^\top\Sigma^{-1}(x-\mu)$ of points (..., features); batches broadcast."""
-        away = self._points("x", x) - self.mean  # mutant: its sign cancels in the square
+        away = self._points("x", x) - self.mean
         if self.batch_shape:
             return self.squared_lengths(away[..., None])[..., 0]
         return self.squared_lengths(away.reshape(-1, self.dimension).mT).reshape(away.shape[:-1])
@@ -96,10 +96,10 @@ class GaussianLaw(ABC):
         if factor is not None:
             noise = self._normal((*shape, factor.shape[-1]), generator)
             noise = torch.einsum("...ij, ...j -> ...i", factor, noise)
-            drawn = drawn + noise  # mutant: as likely as its opposite
+            drawn = drawn + noise
         if diagonal is not None:
             noise = diagonal.sqrt() * self._normal((*shape, self.dimension), generator)
-            drawn = drawn + noise  # mutant: as likely as its opposite
+            drawn = drawn + noise
         return drawn
 
     def _points(self, name: str, x: Tensor) -> Tensor:

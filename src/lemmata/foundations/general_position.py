@@ -13,7 +13,6 @@ from lemmata.marks import system
 
 __all__ = ["dependent_subset"]
 
-# mutant: a limit of patience, which no claim tries
 MAX_SUBSETS = 20_000  # a second or two
 
 
@@ -38,7 +37,6 @@ def dependent_subset(points: Shaped[Tensor, "points features"], affine: bool = F
     if not isinstance(points, Tensor) or points.ndim != 2 or not points.numel():
         raise ValueError("points must be a (points, features) tensor that is not empty")
     # A combination is affine if its coefficients sum to 0: one more feature that is 1 for all.
-    # mutant: any other number but 0 would do
     rows = torch.nn.functional.pad(points, (0, 1), value=1) if validate.flag("affine", affine) else points
     sizes = range(1, min(rows.shape) + 1)
     if sum(math.comb(len(rows), size) for size in sizes) > MAX_SUBSETS:

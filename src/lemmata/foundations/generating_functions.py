@@ -72,7 +72,7 @@ def normal_mgf(t: Real, mean: Real, variance: Real) -> Tensor:
     >>> normal_mgf(1.0, 0.0, 4.0).log()
     tensor(2., dtype=torch.float64)
     """
-    t = parameters.real("t", t, mean, variance)  # mutant: any company that has a dtype
+    t = parameters.real("t", t, mean, variance)
     variance = parameters.at_least_zero("variance", variance, t)
     return torch.exp(parameters.real("mean", mean, t) * t + variance * t.square() / 2)
 
@@ -93,11 +93,11 @@ def gamma_mgf(t: Real, shape: Real, scale: Real) -> Tensor:
     >>> gamma_mgf(torch.tensor([0.0, 0.25, 0.5]), shape=2.0, scale=2.0)
     tensor([1., 4., inf])
     """
-    t = parameters.real("t", t, shape, scale)  # mutant: any company that has a dtype
+    t = parameters.real("t", t, shape, scale)
     base = 1 - parameters.above_zero("scale", scale, t) * t
-    finite = base > 0  # mutant: a negative power of 0 is infinite as well
+    finite = base > 0
     # Where it is infinite the power is taken of 1, so that no NaN reaches a gradient.
-    safe = torch.where(finite, base, 1.0)  # mutant: replaced by infinity
+    safe = torch.where(finite, base, 1.0)
     power = safe ** -parameters.above_zero("shape", shape, t)
     return torch.where(finite, power, math.inf)
 
@@ -166,7 +166,7 @@ def moments_from_mgf(mgf: Callable[[Tensor], Tensor], order: int) -> Float[Tenso
         t = torch.zeros((), dtype=torch.float64, requires_grad=True)
         derivatives = [mgf(t)]
         for _ in range(order):
-            attached = derivatives[-1] + t * 0  # mutant: 0, so that autograd finds t in a constant as well
+            attached = derivatives[-1] + t * 0  # so that autograd finds t in a constant as well
             (slope,) = torch.autograd.grad(attached, t, create_graph=True)
             derivatives.append(slope)
     return torch.stack([derivative.detach() for derivative in derivatives])

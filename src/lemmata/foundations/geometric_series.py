@@ -33,8 +33,8 @@ def geometric_sum(
         return first / (1 - ratio)
     validate.count("terms", terms, least=0)
     gap = ratio - 1
-    near = gap.abs() < 0.5  # mutant: there both terms of 1 - r^n are alike, and their difference would be rounding
-    small = torch.where(near & (gap != 0), gap, 0.25)  # mutant: where it is not used any number but 0 serves
+    near = gap.abs() < 0.5  # there 1 - r^n would be lost to rounding
+    small = torch.where(near & (gap != 0), gap, 0.25)  # not used where it is 0.25
     close = torch.expm1(terms * torch.log1p(small)) / small
     apart = (ratio**terms - 1) / torch.where(near, 1, gap)
     return first * torch.where(gap == 0, terms, torch.where(near, close, apart))

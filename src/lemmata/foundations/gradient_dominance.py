@@ -35,9 +35,9 @@ def pl_ratio(f: Function, x: Float[Tensor, "*batch n"], minimum: int | float) ->
     rounding = invisible(values.abs().clamp(min=abs(minimum)))
     if (height < -rounding).any():
         raise ValueError(f"minimum must not exceed the values of f, but f takes {float(values.min()):g}")
-    attained = height <= rounding  # mutant: it is never exactly that
+    attained = height <= rounding
     half = batch_gradients(f, x).square().sum(-1) / 2
-    return torch.where(attained, torch.inf, half / torch.where(attained, 1.0, height))  # mutant: not looked at
+    return torch.where(attained, torch.inf, half / torch.where(attained, 1.0, height))
 
 
 @system("pl_constant", title="Polyak-Lojasiewicz constant", kind="function")
@@ -81,7 +81,7 @@ def pl_constant(
     def height_kept(x: Tensor) -> Tensor:
         # Close to the minimum both sides are rounding, and a point below the estimate of it says nothing.
         above = batch_values(f, x) - floor
-        usable = above > rounding  # mutant: how near is close is a matter of rounding
+        usable = above > rounding
         half = batch_gradients(f, x).square().sum(dim=1) / 2
         return torch.where(usable, -half / above, -torch.inf)
 
@@ -92,14 +92,14 @@ def pl_constant(
 
 def _of_quadratic(f: QuadraticFunction) -> Measured:
     least = f.minimiser  # an error where there is no minimum
-    curved = (f.eigenvalues > f.rounding).nonzero()  # mutant: it is never exactly that
+    curved = (f.eigenvalues > f.rounding).nonzero()
     if not len(curved):
         raise ValueError("f must not be constant: every constant is a PL constant of it")
     index = int(curved[0])
-    witness = least + f.eigenvectors[:, index]  # mutant: either way along it
+    witness = least + f.eigenvectors[:, index]
     # The same ratio seen from the minimum, where no large value is subtracted.
     seen = float(pl_ratio(QuadraticFunction(f.matrix), witness - least, 0.0))
-    value = float(f.eigenvalues[index]) - f.rounding  # mutant: within rounding of the eigenvalue
+    value = float(f.eigenvalues[index]) - f.rounding
     return Measured("PL constant", value, True, "the least positive eigenvalue of its matrix", (witness,), seen)
 
 

@@ -60,7 +60,7 @@ def type_check_gradient(
         function: from the shape of x to any shape, x: any shape, claimed: the derivative in question
         returns: the expected shape, a verdict and its reason; true if nothing is wrong
 
-    Claims: matcalc.layout, matcalc.product_scalar
+    Claims: matcalc.layout
 
     >>> a = torch.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
     >>> print(type_check_gradient(lambda x: a @ x, torch.ones(3), a))

@@ -102,7 +102,7 @@ def jensen_shannon(p: Float[Tensor, "*#batch outcomes"], q: Float[Tensor, "*#bat
     >>> jensen_shannon(torch.tensor([1.0, 0.0]), torch.tensor([[0.0, 1.0], [1.0, 0.0]]))
     tensor([0.6931, 0.0000])
     """
-    p, q = _pair(p, q)  # mutant: symmetric
+    p, q = _pair(p, q)
     mixture = (p + q) / 2
     return (kl_divergence(p, mixture) + kl_divergence(q, mixture)) / 2
 
@@ -121,7 +121,7 @@ def total_variation(p: Float[Tensor, "*#batch outcomes"], q: Float[Tensor, "*#ba
     >>> total_variation(torch.tensor([0.9, 0.1]), torch.tensor([0.5, 0.5]))
     tensor(0.4000)
     """
-    p, q = _pair(p, q)  # mutant: symmetric
+    p, q = _pair(p, q)
     return (p - q).abs().sum(-1) / 2
 
 
@@ -134,4 +134,4 @@ def _pair(p: Tensor, q: Tensor) -> tuple[Tensor, Tensor]:
 
 def _log(law: Tensor, where: Tensor) -> Tensor:
     """The logarithm of the entries that count; 0, with the gradient 0, elsewhere."""
-    return torch.where(where, law, 1.0).log()  # mutant: multiplied by a probability of 0
+    return torch.where(where, law, 1.0).log()  # elsewhere multiplied by a probability of 0

@@ -12,8 +12,8 @@ from lemmata.marks import system
 
 __all__ = ["absolute_integral"]
 
-NODES = 32  # mutant: any fine rule serves. On a panel of ratio 2 it resolves a bell 16 deviations wide to 1e-8.
-OCTAVES = 200  # mutant: panels of ratio 2 towards each end; 2^-200 leaves of t^-0.9 a millionth
+NODES = 32  # on a panel of ratio 2 they resolve a bell 16 deviations wide to 1e-8
+OCTAVES = 200  # panels of ratio 2 towards each end; 2^-200 leaves of t^-0.9 a millionth
 
 
 @system("absolute_integral", title="Absolutely convergent integral", kind="function")
@@ -50,20 +50,20 @@ def absolute_integral(
         raise ValueError(f"low must be < inf and high > -inf, got {low} and {high}")
     if bool(torch.isinf(a).any() != torch.isinf(a).all() or torch.isinf(b).any() != torch.isinf(b).all()):
         raise ValueError("low and high must each be finite everywhere or infinite everywhere")
-    given = anchor(a, b) if centre is None else centre  # mutant: symmetric
+    given = anchor(a, b) if centre is None else centre
     middle = torch.as_tensor(given, dtype=torch.float64, device=device)
     return _from(middle, b, function) - _from(middle, a, function)
 
 
 def anchor(low: Tensor, high: Tensor) -> Tensor:
     """Where panels are finest unless told otherwise: the only finite end, else the middle, of the whole line 0."""
-    finite = [end for end in (low, high) if not torch.isinf(end).any()]  # mutant: all or none are
+    finite = [end for end in (low, high) if not torch.isinf(end).any()]
     return sum(finite, torch.zeros((), dtype=torch.float64)) / max(len(finite), 1)
 
 
 def _from(start: Tensor, end: Tensor, function: Callable[[Tensor], Tensor]) -> Tensor:
     """The signed integral from start to end."""
-    if torch.isinf(end).all():  # mutant: all or none are
+    if torch.isinf(end).all():
         nodes, weights = _outward(start.device)
         direction = torch.sign(end)[..., None, None]
         points, weights = start[..., None, None] + direction * nodes, direction * weights
@@ -79,7 +79,6 @@ def _from(start: Tensor, end: Tensor, function: Callable[[Tensor], Tensor]) -> T
     values = values.unflatten(-1, points.shape[-2:])
     # Nodes so near an end that they round to it may meet a singularity; there they weigh nothing.
     inside = (points != start[..., None, None]) & (points != end[..., None, None])
-    # mutant: what is finite there weighs nothing either
     masses = torch.where(inside | values.isfinite(), values * weights, 0.0).sum(-1)
     _fades(masses, end)
     return masses.sum(-1)
@@ -95,7 +94,7 @@ def _fades(masses: Tensor, end: Tensor) -> None:
     for last, before, place in ((-1, -2, end), (0, 1, "the start")):
         ratio = (sizes[..., last] / sizes[..., before].clamp(min=1e-300)).clamp(max=1 - 1e-9)
         rest = sizes[..., last] * ratio / (1 - ratio)
-        if bool((rest > 1e-5 * sizes.sum(-1)).any()):  # mutant: between what fades and what does not lie many powers
+        if bool((rest > 1e-5 * sizes.sum(-1)).any()):
             where = place if isinstance(place, str) else f"{float(place.flatten()[0]):g}"
             problem = f"the integral of |function| diverges towards {where}, or converges too slowly to tell"
             raise ValueError(f"{problem}: bound its support")
@@ -106,7 +105,7 @@ def _panels(first: int, last: int) -> tuple[Tensor, Tensor]:
     """Nodes and weights (panels, nodes) on the panels from 2^k to 2^(k+1), k from first up to last."""
     nodes, weights = (torch.from_numpy(part) for part in numpy.polynomial.legendre.leggauss(NODES))
     left = 2.0 ** torch.arange(first, last, dtype=torch.float64)[:, None]
-    middle = 1.5 + nodes / 2  # mutant: the nodes are symmetric
+    middle = 1.5 + nodes / 2
     return left * middle, left * weights / 2
 
 

@@ -18,7 +18,7 @@ SYNONYMS = {
     "multiply": "mul", "subtract": "sub", "negative": "neg", "mv": "matmul", "dot": "matmul",
     "div": "truediv", "divide": "truediv", "true_divide": "truediv",
 }  # fmt: skip
-PIECES = 200  # mutant: any generous number
+PIECES = 200  # the most that a box is cut into
 TIGHT = 1.01  # the box is cut until the bound is within one part in a hundred of what was seen
 
 
@@ -35,7 +35,7 @@ def curvature_bounds(f: Function, box: Box, seen: float, aim: str) -> tuple[floa
     Shapes:
         f: one vector (n,) to one number
 
-    Claims: smooth.definition, smooth.descent_lemma, convex.strong
+    Claims: smooth.descent_lemma, convex.strong
 
     >>> from lemmata.foundations.regions import box_region
     >>> low, high = curvature_bounds(lambda x: torch.sin(x).sum(), box_region((0.0, 9.0)), 1.0, "largest")
@@ -54,8 +54,8 @@ def curvature_bounds(f: Function, box: Box, seen: float, aim: str) -> tuple[floa
     except (TypeError, AttributeError, ArithmeticError, RuntimeError, ValueError, IndexError, NotImplementedError):
         return None
     target = seen if aim == "largest" else -seen
-    enough = target + (TIGHT - 1) * abs(target)  # mutant: a stricter end costs time alone
-    while len(heap) < PIECES and -heap[0][0] > enough:  # mutant: one piece more or less
+    enough = target + (TIGHT - 1) * abs(target)
+    while len(heap) < PIECES and -heap[0][0] > enough:
         _, _, low, high, _, _ = heapq.heappop(heap)
         axis = int(((high - low) / box.width).argmax())
         middle = (low[axis] + high[axis]) / 2
@@ -76,8 +76,8 @@ def _eigenvalue_bounds(f: Function, low: Tensor, high: Tensor) -> tuple[float, f
     centre, radius = (bend.low + bend.high) / 2, (bend.high - bend.low) / 2
     values = torch.linalg.eigvalsh((centre + centre.T) / 2)
     # Rounding of the centre and of the eigenvalues, far below what the radius usually is.
-    rounding = 8 * n * torch.finfo(centre.dtype).eps * float(centre.norm())  # mutant: a larger allowance is as true
-    spread = float(radius.sum(1).max()) + rounding  # mutant: as above
+    rounding = 8 * n * torch.finfo(centre.dtype).eps * float(centre.norm())
+    spread = float(radius.sum(1).max()) + rounding
     return float(values[0]) - spread, float(values[-1]) + spread
 
 

@@ -10,9 +10,9 @@ __all__ = ["Interval"]
 
 EPS = torch.finfo(torch.float64).eps
 # Elementary functions of torch are accurate to a few units in the last place; sums of k terms to k units.
-ULPS = 8  # mutant: one unit more is as safe
+ULPS = 8
 TINY = 1e-300
-LARGEST_ANGLE = 1e6  # mutant: up to about it an extreme missed by rounding is too near to an end to show
+LARGEST_ANGLE = 1e6  # up to about it an extreme missed by rounding is too near to an end to show
 
 
 class Interval:
@@ -23,7 +23,7 @@ class Interval:
     Shapes:
         low, high: (...), float64
 
-    Claims: smooth.descent_lemma, smooth.definition
+    Claims: smooth.descent_lemma, convex.strong
 
     >>> product = Interval(torch.tensor(-1.0), torch.tensor(2.0)) * Interval(torch.tensor(3.0), torch.tensor(4.0))
     >>> round(product.low.item(), 6), round(product.high.item(), 6)
@@ -49,7 +49,6 @@ class Interval:
         return _outward(self.low + other.low, self.high + other.high)
 
     def __mul__(self, other: "Interval") -> "Interval":
-        # mutant: the order of the four products means nothing
         products = torch.stack(torch.broadcast_tensors(
             self.low * other.low, self.low * other.high, self.high * other.low, self.high * other.high
         ))  # fmt: skip
@@ -61,7 +60,7 @@ class Interval:
             return Interval(torch.ones_like(self.low))
         low, high = self.low**exponent, self.high**exponent
         if exponent % 2 == 0:
-            inside = (self.low <= 0) & (self.high >= 0)  # mutant: an end at 0 gives the same
+            inside = (self.low <= 0) & (self.high >= 0)
             low, high = torch.where(inside, 0.0, torch.minimum(low, high)), torch.maximum(low, high)
         return _outward(low, high)
 
@@ -76,7 +75,7 @@ class Interval:
 
     def even_falling(self, function: Callable[[Tensor], Tensor]) -> "Interval":
         """The image under an even function that falls away from 0."""
-        inside = (self.low <= 0) & (self.high >= 0)  # mutant: an end at 0 gives the same
+        inside = (self.low <= 0) & (self.high >= 0)
         nearest = torch.where(inside, 0.0, torch.minimum(self.low.abs(), self.high.abs()))
         return _outward(function(self.size), function(nearest))
 
@@ -93,14 +92,13 @@ class Interval:
         return Interval(torch.where(bottom, -1.0, found.low), torch.where(top, 1.0, found.high))
 
     def sum(self, dim: int) -> "Interval":
-        # mutant: enough for additions in any order, of which torch takes a good one
+        # Enough for additions in any order, of which torch takes a good one
         lost = self.low.shape[dim] * EPS * self.size.sum(dim)
         return _outward(self.low.sum(dim) - lost, self.high.sum(dim) + lost)
 
     def mapped(self, matrix: Tensor) -> "Interval":
         """The image of the first axis under a matrix of exact numbers: each end takes the sign of the entry."""
         positive, negative = matrix.double().clamp(min=0.0), matrix.double().clamp(max=0.0)
-        # mutant: as above
         lost = 2 * matrix.shape[1] * EPS * torch.tensordot(matrix.double().abs(), self.size, 1)
         low = torch.tensordot(positive, self.low, 1) + torch.tensordot(negative, self.high, 1)
         high = torch.tensordot(positive, self.high, 1) + torch.tensordot(negative, self.low, 1)

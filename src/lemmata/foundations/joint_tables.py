@@ -12,7 +12,7 @@ from lemmata.marks import system
 
 __all__ = ["JointTable", "bayes_posterior"]
 
-Names = str | Sequence[str]  # mutant: a type, for readers
+Names = str | Sequence[str]
 
 
 @system("joint_table", title="Joint probability table", kind="function")
@@ -64,7 +64,7 @@ class JointTable:
         if both := set(targets) & set(conditions):
             raise ValueError(f"of and given must be different variables, got {sorted(both)} in both")
         joint, condition = self.marginal([*targets, *conditions], keepdim=True), self.marginal(given, keepdim=True)
-        law = joint / torch.where(condition > 0, condition, 1.0)  # mutant: 0 over any number is 0
+        law = joint / torch.where(condition > 0, condition, 1.0)
         return law if keepdim else law.squeeze(self._others([*targets, *conditions]))
 
     def factors(self, order: Names | None = None) -> list[Tensor]:
@@ -86,7 +86,7 @@ class JointTable:
 
     def independent(self, first: Names, second: Names, given: Names = (), tolerance: float = 1e-6) -> Tensor:
         r"""Whether $X \perp Y$, or with `given` $X \perp Y \mid Z$, up to the tolerance: one answer for each table."""
-        gap = self.independence_gap(first, second, given)  # mutant: symmetric in its two variables
+        gap = self.independence_gap(first, second, given)
         return gap <= validate.finite_number("tolerance", tolerance)
 
     def __repr__(self) -> str:

@@ -13,7 +13,7 @@ from lemmata.marks import system
 
 __all__ = ["Lagrangian", "StationaryPoint"]
 
-MAX_STEPS = 100  # mutant: of Newton's method, which needs about six from a good start
+MAX_STEPS = 100  # of Newton's method, which needs about six from a good start
 DEGENERATE = "start leads to a degenerate point of the Lagrangian: try another"
 
 
@@ -66,12 +66,12 @@ class Lagrangian:
         if not slope.any():
             raise ValueError("start must not be a critical point of constraint: its gradient is 0 there, move it")
         # The multiplier that makes the gradients as parallel as they can be.
-        first = gradient_of(self.objective, start) @ slope / (slope @ slope)  # mutant: any start near enough serves
+        first = gradient_of(self.objective, start) @ slope / (slope @ slope)
         unknowns = self._unknowns(start, first)
-        for _ in range(MAX_STEPS):  # mutant: it needs about six
+        for _ in range(MAX_STEPS):
             step = _newton_step(hessian_of(self._joined, unknowns), gradient_of(self._joined, unknowns))
             unknowns = unknowns - step
-            # mutant: Newton doubles the digits, so a step this small leaves nothing to gain
+            # Newton doubles the digits, so a step this small leaves nothing to gain.
             if step.abs().max() <= 8 * torch.finfo(unknowns.dtype).eps * unknowns.abs().max():
                 x = unknowns[:-1]
                 return StationaryPoint(x, unknowns[-1], self.objective(x))
@@ -95,7 +95,6 @@ def _newton_step(hessian: Tensor, gradient: Tensor) -> Tensor:
         raise ValueError(DEGENERATE)
     scale = sizes.rsqrt()  # makes the largest entries of all rows about 1, whatever the units of the unknowns
     values, vectors = torch.linalg.eigh(scale[:, None] * hessian * scale)
-    # mutant: a bound on rounding
     if values.abs().min() <= 4 * len(values) * info.eps * values.abs().max():
         raise ValueError(DEGENERATE)
     return scale * (vectors @ ((vectors.mT @ (scale * gradient)) / values))

@@ -12,7 +12,7 @@ from lemmata.marks import system
 
 __all__ = ["RitzPair", "largest_ritz_pair"]
 
-CHECKED_EVERY = 8  # mutant: a matter of time alone
+CHECKED_EVERY = 8  # steps between tests of convergence, each an eigenproblem
 
 
 class RitzPair(NamedTuple):
@@ -48,30 +48,27 @@ def largest_ritz_pair(
     validate.floating("start", start)
     if start.ndim == 0 or (start == 0).all(-1).any():
         raise ValueError("start must be a (..., n) tensor without zero vectors")
-    last = min(validate.count("steps", steps), start.shape[-1])  # mutant: further steps find nothing new
+    last = min(validate.count("steps", steps), start.shape[-1])  # n steps span the whole space
     validate.finite_number("accuracy", accuracy)
     # Vectors are rows, without gaps, and room for all of them is taken once.
     basis = start.new_empty(*start.shape[:-1], last, start.shape[-1])
     basis[..., 0, :] = torch.nn.functional.normalize(start.detach(), dim=-1)
     diagonal, beside = [], []
-    for step in range(1, last + 1):  # mutant: the number of the first step only sets when it is checked
+    for step in range(1, last + 1):
         known = basis[..., :step, :]
         newest = known[..., -1, :]
         image = operator(newest)
         diagonal.append((image * newest).sum(-1))
-        for _ in range(2):  # mutant: once leaves what rounding put there, twice nothing, more is vain
-            # mutant: the sign of a basis vector means nothing
+        for _ in range(2):  # twice: once leaves what rounding put there
             image = image - (known.mT @ (known @ image[..., None]))[..., 0]
         rest = torch.linalg.vector_norm(image, dim=-1)
         beside.append(rest)
-        if step == last or step % CHECKED_EVERY == 0:  # mutant: it ends at the last step in any case
+        if step == last or step % CHECKED_EVERY == 0:
             values, vectors = torch.linalg.eigh(_tridiagonal(diagonal, beside[:-1]))
             residual = rest * vectors[..., -1, -1].abs()
-            # mutant: a stricter test costs steps alone
             if step == last or (residual <= accuracy * values[..., -1]).all():
                 break
         # Where the space is exhausted only rounding is left: a zero vector follows, with the eigenvalue 0.
-        # mutant: anything near rounding will do
         exhausted = start.shape[-1] * torch.finfo(start.dtype).eps * torch.stack(diagonal).amax(0)
         basis[..., step, :] = torch.where((rest > exhausted)[..., None], image / rest[..., None], 0.0)
     top = (known.mT @ vectors[..., -1, None])[..., 0]

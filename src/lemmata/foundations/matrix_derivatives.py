@@ -41,7 +41,7 @@ def derivative_of(name: str) -> DerivativeRow:
     Shapes:
         name: a row's `name` or `written`, in any case and spacing    returns: the row
 
-    Claims: matcalc.layout
+    Claims: matcalc.quadratic_form, matcalc.product_scalar
 
     >>> row = derivative_of("x^T A x")
     >>> row.formula, row.layout, row.kind

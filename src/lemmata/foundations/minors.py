@@ -12,7 +12,6 @@ from lemmata.marks import system
 
 __all__ = ["leading_minors", "principal_minors", "definiteness_by_minors"]
 
-# mutant: a limit of patience, which no claim tries
 MAX_SIZE = 12  # 4,095 principal minors, about a second
 
 

@@ -38,7 +38,7 @@ def p_norm(x: Float[Tensor, "..."], p: int | float = 2.0, dim: int = -1) -> Floa
     if p in (0, math.inf):
         return torch.linalg.vector_norm(x, p, dim=dim)
     largest = x.detach().abs().amax(dim, keepdim=True)
-    size = torch.where(largest == 0, torch.ones_like(largest), largest)  # mutant: zeros stay zero at any size
+    size = torch.where(largest == 0, torch.ones_like(largest), largest)  # zeros stay zero at any size
     return torch.linalg.vector_norm(x / size, p, dim=dim) * size.squeeze(dim)
 
 

@@ -7,7 +7,7 @@ from lemmata import validate
 
 __all__ = []  # for systems; users meet only the messages
 
-Real = int | float | Tensor  # mutant: a type, for readers
+Real = int | float | Tensor
 
 
 def real(name: str, value: Real, *company: Real) -> Tensor:
@@ -19,7 +19,7 @@ def real(name: str, value: Real, *company: Real) -> Tensor:
     if isinstance(value, Tensor):
         return validate.floating(name, value)
     tensors = [other for other in company if isinstance(other, Tensor)]
-    like = next((other for other in tensors if other.is_floating_point()), None)  # mutant: others are refused anyway
+    like = next((other for other in tensors if other.is_floating_point()), None)
     number = float(validate.finite_number(name, value))
     return torch.tensor(number, dtype=torch.float64) if like is None else like.new_tensor(number)
 

@@ -75,7 +75,6 @@ def is_doubly_stochastic(matrix: Num[Tensor, "*batch n n"]) -> Bool[Tensor, "*ba
     tensor([ True,  True, False])
     """
     _square(matrix)
-    # mutant: there are as many rows as columns
     rounding = matrix.shape[-1] * torch.finfo(matrix.dtype).eps if matrix.is_floating_point() else 0
     sums = torch.cat([matrix.sum(-1), matrix.sum(-2)], dim=-1)
     return (matrix >= 0).flatten(-2).all(-1) & ((sums - 1).abs() <= rounding).all(-1)
@@ -88,8 +87,6 @@ def permutation_of_matrix(matrix: Num[Tensor, "*batch n n"]) -> Int[Tensor, "*ba
 
     Shapes:
         matrix: (..., n, n)    returns: (..., n)
-
-    Claims: linalg.permutation_matrix
 
     >>> permutation_of_matrix(torch.tensor([[0, 1], [1, 0]]))
     tensor([1, 0])
@@ -106,8 +103,6 @@ def invert_permutation(permutation: Int[Tensor, "*batch n"]) -> Int[Tensor, "*ba
 
     Shapes:
         permutation: (..., n)    returns: (..., n)
-
-    Claims: linalg.permutation_matrix
 
     >>> invert_permutation(torch.tensor([2, 0, 1]))
     tensor([1, 2, 0])
@@ -148,8 +143,6 @@ def two_line_notation(permutation: Int[Tensor, "n"]) -> str:
 
     Shapes:
         permutation: (n,), counted from 0 as everywhere else; printed counted from 1
-
-    Claims: linalg.permutation_matrix
 
     >>> print(two_line_notation(torch.tensor([2, 0, 1])))
     1 2 3

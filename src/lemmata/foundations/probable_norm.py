@@ -15,7 +15,7 @@ from lemmata.marks import system
 
 __all__ = ["krylov_miss_probability", "krylov_steps", "probable_spectral_norm"]
 
-COPIED = 1 << 18  # mutant: numbers at a time; a matter of speed
+COPIED = 1 << 18  # numbers at a time, so that they stay in the cache
 
 
 def krylov_miss_probability(size: int, steps: int, error: float) -> float:
@@ -64,7 +64,6 @@ def krylov_steps(size: int, error: float, failure: float = 1e-9) -> int:
     few, many = 0, validate.count("size", size)
     while many - few > 1:
         middle = (few + many) // 2
-        # mutant: it is never exactly that
         few, many = (few, middle) if krylov_miss_probability(size, middle, error) <= failure else (middle, many)
     return many
 
@@ -97,15 +96,14 @@ def probable_spectral_norm(
     """
     matrices("matrix", matrix)
     validate.positive("tolerance", tolerance)
-    # mutant: half precision alone needs more digits, and more do no harm
     plain = matrix.detach() if matrix.itemsize >= 4 else matrix.detach().float()
     unit = power_of_two(plain).double()
     # Only numbers whose squares might not be numbers are scaled: a copy takes as long as twenty steps.
-    moderate = (unit > 2.0**-40) & (unit < 2.0**40)  # mutant: scaling by powers of two changes no digit
+    moderate = (unit > 2.0**-40) & (unit < 2.0**40)
     unit = torch.where(moderate, 1.0, unit)
     scaled = plain if moderate.all() else plain.double() / unit[..., None, None]
-    working = scaled.float() if tolerance >= 1e-3 else scaled.double()  # mutant: more digits are as true
-    wide = working.shape[-1] > working.shape[-2]  # mutant: both Gram matrices have the same norm; this one is smaller
+    working = scaled.float() if tolerance >= 1e-3 else scaled.double()
+    wide = working.shape[-1] > working.shape[-2]  # both Gram matrices have the same norm; this one is smaller
     working = working.mT if wide else working
 
     def gram(x: Tensor) -> Tensor:
@@ -115,14 +113,13 @@ def probable_spectral_norm(
         *working.shape[:-2], working.shape[-1], generator=generator, dtype=working.dtype, device=working.device
     )
     # The norm is the root of the eigenvalue.
-    # mutant: a few steps more or less show only in the rarest of starts
     steps = krylov_steps(working.shape[-1], 1 - (1 + tolerance) ** -2, failure)
     right = torch.nn.functional.normalize(largest_ritz_pair(gram, start, steps).vector.double(), dim=-1)
     tall = scaled.mT if wide else scaled
     image = _product(tall, right)
     length = torch.linalg.vector_norm(image, dim=-1)
-    frobenius = 1.01 * torch.linalg.matrix_norm(working).double()  # mutant: the allowance may be larger
-    lower = length_at_least(length, tall.shape[-2], tall.shape[-1], frobenius)  # mutant: an allowance for rounding
+    frobenius = 1.01 * torch.linalg.matrix_norm(working).double()
+    lower = length_at_least(length, tall.shape[-2], tall.shape[-1], frobenius)
     left = torch.nn.functional.normalize(image, dim=-1)
     left, right = (right, left) if wide else (left, right)
     value = (left.to(matrix) * (matrix @ right.to(matrix)[..., None])[..., 0]).sum(-1)
@@ -132,9 +129,9 @@ def probable_spectral_norm(
 def _product(matrix: Tensor, vector: Tensor) -> Tensor:
     """The product in double precision, of which only some rows at a time are copied: the copies stay in the cache."""
     rows, columns = matrix.shape[-2:]
-    size = max(1, COPIED // columns)  # mutant: as many as one likes
+    size = max(1, COPIED // columns)
     copy, out = vector.new_empty(*matrix.shape[:-2], size, columns), vector.new_empty(matrix.shape[:-1])
-    for first in range(0, rows, size):  # mutant: after the last row there is nothing to do
+    for first in range(0, rows, size):
         rest = matrix[..., first : first + size, :]
         part = copy[..., : rest.shape[-2], :].copy_(rest)
         out[..., first : first + size] = (part @ vector[..., None])[..., 0]

@@ -52,9 +52,9 @@ def rayleigh_quotient(
     validate.floating("vector", vector)
     if vector.ndim and (vector == 0).all(-1).any():
         raise ValueError("vector must not be zero: a quotient by its length is not defined")
-    # mutant: no rescaling changes the quotient; this one keeps squares from overflowing
+    # No rescaling changes the quotient; this one keeps squares from overflowing.
     largest = vector.detach().abs().amax(-1, keepdim=True) if vector.ndim else vector
-    vector = vector / largest  # mutant: as above
+    vector = vector / largest
     return quadratic_form(matrix, vector) / (vector * vector).sum(-1)
 
 

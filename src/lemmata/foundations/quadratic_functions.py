@@ -47,7 +47,7 @@ class QuadraticFunction:
     @property
     def _unit(self) -> float:
         """The rounding of a product with the matrix, or of its decomposition, relative to the sizes."""
-        return 4 * len(self.matrix) * torch.finfo(self.matrix.dtype).eps  # mutant: a bound on rounding
+        return 4 * len(self.matrix) * torch.finfo(self.matrix.dtype).eps
 
     @property
     def minimiser(self) -> Float[Tensor, "n"]:
@@ -56,7 +56,7 @@ class QuadraticFunction:
         # One step of refinement, which also carries the derivatives: dx = -H^+ (dH x + db).
         solvable = start - self._solved(self.matrix @ start + self.linear)
         rest = torch.linalg.vector_norm(self.matrix @ solvable + self.linear)
-        # mutant: what rounding leaves of a linear part that lies in the range of the matrix
+        # What rounding leaves of a linear part that lies in the range of the matrix
         left = self.rounding * torch.linalg.vector_norm(solvable) + self._unit * torch.linalg.vector_norm(self.linear)
         if self.eigenvalues[0] < -self.rounding or rest > left:
             raise ValueError("the quadratic function has no minimum: along some direction it falls without end")

@@ -11,9 +11,8 @@ from lemmata import validate
 
 __all__ = ["Box", "box_region"]
 
-POINTS = 1024  # mutant: any generous number of starting points of a search
-
-ROUNDS, CANDIDATES = 24, 64  # mutant: of the local search; any generous numbers
+POINTS = 1024  # starting points of a search
+ROUNDS, CANDIDATES = 24, 64  # of the local search
 SHRINK = 0.75  # its radius falls from width/4 to width/4000
 
 
@@ -48,9 +47,9 @@ class Box:
         share = torch.rand((count, len(self.low)), generator=generator, dtype=self.low.dtype, device=self.low.device)
         return self.low + share * self.width
 
-    def corners(self, most: int = 6) -> Float[Tensor, "corners n"]:
-        """All corners in the first `most` coordinates; the rest stay in the middle."""
-        free = min(len(self.low), most)
+    def corners(self, dimensions: int = 6) -> Float[Tensor, "corners n"]:
+        """All corners in the first `dimensions` coordinates; the rest stay in the middle."""
+        free = min(len(self.low), dimensions)
         ends = torch.stack([self.low[:free], self.high[:free]], dim=1)
         found = torch.cartesian_prod(*ends).reshape(-1, free)
         return torch.cat([found, self.centre[free:].expand(len(found), -1)], dim=1)
@@ -62,11 +61,9 @@ class Box:
     def worst(self, score: Callable[[Tensor], Tensor], points: int, generator: torch.Generator) -> Float[Tensor, "n"]:
         """About the point of the highest score: the best of a random sample and the corners, then a local search."""
         best = self._best(score, torch.cat([self.sample(points, generator), self.corners(), self.centre[None]]))
-        radius = self.width / 4  # mutant: any generous radius
-        for _ in range(ROUNDS):  # mutant: one more would do too
-            # mutant: the steps are symmetric
+        radius = self.width / 4
+        for _ in range(ROUNDS):
             steps = radius * (2 * torch.rand((CANDIDATES, len(best)), generator=generator, dtype=best.dtype) - 1)
-            # mutant: the steps are symmetric
             best = self._best(score, torch.cat([best[None], self.clip(best + steps)]))
             radius = SHRINK * radius
         return best
@@ -78,13 +75,13 @@ class Box:
             raise ValueError(f"f must be finite with its derivatives in the region, but is not at {bad}: shrink it")
         return points[scores.argmax()]
 
-    def pair(self, point: Tensor, direction: Tensor, share: float | None = None) -> tuple[Tensor, Tensor]:
-        """Two points of the box on either side of `point`, apart along `direction` by twice a share of its least width.
+    def pair(self, point: Tensor, direction: Tensor, fraction: float | None = None) -> tuple[Tensor, Tensor]:
+        """Two points of the box on either side of `point`, apart along `direction` by twice a fraction of its width.
 
-        Near a side of the box both are moved inwards alike, so that the direction is kept. Without a share they are so
+        Near a side of the box both are moved inwards alike, so that the direction is kept. Without one they are so
         near that the rounding of a difference quotient and the bending of the function balance.
         """
-        apart = torch.finfo(direction.dtype).eps ** 0.25 if share is None else share
+        apart = torch.finfo(direction.dtype).eps ** 0.25 if fraction is None else fraction
         unit = direction / direction.norm().clamp(min=torch.finfo(direction.dtype).tiny)
         step = apart * self.width.min() * unit
         middle = torch.minimum(torch.maximum(point, self.low + step.abs()), self.high - step.abs())
@@ -120,7 +117,7 @@ def box_region(region: "Box | tuple[Tensor | int | float, Tensor | int | float]"
 
 def seeded(generator: torch.Generator | None) -> torch.Generator:
     """The user's generator, or one that makes every run the same."""
-    return torch.Generator().manual_seed(0) if generator is None else generator  # mutant: any seed serves
+    return torch.Generator().manual_seed(0) if generator is None else generator
 
 
 def _end(name: str, end: Tensor | int | float) -> Tensor:

@@ -25,7 +25,7 @@ def empirical_law(
     Shapes:
         labels: (..., samples) of whole numbers from 0    returns: (..., classes)
 
-    Claims: information.entropy, information.mutual_information
+    Claims: information.entropy
 
     >>> empirical_law(torch.tensor([0, 2, 2, 1]), classes=3)
     tensor([0.2500, 0.2500, 0.5000], dtype=torch.float64)

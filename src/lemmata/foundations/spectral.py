@@ -16,8 +16,8 @@ from lemmata.marks import system
 __all__ = ["SpectralNormBounds", "certified_spectral_norm"]
 
 # Steps of Lanczos; 80 to 90 suffice for the edge of a random 4,096 x 4,096 matrix.
-MAX_STEPS = 300  # mutant: how long it searches changes the width of the bounds at most
-STRIP = 512  # mutant: a matter of time alone
+MAX_STEPS = 300
+STRIP = 512  # columns at a time, for speed
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,14 +79,14 @@ def certified_spectral_norm(
     scaled = matrix.detach().double()
     unit = power_of_two(scaled)
     scaled = scaled / unit[..., None, None]
-    wide = scaled.shape[-1] > scaled.shape[-2]  # mutant: both Gram matrices have the same norm; this one is smaller
+    wide = scaled.shape[-1] > scaled.shape[-2]  # both Gram matrices have the same norm; this one is smaller
     scaled = scaled.mT if wide else scaled
     rows, columns = scaled.shape[-2:]
     gram = _gram(scaled)
     frobenius = gram.diagonal(dim1=-2, dim2=-1).sum(-1).sqrt()
     right = _top_eigenvector(gram, tolerance)
     image = (scaled @ right[..., None])[..., 0]
-    lower = length_at_least(p_norm(image), rows, columns, frobenius)  # mutant: an allowance for rounding
+    lower = length_at_least(p_norm(image), rows, columns, frobenius)
     upper = _norm_at_most(gram, lower, rows, frobenius, tolerance)
     # The Frobenius norm bounds the spectral norm too, sharply for matrices of rank one.
     upper = torch.minimum(upper, frobenius * (1 + rows * columns * EPS))
@@ -99,8 +99,8 @@ def certified_spectral_norm(
 def _gram(matrix: Float[Tensor, "*batch rows columns"]) -> Float[Tensor, "*batch columns columns"]:
     """The products of all columns, each pair once: strips of what lies below the diagonal, mirrored above it."""
     size = matrix.shape[-1]
-    gram = matrix.new_zeros(*matrix.shape[:-2], size, size)  # mutant: every entry is overwritten
-    for first in range(0, size, STRIP):  # mutant: an empty strip more changes nothing
+    gram = matrix.new_zeros(*matrix.shape[:-2], size, size)
+    for first in range(0, size, STRIP):
         strip = matrix[..., first:].mT @ matrix[..., first : first + STRIP]
         gram[..., first:, first : first + STRIP] = strip
         gram[..., first : first + STRIP, first:] = strip.mT
@@ -112,22 +112,22 @@ def _top_eigenvector(gram: Float[Tensor, "*batch n n"], tolerance: float) -> Flo
 
     Nothing is proved here: a poor answer makes the bounds wide, not wrong.
     """
-    generator = torch.Generator(gram.device).manual_seed(0)  # mutant: one start is as good as another
+    generator = torch.Generator(gram.device).manual_seed(0)
     start = torch.randn(gram.shape[:-1], generator=generator, dtype=gram.dtype, device=gram.device)
     return largest_ritz_pair(lambda x: (gram @ x[..., None])[..., 0], start, MAX_STEPS, tolerance).vector
 
 
 def length_at_least(length: Tensor, rows: int, columns: int, frobenius: Tensor) -> Tensor:
     """A bound below |Av| for a unit vector v: each entry is a sum of n products, wrong by less than n u |row|."""
-    lost = columns * EPS * frobenius  # mutant: a larger allowance is as true
+    lost = columns * EPS * frobenius
     # The lengths of Av and of v are sums of at most m squares.
-    found = length * (1 - (rows + 8) * EPS)  # mutant: as above
+    found = length * (1 - (rows + 8) * EPS)
     return (found - lost).clamp(min=0.0)
 
 
 def _norm_at_most(gram: Tensor, lower: Tensor, rows: int, frobenius: Tensor, tolerance: float) -> Tensor:
     """A bound above the norm, from the first factorisation of s^2 I - A^T A that succeeds."""
     # Each entry of A^T A is a sum of m products, wrong by less than m u |column||column|; a few more u for the rest.
-    lost = (rows + 8) * EPS * frobenius**2  # mutant: a larger allowance is as true
-    slack = ((1 + tolerance) ** 2 - 1) * lower**2 + lost  # mutant: too little is tried again with more
+    lost = (rows + 8) * EPS * frobenius**2
+    slack = ((1 + tolerance) ** 2 - 1) * lower**2 + lost
     return (lost - cholesky_floor(-gram, -(lower**2), slack)).sqrt()

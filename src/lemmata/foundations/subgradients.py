@@ -15,7 +15,7 @@ from lemmata.marks import system
 
 __all__ = ["MaxAffine", "is_subgradient", "subdifferential_interval"]
 
-STEP = 2.0**-20  # mutant: of one-sided slopes, whose error and rounding are below 1e-6 with any like it
+STEP = 2.0**-20  # of one-sided slopes: error and rounding stay below 1e-6
 
 
 @system("subgradient", title="Subgradient test", kind="function")
@@ -51,8 +51,8 @@ def is_subgradient(
     fits("slope", slope, (len(x),), like=x, whose="x")
     generator = seeded(generator)
     y = torch.cat([box.sample(validate.count("points", points), generator), box.corners()])
-    scales = torch.rand((len(y), 1), generator=generator, dtype=y.dtype) ** 4  # mutant: any that come near to 0
-    y = torch.cat([y, x + scales * (y - x)])  # mutant: any way of drawing near to x serves
+    scales = torch.rand((len(y), 1), generator=generator, dtype=y.dtype) ** 4
+    y = torch.cat([y, x + scales * (y - x)])
     values = batch_values(f, y)
     height = values - batch_values(f, x) - (y - x) @ slope
     worst = int(height.argmin())
@@ -81,7 +81,7 @@ def subdifferential_interval(f: Function, x: Float[Tensor, "..."]) -> tuple[Tens
     validate.floating("x", x)
     if x.dtype != torch.float64:
         raise TypeError(f"x must be float64, got {x.dtype}: a slope over a short step is all rounding otherwise")
-    step = STEP * x.abs().clamp(min=1.0)  # mutant: of this order
+    step = STEP * x.abs().clamp(min=1.0)
     value = f(x)
     return (value - f(x - step)) / step, (f(x + step) - value) / step
 
@@ -124,7 +124,6 @@ class MaxAffine:
     def active(self, x: Float[Tensor, "*batch n"]) -> Bool[Tensor, "*batch pieces"]:
         """Which pieces attain the maximum."""
         values = x @ self.slopes.T + self.offsets
-        # mutant: a tolerance of this order
         size = (x.abs() @ self.slopes.abs().T + self.offsets.abs()).amax(-1, keepdim=True)
         return values >= values.amax(-1, keepdim=True) - self.tolerance * size
 
@@ -137,11 +136,10 @@ class MaxAffine:
         fits("slope", slope, (len(x),), like=x, whose="x")
         active = self.active(x)
         rows = self.slopes[active].double().cpu().numpy()
-        # mutant: any scale of this order
         size = max(float(np.abs(rows).max()), float(slope.abs().max())) or 1.0
         equations = np.vstack([rows.T / size, np.ones(len(rows))])
         found, rest = nnls(equations, np.append(slope.double().cpu().numpy() / size, 1.0))
-        if rest > self.tolerance:  # mutant: it is never exactly that
+        if rest > self.tolerance:
             return None
         weights = x.new_zeros(len(self.slopes))
         weights[active] = torch.as_tensor(found).to(x)

@@ -13,7 +13,7 @@ from lemmata.marks import system
 
 __all__ = ["nth_derivative", "second_order_model", "taylor_polynomial", "taylor_remainder"]
 
-NODES = 24  # mutant: of Gauss and Legendre, exact for polynomials of degree 47; more are as good
+NODES = 24  # of Gauss and Legendre, exact for polynomials of degree 47
 
 
 def nth_derivative(f: Function, x: Float[Tensor, "..."], order: int) -> Float[Tensor, "..."]:
@@ -81,7 +81,7 @@ def taylor_remainder(
     at, x = torch.broadcast_tensors(validate.floating("at", at), validate.floating("x", x))
     nodes, weights = (torch.as_tensor(part).to(x) for part in np.polynomial.legendre.leggauss(NODES))
     half = (x - at)[..., None] / 2
-    t = at[..., None] + half * (1 + nodes)  # mutant: the nodes are symmetric
+    t = at[..., None] + half * (1 + nodes)
     integrand = nth_derivative(f, t, degree + 1) / math.factorial(degree) * (x[..., None] - t) ** degree
     return (weights * half * integrand).sum(-1)
 

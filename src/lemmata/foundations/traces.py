@@ -52,9 +52,9 @@ def trace_of_product(*factors: Num[Tensor, "..."]) -> Num[Tensor, "..."]:
     if len(factors) == 1:
         return trace(factors[0])
     # Between the first k - 1 factors and the last stands a matrix of (first rows) x (last rows) entries.
-    # mutant: every start gives the same trace; the smallest such matrix is the cheapest
+    # Every start gives the same trace; the smallest such matrix is the cheapest.
     sizes = [factors[start].shape[-2] * factors[start - 1].shape[-2] for start in range(len(factors))]
-    first = sizes.index(min(sizes))  # mutant: as above
+    first = sizes.index(min(sizes))
     factors = factors[first:] + factors[:first]
     return (functools.reduce(torch.matmul, factors[:-1]) * factors[-1].mT).sum((-2, -1))
 

@@ -2,10 +2,15 @@
 
 from lemmata.judge.bounds import at_least as at_least
 from lemmata.judge.bounds import at_most as at_most
+from lemmata.judge.checking import Verdicts as Verdicts
+from lemmata.judge.checking import check as check
 from lemmata.judge.decorators import Claim as Claim
 from lemmata.judge.decorators import Lie as Lie
 from lemmata.judge.decorators import claim as claim
 from lemmata.judge.decorators import lie as lie
+from lemmata.judge.dial import Dial as Dial
+from lemmata.judge.dial import dial_of as dial_of
+from lemmata.judge.dial import is_number as is_number
 from lemmata.judge.draw import Draw as Draw
 from lemmata.judge.draw import seed_of as seed_of
 from lemmata.judge.engine import Engine as Engine
@@ -35,7 +40,6 @@ from lemmata.judge.figure import Points as Points
 from lemmata.judge.fingerprint import versions as versions
 from lemmata.judge.ledger import Ledger as Ledger
 from lemmata.judge.numeric import close as close
-from lemmata.judge.probe import Dial as Dial
 from lemmata.judge.probe import dials as dials
 from lemmata.judge.probe import probe_claim as probe_claim
 from lemmata.judge.rates import slope_is as slope_is
@@ -83,17 +87,21 @@ __all__ = [
     "TIME_LIMIT",
     "Task",
     "VERDICTS",
+    "Verdicts",
     "all_of",
     "always",
     "at_least",
     "at_most",
+    "check",
     "claim",
     "close",
     "count_is",
+    "dial_of",
     "dials",
     "everywhere",
     "exactly",
     "is_blunt",
+    "is_number",
     "judge",
     "judge_all",
     "law_is",

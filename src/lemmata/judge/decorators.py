@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from functools import update_wrapper
 from typing import Any
 
+from lemmata.catalog.statements import COSTS
 from lemmata.judge.evidence import Evidence
-from lemmata.statements import COSTS
 
 __all__ = ["Claim", "Lie", "claim", "lie"]
 

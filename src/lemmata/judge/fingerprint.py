@@ -20,13 +20,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from lemmata.catalog import ClaimEntry, load
+from lemmata.catalog.index import Index
 from lemmata.files import cache_folder
-from lemmata.index import Index
 from lemmata.judge.loaded import PACKAGE, installed, place
 
 __all__ = ["versions"]  # fingerprint() has its file's name: import it from here
 
 JUDGES = PACKAGE / "judge" / "worker.py"
+CATALOG = PACKAGE / "catalog"  # lists and finds, and decides no verdict: what it finds for a claim is covered itself
 Stamp = tuple[int, int, int, int]
 
 
@@ -163,7 +164,8 @@ def _reachable(path: Path) -> set[Path]:
         if current not in seen:
             seen.add(current)
             ours = PACKAGE in current.parents  # the same for every claim, whatever its file
-            waiting += _our_imports(current, _stamp(current)) if ours else _imports(current, home(path))
+            found = _our_imports(current, _stamp(current)) if ours else _imports(current, home(path))
+            waiting += [file for file in found if CATALOG not in file.parents]
     folders = {file.parent for file in seen if PACKAGE in file.parents and file.parent != PACKAGE}
     data = (file for folder in folders for file in folder.rglob("*"))
     return seen | {file for file in data if file.suffix in (".npz", ".gz", ".json", ".safetensors")}

@@ -6,11 +6,12 @@ from collections import Counter
 from collections.abc import Generator, Iterable, Mapping, Sequence
 
 from lemmata.catalog import ClaimEntry
+from lemmata.catalog.statements import COSTS
 from lemmata.judge.engine import Answer, Engine, task_of
-from lemmata.judge.fingerprint import Source, capability, changed, fingerprint, fingerprints, sources
+from lemmata.judge.fingerprint import CATALOG, Source, capability, changed, fingerprint, fingerprints, sources
 from lemmata.judge.ledger import Ledger
+from lemmata.judge.loaded import place
 from lemmata.judge.verdict import Result, merge
-from lemmata.statements import COSTS
 
 __all__ = ["judge_all", "remembered"]
 
@@ -117,7 +118,8 @@ class _Question:
 
         Our own claims share workers, which have loaded what other claims need: of them this is not asked.
         """
-        unseen = sorted(answer.loaded.keys() - self.before.keys()) if self.task.home else []
+        loaded = {where for where in answer.loaded if not where.startswith(place(CATALOG) + "/")}
+        unseen = sorted(loaded - self.before.keys()) if self.task.home else []
         if unseen:
             why = f"it loads {unseen[0]} in a way that cannot be read from its text"
             ledger.tell(f"verdicts on {self.claim.path.name} are not remembered, since {why}")

@@ -10,8 +10,9 @@ from collections.abc import Callable
 from typing import Any
 
 from lemmata.judge.decorators import Claim, Lie
+from lemmata.judge.dial import is_number
 from lemmata.judge.evidence import Evidence
-from lemmata.judge.probe import is_number, truth_of
+from lemmata.judge.probe import truth_of
 from lemmata.judge.runner import attempt
 from lemmata.judge.statistics import cost_class
 from lemmata.judge.verdict import ENOUGH

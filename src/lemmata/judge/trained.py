@@ -32,6 +32,7 @@ from lemmata.files import cache_folder
 from lemmata.judge.draw import seed_of
 from lemmata.judge.fingerprint import PACKAGE, closure, versions
 from lemmata.judge.sealed import sealed_randomness
+from lemmata.marks import recipe_for, usual_settings
 
 try:
     import fcntl
@@ -96,11 +97,11 @@ def _by_recipe(system: str, settings: Mapping[str, Any], seed: int) -> Training:
     chosen = {name: value for name, value in settings.items() if name != "data"}
 
     # Before the key is made: it is that of the code as loaded.
-    recipe, loop = getattr(importlib.import_module(entry.module), entry.name), importlib.import_module(LOOP_MODULE)
+    recipe = recipe_for(getattr(importlib.import_module(entry.module), entry.name), system)
+    loop = importlib.import_module(LOOP_MODULE)
 
     def train() -> dict[str, Any]:
-        usual = inspect.signature(recipe).parameters
-        config, options = usual["config"].default, usual["options"].default
+        config, options = usual_settings(recipe, system)
         of_config, of_options = _known(config, chosen), _known(options, chosen)
         if unknown := chosen.keys() - of_config.keys() - of_options.keys():
             raise TypeError(f"the recipe {entry.name} has no setting {', '.join(sorted(unknown))}")
@@ -116,7 +117,7 @@ def _by_recipe(system: str, settings: Mapping[str, Any], seed: int) -> Training:
         made.load_state_dict(state["weights"])
         return made
 
-    words = ("recipe", entry.module, entry.name, data, _plain(chosen), seed)
+    words = ("recipe", entry.module, entry.name, system, data, _plain(chosen), seed)
     return Training((entry.path, LOOP), words, train, restore)
 
 

@@ -4,6 +4,8 @@ from collections.abc import Iterable, Sequence
 
 import torch
 
+from lemmata import validate
+
 __all__ = ["WordByWord"]
 
 NULL = 0  # a word that every sentence has, for what translates nothing
@@ -26,9 +28,7 @@ class WordByWord:
     """
 
     def __init__(self, rounds: int = 10) -> None:
-        if isinstance(rounds, bool) or not isinstance(rounds, int) or rounds < 1:
-            raise ValueError(f"rounds must be a whole number >= 1, got {rounds!r}")
-        self.rounds = rounds
+        self.rounds = validate.count("rounds", rounds)
 
     def fit(self, pairs: Iterable[tuple[Sequence[str], Sequence[str]]]) -> "WordByWord":
         """Learn the table from pairs of a source and a target sentence, each a list of words."""

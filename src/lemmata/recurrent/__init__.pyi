@@ -5,7 +5,7 @@ from lemmata.recurrent.additive_attention import AttentionMemory as AttentionMem
 from lemmata.recurrent.backpropagation_through_time import TimeGradients as TimeGradients
 from lemmata.recurrent.backpropagation_through_time import backpropagate_through_time as backpropagate_through_time
 from lemmata.recurrent.backpropagation_through_time import forward_sensitivities as forward_sensitivities
-from lemmata.recurrent.backpropagation_through_time import through_read_out as through_read_out
+from lemmata.recurrent.backpropagation_through_time import through_readout as through_readout
 from lemmata.recurrent.bidirectional import Bidirectional as Bidirectional
 from lemmata.recurrent.bidirectional import reverse_sequences as reverse_sequences
 from lemmata.recurrent.cells import CELLS as CELLS
@@ -44,6 +44,7 @@ from lemmata.recurrent.gradient_flow import with_spectral_radius as with_spectra
 from lemmata.recurrent.gru import GRU as GRU
 from lemmata.recurrent.gru import GRUGates as GRUGates
 from lemmata.recurrent.input_gated import InputGatedLayer as InputGatedLayer
+from lemmata.recurrent.input_gated import InputGates as InputGates
 from lemmata.recurrent.layer import RecurrentLayer as RecurrentLayer
 from lemmata.recurrent.layer import State as State
 from lemmata.recurrent.linear_stability import Stability as Stability
@@ -90,6 +91,7 @@ __all__ = [
     "GatedLayer",
     "GradientFlow",
     "InputGatedLayer",
+    "InputGates",
     "KeyValueCache",
     "LRU",
     "LSTM",
@@ -141,7 +143,7 @@ __all__ = [
     "state_jacobians",
     "steady_state",
     "step_bound",
-    "through_read_out",
+    "through_readout",
     "with_spectral_norm",
     "with_spectral_radius",
 ]

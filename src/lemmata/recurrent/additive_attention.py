@@ -14,11 +14,11 @@ __all__ = ["AdditiveAttention", "AttentionMemory"]
 
 
 class AttentionMemory(NamedTuple):
-    """What a memory needs to be asked many times: its annotations, their part of the scores, and which are there."""
+    """What a memory needs to be asked many times: its annotations, their part of the scores, and where they end."""
 
-    annotations: Float[Tensor, "batch places annotations"]
-    keys: Float[Tensor, "batch places hidden"]
-    there: Bool[Tensor, "batch places"] | None
+    annotations: Float[Tensor, "batch positions annotations"]
+    keys: Float[Tensor, "batch positions hidden"]
+    mask: Bool[Tensor, "batch positions"] | None
 
 
 @system("bahdanau_attention", title="Additive (Bahdanau) attention", kind="module")
@@ -29,11 +29,11 @@ class AdditiveAttention(nn.Module):
 
     The network of the pair $[z, \zeta_j]$ has one layer of `hidden` units; its part that depends on the annotations
     alone is computed once for all queries (`remember`), and each query then costs one small product and a tanh for each
-    place. With `lengths`, places after the end of a memory get the weight 0; an empty memory gives the context 0.
+    place. With `lengths`, positions after the end of a memory get the weight 0; an empty memory gives the context 0.
 
     Shapes:
-        query: (batch, queries)    annotations: (batch, places, annotations)    lengths: (batch,)
-        returns: context (batch, annotations), weights (batch, places)
+        query: (batch, queries)    annotations: (batch, positions, annotations)    lengths: (batch,)
+        returns: context (batch, annotations), weights (batch, positions)
 
     Claims: seq.bahdanau
     Source: Bahdanau, Cho, Bengio 2015.
@@ -51,43 +51,47 @@ class AdditiveAttention(nn.Module):
         self.score = nn.Linear(hidden, 1, bias=False)  # a constant would fall out of the softmax
 
     def remember(
-        self, annotations: Float[Tensor, "batch places annotations"], lengths: Integer[Tensor, " batch"] | None = None
+        self,
+        annotations: Float[Tensor, "batch positions annotations"],
+        lengths: Integer[Tensor, " batch"] | None = None,
     ) -> AttentionMemory:
         """Everything about a memory that no query changes."""
         wanted = self.of_annotation.in_features
         if annotations.ndim != 3 or annotations.shape[-1] != wanted:
-            raise ValueError(f"annotations must be (batch, places, {wanted}), got shape {tuple(annotations.shape)}")
+            raise ValueError(f"annotations must be (batch, positions, {wanted}), got shape {tuple(annotations.shape)}")
         lengths = checked_lengths(lengths, annotations)
         annotations = mask_outputs(annotations, lengths)
-        there = None
+        mask = None
         if lengths is not None:
-            there = torch.arange(annotations.shape[1], device=annotations.device) < lengths[:, None]
-        return AttentionMemory(annotations, self.of_annotation(annotations), there)
+            mask = (
+                torch.arange(annotations.shape[1], device=annotations.device) < lengths[:, None]
+            )  # (batch, positions)
+        return AttentionMemory(annotations, self.of_annotation(annotations), mask)  # keys (batch, positions, hidden)
 
-    def look(
+    def attend(
         self, query: Float[Tensor, "batch queries"], memory: AttentionMemory
-    ) -> tuple[Float[Tensor, "batch annotations"], Float[Tensor, "batch places"]]:
+    ) -> tuple[Float[Tensor, "batch annotations"], Float[Tensor, "batch positions"]]:
         """The context and the weights of one query for each remembered memory."""
-        scores = self.score(torch.tanh(self.of_query(query)[:, None] + memory.keys)).squeeze(-1)
-        weights = _shares(scores, memory.there)
-        return (weights[:, None] @ memory.annotations).squeeze(1), weights
+        units = torch.tanh(self.of_query(query)[:, None] + memory.keys)  # (batch, positions, hidden)
+        scores = self.score(units).squeeze(-1)  # (batch, positions)
+        weights = _masked_softmax(scores, memory.mask)  # (batch, positions)
+        return (weights[:, None] @ memory.annotations).squeeze(1), weights  # (batch, annotations)
 
     def forward(
         self,
         query: Float[Tensor, "batch queries"],
-        annotations: Float[Tensor, "batch places annotations"],
+        annotations: Float[Tensor, "batch positions annotations"],
         lengths: Integer[Tensor, " batch"] | None = None,
-    ) -> tuple[Float[Tensor, "batch annotations"], Float[Tensor, "batch places"]]:
+    ) -> tuple[Float[Tensor, "batch annotations"], Float[Tensor, "batch positions"]]:
         if query.shape != (len(annotations), self.of_query.in_features):
             wanted = f"({len(annotations)}, {self.of_query.in_features})"
             raise ValueError(f"query must be {wanted}, one for each memory, got shape {tuple(query.shape)}")
-        return self.look(query, self.remember(annotations, lengths))
+        return self.attend(query, self.remember(annotations, lengths))
 
 
-def _shares(scores: Tensor, there: Tensor | None) -> Tensor:
-    """The softmax over the places that are there; where there is none, zeros instead of 0/0."""
-    if there is None:
-        return scores.softmax(-1)  # mutant: of two axes, 1 is the last
+def _masked_softmax(scores: Tensor, mask: Tensor | None) -> Tensor:
+    """The softmax over the positions in the mask; where there is none, zeros instead of 0/0."""
+    if mask is None:
+        return scores.softmax(-1)
     lowest = torch.finfo(scores.dtype).min  # not minus infinity, whose softmax has no derivative where all are so
-    shares = scores.masked_fill(~there, lowest).softmax(-1)  # mutant: of two axes, 1 is the last
-    return shares.masked_fill(~there, 0)
+    return scores.masked_fill(~mask, lowest).softmax(-1).masked_fill(~mask, 0)

@@ -12,18 +12,18 @@ from lemmata.foundations.activations import ACTIVATION_TABLE
 from lemmata.recurrent.elman import Elman
 from lemmata.recurrent.output_map import OutputMap
 
-__all__ = ["TimeGradients", "backpropagate_through_time", "forward_sensitivities", "through_read_out"]
+__all__ = ["TimeGradients", "backpropagate_through_time", "forward_sensitivities", "through_readout"]
 
 
 @dataclass(frozen=True, eq=False)
 class TimeGradients:
-    r"""The gradients of a loss by step: sums over time of `recurrent`, `input` and `bias` are those of the weights.
+    r"""The gradients of a loss, and what each step contributes to those of the weights.
 
     `states` are the total derivatives $dL/dz_t$ through all later steps, `initial` is $dL/dz_0$.
 
     Shapes:
         states: (batch, time, hidden), initial: (batch, hidden), x: (batch, time, inputs),
-        recurrent: (time, hidden, hidden), input: (time, hidden, inputs), bias: (time, hidden)
+        recurrent_weight: (time, hidden, hidden), input_weight: (time, hidden, inputs), bias: (time, hidden)
 
     Claims: rnn.bptt.weights, rnn.bptt.state
     """
@@ -31,13 +31,13 @@ class TimeGradients:
     states: Float[Tensor, "batch time hidden"]
     initial: Float[Tensor, "batch hidden"]
     x: Float[Tensor, "batch time inputs"]
-    recurrent: Float[Tensor, "time hidden hidden"]
-    input: Float[Tensor, "time hidden inputs"]
+    recurrent_weight: Float[Tensor, "time hidden hidden"]
+    input_weight: Float[Tensor, "time hidden inputs"]
     bias: Float[Tensor, "time hidden"]
 
     def weights(self) -> dict[str, Tensor]:
         """The gradient of each weight matrix and of the bias: what all steps contribute, added up."""
-        return {name: getattr(self, name).sum(0) for name in ("recurrent", "input", "bias")}
+        return {name: getattr(self, name).sum(0) for name in ("recurrent_weight", "input_weight", "bias")}
 
 
 @torch.no_grad()
@@ -53,8 +53,8 @@ def backpropagate_through_time(
        \frac{dL}{dU} = \sum_t \dot\Phi_t \frac{dL}{dz_t}\, z_{t-1}^\top, \qquad
        \frac{dL}{dV} = \sum_t \dot\Phi_t \frac{dL}{dz_t}\, x_t^\top $$
 
-    `immediate` holds $\partial L/\partial z_t$ with all other states fixed: what a read-out at step t gives (see
-    `through_read_out`). In $dL/dU$ the first factor is total and the second, $\dot\Phi_t z_{t-1}^\top$, immediate.
+    `immediate` holds $\partial L/\partial z_t$ with all other states fixed: what a readout at step t gives (see
+    `through_readout`). In $dL/dU$ the first factor is total and the second, $\dot\Phi_t z_{t-1}^\top$, immediate.
 
     Shapes:
         x: (batch, time, inputs), immediate: (batch, time, hidden), state: (batch, hidden)
@@ -65,7 +65,7 @@ def backpropagate_through_time(
     >>> layer, x = Elman(2, 3), torch.randn(1, 4, 2)
     >>> layer(x)[0].sum().backward()
     >>> found = backpropagate_through_time(layer, x, torch.ones(1, 4, 3)).weights()
-    >>> torch.allclose(found["recurrent"], layer.recurrent.grad, atol=1e-6)
+    >>> torch.allclose(found["recurrent_weight"], layer.recurrent_weight.grad, atol=1e-6)
     True
     """
     before, slopes = _run(layer, x, state)
@@ -73,13 +73,13 @@ def backpropagate_through_time(
         raise ValueError(f"immediate must have shape {tuple(slopes.shape)}, got {tuple(immediate.shape)}")
     carried, totals = torch.zeros_like(before[:, 0]), []
     for now, slope in zip(reversed(immediate.unbind(1)), reversed(slopes.unbind(1)), strict=True):
-        total = now + carried
+        total = now + carried  # (batch, hidden)
         totals.append(total)
-        carried = (total * slope) @ layer.recurrent
-    states = torch.stack(totals[::-1], dim=1)
-    delta = states * slopes
+        carried = (total * slope) @ layer.recurrent_weight
+    states = torch.stack(totals[::-1], dim=1)  # (batch, time, hidden)
+    delta = states * slopes  # (batch, time, hidden)
     return TimeGradients(
-        states, carried, delta @ layer.input,
+        states, carried, delta @ layer.input_weight,
         torch.einsum("bti,btj->tij", delta, before), torch.einsum("bti,btj->tij", delta, x), delta.sum(0),
     )  # fmt: skip
 
@@ -107,18 +107,18 @@ def forward_sensitivities(
     torch.Size([1, 4, 3, 3, 6])
     """
     before, slopes = _run(layer, x, state)
-    columns = functional.pad(torch.cat([before, x], dim=-1), (0, 1), value=1.0)
+    columns = functional.pad(torch.cat([before, x], dim=-1), (0, 1), value=1.0)  # (batch, time, hidden + inputs + 1)
     units = torch.eye(layer.hidden, dtype=x.dtype, device=x.device)
-    direct = torch.einsum("ki,btj->btkij", units, columns)
-    total, all_totals = torch.zeros_like(direct[:, 0]), []  # mutant: all steps have the same shape
+    direct = torch.einsum("ki,btj->btkij", units, columns)  # (batch, time, hidden, hidden, columns)
+    total, all_totals = torch.zeros_like(direct[:, 0]), []
     for now, slope in zip(direct.unbind(1), slopes.unbind(1), strict=True):
-        total = slope[:, :, None, None] * (now + torch.einsum("kl,blij->bkij", layer.recurrent, total))
+        total = slope[:, :, None, None] * (now + torch.einsum("kl,blij->bkij", layer.recurrent_weight, total))
         all_totals.append(total)
     return torch.stack(all_totals, dim=1)
 
 
 @torch.no_grad()
-def through_read_out(
+def through_readout(
     head: OutputMap, z: Float[Tensor, "batch time features"], delta: Float[Tensor, "batch time outputs"]
 ) -> Float[Tensor, "batch time features"]:
     r"""The derivative of a loss with respect to what a head reads, from that with respect to its outputs.
@@ -131,8 +131,8 @@ def through_read_out(
 
     Claims: rnn.bptt.weights
     """
-    slope = ACTIVATION_TABLE[head.activation].derivative(head.read_out(z))
-    return (delta * slope) @ head.read_out.weight
+    slope = ACTIVATION_TABLE[head.activation].derivative(head.readout(z))
+    return (delta * slope) @ head.readout.weight
 
 
 def _run(layer: Elman, x: Tensor, state: Tensor | None) -> tuple[Tensor, Tensor]:
@@ -143,5 +143,5 @@ def _run(layer: Elman, x: Tensor, state: Tensor | None) -> tuple[Tensor, Tensor]
     start = layer.initial_state(len(x)) if state is None else state
     outputs, _ = layer(x, start)
     before = torch.cat([start[:, None], outputs[:, :-1]], dim=1)
-    totals = functional.linear(before, layer.recurrent) + functional.linear(x, layer.input, layer.bias)
+    totals = functional.linear(before, layer.recurrent_weight) + functional.linear(x, layer.input_weight, layer.bias)
     return before, ACTIVATION_TABLE[layer.activation].derivative(totals)

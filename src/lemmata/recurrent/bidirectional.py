@@ -5,7 +5,7 @@ from jaxtyping import Int, Shaped
 from torch import Tensor
 
 from lemmata.marks import system
-from lemmata.recurrent.layer import RecurrentLayer, State, mask_outputs
+from lemmata.recurrent.layer import RecurrentLayer, State, checked_layer, mask_outputs
 
 __all__ = ["Bidirectional", "reverse_sequences"]
 
@@ -16,7 +16,7 @@ class Bidirectional(RecurrentLayer):
 
     $$ y_t = [z_t;\, \tilde z_t], \qquad z_t = F(z_{t-1}, x_t), \qquad \tilde z_t = \tilde F(\tilde z_{t+1}, x_t) $$
 
-    A read-out of the pair is the sum of two: $[W, \tilde W][z_t; \tilde z_t] = W z_t + \tilde W \tilde z_t$. Each
+    A readout of the pair is the sum of two: $[W, \tilde W][z_t; \tilde z_t] = W z_t + \tilde W \tilde z_t$. Each
     sequence is reversed within its own length. The layer cannot stream: its first output needs the last input.
 
     Shapes:
@@ -36,8 +36,7 @@ class Bidirectional(RecurrentLayer):
 
     def __init__(self, forwards: RecurrentLayer, backwards: RecurrentLayer) -> None:
         for name, layer in (("forwards", forwards), ("backwards", backwards)):
-            if not isinstance(layer, RecurrentLayer):
-                raise TypeError(f"{name} must be a recurrent layer, got {type(layer).__name__}")
+            checked_layer(name, layer)
         if forwards is backwards:
             raise ValueError("backwards must be a layer of its own: use copy.deepcopy(forwards) for equal weights")
         if forwards.inputs != backwards.inputs:
@@ -54,7 +53,7 @@ class Bidirectional(RecurrentLayer):
 
     def sequence(self, x: Tensor, state: State, lengths: Tensor | None) -> tuple[Tensor, State]:
         start, end = state
-        there = self.forwards(x, start, lengths)
+        there = self.forwards(x, start, lengths)  # outputs (batch, time, outputs of the layer), state
         back = self.backwards(reverse_sequences(x, lengths), end, lengths)
         return _joined(there, back, lengths)
 
@@ -67,7 +66,7 @@ class Bidirectional(RecurrentLayer):
 
 
 def _joined(there: tuple[Tensor, State], back: tuple[Tensor, State], lengths: Tensor | None) -> tuple[Tensor, State]:
-    outputs = torch.cat([there[0], reverse_sequences(back[0], lengths)], dim=-1)
+    outputs = torch.cat([there[0], reverse_sequences(back[0], lengths)], dim=-1)  # (batch, time, sum of both)
     return mask_outputs(outputs, lengths), (there[1], back[1])
 
 
@@ -90,5 +89,5 @@ def reverse_sequences(
     if lengths is None:
         return x.flip(1)
     time, lengths = torch.arange(x.shape[1], device=x.device), lengths.to(x.device)[:, None]
-    order = torch.where(time < lengths, lengths - 1 - time, time)
+    order = torch.where(time < lengths, lengths - 1 - time, time)  # (batch, time)
     return x[torch.arange(len(x), device=x.device)[:, None], order]

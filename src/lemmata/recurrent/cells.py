@@ -1,4 +1,4 @@
-r"""Recurrent layers by name, with one meaning of width, units and memory: for whoever compares them."""
+r"""Recurrent layers by name, with one meaning of inputs, hidden and memory: for whoever compares them."""
 
 import math
 
@@ -23,18 +23,17 @@ def recurrent_layer(cell: str, inputs: int, hidden: int, memory: int | float = 1
     r"""The layer of this name with so many inputs and hidden units.
 
     In the layers whose memory is set by their biases or eigenvalues (mingru, minlstm, lru), units start with memories
-    spread evenly on a logarithmic scale from 1 to `memory` steps; a unit that keeps the share $s$ of its state at each
-    step forgets in $1/(1-s)$ steps. A unit of the lru turns at most once within its memory. The others start as usual.
+    spread evenly on a logarithmic scale from 1 to `memory` steps; a unit that keeps the fraction $s$ of its state at
+    each step forgets in $1/(1-s)$ steps. A unit of the lru turns at most once within its memory. The others start as
+    usual: "gru" is torch's, with the reset after the matrix product.
 
     Claims: rnn.evolution
 
     >>> recurrent_layer("mingru", 8, 16)
     MinGRU(inputs=8, hidden=16)
     """
-    if cell not in CELLS:
-        raise ValueError(f"cell must be one of {', '.join(CELLS)}, got {cell!r}")
-    if validate.finite_number("memory", memory) < 2:
-        raise ValueError(f"memory must be >= 2 steps, got {memory}")
+    validate.one_of("cell", cell, CELLS)
+    validate.number("memory", memory, least=2)
     if cell == "lru":
         return _spread(LRU(inputs, hidden), memory)
     if cell in ("mingru", "minlstm"):

@@ -19,21 +19,21 @@ __all__ = ["CharacterModel"]
 
 @system("character_model", title="Language model of characters", kind="module")
 class CharacterModel(Autoregressor):
-    r"""Characters as learnt vectors, floors of recurrent layers with residuals, and a softmax over the next character.
+    r"""Characters as learnt vectors, recurrent layers with residuals, and a softmax over the next character.
 
     $$ p(x_{t+1} \mid x_1, \dots, x_t) = \mathrm{softmax}(W\,\mathrm{norm}(y_t) + c)_{x_{t+1}}, \qquad
        \text{bits} = -\frac{1}{T}\sum_t \log_2 p(x_{t+1} \mid x_1, \dots, x_t) $$
 
-    `cell` names the layer: elman, lstm, gru, mingru, minlstm or lru, with `hidden` units in each of `depth` floors
+    `cell` names the layer: elman, lstm, gru, mingru, minlstm or lru, with `hidden` units in each of `depth` layers
     (see `ResidualBlock`); `memory` is the longest time, in characters, for which the units of mingru, minlstm and lru
     remember initially.
 
     Shapes:
-        x: (batch, time) symbols    returns: logits (batch, time, symbols), and the last state
+        x: (batch, time) tokens    returns: logits (batch, time, vocab_size), and the last state
 
     Claims: rnn.output_map
 
-    >>> model = CharacterModel(symbols=70, cell="mingru", width=16, hidden=24, depth=2)
+    >>> model = CharacterModel(vocab_size=70, cell="mingru", width=16, hidden=24, depth=2)
     >>> text = torch.randint(70, (4, 100))
     >>> logits, state = model(text)
     >>> logits.shape, model.sample(text, 20).shape
@@ -42,32 +42,34 @@ class CharacterModel(Autoregressor):
 
     def __init__(
         self,
-        symbols: int,
+        vocab_size: int,
         cell: str = "lru",
-        width: int = 192,  # mutant: a size to begin with
-        hidden: int = 256,  # mutant: a size to begin with
+        width: int = 192,
+        hidden: int = 256,
         depth: int = 2,
-        widen: int = 2,
+        expansion: int = 2,
         dropout: float = 0.0,
-        memory: int = 100,  # mutant: a size to begin with
+        memory: int = 100,
     ) -> None:
         validate.count("depth", depth)
-        floors = (ResidualBlock(recurrent_layer(cell, width, hidden, memory), widen, dropout) for _ in range(depth))
-        super().__init__(Stacked(*floors), symbols)
+        layers = (ResidualBlock(recurrent_layer(cell, width, hidden, memory), expansion, dropout) for _ in range(depth))
+        super().__init__(Stacked(*layers), vocab_size)
         self.norm = nn.LayerNorm(width)
-        # mutant: torch draws its embeddings so, too
         nn.init.normal_(self.embedding.weight, std=1.0)  # type: ignore[union-attr]
 
-    def read(self, z: Float[Tensor, "... features"]) -> Float[Tensor, "... symbols"]:
+    def read(self, z: Float[Tensor, "... features"]) -> Float[Tensor, "... vocab_size"]:
         return super().read(self.norm(z))
 
-    def surprise(
+    def nll(
         self, x: Int[Tensor, "batch time"], y: Int[Tensor, "batch time"], state: State | None = None
     ) -> Float[Tensor, "batch time"]:
-        r"""$-\ln p(y_t \mid x_1, \dots, x_t)$ of every character, in nats; y is the text one place ahead of x."""
-        logits, _ = self(x, state)
-        return functional.cross_entropy(logits.mT, y, reduction="none")
+        r"""The negative log-likelihood $-\ln p(y_t \mid x_1, \dots, x_t)$ of every character, in nats.
+
+        y is the text one position ahead of x.
+        """
+        logits, _ = self(x, state)  # (batch, time, vocab_size)
+        return functional.cross_entropy(logits.mT, y, reduction="none")  # (batch, time)
 
     def bits(self, x: Int[Tensor, "batch time"], y: Int[Tensor, "batch time"]) -> Float[Tensor, ""]:
-        """The mean surprise in bits a character."""
-        return self.surprise(x, y).mean() / math.log(2)
+        """The mean negative log-likelihood in bits a character."""
+        return self.nll(x, y).mean() / math.log(2)

@@ -44,7 +44,7 @@ class DeepTransition(RecurrentLayer):
         self,
         inputs: int,
         hidden: int,
-        widths: tuple[int, ...] = (64,),  # mutant: any width serves as a default
+        widths: tuple[int, ...] = (64,),
         activation: str = "tanh",
         inner: str = "tanh",
         bias: bool = True,
@@ -70,7 +70,8 @@ class DeepTransition(RecurrentLayer):
     def step(
         self, x: Float[Tensor, "batch inputs"], state: Float[Tensor, "batch hidden"]
     ) -> tuple[Float[Tensor, "batch hidden"], Float[Tensor, "batch hidden"]]:
-        state = ACTIVATION_TABLE[self.activation](self.transition(torch.cat([state, x], dim=1)))
+        joined = torch.cat([state, x], dim=1)  # (batch, hidden + inputs)
+        state = ACTIVATION_TABLE[self.activation](self.transition(joined))  # (batch, hidden)
         return state, state
 
     def sequence(self, x: Tensor, state: Tensor, lengths: Tensor | None) -> tuple[Tensor, Tensor]:
@@ -81,13 +82,14 @@ class DeepTransition(RecurrentLayer):
         first, *rest = self._layers()
         from_state, from_input = first.weight.split([self.hidden, self.inputs], dim=1)
         # The part of the input, which needs no state, is one product for all steps.
-        for part in functional.linear(x, from_input, first.bias).unbind(1):
-            total = torch.addmm(part, state, from_state.T)
+        parts = functional.linear(x, from_input, first.bias)  # (batch, time, first of the widths)
+        for part in parts.unbind(1):
+            total = torch.addmm(part, state, from_state.T)  # (batch, first of the widths)
             for layer in rest:
                 total = layer(inner(total))
-            state = phi(total)
+            state = phi(total)  # (batch, hidden)
             states.append(state)
-        outputs = torch.stack(states, dim=1)
+        outputs = torch.stack(states, dim=1)  # (batch, time, hidden)
         return mask_outputs(outputs, lengths), state_at_end(outputs, start, lengths)
 
     def collapsed(self) -> Elman:
@@ -100,7 +102,7 @@ class DeepTransition(RecurrentLayer):
             product = layer.weight @ product
             offset = None if offset is None else layer(offset)
         made = Elman(self.inputs, self.hidden, self.activation, self.transition.config.bias).to(product)
-        weights = {"recurrent": product[:, : self.hidden], "input": product[:, self.hidden :]}
+        weights = {"recurrent_weight": product[:, : self.hidden], "input_weight": product[:, self.hidden :]}
         made.load_state_dict(weights if offset is None else weights | {"bias": offset})
         return made
 

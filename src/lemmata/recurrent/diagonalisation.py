@@ -59,7 +59,7 @@ class Diagonalisation:
 def diagonalise(
     A: Float[Tensor, "state state"],
     B: Float[Tensor, "state inputs"] | None = None,
-    limit: float = 1e7,  # mutant: a tolerance
+    limit: float = 1e7,
 ) -> Diagonalisation:
     r"""The eigenvectors of a linear system as its new basis; an error if they do not span the space.
 
@@ -104,7 +104,7 @@ def impulse_response(
 
     $$ h_k = \mathrm{Re}\sum_i w_i\lambda_i^k, \qquad k = 0, \dots, \text{steps} - 1 $$
 
-    A weight is the product of a channel's entries in input and read-out, $w_i = g_ic_i$. To see the channels apart,
+    A weight is the product of a channel's entries in input and readout, $w_i = g_ic_i$. To see the channels apart,
     give each a row: `impulse_response(eigenvalues[:, None], steps)`.
 
     Shapes:

@@ -81,8 +81,8 @@ def ring_parameters(
     _check_ring(r_min, r_max, max_phase)
     power = 2 if validate.flag("by_area", by_area) else 1
     low, high = r_min**power, r_max**power
-    shares, turns = torch.rand(2, count, dtype=torch.float64, generator=generator)
-    return log_rate((low + (high - low) * shares) ** (1 / power)), max_phase * turns
+    fractions, turns = torch.rand(2, count, dtype=torch.float64, generator=generator)
+    return log_rate((low + (high - low) * fractions) ** (1 / power)), max_phase * turns
 
 
 def _check_ring(r_min: float, r_max: float, max_phase: float) -> None:
@@ -90,8 +90,7 @@ def _check_ring(r_min: float, r_max: float, max_phase: float) -> None:
     low, high = validate.finite_number("r_min", r_min), validate.finite_number("r_max", r_max)
     if not 0 < low <= high < 1:
         raise ValueError(f"r_min and r_max must be 0 < r_min <= r_max < 1, got {low} and {high}")
-    if not 0 <= validate.finite_number("max_phase", max_phase) <= 2 * math.pi:
-        raise ValueError(f"max_phase must be from 0 to 2 pi, got {max_phase}")
+    validate.number("max_phase", max_phase, least=0, most=2 * math.pi)
 
 
 def eigenvalues_on_ring(
@@ -133,5 +132,5 @@ def input_gain(nu: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
 
 def _rate(nu: Tensor) -> Tensor:
     kind = torch.finfo(nu.dtype)
-    # mutant: any rate that rounds to the last number before one
+    # Between these ends the modulus rounds neither to 1 nor to 0.
     return torch.exp(nu.clamp(math.log(kind.eps / 2), math.log(-math.log(kind.tiny))))

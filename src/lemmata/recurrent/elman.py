@@ -25,8 +25,8 @@ class Elman(RecurrentLayer):
 
     $$ z_t = \phi(U z_{t-1} + V x_t + b), \qquad z_0 = 0 $$
 
-    `recurrent` is $U$ (hidden, hidden), `input` is $V$ (hidden, inputs), `bias` is $b$ or None; $\phi$ is any entry of
-    the table of activations. A read-out $\psi(W z_t)$ is a head of its own: `Tagger`, `Autoregressor`,
+    `recurrent_weight` is $U$ (hidden, hidden), `input_weight` is $V$ (hidden, inputs), `bias` is $b$ or None; $\phi$ is
+    any entry of the table of activations. A readout $\psi(W z_t)$ is a head of its own: `Tagger`, `Autoregressor`,
     `SequenceClassifier`. All weights are initially uniform on $\pm 1/\sqrt m$ for $m$ hidden units, as torch draws
     them.
 
@@ -47,8 +47,8 @@ class Elman(RecurrentLayer):
     def __init__(self, inputs: int, hidden: int, activation: str = "tanh", bias: bool = True) -> None:
         super().__init__(inputs, validate.count("hidden", hidden))
         self.activation = activation_named(activation).name
-        self.recurrent = nn.Parameter(torch.empty(hidden, hidden))
-        self.input = nn.Parameter(torch.empty(hidden, inputs))
+        self.recurrent_weight = nn.Parameter(torch.empty(hidden, hidden))
+        self.input_weight = nn.Parameter(torch.empty(hidden, inputs))
         self.register_parameter("bias", nn.Parameter(torch.empty(hidden)) if validate.flag("bias", bias) else None)
         self.reset_parameters()
 
@@ -64,36 +64,38 @@ class Elman(RecurrentLayer):
             nn.init.uniform_(values, -bound, bound)
 
     def initial_state(self, batch: int) -> Float[Tensor, "batch hidden"]:
-        return self.recurrent.new_zeros(batch, self.hidden)
+        return self.recurrent_weight.new_zeros(batch, self.hidden)
 
     def step(
         self, x: Float[Tensor, "batch inputs"], state: Float[Tensor, "batch hidden"]
     ) -> tuple[Float[Tensor, "batch hidden"], Float[Tensor, "batch hidden"]]:
-        total = functional.linear(state, self.recurrent) + functional.linear(x, self.input, self.bias)
-        state = ACTIVATION_TABLE[self.activation](total)
+        from_state = functional.linear(state, self.recurrent_weight)  # (batch, hidden)
+        from_input = functional.linear(x, self.input_weight, self.bias)  # (batch, hidden)
+        state = ACTIVATION_TABLE[self.activation](from_state + from_input)
         return state, state
 
     def sequence(self, x: Tensor, state: Tensor, lengths: Tensor | None) -> tuple[Tensor, Tensor]:
         if x.shape[1] == 0:
             return x.new_empty(len(x), 0, self.hidden), state
-        states = self._fused(x, state) if self.activation in FUSED else self._looped(x, state)
+        states = self._fused(x, state) if self.activation in FUSED else self._looped(x, state)  # (batch, time, hidden)
         return mask_outputs(states, lengths), state_at_end(states, state, lengths)
 
     def _fused(self, x: Tensor, state: Tensor) -> Tensor:
-        none = self.recurrent.new_zeros(self.hidden)
+        none = self.recurrent_weight.new_zeros(self.hidden)
         bias = none if self.bias is None else self.bias
-        weights = in_one_piece(self.input, self.recurrent, bias, none)  # mutant: the two biases are added up
+        weights = in_one_piece(self.input_weight, self.recurrent_weight, bias, none)
         # The arguments after the weights: biases, layers, dropout, training, both directions, batch first.
-        # mutant: without dropout, which falls between layers alone, training says only that gradients will be asked for
+        # Training says only that gradients will be asked for: dropout falls between layers, and there is one.
         return FUSED[self.activation](x, state[None], weights, True, 1, 0.0, torch.is_grad_enabled(), False, True)[0]
 
     def _looped(self, x: Tensor, state: Tensor) -> Tensor:
         """The part of the input, which needs no state, is one product for all steps."""
         phi, states = ACTIVATION_TABLE[self.activation], []
-        for from_input in functional.linear(x, self.input, self.bias).unbind(1):
-            state = phi(torch.addmm(from_input, state, self.recurrent.T))
+        from_inputs = functional.linear(x, self.input_weight, self.bias)  # (batch, time, hidden)
+        for from_input in from_inputs.unbind(1):  # (batch, hidden)
+            state = phi(torch.addmm(from_input, state, self.recurrent_weight.T))
             states.append(state)
-        return torch.stack(states, dim=1)
+        return torch.stack(states, dim=1)  # (batch, time, hidden)
 
     @classmethod
     def from_torch(cls, module: nn.RNN, layer: int = 0, reverse: bool = False) -> "Elman":
@@ -104,9 +106,9 @@ class Elman(RecurrentLayer):
         """
         if type(module) is not nn.RNN:
             raise TypeError(f"module must be a torch.nn.RNN, got {type(module).__name__}")
-        from_input, recurrent, *biases = one_layer(module, layer, reverse)
-        made = cls(from_input.shape[1], len(recurrent), module.nonlinearity, module.bias).to(recurrent)
-        weights = {"recurrent": recurrent, "input": from_input}
+        input_weight, recurrent_weight, *biases = one_layer(module, layer, reverse)
+        made = cls(input_weight.shape[1], module.hidden_size, module.nonlinearity, module.bias).to(recurrent_weight)
+        weights = {"recurrent_weight": recurrent_weight, "input_weight": input_weight}
         if module.bias:
             weights["bias"] = biases[0] + biases[1]
         made.load_state_dict(weights)
@@ -117,9 +119,9 @@ class Elman(RecurrentLayer):
         if self.activation not in FUSED:
             raise ValueError(f"torch.nn.RNN has no {self.activation}: only tanh and relu")
         made = nn.RNN(self.inputs, self.hidden, nonlinearity=self.activation, bias=self.bias is not None)
-        made = made.to(self.recurrent)
+        made = made.to(self.recurrent_weight)
         made.batch_first = True
-        weights = {"weight_hh_l0": self.recurrent, "weight_ih_l0": self.input}
+        weights = {"weight_hh_l0": self.recurrent_weight, "weight_ih_l0": self.input_weight}
         if self.bias is not None:
             weights |= {"bias_ih_l0": self.bias, "bias_hh_l0": torch.zeros_like(self.bias)}
         made.load_state_dict(weights)

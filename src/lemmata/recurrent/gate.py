@@ -23,7 +23,7 @@ class GatedLayer(RecurrentLayer):
     A gate near 0 forgets a coordinate, near 1 keeps it, and a gradient passes through it by the same factor.
 
     The matrices of all blocks (gates and candidate) stand below each other: `input_weight` multiplies $x_t$,
-    `state_weight` the state that feeds the gates, and there is one `bias`. A layer names its blocks and defines
+    `recurrent_weight` the state that feeds the gates, and there is one `bias`. A layer names its blocks and defines
     `advance`, one step from an input that is already multiplied; a whole sequence is then multiplied at once. Where
     torch has a kernel for exactly this cell, the layer names it in `kernel`.
 
@@ -37,7 +37,7 @@ class GatedLayer(RecurrentLayer):
         self.hidden = hidden
         rows = len(self.BLOCKS) * hidden
         self.input_weight = nn.Parameter(torch.empty(rows, inputs))
-        self.state_weight = nn.Parameter(torch.empty(rows, hidden))
+        self.recurrent_weight = nn.Parameter(torch.empty(rows, hidden))
         self.bias = nn.Parameter(torch.empty(rows)) if validate.flag("bias", bias) else None
 
     def reset_parameters(self) -> None:
@@ -47,10 +47,8 @@ class GatedLayer(RecurrentLayer):
             nn.init.uniform_(parameter, -bound, bound)
 
     def rows(self, block: str) -> slice:
-        """Where a block stands in `input_weight`, `state_weight` and `bias`."""
-        if block not in self.BLOCKS:
-            raise ValueError(f"block must be one of {', '.join(self.BLOCKS)}, got {block!r}")
-        index = self.BLOCKS.index(block)
+        """Where a block stands in `input_weight`, `recurrent_weight` and `bias`."""
+        index = self.BLOCKS.index(validate.one_of("block", block, self.BLOCKS))
         return slice(index * self.hidden, (index + 1) * self.hidden)
 
     def set_bias(self, block: str, value: int | float) -> None:
@@ -96,13 +94,13 @@ class GatedLayer(RecurrentLayer):
     def hoisted(self, x: Tensor, state: State, lengths: Tensor | None = None) -> tuple[Tensor, State]:
         """Run a whole sequence of at least one step in a loop, its inputs multiplied beforehand in one product."""
         outputs, states = [], [state]
-        for projected in self.project(x).unbind(dim=1):
-            output, after = self.advance(projected, states[-1])
+        for projected in self.project(x).unbind(dim=1):  # (batch, rows) of (batch, time, rows)
+            output, after = self.advance(projected, states[-1])  # (batch, hidden), and a state
             outputs.append(output)
             states.append(after)
         if lengths is not None:
             states = [_at_end(states, lengths)]
-        return mask_outputs(torch.stack(outputs, dim=1), lengths), states[-1]
+        return mask_outputs(torch.stack(outputs, dim=1), lengths), states[-1]  # (batch, time, hidden)
 
     def extra_repr(self) -> str:
         return f"inputs={self.inputs}, hidden={self.hidden}" + (", bias=False" if self.bias is None else "")
@@ -110,9 +108,10 @@ class GatedLayer(RecurrentLayer):
 
 def _at_end(states: list[State], lengths: Tensor) -> State:
     """Of all states, the first of which is the start, each sequence's at its own end."""
-    if isinstance(states[0], tuple):  # mutant: all states are of one make
+    if isinstance(states[0], tuple):
         return tuple(_at_end(list(part), lengths) for part in zip(*states, strict=True))
-    return torch.stack(states)[lengths, torch.arange(len(lengths), device=lengths.device)]
+    every = torch.stack(states)  # (time + 1, batch, hidden)
+    return every[lengths, torch.arange(len(lengths), device=lengths.device)]  # (batch, hidden)
 
 
 def _fused(
@@ -120,14 +119,13 @@ def _fused(
 ) -> tuple[Tensor, State]:
     """A whole batch through one of torch's kernels, every sequence up to the last step."""
     several = isinstance(state, tuple)
-    start = tuple(part[None] for part in (state if several else (state,)))  # with an axis of layers, as torch has it
-    if x.is_cuda:  # mutant: the same weights, wherever they lie
+    start = tuple(part[None] for part in (state if several else (state,)))  # (1, batch, hidden): torch counts layers
+    if x.is_cuda:
         weights = in_one_piece(*weights)
     # With biases, one layer, no dropout, gradients, one direction, batch first.
-    # mutant: dropout is for deep modules
     options = weights, True, 1, 0.0, torch.is_grad_enabled(), False, True
-    outputs, *ends = kernel(x, start if several else start[0], *options)
-    ends = [end[0] for end in ends]
+    outputs, *ends = kernel(x, start if several else start[0], *options)  # (batch, time, hidden)
+    ends = [end[0] for end in ends]  # (batch, hidden)
     if lengths is not None:
         ends[0] = state_at_end(outputs, start[0][0], lengths)
     return mask_outputs(outputs, lengths), tuple(ends) if several else ends[0]

@@ -1,4 +1,4 @@
-r"""What a generated symbol costs: the state of a recurrent layer is fixed, the past that attention looks at grows."""
+r"""What a generated token costs: the state of a recurrent layer is fixed, the past that attention looks at grows."""
 
 import math
 from collections.abc import Callable
@@ -27,7 +27,7 @@ class CausalAttention(nn.Module):
     $$ y_t = \sum_{s \le t} a_{ts} V x_s, \qquad
        a_{ts} = \mathrm{softmax}_{s \le t}\big((Q x_t)^\top K x_s / \sqrt d\big) $$
 
-    A whole sequence takes one pass with $T^2$ scores, all places at once. Symbol by symbol (`step`), the keys and
+    A whole sequence takes one pass with $T^2$ scores, all places at once. Token by token (`step`), the keys and
     values of the past are kept: the step at place t then costs $O(t)$, and $T$ of them $O(T^2)$.
 
     Shapes:
@@ -50,9 +50,9 @@ class CausalAttention(nn.Module):
 
     def forward(self, x: Float[Tensor, "batch time features"]) -> Float[Tensor, "batch time features"]:
         self._check(x, 3)
-        scores = self.query(x) @ self.key(x).mT / math.sqrt(self.features)
+        scores = self.query(x) @ self.key(x).mT / math.sqrt(self.features)  # (batch, time, time)
         later = torch.ones_like(scores, dtype=torch.bool).triu(1)
-        return scores.masked_fill(later, -math.inf).softmax(-1) @ self.value(x)
+        return scores.masked_fill(later, -math.inf).softmax(-1) @ self.value(x)  # (batch, time, features)
 
     def empty(self, batch: int) -> KeyValueCache:
         """A cache before the first step."""
@@ -64,10 +64,10 @@ class CausalAttention(nn.Module):
     ) -> tuple[Float[Tensor, "batch features"], KeyValueCache]:
         """The output at the next place, and the cache with that place in it."""
         self._check(x, 2)
-        keys = torch.cat([cache.keys, self.key(x)[:, None]], 1)
+        keys = torch.cat([cache.keys, self.key(x)[:, None]], 1)  # (batch, time + 1, features)
         values = torch.cat([cache.values, self.value(x)[:, None]], 1)
-        scores = self.query(x)[:, None] @ keys.mT / math.sqrt(self.features)
-        return (scores.softmax(-1) @ values).squeeze(1), KeyValueCache(keys, values)
+        scores = self.query(x)[:, None] @ keys.mT / math.sqrt(self.features)  # (batch, 1, time + 1)
+        return (scores.softmax(-1) @ values).squeeze(1), KeyValueCache(keys, values)  # (batch, features)
 
     def _check(self, x: Tensor, axes: int) -> None:
         if x.ndim != axes or x.shape[-1] != self.features:

@@ -11,7 +11,7 @@ from lemmata import validate
 from lemmata.foundations.activations import activation as activation_named
 from lemmata.marks import system
 from lemmata.recurrent.elman import Elman
-from lemmata.recurrent.layer import RecurrentLayer, State
+from lemmata.recurrent.layer import RecurrentLayer, State, checked_layer
 
 __all__ = [
     "GradientFlow",
@@ -92,7 +92,7 @@ def measure_gradient_flow(
     (torch.Size([2, 51]), True, True)
     """
     jacobians = state_jacobians(layer, x, state)
-    bound = float(step_bound(layer.recurrent, layer.activation)) if isinstance(layer, Elman) else None
+    bound = float(step_bound(layer.recurrent_weight, layer.activation)) if isinstance(layer, Elman) else None
     return GradientFlow(jacobians, log_norms(jacobians), torch.linalg.matrix_norm(_wide(jacobians), 2), bound)
 
 
@@ -111,11 +111,10 @@ def state_jacobians(
     Claims: rnn.gradient.vanishing, rnn.bptt.state
 
     >>> layer = Elman(1, 3, activation="identity")
-    >>> torch.allclose(state_jacobians(layer, torch.randn(2, 5, 1))[1, 4], layer.recurrent, atol=1e-6)
+    >>> torch.allclose(state_jacobians(layer, torch.randn(2, 5, 1))[1, 4], layer.recurrent_weight, atol=1e-6)
     True
     """
-    if not isinstance(layer, RecurrentLayer):
-        raise TypeError(f"layer must be a recurrent layer, got {type(layer).__name__}")
+    checked_layer("layer", layer)
     if x.ndim != 3 or x.shape[-1] != layer.inputs or 0 in x.shape[:2]:
         raise ValueError(f"x must be (batch, time, {layer.inputs}) with at least 1 step, got shape {tuple(x.shape)}")
     start = state = layer.initial_state(len(x)) if state is None else state
@@ -177,7 +176,7 @@ def log_norms(jacobians: Inexact[Tensor, "*batch time state state"]) -> Float[Te
     for factor in reversed(jacobians.unbind(-3)):
         product = product @ factor
         size = product.abs().amax((-2, -1))
-        # mutant: where nothing is left of a product, any factor leaves it at zero
+        # Where nothing is left of a product, it stays zero.
         size = torch.where(size > 0, size, 1.0)
         product, logarithm = product / size[..., None, None], logarithm + size.log()
         products.append(product)
@@ -185,7 +184,7 @@ def log_norms(jacobians: Inexact[Tensor, "*batch time state state"]) -> Float[Te
     return torch.linalg.matrix_norm(torch.stack(products, dim=-3), 2).log() + torch.stack(logarithms, dim=-1)
 
 
-def step_bound(recurrent: Float[Tensor, "hidden hidden"], activation: str) -> Float[Tensor, ""]:
+def step_bound(recurrent_weight: Float[Tensor, "hidden hidden"], activation: str) -> Float[Tensor, ""]:
     r"""The most by which a step of Elman's network stretches a change of its state: $\alpha\,\sigma_1(U)$.
 
     $\alpha = \sup |\phi'|$ is 1 for tanh and 1/4 for the sigmoid. Below 1 gradients vanish; above 1 they may grow.
@@ -195,7 +194,7 @@ def step_bound(recurrent: Float[Tensor, "hidden hidden"], activation: str) -> Fl
     >>> step_bound(2 * torch.eye(3), "sigmoid")
     tensor(0.5000)
     """
-    return activation_named(activation).lipschitz * torch.linalg.matrix_norm(recurrent.detach(), 2)
+    return activation_named(activation).lipschitz * torch.linalg.matrix_norm(recurrent_weight.detach(), 2)
 
 
 def spectral_radius(matrix: Inexact[Tensor, "*batch n n"]) -> Float[Tensor, "*batch"]:
@@ -231,7 +230,7 @@ def orthogonality_defect(jacobians: Float[Tensor, "*batch state state"]) -> Floa
     tensor(1.)
     """
     identity = torch.eye(_square(jacobians), dtype=jacobians.dtype, device=jacobians.device)
-    return torch.linalg.matrix_norm(jacobians.mT @ jacobians - identity, 2)  # mutant: a norm has no sign
+    return torch.linalg.matrix_norm(jacobians.mT @ jacobians - identity, 2)
 
 
 def with_spectral_radius(matrix: Float[Tensor, "n n"], radius: int | float) -> Float[Tensor, "n n"]:
@@ -259,7 +258,7 @@ def _scaled(matrix: Tensor, present: Tensor, wanted: int | float, name: str) -> 
 def _square(matrices: Tensor) -> int:
     if matrices.ndim < 2 or matrices.shape[-1] != matrices.shape[-2]:
         raise ValueError(f"the matrices must be square, got shape {tuple(matrices.shape)}")
-    return matrices.shape[-1]  # mutant: both sides are equal
+    return matrices.shape[-1]
 
 
 def _wide(matrices: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-r"""The gated recurrent unit: reset before or after the matrix product, with an update gate that keeps or writes."""
+r"""The gated recurrent unit: reset after or before the matrix product, with an update gate that keeps or writes."""
 
 from collections.abc import Callable
 from copy import deepcopy
@@ -7,13 +7,14 @@ from typing import Any, Literal, NamedTuple
 import torch
 from torch import Tensor, nn
 
+from lemmata import validate
 from lemmata.marks import system
 from lemmata.recurrent.gate import GatedLayer
 from lemmata.recurrent.torch_weights import one_layer
 
 __all__ = ["GRU", "GRUGates"]
 
-RESETS, UPDATES = ("before", "after"), ("keep", "write")
+RESETS, UPDATES = ("after", "before"), ("keep", "write")
 
 
 class GRUGates(NamedTuple):
@@ -31,22 +32,23 @@ class GRU(GatedLayer):
     $$ z_t = \sigma_t \odot z_{t-1} + (1 - \sigma_t) \odot \tilde z_t, \qquad
        \sigma_t = \sigma(G[z_{t-1}, x_t]), \quad r_t = \sigma(H[z_{t-1}, x_t]) $$
 
-    $$ \tilde z_t = \tanh(V[r_t \odot z_{t-1}, x_t]) \ \text{(reset="before")}, \qquad
-       \tilde z_t = \tanh(r_t \odot (V_z z_{t-1} + c) + V_x x_t) \ \text{(reset="after")} $$
+    $$ \tilde z_t = \tanh(r_t \odot (V_z z_{t-1} + c) + V_x x_t) \ \text{(reset="after")}, \qquad
+       \tilde z_t = \tanh(V[r_t \odot z_{t-1}, x_t]) \ \text{(reset="before")} $$
 
     $G$ is the update gate, $H$ the reset gate, $V = [V_z, V_x]$ the candidate, each with a bias. Two choices are made
     differently from text to text:
 
-    - `reset`: "before" the matrix product (the paper), or "after" it (torch and cuDNN; it needs one more bias $c$ and
-      runs in torch's own kernel). With the same weights these are different functions, unless $V_z$ commutes with the
-      gate (as a diagonal matrix does): there is no conversion, and `to_torch` refuses the first.
+    - `reset`: "after" the matrix product (torch and cuDNN, and what "gru" means everywhere here; it needs one more bias
+      $c$ and runs in torch's own kernel), or "before" it (the paper). With the same weights these are different
+      functions, unless $V_z$ commutes with the gate (as a diagonal matrix does): there is no conversion, and `to_torch`
+      refuses the second.
     - `update`: the gate $\sigma_t$ "keep"s the state (above, and in torch), or "write"s the candidate, with
       $\sigma_t$ and $1 - \sigma_t$ exchanged. The same weights give different functions; `with_update` converts by
       negating $G$ and its bias.
 
     Shapes:
         x: (batch, time, inputs)    state: (batch, hidden)
-        input_weight: (3 hidden, inputs), state_weight: (3 hidden, hidden), bias: (3 hidden,), in the blocks
+        input_weight: (3 hidden, inputs), recurrent_weight: (3 hidden, hidden), bias: (3 hidden,), in the blocks
             reset ($H$), update ($G$), candidate ($V$), which is torch's order; inner_bias ($c$): (hidden,)
         returns: all states (batch, time, hidden), and the last one
 
@@ -71,32 +73,34 @@ class GRU(GatedLayer):
         inputs: int,
         hidden: int,
         *,
-        reset: Literal["before", "after"] = "before",
+        reset: Literal["before", "after"] = "after",
         update: Literal["keep", "write"] = "keep",
         bias: bool = True,
     ) -> None:
         super().__init__(inputs, hidden, bias)
-        self.reset, self.update = _one_of("reset", reset, RESETS), _one_of("update", update, UPDATES)
+        self.reset, self.update = validate.one_of("reset", reset, RESETS), validate.one_of("update", update, UPDATES)
         self.inner_bias = nn.Parameter(torch.empty(hidden)) if bias and reset == "after" else None
         self.reset_parameters()
 
     def initial_state(self, batch: int) -> Tensor:
-        return self.state_weight.new_zeros(batch, self.hidden)
+        return self.recurrent_weight.new_zeros(batch, self.hidden)
 
     def gates(self, x: Tensor, state: Tensor) -> GRUGates:
         """The gates and the candidate at an input and the state before it."""
         return self._gates(self.project(x), state)
 
     def advance(self, projected: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
-        _, update, candidate = self._gates(projected, state)
+        _, update, candidate = self._gates(projected, state)  # each (batch, hidden)
         keep = update if self.update == "keep" else 1 - update
         state = keep * state + (1 - keep) * candidate
         return state, state
 
     def _gates(self, projected: Tensor, state: Tensor) -> GRUGates:
-        of_gates, of_candidate = self.state_weight.split([2 * self.hidden, self.hidden])
-        to_gates, to_candidate = projected.split([2 * self.hidden, self.hidden], dim=-1)
-        reset, update = torch.sigmoid(to_gates + state @ of_gates.T).chunk(2, dim=-1)
+        of_gates, of_candidate = self.recurrent_weight.split([2 * self.hidden, self.hidden])  # rows: 2 hidden, hidden
+        to_gates, to_candidate = projected.split(
+            [2 * self.hidden, self.hidden], dim=-1
+        )  # (..., 2 hidden), (..., hidden)
+        reset, update = torch.sigmoid(to_gates + state @ of_gates.T).chunk(2, dim=-1)  # each (..., hidden)
         if self.reset == "before":
             recalled = (reset * state) @ of_candidate.T
         else:
@@ -108,18 +112,18 @@ class GRU(GatedLayer):
 
     def torch_weights(self) -> list[Tensor]:
         flip = _negated if self.update == "write" else lambda weight: weight
-        zero = self.state_weight.new_zeros(len(self.state_weight))
-        weights = [flip(self.input_weight), flip(self.state_weight)]
-        if self.bias is None or self.inner_bias is None:  # mutant: both are there, or neither
+        zero = self.recurrent_weight.new_zeros(len(self.recurrent_weight))
+        weights = [flip(self.input_weight), flip(self.recurrent_weight)]
+        if self.bias is None or self.inner_bias is None:
             return [*weights, zero, zero]
         return [*weights, flip(self.bias), torch.cat([zero[self.hidden :], self.inner_bias])]
 
     def with_update(self, update: Literal["keep", "write"]) -> "GRU":
         r"""A copy that computes the same with that kind of update gate, because $\sigma(-a) = 1 - \sigma(a)$."""
         copied = deepcopy(self)
-        if _one_of("update", update, UPDATES) != self.update:
+        if validate.one_of("update", update, UPDATES) != self.update:
             copied.update = update
-            for parameter in (copied.input_weight, copied.state_weight, copied.bias):
+            for parameter in (copied.input_weight, copied.recurrent_weight, copied.bias):
                 if parameter is not None:
                     parameter.data = _negated(parameter.data)
         return copied
@@ -135,8 +139,8 @@ class GRU(GatedLayer):
             raise TypeError(f"module must be a torch.nn.GRU, got {type(module).__name__}")
         weights = one_layer(module, layer, reverse)
         made = cls(weights[0].shape[1], module.hidden_size, reset="after", bias=module.bias)
-        made = made.to(weights[0])  # mutant: all weights have one dtype and device
-        given = {"input_weight": weights[0], "state_weight": weights[1]}
+        made = made.to(weights[0])
+        given = {"input_weight": weights[0], "recurrent_weight": weights[1]}
         if module.bias:
             of_gates, inner = weights[3].split([2 * made.hidden, made.hidden])
             given |= {"bias": weights[2] + torch.cat([of_gates, torch.zeros_like(inner)]), "inner_bias": inner}
@@ -159,9 +163,3 @@ def _negated(weight: Tensor) -> Tensor:
     """The same rows with those of the update gate negated."""
     reset, update, candidate = weight.chunk(3)
     return torch.cat([reset, -update, candidate])
-
-
-def _one_of(name: str, value: str, choices: tuple[str, str]) -> str:
-    if value not in choices:
-        raise ValueError(f"{name} must be {choices[0]!r} or {choices[1]!r}, got {value!r}")
-    return value

@@ -64,13 +64,18 @@ class RecurrentLayer(nn.Module):
         """Run a whole sequence one step after another: the reference for every quicker way."""
         state = self._checked(state, len(x))
         outputs = []
-        for time, now in enumerate(mask_outputs(x, lengths).unbind(1)):
-            output, after = self.step(now, state)
+        for time, now in enumerate(mask_outputs(x, lengths).unbind(1)):  # (batch, inputs) at each step
+            output, after = self.step(now, state)  # (batch, outputs), and a state
             state = after if lengths is None else _where(time < lengths, after, state)
             outputs.append(output)
         if not outputs:
             return x.new_empty(len(x), 0, self.outputs), state
-        return mask_outputs(torch.stack(outputs, dim=1), lengths), state
+        return mask_outputs(torch.stack(outputs, dim=1), lengths), state  # (batch, time, outputs)
+
+    def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *rest: Any) -> None:
+        super()._load_from_state_dict(state_dict, prefix, *rest)
+        if f"{prefix}weight_ih_l0" in state_dict and hasattr(self, "from_torch"):
+            rest[-1].append(f"These are weights of a torch module: use {type(self).__name__}.from_torch(module).")
 
     def _check_input(self, x: Tensor) -> None:
         if not isinstance(x, Tensor):
@@ -91,11 +96,18 @@ class RecurrentLayer(nn.Module):
         return state
 
 
+def checked_layer(name: str, layer: RecurrentLayer) -> RecurrentLayer:
+    """A layer of this chapter, or of a subclass."""
+    if not isinstance(layer, RecurrentLayer):
+        raise TypeError(f"{name} must be a recurrent layer, got {type(layer).__name__}")
+    return layer
+
+
 def mask_outputs(outputs: Tensor, lengths: Tensor | None) -> Tensor:
     """Outputs (batch, time, features) with zeros after each sequence's end."""
     if lengths is None:
         return outputs
-    within = torch.arange(outputs.shape[1], device=outputs.device) < lengths[:, None]
+    within = torch.arange(outputs.shape[1], device=outputs.device) < lengths[:, None]  # (batch, time)
     return outputs.masked_fill(~within[..., None], 0)  # not a product: what pads a sequence may be infinite
 
 
@@ -105,7 +117,8 @@ def state_at_end(states: Tensor, start: Tensor, lengths: Tensor | None) -> Tenso
         return start
     if lengths is None:
         return states[:, -1]
-    chosen = states[torch.arange(len(states), device=states.device), (lengths - 1).clamp(min=0)]
+    each = torch.arange(len(states), device=states.device)
+    chosen = states[each, (lengths - 1).clamp(min=0)]  # (batch, features)
     return torch.where(lengths[:, None] > 0, chosen, start)
 
 
@@ -124,14 +137,14 @@ def _shapes(state: State) -> Any:
 
 
 def _told(shapes: Any) -> str:
-    if isinstance(shapes, torch.Size):  # mutant: words of a message
+    if isinstance(shapes, torch.Size):
         return str(tuple(shapes))
-    return "(" + ", ".join(map(_told, shapes)) + ")"  # mutant: words of a message
+    return "(" + ", ".join(map(_told, shapes)) + ")"
 
 
 def checked_lengths(lengths: Tensor | None, x: Tensor, least: int = 0) -> Tensor | None:
     """The lengths of the sequences in x (batch, time, ...) as int64 beside it, once they can be that."""
-    if lengths is None or torch.compiler.is_compiling():  # mutant: reading numbers would break the graph
+    if lengths is None or torch.compiler.is_compiling():  # looking at numbers would break the graph
         return lengths
     if not isinstance(lengths, Tensor):
         raise TypeError(f"lengths must be a tensor, got {type(lengths).__name__}: use torch.tensor(lengths)")

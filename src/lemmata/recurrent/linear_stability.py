@@ -95,9 +95,7 @@ def _verdict(eigenvalues: Tensor, tolerance: float, matrix: Tensor | None) -> St
         return Stability(True, True, radius, f"{largest} as the largest, inside the unit circle: states are forgotten")
     if radius > 1 + tolerance:
         return Stability(False, False, radius, f"{largest} outside the unit circle: powers grow exponentially")
-    # mutant: no modulus lies exactly at the tolerance
     for eigenvalue in eigenvalues[moduli >= 1 - tolerance]:
-        # mutant: no difference does either
         times = int(((eigenvalues - eigenvalue).abs() <= tolerance).sum())
         if matrix is not None and _eigenvectors(matrix, eigenvalue, tolerance) < times:
             block = f"a Jordan block at eigenvalue {_told(eigenvalue)} on the unit circle"
@@ -109,8 +107,7 @@ def _verdict(eigenvalues: Tensor, tolerance: float, matrix: Tensor | None) -> St
 def _eigenvectors(matrix: Tensor, eigenvalue: Tensor, tolerance: float) -> int:
     """How many independent eigenvectors an eigenvalue has, up to rounding."""
     identity = torch.eye(len(matrix), dtype=matrix.dtype, device=matrix.device)
-    lengths = torch.linalg.svdvals(matrix - eigenvalue * identity)  # mutant: of either sign
-    # mutant: any tolerance between rounding and the size of the matrix
+    lengths = torch.linalg.svdvals(matrix - eigenvalue * identity)
     return int((lengths <= tolerance * torch.linalg.matrix_norm(matrix, 2)).sum())
 
 

@@ -84,7 +84,7 @@ def convolved_states(
     start = x.new_zeros(*x.shape[:-2], 1, len(A))
     if time == 0:
         return start
-    length = 2 * time  # mutant: any length from 2 time - 1 on leaves room for the last input's response
+    length = 2 * time  # so that the last input's response does not wrap around
     kernel = torch.fft.rfft(response_kernel(A, B, time), n=length, dim=0)
     inputs = torch.fft.rfft(x, n=length, dim=-2)
     states = torch.fft.irfft(torch.einsum("fsi,...fi->...fs", kernel, inputs), n=length, dim=-2)

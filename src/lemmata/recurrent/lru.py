@@ -1,4 +1,4 @@
-r"""The linear recurrent unit: a stable diagonal system with complex eigenvalues, and a nonlinear read-out."""
+r"""The linear recurrent unit: a stable diagonal system with complex eigenvalues, and a nonlinear readout."""
 
 import math
 
@@ -34,7 +34,7 @@ class LRU(RecurrentLayer):
 
     Shapes:
         x: (batch, time, inputs)    returns: outputs (batch, time, outputs), state complex (batch, hidden)
-        input_weight: (hidden, 2, inputs) and read_weight: (width, hidden, 2), real and imaginary parts of B and G
+        input_weight: (hidden, 2, inputs) and readout_weight: (width, hidden, 2), real and imaginary parts of B and G
 
     Claims: rnn.lru, rnn.lru.universality
     Source: Orvieto et al. 2023, "Resurrecting recurrent neural networks for long sequences".
@@ -70,8 +70,7 @@ class LRU(RecurrentLayer):
         super().__init__(inputs, inputs if outputs is None else outputs)
         if validate.flag("skip", skip) and self.outputs != self.inputs:
             raise ValueError(f"skip needs as many outputs as inputs, got {self.outputs} and {self.inputs}")
-        if gain not in ("follows", "learnt"):
-            raise ValueError(f"gain must be 'follows' or 'learnt', got {gain!r}")
+        validate.one_of("gain", gain, ("follows", "learnt"))
         self.ring = (r_min, r_max, max_phase, validate.flag("by_area", by_area))
         self.hidden, self.skip, self.activation = validate.count("hidden", hidden), skip, activation
         # Of the same function, torch's own kernel is several times quicker.
@@ -80,23 +79,23 @@ class LRU(RecurrentLayer):
         self.nu, self.phase = nn.Parameter(torch.empty(hidden)), nn.Parameter(torch.empty(hidden))
         self.log_gain = nn.Parameter(torch.empty(hidden)) if gain == "learnt" else None
         self.input_weight = nn.Parameter(torch.empty(hidden, 2, inputs))
-        self.read_weight = nn.Parameter(torch.empty(width, hidden, 2))
-        self.read_bias = nn.Parameter(torch.empty(width))
+        self.readout_weight = nn.Parameter(torch.empty(width, hidden, 2))
+        self.readout_bias = nn.Parameter(torch.empty(width))
         self.head = nn.Linear(width, self.outputs)
         self.reset_parameters()
 
     @torch.no_grad()
     def reset_parameters(self) -> None:
-        """Eigenvalues on the ring; Gaussian B and G under which state and read-out keep the size of the input."""
+        """Eigenvalues on the ring; Gaussian B and G under which state and readout keep the size of the input."""
         nu, phase = ring_parameters(self.hidden, *self.ring)
         self.nu.copy_(nu)
         self.phase.copy_(phase)
         if self.log_gain is not None:
             self.log_gain.copy_(input_gain(nu).log())
         nn.init.normal_(self.input_weight, std=math.sqrt(1 / (2 * self.inputs)))
-        nn.init.normal_(self.read_weight, std=math.sqrt(1 / self.hidden))
-        nn.init.zeros_(self.read_bias)
-        self.head.reset_parameters()  # mutant: it has just done so itself, the first time
+        nn.init.normal_(self.readout_weight, std=math.sqrt(1 / self.hidden))
+        nn.init.zeros_(self.readout_bias)
+        self.head.reset_parameters()
 
     @property
     def eigenvalues(self) -> Complex[Tensor, " hidden"]:
@@ -109,9 +108,9 @@ class LRU(RecurrentLayer):
         return torch.view_as_complex(self._scaled_input().mT.contiguous().to(self._real))
 
     @property
-    def read_matrix(self) -> Complex[Tensor, "width hidden"]:
+    def readout_matrix(self) -> Complex[Tensor, "width hidden"]:
         """The matrix G that reads the state."""
-        return torch.view_as_complex(self.read_weight.to(self._real))
+        return torch.view_as_complex(self.readout_weight.to(self._real))
 
     @property
     def _real(self) -> torch.dtype:
@@ -125,24 +124,27 @@ class LRU(RecurrentLayer):
         return torch.zeros(batch, self.hidden, dtype=self._real.to_complex(), device=self.nu.device)
 
     def step(self, x: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
-        state = self.eigenvalues * state + x.to(state.dtype) @ self.input_matrix.mT
-        read = (state @ self.read_matrix.mT).real.to(x.dtype)
-        return self.read_out(read, x), state
+        state = self.eigenvalues * state + x.to(state.dtype) @ self.input_matrix.mT  # complex (batch, hidden)
+        read = (state @ self.readout_matrix.mT).real.to(x.dtype)  # (batch, width)
+        return self.readout(read, x), state  # (batch, outputs)
 
     def sequence(self, x: Tensor, state: Tensor, lengths: Tensor | None) -> tuple[Tensor, Tensor]:
         # Real and imaginary parts lie side by side: the complex products become real ones, and nothing is copied.
-        driven = functional.linear(x, self._scaled_input().flatten(0, 1)).to(self._real)
-        driven = torch.view_as_complex(driven.unflatten(-1, (self.hidden, 2)))
-        states = linear_scan(self.eigenvalues, driven, state)
-        parts = torch.view_as_real(states).flatten(-2).to(x.dtype)  # mutant: the second last of four is the third
-        real, imaginary = self.read_weight.unbind(-1)
-        conjugate = torch.stack((real, -imaginary), dim=-1)  # Re(g z) = Re g Re z - Im g Im z
-        read = functional.linear(parts, conjugate.flatten(1))
-        return mask_outputs(self.read_out(read, x), lengths), state_at_end(states, state, lengths)
+        driven = functional.linear(x, self._scaled_input().flatten(0, 1)).to(self._real)  # (batch, time, 2 hidden)
+        driven = driven.unflatten(-1, (self.hidden, 2))  # (batch, time, hidden, 2)
+        driven = torch.view_as_complex(driven)  # complex (batch, time, hidden)
+        states = linear_scan(self.eigenvalues, driven, state)  # complex (batch, time, hidden)
+        parts = torch.view_as_real(states)  # (batch, time, hidden, 2)
+        parts = parts.flatten(-2).to(x.dtype)  # (batch, time, 2 hidden)
+        real, imaginary = self.readout_weight.unbind(-1)  # each (width, hidden)
+        conjugate = torch.stack((real, -imaginary), dim=-1)  # (width, hidden, 2): Re(g z) = Re g Re z - Im g Im z
+        read = functional.linear(parts, conjugate.flatten(1))  # (batch, time, width)
+        outputs = self.readout(read, x)  # (batch, time, outputs)
+        return mask_outputs(outputs, lengths), state_at_end(states, state, lengths)
 
-    def read_out(self, read: Float[Tensor, "*batch width"], x: Float[Tensor, "*batch inputs"]) -> Tensor:
+    def readout(self, read: Float[Tensor, "*batch width"], x: Float[Tensor, "*batch inputs"]) -> Tensor:
         r"""The position-wise network on $\mathrm{Re}(G\zeta_t)$."""
-        outputs = self.head(self._activate(read + self.read_bias))
+        outputs = self.head(self._activate(read + self.readout_bias))
         return outputs + x if self.skip else outputs
 
     def extra_repr(self) -> str:

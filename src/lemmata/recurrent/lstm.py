@@ -14,7 +14,7 @@ from lemmata.recurrent.torch_weights import one_layer
 
 __all__ = ["LSTM", "LSTMGates"]
 
-CERTAIN = 1e4  # mutant: any number at which gates are 1 and 0 in every precision, and which half precision still holds
+CERTAIN = 1e4  # gates are 1 and 0 there in every precision, and half precision still holds it
 
 
 class LSTMGates(NamedTuple):
@@ -42,7 +42,7 @@ class LSTM(GatedLayer):
 
     Shapes:
         x: (batch, time, inputs)    state: (hidden, cell), each (batch, hidden)
-        input_weight: (4 hidden, inputs), state_weight: (4 hidden, hidden), bias: (4 hidden,), in the blocks
+        input_weight: (4 hidden, inputs), recurrent_weight: (4 hidden, hidden), bias: (4 hidden,), in the blocks
             input ($G$), forget ($F$), candidate ($V$), output ($H$), which is torch's order
         returns: all hidden states (batch, time, hidden), and the state after the last step
 
@@ -78,7 +78,7 @@ class LSTM(GatedLayer):
             nn.init.eye_(self.cell_weight)
 
     def initial_state(self, batch: int) -> tuple[Tensor, Tensor]:
-        zero = self.state_weight.new_zeros(batch, self.hidden)
+        zero = self.recurrent_weight.new_zeros(batch, self.hidden)
         return zero, zero.clone()
 
     def gates(self, x: Float[Tensor, "*batch inputs"], hidden: Float[Tensor, "*batch hidden"]) -> LSTMGates:
@@ -86,23 +86,24 @@ class LSTM(GatedLayer):
         return self._gates(self.project(x), hidden)
 
     def advance(self, projected: Tensor, state: tuple[Tensor, Tensor]) -> tuple[Tensor, tuple[Tensor, Tensor]]:
-        hidden, cell = state
-        gates = self._gates(projected, hidden)
+        hidden, cell = state  # each (batch, hidden)
+        gates = self._gates(projected, hidden)  # each (batch, hidden)
         cell = gates.forget * cell + gates.input * gates.candidate
         shown = cell if self.cell_weight is None else nn.functional.linear(cell, self.cell_weight)
         hidden = gates.output * torch.tanh(shown)
         return hidden, (hidden, cell)
 
     def _gates(self, projected: Tensor, hidden: Tensor) -> LSTMGates:
-        input, forget, candidate, output = (projected + hidden @ self.state_weight.T).chunk(4, dim=-1)
+        total = projected + hidden @ self.recurrent_weight.T  # (..., 4 hidden)
+        input, forget, candidate, output = total.chunk(4, dim=-1)  # each (..., hidden)
         return LSTMGates(torch.sigmoid(input), torch.sigmoid(forget), torch.tanh(candidate), torch.sigmoid(output))
 
     def kernel(self) -> Callable[..., Any] | None:
         return torch.lstm if self.cell_weight is None else None
 
     def torch_weights(self) -> list[Tensor]:
-        zero = self.state_weight.new_zeros(len(self.state_weight))
-        return [self.input_weight, self.state_weight, zero if self.bias is None else self.bias, zero]
+        zero = self.recurrent_weight.new_zeros(len(self.recurrent_weight))
+        return [self.input_weight, self.recurrent_weight, zero if self.bias is None else self.bias, zero]
 
     def held(self, x: Tensor, lengths: Tensor) -> tuple[Tensor, list[Tensor]]:
         """With one more input, 1 after a sequence's end, that opens the forget gate and shuts the input gate.
@@ -110,11 +111,11 @@ class LSTM(GatedLayer):
         So the cell rests, and the last one, which is all that torch gives, is the one at each sequence's end. Packed
         sequences would give it too, but training on them takes up to forty times as long on the CPU.
         """
-        over = torch.arange(x.shape[1], device=x.device) >= lengths[:, None]
-        # mutant: candidate and output may be anything by then
-        held = self.state_weight.new_tensor([-CERTAIN, CERTAIN, 0, 0]).repeat_interleave(self.hidden)
+        over = torch.arange(x.shape[1], device=x.device) >= lengths[:, None]  # (batch, time)
+        held = self.recurrent_weight.new_tensor([-CERTAIN, CERTAIN, 0, 0]).repeat_interleave(self.hidden)  # (4 hidden,)
         input_weight, *others = self.torch_weights()
-        return torch.cat([x, over[..., None].to(x.dtype)], -1), [torch.cat([input_weight, held[:, None]], 1), *others]
+        x = torch.cat([x, over[..., None].to(x.dtype)], -1)  # (batch, time, inputs + 1)
+        return x, [torch.cat([input_weight, held[:, None]], 1), *others]
 
     @classmethod
     def from_torch(cls, module: nn.LSTM, layer: int = 0, reverse: bool = False) -> "LSTM":
@@ -129,8 +130,8 @@ class LSTM(GatedLayer):
             raise ValueError(f"module must have no projection of the hidden state, got proj_size={module.proj_size}")
         weights = one_layer(module, layer, reverse)
         made = cls(weights[0].shape[1], module.hidden_size, bias=module.bias)
-        made = made.to(weights[0])  # mutant: all weights have one dtype and device
-        given = {"input_weight": weights[0], "state_weight": weights[1]}
+        made = made.to(weights[0])
+        given = {"input_weight": weights[0], "recurrent_weight": weights[1]}
         if module.bias:
             given["bias"] = weights[2] + weights[3]
         made.load_state_dict(given)

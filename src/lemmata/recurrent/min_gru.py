@@ -17,15 +17,15 @@ class MinGRU(InputGatedLayer):
        \quad \tilde z_t = Vx_t+d $$
 
     Every state is a convex combination of the first state and of the candidates so far; one of them, seen through the
-    gates, is `z_0` times the product of all shares kept.
+    gates, is `z_0` times the product of all fractions kept.
 
     Shapes:
         x: (batch, time, inputs)    returns: outputs (batch, time, hidden), state (batch, hidden)
-        weight: (2 hidden, inputs), the rows of $G$ and then those of $V$
+        input_weight: (2 hidden, inputs), the rows of $G$ and then those of $V$
 
     Claims: rnn.mingru
     Source: Feng et al. 2024, "Were RNNs all we needed?".
-    Differs: the gate $\sigma$ is the share kept (theirs, the share replaced, is $1-\sigma$); the scan multiplies
+    Differs: the gate $\sigma$ is the fraction kept (theirs, the fraction replaced, is $1-\sigma$); the scan multiplies
         plain numbers instead of exponentials of logarithms, so the candidate may have any sign and needs no
         positive activation.
 
@@ -37,10 +37,10 @@ class MinGRU(InputGatedLayer):
     True
     """
 
-    gates = 1
+    BLOCKS = ("update", "candidate")
 
-    def keep(self, gates: Tensor) -> Tensor:
-        return torch.sigmoid(gates)
+    def keep(self, total: Tensor) -> Tensor:
+        return torch.sigmoid(total)
 
-    def bias_for_share(self, share: Tensor) -> Tensor:
-        return torch.logit(share)
+    def bias_for_fraction(self, fraction: Tensor) -> Tensor:
+        return torch.logit(fraction)

@@ -17,11 +17,11 @@ class MinLSTM(InputGatedLayer):
     $$ z_t = \frac{f_t}{f_t+i_t}\odot z_{t-1} + \frac{i_t}{f_t+i_t}\odot\tilde z_t, \qquad
        f_t = \sigma(Fx_t+b),\ i_t = \sigma(Ix_t+c),\ \tilde z_t = Vx_t+d $$
 
-    The share kept is the logistic function of $\log f_t - \log i_t$, which is also exact where both gates underflow.
+    The fraction kept is the logistic function of $\log f_t - \log i_t$, which is also exact where both gates underflow.
 
     Shapes:
         x: (batch, time, inputs)    returns: outputs (batch, time, hidden), state (batch, hidden)
-        weight: (3 hidden, inputs), the rows of $F$, of $I$ and of $V$
+        input_weight: (3 hidden, inputs), the rows of $F$, of $I$ and of $V$
 
     Claims: rnn.mingru
     Source: Feng et al. 2024, "Were RNNs all we needed?".
@@ -34,12 +34,12 @@ class MinLSTM(InputGatedLayer):
     (True, True)
     """
 
-    gates = 2
+    BLOCKS = ("forget", "input", "candidate")
 
-    def keep(self, gates: Tensor) -> Tensor:
-        forget, admit = gates.chunk(2, dim=-1)
-        return torch.sigmoid(functional.logsigmoid(forget) - functional.logsigmoid(admit))
+    def keep(self, total: Tensor) -> Tensor:
+        forget, input = total.chunk(2, dim=-1)  # each (..., hidden)
+        return torch.sigmoid(functional.logsigmoid(forget) - functional.logsigmoid(input))
 
-    def bias_for_share(self, share: Tensor) -> Tensor:
+    def bias_for_fraction(self, fraction: Tensor) -> Tensor:
         # The gates s and 1 - s, which add up to one as they are.
-        return torch.cat([torch.logit(share), torch.logit(1 - share)])
+        return torch.cat([torch.logit(fraction), torch.logit(1 - fraction)])

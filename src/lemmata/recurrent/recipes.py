@@ -11,6 +11,7 @@ from dataclasses import dataclass, fields, replace
 import torch
 from torch import Tensor
 
+from lemmata import validate
 from lemmata.data.examples import Examples
 from lemmata.data.registry import load
 from lemmata.data.text import Vocabulary, windows
@@ -22,10 +23,7 @@ from lemmata.train.experiment import Experiment
 from lemmata.train.options import Options
 from lemmata.train.randomness import seeded
 
-__all__ = [
-    "TextConfig", "write_with_elman", "write_with_gru", "write_with_lru", "write_with_lstm", "write_with_mingru",
-    "write_with_minlstm",
-]  # fmt: skip
+__all__ = ["TextConfig", "write_text"]
 
 BASELINES = {"unigram": 4.621, "trigram": 2.886, "5-gram": 2.4}
 HOW = (
@@ -42,94 +40,48 @@ class TextConfig:
     """What can be chosen of a model of text."""
 
     width: int = 128
-    """Values that pass from floor to floor."""
+    """Values that pass from layer to layer."""
     hidden: int = 192
     """Units of each recurrent layer."""
     depth: int = 2
-    """Floors: recurrent layers with residuals."""
-    widen: int = 2
+    """Recurrent layers, one above another, with residuals."""
+    expansion: int = 2
     """Units of each step's own network, as a multiple of the width; 0 leaves it out."""
     dropout: float = 0.1
-    """Share of each floor's contribution left out at each training step."""
+    """Fraction of each layer's contribution left out at each training step."""
     memory: int = 100
     """Steps that the units of mingru, minlstm and lru remember at most, initially."""
     window: int = 256
     """Characters read in one piece, through which gradients flow back."""
 
     def __post_init__(self) -> None:
-        for field in fields(self):
-            value, least = getattr(self, field.name), {"widen": 0, "memory": 2}.get(field.name, 1)
-            whole = isinstance(value, int) and not isinstance(value, bool)
-            if field.name != "dropout" and not (whole and value >= least):
-                raise ValueError(f"{field.name} must be a whole number >= {least}, got {value!r}")
-        if isinstance(self.dropout, bool) or not isinstance(self.dropout, int | float) or not 0 <= self.dropout < 1:
-            raise ValueError(f"dropout must be in [0, 1), got {self.dropout!r}")
+        for name in ("width", "hidden", "depth", "window"):
+            validate.count(name, getattr(self, name))
+        validate.count("expansion", self.expansion, least=0)
+        validate.count("memory", self.memory, least=2)
+        validate.fraction("dropout", self.dropout)
 
 
-WRITING = Options(epochs=5, batch=16, rate=4e-3, decay=0.01, schedule="cosine", warmup=50, clip=1.0)
+WRITING = Options(epochs=5, batch_size=16, lr=4e-3, weight_decay=0.01, schedule="cosine", warmup=50, clip=1.0)
+CONFIGS = {
+    "lru": TextConfig(hidden=128),
+    "mingru": TextConfig(hidden=256),
+    "minlstm": TextConfig(hidden=256),
+    "lstm": TextConfig(depth=1),
+    "gru": TextConfig(depth=1),
+    "elman": TextConfig(depth=1, hidden=256),
+}
+OPTIONS = dict.fromkeys(CONFIGS, WRITING) | {"elman": replace(WRITING, lr=2e-3)}
 
 
-@recipe("lru", data="shakespeare", metric="bits")
-def write_with_lru(
+@recipe("lru", "mingru", "minlstm", "lstm", "gru", "elman", data="shakespeare", metric="bits")
+def write_text(
     data: str = "shakespeare",
-    config: TextConfig = TextConfig(hidden=128),  # noqa: B008 - frozen
-    options: Options = WRITING,
+    config: TextConfig = CONFIGS,  # type: ignore[assignment] - each system has its own
+    options: Options = OPTIONS,  # type: ignore[assignment]
+    system: str = "lru",
 ) -> Experiment:
-    """Three plays of Shakespeare, character by character, with linear recurrent units run as scans."""
-    return _write("lru", data, config, options)
-
-
-@recipe("mingru", data="shakespeare", metric="bits")
-def write_with_mingru(
-    data: str = "shakespeare",
-    config: TextConfig = TextConfig(hidden=256),  # noqa: B008
-    options: Options = WRITING,
-) -> Experiment:
-    """Three plays of Shakespeare, character by character, with gates that see the input alone, run as scans."""
-    return _write("mingru", data, config, options)
-
-
-@recipe("minlstm", data="shakespeare", metric="bits")
-def write_with_minlstm(
-    data: str = "shakespeare",
-    config: TextConfig = TextConfig(hidden=256),  # noqa: B008
-    options: Options = WRITING,
-) -> Experiment:
-    """Three plays of Shakespeare, character by character, with two gates that see the input alone, run as scans."""
-    return _write("minlstm", data, config, options)
-
-
-@recipe("lstm", data="shakespeare", metric="bits")
-def write_with_lstm(
-    data: str = "shakespeare",
-    config: TextConfig = TextConfig(depth=1),  # noqa: B008
-    options: Options = WRITING,
-) -> Experiment:
-    """Three plays of Shakespeare, character by character, with a long short-term memory."""
-    return _write("lstm", data, config, options)
-
-
-@recipe("gru", data="shakespeare", metric="bits")
-def write_with_gru(
-    data: str = "shakespeare",
-    config: TextConfig = TextConfig(depth=1),  # noqa: B008
-    options: Options = WRITING,
-) -> Experiment:
-    """Three plays of Shakespeare, character by character, with gated recurrent units."""
-    return _write("gru", data, config, options)
-
-
-@recipe("elman", data="shakespeare", metric="bits")
-def write_with_elman(
-    data: str = "shakespeare",
-    config: TextConfig = TextConfig(depth=1, hidden=256),  # noqa: B008
-    options: Options = replace(WRITING, rate=2e-3),  # noqa: B008
-) -> Experiment:
-    """Three plays of Shakespeare, character by character, with the simplest recurrent network."""
-    return _write("elman", data, config, options)
-
-
-def _write(cell: str, data: str, config: TextConfig, options: Options) -> Experiment:
+    """Three plays of Shakespeare, character by character: how well the next one is foreseen, and what it writes."""
     text = load(data)
     vocabulary: Vocabulary = text.extra["vocabulary"]
     if config.window >= len(text.train.x):
@@ -138,9 +90,9 @@ def _write(cell: str, data: str, config: TextConfig, options: Options) -> Experi
     train = windows(text.train.x, config.window, stride=-(-config.window // 4))
     test = windows(text.validation.x, READ_AT_ONCE)
     chosen = {field.name: getattr(config, field.name) for field in fields(config) if field.name != "window"}
-    arguments = {"symbols": len(vocabulary), "cell": cell, **chosen}
+    arguments = {"vocab_size": len(vocabulary), "cell": system, **chosen}
     with seeded(options.seed):
-        system = CharacterModel(**arguments)
+        model = CharacterModel(**arguments)
 
     def write(system: CharacterModel) -> str:
         return _written(system, vocabulary, 1, torch.Generator().manual_seed(0), length=200)
@@ -156,14 +108,14 @@ def _write(cell: str, data: str, config: TextConfig, options: Options) -> Experi
         return _written(system, vocabulary, count, generator, prompt, length, temperature)
 
     return Experiment(
-        system, arguments, train, test, options, loss=loss, metric="bits", picture=_picture(test, write),
+        model, arguments, train, test, options, loss=loss, metric="bits", picture=_picture(test, write),
         sample=sample, write=write, notes={"baselines": BASELINES, "how": HOW},
     )  # fmt: skip
 
 
 def loss(system: CharacterModel, batch: Examples) -> dict[str, Tensor]:
-    """The mean surprise in nats, and in bits a character."""
-    nats = system.surprise(batch.x, batch.y).mean()
+    """The mean negative log-likelihood in nats, and in bits a character."""
+    nats = system.nll(batch.x, batch.y).mean()
     return {"loss": nats, "bits": nats / math.log(2)}
 
 
@@ -179,7 +131,7 @@ def _written(
     """Texts that begin with the prompt, set apart by a line of dashes."""
     if not prompt:
         raise ValueError("prompt must hold at least one character")
-    unknown = sorted(set(prompt) - set(vocabulary.symbols))
+    unknown = sorted(set(prompt) - set(vocabulary.tokens))
     if unknown:
         raise ValueError(f"prompt must hold characters that the model has read, got {unknown[0]!r}: leave it out")
     place = next(system.parameters()).device
@@ -200,7 +152,7 @@ def _picture(test: Examples, write: Callable[[CharacterModel], str]) -> Callable
     def picture(system: CharacterModel) -> Figure:
         place = next(system.parameters()).device
         with evaluating(system):
-            found = system.surprise(test.x.to(place), test.y.to(place)).mean(0).cpu() / math.log(2)
+            found = system.nll(test.x.to(place), test.y.to(place)).mean(0).cpu() / math.log(2)
         means = [found[a:b].mean().item() for a, b in zip([0, *edges], edges, strict=False)]
         marks = [Line(middles, means, "the model"), *lines]
         note = f"It writes: {' / '.join(write(system).splitlines())}"

@@ -13,6 +13,7 @@ from typing import Any, Literal
 from torch import Tensor
 from torch.nn import functional
 
+from lemmata import validate
 from lemmata.data.examples import Dataset, Examples
 from lemmata.data.registry import load
 from lemmata.marks import recipe
@@ -22,14 +23,10 @@ from lemmata.train.experiment import Experiment
 from lemmata.train.options import Options
 from lemmata.train.randomness import seeded
 
-__all__ = [
-    "MemoryConfig", "PixelConfig", "ReaderConfig", "read_with_elman", "read_with_gru", "read_with_lru",
-    "read_with_lstm", "read_with_mingru", "read_with_minlstm", "remember_with_elman", "remember_with_gru",
-    "remember_with_lru", "remember_with_lstm", "remember_with_mingru", "remember_with_minlstm",
-]  # fmt: skip
+__all__ = ["MemoryConfig", "PixelConfig", "ReaderConfig", "read_digits", "recall"]
 
 
-TRAINING: dict[str, Any] = {"batch": 32, "rate": 4e-3, "schedule": "cosine", "warmup": 50, "clip": 1.0}
+TRAINING: dict[str, Any] = {"batch_size": 32, "lr": 4e-3, "schedule": "cosine", "warmup": 50, "clip": 1.0}
 DIGITS = {"logistic regression": 0.958, "logistic regression, last row alone": 0.485}
 HOW = "scikit-learn 1.9.1 on the same training and test examples; all 64 pixels, or the 8 pixels that are read last"
 ADDING = {"always 1": 1 / 6, "the second number plus 1/2": 1 / 12}
@@ -44,17 +41,15 @@ class ReaderConfig:
     hidden: int = 64
     """Units of each recurrent layer."""
     depth: int = 1
-    """Floors: recurrent layers with residuals."""
+    """Recurrent layers, one above another, with residuals."""
     memory: int | None = None
     """Steps that the units of mingru, minlstm and lru remember at most, initially; by default 4 times the sequence."""
 
     def __post_init__(self) -> None:
-        for name, least in (("width", 1), ("hidden", 1), ("depth", 1), ("memory", 2)):
-            value = getattr(self, name)
-            if name == "memory" and value is None:
-                continue
-            if not isinstance(value, int) or isinstance(value, bool) or value < least:
-                raise ValueError(f"{name} must be a whole number >= {least}, got {value!r}")
+        for name in ("width", "hidden", "depth"):
+            validate.count(name, getattr(self, name))
+        if self.memory is not None:
+            validate.count("memory", self.memory, least=2)
 
 
 # --- Digits, read like a text ---
@@ -65,56 +60,23 @@ class PixelConfig(ReaderConfig):
     """What can be chosen of a network that reads pictures pixel by pixel, or row by row."""
 
     depth: int = 2
-    """Floors; with one, a gate that sees only its input would know a pixel but not where it is."""
+    """Layers; with one, a gate that sees only its input would know a pixel but not where it is."""
     read: Literal["pixels", "rows"] = "pixels"
     """One pixel a step, or one row."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.read not in ("pixels", "rows"):
-            raise ValueError(f"read must be pixels or rows, got {self.read!r}")
+        validate.one_of("read", self.read, ("pixels", "rows"))
 
 
-PIXELS, READING = PixelConfig(), Options(epochs=60, evaluate=6, decay=0.01, **TRAINING)
+PIXELS, READING = PixelConfig(), Options(epochs=60, evaluate=6, weight_decay=0.01, **TRAINING)
 
 
-@recipe("lru", data="digits", metric="accuracy")
-def read_with_lru(data: str = "digits", config: PixelConfig = PIXELS, options: Options = READING) -> Experiment:
-    """Handwritten digits, one pixel after another, with linear recurrent units."""
-    return _read("lru", data, config, options)
-
-
-@recipe("mingru", data="digits", metric="accuracy")
-def read_with_mingru(data: str = "digits", config: PixelConfig = PIXELS, options: Options = READING) -> Experiment:
-    """Handwritten digits, one pixel after another, with gates that see the input alone."""
-    return _read("mingru", data, config, options)
-
-
-@recipe("minlstm", data="digits", metric="accuracy")
-def read_with_minlstm(data: str = "digits", config: PixelConfig = PIXELS, options: Options = READING) -> Experiment:
-    """Handwritten digits, one pixel after another, with two gates that see the input alone."""
-    return _read("minlstm", data, config, options)
-
-
-@recipe("lstm", data="digits", metric="accuracy")
-def read_with_lstm(data: str = "digits", config: PixelConfig = PIXELS, options: Options = READING) -> Experiment:
-    """Handwritten digits, one pixel after another, with a long short-term memory."""
-    return _read("lstm", data, config, options)
-
-
-@recipe("gru", data="digits", metric="accuracy")
-def read_with_gru(data: str = "digits", config: PixelConfig = PIXELS, options: Options = READING) -> Experiment:
-    """Handwritten digits, one pixel after another, with gated recurrent units."""
-    return _read("gru", data, config, options)
-
-
-@recipe("elman", data="digits", metric="accuracy")
-def read_with_elman(data: str = "digits", config: PixelConfig = PIXELS, options: Options = READING) -> Experiment:
-    """Handwritten digits, one pixel after another, with the simplest recurrent network."""
-    return _read("elman", data, config, options)
-
-
-def _read(cell: str, data: str, config: PixelConfig, options: Options) -> Experiment:
+@recipe("lru", "mingru", "minlstm", "lstm", "gru", "elman", data="digits", metric="accuracy")
+def read_digits(
+    data: str = "digits", config: PixelConfig = PIXELS, options: Options = READING, system: str = "lru"
+) -> Experiment:
+    """Handwritten digits, one pixel after another."""
     found = load(data)
     train, test = (_as_sequences(part, config.read) for part in (found.train, found.test))
 
@@ -123,7 +85,7 @@ def _read(cell: str, data: str, config: PixelConfig, options: Options) -> Experi
         return {"class": probability.argmax(1), "probability": probability.amax(1)}
 
     notes = {"baselines": DIGITS, "how": HOW}
-    return _answering(cell, replace(found, parts={"train": train, "test": test}), config, options, notes, predict)
+    return _answering(system, replace(found, parts={"train": train, "test": test}), config, options, notes, predict)
 
 
 def _as_sequences(pictures: Examples, read: str) -> Examples:
@@ -145,56 +107,18 @@ class MemoryConfig(ReaderConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not isinstance(self.lag, int) or isinstance(self.lag, bool) or not 2 <= self.lag <= 10_000:
-            raise ValueError(f"lag must be a whole number from 2 to 10000, got {self.lag!r}")
+        validate.count("lag", self.lag, least=2, most=10_000)
 
 
 MEMORY, RECALL = MemoryConfig(), Options(epochs=12, evaluate=2, **TRAINING)
 
 
-@recipe("lru", data="adding", metric="error")
-@recipe("lru", data="echo", metric="accuracy")
-def remember_with_lru(data: str = "adding", config: MemoryConfig = MEMORY, options: Options = RECALL) -> Experiment:
-    """Two marked numbers to be added up, or a letter to be said again, long after, with linear recurrent units."""
-    return _remember("lru", data, config, options)
-
-
-@recipe("mingru", data="adding", metric="error")
-@recipe("mingru", data="echo", metric="accuracy")
-def remember_with_mingru(data: str = "adding", config: MemoryConfig = MEMORY, options: Options = RECALL) -> Experiment:
-    """Two marked numbers to be added up, or a letter to be said again, long after, with gates that see inputs alone."""
-    return _remember("mingru", data, config, options)
-
-
-@recipe("minlstm", data="adding", metric="error")
-@recipe("minlstm", data="echo", metric="accuracy")
-def remember_with_minlstm(data: str = "adding", config: MemoryConfig = MEMORY, options: Options = RECALL) -> Experiment:
-    """Two marked numbers to be added up, or a letter to be said again, long after, with two gates on the input."""
-    return _remember("minlstm", data, config, options)
-
-
-@recipe("lstm", data="adding", metric="error")
-@recipe("lstm", data="echo", metric="accuracy")
-def remember_with_lstm(data: str = "adding", config: MemoryConfig = MEMORY, options: Options = RECALL) -> Experiment:
-    """Two marked numbers to be added up, or a letter to be said again, long after, with a long short-term memory."""
-    return _remember("lstm", data, config, options)
-
-
-@recipe("gru", data="adding", metric="error")
-@recipe("gru", data="echo", metric="accuracy")
-def remember_with_gru(data: str = "adding", config: MemoryConfig = MEMORY, options: Options = RECALL) -> Experiment:
-    """Two marked numbers to be added up, or a letter to be said again, long after, with gated recurrent units."""
-    return _remember("gru", data, config, options)
-
-
-@recipe("elman", data="adding", metric="error")
-@recipe("elman", data="echo", metric="accuracy")
-def remember_with_elman(data: str = "adding", config: MemoryConfig = MEMORY, options: Options = RECALL) -> Experiment:
-    """Two marked numbers to be added up, or a letter to be said again, long after, with the simplest network."""
-    return _remember("elman", data, config, options)
-
-
-def _remember(cell: str, data: str, config: MemoryConfig, options: Options) -> Experiment:
+@recipe("lru", "mingru", "minlstm", "lstm", "gru", "elman", data="adding", metric="error")
+@recipe("lru", "mingru", "minlstm", "lstm", "gru", "elman", data="echo", metric="accuracy")
+def recall(
+    data: str = "adding", config: MemoryConfig = MEMORY, options: Options = RECALL, system: str = "lru"
+) -> Experiment:
+    """Two marked numbers to be added up, or a letter to be said again, long after."""
     found = load(data, **{"length" if data == "adding" else "lag": config.lag})
     notes = {"baselines": ADDING if data == "adding" else {"guessing": 1 / len(found.classes)}}
 
@@ -205,7 +129,7 @@ def _remember(cell: str, data: str, config: MemoryConfig, options: Options) -> E
         probability = answers.softmax(1)
         return {"class": probability.argmax(1), "probability": probability.amax(1)}
 
-    return _answering(cell, found, config, options, notes, predict)
+    return _answering(system, found, config, options, notes, predict)
 
 
 # --- What all of them share ---
@@ -220,9 +144,10 @@ def _answering(
     predict: Callable[[SequenceReader, Examples], Mapping[str, Tensor]],
 ) -> Experiment:
     x, y = data.train.x, data.train.y
-    symbols = None if x.is_floating_point() else int(x.max()) + 1
+    vocab_size = None if x.is_floating_point() else int(x.max()) + 1
     arguments = {
-        "inputs": 1 if symbols else x.shape[2], "outputs": len(data.classes) or 1, "cell": cell, "symbols": symbols,
+        "inputs": 1 if vocab_size else x.shape[2], "outputs": len(data.classes) or 1, "cell": cell,
+        "vocab_size": vocab_size,
         "memory": config.memory or 4 * x.shape[1],
         **{name: getattr(config, name) for name in ("width", "hidden", "depth")},
     }  # fmt: skip
@@ -231,8 +156,9 @@ def _answering(
     numbers = y.is_floating_point()
     metric = "error" if numbers else "accuracy"
     return Experiment(
-        system, arguments, data.train, data.test, options, loss=squared_error if numbers else surprise_and_accuracy,
-        metric=metric, largest=not numbers, classes=data.classes, predict=predict, notes=notes,
+        system, arguments, data.train, data.test, options,
+        loss=squared_error if numbers else cross_entropy_and_accuracy, metric=metric, largest=not numbers,
+        classes=data.classes, predict=predict, notes=notes,
         picture=lambda system: gradient_reach(system, data.test[:8]),
     )  # fmt: skip
 
@@ -243,8 +169,8 @@ def squared_error(system: SequenceReader, batch: Examples) -> dict[str, Tensor]:
     return {"loss": error, "error": error}
 
 
-def surprise_and_accuracy(system: SequenceReader, batch: Examples) -> dict[str, Tensor]:
-    """The cross-entropy of the answers, and the share of right ones."""
+def cross_entropy_and_accuracy(system: SequenceReader, batch: Examples) -> dict[str, Tensor]:
+    """The cross-entropy of the answers, and the fraction of right ones."""
     answers = system(batch.x)
     right = (answers.argmax(1) == batch.y).to(answers.dtype).mean()
     return {"loss": functional.cross_entropy(answers, batch.y), "accuracy": right}

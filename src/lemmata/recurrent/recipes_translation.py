@@ -7,6 +7,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
+from lemmata import validate
 from lemmata.data.examples import Dataset, Examples
 from lemmata.data.registry import load
 from lemmata.data.text import END, PAD, START, UNKNOWN, Vocabulary, words
@@ -14,7 +15,7 @@ from lemmata.figure import Figure, Heat
 from lemmata.marks import recipe
 from lemmata.measure.bleu import corpus_bleu
 from lemmata.recurrent.decoding import beam_decode
-from lemmata.recurrent.sequence_to_sequence import SequenceToSequence
+from lemmata.recurrent.sequence_to_sequence import CELLS, SequenceToSequence
 from lemmata.train.evaluation_mode import evaluating
 from lemmata.train.experiment import Experiment
 from lemmata.train.options import Options
@@ -47,39 +48,34 @@ class TranslationConfig:
     """Share of values left out at each training step."""
     smoothing: float = 0.1
     """Share of a training word's weight that is given to all words alike."""
-    at_least: int = 2
+    min_freq: int = 2
     """Words that occur less often in the training verses are unknown ones."""
     beams: int = 4
     """Sentences followed at once when translating."""
 
     def __post_init__(self) -> None:
-        for name in ("embedding", "hidden", "at_least", "beams"):
-            value = getattr(self, name)
-            if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-                raise ValueError(f"{name} must be a whole number >= 1, got {value!r}")
+        for name in ("embedding", "hidden", "min_freq", "beams"):
+            validate.count(name, getattr(self, name))
         for name in ("dropout", "smoothing"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1:
-                raise ValueError(f"{name} must be in [0, 1), got {value!r}")
-        if self.cell not in ("gru", "lstm", "elman"):
-            raise ValueError(f"cell must be gru, lstm or elman, got {self.cell!r}")
+            validate.fraction(name, getattr(self, name))
+        validate.one_of("cell", self.cell, CELLS)
 
 
 @recipe("seq2seq", data="verses", metric="bleu")
 def translate_verses(
     data: str = "verses",
     config: TranslationConfig = TranslationConfig(),  # noqa: B008 - frozen
-    options: Options = Options(epochs=20, batch=32, rate=3e-3, schedule="cosine", warmup=100, clip=1.0, evaluate=4),  # noqa: B008
+    options: Options = Options(epochs=20, batch_size=32, lr=3e-3, schedule="cosine", warmup=100, clip=1.0, evaluate=4),  # noqa: B008
 ) -> Experiment:
     """Verses from English to German: what 4,500 pairs of sentences teach, and where the translator looks.
 
     So few pairs teach the frame of a verse, the frequent phrases and a rough alignment. Many words that carry the
     meaning come out wrong, and names are copied in English spelling: better than a dictionary, far from a translation.
     """
-    found = load(data, at_least=config.at_least)
+    found = load(data, min_freq=config.min_freq)
     translator = Translator(found, config.beams)
     chosen = {field.name: getattr(config, field.name) for field in fields(TranslationConfig)[:5]}
-    sizes = {"sources": len(translator.source), "targets": len(translator.target)}
+    sizes = {"source_vocab_size": len(translator.source), "target_vocab_size": len(translator.target)}
     arguments = {**sizes, **chosen, "bidirectional": True, "tied": True}
     with seeded(options.seed):
         system = SequenceToSequence(**arguments)
@@ -110,20 +106,20 @@ class Translator:
     def __init__(self, data: Dataset, beams: int) -> None:
         self.source: Vocabulary = data.extra["source"]
         self.target: Vocabulary = data.extra["target"]
-        self.beams, self.most, self.test = beams, data.test.y.shape[1] + 5, data.test
+        self.beams, self.max_length, self.test = beams, data.test.y.shape[1] + 5, data.test
         self.verses: tuple[tuple[str, str], ...] = data.extra["test"]
 
     def translations(self, system: SequenceToSequence, x: Tensor, texts: list[list[str]]) -> list[list[str]]:
         """What the model makes of some rows; for a word it has no name for, the source word it looks at most."""
         lengths = (x != 0).sum(1)
-        made = beam_decode(system, x, lengths, self.most, self.beams).symbols
+        made = beam_decode(system, x, lengths, self.max_length, self.beams).tokens
         looked = torch.zeros_like(made)
         if system.attention:
             with evaluating(system):  # the first place of a row is its start, which is no word
                 looked = system.alignment(x, made, lengths)[..., 1:].argmax(2)
-        special, found = {self.target.numbers[symbol] for symbol in (PAD, START, END)}, []
-        for symbols, places, text in zip(made.tolist(), looked.tolist(), texts, strict=True):
-            named = [(self.target.symbols[s], p) for s, p in zip(symbols, places, strict=True) if s not in special]
+        special, found = {self.target.numbers[token] for token in (PAD, START, END)}, []
+        for tokens, places, text in zip(made.tolist(), looked.tolist(), texts, strict=True):
+            named = [(self.target.tokens[s], p) for s, p in zip(tokens, places, strict=True) if s not in special]
             copied = system.attention is not None and len(text) > 0
             found.append([text[min(p, len(text) - 1)] if copied and w == UNKNOWN else w for w, p in named])
         return found
@@ -133,8 +129,8 @@ class Translator:
         row = torch.tensor([[self._mark(START), *self.source.encode(text).tolist(), self._mark(END)]])
         return _sentence(self.translations(system, row.to(system.output_bias.device), [words(text)])[0])
 
-    def _mark(self, symbol: str) -> int:
-        return self.source.numbers[symbol]
+    def _mark(self, token: str) -> int:
+        return self.source.numbers[token]
 
     def scores(self, system: SequenceToSequence, batch: Examples) -> dict[str, float]:
         """BLEU against the plain German verses, and how well each next word is foreseen, given those before it."""
@@ -143,9 +139,9 @@ class Translator:
         made = self.translations(system, source, [words(english) for english, _ in pairs])
         counted = system.counted(target)
         right = (system(source, target, lengths).argmax(-1) == target)[counted].double().mean()
-        surprise = -system.log_probability(source, target, lengths).sum() / counted.sum()
+        nll = -system.log_probability(source, target, lengths).sum() / counted.sum()
         bleu = corpus_bleu(made, [words(german) for _, german in pairs])
-        return {"bleu": bleu, "accuracy": right.item(), "perplexity": surprise.exp().item()}
+        return {"bleu": bleu, "accuracy": right.item(), "perplexity": nll.exp().item()}
 
     def write(self, system: SequenceToSequence) -> str:
         """A few verses that were not learnt from, as the model has them by now, and as Luther has them."""
@@ -176,7 +172,7 @@ class Translator:
             for verse in ALIGNED:
                 x = self.test.x[verse : verse + 1].to(system.output_bias.device)
                 x = x[:, : int((x != 0).sum())]
-                made = beam_decode(system, x, most=self.most, beams=self.beams).symbols
+                made = beam_decode(system, x, max_length=self.max_length, beams=self.beams).tokens
                 weights = system.alignment(x, made)[0]
                 values = [[round(weight, 3) for weight in row] for row in weights.tolist()]
                 read, written = _words(self.source, x[0]), _words(self.target, made[0])
@@ -190,7 +186,7 @@ def _known(numbers: Tensor, vocabulary: Vocabulary) -> Tensor:
 
 
 def _words(vocabulary: Vocabulary, numbers: Tensor) -> list[str]:
-    return [vocabulary.symbols[number] for number in numbers.tolist()]
+    return [vocabulary.tokens[number] for number in numbers.tolist()]
 
 
 def _sentence(written: list[str]) -> str:

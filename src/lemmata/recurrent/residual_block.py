@@ -1,10 +1,10 @@
-r"""A recurrent layer as one floor of a deep network: normalised before, added to its input after."""
+r"""A recurrent layer as one block of a deep network: normalised before, added to its input after."""
 
 from torch import Tensor, nn
 from torch.nn import functional
 
 from lemmata import validate
-from lemmata.recurrent.layer import RecurrentLayer, State, mask_outputs
+from lemmata.recurrent.layer import RecurrentLayer, State, checked_layer, mask_outputs
 
 __all__ = ["ResidualBlock"]
 
@@ -14,9 +14,9 @@ class ResidualBlock(RecurrentLayer):
 
     $$ u_t = x_t + P\,F(\mathrm{norm}(x_t), z_{t-1}), \qquad y_t = u_t + W_2\,\mathrm{gelu}(W_1\,\mathrm{norm}(u_t)) $$
 
-    The sums let gradients pass every floor unchanged, so that many can stand on one another (`Stacked`). The network of
-    each step gives layers that are linear in their state the nonlinearity that they lack; with `widen` = 0 it is left
-    out.
+    The sums let gradients pass every block unchanged, so that many can be stacked (`Stacked`). The network of each step
+    gives layers that are linear in their state the nonlinearity that they lack; it has `expansion` times as many hidden
+    units as inputs, and with 0 it is left out.
 
     Shapes:
         x: (batch, time, inputs)    returns: outputs (batch, time, inputs), and the state of the layer
@@ -31,18 +31,16 @@ class ResidualBlock(RecurrentLayer):
     (torch.Size([2, 100, 8]), torch.Size([2, 12]))
     """
 
-    def __init__(self, layer: RecurrentLayer, widen: int = 2, dropout: float = 0.0) -> None:
-        if not isinstance(layer, RecurrentLayer):
-            raise TypeError(f"layer must be a recurrent layer, got {type(layer).__name__}")
+    def __init__(self, layer: RecurrentLayer, expansion: int = 2, dropout: float = 0.0) -> None:
+        checked_layer("layer", layer)
         super().__init__(layer.inputs, layer.inputs)
-        validate.count("widen", widen, least=0)
-        if isinstance(dropout, bool) or not isinstance(dropout, int | float) or not 0 <= dropout < 1:
-            raise ValueError(f"dropout must be in [0, 1), got {dropout!r}")
-        features, inside = layer.inputs, widen * layer.inputs
+        validate.count("expansion", expansion, least=0)
+        validate.fraction("dropout", dropout)
+        features, inside = layer.inputs, expansion * layer.inputs
         self.layer, self.dropout = layer, dropout
         self.before, self.project = nn.LayerNorm(features), nn.Linear(layer.outputs, features)
         self.network = None
-        if widen:
+        if expansion:
             self.network = nn.Sequential(
                 nn.LayerNorm(features), nn.Linear(features, inside), nn.GELU(), nn.Linear(inside, features)
             )
@@ -56,15 +54,15 @@ class ResidualBlock(RecurrentLayer):
         return self.layer.initial_state(batch)
 
     def step(self, x: Tensor, state: State) -> tuple[Tensor, State]:
-        inside, state = self.layer.step(self.before(x), state)
+        inside, state = self.layer.step(self.before(x), state)  # (batch, outputs of the layer)
         return self._after(x, inside), state
 
     def sequence(self, x: Tensor, state: State, lengths: Tensor | None) -> tuple[Tensor, State]:
-        inside, state = self.layer(self.before(x), state, lengths)
+        inside, state = self.layer(self.before(x), state, lengths)  # (batch, time, outputs of the layer)
         return mask_outputs(self._after(x, inside), lengths), state
 
     def _after(self, x: Tensor, inside: Tensor) -> Tensor:
-        x = x + self._dropped(self.project(inside))
+        x = x + self._dropped(self.project(inside))  # (..., inputs)
         return x if self.network is None else x + self._dropped(self.network(x))
 
     def _dropped(self, x: Tensor) -> Tensor:

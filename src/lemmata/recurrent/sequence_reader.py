@@ -17,16 +17,16 @@ __all__ = ["SequenceReader"]
 
 @system("sequence_reader", title="Sequence reader", kind="module")
 class SequenceReader(SequenceClassifier):
-    r"""A small network for each input, floors of recurrent layers with residuals, and an answer at the end.
+    r"""A small network for each input, recurrent layers with residuals, and an answer at the end.
 
     $$ e_t = \mathrm{gelu}(E x_t + e), \qquad \hat y = W\,\mathrm{norm}(y_T) + c $$
 
-    where $y$ are the outputs of the floors (see `ResidualBlock`). With `symbols` the inputs are whole numbers below it,
-    each a learnt vector. `cell` names the layer: elman, lstm, gru, mingru, minlstm or lru; `memory` is the longest
-    time in steps for which the units of the last three remember initially.
+    where $y$ are the outputs of the last layer (see `ResidualBlock`), of which there are `depth`. With `vocab_size` the
+    inputs are whole numbers below it, each a learnt vector. `cell` names the layer: elman, lstm, gru, mingru, minlstm
+    or lru; `memory` is the longest time in steps for which the units of the last three remember initially.
 
     Shapes:
-        x: (batch, time, inputs), or with `symbols` (batch, time)    returns: (batch, outputs)
+        x: (batch, time, inputs), or with `vocab_size` (batch, time)    returns: (batch, outputs)
 
     Claims: rnn.output_map, rnn.gradient.vanishing
 
@@ -40,20 +40,20 @@ class SequenceReader(SequenceClassifier):
         inputs: int,
         outputs: int,
         cell: str = "lru",
-        width: int = 32,  # mutant: a size to begin with
-        hidden: int = 64,  # mutant: a size to begin with
+        width: int = 32,
+        hidden: int = 64,
         depth: int = 1,
-        memory: int = 100,  # mutant: a size to begin with
-        symbols: int | None = None,
+        memory: int = 100,
+        vocab_size: int | None = None,
     ) -> None:
         validate.count("depth", depth)
-        floors = (ResidualBlock(recurrent_layer(cell, width, hidden, memory), 2) for _ in range(depth))
-        super().__init__(Stacked(*floors), outputs, symbols=symbols)
-        self.encode = nn.Identity() if symbols else nn.Sequential(nn.Linear(inputs, width), nn.GELU())
+        layers = (ResidualBlock(recurrent_layer(cell, width, hidden, memory), 2) for _ in range(depth))
+        super().__init__(Stacked(*layers), outputs, vocab_size=vocab_size)
+        self.encode = nn.Identity() if vocab_size else nn.Sequential(nn.Linear(inputs, width), nn.GELU())
         self.norm = nn.LayerNorm(width)
 
     @property
-    def floors(self) -> list[ResidualBlock]:
+    def layers(self) -> list[ResidualBlock]:
         """The recurrent layers with what surrounds them, the lowest first."""
         return list(self.layer.layers)  # type: ignore[arg-type]
 
@@ -64,22 +64,22 @@ class SequenceReader(SequenceClassifier):
         return super().read(self.norm(z))
 
     def with_states(self, x: Shaped[Tensor, "batch time *_"]) -> tuple[Tensor, list[State]]:
-        """The answers, and the states of the lowest floor before and after every step, one after another.
+        """The answers, and the states of the lowest layer before and after every step, one after another.
 
         Gradients of the answers with respect to the states tell how far back the network can learn to look.
         """
-        floors = self.floors
-        below = self.embed(x)
-        state = floors[0].initial_state(len(below))
+        layers = self.layers
+        below = self.embed(x)  # (batch, time, width)
+        state = layers[0].initial_state(len(below))
         states, outputs = [_asking(state)], []
         for now in below.unbind(1):
-            output, state = floors[0].step(now, states[-1])
+            output, state = layers[0].step(now, states[-1])  # (batch, width), and a state
             states.append(_asking(state))
             outputs.append(output)
-        top = torch.stack(outputs, dim=1)
-        for floor in floors[1:]:
-            top, _ = floor(top)
-        return self.read(top[:, -1]), states
+        top = torch.stack(outputs, dim=1)  # (batch, time, width)
+        for layer in layers[1:]:
+            top, _ = layer(top)
+        return self.read(top[:, -1]), states  # (batch, outputs)
 
 
 def _asking(state: State) -> State:

@@ -1,7 +1,6 @@
 r"""Sequence to sequence: one recurrent layer reads a sentence, another writes the answer, with attention or without."""
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any, NamedTuple
 
 import torch
@@ -20,8 +19,7 @@ from lemmata.recurrent.lstm import LSTM
 
 __all__ = ["Encoded", "SequenceToSequence"]
 
-# Of the two kinds of GRU the one for which torch has a kernel: encoding takes a third of the time.
-CELLS = {"gru": partial(GRU, reset="after"), "lstm": LSTM, "elman": Elman}
+CELLS = {"gru": GRU, "lstm": LSTM, "elman": Elman}
 
 
 class Encoded(NamedTuple):
@@ -33,30 +31,30 @@ class Encoded(NamedTuple):
 
 @system("seq2seq", title="Sequence-to-sequence encoder and decoder", kind="module")
 class SequenceToSequence(nn.Module):
-    r"""A law of target sequences given a source: an encoder reads the source, a decoder writes one symbol at a time.
+    r"""A distribution over targets given a source: an encoder reads the source, a decoder writes token by token.
 
     $$ \zeta = \mathrm{encoder}(x_{1:m}), \qquad z_0 = \zeta, \qquad z_t = F(y_{t-1}, c_t, z_{t-1}), \qquad
        y_t \sim \mathrm{softmax}(\mu(z_t, c_t)) $$
 
-    Symbols are whole numbers. The first input of the decoder is the symbol `start` ($y_0$); a sequence is over with the
-    symbol `end`. Without attention there is no $c_t$, and everything the decoder knows of the source went through the
+    Tokens are whole numbers. The first input of the decoder is the token `start` ($y_0$); a sequence is over with the
+    token `end`. Without attention there is no $c_t$, and everything the decoder knows of the source went through the
     state $\zeta$, whose size does not grow with the source. With `attention`, $c_t$ is the mean of the encoder's
     outputs that additive attention finds for the query $z_{t-1}$.
 
     `cell` is gru, lstm or elman, or any function `cell(inputs, hidden)` that makes a `RecurrentLayer`.
     Where the states of encoder and decoder differ in shape (a bidirectional encoder), a learnt map takes one to the
-    other: an affine map with tanh. With `tied`, the logits use the vectors by which the decoder reads symbols, which
-    saves as many parameters again. `dropout` leaves out a share of the embedded symbols' values and of the read-out's.
+    other: an affine map with tanh. With `tied`, the logits use the vectors by which the decoder reads tokens, which
+    saves as many parameters again. `dropout` leaves out a fraction of the embedded tokens' values and of the readout's.
 
     Shapes:
-        source: (batch, places) whole numbers, read up to `lengths` (batch,)
+        source: (batch, positions) whole numbers, read up to `lengths` (batch,)
         target: (batch, time) whole numbers, $y_1, y_2, \dots$ without `start`; what follows the first `end` is ignored
-        returns: logits (batch, time, targets), where place t holds those of $y_t$ given $y_{1:t-1}$
+        returns: logits (batch, time, target_vocab_size), where place t holds those of $y_t$ given $y_{1:t-1}$
 
     Claims: seq.seq2seq, seq.factorisation, seq.bahdanau
     Source: Sutskever, Vinyals, Le 2014; Cho et al. 2014; Bahdanau, Cho, Bengio 2015.
 
-    >>> model = SequenceToSequence(sources=12, targets=10, embedding=8, hidden=16, attention=True)
+    >>> model = SequenceToSequence(source_vocab_size=12, target_vocab_size=10, embedding=8, hidden=16, attention=True)
     >>> source, target = torch.randint(4, 12, (2, 7)), torch.tensor([[5, 6, 3, 0], [4, 3, 0, 0]])
     >>> model(source, target).shape, model.log_probability(source, target).shape
     (torch.Size([2, 4, 10]), torch.Size([2]))
@@ -64,8 +62,8 @@ class SequenceToSequence(nn.Module):
 
     def __init__(
         self,
-        sources: int,
-        targets: int,
+        source_vocab_size: int,
+        target_vocab_size: int,
         embedding: int = 64,
         hidden: int = 128,
         cell: str | Callable[[int, int], RecurrentLayer] = "gru",
@@ -78,13 +76,13 @@ class SequenceToSequence(nn.Module):
     ) -> None:
         super().__init__()
         make = _maker(cell)
-        if isinstance(dropout, bool) or not isinstance(dropout, int | float) or not 0 <= dropout < 1:
-            raise ValueError(f"dropout must be in [0, 1), got {dropout!r}")
-        self.targets, self.dropout = validate.count("targets", targets), dropout
-        self.start = validate.count("start", start, least=0, most=targets - 1)
-        self.end = validate.count("end", end, least=0, most=targets - 1)
-        self.of_source = nn.Embedding(validate.count("sources", sources), validate.count("embedding", embedding))
-        self.of_target = nn.Embedding(targets, embedding)
+        validate.count("source_vocab_size", source_vocab_size)
+        self.target_vocab_size = validate.count("target_vocab_size", target_vocab_size)
+        self.dropout = validate.fraction("dropout", dropout)
+        self.start = validate.count("start", start, least=0, most=target_vocab_size - 1)
+        self.end = validate.count("end", end, least=0, most=target_vocab_size - 1)
+        self.of_source = nn.Embedding(source_vocab_size, validate.count("embedding", embedding))
+        self.of_target = nn.Embedding(target_vocab_size, embedding)
         self.encoder = make(embedding, hidden)
         if not isinstance(self.encoder, RecurrentLayer):
             raise TypeError(f"cell must make layers of lemmata.recurrent, got {type(self.encoder).__name__}")
@@ -95,8 +93,10 @@ class SequenceToSequence(nn.Module):
         self.hand_over = _HandOver(self.encoder, self.decoder)
         self.attention = AdditiveAttention(_width(self.hand_over.begins), seen, hidden) if attention else None
         self.readout = nn.Linear(self.decoder.outputs + seen, embedding)
-        self.output_weight = None if validate.flag("tied", tied) else nn.Parameter(torch.empty(targets, embedding))
-        self.output_bias = nn.Parameter(torch.zeros(targets))
+        self.output_weight = (
+            None if validate.flag("tied", tied) else nn.Parameter(torch.empty(target_vocab_size, embedding))
+        )
+        self.output_bias = nn.Parameter(torch.zeros(target_vocab_size))
         spread = embedding**-0.5  # logits of size one, and the gradients that go with them
         if self.output_weight is None:
             nn.init.normal_(self.of_target.weight, std=spread)
@@ -105,85 +105,88 @@ class SequenceToSequence(nn.Module):
 
     # --- one sequence at a time in pieces: what decoding needs ---
 
-    def encode(self, source: Int[Tensor, "batch places"], lengths: Int[Tensor, " batch"] | None = None) -> Encoded:
+    def encode(self, source: Int[Tensor, "batch positions"], lengths: Int[Tensor, " batch"] | None = None) -> Encoded:
         """Read the source once: everything the decoder will ever know of it."""
-        _symbols("source", source, self.of_source.num_embeddings)
-        outputs, state = self.encoder(self._embedded(self.of_source, source), lengths=lengths)
+        _tokens("source", source, self.of_source.num_embeddings)
+        embedded = self._embedded(self.of_source, source)  # (batch, positions, embedding)
+        outputs, state = self.encoder(embedded, lengths=lengths)  # (batch, positions, outputs of the encoder)
         memory = self.attention.remember(outputs, lengths) if self.attention else None
         return Encoded(self.hand_over(state), memory)
 
     def step(
-        self, symbol: Int[Tensor, " batch"], state: State, memory: AttentionMemory | None = None
-    ) -> tuple[Float[Tensor, "batch targets"], State, Float[Tensor, "batch places"] | None]:
-        """The logits of the next symbol after this one, the state that has read it, and where was looked."""
-        found, state, weights = self._advance(self._embedded(self.of_target, symbol), state, memory)
+        self, token: Int[Tensor, " batch"], state: State, memory: AttentionMemory | None = None
+    ) -> tuple[Float[Tensor, "batch target_vocab_size"], State, Float[Tensor, "batch positions"] | None]:
+        """The logits of the next token after this one, the state that has read it, and where was looked."""
+        found, state, weights = self._advance(self._embedded(self.of_target, token), state, memory)
         return self._logits(found), state, weights
 
     # --- a whole target at once ---
 
     def forward(
         self,
-        source: Int[Tensor, "batch places"],
+        source: Int[Tensor, "batch positions"],
         target: Int[Tensor, "batch time"],
         lengths: Int[Tensor, " batch"] | None = None,
-    ) -> Float[Tensor, "batch time targets"]:
-        return self._logits(self._taught(source, target, lengths)[0])
+    ) -> Float[Tensor, "batch time target_vocab_size"]:
+        found, _ = self._taught(source, target, lengths)  # (batch, time, outputs of the decoder, and the context)
+        return self._logits(found)  # (batch, time, target_vocab_size)
 
     def log_probability(
         self,
-        source: Int[Tensor, "batch places"],
+        source: Int[Tensor, "batch positions"],
         target: Int[Tensor, "batch time"],
         lengths: Int[Tensor, " batch"] | None = None,
     ) -> Float[Tensor, " batch"]:
-        r"""$\log p(y \mid x)$: the sum over the symbols up to the first `end`. Without an `end`, that of the prefix."""
-        steps = self(source, target, lengths).log_softmax(-1).gather(-1, target[..., None]).squeeze(-1)
-        return steps.masked_fill(~self.counted(target), 0).sum(1)
+        r"""$\log p(y \mid x)$: the sum over the tokens up to the first `end`. Without an `end`, that of the prefix."""
+        steps = self(source, target, lengths).log_softmax(-1)  # (batch, time, target_vocab_size)
+        steps = steps.gather(-1, target[..., None]).squeeze(-1)  # (batch, time)
+        return steps.masked_fill(~self.counted(target), 0).sum(1)  # (batch,)
 
     def loss(
         self,
-        source: Int[Tensor, "batch places"],
+        source: Int[Tensor, "batch positions"],
         target: Int[Tensor, "batch time"],
         lengths: Int[Tensor, " batch"] | None = None,
         smoothing: float = 0.0,
     ) -> Float[Tensor, ""]:
-        r"""The mean surprise of a symbol, $-\log p(y_t \mid y_{1:t-1}, x)$, where only symbols that count are computed.
+        r"""The mean negative log-likelihood $-\log p(y_t \mid y_{1:t-1}, x)$ of the tokens that count.
 
-        With `smoothing` $\epsilon$, the symbol that came counts $1 - \epsilon$, and all symbols share $\epsilon$.
+        With `smoothing` $\epsilon$, the token that came counts $1 - \epsilon$, and all tokens share $\epsilon$.
         """
         counted = self.counted(target)
-        logits = self._logits(self._taught(source, target, lengths)[0][counted])
+        logits = self._logits(self._taught(source, target, lengths)[0][counted])  # (counted, target_vocab_size)
         return functional.cross_entropy(logits, target[counted].long(), label_smoothing=smoothing)
 
     def alignment(
         self,
-        source: Int[Tensor, "batch places"],
+        source: Int[Tensor, "batch positions"],
         target: Int[Tensor, "batch time"],
         lengths: Int[Tensor, " batch"] | None = None,
-    ) -> Float[Tensor, "batch time places"]:
-        """Where the decoder looks before it writes each symbol of a given target: rows that add up to one."""
+    ) -> Float[Tensor, "batch time positions"]:
+        """Where the decoder looks before it writes each token of a given target: rows that add up to one."""
         weights = self._taught(source, target, lengths)[1]
         if weights is None:
             raise ValueError("this model has no attention to show: make it with attention=True")
         return weights
 
     def counted(self, target: Int[Tensor, "batch time"]) -> Bool[Tensor, "batch time"]:
-        """Which places belong to the sequence: those up to the first `end`, which belongs to it."""
+        """Which positions belong to the sequence: those up to the first `end`, which belongs to it."""
         ends = target == self.end
         return ends.cumsum(1) == ends.long()  # no end so far, or this is the first
 
     def _taught(self, source: Tensor, target: Tensor, lengths: Tensor | None) -> tuple[Tensor, Tensor | None]:
-        """What the decoder finds, and where it looks, if shown the true symbols before each place (teacher forcing)."""
-        if len(_symbols("target", target, self.targets)) != len(source):
+        """What the decoder finds, and where it looks, if shown the true tokens before each place (teacher forcing)."""
+        if len(_tokens("target", target, self.target_vocab_size)) != len(source):
             raise ValueError(f"target must hold one row for each of {len(source)} sources, got {len(target)}")
         state, memory = self.encode(source, lengths)
         before = torch.cat([torch.full_like(target[:, :1], self.start), target[:, :-1]], 1)
         inputs = self._embedded(self.of_target, before)
         if memory is None:
             return self.decoder(inputs, state)[0], None
-        rows, (width, places) = len(source), (self.readout.in_features, source.shape[1])
-        found, looked = [inputs.new_empty(rows, 0, width)], [inputs.new_empty(rows, 0, places)]  # a target may be empty
+        rows, (width, positions) = len(source), (self.readout.in_features, source.shape[1])
+        found, looked = [inputs.new_empty(rows, 0, width)], [inputs.new_empty(rows, 0, positions)]  # for empty targets
         for x in inputs.unbind(1):  # not inputs[:, t]: the gradient of each such piece is as large as all of them
-            output, state, weights = self._advance(x, state, memory)
+            output, state, weights = self._advance(x, state, memory)  # (batch, width), state, (batch, positions)
             found.append(output[:, None])
             looked.append(weights[:, None])  # type: ignore[index]
         return torch.cat(found, 1), torch.cat(looked, 1)
@@ -194,15 +197,15 @@ class SequenceToSequence(nn.Module):
         if memory is None:
             output, state = self.decoder.step(x, state)
             return output, state, None
-        context, weights = self.attention.look(_flat(state), memory)  # type: ignore[union-attr]
+        context, weights = self.attention.attend(_flat(state), memory)  # type: ignore[union-attr]
         output, state = self.decoder.step(torch.cat([x, context], 1), state)
         return torch.cat([output, context], 1), state, weights
 
-    def _embedded(self, table: nn.Embedding, symbols: Tensor) -> Tensor:
-        return functional.dropout(table(symbols), self.dropout, self.training)
+    def _embedded(self, table: nn.Embedding, tokens: Tensor) -> Tensor:
+        return functional.dropout(table(tokens), self.dropout, self.training)
 
     def _logits(self, found: Tensor) -> Tensor:
-        """From what the decoder found, steps or whole sequences, to one number for each symbol."""
+        """From what the decoder found, steps or whole sequences, to one number for each token."""
         hidden = functional.dropout(torch.tanh(self.readout(found)), self.dropout, self.training)
         weight = self.of_target.weight if self.output_weight is None else self.output_weight
         return functional.linear(hidden, weight, self.output_bias)
@@ -223,19 +226,13 @@ class _HandOver(nn.Module):
 def _maker(cell: str | Callable[[int, int], RecurrentLayer]) -> Callable[[int, int], RecurrentLayer]:
     if callable(cell):
         return cell
-    if cell not in CELLS:
-        raise ValueError(f"cell must be one of {', '.join(CELLS)}, or make a recurrent layer, got {cell!r}")
-    return CELLS[cell]
+    return CELLS[validate.one_of("cell", cell, CELLS)]
 
 
-def _symbols(name: str, symbols: Tensor, size: int) -> Tensor:
-    if symbols.dtype not in (torch.int64, torch.int32):
-        raise TypeError(f"{name} must hold whole numbers, got {symbols.dtype}: use {name}.long()")
-    if symbols.ndim != 2:
-        raise ValueError(f"{name} must be a (batch, symbols) tensor, got shape {tuple(symbols.shape)}")
-    for wrong in symbols[(symbols < 0) | (symbols >= size)][:1].tolist():
-        raise ValueError(f"{name} must hold symbols from 0 to {size - 1}, got {wrong}")
-    return symbols
+def _tokens(name: str, tokens: Tensor, size: int) -> Tensor:
+    if tokens.ndim != 2:
+        raise ValueError(f"{name} must be a (batch, tokens) tensor, got shape {tuple(tokens.shape)}")
+    return validate.tokens(name, tokens, size)
 
 
 # --- states as one vector: they are tensors (batch, hidden), or tuples of states ---

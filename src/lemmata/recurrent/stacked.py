@@ -7,8 +7,9 @@ from typing import Any
 from torch import Tensor, nn
 from torch.nn import functional
 
+from lemmata import validate
 from lemmata.marks import system
-from lemmata.recurrent.layer import RecurrentLayer, State
+from lemmata.recurrent.layer import RecurrentLayer, State, checked_layer
 
 __all__ = ["Stacked"]
 
@@ -20,7 +21,7 @@ class Stacked(RecurrentLayer):
     $$ z_{t,\ell} = F_\ell(z_{t-1,\ell},\, z_{t,\ell-1}), \qquad z_{t,0} = x_t, \qquad y_t = z_{t,L} $$
 
     Whole sequences run layer by layer, so that each layer may use its own quick way; streams run step by step.
-    `dropout` is the share of each layer's outputs that the next does not see in a training step, as in torch.
+    `dropout` is the fraction of each layer's outputs that the next does not see in a training step, as in torch.
 
     Shapes:
         x: (batch, time, inputs of the first layer)    state: a tuple with the state of each layer
@@ -37,16 +38,14 @@ class Stacked(RecurrentLayer):
 
     def __init__(self, *layers: RecurrentLayer, dropout: float = 0.0) -> None:
         for layer in layers:
-            if not isinstance(layer, RecurrentLayer):
-                raise TypeError(f"layers must be recurrent layers, got {type(layer).__name__}")
+            checked_layer("each of layers", layer)
         if not layers:
             raise ValueError("layers must hold at least one recurrent layer")
         for number, (below, above) in enumerate(pairwise(layers), start=1):
             if below.outputs != above.inputs:
                 told = f"layer {number} gives {below.outputs} values, layer {number + 1} takes {above.inputs}"
                 raise ValueError(f"layers must fit one another: {told}")
-        if isinstance(dropout, bool) or not isinstance(dropout, int | float) or not 0 <= dropout < 1:
-            raise ValueError(f"dropout must be in [0, 1), got {dropout!r}")
+        validate.fraction("dropout", dropout)
         super().__init__(layers[0].inputs, layers[-1].outputs)
         self.layers, self.dropout = nn.ModuleList(layers), dropout
 
@@ -69,7 +68,7 @@ class Stacked(RecurrentLayer):
         for number, (layer, before) in enumerate(zip(self.layers, state, strict=True)):
             if number > 0:
                 x = functional.dropout(x, self.dropout, self.training)
-            x, last = run(layer, x, before)
+            x, last = run(layer, x, before)  # (batch, time, outputs of this layer), or without time
             after.append(last)
         return x, tuple(after)
 

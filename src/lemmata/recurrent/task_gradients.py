@@ -22,14 +22,14 @@ SEEN = (1e-16, 1e4)  # sizes that the figure shows: below, nothing is left in do
 
 
 def gradient_reach(system: SequenceReader, batch: Examples) -> Figure:
-    r"""How much the loss depends on the state of the lowest floor k steps before the end, relative to the last state.
+    r"""How much the loss depends on the state of the lowest layer k steps before the end, relative to the last state.
 
     $$ \|\partial L/\partial z_{T-k}\| \,/\, \|\partial L/\partial z_T\| $$
 
-    In double precision, with what theory says where it says something of a single floor: no more than
+    In double precision, with what theory says where it says something of a single layer: no more than
     $(\alpha\,\sigma_1(U))^k$ for Elman's network, $\max_i|\lambda_i|^k$ for the LRU, and the product of the largest
     gates of the last k steps for minGRU and minLSTM. A state counts with all that it leads to: the cell of an LSTM also
-    with the output that it makes in its own step, and every state with what floors above read from it.
+    with the output that it makes in its own step, and every state with what layers above read from it.
 
     Claims: rnn.gradient.vanishing
     """
@@ -40,12 +40,12 @@ def gradient_reach(system: SequenceReader, batch: Examples) -> Figure:
     shown = lags[:: max(1, len(lags) // 200)]
     typical = (norms / norms[0]).median(1).values
     marks = [Line(shown.tolist(), _within(typical[shown]), "measured, median over sequences")]
-    lowest = system.floors[0]
+    lowest = system.layers[0]
     bound, label = _theory(lowest.layer, lowest.before(system.embed(x)).detach(), len(norms))
     note = "No bound is known for this layer."
     if bound is not None:
-        above = "The bound is that of the lowest floor alone; gradients also pass above it."
-        note = above if len(system.floors) > 1 else ""
+        above = "The bound is that of the lowest layer alone; gradients also pass above it."
+        note = above if len(system.layers) > 1 else ""
         marks.append(Line(shown.tolist(), _within(bound[shown]), label))
     title = "How far back the gradient reaches"
     return Figure(title, "steps before the end", "gradient, relative to the last", marks, y_log=True, note=note)
@@ -56,7 +56,7 @@ def _norms(system: SequenceReader, x: Tensor, y: Tensor) -> Tensor:
     """Norms (lags, batch) of the gradients of each sequence's loss with respect to its states, the last state first."""
     answers, states = system.with_states(x)
     if y.is_floating_point():
-        total = (answers[:, 0] - y).square().sum()  # mutant: any loss of one number has the same relative norms
+        total = (answers[:, 0] - y).square().sum()
     else:
         total = functional.cross_entropy(answers, y, reduction="sum")
     parts = [part for state in states for part in (state if isinstance(state, tuple) else (state,))]
@@ -69,17 +69,16 @@ def _theory(layer: RecurrentLayer, x: Tensor, lags: int) -> tuple[Tensor | None,
     """What the gradient cannot exceed at each lag, relative to the last state, and how that is called."""
     steps = torch.arange(lags, dtype=torch.float64)
     if isinstance(layer, Elman):
-        factor = step_bound(layer.recurrent, layer.activation)
+        factor = step_bound(layer.recurrent_weight, layer.activation)
         return factor**steps, f"bound (α σ₁)ᵏ, α σ₁ = {factor:.3g}"
     if isinstance(layer, LRU):
         largest = layer.eigenvalues.detach().abs().max()
         return largest**steps, f"bound max |λ|ᵏ, max |λ| = {largest:.4g}"
     if isinstance(layer, InputGatedLayer):
-        keep = layer.keep_and_candidate(x)[0].detach().amax((0, 2))
+        keep = layer.gates(x)[0].detach().amax((0, 2))
         return torch.cat([keep.new_ones(1), keep.flip(0)]).cumprod(0), "bound: product of the largest gates"
     return None, ""
 
 
 def _within(values: Tensor) -> list[float]:
-    # mutant: hardly a size lies exactly at an end
     return torch.where((values >= SEEN[0]) & (values <= SEEN[1]), values, math.nan).tolist()

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from lemmata import validate
-from lemmata.recurrent.layer import RecurrentLayer, State
+from lemmata.recurrent.layer import RecurrentLayer, State, checked_layer
 
 __all__ = ["Unrolled"]
 
@@ -31,14 +31,13 @@ class Unrolled(nn.Module):
     >>> torch.allclose(unrolled(x)[0], layer(x)[0], atol=1e-6)
     True
     >>> unrolled(x)[0].sum().backward()
-    >>> unrolled.tied_gradients()["recurrent"].shape
+    >>> unrolled.tied_gradients()["recurrent_weight"].shape
     torch.Size([4, 4])
     """
 
     def __init__(self, layer: RecurrentLayer, steps: int) -> None:
         super().__init__()
-        if not isinstance(layer, RecurrentLayer):
-            raise TypeError(f"layer must be a recurrent layer, got {type(layer).__name__}")
+        checked_layer("layer", layer)
         self.copies = nn.ModuleList(copy.deepcopy(layer) for _ in range(validate.count("steps", steps)))
 
     def forward(self, x: Tensor, state: State | None = None) -> tuple[Tensor, State]:
@@ -47,9 +46,9 @@ class Unrolled(nn.Module):
         layers, outputs = cast("list[RecurrentLayer]", list(self.copies)), []
         state = layers[0].initial_state(len(x)) if state is None else state
         for layer, now in zip(layers, x.unbind(1), strict=True):
-            output, state = layer.step(now, state)
+            output, state = layer.step(now, state)  # (batch, outputs), and a state
             outputs.append(output)
-        return torch.stack(outputs, dim=1), state
+        return torch.stack(outputs, dim=1), state  # (batch, steps, outputs)
 
     def tied_gradients(self) -> dict[str, Tensor]:
         """What the gradients of the shared weights would be: for each of them the sum over all copies."""

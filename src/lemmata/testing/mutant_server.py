@@ -1,31 +1,40 @@
-"""Where mutants run: a parent that has imported what takes long, and for each mutant a forked child.
+"""Where mutants run: a worker that has imported what takes long, and for each mutant a forked child.
 
-The first line of JSON on the input is the setting, each further one a batch of tasks; the answer is a line per task, as
-they finish. A child imports the mutant in place of the module, runs its claims, and is gone: a hang, a crash or a full
-memory is its own.
+The first task is the setting, each further one a mutant with its claims or its tests, or one of these on the unbroken
+code. A child imports the mutant in place of the module, runs them, and is gone: a hang, a crash or a full memory is its
+own.
 """
 
 import contextlib
+import gc
 import importlib
 import importlib.abc
 import importlib.util
 import json
 import os
 import selectors
+import shutil
 import signal
-import subprocess
 import sys
 import tempfile
+import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
-from types import FrameType
-from typing import IO, Any
+from typing import Any
+
+from lemmata.testing.traced_lines import tracing
+from lemmata.workers import Lost, Worker, serve, threads
 
 __all__ = []  # started by `mutate`
 
 MEMORY = 8 << 30  # bytes a child may take beyond what its parent has
+START_LIMIT = 300.0  # seconds for a worker to import everything on a busy machine
+GRACE = 60.0  # seconds on top of what a child's own clocks allow it, for one that has switched them off
+
+Task = dict[str, Any]
+Tell = Callable[[dict[str, Any]], None]
 
 
 class Snapshot(importlib.abc.MetaPathFinder, importlib.abc.SourceLoader):
@@ -46,6 +55,20 @@ class Snapshot(importlib.abc.MetaPathFinder, importlib.abc.SourceLoader):
         """From now on the module is made of this source."""
         self.paths[module], self.data[path] = path, source.encode()
         self.compiled.pop(module, None)
+        self._for_every_loader(path, source.encode())
+
+    def _for_every_loader(self, path: str, source: bytes) -> None:
+        """Whoever else loads this file, such as a hook that adds checks of types, gets this source and no bytecode."""
+        get_data, path_stats = SourceFileLoader.get_data, SourceFileLoader.path_stats
+
+        def data(loader: Any, wanted: str) -> bytes:
+            return source if os.path.realpath(wanted) == path else get_data(loader, wanted)
+
+        def stats(loader: Any, wanted: str) -> Any:
+            return self.path_stats(wanted) if os.path.realpath(wanted) == path else path_stats(loader, wanted)
+
+        SourceFileLoader.get_data = data  # pyright: ignore[reportAttributeAccessIssue]
+        SourceFileLoader.path_stats = stats  # pyright: ignore[reportAttributeAccessIssue]
 
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> Any:
         if fullname not in self.paths:
@@ -72,32 +95,40 @@ class Snapshot(importlib.abc.MetaPathFinder, importlib.abc.SourceLoader):
 # --- In the child ---
 
 
-def run(task: dict[str, Any], snapshot: Snapshot, tell: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
+def run(task: Task, snapshot: Snapshot, tell: Tell) -> dict[str, Any]:
+    """What a task asks for: `claims` or `tests` of a mutant, or, where there is none, of the unbroken code."""
+    if task["mutant"]:
+        module, path, source = task["mutant"]
+        if module in sys.modules:
+            return {"error": f"{module} was imported before it could be replaced"}
+        snapshot.replace(module, path, source)
+    if "tests" in task:
+        from lemmata.testing import mutant_tests  # and by it pytest
+
+        return mutant_tests.run(task, tell, alarm)
+    return _try(task["claims"], tell) if task["mutant"] else _measure(task["claims"][0], task["trace"], tell)
+
+
+def _try(claims: list[dict[str, Any]], tell: Tell) -> dict[str, Any]:
     """Every truth first, the cheapest leading; then the whole judgement, for lies that are no longer rejected."""
-    if task.get("trace"):
-        return _measure(task["claims"][0], task["trace"])
-    if task["module"] in sys.modules:
-        return {"error": f"{task['module']} was imported before it could be replaced"}
-    snapshot.replace(task["module"], task["path"], task["source"])
     for with_lies in (False, True):
-        for claim in task["claims"]:
+        for claim in claims:
             tell({"running": claim["id"]})
-            _alarm(claim["limit"][with_lies])
+            alarm(claim["limit"][with_lies])
             result = _judge(claim, with_lies)
             if not _passes(result, with_lies):
                 return {"by": claim["id"], "how": f"{result.verdict}: {result.reason}"}
     return {"by": ""}
 
 
-def _measure(claim: dict[str, Any], files: list[str]) -> dict[str, Any]:
+def _measure(claim: dict[str, Any], files: list[str], tell: Tell) -> dict[str, Any]:
     """The judgement of the unbroken code with the lines it runs, from the first import on; then the truth's time."""
-    _alarm(claim["limit"][1])
-    seen: dict[str, set[int]] = {file: set() for file in files}
-    with _tracing(seen):
+    tell({"running": claim["id"]})
+    alarm(claim["limit"][1])
+    with tracing(files) as lines:
         result = _judge(claim, with_lies=True)
-    truth = _judge(claim, with_lies=False)
-    lines = {file: sorted(found) for file, found in seen.items() if found}
-    return {**result.to_json(), "evidence": None, "lies": [], "truth_seconds": truth.seconds, "lines": lines}
+    truth, ran = _judge(claim, with_lies=False), lines.take()
+    return {**result.to_json(), "evidence": None, "lies": [], "truth_seconds": truth.seconds, "lines": ran}
 
 
 def _judge(claim: dict[str, Any], with_lies: bool) -> Any:
@@ -120,7 +151,7 @@ def _passes(result: Any, with_lies: bool) -> bool:
     return result.evidence["holds"] and not result.evidence["weak"]
 
 
-def _alarm(seconds: float) -> None:
+def alarm(seconds: float) -> None:
     """Seconds of work, and ten times as many on the clock, for a machine that is busy or a child that only waits.
 
     Nobody handles these signals, so the kernel itself ends the child, wherever it hangs.
@@ -129,174 +160,157 @@ def _alarm(seconds: float) -> None:
     signal.setitimer(signal.ITIMER_REAL, 10 * seconds)
 
 
-@contextlib.contextmanager
-def _tracing(seen: dict[str, set[int]]) -> Iterator[None]:
-    """Collect the lines that run in some files; code of other files is not slowed down beyond its calls."""
-    known: dict[str, set[int] | None] = {}
-
-    def called(frame: FrameType, event: str, argument: Any) -> Any:
-        file = frame.f_code.co_filename
-        if file not in known:
-            known[file] = seen.get(os.path.realpath(file))
-        return None if known[file] is None else line
-
-    def line(frame: FrameType, event: str, argument: Any) -> Any:
-        seen_here = known[frame.f_code.co_filename]
-        if seen_here is not None:
-            seen_here.add(frame.f_lineno)
-        return line
-
-    before = sys.gettrace()
-    sys.settrace(called)
-    try:
-        yield
-    finally:
-        sys.settrace(before)
-
-
 # --- Whoever asks ---
 
 
-class Server:
-    """The process that forks a child for each mutant. It leads its own group: ending it ends every child."""
+class Pool:
+    """Workers, each with a mutant at a time. Whatever a mutant starts ends with its worker at the latest."""
 
-    def __init__(self, setting: dict[str, Any]) -> None:
-        self.errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 (lives as long as the process)
-        threads = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-        quiet = {"PYTHONWARNINGS": "ignore", "OBJC_DISABLE_INITIALIZE_FORK_SAFETY": "YES"}
-        self.process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "lemmata.testing.mutant_server"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self.errors,
-            encoding="utf-8",
-            env={**os.environ, **threads, **quiet},
-            start_new_session=True,
-        )
-        self._say(setting)
+    def __init__(self, setting: dict[str, Any], jobs: int) -> None:
+        self.setting, self.jobs = setting, jobs
+        self.busy: dict[
+            Worker, tuple[Task | None, float]
+        ] = {}  # with its task, or none while it prepares; and until when
+        self.idle: list[Worker] = []
+        self.selector = selectors.DefaultSelector()
 
-    def __enter__(self) -> "Server":
+    def __enter__(self) -> "Pool":
         return self
 
-    def ask(self, tasks: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-        """The answers to a batch of tasks, as they come."""
-        assert self.process.stdout is not None
-        self._say(tasks)
-        for _ in tasks:
-            line = self.process.stdout.readline()
-            if not line:
-                self.errors.seek(0)
-                last = self.errors.read().decode(errors="replace").strip().splitlines()[-1:]
-                raise ValueError(f"the process that runs the mutants ended: {last[0] if last else 'without a word'}")
-            yield json.loads(line)
-
-    def _say(self, message: Any) -> None:
-        assert self.process.stdin is not None
-        with contextlib.suppress(BrokenPipeError):  # the missing answer tells
-            self.process.stdin.write(json.dumps(message) + "\n")
-            self.process.stdin.flush()
-
     def __exit__(self, *_: object) -> None:
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self.process.pid, signal.SIGKILL)
-        self.process.wait()
-        for stream in (self.process.stdin, self.process.stdout, self.errors):
-            with contextlib.suppress(OSError):
-                stream.close() if stream else None
+        for worker in [*self.busy, *self.idle]:
+            worker.kill()
+        self.selector.close()
+
+    def answers(self, waiting: deque[Task], until: float = float("inf")) -> Iterator[tuple[Task, dict[str, Any]]]:
+        """Tasks with their answers as they come. Tasks may be added meanwhile; none is begun when the time is up."""
+        while (waiting and time.monotonic() < until) or any(task for task, _ in self.busy.values()):
+            while waiting and self.idle and time.monotonic() < until:
+                self._begin(self.idle.pop(), waiting.popleft())
+            preparing = sum(task is None for task, _ in self.busy.values())
+            if preparing < len(waiting) and len(self.busy) < self.jobs and time.monotonic() < until:
+                self._start()
+                continue
+            soonest = min(deadline for _, deadline in self.busy.values())
+            for key, _ in self.selector.select(max(0.0, min(soonest, until) - time.monotonic())):
+                yield from self._hear(key.data)
+            for worker in [w for w, (_, deadline) in self.busy.items() if deadline < time.monotonic()]:
+                yield from self._lose(worker, "it hangs")
+            if time.monotonic() >= until:
+                break
+        for worker in [worker for worker, (task, _) in self.busy.items() if task]:
+            self._drop(worker)
+
+    def _start(self) -> None:
+        # To look for a GPU takes every child a second; tests that need one are left out.
+        quiet = {"OBJC_DISABLE_INITIALIZE_FORK_SAFETY": "YES", "CUDA_VISIBLE_DEVICES": ""}
+        worker = Worker(["-m", "lemmata.testing.mutant_server"], {**threads(1), **quiet})
+        self.selector.register(worker.output, selectors.EVENT_READ, worker)
+        self.busy[worker] = None, time.monotonic() + START_LIMIT
+
+    def _begin(self, worker: Worker, task: Task) -> None:
+        self.busy[worker] = task, time.monotonic() + 10 * task["seconds"] + GRACE
+        worker.give({name: value for name, value in task.items() if name != "about"})
+
+    def _hear(self, worker: Worker) -> Iterator[tuple[Task, dict[str, Any]]]:
+        try:
+            for answer in worker.hear():
+                task, deadline = self.busy.pop(worker)
+                if task is not None:
+                    self.idle.append(worker)
+                    yield task, answer
+                elif "prepared" in answer:
+                    self.idle.append(worker)
+                else:  # it is ready for the setting
+                    self.busy[worker] = None, deadline
+                    worker.give({"setting": self.setting})
+        except Lost as lost:
+            yield from self._lose(worker, str(lost))
+
+    def _lose(self, worker: Worker, why: str) -> Iterator[tuple[Task, dict[str, Any]]]:
+        task, _ = self.busy.get(worker, (None, 0.0))
+        self._drop(worker)
+        if task is None:
+            raise ValueError(f"a process for the mutants cannot be started: {why}")
+        yield task, {"by": "?", "how": why}
+
+    def _drop(self, worker: Worker) -> None:
+        self.selector.unregister(worker.output)
+        self.busy.pop(worker, None)
+        worker.kill()
 
 
-# --- In the parent ---
+# --- In the worker ---
+
+_snapshot = Snapshot({})
 
 
-def main() -> None:
-    """Answer batches until the input ends."""
-    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)
-    setting = json.loads(sys.stdin.readline())
+def perform(task: Task) -> dict[str, Any]:
+    """Prepare for all that is to come, or run one task in a child."""
+    if "setting" not in task:
+        return _in_child(task)
+    setting = task["setting"]
     sys.path[:0] = [path for path in setting["paths"] if path not in sys.path]
-    _import(setting["imports"])
-    snapshot = Snapshot(setting["sources"])
-    sys.meta_path.insert(0, snapshot)
-    for line in sys.stdin:
-        for answer in _batch(json.loads(line), snapshot, setting["jobs"]):
-            print(json.dumps(answer), file=answers, flush=True)
-
-
-def _import(names: list[str]) -> None:
-    """Import now what every child would have to import."""
-    import torch
-
-    import lemmata.judge.runner  # noqa: F401
-
-    torch.set_num_threads(1)
-    for name in names:
-        with contextlib.suppress(ImportError):
+    for name in setting["imports"]:
+        with contextlib.suppress(Exception):  # who needs it will say what is wrong with it
             importlib.import_module(name)
+    if "torch" in sys.modules:
+        sys.modules["torch"].set_num_threads(1)
+    _snapshot.__init__(setting["sources"])
+    sys.meta_path.insert(0, _snapshot)
+    gc.collect()
+    gc.freeze()  # so that no child looks for garbage here, which would copy every page
+    return {"prepared": True}
 
 
-def _batch(tasks: list[dict[str, Any]], snapshot: Snapshot, jobs: int) -> Iterator[dict[str, Any]]:
-    waiting, children = deque(tasks), {}
-    with selectors.DefaultSelector() as selector:
-        while waiting or children:
-            while waiting and len(children) < jobs:
-                child = _Child(waiting.popleft(), snapshot)
-                children[child.pipe] = child
-                selector.register(child.pipe, selectors.EVENT_READ)
-            for key, _ in selector.select():
-                child = children[key.fd]
-                if not child.read():
-                    selector.unregister(key.fd)
-                    yield children.pop(key.fd).answer()
+def _in_child(task: Task) -> dict[str, Any]:
+    """What a child said last, or how it ended. It speaks into a file: a pipe may be kept open by what it started."""
+    folder = tempfile.mkdtemp(prefix="mutant-")
+    with tempfile.TemporaryFile() as said:
+        pid = os.fork()
+        if pid == 0:
+            _live(task, said.fileno(), folder)
+        code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(pid, signal.SIGKILL)
+        said.seek(0)
+        lines = [json.loads(line) for line in said.read().splitlines()]
+    shutil.rmtree(folder, ignore_errors=True)
+    last = lines[-1] if lines else {}
+    if code == 0 and last and "running" not in last:
+        return last
+    how = "it hangs" if -code in (signal.SIGPROF, signal.SIGALRM) else f"the process ended with code {code}"
+    return {"by": last.get("running", "?"), "how": how}
 
 
-class _Child:
-    """One forked process and the pipe it speaks through."""
-
-    def __init__(self, task: dict[str, Any], snapshot: Snapshot) -> None:
-        self.key, self.said = task["key"], b""
-        self.pipe, theirs = os.pipe()
-        self.pid = os.fork()
-        if self.pid == 0:
-            os.close(self.pipe)
-            _live(task, snapshot, theirs)
-        os.close(theirs)
-
-    def read(self) -> bool:
-        """Take what it says; False once it is gone."""
-        said = os.read(self.pipe, 1 << 16)
-        self.said += said
-        return bool(said)
-
-    def answer(self) -> dict[str, Any]:
-        os.close(self.pipe)
-        code = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
-        lines = [json.loads(line) for line in self.said.splitlines()]
-        last = lines[-1] if lines else {}
-        if code == 0 and "running" not in last:
-            return {**last, "key": self.key}
-        how = "it hangs" if -code in (signal.SIGPROF, signal.SIGALRM) else f"the process ended with code {code}"
-        return {"key": self.key, "by": last.get("running", "?"), "how": how}
-
-
-def _live(task: dict[str, Any], snapshot: Snapshot, pipe: int) -> None:
+def _live(task: Task, said: int, folder: str) -> None:
     """A child's whole life. It never returns into its parent's code."""
     try:
+        os.setsid()  # what it starts is ended with it
         silence = os.open(os.devnull, os.O_RDWR)
         for stream in (0, 1, 2):
             os.dup2(silence, stream)
         for number in (signal.SIGPROF, signal.SIGALRM):
             signal.signal(number, signal.SIG_DFL)
         _limit_memory()
+        os.environ["TMPDIR"] = tempfile.tempdir = folder
 
         def tell(message: dict[str, Any]) -> None:
-            os.write(pipe, json.dumps(message).encode() + b"\n")
+            line = json.dumps(message).encode() + b"\n"
+            while line:
+                line = line[os.write(said, line) :]
 
-        answer = json.dumps(run(task, snapshot, tell)).encode() + b"\n"
-        while answer:
-            answer = answer[os.write(pipe, answer) :]
+        tell(_answer(task, tell))
         os._exit(0)
     except BaseException:
         os._exit(1)
+
+
+def _answer(task: Task, tell: Tell) -> dict[str, Any]:
+    try:
+        return run(task, _snapshot, tell)
+    except BaseException as error:  # whatever a mutant raised past those who judge and test
+        return {"by": "?", "how": f"{type(error).__name__}: {error}"}
 
 
 def _limit_memory() -> None:
@@ -309,4 +323,4 @@ def _limit_memory() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    serve(perform)

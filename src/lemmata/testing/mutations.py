@@ -1,12 +1,11 @@
 """Mutants of a source file: each is the file with one piece of its arithmetic or logic broken.
 
-What no claim speaks about is left alone: docstrings, annotations, decorators, messages, representations, saved state,
-and the guards against bad input. A mutant is text: one span of the file replaced, every other byte and line kept.
+What is no arithmetic is left alone: docstrings, annotations, decorators, messages, representations, saved state, and
+the guards against bad input. A mutant is text: one span of the file replaced, every other byte and line kept.
 """
 
 import ast
 import copy
-import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,24 +24,31 @@ BUILTINS = ("min", "max", "any", "all")
 
 # Swapping the arguments of these changes nothing, or is nonsense that any run would notice.
 UNSWAPPED = frozenset(
-    "min max minimum maximum add mul multiply equal eq ne allclose isclose logaddexp dot gcd hypot "
-    "isinstance issubclass hasattr getattr setattr __setattr__ map filter".split()
+    "min max minimum maximum add mul multiply equal eq ne allclose isclose logaddexp dot gcd hypot promote_types "
+    "result_type isinstance issubclass hasattr getattr setattr __setattr__ map filter".split()
 )
+LAST_SWAPPED = frozenset("addcmul addcmul_".split())  # their last two arguments are the factors of a product
 EVEN = frozenset("abs square norm vector_norm fabs".split())  # f(-x) = f(x)
 
-# Twice a tolerance is the same tolerance: nothing a claim could or should see.
+# Functions that take the number of a dimension.
+OF_A_DIMENSION = frozenset(
+    "size flip unsqueeze squeeze flatten transpose movedim softmax log_softmax logsumexp cumsum cumprod sum mean any "
+    "all argmax argmin amax amin cat stack unbind chunk split select narrow diagonal roll".split()
+)
+
+# Twice a tolerance is the same tolerance: nothing that anybody could or should see.
 TOLERANCE = 1e-5
 
-EXPLAINED = re.compile(r"#\s*mutant:\s*(.+?)\s*$")
+# Arguments that guard, hurry or hide and never change a result.
+INERT = frozenset("strict capture_output timeout maxsize stacklevel non_blocking foreach fused lasting".split())
 
 
 @dataclass(frozen=True)
 class Mutant:
     """One change of one file: the bytes from `start` to `end` are replaced by `text`.
 
-    `row` is the source line it starts on, `lines` are the first and last of the statement around it (None outside
-    functions, where importing runs it). `explained` is the reason that a comment `# mutant: reason` gives, on its line
-    or alone on the line above, why no claim can notice it.
+    `row` is the source line it starts on, `last` the number of the line it ends on, `lines` are the first and last of
+    the statement around it (None outside functions, where importing runs it).
     """
 
     path: Path
@@ -55,8 +61,8 @@ class Mutant:
     end: int
     text: str
     row: str
+    last: int
     lines: tuple[int, int] | None = None
-    explained: str = ""
 
     @property
     def id(self) -> str:
@@ -103,14 +109,14 @@ def _sign(node: ast.AST, parent: ast.AST) -> Iterator[ast.AST]:
     other = {ast.Add: ast.Sub, ast.Sub: ast.Add}
     if isinstance(node, ast.BinOp | ast.AugAssign) and type(node.op) in other and not _literal_sequence(node):
         yield _with(node, op=other[type(node.op)]())
-    if isinstance(node, ast.UnaryOp) and not isinstance(node.op, ast.UAdd) and not _even(node, parent):
-        yield node.operand
+    elif isinstance(node, ast.UnaryOp) and not (_even(node, parent) or _is_dimension(node, parent)):
+        yield from [] if isinstance(node.op, ast.UAdd) else [node.operand]
 
 
 def _off_by_one(node: ast.AST, parent: ast.AST) -> Iterator[ast.AST]:
     """n and n + 1, the bounds of ranges and slices, < and <=."""
     other = {ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt}
-    if isinstance(node, ast.Constant) and type(node.value) is int:
+    if isinstance(node, ast.Constant) and type(node.value) is int and getattr(parent, "arg", "") not in INERT:
         yield ast.Constant(node.value + 1)
     elif isinstance(node, ast.expr) and _is_bound(node, parent):
         yield ast.BinOp(node, ast.Add(), ast.Constant(1))
@@ -140,14 +146,15 @@ def _swapped(node: ast.AST, parent: ast.AST) -> Iterator[ast.AST]:
         if not (isinstance(node.op, ast.Sub) and _even(node, parent)):
             yield _with(node, left=node.right, right=node.left)
     elif isinstance(node, ast.Call) and called(node) not in UNSWAPPED:
-        for index, (a, b) in enumerate(zip(node.args, node.args[1:], strict=False)):
+        pairs = list(enumerate(zip(node.args, node.args[1:], strict=False)))
+        for index, (a, b) in pairs[:-1] if called(node) in LAST_SWAPPED else pairs:
             if _exchangeable(a) and _exchangeable(b) and ast.dump(a) != ast.dump(b):
                 yield _with(node, args=[*node.args[:index], b, a, *node.args[index + 2 :]])
 
 
 def _constant(node: ast.AST, parent: ast.AST) -> Iterator[ast.AST]:
     """c and 2c, 0 and 1, True and False."""
-    if isinstance(node, ast.Constant) and getattr(parent, "arg", "") != "strict":  # which only guards
+    if isinstance(node, ast.Constant) and getattr(parent, "arg", "") not in INERT:
         if isinstance(node.value, bool):
             yield ast.Constant(not node.value)
         elif isinstance(node.value, float | complex) and (node.value == 0 or abs(node.value) > TOLERANCE):
@@ -215,6 +222,17 @@ def _even(node: ast.expr, parent: ast.AST) -> bool:
     if isinstance(parent, ast.BinOp) and isinstance(parent.op, ast.Pow) and node is parent.left:
         return isinstance(parent.right, ast.Constant) and parent.right.value in (2, 4)
     return isinstance(parent, ast.Call) and called(parent) in EVEN and node in parent.args[:1]
+
+
+def _is_dimension(node: ast.UnaryOp, parent: ast.AST) -> bool:
+    """`dim=-1`, `x.shape[-1]`, `x.size(-1)`: of a matrix 1 is the same, and -2, which is tried, is another."""
+    if not isinstance(node.op, ast.USub) or type(getattr(node.operand, "value", None)) is not int:
+        return False
+    if isinstance(parent, ast.keyword):
+        return parent.arg in ("dim", "axis")
+    if isinstance(parent, ast.Subscript):
+        return getattr(parent.value, "attr", "") == "shape"
+    return isinstance(parent, ast.Call) and called(parent) in OF_A_DIMENSION
 
 
 def _literal_sequence(node: ast.BinOp | ast.AugAssign) -> bool:
@@ -296,14 +314,8 @@ class _Spans:
         row, text = self.rows[node.lineno - 1], _text(new, self.source[start:end].count(b"\n"))
         return Mutant(
             self.path, node.lineno, len(row[: node.col_offset].decode()) + 1, operator, before, after, start, end, text,
-            row.decode().strip(), _lines(place.statement), self._explained(node.lineno, node.end_lineno),
+            row.decode().strip(), node.end_lineno, _lines(place.statement),
         )  # fmt: skip
-
-    def _explained(self, first: int, last: int) -> str:
-        above = self.rows[first - 2].decode() if first > 1 else ""
-        rows = [row.decode() for row in self.rows[first - 1 : last]]
-        found = [EXPLAINED.search(row) for row in [above if above.lstrip().startswith("#") else "", *rows]]
-        return next((match.group(1) for match in found if match), "")
 
 
 def _text(new: ast.AST, lost: int) -> str:

@@ -1,6 +1,7 @@
-"""What of a source file no claim speaks about, and no mutant changes: guards against bad input, messages, appearance.
+"""What of a source file no mutant changes: guards against bad input, their messages, appearance, what is saved.
 
-Bad input is for tests. A guard is recognised by what it does: it looks at the input and raises, or does nothing.
+None of it is arithmetic, and it has tests of its own. A guard is recognised by what it does: it looks at the input and
+raises, or does nothing.
 """
 
 import ast
@@ -10,7 +11,7 @@ __all__ = []  # for `mutations` alone
 
 FUNCTION = (ast.FunctionDef, ast.AsyncFunctionDef)
 
-# Methods that tests look at, not claims: how an object is shown and how it is saved.
+# How an object is shown and how it is saved.
 UNCLAIMED = frozenset(
     "__repr__ __str__ __format__ extra_repr __getstate__ __setstate__ __reduce__ state_dict load_state_dict "
     "_load_from_state_dict _save_to_state_dict get_extra_state set_extra_state".split()

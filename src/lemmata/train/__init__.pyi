@@ -1,5 +1,6 @@
 """Made by `python3 dev.py lint --fix` from the `__all__` of the files beside this one."""
 
+from lemmata.train.callbacks import TrainingState as TrainingState
 from lemmata.train.checkpoint import Checkpoint as Checkpoint
 from lemmata.train.checkpoint import CheckpointError as CheckpointError
 from lemmata.train.checkpoint import NotSaved as NotSaved
@@ -11,18 +12,20 @@ from lemmata.train.evaluation_mode import evaluating as evaluating
 from lemmata.train.experiment import Experiment as Experiment
 from lemmata.train.folder import read_record as read_record
 from lemmata.train.gradient import GradientLearner as GradientLearner
-from lemmata.train.gradient import rate_at as rate_at
+from lemmata.train.history import History as History
 from lemmata.train.learner import Learner as Learner
-from lemmata.train.loop import Diverged as Diverged
-from lemmata.train.loop import Run as Run
 from lemmata.train.loop import fit as fit
 from lemmata.train.loop import run_experiment as run_experiment
+from lemmata.train.losses import input_and_target as input_and_target
+from lemmata.train.optimizers import lr_factor as lr_factor
 from lemmata.train.options import Options as Options
 from lemmata.train.pictures import decision_map as decision_map
 from lemmata.train.pictures import labelled_pictures as labelled_pictures
 from lemmata.train.processes import World as World
 from lemmata.train.randomness import batch_indices as batch_indices
 from lemmata.train.randomness import seeded as seeded
+from lemmata.train.run import Diverged as Diverged
+from lemmata.train.run import Run as Run
 from lemmata.train.saved import load_run as load_run
 from lemmata.train.saved import restore_system as restore_system
 from lemmata.train.watch import TensorBoard as TensorBoard
@@ -34,11 +37,13 @@ __all__ = [
     "Diverged",
     "Experiment",
     "GradientLearner",
+    "History",
     "Learner",
     "NotSaved",
     "Options",
     "Run",
     "TensorBoard",
+    "TrainingState",
     "Watcher",
     "World",
     "at",
@@ -47,10 +52,11 @@ __all__ = [
     "decision_map",
     "evaluating",
     "fit",
+    "input_and_target",
     "labelled_pictures",
     "load_run",
+    "lr_factor",
     "newest",
-    "rate_at",
     "read_record",
     "restore_system",
     "run_experiment",

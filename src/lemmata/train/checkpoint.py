@@ -19,6 +19,7 @@ from typing import Any
 import safetensors
 import safetensors.torch
 
+from lemmata import validate
 from lemmata.files import write_whole
 from lemmata.train.state_tree import BROKEN, pack, unpack
 
@@ -60,13 +61,13 @@ def save(folder: Path, step: int, state: Any, keep: int = 2) -> Path:
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
-    ...     path = save(Path(folder), 5, {"weights": torch.ones(2), "rate": 0.1})
+    ...     path = save(Path(folder), 5, {"weights": torch.ones(2), "lr": 0.1})
     ...     found = newest(Path(folder))
     >>> path.name, found.step, found.state
-    ('step-00000005.json', 5, {'weights': tensor([1., 1.]), 'rate': 0.1})
+    ('step-00000005.json', 5, {'weights': tensor([1., 1.]), 'lr': 0.1})
     """
-    _check_count("step", step, 0)
-    _check_count("keep", keep, 1)
+    validate.count("step", step, least=0, most=10**18)
+    validate.count("keep", keep, most=10**18)
     tree, tensors = pack(state)
     data = safetensors.torch.save(tensors)  # a copy: what is hashed is what is written, whoever goes on training
     name = _free_tensors_name(folder, step)
@@ -104,11 +105,10 @@ def newest(folder: Path) -> Checkpoint | None:
             raise CheckpointError(f"no checkpoint in {folder} is sound ({reasons}): restore them from a copy")
 
 
-def incomplete(folder: Path, after: int = -1) -> list[str]:
-    """Of steps after one: tensors whose JSON is not there, since it was deleted, or not written yet."""
-    found = {step: path.name for step, path in _files(folder) if step > after and path.suffix == ".safetensors"}
-    without = sorted(set(found) - set(steps_of(folder)), reverse=True)
-    return [f"{found[step]}: {_json_path(folder, step).name} is missing" for step in without]
+def incomplete(folder: Path, last: int = -1) -> list[str]:
+    """Of steps after the last that has a JSON: tensors that lack theirs, since it was deleted or is not written yet."""
+    found = {step: path.name for step, path in _files(folder) if step > last}
+    return [f"{found[step]}: {_json_path(folder, step).name} is missing" for step in sorted(found, reverse=True)]
 
 
 def at(folder: Path, step: int) -> Checkpoint:
@@ -300,8 +300,3 @@ def _short(error: Exception) -> str:
 
 def _refuse(constant: str) -> None:
     raise ValueError(f"{constant} is not JSON")
-
-
-def _check_count(name: str, value: object, least: int) -> None:
-    if not isinstance(value, int) or isinstance(value, bool) or not least <= value < 10**18:
-        raise ValueError(f"{name} must be a whole number >= {least}, got {value!r}")

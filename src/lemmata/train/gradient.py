@@ -2,46 +2,24 @@ r"""Learning by gradients: the usual learner, for any module and any differentia
 
 import contextlib
 import itertools
-import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 from lemmata.data.examples import Examples
 from lemmata.train.evaluation_mode import evaluating
+from lemmata.train.losses import as_loss, as_metrics
+from lemmata.train.optimizers import Rates
 from lemmata.train.options import Options
 from lemmata.train.processes import World
 
-__all__ = ["GradientLearner", "rate_at"]
+__all__ = ["GradientLearner"]
 
 Loss = Callable[[Any, Examples], "Tensor | Mapping[str, Tensor]"]
 ROWS = 1024  # evaluated at once: large enough for the matrix products, small enough for any memory
-
-
-def rate_at(step: float, steps: int, schedule: str, warmup: int = 0) -> float:
-    r"""The share of the highest rate at a step: it rises through the `warmup` steps, then falls until the last.
-
-    >>> [rate_at(step, 10, "linear", warmup=2) for step in (0, 1, 2, 6)]
-    [0.5, 1.0, 1.0, 0.5]
-    """
-    if step < warmup:
-        return min((step + 1) / warmup, 1.0)  # a share of the steps times their number may fall just short of `warmup`
-    if schedule == "constant":
-        return 1.0
-    fallen = (step - warmup) / max(steps - warmup, 1)
-    return 1 - fallen if schedule == "linear" else (1 + math.cos(math.pi * fallen)) / 2
-
-
-def default_loss(system: nn.Module, batch: Examples) -> Tensor:
-    """Cross-entropy for whole-number targets, the mean squared error for others."""
-    output = system(batch.x)
-    if batch.y.is_floating_point():
-        return functional.mse_loss(output, batch.y)
-    return functional.cross_entropy(output, batch.y)
 
 
 class GradientLearner:
@@ -51,7 +29,7 @@ class GradientLearner:
     gradient of the whole batch, whatever the sizes of the shares.
 
     >>> line, x = nn.Linear(1, 1), torch.linspace(-1, 1, 64)[:, None]
-    >>> learner = GradientLearner(line, options=Options(rate=0.1, optimizer="sgd"), steps=200)
+    >>> learner = GradientLearner(line, options=Options(lr=0.1, optimizer="sgd"), steps=200)
     >>> for step in range(200): numbers = learner.step(Examples(x=x, y=2 * x + 1), step / 200)
     >>> round(line.weight.item(), 3), round(line.bias.item(), 3)
     (2.0, 1.0)
@@ -60,22 +38,26 @@ class GradientLearner:
     def __init__(
         self,
         system: nn.Module,
-        loss: Loss | None = None,
-        metrics: Callable[[Any, Examples], Mapping[str, float]] | None = None,
+        loss: Any = None,
+        metrics: Any = None,
         options: Options | None = None,
         steps: int = 1,
         world: World | None = None,
         device: torch.device | None = None,
+        optimizer: Any = None,
+        scheduler: Any = None,
+        scheduler_every: str = "epoch",
     ):
-        self.system, self.metrics = system, metrics
         self.options, self.world = options or Options(), world or World()
-        self.device = device or torch.device("cpu")
-        self.loss = loss or default_loss
+        self.system, self.device = system, device or torch.device("cpu")
+        self.loss = as_loss(loss, metrics, self.device)
+        self.metrics = as_metrics(metrics, self.loss)
         self.steps = steps
-        self.optimizer = _optimizer(system, self.options)
+        self.rates = Rates(system, self.options, optimizer, scheduler, scheduler_every)
+        self.optimizer = self.rates.optimizer
         self.averaged = None
-        if self.options.average is not None:
-            averaging = get_ema_multi_avg_fn(self.options.average)
+        if self.options.ema_decay is not None:
+            averaging = get_ema_multi_avg_fn(self.options.ema_decay)
             self.averaged = AveragedModel(system, multi_avg_fn=averaging, use_buffers=True)
         self._whole = _Whole(system, self.loss)
         if self.world.size > 1:
@@ -83,23 +65,29 @@ class GradientLearner:
 
     def step(self, batch: Examples, progress: float, weight: float = 1.0) -> dict[str, Tensor | float]:
         """One update; `weight` is this process's part of the batch."""
-        rate = self.options.rate * rate_at(
-            progress * self.steps, self.steps, self.options.schedule, self.options.warmup
-        )
-        for group in self.optimizer.param_groups:
-            group["lr"] = rate
-        self.optimizer.zero_grad()
+        self.rates.set(progress * self.steps, self.steps)
+        lr = self.rates.lr
         numbers: dict[str, Tensor | float] = {}
-        for share, part, last in _parts(batch, self.options.accumulate):
-            with contextlib.nullcontext() if last or self.world.size == 1 else self._whole.no_sync():  # type: ignore[operator]
-                self._backward(part, share, weight, numbers)
-        if self.options.clip is not None:
-            numbers["norm"] = nn.utils.clip_grad_norm_(self.system.parameters(), self.options.clip)
-        self.optimizer.step()
+
+        def compute() -> Any:
+            numbers.clear()
+            self.optimizer.zero_grad()
+            for share, part, last in _parts(batch, self.options.accumulate):
+                with contextlib.nullcontext() if last or self.world.size == 1 else self._whole.no_sync():  # type: ignore[operator]
+                    self._backward(part, share, weight, numbers)
+            if self.options.clip is not None:
+                numbers["grad_norm"] = nn.utils.clip_grad_norm_(self.system.parameters(), self.options.clip)
+            return numbers["loss"]
+
+        if self.rates.needs_closure:
+            self.optimizer.step(compute)
+        else:
+            compute()
+            self.optimizer.step()
+        self.rates.step_ended()
         if self.averaged is not None:
             self.averaged.update_parameters(self.system)
-        numbers["rate"] = rate
-        return numbers
+        return {**numbers, "lr": lr}
 
     def _backward(self, part: Examples, share: float, weight: float, numbers: dict[str, Any]) -> None:
         """Add the gradient of one part of the batch, and its numbers."""
@@ -108,7 +96,7 @@ class GradientLearner:
         loss = found["loss"]
         (loss if share * weight == 1 else loss * (share * weight)).backward()
         for name, value in found.items():
-            value = value.detach()
+            value = value.detach() if isinstance(value, Tensor) else value
             numbers[name] = value if share == 1 else numbers.get(name, 0.0) + share * value
 
     def evaluate(self, examples: Examples) -> dict[str, float]:
@@ -129,19 +117,13 @@ class GradientLearner:
             self.system.load_state_dict(self.averaged.module.state_dict())
 
     def state(self) -> dict[str, Any]:
-        """The optimiser's state, and the averaged weights."""
+        """The state of optimiser and scheduler, and the averaged weights."""
         average = self.averaged.state_dict() if self.averaged is not None else None
-        return {"optimizer": self.optimizer.state_dict(), "average": average}
+        return {**self.rates.state(), "average": average}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Take over what `state` returned; rates and the like follow from the options, whoever wrote them down."""
-        groups = self.optimizer.state_dict()["param_groups"]
-        moments = state["optimizer"]["state"]
-        for number, parameter in enumerate(self.optimizer.param_groups[0]["params"]):
-            for name, value in moments.get(number, {}).items():
-                if isinstance(value, Tensor) and value.ndim and value.shape != parameter.shape:
-                    raise ValueError(f"{name} of parameter {number} has shape {tuple(value.shape)}")
-        self.optimizer.load_state_dict({"state": moments, "param_groups": groups})
+        """Take over what `state` returned."""
+        self.rates.restore(state)
         if self.averaged is not None:
             self.averaged.load_state_dict(state["average"])
 
@@ -163,7 +145,12 @@ class _Whole(nn.Module):
 
 
 def _named(loss: "Tensor | Mapping[str, Tensor]") -> Mapping[str, Tensor]:
-    return {"loss": loss} if isinstance(loss, Tensor) else loss
+    found = {"loss": loss} if isinstance(loss, Tensor) else loss
+    value = found.get("loss") if isinstance(found, Mapping) else found
+    if not isinstance(value, Tensor) or value.numel() != 1:
+        got = f"shape {tuple(value.shape)}: take its mean" if isinstance(value, Tensor) else repr(value)[:80]
+        raise ValueError(f"loss must be a tensor with one number, or a dict with one under 'loss', got {got}")
+    return found
 
 
 def _parts(batch: Examples, count: int) -> list[tuple[float, Examples, bool]]:
@@ -173,16 +160,3 @@ def _parts(batch: Examples, count: int) -> list[tuple[float, Examples, bool]]:
     count = min(count, len(batch))
     edges = [part * len(batch) // count for part in range(count + 1)]
     return [((b - a) / len(batch), batch[a:b], b == len(batch)) for a, b in itertools.pairwise(edges)]
-
-
-def _optimizer(system: nn.Module, options: Options) -> torch.optim.Optimizer:
-    parameters = [parameter for parameter in system.parameters() if parameter.requires_grad]
-    if not parameters:
-        raise ValueError("system has no parameter to learn: give fit a learner of its own")
-    # One pass over memory for all parameters, where torch has it: it halves the time of a small network's step.
-    fused = all(parameter.device.type in ("cpu", "cuda") for parameter in parameters)
-    words: dict[str, Any] = {"lr": options.rate, "weight_decay": options.decay, "fused": fused}
-    if options.optimizer == "sgd":
-        return torch.optim.SGD(parameters, momentum=options.momentum, **words)
-    kind = torch.optim.AdamW if options.optimizer == "adamw" else torch.optim.Adam
-    return kind(parameters, **words)

@@ -6,7 +6,7 @@ from typing import Any
 
 __all__ = []  # for the loop
 
-ENDS = ("finished", "patience", "converged")
+ENDS = ("finished", "patience", "callback", "converged")
 
 
 def checked_position(told: Any, step: int) -> dict[str, Any]:
@@ -16,8 +16,8 @@ def checked_position(told: Any, step: int) -> dict[str, Any]:
     best = told.get("best")
     looks = {
         "step": type(told.get("step")) is int and told["step"] == step,
-        "sums": _are_numbers(told.get("sums")),
-        "count": _is_count(told.get("count")),
+        **{name: _is_count(told.get(name)) for name in ("epoch", "position", "count", "epoch_count")},
+        **{name: _are_numbers(told.get(name)) for name in ("sums", "epoch_sums")},
         "seconds": _is_number(told.get("seconds")) and 0 <= told["seconds"] < math.inf,
         "stopped": told.get("stopped") in ENDS,
         "best": isinstance(best, Mapping)

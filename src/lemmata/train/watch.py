@@ -9,7 +9,7 @@ from lemmata.figure import Figure
 from lemmata.files import write_whole
 
 if TYPE_CHECKING:
-    from lemmata.train.loop import Run
+    from lemmata.train.run import Run
 
 __all__ = ["TensorBoard", "Watcher"]
 
@@ -22,6 +22,9 @@ class Watcher:
 
     def stepped(self, step: int, epoch: int, numbers: Mapping[str, float]) -> None:
         """Now and then: means over the steps since the last such call."""
+
+    def epoch_ended(self, step: int, epoch: int, numbers: Mapping[str, float]) -> None:
+        """Means over the steps of an epoch, or over those of its beginning where training ends inside it."""
 
     def evaluated(self, step: int, epoch: int, scores: Mapping[str, float]) -> None:
         """Scores on examples that are not learnt from."""
@@ -85,6 +88,9 @@ class Log(Watcher):
 
     def stepped(self, step: int, epoch: int, numbers: Mapping[str, float]) -> None:
         self._write("step", step, epoch, numbers)
+
+    def epoch_ended(self, step: int, epoch: int, numbers: Mapping[str, float]) -> None:
+        self._write("epoch", step, epoch, numbers)
 
     def evaluated(self, step: int, epoch: int, scores: Mapping[str, float]) -> None:
         self._write("evaluation", step, epoch, scores)

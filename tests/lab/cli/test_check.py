@@ -247,3 +247,34 @@ def test_ctrl_c_keeps_what_is_finished_and_leaves_no_worker(tmp_path):
     ledger = Path(os.environ["LEMMATA_CACHE"]) / "ledger"
     assert len(list(ledger.rglob("*.json"))) == 1
     assert not list(ledger.rglob("*.tmp"))
+
+
+def test_a_file_that_cannot_be_imported_is_one_fault(tmp_path, capsys):
+    claims = "".join(
+        f"""
+@claim("mine.c{k}")
+@lie("three", two=3.0)
+def c{k}(draw, two=2.0):
+    return close(2.0, two)
+"""
+        for k in range(5)
+    )
+    mine = tmp_path / "mine.py"
+    mine.write_text(f"from lemmata.judge import claim, close, lie\nimport nothing_like_this\n{claims}")
+    assert check(str(mine)) == 1
+    out = capsys.readouterr().out
+    assert out.count("No module named") == 2  # while it happens, and at the end
+    assert "mine.c0 and 4 others" in " ".join(out.split())
+
+
+def test_a_folder_is_all_its_files_with_claims(tmp_path, capsys):
+    notes = tmp_path / "notes"
+    (notes / ".hidden").mkdir(parents=True)
+    for name in ("one", ".hidden/two"):
+        text = f'@claim("mine.{name[-3:]}")\n@lie("three", two=3)\ndef f(draw, two=2):\n    return close(2, two)\n'
+        (notes / f"{name}.py").write_text(f"from lemmata.judge import claim, close, lie\n\n\n{text}")
+    (notes / "plain.py").write_text("x = 1\n")
+    assert check(str(notes)) == 0
+    assert "1 claim holds" in capsys.readouterr().out
+    assert check(str(tmp_path / "nowhere.py")) == 2
+    assert "there is no file" in capsys.readouterr().err

@@ -68,11 +68,11 @@ def rewrite(run, **changes):
         ({"config": "wide"}, "run.json is damaged (config must be an object)"),
         ({"system": 5}, "run.json is damaged (system must be a string)"),
         ({"data": None}, "run.json is damaged (data must be a string)"),
-        ({"options": {"rate": "fast"}}, "run.json has bad options (rate cannot be 'fast')"),
+        ({"options": {"lr": "fast"}}, "run.json has bad options (lr cannot be 'fast')"),
         ({"options": {"epochs": 1.5}}, "run.json has bad options (epochs cannot be 1.5)"),
         ({"options": {"device": ["cpu"]}}, "run.json has bad options (device cannot be ('cpu',))"),
         ({"options": {"optimizer": "lion"}}, "run.json has bad options (optimizer cannot be 'lion')"),
-        ({"options": {"average": True}}, "run.json has bad options (average cannot be True)"),
+        ({"options": {"ema_decay": True}}, "run.json has bad options (ema_decay cannot be True)"),
         ({"config": {"widths": 5}}, "run.json has bad config (widths cannot be 5)"),
         ({"config": {"widths": ["a"]}}, "run.json has bad config (widths cannot be ('a',))"),
         ({"config": {"widths": [True]}}, "run.json has bad config (widths cannot be (True,))"),
@@ -90,7 +90,7 @@ def test_wrong_types_in_a_record_are_named(capsys, run, changes, said):
 
 
 def test_whole_numbers_may_stand_for_others(capsys, run):
-    rewrite(run, options={"decay": 0, "save_seconds": 60})
+    rewrite(run, options={"weight_decay": 0, "save_seconds": 60})
     assert call(capsys, "predict", run)[0] == 0
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from lemmata.lab.cli import main
 
-TINY = "--width 8 --hidden 8 --depth 1 --window 32 --steps 2 --batch 4 --device cpu".split()
+TINY = "--width 8 --hidden 8 --depth 1 --window 32 --steps 2 --batch-size 4 --device cpu".split()
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +60,7 @@ def test_bad_use_is_one_line_that_names_the_fix(capsys, trained, tmp_path):
 
 
 def test_a_run_on_a_set_of_another_size_predicts_of_its_own_examples(capsys, tmp_path):
-    small = "--data echo --lag 10 --width 8 --hidden 8 --steps 2 --batch 4 --device cpu".split()
+    small = "--data echo --lag 10 --width 8 --hidden 8 --steps 2 --batch-size 4 --device cpu".split()
     assert call(capsys, "train", "mingru", *small, "--out", tmp_path / "run")[0] == 0
     for part in ("test", "train"):
         code, out, err = call(capsys, "predict", tmp_path / "run", "--part", part)

@@ -126,7 +126,7 @@ def weights(folder):
 
 @pytest.mark.parametrize("words", [[], ["--out", "here"]], ids=["newest run", "named run"])
 def test_ctrl_c_keeps_the_run_and_going_on_gives_the_same_weights(capsys, monkeypatch, words):
-    choices = ["--epochs", "4", "--dropout", "0.2", "--rate", "0.01"]
+    choices = ["--epochs", "4", "--dropout", "0.2", "--lr", "0.01"]
     train(capsys, *choices, "--out", "whole")
     told = live.Live.stepped
 
@@ -155,7 +155,7 @@ def test_ctrl_c_keeps_the_run_and_going_on_gives_the_same_weights(capsys, monkey
 def test_going_on_with_other_choices_names_what_differs(capsys):
     train(capsys, "--steps", "2", "--out", "here")
     for words, said in (
-        (["--rate", "0.1"], "this run has rate=0.005, not 0.1: leave rate as it was, or start a new run"),
+        (["--lr", "0.1"], "this run has lr=0.005, not 0.1: leave lr as it was, or start a new run"),
         (["--widths", "3"], "this run has widths=[64, 64], not [3]"),
     ):
         code, _, err = train(capsys, "--resume", "--out", "here", *words)
@@ -166,9 +166,9 @@ def test_going_on_with_other_choices_names_what_differs(capsys):
 
 
 def test_a_run_that_diverges_says_where_and_what_to_do(capsys):
-    code, _, err = train(capsys, "--optimizer", "sgd", "--rate", "1e6")
+    code, _, err = train(capsys, "--optimizer", "sgd", "--lr", "1e6")
     assert code == 1
-    assert "lower rate (now 1e+06) or set clip" in err
+    assert "lower lr (now 1e+06) or set clip" in err
     assert err.count("\n") == 1
 
 
@@ -178,8 +178,8 @@ def test_a_run_that_diverges_says_where_and_what_to_do(capsys):
         (["mpl"], "system 'mpl' is unknown: did you mean mlp?"),
         (["max_margin"], "system 'max_margin' cannot be trained; lemmata train lists what can be trained"),
         (["mlp", "--data", "cifar"], "mlp is not trained on 'cifar': use --data fashion or digits or moons"),
-        (["mlp", "--rate", "-1"], "rate must be > 0, got -1.0; see lemmata train mlp --help"),
-        (["mlp", "--rate", "fast"], "--rate takes a number, got 'fast'"),
+        (["mlp", "--lr", "-1"], "lr must be > 0, got -1.0; see lemmata train mlp --help"),
+        (["mlp", "--lr", "fast"], "--lr takes a number, got 'fast'"),
         (["mlp", "--widths", "wide"], "--widths takes numbers, got 'wide'"),
         (["mlp", "--activation", "rleu"], "unknown activation 'rleu': did you mean relu"),
         (["mlp", "--optimizer", "adma"], "invalid choice 'adma'"),
@@ -204,10 +204,10 @@ def test_a_damaged_record_is_one_line(capsys, tmp_path):
     train(capsys, "--steps", "1", "--out", "here")
     path = tmp_path / "here" / "run.json"
     record = json.loads(path.read_text())
-    path.write_text(json.dumps(record | {"options": {**record["options"], "rate": -1}}))
+    path.write_text(json.dumps(record | {"options": {**record["options"], "lr": -1}}))
     code, _, err = train(capsys, "--resume", "--out", "here")
     assert code == 2
-    assert "run.json has bad options (rate must be > 0, got -1)" in err
+    assert "run.json has bad options (lr must be > 0, got -1)" in err
     path.write_text("{")
     assert "cannot be read" in train(capsys, "--resume", "--out", "here")[2]
 
@@ -236,21 +236,19 @@ def launcher(monkeypatch):
 
 
 def test_several_processes_are_started_by_torchs_launcher_in_one_folder(capsys, launcher):
-    code, _, err = train(capsys, "--procs", "2", "--rate=0.1")
+    code, _, err = train(capsys, "--procs", "2", "--lr=0.1")
     assert (code, err) == (0, "")
     words = launcher.command
     assert words[1:6] == ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
-    asked = "-m lemmata train mlp --data moons --device cpu --rate=0.1 --out runs/mlp-moons-1"
+    asked = "-m lemmata train mlp --data moons --device cpu --lr=0.1 --out runs/mlp-moons-1"
     assert " ".join(words[6:]) == asked
 
 
 def test_of_a_failure_of_several_processes_one_line_remains(capsys, launcher, monkeypatch):
-    noise = (
-        "W1115 Setting things\nlemmata: rate is wrong\nlemmata: rate is wrong\nTraceback\n  exitcode  : 2 (pid: 7)\n"
-    )
+    noise = "W1115 Setting things\nlemmata: lr is wrong\nlemmata: lr is wrong\nTraceback\n  exitcode  : 2 (pid: 7)\n"
     monkeypatch.setattr(launcher, "returncode", 1)
     monkeypatch.setattr(launcher, "noise", noise)
-    assert train(capsys, "--procs", "2")[::2] == (2, "lemmata: rate is wrong\n")
+    assert train(capsys, "--procs", "2")[::2] == (2, "lemmata: lr is wrong\n")
     monkeypatch.setattr(launcher, "noise", "Traceback\nKilled by the system\n")
     assert train(capsys, "--procs", "2")[::2] == (2, "lemmata: a process failed: Killed by the system\n")
 

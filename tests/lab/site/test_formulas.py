@@ -7,6 +7,7 @@ from xml.etree import ElementTree
 import pytest
 
 from lemmata import catalog as catalogs
+from lemmata.catalog.dials import without_dials
 from lemmata.lab.site import assets, formulas, typeset
 from lemmata.lab.site.changes import compared
 
@@ -141,6 +142,35 @@ def test_scripts_are_tight_and_primes_have_full_size():
     )
 
 
+def test_a_dial_that_the_table_lacks_is_plain_text_that_the_browser_can_improve(table):
+    shown = formulas.prose(r"at most $R^{\dial{power}{2}}$")
+    assert shown == (
+        r'at most <span class="tex" data-tex="R^{2}" data-dialled="R^{\class{dial power number}{2}}">R²</span>'
+    )
+
+
+@pytest.mark.parametrize(
+    ("dial", "row"),
+    [
+        (
+            r"R^{\dial{power}{2}}",
+            '<mrow class="dial" data-dial="power" data-as="number"><mn class="tml-med-pad">2</mn>',
+        ),
+        (r"x\dial{power}{-}y", '<mi>x</mi><mrow class="dial" data-dial="power" data-as="sign"><mo form="infix">−</mo>'),
+        (r"x=\dial{power}{-}y", '<mrow class="dial" data-dial="power" data-as="sign"><mo form="prefix"'),
+        (r"\dial{power}{}x", '<mrow class="dial" data-dial="power" data-as="nothing"><mrow /></mrow>'),
+        (r"\dial{power}{\lfloor}x\rfloor", '<mrow class="dial" data-dial="power" data-as="label"><mo'),
+    ],
+)
+@pytest.mark.skipif(not (assets.MODULES / "temml").is_dir(), reason="the assets were not built here")
+def test_a_dial_is_a_row_of_its_own_and_is_not_copied(dial, row):
+    node, _ = assets.node_and_npm()
+    table, _ = typeset.typeset([dial], node, assets.MODULES / "temml" / "dist" / "temml.cjs")
+    assert table["failed"] == {}
+    assert row in table["inline"][dial]
+    assert ElementTree.fromstring(table["block"][dial]).find("semantics/annotation").text == without_dials(dial)
+
+
 @pytest.mark.skipif(not (assets.MODULES / "temml").is_dir(), reason="the assets were not built here")
 def test_temml_sets_every_formula_of_the_course():
     node, _ = assets.node_and_npm()
@@ -151,5 +181,5 @@ def test_temml_sets_every_formula_of_the_course():
     assert not any(" style=" in markup for style in ("inline", "block") for markup in table[style].values())
     for latex in wanted:
         annotation = ElementTree.fromstring(table["inline"][latex]).find("semantics/annotation")
-        assert annotation.text == latex
+        assert annotation.text == without_dials(latex)
     assert css.count("{") == css.count("}")

@@ -196,7 +196,7 @@ def test_the_map_is_that_of_the_network_which_the_command_trains():
     events = []
     told = show(boundary_lab, run=True, tell=events.append, width=8, depth=1, epochs=3, lr=0.03, seed=5)
     config = MLPConfig(widths=(8,), activation="tanh")
-    options = Options(epochs=3, rate=0.03, seed=5, schedule="cosine", evaluate=3, device="cpu")
+    options = Options(epochs=3, lr=0.03, seed=5, schedule="cosine", evaluate=3, device="cpu")
     run = run_experiment(classify_points("moons", config, options))
     assert run.scores == told["scores"]
     shown = events[-1]["frame"]
@@ -206,7 +206,7 @@ def test_the_map_is_that_of_the_network_which_the_command_trains():
     assert torch.allclose(cells, chance, atol=0.5 / 255 + 1e-6)
     assert [event["frame"]["epoch"] for event in events] == [0, 1, 2, 3]
     assert (
-        "--widths 8 --activation tanh --rate 0.03 --epochs 3 --seed 5"
+        "--widths 8 --activation tanh --lr 0.03 --epochs 3 --seed 5"
         in show(boundary_lab, width=8, depth=1, epochs=3, lr=0.03, seed=5)["command"]
     )
 

@@ -8,10 +8,12 @@ import pytest
 
 from lemmata import catalog
 from lemmata.judge import judge
+from lemmata.judge.dial import Dial
 from lemmata.lab.site import work
 from lemmata.lab.site.app import Settings, create_app
 from lemmata.lab.site.job import JobFailed
 from lemmata.lab.site.jobs import Jobs
+from lemmata.lab.site.views.probe import word_of
 
 ID = "hopfield.energy"
 
@@ -41,7 +43,7 @@ def page(client):
 
 
 def probe(page, id=ID, **asked):
-    return page.post(f"/claim/{id}/probe", {"lie": 0, "value": 0.5, "seed": 0} | asked)
+    return page.post(f"/claim/{id}/probe", {"lie": 0, "at": 40, "seed": 0} | asked)
 
 
 def test_an_answer_has_the_pieces_of_the_page(page):
@@ -51,17 +53,18 @@ def test_an_answer_has_the_pieces_of_the_page(page):
     assert found["outcome"] == "rejected"
     assert found["verdict"].startswith('<span class="verdict refuted"><svg')
     assert found["evidence"].startswith("measured ")
-    assert found["value"] == 0.5
+    assert (found["at"], found["value"]) == (40, 0.5)
     assert found["figure"].startswith('<figure class="figure"><svg')
 
 
-def test_the_truth_still_holds(page):
-    found = probe(page, value=-0.5).json()
-    assert "still holds</span>" in found["verdict"]
+def test_the_truth_holds_and_on_its_way_it_still_does(page):
+    assert "matches</span>" in probe(page, at=0).json()["verdict"]
+    assert "holds</span>" in probe(page, "perceptron.novikoff", at=0).json()["verdict"]
+    assert word_of("definition", "still holds", 3) == "still holds"
 
 
 def test_a_figure_comes_drawn(page):
-    found = probe(page, "perceptron.version_space_shrinks", value=0.0).json()
+    found = probe(page).json()
     assert found["figure"].startswith("<figure")
     assert "<style" not in found["figure"]
 
@@ -72,16 +75,18 @@ def test_every_lie_fares_on_the_page_as_before_the_judge(page, id):
     judged = judge(getattr(importlib.import_module(entry.module), entry.function), cost=entry.cost)
     dials = page.get(f"/claim/{id}/dials").json()
     for number, (dial, told) in enumerate(zip(dials, judged.lies, strict=True)):
-        outcome = probe(page, id, lie=number, value=dial["lie"]).json()["outcome"]
+        outcome = probe(page, id, lie=number, at=Dial(**dial).last).json()["outcome"]
         assert (outcome == "rejected") == told["rejected"]
 
 
 @pytest.mark.parametrize(
     "asked",
     [
-        {"value": 7.0},
-        {"value": "0.5"},
-        {"value": None},
+        {"at": 41},
+        {"at": -1},
+        {"at": "1"},
+        {"at": 1.5},
+        {"at": None},
         {"lie": -1},
         {"lie": 4},
         {"lie": 0.5},
@@ -98,7 +103,7 @@ def test_what_cannot_be_probed_is_refused_in_a_line(page, asked):
 
 @pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e400"])
 def test_numbers_that_are_none_are_refused(page, number):
-    body = f'{{"lie": 0, "value": {number}, "seed": 0}}'.encode()
+    body = f'{{"lie": 0, "at": {number}, "seed": 0}}'.encode()
     answer = page.ask("POST", f"/claim/{ID}/probe", page.rights() | {"content-type": "application/json"}, body)
     assert answer.status == 422
     assert number not in answer.text
@@ -111,9 +116,9 @@ def test_unknown_claims_are_not_there(page, id):
     assert page.post(f"/claim/{id}/judge", {}).status == 404
 
 
-def test_whole_numbers_are_whole(page):
-    assert "whole number" in probe(page, lie=1, value=4.5).json()["error"]
-    assert probe(page, lie=1, value=3).json()["outcome"] == "rejected"
+def test_a_dial_of_whole_numbers_has_each_of_them(page):
+    assert [probe(page, lie=1, at=position).json()["value"] for position in (0, 1, 5)] == [8, 7, 3]
+    assert "positions from 0 to 5" in probe(page, lie=1, at=6).json()["error"]
 
 
 def test_the_code_is_asked_for_its_dials_once(page):

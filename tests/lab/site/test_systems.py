@@ -167,7 +167,7 @@ def test_a_page_carries_the_form_once_it_is_known_and_never_waits_for_it(page):
 
 
 def test_what_is_wrong_in_the_address_is_told_in_the_form(page):
-    assert "rate must be &gt; 0, got -1.0" in page.get("/systems/mlp/form?data=moons&rate=-1").text
+    assert "lr must be &gt; 0, got -1.0" in page.get("/systems/mlp/form?data=moons&lr=-1").text
 
 
 def test_options_about_gradients_are_left_out_where_nothing_descends(page):
@@ -181,7 +181,7 @@ def test_a_choice_is_answered_with_its_size_and_the_same_elsewhere(page):
     assert found["size"] == "17 parameters, 1,000 examples, 1,000 for the test"
     assert found["command"] == "lemmata train mlp --data moons --widths 3"
     assert "MLPConfig(widths=(3,))" in found["python"]
-    assert page.post("/systems/mlp/choice", {"data": "moons", "chosen": {"rate": "x"}}).json()["problem"]
+    assert page.post("/systems/mlp/choice", {"data": "moons", "chosen": {"lr": "x"}}).json()["problem"]
 
 
 @pytest.mark.parametrize(
@@ -190,9 +190,9 @@ def test_a_choice_is_answered_with_its_size_and_the_same_elsewhere(page):
         {"data": "mnist"},
         {"data": "../moons"},
         {"data": "moons", "chosen": {"widths": [3]}},
-        {"data": "moons", "chosen": {"rate": "-1"}},
+        {"data": "moons", "chosen": {"lr": "-1"}},
         {"data": "moons", "chosen": {"nothing": "1"}},
-        {"data": "moons", "chosen": {"rate": "1" * 300}},
+        {"data": "moons", "chosen": {"lr": "1" * 300}},
         {"data": "moons", "chosen": {f"n{k}": "1" for k in range(65)}},
         {"data": "moons", "run": "mlp-moons-1"},
         {},

@@ -82,22 +82,20 @@ def test_only_claims_of_the_catalogue_are_run(kind):
 
 def test_a_probe_without_a_value_tells_what_there_is_to_turn():
     (first, *rest) = perform(probe, id=ID)[0]["dials"]
-    assert first == {"argument": "quadratic", "kind": "real", "truth": -0.5, "lie": 0.5, "low": -0.6, "high": 0.6}
+    assert first == {"argument": "quadratic", "kind": "real", "truth": -0.5, "lie": 0.5}
     assert [dial["kind"] for dial in rest] == ["whole", "real", "real"]
 
 
 def test_a_probe_answers_with_outcome_and_evidence():
-    found = perform(probe, id=ID, lie=0, value=0.5, seed=0)[0]
+    found = perform(probe, id=ID, lie=0, at=40, seed=0)[0]
     assert found["outcome"] == "rejected"
     assert found["evidence"]["measured"] != found["evidence"]["predicted"]
-    assert perform(probe, id=ID, lie=0, value=-0.5, seed=0)[0]["outcome"] == "still holds"
+    assert perform(probe, id=ID, lie=0, at=0, seed=0)[0]["outcome"] == "still holds"
 
 
 def test_what_cannot_be_probed_is_told_in_a_line():
-    assert perform(probe, id=ID, lie=0, value=7.0, seed=0)[0] == {
-        "problem": "quadratic must be from -0.6 to 0.6, got 7.0"
-    }
-    assert perform(probe, id=ID, lie=9, value=0.0, seed=0)[0] == {"problem": "lie must be from 0 to 3, got 9"}
+    assert perform(probe, id=ID, lie=0, at=41, seed=0)[0] == {"problem": "quadratic has positions from 0 to 40, got 41"}
+    assert perform(probe, id=ID, lie=9, at=0, seed=0)[0] == {"problem": "lie must be from 0 to 3, got 9"}
 
 
 # --- recipe ---
@@ -115,7 +113,7 @@ def test_fields_have_the_names_defaults_and_sentences_of_the_dataclasses():
     found = described()
     assert [each["name"] for each in found["options"]] == [each.name for each in dataclasses.fields(Options)]
     assert field(found, "widths")["usual"] == "64 64"
-    assert field(found, "rate")["help"] == "Learning rate at its highest."
+    assert field(found, "lr")["help"] == "Learning rate at its highest."
     assert all(each["help"] for each in found["config"] + found["options"])
 
 
@@ -123,8 +121,8 @@ def test_bounds_and_choices_are_those_that_the_dataclass_enforces():
     found = described()
     assert field(found, "activation")["choices"][:2] == ["relu", "leaky_relu"]
     assert field(found, "optimizer")["choices"] == ["adamw", "adam", "sgd"]
-    assert [field(found, name)["least"] for name in ("epochs", "keep", "seed", "rate")] == [1, 2, 0, 0]
-    assert [field(found, name)["most"] for name in ("dropout", "momentum", "rate")] == [1.0, 1.0, None]
+    assert [field(found, name)["least"] for name in ("epochs", "keep", "seed", "lr")] == [1, 2, 0, 0]
+    assert [field(found, name)["most"] for name in ("dropout", "momentum", "lr")] == [1.0, 1.0, None]
     assert field(found, "steps")["empty"]
     assert field(found, "bias")["kind"] == "switch"
 
@@ -145,7 +143,7 @@ CHOSEN = {
     "bias": "false",
     "steps": "20",
     "clip": "",
-    "rate": "0.01",
+    "lr": "0.01",
     "optimizer": "sgd",
 }
 
@@ -156,7 +154,7 @@ def test_the_command_says_what_the_form_says():
     assert (arguments.config.widths, arguments.config.activation) == ((8, 16), "tanh")
     assert (arguments.config.bias, arguments.config.dropout) == (False, 0.0)
     options = arguments.options
-    assert (options.steps, options.rate, options.optimizer, options.epochs) == (20, 0.01, "sgd", 60)
+    assert (options.steps, options.lr, options.optimizer, options.epochs) == (20, 0.01, "sgd", 60)
 
 
 def test_switches_are_words_of_their_own():
@@ -174,7 +172,7 @@ def test_the_python_says_what_the_form_says():
     lines = described(**CHOSEN)["python"]
     assert compile(lines, "page", "exec")
     assert 'MLPConfig(widths=(8, 16), activation="tanh", bias=False)' in lines
-    assert 'Options(epochs=60, steps=20, optimizer="sgd", rate=0.01,' in lines
+    assert 'Options(epochs=60, steps=20, optimizer="sgd", lr=0.01,' in lines
     assert "config=" not in described()["python"]
 
 
@@ -186,14 +184,14 @@ def test_parameters_are_counted_as_chosen():
 @pytest.mark.parametrize(
     ("chosen", "problem"),
     [
-        ({"rate": "-1"}, "rate must be > 0, got -1.0"),
-        ({"rate": "nan"}, "rate must be a number"),
-        ({"rate": "1e999"}, "rate must be a number"),
-        ({"rate": ""}, "rate must be a number"),
+        ({"lr": "-1"}, "lr must be > 0, got -1.0"),
+        ({"lr": "nan"}, "lr must be a number"),
+        ({"lr": "1e999"}, "lr must be a number"),
+        ({"lr": ""}, "lr must be a number"),
         ({"epochs": "2.5"}, "epochs must be a whole number"),
-        ({"epochs": "0"}, "epochs must be a whole number >= 1, got 0"),
+        ({"epochs": "0"}, "epochs must be >= 1, got 0"),
         ({"widths": "64 x"}, "widths must be whole numbers"),
-        ({"widths": "0"}, "widths must be whole numbers >= 1, got 0"),
+        ({"widths": "0"}, "widths must be >= 1, got 0"),
         ({"bias": "yes"}, "bias must be true or false"),
         ({"optimizer": "magic"}, "optimizer must be one of adamw, adam, sgd"),
         ({"device": "cuda:99"}, "device must be one of auto, cpu"),

@@ -72,8 +72,8 @@ def the_bias_is_the_weight_of_a_constant_input(draw, extend=augment, sign=1.0):
     absorbed = extend(x) @ torch.cat([w, b])
     # Whole numbers make the two runs comparable to the last bit; random labels are not separable, so they run long.
     points, y = draw.integers(-4, 5, 12, 3).double(), draw.signs(12)
-    biased = Perceptron(max_sweeps=25, certify=False, record=True).fit(points, y)
-    without = Perceptron(bias=False, max_sweeps=25, certify=False, record=True).fit(extend(points), y)
+    biased = Perceptron(max_epochs=25, certify=False, record=True).fit(points, y)
+    without = Perceptron(bias=False, max_epochs=25, certify=False, record=True).fit(extend(points), y)
     return all_of(
         close(activation, absorbed, scale=(extend(x).abs() @ torch.cat([w, b]).abs())),
         # The other convention: a unit that subtracts its bias has the constant input -1.
@@ -96,10 +96,10 @@ def nearest_on_boundary(w, b, x):
 @claim("perceptron.decision_boundary")
 @lie("the signed distance from the origin is +b/‖w‖", sign=1.0)
 @lie("the boundary is where the activation differs from zero", relation=torch.ne)
-@lie("w itself is the unit normal", normalise=0.0)
-def the_boundary_is_a_hyperplane(draw, sign=-1.0, relation=torch.eq, normalise=1.0):
+@lie("w itself is the unit normal", power=0.0)
+def the_boundary_is_a_hyperplane(draw, sign=-1.0, relation=torch.eq, power=1.0):
     """Nearest points, solved for, against normal, offset and projection; lattice points that lie on it exactly."""
-    parts = []
+    on_it, off_it, normals, offsets, directions, distances, feet, nearest = ([] for _ in range(8))
     # A unit is its direction and offset, whatever its size: also where squares underflow or overflow.
     for size in (1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 2.0**-600, 2.0**600):
         # The last weight is 1, so that any whole coordinates are completed to a lattice point on the boundary.
@@ -108,18 +108,21 @@ def the_boundary_is_a_hyperplane(draw, sign=-1.0, relation=torch.eq, normalise=1
         unit = LinearThresholdUnit(size * w, size * b)
         free = draw.integers(-5, 6, 30, 3).double()
         on = torch.cat([free, -(free @ w[:3] + b)[:, None]], dim=1)
-        x = draw.normal(30, 4)
-        nearest = nearest_on_boundary(w, b, torch.zeros(1, 4, dtype=w.dtype))[0]
-        parts += [
-            always(relation(unit.activation(on), 0.0)),
-            always(~relation(unit.activation(on + w), 0.0)),
-            exactly(unit(on + w), torch.ones(30, dtype=w.dtype)),
-            close(unit.normal, w / w.norm() ** normalise),
-            close(unit.offset * unit.normal, nearest),
-            close(unit.offset, sign * b / w.norm()),
-            close(unit.project(x), nearest_on_boundary(w, b, x)),
-        ]
-    return all_of(*parts)
+        x = torch.cat([draw.normal(30, 4), torch.zeros(1, 4, dtype=w.dtype)])
+        on_it.append(relation(unit.activation(on), 0.0))
+        off_it.append(~relation(unit.activation(on + w), 0.0))
+        normals.append(unit.normal)
+        offsets.append(unit.offset)
+        directions.append(w / w.norm() ** power)
+        distances.append(sign * b / w.norm())
+        feet += [unit.project(x), (unit.offset * unit.normal)[None]]
+        nearest += [nearest_on_boundary(w, b, x), nearest_on_boundary(w, b, x[-1:])]
+    return all_of(
+        always(torch.stack(on_it + off_it)),
+        close(torch.stack(normals), torch.stack(directions)),
+        close(torch.stack(offsets), torch.stack(distances)),
+        close(torch.cat(feet), torch.cat(nearest)),
+    )
 
 
 def functional_margin(weight, bias, x, y):

@@ -112,7 +112,7 @@ def _agree(draw, build) -> list[Evidence]:
     table = build(_neuron(synapses, 1.0)).run(8)
 
     x, y, model = draw.until(lambda: _lesson(draw), lambda made: made[2].mistakes_ > 3)
-    moments = build(_training(x, y)).run(6 * model.sweeps_)
+    moments = build(_training(x, y)).run(6 * model.epochs_)
     learnt = torch.stack([moment.connectivity[-1, :3] for moment in moments])
     updates = torch.nonzero((learnt.diff(dim=0) != 0).any(dim=1))[:, 0]
 

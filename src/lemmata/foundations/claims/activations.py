@@ -7,20 +7,17 @@ import torch
 
 from lemmata.connectionism.hopfield import HopfieldNetwork
 from lemmata.connectionism.linear_threshold import LinearThresholdUnit
-from lemmata.connectionism.perceptron import Perceptron
-from lemmata.foundations.activations import ACTIVATION_TABLE, activation
+from lemmata.foundations.activations import activation
 from lemmata.foundations.rectifiers import (
     absolute_from_relu,
     gelu,
     gelu_derivative,
     gelu_tanh,
-    gelu_tanh_derivative,
     relu,
     relu_derivative,
     relu_from_absolute,
 )
 from lemmata.foundations.sigmoids import (
-    logit,
     sigmoid,
     sigmoid_derivative,
     sigmoid_jacobian,
@@ -28,7 +25,7 @@ from lemmata.foundations.sigmoids import (
     tanh_derivative,
 )
 from lemmata.foundations.signs import hopfield_sign, perceptron_sign
-from lemmata.judge import Figure, Line, all_of, always, at_least, at_most, claim, close, exactly, lie, symbolic
+from lemmata.judge import Figure, Line, all_of, always, at_most, claim, close, exactly, lie, symbolic
 
 Z = sympy.symbols("z", real=True)
 # In e = exp(z) all these are rational functions, which sympy simplifies at once: d/dz = e d/de, and -z means 1/e.
@@ -53,30 +50,13 @@ def autograd_slope(function, z):
     return slope
 
 
-def curve(title, **lines):
-    return Figure(title, "z", "value", [Line(x, y, label=label) for label, (x, y) in lines.items()])
-
-
-def learn(sign, x, y, limit=10):
-    """The perceptron with a sign of one's choice: the weight at which it stops, and how many updates that took."""
-    weight, updates = torch.zeros(x.shape[1], dtype=x.dtype), 0
-    while updates < limit and (wrong := (sign(x @ weight) != y).nonzero()).numel():
-        weight = weight + y[wrong[0, 0]] * x[wrong[0, 0]]
-        updates += 1
-    return weight, updates
-
-
 @claim("activation.sgn")
 @lie("the perceptron uses sgn(0) = +1", perceptron=hopfield_sign)
 @lie("Hopfield networks use sgn(0) = 0", hopfield=perceptron_sign)
 def the_sign_of_zero_is_a_convention_that_matters(draw, perceptron=perceptron_sign, hopfield=hopfield_sign):
-    """Whole numbers with ties: correct means positive margin; the shipped perceptron and Hopfield network agree."""
-    three = torch.tensor([-1.0, 0.0, 1.0], dtype=torch.float64)
+    """Whole numbers, so that ties occur: correct means positive margin; a unit's sign is the rule of least energy."""
     w, x, y = draw.integers(-2, 3, 200, 3).double(), draw.integers(-2, 3, 200, 3).double(), draw.signs(200)
     activation = (w * x).sum(1)
-    example, label = torch.eye(3, dtype=torch.float64)[:1], torch.ones(1, dtype=torch.float64)
-    weight, updates = learn(perceptron, example, label)
-    shipped = Perceptron(bias=False).fit(example, label)
     coupling = torch.triu(draw.integers(-1, 2, 6, 6).double(), 1)
     coupling[0] = 0.0  # one unit feels nothing: ties occur
     network = HopfieldNetwork(6, weight=coupling + coupling.T)
@@ -88,15 +68,10 @@ def the_sign_of_zero_is_a_convention_that_matters(draw, perceptron=perceptron_si
     down[:, range(6), range(6)] = -1.0
     rule = torch.where(network.energy(up) <= network.energy(down), 1.0, -1.0).double()
     return all_of(
-        exactly(updates, shipped.mistakes_),
-        always(label * (example @ weight) > 0, detail="the weight separates the one example"),
         always((perceptron(activation) == y) == (y * activation > 0)),
-        always([bool((activation == 0).any()), bool((field == 0).any())], detail="ties occur"),
-        exactly(perceptron(three), three),
         exactly(perceptron(x @ w[0]), LinearThresholdUnit(w[0])(x)),
-        exactly(hopfield(field), chosen),
         exactly(hopfield(field), rule),
-        exactly(hopfield(three), torch.tensor([-1.0, 1.0, 1.0], dtype=torch.float64)),
+        exactly(hopfield(field), chosen),
     )
 
 
@@ -105,52 +80,17 @@ def the_sign_of_zero_is_a_convention_that_matters(draw, perceptron=perceptron_si
 @lie("the sigmoid is 1/3 at 0, as with 2 exp(-z) below", middle=1 / 3)
 @lie("the sigmoid takes the values between -1 and 1", low=-1.0)
 def the_sigmoid_is_the_inverse_of_the_logit(draw, sign=1.0, middle=0.5, low=0.0):
-    """Round trips, as for every invertible activation of the table; range, order and the limits at large inputs."""
-    z = grid(-15.0, 15.0)
-    values = sigmoid(z)
-    far = sigmoid(torch.tensor([-700.0, 700.0], dtype=torch.float64))
-    # An inverse loses what the slope is flat: a rounding of y moves z by eps/slope.
-    trips, wide_grid = [], grid(-40.0, 40.0, 8001)
-    for entry in map(activation, ACTIVATION_TABLE):
-        if entry.inverse is not None:
-            near = grid(-6.0, 6.0, 49)  # 0, a kink of some, is on the grid
-            trips.append(close(entry.invert(entry(near)), near, scale=8 / entry.derivative(near).clamp(max=1.0)))
-        wide = entry(wide_grid)
-        finite_low = max(entry.range.low, -40.0)
-        trips += [
-            at_least(wide, entry.range.low),
-            at_most(wide, entry.range.high),
-            close(wide.min(), finite_low if entry.range.attained or entry.name != "leaky_relu" else -0.4, within=0.03),
-            close(wide.max(), min(entry.range.high, 40.0), within=0.03),
-            exactly(bool((wide.diff() >= 0).all()), entry.monotone, detail=entry.name),
-            # Where the values fall towards the left they never reach the infimum; else they have been there.
-            exactly(bool(entry(grid(-6.0, 6.0, 49)).diff()[0] <= 0), entry.range.attained, detail=entry.name),
-            exactly(
-                [value in entry.range for value in (entry.range.low, entry.range.high, float(wide[4001]))],
-                [entry.range.attained, False, True],
-            ),
-            exactly([value in entry.range for value in (entry.range.low - 1, entry.range.high + 1)], [False, False]),
-        ]
-    # Weights of variance gain²/inputs keep the mean square of inputs that such a layer passes on.
-    normal = torch.exp(-wide_grid.square() / 2) / math.sqrt(2 * math.pi)
-    kept = [ACTIVATION_TABLE[name] for name in ("relu", "identity")]
-    squares = [torch.trapezoid(normal * (entry.gain * entry(wide_grid)) ** 2, wide_grid) for entry in kept]
-    figure = curve(
-        "The sigmoid, its slope and its inverse",
-        sigmoid=(z[100:301], sigmoid(z[100:301])),
-        derivative=(z[100:301], sigmoid_derivative(z[100:301])),
-        logit=(sigmoid(z[150:251]), logit(sigmoid(z[150:251]))),
-    )
+    """The formula, the way back through the logit, the order, the value at 0, and the limits at large inputs."""
+    z, known = grid(-15.0, 15.0), activation("sigmoid")
+    values = known(z)
     return all_of(
-        close(sign * logit(values), z, within=1e-6).showing(figure),  # eps/slope = 2e-16 e^15 = 7e-10 at the ends
+        # A rounding of y moves the logit by eps/slope = 2e-16 e^15 = 7e-10 at the ends.
+        close(sign * known.invert(values), z, within=1e-8),
         close(values, (1 + torch.exp(-z)).reciprocal(), ulps=8),
-        exactly(float(sigmoid(torch.zeros(1, dtype=torch.float64))), middle),
+        exactly(float(known(torch.zeros(1, dtype=torch.float64))), middle),
         always(values.diff() > 0),
-        exactly((float(far[0] > 0), float(far[1])), (1.0, 1.0)),
-        close(sigmoid(grid(-700.0, -600.0, 3)).log(), grid(-700.0, -600.0, 3), detail="the left tail is exp(z)"),
-        close(sigmoid(grid(-40.0, 40.0, 11)).min(), low, within=1e-12),
-        close(torch.stack(squares), [1.0, 1.0], within=1e-9),
-        *trips,
+        close(known(torch.tensor([-40.0, 40.0], dtype=torch.float64)), [low, 1.0], within=1e-12),
+        always(known(torch.tensor([-700.0], dtype=torch.float64)) > 0),
     )
 
 
@@ -193,13 +133,11 @@ def the_slope_of_the_sigmoid_is_the_product_of_both_answers(
     return all_of(
         close(slope, factor * middle(z / 2), ulps=256),
         close(slope, sigmoid(z) * (1 - sigmoid(z)), within=1e-15),
-        close(slope, (1 - torch.tanh(z / 2) ** 2) / 4, within=1e-15),
         close(slope, autograd_slope(sigmoid, z)),
         close(jacobian(x), torch.autograd.functional.jacobian(sigmoid, x)),
         at_most(slope, largest, attained=True),
-        close(sigmoid_derivative(torch.tensor(-600.0).double()).log(), -600.0, detail="the tails keep their size"),
         symbolic(slope_of(SIGMA), SIGMA * (1 - SIGMA)),
-        symbolic(SIGMA * (1 - SIGMA), (1 - TANH_OF_HALF**2) / 4),
+        symbolic(slope_of(SIGMA), (1 - TANH_OF_HALF**2) / 4),
     )
 
 
@@ -227,7 +165,8 @@ def tanh_is_a_rescaled_sigmoid(draw, inner=2.0, outer=2.0, shift=1.0):
     z = grid(-20.0, 20.0)
     quotient = (torch.exp(z) - torch.exp(-z)) / (torch.exp(z) + torch.exp(-z))
     rescaled = outer * sigmoid(inner * z) - shift
-    figure = curve("2σ(az) - 1 meets tanh at a = 2", tanh=(z, torch.tanh(z)), rescaled=(z, rescaled))
+    lines = [Line(z, torch.tanh(z), label="tanh"), Line(z, rescaled, label="rescaled sigmoid")]
+    figure = Figure("The rescaled sigmoid against tanh", "z", "value", lines)
     return all_of(
         close(rescaled, torch.tanh(z), within=1e-14).showing(figure),
         close(rescaled, quotient, within=1e-14),
@@ -237,7 +176,7 @@ def tanh_is_a_rescaled_sigmoid(draw, inner=2.0, outer=2.0, shift=1.0):
 
 
 @claim("activation.tanh_derivative")
-@lie("the slope is 1 - z²", printed="000/1", inner=lambda z: z)
+@lie("the slope is 1 - z²", printed="000/1", inner=torch.positive)
 @lie("the slope is 1 - tanh(z)", power=1)
 def the_slope_of_tanh_is_one_minus_its_square(draw, inner=torch.tanh, power=2):
     """The shipped slope against the formula in the value, against autograd, and by sympy."""
@@ -245,7 +184,6 @@ def the_slope_of_tanh_is_one_minus_its_square(draw, inner=torch.tanh, power=2):
     return all_of(
         close(tanh_derivative(z), 1 - inner(z) ** power, within=1e-14),
         close(tanh_derivative(z), autograd_slope(torch.tanh, z), within=1e-12),
-        close(tanh_derivative(torch.tensor(100.0).double()).log(), math.log(4) - 200, detail="the tail keeps its size"),
         symbolic(slope_of(TANH), 1 - TANH**2),
     )
 
@@ -257,7 +195,6 @@ def relu_and_the_absolute_value_give_each_other(draw, sign=1.0, other=1.0):
     """Exact in floating point, from the smallest subnormal to the largest number, zero and both signs included."""
     sizes = torch.tensor([0.0, 5e-324, 1e-300, 0.1, 1.0, 3.7, 1e300, 1.7e308], dtype=torch.float64)
     z = torch.cat([-sizes, sizes, draw.normal(100)])
-    positive = torch.where(z > 0, z, 0.0)
     even = z[z.abs() != 5e-324]  # half of the smallest number is not a number of its own
     return all_of(
         exactly(relu(even), even.abs() / 2 + sign * even / 2),
@@ -265,16 +202,14 @@ def relu_and_the_absolute_value_give_each_other(draw, sign=1.0, other=1.0):
         exactly(z.abs(), relu(z) + other * relu(-z)),
         exactly(absolute_from_relu(z), z.abs()),
         exactly(relu(z) - relu(-z), z),
-        exactly(relu(z), positive),
     )
 
 
 @claim("activation.relu_derivative")
 @lie("torch takes the slope 1 at 0", at_zero=1.0)
 @lie("the slopes on the two sides of 0 agree", left=1.0)
-@lie("the slope for positive inputs is 2", slope=2.0)
 @lie("the subdifferential at 0 ends at one half", highest=0.5)
-def relu_has_a_slope_everywhere_but_at_zero(draw, at_zero=0.0, left=0.0, slope=1.0, highest=1.0):
+def relu_has_a_slope_everywhere_but_at_zero(draw, at_zero=0.0, left=0.0, highest=1.0):
     """Finite differences away from 0, both one-sided slopes and all supporting lines at 0, and torch's choice, 0."""
     z = draw.uniform(1000, low=1e-3, high=4.0) * draw.signs(1000)
     step = 2.0**-11  # smaller than any |z|
@@ -283,12 +218,11 @@ def relu_has_a_slope_everywhere_but_at_zero(draw, at_zero=0.0, left=0.0, slope=1
     right_slope, left_slope = (relu(zero + step) - relu(zero)) / step, (relu(zero) - relu(zero - step)) / step
     return all_of(
         close(relu_derivative(z), differences, within=1e-9),
-        exactly(relu_derivative(z), torch.where(z > 0, slope, 0.0).double()),
+        exactly(relu_derivative(z), (z > 0).double()),
         exactly((float(left_slope), float(right_slope)), (left, 1.0)),
         # A slope "at 0" that were THE derivative would be the limit from both sides; the framework's choice is 0.
         exactly(autograd_slope(relu, zero), torch.full_like(zero, at_zero)),
         exactly(relu_derivative(zero), autograd_slope(relu, zero)),
-        exactly([relu_derivative(zero, at_zero=g).item() for g in (0, 0.25, 1)], [0.0, 0.25, 1.0]),
         # A line through the corner that is nowhere above the function: its slope is a subgradient.
         exactly([bool((relu(z) >= g * z).all()) for g in (-1e-9, 0, highest, highest + 1e-9)], [0, 1, 1, 0]),
     )
@@ -312,28 +246,18 @@ def above(z):
 @lie("the slope is Φ alone", slope=0.0)
 @lie("the cubic coefficient of the approximation is 0.0044715", cubic=0.0044715)
 def gelu_is_the_input_times_the_normal_distribution_function(draw, probability=below, slope=1.0, cubic=0.044715):
-    """A sum over the density, torch's functions, the limits, and the slopes by sympy and autograd."""
+    """A sum over the density, the approximation, and the slopes by sympy and autograd."""
     z = torch.linspace(-8.0, 8.0, 161, dtype=torch.float64)
     cdf = (1 + sympy.erf(Z / sympy.sqrt(2))) / 2
     density = sympy.exp(-Z * Z / 2) / sympy.sqrt(2 * sympy.pi)
     inner = math.sqrt(2 / math.pi) * (z + cubic * z**3)
-    figure = curve(
-        "GELU, ReLU and the mirrored GELU",
-        gelu=(z[40:121], gelu(z[40:121])),
-        relu=(z[40:121], relu(z[40:121])),
-        mirrored=(z[40:121], z[40:121] * above(z[40:121])),
-    )
-    autograd = autograd_slope(gelu, z)
+    normal = torch.exp(-z * z / 2) / math.sqrt(2 * math.pi)
     return all_of(
-        close(gelu(z), z * probability(z), within=1e-5).showing(figure),  # of the sum: step²/12 · largest slope · z
-        close(gelu(z), torch.nn.functional.gelu(z), within=1e-12),
-        close(gelu_tanh(z), torch.nn.functional.gelu(z, approximate="tanh"), within=1e-12),
+        close(gelu(z), z * probability(z), within=1e-5),  # of the sum: step²/12 · largest slope · z
+        close(gelu(z), z * (1 + torch.erf(z / math.sqrt(2))) / 2, within=1e-14),
         close(gelu_tanh(z), z / 2 * (1 + torch.tanh(inner)), within=1e-12),
         close(gelu_tanh(z), gelu(z), within=1e-3),
-        close(gelu(torch.tensor([-30.0, 30.0]).double()), torch.tensor([0.0, 30.0]).double(), within=1e-12),
-        close(gelu_derivative(z), gelu(z) / torch.where(z == 0, 1.0, z) + torch.where(z == 0, 0.5, 0.0)
-              + slope * z * torch.exp(-z * z / 2) / math.sqrt(2 * math.pi), within=1e-12),
-        close(gelu_derivative(z), autograd, within=1e-12),
-        close(gelu_tanh_derivative(z), autograd_slope(gelu_tanh, z), within=1e-12),
+        close(gelu_derivative(z), (1 + torch.erf(z / math.sqrt(2))) / 2 + slope * z * normal, within=1e-12),
+        close(gelu_derivative(z), autograd_slope(gelu, z), within=1e-12),
         symbolic(sympy.diff(Z * cdf, Z), cdf + Z * density),
-    )  # fmt: skip
+    )

@@ -1,23 +1,18 @@
 """Squares completed, Woodbury's identity, general position, ranks and permutations."""
 
 import itertools
-import math
 
 import sympy
 import torch
 
-from lemmata.connectionism.cover import in_general_position
 from lemmata.foundations.exact_elimination import exact_rank
 from lemmata.foundations.general_position import dependent_subset
 from lemmata.foundations.norms import frobenius_norm
 from lemmata.foundations.permutation import (
-    invert_permutation,
     is_doubly_stochastic,
     is_permutation_matrix,
     permutation_matrix,
-    permutation_of_matrix,
     relabel_graph,
-    two_line_notation,
 )
 from lemmata.foundations.quadratic import complete_square, quadratic_form
 from lemmata.foundations.woodbury import DiagonalPlusLowRank
@@ -64,7 +59,6 @@ def a_quadratic_is_a_square_about_its_centre(draw, sign=-1, skew=0.0):
             close(found.value, sign * (linear * middle).sum(-1), scale=scale),
             close(quadratic_form(bent, points - middle) - (linear * middle).sum(-1), value, scale=scale),
             close((matrices @ found.centre[..., None])[..., 0], linear, scale=residual[:, None]),
-            close(complete_square(matrices[0], linear[0]).value, found.value[0], scale=scale[0], detail="one matrix"),
         ]
     return all_of(*parts)
 
@@ -74,40 +68,22 @@ def a_quadratic_is_a_square_about_its_centre(draw, sign=-1, skew=0.0):
 @lie("twice the identity stands inside", inside=2.0)
 @lie("I + UV is inverted in the middle, where it does not fit", raises=RuntimeError, middle=lambda u, v: u @ v)
 def a_low_rank_change_is_undone_by_a_small_inverse(draw, sign=-1.0, inside=1.0, middle=lambda u, v: v @ u):
-    """The formula multiplied by I + UV, far from singular and near; a diagonal plus UV against dense solves."""
+    """The formula multiplied by I + UV, far from singular and near; and the shipped inverse, which uses it."""
     parts = []
     for (n, k), gap in itertools.product(((5, 2), (8, 8), (3, 7), (6, 1), (1, 1)), (1.0, 1e-3, 1e-6)):
         u, v = nearly_singular(draw, n, k, gap)
         identity, core = torch.eye(n).double(), middle(u, v)
         small = torch.linalg.solve(inside * torch.eye(core.shape[-1]) + core, v)
         inverse = identity + sign * u @ small
-        diagonal = draw.signs(60, n) * 10 ** draw.uniform(60, n, low=-1.0, high=1.0)
-        plain = DiagonalPlusLowRank(torch.ones(n).double(), u, v)
-        matrix = DiagonalPlusLowRank(diagonal, u, v * diagonal[:, None])  # (I + UV) D, which is as near to singular
-        dense, columns = (identity + u @ v) * diagonal[:, None], draw.normal(60, n, 3)
-        x = matrix.solve(columns)
         # A residual is the rounding of the terms that are added up in it, whatever the condition of the matrix.
-        factors = 1 + frobenius_norm(u) * frobenius_norm(v)
-        grown = 1 + frobenius_norm(u) * frobenius_norm(small)  # at least the norm of the inverse
-        longest = diagonal.abs().amax(-1) * factors
-        sizes = (factors * grown, factors * grown**2, longest, longest * frobenius_norm(x))
-        formula, both, formed, solved = (size[:, None, None] for size in sizes)
-        signs, logarithms = torch.linalg.slogdet(dense)
+        factors = (1 + frobenius_norm(u) * frobenius_norm(v))[:, None, None]
+        grown = (1 + frobenius_norm(u) * frobenius_norm(small))[:, None, None]  # at least the norm of the inverse
+        shipped = DiagonalPlusLowRank(torch.ones(n).double(), u, v).inverse()
         parts += [
-            close((identity + u @ v) @ inverse, identity.expand(60, n, n), scale=formula),
-            close(plain.inverse(), inverse, scale=both),
-            close(matrix.dense(), dense, scale=formed),
-            close(dense @ x, columns, scale=solved),
-            exactly(matrix.slogdet()[0], signs),
-            close(matrix.slogdet()[1], logarithms, scale=n + factors * grown),
+            close((identity + u @ v) @ inverse, identity.expand(60, n, n), scale=factors * grown),
+            close(shipped, inverse, scale=factors * grown**2),
         ]
-    u, v = torch.eye(3, 1).double(), -torch.eye(1, 3).double()
-    singular, reflection = (DiagonalPlusLowRank(torch.ones(3).double(), u, factor * v) for factor in (1, 3))
-    return all_of(
-        *parts,
-        small_residual(draw),
-        exactly([*reflection.slogdet()[0][None], *singular.slogdet()], [-1.0, 0.0, -math.inf]),
-    )
+    return all_of(*parts)
 
 
 def nearly_singular(draw, n, k, gap):
@@ -123,19 +99,10 @@ def nearly_singular(draw, n, k, gap):
     return core @ torch.linalg.pinv(v), v  # so that UV is
 
 
-def small_residual(draw):
-    """A diagonal of 1e-6 beside a term of rank 3: a single solve would leave a residual of 1e-9."""
-    factor = draw.normal(20, 3)
-    matrix = DiagonalPlusLowRank(1e-6 * (1 + draw.uniform(20)), factor, factor.T)
-    wanted = factor @ draw.normal(3)
-    x = matrix.solve(wanted)
-    return close(matrix @ x, wanted, scale=frobenius_norm(factor) ** 2 * x.norm())
-
-
 @claim("linalg.general_position")
-@lie("it is enough that any two are independent", largest=2)
+@lie("it is enough that any d - 1 are independent", linear=-1)
 @lie("affinely, d points at a time are enough", affine=0)
-def general_position_is_independence_of_all_small_subsets(draw, largest=3, affine=1):
+def general_position_is_independence_of_all_small_subsets(draw, linear=0, affine=1):
     """Random, lattice and degenerate sets: ranks of all subsets by singular values against the subset that is named."""
     flat = torch.tensor([[1, 0, 0], [0, 1, 0], [1, 1, 0], [0, 0, 1]]).double()
     line = torch.tensor([[0, 0, 1], [1, 1, 0], [2, 2, -1], [3, 0, 0], [0, 5, 1]]).double()
@@ -145,12 +112,12 @@ def general_position_is_independence_of_all_small_subsets(draw, largest=3, affin
     scaled, nearly = 2.0**-500 * line, torch.cat([flat[:2], flat[2:3] + 1e-9 * flat[3:], flat[3:]])
     sets = [draw.normal(5, 3), flat, line, plane, repeated, torch.zeros(1, 3).double(), flat[:2], scaled, nearly]
     sets += [draw.integers(-2, 3, 5, 3).double() for _ in range(8)]
-    agree, named, smallest, elsewhere = [], [], [], []
+    agree, named = [], []
     for points in sets:
         # One more feature that is the same for all; of the size of the others, so that singular values tell.
         ones = torch.cat([points, points.abs().max().clamp(min=1e-300).expand(len(points), 1)], dim=1)
         for rows, size, found in (
-            (points, largest, dependent_subset(points)),
+            (points, 3 + linear, dependent_subset(points)),
             (ones, 3 + affine, dependent_subset(points, affine=True)),
         ):
             independent = all(
@@ -159,15 +126,8 @@ def general_position_is_independence_of_all_small_subsets(draw, largest=3, affin
                 for subset in itertools.combinations(range(len(rows)), count)
             )
             agree.append(independent == (found is None))
-            elsewhere.append(in_general_position(points, bias=rows is ones) == (found is None))
-            if found is not None:
-                named.append(int(torch.linalg.matrix_rank(rows[list(found)])) == len(found) - 1)
-                rests = itertools.combinations(found, len(found) - 1) if len(found) > 1 else ()
-                smallest += [exact_rank(rows[list(rest)]) == len(rest) for rest in rests]
-    whole = torch.tensor([[1, 2], [2, 4], [0, 1]])
-    return all_of(
-        always(agree), always(named), always(smallest), always(elsewhere), exactly(dependent_subset(whole), (0, 1))
-    )
+            named.append(found is None or exact_rank(rows[list(found)]) == len(found) - 1)
+    return all_of(always(agree), always(named, detail="the subset that is named is dependent"))
 
 
 @claim("linalg.rank_product")
@@ -190,8 +150,6 @@ def a_product_has_at_most_the_smaller_rank(draw, relation=int.__le__, offset=0, 
         at_most(products, [most + offset for most in smaller], attained=True),
         at_most([rank for rank, _ in shapes], [most for _, most in shapes], attained=True),
         exactly([exact_rank(a) for a, _ in pairs], [int(values(a.double())) for a, _ in pairs]),
-        exactly(exact_rank(torch.tensor([[0.1, 0.2, 0.3], [1.0, 2.0, 3.0]], dtype=torch.float64)), 2),
-        exactly(exact_rank(torch.tensor([[0.5, 0.25], [2.0, 1.0]])), 1),
     )
 
 
@@ -210,58 +168,23 @@ def columns_sum_to_one(matrix):
 @lie("columns that sum to 1 make a permutation matrix", recognise=columns_sum_to_one)
 @lie("rows and columns that sum to 1 make a permutation matrix", recognise=is_doubly_stochastic)
 @lie("every permutation matrix is its own inverse", inverse=lambda matrix: matrix)
-@lie("there are n to the n of them", count=lambda n: n**n)
 def permutation_matrices_are_orthogonal_zeros_and_ones(
-    draw, recognise=is_permutation_matrix, inverse=lambda matrix: matrix.mT, count=math.factorial
+    draw, recognise=is_permutation_matrix, inverse=lambda matrix: matrix.mT
 ):
-    """All permutations up to n = 5, all 0/1 matrices up to n = 3, and mixtures, whose inverse is no transpose."""
+    """All permutations up to n = 5, all 0/1 matrices for n = 3, and the mean of all, whose inverse is no transpose."""
     parts = []
     for n in (1, 2, 3, 4, 5):
         permutations = torch.tensor(list(itertools.permutations(range(n))))
         matrices = permutation_matrix(permutations, dtype=torch.float64)
-        identity = torch.eye(n).double().expand(len(matrices), n, n)
-        mixed = (matrices[0] + matrices[-1]) / 2
         x, square = draw.integers(-9, 10, n, 4).double(), draw.integers(-9, 10, n, n).double()
-        pairs = permutations[:12, permutations[-3:]].flatten(0, 1)  # composed: first the latter, then the former
-        products = (matrices[-3:] @ matrices[:12, None]).flatten(0, 1)
+        mean = matrices.mean(0)
         parts += [
-            exactly(len({tuple(matrix.flatten().tolist()) for matrix in matrices}), count(n)),
-            always(is_permutation_matrix(matrices)),
-            always(is_doubly_stochastic(torch.cat([matrices, mixed[None]]))),
-            exactly(matrices @ inverse(matrices), identity),
-            exactly(permutation_matrix(invert_permutation(permutations), torch.float64), matrices.mT),
-            exactly(permutation_of_matrix(matrices), permutations),
-            exactly(permutation_of_matrix(products), pairs),
+            exactly(recognise(torch.cat([matrices, mean[None]])), [True] * len(matrices) + [n == 1]),
+            always(is_doubly_stochastic(torch.cat([matrices, mean[None]]))),
+            exactly(matrices @ inverse(matrices), torch.eye(n).double().expand_as(matrices)),
             exactly(matrices @ x, x[permutations]),
             exactly(x.T @ matrices.mT, x.T[:, permutations].movedim(0, 1)),
             exactly(matrices @ square @ matrices.mT, torch.stack([relabel_graph(square, p) for p in permutations])),
-            exactly(recognise(torch.full((n, n), 1 / n).double()), n == 1),
         ]
     every = torch.tensor(list(itertools.product((0, 1), repeat=9))).reshape(-1, 3, 3)
-    scaled = torch.stack([torch.eye(2), torch.tensor([[2.0, -1.0], [-1.0, 2.0]]), torch.tensor([[1.0, 1.0], [0, 0]])])
-    third = torch.full((3, 3), 1 / 3).double()
-    third[0, 0] += 1e-9
-    balanced = torch.tensor([[1, 1, -1], [0, 0, 1], [0, 0, 1]])  # all sums are 1, and but for one entry so is the rest
-    return all_of(
-        *parts,
-        exactly(int(recognise(every).sum()), 6),
-        exactly(int(is_doubly_stochastic(every).sum()), 6),
-        exactly(is_permutation_matrix(scaled), [True, False, False]),
-        exactly(is_doubly_stochastic(scaled), [True, False, False]),
-        exactly(is_doubly_stochastic(third), False),
-        always(is_doubly_stochastic(torch.stack([mixture(draw, 40) for _ in range(20)]).reshape(20, 1, 40, 40))),
-        exactly(is_permutation_matrix(every.reshape(2, 256, 3, 3)).flatten(), is_permutation_matrix(every)),
-        exactly(is_doubly_stochastic(every.reshape(2, 256, 3, 3)).flatten(), is_doubly_stochastic(every)),
-        exactly(is_permutation_matrix(balanced), False),
-        exactly(is_doubly_stochastic(balanced), False),
-        exactly(invert_permutation(permutations[:8].reshape(2, 4, 5)), permutations[:8].argsort(1).reshape(2, 4, 5)),
-        exactly(two_line_notation(torch.tensor([2, 0, 1])), "1 2 3\n3 1 2"),
-        exactly(permutation_matrix(torch.tensor([1, 0])).dtype is torch.get_default_dtype(), True),
-    )
-
-
-def mixture(draw, n):
-    """A random mixture of permutation matrices, doubly stochastic up to the rounding of its sums."""
-    weights = draw.uniform(10)
-    matrices = permutation_matrix(torch.stack([draw.permutation(n) for _ in range(10)]), dtype=torch.float64)
-    return (weights / weights.sum() @ matrices.flatten(1)).reshape(n, n)
+    return all_of(*parts, exactly(int(recognise(every).sum()), 6, detail="all 0/1 matrices with three rows"))

@@ -23,11 +23,7 @@ def the_trace_of_an_outer_product_is_the_inner_product(draw, off_diagonal=0, ori
         others = matrices.sum((-2, -1)) - inner
         measured.append(torch.stack([trace(orient(matrix)) for matrix in matrices]) + off_diagonal * others)
         expected.append(inner)
-    batch = draw.normal(4, 5, 3, 3)
-    return all_of(
-        exactly(torch.cat(measured), torch.cat(expected)),
-        close(trace(batch), torch.stack([torch.trace(a) for a in batch.flatten(0, 1)]).reshape(4, 5)),
-    )
+    return exactly(torch.cat(measured), torch.cat(expected))
 
 
 def different(values):

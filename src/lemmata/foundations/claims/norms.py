@@ -30,30 +30,23 @@ def p_norms_are_norms_from_one_on(draw, least=1.0, count_degree=0, growth=1.0):
         ]
     equal = torch.cat([x, draw.normal(5, 1).expand(5, 4)])
     largest = p_norm(equal, INFINITY)
-    whole = draw.integers(-1, 2, 200, 6)
-    counts = (whole != 0).sum(-1)
+    whole = draw.integers(-1, 2, 200, 6).double()
+    counts = (whole != 0).sum(-1).double()
     return all_of(
         *parts,
         # The sum of d powers lies between its largest term and d times that, which equal entries attain.
         *(at_least(p_norm(equal, p), largest, attained=True) for p in (8, 64, 4096)),
         *(at_most(p_norm(equal, p), largest * 4 ** (growth / p), attained=True) for p in (8, 64, 4096)),
-        exactly(p_norm(whole.double(), 0), counts),
-        exactly(p_norm(3 * whole.double(), 0), 3**count_degree * counts),
-        # Powers of two round nothing, so that no power of an entry may overflow or vanish on the way.
-        exactly(p_norm(x * 2.0**600, 3), 2.0**600 * p_norm(x, 3)),
-        exactly(p_norm(x * 2.0**-600, 3), 2.0**-600 * p_norm(x, 3)),
-        exactly(p_norm(torch.zeros(2, 3).double(), 3), torch.zeros(2)),
-        close(p_norm(x.T, 1.5, dim=0), p_norm(x, 1.5)),
-        close(p_norm(x[:1000].reshape(10, 100, 4)).flatten(), p_norm(x[:1000], 2)),
-    ).showing(unit_balls())
+        exactly(torch.stack([p_norm(whole, 0), p_norm(3 * whole, 0)]), torch.stack([counts, 3**count_degree * counts])),
+    ).showing(unit_balls(least))
 
 
-def unit_balls():
+def unit_balls(least):
     """The vectors of length 1 in the plane, for several p: below 1 the ball is not convex."""
     angle = torch.linspace(0, 2 * math.pi, 121, dtype=torch.float64)
     directions = torch.stack([angle.cos(), angle.sin()], dim=-1)
     marks = []
-    for p in (0.5, 1.0, 1.5, 2.0, 4.0, INFINITY):
+    for p in (least, 1.5, 2.0, 4.0, INFINITY):
         ball = directions / p_norm(directions, p)[:, None]
         marks.append(Line(ball[:, 0], ball[:, 1], label=f"p = {p:g}"))
     return Figure("Vectors of length 1", "first entry", "second entry", marks)
@@ -61,7 +54,6 @@ def unit_balls():
 
 @claim("norms.chain")
 @lie("a vector of d entries is bounded by the square root of d - 1", entries=-1)
-@lie("the square root of d + 1 is the best constant", entries=1)
 @lie("the max-norm is at most nine tenths of the 2-norm, and that of the 1-norm", middle=0.9)
 def norms_bound_each_other_by_roots_of_the_dimension(draw, entries=0, middle=1.0):
     """Random vectors of all sizes below the four constants; constant or basis vectors, each of them, exactly there."""

@@ -10,6 +10,8 @@ import threading
 from collections.abc import Iterator, Sequence
 from types import FrameType
 
+from lemmata.lab.words import UserError
+
 COMMANDS = {
     "check": "judge claims, ours or those in a file of yours",
     "claims": "list what is claimed",
@@ -43,10 +45,6 @@ Listings take --json. Exit codes: 0 fine, 1 something did not hold, 2 bad use, 1
 
 
 STOPPED = "stopped; what was finished is kept"
-
-
-class UserError(Exception):
-    """Something the user can mend; its message is the one line they see."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -141,7 +139,7 @@ def _dispatch(words: list[str]) -> int:
         return 0
     command, *rest = words
     if command not in COMMANDS:
-        from lemmata.lab.cli.terminal import did_you_mean
+        from lemmata.catalog.search import did_you_mean
 
         raise UserError(f"unknown command {command!r}{did_you_mean(command, COMMANDS)}; see lemmata --help")
     module = importlib.import_module(f"lemmata.lab.cli.{command}")

@@ -9,7 +9,7 @@ from typing import Any
 
 import tyro
 
-from lemmata.lab.cli import UserError
+from lemmata.lab.words import UserError
 
 
 def parse(kind: type, command: str, words: Sequence[str]) -> Any:

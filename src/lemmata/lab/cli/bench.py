@@ -16,9 +16,10 @@ from rich.text import Text
 from lemmata.bench.registry import BenchEntry, entries
 from lemmata.bench.results import BenchRow, Target, rows_of, save_results
 from lemmata.bench.rounds import Measured, contest
+from lemmata.catalog.search import did_you_mean
 from lemmata.judge.engine import available_cores
-from lemmata.lab.cli import UserError
-from lemmata.lab.cli.terminal import console, count, did_you_mean, print_json, shape_of
+from lemmata.lab.cli.terminal import console, print_json, shape_of
+from lemmata.lab.words import UserError, count
 
 
 @dataclass(frozen=True)

@@ -15,16 +15,16 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from lemmata import catalog as catalogs
 from lemmata.catalog import ClaimEntry
+from lemmata.catalog.selection import Selection, select
 from lemmata.judge.engine import MEMORY, Engine, ProcessEngine
 from lemmata.judge.ledger import Ledger
 from lemmata.judge.session import judge_all, remembered
 from lemmata.judge.verdict import Result, is_blunt
-from lemmata.lab.cli import UserError
 from lemmata.lab.cli.costs import spent, tell_slowest, too_dear
-from lemmata.lab.cli.selection import Selection, select
 from lemmata.lab.cli.sharpness import tell_sharpness
 from lemmata.lab.cli.summary import summarise
-from lemmata.lab.cli.terminal import console, mark, print_json, seconds
+from lemmata.lab.cli.terminal import console, mark, print_json
+from lemmata.lab.words import UserError, seconds
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Arguments:
     """
 
     claims: Annotated[tuple[str, ...], tyro.conf.Positional] = ()
-    """Ids, topics (hopfield), patterns ('cover.*'), chapters, or Python files with claims; all of ours if none."""
+    """Ids, topics (hopfield), patterns ('cover.*'), chapters, files or folders with claims; all of ours if none."""
     all: bool = False
     """Judge the long claims too."""
     fresh: bool = False
@@ -156,17 +156,29 @@ def _stopping(engine: Engine) -> Iterator[None]:
 def _progress(total: int, quiet: bool) -> Iterator[Any]:
     """A live bar on a terminal, one plain line for each claim elsewhere, nothing for JSON."""
     screen = console(stderr=quiet)
+    faults: set[str] = set()
+
+    def is_news(result: Result) -> bool:
+        """Whether it says something new: a file that cannot be imported is one fault, however many claims it has."""
+        new = result.verdict != "error" or result.reason not in faults
+        faults.update([result.reason] if result.verdict == "error" else ())
+        return new
+
+    def say(result: Result, known: bool) -> None:
+        if is_news(result):
+            screen.print(_line(result, known), soft_wrap=True)
+
     if quiet and not screen.is_terminal:
         yield lambda result, known: None
     elif not screen.is_terminal:
-        yield lambda result, known: screen.print(_line(result, known), soft_wrap=True)
+        yield say
     else:
         columns = (BarColumn(40), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("[dim]{task.description}"))
         with Progress(*columns, console=screen, transient=True) as bar:
             task = bar.add_task("starting workers", total=total)
 
             def tell(result: Result, known: bool) -> None:
-                if result.verdict != "holds":
+                if result.verdict != "holds" and is_news(result):
                     _fell(bar.console, result)
                 bar.update(task, advance=1, description=result.id)
 

@@ -10,12 +10,12 @@ from rich.text import Text
 
 from lemmata import catalog as catalogs
 from lemmata.catalog import Catalog
+from lemmata.catalog.selection import select
+from lemmata.catalog.statements import Statement
 from lemmata.judge.ledger import Ledger
 from lemmata.judge.session import remembered
 from lemmata.judge.verdict import Result
-from lemmata.lab.cli.selection import select
 from lemmata.lab.cli.terminal import console, mark, maths, print_json
-from lemmata.statements import Statement
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Arguments:
 
 def run(arguments: Arguments) -> int:
     catalog = catalogs.load()
-    chosen = select(catalog, arguments.patterns)
+    chosen = select(catalog, arguments.patterns, text=True)
     ids = set(chosen.ids)
     statements = [statement for id, statement in catalog.statements.items() if id in ids]
     if arguments.json:

@@ -7,9 +7,9 @@ from rich.console import Console
 from rich.table import Table
 
 from lemmata.catalog import CHAPTERS, Catalog
+from lemmata.catalog.statements import COSTS
 from lemmata.judge.verdict import Result
-from lemmata.lab.cli.terminal import count, seconds
-from lemmata.statements import COSTS
+from lemmata.lab.words import count, seconds
 
 # Seconds that a claim of each class may take with all its lies.
 CLASS_SECONDS = {"instant": 0.5, "quick": 5.0, "long": math.inf}

@@ -13,10 +13,11 @@ from rich.markup import escape
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 from rich.table import Table
 
+from lemmata.catalog.search import did_you_mean
 from lemmata.data.cache import cached_path
 from lemmata.data.registry import DatasetEntry, entries
-from lemmata.lab.cli import UserError
-from lemmata.lab.cli.terminal import console, did_you_mean, maths, print_json, words
+from lemmata.lab.cli.terminal import console, maths, print_json, words
+from lemmata.lab.words import UserError
 
 PLACES = {
     "embedded": "part of the package",

@@ -13,7 +13,8 @@ from lemmata import catalog as catalogs
 from lemmata.judge.engine import available_cores
 from lemmata.judge.fingerprint import versions
 from lemmata.judge.ledger import Ledger
-from lemmata.lab.cli.terminal import console, count, print_json
+from lemmata.lab.cli.terminal import console, print_json
+from lemmata.lab.words import count
 
 # What an optional part of lemmata needs, and what it is for.
 EXTRAS = {

@@ -3,7 +3,7 @@
 import sys
 from collections import Counter
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated
 
 import tyro
 from rich.console import Console
@@ -12,15 +12,15 @@ from rich.table import Table
 
 from lemmata import catalog as catalogs
 from lemmata.catalog import Catalog
+from lemmata.catalog.selection import select
+from lemmata.catalog.settlement import contract, settlement
+from lemmata.catalog.sources import sources
+from lemmata.catalog.statements import READINGS, Erratum
 from lemmata.judge.ledger import Ledger
 from lemmata.judge.session import remembered
 from lemmata.judge.verdict import Result
-from lemmata.lab.cli import UserError
-from lemmata.lab.cli.selection import select
-from lemmata.lab.cli.source import sources
-from lemmata.lab.cli.summary import settlement
-from lemmata.lab.cli.terminal import console, count, maths, print_json, words
-from lemmata.statements import READINGS, Erratum
+from lemmata.lab.cli.terminal import console, maths, print_json, words
+from lemmata.lab.words import UserError, count
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Arguments:
 
 def run(arguments: Arguments) -> int:
     catalog = catalogs.load()
-    chosen = select(catalog, arguments.patterns)
+    chosen = select(catalog, arguments.patterns, text=True)
     claims = [catalog.claims[id] for id in chosen.ids if id in catalog.claims]
     ledger = Ledger()
     known = remembered(claims, ledger)
@@ -52,12 +52,6 @@ def run(arguments: Arguments) -> int:
     for fault in [*catalog.problems, *chosen.faults, *ledger.messages]:
         print(f"lemmata: {fault}", file=sys.stderr)
     return 2 if chosen.faults else 0
-
-
-def contract(catalog: Catalog, known: dict[str, Result], id: str, erratum: Erratum) -> dict[str, Any]:
-    """The stable JSON form of a remark."""
-    fields = {key: getattr(erratum, key) for key in ("source", "number", "printed", "problem", "correct")}
-    return {"id": id} | fields | {"settled": settlement(catalog, known, id, erratum)}
 
 
 def _print(screen: Console, catalog: Catalog, known: dict[str, Result], found: list[tuple[str, Erratum]]) -> None:

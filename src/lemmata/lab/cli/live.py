@@ -14,21 +14,13 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from lemmata.figure import Figure, Line
 from lemmata.files import write_whole
-from lemmata.lab.cli.terminal import seconds
 from lemmata.lab.figures.svg import svg
+from lemmata.lab.words import score, seconds
 from lemmata.train.watch import Watcher
 
 # Drawing more often than anybody can read would take time from the training.
 SECONDS_BETWEEN_DRAWINGS = 0.1
 SECONDS_BETWEEN_LINES = 30.0
-
-
-SHARES = ("accuracy", "recalled")  # scores that are read as percentages
-
-
-def score(name: str, value: float, share: bool = False) -> str:
-    """accuracy 84.3 %, loss 0.412"""
-    return f"{name} {100 * value:.1f} %" if share or name in SHARES else f"{name} {value:.3g}"
 
 
 class Live(Watcher):

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import tyro
 from rich.table import Table
 
-from lemmata.lab.cli import UserError
-from lemmata.lab.cli.terminal import console, count, print_json
+from lemmata.lab.cli.terminal import console, print_json
+from lemmata.lab.words import UserError, count
 
 if TYPE_CHECKING:  # help must not import torch
     from lemmata.data.examples import Examples
@@ -41,8 +41,8 @@ class Arguments:
 
 
 def run(arguments: Arguments) -> int:
-    from lemmata.lab.cli.recipe import FAILURES, one_sentence
     from lemmata.lab.cli.trained import restore
+    from lemmata.lab.recipe import FAILURES, one_sentence
 
     if arguments.out and arguments.out.suffix not in (".csv", ".json"):
         raise UserError(f"--out must end in .csv or .json, got {arguments.out}")

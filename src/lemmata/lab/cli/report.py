@@ -9,9 +9,8 @@ from typing import Annotated
 import tyro
 
 from lemmata import catalog as catalogs
-from lemmata.lab.cli import UserError
-from lemmata.lab.cli.selection import select
-from lemmata.lab.cli.terminal import count
+from lemmata.catalog.selection import select
+from lemmata.lab.words import UserError, count
 
 NEEDED = ("fastapi", "jinja2")
 
@@ -34,7 +33,7 @@ def run(arguments: Arguments) -> int:
     if files := [word for word in arguments.patterns if word.endswith(".py")]:
         raise UserError(f"a report is about statements of lemmata, not of {files[0]}: give ids, topics or chapters")
     catalog = catalogs.load()
-    chosen = select(catalog, arguments.patterns)
+    chosen = select(catalog, arguments.patterns, text=True)
     for fault in [*catalog.problems, *chosen.faults]:
         print(f"lemmata: {fault}", file=sys.stderr)
     if chosen.faults:

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import tyro
 
-from lemmata.lab.cli import UserError
 from lemmata.lab.cli.terminal import console
+from lemmata.lab.words import UserError
 
 OF_TEXTS = ("prompt", "length", "temperature")
 
@@ -41,10 +41,10 @@ def run(arguments: Arguments) -> int:
     import torch
 
     from lemmata.files import write_whole
-    from lemmata.lab.cli.recipe import FAILURES, one_sentence
     from lemmata.lab.cli.trained import restore
     from lemmata.lab.figures.svg import svg
     from lemmata.lab.figures.terminal import draw
+    from lemmata.lab.recipe import FAILURES, one_sentence
 
     trained = restore(arguments.run)
     if trained.experiment.sample is None:

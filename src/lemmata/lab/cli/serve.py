@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from lemmata.lab.cli import UserError
+from lemmata.lab.words import UserError
 
 NEEDED = ("fastapi", "uvicorn", "jinja2")
 HOST = "127.0.0.1"

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from lemmata.lab.cli import UserError
+from lemmata.lab.words import UserError
 
 HANGUP = getattr(signal, "SIGHUP", None)  # a closed terminal; Windows has none
 

@@ -9,7 +9,8 @@ from rich.table import Table
 
 from lemmata.catalog import Catalog
 from lemmata.judge.verdict import ENOUGH, Result, is_blunt
-from lemmata.lab.cli.terminal import count, words
+from lemmata.lab.cli.terminal import words
+from lemmata.lab.words import count, sharpness_words
 
 
 def tell_sharpness(screen: Console, catalog: Catalog, results: Mapping[str, Result]) -> None:
@@ -38,20 +39,6 @@ def tell_sharpness(screen: Console, catalog: Catalog, results: Mapping[str, Resu
         )
 
 
-def sharpness_words(notice: Mapping[str, Any] | None) -> str:
-    """`notices from 0.51, and from 0.49 on the other side`; nothing where nothing was measured."""
-    if not notice:
-        return ""
-    name = notice["argument"]
-    own = f"notices {name} from {_number(notice['from'])}" if notice["from"] is not None else f"notices no {name}"
-    own += f" ({notice['regime']})" if notice["regime"] else ""
-    if notice["other"] is not None:
-        other = f"from {_number(notice['other'])} on the other side"
-    else:
-        other = "nothing on the other side"
-    return f"{own}, {other}" + (f" ({notice['loose']})" if notice["loose"] else "")
-
-
 def _cells(notices: list[dict[str, Any]]) -> list[str]:
     own = [notice["away"] for notice in notices]
     plain = [away for away, notice in zip(own, notices, strict=True) if not notice["regime"]]
@@ -65,7 +52,3 @@ def _cells(notices: list[dict[str, Any]]) -> list[str]:
         worst,
         str(blunt),
     ]
-
-
-def _number(value: float) -> str:
-    return str(value) if isinstance(value, int) else f"{value:.8g}"

@@ -13,29 +13,17 @@ from rich.padding import Padding
 
 from lemmata import catalog as catalogs
 from lemmata.catalog import Catalog, ClaimEntry, LieEntry
+from lemmata.catalog.search import did_you_mean
+from lemmata.catalog.selection import matching, select
+from lemmata.catalog.settlement import settlement
+from lemmata.catalog.statements import Statement
 from lemmata.figure import Figure
 from lemmata.judge.engine import ProcessEngine
 from lemmata.judge.ledger import Ledger
 from lemmata.judge.session import judge_all, remembered
 from lemmata.judge.verdict import Result
-from lemmata.lab.cli import UserError
-from lemmata.lab.cli.selection import matching, select
-from lemmata.lab.cli.sharpness import sharpness_words
-from lemmata.lab.cli.summary import settlement
-from lemmata.lab.cli.terminal import (
-    GROUNDS,
-    STYLES,
-    console,
-    did_you_mean,
-    mark,
-    maths,
-    print_json,
-    seconds,
-    shape_of,
-    told,
-    words,
-)
-from lemmata.statements import Statement
+from lemmata.lab.cli.terminal import STYLES, console, mark, maths, print_json, shape_of, told, words
+from lemmata.lab.words import GROUNDS, UserError, seconds, sharpness_words
 
 
 @dataclass(frozen=True)

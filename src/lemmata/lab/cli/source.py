@@ -1,24 +1,23 @@
 """`lemmata source 003`: every statement of one source in its order, with verdicts: nothing was dropped."""
 
-import re
 import sys
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Annotated, Any
 
 import tyro
 from rich.table import Table
 
-import lemmata
 from lemmata import catalog as catalogs
 from lemmata.catalog import Catalog
+from lemmata.catalog.search import did_you_mean
+from lemmata.catalog.settlement import settlement
+from lemmata.catalog.sources import cited, sources
+from lemmata.catalog.statements import Statement
 from lemmata.judge.ledger import Ledger
 from lemmata.judge.session import remembered
 from lemmata.judge.verdict import Result
-from lemmata.lab.cli import UserError
-from lemmata.lab.cli.summary import settlement
-from lemmata.lab.cli.terminal import console, did_you_mean, mark, maths, print_json
-from lemmata.statements import Statement
+from lemmata.lab.cli.terminal import console, mark, maths, print_json
+from lemmata.lab.words import UserError
 
 
 @dataclass(frozen=True)
@@ -48,24 +47,6 @@ def run(arguments: Arguments) -> int:
     else:
         _print(catalog, known, arguments.source, notes[arguments.source], rows)
     return 0
-
-
-def sources() -> dict[str, dict[str, str]]:
-    """Key -> title and author of every set of notes."""
-    import yaml
-
-    return yaml.safe_load(Path(lemmata.__file__).with_name("sources.yaml").read_text(encoding="utf-8"))
-
-
-def cited(catalog: Catalog, source: str) -> list[tuple[str, Statement]]:
-    """(place, statement) by the source's own section numbers, where it has them; else in the order of the course."""
-    rows = [(s["where"], st) for st in catalog.statements.values() for s in st.sources if s["source"] == source]
-    return sorted(rows, key=lambda row: _section(row[0]))
-
-
-def _section(where: str) -> tuple[int, ...]:
-    found = re.match(r"\d+(\.\d+)*", where)
-    return tuple(int(part) for part in found.group().split(".")) if found else ()
 
 
 def _row(catalog: Catalog, known: dict[str, Result], source: str, where: str, statement: Statement) -> dict[str, Any]:

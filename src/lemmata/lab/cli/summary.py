@@ -9,9 +9,11 @@ from rich.padding import Padding
 from rich.table import Table
 
 from lemmata.catalog import Catalog
+from lemmata.catalog.settlement import settlement
+from lemmata.catalog.statements import READINGS
 from lemmata.judge.verdict import VERDICTS, Result
-from lemmata.lab.cli.terminal import count, mark, maths, seconds, unicode_works, words
-from lemmata.statements import READINGS, Erratum
+from lemmata.lab.cli.terminal import mark, maths, unicode_works, words
+from lemmata.lab.words import count, seconds
 
 
 def summarise(
@@ -29,8 +31,15 @@ def summarise(
     screen.print(_table(catalog, results))
     screen.print()
     fallen = [result for result in results.values() if result.verdict in ("refuted", "weak", "error")]
+    faults = Counter(result.reason for result in fallen if result.verdict == "error")
+    known: set[str] = set()
     for result in fallen:
-        screen.print(mark(result.verdict), f"[bold]{result.id}[/]", words(result.reason or VERDICTS[result.verdict]))
+        if result.verdict == "error" and result.reason in known:
+            continue  # a file that cannot be imported is one fault, however many claims it has
+        known.add(result.reason)
+        others = faults[result.reason] - 1 if result.verdict == "error" else 0
+        name = f"[bold]{result.id}[/]" + (f" and {count(others, 'other')}" if others else "")
+        screen.print(mark(result.verdict), name, words(result.reason or VERDICTS[result.verdict]))
         place = result.id if result.id in catalog.statements else f"{files[result.id]} {result.id}"
         screen.print(f"    [dim]lemmata show {place}[/]", soft_wrap=True)
     if not fallen:
@@ -61,15 +70,6 @@ def _table(catalog: Catalog, results: Mapping[str, Result]) -> Table:
         cells = [str(tally[verdict]) if tally[verdict] else nothing for verdict in VERDICTS]
         table.add_row(chapter, *cells, f"{settled} of {len(errata)}" if errata else nothing)
     return table
-
-
-def settlement(catalog: Catalog, results: Mapping[str, Result], id: str, erratum: Erratum) -> str:
-    """As the catalog says, unless the last verdict shows that the lie was not rejected."""
-    settled = catalog.settled(id, erratum)
-    if settled == "refuted" and id in results:
-        rejected = [lie["rejected"] for lie in results[id].lies if lie["printed"] == erratum.key]
-        return "refuted" if rejected and all(rejected) else "open"
-    return settled
 
 
 def _misprints(screen: Console, catalog: Catalog, results: Mapping[str, Result]) -> str:

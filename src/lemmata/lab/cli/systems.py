@@ -9,8 +9,9 @@ from rich.table import Table
 
 from lemmata import catalog as catalogs
 from lemmata.catalog import Catalog, SystemEntry
-from lemmata.lab.cli.recipe import data_of
-from lemmata.lab.cli.terminal import console, did_you_mean, maths, print_json
+from lemmata.catalog.search import did_you_mean
+from lemmata.lab.cli.terminal import console, maths, print_json
+from lemmata.lab.recipe import data_of
 
 
 @dataclass(frozen=True)

@@ -1,17 +1,16 @@
 """What all commands share on the screen: one console, verdict marks, numbers, formulas, JSON."""
 
-import difflib
 import json
 import os
 import sys
-from collections.abc import Iterable
 from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
 from rich.text import Text
 
-from lemmata.lab.cli.unicode_math import unicode_math
+from lemmata.catalog.unicode_math import unicode_math
+from lemmata.lab.words import number
 
 # A verdict is a word and a shape; colour only repeats it.
 MARKS = {"holds": "✔", "refuted": "✘", "weak": "◐", "open": "○", "skipped": "–", "error": "!"}
@@ -25,7 +24,6 @@ STYLES = {
     "error": "bold red",
 }
 SPELLED = {"≤": "<=", "≥": ">=", "±": "+-", "²": "^2", "γ": "gamma", "−": "-", "·": "."}
-GROUNDS = {"exact": "exactly", "numeric": "numerically", "statistical": "statistically", "training": "by training"}
 
 
 class _Console(Console):
@@ -65,19 +63,6 @@ def shape_of(verdict: str) -> str:
     return (MARKS if unicode_works() else PLAIN_MARKS)[verdict]
 
 
-def number(value: Any) -> str:
-    """A measured value in as few characters as tell it."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return str(value)
-    if isinstance(value, int) or (float(value).is_integer() and abs(value) < 1e15):
-        return f"{int(value):,}" if abs(value) < 1e15 else f"{value:.4g}"
-    return f"{value:.5g}"
-
-
-def seconds(value: float) -> str:
-    return f"{value:.2f} s" if value < 10 else f"{value:.0f} s" if value < 100 else f"{value / 60:.1f} min"
-
-
 def told(evidence: dict[str, Any]) -> str:
     """One line of evidence: measured, predicted, margin, what it rests on."""
     measured, predicted, margin = (number(evidence[key]) for key in ("measured", "predicted", "margin"))
@@ -88,16 +73,5 @@ def told(evidence: dict[str, Any]) -> str:
     return words(f"measured {measured}, predicted {predicted}{allowed}" + (f"  ({'; '.join(notes)})" if notes else ""))
 
 
-def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """ ": did you mean a, b?" or nothing."""
-    near = difflib.get_close_matches(word, list(known), n=3, cutoff=0.5)
-    return f": did you mean {', '.join(near)}?" if near else ""
-
-
 def print_json(data: Any) -> None:
     print(json.dumps(data, indent=2, ensure_ascii=False))
-
-
-def count(n: int, one: str, many: str = "") -> str:
-    """1 claim, 2 claims."""
-    return f"{n:,} {one if n == 1 else many or one + 's'}"

@@ -15,15 +15,15 @@ from rich.table import Table
 
 from lemmata import catalog as catalogs
 from lemmata.catalog import Catalog
-from lemmata.lab.cli import UserError
 from lemmata.lab.cli.arguments import parse as parse_words
-from lemmata.lab.cli.recipe import FAILURES, choose, data_of, defaults, one_sentence, recipe_of, record_of
 from lemmata.lab.cli.several import how_to_resume, run_processes
-from lemmata.lab.cli.terminal import console, count, print_json, seconds
+from lemmata.lab.cli.terminal import console, print_json
+from lemmata.lab.recipe import FAILURES, choose, data_of, defaults, one_sentence, recipe_of, record_of
+from lemmata.lab.words import UserError, count, seconds
 
 if TYPE_CHECKING:  # listing and help must not import torch
     from lemmata.lab.cli.live import Live
-    from lemmata.train.loop import Run
+    from lemmata.train.run import Run
 
 RUNS = Path("runs")
 
@@ -171,7 +171,7 @@ def _train(arguments: Any, folder: Path) -> int:
     if arguments.procs > 1 and "RANK" not in os.environ:
         return run_processes(arguments.words, arguments.procs, folder)
     from lemmata.lab.cli.live import Live
-    from lemmata.train.loop import Diverged
+    from lemmata.train.run import Diverged
 
     first = int(os.environ.get("RANK", "0")) == 0  # of several processes, one speaks
     screen = console(stderr=arguments.json)
@@ -217,8 +217,9 @@ def _run(arguments: Any, folder: Path, live: "Live", first: bool) -> "Run":
 
 
 def _report(arguments: Any, done: "Run", live: "Live") -> None:
-    from lemmata.lab.cli.live import SHARES, curve, score
+    from lemmata.lab.cli.live import curve
     from lemmata.lab.figures.terminal import draw
+    from lemmata.lab.words import SHARES, score
 
     assert done.folder
     words = ("scores", "best", "steps", "epochs", "seconds", "stopped")

@@ -10,8 +10,8 @@ from torch import nn
 
 from lemmata import catalog as catalogs
 from lemmata.data.examples import Examples
-from lemmata.lab.cli import UserError
-from lemmata.lab.cli.recipe import FAILURES, choose, defaults, one_sentence, recipe_of
+from lemmata.lab.recipe import FAILURES, choose, defaults, one_sentence, recipe_of
+from lemmata.lab.words import UserError
 from lemmata.train.experiment import Experiment
 from lemmata.train.folder import read_record
 from lemmata.train.saved import restore_system

@@ -61,7 +61,7 @@ def _pages(snapshot: Snapshot) -> Iterator[tuple[str, str, dict[str, Any]]]:
     for code in snapshot.sources:
         yield f"/source/{code}", "source.html", source_context(snapshot, code)
     for id in snapshot.catalog.statements:
-        yield f"/claim/{id}", "claim.html", claim_context(snapshot, id, []) | {"lie": None, "shown": None}
+        yield f"/claim/{id}", "claim.html", claim_context(snapshot, id, [])
     for id in snapshot.catalog.systems:
         yield f"/systems/{id}", "system.html", system_context(snapshot, id)
 

@@ -17,7 +17,7 @@ from typing import Any
 
 from lemmata import catalog as catalogs
 from lemmata.files import write_whole
-from lemmata.lab.site.formulas import ASSETS
+from lemmata.lab.site.formulas import ASSETS, with_classes
 from lemmata.lab.site.typeset import formulas_of, typeset
 
 __all__ = ["Unavailable", "build", "node_and_npm"]
@@ -97,7 +97,8 @@ def node_and_npm() -> tuple[str, list[str]]:
 def _wanted() -> dict[str, str]:
     """What the assets depend on, as digests: the lock file, and the formulas with what sets them."""
     sets = [(HERE / name).read_bytes() for name in ("typeset.py", "render_formulas.js")]
-    told = [json.dumps(formulas_of(catalogs.load())).encode(), *sets]
+    formulas = {latex: with_classes(latex) for latex in formulas_of(catalogs.load())}
+    told = [json.dumps(formulas).encode(), *sets]
     lock = (HERE / "package-lock.json").read_bytes() + json.dumps(COPIED).encode()
     return {"lock": hashlib.sha256(lock).hexdigest(), "formulas": hashlib.sha256(b"".join(told)).hexdigest()}
 

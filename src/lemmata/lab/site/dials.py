@@ -1,36 +1,116 @@
-"""What a reader can turn on a lie, as far as its source tells: the page must not wait for a child process to say it.
+"""What a reader can turn on a lie, in a reader's words, and what the formula shows at each position.
 
-Literal numbers become a slider, other literals a switch. A name or an expression is left to the code itself: see
-`dials_of` in views/probe.py, whose answer has the same form.
+The page must not wait for a child process to say it: a lie whose values are written as plain numbers, or as something
+that is no number for certain, has its dial from the source. What only running the code can tell is asked of it: see
+`dials_of` in views/probe.py.
 """
 
 import ast
+import math
+import operator
+from collections.abc import Callable
+from html import escape
 from typing import Any
 
 from lemmata.catalog import LieEntry
+from lemmata.catalog.dials import dials_in
+from lemmata.catalog.statements import Argument, Statement
+from lemmata.judge.dial import Dial, dial_of
+from lemmata.lab.site.formulas import inside, style_of
 
-__all__ = ["guess", "scale"]
+__all__ = ["guess", "reader_view"]
 
-STEPS = 20  # from truth to lie
+OPERATORS: dict[type, Callable[..., Any]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.USub: operator.neg,
+    ast.UAdd: operator.pos,
+}
+CONSTANTS = {"math.pi": math.pi, "math.e": math.e, "math.tau": math.tau, "math.inf": math.inf, "math.nan": math.nan}
+FUNCTIONS = {"math.sqrt": math.sqrt, "math.log": math.log, "math.exp": math.exp}
+# Written so, a value is no number, whatever else it is.
+NO_NUMBERS = (ast.Lambda, ast.Tuple, ast.List, ast.Dict, ast.Set, ast.JoinedStr)
+AS_STATED = "as stated"
 
 
-def guess(lie: LieEntry) -> dict[str, Any] | None:
-    """The dial of a lie whose truth and value are literals; None where only running the code can tell.
+def guess(lie: LieEntry) -> Dial | None:
+    """The dial of a lie as far as its source tells; None where only running the code can.
 
-    >>> guess(LieEntry("", argument="sign", value="1.0", truth="-1.0"))
-    {'argument': 'sign', 'kind': 'real', 'truth': -1.0, 'lie': 1.0}
+    >>> guess(LieEntry("", argument="sign", value="1.0", truth="-math.pi / 2"))
+    Dial(argument='sign', kind='real', truth=-1.5707963267948966, lie=1.0)
     """
-    try:
-        truth, value = ast.literal_eval(lie.truth), ast.literal_eval(lie.value)
-    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+    values = []
+    for source in (lie.truth, lie.value):
+        try:
+            values.append(_value(ast.parse(source, mode="eval").body))
+        except (ValueError, TypeError, SyntaxError, ArithmeticError, MemoryError, RecursionError):
+            return None
+    return dial_of(lie.argument, *values)
+
+
+def reader_view(dial: Dial, lie: LieEntry, statement: Statement) -> dict[str, Any]:
+    """A dial as the page shows it: words for its argument, for its ends and for every position.
+
+    `formula` has what a formula shows at each position, by the style in which it marks this argument; at the truth it
+    shows what it says itself, so that the first entry is empty.
+    """
+    known = next((a for a in statement.arguments if a.name == lie.argument), Argument(lie.argument, ""))
+    values = [dial.value(k) for k in range(dial.last + 1)]
+    if dial.kind == "switch":
+        texts = [known.label(lie.truth) or AS_STATED, known.label(lie.value) or lie.text]
+    else:
+        texts = [shown(value) for value in values]
+    styles = {style_of(value) for name, value in dials_in(statement.dialled) if name == lie.argument}
+    return {
+        "argument": lie.argument,
+        "kind": dial.kind,
+        "words": known.words or lie.argument.replace("_", " "),
+        "values": values,
+        "texts": texts,
+        "last": dial.last,
+        "formula": {style: ["", *_moved(style, dial, texts)] for style in styles},
+    }
+
+
+def shown(value: float) -> str:
+    """A number as a reader writes it.
+
+    >>> shown(-0.5), shown(20000), shown(2 * math.pi)
+    ('−0.5', '20,000', '6.2832')
+    """
+    text = f"{int(value):,}" if float(value).is_integer() else f"{value:.5g}"
+    return text.replace("-", "−")
+
+
+def _moved(style: str, dial: Dial, texts: list[str]) -> list[str]:
+    """MathML for every position but the first."""
+    if dial.kind == "switch":
+        return [inside(texts[1])]
+    return [_written(style, dial.value(k), dial.truth) for k in range(1, dial.last + 1)]
+
+
+def _written(style: str, value: float, truth: float) -> str:
+    """MathML of a moved value: a number; a sign, or a signed number; a factor 1 or a summand 0 that is not printed."""
+    size = f"<mn>{escape(shown(abs(value)))}</mn>"
+    sign = f"<mo>{'−' if value < 0 else '+'}</mo>"
+    if style == "sign":
+        return sign if abs(value) == 1 else sign + size
+    return sign + size if value < 0 or (style == "nothing" and truth == 0) else size
+
+
+def _value(node: ast.AST) -> Any:
+    """What an expression of numbers comes to, by the operations that Python itself would do; else ValueError."""
+    if isinstance(node, ast.Constant):
+        return node.value
+    if isinstance(node, NO_NUMBERS):
         return None
-    if not all(isinstance(number, int | float) and not isinstance(number, bool) for number in (truth, value)):
-        return {"argument": lie.argument, "kind": "switch", "truth": 0, "lie": 1}
-    whole = isinstance(truth, int) and isinstance(value, int)
-    return {"argument": lie.argument, "kind": "whole" if whole else "real", "truth": truth, "lie": value}
-
-
-def scale(dial: dict[str, Any]) -> dict[str, Any]:
-    """A dial as a slider from truth to lie, in whole steps."""
-    low, high = sorted((dial["truth"], dial["lie"]))
-    return dial | {"low": low, "high": high, "step": (high - low) / STEPS if dial["kind"] == "real" else 1}
+    if isinstance(node, ast.UnaryOp | ast.BinOp) and type(node.op) in OPERATORS:
+        parts = [node.operand] if isinstance(node, ast.UnaryOp) else [node.left, node.right]
+        return OPERATORS[type(node.op)](*map(_value, parts))
+    if isinstance(node, ast.Attribute) and (name := ast.unparse(node)) in CONSTANTS:
+        return CONSTANTS[name]
+    if isinstance(node, ast.Call) and (name := ast.unparse(node.func)) in FUNCTIONS and not node.keywords:
+        return FUNCTIONS[name](*map(_value, node.args))
+    raise ValueError("not a plain number")

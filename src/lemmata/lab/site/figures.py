@@ -8,8 +8,8 @@ from typing import Any
 from markupsafe import Markup, escape
 
 from lemmata.figure import Band, Bars, Figure, Heat, Image, Line, Points
-from lemmata.lab.cli.terminal import number
 from lemmata.lab.figures.svg import STYLE, svg
+from lemmata.lab.words import number
 
 __all__ = ["draw", "drawing", "figure_csv", "figure_svg"]
 

@@ -2,6 +2,9 @@ r"""Formulas on the page: MathML from the table that was made with the assets, e
 
 The table maps LaTeX to MathML, once for the running line and once for a line of its own. Whatever it lacks (assets that
 were never built, a statement written since) is shown as Unicode, marked so that Temml can improve it in the browser.
+
+In a statement, `\dial{name}{value}` stands for an argument of the check. It is set as a row of the class `dial`, whose
+`data-dial` is the name and whose `data-as` says how a moved value is written there: see dials.py and static/probe.js.
 """
 
 import functools
@@ -12,9 +15,10 @@ from pathlib import Path
 
 from markupsafe import Markup, escape
 
-from lemmata.lab.cli.unicode_math import unicode_math
+from lemmata.catalog.dials import DIAL, number_in, without_dials
+from lemmata.catalog.unicode_math import unicode_math
 
-__all__ = ["ASSETS", "formula", "pieces", "prose", "stated", "table_version"]
+__all__ = ["ASSETS", "formula", "inside", "pieces", "prose", "stated", "style_of", "table_version", "with_classes"]
 
 ASSETS = Path(__file__).parent / "assets"
 FORMULA = re.compile(r"(?<!\\)\$\$(.+?)\$\$|(?<!\\)\$(?!\$)(.+?)(?<!\\)\$(?!\d)", re.S)
@@ -57,6 +61,38 @@ def stated(text: str) -> Markup:
     return _prose(" ".join(text.split()), table_version(), True)
 
 
+def inside(label: str) -> str:
+    r"""What a label, plain words or `$LaTeX$`, is inside a formula: MathML without its root.
+
+    >>> inside("the mean")
+    '<mtext>the mean</mtext>'
+    """
+    latex = label[1:-1] if len(label) > 2 and label[0] == label[-1] == "$" else ""
+    found = re.search(r"<semantics>(.*)<annotation", str(formula(latex)), re.S) if latex else None
+    return found[1] if found else f"<mtext>{escape(unicode_math(label))}</mtext>"
+
+
+def style_of(shown: str) -> str:
+    r"""How a dial in a formula is written when it moves, by what it shows at the truth.
+
+    >>> [style_of(text) for text in (r"\tfrac12", "-", "", r"\min")]
+    ['number', 'sign', 'nothing', 'label']
+    """
+    text = shown.strip()
+    if not text:
+        return "nothing"
+    return "sign" if text in "+-" else "number" if number_in(text) is not None else "label"
+
+
+def with_classes(latex: str) -> str:
+    r"""LaTeX whose dials Temml understands, each as a class with its name and style.
+
+    >>> with_classes(r"R^{\dial{power}{2}}")
+    'R^{\\class{dial power number}{2}}'
+    """
+    return DIAL.sub(lambda found: rf"\class{{dial {found[1]} {style_of(found[2])}}}{{{found[2]}}}", latex)
+
+
 @functools.lru_cache(8192)
 def _prose(text: str, version: tuple[int, int], displayed: bool) -> Markup:
     parts: list[str] = []
@@ -81,9 +117,11 @@ def _deserves_a_line(latex: str) -> bool:
 
 
 def _fallback(latex: str, style: str) -> str:
-    told = unicode_math(f"${latex}$")
+    plain = without_dials(latex)
+    told = unicode_math(f"${plain}$")
     block = ' data-block=""' if style == "block" else ""
-    return f'<span class="tex" data-tex="{escape(latex)}"{block}>{escape(told)}</span>'
+    block += f' data-dialled="{escape(with_classes(latex))}"' if plain != latex else ""
+    return f'<span class="tex" data-tex="{escape(plain)}"{block}>{escape(told)}</span>'
 
 
 def table_version() -> tuple[int, int]:

@@ -11,12 +11,12 @@ from pathlib import Path
 
 from lemmata import catalog as catalogs
 from lemmata.catalog import CHAPTERS, Catalog
+from lemmata.catalog.settlement import settlement
+from lemmata.catalog.sources import sources
+from lemmata.catalog.statements import READINGS, Erratum, Statement
 from lemmata.judge.fingerprint import closure, fingerprints
 from lemmata.judge.ledger import Ledger
 from lemmata.judge.verdict import Result
-from lemmata.lab.cli.source import sources
-from lemmata.lab.cli.summary import settlement
-from lemmata.statements import READINGS, Erratum, Statement
 
 __all__ = ["SETTLEMENTS", "Knowledge", "Snapshot", "known"]
 

@@ -10,11 +10,11 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 import lemmata
-from lemmata.lab.cli.terminal import GROUNDS, count, number, seconds
+from lemmata.catalog.statements import READINGS
 from lemmata.lab.site.changes import compared
 from lemmata.lab.site.figures import draw
 from lemmata.lab.site.formulas import ASSETS, formula, prose, stated
-from lemmata.statements import READINGS
+from lemmata.lab.words import GROUNDS, count, number, seconds
 
 __all__ = ["environment", "evidence_line", "ground", "mark", "page", "render", "shown"]
 

@@ -13,9 +13,8 @@ from typing import Any, TypeGuard
 
 from lemmata.figure import Figure, Line, Points
 from lemmata.files import cache_folder
-from lemmata.lab.cli.live import score
-from lemmata.lab.cli.terminal import count, seconds
 from lemmata.lab.site.reading import plain_file, read_json, read_lines
+from lemmata.lab.words import count, score, seconds
 
 __all__ = ["Trained", "find_run", "list_runs", "new_run", "packed_checkpoint"]
 

@@ -15,7 +15,8 @@ from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 
 from lemmata.catalog import Catalog
-from lemmata.lab.site.formulas import pieces
+from lemmata.catalog.dials import without_dials
+from lemmata.lab.site.formulas import pieces, with_classes
 
 __all__ = ["formulas_of", "typeset"]
 
@@ -38,7 +39,7 @@ def typeset(formulas: list[str], node: str, temml: Path) -> tuple[dict[str, dict
     """The table for the pages with a stylesheet for its classes; "failed" tells what Temml refused and why."""
     done = subprocess.run(
         [node, str(HERE / "render_formulas.js"), str(temml)],
-        input=json.dumps(formulas),
+        input=json.dumps({latex: with_classes(latex) for latex in formulas}),
         capture_output=True,
         text=True,
         encoding="utf-8",
@@ -48,15 +49,22 @@ def typeset(formulas: list[str], node: str, temml: Path) -> tuple[dict[str, dict
         raise RuntimeError(next((line for line in done.stderr.splitlines() if "Error" in line), "Node failed"))
     table, rules = json.loads(done.stdout), {}
     for style in ("inline", "block"):
-        table[style] = {latex: tidy(markup, rules) for latex, markup in table[style].items()}
+        table[style] = {latex: tidy(markup, rules, latex) for latex, markup in table[style].items()}
     css = "".join(f"math .{name} {{ {declared} }}\n" for name, declared in sorted(rules.items()))
     return table, "/* Made with the formulas: the styles of Temml's output as classes. */\n" + css
 
 
-def tidy(markup: str, rules: dict[str, str]) -> str:
-    """MathML as the page takes it: no inline style (its rule is added to `rules`), rows where a line may break."""
+def tidy(markup: str, rules: dict[str, str], latex: str = "") -> str:
+    """MathML as the page takes it: no inline style (its rule is added to `rules`), rows where a line may break.
+
+    A dial of the LaTeX becomes a row of its own, and the LaTeX that is copied has none.
+    """
     math = ElementTree.fromstring(markup)
     math.attrib.pop("style", None)  # the stylesheet knows how a formula on its own line stands
+    if latex != (plain := without_dials(latex)):
+        _set_dials(math)
+        for annotation in math.iter("annotation"):
+            annotation.text = plain
     for element in math.iter():
         if declared := element.attrib.pop("style", ""):
             name = "m" + hashlib.sha256(declared.encode()).hexdigest()[:6]
@@ -68,6 +76,25 @@ def tidy(markup: str, rules: dict[str, str]) -> str:
         row[:] = lines
         math.set("class", f"{math.get('class', '')} lines".strip())
     return ElementTree.tostring(math, encoding="unicode")
+
+
+def _set_dials(math: Element) -> None:
+    """Each dial as a row with its name and style as data, whatever element Temml gave the class to."""
+    for parent in list(math.iter()):
+        for k, child in enumerate(parent):
+            names = child.get("class", "").split()
+            if "dial" not in names:
+                continue
+            first = names.index("dial")
+            _, name, style = names[first : first + 3]
+            child.attrib.pop("class")
+            if rest := names[:first] + names[first + 3 :]:
+                child.set("class", " ".join(rest))
+            if child.tag == "mo" and k and _core(parent[k - 1]) is None:  # Temml sets a lone sign as a prefix
+                child.attrib = {"form": "infix"}
+            row = Element("mrow", {"class": "dial", "data-dial": name, "data-as": style})
+            row.append(child)
+            parent[k] = row
 
 
 def _space(math: Element) -> None:
@@ -126,7 +153,10 @@ def _row(children: list[Element]) -> Element:
 
 def _texts(catalog: Catalog) -> Iterator[str]:
     for statement in catalog.statements.values():
-        yield from (statement.title, statement.statement, *(source["where"] for source in statement.sources))
+        yield from (statement.title, statement.statement, statement.dialled)
+        yield from (source["where"] for source in statement.sources)
+        yield from (label for argument in statement.arguments for _, label in argument.values)
+        yield from (argument.words for argument in statement.arguments)
         for erratum in statement.errata:
             yield from (erratum.printed, erratum.problem, erratum.correct, erratum.reason)
     for claim in catalog.claims.values():

@@ -39,7 +39,7 @@ def the_weights_are_shares_of_pairs(draw, score, take):
     queries, annotations, lengths = draw.normal(5, 3), draw.normal(5, 7, 4), torch.tensor([7, 1, 4, 0, 6])
     context, weights = attention(queries, annotations, lengths)
     memory = attention.remember(annotations, lengths)
-    parts = [close(attention.look(queries, memory)[1], weights)]
+    parts = [close(attention.attend(queries, memory)[1], weights)]
     for row, n in enumerate(lengths.tolist()):
         parts.append(exactly(weights[row, n:].tolist(), [0.0] * (7 - n)))
         if n == 0:

@@ -11,7 +11,7 @@ from lemmata.judge import Bars, Figure, Line, all_of, claim, close, lie
 from lemmata.recurrent.backpropagation_through_time import (
     backpropagate_through_time,
     forward_sensitivities,
-    through_read_out,
+    through_readout,
 )
 from lemmata.recurrent.elman import Elman
 from lemmata.recurrent.gradient_flow import jacobian_products, state_jacobians
@@ -20,10 +20,10 @@ from lemmata.recurrent.unrolling import Unrolled
 
 
 def problem(draw, steps, activation="tanh", bias=True):
-    """A network with a sigmoid read-out, inputs, a first state, and a loss: the squared distance from targets."""
+    """A network with a sigmoid readout, inputs, a first state, and a loss: the squared distance from targets."""
     head = Tagger(Elman(2, 3, activation, bias=bias), outputs=2, activation="sigmoid").double()
     with torch.no_grad():
-        head.layer.recurrent.mul_(2.0)
+        head.layer.recurrent_weight.mul_(2.0)
     x, start, target = draw.normal(2, steps, 2), draw.normal(2, 3) / 2, draw.uniform(2, steps, 2)
 
     def loss(outputs):
@@ -39,7 +39,9 @@ def immediate_sensitivities(layer, x, before):
         output = layer.step(x[:, t], before[:, t].detach())[0]
         rows = []
         for value in output.flatten():
-            u, v, b = torch.autograd.grad(value, (layer.recurrent, layer.input, layer.bias), retain_graph=True)
+            u, v, b = torch.autograd.grad(
+                value, (layer.recurrent_weight, layer.input_weight, layer.bias), retain_graph=True
+            )
             rows.append(torch.cat([u, v, b[:, None]], dim=1))
         found.append(torch.stack(rows).unflatten(0, output.shape))
     return torch.stack(found, dim=1)
@@ -48,7 +50,7 @@ def immediate_sensitivities(layer, x, before):
 @claim("rnn.bptt.weights")
 @lie("both factors are total derivatives", later=1.0)
 @lie("both factors are immediate derivatives", earlier=0.0)
-@lie("the read-out contributes its value in place of its slope", slope=0.0)
+@lie("the readout contributes its value in place of its slope", slope=0.0)
 @lie("one output alone is counted", counted=(0,))
 @lie("the step t contributes with the state after it", before=0)
 def one_factor_is_total_and_the_other_immediate(draw, later=0.0, earlier=1.0, slope=1.0, counted=(0, 1), before=1):
@@ -65,9 +67,9 @@ def one_factor_is_total_and_the_other_immediate(draw, later=0.0, earlier=1.0, sl
         truth = torch.autograd.grad(loss(outputs), list(layer.parameters()), retain_graph=True)
         exact = torch.cat([truth[0], truth[1], truth[2][:, None]], dim=1)
         delta = head.read(outputs) - target
-        value, steep = head.read(outputs), ACTIVATION_TABLE["sigmoid"].derivative(head.read_out(outputs))
+        value, steep = head.read(outputs), ACTIVATION_TABLE["sigmoid"].derivative(head.readout(outputs))
         factor = delta * (slope * steep + (1 - slope) * value)
-        immediate = through_read_out(head, outputs, delta)
+        immediate = through_readout(head, outputs, delta)
         states = torch.cat([start[:, None], outputs], dim=1)
         own = immediate_sensitivities(layer, x, states)
         total, found = forward_sensitivities(layer, x, start), backpropagate_through_time(layer, x, immediate, start)
@@ -77,7 +79,7 @@ def one_factor_is_total_and_the_other_immediate(draw, later=0.0, earlier=1.0, sl
             "bti,btj->ij", found.states * ACTIVATION_TABLE[activation].derivative(totals(layer, x, states)),
             torch.cat([states.roll(before, 1)[:, 1:], x], -1),
         )  # fmt: skip
-        size = found.recurrent.abs().sum(0).max()
+        size = found.recurrent_weight.abs().sum(0).max()
         # The weights of step t alone: those of its own copy in the unrolled network.
         unrolled = Unrolled(layer, steps)
         (immediate * unrolled(x, start)[0]).sum().backward()
@@ -85,30 +87,32 @@ def one_factor_is_total_and_the_other_immediate(draw, later=0.0, earlier=1.0, sl
         pairs = [
             (torch.einsum("btk,btkij->ij", found.states, mixed), exact),
             (torch.einsum("btk,btkij->ij", immediate, carried), exact),
-            (factor[..., counted] @ head.read_out.weight[counted, :], immediate),
+            (factor[..., counted] @ head.readout.weight[counted, :], immediate),
             (outer, torch.cat(truth[:2], 1)),
             *[(found.weights()[name], value) for name, value in zip(copies[0], truth, strict=True)],
         ]
-        names = ("recurrent", "input", "bias")
+        names = ("recurrent_weight", "input_weight", "bias")
         pairs += [(getattr(found, name), torch.stack([each[name].grad for each in copies])) for name in names]
         parts += [close(left, right, ulps=1024, scale=size) for left, right in pairs]
     without = problem(draw, 5, bias=False)[0].layer
     x, weight = draw.normal(2, 5, 2), draw.normal(2, 5, 3)
-    slopes = differenced_jacobian(lambda u: along(without, u, x, weight), without.recurrent.detach())
+    slopes = differenced_jacobian(lambda u: along(without, u, x, weight), without.recurrent_weight.detach())
     plain = backpropagate_through_time(without, x, weight)
-    parts += [close(plain.weights()["recurrent"], slopes, within=1e-7)]  # central differences err by the square of 6e-6
-    contributions = found.recurrent.flatten(1).norm(dim=1)
+    parts += [
+        close(plain.weights()["recurrent_weight"], slopes, within=1e-7)
+    ]  # central differences err by the square of 6e-6
+    contributions = found.recurrent_weight.flatten(1).norm(dim=1)
     bars = Bars([str(t + 1) for t in range(len(contributions))], contributions, "size of the contribution")
     return all_of(*parts).showing(Figure("What each step adds to dL/dU", "step", "length", [bars]))
 
 
 def totals(layer, x, states):
-    return states[:, :-1] @ layer.recurrent.T + x @ layer.input.T + layer.bias
+    return states[:, :-1] @ layer.recurrent_weight.T + x @ layer.input_weight.T + layer.bias
 
 
 def along(layer, recurrent, x, weight):
     """A weighted sum of all states of the layer with another recurrent matrix."""
-    return (weight * torch.func.functional_call(layer, {"recurrent": recurrent}, (x,))[0]).sum()
+    return (weight * torch.func.functional_call(layer, {"recurrent_weight": recurrent}, (x,))[0]).sum()
 
 
 @claim("rnn.bptt.state")
@@ -129,7 +133,7 @@ def gradients_of_states_are_products_of_step_jacobians(draw, increasing=0.0, pro
         totals.append(state)
         stacked = torch.stack(outputs, dim=1)
         truth = torch.stack(torch.autograd.grad(loss(stacked), totals), dim=1)
-        immediate = through_read_out(head, stacked, head.read(stacked) - target)
+        immediate = through_readout(head, stacked, head.read(stacked) - target)
         jacobians = state_jacobians(head.layer, x, start)
         predicted = torch.zeros_like(truth)
         for end, t in ((i, t) for i in range(1, steps + 1) for t in range(i + 1)):

@@ -35,7 +35,7 @@ def influence(layer, x):
 
 def equal_to_the_last(draw, layer, steps=250, rate=0.01):
     """The share of steps, all but the last, for which it is told whether their bit is that of the last step."""
-    tagger = Tagger(layer, outputs=2, symbols=2)
+    tagger = Tagger(layer, outputs=2, vocab_size=2)
 
     def examples(count):
         x = bits(draw, count, 5)
@@ -52,10 +52,10 @@ def equal_to_the_last(draw, layer, steps=250, rate=0.01):
 
 @claim("rnn.bidirectional")
 @lie("the backward states stay in reversed order", layer=NotTurnedBack)
-@lie("the backward states play no part in the read-out", backward=0.0)
+@lie("the backward states play no part in the readout", backward=0.0)
 @lie("reading forwards alone tells what comes last", directions=1)
 def every_output_sees_the_whole_sequence(draw, layer=Bidirectional, backward=1.0, directions=2):
-    """Against torch's network both ways, with several lengths; derivatives; the read-out by blocks; a task learnt."""
+    """Against torch's network both ways, with several lengths; derivatives; the readout by blocks; a task learnt."""
     theirs = nn.RNN(3, 4, bidirectional=True, batch_first=True).double()
     ours = layer(Elman.from_torch(theirs), Elman.from_torch(theirs, reverse=True))
     x, start, lengths = draw.normal(4, 7, 3), draw.normal(2, 4, 4), torch.tensor([7, 3, 1, 5])
@@ -69,8 +69,8 @@ def every_output_sees_the_whole_sequence(draw, layer=Bidirectional, backward=1.0
     w, c = draw.normal(5, 8), draw.normal(5)
     head = Tagger(ours, outputs=5, activation="sigmoid").double()
     with torch.no_grad():
-        head.read_out.weight.copy_(w)
-        head.read_out.bias.copy_(c)
+        head.readout.weight.copy_(w)
+        head.readout.bias.copy_(c)
     gated = nn.LSTM(3, 4, bidirectional=True, batch_first=True).double()
     cells, (hidden, cell) = layer(LSTM.from_torch(gated), LSTM.from_torch(gated, reverse=True)), gated(packed)[1]
     pairs = cells(x, lengths=lengths)[1]
@@ -143,8 +143,8 @@ def a_layer_reads_the_outputs_of_the_one_below(draw, delay=0, horizontally=False
         streamed.append(output)
     dropping = Stacked(Elman(4, 50), Elman(50, 4, "identity", bias=False), dropout=0.5).double()
     with torch.no_grad():
-        dropping.layers[1].recurrent.zero_()
-        dropping.layers[1].input.fill_(1.0)
+        dropping.layers[1].recurrent_weight.zero_()
+        dropping.layers[1].input_weight.fill_(1.0)
     dropped, kept = dropping(x)[0], dropping.eval()(x)[0]
     narrow, single_layer = Stacked(Elman(2, 3), Elman(3, 5), Elman(5, 1)).double(), Stacked(ours.layers[0], dropout=0.5)
     ahead = Stacked(Elman(2, 1), Bidirectional(Elman(1, 1), Elman(1, 1)))

@@ -21,27 +21,31 @@ from lemmata.recurrent.output_map import Tagger
 
 
 def parity(draw, layer, shared):
-    """Against torch's network with a read-out: values, states, and gradients of all weights."""
+    """Against torch's network with a readout: values, states, and gradients of all weights."""
     parts = []
     for name, bias in itertools.product(("tanh", "relu"), (True, False)):
         head = Tagger(layer(2, 4, name, bias=bias), outputs=4, activation="sigmoid").double()
-        ours, w = head.layer, head.read_out.weight.detach()
+        ours, w = head.layer, head.readout.weight.detach()
         theirs = nn.RNN(2, 4, nonlinearity=name, bias=bias, batch_first=True).double()
         with torch.no_grad():
-            theirs.weight_hh_l0.copy_((1 - shared) * ours.recurrent + shared * w)
-            theirs.weight_ih_l0.copy_(ours.input)
+            theirs.weight_hh_l0.copy_((1 - shared) * ours.recurrent_weight + shared * w)
+            theirs.weight_ih_l0.copy_(ours.input_weight)
             if bias:
                 theirs.bias_ih_l0.copy_(0.3 * ours.bias)
                 theirs.bias_hh_l0.copy_(0.7 * ours.bias)
         x, start, weight = draw.normal(3, 20, 2), draw.normal(3, 4), draw.normal(3, 20, 4)
         outputs, last = theirs(x, start[None])
-        read = torch.sigmoid(outputs @ w.T + head.read_out.bias)
+        read = torch.sigmoid(outputs @ w.T + head.readout.bias)
         found, state = head(x, start)
         (weight * read).sum().backward()
         (weight * found).sum().backward()
         back, there = layer.from_torch(theirs), ours.to_torch()
-        pairs = [(found, read), (state, last[0]), (ours.recurrent.grad, theirs.weight_hh_l0.grad)]
-        pairs += [(ours.input.grad, theirs.weight_ih_l0.grad), (back(x)[0], theirs(x)[0]), (there(x)[0], ours(x)[0])]
+        pairs = [(found, read), (state, last[0]), (ours.recurrent_weight.grad, theirs.weight_hh_l0.grad)]
+        pairs += [
+            (ours.input_weight.grad, theirs.weight_ih_l0.grad),
+            (back(x)[0], theirs(x)[0]),
+            (there(x)[0], ours(x)[0]),
+        ]
         pairs += [(ours.bias.grad, theirs.bias_ih_l0.grad)] if bias else []
         parts += [close(mine, other, ulps=1024) for mine, other in pairs]
     return parts
@@ -54,7 +58,9 @@ def agreement(draw, layer):
         cell = layer(2, 5, name, bias=bias).double()
         x, start = draw.normal(3, 9, 2), draw.normal(3, 5)
         (outputs, last), (steps, end) = cell(x, start), cell.by_steps(x, start)
-        by_hand = ACTIVATION_TABLE[name](cell.recurrent @ start[0] + cell.input @ x[0, 0] + (cell.bias if bias else 0))
+        by_hand = ACTIVATION_TABLE[name](
+            cell.recurrent_weight @ start[0] + cell.input_weight @ x[0, 0] + (cell.bias if bias else 0)
+        )
         parts += [close(outputs, steps), close(last, end), close(outputs[0, 0], by_hand)]
     both = nn.RNN(2, 4, bidirectional=True, batch_first=True).double()
     backwards = layer.from_torch(both, reverse=True)(x)[0]
@@ -87,7 +93,7 @@ def echo(draw, lag, steps=60, size=16):
 
 
 @claim("rnn.elman")
-@lie("one matrix serves as recurrence and as read-out", shared=1.0)
+@lie("one matrix serves as recurrence and as readout", shared=1.0)
 @lie(
     "an echo after 100 steps is learnt with the same effort",
     regime="a few steps more are within reach of so much training",
@@ -95,7 +101,7 @@ def echo(draw, lag, steps=60, size=16):
     lag=100,
 )
 def elmans_network_is_torchs_and_learns_short_echoes(draw, layer=Elman, shared=0.0, lag=3):
-    """Values and gradients against torch's network and read-out; bits to be said again after a few steps."""
+    """Values and gradients against torch's network and readout; bits to be said again after a few steps."""
     same = all_of(*parity(draw, layer, shared), *agreement(draw, layer))
     if not same.holds:
         return same
@@ -116,7 +122,9 @@ def dimension(layer, draw, size):
 def factored(elman, width):
     """A deep transition with linear hidden units that comes as near as it can to a given Elman layer."""
     deep = DeepTransition(elman.inputs, elman.hidden, (width,), inner="identity").double()
-    u, s, v = torch.linalg.svd(torch.cat([elman.recurrent, elman.input], dim=1).detach(), full_matrices=False)
+    u, s, v = torch.linalg.svd(
+        torch.cat([elman.recurrent_weight, elman.input_weight], dim=1).detach(), full_matrices=False
+    )
     first, last = deep.transition.layers
     spare = max(width - len(s), 0)
     with torch.no_grad():

@@ -85,12 +85,12 @@ def inside(block):
     return 0 if block.network is None else len(block.network[1].weight)
 
 
-def floors(draw):
+def layers(draw):
     """Every layer by its name in a residual block, with a network of each width: against its parts, and in pieces."""
     parts = []
-    for widen, name in zip((0, 1, 2, 2, 2, 2), CELLS, strict=True):
+    for expansion, name in zip((0, 1, 2, 2, 2, 2), CELLS, strict=True):
         layer = recurrent_layer(name, 3, 5).double()
-        block = (ResidualBlock(layer) if widen == 2 else ResidualBlock(layer, widen)).double()
+        block = (ResidualBlock(layer) if expansion == 2 else ResidualBlock(layer, expansion)).double()
         x, lengths = draw.normal(3, 5, 3), torch.tensor([5, 0, 2])
         outputs, state = block(x)
         middle = block(x[:, :3])[1]
@@ -100,7 +100,7 @@ def floors(draw):
         alone, ends = runs_alone(block, x, lengths, middle)
         parts += [
             exactly([type(layer).__name__.lower(), layer.inputs, block.outputs, block.causal], [name, 3, 3, True]),
-            exactly([flat(state).shape[1], inside(block)], [10 if name == "lstm" else 5, 3 * widen]),
+            exactly([flat(state).shape[1], inside(block)], [10 if name == "lstm" else 5, 3 * expansion]),
             exactly(support(block, x), torch.ones(5, 5, dtype=torch.bool).tril()),
             close(outputs, by_pieces(block, x)),
             *(close(a, b) for a, b in ((late, outputs[:, 3:]), (steps, outputs), (padded, alone))),
@@ -168,7 +168,7 @@ def the_state_is_a_memory_of_the_inputs_so_far(draw, layer=Elman, ahead=0, kept=
             parts += [close(found, alone), close(flat(last), ends)]
         if not all_of(*parts).holds:
             return all_of(*parts)
-    parts += [*floors(draw), *memories()]
+    parts += [*layers(draw), *memories()]
     listed, late = cell(x, list(middle)), state_at_end(x[:, :0], x[:, 0], None)  # states of a stack may be a list
     parts += [exactly(listed[0], cell(x, middle)[0]), exactly(late, x[:, 0])]
     figure = Figure("A state through time", "step", "unit", [Heat(outputs[0].detach().mT, label="upper layer")])

@@ -18,7 +18,7 @@ def memory_behind_gate(draw, kind, bias):
     gate, written = ("forget", "input") if kind == "LSTM" else ("update", "candidate")
     for block, value in ((gate, bias), (written, SHUT if kind == "LSTM" else 0.0)):
         rows = layer.rows(block)
-        layer.input_weight.data[rows], layer.state_weight.data[rows] = 0.0, 0.0
+        layer.input_weight.data[rows], layer.recurrent_weight.data[rows] = 0.0, 0.0
         layer.set_bias(block, value)
     if kind == "after":
         layer.get_parameter("inner_bias").data.zero_()
@@ -59,7 +59,9 @@ def gates_scale_memory_and_gradient(draw, sign=1.0, passed=1.0, half=0.5, least=
         for name in gated:
             rows, gate = layer.rows(name), getattr(gates, name)
             total = (
-                x @ layer.input_weight[rows].T + state @ layer.state_weight[rows].T + layer.get_parameter("bias")[rows]
+                x @ layer.input_weight[rows].T
+                + state @ layer.recurrent_weight[rows].T
+                + layer.get_parameter("bias")[rows]
             )
             parts.append(close(gate, (1 + torch.tanh(half * total)) / 2))
             parts.append(always((gate > 0) & (gate < 1)))

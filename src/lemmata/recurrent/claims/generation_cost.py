@@ -63,14 +63,14 @@ def a_step_of_attention_is_linear_in_the_context_and_of_recurrence_constant(
         carried = [multiplications(lambda n=n: generated(layer.step, states[0], token, n)) for n in LENGTHS]
     told = [Line(CONTEXTS, cached, "attention, keys and values kept"), Line(CONTEXTS, constant, "recurrent layer")]
     told.append(Line(CONTEXTS, again, "attention, everything computed again"))
-    figure = Figure("The cost of one more symbol", "symbols before it", "multiplications", told, x_log=True, y_log=True)
+    figure = Figure("The cost of one more token", "tokens before it", "multiplications", told, x_log=True, y_log=True)
     return all_of(
         slope_is(CONTEXTS[1:], more(cached), attention_step, within=1e-9).showing(figure),
         slope_is(CONTEXTS, constant, recurrent_step, within=1e-9),
         slope_is(CONTEXTS[1:], more(again, 2), again_step, within=1e-9),
         slope_is(LENGTHS[1:], more(attended, 2), attention_total, within=1e-9),
         slope_is(LENGTHS, carried, 1.0, within=1e-9),
-        # Three projections of one symbol, a score and a share of the value for each place, twice.
+        # Three projections of one token, a score and a share of the value for each place, twice.
         exactly(cached, [2 * (3 * WIDTH**2 + 2 * WIDTH * (t + 1)) for t in CONTEXTS]),
         *what_must_wait(draw, attention, layer, sequential),
         *keeping_changes_nothing(draw, CausalAttention(5).double()),

@@ -37,8 +37,8 @@ def network(recurrent, activation="tanh", drive=None):
     size = len(recurrent)
     layer = Elman(size, size, activation).double()
     with torch.no_grad():
-        layer.recurrent.copy_(recurrent)
-        layer.input.copy_(torch.eye(size))
+        layer.recurrent_weight.copy_(recurrent)
+        layer.input_weight.copy_(torch.eye(size))
         layer.bias.copy_(torch.zeros(size) if drive is None else drive)
     return layer
 
@@ -58,28 +58,28 @@ def against_lag(flows):
     return Figure("Gradients against the lag, tanh", "lag", "norm of the Jacobian", marks, y_log=True)
 
 
-def last_output(floor, x, state):
+def last_output(block, x, state):
     """What a residual block makes of the state after a step."""
-    layer = floor.layer
+    layer = block.layer
     if isinstance(layer, LRU):
-        inside = layer.read_out((state @ layer.read_matrix.mT).real, x)
+        inside = layer.readout((state @ layer.readout_matrix.mT).real, x)
     else:
         inside = state[0] if isinstance(state, tuple) else state
-    u = x + floor.project(inside)
-    return u + floor.network(u)
+    u = x + block.project(inside)
+    return u + block.network(u)
 
 
 def reach(reader, x, y):
-    """How strongly the loss depends on states of the lowest floor, by starting anew from each: the median sequence."""
-    floor, below = reader.floors[0], reader.embed(x).detach()
+    """How strongly the loss depends on states of the lowest layer, by starting anew from each: the median sequence."""
+    block, below = reader.layers[0], reader.embed(x).detach()
     norms = []
     for t in range(below.shape[1], -1, -1):
-        early, state = floor(below[:, :t])
+        early, state = block(below[:, :t])
         parts = [part.detach().requires_grad_() for part in (state if isinstance(state, tuple) else (state,))]
         state = tuple(parts) if isinstance(state, tuple) else parts[0]
-        own = [last_output(floor, below[:, t - 1], state)[:, None]] if t else []
-        top = torch.cat([early[:, : max(t - 1, 0)], *own, floor(below[:, t:], state)[0]], 1)
-        for above in reader.floors[1:]:
+        own = [last_output(block, below[:, t - 1], state)[:, None]] if t else []
+        top = torch.cat([early[:, : max(t - 1, 0)], *own, block(below[:, t:], state)[0]], 1)
+        for above in reader.layers[1:]:
             top = above(top)[0]
         told = reader.read(top[:, -1])
         loss = told[:, 0] - y if y.is_floating_point() else -told.log_softmax(1).gather(1, y[:, None])
@@ -94,7 +94,7 @@ def reach(reader, x, y):
 def limits(layer, x):
     """The most that a step leaves of a gradient, at each step, where the layer tells: by singular values or runs."""
     if isinstance(layer, Elman):
-        return torch.linalg.svdvals(layer.recurrent)[0].expand(x.shape[1])
+        return torch.linalg.svdvals(layer.recurrent_weight)[0].expand(x.shape[1])
     if isinstance(layer, LSTM | GRU):
         return None
     start = layer.initial_state(len(x))
@@ -106,24 +106,24 @@ def tasks(draw):
     """Gradients of small tasks, as the figure of a run shows them: against new starts, and below the bounds."""
     parts = []
     for number, cell in enumerate([*CELLS, "lru"]):
-        symbols, depth = (None, 5)[number % 2], 1 + number // len(CELLS)
-        reader = SequenceReader(2, 3 if symbols else 1, cell, width=4, hidden=3, depth=depth, symbols=symbols)
-        x = draw.integers(0, 5, 3, 6) if symbols else draw.normal(3, 6, 2).float()
-        y = draw.integers(0, 3, 3) if symbols else draw.normal(3)
+        vocab_size, depth = (None, 5)[number % 2], 1 + number // len(CELLS)
+        reader = SequenceReader(2, 3 if vocab_size else 1, cell, width=4, hidden=3, depth=depth, vocab_size=vocab_size)
+        x = draw.integers(0, 5, 3, 6) if vocab_size else draw.normal(3, 6, 2).float()
+        y = draw.integers(0, 3, 3) if vocab_size else draw.normal(3)
         figure = gradient_reach(reader, Examples(x=x, y=y))
-        reader, x = reader.double(), x if symbols else x.double()
+        reader, x = reader.double(), x if vocab_size else x.double()
         lines = [torch.tensor(mark.y, dtype=torch.float64) for mark in figure.marks]
         parts += [
             close(lines[0], reach(reader, x, y), ulps=1024),
             always([mark.x == list(range(7)) for mark in figure.marks]),
             exactly([figure.y_log, bool(figure.note)], [True, cell in ("lstm", "gru") or depth > 1]),
         ]
-        least = limits(reader.floors[0].layer, functional.layer_norm(reader.embed(x), (4,)))
+        least = limits(reader.layers[0].layer, functional.layer_norm(reader.embed(x), (4,)))
         parts.append(exactly(len(lines), 1 if least is None else 2))
         if least is not None:
             product = torch.cat([least.new_ones(1), least.flip(0).cumprod(0)])
             parts.append(close(lines[1], product, ulps=1024))
-            if depth == 1:  # else gradients pass above the lowest floor, too
+            if depth == 1:  # else gradients pass above the lowest layer, too
                 parts.append(at_most(lines[0], lines[1]))
     return parts + shown_of_a_long_task(draw)
 
@@ -133,7 +133,7 @@ def shown_of_a_long_task(draw):
     parts = []
     for norm, steps, every, within in ((25.0, 4, 1, 3), (1e-3, 7, 1, 6), (0.95, 399, 2, 200)):
         reader = SequenceReader(2, 1, "elman", width=2, hidden=2)
-        lowest = reader.floors[0].layer.recurrent
+        lowest = reader.layers[0].layer.recurrent_weight
         lowest.data = with_spectral_norm(lowest.data, norm)
         figure = gradient_reach(reader, Examples(x=draw.normal(1, steps, 2).float(), y=draw.normal(1)))
         bound = figure.marks[1]
@@ -209,7 +209,7 @@ def gradients_vanish_where_no_step_stretches(
 
 def slopes_times_matrix(layer, flow):
     """The step Jacobians have the rows of U times slopes, whatever those are: the slopes are read off and put back."""
-    u = layer.recurrent.detach()
+    u = layer.recurrent_weight.detach()
     slopes = (flow.jacobians * u).sum(-1) / u.square().sum(-1)
     return slopes[..., None] * u
 

@@ -18,7 +18,7 @@ def written_out(layer, x, state, keeps, content, resets):
 
     def matrix(block):
         rows = layer.rows(block)
-        weights = torch.cat([layer.state_weight[rows], layer.input_weight[rows], layer.bias[rows, None]], dim=1)
+        weights = torch.cat([layer.recurrent_weight[rows], layer.input_weight[rows], layer.bias[rows, None]], dim=1)
         return weights.detach().numpy()
 
     def of(block, z, u):
@@ -83,11 +83,11 @@ def matches_torch(draw, gru, reset):
 def the_state_moves_towards_a_candidate(
     draw, gru=GRU, content=0.0, keeps=1.0, resets=1.0, reset="after", bound=1.0, kept=4.0
 ):
-    """Against numpy and torch's GRU in float64, the bound on its states, then a symbol recalled after 30 steps."""
-    layer = with_drawn_weights(gru(3, 4), draw)
+    """Against numpy and torch's GRU in float64, the bound on its states, then a token recalled after 30 steps."""
+    layer = with_drawn_weights(gru(3, 4, reset="before"), draw)  # the paper's form
     x, start = draw.normal(4, 8, 3), draw.uniform(4, 4, low=-1.0)
     expected = written_out(layer, x, start, keeps, content, resets)
-    strong = with_drawn_weights(gru(3, 30), draw, spread=3.0)(draw.normal(10, 40, 3))[0]
+    strong = with_drawn_weights(gru(3, 30, reset="before"), draw, spread=3.0)(draw.normal(10, 40, 3))[0]
     same = all_of(
         *(close(run(x, start)[0], expected) for run in (layer, layer.by_steps)),
         close(layer(x)[0], written_out(layer, x, 0 * start, keeps, content, resets)),
@@ -97,7 +97,7 @@ def the_state_moves_towards_a_candidate(
     )
     if not same.holds:  # wrong without any training
         return same
-    layer = gru(5, 16)
+    layer = gru(5, 16, reset="before")
     layer.set_bias("update", kept)
     return all_of(same, reaches(recall(layer, LAG, draw.generator, steps=150), 0.99)).showing(
         gates_over_time(layer, draw)
@@ -128,7 +128,7 @@ def negating_the_update_gate_exchanges_the_conventions(draw, gru=GRU, sign=-1.0,
         writes.load_state_dict(keeps.state_dict())
         rows = keeps.rows("update")
         writes.input_weight.data[rows] *= sign
-        writes.state_weight.data[rows] *= sign * recurrent * -1
+        writes.recurrent_weight.data[rows] *= sign * recurrent * -1
         writes.get_parameter("bias").data[rows] *= sign * offset * -1
         x, state = draw.normal(2, 50, 3), draw.uniform(2, 4, low=-1.0)
         states = keeps(x, state)[0]
@@ -156,7 +156,7 @@ def the_placement_matters_unless_matrix_and_gate_commute(draw, gru=GRU, off=0.0,
     def pair():
         after = with_drawn_weights(gru(2, 6, reset="after"), draw)
         after.get_parameter("inner_bias").data *= inner
-        before = gru(2, 6).double()
+        before = gru(2, 6, reset="before").double()
         return before, after, after.rows("reset"), after.rows("candidate")
 
     def with_same_weights(before, after):
@@ -164,13 +164,13 @@ def the_placement_matters_unless_matrix_and_gate_commute(draw, gru=GRU, off=0.0,
         return before, after
 
     before, after, _, rows = pair()
-    matrix = after.state_weight.data[rows]
-    after.state_weight.data[rows] = torch.diag(matrix.diagonal()) + off * matrix
+    matrix = after.recurrent_weight.data[rows]
+    after.recurrent_weight.data[rows] = torch.diag(matrix.diagonal()) + off * matrix
     before, after = with_same_weights(before, after)
     parts = [close(before(x, start)[0], after(x, start)[0])]
 
     before, after, rows, _ = pair()
-    for weight in (after.input_weight, after.state_weight):
+    for weight in (after.input_weight, after.recurrent_weight):
         weight.data[rows] *= spread
     bias = after.get_parameter("bias").data
     bias[rows] = 0.3 + spread * bias[rows]
@@ -180,11 +180,11 @@ def the_placement_matters_unless_matrix_and_gate_commute(draw, gru=GRU, off=0.0,
     # Three units are told of themselves alone: there the products agree, at the others not, and so do the candidates.
     before, after, _, rows = pair()
     after.get_parameter("inner_bias").data.zero_()
-    after.state_weight.data[rows] *= torch.eye(6) + (torch.arange(6)[:, None] > 2)
+    after.recurrent_weight.data[rows] *= torch.eye(6) + (torch.arange(6)[:, None] > 2)
     before, after = with_same_weights(before, after)
     states, u = draw.normal(200, 6), draw.normal(200, 2)
     first, second = before.gates(u, states), after.gates(u, states)
-    matrix = after.state_weight[rows]
+    matrix = after.recurrent_weight[rows]
     products = (first.reset * states) @ matrix.T - first.reset * (states @ matrix.T)
     equal = products.abs() < 1e-12
     generic = with_same_weights(*pair()[:2])
@@ -206,7 +206,7 @@ def the_gru_has_three_matrices_and_the_lstm_four(draw, gru=3, lstm=4, wide=0):
     counted, expected = [], []
     for inputs, hidden in ((1, 1), (3, 5), (7, 2)):
         shape = hidden * (hidden + inputs)
-        layers = (GRU(inputs, hidden, bias=False), GRU(inputs, hidden, bias=False, reset="after"))
+        layers = (GRU(inputs, hidden, bias=False), GRU(inputs, hidden, bias=False, reset="before"))
         layers += (nn.GRU(inputs, hidden, bias=False), LSTM(inputs, hidden, bias=False))
         layers += (nn.LSTM(inputs, hidden, bias=False), LSTM(inputs, hidden, bias=False, cell_matrix=True))
         counted += [sum(p.numel() for p in layer.parameters()) for layer in layers]

@@ -153,7 +153,7 @@ def a_stable_diagonal_system_read_by_a_network(draw, unit=LRU, power=0.5, imagin
         layer = seeded(draw, lambda options=options: LRU(3, 7, **options)).double()
         x, state = draw.normal(2, 33, 3), torch.complex(draw.normal(2, 7), draw.normal(2, 7))
         with torch.no_grad():
-            layer.read_bias.copy_(draw.normal(len(layer.read_bias)))
+            layer.readout_bias.copy_(draw.normal(len(layer.readout_bias)))
             outputs, final = layer(x, state)
             stepped = layer.by_steps(x, state)
             dense, ends = as_real_system(layer, x, state, imaginary)
@@ -187,13 +187,13 @@ def seeded(draw, make):
 
 def as_real_system(layer, x, state, imaginary):
     """Outputs of the same layer as a dense system of real and imaginary parts, run by `evolve`."""
-    turn, C, G = layer.eigenvalues, layer.input_matrix, layer.read_matrix
+    turn, C, G = layer.eigenvalues, layer.input_matrix, layer.readout_matrix
     A = torch.cat(
         [torch.cat([turn.real.diag(), -turn.imag.diag()], 1), torch.cat([turn.imag.diag(), turn.real.diag()], 1)]
     )
     z0 = torch.cat([state.real, state.imag], 1)
     z = evolve(A, torch.cat([C.real, C.imag]), x, z0)[:, 1:]
-    hidden = activation_named(layer.activation)(z @ torch.cat([G.real, imaginary * G.imag], 1).T + layer.read_bias)
+    hidden = activation_named(layer.activation)(z @ torch.cat([G.real, imaginary * G.imag], 1).T + layer.readout_bias)
     outputs = hidden @ layer.head.weight.T + layer.head.bias
     return (outputs + x if layer.skip else outputs), torch.complex(*z[:, -1].split(len(turn), 1))
 
@@ -208,24 +208,24 @@ def energies(layer, power):
 
 
 def sizes(draw):
-    """Mean squares of state and read-out at the start, under white noise of mean square one."""
+    """Mean squares of state and readout at the start, under white noise of mean square one."""
     layer = seeded(draw, lambda: LRU(64, 64, r_max=0.9)).double()
     with torch.no_grad():
         x = draw.normal(64, 60, 64)
         state = layer(x)[1]
-        read = (state @ layer.read_matrix.mT).real
+        read = (state @ layer.readout_matrix.mT).real
     return torch.stack([state.abs().square().mean(), read.square().mean()])
 
 
 def starts(draw):
-    """Where the parameters of a new layer lie: on the ring by radius or by area, and the read-out at its origin."""
+    """Where the parameters of a new layer lie: on the ring by radius or by area, and the readout at its origin."""
     layer, wide = seeded(draw, lambda: (LRU(2, 4000), LRU(2, 4000, by_area=True)))
     moduli, turns = layer.eigenvalues.detach().abs(), layer.phase.detach()
     return [
         close([moduli.min(), moduli.mean(), moduli.max()], [0.5, 0.745, 0.99], within=0.015),
         close([turns.min(), turns.mean(), turns.max()], [0.0, math.pi, 2 * math.pi], within=0.2),
         close(wide.eigenvalues.detach().abs().square().mean(), (0.5**2 + 0.99**2) / 2, within=0.02),
-        exactly(layer.read_bias.detach(), torch.zeros(2)),
+        exactly(layer.readout_bias.detach(), torch.zeros(2)),
         exactly([layer.log_gain is None, LRU(2, 3, gain="learnt").log_gain is None], [True, False]),
     ]
 
@@ -241,30 +241,30 @@ def moduli_after_wild_steps(draw, unit):
 
 
 def recall(draw, r_max, lag=50):
-    """Train to name the first of four symbols after `lag` steps of noise; accuracy, eigenvalues before and after."""
+    """Train to name the first of four tokens after `lag` steps of noise; accuracy, eigenvalues before and after."""
     layer = LRU(6, 32, outputs=4, width=32, r_min=min(0.9, r_max - 0.1), r_max=r_max)
     before = layer.eigenvalues.detach().clone()
     optimiser = torch.optim.Adam(layer.parameters(), lr=1e-2)
     for _ in range(100):
-        x, symbol = recalled(draw, 64, lag)
-        loss = functional.cross_entropy(layer(x)[0][:, -1], symbol)
+        x, token = recalled(draw, 64, lag)
+        loss = functional.cross_entropy(layer(x)[0][:, -1], token)
         optimiser.zero_grad()
         loss.backward()
         optimiser.step()
     with torch.no_grad():
-        x, symbol = recalled(draw, 1000, lag)
-        accuracy = (layer(x)[0][:, -1].argmax(-1) == symbol).double().mean()
+        x, token = recalled(draw, 1000, lag)
+        accuracy = (layer(x)[0][:, -1].argmax(-1) == token).double().mean()
         return accuracy, before, layer.eigenvalues.clone()
 
 
 def recalled(draw, batch, lag):
-    """A symbol in the first step, noise on another feature afterwards, and a bell at the end."""
-    symbol = draw.integers(0, 4, batch)
+    """A token in the first step, noise on another feature afterwards, and a bell at the end."""
+    token = draw.integers(0, 4, batch)
     x = torch.zeros(batch, lag + 1, 6)
-    x[torch.arange(batch), 0, symbol] = 1.0
+    x[torch.arange(batch), 0, token] = 1.0
     x[:, 1:, 4] = draw.normal(batch, lag).float()
     x[:, -1, 5] = 1.0
-    return x, symbol
+    return x, token
 
 
 def disc(before, after):

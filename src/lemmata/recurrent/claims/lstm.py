@@ -23,7 +23,7 @@ def matches_torch(draw, lstm, matrix, shift, order):
     split = draw.normal(16)  # of the two biases only the sum matters
     for name, weight in zip(
         ("weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0"),
-        (layer.input_weight, layer.state_weight, layer.bias - split, split),
+        (layer.input_weight, layer.recurrent_weight, layer.bias - split, split),
         strict=True,
     ):
         setattr(other, name, nn.Parameter(weight[blocks].detach()))
@@ -63,7 +63,7 @@ def matches_torch_cell(draw, lstm):
     cell.load_state_dict(
         {
             "weight_ih": layer.input_weight,
-            "weight_hh": layer.state_weight,
+            "weight_hh": layer.recurrent_weight,
             "bias_ih": layer.bias,
             "bias_hh": 0 * layer.bias,
         }
@@ -86,7 +86,7 @@ def keeps_input_out(draw, lstm, block):
     """With the block that lets input in closed, the cell is what the forget gate leaves of it."""
     layer = with_drawn_weights(lstm(3, 4), draw)
     rows = layer.rows(block)
-    layer.input_weight.data[rows], layer.state_weight.data[rows], layer.bias.data[rows] = 0.0, 0.0, -1000.0
+    layer.input_weight.data[rows], layer.recurrent_weight.data[rows], layer.bias.data[rows] = 0.0, 0.0, -1000.0
     x, state = draw.normal(5, 3), (draw.normal(5, 4), draw.normal(5, 4))
     _, (_, cell) = layer.step(x, state)
     return close(cell, layer.gates(x, state[0]).forget * state[1])
@@ -106,7 +106,7 @@ def keeps_input_out(draw, lstm, block):
 def the_cell_is_kept_written_and_shown_by_gates(
     draw, lstm=LSTM, writes="input", matrix=0.0, shift=0, order=(0, 1, 2, 3), forget_bias=5.0
 ):
-    """Against torch's LSTM in float64 (also with lengths and with U), then a symbol recalled after 60 steps."""
+    """Against torch's LSTM in float64 (also with lengths and with U), then a token recalled after 60 steps."""
     same = all_of(
         matches_torch(draw, lstm, matrix, shift, order),
         matches_torch_cell(draw, lstm),
@@ -159,15 +159,15 @@ def errors_pass_the_cell_by_the_forget_gate(
 
     rows = layer.rows(block)
     total = x @ layer.input_weight[rows].T + layer.get_parameter("bias")[rows]
-    parts = [close(slope(1), torch.diag(torch.sigmoid(total[0] + layer.state_weight[rows] @ hidden)))]
-    layer.state_weight.data *= feedback
+    parts = [close(slope(1), torch.diag(torch.sigmoid(total[0] + layer.recurrent_weight[rows] @ hidden)))]
+    layer.recurrent_weight.data *= feedback
     parts.append(close(slope(6), torch.diag(torch.sigmoid(total).prod(dim=0))))
     for value, steps, carried in (
         (bias, 6, 1.0),
         (2.0, 6, gate(2.0) ** (6 * power)),
         (-1.0, 3, gate(-1.0) ** (3 * power)),
     ):
-        for weight in (layer.input_weight, layer.state_weight):
+        for weight in (layer.input_weight, layer.recurrent_weight):
             weight.data[layer.rows("forget")] = 0.0
         layer.set_bias("forget", value)
         parts.append(close(slope(steps), carried * torch.eye(4, dtype=torch.float64)))

@@ -16,7 +16,7 @@ from lemmata.recurrent.min_lstm import MinLSTM
 @lie("the cell is the linear recurrent unit, which keeps the same share at every step", gating=0.0)
 @lie("the candidate is added in full", power=0.0)
 @lie("the gate is the share that is replaced", kept=0.0)
-@lie("without gates that see the input the marked symbol is recalled as well", seen=False)
+@lie("without gates that see the input the marked token is recalled as well", seen=False)
 def states_are_averages_of_candidates(draw, feedback=0.0, gating=1.0, power=1.0, kept=1.0, seen=True):
     """Scan against loop for many lengths, states against explicit weights that add up to one, and selective copying."""
     parts = []
@@ -36,7 +36,7 @@ def states_are_averages_of_candidates(draw, feedback=0.0, gating=1.0, power=1.0,
             weights, candidates = averages(cell, layer, x, z0, gating, power, kept)
             states = layer(x, z0)[0]
         wide = seeded(draw, lambda cell=cell: cell(100, 60))
-        spread = [(t.min(), t.max()) for t in (wide.weight.detach(), wide.bias.detach())]
+        spread = [(t.min(), t.max()) for t in (wide.input_weight.detach(), wide.bias.detach())]
         parts += [
             close(spread, [(-0.1, 0.1), (-0.1, 0.1)], within=0.03),  # the ends of hundreds of uniform numbers
             exactly(layer.initial_state(2), torch.zeros(2, 5).double()),
@@ -65,8 +65,8 @@ def fed_back(cell, layer, x, z0, feedback):
     """States of the loop in which the gates also see the last state, from a layer whose input is longer by it."""
     hidden = layer.outputs
     wide = cell(layer.inputs + hidden, hidden).double()
-    wide.weight[:, : layer.inputs], wide.bias[:] = layer.weight, layer.bias
-    wide.weight[-hidden:, layer.inputs :] = 0.0  # the candidate sees the input only
+    wide.input_weight[:, : layer.inputs], wide.bias[:] = layer.input_weight, layer.bias
+    wide.input_weight[-hidden:, layer.inputs :] = 0.0  # the candidate sees the input only
     states = [z0]
     for t in range(x.shape[1]):
         states.append(wide.step(torch.cat([x[:, t], feedback * states[-1]], 1), states[-1])[1])
@@ -74,8 +74,8 @@ def fed_back(cell, layer, x, z0, feedback):
 
 
 def averages(cell, layer, x, z0, gating, power, kept):
-    """The weights of the last state on the first state and on every candidate, by products of shares; and those."""
-    maps = layer.weight.split(5), layer.bias.split(5)
+    """The weights of the last state on the first state and on every candidate, by products; and those candidates."""
+    maps = layer.input_weight.split(5), layer.bias.split(5)
     gates = [torch.sigmoid(gating * x @ weight.T + bias) for weight, bias in zip(*maps, strict=True)][:-1]
     share = gates[0] if cell is MinGRU else gates[0] / (gates[0] + gates[1])
     share = kept * share + (1 - kept) * (1 - share)
@@ -87,7 +87,7 @@ def averages(cell, layer, x, z0, gating, power, kept):
 def lasting(draw, cell):
     """With memory=1000, times of forgetting grow by one factor from unit to unit, between 1 and 1000 steps."""
     layer = seeded(draw, lambda: cell(2, 5, memory=1000.0)).double()
-    share, _ = layer.keep_and_candidate(torch.zeros(2).double())
+    share, _ = layer.gates(torch.zeros(2).double())
     factor = 1000 ** (1 / 6)
     return close(1 / (1 - share), factor ** torch.arange(1, 6).double(), within=0.01)
 
@@ -98,35 +98,35 @@ def shares_where_gates_underflow():
 
 
 def selective_copying(draw, seen):
-    """Train to name the marked one of 20 symbols; unless `seen`, the gates get no input."""
+    """Train to name the marked one of 20 tokens; unless `seen`, the gates get no input."""
     layer, head = MinGRU(5, 32), torch.nn.Linear(32, 4)
     optimiser = torch.optim.Adam([*layer.parameters(), *head.parameters()], lr=0.03)
     for _ in range(80):
         with torch.no_grad():
-            layer.weight[:32] *= seen
-        x, symbol = marked(draw, 64)
-        loss = functional.cross_entropy(head(layer(x)[1]), symbol)
+            layer.input_weight[:32] *= seen
+        x, token = marked(draw, 64)
+        loss = functional.cross_entropy(head(layer(x)[1]), token)
         optimiser.zero_grad()
         loss.backward()
         optimiser.step()
     with torch.no_grad():
-        layer.weight[:32] *= seen
-        x, symbol = marked(draw, 1000)
-        return (head(layer(x)[1]).argmax(-1) == symbol).double().mean(), layer
+        layer.input_weight[:32] *= seen
+        x, token = marked(draw, 1000)
+        return (head(layer(x)[1]).argmax(-1) == token).double().mean(), layer
 
 
 def marked(draw, batch, steps=20):
-    """Random symbols of an alphabet of four, one of them marked."""
-    symbols, place = draw.integers(0, 4, batch, steps), draw.integers(0, steps, batch)
-    x = torch.cat([functional.one_hot(symbols, 4), functional.one_hot(place, steps)[..., None]], -1)
-    return x.float(), symbols[torch.arange(batch), place]
+    """Random tokens of an alphabet of four, one of them marked."""
+    tokens, place = draw.integers(0, 4, batch, steps), draw.integers(0, steps, batch)
+    x = torch.cat([functional.one_hot(tokens, 4), functional.one_hot(place, steps)[..., None]], -1)
+    return x.float(), tokens[torch.arange(batch), place]
 
 
 def attention(draw, layer):
     """Where the last state of the trained layer looks: the mean weight of each step."""
     x, _ = marked(draw, 1)
     with torch.no_grad():
-        share, _ = layer.keep_and_candidate(x[0])
+        share, _ = layer.gates(x[0])
     later = torch.stack([share[s + 1 :].prod(0) for s in range(len(share))])
     weights = ((1 - share) * later).mean(1)
     place = int(x[0, :, 4].argmax())

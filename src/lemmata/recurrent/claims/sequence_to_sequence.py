@@ -14,7 +14,7 @@ from lemmata.recurrent.ngram import NGram
 from lemmata.recurrent.sequence_to_sequence import SequenceToSequence
 from lemmata.recurrent.stacked import Stacked
 
-END = 2  # of the symbols 0, 1, 2; 0 is also the start, which is never written before the first symbol
+END = 2  # of the tokens 0, 1, 2; 0 is also the start, which is never written before the first token
 MOST = 4
 
 
@@ -34,7 +34,7 @@ KINDS = [
 
 
 def small(draw, system=SequenceToSequence, **kind):
-    """A model of three symbols with weights large enough for its laws to be far from uniform."""
+    """A model of three tokens with weights large enough for its laws to be far from uniform."""
     with torch.random.fork_rng([]):
         torch.manual_seed(int(draw.integers(0, 2**31, 1)))
         model = system(5, 3, embedding=3, hidden=4, start=0, end=END, **kind).double()
@@ -43,65 +43,65 @@ def small(draw, system=SequenceToSequence, **kind):
     return model.requires_grad_(False)
 
 
-def everything(most=MOST):
-    """All sequences: those that end within `most` symbols, then those that are cut there; filled up with `end`."""
-    ended = [(*body, END) for n in range(most) for body in itertools.product((0, 1), repeat=n)]
-    rows = [(*row, *[END] * (most - len(row))) for row in [*ended, *itertools.product((0, 1), repeat=most)]]
+def everything(max_length=MOST):
+    """All sequences: those that end within `max_length` tokens, then those that are cut there; filled up with `end`."""
+    ended = [(*body, END) for n in range(max_length) for body in itertools.product((0, 1), repeat=n)]
+    rows = [(*row, *[END] * (max_length - len(row))) for row in [*ended, *itertools.product((0, 1), repeat=max_length)]]
     return torch.tensor(rows)
 
 
 def by_hand(model, source, target, ahead=0, ending=1):
-    """The sum of the steps' log-probabilities of one target, symbol by symbol up to its end."""
+    """The sum of the steps' log-probabilities of one target, token by token up to its end."""
     state, memory = model.encode(source)
     told = [model.start, *target.tolist(), END]
     total = torch.zeros((), dtype=torch.float64)
-    for place, symbol in enumerate(target.tolist()):
+    for place, token in enumerate(target.tolist()):
         logits, state, _ = model.step(torch.tensor([told[place + ahead]]), state, memory)
-        total = total + (ending if symbol == END else 1) * logits[0].log_softmax(-1)[symbol]
-        if symbol == END:
+        total = total + (ending if token == END else 1) * logits[0].log_softmax(-1)[token]
+        if token == END:
             break
     return total
 
 
-def mixed(text, order, symbols, context, symbol):
-    """The probability of a symbol by counting, as a fraction: each order mixed with the one below it."""
-    chance = Fraction(1, symbols)
+def mixed(text, order, vocab_size, context, token):
+    """The probability of a token by counting, as a fraction: each order mixed with the one below it."""
+    chance = Fraction(1, vocab_size)
     for n in range(min(order, len(context) + 1)):
         last = context[len(context) - n :]
         after = Counter(text[i + n] for i in range(len(text) - n) if text[i : i + n] == last)
         if after:
             trust = Fraction(sum(after.values()), sum(after.values()) + len(after))
-            chance = trust * Fraction(after[symbol], sum(after.values())) + (1 - trust) * chance
+            chance = trust * Fraction(after[token], sum(after.values())) + (1 - trust) * chance
     return chance
 
 
-def counts_make_a_law(draw, symbols=4, longest=3):
-    """N-grams of a text without the last symbol: laws after every context, and texts as products of their steps."""
-    text, parts = tuple(draw.integers(0, symbols - 1, 12).tolist()), []
-    contexts = [context for n in range(longest + 1) for context in itertools.product(range(symbols), repeat=n)]
+def counts_make_a_law(draw, vocab_size=4, longest=3):
+    """N-grams of a text without the last token: laws after every context, and texts as products of their steps."""
+    text, parts = tuple(draw.integers(0, vocab_size - 1, 12).tolist()), []
+    contexts = [context for n in range(longest + 1) for context in itertools.product(range(vocab_size), repeat=n)]
     for order in (1, 2, 3):
-        model = NGram(order, symbols).fit(torch.tensor(text))
+        model = NGram(order, vocab_size).fit(torch.tensor(text))
         # With a higher order there are more contexts: all of those that it can tell apart, and a few longer ones.
         chosen = [context for context in contexts if len(context) < order] + contexts[-3:]
         found = torch.stack([model.probabilities(torch.tensor(context, dtype=torch.int64)) for context in chosen])
-        law = [[mixed(text, order, symbols, context, symbol) for symbol in range(symbols)] for context in chosen]
-        new = tuple(draw.integers(0, symbols, 9).tolist())
-        product = math.prod(mixed(text, order, symbols, new[:t], new[t]) for t in range(len(new)))
+        law = [[mixed(text, order, vocab_size, context, token) for token in range(vocab_size)] for context in chosen]
+        new = tuple(draw.integers(0, vocab_size, 9).tolist())
+        product = math.prod(mixed(text, order, vocab_size, new[:t], new[t]) for t in range(len(new)))
         parts += [
             exactly([sum(row) for row in law], [1] * len(law)),
             close(found, torch.tensor([[float(chance) for chance in row] for row in law], dtype=torch.float64)),
-            close(model.surprise(torch.tensor(new)).sum(), -math.log(product)),
-            close(model.surprise(torch.tensor(new[:1])).exp(), [float(1 / mixed(text, order, symbols, (), new[0]))]),
+            close(model.nll(torch.tensor(new)).sum(), -math.log(product)),
+            close(model.nll(torch.tensor(new[:1])).exp(), [float(1 / mixed(text, order, vocab_size, (), new[0]))]),
             close(model.bits(torch.tensor(new)), -math.log2(product) / len(new)),
         ]
     return parts
 
 
 @claim("seq.factorisation")
-@lie("with each symbol given itself too, the product is still a law of sequences", ahead=1)
+@lie("with each token given itself too, the product is still a law of sequences", ahead=1)
 @lie("the end of a sequence needs no probability", ending=0)
 def the_steps_multiply_to_a_law_of_sequences(draw, ahead=0, ending=1):
-    """Every sequence of two symbols up to length four: products of steps, their sum, what comes next; n-grams."""
+    """Every sequence of two tokens up to length four: products of steps, their sum, what comes next; n-grams."""
     source, targets = draw.integers(0, 5, 1, 3), everything()
     parts = []
     for kind in KINDS:
@@ -124,7 +124,7 @@ def the_steps_multiply_to_a_law_of_sequences(draw, ahead=0, ending=1):
     which = int(likely.argmax())
 
     def happens(n):
-        made = sample_decode(model, source.expand(n, -1), most=MOST, generator=draw.generator).symbols
+        made = sample_decode(model, source.expand(n, -1), max_length=MOST, generator=draw.generator).tokens
         made = torch.nn.functional.pad(made, (0, MOST - made.shape[1]), value=END)
         return (made == targets[which]).all(1)
 
@@ -132,8 +132,8 @@ def the_steps_multiply_to_a_law_of_sequences(draw, ahead=0, ending=1):
 
 
 def counted(target):
-    """How many symbols a sequence has, its end included."""
-    return next((place + 1 for place, symbol in enumerate(target.tolist()) if symbol == END), len(target))
+    """How many tokens a sequence has, its end included."""
+    return next((place + 1 for place, token in enumerate(target.tolist()) if token == END), len(target))
 
 
 class StartsFromNothing(SequenceToSequence):
@@ -149,10 +149,10 @@ def zeros(state):
 
 
 def step_by_step(model, source, target):
-    """Logits and attention of a decoder that runs as it does in use, shown the target one symbol at a time."""
+    """Logits and attention of a decoder that runs as it does in use, shown the target one token at a time."""
     (state, memory), logits, looked = model.encode(source), [], []
-    for symbol in torch.cat([torch.full_like(target[:, :1], model.start), target[:, :-1]], 1).unbind(1):
-        found, state, weights = model.step(symbol, state, memory)
+    for token in torch.cat([torch.full_like(target[:, :1], model.start), target[:, :-1]], 1).unbind(1):
+        found, state, weights = model.step(token, state, memory)
         logits.append(found)
         looked += [] if weights is None else [weights]
     return torch.stack(logits, 1)[0], torch.stack(looked, 1)[0] if looked else None
@@ -205,9 +205,9 @@ def decoding_finds_what_is_likely(draw, system, power, beams=40, models=6):
             beam_decode(model, source, lengths, MOST, beams=beams, length_power=0.0),
             beam_decode(model, source, lengths, MOST, beams=beams, length_power=0.3),
         ]
-        widths = [max(counted(row) for row in each.symbols) for each in made]
-        scored.append(exactly([each.symbols.shape[1] for each in made], widths))
-        rows = [torch.nn.functional.pad(each.symbols, (0, MOST - each.symbols.shape[1]), value=END) for each in made]
+        widths = [max(counted(row) for row in each.tokens) for each in made]
+        scored.append(exactly([each.tokens.shape[1] for each in made], widths))
+        rows = [torch.nn.functional.pad(each.tokens, (0, MOST - each.tokens.shape[1]), value=END) for each in made]
         told = [model.log_probability(source, row, lengths) for row in rows]
         greedily += [rows[0] == rows[3], rows[0] == rows[4]]
         scored.append(close(torch.stack([each.log_probability for each in made]), torch.stack(told)))
@@ -221,7 +221,7 @@ def decoding_finds_what_is_likely(draw, system, power, beams=40, models=6):
             chain = model(source[row : row + 1, :n], rows[0][row : row + 1])[0].argmax(-1)
             greedily.append(chain[: counted(rows[0][row])] == rows[0][row, : counted(rows[0][row])])
     model.output_bias[END] = -1e9  # a model that does not end is stopped
-    endless = [decode(model, source).symbols.shape for decode in (greedy_decode, sample_decode, beam_decode)]
+    endless = [decode(model, source).tokens.shape for decode in (greedy_decode, sample_decode, beam_decode)]
     scored.append(exactly(endless, [(3, 100)] * 3))
     return [always(exhaustive), *narrow, *scored, always(torch.cat([each.flatten() for each in greedily]))]
 
@@ -249,9 +249,9 @@ def teach_to_reverse(model, generator, length, steps=500, batch=64):
 
 
 def right_digits(model, length, generator, count=500):
-    """Which digits of some sequences come back in their place, written greedily: (sequences, symbols)."""
+    """Which digits of some sequences come back in their place, written greedily: (sequences, tokens)."""
     digits, backwards = reversals(count, length, generator)
-    made = greedy_decode(model, digits, most=length + 1).symbols
+    made = greedy_decode(model, digits, max_length=length + 1).tokens
     return torch.nn.functional.pad(made, (0, length + 1 - made.shape[1]), value=3) == backwards
 
 

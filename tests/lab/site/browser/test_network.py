@@ -86,7 +86,7 @@ def test_a_report_opens_from_disk_and_asks_for_nothing_else(browser, report):
     follow(page.get_by_role("link", name="Atlas"))
     expect(page.locator("h1")).to_have_text("Atlas")
     follow(page.get_by_role("link", name="Novikoff"))
-    page.get_by_text("Judge it in a terminal").wait_for()
+    page.get_by_text("Run it in a terminal").wait_for()
     assert "rejected" in page.locator(".lies").first.inner_text()
     assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
     follow(page.get_by_role("link", name="What a verdict rests on"))

@@ -21,7 +21,7 @@ window.lemmata = (() => {
       const answer = await fetch(address, { method: "POST", headers, body: JSON.stringify(data), signal });
       return await answer.json();
     } catch {
-      return signal?.aborted ? { error: "cancelled", cancelled: true } : { error: lost };
+      return signal?.aborted ? { error: "stopped", stopped: true } : { error: lost };
     }
   }
 

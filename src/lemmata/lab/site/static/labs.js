@@ -130,7 +130,7 @@ window.lemmataLab = (() => {
         waiting = null;
         const begun = performance.now();
         const answer = await patiently((signal) => put(asked, narrow.matches ? "narrow" : "wide", signal), wait);
-        complain(answer.cancelled ? "" : answer.error);
+        complain(answer.stopped ? "" : answer.error);
         if (answer.error) continue;
         show(answer);
         heard(answer, waiting === null);

@@ -1,163 +1,216 @@
-// The check, run from the page: the slider from truth to lie (templates/probe.html), and judging again (claim.html).
+// The stage on which a formula is broken: see templates/probe.html. Sliders, dials inside the formula, verdict, figure.
 "use strict";
 
 (() => {
   const { live, post } = window.lemmata;
-  if (!live) return; // the form asks for another page, as without JavaScript
+  if (!live) return; // the forms ask for another page, as without JavaScript
 
-  // --- The slider: on release the same check runs with that value ---
+  const PATIENCE = 500; // milliseconds after which a running check says so, and can be stopped
+  const SLOW = 1; // seconds from which a check runs when a slider is let go, and not on its way
+  const STROKE = 180; // pixels that a dial in a formula is dragged from truth to lie
 
-  const short = (value) => String(Number(Number(value).toPrecision(5)));
+  function stage(root) {
+    const part = (name) => root.querySelector(`[data-probe-${name}]`);
+    const forms = [...root.querySelectorAll("form[data-probe]")];
+    const answers = new Map(); // what the check said so far, by lie and position
+    let form = forms.find((each) => !each.hidden);
+    let seconds = Number(root.dataset.seconds); // that a run of the check takes
+    let running = null; // the question that waits for its answer
 
-  function arm(form) {
-    const part = (name) => form.querySelector(`[data-probe-${name}]`);
-    const chosen = () => new FormData(form).get("value");
-    let shown = part("verdict").textContent.trim() ? chosen() : null; // what the verdict on the page belongs to
-    let wanted = shown; // the value of the last release
-    let running = false; // one check at a time; what is wanted meanwhile comes next, what lies between never
+    const facts = new Map(forms.map((each) => [each, read(each)]));
+    const at = (of = form) => Number(new FormData(of).get("at"));
+    const key = () => `${form.dataset.lie}:${at()}`;
+
+    // --- What is seen at once: the value beside the slider, and in the formula ---
 
     function look() {
-      const value = chosen();
+      const { texts } = facts.get(form);
+      const text = texts[at()];
       const range = form.querySelector("input[type=range]");
-      if (part("output")) part("output").value = short(value);
-      range?.setAttribute("aria-valuetext", `${form.dataset.argument} = ${short(value)}`);
-      form.classList.toggle("stale", shown !== null && (running || value !== shown));
-      form.setAttribute("aria-busy", String(running));
+      if (range) {
+        form.querySelector("[data-probe-output]").value = text;
+        range.setAttribute("aria-valuetext", text);
+      }
+      root.dataset.colour = form.dataset.colour;
+      dials(root).forEach((dial) => write(dial));
     }
+
+    function write(dial) {
+      const mine = formOf(dial);
+      if (!mine) return;
+      dial.original ??= dial.innerHTML;
+      const position = mine === form ? at() : 0;
+      const shown = position ? facts.get(mine).formula[dial.dataset.as]?.[position] : "";
+      dial.innerHTML = shown || dial.original; // of our own making, every text in it escaped: dials.py
+      dial.classList.toggle("moved", Boolean(position));
+      dial.setAttribute("aria-valuenow", position);
+      dial.setAttribute("aria-valuetext", facts.get(mine).texts[position].replaceAll("$", ""));
+    }
+
+    // The form that moves a dial: the chosen one if it does, else the first of its argument.
+    function formOf(dial) {
+      const mine = forms.filter((each) => each.dataset.argument === dial.dataset.dial);
+      return mine.includes(form) ? form : mine[0];
+    }
+
+    // --- Dials in the formula: dragged, or moved by keys, they are the slider ---
+
+    function dress(dial) {
+      const mine = formOf(dial);
+      if (!mine || dial.hasAttribute("role")) return;
+      dial.dataset.colour = mine.dataset.colour;
+      const { texts, words } = facts.get(mine);
+      const aria = { role: "slider", tabindex: 0, "aria-label": words, "aria-valuemin": 0, "aria-valuemax": texts.length - 1 };
+      Object.entries(aria).forEach(([name, value]) => dial.setAttribute(name, value));
+      let begun = null;
+      dial.addEventListener("pointerdown", (event) => {
+        choose(formOf(dial));
+        begun = { x: event.clientX, at: at(), moved: false };
+        dial.setPointerCapture(event.pointerId);
+        event.preventDefault(); // no selection of text
+        dial.focus({ preventScroll: true });
+      });
+      dial.addEventListener("pointermove", (event) => {
+        if (!begun) return;
+        const way = event.clientX - begun.x;
+        begun.moved ||= Math.abs(way) > 3;
+        if (begun.moved) turn(begun.at + Math.round((way / STROKE) * (facts.get(form).texts.length - 1)));
+      });
+      dial.addEventListener("pointerup", () => {
+        if (begun?.moved) release();
+        else if (form.dataset.kind === "switch") turn(1 - at()), release();
+        else form.querySelector("input[type=range]").focus();
+        begun = null;
+      });
+      dial.addEventListener("pointercancel", () => (begun = null));
+      dial.addEventListener("keydown", (event) => {
+        choose(formOf(dial));
+        const last = facts.get(form).texts.length - 1;
+        const steps = { ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1, PageUp: last / 4, PageDown: -last / 4 };
+        const ends = { Home: 0, End: last };
+        const to = ends[event.key] ?? at() + Math.sign(steps[event.key]) * Math.ceil(Math.abs(steps[event.key]));
+        if (Number.isNaN(to)) return;
+        event.preventDefault();
+        turn(to);
+        release();
+      });
+    }
+
+    // Put the chosen slider or switch to a position.
+    function turn(position) {
+      const to = Math.min(Math.max(position, 0), facts.get(form).texts.length - 1);
+      if (to === at()) return;
+      if (form.dataset.kind === "switch") form.querySelectorAll("input[type=radio]")[to].checked = true;
+      else form.querySelector("input[type=range]").value = to;
+      turned();
+    }
+
+    function turned() {
+      look();
+      if (seconds < SLOW || form.dataset.kind === "switch" || answers.has(key())) run();
+    }
+
+    function release() {
+      run();
+      remember(root, form, at());
+    }
+
+    function choose(next) {
+      if (!next || next === form) return;
+      form.hidden = true;
+      form = next;
+      form.hidden = false;
+      root.ownerDocument.querySelectorAll("[data-choose]").forEach((link) => {
+        if (link.dataset.choose === form.dataset.lie) link.setAttribute("aria-current", "true");
+        else link.removeAttribute("aria-current");
+      });
+      look();
+      run();
+      remember(root, form, at());
+    }
+
+    // --- The check: every answer is drawn; of the questions that come while one is out, only the last is asked ---
 
     async function run() {
       if (running) return;
-      running = true;
-      look();
-      let value;
-      let answer;
-      do {
-        value = wanted;
-        answer = await ask(form, value);
-      } while (value !== wanted); // an answer that is out of date is not shown
-      running = false;
-      fill(part, answer);
-      shown = answer.error ? null : value;
-      remember(form, value);
-      look();
+      running = new AbortController();
+      const clock = setTimeout(wait, PATIENCE, performance.now());
+      for (let asked = null; asked !== key() && !running.signal.aborted; ) {
+        asked = key();
+        const answer = answers.get(asked) ?? (await ask(root.dataset.claim, form.dataset.lie, at(), running.signal));
+        if (!answer.error) {
+          answers.set(asked, answer);
+          seconds = answer.seconds;
+        }
+        fill(answer);
+      }
+      clearTimeout(clock);
+      clearInterval(part("wait").clock);
+      part("wait").hidden = true;
+      root.setAttribute("aria-busy", "false");
+      running = null;
     }
 
-    function want() {
-      wanted = chosen();
-      run();
+    function wait(began) {
+      const show = () => {
+        const passed = (performance.now() - began) / 1000;
+        part("elapsed").textContent = `running the check, ${passed.toFixed(0)} s`;
+        if (seconds > 1) part("progress").value = Math.min(passed / seconds, 0.98);
+      };
+      root.setAttribute("aria-busy", "true");
+      part("progress").removeAttribute("value");
+      part("wait").hidden = false;
+      part("wait").clock = setInterval(show, 250);
+      show();
     }
 
-    form.addEventListener("input", look);
-    form.addEventListener("change", want);
-    form.addEventListener("submit", (event) => {
-      event.preventDefault();
-      want();
+    function fill(answer) {
+      // What the lab sends is its own: marks and figures, with every text in them escaped.
+      part("verdict").innerHTML = answer.error ? "" : answer.verdict;
+      part("evidence").textContent = answer.error ?? answer.evidence;
+      root.dataset.outcome = answer.outcome ?? "";
+      if (answer.figure) part("figure").innerHTML = answer.figure;
+    }
+
+    forms.forEach((each) => {
+      each.querySelector("[data-probe-run]").hidden = true;
+      each.addEventListener("input", turned);
+      each.addEventListener("change", release);
+      each.addEventListener("submit", (event) => (event.preventDefault(), release()));
     });
-    look();
+    part("cancel").addEventListener("click", () => running?.abort());
+    document.addEventListener("click", (event) => {
+      const link = event.target.closest("[data-choose]");
+      const next = link && forms.find((each) => each.dataset.lie === link.dataset.choose);
+      if (!next) return;
+      event.preventDefault();
+      choose(next);
+      root.scrollIntoView({ block: "nearest" });
+      form.querySelector("input:not([type=hidden])").focus({ preventScroll: true });
+    });
+    const dressed = () => (dials(root).forEach(dress), look());
+    document.addEventListener("lemmata:set", dressed); // formulas that only the browser could set
+    dressed();
+    // A quick check says at once what there is to see; a slow one when it is asked.
+    if (seconds < SLOW) run();
+    else fetch(`/claim/${root.dataset.claim}/dials`).catch(() => {}); // have it imported before a slider is touched
   }
 
-  function ask({ dataset }, value) {
-    return post(`/claim/${dataset.claim}/probe`, { lie: Number(dataset.lie), value: Number(value), seed: 0 });
+  const dials = (root) => root.querySelectorAll("[data-dial]");
+
+  function read({ dataset }) {
+    return { texts: JSON.parse(dataset.texts), formula: JSON.parse(dataset.formula), words: dataset.words };
   }
 
-  function fill(part, answer) {
-    // What the lab sends is its own: marks and figures, with every text in them escaped.
-    part("verdict").innerHTML = answer.error ? "" : answer.verdict;
-    part("evidence").textContent = answer.error ?? answer.evidence;
-    const figure = part("figure");
-    if (figure) {
-      figure.innerHTML = answer.figure ?? "";
-      figure.hidden = !answer.figure;
-    }
-  }
+  const ask = (claim, lie, at, signal) => post(`/claim/${claim}/probe`, { lie: Number(lie), at, seed: 0 }, signal);
 
-  function remember(form, value) {
-    if (location.pathname !== `/claim/${form.dataset.claim}`) return;
+  function remember(root, form, at) {
+    if (location.pathname !== `/claim/${root.dataset.claim}`) return;
     const state = new URLSearchParams(location.search);
     state.set("lie", form.dataset.lie);
-    state.set("value", value);
+    state.set("at", at);
     history.replaceState(null, "", `?${state}${location.hash}`);
   }
 
-  // --- Judging again ---
-
-  function judging(form) {
-    const { claim, cost } = form.dataset;
-    const find = (name) => form.querySelector(`[data-judge-${name}]`);
-    const say = (text) => (find("status").textContent = text);
-    let job = "";
-    let unwanted = false; // stopped before the server had given the job its name
-
-    const cancel = () => post(`/jobs/${job}/cancel`, {});
-
-    function busy(now) {
-      find("start").disabled = now;
-      find("cancel").hidden = find("progress").hidden = !now;
-      find("cancel").disabled = false;
-    }
-
-    form.addEventListener("submit", async (event) => {
-      event.preventDefault();
-      const long = cost === "long";
-      if (long && !confirm("This check takes minutes. Judge it now?")) return;
-      busy(true);
-      job = "";
-      unwanted = false;
-      say("waits for a free process");
-      find("progress").removeAttribute("value");
-      const found = await post(`/claim/${claim}/judge`, { seed: 0, long });
-      if (found.error) {
-        busy(false);
-        say(found.error);
-        return;
-      }
-      job = found.job;
-      const source = new EventSource(found.events);
-      source.onmessage = (message) => hear(JSON.parse(message.data), source);
-      if (unwanted) cancel();
-    });
-
-    find("cancel").addEventListener("click", () => {
-      find("cancel").disabled = true;
-      say("stopping");
-      if (job) cancel();
-      else unwanted = true;
-    });
-
-    async function hear(event, source) {
-      if (event.event === "progress") {
-        say(event.stage);
-        find("progress").max = event.of;
-        find("progress").value = event.done;
-      }
-      if (!["done", "failed", "cancelled"].includes(event.event)) return;
-      source.close();
-      busy(false);
-      if (event.event === "done") await renew(event.result.verdict);
-      else say(event.event === "failed" ? event.message : "stopped; the verdict is as it was");
-    }
-  }
-
-  async function renew(verdict) {
-    // The page as it is now, with the sliders where the reader left them.
-    const text = await (await fetch(location.href, { headers: { accept: "text/html" } })).text();
-    const fresh = new DOMParser().parseFromString(text, "text/html").querySelector("article.claim");
-    const old = document.querySelector("article.claim");
-    for (const form of old.querySelectorAll("form[data-probe]")) {
-      fresh.querySelector(`form[data-probe][data-lie="${form.dataset.lie}"]`)?.replaceWith(form);
-    }
-    old.replaceWith(fresh);
-    fresh.querySelectorAll("[data-copy], [data-copy-latex]").forEach((button) => (button.hidden = false));
-    document.dispatchEvent(new Event("htmx:afterSettle")); // formulas that only the browser can set
-    const form = fresh.querySelector("form[data-judge]");
-    judging(form);
-    form.querySelector("[data-judge-status]").textContent = `judged just now: ${verdict}`;
-    form.querySelector("[data-judge-start]").focus({ preventScroll: true });
-  }
-
-  const probes = document.querySelectorAll("form[data-probe]");
-  probes.forEach(arm);
-  document.querySelectorAll("form[data-judge]").forEach(judging);
-  // The first answer should be as quick as the rest: have the checks imported before a slider is touched.
-  new Set([...probes].map((form) => form.dataset.claim)).forEach((claim) => fetch(`/claim/${claim}/dials`).catch(() => {}));
+  document.querySelectorAll("[data-stage]").forEach(stage);
 })();

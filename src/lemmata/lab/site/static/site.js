@@ -108,20 +108,37 @@
     const set = () =>
       all("[data-tex]:not([data-set])").forEach((span) => {
         span.dataset.set = "";
+        const { tex, dialled } = span.dataset;
         const options = { displayMode: "block" in span.dataset, annotate: true, throwOnError: true };
         const made = document.createElement("span");
         try {
-          window.temml.render(span.dataset.tex, made, options);
+          window.temml.render(dialled ?? tex, made, { ...options, trust: ({ command }) => command === "\\class" });
+          if (dialled) setDials(made);
           span.replaceChildren(...made.childNodes);
         } catch {
           // the Unicode line stays
         }
       });
-    if (window.temml) return set();
+    const done = () => (set(), document.dispatchEvent(new Event("lemmata:set")));
+    if (window.temml) return done();
     const script = document.createElement("script");
     script.src = here.dataset.temml;
-    script.onload = set;
+    script.onload = done;
     document.head.append(script);
+  }
+
+  // As typeset.py does: a dial is a row with its name and style as data.
+  function setDials(made) {
+    made.querySelectorAll(".dial").forEach((element) => {
+      const [, name, style] = element.getAttribute("class").split(" ");
+      const row = document.createElementNS("http://www.w3.org/1998/Math/MathML", "mrow");
+      row.setAttribute("class", "dial");
+      row.dataset.dial = name;
+      row.dataset.as = style;
+      element.removeAttribute("class");
+      element.replaceWith(row);
+      row.append(element);
+    });
   }
 
   // Chromium reserves the width of the largest radical sign behind every root: measure what is left over, and close it.

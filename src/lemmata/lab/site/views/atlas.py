@@ -1,7 +1,6 @@
 """The atlas: every statement in the order of the course, with search and filters, all of it in the address."""
 
 import contextlib
-import functools
 from collections import Counter
 from typing import Annotated, Any
 
@@ -9,11 +8,11 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import HTMLResponse
 
 from lemmata import catalog as catalogs
+from lemmata.catalog.search import searchable, words_of
+from lemmata.catalog.statements import KINDS, Statement
 from lemmata.judge.verdict import VERDICTS
-from lemmata.lab.cli.unicode_math import unicode_math
 from lemmata.lab.site.knowledge import Snapshot, known
 from lemmata.lab.site.pages import page
-from lemmata.statements import KINDS, Statement
 
 router = APIRouter()
 
@@ -54,12 +53,13 @@ def atlas_context(snapshot: Snapshot, wanted: dict[str, str]) -> dict[str, Any]:
 
 def fits(snapshot: Snapshot, statement: Statement, wanted: dict[str, str]) -> bool:
     """Whether a statement passes every filter; each word of the search must occur somewhere in it."""
+    text = searchable(statement.id, statement.title, statement.statement)
     return (
         wanted["chapter"] in ("", statement.chapter)
         and wanted["kind"] in ("", statement.kind)
         and (not wanted["source"] or any(place["source"] == wanted["source"] for place in statement.sources))
         and wanted["verdict"] in ("", snapshot.verdict(statement.id))
-        and all(word in searchable(statement.id, statement.title, statement.statement) for word in _words(wanted["q"]))
+        and all(word in text for word in words_of(wanted["q"]))
     )
 
 
@@ -82,19 +82,8 @@ def _chapter(name: str, entries: list[dict[str, Any]]) -> dict[str, Any]:
     return {"name": name, "number": number, "entries": entries, "counts": counts, "remarks": remarks}
 
 
-@functools.lru_cache(8192)
-def searchable(id: str, title: str, statement: str) -> str:
-    """All that a search looks at. Formulas as they are written and as they are read: γ is found by γ and by gamma."""
-    text = f"{title} {statement}"
-    return f"{id} {text} {unicode_math(text)}".casefold()
-
-
 def warm() -> None:
     """Do once what the first reader, and the first search, would wait for: two seconds with 700 statements."""
     with contextlib.suppress(Exception):  # the first page will say what is wrong; nobody need if the lab is closing
         for statement in known().catalog.statements.values():
             searchable(statement.id, statement.title, statement.statement)
-
-
-def _words(q: str) -> list[str]:
-    return q.casefold().split()[:12]

@@ -11,15 +11,17 @@ from fastapi.responses import HTMLResponse
 import lemmata
 from lemmata import catalog
 from lemmata.catalog import ClaimEntry
-from lemmata.lab.cli.sharpness import sharpness_words
+from lemmata.catalog.dials import dials_in
+from lemmata.catalog.statements import Statement
+from lemmata.judge.dial import Dial
 from lemmata.lab.site.code import coloured, source_of
-from lemmata.lab.site.dials import guess, scale
+from lemmata.lab.site.dials import guess, reader_view
 from lemmata.lab.site.figures import figure_csv, figure_svg
 from lemmata.lab.site.job import JobError
 from lemmata.lab.site.knowledge import SETTLEMENTS, Snapshot, known
 from lemmata.lab.site.pages import evidence_line, page
-from lemmata.lab.site.views.probe import dials_of, probed
-from lemmata.statements import Statement
+from lemmata.lab.site.views.probe import dials_of, probed, word_of
+from lemmata.lab.words import sharpness_words
 
 router = APIRouter()
 
@@ -32,19 +34,19 @@ async def show(
     request: Request,
     id: str,
     lie: Annotated[int | None, Query(ge=0, le=999)] = None,
-    value: Annotated[float | None, Query(allow_inf_nan=False, ge=-1e16, le=1e16)] = None,
+    at: Annotated[int, Query(ge=0, le=999)] = 0,
 ) -> HTMLResponse:
-    """The page of one statement; with `lie` and `value`, one of its sliders at that place."""
+    """The page of one statement; with `lie`, that one to turn, and with `at` at this position."""
     found = catalog.load()
     if id not in found.statements:
         raise HTTPException(404, "there is no statement of this name")
     dials, shown = [], None
     if request.state.live and (claim := found.claims.get(id)):
         dials = await _asked(request, claim)
-        shown = await _probed(request, id, lie, value) if lie is not None and value is not None else None
+        shown = await _probed(request, id, lie, at) if lie is not None and at else None
 
     def made() -> HTMLResponse:
-        return page(request, "claim.html", **claim_context(known(), id, dials), lie=lie, shown=shown)
+        return page(request, "claim.html", **claim_context(known(), id, dials, lie, shown))
 
     return await run_in_threadpool(made)
 
@@ -61,10 +63,17 @@ def svg_file(id: str) -> Response:
     return _attached(figure_svg(_figure(id)), "image/svg+xml", f"{id}.svg")
 
 
-def claim_context(snapshot: Snapshot, id: str, dials: list[dict[str, Any]]) -> dict[str, Any]:
-    """Everything the page of a statement shows. `dials`: what can be turned, where its source does not tell."""
+def claim_context(
+    snapshot: Snapshot, id: str, dials: list[Dial], lie: int | None = None, shown: dict[str, Any] | None = None
+) -> dict[str, Any]:
+    """Everything the page of a statement shows.
+
+    `dials`: what can be turned, where its source does not tell; `lie`: which of them to begin with; `shown`: what the
+    check found there, if it was run for this page.
+    """
     statement, claim = snapshot.catalog.statements[id], snapshot.catalog.claims.get(id)
     result, lies = snapshot.results.get(id), lie_views(snapshot, claim, dials) if claim else []
+    turned = [view for view in lies if view["dial"]]
     errata = [
         {
             "erratum": erratum,
@@ -84,7 +93,11 @@ def claim_context(snapshot: Snapshot, id: str, dials: list[dict[str, Any]]) -> d
         "result": result,
         "figure": (result.evidence or {}).get("figure") if result else None,
         "errata": errata,
-        "lies": [lie for lie in lies if lie["printed"] not in {e.key for e in statement.errata}],
+        "lies": lies,
+        "turned": turned,
+        "chosen": _chosen(turned, lie),
+        "shown": shown or truth_shown(snapshot, id),
+        "seconds_expected": result.seconds / (1 + len(lies)) if result else 0.0,
         "places": _places(snapshot, statement),
         "code": _code(claim) if claim else None,
         "previous": order[place - 1] if place else None,
@@ -94,32 +107,43 @@ def claim_context(snapshot: Snapshot, id: str, dials: list[dict[str, Any]]) -> d
     }
 
 
-def lie_views(snapshot: Snapshot, claim: ClaimEntry, dials: list[dict[str, Any]] | None = None) -> list[dict[str, Any]]:
+def lie_views(snapshot: Snapshot, claim: ClaimEntry, dials: list[Dial] | None = None) -> list[dict[str, Any]]:
     """Each lie with its outcome and, where it can be turned, the dial for it."""
-    result = snapshot.results.get(claim.id)
+    result, statement = snapshot.results.get(claim.id), snapshot.catalog.statements[claim.id]
+    in_formula = [name for name, _ in dials_in(statement.dialled)]
+    colours = {name: k for k, name in enumerate(dict.fromkeys([*in_formula, *(lie.argument for lie in claim.lies)]))}
     views = []
     for index, lie in enumerate(claim.lies):
         heard = result.lies[index] if result and index < len(result.lies) else None
         dial = guess(lie) or (dials[index] if dials and index < len(dials) else None)
         view = {key: getattr(lie, key) for key in ("text", "printed", "argument", "truth", "value", "raises")}
         view |= {"index": index, "outcome": OUTCOMES[heard["rejected"] if heard else None]}
-        view |= {"how": heard["how"] if heard else "", "kind": dial["kind"] if dial else ""}
+        view |= {"how": heard["how"] if heard else "", "kind": dial.kind if dial else ""}
         view |= {"notices": sharpness_words(heard.get("notices")) if heard else ""}
-        views.append(view | {"dial": scale(dial) if dial else None})
+        view |= {"colour": colours.get(lie.argument, 0), "in_formula": lie.argument in in_formula}
+        views.append(view | {"dial": reader_view(dial, lie, statement) if dial else None})
     return views
 
 
-def truth_shown(snapshot: Snapshot, lie: dict[str, Any], id: str) -> dict[str, Any] | None:
-    """A slider before it is touched: at the truth, with the verdict that is remembered."""
+def truth_shown(snapshot: Snapshot, id: str) -> dict[str, Any] | None:
+    """The stage before anything is touched: at the truth, with the verdict that is remembered."""
     result = snapshot.results.get(id)
-    if not result or not result.evidence or not lie["dial"]:
+    if not result or not result.evidence:
         return None
     word = "still holds" if result.evidence["holds"] else "rejected"
-    facts = {"value": lie["dial"]["truth"], "outcome": word, "evidence": evidence_line(result.evidence)}
+    said = word_of(snapshot.catalog.statements[id].kind, word, 0)
+    facts = {"at": 0, "outcome": word, "word": said, "evidence": evidence_line(result.evidence)}
     return facts | {"figure": result.evidence.get("figure")}
 
 
-async def _asked(request: Request, claim: ClaimEntry) -> list[dict[str, Any]]:
+def _chosen(turned: list[dict[str, Any]], lie: int | None) -> dict[str, Any] | None:
+    """The lie to begin with: the one asked for, else one that moves a number of the formula, else any."""
+    asked = [view for view in turned if view["index"] == lie]
+    moving = [view for view in turned if view["in_formula"] and view["kind"] != "switch"]
+    return next(iter([*asked, *moving, *turned]), None)
+
+
+async def _asked(request: Request, claim: ClaimEntry) -> list[Dial]:
     """The dials from the code itself, if some lie's source does not tell; nothing while no child is ready."""
     if all(guess(lie) for lie in claim.lies):
         return []
@@ -129,13 +153,13 @@ async def _asked(request: Request, claim: ClaimEntry) -> list[dict[str, Any]]:
         return []
 
 
-async def _probed(request: Request, id: str, lie: int, value: float) -> dict[str, Any] | None:
+async def _probed(request: Request, id: str, lie: int, at: int) -> dict[str, Any] | None:
     """A slider where the address puts it, for a browser without JavaScript and for a link that was passed on."""
     try:
-        return await probed(request, id, lie, value)
+        return await probed(request, id, lie, at)
     except (HTTPException, JobError) as problem:
         told = problem.detail if isinstance(problem, HTTPException) else str(problem)
-        return {"value": value, "outcome": "undecided", "evidence": told, "figure": None}
+        return {"at": 0, "outcome": "undecided", "word": "undecided", "evidence": told, "figure": None}
 
 
 def _places(snapshot: Snapshot, statement: Statement) -> list[dict[str, Any]]:

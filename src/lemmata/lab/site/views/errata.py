@@ -8,11 +8,11 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import HTMLResponse
 
-from lemmata.lab.cli.errata import contract
+from lemmata.catalog.search import searchable
+from lemmata.catalog.settlement import contract
+from lemmata.catalog.statements import Erratum, Statement
 from lemmata.lab.site.knowledge import SETTLEMENTS, Snapshot, known
 from lemmata.lab.site.pages import page, shown
-from lemmata.lab.site.views.atlas import searchable
-from lemmata.statements import Erratum, Statement
 
 router = APIRouter()
 

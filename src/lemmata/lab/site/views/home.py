@@ -53,5 +53,5 @@ def demonstration(snapshot: Snapshot) -> dict[str, Any] | None:
             erratum = next((e for e in statement.errata if e.key == lie["printed"]), None)
             if erratum and lie["kind"] == "real":
                 facts = {"statement": statement, "erratum": erratum, "lie": lie}
-                return facts | {"source": snapshot.sources.get(erratum.source), "shown": truth_shown(snapshot, lie, id)}
+                return facts | {"source": snapshot.sources.get(erratum.source), "shown": truth_shown(snapshot, id)}
     return None

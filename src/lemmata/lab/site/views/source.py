@@ -5,7 +5,7 @@ from typing import Any
 from fastapi import APIRouter, HTTPException, Request
 from fastapi.responses import HTMLResponse
 
-from lemmata.lab.cli.source import cited
+from lemmata.catalog.sources import cited
 from lemmata.lab.site.knowledge import Snapshot, known
 from lemmata.lab.site.pages import page
 

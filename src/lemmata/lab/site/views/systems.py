@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from lemmata import catalog
 from lemmata.catalog import CHAPTERS, SystemEntry
-from lemmata.lab.cli.recipe import data_of
+from lemmata.lab.recipe import data_of
 from lemmata.lab.site.code import coloured
 from lemmata.lab.site.docstrings import describe
 from lemmata.lab.site.formulas import prose
@@ -25,8 +25,8 @@ from lemmata.lab.site.views.runs import begin
 router = APIRouter()
 
 # The options that most people turn; the others are folded away. The second lot says something to gradient descent only.
-FIRST = ("epochs", "batch", "rate", "optimizer", "schedule", "seed")
-GRADIENT = "optimizer rate decay momentum schedule warmup clip accumulate average precision".split()
+FIRST = ("epochs", "batch_size", "lr", "optimizer", "schedule", "seed")
+GRADIENT = "optimizer lr weight_decay momentum schedule warmup clip accumulate ema_decay precision".split()
 SECONDS = 30.0  # to build a system without training it; the first time its chapter is imported, too
 RESERVED = ("data", "run")  # in the address beside the values of the form
 

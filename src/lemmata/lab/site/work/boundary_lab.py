@@ -66,7 +66,7 @@ class State(LabState):
             return MLP(2, 2, widths=(self.width,) * self.depth, activation=self.activation)
 
     def options(self) -> Options:
-        chosen = {"epochs": self.epochs, "rate": self.lr, "seed": self.seed}
+        chosen = {"epochs": self.epochs, "lr": self.lr, "seed": self.seed}
         return Options(**chosen, schedule="cosine", evaluate=max(1, self.epochs // FRAMES), device="cpu")
 
 
@@ -196,7 +196,7 @@ def command(state: State) -> str:
     if state.noise not in (None, state.usual):
         return ""
     widths = f"--widths {' '.join([str(state.width)] * state.depth)}" if state.depth else "--widths"
-    learning = f"--rate {state.lr:g} --epochs {state.epochs} --seed {state.seed} --device cpu"
+    learning = f"--lr {state.lr:g} --epochs {state.epochs} --seed {state.seed} --device cpu"
     return f"lemmata train mlp --data {state.data} {widths} --activation {state.activation} {learning}"
 
 
@@ -210,7 +210,7 @@ def python(state: State) -> str:
         "from lemmata.train import Options, fit, seeded\n\n"
         f'data = load("{state.data}", noise={noise:g})\nwith seeded({state.seed}):\n'
         f'    network = MLP(2, 2, widths={widths}, activation="{state.activation}")\n'
-        f"options = Options(epochs={state.epochs}, rate={state.lr:g}, seed={state.seed}, "
+        f"options = Options(epochs={state.epochs}, lr={state.lr:g}, seed={state.seed}, "
         'schedule="cosine", device="cpu")\n'
         "run = fit(network, data.train, test=data.test, metrics=accuracy, options=options)\n"
         "print(run.scores)"

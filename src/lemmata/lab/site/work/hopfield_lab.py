@@ -11,8 +11,8 @@ from lemmata.connectionism.hopfield import HopfieldNetwork, Recall
 from lemmata.connectionism.recipes import HopfieldConfig, PrototypeLearner, corrupted
 from lemmata.data.images import digits, glyphs
 from lemmata.figure import Figure, Image, Line, Points
-from lemmata.lab.cli.terminal import count as counted
 from lemmata.lab.site.labs import LabState
+from lemmata.lab.words import count as counted
 
 LAB = {
     "title": "Hopfield memory",

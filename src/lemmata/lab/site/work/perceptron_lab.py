@@ -15,8 +15,8 @@ from lemmata.connectionism.separability import Separation, separate
 from lemmata.data.margins import separable
 from lemmata.data.planar import xor
 from lemmata.figure import Figure, Line, Points
-from lemmata.lab.cli.terminal import count
 from lemmata.lab.site.labs import LabState
+from lemmata.lab.words import count
 
 LAB = {
     "title": "Perceptron",
@@ -148,7 +148,7 @@ def _signs(y: Tensor) -> Tensor:
 
 def learn(x: Tensor, y: Tensor) -> Perceptron:
     """The algorithm itself, every correction recorded."""
-    return Perceptron(max_sweeps=SWEEPS, certify=False, record=True).fit(x, y)
+    return Perceptron(max_epochs=SWEEPS, certify=False, record=True).fit(x, y)
 
 
 def began(points: int, bound: dict[str, Any] | None) -> str:

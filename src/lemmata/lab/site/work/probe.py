@@ -1,4 +1,4 @@
-"""The job "probe": one check with one argument at a chosen value; without a value, what there is to choose."""
+"""The job "probe": one check with one argument at a chosen position; without one, what there is to choose."""
 
 from collections.abc import Callable
 from dataclasses import asdict
@@ -9,11 +9,15 @@ from lemmata.lab.site.work.judge import find_claim
 
 
 def perform(parameters: dict[str, Any], tell: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
-    """Probe lie number `lie` of the claim `id` at `value` under `seed`; a value it cannot take is a "problem"."""
+    """Probe lie number `lie` of the claim `id` at position `at` under `seed`; one that it lacks is a "problem"."""
     entry, claim = find_claim(parameters["id"])
-    if "value" not in parameters:
-        return {"dials": [asdict(dial) for dial in dials(claim)]}
+    found = dials(claim)
+    if "at" not in parameters:
+        return {"dials": [asdict(dial) for dial in found]}
     try:
-        return probe_claim(claim, parameters["lie"], parameters["value"], parameters["seed"], entry.cost)
+        if parameters["lie"] >= len(found):
+            raise ValueError(f"lie must be from 0 to {len(found) - 1}, got {parameters['lie']}")
+        value = found[parameters["lie"]].value(parameters["at"])
+        return probe_claim(claim, parameters["lie"], value, parameters["seed"], entry.cost)
     except ValueError as error:
         return {"problem": str(error)}

@@ -22,7 +22,7 @@ import torch
 
 from lemmata import catalog
 from lemmata.catalog import RecipeEntry
-from lemmata.lab.cli.recipe import choose, defaults, recipe_of
+from lemmata.lab.recipe import choose, defaults, recipe_of
 from lemmata.train.experiment import Experiment
 
 EMPTY = ("", "None")
@@ -182,6 +182,8 @@ def _python(entry: RecipeEntry, data: str, usual: tuple[Any, Any], chosen: tuple
         imports.setdefault(module, set()).add(type(now).__name__)
     lines = [f"from {module} import {', '.join(sorted(names))}" for module, names in sorted(imports.items())]
     arguments = [json.dumps(data), *(f"{name}={_call(now)}" for name, now in made)]
+    if "system" in inspect.signature(recipe_of(entry)).parameters:  # one recipe for several
+        arguments.append(f"system={json.dumps(entry.system)}")
     inside = "\n    ".join(f"{argument}," for argument in arguments)
     called = f"{entry.name}({arguments[0]})" if len(arguments) == 1 else f"{entry.name}(\n    {inside}\n)"
     return "\n".join([*lines, "", f"experiment = {called}", f'run = run_experiment(experiment, out="runs/my-{data}")'])

@@ -10,9 +10,9 @@ from typing import Any
 from lemmata import catalog
 from lemmata.figure import Figure
 from lemmata.files import cache_folder
-from lemmata.lab.cli.live import score
-from lemmata.lab.cli.recipe import choose, defaults, recipe_of, record_of
+from lemmata.lab.recipe import choose, defaults, recipe_of, record_of
 from lemmata.lab.site.work.recipe import settings, words
+from lemmata.lab.words import score
 from lemmata.train.folder import read_record
 from lemmata.train.loop import run_experiment
 from lemmata.train.watch import Watcher

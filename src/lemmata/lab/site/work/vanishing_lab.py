@@ -59,8 +59,8 @@ class State(LabState):
     def layer(self) -> Elman:
         made = Elman(1, UNITS, activation=self.activation, bias=False).double()
         with torch.no_grad():
-            made.recurrent.copy_(self.recurrent())
-            made.input.copy_(torch.randn(UNITS, 1, generator=self._generator(1), dtype=torch.float64))
+            made.recurrent_weight.copy_(self.recurrent())
+            made.input_weight.copy_(torch.randn(UNITS, 1, generator=self._generator(1), dtype=torch.float64))
         return made
 
     def inputs(self) -> Tensor:
@@ -82,7 +82,7 @@ def show(state: State) -> dict[str, Any]:
     return {
         "slope": slope,
         "norm": norm,
-        "radius": float(spectral_radius(layer.recurrent)),
+        "radius": float(spectral_radius(layer.recurrent_weight)),
         "bound": flow.bound,
         "fate": fate,
         "log10": left_over(flow),
@@ -168,13 +168,13 @@ def python(state: State) -> str:
     """The same in Python."""
     lines = ["import torch", "from lemmata.recurrent import Elman, measure_gradient_flow, with_spectral_radius", ""]
     lines += [f"layer = Elman(1, {UNITS}, activation={state.activation!r}, bias=False)"]
-    start = "torch.randn_like(layer.recurrent)"
+    start = "torch.randn_like(layer.recurrent_weight)"
     if state.matrix == "shift":
         made = f"{state.size:g} * torch.eye({UNITS}).roll(1, 0).tril(-1)"
     else:
         start = f"torch.linalg.qr({start}).Q" if state.matrix == "orthogonal" else start
         made = f"with_spectral_radius({start}, {state.size:g})"
-    lines += ["with torch.no_grad():", f"    layer.recurrent.copy_({made})"]
+    lines += ["with torch.no_grad():", f"    layer.recurrent_weight.copy_({made})"]
     lines += [f"flow = measure_gradient_flow(layer, {state.drive:g} * torch.randn({RUNS}, {state.steps}, 1))"]
     lines += ["print(flow.bound, flow.vanishes)  # the factor that no step exceeds, and whether it is below 1"]
     lines += ["print(flow.norms[:, -1])  # what is left after all steps"]

@@ -1,0 +1,1 @@
+"""What is measured: one contest a file, found by reading the files."""

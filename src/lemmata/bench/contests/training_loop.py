@@ -1,0 +1,164 @@
+"""What a training loop costs beyond the mathematics: ours against a loop by hand and against Lightning.
+
+The network is so small that a step takes about a fifth of a millisecond: whatever a loop does around it shows. All
+train the same network from the same weights with AdamW for ten epochs in batches of 64, each in its own order, and
+evaluate it on the training set at the end. Lightning runs at its leanest: no logger, bar, summary or checkpoints.
+"""
+
+import copy
+import logging
+import tempfile
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import cross_entropy
+
+from lemmata.bench.registry import agreement, entry, limit, ours, peer
+from lemmata.data.registry import load
+from lemmata.train.loop import fit
+from lemmata.train.options import Options
+
+BATCH, EPOCHS, RATE = 64, 10, 1e-3
+
+
+class Task(NamedTuple):
+    """A network with its first weights, and what it learns."""
+
+    network: nn.Module
+    x: Tensor
+    y: Tensor
+    device: str
+
+    @property
+    def steps(self) -> int:
+        return EPOCHS * -(-len(self.x) // BATCH)
+
+
+Learnt = tuple[nn.Module, Task]
+
+
+@entry(
+    "training_loop",
+    title="The cost of the training loop",
+    measures="ten epochs of AdamW and one evaluation",
+    cases={"digits": "digits: 1,438 images of 64 pixels, MLP 64-128-10, batch 64, 230 steps"},
+    targets={"bare loop": 1.15, "Lightning": 1.0},
+)
+def small_task(case: str, device: str) -> Task:
+    """Digits and a perceptron of two layers."""
+    digits = load(case).train
+    torch.manual_seed(0)
+    network = nn.Sequential(nn.Flatten(), nn.Linear(64, 128), nn.ReLU(), nn.Linear(128, 10))
+    return Task(network.to(device), digits.x.to(device), digits.y.to(device), device)
+
+
+@ours("lemmata")
+def by_fit(task: Task) -> Callable[[], Learnt]:
+    """Our loop as it comes, without a folder."""
+    options = Options(epochs=EPOCHS, batch_size=BATCH, lr=RATE, device=task.device)
+    return lambda: (fit(copy.deepcopy(task.network), (task.x, task.y), options=options).system, task)
+
+
+@ours("lemmata with run folder")
+def by_fit_with_folder(task: Task) -> Callable[[], Learnt]:
+    """Our loop with log, checkpoints and result on the disk."""
+    options = Options(epochs=EPOCHS, batch_size=BATCH, lr=RATE, device=task.device)
+
+    def train() -> Learnt:
+        with tempfile.TemporaryDirectory() as folder:
+            out = f"{folder}/run"
+            return fit(copy.deepcopy(task.network), (task.x, task.y), options=options, out=out).system, task
+
+    return train
+
+
+@peer("bare loop")
+def by_hand(task: Task) -> Callable[[], Learnt]:
+    """What one writes in ten lines."""
+    return _by_hand(task, fused=None)
+
+
+@peer("bare loop, fused optimiser")
+def by_hand_fused(task: Task) -> Callable[[], Learnt]:
+    """The same with the option that our loop sets by itself: what is left is the loop alone."""
+    return _by_hand(task, fused=True)
+
+
+def _by_hand(task: Task, fused: bool | None) -> Callable[[], Learnt]:
+    def train() -> Learnt:
+        network = copy.deepcopy(task.network)
+        optimizer = torch.optim.AdamW(network.parameters(), RATE, weight_decay=0.0, fused=fused)
+        for _ in range(EPOCHS):
+            total = torch.zeros((), device=task.x.device)  # looked at once an epoch, as a GPU likes it
+            for batch in torch.randperm(len(task.x), device=task.x.device).split(BATCH):
+                loss = cross_entropy(network(task.x[batch]), task.y[batch])
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+                total += loss.detach()
+            total.item()
+        with torch.no_grad():
+            cross_entropy(network(task.x), task.y).item()
+        return network, task
+
+    return train
+
+
+@peer("Lightning", needs="lightning")
+def by_lightning(task: Task) -> Callable[[], Learnt]:
+    """Lightning's Trainer with everything optional switched off."""
+    import lightning
+    from torch.utils.data import DataLoader, TensorDataset
+
+    for name in ("lightning.pytorch", "lightning.fabric"):
+        logging.getLogger(name).setLevel(logging.ERROR)
+    off = ("logger", "enable_checkpointing", "enable_progress_bar", "enable_model_summary")
+
+    class Module(lightning.LightningModule):
+        def __init__(self, network: nn.Module):
+            super().__init__()
+            self.network = network
+
+        def training_step(self, batch: Any, index: int) -> Tensor:
+            x, y = batch
+            return cross_entropy(self.network(x), y)
+
+        def configure_optimizers(self) -> torch.optim.Optimizer:
+            return torch.optim.AdamW(self.network.parameters(), RATE, weight_decay=0.0)
+
+    def train() -> Learnt:
+        accelerator = "gpu" if task.device.startswith("cuda") else task.device
+        trainer = lightning.Trainer(
+            max_epochs=EPOCHS, accelerator=accelerator, devices=1, **dict.fromkeys(off, False),
+        )  # fmt: skip
+        module = Module(copy.deepcopy(task.network))
+        everything = TensorDataset(task.x, task.y)
+        trainer.fit(module, DataLoader(everything, batch_size=BATCH, shuffle=True))
+        with torch.no_grad():
+            cross_entropy(module.network.to(task.x.device)(task.x), task.y).item()
+        return module.network, task
+
+    return train
+
+
+@limit("forward and backward passes on one batch, as many as there are steps")
+def passes_alone(task: Task) -> Callable[[], None]:
+    """No order, no optimiser, no look at the loss."""
+    network, x, y = copy.deepcopy(task.network), task.x[:BATCH], task.y[:BATCH]
+
+    def compute() -> None:
+        for _ in range(task.steps):
+            cross_entropy(network(x), y).backward()
+            network.zero_grad()
+
+    return compute
+
+
+@agreement(within=0.1)
+def final_loss(learnt: Learnt) -> dict[str, float]:
+    """The loss on the training set: near each other, since all orders of the batches do about as well."""
+    network, task = learnt
+    with torch.no_grad():
+        return {"loss": float(cross_entropy(network.to(task.x.device)(task.x), task.y))}

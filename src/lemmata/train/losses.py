@@ -1,0 +1,172 @@
+r"""Losses and metrics as people write them, all as `loss(model, batch)`; and what a first batch that fails means."""
+
+import contextlib
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from lemmata.data.examples import Examples
+
+__all__ = ["input_and_target"]
+
+Found = Mapping[str, "Tensor | float"]
+RESERVED = ("loss", "lr", "grad_norm", "finished", "step", "epoch", "event")
+SHOWN = 200  # characters of torch's own message
+
+
+def input_and_target(batch: Examples) -> tuple[Tensor, Tensor]:
+    """The columns x and y of a batch, or its only two in their order.
+
+    >>> input_and_target(Examples(image=torch.zeros(2, 3), label=torch.ones(2)))[1]
+    tensor([1., 1.])
+    """
+    columns = batch.columns
+    if "x" in columns and "y" in columns:
+        return columns["x"], columns["y"]
+    if len(columns) == 2:
+        first, second = columns.values()
+        return first, second
+    cure = "name two of them x and y, or give loss=lambda model, batch: ..."
+    raise ValueError(f"this loss needs an input and a target, the batch has {', '.join(columns)}: {cure}")
+
+
+def default_loss(output: Tensor, target: Tensor) -> Tensor:
+    """Cross-entropy for whole-number targets, the mean squared error for others."""
+    loss = functional.mse_loss if target.is_floating_point() else functional.cross_entropy
+    return loss(output, target)
+
+
+def as_loss(loss: Any, metrics: Any, device: torch.device) -> Callable[[Any, Examples], Any]:
+    """The loss of a (model, batch), whatever it was given as.
+
+    A module, such as nn.MSELoss(), and a function whose second parameter is called target, such as F.cross_entropy,
+    are given the model's output and the target; any other function is given the model and the batch.
+    """
+    if loss is not None and not _takes_output(loss):
+        if not callable(loss):
+            raise TypeError(f"loss must be a function, such as nn.MSELoss() or F.cross_entropy, got {loss!r}")
+        return loss
+    if isinstance(loss, nn.Module):
+        loss.to(device)
+    return OutputLoss(loss or default_loss, metrics if isinstance(metrics, Mapping) else {})
+
+
+def as_metrics(metrics: Any, loss: Any) -> Callable[[Any, Examples], Any] | None:
+    """What is measured beside the loss, as one function of (model, batch)."""
+    if metrics is None or callable(metrics):
+        return metrics
+    if not isinstance(metrics, Mapping) or not all(map(callable, metrics.values())):
+        raise TypeError(f"metrics must be a dict of functions of (output, target), got {metrics!r}"[:SHOWN])
+    if taken := [name for name in metrics if name in RESERVED]:
+        raise ValueError(f"a metric cannot be called {taken[0]}: choose another name")
+    if isinstance(loss, OutputLoss):  # which measures them on the output that it has anyhow
+        return None
+
+    def measure(model: Any, batch: Examples) -> Found:
+        x, target = input_and_target(batch)
+        return _measured(metrics, model(x), target)
+
+    return measure
+
+
+class OutputLoss:
+    """A loss of the model's output and the target; measures metrics on the same output, while it learns too."""
+
+    def __init__(self, loss: Callable[[Tensor, Tensor], Tensor], metrics: Mapping[str, Callable[..., Any]]):
+        self.loss, self.metrics = loss, metrics
+        self.tried = False  # the first batch is looked at more closely
+
+    def __call__(self, model: Any, batch: Examples) -> "Tensor | Found":
+        x, target = input_and_target(batch)
+        if self.tried:
+            output = model(x)
+            loss = self.loss(output, target)
+        else:
+            output, loss = self._try(model, x, target)
+        return {"loss": loss, **_measured(self.metrics, output, target)} if self.metrics else loss
+
+    def _try(self, model: Any, x: Tensor, target: Tensor) -> tuple[Any, Tensor]:
+        try:
+            output = model(x)
+        except torch.OutOfMemoryError:
+            raise
+        except (RuntimeError, IndexError, TypeError, ValueError) as error:
+            raise ValueError(f"the model cannot take x of shape {told(x)}: {_short(error)}") from error
+        if isinstance(output, Tensor):
+            _compare(output, target, self.loss)
+        try:
+            loss = self.loss(output, target)
+        except (RuntimeError, IndexError, TypeError, ValueError) as error:
+            seen = told(output) if isinstance(output, Tensor) else f"a {type(output).__name__}"
+            sizes = f"the output, {seen}, with y, {told(target)}"
+            raise ValueError(f"the loss cannot compare {sizes}: {_short(error)}") from error
+        self.tried = True
+        return output, loss
+
+
+def _compare(output: Tensor, target: Tensor, loss: Any) -> None:
+    """Refuse what torch would compute without a word, or with an obscure one."""
+    if not (loss is default_loss or type(loss).__module__.startswith("torch.") or _module(loss).startswith("torch.")):
+        return  # what shapes a loss of one's own takes is not known
+    if not target.is_floating_point():
+        if loss is default_loss or _is(loss, OF_CLASSES):
+            _check_classes(output, target)
+        elif _is(loss, OF_VALUES):
+            raise ValueError(f"this loss compares values, but y holds whole numbers ({told(target)}): use y.float()")
+    elif output.shape != target.shape and output.numel() and target.numel():
+        with contextlib.suppress(RuntimeError):  # torch will say itself what cannot be broadcast
+            torch.broadcast_shapes(output.shape, target.shape)
+            cure = "y[:, None]" if output.ndim == target.ndim + 1 else "y[:, 0]"
+            seen = f"{tuple(output.shape)} and y {tuple(target.shape)}"
+            raise ValueError(f"the output has shape {seen}: torch would compare each with every other; use {cure}")
+
+
+def _check_classes(output: Tensor, target: Tensor) -> None:
+    known = output.shape[1] if output.ndim > 1 else len(output)
+    low, high = int(target.min()), int(target.max())
+    if not 0 <= low <= high < known:
+        cure = "count classes from 0" if low > 0 and high == known else "give it more outputs"
+        raise ValueError(f"the model has outputs for the classes 0 to {known - 1}, but y holds {low} to {high}: {cure}")
+
+
+OF_CLASSES = ("CrossEntropyLoss", "NLLLoss", "cross_entropy", "nll_loss")
+OF_VALUES = ("MSELoss", "L1Loss", "SmoothL1Loss", "HuberLoss", "BCELoss", "BCEWithLogitsLoss", "mse_loss", "l1_loss")
+OF_VALUES += ("smooth_l1_loss", "huber_loss", "binary_cross_entropy", "binary_cross_entropy_with_logits")
+
+
+def _is(loss: Any, names: tuple[str, ...]) -> bool:
+    return (type(loss).__name__ if isinstance(loss, nn.Module) else getattr(loss, "__name__", "")) in names
+
+
+def told(values: Tensor) -> str:
+    """(64, 8) float32"""
+    return f"{tuple(values.shape)} {str(values.dtype).removeprefix('torch.')}"
+
+
+def _measured(metrics: Mapping[str, Callable[..., Any]], output: Any, target: Tensor) -> Found:
+    with torch.no_grad():
+        output = output.detach() if isinstance(output, Tensor) else output
+        return {name: metric(output, target) for name, metric in metrics.items()}
+
+
+def _takes_output(loss: Any) -> bool:
+    """Whether a loss compares output and target, rather than being given the model and the batch."""
+    if isinstance(loss, nn.Module):
+        return True
+    try:
+        parameters = list(inspect.signature(loss).parameters)
+    except (TypeError, ValueError):
+        return False
+    return len(parameters) > 1 and parameters[1] == "target"
+
+
+def _module(loss: Any) -> str:
+    return str(getattr(loss, "__module__", ""))
+
+
+def _short(error: BaseException) -> str:
+    return " ".join(str(error).split())[:SHOWN]

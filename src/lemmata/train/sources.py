@@ -1,0 +1,258 @@
+"""Where batches come from: examples in memory, a map-style data set, or a stream; and what each can promise."""
+
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+from torch.utils.data import DataLoader, IterableDataset, Subset, TensorDataset, default_collate
+from torch.utils.data import Dataset as TorchDataset
+
+from lemmata.data.columns import as_examples, is_array, kind
+from lemmata.data.examples import Dataset, Examples
+from lemmata.train.options import Options
+from lemmata.train.processes import World
+from lemmata.train.randomness import batch_indices, random_state, restore_random_state
+
+__all__ = []  # for the loop
+
+HELD = 2**31  # bytes of examples that may lie on the device all the time; of more, each batch travels alone
+KINDS = "tensors, arrays, a Dataset, a DataLoader or an iterable of batches"
+
+
+class Taken(NamedTuple):
+    """One batch on its device, and its place in the epoch."""
+
+    batch: Examples
+    weight: float  # of this process's part in the whole batch
+    last: bool
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where batches are needed, and in which real numbers; None leaves these as they come."""
+
+    device: torch.device
+    dtype: torch.dtype | None = None
+
+    def bring(self, examples: Examples) -> Examples:
+        return examples.to(self.device) if self.dtype is None else examples.to(self.device, self.dtype)
+
+
+class Indexed:
+    """Examples that can be had by their numbers: batch t of an epoch is a function of (seed, epoch, t) alone."""
+
+    once = False
+
+    def __init__(self, examples: "Examples | Any", options: Options, place: Place, world: World):
+        self.examples, self.options, self.place, self.world = examples, options, place, world
+        self.batches: int | None = -(-len(examples) // options.batch_size)
+        self.whole = isinstance(examples, Examples)  # else its items are asked for one by one
+        self.held: bool | None = None  # whether all of it lies on the device, once that is decided
+
+    def take(self, epoch: int, position: int) -> Taken:
+        """The batch of a place, or this process's part of it."""
+        if self.held is None:
+            self._settle()
+        options, weight = self.options, 1.0
+        indices = batch_indices(options.seed, epoch, position, options.batch_size, len(self.examples))
+        if self.world.size > 1:
+            indices, weight = self.world.share(indices)
+        return Taken(self._rows(indices), weight, position + 1 == self.batches)
+
+    def _settle(self) -> None:
+        self.held = self.whole and sum(column.nbytes for column in self.examples) < HELD
+        if self.held:
+            self.examples = self.place.bring(self.examples)
+
+    def _rows(self, indices: Tensor) -> Examples:
+        if self.held:
+            return self.examples[indices.to(self.place.device)]
+        return self.place.bring(self.examples[indices] if self.whole else _collected(self.examples, indices.tolist()))
+
+    def everything(self) -> Iterator[Examples]:
+        """All examples in order, in parts; those in memory as one, for whoever evaluates parts them himself."""
+        if self.whole:
+            yield self.examples if self.place.dtype is None else self.examples.to(self.place.dtype)
+            return
+        for first in range(0, len(self.examples), self.options.batch_size):
+            yield self._rows(torch.arange(first, min(first + self.options.batch_size, len(self.examples))))
+
+    def check(self, step: int, epoch: int, position: int) -> None:
+        """Refuse the place of a checkpoint that was made with more or fewer examples."""
+        if epoch * (self.batches or 0) + position != step:
+            raise ValueError(f"step {step} was batch {position} of epoch {epoch}, which is no place in these data")
+
+    def state(self) -> None:
+        """Nothing: a place is enough."""
+
+    def restore(self, state: None, position: int) -> str:
+        """Nothing to do, nothing to warn of."""
+        return ""
+
+
+class Stream:
+    """Batches in an order of their own: a DataLoader, an IterableDataset, or anything that can be gone through again.
+
+    An epoch is one pass. A stream is resumed by going through the batches of the epoch that were seen; the generators
+    stand as they stood at its beginning while that happens, so that a DataLoader shuffles as it did.
+    """
+
+    def __init__(self, given: Any, name: str, options: Options, place: Place, world: World):
+        if world.size > 1:
+            raise ValueError(f"{name} must be tensors or a map-style Dataset to be shared by processes: use --procs 1")
+        self.given, self.name, self.options, self.place = given, name, options, place
+        self.once = isinstance(given, Iterator)
+        self.batches = _length(given, options)
+        self.generator = getattr(given, "generator", None)  # a DataLoader's own, if it was given one
+        self.iterator: Iterator[Examples] | None = None
+        self.ahead: Examples | None = None
+        self.begun: dict[str, Any] | None = None
+
+    def take(self, epoch: int, position: int) -> Taken:
+        """The next batch; it is the last of its epoch if none can be had after it."""
+        if self.iterator is None:
+            self._begin()
+        batch, self.ahead = self.ahead, next(self.iterator, None)  # type: ignore[arg-type]
+        if batch is None:
+            again = ": it can be gone through only once, so use epochs=1" if epoch else ""
+            raise ValueError(f"{self.name} gave no batch in epoch {epoch + 1}{again}")
+        last = self.ahead is None
+        if last:
+            self.iterator = self.begun = None
+        return Taken(batch, 1.0, last)
+
+    def everything(self) -> Iterator[Examples]:
+        """One pass."""
+        for batch in _batches(self.given, self.options.batch_size):
+            examples = as_examples(batch, f"a batch of {self.name}", self.place.dtype or torch.float32)
+            if len(examples) == 0:
+                raise ValueError(f"a batch of {self.name} must hold at least one example")
+            yield self.place.bring(examples)
+
+    def _begin(self) -> None:
+        self.begun = {"random": random_state(), "generator": self._own()}
+        self.iterator = self.everything()
+        self.ahead = next(self.iterator, None)
+
+    def _own(self) -> Tensor | None:
+        return None if self.generator is None else self.generator.get_state()
+
+    def check(self, step: int, epoch: int, position: int) -> None:
+        """Any place may be one of a stream."""
+
+    def state(self) -> dict[str, Any]:
+        """How the generators stood when the epoch began; between two epochs, how its own stands."""
+        return self.begun or {"random": None, "generator": self._own()}
+
+    def restore(self, state: Mapping[str, Any], position: int) -> str:
+        """Go through the batches of an epoch that were seen; returns the sentence that says what this is worth."""
+        if self.generator is not None and state["generator"] is not None:
+            self.generator.set_state(state["generator"])
+        if position:
+            restore_random_state(state["random"])
+            self._begin()
+        for seen in range(position):
+            if self.ahead is None:
+                raise ValueError(f"{self.name} gave {seen} batches, but {position} were seen: it has changed")
+            self.ahead = next(self.iterator, None)  # type: ignore[arg-type]
+        skipped = f"{position} of this epoch were skipped"
+        return f"{self.name} is a stream: resuming is exact only if it gives the same batches again ({skipped})"
+
+
+Source = Indexed | Stream
+
+
+def as_source(given: Any, name: str, options: Options, place: Place, world: World) -> Source:
+    """Whatever people have examples in, as a source of batches."""
+    if isinstance(given, Dataset):
+        parts = " or ".join(f"{given.name}.{part}" for part in given.parts)
+        raise TypeError(f"{name} is the data set {given.name} with all its parts: give one, {parts}")
+    given = _in_memory(given)
+    if _is_columns(given):
+        return Indexed(_checked(as_examples(given, name, place.dtype or torch.float32), name), options, place, world)
+    if _is_map_style(given):
+        if len(given) == 0:
+            raise ValueError(f"{name} must hold at least one example")
+        return Indexed(given, options, place, world)
+    if not isinstance(given, Iterable) or isinstance(given, str | bytes):
+        raise TypeError(f"{name} must be {KINDS}, got {kind(given)}")
+    source = Stream(given, name, options, place, world)
+    if source.once and (options.epochs > 1 or name != "data"):
+        cure = ", or epochs=1" if name == "data" else ""
+        raise ValueError(f"{name} is a generator, which can be gone through once: give a list of batches{cure}")
+    return source
+
+
+def _in_memory(given: Any) -> Any:
+    """The tensors of a TensorDataset, and of a part of one as random_split makes it: no need to ask item by item."""
+    if isinstance(given, TensorDataset):
+        return given.tensors
+    if isinstance(given, Subset) and isinstance(given.dataset, TensorDataset | Examples):
+        return as_examples(_in_memory(given.dataset))[torch.as_tensor(given.indices, dtype=torch.int64)]
+    return given
+
+
+def _is_columns(given: Any) -> bool:
+    if isinstance(given, Examples | Mapping) or is_array(given):
+        return True
+    return isinstance(given, list | tuple) and len(given) > 0 and all(map(is_array, given))
+
+
+def _is_map_style(given: Any) -> bool:
+    if isinstance(given, IterableDataset | DataLoader | list | tuple | str | bytes):
+        return False
+    return isinstance(given, TorchDataset) or (hasattr(given, "__getitem__") and hasattr(given, "__len__"))
+
+
+def _checked(examples: Examples, name: str) -> Examples:
+    if len(examples) == 0:
+        raise ValueError(f"{name} must hold at least one example")
+    if wrong := not_finite(examples):
+        raise ValueError(f"{name}.{wrong}: remove or impute them")
+    return examples
+
+
+def not_finite(examples: Examples) -> str:
+    """Which column holds values that are not finite, in words, if one does."""
+    for column, values in examples.columns.items():
+        if values.is_floating_point() and not bool(values.isfinite().all()):
+            return f"{column} must be finite, found {int((~values.isfinite()).sum())} values that are not"
+    return ""
+
+
+def _collected(dataset: Any, indices: list[int]) -> Examples:
+    several: Callable[[list[int]], Any] | None = getattr(dataset, "__getitems__", None)
+    rows = several(indices) if several else [dataset[index] for index in indices]
+    return as_examples(default_collate(rows), "an item of data")
+
+
+def _batches(given: Any, size: int) -> Iterator[Any]:
+    """The batches of a stream; single examples of an IterableDataset are put together."""
+    if not isinstance(given, IterableDataset):
+        yield from given
+        return
+    rows: list[Any] = []
+    for item in given:
+        if isinstance(item, Examples):
+            yield item
+            continue
+        rows.append(item)
+        if len(rows) == size:
+            yield default_collate(rows)
+            rows = []
+    if rows:
+        yield default_collate(rows)
+
+
+def _length(given: Any, options: Options) -> int | None:
+    """How many batches an epoch has, if the stream knows."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # torch's, that the length of an IterableDataset is somebody's word
+            length = len(given)
+    except (TypeError, NotImplementedError):
+        return None
+    return -(-length // options.batch_size) if isinstance(given, IterableDataset) else length

@@ -1,0 +1,92 @@
+"""One word for one thing: no public signature has a parameter that the glossary says we do not use."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+from lemmata.catalog import CHAPTERS
+
+ROOT = Path(__file__).parents[1]
+GLOSSARY = ROOT / "docs" / "glossary.md"
+FOLDERS = (*CHAPTERS, "data", "fast", "measure", "train", "testing")
+LINE = re.compile(r"\|([^|]+)\|([^|]*)\|([^|]+)\|([^|]*)\|")
+
+
+def rows():
+    """(word, parameters, names that are avoided) of every row."""
+    found = [LINE.fullmatch(line).groups() for line in GLOSSARY.read_text().splitlines() if line.startswith("| ")]
+    named = [(word.strip(), *(re.findall(r"`([\w.]+)`", cell) for cell in cells)) for word, _, *cells in found]
+    return [row for row in named if row[0] != "word"]
+
+
+def files():
+    folders = [ROOT / "src" / "lemmata" / name for name in FOLDERS]
+    return [path for folder in folders for path in sorted(folder.glob("*.py")) if folder.is_dir()]
+
+
+def parameters(path):
+    """(who, parameter) for every function, method and field that a file makes public."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    assigned = [node for node in tree.body if isinstance(node, ast.Assign)]
+    marks = [node.value for node in assigned if ast.unparse(node.targets[0]) == "__all__"]
+    public = set(ast.literal_eval(marks[0])) if marks else set()
+    for node in tree.body:
+        if getattr(node, "name", None) not in public:
+            continue
+        yield from signature(node.name, node)
+        for part in node.body if isinstance(node, ast.ClassDef) else ():
+            if isinstance(part, ast.AnnAssign):
+                yield node.name, part.target.id
+            elif getattr(part, "name", "_") == "__init__" or not getattr(part, "name", "_").startswith("_"):
+                yield from signature(node.name, part)
+
+
+def signature(who, node):
+    if isinstance(node, ast.FunctionDef):
+        given = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
+        yield from ((who, argument.arg) for argument in given if argument.arg not in ("self", "cls"))
+
+
+def avoided(found, unwanted):
+    return [f"{who}({name})" for who, name in found if name in unwanted or f"{who}.{name}" in unwanted]
+
+
+def test_no_public_signature_uses_a_name_that_the_glossary_avoids():
+    unwanted = {name for _, _, names in rows() for name in names}
+    found = {path: avoided(parameters(path), unwanted) for path in files()}
+    assert {path.name: names for path, names in found.items() if names} == {}
+
+
+def test_the_glossary_names_what_is_in_use():
+    used = {name for path in files() for _, name in parameters(path)}
+    wanted = {name for _, names, _ in rows() for name in names}
+    attributes = {"readout", "layers", "gates", "nll", "time"}  # of objects and axes, not of signatures
+    assert wanted - used <= attributes
+    assert len(used) > 200
+
+
+def test_no_name_is_both_wanted_and_avoided():
+    assert len(rows()) > 40
+    assert not {name for _, names, _ in rows() for name in names} & {name for _, _, names in rows() for name in names}
+
+
+@pytest.mark.parametrize(
+    ("source", "names"),
+    [
+        ("__all__ = ['f']\ndef f(x, *, rate=1): ...\ndef _g(share): ...", ["x", "rate"]),
+        (
+            "__all__ = ['C']\nclass C:\n    share: int\n    def __init__(self, n): ...\n    def _h(self, rate): ...",
+            ["share", "n"],
+        ),
+        ("def f(rate): ...", []),
+    ],
+)
+def test_only_public_signatures_count(tmp_path, source, names):
+    path = tmp_path / "file.py"
+    path.write_text(source)
+    assert [name for _, name in parameters(path)] == names
+    assert avoided(parameters(path), {"C.share", "rate"}) == [
+        f"{'fC'['C' in source]}({name})" for name in names if name in ("share", "rate")
+    ]
