@@ -56,7 +56,7 @@ def local_minima_of_convex_functions_are_global(draw, curvature=1.0, attained=Fa
 
     ends = [
         descend(f, wide * starts, 1 / smoothness(f, (-1.5, 1.5), points=64).value, steps)
-        for f, wide, steps in ((quartic, 1.0, 400), (plateau, 1.5, 5), (sides, 1.0, 60))
+        for f, wide, steps in ((quartic, 1.0, 200), (plateau, 1.5, 5), (sides, 1.0, 60))
     ]
     values = [batch_values(f, x) for f, x in zip((quartic, plateau), ends, strict=False)]
     far = torch.linspace(-500.0, 0.0, 101, dtype=torch.float64)[:, None]
