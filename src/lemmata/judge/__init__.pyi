@@ -40,6 +40,8 @@ from lemmata.judge.figure import Points as Points
 from lemmata.judge.fingerprint import versions as versions
 from lemmata.judge.ledger import Ledger as Ledger
 from lemmata.judge.numeric import close as close
+from lemmata.judge.pictures import figure_of as figure_of
+from lemmata.judge.pictures import watched as watched
 from lemmata.judge.probe import dials as dials
 from lemmata.judge.probe import probe_claim as probe_claim
 from lemmata.judge.rates import slope_is as slope_is
@@ -100,6 +102,7 @@ __all__ = [
     "dials",
     "everywhere",
     "exactly",
+    "figure_of",
     "is_blunt",
     "is_number",
     "judge",
@@ -120,4 +123,5 @@ __all__ = [
     "slope_is",
     "symbolic",
     "versions",
+    "watched",
 ]

@@ -7,6 +7,7 @@ from torch import Tensor
 
 from lemmata.judge.evidence import Evidence
 from lemmata.judge.numeric import coarser, numbers, worst_entry
+from lemmata.judge.pictures import against_bound, while_watched
 
 __all__ = ["at_least", "at_most"]
 
@@ -64,7 +65,7 @@ def _evidence(
         outcome = f"never attained on {count:,} instances"
     else:
         outcome = f"{'attained on one' if reached else 'tightest'} of {count:,} instances"
-    return Evidence(
+    evidence = Evidence(
         "numeric",
         left[worst].item(),
         right[worst].item(),
@@ -73,3 +74,4 @@ def _evidence(
         unmet=outcome if attained and not reached else "",
         relation=relation,
     )
+    return while_watched(evidence, lambda: against_bound(left, right, excess > rounding, relation))

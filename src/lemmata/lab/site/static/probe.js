@@ -202,7 +202,10 @@
     return { texts: JSON.parse(dataset.texts), formula: JSON.parse(dataset.formula), words: dataset.words };
   }
 
-  const ask = (claim, lie, at, signal) => post(`/claim/${claim}/probe`, { lie: Number(lie), at, seed: 0 }, signal);
+  function ask(claim, lie, at, signal) {
+    const { matches: narrow } = matchMedia("(max-width: 46rem)"); // where site.css has the narrow figures
+    return post(`/claim/${claim}/probe`, { lie: Number(lie), at, seed: 0, narrow }, signal);
+  }
 
   function remember(root, form, at) {
     if (location.pathname !== `/claim/${root.dataset.claim}`) return;
