@@ -30,6 +30,8 @@ from lemmata.data.netpbm import read_netpbm as read_netpbm
 from lemmata.data.own_files import FileChoices as FileChoices
 from lemmata.data.own_files import load_file as load_file
 from lemmata.data.parities import parity as parity
+from lemmata.data.patients import breast_cancer as breast_cancer
+from lemmata.data.patients import diabetes as diabetes
 from lemmata.data.picture_folder import read_pictures as read_pictures
 from lemmata.data.planar import moons as moons
 from lemmata.data.planar import rings as rings
@@ -75,10 +77,12 @@ __all__ = [
     "adding",
     "as_examples",
     "block_graph",
+    "breast_cancer",
     "cached_path",
     "cifar10",
     "dataset",
     "debian",
+    "diabetes",
     "digits",
     "echo",
     "entries",
