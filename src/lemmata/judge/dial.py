@@ -63,4 +63,5 @@ def dial_of(argument: str, truth: Any, lie: Any) -> Dial:
 
 
 def is_number(value: Any) -> bool:
+    """Whether a dial can turn it: a finite number, no truth value."""
     return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e15
