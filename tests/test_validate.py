@@ -57,6 +57,14 @@ from lemmata import validate
         (validate.finite_number, (math.inf,), ValueError, "x must be finite, got inf"),
         (validate.finite_number, ("1",), TypeError, "x must be a number, got str"),
         (validate.finite_number, (True,), TypeError, "x must be a number, got bool"),
+        (validate.finite_number, (10**400,), ValueError, "x must be finite, got 1000"),
+        (validate.number, (0, None, None, 0), ValueError, "x must be > 0, got 0"),
+        (validate.number, (3, 0, 2), ValueError, "x must be >= 0 and <= 2, got 3"),
+        (validate.number, (1.0, None, None, 0, 1), ValueError, r"x must be > 0 and < 1, got 1\.0"),
+        (validate.tokens, (torch.zeros(2), 5), TypeError, r"as whole numbers, got torch\.float32: use x\.long\(\)"),
+        (validate.tokens, (torch.tensor([True]), 5), TypeError, "as whole numbers, got torch.bool"),
+        (validate.tokens, (torch.tensor([4, 5]), 5), ValueError, "x must hold tokens from 0 to 4, got 4 to 5"),
+        (validate.tokens, (torch.tensor([-1, 0]), 5), ValueError, "x must hold tokens from 0 to 4, got -1 to 0"),
         (validate.positive, (0.0,), ValueError, r"x must be > 0, got 0\.0"),
         (validate.positive, (math.nan,), ValueError, "x must be finite, got nan"),
         (validate.count, (-1,), ValueError, "x must be >= 1, got -1"),
@@ -82,6 +90,9 @@ def test_good_values_come_back_unchanged():
     assert validate.last_axis("x", x, 2) is x
     assert [validate.fraction("x", 0), validate.fraction("x", 0.5, most=0.5)] == [0, 0.5]
     assert validate.one_of("x", "b", ("a", "b")) == "b"
+    assert [validate.number("x", 2, least=2, most=2), validate.number("x", -0.5)] == [2, -0.5]
+    for tokens in (torch.tensor([0, 4]), torch.zeros(0, dtype=torch.int32), torch.tensor([[3]], dtype=torch.uint8)):
+        assert validate.tokens("x", tokens, 5) is tokens
 
 
 def test_large_finite_values_are_finite_even_if_their_sum_is_not():

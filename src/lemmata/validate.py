@@ -92,12 +92,56 @@ def bits(name: str, value: Tensor) -> Tensor:
     return value
 
 
+def tokens(name: str, value: Tensor, vocab_size: int) -> Tensor:
+    """A tensor of whole numbers from 0 to below `vocab_size`, of any shape.
+
+    >>> tokens("x", torch.tensor([0, 7]), vocab_size=5)
+    Traceback (most recent call last):
+    ValueError: x must hold tokens from 0 to 4, got 0 to 7
+    """
+    if value.is_floating_point() or value.is_complex() or value.dtype is torch.bool:
+        raise TypeError(f"{name} must hold tokens as whole numbers, got {value.dtype}: use {name}.long()")
+    # Looking at tokens on another device would make every step wait for it.
+    looked = value.device.type == "cpu" and value.numel() and not torch.compiler.is_compiling()
+    if looked and not 0 <= int(value.min()) <= int(value.max()) < vocab_size:
+        told = f"{int(value.min())} to {int(value.max())}"
+        raise ValueError(f"{name} must hold tokens from 0 to {vocab_size - 1}, got {told}")
+    return value
+
+
 def finite_number(name: str, value: int | float) -> int | float:
     """A real number, not NaN and not infinite."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise TypeError(f"{name} must be a number, got {type(value).__name__}")
-    if not math.isfinite(value):
+    try:
+        finite = math.isfinite(value)
+    except OverflowError:  # an integer beyond the largest float
+        finite = False
+    if not finite:
         raise ValueError(f"{name} must be finite, got {value}")
+    return value
+
+
+def number(
+    name: str,
+    value: int | float,
+    least: float | None = None,
+    most: float | None = None,
+    above: float | None = None,
+    below: float | None = None,
+) -> int | float:
+    """A finite number from `least` to `most`, or strictly `above` and `below` others.
+
+    >>> number("ema_decay", 1.0, above=0, below=1)
+    Traceback (most recent call last):
+    ValueError: ema_decay must be > 0 and < 1, got 1.0
+    """
+    finite_number(name, value)
+    limits = {">=": least, ">": above, "<=": most, "<": below}
+    holds = (least is None or value >= least) and (above is None or value > above)
+    if not (holds and (most is None or value <= most) and (below is None or value < below)):
+        wanted = " and ".join(f"{sign} {limit:g}" for sign, limit in limits.items() if limit is not None)
+        raise ValueError(f"{name} must be {wanted}, got {value}")
     return value
 
 
@@ -108,9 +152,7 @@ def positive(name: str, value: int | float) -> int | float:
     Traceback (most recent call last):
     ValueError: beta must be > 0, got -0.3
     """
-    if finite_number(name, value) <= 0:
-        raise ValueError(f"{name} must be > 0, got {value}")
-    return value
+    return number(name, value, above=0)
 
 
 def fraction(name: str, value: int | float, most: float | None = None) -> int | float:

@@ -1,13 +1,8 @@
 """What the package holds is found without importing it, and every fault is told with its place and its remedy."""
 
-import subprocess
-import sys
-import textwrap
-
 import pytest
 
-from lemmata import marks
-from lemmata.catalog import load, read_claims
+from lemmata.catalog import load
 
 STATEMENT = """
 - id: neuron.counts
@@ -353,33 +348,6 @@ def test_other_decorators_and_functions_are_left_alone(package):
 # --- A user's file ---
 
 
-def test_a_users_file_states_its_own_cost(tmp_path):
-    path = tmp_path / "mine.py"
-    path.write_text(textwrap.dedent(CLAIM).replace('"neuron.counts"', '"my.claim", cost="long"'))
-    problems = []
-    (claim,) = read_claims(path, "mine", problems)
-    assert (claim.id, claim.cost, problems) == ("my.claim", "long", [])
-
-
-def test_a_file_that_is_not_there_is_told(tmp_path):
-    problems = []
-    assert list(read_claims(tmp_path / "absent.py", "absent", problems)) == []
-    assert problems[0].startswith(f"{tmp_path / 'absent.py'}:1: not valid Python: ")
-
-
-# --- Ours ---
-
-
-def test_our_own_catalog_is_read_without_torch():
-    code = (
-        "import sys; from lemmata import catalog; found = catalog.load(); import lemmata.judge.session;"
-        "heavy = {'torch', 'numpy', 'scipy', 'sympy'} & set(sys.modules);"
-        "assert found.statements and not heavy, heavy"
-    )
-    done = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-
-
 def test_one_recipe_may_train_several_systems(package):
     second = SYSTEM.replace('"neuron"', '"other"').replace("Neuron", "Other")
     recipe = RECIPE.replace('"neuron", data', '"other", "neuron", data')
@@ -402,16 +370,3 @@ def test_one_recipe_may_train_several_systems(package):
 )
 def test_names_that_cannot_be_are_told(package, changed, problem):
     assert any(problem in told for told in package(**changed)[1])
-
-
-def test_decorators_leave_what_they_mark_usable():
-    @marks.system("a", title="A", kind="module")
-    class A:
-        pass
-
-    @marks.recipe("a", data="d", metric="m")
-    def train():
-        return 1
-
-    assert A.__lemmata_system__ == {"id": "a", "title": "A", "kind": "module"}
-    assert train() == 1

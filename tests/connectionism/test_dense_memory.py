@@ -4,6 +4,8 @@ import pytest
 import torch
 
 from lemmata.connectionism.dense_memory import DenseAssociativeMemory, SeparationMemory
+from lemmata.connectionism.hopfield import HopfieldNetwork
+from lemmata.judge import Draw
 
 
 def signs(*shape, seed=0):
@@ -154,3 +156,53 @@ def test_the_memory_keeps_its_own_copy_of_the_patterns():
     memory = DenseAssociativeMemory(patterns)
     patterns.neg_()
     assert memory.patterns.equal(torch.ones(1, 4))
+
+
+@pytest.mark.parametrize("order", [2, 3])
+def test_recall_repeats_the_updates_and_lowers_the_energy(order):
+    draw = Draw("repeats")
+    memory, states = DenseAssociativeMemory(draw.signs(10, 12), order=order), draw.signs(40, 12)
+    swept = states
+    for unit in range(12):
+        up, down = states.clone(), states.clone()
+        up[:, unit], down[:, unit] = 1.0, -1.0
+        assert memory.field(states)[:, unit].equal(memory.energy(down) - memory.energy(up))
+        swept = memory.update(swept, unit)
+    found, once = memory.recall(states, trace=True), memory.recall(states, max_sweeps=1)
+    assert once.states.equal(swept)
+    assert once.converged.equal(memory.is_stable(swept))
+    assert once.energies is None
+    assert (found.converged & ~found.cycled).all()
+    assert (found.energies.diff(dim=1) <= 0).all()
+    assert found.energies[:, 0].equal(memory.energy(states))
+    assert found.energies[:, -1].equal(memory.energy(found.states))
+    assert memory(states).equal(found.states)
+
+
+def test_pairs_take_the_sweeps_and_the_energy_of_the_classical_network():
+    draw = Draw("pairs")
+    patterns, states = draw.signs(6, 32), draw.signs(20, 32)
+    pairs, network = DenseAssociativeMemory(patterns, order=2), HopfieldNetwork.from_patterns(patterns)
+    ours, theirs = (m.recall(states, generator=torch.Generator().manual_seed(5)) for m in (pairs, network))
+    assert ours.states.equal(theirs.states)
+    assert ours.sweeps.equal(theirs.sweeps)
+    assert ours.memory.equal(theirs.memory)
+    # The diagonal, which the classical network leaves out, is 1 for each unit and pattern.
+    assert pairs.energy(ours.states).equal(2 * 32 * network.energy(ours.states) - 6 * 32)
+
+
+def test_patterns_one_flip_apart_come_to_rest_where_rounding_rules():
+    draw = Draw("ties")
+    pairs, where = draw.signs(20, 100).repeat(2, 1), draw.integers(0, 100, 20)
+    pairs[torch.arange(40), where.repeat(2)] = torch.tensor([1.0, -1.0]).double().repeat_interleave(20)
+    assert DenseAssociativeMemory(pairs, order=30).recall(pairs, max_sweeps=3).converged.all()
+
+
+@pytest.mark.parametrize(("order", "patterns"), [(2, 6), (3, 64)])
+def test_lower_orders_recall_fewer_patterns(order, patterns):
+    draw, recalled = Draw("fewer"), 0
+    for _ in range(40):
+        stored = draw.signs(patterns, 64)
+        noisy = torch.where(draw.uniform(1, 64).argsort(1) < 6, -stored[:1], stored[:1])
+        recalled += DenseAssociativeMemory(stored, order=order).recall(noisy, 5).exact.item()
+    assert recalled >= 32

@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from lemmata.connectionism.exponential_memory import ExponentialMemory
+from lemmata.judge import Draw
 
 
 def signs(*shape, seed=0):
@@ -56,3 +57,36 @@ def test_state_dict_seed_and_repr():
     assert first.equal(again)
     assert memory.is_stable(memory.local_minima()).all()
     assert repr(memory) == "ExponentialMemory(patterns=500, units=12)"
+
+
+def test_the_field_is_the_gain_in_units_of_the_states_own_sum():
+    draw = Draw("gain")
+    memory, states = ExponentialMemory(draw.signs(30, 8)), draw.signs(50, 8)
+    for unit in range(8):
+        flipped = states.clone()
+        flipped[:, unit] *= -1
+        gain = states[:, unit] * (1 - torch.exp(memory.energy(states) - memory.energy(flipped)))
+        torch.testing.assert_close(memory.field(states)[:, unit], gain, rtol=1e-12, atol=1e-12)
+
+
+def test_patterns_come_back_where_exponentials_overflow():
+    draw = Draw("large")
+    patterns = draw.signs(100, 800)
+    memory = ExponentialMemory(patterns)
+    noisy = torch.where(draw.uniform(4, 800).argsort(1) < 160, -patterns[:4], patterns[:4])
+    found = memory.recall(noisy, trace=True)
+    assert found.states.equal(patterns[:4])
+    assert memory.is_stable(patterns).all()
+    assert (found.energies.diff(dim=1) <= 1e-9).all()
+    assert ExponentialMemory(patterns[:1]).energy(patterns[:1]).item() == pytest.approx(-800.0, rel=1e-14)
+
+
+def test_of_two_patterns_one_flip_apart_the_one_with_plus_is_recalled():
+    draw = Draw("ties")
+    pairs, where = draw.signs(20, 80).repeat(2, 1), draw.integers(0, 80, 20)
+    pairs[torch.arange(40), where.repeat(2)] = torch.tensor([1.0, -1.0]).double().repeat_interleave(20)
+    memory = ExponentialMemory(pairs)
+    found = memory.recall(pairs, max_sweeps=3)
+    assert found.converged.all()
+    assert found.states.equal(pairs[:20].repeat(2, 1))
+    assert memory.is_stable(pairs[:20]).all()

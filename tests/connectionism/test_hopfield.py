@@ -4,6 +4,8 @@ import pytest
 import torch
 
 from lemmata.connectionism.hopfield import HopfieldNetwork, Recall
+from lemmata.data import digits
+from lemmata.judge import Draw
 
 
 def signs(*shape, seed=0):
@@ -268,3 +270,69 @@ def test_recall_takes_states_with_a_gradient_history_and_returns_none():
     network = HopfieldNetwork.from_patterns(torch.ones(1, 4))
     states = torch.sign(torch.nn.Linear(4, 4)(torch.ones(2, 4)))
     assert not network(states).requires_grad
+
+
+def test_recall_does_what_plain_loops_do():
+    """Too many memories and some biases: unit by unit, and pattern by pattern, recall must say the same."""
+    draw = Draw("loops")
+    stored, bias = draw.signs(32, 80), draw.integers(-2, 3, 80) / 4
+    memory = HopfieldNetwork(80, bias=bias, dtype=torch.float64).store(stored)
+    states = draw.signs(100, 80)
+    sweeps, after = torch.zeros(100, dtype=torch.long), states
+    for _ in range(2):
+        before = after
+        for unit in range(80):
+            after = memory.update(after, unit)
+        sweeps += (after != before).any(1)
+    found = memory.recall(states, max_sweeps=2)
+    overlaps = torch.stack([(after * pattern).mean(1) for pattern in stored], 1)
+    known = torch.stack([(after == sign * pattern).all(1) for pattern in stored for sign in (1, -1)]).any(0)
+    assert found.states.equal(after)
+    assert found.sweeps.equal(sweeps)
+    assert found.converged.equal(memory.is_stable(after))
+    assert found.overlap.abs().equal(overlaps.abs().amax(1))
+    assert found.overlap.equal(overlaps.gather(1, found.memory[:, None])[:, 0])
+    assert found.spurious.equal(memory.is_stable(after) & ~known)
+    assert found.spurious.any()
+    assert not found.converged.all()
+    assert found.energies is None
+
+
+def test_a_mirror_image_is_told_from_its_memory():
+    stored = Draw("mirror").signs(10, 200)
+    found = HopfieldNetwork.from_patterns(stored).recall(-stored)
+    assert (found.mirror & found.converged & ~found.exact & ~found.spurious).all()
+    assert found.memory.tolist() == list(range(10))
+
+
+def test_rivals_in_lockstep_go_round_and_one_after_the_other_settle():
+    rivals = HopfieldNetwork(2, torch.tensor([[0.0, -1.0], [-1.0, 0.0]]))
+    found = rivals.recall(torch.ones(1, 2), dynamics="synchronous")
+    assert (bool(found.cycled), bool(found.converged), int(found.sweeps), int(found.memory)) == (True, False, 2, -1)
+    assert rivals.recall(torch.ones(1, 2)).states.tolist() == [[-1.0, 1.0]]
+
+
+def ten_digits():
+    """The first handwritten picture of each digit in black and white, as signs."""
+    images, labels = digits().everything
+    return torch.stack([(images[labels == digit][0] > 0.5).flatten().double() * 2 - 1 for digit in range(10)])
+
+
+def test_the_pseudo_inverse_is_the_projection_on_the_patterns_without_its_diagonal():
+    pictures = ten_digits()
+    weight = HopfieldNetwork.from_patterns(pictures, "pseudo-inverse").weight
+    basis = torch.linalg.qr(pictures.T).Q
+    rounding = 64 * torch.finfo(torch.float64).eps * float(torch.linalg.cond(pictures))
+    torch.testing.assert_close(weight, (basis @ basis.T).fill_diagonal_(0), rtol=0, atol=rounding)
+    assert weight.equal(weight.T)
+
+
+def test_handwritten_digits_come_back_by_the_pseudo_inverse_and_not_by_hebb():
+    draw, pictures = Draw("digits"), ten_digits().repeat(20, 1)
+    noisy = torch.where(draw.uniform(*pictures.shape).argsort(1) < 6, -pictures, pictures)
+    recalled = {}
+    for rule in ("pseudo-inverse", "hebb"):
+        found = HopfieldNetwork.from_patterns(ten_digits(), rule).recall(noisy)
+        recalled[rule] = float((found.exact & (found.memory == torch.arange(200) % 10)).double().mean())
+    assert recalled["pseudo-inverse"] > 0.9
+    assert recalled["hebb"] < 0.5

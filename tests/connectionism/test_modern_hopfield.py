@@ -3,8 +3,10 @@
 import pytest
 import torch
 from torch import nn
+from torch.nn import functional as F
 
 from lemmata.connectionism.modern_hopfield import ModernHopfield, ModernHopfieldLayer
+from lemmata.judge import Draw
 
 
 def normal(*shape, seed=0, dtype=torch.float64):
@@ -166,3 +168,111 @@ def test_the_layer_and_torch_load_each_other():
         ModernHopfieldLayer(8, bias=False).state_dict().keys()
         == nn.MultiheadAttention(8, 1, bias=False).state_dict().keys()
     )
+
+
+def double(make, *arguments, **options):
+    """A layer with parameters in float64."""
+    return make(*arguments, **options, dtype=torch.float64)
+
+
+def test_several_steps_repeat_attention_for_a_batch_and_for_one_state():
+    draw = Draw("steps")
+    patterns, states = draw.normal(3, 9, 16), draw.normal(3, 5, 16)
+
+    def attended(query):
+        return F.scaled_dot_product_attention(query, patterns, patterns, scale=0.7)
+
+    torch.testing.assert_close(ModernHopfield(patterns, beta=0.7, steps=2)(states), attended(attended(states)))
+    torch.testing.assert_close(ModernHopfield(patterns[1], beta=0.7)(states[1, 2]), attended(states)[1, 2])
+
+
+def test_the_weights_sum_to_one_and_mix_the_patterns():
+    draw = Draw("weights")
+    patterns, states = draw.normal(7, 12), draw.normal(5, 12)
+    memory = ModernHopfield(patterns, beta=0.3)
+    torch.testing.assert_close(memory.weights(states).sum(-1), torch.ones(5).double())
+    torch.testing.assert_close(memory.weights(states) @ patterns, memory(states))
+
+
+def test_energies_lie_between_zero_and_twice_the_largest_square():
+    draw = Draw("energy")
+    for beta in (1.0, 8.0, 50.0):
+        patterns = draw.normal(10, 8) / 3
+        memory = ModernHopfield(patterns, beta=beta)
+        energy = memory.energy(memory(draw.normal(100, 8)))
+        assert energy.min() > -1e-12
+        assert energy.max() < 2 * patterns.square().sum(-1).max()
+
+
+def test_copies_of_one_pattern_attract_like_half_the_squared_distance():
+    draw = Draw("copies")
+    pattern, states = draw.normal(1, 6), draw.normal(4, 6)
+    distance = (states - pattern).square().sum(-1) / 2
+    for n in (1, 5):
+        torch.testing.assert_close(ModernHopfield(pattern.expand(n, 6), beta=2.0).energy(states), distance)
+    half = torch.cat([pattern / 2, pattern])
+    apart = ModernHopfield(half, beta=2.0)
+    batched = ModernHopfield(half.expand(3, 2, 6), beta=2.0)
+    torch.testing.assert_close(batched.energy(states.expand(3, 4, 6)), apart.energy(states).expand(3, 4))
+    # At zero both scores vanish, and only the longer norm is left.
+    torch.testing.assert_close(apart.energy(torch.zeros(1, 6).double()), pattern.square().sum(-1) / 2)
+
+
+def test_padding_is_no_memory():
+    """A batch of memories of different sizes, padded to one, against each of them alone."""
+    draw = Draw("padding")
+    states = draw.normal(2, 4, 5)
+    # The longest are padding, and what is left is shorter than 1.
+    patterns = draw.unit(2, 6, 5) * torch.tensor([[0.5], [0.6], [0.7], [1], [1], [2]])
+    whole = ModernHopfield(patterns, beta=0.8, mask=torch.arange(6) < torch.tensor([[6], [3]]))
+    for batch, size in enumerate((6, 3)):
+        alone = ModernHopfield(patterns[batch, :size], beta=0.8)
+        torch.testing.assert_close(whole(states)[batch], alone(states[batch]))
+        torch.testing.assert_close(whole.energy(states)[batch], alone.energy(states[batch]))
+
+
+@pytest.mark.parametrize("bias", [True, False])
+def test_the_layer_is_torchs_attention_from_the_same_seed(bias):
+    draw = Draw("layer")
+    states, memories = draw.normal(2, 4, 12), draw.normal(2, 7, 12)
+    mask = torch.arange(7) < torch.tensor([[7], [4]])
+    torch.manual_seed(3)
+    theirs = double(nn.MultiheadAttention, 12, 3, bias=bias, batch_first=True)
+    torch.manual_seed(3)
+    ours = double(ModernHopfieldLayer, 12, heads=3, bias=bias)
+    assert all(value.equal(theirs.state_dict()[name]) for name, value in ours.state_dict().items())
+    for value in theirs.parameters():
+        nn.init.normal_(value)
+    ours.load_state_dict(theirs.state_dict())
+    torch.testing.assert_close(ours(states, memories), theirs(states, memories, memories)[0])
+    torch.testing.assert_close(ours(memories), theirs(memories, memories, memories)[0])
+    masked = theirs(states, memories, memories, key_padding_mask=~mask)[0]
+    torch.testing.assert_close(ours(states, memories, mask), masked)
+
+
+def test_a_layer_whose_projections_change_nothing_is_the_memory_itself():
+    draw = Draw("plain")
+    states, memories = draw.normal(2, 4, 12), draw.normal(2, 7, 12)
+    mask = torch.arange(7) < torch.tensor([[7], [4]])
+    plain = double(ModernHopfieldLayer, 12, beta=0.4, steps=3, bias=False)
+    nn.init.eye_(plain.out_proj.weight)
+    plain.in_proj_weight.data.copy_(torch.eye(12).repeat(3, 1))
+    memory = ModernHopfield(memories, beta=0.4, steps=3, mask=mask)
+    torch.testing.assert_close(plain(states, memories, mask), memory(states))
+
+
+def test_a_vanishing_beta_averages_the_memories():
+    draw = Draw("average")
+    patterns, states, beta = draw.unit(20, 16), draw.unit(5, 16), 1e-9
+    mixed = ModernHopfield(patterns, beta=beta)(states)
+    # Each weight differs from 1 / N by at most about 2 beta / N, as all similarities lie between -1 and 1.
+    assert (mixed - patterns.mean(0)).abs().max() < 2 * beta
+
+
+def test_patterns_of_signs_come_back_in_one_step():
+    draw = Draw("signs")
+    patterns = draw.signs(100, 10, 64)
+    flipped = draw.uniform(100, 1, 64).argsort(-1) < 13
+    found = ModernHopfield(patterns, beta=1.0)(torch.where(flipped, -1, 1) * patterns[:, :1])
+    alike = torch.cosine_similarity(found, patterns[:, :1], dim=-1) > 0.99
+    assert alike.double().mean() > 0.9

@@ -51,9 +51,9 @@ def test_shakespeare_in_windows_is_the_same_text_one_place_on():
     ("options", "message"),
     [
         ({"unit": "line"}, "unit must be character or word, got 'line'"),
-        ({"window": 0}, "window must be a whole number from 1 to 336221, got 0"),
-        ({"window": 400_000}, "window must be a whole number from 1 to 336221, got 400000"),
-        ({"window": 8, "stride": 0}, "stride must be a whole number >= 1, got 0"),
+        ({"window": 0}, "window must be >= 1, got 0"),
+        ({"window": 400_000}, "window must be <= 336221, got 400000"),
+        ({"window": 8, "stride": 0}, "stride must be >= 1, got 0"),
     ],
 )
 def test_bad_options_of_shakespeare_are_refused(options, message):
@@ -107,7 +107,7 @@ def test_rare_words_become_unknown():
     assert len(often.extra["source"]) < 3000
     unknown = often.extra["source"].numbers["<unknown>"]
     assert 0.03 < (often.train.x == unknown).sum() / (often.train.x > 3).sum() < 0.2
-    with pytest.raises(ValueError, match="min_freq must be a whole number >= 1, got 0"):
+    with pytest.raises(ValueError, match="min_freq must be >= 1, got 0"):
         verses(min_freq=0)
 
 

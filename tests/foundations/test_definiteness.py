@@ -6,7 +6,12 @@ from fractions import Fraction
 import pytest
 import torch
 
-from lemmata.foundations.definiteness import certify_definiteness, cholesky_floor, power_of_two
+from lemmata.foundations.definiteness import (
+    DefinitenessCertificate,
+    certify_definiteness,
+    cholesky_floor,
+    power_of_two,
+)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
@@ -153,3 +158,19 @@ def test_a_guess_far_too_high_still_gives_a_floor():
     floors = cholesky_floor(pair, guesses, slack)
     assert -3 < floors[0] < 0.5
     assert 0.998 < floors[1] < 1
+
+
+def test_allowances_are_those_that_were_derived():
+    eps = torch.finfo(torch.float64).eps
+    one = torch.full((1, 1), 16.0, dtype=torch.float64)
+    above = (float(certify_definiteness(one).ceiling) - 16) / (16 * eps)
+    assert 5 <= above <= 7  # 2 (n + 2) units of rounding
+    floor = cholesky_floor(one / 16, torch.tensor(-1.0).double(), torch.tensor(0.0).double())
+    assert 5 <= (-1 - float(floor)) / eps <= 7  # (n + 2) units of a trace of 2
+
+
+def test_a_floor_of_zero_proves_nothing():
+    number = torch.zeros(1, dtype=torch.float64)
+    answer = DefinitenessCertificate(number, number, torch.ones(1, 1).double(), number, number)
+    assert not answer.definite
+    assert answer.semidefinite

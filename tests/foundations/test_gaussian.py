@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch.distributions import LowRankMultivariateNormal, MultivariateNormal, kl_divergence
 
-from lemmata.foundations import DiagonalGaussian, Gaussian, LowRankGaussian, gaussian_kl, kl_to_isotropic
+from lemmata.foundations import Density, DiagonalGaussian, Gaussian, LowRankGaussian, gaussian_kl, kl_to_isotropic
 
 EYE, ZERO = torch.eye(2), torch.zeros(2)
 UNIT = Gaussian(ZERO, EYE)
@@ -208,3 +208,64 @@ def test_the_divergence_works_under_compile(unchecked):
 def test_bad_input_is_named_with_its_fix(unchecked, make, error, message):
     with pytest.raises(error, match=message):
         make()
+
+
+def test_a_covariance_singular_up_to_rounding_is_singular_alone_or_in_a_batch():
+    almost = torch.tensor([[1.0, 1.0], [1.0, 1 + 2**-52]], dtype=torch.float64)
+    whole = torch.eye(2, dtype=torch.float64)
+    zero = torch.zeros(2, dtype=torch.float64)
+    flags = [Gaussian(zero, part).degenerate for part in (whole, almost, torch.stack([whole, almost]))]
+    assert flags == [False, True, True]
+
+
+def test_a_single_law_takes_points_with_any_axes():
+    cloud = torch.randn(2, 4, 3, dtype=torch.float64)
+    for law in three():
+        torch.testing.assert_close(law.log_density(cloud)[1, 2], law.log_density(cloud[1, 2]))
+        torch.testing.assert_close(law.nll(cloud), -law.log_density(cloud))
+    full = three()[0]
+    torch.testing.assert_close(full.characteristic(cloud[0])[0], full.characteristic(cloud[0, 0]))
+
+
+def test_products_of_densities_are_densities_up_to_a_mass():
+    full, (_, diagonal, low_rank) = three((3,), d=4)[0], three((3,), d=4)
+    x = torch.randn(5, 3, 4, dtype=torch.float64)
+    for other in (diagonal, low_rank):
+        product, log_mass = full.times(other)
+        torch.testing.assert_close(log_mass + product.log_density(x), full.log_density(x) + other.log_density(x))
+
+
+def test_marginals_pick_rows_and_columns():
+    for law in three((3,), d=4):
+        part = law.marginal([2, 0])
+        assert torch.equal(part.mean, law.mean[..., [2, 0]])
+        torch.testing.assert_close(part.covariance, law.covariance[:, [2, 0]][..., [2, 0]])
+
+
+def test_a_conditional_covariance_is_positive():
+    law = three(d=5)[0].condition([3, 0], torch.randn(50, 2, dtype=torch.float64))
+    assert (torch.linalg.eigvalsh(law.covariance) > 0).all()
+
+
+def test_a_sum_with_its_opposite_is_nothing():
+    x = three()[0]
+    nothing = x.plus(x.affine(-torch.eye(3, dtype=torch.float64)), cross=-x.covariance)
+    torch.testing.assert_close(nothing.sample(4), torch.zeros(4, 3).double(), rtol=0, atol=1e-7)
+    torch.testing.assert_close(x.plus(x).mean, 2 * x.mean)
+
+
+def test_the_characteristic_function_is_the_mean_wave():
+    line = three()[0].marginal([0])
+    law = Density(lambda s: line.density(s[..., None]), centre=float(line.mean))
+    wave = line.characteristic(torch.ones(1, dtype=torch.float64))
+    waves = torch.stack([law.expectation(torch.cos), law.expectation(torch.sin)])
+    torch.testing.assert_close(torch.stack([wave.real, wave.imag]), waves, rtol=0, atol=1e-9)
+
+
+def test_laws_of_a_batch_are_sampled_on_their_own():
+    """The mean square distance from the mean is the dimension; of 4,000 draws it has the deviation sqrt(6 / 4000)."""
+    for law in three((2,)):
+        far = law.mahalanobis(law.sample(4000, torch.Generator().manual_seed(0))).mean(0)
+        assert (far - 3).abs().max() < 6 * math.sqrt(6 / 4000)
+        apart = law.sample(3, torch.Generator().manual_seed(0)) - law.mean
+        assert not torch.allclose(apart[:, 0], apart[:, 1])

@@ -86,3 +86,46 @@ def test_tables_have_gradients():
 def test_bad_input_is_named_with_its_fix(unchecked, make, error, message):
     with pytest.raises(error, match=message):
         make()
+
+
+@pytest.fixture
+def three():
+    """A generic table of three variables."""
+    table = torch.rand(3, 4, 2, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    return JointTable(table / table.sum(), "x y z")
+
+
+def test_marginals_are_sums_over_the_other_axes(three):
+    torch.testing.assert_close(three.marginal("x z", keepdim=True), three.table.sum(1, keepdim=True))
+    assert torch.equal(three.marginal("x y z"), three.table)
+    batch = JointTable(torch.stack([three.table, three.table.flip(0)]), "x y z")
+    torch.testing.assert_close(batch.marginal("y x"), torch.stack([three.table, three.table.flip(0)]).sum(-1))
+
+
+def test_conditionals_sum_to_one(three):
+    torch.testing.assert_close(three.conditional("y z", given="x").sum((-1, -2)), torch.ones(3, dtype=torch.float64))
+
+
+def test_a_condition_that_cannot_occur_has_a_row_of_zeros():
+    absent = JointTable(torch.tensor([[0.5, 0.5], [0.0, 0.0]]), "a b")
+    assert absent.conditional("b", given="a").tolist() == [[0.5, 0.5], [0.0, 0.0]]
+
+
+def test_factors_are_conditionals_in_the_order_of_the_table(three):
+    first, second, third = three.factors()
+    torch.testing.assert_close(first * second * third, three.table)
+    torch.testing.assert_close(second[:, :, 0], three.conditional("y", given="x"))
+
+
+def test_posteriors_broadcast(three):
+    likelihood = three.conditional("x", given="y")
+    one_by_one = torch.stack([bayes_posterior(three.marginal("y"), row) for row in likelihood])
+    torch.testing.assert_close(bayes_posterior(three.marginal("y"), likelihood[:, None]), one_by_one[:, None])
+
+
+def test_the_gap_to_independence_is_symmetric_and_forgets_other_variables(three):
+    pair = JointTable(three.table.sum(-1), "x y")
+    torch.testing.assert_close(three.independence_gap("x", "y"), pair.independence_gap("y", "x"))
+    coins = torch.zeros(2, 2, 2, dtype=torch.float64)
+    coins[[0, 0, 1, 1], [0, 1, 0, 1], [0, 1, 1, 0]] = 0.25  # two fair coins, and whether they differ
+    assert float(JointTable(coins, "x y z").independence_gap("x y", "z")) == 0.125

@@ -66,10 +66,11 @@ def test_rows_columns_and_signs_are_all_looked_at(recognised):
 
 def test_mixtures_are_doubly_stochastic_up_to_rounding():
     generator = torch.Generator().manual_seed(0)
-    weights = torch.rand(10, generator=generator, dtype=torch.float64)
-    order = torch.stack([torch.randperm(40, generator=generator) for _ in range(10)])
-    mixture = (weights / weights.sum() @ permutation_matrix(order, torch.float64).flatten(1)).reshape(1, 40, 40)
-    assert is_doubly_stochastic(mixture)
+    # Twenty of them: the sums of a single one may round to 1 by luck.
+    weights = torch.rand(20, 10, generator=generator, dtype=torch.float64)
+    order = torch.stack([torch.randperm(40, generator=generator) for _ in range(200)]).reshape(20, 10, 40)
+    shares = weights / weights.sum(-1, keepdim=True)
+    assert is_doubly_stochastic((shares[..., None, None] * permutation_matrix(order, torch.float64)).sum(1)).all()
     moved = torch.full((3, 3), 1 / 3, dtype=torch.float64)
     moved[0, 0] += 1e-9
     assert not is_doubly_stochastic(moved)

@@ -8,7 +8,7 @@ import torch
 from lemmata.foundations import spectral
 from lemmata.foundations.definiteness import certify_definiteness
 from lemmata.foundations.minors import definiteness_by_minors
-from lemmata.foundations.spectral import certified_spectral_norm
+from lemmata.foundations.spectral import certified_spectral_norm, length_at_least
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
@@ -155,6 +155,13 @@ def test_bounds_are_no_narrower_than_rounding_and_not_much_wider():
     rank_one, length = certified_spectral_norm(thin[None, None], 1e-3), math.sqrt(4 * m) / 16
     assert 4 * m * u <= rank_one.upper / length - 1 <= 16 * m * u
     assert 1 - rank_one.lower / length >= (m + 4) * u
+
+
+def test_a_length_loses_what_its_sums_may_lose():
+    eps, one = torch.finfo(torch.float64).eps, torch.ones((), dtype=torch.float64)
+    assert 8 <= (1 - float(length_at_least(one, 1, 1, 0 * one))) / eps <= 10  # the m + 8 roundings of two lengths
+    assert 18 <= (1 - float(length_at_least(one, 1, 5, 2 * one))) / eps <= 20  # and n of each entry's sum
+    assert length_at_least(0 * one, 1, 1, one) == 0
 
 
 @pytest.mark.usefixtures("unchecked")

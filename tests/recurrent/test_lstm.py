@@ -139,6 +139,13 @@ def test_the_forget_gate_starts_where_it_is_told():
     assert LSTM(3, 4, bias=False).bias is None
 
 
+def test_a_learnt_cell_matrix_starts_at_the_identity():
+    plain, extra = LSTM(3, 4).double(), LSTM(3, 4, cell_matrix=True).double()
+    assert torch.equal(extra.cell_weight.detach(), torch.eye(4).double())
+    extra.load_state_dict(plain.state_dict() | {"cell_weight": torch.eye(4)})
+    torch.testing.assert_close(extra(X), plain(X))
+
+
 def test_blocks_are_found_by_name():
     one = LSTM(3, 4)
     assert [one.rows(block) for block in LSTM.BLOCKS] == [slice(4 * i, 4 * i + 4) for i in range(4)]
@@ -168,7 +175,7 @@ def test_what_is_printed():
         (lambda: layer(bias=False).set_bias("forget", 1), ValueError, "no bias to set: build it with bias=True"),
         (lambda: LSTM.from_torch(nn.GRU(3, 4)), TypeError, "module must be a torch.nn.LSTM, got GRU"),
         (lambda: LSTM.from_torch(nn.LSTM(3, 4, proj_size=2)), ValueError, "no projection .* got proj_size=2"),
-        (lambda: LSTM.from_torch(nn.LSTM(3, 4), layer=1), ValueError, "layer must be from 0 to 0, got 1"),
+        (lambda: LSTM.from_torch(nn.LSTM(3, 4), layer=1), ValueError, "layer must be <= 0, got 1"),
         (lambda: LSTM.from_torch(nn.LSTM(3, 4), reverse=True), ValueError, "the module runs in one direction only"),
         (lambda: layer(cell_matrix=True).to_torch(), ValueError, "no matrix U .* build LSTM with cell_matrix=False"),
         (lambda: GatedLayer(3, 4, True).advance(X, X), NotImplementedError, r"GatedLayer must define advance\("),

@@ -66,13 +66,13 @@ def test_bad_input_names_the_fix():
         NGram(2, 4).nll(TEXT)
     with pytest.raises(ValueError, match="tokens must be at least 3 for this order, got 2"):
         NGram(3, 4).fit(TEXT[:2])
-    with pytest.raises(ValueError, match="tokens must be from 0 to 2, got 0 to 3"):
+    with pytest.raises(ValueError, match="tokens must hold tokens from 0 to 2, got 0 to 3"):
         NGram(2, 3).fit(TEXT)
 
 
 @pytest.mark.usefixtures("unchecked")
 def test_tokens_are_whole_numbers_in_one_row():
-    with pytest.raises(TypeError, match=r"tokens must be whole numbers, got torch\.float32"):
+    with pytest.raises(TypeError, match=r"tokens must hold tokens as whole numbers, got torch\.float32"):
         NGram(2, 4).fit(TEXT.float())
     with pytest.raises(ValueError, match=r"one axis, not empty, got shape \(2, 100\)"):
         NGram(2, 4).fit(TEXT.reshape(2, 100))

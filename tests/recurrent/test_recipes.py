@@ -183,19 +183,19 @@ def test_predictions_name_classes_or_sums():
 
 @pytest.mark.usefixtures("unchecked")
 def test_bad_choices_name_the_fix():
-    with pytest.raises(ValueError, match="window must be a whole number >= 1, got 0"):
+    with pytest.raises(ValueError, match="window must be >= 1, got 0"):
         TextConfig(window=0)
-    with pytest.raises(ValueError, match="memory must be a whole number >= 2, got 1"):
+    with pytest.raises(ValueError, match="memory must be >= 2, got 1"):
         TextConfig(memory=1)
     with pytest.raises(ValueError, match=r"dropout must be in \[0, 1\), got 1"):
         TextConfig(dropout=1)
     with pytest.raises(ValueError, match="window must be below the 336222 characters of the text, got 400000"):
         text("lru", replace(TINY, window=400_000))
-    with pytest.raises(ValueError, match="read must be pixels or rows, got 'columns'"):
+    with pytest.raises(ValueError, match="read must be one of pixels, rows, got 'columns'"):
         PixelConfig(read="columns")
-    with pytest.raises(ValueError, match="lag must be a whole number from 2 to 10000, got 1"):
+    with pytest.raises(ValueError, match="lag must be >= 2, got 1"):
         MemoryConfig(lag=1)
-    with pytest.raises(ValueError, match="hidden must be a whole number >= 1, got 0"):
+    with pytest.raises(ValueError, match="hidden must be >= 1, got 0"):
         MemoryConfig(hidden=0)
-    with pytest.raises(ValueError, match="memory must be a whole number >= 2, got 1"):
+    with pytest.raises(ValueError, match="memory must be >= 2, got 1"):
         MemoryConfig(memory=1)

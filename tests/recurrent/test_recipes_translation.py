@@ -101,10 +101,10 @@ def test_without_attention_there_is_no_picture_and_nothing_to_copy():
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ({"hidden": 0}, "hidden must be a whole number >= 1, got 0"),
+        ({"hidden": 0}, "hidden must be >= 1, got 0"),
         ({"dropout": 1.0}, r"dropout must be in \[0, 1\), got 1.0"),
         ({"smoothing": -0.1}, r"smoothing must be in \[0, 1\), got -0.1"),
-        ({"cell": "lru"}, "cell must be gru, lstm or elman, got 'lru'"),
+        ({"cell": "lru"}, "cell must be one of gru, lstm, elman, got 'lru'"),
     ],
 )
 @pytest.mark.usefixtures("unchecked")

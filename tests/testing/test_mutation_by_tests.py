@@ -1,7 +1,8 @@
 """Mutation with tests: who kills what, what cannot be used, the lines that changed, and the end of the time."""
 
-import json
+import importlib.util
 import subprocess
+import threading
 from pathlib import Path
 
 import pytest
@@ -11,9 +12,10 @@ from lemmata.testing.mutate import mutate
 from lemmata.testing.mutation_report import MutationReport, Outcome, counts, spread
 from lemmata.testing.mutation_targets import changed_lines, mirrored_tests, select
 from lemmata.testing.mutations import mutants
+from lemmata.testing.traced_lines import tracing
 
 SYSTEM = '''
-"""Three functions: one has a claim, one a test, one nobody."""
+"""One function has a claim, two have tests, one has nobody."""
 
 
 def claimed(n):
@@ -28,6 +30,13 @@ def claimed(n):
 def doubled(n):
     """Twice n."""
     return n + n
+
+
+def halved(n):
+    """Down to one."""
+    while n > 1:
+        n //= 2
+    return n
 
 
 def forgotten(n):
@@ -54,7 +63,7 @@ TESTS = '''
 
 import pytest
 
-from tiny.system import doubled, forgotten
+from tiny.system import doubled, forgotten, halved
 
 
 @pytest.fixture(scope="module")
@@ -68,6 +77,10 @@ def test_twice(made):
 
 def test_no_difference(made):
     assert made - doubled(4) == 2
+
+
+def test_halves():
+    assert halved(3) == 1
 
 
 def test_looks_away():
@@ -98,23 +111,27 @@ def tiny(tmp_path) -> Path:
     return tmp_path
 
 
-def test_claims_kill_first_then_tests_and_what_nobody_looks_at_survives(tiny, capsys):
-    words = [str(tiny / "tiny/system.py"), "--claims", str(tiny / "tiny/claims.py"), "--jobs", "1", "--json"]
-    assert harness.main(words) == 1  # the forgotten function
-    told = json.loads(capsys.readouterr().out)
-    (of_file,) = told["files"]
+def test_claims_kill_first_then_tests_and_what_nobody_looks_at_survives(tiny):
+    report = mutate(tiny / "tiny/system.py", [tiny / "tiny/claims.py"], jobs=1, patience=1.0)
+    of_file = report.to_json()
     assert of_file["claims"] == ["tiny.claimed"]
     assert of_file["tests"] == ["tests/test_system.py"]
     (unused,) = of_file["unused"].items()
     assert unused[0] == "tests/test_system.py::test_never_passes"
     assert unused[1].startswith("does not pass on the unbroken code (test_system.py:")
-    assert told["killed_by_claims"] >= 5
-    # n - n and n: by tests, one of which takes what a fixture of a wider scope made.
-    assert told["killed_by_tests"] == 2
-    assert {each["row"] for each in of_file["survivors"]} == {"return n - 7"}
-    assert {each["how"] for each in of_file["survivors"]} == {""}  # it was run, and nothing was noticed
-    assert told["score"] == (told["killed_by_claims"] + 2) / told["mutants"]
-    assert told["not_tried"] == 0
+    by_row = {
+        row: {o.kind for o in report.outcomes if o.mutant.row == row} for row in map(str.strip, SYSTEM.splitlines())
+    }
+    assert by_row["return n * (n + 1) // 2"] == {"claim"}
+    assert by_row["return n + n"] == {"test"}  # one of them takes what a fixture of a wider scope made
+    assert by_row["return n - 7"] == {""}
+    assert {each.how for each in report.survivors if each.mutant.row == "return n - 7"} == {""}  # run, but not noticed
+    hanging = {each.by for each in report.outcomes if each.how == "it hangs"}
+    assert hanging == {"tests/test_system.py::test_halves"}
+    kinds = [each.kind for each in report.outcomes]
+    assert (of_file["killed_by_claims"], of_file["killed_by_tests"]) == (kinds.count("claim"), kinds.count("test"))
+    assert of_file["survived"] + kinds.count("claim") + kinds.count("test") == of_file["mutants"] == of_file["tried"]
+    assert report.score == (kinds.count("claim") + kinds.count("test")) / len(kinds)
 
 
 def test_the_tests_of_a_file_are_its_mirror_image_and_those_that_import_it(tiny):
@@ -134,6 +151,19 @@ def test_ours_are_found_through_the_names_that_a_chapter_gives():
     assert "test_cuda.py" not in names
     (target,) = select(["scan_chunked"], False)
     assert any(test.name == "test_scan.py" for test in target.tests)
+
+
+def test_what_a_fixture_keeps_is_filled_by_the_unbroken_code_and_not_by_a_mutant(tiny):
+    kept = """
+def test_doubled(pytestconfig):
+    from tiny.system import doubled
+    known = pytestconfig.cache.get("tiny", None)
+    pytestconfig.cache.set("tiny", known or doubled(5))
+    assert doubled(5) == pytestconfig.cache.get("tiny", None)
+"""
+    (tiny / "tests/test_system.py").write_text(kept)
+    report = mutate(tiny / "tiny/system.py", jobs=1)
+    assert {each.kind for each in report.outcomes if each.mutant.row == "return n + n"} == {"test"}
 
 
 def test_when_the_time_is_up_the_rest_is_not_tried(tiny):
@@ -190,3 +220,22 @@ def test_the_standard_error_is_that_of_a_share_and_gone_when_all_were_tried():
     tried = [Outcome(mutant, "test", "t")] * 80 + [Outcome(mutant)] * 20
     assert spread([MutationReport(Path("f.py"), 100, 100, outcomes=tried)]) == 0
     assert spread([MutationReport(Path("f.py"), 10**9, 100, outcomes=tried)]) == pytest.approx(0.04, rel=0.02)
+
+
+def test_lines_are_seen_in_every_thread_and_anew_after_each_look(tmp_path):
+    path = tmp_path / "watched.py"
+    path.write_text("def f(n):\n    if n > 3:\n        return 0\n    return sum(i for i in range(n))\n")
+    spec = importlib.util.spec_from_file_location("watched", path)
+    module = importlib.util.module_from_spec(spec)
+    with tracing([str(path)]) as lines:
+        spec.loader.exec_module(module)
+        assert lines.take() == {str(path): [1]}
+        for _ in range(2):
+            module.f(2)
+            assert lines.take() == {str(path): [2, 4]}
+        thread = threading.Thread(target=module.f, args=(5,))
+        thread.start()
+        thread.join()
+        assert lines.take() == {str(path): [2, 3]}
+    module.f(2)
+    assert lines.take() == {}

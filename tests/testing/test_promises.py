@@ -178,3 +178,7 @@ def test_a_debugger_is_given_back_its_trace():
         (lambda: 1 / 0)()
     assert sys.gettrace() is before
     assert "<lambda>" in {code.co_name for code in called}
+
+
+def test_the_promises_of_the_package_are_found():
+    assert {"Gaussian", "Perceptron", "LSTM"} <= {promise.name for promise in promises()}

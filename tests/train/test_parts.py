@@ -46,29 +46,29 @@ def test_rates_rise_to_one_and_never_rise_again(schedule):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ({"epochs": 0}, "epochs must be a whole number >= 1, got 0"),
-        ({"batch_size": 2.5}, "batch_size must be a whole number >= 1, got 2.5"),
-        ({"lr": float("nan")}, "lr must be > 0, got nan"),
-        ({"keep": 1}, "keep must be a whole number >= 2, got 1"),
-        ({"ema_decay": 1.0}, "ema_decay must be between 0 and 1, got 1.0"),
+        ({"epochs": 0}, "epochs must be >= 1, got 0"),
+        ({"batch_size": 2.5}, "batch_size must be an integer, got float"),
+        ({"lr": float("nan")}, "lr must be finite, got nan"),
+        ({"keep": 1}, "keep must be >= 2, got 1"),
+        ({"ema_decay": 1.0}, "ema_decay must be > 0 and < 1, got 1.0"),
         ({"clip": 0}, "clip must be > 0, got 0"),
         ({"momentum": 1.0}, r"momentum must be in \[0, 1\), got 1.0"),
         ({"weight_decay": -1}, "weight_decay must be >= 0, got -1"),
-        ({"seed": -1}, "seed must be a whole number >= 0, got -1"),
-        ({"seed": 2**60}, "seed must be below 2.53, got 1152921504606846976"),
-        ({"lr": "0.1"}, "lr must be > 0, got '0.1'"),
-        ({"lr": 10**400}, "lr must be > 0, got 1000"),
-        ({"weight_decay": None}, "weight_decay must be >= 0, got None"),
-        ({"momentum": True}, r"momentum must be in \[0, 1\), got True"),
-        ({"ema_decay": [0.5]}, r"ema_decay must be between 0 and 1, got \[0.5\]"),
+        ({"seed": -1}, "seed must be >= 0, got -1"),
+        ({"seed": 2**60}, "seed must be <= 9007199254740991, got 1152921504606846976"),
+        ({"lr": "0.1"}, "lr must be a number, got str"),
+        ({"lr": 10**400}, "lr must be finite, got 1000"),
+        ({"weight_decay": None}, "weight_decay must be a number, got NoneType"),
+        ({"momentum": True}, "momentum must be a number, got bool"),
+        ({"ema_decay": [0.5]}, "ema_decay must be a number, got list"),
         ({"save_seconds": 0}, "save_seconds must be > 0, got 0"),
-        ({"save_seconds": None}, "save_seconds must be > 0, got None"),
+        ({"save_seconds": None}, "save_seconds must be a number, got NoneType"),
         ({"device": 0}, "device must be a name such as auto, cpu or cuda, got 0"),
         ({"schedule": "cosin"}, "schedule must be one of constant, cosine, linear, got 'cosin'"),
     ],
 )
 def test_options_are_checked(words, message):
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises((ValueError, TypeError), match=message):
         Options(**words)
 
 

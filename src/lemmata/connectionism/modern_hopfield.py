@@ -116,7 +116,6 @@ class ModernHopfieldLayer(nn.Module):
         mask: (batch, memories), True = a memory, False = padding
         returns: (batch, queries, features)
 
-    Claims: hopfield.modern
     Source: Ramsauer et al. 2021.  Differs: True in the mask keeps a memory, as in
         `scaled_dot_product_attention`; `MultiheadAttention`'s `key_padding_mask` says the opposite.
 

@@ -3,7 +3,8 @@ r"""Random graphs with communities: the stochastic block model, with features th
 import numpy as np
 import torch
 
-from lemmata.data.generated import real, streams, whole
+from lemmata import validate
+from lemmata.data.generated import streams
 from lemmata.data.graphs import Graph, labelled
 from lemmata.data.registry import dataset
 
@@ -50,13 +51,13 @@ def block_graph(
     >>> graph.train, graph.test
     (Examples(node=(12,), y=(12,)), Examples(node=(88,), y=(88,)))
     """
-    whole("blocks", blocks, least=1)
-    whole("n", n, least=2 * blocks, most=MOST_NODES)
-    whole("features", features, least=1)
-    whole("labels", labels, least=1, most=n // blocks - 1)
+    validate.count("blocks", blocks, least=1)
+    validate.count("n", n, least=2 * blocks, most=MOST_NODES)
+    validate.count("features", features, least=1)
+    validate.count("labels", labels, least=1, most=n // blocks - 1)
     for name, value in {"inside": inside, "between": between}.items():
-        real(name, value, least=0, most=1)
-    real("signal", signal, least=0)
+        validate.fraction(name, value, most=1)
+    validate.number("signal", signal, least=0)
     parameters, nodes, pairs = streams(seed)
     probabilities = np.where(np.eye(blocks), inside, between)
     means = parameters.standard_normal((blocks, features))

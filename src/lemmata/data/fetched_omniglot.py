@@ -9,11 +9,11 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from lemmata import validate
 from lemmata.data.archives import ArchiveError, members_of
 from lemmata.data.examples import Dataset, Examples
 from lemmata.data.fetch import Remote
 from lemmata.data.fetched import Arrays, Content, Files, Form, Source, cached_arrays
-from lemmata.data.generated import whole
 from lemmata.data.png import read_png
 from lemmata.data.registry import dataset
 
@@ -111,7 +111,7 @@ def omniglot(side: int = 28, fetch: bool = False) -> Dataset:
     >>> omniglot(fetch=True).train  # doctest: +SKIP
     Examples(x=(19280, 28, 28), y=(19280,), alphabet=(19280,), drawer=(19280,))
     """
-    whole("side", side, least=1, most=SIDE)
+    validate.count("side", side, least=1, most=SIDE)
     arrays = cached_arrays(SOURCES["omniglot"], fetch)
     columns = {"y": arrays["y"], "alphabet": arrays["alphabet"][arrays["y"]], "drawer": arrays["drawer"]}
     everything = Examples(

@@ -4,8 +4,9 @@ import numpy as np
 import torch
 from scipy import special
 
+from lemmata import validate
 from lemmata.data.examples import Dataset
-from lemmata.data.generated import balanced, real, streams, two_parts, whole
+from lemmata.data.generated import balanced, streams, two_parts
 from lemmata.data.registry import dataset
 
 __all__ = ["separable"]
@@ -42,9 +43,9 @@ def separable(
     >>> ((2 * y - 1) * (x.double() @ data.extra["weight"])).min().round(decimals=6)
     tensor(0.2500, dtype=torch.float64)
     """
-    whole("features", features, least=1)
-    real("radius", radius, least=0, above=True)
-    real("margin", margin, least=0, most=radius, above=True)
+    validate.count("features", features, least=1)
+    validate.positive("radius", radius)
+    validate.number("margin", margin, above=0, most=radius)
     direction = streams(seed)[0].standard_normal(features)
     w = direction / np.linalg.norm(direction)
 

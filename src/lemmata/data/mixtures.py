@@ -3,8 +3,9 @@ r"""Gaussian mixtures with known parameters, so that a learnt density can be hel
 import numpy as np
 import torch
 
+from lemmata import validate
 from lemmata.data.examples import Dataset
-from lemmata.data.generated import real, streams, two_parts, whole
+from lemmata.data.generated import streams, two_parts
 from lemmata.data.registry import dataset
 
 __all__ = ["gaussian_mixture"]
@@ -40,9 +41,9 @@ def gaussian_mixture(
     >>> data.train.x.shape, data.extra["covariances"].shape
     (torch.Size([1000, 3]), torch.Size([2, 3, 3]))
     """
-    whole("components", components, least=1)
-    whole("features", features, least=1)
-    real("separation", separation, least=0)
+    validate.count("components", components, least=1)
+    validate.count("features", features, least=1)
+    validate.number("separation", separation, least=0)
     draw = streams(seed)[0]
     weights = 0.5 / components + 0.5 * draw.dirichlet(np.ones(components))
     means = separation * draw.standard_normal((components, features))

@@ -3,8 +3,9 @@ r"""Parity: is the number of ones odd? Every single bit matters."""
 import numpy as np
 import torch
 
+from lemmata import validate
 from lemmata.data.examples import Dataset, Examples
-from lemmata.data.generated import streams, tensors, two_parts, whole
+from lemmata.data.generated import streams, tensors, two_parts
 from lemmata.data.registry import dataset
 
 __all__ = ["parity"]
@@ -42,8 +43,8 @@ def parity(bits: int = 8, n: int | None = None, test: int | None = None, seed: i
             [1., 1.]])
     """
     if n is None and test is None:
-        return _table(whole("bits", bits, least=1, most=LONGEST_TABLE), seed)
-    whole("bits", bits, least=1)
+        return _table(validate.count("bits", bits, least=1, most=LONGEST_TABLE), seed)
+    validate.count("bits", bits, least=1)
     if n is None:
         raise ValueError(f"n must be given with test, got test={test} alone: without both, all strings are listed")
 

@@ -4,8 +4,9 @@ import math
 
 import numpy as np
 
+from lemmata import validate
 from lemmata.data.examples import Dataset
-from lemmata.data.generated import balanced, real, two_parts, whole
+from lemmata.data.generated import balanced, two_parts
 from lemmata.data.registry import dataset
 
 __all__ = ["moons", "rings", "spirals", "xor"]
@@ -34,7 +35,7 @@ def moons(n: int = 1000, test: int = 1000, noise: float = 0.1, seed: int = 0) ->
     >>> moons(noise=0.2).train
     Examples(x=(1000, 2), y=(1000,))
     """
-    real("noise", noise, least=0)
+    validate.number("noise", noise, least=0)
 
     def sample(generator: np.random.Generator, size: int) -> dict[str, np.ndarray]:
         y, angle = balanced(generator, size, 2), generator.uniform(0, math.pi, size)
@@ -66,8 +67,8 @@ def rings(n: int = 1000, test: int = 1000, classes: int = 2, noise: float = 0.05
     >>> rings(classes=3, noise=0.0).train.x.norm(dim=1).max()
     tensor(1.)
     """
-    whole("classes", classes, least=1)
-    real("noise", noise, least=0)
+    validate.count("classes", classes, least=1)
+    validate.number("noise", noise, least=0)
 
     def sample(generator: np.random.Generator, size: int) -> dict[str, np.ndarray]:
         y, angle = balanced(generator, size, classes), generator.uniform(0, 2 * math.pi, size)
@@ -102,9 +103,9 @@ def spirals(
     >>> spirals(arms=3).classes
     ('0', '1', '2')
     """
-    whole("arms", arms, least=1)
-    real("turns", turns, least=0)
-    real("noise", noise, least=0)
+    validate.count("arms", arms, least=1)
+    validate.number("turns", turns, least=0)
+    validate.number("noise", noise, least=0)
 
     def sample(generator: np.random.Generator, size: int) -> dict[str, np.ndarray]:
         y, radius = balanced(generator, size, arms), generator.uniform(0, 1, size)
@@ -137,7 +138,7 @@ def xor(n: int = 1000, test: int = 1000, noise: float = 0.3, seed: int = 0) -> D
     >>> bool((labels == (points.prod(dim=1) < 0)).all())
     True
     """
-    real("noise", noise, least=0)
+    validate.number("noise", noise, least=0)
 
     def sample(generator: np.random.Generator, size: int) -> dict[str, np.ndarray]:
         corner = balanced(generator, size, 4)

@@ -2,8 +2,9 @@ r"""Sequences that ask for memory: two numbers to be added up, and a letter to b
 
 import numpy as np
 
+from lemmata import validate
 from lemmata.data.examples import Dataset
-from lemmata.data.generated import balanced, two_parts, whole
+from lemmata.data.generated import balanced, two_parts
 from lemmata.data.registry import dataset
 
 __all__ = ["adding", "echo"]
@@ -37,7 +38,7 @@ def adding(n: int = 4000, test: int = 1000, length: int = 100, seed: int = 0) ->
     >>> adding(n=5, length=20).train
     Examples(x=(5, 20, 2), y=(5,))
     """
-    whole("length", length, least=2)
+    validate.count("length", length, least=2)
 
     def sample(generator: np.random.Generator, size: int) -> dict[str, np.ndarray]:
         values, rows = generator.random((size, length)), np.arange(size)
@@ -73,8 +74,8 @@ def echo(n: int = 4000, test: int = 1000, lag: int = 100, letters: int = 8, seed
     >>> data.train.x.shape, bool((data.train.x[:, 0] == data.train.y).all()), data.classes
     (torch.Size([3, 5]), True, ('a', 'b'))
     """
-    whole("lag", lag, least=1)
-    whole("letters", letters, least=2, most=26)
+    validate.count("lag", lag, least=1)
+    validate.count("letters", letters, least=2, most=26)
 
     def sample(generator: np.random.Generator, size: int) -> dict[str, np.ndarray]:
         first = balanced(generator, size, letters)

@@ -4,8 +4,9 @@ import math
 
 import numpy as np
 
+from lemmata import validate
 from lemmata.data.examples import Dataset
-from lemmata.data.generated import real, two_parts, whole
+from lemmata.data.generated import two_parts
 from lemmata.data.registry import dataset
 
 __all__ = ["sinusoids"]
@@ -41,9 +42,9 @@ def sinusoids(
     >>> sinusoids(shots=5).test.columns.keys()
     dict_keys(['x', 'y', 'query_x', 'query_y', 'amplitude', 'phase'])
     """
-    whole("shots", shots, least=1)
-    whole("queries", queries, least=1)
-    real("noise", noise, least=0)
+    validate.count("shots", shots, least=1)
+    validate.count("queries", queries, least=1)
+    validate.number("noise", noise, least=0)
 
     def sample(generator: np.random.Generator, size: int) -> dict[str, np.ndarray]:
         amplitude, phase = generator.uniform(0.1, 5, size), generator.uniform(0, math.pi, size)

@@ -5,8 +5,9 @@ import math
 import numpy as np
 import torch
 
+from lemmata import validate
 from lemmata.data.examples import Dataset
-from lemmata.data.generated import real, streams, two_parts, whole
+from lemmata.data.generated import streams, two_parts
 from lemmata.data.registry import dataset
 
 __all__ = ["teacher"]
@@ -51,9 +52,9 @@ def teacher(
     (Examples(x=(1000, 3), y=(1000, 1)), torch.Size([5, 3]))
     """
     for name, value in {"features": features, "hidden": hidden}.items():
-        whole(name, value, least=1)
-    whole("outputs", outputs, least=2 if classes else 1)
-    real("noise", noise, least=0)
+        validate.count(name, value, least=1)
+    validate.count("outputs", outputs, least=2 if classes else 1)
+    validate.number("noise", noise, least=0)
     draw = streams(seed)[0]
     true = {
         "hidden_weight": draw.standard_normal((hidden, features)) * math.sqrt(2 / features),

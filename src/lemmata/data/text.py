@@ -8,8 +8,8 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
+from lemmata import validate
 from lemmata.data.examples import Dataset, Examples
-from lemmata.data.generated import whole
 from lemmata.data.registry import dataset
 from lemmata.data.stored import stored_text
 
@@ -52,7 +52,7 @@ class Vocabulary:
         >>> Vocabulary.of_texts(["No, no!", "Yes."], min_freq=2).tokens
         ('<pad>', '<unknown>', '<start>', '<end>', 'no')
         """
-        whole("min_freq", min_freq, least=1)
+        validate.count("min_freq", min_freq, least=1)
         counts = Counter(word for text in texts for word in words(text))
         ranked = sorted(counts, key=lambda word: (-counts[word], word))
         return cls([*SPECIAL, *(word for word in ranked if counts[word] >= min_freq)], of_words=True)
@@ -98,8 +98,8 @@ def windows(tokens: Int[Tensor, " tokens"], window: int, stride: int | None = No
     tensor([[1, 2, 3],
             [4, 5, 6]])
     """
-    whole("window", window, least=1, most=len(tokens) - 1)
-    pieces = tokens.unfold(0, window + 1, whole("stride", window if stride is None else stride, least=1))
+    validate.count("window", window, least=1, most=len(tokens) - 1)
+    pieces = tokens.unfold(0, window + 1, validate.count("stride", window if stride is None else stride, least=1))
     return Examples(x=pieces[:, :-1], y=pieces[:, 1:])
 
 

@@ -9,6 +9,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from lemmata import validate
 from lemmata.foundations.sigmoids import floating_dtype
 from lemmata.marks import system
 
@@ -92,8 +93,7 @@ def relu_derivative(z: Float[Tensor, "..."], at_zero: int | float = 0.0) -> Floa
     >>> relu_derivative(torch.tensor([-2.0, 0.0, 3.0])), relu_derivative(torch.zeros(1), at_zero=0.5)
     (tensor([0., 0., 1.]), tensor([0.5000]))
     """
-    if isinstance(at_zero, bool) or not isinstance(at_zero, int | float) or not 0 <= at_zero <= 1:
-        raise ValueError(f"at_zero must be a number from 0 to 1, a slope of a supporting line, got {at_zero!r}")
+    validate.fraction("at_zero", at_zero, most=1)  # a slope of a supporting line
     chosen = torch.full_like(floating_dtype("z", z), at_zero)
     return torch.heaviside(z.detach(), chosen)
 

@@ -4,6 +4,8 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 
+from lemmata import validate
+
 __all__ = ["corpus_bleu"]
 
 
@@ -25,8 +27,7 @@ def corpus_bleu(translations: Sequence[Sequence[str]], references: Sequence[Sequ
     """
     if len(translations) != len(references) or not references:
         raise ValueError(f"translations and references must be as many, got {len(translations)} and {len(references)}")
-    if isinstance(longest, bool) or not isinstance(longest, int) or longest < 1:
-        raise ValueError(f"longest must be a whole number >= 1, got {longest!r}")
+    validate.count("longest", longest)
     for name, sentences in (("translations", translations), ("references", references)):
         if any(isinstance(sentence, str) for sentence in sentences):
             raise TypeError(f"{name} must hold lists of words, got a string: split it into words")

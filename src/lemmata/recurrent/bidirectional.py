@@ -5,7 +5,7 @@ from jaxtyping import Int, Shaped
 from torch import Tensor
 
 from lemmata.marks import system
-from lemmata.recurrent.layer import RecurrentLayer, State, mask_outputs
+from lemmata.recurrent.layer import RecurrentLayer, State, checked_layer, mask_outputs
 
 __all__ = ["Bidirectional", "reverse_sequences"]
 
@@ -36,8 +36,7 @@ class Bidirectional(RecurrentLayer):
 
     def __init__(self, forwards: RecurrentLayer, backwards: RecurrentLayer) -> None:
         for name, layer in (("forwards", forwards), ("backwards", backwards)):
-            if not isinstance(layer, RecurrentLayer):
-                raise TypeError(f"{name} must be a recurrent layer, got {type(layer).__name__}")
+            checked_layer(name, layer)
         if forwards is backwards:
             raise ValueError("backwards must be a layer of its own: use copy.deepcopy(forwards) for equal weights")
         if forwards.inputs != backwards.inputs:

@@ -32,10 +32,8 @@ def recurrent_layer(cell: str, inputs: int, hidden: int, memory: int | float = 1
     >>> recurrent_layer("mingru", 8, 16)
     MinGRU(inputs=8, hidden=16)
     """
-    if cell not in CELLS:
-        raise ValueError(f"cell must be one of {', '.join(CELLS)}, got {cell!r}")
-    if validate.finite_number("memory", memory) < 2:
-        raise ValueError(f"memory must be >= 2 steps, got {memory}")
+    validate.one_of("cell", cell, CELLS)
+    validate.number("memory", memory, least=2)
     if cell == "lru":
         return _spread(LRU(inputs, hidden), memory)
     if cell in ("mingru", "minlstm"):

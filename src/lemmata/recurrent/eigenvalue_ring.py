@@ -90,8 +90,7 @@ def _check_ring(r_min: float, r_max: float, max_phase: float) -> None:
     low, high = validate.finite_number("r_min", r_min), validate.finite_number("r_max", r_max)
     if not 0 < low <= high < 1:
         raise ValueError(f"r_min and r_max must be 0 < r_min <= r_max < 1, got {low} and {high}")
-    if not 0 <= validate.finite_number("max_phase", max_phase) <= 2 * math.pi:
-        raise ValueError(f"max_phase must be from 0 to 2 pi, got {max_phase}")
+    validate.number("max_phase", max_phase, least=0, most=2 * math.pi)
 
 
 def eigenvalues_on_ring(

@@ -48,9 +48,7 @@ class GatedLayer(RecurrentLayer):
 
     def rows(self, block: str) -> slice:
         """Where a block stands in `input_weight`, `recurrent_weight` and `bias`."""
-        if block not in self.BLOCKS:
-            raise ValueError(f"block must be one of {', '.join(self.BLOCKS)}, got {block!r}")
-        index = self.BLOCKS.index(block)
+        index = self.BLOCKS.index(validate.one_of("block", block, self.BLOCKS))
         return slice(index * self.hidden, (index + 1) * self.hidden)
 
     def set_bias(self, block: str, value: int | float) -> None:

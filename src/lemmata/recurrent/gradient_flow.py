@@ -11,7 +11,7 @@ from lemmata import validate
 from lemmata.foundations.activations import activation as activation_named
 from lemmata.marks import system
 from lemmata.recurrent.elman import Elman
-from lemmata.recurrent.layer import RecurrentLayer, State
+from lemmata.recurrent.layer import RecurrentLayer, State, checked_layer
 
 __all__ = [
     "GradientFlow",
@@ -114,8 +114,7 @@ def state_jacobians(
     >>> torch.allclose(state_jacobians(layer, torch.randn(2, 5, 1))[1, 4], layer.recurrent_weight, atol=1e-6)
     True
     """
-    if not isinstance(layer, RecurrentLayer):
-        raise TypeError(f"layer must be a recurrent layer, got {type(layer).__name__}")
+    checked_layer("layer", layer)
     if x.ndim != 3 or x.shape[-1] != layer.inputs or 0 in x.shape[:2]:
         raise ValueError(f"x must be (batch, time, {layer.inputs}) with at least 1 step, got shape {tuple(x.shape)}")
     start = state = layer.initial_state(len(x)) if state is None else state

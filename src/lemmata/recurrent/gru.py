@@ -7,6 +7,7 @@ from typing import Any, Literal, NamedTuple
 import torch
 from torch import Tensor, nn
 
+from lemmata import validate
 from lemmata.marks import system
 from lemmata.recurrent.gate import GatedLayer
 from lemmata.recurrent.torch_weights import one_layer
@@ -77,7 +78,7 @@ class GRU(GatedLayer):
         bias: bool = True,
     ) -> None:
         super().__init__(inputs, hidden, bias)
-        self.reset, self.update = _one_of("reset", reset, RESETS), _one_of("update", update, UPDATES)
+        self.reset, self.update = validate.one_of("reset", reset, RESETS), validate.one_of("update", update, UPDATES)
         self.inner_bias = nn.Parameter(torch.empty(hidden)) if bias and reset == "after" else None
         self.reset_parameters()
 
@@ -120,7 +121,7 @@ class GRU(GatedLayer):
     def with_update(self, update: Literal["keep", "write"]) -> "GRU":
         r"""A copy that computes the same with that kind of update gate, because $\sigma(-a) = 1 - \sigma(a)$."""
         copied = deepcopy(self)
-        if _one_of("update", update, UPDATES) != self.update:
+        if validate.one_of("update", update, UPDATES) != self.update:
             copied.update = update
             for parameter in (copied.input_weight, copied.recurrent_weight, copied.bias):
                 if parameter is not None:
@@ -162,9 +163,3 @@ def _negated(weight: Tensor) -> Tensor:
     """The same rows with those of the update gate negated."""
     reset, update, candidate = weight.chunk(3)
     return torch.cat([reset, -update, candidate])
-
-
-def _one_of(name: str, value: str, choices: tuple[str, str]) -> str:
-    if value not in choices:
-        raise ValueError(f"{name} must be {choices[0]!r} or {choices[1]!r}, got {value!r}")
-    return value

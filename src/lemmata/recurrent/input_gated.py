@@ -44,8 +44,8 @@ class InputGatedLayer(RecurrentLayer):
 
     def __init__(self, inputs: int, hidden: int, bias: bool = True, memory: int | float | None = None) -> None:
         super().__init__(inputs, validate.count("hidden", hidden))
-        if memory is not None and validate.finite_number("memory", memory) <= 1:
-            raise ValueError(f"memory must be > 1 step, got {memory}")
+        if memory is not None:
+            validate.number("memory", memory, above=1)
         if memory is not None and not bias:
             raise ValueError("memory is set in the biases: use bias=True")
         self.memory = memory

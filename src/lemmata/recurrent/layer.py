@@ -96,6 +96,13 @@ class RecurrentLayer(nn.Module):
         return state
 
 
+def checked_layer(name: str, layer: RecurrentLayer) -> RecurrentLayer:
+    """A layer of this chapter, or of a subclass."""
+    if not isinstance(layer, RecurrentLayer):
+        raise TypeError(f"{name} must be a recurrent layer, got {type(layer).__name__}")
+    return layer
+
+
 def mask_outputs(outputs: Tensor, lengths: Tensor | None) -> Tensor:
     """Outputs (batch, time, features) with zeros after each sequence's end."""
     if lengths is None:

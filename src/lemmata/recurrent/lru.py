@@ -70,8 +70,7 @@ class LRU(RecurrentLayer):
         super().__init__(inputs, inputs if outputs is None else outputs)
         if validate.flag("skip", skip) and self.outputs != self.inputs:
             raise ValueError(f"skip needs as many outputs as inputs, got {self.outputs} and {self.inputs}")
-        if gain not in ("follows", "learnt"):
-            raise ValueError(f"gain must be 'follows' or 'learnt', got {gain!r}")
+        validate.one_of("gain", gain, ("follows", "learnt"))
         self.ring = (r_min, r_max, max_phase, validate.flag("by_area", by_area))
         self.hidden, self.skip, self.activation = validate.count("hidden", hidden), skip, activation
         # Of the same function, torch's own kernel is several times quicker.

@@ -87,14 +87,10 @@ class NGram:
         return torch.stack([self.nll(text)[-1] for text in texts]).neg().exp()
 
     def _checked(self, tokens: Tensor, least: int = 1) -> Tensor:
-        if tokens.is_floating_point() or tokens.is_complex() or tokens.dtype is torch.bool:
-            raise TypeError(f"tokens must be whole numbers, got {tokens.dtype}")
+        tokens = validate.tokens("tokens", tokens.cpu(), self.vocab_size)
         if tokens.ndim != 1 or len(tokens) < least:
             raise ValueError(f"tokens must be a tensor with one axis, not empty, got shape {tuple(tokens.shape)}")
-        if len(tokens) and not 0 <= int(tokens.min()) <= int(tokens.max()) < self.vocab_size:
-            found = f"{int(tokens.min())} to {int(tokens.max())}"
-            raise ValueError(f"tokens must be from 0 to {self.vocab_size - 1}, got {found}")
-        return tokens.cpu().long()
+        return tokens.long()
 
 
 class _Counts:

@@ -7,7 +7,7 @@ from torch.nn import functional
 
 from lemmata import validate
 from lemmata.foundations.activations import activation as activation_named
-from lemmata.recurrent.layer import RecurrentLayer, State, checked_lengths, state_at_end
+from lemmata.recurrent.layer import RecurrentLayer, State, checked_layer, checked_lengths, state_at_end
 from lemmata.train.evaluation_mode import evaluating
 
 __all__ = ["Autoregressor", "OutputMap", "SequenceClassifier", "Tagger"]
@@ -30,8 +30,7 @@ class OutputMap(nn.Module):
         self, layer: RecurrentLayer, outputs: int, activation: str = "identity", vocab_size: int | None = None
     ) -> None:
         super().__init__()
-        if not isinstance(layer, RecurrentLayer):
-            raise TypeError(f"layer must be a recurrent layer, got {type(layer).__name__}")
+        checked_layer("layer", layer)
         self.layer, self.activation = layer, activation_named(activation).name
         self.embedding = None
         if vocab_size is not None:
@@ -42,14 +41,7 @@ class OutputMap(nn.Module):
         """The inputs of the layer: x itself, or the vectors of its tokens."""
         if self.embedding is None:
             return x
-        if x.is_floating_point() or x.is_complex() or x.dtype is torch.bool:
-            raise TypeError(f"x must hold tokens as whole numbers, got {x.dtype}")
-        # Looking at tokens on another device would make every step wait for it.
-        looked = x.device.type == "cpu" and x.numel() and not torch.compiler.is_compiling()
-        if looked and not 0 <= int(x.min()) <= int(x.max()) < self.embedding.num_embeddings:
-            told = f"{int(x.min())} to {int(x.max())}"
-            raise ValueError(f"x must hold tokens from 0 to {self.embedding.num_embeddings - 1}, got {told}")
-        return self.embedding(x)  # (batch, time, inputs)
+        return self.embedding(validate.tokens("x", x, self.embedding.num_embeddings))  # (batch, time, inputs)
 
     def read(self, z: Float[Tensor, "... features"]) -> Float[Tensor, "... outputs"]:
         r"""The map $G$ from outputs of the layer to outputs of the head."""
@@ -157,8 +149,7 @@ class Autoregressor(OutputMap):
         """
         if prompt.ndim != 2 or prompt.shape[1] == 0:
             raise ValueError(f"prompt must be (batch, time) with at least 1 step, got shape {tuple(prompt.shape)}")
-        if validate.finite_number("temperature", temperature) < 0:
-            raise ValueError(f"temperature must be >= 0, got {temperature}")
+        validate.number("temperature", temperature, least=0)
         validate.count("length", length)
         with evaluating(self):
             logits, state = self(prompt)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, fields, replace
 import torch
 from torch import Tensor
 
+from lemmata import validate
 from lemmata.data.examples import Examples
 from lemmata.data.registry import load
 from lemmata.data.text import Vocabulary, windows
@@ -47,20 +48,18 @@ class TextConfig:
     expansion: int = 2
     """Units of each step's own network, as a multiple of the width; 0 leaves it out."""
     dropout: float = 0.1
-    """Share of each layer's contribution left out at each training step."""
+    """Fraction of each layer's contribution left out at each training step."""
     memory: int = 100
     """Steps that the units of mingru, minlstm and lru remember at most, initially."""
     window: int = 256
     """Characters read in one piece, through which gradients flow back."""
 
     def __post_init__(self) -> None:
-        for field in fields(self):
-            value, least = getattr(self, field.name), {"expansion": 0, "memory": 2}.get(field.name, 1)
-            whole = isinstance(value, int) and not isinstance(value, bool)
-            if field.name != "dropout" and not (whole and value >= least):
-                raise ValueError(f"{field.name} must be a whole number >= {least}, got {value!r}")
-        if isinstance(self.dropout, bool) or not isinstance(self.dropout, int | float) or not 0 <= self.dropout < 1:
-            raise ValueError(f"dropout must be in [0, 1), got {self.dropout!r}")
+        for name in ("width", "hidden", "depth", "window"):
+            validate.count(name, getattr(self, name))
+        validate.count("expansion", self.expansion, least=0)
+        validate.count("memory", self.memory, least=2)
+        validate.fraction("dropout", self.dropout)
 
 
 WRITING = Options(epochs=5, batch_size=16, lr=4e-3, weight_decay=0.01, schedule="cosine", warmup=50, clip=1.0)

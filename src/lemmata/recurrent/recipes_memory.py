@@ -13,6 +13,7 @@ from typing import Any, Literal
 from torch import Tensor
 from torch.nn import functional
 
+from lemmata import validate
 from lemmata.data.examples import Dataset, Examples
 from lemmata.data.registry import load
 from lemmata.marks import recipe
@@ -45,12 +46,10 @@ class ReaderConfig:
     """Steps that the units of mingru, minlstm and lru remember at most, initially; by default 4 times the sequence."""
 
     def __post_init__(self) -> None:
-        for name, least in (("width", 1), ("hidden", 1), ("depth", 1), ("memory", 2)):
-            value = getattr(self, name)
-            if name == "memory" and value is None:
-                continue
-            if not isinstance(value, int) or isinstance(value, bool) or value < least:
-                raise ValueError(f"{name} must be a whole number >= {least}, got {value!r}")
+        for name in ("width", "hidden", "depth"):
+            validate.count(name, getattr(self, name))
+        if self.memory is not None:
+            validate.count("memory", self.memory, least=2)
 
 
 # --- Digits, read like a text ---
@@ -67,8 +66,7 @@ class PixelConfig(ReaderConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.read not in ("pixels", "rows"):
-            raise ValueError(f"read must be pixels or rows, got {self.read!r}")
+        validate.one_of("read", self.read, ("pixels", "rows"))
 
 
 PIXELS, READING = PixelConfig(), Options(epochs=60, evaluate=6, weight_decay=0.01, **TRAINING)
@@ -109,8 +107,7 @@ class MemoryConfig(ReaderConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not isinstance(self.lag, int) or isinstance(self.lag, bool) or not 2 <= self.lag <= 10_000:
-            raise ValueError(f"lag must be a whole number from 2 to 10000, got {self.lag!r}")
+        validate.count("lag", self.lag, least=2, most=10_000)
 
 
 MEMORY, RECALL = MemoryConfig(), Options(epochs=12, evaluate=2, **TRAINING)

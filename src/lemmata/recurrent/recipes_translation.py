@@ -7,6 +7,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
+from lemmata import validate
 from lemmata.data.examples import Dataset, Examples
 from lemmata.data.registry import load
 from lemmata.data.text import END, PAD, START, UNKNOWN, Vocabulary, words
@@ -14,7 +15,7 @@ from lemmata.figure import Figure, Heat
 from lemmata.marks import recipe
 from lemmata.measure.bleu import corpus_bleu
 from lemmata.recurrent.decoding import beam_decode
-from lemmata.recurrent.sequence_to_sequence import SequenceToSequence
+from lemmata.recurrent.sequence_to_sequence import CELLS, SequenceToSequence
 from lemmata.train.evaluation_mode import evaluating
 from lemmata.train.experiment import Experiment
 from lemmata.train.options import Options
@@ -54,15 +55,10 @@ class TranslationConfig:
 
     def __post_init__(self) -> None:
         for name in ("embedding", "hidden", "min_freq", "beams"):
-            value = getattr(self, name)
-            if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-                raise ValueError(f"{name} must be a whole number >= 1, got {value!r}")
+            validate.count(name, getattr(self, name))
         for name in ("dropout", "smoothing"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1:
-                raise ValueError(f"{name} must be in [0, 1), got {value!r}")
-        if self.cell not in ("gru", "lstm", "elman"):
-            raise ValueError(f"cell must be gru, lstm or elman, got {self.cell!r}")
+            validate.fraction(name, getattr(self, name))
+        validate.one_of("cell", self.cell, CELLS)
 
 
 @recipe("seq2seq", data="verses", metric="bleu")

@@ -4,7 +4,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from lemmata import validate
-from lemmata.recurrent.layer import RecurrentLayer, State, mask_outputs
+from lemmata.recurrent.layer import RecurrentLayer, State, checked_layer, mask_outputs
 
 __all__ = ["ResidualBlock"]
 
@@ -32,8 +32,7 @@ class ResidualBlock(RecurrentLayer):
     """
 
     def __init__(self, layer: RecurrentLayer, expansion: int = 2, dropout: float = 0.0) -> None:
-        if not isinstance(layer, RecurrentLayer):
-            raise TypeError(f"layer must be a recurrent layer, got {type(layer).__name__}")
+        checked_layer("layer", layer)
         super().__init__(layer.inputs, layer.inputs)
         validate.count("expansion", expansion, least=0)
         validate.fraction("dropout", dropout)

@@ -226,19 +226,13 @@ class _HandOver(nn.Module):
 def _maker(cell: str | Callable[[int, int], RecurrentLayer]) -> Callable[[int, int], RecurrentLayer]:
     if callable(cell):
         return cell
-    if cell not in CELLS:
-        raise ValueError(f"cell must be one of {', '.join(CELLS)}, or make a recurrent layer, got {cell!r}")
-    return CELLS[cell]
+    return CELLS[validate.one_of("cell", cell, CELLS)]
 
 
 def _tokens(name: str, tokens: Tensor, size: int) -> Tensor:
-    if tokens.dtype not in (torch.int64, torch.int32):
-        raise TypeError(f"{name} must hold whole numbers, got {tokens.dtype}: use {name}.long()")
     if tokens.ndim != 2:
         raise ValueError(f"{name} must be a (batch, tokens) tensor, got shape {tuple(tokens.shape)}")
-    for wrong in tokens[(tokens < 0) | (tokens >= size)][:1].tolist():
-        raise ValueError(f"{name} must hold tokens from 0 to {size - 1}, got {wrong}")
-    return tokens
+    return validate.tokens(name, tokens, size)
 
 
 # --- states as one vector: they are tensors (batch, hidden), or tuples of states ---

@@ -9,7 +9,7 @@ from torch.nn import functional
 
 from lemmata import validate
 from lemmata.marks import system
-from lemmata.recurrent.layer import RecurrentLayer, State
+from lemmata.recurrent.layer import RecurrentLayer, State, checked_layer
 
 __all__ = ["Stacked"]
 
@@ -38,8 +38,7 @@ class Stacked(RecurrentLayer):
 
     def __init__(self, *layers: RecurrentLayer, dropout: float = 0.0) -> None:
         for layer in layers:
-            if not isinstance(layer, RecurrentLayer):
-                raise TypeError(f"layers must be recurrent layers, got {type(layer).__name__}")
+            checked_layer("each of layers", layer)
         if not layers:
             raise ValueError("layers must hold at least one recurrent layer")
         for number, (below, above) in enumerate(pairwise(layers), start=1):

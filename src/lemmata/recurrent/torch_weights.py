@@ -29,8 +29,7 @@ def one_layer(module: nn.RNNBase, layer: int, reverse: bool) -> list[Tensor]:
 
     Claims: rnn.elman, rnn.lstm, rnn.gru
     """
-    if not 0 <= validate.count("layer", layer, least=0) < module.num_layers:
-        raise ValueError(f"layer must be from 0 to {module.num_layers - 1}, got {layer}")
+    validate.count("layer", layer, least=0, most=module.num_layers - 1)
     if validate.flag("reverse", reverse) and not module.bidirectional:
         raise ValueError("reverse must be False: the module runs in one direction only")
     end = f"_l{layer}" + ("_reverse" if reverse else "")

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from lemmata import validate
-from lemmata.recurrent.layer import RecurrentLayer, State
+from lemmata.recurrent.layer import RecurrentLayer, State, checked_layer
 
 __all__ = ["Unrolled"]
 
@@ -37,8 +37,7 @@ class Unrolled(nn.Module):
 
     def __init__(self, layer: RecurrentLayer, steps: int) -> None:
         super().__init__()
-        if not isinstance(layer, RecurrentLayer):
-            raise TypeError(f"layer must be a recurrent layer, got {type(layer).__name__}")
+        checked_layer("layer", layer)
         self.copies = nn.ModuleList(copy.deepcopy(layer) for _ in range(validate.count("steps", steps)))
 
     def forward(self, x: Tensor, state: State | None = None) -> tuple[Tensor, State]:

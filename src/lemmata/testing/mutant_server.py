@@ -17,15 +17,14 @@ import shutil
 import signal
 import sys
 import tempfile
-import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
+from lemmata.testing.traced_lines import tracing
 from lemmata.workers import Lost, Worker, serve, threads
 
 __all__ = []  # started by `mutate`
@@ -106,7 +105,7 @@ def run(task: Task, snapshot: Snapshot, tell: Tell) -> dict[str, Any]:
     if "tests" in task:
         from lemmata.testing import mutant_tests  # and by it pytest
 
-        return mutant_tests.run(task, tell, alarm, tracing)
+        return mutant_tests.run(task, tell, alarm)
     return _try(task["claims"], tell) if task["mutant"] else _measure(task["claims"][0], task["trace"], tell)
 
 
@@ -126,11 +125,10 @@ def _measure(claim: dict[str, Any], files: list[str], tell: Tell) -> dict[str, A
     """The judgement of the unbroken code with the lines it runs, from the first import on; then the truth's time."""
     tell({"running": claim["id"]})
     alarm(claim["limit"][1])
-    with tracing(files) as seen:
+    with tracing(files) as lines:
         result = _judge(claim, with_lies=True)
-    truth = _judge(claim, with_lies=False)
-    lines = {file: sorted(found) for file, found in seen.items() if found}
-    return {**result.to_json(), "evidence": None, "lies": [], "truth_seconds": truth.seconds, "lines": lines}
+    truth, ran = _judge(claim, with_lies=False), lines.take()
+    return {**result.to_json(), "evidence": None, "lies": [], "truth_seconds": truth.seconds, "lines": ran}
 
 
 def _judge(claim: dict[str, Any], with_lies: bool) -> Any:
@@ -160,34 +158,6 @@ def alarm(seconds: float) -> None:
     """
     signal.setitimer(signal.ITIMER_PROF, seconds)
     signal.setitimer(signal.ITIMER_REAL, 10 * seconds)
-
-
-@contextlib.contextmanager
-def tracing(files: list[str]) -> Iterator[dict[str, set[int]]]:
-    """Collect the lines that run in some files; code of other files is not slowed down beyond its calls."""
-    seen: dict[str, set[int]] = {file: set() for file in files}
-    known: dict[str, set[int] | None] = {}
-
-    def called(frame: FrameType, event: str, argument: Any) -> Any:
-        file = frame.f_code.co_filename
-        if file not in known:
-            known[file] = seen.get(os.path.realpath(file))
-        return None if known[file] is None else line
-
-    def line(frame: FrameType, event: str, argument: Any) -> Any:
-        seen_here = known[frame.f_code.co_filename]
-        if seen_here is not None:
-            seen_here.add(frame.f_lineno)
-        return line
-
-    before = sys.gettrace()
-    sys.settrace(called)
-    threading.settrace(called)
-    try:
-        yield seen
-    finally:
-        sys.settrace(before)
-        threading.settrace(before)  # pyright: ignore[reportArgumentType]
 
 
 # --- Whoever asks ---
@@ -232,7 +202,8 @@ class Pool:
             self._drop(worker)
 
     def _start(self) -> None:
-        quiet = {"OBJC_DISABLE_INITIALIZE_FORK_SAFETY": "YES"}
+        # To look for a GPU takes every child a second; tests that need one are left out.
+        quiet = {"OBJC_DISABLE_INITIALIZE_FORK_SAFETY": "YES", "CUDA_VISIBLE_DEVICES": ""}
         worker = Worker(["-m", "lemmata.testing.mutant_server"], {**threads(1), **quiet})
         self.selector.register(worker.output, selectors.EVENT_READ, worker)
         self.busy[worker] = None, time.monotonic() + START_LIMIT
@@ -281,7 +252,7 @@ def perform(task: Task) -> dict[str, Any]:
     setting = task["setting"]
     sys.path[:0] = [path for path in setting["paths"] if path not in sys.path]
     for name in setting["imports"]:
-        with contextlib.suppress(ImportError):
+        with contextlib.suppress(Exception):  # who needs it will say what is wrong with it
             importlib.import_module(name)
     if "torch" in sys.modules:
         sys.modules["torch"].set_num_threads(1)

@@ -6,43 +6,50 @@ long it takes, and, asked to trace, which lines it runs.
 
 import contextlib
 import os
+import shutil
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
 from typing import Any
 
 import pytest
+
+from lemmata.testing.traced_lines import Lines, tracing
 
 __all__ = []  # for `mutant_server` alone
 
 # No assertion is rewritten: that takes a second to compile, and would load a package's own files past the mutant.
 # Nor does pytest look for lost exceptions: for that it collects all garbage five times over.
-OPTIONS = ("-q", "-p", "no:cacheprovider", "-p", "no:unraisableexception", "--assert=plain")
+OPTIONS = ("-q", "-p", "no:unraisableexception", "--assert=plain")
 
 Tell = Callable[[dict[str, Any]], None]
-Tracing = Callable[[list[str]], AbstractContextManager[dict[str, set[int]]]]
 
 
-def run(task: dict[str, Any], tell: Tell, alarm: Callable[[float], None], tracing: Tracing) -> dict[str, Any]:
+def run(task: dict[str, Any], tell: Tell, alarm: Callable[[float], None]) -> dict[str, Any]:
     """The answer to a task with `tests`, a list of files."""
     os.chdir(task["root"])
-    alarm(task["patience"])
-    words = [*task["tests"], *OPTIONS, f"--basetemp={tempfile.gettempdir()}/pytest"]
-    words += [f"--rootdir={task['root']}", *task["options"]]
+    alarm(task["patience"] if task["mutant"] else task["seconds"])
+    folder = tempfile.gettempdir()
+    words = [*task["tests"], *OPTIONS, f"--basetemp={folder}/pytest", f"--rootdir={task['root']}"]
+    words += ["-o", f"cache_dir={_cache(task, folder)}", *task["options"]]
     if task["mutant"]:
         hunt = _Hunt(task["known"], task["patience"], tell, alarm)
         code = pytest.main(["-x", *words], plugins=[hunt])
         if code in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED) and not hunt.by:
             return {"by": ""}
         return {"by": hunt.by or task["tests"][0], "how": hunt.how or f"pytest ended with code {int(code)}"}
-    survey = _Survey()
-    with contextlib.ExitStack() as stack:
-        if task["trace"]:
-            survey.seen = stack.enter_context(tracing(task["trace"]))
-        tell({"running": "pytest"})
-        code = pytest.main(words, plugins=[survey])
+    tell({"running": "pytest"})
+    with tracing(task["trace"]) if task["trace"] else contextlib.nullcontext() as lines:
+        survey = _Survey(lines)
+        pytest.main(words, plugins=[survey])
         survey.note()
-    return {"code": int(code), "tests": survey.tests, "why": survey.why, "lines": survey.lines}
+    return {"tests": survey.tests, "why": survey.why, "lines": survey.ran}
+
+
+def _cache(task: dict[str, Any], folder: str) -> str:
+    """What fixtures keep from one run to the next. The unbroken code fills it; a mutant spoils a copy of its own."""
+    if not task["mutant"]:
+        return task["cache"]
+    return shutil.copytree(task["cache"], f"{folder}/cache")
 
 
 def _message(report: Any) -> str:
@@ -83,20 +90,18 @@ class _Hunt:
 class _Survey:
     """Of each test: its seconds if it passes, why not otherwise, and the lines it runs by file."""
 
-    def __init__(self) -> None:
+    def __init__(self, lines: Lines | None) -> None:
+        self.lines = lines
         self.tests: dict[str, float] = {}
         self.why: dict[str, str] = {}
-        self.seen: dict[str, set[int]] = {}
-        self.lines: dict[str, dict[str, list[int]]] = {}
+        self.ran: dict[str, dict[str, list[int]]] = {}
         self.current = ""
 
     def note(self, name: str = "") -> None:
         """Credit what has run since the last note; to no test what all share: imports and fixtures of a wider scope."""
-        known = self.lines.setdefault(name, {})
-        for file, found in self.seen.items():
-            if found:
-                known[file] = sorted(found.union(known.get(file, ())))
-                found.clear()
+        known = self.ran.setdefault(name, {})
+        for file, found in self.lines.take().items() if self.lines else ():
+            known[file] = sorted({*known.get(file, ()), *found})
 
     @pytest.hookimpl(wrapper=True)
     def pytest_fixture_setup(self, fixturedef: Any) -> Iterator[None]:

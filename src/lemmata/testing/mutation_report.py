@@ -12,6 +12,8 @@ from lemmata.testing.mutations import Mutant
 
 __all__ = ["MutationReport", "Outcome"]
 
+MOST_UNUSED = 10  # lines of a file's report on what could not be run
+
 
 @dataclass(frozen=True)
 class Outcome:
@@ -109,7 +111,9 @@ def counts(reports: Sequence[MutationReport]) -> str:
 def lines(report: MutationReport) -> list[str]:
     """A file's numbers, what could not be run, and each survivor with its line and its change."""
     told = [f"{report.label}: {counts([report])}"]
-    told += [f"  not run: {name}: {why}" for name, why in report.unused.items()]
+    told += [f"  not run: {name}: {why}" for name, why in list(report.unused.items())[:MOST_UNUSED]]
+    if len(report.unused) > MOST_UNUSED:
+        told.append(f"  not run: {len(report.unused) - MOST_UNUSED} more, named by --json")
     for outcome in report.survivors:
         mutant = outcome.mutant
         why = f" ({outcome.how})" if outcome.how else ""

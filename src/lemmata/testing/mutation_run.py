@@ -7,6 +7,7 @@ the unbroken code, or is too slow to be run on every mutant, is named and not us
 import ast
 import os
 import random
+import tempfile
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -26,7 +27,7 @@ __all__ = []  # for `mutate` alone
 
 PATIENCE = 10.0  # seconds any claim or test may take before its mutant counts as hanging ...
 SLOWER = 5  # ... or so many times what it takes on the unbroken code
-SLOW = 5.0  # seconds of a test that is too slow to be run on every mutant
+SLOW = 20.0  # seconds of a test that is too slow to be run on every mutant
 FILE_LIMIT = 300.0  # seconds for all tests of a file on the unbroken code
 IMPORT_LIMIT = 60.0  # seconds for pytest to start and to import what a file of tests needs
 HEAVY = frozenset("torch numpy scipy sympy networkx sklearn einops jaxtyping beartype".split())  # imported only once
@@ -76,8 +77,8 @@ class _Tests:
 class _Hunt:
     """One run: first the unbroken code, then every mutant."""
 
-    def __init__(self, targets: list[Target], settings: Settings, told: Told) -> None:
-        self.targets, self.settings, self.told = targets, settings, told
+    def __init__(self, targets: list[Target], settings: Settings, told: Told, cache: str) -> None:
+        self.targets, self.settings, self.told, self.cache = targets, settings, told, cache
         self.claims: dict[str, _Claim] = {}
         self.tests: dict[Path, _Tests] = {}
 
@@ -180,8 +181,9 @@ class _Hunt:
                     names += [name for name in known.seconds if name not in names]
                 limits = {name: self._limit(known.seconds[name]) for name in names}
                 task = self._pytest(test) | {"known": limits, "mutant": place}
-                tests.append(task | {"seconds": IMPORT_LIMIT + sum(limits.values())})
-        return steps + sorted(tests, key=lambda task: sum(task["known"].values()))
+                cost = sum(known.seconds[name] for name in names)
+                tests.append((cost, task | {"seconds": IMPORT_LIMIT + sum(limits.values())}))
+        return steps + [task for _, task in sorted(tests, key=lambda priced: priced[0])]
 
     def _reaching(self, target: Target, wanted: set[int] | None) -> list[ClaimEntry]:
         """The claims that run a statement, the cheapest first. What importing runs concerns every claim."""
@@ -195,7 +197,7 @@ class _Hunt:
 
     def _pytest(self, test: Path) -> dict[str, Any]:
         known = {"tests": [str(test)], "root": str(root_of(test)), "options": list(self.settings.options)}
-        return {**known, "patience": IMPORT_LIMIT, "seconds": FILE_LIMIT}
+        return {**known, "cache": self.cache, "patience": IMPORT_LIMIT, "seconds": FILE_LIMIT}
 
 
 def run(targets: list[Target], settings: Settings, told: Told = lambda *_: None) -> None:
@@ -206,8 +208,8 @@ def run(targets: list[Target], settings: Settings, told: Told = lambda *_: None)
     if not hasattr(os, "fork"):
         raise ValueError("this system cannot fork processes: mutate on Linux or macOS")
     until = time.monotonic() + settings.seconds
-    hunt = _Hunt(targets, settings, told)
-    with Pool(_setting(targets), jobs) as pool:
+    with tempfile.TemporaryDirectory(prefix="mutation-") as cache, Pool(_setting(targets), jobs) as pool:
+        hunt = _Hunt(targets, settings, told, cache)
         try:
             hunt.survey(pool, until)
             if time.monotonic() < until:  # else not all is known of the unbroken code
@@ -228,17 +230,18 @@ def _setting(targets: list[Target]) -> dict[str, Any]:
     tests |= {folder / "conftest.py" for test in tests for folder in test.parents if (folder / "conftest.py").is_file()}
     folders = {module_of(path)[1] for path in [*claims, *(target.path for target in targets)]}
     folders |= {path.parent for path in claims if PACKAGE not in path.parents}
-    every = {file for path in claims | tests for file in closure(path) if file.suffix == ".py"}
+    judge = {PACKAGE / "judge" / "runner.py"} if claims else set()
+    every = {file for path in claims | tests | judge for file in closure(path) if file.suffix == ".py"}
     files = {file: file.read_bytes() for file in every} | {target.path: target.source for target in targets}
-    judge = {file for file in closure(PACKAGE / "judge" / "runner.py") if file.suffix == ".py"}
-    if not judge.isdisjoint(target.path for target in targets) or not claims:
-        judge = set()  # one of its own files is broken, or nobody judges
+    broken = {target.path for target in targets}
+    rooms = (PACKAGE, PACKAGE / "catalog", PACKAGE / "judge")
+    machinery = {file for file in files if file.parent in rooms and broken.isdisjoint(closure(file))}
     sources = {
         module_of(file)[0]: (str(file), text.decode())
         for file, text in files.items()
-        if file not in judge and not file.name.startswith(("test_", "conftest"))
+        if file not in machinery and not file.name.startswith(("test_", "conftest"))
     }
-    imports = {module_of(file)[0] for file in judge} | {name for text in files.values() for name in _heavy(text)}
+    imports = {module_of(file)[0] for file in machinery} | {name for text in files.values() for name in _heavy(text)}
     return {"paths": sorted(map(str, folders)), "imports": ["pytest", *sorted(imports)], "sources": sources}
 
 

@@ -7,6 +7,7 @@ that folder imports it; where nobody does, the tests there that reach it through
 import ast
 import contextlib
 import difflib
+import functools
 import random
 import re
 import subprocess
@@ -24,7 +25,12 @@ __all__ = []  # for `mutate` alone
 
 NOT_MUTATED = ("__init__", "__main__", "conftest", "recipes", "test_")  # how names of files begin that claim nothing
 ELSEWHERE = ("cuda", "triton", "browser")  # words in names of files that need a GPU or a browser
-OWN = ("workers", "testing.mutant_server", "testing.mutant_tests")  # what every worker stands on
+OWN = (
+    "workers",
+    "testing.mutant_server",
+    "testing.mutant_tests",
+    "testing.traced_lines",
+)  # what workers stand on
 HUNK = re.compile(rb"^@@ -\S+ \+(\d+)(?:,(\d+))? @@", re.M)
 
 
@@ -97,7 +103,8 @@ def select(names: Sequence[str], everything: bool) -> list[Target]:
             near = difflib.get_close_matches(name, {*folders, *places}, 3, 0.5)
             hint = f"did you mean {', '.join(near)}?" if near else f"chapters are {', '.join(rooms)}"
             raise ValueError(f"there is no chapter, system or file {name!r}: {hint}")
-    return [_with_claims(path, known, everything) for path in chosen]
+    reached = {claim.path: closure(claim.path) for claim in known.claims.values()}
+    return [_with_claims(path, known, everything, reached) for path in chosen]
 
 
 def _files(folder: Path) -> list[Path]:
@@ -125,12 +132,12 @@ def sampled(targets: list[Target], fraction: float, seed: int) -> None:
 # --- Who may notice ---
 
 
-def _with_claims(path: Path, known: catalog.Catalog, everything: bool) -> Target:
+def _with_claims(path: Path, known: catalog.Catalog, everything: bool, reached: dict[Path, frozenset[Path]]) -> Target:
     """With the claims that a file's docstrings promise, or else, in a chapter, all that import it."""
     room = path.relative_to(PACKAGE).parts[0] if PACKAGE in path.parents else ""
     ids = _promised(path)
     if not ids and room in (*CHAPTERS, *SHARED):
-        ids = [id for id, claim in known.claims.items() if path in closure(claim.path)]
+        ids = [id for id, claim in known.claims.items() if path in reached[claim.path]]
     unused = {id: "no check yet" for id in ids if id not in known.claims}
     found = [known.claims[id] for id in ids if id in known.claims]
     if not everything:
@@ -201,18 +208,25 @@ def _public(path: Path) -> frozenset[str]:
 
 def _imports(path: Path, module: str, public: frozenset[str] = frozenset()) -> bool:
     """Whether a file imports a module or what is below it, by its name or by what it defines from a package around."""
-    for node in ast.walk(ast.parse(path.read_bytes())):
-        if isinstance(node, ast.Import):
-            names = {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            names = {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
-            if module.startswith(f"{node.module}.") and any(alias.name in public for alias in node.names):
-                return True
-        else:
-            continue
-        if any(name == module or name.startswith(f"{module}.") for name in names):
+    for around, name in _import_lines(path):
+        full = ".".join(filter(None, (around, name)))
+        if around == module or f"{full}.".startswith(f"{module}."):
+            return True
+        if name in public and module.startswith(f"{around}."):
             return True
     return False
+
+
+@functools.cache
+def _import_lines(path: Path) -> list[tuple[str, str]]:
+    """(module, name) of `from module import name`, and ("", module) of `import module`."""
+    found = []
+    for node in ast.walk(ast.parse(path.read_bytes())):
+        if isinstance(node, ast.Import):
+            found += [("", alias.name) for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            found += [(node.module, alias.name) for alias in node.names]
+    return found
 
 
 # --- What changed ---

@@ -37,7 +37,7 @@ Callback = Callable[[TrainingState], Any]
 
 def as_callbacks(given: "Callback | Sequence[Callback] | None", name: str) -> list[Callback]:
     """One function or several."""
-    functions = [] if given is None else [given] if callable(given) else list(given)
+    functions = [] if given is None else list(given) if isinstance(given, Sequence) else [given]
     for function in functions:
         if not callable(function):
             raise TypeError(f"{name} must be a function of the training's state, or several, got {function!r}"[:200])

@@ -19,6 +19,7 @@ from typing import Any
 import safetensors
 import safetensors.torch
 
+from lemmata import validate
 from lemmata.files import write_whole
 from lemmata.train.state_tree import BROKEN, pack, unpack
 
@@ -65,8 +66,8 @@ def save(folder: Path, step: int, state: Any, keep: int = 2) -> Path:
     >>> path.name, found.step, found.state
     ('step-00000005.json', 5, {'weights': tensor([1., 1.]), 'lr': 0.1})
     """
-    _check_count("step", step, 0)
-    _check_count("keep", keep, 1)
+    validate.count("step", step, least=0, most=10**18)
+    validate.count("keep", keep, most=10**18)
     tree, tensors = pack(state)
     data = safetensors.torch.save(tensors)  # a copy: what is hashed is what is written, whoever goes on training
     name = _free_tensors_name(folder, step)
@@ -299,8 +300,3 @@ def _short(error: Exception) -> str:
 
 def _refuse(constant: str) -> None:
     raise ValueError(f"{constant} is not JSON")
-
-
-def _check_count(name: str, value: object, least: int) -> None:
-    if not isinstance(value, int) or isinstance(value, bool) or not least <= value < 10**18:
-        raise ValueError(f"{name} must be a whole number >= {least}, got {value!r}")

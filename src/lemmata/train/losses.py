@@ -1,5 +1,6 @@
 r"""Losses and metrics as people write them, all as `loss(model, batch)`; and what a first batch that fails means."""
 
+import contextlib
 import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -111,24 +112,34 @@ def _compare(output: Tensor, target: Tensor, loss: Any) -> None:
     """Refuse what torch would compute without a word, or with an obscure one."""
     if not (loss is default_loss or type(loss).__module__.startswith("torch.") or _module(loss).startswith("torch.")):
         return  # what shapes a loss of one's own takes is not known
-    classes = isinstance(loss, nn.CrossEntropyLoss | nn.NLLLoss)
-    classes |= loss in (functional.cross_entropy, functional.nll_loss, default_loss)
-    if classes and not target.is_floating_point():
-        among = output.shape[1] if output.ndim > 1 else len(output)
-        if target.numel() and not 0 <= int(target.min()) <= int(target.max()) < among:
-            got = f"y holds {int(target.min())} to {int(target.max())}"
-            raise ValueError(
-                f"the model tells {among} classes apart, 0 to {among - 1}, but {got}: give it more outputs"
-            )
-        return
-    if target.is_floating_point() and output.shape != target.shape and output.numel() and target.numel():
-        try:
+    if not target.is_floating_point():
+        if loss is default_loss or _is(loss, OF_CLASSES):
+            _check_classes(output, target)
+        elif _is(loss, OF_VALUES):
+            raise ValueError(f"this loss compares values, but y holds whole numbers ({told(target)}): use y.float()")
+    elif output.shape != target.shape and output.numel() and target.numel():
+        with contextlib.suppress(RuntimeError):  # torch will say itself what cannot be broadcast
             torch.broadcast_shapes(output.shape, target.shape)
-        except RuntimeError:
-            return  # torch will say so itself
-        cure = "y[:, None]" if output.ndim == target.ndim + 1 else "y[:, 0]"
-        seen = f"{tuple(output.shape)} and y {tuple(target.shape)}"
-        raise ValueError(f"the output has shape {seen}: torch would compare each with every other; use {cure}")
+            cure = "y[:, None]" if output.ndim == target.ndim + 1 else "y[:, 0]"
+            seen = f"{tuple(output.shape)} and y {tuple(target.shape)}"
+            raise ValueError(f"the output has shape {seen}: torch would compare each with every other; use {cure}")
+
+
+def _check_classes(output: Tensor, target: Tensor) -> None:
+    known = output.shape[1] if output.ndim > 1 else len(output)
+    low, high = int(target.min()), int(target.max())
+    if not 0 <= low <= high < known:
+        cure = "count classes from 0" if low > 0 and high == known else "give it more outputs"
+        raise ValueError(f"the model has outputs for the classes 0 to {known - 1}, but y holds {low} to {high}: {cure}")
+
+
+OF_CLASSES = ("CrossEntropyLoss", "NLLLoss", "cross_entropy", "nll_loss")
+OF_VALUES = ("MSELoss", "L1Loss", "SmoothL1Loss", "HuberLoss", "BCELoss", "BCEWithLogitsLoss", "mse_loss", "l1_loss")
+OF_VALUES += ("smooth_l1_loss", "huber_loss", "binary_cross_entropy", "binary_cross_entropy_with_logits")
+
+
+def _is(loss: Any, names: tuple[str, ...]) -> bool:
+    return (type(loss).__name__ if isinstance(loss, nn.Module) else getattr(loss, "__name__", "")) in names
 
 
 def told(values: Tensor) -> str:

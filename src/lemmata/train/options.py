@@ -1,9 +1,9 @@
 """How to train: the choices every recipe shares, in one frozen dataclass with its checks."""
 
-import sys
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
+
+from lemmata import validate
 
 __all__ = ["Options"]
 
@@ -59,43 +59,26 @@ class Options:
     """auto takes cuda, else mps, else cpu."""
 
     def __post_init__(self) -> None:
-        for name in ("epochs", "batch_size", "accumulate", "evaluate"):
-            _at_least(name, getattr(self, name), 1)
-        for name in ("steps", "patience", "save"):
-            if getattr(self, name) is not None:
-                _at_least(name, getattr(self, name), 1)
-        _at_least("warmup", self.warmup, 0)
-        _at_least("keep", self.keep, 2)  # with one, a damaged file would cost everything
-        _at_least("seed", self.seed, 0)
+        least = {"warmup": 0, "seed": 0, "keep": 2}  # with one checkpoint, a damaged file would cost everything
+        for name in ("epochs", "batch_size", "accumulate", "evaluate", "steps", "patience", "save", *least):
+            if getattr(self, name) is not None or name not in ("steps", "patience", "save"):
+                validate.count(name, getattr(self, name), least.get(name, 1), most=MOST)
         for name in ("lr", "clip", "save_seconds"):
             if not (name == "clip" and self.clip is None):
-                _number(name, getattr(self, name), lambda value: 0 < value <= LARGEST, "> 0")
-        _number("weight_decay", self.weight_decay, lambda value: 0 <= value <= LARGEST, ">= 0")
-        _number("momentum", self.momentum, lambda value: 0 <= value < 1, "in [0, 1)")
+                validate.positive(name, getattr(self, name))
+        validate.number("weight_decay", self.weight_decay, least=0)
+        validate.fraction("momentum", self.momentum)
         if self.ema_decay is not None:
-            _number("ema_decay", self.ema_decay, lambda value: 0 < value < 1, "between 0 and 1")
+            validate.number("ema_decay", self.ema_decay, above=0, below=1)
         if not isinstance(self.device, str):
-            raise ValueError(f"device must be a name such as auto, cpu or cuda, got {self.device!r}")
+            raise TypeError(f"device must be a name such as auto, cpu or cuda, got {self.device!r}")
         for name, known in CHOICES.items():
-            if getattr(self, name) not in known:
-                raise ValueError(f"{name} must be one of {', '.join(known)}, got {getattr(self, name)!r}")
+            validate.one_of(name, getattr(self, name), known)
 
 
-LARGEST = sys.float_info.max
+MOST = 2**53 - 1  # beyond it no other program could read a whole number from the record
 CHOICES = {
     "optimizer": ("adamw", "adam", "sgd"),
     "schedule": ("constant", "cosine", "linear"),
     "precision": ("float32", "float64", "bfloat16"),
 }
-
-
-def _at_least(name: str, value: object, least: int) -> None:
-    if not isinstance(value, int) or isinstance(value, bool) or value < least:
-        raise ValueError(f"{name} must be a whole number >= {least}, got {value!r}")
-    if value >= 2**53:  # no other program could read it from the record
-        raise ValueError(f"{name} must be below 2^53, got {value}")
-
-
-def _number(name: str, value: object, fits: Callable[[float], bool], wanted: str) -> None:
-    if not isinstance(value, int | float) or isinstance(value, bool) or not fits(value):
-        raise ValueError(f"{name} must be {wanted}, got {value!r}")

@@ -133,31 +133,33 @@ class Stream:
             yield self.place.bring(examples)
 
     def _begin(self) -> None:
-        own = self.generator.get_state() if self.generator is not None else None
-        self.begun = {"random": random_state(), "generator": own}
+        self.begun = {"random": random_state(), "generator": self._own()}
         self.iterator = self.everything()
         self.ahead = next(self.iterator, None)
+
+    def _own(self) -> Tensor | None:
+        return None if self.generator is None else self.generator.get_state()
 
     def check(self, step: int, epoch: int, position: int) -> None:
         """Any place may be one of a stream."""
 
-    def state(self) -> dict[str, Any] | None:
-        """How the generators stood when the epoch began, if it has begun."""
-        return self.begun
+    def state(self) -> dict[str, Any]:
+        """How the generators stood when the epoch began; between two epochs, how its own stands."""
+        return self.begun or {"random": None, "generator": self._own()}
 
-    def restore(self, state: Mapping[str, Any] | None, position: int) -> str:
+    def restore(self, state: Mapping[str, Any], position: int) -> str:
         """Go through the batches of an epoch that were seen; returns the sentence that says what this is worth."""
-        if state is not None:
+        if self.generator is not None and state["generator"] is not None:
+            self.generator.set_state(state["generator"])
+        if position:
             restore_random_state(state["random"])
-            if self.generator is not None and state["generator"] is not None:
-                self.generator.set_state(state["generator"])
             self._begin()
-            for seen in range(position):
-                if self.ahead is None:
-                    raise ValueError(f"{self.name} gave {seen} batches, but {position} were seen: it has changed")
-                self.ahead = next(self.iterator, None)  # type: ignore[arg-type]
-        told = f"{self.name} is a stream: {position} batches of this epoch were skipped to resume; "
-        return told + "the bits are those of an unbroken run only if it gives the same batches again"
+        for seen in range(position):
+            if self.ahead is None:
+                raise ValueError(f"{self.name} gave {seen} batches, but {position} were seen: it has changed")
+            self.ahead = next(self.iterator, None)  # type: ignore[arg-type]
+        skipped = f"{position} of this epoch were skipped"
+        return f"{self.name} is a stream: resuming is exact only if it gives the same batches again ({skipped})"
 
 
 Source = Indexed | Stream

@@ -134,7 +134,7 @@ class Training:
             self.stopped = "finished"  # there is more of it now
         if self.stopped == "callback" and not (self.on_step or self.on_epoch):
             self.stopped = "finished"  # nobody is left who wants to stop
-        if self.position and (warning := self.data.restore(state["stream"], self.position)):
+        if not self.over() and (warning := self.data.restore(state["stream"], self.position)):
             self.messages.append(warning)
             warnings.warn(warning, stacklevel=5)  # where fit was called
         restore_random_state(state["random"])

@@ -191,7 +191,7 @@ def test_parameters_are_counted_as_chosen():
         ({"lr": "1e999"}, "lr must be a number"),
         ({"lr": ""}, "lr must be a number"),
         ({"epochs": "2.5"}, "epochs must be a whole number"),
-        ({"epochs": "0"}, "epochs must be a whole number >= 1, got 0"),
+        ({"epochs": "0"}, "epochs must be >= 1, got 0"),
         ({"widths": "64 x"}, "widths must be whole numbers"),
         ({"widths": "0"}, "widths must be >= 1, got 0"),
         ({"bias": "yes"}, "bias must be true or false"),

@@ -242,16 +242,16 @@ def the_maximum_of_convex_functions_is_convex(draw, combine=torch.maximum):
 
 
 @claim("convex.composition")
-@lie("the outer function need not be monotone: u² of x² - 1", loose="above x² + 1 the square rises", shift=1.0)
+@lie("the outer function need not be monotone: u² of x² - 1", loose="above x² + 1 the square rises", shift=-1.0)
 @lie("the outer function need not be convex: the root of a norm", loose="powers above 1 are convex too", power=0.5)
 def an_increasing_convex_function_of_a_convex_one_is_convex(draw, shift=0.0, power=1.0):
     """Chords of exp, softplus and ReLU of a quadratic and a norm; of u², which is increasing only where u ≥ 0."""
     x, y, weight = draw.normal(500, 3), draw.normal(500, 3), draw.uniform(500)
-    x[250:], y[250:] = x[250:] / 20, -x[250:] / 20  # through 0, where the square of x² - shift first has a hump
+    x[250:], y[250:] = x[250:] / 20, -x[250:] / 20  # through 0, where the square of x² + shift first has a hump
     quadratic = QuadraticFunction(spectrum(draw, 0.0, 0.2, 0.4), 0.3 * draw.normal(3), constant=-0.5)
     outer = (torch.exp, torch.nn.functional.softplus, torch.relu)
     composed = [lambda t, g=g, f=f: g(f(t)) for g in outer for f in (quadratic, two_norm)]
-    powers = [lambda t: (squares(t) - shift) ** 2, lambda t: two_norm(t) ** power]  # x² - shift is at least -shift
+    powers = [lambda t: (squares(t) + shift) ** 2, lambda t: two_norm(t) ** power]
     return at_least(torch.stack([chord_gap(f, x, y, weight) for f in [*composed, *powers]]), -SLACK)
 
 

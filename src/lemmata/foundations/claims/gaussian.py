@@ -1,7 +1,6 @@
 """Gaussians: density, likelihood, conditioning, sums, linear images and entropy, whatever form the covariance has."""
 
 import math
-from functools import partial
 
 import numpy
 import torch
@@ -10,9 +9,7 @@ from scipy import stats
 from lemmata.foundations.densities import Density
 from lemmata.foundations.gaussian import Gaussian
 from lemmata.foundations.structured_gaussians import DiagonalGaussian, LowRankGaussian
-from lemmata.judge import ALPHA, Figure, Line, all_of, always, at_least, at_most, claim, close, exactly, lie, mean_is
-
-NARROW = math.log(2 * math.pi * math.e * 0.01) / 2  # the entropy of a bell of variance 1/100, below 0
+from lemmata.judge import all_of, always, at_least, at_most, claim, close, exactly, lie, mean_is
 
 
 def structured(draw, d, batch=()):
@@ -25,7 +22,7 @@ def structured(draw, d, batch=()):
 
 
 def elsewhere(law):
-    """The laws of a batch, one by one, in another library."""
+    """The distributions of a batch, one by one, in another library."""
     means = law.mean.expand(*law.batch_shape, -1).reshape(-1, law.dimension)
     covariances = law.covariance.expand(*law.batch_shape, -1, -1).reshape(-1, law.dimension, law.dimension)
     return [stats.multivariate_normal(*pair) for pair in zip(means.numpy(), covariances.numpy(), strict=True)]
@@ -45,7 +42,7 @@ def plane(points, size):
 
 
 def thin_bell(draw):
-    """Deviations from a thousandth to a hundred along random axes, on each of which the law has its own density."""
+    """Deviations from a thousandth to a hundred along random axes, with a density of its own on each of these."""
     axes, spread = draw.orthogonal(3), torch.tensor([1e-3, 1.0, 1e2], dtype=torch.float64)
     along = draw.normal(20, 3)
     thin = Gaussian(torch.zeros(3, dtype=torch.float64), (axes * spread**2) @ axes.mT)
@@ -59,56 +56,42 @@ def thin_bell(draw):
 @lie("the determinant stands in the numerator", sign=-1.0)
 @lie("a negative definite matrix is a covariance as well", raises=ValueError, definite=-1.0)
 def the_density_integrates_to_one(draw, root=0.5, half=0.5, sign=1.0, definite=1.0):
-    """The integral of the density over the plane, the other library's density, and products of densities."""
+    """The integral of the density and of x times it over the plane, the other library's density, and a thin bell."""
     grid, cell = plane(121, 18.0)
-    # Singular up to rounding is singular, also if only one of a batch is.
-    almost = torch.tensor([[1.0, 1.0], [1.0, 1 + 2**-52]], dtype=torch.float64)
-    batch = torch.stack([definite * torch.eye(2, dtype=torch.float64), almost])
-    flat = [Gaussian(torch.zeros(2, dtype=torch.float64), part).degenerate for part in (batch[0], almost, batch)]
-    parts = [exactly(flat, [False, True, True])]
-    for law in structured(draw, 2):
+    formulas, shipped, means = [], [], []
+    families = structured(draw, 2)
+    for law in families:
         constant = root * (2 * math.log(2 * math.pi) + sign * law.logdet)
-        formula = torch.exp(-constant - half * law.mahalanobis(grid))
-        parts += [
-            close(formula.sum() * cell, 1.0, within=1e-9),
-            close(law.density(grid), formula, within=1e-12),
-            close((law.density(grid)[:, None] * grid).sum(0) * cell, law.mean, within=1e-9),
-        ]
-    parts.append(thin_bell(draw))
+        formulas.append(torch.exp(-constant - half * law.mahalanobis(grid)))
+        shipped.append(law.density(grid))
+        means.append((shipped[-1][:, None] * grid).sum(0) * cell)
+    parts = []
     for d, batch in ((1, ()), (3, ()), (5, (4,)), (4, (2, 3))):
         x = draw.normal(7, *batch, d)
-        for law in structured(draw, d, batch):
-            parts.append(close(law.log_density(x), log_densities(law, x), ulps=1024))
-            parts.append(exactly(law.surprise(x), -law.log_density(x)))
-    cloud = draw.normal(2, 3, 5)  # a single law takes points with any axes
-    for law in structured(draw, 5):
-        parts.append(close(law.log_density(cloud)[1, 2], law.log_density(cloud[1, 2])))
-    full, (_, diagonal, low_rank) = structured(draw, 4, (3,))[0], structured(draw, 4, (3,))
-    x = draw.normal(5, 3, 4)
-    for one, other in ((full, diagonal), (full, low_rank)):
-        product, log_mass = one.times(other)
-        parts.append(close(log_mass + product.log_density(x), one.log_density(x) + other.log_density(x), ulps=4096))
-    for law in (diagonal, low_rank):
-        parts.append(close(law.full().log_density(x), law.log_density(x), ulps=4096))
-    for law in (full, diagonal, low_rank):
-        part = law.marginal([2, 0])
-        pairs = torch.stack([law.covariance[:, i, j] for i in (2, 0) for j in (2, 0)], -1)
-        parts += [close(part.covariance.flatten(-2), pairs), exactly(part.mean, law.mean[..., [2, 0]])]
-    return all_of(*parts[1:], parts[0])
+        parts += [close(law.log_density(x), log_densities(law, x), ulps=1024) for law in structured(draw, d, batch)]
+    isotropic = Gaussian(torch.zeros(2, dtype=torch.float64), definite * torch.eye(2, dtype=torch.float64))
+    return all_of(
+        close(torch.stack(formulas).sum(1) * cell, torch.ones(3, dtype=torch.float64), within=1e-9),
+        close(torch.stack(shipped), torch.stack(formulas), within=1e-12),
+        close(torch.stack(means), torch.stack([law.mean for law in families]), within=1e-9),
+        close(isotropic.density(torch.zeros(2).double()), 1 / (2 * math.pi)),
+        thin_bell(draw),
+        *parts,
+    )
 
 
 @claim("gaussian.mle")
-@lie("n - 1 is the divisor that maximises the likelihood", lost=1)
+@lie("n - 1 is the divisor that maximises the likelihood", more=-1)
 @lie("the estimate of the covariance is unbiased", bias=1.0)
 @lie("a mean that is off by a tenth is likelier", shift=0.1)
 @lie("one x, without an index, stands in every term", raises=ValueError, terms=1)
-def mean_and_mean_square_maximise_the_likelihood(draw, lost=0, bias=4 / 5, shift=0.0, terms=50):
+def mean_and_mean_square_maximise_the_likelihood(draw, more=0, bias=4 / 5, shift=0.0, terms=50):
     """The gradient of the likelihood at the fit and its values around it; the mean estimate from samples of five."""
     x = draw.normal(50, 3) @ draw.normal(3, 3) + draw.normal(3)
     fitted = Gaussian.fit(x)
     mean = (fitted.mean + shift).requires_grad_()
-    away = x[:terms] - fitted.mean  # one term alone gives a matrix of rank one, and a law without a density
-    covariance = (away.mT @ away / (terms - lost)).requires_grad_()
+    away = x[:terms] - fitted.mean  # one term alone gives a matrix of rank one, and no density
+    covariance = (away.mT @ away / (terms + more)).requires_grad_()
     best = Gaussian(mean, covariance).log_density(x).mean()
     slopes = torch.autograd.grad(best, (mean, covariance))
     steps = 0.05 * draw.normal(200, 3, 3)
@@ -122,7 +105,7 @@ def mean_and_mean_square_maximise_the_likelihood(draw, lost=0, bias=4 / 5, shift
     estimate = (chances * Gaussian.fit(samples).covariance[:, 0, 0]).sum()
     return all_of(
         *(close(slope, torch.zeros_like(slope), within=1e-10) for slope in slopes),
-        close(fitted.covariance, covariance * (terms - lost) / terms),
+        close(fitted.covariance, covariance * (terms + more) / terms),
         at_most(around, best),
         close(estimate, bias * 2.0),
     )
@@ -150,61 +133,46 @@ def the_conditional_density_is_joint_over_marginal(draw, sign=-1.0, blocks=("11"
         close(found.covariance, s["22"] + sign * gain @ s["12"], ulps=1024),
         close(found.mean, joint.mean[rest] + slope * (z - joint.mean[seen]) @ gain.mT, ulps=1024),
         always([not law.degenerate for law in laws]),
-        at_least(torch.linalg.eigvalsh(found.covariance), 0.0),
-    ).showing(slice_of_a_bell())
+    )
 
 
-def slice_of_a_bell():
-    """The density of a correlated pair, and what is left of the second number when the first is known."""
-    pair = Gaussian(torch.zeros(2).double(), torch.tensor([[1.0, 0.8], [0.8, 1.0]]).double())
-    axis = torch.linspace(-3, 3, 61, dtype=torch.float64)
-    slices = []
-    for z in (-1.5, 0.0, 1.5):
-        law = pair.condition([0], torch.tensor([z]).double())
-        slices.append(Line(axis, law.density(axis[:, None]), f"given {z:g}"))
-    slices.append(Line(axis, pair.marginal([1]).density(axis[:, None]), "unknown"))
-    return Figure("The second of two numbers with correlation 0.8, given the first", "second number", "density", slices)
+def variances_add(x, y):
+    return x + y
+
+
+def deviations_add(x, y):
+    return (x.sqrt() + y.sqrt()).square()
 
 
 @claim("gaussian.sum")
 @lie("the covariances add without independence", cross=0.0)
-@lie("the cross-covariance counts once", both=0.5)
-@lie("the deviations add", power=0.5)
-def covariances_of_independent_gaussians_add(draw, cross=1.0, both=1.0, power=1.0):
-    """Characteristic functions multiply; a correlated pair as a linear image of its joint law; y = -x; and samples."""
-    x, diagonal, low_rank = structured(draw, 3)
+@lie("the deviations add", add=deviations_add)
+def covariances_of_independent_gaussians_add(draw, cross=1.0, add=variances_add):
+    """Characteristic functions multiply; a correlated pair as the image of its joint one; y = -x; and samples."""
+    x, *rest = structured(draw, 3)
+    others = [*rest, structured(draw, 3)[0]]
     t = draw.normal(50, 3) / 2
-    parts = []
-    for y in (structured(draw, 3)[0], diagonal, low_rank):
-        product = x.characteristic(t) * Gaussian(y.mean, y.covariance).characteristic(t)
-        parts.append(close(x.plus(y).characteristic(t), product))
-        added = (x.covariance.diagonal() ** power + y.covariance.diagonal() ** power) ** (1 / power)
-        parts.append(close(x.plus(y).covariance.diagonal(), added))
-    line = x.marginal([0])
-    law = Density(lambda s: line.density(s[..., None]), centre=float(line.mean))
-    waves = torch.stack([law.expectation(torch.cos), law.expectation(torch.sin)])
-    wave = line.characteristic(torch.ones(1, dtype=torch.float64))
+    sums = [x.plus(y) for y in others]
+    products = [x.characteristic(t) * Gaussian(y.mean, y.covariance).characteristic(t) for y in others]
+    variances = [add(x.covariance.diagonal(), y.covariance.diagonal()) for y in others]
     joint = structured(draw, 6)[0]
     one, two = joint.marginal([0, 1, 2]), joint.marginal([3, 4, 5])
-    block = joint.covariance[:3, 3:]
+    correlated = one.plus(two, cross=cross * joint.covariance[:3, 3:])
     total = joint.affine(torch.eye(3, dtype=torch.float64).repeat(1, 2))
     opposite = x.affine(-torch.eye(3, dtype=torch.float64))
     nothing = x.plus(opposite, cross=-cross * x.covariance)
-    drawn = mean_is(
-        lambda s: (s - one.mean - two.mean)[:, 0].square(),
-        lambda n: one.sample(n, draw.generator) + two.sample(n, draw.generator),
-        one.plus(two).covariance[0, 0],
-        effect=float(one.plus(two).covariance[0, 0]) / 20,
-    )
+    variance = one.plus(two).covariance[0, 0]
     return all_of(
-        close(one.plus(two, cross=cross * both * block).covariance, total.covariance),
-        close(one.plus(two, cross=cross * block).mean, total.mean),
+        close(correlated.covariance, total.covariance),
+        close(torch.stack([each.covariance.diagonal() for each in sums]), torch.stack(variances)),
+        close(torch.stack([each.characteristic(t) for each in sums]), torch.stack(products)),
         close(nothing.covariance, torch.zeros(3, 3, dtype=torch.float64), scale=x.covariance.abs().max()),
-        close(nothing.sample(4, draw.generator), torch.zeros(4, 3).double(), within=1e-7),
-        close(torch.stack([wave.real, wave.imag]), waves, within=1e-9),
-        close(x.characteristic(t[0]), x.characteristic(t)[0]),
-        *parts,
-        drawn,
+        mean_is(
+            lambda s: (s - one.mean - two.mean)[:, 0].square(),
+            lambda n: one.sample(n, draw.generator) + two.sample(n, draw.generator),
+            variance,
+            effect=float(variance) / 20,
+        ),
     )
 
 
@@ -220,7 +188,7 @@ class TransposedImage(Gaussian):
 @lie("an image of low rank has a density", raises=ValueError, density=True)
 @lie("the mean stays where it was", moved=0.0)
 def the_image_of_a_gaussian_is_gaussian(draw, law=Gaussian, density=False, moved=1.0):
-    """Characteristic functions of images at random points, also of low rank; images of samples against the law."""
+    """Characteristic functions of images at random points, also of low rank; samples of a flat one."""
     start = structured(draw, 4)[0]
     start = law(start.mean, start.covariance)
     t, offset = draw.normal(50, 4) / 2, draw.normal(4)
@@ -234,7 +202,7 @@ def the_image_of_a_gaussian_is_gaussian(draw, law=Gaussian, density=False, moved
     if density:
         flat.density(t)
     wide = Gaussian(start.mean, start.covariance).affine(draw.normal(2, 4))
-    normal = torch.linalg.svd(flat.covariance).U[:, 2:]  # directions in which the flat law does not vary
+    normal = torch.linalg.svd(flat.covariance).U[:, 2:]  # directions in which the flat distribution does not vary
     within = (flat.sample(100, draw.generator) - flat.mean) @ normal
     spread = mean_is(
         lambda s: (s - flat.mean).square().sum(-1),
@@ -254,28 +222,18 @@ def the_image_of_a_gaussian_is_gaussian(draw, law=Gaussian, density=False, moved
 @lie("the factor e is dropped", base=2 * math.pi)
 @lie("the logarithm of the determinant counts in full", logdet=1.0)
 @lie("the entropy of a density is not negative", least=0.0)
-def the_entropy_is_the_mean_surprise(draw, base=2 * math.pi * math.e, logdet=0.5, least=NARROW):
-    """Entropy against the mean surprise of samples, the integral over a line, and the other library."""
+def the_entropy_is_the_mean_negative_log_density(draw, base=2 * math.pi * math.e, logdet=0.5, least=-1.0):
+    """Entropy against the mean negative log-density of samples, the integral over a line, and the other library."""
     gaussian = Gaussian(torch.zeros(5).double(), draw.covariance(5, logdet_at_least=1.0))
     predicted = 5 / 2 * math.log(base) + logdet * gaussian.logdet
-    others = []
-    for law in (*structured(draw, 4), *structured(draw, 3, (5,))):
-        entropies = torch.tensor([one.entropy() for one in elsewhere(law)]).reshape(law.batch_shape)
-        others.append(close(law.entropy(), entropies, ulps=256))
-    sampled = []
-    for law in (gaussian, *structured(draw, 3, (2,))):
-        # Of a batch the last law: its draws must not be mixed with those of the others.
-        statistic, expected = law.surprise, predicted
-        if law.batch_shape:
-            statistic, expected = (lambda x, law=law: law.surprise(x)[:, -1]), law.entropy()[-1]
-        draws = partial(law.sample, generator=draw.generator)
-        sampled.append(mean_is(statistic, draws, expected, effect=0.3, alpha=ALPHA / 4))
-    narrow = DiagonalGaussian(torch.zeros(1).double(), torch.tensor([0.01], dtype=torch.float64))
-    integral = Density(lambda t: narrow.density(t[..., None])).entropy()
+    families = (*structured(draw, 4, (1,)), *structured(draw, 3, (5,)))
+    others = [torch.tensor([one.entropy() for one in elsewhere(law)]) for law in families]
+    variance = math.exp(-3) / (2 * math.pi)
+    narrow = DiagonalGaussian(torch.zeros(1).double(), torch.tensor([variance], dtype=torch.float64))
     return all_of(
         close(gaussian.entropy(), predicted),
-        *sampled,
+        mean_is(gaussian.nll, lambda n: gaussian.sample(n, draw.generator), predicted, effect=0.3),
+        close(torch.cat([law.entropy() for law in families]), torch.cat(others), ulps=256),
         at_least(narrow.entropy(), least, attained=True),
-        close(integral, narrow.entropy(), within=1e-9),
-        *others,
+        close(Density(lambda t: narrow.density(t[..., None])).entropy(), narrow.entropy(), within=1e-9),
     )

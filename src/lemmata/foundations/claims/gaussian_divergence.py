@@ -1,13 +1,12 @@
-"""The divergence between Gaussians: against integrals, samples, dense formulas and numeric derivatives."""
+"""The divergence between Gaussians: against integrals, samples and dense formulas."""
 
 import torch
 
 from lemmata.foundations.claims.gaussian import structured
 from lemmata.foundations.densities import Density
-from lemmata.foundations.gaussian import Gaussian
 from lemmata.foundations.gaussian_divergence import gaussian_kl, kl_to_isotropic
 from lemmata.foundations.structured_gaussians import DiagonalGaussian
-from lemmata.judge import Figure, Line, all_of, always, at_least, claim, close, lie, mean_is
+from lemmata.judge import all_of, always, claim, close, lie, mean_is
 
 
 def by_blocks(p, q, ratio=1.0, inverse="second", dimension=1.0):
@@ -24,63 +23,35 @@ def by_blocks(p, q, ratio=1.0, inverse="second", dimension=1.0):
 @lie("the first covariance is inverted in the quadratic form", inverse="first")
 @lie("the dimension is not subtracted", dimension=0.0)
 def the_divergence_of_gaussians_has_a_closed_form(draw, ratio=1.0, inverse="second", dimension=1.0):
-    """All nine pairs of covariance forms, batched, against dense inverses; the mean log-ratio of samples; gradients."""
+    """All pairs of covariance forms, batched, against dense inverses; an integral; the mean log-ratio of samples."""
     parts = []
-    for p, q in ((structured(draw, d, (4,)), structured(draw, d)) for d in (1, 4)):
-        for one in (*p, *q):
-            for other in (*p, *q):
-                predicted = by_blocks(one, other, ratio, inverse, dimension)
-                parts.append(close(gaussian_kl(one, other), predicted, scale=100.0))
-                # Zero iff equal: each law is at distance 0 from itself, up to rounding, and from no other.
-                parts.append(always((gaussian_kl(one, other) > 1e-12) != (one is other)))
+    for d in (1, 4):
+        families = (*structured(draw, d, (4,)), *structured(draw, d))
+        pairs = [(one, other) for one in families for other in families]
+        found = torch.stack([gaussian_kl(one, other).expand(4) for one, other in pairs])
+        dense = [by_blocks(one, other, ratio, inverse, dimension).expand(4) for one, other in pairs]
+        same = torch.tensor([one is other for one, other in pairs])[:, None]
+        parts += [
+            close(found, torch.stack(dense), scale=100.0),
+            # Zero iff equal: each is at distance 0 from itself, up to rounding, and from no other.
+            always((found > 1e-12) != same),
+        ]
     p, q = (structured(draw, 3)[0] for _ in range(2))
-    sampled = mean_is(
-        lambda x: p.log_density(x) - q.log_density(x),
-        lambda n: p.sample(n, draw.generator),
-        by_blocks(p, q, ratio, inverse, dimension),
-        effect=0.25 * float(gaussian_kl(p, q)),
-    )
-    asymmetry = (gaussian_kl(p, q) - gaussian_kl(q, p)).abs()
-    line = on_a_line(p.marginal([0]), q.marginal([0]))
+    one, other = p.marginal([0]), q.marginal([0])
     return all_of(
-        close(line, by_blocks(p.marginal([0]), q.marginal([0]), ratio, inverse, dimension), within=1e-9),
         *parts,
-        at_least(asymmetry, 1e-3),
-        *derivatives(draw),
-        sampled,
-    ).showing(both_ways())
-
-
-def derivatives(draw):
-    """First and second derivatives of the fused formula in all its inputs, against those of the plain one."""
-    root = draw.normal(2, 3, 3) / 2
-    covariances = root @ root.mT + torch.eye(3, dtype=torch.float64)
-    means, factors = draw.normal(2, 3), torch.linalg.cholesky(covariances)
-    found = []
-    for divergence in (gaussian_kl, by_blocks):
-        inputs = [t.clone().requires_grad_() for t in (*means, *factors)]
-        p, q = (Gaussian.from_cholesky(inputs[i], inputs[i + 2].tril()) for i in range(2))
-        value = 3 * divergence(p, q)
-        first = torch.autograd.grad(value, inputs, retain_graph=True)
-        again = torch.autograd.grad(value, inputs, create_graph=True)
-        second = torch.autograd.grad(torch.stack([slope.square().sum() for slope in again]).sum(), inputs)
-        found.append((*first, *again, *second))
-    return [close(ours, plain, scale=1000.0) for ours, plain in zip(*found, strict=True)]
-
-
-def both_ways():
-    """The divergence of two bells as one of them moves, both ways, and as one of them widens."""
-    deviation = torch.linspace(0.3, 3, 100, dtype=torch.float64)[:, None]
-    moving, still = DiagonalGaussian(torch.ones(100, 1).double(), deviation**2), unit(1)
-    lines = [
-        Line(deviation[:, 0], gaussian_kl(moving, still), "KL(N(1, σ²) ‖ N(0, 1))"),
-        Line(deviation[:, 0], gaussian_kl(still, moving), "KL(N(0, 1) ‖ N(1, σ²))"),
-    ]
-    return Figure("The divergence of two bells is not symmetric", "σ", "nats", lines)
+        close(on_a_line(one, other), by_blocks(one, other, ratio, inverse, dimension), within=1e-9),
+        mean_is(
+            lambda x: p.log_density(x) - q.log_density(x),
+            lambda n: p.sample(n, draw.generator),
+            by_blocks(p, q, ratio, inverse, dimension),
+            effect=0.25 * float(gaussian_kl(p, q)),
+        ),
+    )
 
 
 def unit(d):
-    """The standard normal law."""
+    """The standard normal distribution."""
     return DiagonalGaussian(torch.zeros(d).double(), torch.ones(d).double())
 
 
@@ -118,6 +89,6 @@ def the_divergence_to_an_isotropic_prior_is_a_sum(draw, divergence=kl_to_isotrop
 
 
 def on_a_line(p, q):
-    """The divergence of two laws of one number, as an integral."""
+    """The divergence of two distributions of one number, as an integral."""
     law = Density(lambda t: p.density(t[..., None]), centre=float(p.mean))
     return law.expectation(lambda t: p.log_density(t[..., None]) - q.log_density(t[..., None]))

@@ -38,7 +38,8 @@ def p_norms_are_norms_from_one_on(draw, least=1.0, count_degree=0, growth=1.0):
         *(at_least(p_norm(equal, p), largest, attained=True) for p in (8, 64, 4096)),
         *(at_most(p_norm(equal, p), largest * 4 ** (growth / p), attained=True) for p in (8, 64, 4096)),
         exactly(torch.stack([p_norm(whole, 0), p_norm(3 * whole, 0)]), torch.stack([counts, 3**count_degree * counts])),
-    ).showing(unit_balls(least))
+        # What the balls do not show is left to the judges' own pictures.
+    ).showing(unit_balls(least) if (count_degree, growth) == (0, 1.0) else None)
 
 
 def unit_balls(least):

@@ -32,11 +32,11 @@ def summarise(
     screen.print()
     fallen = [result for result in results.values() if result.verdict in ("refuted", "weak", "error")]
     faults = Counter(result.reason for result in fallen if result.verdict == "error")
-    told: set[str] = set()
+    known: set[str] = set()
     for result in fallen:
-        if result.verdict == "error" and result.reason in told:
+        if result.verdict == "error" and result.reason in known:
             continue  # a file that cannot be imported is one fault, however many claims it has
-        told.add(result.reason)
+        known.add(result.reason)
         others = faults[result.reason] - 1 if result.verdict == "error" else 0
         name = f"[bold]{result.id}[/]" + (f" and {count(others, 'other')}" if others else "")
         screen.print(mark(result.verdict), name, words(result.reason or VERDICTS[result.verdict]))

@@ -11,7 +11,7 @@ from lemmata.figure import Band, Bars, Figure, Heat, Image, Line, Points
 from lemmata.lab.figures.svg import STYLE, svg
 from lemmata.lab.words import number
 
-__all__ = ["draw", "figure_csv", "figure_svg", "sketch"]
+__all__ = ["draw", "drawing", "figure_csv", "figure_svg", "sketch"]
 
 WIDTHS = {"wide": 640, "narrow": 360}
 SHOWN = 200  # rows of the table; the CSV has all
@@ -26,14 +26,8 @@ def draw(data: dict[str, Any] | Figure, at: str = "") -> Markup:
     True
     """
     drawn = data if isinstance(data, Figure) else Figure.from_json(data)
-    # The page's policy forbids a style inside the drawing: static/figures.css has the same rules. A phone gets one of
-    # its own, since the letters of a wide drawing would shrink with it.
-    picture = "".join(
-        svg(drawn, width)
-        .replace(f"<style>{STYLE}</style>", "", 1)
-        .replace('"lemmata-figure"', f'"lemmata-figure {name}"', 1)
-        for name, width in WIDTHS.items()
-    )
+    # A phone gets a drawing of its own, since the letters of a wide one would shrink with it.
+    picture = "".join(drawing(drawn, name) for name in WIDTHS)
     rows = _rows(drawn)
     files = {
         "CSV": f"{at}.csv" if at else _carried("text/csv", figure_csv(drawn)),
@@ -64,6 +58,15 @@ def _links(drawn: Figure, files: dict[str, str]) -> str:
         for kind, place in files.items()
     )
     return f'<span class="files">{links}</span>'
+
+
+def drawing(figure: Figure, size: str) -> str:
+    """The picture alone, "wide" or "narrow".
+
+    The page's policy forbids a style inside the drawing: static/figures.css has the same rules.
+    """
+    plain = svg(figure, WIDTHS[size]).replace(f"<style>{STYLE}</style>", "", 1)
+    return plain.replace('"lemmata-figure"', f'"lemmata-figure {size}"', 1)
 
 
 def figure_csv(data: dict[str, Any] | Figure) -> str:
