@@ -10,8 +10,8 @@ from lemmata.judge.dial import Dial, dial_of
 from lemmata.judge.evidence import Evidence
 from lemmata.judge.pictures import figure_of, watched
 from lemmata.judge.runner import attempt, place
-from lemmata.judge.words import sentence
 from lemmata.judge.statistics import cost_class
+from lemmata.judge.words import sentence
 
 __all__ = ["dials", "probe_claim"]
 

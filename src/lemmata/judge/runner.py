@@ -16,10 +16,10 @@ from lemmata.judge.decorators import Claim, Lie
 from lemmata.judge.draw import Draw, seed_of
 from lemmata.judge.evidence import Evidence, Skip
 from lemmata.judge.sealed import sealed_randomness
-from lemmata.judge.words import sentence
 from lemmata.judge.statistics import cost_class
 from lemmata.judge.trained import anew
 from lemmata.judge.verdict import Result
+from lemmata.judge.words import sentence
 
 __all__ = ["judge"]
 
