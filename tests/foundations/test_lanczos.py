@@ -60,17 +60,29 @@ def test_an_exhausted_space_ends_the_search_in_the_exact_value():
         torch.testing.assert_close(found.value, torch.full_like(found.value, 3.0))
 
 
-def test_accuracy_ends_the_search_early():
+@pytest.mark.parametrize("size", [2.0**-80, 1.0, 2.0**80])
+def test_accuracy_is_relative_and_ends_the_search_early(size):
     calls = []
-    values = torch.linspace(0, 1, 200, dtype=torch.float64) ** 4
+    values = size * torch.linspace(0, 1, 200, dtype=torch.float64) ** 4
 
     def counted(x):
         calls.append(1)
         return values * x
 
     found = largest_ritz_pair(counted, torch.ones(200, dtype=torch.float64), steps=200, accuracy=1e-3)
-    assert len(calls) < 50
+    assert len(calls) == 24  # looked at after every eighth step, the residual is 8e-3 after 16 and 6e-4 after 24
     assert found.residual <= 1e-3 * found.value
+    residual = (values * found.vector - found.value * found.vector).norm()
+    torch.testing.assert_close(found.residual, residual, rtol=1e-6, atol=0.0)
+
+
+@pytest.mark.parametrize("size", [2.0**-80, 2.0**80])
+def test_no_scale_hides_the_end_of_a_space(size):
+    values = size * torch.tensor([3.0, 1e-3, 2.0, 5.0], dtype=torch.float64)
+    start = torch.tensor([1.0, 1.0, 1.0, 0.0], dtype=torch.float64)
+    found = largest_ritz_pair(lambda x: values * x, start, steps=4)
+    torch.testing.assert_close(found.value, values[0], rtol=1e-14, atol=0.0)
+    assert found.vector[0].abs() == pytest.approx(1)
 
 
 @pytest.mark.usefixtures("unchecked")
