@@ -48,7 +48,7 @@ def test_there_is_nothing_to_learn_from_no_points(sweep):
 def test_blocks_stop_after_so_many_mistakes_and_say_where():
     x, y = (each.numpy() for each in noise(200, 5, torch.float64))
     state, whole = np.zeros(6), np.zeros(6)
-    mistakes, shown = block_sweep(x, y, state, True, most=7)
+    mistakes, shown = block_sweep(x, y, state, True, max_mistakes=7)
     assert len(mistakes) == 7
     assert shown == mistakes[-1] + 1
     rest, _ = block_sweep(x[shown:], y[shown:], state, True)

@@ -222,7 +222,7 @@ def test_a_single_law_takes_points_with_any_axes():
     cloud = torch.randn(2, 4, 3, dtype=torch.float64)
     for law in three():
         torch.testing.assert_close(law.log_density(cloud)[1, 2], law.log_density(cloud[1, 2]))
-        torch.testing.assert_close(law.surprise(cloud), -law.log_density(cloud))
+        torch.testing.assert_close(law.nll(cloud), -law.log_density(cloud))
     full = three()[0]
     torch.testing.assert_close(full.characteristic(cloud[0])[0], full.characteristic(cloud[0, 0]))
 

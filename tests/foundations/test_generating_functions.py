@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from lemmata.foundations import (
-    FiniteLaw,
+    FiniteDistribution,
     bernoulli_mgf,
     binomial_mgf,
     gamma_mgf,
@@ -58,7 +58,7 @@ def test_plain_numbers_are_taken():
 
 def test_of_several_variables_a_direction_gives_the_function_of_the_projection():
     generator = torch.Generator().manual_seed(0)
-    plane = FiniteLaw(torch.randn(6, 2, generator=generator).double(), torch.arange(1, 7).double() / 21)
+    plane = FiniteDistribution(torch.randn(6, 2, generator=generator).double(), torch.arange(1, 7).double() / 21)
     direction = torch.tensor([0.7, -1.2], dtype=torch.float64)
     along = plane.affine(direction[None]).mgf(torch.ones(1).double())
     torch.testing.assert_close(plane.mgf(direction), along)

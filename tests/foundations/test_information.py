@@ -12,10 +12,10 @@ from lemmata.foundations import (
     change_of_measure_bound,
     conditional_entropy,
     cross_entropy,
+    empirical_distribution,
     empirical_joint,
-    empirical_law,
     entropy,
-    gibbs_law,
+    gibbs_distribution,
     jensen_shannon,
     kl_divergence,
     mutual_information,
@@ -98,9 +98,9 @@ def test_sampled_divergence_estimates_with_an_error():
 
 def test_labels_may_be_any_integers_and_batched():
     labels = torch.tensor([[0, 1, 1], [2, 2, 2]], dtype=torch.int32)
-    assert empirical_law(labels, 3, torch.float32).dtype is torch.float32
+    assert empirical_distribution(labels, 3, torch.float32).dtype is torch.float32
     assert sampled_entropy(labels, 3).shape == (2,)
-    assert empirical_joint(labels, labels, (3, 3)).diagonal(dim1=-2, dim2=-1).equal(empirical_law(labels, 3))
+    assert empirical_joint(labels, labels, (3, 3)).diagonal(dim1=-2, dim2=-1).equal(empirical_distribution(labels, 3))
     assert mutual_information(empirical_joint(labels, labels, (3, 3)))[1] == 0
 
 
@@ -108,8 +108,8 @@ def test_sampled_entropy_is_corrected_by_half_the_outcomes_seen_per_sample():
     labels = torch.randint(0, 5, (3, 40), generator=torch.Generator().manual_seed(0))
     share = torch.stack([(labels == label).double().mean(-1) for label in range(7)], -1)  # two of them never seen
     seen = torch.tensor([len(set(row)) for row in labels.tolist()])
-    assert empirical_law(labels, 7).equal(share)
-    assert empirical_law(labels[0], 7).equal(share[0])
+    assert empirical_distribution(labels, 7).equal(share)
+    assert empirical_distribution(labels[0], 7).equal(share[0])
     torch.testing.assert_close(sampled_entropy(labels, 7), entropy(share) + (seen - 1) / 80)
     assert sampled_entropy(labels[0], 7).equal(sampled_entropy(labels, 7)[0])
     assert sampled_entropy(labels, 7, corrected=False).equal(entropy(share))
@@ -128,8 +128,8 @@ def test_the_correction_takes_most_of_the_bias_of_a_coin():
 
 
 def test_tilting_by_a_constant_changes_nothing():
-    torch.testing.assert_close(gibbs_law(Q, torch.full((3,), 7.0)), Q)
-    assert gibbs_law(P, torch.tensor([0.0, 0.0, 1e30])).tolist() == [0.5, 0.5, 0.0]
+    torch.testing.assert_close(gibbs_distribution(Q, torch.full((3,), 7.0)), Q)
+    assert gibbs_distribution(P, torch.tensor([0.0, 0.0, 1e30])).tolist() == [0.5, 0.5, 0.0]
 
 
 LABELS = torch.tensor([0, 1, 2])
@@ -164,15 +164,15 @@ LABELS = torch.tensor([0, 1, 2])
         (lambda: mutual_information(P), ValueError, "joint must have at least 2 axes"),
         (lambda: conditional_entropy(P), ValueError, "joint must have at least 2 axes"),
         (
-            lambda: empirical_law(LABELS, 2),
+            lambda: empirical_distribution(LABELS, 2),
             ValueError,
             "labels must lie from 0 to 1, got 0 to 2: raise the number of classes",
         ),
-        (lambda: empirical_law(LABELS - 1, 3), ValueError, "labels must lie from 0 to 2, got -1 to 1"),
-        (lambda: empirical_law(LABELS.float(), 3), TypeError, "labels must be a tensor of whole numbers"),
-        (lambda: empirical_law([0], 3), TypeError, "labels must be a tensor of whole numbers, got list"),
-        (lambda: empirical_law(LABELS[:0], 3), ValueError, "labels must hold at least one sample"),
-        (lambda: empirical_law(LABELS, 0), ValueError, "classes must be >= 1"),
+        (lambda: empirical_distribution(LABELS - 1, 3), ValueError, "labels must lie from 0 to 2, got -1 to 1"),
+        (lambda: empirical_distribution(LABELS.float(), 3), TypeError, "labels must be a tensor of whole numbers"),
+        (lambda: empirical_distribution([0], 3), TypeError, "labels must be a tensor of whole numbers, got list"),
+        (lambda: empirical_distribution(LABELS[:0], 3), ValueError, "labels must hold at least one sample"),
+        (lambda: empirical_distribution(LABELS, 0), ValueError, "classes must be >= 1"),
         (lambda: empirical_joint(LABELS, LABELS[:2], (3, 3)), ValueError, "x and y must be paired"),
         (lambda: empirical_joint(LABELS, LABELS, (3, 2)), ValueError, "y must lie from 0 to 1"),
         (lambda: sampled_entropy(LABELS, 3, corrected=1), TypeError, "corrected must be True or False"),
@@ -188,7 +188,7 @@ LABELS = torch.tensor([0, 1, 2])
             ValueError,
             "x must hold one number for each of 3 outcomes",
         ),
-        (lambda: gibbs_law(P, torch.tensor([math.inf, 0.0, 0.0])), ValueError, "x must be finite"),
+        (lambda: gibbs_distribution(P, torch.tensor([math.inf, 0.0, 0.0])), ValueError, "x must be finite"),
     ],
 )
 def test_bad_input_is_named_with_its_fix(unchecked, make, error, message):
@@ -199,7 +199,7 @@ def test_bad_input_is_named_with_its_fix(unchecked, make, error, message):
 def test_samples_in_the_proportions_of_a_distribution_have_its_entropy():
     counts = torch.tensor([1, 2, 5, 8, 0, 0])  # two outcomes never occur
     drawn = torch.repeat_interleave(torch.arange(6), counts)
-    assert torch.equal(empirical_law(drawn, 6), counts.double() / 16)
+    assert torch.equal(empirical_distribution(drawn, 6), counts.double() / 16)
     found = sampled_entropy(drawn, 6, corrected=False)
     torch.testing.assert_close(found, surprisal(counts.double() / 16)[drawn].mean())
 
@@ -250,12 +250,12 @@ def test_exponentials_that_overflow_or_vanish_are_measured():
     p, q = p.softmax(-1), q.softmax(-1)
     shifted = change_of_measure_bound(q, p, torch.stack([x + 800, x - 800])) - change_of_measure_bound(q, p, x)
     torch.testing.assert_close(shifted, torch.tensor([800.0, -800.0]).double())
-    torch.testing.assert_close(gibbs_law(p, (q / p).log()), q)
+    torch.testing.assert_close(gibbs_distribution(p, (q / p).log()), q)
 
 
 def test_what_an_impossible_outcome_would_give_does_not_matter():
     p, x = torch.tensor([[0.5, 0.5, 0.0], [3.0, 3.0, 1e4]], dtype=torch.float64)
-    assert torch.equal(gibbs_law(p, x), p)
+    assert torch.equal(gibbs_distribution(p, x), p)
     assert float(change_of_measure_bound(p, p, x)) == 3.0
     one, other = torch.eye(2, dtype=torch.float64)
     assert change_of_measure_bound(one, other, x[:2]) == math.inf

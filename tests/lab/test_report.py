@@ -124,7 +124,7 @@ def test_in_place_of_sliders_stands_what_was_measured(report):
     text = (report / "claim" / f"{SHOWCASE}.html").read_text(encoding="utf-8")
     assert "rejected" in text
     assert "measured 7" in text
-    assert "quadratic: 0.5 instead of −0.5" in text
+    assert "factor of the sum over pairs: 0.5 instead of −0.5" in text
     assert 'type="range"' not in text
 
 

@@ -5,6 +5,7 @@ import math
 import pytest
 import torch
 from torch import nn
+from torch.nn import functional
 
 from lemmata.recurrent import (
     CELLS,
@@ -79,6 +80,49 @@ def test_bits_are_those_of_the_probabilities():
 
 
 @pytest.mark.parametrize("cell", CELLS)
+def test_logits_and_likelihoods_are_those_of_the_parts(cell):
+    model = small(cell, depth=2)
+    x, y = TEXT[:, :-1], TEXT[:, 1:]
+    wanted, states = layer_by_layer(model, functional.embedding(x, model.embedding.weight))
+    nll = -functional.softmax(wanted, -1).gather(2, y[..., None])[..., 0].log()
+    assert [state.shape for state in states] == [(3, 5)] * (4 if cell == "lstm" else 2)
+    assert len(model.layer.layers[0].network[1].weight) == 12  # twice the width
+    torch.testing.assert_close(model(x)[0], wanted)
+    torch.testing.assert_close(model.nll(x, y), nll)
+    torch.testing.assert_close(model.nll(x[:, 4:], y[:, 4:], model(x[:, :4])[1]), nll[:, 4:])
+
+
+def test_the_vectors_of_characters_start_with_variance_one():
+    many = CharacterModel(2000, "elman", width=4, hidden=5).embedding.weight.detach()
+    assert float(many.square().mean()) == pytest.approx(1.0, abs=0.15)  # nine times the spread of such a mean
+
+
+@pytest.mark.parametrize(("cell", "depth"), [("lstm", 1), ("lru", 3)])
+@pytest.mark.parametrize("temperature", [0, 0.3, 1.0])
+def test_a_model_in_training_writes_what_one_that_reads_all_again_would(cell, depth, temperature):
+    model = small(cell, depth=depth, expansion=1, dropout=0.5)
+    written = model.sample(TEXT, 5, temperature, torch.Generator().manual_seed(2))
+    assert (model.training, len(model.layer.layers)) == (True, depth)
+    model.eval()
+    generator, text = torch.Generator().manual_seed(2), TEXT
+    for _ in range(5):
+        logits = model(text)[0][:, -1]
+        chances = functional.softmax(logits / (temperature or 1), 1)
+        last = chances.multinomial(1, generator=generator) if temperature else logits.argmax(1, keepdim=True)
+        text = torch.cat([text, last], 1)
+    assert torch.equal(written, text[:, 20:])
+
+
+def layer_by_layer(model, x):
+    """The outputs of the last layer, one layer after another, at mean 0 and variance 1, and read; all states."""
+    states = []
+    for layer in model.layer.layers:
+        x, state = layer(x)
+        states += state if isinstance(state, tuple) else [state]
+    return functional.layer_norm(x, x.shape[-1:]) @ model.readout.weight.T + model.readout.bias, states
+
+
+@pytest.mark.parametrize("cell", CELLS)
 def test_every_parameter_learns(cell):
     model = small(cell)
     model.bits(TEXT[:, :-1], TEXT[:, 1:]).backward()
@@ -96,7 +140,7 @@ def test_weights_travel_through_a_state_dict():
 
 
 @pytest.mark.parametrize("expansion", [0, 2])
-def test_a_floor_honours_lengths_and_single_sequences(expansion):
+def test_a_block_honours_lengths_and_single_sequences(expansion):
     torch.manual_seed(0)
     block = ResidualBlock(LSTM(4, 7), expansion).double()
     x, lengths = torch.randn(3, 9, 4, dtype=torch.float64), torch.tensor([9, 4, 0])
@@ -110,7 +154,7 @@ def test_a_floor_honours_lengths_and_single_sequences(expansion):
     assert block(x[:, :0])[0].shape == (3, 0, 4)
 
 
-def test_a_floor_adds_to_its_input():
+def test_a_block_adds_to_its_input():
     block = ResidualBlock(MinGRU(4, 3))
     for last in (block.project, block.network[-1]):
         nn.init.zeros_(last.weight)

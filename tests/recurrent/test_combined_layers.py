@@ -4,9 +4,11 @@ import copy
 
 import pytest
 import torch
+from torch import nn
 
 from lemmata.recurrent.bidirectional import Bidirectional, reverse_sequences
 from lemmata.recurrent.elman import Elman
+from lemmata.recurrent.lstm import LSTM
 from lemmata.recurrent.stacked import Stacked
 from lemmata.recurrent.unrolling import Unrolled
 
@@ -36,6 +38,67 @@ def test_a_state_dict_carries_all_layers_over():
     layer, other, x = nested(), nested(), torch.randn(2, 3, 2).double()
     other.load_state_dict(layer.state_dict())
     assert other(x)[0].equal(layer(x)[0])
+
+
+def test_a_bidirectional_layer_is_torchs_with_any_cell_and_step_by_step():
+    theirs = nn.LSTM(3, 4, bidirectional=True, batch_first=True).double()
+    ours = Bidirectional(LSTM.from_torch(theirs), LSTM.from_torch(theirs, reverse=True))
+    x, lengths = torch.randn(4, 7, 3).double(), torch.tensor([7, 3, 1, 5])
+    packed = nn.utils.rnn.pack_padded_sequence(x, lengths, batch_first=True, enforce_sorted=False)
+    outputs, (hidden, cell) = theirs(packed)
+    found, ends = ours(x, lengths=lengths)
+    torch.testing.assert_close(ours(x)[0], theirs(x)[0])
+    torch.testing.assert_close(found, nn.utils.rnn.pad_packed_sequence(outputs, batch_first=True)[0])
+    torch.testing.assert_close(torch.stack([end for end, _ in ends]), hidden)
+    torch.testing.assert_close(torch.stack([end for _, end in ends]), cell)
+    torch.testing.assert_close(ours.by_steps(x, lengths=lengths), (found, ends))
+
+
+def test_a_bidirectional_layer_ends_at_both_ends_and_takes_nothing():
+    layer, x = Bidirectional(Elman(3, 4), Elman(3, 4)), torch.randn(4, 7, 3)
+    outputs, (there, back) = layer(x)
+    assert not layer.causal
+    assert torch.equal(there, outputs[:, -1, :4])
+    assert torch.equal(back, outputs[:, 0, 4:])
+    assert layer(x[:, :0])[0].shape == (4, 0, 8)
+
+
+def test_reversing_is_its_own_inverse():
+    x, lengths = torch.randn(4, 7, 3), torch.tensor([7, 3, 1, 5])
+    assert torch.equal(reverse_sequences(reverse_sequences(x, lengths), lengths), x)
+    assert torch.equal(reverse_sequences(x, torch.full((4,), 7)), reverse_sequences(x))
+    assert torch.equal(reverse_sequences(x, lengths)[1, :3], x[1, :3].flip(0))
+
+
+def test_a_stack_streams_and_keeps_lengths_apart():
+    layer, x, lengths = (
+        Stacked(Elman(2, 3), Elman(3, 5), Elman(5, 1)).double(),
+        torch.randn(3, 9, 2).double(),
+        [9, 0, 4],
+    )
+    assert (layer.inputs, layer.outputs, layer.causal) == (2, 1, True)
+    assert not Stacked(Elman(2, 1), Bidirectional(Elman(1, 1), Elman(1, 1))).causal
+    lengths = torch.tensor(lengths)
+    torch.testing.assert_close(layer.by_steps(x, lengths=lengths), layer(x, lengths=lengths))
+    streamed, state = [], layer.initial_state(3)
+    for now in x.unbind(1):
+        output, state = layer.step(now, state)
+        streamed.append(output)
+    torch.testing.assert_close((torch.stack(streamed, 1), state), layer(x))
+
+
+def test_dropout_falls_between_layers_and_in_training_alone():
+    layer = Stacked(Elman(4, 50), Elman(50, 4, "identity", bias=False), dropout=0.5).double()
+    with torch.no_grad():
+        layer.layers[1].recurrent_weight.zero_()
+        layer.layers[1].input_weight.fill_(1.0)
+    x = torch.randn(3, 9, 4).double()
+    dropped, kept = layer(x)[0], layer.eval()(x)[0]
+    assert bool((dropped != 0).all())  # the outputs of the last layer are spared
+    assert float((dropped - kept).abs().max().detach()) > 1e-3
+    assert torch.equal(layer(x)[0], kept)
+    alone = Stacked(layer.layers[0], dropout=0.5)
+    assert torch.equal(alone(x)[0], layer.layers[0](x)[0])
 
 
 def test_a_layer_that_looks_ahead_says_that_it_cannot_stream():

@@ -1,5 +1,6 @@
 """What the claim about diagonalisation does not say: bad input, gradients, speed of the impulse response."""
 
+import functools
 import time
 
 import pytest
@@ -7,6 +8,7 @@ import torch
 
 from lemmata.recurrent.diagonalisation import diagonalise, impulse_response
 from lemmata.recurrent.eigenvalue_ring import eigenvalues_on_ring
+from lemmata.recurrent.linear_state_space import evolve, response_kernel
 
 A = torch.tensor([[0.5, 1.0], [0.0, 0.9]])
 
@@ -15,6 +17,22 @@ def test_single_precision_matrices_are_diagonalised_in_double():
     found = diagonalise(A, torch.ones(2, 1))
     assert found.eigenvalues.dtype is found.basis.dtype is found.inputs.dtype is torch.complex128
     assert found.evolve(torch.zeros(1, 0, 1)).shape == (1, 1, 2)
+
+
+def test_matrix_states_and_answers_come_back_from_the_basis():
+    torch.manual_seed(0)
+    A, B, x = torch.randn(6, 6).double() / 6**0.5, torch.randn(6, 2).double(), torch.randn(3, 40, 2).double()
+    found, states = diagonalise(A, B), evolve(A, B, x)
+    close = functools.partial(torch.testing.assert_close, rtol=0, atol=1e-8 * float(states.abs().max()))
+    close(found.matrix, A.to(found.basis.dtype))
+    close(found.states(found.coordinates(states)), states.to(found.basis.dtype))
+    close(found.states(found.evolve(x)), states.to(found.basis.dtype))
+    close(diagonalise(A).inputs, torch.linalg.inv(found.basis))
+    read = torch.randn(6).double()
+    answer = impulse_response(found.eigenvalues, 30, (read.to(found.basis.dtype) @ found.basis) * found.inputs[:, 0])
+    close(answer, response_kernel(A, B, 30)[..., 0] @ read)
+    assert (answer.dtype, impulse_response(torch.ones(1), 1).dtype) == (torch.float64, torch.float32)
+    assert impulse_response(torch.tensor([[0.5], [1.0]]), 3).tolist() == [[1.0, 0.5, 0.25], [1.0, 1.0, 1.0]]
 
 
 def test_impulse_responses_take_batches_and_zero_eigenvalues():

@@ -1,5 +1,7 @@
 """What the claims about rings of eigenvalues do not say: bad input, dtypes, determinism."""
 
+import math
+
 import pytest
 import torch
 
@@ -22,6 +24,14 @@ def test_precision_is_kept():
         nu = log_rate(torch.tensor([0.5], dtype=dtype))
         assert nu.dtype is input_gain(nu).dtype is dtype
         assert polar(nu, nu).dtype is wide
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_extreme_parameters_give_the_nearest_safe_modulus(dtype):
+    ends = polar(torch.tensor([-1e4, 1e4], dtype=dtype), torch.zeros(2, dtype=dtype)).real
+    kind = torch.finfo(dtype)
+    assert float(1 - ends[0]) == kind.eps / 2
+    assert math.log(float(ends[1])) == pytest.approx(math.log(kind.tiny), abs=1e-4)
 
 
 def test_the_gain_keeps_its_digits_near_the_circle():

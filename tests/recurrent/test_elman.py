@@ -4,6 +4,7 @@ import pytest
 import torch
 from torch import nn
 
+from lemmata.foundations.activations import ACTIVATION_TABLE
 from lemmata.recurrent.bidirectional import Bidirectional
 from lemmata.recurrent.deep_transition import DeepTransition
 from lemmata.recurrent.elman import Elman
@@ -33,6 +34,30 @@ def test_gradients_are_those_of_finite_differences(layer):
     lengths = torch.tensor([3, 1])
     inputs = (x.requires_grad_(), state.requires_grad_())
     assert torch.autograd.gradcheck(lambda x, z: layer(x, z, lengths), inputs)
+
+
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("name", ACTIVATION_TABLE)
+def test_whole_sequences_are_single_steps_for_every_activation(name, bias):
+    x, start = torch.randn(3, 9, 2).double(), torch.randn(3, 5).double()
+    for cell in (Elman(2, 5, name, bias=bias).double(), DeepTransition(2, 5, (4, 6), name, "elu", bias).double()):
+        torch.testing.assert_close(cell(x, start), cell.by_steps(x, start))
+
+
+def test_weights_start_uniform_on_one_over_the_root_of_the_units():
+    torch.manual_seed(0)
+    layer = Elman(9, 25)
+    weights = torch.cat([values.detach().flatten() for values in layer.parameters()])
+    assert len([*layer.parameters()]) == 3
+    assert 0.9 / 5 <= float(weights.max()) <= 1 / 5
+    assert -1 / 5 <= float(weights.min()) <= -0.9 / 5
+
+
+def test_a_deep_transition_is_drawn_anew():
+    layer = DeepTransition(3, 4, (6,))
+    drawn = layer.transition.layers[0].weight.detach().clone()
+    layer.reset_parameters()
+    assert float((layer.transition.layers[0].weight.detach() - drawn).abs().max()) > 0.01
 
 
 def test_what_pads_a_sequence_spoils_no_gradient(layer):

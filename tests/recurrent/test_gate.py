@@ -48,6 +48,25 @@ def test_the_same_seed_draws_the_same_layer(make):
     assert torch.equal(fresh(X.float())[0], layers[0](X.float())[0])
 
 
+def test_weights_start_uniform_on_one_over_the_root_of_the_units():
+    torch.manual_seed(0)
+    layer = GRU(40, 400)
+    ends = torch.stack([p.detach().abs().max() for p in layer.parameters()]) * 20
+    assert bool((ends <= 1).all())
+    assert bool((ends >= 0.95).all())  # of so many weights the largest stands close to the end of the interval
+    assert float(-layer.input_weight.detach().min() * 20) >= 0.95
+
+
+@every_layer
+def test_all_ways_to_run_a_layer_agree(make):
+    layer = make().double()
+    start = layer(X)[1]
+    for lengths in (None, torch.tensor([3, 0])):
+        expected = layer.by_steps(X, start, lengths)
+        torch.testing.assert_close(layer(X, start, lengths), expected)
+        torch.testing.assert_close(layer.hoisted(X, start, lengths), expected)
+
+
 @pytest.mark.parametrize(("name", "last"), [("GRU, reset after", "inner_bias"), ("LSTM with U", "cell_weight")])
 def test_parameters_keep_their_names(name, last):
     assert list(LAYERS[name]().state_dict()) == ["input_weight", "recurrent_weight", "bias", last]

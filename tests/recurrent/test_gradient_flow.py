@@ -1,5 +1,6 @@
 """What the claims about gradients through time do not say: bad input, dtypes, other people's layers, speed."""
 
+import math
 import time
 
 import pytest
@@ -20,6 +21,7 @@ from lemmata.recurrent.gradient_flow import (
 from lemmata.recurrent.gru import GRU
 from lemmata.recurrent.layer import RecurrentLayer
 from lemmata.recurrent.lstm import LSTM
+from lemmata.recurrent.stacked import Stacked
 
 
 class Spirals(RecurrentLayer):
@@ -57,6 +59,49 @@ def test_a_state_of_several_tensors_is_one_long_vector(layer):
     blocks = torch.autograd.functional.jacobian(last, parts)
     expected = torch.cat([block[0, :, 0] for block in blocks], dim=1)
     torch.testing.assert_close(jacobian_products(state_jacobians(layer, x))[0, -1], expected)
+
+
+def test_bounds_and_norms_of_steps_are_those_of_the_matrices():
+    layer = Elman(3, 4).double()
+    layer.recurrent_weight.data = with_spectral_norm(layer.recurrent_weight.data, 0.8)
+    flow = measure_gradient_flow(layer, torch.randn(2, 6, 3).double())
+    torch.testing.assert_close(flow.log_bounds, flow.lags * math.log(0.8))
+    torch.testing.assert_close(flow.step_norms, torch.linalg.svdvals(flow.jacobians)[..., 0])
+    assert flow.vanishes
+    layer.recurrent_weight.data *= 2
+    assert not measure_gradient_flow(layer, torch.randn(2, 6, 3).double()).vanishes
+
+
+def test_a_network_that_forgets_all_has_logarithms_of_zero():
+    layer = Elman(2, 2, "relu").double()
+    for parameter in layer.parameters():
+        torch.nn.init.zeros_(parameter)
+    dead = measure_gradient_flow(layer, torch.zeros(1, 3, 2).double())
+    assert dead.log_norms[0].tolist() == [0.0, -math.inf, -math.inf, -math.inf]
+    assert torch.equal(dead.log_bounds, dead.log_norms[0])
+
+
+def test_of_a_stack_no_bound_is_known_and_the_lower_state_does_not_see_the_upper():
+    both = measure_gradient_flow(Stacked(Elman(2, 3), Elman(3, 2)).double(), torch.randn(1, 4, 2).double())
+    assert (both.bound, both.log_bounds, both.vanishes) == (None, None, None)
+    assert not both.jacobians[0, :, :3, 3:].any()
+    assert bool((both.jacobians[0, :, 3:, :].abs() > 1e-12).all())
+
+
+def test_growth_rates_are_roots_of_norms_of_powers():
+    u = torch.randn(8, 8).double()
+    direct = [torch.linalg.matrix_norm(torch.linalg.matrix_power(u, k), 2) ** (1 / k) for k in (1, 7)]
+    torch.testing.assert_close(growth_rates(u, 7)[[0, 6]], torch.stack(direct))
+    assert growth_rates(torch.tensor([[0.0, 10.0], [0.0, 0.0]]), 2).tolist() == pytest.approx([10.0, 0.0])
+    torch.testing.assert_close(
+        log_norms(0.5j * torch.eye(2).expand(9, 2, 2)), math.log(0.5) * torch.arange(10).double()
+    )
+
+
+def test_the_defect_of_half_an_orthogonal_matrix_is_three_quarters():
+    q, _ = torch.linalg.qr(torch.randn(4, 4).double())
+    assert float(orthogonality_defect(q / 2)) == pytest.approx(0.75)
+    assert float(orthogonality_defect(q)) == pytest.approx(0, abs=1e-13)
 
 
 def test_a_given_first_state_is_used():

@@ -93,6 +93,37 @@ def test_bad_arguments_are_named(cell):
         layer(torch.zeros(2, 5, 3), torch.zeros(2, 3))
 
 
+@pytest.mark.parametrize("cell", [MinGRU, MinLSTM])
+def test_weights_start_like_those_of_a_linear_layer(cell):
+    torch.manual_seed(0)
+    layer = cell(100, 60)
+    for values in (layer.input_weight.detach(), layer.bias.detach()):
+        # The ends of hundreds of uniform numbers.
+        assert [float(values.min()), float(values.max())] == pytest.approx([-0.1, 0.1], abs=0.03)
+    assert not layer.initial_state(2).any()
+    assert cell(2, 3, bias=False).bias is None
+    assert len(layer.bias) == len(cell.BLOCKS) * 60
+
+
+@pytest.mark.parametrize("cell", [MinGRU, MinLSTM])
+def test_times_of_forgetting_grow_by_one_factor_from_unit_to_unit(cell):
+    kept = cell(2, 5, memory=1000.0).double().gates(torch.zeros(2).double()).keep.detach()
+    torch.testing.assert_close(1 / (1 - kept), 1000 ** (torch.arange(1, 6).double() / 6), rtol=0, atol=0.01)
+
+
+@pytest.mark.parametrize("cell", [MinGRU, MinLSTM])
+def test_single_precision_scans_agree_with_the_loop(cell):
+    torch.manual_seed(0)
+    layer, x = cell(3, 5), torch.randn(2, 257, 3)
+    outputs, state = layer(x)
+    torch.testing.assert_close(outputs, layer.by_steps(x)[0], rtol=0, atol=1e-6)
+    assert torch.equal(state, outputs[:, -1])
+
+
+def test_equal_gates_keep_one_half_even_where_both_underflow():
+    assert bool((MinLSTM(1, 3).keep(torch.full((6,), -200.0)) == 0.5).all())
+
+
 def test_the_base_class_asks_for_a_gate():
     class Gateless(InputGatedLayer):
         BLOCKS = ("update", "candidate")

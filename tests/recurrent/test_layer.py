@@ -11,6 +11,7 @@ from lemmata.recurrent.cells import recurrent_layer
 from lemmata.recurrent.deep_transition import DeepTransition
 from lemmata.recurrent.elman import Elman
 from lemmata.recurrent.gru import GRU
+from lemmata.recurrent.layer import RecurrentLayer, state_at_end
 from lemmata.recurrent.lru import LRU
 from lemmata.recurrent.lstm import LSTM
 from lemmata.recurrent.min_gru import MinGRU
@@ -48,6 +49,60 @@ def test_lengths_may_be_whole_numbers_of_any_size(layer):
     expected = layer(X, lengths=torch.tensor([5, 2]))[0]
     for dtype in (torch.uint8, torch.int32):
         assert torch.equal(layer(X, lengths=torch.tensor([5, 2], dtype=dtype))[0], expected)
+
+
+class Products(RecurrentLayer):
+    """A layer without a quick way of its own: a matrix of products of inputs that fade."""
+
+    def __init__(self):
+        super().__init__(3, 9)
+
+    def initial_state(self, batch):
+        return torch.zeros(batch, 3, 3)
+
+    def step(self, x, state):
+        state = state / 2 + x[:, :, None] * x[:, None, :]
+        return state.flatten(1).tanh(), state
+
+
+EVERY = [*LAYERS, GRU(3, 4), GRU(3, 4, reset="before"), DeepTransition(3, 4, (5,)), LRU(3, 4), Products()]
+
+
+@pytest.mark.parametrize("layer", EVERY, ids=lambda layer: type(layer).__name__)
+def test_each_sequence_of_a_batch_ends_where_its_length_says(layer):
+    x, lengths = torch.randn(4, 6, 3), torch.tensor([6, 0, 4, 1])
+    middle = layer(x[:, :3])[1]
+    padded = torch.where(torch.arange(6)[:, None] < lengths[:, None, None], x, torch.inf)
+    for way in (layer, layer.by_steps):
+        outputs, state = way(padded, middle, lengths)
+        for index, length in enumerate(lengths.tolist()):
+            own, end = (one_of(each, index) for each in (middle, state))
+            alone, last = layer.by_steps(x[index : index + 1, :length], own)
+            torch.testing.assert_close(outputs[index : index + 1, :length], alone)
+            assert not outputs[index, length:].any()
+            torch.testing.assert_close(end, last)
+
+
+def one_of(state, index):
+    return tuple(one_of(part, index) for part in state) if isinstance(state, tuple) else state[index : index + 1]
+
+
+@pytest.mark.parametrize("layer", EVERY, ids=lambda layer: type(layer).__name__)
+def test_a_sequence_without_steps_leaves_the_state_alone(layer):
+    x = torch.randn(4, 3, 3)
+    middle = layer(x)[1]
+    for way in (layer, layer.by_steps):
+        outputs, state = way(x[:, :0], middle)
+        assert outputs.shape == (4, 0, layer.outputs)
+        torch.testing.assert_close(state, middle, rtol=0, atol=0)
+    torch.testing.assert_close(layer(x[:, :1]), layer.by_steps(x[:, :1]))
+
+
+def test_states_of_a_stack_may_be_a_list():
+    layer, x = Stacked(Elman(3, 4), Elman(4, 2)), torch.randn(2, 5, 3)
+    state = layer(x)[1]
+    assert torch.equal(layer(x, list(state))[0], layer(x, state)[0])
+    assert torch.equal(state_at_end(x[:, :0], x[:, 0], None), x[:, 0])
 
 
 @pytest.mark.parametrize(("cell", "torch_cell"), [(Elman, nn.RNN), (LSTM, nn.LSTM), (GRU, nn.GRU)])

@@ -18,6 +18,21 @@ def test_verdicts_say_why():
     assert "eigenvalue 1 on the unit circle: powers stay bounded, but" in is_stable(torch.eye(2)).reason
 
 
+def test_vectors_of_eigenvalues_are_judged_by_their_moduli():
+    circle = is_stable(torch.tensor([1.0, 0.5]))
+    assert (bool(circle), circle.powers_bounded, bool(is_stable(torch.tensor([-0.999])))) == (False, True, True)
+    assert [is_stable(torch.tensor([e])).powers_bounded for e in (1.001, 1j, 1.001j)] == [False, True, False]
+    assert not is_stable(torch.tensor([[1.1j]])).powers_bounded
+
+
+@pytest.mark.parametrize(
+    ("eigenvalue", "told"),
+    [(0.3 + 0.4j, "0.3+0.4i"), (-0.7, "-0.7"), (-1e-9 - 0.5j, "0-0.5i"), (0.3 - 0.0123456789j, "0.3-0.012346i")],
+)
+def test_reasons_name_the_eigenvalue(eigenvalue, told):
+    assert is_stable(torch.tensor([eigenvalue], dtype=torch.complex128)).reason.split()[1] == told
+
+
 def test_a_linear_recurrent_unit_is_stable():
     assert is_stable(LRU(2, 30).eigenvalues.detach())
     assert is_stable(LRU(2, 30).eigenvalues.detach()).radius < 1

@@ -4,6 +4,7 @@ import math
 
 import pytest
 import torch
+from torch.nn import functional
 
 from lemmata.recurrent.lru import LRU
 from lemmata.testing.recurrence import check_recurrence
@@ -63,6 +64,54 @@ def test_gradients_stay_finite_at_the_edges_of_the_disc():
         (outputs.sum() + state.abs().sum()).backward()
         assert all(bool(torch.isfinite(parameter.grad).all()) for parameter in layer.parameters())
         assert float(layer.eigenvalues.detach().abs().min()) > 0
+
+
+@pytest.mark.parametrize("options", [{}, {"gain": "learnt", "by_area": True, "skip": True}, {"width": 9, "outputs": 2}])
+def test_a_scan_is_the_loop_and_the_readout_is_a_network_of_the_real_part(options):
+    torch.manual_seed(0)
+    layer = LRU(3, 7, **options).double()
+    x, state = torch.randn(2, 33, 3).double(), torch.randn(2, 7, dtype=torch.complex128)
+    with torch.no_grad():
+        layer.readout_bias.copy_(torch.randn(len(layer.readout_bias)))
+        outputs, final = layer(x, state)
+        torch.testing.assert_close(layer.by_steps(x, state), (outputs, final))
+        read = (final @ layer.readout_matrix.mT).real + layer.readout_bias
+        wanted = functional.gelu(read) @ layer.head.weight.T + layer.head.bias + (x[:, -1] if layer.skip else 0)
+    torch.testing.assert_close(outputs[:, -1], wanted)
+
+
+def test_single_precision_scans_agree_with_the_loop():
+    torch.manual_seed(0)
+    layer, x = LRU(3, 16), torch.randn(2, 200, 3)
+    torch.testing.assert_close(layer(x)[0], layer.by_steps(x)[0], rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("gain", ["follows", "learnt"])
+def test_white_noise_leaves_state_and_readout_of_its_own_size(gain):
+    torch.manual_seed(0)
+    layer = LRU(64, 64, r_max=0.9, gain=gain).double()
+    with torch.no_grad():
+        state = layer(torch.randn(64, 60, 64).double())[1]
+        read = (state @ layer.readout_matrix.mT).real
+    # 4096 Gaussian weights: within 5 deviations.
+    assert float(state.abs().square().mean()) == pytest.approx(1, abs=0.25)
+    assert float(read.square().mean()) == pytest.approx(1, abs=0.25)
+
+
+def test_a_new_layer_lies_on_its_ring_with_the_readout_at_its_origin():
+    torch.manual_seed(0)
+    layer, wide = LRU(2, 4000), LRU(2, 4000, by_area=True)
+    moduli, turns = layer.eigenvalues.detach().abs(), layer.phase.detach()
+    assert [float(f(moduli)) for f in (torch.min, torch.mean, torch.max)] == pytest.approx(
+        [0.5, 0.745, 0.99], abs=0.015
+    )
+    ends = [float(f(turns)) for f in (torch.min, torch.mean, torch.max)]
+    assert ends == pytest.approx([0, math.pi, 2 * math.pi], abs=0.2)
+    squares = wide.eigenvalues.detach().abs().square().mean()
+    assert float(squares) == pytest.approx((0.5**2 + 0.99**2) / 2, abs=0.02)
+    assert not layer.readout_bias.any()
+    assert layer.log_gain is None
+    assert LRU(2, 3, gain="learnt").log_gain is not None
 
 
 def test_dtypes_of_state_and_outputs():

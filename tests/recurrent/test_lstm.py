@@ -139,6 +139,13 @@ def test_the_forget_gate_starts_where_it_is_told():
     assert LSTM(3, 4, bias=False).bias is None
 
 
+def test_a_learnt_cell_matrix_starts_at_the_identity():
+    plain, extra = LSTM(3, 4).double(), LSTM(3, 4, cell_matrix=True).double()
+    assert torch.equal(extra.cell_weight.detach(), torch.eye(4).double())
+    extra.load_state_dict(plain.state_dict() | {"cell_weight": torch.eye(4)})
+    torch.testing.assert_close(extra(X), plain(X))
+
+
 def test_blocks_are_found_by_name():
     one = LSTM(3, 4)
     assert [one.rows(block) for block in LSTM.BLOCKS] == [slice(4 * i, 4 * i + 4) for i in range(4)]

@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from torch.nn import functional
 
 from lemmata.recurrent.bidirectional import Bidirectional
 from lemmata.recurrent.elman import Elman
@@ -24,6 +25,39 @@ def test_labels_may_come_from_any_layer_and_from_tokens_or_numbers(layer):
     assert Tagger(layer, outputs=5)(torch.randn(1, 4, 2))[0].shape == (1, 4, 5)
     assert Tagger(layer, outputs=5, vocab_size=4)(TEXT)[0].shape == (2, 4, 5)
     assert SequenceClassifier(layer, outputs=5, vocab_size=4)(TEXT, lengths=torch.tensor([4, 0])).shape == (2, 5)
+
+
+def test_heads_go_on_from_a_state_and_an_empty_sequence_is_read_at_zero():
+    tagger = Tagger(Elman(3, 5), outputs=4, activation="sigmoid").double()
+    classifier = SequenceClassifier(Elman(3, 5), outputs=4, activation="sigmoid").double()
+    classifier.load_state_dict(tagger.state_dict())
+    x = torch.randn(6, 7, 3).double()
+    labels, last = tagger(x)
+    early, middle = tagger(x[:, :4])
+    late, end = tagger(x[:, 4:], middle)
+    torch.testing.assert_close(torch.cat([early, late], 1), labels)
+    torch.testing.assert_close(end, last)
+    torch.testing.assert_close(classifier(x), labels[:, -1])
+    torch.testing.assert_close(classifier(x[:, 4:], middle), labels[:, -1])
+    nothing = classifier(x, lengths=torch.zeros(6, dtype=torch.int64))
+    torch.testing.assert_close(nothing, torch.sigmoid(classifier.readout.bias).expand(6, 4))
+    system = model().double()
+    torch.testing.assert_close(system(TEXT[:, 2:], system(TEXT[:, :2])[1])[0], system(TEXT)[0][:, 2:])
+
+
+def test_tokens_are_drawn_as_often_as_the_temperature_says():
+    system, logits = model().double(), torch.tensor([0.0, 1.0, 2.0, -1.0]).double()
+    with torch.no_grad():
+        system.readout.weight.zero_()
+        system.readout.bias.copy_(logits)
+    start, draws = torch.zeros(1, 1, dtype=torch.int64), 20_000
+    torch.testing.assert_close(system.loss(TEXT), -functional.log_softmax(logits, 0)[TEXT[:, 1:]].mean())
+    assert system.sample(start.expand(5, 1), 3, temperature=0).equal(torch.full((5, 3), 2))
+    for temperature in (0.5, 1.0, 4.0):
+        generator = torch.Generator().manual_seed(8)
+        drawn = system.sample(start.expand(draws, 1), 2, temperature, generator)[:, 1].bincount(minlength=4) / draws
+        # Six standard deviations of a frequency, at most 1/2 / sqrt(n).
+        torch.testing.assert_close(drawn.double(), (logits / temperature).softmax(0), rtol=0, atol=3 / draws**0.5)
 
 
 def test_the_dtype_of_the_weights_is_kept():

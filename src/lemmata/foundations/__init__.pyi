@@ -9,7 +9,7 @@ from lemmata.foundations.angles import cosine_of_angle as cosine_of_angle
 from lemmata.foundations.angles import squared_distances as squared_distances
 from lemmata.foundations.by_matrix import BY_MATRIX as BY_MATRIX
 from lemmata.foundations.change_of_measure import change_of_measure_bound as change_of_measure_bound
-from lemmata.foundations.change_of_measure import gibbs_law as gibbs_law
+from lemmata.foundations.change_of_measure import gibbs_distribution as gibbs_distribution
 from lemmata.foundations.cholesky import psd_factor as psd_factor
 from lemmata.foundations.conditioning import condition_number as condition_number
 from lemmata.foundations.conditioning import function_condition as function_condition
@@ -40,7 +40,7 @@ from lemmata.foundations.elementary_derivatives import integrate_by_parts as int
 from lemmata.foundations.elementary_derivatives import quotient_derivative as quotient_derivative
 from lemmata.foundations.exact_elimination import exact_determinant as exact_determinant
 from lemmata.foundations.exact_elimination import exact_rank as exact_rank
-from lemmata.foundations.finite_laws import FiniteLaw as FiniteLaw
+from lemmata.foundations.finite_laws import FiniteDistribution as FiniteDistribution
 from lemmata.foundations.finite_laws import convolve_masses as convolve_masses
 from lemmata.foundations.function_values import batch_gradients as batch_gradients
 from lemmata.foundations.function_values import batch_hessians as batch_hessians
@@ -145,8 +145,8 @@ from lemmata.foundations.rectifiers import relu_from_absolute as relu_from_absol
 from lemmata.foundations.regions import Box as Box
 from lemmata.foundations.regions import box_region as box_region
 from lemmata.foundations.sampled_information import SampledDivergence as SampledDivergence
+from lemmata.foundations.sampled_information import empirical_distribution as empirical_distribution
 from lemmata.foundations.sampled_information import empirical_joint as empirical_joint
-from lemmata.foundations.sampled_information import empirical_law as empirical_law
 from lemmata.foundations.sampled_information import sampled_entropy as sampled_entropy
 from lemmata.foundations.sampled_information import sampled_kl as sampled_kl
 from lemmata.foundations.scalar_by_vector import SCALAR_BY_VECTOR as SCALAR_BY_VECTOR
@@ -194,7 +194,7 @@ __all__ = [
     "DiagonalGaussian",
     "DiagonalPlusLowRank",
     "ELEMENTARY",
-    "FiniteLaw",
+    "FiniteDistribution",
     "Gaussian",
     "GaussianLaw",
     "GradientType",
@@ -255,8 +255,8 @@ __all__ = [
     "differenced_jacobian",
     "dual_exponent",
     "elementwise_pullback",
+    "empirical_distribution",
     "empirical_joint",
-    "empirical_law",
     "entropy",
     "exact_determinant",
     "exact_rank",
@@ -271,7 +271,7 @@ __all__ = [
     "gelu_tanh_derivative",
     "geometric_remainder",
     "geometric_sum",
-    "gibbs_law",
+    "gibbs_distribution",
     "gradient_monotony",
     "gradient_of",
     "gram_matrix",

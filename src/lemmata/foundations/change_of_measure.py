@@ -9,21 +9,21 @@ from lemmata.foundations import parameters
 from lemmata.foundations.information import kl_divergence
 from lemmata.marks import system
 
-__all__ = ["change_of_measure_bound", "gibbs_law"]
+__all__ = ["change_of_measure_bound", "gibbs_distribution"]
 
 
 @system("change_of_measure", title="Change of measure (Donsker-Varadhan)", kind="function")
 def change_of_measure_bound(
     q: Float[Tensor, "*#batch outcomes"], p: Float[Tensor, "*#batch outcomes"], x: Float[Tensor, "*#batch outcomes"]
 ) -> Float[Tensor, "..."]:
-    r"""A bound on the expectation of $X$ under $q$ by its exponential moment under another law $p$.
+    r"""A bound on the expectation of $X$ under $q$ by its exponential moment under another distribution $p$.
 
     $$ \mathbb E_q[X] \le D_{KL}(q\|p) + \log\mathbb E_p[e^X], \qquad \text{with equality iff } q \propto p\,e^X $$
 
     Infinite where $q$ is not absolutely continuous with respect to $p$.
 
     Shapes:
-        q, p: (..., outcomes), laws; x: (..., outcomes), a number for each outcome    returns: (...)
+        q, p: (..., outcomes), distributions; x: (..., outcomes), a number for each outcome    returns: (...)
 
     Claims: information.donsker_varadhan
 
@@ -35,20 +35,20 @@ def change_of_measure_bound(
     return divergence + _log_moment(p, x)
 
 
-@system("gibbs_law", title="Gibbs law", kind="function")
-def gibbs_law(
+@system("gibbs_distribution", title="Gibbs distribution", kind="function")
+def gibbs_distribution(
     p: Float[Tensor, "*#batch outcomes"], x: Float[Tensor, "*#batch outcomes"]
 ) -> Float[Tensor, "... outcomes"]:
-    r"""The law $p$ tilted by $e^X$, the only one for which the change of measure is an equality.
+    r"""The distribution $p$ tilted by $e^X$, the only one for which the change of measure is an equality.
 
     $$ q(i) = \frac{p(i)\,e^{x_i}}{\sum_j p(j)\,e^{x_j}} $$
 
     Shapes:
-        p: (..., outcomes), a law; x: (..., outcomes)    returns: (..., outcomes)
+        p: (..., outcomes), a distribution; x: (..., outcomes)    returns: (..., outcomes)
 
     Claims: information.donsker_varadhan
 
-    >>> gibbs_law(torch.tensor([0.5, 0.5]), torch.tensor([0.0, 1.0]))
+    >>> gibbs_distribution(torch.tensor([0.5, 0.5]), torch.tensor([0.0, 1.0]))
     tensor([0.2689, 0.7311])
     """
     log_moment = _log_moment(p, x)[..., None]

@@ -1,4 +1,4 @@
-r"""Laws of one real variable given by a density: moments, distribution function, scaling, sums."""
+r"""Distributions of one real variable given by a density: moments, distribution function, scaling, sums."""
 
 import math
 from collections.abc import Callable
@@ -15,11 +15,11 @@ __all__ = ["Density", "scaled_density", "sum_density"]
 
 @system("density", title="Density of a real variable", kind="function")
 class Density:
-    r"""A law on an interval given by its density, all of whose expectations are integrals.
+    r"""A distribution on an interval given by its density, all of whose expectations are integrals.
 
     $$ \mathbb E[g(X)] = \int g(t)\,f(t)\,dt, \qquad P(X \le t) = \int_{-\infty}^t f(s)\,ds $$
 
-    The density must integrate to 1, which is checked. An expectation that does not exist (the mean of a Cauchy law) is
+    The density must integrate to 1, which is checked. An expectation that does not exist (the mean of Cauchy's) is
     a ValueError. Values are float64, with gradients in the parameters of the density.
 
     Shapes:
@@ -105,8 +105,8 @@ class Density:
 
 
 @system("scaled_density", title="Density of a scaled variable", kind="function")
-def scaled_density(law: Density, scale: int | float) -> Density:
-    r"""The law of $X = \sigma Y$ for a variable $Y$ with a density.
+def scaled_density(density: Density, scale: int | float) -> Density:
+    r"""The distribution of $X = \sigma Y$ for a variable $Y$ with a density.
 
     $$ f_X(z) = \frac1{|\sigma|}\,f_Y\Big(\frac z\sigma\Big), \qquad \sigma \ne 0 $$
 
@@ -117,10 +117,10 @@ def scaled_density(law: Density, scale: int | float) -> Density:
     tensor(-2., dtype=torch.float64)
     """
     if validate.finite_number("scale", scale) == 0:
-        raise ValueError("scale must not be 0: the image of a law under 0 has no density")
-    low, high = sorted((law.low * scale, law.high * scale))
-    centre = law.centre * scale
-    return Density(lambda z: law(z / scale) / abs(scale), low, high, centre)
+        raise ValueError("scale must not be 0: the image of a distribution under 0 has no density")
+    low, high = sorted((density.low * scale, density.high * scale))
+    centre = density.centre * scale
+    return Density(lambda z: density(z / scale) / abs(scale), low, high, centre)
 
 
 @system("sum_density", title="Density of a sum of independent variables", kind="function")

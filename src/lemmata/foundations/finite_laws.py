@@ -1,4 +1,4 @@
-r"""Laws with finitely many atoms: every expectation is a finite sum, so every law about expectations can be seen."""
+r"""Distributions with finitely many atoms: expectations are finite sums, so every rule about them can be seen."""
 
 from collections.abc import Callable
 
@@ -10,17 +10,17 @@ from lemmata import validate
 from lemmata.foundations import parameters
 from lemmata.marks import system
 
-__all__ = ["FiniteLaw", "convolve_masses"]
+__all__ = ["FiniteDistribution", "convolve_masses"]
 
 
-@system("finite_law", title="Law with finitely many atoms", kind="sampler")
-class FiniteLaw:
-    r"""A random vector that takes finitely many values; with equal weights, the empirical law of a sample.
+@system("finite_distribution", title="Distribution with finitely many atoms", kind="sampler")
+class FiniteDistribution:
+    r"""A random vector that takes finitely many values; with equal weights, the empirical distribution of a sample.
 
     $$ \mathbb E[g(X)] = \sum_a w_a\,g(x_a), \qquad
        \mathrm{Cov}(X) = \mathbb E\big[(X - \mathbb EX)(X - \mathbb EX)^\top\big] $$
 
-    A scalar variable has one feature. Leading axes are a batch of laws; gradients pass through points and weights.
+    A scalar variable has one feature. Leading axes are a batch; gradients pass through points and weights.
 
     Shapes:
         points: (..., atoms, features), weights: (..., atoms), equal if left out
@@ -29,7 +29,7 @@ class FiniteLaw:
         probability.cauchy_schwarz, probability.variance_affine, probability.variance_sum, mgf.definition,
         mgf.linear_combination, probability.chebyshev, probability.markov
 
-    >>> coin = FiniteLaw(torch.tensor([[0.0], [1.0]]), torch.tensor([0.25, 0.75]))
+    >>> coin = FiniteDistribution(torch.tensor([[0.0], [1.0]]), torch.tensor([0.25, 0.75]))
     >>> coin.mean, coin.variance
     (tensor([0.7500]), tensor([0.1875]))
     >>> coin.plus(coin).probability(lambda x: x[..., 0] == 1)
@@ -51,8 +51,8 @@ class FiniteLaw:
         self.points, self.weights = points, weights
 
     @classmethod
-    def on_grid(cls, table: Float[Tensor, "..."], *values: Float[Tensor, "_"]) -> "FiniteLaw":
-        """The law of numbers whose joint probabilities stand in a table: one axis of the table for each of them."""
+    def on_grid(cls, table: Float[Tensor, "..."], *values: Float[Tensor, "_"]) -> "FiniteDistribution":
+        """Of numbers whose joint probabilities stand in a table: one axis of the table for each of them."""
         grid = torch.cartesian_prod(*(validate.vector("values", each) for each in values)).reshape(-1, len(values))
         if table.shape != tuple(len(each) for each in values):
             raise ValueError(f"table must have one axis for each of the values, got shape {tuple(table.shape)}")
@@ -82,7 +82,7 @@ class FiniteLaw:
     def covariance(self) -> Tensor:
         r"""$\mathbb E[(X-\mathbb EX)(X-\mathbb EX)^\top]$: (..., features, features), by centring first."""
         centred = self.points - self.mean[..., None, :]
-        return FiniteLaw(centred, self.weights).second_moment
+        return FiniteDistribution(centred, self.weights).second_moment
 
     @property
     def variance(self) -> Tensor:
@@ -96,39 +96,43 @@ class FiniteLaw:
             raise ValueError(f"t must be a (..., {self.points.shape[-1]}) tensor, got shape {tuple(t.shape)}")
         return (self.weights * (self.points @ t[..., None])[..., 0].exp()).sum(-1)
 
-    def affine(self, matrix: Float[Tensor, "*batch out features"], offset: parameters.Real = 0.0) -> "FiniteLaw":
-        """The law of A X + b."""
+    def affine(
+        self, matrix: Float[Tensor, "*batch out features"], offset: parameters.Real = 0.0
+    ) -> "FiniteDistribution":
+        """The distribution of A X + b."""
         validate.floating("matrix", matrix)
         if matrix.ndim < 2 or matrix.shape[-1] != self.points.shape[-1]:
             features = self.points.shape[-1]
             raise ValueError(f"matrix must be a (..., out, {features}) tensor, got shape {tuple(matrix.shape)}")
-        return FiniteLaw(self.points @ matrix.mT + parameters.real("offset", offset, matrix), self.weights)
+        return FiniteDistribution(self.points @ matrix.mT + parameters.real("offset", offset, matrix), self.weights)
 
-    def plus(self, other: "FiniteLaw") -> "FiniteLaw":
-        """The law of X + Y for independent X and Y: every pair of atoms."""
+    def plus(self, other: "FiniteDistribution") -> "FiniteDistribution":
+        """The distribution of X + Y for independent X and Y: every pair of atoms."""
         if other.points.shape[-1] != self.points.shape[-1]:
             raise ValueError(f"other must have {self.points.shape[-1]} features, got {other.points.shape[-1]}")
         points = self.points[..., :, None, :] + other.points[..., None, :, :]
         weights = self.weights[..., :, None] * other.weights[..., None, :]
-        return FiniteLaw(points.flatten(-3, -2), weights.flatten(-2))
+        return FiniteDistribution(points.flatten(-3, -2), weights.flatten(-2))
 
     def sample(self, count: int, generator: torch.Generator | None = None) -> Float[Tensor, "count features"]:
-        """Independent draws of a single law."""
+        """Independent draws of a single distribution."""
         validate.count("count", count)
         if self.points.ndim > 2 or self.weights.ndim > 1:
-            raise ValueError(f"sample needs a single law, got a batch of shape {tuple(self.points.shape[:-2])}")
+            raise ValueError(
+                f"sample needs a single distribution, got a batch of shape {tuple(self.points.shape[:-2])}"
+            )
         chosen = torch.multinomial(self.weights, count, replacement=True, generator=generator)
         return self.points[chosen]
 
     def __repr__(self) -> str:
-        return f"FiniteLaw(atoms={self.points.shape[-2]}, features={self.points.shape[-1]})"
+        return f"FiniteDistribution(atoms={self.points.shape[-2]}, features={self.points.shape[-1]})"
 
 
 @system("convolve_masses", title="Sum of independent whole numbers", kind="function")
 def convolve_masses(
     first: Float[Tensor, "*batch m"], second: Float[Tensor, "*batch n"]
 ) -> Float[Tensor, "*batch total"]:
-    r"""The law of a sum of two independent whole numbers: the convolution of their probabilities.
+    r"""The distribution of a sum of two independent whole numbers: the convolution of their probabilities.
 
     $$ P(X+Y=z) = \sum_t P(X=t)\,P(Y=z-t) $$
 

@@ -17,11 +17,11 @@ __all__ = ["Gaussian"]
 
 @system("gaussian", title="Gaussian", kind="sampler")
 class Gaussian(GaussianLaw):
-    r"""A multivariate normal law with any covariance, or a batch of them.
+    r"""A multivariate normal distribution with any covariance, or a batch of them.
 
     $$ x \sim \mathcal N(\mu, \Sigma), \qquad \Sigma = LL^\top $$
 
-    A covariance that is only semidefinite is welcome; `degenerate` then is True: such a law has samples, images and
+    A covariance that is only semidefinite is welcome; `degenerate` then is True: such a one has samples, images and
     marginals, but no density, and what needs one says so. Everything has gradients.
 
     Shapes:
@@ -75,7 +75,7 @@ class Gaussian(GaussianLaw):
 
     @classmethod
     def fit(cls, x: Float[Tensor, "*batch points features"]) -> "Gaussian":
-        r"""The law under which the points are likeliest.
+        r"""The distribution under which the points are likeliest.
 
         $$ \hat\mu = \frac1n\sum_i x_i, \qquad \hat\Sigma = \frac1n\sum_i (x_i-\hat\mu)(x_i-\hat\mu)^\top $$
         """
@@ -119,15 +119,15 @@ class Gaussian(GaussianLaw):
         spread = (t[..., None, :] @ self.covariance @ t[..., None])[..., 0, 0]
         return torch.exp(torch.complex(-spread / 2, (t * self.mean).sum(-1)))
 
-    # --- New laws from old ---
+    # --- New distributions from old ---
 
     def marginal(self, indices: Sequence[int]) -> "Gaussian":
-        """The law of some of the features."""
+        """The distribution of some of the features."""
         kept = self._indices(indices)
         return Gaussian(self.mean[..., kept], self.covariance[..., kept, :][..., kept])
 
     def condition(self, indices: Sequence[int], values: Float[Tensor, "... observed"]) -> "Gaussian":
-        r"""The law of the other features, in their order, once those at `indices` are observed.
+        r"""The distribution of the other features, in their order, once those at `indices` are observed.
 
         $$ x_2 \mid x_1 = z \sim \mathcal N\big(u_2 + \Sigma_{21}\Sigma_{11}^{-1}(z - u_1),\
            \Sigma_{22} - \Sigma_{21}\Sigma_{11}^{-1}\Sigma_{12}\big) $$
@@ -150,14 +150,14 @@ class Gaussian(GaussianLaw):
         return Gaussian._derived(mean, prior - cross.mT @ cross, size)
 
     def affine(self, matrix: Float[Tensor, "... out features"], offset: parameters.Real = 0.0) -> "Gaussian":
-        r"""The law of $Mx + b$: $\mathcal N(M\mu + b, M\Sigma M^\top)$, degenerate if $M$ lacks full row rank."""
+        r"""That of $Mx + b$: $\mathcal N(M\mu + b, M\Sigma M^\top)$, degenerate if $M$ lacks full row rank."""
         covariance = covariance_of_image(matrix, self.covariance)
         mean = (matrix @ self.mean[..., None])[..., 0] + parameters.real("offset", offset, matrix)
         size = (matrix.abs() @ self.covariance.abs() * matrix.abs()).sum(-1)
         return Gaussian._derived(mean, covariance, size)
 
     def plus(self, other: GaussianLaw, cross: Float[Tensor, "... features features"] | None = None) -> "Gaussian":
-        r"""The law of $x + y$: of independent ones, or of jointly Gaussian ones with the cross-covariance given."""
+        r"""That of $x + y$, for independent ones or for jointly Gaussian ones with the cross-covariance given."""
         self._fits(other)
         covariance = apart = self.covariance + other.covariance
         if cross is not None:

@@ -17,7 +17,7 @@ __all__ = ["gaussian_kl", "kl_to_isotropic"]
 
 @system("gaussian_kl", title="Divergence between Gaussians", kind="function")
 def gaussian_kl(p: GaussianLaw, q: GaussianLaw) -> Tensor:
-    r"""The divergence of Gaussian laws in closed form; full, diagonal and low-rank covariances may be mixed.
+    r"""The divergence of Gaussian distributions in closed form; full, diagonal and low-rank covariances may be mixed.
 
     $$ D_{KL}(p\|q) = \tfrac12\Big[\log\frac{|\Sigma_q|}{|\Sigma_p|} - d + \mathrm{tr}(\Sigma_q^{-1}\Sigma_p)
        + (\mu_q-\mu_p)^\top\Sigma_q^{-1}(\mu_q-\mu_p)\Big] $$
@@ -25,7 +25,7 @@ def gaussian_kl(p: GaussianLaw, q: GaussianLaw) -> Tensor:
     Batches broadcast. Two full Gaussians share one triangular solve between the value and all four gradients.
 
     Shapes:
-        p, q: batches of laws with the same number of features    returns: (...)
+        p, q: batches of distributions with the same number of features    returns: (...)
 
     Claims: gaussian.kl, gaussian.kl_diagonal
 

@@ -1,4 +1,4 @@
-r"""What all Gaussian laws have in common, however their covariance is stored: density, entropy, sampling."""
+r"""What all Gaussian distributions have in common, however their covariance is stored: density, entropy, sampling."""
 
 import math
 from abc import ABC, abstractmethod
@@ -15,7 +15,7 @@ __all__ = ["GaussianLaw"]
 
 
 class GaussianLaw(ABC):
-    r"""A multivariate normal law, or a batch of them, with a covariance $\Sigma = FF^\top + \mathrm{diag}(v)$.
+    r"""A multivariate normal distribution, or a batch of them, with a covariance $\Sigma = FF^\top + \mathrm{diag}(v)$.
 
     $$ \mathcal N(x;\mu,\Sigma) = \frac1{\sqrt{(2\pi)^d|\Sigma|}}
        \exp\Big(-\tfrac12 (x-\mu)^\top\Sigma^{-1}(x-\mu)\Big) $$
@@ -59,7 +59,7 @@ class GaussianLaw(ABC):
 
     @property
     def batch_shape(self) -> torch.Size:
-        """The shape of the batch of laws: empty for a single one."""
+        """The shape of the batch of distributions: empty for a single one."""
         factor, diagonal = self.parts()
         shapes = [() if factor is None else factor.shape[:-2], () if diagonal is None else diagonal.shape[:-1]]
         # numpy's, because torch's imports the whole of its symbolic machinery
@@ -72,13 +72,13 @@ class GaussianLaw(ABC):
             return self.squared_lengths(away[..., None])[..., 0]
         return self.squared_lengths(away.reshape(-1, self.dimension).mT).reshape(away.shape[:-1])
 
-    def surprise(self, x: Float[Tensor, "... features"]) -> Tensor:
+    def nll(self, x: Float[Tensor, "... features"]) -> Tensor:
         r"""$-\log\mathcal N(x;\mu,\Sigma)$ in nats: what an observation tells."""
         return (self.dimension * math.log(2 * math.pi) + self.logdet + self.mahalanobis(x)) / 2
 
     def log_density(self, x: Float[Tensor, "... features"]) -> Tensor:
         r"""$\log\mathcal N(x;\mu,\Sigma)$."""
-        return -self.surprise(x)
+        return -self.nll(x)
 
     def density(self, x: Float[Tensor, "... features"]) -> Tensor:
         r"""$\mathcal N(x;\mu,\Sigma)$."""

@@ -1,4 +1,4 @@
-r"""Moment generating functions: of the usual laws, of sums, and the moments that they generate."""
+r"""Moment generating functions: of the usual distributions, of sums, and the moments that they generate."""
 
 import math
 from collections.abc import Callable, Sequence

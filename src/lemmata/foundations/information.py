@@ -1,6 +1,6 @@
-r"""Entropy and divergences of discrete laws, in nats, with the right limits where probabilities vanish.
+r"""Entropy and divergences of discrete distributions, in nats, with the right limits where probabilities vanish.
 
-Every function takes laws along the last axis and any batch of them before it, and measures in natural logarithms:
+Every function takes distributions along the last axis, any batch before it, and measures in natural logarithms:
 divide by log 2 for bits. A term with probability 0 counts 0, its gradient too; where absolute continuity fails
 (q = 0 < p) the value is infinite.
 """
@@ -109,7 +109,7 @@ def jensen_shannon(p: Float[Tensor, "*#batch outcomes"], q: Float[Tensor, "*#bat
 
 @system("total_variation", title="Total variation distance", kind="function")
 def total_variation(p: Float[Tensor, "*#batch outcomes"], q: Float[Tensor, "*#batch outcomes"]) -> Float[Tensor, "..."]:
-    r"""The largest difference that two laws make in the probability of an event.
+    r"""The largest difference that two distributions make in the probability of an event.
 
     $$ TV(p, q) = \max_A |p(A) - q(A)| = \tfrac12\sum_x|p(x) - q(x)| $$
 

@@ -1,4 +1,4 @@
-r"""What two variables tell about each other: mutual information and conditional entropy of their joint law."""
+r"""What two variables tell about each other: mutual information and conditional entropy of their joint distribution."""
 
 from jaxtyping import Float
 from torch import Tensor
@@ -12,7 +12,7 @@ __all__ = ["conditional_entropy", "mutual_information"]
 
 @system("mutual_information", title="Mutual information", kind="function")
 def mutual_information(joint: Float[Tensor, "*batch x y"]) -> Float[Tensor, "*batch"]:
-    r"""How much one variable tells about the other, from the table of their joint law: 0 iff they are independent.
+    r"""How much one variable tells about the other, from their joint table: 0 iff they are independent.
 
     $$ I(X;Y) = D_{KL}(p_{XY} \,\|\, p_X p_Y) = H(X) - H(X \mid Y) $$
 
@@ -31,7 +31,7 @@ def mutual_information(joint: Float[Tensor, "*batch x y"]) -> Float[Tensor, "*ba
 
 @system("conditional_entropy", title="Conditional entropy", kind="function")
 def conditional_entropy(joint: Float[Tensor, "*batch x y"]) -> Float[Tensor, "*batch"]:
-    r"""The entropy of $X$ that is left when $Y$ is known, from the table of their joint law.
+    r"""The entropy of $X$ that is left when $Y$ is known, from the table of their joint distribution.
 
     $$ H(X \mid Y) = \sum_y p(y)\,H(X \mid Y=y) = H(X, Y) - H(Y) $$
 

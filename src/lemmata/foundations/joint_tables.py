@@ -1,4 +1,4 @@
-r"""Laws of several discrete variables as tables: marginals, conditionals, Bayes' rule, independence, the chain rule."""
+r"""Distributions of several discrete variables as tables: marginals, conditionals, Bayes, independence, chain rule."""
 
 from collections.abc import Sequence
 
@@ -17,7 +17,7 @@ Names = str | Sequence[str]
 
 @system("joint_table", title="Joint probability table", kind="function")
 class JointTable:
-    r"""The joint law of discrete variables: one axis for each of them, in the order of their names.
+    r"""The joint distribution of discrete variables: one axis for each of them, in the order of their names.
 
     $$ P(X) = \sum_y P(X, Y=y), \qquad P(X, Y) = P(Y \mid X)\,P(X), \qquad p(X_{1:n}) = \prod_i p(X_i \mid X_{1:i-1}) $$
 
@@ -50,15 +50,15 @@ class JointTable:
         self.table = parameters.masses("table", table, tuple(range(-len(self.variables), 0)))
 
     def marginal(self, keep: Names, keepdim: bool = False) -> Tensor:
-        """The law of some of the variables: the others are summed out (or, with `keepdim`, keep an axis of size 1)."""
+        """That of some of the variables: the others are summed out (or, with `keepdim`, keep an axis of size 1)."""
         rest = self._others(keep)
         return self.table.sum(rest, keepdim=keepdim) if rest else self.table
 
     def conditional(self, of: Names, given: Names, keepdim: bool = False) -> Tensor:
         r"""$P(\text{of} \mid \text{given})$, its axes in the order of the table; all other variables are summed out.
 
-        No law is defined where the condition has probability 0: there the entries are 0, so that
-        $P(\text{of}\mid\text{given})\,P(\text{given})$ is the joint law everywhere.
+        No distribution is defined where the condition has probability 0: there the entries are 0, so that
+        $P(\text{of}\mid\text{given})\,P(\text{given})$ is the joint distribution everywhere.
         """
         targets, conditions = _split("of", of), _split("given", given)
         if both := set(targets) & set(conditions):

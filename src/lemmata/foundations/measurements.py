@@ -9,7 +9,7 @@ __all__ = ["Measured"]
 
 
 def invisible(values: Tensor) -> Tensor:
-    """The share of values that may be rounding of the function itself: half of the digits of their dtype.
+    """The fraction of values that may be rounding of the function itself: half of the digits of their dtype.
 
     How many digits a function loses on its way is known to itself alone; a sum of many terms loses some, a difference
     of large ones many. What is smaller than this says nothing about it.

@@ -1,4 +1,4 @@
-r"""Information from samples: empirical laws of labels, and divergences by averaging log-ratios."""
+r"""Information from samples: empirical distributions of labels, and divergences by averaging log-ratios."""
 
 import math
 from dataclasses import dataclass
@@ -11,14 +11,14 @@ from lemmata import validate
 from lemmata.foundations.information import entropy
 from lemmata.marks import system
 
-__all__ = ["SampledDivergence", "empirical_joint", "empirical_law", "sampled_entropy", "sampled_kl"]
+__all__ = ["SampledDivergence", "empirical_joint", "empirical_distribution", "sampled_entropy", "sampled_kl"]
 
 
-@system("empirical_law", title="Empirical law of labels", kind="estimator")
-def empirical_law(
+@system("empirical_distribution", title="Empirical distribution of labels", kind="estimator")
+def empirical_distribution(
     labels: Int[Tensor, "*batch samples"], classes: int, dtype: torch.dtype = torch.float64
 ) -> Float[Tensor, "*batch classes"]:
-    r"""The share of each class among samples: what the functions of discrete laws take.
+    r"""The fraction of each class among samples: what the functions of discrete distributions take.
 
     $$ \hat p(c) = \frac1n\,\big|\{i : x_i = c\}\big| $$
 
@@ -27,7 +27,7 @@ def empirical_law(
 
     Claims: information.entropy
 
-    >>> empirical_law(torch.tensor([0, 2, 2, 1]), classes=3)
+    >>> empirical_distribution(torch.tensor([0, 2, 2, 1]), classes=3)
     tensor([0.2500, 0.2500, 0.5000], dtype=torch.float64)
     """
     _labels("labels", labels, validate.count("classes", classes))
@@ -36,14 +36,14 @@ def empirical_law(
     return counts.to(dtype) / labels.shape[-1]
 
 
-@system("empirical_joint", title="Empirical joint law of two labels", kind="estimator")
+@system("empirical_joint", title="Empirical joint distribution of two labels", kind="estimator")
 def empirical_joint(
     x: Int[Tensor, "*batch samples"],
     y: Int[Tensor, "*batch samples"],
     classes: tuple[int, int],
     dtype: torch.dtype = torch.float64,
 ) -> Float[Tensor, "*batch x y"]:
-    r"""The share of each pair of classes among paired samples: what `mutual_information` takes.
+    r"""The fraction of each pair of classes among paired samples: what `mutual_information` takes.
 
     Shapes:
         x, y: (..., samples) of whole numbers from 0    returns: (..., classes of x, classes of y)
@@ -59,18 +59,18 @@ def empirical_joint(
     _labels("y", y, validate.count("classes[1]", columns))
     if x.shape != y.shape:
         raise ValueError(f"x and y must be paired, got shapes {tuple(x.shape)} and {tuple(y.shape)}")
-    return empirical_law(x * columns + y, rows * columns, dtype).unflatten(-1, (rows, columns))
+    return empirical_distribution(x * columns + y, rows * columns, dtype).unflatten(-1, (rows, columns))
 
 
 @system("sampled_entropy", title="Entropy of sampled labels", kind="estimator")
 def sampled_entropy(
     labels: Int[Tensor, "*batch samples"], classes: int, corrected: bool = True
 ) -> Float[Tensor, "*batch"]:
-    r"""The entropy of the law that labels were drawn from, in nats.
+    r"""The entropy of the distribution that labels were drawn from, in nats.
 
     $$ \hat H = H(\hat p) + \frac{|\{c : \hat p(c) > 0\}| - 1}{2n} $$
 
-    The entropy of the empirical law is too low on average by about $(k-1)/2n$ for $k$ classes; the second term
+    The entropy of the empirical distribution is too low on average by about $(k-1)/2n$ for $k$ classes; the second term
     (Miller and Madow) adds that back, unless `corrected` is False.
 
     Shapes:
@@ -81,7 +81,7 @@ def sampled_entropy(
     >>> sampled_entropy(torch.tensor([0, 0, 1, 1]), classes=2, corrected=False)
     tensor(0.6931, dtype=torch.float64)
     """
-    law = empirical_law(labels, classes)
+    law = empirical_distribution(labels, classes)
     lost = ((law > 0).sum(-1) - 1) / (2 * labels.shape[-1])
     return entropy(law) + lost if validate.flag("corrected", corrected) else entropy(law)
 
@@ -96,11 +96,11 @@ class SampledDivergence:
 
 @system("sampled_kl", title="Divergence from samples", kind="estimator")
 def sampled_kl(log_p: Float[Tensor, "samples *batch"], log_q: Float[Tensor, "samples *batch"]) -> SampledDivergence:
-    r"""The Kullback-Leibler divergence of laws whose densities can be evaluated, from samples of the first one.
+    r"""The Kullback-Leibler divergence of distributions with known densities, from samples of the first one.
 
     $$ \hat D = \frac1n\sum_i \big(\log p(x_i) - \log q(x_i)\big), \qquad x_i \sim p $$
 
-    The expectation is under $p$: with samples of any other law this estimates something else. One sample that $q$
+    The expectation is under $p$: with samples of any other one this estimates something else. One sample that $q$
     cannot give ($\log q = -\infty$) makes the divergence infinite.
 
     Shapes:

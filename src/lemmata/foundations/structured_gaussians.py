@@ -50,12 +50,12 @@ class DiagonalGaussian(GaussianLaw):
         return 1 / self.variance
 
     def marginal(self, indices: Sequence[int]) -> "DiagonalGaussian":
-        """The law of some of the features."""
+        """The distribution of some of the features."""
         kept = self._indices(indices)
         return DiagonalGaussian(self.mean[..., kept], self.variance[..., kept])
 
     def full(self) -> Gaussian:
-        """The same law with a dense covariance."""
+        """The same distribution with a dense covariance."""
         return Gaussian(self.mean, self.covariance)
 
 
@@ -114,12 +114,12 @@ class LowRankGaussian(GaussianLaw):
         )
 
     def marginal(self, indices: Sequence[int]) -> "LowRankGaussian":
-        """The law of some of the features."""
+        """The distribution of some of the features."""
         kept = self._indices(indices)
         return LowRankGaussian(self.mean[..., kept], self.factor[..., kept, :], self.variance[..., kept])
 
     def full(self) -> Gaussian:
-        """The same law with a dense covariance."""
+        """The same distribution with a dense covariance."""
         return Gaussian(self.mean, self.covariance)
 
 

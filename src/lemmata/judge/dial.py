@@ -63,4 +63,5 @@ def dial_of(argument: str, truth: Any, lie: Any) -> Dial:
 
 
 def is_number(value: Any) -> bool:
+    """Whether a slider can go there: an int or float of a size that a reader can read, and no bool."""
     return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e15

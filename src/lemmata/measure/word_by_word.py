@@ -53,12 +53,10 @@ class WordByWord:
             chance = torch.zeros_like(chance).index_add(0, entry, share)
             total = torch.zeros(len(sources) + 1, dtype=share.dtype).index_add(0, of_source, chance)
             chance = chance / total[of_source]
-        names = list(targets)
-        self.dictionary_: dict[str, str] = {}
-        best = _best_rows(of_source, chance, len(sources) + 1)
-        for word, number in sources.items():
-            if best[number] >= 0:
-                self.dictionary_[word] = names[int(table[best[number]]) % len(targets)]
+        names, best = list(targets), _best_rows(of_source, chance)
+        self.dictionary_: dict[str, str] = {
+            word: names[int(table[best[number]]) % len(targets)] for word, number in sources.items() if number in best
+        }
         return self
 
     def translate(self, words: Sequence[str]) -> list[str]:
@@ -71,11 +69,11 @@ def _numbered(sentences: Iterable[Sequence[str]], first: int) -> dict[str, int]:
     return {word: number for number, word in enumerate(distinct, first)}
 
 
-def _best_rows(group: torch.Tensor, values: torch.Tensor, groups: int) -> list[int]:
-    """For each group the row of its largest value, the first of equals; -1 for a group without rows."""
-    best = [-1] * groups
+def _best_rows(group: torch.Tensor, values: torch.Tensor) -> dict[int, int]:
+    """For each group that has rows, that of its largest value, the first of equals."""
+    best: dict[int, int] = {}
     listed = values.tolist()
     for row, number in enumerate(group.tolist()):
-        if best[number] < 0 or listed[row] > listed[best[number]]:
+        if number not in best or listed[row] > listed[best[number]]:
             best[number] = row
     return best

@@ -30,7 +30,7 @@ def left_alone(tree: ast.Module, checks: "Checks") -> set[ast.AST]:
     while True:
         dead = {node for root in alone for node in ast.walk(root)}
         more = {node for function in functions for node in _used_only_in(function, dead)}
-        more |= {f for f in functions if f.name.startswith("_") and _all_in(_mentions(tree, f.name), dead)}
+        more |= {f for f in functions if f.name.startswith("_") and _all_in(_mentions(tree, f), dead)}
         if more <= alone:
             return dead
         alone |= more
@@ -121,8 +121,11 @@ def _used_only_in(function: ast.FunctionDef | ast.AsyncFunctionDef, dead: set[as
                 yield node
 
 
-def _mentions(tree: ast.Module, name: str) -> list[ast.AST]:
-    return [node for node in ast.walk(tree) if name in (getattr(node, "id", ""), getattr(node, "attr", ""))]
+def _mentions(tree: ast.Module, function: ast.FunctionDef | ast.AsyncFunctionDef) -> list[ast.AST]:
+    """Where a function is named, but for its own body."""
+    own, name = set(ast.walk(function)), function.name
+    found = [node for node in ast.walk(tree) if name in (getattr(node, "id", ""), getattr(node, "attr", ""))]
+    return [node for node in found if node not in own]
 
 
 def _all_in(nodes: Sequence[ast.AST], dead: set[ast.AST]) -> bool:

@@ -16,9 +16,9 @@ from lemmata.connectionism.perceptron import textbook_perceptron
 from lemmata.connectionism.separability import Separation
 from lemmata.feedforward.mlp import MLPConfig
 from lemmata.feedforward.recipes import classify_points
-from lemmata.figure import Figure
 from lemmata.foundations.activations import ACTIVATION_TABLE
 from lemmata.lab.figures.svg import svg
+from lemmata.lab.site.labs import read_state
 from lemmata.lab.site.work import boundary_lab, hopfield_lab, perceptron_lab, ring_lab, vanishing_lab
 from lemmata.recurrent.gradient_flow import measure_gradient_flow
 from lemmata.train.loop import run_experiment
@@ -30,8 +30,8 @@ PERCEPTRONS = ["wide", "narrow", "xor", "clouds", "mislabelled"]
 
 
 def show(lab, run=False, tell=None, **state):
-    given = {"state": {key: str(value) for key, value in state.items()}}
-    return lab.perform(given | ({"run": True} if run else {}), tell or (lambda event: None))
+    found = read_state(lab.State, {key: str(value) for key, value in state.items()})
+    return lab.run(found, tell or (lambda event: None)) if run else lab.show(found)
 
 
 # --- Perceptron ---
@@ -98,7 +98,7 @@ def test_points_survive_their_own_spelling(text):
 def test_the_curve_of_the_figure_has_one_vertex_for_each_correction(example):
     """The page's ball rides on it."""
     told = show(perceptron_lab, example=example)
-    curves = re.findall(r'd="M([^"]*L[^"]*)"', svg(Figure.from_json(told["figures"]["squeeze"])))
+    curves = re.findall(r'd="M([^"]*L[^"]*)"', svg(told["figures"]["squeeze"]))
     assert len(curves[0].split("L")) == len(told["updates"])
 
 
@@ -194,7 +194,7 @@ def test_packing_pictures_loses_nothing(name):
 
 def test_the_map_is_that_of_the_network_which_the_command_trains():
     events = []
-    told = show(boundary_lab, run=True, tell=events.append, width=8, depth=1, epochs=3, rate=0.03, seed=5)
+    told = show(boundary_lab, run=True, tell=events.append, width=8, depth=1, epochs=3, lr=0.03, seed=5)
     config = MLPConfig(widths=(8,), activation="tanh")
     options = Options(epochs=3, lr=0.03, seed=5, schedule="cosine", evaluate=3, device="cpu")
     run = run_experiment(classify_points("moons", config, options))
@@ -207,7 +207,7 @@ def test_the_map_is_that_of_the_network_which_the_command_trains():
     assert [event["frame"]["epoch"] for event in events] == [0, 1, 2, 3]
     assert (
         "--widths 8 --activation tanh --lr 0.03 --epochs 3 --seed 5"
-        in show(boundary_lab, width=8, depth=1, epochs=3, rate=0.03, seed=5)["command"]
+        in show(boundary_lab, width=8, depth=1, epochs=3, lr=0.03, seed=5)["command"]
     )
 
 
@@ -223,7 +223,10 @@ def test_before_training_the_network_is_as_chance_made_it():
     assert first["frame"]["cells"] != second["frame"]["cells"]
     assert first == show(boundary_lab)
     assert show(boundary_lab, noise=0.3)["command"] == ""
-    assert len(first["points"]) == boundary_lab.SHOWN
+    assert len(first["fresh"]) == len(first["learnt"]) == boundary_lab.SHOWN
+    left, right, bottom, top = first["frame"]["box"]
+    assert right - left == pytest.approx(top - bottom, abs=0.002)  # one unit is as long across as upwards
+    assert all(left < x < right and bottom < y < top for x, y, _ in first["fresh"] + first["learnt"])
 
 
 def test_every_activation_can_be_chosen():
@@ -243,7 +246,7 @@ def test_the_correct_rule_is_never_wrong_and_the_norm_never_above_the_bound(acti
     assert told["rules"][0]["kept"] != "wrong"
     assert (told["rules"][0]["says"] == "vanishes") == (told["bound"] < 1 - 1e-9)
     assert told["bound"] == pytest.approx(told["slope"] * told["norm"])
-    _, measured, bound = Figure.from_json(told["figures"]["flow"]).marks
+    _, measured, bound = told["figures"]["flow"].marks
     pairs = zip(measured.y, bound.y, strict=True)
     assert all(a <= b * (1 + 1e-9) for a, b in pairs if a is not None and b is not None)
 
@@ -270,11 +273,12 @@ def test_a_norm_that_only_rounding_moves_neither_vanishes_nor_explodes(drift):
 def test_the_lab_opens_on_a_gradient_that_vanishes_as_the_correct_rule_says():
     told = show(vanishing_lab)
     assert (told["fate"], told["rules"][0]["kept"]) == ("vanishes", "right")
-    page = (SITE / "templates" / "lab_vanishing.html").read_text()
-    script = (SITE / "static" / "lab_vanishing.js").read_text()
-    for name, value in vanishing_lab.State().model_dump().items():
-        assert re.search(rf'state\.get\("{name}", "?{re.escape(str(value))}"?\)', page)
-        assert f'{name}: "{value}"' in script
+
+
+def test_the_preset_that_keeps_every_gradient_proves_no_correct_rule_wrong():
+    told = show(vanishing_lab, activation="identity", matrix="orthogonal", size=1)
+    assert (told["fate"], told["rules"][0]["kept"]) == ("neither", "silent")
+    assert told["log10"] == pytest.approx(0, abs=1e-9)
 
 
 def test_each_printed_rule_fails_somewhere():
@@ -286,7 +290,7 @@ def test_each_printed_rule_fails_somewhere():
 
 def test_a_shift_forgets_everything_and_an_orthogonal_map_nothing():
     shift = show(vanishing_lab, activation="identity", matrix="shift", size=5)
-    assert (shift["fate"], shift["left"], shift["radius"]) == ("vanishes", "0", 0)
+    assert (shift["fate"], shift["log10"], shift["radius"]) == ("vanishes", None, 0)
     assert show(vanishing_lab, activation="identity", matrix="orthogonal", size=1)["fate"] == "neither"
 
 
@@ -300,7 +304,7 @@ def test_the_response_is_that_of_the_real_system_with_both_of_each_pair():
     for k in range(20):
         expected.append((2 * float(state[0]) + 0.5**k) / 3)
         state = turn @ state
-    response, envelope = Figure.from_json(told["figures"]["response"]).marks
+    response, envelope = told["figures"]["response"].marks
     assert response.y == pytest.approx(expected)
     assert all(abs(a) <= b + 1e-12 for a, b in zip(response.y, envelope.y, strict=True))
     assert told["half"] == pytest.approx(math.log(0.5) / math.log(math.hypot(0.9, 0.3)))
@@ -318,7 +322,7 @@ def test_no_eigenvalue_is_no_error():
 def test_what_is_heard_is_what_is_drawn():
     told = show(ring_lab, points="0.9,0.3", steps=50, sound=1)
     levels = torch.frombuffer(bytearray(base64.b64decode(told["sound"]["samples"])), dtype=torch.int16)
-    drawn = torch.tensor(Figure.from_json(told["figures"]["response"]).marks[0].y)
+    drawn = torch.tensor(told["figures"]["response"].marks[0].y)
     assert len(levels) == ring_lab.HEARD
     assert torch.allclose(levels[:50] / 32767, drawn, atol=1e-4)
     loud = show(ring_lab, points="1.2,0", sound=1)["sound"]["samples"]

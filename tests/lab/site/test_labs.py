@@ -16,9 +16,10 @@ from lemmata.lab.site.job import Job
 from lemmata.lab.site.jobs import Jobs
 from lemmata.lab.site.labs import labs
 from lemmata.lab.site.work import boundary_lab, hopfield_lab, perceptron_lab, ring_lab, vanishing_lab
+from lemmata.lab.site.work import lab as lab_work
 
 SITE = Path(perceptron_lab.__file__).parent.parent
-NAMES = ["perceptron", "hopfield", "boundary", "vanishing", "ring"]
+NAMES = ["perceptron", "hopfield", "boundary", "vanishing", "activation", "ring"]
 
 # --- What an address may say ---
 
@@ -40,8 +41,8 @@ BAD = [
     (hopfield_lab, {"rule": "hebb "}),
     (boundary_lab, {"width": "257"}),
     (boundary_lab, {"depth": "7"}),
-    (boundary_lab, {"rate": "nan"}),
-    (boundary_lab, {"rate": "inf"}),
+    (boundary_lab, {"lr": "nan"}),
+    (boundary_lab, {"lr": "inf"}),
     (boundary_lab, {"noise": "-0.1"}),
     (boundary_lab, {"epochs": "401"}),
     (boundary_lab, {"data": "digits"}),
@@ -65,7 +66,7 @@ BAD = [
 @pytest.mark.parametrize(("lab", "state"), BAD)
 def test_what_is_out_of_bounds_is_a_line_that_does_not_repeat_it(lab, state):
     (value,) = state.values()
-    told = lab.perform({"state": state}, lambda event: None)
+    told = lab_work.perform({"lab": lab.__name__.rpartition(".")[2].removesuffix("_lab"), "state": state}, print)
     assert set(told) == {"problem"}
     assert "\n" not in told["problem"]
     assert len(told["problem"]) < 200
@@ -82,7 +83,6 @@ def test_labs_are_listed_without_importing_what_they_run():
 @pytest.mark.parametrize("name", NAMES)
 def test_each_lab_is_whole(name):
     lab, known = labs()[name], catalog.load()
-    assert lab.kind in work.kinds()
     assert set(lab.systems) <= set(known.systems)
     assert set(lab.claims) <= set(known.statements)
     page, script = SITE / "templates" / f"lab_{name}.html", (SITE / "static" / f"lab_{name}.js").read_text()
@@ -99,8 +99,7 @@ def addresses():
 @pytest.mark.parametrize(("name", "query"), list(addresses()))
 def test_every_state_that_a_page_links_to_exists(name, query):
     state = dict(pair.split("=") for pair in query.replace("&amp;", "&").split("&"))
-    lab = importlib.import_module(f"{work.__name__}.{name}_lab")
-    told = lab.perform({"state": state}, lambda event: None)
+    told = lab_work.perform({"lab": name, "state": state}, print)
     assert "problem" not in told
     if "at" in state:
         assert told["at"] == int(state["at"])
@@ -144,7 +143,16 @@ def test_a_lab_is_readable_before_any_process_has_started(client, name):
     page = client.get(f"/labs/{name}")
     assert page.status == 200
     assert "<h1>" in page.text
-    assert "/atlas?chapter=" in page.text
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_link_to_the_chapter_leads_to_something_of_it(client, name):
+    (place,) = set(
+        re.findall(r'href="([^"]+)">(?:the chapter )?' + labs()[name].chapter, client.get(f"/labs/{name}").text, re.I)
+    )
+    path, _, anchor = place.partition("#")
+    there = client.get(path).text
+    assert f'id="{anchor}"' in there if anchor else 'class="entries' in there
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -178,6 +186,27 @@ def test_a_state_is_answered_with_drawn_figures(working, name):
     assert all(drawn.startswith("<figure") for drawn in told.json()["figures"].values())
 
 
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("brief", ["wide", "narrow"])
+def test_a_hand_that_drags_is_answered_with_drawings_alone(working, name, brief):
+    told = working.post(f"/labs/{name}/show", {"state": {}, "brief": brief})
+    figures = told.json()["figures"]
+    assert all(drawn.startswith("<svg") and f"lemmata-figure {brief}" in drawn for drawn in figures.values())
+    assert len(told.body) < 32_000
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_list_has_a_small_picture_of_each_lab(working, name):
+    picture = working.get(f"/labs/{name}/thumbnail.svg")
+    assert (picture.status, picture.header("content-type")) == (200, "image/svg+xml")
+    assert picture.text.count("<path") + picture.text.count("<circle") > 1
+    assert len(picture.body) < 200_000
+
+
+def test_there_is_no_picture_before_a_process_has_started(client):
+    assert client.get("/labs/ring/thumbnail.svg").status == 404
+
+
 @pytest.mark.parametrize(
     "body",
     [
@@ -186,6 +215,7 @@ def test_a_state_is_answered_with_drawn_figures(working, name):
         {"state": {"at": 1}},
         {"state": {"at": "x"}},
         {"state": {}, "run": True},
+        {"state": {}, "brief": "huge"},
         {"state": {"points": "p" * 7000}},
         {"state": {f"k{i}": "" for i in range(41)}},
     ],
@@ -199,8 +229,9 @@ def test_a_training_is_a_job_whose_figures_can_be_fetched(working):
     started = working.post("/labs/boundary/run", state)
     assert started.status == 202
     job = started.json()["job"]
-    figures = working.part(f"/labs/boundary/jobs/{job}/figures")
-    assert set(figures.json()) == {"map", "curve"}
+    figures = working.part(f"/labs/boundary/jobs/{job}/figures").json()
+    assert "<figure" in figures["figures"]["curve"]
+    assert [len(line["x"]) for line in figures["curves"]["curve"]["lines"]] == [3, 3]  # before, and after each epoch
     assert working.part(f"/labs/perceptron/jobs/{job}/figures").status == 404
     events = working.get(started.json()["events"]).text
     assert '"cells"' in events

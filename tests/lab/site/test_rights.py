@@ -12,6 +12,7 @@ HOST = {"host": "127.0.0.1:8417", "accept": "*/*"}
 OPEN = """
 / /open /static/{name:path} /assets/{name:path} /atlas /claim/{id} /claim/{id}/figure.csv /claim/{id}/figure.svg
 /errata /errata.csv /source /source/{code} /systems /systems/{id} /labs /labs/{name} /trust
+/labs/{name}/thumbnail.svg
 """.split()
 COOKIE = "/claim/{id}/dials /systems/{id}/form /runs/{run}".split()  # child processes work; a page without content
 TOKEN = """

@@ -26,14 +26,14 @@ def _rows(labellings: Tensor) -> list[tuple[float, ...]]:
 
 
 def _signs_of_random_units(draw, x: Tensor, bias: bool) -> list[tuple[float, ...]]:
-    """All sign patterns met by 20,000 units: none is missed if each has a share of at least a thousandth."""
+    """All sign patterns met by 20,000 units: none is missed if each is met with a chance of a thousandth."""
     units = draw.normal(20_000, x.shape[1] + bias)
     activations = units[:, : x.shape[1]] @ x.T + (units[:, -1:] if bias else 0.0)
     return _rows(torch.unique(torch.sign(activations), dim=0))
 
 
 def _narrowest_angle(x: Tensor) -> float:
-    """Between the lines through the origin and each of the points of the plane: the least share of units times pi."""
+    """Between the lines through the origin and each point of the plane: the least fraction of units times pi."""
     angles = (torch.atan2(x[:, 1], x[:, 0]) % math.pi).sort().values
     return float(torch.cat([angles.diff(), angles[:1] + math.pi - angles[-1:]]).min())
 
@@ -68,11 +68,11 @@ def dichotomies_are_the_labellings_that_units_give(draw, count=count_dichotomies
     )
 
 
-def _sum_of_binomials(points: int, dimensions: int, factor: int, last: int, top: int) -> int:
-    return factor * sum(math.comb(points + top, i) for i in range(dimensions + last + 1))
+def _sum_of_binomials(points: int, dimensions: int, factor: int, less: int, more: int) -> int:
+    return factor * sum(math.comb(points - 1 + more, i) for i in range(dimensions - less + 1))
 
 
-def _constant_in_the_points(points: int, dimensions: int, factor: int, last: int, top: int) -> int:
+def _constant_in_the_points(points: int, dimensions: int, factor: int, less: int, more: int) -> int:
     return factor * sum(math.comb(dimensions, i) for i in range(dimensions + 1))
 
 
@@ -103,24 +103,24 @@ _SMALL = [  # in general position, and not; the last two for a unit with a bias
     printed="002/1",
     formula=_constant_in_the_points,
 )
-@lie("the sum runs to n", last=0)
-@lie("the binomials are those of all points", top=0)
+@lie("the sum runs to n", less=0)
+@lie("the binomials are those of all points", more=1)
 @lie("the factor 2 is dropped", factor=1)
 @lie("true of any points: three of them are dependent", place=_with_a_dependent_triple)
 def a_sum_of_binomials_counts_the_dichotomies(
-    draw, formula=_sum_of_binomials, factor=2, last=-1, top=-1, place=_anywhere
+    draw, formula=_sum_of_binomials, factor=2, less=1, more=0, place=_anywhere
 ):  # fmt: skip
     """Closed form against enumeration by linear programming on random points; the two agree exactly where the points
     are in general position."""
     sizes = [(1, 1), (4, 2), (5, 3), (4, 4)]
     small = [(torch.tensor(points, dtype=torch.float64), unit) for points, unit in _SMALL]
     full = [count_dichotomies(x, **unit) == dichotomies(len(x), x.shape[1], **unit) for x, unit in small]
-    by_formula = [[formula(s, n, factor, last, top) for s in range(1, 21)] for n in range(9)]
+    by_formula = [[formula(s, n, factor, less, more) for s in range(1, 21)] for n in range(9)]
     enumerated = [count_dichotomies(_anywhere(s, n, draw) if s < 3 else place(s, n, draw)) for s, n in sizes]
-    shares = [[count / 2**s for s, count in enumerate(row[:16], start=1)] for row in by_formula[1:]]
+    fractions = [[count / 2**s for s, count in enumerate(row[:16], start=1)] for row in by_formula[1:]]
     figure = Figure(
-        "Share of the labellings that are separable", "points", "dimensions",
-        [Heat(shares, x=list(range(1, 17)), y=list(range(1, 9)), label="C(s, n) / 2^s")],
+        "Fraction of the labellings that are separable", "points", "dimensions",
+        [Heat(fractions, x=list(range(1, 17)), y=list(range(1, 9)), label="C(s, n) / 2^s")],
     )  # fmt: skip
     return all_of(
         exactly(enumerated, [by_formula[n][s - 1] for s, n in sizes]),
@@ -132,7 +132,6 @@ def a_sum_of_binomials_counts_the_dichotomies(
 @claim("cover.recurrence")
 @lie("every new point doubles the count", fewer=0)
 @lie("split labellings are counted twice", times=2)
-@lie("the new point takes away two dimensions", fewer=2)
 def a_new_point_splits_the_labellings_of_one_dimension_less(draw, times=1, fewer=1):
     """Integers up to 30 points and dimensions; and by linear programming: the labellings of five points that extend to
     a sixth in both ways are as many as five points have in one dimension less."""
@@ -173,7 +172,6 @@ def one_point_or_one_dimension_leaves_two_labellings(draw, single=2, growth=1, n
 
 @claim("cover.shattering")
 @lie("n + 1 points are shattered too: C(n + 1, n) = 2^(n + 1)", missing=0)
-@lie("one labelling of n + 1 points is missing", missing=1)
 @lie(
     "n points are shattered wherever they lie: here in a hyperplane",
     loose="points that span the space stay in general position",
@@ -191,11 +189,6 @@ def as_many_points_as_dimensions_are_shattered(draw, missing=2, rank=5):
         exactly(count_dichotomies(x), 2**5),
         exactly(count_dichotomies(draw.normal(5, 4)), 2**5 - missing),
     )
-
-
-def _share_curve(n: int) -> Line:
-    points = sorted({round(n * k / 12) for k in range(1, 49)} - {0})
-    return Line([s / n for s in points], [float(fraction_separable(s, n)) for s in points], label=f"n = {n}")
 
 
 @claim("cover.capacity")
@@ -229,11 +222,18 @@ def half_of_the_labellings_are_separable_at_twice_the_dimension(
         always((change if s > 2 * n else operator.gt)(dichotomies(s + 1, n), dichotomies(s, n)) for s, n in near),
         always(rule(1 - fraction_separable(s, n), half) is (s > 2 * n) for s, n in near),
         *(probability_is(empty(s), float(1 - fraction_separable(s, 5)), effect=0.5, alpha=5e-10) for s in (6, 20)),
-    ).showing(
-        Figure(
-            "The share of separable labellings drops at two points per dimension",
-            "points per dimension",
-            "share",
-            [_share_curve(n) for n in (5, 20, 100, 500)],
-        )
-    )
+    ).showing(_drop(times, extra, per))
+
+
+def _drop(times: int, extra: int, per: int) -> Figure:
+    """The fraction of separable labellings, which falls at the capacity, and where the capacity is said to be."""
+
+    def curve(n: int, bias: bool, label: str) -> Line:
+        points = sorted({round(n * k / 12) for k in range(1, 49)} - {0})
+        return Line([s / n for s in points], [dichotomies(s, n, bias) / per**s for s in points], label=label)
+
+    marks = [curve(n, False, f"n = {n}") for n in (5, 20, 100)]
+    marks += [Line([times] * 2, [0.0, 1.0], "capacity"), curve(5, True, "n = 5 and a bias")]
+    marks.append(Line([2 * (5 + extra) / 5] * 2, [0.0, 1.0], "capacity with a bias, n = 5"))
+    title = "The fraction of separable labellings drops at two points per dimension"
+    return Figure(title, "points per dimension", "fraction", marks)

@@ -23,15 +23,17 @@ def symmetric(draw, units):
 
 @claim("hopfield.energy")
 @lie("the quadratic term has a plus sign", printed="000/1", quadratic=0.5)
+@lie("only some of the biases count", biases=3)
+@lie("each pair counts twice", quadratic=-1.0)
 @lie("the biases have a minus sign", linear=-1.0)
-def energy_is_a_sum_over_pairs_that_updates_lower(draw, quadratic=-0.5, linear=1.0, network=HopfieldNetwork):
+def energy_is_a_sum_over_pairs_that_updates_lower(draw, quadratic=-0.5, linear=1.0, biases=8, network=HopfieldNetwork):
     """A sum over pairs and units, against the network's energy on all states; no update may raise it."""
     memory = network(8, bias=draw.signs(8), dtype=torch.float64).store(draw.signs(3, 8))
     weight, bias, states = memory.weight.tolist(), memory.bias.tolist(), all_states(8)
 
     def summed(x):
         pairs = torch.stack([weight[i][j] * x[:, i] * x[:, j] for i in range(8) for j in range(8)])
-        single = torch.stack([bias[i] * x[:, i] for i in range(8)])
+        single = torch.stack([bias[i] * x[:, i] for i in range(biases)])
         return quadratic * pairs.sum(0) + linear * single.sum(0)
 
     before = summed(states)

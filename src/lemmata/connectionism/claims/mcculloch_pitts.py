@@ -29,25 +29,27 @@ class StrictNeuron(McCullochPittsNeuron):
 def the_logical_gates_are_neurons(draw, neuron=McCullochPittsNeuron, conjunction=0, disjunction=1):
     """Gates of up to four inputs against the words all, any and not, on every input; and neurons with every choice of
     synapses, and thresholds on and between the whole numbers, against a plain sum."""
-    parts = []
+    gates, meant, fired, summed = [], [], [], []
     for n in range(1, 5):
-        rows = [tuple(bits) for bits in itertools.product([0, 1], repeat=n)]
-        gates = [
+        rows = list(itertools.product([0, 1], repeat=n))
+        for synapse, threshold, meaning in (
             (1, n + conjunction, all),
             (1, disjunction, any),
             (-1, 1 - n, lambda bits: not all(bits)),
             (-1, 0, lambda bits: not any(bits)),
-        ]
-        for synapse, threshold, meaning in gates:
-            module = neuron(torch.full((n,), synapse), threshold)
-            parts.append(exactly(module(torch.tensor(rows)), [meaning(row) for row in rows]))
+        ):
+            gates += neuron(torch.full((n,), synapse), threshold)(torch.tensor(rows)).tolist()
+            meant += [int(meaning(row)) for row in rows]
         synapses = list(itertools.product([-1, 1], repeat=n))
         for threshold in (-n, -0.5, 0, 0.5, 1, n):
             many = neuron(torch.tensor(synapses), torch.full((len(synapses),), threshold))
-            sums = [[sum(map(operator.mul, signs, row)) for signs in synapses] for row in rows]
-            parts.append(exactly(many(boolean_inputs(n)), torch.tensor(sums) >= threshold))
-        parts.append(exactly(len(list(many.parameters())), 0, detail="nothing to train"))
-    return all_of(*parts)
+            fired += many(boolean_inputs(n)).flatten().bool().tolist()
+            summed += [sum(map(operator.mul, signs, row)) >= threshold for row in rows for signs in synapses]
+    return all_of(
+        exactly(gates, meant),
+        exactly(fired, summed),
+        exactly(len(list(many.parameters())), 0, detail="nothing to train"),
+    )
 
 
 def network_without_inhibition(truth_table):

@@ -8,7 +8,7 @@ import torch
 from scipy import stats
 
 from lemmata.foundations.densities import Density, scaled_density, sum_density
-from lemmata.foundations.finite_laws import FiniteLaw, convolve_masses
+from lemmata.foundations.finite_laws import FiniteDistribution, convolve_masses
 from lemmata.judge import all_of, claim, close, exactly, lie, probability_is
 
 # Quadrature on panels reaches the last few digits; the expectations compared are of the order of 1.
@@ -61,7 +61,7 @@ def the_mean_is_the_integral_of_t_times_the_density(draw, power=1.0, freedom=1.5
     means = torch.tensor([value for _, value in cases], dtype=torch.float64)
     found = [density.expectation(lambda t, f=density: t * f(t) ** (power - 1)) for density, _ in cases]
     atoms = torch.tensor([[1.0], [2.0], [8.0]], dtype=torch.float64)
-    finite = FiniteLaw(atoms, None if weights is None else torch.tensor(weights, dtype=torch.float64))
+    finite = FiniteDistribution(atoms, None if weights is None else torch.tensor(weights, dtype=torch.float64))
     return all_of(
         close(torch.stack(found), means, within=ACCURACY),
         close(torch.stack([density.mean for density, _ in cases]), means, within=ACCURACY),

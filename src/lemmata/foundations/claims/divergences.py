@@ -6,7 +6,7 @@ import torch
 from scipy import special
 from scipy.spatial import distance
 
-from lemmata.foundations.change_of_measure import change_of_measure_bound, gibbs_law
+from lemmata.foundations.change_of_measure import change_of_measure_bound, gibbs_distribution
 from lemmata.foundations.claims.information import distributions
 from lemmata.foundations.gaussian import Gaussian
 from lemmata.foundations.gaussian_divergence import gaussian_kl
@@ -165,7 +165,7 @@ def untilted(p, x):
 @lie("the divergence is that of p from q", divergence=of_p_from_q)
 @lie("the exponential moment is not needed", moment=0.0)
 @lie("p itself attains it", best=untilted)
-def a_change_of_measure_costs_the_divergence(draw, divergence=kl_divergence, moment=1.0, best=gibbs_law):
+def a_change_of_measure_costs_the_divergence(draw, divergence=kl_divergence, moment=1.0, best=gibbs_distribution):
     """Random distributions and variables; the tilted one, for which it is an equality; Gaussians in closed form."""
     p, q, x = distributions(draw, 10_000, 6), distributions(draw, 10_000, 6), 2 * draw.normal(10_000, 6)
     p[:100], q[:100] = with_zeros(draw, 100, 6), with_zeros(draw, 100, 6)

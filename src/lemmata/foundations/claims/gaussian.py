@@ -148,7 +148,7 @@ def deviations_add(x, y):
 @lie("the covariances add without independence", cross=0.0)
 @lie("the deviations add", add=deviations_add)
 def covariances_of_independent_gaussians_add(draw, cross=1.0, add=variances_add):
-    """Characteristic functions multiply; a correlated pair as a linear image of its joint law; y = -x; and samples."""
+    """Characteristic functions multiply; a correlated pair as the image of its joint one; y = -x; and samples."""
     x, *rest = structured(draw, 3)
     others = [*rest, structured(draw, 3)[0]]
     t = draw.normal(50, 3) / 2
@@ -188,7 +188,7 @@ class TransposedImage(Gaussian):
 @lie("an image of low rank has a density", raises=ValueError, density=True)
 @lie("the mean stays where it was", moved=0.0)
 def the_image_of_a_gaussian_is_gaussian(draw, law=Gaussian, density=False, moved=1.0):
-    """Characteristic functions of images at random points, also of low rank; images of samples against the law."""
+    """Characteristic functions of images at random points, also of low rank; samples of a flat one."""
     start = structured(draw, 4)[0]
     start = law(start.mean, start.covariance)
     t, offset = draw.normal(50, 4) / 2, draw.normal(4)
@@ -202,7 +202,7 @@ def the_image_of_a_gaussian_is_gaussian(draw, law=Gaussian, density=False, moved
     if density:
         flat.density(t)
     wide = Gaussian(start.mean, start.covariance).affine(draw.normal(2, 4))
-    normal = torch.linalg.svd(flat.covariance).U[:, 2:]  # directions in which the flat law does not vary
+    normal = torch.linalg.svd(flat.covariance).U[:, 2:]  # directions in which the flat distribution does not vary
     within = (flat.sample(100, draw.generator) - flat.mean) @ normal
     spread = mean_is(
         lambda s: (s - flat.mean).square().sum(-1),
@@ -232,7 +232,7 @@ def the_entropy_is_the_mean_negative_log_density(draw, base=2 * math.pi * math.e
     narrow = DiagonalGaussian(torch.zeros(1).double(), torch.tensor([variance], dtype=torch.float64))
     return all_of(
         close(gaussian.entropy(), predicted),
-        mean_is(gaussian.surprise, lambda n: gaussian.sample(n, draw.generator), predicted, effect=0.3),
+        mean_is(gaussian.nll, lambda n: gaussian.sample(n, draw.generator), predicted, effect=0.3),
         close(torch.cat([law.entropy() for law in families]), torch.cat(others), ulps=256),
         at_least(narrow.entropy(), least, attained=True),
         close(Density(lambda t: narrow.density(t[..., None])).entropy(), narrow.entropy(), within=1e-9),

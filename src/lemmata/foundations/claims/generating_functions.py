@@ -6,7 +6,7 @@ import torch
 from scipy import stats
 
 from lemmata.foundations.claims.densities import gamma, normal
-from lemmata.foundations.finite_laws import FiniteLaw
+from lemmata.foundations.finite_laws import FiniteDistribution
 from lemmata.foundations.generating_functions import (
     bernoulli_mgf,
     binomial_mgf,
@@ -21,7 +21,7 @@ from lemmata.judge import all_of, claim, close, exactly, lie
 
 def on_numbers(values, weights):
     """The distribution of a number."""
-    return FiniteLaw(torch.as_tensor(values, dtype=torch.float64)[:, None], torch.as_tensor(weights))
+    return FiniteDistribution(torch.as_tensor(values, dtype=torch.float64)[:, None], torch.as_tensor(weights))
 
 
 def law_with_moments(moments):
@@ -32,7 +32,7 @@ def law_with_moments(moments):
     shifted = torch.linalg.solve_triangular(root, hankel[1 : count + 1], upper=False)
     shifted = torch.linalg.solve_triangular(root, shifted.mT, upper=False)
     atoms, vectors = torch.linalg.eigh((shifted + shifted.mT) / 2)
-    return FiniteLaw(atoms[:, None], vectors[0].square() / vectors[0].square().sum())
+    return FiniteDistribution(atoms[:, None], vectors[0].square() / vectors[0].square().sum())
 
 
 @claim("mgf.definition")
@@ -51,14 +51,14 @@ def derivatives_at_zero_are_the_moments(draw, start=1.0, spread=1.0, known=8):
     }
     found = torch.stack([moments_from_mgf(mgf, 2) for mgf in table])
     known_moments = [(start, mean, mean**2 + spread * square) for mean, square in table.values()]
-    law = FiniteLaw(draw.normal(6, 1), draw.normal(6).softmax(-1))
+    law = FiniteDistribution(draw.normal(6, 1), draw.normal(6).softmax(-1))
     higher = torch.stack([law.expectation(lambda x, k=k: x[:, 0] ** k) for k in range(6)])
     # On four atoms anywhere on the line, found again from what the function is next to 0.
     t = torch.linspace(-1, 1, 9, dtype=torch.float64)[:, None]
     places, masses = (0.5 + draw.uniform(10, 4)).cumsum(1) - 3, draw.uniform(10, 4).softmax(-1)
-    hidden = [FiniteLaw(x[:, None], w) for x, w in zip(places, masses, strict=True)]
+    hidden = [FiniteDistribution(x[:, None], w) for x, w in zip(places, masses, strict=True)]
     again = [law_with_moments(moments_from_mgf(lambda t, law=law: law.mgf(t[None]), known - 1)) for law in hidden]
-    plane = FiniteLaw(draw.normal(6, 2), law.weights)
+    plane = FiniteDistribution(draw.normal(6, 2), law.weights)
     origin = torch.zeros(2, dtype=torch.float64, requires_grad=True)
     return all_of(
         close(found, torch.tensor(known_moments, dtype=torch.float64)),
@@ -84,7 +84,7 @@ def the_bernoulli_function_is_a_sum_over_two_outcomes(draw, chance=success, one=
     """The formula against the expectation over the two outcomes, for many t and p."""
     p, t = draw.uniform(50), draw.uniform(50, low=-3.0, high=3.0)
     outcomes = torch.tensor([0.0, 1.0]).double()[:, None].expand(50, 2, 1)
-    exact = FiniteLaw(outcomes, torch.stack([1 - p, p], -1)).mgf(t[:, None])
+    exact = FiniteDistribution(outcomes, torch.stack([1 - p, p], -1)).mgf(t[:, None])
     return close(bernoulli_mgf(t, chance(p)) + one - 1, exact)
 
 
@@ -171,7 +171,7 @@ def added(mgfs, coefficients):
 @lie("the coefficients are left out", power=0.0)
 def the_function_of_an_independent_sum_is_a_product(draw, combine=mgf_of_sum, independent=True, power=1.0):
     """Three random distributions: that of their weighted sum, atom by atom, against the product of functions."""
-    first, second, third = (FiniteLaw(draw.normal(4, 1), draw.normal(4).softmax(-1)) for _ in range(3))
+    first, second, third = (FiniteDistribution(draw.normal(4, 1), draw.normal(4).softmax(-1)) for _ in range(3))
     a = draw.uniform(3, low=0.4, high=0.9)
     second = second if independent else first
     scaled = [law.affine(c[None, None]) for law, c in zip((first, second, third), a, strict=True)]

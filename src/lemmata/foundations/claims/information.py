@@ -7,7 +7,7 @@ import torch
 from lemmata.foundations.densities import Density
 from lemmata.foundations.information import cross_entropy, entropy, kl_divergence, surprisal
 from lemmata.foundations.joint_information import conditional_entropy, mutual_information
-from lemmata.foundations.sampled_information import empirical_joint, empirical_law, sampled_entropy
+from lemmata.foundations.sampled_information import empirical_distribution, empirical_joint, sampled_entropy
 from lemmata.judge import all_of, at_least, at_most, claim, close, exactly, lie
 
 
@@ -46,7 +46,7 @@ def the_entropy_lies_between_zero_and_the_logarithm_of_the_outcomes(draw, least=
         *parts,
         close(grouped, entropy(p)),
         at_least(narrow.entropy(), least, attained=True),
-        close(sampled_entropy(drawn, 4, corrected=False), entropy(empirical_law(drawn, 4))),
+        close(sampled_entropy(drawn, 4, corrected=False), entropy(empirical_distribution(drawn, 4))),
     )
 
 

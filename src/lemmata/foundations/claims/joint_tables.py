@@ -102,15 +102,17 @@ def the_posterior_is_likelihood_times_prior_over_evidence(draw, exchanged=False,
     if exchanged:
         posterior = likelihood * joint.marginal("X")[:, None] / joint.marginal("Y")
     rows = torch.stack([torch.stack([(y[x == i] == j).double().mean() for j in range(4)]) for i in range(3)])
-    return close(posterior, rows).showing(medical_test(power))
+    return close(posterior, rows).showing(medical_test(exchanged, power))
 
 
-def medical_test(power, sensitivity=0.95, specificity=0.95):
+def medical_test(exchanged, power, sensitivity=0.95, specificity=0.95):
     """How a positive test moves the probability of being ill."""
-    ill = torch.linspace(0, 1, 101, dtype=torch.float64)
+    ill = torch.linspace(0.01, 1, 100, dtype=torch.float64)
     prior = torch.stack([ill, 1 - ill], -1) ** power
     positive = torch.tensor([sensitivity, 1 - specificity], dtype=torch.float64).expand_as(prior)
     posterior = bayes_posterior(prior / prior.sum(-1, keepdim=True), positive)[:, 0]
+    if exchanged:
+        posterior = sensitivity * (prior * positive).sum(-1) / ill
     after = [Line(ill, posterior, "after a positive test"), Line(ill, ill, "before")]
     note = f"sensitivity {sensitivity}, specificity {specificity}"
     return Figure("A medical test", "probability of being ill before", "afterwards", after, note=note)

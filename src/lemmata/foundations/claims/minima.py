@@ -56,7 +56,7 @@ def local_minima_of_convex_functions_are_global(draw, curvature=1.0, attained=Fa
 
     ends = [
         descend(f, wide * starts, 1 / smoothness(f, (-1.5, 1.5), points=64).value, steps)
-        for f, wide, steps in ((quartic, 1.0, 400), (plateau, 1.5, 5), (sides, 1.0, 60))
+        for f, wide, steps in ((quartic, 1.0, 200), (plateau, 1.5, 5), (sides, 1.0, 60))
     ]
     values = [batch_values(f, x) for f, x in zip((quartic, plateau), ends, strict=False)]
     far = torch.linspace(-500.0, 0.0, 101, dtype=torch.float64)[:, None]
@@ -70,18 +70,20 @@ def local_minima_of_convex_functions_are_global(draw, curvature=1.0, attained=Fa
     )
 
 
-def touching_from_below(half):
-    """The hyperbolic cosine and a parabola that touches it at 0."""
+def touching_from_below(half, mu):
+    """The hyperbolic cosine, bent by 0.7 at least, and a parabola that touches it at 0."""
     line = torch.linspace(-2.0, 2.0, 81, dtype=torch.float64)
-    lines = [Line(line, line.cosh(), "cosh"), Line(line, 1 + half * line**2, f"1 + {half:.3g} μx²")]
+    lines = [
+        Line(line, 0.7 * line.cosh(), "0.7 cosh x"),
+        Line(line, 0.7 + half * mu * line**2, f"0.7 + {half:.3g} μx²"),
+    ]
     return Figure("A parabola of curvature μ below the graph", "x", "f(x)", lines)
 
 
 @claim("convex.strong")
 @lie("the parabola is μ|y - x|², without the one half", half=1.0)
 @lie("the largest eigenvalue of the Hessian is the constant", constant=torch.amax)
-@lie("the curvature of a ridge is twice the ridge", ridge=2.0)
-def a_parabola_of_curvature_mu_touches_from_below(draw, half=0.5, constant=torch.amin, ridge=1.0):
+def a_parabola_of_curvature_mu_touches_from_below(draw, half=0.5, constant=torch.amin):
     """Quadratics of known spectrum, the logistic loss with a ridge, felt alone far out, and exp of known curvature."""
     eigenvalues = torch.tensor([0.7, 1.5, 4.0], dtype=torch.float64)
     quadratic = QuadraticFunction(spectrum(draw, *eigenvalues.tolist()), draw.normal(3))
@@ -92,11 +94,11 @@ def a_parabola_of_curvature_mu_touches_from_below(draw, half=0.5, constant=torch
     # The exponential on [-1, 2] bends by e^-1 at least; only intervals can know that.
     proved = strong_convexity(exponentials, (-1.0, 2.0), points=64).value
     return all_of(
-        at_most(gaps, SLACK).showing(touching_from_below(half)),
+        at_most(gaps, SLACK).showing(touching_from_below(half, mu)),
         close(touching, torch.zeros_like(touching), within=1e-11),
         close([found.value, found.seen], [mu, mu], within=1e-12),
         at_least(curvature_between(quadratic, x, y)[1], mu),
-        at_least(least_curvature(logistic(draw, 0.3), torch.cat([x, 1e4 * x])), ridge * 0.3, attained=True),
+        at_least(least_curvature(logistic(draw, 0.3), torch.cat([x, 1e4 * x])), 0.3, attained=True),
         always([0.98 * math.exp(-1) <= proved <= math.exp(-1)]),
     )
 

@@ -4,7 +4,7 @@ import math
 
 import torch
 
-from lemmata.foundations.finite_laws import FiniteLaw
+from lemmata.foundations.finite_laws import FiniteDistribution
 from lemmata.foundations.joint_information import mutual_information
 from lemmata.foundations.moments import chebyshev_bound, covariance_of_image, markov_bound, variance_of_sum
 from lemmata.judge import all_of, at_least, at_most, claim, close, lie, mean_is
@@ -13,7 +13,7 @@ from lemmata.judge import all_of, at_least, at_most, claim, close, lie, mean_is
 def laws(draw, batch, atoms, features):
     """Random distributions with skewed weights, away from 0."""
     weights = draw.uniform(batch, atoms) ** 2
-    return FiniteLaw(draw.normal(batch, atoms, features) + 1.5, weights / weights.sum(-1, keepdim=True))
+    return FiniteDistribution(draw.normal(batch, atoms, features) + 1.5, weights / weights.sum(-1, keepdim=True))
 
 
 @claim("probability.cauchy_schwarz")
@@ -28,7 +28,7 @@ def the_squared_mean_of_a_product_is_at_most_the_product_of_mean_squares(draw, m
     law = laws(draw, 500, 25, 2)
     proportional = law.points[400:, :, :1] * torch.tensor([1.0, -3.0], dtype=torch.float64)
     sizes = 10.0 ** draw.uniform(500, 1, 2, low=-50.0, high=50.0)
-    law = FiniteLaw(torch.cat([law.points[:400], proportional]) * sizes, law.weights)
+    law = FiniteDistribution(torch.cat([law.points[:400], proportional]) * sizes, law.weights)
     product = law.second_moment[:, 0, 1].square()
     means = law.expectation(lambda points: points**moment)
     bound = factor * means.prod(-1) ** (2 / moment)
@@ -49,8 +49,8 @@ def the_covariance_is_the_mean_product_less_the_product_of_means(draw, sign=-1.0
     """Random distributions in space: half the mean product of differences of two copies, and the two formulas."""
     parts = []
     for _ in range(20):
-        law = FiniteLaw(draw.normal(10, 3) + 1, torch.softmax(draw.normal(10), 0))
-        shown = law if weighted else FiniteLaw(law.points)
+        law = FiniteDistribution(draw.normal(10, 3) + 1, torch.softmax(draw.normal(10), 0))
+        shown = law if weighted else FiniteDistribution(law.points)
         cov = shown.covariance
         parts += [
             close(cov, law.second_moment + sign * product(law.mean, law.mean), scale=law.second_moment.abs().max()),
@@ -59,7 +59,7 @@ def the_covariance_is_the_mean_product_less_the_product_of_means(draw, sign=-1.0
         ]
     # A cross-covariance of two numbers, by hand: X in {0, 2}, Y in {0, 4}, equal with probability 3/4.
     table = torch.tensor([[3.0, 1.0], [1.0, 3.0]], dtype=torch.float64) / 8
-    hand = FiniteLaw.on_grid(table, *torch.tensor([[0.0, 2.0], [0.0, 4.0]], dtype=torch.float64)).covariance
+    hand = FiniteDistribution.on_grid(table, *torch.tensor([[0.0, 2.0], [0.0, 4.0]], dtype=torch.float64)).covariance
     return all_of(*parts, close(hand, torch.tensor([[1.0, 1.0], [1.0, 4.0]], dtype=torch.float64)))
 
 
@@ -71,9 +71,9 @@ def the_variance_is_the_mean_square_less_the_squared_mean(draw, times=1.0, least
     law = laws(draw, 200, 12, 1)
     points = law.points.clone()
     points[0] = 2.0
-    law = FiniteLaw(points, law.weights)
+    law = FiniteDistribution(points, law.weights)
     square = law.expectation(lambda points: points.square())
-    one = FiniteLaw(torch.tensor([[0.0], [1.0], [4.0]]).double(), torch.tensor([0.5, 0.25, 0.25]).double())
+    one = FiniteDistribution(torch.tensor([[0.0], [1.0], [4.0]]).double(), torch.tensor([0.5, 0.25, 0.25]).double())
     sampled = mean_is(
         lambda x: (x[:, 0] - one.mean).square(),
         lambda n: one.sample(n, draw.generator),
@@ -94,10 +94,14 @@ def the_variance_is_the_mean_square_less_the_squared_mean(draw, times=1.0, least
 def independent_variables_are_uncorrelated_but_not_conversely(draw, shared=1.0, power=2, lowest=-1.0):
     """Product tables with random values; X uniform on -1, 0, 1 and Y = X², whose shared information is that of Y."""
     px, py = torch.softmax(draw.normal(50, 4), -1), torch.softmax(draw.normal(50, 5), -1)
-    grids = [FiniteLaw.on_grid(torch.outer(a, b), draw.normal(4), draw.normal(5)) for a, b in zip(px, py, strict=True)]
-    independent = torch.stack([law.covariance[0, 1] for law in grids])
+    independent = torch.stack(
+        [
+            FiniteDistribution.on_grid(torch.outer(a, b), draw.normal(4), draw.normal(5)).covariance[0, 1]
+            for a, b in zip(px, py, strict=True)
+        ]
+    )
     x = torch.tensor([lowest, 0.0, 1.0], dtype=torch.float64)
-    dependent = FiniteLaw(torch.stack([x, x**power], -1))
+    dependent = FiniteDistribution(torch.stack([x, x**power], -1))
     values, places = torch.unique(x**power, return_inverse=True)
     joint = torch.zeros(3, len(values), dtype=torch.float64)
     joint[range(3), places] = 1 / 3
@@ -118,11 +122,11 @@ def a_matrix_times_its_transpose_is_positive_semidefinite(draw, transposed=True,
     x = torch.cat([draw.normal(100, 3, 3), draw.normal(99, 3, 1) @ draw.normal(99, 1, 3), turn[None]])
     gram = x @ (x.mT if transposed else x)
     gram = (gram + gram.mT) / 2  # what x' G x sees of a matrix that is not symmetric
-    covariances = FiniteLaw(x).covariance
+    covariances = FiniteDistribution(x).covariance
     smallest = [torch.linalg.eigvalsh(each)[:, 0] / each.abs().amax((1, 2)) for each in (gram, covariances)]
     # Of one number and of many, tiny and huge, from few samples and from many.
     sizes = (1, 1, 2), (1e-100, 3, 40), (1e100, 20, 3), (1.0, 2, 1000)
-    others = [FiniteLaw(size * draw.normal(count, n)).covariance for size, n, count in sizes]
+    others = [FiniteDistribution(size * draw.normal(count, n)).covariance for size, n, count in sizes]
     smallest.append(torch.stack([torch.linalg.eigvalsh(each)[0] / each.abs().max() for each in others]))
     return all_of(
         *(at_least(each + 1e-13, least) for each in smallest),
@@ -142,7 +146,7 @@ def the_variance_of_an_affine_image_is_a_var_a(draw, order="last", power=2.0, of
     a, b = draw.normal(40, 3, 3), draw.uniform(40, 1, 3, low=0.5, high=1.0)
     image = law.affine(a, b)
     by_formula = covariance_of_image(a if order == "last" else a.mT, law.covariance)
-    factor, single = draw.uniform(40, 1, 1, low=1.5, high=2.5), FiniteLaw(law.points[..., :1], law.weights)
+    factor, single = draw.uniform(40, 1, 1, low=1.5, high=2.5), FiniteDistribution(law.points[..., :1], law.weights)
     line = single.affine(-factor, b[..., :1])
     predicted = factor[..., 0] ** power * single.variance + offset * b[..., 0]
     return all_of(
@@ -178,7 +182,8 @@ def far_from_the_mean_is_at_most_as_likely_as_the_variance_allows(draw, factor=1
     tails = law.probability(lambda x: (x - law.mean[:, None]).abs() >= distance[:, None, :])
     bound = factor * chebyshev_bound(law.variance ** (power / 2), distance)
     # Dyadic numbers: no rounding decides whether an atom at the distance e counts.
-    sharp = FiniteLaw(torch.tensor([[-4.0], [0.0], [4.0]]).double(), torch.tensor([0.125, 0.75, 0.125]).double())
+    weights = torch.tensor([0.125, 0.75, 0.125], dtype=torch.float64)
+    sharp = FiniteDistribution(torch.tensor([[-4.0], [0.0], [4.0]]).double(), weights)
     outside = sharp.probability(lambda x: x[:, 0].abs() >= 4)
     return all_of(
         at_most(outside, factor * chebyshev_bound(sharp.variance ** (power / 2), 4.0), attained=True),
@@ -192,10 +197,10 @@ def far_from_the_mean_is_at_most_as_likely_as_the_variance_allows(draw, factor=1
 def a_threshold_is_reached_with_at_most_mean_over_threshold(draw, lowest=0.0, factor=1.0):
     """Random distributions of positive numbers at each atom; the one on 0 and t, for which the bound is attained."""
     law = laws(draw, 500, 6, 1)
-    law = FiniteLaw(law.points.abs() + 0.01, law.weights)
+    law = FiniteDistribution(law.points.abs() + 0.01, law.weights)
     thresholds = law.points[..., 0]
     tails = law.probability(lambda x: x >= thresholds[:, None, :])
-    sharp = FiniteLaw(torch.tensor([[lowest], [4.0]]).double(), torch.tensor([0.75, 0.25]).double())
+    sharp = FiniteDistribution(torch.tensor([[lowest], [4.0]]).double(), torch.tensor([0.75, 0.25]).double())
     reached = sharp.probability(lambda x: x[:, 0] >= 4)
     return all_of(
         at_most(reached, factor * markov_bound(sharp.mean, 4.0), attained=True),

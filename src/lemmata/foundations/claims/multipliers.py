@@ -21,12 +21,12 @@ from lemmata.judge import (
 HALF = sympy.Rational(1, 2)
 
 
-def contours(level, x, multiplier, pull):
+def contours(level, x, pulled):
     """The circle, the points of equal x + y through the optimum, and both gradients there."""
     angle = torch.linspace(0, 2 * math.pi, 121, dtype=torch.float64)
     radius = math.sqrt(level)
     line = torch.linspace(-0.2, 2.2, 5, dtype=torch.float64)
-    tips = {"∇f": x + 1, "γ∇g": x + pull * float(multiplier) * 2 * x}
+    tips = {"∇f": x + 1, "γ∇g": x + float(pulled) * 2 * x}
     return Figure(
         "Where the gradients are parallel",
         "x",
@@ -58,10 +58,11 @@ def at_a_constrained_optimum_the_gradients_are_parallel(draw, pull=1.0, sign=1.0
     s, t, gamma = sympy.symbols("s t gamma", real=True)
     product = Lagrangian(lambda p: p[0] * p[1], lambda p: p[0] + p[1] - 1)
     equations = [sympy.diff(product((s, t), gamma), variable) for variable in (s, t, gamma)]
-    figure = contours(level, x, multiplier, pull)
+    price = sign * (above - below) / (2 * step)  # by central differences
+    figure = contours(level, x, pull * price)
     return all_of(
         close(gradient_of(f, x), pull * multiplier * gradient_of(g, x), scale=1.0).showing(figure),
-        close(multiplier, sign * (above - below) / (2 * step), within=1e-7),  # central differences
+        close(multiplier, price, within=1e-7),
         close(g(x), level),
         close(value, brute, within=1e-6),  # the grid misses the optimum by at most half its step squared
         close(lowest.multiplier, -multiplier, detail="at the minimum it has the other sign"),

@@ -77,10 +77,17 @@ def a_smooth_function_has_a_lipschitz_gradient(draw, constant=largest_size, fact
     )
 
 
-def touching_from_above(half):
-    """The sine and a parabola that touches it at 0."""
+def touching_from_above(half, reach):
+    """The sine, the parabola that touches from above, and the one whose Hessian is taken on the way to each point."""
     line = torch.linspace(-3.0, 3.0, 61, dtype=torch.float64)
-    lines = [Line(line, line.sin(), "sin"), Line(line, line + half * line**2, f"x + {half:.3g} Lx²")]
+    at = torch.tensor(-0.8, dtype=torch.float64)
+    tangent, squares = at.sin() + at.cos() * (line - at), (line - at) ** 2
+    between = -torch.sin(at + reach / 3 * (line - at))
+    lines = [
+        Line(line, line.sin(), "sin"),
+        Line(line, tangent + half * squares, f"tangent + {half:.3g} L(x - y)²"),
+        Line(line, tangent + between * squares / 2, f"with the Hessian {reach / 3:.2g} of the way"),
+    ]
     return Figure("The parabola of curvature L touches from above", "x", "f(x)", lines)
 
 
@@ -125,7 +132,7 @@ def a_parabola_of_curvature_l_touches_from_above(draw, half=0.5, reach=1.0):
     needed = 2 * tangent_gap(sines, first, second) / (second - first)[:, 0].square()
     occurring = -torch.sin(first + reach * (second - first) * torch.linspace(0.0, 1.0, 201, dtype=torch.float64))
     return all_of(
-        at_least(torch.cat(gaps), -1e-11).showing(touching_from_above(half)),
+        at_least(torch.cat(gaps), -1e-11).showing(touching_from_above(half, reach)),
         close(quadratic_bound_gap(quadratic, y + top, y, 2 * half * 2.0), torch.zeros_like(x[:, 0]), within=1e-11),
         at_least(needed, occurring.amin(1) - 1e-4),
         at_most(needed, occurring.amax(1) + 1e-4),

@@ -1,13 +1,12 @@
 """What a lab is: a file work/NAME_lab.py, a template lab_NAME.html and its script; found by listing, nothing imported.
 
-The file has a literal `LAB` with the fields of `Lab` below, a strict model of the state, which is all text as in an
-address, and `perform`, which answers with what the page shows and, under "figures", with figures.
+docs/labs.md says how to add one.
 """
 
 import ast
 import functools
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
@@ -32,11 +31,8 @@ class Lab:
     claims: tuple[str, ...] = ()
     systems: tuple[str, ...] = ()
     command: str = "lemmata serve"
-
-    @property
-    def kind(self) -> str:
-        """The kind of job that does its work."""
-        return f"{self.name}_lab"
+    thumbnail: Mapping[str, str] = field(default_factory=dict)
+    """The state whose picture stands in the list of labs; how it begins, if nothing is said."""
 
 
 def labs() -> dict[str, Lab]:

@@ -1,9 +1,9 @@
-"""A task for gated memories, and layers with drawn weights: what the claims about LSTM and GRU share."""
+"""Training, a task for memories, and layers with drawn weights: what the claims of this chapter share."""
 
 import torch
 from torch.nn import functional
 
-TOKENS, BATCH, STEPS, RATE = 4, 32, 200, 0.02
+TOKENS, BATCH, STEPS = 4, 32, 200
 
 
 def with_drawn_weights(layer, draw, spread=0.7):
@@ -12,6 +12,12 @@ def with_drawn_weights(layer, draw, spread=0.7):
     for parameter in layer.parameters():
         parameter.data = spread * draw.normal(*parameter.shape)
     return layer
+
+
+def seeded(draw, make):
+    """Modules draw from the global generator, which the judge restores."""
+    torch.manual_seed(int(draw.integers(0, 2**31, 1)))
+    return make()
 
 
 def cued(count, lag, generator):
@@ -23,23 +29,31 @@ def cued(count, lag, generator):
     return x, tokens
 
 
-def recall(layer, lag, generator, steps=STEPS):
-    """How often the trained layer tells at the last step which token it saw at the first; chance is 1/4.
+def learn(model, loss, steps, lr=0.02):
+    """Adam with clipped gradients and a learning rate that falls to zero, on a loss that draws its own examples."""
+    optimizer = torch.optim.Adam(model.parameters(), lr=lr)
+    schedule = torch.optim.lr_scheduler.LinearLR(optimizer, 1.0, 1 / (steps + 1), steps)
+    for _ in range(steps):
+        optimizer.zero_grad()
+        loss().backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        schedule.step()
+    return model
 
-    Adam with clipped gradients, written out: a layer whose memory lasts learns this in a second.
-    """
-    read = torch.nn.Linear(layer.outputs, TOKENS)
-    parameters = [*layer.parameters(), *read.parameters()]
-    means, squares = ([torch.zeros_like(p) for p in parameters] for _ in range(2))
-    for step in range(1, steps + 1):
+
+def recall(layer, lag, generator, steps=STEPS):
+    """How often the trained layer tells at the last step which token it saw at the first; chance is 1/4."""
+    model = torch.nn.ModuleList([layer, torch.nn.Linear(layer.outputs, TOKENS)])
+
+    def answers(x):
+        return model[1](layer(x)[0][:, -1])
+
+    def loss():
         x, tokens = cued(BATCH, lag, generator)
-        slopes = torch.autograd.grad(functional.cross_entropy(read(layer(x)[0][:, -1]), tokens), parameters)
-        length = torch.stack([slope.norm() for slope in slopes]).norm().clamp(min=1.0)
-        with torch.no_grad():
-            for parameter, slope, mean, square in zip(parameters, slopes, means, squares, strict=True):
-                mean.lerp_(slope / length, 0.1)
-                square.lerp_((slope / length).square(), 0.01)
-                parameter -= RATE * mean / (1 - 0.9**step) / ((square / (1 - 0.99**step)).sqrt() + 1e-8)
+        return functional.cross_entropy(answers(x), tokens)
+
+    learn(model, loss, steps)
     x, tokens = cued(1000, lag, generator)
     with torch.no_grad():
-        return float((read(layer(x)[0][:, -1]).argmax(-1) == tokens).double().mean())
+        return float((answers(x).argmax(-1) == tokens).double().mean())

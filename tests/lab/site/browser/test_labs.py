@@ -39,13 +39,13 @@ def test_points_are_placed_and_corrected_by_mouse(visit, size, scheme):
     expect(page.locator("[data-said]")).to_contain_text("2 points. A line exists")
     expect(page.locator("[data-bound]")).not_to_be_empty()
     page.get_by_role("button", name="One correction").click()
-    expect(page.locator("[data-count]")).to_have_text("1")
+    expect(page.locator("[data-count]")).to_have_text("1 correction")
     expect(plane.locator(".line")).to_have_count(1)
     page.get_by_role("button", name="Run", exact=True).click()
     expect(page.locator("[data-said]")).to_contain_text("Every point is on its side")
     expect(page).to_have_url(re.compile("points=.*at="))
     page.get_by_role("button", name="Reset").click()
-    expect(page.locator("[data-count]")).to_have_text("0")
+    expect(page.locator("[data-count]")).to_have_text("0 corrections")
 
 
 def test_points_are_placed_and_corrected_by_keyboard(visit, tab):
@@ -61,7 +61,7 @@ def test_points_are_placed_and_corrected_by_keyboard(visit, tab):
     expect(marks).to_have_count(number_before + 1)
     answered(page)
     page.keyboard.press(" ")
-    expect(page.locator("[data-count]")).to_have_text("1")
+    expect(page.locator("[data-count]")).to_have_text("1 correction")
     page.keyboard.press("Delete")
     expect(marks).to_have_count(number_before)
 
@@ -85,7 +85,7 @@ def test_a_spoilt_picture_falls_back_to_its_memory(visit, size, scheme):
     noise.focus()
     before = wrong.count()
     noise.press("ArrowLeft")
-    expect(page.locator("[data-out=noise]")).to_have_text("15")
+    expect(page.locator("[data-out=noise]")).to_have_text("19")
     expect(wrong).not_to_have_count(before)
     answered(page)
     high, text = number(energy), energy.inner_text()
@@ -256,7 +256,7 @@ def test_eigenvalues_are_moved_and_heard_by_keyboard(visit, tab):
     expect(disc.locator("[data-index]")).to_have_count(2)
     answered(page)
     page.keyboard.press("Enter")
-    expect(disc).to_have_attribute("data-played", "1")
+    expect(page.locator("[data-lab]")).to_have_attribute("data-played", "1")
 
 
 # --- Training a system ---
@@ -286,6 +286,22 @@ def test_a_training_is_stopped_goes_on_and_is_taken_away(visit, tab):
 
 
 @BOTH
+def test_train_goes_to_the_run_and_its_button_becomes_progress_and_stop(visit, size, scheme):
+    page = visit("/systems/mlp?data=moons&epochs=4000&evaluate=5", size, scheme)  # it must not end before it is stopped
+    train, stop = page.locator("[data-train-start]"), page.locator("[data-train-stop]")
+    train.click()
+    expect(page.locator("[data-run-panel] h2")).to_be_focused()
+    expect(page.locator("[data-run-panel] h2")).to_be_in_viewport()
+    expect(train).to_be_hidden()
+    expect(page.locator("[data-train-progress]")).to_have_attribute("value", re.compile(r"0\.\d*[1-9]"))
+    expect(page.locator("[data-run-curves] figure").first).to_be_visible()  # as it looks after training
+    stop.click()
+    expect(page.locator("[data-run-state]")).to_have_text("stopped")
+    expect(train).to_be_visible()
+    expect(stop).to_be_hidden()
+
+
+@BOTH
 def test_a_form_tells_what_its_values_come_to(visit, size, scheme):
     page = visit("/systems/mlp?data=moons", size, scheme)
     widths, told = page.get_by_label("widths", exact=True), page.locator("[data-train-size]")
@@ -299,5 +315,5 @@ def test_a_form_tells_what_its_values_come_to(visit, size, scheme):
     lr.fill("-1")
     lr.press("Tab")
     assert not lr.evaluate("field => field.checkValidity()") or page.locator("[data-train-problem]").inner_text()
-    page.get_by_role("button", name="Usual values").click()
+    page.get_by_role("button", name="Reset").click()
     expect(told).to_have_text(before)

@@ -214,7 +214,7 @@ def test_every_lie_of_a_claim_can_be_told_one_at_a_time(visit, size, scheme):
     [
         ("hopfield.energy", 0, "−0.5", "0.5"),  # real numbers
         ("hopfield.energy", 1, "8", "3"),  # whole numbers
-        ("perceptron.novikoff", 3, "2", "1"),  # whole numbers beside each other
+        ("perceptron.novikoff", 0, "0", "−1"),  # whole numbers beside each other
     ],
 )
 def test_the_ends_of_a_slider_are_the_truth_and_the_lie(visit, id, lie, truth, wrong):

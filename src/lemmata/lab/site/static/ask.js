@@ -4,6 +4,7 @@
 window.lemmata = (() => {
   const locked = "open the link that lemmata serve printed";
   const lost = "the lab does not answer: is lemmata serve still running?";
+  const ends = ["done", "failed", "cancelled"];
   let token = "";
   try {
     token = localStorage.getItem("lemmata-token") ?? "";
@@ -12,7 +13,7 @@ window.lemmata = (() => {
   }
   const live = Boolean(token) && document.querySelector("meta[name=lemmata-live]") !== null;
 
-  // `signal` lets go of the question: what was stopped is no fault of the lab.
+  // The answer to a question; { error } if there is none. A `signal` that aborts ends the work at the server, too.
   async function post(address, data, signal) {
     if (!live) return { error: locked };
     const headers = { "content-type": "application/json", "x-lemmata-token": token };
@@ -20,7 +21,7 @@ window.lemmata = (() => {
       const answer = await fetch(address, { method: "POST", headers, body: JSON.stringify(data), signal });
       return await answer.json();
     } catch {
-      return { error: signal?.aborted ? "stopped" : lost };
+      return signal?.aborted ? { error: "stopped", stopped: true } : { error: lost };
     }
   }
 
@@ -34,5 +35,29 @@ window.lemmata = (() => {
     }
   }
 
-  return { live, locked, lost, post, part };
+  // Run `ask(signal)`. If that takes longer than half a second, `wait` gets a function that cancels it; at the end null.
+  async function patiently(ask, wait) {
+    const control = new AbortController();
+    const clock = setTimeout(() => wait(() => control.abort()), 500);
+    try {
+      return await ask(control.signal);
+    } finally {
+      clearTimeout(clock);
+      wait(null);
+    }
+  }
+
+  // The news of a job, each given to `hear`, until it is over. Gives back what stops listening.
+  function follow(address, hear, gone = () => {}) {
+    const source = new EventSource(address);
+    source.onmessage = (message) => {
+      const event = JSON.parse(message.data);
+      if (ends.includes(event.event)) source.close();
+      hear(event, ends.includes(event.event));
+    };
+    source.onerror = () => source.readyState === EventSource.CLOSED && gone();
+    return () => source.close();
+  }
+
+  return { live, locked, lost, post, part, patiently, follow };
 })();

@@ -1,7 +1,8 @@
 """Jobs as the page sees them: judging a claim again, the news of a job as a stream, and stopping it."""
 
+import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Coroutine
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Header, HTTPException, Request, Response
@@ -9,11 +10,12 @@ from fastapi.responses import JSONResponse, StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field
 
 from lemmata import catalog
-from lemmata.lab.site.job import Job
+from lemmata.lab.site.job import Job, JobFailed
 from lemmata.lab.site.rights import needs_token, ticketed
 
 router = APIRouter()
 
+ALMOST_DONE = 1.0  # seconds granted to work that nobody waits for any more
 # What a stream tells of a result; the rest is on the page that is fetched then.
 TOLD = ("verdict", "run", "scores", "stopped")
 
@@ -59,6 +61,29 @@ async def cancel(request: Request, job: str) -> Response:
 def started(request: Request, job: Job) -> dict[str, str]:
     """What a page is told of a job: its name, and where its news are; EventSource sends no token, so with a ticket."""
     return {"job": job.id, "events": ticketed(request, f"/jobs/{job.id}/events")}
+
+
+async def while_wanted(request: Request, answer: Coroutine[Any, Any, dict[str, Any]]) -> dict[str, Any]:
+    """The answer of a `Jobs.call`, ended soon after the browser that asked has gone or cancelled.
+
+    Not at once: what is nearly done costs less than the process that would be ended with it.
+    """
+    task, gone = asyncio.ensure_future(answer), asyncio.ensure_future(_disconnected(request))
+    try:
+        await asyncio.wait({task, gone}, return_when=asyncio.FIRST_COMPLETED)
+        if not task.done():
+            await asyncio.wait({task}, timeout=ALMOST_DONE)
+        if not task.done():
+            raise JobFailed("cancelled")
+        return await task
+    finally:
+        task.cancel()
+        gone.cancel()
+
+
+async def _disconnected(request: Request) -> None:
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
 
 
 def _find(request: Request, id: str) -> Job:

@@ -4,23 +4,25 @@ Nothing here knows any lab: see `lemmata.lab.site.labs` for what makes one.
 """
 
 import asyncio
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, HTTPException, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import HTMLResponse, JSONResponse, Response
+from markupsafe import Markup
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from lemmata.lab.site.job import JobError
 from lemmata.lab.site.knowledge import known
 from lemmata.lab.site.labs import Lab, labs
-from lemmata.lab.site.pages import draw, page
+from lemmata.lab.site.pages import page
 from lemmata.lab.site.rights import needs_token
-from lemmata.lab.site.views.jobs import started
+from lemmata.lab.site.views.jobs import started, while_wanted
 
 router = APIRouter()
 
 PATIENCE = 2.0  # seconds that a page waits for its first picture; the script asks again
+FOR_THUMBNAIL = 25.0  # seconds, while the rest of the list is read; an image does not ask again
 LONGEST = 180.0  # seconds of one training
 
 Word = Annotated[str, StringConstraints(max_length=40)]
@@ -28,10 +30,14 @@ Value = Annotated[str, StringConstraints(max_length=6000)]
 
 
 class Asked(BaseModel):
-    """The state of a lab, as in its address; the lab's own model says what may stand in it."""
+    """The state of a lab, as in its address; the lab's own model says what may stand in it.
+
+    While a hand drags, `brief` names the one drawing that is looked at.
+    """
 
     model_config = ConfigDict(extra="forbid", strict=True)
     state: Annotated[dict[Word, Value], Field(max_length=40)]
+    brief: Literal["", "wide", "narrow"] = ""
 
 
 @router.get("/labs")
@@ -51,30 +57,41 @@ async def lab(request: Request, name: str) -> HTMLResponse:
     return await run_in_threadpool(lambda: page(request, f"lab_{name}.html", **lab_context(found, shown, given)))
 
 
+@router.get("/labs/{name}/thumbnail.svg")
+async def thumbnail(request: Request, name: str) -> Response:
+    """A small picture of a lab, drawn by the library once for each start of the server."""
+    found = _lab(name)
+    shown = await _kept(request, f"{name} small", found, dict(found.thumbnail), "thumbnail", FOR_THUMBNAIL)
+    if not shown or "thumbnail" not in shown:
+        raise HTTPException(404, "there is no picture of this lab yet")
+    headers = {"cache-control": "max-age=600"}
+    return Response(shown["thumbnail"], media_type="image/svg+xml", headers=headers)
+
+
 @router.post("/labs/{name}/show")
 async def show(request: Request, name: str, asked: Asked) -> Response:
-    """What a state looks like, its figures drawn."""
-    shown = await request.app.state.jobs.call(_lab(name).kind, {"state": asked.state}, 20.0)
+    """What a state looks like, its figures drawn. Whoever does not wait for it any more ends it."""
+    told = {"lab": _lab(name).name, "state": asked.state, "brief": asked.brief}
+    shown = await while_wanted(request, request.app.state.jobs.call("lab", told, 20.0))
     if "problem" in shown:
         raise HTTPException(422, shown["problem"])
-    return JSONResponse(shown | {"figures": await run_in_threadpool(_drawn, shown)})
+    return JSONResponse(shown)
 
 
 @router.post("/labs/{name}/run")
 async def run(request: Request, name: str, asked: Asked) -> Response:
     """Start what takes longer; /jobs/JOB/events tells of it."""
-    job = request.app.state.jobs.start(_lab(name).kind, {"state": asked.state, "run": True}, LONGEST)
-    return JSONResponse(started(request, job), 202)
+    told = {"lab": _lab(name).name, "state": asked.state, "brief": asked.brief, "run": True}
+    return JSONResponse(started(request, request.app.state.jobs.start("lab", told, LONGEST)), 202)
 
 
 @router.get("/labs/{name}/jobs/{job}/figures", dependencies=[Depends(needs_token)])
 def figures(request: Request, name: str, job: str) -> Response:
-    """The newest figures of a job that runs or ran."""
+    """The figures of a job that is over, whole."""
     found = request.app.state.jobs.get(job)
-    if found is None or found.kind != _lab(name).kind:
+    if found is None or found.kind != "lab" or found.parameters["lab"] != _lab(name).name:
         raise HTTPException(404, "there is no such job; it may have ended long ago")
-    told = [found.result or {}, *reversed(found.events)]
-    return JSONResponse(_drawn(next((each for each in told if each.get("figures")), {})))
+    return JSONResponse({key: (found.result or {}).get(key, {}) for key in ("figures", "curves")})
 
 
 def lab_context(found: Lab, shown: dict[str, Any], state: dict[str, str] | None = None) -> dict[str, Any]:
@@ -83,28 +100,38 @@ def lab_context(found: Lab, shown: dict[str, Any], state: dict[str, str] | None 
     statements = [now.catalog.statements[id] for id in found.claims if id in now.catalog.statements]
     return {
         "lab": found,
-        "figures": shown.get("figures", {}),
-        "facts": {key: value for key, value in shown.items() if key not in ("figures", "problem")},
+        "figures": {name: Markup(drawn) for name, drawn in shown.get("figures", {}).items()},
+        "still": Markup(shown.get("still", "")),
+        "facts": {key: value for key, value in shown.items() if key not in ("figures", "still", "problem")},
         "problem": shown.get("problem", ""),
         "claims": [{"statement": each, "verdict": now.verdict(each.id)} for each in statements],
         "systems": [now.catalog.systems[id] for id in found.systems if id in now.catalog.systems],
         "state": state or {},
         "command": found.command,
+        "stated": found.chapter in now.chapters(),  # else the atlas has nothing of it
     }
 
 
 async def _first(request: Request, found: Lab, given: dict[str, str]) -> dict[str, Any] | None:
-    """The picture that a page comes with, if it is there soon. Whoever leaves does not end the question."""
+    """The picture that a page comes with, if it is there soon; how a lab begins is found once."""
     if len(given) > 40 or any(len(key) > 40 or len(value) > 6000 for key, value in given.items()):
         return {"problem": "this address is too long for a lab"}
-    kept, asked = _kept(request), "" if given else found.name
-    task = kept.get(asked) if asked else None
+    return await _kept(request, "" if given else found.name, found, given, "still")
+
+
+async def _kept(
+    request: Request, name: str, found: Lab, state: dict[str, str], what: str, patience: float = PATIENCE
+) -> dict[str, Any] | None:
+    """An answer that is kept under a name, if there is one. Whoever leaves does not end the question."""
+    kept = _tasks(request)
+    task = kept.get(name) if name else None
     if task is None or (task.done() and (task.cancelled() or task.exception())):
-        task = asyncio.create_task(request.app.state.jobs.call(found.kind, {"state": given}, 20.0))
-        kept[asked or str(id(task))] = task  # what nobody holds may vanish before it is done
-        if not asked:
+        told = {"lab": found.name, "state": state, what: True}
+        task = asyncio.create_task(request.app.state.jobs.call("lab", told, 20.0))
+        kept[name or str(id(task))] = task  # what nobody holds may vanish before it is done
+        if not name:
             task.add_done_callback(lambda done: kept.pop(str(id(done)), None))
-    await asyncio.wait([task], timeout=PATIENCE)
+    await asyncio.wait([task], timeout=patience)
     if not task.done() or task.cancelled() or isinstance(task.exception(), JobError):
         return None
     return task.result()
@@ -117,11 +144,7 @@ def _lab(name: str) -> Lab:
     return found
 
 
-def _drawn(shown: dict[str, Any]) -> dict[str, str]:
-    return {name: str(draw(figure)) for name, figure in shown.get("figures", {}).items()}
-
-
-def _kept(request: Request) -> "dict[str, asyncio.Task[dict[str, Any]]]":
+def _tasks(request: Request) -> "dict[str, asyncio.Task[dict[str, Any]]]":
     state = request.app.state
     if not hasattr(state, "labs"):
         state.labs = {}

@@ -7,14 +7,15 @@ from typing import Annotated, Any, Literal
 import torch
 from pydantic import Field
 from torch import Tensor
+from torch.nn.functional import cross_entropy
 
 from lemmata.data import planar
-from lemmata.data.examples import Dataset
+from lemmata.data.examples import Dataset, Examples
 from lemmata.data.registry import load
 from lemmata.feedforward.mlp import MLP
 from lemmata.feedforward.recipes import accuracy
 from lemmata.figure import Figure, Line
-from lemmata.lab.site.labs import LabState, read_state
+from lemmata.lab.site.labs import LabState
 from lemmata.train.loop import fit
 from lemmata.train.options import Options
 from lemmata.train.pictures import decision_map
@@ -29,10 +30,11 @@ LAB = {
     "claims": (),
     "systems": ("mlp",),
     "command": "lemmata train mlp --data moons",
+    "thumbnail": {"data": "spirals", "seed": "2"},
 }
 
 FRAMES = 40  # pictures of one training; more would come faster than the eye follows
-SHOWN = 200  # points on the page
+SHOWN = 150  # points of either kind on the page
 CELLS = 60  # of the map, along each axis
 
 Activation = Literal[
@@ -48,7 +50,7 @@ class State(LabState):
     width: Annotated[int, Field(ge=1, le=256)] = 16
     depth: Annotated[int, Field(ge=0, le=6)] = 2
     activation: Activation = "tanh"
-    rate: Annotated[float, Field(ge=1e-5, le=10)] = 0.01
+    lr: Annotated[float, Field(ge=1e-5, le=10)] = 0.01
     epochs: Annotated[int, Field(ge=1, le=400)] = 40
     seed: Annotated[int, Field(ge=0, le=9999)] = 0
 
@@ -65,48 +67,44 @@ class State(LabState):
             return MLP(2, 2, widths=(self.width,) * self.depth, activation=self.activation)
 
     def options(self) -> Options:
-        chosen = {"epochs": self.epochs, "lr": self.rate, "seed": self.seed}
+        chosen = {"epochs": self.epochs, "lr": self.lr, "seed": self.seed}
         return Options(**chosen, schedule="cosine", evaluate=max(1, self.epochs // FRAMES), device="cpu")
 
 
-def perform(parameters: dict[str, Any], tell: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
-    """With `run`, train and tell every picture; without, only what the network of the `state` sees before it learns."""
-    try:
-        state = read_state(State, parameters["state"])
-    except ValueError as error:
-        if parameters.get("run"):
-            raise
-        return {"problem": str(error)}
+def show(state: State) -> dict[str, Any]:
+    """What the network sees before it learns."""
     data, network = state.points(), state.network()
-    if parameters.get("run"):
-        return trained(state, data, network, tell)
-    test = data.test
     return {
-        "points": [[*map(rounded, place), label] for place, label in zip(*_lists(test.x, test.y), strict=True)],
-        "classes": list(data.classes),
+        "fresh": placed(data.test),
+        "learnt": placed(data.train),
         "parameters": sum(each.numel() for each in network.parameters()),
         "frame": frame(network, data, 0),
-        "accuracy": float((probabilities(network, test.x).argmax(1) == test.y).double().mean()),
+        "accuracy": float((probabilities(network, data.test.x).argmax(1) == data.test.y).double().mean()),
         "noise": state.usual if state.noise is None else state.noise,
         "command": command(state),
         "python": python(state),
-        "figures": {"map": picture(network, data, "Before anything is learnt").to_json()},
+        "figures": {"curve": curve([0], *([value] for value in losses(network, data)))},
     }
+
+
+def still(state: State) -> Figure:
+    """The plane as the network sees it before it learns."""
+    return picture(state.network(), state.points(), "Before anything is learnt")
 
 
 # --- Training ---
 
 
-def trained(state: State, data: Dataset, network: MLP, tell: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
+def run(state: State, tell: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
     """Learn, telling each picture on the way."""
+    data, network = state.points(), state.network()
     telling = Telling(state, data, network, tell)
-    run = fit(
+    done = fit(
         network, data.train, test=data.test, metrics=accuracy, metric="accuracy", largest=True,
         options=state.options(), watchers=[telling],
     )  # fmt: skip
-    title = f"What the network learnt of {state.data}"
-    figures = {"map": picture(network, data, title).to_json(), "curve": telling.curve()}
-    return {"scores": run.scores, "stopped": run.stopped, "seconds": run.seconds, "figures": figures}
+    figures = {"curve": curve(telling.epochs, telling.train, telling.test)}
+    return {"scores": done.scores, "stopped": done.stopped, "seconds": done.seconds, "figures": figures}
 
 
 class Telling(Watcher):
@@ -114,13 +112,14 @@ class Telling(Watcher):
 
     def __init__(self, state: State, data: Dataset, network: MLP, tell: Callable[[dict[str, Any]], None]) -> None:
         self.state, self.data, self.network, self.tell = state, data, network, tell
-        self.epochs: list[int] = []
-        self.train: list[float] = []
-        self.test: list[float] = []
+        first, second = losses(network, data)
+        self.epochs, self.train, self.test = [0], [first], [second]
         self.recent: list[float] = []
 
     def started(self, facts: Mapping[str, Any]) -> None:
-        self.tell({"event": "started", "epochs": self.state.epochs, "frame": frame(self.network, self.data, 0)})
+        found = float((probabilities(self.network, self.data.test.x).argmax(1) == self.data.test.y).double().mean())
+        first = frame(self.network, self.data, 0)
+        self.tell({"event": "started", "epochs": self.state.epochs, "accuracy": found, "frame": first})
 
     def stepped(self, step: int, epoch: int, numbers: Mapping[str, float]) -> None:
         self.recent.append(numbers["loss"])
@@ -130,12 +129,11 @@ class Telling(Watcher):
         self.train.append(sum(self.recent) / len(self.recent))
         self.test.append(scores["loss"])
         self.recent = []
-        drawn = {"frame": frame(self.network, self.data, epoch), "figures": {"curve": self.curve()}}
+        drawn = {
+            "frame": frame(self.network, self.data, epoch),
+            "figures": {"curve": curve(self.epochs, self.train, self.test)},
+        }
         self.tell({"event": "frame", "loss": scores["loss"], "accuracy": scores["accuracy"], **drawn})
-
-    def curve(self) -> dict[str, Any]:
-        marks = [Line(self.epochs, self.train, "while training"), Line(self.epochs, self.test, "on test points")]
-        return Figure("The loss as training goes on", "epoch", "cross-entropy", marks).to_json()
 
 
 # --- Pictures ---
@@ -144,6 +142,20 @@ class Telling(Watcher):
 def picture(network: MLP, data: Dataset, title: str) -> Figure:
     """The plane as the network sees it, with points that it did not learn from on top."""
     return decision_map(lambda x: probabilities(network, x), data.test[torch.arange(SHOWN)], data.classes, title)
+
+
+def curve(epochs: list[int], train: list[float], test: list[float]) -> Figure:
+    """The loss on both kinds of points."""
+    marks = [Line(epochs, train, "points it learns from"), Line(epochs, test, "fresh points")]
+    title = "The loss as training goes on" if len(epochs) > 1 else "The loss before anything is learnt"
+    return Figure(title, "epoch", "cross-entropy", marks)
+
+
+@torch.no_grad()
+def losses(network: MLP, data: Dataset) -> tuple[float, float]:
+    """The cross-entropy on the points that it learns from, and on fresh ones."""
+    train, test = (float(cross_entropy(network(part.x), part.y)) for part in (data.train, data.test))
+    return train, test
 
 
 @torch.no_grad()
@@ -165,20 +177,22 @@ def frame(network: MLP, data: Dataset, epoch: int) -> dict[str, Any]:
 
 
 def axes(data: Dataset) -> tuple[Tensor, Tensor]:
-    """The middles of the cells along both axes: all shown points, and some room around them."""
-    x = data.test.x[:SHOWN]
+    """The middles of the cells along both axes: a square, so that a circle looks like one, around all shown points."""
+    x = torch.cat([data.train.x[:SHOWN], data.test.x[:SHOWN]])
     low, high = x.amin(0), x.amax(0)
-    room = 0.1 * (high - low)
-    across, up = (torch.linspace(float(a), float(b), CELLS) for a, b in zip(low - room, high + room, strict=True))
+    middle, half = (low + high) / 2, 0.56 * float((high - low).max())
+    across, up = (torch.linspace(float(m) - half, float(m) + half, CELLS) for m in middle)
     return across, up
 
 
+def placed(examples: Examples) -> list[list[float]]:
+    """The first points of a set and their classes."""
+    places, labels = examples.x[:SHOWN].tolist(), examples.y[:SHOWN].tolist()
+    return [[rounded(u), rounded(v), label] for (u, v), label in zip(places, labels, strict=True)]
+
+
 def rounded(value: float | Tensor) -> float:
-    return round(float(value), 4)
-
-
-def _lists(x: Tensor, y: Tensor) -> tuple[list[Any], list[Any]]:
-    return x[:SHOWN].tolist(), y[:SHOWN].tolist()
+    return round(float(value), 3)
 
 
 # --- The same elsewhere ---
@@ -189,7 +203,7 @@ def command(state: State) -> str:
     if state.noise not in (None, state.usual):
         return ""
     widths = f"--widths {' '.join([str(state.width)] * state.depth)}" if state.depth else "--widths"
-    learning = f"--lr {state.rate:g} --epochs {state.epochs} --seed {state.seed} --device cpu"
+    learning = f"--lr {state.lr:g} --epochs {state.epochs} --seed {state.seed} --device cpu"
     return f"lemmata train mlp --data {state.data} {widths} --activation {state.activation} {learning}"
 
 
@@ -203,7 +217,7 @@ def python(state: State) -> str:
         "from lemmata.train import Options, fit, seeded\n\n"
         f'data = load("{state.data}", noise={noise:g})\nwith seeded({state.seed}):\n'
         f'    network = MLP(2, 2, widths={widths}, activation="{state.activation}")\n'
-        f"options = Options(epochs={state.epochs}, lr={state.rate:g}, seed={state.seed}, "
+        f"options = Options(epochs={state.epochs}, lr={state.lr:g}, seed={state.seed}, "
         'schedule="cosine", device="cpu")\n'
         "run = fit(network, data.train, test=data.test, metrics=accuracy, options=options)\n"
         "print(run.scores)"

@@ -1,7 +1,6 @@
 r"""The Hopfield lab: pictures as memories, a spoilt one to begin with, and every flip of its way down to rest."""
 
 import functools
-from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
 import torch
@@ -12,7 +11,7 @@ from lemmata.connectionism.hopfield import HopfieldNetwork, Recall
 from lemmata.connectionism.recipes import HopfieldConfig, PrototypeLearner, corrupted
 from lemmata.data.images import digits, glyphs
 from lemmata.figure import Figure, Image, Line, Points
-from lemmata.lab.site.labs import LabState, read_state
+from lemmata.lab.site.labs import LabState
 from lemmata.lab.words import count as counted
 
 LAB = {
@@ -30,6 +29,7 @@ LAB = {
     ),
     "systems": ("hopfield",),
     "command": "lemmata check 'hopfield.*'",
+    "thumbnail": {"noise": "25"},
 }
 
 PICTURES = """
@@ -67,14 +67,6 @@ class State(LabState):
     noise: Annotated[int, Field(ge=0, le=100)] = 20
     seed: Annotated[int, Field(ge=0, le=9999)] = 0
     at: Annotated[int, Field(ge=0, le=100_000)] = 0
-
-
-def perform(parameters: dict[str, Any], tell: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
-    """The recall of the `state` from beginning to end; a state that cannot be is a "problem"."""
-    try:
-        return shown(read_state(State, parameters["state"]))
-    except ValueError as error:
-        return {"problem": str(error)}
 
 
 # --- Memories ---
@@ -119,41 +111,58 @@ def unpacked(text: str, units: int) -> Tensor:
 # --- Recall ---
 
 
-def shown(state: State) -> dict[str, Any]:
+def show(state: State) -> dict[str, Any]:
     """Everything the page needs to play the recall forwards and backwards."""
-    names, memories = collection(state.set)
-    units, limit = memories.shape[1], len(memories)
-    own = [unpacked(text, units) for text in state.own.split("-") if text]
-    names = names[: state.count] + [f"yours {k + 1}" for k in range(len(own))]
-    memories = torch.stack([*memories[: state.count], *own]).double()
-    network = HopfieldNetwork.from_patterns(memories, state.rule)
-    pick = min(state.pick, len(names) - 1)
-    wanted = memories[pick] if state.picture is None else unpacked(state.picture, units)
-    cue = corrupted(wanted[None].double(), state.noise / 100, seed=state.seed)[0]
-    flips, energies, sweeps, end = fall(network, cue, state.seed)
+    stored = Stored(state)
+    network, names = stored.network, stored.names
+    flips, energies, sweeps, end = fall(network, stored.cue, state.seed)
     return {
-        "side": int(units**0.5),
+        "side": int(network.units**0.5),
         "names": names,
-        "memories": [packed(memory) for memory in memories],
-        "stable": network.is_stable(memories).tolist(),
-        "limit": limit,
-        "count": min(state.count, limit),
-        "pick": None if state.picture else pick,
-        "wanted": packed(wanted),
-        "cue": packed(cue),
-        "turned": int((cue != wanted).sum()),
+        "memories": [packed(memory) for memory in stored.memories],
+        "stable": network.is_stable(stored.memories).tolist(),
+        "limit": stored.limit,
+        "count": min(state.count, stored.limit),
+        "pick": None if state.picture else stored.pick,
+        "wanted": packed(stored.wanted),
+        "cue": packed(stored.cue),
+        "turned": int((stored.cue != stored.wanted).sum()),
         "flips": flips,
         "energies": energies,
         "sweeps": sweeps,
         "at": min(state.at, len(flips)),
         "ending": ending(end, names),
-        "load": f"{len(names)} / {units} = {len(names) / units:.3f}",
-        "python": python(state, names, cue),
-        "figures": {
-            "energy": energy_figure(network, energies, sweeps, end, names),
-            "pictures": pictures(cue, end, units),
-        },
+        "began": began(state, stored),
+        "ended": ended(ending(end, names), "" if state.picture else names[stored.pick], not flips),
+        "stored": load(stored),
+        "python": python(state, names, stored.cue),
+        "figures": {"energy": energy_figure(network, energies, sweeps, end, names)},
     }
+
+
+def still(state: State) -> Figure:
+    """Where recall begins and ends."""
+    stored = Stored(state)
+    *_, end = fall(stored.network, stored.cue, state.seed)
+    side = int(stored.network.units**0.5)
+    states = {"given": stored.cue, "recalled": end.states[0]}
+    marks = [Image(((1 - state.reshape(side, side)) / 2).tolist(), name) for name, state in states.items()]
+    return Figure("A spoilt picture, and what is recalled", marks=marks)
+
+
+class Stored:
+    """The memories of a state, the network that holds them, and the spoilt picture that recall begins with."""
+
+    def __init__(self, state: State) -> None:
+        names, memories = collection(state.set)
+        units, self.limit = memories.shape[1], len(memories)
+        own = [unpacked(text, units) for text in state.own.split("-") if text]
+        self.names = names[: state.count] + [f"yours {k + 1}" for k in range(len(own))]
+        self.memories = torch.stack([*memories[: state.count], *own]).double()
+        self.network = HopfieldNetwork.from_patterns(self.memories, state.rule)
+        self.pick = min(state.pick, len(self.names) - 1)
+        self.wanted = self.memories[self.pick] if state.picture is None else unpacked(state.picture, units)
+        self.cue = corrupted(self.wanted[None].double(), state.noise / 100, seed=state.seed)[0]
 
 
 def fall(network: HopfieldNetwork, cue: Tensor, seed: int) -> tuple[list[int], list[float], list[int], Recall]:
@@ -181,12 +190,48 @@ def ending(end: Recall, names: list[str]) -> dict[str, Any]:
     return {"kind": kind, "memory": names[int(end.memory[0])], "overlap": round(float(end.overlap[0]), 3)}
 
 
+# --- Words ---
+
+
+def began(state: State, stored: Stored) -> str:
+    """What recall begins with."""
+    turned = int((stored.cue != stored.wanted).sum())
+    spoilt = f"{counted(turned, 'pixel')} of {len(stored.cue)} turned over." if turned else ""
+    if state.picture:
+        return f"Your picture. {spoilt}".strip()
+    return f"{stored.names[stored.pick]}: {spoilt or 'as it was stored.'}"
+
+
+def ended(end: dict[str, Any], asked: str, at_rest: bool) -> str:
+    """What the state of rest is, for who asked for a memory, or for none."""
+    memory, like = end["memory"], f"{end['overlap']:g}".replace("-", "−")
+    words = {
+        "memory": f"It remembers{', but the wrong thing' if asked not in ('', memory) else ''}: {memory}.",
+        "mirror": f"The mirror image of {memory}: every pixel is wrong, and it is just as deep a valley.",
+        "spurious": "A spurious state: a place of rest that nobody stored. "
+        f"The nearest memory is {memory}, with overlap {like}.",
+        "unfinished": "It has not come to rest yet.",
+    }
+    return f"{'Nothing moves. ' if at_rest else ''}{words[end['kind']]}"
+
+
+def load(stored: Stored) -> str:
+    """How full the memory is, and what that does to it."""
+    number, units = len(stored.names), stored.network.units
+    forgotten = int((~stored.network.is_stable(stored.memories)).sum())
+    fate = "Each of them would stay as it is." if number > 1 else "It would stay as it is."
+    if forgotten:
+        fate = f"{'All' if forgotten == number else forgotten} of them are forgotten: they do not stay when left alone."
+    share = f"{counted(number, 'memory', 'memories')} on {units} pixels, {number} / {units} = {number / units:.3f}"
+    return f"{share}. {fate} Press one to begin with it."
+
+
 # --- Pictures ---
 
 
 def energy_figure(
     network: HopfieldNetwork, energies: list[float], sweeps: list[int], end: Recall, names: list[str]
-) -> dict[str, Any]:
+) -> Figure:
     """Down, and never up."""
     nearest = int(end.memory[0])
     level = round(float(network.energy(network.patterns[nearest])), 6)
@@ -196,15 +241,7 @@ def energy_figure(
     marks += [Points(sweeps, [energies[k] for k in sweeps], "end of a sweep")] if sweeps else []
     title = f"The energy falls from {energies[0]:.1f} to {energies[-1]:.1f} in {counted(len(energies) - 1, 'flip')}"
     title = title.replace("-", "−") if len(energies) > 1 else "At rest from the beginning"
-    return Figure(title, "flips", "energy", marks).to_json()
-
-
-def pictures(cue: Tensor, end: Recall, units: int) -> dict[str, Any]:
-    """Where recall begins and ends, for readers without scripts."""
-    side = int(units**0.5)
-    states = {"given": cue, "recalled": end.states[0]}
-    marks = [Image(((1 - state.reshape(side, side)) / 2).tolist(), name) for name, state in states.items()]
-    return Figure("A spoilt picture, and what is recalled", marks=marks).to_json()
+    return Figure(title, "flips", "energy", marks)
 
 
 def python(state: State, names: list[str], cue: Tensor) -> str:

@@ -2,7 +2,6 @@ r"""The perceptron lab: every correction that the algorithm makes on some points
 
 import math
 import re
-from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
 import torch
@@ -16,7 +15,7 @@ from lemmata.connectionism.separability import Separation, separate
 from lemmata.data.margins import separable
 from lemmata.data.planar import xor
 from lemmata.figure import Figure, Line, Points
-from lemmata.lab.site.labs import LabState, read_state
+from lemmata.lab.site.labs import LabState
 from lemmata.lab.words import count
 
 LAB = {
@@ -34,6 +33,7 @@ LAB = {
     ),
     "systems": ("perceptron", "separability", "max_margin"),
     "command": "lemmata check 'perceptron.*'",
+    "thumbnail": {"example": "narrow", "seed": "3", "at": "400"},
 }
 
 REACH = 5.0  # the plane is the square from -REACH to REACH
@@ -51,15 +51,50 @@ class State(LabState):
     points: Annotated[str, StringConstraints(max_length=4000, pattern=rf"^({POINT}){{0,200}}$")] | None = None
     at: Annotated[int, Field(ge=0, le=SHOWN)] = 0
 
+    def data(self) -> tuple[Tensor, Tensor]:
+        return example(self.example, self.seed) if self.points is None else read_points(self.points)
 
-def perform(parameters: dict[str, Any], tell: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
-    """The whole run on the points of the `state`; a state that cannot be is a "problem"."""
-    try:
-        state = read_state(State, parameters["state"])
-        x, y = example(state.example, state.seed) if state.points is None else read_points(state.points)
-        return shown(x, y, state.at)
-    except (ValueError, ArithmeticError) as error:
-        return {"problem": str(error)}
+
+def show(state: State) -> dict[str, Any]:
+    """Everything the page needs to play the run on these points forwards and backwards."""
+    x, y = state.data()
+    told: dict[str, Any] = {"points": written(x, y), "python": python(x, y)}
+    if len(x) == 0:
+        told |= {"updates": [], "sweeps": [], "path": [[0.0, 0.0, 0.0]], "mistakes": 0, "status": "empty", "at": 0}
+        words = "An empty plane: place a few points."
+        return told | {"bound": None, "limit": "", "proof": None, "best": None, "began": words, "ended": words}
+    learnt = learn(x, y)
+    known = separate(x, y)
+    bound = novikoff(x, y) if known.separable else None
+    updates = learnt.updates_[:SHOWN].tolist()
+    return (
+        told
+        | {
+            "updates": updates,
+            "sweeps": [t for t in range(1, len(updates)) if updates[t] <= updates[t - 1]],  # where the next one begins
+            "path": learnt.trajectory_[: SHOWN + 1].tolist(),
+            "mistakes": learnt.mistakes_,
+            "status": learnt.status_ if known.separable else "not separable",
+            "repeats": learnt.certificate_ is not None,  # the weights came back, so the rest would only repeat
+            "bound": bound and bound["bound"],
+            "limit": f"of at most R²/γ² = {bound['bound']:,}" if bound else "no bound: no line separates these points",
+            "began": began(len(x), bound),
+            "ended": ended(learnt, bound),
+            "best": bound and bound["best"],
+            "proof": None if known.separable else proof(known, x, y),
+            "at": min(state.at, learnt.mistakes_, SHOWN),
+            "figures": {"squeeze": squeeze(learnt, augment(x), bound)},
+        }
+    )
+
+
+def still(state: State) -> Figure:
+    """The points and the line."""
+    x, y = state.data()
+    if len(x) == 0:
+        return Figure("An empty plane", "x₁", "x₂")
+    learnt = learn(x, y)
+    return plane(x, y, learnt.trajectory_[min(state.at, learnt.mistakes_)])
 
 
 # --- Points ---
@@ -111,31 +146,35 @@ def _signs(y: Tensor) -> Tensor:
 # --- The run ---
 
 
-def shown(x: Tensor, y: Tensor, at: int) -> dict[str, Any]:
-    """Everything the page needs to play the run forwards and backwards."""
-    told: dict[str, Any] = {"points": written(x, y), "reach": REACH, "grid": GRID, "python": python(x, y)}
-    if len(x) == 0:
-        told |= {"updates": [], "path": [[0.0, 0.0, 0.0]], "mistakes": 0, "status": "empty", "at": 0}
-        return told | {"bound": None, "proof": None, "best": None, "figures": {"plane": plane(x, y, torch.zeros(3))}}
-    learnt = Perceptron(max_epochs=SWEEPS, certify=False, record=True).fit(x, y)
-    known = separate(x, y)
-    bound = novikoff(x, y) if known.separable else None
-    at = min(at, learnt.mistakes_, SHOWN)
-    return told | {
-        "updates": learnt.updates_[:SHOWN].tolist(),
-        "path": learnt.trajectory_[: SHOWN + 1].tolist(),
-        "mistakes": learnt.mistakes_,
-        "status": learnt.status_ if known.separable else "not separable",
-        "repeats": learnt.certificate_ is not None,  # the weights came back, so the rest would only repeat
-        "bound": bound and bound["bound"],
-        "best": bound and bound["best"],
-        "proof": None if known.separable else proof(known, x, y),
-        "at": at,
-        "figures": {
-            "plane": plane(x, y, learnt.trajectory_[at]),
-            "squeeze": squeeze(learnt, augment(x), bound),
-        },
-    }
+def learn(x: Tensor, y: Tensor) -> Perceptron:
+    """The algorithm itself, every correction recorded."""
+    return Perceptron(max_epochs=SWEEPS, certify=False, record=True).fit(x, y)
+
+
+def began(points: int, bound: dict[str, Any] | None) -> str:
+    """What is known before the first correction."""
+    if bound is None:
+        return f"{count(points, 'point')}. No line separates them; the rings prove it."
+    needed = count(bound["bound"], "correction")
+    return f"{count(points, 'point')}. A line exists, so at most {needed} will be needed."
+
+
+def ended(learnt: Perceptron, bound: dict[str, Any] | None) -> str:
+    """What became of it, in a sentence."""
+    made = count(learnt.mistakes_, "correction")
+    shown = f" (shown: the first {SHOWN:,})" if learnt.mistakes_ > SHOWN else ""
+    if bound is None and learnt.certificate_ is not None:
+        return f"After {made} the weights are back where they were before: it will go round for ever{shown}."
+    if bound is None:
+        return f"{made} and no end in sight{shown}: no line exists."
+    if learnt.status_ != "separated":
+        return f"Still not done after {made}{shown}; the theorem allows {bound['bound']:,}."
+    below = (
+        f", of {bound['bound']:,} that the theorem allows"
+        if bound["bound"] > learnt.mistakes_
+        else ": exactly the bound"
+    )
+    return f"Every point is on its side after {made}{below}."
 
 
 def novikoff(x: Tensor, y: Tensor) -> dict[str, Any]:
@@ -159,14 +198,14 @@ def proof(known: Separation, x: Tensor, y: Tensor) -> dict[str, Any]:
 # --- Pictures ---
 
 
-def plane(x: Tensor, y: Tensor, weights: Tensor) -> dict[str, Any]:
-    """The points and the line, for readers without scripts."""
+def plane(x: Tensor, y: Tensor, weights: Tensor) -> Figure:
+    """The points and the line."""
     marks: list[Line | Points] = []
     for sign, name in ((1, "class +1"), (-1, "class −1")):
         marks.append(Points(x[y == sign, 0].tolist(), x[y == sign, 1].tolist(), name))
     if ends := boundary(*weights.tolist()):
         marks.append(Line([u for u, _ in ends], [v for _, v in ends], "the line"))
-    return Figure("The points and the line", "x₁", "x₂", marks).to_json()
+    return Figure("The points and the line", "x₁", "x₂", marks)
 
 
 def boundary(a: float, b: float, c: float) -> list[tuple[float, float]]:
@@ -179,7 +218,7 @@ def boundary(a: float, b: float, c: float) -> list[tuple[float, float]]:
     return [inside[0], inside[-1]] if len(inside) > 1 else []
 
 
-def squeeze(learnt: Perceptron, rows: Tensor, bound: dict[str, Any] | None) -> dict[str, Any]:
+def squeeze(learnt: Perceptron, rows: Tensor, bound: dict[str, Any] | None) -> Figure:
     """The proof of the theorem as a picture: the length of the weights between a line and a root."""
     lengths = learnt.trajectory_[1 : SHOWN + 1].norm(dim=1)
     radius = float(rows.norm(dim=1).max())
@@ -188,14 +227,14 @@ def squeeze(learnt: Perceptron, rows: Tensor, bound: dict[str, Any] | None) -> d
     if bound is None:
         steps = [1.1 * len(lengths) * (k / 60) ** 2 for k in range(61)]
         marks.append(Line(steps, [radius * math.sqrt(t) for t in steps], "at most R√t"))
-        return Figure("No line, no margin: nothing pushes from below, so it need not end", *axes, marks).to_json()
+        return Figure("No line, no margin: nothing pushes from below, so it need not end", *axes, marks)
     last = max(1.5 * bound["ratio"], 4.0)
     marks.append(Line([1, last], [radius, radius * math.sqrt(last)], "at most R√t"))
     marks.append(Line([1, last], [bound["margin"], bound["margin"] * last], "at least γt"))
     marks.append(Points([bound["ratio"]], [radius * math.sqrt(bound["ratio"])], "no room beyond: R²/γ²"))
     title = f"{count(learnt.mistakes_, 'correction')}; after {bound['bound']:,} there is no room left"
     note = "‖w‖ may not rise above the root nor sink below the line; where they cross, learning must be over."
-    return Figure(title, *axes, marks, x_log=True, y_log=True, note=note).to_json()
+    return Figure(title, *axes, marks, x_log=True, y_log=True, note=note)
 
 
 def python(x: Tensor, y: Tensor) -> str:

@@ -3,15 +3,14 @@ r"""The ring lab: eigenvalues of a linear recurrence in the complex plane, and w
 import base64
 import math
 import re
-from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
 import torch
 from pydantic import Field, StringConstraints
 from torch import Tensor
 
-from lemmata.figure import Figure, Line
-from lemmata.lab.site.labs import LabState, read_state
+from lemmata.figure import Figure, Line, Points
+from lemmata.lab.site.labs import LabState
 from lemmata.recurrent.diagonalisation import impulse_response
 from lemmata.recurrent.eigenvalue_ring import eigenvalues_on_ring
 from lemmata.recurrent.linear_stability import is_stable
@@ -31,6 +30,7 @@ LAB = {
     ),
     "systems": ("lru",),
     "command": "lemmata check 'rnn.lru*' 'rnn.linear.*'",
+    "thumbnail": {"points": "0.96,0.2;0.5,0.75;0.1,0.55;-0.55,0.6;-0.8,0"},
 }
 
 REACH = 1.2  # the plane is the square from -REACH to REACH; stable is what lies within 1
@@ -38,6 +38,12 @@ MOST = 12
 DRAWN = 8  # by chance, on a ring
 RATE = 8000  # steps a second, when it is heard: the angle is then a pitch
 HEARD = RATE  # steps, a second of them
+WORDS = {
+    "empty": "No eigenvalues: add one.",
+    "forgets": "Everything is forgotten in time: states stay bounded under every bounded input.",
+    "rings": "It rings for ever: bounded by itself, but an input in step with it makes the state grow.",
+    "explodes": "It explodes: an eigenvalue lies outside the unit circle.",
+}
 NUMBER = r"-?[01](\.[0-9]{1,3})?"
 
 
@@ -62,22 +68,29 @@ class State(LabState):
         return read_points(written(drawn))  # as the address would spell them
 
 
-def perform(parameters: dict[str, Any], tell: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
-    """How the system of the `state` answers; a state that cannot be is a "problem"."""
-    try:
-        state = read_state(State, parameters["state"])
-        upper = state.eigenvalues()
-    except ValueError as error:
-        return {"problem": str(error)}
-    told: dict[str, Any] = {"points": written(upper), "reach": REACH, "python": python(upper, state.steps)}
+def show(state: State) -> dict[str, Any]:
+    """How the system answers."""
+    upper = state.eigenvalues()
+    told: dict[str, Any] = {"points": written(upper), "python": python(upper, state.steps)}
+    told["figures"] = {"response": response(upper, state.steps)}
     if len(upper) == 0:
-        return told | {"radius": 0.0, "verdict": "empty", "half": None, "figures": {"response": empty()}}
+        return told | {"radius": 0.0, "verdict": "empty", "words": WORDS["empty"], "half": None}
     verdict = is_stable(upper)
     kind = "forgets" if verdict else "rings" if verdict.powers_bounded else "explodes"
-    told |= {"radius": verdict.radius, "verdict": kind, "half": half_life(verdict.radius)}
+    told |= {"radius": verdict.radius, "verdict": kind, "words": WORDS[kind], "half": half_life(verdict.radius)}
     if state.sound:
         told["sound"] = {"rate": RATE, "samples": samples(answer(upper, HEARD))}
-    return told | {"figures": {"response": picture(upper, state.steps)}}
+    return told
+
+
+def still(state: State) -> Figure:
+    """The eigenvalues around the unit circle."""
+    turns = [2 * math.pi * k / 90 for k in range(91)]
+    circle = Line([math.cos(turn) for turn in turns], [math.sin(turn) for turn in turns], "unit circle")
+    upper = state.eigenvalues()
+    both = torch.cat([upper, upper[upper.imag > 0].conj()])
+    points = Points(both.real.tolist(), both.imag.tolist(), "eigenvalues")
+    return Figure("Eigenvalues around the unit circle", "real part", "imaginary part", [circle, points])
 
 
 # --- Eigenvalues ---
@@ -115,28 +128,28 @@ def half_life(radius: float) -> float | None:
     return None if radius >= 1 or radius == 0 else math.log(0.5) / math.log(radius)
 
 
-def samples(response: Tensor) -> str:
+def samples(heard: Tensor) -> str:
     """Sixteen bits a sample, low byte first, in base64. Too loud is cut off, and so is what overflowed."""
-    levels = (response.nan_to_num(1.0).clamp(-1, 1) * 32767).round().to(torch.int16)
+    levels = (heard.nan_to_num(1.0).clamp(-1, 1) * 32767).round().to(torch.int16)
     return base64.b64encode(levels.numpy().astype("<i2").tobytes()).decode()
 
 
 # --- Pictures ---
 
 
-def picture(upper: Tensor, steps: int) -> dict[str, Any]:
+def response(upper: Tensor, steps: int) -> Figure:
     """The response step by step, and the envelope within which the slowest channel keeps it."""
+    axes = ("steps k since the tap", "state, read out")
+    if len(upper) == 0:
+        return Figure("No eigenvalue, no answer", *axes)
     radius = float(upper.abs().max())
-    response, envelope = answer(upper, steps).tolist(), [radius**k for k in range(steps)]
-    marks = [Line(range(steps), response, "response to one tap"), Line(range(steps), envelope, "largest modulus, |λ|ᵏ")]
+    envelope = [radius**k for k in range(steps)]
+    marks = [Line(range(steps), answer(upper, steps).tolist(), "response to one tap")]
+    marks.append(Line(range(steps), envelope, "largest modulus, |λ|ᵏ"))
     title = (
         "The tap is forgotten" if radius < 1 else "The tap is never forgotten" if radius == 1 else "The tap explodes"
     )
-    return Figure(title, "steps k since the tap", "state, read out", marks).to_json()
-
-
-def empty() -> dict[str, Any]:
-    return Figure("No eigenvalue, no answer", "steps k since the tap", "state, read out").to_json()
+    return Figure(title, *axes, marks)
 
 
 def python(upper: Tensor, steps: int) -> str:

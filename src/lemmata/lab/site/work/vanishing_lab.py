@@ -1,7 +1,6 @@
 r"""The vanishing lab: how fast the gradient of a recurrent network fades or grows, and which rule says so."""
 
 import math
-from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
 import torch
@@ -10,7 +9,7 @@ from torch import Tensor
 
 from lemmata.figure import Band, Figure, Line
 from lemmata.foundations.activations import activation
-from lemmata.lab.site.labs import LabState, read_state
+from lemmata.lab.site.labs import LabState
 from lemmata.recurrent.elman import Elman
 from lemmata.recurrent.gradient_flow import GradientFlow, measure_gradient_flow, spectral_radius, with_spectral_radius
 
@@ -72,12 +71,8 @@ class State(LabState):
         return torch.Generator().manual_seed(3 * self.seed + part)
 
 
-def perform(parameters: dict[str, Any], tell: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
-    """The gradients of the network of the `state`; a state that cannot be is a "problem"."""
-    try:
-        state = read_state(State, parameters["state"])
-    except ValueError as error:
-        return {"problem": str(error)}
+def show(state: State) -> dict[str, Any]:
+    """The gradients of the network, and what three rules say of them."""
     layer = state.layer()
     flow = measure_gradient_flow(layer, state.inputs())
     assert flow.bound is not None
@@ -90,11 +85,16 @@ def perform(parameters: dict[str, Any], tell: Callable[[dict[str, Any]], None]) 
         "radius": float(spectral_radius(layer.recurrent_weight)),
         "bound": flow.bound,
         "fate": fate,
-        "left": left_over(flow),
+        "log10": left_over(flow),
         "rules": rules(norm, slope, fate),
         "python": python(state),
         "figures": {"flow": picture(flow)},
     }
+
+
+def still(state: State) -> Figure:
+    """The norms against the lag."""
+    return picture(measure_gradient_flow(state.layer(), state.inputs()))
 
 
 # --- What became of the gradient, and what was foretold ---
@@ -110,10 +110,10 @@ def fate_of(flow: GradientFlow) -> str:
     return "explodes" if bool((change > steps * ROUNDING).all()) else "neither"
 
 
-def left_over(flow: GradientFlow) -> str:
-    """The median norm at the largest lag, as a power of ten."""
+def left_over(flow: GradientFlow) -> float | None:
+    """The decimal logarithm of the median norm at the largest lag; none where nothing is left."""
     exponent = float(flow.log_norms[:, -1].median()) / math.log(10)
-    return "0" if exponent < -300 else f"10^{exponent:.1f}"
+    return exponent if exponent > -300 else None
 
 
 def rules(norm: float, slope: float, fate: str) -> list[dict[str, str]]:
@@ -139,7 +139,7 @@ def _kept(says: str, fate: str) -> str:
 # --- Pictures ---
 
 
-def picture(flow: GradientFlow) -> dict[str, Any]:
+def picture(flow: GradientFlow) -> Figure:
     """The norms against the lag, between which no run leaves the band, and the bound above them all."""
     lags = flow.lags.tolist()
     middle = flow.log_norms.median(dim=0).values
@@ -155,7 +155,7 @@ def picture(flow: GradientFlow) -> dict[str, Any]:
         "neither": "The gradient neither fades nor grows for good",
     }[fate_of(flow)]
     axes = ("lag k, in steps", "norm of the Jacobian of the last state, k steps back")
-    return Figure(title, *axes, marks, y_log=True).to_json()
+    return Figure(title, *axes, marks, y_log=True)
 
 
 def _drawn(logarithms: Tensor) -> list[float]:
