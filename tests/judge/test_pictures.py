@@ -105,7 +105,7 @@ def test_the_worst_entry_stays_when_many_are_thinned():
 
 def test_instances_that_break_a_bound_are_told_apart():
     with watched():
-        kept, bound, broken = figure_of(at_most(X, 1.5)).marks
+        kept, broken, bound = figure_of(at_most(X, 1.5)).marks
     assert isinstance(bound, Line)
     assert max(kept.y) <= 1.5 < min(broken.y)
 

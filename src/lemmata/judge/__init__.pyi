@@ -60,6 +60,7 @@ from lemmata.judge.verdict import Result as Result
 from lemmata.judge.verdict import VERDICTS as VERDICTS
 from lemmata.judge.verdict import is_blunt as is_blunt
 from lemmata.judge.verdict import merge as merge
+from lemmata.judge.words import sentence as sentence
 from lemmata.judge.worker import perform as perform
 
 __all__ = [
@@ -119,6 +120,7 @@ __all__ = [
     "remembered",
     "same_everywhere",
     "seed_of",
+    "sentence",
     "sharpen",
     "slope_is",
     "symbolic",

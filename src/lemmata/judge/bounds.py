@@ -60,11 +60,11 @@ def _evidence(
     broken, count = int((excess > rounding).sum()), excess.numel()
     reached = bool((excess.abs() <= rounding).any())
     if broken:
-        outcome = f"broken on {broken:,} of {count:,} instances"
+        outcome = f"{broken:,} of {count:,} instances break the bound"
     elif attained and not reached:
-        outcome = f"never attained on {count:,} instances"
+        outcome = f"none of {count:,} instances reaches the bound"
     else:
-        outcome = f"{'attained on one' if reached else 'tightest'} of {count:,} instances"
+        outcome = f"{count:,} instances, the worst {'reaches' if reached else 'keeps'} the bound"
     evidence = Evidence(
         "numeric",
         left[worst].item(),

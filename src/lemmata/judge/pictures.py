@@ -111,8 +111,8 @@ def against_bound(measured: Tensor, bound: Tensor, broken: Tensor, relation: str
     line = Line([1.0, float(len(left))], [right[0].item()] * 2, "the bound") if constant else None
     marks = [
         Points(places[~broken], left[~broken], "one instance each"),
+        Points(places[broken], left[broken], "breaks the bound"),
         line or Line([low, high], [low, high], "the bound"),
-        *([Points(places[broken], left[broken], "breaks the bound")] if bool(broken.any()) else []),
     ]
     x_label = "instances, in order" if constant else "the bound"
     return Figure("Measured against the bound", x_label, "measured", marks, x_log=log and not constant, y_log=log)
@@ -190,6 +190,9 @@ def _thinned(excess: Tensor) -> Tensor:
 
 
 def _wide(*sides: Tensor) -> bool:
-    """Whether positive values of very different sizes ask for logarithmic axes."""
+    """Whether values of very different sizes ask for logarithmic axes, on which the few zeros have no place."""
     both = torch.cat([side.flatten() for side in sides])
-    return bool((both > 0).all() and both.isfinite().all()) and bool(both.max() > SPREAD * both.min())
+    positive = both[both > 0]
+    if not bool((both >= 0).all() and both.isfinite().all()) or len(positive) < 0.8 * len(both):
+        return False
+    return bool(positive.max() / SPREAD > positive.min())

@@ -9,8 +9,9 @@ from lemmata.judge.decorators import Claim, Lie
 from lemmata.judge.dial import Dial, dial_of
 from lemmata.judge.evidence import Evidence
 from lemmata.judge.pictures import figure_of, watched
-from lemmata.judge.runner import attempt, gap, place
+from lemmata.judge.runner import attempt, place
 from lemmata.judge.statistics import cost_class
+from lemmata.judge.words import sentence
 
 __all__ = ["dials", "probe_claim"]
 
@@ -59,7 +60,7 @@ def _outcome(found: Any, lie: Lie) -> dict[str, Any]:
         how = place(found) if isinstance(found, BaseException) else "the check returned no evidence"
         return {"outcome": outcome, "how": how, "evidence": None}
     outcome = "undecided" if found.undecided or found.weak else "still holds" if found.holds else "rejected"
-    return {"outcome": outcome, "how": found.weak or gap(found), "evidence": found.to_json()}
+    return {"outcome": outcome, "how": found.weak or sentence(vars(found)), "evidence": found.to_json()}
 
 
 def truth_of(claim: Claim, lie: Lie) -> Any:

@@ -14,12 +14,13 @@ from lemmata.catalog import ClaimEntry
 from lemmata.catalog.dials import dials_in
 from lemmata.catalog.statements import Statement
 from lemmata.judge.dial import Dial
+from lemmata.judge.words import sentence
 from lemmata.lab.site.code import coloured, source_of
 from lemmata.lab.site.dials import guess, reader_view
 from lemmata.lab.site.figures import figure_csv, figure_svg
 from lemmata.lab.site.job import JobError
 from lemmata.lab.site.knowledge import SETTLEMENTS, Snapshot, known
-from lemmata.lab.site.pages import evidence_line, page
+from lemmata.lab.site.pages import page
 from lemmata.lab.site.rights import needs_cookie
 from lemmata.lab.site.views.probe import dials_of, probed, word_of
 from lemmata.lab.words import sharpness_words
@@ -136,7 +137,7 @@ def truth_shown(snapshot: Snapshot, id: str) -> dict[str, Any] | None:
         return None
     word = "still holds" if result.evidence["holds"] else "rejected"
     said = word_of(snapshot.catalog.statements[id].kind, word, 0)
-    facts = {"at": 0, "outcome": word, "word": said, "evidence": evidence_line(result.evidence)}
+    facts = {"at": 0, "outcome": word, "word": said, "evidence": sentence(result.evidence)}
     return facts | {"figure": result.evidence.get("figure")}
 
 

@@ -14,10 +14,11 @@ from lemmata import catalog
 from lemmata.catalog import ClaimEntry
 from lemmata.judge.dial import Dial
 from lemmata.judge.evidence import failed_part
+from lemmata.judge.words import sentence
 from lemmata.lab.site.figures import sketch
 from lemmata.lab.site.job import JobFailed
 from lemmata.lab.site.knowledge import known
-from lemmata.lab.site.pages import evidence_line, mark
+from lemmata.lab.site.pages import mark
 from lemmata.lab.site.rights import needs_cookie
 
 router = APIRouter()
@@ -77,7 +78,7 @@ async def probed(request: Request, id: str, lie: int, at: int, seed: int = 0) ->
     if "problem" in found:
         raise HTTPException(422, found["problem"])
     evidence = found["evidence"]
-    line = found["how"] if evidence is None or evidence["weak"] else evidence_line(evidence)
+    line = found["how"] if evidence is None or evidence["weak"] else sentence(evidence)
     word = word_of(catalog.load().statements[id].kind, found["outcome"], at)
     shown = {"evidence": line, "figure": evidence and evidence["figure"], "word": word}
     return shown | {"at": at} | {key: found[key] for key in ("outcome", "value", "seconds")}
@@ -89,6 +90,7 @@ async def _while_asked(request: Request, work: Coroutine[Any, Any, Answer]) -> A
     while not (await asyncio.wait({task}, timeout=LISTENING))[0]:
         if await request.is_disconnected():
             task.cancel()
+            await asyncio.wait({task})
             raise JobFailed("stopped")
     return task.result()
 
