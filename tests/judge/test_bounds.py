@@ -17,21 +17,25 @@ def test_every_instance_counts():
     evidence = at_most([1.0, 2.0, 3.0, 4.0], [2.0, 2.0, 2.0, 2.0])
     assert not evidence.holds
     assert (evidence.measured, evidence.predicted) == (4.0, 2.0)
-    assert evidence.detail == "broken on 2 of 4 instances"
+    assert evidence.detail == "2 of 4 instances break the bound"
 
 
 def test_the_tightest_instance_is_shown():
     evidence = at_most([1.0, 9.0, 3.0], [2.0, 10.5, 8.0])
-    assert (evidence.measured, evidence.predicted, evidence.detail) == (1.0, 2.0, "tightest of 3 instances")
+    assert (evidence.measured, evidence.predicted, evidence.detail) == (
+        1.0,
+        2.0,
+        "3 instances, the worst keeps the bound",
+    )
     evidence = at_least([1.0, 9.0], 0.5, detail="norms")
-    assert (evidence.measured, evidence.detail) == (1.0, "tightest of 2 instances; norms")
+    assert (evidence.measured, evidence.detail) == (1.0, "2 instances, the worst keeps the bound; norms")
 
 
 def test_a_bound_that_is_true_but_not_sharp_falls_where_sharpness_is_claimed():
     assert at_most([1.0, 2.0], 2.0, attained=True).holds
     evidence = at_most([1.0, 2.0], 2.1, attained=True)
     assert not evidence.holds
-    assert evidence.detail == "never attained on 2 instances"
+    assert evidence.detail == "none of 2 instances reaches the bound"
     assert at_least([1.0, 2.0], 1.0, attained=True).holds
     assert not at_least([1.0, 2.0], 0.9, attained=True).holds
 

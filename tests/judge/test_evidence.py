@@ -151,7 +151,7 @@ def test_numbers_that_were_tampered_with_are_noticed():
 
 def test_a_condition_that_is_not_met_is_named():
     evidence = at_most([1.0], 2.0, attained=True)
-    assert evidence.unmet == "never attained on 1 instances"
+    assert evidence.unmet == "none of 1 instances reaches the bound"
     assert not evidence.holds
     assert consistent(evidence.to_json(), False)
     whole = all_of(HOLDS, evidence)

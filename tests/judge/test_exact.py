@@ -203,7 +203,7 @@ def test_an_identity_is_proved():
     assert evidence.holds
     assert evidence.proof
     assert (evidence.measured, evidence.predicted) == (0, 0)
-    assert evidence.detail == "cos(2*x) less 2*cos(x)**2 - 1, simplified; 8 random points agree"
+    assert evidence.detail == "both sides as symbols, 8 random points agree"
 
 
 def test_a_false_identity_is_rejected_with_its_gap():
@@ -211,7 +211,7 @@ def test_a_false_identity_is_rejected_with_its_gap():
     assert not evidence.holds
     assert not evidence.proof
     assert (evidence.measured, evidence.predicted) == ("2*x*y", 0)
-    assert "; they differ by " in evidence.detail
+    assert ", they differ by " in evidence.detail
 
 
 def test_a_difference_far_below_double_precision_is_seen():

@@ -40,6 +40,8 @@ from lemmata.judge.figure import Points as Points
 from lemmata.judge.fingerprint import versions as versions
 from lemmata.judge.ledger import Ledger as Ledger
 from lemmata.judge.numeric import close as close
+from lemmata.judge.pictures import figure_of as figure_of
+from lemmata.judge.pictures import watched as watched
 from lemmata.judge.probe import dials as dials
 from lemmata.judge.probe import probe_claim as probe_claim
 from lemmata.judge.rates import slope_is as slope_is
@@ -58,6 +60,7 @@ from lemmata.judge.verdict import Result as Result
 from lemmata.judge.verdict import VERDICTS as VERDICTS
 from lemmata.judge.verdict import is_blunt as is_blunt
 from lemmata.judge.verdict import merge as merge
+from lemmata.judge.words import sentence as sentence
 from lemmata.judge.worker import perform as perform
 
 __all__ = [
@@ -100,6 +103,7 @@ __all__ = [
     "dials",
     "everywhere",
     "exactly",
+    "figure_of",
     "is_blunt",
     "is_number",
     "judge",
@@ -116,8 +120,10 @@ __all__ = [
     "remembered",
     "same_everywhere",
     "seed_of",
+    "sentence",
     "sharpen",
     "slope_is",
     "symbolic",
     "versions",
+    "watched",
 ]

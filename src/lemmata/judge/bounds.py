@@ -7,6 +7,7 @@ from torch import Tensor
 
 from lemmata.judge.evidence import Evidence
 from lemmata.judge.numeric import coarser, numbers, worst_entry
+from lemmata.judge.pictures import against_bound, while_watched
 
 __all__ = ["at_least", "at_most"]
 
@@ -59,12 +60,12 @@ def _evidence(
     broken, count = int((excess > rounding).sum()), excess.numel()
     reached = bool((excess.abs() <= rounding).any())
     if broken:
-        outcome = f"broken on {broken:,} of {count:,} instances"
+        outcome = f"{broken:,} of {count:,} instances break the bound"
     elif attained and not reached:
-        outcome = f"never attained on {count:,} instances"
+        outcome = f"none of {count:,} instances reaches the bound"
     else:
-        outcome = f"{'attained on one' if reached else 'tightest'} of {count:,} instances"
-    return Evidence(
+        outcome = f"{count:,} instances, the worst {'reaches' if reached else 'keeps'} the bound"
+    evidence = Evidence(
         "numeric",
         left[worst].item(),
         right[worst].item(),
@@ -73,3 +74,4 @@ def _evidence(
         unmet=outcome if attained and not reached else "",
         relation=relation,
     )
+    return while_watched(evidence, lambda: against_bound(left, right, excess > rounding, relation))

@@ -9,9 +9,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from lemmata.judge import pictures
 from lemmata.judge.evidence import Evidence, proved
 from lemmata.judge.exact import condition as boolean
 from lemmata.judge.exact import differs, exactly
+from lemmata.judge.pictures import while_watched
 
 __all__ = ["Domain", "count_is", "everywhere", "same_everywhere"]
 
@@ -188,8 +190,10 @@ def _counted(cases: Domain, condition: Callable[..., Any], vectorised: bool, pre
         if not fails and not all(met):
             fails = f"; first fails at {', '.join(map(str, batch[met.index(False)]))[:80]}"
     if predicted is not None:
-        return proved(Evidence("exact", true, predicted, detail=f"{true:,} among {cases}"))
-    return proved(Evidence("exact", true, cases.size, detail=f"{cases}{fails}"))
+        evidence = Evidence("exact", true, predicted, detail=f"{true:,} among {cases}")
+    else:
+        evidence = Evidence("exact", true, cases.size, detail=f"{cases}{fails}")
+    return while_watched(proved(evidence), lambda: pictures.cases(true, cases.size, predicted))
 
 
 def _batches(cases: Domain) -> Iterator[list[tuple[Any, ...]]]:

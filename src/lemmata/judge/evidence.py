@@ -6,9 +6,9 @@ Nobody says that evidence holds: that follows from its numbers, here and again f
 import copy
 import dataclasses
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, final
+from typing import Any, ClassVar, final
 
 from lemmata.figure import Figure
 
@@ -57,6 +57,8 @@ class Evidence:
     relation: str = "="  # "≤" or "≥" where what is predicted is a bound
     parts: tuple["Evidence", ...] = ()
     proof: bool = field(default=False, init=False)
+    # How to draw what was measured, where a reader watches: see pictures.py. No part of the evidence itself.
+    picture: ClassVar[Callable[[], Figure | None] | None] = None
 
     def __init_subclass__(cls) -> None:
         raise TypeError("Evidence holds by its numbers, and no class of its own may say otherwise")
@@ -150,6 +152,13 @@ def consistent(evidence: Mapping[str, Any], holds: bool) -> bool:
         return holds and _holds(evidence)
     values = (_number(evidence.get(name)) for name in ("measured", "predicted", "margin"))
     return not (_undecided(*values) or evidence.get("weak") or _holds(evidence))
+
+
+def failed_part(evidence: Mapping[str, Any] | None) -> list[int]:
+    """The way to the first part of a part of evidence (as JSON) that fails, by numbers; empty where it has none."""
+    parts = (evidence or {}).get("parts") or ()
+    found = next((k for k, part in enumerate(parts) if not _holds(part)), None)
+    return [] if found is None else [found, *failed_part(parts[found])]
 
 
 # --- The rule ---

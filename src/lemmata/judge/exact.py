@@ -9,7 +9,10 @@ import numpy
 import torch
 from torch import Tensor
 
+from lemmata.figure import Figure, Line
+from lemmata.judge import pictures
 from lemmata.judge.evidence import Evidence, proved
+from lemmata.judge.pictures import while_watched
 
 __all__ = ["always", "exactly", "symbolic"]
 
@@ -45,7 +48,8 @@ def always(conditions: Tensor | Iterable[Any], *, detail: str = "") -> Evidence:
     if cases.numel() == 0:
         raise ValueError("always was given no case: draw at least one instance")
     true, count = int(cases.sum()), cases.numel()
-    return Evidence("exact", true, count, detail=detail or f"{true:,} of {count:,} cases")
+    evidence = Evidence("exact", true, count, detail=detail or f"{true:,} of {count:,} cases")
+    return while_watched(evidence, lambda: pictures.cases(true, count))
 
 
 def symbolic(left: Any, right: Any, *, points: int = 8) -> Evidence:
@@ -77,8 +81,27 @@ def symbolic(left: Any, right: Any, *, points: int = 8) -> Evidence:
     if equal and rest != 0:
         raise ArithmeticError("the sides agree at random points, but sympy cannot prove it: help it with a rewrite")
     found = f"{len(gaps)} random points agree" if equal else f"they differ by {max(gaps):.2g} at a random point"
-    detail = f"{_short(left)} less {_short(right)}, simplified; {found}"
-    return proved(Evidence("exact", 0 if rest == 0 else _short(rest), 0, detail=detail))
+    detail = f"both sides as symbols, {found}"
+    evidence = Evidence("exact", 0 if rest == 0 else _short(rest), 0, detail=detail)
+    return while_watched(proved(evidence), lambda: _curves(left, right, symbols))
+
+
+def _curves(left: Any, right: Any, symbols: list[Any]) -> Figure | None:
+    """Both sides as functions of their symbol; of several, the others stay where they are."""
+    import sympy
+
+    if not symbols:
+        return None
+    rng = random.Random(0)
+    symbol, others = symbols[0], {other: _value(other, rng) for other in symbols[1:]}
+    at = [sympy.Rational(k, 10) for k in range(1 if symbol.is_nonnegative else -30, 31)]
+    at = list(range(1, 10)) if symbol.is_integer else [-x for x in at if x > 0] if symbol.is_nonpositive else at
+    lines = []
+    for side, name in ((left, "left side"), (right, "right side")):
+        values = [sympy.N(sympy.sympify(side).subs(others | {symbol: x})) for x in at]
+        heights = [float(value) if value.is_real and value.is_finite else math.nan for value in values]
+        lines.append(Line([float(x) for x in at], heights, name))
+    return Figure("Both sides of the equation", str(symbol), marks=lines)
 
 
 def _value(symbol: Any, rng: random.Random) -> Any:
@@ -101,7 +124,8 @@ def _tensors(left: Tensor, right: Tensor, detail: str) -> Evidence:
     where = int(unequal.int().argmax())  # the first, or 0 where none differs
     detail = f"entry {where} of {left.numel():,} differs" if bool(unequal.any()) else detail
     measured, predicted = (side.flatten()[where].item() for side in (left, right))
-    return Evidence("exact", *_shown(measured, predicted), detail=detail or f"{left.numel():,} values")
+    evidence = Evidence("exact", *_shown(measured, predicted), detail=detail or f"{left.numel():,} values")
+    return while_watched(evidence, lambda: pictures.two_sides(left, right))
 
 
 def differs(left: Tensor, right: Tensor) -> Tensor:

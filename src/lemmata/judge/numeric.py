@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from lemmata.judge.evidence import Evidence
+from lemmata.judge.pictures import two_sides, while_watched
 
 __all__ = ["close"]
 
@@ -55,7 +56,8 @@ def close(
     found, expected = left.broadcast_to(gap.shape).flatten()[worst], right.broadcast_to(gap.shape).flatten()[worst]
     where = f"worst of {gap.numel():,} values" if gap.numel() > 1 else ""
     margin = float(tolerance.flatten()[worst])
-    return Evidence("numeric", found.item(), expected.item(), margin, detail=detail or where)
+    evidence = Evidence("numeric", found.item(), expected.item(), margin, detail=detail or where)
+    return while_watched(evidence, lambda: two_sides(left, right))
 
 
 def worst_entry(excess: Tensor, tolerance: Tensor) -> int:

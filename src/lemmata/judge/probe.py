@@ -2,13 +2,16 @@
 
 import inspect
 import time
+from collections.abc import Sequence
 from typing import Any
 
 from lemmata.judge.decorators import Claim, Lie
 from lemmata.judge.dial import Dial, dial_of
 from lemmata.judge.evidence import Evidence
-from lemmata.judge.runner import attempt, gap, place
+from lemmata.judge.pictures import figure_of, watched
+from lemmata.judge.runner import attempt, place
 from lemmata.judge.statistics import cost_class
+from lemmata.judge.words import sentence
 
 __all__ = ["dials", "probe_claim"]
 
@@ -18,10 +21,13 @@ def dials(claim: Claim) -> list[Dial]:
     return [dial_of(lie.argument, truth_of(claim, lie), lie.value) for lie in claim.lies]
 
 
-def probe_claim(claim: Claim, lie: int, value: float, seed: int = 0, cost: str | None = None) -> dict[str, Any]:
+def probe_claim(
+    claim: Claim, lie: int, value: float, seed: int = 0, cost: str | None = None, part: Sequence[int] = ()
+) -> dict[str, Any]:
     """Run the check once with the lie's argument at `value`; on a switch 0 is the truth and 1 the lie.
 
-    The outcome is "still holds", "rejected" or "undecided"; at the lie's own value it is what the judge finds.
+    The outcome is "still holds", "rejected" or "undecided"; at the lie's own value it is what the judge finds. The
+    evidence has a figure, drawn by the claim or by its judge; `part` says of which judge, as in `figure_of`.
 
     >>> import math
     >>> from lemmata.judge import claim, close, lie
@@ -38,10 +44,13 @@ def probe_claim(claim: Claim, lie: int, value: float, seed: int = 0, cost: str |
     tried = _setting(claim, told, value)
     token, started = cost_class.set(cost or claim.cost), time.perf_counter()
     try:
-        found = attempt(claim, seed, {told.argument: tried})
+        with watched():
+            found = attempt(claim, seed, {told.argument: tried})
     finally:
         cost_class.reset(token)
     seconds = round(time.perf_counter() - started, 4)
+    if isinstance(found, Evidence):
+        found = found.showing(figure_of(found, part))
     return {"argument": told.argument, "value": value, "seconds": seconds} | _outcome(found, told)
 
 
@@ -51,7 +60,7 @@ def _outcome(found: Any, lie: Lie) -> dict[str, Any]:
         how = place(found) if isinstance(found, BaseException) else "the check returned no evidence"
         return {"outcome": outcome, "how": how, "evidence": None}
     outcome = "undecided" if found.undecided or found.weak else "still holds" if found.holds else "rejected"
-    return {"outcome": outcome, "how": found.weak or gap(found), "evidence": found.to_json()}
+    return {"outcome": outcome, "how": found.weak or sentence(vars(found)), "evidence": found.to_json()}
 
 
 def truth_of(claim: Claim, lie: Lie) -> Any:

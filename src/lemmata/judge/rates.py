@@ -4,7 +4,9 @@ from typing import Any
 
 import torch
 
+from lemmata.judge import pictures
 from lemmata.judge.evidence import Evidence
+from lemmata.judge.pictures import while_watched
 
 __all__ = ["slope_is"]
 
@@ -29,4 +31,5 @@ def slope_is(x: Any, y: Any, predicted: float, *, within: float) -> Evidence:
     across, up = horizontal.log(), vertical.log()
     across = across - across.mean()
     slope = float((across * (up - up.mean())).sum() / across.square().sum())
-    return Evidence("numeric", slope, float(predicted), within, detail=f"slope over {len(across)} points")
+    evidence = Evidence("numeric", slope, float(predicted), within, detail=f"slope over {len(across)} points")
+    return while_watched(evidence, lambda: pictures.slope(horizontal, vertical, slope, float(predicted)))

@@ -19,6 +19,7 @@ from lemmata.judge.sealed import sealed_randomness
 from lemmata.judge.statistics import cost_class
 from lemmata.judge.trained import anew
 from lemmata.judge.verdict import Result
+from lemmata.judge.words import sentence
 
 __all__ = ["judge"]
 
@@ -69,7 +70,7 @@ def _judge(claim: Claim, seed: int, tell: Callable[[int], None]) -> Result:
     verdict = "weak" if truth.weak else "holds" if truth.holds else "refuted"
     known = {"by": truth.by, "evidence": truth.to_json(), "seed": seed}
     if verdict != "holds":
-        return Result(claim.id, verdict, reason=truth.weak or gap(truth), lies=unheard, **known)
+        return Result(claim.id, verdict, reason=truth.weak or sentence(vars(truth)), lies=unheard, **known)
     heard = []
     for k, lie in enumerate(claim.lies, 1):
         tell(k)
@@ -133,7 +134,7 @@ def _hear(claim: Claim, lie: Lie, seed: int) -> dict[str, Any]:
         return told | {"rejected": False, "how": f"did not raise {lie.raises.__name__}"}
     if outcome.undecided or outcome.weak:
         return told | {"rejected": False, "how": outcome.weak or _fault(outcome)}
-    return told | {"rejected": not outcome.holds, "how": gap(outcome) if not outcome.holds else "accepted"}
+    return told | {"rejected": not outcome.holds, "how": sentence(vars(outcome)) if not outcome.holds else "accepted"}
 
 
 def attempt(claim: Claim, seed: int, changed: dict[str, Any]) -> Any:
@@ -164,17 +165,6 @@ def place(error: BaseException) -> str:
     where = f" ({Path(ours[-1].filename).name}:{ours[-1].lineno})" if ours else ""
     message = " ".join(str(error).split()) or "without a message"
     return f"{type(error).__name__}: {message[:300]}{where}"
-
-
-def gap(evidence: Evidence) -> str:
-    """What was measured against what was predicted, in one line."""
-    measured, predicted = (
-        f"{v:.6g}" if isinstance(v, float) else str(v) for v in (evidence.measured, evidence.predicted)
-    )
-    detail = f" ({evidence.detail})" if evidence.detail else ""
-    bound = f"{evidence.relation} " if evidence.relation != "=" else ""
-    margin = f" ± {evidence.margin:.2g}" if evidence.by == "numeric" and evidence.margin else ""
-    return f"measured {measured}, predicted {bound}{predicted}{margin}{detail}"
 
 
 def main(arguments: list[str]) -> int:

@@ -13,8 +13,10 @@ import torch
 from scipy import special
 from torch import Tensor
 
+from lemmata.judge import pictures
 from lemmata.judge.evidence import ALPHA, BETA, Evidence
 from lemmata.judge.numeric import coarser
+from lemmata.judge.pictures import while_watched
 
 __all__ = ["law_is", "mean_is", "probability_is"]
 
@@ -66,7 +68,9 @@ def mean_is(
         return Evidence("statistical", mean, predicted, float("nan"), alpha, weak=why)
     # A constant statistic has no spread: what is left is the rounding of the dtype it was computed in.
     margin = _half_width(len(values), spread, skew, width, alpha, side) + 64 * coarser(values) * abs(mean)
-    return Evidence("statistical", mean, predicted, margin, alpha, f"{len(values):,} samples", relation=SIDES[side])
+    detail = f"{len(values):,} samples"
+    evidence = Evidence("statistical", mean, predicted, margin, alpha, detail, relation=SIDES[side])
+    return while_watched(evidence, lambda: pictures.running_mean(values, predicted, margin))
 
 
 def probability_is(
@@ -92,13 +96,15 @@ def probability_is(
     n = _sample_size(lambda n: _binomial_miss(n, predicted, effect, alpha, side), BETA)
     if n > SAMPLE_LIMIT[cost_class.get()]:
         return _too_many(n, predicted, float("nan"), alpha)
-    count = int(_take(_events, happens, n, chunk).sum())
+    events = _take(_events, happens, n, chunk)
+    count = int(events.sum())
     low, high = _accepted(n, predicted, alpha, side)
     # The binomial law is skewed: the margin shown is that of the side on which the count fell.
     below = side == "at_least" or (side == "both" and count < n * predicted)
     margin = max(predicted - low / n if below else high / n - predicted, 0.0)
     detail = f"{n:,} trials, exact binomial"
-    return Evidence("statistical", count / n, predicted, margin, alpha, detail, relation=SIDES[side])
+    evidence = Evidence("statistical", count / n, predicted, margin, alpha, detail, relation=SIDES[side])
+    return while_watched(evidence, lambda: pictures.running_mean(events, predicted, margin))
 
 
 def law_is(
@@ -128,7 +134,9 @@ def law_is(
         raise ValueError(f"cdf gave shape {tuple(theory.shape)} for {n} values: return one for each")
     gap = torch.maximum((after - theory).abs(), (before - limit).abs()).max()
     margin = _dkw(n, alpha)
-    return Evidence("statistical", float(gap), 0.0, margin, alpha, f"{n:,} samples, largest gap of the laws")
+    detail = f"{n:,} samples, largest gap of the laws"
+    evidence = Evidence("statistical", float(gap), 0.0, margin, alpha, detail)
+    return while_watched(evidence, lambda: pictures.law(values, theory))
 
 
 # --- The arithmetic of error rates ---

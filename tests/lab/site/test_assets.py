@@ -106,7 +106,7 @@ def test_a_build_copies_files_fonts_and_licences_and_is_not_repeated(nothing_bui
     made = nothing_built / "assets"
     assert all((made / name).is_file() for name in assets.COPIED)
     assert (made / "text" / "files" / "a.woff2").is_file()
-    assert len(list((made / "licences").iterdir())) == 5
+    assert len(list((made / "licences").iterdir())) == 4
     assert json.loads((made / "formulas.json").read_text())["inline"] == {"x": "<math/>"}
     assert len(asked) == 1
     assert "--ignore-scripts" in asked[0]

@@ -5,7 +5,7 @@ import pytest
 from lemmata.catalog import LieEntry
 from lemmata.catalog.statements import Argument, Statement
 from lemmata.judge import dial_of
-from lemmata.lab.site.dials import guess, reader_view
+from lemmata.lab.site.dials import MINUS, guess, reader_view
 
 
 def view(formula, truth, value, text="twice as many", **told):
@@ -21,7 +21,7 @@ def test_a_slider_has_the_words_of_the_statement_and_a_text_for_each_position():
     assert found["words"] == "exponent of the radius"
     assert found["texts"] == ["2", "1", "0", "−1"]
     assert found["values"] == [2, 1, 0, -1]
-    assert found["formula"] == {"number": ["", "<mn>1</mn>", "<mn>0</mn>", "<mo>−</mo><mn>1</mn>"]}
+    assert found["formula"] == {"number": ["", "<mn>1</mn>", "<mn>0</mn>", f"{MINUS}<mn>1</mn>"]}
 
 
 def test_without_words_an_argument_is_called_by_its_name_and_a_switch_by_the_lie():

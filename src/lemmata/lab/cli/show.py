@@ -22,7 +22,8 @@ from lemmata.judge.engine import ProcessEngine
 from lemmata.judge.ledger import Ledger
 from lemmata.judge.session import judge_all, remembered
 from lemmata.judge.verdict import Result
-from lemmata.lab.cli.terminal import STYLES, console, mark, maths, print_json, shape_of, told, words
+from lemmata.judge.words import sentence
+from lemmata.lab.cli.terminal import STYLES, console, mark, maths, print_json, shape_of, words
 from lemmata.lab.words import GROUNDS, UserError, seconds, sharpness_words
 
 
@@ -146,7 +147,7 @@ def _verdict(screen: Console, result: Result) -> None:
     if result.reason:
         screen.print(Padding(words(result.reason), (0, 0, 0, 4)))
     if evidence:
-        screen.print(Padding(told(evidence), (0, 0, 0, 4)))
+        screen.print(Padding(words(sentence(evidence)), (0, 0, 0, 4)))
 
 
 def _lie(screen: Console, statement: Statement, lie: LieEntry, outcome: dict[str, Any] | None) -> None:

@@ -10,7 +10,6 @@ from rich.markup import escape
 from rich.text import Text
 
 from lemmata.catalog.unicode_math import unicode_math
-from lemmata.lab.words import number
 
 # A verdict is a word and a shape; colour only repeats it.
 MARKS = {"holds": "✔", "refuted": "✘", "weak": "◐", "open": "○", "skipped": "–", "error": "!"}
@@ -61,16 +60,6 @@ def mark(verdict: str) -> Text:
 
 def shape_of(verdict: str) -> str:
     return (MARKS if unicode_works() else PLAIN_MARKS)[verdict]
-
-
-def told(evidence: dict[str, Any]) -> str:
-    """One line of evidence: measured, predicted, margin, what it rests on."""
-    measured, predicted, margin = (number(evidence[key]) for key in ("measured", "predicted", "margin"))
-    allowed = f" ± {margin}" if evidence["margin"] not in (0, 0.0, None, "nan") else ""
-    notes = [evidence["detail"]] if evidence["detail"] else []
-    predicted = predicted if evidence["relation"] == "=" else f"{evidence['relation']} {predicted}"
-    notes += [f"alpha {evidence['alpha']:.0e}"] if evidence["alpha"] else []
-    return words(f"measured {measured}, predicted {predicted}{allowed}" + (f"  ({'; '.join(notes)})" if notes else ""))
 
 
 def print_json(data: Any) -> None:

@@ -76,7 +76,7 @@ def _chart(figure: Figure, looks: dict[int, int], width: float, top: float) -> t
     y_ticks = _whole(y.ticks(6)) if down else y.ticks(6)
     if heat is not None and heat.rows:
         y_ticks = [(row, _shortened(str(name), width / 3)) for row, name in enumerate(heat.rows)]
-    left = MARGIN + max([text_width(label, 11) for _, label in y_ticks], default=0) + 8
+    left = MARGIN + max([text_width(label, 12) for _, label in y_ticks], default=0) + 8
     right = width - MARGIN - (58 if heat else 0)
     head = top + (24 if figure.y_label or (heat and heat.label) else 6)
     ratio = 0.52 if heat is None else min(1.0, max(0.3, len(heat.values) / max(map(len, heat.values))))
@@ -144,7 +144,7 @@ def _numbers(frame: Frame, whole: bool) -> tuple[list[str], float]:
     for value, label in _whole(ticks) if whole else ticks:
         place = frame.across(value)
         drawn.append(f'<path d="M{clean(place)} {clean(frame.bottom)}v4" stroke="currentColor" opacity=".6"/>')
-        inside = min(place, frame.right + MARGIN - 2 - text_width(label, 11) / 2)
+        inside = min(place, frame.right + MARGIN - 2 - text_width(label, 12) / 2)
         drawn.append(text(inside, frame.bottom + 17, label, "soft small", "middle"))
     return drawn, 17.0
 
@@ -152,9 +152,9 @@ def _numbers(frame: Frame, whole: bool) -> tuple[list[str], float]:
 def _names(frame: Frame, names: list[str]) -> tuple[list[str], float]:
     """The names below their bars: in lines if they fit, slanted if they do not, thinned out if they are many."""
     slot = (frame.right - frame.left) / max(1, len(names))
-    lines = [wrapped(name, slot - 4, 11) for name in names]
+    lines = [wrapped(name, slot - 4, 12) for name in names]
     bottom = frame.bottom + 17
-    if max((text_width(line, 11) for words in lines for line in words), default=0) <= slot and max(map(len, lines)) < 4:
+    if max((text_width(line, 12) for words in lines for line in words), default=0) <= slot and max(map(len, lines)) < 4:
         drawn = [
             text(frame.across(i), bottom + 14 * k, line, "soft small", "middle")
             for i, words in enumerate(lines)
@@ -162,16 +162,16 @@ def _names(frame: Frame, names: list[str]) -> tuple[list[str], float]:
         ]
         return drawn, 17.0 + 14 * (max(map(len, lines)) - 1)
     if len(names) > 24:
-        stride = math.ceil((max(text_width(name, 11) for name in names) + 8) / slot)
+        stride = math.ceil((max(text_width(name, 12) for name in names) + 8) / slot)
         shown = range(0, len(names), stride)
         return [text(frame.across(i), bottom, names[i], "soft small", "middle") for i in shown], 17.0
     short = [_shortened(name, 1.2 * frame.across(i)) for i, name in enumerate(names)]  # 1.2 = 1 / cos 35°
     drawn = [text(frame.across(i) + 4, bottom - 3, name, "soft small", "end", -35) for i, name in enumerate(short)]
-    return drawn, 18.0 + 0.574 * max(text_width(name, 11) for name in short)  # 0.574 = sin 35°
+    return drawn, 18.0 + 0.574 * max(text_width(name, 12) for name in short)  # 0.574 = sin 35°
 
 
 def _shortened(name: str, room: float) -> str:
-    kept = next((k for k in range(len(name), 0, -1) if text_width(name[:k], 11) <= min(room, 150)), 1)
+    kept = next((k for k in range(len(name), 0, -1) if text_width(name[:k], 12) <= min(room, 150)), 1)
     return name if kept == len(name) else name[: kept - 1] + "…"
 
 
@@ -262,7 +262,7 @@ def _bars(bars: Bars, frame: Frame, place: int, of: int) -> Iterator[str]:
     """One group of bars; their values stand on them where there is room."""
     wide = 0.76 / of
     ground = frame.bottom if frame.y.log else frame.up(0.0)
-    widest = max([text_width(number(value), 11) for value in bars.values if usable(value)], default=0.0)
+    widest = max([text_width(number(value), 12) for value in bars.values if usable(value)], default=0.0)
     roomy = widest <= frame.across(wide) - frame.across(0)
     for i, (name, value) in enumerate(zip(bars.names, bars.values, strict=True)):
         if not usable(value, frame.y.log):

@@ -67,7 +67,8 @@ class Scale:
 
     def __call__(self, value: float) -> float:
         if self.log:
-            return math.log(value / self.low) / math.log(self.high / self.low)
+            low, high = math.log(self.low), math.log(self.high)  # a ratio of both may be beyond all numbers
+            return (math.log(value) - low) / (high - low)
         return (value - self.low) / (self.high - self.low)
 
     def ticks(self, most: int = 6) -> list[tuple[float, str]]:

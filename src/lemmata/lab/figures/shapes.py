@@ -1,5 +1,6 @@
 """The few shapes of which an SVG figure is made: text, strokes, markers and grids of coloured cells."""
 
+import functools
 import math
 from collections.abc import Sequence
 from html import escape
@@ -65,8 +66,12 @@ def stroke(path: str, look: int) -> str:
 
 def marker(x: float, y: float, look: int, size: float = 1.0) -> str:
     """The path of one marker in the shape of its series, all of about the same weight."""
-    shape = " ".join(clean(size * float(w)) if w[-1].isdigit() else w for w in SHAPES[look % len(SHAPES)].split())
-    return f"M{clean(x)} {clean(y)}{shape}"
+    return f"M{clean(x)} {clean(y)}{_shape(look % len(SHAPES), size)}"
+
+
+@functools.cache
+def _shape(look: int, size: float) -> str:
+    return " ".join(clean(size * float(w)) if w[-1].isdigit() else w for w in SHAPES[look].split())
 
 
 def cells(

@@ -66,7 +66,7 @@ STYLE = (
     ".lemmata-figure{max-width:100%;height:auto;font:12px/1.3 var(--figure-font,system-ui,-apple-system,"
     "'Segoe UI',Roboto,'Noto Sans','DejaVu Sans',sans-serif)}"
     ".lemmata-figure text{fill:currentColor}.lemmata-figure .soft{opacity:.75}"
-    ".lemmata-figure .small{font-size:11px}.lemmata-figure .head{font-size:15px;font-weight:600}"
+    ".lemmata-figure .small{font-size:12px}.lemmata-figure .head{font-size:15px;font-weight:600}"
     + _scheme("#1f2328", "#ffffff", LIGHT)
     + f"@media (prefers-color-scheme:dark){{{_scheme('#e6edf3', '#0d1117', DARK)}}}"
 )

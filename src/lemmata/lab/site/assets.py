@@ -1,4 +1,4 @@
-"""What the page takes from others: fonts, Temml, htmx and uPlot, by the committed lock file, into a git-ignored folder.
+"""What the page takes from others: fonts, Temml and htmx, by the committed lock file, into a git-ignored folder.
 
 Without them every page still works and reads: in the system's serif, with formulas as one line of Unicode. So nothing
 here raises for a missing network, a missing Node or a folder that cannot be written: one line says what to do.
@@ -35,8 +35,6 @@ COPIED = {
     "text/upright.css": "@fontsource-variable/stix-two-text/wght.css",
     "text/italic.css": "@fontsource-variable/stix-two-text/wght-italic.css",
     "htmx.min.js": "htmx.org/dist/htmx.min.js",
-    "uplot.min.js": "uplot/dist/uPlot.iife.min.js",
-    "uplot.min.css": "uplot/dist/uPlot.min.css",
 }
 FONTS = "@fontsource-variable/stix-two-text/files"
 NPM = (

@@ -33,6 +33,7 @@ FUNCTIONS = {"math.sqrt": math.sqrt, "math.log": math.log, "math.exp": math.exp}
 # Written so, a value is no number, whatever else it is.
 NO_NUMBERS = (ast.Lambda, ast.Tuple, ast.List, ast.Dict, ast.Set, ast.JoinedStr)
 AS_STATED = "as stated"
+MINUS = '<mo form="prefix" lspace="0" rspace="0">−</mo>'
 
 
 def guess(lie: LieEntry) -> Dial | None:
@@ -94,10 +95,10 @@ def _moved(style: str, dial: Dial, texts: list[str]) -> list[str]:
 def _written(style: str, value: float, truth: float) -> str:
     """MathML of a moved value: a number; a sign, or a signed number; a factor 1 or a summand 0 that is not printed."""
     size = f"<mn>{escape(shown(abs(value)))}</mn>"
+    if style == "number" or (style == "nothing" and truth != 0):
+        return MINUS + size if value < 0 else size
     sign = f"<mo>{'−' if value < 0 else '+'}</mo>"
-    if style == "sign":
-        return sign if abs(value) == 1 else sign + size
-    return sign + size if value < 0 or (style == "nothing" and truth == 0) else size
+    return sign if style == "sign" and abs(value) == 1 else sign + size
 
 
 def _value(node: ast.AST) -> Any:

@@ -11,7 +11,7 @@ from lemmata.figure import Band, Bars, Figure, Heat, Image, Line, Points
 from lemmata.lab.figures.svg import STYLE, svg
 from lemmata.lab.words import number
 
-__all__ = ["draw", "drawing", "figure_csv", "figure_svg"]
+__all__ = ["draw", "drawing", "figure_csv", "figure_svg", "sketch"]
 
 WIDTHS = {"wide": 640, "narrow": 360}
 SHOWN = 200  # rows of the table; the CSV has all
@@ -33,15 +33,31 @@ def draw(data: dict[str, Any] | Figure, at: str = "") -> Markup:
         "CSV": f"{at}.csv" if at else _carried("text/csv", figure_csv(drawn)),
         "SVG": f"{at}.svg" if at else _carried("image/svg+xml", svg(drawn)),
     }
+    return Markup(
+        f'<figure class="figure">{picture}<figcaption><details><summary>Data of “{escape(drawn.title)}”</summary>'
+        f"{_table(drawn, rows)}</details>{_links(drawn, files)}</figcaption></figure>"
+    )
+
+
+def sketch(data: dict[str, Any], narrow: bool, at: str, state: str) -> Markup:
+    """The drawing alone, once, for a reader who drags: its files are made when they are asked for, at `at`.csv?`state`.
+
+    >>> "<table" in sketch(Figure("Error", marks=[Bars(["a"], [1])]).to_json(), False, "/claim/x/figure", "lie=0&at=3")
+    False
+    """
+    drawn = Figure.from_json(data)
+    picture = svg(drawn, WIDTHS["narrow" if narrow else "wide"]).replace(f"<style>{STYLE}</style>", "", 1)
+    files = {"CSV": f"{at}.csv?{state}", "SVG": f"{at}.svg?{state}"}
+    return Markup(f'<figure class="figure">{picture}<figcaption>{_links(drawn, files)}</figcaption></figure>')
+
+
+def _links(drawn: Figure, files: dict[str, str]) -> str:
     name = "".join(c if c.isalnum() else "-" for c in drawn.title.lower()).strip("-") or "figure"
     links = " ".join(
         f'<a href="{escape(place)}" download="{escape(name)}.{kind.lower()}">{kind}</a>'
         for kind, place in files.items()
     )
-    return Markup(
-        f'<figure class="figure">{picture}<figcaption><details><summary>Data of “{escape(drawn.title)}”</summary>'
-        f'{_table(drawn, rows)}</details><span class="files">{links}</span></figcaption></figure>'
-    )
+    return f'<span class="files">{links}</span>'
 
 
 def drawing(figure: Figure, size: str) -> str:

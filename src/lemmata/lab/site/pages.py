@@ -11,12 +11,13 @@ from markupsafe import Markup, escape
 
 import lemmata
 from lemmata.catalog.statements import READINGS
+from lemmata.judge.words import sentence
 from lemmata.lab.site.changes import compared
 from lemmata.lab.site.figures import draw
 from lemmata.lab.site.formulas import ASSETS, formula, prose, stated
 from lemmata.lab.words import GROUNDS, count, number, seconds
 
-__all__ = ["environment", "evidence_line", "ground", "mark", "page", "render", "shown"]
+__all__ = ["environment", "ground", "mark", "page", "render", "shown"]
 
 HERE = Path(__file__).parent
 
@@ -59,19 +60,6 @@ def shown(word: str) -> str:
     return "text extraction" if word == "extraction" else word
 
 
-def evidence_line(evidence: dict[str, Any] | None) -> str:
-    """One line: what was measured, what the statement predicts, and how closely they had to agree."""
-    if not evidence:
-        return ""
-    margin = evidence["margin"]
-    allowed = f" ± {margin:.2g}" if isinstance(margin, float) and margin else ""
-    bound = "" if evidence["relation"] == "=" else f"{evidence['relation']} "
-    notes = [evidence["detail"]] if evidence["detail"] else []
-    notes += [f"error rate {evidence['alpha']:.0e}".replace("e-0", "e-")] if evidence["alpha"] else []
-    told = f"measured {number(evidence['measured'])}, predicted {bound}{number(evidence['predicted'])}{allowed}"
-    return told + (f" ({'; '.join(notes)})" if notes else "")
-
-
 def ground(result: Any) -> str:
     """What a verdict rests on; "proved" is said of exhaustive or symbolic evidence only."""
     if not result or not result.by:
@@ -91,7 +79,7 @@ def environment() -> Environment:
         undefined=StrictUndefined,
     )
     made.filters |= {"prose": prose, "stated": stated, "formula": formula, "number": number, "seconds": seconds}
-    made.filters |= {"mark": mark, "figure": draw, "evidence": evidence_line, "ground": ground}
+    made.filters |= {"mark": mark, "figure": draw, "evidence": sentence, "ground": ground}
     made.globals |= {"mark": mark, "compared": compared, "count": count, "asset": asset, "shown": shown}
     made.globals |= {"command_line": command_line, "version": lemmata.__version__}
     return made

@@ -286,6 +286,22 @@ def test_a_training_is_stopped_goes_on_and_is_taken_away(visit, tab):
 
 
 @BOTH
+def test_train_goes_to_the_run_and_its_button_becomes_progress_and_stop(visit, size, scheme):
+    page = visit("/systems/mlp?data=moons&epochs=4000&evaluate=5", size, scheme)  # it must not end before it is stopped
+    train, stop = page.locator("[data-train-start]"), page.locator("[data-train-stop]")
+    train.click()
+    expect(page.locator("[data-run-panel] h2")).to_be_focused()
+    expect(page.locator("[data-run-panel] h2")).to_be_in_viewport()
+    expect(train).to_be_hidden()
+    expect(page.locator("[data-train-progress]")).to_have_attribute("value", re.compile(r"0\.\d*[1-9]"))
+    expect(page.locator("[data-run-curves] figure").first).to_be_visible()  # as it looks after training
+    stop.click()
+    expect(page.locator("[data-run-state]")).to_have_text("stopped")
+    expect(train).to_be_visible()
+    expect(stop).to_be_hidden()
+
+
+@BOTH
 def test_a_form_tells_what_its_values_come_to(visit, size, scheme):
     page = visit("/systems/mlp?data=moons", size, scheme)
     widths, told = page.get_by_label("widths", exact=True), page.locator("[data-train-size]")

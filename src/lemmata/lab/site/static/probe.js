@@ -20,6 +20,7 @@
     const facts = new Map(forms.map((each) => [each, read(each)]));
     const at = (of = form) => Number(new FormData(of).get("at"));
     const key = () => `${form.dataset.lie}:${at()}`;
+    let shown = part("verdict").textContent.trim() ? key() : ""; // what the verdict on the page belongs to
 
     // --- What is seen at once: the value beside the slider, and in the formula ---
 
@@ -41,7 +42,8 @@
       dial.original ??= dial.innerHTML;
       const position = mine === form ? at() : 0;
       const shown = position ? facts.get(mine).formula[dial.dataset.as]?.[position] : "";
-      dial.innerHTML = shown || dial.original; // of our own making, every text in it escaped: dials.py
+      // Of our own making, every text in it escaped: dials.py.
+      dial.innerHTML = shown ? enclosed(dial, shown) : dial.original;
       dial.classList.toggle("moved", Boolean(position));
       dial.setAttribute("aria-valuenow", position);
       dial.setAttribute("aria-valuetext", facts.get(mine).texts[position].replaceAll("$", ""));
@@ -142,6 +144,7 @@
           answers.set(asked, answer);
           seconds = answer.seconds;
         }
+        shown = asked;
         fill(answer);
       }
       clearTimeout(clock);
@@ -158,6 +161,7 @@
         if (seconds > 1) part("progress").value = Math.min(passed / seconds, 0.98);
       };
       root.setAttribute("aria-busy", "true");
+      if (shown !== key()) part("verdict").textContent = part("evidence").textContent = ""; // of another value
       part("progress").removeAttribute("value");
       part("wait").hidden = false;
       part("wait").clock = setInterval(show, 250);
@@ -196,13 +200,25 @@
     else fetch(`/claim/${root.dataset.claim}/dials`).catch(() => {}); // have it imported before a slider is touched
   }
 
+  // A negative number after a sign stands in parentheses.
+  function enclosed(dial, shown) {
+    const before = dial.previousElementSibling ?? dial.parentElement.previousElementSibling?.lastElementChild;
+    const sign = before?.localName === "mo" && /[+−±·⋅]/.test(before.textContent);
+    const negative = dial.dataset.as === "number" && shown.startsWith("<mo");
+    const fence = (side) => `<mo lspace="0" rspace="0" stretchy="false">${side}</mo>`;
+    return sign && negative ? fence("(") + shown + fence(")") : shown;
+  }
+
   const dials = (root) => root.querySelectorAll("[data-dial]");
 
   function read({ dataset }) {
     return { texts: JSON.parse(dataset.texts), formula: JSON.parse(dataset.formula), words: dataset.words };
   }
 
-  const ask = (claim, lie, at, signal) => post(`/claim/${claim}/probe`, { lie: Number(lie), at, seed: 0 }, signal);
+  function ask(claim, lie, at, signal) {
+    const { matches: narrow } = matchMedia("(max-width: 46rem)"); // where site.css has the narrow figures
+    return post(`/claim/${claim}/probe`, { lie: Number(lie), at, seed: 0, narrow }, signal);
+  }
 
   function remember(root, form, at) {
     if (location.pathname !== `/claim/${root.dataset.claim}`) return;

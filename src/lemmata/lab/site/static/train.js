@@ -2,10 +2,10 @@
 "use strict";
 
 (() => {
-  const { live, locked, lost, post, part } = window.lemmata;
+  const { live, locked, lost, post, part, follow: listen } = window.lemmata;
   const slot = document.querySelector("[data-run-panel]"); // where a run is shown
-  const ends = ["done", "failed", "cancelled"];
-  let followed = null; // the stream of the run that is shown
+  const still = matchMedia("(prefers-reduced-motion: reduce)");
+  let leave = () => {}; // stops listening to the run that is shown
 
   const ready = (fresh) => fresh.querySelectorAll("[data-copy]").forEach((button) => (button.hidden = false));
 
@@ -21,7 +21,7 @@
     place.querySelectorAll("form[data-train]").forEach(arm);
     place.querySelectorAll("[data-run]").forEach((panel) => {
       armPanel(panel);
-      if (panel.dataset.job) follow(panel.dataset.run, panel.dataset.events);
+      if (panel.dataset.job) follow(panel.dataset.run, panel.dataset.job, panel.dataset.events);
     });
     if (location.hash === "#run") place.querySelector("#run")?.scrollIntoView();
   }
@@ -75,13 +75,38 @@
     });
     form.addEventListener("submit", async (event) => {
       event.preventDefault();
-      const button = form.querySelector("[data-train-start]");
-      button.disabled = true;
+      training("");
       const found = await post(`/systems/${system}/train`, choice());
-      button.disabled = false;
       show("problem", found.error);
-      if (!found.error) await follow(found.run, found.events);
+      if (found.error) return training(null);
+      await follow(found.run, found.job, found.events);
+      goTo(slot);
     });
+    form.querySelector("[data-train-stop]").addEventListener("click", (event) => cancel(event.target, event.target.dataset.job));
+  }
+
+  // The button of the form is a progress bar and Stop while `job` runs; of one that is not named yet, only the bar.
+  function training(job, share) {
+    for (const form of document.querySelectorAll("form[data-train]")) {
+      const find = (name) => form.querySelector(`[data-train-${name}]`);
+      find("start").hidden = job !== null;
+      find("going").hidden = job === null;
+      find("stop").disabled = !job;
+      find("stop").dataset.job = job ?? "";
+      if (share === undefined) find("progress").removeAttribute("value");
+      else find("progress").value = share;
+    }
+  }
+
+  function cancel(button, job) {
+    button.disabled = true;
+    return post(`/jobs/${job}/cancel`, {});
+  }
+
+  // Where the reader wants to be now: the run, its heading focused.
+  function goTo(place) {
+    place.scrollIntoView({ block: "start", behavior: still.matches ? "auto" : "smooth" });
+    place.querySelector("h2")?.focus({ preventScroll: true });
   }
 
   // --- The run ---
@@ -92,70 +117,76 @@
     if (location.pathname.startsWith("/systems/")) history.replaceState(null, "", `?${state}`);
   }
 
-  async function follow(run, events) {
-    followed?.close();
+  async function follow(run, job, events) {
+    leave();
     keep(run);
-    const shown = { curve: null, steps: 0, panel: document.querySelector(`[data-run="${run}"]`) };
-    if (!shown.panel) {
-      slot.innerHTML = '<p role="status"></p>';
-      slot.firstElementChild.textContent = `${run} waits for a free process.`;
-      slot.scrollIntoView({ block: "nearest" });
-    }
-    const source = (followed = new EventSource(events));
+    training(job);
+    const shown = { job, steps: 0, panel: document.querySelector(`[data-run="${run}"]`) };
+    if (!shown.panel) wait(run, job);
     let order = Promise.resolve(); // events are shown one after another, though some fetch parts of the page
-    source.onmessage = (message) => {
-      const event = JSON.parse(message.data);
-      if (ends.includes(event.event)) source.close();
-      order = order.then(() => hear(run, shown, event));
-    };
+    leave = listen(events, (event, over) => {
+      order = order.then(() => hear(run, shown, event, over));
+    });
   }
 
-  async function hear(run, shown, event) {
+  // What stands for a run until it has begun.
+  function wait(run, job) {
+    slot.innerHTML = '<section class="run"><h2 tabindex="-1">Run <code></code></h2><p class="run-state" role="status"></p><progress></progress> <button type="button">Stop</button></section>';
+    slot.querySelector("code").textContent = run;
+    slot.querySelector("[role=status]").textContent = "waits for a free process";
+    slot.querySelector("button").addEventListener("click", (event) => cancel(event.target, job));
+  }
+
+  async function hear(run, shown, event, over) {
     if (event.event === "started") {
       shown.panel = await showPanel(run);
       shown.steps = event.steps;
-      shown.curve = curve(shown.panel, run);
+      shown.redraw = redrawn(shown.panel, run);
     }
+    if (over) training(null);
     if (!shown.panel) {
-      if (event.event === "running") slot.firstElementChild.textContent = `${run} begins.`;
-      if (event.event === "failed") slot.firstElementChild.textContent = event.message;
+      const status = slot.querySelector("[role=status]");
+      if (event.event === "running") status.textContent = "begins";
+      if (over) status.textContent = event.message || "stopped before it began";
+      if (over) slot.querySelectorAll("progress, button").forEach((element) => element.remove());
       return;
     }
     const find = (name) => shown.panel.querySelector(`[data-run-${name}]`);
-    if (event.step && shown.steps && find("progress")) find("progress").value = event.step / shown.steps;
+    if (event.step && shown.steps) {
+      training(shown.job, event.step / shown.steps);
+      if (find("progress")) find("progress").value = event.step / shown.steps;
+    }
     if (event.told) find("told").textContent = `step ${event.step}${shown.steps ? ` of ${shown.steps}` : ""}: ${event.told}`;
-    if (event.numbers) shown.curve?.add(event);
+    if (event.numbers) shown.redraw?.();
     if (event.event === "picture") await addPicture(shown.panel, run, event.step);
     if (event.event === "saved") find("download").hidden = false;
-    if (ends.includes(event.event)) {
-      shown.curve?.end();
-      await showPanel(run);
-    }
+    if (over) await showPanel(run);
   }
 
   async function showPanel(run) {
     const found = await part(`/runs/${run}/panel`);
     if (!found) return document.querySelector("[data-run]");
+    const focused = slot.contains(document.activeElement);
     slot.innerHTML = found;
     ready(slot);
     armPanel(slot.querySelector("[data-run]"));
+    if (focused) slot.querySelector("h2").focus({ preventScroll: true });
     return slot.querySelector("[data-run]");
   }
 
   function armPanel(panel) {
     const { run } = panel.dataset;
     const on = (name, event, act) => panel.querySelector(`[data-run-${name}]`)?.addEventListener(event, act);
-    on("stop", "click", async (event) => {
-      event.target.disabled = true;
+    on("stop", "click", (event) => {
       panel.querySelector("[data-run-state]").textContent = "stopping";
-      await post(`/jobs/${panel.dataset.job}/cancel`, {});
+      cancel(event.target, panel.dataset.job);
     });
     on("resume", "click", async (event) => {
       event.target.disabled = true;
       panel.querySelector("[data-run-state]").textContent = "begins again";
       const found = await post(`/runs/${run}/resume`, {});
       if (found.error) panel.querySelector("[data-run-told]").textContent = found.error;
-      else follow(run, found.events);
+      else follow(run, found.job, found.events);
     });
     on("steps", "change", (event) => showPicture(panel, run, Number(event.target.value)));
     on("steps", "input", (event) => {
@@ -184,82 +215,19 @@
     if (found) panel.querySelector("[data-run-picture]").innerHTML = found;
   }
 
-  // --- Curves: uPlot where it is there, else our own figures fetched a few times a second ---
+  // --- Curves: while it trains the same figures as after it, fetched a few times a second ---
 
-  const curve = (panel, run) => (window.uPlot ? drawn(panel) : fetched(panel, run));
-
-  function fetched(panel, run) {
+  function redrawn(panel, run) {
     const place = panel.querySelector("[data-run-curves]");
     let waiting = false;
     const draw = async () => {
       const found = await part(`/runs/${run}/curve`);
-      if (found && waiting) place.innerHTML = found;
+      if (found) place.innerHTML = found;
       waiting = false;
     };
-    const add = () => {
-      if (waiting) return;
+    return () => {
+      if (!waiting) setTimeout(draw, 400);
       waiting = true;
-      setTimeout(draw, 400);
-    };
-    return { add, end: () => (waiting = false) };
-  }
-
-  function drawn(panel) {
-    const place = panel.querySelector("[data-run-curves]");
-    const { metric } = panel.dataset;
-    const names = metric === "loss" ? ["loss"] : ["loss", metric];
-    const ink = (name) => {
-      place.style.color = `var(${name})`; // resolves light-dark() for the canvas
-      const colour = getComputedStyle(place).color;
-      place.style.color = "";
-      return colour;
-    };
-    const line = (label, colour, dash) => ({ label, stroke: () => ink(colour), width: 2, dash, spanGaps: true, points: { show: false } });
-    const charts = names.map((name) => {
-      const axis = { stroke: () => ink("--figure-ink"), grid: { stroke: () => ink("--rule"), width: 1 } };
-      const series = [{ label: "step" }, line("on test examples", "--figure-1", [])];
-      if (name === "loss") series.splice(1, 0, line("while training", "--figure-0", []));
-      const box = document.createElement("div");
-      box.className = "live-curve";
-      const data = series.map(() => []);
-      return { name, box, data, series, axis, plot: null };
-    });
-    place.replaceChildren(...charts.map((chart) => chart.box));
-    for (const chart of charts) {
-      const title = `${chart.name} as training goes on`;
-      const options = { title, width: chart.box.clientWidth || 480, height: 240, series: chart.series };
-      const scales = { x: { time: false } };
-      chart.plot = new window.uPlot({ ...options, scales, axes: [chart.axis, chart.axis] }, chart.data, chart.box);
-    }
-    const resize = new ResizeObserver(() => charts.forEach((c) => c.plot.setSize({ width: c.box.clientWidth, height: 240 })));
-    resize.observe(place);
-    const redraw = () => charts.forEach((chart) => chart.plot.redraw());
-    document.addEventListener("lemmata:theme", redraw);
-    let due = false;
-    const draw = () => {
-      due = false;
-      charts.forEach((chart) => chart.plot.setData(chart.data));
-    };
-    const add = (event) => {
-      for (const chart of charts) {
-        const value = event.numbers[chart.name];
-        const column = chart.series.findIndex((s) => s.label === (event.event === "step" ? "while training" : "on test examples"));
-        if (value === undefined || column < 0) continue;
-        const [x] = chart.data;
-        const fresh = x[x.length - 1] !== event.step; // a step and its evaluation share their place
-        chart.data.forEach((values, k) => (k === 0 ? fresh && values.push(event.step) : fresh && values.push(null)));
-        chart.data[column][x.length - 1] = value;
-      }
-      if (!due) requestAnimationFrame(draw);
-      due = true;
-    };
-    return {
-      add,
-      end: () => {
-        resize.disconnect();
-        document.removeEventListener("lemmata:theme", redraw);
-        charts.forEach((chart) => chart.plot.destroy());
-      },
     };
   }
 

@@ -14,16 +14,21 @@ from lemmata.catalog import ClaimEntry
 from lemmata.catalog.dials import dials_in
 from lemmata.catalog.statements import Statement
 from lemmata.judge.dial import Dial
+from lemmata.judge.words import sentence
 from lemmata.lab.site.code import coloured, source_of
 from lemmata.lab.site.dials import guess, reader_view
 from lemmata.lab.site.figures import figure_csv, figure_svg
 from lemmata.lab.site.job import JobError
 from lemmata.lab.site.knowledge import SETTLEMENTS, Snapshot, known
-from lemmata.lab.site.pages import evidence_line, page
+from lemmata.lab.site.pages import page
+from lemmata.lab.site.rights import needs_cookie
 from lemmata.lab.site.views.probe import dials_of, probed, word_of
 from lemmata.lab.words import sharpness_words
 
 router = APIRouter()
+
+Lie = Annotated[int | None, Query(ge=0, le=999)]
+At = Annotated[int, Query(ge=0, le=999)]
 
 PATIENCE = 2.0  # seconds that a page waits for a child process to tell what can be turned
 OUTCOMES = {True: "rejected", False: "accepted", None: "not run"}
@@ -33,8 +38,8 @@ OUTCOMES = {True: "rejected", False: "accepted", None: "not run"}
 async def show(
     request: Request,
     id: str,
-    lie: Annotated[int | None, Query(ge=0, le=999)] = None,
-    at: Annotated[int, Query(ge=0, le=999)] = 0,
+    lie: Lie = None,
+    at: At = 0,
 ) -> HTMLResponse:
     """The page of one statement; with `lie`, that one to turn, and with `at` at this position."""
     found = catalog.load()
@@ -52,15 +57,15 @@ async def show(
 
 
 @router.get("/claim/{id}/figure.csv")
-def csv_file(id: str) -> Response:
-    """The data of the figure."""
-    return _attached(figure_csv(_figure(id)), "text/csv; charset=utf-8", f"{id}.csv")
+async def csv_file(request: Request, id: str, lie: Lie = None, at: At = 0) -> Response:
+    """The data of the figure; with `lie`, of that which the check draws at this position."""
+    return _attached(figure_csv(await _figure(request, id, lie, at)), "text/csv; charset=utf-8", f"{id}.csv")
 
 
 @router.get("/claim/{id}/figure.svg")
-def svg_file(id: str) -> Response:
-    """The figure as a drawing by itself."""
-    return _attached(figure_svg(_figure(id)), "image/svg+xml", f"{id}.svg")
+async def svg_file(request: Request, id: str, lie: Lie = None, at: At = 0) -> Response:
+    """The same figure as a drawing by itself."""
+    return _attached(figure_svg(await _figure(request, id, lie, at)), "image/svg+xml", f"{id}.svg")
 
 
 def claim_context(
@@ -132,7 +137,7 @@ def truth_shown(snapshot: Snapshot, id: str) -> dict[str, Any] | None:
         return None
     word = "still holds" if result.evidence["holds"] else "rejected"
     said = word_of(snapshot.catalog.statements[id].kind, word, 0)
-    facts = {"at": 0, "outcome": word, "word": said, "evidence": evidence_line(result.evidence)}
+    facts = {"at": 0, "outcome": word, "word": said, "evidence": sentence(result.evidence)}
     return facts | {"figure": result.evidence.get("figure")}
 
 
@@ -177,9 +182,13 @@ def _code(claim: ClaimEntry) -> dict[str, Any]:
     return {"html": coloured(source), "path": path.as_posix(), "first": first, "last": last}
 
 
-def _figure(id: str) -> dict[str, Any]:
-    result = known().results.get(id)
-    found = (result.evidence or {}).get("figure") if result else None
+async def _figure(request: Request, id: str, lie: int | None, at: int) -> dict[str, Any]:
+    if lie is not None:
+        await needs_cookie(request)
+        found = (await probed(request, id, lie, at))["figure"]
+    else:
+        result = (await run_in_threadpool(known)).results.get(id)
+        found = (result.evidence or {}).get("figure") if result else None
     if not found:
         raise HTTPException(404, "there is no figure: the claim was not judged yet, or has none")
     return found

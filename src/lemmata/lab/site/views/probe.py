@@ -1,6 +1,7 @@
 """The slider: one check, run at once with one argument at a position between truth and lie."""
 
 import asyncio
+from collections.abc import Coroutine
 from dataclasses import asdict
 from typing import Annotated, Any
 
@@ -12,14 +13,23 @@ from pydantic import BaseModel, ConfigDict, Field
 from lemmata import catalog
 from lemmata.catalog import ClaimEntry
 from lemmata.judge.dial import Dial
-from lemmata.lab.site.figures import draw
-from lemmata.lab.site.pages import evidence_line, mark
+from lemmata.judge.evidence import failed_part
+from lemmata.judge.words import sentence
+from lemmata.lab.site.figures import sketch
+from lemmata.lab.site.job import JobFailed
+from lemmata.lab.site.knowledge import known
+from lemmata.lab.site.pages import mark
 from lemmata.lab.site.rights import needs_cookie
 
 router = APIRouter()
 
 # How long one run of the check may take at most, by the cost of the whole claim; the first one imports it, too.
 SECONDS = {"instant": 20.0, "quick": 30.0, "long": 120.0}
+
+
+LISTENING = 0.2  # seconds between two looks at whether the reader is still there
+
+Answer = dict[str, Any]
 
 
 class Probing(BaseModel):
@@ -29,6 +39,7 @@ class Probing(BaseModel):
     lie: Annotated[int, Field(ge=0, le=999)]
     at: Annotated[int, Field(ge=0, le=999)]
     seed: Annotated[int, Field(ge=0, le=2**31)] = 0
+    narrow: bool = False  # a figure for a phone
 
 
 @router.get("/claim/{id}/dials", dependencies=[Depends(needs_cookie)])
@@ -40,8 +51,10 @@ async def dials(request: Request, id: str) -> Response:
 @router.post("/claim/{id}/probe")
 async def probe(request: Request, id: str, asked: Probing) -> Response:
     """Run the check; the answer has the pieces that the page shows: verdict mark, line of evidence, figure."""
-    found = await probed(request, id, asked.lie, asked.at, asked.seed)
-    drawn = str(await run_in_threadpool(draw, found["figure"])) if found["figure"] else ""
+    found = await _while_asked(request, probed(request, id, asked.lie, asked.at, asked.seed))
+    drawn, place = "", (asked.narrow, f"/claim/{id}/figure", f"lie={asked.lie}&at={asked.at}")
+    if found["figure"]:
+        drawn = str(await run_in_threadpool(sketch, found["figure"], *place))
     return JSONResponse(found | {"verdict": str(mark(found["outcome"], found["word"])), "figure": drawn})
 
 
@@ -60,15 +73,32 @@ async def dials_of(request: Request, id: str) -> list[Dial]:
 async def probed(request: Request, id: str, lie: int, at: int, seed: int = 0) -> dict[str, Any]:
     """What the check finds: "still holds", "rejected" or "undecided", one line of evidence, the data of a figure."""
     claim = _claim(id)
-    asked = {"id": id, "lie": lie, "at": at, "seed": seed}
+    asked = {"id": id, "lie": lie, "at": at, "seed": seed, "part": await run_in_threadpool(_part, id, lie)}
     found = await request.app.state.jobs.call("probe", asked, SECONDS[claim.cost])
     if "problem" in found:
         raise HTTPException(422, found["problem"])
     evidence = found["evidence"]
-    line = found["how"] if evidence is None or evidence["weak"] else evidence_line(evidence)
+    line = found["how"] if evidence is None or evidence["weak"] else sentence(evidence)
     word = word_of(catalog.load().statements[id].kind, found["outcome"], at)
     shown = {"evidence": line, "figure": evidence and evidence["figure"], "word": word}
     return shown | {"at": at} | {key: found[key] for key in ("outcome", "value", "seconds")}
+
+
+async def _while_asked(request: Request, work: Coroutine[Any, Any, Answer]) -> Answer:
+    """What the work comes to; it ends with its child process when the reader lets go of the question."""
+    task = asyncio.create_task(work)
+    while not (await asyncio.wait({task}, timeout=LISTENING))[0]:
+        if await request.is_disconnected():
+            task.cancel()
+            await asyncio.wait({task})
+            raise JobFailed("stopped")
+    return task.result()
+
+
+def _part(id: str, lie: int) -> list[int]:
+    """The judge that rejects this lie, as far as is remembered: its picture is the one to watch."""
+    result = known().results.get(id)
+    return failed_part(result.lies[lie].get("evidence")) if result and lie < len(result.lies) else []
 
 
 def word_of(kind: str, outcome: str, at: int) -> str:

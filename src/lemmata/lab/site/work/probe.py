@@ -9,7 +9,10 @@ from lemmata.lab.site.work.judge import find_claim
 
 
 def perform(parameters: dict[str, Any], tell: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
-    """Probe lie number `lie` of the claim `id` at position `at` under `seed`; one that it lacks is a "problem"."""
+    """Probe lie number `lie` of the claim `id` at position `at` under `seed`; one that it lacks is a "problem".
+
+    `part` leads to the judge whose picture is wanted, as in `figure_of`.
+    """
     entry, claim = find_claim(parameters["id"])
     found = dials(claim)
     if "at" not in parameters:
@@ -18,6 +21,6 @@ def perform(parameters: dict[str, Any], tell: Callable[[dict[str, Any]], None]) 
         if parameters["lie"] >= len(found):
             raise ValueError(f"lie must be from 0 to {len(found) - 1}, got {parameters['lie']}")
         value = found[parameters["lie"]].value(parameters["at"])
-        return probe_claim(claim, parameters["lie"], value, parameters["seed"], entry.cost)
+        return probe_claim(claim, parameters["lie"], value, parameters["seed"], entry.cost, parameters["part"])
     except ValueError as error:
         return {"problem": str(error)}
