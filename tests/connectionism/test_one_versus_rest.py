@@ -85,6 +85,11 @@ def test_a_sweep_never_changes_what_was_saved_before():
     assert not saved["weight"].any()
 
 
+def test_whoever_has_learnt_nothing_is_wrong_everywhere():
+    x, y = clouds(3)
+    assert OneVersusRest(5, 3).mistakes(x, y) == len(x)  # an activation of 0 decides nothing
+
+
 def test_half_precision_is_learnt_in_single():
     x, y = clouds(3)
     assert OneVersusRest(5, 3).fit(x.bfloat16(), y, max_epochs=1).weight.dtype is torch.float32

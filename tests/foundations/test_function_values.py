@@ -43,3 +43,8 @@ def test_hessians_are_exactly_symmetric():
     mixing, x = torch.randn(6, 4, generator=generator).double(), torch.randn(3, 4, generator=generator).double()
     found = batch_hessians(lambda w: torch.exp(torch.sin(mixing @ w)).sum(), x)
     assert torch.equal(found, found.mT)
+
+
+def test_the_jacobian_of_a_linear_map_is_its_matrix():
+    matrix = torch.randn(4, 9, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    torch.testing.assert_close(batch_jacobians(lambda w: matrix @ w, torch.ones(9, dtype=torch.float64)), matrix)

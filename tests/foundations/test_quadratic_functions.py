@@ -39,3 +39,12 @@ def test_the_minimum_of_a_quadratic_with_a_kernel_is_found_at_every_condition():
         f = QuadraticFunction((matrix + matrix.T) / 2, matrix @ torch.ones(4, dtype=DOUBLE))
         along = q[:, 1:] @ (q[:, 1:].T @ -torch.ones(4, dtype=DOUBLE))
         torch.testing.assert_close(f.minimiser, along, rtol=1e-8, atol=1e-8)
+
+
+def test_values_are_those_of_the_formula_in_any_batch():
+    generator = torch.Generator().manual_seed(0)
+    x, linear = torch.randn(2, 5, 3, generator=generator).double(), torch.tensor([1.0, -2.0, 0.5], dtype=DOUBLE)
+    matrix = torch.tensor([[2.0, 1.0, 0.0], [1.0, 3.0, -1.0], [0.0, -1.0, 1.0]], dtype=DOUBLE)
+    expected = torch.einsum("...i,ij,...j->...", x, matrix, x) / 2 + x @ linear + 2.0
+    torch.testing.assert_close(QuadraticFunction(matrix, linear, constant=2.0)(x), expected)
+    torch.testing.assert_close(QuadraticFunction(matrix)(x), expected - x @ linear - 2.0)

@@ -113,3 +113,10 @@ def test_one_sided_slopes_far_from_the_origin():
     far = torch.full((1,), 2.0**60, dtype=torch.float64)
     low, high = subdifferential_interval(lambda x: (x - 2.0**60).abs(), far)
     assert (low.item(), high.item()) == (-1.0, 1.0)
+
+
+def test_the_absolute_value_is_a_maximum_of_two_lines():
+    absolute = MaxAffine(torch.tensor([[1.0], [-1.0]]))
+    x = torch.linspace(-2.0, 2.0, 9)
+    assert torch.equal(absolute(x[:, None]), x.abs())
+    assert absolute.is_minimum(torch.zeros(1))

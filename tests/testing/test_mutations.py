@@ -41,6 +41,8 @@ def changes(code: str, operator: str = "") -> list[str]:
         ("off by one", "return x[: 1 << 20] + x[16_384:] + x[999]", ["999 -> 1000"]),
         ("off by one", "return 1 << i", ["1 -> 2"]),
         ("swapped arguments", "return x[: 10**7]", []),
+        ("dropped term", "return x > 2.0**-40", []),
+        ("sign", "return x > 2.0**-40", []),
         ("dropped term", "return '(' + a + ')'", []),
         ("off by one", "return a > b", ["a > b -> a >= b"]),
         ("dropped term", "return a + b", ["a + b -> a", "a + b -> b"]),

@@ -158,11 +158,12 @@ def test_a_record_that_cannot_be_used_says_why(tmp_path, text, message):
 
 def test_a_class_of_ones_own_is_restored_by_hand(tmp_path):
     run = fit(nn.Linear(3, 1), (X, X[:, :1]), options=Options(epochs=1, device="cpu"), out=tmp_path)
-    with pytest.raises(ValueError, match=r"trained Linear, which is no system here: build it and call restore_system"):
+    with pytest.raises(ValueError, match=r"a Linear, which cannot .* lemmata\.load\(.*, model=Linear\(\.\.\.\)\)"):
         load_run(tmp_path)
     mine = nn.Linear(3, 1)
     assert restore_system(mine, tmp_path) == ""
     assert torch.equal(mine.weight, run.system.weight)
+    assert torch.equal(load_run(tmp_path, model=nn.Linear(3, 1)).weight, run.model.weight)
     with pytest.raises(ValueError, match=r"the weights in .* do not fit Linear"):
         restore_system(nn.Linear(4, 1), tmp_path)
 

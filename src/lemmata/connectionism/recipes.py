@@ -1,7 +1,7 @@
 """What can be trained in this chapter: perceptrons by sweeps of mistakes, a Hopfield network by storing prototypes."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import torch
@@ -10,15 +10,24 @@ from torch import Tensor
 from lemmata import validate
 from lemmata.connectionism.hopfield import RULES, HopfieldNetwork, Recall
 from lemmata.connectionism.one_versus_rest import OneVersusRest
-from lemmata.data.examples import Examples
+from lemmata.data.examples import Dataset, Examples
+from lemmata.data.own_files import FileChoices, load_file
 from lemmata.data.registry import load
 from lemmata.figure import Figure, Image
 from lemmata.marks import recipe
 from lemmata.train.experiment import Experiment
 from lemmata.train.options import Options
+from lemmata.train.own_data import baselines
 from lemmata.train.pictures import decision_map, labelled_pictures
 
-__all__ = ["HopfieldConfig", "PerceptronConfig", "remember_prototypes", "separate_classes"]
+__all__ = [
+    "HopfieldConfig",
+    "PerceptronConfig",
+    "PerceptronFileConfig",
+    "remember_prototypes",
+    "separate_classes",
+    "separate_file",
+]
 
 
 # --- Perceptrons ---
@@ -42,10 +51,36 @@ def separate_classes(
     options: Options = Options(epochs=100, batch_size=4096, evaluate=5, device="cpu"),  # noqa: B008
 ) -> Experiment:
     """One perceptron for each class against the rest; ends early when a whole sweep makes no mistake."""
-    found = load(data)
+    notes = {"baselines": {"scikit-learn's Perceptron": BASELINES[data]}, "how": HOW}
+    return _separate(load(data), config, options, notes)
+
+
+@dataclass(frozen=True)
+class PerceptronFileConfig(PerceptronConfig, FileChoices):
+    """What can be chosen of a perceptron, and of the data of one's own that it learns from."""
+
+
+@recipe("perceptron", data="file", metric="accuracy")
+def separate_file(
+    data: str | Dataset,
+    config: PerceptronFileConfig = PerceptronFileConfig(),  # noqa: B008 - frozen
+    options: Options = Options(epochs=100, batch_size=4096, evaluate=5, device="cpu"),  # noqa: B008
+) -> Experiment:
+    """Classes of one's own: a table, arrays or a folder of pictures."""
+    found = load_file(data, config, options.seed)
+    if not found.classes:
+        name = found.extra["preparation"].target.name
+        raise ValueError(f"{name} holds numbers, but a perceptron tells classes apart: use mlp, or another target")
+    notes = {"baselines": baselines(found), "sha256": found.extra.get("digest", "")}
+    return replace(_separate(found, config, options, notes), preparation=found.extra["preparation"])
+
+
+def _separate(found: Dataset, config: PerceptronConfig, options: Options, notes: Mapping[str, Any]) -> Experiment:
     train, test = _flat(found.train), _flat(found.test)
     arguments = {"features": train.x.shape[1], "classes": len(found.classes), "bias": config.bias}
     system = OneVersusRest(**arguments)
+
+    grey = found.test.x.ndim == 3
 
     def picture(system: OneVersusRest) -> Figure:
         if arguments["features"] == 2:
@@ -57,10 +92,10 @@ def separate_classes(
         activation = system.decision_function(_flat(examples).x)
         return {"class": activation.argmax(1), "activation": activation.amax(1)}
 
-    notes = {"baselines": {"scikit-learn's Perceptron": BASELINES[data]}, "how": HOW}
     return Experiment(
         system, arguments, train, test, options, learner=SweepLearner(system, len(train)), metric="accuracy",
-        largest=True, classes=found.classes, picture=picture, predict=predict, notes=notes,
+        largest=True, classes=found.classes, picture=picture if grey or arguments["features"] == 2 else None,
+        predict=predict, notes=notes,
     )  # fmt: skip
 
 

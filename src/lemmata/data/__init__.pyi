@@ -1,6 +1,7 @@
 """Made by `python3 dev.py lint --fix` from the `__all__` of the files beside this one."""
 
 from lemmata.data.archives import ArchiveError as ArchiveError
+from lemmata.data.array_file import read_arrays as read_arrays
 from lemmata.data.block_graphs import block_graph as block_graph
 from lemmata.data.cache import cached_path as cached_path
 from lemmata.data.columns import as_examples as as_examples
@@ -25,7 +26,13 @@ from lemmata.data.images import glyphs as glyphs
 from lemmata.data.images import photos as photos
 from lemmata.data.margins import separable as separable
 from lemmata.data.mixtures import gaussian_mixture as gaussian_mixture
+from lemmata.data.netpbm import read_netpbm as read_netpbm
+from lemmata.data.own_files import FileChoices as FileChoices
+from lemmata.data.own_files import load_file as load_file
 from lemmata.data.parities import parity as parity
+from lemmata.data.patients import breast_cancer as breast_cancer
+from lemmata.data.patients import diabetes as diabetes
+from lemmata.data.picture_folder import read_pictures as read_pictures
 from lemmata.data.planar import moons as moons
 from lemmata.data.planar import rings as rings
 from lemmata.data.planar import spirals as spirals
@@ -33,6 +40,7 @@ from lemmata.data.planar import xor as xor
 from lemmata.data.png import read_png as read_png
 from lemmata.data.point_clouds import Model as Model
 from lemmata.data.point_clouds import furniture as furniture
+from lemmata.data.preparation import Preparation as Preparation
 from lemmata.data.registry import DatasetEntry as DatasetEntry
 from lemmata.data.registry import dataset as dataset
 from lemmata.data.registry import entries as entries
@@ -42,6 +50,8 @@ from lemmata.data.sequences import echo as echo
 from lemmata.data.sound import mu_law as mu_law
 from lemmata.data.sound import mu_law_inverse as mu_law_inverse
 from lemmata.data.sound import speech as speech
+from lemmata.data.tables import Table as Table
+from lemmata.data.tables import read_table as read_table
 from lemmata.data.tasks import sinusoids as sinusoids
 from lemmata.data.teachers import teacher as teacher
 from lemmata.data.text import Vocabulary as Vocabulary
@@ -57,17 +67,22 @@ __all__ = [
     "Example",
     "Examples",
     "FetchError",
+    "FileChoices",
     "Graph",
     "Model",
     "Molecule",
+    "Preparation",
+    "Table",
     "Vocabulary",
     "adding",
     "as_examples",
     "block_graph",
+    "breast_cancer",
     "cached_path",
     "cifar10",
     "dataset",
     "debian",
+    "diabetes",
     "digits",
     "echo",
     "entries",
@@ -80,6 +95,7 @@ __all__ = [
     "karate",
     "kmnist",
     "load",
+    "load_file",
     "mnist",
     "moons",
     "mu_law",
@@ -88,7 +104,11 @@ __all__ = [
     "omniglot",
     "parity",
     "photos",
+    "read_arrays",
+    "read_netpbm",
+    "read_pictures",
     "read_png",
+    "read_table",
     "rings",
     "separable",
     "shakespeare",

@@ -13,7 +13,9 @@ FOLDER = Path(__file__).parent / "embedded"
 
 # SHA-256. Hashing the largest file takes about a millisecond, so every load does it.
 DIGESTS = {
+    "breast_cancer.npz": "a8b19581936a5af7f461949a8071dfd8873a7452697509f8e277524eb4647f9f",
     "debian_graph.npz": "a68dad4fa5d9216caeee82767e7d33a832cc6a1dcb6df6bfa9b3098bdc041970",
+    "diabetes.npz": "84be04b1c2c84dc9fcda64184ec47f00d6d7c2cda05d51b08ff2158d53d08feb",
     "digits.npz": "37589a6f6485d7a4b49f25c5a26a7d420f8f0273416c9fcc64bfca17e023f99e",
     "fashion.npz": "f548c305304db927a6c60ee3a40e6f46bd73ba3657b8dd2c0db1cfdaee09733b",
     "furniture.npz": "ccb572f900225bc184644f7049db6bd9a5c13688eeb1d0ce9dab4a90e74ee04a",

@@ -1,4 +1,4 @@
-"""What can be trained in this chapter: the multilayer perceptron on pictures and on points in the plane."""
+"""What can be trained in this chapter: the multilayer perceptron on pictures, points in the plane and own files."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
@@ -10,16 +10,18 @@ from torch.nn import functional
 
 from lemmata import validate
 from lemmata.data.examples import Dataset, Examples
+from lemmata.data.own_files import FileChoices, load_file
 from lemmata.data.registry import load
 from lemmata.feedforward.mlp import MLP, MLPConfig
 from lemmata.figure import Figure
 from lemmata.marks import recipe
 from lemmata.train.experiment import Experiment
 from lemmata.train.options import Options
+from lemmata.train.own_data import sizes, supervised
 from lemmata.train.pictures import decision_map, labelled_pictures
 from lemmata.train.randomness import seeded
 
-__all__ = ["PictureConfig", "classify_clothing", "classify_digits", "classify_points"]
+__all__ = ["FileConfig", "PictureConfig", "classify_clothing", "classify_digits", "classify_points", "learn_file"]
 
 # The defaults of the recipes for pictures were chosen by 5-fold cross-validation on the training examples, too.
 HOW = (
@@ -72,6 +74,30 @@ def classify_points(
     return _classify(load(data), config, options, {})
 
 
+@dataclass(frozen=True)
+class FileConfig(MLPConfig, FileChoices):
+    """What can be chosen of a multilayer perceptron, and of the data of one's own that it learns from."""
+
+
+OWN = Options(epochs=100, batch_size=32, lr=5e-3, weight_decay=0.01, schedule="cosine", evaluate=5)
+
+
+@recipe("mlp", data="file", metric="accuracy")
+def learn_file(
+    data: str | Dataset,
+    config: FileConfig = FileConfig(widths=(64, 64), dropout=0.1),  # noqa: B008
+    options: Options = OWN,
+) -> Experiment:
+    """A table, arrays or a folder of pictures of one's own: classes, or a number."""
+    found = load_file(data, config, options.seed)
+    arguments = {**sizes(found), **{field.name: getattr(config, field.name) for field in fields(MLPConfig)}}
+    with seeded(options.seed):
+        system = MLP(**arguments)
+    grey = found.extra["preparation"].kind == "pictures" and found.train.x.ndim == 3
+    drawn = found.classes and (grey or arguments["inputs"] == 2)
+    return supervised(system, arguments, found, options, picture=_picture(found) if drawn else None)
+
+
 def _classify(data: Dataset, config: MLPConfig, options: Options, notes: Mapping[str, Any]) -> Experiment:
     chosen = {field.name: getattr(config, field.name) for field in fields(MLPConfig)}
     arguments = {"inputs": data.train.x[0].numel(), "outputs": len(data.classes), **chosen}
@@ -120,7 +146,7 @@ def _picture(data: Dataset) -> Callable[[MLP], Figure]:
     def examples(system: MLP) -> Figure:
         predicted = _logits(system, test.x).argmax(1).cpu()
         wrong = (predicted != test.y).nonzero()[:5, 0]
-        shown = torch.cat([torch.arange(10), wrong])
+        shown = torch.cat([torch.arange(min(10, len(test))), wrong])
         note = "The first ten test pictures, and five that are taken for something else."
         return labelled_pictures(test.x[shown], predicted[shown], test.y[shown], data.classes, note=note)
 

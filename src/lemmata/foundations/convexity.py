@@ -43,7 +43,7 @@ def chord_gap(
     >>> chord_gap(lambda x: x.square().sum(), torch.zeros(1), torch.tensor([2.0]), torch.tensor(0.5))
     tensor(1.)
     """
-    weight = _share("weight", weight)
+    weight = _fraction("weight", weight)
     between = batch_values(f, weight[..., None] * x + (1 - weight[..., None]) * y)
     return weight * batch_values(f, x) + (1 - weight) * batch_values(f, y) - between
 
@@ -153,7 +153,7 @@ def is_convex(
         # A quadratic bends alike everywhere; its witness shows the direction alone.
         first, second = curvature.witness
         middle = box.centre if isinstance(f, QuadraticFunction) else (first + second) / 2
-        chords = [box.pair(middle, (second - first).to(middle), share) for share in LENGTHS]
+        chords = [box.pair(middle, (second - first).to(middle), fraction) for fraction in LENGTHS]
         below = _lowest_chord(f, *(torch.stack(ends) for ends in zip(*chords, strict=True)))
         if curvature.certified and float(curvature.value) >= 0:
             reason = f"least curvature {curvature.value:.3g}, {curvature.reason}"
@@ -163,12 +163,12 @@ def is_convex(
 
 def _lowest_chord(f: Function, x: Tensor, y: Tensor) -> Measured:
     """The chord that lies lowest against the function, of those between the pairs."""
-    shares = torch.linspace(0.25, 0.75, WEIGHTS, dtype=x.dtype)
-    shares = shares[:, None].expand(WEIGHTS, len(x))
-    gaps = chord_gap(f, x.expand(WEIGHTS, *x.shape), y.expand(WEIGHTS, *y.shape), shares).detach()
+    fractions = torch.linspace(0.25, 0.75, WEIGHTS, dtype=x.dtype)
+    fractions = fractions[:, None].expand(WEIGHTS, len(x))
+    gaps = chord_gap(f, x.expand(WEIGHTS, *x.shape), y.expand(WEIGHTS, *y.shape), fractions).detach()
     rounding = invisible(torch.maximum(batch_values(f, x).abs(), batch_values(f, y).abs()))
     row, column = divmod(int((gaps + rounding).argmin()), len(x))
-    witness, gap = (x[column], y[column], shares[row, column]), float(gaps[row, column])
+    witness, gap = (x[column], y[column], fractions[row, column]), float(gaps[row, column])
     if gap < -float(rounding[column]):
         return Measured("convex", False, True, f"the function lies above a chord by {-gap:.3g}", witness, gap)
     return Measured("convex", True, False, "no chord below the function was found", witness, gap)
@@ -221,7 +221,7 @@ def _members(contains: Callable[[Tensor], Tensor], x: Tensor) -> Bool[Tensor, " 
     return found
 
 
-def _share(name: str, value: Tensor) -> Tensor:
+def _fraction(name: str, value: Tensor) -> Tensor:
     if ((validate.floating(name, value) < 0) | (value > 1)).any():
         raise ValueError(f"{name} must lie between 0 and 1, got {float(value.min()):g} to {float(value.max()):g}")
     return value

@@ -44,8 +44,8 @@ class Box:
 
     def sample(self, count: int, generator: torch.Generator | None = None) -> Float[Tensor, "count n"]:
         """Uniform points."""
-        share = torch.rand((count, len(self.low)), generator=generator, dtype=self.low.dtype, device=self.low.device)
-        return self.low + share * self.width
+        fraction = torch.rand((count, len(self.low)), generator=generator, dtype=self.low.dtype, device=self.low.device)
+        return self.low + fraction * self.width
 
     def corners(self, dimensions: int = 6) -> Float[Tensor, "corners n"]:
         """All corners in the first `dimensions` coordinates; the rest stay in the middle."""

@@ -5,6 +5,7 @@ import importlib
 import re
 import types
 import typing
+from pathlib import Path
 from typing import Any
 
 from lemmata.catalog import Catalog, RecipeEntry
@@ -20,15 +21,36 @@ def choose(catalog: Catalog, system: str, data: str) -> tuple[RecipeEntry, str]:
         known = {entry.system for entry in catalog.recipes}
         what = "cannot be trained" if system in catalog.systems else f"is unknown{did_you_mean(system, known)}"
         raise UserError(f"system {system!r} {what}; lemmata train lists what can be trained")
+    known = data_of(catalog, system)
+    own = next((entry for entry in recipes if entry.data == OWN), None)
+    if own and data not in known and is_path(data):
+        return own, data
     for entry in recipes:
-        if not data or data in entry.data.split():
+        if entry is not own and (not data or data in entry.data.split()):
             return entry, data or entry.data.split()[0]
-    raise UserError(f"{system} is not trained on {data!r}: use --data {' or '.join(data_of(catalog, system))}")
+    files = ", or a .csv or .npz file or a folder of pictures of yours" if own else ""
+    if is_path(data) and not own:
+        raise UserError(f"{system} does not learn from files of one's own: use --data {' or '.join(known)}")
+    raise UserError(f"{system} is not trained on {data!r}: use --data {' or '.join(known)}{files}")
+
+
+OWN = "file"  # in a recipe's mark: it learns from a user's own data
+
+
+def is_path(data: str) -> bool:
+    """Whether what stands after --data is the user's own, rather than the name of a data set."""
+    return bool(data) and (Path(data).suffix.lower() in (".csv", ".npz") or "/" in data or Path(data).is_dir())
 
 
 def data_of(catalog: Catalog, system: str) -> list[str]:
     """The data sets a system can be trained on, the usual one first."""
-    return [name for entry in catalog.recipes if entry.system == system for name in entry.data.split()]
+    found = [name for entry in catalog.recipes if entry.system == system for name in entry.data.split()]
+    return [name for name in found if name != OWN]
+
+
+def takes_files(catalog: Catalog, system: str) -> bool:
+    """Whether a system can be trained on a user's own data."""
+    return any(entry.system == system and entry.data == OWN for entry in catalog.recipes)
 
 
 def recipe_of(entry: RecipeEntry) -> Any:
@@ -96,6 +118,7 @@ def record_of(entry: RecipeEntry, data: str, config: Any, experiment: Any) -> di
         "config": dataclasses.asdict(config),
         "arguments": dict(experiment.arguments),
         "notes": dict(experiment.notes),
+        **({"preparation": experiment.preparation.to_json()} if experiment.preparation else {}),
     }
 
 

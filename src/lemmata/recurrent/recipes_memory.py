@@ -15,15 +15,17 @@ from torch.nn import functional
 
 from lemmata import validate
 from lemmata.data.examples import Dataset, Examples
+from lemmata.data.own_files import FileChoices, load_file
 from lemmata.data.registry import load
 from lemmata.marks import recipe
 from lemmata.recurrent.sequence_reader import SequenceReader
 from lemmata.recurrent.task_gradients import gradient_reach
 from lemmata.train.experiment import Experiment
 from lemmata.train.options import Options
+from lemmata.train.own_data import supervised
 from lemmata.train.randomness import seeded
 
-__all__ = ["MemoryConfig", "PixelConfig", "ReaderConfig", "read_digits", "recall"]
+__all__ = ["MemoryConfig", "PixelConfig", "ReaderConfig", "ReaderFileConfig", "read_digits", "read_file", "recall"]
 
 
 TRAINING: dict[str, Any] = {"batch_size": 32, "lr": 4e-3, "schedule": "cosine", "warmup": 50, "clip": 1.0}
@@ -93,6 +95,37 @@ def _as_sequences(pictures: Examples, read: str) -> Examples:
     side = math.isqrt(pixels.shape[1])
     x = pixels[..., None] if read == "pixels" else pixels.reshape(-1, side, side)
     return Examples(**{**pictures.columns, "x": x})
+
+
+# --- Sequences of one's own ---
+
+
+@dataclass(frozen=True)
+class ReaderFileConfig(ReaderConfig, FileChoices):
+    """What can be chosen of a network that reads sequences, and of the data of one's own that it learns from."""
+
+
+OWN = ReaderFileConfig()
+
+
+@recipe("lru", "mingru", "minlstm", "lstm", "gru", "elman", data="file", metric="accuracy")
+def read_file(
+    data: str | Dataset,
+    config: ReaderFileConfig = OWN,
+    options: Options = READING,
+    system: str = "lru",
+) -> Experiment:
+    """A table whose columns follow one another as a time series does, or pictures, one pixel after another."""
+    found = load_file(data, config, options.seed)
+    length = found.train.x[0].numel()
+    arguments = {
+        "inputs": 1, "outputs": len(found.classes) or 1, "cell": system, "vocab_size": None,
+        "memory": config.memory or max(4 * length, 2),
+        **{name: getattr(config, name) for name in ("width", "hidden", "depth")},
+    }  # fmt: skip
+    with seeded(options.seed):
+        reader = SequenceReader(**arguments)
+    return supervised(reader, arguments, found, options, view=lambda x: x.flatten(1)[..., None])
 
 
 # --- Nothing but memory ---

@@ -28,7 +28,7 @@ UNSWAPPED = frozenset(
     "result_type isinstance issubclass hasattr getattr setattr __setattr__ map filter".split()
 )
 LAST_SWAPPED = frozenset("addcmul addcmul_".split())  # their last two arguments are the factors of a product
-EVEN = frozenset("abs square norm vector_norm matrix_norm fabs".split())  # f(-x) = f(x)
+EVEN = frozenset("abs square norm vector_norm matrix_norm p_norm frobenius_norm fabs".split())  # f(-x) = f(x)
 
 # Functions that take the number of a dimension.
 OF_A_DIMENSION = frozenset(
@@ -113,7 +113,9 @@ def _sign(node: ast.AST, parent: ast.AST) -> Iterator[ast.AST]:
     other = {ast.Add: ast.Sub, ast.Sub: ast.Add}
     if isinstance(node, ast.BinOp | ast.AugAssign) and type(node.op) in other and not _literal_sequence(node):
         yield _with(node, op=other[type(node.op)]())
-    elif isinstance(node, ast.UnaryOp) and not (_even(node, parent) or _is_dimension(node, parent)):
+    elif isinstance(node, ast.UnaryOp) and not (
+        _even(node, parent) or _is_dimension(node, parent) or _written_out(parent)
+    ):
         yield from [] if isinstance(node.op, ast.UAdd) else [node.operand]
 
 
@@ -129,7 +131,7 @@ def _off_by_one(node: ast.AST, parent: ast.AST) -> Iterator[ast.AST]:
 
 def _dropped_term(node: ast.AST, parent: ast.AST) -> Iterator[ast.AST]:
     """a + b and a, a * b and a, one of several conditions, a step that is left out."""
-    if isinstance(node, ast.BinOp) and not _literal_text(node):
+    if isinstance(node, ast.BinOp) and not _literal_text(node) and not _written_out(node):
         if isinstance(node.op, ast.Add | ast.Sub | ast.Mult | ast.Div | ast.FloorDiv | ast.Mod | ast.Pow):
             yield node.left
         if isinstance(node.op, ast.Add | ast.Mult | ast.BitAnd | ast.BitOr):
@@ -147,8 +149,7 @@ def _dropped_term(node: ast.AST, parent: ast.AST) -> Iterator[ast.AST]:
 def _swapped(node: ast.AST, parent: ast.AST) -> Iterator[ast.AST]:
     """f(a, b) and f(b, a), a - b and b - a, a / b and b / a."""
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub | ast.Div | ast.FloorDiv | ast.Mod | ast.Pow):
-        written_out = isinstance(node.left, ast.Constant) and isinstance(node.right, ast.Constant)  # 10**7
-        if not written_out and not (isinstance(node.op, ast.Sub) and _even(node, parent)):
+        if not _written_out(node) and not (isinstance(node.op, ast.Sub) and _even(node, parent)):
             yield _with(node, left=node.right, right=node.left)
     elif isinstance(node, ast.Call) and called(node) not in UNSWAPPED:
         pairs = list(enumerate(zip(node.args, node.args[1:], strict=False)))
@@ -244,9 +245,15 @@ def _is_capacity(number: int, parent: ast.AST) -> bool:
     """A number whose successor does as well: large, a default size, a power written out (1 << 20, 10**7), or inert."""
     if isinstance(parent, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.AnnAssign):
         return number >= DEFAULT_CAPACITY
-    if isinstance(parent, ast.BinOp) and isinstance(parent.op, ast.LShift | ast.Pow):
-        return isinstance(parent.left, ast.Constant) and isinstance(parent.right, ast.Constant)
-    return number >= CAPACITY or getattr(parent, "arg", "") in INERT
+    return number >= CAPACITY or getattr(parent, "arg", "") in INERT or _written_out(parent)
+
+
+def _written_out(node: ast.AST) -> bool:
+    """A power of literals (1 << 20, 10**7, 2.0**-40): one number, which happens to be read more easily so."""
+    if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.LShift | ast.Pow):
+        return False
+    exponent = node.right.operand if isinstance(node.right, ast.UnaryOp) else node.right
+    return isinstance(node.left, ast.Constant) and isinstance(exponent, ast.Constant)
 
 
 def _literal_text(node: ast.BinOp) -> bool:

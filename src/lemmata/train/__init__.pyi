@@ -19,6 +19,9 @@ from lemmata.train.loop import run_experiment as run_experiment
 from lemmata.train.losses import input_and_target as input_and_target
 from lemmata.train.optimizers import lr_factor as lr_factor
 from lemmata.train.options import Options as Options
+from lemmata.train.own_data import baselines as baselines
+from lemmata.train.own_data import sizes as sizes
+from lemmata.train.own_data import supervised as supervised
 from lemmata.train.pictures import decision_map as decision_map
 from lemmata.train.pictures import labelled_pictures as labelled_pictures
 from lemmata.train.processes import World as World
@@ -47,6 +50,7 @@ __all__ = [
     "Watcher",
     "World",
     "at",
+    "baselines",
     "batch_indices",
     "choose_device",
     "decision_map",
@@ -62,4 +66,6 @@ __all__ = [
     "run_experiment",
     "save",
     "seeded",
+    "sizes",
+    "supervised",
 ]

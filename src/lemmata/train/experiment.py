@@ -7,6 +7,7 @@ from typing import Any
 import torch
 
 from lemmata.data.examples import Examples
+from lemmata.data.preparation import Preparation
 from lemmata.figure import Figure
 from lemmata.train.learner import Learner
 from lemmata.train.options import Options
@@ -41,4 +42,5 @@ class Experiment:
     predict: Callable[[Any, Examples], Mapping[str, torch.Tensor]] | None = None  # for `lemmata predict`
     sample: Callable[..., "Figure | str"] | None = None  # sample(system, count, generator), for `lemmata sample`
     write: Callable[[Any], str] | None = None  # a few lines of text, told after an evaluation
+    preparation: Preparation | None = None  # of a user's own file: how new examples become inputs
     notes: Mapping[str, Any] = field(default_factory=dict)  # facts for the run's record, such as baselines

@@ -25,7 +25,8 @@ __all__ = ["read_record"]
 FORMAT = 1
 # What may change between the start of a run and its resumption: how long, how often, where; not what it computes.
 FREE = ("epochs", "steps", "patience", "evaluate", "save", "save_seconds", "keep", "device")
-GROUPS = ("options", "config", "arguments", "notes", "versions")  # objects in a record; `classes` is a list of names
+# objects in a record; `classes` is a list of names
+GROUPS = ("options", "config", "arguments", "notes", "preparation", "shapes", "versions")
 NAMES = ("system", "built", "recipe", "data", "metric", "class", "command", "started")
 
 

@@ -21,7 +21,8 @@ from lemmata.train.processes import World
 from lemmata.train.progress import Progress, wanted
 from lemmata.train.randomness import seeded
 from lemmata.train.run import Run
-from lemmata.train.sources import Place, as_source
+from lemmata.train.saved import told_arguments
+from lemmata.train.sources import Place, Source, as_source
 from lemmata.train.training import Training, total_steps
 from lemmata.train.watch import Watcher
 
@@ -102,7 +103,7 @@ def fit(
         if world.rank:
             torch.manual_seed(options.seed + 1_000_003 * world.rank)  # equal dropout on all shares would be less noise
         bar = [Progress()] if world.first and wanted(progress) else []
-        return training.run(resume, [*bar, *watchers], record or {})
+        return training.run(resume, [*bar, *watchers], _facts(model, source) if record is None else record)
 
 
 def run_experiment(experiment: Experiment, **more: Any) -> Run:
@@ -110,6 +111,15 @@ def run_experiment(experiment: Experiment, **more: Any) -> Run:
     words = ("test", "validation", "loss", "learner", "metrics", "metric", "largest", "picture", "options")
     given = {word: getattr(experiment, word) for word in words}
     return fit(experiment.system, experiment.train, **{"progress": False, **given, **more})
+
+
+def _facts(model: Any, source: Source) -> dict[str, Any]:
+    """What the folder of a run tells of it where no recipe does: how to build the model again, and what it is given."""
+    facts: dict[str, Any] = {"shapes": source.shapes()}
+    arguments = told_arguments(model)
+    if arguments is not None:
+        facts |= {"built": type(model).__lemmata_system__["id"], "arguments": arguments}
+    return facts
 
 
 OF_THE_OPTIMIZER = ("lr", "weight_decay", "momentum")

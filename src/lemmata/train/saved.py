@@ -1,6 +1,7 @@
 """Trained systems from the folders of their runs."""
 
 import importlib
+import inspect
 import warnings
 from pathlib import Path
 from typing import Any
@@ -14,27 +15,61 @@ from lemmata.train.folder import read_record
 __all__ = ["load_run", "restore_system"]
 
 
-def load_run(folder: Path | str, device: str = "cpu") -> Any:
+def load_run(folder: Path | str, device: str = "cpu", model: Any = None) -> Any:
     """The trained system of a run: its class by the name of the system, its arguments from the record, its weights.
 
     Where the newest weights are damaged, older ones are used, and a warning says which. Only systems of lemmata can be
-    built from a name; for a class of your own, build it and call `restore_system`.
+    built from a name; a `model` of your own, built as it was for the training, is given the weights.
     """
+    if model is None:
+        model = build(folder)
+    if message := restore_system(model, folder):
+        warnings.warn(message, stacklevel=2)  # where lemmata.load was called
+    return model.to(device).eval() if isinstance(model, torch.nn.Module) else model
+
+
+def build(folder: Path | str) -> Any:
+    """The system that a run trained, before its training."""
     record = read_record(Path(folder))
     entry = catalog.load().systems.get(str(record.get("built")))
     if entry is None:
         what = record.get("built") or record.get("class")
-        raise ValueError(
-            f"{folder} trained {what}, which is no system here: build it and call restore_system(it, folder)"
-        )
+        cure = f"in Python, lemmata.load({str(folder)!r}, model={what}(...)) gives the weights to one that you build"
+        raise ValueError(f"{folder} holds a {what}, which cannot be built from its record: {cure}")
     kind = getattr(importlib.import_module(entry.module), entry.name)
     try:
-        system = kind(**{name: _tuples(value) for name, value in record.get("arguments", {}).items()})
+        return kind(**{name: _tuples(value) for name, value in record.get("arguments", {}).items()})
     except (*checkpoint.BROKEN, MemoryError) as error:
         raise ValueError(f"{folder}/run.json does not fit {entry.name} ({_short(error)}): train again") from None
-    if message := restore_system(system, folder):
-        warnings.warn(message, stacklevel=2)  # where lemmata.load was called
-    return system.to(device).eval() if isinstance(system, torch.nn.Module) else system
+
+
+def told_arguments(system: Any) -> dict[str, Any] | None:
+    """Arguments that build a system of lemmata again, from its members and its config; None if they cannot be told."""
+    kind = type(system)
+    if "__lemmata_system__" not in vars(kind) or not isinstance(system, torch.nn.Module):
+        return None
+    found = {}
+    for name, parameter in inspect.signature(kind).parameters.items():
+        value = getattr(system, name, getattr(getattr(system, "config", None), name, system))
+        if isinstance(parameter.default, bool) and (value is None or torch.is_tensor(value)):
+            value = value is not None  # bias=True, and the bias itself under the same name
+        if name not in ("device", "dtype"):
+            found[name] = value
+    if not all(map(_is_plain, found.values())):
+        return None
+    try:
+        with torch.device("meta"):
+            twin = kind(**found)
+    except checkpoint.BROKEN:
+        return None
+    shapes = [{name: value.shape for name, value in each.state_dict().items()} for each in (system, twin)]
+    return found if shapes[0] == shapes[1] else None
+
+
+def _is_plain(value: Any) -> bool:
+    if isinstance(value, list | tuple):
+        return all(map(_is_plain, value))
+    return value is None or isinstance(value, bool | int | float | str)
 
 
 def restore_system(system: Any, folder: Path | str) -> str:

@@ -80,6 +80,11 @@ class Indexed:
         for first in range(0, len(self.examples), self.options.batch_size):
             yield self._rows(torch.arange(first, min(first + self.options.batch_size, len(self.examples))))
 
+    def shapes(self) -> dict[str, Any]:
+        """Of one example: the size and the kind of numbers of each column."""
+        first = self.examples[:1] if self.whole else _collected(self.examples, [0])
+        return {name: [list(values.shape[1:]), str(values.dtype)[6:]] for name, values in first.columns.items()}
+
     def check(self, step: int, epoch: int, position: int) -> None:
         """Refuse the place of a checkpoint that was made with more or fewer examples."""
         if epoch * (self.batches or 0) + position != step:
@@ -139,6 +144,10 @@ class Stream:
 
     def _own(self) -> Tensor | None:
         return None if self.generator is None else self.generator.get_state()
+
+    def shapes(self) -> dict[str, Any]:
+        """Not known before it is gone through."""
+        return {}
 
     def check(self, step: int, epoch: int, position: int) -> None:
         """Any place may be one of a stream."""

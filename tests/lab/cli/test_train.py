@@ -65,7 +65,7 @@ def test_the_options_are_those_of_the_recipe_with_its_defaults(capsys):
 
 @pytest.mark.parametrize(
     ("words", "data", "others"),
-    [([], "shakespeare", "digits|adding|echo"), (["--data", "adding"], "adding", "shakespeare|digits|echo")],
+    [([], "shakespeare", "digits|adding|echo|FILE"), (["--data", "adding"], "adding", "shakespeare|digits|echo|FILE")],
 )
 def test_the_help_says_that_the_options_depend_on_the_data(capsys, words, data, others):
     code, out, _ = call(capsys, "train", "lru", *words, "--help")

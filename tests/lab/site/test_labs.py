@@ -19,7 +19,7 @@ from lemmata.lab.site.work import boundary_lab, hopfield_lab, perceptron_lab, ri
 from lemmata.lab.site.work import lab as lab_work
 
 SITE = Path(perceptron_lab.__file__).parent.parent
-NAMES = ["perceptron", "hopfield", "boundary", "vanishing", "ring"]
+NAMES = ["perceptron", "hopfield", "boundary", "vanishing", "activation", "ring"]
 
 # --- What an address may say ---
 
@@ -231,7 +231,7 @@ def test_a_training_is_a_job_whose_figures_can_be_fetched(working):
     job = started.json()["job"]
     figures = working.part(f"/labs/boundary/jobs/{job}/figures").json()
     assert "<figure" in figures["figures"]["curve"]
-    assert [len(line["x"]) for line in figures["curves"]["curve"]["lines"]] == [2, 2]
+    assert [len(line["x"]) for line in figures["curves"]["curve"]["lines"]] == [3, 3]  # before, and after each epoch
     assert working.part(f"/labs/perceptron/jobs/{job}/figures").status == 404
     events = working.get(started.json()["events"]).text
     assert '"cells"' in events

@@ -13,8 +13,8 @@ from types import FrameType
 from lemmata.lab.words import UserError
 
 COMMANDS = {
-    "check": "judge claims, ours or those in a file of yours",
-    "claims": "list what is claimed",
+    "check": "judge claims, ours or those in a file or folder of yours",
+    "claims": "list what is claimed, by id, topic, chapter or text",
     "show": "one claim: statement, sources, misprints, verdict, evidence, and how each lie failed",
     "errata": "every remark on the sources: false and refuted, or a convention, imprecise, notation, extraction",
     "source": "every statement of one source in its order, with verdicts",
@@ -39,6 +39,11 @@ usage: lemmata COMMAND [options]
   lemmata COMMAND --help   the options of one command
   lemmata --version        the version
   --debug                  with any command: show the traceback of an error
+
+For tests of your own:
+  pytest --lemmata mine.py                  claims as tests
+  lemmata.testing.check_recurrence(layer)   in Python: causality, streaming, state and lengths of a recurrent layer
+  python -m lemmata.testing.mutate          what claims and tests notice when the code is broken in one place
 
 Listings take --json. Exit codes: 0 fine, 1 something did not hold, 2 bad use, 130 stopped by Ctrl-C.
 """

@@ -3,7 +3,7 @@
 import csv
 import io
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -29,7 +29,8 @@ class Arguments:
     run: Annotated[Path, tyro.conf.Positional]
     """The folder of a run, such as runs/mlp-fashion-1."""
     input: Path | None = None
-    """A file of examples: .npy, .npz with x (and y), or .csv with a row for each and perhaps a column named y."""
+    """A file of examples: .npy, .npz with x (and y), or .csv with a row for each and perhaps a column named y. A run
+    that learnt from a file or folder of yours takes one like it."""
     data: str = ""
     """Another data set than the one it was trained on."""
     part: str = "test"
@@ -48,7 +49,7 @@ def run(arguments: Arguments) -> int:
         raise UserError(f"--out must end in .csv or .json, got {arguments.out}")
     trained = restore(arguments.run)
     if trained.experiment.predict is None:
-        raise UserError(f"{trained.record['system']} predicts nothing: try lemmata sample {arguments.run}")
+        raise UserError(f"{trained.name} predicts nothing: try lemmata sample {arguments.run}")
     examples, source = _examples(arguments, trained)
     try:
         predicted = _predict(trained, trained.ready(examples))
@@ -56,7 +57,10 @@ def run(arguments: Arguments) -> int:
         raise one_sentence(error) from error
     rows = _rows(trained, examples, predicted)
     accuracy = _accuracy(examples, predicted)
-    facts = {"run": str(arguments.run), "system": trained.record["system"], "source": source, "count": len(rows)}
+    facts = {"run": str(arguments.run), "system": trained.name, "source": source, "count": len(rows)}
+    if "truth" in rows[0] and accuracy is None:  # of numbers, in their own unit
+        target = next(name for name in predicted)
+        facts["mae"] = sum(abs(row[target] - row["truth"]) for row in rows) / len(rows)
     whole = facts | {"accuracy": accuracy, "predictions": rows}
     if arguments.out:
         from lemmata.files import write_whole
@@ -77,10 +81,17 @@ def _examples(arguments: Arguments, trained: "Trained") -> "tuple[Examples, str]
     if arguments.input and arguments.data:
         raise UserError("give --input or --data, not both")
     like = trained.experiment.test
+    preparation = trained.experiment.preparation
     try:
         if arguments.input:
+            if preparation:
+                return _existing(arguments.input, preparation.read), str(arguments.input)
             return read_examples(arguments.input, like), str(arguments.input)
-        name = arguments.data or str(trained.record["data"])
+        name = arguments.data or str(trained.record.get("data", ""))
+        if not name:
+            raise UserError("this run was made by fit, which keeps no examples: give --input FILE or --data NAME")
+        if preparation:
+            return _own_examples(arguments, trained, name), f"{name}, {arguments.part}"
         found = load(name)
     except ValueError as error:
         raise UserError(str(error)) from None
@@ -96,6 +107,31 @@ def _examples(arguments: Arguments, trained: "Trained") -> "tuple[Examples, str]
     if found.classes != trained.experiment.classes:  # its targets mean something else
         examples = Examples(x=examples.x)
     return examples, f"{name}, {arguments.part}"
+
+
+def _existing(path: Path, read: "Callable[[Path], Examples]") -> "Examples":
+    if not path.exists():
+        raise UserError(f"there is no file or folder {path}")
+    return read(path)
+
+
+def _own_examples(arguments: Arguments, trained: "Trained", name: str) -> "Examples":
+    """A part of the user's file that the run learnt from, if it is still as it was."""
+    from lemmata.data.own_files import FileChoices, digest, load_file
+
+    path, record = Path(name), trained.record
+    if not path.exists() or (not arguments.data and digest(path) != record.get("notes", {}).get("sha256")):
+        why = "has changed since" if path.exists() else "is no longer there"
+        raise UserError(f"{name}, which this run learnt from, {why}: give --input FILE")
+    if arguments.data:
+        assert trained.experiment.preparation is not None
+        return trained.experiment.preparation.read(path)
+    chosen = {key: record["config"][key] for key in ("target", "task", "test_fraction") if key in record["config"]}
+    choices = FileChoices(**chosen, exclude=tuple(record["config"].get("exclude", ())))
+    parts = load_file(path, choices, record["options"]["seed"]).parts
+    if arguments.part not in parts:
+        raise UserError(f"{name} has no part {arguments.part!r}: use --part {' or '.join(parts)}")
+    return parts[arguments.part]
 
 
 def _alike(examples: "Examples", like: "Examples") -> bool:
@@ -122,6 +158,8 @@ def _rows(trained: "Trained", examples: "Examples", predicted: Mapping[str, Any]
         columns[name] = [_class(names, v) if name == "class" else v for v in values.tolist()]
     if "class" in predicted and "y" in examples.columns:
         columns["truth"] = [_class(names, value) for value in examples.y.tolist()]
+    elif trained.experiment.preparation and "y" in examples.columns:
+        columns["truth"] = trained.experiment.preparation.value(examples.y).tolist()
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
@@ -142,7 +180,7 @@ def _print(arguments: Arguments, whole: dict[str, Any]) -> None:
         for name in rows[0]:
             table.add_column(name, justify="right" if isinstance(rows[0][name], int | float) else "left")
         for row in rows[:SHOWN]:
-            wrong = "truth" in row and row["truth"] != row["class"]
+            wrong = "class" in row and row.get("truth", row["class"]) != row["class"]
             table.add_row(*(_cell(value) for value in row.values()), style="yellow" if wrong else "")
         screen.print(table)
         if len(rows) > SHOWN:
@@ -152,6 +190,9 @@ def _print(arguments: Arguments, whole: dict[str, Any]) -> None:
     if whole["accuracy"] is not None:
         share = f"{100 * whole['accuracy']:.1f} %"
         screen.print(f"[bold]accuracy {share}[/]  on {count(len(rows), 'example')} ({whole['source']})", soft_wrap=True)
+    elif "mae" in whole:
+        told = f"[bold]mean absolute error {whole['mae']:.4g}[/]"
+        screen.print(f"{told}  on {count(len(rows), 'example')} ({whole['source']})", soft_wrap=True)
 
 
 def _cell(value: Any) -> str:

@@ -48,12 +48,12 @@ def run(arguments: Arguments) -> int:
 
     trained = restore(arguments.run)
     if trained.experiment.sample is None:
-        raise UserError(f"{trained.record['system']} makes nothing up: try lemmata predict {arguments.run}")
+        raise UserError(f"{trained.name} makes nothing up: try lemmata predict {arguments.run}")
     generator = torch.Generator().manual_seed(arguments.seed)
     given = {word: getattr(arguments, word) for word in OF_TEXTS if getattr(arguments, word) is not None}
     for word in given:
         if word not in inspect.signature(trained.experiment.sample).parameters:
-            raise UserError(f"{trained.record['system']} on {trained.record['data']} takes no --{word}: leave it out")
+            raise UserError(f"{trained.name} on {trained.record.get('data')} takes no --{word}: leave it out")
     try:
         with torch.no_grad():
             made = trained.experiment.sample(trained.system, arguments.count, generator, **given)

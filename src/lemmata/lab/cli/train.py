@@ -3,6 +3,7 @@
 import dataclasses
 import functools
 import os
+import re
 import sys
 from contextlib import suppress
 from dataclasses import dataclass
@@ -18,7 +19,17 @@ from lemmata.catalog import Catalog
 from lemmata.lab.cli.arguments import parse as parse_words
 from lemmata.lab.cli.several import how_to_resume, run_processes
 from lemmata.lab.cli.terminal import console, print_json
-from lemmata.lab.recipe import FAILURES, choose, data_of, defaults, one_sentence, recipe_of, record_of
+from lemmata.lab.recipe import (
+    FAILURES,
+    choose,
+    data_of,
+    defaults,
+    is_path,
+    one_sentence,
+    recipe_of,
+    record_of,
+    takes_files,
+)
 from lemmata.lab.words import UserError, count, seconds
 
 if TYPE_CHECKING:  # listing and help must not import torch
@@ -73,20 +84,22 @@ def parse_own(words: list[str]) -> Any:
         raise UserError(f"{folder} holds a run of {record.get('system')} on {record.get('data')}: resume that one")
     config, options = defaults(entry, record)
     names = data_of(catalog, system)
+    own = ", or a .csv or .npz file or a folder of pictures of yours" if takes_files(catalog, system) else ""
     fields = [
-        ("data", Annotated[str, tyro.conf.arg(help=f"What it learns from: {', '.join(names)}.")], data),
+        ("data", Annotated[str, tyro.conf.arg(help=f"What it learns from: {', '.join(names)}{own}.")], data),
         ("config", _group(type(config), system, "What can be chosen of it."), config),
         ("options", _group(type(options), "training", "How it is trained."), options),
     ]
-    known = {"__doc__": _about(system, data, names), "system": system, "folder": folder, "entry": entry, "words": words}
+    known = {"__doc__": _about(system, data, names, bool(own)), "system": system, "folder": folder}
+    known |= {"entry": entry, "words": words}
     kind = dataclasses.make_dataclass("Arguments", fields, bases=(Arguments,), namespace=known, frozen=True)
     return parse_words(kind, f"train {system}", rest)
 
 
-def _about(system: str, data: str, names: list[str]) -> str:
+def _about(system: str, data: str, names: list[str], own: bool) -> str:
     """What the help says first: which data set its options belong to, and where those of the others are."""
     text = f"Train {system} on {data} and keep everything in a run folder."
-    if others := [name for name in names if name != data]:
+    if others := [*(name for name in names if name != data), *(["FILE"] if own and not is_path(data) else [])]:
         text += f"\n\nOptions depend on the data: lemmata train {system} --data {'|'.join(others)} --help"
     return text
 
@@ -111,11 +124,17 @@ def _to_resume(catalog: Catalog, system: str, words: list[str]) -> Path:
     _, data = choose(catalog, system, _value(words, "--data"))
     from lemmata.train.folder import numbered_folders
 
-    folders = numbered_folders(RUNS, f"{system}-{data}")
+    folders = numbered_folders(RUNS, _stem(system, data))
     numbers = [number for number, folder in folders.items() if (folder / "run.json").exists()]
     if not numbers:
         raise UserError(f"there is no run of {system} on {data} in {RUNS}/ to resume: leave out --resume or give --out")
     return folders[max(numbers)]
+
+
+def _stem(system: str, data: str) -> str:
+    """runs/mlp-moons-1, and for a file of one's own runs/mlp-houses-1."""
+    name = re.sub(r"[^\w.-]+", "_", Path(data).resolve().stem) if is_path(data) else data
+    return f"{system}-{name or 'data'}"
 
 
 def _record(folder: Path) -> dict[str, Any]:
@@ -137,7 +156,7 @@ def run(arguments: Any) -> int:
     from lemmata.train.folder import free_folder
 
     made = not arguments.out
-    folder = free_folder(RUNS, f"{arguments.system}-{arguments.data}") if made else Path(arguments.out)
+    folder = free_folder(RUNS, _stem(arguments.system, arguments.data)) if made else Path(arguments.out)
     try:
         return _train(arguments, folder)
     finally:
@@ -157,10 +176,12 @@ def _list(arguments: Listing) -> int:
     for system in dict.fromkeys(entry.system for entry in catalog.recipes):
         metrics = dict.fromkeys(entry.metric for entry in catalog.recipes if entry.system == system)
         title = catalog.systems[system].title if system in catalog.systems else ""
-        table.add_row(system, " ".join(data_of(catalog, system)), " ".join(metrics), f"[dim]{title}[/]")
+        names = [*data_of(catalog, system), *(["FILE"] if takes_files(catalog, system) else [])]
+        table.add_row(system, " ".join(names), " ".join(metrics), f"[dim]{title}[/]")
     screen = console()
     screen.print(table)
     screen.print("\n[dim]lemmata train SYSTEM --data D trains; with --help it lists the options for these data[/]")
+    screen.print("[dim]FILE is a table (.csv), arrays x and y (.npz) or a folder of pictures of yours[/]")
     return 0
 
 
@@ -205,6 +226,9 @@ def _run(arguments: Any, folder: Path, live: "Live", first: bool) -> "Run":
 
     entry = arguments.entry
     experiment = recipe_of(entry)(arguments.data, config=arguments.config, options=arguments.options)
+    if arguments.resume and _record(folder).get("notes", {}).get("sha256") != experiment.notes.get("sha256"):
+        raise UserError(f"{arguments.data} has changed since this run began: start a new one")
+    live.metric = experiment.metric
     record = record_of(entry, arguments.data, arguments.config, experiment)
     watchers = [live, Drawn(folder / "pictures")]
     watchers += [TensorBoard(folder / "tensorboard")] if arguments.tensorboard and first else []

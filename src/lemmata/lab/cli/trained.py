@@ -10,11 +10,16 @@ from torch import nn
 
 from lemmata import catalog as catalogs
 from lemmata.data.examples import Examples
+from lemmata.data.preparation import Preparation
 from lemmata.lab.recipe import FAILURES, choose, defaults, one_sentence, recipe_of
 from lemmata.lab.words import UserError
 from lemmata.train.experiment import Experiment
 from lemmata.train.folder import read_record
-from lemmata.train.saved import restore_system
+from lemmata.train.options import Options
+from lemmata.train.saved import build, restore_system
+from lemmata.train.state_tree import BROKEN
+
+OUTPUTS = 100_000  # classes that have no names are called by their numbers
 
 
 @dataclass(frozen=True)
@@ -25,6 +30,11 @@ class Trained:
     record: dict[str, Any]
     experiment: Experiment
     system: Any
+
+    @property
+    def name(self) -> str:
+        """What was trained, in a word."""
+        return str(self.record.get("system") or self.record.get("built") or self.record.get("class"))
 
     def ready(self, examples: Examples) -> Examples:
         """Examples in the numbers the system was trained with."""
@@ -37,9 +47,7 @@ def restore(folder: Path) -> Trained:
         raise UserError(f"there is no folder {folder}: give the folder of a run, such as runs/mlp-fashion-1")
     try:
         record = read_record(folder)
-        entry, data = choose(catalogs.load(), str(record.get("system")), str(record.get("data")))
-        config, options = defaults(entry, record)
-        experiment = recipe_of(entry)(data, config=config, options=options)
+        experiment = _of_recipe(record) if "system" in record else _of_fit(folder, record)
         if message := restore_system(experiment.system, folder):
             print(f"lemmata: {message}", file=sys.stderr)
     except (UserError, *FAILURES) as error:
@@ -48,3 +56,42 @@ def restore(folder: Path) -> Trained:
         raise UserError(f"{where}{said}") from error
     system = experiment.system
     return Trained(folder, record, experiment, system.eval() if isinstance(system, nn.Module) else system)
+
+
+def _of_recipe(record: dict[str, Any]) -> Experiment:
+    """What the recipe of a run returns again; of a user's own file, all that is needed is in the record."""
+    entry, data = choose(catalogs.load(), str(record["system"]), str(record.get("data")))
+    config, options = defaults(entry, record)
+    kept = record.get("preparation")
+    given = data if kept is None else Preparation.from_json(kept).placeholder()
+    return recipe_of(entry)(given, config=config, options=options)
+
+
+def _of_fit(folder: Path, record: dict[str, Any]) -> Experiment:
+    """A run that `fit` made by itself: the system, and the shapes it was given, say how it is used."""
+    system = build(folder)
+    shapes = record.get("shapes", {})
+    try:
+        columns = {name: torch.zeros(1, *shape, dtype=getattr(torch, kind)) for name, (shape, kind) in shapes.items()}
+        like = Examples(**columns or {"x": torch.zeros(1, 0)})
+        inputs = "x" if "x" in columns else next(iter(columns), "x")
+    except BROKEN as error:
+        raise ValueError(f"run.json has bad shapes ({error}): restore it, or train again"[:300]) from None
+    target = like.columns.get("y", next(iter(list(like.columns.values())[1:]), None))
+    classes = target is not None and not target.is_floating_point()
+
+    def predict(system: nn.Module, examples: Examples) -> dict[str, torch.Tensor]:
+        output = system(examples.x)
+        if not isinstance(output, torch.Tensor) or output.ndim > 2 or len(output) != len(examples):
+            told = f"{type(system).__name__} answers with more than one row of numbers for an example"
+            raise ValueError(f"{told}: use it in Python, lemmata.load({str(folder)!r})")
+        output = output[:, None] if output.ndim == 1 else output
+        if classes and output.shape[1] > 1:
+            probability = output.softmax(1)
+            return {"class": probability.argmax(1), "probability": probability.amax(1)}
+        names = ["output"] if output.shape[1] == 1 else [f"output {k}" for k in range(output.shape[1])]
+        return dict(zip(names, output.unbind(1), strict=True))
+
+    like = Examples(x=like.columns[inputs])
+    names = tuple(map(str, range(OUTPUTS))) if classes else ()
+    return Experiment(system, record.get("arguments", {}), like, like, Options(), classes=names, predict=predict)

@@ -40,8 +40,10 @@ def _images(images: list[Image]) -> list[str]:
 def _marks(figure: Figure) -> Iterator[str]:
     curves = [mark for mark in figure.marks if isinstance(mark, Line | Points)]
     heats = [mark for mark in figure.marks if isinstance(mark, Heat) and mark.x and mark.y]
-    xs = [x for mark in [*curves, *heats] for x in mark.x or () if usable(x, figure.x_log)]
-    ys = [y for mark in [*curves, *heats] for y in mark.y or () if usable(y, figure.y_log)]
+    points = [mark for mark in curves if isinstance(mark, Points) and len(mark.x) > 1]
+    shown = [*points, *heats] or curves  # a line between points may leave the picture
+    xs = [x for mark in shown for x in mark.x or () if usable(x, figure.x_log)]
+    ys = [y for mark in shown for y in mark.y or () if usable(y, figure.y_log)]
     x, y = Scale.around(xs, figure.x_log), Scale.around(ys, figure.y_log)
     wide, high = WIDE - 2.0 * EDGE, HIGH - 2.0 * EDGE
     if any(isinstance(mark, Points) for mark in curves) and not (

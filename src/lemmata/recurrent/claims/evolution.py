@@ -79,10 +79,10 @@ def the_state_is_a_memory_of_the_inputs_so_far(draw, layer=Elman, ahead=0, kept=
 
 
 @claim("rnn.unrolling")
-@lie("the tied gradient is the mean over the layers", power=1.0)
+@lie("the tied gradient is the mean over the layers", joined=torch.mean)
 @lie("the tied gradient is that of the last layer alone", discount=0.0)
 @lie("layer t receives the input of the step before", late=1)
-def a_recurrent_layer_is_a_deep_network_with_shared_weights(draw, power=0.0, discount=1.0, late=0):
+def a_recurrent_layer_is_a_deep_network_with_shared_weights(draw, joined=torch.sum, discount=1.0, late=0):
     """Copies with weights of their own, for up to ten steps: equal outputs, and gradients that add up."""
     parts = []
     for layer, steps in ((Elman(2, 3), 10), (Elman(2, 3, "sigmoid"), 1), (Stacked(Elman(2, 2), Elman(2, 3)), 6)):
@@ -95,10 +95,10 @@ def a_recurrent_layer_is_a_deep_network_with_shared_weights(draw, power=0.0, dis
         (weight * unrolled(x, start)[0]).sum().backward()
         tied, free = unrolled.tied_gradients(), [dict(copy.named_parameters()) for copy in unrolled.copies]
         for name, values in layer.named_parameters():
-            by_hand = sum(discount ** (steps - 1 - t) * each[name].grad for t, each in enumerate(free))
+            by_hand = torch.stack([discount ** (steps - 1 - t) * each[name].grad for t, each in enumerate(free)])
             scale = sum(each[name].grad.abs().max() for each in free)
             parts += [
-                close(by_hand / steps**power, values.grad, scale=scale),
+                close(joined(by_hand, 0), values.grad, scale=scale),
                 close(tied[name], values.grad, scale=scale),
             ]
         parts += [

@@ -110,10 +110,10 @@ def negating_the_update_gate_exchanges_the_conventions(draw, gru=GRU, sign=-1.0,
 
 
 @claim("rnn.gru.reset_placement")
-@lie("the two placements are equal for every matrix", off=1.0)
+@lie("the two placements are equal for every matrix", outside=1.0)
 @lie("the two placements are equal for every reset gate", spread=1.0)
 @lie("the bias of the state belongs outside of the reset", inner=1.0)
-def the_placement_matters_unless_matrix_and_gate_commute(draw, gru=GRU, off=0.0, spread=0.0, inner=0.0):
+def the_placement_matters_unless_matrix_and_gate_commute(draw, gru=GRU, outside=0.0, spread=0.0, inner=0.0):
     """Diagonal matrices and uniform gates give equal states; otherwise a unit differs where the products do."""
     x, start = draw.normal(3, 12, 2), draw.uniform(3, 6, low=-1.0)
 
@@ -127,7 +127,7 @@ def the_placement_matters_unless_matrix_and_gate_commute(draw, gru=GRU, off=0.0,
 
     def diagonal(layer):
         matrix = layer.recurrent_weight.data[layer.rows("candidate")]
-        layer.recurrent_weight.data[layer.rows("candidate")] = torch.diag(matrix.diagonal()) + off * matrix
+        layer.recurrent_weight.data[layer.rows("candidate")] = torch.diag(matrix.diagonal()) + outside * matrix
 
     def uniform(layer):
         rows, bias = layer.rows("reset"), layer.get_parameter("bias").data

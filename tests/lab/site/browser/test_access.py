@@ -22,6 +22,7 @@ KINDS += [
     "/labs/hopfield",
     "/labs/boundary",
     "/labs/vanishing",
+    "/labs/activation",
     "/labs/ring",
 ]
 MORE = ["/atlas", "/errata", "/source", "/systems", "/systems/perceptron", CLAIM, "/labs"]

@@ -14,11 +14,13 @@
     return `about ${number.toLocaleString("en")}${word && ` ${word}`} times`;
   }
 
+  const fates = { vanishes: "vanishes", explodes: "explodes", neither: "neither vanishes nor explodes" };
+
   function told({ fate, log10, rules: [correct] }) {
-    const words = { vanishes: "The gradient vanishes", explodes: "The gradient explodes", neither: "The gradient neither vanishes nor explodes" };
-    const size = log10 === null ? "nothing of it is left" : Math.abs(log10) < 0.02 ? "it is as large as before" : `it is ${times(Math.abs(log10))} ${log10 < 0 ? "smaller" : "larger"}`;
+    let size = log10 === null ? "nothing of it is left" : "it is as large as before";
+    if (Math.abs(log10) > 0.02) size = `it is ${times(Math.abs(log10))} ${log10 < 0 ? "smaller" : "larger"}`;
     const must = correct.says === "vanishes" ? "It had to: every step shrinks it." : "The correct rule leaves this case open.";
-    return `${words[fate]}: after ${lab.get("steps")} steps ${size}. ${must}`;
+    return `The gradient ${fates[fate]}: after ${lab.get("steps")} steps ${size}. ${must}`;
   }
 
   function row({ rule, who, says, kept }) {
@@ -27,20 +29,11 @@
     return element("tr", { className: kept }, head, element("td", {}, says), element("td", {}, marks[kept]));
   }
 
-  function show(answer) {
+  lab.begin((answer) => {
     part("bound").textContent = short(answer.bound, 3);
     part("sizes").textContent = `α = ${short(answer.slope)}, σ₁(U) = ${short(answer.norm, 3)}, spectral radius ${short(answer.radius, 3)}`;
     part("word=size").textContent = lab.get("matrix") === "shift" ? "Largest singular value of U" : "Spectral radius of U";
     part("rules").replaceChildren(...answer.rules.map(row));
     say(told(answer));
-  }
-
-  const ask = lab.asker((answer, newest) => {
-    show(answer);
-    if (newest) lab.remember(lab.state());
   });
-
-  lab.controls(() => ask(lab.state()));
-  if (lab.first.rules) show(lab.first);
-  else if (lab.live) ask(lab.state());
 })();

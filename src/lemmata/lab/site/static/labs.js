@@ -153,6 +153,17 @@ window.lemmataLab = (() => {
     };
   }
 
+  // A lab of controls alone: every change is asked, every answer shown.
+  function begin(show) {
+    const ask = asker((answer, newest) => {
+      show(answer);
+      if (newest) remember(state());
+    });
+    controls(() => ask(state()));
+    if (first.python !== undefined) show(first);
+    else if (live) ask(state());
+  }
+
   // --- Figures ---
 
   const curves = { ...first.curves }; // the numbers behind the drawings, by name
@@ -204,7 +215,7 @@ window.lemmataLab = (() => {
   root.addEventListener("pointerleave", () => (tip.hidden = true));
 
   return {
-    root, name, part, first, live, still, given, remember, post, fetched, follow, asker, say, complain, may, show,
+    root, name, part, first, live, still, given, remember, post, fetched, follow, asker, begin, say, complain, may, show,
     element, fields, get, set, state, controls, press, count, short,
   };
 })();

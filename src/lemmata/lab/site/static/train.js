@@ -122,7 +122,7 @@
     keep(run);
     training(job);
     const shown = { job, steps: 0, panel: document.querySelector(`[data-run="${run}"]`) };
-    if (!shown.panel) wait(run);
+    if (!shown.panel) wait(run, job);
     let order = Promise.resolve(); // events are shown one after another, though some fetch parts of the page
     leave = listen(events, (event, over) => {
       order = order.then(() => hear(run, shown, event, over));
@@ -130,10 +130,11 @@
   }
 
   // What stands for a run until it has begun.
-  function wait(run) {
-    slot.innerHTML = '<section class="run"><h2 tabindex="-1">Run <code></code></h2><p class="run-state" role="status"></p><progress></progress></section>';
+  function wait(run, job) {
+    slot.innerHTML = '<section class="run"><h2 tabindex="-1">Run <code></code></h2><p class="run-state" role="status"></p><progress></progress> <button type="button">Stop</button></section>';
     slot.querySelector("code").textContent = run;
     slot.querySelector("[role=status]").textContent = "waits for a free process";
+    slot.querySelector("button").addEventListener("click", (event) => cancel(event.target, job));
   }
 
   async function hear(run, shown, event, over) {
@@ -147,7 +148,7 @@
       const status = slot.querySelector("[role=status]");
       if (event.event === "running") status.textContent = "begins";
       if (over) status.textContent = event.message || "stopped before it began";
-      if (over) slot.querySelector("progress").remove();
+      if (over) slot.querySelectorAll("progress, button").forEach((element) => element.remove());
       return;
     }
     const find = (name) => shown.panel.querySelector(`[data-run-${name}]`);

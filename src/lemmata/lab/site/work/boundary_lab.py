@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 import torch
 from pydantic import Field
 from torch import Tensor
+from torch.nn.functional import cross_entropy
 
 from lemmata.data import planar
 from lemmata.data.examples import Dataset, Examples
@@ -82,7 +83,7 @@ def show(state: State) -> dict[str, Any]:
         "noise": state.usual if state.noise is None else state.noise,
         "command": command(state),
         "python": python(state),
-        "figures": {"curve": curve([], [], [])},
+        "figures": {"curve": curve([0], *([value] for value in losses(network, data)))},
     }
 
 
@@ -111,9 +112,8 @@ class Telling(Watcher):
 
     def __init__(self, state: State, data: Dataset, network: MLP, tell: Callable[[dict[str, Any]], None]) -> None:
         self.state, self.data, self.network, self.tell = state, data, network, tell
-        self.epochs: list[int] = []
-        self.train: list[float] = []
-        self.test: list[float] = []
+        first, second = losses(network, data)
+        self.epochs, self.train, self.test = [0], [first], [second]
         self.recent: list[float] = []
 
     def started(self, facts: Mapping[str, Any]) -> None:
@@ -145,10 +145,17 @@ def picture(network: MLP, data: Dataset, title: str) -> Figure:
 
 
 def curve(epochs: list[int], train: list[float], test: list[float]) -> Figure:
-    """The loss on both kinds of points; before the first epoch an empty chart, which keeps its place."""
+    """The loss on both kinds of points."""
     marks = [Line(epochs, train, "points it learns from"), Line(epochs, test, "fresh points")]
-    title = "The loss as training goes on" if epochs else "The loss will be drawn here"
+    title = "The loss as training goes on" if len(epochs) > 1 else "The loss before anything is learnt"
     return Figure(title, "epoch", "cross-entropy", marks)
+
+
+@torch.no_grad()
+def losses(network: MLP, data: Dataset) -> tuple[float, float]:
+    """The cross-entropy on the points that it learns from, and on fresh ones."""
+    train, test = (float(cross_entropy(network(part.x), part.y)) for part in (data.train, data.test))
+    return train, test
 
 
 @torch.no_grad()

@@ -1,0 +1,84 @@
+"""What all labs share: answers shown as they come, cancelling, tooltips, reset, pictures that stay in sight."""
+
+import re
+
+import pytest
+
+pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+
+from playwright.sync_api import expect
+
+BOTH = pytest.mark.parametrize(("size", "scheme"), [("desktop", "light"), ("phone", "dark")])
+
+
+def answered(page):
+    """Wait until the lab has heard from the server about all that was done so far."""
+    expect(page.locator("[data-lab]")).to_have_attribute("aria-busy", "false")
+
+
+def test_every_answer_is_shown_and_only_questions_that_waited_are_dropped(visit):
+    page = visit("/labs/vanishing")
+    bound, size = page.locator("[data-bound]"), page.locator("#size")
+    expect(bound).to_have_text("0.879")
+    held, shown = [], "**/labs/vanishing/show"
+    page.route(shown, lambda route: held.append(route))
+    with page.expect_request(shown):
+        size.press("ArrowRight")
+    for _ in range(3):  # while the first is on its way
+        size.press("ArrowRight")
+    assert [route.request.post_data_json["state"] for route in held] == [{"size": "0.55"}]
+    with page.expect_request(shown):
+        held[0].continue_()
+    expect(bound).to_have_text("0.967")  # of the first answer, though a newer question is asked
+    assert held[1].request.post_data_json == {"state": {"size": "0.7"}, "brief": "wide"}
+    held[1].continue_()
+    expect(bound).to_have_text("1.23")
+    page.unroute_all(behavior="wait")
+    answered(page)
+
+
+def test_what_takes_long_says_so_and_is_cancelled(visit):
+    page = visit("/labs/vanishing")
+    expect(page.locator("[data-bound]")).to_have_text("0.879")
+    page.route("**/labs/vanishing/show", lambda route: None)  # nobody answers
+    page.locator("#size").press("ArrowRight")
+    page.get_by_role("button", name="Cancel").click()
+    expect(page.locator("[data-busy]")).to_be_hidden()
+    expect(page.locator("[data-problem]")).to_be_hidden()
+    page.unroute_all(behavior="ignoreErrors")
+    answered(page)
+
+
+def test_the_numbers_under_the_pointer_are_told(visit):
+    page = visit("/labs/vanishing")
+    curve = page.locator("[data-figure=flow] svg.wide path[fill=none]").last
+    expect(curve).to_be_visible()
+    box = curve.bounding_box()
+    page.mouse.move(box["x"] + box["width"] - 1, box["y"] + box["height"] - 1)
+    expect(page.locator(".tip")).to_have_text(re.compile(r"at most .* at 60$"))
+
+
+@BOTH
+def test_a_lab_of_controls_alone_is_moved_and_begun_again(visit, size, scheme):
+    page = visit("/labs/activation", size, scheme)
+    slope = page.locator("[data-slope]")
+    expect(slope).to_have_text("0.197")
+    page.locator("#z").press("End")
+    expect(page.locator("[data-out=z]")).to_have_text("6")
+    expect(slope).to_have_text("0.00247")
+    page.get_by_label("Function").select_option("relu")
+    expect(slope).to_have_text("1")
+    expect(page).to_have_url(re.compile("name=relu"))
+    page.get_by_role("button", name="Reset").click()
+    expect(slope).to_have_text("0.197")
+    expect(page).to_have_url(re.compile("/labs/activation$"))
+
+
+def test_the_picture_stays_in_sight_on_a_phone_while_its_sliders_move(visit):
+    page = visit("/labs/ring", "phone")
+    disc, slider = page.locator("svg.disc"), page.locator("#steps")
+    expect(disc).to_be_visible()
+    slider.scroll_into_view_if_needed()
+    expect(disc).to_be_in_viewport(ratio=0.9)
+    expect(slider).to_be_in_viewport()
+    assert slider.bounding_box()["height"] >= 44
