@@ -95,7 +95,7 @@ def test_dropout_falls_between_layers_and_in_training_alone():
     x = torch.randn(3, 9, 4).double()
     dropped, kept = layer(x)[0], layer.eval()(x)[0]
     assert bool((dropped != 0).all())  # the outputs of the last layer are spared
-    assert float((dropped - kept).abs().max()) > 1e-3
+    assert float((dropped - kept).abs().max().detach()) > 1e-3
     assert torch.equal(layer(x)[0], kept)
     alone = Stacked(layer.layers[0], dropout=0.5)
     assert torch.equal(alone(x)[0], layer.layers[0](x)[0])

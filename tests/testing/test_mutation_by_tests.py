@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from lemmata.testing import mutate as harness
+from lemmata.testing import mutation_run
 from lemmata.testing.mutate import mutate
 from lemmata.testing.mutation_report import MutationReport, Outcome, counts, spread
-from lemmata.testing.mutation_targets import changed_lines, mirrored_tests, select
+from lemmata.testing.mutation_targets import Target, changed_lines, mirrored_tests, select
 from lemmata.testing.mutations import mutants
 from lemmata.testing.traced_lines import tracing
 
@@ -172,6 +173,23 @@ def test_when_the_time_is_up_the_rest_is_not_tried(tiny):
     assert report.not_tried == report.mutants > 0
     assert "not tried" in counts([report])
     assert "score" not in counts([report])
+
+
+class Losing:
+    """Workers that are all killed."""
+
+    def answers(self, tasks, until):
+        while tasks:
+            yield tasks.popleft(), {"lost": "the worker was killed", "how": "the worker was killed"}
+
+
+def test_a_mutant_whose_process_is_lost_was_not_tried(tiny):
+    target = Target.of(tiny / "tiny/system.py", [])
+    hunt = mutation_run._Hunt([target], mutation_run.Settings(), lambda *_: None, str(tiny))
+    hunt.tests = {test: mutation_run._Tests({f"{test.name}::test": 0.1}) for test in target.tests}  # lines not known
+    hunt.kill(Losing(), float("inf"))
+    assert target.report.outcomes == []
+    assert target.report.not_tried == len(target.mutants) == len(target.report.unused)
 
 
 def git(folder: Path, *words: str) -> None:

@@ -9,6 +9,7 @@ import importlib
 import importlib.util
 import json
 import os
+import re
 import sys
 import threading
 from collections.abc import Callable
@@ -56,10 +57,12 @@ def _performed(task: dict[str, Any], look: Callable[[], Any] = lambda: None) -> 
 
 
 def _warm(module: ModuleType) -> None:
-    """Import what torch's first optimiser would, for seconds: the time of a claim is its own."""
-    shared = [other for name, other in sys.modules.items() if ".claims." in name]
-    files = {getattr(other, "__file__", None) for other in (module, *shared)}
-    if "torch._dynamo" not in sys.modules and any("torch.optim" in _text(file) for file in files if file):
+    """Import what the first use of torch.optim or torch.func would, for a second: the time of a claim is its own."""
+    if "torch._dynamo" in sys.modules:
+        return
+    chapters = [m for name, m in sys.modules.items() if re.match(r"lemmata\.(?!judge|train)\w+\.", name)]
+    files = {getattr(other, "__file__", None) for other in (module, *chapters)}
+    if any(re.search(r"torch\.(optim|func)\b|torch import func\b", _text(file)) for file in files if file):
         importlib.import_module("torch._dynamo")
 
 

@@ -168,9 +168,8 @@ class Pool:
 
     def __init__(self, setting: dict[str, Any], jobs: int) -> None:
         self.setting, self.jobs = setting, jobs
-        self.busy: dict[
-            Worker, tuple[Task | None, float]
-        ] = {}  # with its task, or none while it prepares; and until when
+        # With its task, or none while it prepares, and the time at which it counts as hanging.
+        self.busy: dict[Worker, tuple[Task | None, float]] = {}
         self.idle: list[Worker] = []
         self.selector = selectors.DefaultSelector()
 
@@ -191,11 +190,11 @@ class Pool:
             if preparing < len(waiting) and len(self.busy) < self.jobs and time.monotonic() < until:
                 self._start()
                 continue
-            soonest = min(deadline for _, deadline in self.busy.values())
-            for key, _ in self.selector.select(max(0.0, min(soonest, until) - time.monotonic())):
+            soonest = min([until, *(deadline for _, deadline in self.busy.values())])
+            for key, _ in self.selector.select(max(0.0, soonest - time.monotonic())):
                 yield from self._hear(key.data)
             for worker in [w for w, (_, deadline) in self.busy.items() if deadline < time.monotonic()]:
-                yield from self._lose(worker, "it hangs")
+                yield from self._lose(worker, {"by": "?", "how": "it hangs"})
             if time.monotonic() >= until:
                 break
         for worker in [worker for worker, (task, _) in self.busy.items() if task]:
@@ -225,24 +224,28 @@ class Pool:
                     self.busy[worker] = None, deadline
                     worker.give({"setting": self.setting})
         except Lost as lost:
-            yield from self._lose(worker, str(lost))
+            yield from self._lose(worker, {"lost": str(lost), "how": str(lost)})
 
-    def _lose(self, worker: Worker, why: str) -> Iterator[tuple[Task, dict[str, Any]]]:
+    def _lose(self, worker: Worker, answer: dict[str, Any]) -> Iterator[tuple[Task, dict[str, Any]]]:
         task, _ = self.busy.get(worker, (None, 0.0))
+        unused = worker in self.idle
         self._drop(worker)
+        if unused:
+            return
         if task is None:
-            raise ValueError(f"a process for the mutants cannot be started: {why}")
-        yield task, {"by": "?", "how": why}
+            raise ValueError(f"a process for the mutants cannot be started: {answer['how']}")
+        yield task, answer
 
     def _drop(self, worker: Worker) -> None:
         self.selector.unregister(worker.output)
         self.busy.pop(worker, None)
+        self.idle = [other for other in self.idle if other is not worker]
         worker.kill()
 
 
 # --- In the worker ---
 
-_snapshot = Snapshot({})
+_snapshots: list[Snapshot] = []  # one, from the setting on
 
 
 def perform(task: Task) -> dict[str, Any]:
@@ -256,8 +259,8 @@ def perform(task: Task) -> dict[str, Any]:
             importlib.import_module(name)
     if "torch" in sys.modules:
         sys.modules["torch"].set_num_threads(1)
-    _snapshot.__init__(setting["sources"])
-    sys.meta_path.insert(0, _snapshot)
+    _snapshots.append(Snapshot(setting["sources"]))
+    sys.meta_path.insert(0, _snapshots[0])
     gc.collect()
     gc.freeze()  # so that no child looks for garbage here, which would copy every page
     return {"prepared": True}
@@ -308,7 +311,7 @@ def _live(task: Task, said: int, folder: str) -> None:
 
 def _answer(task: Task, tell: Tell) -> dict[str, Any]:
     try:
-        return run(task, _snapshot, tell)
+        return run(task, _snapshots[0], tell)
     except BaseException as error:  # whatever a mutant raised past those who judge and test
         return {"by": "?", "how": f"{type(error).__name__}: {error}"}
 

@@ -62,13 +62,15 @@ class _Tests:
 
     seconds: dict[str, float] = field(default_factory=dict)
     unused: dict[str, str] = field(default_factory=dict)
-    lines: dict[str, dict[str, list[int]]] = field(default_factory=dict)
+    lines: dict[str, dict[str, list[int]]] | None = None  # not known: the tracing broke them
 
     def reaching(self, wanted: set[int] | None, path: str) -> list[str]:
         """The tests that run one of the lines, the cheapest first; all where it is run by what they share."""
 
         def runs(name: str) -> bool:
-            return wanted is None or not wanted.isdisjoint(self.lines.get(name, {}).get(path, ()))
+            if wanted is None or self.lines is None:
+                return True
+            return not wanted.isdisjoint(self.lines.get(name, {}).get(path, ()))
 
         found = [name for name in self.seconds if runs("") or runs(name)]
         return sorted(found, key=lambda name: self.seconds[name])
@@ -123,7 +125,7 @@ class _Hunt:
     def _learn_tests(self, test: Path, traced: bool, answer: dict[str, Any]) -> None:
         known = self.tests[test]
         if traced:
-            known.lines = answer.get("lines", {})
+            known.lines = answer.get("lines")
         elif "tests" not in answer:
             known.unused[test.name] = f"its tests cannot be run on the unbroken code ({answer['how']})"
         else:
@@ -155,6 +157,9 @@ class _Hunt:
             if "error" in answer:
                 raise ValueError(answer["error"])
             target, mutant, steps = task["about"]
+            if "lost" in answer:  # by no fault of the mutant: it was not tried
+                target.report.unused[mutant.id] = answer["lost"]
+                continue
             if not answer["by"] and steps:
                 tasks.appendleft({**steps[0], "about": (target, mutant, steps[1:])})
                 continue

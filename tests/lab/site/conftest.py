@@ -73,10 +73,11 @@ class Client:
     def ask(self, method, target, headers, body=b""):
         return self.runner.run(self.send(method, target, headers, body))
 
-    async def send(self, method, target, headers, body=b"", stay=True):
+    async def send(self, method, target, headers, body=b"", stay=True, left=None):
         """One request; headers as a dict, or as pairs where a name comes twice; str or bytes.
 
-        A stream of events is read to its end, or with `stay=False` left at once.
+        A stream of events is read to its end, or with `stay=False` left at once; from the event `left` on nobody waits
+        for any answer.
         """
         raw, _, query = target.partition("?")
         pairs = headers.items() if isinstance(headers, dict) else headers
@@ -100,7 +101,7 @@ class Client:
         async def receive():
             if given:
                 return given.pop()
-            await over.wait()
+            await (left or over).wait()
             return {"type": "http.disconnect"}
 
         async def send(message):

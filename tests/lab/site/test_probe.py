@@ -9,7 +9,7 @@ import pytest
 from lemmata import catalog
 from lemmata.judge import judge
 from lemmata.judge.dial import Dial
-from lemmata.lab.site import work
+from lemmata.lab.site import views, work
 from lemmata.lab.site.app import Settings, create_app
 from lemmata.lab.site.job import JobFailed
 from lemmata.lab.site.jobs import Jobs
@@ -119,6 +119,28 @@ def test_unknown_claims_are_not_there(page, id):
 def test_a_dial_of_whole_numbers_has_each_of_them(page):
     assert [probe(page, lie=1, at=position).json()["value"] for position in (0, 1, 5)] == [8, 7, 3]
     assert "positions from 0 to 5" in probe(page, lie=1, at=6).json()["error"]
+
+
+def test_a_check_ends_when_its_reader_lets_go(client, monkeypatch):
+    """As a browser does that aborts its question, or leaves the page."""
+    monkeypatch.setattr(views.probe, "LISTENING", 0.01)
+    ended, left = [], asyncio.Event()
+
+    async def endless(kind, parameters, seconds):
+        left.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.append(kind)
+
+    async def scenario():
+        client.app.state.jobs.call = endless
+        body = json.dumps({"lie": 0, "at": 1}).encode()
+        headers = client.rights() | {"content-type": "application/json"}
+        return await client.send("POST", f"/claim/{ID}/probe", headers, body, left=left)
+
+    answer = client.runner.run(scenario())
+    assert (answer.status, answer.json(), ended) == (422, {"error": "stopped"}, ["probe"])
 
 
 def test_the_code_is_asked_for_its_dials_once(page):

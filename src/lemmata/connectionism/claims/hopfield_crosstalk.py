@@ -115,8 +115,8 @@ def bits_flip_with_the_tail_of_a_gaussian(draw, factor=normaliser, tails=1, widt
     sizes = [10**k for k in range(2, 7)]
     gaps = [abs(flip_probability(n, n // 10) / error_probability(width * 0.1) - 1) for n in sizes]
     return all_of(
-        close(double([factor(load) * tail(load) for load in loads]), double(formula), scale=double(formula), ulps=1e4),
-        close(double(counted), double([flip_probability(4, s) for s in (1, 2, 3)])),
+        close([factor(load) * tail(load) for load in loads], formula, scale=formula, ulps=1e4),
+        close(counted, [flip_probability(4, s) for s in (1, 2, 3)]),
         frequency(8),
         frequency(16),
         slope_is(sizes, gaps, -1.0, within=0.2),
@@ -171,8 +171,3 @@ def all_patterns(stored, units):
     """Every way to store so many patterns."""
     bits = torch.arange(2 ** (stored * units))[:, None] >> torch.arange(stored * units) & 1
     return (1 - 2 * bits.double()).view(-1, stored, units)
-
-
-def double(values):
-    """Python's numbers as they are: torch would round them to single precision."""
-    return torch.tensor(values, dtype=torch.float64)

@@ -18,17 +18,17 @@ def _separable(draw, points: int, features: int, gap: float) -> tuple[Tensor, Te
     normal, x = draw.unit(features), draw.normal(points, features)
     side = x @ normal
     y = torch.where(side > 0, 1.0, -1.0).double()
-    y[:4] = _doubles([1, 1, -1, -1])
+    y[:4] = y.new_tensor([1, 1, -1, -1])
     side[:4] = 0.0
     return 3 * (x + (side - x @ normal + gap * y)[:, None] * normal) + 1, y
 
 
-def _best_direction(x: Tensor, y: Tensor) -> float:
+def _best_direction(x: Tensor, y: Tensor) -> Tensor:
     """The largest margin over directions of the plane a two-thousandth turn apart, each with its best offset."""
     turns = torch.arange(DIRECTIONS, dtype=torch.float64) * 2 * math.pi / DIRECTIONS
     heights = x @ torch.stack([turns.cos(), turns.sin()])
     above, below = heights[y > 0].amin(dim=0), heights[y < 0].amax(dim=0)
-    return float((above - below).max() / 2)
+    return (above - below).max() / 2
 
 
 def _faults(model, x: Tensor, y: Tensor) -> Tensor:
@@ -46,10 +46,6 @@ def _faults(model, x: Tensor, y: Tensor) -> Tensor:
         pull.abs().max() / force,
         wrong_side.max(),
     ])  # fmt: skip
-
-
-def _doubles(numbers: list[float]) -> Tensor:
-    return torch.tensor(numbers, dtype=torch.float64)
 
 
 class _PerceptronSolution(MaximumMarginClassifier):
@@ -106,14 +102,14 @@ def no_hyperplane_keeps_further_from_its_nearest_point(draw, classifier=MaximumM
     planes, again = (
         torch.stack([torch.cat([m.weight_, m.bias_[None]]) for m in each]) for each in (models[:3], turned)
     )
-    best = _doubles([_best_direction(x, y) for x, y in flat])
-    margins = _doubles([float(dataset_margin(m.weight_, m.bias_, *d)) for m, d in zip(models, flat, strict=False)])
+    best = torch.stack([_best_direction(x, y) for x, y in flat])
+    margins = torch.stack([dataset_margin(m.weight_, m.bias_, *data) for m, data in zip(models, flat, strict=False)])
     # A direction off by an angle of at most pi / DIRECTIONS loses at most that times the largest distance.
-    coarse = _doubles([float(torch.cdist(x, x).max()) * math.pi / DIRECTIONS for x, _ in flat])
+    coarse = torch.stack([torch.cdist(x, x).max() * math.pi / DIRECTIONS for x, _ in flat])
     return all_of(
         at_least(margins, best),
         at_most(margins, best + coarse),
-        close(_doubles([m.margin_ for m in models]), width / torch.stack([m.weight_.norm() for m in models])),
+        close([m.margin_ for m in models], width / torch.stack([m.weight_.norm() for m in models])),
         close(again, planes, condition=float(max(x.abs().max() for x, _ in flat) / margins.min())),
         close(torch.stack([_faults(m, *d) for m, d in zip(models, flat + others, strict=True)]), 0.0, scale=1.0),
     ).showing(_street(models[1], *flat[1], width))

@@ -68,8 +68,8 @@ def averages(cell, layer, x, z0, gating, power, gate):
 
 def selective_copying(draw, seen):
     """Train to name the marked one of 20 tokens; unless `seen`, the gates get no input."""
-    model = torch.nn.ModuleList([MinGRU(5, 32), torch.nn.Linear(32, 4)])
-    layer, head = model
+    layer, head = MinGRU(5, 32), torch.nn.Linear(32, 4)
+    model = torch.nn.ModuleList([layer, head])
 
     def loss():
         with torch.no_grad():

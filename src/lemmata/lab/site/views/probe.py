@@ -90,6 +90,7 @@ async def _while_asked(request: Request, work: Coroutine[Any, Any, Answer]) -> A
     while not (await asyncio.wait({task}, timeout=LISTENING))[0]:
         if await request.is_disconnected():
             task.cancel()
+            await asyncio.wait({task})
             raise JobFailed("stopped")
     return task.result()
 
