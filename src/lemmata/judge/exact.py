@@ -21,7 +21,7 @@ def exactly(measured: Any, predicted: Any, *, detail: str = "") -> Evidence:
     """Equal to the last bit: integers, booleans, fractions, strings, tuples, tensors.
 
     >>> exactly(torch.tensor([6, 8, 22]), torch.tensor([6, 8, 23])).detail
-    'entry 2 of 3 differs'
+    '1 of 3 values differ'
     """
     left, right = _comparable(measured), _comparable(predicted)
     if isinstance(left, Tensor) != isinstance(right, Tensor):
@@ -122,10 +122,10 @@ def _tensors(left: Tensor, right: Tensor, detail: str) -> Evidence:
         return Evidence("exact", float("nan"), float("nan"), detail="NaN among the values")
     unequal = differs(left, right).flatten()
     where = int(unequal.int().argmax())  # the first, or 0 where none differs
-    detail = f"entry {where} of {left.numel():,} differs" if bool(unequal.any()) else detail
+    detail = f"{int(unequal.sum()):,} of {left.numel():,} values differ" if bool(unequal.any()) else detail
     measured, predicted = (side.flatten()[where].item() for side in (left, right))
     evidence = Evidence("exact", *_shown(measured, predicted), detail=detail or f"{left.numel():,} values")
-    return while_watched(evidence, lambda: pictures.two_sides(left, right))
+    return while_watched(evidence, lambda: pictures.two_sides(left, right, unequal))
 
 
 def differs(left: Tensor, right: Tensor) -> Tensor:

@@ -57,7 +57,7 @@ def close(
     where = f"worst of {gap.numel():,} values" if gap.numel() > 1 else ""
     margin = float(tolerance.flatten()[worst])
     evidence = Evidence("numeric", found.item(), expected.item(), margin, detail=detail or where)
-    return while_watched(evidence, lambda: two_sides(left, right))
+    return while_watched(evidence, lambda: two_sides(*torch.broadcast_tensors(left, right, gap > tolerance)))
 
 
 def worst_entry(excess: Tensor, tolerance: Tensor) -> int:

@@ -79,18 +79,22 @@ def _bars(measured: float, predicted: float, other: str) -> Bars:
 # --- Two sides of an equation, and a bound ---
 
 
-def two_sides(measured: Tensor, predicted: Tensor, other: str = "predicted") -> Figure | None:
+def two_sides(measured: Tensor, predicted: Tensor, differs: Tensor) -> Figure:
     """Entry by entry: bars while they are few, then points about the line on which both are equal."""
-    left, right = (_reals(side) for side in torch.broadcast_tensors(measured, predicted))
-    title = f"Measured against {other}"
+    left, right = _reals(measured), _reals(predicted)
     if len(left) <= FEW:
-        return _few(left, right, title, other)
+        return _few(left, right, "Measured against predicted", "predicted")
+    differs = differs.flatten().repeat_interleave(len(left) // differs.numel())  # two for a complex number
     kept = _thinned(left - right)
-    left, right = left[kept], right[kept]
+    left, right, differs = left[kept], right[kept], differs[kept]
     log = _wide(left, right)
     ends = [min(left.min(), right.min()).item(), max(left.max(), right.max()).item()]
-    marks = [Points(right, left, "one entry each"), Line(ends, ends, "equal")]
-    return Figure(title, other, "measured", marks, x_log=log, y_log=log)
+    marks = [
+        Points(right[~differs], left[~differs], "one value each"),
+        Points(right[differs], left[differs], "differs"),
+        Line(ends, ends, "equal"),
+    ]
+    return Figure("Measured against predicted", "predicted", "measured", marks, x_log=log, y_log=log)
 
 
 def against_bound(measured: Tensor, bound: Tensor, broken: Tensor, relation: str) -> Figure:

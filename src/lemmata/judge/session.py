@@ -42,7 +42,7 @@ def judge_all(
     found: dict[str, list[Result]] = {claim.id: [] for claim in claims}
     asked: dict[tuple[str, int], _Question] = {}
     at_once, how = functools.cache(sources), {"sharp": sharp, "twice": twice}
-    for claim in _dearest_first(claims):
+    for claim in _slowest_first(claims):
         for seed in range(seeds):
             question = _Question(claim, seed, how, at_once(claim.path))
             result = None if fresh or twice else question.known(ledger)
@@ -157,6 +157,6 @@ def with_notices(result: Result, before: Result | None) -> Result:
     return dataclasses.replace(result, lies=lies)
 
 
-def _dearest_first(claims: Iterable[ClaimEntry]) -> list[ClaimEntry]:
+def _slowest_first(claims: Iterable[ClaimEntry]) -> list[ClaimEntry]:
     """The long ones first, so that no core waits at the end."""
     return sorted(claims, key=lambda claim: -COSTS.index(claim.cost))

@@ -104,7 +104,10 @@ def fit(
         if world.rank:
             torch.manual_seed(options.seed + 1_000_003 * world.rank)  # equal dropout on all shares would be less noise
         bar = [Progress()] if world.first and wanted(progress) else []
-        return training.run(resume, [*bar, *watchers], _facts(model, source) if record is None else record)
+        if record is None:
+            with seeded(options.seed):  # an item may be drawn at random: to look at one must not change what is learnt
+                record = _facts(model, source)
+        return training.run(resume, [*bar, *watchers], record)
 
 
 def run_experiment(experiment: Experiment, **more: Any) -> Run:

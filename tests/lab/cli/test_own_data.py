@@ -11,6 +11,7 @@ import lemmata
 from lemmata.data import load
 from lemmata.feedforward import MLP
 from lemmata.lab.cli import main
+from lemmata.recurrent import GRU
 
 
 def call(capsys, *words):
@@ -179,6 +180,16 @@ def test_a_run_of_numbers_by_fit_gives_outputs(capsys, tmp_path):
     np.save(tmp_path / "x.npy", POINTS.x[:3].numpy())
     found = json.loads(call(capsys, "predict", tmp_path / "run", "--input", tmp_path / "x.npy", "--json")[1])
     assert [list(row) for row in found["predictions"]] == [["example", "output"]] * 3
+
+
+def test_a_system_that_answers_otherwise_is_left_to_python(capsys, tmp_path):
+    x = POINTS.x[:, None, :].repeat(1, 3, 1)
+    loss = lambda model, batch: model(batch.x)[0].square().mean()  # noqa: E731
+    lemmata.fit(GRU(2, 2), {"x": x}, loss=loss, epochs=1, device="cpu", out=tmp_path / "run")
+    np.save(tmp_path / "x.npy", x[:3].numpy())
+    code, _, err = call(capsys, "predict", tmp_path / "run", "--input", tmp_path / "x.npy")
+    assert (code, err.count("\n")) == (2, 1)
+    assert "GRU answers with more than one row of numbers for an example: use it in Python, lemmata.load(" in err
 
 
 def test_a_model_of_ones_own_is_named_with_the_line_that_loads_it(capsys, tmp_path):

@@ -1,5 +1,6 @@
 """The labs as pages: found by listing, bounded by their models, whole in every state."""
 
+import asyncio
 import importlib
 import json
 import re
@@ -12,9 +13,11 @@ import pytest
 from lemmata import catalog
 from lemmata.lab.site import work
 from lemmata.lab.site.app import Settings, create_app
-from lemmata.lab.site.job import Job
+from lemmata.lab.site.job import Job, JobFailed
 from lemmata.lab.site.jobs import Jobs
 from lemmata.lab.site.labs import labs
+from lemmata.lab.site.views import jobs as jobs_view
+from lemmata.lab.site.views.jobs import while_wanted
 from lemmata.lab.site.work import boundary_lab, hopfield_lab, perceptron_lab, ring_lab, vanishing_lab
 from lemmata.lab.site.work import lab as lab_work
 
@@ -247,3 +250,40 @@ def test_what_does_not_exist_is_not_found(client, place):
 def test_no_job_is_started_for_a_lab_that_does_not_exist(client, place):
     assert client.post(place, {"state": {}}).status == 404
     assert client.app.state.jobs.asked == []
+
+
+class Reader:
+    """Whoever asked: still there, or gone."""
+
+    def __init__(self, gone):
+        self.gone = gone
+
+    async def receive(self):
+        await asyncio.Event().wait() if not self.gone else None
+        return {"type": "http.disconnect"}
+
+
+@pytest.mark.parametrize("gone", [False, True])
+def test_what_is_nearly_done_is_answered_whether_or_not_somebody_waits(gone):
+    async def answer():
+        return {"value": 1}
+
+    assert asyncio.run(while_wanted(Reader(gone), answer())) == {"value": 1}
+
+
+def test_work_ends_soon_after_nobody_waits_for_it(monkeypatch):
+    ended = []
+
+    async def answer():
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.append(True)
+
+    async def scenario():
+        with pytest.raises(JobFailed):
+            await while_wanted(Reader(gone=True), answer())
+        return ended
+
+    monkeypatch.setattr(jobs_view, "ALMOST_DONE", 0.01)
+    assert asyncio.run(scenario()) == [True]

@@ -52,7 +52,7 @@ def test_an_answer_has_the_pieces_of_the_page(page):
     found = answer.json()
     assert found["outcome"] == "rejected"
     assert found["verdict"].startswith('<span class="verdict refuted"><svg')
-    assert ": measured 0.75, predicted 3.25; " in found["evidence"]
+    assert " values differ: measured 0.75, predicted 3.25; " in found["evidence"]
     assert (found["at"], found["value"]) == (40, 0.5)
     assert found["figure"].startswith('<figure class="figure"><svg')
 

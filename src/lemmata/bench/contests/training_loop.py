@@ -58,7 +58,7 @@ def small_task(case: str, device: str) -> Task:
 def by_fit(task: Task) -> Callable[[], Learnt]:
     """Our loop as it comes, without a folder."""
     options = Options(epochs=EPOCHS, batch_size=BATCH, lr=RATE, device=task.device)
-    return lambda: (fit(copy.deepcopy(task.network), (task.x, task.y), options=options).system, task)
+    return lambda: (fit(copy.deepcopy(task.network), (task.x, task.y), options=options, progress=False).system, task)
 
 
 @ours("lemmata with run folder")
@@ -68,8 +68,8 @@ def by_fit_with_folder(task: Task) -> Callable[[], Learnt]:
 
     def train() -> Learnt:
         with tempfile.TemporaryDirectory() as folder:
-            out = f"{folder}/run"
-            return fit(copy.deepcopy(task.network), (task.x, task.y), options=options, out=out).system, task
+            words = {"options": options, "out": f"{folder}/run", "progress": False}
+            return fit(copy.deepcopy(task.network), (task.x, task.y), **words).system, task
 
     return train
 

@@ -28,36 +28,35 @@ def draw(data: dict[str, Any] | Figure, at: str = "") -> Markup:
     drawn = data if isinstance(data, Figure) else Figure.from_json(data)
     # A phone gets a drawing of its own, since the letters of a wide one would shrink with it.
     picture = "".join(drawing(drawn, name) for name in WIDTHS)
-    rows = _rows(drawn)
     files = {
         "CSV": f"{at}.csv" if at else _carried("text/csv", figure_csv(drawn)),
         "SVG": f"{at}.svg" if at else _carried("image/svg+xml", svg(drawn)),
     }
-    return Markup(
-        f'<figure class="figure">{picture}<figcaption><details><summary>Data of “{escape(drawn.title)}”</summary>'
-        f"{_table(drawn, rows)}</details>{_links(drawn, files)}</figcaption></figure>"
-    )
+    return _figure(drawn, picture, files)
 
 
 def sketch(data: dict[str, Any], narrow: bool, at: str, state: str) -> Markup:
-    """The drawing alone, once, for a reader who drags: its files are made when they are asked for, at `at`.csv?`state`.
+    """The same for a reader who drags: drawn once, its files made when they are asked for, at `at`.csv?`state`.
 
-    >>> "<table" in sketch(Figure("Error", marks=[Bars(["a"], [1])]).to_json(), False, "/claim/x/figure", "lie=0&at=3")
-    False
+    >>> sketch(Figure("Error", marks=[Bars(["a"], [1])]).to_json(), False, "/claim/x/figure", "lie=0").count("<svg")
+    1
     """
     drawn = Figure.from_json(data)
     picture = svg(drawn, WIDTHS["narrow" if narrow else "wide"]).replace(f"<style>{STYLE}</style>", "", 1)
     files = {"CSV": f"{at}.csv?{state}", "SVG": f"{at}.svg?{state}"}
-    return Markup(f'<figure class="figure">{picture}<figcaption>{_links(drawn, files)}</figcaption></figure>')
+    return _figure(drawn, picture, files)
 
 
-def _links(drawn: Figure, files: dict[str, str]) -> str:
+def _figure(drawn: Figure, picture: str, files: dict[str, str]) -> Markup:
     name = "".join(c if c.isalnum() else "-" for c in drawn.title.lower()).strip("-") or "figure"
     links = " ".join(
         f'<a href="{escape(place)}" download="{escape(name)}.{kind.lower()}">{kind}</a>'
         for kind, place in files.items()
     )
-    return f'<span class="files">{links}</span>'
+    return Markup(
+        f'<figure class="figure">{picture}<figcaption><details><summary>Data of “{escape(drawn.title)}”</summary>'
+        f'{_table(drawn, _rows(drawn))}</details><span class="files">{links}</span></figcaption></figure>'
+    )
 
 
 def drawing(figure: Figure, size: str) -> str:

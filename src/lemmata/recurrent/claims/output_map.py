@@ -22,7 +22,7 @@ def bits(draw, *shape):
     return torch.randint(2, shape, generator=draw.generator)
 
 
-def parity_so_far(draw, steps=250):
+def parity_so_far(draw, steps=400):
     """The fraction of steps labelled with the right parity of all bits up to them."""
     tagger = Tagger(Elman(4, 32, "relu"), outputs=2, vocab_size=2)
 

@@ -82,3 +82,59 @@ def test_the_picture_stays_in_sight_on_a_phone_while_its_sliders_move(visit):
     expect(disc).to_be_in_viewport(ratio=0.9)
     expect(slider).to_be_in_viewport()
     assert slider.bounding_box()["height"] >= 44
+
+
+# --- Every lab ---
+
+GRIPS = {"perceptron": "svg.plane [data-index]", "ring": "svg.disc [data-index]", "hopfield": "#noise"}
+GRIPS |= {"boundary": "#width", "vanishing": "#size", "activation": "#z"}
+SMALL = """() => {
+    const wrong = [];
+    for (const element of document.querySelectorAll("[data-lab] *")) {
+        const box = element.getBoundingClientRect();
+        const words = [...element.childNodes].some((node) => node.nodeType === 3 && node.textContent.trim());
+        if (!box.width || !words || element.matches("title, desc, option, script, math *, .id")) continue;
+        const drawing = element.closest("svg.lemmata-figure");
+        const scale = drawing ? drawing.getBoundingClientRect().width / drawing.viewBox.baseVal.width : 1;
+        const size = scale * parseFloat(getComputedStyle(element).fontSize);
+        if (size < 11.99) wrong.push(`${size.toFixed(1)} px: ${element.textContent.slice(0, 40)}`);
+    }
+    for (const element of document.querySelectorAll("[data-lab] form :is(button, input, select)")) {
+        const { width, height } = (element.closest("label") ?? element).getBoundingClientRect();
+        if (width && Math.min(width, height) < 24) wrong.push(`${width} by ${height}: ${element.outerHTML}`);
+    }
+    return wrong;
+}"""
+
+
+@pytest.mark.parametrize("name", GRIPS)
+@BOTH
+def test_no_text_is_smaller_than_12_pixels_and_no_target_than_24(visit, name, size, scheme):
+    page = visit(f"/labs/{name}", size, scheme)
+    expect(page.locator("main .waiting")).to_have_count(0)
+    expect(page.locator("[data-said]")).not_to_be_empty()
+    assert page.evaluate(SMALL) == []
+
+
+@pytest.mark.parametrize("name", GRIPS)
+def test_the_lab_moves_while_the_hand_does(visit, measured, name):
+    page = visit(f"/labs/{name}")
+    grip = page.locator(GRIPS[name]).first
+    expect(page.locator("[data-said]")).not_to_be_empty()
+    grip.scroll_into_view_if_needed()
+    box = grip.bounding_box()
+    share = grip.evaluate("field => field.type === 'range' ? (field.value - field.min) / (field.max - field.min) : 0.5")
+    at, middle = box["x"] + 8 + share * (box["width"] - 16), box["y"] + box["height"] / 2
+    page.mouse.move(at, middle)
+    page.mouse.down()
+    began, told = page.evaluate("performance.now()"), []
+    for step in range(5000):  # far more than a browser needs that is not frozen
+        page.mouse.move(at + 30 * abs(step % 40 - 20) / 20, middle - step % 7)
+        told = page.evaluate("performance.getEntriesByName('lab-update').map((update) => update.duration)")
+        if len(told) >= 20:
+            break
+    seconds = (page.evaluate("performance.now()") - began) / 1000
+    page.mouse.up()
+    answered(page)
+    assert len(told) >= 20
+    measured[f"updates while dragging, {name}"] = f"{len(told) / seconds:.1f} a second, {sorted(told)[10]:.0f} ms each"

@@ -228,7 +228,7 @@ def test_the_ends_of_a_slider_are_the_truth_and_the_lie(visit, id, lie, truth, w
         expect(page.locator("[data-probe-verdict]")).to_have_text(re.compile(verdict))
         drag(page, slider, 1.0 if key == "End" else 0.0)
         expect(output).to_have_text(text)
-    assert {"lie": lie, "at": int(slider.get_attribute("max")), "seed": 0} in asked
+    assert {"lie": lie, "at": int(slider.get_attribute("max")), "seed": 0, "narrow": False} in asked
 
 
 def test_a_switch_has_words_and_no_code(visit):

@@ -8,6 +8,7 @@
   const kept = { pick: "0", seed: "0", own: "" }; // beside the controls, with what they are to begin with
   let more = { ...kept };
   let run = null; // the server's answer
+  let listed = ""; // the memories that are shown
   let noise = "20"; // what to spoil a memory with; a drawn picture has none
 
   const overlap = (a, b) => (2 * a.reduce((same, on, k) => same + (on === b[k]), 0)) / a.length - 1;
@@ -59,6 +60,9 @@
   }
 
   function listMemories() {
+    const list = JSON.stringify([run.memories, run.names, run.stable, run.pick]);
+    if (list === listed) return; // another noise, the same memories
+    listed = list;
     const focused = [...part("memories").querySelectorAll("button")].indexOf(document.activeElement);
     part("memories").replaceChildren(...run.memories.map(memory));
     if (focused >= 0) part("memories").querySelectorAll("button")[focused]?.focus();

@@ -101,7 +101,8 @@
 
   function renew(answer, step, newest = true) {
     run = answer;
-    part("meter").max = run.bound ?? Math.max(1, run.updates.length);
+    part("meter").max = run.bound ?? 1;
+    part("meter").style.visibility = run.bound === null ? "hidden" : "";
     part("bound").textContent = run.limit;
     time.renew(run.updates.length, step);
     if (!newest) return;

@@ -61,6 +61,7 @@
       const mine = formOf(dial);
       if (!mine || dial.hasAttribute("role")) return;
       dial.dataset.colour = mine.dataset.colour;
+      dial.closest("math").setAttribute("role", "group"); // what a formula holds cannot be reached otherwise
       const { texts, words } = facts.get(mine);
       const aria = { role: "slider", tabindex: 0, "aria-label": words, "aria-valuemin": 0, "aria-valuemax": texts.length - 1 };
       Object.entries(aria).forEach(([name, value]) => dial.setAttribute(name, value));

@@ -79,6 +79,7 @@ async def while_wanted(request: Request, answer: Coroutine[Any, Any, dict[str, A
     finally:
         task.cancel()
         gone.cancel()
+        await asyncio.gather(task, gone, return_exceptions=True)
 
 
 async def _disconnected(request: Request) -> None:

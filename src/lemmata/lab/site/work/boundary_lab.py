@@ -101,7 +101,7 @@ def run(state: State, tell: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
     telling = Telling(state, data, network, tell)
     done = fit(
         network, data.train, test=data.test, metrics=accuracy, metric="accuracy", largest=True,
-        options=state.options(), watchers=[telling],
+        options=state.options(), watchers=[telling], progress=False,
     )  # fmt: skip
     figures = {"curve": curve(telling.epochs, telling.train, telling.test)}
     return {"scores": done.scores, "stopped": done.stopped, "seconds": done.seconds, "figures": figures}

@@ -1,0 +1,36 @@
+"""Which models a run's record can build again: systems whose members tell all their arguments, and no others."""
+
+import pytest
+import torch
+from torch import nn
+
+from lemmata.feedforward import MLP
+from lemmata.recurrent import GRU
+from lemmata.train.saved import told_arguments
+
+
+@pytest.mark.parametrize(
+    "model",
+    [MLP(3, 2, widths=(4, 5), activation="tanh", dropout=0.25, bias=False), GRU(3, 4), GRU(3, 4, bias=False)],
+)
+def test_the_members_of_a_system_tell_its_arguments(model):
+    twin = type(model)(**told_arguments(model))
+    twin.load_state_dict(model.state_dict())
+    assert repr(twin) == repr(model)
+    assert told_arguments(twin) == told_arguments(model)
+
+
+class Wider(MLP):
+    """A class of one's own that looks like one of ours."""
+
+
+def test_what_cannot_be_told_is_not_guessed():
+    assert told_arguments(nn.Linear(2, 2)) is None
+    assert told_arguments(Wider(2, 2)) is None
+    assert told_arguments(object()) is None
+    grown = MLP(2, 2, widths=(3,))
+    grown.layers.append(nn.Linear(2, 2))  # no longer what its arguments build
+    assert told_arguments(grown) is None
+    bent = MLP(2, 2, widths=(3,))
+    bent.inputs = torch.tensor(2)
+    assert told_arguments(bent) is None
