@@ -22,7 +22,7 @@ from lemmata.lab.site.work import boundary_lab, hopfield_lab, perceptron_lab, ri
 from lemmata.lab.site.work import lab as lab_work
 
 SITE = Path(perceptron_lab.__file__).parent.parent
-NAMES = ["perceptron", "hopfield", "boundary", "vanishing", "activation", "ring"]
+NAMES = list(labs())
 
 # --- What an address may say ---
 
