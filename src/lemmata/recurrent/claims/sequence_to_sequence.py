@@ -203,8 +203,8 @@ def short_sequences_are_reversed_and_long_ones_do_not_fit_into_the_state(
     models = {n: draw.trained(reverser, teach_to_reverse, length=n) for n in (6, 20)}
     so_far = [right_digits(model, n, draw.generator).double().cumprod(1).mean(0) for n, model in models.items()]
     whole, wholes = (float(shares[-1]) for shares in so_far)
-    marks = [Line(range(1, len(shares) + 1), shares, f"{len(shares) - 1} digits") for shares in so_far]
-    marks.append(Points([21], [kept * whole], "20 digits as stated"))
+    lines = [Line(range(1, len(shares) + 1), shares, f"{len(shares) - 1} digits") for shares in so_far]
+    marks = [*lines, Points([21], [kept * whole], "20 digits as stated")]
     figure = Figure("Digits written backwards from one state of 64 numbers", "place", "share right so far", marks)
     return all_of(
         reaches(whole, 0.95, detail="six digits without a mistake").showing(figure),
