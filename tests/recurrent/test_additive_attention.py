@@ -59,6 +59,24 @@ def test_the_gradients_are_those_of_the_values():
     assert torch.autograd.gradcheck(lambda q, a: made()(q, a, lengths), (query, annotations))
 
 
+def test_a_memory_in_a_batch_is_seen_as_if_it_were_alone():
+    (query, annotations), lengths = drawn(batch=3), torch.tensor([6, 1, 4])
+    context, weights = made()(query, annotations, lengths)
+    for row, n in enumerate(lengths.tolist()):
+        alone = made()(query[row : row + 1], annotations[row : row + 1, :n])
+        assert torch.allclose(context[row], alone[0][0], rtol=1e-12)
+        assert torch.allclose(weights[row, :n], alone[1][0], rtol=1e-12)
+        assert not weights[row, n:].any()
+
+
+def test_the_order_of_a_memory_does_not_matter():
+    query, annotations = drawn()
+    order = torch.tensor([3, 0, 5, 1, 4, 2])
+    straight, turned = made()(query, annotations), made()(query, annotations[:, order])
+    assert torch.allclose(turned[0], straight[0], rtol=1e-12)
+    assert torch.allclose(turned[1], straight[1][:, order], rtol=1e-12)
+
+
 def test_a_memory_is_remembered_once_and_asked_many_times():
     attention = made()
     query, annotations = drawn()

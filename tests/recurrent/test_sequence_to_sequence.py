@@ -72,6 +72,37 @@ class _Loss(torch.nn.Module):
         return self.model.loss(source, target)
 
 
+KINDS = [{}, {"attention": True}, {"cell": "lstm", "attention": True, "bidirectional": True}, {"tied": True}]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_probability_loss_and_alignment_are_those_of_the_steps(kind):
+    model, lengths, sizes = made(**kind).double(), torch.tensor([6, 2]), [3, 2]
+    assert model.counted(TARGET).sum(1).tolist() == sizes
+    steps, blurred = [], []
+    for row, (n, size) in enumerate(zip(lengths.tolist(), sizes, strict=True)):
+        state, memory = model.encode(source()[row : row + 1, :n])
+        last = torch.tensor([model.start])
+        for place in range(size):
+            logits, state, weights = model.step(last, state, memory)
+            last = TARGET[row, place : place + 1]
+            steps.append(logits[0].log_softmax(0)[last[0]])
+            blurred.append(0.7 * steps[-1] + 0.3 * logits[0].log_softmax(0).mean())
+            if weights is not None:
+                looked = model.alignment(source(), TARGET, lengths)[row, place]
+                assert torch.allclose(looked[:n], weights[0], rtol=1e-12)
+                assert not looked[n:].any()
+    steps, blurred = torch.stack(steps), torch.stack(blurred)
+    assert torch.allclose(model.loss(source(), TARGET, lengths), -steps.mean(), rtol=1e-12)
+    assert torch.allclose(model.loss(source(), TARGET, lengths, smoothing=0.3), -blurred.mean(), rtol=1e-12)
+    totals = torch.stack([part.sum() for part in steps.split(sizes)])
+    assert torch.allclose(model.log_probability(source(), TARGET, lengths), totals, rtol=1e-12)
+
+
+def test_there_is_no_memory_without_attention():
+    assert made().encode(source()).memory is None
+
+
 def test_every_parameter_learns():
     for words in ({}, {"attention": True, "bidirectional": True}, {"tied": True}):
         model = made(**words)
@@ -202,8 +233,16 @@ def test_nothing_is_longer_than_asked_and_everything_after_the_end_is_the_end(de
     model = made(attention=True, bidirectional=True)
     made_up = decode(model, source(30), max_length=4).tokens
     assert made_up.shape[1] <= 4
+    assert made_up.shape[1] == model.counted(made_up).sum(1).max()  # and no longer than the longest of them
     after = (made_up == 3).long().cumsum(1) > 0
     assert (made_up[after] == 3).all()
+
+
+@pytest.mark.parametrize("decode", [greedy_decode, sample_decode, beam_decode])
+def test_a_model_that_does_not_end_is_stopped(decode):
+    model = made(attention=True)
+    model.output_bias.data[3] = -1e9
+    assert decode(model, source()).tokens.shape == (2, 100)
 
 
 @pytest.mark.parametrize("decode", [greedy_decode, sample_decode, beam_decode])

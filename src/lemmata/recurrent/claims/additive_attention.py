@@ -2,7 +2,7 @@
 
 import torch
 
-from lemmata.judge import Figure, Heat, all_of, claim, close, exactly, lie, reaches
+from lemmata.judge import Figure, Heat, Points, all_of, claim, close, lie, reaches
 from lemmata.recurrent.additive_attention import AdditiveAttention
 from lemmata.recurrent.claims.sequence_to_sequence import reversals, right_digits, teach_to_reverse
 from lemmata.recurrent.sequence_to_sequence import SequenceToSequence
@@ -31,28 +31,20 @@ def best_of(shares, annotations):
     return annotations[shares.argmax()]
 
 
-def the_weights_are_shares_of_pairs(draw, score, take):
-    """Every weight and context against pairs taken one at a time, with memories of several lengths."""
+def seen_and_expected(draw, score, take):
+    """Weights and contexts beside each other, and the same from pairs taken one at a time: memories of many lengths."""
     attention = AdditiveAttention(queries=3, annotations=4, hidden=6).double()
     for parameter in attention.parameters():
         parameter.data.mul_(3.0)
     queries, annotations, lengths = draw.normal(5, 3), draw.normal(5, 7, 4), torch.tensor([7, 1, 4, 0, 6])
     context, weights = attention(queries, annotations, lengths)
-    memory = attention.remember(annotations, lengths)
-    parts = [close(attention.attend(queries, memory)[1], weights)]
+    shares, taken = torch.zeros(5, 7).double(), torch.zeros(5, 4).double()  # nothing is looked at beyond the end
     for row, n in enumerate(lengths.tolist()):
-        parts.append(exactly(weights[row, n:].tolist(), [0.0] * (7 - n)))
-        if n == 0:
-            parts.append(exactly(context[row], torch.zeros(4, dtype=torch.float64)))
-            continue
-        shares = torch.stack([score(attention, queries[row], annotations[row, j]) for j in range(n)]).softmax(0)
-        parts += [close(weights[row, :n], shares), close(context[row], take(shares, annotations[row, :n]))]
-        alone = attention(queries[row : row + 1], annotations[row : row + 1, :n])
-        parts += [close(alone[0][0], context[row]), close(alone[1][0], weights[row, :n])]
-    order = draw.permutation(7)
-    turned = attention(queries, annotations[:, order])
-    straight = attention(queries, annotations)
-    return [*parts, close(turned[0], straight[0]), close(turned[1], straight[1][:, order])]
+        if n:
+            scores = torch.stack([score(attention, queries[row], annotations[row, j]) for j in range(n)])
+            shares[row, :n] = scores.softmax(0)
+            taken[row] = take(shares[row, :n], annotations[row, :n])
+    return torch.cat([weights, context], 1), torch.cat([shares, taken], 1)
 
 
 def reverser(attention):
@@ -61,33 +53,33 @@ def reverser(attention):
 
 
 @claim("seq.bahdanau")
-@lie("the weights that a place gets from all steps add up to one", axis=1)
+@lie("the weights that a place gets from all steps add up to one", over="i")
 @lie("the score is an inner product", score=by_products)
 @lie("the context is the annotation of the largest weight", take=best_of)
 @lie("the decoder looks from left to right", direction=1)
 @lie("without attention it works as well", needed=False)
-def the_decoder_learns_where_to_look(draw, axis=2, score=by_pairs, take=mean_of, direction=-1, needed=True):
+def the_decoder_learns_where_to_look(draw, over="j", score=by_pairs, take=mean_of, direction=-1, needed=True):
     """Weights and contexts against pairs; twenty digits reversed after training, with the alignment that is learnt."""
     generator = draw.generator
-    pieces = the_weights_are_shares_of_pairs(draw, score, take)
-    if not all(piece.holds for piece in pieces):
-        return all_of(*pieces)  # decided without training
+    by_pair = close(*seen_and_expected(draw, score, take))
+    if not by_pair.holds:
+        return by_pair  # decided without training
     lessons = {"length": LENGTH, "steps": 300, "batch": 32}
     model, plain = (draw.trained(reverser, teach_to_reverse, attention=a, **lessons) for a in (True, False))
     digits, backwards = reversals(50, LENGTH, generator)
     with torch.no_grad():
-        weights = model.alignment(digits, backwards)
+        weights = model.alignment(digits, backwards)  # (sequences, i, j)
     place = torch.arange(LENGTH)
     expected = place if direction > 0 else place.flip(0)
     # A digit is also seen in the states beside its own, and some models come to look there: one place is allowed for.
     near = (weights[:, :LENGTH].argmax(2) - expected).abs() <= 1
     note = "The source is " + " ".join(str(int(digit) - 4) for digit in digits[0]) + "; the last row is the end of all."
-    marks = [Heat(weights[0], label="weight")]
+    marks = [Heat(weights[0], label="weight"), Points(expected, place, "the digit to be written")]
     figure = Figure("Where the decoder looks", "digit of the source", "digit written", marks, note=note)
     return all_of(
         reaches(right_digits(model, LENGTH, generator).all(1).double().mean(), 0.95).showing(figure),
         reaches(right_digits(plain, LENGTH, generator).all(1).double().mean(), 0.5, at_most=needed),
         reaches(near.double().mean(), 0.9, detail="largest weights at the digit to be written; 0.15 by chance"),
-        close(weights.sum(axis), torch.ones(()), ulps=256),
-        *pieces,
+        close(weights.sum({"i": 1, "j": 2}[over]), torch.ones(()), ulps=256),
+        by_pair,
     )

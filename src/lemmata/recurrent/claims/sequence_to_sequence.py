@@ -1,13 +1,10 @@
 """Sequence to sequence: the law that encoder and decoder define, how it is decoded, and what its bottleneck costs."""
 
 import itertools
-import math
-from collections import Counter
-from fractions import Fraction
 
 import torch
 
-from lemmata.judge import Figure, Line, all_of, always, at_least, claim, close, exactly, lie, probability_is, reaches
+from lemmata.judge import Figure, Line, Points, all_of, claim, close, exactly, lie, probability_is, reaches
 from lemmata.recurrent.decoding import beam_decode, greedy_decode, sample_decode
 from lemmata.recurrent.gru import GRU
 from lemmata.recurrent.ngram import NGram
@@ -63,38 +60,16 @@ def by_hand(model, source, target, ahead=0, ending=1):
     return total
 
 
-def mixed(text, order, vocab_size, context, token):
-    """The probability of a token by counting, as a fraction: each order mixed with the one below it."""
-    chance = Fraction(1, vocab_size)
-    for n in range(min(order, len(context) + 1)):
-        last = context[len(context) - n :]
-        after = Counter(text[i + n] for i in range(len(text) - n) if text[i : i + n] == last)
-        if after:
-            trust = Fraction(sum(after.values()), sum(after.values()) + len(after))
-            chance = trust * Fraction(after[token], sum(after.values())) + (1 - trust) * chance
-    return chance
-
-
-def counts_make_a_law(draw, vocab_size=4, longest=3):
-    """N-grams of a text without the last token: laws after every context, and texts as products of their steps."""
-    text, parts = tuple(draw.integers(0, vocab_size - 1, 12).tolist()), []
-    contexts = [context for n in range(longest + 1) for context in itertools.product(range(vocab_size), repeat=n)]
+def by_counting(draw, vocab_size=3, length=3):
+    """Logarithms of all texts of one length by n-grams of a text: as the model says, and as products of its steps."""
+    texts = torch.cartesian_prod(*[torch.arange(vocab_size)] * length)
+    seen, joint, steps = draw.integers(0, vocab_size - 1, 12), [], []  # one token never came
     for order in (1, 2, 3):
-        model = NGram(order, vocab_size).fit(torch.tensor(text))
-        # With a higher order there are more contexts: all of those that it can tell apart, and a few longer ones.
-        chosen = [context for context in contexts if len(context) < order] + contexts[-3:]
-        found = torch.stack([model.probabilities(torch.tensor(context, dtype=torch.int64)) for context in chosen])
-        law = [[mixed(text, order, vocab_size, context, token) for token in range(vocab_size)] for context in chosen]
-        new = tuple(draw.integers(0, vocab_size, 9).tolist())
-        product = math.prod(mixed(text, order, vocab_size, new[:t], new[t]) for t in range(len(new)))
-        parts += [
-            exactly([sum(row) for row in law], [1] * len(law)),
-            close(found, torch.tensor([[float(chance) for chance in row] for row in law], dtype=torch.float64)),
-            close(model.nll(torch.tensor(new)).sum(), -math.log(product)),
-            close(model.nll(torch.tensor(new[:1])).exp(), [float(1 / mixed(text, order, vocab_size, (), new[0]))]),
-            close(model.bits(torch.tensor(new)), -math.log2(product) / len(new)),
-        ]
-    return parts
+        model = NGram(order, vocab_size).fit(seen)
+        joint.append(torch.stack([-model.nll(text).sum() for text in texts]))
+        chances = [[model.probabilities(text[:t])[text[t]] for t in range(length)] for text in texts]
+        steps.append(torch.tensor(chances).log().sum(1))
+    return joint, steps
 
 
 @claim("seq.factorisation")
@@ -103,20 +78,17 @@ def counts_make_a_law(draw, vocab_size=4, longest=3):
 def the_steps_multiply_to_a_law_of_sequences(draw, ahead=0, ending=1):
     """Every sequence of two tokens up to length four: products of steps, their sum, what comes next; n-grams."""
     source, targets = draw.integers(0, 5, 1, 3), everything()
-    parts = []
+    begun = targets[:, 0] == 0
+    joint, steps = by_counting(draw)
+    ratios, second = [], []
     for kind in KINDS:
         model = small(draw, **kind)
-        steps = torch.stack([by_hand(model, source, target, ahead, ending) for target in targets])
-        joint = model.log_probability(source.expand(len(targets), -1), targets)
-        parts += [close(steps.exp().sum(), 1.0), close(joint, steps)]
+        steps.append(torch.stack([by_hand(model, source, target, ahead, ending) for target in targets]))
+        joint.append(model.log_probability(source.expand(len(targets), -1), targets))
         # A conditional is a ratio of sums over whole sequences: it must be what the step says.
-        begun = (targets[:, 0] == 0).nonzero()[:, 0]
-        ratio = joint[begun[targets[begun, 1] == 1]].exp().sum() / joint[begun].exp().sum()
-        second = model(source, torch.tensor([[0, 1]]))[0, 1].log_softmax(-1)[1].exp()
-        parts += [close(ratio, second), close(-model.loss(source, targets[5:6]) * counted(targets[5]), joint[5])]
-    if not all_of(*parts).holds:
-        return all_of(*parts)
-    parts += counts_make_a_law(draw)
+        chances = joint[-1].exp()
+        ratios.append(chances[begun & (targets[:, 1] == 1)].sum() / chances[begun].sum())
+        second.append(model(source, torch.tensor([[0, 1]]))[0, 1].softmax(-1)[1])
     model = small(draw, attention=True)
     for parameter in model.parameters():
         parameter.data.mul_(2.0)  # sure enough of itself that another temperature would show
@@ -128,12 +100,12 @@ def the_steps_multiply_to_a_law_of_sequences(draw, ahead=0, ending=1):
         made = torch.nn.functional.pad(made, (0, MOST - made.shape[1]), value=END)
         return (made == targets[which]).all(1)
 
-    return all_of(*parts, probability_is(happens, float(likely[which].exp()), effect=0.02))
-
-
-def counted(target):
-    """How many tokens a sequence has, its end included."""
-    return next((place + 1 for place, token in enumerate(target.tolist()) if token == END), len(target))
+    return all_of(
+        close(torch.stack([law.exp().sum() for law in steps]), 1.0),
+        close(torch.cat(joint), torch.cat(steps)),
+        close(ratios, second),
+        probability_is(happens, float(likely[which].exp()), effect=0.02),
+    )
 
 
 class StartsFromNothing(SequenceToSequence):
@@ -149,81 +121,38 @@ def zeros(state):
 
 
 def step_by_step(model, source, target):
-    """Logits and attention of a decoder that runs as it does in use, shown the target one token at a time."""
-    (state, memory), logits, looked = model.encode(source), [], []
+    """Logits of a decoder that runs as it does in use, shown the target one token at a time: (time, tokens)."""
+    (state, memory), logits = model.encode(source), []
     for token in torch.cat([torch.full_like(target[:, :1], model.start), target[:, :-1]], 1).unbind(1):
-        found, state, weights = model.step(token, state, memory)
-        logits.append(found)
-        looked += [] if weights is None else [weights]
-    return torch.stack(logits, 1)[0], torch.stack(looked, 1)[0] if looked else None
+        found, state, _ = model.step(token, state, memory)
+        logits.append(found[0])
+    return torch.stack(logits)
 
 
-def the_pieces_fit(draw, system, smoothing=0.3):
-    """Teacher forcing against steps, padded batches against single sources, the loss against its definition."""
-    parts = []
+def taught_and_used(draw, system):
+    """Logits of every kind of model: a padded batch at once, and each source alone, step by step."""
     source, target, lengths = draw.integers(0, 5, 3, 6), everything()[[0, 4, 30]], torch.tensor([6, 1, 4])
+    at_once, alone = [], []
     for kind in KINDS:
         model = small(draw, system, **kind)
-        taught = model(source, target, lengths)
-        for row, n in enumerate(lengths.tolist()):
-            alone = source[row : row + 1, :n], target[row : row + 1]
-            logits, looked = step_by_step(model, *alone)
-            parts += [close(taught[row], logits), close(taught[row], model(*alone)[0])]
-            if looked is not None:
-                parts.append(close(model.alignment(source, target, lengths)[row, :, :n], looked))
-        steps = taught[model.counted(target)].log_softmax(-1)
-        exact = steps.gather(1, target[model.counted(target)][:, None]).mean()
-        blurred = (1 - smoothing) * exact + smoothing * steps.mean()
-        parts += [
-            exactly(model.counted(target).sum(1), torch.tensor([1, 3, 4])),
-            close(-model.loss(source, target, lengths), exact),
-            close(-model.loss(source, target, lengths, smoothing), blurred),
-            close(model.log_probability(source, target, lengths), torch.stack([
-                by_hand(model, source[row : row + 1, :n], target[row]) for row, n in enumerate(lengths.tolist())
-            ])),
-        ]  # fmt: skip
-        if not kind:  # the same cell twice: the state is handed over as it is, and there is nothing else to look at
-            read = model.encoder(model.of_source(source))[1]
-            parts += [exactly(model.encode(source).state, read), exactly(model.encode(source).memory is None, True)]
-    return parts
+        at_once.append(model(source, target, lengths))
+        rows = [(source[row : row + 1, :n], target[row : row + 1]) for row, n in enumerate(lengths.tolist())]
+        alone.append(torch.stack([step_by_step(model, *row) for row in rows]))
+    return torch.stack(at_once), torch.stack(alone)
 
 
-def decoding_finds_what_is_likely(draw, system, power, beams=40, models=6):
-    """Greedy, a narrow beam and one that keeps everything, against all sequences that there are."""
+def likeliest(draw, power, beams=40):
+    """What beams wide enough for all sequences find, and what is best of all that there are."""
     targets = everything()
-    sizes = torch.tensor([counted(target) for target in targets])
-    exhaustive, narrow, scored, greedily = [], [], [], []
-    for number in range(models):
-        model = small(draw, system, **KINDS[number % len(KINDS)])
-        source, lengths = draw.integers(0, 5, 3, 4), torch.tensor([4, 2, 3])
-        made = [
-            greedy_decode(model, source, lengths, MOST),
-            beam_decode(model, source, lengths, MOST, beams=2),
-            beam_decode(model, source, lengths, MOST, beams=beams),
-            sample_decode(model, source, lengths, MOST, temperature=1e-9, generator=draw.generator),
-            beam_decode(model, source, lengths, MOST, beams=1),
-            beam_decode(model, source, lengths, MOST, beams=beams, length_power=0.0),
-            beam_decode(model, source, lengths, MOST, beams=beams, length_power=0.3),
-        ]
-        widths = [max(counted(row) for row in each.tokens) for each in made]
-        scored.append(exactly([each.tokens.shape[1] for each in made], widths))
-        rows = [torch.nn.functional.pad(each.tokens, (0, MOST - each.tokens.shape[1]), value=END) for each in made]
-        told = [model.log_probability(source, row, lengths) for row in rows]
-        greedily += [rows[0] == rows[3], rows[0] == rows[4]]
-        scored.append(close(torch.stack([each.log_probability for each in made]), torch.stack(told)))
-        divided = torch.stack([t / torch.tensor([counted(y) for y in row]) for t, row in zip(told, rows, strict=True)])
-        narrow.append(at_least(divided[1], divided[0]))
-        for row, n in enumerate(lengths.tolist()):
-            law = model.log_probability(source[row : row + 1, :n].expand(len(targets), -1), targets)
-            exhaustive.append((rows[2][row] == targets[(law / sizes**power).argmax()]).all())
-            exhaustive.append((rows[5][row] == targets[law.argmax()]).all())
-            exhaustive.append((rows[6][row] == targets[(law / sizes**0.3).argmax()]).all())
-            chain = model(source[row : row + 1, :n], rows[0][row : row + 1])[0].argmax(-1)
-            greedily.append(chain[: counted(rows[0][row])] == rows[0][row, : counted(rows[0][row])])
-    model.output_bias[END] = -1e9  # a model that does not end is stopped
-    endless = [decode(model, source).tokens.shape for decode in (greedy_decode, sample_decode, beam_decode)]
-    scored.append(exactly(endless, [(3, 100)] * 3))
-    return [always(exhaustive), *narrow, *scored, always(torch.cat([each.flatten() for each in greedily]))]
+    sizes = (targets != END).sum(1).add(1).clamp(max=MOST)  # the end is a token, too
+    found, best = [], []
+    for kind in KINDS:
+        model, source, lengths = small(draw, **kind), draw.integers(0, 5, 3, 4), torch.tensor([4, 2, 3])
+        made = beam_decode(model, source, lengths, MOST, beams=beams).tokens
+        found.append(torch.nn.functional.pad(made, (0, MOST - made.shape[1]), value=END))
+        laws = [model.log_probability(source[[row], :n].expand(31, -1), targets) for row, n in enumerate(lengths)]
+        best.append(targets[(torch.stack(laws) / sizes**power).argmax(1)])
+    return torch.cat(found), torch.cat(best)
 
 
 def reversals(count, length, generator):
@@ -263,18 +192,22 @@ def short_sequences_are_reversed_and_long_ones_do_not_fit_into_the_state(
     draw, kept=0.0, system=SequenceToSequence, power=1.0
 ):
     """The share of digits reversed without a mistake, by length, after training; and that the pieces fit together."""
-    pieces = [*the_pieces_fit(draw, system), *decoding_finds_what_is_likely(draw, system, power)]
-    if not all(piece.holds for piece in pieces):
-        return all_of(*pieces)  # decided without training
+    model, source = small(draw, system), draw.integers(0, 5, 3, 6)
+    pieces = all_of(
+        exactly(model.encode(source).state, model.encoder(model.of_source(source))[1]),
+        close(*taught_and_used(draw, system)),
+        exactly(*likeliest(draw, power)),
+    )
+    if not pieces.holds:
+        return pieces  # decided without training
     models = {n: draw.trained(reverser, teach_to_reverse, length=n) for n in (6, 20)}
-    short, long = (right_digits(model, n, draw.generator).double() for n, model in models.items())
-    marks = [
-        Line(range(1, right.shape[1] + 1), right.mean(0), f"{right.shape[1] - 1} digits") for right in (short, long)
-    ]
-    figure = Figure("Digits written backwards from one state of 64 numbers", "place", "share that is right", marks)
-    whole, wholes = (right.prod(1).mean().item() for right in (short, long))
+    so_far = [right_digits(model, n, draw.generator).double().cumprod(1).mean(0) for n, model in models.items()]
+    whole, wholes = (float(shares[-1]) for shares in so_far)
+    lines = [Line(range(1, len(shares) + 1), shares, f"{len(shares) - 1} digits") for shares in so_far]
+    marks = [*lines, Points([21], [kept * whole], "20 digits as stated")]
+    figure = Figure("Digits written backwards from one state of 64 numbers", "place", "share right so far", marks)
     return all_of(
         reaches(whole, 0.95, detail="six digits without a mistake").showing(figure),
         close(wholes / whole, kept, within=0.5),  # halfway between no loss and a total one
-        *pieces,
+        pieces,
     )
