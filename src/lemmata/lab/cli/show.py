@@ -13,7 +13,7 @@ from rich.padding import Padding
 
 from lemmata import catalog as catalogs
 from lemmata.catalog import Catalog, ClaimEntry, LieEntry
-from lemmata.catalog.search import did_you_mean
+from lemmata.catalog.search import did_you_mean, search
 from lemmata.catalog.selection import matching, select
 from lemmata.catalog.settlement import settlement
 from lemmata.catalog.statements import Statement
@@ -34,10 +34,8 @@ class Arguments:
     A claim that was not judged yet on this code is judged now, unless it is a long one.
     """
 
-    id: Annotated[str, tyro.conf.Positional]
-    """Id of the claim, for example perceptron.novikoff; or a file of yours."""
-    own: Annotated[str, tyro.conf.Positional] = ""
-    """With a file: the id of one of its claims; its first if none."""
+    words: Annotated[tuple[str, ...], tyro.conf.Positional]
+    """Id of the claim, for example perceptron.novikoff; words of its statement; or a file of yours and an id in it."""
     figure: Path | None = None
     """Write the claim's figure to this SVG file."""
     json: bool = False
@@ -48,19 +46,33 @@ def run(arguments: Arguments) -> int:
     catalog = catalogs.load()
     for problem in catalog.problems:
         print(f"lemmata: {problem}", file=sys.stderr)
-    if arguments.id.endswith(".py"):
-        claim = _own(catalog, arguments.id, arguments.own)
+    first, *rest = arguments.words or ("",)
+    if first.endswith(".py"):
+        if len(rest) > 1:
+            raise UserError(f"give a file and the id of one of its claims, got {len(rest)} words after {first}")
+        claim = _own(catalog, first, *rest)
         statement = Statement(claim.id, "claim", claim.function.replace("_", " "), claim.sentence, claim.cost)
         return _show(arguments, catalog, statement, claim)
-    statement = catalog.statements.get(arguments.id)
-    if statement is None:
-        near = matching(catalog, arguments.id)
-        hint = f": did you mean {', '.join(near[:6])}?" if near else did_you_mean(arguments.id, catalog.statements)
-        raise UserError(f"unknown id {arguments.id!r}{hint}")
-    return _show(arguments, catalog, statement, catalog.claims.get(arguments.id))
+    id = _named(catalog, " ".join(arguments.words))
+    return _show(arguments, catalog, catalog.statements[id], catalog.claims.get(id))
 
 
-def _own(catalog: Catalog, path: str, id: str) -> ClaimEntry:
+def _named(catalog: Catalog, words: str) -> str:
+    """The statement of that id, or the only one in which all the words occur."""
+    if not words:
+        raise UserError("which claim? give its id, or words of its statement; lemmata claims lists them")
+    if words in catalog.statements:
+        return words
+    found = matching(catalog, words) or search(catalog, words)
+    if len(found) == 1:
+        return found[0]
+    hint = f": did you mean {', '.join(found[:6])}?" if found else did_you_mean(words, catalog.statements)
+    raise UserError(
+        f"unknown id {words!r}{hint}" if len(found) < 2 else f"{words!r} is in {len(found)} statements{hint}"
+    )
+
+
+def _own(catalog: Catalog, path: str, id: str = "") -> ClaimEntry:
     """A claim of a user's file."""
     chosen = select(catalog, [path])
     if chosen.faults:
