@@ -70,9 +70,10 @@ def test_an_unknown_command_names_the_nearest(capsys):
         (["check", "--seeds", "0"], "--seeds >= 1"),
         (["check", "--jobs", "-1"], "must be >= 0"),
         (["check", "--address", "auto", "cover.count"], "--address needs --engine ray"),
-        (["show"], "required"),
+        (["show"], "which claim? give its id"),
         (["show", "perceptron.novikof"], "did you mean perceptron.novikoff"),
         (["show", "perceptron"], "did you mean perceptron.unit"),
+        (["show", "forget", "gate"], "'forget gate' is in"),
         (["source", "009"], "unknown source '009'"),
     ],
 )

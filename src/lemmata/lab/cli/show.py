@@ -67,9 +67,8 @@ def _named(catalog: Catalog, words: str) -> str:
     if len(found) == 1:
         return found[0]
     hint = f": did you mean {', '.join(found[:6])}?" if found else did_you_mean(words, catalog.statements)
-    raise UserError(
-        f"unknown id {words!r}{hint}" if len(found) < 2 else f"{words!r} is in {len(found)} statements{hint}"
-    )
+    told = f"{words!r} is in {len(found)} statements" if found else f"unknown id {words!r}"
+    raise UserError(f"{told}{hint}")
 
 
 def _own(catalog: Catalog, path: str, id: str = "") -> ClaimEntry:
