@@ -49,6 +49,7 @@ def gates_one_step_late(a, b, z0):
 @lie(
     "the error of rounding does not grow with the number of steps",
     regime="the bound is for every order of computation; the worst case that is tried comes to half of it",
+    loose="a larger bound holds as well",
     growth=0.0,
 )
 def all_prefixes_in_logarithmically_many_rounds(
