@@ -111,7 +111,7 @@ def impulse_response(
         eigenvalues: (..., channels), real or complex; weights: (..., channels), one each if not given
         returns: (..., steps)
 
-    Claims: rnn.linear.diagonalisation, rnn.linear.stability
+    Claims: rnn.linear.stability
 
     >>> impulse_response(torch.tensor([0.5]), 4)
     tensor([1.0000, 0.5000, 0.2500, 0.1250])
