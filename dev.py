@@ -36,7 +36,7 @@ PROCESSORS = {
     "with AVX2 only": {"ATEN_CPU_CAPABILITY": "avx2", "MKL_CBWR": "AVX2", "ONEDNN_MAX_CPU_ISA": "AVX2"},
 }
 # Tests of these folders compute little that an instruction set could change; those of all others are numeric.
-MACHINERY = ("bench", "data", "judge", "lab", "testing", "train")
+MACHINERY = ("bench", "catalog", "data", "judge", "lab", "testing", "train")
 
 HELP = """\
 python3 dev.py WORD

@@ -132,6 +132,10 @@ def test_decimals_with_a_comma_and_foreign_bytes_are_told(tmp_path):
     path = write(tmp_path / "a.csv", [("1,5", "yes"), ("2,5", "no")] * 5, "size,good", ";")
     with pytest.raises(ValueError, match=r"a\.csv, line 2, column size: write decimals with a point, as 1\.5"):
         load_file(path)
+    path = write(tmp_path / "b.csv", [("1", "0,5"), ("2", "2,5")] * 5, "size,price", ";")
+    with pytest.raises(ValueError, match=r"b\.csv: price holds 0,5: write decimals with a point, as 1\.5"):
+        load_file(path)
+    path = tmp_path / "a.csv"
     path.write_bytes("größe,y\n1,2\n".encode("latin-1"))
     with pytest.raises(ValueError, match=r"a\.csv is not text in UTF-8 \(byte 2\): save it as CSV UTF-8"):
         load_file(path)

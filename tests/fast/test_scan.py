@@ -120,11 +120,12 @@ def test_infinite_and_missing_values_stay_in_their_own_sequence():
     assert z.isfinite().sum() == z.numel() - 6 - 5
 
 
-def test_products_of_gates_may_overflow_where_no_state_does():
+@pytest.mark.parametrize("reverse", [False, True])
+def test_products_of_gates_may_overflow_where_no_state_does(reverse):
     a, b = torch.full((1, 50, 9), 1e30), torch.zeros(1, 50, 9)
-    b[:, -1] = 1.0
+    b[:, 0 if reverse else -1] = 1.0  # where the scan ends
     for scan in (linear_scan, chunked_forward):
-        assert torch.equal(scan(a, b), b)
+        assert torch.equal(scan(a, b, None, reverse), b)
 
 
 # --- Layouts and strides ---

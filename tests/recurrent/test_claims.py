@@ -21,7 +21,7 @@ from lemmata.recurrent.claims.output_map import one_layer_serves_three_heads as 
         (initialisation, {"turn": 1.1 * 2 * math.pi}),
         (cost, {"attention_step": 1.05}),
         (cost, {"attention_total": 1.9}),
-        (heads, {"power": -0.8}),
+        (heads, {"shift": 2}),
     ],
     ids=lambda value: next(iter(value)) if isinstance(value, dict) else value.id,
 )

@@ -4,6 +4,25 @@ import pytest
 import torch
 
 from lemmata.recurrent import CausalAttention, dependency_depth, multiplications
+from lemmata.recurrent.generation_cost import KeyValueCache
+
+
+def test_step_by_step_with_a_cache_as_all_at_once_and_as_torchs_own_attention():
+    layer, x = CausalAttention(5).double(), torch.randn(3, 9, 5).double()
+    outputs, cache = [], layer.empty(3)
+    for place in x.unbind(1):
+        output, cache = layer.step(place, cache)
+        outputs.append(output)
+    torch.testing.assert_close(torch.stack(outputs, 1), layer(x))
+    parts = (part(x) for part in (layer.query, layer.key, layer.value))
+    torch.testing.assert_close(layer(x), torch.nn.functional.scaled_dot_product_attention(*parts, is_causal=True))
+
+
+@pytest.mark.parametrize("before", [0, 1, 64])
+def test_a_step_multiplies_for_three_projections_and_a_score_and_a_share_of_each_place(before):
+    layer, x = CausalAttention(3), torch.randn(2, 3)
+    cache = KeyValueCache(torch.randn(2, before, 3), torch.randn(2, before, 3))
+    assert multiplications(lambda: layer.step(x, cache)) == 2 * (3 * 3**2 + 2 * 3 * (before + 1))
 
 
 def test_no_place_depends_on_a_later_one():
@@ -41,6 +60,11 @@ def test_a_deep_graph_does_not_exhaust_the_stack():
     for _ in range(5000):
         y = y + 1
     assert dependency_depth(y) == 5000
+
+
+def test_the_longest_chain_counts():
+    x = torch.ones(1, requires_grad=True)
+    assert [dependency_depth(x.exp()), dependency_depth(x * (x + 1).exp())] == [1, 3]
 
 
 def test_what_needs_no_gradient_has_no_depth():

@@ -203,7 +203,15 @@ def test_float64_models_and_precision_take_arrays_as_they_are():
         ("moons", "data must be tensors, arrays, .*, got str"),
         (None, "data must be tensors, .*, got NoneType"),
         ([1, 2], "a batch of data must be tensors or arrays, alone, in a tuple or in a dict, got int"),
-        ([([1.0], [2])], "a batch of data.x must be a tensor or an array with one row an example, got list"),
+        (
+            [([1.0], [2])],
+            r"a batch of data holds lists or plain numbers: make an array of each column \(numpy\.array\)",
+        ),
+        ((X.tolist(), Y.tolist()), "a batch of data holds lists or plain numbers: make an array of each column"),
+        (
+            [(X[0], Y[0])],
+            "a batch of data.y must have one row an example, got a single number: torch's DataLoader makes",
+        ),
         ((X, Y, Y, Y), "data has 4 columns without a name: give them as a dict"),
         ((X, Y[:5]), "columns must be one or more of equal length, got {'x': 50, 'y': 5}"),
         ((X.numpy(), np.array(["a"] * 50)), "data.y must hold numbers, got an array of <U1: turn names into whole"),

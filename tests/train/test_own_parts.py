@@ -64,16 +64,31 @@ def test_a_loss_of_torch_with_weights_of_its_own_is_used_as_it_is():
         ({"data": (X, Y), "loss": nn.L1Loss()}, r"use y\[:, None\]"),
         ({"data": (X, C)}, "the model has outputs for the classes 0 to 0, but y holds 0 to 1: give it more outputs"),
         ({"data": (X, C * 0 + 1)}, "classes 0 to 0, but y holds 1 to 1: count classes from 0"),
+        ({"data": (X, 2 * C - 1)}, "y holds -1 to 1: count classes from 0"),
+        ({"data": (X, C[:, None])}, r"one class an example, got \(10, 1\) int64: use y\[:, 0\]"),
+        ({"data": (X, functional.one_hot(C))}, r"one class an example, got \(10, 2\) int64: use y\.argmax\(1\)"),
+        ({"data": (X, C.int()), "loss": nn.CrossEntropyLoss()}, r"y is \(10,\) int32: use y\.long"),
+        (
+            {"data": (X, Y), "loss": functional.cross_entropy},
+            r"y holds real numbers .*: use y\.long",
+        ),
         ({"data": (X, C), "loss": functional.mse_loss}, r"but y holds whole numbers .* int64\): use y\.float"),
         ({"data": (X, X), "loss": nn.MSELoss()}, r"shape \(10, 1\) and y \(10, 3\): torch would compare each"),
         ({"data": (X, X[:, :2, None]), "loss": nn.BCELoss()}, r"cannot compare the output, \(10, 1\) float32, with y"),
         ({"data": (X[:, :2], Y[:, None])}, r"the model cannot take x of shape \(10, 2\) float32: mat1 and mat2 shap"),
-        ({"data": ((X * 255).byte(), Y[:, None])}, r"the model cannot take x of shape \(10, 3\) uint8: .*dtype"),
+        (
+            {"data": ((X * 255).byte(), Y[:, None])},
+            r"the model cannot take x of shape \(10, 3\) uint8: .*dtype.*; use x\.float",
+        ),
         ({"loss": 5}, r"loss must be a function, such as nn\.MSELoss\(\) or F\.cross_entropy, got 5"),
         ({"loss": nn.MSELoss(reduction="none")}, r"one number, .* got shape \(10, 1\): take its mean"),
         ({"loss": lambda model, batch: 5.0}, r"loss must be a tensor with one number, or a dict .*, got 5\.0"),
         ({"loss": lambda model, batch: {"los": 1}}, r"or a dict with one under 'loss', got None"),
         ({"metrics": {"lr": accuracy}}, "a metric cannot be called lr: choose another name"),
+        (
+            {"metrics": {"all": lambda output, target: output}},
+            r"metric all must give one number, got shape",
+        ),
         ({"metrics": [accuracy]}, r"metrics must be a dict of functions of \(output, target\), got \["),
         ({"optimizer": 5}, "optimizer must be an object of torch.optim or a function that makes one, got 5"),
         ({"optimizer": lambda parameters: 5}, "optimizer must be one of torch.optim's kind, got int"),
@@ -81,6 +96,8 @@ def test_a_loss_of_torch_with_weights_of_its_own_is_used_as_it_is():
         ({"optimizer": AdamW, "lr": 0.1}, "lr belongs to your optimizer: set it there"),
         ({"optimizer": "adagrad"}, "optimizer must be one of adamw, adam, sgd, got 'adagrad'"),
         ({"scheduler": 5}, "scheduler must be an object of torch.optim or a function that makes one, got 5"),
+        ({"scheduler": "cosine"}, "must be an object or a function, got 'cosine': names are for schedule"),
+        ({"scheduler": lr_scheduler.ReduceLROnPlateau, "scheduler_every": "step"}, "looks at the score of an epoch"),
         ({"scheduler": lambda optimizer: 5}, "scheduler must be one of torch.optim.lr_scheduler, got int"),
         (
             {"scheduler": lr_scheduler.ConstantLR, "schedule": "cosine"},
@@ -91,6 +108,7 @@ def test_a_loss_of_torch_with_weights_of_its_own_is_used_as_it_is():
             "must be epoch or step, got",
         ),
         ({"batchsize": 3}, "fit has no option 'batchsize': did you mean batch_size?"),
+        ({"learning_rate": 3}, "fit has no option 'learning_rate'; it has epochs, .*, lr, "),
         ({"on_steps": print}, "fit has no option 'on_steps': did you mean on_step?"),
         ({"on_step": 5}, "on_step must be a function of the training's state, or several, got 5"),
         ({"on_epoch": [5]}, "on_epoch must be a function of the training's state, or several, got 5"),
@@ -104,6 +122,21 @@ def test_what_does_not_fit_is_named_at_once(words, message):
     words = {"data": (X, Y[:, None]), **CHOSEN} | words
     with pytest.raises((ValueError, TypeError), match=message):
         fit(line(), words.pop("data"), **words)
+
+
+def test_a_loss_of_two_parameters_with_other_names_is_told_what_it_was_given():
+    with pytest.raises((TypeError, AttributeError)) as told:
+        fit(line(), (X, Y[:, None]), loss=lambda guess, truth: functional.mse_loss(guess, truth), **CHOSEN)
+    assert "loss was given (model, batch); for (output, target)" in told.value.__notes__[0]
+
+
+def test_classes_may_be_of_any_whole_kind_and_padded():
+    runs = [fit(nn.Linear(3, 2), (X, y), **CHOSEN, steps=1) for y in (C.int(), C.short(), C.bool(), C.byte(), C)]
+    assert all(run.steps == 1 for run in runs)
+    padded, ignored = C.clone(), C.clone()
+    padded[0], ignored[0] = -100, -1
+    fit(nn.Linear(3, 2), (X, padded), **CHOSEN)  # -100 is what torch ignores
+    fit(nn.Linear(3, 2), (X, ignored), loss=nn.CrossEntropyLoss(ignore_index=-1), **CHOSEN)
 
 
 def test_a_loss_that_is_nan_before_any_step_is_not_blamed_on_the_learning_rate():

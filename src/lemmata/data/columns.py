@@ -34,6 +34,8 @@ def as_examples(given: Any, name: str = "data", dtype: torch.dtype = torch.float
     elif hasattr(given, "_fields"):  # a namedtuple
         columns = dict(zip(given._fields, given, strict=True))
     elif isinstance(given, Sequence) and not isinstance(given, str | bytes):
+        if given and isinstance(given[0], int | float | list):
+            raise TypeError(f"{name} holds lists or plain numbers: make an array of each column (numpy.array)")
         if len(given) > len(NAMES):
             raise ValueError(f"{name} has {len(given)} columns without a name: give them as a dict")
         columns = dict(zip(NAMES, given, strict=False))
@@ -50,6 +52,9 @@ def is_array(value: Any) -> bool:
 def as_tensor(values: Any, name: str, dtype: torch.dtype = torch.float32) -> Tensor:
     """A column as a tensor with one row an example, or a sentence that names what it holds instead."""
     if isinstance(values, Tensor):
+        if not values.ndim:
+            cure = "torch's DataLoader makes batches of single examples"
+            raise TypeError(f"{name} must have one row an example, got a single number: {cure}")
         return values
     if not is_array(values):
         raise TypeError(f"{name} must be a tensor or an array with one row an example, got {kind(values)}")

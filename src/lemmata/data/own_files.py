@@ -14,7 +14,7 @@ from lemmata.data.array_file import read_arrays
 from lemmata.data.examples import Dataset, Examples
 from lemmata.data.picture_folder import read_pictures
 from lemmata.data.preparation import Column, Preparation, class_name
-from lemmata.data.tables import Table, read_table
+from lemmata.data.tables import Table, has_decimal_comma, read_table
 
 __all__ = ["FileChoices", "load_file"]
 
@@ -148,6 +148,8 @@ def _target(name: str, values: Sequence[Any], task: str, path: Path) -> tuple[Co
     known = tuple(sorted(set(names), key=float)) if real else tuple(sorted(set(names)))
     if len(known) < 2:
         raise ValueError(f"{path}: {name} is {names[0]} everywhere: there is nothing to learn")
+    if comma := next((each for each in known if not real and has_decimal_comma(each)), None):
+        raise ValueError(f"{path}: {name} holds {comma}: write decimals with a point, as 1.5")
     if len(known) > len(values) / 2:
         raise ValueError(f"{path}: {name} has {len(known)} classes in {len(values)} examples: choose another target")
     number = {each: index for index, each in enumerate(known)}

@@ -55,7 +55,7 @@ class Table:
             return None
         if wrong:
             cell, where = column[wrong[0]], f"{self.path}, line {self.lines[wrong[0]]}, column {self.names[place]}"
-            comma = " (write 1.5 for 1,5)" if re.fullmatch(r"-?\d+,\d+", cell) else ""
+            comma = " (write 1.5 for 1,5)" if has_decimal_comma(cell) else ""
             raise ValueError(f"{where}: {cell!r} is no finite number, as the others are: correct it{comma}")
         return [float(cell) for cell in column]
 
@@ -64,10 +64,8 @@ class Table:
         column = self.cells(place)
         found = sorted(set(column))
         name = self.names[place]
-        if any(re.fullmatch(r"-?\d+,\d+", cell) for cell in found):
-            where = next(
-                line for line, cell in zip(self.lines, column, strict=True) if re.fullmatch(r"-?\d+,\d+", cell)
-            )
+        if any(map(has_decimal_comma, found)):
+            where = next(line for line, cell in zip(self.lines, column, strict=True) if has_decimal_comma(cell))
             raise ValueError(f"{self.path}, line {where}, column {name}: write decimals with a point, as 1.5")
         if len(found) > MOST or (len(found) > 20 and len(found) > len(column) / 2):
             told = f"{len(found)} different texts in {len(column)} rows"
@@ -122,3 +120,8 @@ def is_number(cell: str) -> bool:
         return math.isfinite(float(cell)) and "_" not in cell
     except ValueError:
         return False
+
+
+def has_decimal_comma(cell: str) -> bool:
+    """Whether a cell is a number as half of the world writes it: 1,5."""
+    return re.fullmatch(r"-?\d+,\d+", cell) is not None

@@ -51,8 +51,6 @@ def chunked_backward(
     $$ \bar b_t = \bar z_t + \bar a_{t+1}^* \bar b_{t+1}, \qquad \bar a_t = z_{t-1}^* \, \bar b_t $$
 
     where the star is the complex conjugate.
-
-    Claims: rnn.scan
     """
     time = z.shape[1]
     gates = (a[:, None] if a.ndim == 2 else a).expand_as(z).conj()

@@ -49,10 +49,7 @@ def compiled_forward(a: Tensor, b: Tensor, z0: Tensor | None, reverse: bool, out
 def compiled_backward(
     a: Tensor, z: Tensor, z0: Tensor | None, grad: Tensor, reverse: bool
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Gradients to a, b and z0, in one pass that reads a, z and the gradient to z once.
-
-    Claims: rnn.scan
-    """
+    """Gradients to a, b and z0, in one pass that reads a, z and the gradient to z once."""
     db, dz0 = torch.empty_like(z), z.new_empty(z.shape[0], z.shape[2])
     da = torch.empty_like(dz0 if a.ndim == 2 else z)
     # What sum() hands down is one number for all (stride 0): it cannot be read side by side.

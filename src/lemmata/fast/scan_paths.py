@@ -62,10 +62,7 @@ def forward(a: Tensor, b: Tensor, z0: Tensor | None, reverse: bool) -> Tensor:
 
 
 def backward(a: Tensor, z: Tensor, z0: Tensor | None, grad: Tensor, reverse: bool) -> Gradients:
-    """Gradients to a, b and z0 from the one to the states.
-
-    Claims: rnn.scan
-    """
+    """Gradients to a, b and z0 from the one to the states."""
     if z.numel() == 0:
         return gates_like(a, z).zero_(), torch.empty_like(z), starts_like(z).zero_()
     if kernels := _kernels(z):

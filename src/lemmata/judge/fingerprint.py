@@ -163,12 +163,17 @@ def _reachable(path: Path) -> set[Path]:
         current = waiting.pop()
         if current not in seen:
             seen.add(current)
-            ours = PACKAGE in current.parents  # the same for every claim, whatever its file
+            ours = _is_in(current, PACKAGE)  # the same for every claim, whatever its file
             found = _our_imports(current, _stamp(current)) if ours else _imports(current, home(path))
-            waiting += [file for file in found if CATALOG not in file.parents]
-    folders = {file.parent for file in seen if PACKAGE in file.parents and file.parent != PACKAGE}
+            waiting += [file for file in found if not _is_in(file, CATALOG)]
+    folders = {file.parent for file in seen if _is_in(file, PACKAGE) and file.parent != PACKAGE}
     data = (file for folder in folders for file in folder.rglob("*"))
     return seen | {file for file in data if file.suffix in (".npz", ".gz", ".json", ".safetensors")}
+
+
+@functools.cache
+def _is_in(file: Path, folder: Path) -> bool:
+    return folder in file.parents
 
 
 @functools.cache
@@ -197,8 +202,16 @@ def _import_lines(path: Path, stamp: Stamp) -> list[tuple[str, str | None, int]]
 
 def _public_names(package: Path) -> dict[str, str]:
     """Public name -> file stem, as `lemmata.lazy` finds them."""
-    files = sorted(package.glob("[!_]*.py"))
-    return {entry[0]: file.stem for file in files for entry in _outline(file, _stamp(file)) if len(entry) == 1}
+    with os.scandir(package) as inside:
+        files = [file for file in inside if file.name.endswith(".py") and not file.name.startswith("_")]
+        stamps = tuple(sorted((file.name, _stamp_of(file.stat())) for file in files))
+    return _names(package, stamps)
+
+
+@functools.cache
+def _names(package: Path, stamps: tuple[tuple[str, Stamp], ...]) -> dict[str, str]:
+    outlines = ((name, _outline(package / name, stamp)) for name, stamp in stamps)
+    return {entry[0]: name.removesuffix(".py") for name, outline in outlines for entry in outline if len(entry) == 1}
 
 
 @functools.cache
@@ -293,6 +306,10 @@ def _stamp(path: Path) -> Stamp:
         status = path.stat()
     except OSError:
         return (0, 0, -1, 0)
+    return _stamp_of(status)
+
+
+def _stamp_of(status: os.stat_result) -> Stamp:
     return (status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino)
 
 

@@ -27,8 +27,6 @@ def recurrent_layer(cell: str, inputs: int, hidden: int, memory: int | float = 1
     each step forgets in $1/(1-s)$ steps. A unit of the lru turns at most once within its memory. The others start as
     usual: "gru" is torch's, with the reset after the matrix product.
 
-    Claims: rnn.evolution
-
     >>> recurrent_layer("mingru", 8, 16)
     MinGRU(inputs=8, hidden=16)
     """

@@ -31,8 +31,6 @@ class CharacterModel(Autoregressor):
     Shapes:
         x: (batch, time) tokens    returns: logits (batch, time, vocab_size), and the last state
 
-    Claims: rnn.output_map
-
     >>> model = CharacterModel(vocab_size=70, cell="mingru", width=16, hidden=24, depth=2)
     >>> text = torch.randint(70, (4, 100))
     >>> logits, state = model(text)

@@ -234,10 +234,7 @@ def orthogonality_defect(jacobians: Float[Tensor, "*batch state state"]) -> Floa
 
 
 def with_spectral_radius(matrix: Float[Tensor, "n n"], radius: int | float) -> Float[Tensor, "n n"]:
-    """The matrix times the factor that gives it this spectral radius.
-
-    Claims: rnn.gradient.exploding
-    """
+    """The matrix times the factor that gives it this spectral radius."""
     return _scaled(matrix, spectral_radius(matrix), validate.positive("radius", radius), "spectral radius")
 
 

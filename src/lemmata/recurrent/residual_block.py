@@ -21,7 +21,6 @@ class ResidualBlock(RecurrentLayer):
     Shapes:
         x: (batch, time, inputs)    returns: outputs (batch, time, inputs), and the state of the layer
 
-    Claims: rnn.evolution
     Source: residuals: He et al. 2015; the order of normalisation and sum: Xiong et al. 2020.
 
     >>> from lemmata.recurrent.min_gru import MinGRU

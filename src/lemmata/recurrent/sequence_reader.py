@@ -28,8 +28,6 @@ class SequenceReader(SequenceClassifier):
     Shapes:
         x: (batch, time, inputs), or with `vocab_size` (batch, time)    returns: (batch, outputs)
 
-    Claims: rnn.output_map, rnn.gradient.vanishing
-
     >>> reader = SequenceReader(inputs=2, outputs=1, cell="gru", width=8, hidden=16)
     >>> reader(torch.randn(5, 100, 2)).shape
     torch.Size([5, 1])

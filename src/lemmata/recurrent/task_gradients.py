@@ -30,8 +30,6 @@ def gradient_reach(system: SequenceReader, batch: Examples) -> Figure:
     $(\alpha\,\sigma_1(U))^k$ for Elman's network, $\max_i|\lambda_i|^k$ for the LRU, and the product of the largest
     gates of the last k steps for minGRU and minLSTM. A state counts with all that it leads to: the cell of an LSTM also
     with the output that it makes in its own step, and every state with what layers above read from it.
-
-    Claims: rnn.gradient.vanishing
     """
     system = copy.deepcopy(system).to("cpu", torch.float64).eval()
     x = batch.x.cpu().double() if batch.x.is_floating_point() else batch.x.cpu()

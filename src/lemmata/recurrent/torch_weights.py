@@ -25,10 +25,7 @@ def in_one_piece(*weights: Tensor) -> list[Tensor]:
 
 
 def one_layer(module: nn.RNNBase, layer: int, reverse: bool) -> list[Tensor]:
-    """The weights for input and state, and both biases if it has them, of one layer and direction.
-
-    Claims: rnn.elman, rnn.lstm, rnn.gru
-    """
+    """The weights for input and state, and both biases if it has them, of one layer and direction."""
     validate.count("layer", layer, least=0, most=module.num_layers - 1)
     if validate.flag("reverse", reverse) and not module.bidirectional:
         raise ValueError("reverse must be False: the module runs in one direction only")

@@ -37,7 +37,9 @@ def open_folder(
     path = folder / "run.json"
     if not resume:
         if path.exists():
-            raise ValueError(f"{folder} holds a run already: resume it (--resume), or choose another folder (--out)")
+            raise ValueError(
+                f"{folder} holds a run already: resume it (--resume; resume=True), or choose another folder (--out)"
+            )
         record = {"format": FORMAT, **facts, "options": asdict(options), "versions": dict(here), "command": command()}
         record["started"] = datetime.now(UTC).isoformat(timespec="seconds")
         if wrong := _wrong(_plain(record)):

@@ -11,7 +11,7 @@ from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 from lemmata.data.examples import Examples
 from lemmata.train.evaluation_mode import evaluating
-from lemmata.train.losses import as_loss, as_metrics
+from lemmata.train.losses import OutputLoss, as_loss, as_metrics
 from lemmata.train.optimizers import Rates
 from lemmata.train.options import Options
 from lemmata.train.processes import World
@@ -141,7 +141,12 @@ class _Whole(nn.Module):
         self.system, self.loss = system, loss
 
     def forward(self, batch: Examples) -> Mapping[str, Tensor]:
-        return _named(self.loss(self.system, batch))
+        try:
+            return _named(self.loss(self.system, batch))
+        except (TypeError, AttributeError) as error:
+            if not isinstance(self.loss, OutputLoss):
+                error.add_note("loss was given (model, batch); for (output, target), call its second parameter target")
+            raise
 
 
 def _named(loss: "Tensor | Mapping[str, Tensor]") -> Mapping[str, Tensor]:

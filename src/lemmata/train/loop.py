@@ -62,9 +62,10 @@ def fit(
 
     `loss` is one of torch, given output and target (`nn.MSELoss()`, `F.cross_entropy`), or a function of (model,
     batch) that returns a scalar or a dict with one under "loss"; by default cross-entropy for whole-number targets,
-    else the mean squared error. `optimizer` and `scheduler` are names of `Options`, objects of torch.optim, or
-    functions that make them of the parameters and of the optimiser. `metrics` are functions of (output, target) by
-    name. Options (`epochs`, `lr`, `batch_size`, ...) are given by name or as `options`.
+    else the mean squared error. `optimizer` and `scheduler` are objects of torch.optim, or functions that make them of
+    the parameters and of the optimiser; a name ("sgd") does for `optimizer`, and `schedule="cosine"` for a schedule.
+    `metrics` are functions of (output, target) by name. Options (`epochs`, `lr`, `batch_size`, ...) are given by name
+    or as `options`.
 
     `on_step` and `on_epoch` are given a `TrainingState`, and stop the training by returning True. A `learner` replaces
     all of this for systems that learn otherwise. Evaluations on the way use `validation`, or else `test`; `patience`
@@ -133,7 +134,8 @@ def _options(options: Options | None, chosen: Mapping[str, Any], optimizer: Any)
     for name in chosen:
         if name not in names:
             near = difflib.get_close_matches(name, [*names, "validation", "metrics", "on_step", "on_epoch"], 1)
-            raise TypeError(f"fit has no option {name!r}" + (f": did you mean {near[0]}?" if near else ""))
+            cure = f": did you mean {near[0]}?" if near else f"; it has {', '.join(names)}"
+            raise TypeError(f"fit has no option {name!r}{cure}")
         if optimizer is not None and name in OF_THE_OPTIMIZER:
             raise ValueError(f"{name} belongs to your optimizer: set it there")
     return dataclasses.replace(options or Options(), **chosen)

@@ -36,8 +36,9 @@ def input_and_target(batch: Examples) -> tuple[Tensor, Tensor]:
 
 def default_loss(output: Tensor, target: Tensor) -> Tensor:
     """Cross-entropy for whole-number targets, the mean squared error for others."""
-    loss = functional.mse_loss if target.is_floating_point() else functional.cross_entropy
-    return loss(output, target)
+    if target.is_floating_point():
+        return functional.mse_loss(output, target)
+    return functional.cross_entropy(output, target.long())  # torch takes classes as int64 or uint8 only
 
 
 def as_loss(loss: Any, metrics: Any, device: torch.device) -> Callable[[Any, Examples], Any]:
@@ -95,7 +96,8 @@ class OutputLoss:
         except torch.OutOfMemoryError:
             raise
         except (RuntimeError, IndexError, TypeError, ValueError) as error:
-            raise ValueError(f"the model cannot take x of shape {told(x)}: {_short(error)}") from error
+            cure = "; use x.float()" if not x.is_floating_point() and "dtype" in str(error) else ""
+            raise ValueError(f"the model cannot take x of shape {told(x)}: {_short(error)}{cure}") from error
         if isinstance(output, Tensor):
             _compare(output, target, self.loss)
         try:
@@ -114,9 +116,11 @@ def _compare(output: Tensor, target: Tensor, loss: Any) -> None:
         return  # what shapes a loss of one's own takes is not known
     if not target.is_floating_point():
         if loss is default_loss or _is(loss, OF_CLASSES):
-            _check_classes(output, target)
+            _check_classes(output, target, loss)
         elif _is(loss, OF_VALUES):
             raise ValueError(f"this loss compares values, but y holds whole numbers ({told(target)}): use y.float()")
+    elif _is(loss, OF_CLASSES) and target.ndim == output.ndim - 1:
+        raise ValueError(f"this loss compares classes, but y holds real numbers ({told(target)}): use y.long()")
     elif output.shape != target.shape and output.numel() and target.numel():
         with contextlib.suppress(RuntimeError):  # torch will say itself what cannot be broadcast
             torch.broadcast_shapes(output.shape, target.shape)
@@ -125,11 +129,20 @@ def _compare(output: Tensor, target: Tensor, loss: Any) -> None:
             raise ValueError(f"the output has shape {seen}: torch would compare each with every other; use {cure}")
 
 
-def _check_classes(output: Tensor, target: Tensor) -> None:
+def _check_classes(output: Tensor, target: Tensor, loss: Any) -> None:
+    if target.ndim == output.ndim > 1:
+        cure = "y[:, 0]" if target.shape[1] == 1 else "y.argmax(1)"
+        raise ValueError(f"y must hold one class an example, got {told(target)}: use {cure}")
+    if loss is not default_loss and target.dtype not in (torch.int64, torch.uint8):
+        raise ValueError(f"this loss takes classes as int64, y is {told(target)}: use y.long()")
+    target = target[target != getattr(loss, "ignore_index", -100)]  # what torch leaves out, such as padding
+    if not len(target):
+        return
     known = output.shape[1] if output.ndim > 1 else len(output)
     low, high = int(target.min()), int(target.max())
     if not 0 <= low <= high < known:
-        cure = "count classes from 0" if low > 0 and high == known else "give it more outputs"
+        from_zero = low < 0 or (low > 0 and high == known)
+        cure = "count classes from 0" if from_zero else "give it more outputs"
         raise ValueError(f"the model has outputs for the classes 0 to {known - 1}, but y holds {low} to {high}: {cure}")
 
 
@@ -150,7 +163,11 @@ def told(values: Tensor) -> str:
 def _measured(metrics: Mapping[str, Callable[..., Any]], output: Any, target: Tensor) -> Found:
     with torch.no_grad():
         output = output.detach() if isinstance(output, Tensor) else output
-        return {name: metric(output, target) for name, metric in metrics.items()}
+        found = {name: metric(output, target) for name, metric in metrics.items()}
+    for name, value in found.items():
+        if isinstance(value, Tensor) and value.numel() != 1:
+            raise ValueError(f"metric {name} must give one number, got shape {tuple(value.shape)}: take its mean")
+    return found
 
 
 def _takes_output(loss: Any) -> bool:

@@ -50,11 +50,15 @@ class Rates:
     def _scheduler(self, given: Any) -> LRScheduler | None:
         if given is None:
             return None
+        if isinstance(given, str):
+            raise TypeError(f"scheduler must be an object or a function, got {given!r}: names are for schedule")
         if self.options.schedule != "constant" or self.options.warmup:
             raise ValueError("scheduler and schedule are two ways to move lr: leave schedule and warmup as they are")
         made = given if isinstance(given, LRScheduler) else _made("scheduler", given, self.optimizer)
         if not isinstance(made, LRScheduler):
             raise TypeError(f"scheduler must be one of torch.optim.lr_scheduler, got {type(made).__name__}")
+        if isinstance(made, ReduceLROnPlateau) and self.every == "step":
+            raise ValueError("ReduceLROnPlateau looks at the score of an epoch: leave scheduler_every as it is")
         if made.optimizer is not self.optimizer:
             raise ValueError("scheduler moves another optimizer than the one that is used: build it from that one")
         return made

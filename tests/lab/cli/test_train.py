@@ -105,7 +105,7 @@ def test_a_folder_is_never_taken_twice(capsys):
         assert json.loads(out)["folder"] == f"runs/mlp-moons-{number}"
     code, _, err = train(capsys, "--steps", "1", "--out", "runs/mlp-moons-1")
     assert code == 2
-    assert "holds a run already: resume it (--resume), or choose another folder (--out)" in err
+    assert "holds a run already: resume it (--resume; resume=True), or choose another folder (--out)" in err
 
 
 def test_the_result_as_json_is_a_contract(capsys):

@@ -22,7 +22,7 @@ from lemmata.lab.site.work import boundary_lab, hopfield_lab, perceptron_lab, ri
 from lemmata.lab.site.work import lab as lab_work
 
 SITE = Path(perceptron_lab.__file__).parent.parent
-NAMES = ["perceptron", "hopfield", "boundary", "vanishing", "activation", "ring"]
+NAMES = list(labs())
 
 # --- What an address may say ---
 
@@ -200,14 +200,15 @@ def test_a_hand_that_drags_is_answered_with_drawings_alone(working, name, brief)
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_list_has_a_small_picture_of_each_lab(working, name):
-    picture = working.get(f"/labs/{name}/thumbnail.svg")
+    answers = (working.get(f"/labs/{name}/thumbnail.svg") for _ in range(200))  # each waits for a while
+    picture = next(answer for answer in answers if answer.status != 202)
     assert (picture.status, picture.header("content-type")) == (200, "image/svg+xml")
     assert picture.text.count("<path") + picture.text.count("<circle") > 1
     assert len(picture.body) < 200_000
 
 
 def test_there_is_no_picture_before_a_process_has_started(client):
-    assert client.get("/labs/ring/thumbnail.svg").status == 404
+    assert client.get("/labs/ring/thumbnail.svg").status == 202  # ask again
 
 
 @pytest.mark.parametrize(

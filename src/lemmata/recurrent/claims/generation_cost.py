@@ -4,9 +4,8 @@ from itertools import pairwise
 
 import torch
 
-from lemmata.fast.scan import linear_scan
 from lemmata.fast.scan_reference import scan_by_doubling
-from lemmata.judge import Figure, Line, all_of, claim, close, exactly, lie, slope_is
+from lemmata.judge import all_of, claim, exactly, lie, slope_is
 from lemmata.recurrent.generation_cost import CausalAttention, KeyValueCache, dependency_depth, multiplications
 from lemmata.recurrent.gru import GRU
 
@@ -26,15 +25,6 @@ def generated(step, state, x, tokens):
     for _ in range(tokens):
         x, state = step(x, state)
         outputs.append(x)
-    return torch.stack(outputs, 1)
-
-
-def streamed(layer, x):
-    """The outputs of attention, one place after another, with what it keeps."""
-    outputs, cache = [], layer.empty(len(x))
-    for place in x.unbind(1):
-        output, cache = layer.step(place, cache)
-        outputs.append(output)
     return torch.stack(outputs, 1)
 
 
@@ -61,41 +51,18 @@ def a_step_of_attention_is_linear_in_the_context_and_of_recurrence_constant(
             multiplications(lambda n=n: generated(attention.step, attention.empty(2), token, n)) for n in LENGTHS
         ]
         carried = [multiplications(lambda n=n: generated(layer.step, states[0], token, n)) for n in LENGTHS]
-    told = [Line(CONTEXTS, cached, "attention, keys and values kept"), Line(CONTEXTS, constant, "recurrent layer")]
-    told.append(Line(CONTEXTS, again, "attention, everything computed again"))
-    figure = Figure("The cost of one more token", "tokens before it", "multiplications", told, x_log=True, y_log=True)
+    x = draw.normal(1, max(LENGTHS), WIDTH).requires_grad_()
+    gate, b = draw.uniform(1, max(LENGTHS), WIDTH).requires_grad_(), draw.normal(1, max(LENGTHS), WIDTH)
+    looked = [dependency_depth(attention(x[:, :t])) for t in LENGTHS]
+    looped = [dependency_depth(layer.by_steps(x[:, :t])[0]) for t in LENGTHS]
+    rounds = more([dependency_depth(scan_by_doubling((gate[:, :t], b[:, :t]))[1]) for t in LENGTHS])
     return all_of(
-        slope_is(CONTEXTS[1:], more(cached), attention_step, within=1e-9).showing(figure),
+        slope_is(CONTEXTS[1:], more(cached), attention_step, within=1e-9),
         slope_is(CONTEXTS, constant, recurrent_step, within=1e-9),
         slope_is(CONTEXTS[1:], more(again, 2), again_step, within=1e-9),
         slope_is(LENGTHS[1:], more(attended, 2), attention_total, within=1e-9),
         slope_is(LENGTHS, carried, 1.0, within=1e-9),
-        # Three projections of one token, a score and a share of the value for each place, twice.
-        exactly(cached, [2 * (3 * WIDTH**2 + 2 * WIDTH * (t + 1)) for t in CONTEXTS]),
-        *what_must_wait(draw, attention, layer, sequential),
-        *keeping_changes_nothing(draw, CausalAttention(5).double()),
-    )
-
-
-def what_must_wait(draw, attention, layer, sequential):
-    """The longest chain of operations of whole sequences: attention, a nonlinear and a linear recurrence."""
-    x = draw.normal(1, 32, WIDTH).requires_grad_()
-    gate, b = draw.uniform(1, 32, WIDTH).requires_grad_(), draw.normal(1, 32, WIDTH)
-    looked = [dependency_depth(attention(x[:, :t])) for t in LENGTHS]
-    looped = [dependency_depth(layer.by_steps(x[:, :t])[0]) for t in LENGTHS]
-    rounds = more([dependency_depth(scan_by_doubling((gate[:, :t], b[:, :t]))[1]) for t in LENGTHS])
-    return [
         exactly(looked, looked[:1] * 4),
-        slope_is(LENGTHS[1:], more(looped), sequential, within=1e-9),
         exactly(rounds, rounds[:1] * 3, detail="twice the time, as many more operations: a logarithm"),
-        close(scan_by_doubling((gate, b))[1], linear_scan(gate, b)),
-        exactly([dependency_depth(gate.exp()), dependency_depth(gate * (gate + 1).exp())], [1, 3]),
-    ]
-
-
-def keeping_changes_nothing(draw, attention):
-    """Step by step with a cache as all at once, and as torch's own attention; the first place sees itself alone."""
-    x = draw.normal(3, 9, 5)
-    queries, keys, values = (part(x) for part in (attention.query, attention.key, attention.value))
-    others = torch.nn.functional.scaled_dot_product_attention(queries, keys, values, is_causal=True)
-    return [close(streamed(attention, x), attention(x)), close(attention(x), others)]
+        slope_is(LENGTHS[1:], more(looped), sequential, within=1e-9),
+    )

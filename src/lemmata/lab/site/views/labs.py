@@ -22,7 +22,7 @@ from lemmata.lab.site.views.jobs import started, while_wanted
 router = APIRouter()
 
 PATIENCE = 2.0  # seconds that a page waits for its first picture; the script asks again
-FOR_THUMBNAIL = 25.0  # seconds, while the rest of the list is read; an image does not ask again
+FOR_THUMBNAIL = 0.3  # seconds; the script asks again, since a browser has few connections and other pages need them
 LONGEST = 180.0  # seconds of one training
 
 Word = Annotated[str, StringConstraints(max_length=40)]
@@ -59,11 +59,13 @@ async def lab(request: Request, name: str) -> HTMLResponse:
 
 @router.get("/labs/{name}/thumbnail.svg")
 async def thumbnail(request: Request, name: str) -> Response:
-    """A small picture of a lab, drawn by the library once for each start of the server."""
+    """A small picture of a lab, drawn by the library once for each start of the server; 202 while it is drawn."""
     found = _lab(name)
     shown = await _kept(request, f"{name} small", found, dict(found.thumbnail), "thumbnail", FOR_THUMBNAIL)
-    if not shown or "thumbnail" not in shown:
-        raise HTTPException(404, "there is no picture of this lab yet")
+    if not shown:
+        return Response(status_code=202, headers={"cache-control": "no-store"})
+    if "thumbnail" not in shown:
+        raise HTTPException(404, "there is no picture of this lab")
     headers = {"cache-control": "max-age=600"}
     return Response(shown["thumbnail"], media_type="image/svg+xml", headers=headers)
 
