@@ -64,7 +64,7 @@ class Asking:
 
 def test_a_probe_and_a_verdict_come_from_warm_children(lab):
     async def scenario(ask):
-        probed = (await ask.post(f"/claim/{ID}/probe", {"lie": 0, "value": 0.5, "seed": 0})).json()
+        probed = (await ask.post(f"/claim/{ID}/probe", {"lie": 0, "at": 20, "seed": 0})).json()
         job = (await ask.post(f"/claim/{ID}/judge")).json()["job"]
         done = await ask.told(job, "done")
         stages = [event["stage"] for event in ask.jobs.get(job).events if event["event"] == "progress"]
