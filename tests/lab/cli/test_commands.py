@@ -98,7 +98,8 @@ def test_unknown_ids_are_named_and_the_known_ones_still_listed(capsys, command):
 def test_claims_json_is_the_contract(capsys):
     _, out, _ = call(capsys, "claims", CHAPTER, "--json")
     entries = json.loads(out)
-    assert len(entries) == 42
+    stated = catalogs.load().statements.values()
+    assert len(entries) == sum(statement.chapter == CHAPTER for statement in stated) >= 42
     for entry in entries:
         assert list(entry) == ["id", "kind", "chapter", "title", "statement", "cost", "sources", "lies"]
         assert entry["lies"], f"{entry['id']} has no lie"

@@ -31,7 +31,8 @@ def train(capsys, *words):
     return call(capsys, "train", "mlp", "--data", "moons", "--device", "cpu", *words)
 
 
-def test_alone_it_lists_what_can_be_trained(capsys):
+def test_alone_it_lists_what_can_be_trained(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")  # so that no column is broken, however long a name is
     code, out, _ = call(capsys, "train")
     assert code == 0
     assert "hopfield" in out
