@@ -55,7 +55,7 @@ def test_what_is_open_is_open_and_tells_nothing_of_the_users_own(client, private
             200,
             202,
             404,
-        )  # no file of the name 1, no figure of a claim not judged, no small picture yet
+        )  # no file 1, no figure of what was not judged, no picture yet
         assert SECRET not in answer.text
         assert private.name not in answer.text
         assert client.session.token not in answer.text
