@@ -5,13 +5,21 @@ import torch
 from torch import nn
 
 from lemmata.feedforward import MLP
-from lemmata.recurrent import GRU
+from lemmata.recurrent import GRU, LRU, LSTM, SequenceReader
 from lemmata.train.saved import told_arguments
 
 
 @pytest.mark.parametrize(
     "model",
-    [MLP(3, 2, widths=(4, 5), activation="tanh", dropout=0.25, bias=False), GRU(3, 4), GRU(3, 4, bias=False)],
+    [
+        MLP(3, 2, widths=(4, 5), activation="tanh", dropout=0.25, bias=False),
+        GRU(3, 4),
+        GRU(3, 4, bias=False),
+        LSTM(3, 4, cell_matrix=True),
+        LRU(3, 4, outputs=2, width=5, gain="learnt"),
+        SequenceReader(2, 3, cell="gru", width=8, hidden=6, depth=2),
+        SequenceReader(2, 3, vocab_size=11),
+    ],
 )
 def test_the_members_of_a_system_tell_its_arguments(model):
     twin = type(model)(**told_arguments(model))

@@ -70,12 +70,13 @@ class LRU(RecurrentLayer):
         super().__init__(inputs, inputs if outputs is None else outputs)
         if validate.flag("skip", skip) and self.outputs != self.inputs:
             raise ValueError(f"skip needs as many outputs as inputs, got {self.outputs} and {self.inputs}")
-        validate.one_of("gain", gain, ("follows", "learnt"))
-        self.ring = (r_min, r_max, max_phase, validate.flag("by_area", by_area))
+        self.gain = validate.one_of("gain", gain, ("follows", "learnt"))
+        self.r_min, self.r_max, self.max_phase = r_min, r_max, max_phase
+        self.by_area = validate.flag("by_area", by_area)
         self.hidden, self.skip, self.activation = validate.count("hidden", hidden), skip, activation
         # Of the same function, torch's own kernel is several times quicker.
         self._activate = functional.gelu if activation == "gelu" else activation_named(activation)
-        width = inputs if width is None else validate.count("width", width)
+        self.width = width = inputs if width is None else validate.count("width", width)
         self.nu, self.phase = nn.Parameter(torch.empty(hidden)), nn.Parameter(torch.empty(hidden))
         self.log_gain = nn.Parameter(torch.empty(hidden)) if gain == "learnt" else None
         self.input_weight = nn.Parameter(torch.empty(hidden, 2, inputs))
@@ -87,7 +88,7 @@ class LRU(RecurrentLayer):
     @torch.no_grad()
     def reset_parameters(self) -> None:
         """Eigenvalues on the ring; Gaussian B and G under which state and readout keep the size of the input."""
-        nu, phase = ring_parameters(self.hidden, *self.ring)
+        nu, phase = ring_parameters(self.hidden, self.r_min, self.r_max, self.max_phase, self.by_area)
         self.nu.copy_(nu)
         self.phase.copy_(phase)
         if self.log_gain is not None:

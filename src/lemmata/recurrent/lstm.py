@@ -66,8 +66,8 @@ class LSTM(GatedLayer):
     ) -> None:
         super().__init__(inputs, hidden, bias)
         self.forget_bias = validate.finite_number("forget_bias", forget_bias)
-        learnt = validate.flag("cell_matrix", cell_matrix)
-        self.cell_weight = nn.Parameter(torch.empty(hidden, hidden)) if learnt else None
+        self.cell_matrix = validate.flag("cell_matrix", cell_matrix)
+        self.cell_weight = nn.Parameter(torch.empty(hidden, hidden)) if cell_matrix else None
         self.reset_parameters()
 
     def reset_parameters(self) -> None:

@@ -49,6 +49,9 @@ class SequenceReader(SequenceClassifier):
         super().__init__(Stacked(*layers), outputs, vocab_size=vocab_size)
         self.encode = nn.Identity() if vocab_size else nn.Sequential(nn.Linear(inputs, width), nn.GELU())
         self.norm = nn.LayerNorm(width)
+        # What builds the same reader again.
+        self.inputs, self.outputs, self.cell, self.width = inputs, outputs, cell, width
+        self.hidden, self.depth, self.memory, self.vocab_size = hidden, depth, memory, vocab_size
 
     @property
     def layers(self) -> list[ResidualBlock]:

@@ -58,7 +58,7 @@ def told_arguments(system: Any) -> dict[str, Any] | None:
     if not all(map(_is_plain, found.values())):
         return None
     try:
-        with torch.device("meta"):
+        with torch.random.fork_rng(devices=[]):  # the training draws what it would have drawn
             twin = kind(**found)
     except checkpoint.BROKEN:
         return None
