@@ -31,6 +31,13 @@ GRAVE = ("serious", "critical")
 CONTRAST = ["color-contrast", "link-in-text-block"]  # what another colour scheme can change
 
 
+# Fonts and a frame; a page that draws no frame must not hold the test for ever, since evaluate knows no limit.
+SETTLED = """() => Promise.race([
+  document.fonts.ready.then(() => new Promise((shown) => requestAnimationFrame(() => shown()))),
+  new Promise((waited) => setTimeout(waited, 5000)),
+])"""
+
+
 @pytest.fixture(scope="module")
 def axe():
     if not AXE.is_file():
@@ -41,7 +48,7 @@ def axe():
 def ready(page):
     """Wait for what a page fetches after it is shown: a form, a lab's first picture."""
     expect(page.locator("main .waiting")).to_have_count(0)
-    page.evaluate("document.fonts.ready.then(() => new Promise((shown) => requestAnimationFrame(() => shown())))")
+    page.evaluate(SETTLED)
 
 
 def grave(page, axe, rules=None):
