@@ -67,7 +67,7 @@ def test_a_server_on_another_port_gets_nothing_that_is_worth_anything(browser, l
     token = page.evaluate("localStorage.getItem('lemmata-token')")
     assert len(token) == 43
     page.goto(neighbour.address)
-    page.evaluate("fetch('/more').then((answer) => answer.text())")
+    page.evaluate("fetch('/more', { signal: AbortSignal.timeout(20000) }).then((answer) => answer.text())")
     assert page.evaluate("JSON.stringify(localStorage) + JSON.stringify(sessionStorage) + document.cookie") == "{}{}"
     reached = page.evaluate(
         f"fetch('{lab.address}/systems/mlp/runs').then((answer) => answer.text()).catch(() => 'no')"

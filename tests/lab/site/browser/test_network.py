@@ -35,7 +35,7 @@ def test_a_browser_that_reads_the_lab_asks_only_the_lab(visit, lab, measured):
 def test_the_watch_sees_a_request_that_leaves(browser, visit, lab):
     page = visit("/")
     asked = len(page.watch.requests)
-    page.evaluate("fetch('http://example.org/').catch(() => {})")
+    page.evaluate("fetch('http://example.org/', { signal: AbortSignal.timeout(20000) }).catch(() => {})")
     assert "http://example.org/" in page.watch.beyond(lab.address) or page.watch.complaints
     page.goto("/labs")  # after which the page that asked has nothing more to say
     del page.watch.requests[asked:]  # seen, and meant
