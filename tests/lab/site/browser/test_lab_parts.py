@@ -21,7 +21,9 @@ def test_every_answer_is_shown_and_only_questions_that_waited_are_dropped(visit)
     bound, size = page.locator("[data-bound]"), page.locator("#size")
     expect(bound).to_have_text("0.879")
     held, shown = [], "**/labs/vanishing/show"
-    page.route(shown, lambda route: held.append(route))
+    # The two that are meant are held. Later ones, such as the question for the whole figure, go on: to wait for a
+    # request that is held for ever would be to wait for ever.
+    page.route(shown, lambda route: held.append(route) if len(held) < 2 else route.continue_())
     with page.expect_request(shown):
         size.press("ArrowRight")
     for _ in range(3):  # while the first is on its way
@@ -33,7 +35,7 @@ def test_every_answer_is_shown_and_only_questions_that_waited_are_dropped(visit)
     assert held[1].request.post_data_json == {"state": {"size": "0.7"}, "brief": "wide"}
     held[1].continue_()
     expect(bound).to_have_text("1.23")
-    page.unroute_all(behavior="wait")
+    page.unroute_all(behavior="ignoreErrors")
     answered(page)
 
 
