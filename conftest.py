@@ -10,7 +10,7 @@ import pytest
 from lemmata.catalog import CHAPTERS
 
 # Before any chapter is imported: from here on every annotated shape is checked.
-jaxtyping.install_import_hook([f"lemmata.{chapter}" for chapter in CHAPTERS], "beartype.beartype")
+jaxtyping.install_import_hook([f"lemmata.{folder}" for folder in (*CHAPTERS, "measure")], "beartype.beartype")
 
 import torch  # noqa: E402
 

@@ -23,7 +23,7 @@ def rows():
 
 def files():
     folders = [ROOT / "src" / "lemmata" / name for name in FOLDERS]
-    return [path for folder in folders for path in sorted(folder.glob("*.py")) if folder.is_dir()]
+    return [path for folder in folders for path in sorted(folder.rglob("*.py")) if "claims" not in path.parts]
 
 
 def parameters(path):

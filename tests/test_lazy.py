@@ -71,7 +71,8 @@ def test_every_public_name_of_ours_is_there_and_no_file_has_its_name(name):
     package = importlib.import_module(name)
     (folder,) = package.__path__
     names = public_names(Path(folder))
-    assert not set(names) & set(names.values()), "after its import, a file would hide the name"
+    hiding = {part for home in names.values() for part in home.split(".")}
+    assert not set(names) & hiding, "after its import, a file or a room would hide the name"
     for public in names:
         assert getattr(package, public) is not None
 
@@ -88,6 +89,24 @@ def test_a_stub_names_the_home_of_every_name(package):
     told = stub("lazy_house", Path(folder))
     assert "from lazy_house.room import Chair as Chair\n" in told
     assert told.endswith('__all__ = [\n    "Chair",\n    "TABLE",\n    "Wine",\n]\n')
+
+
+def test_the_names_of_a_room_are_the_chapters_too(package):
+    (folder,) = package.__path__
+    attic = Path(folder, "attic")
+    attic.mkdir()
+    (attic / "statements.yaml").write_text("")
+    (attic / "__init__.py").write_text(Path(folder, "__init__.py").read_text())
+    (attic / "trunks.py").write_text('__all__ = ["Trunk"]\nTrunk = "old"\n')
+    public_names.cache_clear()
+    assert dir(package) == ["Chair", "TABLE", "Trunk", "Wine", "attic"]
+    assert package.Trunk == package.attic.Trunk == "old"
+    assert "from lazy_house import attic as attic\n" in stub("lazy_house", Path(folder))
+    assert "from lazy_house.attic.trunks import Trunk as Trunk\n" in stub("lazy_house", Path(folder))
+    Path(folder, "other.py").write_text('__all__ = ["Trunk"]\n')
+    public_names.cache_clear()
+    with pytest.raises(ValueError, match=r"Trunk is public in other and in attic\.trunks: rename one"):
+        dir(package)
 
 
 def test_recipes_are_no_public_names(package):

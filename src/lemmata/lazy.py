@@ -25,7 +25,17 @@ def public_names(folder: Path) -> dict[str, str]:
     for path in sorted(folder.glob("[!_]*.py")):
         if not path.stem.startswith("recipes"):
             names |= dict.fromkeys(_listed(path), path.stem)
+    for room in rooms(folder):
+        for name, home in public_names(folder / room).items():
+            if name in names:
+                raise ValueError(f"{name} is public in {names[name]} and in {room}.{home}: rename one")
+            names[name] = f"{room}.{home}"
     return names
+
+
+def rooms(folder: Path) -> list[str]:
+    """The rooms of a chapter: folders in it that have their own statements."""
+    return sorted(path.parent.name for path in folder.glob("*/statements.yaml"))
 
 
 def lazy(package: str, file: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
@@ -39,18 +49,21 @@ def lazy(package: str, file: str) -> tuple[Callable[[str], Any], Callable[[], li
         names = public_names(folder)
         if name == "__all__":
             return sorted(names)
+        if name not in names and name in rooms(folder):
+            return importlib.import_module(f"{package}.{name}")
         if name not in names:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         return getattr(importlib.import_module(f"{package}.{names[name]}"), name)
 
-    return attribute, lambda: sorted(public_names(folder))
+    return attribute, lambda: sorted([*public_names(folder), *rooms(folder)])
 
 
 def stub(package: str, folder: Path) -> str:
     """The `__init__.pyi` of a lazy package: every public name with its home, so that its type is known."""
     names = public_names(folder)
     ordered = sorted(names, key=lambda name: (names[name], name))
-    lines = [f"from {package}.{names[name]} import {name} as {name}" for name in ordered]
+    lines = [f"from {package} import {room} as {room}" for room in rooms(folder)]
+    lines += [f"from {package}.{names[name]} import {name} as {name}" for name in ordered]
     listed = "".join(f'    "{name}",\n' for name in sorted(names))
     told = '"""Made by `python3 dev.py lint --fix` from the `__all__` of the files beside this one."""'
     return "\n".join([told, "", *lines, "", f"__all__ = [\n{listed}]\n"])

@@ -3,6 +3,7 @@
 import pytest
 
 from lemmata.catalog import load
+from lemmata.catalog.selection import matching
 
 STATEMENT = """
 - id: neuron.counts
@@ -147,6 +148,33 @@ def test_chapters_come_in_the_order_of_the_course(package):
     )
     assert problems == []
     assert list(found.statements) == ["neuron.counts", "neuron.open", "p.p", "v.v", "o.o"]
+
+
+def test_a_chapter_may_have_rooms_with_statements_claims_and_systems_of_their_own(package):
+    room = {
+        "foundations/__init__.py": "",
+        "foundations/probability/statements.yaml": STATEMENT.replace("neuron.", "coin."),
+        "foundations/probability/claims/coins.py": CLAIM.replace("neuron.", "coin."),
+        "foundations/probability/coin.py": SYSTEM.replace("neuron", "coin"),
+        "foundations/linear_algebra/statements.yaml": STATEMENT.replace("neuron.", "matrix."),
+    }
+    found, problems = package(**room)
+    assert problems == []
+    assert [id.partition(".")[0] for id in found.statements][::2] == ["matrix", "coin", "neuron"]
+    statement, system, claim = found.statements["coin.counts"], found.systems["coin"], found.claims["coin.counts"]
+    assert (statement.chapter, statement.room) == (system.chapter, system.room) == ("foundations", "probability")
+    assert (claim.module, system.module) == (
+        "house.foundations.probability.claims.coins", "house.foundations.probability.coin",
+    )  # fmt: skip
+    assert matching(found, "probability") == ["coin.counts", "coin.open"]
+    assert matching(found, "foundations") == ["matrix.counts", "matrix.open", "coin.counts", "coin.open"]
+
+
+def test_a_claim_stands_in_the_room_of_its_statement(package):
+    elsewhere = {"foundations/probability/statements.yaml": STATEMENT, "foundations/__init__.py": ""}
+    _, problems = package(statements="", **elsewhere)
+    place = "claims/subject.py:6: claim 'neuron.counts' stands in connectionism"
+    assert problems == [f"{place}, its statement elsewhere: move one to the other"]
 
 
 # --- Faults: what the file says then, and what is told ---

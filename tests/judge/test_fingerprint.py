@@ -219,6 +219,24 @@ def test_the_packages_around_a_file_are_in_the_key(tmp_path):
     assert {"__init__.py", "connectionism/__init__.py", "connectionism/claims/__init__.py"} <= ours
 
 
+def test_a_name_of_a_room_is_followed_through_its_chapter(claim, tmp_path):
+    lazy = "from lemmata.lazy import lazy\n__getattr__, __dir__ = lazy(__name__, __file__)\n"
+    files = {
+        "chapter/__init__.py": lazy,
+        "chapter/room/__init__.py": lazy,
+        "chapter/room/statements.yaml": "",
+        "chapter/room/chair.py": '__all__ = ["Chair"]\nChair = 4\n',
+        "chapter/room/table.py": '__all__ = ["Table"]\nTable = 4\n',
+    }
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    for line in ("from chapter import Chair", "from chapter.room import Chair", "from chapter.room.chair import Chair"):
+        claim.path.write_text(f"{line}\n")
+        names = {str(path.relative_to(tmp_path)) for path in closure(claim.path) if tmp_path in path.parents}
+        assert names == {"mine.py", "chapter/__init__.py", "chapter/room/__init__.py", "chapter/room/chair.py"}
+
+
 def test_an_edit_that_keeps_time_and_length_is_seen(claim, tmp_path):
     key, file = fingerprint(claim, 0), tmp_path / "beside.py"
     status = file.stat()

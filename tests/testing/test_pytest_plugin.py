@@ -3,8 +3,10 @@
 import textwrap
 
 import pytest
+import torch._dynamo  # noqa: F401
 
-# Imported before pytester runs pytest in this process: it forgets what a run imported, and torch comes only once.
+# Imported, like torch's compiler, before pytester runs pytest in this process: it forgets what a run imported, and
+# torch comes only once. Whether a claim needs the compiler depends on the chapters that other tests have imported.
 from lemmata import catalog
 from lemmata.judge import bounds, exact, figure, numeric, rates, runner, training, worker  # noqa: F401
 

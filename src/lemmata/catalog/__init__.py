@@ -35,6 +35,7 @@ CHAPTERS = (
     "foundations connectionism feedforward optim tricks convolution recurrent transformers geometric "
     "kernel bayes generalization generative robustness continual meta vision"
 ).split()
+ROOMS = "linear_algebra matrix_calculus analysis probability information activations".split()
 SHARED = ("measure", "fast")  # folders that chapters stand on, which have systems too
 
 
@@ -52,18 +53,19 @@ def load(root: Path | None = None) -> Catalog:
         catalog.problems.extend(problems)
         yield from entries
 
-    for folder in _chapters(root):
-        package = f"{root.name}.{folder.name}"
+    for chapter, folder in _folders(root):
+        room = folder.name if folder.parent != root else ""
+        package = ".".join([root.name, *folder.relative_to(root).parts])
         path = folder / "statements.yaml"
         if path.exists():
-            for statement in found(path, "statements", functools.partial(read_statements, folder)):
+            for statement in found(path, "statements", functools.partial(read_statements, folder, chapter, room)):
                 _add(catalog.statements, statement, path, catalog.problems)
         for path in sorted((folder / "claims").glob("*.py")):
             read = functools.partial(read_claims, path, f"{package}.claims.{path.stem}")
             for claim in found(path, "claims", read):
                 _add(catalog.claims, claim, path, catalog.problems)
         for path in sorted(folder.glob("*.py")):
-            read = functools.partial(read_systems, path, folder.name, f"{package}.{path.stem}")
+            read = functools.partial(read_systems, path, chapter, room, f"{package}.{path.stem}")
             for entry in found(path, "systems", read):
                 if isinstance(entry, RecipeEntry):
                     catalog.recipes.append(entry)
@@ -74,6 +76,15 @@ def load(root: Path | None = None) -> Catalog:
     if not any("not valid YAML" in problem for problem in catalog.problems):  # which would explain all that follow
         catalog.problems += disagreements(catalog)
     return catalog
+
+
+def _folders(root: Path) -> Iterator[tuple[str, Path]]:
+    """(chapter, folder) of every chapter and of its rooms: folders in it that have their own statements."""
+    for chapter in _chapters(root):
+        yield chapter.name, chapter
+        rooms = {path.parent.name: path.parent for path in sorted(chapter.glob("*/statements.yaml"))}
+        for name in [*(name for name in ROOMS if name in rooms), *(name for name in rooms if name not in ROOMS)]:
+            yield chapter.name, rooms[name]
 
 
 def _chapters(root: Path) -> list[Path]:

@@ -16,6 +16,9 @@ def disagreements(catalog: Catalog) -> Iterator[str]:
         if id not in catalog.statements:
             yield f"{where}: claim {id!r} has no statement: add it to the chapter's statements.yaml"
             continue
+        room = claim.path.parents[1].name
+        if room != (catalog.statements[id].room or catalog.statements[id].chapter):
+            yield f"{where}: claim {id!r} stands in {room}, its statement elsewhere: move one to the other"
         yield from _wrong_dials(catalog.statements[id], claim)
         keys = {erratum.key: erratum for erratum in catalog.statements[id].errata}
         for lie in claim.lies:

@@ -51,6 +51,7 @@ class SystemEntry:
     line: int
     sentence: str
     claims: tuple[str, ...] = ()
+    room: str = ""
 
 
 @dataclass(frozen=True)

@@ -41,7 +41,9 @@ def read_claims(path: Path, module: str, problems: list[str]) -> Iterator[ClaimE
         yield ClaimEntry(id, module, node.name, path, node.lineno, _sentence(node), lies, cost, tuple(defaults.items()))
 
 
-def read_systems(path: Path, chapter: str, module: str, problems: list[str]) -> Iterator[SystemEntry | RecipeEntry]:
+def read_systems(
+    path: Path, chapter: str, room: str, module: str, problems: list[str]
+) -> Iterator[SystemEntry | RecipeEntry]:
     """The systems and recipes that a file marks."""
     for node in _parse(path, problems).body:
         for mark in getattr(node, "decorator_list", ()):
@@ -67,7 +69,7 @@ def read_systems(path: Path, chapter: str, module: str, problems: list[str]) -> 
             else:
                 place = chapter, module, node.name, path, node.lineno
                 claims = promised(ast.get_docstring(node) or "")
-                yield SystemEntry(names[0], words["title"], words["kind"], *place, _sentence(node), claims)
+                yield SystemEntry(names[0], words["title"], words["kind"], *place, _sentence(node), claims, room)
 
 
 def promised(docstring: str) -> tuple[str, ...]:

@@ -53,7 +53,8 @@ def select(catalog: Catalog, words: Sequence[str], text: bool = False) -> Select
         unknown += [] if ids else [word]
     found = search(catalog, " ".join(unknown)) if text and unknown else []
     chosen.add(catalog, found)
-    known = {*own, *catalog.statements, *(s.chapter for s in catalog.statements.values())}
+    stated = catalog.statements.values()
+    known = {*own, *catalog.statements, *(s.chapter for s in stated), *(s.room for s in stated)} - {""}
     for word in [] if found else unknown:
         chosen.faults.append(f"unknown id {word!r}{did_you_mean(word, known)}")
     return chosen
@@ -63,7 +64,7 @@ def matching(catalog: Catalog, word: str) -> list[str]:
     """Ids equal to the word, matching it as a pattern, below it as a topic, or in the chapter of that name."""
 
     def fits(id: str, statement: Statement) -> bool:
-        return fnmatch.fnmatchcase(id, word) or id.startswith(word + ".") or statement.chapter == word
+        return fnmatch.fnmatchcase(id, word) or id.startswith(word + ".") or word in (statement.chapter, statement.room)
 
     return [id for id, statement in catalog.statements.items() if fits(id, statement)]
 

@@ -85,10 +85,11 @@ class Statement:
     sources: tuple[dict[str, str], ...] = ()
     errata: tuple[Erratum, ...] = ()
     chapter: str = ""
+    room: str = ""
     line: int = 0
 
 
-def read_statements(folder: Path, problems: list[str]) -> Iterator[Statement]:
+def read_statements(folder: Path, chapter: str, room: str, problems: list[str]) -> Iterator[Statement]:
     """The statements of one chapter; what is wrong with an entry becomes a problem, the rest is kept."""
     import yaml
 
@@ -108,20 +109,20 @@ def read_statements(folder: Path, problems: list[str]) -> Iterator[Statement]:
     for index, entry in enumerate(entries):
         line = tree.value[index].start_mark.line + 1
         try:
-            yield _statement(entry, folder.name, line)
+            yield _statement(entry, chapter, room, line)
         except ValueError as error:
             name = f"{entry['id']}: " if isinstance(entry, dict) and "id" in entry else ""
             problems.append(f"{path}:{line}: {name}{error}")
 
 
-def _statement(entry: Any, chapter: str, line: int) -> Statement:
+def _statement(entry: Any, chapter: str, room: str, line: int) -> Statement:
     words = _words("a statement", entry, "id kind title statement cost", "sources errata arguments")
     words["dialled"], words["statement"] = words["statement"], without_dials(words["statement"])
     words["arguments"] = tuple(_argument(*item) for item in (words.get("arguments") or {}).items())
     words["sources"] = tuple(_words("a source", source, "source where") for source in words.get("sources") or ())
     keys = "number source printed problem correct", " ".join(READINGS)
     words["errata"] = tuple(Erratum(**_words("an erratum", erratum, *keys)) for erratum in words.get("errata") or ())
-    statement = Statement(**words, chapter=chapter, line=line)
+    statement = Statement(**words, chapter=chapter, room=room, line=line)
     if not ID.fullmatch(statement.id):
         raise ValueError(f"id must be lower-case words joined by dots, got {statement.id!r}")
     for key, allowed in ("kind", KINDS), ("cost", COSTS):

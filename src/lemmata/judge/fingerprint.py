@@ -201,11 +201,14 @@ def _import_lines(path: Path, stamp: Stamp) -> list[tuple[str, str | None, int]]
 
 
 def _public_names(package: Path) -> dict[str, str]:
-    """Public name -> file stem, as `lemmata.lazy` finds them."""
+    """Public name -> file without its ending, as `lemmata.lazy` finds them: a room's are the chapter's too."""
     with os.scandir(package) as inside:
-        files = [file for file in inside if file.name.endswith(".py") and not file.name.startswith("_")]
-        stamps = tuple(sorted((file.name, _stamp_of(file.stat())) for file in files))
-    return _names(package, stamps)
+        entries = list(inside)
+    files = [file for file in entries if file.name.endswith(".py") and not file.name.startswith("_")]
+    names = _names(package, tuple(sorted((file.name, _stamp_of(file.stat())) for file in files)))
+    for room in sorted(entry.name for entry in entries if os.path.exists(os.path.join(entry.path, "statements.yaml"))):
+        names = names | {name: f"{room}/{home}" for name, home in _public_names(package / room).items()}
+    return names
 
 
 @functools.cache
@@ -262,6 +265,7 @@ def _from(module: str, name: str, path: Path, root: Path, base: Path | None) -> 
     else:
         stems = {public.get(name, name)}
     inner = [package / file for stem in sorted(stems) for file in (f"{stem}.py", f"{stem}/__init__.py")]
+    inner += [package / stem.partition("/")[0] / "__init__.py" for stem in sorted(stems) if "/" in stem]  # of its room
     return [*files, *(file.resolve() for file in inner if file.exists())]
 
 

@@ -87,6 +87,7 @@ def select(names: Sequence[str], everything: bool) -> list[Target]:
     known = catalog.load()
     folders = {path.parent.name: path.parent for path in sorted(PACKAGE.glob("*/__init__.py"))}
     rooms = {name: folders[name] for name in (*CHAPTERS, *SHARED) if name in folders}
+    folders |= {path.parent.name: path.parent for path in sorted(PACKAGE.glob("*/*/statements.yaml"))}
     places = {path.stem: path for folder in rooms.values() for path in _files(folder)}
     places |= {entry.id: entry.path for entry in known.systems.values()}
     chosen: dict[Path, None] = {}

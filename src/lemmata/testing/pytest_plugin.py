@@ -110,6 +110,6 @@ def _entries(path: Path, problems: list[str]) -> list[ClaimEntry]:
             problems.append(f"{path}:{entry.line}: duplicate id {entry.id!r}: rename one")
         found.setdefault(entry.id, entry)
     if path.parent.name == "claims" and (path.parents[1] / "statements.yaml").exists():
-        stated = load(path.parents[2]).claims
+        stated = load(PACKAGE if PACKAGE in path.parents else path.parents[2]).claims
         return [stated[id] if id in stated and stated[id].path == path else entry for id, entry in found.items()]
     return list(found.values())

@@ -19,16 +19,17 @@ class Arguments:
     """List the systems: what each is, where to import it from, and on which data `lemmata train` trains it."""
 
     names: Annotated[tuple[str, ...], tyro.conf.Positional] = ()
-    """Systems or chapters; everything if none."""
+    """Systems, chapters or rooms of a chapter; everything if none."""
     json: bool = False
     """Print the list as JSON."""
 
 
 def run(arguments: Arguments) -> int:
     catalog = catalogs.load()
-    known = {*catalog.systems, *(entry.chapter for entry in catalog.systems.values())}
+    known = {name for entry in catalog.systems.values() for name in (entry.id, entry.chapter, entry.room)} - {""}
     unknown = [name for name in arguments.names if name not in known]
-    wanted = [e for e in catalog.systems.values() if not arguments.names or {e.id, e.chapter} & set(arguments.names)]
+    asked = set(arguments.names)
+    wanted = [e for e in catalog.systems.values() if not asked or {e.id, e.chapter, e.room} & asked]
     if arguments.json:
         print_json([contract(catalog, entry) for entry in wanted])
     elif wanted:
