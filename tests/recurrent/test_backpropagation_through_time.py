@@ -2,7 +2,7 @@
 
 import torch
 
-from lemmata.foundations.jacobians import differenced_jacobian
+from lemmata.foundations.matrix_calculus.jacobians import differenced_jacobian
 from lemmata.recurrent.backpropagation_through_time import backpropagate_through_time
 from lemmata.recurrent.elman import Elman
 from lemmata.recurrent.gradient_flow import jacobian_products, state_jacobians

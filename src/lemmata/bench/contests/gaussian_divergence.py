@@ -12,8 +12,8 @@ from torch import Tensor
 from torch.distributions import MultivariateNormal, kl_divergence
 
 from lemmata.bench.registry import agreement, entry, limit, ours, peer
-from lemmata.foundations.gaussian import Gaussian
-from lemmata.foundations.gaussian_divergence import gaussian_kl
+from lemmata.foundations.probability.gaussian import Gaussian
+from lemmata.foundations.probability.gaussian_divergence import gaussian_kl
 
 PAIRS, FEATURES = 1024, 64
 

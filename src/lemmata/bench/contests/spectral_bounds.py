@@ -6,8 +6,8 @@ import torch
 from torch import Tensor
 
 from lemmata.bench.registry import agreement, entry, limit, ours, peer
-from lemmata.foundations.probable_norm import probable_spectral_norm
-from lemmata.foundations.spectral import certified_spectral_norm
+from lemmata.measure.probable_norm import probable_spectral_norm
+from lemmata.measure.spectral import certified_spectral_norm
 
 SIZE = 4096
 

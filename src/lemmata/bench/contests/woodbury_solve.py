@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from lemmata.bench.registry import agreement, entry, limit, ours, peer
-from lemmata.foundations.woodbury import DiagonalPlusLowRank
+from lemmata.foundations.linear_algebra.woodbury import DiagonalPlusLowRank
 
 SIZE, RANK = 4096, 32
 

@@ -1,0 +1,76 @@
+r"""Quadratic functions as objects, whose constants are known exactly instead of measured."""
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from lemmata import validate
+from lemmata.marks import system
+from lemmata.validate import fits, symmetric
+
+__all__ = ["QuadraticFunction"]
+
+
+@system("quadratic_function", title="Quadratic function", kind="function")
+class QuadraticFunction:
+    r"""A quadratic function of a vector: its measurements are certified by the eigenvalues of its matrix.
+
+    $$ f(x) = \tfrac12 x^\top H x + b^\top x + c, \qquad H = H^\top $$
+
+    Shapes:
+        matrix: (n, n), linear: (n,), x: (..., n)    returns: (...)
+
+    Claims: convex.strong, smooth.definition, pl.definition, analysis.condition_number
+
+    >>> bowl = QuadraticFunction(torch.diag(torch.tensor([1.0, 4.0])), linear=torch.tensor([0.0, -4.0]))
+    >>> bowl(torch.tensor([2.0, 1.0])), bowl.minimum
+    (tensor(0.), tensor(-2.))
+    """
+
+    def __init__(
+        self, matrix: Float[Tensor, "n n"], linear: Float[Tensor, "n"] | None = None, constant: int | float = 0.0
+    ) -> None:
+        self.matrix = symmetric("matrix", validate.matrix("matrix", matrix, "n, n"))
+        self.linear = matrix.new_zeros(len(matrix)) if linear is None else linear
+        fits("linear", self.linear, (len(matrix),), like=matrix, whose="matrix")
+        self.constant = validate.finite_number("constant", constant)
+        self.eigenvalues, self.eigenvectors = torch.linalg.eigh(self.matrix.detach())
+
+    def __call__(self, x: Float[Tensor, "*batch n"]) -> Float[Tensor, "*batch"]:
+        return ((x @ self.matrix) * x).sum(-1) / 2 + x @ self.linear + self.constant
+
+    @property
+    def rounding(self) -> float:
+        """How far a computed eigenvalue may lie from a true one: the backward error of the decomposition."""
+        return self._unit * float(torch.linalg.matrix_norm(self.matrix.detach()))
+
+    @property
+    def _unit(self) -> float:
+        """The rounding of a product with the matrix, or of its decomposition, relative to the sizes."""
+        return 4 * len(self.matrix) * torch.finfo(self.matrix.dtype).eps
+
+    @property
+    def minimiser(self) -> Float[Tensor, "n"]:
+        r"""The point of least value nearest to the origin, $-H^+ b$; an error where the function has no minimum."""
+        start = -self._solved(self.linear.detach())
+        # One step of refinement, which also carries the derivatives: dx = -H^+ (dH x + db).
+        solvable = start - self._solved(self.matrix @ start + self.linear)
+        rest = torch.linalg.vector_norm(self.matrix @ solvable + self.linear)
+        # What rounding leaves of a linear part that lies in the range of the matrix
+        left = self.rounding * torch.linalg.vector_norm(solvable) + self._unit * torch.linalg.vector_norm(self.linear)
+        if self.eigenvalues[0] < -self.rounding or rest > left:
+            raise ValueError("the quadratic function has no minimum: along some direction it falls without end")
+        return solvable
+
+    @property
+    def minimum(self) -> Float[Tensor, ""]:
+        """The least value."""
+        return self(self.minimiser)
+
+    def _solved(self, vector: Tensor) -> Tensor:
+        """$H^+$ times a vector: eigenvalues that may be rounding of 0 are left out."""
+        inverse = torch.where(self.eigenvalues.abs() > self.rounding, self.eigenvalues.reciprocal(), 0.0)
+        return self.eigenvectors @ (inverse * (self.eigenvectors.mT @ vector))
+
+    def __repr__(self) -> str:
+        return f"QuadraticFunction(n={len(self.matrix)})"

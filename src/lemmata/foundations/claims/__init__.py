@@ -1,1 +1,0 @@
-"""How the statements of foundations are checked, one file per subject."""

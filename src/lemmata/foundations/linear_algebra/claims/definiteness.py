@@ -1,0 +1,276 @@
+"""Definite and semidefinite matrices: by their form, their eigenvalues, their factors, their minors, as kernels."""
+
+import functools
+import itertools
+import math
+
+import torch
+
+from lemmata.foundations.linear_algebra.angles import squared_distances
+from lemmata.foundations.linear_algebra.cholesky import psd_factor
+from lemmata.foundations.linear_algebra.exact_elimination import exact_determinant
+from lemmata.foundations.linear_algebra.gram import gram_matrix, linear_kernel, polynomial_kernel, rbf_kernel
+from lemmata.foundations.linear_algebra.minors import definiteness_by_minors, leading_minors, principal_minors
+from lemmata.foundations.linear_algebra.quadratic import quadratic_form, rayleigh_quotient
+from lemmata.foundations.linear_algebra.traces import trace
+from lemmata.judge import all_of, always, at_least, at_most, claim, close, exactly, lie
+from lemmata.measure.definiteness import certify_definiteness
+
+
+def symmetric(draw, count, n):
+    """Whole-number symmetric matrices of all kinds: some definite, many not, some singular."""
+    half = draw.integers(-3, 4, count, n, n)
+    products = draw.integers(-2, 3, count, n, n)
+    indefinite = (half + half.mT).double()
+    singular = products.clone()
+    singular[..., -1, :] = singular[..., 0, :] if n > 1 else 0  # so that a small vector is mapped to 0
+    definite = products @ products.mT + torch.eye(n, dtype=torch.int64)
+    return torch.cat([indefinite, (singular @ singular.mT).double(), definite.double()])
+
+
+# Whole numbers, and the smallest eigenvalue is 51 less the root of 2602, about -0.01.
+HARDLY = torch.tensor([[50.0, 51.0], [51.0, 52.0]]).double()
+
+
+@claim("linalg.psd_definition")
+@lie("the zero vector must be positive too", tested=lambda x: torch.cat([x, torch.zeros_like(x[:1])]))
+@lie("a definite form may vanish", definite=torch.ge)
+@lie("a semidefinite form may fall to -1/2", least=-0.5)
+def definite_forms_are_positive_but_at_zero(draw, tested=lambda x: x, definite=torch.gt, least=0.0):
+    """Whole vectors and matrices, so exactly: all small vectors but zero, and the witness, against the answer."""
+    agree_definite, agree_semidefinite = [], []
+    for n in (1, 2, 3):
+        small = torch.tensor(list(itertools.product(range(-3, 4), repeat=n)), dtype=torch.float64)
+        for matrix in [*symmetric(draw, 8, n), *([HARDLY] if n == 2 else [])]:
+            answer = certify_definiteness(matrix)
+            # Small vectors may all miss a violation; the witness, which is not whole, must then show it.
+            shown = answer.witness[None] if answer.ceiling < 0 else small[:0]
+            x = tested(torch.cat([small[small.any(-1)], shown]))
+            forms = quadratic_form(matrix, x)
+            agree_definite.append(bool(answer.definite) == bool(definite(forms, 0).all()))
+            agree_semidefinite.append(bool(answer.semidefinite) == bool((forms >= least).all()))
+    return all_of(always(agree_definite), always(agree_semidefinite))
+
+
+def no_eigenvalue_below(matrix, least):
+    """All eigenvalues are at least so much, but for rounding."""
+    return bool((torch.linalg.eigvalsh(matrix) >= least - 1e-9).all())
+
+
+def trace_and_determinant(matrix, least):
+    """Neither the trace nor the determinant is below that."""
+    return bool(trace(matrix) >= least) and exact_determinant(matrix) >= least
+
+
+@claim("linalg.psd_eigenvalues")
+@lie("a trace and a determinant that are not negative suffice", criterion=trace_and_determinant)
+@lie("eigenvalues down to -1 are allowed", least=-1.0)
+@lie("the trace and the determinant are at least 1", bound=1.0)
+def semidefinite_matrices_have_no_negative_eigenvalue(draw, criterion=no_eigenvalue_below, least=0.0, bound=0.0):
+    """Whole-number matrices, some hardly indefinite: eigenvalues against the certified answer and its bounds."""
+    agree, inside, traces, determinants = [], [], [], []
+    extra = {2: [HARDLY, 2.0**400 * HARDLY], 3: [torch.diag(torch.tensor([3.0, -1.0, -1.0]).double())]}
+    for n in (1, 2, 3, 5, 8):
+        for matrix in [*symmetric(draw, 5, n), *extra.get(n, [])]:
+            values = torch.linalg.eigvalsh(matrix)
+            answer = certify_definiteness(matrix)
+            agree.append(criterion(matrix, least) == bool(answer.semidefinite))
+            rounding = 1e-14 * values.abs().max()
+            inside.append(bool(answer.floor - rounding <= values[0] <= answer.ceiling + rounding))
+            if answer.semidefinite:
+                traces.append(trace(matrix))
+                determinants.append(float(exact_determinant(matrix)))
+    return all_of(
+        always(agree),
+        always(inside),
+        at_least(torch.stack(traces), bound, attained=True),  # by the zero matrix
+        at_least(determinants, bound, attained=True),  # by all that are singular
+    )
+
+
+def factors(algorithm, matrix):
+    """Whether an algorithm of Cholesky's kind runs to its end."""
+    try:
+        algorithm(matrix)
+    except RuntimeError:  # torch.linalg.LinAlgError is one
+        return False
+    return True
+
+
+@claim("linalg.cholesky")
+@lie("every symmetric matrix has such a factor", raises=ValueError, lowest=-1.0)
+@lie("a factor with a diagonal of either sign is the only one", signs=torch.neg)
+@lie(
+    "the only factor of a singular matrix is the one found",
+    regime="at every angle but 0 it is another factor",
+    loose="a larger angle gives another factor, too",
+    angle=0.0,
+)
+@lie("the plain algorithm factors singular matrices, too", plain=psd_factor)
+def semidefinite_matrices_have_triangular_factors(
+    draw, lowest=0.0, signs=torch.abs, angle=0.3, plain=torch.linalg.cholesky
+):
+    """Factors recovered from their products, tiny and huge; singular matrices, where the plain algorithm stops."""
+    parts = []
+    for n, size in ((1, 1.0), (4, 2.0**-300), (30, 2.0**300)):
+        root = draw.normal(5, n, n).tril(-1) / math.sqrt(n) + torch.diag_embed(0.5 + draw.uniform(5, n))
+        signed = size * root * signs(torch.ones(n))
+        # The condition of the product is the square of that of its factor.
+        worst = float(torch.linalg.cond(root).max()) ** 2
+        parts.append(close(psd_factor(signed @ signed.mT), signed, condition=worst))
+    thin, q = draw.normal(6, 5, 3), draw.orthogonal(3)
+    broken = q @ torch.diag(torch.tensor([2.0, 1.0, lowest]).double()) @ q.T
+    blocks = thin @ thin.mT * 10.0 ** torch.arange(-15, 15, 5)[:, None, None]  # small rows beside large ones
+    singular = torch.block_diag(*blocks, broken / 2 + broken.T / 2)
+    factor, sizes = psd_factor(singular), singular.diagonal().sqrt()
+    # diag(0, 1) has a factor with the second row (sin t, cos t) for every t.
+    turn = torch.tensor(angle).double()
+    other = torch.stack([torch.zeros(2).double(), torch.stack([turn.sin(), turn.cos()])])
+    flat, whole = torch.diag(torch.tensor([0.0, 1.0])).double(), torch.tensor([[1.0, 1.0], [1.0, 1.0]]).double()
+    return all_of(
+        *parts,
+        close(factor @ factor.mT, singular, ulps=256, scale=torch.outer(sizes, sizes)),
+        exactly(factor, factor.tril()),
+        close(other @ other.T, flat),
+        always((other - psd_factor(flat)).norm() > 1e-9),
+        exactly([factors(plain, matrix) for matrix in (flat, whole, whole + flat)], [False, False, True]),
+    )
+
+
+def all_principal(matrix):
+    """No principal minor is negative."""
+    return all(minor >= 0 for minor in principal_minors(matrix).values())
+
+
+def leading_positive(matrix):
+    """Every leading minor is positive."""
+    return all(minor > 0 for minor in leading_minors(matrix))
+
+
+def leading_not_negative(matrix):
+    """No leading minor is negative."""
+    return all(minor >= 0 for minor in leading_minors(matrix))
+
+
+def definite_or_indefinite(matrix):
+    """What is neither positive nor negative definite is called indefinite."""
+    answer = definiteness_by_minors(matrix)
+    return answer if answer.endswith(" definite") else "indefinite"
+
+
+def kind_of(values):
+    """The same six answers from the eigenvalues."""
+    low, high = values[0].item(), values[-1].item()
+    if abs(low) < 1e-9 and abs(high) < 1e-9:
+        return "zero"
+    if low > -1e-9:
+        return "positive definite" if low > 1e-9 else "positive semidefinite"
+    if high < 1e-9:
+        return "negative definite" if high < -1e-9 else "negative semidefinite"
+    return "indefinite"
+
+
+@claim("linalg.sylvester")
+@lie("semidefinite if and only if all leading minors are positive", printed="002/1", semidefinite=leading_positive)
+@lie("semidefinite if and only if no leading minor is negative", semidefinite=leading_not_negative)
+@lie("what is neither positive nor negative definite is indefinite", printed="002/2", classify=definite_or_indefinite)
+@lie("all leading minors of a negative definite matrix are negative", sign=lambda k: -1)
+def minors_tell_definiteness(
+    draw, semidefinite=all_principal, classify=definiteness_by_minors, sign=lambda k: (-1) ** k
+):
+    """All symmetric matrices of -1, 0, 1 up to 3 x 3, minors without rounding, against their eigenvalues."""
+    answers, kinds, agree, negative, first = [], [], [], [], []
+    for n in (1, 2, 3):
+        places = torch.tril_indices(n, n)
+        entries = torch.tensor(list(itertools.product((-1, 0, 1), repeat=places.shape[1])))
+        matrices = torch.zeros(len(entries), n, n, dtype=torch.int64)
+        matrices[:, places[0], places[1]] = matrices[:, places[1], places[0]] = entries
+        spectra = torch.linalg.eigvalsh(matrices.double())
+        for matrix, values in zip(matrices, spectra, strict=True):
+            kinds.append(kind_of(values))
+            answers.append(classify(matrix))
+            agree.append(semidefinite(matrix) == (kinds[-1] in ("zero", "positive definite", "positive semidefinite")))
+            minors = leading_minors(matrix)
+            signed = (sign(k) * minor for k, minor in enumerate(minors, start=1))
+            negative.append(all(minor > 0 for minor in signed) == (kinds[-1] == "negative definite"))
+            first.append(all(minor > 0 for minor in minors) == (kinds[-1] == "positive definite"))
+    return all_of(exactly(tuple(answers), tuple(kinds)), always(agree), always(negative), always(first))
+
+
+def negative_squared_distance(x, y):
+    """-|x - y|^2."""
+    return -squared_distances(x, y)
+
+
+def hyperbolic_tangent(x, y):
+    """tanh(<x, y> - 1)."""
+    return torch.tanh(linear_kernel(x, y) - 1)
+
+
+@claim("linalg.kernel_psd")
+@lie(
+    "the exponential of plus the squared distance is a kernel",
+    regime="any negative factor is that of another width",
+    loose="any negative factor is that of another width",
+    sign=1.0,
+)
+@lie("minus the squared distance is a kernel", other=negative_squared_distance)
+@lie("the hyperbolic tangent of the inner product less 1 is a kernel", other=hyperbolic_tangent)
+@lie("the radial kernel's matrix is definite for any points", loose="any distinct points will do", apart=0.0)
+def gram_matrices_of_kernels_are_semidefinite(draw, sign=-1.0, other=linear_kernel, apart=1e-4):
+    """Certified on random point sets; features multiplied out for the polynomial, distances for the radial kernel."""
+    parts = []
+    kinds = {"degree": 1, "offset": 0.0}, {}, {"degree": 3, "offset": 0.0}, {"degree": 5, "offset": 2.0}
+    for (points, d), given in zip(((1, 1), (4, 2), (12, 3), (30, 2)), kinds, strict=True):
+        x = draw.normal(5, points, d)
+        width = 10 ** draw.uniform(1, low=-2.0, high=0.7).item()
+        radial = gram_matrix(lambda x, y, width=width: rbf_kernel(x, y, gamma=width) ** -sign, x)
+        direct = torch.exp(sign * width * (x[..., :, None, :] - x[..., None, :, :]).square().sum(-1))
+        products = gram_matrix(functools.partial(polynomial_kernel, **given), x)
+        features = torch.stack([monomials(row, **given) for row in x.flatten(0, 1)]).reshape(5, points, -1)
+        parts += [
+            always(certify_definiteness(radial).semidefinite),
+            always(certify_definiteness(gram_matrix(other, x)).semidefinite),
+            always(certify_definiteness(products).semidefinite),
+            # The exponent is wrong by a few of its own roundings, of the size of the squared lengths.
+            close(radial, direct, scale=direct.max() * (1 + 10 * width * x.square().sum(-1).max())),
+            close(products, features @ features.mT),
+        ]
+    few = draw.normal(6, 2)
+    near = torch.cat([few, few[:1] + apart])
+    return all_of(*parts, always(certify_definiteness(gram_matrix(rbf_kernel, near)).definite))
+
+
+def monomials(x, degree=2, offset=1.0):
+    """All products of `degree` entries of (root of the offset, x): their inner product is (x^T y + c)^m."""
+    entries = torch.cat([x.new_tensor([math.sqrt(offset)]), x])
+    product = torch.ones(1).double()
+    for _ in range(degree):
+        product = torch.outer(product, entries).flatten()
+    return product
+
+
+@claim("linalg.rayleigh")
+@lie("a thousandth less than the largest eigenvalue is still a bound", share=0.999)
+@lie("the mean of the eigenvalues bounds the quotient", top=torch.mean)
+def the_quotient_lies_between_the_extreme_eigenvalues(draw, share=1.0, top=torch.max):
+    """Random vectors and all eigenvectors; and the form bounded by beta against the certified sign of beta I - H."""
+    parts = []
+    for n, size in ((1, 1.0), (2, 2.0**-300), (5, 1.0), (10, 2.0**300)):
+        half = size * draw.normal(n, n)
+        h = half + half.T
+        values, vectors = torch.linalg.eigh(h)
+        scale = values.abs().max()
+        v = torch.cat([draw.normal(2000, n) / size, 7 * vectors.T])
+        quotients = rayleigh_quotient(h, v)
+        upper = share * top(values)
+        betas = values[-1] + scale * torch.tensor([-0.01, -1e-9, 1e-9, 0.01]).double()
+        answers = certify_definiteness(betas[:, None, None] * torch.eye(n) - h)
+        parts += [
+            # In units of the largest eigenvalue, and moved away from 0, all are rounded alike.
+            at_most(2 + quotients / scale, 2 + upper / scale, attained=True),
+            at_least(2 + quotients / scale, 2 + values[0] / scale, attained=True),
+            close(quotients[2000:], values, scale=scale),
+            exactly(answers.semidefinite, [False, False, True, True]),
+        ]
+    return all_of(*parts)

@@ -1,0 +1,113 @@
+"""Lengths, angles and planes: the cosine theorem, the cosine, Cauchy and Schwarz, and hyperplanes."""
+
+import math
+
+import sympy
+import torch
+
+from lemmata.foundations.linear_algebra.angles import angle_between, cosine_of_angle, squared_distances
+from lemmata.foundations.linear_algebra.projection import Hyperplane, project_onto_span, projection_matrix
+from lemmata.foundations.linear_algebra.quadratic import quadratic_form
+from lemmata.judge import all_of, always, at_least, at_most, claim, close, lie, symbolic
+from lemmata.measure.norms import holder_bound, p_norm
+
+
+@claim("geometry.cosine_theorem")
+@lie("the inner product is added", factor=-2)
+def squared_lengths_of_differences_follow_from_inner_products(draw, factor=2):
+    """In symbols for two dimensions; in numbers with two inner products, tiny and huge."""
+    x, y = (sympy.Matrix(sympy.symbols(f"{name}:2", real=True)) for name in "xy")
+    parts = [symbolic(sympy.expand((x - y).dot(x - y)), x.dot(x) + y.dot(y) - factor * x.dot(y), points=4)]
+    for d in (1, 3, 50):
+        x, y = draw.normal(100, d), draw.normal(10, d)
+        lengths = (x * x).sum(-1)[:, None] + (y * y).sum(-1)
+        squares = (x[:, None] - y).square().sum(-1)
+        metric = draw.covariance(d)  # another inner product, x^T M y
+        root = torch.linalg.cholesky(metric)
+        forms = quadratic_form(metric, x)[:, None] + quadratic_form(metric, y)
+        parts += [
+            close(lengths - factor * x @ y.T, squares, scale=lengths),
+            # The shipped distances move the mean to the origin; it is below 1.
+            *(
+                close(squared_distances(s * x, s * y) / s**2, squares, scale=lengths + 1)
+                for s in (1, 2.0**-400, 2.0**400)
+            ),
+            close(squared_distances(x @ root, y @ root), forms - factor * x @ metric @ y.T, scale=forms + 1),
+        ]
+    return all_of(*parts)
+
+
+@claim("geometry.cosine_angle")
+@lie("the squares of the lengths are divided out", power=2.0)
+@lie(
+    "no rescaling changes the cosine, a negative one included",
+    regime="no positive factor changes it",
+    loose="no positive factor changes it",
+    rescaled=-2.5,
+)
+def the_cosine_is_the_inner_product_of_directions(draw, power=1.0, rescaled=2.5):
+    """In the plane against the difference of polar angles; elsewhere its formula, its range and rescaled vectors."""
+    first, second = (draw.uniform(1000, low=-math.pi, high=math.pi) for _ in range(2))
+    x, y = (
+        (0.5 + draw.uniform(1000))[:, None] * torch.stack([angle.cos(), angle.sin()], dim=-1)
+        for angle in (first, second)
+    )
+    between = (first - second).abs()
+    between = torch.minimum(between, 2 * math.pi - between)
+    u, v = draw.normal(1000, 5), draw.normal(1000, 5)
+    return all_of(
+        close(cosine_of_angle(u, v), (u * v).sum(-1) / (p_norm(u) * p_norm(v)) ** power, scale=1.0),
+        close(cosine_of_angle(x, y), between.cos(), scale=1.0),
+        close(angle_between(x, y), between, scale=math.pi),
+        close(cosine_of_angle(rescaled * u, v), cosine_of_angle(u, v), scale=1.0),
+        at_most(cosine_of_angle(u, u / 3), 1.0, attained=True, ulps=0),
+        at_least(cosine_of_angle(u, -u / 3), -1.0, attained=True, ulps=0),
+    )
+
+
+@claim("geometry.cauchy_schwarz")
+@lie("half the product of the lengths bounds the inner product", factor=0.5)
+@lie("equality holds for vectors that are not quite dependent", apart=0.1)
+def lengths_bound_the_inner_product(draw, factor=1.0, apart=0.0):
+    """Random pairs and dependent ones; what is missing to equality is the sum of squared 2 x 2 determinants."""
+    parts = []
+    for d in (1, 5, 50):
+        u, w = draw.normal(300, d), draw.normal(300, d)
+        v = torch.cat([draw.normal(250, d), draw.normal(50, 1) * u[250:]])
+        multiples = draw.normal(300, 1)
+        multiples[0] = 0.0  # the zero vector is a multiple of every other
+        dependent = multiples * u + apart * w
+        inner, bound = (u * v).sum(-1), holder_bound(u, v)
+        areas = (u[:, :, None] * v[:, None, :] - v[:, :, None] * u[:, None, :]).square().sum((-2, -1)) / 2
+        parts += [
+            at_most(inner.abs(), factor * bound, attained=True),
+            close((u * dependent).sum(-1).abs(), holder_bound(u, dependent), scale=holder_bound(u, dependent)),
+            close(bound**2 - inner**2, areas, scale=bound**2),
+            always((inner.abs() < bound)[:250]) if d > 1 else close(inner.abs(), bound),
+        ]
+    return all_of(*parts)
+
+
+@claim("geometry.hyperplane")
+@lie("the distance from the origin is |b| for a normal of any length", power=0.0)
+@lie("points a tenth off the plane satisfy its equation", away=0.1)
+def a_plane_is_what_is_orthogonal_to_its_normal(draw, power=1.0, away=0.0):
+    """Points built from a point and directions orthogonal to the normal; the nearest of them to the origin."""
+    parts = []
+    for d, length in ((2, 2.0**-400), (3, 3.0), (7, 2.0**400)):
+        w, p = length * draw.unit(d), draw.normal(d)
+        plane = Hyperplane.through(p, w)
+        drawn = draw.normal(100, d)
+        on = p + drawn - project_onto_span(drawn, w[:, None]) + away * w / length
+        sizes = p_norm(p) + p_norm(drawn)
+        # All directions of the plane: the nearest point to the origin is what they leave of p.
+        along = torch.linalg.qr(torch.cat([w[:, None] / length, draw.normal(d, d - 1)], dim=1)).Q[:, 1:]
+        nearest = p - p @ projection_matrix(along)
+        parts += [
+            close(on @ w, plane.offset.expand(100), scale=sizes * length),
+            close(on @ plane.unit_normal, plane.unit_offset.expand(100), scale=sizes),
+            close(plane.unit_offset.abs(), plane.offset.abs() / p_norm(w) ** power),
+            close(plane.unit_offset.abs(), p_norm(nearest), scale=p_norm(p)),
+            close(p_norm(plane.unit_normal), 1.0),
+        ]
+    return all_of(*parts)

@@ -1,0 +1,198 @@
+r"""The Gaussian with a full covariance: conditioning, marginals, affine images, sums, products, fitting."""
+
+from collections.abc import Sequence
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from lemmata import validate
+from lemmata.foundations.probability import parameters
+from lemmata.foundations.probability.gaussian_law import GaussianLaw, checked_mean
+from lemmata.foundations.probability.moments import covariance_of_image
+from lemmata.marks import system
+
+__all__ = ["Gaussian"]
+
+
+@system("gaussian", title="Gaussian", kind="sampler")
+class Gaussian(GaussianLaw):
+    r"""A multivariate normal distribution with any covariance, or a batch of them.
+
+    $$ x \sim \mathcal N(\mu, \Sigma), \qquad \Sigma = LL^\top $$
+
+    A covariance that is only semidefinite is welcome; `degenerate` then is True: such a one has samples, images and
+    marginals, but no density, and what needs one says so. Everything has gradients.
+
+    Shapes:
+        mean: (..., features), covariance: (..., features, features); their batches broadcast
+
+    Claims: gaussian.density, gaussian.mle, gaussian.conditional, gaussian.sum, gaussian.linear_map, gaussian.entropy,
+        gaussian.kl
+    Differs: float32 and float64 only, as the Cholesky factorisation.
+
+    >>> law = Gaussian(torch.zeros(2), torch.tensor([[2.0, 1.0], [1.0, 2.0]]))
+    >>> law.condition([0], torch.tensor([1.0])).mean, law.condition([0], torch.tensor([1.0])).covariance
+    (tensor([0.5000]), tensor([[1.5000]]))
+    >>> law.affine(torch.tensor([[1.0, -1.0]])).covariance
+    tensor([[2.]])
+    >>> law.sample(100).shape
+    torch.Size([100, 2])
+    """
+
+    def __init__(self, mean: Float[Tensor, "*_ features"], covariance: Float[Tensor, "*_ features features"]) -> None:
+        self.mean = checked_mean(mean, covariance=(covariance, "features features"))
+        if covariance.dtype not in (torch.float32, torch.float64):
+            raise TypeError(f"covariance must be float32 or float64, got {covariance.dtype}: use covariance.float()")
+        variances = covariance.detach().diagonal(dim1=-2, dim2=-1)
+        # The largest entry of a covariance is a variance; that of an antisymmetric matrix is its own absolute value.
+        if bool((covariance.detach() - covariance.detach().mT).amax() > 1e-5 * variances.abs().amax()):
+            raise ValueError("covariance must be symmetric: use (covariance + covariance.mT) / 2")
+        self._covariance = covariance
+        self._factor, self.degenerate = _factorised(covariance, variances)
+
+    @classmethod
+    def _derived(cls, mean: Tensor, covariance: Tensor, size: Tensor) -> "Gaussian":
+        """From a covariance that was added up from terms of this size (..., features), which may have cancelled."""
+        law = cls.__new__(cls)
+        law.mean, law._covariance = mean, covariance
+        law._factor, law.degenerate = _factorised(covariance, size.detach())
+        return law
+
+    @classmethod
+    def from_cholesky(
+        cls, mean: Float[Tensor, "*_ features"], cholesky: Float[Tensor, "*_ features features"]
+    ) -> "Gaussian":
+        r"""From the factor of $\Sigma = LL^\top$, lower triangular with a positive diagonal: nothing is factorised."""
+        law = cls.__new__(cls)
+        law.mean = checked_mean(mean, cholesky=(cholesky, "features features"))
+        if bool((cholesky.diagonal(dim1=-2, dim2=-1) <= 0).any()):
+            raise ValueError("cholesky must have a positive diagonal")
+        if float(torch.linalg.vector_norm(cholesky.detach().triu(1))) > 0:
+            raise ValueError("cholesky must be lower triangular: use cholesky.tril()")
+        law._covariance, law._factor, law.degenerate = None, cholesky, False
+        return law
+
+    @classmethod
+    def fit(cls, x: Float[Tensor, "*batch points features"]) -> "Gaussian":
+        r"""The distribution under which the points are likeliest.
+
+        $$ \hat\mu = \frac1n\sum_i x_i, \qquad \hat\Sigma = \frac1n\sum_i (x_i-\hat\mu)(x_i-\hat\mu)^\top $$
+        """
+        validate.floating("x", x)
+        if x.ndim < 2:
+            raise ValueError(f"x must be a (..., points, features) tensor, got shape {tuple(x.shape)}")
+        mean = x.mean(-2)
+        centred = x - mean[..., None, :]
+        return cls(mean, centred.mT @ centred / x.shape[-2])
+
+    @property
+    def cholesky(self) -> Tensor:
+        r"""The lower triangular $L$ of $\Sigma = LL^\top$."""
+        if self.degenerate:
+            raise ValueError("covariance is singular: a degenerate Gaussian has no density, entropy or divergence")
+        return self._factor
+
+    @property
+    def covariance(self) -> Tensor:
+        if self._covariance is None:
+            self._covariance = self.cholesky @ self.cholesky.mT
+        return self._covariance
+
+    @property
+    def logdet(self) -> Tensor:
+        return 2 * self.cholesky.diagonal(dim1=-2, dim2=-1).log().sum(-1)
+
+    def parts(self) -> tuple[Tensor, None]:
+        return self._factor, None
+
+    def squared_lengths(self, columns: Tensor) -> Tensor:
+        return torch.linalg.solve_triangular(self.cholesky, columns, upper=False).square().sum(-2)
+
+    def inverse_diagonal(self) -> Tensor:
+        identity = torch.eye(self.dimension, dtype=self.mean.dtype, device=self.mean.device)
+        return self.squared_lengths(identity.expand_as(self.cholesky))
+
+    def characteristic(self, t: Float[Tensor, "... features"]) -> Tensor:
+        r"""The characteristic function $\mathbb E[e^{it^\top x}] = \exp(i\,t^\top\mu - \frac12 t^\top\Sigma t)$."""
+        t = self._points("t", t)
+        spread = (t[..., None, :] @ self.covariance @ t[..., None])[..., 0, 0]
+        return torch.exp(torch.complex(-spread / 2, (t * self.mean).sum(-1)))
+
+    # --- New distributions from old ---
+
+    def marginal(self, indices: Sequence[int]) -> "Gaussian":
+        """The distribution of some of the features."""
+        kept = self._indices(indices)
+        return Gaussian(self.mean[..., kept], self.covariance[..., kept, :][..., kept])
+
+    def condition(self, indices: Sequence[int], values: Float[Tensor, "... observed"]) -> "Gaussian":
+        r"""The distribution of the other features, in their order, once those at `indices` are observed.
+
+        $$ x_2 \mid x_1 = z \sim \mathcal N\big(u_2 + \Sigma_{21}\Sigma_{11}^{-1}(z - u_1),\
+           \Sigma_{22} - \Sigma_{21}\Sigma_{11}^{-1}\Sigma_{12}\big) $$
+        """
+        seen = self._indices(indices)
+        rest = [index for index in range(self.dimension) if index not in seen]
+        if not rest:
+            raise ValueError("indices must leave a feature that is not observed")
+        validate.floating("values", values)
+        if values.ndim == 0 or values.shape[-1] != len(seen):
+            raise ValueError(f"values must be a (..., {len(seen)}) tensor, got shape {tuple(values.shape)}")
+        observed = self.marginal(seen)
+        # W = L^-1 S12 gives both terms: S21 S11^-1 (z - u1) = W' L^-1 (z - u1) and S21 S11^-1 S12 = W' W.
+        cross = self.covariance[..., seen, :][..., rest]
+        cross = torch.linalg.solve_triangular(observed.cholesky, cross, upper=False)
+        away = torch.linalg.solve_triangular(observed.cholesky, (values - observed.mean)[..., None], upper=False)
+        mean = self.mean[..., rest] + (cross.mT @ away)[..., 0]
+        prior = self.covariance[..., rest, :][..., rest]
+        size = prior.diagonal(dim1=-2, dim2=-1)
+        return Gaussian._derived(mean, prior - cross.mT @ cross, size)
+
+    def affine(self, matrix: Float[Tensor, "... out features"], offset: parameters.Real = 0.0) -> "Gaussian":
+        r"""That of $Mx + b$: $\mathcal N(M\mu + b, M\Sigma M^\top)$, degenerate if $M$ lacks full row rank."""
+        covariance = covariance_of_image(matrix, self.covariance)
+        mean = (matrix @ self.mean[..., None])[..., 0] + parameters.real("offset", offset, matrix)
+        size = (matrix.abs() @ self.covariance.abs() * matrix.abs()).sum(-1)
+        return Gaussian._derived(mean, covariance, size)
+
+    def plus(self, other: GaussianLaw, cross: Float[Tensor, "... features features"] | None = None) -> "Gaussian":
+        r"""That of $x + y$, for independent ones or for jointly Gaussian ones with the cross-covariance given."""
+        self._fits(other)
+        covariance = apart = self.covariance + other.covariance
+        if cross is not None:
+            covariance = covariance + validate.floating("cross", cross) + cross.mT
+        size = apart.diagonal(dim1=-2, dim2=-1)
+        return Gaussian._derived(self.mean + other.mean, covariance, size)
+
+    def times(self, other: GaussianLaw) -> tuple["Gaussian", Tensor]:
+        r"""The product of two densities: a Gaussian, and the logarithm of the mass it must be multiplied by.
+
+        $$ \mathcal N(x;a,A)\,\mathcal N(x;b,B) = \mathcal N(a;b,A+B)\,\mathcal N\big(x;\ a + G(b-a),\ A - GA\big),
+           \qquad G = A(A+B)^{-1} $$
+        """
+        self._fits(other)
+        total = Gaussian(other.mean, self.covariance + other.covariance)
+        gain = torch.cholesky_solve(self.covariance, total.cholesky).mT
+        mean = self.mean + (gain @ (other.mean - self.mean)[..., None])[..., 0]
+        size = self.covariance.diagonal(dim1=-2, dim2=-1)
+        return Gaussian._derived(mean, self.covariance - gain @ self.covariance, size), total.log_density(self.mean)
+
+    def _fits(self, other: GaussianLaw) -> None:
+        if other.dimension != self.dimension:
+            raise ValueError(f"other must have {self.dimension} features, got {other.dimension}")
+
+
+def _factorised(covariance: Tensor, size: Tensor) -> tuple[Tensor, bool]:
+    """A square root, and whether the matrix is singular: then it is no triangular one. An error if it has none."""
+    factor, failed = torch.linalg.cholesky_ex(covariance)
+    # The square of a pivot is what is left of a variance given the features before: below rounding, nothing is.
+    pivots = factor.detach().diagonal(dim1=-2, dim2=-1).square()
+    rounding = covariance.shape[-1] * torch.finfo(covariance.dtype).eps * size
+    if not bool(failed.any() or (pivots <= rounding).any()):
+        return factor, False
+    eigenvalues, vectors = torch.linalg.eigh(covariance)
+    least = eigenvalues.detach()[..., 0]
+    if bool((least < -10 * rounding.amax(-1)).any()):
+        raise ValueError(f"covariance must be positive semidefinite, got the eigenvalue {float(least.min()):g}")
+    return vectors * eigenvalues.clamp(min=0.0).sqrt()[..., None, :], True

@@ -1,0 +1,64 @@
+"""What the claims about rectifiers do not say: the slope asked for at 0, tails, dtypes, shapes, bad input."""
+
+import math
+
+import pytest
+import torch
+
+from lemmata.foundations.activations.rectifiers import (
+    absolute_from_relu,
+    gelu,
+    gelu_derivative,
+    gelu_tanh,
+    gelu_tanh_derivative,
+    relu,
+    relu_derivative,
+    relu_from_absolute,
+)
+
+ELEMENTWISE = [
+    relu, relu_derivative, relu_from_absolute, absolute_from_relu,
+    gelu, gelu_derivative, gelu_tanh, gelu_tanh_derivative,
+]  # fmt: skip
+
+
+def test_the_slope_at_zero_is_the_one_asked_for():
+    z = torch.tensor([-1.0, 0.0, 2.0])
+    for slope in (0, 0.25, 1):
+        assert relu_derivative(z, at_zero=slope).tolist() == [0.0, slope, 1.0]
+
+
+def test_relu_is_the_positive_part():
+    z = torch.tensor([-1e300, -5e-324, 0.0, 5e-324, 1e300], dtype=torch.float64)
+    assert relu(z).equal(torch.where(z > 0, z, 0.0))
+
+
+def test_gelu_keeps_the_precision_of_its_tails():
+    z = torch.tensor([-30.0, 30.0], dtype=torch.float64)
+    assert gelu(z)[1] == 30
+    # z Phi(z) is -phi(z) (1 - 1/z^2 + 3/z^4 - ...), and the next term is 15/z^6 = 2e-8.
+    expected = -torch.exp(-(z[0] ** 2) / 2) / (2 * torch.pi) ** 0.5 * (1 - 1 / 900 + 3 / 900**2)
+    torch.testing.assert_close(gelu(z)[0], expected, rtol=1e-7, atol=0.0)
+
+
+def test_the_slope_of_the_approximation_is_that_of_autograd():
+    z = torch.linspace(-8, 8, 161, dtype=torch.float64, requires_grad=True)
+    (slope,) = torch.autograd.grad(gelu_tanh(z).sum(), z)
+    torch.testing.assert_close(gelu_tanh_derivative(z.detach()), slope, rtol=0.0, atol=1e-12)
+
+
+@pytest.mark.parametrize("function", ELEMENTWISE)
+def test_elementwise_functions_keep_shape_and_dtype_and_take_floats_alone(function, unchecked):
+    for dtype in (torch.float32, torch.float64, torch.bfloat16):
+        assert function(torch.zeros(2, 0, 3, dtype=dtype)).shape == (2, 0, 3)
+        assert function(torch.full((1,), 0.3, dtype=dtype)).dtype == dtype
+    with pytest.raises(TypeError, match=r"z must be floating point, got torch\.int64"):
+        function(torch.ones(2, dtype=torch.int64))
+    with pytest.raises(TypeError, match="z must be a tensor, got float"):
+        function(0.5)
+
+
+@pytest.mark.parametrize("value", [-0.1, 1.1, True, "x", math.nan])
+def test_the_slope_at_zero_is_one_of_a_supporting_line(value, unchecked):
+    with pytest.raises((ValueError, TypeError), match=r"at_zero must be (in \[0, 1\]|a number|finite), got"):
+        relu_derivative(torch.zeros(1), at_zero=value)

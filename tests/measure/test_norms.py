@@ -1,0 +1,93 @@
+"""What the claims about norms do not say: bad input, dtypes, axes, gradients."""
+
+import math
+
+import pytest
+import torch
+
+from lemmata.measure.norms import dual_exponent, frobenius_norm, holder_bound, norm_ratio_bound, p_norm
+
+X = torch.tensor([[3.0, -4.0], [0.0, 2.0]])
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
+def test_every_floating_dtype_is_kept(dtype):
+    x = X.to(dtype)
+    for value in (p_norm(x), p_norm(x, 0), p_norm(x, math.inf), frobenius_norm(x), holder_bound(x, x)):
+        assert value.dtype is dtype
+
+
+def test_any_axis_and_any_batch_is_taken():
+    x = torch.randn(2, 3, 4)
+    assert p_norm(x).shape == (2, 3)
+    assert p_norm(x, 1, dim=0).shape == (3, 4)
+    assert p_norm(x, 3, dim=1).shape == (2, 4)
+    assert frobenius_norm(x).shape == (2,)
+    assert holder_bound(x, x[0, 0], p=1).shape == (2, 3)
+
+
+@pytest.mark.parametrize("p", [1, 1.5, 2, 7, math.inf])
+def test_gradients_agree_with_differences(p):
+    x = torch.tensor([[0.3, -1.2, 0.7], [2.0, 0.1, -0.4]], dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradcheck(lambda x: p_norm(x, p), x)
+
+
+def test_the_gradient_of_a_zero_vector_is_zero():
+    x = torch.zeros(3, requires_grad=True)
+    for p in (1, 1.5, 2, 3):
+        (gradient,) = torch.autograd.grad(p_norm(x, p), x)
+        assert gradient.equal(torch.zeros(3))
+
+
+def test_norms_that_can_be_represented_do_not_overflow():
+    assert p_norm(torch.full((4,), 1e30)) == 2e30
+    assert p_norm(torch.full((4,), 1e-30)) == 2e-30
+    assert frobenius_norm(torch.full((2, 2), 1e300, dtype=torch.float64)) == 2e300
+
+
+@pytest.mark.parametrize("size", [2.0**600, 2.0**-600, 0.0])
+def test_no_power_of_an_entry_overflows_or_vanishes(size):
+    x = torch.randn(20, 4, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    assert p_norm(size * x, 3).equal(size * p_norm(x, 3))  # powers of two round nothing
+
+
+@pytest.mark.parametrize("p", [1, 1.5, 2, 3, math.inf])
+def test_the_bound_of_hoelder_holds_and_is_attained(p):
+    generator = torch.Generator().manual_seed(0)
+    w, y = torch.randn(2, 200, 6, generator=generator, dtype=torch.float64)
+    q = dual_exponent(p)
+    assert 1 / p + 1 / q == pytest.approx(1)
+    assert ((w * y).sum(-1).abs() <= (1 + 1e-14) * holder_bound(w, y, p)).all()
+    # The vector with the entries |y_i|^(q-1) attains it; for p = 1 the largest entry alone.
+    largest = (y.abs() == y.abs().amax(-1, keepdim=True)).double()
+    x = y.sign() * (largest if p == 1 else y.abs() ** (q - 1))
+    torch.testing.assert_close((x * y).sum(-1), holder_bound(x, y, p))
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize(
+    ("make", "error", "message"),
+    [
+        (lambda: p_norm([1.0, 2.0]), TypeError, "x must be a tensor, got list"),
+        (lambda: p_norm(torch.tensor([1, 2])), TypeError, "x must be floating point"),
+        (lambda: p_norm(torch.tensor([math.nan])), ValueError, "x must be finite, found 1 NaN value"),
+        (lambda: p_norm(torch.zeros(0)), ValueError, "x must not be empty"),
+        (lambda: p_norm(X, -1), ValueError, "p must be >= 0 or infinity, got -1"),
+        (lambda: p_norm(X, math.nan), ValueError, "p must be finite, got nan"),
+        (lambda: p_norm(X, "fro"), TypeError, "p must be a number, got str"),
+        (lambda: p_norm(X, dim=2), ValueError, r"dim must name an axis of x, got 2 for shape \(2, 2\)"),
+        (lambda: p_norm(X, dim=None), TypeError, "dim must be an integer, got NoneType"),
+        (lambda: norm_ratio_bound(0.5, 2, 3), ValueError, "p must be >= 1 or infinity, got 0.5"),
+        (lambda: norm_ratio_bound(2, 0, 3), ValueError, "q must be >= 1 or infinity, got 0"),
+        (lambda: norm_ratio_bound(1, 2, 0), ValueError, "dimension must be >= 1, got 0"),
+        (lambda: dual_exponent(0.5), ValueError, "p must be >= 1 or infinity, got 0.5"),
+        (lambda: holder_bound(X, torch.ones(3)), ValueError, r"y must be a \(..., 2\) tensor to fit x"),
+        (lambda: holder_bound(X, X.double()), TypeError, "y must have the dtype of x, got torch.float64"),
+        (lambda: holder_bound(X, torch.ones(3, 2)), ValueError, "x and y must have leading axes that broadcast"),
+        (lambda: holder_bound(torch.tensor(1.0), X), ValueError, "dim must name an axis of x"),
+        (lambda: frobenius_norm(torch.ones(2)), ValueError, r"matrix must be a \(..., rows, columns\) tensor"),
+    ],
+)
+def test_bad_input_is_refused_in_one_sentence(make, error, message):
+    with pytest.raises(error, match=message):
+        make()
