@@ -12,7 +12,7 @@ from torch import Tensor
 from lemmata import validate
 from lemmata.marks import system
 from lemmata.measure.norms import frobenius_norm
-from lemmata.measure.rounding import fractions, power_of_two, scaled_down, scaled_up
+from lemmata.measure.rounding import form, fractions, power_of_two, scaled_down, scaled_up
 
 __all__ = ["DefinitenessCertificate", "certify_definiteness"]
 
@@ -111,15 +111,14 @@ def certify_definiteness(matrix: Shaped[Tensor, "*batch n n"], tolerance: int | 
     # allowed is 4 (n + 2) u |M|, with the Frobenius norm: at least 1 here, so that it covers subnormal products too.
     frobenius = frobenius_norm(scaled)
     rounding = 2 * (size + 2) * EPS * frobenius
-    ceiling = scaled_up(_form(scaled, witness) / length.square() + rounding, unit)
+    ceiling = scaled_up(form(scaled, witness, witness, torch.ones_like(unit)) / length.square() + rounding, unit)
     floor = cholesky_floor(scaled, values[..., 0], slack=rounding) - rounding
     floor = scaled_down(torch.where(frobenius == 0, 0.0, floor), unit)
     if size <= EXACT and tolerance == 0:
         for place in ((floor <= 0) & (ceiling >= 0)).nonzero().tolist():
             at = tuple(place)
             floor[at], ceiling[at], witness[at] = _exactly(matrix[at], floor[at], ceiling[at], witness[at])
-    own = unit.to(original.dtype)
-    curvature = _form(original / own[..., None, None], witness.to(original)) * own
+    curvature = form(original, witness, witness, unit)
     return DefinitenessCertificate(floor, ceiling, witness, curvature, float(tolerance))
 
 
@@ -128,21 +127,24 @@ def cholesky_floor(
 ) -> Float[Tensor, "*batch"]:
     """A number below every eigenvalue, proved by a factorisation at `slack` below the guess, or further down.
 
-    The matrix is float64 with entries of size about 1; only its lower triangle is read.
+    The matrix is float64 with entries of size about 1; only its lower triangle is read, and its diagonal is lent.
     """
     slack = slack.clamp(min=torch.finfo(matrix.dtype).tiny)  # or a zero matrix would be tried at 0 for ever
+    diagonal = matrix.diagonal(dim1=-2, dim2=-1)
+    kept = diagonal.clone()
     while True:
         floor = guess - slack
-        shifted = matrix.clone()
-        shifted.diagonal(dim1=-2, dim2=-1).sub_(floor[..., None])
-        failed = torch.linalg.cholesky_ex(shifted).info > 0
+        diagonal.copy_(kept - floor[..., None])
+        failed = torch.linalg.cholesky_ex(matrix).info > 0
         if not failed.any():
             break
         slack = torch.where(failed, 8 * slack, slack)
+    trace = diagonal.sum(-1)
+    diagonal.copy_(kept)
     # The factors multiply to within (n + 1) u Tr of what was factored, the shift rounds by u Tr more; u is EPS / 2, so
     # that the rounding of the trace and terms of second order are covered. The difference itself is rounded down.
     allowance = (matrix.shape[-1] + 2) * EPS
-    floor = floor - allowance * shifted.diagonal(dim1=-2, dim2=-1).sum(-1)
+    floor = floor - allowance * trace
     return floor.nextafter(floor.new_tensor(-math.inf))
 
 
@@ -154,10 +156,6 @@ def _symmetric(matrix: Tensor) -> Tensor:
     if not (matrix == matrix.mT).all():
         raise ValueError("matrix must be symmetric, but differs from its transpose: use matrix + matrix.mT")
     return widened
-
-
-def _form(matrix: Tensor, vector: Tensor) -> Tensor:
-    return (vector * (matrix @ vector[..., None])[..., 0]).sum(-1)
 
 
 # --- Without rounding ---
