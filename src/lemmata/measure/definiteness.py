@@ -9,6 +9,7 @@ from torch import Tensor
 from lemmata import validate
 from lemmata.marks import system
 from lemmata.measure.norms import frobenius_norm
+from lemmata.measure.rounding import power_of_two
 from lemmata.validate import symmetric
 
 __all__ = ["DefinitenessCertificate", "certify_definiteness"]
@@ -118,14 +119,6 @@ def cholesky_floor(
     # The factors multiply to within (n + 1) u Tr of what was factored, the shift rounds by u Tr more; u is EPS / 2.
     allowance = (matrix.shape[-1] + 2) * EPS
     return floor - allowance * shifted.diagonal(dim1=-2, dim2=-1).sum(-1)
-
-
-def power_of_two(matrix: Float[Tensor, "*batch rows columns"]) -> Float[Tensor, "*batch"]:
-    """The largest power of two that is not above the largest entry: dividing by it rounds nothing."""
-    # Without an axis torch is ten times as fast.
-    ends = matrix.aminmax() if matrix.ndim == 2 else matrix.flatten(-2).aminmax(dim=-1)
-    largest = torch.maximum(-ends.min, ends.max)
-    return torch.ldexp(torch.ones_like(largest), torch.frexp(largest).exponent - 1)
 
 
 def _not_negative(tolerance: int | float) -> int | float:

@@ -8,8 +8,8 @@ from torch import Tensor
 
 from lemmata import validate
 from lemmata.marks import system
-from lemmata.measure.definiteness import power_of_two
 from lemmata.measure.lanczos import largest_ritz_pair
+from lemmata.measure.rounding import power_of_two
 from lemmata.measure.spectral import SpectralNormBounds, length_at_least
 from lemmata.validate import matrices
 

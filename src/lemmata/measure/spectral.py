@@ -8,9 +8,10 @@ from torch import Tensor
 
 from lemmata import validate
 from lemmata.marks import system
-from lemmata.measure.definiteness import EPS, cholesky_floor, power_of_two
+from lemmata.measure.definiteness import EPS, cholesky_floor
 from lemmata.measure.lanczos import largest_ritz_pair
 from lemmata.measure.norms import p_norm
+from lemmata.measure.rounding import power_of_two
 from lemmata.validate import matrices
 
 __all__ = ["SpectralNormBounds", "certified_spectral_norm"]
