@@ -12,7 +12,6 @@ from lemmata.foundations.linear_algebra.exact_elimination import exact_determina
 from lemmata.foundations.linear_algebra.gram import gram_matrix, linear_kernel, polynomial_kernel, rbf_kernel
 from lemmata.foundations.linear_algebra.minors import definiteness_by_minors, leading_minors, principal_minors
 from lemmata.foundations.linear_algebra.quadratic import quadratic_form, rayleigh_quotient
-from lemmata.foundations.linear_algebra.traces import trace
 from lemmata.judge import all_of, always, at_least, at_most, claim, close, exactly, lie
 from lemmata.measure.definiteness import certify_definiteness
 
@@ -59,7 +58,7 @@ def no_eigenvalue_below(matrix, least):
 
 def trace_and_determinant(matrix, least):
     """Neither the trace nor the determinant is below that."""
-    return bool(trace(matrix) >= least) and exact_determinant(matrix) >= least
+    return bool(torch.trace(matrix) >= least) and exact_determinant(matrix) >= least
 
 
 @claim("linalg.psd_eigenvalues")
@@ -78,7 +77,7 @@ def semidefinite_matrices_have_no_negative_eigenvalue(draw, criterion=no_eigenva
             rounding = 1e-14 * values.abs().max()
             inside.append(bool(answer.floor - rounding <= values[0] <= answer.ceiling + rounding))
             if answer.semidefinite:
-                traces.append(trace(matrix))
+                traces.append(torch.trace(matrix))
                 determinants.append(float(exact_determinant(matrix)))
     return all_of(
         always(agree),

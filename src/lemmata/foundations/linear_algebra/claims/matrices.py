@@ -7,12 +7,6 @@ import torch
 
 from lemmata.foundations.linear_algebra.exact_elimination import exact_rank
 from lemmata.foundations.linear_algebra.general_position import dependent_subset
-from lemmata.foundations.linear_algebra.permutation import (
-    is_doubly_stochastic,
-    is_permutation_matrix,
-    permutation_matrix,
-    relabel_graph,
-)
 from lemmata.foundations.linear_algebra.quadratic import complete_square, quadratic_form
 from lemmata.foundations.linear_algebra.woodbury import DiagonalPlusLowRank
 from lemmata.judge import (
@@ -159,6 +153,18 @@ def prescribed(draw, m, n):
     return draw.integers(-3, 4, m, rank) @ draw.integers(-3, 4, rank, n)
 
 
+def is_permutation_matrix(matrix):
+    """Zeros and ones, of which every row and every column sums to 1."""
+    bits = ((matrix == 0) | (matrix == 1)).all(-1).all(-1)
+    return bits & (matrix.sum(-1) == 1).all(-1) & (matrix.sum(-2) == 1).all(-1)
+
+
+def is_doubly_stochastic(matrix):
+    """Nothing negative, and every row and every column sums to 1, up to the rounding of a mean."""
+    sums = torch.cat([matrix.sum(-1), matrix.sum(-2)], dim=-1).double()
+    return (matrix >= 0).all(-1).all(-1) & ((sums - 1).abs() <= matrix.shape[-1] * 2.0**-50).all(-1)
+
+
 def columns_sum_to_one(matrix):
     """The same sum twice: columns alone, and nothing said about the entries."""
     return (matrix.sum(-2) == 1).all(-1)
@@ -175,7 +181,7 @@ def permutation_matrices_are_orthogonal_zeros_and_ones(
     parts = []
     for n in (1, 2, 3, 4, 5):
         permutations = torch.tensor(list(itertools.permutations(range(n))))
-        matrices = permutation_matrix(permutations, dtype=torch.float64)
+        matrices = torch.eye(n).double()[permutations]  # row i has its one in column pi(i)
         x, square = draw.integers(-9, 10, n, 4).double(), draw.integers(-9, 10, n, n).double()
         mean = matrices.mean(0)
         parts += [
@@ -184,7 +190,7 @@ def permutation_matrices_are_orthogonal_zeros_and_ones(
             exactly(matrices @ inverse(matrices), torch.eye(n).double().expand_as(matrices)),
             exactly(matrices @ x, x[permutations]),
             exactly(x.T @ matrices.mT, x.T[:, permutations].movedim(0, 1)),
-            exactly(matrices @ square @ matrices.mT, torch.stack([relabel_graph(square, p) for p in permutations])),
+            exactly(matrices @ square @ matrices.mT, torch.stack([square[p][:, p] for p in permutations])),
         ]
     every = torch.tensor(list(itertools.product((0, 1), repeat=9))).reshape(-1, 3, 3)
     return all_of(*parts, exactly(int(recognise(every).sum()), 6, detail="all 0/1 matrices with three rows"))
