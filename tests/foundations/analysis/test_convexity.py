@@ -1,23 +1,10 @@
-"""Convexity of functions and sets: witnesses, rounding, bad input."""
-
-import math
+"""Convexity of functions: witnesses, rounding, proofs."""
 
 import pytest
 import torch
 
-from lemmata.foundations import (
-    QuadraticFunction,
-    chord_gap,
-    curvature_between,
-    difference_quotient,
-    gradient_monotony,
-    is_convex,
-    is_convex_set,
-    is_subgradient,
-    jensen_gap,
-    quadratic_bound_gap,
-    tangent_gap,
-)
+from lemmata.foundations import QuadraticFunction, is_convex, is_subgradient
+from lemmata.foundations.analysis.claims.functions import chord_gap
 
 DOUBLE = torch.float64
 
@@ -57,28 +44,6 @@ def test_quadratics_with_a_negative_direction_are_refuted_in_any_box():
     found = is_convex(saddle, box, points=8)
     assert not found.value
     assert all(bool((corner >= 5).all() and (corner <= 6).all()) for corner in found.witness[:2])
-
-
-def test_gaps_check_their_weights(unchecked):
-    x = torch.zeros(2, 1)
-    with pytest.raises(ValueError, match=r"weight must lie between 0 and 1, got 0\.5 to 1\.5"):
-        chord_gap(squares, x, x, torch.tensor([0.5, 1.5]))
-    with pytest.raises(ValueError, match="weights must be >= 0 and sum to 1"):
-        jensen_gap(squares, x, torch.tensor([0.5, 0.6]))
-    with pytest.raises(ValueError, match="weights must be >= 0 and sum to 1"):
-        jensen_gap(squares, x, torch.tensor([-0.5, 1.5]))
-    with pytest.raises(ValueError, match="curvature must be finite"):
-        quadratic_bound_gap(squares, x, x, math.inf)
-    for quotient in (curvature_between, difference_quotient):
-        with pytest.raises(ValueError, match="x and y must differ"):
-            quotient(squares, x, x)
-
-
-def test_sets_are_known_by_their_members():
-    with pytest.raises(ValueError, match="contains must return one boolean for each row"):
-        is_convex_set(lambda x: x, (0.0, 1.0))
-    with pytest.raises(ValueError, match="region must hold points of the set, found 0 among 4,096"):
-        is_convex_set(lambda x: torch.zeros(len(x), dtype=torch.bool), (0.0, 1.0))
 
 
 def unit_box(n):
@@ -152,21 +117,3 @@ def test_a_quadratic_is_certified_by_its_eigenvalues(eigenvalues, certified):
     f = QuadraticFunction(torch.diag(torch.tensor(eigenvalues, dtype=DOUBLE)), constant=1.0)
     found = is_convex(f, unit_box(2))
     assert (found.value, found.certified) == (True, certified)
-
-
-def test_a_set_is_never_certified_convex():
-    assert not is_convex_set(lambda x: x.norm(dim=1) <= 1, unit_box(2)).certified
-    assert is_convex_set(lambda x: x.norm(dim=1) >= 0.5, unit_box(2)).certified
-
-
-def test_gaps_keep_batch_axes():
-    generator = torch.Generator().manual_seed(0)
-    x, y = torch.randn(2, 3, 5, 4, generator=generator, dtype=DOUBLE)
-    distance = (x - y).square().sum(-1)
-    torch.testing.assert_close(tangent_gap(squares, x, y), distance)
-    torch.testing.assert_close(gradient_monotony(squares, x, y), 2 * distance)
-    torch.testing.assert_close(chord_gap(squares, x, y, torch.full((3, 5), 0.5, dtype=DOUBLE)), distance / 4)
-    weights = torch.softmax(torch.randn(3, 5, generator=generator, dtype=DOUBLE), -1)
-    mean = (weights[..., None] * x).sum(-2, keepdim=True)
-    torch.testing.assert_close(jensen_gap(squares, x, weights), (weights * (x - mean).square().sum(-1)).sum(-1))
-    torch.testing.assert_close(jensen_gap(squares, x[0], weights[0]), jensen_gap(squares, x, weights)[0])

@@ -3,7 +3,8 @@
 import pytest
 import torch
 
-from lemmata.foundations import QuadraticFunction, least_squares_pl, pl_constant, pl_ratio, tangent_gram
+from lemmata.foundations import QuadraticFunction, pl_constant
+from lemmata.foundations.analysis.claims.gradient_dominance import pl_ratio
 
 DOUBLE = torch.float64
 
@@ -14,13 +15,11 @@ def squares(x):
 
 def test_the_pl_condition_refuses_a_wrong_minimum():
     with pytest.raises(ValueError, match="minimum must not exceed the values of f"):
-        pl_ratio(squares, torch.zeros(1, 2), 1.0)
+        pl_constant(squares, (-1.0, 1.0), minimum=1.0)
     with pytest.raises(ValueError, match="f must not be constant"):
         pl_constant(QuadraticFunction(torch.zeros(2, 2)))
     with pytest.raises(ValueError, match="has no minimum"):
         pl_constant(QuadraticFunction(-torch.eye(2)))
-    with pytest.raises(ValueError, match="kernel must be symmetric"):
-        least_squares_pl(torch.tensor([[1.0, 2.0], [0.0, 1.0]]))
 
 
 @pytest.mark.parametrize(
@@ -33,8 +32,6 @@ def test_an_ill_conditioned_quadratic_has_a_minimum_and_attains_it(dtype, least)
     matrix = ((q * torch.tensor([1.0, 1.0, 1.0, least])) @ q.T).to(dtype)
     f = QuadraticFunction((matrix + matrix.T) / 2, torch.randn(4, generator=generator, dtype=DOUBLE).to(dtype))
     assert pl_constant(f).value == pytest.approx(least, rel=0.1)
-    if least**-1 * torch.finfo(dtype).eps < 1e-4:  # else the values at the minimum have lost more than half
-        assert pl_ratio(f, f.minimiser.expand(7, 4), float(f.minimum)).isinf().all()
 
 
 def test_the_pl_constant_does_not_depend_on_the_units_of_the_function():
@@ -54,18 +51,3 @@ def test_a_searched_constant_says_what_minimum_it_took():
     known = pl_constant(lambda t: (t**2 + 3 * t**4).sum() + 5, (-1.0, 2.0), minimum=5.0, points=64)
     assert "found" not in known.reason
     assert (known.value, known.seen) == pytest.approx((2.0, 2.0), abs=1e-3)
-
-
-def test_at_the_minimum_the_condition_asks_nothing():
-    f = QuadraticFunction(torch.diag(torch.tensor([0.0, 0.6, 4.0], dtype=DOUBLE)), constant=-4.0)
-    assert pl_constant(f).certified
-    assert pl_ratio(f, f.minimiser, float(f.minimum)).isinf()
-
-
-def test_the_constant_of_linear_least_squares_is_attained():
-    generator = torch.Generator().manual_seed(0)
-    features = torch.randn(4, 9, generator=generator, dtype=DOUBLE)
-    vector = torch.linalg.eigh(features @ features.T).eigenvectors[:, 0]
-    worst = (features.T @ vector).square().sum() / 2 / (vector.square().sum() / 2)
-    found = least_squares_pl(tangent_gram(lambda w: features @ w, torch.randn(9, generator=generator, dtype=DOUBLE)))
-    torch.testing.assert_close(found, worst)

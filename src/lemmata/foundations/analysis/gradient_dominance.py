@@ -1,43 +1,16 @@
 r"""The Polyak-Lojasiewicz condition, measured: how much gradient a function has where it is above its minimum."""
 
 import torch
-from jaxtyping import Float
 from torch import Tensor
 
 from lemmata import validate
-from lemmata.foundations.analysis.function_values import Function, batch_gradients, batch_jacobians, batch_values
+from lemmata.foundations.analysis.function_values import Function, batch_gradients, batch_values
 from lemmata.foundations.analysis.measurements import Measured, invisible
 from lemmata.foundations.analysis.quadratic_functions import QuadraticFunction
 from lemmata.foundations.analysis.regions import POINTS, Box, box_region, seeded
 from lemmata.marks import system
-from lemmata.validate import symmetric
 
-__all__ = ["least_squares_pl", "pl_constant", "pl_ratio", "tangent_gram"]
-
-
-def pl_ratio(f: Function, x: Float[Tensor, "*batch n"], minimum: int | float) -> Float[Tensor, "*batch"]:
-    r"""Half the squared gradient over the height above the minimum: never below the constant of a PL function.
-
-    $$ \frac{\tfrac12\|\nabla f(x)\|^2}{f(x) - f^*} $$
-
-    Infinite where the function attains the minimum up to rounding, for there the condition asks nothing.
-
-    Shapes:
-        x: (..., n)    returns: (...)
-
-    Claims: pl.definition, pl.strong_implies_pl
-
-    >>> pl_ratio(lambda x: 3 * x.square().sum(), torch.ones(2), minimum=0.0)
-    tensor(6.)
-    """
-    values = batch_values(f, x)
-    height = values - validate.finite_number("minimum", minimum)
-    rounding = invisible(values.abs().clamp(min=abs(minimum)))
-    if (height < -rounding).any():
-        raise ValueError(f"minimum must not exceed the values of f, but f takes {float(values.min()):g}")
-    attained = height <= rounding
-    half = batch_gradients(f, x).square().sum(-1) / 2
-    return torch.where(attained, torch.inf, half / torch.where(attained, 1.0, height))
+__all__ = ["pl_constant"]
 
 
 @system("pl_constant", title="Polyak-Lojasiewicz constant", kind="function")
@@ -72,7 +45,8 @@ def pl_constant(
     box = box_region(region)
     generator = seeded(generator)
     validate.count("points", points)
-    known = "" if minimum is not None else ", above the least value found there"
+    given = minimum is not None
+    known = "" if given else ", above the least value found there"
     if minimum is None:
         lowest = box.worst(lambda x: -batch_values(f, x), points, generator)
         minimum = float(batch_values(f, lowest))
@@ -81,6 +55,8 @@ def pl_constant(
     def height_kept(x: Tensor) -> Tensor:
         # Close to the minimum both sides are rounding, and a point below the estimate of it says nothing.
         above = batch_values(f, x) - floor
+        if given and bool((above < -rounding).any()):
+            raise ValueError(f"minimum must not exceed the values of f, but f takes {floor + float(above.min()):g}")
         usable = above > rounding
         half = batch_gradients(f, x).square().sum(dim=1) / 2
         return torch.where(usable, -half / above, -torch.inf)
@@ -97,42 +73,8 @@ def _of_quadratic(f: QuadraticFunction) -> Measured:
         raise ValueError("f must not be constant: every constant is a PL constant of it")
     index = int(curved[0])
     witness = least + f.eigenvectors[:, index]
-    # The same ratio seen from the minimum, where no large value is subtracted.
-    seen = float(pl_ratio(QuadraticFunction(f.matrix), witness - least, 0.0))
+    # Half the squared gradient over the height, seen from the minimum, where no large value is subtracted.
+    step = witness - least
+    seen = float((f.matrix @ step).square().sum() / (step @ f.matrix @ step))
     value = float(f.eigenvalues[index]) - f.rounding
     return Measured("PL constant", value, True, "the least positive eigenvalue of its matrix", (witness,), seen)
-
-
-def tangent_gram(model: Function, weights: Float[Tensor, "*batch p"]) -> Float[Tensor, "*batch n n"]:
-    r"""The tangent kernel of a model on its data: inner products of the gradients of its outputs.
-
-    $$ K = DF\,DF^\top, \qquad F(w) = (f_w(x_1), \dots, f_w(x_n)) $$
-
-    Shapes:
-        model: (p,) to (n,), weights: (..., p)    returns: (..., n, n)
-
-    Claims: pl.tangent_kernel
-
-    >>> tangent_gram(lambda w: torch.stack([w[0], 2 * w[1]]), torch.zeros(2))
-    tensor([[1., 0.],
-            [0., 4.]])
-    """
-    jacobian = batch_jacobians(model, weights)
-    return jacobian @ jacobian.mT
-
-
-def least_squares_pl(kernel: Float[Tensor, "*batch n n"]) -> Float[Tensor, "*batch"]:
-    r"""The PL constant of least squares at weights with this tangent kernel: the kernel's least eigenvalue.
-
-    $$ \mathcal L = \tfrac12\|F(w) - y\|^2: \qquad
-       \tfrac12\|\nabla\mathcal L\|^2 \ge \lambda_{\min}(K)\,\mathcal L $$
-
-    Shapes:
-        kernel: (..., n, n) symmetric    returns: (...)
-
-    Claims: pl.tangent_kernel
-
-    >>> least_squares_pl(torch.diag(torch.tensor([1.0, 4.0])))
-    tensor(1.)
-    """
-    return torch.linalg.eigvalsh(symmetric("kernel", kernel))[..., 0]

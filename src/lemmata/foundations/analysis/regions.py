@@ -9,7 +9,7 @@ from torch import Tensor
 
 from lemmata import validate
 
-__all__ = ["Box", "box_region"]
+__all__ = ["Box"]
 
 POINTS = 1024  # starting points of a search
 ROUNDS, CANDIDATES = 24, 64  # of the local search
@@ -22,7 +22,7 @@ class Box:
 
     $$ \{x : l_i \le x_i \le h_i\} $$
 
-    Claims: convex.set, convex.function, pl.definition
+    Claims: convex.function, pl.definition
 
     >>> Box(torch.zeros(2), torch.ones(2)).corners()
     tensor([[0., 0.],
@@ -98,7 +98,7 @@ def box_region(region: "Box | tuple[Tensor | int | float, Tensor | int | float]"
     Shapes:
         low, high: (n,), or two numbers for n = 1
 
-    Claims: convex.set
+    Claims: convex.function
 
     >>> box_region((-1.0, 2.0)).width
     tensor([3.], dtype=torch.float64)
