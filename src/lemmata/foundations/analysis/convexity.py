@@ -1,11 +1,16 @@
 r"""Convexity of functions: a chord that lies below the graph refutes it, a proved curvature confirms it."""
 
+from fractions import Fraction
+
 import torch
 from torch import Tensor
 
 from lemmata import validate
 from lemmata.foundations.analysis.curvature import strong_convexity
+from lemmata.foundations.analysis.enclosures import enclosed_value, exactly
+from lemmata.foundations.analysis.exact_spectra import LARGEST, eigenvalue_counts
 from lemmata.foundations.analysis.function_values import Function, batch_values
+from lemmata.foundations.analysis.intervals import Interval
 from lemmata.foundations.analysis.measurements import Measured, invisible
 from lemmata.foundations.analysis.quadratic_functions import QuadraticFunction
 from lemmata.foundations.analysis.regions import POINTS, Box, box_region, seeded
@@ -25,10 +30,11 @@ def is_convex(
 
     $$ f(\lambda x + (1 - \lambda) y) \le \lambda f(x) + (1 - \lambda) f(y) $$
 
-    A "no" is certified by its witness $(x, y, \lambda)$, where the function lies above the chord by more than rounding
-    explains, $\sqrt\epsilon$ of its values in their dtype. A "yes" is certified for a `QuadraticFunction` and for
-    functions whose Hessians intervals enclose; else it says only that no chord was found, of random ones and of those
-    along the least curvature.
+    A "no" is certified where intervals enclose the values at its witness $(x, y, \lambda)$ and prove the function above
+    the chord. Where they do not know the function, it must lie above by more than rounding usually explains,
+    $\sqrt\epsilon$ of its values in their dtype: that is seen, not proved. A "yes" is certified where the least
+    curvature is proved not to be negative, by intervals or by the matrix of a `QuadraticFunction`; else it says only
+    that no chord was found, of random ones and of those along the least curvature.
 
     Shapes:
         f: one vector (n,) to one number; region: (low, high)
@@ -43,18 +49,18 @@ def is_convex(
     box = box_region(region)
     generator = seeded(generator)
     x, y = box.sample(validate.count("points", points), generator), box.sample(points, generator)
-    below = _lowest_chord(f, x, y)
-    if below.value:  # none was found: look where the curvature is least
-        curvature = strong_convexity(f, box, points, generator)
-        # A quadratic bends alike everywhere; its witness shows the direction alone.
-        first, second = curvature.witness
-        middle = box.centre if isinstance(f, QuadraticFunction) else (first + second) / 2
-        chords = [box.pair(middle, (second - first).to(middle), fraction) for fraction in LENGTHS]
-        below = _lowest_chord(f, *(torch.stack(ends) for ends in zip(*chords, strict=True)))
-        if curvature.certified and float(curvature.value) >= 0:
-            reason = f"least curvature {curvature.value:.3g}, {curvature.reason}"
-            return Measured("convex", True, True, reason, below.witness, below.seen)
-    return below
+    found = _lowest_chord(f, x, y)
+    curvature = _least_curvature(f, box, points, generator) if found.value else None
+    if curvature is None:
+        return found
+    # None was found: look where the curvature is least. A quadratic bends alike everywhere; its witness shows the
+    # direction alone.
+    first, second = curvature.witness
+    middle = box.centre if type(f) is QuadraticFunction else ((first + second) / 2).to(box.low)
+    chords = [box.pair(middle, (second - first).to(middle), fraction) for fraction in LENGTHS]
+    found = _lowest_chord(f, *(torch.stack(ends) for ends in zip(*chords, strict=True)))
+    proof = _proof_of_convexity(f, curvature) if found.value else ""
+    return Measured("convex", True, True, proof, found.witness, found.seen) if proof else found
 
 
 def _lowest_chord(f: Function, x: Tensor, y: Tensor) -> Measured:
@@ -62,10 +68,48 @@ def _lowest_chord(f: Function, x: Tensor, y: Tensor) -> Measured:
     fractions = x.new_tensor(FRACTIONS)[:, None]
     first, second = batch_values(f, x).detach(), batch_values(f, y).detach()
     between = batch_values(f, fractions[..., None] * x + (1 - fractions[..., None]) * y).detach()
-    gaps = fractions * first + (1 - fractions) * second - between
+    chord = fractions * first + (1 - fractions) * second
+    gaps = torch.where(chord == torch.inf, torch.inf, chord - between)  # an infinite chord lies below nothing
+    if gaps.isnan().any():
+        bad = x[gaps.isnan().any(0)][0].tolist()
+        raise ValueError(f"f must not be NaN or -inf in the region, but is on the way from {bad}: shrink it")
     rounding = invisible(torch.maximum(first.abs(), second.abs()))
-    row, column = divmod(int((gaps + rounding).argmin()), len(x))
-    witness, gap = (x[column], y[column], fractions[row, 0]), float(gaps[row, column])
-    if gap < -float(rounding[column]):
-        return Measured("convex", False, True, f"the function lies above a chord by {-gap:.3g}", witness, gap)
+    for most in (gaps + rounding, gaps):  # the lowest beyond rounding, and the lowest
+        row, column = divmod(int(most.argmin()), len(x))
+        witness, gap = (x[column], y[column], fractions[row, 0]), float(gaps[row, column])
+        bounds = _chord_bounds(f, *witness) if gap < 0 else None
+        if bounds is not None and float(bounds.high) < 0:
+            return Measured("convex", False, True, f"the function lies above a chord by {-gap:.3g}", witness, gap)
+        if bounds is None and gap < -float(rounding[column]):
+            reason = f"the function was seen above a chord by {-gap:.3g}"
+            return Measured("convex", False, False, reason, witness, gap)
     return Measured("convex", True, False, "no chord below the function was found", witness, gap)
+
+
+def _chord_bounds(f: Function, x: Tensor, y: Tensor, fraction: Tensor) -> Interval | None:
+    """Two numbers around the height of a chord above the function, at the very point between its ends."""
+    weight, rest = exactly(fraction), exactly(1 - fraction)  # quarters, exact in every dtype
+    first, second = enclosed_value(f, exactly(x), x.dtype), enclosed_value(f, exactly(y), x.dtype)
+    between = enclosed_value(f, weight * exactly(x) + rest * exactly(y), x.dtype)
+    if first is None or second is None or between is None:
+        return None
+    return weight * first + rest * second + -between
+
+
+def _least_curvature(f: Function, box: Box, points: int, generator: torch.Generator) -> Measured | None:
+    if box.low.dtype in (torch.float32, torch.float64):
+        return strong_convexity(f, box, points, generator)
+    try:  # torch finds no eigenvalues in half precision
+        return strong_convexity(f, Box(box.low.double(), box.high.double()), points, generator)
+    except RuntimeError:  # a function that holds numbers in half precision itself
+        return None
+
+
+def _proof_of_convexity(f: Function, curvature: Measured) -> str:
+    """What proves that no curvature is negative, or nothing."""
+    if curvature.certified and float(curvature.value) >= 0:
+        return f"least curvature {curvature.value:.3g}, {curvature.reason}"
+    if type(f) is QuadraticFunction and len(f.matrix) <= LARGEST and torch.equal(f.matrix, f.matrix.T):
+        below, _, _ = eigenvalue_counts(f.matrix, Fraction(0))
+        return "" if below else "no eigenvalue of its matrix is negative, counted in fractions"
+    return ""
