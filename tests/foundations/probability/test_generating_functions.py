@@ -6,7 +6,6 @@ import pytest
 import torch
 
 from lemmata.foundations import (
-    FiniteDistribution,
     bernoulli_mgf,
     binomial_mgf,
     gamma_mgf,
@@ -54,14 +53,6 @@ def test_plain_numbers_are_taken():
     assert float(bernoulli_mgf(1.5, 0.25)) == pytest.approx(0.25 * math.exp(1.5) + 0.75)
     assert float(gamma_mgf(0.3, 2.5, 0.7)) == pytest.approx(0.79**-2.5)
     assert float(poisson_mgf(0.3, 1.7)) == pytest.approx(math.exp(1.7 * (math.exp(0.3) - 1)))
-
-
-def test_of_several_variables_a_direction_gives_the_function_of_the_projection():
-    generator = torch.Generator().manual_seed(0)
-    plane = FiniteDistribution(torch.randn(6, 2, generator=generator).double(), torch.arange(1, 7).double() / 21)
-    direction = torch.tensor([0.7, -1.2], dtype=torch.float64)
-    along = plane.affine(direction[None]).mgf(torch.ones(1).double())
-    torch.testing.assert_close(plane.mgf(direction), along)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,6 @@ from torch import Tensor
 from lemmata import validate
 from lemmata.foundations.probability import parameters
 from lemmata.foundations.probability.gaussian_law import GaussianLaw, checked_mean
-from lemmata.foundations.probability.moments import covariance_of_image
 from lemmata.marks import system
 
 __all__ = ["Gaussian"]
@@ -151,7 +150,10 @@ class Gaussian(GaussianLaw):
 
     def affine(self, matrix: Float[Tensor, "... out features"], offset: parameters.Real = 0.0) -> "Gaussian":
         r"""That of $Mx + b$: $\mathcal N(M\mu + b, M\Sigma M^\top)$, degenerate if $M$ lacks full row rank."""
-        covariance = covariance_of_image(matrix, self.covariance)
+        if validate.floating("matrix", matrix).ndim < 2 or matrix.shape[-1] != self.dimension:
+            wanted = f"(..., out, {self.dimension})"
+            raise ValueError(f"matrix must be a {wanted} tensor, got shape {tuple(matrix.shape)}")
+        covariance = matrix @ self.covariance @ matrix.mT
         mean = (matrix @ self.mean[..., None])[..., 0] + parameters.real("offset", offset, matrix)
         size = (matrix.abs() @ self.covariance.abs() * matrix.abs()).sum(-1)
         return Gaussian._derived(mean, covariance, size)

@@ -6,7 +6,7 @@ import torch
 from scipy import stats
 
 from lemmata.foundations.probability.claims.densities import gamma, normal
-from lemmata.foundations.probability.finite_laws import FiniteDistribution
+from lemmata.foundations.probability.claims.finite_laws import FiniteDistribution
 from lemmata.foundations.probability.generating_functions import (
     bernoulli_mgf,
     binomial_mgf,
