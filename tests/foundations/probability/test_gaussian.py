@@ -7,7 +7,8 @@ import pytest
 import torch
 from torch.distributions import LowRankMultivariateNormal, MultivariateNormal, kl_divergence
 
-from lemmata.foundations import Density, DiagonalGaussian, Gaussian, LowRankGaussian, gaussian_kl, kl_to_isotropic
+from lemmata.foundations import DiagonalGaussian, Gaussian, LowRankGaussian, gaussian_kl, kl_to_isotropic
+from lemmata.foundations.probability.claims.quadrature import Density
 
 EYE, ZERO = torch.eye(2), torch.zeros(2)
 UNIT = Gaussian(ZERO, EYE)

@@ -7,7 +7,7 @@ import torch
 from lemmata.foundations.information.discrete import cross_entropy, entropy, kl_divergence, surprisal
 from lemmata.foundations.information.joint_information import conditional_entropy, mutual_information
 from lemmata.foundations.information.sampled_information import empirical_distribution, empirical_joint, sampled_entropy
-from lemmata.foundations.probability.densities import Density
+from lemmata.foundations.probability.claims.quadrature import Density
 from lemmata.judge import all_of, at_least, at_most, claim, close, exactly, lie
 
 

@@ -3,7 +3,7 @@
 import torch
 
 from lemmata.foundations.probability.claims.gaussian import structured
-from lemmata.foundations.probability.densities import Density
+from lemmata.foundations.probability.claims.quadrature import Density
 from lemmata.foundations.probability.gaussian_divergence import gaussian_kl, kl_to_isotropic
 from lemmata.foundations.probability.structured_gaussians import DiagonalGaussian
 from lemmata.judge import all_of, always, claim, close, lie, mean_is
