@@ -4,7 +4,7 @@ import math
 
 import torch
 
-from lemmata.foundations.information.joint_information import mutual_information
+from lemmata.foundations.information.discrete import mutual_information
 from lemmata.foundations.probability.claims.finite_laws import FiniteDistribution
 from lemmata.judge import all_of, at_least, at_most, claim, close, lie, mean_is
 
