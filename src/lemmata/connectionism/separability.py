@@ -23,6 +23,8 @@ from lemmata.measure.rounding import exact_signs, fractions, gamma
 
 __all__ = ["Separation", "separate", "signed_rows"]
 
+TINY = torch.finfo(torch.double).tiny  # more than a product can lose that leaves the range below
+
 
 def signed_rows(x: Float[Tensor, "points features"], y: Tensor, bias: bool = True) -> Float[Tensor, "points inputs"]:
     r"""One row per point such that a unit classifies the point correctly iff its weights have a positive product.
@@ -175,10 +177,14 @@ class _SignedRows:
         if isinstance(vector, Tensor) and not vector.isfinite().all():
             return False
         if isinstance(vector, Tensor) and self.faithful:
-            lowest = self.rounded[(self.rounded @ vector).argmin()][
-                None
-            ]  # a guess that saves time if nothing is proved
-            return all(bool((exact_signs(rows, vector) > 0).all()) for rows in (lowest, self.rounded))
+            products = self.rounded @ vector
+            lost = 2 * gamma(len(vector)) * (self.rounded.abs() @ vector.abs()) + len(vector) * TINY
+            open = ~(products > lost)  # NaN, where a sum overflowed, is open as well
+            if not open.any() or (products < -lost).any():
+                return not open.any()
+            # The likely culprit first, which saves asking all in vain.
+            open = self.rounded[open][products[open].argsort()]
+            return all(bool((exact_signs(rows, vector) > 0).all()) for rows in (open[:1], open[1:]))
         exact = fractions(vector) if isinstance(vector, Tensor) else vector
         return all(_dot(row, exact) > 0 for row in self.fractions(range(len(self.rounded))))
 
@@ -227,11 +233,11 @@ class _SignedRows:
         if self.faithful and weights.isfinite().all():
             products, sizes = self.rounded @ weights, self.rounded.abs() @ weights.abs()
             # One rounding for each weight, and those of the sum.
-            lost = 2 * gamma(len(weights) + 1) * sizes + len(weights) * torch.finfo(torch.double).tiny
+            lost = 2 * gamma(len(weights) + 1) * sizes + len(weights) * TINY
             wrong = (products < -lost).nonzero().flatten()
             if len(wrong):
                 return wrong[(products / sizes)[wrong].argsort()].tolist()
-            open = (products <= lost).nonzero().flatten().tolist()
+            open = (~(products > lost)).nonzero().flatten().tolist()
         else:
             open = range(len(self.rounded))
         return [index for index, row in zip(open, self.fractions(open), strict=True) if _dot(row, vector) <= 0]
