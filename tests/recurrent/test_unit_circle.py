@@ -1,4 +1,4 @@
-"""Two independent decisions where eigenvalues lie, a proof in double precision and whole numbers, against each other."""
+"""A proof in double precision of where eigenvalues lie, against the same in whole numbers."""
 
 import pytest
 import torch
@@ -24,13 +24,13 @@ def drawn(kind, generator):
 @pytest.mark.parametrize("kind", ["near the circle", "whole", "graded", "half"])
 def test_what_double_precision_proves_is_what_whole_numbers_say(kind):
     generator, proved = torch.Generator().manual_seed(0), 0
-    for _ in range(100):
+    for _ in range(40):
         matrix = drawn(kind, generator)
         quick, (exact, _) = _by_quadratic_form(matrix), _by_polynomial(*_whole(matrix))
         assert quick in (None, exact), matrix
         assert place_of(matrix)[0] == place_of(matrix.mT)[0] == exact, matrix
         proved += quick is not None
-    assert proved > 20
+    assert proved > 8
 
 
 def test_of_large_matrices_no_fractions_are_made():
