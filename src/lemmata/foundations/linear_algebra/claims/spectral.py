@@ -44,12 +44,12 @@ def the_spectral_norm_is_the_largest_singular_value(
         ]
     # All singular values are 1 but for one, which a search may take for all there is.
     flat = torch.ones(300).double()
-    flat[7] = 1.0012
+    flat[7] = 1.02
     found = (
         certified_spectral_norm(torch.diag(flat)),
-        probable_spectral_norm(torch.diag(flat), 1e-3, 1e-9, draw.generator),
+        probable_spectral_norm(torch.diag(flat), 1e-2, 1e-9, draw.generator),
     )
-    return all_of(*parts, always([bool(bounds.lower <= flat[7] <= bounds.upper <= 1.0023) for bounds in found]))
+    return all_of(*parts, always([bool(bounds.lower <= flat[7] <= bounds.upper < 1.031) for bounds in found]))
 
 
 def spectra(draw, n):
