@@ -225,14 +225,12 @@ def minors_tell_definiteness(
         matrices[:, places[0], places[1]] = matrices[:, places[1], places[0]] = entries
         kinds, leading = proved_definiteness(matrices), leading_minors(matrices)
         signed = leading * torch.tensor([sign(k) for k in range(1, n + 1)])
+        weakly = torch.tensor([kind in ("zero", "positive definite", "positive semidefinite") for kind in kinds])
         parts += [
             exactly(tuple(classify(matrices)), tuple(kinds)),
-            exactly(
-                semidefinite(matrices),
-                [kind in ("zero", "positive definite", "positive semidefinite") for kind in kinds],
-            ),
-            exactly((signed > 0).all(-1), [kind == "negative definite" for kind in kinds]),
-            exactly((leading > 0).all(-1), [kind == "positive definite" for kind in kinds]),
+            exactly(semidefinite(matrices), weakly),
+            exactly((signed > 0).all(-1), torch.tensor([kind == "negative definite" for kind in kinds])),
+            exactly((leading > 0).all(-1), torch.tensor([kind == "positive definite" for kind in kinds])),
         ]
     return all_of(*parts)
 
