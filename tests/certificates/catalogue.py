@@ -1,5 +1,5 @@
 """All certificates that are driven."""
 
-from tests.certificates import drive_matrices
+from tests.certificates import drive_matrices, drive_points, drive_quadratics
 
-CERTIFICATES = (*drive_matrices.CERTIFICATES,)
+CERTIFICATES = (*drive_matrices.CERTIFICATES, *drive_points.CERTIFICATES, *drive_quadratics.CERTIFICATES)
