@@ -1,5 +1,6 @@
 """All certificates that are driven."""
 
-from tests.certificates import drive_matrices, drive_points, drive_quadratics
+from tests.certificates import drive_functions, drive_matrices, drive_points, drive_quadratics
 
-CERTIFICATES = (*drive_matrices.CERTIFICATES, *drive_points.CERTIFICATES, *drive_quadratics.CERTIFICATES)
+DRIVERS = (drive_matrices, drive_points, drive_quadratics, drive_functions)
+CERTIFICATES = tuple(certificate for module in DRIVERS for certificate in module.CERTIFICATES)
