@@ -5,7 +5,6 @@ import sys
 import time
 
 import torch
-
 from tests.certificates.catalogue import CERTIFICATES
 from tests.certificates.registry import HEAD, run
 

@@ -6,17 +6,17 @@ from types import SimpleNamespace
 
 import mpmath
 import torch
+from tests.certificates import truths
+from tests.certificates.drive_quadratics import SLOPES, STEEPEST, measured, proved
+from tests.certificates.functions import Written, cancelling, sum_of_curves, way_of_writing
+from tests.certificates.instances import Source
+from tests.certificates.registry import Certificate, demand
 from torch import nn
 
 from lemmata.foundations.analysis.convexity import is_convex
 from lemmata.foundations.analysis.curvature import smoothness, strong_convexity
 from lemmata.foundations.analysis.lipschitz_bounds import lipschitz
 from lemmata.foundations.analysis.subgradients import is_subgradient
-from tests.certificates import truths
-from tests.certificates.drive_quadratics import SLOPES, STEEPEST, measured, proved
-from tests.certificates.functions import Written, cancelling, sum_of_curves, way_of_writing
-from tests.certificates.instances import Source
-from tests.certificates.registry import Certificate, demand
 
 
 def draw_curved(source: Source) -> tuple:
@@ -54,7 +54,7 @@ def deaf(subject):
 smooth = Certificate(
     "smoothness:jets", lambda f: smoothness(f, (f.low, f.high), points=8), draw_curved, judge_smoothness,
     {"seen at a corner": curvature_seen(lambda values: max(map(abs, values))), "operations dropped": deaf(smoothness)},
-    share=0.05,
+    share=0.1,
 )  # fmt: skip
 
 
@@ -68,7 +68,7 @@ def judge_strong(answer, f: Written) -> None:
 strong = Certificate(
     "strong_convexity:jets", lambda f: strong_convexity(f, (f.low, f.high), points=8), draw_curved, judge_strong,
     {"seen at a corner": curvature_seen(min), "operations dropped": deaf(strong_convexity)},
-    share=0.05,
+    share=0.1,
 )  # fmt: skip
 
 
@@ -86,14 +86,14 @@ def judge_convex(answer, f: Written) -> None:
 
 def chords_believed(f: Written):
     """A "no" where the values themselves lie above a chord, and a "yes" elsewhere."""
-    x, y = f.low + (f.high - f.low) * 0.3, f.low + (f.high - f.low) * 0.9
-    gap = float((f(x) + f(y)) / 2 - f((x + y) / 2))
-    return measured(gap >= -1e-9)
+    ends = [f.low + (f.high - f.low) * t for t in (0.03, 0.17, 0.3, 0.41, 0.9)]
+    gaps = [float((f(x) + f(y)) / 2 - f((x + y) / 2)) for x in ends for y in ends]
+    return measured(min(gaps) >= 0)
 
 
 convex = Certificate(
     "is_convex", lambda f: is_convex(f, (f.low, f.high), points=16), draw_bent, judge_convex,
-    {"chords in floats": chords_believed, "always": lambda f: measured(True)}, share=0.05,
+    {"chords in floats": chords_believed, "always": lambda f: measured(True)}, share=0.1,
 )  # fmt: skip
 
 

@@ -5,15 +5,15 @@ from itertools import combinations
 import mpmath
 import torch
 from scipy.optimize import linprog
+from tests.certificates import truths
+from tests.certificates.instances import Source
+from tests.certificates.registry import Certificate, Refused, demand
 
 from lemmata.connectionism.cover import count_dichotomies, dichotomies, in_general_position, separable_labellings
 from lemmata.connectionism.max_margin import MaximumMarginClassifier
 from lemmata.connectionism.perceptron import Perceptron
 from lemmata.connectionism.separability import Separation, separate
 from lemmata.connectionism.version_space import VersionSpace
-from tests.certificates import truths
-from tests.certificates.instances import Source
-from tests.certificates.registry import Certificate, Refused, demand
 
 
 def draw_points(source: Source) -> tuple:

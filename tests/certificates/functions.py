@@ -7,11 +7,10 @@ from fractions import Fraction
 
 import mpmath
 import torch
-from torch import Tensor, nn
-from torch.nn import functional
-
 from tests.certificates import truths
 from tests.certificates.instances import Source
+from torch import Tensor, nn
+from torch.nn import functional
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,6 @@ from itertools import product
 import mpmath
 import pytest
 import torch
-
 from tests.certificates import truths
 
 
