@@ -9,7 +9,7 @@ import mpmath
 import torch
 from tests.certificates import truths
 from tests.certificates.instances import FLOATS, INTEGERS, Source
-from tests.certificates.registry import Certificate, demand
+from tests.certificates.registry import Certificate, Refused, demand
 
 from lemmata.foundations.linear_algebra.exact_elimination import exact_rank
 from lemmata.foundations.linear_algebra.general_position import dependent_subset
@@ -26,11 +26,15 @@ LARGE = 8  # from here on a matrix has one entry in each row and column, and its
 
 
 def draw_symmetric(source: Source) -> tuple:
+    if source.chance(0.15):
+        half = source.integers(3, 3, source.one_of((*INTEGERS, torch.bool)))
+        return torch.where(torch.ones(3, 3).tril().bool(), half, half.mT), 0.0
     matrix = source.symmetric(source.whole(0 if source.chance(0.02) else 1, 5), source.floating())
-    return (source.slightly_asymmetric(matrix) if source.chance(0.15) else matrix,)
+    matrix = source.slightly_asymmetric(matrix) if source.chance(0.15) else matrix
+    return matrix, 0.0 if source.chance(0.8) else source.one_of((1e-3, 1.0)) * float(matrix.double().abs().max())
 
 
-def judge_definiteness(answer, matrix) -> float | None:
+def judge_definiteness(answer, matrix, tolerance: float) -> float | None:
     rows = truths.symmetric_part(truths.exact(matrix))
     below, zero, _ = truths.inertia(rows)
     floor, ceiling = float(answer.floor), float(answer.ceiling)
@@ -41,14 +45,28 @@ def judge_definiteness(answer, matrix) -> float | None:
     if ceiling < math.inf:
         demand(truths.inertia(truths.shifted(rows, Fraction(ceiling)))[2] < len(rows), f"all are above {ceiling}")
     demand(not answer.definite or below + zero == 0, "not positive definite")
-    demand(answer.semidefinite or below > 0, "positive semidefinite, but said not to be")
-    demand(not answer.semidefinite or ceiling >= 0, f"semidefinite against its own ceiling {ceiling}")
+    violations = truths.eigenvalues_below(rows, -Fraction(tolerance))
+    demand(not answer.semidefinite or violations == 0, "not positive semidefinite")
+    demand(not answer.violated or violations > 0, "positive semidefinite, but said to be violated")
+    if not (answer.semidefinite or answer.violated):
+        raise Refused
     size = float(matrix.double().abs().max())
     return (ceiling - floor) / size if 1e-290 < size < 1e290 else None
 
 
-def definiteness_by(values) -> SimpleNamespace:
-    return SimpleNamespace(floor=values[0], ceiling=values[0], definite=values[0] > 0, semidefinite=values[0] >= 0)
+def definiteness_in(dtype: torch.dtype, allowed: float = 0.0):
+    def subject(matrix, tolerance: float):
+        value = torch.linalg.eigvalsh(matrix.to(dtype))[0].double()
+        bound = -tolerance - allowed
+        return SimpleNamespace(
+            floor=value, ceiling=value, definite=value > -allowed, semidefinite=value >= bound, violated=value < bound
+        )
+
+    return subject
+
+
+def one_triangle(matrix, tolerance: float):
+    return certify_definiteness(torch.where(torch.ones_like(matrix).tril().bool(), matrix, matrix.mT), tolerance)
 
 
 definiteness = Certificate(
@@ -57,13 +75,12 @@ definiteness = Certificate(
     draw_symmetric,
     judge_definiteness,
     {
-        "eigenvalues in double": lambda matrix: definiteness_by(torch.linalg.eigvalsh(matrix.double())),
-        "eigenvalues in single": lambda matrix: definiteness_by(torch.linalg.eigvalsh(matrix.float())),
-        "one triangle": lambda matrix: certify_definiteness(matrix.tril() + matrix.tril(-1).mT),
-        "a tolerance": lambda matrix: SimpleNamespace(
-            **{name: getattr(certify_definiteness(matrix), name) for name in ("floor", "ceiling", "semidefinite")},
-            definite=certify_definiteness(matrix).ceiling > -1e-12,
+        "eigenvalues in double": definiteness_in(torch.float64),
+        "eigenvalues in single": definiteness_in(torch.float32),
+        "a tolerance": lambda matrix, tolerance: dataclasses.replace(
+            certify_definiteness(matrix), tolerance=1e-12 + tolerance
         ),
+        "one triangle": one_triangle,
     },
 )
 

@@ -155,7 +155,7 @@ def judge_minimum(found, matrix, linear) -> None:
 
 least_value = Certificate(
     "QuadraticFunction.minimum", minimum, draw_bowl, judge_minimum,
-    {"a pseudo-inverse": lambda matrix, linear: -linear.double() @ torch.linalg.pinv(matrix.double()) @ linear.double()},
+    {"a pseudo-inverse": lambda matrix, linear: -linear @ torch.linalg.pinv(matrix.double()).to(linear) @ linear},
 )  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""Functions whose curvature is known, or can be looked up by autograd, and that are written in every way torch allows."""
+"""Functions whose curvature is known, or that autograd can look up, written in all the ways that torch allows."""
 
 import math
 from collections.abc import Callable

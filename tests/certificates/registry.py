@@ -52,7 +52,8 @@ class Tally:
 
     def __str__(self) -> str:
         widest = "" if self.widest is None else f"{self.widest:.3g}"
-        return f"{self.name:28} {self.instances:9,} {self.refused:8,} {len(self.wrong):6,} {len(self.broke):6,} {widest:>10}"
+        faults = f"{len(self.wrong):6,} {len(self.broke):6,}"
+        return f"{self.name:28} {self.instances:9,} {self.refused:8,} {faults} {widest:>10}"
 
 
 HEAD = f"{'function':28} {'instances':>9} {'refused':>8} {'wrong':>6} {'broke':>6} {'widest':>10}"
