@@ -1,39 +1,54 @@
 """The long form: `python -m tests.certificates --instances 10000` prints what became of them, function by function."""
 
 import argparse
+import multiprocessing
 import sys
-import time
+import warnings
+from concurrent.futures import ProcessPoolExecutor
 
 import torch
 from tests.certificates.catalogue import CERTIFICATES
-from tests.certificates.registry import HEAD, run
+from tests.certificates.registry import HEAD, Tally, run
+
+BY_NAME = {certificate.name: certificate for certificate in CERTIFICATES}
+CHUNK = 250  # instances that one process takes at a time
+
+
+def chunk(name: str, count: int, seed: int, first: int, fault: str | None) -> Tally:
+    torch.set_num_threads(1)
+    warnings.simplefilter("ignore")  # of numbers that are as large and as small as numbers can be
+    certificate = BY_NAME[name]
+    return run(certificate, count, seed, first, certificate.broken[fault] if fault else None)
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tests.certificates", description=__doc__)
     parser.add_argument("--instances", type=int, default=10_000, help="for each function; slow ones get their share")
     parser.add_argument("--first", type=int, default=0, help="number of the first instance")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--only", nargs="*", help="names of functions")
-    parser.add_argument("--broken", action="store_true", help="drive the ones that are wrong on purpose as well")
+    parser.add_argument("--only", nargs="*", help="names of functions", choices=BY_NAME, default=list(BY_NAME))
+    parser.add_argument("--jobs", type=int, default=1, help="processes")
+    parser.add_argument("--broken", action="store_true", help="drive what is wrong on purpose instead")
     asked = parser.parse_args()
-    torch.set_num_threads(1)
-    chosen = [c for c in CERTIFICATES if not asked.only or c.name in asked.only]
-    if not chosen:
-        parser.error(f"unknown function, known are: {', '.join(c.name for c in CERTIFICATES)}")
-    print(f"{HEAD} {'seconds':>8}", flush=True)
-    wrong = []
-    for certificate in chosen:
-        count = max(1, round(asked.instances * certificate.share))
-        start = time.perf_counter()
-        tally = run(certificate, count, asked.seed, asked.first)
-        print(f"{tally} {time.perf_counter() - start:8.1f}", flush=True)
-        wrong += tally.wrong + tally.broke
-        for name, subject in certificate.broken.items() if asked.broken else ():
-            found = run(certificate, count, asked.seed, asked.first, subject, patience=count)
-            print(f"  broken: {name:40} wrong in {len(found.wrong):,} of {found.instances:,}", flush=True)
-    print("\n".join(wrong))
-    return bool(wrong)
+    print(HEAD, flush=True)
+    told = []
+    with ProcessPoolExecutor(asked.jobs, multiprocessing.get_context("spawn")) as pool:
+        rows = [(name, fault) for name in asked.only for fault in (BY_NAME[name].broken if asked.broken else [None])]
+        waiting = []
+        for name, fault in rows:
+            count = max(1, round(asked.instances * BY_NAME[name].share))
+            starts = range(asked.first, asked.first + count, CHUNK)
+            sizes = [min(CHUNK, asked.first + count - first) for first in starts]
+            tasks = [pool.submit(chunk, name, n, asked.seed, k, fault) for k, n in zip(starts, sizes, strict=True)]
+            waiting.append((name, fault, tasks))
+        for name, fault, tasks in waiting:
+            tally = Tally(f"  {fault}" if fault else name)
+            for task in tasks:
+                tally.add(task.result())
+            print(tally, flush=True)
+            told += tally.wrong + tally.broke
+    print("\n".join(told[:100]))
+    return bool(told)
 
 
 if __name__ == "__main__":

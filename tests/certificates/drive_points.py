@@ -62,7 +62,10 @@ position = Certificate(
 def judge_separation(found, x, y, bias: bool) -> None:
     separable = plane_of(x, y, bias) is not None
     demand(found.separable == separable, f"separable: {found.separable}")
-    if found.weight is not None and found.separable:
+    if found.exact is not None and found.separable:  # where no stored numbers would do
+        rows = truths.signed(truths.exact(x), y.tolist(), bias)
+        demand(all(truths.dot(row, found.exact) > 0 for row in rows), "the exact plane does not separate")
+    elif found.weight is not None and found.separable:
         demand(separates(found.weight, found.bias, x, y, bias), "the plane does not separate")
 
 

@@ -50,6 +50,12 @@ class Tally:
     broke: list[str] = field(default_factory=list)  # errors that are no refusals
     widest: float | None = None
 
+    def add(self, other: "Tally") -> None:
+        """Count what another run of the same certificate found."""
+        self.instances, self.refused = self.instances + other.instances, self.refused + other.refused
+        self.wrong, self.broke = self.wrong + other.wrong, self.broke + other.broke
+        self.widest = max((width for width in (self.widest, other.widest) if width is not None), default=None)
+
     def __str__(self) -> str:
         widest = "" if self.widest is None else f"{self.widest:.3g}"
         faults = f"{len(self.wrong):6,} {len(self.broke):6,}"
