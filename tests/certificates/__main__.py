@@ -3,22 +3,12 @@
 import argparse
 import multiprocessing
 import sys
-import warnings
 from concurrent.futures import ProcessPoolExecutor
 
-import torch
-from tests.certificates.catalogue import CERTIFICATES
-from tests.certificates.registry import HEAD, Tally, run
+from tests.certificates.catalogue import BY_NAME, part
+from tests.certificates.registry import HEAD, Tally
 
-BY_NAME = {certificate.name: certificate for certificate in CERTIFICATES}
 CHUNK = 250  # instances that one process takes at a time
-
-
-def chunk(name: str, count: int, seed: int, first: int, fault: str | None) -> Tally:
-    torch.set_num_threads(1)
-    warnings.simplefilter("ignore")  # of numbers that are as large and as small as numbers can be
-    certificate = BY_NAME[name]
-    return run(certificate, count, seed, first, certificate.broken[fault] if fault else None)
 
 
 def main() -> int:
@@ -39,7 +29,7 @@ def main() -> int:
             count = max(1, round(asked.instances * BY_NAME[name].share))
             starts = range(asked.first, asked.first + count, CHUNK)
             sizes = [min(CHUNK, asked.first + count - first) for first in starts]
-            tasks = [pool.submit(chunk, name, n, asked.seed, k, fault) for k, n in zip(starts, sizes, strict=True)]
+            tasks = [pool.submit(part, name, n, asked.seed, k, fault) for k, n in zip(starts, sizes, strict=True)]
             waiting.append((name, fault, tasks))
         for name, fault, tasks in waiting:
             tally = Tally(f"  {fault}" if fault else name)
