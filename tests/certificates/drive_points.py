@@ -202,7 +202,7 @@ def space(x, y, bias: bool, weight, intercept):
 def judge_space(found, x, y, bias: bool, weight, intercept) -> float:
     empty, inside, fraction = found
     truth = truths.fraction_of_directions(truths.signed(truths.exact(x), y.tolist(), bias))
-    demand(empty == (truth == 0), f"empty: {empty}")
+    demand(empty == (plane_of(x, y, bias) is None), f"empty: {empty}")
     demand(inside == separates(weight, intercept, x, y, bias), f"contains: {inside}")
     error = abs(truths.high(fraction) - truth)
     demand(error <= 1e-14, f"fraction {fraction}, truth {mpmath.nstr(truth, 20)}")

@@ -162,7 +162,7 @@ def separable_labellings(x: Rows, bias: bool) -> set[tuple[int, ...]]:
 
 
 def angle(left: Row, right: Row) -> mpmath.mpf:
-    """The angle between two vectors in the plane or in space, to sixty digits however small it is."""
+    """The angle between two vectors in the plane or in space, in all digits however small it is."""
     inner = dot(left, right)
     crossed = dot(left, left) * dot(right, right) - inner * inner  # the square of the cross product, exactly
     return mpmath.atan2(mpmath.sqrt(high(crossed)), high(inner))
@@ -172,13 +172,13 @@ def cross(a: Row, b: Row) -> Row:
     return [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
 
 
+@mpmath.workdps(700)  # cones may be as thin as the smallest numbers are small
 def fraction_of_directions(rows: Rows) -> mpmath.mpf:
     """The fraction of all directions in the plane or in space that have a positive product with every row."""
     if separating_plane(rows) is None:
         return mpmath.mpf(0)
     if rank(rows) < 3:  # a half space, or a wedge between the two rows that are furthest apart
-        widest = max(angle(a, b) for a in rows for b in rows)
-        return (mpmath.pi - widest) / (2 * mpmath.pi)
+        return min(angle(a, [-value for value in b]) for a in rows for b in rows) / (2 * mpmath.pi)
     normals = [[sign * value for value in cross(a, b)] for a, b in combinations(rows, 2) for sign in (1, -1)]
     edges: Rows = []  # of the cone of directions
     for normal in normals:
