@@ -18,10 +18,47 @@ from lemmata.foundations.analysis.intervals import Interval
 from lemmata.foundations.analysis.quadratic_functions import QuadraticFunction
 
 
-def draw_quadratic(source: Source) -> tuple:
+class Tripled(QuadraticFunction):
+    """Not the function of its matrix, though it inherits from it."""
+
+    def __call__(self, x):
+        return 3 * super().__call__(x)
+
+
+def draw_matrix(source: Source):
     dtype = source.one_of((torch.float32, torch.float64, torch.float64, torch.float16))
     matrix = source.symmetric(source.whole(1, 4), dtype)
-    return (source.slightly_asymmetric(matrix) if source.chance(0.2) else matrix,)
+    return source.slightly_asymmetric(matrix) if source.chance(0.2) else matrix
+
+
+def draw_quadratic(source: Source) -> tuple:
+    return draw_matrix(source), source.one_of((*[QuadraticFunction] * 9, Tripled))
+
+
+def hessian(matrix, kind: type) -> list:
+    """The exact matrix of second derivatives."""
+    factor = 3 if kind is Tripled else 1
+    return [[factor * value for value in row] for row in truths.symmetric_part(truths.exact(matrix))]
+
+
+def of_quadratic(measure, **more):
+    """Measure a quadratic function; in a box, where one is asked for."""
+
+    def subject(matrix, kind: type):
+        ends = torch.ones(len(matrix), dtype=matrix.dtype)
+        region = (-ends, ends) if more or kind is Tripled else None
+        return measure(kind(matrix), region, **(more or {"points": 8}))
+
+    return subject
+
+
+def of_triangle(measure):
+    """The same for the lower triangle alone."""
+    return lambda matrix, kind: of_quadratic(measure)(matrix.tril() + matrix.tril(-1).mT, kind)
+
+
+def as_parent(measure):
+    return lambda matrix, kind: of_quadratic(measure)(matrix, QuadraticFunction)
 
 
 def proved(answer):
@@ -39,60 +76,55 @@ def eigenvalues(matrix, dtype: torch.dtype = torch.float64):
     return torch.linalg.eigvalsh(matrix.to(dtype)).double()
 
 
-def triangle(matrix):
-    return matrix.tril() + matrix.tril(-1).mT
-
-
-def judge_smoothness(answer, matrix) -> None:
-    value, rows = proved(answer), truths.symmetric_part(truths.exact(matrix))
+def judge_smoothness(answer, matrix, kind: type) -> None:
+    value, rows = proved(answer), hessian(matrix, kind)
     if value < math.inf:
         for sign in (rows, truths.negative(rows)):
             demand(truths.inertia(truths.shifted(sign, Fraction(value)))[2] == 0, f"a curvature is above {value}")
 
 
 smooth = Certificate(
-    "smoothness:quadratic", lambda matrix: smoothness(QuadraticFunction(matrix)), draw_quadratic, judge_smoothness,
+    "smoothness:quadratic", of_quadratic(smoothness), draw_quadratic, judge_smoothness,
     {
-        "eigenvalues in double": lambda matrix: measured(float(eigenvalues(matrix).abs().max())),
-        "one triangle": lambda matrix: smoothness(QuadraticFunction(triangle(matrix))),
-        "the largest alone": lambda matrix: measured(float(eigenvalues(matrix).max()) * (1 + 1e-9)),
+        "eigenvalues in double": lambda matrix, kind: measured(float(eigenvalues(matrix).abs().max())),
+        "one triangle": of_triangle(smoothness),
+        "the largest alone": lambda matrix, kind: measured(3 * float(eigenvalues(matrix).max()) * (1 + 1e-9)),
+        "an heir taken for its parent": as_parent(smoothness),
     },
+    share=0.5,
 )  # fmt: skip
 
 
-def judge_strong(answer, matrix) -> None:
-    value, rows = proved(answer), truths.symmetric_part(truths.exact(matrix))
+def judge_strong(answer, matrix, kind: type) -> None:
+    value = proved(answer)
     demand(value < math.inf, "no curvature is infinite")
     if value > -math.inf:
-        demand(truths.eigenvalues_below(rows, Fraction(value)) == 0, f"a curvature is below {value}")
+        below = truths.eigenvalues_below(hessian(matrix, kind), Fraction(value))
+        demand(below == 0, f"a curvature is below {value}")
 
 
 strong = Certificate(
-    "strong_convexity:quadratic", lambda matrix: strong_convexity(QuadraticFunction(matrix)),
-    draw_quadratic, judge_strong,
+    "strong_convexity:quadratic", of_quadratic(strong_convexity), draw_quadratic, judge_strong,
     {
-        "eigenvalues in double": lambda matrix: measured(float(eigenvalues(matrix)[0])),
-        "eigenvalues in single": lambda matrix: measured(float(eigenvalues(matrix, torch.float32)[0])),
-        "one triangle": lambda matrix: strong_convexity(QuadraticFunction(triangle(matrix))),
+        "eigenvalues in double": lambda matrix, kind: measured(float(eigenvalues(matrix)[0])),
+        "eigenvalues in single": lambda matrix, kind: measured(float(eigenvalues(matrix, torch.float32)[0])),
+        "one triangle": of_triangle(strong_convexity),
+        "an heir taken for its parent": as_parent(strong_convexity),
     },
+    share=0.5,
 )  # fmt: skip
 
 
-def convex(matrix):
-    ends = torch.ones(len(matrix), dtype=matrix.dtype)
-    return is_convex(QuadraticFunction(matrix), (-ends, ends), points=16)
-
-
-def judge_convex(answer, matrix) -> None:
-    truth = truths.inertia(truths.symmetric_part(truths.exact(matrix)))[0] == 0
+def judge_convex(answer, matrix, kind: type) -> None:
+    truth = truths.inertia(hessian(matrix, kind))[0] == 0
     demand(proved(answer) == truth, f"convex: {answer.value}")
 
 
 convex_quadratic = Certificate(
-    "is_convex:quadratic", convex, draw_quadratic, judge_convex,
+    "is_convex:quadratic", of_quadratic(is_convex, points=16), draw_quadratic, judge_convex,
     {
-        "a tolerance": lambda matrix: measured(bool(eigenvalues(matrix)[0] >= -1e-12 * matrix.abs().max())),
-        "no tolerance": lambda matrix: measured(bool(eigenvalues(matrix)[0] >= 0)),
+        "a tolerance": lambda matrix, kind: measured(bool(eigenvalues(matrix)[0] >= -1e-12 * matrix.abs().max())),
+        "no tolerance": lambda matrix, kind: measured(bool(eigenvalues(matrix)[0] >= 0)),
     },
     share=0.3,
 )  # fmt: skip
@@ -102,7 +134,7 @@ convex_quadratic = Certificate(
 
 
 def draw_bowl(source: Source) -> tuple:
-    (matrix,) = draw_quadratic(source)
+    matrix = draw_matrix(source)
     if source.chance(0.4):  # exactly singular
         matrix = source.symmetric(len(matrix), matrix.dtype, 1.0)
     size = len(matrix)

@@ -123,7 +123,8 @@ def draw_layer(source: Source) -> tuple:
     weight = source.orthogonal(size, dtype)
     if source.chance(0.3):
         weight = source.matrix(dtype, most=1).expand(size, size).clone()
-    return weight, source.one_of(("tanh", "relu", "identity", "sigmoid", "gelu", "silu")), source.chance(0.1)
+    names = ("tanh", "relu", "identity", "sigmoid", "gelu", "silu")
+    return weight, source.one_of(names), source.one_of((*["plain"] * 8, "heir", "patched"))
 
 
 def steepness(name: str) -> Fraction:
@@ -133,41 +134,48 @@ def steepness(name: str) -> Fraction:
     return Fraction(int(mpmath.floor(SLOPES[name](STEEPEST[name]) * mpmath.mpf(10) ** 50)), 10**50)
 
 
-def flow(weight, activation: str, tripled: bool):
-    layer = (Tripled if tripled else Elman)(1, len(weight), activation).to(weight.dtype)
+def flow(weight, activation: str, kind: str):
+    layer = (Tripled if kind == "heir" else Elman)(1, len(weight), activation).to(weight.dtype)
     layer.recurrent_weight = torch.nn.Parameter(weight)
+    if kind == "patched":
+        layer.step = lambda x, state: Tripled.step(layer, x, state)
     found = measure_gradient_flow(layer, torch.zeros(1, 2, 1, dtype=weight.dtype))
-    return step_bound(weight, activation), found.bound, found.vanishes
+    return step_bound(weight, activation), found.bound, found.vanishes, found.log_bounds
 
 
-def judge_flow(found, weight, activation: str, tripled: bool) -> float | None:
+def judge_flow(found, weight, activation: str, kind: str) -> None:
     gram = truths.gram(truths.exact(weight))
-    step, bound, vanishes = found
+    step, bound, vanishes, logarithms = found
     alpha = steepness(activation)
 
     def above(limit: float, factor: Fraction) -> bool:
         return limit == math.inf or truths.inertia(truths.shifted(gram, (Fraction(limit) / factor) ** 2))[2] == 0
 
     demand(above(float(step), alpha), f"step_bound {float(step)!r} is below the norm times {float(alpha)}")
-    factor = 3 * alpha if tripled else alpha
+    factor = alpha if kind == "plain" else 3 * alpha
     if bound is not None:
         demand(above(bound, factor), f"bound {bound!r} is below the norm times {float(factor)}")
+        if 0 < bound < math.inf:
+            last = 2 * mpmath.log(truths.high(bound))
+            demand(truths.high(float(logarithms[2])) >= last, f"{float(logarithms[2])!r} is below {last}")
     if vanishes:
         limit = truths.inertia(truths.shifted(gram, (1 / factor) ** 2))
         demand(limit[1] + limit[2] == 0, "gradients are said to vanish, but the norm is 1 or more")
-    return None
 
 
-def flow_in_floats(weight, activation: str, tripled: bool):
+def flow_in_floats(weight, activation: str, kind: str):
     bound = float(steepness(activation)) * float(torch.linalg.matrix_norm(weight.double(), 2))
-    return bound, bound, bound < 1
+    return bound, bound, bound < 1, torch.arange(3, dtype=torch.float64) * math.log(bound or 1.0)
 
 
 gradients = Certificate(
     "step_bound", flow, draw_layer, judge_flow,
     {
         "singular values in double": flow_in_floats,
-        "an heir taken for its parent": lambda weight, activation, tripled: flow(weight, activation, False),
+        "an heir taken for its parent": lambda weight, activation, kind: flow(weight, activation, "plain"),
+        "logarithms to nearest": lambda *given: (
+            *flow(*given)[:3], 2 * math.log(flow(*given)[1]) * torch.tensor([0, 0.5, 1]).double()
+        ),
     },
     share=0.3,
 )  # fmt: skip
