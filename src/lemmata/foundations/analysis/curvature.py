@@ -14,6 +14,7 @@ from lemmata.foundations.analysis.quadratic_functions import QuadraticFunction
 from lemmata.foundations.analysis.regions import POINTS, Box, box_region, seeded
 from lemmata.marks import system
 from lemmata.measure.norms import p_norm
+from lemmata.measure.rounding import gamma, power_of_two
 
 __all__ = ["curvature_between", "quadratic_bound_gap", "smoothness", "strong_convexity"]
 
@@ -97,7 +98,7 @@ def smoothness(
     values, vectors = torch.linalg.eigh(batch_hessians(f, point).detach())
     pair = box.pair(point, vectors[:, values.abs().argmax()])
     seen, _, noise = _quotients(f, *pair)
-    bounds = curvature_bounds(f, box, seen, "largest")
+    bounds = curvature_bounds(f, box, float(values.abs().max()), "largest")
     proved = None if bounds is None else max(-bounds[0], bounds[1])
     return _answer("smoothness constant", "largest", proved, seen, noise, pair, points)
 
@@ -126,9 +127,10 @@ def strong_convexity(
         return _of_quadratic("strong convexity constant", f, largest=False)
     box, generator = search_box(region), seeded(generator)
     point = box.worst(lambda x: -_eigenvalues(f, x)[..., 0], validate.count("points", points), generator)
-    pair = box.pair(point, torch.linalg.eigh(batch_hessians(f, point).detach())[1][:, 0])
+    values, vectors = torch.linalg.eigh(batch_hessians(f, point).detach())
+    pair = box.pair(point, vectors[:, 0])
     _, seen, noise = _quotients(f, *pair)
-    bounds = curvature_bounds(f, box, seen, "least")
+    bounds = curvature_bounds(f, box, float(values[0]), "least")
     proved = None if bounds is None else bounds[0]
     return _answer("strong convexity constant", "least", proved, seen, noise, pair, points)
 
@@ -157,15 +159,19 @@ def _answer(
 
 def _of_quadratic(quantity: str, f: QuadraticFunction, largest: bool) -> Measured:
     low, high = f.eigenvalue_bounds
-    values, vectors = f.eigenvalues, f.eigenvectors
-    vector = vectors[:, int(values.abs().argmax()) if largest else 0]
+    vector = f.eigenvectors[:, int(f.eigenvalues.abs().argmax()) if largest else 0]
     pair = (torch.zeros_like(vector), vector)
-    size, along, noise = _quotients(f, *pair)
-    proved, seen = (max(-low, high), size) if largest else (low, along)
-    which = "the largest |eigenvalue|" if largest else "the least eigenvalue"
+    # The quotient between them, in double and scaled, so that it neither overflows nor vanishes
+    matrix, step = f.matrix.detach().double(), vector.double()
+    unit = power_of_two(matrix)
+    change = (matrix / unit / 2 + matrix.mT / unit / 2) @ step
+    along = (change @ step) / (step @ step)
+    seen = float((p_norm(change) / p_norm(step) if largest else along) * unit)
+    proved, which = (max(-low, high), "largest |eigenvalue|") if largest else (low, "least eigenvalue")
+    noise = 8 * gamma(len(matrix)) * max(-low, high)
     if math.isfinite(proved) and (seen - proved if largest else proved - seen) <= noise:
-        return Measured(quantity, proved, True, f"{which} of its matrix", pair, seen)
-    return Measured(quantity, seen, False, f"{which} of its matrix is beyond double precision", pair, seen)
+        return Measured(quantity, proved, True, f"the {which} of its matrix", pair, seen)
+    return Measured(quantity, seen, False, f"the {which} of its matrix is beyond double precision", pair, seen)
 
 
 def _quotients(f: Function, x: Tensor, y: Tensor) -> tuple[float, float, float]:

@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from lemmata.foundations.analysis.function_values import Function
-from lemmata.foundations.analysis.intervals import Interval
+from lemmata.foundations.analysis.intervals import TINY, Interval
 from lemmata.foundations.analysis.jets import Jet
 from lemmata.foundations.analysis.regions import Box
 from lemmata.measure.definiteness import certify_definiteness
@@ -81,7 +81,8 @@ def _eigenvalue_bounds(bend: Interval) -> tuple[float, float]:
         raise ArithmeticError("the enclosure is infinite")
     # The differences and the sum of n radii are rounded, by 1 + u and 1 + gamma.
     spread = (1 + 2 * gamma(n + 1)) * float(radius.sum(1).max())
-    floors = certify_definiteness(torch.stack([centre, -centre])).floor.tolist()
+    # With a tolerance, so that no fractions are computed where an eigenvalue is near 0.
+    floors = certify_definiteness(torch.stack([centre, -centre]), tolerance=TINY).floor.tolist()
     least, largest = (math.nextafter(floor - spread, -math.inf) for floor in floors)
     return least, -largest
 
