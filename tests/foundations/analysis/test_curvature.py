@@ -6,17 +6,8 @@ import mpmath
 import pytest
 import torch
 
-from lemmata.foundations import (
-    QuadraticFunction,
-    curvature_between,
-    is_convex,
-    lipschitz,
-    pl_constant,
-    quadratic_bound_gap,
-    smoothness,
-    strong_convexity,
-    tangent_gap,
-)
+from lemmata.foundations import QuadraticFunction, is_convex, lipschitz, pl_constant, smoothness, strong_convexity
+from lemmata.foundations.analysis.claims.functions import curvature_between
 from lemmata.measure.rounding import fractions
 
 DOUBLE = torch.float64
@@ -84,26 +75,6 @@ def test_constants_of_a_quadratic_are_certified_by_its_eigenvalues():
     assert "certified" in str(top)
     assert (top.value, top.seen) == pytest.approx((4.0, 4.0), rel=1e-12)
     assert (bottom.value, bottom.seen) == pytest.approx((0.7, 0.7), rel=1e-12)
-
-
-def test_curvatures_between_points_lie_between_the_constants():
-    x, y = torch.randn(2, 500, 3, generator=torch.Generator().manual_seed(1), dtype=DOUBLE)
-    size, along = curvature_between(bowl(), x, y)
-    assert (along >= 0.7 - 1e-12).all()
-    assert (size >= along - 1e-12).all()
-    assert (size <= 4 + 1e-12).all()
-
-
-def test_the_change_of_slope_is_that_of_both_tangent_gaps():
-    x, y = torch.randn(2, 50, 3, generator=torch.Generator().manual_seed(1), dtype=DOUBLE)
-    f = lambda t: torch.nn.functional.softplus(t).sum()  # noqa: E731
-    gaps = tangent_gap(f, x, y) + tangent_gap(f, y, x)
-    torch.testing.assert_close(curvature_between(f, x, y)[1], gaps / (x - y).square().sum(1), rtol=1e-9, atol=0)
-
-
-def test_the_gap_to_a_parabola_keeps_batch_axes():
-    x, y = torch.randn(2, 4, 5, 3, generator=torch.Generator().manual_seed(1), dtype=DOUBLE)
-    torch.testing.assert_close(quadratic_bound_gap(squares, x, y, 3.0), (x - y).square().sum(-1) / 2)
 
 
 @pytest.mark.parametrize("radius", [0.5, 1.0, 2.0])

@@ -6,16 +6,10 @@ import pytest
 import torch
 from torch import nn
 
-from lemmata.foundations import (
-    Box,
-    batch_gradients,
-    batch_hessians,
-    batch_values,
-    box_region,
-    smoothness,
-    strong_convexity,
-)
+from lemmata.foundations import Box, smoothness, strong_convexity
+from lemmata.foundations.analysis.function_values import batch_gradients, batch_hessians, batch_values
 from lemmata.foundations.analysis.interval_curvature import curvature_bounds, enclosed
+from lemmata.foundations.analysis.regions import box_region
 
 DOUBLE = torch.float64
 

@@ -1,13 +1,12 @@
-r"""Curvature measured on a function: smoothness, strong convexity, and the parabolas they put above and below it."""
+r"""Curvature measured on a function: the constants of smoothness and of strong convexity."""
 
 import math
 
 import torch
-from jaxtyping import Float
 from torch import Tensor
 
 from lemmata import validate
-from lemmata.foundations.analysis.function_values import Function, batch_gradients, batch_hessians, batch_values
+from lemmata.foundations.analysis.function_values import Function, batch_gradients, batch_hessians
 from lemmata.foundations.analysis.interval_curvature import curvature_bounds
 from lemmata.foundations.analysis.measurements import Measured
 from lemmata.foundations.analysis.quadratic_functions import QuadraticFunction
@@ -16,58 +15,9 @@ from lemmata.marks import system
 from lemmata.measure.norms import p_norm
 from lemmata.measure.rounding import gamma, power_of_two
 
-__all__ = ["curvature_between", "quadratic_bound_gap", "smoothness", "strong_convexity"]
+__all__ = ["smoothness", "strong_convexity"]
 
 Region = Box | tuple
-
-
-def curvature_between(f: Function, x: Float[Tensor, "*batch n"], y: Float[Tensor, "*batch n"]) -> tuple[Tensor, Tensor]:
-    r"""The two difference quotients of the gradient between points: its size, and its part along the segment.
-
-    $$ \frac{\|\nabla f(x) - \nabla f(y)\|}{\|x - y\|}, \qquad
-       \frac{\langle \nabla f(x) - \nabla f(y),\, x - y\rangle}{\|x - y\|^2} $$
-
-    The first never exceeds the smoothness constant, the second never falls below that of strong convexity.
-
-    Shapes:
-        x, y: (..., n), different points    returns: (...) and (...)
-
-    Claims: smooth.definition, convex.strong
-
-    >>> size, along = curvature_between(lambda x: -x.square().sum(), torch.zeros(1), torch.ones(1))
-    >>> size, along
-    (tensor(2.), tensor(-2.))
-    """
-    step = x - y
-    if (step == 0).all(-1).any():
-        raise ValueError("x and y must differ: a quotient by their distance is not defined")
-    change = batch_gradients(f, x) - batch_gradients(f, y)
-    length = torch.linalg.vector_norm(step, dim=-1)
-    return torch.linalg.vector_norm(change, dim=-1) / length, (change * step).sum(-1) / length**2
-
-
-@system("quadratic_bound", title="Quadratic bounds from curvature", kind="function")
-def quadratic_bound_gap(
-    f: Function, x: Float[Tensor, "*batch n"], y: Float[Tensor, "*batch n"], curvature: int | float
-) -> Float[Tensor, "*batch"]:
-    r"""How far a parabola that touches the function at $y$ lies above it at $x$.
-
-    $$ f(y) + \langle\nabla f(y), x - y\rangle + \tfrac c2\|x - y\|^2 - f(x) $$
-
-    It is $\ge 0$ everywhere for $c = L$ (the descent lemma) and $\le 0$ for $c = \mu$ (strong convexity).
-
-    Shapes:
-        x, y: (..., n)    returns: (...)
-
-    Claims: smooth.descent_lemma, convex.strong
-
-    >>> quadratic_bound_gap(lambda x: x.square().sum(), torch.ones(2), torch.zeros(2), curvature=2)
-    tensor(0.)
-    """
-    validate.finite_number("curvature", curvature)
-    step = x - y
-    touching = batch_values(f, y) + (batch_gradients(f, y) * step).sum(-1)
-    return touching + curvature / 2 * step.square().sum(-1) - batch_values(f, x)
 
 
 @system("smoothness", title="Smoothness constant", kind="function")
