@@ -233,8 +233,8 @@ def _logsumexp(jet: Jet, dim: list[int], keepdim: bool = False) -> Jet:
 
 
 def _softplus(jet: Jet, beta: int | float = 1, threshold: int | float = 20) -> Jet:
-    if beta != 1 or not bool((jet.value.high <= threshold).all()):
-        raise NotImplementedError("softplus beyond its threshold, where it jumps to a straight line")
+    if beta != 1 or not bool((jet.value.high < threshold).all()):
+        raise NotImplementedError("softplus at its threshold, where it jumps to a straight line")
     return jet.softplus()
 
 

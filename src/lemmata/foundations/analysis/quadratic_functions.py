@@ -7,6 +7,7 @@ from torch import Tensor
 from lemmata import validate
 from lemmata.marks import system
 from lemmata.measure.definiteness import certify_definiteness
+from lemmata.measure.rounding import power_of_two
 from lemmata.validate import fits, symmetric
 
 __all__ = ["QuadraticFunction"]
@@ -51,8 +52,10 @@ class QuadraticFunction:
 
     @property
     def _decomposed(self) -> tuple[Tensor, Tensor]:
-        matrix = self.matrix.detach().double()
-        return torch.linalg.eigh(matrix / 2 + matrix.mT / 2)
+        unit = power_of_two(self.matrix.detach().double())
+        matrix = self.matrix.detach().double() / unit
+        values, vectors = torch.linalg.eigh(matrix / 2 + matrix.mT / 2)
+        return values * unit, vectors
 
     @property
     def eigenvalue_bounds(self) -> tuple[float, float]:
@@ -71,11 +74,12 @@ class QuadraticFunction:
         if not proof.definite:
             least = f"between {float(proof.floor):.3g} and {float(proof.ceiling):.3g}"
             raise ValueError(f"matrix must be positive definite beyond rounding, but its least eigenvalue lies {least}")
-        whole = matrix.double() / 2 + matrix.double().mT / 2
-        start = -torch.linalg.solve(whole, self.linear.detach().double())
+        unit = power_of_two(matrix.double())  # or halves of the smallest numbers are 0
+        matrix, linear = self.matrix.double() / unit, self.linear.double() / unit
+        matrix = matrix / 2 + matrix.mT / 2
+        start = -torch.linalg.solve(matrix, linear).detach()
         # One step of refinement, which also carries the derivatives: dx = -H^-1 (dH x + db).
-        image = (self.matrix.double() @ start + self.matrix.double().mT @ start) / 2
-        return (start - torch.linalg.solve(whole, image + self.linear.double())).to(self.matrix.dtype)
+        return (start - torch.linalg.solve(matrix.detach(), matrix @ start + linear)).to(self.matrix.dtype)
 
     @property
     def minimum(self) -> Float[Tensor, ""]:
