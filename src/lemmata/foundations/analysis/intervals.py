@@ -9,9 +9,10 @@ from torch import Tensor
 __all__ = []  # for jets; users meet only the bounds that they prove
 
 EPS = torch.finfo(torch.float64).eps
-# Elementary functions of torch are accurate to a few units in the last place; sums of k terms to k units.
+# What one step may be off by, in units in the last place: sums, products, quotients and roots by a half, the vectorised
+# functions of torch by one, what jets compute of two sigmoids by less than five. A test measures 1.6 against 60 digits.
 ULPS = 8
-TINY = 1e-300
+TINY = 1e-300  # where results are subnormal, or an exponential has become 0
 LARGEST_ANGLE = 1e6  # up to about it an extreme missed by rounding is too near to an end to show
 
 
