@@ -10,6 +10,7 @@ from jaxtyping import Bool, Float, Real
 from torch import Tensor, nn
 
 from lemmata.connectionism.hopfield import Recall
+from lemmata.foundations.activations.signs import hopfield_sign
 from lemmata.marks import system
 from lemmata.validate import count, last_axis, signs
 
@@ -64,7 +65,7 @@ class SeparationMemory(nn.Module, ABC):
         """Set one unit of every state to its value of smaller energy: the formula as it is printed."""
         count("unit", unit, least=0, most=self.units - 1)
         overlaps, states = self.overlaps(states), self._states("states", states).clone()
-        states[..., unit] = _sign(self._gap(overlaps, states[..., unit], self.patterns[:, unit].double()))
+        states[..., unit] = hopfield_sign(self._gap(overlaps, states[..., unit], self.patterns[:, unit].double()))
         return states.to(self.patterns.dtype)
 
     def field(self, states: Real[Tensor, "*batch units"]) -> Float[Tensor, "*batch units"]:
@@ -81,7 +82,7 @@ class SeparationMemory(nn.Module, ABC):
 
     def is_stable(self, states: Real[Tensor, "*batch units"]) -> Bool[Tensor, "*batch"]:
         """Whether no single update changes the state."""
-        return (_sign(self.field(states)) == states).all(-1)
+        return (hopfield_sign(self.field(states)) == states).all(-1)
 
     @torch.no_grad()
     def recall(
@@ -140,7 +141,7 @@ class SeparationMemory(nn.Module, ABC):
         overlaps, columns = self.overlaps(states), self.patterns.double().T  # (batch, patterns), (units, patterns)
         order = range(self.units) if generator is None else _shuffled(self.units, generator)
         for unit in order:
-            new = _sign(self._gap(overlaps, states[:, unit], columns[unit]))  # (batch,)
+            new = hopfield_sign(self._gap(overlaps, states[:, unit], columns[unit]))  # (batch,)
             overlaps.addr_(new - states[:, unit], columns[unit])
             states[:, unit] = new
         return states
@@ -192,11 +193,6 @@ class DenseAssociativeMemory(SeparationMemory):
 
     def extra_repr(self) -> str:
         return f"{super().extra_repr()}, order={self.order}"
-
-
-def _sign(gap: Tensor) -> Tensor:
-    one = gap.new_ones(())
-    return torch.where(gap >= 0, one, -one)
 
 
 def _shuffled(units: int, generator: torch.Generator) -> list[int]:

@@ -7,6 +7,7 @@ import torch
 from jaxtyping import Bool, Float, Int, Real
 from torch import Tensor, nn
 
+from lemmata.foundations.activations.signs import hopfield_sign
 from lemmata.marks import system
 from lemmata.validate import count, last_axis, matrix, one_of, signs, vector
 
@@ -178,13 +179,13 @@ class HopfieldNetwork(nn.Module):
         """Set one unit of every state to the sign of its field: the textbook step, and recall's reference."""
         count("unit", unit, least=0, most=self.units - 1)
         states = self._states("states", states).clone()
-        states[..., unit] = _sign(states @ self.couplings[unit] - self.scale * self.bias[unit])
+        states[..., unit] = hopfield_sign(states @ self.couplings[unit] - self.scale * self.bias[unit])
         return states
 
     def is_stable(self, patterns: Real[Tensor, "*batch units"]) -> Bool[Tensor, "*batch"]:
         """Whether no single update changes the pattern, that is, whether it is memorised."""
         patterns = self._states("patterns", patterns)
-        return (_sign(self.field(patterns)) == patterns).all(-1)
+        return (hopfield_sign(self.field(patterns)) == patterns).all(-1)
 
     def crosstalk(self, patterns: Real[Tensor, "*batch units"]) -> Float[Tensor, "*batch units"]:
         r"""What the other memories add to the field of a pattern stored by Hebb's rule:
@@ -216,7 +217,7 @@ class HopfieldNetwork(nn.Module):
         energies = [self.energy(current)] if trace else []
         for _ in range(max_sweeps):
             old = current[moving]  # (moving, units)
-            new = self._sweep(old, generator) if dynamics == "asynchronous" else _sign(self.field(old))
+            new = self._sweep(old, generator) if dynamics == "asynchronous" else hopfield_sign(self.field(old))
             changed = (new != old).any(1)
             cycled[moving] = changed & (new == before[moving]).all(1)
             before[moving], current[moving] = old, new
@@ -250,11 +251,11 @@ class HopfieldNetwork(nn.Module):
         for block in order.split(BLOCK):
             rows, mine, least = self.couplings[block], state[block], threshold[block, None]
             fields = rows @ state  # (block, units) @ (units, batch)
-            if torch.equal(_sign(fields - least), mine):  # no state wants to flip a unit of this block
+            if torch.equal(hopfield_sign(fields - least), mine):  # no state wants to flip a unit of this block
                 continue
             inside = rows[:, block]  # (block, block)
             for k, (field, values) in enumerate(zip(fields.unbind(), mine.unbind(), strict=True)):
-                flips = _sign(field - least[k]) - values
+                flips = hopfield_sign(field - least[k]) - values
                 fields[k + 1 :].addr_(inside[k + 1 :, k], flips)
                 values += flips
             state[block] = mine
@@ -272,10 +273,6 @@ class HopfieldNetwork(nn.Module):
 
     def extra_repr(self) -> str:
         return f"units={self.units}, patterns={len(self.patterns)}"
-
-
-def _sign(field: Tensor) -> Tensor:
-    return torch.where(field >= 0, 1.0, -1.0).to(field.dtype)
 
 
 def _order(units: int, generator: torch.Generator | None) -> Tensor:

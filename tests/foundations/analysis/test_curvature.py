@@ -14,8 +14,8 @@ from lemmata.foundations import (
     quadratic_bound_gap,
     smoothness,
     strong_convexity,
-    tangent_gap,
 )
+from lemmata.foundations.analysis.claims.functions import tangent_gap
 
 DOUBLE = torch.float64
 

@@ -15,7 +15,6 @@ from lemmata.foundations.activations.sigmoids import sigmoid_jacobian as sigmoid
 from lemmata.foundations.activations.sigmoids import sigmoid_second_derivative as sigmoid_second_derivative
 from lemmata.foundations.activations.sigmoids import tanh_derivative as tanh_derivative
 from lemmata.foundations.activations.signs import hopfield_sign as hopfield_sign
-from lemmata.foundations.activations.signs import perceptron_sign as perceptron_sign
 from lemmata.foundations.activations.table import ACTIVATION_TABLE as ACTIVATION_TABLE
 from lemmata.foundations.activations.table import Activation as Activation
 from lemmata.foundations.activations.table import ValueRange as ValueRange
@@ -33,7 +32,6 @@ __all__ = [
     "gelu_tanh_derivative",
     "hopfield_sign",
     "logit",
-    "perceptron_sign",
     "relu",
     "relu_derivative",
     "relu_from_absolute",

@@ -1,5 +1,7 @@
 r"""Curvature measured on a function: smoothness, strong convexity, and the parabolas they put above and below it."""
 
+import math
+
 import torch
 from jaxtyping import Float
 from torch import Tensor
@@ -11,6 +13,7 @@ from lemmata.foundations.analysis.measurements import Measured
 from lemmata.foundations.analysis.quadratic_functions import QuadraticFunction
 from lemmata.foundations.analysis.regions import POINTS, Box, box_region, seeded
 from lemmata.marks import system
+from lemmata.measure.norms import p_norm
 
 __all__ = ["curvature_between", "quadratic_bound_gap", "smoothness", "strong_convexity"]
 
@@ -87,16 +90,16 @@ def smoothness(
     >>> round(found.value, 3), found.certified, round(found.seen, 3)
     (100.0, True, 100.0)
     """
-    if isinstance(f, QuadraticFunction):
+    if isinstance(f, QuadraticFunction) and type(f) is QuadraticFunction:  # a subclass may compute anything
         return _of_quadratic("smoothness constant", f, largest=True)
-    box, generator = box_region(_needed(region)), seeded(generator)
+    box, generator = search_box(region), seeded(generator)
     point = box.worst(lambda x: _eigenvalues(f, x).abs().amax(dim=1), validate.count("points", points), generator)
-    values, vectors = torch.linalg.eigh(batch_hessians(f, point))
+    values, vectors = torch.linalg.eigh(batch_hessians(f, point).detach())
     pair = box.pair(point, vectors[:, values.abs().argmax()])
-    seen = float(curvature_between(f, *pair)[0].detach())
+    seen, _, noise = _quotients(f, *pair)
     bounds = curvature_bounds(f, box, seen, "largest")
-    proved = None if bounds is None else max(abs(bounds[0]), abs(bounds[1]))
-    return _answer("smoothness constant", "largest", proved, seen, pair, points)
+    proved = None if bounds is None else max(-bounds[0], bounds[1])
+    return _answer("smoothness constant", "largest", proved, seen, noise, pair, points)
 
 
 @system("strong_convexity", title="Strong convexity constant", kind="function")
@@ -119,37 +122,64 @@ def strong_convexity(
     >>> 0.98 < found.value <= 1, found.certified
     (True, True)
     """
-    if isinstance(f, QuadraticFunction):
+    if isinstance(f, QuadraticFunction) and type(f) is QuadraticFunction:  # a subclass may compute anything
         return _of_quadratic("strong convexity constant", f, largest=False)
-    box, generator = box_region(_needed(region)), seeded(generator)
+    box, generator = search_box(region), seeded(generator)
     point = box.worst(lambda x: -_eigenvalues(f, x)[..., 0], validate.count("points", points), generator)
-    pair = box.pair(point, torch.linalg.eigh(batch_hessians(f, point))[1][:, 0])
-    seen = float(curvature_between(f, *pair)[1].detach())
+    pair = box.pair(point, torch.linalg.eigh(batch_hessians(f, point).detach())[1][:, 0])
+    _, seen, noise = _quotients(f, *pair)
     bounds = curvature_bounds(f, box, seen, "least")
-    return _answer("strong convexity constant", "least", None if bounds is None else bounds[0], seen, pair, points)
+    proved = None if bounds is None else bounds[0]
+    return _answer("strong convexity constant", "least", proved, seen, noise, pair, points)
 
 
 def _answer(
-    quantity: str, extreme: str, proved: float | None, seen: float, pair: tuple[Tensor, Tensor], points: int
+    quantity: str,
+    extreme: str,
+    proved: float | None,
+    seen: float,
+    noise: float,
+    pair: tuple[Tensor, Tensor],
+    points: int,
 ) -> Measured:
-    """The proved bound where it is within a factor of two of what was seen; beyond that it would mislead."""
-    if proved is not None and abs(proved - seen) <= abs(seen):
+    """The proved bound where it is within rounding or a factor of two of what was seen; else it would mislead.
+
+    One that excludes what was seen proves nothing: the function is not what the intervals took it for.
+    """
+    beyond = math.nan if proved is None else proved - seen if extreme == "largest" else seen - proved
+    if proved is not None and -noise <= beyond <= max(abs(seen), noise):
         return Measured(quantity, proved, True, "intervals enclose every Hessian in the box", pair, seen)
     reason = f"the {extreme} found in the box, {points:,} points"
-    if proved is not None:
+    if beyond > 0:
         reason += f"; proved is only {'<=' if extreme == 'largest' else '>='} {proved:.3g}"
     return Measured(quantity, seen, False, reason, pair, seen)
 
 
 def _of_quadratic(quantity: str, f: QuadraticFunction, largest: bool) -> Measured:
-    index = int(f.eigenvalues.abs().argmax()) if largest else 0
-    vector = f.eigenvectors[:, index]
+    low, high = f.eigenvalue_bounds
+    values, vectors = f.eigenvalues, f.eigenvectors
+    vector = vectors[:, int(values.abs().argmax()) if largest else 0]
     pair = (torch.zeros_like(vector), vector)
-    seen = float(curvature_between(f, *pair)[0 if largest else 1].detach())
-    exact = float(f.eigenvalues[index].abs() if largest else f.eigenvalues[0])
-    safe = exact + f.rounding if largest else exact - f.rounding
+    size, along, noise = _quotients(f, *pair)
+    proved, seen = (max(-low, high), size) if largest else (low, along)
     which = "the largest |eigenvalue|" if largest else "the least eigenvalue"
-    return Measured(quantity, safe, True, f"{which} of its matrix", pair, seen)
+    if math.isfinite(proved) and (seen - proved if largest else proved - seen) <= noise:
+        return Measured(quantity, proved, True, f"{which} of its matrix", pair, seen)
+    return Measured(quantity, seen, False, f"{which} of its matrix is beyond double precision", pair, seen)
+
+
+def _quotients(f: Function, x: Tensor, y: Tensor) -> tuple[float, float, float]:
+    """The difference quotients of the gradient between two points: size, part along the segment, rounding in both.
+
+    Rounding inside the function is its own secret: half of the digits are left to it.
+    """
+    step = y - x
+    first, second = batch_gradients(f, x).detach(), batch_gradients(f, y).detach()
+    length = p_norm(step)  # scaled, as is every quotient here: squares of small numbers are 0
+    change = (second - first) / length
+    eps = torch.finfo(step.dtype).eps
+    size, along = float(p_norm(change)), float((change * (step / length)).sum())
+    return size, along, eps**0.5 * size + 8 * eps * float(p_norm(first / length) + p_norm(second / length))
 
 
 def _eigenvalues(f: Function, x: Tensor) -> Tensor:
@@ -160,7 +190,11 @@ def _eigenvalues(f: Function, x: Tensor) -> Tensor:
     return torch.linalg.eigvalsh(hessians)
 
 
-def _needed(region: Region | None) -> Region:
+def search_box(region: Region | None) -> Box:
+    """The box that a search needs, in a precision in which it can be searched."""
     if region is None:
         raise ValueError("region must be a pair (low, high): without it only a QuadraticFunction can be measured")
-    return region
+    box = box_region(region)
+    if box.low.dtype not in (torch.float32, torch.float64):
+        raise TypeError(f"region must be float32 or float64, got {box.low.dtype}: use low.double() and high.double()")
+    return box

@@ -6,6 +6,7 @@ from torch import Tensor
 
 from lemmata import validate
 from lemmata.marks import system
+from lemmata.measure.definiteness import certify_definiteness
 from lemmata.validate import fits, symmetric
 
 __all__ = ["QuadraticFunction"]
@@ -13,7 +14,7 @@ __all__ = ["QuadraticFunction"]
 
 @system("quadratic_function", title="Quadratic function", kind="function")
 class QuadraticFunction:
-    r"""A quadratic function of a vector: its measurements are certified by the eigenvalues of its matrix.
+    r"""A quadratic function of a vector: its measurements are certified by bounds on the eigenvalues of its matrix.
 
     $$ f(x) = \tfrac12 x^\top H x + b^\top x + c, \qquad H = H^\top $$
 
@@ -34,10 +35,31 @@ class QuadraticFunction:
         self.linear = matrix.new_zeros(len(matrix)) if linear is None else linear
         fits("linear", self.linear, (len(matrix),), like=matrix, whose="matrix")
         self.constant = validate.finite_number("constant", constant)
-        self.eigenvalues, self.eigenvectors = torch.linalg.eigh(self.matrix.detach())
 
     def __call__(self, x: Float[Tensor, "*batch n"]) -> Float[Tensor, "*batch"]:
         return ((x @ self.matrix) * x).sum(-1) / 2 + x @ self.linear + self.constant
+
+    @property
+    def eigenvalues(self) -> Float[Tensor, "n"]:
+        """Of the symmetric part of the matrix, ascending, computed in double; `eigenvalue_bounds` are proved."""
+        return self._decomposed[0].to(self.matrix.dtype)
+
+    @property
+    def eigenvectors(self) -> Float[Tensor, "n n"]:
+        """One unit vector in each column."""
+        return self._decomposed[1].to(self.matrix.dtype)
+
+    @property
+    def _decomposed(self) -> tuple[Tensor, Tensor]:
+        matrix = self.matrix.detach().double()
+        return torch.linalg.eigh(matrix / 2 + matrix.mT / 2)
+
+    @property
+    def eigenvalue_bounds(self) -> tuple[float, float]:
+        """Two numbers between which all eigenvalues of the symmetric part of the matrix lie, proved."""
+        matrix = self.matrix.detach()
+        floors = certify_definiteness(torch.stack([matrix, -matrix])).floor.tolist()
+        return floors[0], -floors[1]
 
     @property
     def rounding(self) -> float:

@@ -4,15 +4,13 @@ from typing import Any
 
 import numpy
 import torch
-from jaxtyping import Float
 from torch import Tensor
 
-from lemmata.foundations.probability import parameters
 from lemmata.foundations.probability.gaussian import Gaussian
 from lemmata.foundations.probability.gaussian_law import GaussianLaw
 from lemmata.marks import system
 
-__all__ = ["gaussian_kl", "kl_to_isotropic"]
+__all__ = ["gaussian_kl"]
 
 
 @system("gaussian_kl", title="Divergence between Gaussians", kind="function")
@@ -44,32 +42,6 @@ def gaussian_kl(p: GaussianLaw, q: GaussianLaw) -> Tensor:
     if diagonal is not None:
         trace = trace + (q.inverse_diagonal() * diagonal).sum(-1)
     return (q.logdet - p.logdet - p.dimension + trace + q.mahalanobis(p.mean)) / 2
-
-
-@system("kl_to_isotropic", title="Divergence to an isotropic prior", kind="function")
-def kl_to_isotropic(
-    mean: Float[Tensor, "*batch features"],
-    deviation: Float[Tensor, "*batch features"],
-    prior_deviation: parameters.Real,
-) -> Float[Tensor, "*batch"]:
-    r"""The divergence of a diagonal Gaussian, such as a posterior over weights, from an isotropic prior around 0.
-
-    $$ KL\big(\mathcal N(\theta, \mathrm{diag}(\sigma_i^2)) \,\|\, \mathcal N(0, \lambda^2 I)\big)
-       = \sum_i\Big[\log\frac\lambda{\sigma_i} + \frac{\sigma_i^2 + \theta_i^2}{2\lambda^2} - \frac12\Big] $$
-
-    Shapes:
-        mean, deviation: (..., features), prior_deviation: a number or a tensor (...)    returns: (...)
-
-    Claims: gaussian.kl_diagonal
-
-    >>> kl_to_isotropic(torch.tensor([1.0, 0.0]), torch.ones(2), 1.0)
-    tensor(0.5000)
-    """
-    theta, sigma = parameters.real("mean", mean), parameters.above_zero("deviation", deviation)
-    if theta.ndim == 0 or theta.shape[-1] != sigma.shape[-1]:
-        raise ValueError(f"deviation must have one entry for each of the mean's, got shape {tuple(sigma.shape)}")
-    prior = parameters.above_zero("prior_deviation", prior_deviation, theta)[..., None]
-    return (prior.log() - sigma.log() + (sigma.square() + theta.square()) / (2 * prior.square()) - 0.5).sum(-1)
 
 
 def _full(p: Gaussian, q: Gaussian) -> Tensor:

@@ -7,7 +7,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from lemmata.foundations.probability.gaussian import Gaussian
-from lemmata.foundations.probability.gaussian_law import GaussianLaw, checked_mean
+from lemmata.foundations.probability.gaussian_law import GaussianLaw
+from lemmata.foundations.probability.parameters import above_zero, checked_mean
 from lemmata.marks import system
 
 __all__ = ["DiagonalGaussian", "LowRankGaussian"]
@@ -30,7 +31,7 @@ class DiagonalGaussian(GaussianLaw):
 
     def __init__(self, mean: Float[Tensor, "*_ features"], variance: Float[Tensor, "*_ features"]) -> None:
         self.mean = checked_mean(mean, variance=(variance, "features"))
-        self.variance = _positive("variance", variance)
+        self.variance = above_zero("variance", variance)
 
     @property
     def covariance(self) -> Tensor:
@@ -86,7 +87,7 @@ class LowRankGaussian(GaussianLaw):
         variance: Float[Tensor, "*_ features"],
     ) -> None:
         self.mean = checked_mean(mean, factor=(factor, "features rank"), variance=(variance, "features"))
-        self.factor, self.variance = factor, _positive("variance", variance)
+        self.factor, self.variance = factor, above_zero("variance", variance)
         # One factorisation of the small matrix I + F' V^-1 F serves everything.
         identity = torch.eye(factor.shape[-1], dtype=factor.dtype, device=factor.device)
         self._capacitance = torch.linalg.cholesky(identity + factor.mT @ (factor / variance[..., None]))
@@ -121,9 +122,3 @@ class LowRankGaussian(GaussianLaw):
     def full(self) -> Gaussian:
         """The same distribution with a dense covariance."""
         return Gaussian(self.mean, self.covariance)
-
-
-def _positive(name: str, variance: Tensor) -> Tensor:
-    if bool((variance <= 0).any()):
-        raise ValueError(f"{name} must be > 0, got {float(variance.min()):g}")
-    return variance

@@ -24,7 +24,7 @@ from lemmata.foundations.activations.sigmoids import (
     sigmoid_second_derivative,
     tanh_derivative,
 )
-from lemmata.foundations.activations.signs import hopfield_sign, perceptron_sign
+from lemmata.foundations.activations.signs import hopfield_sign
 from lemmata.judge import Figure, Line, all_of, always, at_most, claim, close, exactly, lie, symbolic
 
 Z = sympy.symbols("z", real=True)
@@ -52,8 +52,8 @@ def autograd_slope(function, z):
 
 @claim("activation.sgn")
 @lie("the perceptron uses sgn(0) = +1", perceptron=hopfield_sign)
-@lie("Hopfield networks use sgn(0) = 0", hopfield=perceptron_sign)
-def the_sign_of_zero_is_a_convention_that_matters(draw, perceptron=perceptron_sign, hopfield=hopfield_sign):
+@lie("Hopfield networks use sgn(0) = 0", hopfield=torch.sign)
+def the_sign_of_zero_is_a_convention_that_matters(draw, perceptron=torch.sign, hopfield=hopfield_sign):
     """Whole numbers, so that ties occur: correct means positive margin; a unit's sign is the rule of least energy."""
     w, x, y = draw.integers(-2, 3, 200, 3).double(), draw.integers(-2, 3, 200, 3).double(), draw.signs(200)
     activation = (w * x).sum(1)
@@ -71,7 +71,7 @@ def the_sign_of_zero_is_a_convention_that_matters(draw, perceptron=perceptron_si
         always((perceptron(activation) == y) == (y * activation > 0)),
         exactly(perceptron(x @ w[0]), LinearThresholdUnit(w[0])(x)),
         exactly(hopfield(field), rule),
-        exactly(hopfield(field), chosen),
+        exactly(chosen, rule),
     )
 
 
