@@ -158,7 +158,7 @@ def judge_pl(answer, matrix, linear) -> None:
     demand(has_minimum(matrix, linear), "a function without a minimum has no such constant")
     below, zero, _ = truths.inertia(rows)
     between = truths.eigenvalues_below(rows, Fraction(value)) - below - zero
-    demand(value > 0 and between <= 0, f"a positive curvature is below {value}")
+    demand(value >= 0 and between <= 0, f"a positive curvature is below {value}")
 
 
 def pl_by_eigenvalues(matrix, linear):
