@@ -29,9 +29,9 @@ def draw_symmetric(source: Source) -> tuple:
     if source.chance(0.15):
         half = source.integers(3, 3, source.one_of((*INTEGERS, torch.bool)))
         return torch.where(torch.ones(3, 3).tril().bool(), half, half.mT), 0.0
-    matrix = source.symmetric(source.whole(0 if source.chance(0.02) else 1, 5), source.floating())
+    matrix = source.symmetric(0 if source.chance(0.02) else source.whole(1, 5), source.floating())
     matrix = source.slightly_asymmetric(matrix) if source.chance(0.15) else matrix
-    return matrix, 0.0 if source.chance(0.8) else source.one_of((1e-3, 1.0)) * float(matrix.double().abs().max())
+    return matrix, 0.0 if source.chance(0.8) else source.one_of((1e-3, 1.0)) * float(matrix.double().norm())
 
 
 def judge_definiteness(answer, matrix, tolerance: float) -> float | None:
@@ -177,7 +177,7 @@ probable_norm = Certificate(
             probable(matrix, tolerance, seed), upper=probable(matrix, tolerance, seed).lower * (1 + tolerance / 1e9)
         ),
     },
-    share=0.5,
+    share=0.3,
 )
 
 

@@ -91,7 +91,7 @@ smooth = Certificate(
         "the largest alone": lambda matrix, kind: measured(3 * float(eigenvalues(matrix).max()) * (1 + 1e-9)),
         "an heir taken for its parent": as_parent(smoothness),
     },
-    share=0.5,
+    share=0.3,
 )  # fmt: skip
 
 
@@ -111,7 +111,7 @@ strong = Certificate(
         "one triangle": of_triangle(strong_convexity),
         "an heir taken for its parent": as_parent(strong_convexity),
     },
-    share=0.5,
+    share=0.3,
 )  # fmt: skip
 
 
@@ -126,7 +126,7 @@ convex_quadratic = Certificate(
         "a tolerance": lambda matrix, kind: measured(bool(eigenvalues(matrix)[0] >= -1e-12 * matrix.abs().max())),
         "no tolerance": lambda matrix, kind: measured(bool(eigenvalues(matrix)[0] >= 0)),
     },
-    share=0.3,
+    share=0.2,
 )  # fmt: skip
 
 
