@@ -141,10 +141,13 @@ def draw_bowl(source: Source) -> tuple:
     kind = source.one_of(("none", "image", "any"))
     linear = torch.zeros(size, dtype=matrix.dtype)
     if kind == "image":  # in the range, where whole numbers make the product exact
-        linear = matrix @ torch.tensor([float(source.whole(-2, 2)) for _ in range(size)], dtype=matrix.dtype)
+        whole = [source.whole(-2, 2) for _ in range(size)]
+        products = [truths.dot(row, whole) for row in truths.exact(matrix)]
+        if max(map(abs, products)) < Fraction(torch.finfo(matrix.dtype).max):
+            linear = torch.tensor(list(map(float, products)), dtype=torch.float64).to(matrix.dtype)
     elif kind == "any":
         linear = source.stored([[source.normal() for _ in range(size)]], matrix.dtype)[0]
-    return matrix, linear.nan_to_num(0.0, 0.0, 0.0)
+    return matrix, linear
 
 
 def has_minimum(matrix, linear) -> bool:
