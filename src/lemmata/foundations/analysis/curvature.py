@@ -43,14 +43,7 @@ def smoothness(
     """
     if isinstance(f, QuadraticFunction) and type(f) is QuadraticFunction:  # a subclass may compute anything
         return _of_quadratic("smoothness constant", f, largest=True)
-    box, generator = search_box(region), seeded(generator)
-    point = box.worst(lambda x: _eigenvalues(f, x).abs().amax(dim=1), validate.count("points", points), generator)
-    values, vectors = torch.linalg.eigh(batch_hessians(f, point).detach())
-    pair = box.pair(point, vectors[:, values.abs().argmax()])
-    seen, _, noise = _quotients(f, *pair)
-    bounds = curvature_bounds(f, box, float(values.abs().max()), "largest")
-    proved = None if bounds is None else max(-bounds[0], bounds[1])
-    return _answer("smoothness constant", "largest", proved, seen, noise, pair, points)
+    return _in_box("smoothness constant", f, search_box(region), points, seeded(generator), largest=True)
 
 
 @system("strong_convexity", title="Strong convexity constant", kind="function")
@@ -75,36 +68,35 @@ def strong_convexity(
     """
     if isinstance(f, QuadraticFunction) and type(f) is QuadraticFunction:  # a subclass may compute anything
         return _of_quadratic("strong convexity constant", f, largest=False)
-    box, generator = search_box(region), seeded(generator)
-    point = box.worst(lambda x: -_eigenvalues(f, x)[..., 0], validate.count("points", points), generator)
+    return _in_box("strong convexity constant", f, search_box(region), points, seeded(generator), largest=False)
+
+
+def _in_box(quantity: str, f: Function, box: Box, points: int, generator: torch.Generator, largest: bool) -> Measured:
+    """The proved bound where it is within rounding or a factor of two of what was seen; else it would mislead."""
+    extreme, sign = ("largest", 1) if largest else ("least", -1)
+    point = box.worst(lambda x: _extreme(_eigenvalues(f, x), largest), validate.count("points", points), generator)
     values, vectors = torch.linalg.eigh(batch_hessians(f, point).detach())
-    pair = box.pair(point, vectors[:, 0])
-    _, seen, noise = _quotients(f, *pair)
-    bounds = curvature_bounds(f, box, float(values[0]), "least")
-    proved = None if bounds is None else bounds[0]
-    return _answer("strong convexity constant", "least", proved, seen, noise, pair, points)
-
-
-def _answer(
-    quantity: str,
-    extreme: str,
-    proved: float | None,
-    seen: float,
-    noise: float,
-    pair: tuple[Tensor, Tensor],
-    points: int,
-) -> Measured:
-    """The proved bound where it is within rounding or a factor of two of what was seen; else it would mislead.
-
-    One that excludes what was seen proves nothing: the function is not what the intervals took it for.
-    """
-    beyond = math.nan if proved is None else proved - seen if extreme == "largest" else seen - proved
-    if proved is not None and -noise <= beyond <= max(abs(seen), noise):
-        return Measured(quantity, proved, True, "intervals enclose every Hessian in the box", pair, seen)
+    pair = box.pair(point, vectors[:, int(values.abs().argmax()) if largest else 0])
+    size, along, noise = _quotients(f, *pair)
+    seen, bent = size if largest else along, sign * float(_extreme(values, largest))
+    bounds = curvature_bounds(f, box, bent, extreme)
     reason = f"the {extreme} found in the box, {points:,} points"
-    if beyond > 0:
-        reason += f"; proved is only {'<=' if extreme == 'largest' else '>='} {proved:.3g}"
+    if bounds is not None:
+        proved = max(-bounds[0], bounds[1]) if largest else bounds[0]
+        # A bound that excludes what was seen, at the point or between two, proves nothing: the function is not what
+        # the intervals took it for. Half of the digits of a Hessian are left to rounding.
+        own = torch.finfo(values.dtype).eps ** 0.5 * float(values.abs().max())
+        fits = sign * proved >= max(sign * seen - noise, sign * bent - own)
+        if fits and abs(proved - seen) <= max(abs(seen), noise):
+            return Measured(quantity, proved, True, "intervals enclose every Hessian in the box", pair, seen)
+        if fits:
+            reason += f"; proved is only {'<=' if largest else '>='} {proved:.3g}"
     return Measured(quantity, seen, False, reason, pair, seen)
+
+
+def _extreme(eigenvalues: Tensor, largest: bool) -> Tensor:
+    """What is large where the curvature is extreme."""
+    return eigenvalues.abs().amax(-1) if largest else -eigenvalues[..., 0]
 
 
 def _of_quadratic(quantity: str, f: QuadraticFunction, largest: bool) -> Measured:

@@ -105,11 +105,5 @@ def _constant(layer: nn.Module) -> float | None:
         slope = float(layer.alpha if isinstance(layer, nn.ELU) else layer.negative_slope)
         return max(1.0, abs(slope)) if math.isfinite(slope) else None
     if isinstance(layer, nn.GELU):
-        return _up("gelu" if layer.approximate == "none" else "gelu_tanh")
-    return _up(KNOWN[type(layer)]) if type(layer) in KNOWN else 1.0
-
-
-def _up(name: str) -> float:
-    """The constant of an activation: that of the table is the nearest number, which may be below it."""
-    constant = ACTIVATION_TABLE[name].lipschitz
-    return constant if constant in (1.0, 0.25) else math.nextafter(constant, math.inf)
+        return ACTIVATION_TABLE["gelu" if layer.approximate == "none" else "gelu_tanh"].lipschitz
+    return ACTIVATION_TABLE[KNOWN[type(layer)]].lipschitz if type(layer) in KNOWN else 1.0
