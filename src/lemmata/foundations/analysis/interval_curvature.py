@@ -19,7 +19,7 @@ from lemmata.measure.rounding import gamma
 __all__ = []  # for `smoothness` and its like; users meet only their answers
 
 PIECES = 200  # the most that a box is cut into
-TOGETHER, NUMBERS = 32, 2**20  # the most that are cut at once, and the numbers that a Hessian for each may hold
+TOGETHER, NUMBERS = 32, 2**20  # boxes that are cut at once; fewer where the Hessians of n entries hold more numbers
 TIGHT = 1.01  # the box is cut until the bound is within one part in a hundred of what was seen
 aten = torch.ops.aten
 
