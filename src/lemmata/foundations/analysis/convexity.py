@@ -78,7 +78,8 @@ def _lowest_chord(f: Function, x: Tensor, y: Tensor) -> Measured:
         witness, gap = (x[column], y[column], fractions[row, 0]), float(gaps[row, column])
         bounds = _chord_bounds(f, *witness) if gap < 0 else None
         if bounds is not None and float(bounds.high) < 0:
-            return Measured("convex", False, True, f"the function lies above a chord by {-gap:.3g}", witness, gap)
+            reason = f"the function lies above a chord by {-float(bounds.high):.3g}"
+            return Measured("convex", False, True, reason, witness, gap)
         if bounds is None and gap < -float(rounding[column]):
             reason = f"the function was seen above a chord by {-gap:.3g}"
             return Measured("convex", False, False, reason, witness, gap)
