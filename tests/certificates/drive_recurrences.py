@@ -53,7 +53,7 @@ def draw_system(source: Source) -> tuple:
         return (torch.tensor(entries, dtype=torch.complex128),)
     if kind == "any":
         rows = [[source.normal() for _ in range(size)] for _ in range(size)]
-        radius = max(map(abs, torch.linalg.eigvals(torch.tensor(rows, dtype=torch.float64)).tolist()))
+        radius = float(max(map(abs, mpmath.eig(mpmath.matrix(rows), left=False, right=False))))
         rows = [[value / radius * source.one_of((1.0, values[0] or 1.0)) for value in row] for row in rows]
         return (source.stored(rows, dtype, source.scale(dtype) if source.chance(0.1) else 1.0),)
     rows = [[value if i == j else 0.0 for j in range(size)] for i, value in enumerate(values)]
