@@ -52,6 +52,7 @@ def draw_system(source: Source) -> tuple:
         entries = [[complex(source.normal(), source.normal()) / 2 for _ in range(2)] for _ in range(2)]
         return (torch.tensor(entries, dtype=torch.complex128),)
     if kind == "any":
+        size = max(size, 2)
         rows = [[source.normal() for _ in range(size)] for _ in range(size)]
         radius = float(max(map(abs, mpmath.eig(mpmath.matrix(rows), left=False, right=False))))
         rows = [[value / radius * source.one_of((1.0, values[0] or 1.0)) for value in row] for row in rows]
