@@ -274,7 +274,12 @@ memories = Certificate(
 
 
 def draw_covariance(source: Source) -> tuple:
-    matrix = source.symmetric(source.whole(1, 4), source.one_of((torch.float32, torch.float64)))
+    dtype, size = source.one_of((torch.float32, torch.float64)), source.whole(1, 4)
+    if source.chance(0.5):  # one dimension too few, in whole numbers or rounded
+        factor = [[source.whole(-3, 3) / source.one_of((1, 1, 3)) for _ in range(size)] for _ in range(size - 1)]
+        rows = [[math.fsum(row[i] * row[j] for row in factor) for j in range(size)] for i in range(size)]
+        return (source.stored(rows, dtype),)
+    matrix = source.symmetric(size, dtype)
     return (source.slightly_asymmetric(matrix) if source.chance(0.1) else matrix,)
 
 
