@@ -46,7 +46,7 @@ def pl_constant(
     >>> round(found.value, 2), found.certified
     (0.18, False)
     """
-    if type(f) is QuadraticFunction:  # a subclass may compute anything
+    if isinstance(f, QuadraticFunction) and type(f) is QuadraticFunction:  # a subclass may compute anything
         return _of_quadratic(f)
     if region is None:
         raise ValueError("region must be a pair (low, high): without it only a QuadraticFunction can be measured")

@@ -62,37 +62,25 @@ class QuadraticFunction:
         return floors[0], -floors[1]
 
     @property
-    def rounding(self) -> float:
-        """How far a computed eigenvalue may lie from a true one: the backward error of the decomposition."""
-        return self._unit * float(torch.linalg.matrix_norm(self.matrix.detach()))
-
-    @property
-    def _unit(self) -> float:
-        """The rounding of a product with the matrix, or of its decomposition, relative to the sizes."""
-        return 4 * len(self.matrix) * torch.finfo(self.matrix.dtype).eps
-
-    @property
     def minimiser(self) -> Float[Tensor, "n"]:
-        r"""The point of least value nearest to the origin, $-H^+ b$; an error where the function has no minimum."""
-        start = -self._solved(self.linear.detach())
-        # One step of refinement, which also carries the derivatives: dx = -H^+ (dH x + db).
-        solvable = start - self._solved(self.matrix @ start + self.linear)
-        rest = torch.linalg.vector_norm(self.matrix @ solvable + self.linear)
-        # What rounding leaves of a linear part that lies in the range of the matrix
-        left = self.rounding * torch.linalg.vector_norm(solvable) + self._unit * torch.linalg.vector_norm(self.linear)
-        if self.eigenvalues[0] < -self.rounding or rest > left:
+        r"""The point of least value, $-H^{-1} b$; an error where $H$ is not proved positive definite."""
+        matrix = self.matrix.detach()
+        proof = certify_definiteness(matrix)
+        if proof.ceiling < 0:
             raise ValueError("the quadratic function has no minimum: along some direction it falls without end")
-        return solvable
+        if not proof.definite:
+            least = f"between {float(proof.floor):.3g} and {float(proof.ceiling):.3g}"
+            raise ValueError(f"matrix must be positive definite beyond rounding, but its least eigenvalue lies {least}")
+        whole = matrix.double() / 2 + matrix.double().mT / 2
+        start = -torch.linalg.solve(whole, self.linear.detach().double())
+        # One step of refinement, which also carries the derivatives: dx = -H^-1 (dH x + db).
+        image = (self.matrix.double() @ start + self.matrix.double().mT @ start) / 2
+        return (start - torch.linalg.solve(whole, image + self.linear.double())).to(self.matrix.dtype)
 
     @property
     def minimum(self) -> Float[Tensor, ""]:
         """The least value."""
         return self(self.minimiser)
-
-    def _solved(self, vector: Tensor) -> Tensor:
-        """$H^+$ times a vector: eigenvalues that may be rounding of 0 are left out."""
-        inverse = torch.where(self.eigenvalues.abs() > self.rounding, self.eigenvalues.reciprocal(), 0.0)
-        return self.eigenvectors @ (inverse * (self.eigenvectors.mT @ vector))
 
     def __repr__(self) -> str:
         return f"QuadraticFunction(n={len(self.matrix)})"
