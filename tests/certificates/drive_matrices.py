@@ -231,10 +231,10 @@ def draw_krylov(source: Source) -> tuple:
 
 
 def miss_probability(size: int, steps: int, error: float) -> mpmath.mpf:
-    """The formula of Kuczynski and Wozniakowski to sixty digits."""
+    """The formula to sixty digits."""
     e = truths.high(error)
     chebyshev = mpmath.cosh((steps - 1) * mpmath.acosh((1 + e) / (1 - e)))
-    return mpmath.sqrt(2 * size / mpmath.pi * (1 - e) / e) / chebyshev
+    return mpmath.sqrt(2 * size / mpmath.pi) / chebyshev
 
 
 def judge_miss(found, size: int, steps: int, error: float) -> float:
