@@ -19,7 +19,7 @@ __all__ = ["probable_spectral_norm"]
 
 STARTS = range(3, 9)  # independent ones, that cost little more than one: reading the matrix is what takes time
 ROUNDED = 0.1  # the share of a failure that rounding may cause
-CACHED = 1 << 17  # numbers of a matrix at a time
+CACHED = 1 << 17  # numbers of a matrix at a time, for each thread
 
 
 def krylov_miss_probability(size: int, steps: int, error: float) -> float:
@@ -142,7 +142,7 @@ def _blocks(
     matrix: Float[Tensor, "batch rows columns"], unit: Float[Tensor, "batch 1 1"]
 ) -> Callable[[], Iterator[Float[Tensor, "batch some columns"]]]:
     """Some rows at a time, in double precision and divided by their power of two, in a copy that stays in the cache."""
-    size = max(1, CACHED // (matrix.numel() // matrix.shape[-2]))
+    size = max(1, CACHED * torch.get_num_threads() // (matrix.numel() // matrix.shape[-2]))
     if size >= matrix.shape[-2] or matrix.device.type != "cpu":
         whole = matrix.double() / unit
         return lambda: iter([whole])

@@ -56,7 +56,7 @@ def gram_and_factor(matrix: Tensor) -> Callable[[], Tensor]:
     return lambda: (wide.mT @ wide, torch.linalg.cholesky_ex(definite).L)[1]
 
 
-@agreement(within=1e-4)
+@agreement(within=1e-3)
 def in_numbers(norm: Tensor) -> dict[str, float]:
-    """The norm, to the digits that single precision has."""
+    """The norm; the probable one promises a hundredth and finds about a ten-thousandth."""
     return {"norm": float(norm)}
