@@ -70,9 +70,9 @@ def fractions_agree(found, x, y):
     sums = [sum(map(Fraction.__mul__, shares, column)) for column in zip(*rows, strict=True)]
     # Rounded multipliers cancel up to rounding, and `verify` has to prove that exact ones lie next to them.
     sizes = [sum(map(Fraction.__mul__, shares, map(abs, column))) for column in zip(*rows, strict=True)]
-    exactly = found.exact is not None
+    allowed = Fraction(1, 10**14) if found.exact is None else 0
     assert found.verify(x, y)
-    return all(abs(one) <= (0 if exactly else 1e-14) * size for one, size in zip(sums, sizes, strict=True))
+    return all(abs(one) <= allowed * size for one, size in zip(sums, sizes, strict=True))
 
 
 def near(k):
