@@ -11,7 +11,7 @@ from lemmata.recurrent.lru import LRU
 JORDAN = torch.tensor([[1.0, 1.0], [0.0, 1.0]])
 # Whole matrices of determinant one, small enough that products with eighths are not rounded.
 BASIS = torch.tensor([[1, 2, 0, 1], [0, 1, -1, 0], [0, 0, 1, 3], [0, 0, 0, 1]]).double()
-TURN = BASIS @ BASIS.flip(0, 1).mT
+TURN = BASIS @ BASIS.flip(0, 1)
 
 
 def double(rows):
@@ -22,6 +22,7 @@ def similar(*blocks):
     """Blocks of four rows together, in a basis of whole numbers, without rounding."""
     inverse = torch.linalg.inv(TURN).round()
     assert torch.equal(inverse @ TURN, torch.eye(4).double())
+    assert bool(TURN.tril(-1).any() and TURN.triu(1).any())
     return TURN @ torch.block_diag(*blocks).double() @ inverse
 
 
@@ -84,6 +85,7 @@ TURNED_BLOCK = torch.block_diag(ROTATION, ROTATION) + torch.nn.functional.pad(to
         (similar(TURNED_BLOCK), GROWS),
         (similar(SIXTH, TILTED), RINGS),
         (similar(torch.diag(double([2, 0.5, 1, 0]))), GROWS),  # a pair of reciprocals
+        (similar(torch.diag(double([2, 0.5, 0.25, 0]))), GROWS),
         (similar(torch.diag(double([0.75, 0.5, 0, 0]))), FORGETS),
         (torch.tensor([[1j, 1], [0, 1j]]), GROWS),
         (torch.tensor([[1j, 0], [0, 1j]]), RINGS),
