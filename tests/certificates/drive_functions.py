@@ -93,7 +93,7 @@ def chords_believed(f: Written):
 
 convex = Certificate(
     "is_convex", lambda f: is_convex(f, (f.low, f.high), points=16), draw_bent, judge_convex,
-    {"chords in floats": chords_believed, "always": lambda f: measured(True)}, share=0.1,
+    {"chords in floats": chords_believed, "always": lambda f: measured(True)}, share=0.15,
 )  # fmt: skip
 
 

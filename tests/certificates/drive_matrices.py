@@ -29,9 +29,10 @@ def draw_symmetric(source: Source) -> tuple:
     if source.chance(0.15):
         half = source.integers(3, 3, source.one_of((*INTEGERS, torch.bool)))
         return torch.where(torch.ones(3, 3).tril().bool(), half, half.mT), 0.0
-    matrix = source.symmetric(source.whole(0 if source.chance(0.02) else 1, 5), source.floating())
+    matrix = source.symmetric(0 if source.chance(0.02) else source.whole(1, 5), source.floating())
     matrix = source.slightly_asymmetric(matrix) if source.chance(0.15) else matrix
-    return matrix, 0.0 if source.chance(0.8) else source.one_of((1e-3, 1.0)) * float(matrix.double().abs().max())
+    largest = max(map(abs, matrix.double().flatten().tolist()), default=1.0)
+    return matrix, 0.0 if source.chance(0.8) else source.one_of((1e-3, 1.0)) * largest
 
 
 def judge_definiteness(answer, matrix, tolerance: float) -> float | None:
@@ -177,7 +178,7 @@ probable_norm = Certificate(
             probable(matrix, tolerance, seed), upper=probable(matrix, tolerance, seed).lower * (1 + tolerance / 1e9)
         ),
     },
-    share=0.5,
+    share=0.3,
 )
 
 
@@ -230,10 +231,10 @@ def draw_krylov(source: Source) -> tuple:
 
 
 def miss_probability(size: int, steps: int, error: float) -> mpmath.mpf:
-    """The formula of Kuczynski and Wozniakowski to sixty digits."""
+    """The formula to sixty digits."""
     e = truths.high(error)
     chebyshev = mpmath.cosh((steps - 1) * mpmath.acosh((1 + e) / (1 - e)))
-    return mpmath.sqrt(2 * size / mpmath.pi * (1 - e) / e) / chebyshev
+    return mpmath.sqrt(2 * size / mpmath.pi) / chebyshev
 
 
 def judge_miss(found, size: int, steps: int, error: float) -> float:
@@ -320,12 +321,12 @@ dependence = Certificate(
 def draw_product(source: Source) -> tuple:
     size = source.whole(1, 5)
     dtype, other = source.floating(), source.floating()
-    vector = [source.normal() * 10.0 ** source.whole(-3, 8) for _ in range(size)]
-    rows = source.stored([[source.normal() for _ in vector] for _ in range(3)], dtype, source.scale(dtype))
-    vector = source.stored([vector], other, source.scale(other))[0]
-    if size > 1 and source.chance(0.7):  # almost perpendicular, as far as the digits allow
-        rows[0, 0] = -(rows[0, 1:].double() @ (vector[1:].double() / vector[0].double())).nan_to_num(0.0, 0.0, 0.0)
-    return rows.nan_to_num(0.0, 0.0, 0.0), vector
+    values = [source.normal() * 10.0 ** source.whole(-3, 8) for _ in range(size)]
+    rows = [[source.normal() for _ in values] for _ in range(3)]
+    if source.chance(0.7):  # almost perpendicular, as far as the digits allow
+        rows[0][0] = -math.fsum(a * b for a, b in zip(rows[0][1:], values[1:], strict=True)) / values[0]
+    vector = source.stored([values], other, source.scale(other))[0]
+    return source.stored(rows, dtype, source.scale(dtype)), vector
 
 
 def judge_signs(found, rows, vector) -> None:

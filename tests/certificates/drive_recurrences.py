@@ -12,6 +12,7 @@ from tests.certificates.instances import Source
 from tests.certificates.registry import Certificate, Refused, demand
 
 from lemmata.connectionism.dense_memory import DenseAssociativeMemory
+from lemmata.connectionism.exponential_memory import ExponentialMemory
 from lemmata.connectionism.hopfield import HopfieldNetwork, Recall
 from lemmata.foundations.probability.gaussian import Gaussian
 from lemmata.recurrent.elman import Elman
@@ -52,8 +53,9 @@ def draw_system(source: Source) -> tuple:
         entries = [[complex(source.normal(), source.normal()) / 2 for _ in range(2)] for _ in range(2)]
         return (torch.tensor(entries, dtype=torch.complex128),)
     if kind == "any":
+        size = max(size, 2)
         rows = [[source.normal() for _ in range(size)] for _ in range(size)]
-        radius = max(map(abs, torch.linalg.eigvals(torch.tensor(rows, dtype=torch.float64)).tolist()))
+        radius = float(max(map(abs, mpmath.eig(mpmath.matrix(rows), left=False, right=False))))
         rows = [[value / radius * source.one_of((1.0, values[0] or 1.0)) for value in row] for row in rows]
         return (source.stored(rows, dtype, source.scale(dtype) if source.chance(0.1) else 1.0),)
     rows = [[value if i == j else 0.0 for j in range(size)] for i, value in enumerate(values)]
@@ -229,32 +231,37 @@ recall = Certificate(
 
 def draw_memory(source: Source) -> tuple:
     """Few units and patterns: ties are common."""
-    units, order = source.whole(1, 6), source.one_of((0, 2, 3, 4, 7))
+    units, order = source.whole(1, 6), source.one_of((0, 1, 2, 3, 4, 7))
     dtype = source.one_of((torch.float32, torch.float64))
     rows = [[source.sign() for _ in range(units)] for _ in range(source.whole(1, 5) + 3)]
     return torch.tensor(rows[:-3]).to(dtype), torch.tensor(rows[-3:]).to(dtype), order
 
 
 def stable(patterns, states, order: int):
-    """Order 0 is Hopfield's network with Hebb's rule."""
-    memory = HopfieldNetwork.from_patterns(patterns) if order == 0 else DenseAssociativeMemory(patterns, order)
+    """Order 0 is Hopfield's network with Hebb's rule, order 1 the exponential memory."""
+    rules = {0: HopfieldNetwork.from_patterns, 1: ExponentialMemory}
+    memory = rules[order](patterns) if order in rules else DenseAssociativeMemory(patterns, order)
     return memory.is_stable(states)
+
+
+def field(order: int, signs: list[int], rests: list[int]):
+    """What decides about a unit, from its value in each pattern and their overlaps elsewhere; 0 is a tie."""
+    pairs = list(zip(signs, rests, strict=True))
+    if order == 0:
+        return sum(sign * rest for sign, rest in pairs)
+    if order == 1:  # powers of e are independent: they cancel only where their factors do
+        factors = {rest: sum(sign for sign, other in pairs if other == rest) for rest in set(rests)}
+        return sum((factor * mpmath.exp(rest) for rest, factor in factors.items()), mpmath.mpf(0))
+    return sum((rest + sign) ** order - (rest - sign) ** order for sign, rest in pairs)
 
 
 def judge_stable(found, patterns, states, order: int) -> None:
     rows = [[int(value) for value in row] for row in patterns.tolist()]
     for told, state in zip(found.tolist(), states.tolist(), strict=True):
         x = [int(value) for value in state]
-        truth = True
-        for i, value in enumerate(x):
-            rests = [sum(p[j] * x[j] for j in range(len(x)) if j != i) for p in rows]
-            if order == 0:
-                field = sum(p[i] * rest for p, rest in zip(rows, rests, strict=True))
-            else:
-                field = sum(
-                    (rest + p[i]) ** order - (rest - p[i]) ** order for p, rest in zip(rows, rests, strict=True)
-                )
-            truth = truth and value == (1 if field >= 0 else -1)
+        rests = [[sum(p[j] * x[j] for j in range(len(x)) if j != i) for p in rows] for i in range(len(x))]
+        fields = [field(order, [p[i] for p in rows], rests[i]) for i in range(len(x))]
+        truth = all(value == (1 if found >= 0 else -1) for value, found in zip(x, fields, strict=True))
         demand(told == truth, f"stable: {told}")
 
 
@@ -273,7 +280,12 @@ memories = Certificate(
 
 
 def draw_covariance(source: Source) -> tuple:
-    matrix = source.symmetric(source.whole(1, 4), source.one_of((torch.float32, torch.float64)))
+    dtype, size = source.one_of((torch.float32, torch.float64)), source.whole(1, 4)
+    if source.chance(0.5):  # one dimension too few, in whole numbers or rounded
+        factor = [[source.whole(-3, 3) / source.one_of((1, 1, 3)) for _ in range(size)] for _ in range(size - 1)]
+        rows = [[math.fsum(row[i] * row[j] for row in factor) for j in range(size)] for i in range(size)]
+        return (source.stored(rows, dtype),)
+    matrix = source.symmetric(size, dtype)
     return (source.slightly_asymmetric(matrix) if source.chance(0.1) else matrix,)
 
 

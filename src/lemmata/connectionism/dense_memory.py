@@ -27,8 +27,7 @@ class SeparationMemory(nn.Module, ABC):
        - F\Big(-\xi_{\mu i} + \sum_{j \ne i} \xi_{\mu j} x_j\Big) \Big], \qquad \mathrm{sgn}(0) = +1 $$
 
     The update sets $x_i$ to the value of smaller energy, so recall ends. A subclass gives $F$ and the energy.
-    Arithmetic is float64 whatever the dtype of the patterns: overlaps and their powers are whole numbers, exact
-    there up to $2^{53}$, so that ties are ties.
+    Arithmetic is float64 whatever the dtype of the patterns.
 
     Shapes:
         patterns: (patterns, units) of -1 and +1    states: (..., units) of -1 and +1, any dtype
@@ -166,7 +165,9 @@ class DenseAssociativeMemory(SeparationMemory):
     $$ E(x) = -\sum_\mu (\xi_\mu^\top x)^k $$
 
     `order` $k = 2$ is the classical Hopfield network with Hebb's rule, step for step. Even orders also remember the
-    mirror images of the patterns, odd ones do not.
+    mirror images of the patterns, odd ones do not. Overlaps and their powers are whole numbers, and every sum of them
+    is exact, ties included, while $s\,(n + 2)^k \le 2^{53}$ for $s$ patterns of $n$ units; beyond that rounding may
+    decide between states whose energies are that close.
 
     Shapes:
         patterns: (patterns, units) of -1 and +1    states: (..., units) of -1 and +1, any dtype
@@ -186,13 +187,21 @@ class DenseAssociativeMemory(SeparationMemory):
 
     def energy(self, states: Real[Tensor, "*batch units"]) -> Float[Tensor, "*batch"]:
         r"""$-\sum_\mu (\xi_\mu^\top x)^k$ of each state."""
-        return -(self.overlaps(states) ** self.order).sum(-1)
+        return -_power(self.overlaps(states), self.order).sum(-1)
 
     def _separation(self, overlaps: Tensor) -> Callable[[Tensor], Tensor]:
-        return lambda overlaps: overlaps**self.order
+        return lambda overlaps: _power(overlaps, self.order)
 
     def extra_repr(self) -> str:
         return f"{super().extra_repr()}, order={self.order}"
+
+
+def _power(base: Tensor, exponent: int) -> Tensor:
+    """By products alone, which are exact on whole numbers; `pow` promises its last bit on no device."""
+    if exponent < 4:
+        return base if exponent == 1 else base * base if exponent == 2 else base * base * base
+    half = _power(base, exponent // 2)
+    return half * half * base if exponent % 2 else half * half
 
 
 def _shuffled(units: int, generator: torch.Generator) -> list[int]:

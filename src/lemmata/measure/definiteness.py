@@ -86,7 +86,7 @@ def certify_definiteness(matrix: Shaped[Tensor, "*batch n n"], tolerance: int | 
     Shapes:
         matrix: (..., n, n) symmetric    returns: bounds (...), witness (..., n)
 
-    Claims: linalg.psd_definition, linalg.psd_eigenvalues, linalg.kernel_psd, linalg.rayleigh
+    Claims: linalg.psd_definition, linalg.psd_eigenvalues, linalg.sylvester, linalg.kernel_psd, linalg.rayleigh
     Source: N. Higham, Accuracy and Stability of Numerical Algorithms, theorem 10.3; S. Rump, Verification of positive
         definiteness (2006). They hold for any order of summation, and in blocks, but not for fast multiplication.
 

@@ -145,7 +145,7 @@ def test_softplus_is_known_up_to_its_threshold():
         assert curvature_bounds(f, box([2.0], [3.0]), 10.0, "least") is None
         found = strong_convexity(f, (2.0, 3.0), points=16)
         assert not found.certified
-    inside = smoothness(lambda x: nn.functional.softplus(x, 1.0, 1.0).sum(), (-1.0, 1.0), points=16)
+    inside = smoothness(lambda x: nn.functional.softplus(x, 1.0, 1.01).sum(), (-1.0, 1.0), points=16)
     assert inside.certified
     assert 0.25 <= inside.value <= 0.2500001
 
@@ -156,9 +156,21 @@ def test_what_intervals_took_for_another_function_is_not_certified():
     def bent(x):
         return (x.square() if x.is_meta else 3 * x.square()).sum()
 
-    top, bottom = smoothness(bent, (-1.0, 1.0), points=16), strong_convexity(lambda x: -bent(x), (-1.0, 1.0), points=16)
-    assert (top.certified, bottom.certified) == (False, False)
-    assert (top.value, bottom.value) == pytest.approx((6.0, -6.0))
+    for dtype in (torch.float32, DOUBLE):
+        box = (-torch.ones(1, dtype=dtype), torch.ones(1, dtype=dtype))
+        top, bottom = smoothness(bent, box, points=16), strong_convexity(lambda x: -bent(x), box, points=16)
+        assert (top.certified, bottom.certified) == (False, False)
+        assert (top.value, bottom.value) == pytest.approx((6.0, -6.0), rel=1e-5)
+
+
+def test_a_contradiction_of_one_part_in_a_hundred_is_seen_in_single_precision():
+    """Where the quotient between two points, which single precision puts far apart, would not show it."""
+
+    def steep(x):
+        return ((1 if x.is_meta else 1.01) * torch.exp(x)).sum()
+
+    assert not smoothness(steep, (-torch.ones(1), torch.ones(1)), points=16).certified
+    assert smoothness(lambda x: torch.exp(x).sum(), (-torch.ones(1), torch.ones(1)), points=16).certified
 
 
 def test_a_network_of_tanh_units_has_certified_smoothness():

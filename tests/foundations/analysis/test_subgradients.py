@@ -68,3 +68,17 @@ def test_half_precision_is_measured(dtype):
 def test_a_region_of_plain_numbers_takes_the_dtype_of_the_point():
     zero = torch.zeros(1)
     assert is_subgradient(lambda t: t.abs().sum(), zero, zero + 0.5, (-1.0, 1.0)).witness[0].dtype == torch.float32
+
+
+def test_infinite_values_are_taken_and_nan_is_not():
+    half = torch.full((1,), 0.5, dtype=torch.float64)
+
+    def inside(t):
+        return torch.where(t.abs() <= 0.5, 0.0, torch.inf).sum()
+
+    assert is_subgradient(inside, half, 3 * half, (-1.0, 1.0))
+    assert not is_subgradient(inside, half, -half, (-1.0, 1.0))
+    with pytest.raises(ValueError, match="f must be finite at x and a number in the region, got inf at x"):
+        is_subgradient(inside, 2 * half, half, (-1.0, 1.0))
+    with pytest.raises(ValueError, match="f must be finite at x and a number in the region"):
+        is_subgradient(lambda t: torch.log(t).sum(), half, half, (-1.0, 1.0))

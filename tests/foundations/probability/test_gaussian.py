@@ -334,3 +334,16 @@ def test_what_cancelled_stays_nothing_in_marginals_and_sums():
         for law in (nothing, nothing.marginal([2, 0]), nothing.plus(nothing), nothing.plus(nothing).marginal([1])):
             assert law.degenerate
             assert law.sample(4).sub(law.mean).abs().max() < 1e-6
+
+
+@pytest.mark.parametrize("noise", [1.0, 1e-3, 1e-6])
+def test_distances_keep_their_digits_where_the_noise_is_small(noise):
+    """In float32, beside a dense solve in float64: what rounding does to the likeliest directions enters squared."""
+    factor, variance = torch.randn(40, 3), noise * (0.5 + torch.rand(40))
+    x = torch.cat([torch.randn(10, 3) @ factor.mT, torch.randn(10, 40)])
+    law = LowRankGaussian(torch.zeros(40), factor, variance)
+    dense = factor.double() @ factor.double().mT + variance.double().diag_embed()
+    exact = (x.double() * torch.linalg.solve(dense, x.double().mT).mT).sum(-1)
+    eps = torch.finfo(torch.float32).eps
+    allowed = 64 * eps * exact + (16 * eps) ** 2 * x.square().sum(-1) / variance.min()
+    assert ((law.mahalanobis(x) - exact).abs() <= allowed).all()

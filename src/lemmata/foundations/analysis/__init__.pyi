@@ -1,12 +1,9 @@
 """Made by `python3 dev.py lint --fix` from the `__all__` of the files beside this one."""
 
 from lemmata.foundations.analysis.convexity import is_convex as is_convex
-from lemmata.foundations.analysis.curvature import curvature_between as curvature_between
-from lemmata.foundations.analysis.curvature import quadratic_bound_gap as quadratic_bound_gap
 from lemmata.foundations.analysis.curvature import smoothness as smoothness
 from lemmata.foundations.analysis.curvature import strong_convexity as strong_convexity
 from lemmata.foundations.analysis.gradient_dominance import pl_constant as pl_constant
-from lemmata.foundations.analysis.lipschitz_bounds import difference_quotient as difference_quotient
 from lemmata.foundations.analysis.lipschitz_bounds import lipschitz as lipschitz
 from lemmata.foundations.analysis.measurements import Measured as Measured
 from lemmata.foundations.analysis.quadratic_functions import QuadraticFunction as QuadraticFunction
@@ -17,13 +14,10 @@ __all__ = [
     "Box",
     "Measured",
     "QuadraticFunction",
-    "curvature_between",
-    "difference_quotient",
     "is_convex",
     "is_subgradient",
     "lipschitz",
     "pl_constant",
-    "quadratic_bound_gap",
     "smoothness",
     "strong_convexity",
 ]

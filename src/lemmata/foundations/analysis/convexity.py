@@ -1,14 +1,11 @@
 r"""Convexity of functions: a chord that lies below the graph refutes it, a proved curvature confirms it."""
 
-from fractions import Fraction
-
 import torch
 from torch import Tensor
 
 from lemmata import validate
 from lemmata.foundations.analysis.curvature import strong_convexity
 from lemmata.foundations.analysis.enclosures import enclosed_value, exactly
-from lemmata.foundations.analysis.exact_spectra import LARGEST, eigenvalue_counts
 from lemmata.foundations.analysis.function_values import Function, batch_values
 from lemmata.foundations.analysis.intervals import Interval
 from lemmata.foundations.analysis.measurements import Measured, invisible
@@ -59,8 +56,10 @@ def is_convex(
     middle = box.centre if type(f) is QuadraticFunction else ((first + second) / 2).to(box.low)
     chords = [box.pair(middle, (second - first).to(middle), fraction) for fraction in LENGTHS]
     found = _lowest_chord(f, *(torch.stack(ends) for ends in zip(*chords, strict=True)))
-    proof = _proof_of_convexity(f, curvature) if found.value else ""
-    return Measured("convex", True, True, proof, found.witness, found.seen) if proof else found
+    if not (found.value and curvature.certified and float(curvature.value) >= 0):
+        return found
+    reason = f"least curvature {curvature.value:.3g}, {curvature.reason}"
+    return Measured("convex", True, True, reason, found.witness, found.seen)
 
 
 def _lowest_chord(f: Function, x: Tensor, y: Tensor) -> Measured:
@@ -79,7 +78,8 @@ def _lowest_chord(f: Function, x: Tensor, y: Tensor) -> Measured:
         witness, gap = (x[column], y[column], fractions[row, 0]), float(gaps[row, column])
         bounds = _chord_bounds(f, *witness) if gap < 0 else None
         if bounds is not None and float(bounds.high) < 0:
-            return Measured("convex", False, True, f"the function lies above a chord by {-gap:.3g}", witness, gap)
+            reason = f"the function lies above a chord by {-float(bounds.high):.3g}"
+            return Measured("convex", False, True, reason, witness, gap)
         if bounds is None and gap < -float(rounding[column]):
             reason = f"the function was seen above a chord by {-gap:.3g}"
             return Measured("convex", False, False, reason, witness, gap)
@@ -103,13 +103,3 @@ def _least_curvature(f: Function, box: Box, points: int, generator: torch.Genera
         return strong_convexity(f, Box(box.low.double(), box.high.double()), points, generator)
     except RuntimeError:  # a function that holds numbers in half precision itself
         return None
-
-
-def _proof_of_convexity(f: Function, curvature: Measured) -> str:
-    """What proves that no curvature is negative, or nothing."""
-    if curvature.certified and float(curvature.value) >= 0:
-        return f"least curvature {curvature.value:.3g}, {curvature.reason}"
-    if type(f) is QuadraticFunction and len(f.matrix) <= LARGEST and torch.equal(f.matrix, f.matrix.T):
-        below, _, _ = eigenvalue_counts(f.matrix, Fraction(0))
-        return "" if below else "no eigenvalue of its matrix is negative, counted in fractions"
-    return ""

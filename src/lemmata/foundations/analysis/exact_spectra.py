@@ -1,6 +1,7 @@
 r"""Eigenvalues counted without rounding: every stored number is a fraction, and signs of fractions are exact."""
 
 import itertools
+import operator
 from fractions import Fraction
 
 from jaxtyping import Float
@@ -31,8 +32,9 @@ def eigenvalue_counts(matrix: Float[Tensor, "n n"], bound: Fraction) -> tuple[in
     for k in range(1, n + 1):  # from the highest power of the variable down
         for i in range(n):
             power[i][i] += coefficients[-1]
-        power = [[sum(a * power[j][i] for j, a in enumerate(row) if a) for i in range(n)] for row in rows]
-        coefficients.append(-sum(power[i][i] for i in range(n)) / Fraction(k))
+        columns = list(zip(*power, strict=True))
+        power = [[sum(map(operator.mul, row, column), Fraction(0)) for column in columns] for row in rows]
+        coefficients.append(-sum((power[i][i] for i in range(n)), Fraction(0)) / k)
     # Horner's rule, again and again, expands the polynomial around the bound.
     for last in range(n, 0, -1):
         for i in range(1, last + 1):

@@ -46,7 +46,7 @@ def pl_constant(
     >>> round(found.value, 2), found.certified
     (0.18, False)
     """
-    if type(f) is QuadraticFunction:  # a subclass may compute anything
+    if isinstance(f, QuadraticFunction) and type(f) is QuadraticFunction:  # a subclass may compute anything
         return _of_quadratic(f)
     if region is None:
         raise ValueError("region must be a pair (low, high): without it only a QuadraticFunction can be measured")
@@ -76,16 +76,17 @@ def pl_constant(
 
 def _of_quadratic(f: QuadraticFunction) -> Measured:
     """The least eigenvalue that is not zero: proved where the matrix is definite, or singular beyond doubt."""
-    proof = certify_definiteness(f.matrix.detach())
-    unit, linear = power_of_two(f.matrix.detach().double()), f.linear.detach().double()
-    matrix = f.matrix.detach().double() / unit
+    unit = power_of_two(f.matrix.detach().double())
+    matrix, linear = f.matrix.detach().double() / unit, f.linear.detach().double()
     values, vectors = torch.linalg.eigh(matrix / 2 + matrix.mT / 2)
-    # What is not proved to curve may be a rounded zero, in the dtype in which the matrix was made.
-    dust = 4 * len(values) * torch.finfo(f.matrix.dtype).eps * float(values.abs().max())
-    curved = (values > dust) | bool(proof.floor > 0)
+    # Whatever made the matrix may have rounded a zero eigenvalue by so much, to either side.
+    dust = 4 * len(values) * torch.finfo(values.dtype).eps * float(values.abs().max())
+    proof = certify_definiteness(f.matrix.detach(), tolerance=dust * float(unit))
+    curved = (values > dust) | bool(proof.definite)
     along = vectors.mT @ linear / unit
     lowest = -vectors[:, curved] @ (along[curved] / values[curved])
-    if bool(proof.ceiling < 0) or along[~curved].norm() > dust * (along.norm() + lowest.norm()):
+    lost = 4 * len(values) * torch.finfo(f.linear.dtype).eps * float(along.norm() + lowest.norm())
+    if bool(proof.violated) or float(along[~curved].norm()) > lost:
         raise ValueError("the quadratic function has no minimum: along some direction it falls without end")
     if not curved.any():
         raise ValueError("f must not be constant: every constant is a PL constant of it")
@@ -93,7 +94,7 @@ def _of_quadratic(f: QuadraticFunction) -> Measured:
     # Half the squared gradient over the height, seen from the minimum, where no large value is subtracted.
     seen = float((matrix @ step).square().sum() / (step @ matrix @ step) * unit)
     witness = ((lowest + step).to(f.matrix),)
-    if bool(proof.floor > 0):
+    if bool(proof.definite):
         return Measured("PL constant", float(proof.floor), True, "a floor under all eigenvalues", witness, seen)
     proved = _proved_least(f, int((~curved).sum()), seen)
     if proved is None:

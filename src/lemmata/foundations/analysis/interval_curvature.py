@@ -1,8 +1,6 @@
 r"""Certified curvature: enclosures of every Hessian of a function over a box, by intervals that carry derivatives."""
 
 import functools
-import heapq
-import itertools
 import math
 from collections.abc import Callable
 from typing import Any
@@ -12,7 +10,7 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from lemmata.foundations.analysis.function_values import Function
-from lemmata.foundations.analysis.intervals import Interval
+from lemmata.foundations.analysis.intervals import TINY, Interval
 from lemmata.foundations.analysis.jets import Jet
 from lemmata.foundations.analysis.regions import Box
 from lemmata.measure.definiteness import certify_definiteness
@@ -21,6 +19,7 @@ from lemmata.measure.rounding import gamma
 __all__ = []  # for `smoothness` and its like; users meet only their answers
 
 PIECES = 200  # the most that a box is cut into
+TOGETHER, NUMBERS = 32, 2**20  # boxes that are cut at once; fewer where the Hessians of n entries hold more numbers
 TIGHT = 1.01  # the box is cut until the bound is within one part in a hundred of what was seen
 aten = torch.ops.aten
 
@@ -31,8 +30,8 @@ def curvature_bounds(f: Function, box: Box, seen: float, aim: str) -> tuple[floa
     $$ \nabla^2 f(x) \in [C - \Delta, C + \Delta] \ \Rightarrow\
        \lambda_{\min}(C) - \|\Delta\|_\infty \le \lambda_i(\nabla^2 f(x)) \le \lambda_{\max}(C) + \|\Delta\|_\infty $$
 
-    The box is cut where the bound is worst, until it is close to `seen`, the extreme that a search has found: of the
-    size ("largest") or of the least eigenvalue ("least"). None where the function does what intervals do not know:
+    The box is cut where the bound is too far off, until it is close to `seen`, the extreme that a search has found: of
+    the size ("largest") or of the least eigenvalue ("least"). None where the function does what intervals do not know:
     they know sums, products, whole powers, quotients, linear maps, exp, log, sqrt, sin, cos, tanh, sigmoid, softplus.
 
     Shapes:
@@ -45,45 +44,45 @@ def curvature_bounds(f: Function, box: Box, seen: float, aim: str) -> tuple[floa
     >>> -1.01 < low <= -1, 1 <= high < 1.01
     (True, True)
     """
-    order = itertools.count()
-    low, high = box.low.double(), box.high.double()
+    low, high = box.low.double()[:, None], box.high.double()[:, None]  # (n, boxes)
     width = high - low
-
-    def piece(low: Tensor, high: Tensor) -> tuple:
-        least, largest = _eigenvalue_bounds(enclosed(f, low, high, box.low.dtype).bend)
-        worst = max(-least, largest) if aim == "largest" else -least
-        return (-worst, next(order), low, high, least, largest)
-
     target = seen if aim == "largest" else -seen
     enough = target + (TIGHT - 1) * abs(target)
+    together = max(1, min(TOGETHER, NUMBERS // len(low) ** 3))
     try:
-        heap = [piece(low, high)]
-        while len(heap) < PIECES and -heap[0][0] > enough:
-            _, _, low, high, _, _ = heapq.heappop(heap)
-            axis = int(((high - low) / width).argmax())
-            middle = low[axis] / 2 + high[axis] / 2
-            left, right = high.clone(), low.clone()
-            left[axis] = right[axis] = middle
-            heapq.heappush(heap, piece(low, left))
-            heapq.heappush(heap, piece(right, high))
+        bounds = _eigenvalue_bounds(_enclosed(f, low, high, box.low.dtype).bend)  # (2, boxes)
+        while True:
+            worst = torch.maximum(-bounds[0], bounds[1]) if aim == "largest" else -bounds[0]
+            bad = worst.argsort(descending=True)[: min(int((worst > enough).sum()), together, PIECES - len(worst))]
+            if not len(bad):
+                return float(bounds[0].min()), float(bounds[1].max())
+            left, right = high[:, bad].clone(), low[:, bad].clone()
+            axes, columns = ((high - low) / width)[:, bad].argmax(0), torch.arange(len(bad))
+            left[axes, columns] = right[axes, columns] = right[axes, columns] / 2 + left[axes, columns] / 2
+            halves = torch.cat([low[:, bad], right], dim=1), torch.cat([left, high[:, bad]], dim=1)
+            found = _eigenvalue_bounds(_enclosed(f, *halves, box.low.dtype).bend)
+            good = torch.ones(len(worst), dtype=torch.bool).index_fill(0, bad, False)
+            low, high = (torch.cat([ends[:, good], new], 1) for ends, new in zip((low, high), halves, strict=True))
+            bounds = torch.cat([bounds[:, good], found], dim=1)
     except Exception:  # whatever a user's function answers to a tensor without data, it is not known
         return None
-    return min(entry[4] for entry in heap), max(entry[5] for entry in heap)
 
 
-def _eigenvalue_bounds(bend: Interval) -> tuple[float, float]:
-    n = bend.low.shape[-1]
-    low, high = bend.low.reshape(n, n), bend.high.reshape(n, n)
+def _eigenvalue_bounds(bend: Interval) -> Tensor:
+    """Below and above all eigenvalues in each box: (2, boxes)."""
+    n = bend.low.shape[-2]
+    low, high = (end.reshape(n, n, -1).permute(2, 0, 1) for end in (bend.low, bend.high))
     low, high = torch.maximum(low, low.mT), torch.minimum(high, high.mT)  # every Hessian is symmetric
     centre = low / 2 + high / 2
     radius = torch.maximum(high - centre, centre - low)
     if not (centre.isfinite().all() and radius.isfinite().all()):
         raise ArithmeticError("the enclosure is infinite")
     # The differences and the sum of n radii are rounded, by 1 + u and 1 + gamma.
-    spread = (1 + 2 * gamma(n + 1)) * float(radius.sum(1).max())
-    floors = certify_definiteness(torch.stack([centre, -centre])).floor.tolist()
-    least, largest = (math.nextafter(floor - spread, -math.inf) for floor in floors)
-    return least, -largest
+    spread = (1 + 2 * gamma(n + 1)) * radius.sum(-1).amax(-1)
+    # With a tolerance, so that no fractions are computed where an eigenvalue is near 0.
+    floors = certify_definiteness(torch.stack([centre, -centre]), tolerance=TINY).floor - spread
+    floors = floors.nextafter(torch.full_like(floors, -math.inf))
+    return torch.stack([floors[0], -floors[1]])
 
 
 def enclosed(f: Function, low: Tensor, high: Tensor, dtype: torch.dtype = torch.float64) -> Jet:
@@ -94,12 +93,17 @@ def enclosed(f: Function, low: Tensor, high: Tensor, dtype: torch.dtype = torch.
     arrives is one of its elementary operations with its arguments, and only those in `KNOWN` are answered, with no
     argument more than their signature here. To look at a number of the tensor is an error, as is to change one.
     """
+    return _enclosed(f, low[:, None], high[:, None], dtype)
+
+
+def _enclosed(f: Function, low: Tensor, high: Tensor, dtype: torch.dtype) -> Jet:
+    """The same over many boxes at once, whose ends are (n, boxes)."""
     enclosing = _Enclosing()
     point = enclosing.stand_in(Jet.variables(low.double(), high.double()), dtype)
     with torch.no_grad(), enclosing:
         result = f(point)
     found = enclosing.jet(result)
-    if found is None or found.value.low.numel() != 1:
+    if found is None or found.count != 1:
         raise NotImplementedError("a function whose result is not one number that depends on the point")
     return found
 
@@ -169,7 +173,7 @@ def _moved(function: Callable) -> Callable:
     """An operation that only moves entries, or repeats or leaves some out: it is applied to their numbers."""
 
     def moved(jet: Jet, *args: Any, **kwargs: Any) -> Any:
-        entries = function(torch.arange(jet.value.low.numel()).reshape(jet.shape), *args, **kwargs)
+        entries = function(torch.arange(jet.count).reshape(jet.shape), *args, **kwargs)
         return jet.taken(entries) if isinstance(entries, Tensor) else [jet.taken(some) for some in entries]
 
     return moved
@@ -181,10 +185,8 @@ def _joined(function: Callable) -> Callable:
     def joined(some: list[Any], dim: int = 0) -> Jet:
         like = next(one for one in some if isinstance(one, Jet))
         jets = [one if isinstance(one, Jet) else like.constant(one) for one in some]
-        numbers = torch.arange(sum(jet.value.low.numel() for jet in jets)).split(
-            [jet.value.low.numel() for jet in jets]
-        )
-        flat = [jet.taken(torch.arange(jet.value.low.numel())) for jet in jets]
+        numbers = torch.arange(sum(jet.count for jet in jets)).split([jet.count for jet in jets])
+        flat = [jet.taken(torch.arange(jet.count)) for jet in jets]
         row = Jet(*(
             Interval(torch.cat([part.low for part in parts]), torch.cat([part.high for part in parts]))
             for parts in zip(*(jet.parts for jet in flat), strict=True)
@@ -223,17 +225,16 @@ def _sum(jet: Jet, dim: list[int] | None = None, keepdim: bool = False) -> Jet:
 
 def _mean(jet: Jet, dim: list[int] | None = None, keepdim: bool = False) -> Jet:
     total = _sum(jet, dim, keepdim)
-    return total / (jet.value.low.numel() // total.value.low.numel())
+    return total / (jet.count // total.count)
 
 
 def _logsumexp(jet: Jet, dim: list[int], keepdim: bool = False) -> Jet:
-    shift = float(jet.value.high.max())
-    return _sum((jet + -shift).exp(), dim, keepdim).log() + shift
+    return jet.logsumexp(lambda terms: _sum(terms, dim, keepdim))
 
 
 def _softplus(jet: Jet, beta: int | float = 1, threshold: int | float = 20) -> Jet:
-    if beta != 1 or not bool((jet.value.high <= threshold).all()):
-        raise NotImplementedError("softplus beyond its threshold, where it jumps to a straight line")
+    if beta != 1 or not bool((jet.value.high < threshold).all()):
+        raise NotImplementedError("softplus at its threshold, where it jumps to a straight line")
     return jet.softplus()
 
 

@@ -1,5 +1,6 @@
 r"""Jets: intervals that carry derivatives, so that an expression's Hessian over a box is enclosed with its value."""
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -13,36 +14,47 @@ LARGEST_WHOLE = 2**53  # below it every integer is a number of double precision
 
 
 class Jet:
-    """An expression over a box of n variables: enclosures of its value, its gradient and its Hessian.
+    """An expression over boxes of n variables: enclosures of its value, its gradient and its Hessian in each box.
+
+    Boxes are the last axis, so that whatever is done to entries of the expression is done in all boxes at once.
 
     Shapes:
-        value: (...), slope: (..., n), bend: (..., n, n)
+        value: (..., boxes), slope: (..., n, boxes), bend: (..., n, n, boxes)
     """
 
     def __init__(self, value: Interval, slope: Interval, bend: Interval) -> None:
-        shape, n = value.low.shape, slope.low.shape[-1]
+        *shape, boxes = value.low.shape
+        n = slope.low.shape[-2]
         self.value = value
-        self.slope = Interval(slope.low.expand(*shape, n), slope.high.expand(*shape, n))
-        self.bend = Interval(bend.low.expand(*shape, n, n), bend.high.expand(*shape, n, n))
+        self.slope = Interval(*(end.expand(*shape, n, boxes) for end in (slope.low, slope.high)))
+        self.bend = Interval(*(end.expand(*shape, n, n, boxes) for end in (bend.low, bend.high)))
 
     @classmethod
     def variables(cls, low: Tensor, high: Tensor) -> "Jet":
-        """The point itself, anywhere in the box."""
+        """The point itself, anywhere in the boxes; the ends are (n, boxes)."""
         n = len(low)
-        return cls(Interval(low, high), Interval(torch.eye(n)), Interval(torch.zeros(n, n)))
+        return cls(Interval(low, high), Interval(torch.eye(n)[..., None]), Interval(torch.zeros(n, n, 1)))
 
     def constant(self, value: Any) -> "Jet":
         """A number or a tensor of numbers, as an expression of the same variables."""
-        n = self.slope.low.shape[-1]
-        return Jet(exactly(value), Interval(torch.zeros(n)), Interval(torch.zeros(n, n)))
+        *_, n, boxes = self.slope.low.shape
+        known = exactly(value).low
+        everywhere = Interval(known.expand(*known.shape[:-1], boxes))
+        return Jet(everywhere, Interval(torch.zeros(n, 1)), Interval(torch.zeros(n, n, 1)))
 
     @property
     def shape(self) -> torch.Size:
-        return self.value.low.shape
+        """Of the expression in one box."""
+        return self.value.low.shape[:-1]
 
     @property
     def ndim(self) -> int:
         return len(self.shape)
+
+    @property
+    def count(self) -> int:
+        """Of entries."""
+        return self.shape.numel()
 
     @property
     def parts(self) -> tuple[Interval, Interval, Interval]:
@@ -70,9 +82,11 @@ class Jet:
         if not isinstance(other, Jet):
             return self._scaled(exactly(other))
         a, b = self, other
-        slope = a.value[..., None] * b.slope + b.value[..., None] * a.slope
-        cross = a.slope[..., :, None] * b.slope[..., None, :] + a.slope[..., None, :] * b.slope[..., :, None]
-        bend = a.value[..., None, None] * b.bend + b.value[..., None, None] * a.bend + cross
+        slope = a.value[..., None, :] * b.slope + b.value[..., None, :] * a.slope
+        cross = (
+            a.slope[..., :, None, :] * b.slope[..., None, :, :] + a.slope[..., None, :, :] * b.slope[..., :, None, :]
+        )
+        bend = a.value[..., None, None, :] * b.bend + b.value[..., None, None, :] * a.bend + cross
         return Jet(a.value * b.value, slope, bend)
 
     def __truediv__(self, other: Any) -> "Jet":
@@ -81,11 +95,11 @@ class Jet:
         return self._scaled(exactly(other).reciprocal())
 
     def _scaled(self, by: Interval) -> "Jet":
-        return Jet(self.value * by, self.slope * by[..., None], self.bend * by[..., None, None])
+        return Jet(self.value * by, self.slope * by[..., None, :], self.bend * by[..., None, None, :])
 
     def mapped(self, matrix: Tensor) -> "Jet":
         """The image of the first axis under a matrix of known numbers."""
-        known = exactly(matrix).low
+        known = exactly(matrix).low[..., 0]
         return Jet(*(part.mapped(known) for part in self.parts))
 
     def sum(self, axis: int) -> "Jet":
@@ -93,12 +107,13 @@ class Jet:
 
     def through(self, value: Interval, first: Interval, second: Interval) -> "Jet":
         """The chain rule for a function of one variable."""
-        outer = self.slope[..., :, None] * self.slope[..., None, :]
+        outer = self.slope[..., :, None, :] * self.slope[..., None, :, :]
         squares = self.slope.power(2)
         for end, tight in ((outer.low, squares.low), (outer.high, squares.high)):
-            end.diagonal(dim1=-2, dim2=-1).copy_(tight)  # a square is never negative: tighter than the product
-        bend = second[..., None, None] * outer + first[..., None, None] * self.bend
-        return Jet(value, first[..., None] * self.slope, bend)
+            # A square is never negative: tighter than the product
+            end.diagonal(dim1=-3, dim2=-2).copy_(tight.mT)
+        bend = second[..., None, None, :] * outer + first[..., None, None, :] * self.bend
+        return Jet(value, first[..., None, :] * self.slope, bend)
 
     def __pow__(self, exponent: int | float) -> "Jet":
         if exponent == 0.5:
@@ -151,6 +166,14 @@ class Jet:
         turn = self.value.increasing(half_tanh)
         return self.through(self.value.increasing(torch.sigmoid), first, -(first * turn))
 
+    def logsumexp(self, total: Callable[["Jet"], "Jet"]) -> "Jet":
+        """The logarithm of the sum, given as `total`, of the exponentials; the largest entry is taken out first."""
+        largest = self.value.high.flatten(0, -2).amax(0) if self.ndim else self.value.high
+        shift = Interval(largest)
+        below = Jet(self.value + -shift, self.slope, self.bend)
+        found = total(below.exp()).log()
+        return Jet(found.value + shift, found.slope, found.bend)
+
     def softplus(self) -> "Jet":
         slope = self.value.increasing(torch.sigmoid)
         return self.through(self.value.increasing(softplus), slope, self.value.even_falling(sigmoid_slope))
@@ -173,7 +196,7 @@ def softplus(u: Tensor) -> Tensor:
 
 
 def exactly(value: Any) -> Interval:
-    """A number or a tensor of numbers that are known, in all their digits."""
+    """A number or a tensor of numbers that are known, in all their digits: the same in every box, the last axis."""
     given = torch.as_tensor(value).detach().cpu()
     if given.is_complex():
         raise NotImplementedError("complex numbers")
@@ -181,4 +204,4 @@ def exactly(value: Any) -> Interval:
     found = given.double() if isinstance(value, Tensor) else torch.as_tensor(value, dtype=torch.float64)
     if not given.is_floating_point() and bool((found.abs() >= LARGEST_WHOLE).any()):
         raise NotImplementedError("whole numbers that double precision does not hold")
-    return Interval(found)
+    return Interval(found[..., None])

@@ -54,6 +54,8 @@ def is_subgradient(
     scales = torch.rand((len(y), 1), generator=generator, dtype=y.dtype) ** 4
     y = box.clip(torch.cat([y, x + scales * (y - x)]))
     value, values, rise = batch_values(f, x).detach(), batch_values(f, y).detach(), (y - x) @ slope
+    if not value.isfinite() or values.isnan().any():
+        raise ValueError(f"f must be finite at x and a number in the region, got {float(value):g} at x: shrink it")
     heights = values - value - rise
     rounding = invisible(torch.maximum(values.abs(), torch.maximum(value.abs(), rise.abs())))
     for most in (heights + rounding, heights):  # the deepest cut beyond rounding, and the deepest
@@ -61,7 +63,8 @@ def is_subgradient(
         gap, witness = float(heights[worst]), (y[worst],)
         bounds = _height_bounds(f, x, slope, y[worst]) if gap < 0 else None
         if bounds is not None and float(bounds.high) < 0:
-            return Measured("subgradient", False, True, f"the plane cuts the graph by {-gap:.3g}", witness, gap)
+            reason = f"the plane cuts the graph by {-float(bounds.high):.3g}"
+            return Measured("subgradient", False, True, reason, witness, gap)
         if bounds is None and gap < -float(rounding[worst]):
             reason = f"the plane was seen to cut the graph by {-gap:.3g}"
             return Measured("subgradient", False, False, reason, witness, gap)

@@ -69,7 +69,7 @@ class _CholeskyDivergence(torch.autograd.Function):
     def backward(ctx: Any, *grad_outputs: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         mean_p, mean_q, factor_p, factor_q, whitened = ctx.saved_tensors
         if torch.is_grad_enabled():  # a second derivative is wanted: then this must depend on the inputs visibly
-            factor_p, factor_q = factor_p.tril(), factor_q.tril()  # and not on what stands above the diagonal
+            factor_p = factor_p.tril()  # and not on what stands above the diagonal, where no solve with q looks
             whitened = _whiten(mean_p, mean_q, factor_p, factor_q)
         grad = grad_outputs[0][..., None]
         back = torch.linalg.solve_triangular(factor_q.mT, whitened * grad[..., None], upper=True)

@@ -67,6 +67,9 @@ class LowRankGaussian(GaussianLaw):
     $$ x \sim \mathcal N(\mu, FF^\top + \mathrm{diag}(v)), \qquad
        \Sigma^{-1} = V^{-1} - V^{-1}F\,(I + F^\top V^{-1}F)^{-1}F^\top V^{-1}, \quad V = \mathrm{diag}(v) $$
 
+    Distances are computed as $x^\top\Sigma^{-1}x = (x-Fh)^\top V^{-1}(x-Fh) + h^\top h$ with
+    $h = (I + F^\top V^{-1}F)^{-1}F^\top V^{-1}x$, which keeps its digits where the noise is small.
+
     Shapes:
         mean: (..., features), factor: (..., features, rank), variance: (..., features)
 
@@ -104,9 +107,12 @@ class LowRankGaussian(GaussianLaw):
         return self.factor, self.variance
 
     def squared_lengths(self, columns: Tensor) -> Tensor:
-        scaled = columns / self.variance[..., None]
-        explained = torch.linalg.solve_triangular(self._capacitance, self.factor.mT @ scaled, upper=False)
-        return (columns * scaled).sum(-2) - explained.square().sum(-2)
+        # As two sums of squares, what the likeliest directions h leave over and their own length: the difference that
+        # Woodbury's identity gives would cancel to nothing where the noise is small.
+        variance = self.variance[..., None]
+        hidden = torch.cholesky_solve(self.factor.mT @ (columns / variance), self._capacitance)  # (..., rank, columns)
+        left = columns - self.factor @ hidden
+        return (left.square() / variance).sum(-2) + hidden.square().sum(-2)
 
     def inverse_diagonal(self) -> Tensor:
         scaled = (self.factor / self.variance[..., None]).mT

@@ -127,7 +127,7 @@ def the_pl_constant_of_least_squares_is_the_least_kernel_eigenvalue(draw, double
     return all_of(
         close(gradients, batch_gradients(loss, points)[..., :16], within=1e-10),
         close(squares, torch.einsum("tbi,bij,tbj->tb", residuals, kernel, residuals), within=1e-8 * size),
-        close(residuals.square().sum(-1), double * losses, within=1e-12),
+        close(residuals.square().sum(-1), double * batch_values(loss, points), within=1e-12),
         always(relation(squares + torch.where(squares == 0, 0.0, 1e-9 * (1 + squares)), bound)),
         close(squares[1], bound[1], within=1e-8 * size, detail="along the bottom eigenvector it is an equality"),
     )
