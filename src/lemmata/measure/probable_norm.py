@@ -46,10 +46,11 @@ def krylov_miss_probability(size: int, steps: int, error: float) -> float:
         raise ValueError(f"error must lie between 0 and 1, got {error}")
     degree = steps - 1
     # The logarithm of Chebyshev's polynomial beyond 1, which itself would overflow.
-    angle = degree * math.acosh((1 + error) / (1 - error))
+    angle = degree * 2 * math.atanh(math.sqrt(error))  # acosh of the argument, which would be rounded so near 1
     chebyshev = angle + math.log1p(math.exp(-2 * angle)) - math.log(2)
     logarithm = 0.5 * math.log(2 * size / math.pi) - chebyshev
-    return min(1.0, math.exp(logarithm) * (1 + 1e-12))  # above what rounding of a logarithm down to -700 may cost
+    # Above what rounding of a logarithm down to -700 may cost, and never 0.
+    return min(1.0, math.nextafter(math.exp(logarithm) * (1 + 1e-12), math.inf))
 
 
 def krylov_steps(size: int, error: float, failure: float = 1e-9) -> int:
