@@ -124,7 +124,7 @@ def judge_convex(answer, matrix, kind: type) -> None:
 
 
 convex_quadratic = Certificate(
-    "is_convex:quadratic", of_quadratic(in_a_box), draw_quadratic, judge_convex,
+    "is_convex:quadratic", of_quadratic(in_a_box), lambda source: (draw_matrix(source), QuadraticFunction), judge_convex,
     {
         "a tolerance": lambda matrix, kind: measured(bool(eigenvalues(matrix)[0] >= -1e-12 * matrix.abs().max())),
         "no tolerance": lambda matrix, kind: measured(bool(eigenvalues(matrix)[0] >= 0)),
