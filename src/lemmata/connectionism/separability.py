@@ -194,7 +194,7 @@ class _SignedRows:
         total = multipliers.sum()
         if len(multipliers) != len(self.rounded) or not total.isfinite() or (multipliers < 0).any():
             return False
-        if abs(total - 1) > gamma(len(multipliers)):
+        if abs(total - 1) > gamma(len(multipliers) + 1):
             return False
         if exact is not None:
             faithful = [float(share) for share in exact] == multipliers.tolist()
