@@ -180,6 +180,8 @@ class Perceptron:
         if terms * limits.eps > 0.5:
             return False
         size = reach * float(self.weight_.double().abs().sum()) + abs(float(self.bias_))
+        if size >= limits.max:  # a sum may have overflowed on its way
+            return False
         return lowest > 2 * gamma(terms, self.weight_.dtype) * size + terms * limits.tiny
 
     def _separates(self, x: Tensor, y: Tensor) -> bool:

@@ -72,3 +72,10 @@ def test_values_are_those_of_the_formula_in_any_batch():
     expected = torch.einsum("...i,ij,...j->...", x, matrix, x) / 2 + x @ linear + 2.0
     torch.testing.assert_close(QuadraticFunction(matrix, linear, constant=2.0)(x), expected)
     torch.testing.assert_close(QuadraticFunction(matrix)(x), expected - x @ linear - 2.0)
+
+
+def test_a_matrix_that_double_precision_cannot_solve_is_refused_in_words():
+    """Definite as it is stored, which fractions prove; halves and quarters of its entries cancel to nothing."""
+    matrix = torch.tensor([[1e30, 9.999999999999999e29], [1e30, 1e30]], dtype=DOUBLE)
+    with pytest.raises(ValueError, match=r"too near to a singular one|positive definite beyond rounding"):
+        QuadraticFunction(matrix, torch.ones(2, dtype=DOUBLE)).minimiser

@@ -77,9 +77,14 @@ class QuadraticFunction:
         unit = power_of_two(matrix.double())  # or halves of the smallest numbers are 0
         matrix, linear = self.matrix.double() / unit, self.linear.double() / unit
         matrix = matrix / 2 + matrix.mT / 2
-        start = -torch.linalg.solve(matrix, linear).detach()
+        factors, pivots, broken = torch.linalg.lu_factor_ex(matrix.detach())
+        if broken:  # proved definite in fractions, but not to be solved in double precision
+            least = f"{float(proof.floor):.3g}"
+            raise ValueError(f"matrix is too near to a singular one: its least eigenvalue is about {least}, rescale it")
+        start = -torch.linalg.lu_solve(factors, pivots, linear.detach()[:, None])[:, 0]
         # One step of refinement, which also carries the derivatives: dx = -H^-1 (dH x + db).
-        return (start - torch.linalg.solve(matrix.detach(), matrix @ start + linear)).to(self.matrix.dtype)
+        rest = (matrix @ start + linear)[:, None]
+        return (start - torch.linalg.lu_solve(factors, pivots, rest)[:, 0]).to(self.matrix.dtype)
 
     @property
     def minimum(self) -> Float[Tensor, ""]:
