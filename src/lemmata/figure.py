@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-__all__ = ["Band", "Bars", "Figure", "Heat", "Image", "Line", "Points"]
+__all__ = ["Band", "Bars", "Figure", "Heat", "Image", "Line", "Points", "Polygons"]
 
 Numbers = Any  # a list, a range, an array or a tensor, nested as the mark wants it
 
@@ -85,7 +85,18 @@ class Image(_Mark):
     label: str = ""
 
 
-MARKS = {mark.__name__: mark for mark in (Line, Points, Band, Bars, Heat, Image)}
+@dataclass(frozen=True)
+class Polygons(_Mark):
+    """Areas of the plane, polygon k with the corners (x[k], y[k]) in order, each shown by the colour of its value."""
+
+    x: Numbers
+    y: Numbers
+    values: Numbers
+    label: str = ""
+
+
+Mark = Line | Points | Band | Bars | Heat | Image | Polygons
+MARKS = {mark.__name__: mark for mark in (Line, Points, Band, Bars, Heat, Image, Polygons)}
 
 
 @dataclass(frozen=True)
@@ -100,7 +111,7 @@ class Figure:
     title: str
     x_label: str = ""
     y_label: str = ""
-    marks: Sequence[Line | Points | Band | Bars | Heat | Image] = field(default_factory=list)
+    marks: Sequence[Mark] = field(default_factory=list)
     x_log: bool = False
     y_log: bool = False
     note: str = ""

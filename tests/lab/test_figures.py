@@ -10,8 +10,9 @@ import xml.etree.ElementTree as ET
 import pytest
 from rich.console import Console
 
-from lemmata.figure import Band, Bars, Figure, Heat, Image, Line, Points
+from lemmata.figure import Band, Bars, Figure, Heat, Image, Line, Points, Polygons
 from lemmata.lab.figures.matplotlib import axes
+from lemmata.lab.figures.raster import as_heat
 from lemmata.lab.figures.scale import Scale, number
 from lemmata.lab.figures.svg import svg
 from lemmata.lab.figures.terminal import draw
@@ -29,12 +30,14 @@ CURVES = Figure(
     y_log=True,
     note="One <note>.",
 )
+SQUARE_AND_TRIANGLE = [[0, 1, 1, 0], [1, 2, 1]], [[0, 0, 1, 1], [0, 0, 1]]
 EVERYTHING = {
     "curves": CURVES,
     "bars": Figure("Bars", marks=[Bars(["a", "b"], [1, -2], "one"), Bars(["a", "b"], [3, 4.5], "two")]),
     "heat": Figure(
         "Heat", "x", "y", [Heat([[1, -1], [0.5, 0]], [0.1, 10.0], [0, 1], "w"), Points([1], [0.5])], x_log=True
     ),
+    "polygons": Figure("Areas", "x", "y", [Polygons(*SQUARE_AND_TRIANGLE, [1.0, -2.0], "w"), Line([0, 2], [0, 1])]),
     "matrices": Figure("Matrices", marks=[Heat([[0, 1]]), Heat([[2], [3]], label="second")]),
     "named": Figure(
         "Named",
@@ -215,3 +218,20 @@ def test_numbers_are_short():
         "10⁶",
         "−2.5×10⁻⁹",
     ]
+
+
+def test_areas_have_the_colour_and_the_number_of_their_value():
+    drawn = svg(EVERYTHING["polygons"])
+    assert drawn.count('<path fill="#') >= 2
+    assert "<title>1</title>" in drawn
+    assert "<title>−2</title>" in drawn
+    assert "Polygons “w”: 2 areas." in drawn
+
+
+def test_areas_become_cells_where_nothing_finer_can_be_drawn():
+    heat = as_heat(Polygons(*SQUARE_AND_TRIANGLE, [1.0, -2.0]), across=8, down=4)
+    assert heat.x[0] == 0.125
+    assert heat.y == [0.125, 0.375, 0.625, 0.875]
+    assert [row[:4] for row in heat.values] == [[1.0] * 4] * 4
+    assert heat.values[0][4:] == [-2.0, -2.0, -2.0, -2.0]
+    assert heat.values[3][4:] == [-2.0, None, None, None]

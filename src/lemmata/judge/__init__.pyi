@@ -37,6 +37,7 @@ from lemmata.judge.figure import Heat as Heat
 from lemmata.judge.figure import Image as Image
 from lemmata.judge.figure import Line as Line
 from lemmata.judge.figure import Points as Points
+from lemmata.judge.figure import Polygons as Polygons
 from lemmata.judge.fingerprint import versions as versions
 from lemmata.judge.ledger import Ledger as Ledger
 from lemmata.judge.numeric import close as close
@@ -83,6 +84,7 @@ __all__ = [
     "Lie",
     "Line",
     "Points",
+    "Polygons",
     "ProcessEngine",
     "RayEngine",
     "Result",

@@ -1,4 +1,4 @@
-"""The axes of an SVG figure and the marks on them: lines, points, bands, bars and matrices."""
+"""The axes of an SVG figure and the marks on them: lines, points, bands, bars, matrices and polygons."""
 
 import dataclasses
 import math
@@ -8,9 +8,9 @@ from html import escape
 from itertools import pairwise
 from typing import Any
 
-from lemmata.figure import Band, Bars, Figure, Heat, Image, Line, Points
+from lemmata.figure import Band, Bars, Figure, Heat, Image, Line, Points, Polygons
 from lemmata.lab.figures.scale import Scale, number, usable
-from lemmata.lab.figures.shapes import cells, clean, marker, shrunk, stroke, text, text_width, wrapped
+from lemmata.lab.figures.shapes import cells, clean, marker, shade, shrunk, stroke, text, text_width, wrapped
 
 __all__ = ["charts"]
 
@@ -26,10 +26,10 @@ def charts(figure: Figure, looks: dict[int, int], width: float, top: float) -> t
 
     Where names would leave no room beside each other, matrices stand below each other.
     """
-    heats = [mark for mark in figure.marks if isinstance(mark, Heat)]
-    others = [mark for mark in figure.marks if not isinstance(mark, Heat | Image)]
+    heats = [mark for mark in figure.marks if isinstance(mark, Heat | Polygons)]
+    others = [mark for mark in figure.marks if not isinstance(mark, Heat | Polygons | Image)]
     drawn, height, share = [], 0.0, width / max(1, len(heats))
-    if share < NARROW and any(heat.rows or heat.columns for heat in heats):
+    if share < NARROW and any(isinstance(heat, Heat) and (heat.rows or heat.columns) for heat in heats):
         for heat in heats:
             part, tall = _chart(dataclasses.replace(figure, marks=[heat, *others]), looks, width, top + height)
             drawn += part
@@ -70,25 +70,28 @@ class Frame:
 
 def _chart(figure: Figure, looks: dict[int, int], width: float, top: float) -> tuple[list[str], float]:
     x, y = _scales(figure)
-    heat = figure.marks[0] if isinstance(figure.marks[0], Heat) else None
+    ground = figure.marks[0] if isinstance(figure.marks[0], Heat | Polygons) else None
+    heat = ground if isinstance(ground, Heat) else None
     bars = [mark for mark in figure.marks if isinstance(mark, Bars)]
     down = heat is not None and heat.y is None
     y_ticks = _whole(y.ticks(6)) if down else y.ticks(6)
     if heat is not None and heat.rows:
         y_ticks = [(row, _shortened(str(name), width / 3)) for row, name in enumerate(heat.rows)]
     left = MARGIN + max([text_width(label, 12) for _, label in y_ticks], default=0) + 8
-    right = width - MARGIN - (58 if heat else 0)
-    head = top + (24 if figure.y_label or (heat and heat.label) else 6)
-    ratio = 0.52 if heat is None else min(1.0, max(0.3, len(heat.values) / max(map(len, heat.values))))
+    right = width - MARGIN - (58 if ground else 0)
+    head = top + (24 if figure.y_label or (ground and ground.label) else 6)
+    ratio = 0.52 if ground is None else (y.high - y.low) / (x.high - x.low)  # areas keep their shape
+    ratio = ratio if heat is None else len(heat.values) / max(map(len, heat.values))
+    ratio = ratio if ground is None else min(1.0, max(0.3, ratio))
     frame = Frame(left, head, right, head + max(150, ratio * min(right - left, 520)), x, y, down)
     names = [str(name) for name in max((bar.names for bar in bars), key=len)] if bars else []
     names = [str(name) for name in heat.columns] if heat is not None and heat.columns else names
     labels, below = _names(frame, names) if names else _numbers(frame, whole=heat is not None and heat.x is None)
-    drawn = [] if heat else [_rule(frame, frame.up(value), ".35" if value == 0 else ".13") for value, _ in y_ticks]
+    drawn = [] if ground else [_rule(frame, frame.up(value), ".35" if value == 0 else ".13") for value, _ in y_ticks]
     drawn += _marks(figure, looks, frame)
     drawn += [text(left - 7, frame.up(value) + 4, label, "soft small", "end") for value, label in y_ticks]
     drawn += labels
-    if heat is None:
+    if ground is None:
         drawn.append(
             f'<path d="M{clean(left)} {clean(frame.bottom)}H{clean(right)}" stroke="currentColor" opacity=".6"/>'
         )
@@ -112,10 +115,13 @@ def _scales(figure: Figure) -> tuple[Scale, Scale]:
         elif isinstance(mark, Heat):
             xs += _edges(mark.x, max(map(len, mark.values)), figure.x_log)
             ys += _edges(mark.y, len(mark.values), figure.y_log)
+        elif isinstance(mark, Polygons):
+            xs += [value for polygon in mark.x for value in polygon]
+            ys += [value for polygon in mark.y for value in polygon]
         elif not isinstance(mark, Image):
             xs += mark.x
             ys += [*mark.low, *mark.high] if isinstance(mark, Band) else mark.y
-    if any(isinstance(mark, Heat) for mark in figure.marks):  # cells reach the frame, without air
+    if any(isinstance(mark, Heat | Polygons) for mark in figure.marks):  # cells reach the frame, without air
         xs, ys = ([v for v in values if usable(v)] for values in (xs, ys))
         return Scale(min(xs), max(xs), figure.x_log), Scale(min(ys), max(ys), figure.y_log)
     x = Scale(-0.6, bars - 0.4) if bars else Scale.around(xs, figure.x_log)
@@ -187,12 +193,15 @@ def _marks(figure: Figure, looks: dict[int, int], frame: Frame) -> list[str]:
     """From the ground up: matrices and areas first, measurements on top."""
     drawn: list[str] = []
     bars = [mark for mark in figure.marks if isinstance(mark, Bars)]
-    for kind in (Heat, Band, Bars, Line, Points):
+    for kind in (Heat, Polygons, Band, Bars, Line, Points):
         for mark in figure.marks:
             if not isinstance(mark, kind):
                 continue
             if isinstance(mark, Heat):
                 drawn += _heat(mark, frame)
+                continue
+            if isinstance(mark, Polygons):
+                drawn += _polygons(mark, frame)
                 continue
             look = looks[id(mark)]
             drawn.append(f'<g class="s{look % COLOURS}">')
@@ -278,26 +287,43 @@ def _bars(bars: Bars, frame: Frame, place: int, of: int) -> Iterator[str]:
 
 
 def _heat(heat: Heat, frame: Frame) -> list[str]:
-    """The matrix and the bar that explains its colours; two-sided colours where the values have both signs."""
-    found = [value for row in heat.values for value in row if usable(value)]
-    low, high = (min(found), max(found)) if found else (0.0, 1.0)
-    ramp = DIVERGING if low < 0 < high else SEQUENTIAL
-    if low < 0 < high:
-        low, high = -max(-low, high), max(-low, high)
-    scale = Scale(low, high) if low < high else Scale(low - 0.5, low + 0.5)
+    """The matrix and the bar that explains its colours."""
+    scale, ramp = _colours([value for row in heat.values for value in row])
     rows = shrunk(heat.values)
     xs = _spread([frame.across(e) for e in _edges(heat.x, len(heat.values[0]), frame.x.log)], len(rows[0]))
     ys = _spread([frame.up(e) for e in _edges(heat.y, len(heat.values), frame.y.log)], len(rows))
-    left = frame.right + 12
+    return cells(rows, xs, ys, scale, ramp) + _ladder(scale, ramp, frame, heat.label)
+
+
+def _polygons(mark: Polygons, frame: Frame) -> list[str]:
+    """The areas with thin borders, and the bar that explains their colours."""
+    scale, ramp = _colours(mark.values)
+    border = "1" if len(mark.values) < 500 else ".3"
+    drawn = [f'<g stroke="#ffffff" stroke-width="{border}" stroke-linejoin="round">']
+    for x, y, value in zip(mark.x, mark.y, mark.values, strict=True):
+        path = "L".join(f"{clean(u)} {clean(v)}" for u, v in filter(None, frame.places(x, y)))
+        drawn.append(f'<path fill="{shade(scale(value), ramp)}" d="M{path}z"><title>{number(value)}</title></path>')
+    return [*drawn, "</g>", *_ladder(scale, ramp, frame, mark.label)]
+
+
+def _colours(values: Sequence[Any]) -> tuple[Scale, Sequence[str]]:
+    """A scale and its ramp: two-sided, and as far both ways, where the values have both signs."""
+    found = [value for value in values if usable(value)]
+    low, high = (min(found), max(found)) if found else (0.0, 1.0)
+    if low < 0 < high:
+        return Scale(-max(-low, high), max(-low, high)), DIVERGING
+    return (Scale(low, high) if low < high else Scale(low - 0.5, low + 0.5)), SEQUENTIAL
+
+
+def _ladder(scale: Scale, ramp: Sequence[str], frame: Frame, label: str) -> list[str]:
+    left, reach = frame.right + 12, scale.high - scale.low
     steps = [frame.bottom + (frame.top - frame.bottom) * k / 48 for k in range(49)]
-    ladder = [[low + (high - low) * (k + 0.5) / 48] for k in range(48)]
-    drawn = cells(rows, xs, ys, scale, ramp) + cells(ladder, [left, left + 10], steps, scale, ramp)
-    for value, label in scale.ticks(5):
+    ladder = [[scale.low + reach * (k + 0.5) / 48] for k in range(48)]
+    drawn = cells(ladder, [left, left + 10], steps, scale, ramp)
+    for value, words in scale.ticks(5):
         place = frame.bottom - scale(value) * (frame.bottom - frame.top)
-        drawn.append(text(left + 14, place + 4, label, "soft small"))
-    if heat.label:
-        drawn.append(text(left + 46, frame.top - 8, heat.label, "", "end"))
-    return drawn
+        drawn.append(text(left + 14, place + 4, words, "soft small"))
+    return [*drawn, text(left + 46, frame.top - 8, label, "", "end")] if label else drawn
 
 
 def _spread(edges: list[float], length: int) -> list[float]:

@@ -3,7 +3,7 @@
 import math
 from typing import TYPE_CHECKING, Any
 
-from lemmata.figure import Band, Bars, Figure, Heat, Image, Line, Points
+from lemmata.figure import Band, Bars, Figure, Heat, Image, Line, Mark, Points, Polygons
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -56,7 +56,7 @@ def _gallery(pyplot: Any, title: str, images: list[Image]) -> "list[Axes]":
     return list(row[0])
 
 
-def _add(ax: Any, mark: Line | Points | Band | Bars | Heat | Image, look: int) -> None:
+def _add(ax: Any, mark: Mark, look: int) -> None:
     colour, label = COLOURS[look % len(COLOURS)], mark.label or None
     if isinstance(mark, Line):
         ax.plot(_real(mark.x), _real(mark.y), color=colour, linestyle=DASHES[look % len(DASHES)], label=label)
@@ -70,8 +70,20 @@ def _add(ax: Any, mark: Line | Points | Band | Bars | Heat | Image, look: int) -
         ax.bar([str(name) for name in mark.names], _real(mark.values), color=colour, alpha=0.9, label=label)
     elif isinstance(mark, Image):
         ax.imshow(list(map(_real, mark.pixels)), cmap="gray", vmin=0, vmax=1, interpolation="nearest")
+    elif isinstance(mark, Polygons):
+        _areas(ax, mark)
     else:
         _matrix(ax, mark)
+
+
+def _areas(ax: Any, mark: Polygons) -> None:
+    from matplotlib.collections import PolyCollection
+
+    corners = [list(zip(x, y, strict=True)) for x, y in zip(mark.x, mark.y, strict=True)]
+    areas = ax.add_collection(PolyCollection(corners, array=_real(mark.values), edgecolors="white", linewidths=0.5))
+    ax.autoscale_view()
+    ax.set_aspect("equal")
+    ax.figure.colorbar(areas, ax=ax, label=mark.label)
 
 
 def _matrix(ax: Any, heat: Heat) -> None:

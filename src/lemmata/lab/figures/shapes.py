@@ -9,7 +9,7 @@ from typing import Any
 
 from lemmata.lab.figures.scale import Scale, usable
 
-__all__ = ["cells", "clean", "marker", "shrunk", "stroke", "text", "text_width", "wrapped"]
+__all__ = ["cells", "clean", "marker", "shade", "shrunk", "stroke", "text", "text_width", "wrapped"]
 
 # Five dashes and six markers against seven colours: no two of the first 35 lines look alike.
 DASHES = ("none", "8 4", "2 4", "10 4 2 4", "14 5")
@@ -81,14 +81,14 @@ def cells(
     paths: dict[int, list[str]] = {}
     for r, row in enumerate(rows):
         shades = [round((LEVELS - 1) * min(max(scale(v), 0), 1)) if usable(v) else -1 for v in row]
-        for shade, run in groupby(range(len(row)), key=shades.__getitem__):
+        for level, run in groupby(range(len(row)), key=shades.__getitem__):
             span = list(run)
             left, right, top, bottom = xs[span[0]], xs[span[-1] + 1], ys[r], ys[r + 1]
             box = f"M{clean(left)} {clean(top)}H{clean(right)}V{clean(bottom)}H{clean(left)}z"
-            paths.setdefault(shade, []).append(box)
+            paths.setdefault(level, []).append(box)
     paths.pop(-1, None)  # what is not a number stays paper
-    inks = {shade: _blend(shade / (LEVELS - 1), ramp) for shade in sorted(paths)}
-    drawn = [f'<path fill="{ink}" d="{"".join(paths[shade])}"/>' for shade, ink in inks.items()]
+    inks = {level: shade(level / (LEVELS - 1), ramp) for level in sorted(paths)}
+    drawn = [f'<path fill="{ink}" d="{"".join(paths[level])}"/>' for level, ink in inks.items()]
     return ['<g shape-rendering="crispEdges">', *drawn, "</g>"]
 
 
@@ -106,7 +106,7 @@ def shrunk(rows: Sequence[Sequence[Any]], most: int = 160) -> list[list[float]]:
     return blocks
 
 
-def _blend(place: float, ramp: Sequence[str]) -> str:
+def shade(place: float, ramp: Sequence[str]) -> str:
     """The colour at a place between 0 and 1 along a ramp of colours."""
     position = place * (len(ramp) - 1)
     first = min(int(position), len(ramp) - 2)

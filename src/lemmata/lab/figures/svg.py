@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 from html import escape
 
-from lemmata.figure import Band, Bars, Figure, Heat, Image, Line, Points
+from lemmata.figure import Band, Bars, Figure, Heat, Image, Line, Mark, Points, Polygons
 from lemmata.lab.figures.chart import charts
 from lemmata.lab.figures.scale import Scale, number, usable
 from lemmata.lab.figures.shapes import cells, clean, marker, shrunk, stroke, text, text_width, wrapped
@@ -121,7 +121,7 @@ def _legend(figure: Figure, looks: dict[int, int], width: int, top: float) -> tu
     """One entry for each label, in rows above the data, so that it never covers any."""
     entries: dict[str, list[Line | Points | Band | Bars]] = {}
     for mark in figure.marks:
-        if mark.label and not isinstance(mark, Heat | Image):
+        if mark.label and not isinstance(mark, Heat | Image | Polygons):
             entries.setdefault(mark.label, []).append(mark)
     drawn, left, row = [], float(MARGIN), 0
     for label, marks in entries.items():
@@ -155,7 +155,7 @@ def _looks(figure: Figure) -> dict[int, int]:
     return {
         id(mark): series.setdefault(mark.label or id(mark), len(series))
         for mark in figure.marks
-        if not isinstance(mark, Heat | Image)
+        if not isinstance(mark, Heat | Image | Polygons)
     }
 
 
@@ -165,7 +165,7 @@ def _description(figure: Figure) -> str:
     return " ".join([*axes, *map(_in_words, figure.marks), figure.note]).strip()
 
 
-def _in_words(mark: Line | Points | Band | Bars | Heat | Image) -> str:
+def _in_words(mark: Mark) -> str:
     kind = f"{type(mark).__name__}{f' “{mark.label}”' if mark.label else ''}"
     if isinstance(mark, Bars):
         values = [number(value) if usable(value) else "nothing" for value in mark.values]
@@ -173,6 +173,8 @@ def _in_words(mark: Line | Points | Band | Bars | Heat | Image) -> str:
     if isinstance(mark, Heat | Image):
         rows = mark.values if isinstance(mark, Heat) else mark.pixels
         return f"{kind}: {len(rows)} by {max(map(len, rows), default=0)} values."
+    if isinstance(mark, Polygons):
+        return f"{kind}: {len(mark.values)} areas."
     heights = [*mark.low, *mark.high] if isinstance(mark, Band) else mark.y
     found = [value for value in heights if usable(value)]
     reach = f", from {number(min(found))} to {number(max(found))}" if found else ""

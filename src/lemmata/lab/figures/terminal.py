@@ -7,7 +7,8 @@ from itertools import pairwise
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
-from lemmata.figure import Band, Bars, Figure, Heat, Image, Line, Points
+from lemmata.figure import Band, Bars, Figure, Heat, Image, Line, Points, Polygons
+from lemmata.lab.figures.raster import as_heat
 from lemmata.lab.figures.scale import Scale, number, usable
 from lemmata.lab.figures.shapes import shrunk
 
@@ -50,7 +51,8 @@ class Drawing:
 
 def _lines(figure: Figure, width: int, ascii: bool) -> list[Text]:
     curves = [mark for kind in (Band, Line, Points) for mark in figure.marks if isinstance(mark, kind)]
-    pictures = [_picture(mark, width, ascii) for mark in figure.marks if isinstance(mark, Heat | Image)]
+    shown = [as_heat(mark, min(40, width // 2), 20) if isinstance(mark, Polygons) else mark for mark in figure.marks]
+    pictures = [_picture(mark, width, ascii) for mark in shown if isinstance(mark, Heat | Image)]
     lines = _folded(Text(figure.title, style="bold"), width)
     lines += _side_by_side(pictures, width)
     lines += _plot(figure, curves, width, ascii) if curves else []

@@ -7,7 +7,7 @@ from typing import Any
 
 from markupsafe import Markup, escape
 
-from lemmata.figure import Band, Bars, Figure, Heat, Image, Line, Points
+from lemmata.figure import Band, Bars, Figure, Heat, Image, Mark, Polygons
 from lemmata.lab.figures.svg import STYLE, svg
 from lemmata.lab.words import number
 
@@ -91,11 +91,14 @@ def _rows(drawn: Figure) -> list[Row]:
     ]
 
 
-def _values(mark: Line | Points | Band | Bars | Heat | Image) -> list[Row]:
+def _values(mark: Mark) -> list[Row]:
     if isinstance(mark, Bars):
         return [{"name": name, "value": value} for name, value in zip(mark.names, mark.values, strict=True)]
     if isinstance(mark, Band):
         return [{"x": x, "low": a, "high": b} for x, a, b in zip(mark.x, mark.low, mark.high, strict=True)]
+    if isinstance(mark, Polygons):
+        middles = ((sum(x) / len(x), sum(y) / len(y)) for x, y in zip(mark.x, mark.y, strict=True))
+        return [{"x": x, "y": y, "value": value} for (x, y), value in zip(middles, mark.values, strict=True)]
     if isinstance(mark, Heat | Image):
         cells = mark.values if isinstance(mark, Heat) else mark.pixels
         xs, ys = (mark.x, mark.y) if isinstance(mark, Heat) else (None, None)

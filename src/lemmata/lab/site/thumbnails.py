@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator
 
-from lemmata.figure import Figure, Heat, Image, Line, Points
+from lemmata.figure import Figure, Heat, Image, Line, Points, Polygons
+from lemmata.lab.figures.raster import as_heat
 from lemmata.lab.figures.scale import Scale, usable
 from lemmata.lab.figures.shapes import cells, clean
 
@@ -39,7 +40,8 @@ def _images(images: list[Image]) -> list[str]:
 
 def _marks(figure: Figure) -> Iterator[str]:
     curves = [mark for mark in figure.marks if isinstance(mark, Line | Points)]
-    heats = [mark for mark in figure.marks if isinstance(mark, Heat) and mark.x and mark.y]
+    grounds = [as_heat(mark, 60, 40) if isinstance(mark, Polygons) else mark for mark in figure.marks]
+    heats = [mark for mark in grounds if isinstance(mark, Heat) and mark.x and mark.y]
     points = [mark for mark in curves if isinstance(mark, Points) and len(mark.x) > 1]
     shown = [*points, *heats] or curves  # a line between points may leave the picture
     xs = [x for mark in shown for x in mark.x or () if usable(x, figure.x_log)]

@@ -1,0 +1,191 @@
+r"""A ReLU network as a short list of steps, and the affine maps it is made of: rounded with a bound, or exact.
+
+On a region where every unit keeps its sign, each unit before its rectifier is an affine function of the input. Its
+coefficients are sums of products of weights. Weights are stored numbers, hence fractions, and so are the coefficients:
+double precision gives them with a bound on what it lost, and where that does not decide, fractions do.
+"""
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+
+from lemmata.feedforward.mlp import MLP
+from lemmata.measure.error_free import DIGITS, grain
+from lemmata.measure.rounding import fractions, gamma
+
+__all__ = []  # for linear_regions
+
+
+@dataclass(frozen=True, eq=False)
+class Affine:
+    """h becomes W h + b."""
+
+    weight: Float[Tensor, "outputs inputs"]
+    bias: Float[Tensor, "outputs"]
+
+
+class Rectify:
+    """h becomes max(h, 0): here regions are cut."""
+
+
+class Remember:
+    """Keep h for the next `Add`."""
+
+
+@dataclass(frozen=True, eq=False)
+class Add:
+    """h becomes h + V r for what was remembered; V is the identity if there is none."""
+
+    projection: Float[Tensor, "outputs inputs"] | None = None
+
+
+Step = Affine | Rectify | Remember | Add
+KNOWN = "Linear, ReLU, Identity, Flatten, Dropout, Sequential, MLP with relu"
+
+
+def program(model: nn.Module) -> list[Step]:
+    """The steps of a network, its weights as doubles; what is not known to be piecewise affine is refused by name."""
+    changed = [hooks for hooks in (model._forward_hooks, model._forward_pre_hooks) if hooks]
+    if changed or "forward" in vars(model):
+        raise ValueError(f"{type(model).__name__} has a hook or a forward of its own: remove it to count regions")
+    kind, drops, steps = type(model), False, list[Step]()
+    if kind is nn.Sequential:
+        return [step for part in model.children() for step in program(part)]
+    if isinstance(model, MLP) and kind is MLP and model.config.activation in ("relu", "identity"):
+        drops = model.config.dropout > 0
+        for layer in model.layers:
+            steps += [Rectify()] if steps and model.config.activation == "relu" else []
+            steps.append(_affine(layer))
+    elif isinstance(model, nn.Dropout) and kind is nn.Dropout:
+        drops = model.p > 0
+    elif kind is nn.Linear:
+        steps.append(_affine(model))
+    elif kind is nn.ReLU:
+        steps.append(Rectify())
+    elif not (kind is nn.Identity or (isinstance(model, nn.Flatten) and model.start_dim == 1)):
+        raise ValueError(f"{kind.__name__} is not known to be piecewise affine: use {KNOWN}")
+    if drops and model.training:
+        raise ValueError("a network that drops units has no fixed regions: use model.eval()")
+    return steps
+
+
+def _affine(layer: nn.Module) -> Affine:
+    assert isinstance(layer, nn.Linear)
+    weight = layer.weight.detach().double()
+    bias = torch.zeros_like(weight[:, 0]) if layer.bias is None else layer.bias.detach().double()
+    if not (weight.isfinite().all() and bias.isfinite().all()):
+        raise ValueError("weights must be finite, got NaN or infinity: look at how the network was trained")
+    return Affine(weight, bias)
+
+
+@dataclass(frozen=True, eq=False)
+class Coefficients:
+    r"""Affine functions of the input, one for each unit of each region, and how wrong they may be.
+
+    `value[r, j]` holds the slopes of unit j on region r, then its constant; the true numbers are within `bound`. Those
+    with the bound 0 are exact, and whole multiples of `grain`.
+    """
+
+    value: Float[Tensor, "regions units terms"]
+    bound: Float[Tensor, "regions units terms"]
+    grain: float
+
+    @classmethod
+    def of_input(cls, dimensions: int, device: torch.device) -> "Coefficients":
+        identity = torch.eye(dimensions, dimensions + 1, dtype=torch.float64, device=device)[None]
+        return cls(identity, torch.zeros_like(identity), 1.0)
+
+    def affine(self, step: Affine) -> "Coefficients":
+        return self._mapped(step.weight, step.bias)
+
+    def _mapped(self, weight: Tensor, bias: Tensor | None) -> "Coefficients":
+        constant = torch.zeros_like(self.value[:1, :1]).expand(1, len(weight), -1).clone()
+        if bias is not None:
+            constant[..., -1] = bias
+        value = _product(weight, self.value) + constant
+        size = _product(weight.abs(), self.value.abs()) + constant.abs()
+        carried = _product(weight.abs(), self.bound) if self.bound.any() else torch.zeros_like(size)
+        # Every partial sum is a multiple of the grain and below `size`: with fewer than 53 digits nothing is rounded.
+        fine = min(grain(weight) * self.grain, grain(constant))
+        exact = (carried == 0) & (size < 2.0 ** (DIGITS - 1) * fine)
+        terms = weight.shape[1] + 2
+        lost = (1 + gamma(terms)) * (carried + gamma(terms) * size) + torch.finfo(value.dtype).tiny
+        return Coefficients(value, torch.where(exact, 0.0, lost), fine)
+
+    def plus(self, other: "Coefficients", projection: Tensor | None) -> "Coefficients":
+        other = other if projection is None else other._mapped(projection, None)
+        value, fine = self.value + other.value, min(self.grain, other.grain)
+        size, carried = self.value.abs() + other.value.abs(), self.bound + other.bound
+        exact = (carried == 0) & (size < 2.0 ** (DIGITS - 1) * fine)
+        lost = (1 + gamma(2)) * (carried + gamma(2) * size)
+        return Coefficients(value, torch.where(exact, 0.0, lost), fine)
+
+    def rectified(self, active: Bool[Tensor, "regions units"]) -> "Coefficients":
+        kept = active[..., None]
+        return Coefficients(torch.where(kept, self.value, 0.0), torch.where(kept, self.bound, 0.0), self.grain)
+
+    def __getitem__(self, regions: Tensor) -> "Coefficients":
+        return Coefficients(self.value[regions], self.bound[regions], self.grain)
+
+
+def _product(weight: Tensor, values: Tensor) -> Tensor:
+    """One product of matrices for all regions, which is many times as fast as one small product for each."""
+    regions, units, terms = values.shape
+    flat = weight @ values.transpose(0, 1).reshape(units, regions * terms)
+    return flat.reshape(len(weight), regions, terms).transpose(0, 1)  # (regions, outputs, terms)
+
+
+class ExactUnits:
+    """The same affine functions in fractions, for one region at a time, from the pattern of its active units."""
+
+    def __init__(self, steps: list[Step], dimensions: int) -> None:
+        self.dimensions = dimensions
+        self.steps = [self._step(step) for step in steps]
+        self.known: dict[tuple, list[list[Fraction]]] = {}
+        self.asked = 0  # how many decisions rounding left open
+
+    @staticmethod
+    def _step(step: Step) -> tuple:
+        if isinstance(step, Affine):
+            return ("affine", fractions(step.weight), fractions(step.bias))
+        if isinstance(step, Add):
+            return ("add", None if step.projection is None else fractions(step.projection))
+        return ("rectify",) if isinstance(step, Rectify) else ("remember",)
+
+    def units(self, pattern: tuple[tuple[bool, ...], ...]) -> list[list[Fraction]]:
+        """Slopes and constant of each unit before the rectifier that follows the layers of this pattern."""
+        if pattern not in self.known:
+            if len(self.known) > 4096:
+                self.known.clear()
+            self.known[pattern] = self._units(pattern)
+        return self.known[pattern]
+
+    def _units(self, pattern: tuple[tuple[bool, ...], ...]) -> list[list[Fraction]]:
+        size, layer = self.dimensions, 0
+        rows = [[Fraction(int(i == j)) for j in range(size + 1)] for i in range(size)]
+        remembered = rows
+        for step in self.steps:
+            if step[0] == "affine":
+                rows = [_combined(weights, rows, bias) for weights, bias in zip(step[1], step[2], strict=True)]
+            elif step[0] == "remember":
+                remembered = rows
+            elif step[0] == "add":
+                other = remembered if step[1] is None else [_combined(w, remembered, Fraction(0)) for w in step[1]]
+                rows = [[a + b for a, b in zip(x, y, strict=True)] for x, y in zip(rows, other, strict=True)]
+            elif layer == len(pattern):
+                return rows
+            else:
+                active = pattern[layer]
+                rows = [row if on else [Fraction(0)] * (size + 1) for row, on in zip(rows, active, strict=True)]
+                layer += 1
+        return rows
+
+
+def _combined(weights: list[Fraction], rows: list[list[Fraction]], bias: Fraction) -> list[Fraction]:
+    terms = len(rows[0])
+    total = [sum((w * row[t] for w, row in zip(weights, rows, strict=True) if w), Fraction(0)) for t in range(terms)]
+    total[-1] += bias
+    return total
