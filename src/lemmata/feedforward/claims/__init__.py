@@ -1,0 +1,1 @@
+"""How the statements of feed-forward networks are checked, one file per subject."""
