@@ -39,37 +39,22 @@ from lemmata.foundations.analysis.curvature import curvature_between as curvatur
 from lemmata.foundations.analysis.curvature import quadratic_bound_gap as quadratic_bound_gap
 from lemmata.foundations.analysis.curvature import smoothness as smoothness
 from lemmata.foundations.analysis.curvature import strong_convexity as strong_convexity
-from lemmata.foundations.analysis.elementary_bounds import log1p_bounds as log1p_bounds
-from lemmata.foundations.analysis.elementary_bounds import power_bound as power_bound
-from lemmata.foundations.analysis.elementary_derivatives import ByParts as ByParts
-from lemmata.foundations.analysis.elementary_derivatives import ELEMENTARY as ELEMENTARY
-from lemmata.foundations.analysis.elementary_derivatives import abs_subdifferential as abs_subdifferential
-from lemmata.foundations.analysis.elementary_derivatives import integrate_by_parts as integrate_by_parts
-from lemmata.foundations.analysis.elementary_derivatives import quotient_derivative as quotient_derivative
 from lemmata.foundations.analysis.function_values import batch_gradients as batch_gradients
 from lemmata.foundations.analysis.function_values import batch_hessians as batch_hessians
 from lemmata.foundations.analysis.function_values import batch_jacobians as batch_jacobians
 from lemmata.foundations.analysis.function_values import batch_values as batch_values
-from lemmata.foundations.analysis.geometric_series import geometric_remainder as geometric_remainder
-from lemmata.foundations.analysis.geometric_series import geometric_sum as geometric_sum
 from lemmata.foundations.analysis.gradient_dominance import least_squares_pl as least_squares_pl
 from lemmata.foundations.analysis.gradient_dominance import pl_constant as pl_constant
 from lemmata.foundations.analysis.gradient_dominance import pl_ratio as pl_ratio
 from lemmata.foundations.analysis.gradient_dominance import tangent_gram as tangent_gram
 from lemmata.foundations.analysis.interval_curvature import curvature_bounds as curvature_bounds
 from lemmata.foundations.analysis.intervals import Interval as Interval
-from lemmata.foundations.analysis.lagrange import Lagrangian as Lagrangian
-from lemmata.foundations.analysis.lagrange import StationaryPoint as StationaryPoint
 from lemmata.foundations.analysis.lipschitz_bounds import difference_quotient as difference_quotient
 from lemmata.foundations.analysis.lipschitz_bounds import lipschitz as lipschitz
-from lemmata.foundations.analysis.maximisers import argmax_set as argmax_set
 from lemmata.foundations.analysis.measurements import Measured as Measured
 from lemmata.foundations.analysis.quadratic_functions import QuadraticFunction as QuadraticFunction
 from lemmata.foundations.analysis.regions import Box as Box
 from lemmata.foundations.analysis.regions import box_region as box_region
-from lemmata.foundations.analysis.score_function import density_gradient as density_gradient
-from lemmata.foundations.analysis.score_function import expectation_gradient as expectation_gradient
-from lemmata.foundations.analysis.score_function import score_of as score_of
 from lemmata.foundations.analysis.subgradients import MaxAffine as MaxAffine
 from lemmata.foundations.analysis.subgradients import is_subgradient as is_subgradient
 from lemmata.foundations.analysis.subgradients import subdifferential_interval as subdifferential_interval
@@ -123,30 +108,6 @@ from lemmata.foundations.linear_algebra.quadratic import rayleigh_quotient as ra
 from lemmata.foundations.linear_algebra.traces import trace as trace
 from lemmata.foundations.linear_algebra.traces import trace_of_product as trace_of_product
 from lemmata.foundations.linear_algebra.woodbury import DiagonalPlusLowRank as DiagonalPlusLowRank
-from lemmata.foundations.matrix_calculus.by_matrix import BY_MATRIX as BY_MATRIX
-from lemmata.foundations.matrix_calculus.derivative_rows import DerivativeRow as DerivativeRow
-from lemmata.foundations.matrix_calculus.derivative_rows import check_derivative as check_derivative
-from lemmata.foundations.matrix_calculus.gradient_types import GradientType as GradientType
-from lemmata.foundations.matrix_calculus.gradient_types import type_check_gradient as type_check_gradient
-from lemmata.foundations.matrix_calculus.jacobians import LAYOUTS as LAYOUTS
-from lemmata.foundations.matrix_calculus.jacobians import chain_rule as chain_rule
-from lemmata.foundations.matrix_calculus.jacobians import differenced_jacobian as differenced_jacobian
-from lemmata.foundations.matrix_calculus.jacobians import gradient_of as gradient_of
-from lemmata.foundations.matrix_calculus.jacobians import hessian_of as hessian_of
-from lemmata.foundations.matrix_calculus.jacobians import jacobian_of as jacobian_of
-from lemmata.foundations.matrix_calculus.matrix_derivatives import derivative_of as derivative_of
-from lemmata.foundations.matrix_calculus.matrix_derivatives import derivative_table as derivative_table
-from lemmata.foundations.matrix_calculus.pullbacks import elementwise_pullback as elementwise_pullback
-from lemmata.foundations.matrix_calculus.pullbacks import linear_pullback as linear_pullback
-from lemmata.foundations.matrix_calculus.pullbacks import slope_of as slope_of
-from lemmata.foundations.matrix_calculus.pullbacks import softmax_jacobian as softmax_jacobian
-from lemmata.foundations.matrix_calculus.pullbacks import softmax_pullback as softmax_pullback
-from lemmata.foundations.matrix_calculus.scalar_by_vector import SCALAR_BY_VECTOR as SCALAR_BY_VECTOR
-from lemmata.foundations.matrix_calculus.tensor_chain import contract as contract
-from lemmata.foundations.matrix_calculus.tensor_chain import contract_as_matrices as contract_as_matrices
-from lemmata.foundations.matrix_calculus.tensor_chain import jacobian_tensor as jacobian_tensor
-from lemmata.foundations.matrix_calculus.tensor_chain import tensor_chain_rule as tensor_chain_rule
-from lemmata.foundations.matrix_calculus.vector_by_vector import VECTOR_BY_VECTOR as VECTOR_BY_VECTOR
 from lemmata.foundations.probability.densities import Density as Density
 from lemmata.foundations.probability.densities import scaled_density as scaled_density
 from lemmata.foundations.probability.densities import sum_density as sum_density
@@ -176,39 +137,27 @@ from lemmata.foundations.probability.structured_gaussians import LowRankGaussian
 __all__ = [
     "ACTIVATION_TABLE",
     "Activation",
-    "BY_MATRIX",
     "Box",
-    "ByParts",
     "CompletedSquare",
     "Density",
-    "DerivativeRow",
     "DiagonalGaussian",
     "DiagonalPlusLowRank",
-    "ELEMENTARY",
     "FiniteDistribution",
     "Gaussian",
     "GaussianLaw",
-    "GradientType",
     "Hyperplane",
     "Interval",
     "JointTable",
-    "LAYOUTS",
-    "Lagrangian",
     "LowRankGaussian",
     "MaxAffine",
     "Measured",
     "QuadraticFunction",
-    "SCALAR_BY_VECTOR",
     "SampledDivergence",
-    "StationaryPoint",
-    "VECTOR_BY_VECTOR",
     "ValueRange",
-    "abs_subdifferential",
     "absolute_from_relu",
     "absolute_integral",
     "activation",
     "angle_between",
-    "argmax_set",
     "batch_gradients",
     "batch_hessians",
     "batch_jacobians",
@@ -217,16 +166,12 @@ __all__ = [
     "bernoulli_mgf",
     "binomial_mgf",
     "box_region",
-    "chain_rule",
     "change_of_measure_bound",
     "chebyshev_bound",
-    "check_derivative",
     "chord_gap",
     "complete_square",
     "condition_number",
     "conditional_entropy",
-    "contract",
-    "contract_as_matrices",
     "convolve_masses",
     "cosine_of_angle",
     "covariance_of_image",
@@ -234,19 +179,13 @@ __all__ = [
     "curvature_between",
     "curvature_bounds",
     "definiteness_by_minors",
-    "density_gradient",
     "dependent_subset",
-    "derivative_of",
-    "derivative_table",
     "difference_quotient",
-    "differenced_jacobian",
-    "elementwise_pullback",
     "empirical_distribution",
     "empirical_joint",
     "entropy",
     "exact_determinant",
     "exact_rank",
-    "expectation_gradient",
     "function_condition",
     "gamma_mgf",
     "gaussian_kl",
@@ -254,23 +193,16 @@ __all__ = [
     "gelu_derivative",
     "gelu_tanh",
     "gelu_tanh_derivative",
-    "geometric_remainder",
-    "geometric_sum",
     "gibbs_distribution",
     "gradient_monotony",
-    "gradient_of",
     "gram_matrix",
-    "hessian_of",
     "hopfield_sign",
-    "integrate_by_parts",
     "invert_permutation",
     "is_convex",
     "is_convex_set",
     "is_doubly_stochastic",
     "is_permutation_matrix",
     "is_subgradient",
-    "jacobian_of",
-    "jacobian_tensor",
     "jensen_gap",
     "jensen_shannon",
     "kl_divergence",
@@ -279,9 +211,7 @@ __all__ = [
     "least_curvature",
     "least_squares_pl",
     "linear_kernel",
-    "linear_pullback",
     "lipschitz",
-    "log1p_bounds",
     "logit",
     "markov_bound",
     "mgf_of_sum",
@@ -296,14 +226,12 @@ __all__ = [
     "pl_ratio",
     "poisson_mgf",
     "polynomial_kernel",
-    "power_bound",
     "principal_minors",
     "project_onto_span",
     "projection_matrix",
     "psd_factor",
     "quadratic_bound_gap",
     "quadratic_form",
-    "quotient_derivative",
     "rayleigh_quotient",
     "rbf_kernel",
     "relabel_graph",
@@ -313,16 +241,12 @@ __all__ = [
     "sampled_entropy",
     "sampled_kl",
     "scaled_density",
-    "score_of",
     "second_order_model",
     "sigmoid",
     "sigmoid_derivative",
     "sigmoid_jacobian",
     "sigmoid_second_derivative",
-    "slope_of",
     "smoothness",
-    "softmax_jacobian",
-    "softmax_pullback",
     "squared_distances",
     "strong_convexity",
     "subdifferential_interval",
@@ -333,11 +257,9 @@ __all__ = [
     "tanh_derivative",
     "taylor_polynomial",
     "taylor_remainder",
-    "tensor_chain_rule",
     "total_variation",
     "trace",
     "trace_of_product",
     "two_line_notation",
-    "type_check_gradient",
     "variance_of_sum",
 ]

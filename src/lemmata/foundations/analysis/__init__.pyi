@@ -13,37 +13,22 @@ from lemmata.foundations.analysis.curvature import curvature_between as curvatur
 from lemmata.foundations.analysis.curvature import quadratic_bound_gap as quadratic_bound_gap
 from lemmata.foundations.analysis.curvature import smoothness as smoothness
 from lemmata.foundations.analysis.curvature import strong_convexity as strong_convexity
-from lemmata.foundations.analysis.elementary_bounds import log1p_bounds as log1p_bounds
-from lemmata.foundations.analysis.elementary_bounds import power_bound as power_bound
-from lemmata.foundations.analysis.elementary_derivatives import ByParts as ByParts
-from lemmata.foundations.analysis.elementary_derivatives import ELEMENTARY as ELEMENTARY
-from lemmata.foundations.analysis.elementary_derivatives import abs_subdifferential as abs_subdifferential
-from lemmata.foundations.analysis.elementary_derivatives import integrate_by_parts as integrate_by_parts
-from lemmata.foundations.analysis.elementary_derivatives import quotient_derivative as quotient_derivative
 from lemmata.foundations.analysis.function_values import batch_gradients as batch_gradients
 from lemmata.foundations.analysis.function_values import batch_hessians as batch_hessians
 from lemmata.foundations.analysis.function_values import batch_jacobians as batch_jacobians
 from lemmata.foundations.analysis.function_values import batch_values as batch_values
-from lemmata.foundations.analysis.geometric_series import geometric_remainder as geometric_remainder
-from lemmata.foundations.analysis.geometric_series import geometric_sum as geometric_sum
 from lemmata.foundations.analysis.gradient_dominance import least_squares_pl as least_squares_pl
 from lemmata.foundations.analysis.gradient_dominance import pl_constant as pl_constant
 from lemmata.foundations.analysis.gradient_dominance import pl_ratio as pl_ratio
 from lemmata.foundations.analysis.gradient_dominance import tangent_gram as tangent_gram
 from lemmata.foundations.analysis.interval_curvature import curvature_bounds as curvature_bounds
 from lemmata.foundations.analysis.intervals import Interval as Interval
-from lemmata.foundations.analysis.lagrange import Lagrangian as Lagrangian
-from lemmata.foundations.analysis.lagrange import StationaryPoint as StationaryPoint
 from lemmata.foundations.analysis.lipschitz_bounds import difference_quotient as difference_quotient
 from lemmata.foundations.analysis.lipschitz_bounds import lipschitz as lipschitz
-from lemmata.foundations.analysis.maximisers import argmax_set as argmax_set
 from lemmata.foundations.analysis.measurements import Measured as Measured
 from lemmata.foundations.analysis.quadratic_functions import QuadraticFunction as QuadraticFunction
 from lemmata.foundations.analysis.regions import Box as Box
 from lemmata.foundations.analysis.regions import box_region as box_region
-from lemmata.foundations.analysis.score_function import density_gradient as density_gradient
-from lemmata.foundations.analysis.score_function import expectation_gradient as expectation_gradient
-from lemmata.foundations.analysis.score_function import score_of as score_of
 from lemmata.foundations.analysis.subgradients import MaxAffine as MaxAffine
 from lemmata.foundations.analysis.subgradients import is_subgradient as is_subgradient
 from lemmata.foundations.analysis.subgradients import subdifferential_interval as subdifferential_interval
@@ -54,16 +39,10 @@ from lemmata.foundations.analysis.taylor import taylor_remainder as taylor_remai
 
 __all__ = [
     "Box",
-    "ByParts",
-    "ELEMENTARY",
     "Interval",
-    "Lagrangian",
     "MaxAffine",
     "Measured",
     "QuadraticFunction",
-    "StationaryPoint",
-    "abs_subdifferential",
-    "argmax_set",
     "batch_gradients",
     "batch_hessians",
     "batch_jacobians",
@@ -73,14 +52,9 @@ __all__ = [
     "condition_number",
     "curvature_between",
     "curvature_bounds",
-    "density_gradient",
     "difference_quotient",
-    "expectation_gradient",
     "function_condition",
-    "geometric_remainder",
-    "geometric_sum",
     "gradient_monotony",
-    "integrate_by_parts",
     "is_convex",
     "is_convex_set",
     "is_subgradient",
@@ -88,14 +62,10 @@ __all__ = [
     "least_curvature",
     "least_squares_pl",
     "lipschitz",
-    "log1p_bounds",
     "nth_derivative",
     "pl_constant",
     "pl_ratio",
-    "power_bound",
     "quadratic_bound_gap",
-    "quotient_derivative",
-    "score_of",
     "second_order_model",
     "smoothness",
     "strong_convexity",

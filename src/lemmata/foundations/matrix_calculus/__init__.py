@@ -1,5 +1,1 @@
 """Matrix calculus: derivatives by vectors, matrices and tensors, checked against autograd."""
-
-from lemmata.lazy import lazy
-
-__getattr__, __dir__ = lazy(__name__, __file__)

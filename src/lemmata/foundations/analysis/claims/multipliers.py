@@ -4,21 +4,32 @@ import math
 
 import sympy
 import torch
+from torch.autograd.functional import jacobian
 
-from lemmata.foundations.analysis.lagrange import Lagrangian
-from lemmata.foundations.matrix_calculus.jacobians import gradient_of
-from lemmata.judge import (
-    Figure,
-    Line,
-    Points,
-    all_of,
-    claim,
-    close,
-    exactly,
-    lie,
-)
+from lemmata.judge import Figure, Line, Points, all_of, claim, close, exactly, lie
 
-HALF = sympy.Rational(1, 2)
+
+def total(x):
+    return x[0] + x[1]
+
+
+def skewed(x):
+    return torch.exp(x[0]) + x[0] * x[1] - x[1]
+
+
+def squared_length(x):
+    return x[0] ** 2 + x[1] ** 2
+
+
+def optimum(objective, level, best):
+    """The best of 1,024 points of the circle of this squared length, then of ever nearer ones around it: to 5e-8."""
+    angle, spread = torch.zeros(1).double(), math.pi
+    for _ in range(3):  # nearer points would differ in value by rounding alone
+        angle = angle + spread * torch.linspace(-1, 1, 1025, dtype=torch.float64)
+        x = math.sqrt(level) * torch.stack([angle.cos(), angle.sin()])
+        at = int(best(objective(x), dim=0))
+        angle, spread = angle[at], spread / 256
+    return x[:, at]
 
 
 def contours(level, x, pulled):
@@ -44,27 +55,22 @@ def contours(level, x, pulled):
 @lie("the gradient of the objective alone vanishes at the optimum", pull=0.0)
 @lie("the multiplier is minus the derivative of the optimal value", sign=-1.0)
 def at_a_constrained_optimum_the_gradients_are_parallel(draw, pull=1.0, sign=1.0):
-    """Newton's points against exact solutions of two problems, a fine grid, and differences of the optimal value."""
-    level = float(draw.uniform(low=1.0, high=2.0))
-    f, g = (lambda p: p[0] + p[1]), (lambda p: p[0] ** 2 + p[1] ** 2)
-    start = torch.tensor([1.0, 0.6], dtype=torch.float64)
-    x, multiplier, value = Lagrangian(f, g, level).stationary_point(start)
-    lowest = Lagrangian(f, g, level).stationary_point(-start)
-    step = 1e-4
-    above, below = (Lagrangian(f, g, level + change).stationary_point(start).value for change in (step, -step))
-    angle = torch.linspace(0, 2 * math.pi, 20001, dtype=torch.float64)
-    brute = (math.sqrt(level) * (angle.cos() + angle.sin())).max()
-    # The largest product of two numbers of sum 1, solved in symbols.
-    s, t, gamma = sympy.symbols("s t gamma", real=True)
-    product = Lagrangian(lambda p: p[0] * p[1], lambda p: p[0] + p[1] - 1)
-    equations = [sympy.diff(product((s, t), gamma), variable) for variable in (s, t, gamma)]
-    price = sign * (above - below) / (2 * step)  # by central differences
-    figure = contours(level, x, pull * price)
-    return all_of(
-        close(gradient_of(f, x), pull * multiplier * gradient_of(g, x), scale=1.0).showing(figure),
-        close(multiplier, price, within=1e-7),
-        close(g(x), level),
-        close(value, brute, within=1e-6),  # the grid misses the optimum by at most half its step squared
-        close(lowest.multiplier, -multiplier, detail="at the minimum it has the other sign"),
-        exactly(sympy.solve(equations, [s, t, gamma]), {s: HALF, t: HALF, gamma: HALF}),
-    )
+    """Largest and smallest values on circles, found on a grid: gradients, prices; and the Lagrangian in symbols."""
+    level, step = float(draw.uniform(low=1.0, high=2.0)), 1e-4
+    parts = []
+    for objective, best in ((f, best) for f in (total, skewed) for best in (torch.argmax, torch.argmin)):
+        x = optimum(objective, level, best)
+        above, below = (objective(optimum(objective, level + change, best)) for change in (step, -step))
+        price = sign * (above - below) / (2 * step)  # df*/dc by central differences
+        of_f, of_g = jacobian(objective, x), jacobian(squared_length, x)
+        multiplier = of_f @ of_g / (of_g @ of_g)  # makes the gradients as parallel as they can be
+        figure = None if parts else contours(level, x, pull * price)
+        parts += [
+            close(of_f, pull * multiplier * of_g, within=1e-6).showing(figure),  # 5e-8 times second derivatives of 6
+            close(multiplier, price, within=1e-6),  # the step squared, 1e-8, times a third derivative of some 10
+        ]
+    x, y, gamma = sympy.symbols("x y gamma", real=True)
+    lagrangian = x + y - gamma * (x**2 + y**2 - 2)
+    found = sympy.solve([sympy.diff(lagrangian, each) for each in (x, y, gamma)], [x, y, gamma])
+    half = sympy.Rational(1, 2)
+    return all_of(*parts, exactly(set(found), {(1, 1, half), (-1, -1, -half)}, detail="either sign"))

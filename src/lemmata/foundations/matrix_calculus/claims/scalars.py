@@ -1,10 +1,9 @@
-"""Derivatives of one number by a vector: the formulas and the rows of the table against autograd."""
+"""Derivatives of one number by a vector: each formula on one line, autograd on the next."""
 
 import torch
+from torch.autograd.functional import jacobian
 
-from lemmata.foundations.matrix_calculus.jacobians import gradient_of, jacobian_of
-from lemmata.foundations.matrix_calculus.matrix_derivatives import derivative_of
-from lemmata.foundations.matrix_calculus.pullbacks import slope_of
+from lemmata.foundations.matrix_calculus.claims.derivatives import at_every_length, columns, rows, wave
 from lemmata.judge import all_of, claim, close, lie
 
 
@@ -24,69 +23,17 @@ def in_order(first, second):
     return first, second
 
 
-def columns(function, x):
-    """The Jacobian in the denominator layout."""
-    return jacobian_of(function, x, layout="denominator")
-
-
-def arranged(tensor, x, layout):
-    """All partial derivatives, (axes of the value, axes of x), with the axes of x first in the denominator layout."""
-    outputs = tensor.ndim - x.ndim
-    return tensor if layout != "denominator" else tensor.permute([*range(outputs, tensor.ndim), *range(outputs)])
-
-
-def against_autograd(draw, row, written, formula=None):
-    """Six instances with all lengths equal, for the formula, and six with lengths of their own, for the row.
-
-    What is differentiated is `written` out in the claim, and the function of the row must be that. A false formula that
-    is a shape error in general can be computed where all lengths are equal, and is wrong there too.
-    """
-    parts = []
-    formula = formula or row.derivative
-    for case in range(12):
-        if case < 6:
-            sizes = dict.fromkeys(row.letters(), 1 + case)
-        else:
-            sizes = dict(zip(row.letters(), (1 + draw.permutation(6)).tolist(), strict=False))
-        x, *others = row.example(sizes, generator=draw.generator).values()
-
-        def value(point, others=others):
-            return written(point, *others)
-
-        autograd = arranged(torch.autograd.functional.jacobian(value, x), x, row.layout)
-        scale = 1 + float(autograd.abs().max())
-        if case < 6:
-            parts.append(close(formula(x, *others), autograd, ulps=256, scale=scale))
-            continue
-        names, size = dict(zip(list(row.shapes)[1:], others, strict=True)), 1 + float(value(x).abs().max())
-        parts += [
-            close(row.function(x, *others), value(x), ulps=256, scale=size),
-            close(row.at(x, **names), autograd, ulps=256, scale=scale),
-            pulled_back(draw, row, x, names, value),
-        ]
-    return all_of(*parts)
-
-
-def pulled_back(draw, row, x, names, value):
-    """L = sum of w sin(z): the row's pull-back of dL/dz against autograd through the whole of it."""
-    z = value(x)
-    weights = draw.normal(*z.shape)
-    expected = torch.autograd.functional.jacobian(lambda point: (weights * value(point).sin()).sum(), x)
-    return close(
-        row.pull_back(weights * z.cos(), x, **names), expected, ulps=1024, scale=1 + float(expected.abs().max())
-    )
-
-
 @claim("matcalc.product_scalar")
 @lie("the second term is subtracted", sign=-1.0)
 def both_factors_are_differentiated(draw, sign=1.0):
-    """The formula and the row against autograd."""
-    return against_autograd(
-        draw,
-        derivative_of("u(x) v(x)"),
-        lambda x, u, v: u(x) * v(x),
-        lambda x, u, v: u(x) * gradient_of(v, x) + sign * v(x) * gradient_of(u, x),
-    )
+    """Against autograd of the product."""
+
+    def sides(n):
+        x, u, v = draw.normal(n), wave(draw, n), wave(draw, n)
+        formula = u(x) * jacobian(v, x) + sign * v(x) * jacobian(u, x)
+        yield formula, jacobian(lambda x: u(x) * v(x), x)
+
+    return at_every_length(draw, sides)
 
 
 def inner_value(x, v):
@@ -104,60 +51,63 @@ def without_gradient(v, x):
 @claim("matcalc.chain_scalar")
 @lie("the outer derivative is taken at x", at=the_input)
 @lie("the inner derivative is left out", inner=without_gradient)
-def the_outer_derivative_is_taken_at_the_inner_value(draw, at=inner_value, inner=gradient_of):
-    """The formula and the row against autograd."""
-    return against_autograd(
-        draw,
-        derivative_of("u(v(x))"),
-        lambda x, u, v: u(v(x)),
-        lambda x, u, v: slope_of(u, at(x, v)) * inner(v, x),
-    )
+def the_outer_derivative_is_taken_at_the_inner_value(draw, at=inner_value, inner=jacobian):
+    """Sine and cube after a function of x: against autograd of the composition."""
+
+    def sides(n):
+        x, v = draw.normal(n), wave(draw, n)
+        for u, slope in ((torch.sin, torch.cos), (lambda z: z**3, lambda z: 3 * z**2)):
+            formula = slope(at(x, v)) * inner(v, x)
+            yield formula, jacobian(lambda x, u=u: u(v(x)), x)
+
+    return at_every_length(draw, sides)
 
 
 @claim("matcalc.inner_product")
 @lie("each Jacobian meets its own function", order=in_order)
 @lie("only the first function is differentiated", second=0.0)
 def each_jacobian_meets_the_other_function(draw, order=swapped, second=1.0):
-    """The formula and the row against autograd, and the numerator form against its transpose."""
-    row = derivative_of("f(x)^T g(x)")
-    x, f, g = row.example(generator=draw.generator).values()
+    """Against autograd of the inner product, in both layouts."""
 
-    def formula(x, f, g):
+    def sides(n, m):
+        x, f, g = draw.normal(n), wave(draw, n, m), wave(draw, n, m)
         by_f, by_g = order(f(x), g(x))
-        return columns(f, x) @ by_f + second * columns(g, x) @ by_g
+        formula = columns(f, x) @ by_f + second * columns(g, x) @ by_g
+        yield formula, jacobian(lambda x: f(x) @ g(x), x)
+        numerator = g(x) @ rows(f, x) + f(x) @ rows(g, x)
+        yield numerator, jacobian(lambda x: f(x) @ g(x), x)
 
-    return all_of(
-        against_autograd(draw, row, lambda x, f, g: (f(x) * g(x)).sum(), formula),
-        close(g(x) @ jacobian_of(f, x) + f(x) @ jacobian_of(g, x), row.at(x, f=f, g=g), detail="numerator"),
-    )
+    return at_every_length(draw, sides)
 
 
 @claim("matcalc.bilinear_fg")
 @lie("the second term is J_g A f, without the transpose", matrix=itself)
 @lie("only the first function is differentiated", second=0.0)
 def the_second_term_takes_the_transpose(draw, matrix=transpose, second=1.0):
-    """The formula and the row against autograd, with A that is not symmetric."""
-    return against_autograd(
-        draw,
-        derivative_of("f(x)^T A g(x)"),
-        lambda x, f, A, g: (f(x)[:, None] * A * g(x)).sum(),
-        lambda x, f, A, g: columns(f, x) @ A @ g(x) + second * columns(g, x) @ matrix(A) @ f(x),
-    )
+    """Against autograd, with A that is not symmetric."""
 
+    def sides(n, m, k):
+        x, f, A, g = draw.normal(n), wave(draw, n, m), draw.normal(m, k), wave(draw, n, k)
+        formula = columns(f, x) @ A @ g(x) + second * columns(g, x) @ matrix(A) @ f(x)
+        yield formula, jacobian(lambda x: f(x) @ A @ g(x), x)
 
-LINEAR = derivative_of("a^T x")
+    return at_every_length(draw, sides)
 
 
 @claim("matcalc.linear_form")
 @lie("the derivative is x", derivative=lambda x, a: x)
 @lie("the derivative is 2a", factor=2.0)
-def a_linear_form_has_its_coefficients_as_gradient(draw, derivative=LINEAR.derivative, factor=1.0):
-    """The row against autograd, in both orders of the product."""
-    x, a = LINEAR.example(generator=draw.generator).values()
-    return all_of(
-        against_autograd(draw, LINEAR, lambda x, a: (a * x).sum(), lambda x, a: factor * derivative(x, a)),
-        close(gradient_of(lambda point: point @ a, x), LINEAR.at(x, a=a)),
-    )
+def a_linear_form_has_its_coefficients_as_gradient(draw, derivative=lambda x, a: a, factor=1.0):
+    """Against autograd, in both orders of the product; and pulled back through a loss, L = sin z."""
+
+    def sides(n):
+        x, a = draw.normal(n), draw.normal(n)
+        formula = factor * derivative(x, a)
+        yield formula, jacobian(lambda x: a @ x, x)
+        yield formula, jacobian(lambda x: x @ a, x)
+        yield torch.cos(a @ x) * formula, jacobian(lambda x: torch.sin(a @ x), x)
+
+    return at_every_length(draw, sides)
 
 
 def sum_of_entries(x):
@@ -168,30 +118,40 @@ def sum_of_entries(x):
 @lie("the derivative is x", coefficient=1.0)
 @lie("the derivative is 2 times the sum of x", vector=sum_of_entries)
 def the_squared_norm_has_twice_the_vector_as_gradient(draw, coefficient=2.0, vector=itself):
-    """The formula and the row against autograd."""
-    return against_autograd(draw, derivative_of("x^T x"), lambda x: (x * x).sum(), lambda x: coefficient * vector(x))
+    """Against autograd."""
+
+    def sides(n):
+        x = draw.normal(n)
+        yield coefficient * vector(x), jacobian(lambda x: x @ x, x)
+
+    return at_every_length(draw, sides)
 
 
 @claim("matcalc.bilinear_form")
 @lie("the derivative is A b", matrix=itself)
 def a_bilinear_form_has_the_transpose_in_its_gradient(draw, matrix=transpose):
-    """The formula and the row against autograd, with A that is not symmetric."""
-    return against_autograd(
-        draw, derivative_of("b^T A x"), lambda x, b, A: (b[:, None] * A * x).sum(), lambda x, b, A: matrix(A) @ b
-    )
+    """Against autograd, with A that is not symmetric."""
+
+    def sides(n, m):
+        x, b, A = draw.normal(n), draw.normal(m), draw.normal(m, n)
+        yield matrix(A) @ b, jacobian(lambda x: b @ A @ x, x)
+
+    return at_every_length(draw, sides)
 
 
 @claim("matcalc.quadratic_form")
 @lie("the derivative is 2Ax for every A", other=itself)
 @lie("the derivative is Ax", second=0.0)
 def a_quadratic_form_adds_the_transpose(draw, other=transpose, second=1.0):
-    """The formula and the row against autograd, with A that is not symmetric; and 2Ax where A is symmetric."""
-    row = derivative_of("x^T A x")
-    x, A = draw.normal(5), draw.covariance(5)
-    return all_of(
-        against_autograd(draw, row, lambda x, A: (x[:, None] * A * x).sum(), lambda x, A: (A + second * other(A)) @ x),
-        close(row.at(x, A=A), 2 * A @ x, detail="symmetric"),
-    )
+    """Against autograd, with A that is not symmetric; and 2Ax where A is symmetric."""
+
+    def sides(n):
+        x, A = draw.normal(n), draw.normal(n, n)
+        yield (A + second * other(A)) @ x, jacobian(lambda x: x @ A @ x, x)
+
+    x, S = draw.normal(5), draw.covariance(5)
+    symmetric = close(2 * S @ x, jacobian(lambda x: x @ S @ x, x), detail="symmetric")
+    return all_of(at_every_length(draw, sides), symmetric)
 
 
 def gram_of_columns(A):
@@ -206,10 +166,17 @@ def gram_of_rows(A):
 @lie("the derivative is A A^T x", gram=gram_of_rows)
 @lie("the half is not cancelled", factor=0.5)
 def half_the_squared_norm_has_the_gram_matrix_in_its_gradient(draw, gram=gram_of_columns, factor=1.0):
-    """The formula and the row, pulled back through a loss, against autograd; A does not commute with its transpose."""
-    return against_autograd(
-        draw, derivative_of("1/2 |A x|^2"), lambda x, A: (A @ x) @ (A @ x) / 2, lambda x, A: factor * gram(A) @ x
-    )
+    """Against autograd through L = sin z, with A that does not commute with its transpose."""
+
+    def sides(n, m):
+        x, A = draw.normal(n), draw.normal(m, n)
+
+        def z(x):
+            return (A @ x).square().sum() / 2
+
+        yield torch.cos(z(x)) * factor * gram(A) @ x, jacobian(lambda x: torch.sin(z(x)), x)
+
+    return at_every_length(draw, sides)
 
 
 @claim("matcalc.affine_bilinear")
@@ -217,23 +184,25 @@ def half_the_squared_norm_has_the_gram_matrix_in_its_gradient(draw, gram=gram_of
 @lie("only the second factor is differentiated", second=0.0)
 @lie("C is not transposed", matrix=itself)
 def a_form_of_affine_maps_crosses_its_matrices(draw, order=swapped, second=1.0, matrix=transpose):
-    """The formula and the row against autograd."""
+    """Against autograd."""
 
-    def written(x, A, b, C, D, e):
-        return ((A @ x + b)[:, None] * C * (D @ x + e)).sum()
-
-    def formula(x, A, b, C, D, e):
+    def sides(n, m, k):
+        x, A, b, C, D, e = (draw.normal(*shape) for shape in ((n,), (m, n), (m,), (m, k), (k, n), (k,)))
         left, right = order(A, D)
-        return left.mT @ matrix(C) @ (A @ x + b) + second * right.mT @ C @ (D @ x + e)
+        formula = left.mT @ matrix(C) @ (A @ x + b) + second * right.mT @ C @ (D @ x + e)
+        yield formula, jacobian(lambda x: (A @ x + b) @ C @ (D @ x + e), x)
 
-    return against_autograd(draw, derivative_of("(A x + b)^T C (D x + e)"), written, formula)
+    return at_every_length(draw, sides)
 
 
 @claim("matcalc.squared_norm_f")
 @lie("the factor 2 is left out", coefficient=1.0)
-@lie("the Jacobian is transposed", jacobian=jacobian_of)
+@lie("the Jacobian is transposed", jacobian=rows)
 def the_squared_norm_of_a_function_doubles_its_jacobian(draw, coefficient=2.0, jacobian=columns):
-    """The formula and the row against autograd."""
-    return against_autograd(
-        draw, derivative_of("|f(x)|^2"), lambda x, f: f(x) @ f(x), lambda x, f: coefficient * jacobian(f, x) @ f(x)
-    )
+    """Against autograd of the squared norm."""
+
+    def sides(n, m):
+        x, f = draw.normal(n), wave(draw, n, m)
+        yield coefficient * jacobian(f, x) @ f(x), columns(lambda x: f(x).square().sum(), x)[:, 0]
+
+    return at_every_length(draw, sides)
