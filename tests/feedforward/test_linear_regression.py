@@ -188,7 +188,7 @@ def test_a_rate_for_each_step_and_a_shrinking_weight():
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 @pytest.mark.parametrize("solver", [*DIRECT, "gd", "sgd"])
 def test_results_have_the_dtype_of_the_data_and_the_digits_of_a_double(dtype, solver):
-    x, y = (side.to(dtype) for side in problem())
+    x, y = (side.to(dtype) for side in problem(outputs=3))
     learnt = LinearRegression(0.1, solver=solver).fit(x, y)
     exact = LinearRegression(0.1, solver=solver).fit(x.double(), y.double())
     assert learnt.weight_.dtype == learnt.bias_.dtype == learnt.predict(x).dtype == dtype

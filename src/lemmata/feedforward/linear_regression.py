@@ -113,9 +113,9 @@ class LinearRegression:
         """Find the weights; `weight` is where a descent starts (default 0)."""
         x = validate.matrix("x", x).detach()
         y = _targets(x, y)
-        inputs, x_unit = _within_range(x)
-        values, y_unit = _within_range(y.reshape(len(y), -1))  # (points, outputs)
-        x_mean, y_mean = (_mean(side) if self.bias else side.new_zeros(()).double() for side in (inputs, values))
+        inputs, x_unit = within_range(x)
+        values, y_unit = within_range(y.reshape(len(y), -1))  # (points, outputs)
+        x_mean, y_mean = (column_means(side) if self.bias else side.new_zeros(()).double() for side in (inputs, values))
         start = inputs.new_zeros(x.shape[1], values.shape[1], dtype=torch.double)
         if weight is not None:
             fitting = validate.fits("weight", weight.to(x.dtype), (x.shape[1], *y.shape[1:]), like=x, whose="x and y")
@@ -134,7 +134,7 @@ class LinearRegression:
         if not hasattr(self, "weight_"):
             raise RuntimeError("this LinearRegression is not fitted: call fit(x, y) first")
         x = validate.last_axis("x", validate.matrix("x", x), len(self.weight_))
-        return x @ self.weight_.to(x) + self.bias_.to(x)  # (points,) or (points, outputs)
+        return affine(x, self.weight_, self.bias_)  # (points,) or (points, outputs)
 
     def state_dict(self) -> dict[str, Tensor]:
         """What was learnt."""
@@ -273,7 +273,7 @@ def widrow_hoff(
     return torch.from_numpy(path).to(x)
 
 
-# --- The parts of the closed form ---
+# --- What all ways share ---
 
 
 def _targets(x: Tensor, y: Tensor) -> Tensor:
@@ -285,11 +285,17 @@ def _targets(x: Tensor, y: Tensor) -> Tensor:
     return y.to(x.device)
 
 
-def _mean(values: Tensor) -> Tensor:
+def affine(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+    """In the dtype of x; half precision is multiplied in float32, for which every processor has an instruction."""
+    wide = x if x.dtype is torch.double else x.float()
+    return (wide @ weight.to(wide) + bias.to(wide)).to(x.dtype)
+
+
+def column_means(values: Tensor) -> Tensor:
     return values.mean(0, dtype=torch.double)
 
 
-def _within_range(values: Tensor) -> tuple[Tensor, float]:
+def within_range(values: Tensor) -> tuple[Tensor, float]:
     """Values whose squares can be added up in float64, and the power of two by which they were divided for that."""
     unit = float(power_of_two(values))
     if 2.0**-400 < unit < 2.0**400:
