@@ -12,6 +12,7 @@ from lemmata.connectionism.cover import (
     in_general_position,
     separable_labellings,
 )
+from lemmata.foundations.linear_algebra import dependent_subset
 
 
 def test_counts_are_integers_of_any_size():
@@ -77,6 +78,68 @@ def test_points_must_be_a_finite_matrix(function):
 
 def test_general_position_does_not_depend_on_lengths():
     assert in_general_position(torch.tensor([[1e-20, 0.0], [0.0, 1.0]], dtype=torch.float64))
+
+
+@pytest.mark.parametrize(
+    ("points", "bias", "expected"),
+    [
+        ([[1e8], [1e8 + 1]], True, True),
+        ([[1e15], [1e15 + 1]], True, True),
+        ([[1e13, 1.0], [1e13 + 1, 1.0]], False, True),
+        ([[1e-20], [0.0]], True, True),
+        ([[1e-310], [2e-310]], True, True),
+        ([[1e-310], [2e-310]], False, True),
+        ([[1e-310, 1.0], [2e-310, 2.0]], False, False),
+        ([[1e200, 1e-200], [1e-200, 1e200]], False, True),
+        ([[1e200, 1e-200], [2e200, 2e-200]], False, False),
+        ([[1.0, 1.0], [1.0, 1 + 1e-15]], False, True),
+        ([[0.1, 0.2, 0.3], [1.0, 2.0, 3.0], [1.0, 0.0, 0.0]], False, True),  # 0.3 is not three times 0.1 in binary
+        ([[0.1, 0.2, 0.4], [1.0, 2.0, 4.0], [1.0, 0.0, 0.0]], False, False),
+        ([[1.0, 2.0, 3.0], [2.0, 4.0, 6.0]], False, False),  # fewer points than features
+        ([[1.0, 2.0, 3.0], [2.0, 4.0, 6.0 + 1e-15]], False, True),
+        ([[0.0]], False, False),
+        ([[5e-324]], False, True),
+        ([[0.0]], True, True),
+    ],
+)
+def test_general_position_is_decided_on_the_numbers_as_they_are_stored(points, bias, expected):
+    x = torch.tensor(points, dtype=torch.float64)
+    assert in_general_position(x, bias) is expected
+    assert (dependent_subset(x, affine=bias) is None) is expected
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32])
+def test_neighbours_in_short_types_are_two_points(dtype):
+    x = torch.tensor([[1.0], [1 + torch.finfo(dtype).eps], [torch.finfo(dtype).tiny]], dtype=dtype)
+    assert in_general_position(x, bias=True)
+    assert count_dichotomies(x, bias=True) == dichotomies(3, 1, bias=True)
+
+
+def test_general_position_agrees_with_exact_ranks():
+    generator = torch.Generator().manual_seed(0)
+    answers = []
+    for trial in range(60):
+        x = torch.randint(-4, 5, (5, 1 + trial % 3), generator=generator).double() * 0.1 + [0.0, 1e9, 1e-9][trial % 3]
+        answers.append(in_general_position(x, bias=True))
+        assert answers[-1] is (dependent_subset(x, affine=True) is None)
+    assert 5 < sum(answers) < 55
+
+
+@pytest.mark.parametrize(
+    ("points", "bias", "expected"),
+    [
+        ([[1.0, 1.0], [1.0, 1 + 1e-14]], False, 4),
+        ([[1e13], [1e13 + 1], [1e13 + 2]], True, 6),
+        ([[1e10], [1e10 + 1], [1e10 + 2]], True, 6),
+        ([[1e-310], [2e-310], [3e-310]], True, 6),
+        ([[1e200], [2e200], [-1e200]], True, 6),
+        ([[1.0, 3.0], [0.5, 1.5]], False, 2),
+        ([[0.0]], True, 2),
+        ([[0.0]], False, 0),
+    ],
+)
+def test_points_next_to_each_other_are_counted_apart(points, bias, expected):
+    assert count_dichotomies(torch.tensor(points, dtype=torch.float64), bias) == expected
 
 
 def test_too_many_subsets_are_refused():

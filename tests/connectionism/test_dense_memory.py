@@ -191,6 +191,23 @@ def test_pairs_take_the_sweeps_and_the_energy_of_the_classical_network():
     assert pairs.energy(ours.states).equal(2 * 32 * network.energy(ours.states) - 6 * 32)
 
 
+@pytest.mark.parametrize("order", [2, 3, 4, 5, 7, 10])
+def test_energies_and_fields_are_exact_whole_numbers_below_their_bound(order):
+    draw, units = Draw("whole"), 20
+    count = 3
+    assert count * (units + 2) ** order <= 2**53
+    patterns, states = draw.signs(count, units), draw.signs(5, units)
+    memory = DenseAssociativeMemory(patterns, order=order)
+    overlaps = [[int(value) for value in row] for row in (states @ patterns.T).tolist()]
+    assert memory.energy(states).tolist() == [-sum(value**order for value in row) for row in overlaps]
+    for unit in range(units):
+        own = [[int(v) for v in row] for row in (states[:, unit, None] * patterns[:, unit]).tolist()]
+        rest = [[m - o for m, o in zip(*pair, strict=True)] for pair in zip(overlaps, own, strict=True)]
+        column = [int(value) for value in patterns[:, unit].tolist()]
+        gains = [sum((r + c) ** order - (r - c) ** order for r, c in zip(row, column, strict=True)) for row in rest]
+        assert memory.field(states)[:, unit].tolist() == gains
+
+
 def test_patterns_one_flip_apart_come_to_rest_where_rounding_rules():
     draw = Draw("ties")
     pairs, where = draw.signs(20, 100).repeat(2, 1), draw.integers(0, 100, 20)

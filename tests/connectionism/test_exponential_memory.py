@@ -1,5 +1,7 @@
 """Exponential associative memory: bad input, dtypes, and sizes at which a plain exponential overflows."""
 
+import math
+
 import pytest
 import torch
 
@@ -47,6 +49,14 @@ def test_patterns_one_flip_apart_are_a_tie_that_ends():
     found = ExponentialMemory(pair).recall(pair)
     assert found.converged.all()
     assert found.states.equal(pair[[0, 0]].float())  # ties go to +1
+
+
+def test_a_field_below_the_grid_is_a_tie():
+    """One pattern at a distance of 20 flips weighs e^-40 of the nearest, less than 2^-48: its field is not seen."""
+    near = torch.ones(1, 40)
+    far = torch.where(torch.arange(40) < 20, -near, near)
+    assert ExponentialMemory(torch.cat([near, far])).field(near).equal(ExponentialMemory(near).field(near))
+    assert math.exp(-40) < 2.0**-48
 
 
 def test_state_dict_seed_and_repr():

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from lemmata.connectionism.hopfield import HopfieldNetwork, Recall
+from lemmata.connectionism.hopfield import HopfieldNetwork, Recall, whole_number_dtype
 from lemmata.data import digits
 from lemmata.judge import Draw
 
@@ -96,6 +96,63 @@ def test_states_of_any_dtype_are_recalled_in_the_dtype_of_the_network(dtype, sta
     found = memory.recall(patterns.to(states))
     assert found.states.dtype == found.overlap.dtype == memory.energy(patterns.to(states)).dtype == dtype
     assert torch.equal(found.states.double(), patterns)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "most", "wide"),
+    [
+        (torch.bfloat16, 2**8, torch.float32),
+        (torch.float16, 2**24, torch.float32),
+        (torch.float16, 2**24 + 1, torch.float64),
+        (torch.float32, 2**24, torch.float32),
+        (torch.float32, 2**24 + 1, torch.float64),
+        (torch.float64, 2**24 + 1, torch.float64),
+    ],
+)
+def test_sums_are_taken_where_whole_numbers_are_exact(dtype, most, wide):
+    assert whole_number_dtype(dtype, most) is wide
+    counted = torch.tensor([most, most - 1]).to(wide)
+    assert counted.tolist() == [most, most - 1]
+
+
+def test_beyond_the_whole_numbers_of_float32_fields_are_exact_all_the_same():
+    network = HopfieldNetwork(4)
+    heavy = 2.0**25  # 2^25 - 1 is no float32: in float32 the field of the first unit comes out as 0 and not -1
+    network.couplings[0] = network.couplings[:, 0] = torch.tensor([0.0, heavy, 1.0, heavy])
+    network.patterns = torch.ones(1, 4).expand(2**25, 4)  # as many as such couplings take
+    state = torch.tensor([[1.0, 1.0, -1.0, -1.0]])
+    assert network.field(state)[0, 0] == -1
+    assert network.update(state, 0)[0, 0] == -1
+    assert not network.is_stable(state).any()
+    assert network._sweep(state, None)[0, 0] == -1
+    assert (
+        network.field(state).dtype is network.update(state, 0).dtype is network._sweep(state, None).dtype is state.dtype
+    )
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float32])
+def test_short_types_recall_bit_for_bit_what_double_recalls(dtype):
+    patterns, states = signs(100, 200), signs(30, 200, seed=8)
+    short, double = (HopfieldNetwork.from_patterns(patterns.to(kind)) for kind in (dtype, torch.float64))
+    for dynamics in ("asynchronous", "synchronous"):
+        ours, theirs = short.recall(states, dynamics), double.recall(states, dynamics)
+        assert ours.states.double().equal(theirs.states)
+        assert ours.exact.equal(theirs.exact)
+        assert ours.spurious.equal(theirs.spurious)
+        assert ours.sweeps.equal(theirs.sweeps)
+
+
+def test_one_flip_of_many_units_is_seen():
+    units = 2**16
+    patterns = signs(2, units)
+    flipped = patterns.clone()
+    flipped[0, 77] *= -1
+    told = {"converged": torch.ones(2).bool(), "cycled": torch.zeros(2).bool(), "sweeps": torch.zeros(2).long()}
+    for dtype in (torch.bfloat16, torch.float16, torch.float32):
+        found = Recall.against(patterns.to(dtype), flipped.to(dtype), **told)
+        assert found.exact.tolist() == [False, True]
+        assert found.spurious.tolist() == [True, False]
+        assert Recall.against(patterns.to(dtype), -flipped.to(dtype), **told).mirror.tolist() == [False, True]
 
 
 def test_whole_number_patterns_give_a_network_of_the_default_dtype():

@@ -129,6 +129,39 @@ def test_a_street_as_narrow_as_a_hair_is_found():
     assert 0 < MaximumMarginClassifier().fit(x, torch.tensor([1, 1, -1])).margin_ < 1e-12
 
 
+@pytest.mark.parametrize("far", [0.0, 1e8, 1e13, 1e15, -1e15])
+def test_neighbours_far_out_have_a_street_between_them(far):
+    x = torch.tensor([[far], [far + 1]], dtype=torch.double)
+    model = MaximumMarginClassifier().fit(x, torch.tensor([-1, 1]))
+    assert (model.weight_.item(), model.bias_.item(), model.margin_) == (2.0, -2 * far - 1, 0.5)
+    assert model.predict(x).tolist() == [-1, 1]
+    flat = torch.tensor([[far, 3.0], [far + 1, 5.0], [far + 2, 5.0]], dtype=torch.double)
+    assert MaximumMarginClassifier().fit(flat, torch.tensor([-1, 1, 1])).margin_ == pytest.approx(5**0.5 / 2)
+
+
+def test_a_street_in_which_no_plane_can_be_placed_is_refused_in_other_words():
+    x, y = torch.tensor([[1e16], [1e16 + 2]], dtype=torch.double), torch.tensor([-1, 1])
+    with pytest.raises(ArithmeticError, match=r"x is separable, but too near to tell .* subtract x\[0\] from all"):
+        MaximumMarginClassifier().fit(x, y)
+    assert MaximumMarginClassifier().fit(x - x[0], y).margin_ == 1
+    with pytest.raises(ArithmeticError, match=r"x is separable, but too near to tell .* use x\.double\(\)"):
+        MaximumMarginClassifier().fit(torch.tensor([[2.0**24], [2.0**24 + 2]]), y)
+    with pytest.raises(ArithmeticError, match="too near to tell"):  # the weights would be 2e310
+        MaximumMarginClassifier().fit(torch.tensor([[1e-310], [1.1e-310]], dtype=torch.double), y)
+    with pytest.raises(ArithmeticError, match="too near to tell"):
+        MaximumMarginClassifier(bias=False).fit(torch.tensor([[1.0, 0.0], [-1.0, 1e-17]]).double(), torch.ones(2))
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
+def test_equal_points_of_every_type_are_in_conflict_and_neighbours_never(dtype):
+    x, y = torch.tensor([[1.0], [1 + torch.finfo(dtype).eps]], dtype=dtype), torch.tensor([-1, 1])
+    with pytest.raises(ValueError, match="not linearly separable"):
+        MaximumMarginClassifier().fit(x[:1].repeat(2, 1), y)
+    with pytest.raises(ArithmeticError, match="too near to tell"):
+        MaximumMarginClassifier().fit(x, y)
+    assert MaximumMarginClassifier().fit(x - x[:1], y).predict(x - x[:1]).tolist() == [-1, 1]
+
+
 def test_no_direction_through_the_origin_does_better():
     x, y = separable(20, 2, bias=False)
     turns = torch.arange(2000, dtype=torch.double) * 2 * torch.pi / 2000

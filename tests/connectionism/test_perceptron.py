@@ -1,6 +1,7 @@
 """What the claims about the perceptron do not say: parity with scikit-learn, bad input, dtypes, warm starts."""
 
 import math
+from fractions import Fraction
 
 import pytest
 import torch
@@ -158,6 +159,57 @@ def test_weights_that_repeat_by_rounding_alone_are_no_proof():
     x = torch.tensor([[1.0, 0.0], [1e-17, 1e-17]], dtype=torch.float64)
     fitted = Perceptron(bias=False, certify=False).fit(x, torch.tensor([1, -1]), weight=torch.tensor([1.0, 1.0]))
     assert fitted.status_ == "epoch limit"
+
+
+@pytest.mark.parametrize(("dtype", "large"), [(torch.float64, 1e16), (torch.float32, 2.0**24)])
+def test_an_epoch_that_is_clean_by_rounding_alone_is_not_called_separated(dtype, large):
+    # The exact activation is -0.25; in the order of the sum it comes out as 0.25 or 0 or something else.
+    x, y = torch.tensor([[large, 1.5, -large, -1.75]], dtype=dtype), torch.tensor([1])
+    fitted = Perceptron(bias=False).fit(x, y, weight=torch.ones(4))
+    exact = sum(Fraction(a) * Fraction(b) for a, b in zip(x[0].tolist(), fitted.weight_.tolist(), strict=True))
+    assert (fitted.status_ == "separated") is (exact > 0)
+    if fitted.mistakes_ == 0:
+        assert fitted.status_ == "clean up to rounding"
+        assert fitted.certificate_.separable
+        assert fitted.certificate_.verify(x, y)
+        assert Perceptron(bias=False, certify=False).fit(x, y, weight=torch.ones(4)).certificate_ is None
+
+
+def test_products_that_overflow_separate_nothing():
+    # inf - inf is not a number, which is not <= 0: the epoch is clean, and nothing is proved by it.
+    x = torch.tensor([[1e200, 1e200]], dtype=torch.float64)
+    start = torch.tensor([1e200, -1e200], dtype=torch.float64)
+    assert Perceptron(bias=False).fit(x, torch.tensor([1]), weight=start).status_ == "clean up to rounding"
+
+
+@pytest.mark.parametrize("k", [10, 13, 15])
+def test_neighbours_far_out_are_not_called_inseparable(k):
+    x = torch.tensor([[10.0**k], [10.0**k + 1]], dtype=torch.float64)
+    fitted = Perceptron(max_epochs=3).fit(x, torch.tensor([-1, 1]))
+    assert fitted.status_ == "epoch limit"
+    assert fitted.certificate_.separable
+    middle = torch.cat([x, x[1:] + 1])
+    assert Perceptron(max_epochs=3).fit(middle, torch.tensor([1, -1, 1])).status_ == "not separable"
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.float16, torch.bfloat16])
+def test_what_is_called_separated_is_so_exactly(dtype):
+    """Numbers next to each other, in which products often round to the wrong side."""
+    generator = torch.Generator().manual_seed(0)
+    seen = set()
+    for trial in range(60):
+        step = torch.finfo(dtype).eps
+        x = 1 + step * torch.randint(0, 4, (4, 1 + trial % 2), generator=generator).to(dtype)
+        y = torch.randint(0, 2, (4,), generator=generator) * 2 - 1
+        fitted = Perceptron(max_epochs=20).fit(x.to(dtype), y)
+        seen.add(fitted.status_)
+        if fitted.status_ == "separated":
+            plane = [Fraction(value) for value in [*fitted.weight_.tolist(), fitted.bias_.item()]]
+            for row, label in zip(x.tolist(), y.tolist(), strict=True):
+                assert label * sum(map(Fraction.__mul__, plane, map(Fraction, [*row, 1]))) > 0
+        else:
+            assert fitted.certificate_.verify(x, y)
+    assert {"separated", "not separable"} <= seen
 
 
 def test_the_unit_answers_like_the_perceptron():

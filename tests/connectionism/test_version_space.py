@@ -2,6 +2,7 @@
 
 import math
 
+import mpmath
 import pytest
 import torch
 
@@ -46,13 +47,72 @@ def test_corners_are_where_two_points_become_undecided():
     assert torch.allclose(lune[0], -lune[1])
     assert space([[3.0, 4.0]], [1]).corners().shape == (0, 3)
     assert space([[3.0, 4.0]] * 2, [1, 1]).corners().shape == (0, 3)
-    assert space([[1.0, 2.0, 3.0], [0.1, 0.2, 0.3]], [1, 1], bias=False).corners().shape == (0, 3)
+    assert space([[1.0, 2.0, 4.0], [0.1, 0.2, 0.4]], [1, 1], bias=False).corners().shape == (0, 3)
+    # In binary 0.3 is not three times 0.1: two directions, and an edge that is known exactly.
+    assert space([[1.0, 2.0, 3.0], [0.1, 0.2, 0.3]], [1, 1], bias=False).corners().shape == (2, 3)
 
 
 def test_a_narrow_space_is_measured_as_well_as_a_wide_one():
     width = 1e-6
     narrow = space([[1.0, 0.0], [-1.0, width]], [1, 1], bias=False)
     assert narrow.fraction() == pytest.approx(math.atan(width) / (2 * math.pi), rel=1e-6)
+
+
+@pytest.mark.parametrize("k", range(16))
+def test_neighbours_on_a_line_leave_the_angle_between_them(k):
+    """The thresholds between n and n + 1 fill the angle whose tangent is 1 / (n^2 + n + 1)."""
+    n = 10**k
+    pair = space([[float(n)], [float(n + 1)]], [-1, 1])
+    assert not pair.is_empty
+    assert pair.fraction() == pytest.approx(math.atan(1 / (n * n + n + 1)) / (2 * math.pi), rel=1e-15)
+
+
+def perimeter_fraction(rows):
+    """By another way: a cone in space fills 2 pi less the angles between neighbours on its dual, here in 60 digits."""
+    with mpmath.workdps(60):
+        units = [mpmath.matrix(row) / mpmath.norm(mpmath.matrix(row)) for row in rows]
+        pairs = zip(units, units[1:] + units[:1], strict=True)
+        angles = [2 * mpmath.atan2(mpmath.norm(a - b), mpmath.norm(a + b)) for a, b in pairs]
+        return float((2 * mpmath.pi - sum(angles)) / (4 * mpmath.pi))
+
+
+@pytest.mark.parametrize("width", [1.0, 1e-3, 1e-9, 1e-15])
+@pytest.mark.parametrize("far", [0.0, 1e6])
+def test_a_thin_cone_in_space_is_measured_to_the_last_digits(width, far):
+    x = torch.tensor([[far, 0.0], [far + 2, 0.0], [far + 1, -width]], dtype=torch.float64)
+    y = torch.tensor([1, 1, -1])
+    thin = VersionSpace(x, y)
+    truth = perimeter_fraction((y[:, None] * augment(x)).tolist())
+    assert thin.fraction() == pytest.approx(truth, rel=1e-14)
+    assert thin.corners().shape == (3, 3)
+
+
+@pytest.mark.parametrize("scale", [5e-324, 1e-310, 1e-200, 1e200, 1e308])
+def test_the_space_is_known_at_any_scale(scale):
+    pair = space([[0.0], [scale]], [-1, 1])
+    assert not pair.is_empty
+    assert pair.fraction() == pytest.approx(math.atan2(scale, 1) / (2 * math.pi))
+    triangle = space([[0.0, 0.0], [scale, 0.0], [0.0, scale]], [1, -1, -1])
+    assert 0 < triangle.fraction() < 1 / 2
+    assert triangle.corners().shape == (3, 3)
+    assert space([[scale, 0.0, 0.0], [0.0, 1 / 3, 0.0], [0, 0, 1.0]], [1, 1, 1], bias=False).fraction() == 1 / 8
+
+
+def test_membership_is_decided_on_the_numbers_as_they_are_stored():
+    point = torch.tensor([[1 + 1e-9, 1.0]], dtype=torch.float64)
+    ahead, behind = (VersionSpace(point, torch.tensor([label]), bias=False) for label in (1, -1))
+    level = torch.tensor([1.0, -1.0])  # float32, in which the point would lie on the boundary
+    assert bool(ahead.contains(level))
+    assert not bool(behind.contains(level))
+    hidden = space([[1e16, 1.5, -1e16, -1.75]], [1], bias=False)
+    assert not bool(hidden.contains(torch.ones(4)))
+    assert bool(hidden.contains(-torch.ones(4)))
+    far = space([[1e13], [1e13 + 1]], [-1, 1])
+    assert far.contains(torch.ones(3, 1).double(), -1e13 - torch.tensor([0.0, 0.5, 1.0]).double()).tolist() == [
+        False, True, False,
+    ]  # fmt: skip
+    huge = space([[1e308, 1e308, -1e308]], [1], bias=False)  # a sum beyond the range on the way
+    assert huge.contains(torch.tensor([[1.0, 1, 1], [1, 1, 3]], dtype=torch.double)).tolist() == [True, False]
 
 
 def test_membership_is_for_single_units_and_batches_of_any_shape():
@@ -117,8 +177,8 @@ def test_a_bias_that_does_not_fit_the_units_is_refused(unchecked):
 
 
 def test_points_on_a_side_of_the_hull_add_no_corner():
-    triangle = torch.tensor([[0.1, 0.2], [1.3, 0.4], [0.5, 1.7]], dtype=torch.float64)
-    on_a_side = 0.3 * triangle[:1] + 0.7 * triangle[1:2]
+    triangle = torch.tensor([[0.125, 0.25], [1.5, 0.5], [0.5, 1.75]], dtype=torch.float64)
+    on_a_side = 0.25 * triangle[:1] + 0.75 * triangle[1:2]
     assert len(VersionSpace(torch.cat([triangle, on_a_side]), torch.ones(4)).corners()) == 3
 
 
@@ -158,6 +218,8 @@ def around(draw, points):
 def test_the_fraction_is_the_angle_of_the_polygon_of_its_corners():
     draw = Draw("angle")
     ring = VersionSpace(around(draw, 9), torch.ones(9))
+    turns = torch.atan2(ring.x[:, 1], ring.x[:, 0]).argsort()
+    assert ring.fraction() == pytest.approx(perimeter_fraction(augment(ring.x)[turns].tolist()), rel=1e-14)
     for made in (separable(draw, 4, 2), ring):
         corners = made.corners()
         assert made.fraction() == pytest.approx(solid_angle(corners) / (4 * math.pi), rel=1e-12)

@@ -22,12 +22,16 @@ def noise(points, features, dtype):
 
 
 def by_blocks(x, y, state, bias):
-    mistakes, shown = block_sweep(x, y, state, bias)
+    mistakes, shown, _ = block_sweep(x, y, state, bias)
     assert shown == len(x)
     return mistakes
 
 
-@pytest.mark.parametrize("sweep", [by_blocks, pytest.param(compiled_sweep, marks=needs_a_compiler), quick_sweep])
+def quickly(x, y, state, bias):
+    return quick_sweep(x, y, state, bias)[0]
+
+
+@pytest.mark.parametrize("sweep", [by_blocks, pytest.param(compiled_sweep, marks=needs_a_compiler), quickly])
 @pytest.mark.parametrize("bias", [True, False])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize("features", [1, 15, 16, 17, 50])
@@ -40,7 +44,7 @@ def test_a_sweep_makes_the_updates_of_the_textbook(features, dtype, bias, sweep)
     assert state.tolist() == [*weight.tolist(), b.item()]
 
 
-@pytest.mark.parametrize("sweep", [by_blocks, pytest.param(compiled_sweep, marks=needs_a_compiler), quick_sweep])
+@pytest.mark.parametrize("sweep", [by_blocks, pytest.param(compiled_sweep, marks=needs_a_compiler), quickly])
 def test_there_is_nothing_to_learn_from_no_points(sweep):
     assert sweep(np.empty((0, 3)), np.empty(0), np.zeros(4), True) == []
 
@@ -48,12 +52,20 @@ def test_there_is_nothing_to_learn_from_no_points(sweep):
 def test_blocks_stop_after_so_many_mistakes_and_say_where():
     x, y = (each.numpy() for each in noise(200, 5, torch.float64))
     state, whole = np.zeros(6), np.zeros(6)
-    mistakes, shown = block_sweep(x, y, state, True, max_mistakes=7)
+    mistakes, shown, _ = block_sweep(x, y, state, True, max_mistakes=7)
     assert len(mistakes) == 7
     assert shown == mistakes[-1] + 1
-    rest, _ = block_sweep(x[shown:], y[shown:], state, True)
+    rest, _, _ = block_sweep(x[shown:], y[shown:], state, True)
     assert mistakes + [shown + index for index in rest] == by_blocks(x, y, whole, True)
     assert state.tolist() == whole.tolist()
+
+
+def test_a_clean_sweep_tells_its_lowest_product():
+    x, y = np.array([[3.0], [-2.0], [5.0]] * 100), np.array([1.0, -1.0, 1.0] * 100)
+    assert quick_sweep(x, y, np.array([2.0, 1.0]), True) == ([], 3.0)
+    assert quick_sweep(x, y, np.array([2.0, 1.0]), True, earlier=perceptron_sweep.MANY) == ([], -np.inf)
+    assert quick_sweep(x, -y, np.array([2.0, 1.0]), True)[1] == -np.inf
+    assert np.isnan(quick_sweep(x, y, np.array([np.nan, 1.0]), True)[1])
 
 
 def test_mistakes_far_apart_are_found_across_blocks():

@@ -31,12 +31,74 @@ def test_spaces_that_lead_nowhere_new():
         torch.testing.assert_close(found.vector.norm(dim=-1), torch.ones(2, dtype=torch.float64))
 
 
-def test_a_start_without_the_top_vector_finds_the_next():
-    values, start = torch.tensor([3.0, 1.0, 5.0]).double(), torch.tensor([1.0, 2.0, 0.0]).double()
-    seen = largest_ritz_pair(lambda x: values * x, start, 3)
-    torch.testing.assert_close(seen.value, values[0])
-    torch.testing.assert_close(seen.vector.abs(), torch.tensor([1.0, 0.0, 0.0]).double(), rtol=0.0, atol=1e-7)
-    assert seen.residual <= 1e-12
+@pytest.mark.parametrize("size", [2.0**-80, 1.0, 2.0**80])
+def test_a_start_without_the_top_vector_finds_the_next_and_then_a_random_one_the_top(size):
+    values = size * torch.tensor([3.0, 1e-3, 2.0, 5.0], dtype=torch.float64)
+    start = torch.tensor([1.0, 1.0, 1.0, 0.0], dtype=torch.float64)
+    for steps, top in ((3, 0), (4, 3)):
+        found = largest_ritz_pair(lambda x: values * x, start, steps)
+        torch.testing.assert_close(found.value, values[top], rtol=1e-14, atol=0.0)
+        assert found.vector[top].abs() == pytest.approx(1)
+        assert found.residual <= 1e-13 * size
+
+
+D = torch.tensor([1.0, 2.0, 3.0], dtype=torch.float64)
+
+
+@pytest.mark.parametrize("size", [5e-324, 1e-310, 1e-200, 1e-13, 1.0, 1e13, 1e200, 1e308])
+def test_the_size_of_a_start_does_not_matter(size):
+    found = largest_ritz_pair(lambda x: D * x, size * torch.ones(3, dtype=torch.float64), steps=3)
+    torch.testing.assert_close(found.value, D[2], rtol=1e-14, atol=0.0)
+    torch.testing.assert_close(largest_ritz_pair(times, torch.full((3,), 1e-13), steps=3).value, DIAGONAL[2])
+
+
+@pytest.mark.parametrize("size", [5e-324, 1e-320, 1e-310, 1e-170, 1e-30, 1e30, 1e170, 5e307])
+@pytest.mark.parametrize("start", [[1.0, 1.0, 1.0], [1.0, 1.0, 0.0]])
+def test_no_operator_is_too_small_or_too_large(size, start):
+    values = size * D
+    found = largest_ritz_pair(lambda x: values * x, torch.tensor(start).double(), steps=3)
+    least = torch.finfo(torch.float64).smallest_normal * 2.0**-52
+    assert abs(found.value - values[2]) <= max(1e-15 * values[2], least)
+    assert found.vector[2].abs() == pytest.approx(1)
+    assert 0 < found.residual <= max(1e-14 * values[2], least)
+
+
+def test_operators_of_all_sizes_are_taken_in_one_batch():
+    sizes = torch.tensor([[1e-320], [1.0], [5e307]], dtype=torch.float64)
+    found = largest_ritz_pair(lambda x: sizes * D * x, torch.ones(3, 3, dtype=torch.float64), steps=3)
+    torch.testing.assert_close(found.value, sizes[:, 0] * 3, rtol=1e-14, atol=0.0)
+    unlike = torch.tensor([1e200, 1e-200], dtype=torch.float64)  # and within one operator
+    assert largest_ritz_pair(lambda x: unlike * x, torch.tensor([0.0, 1.0]).double(), steps=2).value == 1e200
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_flat_spectrum_is_no_end_of_a_space(seed):
+    values = torch.ones(1000)
+    values[0] = 1.0012
+    start = torch.randn(1000, generator=torch.Generator().manual_seed(seed))
+    found = largest_ritz_pair(lambda x: values * x, start, steps=40)
+    torch.testing.assert_close(found.value, values[0], rtol=1e-6, atol=0.0)
+
+
+def test_residuals_in_single_precision_are_those_of_the_definition():
+    half = torch.randn(60, 60, generator=torch.Generator().manual_seed(0))
+    gram = half @ half.mT
+    found = largest_ritz_pair(lambda x: (gram @ x[..., None])[..., 0], half[0], steps=60)
+    x, value = found.vector.double(), found.value.double()
+    truth = (gram.double() @ x - value * x).norm() / x.norm()
+    assert 1e-6 < truth <= found.residual <= 61 * 2.0**-24 * value + 2 * truth
+    assert (torch.linalg.eigvalsh(gram.double()) - value).abs().min() <= found.residual
+
+
+def test_the_largest_eigenvalue_of_any_sign_is_found():
+    assert largest_ritz_pair(lambda x: -7 * x, torch.ones(1), steps=9).value == -7
+    assert largest_ritz_pair(lambda x: -D * x, torch.ones(3, dtype=torch.float64), steps=3).value == pytest.approx(-1)
+
+
+def test_a_random_vector_that_repeats_the_start_is_drawn_again():
+    start = torch.randn(6, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    found = largest_ritz_pair(lambda x: x, start, 5, generator=torch.Generator().manual_seed(0))
+    torch.testing.assert_close(found.value.item(), 1.0)
 
 
 def test_whoever_misses_began_nearly_orthogonal_to_the_top_vector():
@@ -70,19 +132,11 @@ def test_accuracy_is_relative_and_ends_the_search_early(size):
         return values * x
 
     found = largest_ritz_pair(counted, torch.ones(200, dtype=torch.float64), steps=200, accuracy=1e-3)
-    assert len(calls) == 24  # looked at after every eighth step, the residual is 8e-3 after 16 and 6e-4 after 24
+    # Looked at after every eighth step, the residual is 8e-3 after 16 and 6e-4 after 24; then it is measured.
+    assert len(calls) == 25
     assert found.residual <= 1e-3 * found.value
     residual = (values * found.vector - found.value * found.vector).norm()
     torch.testing.assert_close(found.residual, residual, rtol=1e-6, atol=0.0)
-
-
-@pytest.mark.parametrize("size", [2.0**-80, 2.0**80])
-def test_no_scale_hides_the_end_of_a_space(size):
-    values = size * torch.tensor([3.0, 1e-3, 2.0, 5.0], dtype=torch.float64)
-    start = torch.tensor([1.0, 1.0, 1.0, 0.0], dtype=torch.float64)
-    found = largest_ritz_pair(lambda x: values * x, start, steps=4)
-    torch.testing.assert_close(found.value, values[0], rtol=1e-14, atol=0.0)
-    assert found.vector[0].abs() == pytest.approx(1)
 
 
 @pytest.mark.usefixtures("unchecked")
@@ -91,6 +145,11 @@ def test_no_scale_hides_the_end_of_a_space(size):
     [
         (lambda: largest_ritz_pair(times, torch.zeros(3), 2), ValueError, "start must be .* without zero vectors"),
         (lambda: largest_ritz_pair(times, torch.tensor(1.0), 2), ValueError, r"start must be a \(..., n\) tensor"),
+        (lambda: largest_ritz_pair(times, torch.zeros(0), 2), ValueError, "start must not be empty"),
+        (lambda: largest_ritz_pair(times, torch.ones(3).half(), 2), TypeError, "float32 or float64, got torch.float16"),
+        (lambda: largest_ritz_pair(lambda x: x / 0, torch.ones(3), 2), ValueError, "operator must give finite images"),
+        (lambda: largest_ritz_pair(lambda x: x * math.nan, torch.ones(3), 2), ValueError, "got infinite or NaN"),
+        (lambda: largest_ritz_pair(lambda x: 3e38 * x.sum() + 0 * x, torch.ones(9), 2), ValueError, "that .* can hold"),
         (lambda: largest_ritz_pair(times, torch.ones(3), 0), ValueError, "steps must be >= 1, got 0"),
         (lambda: largest_ritz_pair(times, torch.ones(3), 2, math.nan), ValueError, "accuracy must be finite"),
     ],

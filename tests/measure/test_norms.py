@@ -1,11 +1,12 @@
 """What the claims about norms do not say: bad input, dtypes, axes, gradients."""
 
 import math
+from fractions import Fraction
 
 import pytest
 import torch
 
-from lemmata.measure.norms import dual_exponent, frobenius_norm, holder_bound, norm_ratio_bound, p_norm
+from lemmata.measure.norms import frobenius_norm, p_norm
 
 X = torch.tensor([[3.0, -4.0], [0.0, 2.0]])
 
@@ -13,7 +14,7 @@ X = torch.tensor([[3.0, -4.0], [0.0, 2.0]])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
 def test_every_floating_dtype_is_kept(dtype):
     x = X.to(dtype)
-    for value in (p_norm(x), p_norm(x, 0), p_norm(x, math.inf), frobenius_norm(x), holder_bound(x, x)):
+    for value in (p_norm(x), p_norm(x, 0), p_norm(x, math.inf), frobenius_norm(x)):
         assert value.dtype is dtype
 
 
@@ -23,7 +24,6 @@ def test_any_axis_and_any_batch_is_taken():
     assert p_norm(x, 1, dim=0).shape == (3, 4)
     assert p_norm(x, 3, dim=1).shape == (2, 4)
     assert frobenius_norm(x).shape == (2,)
-    assert holder_bound(x, x[0, 0], p=1).shape == (2, 3)
 
 
 @pytest.mark.parametrize("p", [1, 1.5, 2, 7, math.inf])
@@ -51,17 +51,22 @@ def test_no_power_of_an_entry_overflows_or_vanishes(size):
     assert p_norm(size * x, 3).equal(size * p_norm(x, 3))  # powers of two round nothing
 
 
-@pytest.mark.parametrize("p", [1, 1.5, 2, 3, math.inf])
-def test_the_bound_of_hoelder_holds_and_is_attained(p):
-    generator = torch.Generator().manual_seed(0)
-    w, y = torch.randn(2, 200, 6, generator=generator, dtype=torch.float64)
-    q = dual_exponent(p)
-    assert 1 / p + 1 / q == pytest.approx(1)
-    assert ((w * y).sum(-1).abs() <= (1 + 1e-14) * holder_bound(w, y, p)).all()
-    # The vector with the entries |y_i|^(q-1) attains it; for p = 1 the largest entry alone.
-    largest = (y.abs() == y.abs().amax(-1, keepdim=True)).double()
-    x = y.sign() * (largest if p == 1 else y.abs() ** (q - 1))
-    torch.testing.assert_close((x * y).sum(-1), holder_bound(x, y, p))
+@pytest.mark.parametrize("size", [5e-324, 1e-320, 1e-200, 1e-30, 1.0, 1e30, 1e200, 3e307])
+@pytest.mark.parametrize("p", [1, 2, 3])
+def test_a_power_of_two_is_taken_out_so_that_nothing_is_rounded(size, p):
+    x = size * torch.tensor([1.0, 2.0, 2.0], dtype=torch.float64)
+    exact = sum(Fraction(entry) ** p for entry in x.tolist())
+    # The norm is rounded by some ulps, and by one step where it is subnormal.
+    slack, least = Fraction(1 + 2.0**-49), Fraction(5e-324)
+    found = Fraction(p_norm(x, p).item())
+    assert (found / slack - least) ** p <= exact <= (found * slack + least) ** p
+
+
+def test_large_exponents_neither_overflow_nor_vanish():
+    x = torch.tensor([3.9, -1.0, 0.0], dtype=torch.float64)
+    for size in (1e-300, 1.0, 1e300):
+        assert p_norm(size * x, 5000).item() == pytest.approx(3.9 * size, rel=1e-14)
+    assert p_norm(torch.full((4096,), 3.0).half(), 8).item() == pytest.approx(3 * 4096 ** (1 / 8), rel=2e-3)
 
 
 @pytest.mark.usefixtures("unchecked")
@@ -77,14 +82,6 @@ def test_the_bound_of_hoelder_holds_and_is_attained(p):
         (lambda: p_norm(X, "fro"), TypeError, "p must be a number, got str"),
         (lambda: p_norm(X, dim=2), ValueError, r"dim must name an axis of x, got 2 for shape \(2, 2\)"),
         (lambda: p_norm(X, dim=None), TypeError, "dim must be an integer, got NoneType"),
-        (lambda: norm_ratio_bound(0.5, 2, 3), ValueError, "p must be >= 1 or infinity, got 0.5"),
-        (lambda: norm_ratio_bound(2, 0, 3), ValueError, "q must be >= 1 or infinity, got 0"),
-        (lambda: norm_ratio_bound(1, 2, 0), ValueError, "dimension must be >= 1, got 0"),
-        (lambda: dual_exponent(0.5), ValueError, "p must be >= 1 or infinity, got 0.5"),
-        (lambda: holder_bound(X, torch.ones(3)), ValueError, r"y must be a \(..., 2\) tensor to fit x"),
-        (lambda: holder_bound(X, X.double()), TypeError, "y must have the dtype of x, got torch.float64"),
-        (lambda: holder_bound(X, torch.ones(3, 2)), ValueError, "x and y must have leading axes that broadcast"),
-        (lambda: holder_bound(torch.tensor(1.0), X), ValueError, "dim must name an axis of x"),
         (lambda: frobenius_norm(torch.ones(2)), ValueError, r"matrix must be a \(..., rows, columns\) tensor"),
     ],
 )

@@ -36,6 +36,7 @@ def test_the_largest_entry_over_its_power_of_two_is_from_one_to_below_two(scale)
     unit = power_of_two(matrix)
     assert 1 <= (matrix.abs().max() / unit).item() < 2
     assert torch.equal(power_of_two(torch.stack([matrix, matrix])), torch.stack([unit, unit]))
+    assert torch.equal(power_of_two(-matrix), unit)
     assert power_of_two(torch.zeros(2, 2)).item() > 0
 
 

@@ -2,10 +2,10 @@
 
 import math
 
+import mpmath
 import pytest
 import torch
 
-from lemmata.foundations.linear_algebra.minors import definiteness_by_minors
 from lemmata.measure import spectral
 from lemmata.measure.definiteness import certify_definiteness
 from lemmata.measure.spectral import certified_spectral_norm, length_at_least
@@ -32,11 +32,48 @@ def test_parity_with_torch_for_batches_of_any_shape():
 
 @pytest.mark.parametrize("size", [1.7e308, 1e-300, 5e-324])
 def test_the_largest_and_smallest_numbers_are_bounded(size):
-    matrix = torch.full((1, 1), size, dtype=torch.float64)
-    bounds = certified_spectral_norm(matrix)
+    bounds = certified_spectral_norm(torch.full((1, 1), size, dtype=torch.float64))
     assert bounds.lower <= size <= bounds.upper
-    assert certify_definiteness(matrix).semidefinite
-    assert not certify_definiteness(-matrix, tolerance=0).semidefinite or size < 1e-300
+
+
+def exact_norm(matrix):
+    """The largest singular value to 60 digits, as a number of mpmath."""
+    with mpmath.workdps(60):
+        return mpmath.svd_r(mpmath.matrix(matrix.tolist()), compute_uv=False)[0]
+
+
+@pytest.mark.parametrize("scale", [5e-324, 1e-322, 1e-318, 1e-312, 1e-308, 1e-200, 1e-30, 1e30, 1e200, 1.7e308])
+def test_at_no_scale_is_a_bound_false(scale):
+    generator = torch.Generator().manual_seed(0)
+    for _ in range(10):
+        matrix = (2 * torch.rand(3, 3, generator=generator, dtype=torch.float64) - 1) * scale
+        bounds, exact = certified_spectral_norm(matrix), exact_norm(matrix)
+        assert mpmath.mpf(bounds.lower.item()) <= exact <= mpmath.mpf(bounds.upper.item())
+        assert bounds.lower.isfinite()
+        assert not bounds.value.isnan()
+        if 1e-300 < scale < 1e300:
+            assert bounds.upper < (1 + 2e-6) * bounds.lower
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32])
+def test_narrow_numbers_are_widened(dtype):
+    generator = torch.Generator().manual_seed(0)
+    for scale in (torch.finfo(dtype).tiny / 4, 1.0, torch.finfo(dtype).max / 8):
+        matrix = (2 * torch.rand(4, 3, generator=generator, dtype=torch.float64) - 1).mul(scale).to(dtype)
+        bounds, exact = certified_spectral_norm(matrix), exact_norm(matrix.double())
+        assert mpmath.mpf(bounds.lower.item()) <= exact <= mpmath.mpf(bounds.upper.item())
+        assert bounds.value.dtype is dtype
+        assert (
+            bounds.value.item() == pytest.approx(float(exact), rel=8 * torch.finfo(dtype).eps, abs=1e-300) or scale < 1
+        )
+
+
+@pytest.mark.parametrize("size", [50, 1100])
+def test_flat_spectra_are_bounded_tightly(size):
+    flat = torch.ones(size)
+    flat[0] = 1.0012
+    bounds, exact = certified_spectral_norm(torch.diag(flat)), flat[0].double()
+    assert bounds.lower <= exact <= bounds.upper < (1 + 2e-6) * bounds.lower
 
 
 def test_no_random_state_is_touched_and_the_answer_is_always_the_same():
@@ -74,7 +111,7 @@ def bounds_from_above(matrix, number):
     """Whether the norm is at most a number: the block matrix [s I, A; A^T, s I] is semidefinite, without rounding."""
     block = number * torch.eye(sum(matrix.shape), dtype=torch.float64)
     block[: len(matrix), len(matrix) :], block[len(matrix) :, : len(matrix)] = matrix, matrix.mT
-    return definiteness_by_minors(block) in ("zero", "positive definite", "positive semidefinite")
+    return bool(certify_definiteness(block).semidefinite)  # decided in fractions, as test_definiteness tests
 
 
 def small_matrices():

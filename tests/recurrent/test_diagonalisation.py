@@ -12,6 +12,15 @@ from lemmata.recurrent.linear_state_space import evolve, response_kernel
 
 A = torch.tensor([[0.5, 1.0], [0.0, 0.9]])
 
+NEARLY_DEPENDENT = torch.tensor([[1.0, 1e9], [0.0, 2.0]])  # two eigenvalues, hence two eigenvectors
+
+
+def test_a_larger_limit_takes_eigenvectors_that_are_nearly_dependent():
+    found = diagonalise(NEARLY_DEPENDENT, limit=1e10)
+    assert 1e9 < found.condition < 4e9
+    lost = found.condition * torch.finfo(torch.float64).eps * 1e9
+    torch.testing.assert_close(found.matrix.real, NEARLY_DEPENDENT.double(), rtol=0, atol=4 * lost)
+
 
 def test_single_precision_matrices_are_diagonalised_in_double():
     found = diagonalise(A, torch.ones(2, 1))
@@ -59,8 +68,10 @@ def test_impulse_responses_have_gradients():
 
 @pytest.mark.usefixtures("unchecked")
 def test_bad_arguments_are_named():
-    with pytest.raises(ValueError, match="A must be diagonalisable, but its eigenvectors are dependent"):
+    with pytest.raises(ValueError, match="the eigenvectors of A must be independent, got a condition"):
         diagonalise(torch.tensor([[1.0, 1.0], [0.0, 1.0]]))
+    with pytest.raises(ValueError, match=r"as far as double precision tells they are not; .*, raise limit, or"):
+        diagonalise(NEARLY_DEPENDENT)
     with pytest.raises(ValueError, match=r"condition .* > 1\.0e\+00"):
         diagonalise(A, limit=1.0)
     with pytest.raises(ValueError, match="limit must be > 0, got -1"):

@@ -2,6 +2,7 @@
 
 import math
 import time
+from fractions import Fraction
 
 import pytest
 import torch
@@ -15,6 +16,7 @@ from lemmata.recurrent.gradient_flow import (
     measure_gradient_flow,
     orthogonality_defect,
     state_jacobians,
+    step_bound,
     with_spectral_norm,
     with_spectral_radius,
 )
@@ -70,6 +72,66 @@ def test_bounds_and_norms_of_steps_are_those_of_the_matrices():
     assert flow.vanishes
     layer.recurrent_weight.data *= 2
     assert not measure_gradient_flow(layer, torch.randn(2, 6, 3).double()).vanishes
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("size", [1, 3, 40])
+def test_no_turn_is_proved_to_make_gradients_vanish(dtype, size):
+    """A bound below 1 would be wrong where rounding has left a singular value of 1 or more: it is judged exactly."""
+    for seed in range(20):
+        generator = torch.Generator().manual_seed(seed)
+        turn = torch.linalg.qr(torch.randn(size, size, generator=generator, dtype=torch.float64))[0].to(dtype)
+        # A unit vector that is hardly shortened shows a singular value at least as large.
+        axis = [Fraction(entry) for entry in turn[:, 0].tolist()]
+        length = math.sqrt(sum(entry**2 for entry in axis)) * (1 - 2**-52)
+        assert length <= float(step_bound(turn, "tanh")) <= length * (1 + 8 * size * torch.finfo(dtype).eps + 1e-11)
+
+
+@pytest.mark.parametrize("scale", [5e-324, 1e-310, 1e-200, 1e200, 8e307])
+def test_bounds_hold_at_every_scale(scale):
+    weight = torch.tensor([[1.0, 1.0], [1.0, 1.0]], dtype=torch.float64) * scale
+    for name, slope in (("sigmoid", 0.25), ("gelu", 1.1289)):
+        bound = float(step_bound(weight, name))
+        assert bound == math.inf or Fraction(bound) >= 2 * Fraction(scale) * Fraction(slope)
+        assert bound == pytest.approx(2 * scale * slope, rel=1e-4, abs=3 * 5e-324)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_half_precision_has_bounds(dtype):
+    layer = Elman(2, 3, "sigmoid").to(dtype)
+    flow = measure_gradient_flow(layer, torch.randn(1, 5, 2, dtype=dtype))
+    assert flow.vanishes
+    assert flow.bound == pytest.approx(float(torch.linalg.svdvals(layer.recurrent_weight.detach().double())[0]) / 4)
+
+
+class Threefold(Elman):
+    def step(self, x, state):
+        return tuple(3 * each for each in super().step(x, state))
+
+
+def threefold(layer):
+    step = layer.step
+    layer.step = lambda x, state: tuple(3 * each for each in step(x, state))
+    return layer
+
+
+def hooked(layer):
+    layer.register_forward_hook(lambda *_: None)
+    return layer
+
+
+@pytest.mark.parametrize("layer", [Threefold(2, 3), threefold(Elman(2, 3)), hooked(Elman(2, 3))])
+def test_of_other_steps_no_bound_is_known(layer):
+    flow = measure_gradient_flow(layer, torch.randn(1, 5, 2))
+    assert (flow.bound, flow.log_bounds, flow.vanishes) == (None, None, None)
+
+
+def test_a_bound_that_a_measured_step_exceeds_is_not_given(monkeypatch):
+    layer, x = Elman(2, 3, "identity"), torch.randn(1, 5, 2)
+    assert measure_gradient_flow(layer, x).bound is not None
+    step = Elman.step
+    monkeypatch.setattr(Elman, "step", lambda self, x, state: tuple(3 * each for each in step(self, x, state)))
+    assert measure_gradient_flow(layer, x).bound is None
 
 
 def test_a_network_that_forgets_all_has_logarithms_of_zero():

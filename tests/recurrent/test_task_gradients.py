@@ -5,7 +5,7 @@ import torch
 from torch.nn import functional
 
 from lemmata.data.examples import Examples
-from lemmata.recurrent import CELLS, GRU, LRU, LSTM, Elman, SequenceReader
+from lemmata.recurrent import CELLS, GRU, LRU, LSTM, Elman, SequenceReader, task_gradients
 from lemmata.recurrent.gradient_flow import with_spectral_norm
 from lemmata.recurrent.task_gradients import gradient_reach
 
@@ -83,3 +83,20 @@ def test_of_many_lags_two_hundred_are_shown_and_of_extreme_bounds_nothing(norm, 
     bound = gradient_reach(reader, Examples(x=torch.randn(1, steps, 2), y=torch.randn(1))).marks[1]
     assert bound.x == list(range(0, steps + 1, every))
     assert [each is not None for each in bound.y] == [index < within for index in range(len(bound.x))]
+
+
+class Subclass(Elman):
+    """What it does with its states, nobody knows."""
+
+
+def test_no_bound_is_drawn_of_a_subclass_nor_where_the_measured_exceeds_it(monkeypatch):
+    reader = SequenceReader(2, 1, "elman", width=2, hidden=2)
+    batch = Examples(x=torch.randn(1, 9, 2), y=torch.randn(1))
+    assert len(gradient_reach(reader, batch).marks) == 2
+    monkeypatch.setattr(task_gradients, "known_step_bound", lambda layer: 1e-3)
+    exceeded = gradient_reach(reader, batch)
+    assert (len(exceeded.marks), exceeded.note) == (1, "This layer exceeds the bound of its kind: it is not drawn.")
+    monkeypatch.undo()
+    reader.layers[0].layer.__class__ = Subclass
+    unknown = gradient_reach(reader, batch)
+    assert (len(unknown.marks), unknown.note) == (1, "No bound is known for this layer.")

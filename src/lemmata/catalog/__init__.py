@@ -8,7 +8,7 @@ import of torch, and adding a system or a claim edits no table.
 import functools
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from lemmata.catalog import dials, entries, reading, statements
 from lemmata.catalog.agreement import disagreements
@@ -25,6 +25,7 @@ __all__ = [
     "LieEntry",
     "RecipeEntry",
     "SystemEntry",
+    "by_room",
     "load",
     "promised",
     "read_claims",
@@ -36,6 +37,7 @@ CHAPTERS = (
     "kernel bayes generalization generative robustness continual meta vision"
 ).split()
 ROOMS = "linear_algebra matrix_calculus analysis probability information activations".split()
+Row = TypeVar("Row")
 SHARED = ("measure", "fast")  # folders that chapters stand on, which have systems too
 
 
@@ -76,6 +78,14 @@ def load(root: Path | None = None) -> Catalog:
     if not any("not valid YAML" in problem for problem in catalog.problems):  # which would explain all that follow
         catalog.problems += disagreements(catalog)
     return catalog
+
+
+def by_room(rows: Iterable[Row], room: Callable[[Row], str]) -> dict[str, list[Row]]:
+    """What stands in a chapter, by its rooms in the order given; under "" where the chapter has none."""
+    found: dict[str, list[Row]] = {}
+    for row in rows:
+        found.setdefault(room(row), []).append(row)
+    return found
 
 
 def _folders(root: Path) -> Iterator[tuple[str, Path]]:

@@ -1,8 +1,8 @@
 r"""Cover's function counting: how many labellings of a set of points a linear threshold unit can realise.
 
 `dichotomies` is the closed form for points in general position, `count_dichotomies` counts for the points at hand,
-whatever their position, and proves each of its answers by linear programming. By default units have no bias; a bias is
-one more dimension, in which every point has the coordinate 1.
+whatever their position, and proves each of its answers, on the numbers as they are stored. By default units have no
+bias; a bias is one more dimension, in which every point has the coordinate 1.
 """
 
 import itertools
@@ -15,11 +15,12 @@ from torch import Tensor
 
 from lemmata import validate
 from lemmata.connectionism.linear_threshold import augment
-from lemmata.connectionism.separability import separate
+from lemmata.connectionism.separability import Separation, separate
+from lemmata.foundations.linear_algebra import exact_rank
 from lemmata.marks import system
+from lemmata.measure.rounding import gamma
 
-# A limit of memory.
-MAX_SUBSETS = 10**7
+MAX_SUBSETS = 10**7  # a limit of time
 
 __all__ = ["dichotomies", "fraction_separable", "separable_labellings", "count_dichotomies", "in_general_position"]
 
@@ -117,6 +118,8 @@ def in_general_position(x: Float[Tensor, "points features"], bias: bool = False)
     r"""Whether the points are as independent as their number allows: any $\min(s, n)$ of them are linearly independent.
 
     With a bias that reads: no two are equal, no three lie on a line, no four in a plane, ..., up to $n + 1$ points.
+    It is asked of the numbers as they are stored: a rounding bound proves most subsets independent, and the rank of the
+    others is taken without rounding.
 
     Shapes:
         x: (points, features)
@@ -128,21 +131,47 @@ def in_general_position(x: Float[Tensor, "points features"], bias: bool = False)
     (True, False)
     """
     x = validate.matrix("x", x).detach()
-    rows = (augment(x) if validate.flag("bias", bias) else x).double()  # (points, inputs)
-    rows = rows / rows.abs().amax(dim=1, keepdim=True).clamp(min=torch.finfo(rows.dtype).tiny)  # lengths do not matter
+    rows = (augment(x) if validate.flag("bias", bias) else x).double().cpu()  # (points, inputs)
     size = min(rows.shape)
     if math.comb(len(rows), size) > MAX_SUBSETS:
         raise ValueError(
             f"x must have fewer points: {len(rows)} of them have {math.comb(len(rows), size):,} subsets to test"
         )
-    subsets = torch.tensor(list(itertools.combinations(range(len(rows)), size)), device=x.device)  # (subsets, size)
-    return bool((torch.linalg.matrix_rank(rows[subsets]) == size).all())
+    scaled = _scaled(rows)
+    subsets = itertools.combinations(range(len(rows)), size)
+    while block := list(itertools.islice(subsets, 100_000)):
+        chosen = torch.tensor(block)  # (subsets, size)
+        for subset in chosen[~_independent(scaled[chosen])].tolist():
+            if exact_rank(rows[subset]) < size:
+                return False
+    return True
 
 
-def _units(rows: Tensor, labels: list[float], unit: Tensor | None) -> list[Tensor]:
-    """A unit that gives the rows these labels, or none: the one at hand if it does, else a linear program's."""
-    y = torch.tensor(labels, dtype=torch.double)
-    if unit is not None and y[-1] * (rows[-1] @ unit) > 0:
+def _scaled(rows: Tensor) -> Tensor:
+    """The rows, and their columns, divided by powers of two; NaN where that would round: nothing is proved of it."""
+    scaled = rows
+    for axis in (0, 1):
+        exponents = torch.frexp(scaled.abs().amax(dim=axis, keepdim=True)).exponent
+        scaled = torch.ldexp(torch.ldexp(scaled, -(exponents // 2)), exponents // 2 - exponents)  # 2^1074 is no float
+    return torch.where((rows == 0) | (scaled.abs() > 2.0**-500), scaled, torch.nan)
+
+
+def _independent(rows: Tensor) -> Tensor:
+    """Whether the rows of each matrix are proved independent: they have a right inverse but for an error below 1.
+
+    The error is that of the inverse and of the product that tests it, the bound twice over for its own rounding.
+    """
+    size = rows.shape[-2]
+    square = size == rows.shape[-1]
+    inverse = torch.linalg.inv_ex(rows).inverse if square else torch.linalg.pinv(rows.nan_to_num())
+    error = (rows @ inverse - torch.eye(size, dtype=rows.dtype)).abs()
+    error = error + 2 * gamma(rows.shape[-1] + 1) * (rows.abs() @ inverse.abs())
+    return 2 * error.sum(-1).amax(-1) < 1  # false for NaN and infinity
+
+
+def _units(rows: Tensor, labels: list[float], unit: Separation | None) -> list[Separation]:
+    """A unit that gives the rows these labels, or none: the one at hand if it does, else what `separate` finds."""
+    if unit is not None and unit.signs(rows[-1:]).item() == labels[-1]:
         return [unit]
-    found = separate(rows, y, bias=False)
-    return [] if found.weight is None else [found.weight]
+    found = separate(rows, torch.tensor(labels, dtype=torch.double), bias=False)
+    return [found] if found.separable else []

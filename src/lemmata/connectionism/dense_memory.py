@@ -10,6 +10,7 @@ from jaxtyping import Bool, Float, Real
 from torch import Tensor, nn
 
 from lemmata.connectionism.hopfield import Recall
+from lemmata.foundations.activations.signs import hopfield_sign
 from lemmata.marks import system
 from lemmata.validate import count, last_axis, signs
 
@@ -26,8 +27,7 @@ class SeparationMemory(nn.Module, ABC):
        - F\Big(-\xi_{\mu i} + \sum_{j \ne i} \xi_{\mu j} x_j\Big) \Big], \qquad \mathrm{sgn}(0) = +1 $$
 
     The update sets $x_i$ to the value of smaller energy, so recall ends. A subclass gives $F$ and the energy.
-    Arithmetic is float64 whatever the dtype of the patterns: overlaps and their powers are whole numbers, exact
-    there up to $2^{53}$, so that ties are ties.
+    Arithmetic is float64 whatever the dtype of the patterns.
 
     Shapes:
         patterns: (patterns, units) of -1 and +1    states: (..., units) of -1 and +1, any dtype
@@ -64,7 +64,7 @@ class SeparationMemory(nn.Module, ABC):
         """Set one unit of every state to its value of smaller energy: the formula as it is printed."""
         count("unit", unit, least=0, most=self.units - 1)
         overlaps, states = self.overlaps(states), self._states("states", states).clone()
-        states[..., unit] = _sign(self._gap(overlaps, states[..., unit], self.patterns[:, unit].double()))
+        states[..., unit] = hopfield_sign(self._gap(overlaps, states[..., unit], self.patterns[:, unit].double()))
         return states.to(self.patterns.dtype)
 
     def field(self, states: Real[Tensor, "*batch units"]) -> Float[Tensor, "*batch units"]:
@@ -81,7 +81,7 @@ class SeparationMemory(nn.Module, ABC):
 
     def is_stable(self, states: Real[Tensor, "*batch units"]) -> Bool[Tensor, "*batch"]:
         """Whether no single update changes the state."""
-        return (_sign(self.field(states)) == states).all(-1)
+        return (hopfield_sign(self.field(states)) == states).all(-1)
 
     @torch.no_grad()
     def recall(
@@ -140,7 +140,7 @@ class SeparationMemory(nn.Module, ABC):
         overlaps, columns = self.overlaps(states), self.patterns.double().T  # (batch, patterns), (units, patterns)
         order = range(self.units) if generator is None else _shuffled(self.units, generator)
         for unit in order:
-            new = _sign(self._gap(overlaps, states[:, unit], columns[unit]))  # (batch,)
+            new = hopfield_sign(self._gap(overlaps, states[:, unit], columns[unit]))  # (batch,)
             overlaps.addr_(new - states[:, unit], columns[unit])
             states[:, unit] = new
         return states
@@ -165,7 +165,9 @@ class DenseAssociativeMemory(SeparationMemory):
     $$ E(x) = -\sum_\mu (\xi_\mu^\top x)^k $$
 
     `order` $k = 2$ is the classical Hopfield network with Hebb's rule, step for step. Even orders also remember the
-    mirror images of the patterns, odd ones do not.
+    mirror images of the patterns, odd ones do not. Overlaps and their powers are whole numbers, and every sum of them
+    is exact, ties included, while $s\,(n + 2)^k \le 2^{53}$ for $s$ patterns of $n$ units; beyond that rounding may
+    decide between states whose energies are that close.
 
     Shapes:
         patterns: (patterns, units) of -1 and +1    states: (..., units) of -1 and +1, any dtype
@@ -185,18 +187,21 @@ class DenseAssociativeMemory(SeparationMemory):
 
     def energy(self, states: Real[Tensor, "*batch units"]) -> Float[Tensor, "*batch"]:
         r"""$-\sum_\mu (\xi_\mu^\top x)^k$ of each state."""
-        return -(self.overlaps(states) ** self.order).sum(-1)
+        return -_power(self.overlaps(states), self.order).sum(-1)
 
     def _separation(self, overlaps: Tensor) -> Callable[[Tensor], Tensor]:
-        return lambda overlaps: overlaps**self.order
+        return lambda overlaps: _power(overlaps, self.order)
 
     def extra_repr(self) -> str:
         return f"{super().extra_repr()}, order={self.order}"
 
 
-def _sign(gap: Tensor) -> Tensor:
-    one = gap.new_ones(())
-    return torch.where(gap >= 0, one, -one)
+def _power(base: Tensor, exponent: int) -> Tensor:
+    """By products alone, which are exact on whole numbers; `pow` promises its last bit on no device."""
+    if exponent < 4:
+        return base if exponent == 1 else base * base if exponent == 2 else base * base * base
+    half = _power(base, exponent // 2)
+    return half * half * base if exponent % 2 else half * half
 
 
 def _shuffled(units: int, generator: torch.Generator) -> list[int]:

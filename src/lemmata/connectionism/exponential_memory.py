@@ -12,8 +12,8 @@ from lemmata.marks import system
 
 __all__ = ["ExponentialMemory"]
 
-# Terms are whole multiples of 1 / GRID. Their sums, below 8 GRID, are then exact in float64, so that equal terms of
-# opposite sign cancel and ties are ties: two patterns one flip apart weigh the same at that unit.
+# Terms are rounded to whole multiples of 1 / GRID. Their sums, below 8, are then exact in float64, so that equal terms
+# of opposite sign cancel: two patterns one flip apart weigh the same at that unit.
 GRID = 2.0**48
 
 
@@ -27,8 +27,9 @@ class ExponentialMemory(SeparationMemory):
        - e^{-\xi_{\mu i} + \sum_{j \ne i} \xi_{\mu j} x_j} \Big] $$
 
     Everything is taken relative to $\sum_\mu e^{\xi_\mu^\top x}$ of the current state, which no sign can see: nothing
-    overflows, however many units there are, and ties are ties. `field` is in these units,
-    $x_i (1 - e^{E(x) - E(x')})$ with $x'$ the state with unit $i$ flipped.
+    overflows, however many units there are. Relative to it each pattern counts in whole multiples of $2^{-48}$: equal
+    terms cancel exactly, and a field below $2^{-48}$ times the number of patterns may come out as a tie. `field` is in
+    these units, $x_i (1 - e^{E(x) - E(x')})$ with $x'$ the state with unit $i$ flipped.
 
     Shapes:
         patterns: (patterns, units) of -1 and +1    states: (..., units) of -1 and +1, any dtype

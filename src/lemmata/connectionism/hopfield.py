@@ -7,6 +7,7 @@ import torch
 from jaxtyping import Bool, Float, Int, Real
 from torch import Tensor, nn
 
+from lemmata.foundations.activations.signs import hopfield_sign
 from lemmata.marks import system
 from lemmata.validate import count, last_axis, matrix, one_of, signs, vector
 
@@ -46,15 +47,16 @@ class Recall:
         if len(patterns) == 0:
             memory = torch.full((len(states),), -1, device=states.device)
             return cls(states, memory=memory, overlap=states.new_full((len(states),), torch.nan), **facts)
-        # Half precision cannot count to a thousand.
-        wide = torch.promote_types(states.dtype, torch.float32)
+        # The products are whole numbers and must be exact, so that 1 and -1 mean every bit: half precision cannot count
+        # to a thousand, and float32 not beyond 2^24.
+        wide = whole_number_dtype(states.dtype, states.shape[1])
         overlaps = states.to(wide) @ patterns.to(wide).T / states.shape[1]  # (batch, patterns)
         memory = overlaps.abs().argmax(1)  # (batch,)
         return cls(states, memory=memory, overlap=overlaps.gather(1, memory[:, None])[:, 0], **facts)
 
     @property
     def exact(self) -> Bool[Tensor, " batch"]:
-        """The state is a stored pattern, bit for bit."""
+        """The state is a stored pattern, bit for bit: its overlap, a whole number over the units, is no other."""
         return self.overlap == 1
 
     @property
@@ -82,8 +84,9 @@ class HopfieldNetwork(nn.Module):
 
     Each update lowers the energy $H$ or keeps it, so asynchronous recall ends in a fixed point: a memory if load and
     noise are small. The couplings are kept as $n W$, which Hebb's rule makes whole numbers: fields and ties are then
-    exact (in float32 while patterns times units stays below $2^{24}$), and recall is the same bit for bit in
-    whatever order a matrix product adds.
+    exact without a bias, and recall is the same bit for bit in whatever order a matrix product adds. Sums go up to
+    patterns times units; above $2^{24}$ in float32 they are computed in double. Couplings of the pseudo-inverse rule,
+    and your own, are what they are in floating point: there rounding may decide a tie.
 
     Shapes:
         weight: (units, units)    bias: (units,)    states: (..., units) of -1 and +1, in any dtype
@@ -91,7 +94,7 @@ class HopfieldNetwork(nn.Module):
     Claims: hopfield.energy, hopfield.update_equivalence, hopfield.energy_descent, hopfield.hebb,
         hopfield.metastable, hopfield.crosstalk, hopfield.network
     Source: Hopfield 1982; pseudo-inverse rule: Personnaz, Guyon, Dreyfus 1985.
-    Differs: fields are computed in the dtype of the network; bfloat16 rounds them and may miss ties.
+    Differs: couplings are kept in the dtype of the network: bfloat16 rounds them beyond 256 patterns and may miss ties.
 
     >>> memories = torch.tensor([[1, 1, 1, 1, -1, -1, -1, -1], [1, -1, 1, -1, 1, -1, 1, -1]])
     >>> network = HopfieldNetwork.from_patterns(memories)
@@ -153,7 +156,8 @@ class HopfieldNetwork(nn.Module):
         """
         stored = self._states("patterns", _matrix_of_signs("patterns", patterns)).detach()
         if one_of("rule", rule, RULES) == "hebb":
-            couplings, scale = stored.T @ stored, self.units  # (units, patterns) @ (patterns, units)
+            wide = stored.to(whole_number_dtype(stored.dtype, len(stored)))
+            couplings, scale = (wide.T @ wide).to(stored.dtype), self.units  # (units, patterns) @ (patterns, units)
         else:
             exact = stored.double()
             projection = torch.linalg.pinv(exact) @ exact  # (units, units)
@@ -165,32 +169,36 @@ class HopfieldNetwork(nn.Module):
 
     def energy(self, states: Real[Tensor, "*batch units"]) -> Float[Tensor, "*batch"]:
         r"""$H(x) = -\frac12 x^\top W x + b^\top x$ of each state."""
-        states = self._states("states", states)  # (..., units)
-        pairs = ((states @ self.couplings) * states).sum(-1) / self.scale  # (...), the sum over i and j
-        return states @ self.bias - pairs / 2
+        given, wide = self._states("states", states), self._wide  # (..., units)
+        states = given.to(wide)
+        pairs = ((states @ self.couplings.to(wide)) * states).sum(-1) / self.scale  # (...), the sum over i and j
+        return (states @ self.bias.to(wide) - pairs / 2).to(given.dtype)
 
     def field(self, states: Real[Tensor, "*batch units"]) -> Float[Tensor, "*batch units"]:
         r"""Local field $H_i = \sum_j w_{ij} x_j - b_i$ at each unit: half of what the energy gains if $x_i$ is -1."""
-        states = self._states("states", states)
-        return (states @ self.couplings - self.scale * self.bias) / self.scale  # (..., units)
+        states, wide = self._states("states", states), self._wide
+        fields = states.to(wide) @ self.couplings.to(wide) - self.scale * self.bias  # (..., units)
+        return (fields / self.scale).to(states.dtype)
 
     def update(self, states: Real[Tensor, "*batch units"], unit: int) -> Float[Tensor, "*batch units"]:
         """Set one unit of every state to the sign of its field: the textbook step, and recall's reference."""
         count("unit", unit, least=0, most=self.units - 1)
-        states = self._states("states", states).clone()
-        states[..., unit] = _sign(states @ self.couplings[unit] - self.scale * self.bias[unit])
+        states, wide = self._states("states", states).clone(), self._wide
+        field = states.to(wide) @ self.couplings[unit].to(wide) - self.scale * self.bias[unit]  # (...)
+        states[..., unit] = hopfield_sign(field).to(states.dtype)
         return states
 
     def is_stable(self, patterns: Real[Tensor, "*batch units"]) -> Bool[Tensor, "*batch"]:
         """Whether no single update changes the pattern, that is, whether it is memorised."""
         patterns = self._states("patterns", patterns)
-        return (_sign(self.field(patterns)) == patterns).all(-1)
+        return (hopfield_sign(self.field(patterns)) == patterns).all(-1)
 
     def crosstalk(self, patterns: Real[Tensor, "*batch units"]) -> Float[Tensor, "*batch units"]:
         r"""What the other memories add to the field of a pattern stored by Hebb's rule:
         $C_{t,i} = \sum_j w_{ij} x_{t,j} - (1 - \frac1n) x_{t,i}$."""
-        patterns = self._states("patterns", patterns)
-        return patterns @ self.couplings / self.scale - (1 - 1 / self.units) * patterns
+        given, wide = self._states("patterns", patterns), self._wide
+        patterns = given.to(wide)
+        return (patterns @ self.couplings.to(wide) / self.scale - (1 - 1 / self.units) * patterns).to(given.dtype)
 
     @torch.no_grad()
     def recall(
@@ -216,7 +224,7 @@ class HopfieldNetwork(nn.Module):
         energies = [self.energy(current)] if trace else []
         for _ in range(max_sweeps):
             old = current[moving]  # (moving, units)
-            new = self._sweep(old, generator) if dynamics == "asynchronous" else _sign(self.field(old))
+            new = self._sweep(old, generator) if dynamics == "asynchronous" else hopfield_sign(self.field(old))
             changed = (new != old).any(1)
             cycled[moving] = changed & (new == before[moving]).all(1)
             before[moving], current[moving] = old, new
@@ -245,20 +253,26 @@ class HopfieldNetwork(nn.Module):
         to come through the block's own couplings. So the work is that of a synchronous sweep plus a sliver.
         """
         order = _order(self.units, generator).to(states.device)
-        threshold = self.scale * self.bias
-        state = states.T.clone(memory_format=torch.contiguous_format)  # (units, batch): a unit's values side by side
+        threshold = (self.scale * self.bias).to(self._wide)
+        # (units, batch): a unit's values side by side
+        state = states.T.to(self._wide).clone(memory_format=torch.contiguous_format)
         for block in order.split(BLOCK):
-            rows, mine, least = self.couplings[block], state[block], threshold[block, None]
+            rows, mine, least = self.couplings[block].to(state), state[block], threshold[block, None]
             fields = rows @ state  # (block, units) @ (units, batch)
-            if torch.equal(_sign(fields - least), mine):  # no state wants to flip a unit of this block
+            if torch.equal(hopfield_sign(fields - least), mine):  # no state wants to flip a unit of this block
                 continue
             inside = rows[:, block]  # (block, block)
             for k, (field, values) in enumerate(zip(fields.unbind(), mine.unbind(), strict=True)):
-                flips = _sign(field - least[k]) - values
+                flips = hopfield_sign(field - least[k]) - values
                 fields[k + 1 :].addr_(inside[k + 1 :, k], flips)
                 values += flips
             state[block] = mine
-        return state.T.contiguous()
+        return state.T.to(states.dtype).contiguous()
+
+    @property
+    def _wide(self) -> torch.dtype:
+        """The dtype of sums over all units, in which Hebb's whole numbers are exact."""
+        return whole_number_dtype(self.couplings.dtype, len(self.patterns) * self.units)
 
     def _states(self, name: str, states: Tensor) -> Tensor:
         return last_axis(name, signs(name, states), self.units, "unit").to(self.couplings)
@@ -274,8 +288,13 @@ class HopfieldNetwork(nn.Module):
         return f"units={self.units}, patterns={len(self.patterns)}"
 
 
-def _sign(field: Tensor) -> Tensor:
-    return torch.where(field >= 0, 1.0, -1.0).to(field.dtype)
+def whole_number_dtype(dtype: torch.dtype, most: int) -> torch.dtype:
+    """The dtype in which to add up whole numbers that reach so far: at least float32, double where that is not exact.
+
+    >>> whole_number_dtype(torch.bfloat16, 2**24), whole_number_dtype(torch.float32, 2**24 + 1)
+    (torch.float32, torch.float64)
+    """
+    return torch.promote_types(dtype, torch.float32 if most <= 2**24 else torch.float64)
 
 
 def _order(units: int, generator: torch.Generator | None) -> Tensor:

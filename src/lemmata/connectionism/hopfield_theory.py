@@ -68,12 +68,12 @@ def crosstalk_variance(units: int, patterns: int) -> float:
 
 
 def flip_probability(units: int, patterns: int) -> float:
-    r"""Probability that the first update of one unit destroys a bit of a stored pattern: exact at every size.
+    r"""Probability that the first update of one unit destroys a bit of a stored pattern, at this size and no limit.
 
     $$ P\big(x_{t,i} C_{t,i} < -(1 - \tfrac1n)\big) + \tfrac12 P\big(x_{t,i} C_{t,i} = -(1 - \tfrac1n)\big) $$
 
     $n\,x_{t,i}C_{t,i} = 2B - N$ with $B$ binomial of $N = (s-1)(n-1)$ fair coins; a tie harms only the bits -1,
-    since $\mathrm{sgn}(0) = +1$.
+    since $\mathrm{sgn}(0) = +1$. The binomial distribution is scipy's incomplete beta function: about twelve digits.
 
     Claims: hopfield.error_probability, hopfield.capacity_log
 

@@ -77,6 +77,9 @@ def geometric_margin(
 
     $$ \gamma[w,b](x, y) = \frac{y\,(w^\top x + b)}{\|w\|} $$
 
+    Computed in the dtype of the points: the sign of a distance is sure where it exceeds $(n + 2)$ roundings of
+    $(\sum_j |w_j x_j| + |b|)/\|w\|$. `VersionSpace.contains` decides without rounding.
+
     Shapes:
         weight: (features,), bias: scalar, x: (points, features), y: (points,) of -1 and +1    returns: (points,)
 
@@ -98,7 +101,7 @@ def dataset_margin(
     x: Float[Tensor, "points features"],
     y: Tensor,
 ) -> Float[Tensor, ""]:
-    r"""The margin of the worst point: positive iff $(w, b)$ separates the data.
+    r"""The margin of the worst point: positive iff $(w, b)$ separates the data, but for rounding.
 
     $$ \gamma[w,b](S) = \min_{(x, y) \in S} \gamma[w,b](x, y) $$
 

@@ -1,18 +1,21 @@
-r"""The maximum-margin classifier, found exactly: the shortest vector between the hulls of the two classes.
+r"""The maximum-margin classifier, in finitely many steps: the shortest vector between the hulls of the two classes.
 
 The widest street between two classes is perpendicular to the shortest vector that joins their convex hulls. That vector
 is the point of least norm in the hull of all differences $x_i - x_j$ ($y_i = +1$, $y_j = -1$), which Wolfe's algorithm
-finds in finitely many steps of linear algebra, without a step size or a penalty to choose.
+finds by linear algebra, without a step size or a penalty to choose. Whether there is a street is decided exactly.
 """
 
 import math
+from fractions import Fraction
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from lemmata import validate
+from lemmata.connectionism.separability import Separation, separate
 from lemmata.marks import system
+from lemmata.measure.rounding import fractions
 
 __all__ = ["MaximumMarginClassifier"]
 
@@ -36,8 +39,9 @@ class MaximumMarginClassifier:
     Claims: perceptron.max_margin
     Source: Wolfe 1976, "Finding the nearest point in a polytope".
     Differs: from a general SVM in having no slack: data that are not separable are an error that names the reason. The
-        solver runs in float64 on the CPU; the result has the dtype and device of x. Each step solves a least-squares
-        problem as large as the set of support vectors: with many hundreds of them it takes seconds.
+        solver runs in float64 on the CPU; the result has the dtype and device of x, and separates the points as it is
+        stored: a street too narrow for that is an ArithmeticError. Each step solves a least-squares problem as large
+        as the set of support vectors: with many hundreds of them it takes seconds.
 
     >>> x = torch.tensor([[0.0, 0.0], [0.0, 1.0], [4.0, 0.0], [6.0, 5.0]])
     >>> model = MaximumMarginClassifier().fit(x, torch.tensor([-1, -1, 1, 1]))
@@ -69,22 +73,28 @@ class MaximumMarginClassifier:
         if any(len(group) == 0 for group in groups):
             raise ValueError(f"y must hold both -1 and +1, got only {int(signs[0]):+d}: the margin has no bound")
 
+        centre = _near_centre(points) if self.bias else torch.zeros_like(points[0])
+        points = points - centre
         # A power of two: dividing by it is exact, and keeps the squares below from overflow.
         scale = math.ldexp(1.0, math.frexp(float(points.abs().max()))[1] - 1)
         signed = signs[:, None] * (points / scale)  # (points, features)
         nearest, coefficients = _nearest_to_origin(signed, groups)  # (features,), (points,)
-        support = torch.nonzero(coefficients)[:, 0]
-        # Closer than this, coordinates of size one no longer tell two hulls apart that touch.
+        # Closer than this, coordinates of size one no longer tell how far two hulls are apart.
         if nearest.norm() <= 64 * torch.finfo(torch.double).eps:
-            raise ValueError(self._conflict(support, signs))
+            raise self._no_street(x, signs)
 
         # nearest^T(x_i - x_j) = |nearest|^2 across the street, and w^T(x_i - x_j) = 2 by the choice of scale.
         stretch = len(groups) / (nearest @ nearest)
         weight = stretch * nearest  # (features,)
         lowest = [(signed[group] @ weight).min() for group in groups]
-        self.weight_ = (weight / scale).to(x)
-        self.bias_ = ((lowest[-1] - lowest[0]) / 2).to(x)  # both classes equally far; nothing to choose without a bias
+        level = float(lowest[-1] - lowest[0]) / 2  # both classes equally far; nothing to choose without a bias
+        weight = weight / scale
+        self.weight_ = weight.to(x)
+        self.bias_ = x.new_tensor(_level(level, weight, centre) if weight.isfinite().all() else level)
+        if not self._separates(x, signs):
+            raise self._no_street(x, signs)
         self.margin_ = float(nearest.norm() * scale / len(groups))
+        support = torch.nonzero(coefficients)[:, 0]
         self.support_ = support.to(x.device)
         self.dual_coef_ = (stretch * coefficients * signs / scale / scale)[support].to(x)
         return self
@@ -100,12 +110,41 @@ class MaximumMarginClassifier:
         """The side of the hyperplane on which each point lies: -1 or +1, and 0 on the hyperplane itself."""
         return torch.sign(self.decision_function(x))
 
-    def _conflict(self, support: Tensor, signs: Tensor) -> str:
+    def _separates(self, x: Tensor, signs: Tensor) -> bool:
+        """Whether the hyperplane as it is stored has every point on its side, exactly."""
+        stored = self.weight_.double(), self.bias_.double()
+        return Separation(True, *stored, biased=True).verify(x, signs)
+
+    def _no_street(self, x: Tensor, signs: Tensor) -> Exception:
+        """Why there is no hyperplane to give: the points in conflict, or a street too narrow to place one in."""
+        found = separate(x, signs, self.bias)
+        if found.multipliers is None:
+            wider = "subtract x[0] from all points, or scale them" if x.dtype is torch.float64 else "use x.double()"
+            return ArithmeticError(f"x is separable, but too near to tell where the widest street lies: {wider}")
+        support = torch.nonzero(found.multipliers.cpu())[:, 0]
         fault = "x and y are not linearly separable"
         if not self.bias:
-            return f"{fault} through the origin: it lies in the hull of y_i x_i for the points i in {support.tolist()}"
+            points = f"the points i in {support.tolist()}"
+            return ValueError(f"{fault} through the origin: it lies in the hull of y_i x_i for {points}")
         above, below = support[signs[support] > 0].tolist(), support[signs[support] < 0].tolist()
-        return f"{fault}: the hull of the points {above} of class +1 meets the hull of {below} of class -1"
+        return ValueError(f"{fault}: the hull of the points {above} of class +1 meets the hull of {below} of class -1")
+
+
+def _near_centre(points: Tensor) -> Tensor:
+    """What to subtract from points that lie far out and close together: their first, where that rounds nothing."""
+    first = points[0]
+    moved = points - first  # (points, features)
+    # Knuth's sum of two: what the subtraction rounded away, to the last bit.
+    back = moved + first
+    lost = (points - back) + ((back - moved) - first)
+    helps = (lost == 0).all(dim=0) & (moved.abs().amax(dim=0) < points.abs().amax(dim=0) / 2)
+    return torch.where(helps, first, 0.0)
+
+
+def _level(level: float, weight: Tensor, centre: Tensor) -> float:
+    """The bias for points at their own place: level - weight^T centre, rounded once."""
+    moved = sum((a * b for a, b in zip(fractions(weight), fractions(centre), strict=True)), Fraction(0))
+    return float(Fraction(level) - moved)
 
 
 def _nearest_to_origin(signed: Tensor, groups: list[Tensor]) -> tuple[Tensor, Tensor]:

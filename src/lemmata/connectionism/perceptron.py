@@ -1,5 +1,9 @@
 r"""Rosenblatt's perceptron: the algorithm as it is printed, and an estimator that says when and why it stopped."""
 
+import math
+from fractions import Fraction
+
+import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
@@ -9,6 +13,7 @@ from lemmata.connectionism.linear_threshold import LinearThresholdUnit, augment,
 from lemmata.connectionism.separability import Separation, separate
 from lemmata.fast.perceptron_sweep import fingerprint, quick_sweep
 from lemmata.marks import system
+from lemmata.measure.rounding import gamma
 
 __all__ = ["Perceptron", "textbook_perceptron"]
 
@@ -53,14 +58,16 @@ class Perceptron:
 
     On separable data it stops after at most $\tilde R^2/\tilde\gamma^2$ updates (Novikoff). On others it never would:
     `fit` stops when the weights repeat or after `max_epochs` and says so in `status_`, with a proof in `certificate_`.
+    "separated" and "not separable" are proved for the numbers as they are stored; an epoch that is clean by rounding
+    alone is called that.
 
     Shapes:
         x: (points, features), y: (points,) of -1 and +1
 
     Learnt: `weight_`, `bias_`; `updates_` (the point of every update, in order), `mistakes_` (how many),
-    `mistake_counts_` (how many at each point: the dual form), `epochs_`; `status_` ("separated", "not separable" or
-    "epoch limit"); `certificate_` (a `Separation`, unless a clean epoch already proves the status); with `record=True`
-    also `trajectory_`, the iterates $(w_t, b_t)$ as rows.
+    `mistake_counts_` (how many at each point: the dual form), `epochs_`; `status_` ("separated", "not separable",
+    "clean up to rounding" or "epoch limit"); `certificate_` (a `Separation`, unless the learnt weights are the proof);
+    with `record=True` also `trajectory_`, the iterates $(w_t, b_t)$ as rows.
 
     Claims: perceptron.algorithm, perceptron.homogeneous, perceptron.span, perceptron.alignment_lemma,
         perceptron.norm_lemma, perceptron.novikoff, perceptron.novikoff_bias, perceptron.xor, perceptron.nonseparable
@@ -111,7 +118,7 @@ class Perceptron:
         return torch.sign(self.decision_function(x))
 
     def margin(self, x: Float[Tensor, "points features"], y: Tensor) -> Float[Tensor, ""]:
-        """The geometric margin of the learnt classifier on a data set, positive iff it is separated."""
+        """The geometric margin of the learnt classifier on a data set: positive iff separated, but for rounding."""
         unit = self.unit_
         return dataset_margin(unit.weight, unit.bias, validate.matrix("x", x).to(unit.weight), y)
 
@@ -123,32 +130,38 @@ class Perceptron:
         bias: int | float = 0.0,
     ) -> "Perceptron":
         """Go over the data, from the given weight and bias (default 0), until an epoch makes no mistake."""
-        x = validate.matrix("x", x).detach()
-        x = x if x.dtype is torch.float64 else x.float()
+        reach = _reach(x)
+        x = x.detach() if x.dtype is torch.float64 else x.detach().float()
         y = validate.labels("y", y, like=x)
         w = x.new_zeros(x.shape[1]) if weight is None else validate.vector("weight", weight, length=x.shape[1]).to(x)
         if validate.finite_number("bias", bias) != 0 and not self.bias:
             raise ValueError(f"bias must be 0 for a perceptron without bias, got {bias}")
         start = torch.cat([w, w.new_tensor([bias])])  # (features + 1,)
-        clean, loop = self._learn(x, y, start)
-        self.certificate_ = None if clean else self._certificate(x, y, loop)
-        proved = self.certificate_ is not None and not self.certificate_.separable
-        self.status_ = "separated" if clean else "not separable" if proved else "epoch limit"
+        lowest, loop = self._learn(x, y, start)
+        separated = lowest is not None and (self._exceeds_rounding(lowest, reach) or self._separates(x, y))
+        self.certificate_ = None if separated else self._certificate(x, y, loop)
+        if separated:
+            self.status_ = "separated"
+        elif self.certificate_ is not None and not self.certificate_.separable:
+            self.status_ = "not separable"
+        else:
+            self.status_ = "epoch limit" if lowest is None else "clean up to rounding"
         if self.record:
             inputs = augment(x) if self.bias else torch.nn.functional.pad(x, (0, 1))  # (points, features + 1)
             steps = (y[:, None] * inputs)[self.updates_]  # (updates, features + 1)
             self.trajectory_ = torch.cumsum(torch.cat([start[None], steps]), dim=0)
         return self
 
-    def _learn(self, x: Tensor, y: Tensor, start: Tensor) -> tuple[bool, list[int]]:
-        """Epoch after epoch; whether the last was clean, and the updates between two equal states if they repeat."""
+    def _learn(self, x: Tensor, y: Tensor, start: Tensor) -> tuple[float | None, list[int]]:
+        """Epoch after epoch; the lowest product of the last if it was clean, the updates of a loop if states repeat."""
         points, labels = x.cpu().contiguous().numpy(), y.cpu().numpy()
         state = start.cpu().numpy().copy()  # (features + 1,): weight and bias, which each mistake changes
         updates: list[int] = []
         seen: dict[bytes, int] = {}
         for epoch in range(1, self.max_epochs + 1):
             self.epochs_ = epoch
-            mistakes = quick_sweep(points, labels, state, self.bias, earlier=len(updates))
+            with np.errstate(over="ignore", invalid="ignore"):  # what is not a number is proved to separate nothing
+                mistakes, lowest = quick_sweep(points, labels, state, self.bias, earlier=len(updates))
             updates += mistakes
             # What an epoch does depends on the weights alone: once they come back, the rest repeats for ever.
             loop = updates[seen.setdefault(fingerprint(state), len(updates)) :]
@@ -159,17 +172,46 @@ class Perceptron:
         self.updates_ = torch.tensor(updates, dtype=torch.int64, device=x.device)
         self.mistakes_ = len(updates)
         self.mistake_counts_ = torch.bincount(self.updates_, minlength=len(x))
-        return not mistakes, loop
+        return None if mistakes else lowest, loop
+
+    def _exceeds_rounding(self, lowest: float, reach: float) -> bool:
+        """Whether the lowest of the products y (w x + b) of a clean epoch is above what rounding them may cost."""
+        terms, limits = len(self.weight_) + 2, torch.finfo(self.weight_.dtype)
+        if terms * limits.eps > 0.5:
+            return False
+        size = reach * float(self.weight_.double().abs().sum()) + abs(float(self.bias_))
+        return lowest > 2 * gamma(terms, self.weight_.dtype) * size + terms * limits.tiny
+
+    def _separates(self, x: Tensor, y: Tensor) -> bool:
+        """Whether the learnt weights have every point on its side, exactly."""
+        return Separation(True, self.weight_.double(), self.bias_.double(), biased=True).verify(x, y)
 
     def _certificate(self, x: Tensor, y: Tensor, loop: list[int]) -> Separation | None:
         """Why no epoch was clean: weights that repeat are themselves a proof, else a linear program decides."""
         if loop:
             # The corrections of a loop add up to 0, and that is what multipliers of a Separation must do.
             counts = torch.bincount(torch.tensor(loop, device=x.device), minlength=len(x))
-            proof = Separation(False, multipliers=counts.double() / len(loop), biased=self.bias)
+            shares = tuple(Fraction(number, len(loop)) for number in counts.tolist())
+            proof = Separation(False, multipliers=counts.double() / len(loop), biased=self.bias, exact=shares)
             if proof.verify(x, y):
                 return proof
         try:
             return separate(x, y, self.bias) if self.certify else None
         except ArithmeticError:
             return None
+
+
+def _reach(x: Tensor) -> float:
+    """The size of the largest number among the points, which must be a finite matrix.
+
+    One pass finds both, piece by piece so that the second look at a piece finds it in the cache.
+    """
+    if not isinstance(x, Tensor) or x.ndim != 2 or not x.is_floating_point() or not x.numel():
+        validate.matrix("x", x)
+    plain = x.detach().cpu()
+    pieces = (plain if plain.dtype in (torch.float32, torch.float64) else plain.float()).numpy()
+    ends = [(-piece.min(), piece.max()) for piece in np.split(pieces, range(512, len(pieces), 512))]
+    largest = float(np.max(ends))  # NaN if one is
+    if not math.isfinite(largest):
+        validate.matrix("x", x)
+    return largest

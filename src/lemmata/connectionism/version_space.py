@@ -1,15 +1,21 @@
 r"""The version space: all linear threshold units that classify a data set correctly, and what fraction of all they are.
 
-The size is exact for data in the plane. The cone of units is the dual of the cone spanned by the signed points
-$z_i = y_i(x_i, 1)$, and a convex cone in space and its dual obey
+For data in the plane the cone of units is known exactly, as the stored numbers are: it is the dual of the cone spanned
+by the signed points $z_i = y_i(x_i, 1)$, whose edges are found in whole numbers, and its own edges are
+$z_k \times z_{k+1}$ for neighbours. Only the angles between them are rounded. On the unit sphere it is a polygon, which
+the diagonals from one corner cut into triangles, and a triangle with corners $a, b, c$ has the area
 
-$$ \text{solid angle of the dual} + \text{perimeter of the cone on the unit sphere} = 2\pi $$
+$$ 2\,\mathrm{atan2}\big(\det(a, b, c),\ |a||b||c| + (a^\top b)|c| + (b^\top c)|a| + (c^\top a)|b|\big) $$
 
-so it suffices to find the points $z_i$ that are corners of their own cone and to add up the angles between neighbours.
+(Van Oosterom, Strackee 1983).
 """
 
 import functools
+import itertools
 import math
+from fractions import Fraction
+from operator import mul
+from typing import Any
 
 import torch
 from jaxtyping import Bool, Float
@@ -18,8 +24,11 @@ from torch import Tensor
 from lemmata import validate
 from lemmata.connectionism.separability import Separation, separate, signed_rows
 from lemmata.marks import system
+from lemmata.measure.rounding import exact_signs, fractions, gamma
 
 __all__ = ["VersionSpace"]
+
+SMALLEST = math.ulp(0.0)  # the number next to 0, for what is not 0 and smaller still
 
 
 @system("version_space", title="Version space", kind="function")
@@ -56,15 +65,28 @@ class VersionSpace:
     def contains(
         self, weight: Float[Tensor, "*units features"], bias: Float[Tensor, "*units"] | float = 0.0
     ) -> Bool[Tensor, "*units"]:
-        """Whether each unit classifies every point correctly; a point on a unit's boundary counts as an error."""
+        """Whether each unit classifies every point correctly, as the numbers are stored.
+
+        A point on a unit's boundary counts as an error.
+        """
         weight = validate.last_axis("weight", validate.floating("weight", weight), self.x.shape[1])
-        bias = validate.floating("bias", torch.as_tensor(bias, dtype=weight.dtype, device=weight.device))
+        bias = validate.floating("bias", torch.as_tensor(bias, device=weight.device).double())
         if bias.ndim and bias.shape != weight.shape[:-1]:
             raise ValueError(f"bias must be one number for each unit, got shape {tuple(bias.shape)}")
         if bias.any() and not self.bias:
             raise ValueError("bias must be 0 in a version space with bias=False")
-        activation = weight @ self.x.to(weight).T + bias[..., None]  # (..., features) -> (..., points)
-        return (self.y.to(weight) * activation > 0).all(dim=-1)
+        units = weight.detach().double()  # (..., features)
+        if self.bias:
+            units = torch.cat([units, bias.detach().expand(units.shape[:-1])[..., None]], dim=-1)  # (..., inputs)
+        rows = signed_rows(self.x, self.y, self.bias).to(units)  # (points, inputs)
+        lowest = (units @ rows.T).amin(dim=-1)  # (..., points) -> (...)
+        sizes = units.abs() @ rows.abs().amax(dim=0)  # (...), at least the sum of the terms of any product
+        lost = 2 * gamma(rows.shape[1]) * sizes + rows.shape[1] * torch.finfo(sizes.dtype).tiny
+        inside = lowest > lost
+        # Too near for rounding to tell, or NaN, beyond the range.
+        for place in (~inside & ~(lowest < -lost)).nonzero().tolist():
+            inside[tuple(place)] = (exact_signs(rows, units[tuple(place)]) > 0).all()
+        return inside
 
     def and_also(self, x: Float[Tensor, "points features"], y: Tensor) -> "VersionSpace":
         """The version space of these data and more: the intersection, never larger than this one."""
@@ -80,17 +102,22 @@ class VersionSpace:
     def fraction(self) -> float:
         r"""The fraction of all directions $(w, b)$ that lie in the version space: its angle over $2\pi$ or $4\pi$.
 
-        $$ \frac{2\pi - \sum_k \angle(z_k, z_{k+1})}{4\pi} \ \text{ in space}, \qquad
-           \frac{\pi - \angle(z_1, z_2)}{2\pi} \ \text{ in the plane} $$
+        $$ \frac{\pi - \angle(z_1, z_2)}{2\pi} \ \text{ in the plane, and in space between two planes}, \qquad
+           \frac{\text{area of the polygon of corners}}{4\pi} \ \text{ in space} $$
 
-        over the corners $z_k$, in order, of the cone that the signed points span.
+        0 says that there is no unit; otherwise it is right but for a few roundings, however narrow the cone is.
         """
         ring = self._ring()
         if ring is None:
             return 0.0
-        # In the plane the way round goes there and back.
-        angles = _angles(ring, ring.roll(-1, dims=0)).sum().item()
-        return (2 * math.pi - angles) / (4 * math.pi)
+        if len(ring) < 3:
+            first, last = ring[0], ring[-1]
+            shared = _dot(first, last)
+            # Both times two to the same power, so that the root of a whole number keeps its digits.
+            bits = 2 * max(value.bit_length() for value in (*first, *last)) + 64
+            across = math.isqrt((_dot(first, first) * _dot(last, last) - shared**2) << 2 * bits)
+            return _angle(across, -(shared << bits)) / (2 * math.pi) or SMALLEST
+        return _area(_edges(ring)) / (4 * math.pi) or SMALLEST
 
     def corners(self) -> Float[Tensor, "corners inputs"]:
         """The unit vectors along the edges of a cone in space, in order around it; no rows if the cone has none."""
@@ -99,72 +126,92 @@ class VersionSpace:
                 f"x must have {3 - self.bias} features for the version space to have corners, got {self.x.shape[1]}"
             )
         ring = self._ring()
-        if ring is None:
+        if ring is None or len(ring) < 2:
             return self.x.new_zeros(0, 3)
-        edges = torch.linalg.cross(ring, ring.roll(-1, dims=0))  # (corners, 3)
-        # The same point twice has no edge.
-        edges = edges[edges.norm(dim=1) > 64 * torch.finfo(torch.double).eps]
-        corners = edges / edges.norm(dim=1, keepdim=True)
-        # Points on one side of the dual hull give the same corner again, up to rounding.
-        fresh = (corners - corners.roll(1, dims=0)).norm(dim=1) > 1e-9
-        return (corners[fresh] if fresh.any() else corners[:1]).to(self.x)
+        edges = [[value / max(map(abs, edge)) for value in edge] for edge in _edges(ring)]
+        corners = torch.tensor(edges, dtype=torch.double)  # (corners, 3)
+        return (corners / corners.norm(dim=1, keepdim=True)).to(self.x)
 
     @functools.cached_property
     def _separation(self) -> Separation:
         return separate(self.x, self.y, bias=self.bias)
 
-    def _ring(self) -> Tensor | None:
-        """Unit vectors along the edges of the cone that the signed points span, in order; None if there is no unit."""
-        rows = signed_rows(self.x, self.y, self.bias).double()  # (points, inputs)
-        if rows.shape[1] not in (2, 3):
+    def _ring(self) -> list[list[int]] | None:
+        """Whole numbers along the edges of the cone that the signed points span, in order; None if there is no unit."""
+        if self.x.shape[1] + self.bias not in (2, 3):
             raise ValueError(
-                f"x must have {'1 or 2' if self.bias else '2 or 3'} features to measure the version space exactly, "
+                f"x must have {'1 or 2' if self.bias else '2 or 3'} features to measure the version space, "
                 f"got {self.x.shape[1]}: draw units and average contains() instead"
             )
         found = self._separation
         if found.weight is None or found.bias is None:
             return None
-        inside = torch.cat([found.weight, found.bias[None]]) if self.bias else found.weight
-        # All signed points have a positive product with `inside`: scaled to the plane where it is 1, they are a flat
-        # picture of their cone, whose convex hull has the wanted corners.
-        picture = (rows / (rows @ inside)[:, None]) @ _across(inside)  # (points, inputs - 1)
-        ring = rows[_hull(picture)]  # (corners, inputs)
-        return ring / ring.norm(dim=1, keepdim=True)
+        stored = torch.cat([found.weight, found.bias[None]]) if self.bias else found.weight
+        inside = list(found.exact or fractions(stored))
+        # All signed points have a positive product with `inside`: divided by it, any two of their coordinates that with
+        # `inside` are a basis are a flat picture of the cone, whose convex hull has the wanted corners.
+        picture = {}
+        axes = _other_axes(inside)
+        for row in fractions(signed_rows(self.x, self.y, self.bias)):
+            height = _dot(row, inside)
+            factor = math.lcm(*(value.denominator for value in row))
+            picture[tuple(row[axis] / height for axis in axes)] = [int(value * factor) for value in row]
+        return [picture[point] for point in _hull(sorted(picture))]
 
 
-def _angles(a: Tensor, b: Tensor) -> Tensor:
-    """The angle between unit vectors, row by row, accurate for small and for obtuse angles alike."""
-    return 2 * torch.atan2((a - b).norm(dim=1), (a + b).norm(dim=1))
+def _other_axes(direction: list[Fraction]) -> list[int]:
+    """The axes but one that with the direction are a basis, in space a right-handed one."""
+    size = len(direction)
+    largest = max(range(size), key=lambda axis: abs(direction[axis]))
+    others = [(largest + step) % size for step in range(1, size)]
+    return others if direction[largest] > 0 else others[::-1]
 
 
-def _across(direction: Tensor) -> Tensor:
-    """A basis, as columns, of everything perpendicular to a direction; in space right-handed with it."""
-    basis = torch.linalg.qr(direction[:, None], mode="complete").Q[:, 1:]
-    if len(direction) == 3:
-        basis[:, 1] = torch.linalg.cross(direction, basis[:, 0])
-    return basis
+def _hull(points: list[tuple[Fraction, ...]]) -> list[tuple[Fraction, ...]]:
+    """The corners of the convex hull of sorted points on a line or in the plane, the latter counter-clockwise."""
+    if len(points) < 2 or len(points[0]) == 1:
+        return points[:1] + points[1:][-1:]
+    return _chain(points)[:-1] + _chain(points[::-1])[:-1]
 
 
-def _hull(points: Tensor) -> list[int]:
-    """The corners of the convex hull of points on a line or in the plane, counter-clockwise; none for one point."""
-    order = sorted(range(len(points)), key=lambda i: points[i].tolist())
-    if points.shape[1] == 1:
-        return [order[0], order[-1]]
-    lower, upper = _chain(points, order), _chain(points, order[::-1])
-    return lower[:-1] + upper[:-1]
-
-
-def _chain(points: Tensor, order: list[int]) -> list[int]:
+def _chain(points: list[tuple[Fraction, ...]]) -> list[tuple[Fraction, ...]]:
     """The corners met when walking round half the hull with every turn to the left (Andrew's monotone chain)."""
-    chain: list[int] = []
-    for i in order:
+    chain: list[tuple[Fraction, ...]] = []
+    for x, y in points:
         while len(chain) >= 2:
-            (ax, ay), (bx, by) = (
-                (points[chain[-1]] - points[chain[-2]]).tolist(),
-                (points[i] - points[chain[-1]]).tolist(),
-            )
-            if ax * by - ay * bx > 0:
+            (ax, ay), (bx, by) = chain[-2:]
+            if (bx - ax) * (y - by) > (by - ay) * (x - bx):
                 break
             chain.pop()
-        chain.append(i)
+        chain.append((x, y))
     return chain
+
+
+def _edges(ring: list[list[int]]) -> list[list[int]]:
+    """The cross products of neighbours on a ring in space."""
+    pairs = zip(ring, ring[1:] + ring[:1], strict=True)
+    return [[a[j - 2] * b[j - 1] - a[j - 1] * b[j - 2] for j in range(3)] for a, b in pairs]
+
+
+def _area(corners: list[list[int]]) -> float:
+    """The area that a convex polygon with corners in these directions has on the unit sphere."""
+    # Lengths are roots: so many bits more that sums which nearly cancel keep their digits.
+    bits = 8 * max(value.bit_length() for corner in corners for value in corner) + 64
+    lengths = [math.isqrt(_dot(corner, corner) << 2 * bits) for corner in corners]  # times 2^bits
+    (a, A), *others = zip(corners, lengths, strict=True)
+    area = 0.0
+    for (b, B), (c, C) in itertools.pairwise(others):
+        volume = _dot(_edges([a, b])[0], c) << 3 * bits
+        shared = _dot(a, b) * C + _dot(b, c) * A + _dot(a, c) * B
+        area += 2 * _angle(volume, A * B * C + (shared << 2 * bits))
+    return area
+
+
+def _angle(y: int, x: int) -> float:
+    """atan2 of whole numbers of any size."""
+    unit = 1 << max(y.bit_length(), x.bit_length())
+    return math.atan2(y / unit, x / unit)
+
+
+def _dot(a: list, b: list) -> Any:
+    return sum(map(mul, a, b))

@@ -8,6 +8,7 @@ Weights and bias are one array (features + 1,), the bias last, which is changed 
 import ctypes
 import functools
 import hashlib
+import math
 from pathlib import Path
 
 import numpy as np
@@ -21,39 +22,45 @@ MANY = 500  # mistakes after which the time goes into calls rather than arithmet
 NUMBERS = {"float32": "-DREAL=float", "float64": "-DREAL=double"}
 
 
-def quick_sweep(x: np.ndarray, y: np.ndarray, state: np.ndarray, bias: bool, earlier: int = 0) -> list[int]:
-    """Show every point once, in order, and learn from mistakes; the points of the updates made.
+def quick_sweep(
+    x: np.ndarray, y: np.ndarray, state: np.ndarray, bias: bool, earlier: int = 0
+) -> tuple[list[int], float]:
+    r"""Show every point once, in order, and learn from mistakes; the points of the updates made.
 
-    Blocks find the first mistakes, compiled code the rest once `MANY` were made, `earlier` ones included.
+    Blocks find the first mistakes, compiled code the rest once `MANY` were made, `earlier` ones included. The second
+    result is the lowest product $y_i(w^\top x_i + b)$ as it was rounded, if it is known: -inf after a mistake or
+    compiled code.
 
     Shapes:
         x: (points, features), y: (points,) of -1 and +1, state: (features + 1,); of one type, no gaps
 
     Claims: perceptron.algorithm
     """
-    mistakes, first = block_sweep(x, y, state, bias, max_mistakes=max(MANY - earlier, 0))
-    rest = compiled_sweep(x[first:], y[first:], state, bias) if first < len(x) else []
+    mistakes, first, lowest = block_sweep(x, y, state, bias, max_mistakes=max(MANY - earlier, 0))
+    if first == len(x):
+        return mistakes, lowest
+    rest = compiled_sweep(x[first:], y[first:], state, bias)
     if rest is None:  # nothing compiled on this machine
-        rest, _ = block_sweep(x[first:], y[first:], state, bias)
-    return mistakes + [first + index for index in rest]
+        rest, _, _ = block_sweep(x[first:], y[first:], state, bias)
+    return mistakes + [first + index for index in rest], -math.inf
 
 
 def block_sweep(
     x: np.ndarray, y: np.ndarray, state: np.ndarray, bias: bool, max_mistakes: int | None = None
-) -> tuple[list[int], int]:
+) -> tuple[list[int], int, float]:
     """The next mistake by a galloping search over blocks, again and again, until there are `max_mistakes`.
 
-    Returns the mistakes and how many points were shown.
+    Returns the mistakes, how many points were shown, and the lowest product if there was no mistake, else -inf.
     """
     weight = state[:-1]
-    mistakes, first, block = [], 0, FIRST_BLOCK
+    mistakes, first, block, lowest = [], 0, FIRST_BLOCK, np.inf
     while first < len(x) and (max_mistakes is None or len(mistakes) < max_mistakes):
         margin = x[first : first + block].dot(weight)  # (block,)
         margin += state[-1]
         margin *= y[first : first + block]
         ahead = (margin <= 0).tobytes().find(True)
         if ahead < 0:
-            first, block = first + block, 2 * block
+            first, block, lowest = first + block, 2 * block, np.minimum(lowest, margin.min())  # NaN stays NaN
             continue
         wrong = first + ahead
         if y[wrong] > 0:
@@ -64,7 +71,7 @@ def block_sweep(
             state[-1] += y[wrong]
         mistakes.append(wrong)
         first, block = wrong + 1, FIRST_BLOCK
-    return mistakes, min(first, len(x))
+    return mistakes, min(first, len(x)), -math.inf if mistakes else float(lowest)
 
 
 def compiled_sweep(x: np.ndarray, y: np.ndarray, state: np.ndarray, bias: bool) -> list[int] | None:

@@ -25,7 +25,8 @@ def linear_scan(
 
     With `reverse`, time runs backwards: $z_t = a_t z_{t+1} + b_t$, and `z0` stands behind the last step. Numbers may
     be real or complex; half precision is computed in single precision and rounded once. Gradients to a, b and z0 are
-    exact, and the gradient of a gradient works too. A transposed view is read where it lies, without a copy.
+    those of the recurrence itself, and the gradient of a gradient works too. A transposed view is read where it lies,
+    without a copy.
 
     Shapes:
         b: (batch, time, channel), or (batch, channel, time) with `time_last`

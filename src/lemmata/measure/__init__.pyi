@@ -5,13 +5,6 @@ from lemmata.measure.definiteness import DefinitenessCertificate as Definiteness
 from lemmata.measure.definiteness import certify_definiteness as certify_definiteness
 from lemmata.measure.lanczos import RitzPair as RitzPair
 from lemmata.measure.lanczos import largest_ritz_pair as largest_ritz_pair
-from lemmata.measure.norms import dual_exponent as dual_exponent
-from lemmata.measure.norms import frobenius_norm as frobenius_norm
-from lemmata.measure.norms import holder_bound as holder_bound
-from lemmata.measure.norms import norm_ratio_bound as norm_ratio_bound
-from lemmata.measure.norms import p_norm as p_norm
-from lemmata.measure.probable_norm import krylov_miss_probability as krylov_miss_probability
-from lemmata.measure.probable_norm import krylov_steps as krylov_steps
 from lemmata.measure.probable_norm import probable_spectral_norm as probable_spectral_norm
 from lemmata.measure.spectral import SpectralNormBounds as SpectralNormBounds
 from lemmata.measure.spectral import certified_spectral_norm as certified_spectral_norm
@@ -25,13 +18,6 @@ __all__ = [
     "certified_spectral_norm",
     "certify_definiteness",
     "corpus_bleu",
-    "dual_exponent",
-    "frobenius_norm",
-    "holder_bound",
-    "krylov_miss_probability",
-    "krylov_steps",
     "largest_ritz_pair",
-    "norm_ratio_bound",
-    "p_norm",
     "probable_spectral_norm",
 ]

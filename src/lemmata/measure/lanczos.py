@@ -13,6 +13,8 @@ from lemmata.marks import system
 __all__ = ["RitzPair", "largest_ritz_pair"]
 
 CHECKED_EVERY = 8  # steps between tests of convergence, each an eigenproblem
+EPS = torch.finfo(torch.float64).eps
+EXHAUSTED = 4  # times eps times the largest image: what is left of an image below that is rounding
 
 
 class RitzPair(NamedTuple):
@@ -25,16 +27,26 @@ class RitzPair(NamedTuple):
 
 @system("lanczos", title="Lanczos iteration", kind="function")
 def largest_ritz_pair(
-    operator: Callable[[Tensor], Tensor], start: Float[Tensor, "*batch n"], steps: int, accuracy: int | float = 0.0
+    operator: Callable[[Tensor], Tensor],
+    start: Float[Tensor, "*batch n"],
+    steps: int,
+    accuracy: int | float = 0.0,
+    generator: torch.Generator | None = None,
 ) -> RitzPair:
-    r"""The largest Rayleigh quotient of a positive semidefinite operator in a Krylov space.
+    r"""The largest Rayleigh quotient of a symmetric operator in a Krylov space.
 
     $$ \theta = \max_{x \in K} \frac{x^\top G x}{x^\top x}, \qquad
-       K = \mathrm{span}\{b, Gb, \dots, G^{k-1}b\}, \qquad \theta \le \lambda_{\max}(G) $$
+       K = \mathrm{span}\{b, Gb, \dots, G^{k-1}b\}, \qquad |\lambda - \theta| \le \|Gx - \theta x\| $$
 
     The operator is only ever applied to vectors. All vectors are kept orthogonal. It ends after `steps` steps, or when
-    the residual $\|Gx - \theta x\|$ is at most `accuracy` times $\theta$: then some eigenvalue is as near as that to
-    $\theta$, but nothing says that it is the largest.
+    the residual $\|Gx - \theta x\|$ is estimated to be at most `accuracy` times $\theta$. Some eigenvalue $\lambda$ is
+    as near as that to $\theta$, but nothing says that it is the largest: a start may miss that. Where nothing but
+    rounding is left, a random vector, orthogonal to the others, carries on.
+
+    Value and residual are measured in double precision at the vector that is returned, whatever the iteration lost.
+    The residual is rounded up and includes what a product with a matrix loses in the dtype of the start, $n u\,\|Gx\|$;
+    by as much the value may exceed the largest eigenvalue. Starts and operators may be of any size: powers of two are
+    taken out, so that nothing underflows.
 
     Shapes:
         operator: from (..., n) to (..., n), start: (..., n)    returns: value (...), vector (..., n), residual (...)
@@ -43,42 +55,116 @@ def largest_ritz_pair(
 
     >>> diagonal = torch.tensor([1.0, 2.0, 3.0])
     >>> largest_ritz_pair(lambda x: diagonal * x, torch.ones(3), steps=3).value
-    tensor(3.0000)
+    tensor(3.)
     """
     validate.floating("start", start)
+    if start.dtype not in (torch.float32, torch.float64):
+        raise TypeError(f"start must be float32 or float64, got {start.dtype}: use start.float()")
     if start.ndim == 0 or (start == 0).all(-1).any():
         raise ValueError("start must be a (..., n) tensor without zero vectors")
     last = min(validate.count("steps", steps), start.shape[-1])  # n steps span the whole space
     validate.finite_number("accuracy", accuracy)
     # Vectors are rows, without gaps, and room for all of them is taken once.
     basis = start.new_empty(*start.shape[:-1], last, start.shape[-1])
-    basis[..., 0, :] = torch.nn.functional.normalize(start.detach(), dim=-1)
-    diagonal, beside = [], []
+    basis[..., 0, :] = _normalised(start.detach())
+    diagonal, beside, sizes, exponents = [], [], [], []
     for step in range(1, last + 1):
         known = basis[..., :step, :]
         newest = known[..., -1, :]
-        image = operator(newest)
+        image, exponent = _applied(operator, newest)
         diagonal.append((image * newest).sum(-1))
-        for _ in range(2):  # twice: once leaves what rounding put there
-            image = image - (known.mT @ (known @ image[..., None]))[..., 0]
+        sizes.append(torch.linalg.vector_norm(image, dim=-1))
+        exponents.append(exponent)
+        image = _beside(known, image)
         rest = torch.linalg.vector_norm(image, dim=-1)
-        beside.append(rest)
-        if step == last or step % CHECKED_EVERY == 0:
-            values, vectors = torch.linalg.eigh(_tridiagonal(diagonal, beside[:-1]))
-            residual = rest * vectors[..., -1, -1].abs()
-            if step == last or (residual <= accuracy * values[..., -1]).all():
+        powers = torch.stack(exponents)
+        powers = powers - powers.amax(0)
+        shares = torch.ldexp(rest.new_ones(powers.shape), powers)
+        largest = (torch.stack(sizes) * shares).amax(0)
+        exhausted = rest * shares[-1] <= EXHAUSTED * torch.finfo(start.dtype).eps * largest
+        beside.append(torch.where(exhausted, 0.0, rest))
+        if step == last or (accuracy > 0 and step % CHECKED_EVERY == 0):
+            values, vectors = torch.linalg.eigh(_tridiagonal(diagonal, beside[:-1], shares).double())
+            residual = (rest * shares[-1]) * vectors[..., -1, -1].abs()
+            if step == last or (residual <= accuracy * values[..., -1].abs()).all():
                 break
-        # Where the space is exhausted only rounding is left: a zero vector follows, with the eigenvalue 0.
-        exhausted = start.shape[-1] * torch.finfo(start.dtype).eps * torch.stack(diagonal).amax(0)
-        basis[..., step, :] = torch.where((rest > exhausted)[..., None], image / rest[..., None], 0.0)
-    top = (known.mT @ vectors[..., -1, None])[..., 0]
-    # The vector of a zero operator may be one of the zero vectors.
-    top = torch.where((top == 0).all(-1, keepdim=True), basis[..., 0, :], top)
-    return RitzPair(values[..., -1], torch.nn.functional.normalize(top, dim=-1), residual)
+        following = image / rest[..., None]
+        if exhausted.any():
+            following = torch.where(exhausted[..., None], _fresh(known, generator), following)
+        basis[..., step, :] = following
+    top = (known.mT @ vectors[..., -1, None].to(start))[..., 0]
+    return _measured(operator, _normalised(top))
 
 
-def _tridiagonal(diagonal: list[Tensor], beside: list[Tensor]) -> Tensor:
-    matrix = torch.diag_embed(torch.stack(diagonal, dim=-1))
+def _normalised(vector: Tensor) -> Tensor:
+    """The unit vector along one of any size; its largest entry is made about 1 first, so that no square underflows."""
+    scaled = _raised(vector, -torch.frexp(vector.abs().amax(-1, keepdim=True)).exponent)
+    return scaled / torch.linalg.vector_norm(scaled, dim=-1, keepdim=True)
+
+
+def _applied(operator: Callable[[Tensor], Tensor], vector: Tensor) -> tuple[Tensor, Tensor]:
+    """The image of a unit vector with its largest entry about 1, and the exponent of the power of two taken out."""
+    image = operator(vector)
+    largest = image.abs().amax(-1)
+    end = torch.frexp(vector.new_tensor(torch.finfo(vector.dtype).tiny)).exponent.item() // 2
+    # Images that are nearly subnormal, or infinite, are taken again of a vector of another size.
+    lift = torch.where(torch.frexp(largest).exponent < end, -end, 0)
+    lift = torch.where(largest == 0, -end, torch.where(largest.isfinite(), lift, end))
+    if lift.any():
+        image = operator(torch.ldexp(vector, lift[..., None]))
+        largest = image.abs().amax(-1)
+    if not largest.isfinite().all():
+        raise ValueError("operator must give finite images, got infinite or NaN values: scale it")
+    exponent = torch.frexp(largest).exponent
+    return torch.ldexp(image, -exponent[..., None]), exponent - lift
+
+
+def _beside(known: Tensor, vector: Tensor) -> Tensor:
+    """What of a vector is orthogonal to all known ones."""
+    for _ in range(2):  # twice: once leaves what rounding put there
+        vector = vector - (known.mT @ (known @ vector[..., None]))[..., 0]
+    return vector
+
+
+def _fresh(known: Tensor, generator: torch.Generator | None) -> Tensor:
+    """A random unit vector that is orthogonal to all known ones; drawn again where it is none beside rounding."""
+    shape, least = known[..., 0, :].shape, torch.finfo(known.dtype).eps ** 0.5
+    while True:
+        drawn = _normalised(torch.randn(shape, generator=generator, dtype=known.dtype, device=known.device))
+        left = _beside(known, drawn)
+        if (torch.linalg.vector_norm(left, dim=-1) > least).all():
+            return _normalised(left)
+
+
+def _tridiagonal(diagonal: list[Tensor], beside: list[Tensor], shares: Tensor) -> Tensor:
+    matrix = torch.diag_embed((torch.stack(diagonal) * shares).movedim(0, -1))
     if beside:
-        matrix = matrix + torch.diag_embed(torch.stack(beside, dim=-1), offset=-1)  # eigh reads the lower triangle
+        below = (torch.stack(beside) * shares[:-1]).movedim(0, -1)
+        matrix = matrix + torch.diag_embed(below, offset=-1)  # eigh reads the lower triangle
     return matrix
+
+
+def _measured(operator: Callable[[Tensor], Tensor], vector: Tensor) -> RitzPair:
+    """The quotient of a vector and its residual, in double precision from the definition, rounded up."""
+    image, exponent = _applied(operator, vector)
+    x, image = vector.double(), image.double()
+    length = torch.linalg.vector_norm(x, dim=-1)
+    value = _raised((image * x).sum(-1) / length.square(), exponent).to(vector.dtype)
+    if not value.isfinite().all():
+        raise ValueError(f"operator must have eigenvalues that {vector.dtype} can hold: scale it")
+    kept = _raised(value.double(), -exponent)  # as it was rounded
+    residual = torch.linalg.vector_norm(image - kept[..., None] * x, dim=-1) / length
+    # Differences round by 3 u of the image or of what is subtracted, sums by (n + 3) u of the result; the operator, if
+    # it is a product with a matrix in the dtype of the vector, by n u of that.
+    size, eps = x.shape[-1], torch.finfo(vector.dtype).eps
+    lost = ((size + 1) * eps / 2 + 2 * EPS) * torch.linalg.vector_norm(image, dim=-1)
+    residual = residual * (1 + (size + 8) * EPS) + lost
+    rounded = _raised(residual, exponent).to(vector.dtype)
+    above = rounded.nextafter(rounded.new_tensor(torch.inf))  # also where nothing is left of it
+    return RitzPair(value, vector, torch.where(residual == 0, rounded, above))
+
+
+def _raised(number: Tensor, exponent: Tensor) -> Tensor:
+    """A number times a power of two, in two steps, for that power may be too large or too small to store."""
+    half = exponent // 2
+    return torch.ldexp(torch.ldexp(number, half), exponent - half)

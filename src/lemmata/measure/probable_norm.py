@@ -8,14 +8,15 @@ from torch import Tensor
 
 from lemmata import validate
 from lemmata.marks import system
+from lemmata.measure.definiteness import EPS
 from lemmata.measure.lanczos import largest_ritz_pair
-from lemmata.measure.rounding import power_of_two
+from lemmata.measure.rounding import form, power_of_two, scaled_down, scaled_up
 from lemmata.measure.spectral import SpectralNormBounds, length_at_least
 from lemmata.validate import matrices
 
-__all__ = ["krylov_miss_probability", "krylov_steps", "probable_spectral_norm"]
+__all__ = ["probable_spectral_norm"]
 
-COPIED = 1 << 18  # numbers at a time, so that they stay in the cache
+STARTS = range(3, 9)  # independent ones, that cost little more than one: reading the matrix is what takes time
 
 
 def krylov_miss_probability(size: int, steps: int, error: float) -> float:
@@ -44,7 +45,8 @@ def krylov_miss_probability(size: int, steps: int, error: float) -> float:
     # The logarithm of Chebyshev's polynomial beyond 1, which itself would overflow.
     angle = degree * math.acosh((1 + error) / (1 - error))
     chebyshev = angle + math.log1p(math.exp(-2 * angle)) - math.log(2)
-    return min(1.0, math.exp(0.5 * math.log(2 * size / math.pi * (1 - error) / error) - chebyshev))
+    logarithm = 0.5 * math.log(2 * size / math.pi * (1 - error) / error) - chebyshev
+    return min(1.0, math.exp(logarithm) * (1 + 1e-12))  # above what rounding of a logarithm down to -700 may cost
 
 
 def krylov_steps(size: int, error: float, failure: float = 1e-9) -> int:
@@ -80,13 +82,18 @@ def probable_spectral_norm(
     $$ \|A v\| \le \|A\|_2 \le (1 + \text{tolerance})\,\|A v\| \quad
        \text{with probability at least } 1 - \text{failure} $$
 
-    For every matrix; the probability is that of the random start, which must not depend on the matrix. It multiplies
+    For every matrix; the probability is that of the random starts, which must not depend on the matrix. It multiplies
     by vectors alone, so that it also serves where no factorisation fits. `certified_spectral_norm` proves its bound
-    and makes it as tight as rounding permits, at cubic cost. Here the theorem speaks of exact arithmetic: tolerances
-    from 1e-3 on are computed in single precision, whose rounding is some 1e-6 beside them, and smaller ones in double.
+    and makes it as tight as rounding permits, at cubic cost.
+
+    The theorem speaks of exact arithmetic. In double precision the space is that of a matrix which differs from
+    $A^\top A$ by some $\varphi\,\|A\|^2$ that depends on the start; then a start misses if its component along the top
+    vector is below $1/T_{k-1} + 2\varphi/\varepsilon$, as the recurrence of Chebyshev's polynomials shows term by term.
+    So there are three or more independent starts, of which all must miss: each may with the root of the probability,
+    half of it by rounding. Where the tolerance is too small for eight of them, the bounds are further apart.
 
     Shapes:
-        matrix: (..., rows, columns)    returns: as for `certified_spectral_norm`; each matrix has its own start
+        matrix: (..., rows, columns)    returns: as for `certified_spectral_norm`; each matrix has its own starts
 
     Claims: linalg.spectral_norm
 
@@ -96,43 +103,45 @@ def probable_spectral_norm(
     """
     matrices("matrix", matrix)
     validate.positive("tolerance", tolerance)
-    plain = matrix.detach() if matrix.itemsize >= 4 else matrix.detach().float()
-    unit = power_of_two(plain).double()
-    # Only numbers whose squares might not be numbers are scaled: a copy takes as long as twenty steps.
-    moderate = (unit > 2.0**-40) & (unit < 2.0**40)
-    unit = torch.where(moderate, 1.0, unit)
-    scaled = plain if moderate.all() else plain.double() / unit[..., None, None]
-    working = scaled.float() if tolerance >= 1e-3 else scaled.double()
-    wide = working.shape[-1] > working.shape[-2]  # both Gram matrices have the same norm; this one is smaller
-    working = working.mT if wide else working
-
-    def gram(x: Tensor) -> Tensor:
-        return (working.mT @ (working @ x[..., None]))[..., 0]
-
-    start = torch.randn(
-        *working.shape[:-2], working.shape[-1], generator=generator, dtype=working.dtype, device=working.device
-    )
-    # The norm is the root of the eigenvalue.
-    steps = krylov_steps(working.shape[-1], 1 - (1 + tolerance) ** -2, failure)
-    right = torch.nn.functional.normalize(largest_ritz_pair(gram, start, steps).vector.double(), dim=-1)
+    if not 0 < validate.finite_number("failure", failure) < 1:
+        raise ValueError(f"failure must lie between 0 and 1, got {failure}")
+    plain = matrix.detach().double()
+    size = power_of_two(plain)
+    # Only numbers whose squares might not be numbers are scaled: a copy takes as long as some steps.
+    unit = torch.where((size > 2.0**-400) & (size < 2.0**400), 1.0, size)
+    scaled = plain if (unit == 1).all() else plain / unit[..., None, None]
+    wide = scaled.shape[-1] > scaled.shape[-2]  # both Gram matrices have the same norm; this one is smaller
     tall = scaled.mT if wide else scaled
-    image = _product(tall, right)
-    length = torch.linalg.vector_norm(image, dim=-1)
-    frobenius = 1.01 * torch.linalg.matrix_norm(working).double()
-    lower = length_at_least(length, tall.shape[-2], tall.shape[-1], frobenius)
-    left = torch.nn.functional.normalize(image, dim=-1)
+    rows, columns = tall.shape[-2:]
+    apart, starts, steps, lost = _plan(rows, columns, tolerance, failure)
+    start = torch.randn(
+        *tall.shape[:-2], starts, columns, generator=generator, dtype=torch.float64, device=matrix.device
+    )
+    found = largest_ritz_pair(lambda x: x @ tall.mT @ tall, start, steps, generator=generator)
+    best = found.value.argmax(-1, keepdim=True)[..., None].expand(*tall.shape[:-2], 1, columns)
+    right = found.vector.gather(-2, best)[..., 0, :]
+    image = (tall @ right[..., None])[..., 0]
+    length, frobenius = torch.linalg.vector_norm(image, dim=-1), 1.01 * torch.linalg.matrix_norm(tall)
+    lower = length_at_least(length, rows, columns, frobenius)
+    upper = (1 + apart) * (1 + 4 * lost) * (length * (1 + (rows + 8) * EPS) + columns * EPS * frobenius)
+    left = torch.nn.functional.normalize(image, dim=-1, eps=torch.finfo(image.dtype).tiny)
     left, right = (right, left) if wide else (left, right)
-    value = (left.to(matrix) * (matrix @ right.to(matrix)[..., None])[..., 0]).sum(-1)
-    return SpectralNormBounds(lower * unit, (1 + tolerance) * length * unit, left, right, value)
+    value = form(matrix, left, right, size)
+    return SpectralNormBounds(scaled_down(lower, unit), scaled_up(upper, unit), left, right, value)
 
 
-def _product(matrix: Tensor, vector: Tensor) -> Tensor:
-    """The product in double precision, of which only some rows at a time are copied: the copies stay in the cache."""
-    rows, columns = matrix.shape[-2:]
-    size = max(1, COPIED // columns)
-    copy, out = vector.new_empty(*matrix.shape[:-2], size, columns), vector.new_empty(matrix.shape[:-1])
-    for first in range(0, rows, size):
-        rest = matrix[..., first : first + size, :]
-        part = copy[..., : rest.shape[-2], :].copy_(rest)
-        out[..., first : first + size] = (part @ vector[..., None])[..., 0]
-    return out
+def _plan(rows: int, columns: int, tolerance: float, failure: float) -> tuple[float, int, int, float]:
+    """How far apart the bounds are, the number of starts and of steps, and the share of A^T A that rounding may be.
+
+    A product with A^T A is wrong by (rows + columns) u |A|_F |A|, making an image orthogonal to k vectors, twice, by
+    4 n u sqrt(k) times its length, and a combination of k images by sqrt(k) times that; twice as much is allowed.
+    """
+    error, starts = 1 - (1 + tolerance) ** -2, STARTS[0]  # the norm is the root of the eigenvalue
+    while True:
+        chance = failure ** (1 / starts) / 2
+        steps = krylov_steps(columns, error, chance)
+        lost = EPS * math.sqrt(steps) * ((rows + columns) * math.sqrt(columns) + 4 * columns * math.sqrt(steps))
+        least = math.sqrt(2 * columns / math.pi) * 2 * lost / chance
+        if steps == columns or error >= least:  # a whole space misses nothing
+            return (1 - error) ** -0.5 - 1, starts, steps, lost
+        error, starts = (error, starts + 1) if starts < STARTS[-1] else (2 * error, starts)

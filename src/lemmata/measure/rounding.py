@@ -63,6 +63,22 @@ def scaled_up(bound: Float[Tensor, "*batch"], unit: Float[Tensor, "*batch"]) -> 
     return -scaled_down(-bound, unit)
 
 
+def form(
+    matrix: Float[Tensor, "*batch rows columns"],
+    left: Float[Tensor, "*batch rows"],
+    right: Float[Tensor, "*batch columns"],
+    unit: Float[Tensor, "*batch"],
+) -> Float[Tensor, "*batch"]:
+    """The product of a row, a matrix of this power of two and a column, in the dtype of the matrix, with its gradient.
+
+    The column is made larger or smaller first, so that no product is subnormal or infinite unless the form is.
+    """
+    half = torch.frexp(unit.new_tensor(torch.finfo(matrix.dtype).tiny)).exponent // 2
+    lift = torch.ldexp(torch.ones_like(unit), (-torch.frexp(unit).exponent).clamp(half, -half)).to(matrix.dtype)
+    image = (matrix @ (right.to(matrix.dtype) * lift[..., None])[..., None])[..., 0]
+    return (left.to(matrix.dtype) * image).sum(-1) / lift
+
+
 def fractions(value: Shaped[Tensor, "*shape"]) -> Any:
     """The entries as they are stored: fractions in lists as deep as the shape, for every dtype of real numbers.
 

@@ -11,7 +11,7 @@ from lemmata.marks import system
 from lemmata.measure.definiteness import EPS, cholesky_floor
 from lemmata.measure.lanczos import largest_ritz_pair
 from lemmata.measure.norms import p_norm
-from lemmata.measure.rounding import power_of_two
+from lemmata.measure.rounding import form, power_of_two, scaled_down, scaled_up
 from lemmata.validate import matrices
 
 __all__ = ["SpectralNormBounds", "certified_spectral_norm"]
@@ -19,6 +19,7 @@ __all__ = ["SpectralNormBounds", "certified_spectral_norm"]
 # Steps of Lanczos; 80 to 90 suffice for the edge of a random 4,096 x 4,096 matrix.
 MAX_STEPS = 300
 STRIP = 512  # columns at a time, for speed
+LARGE = 1024  # columns from which the search waits for memory, and is done in single precision
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,8 +61,9 @@ def certified_spectral_norm(
     end, with all rounding added; if it breaks down, because the iteration missed the largest value, $s$ is raised
     until it does not. The bounds are about `tolerance` apart, or by as much as rounding costs: $n^2 \cdot 10^{-16}$.
 
-    Proved on the premises that products and factorisation are the classical algorithms in IEEE double precision, in
-    any order of summation, and that no intermediate result is subnormal. Single precision is widened first.
+    Proved on the premise that products and factorisation are the classical algorithms in IEEE double precision, in any
+    order of summation. Other precisions are widened first, and a power of two is taken out, so that the bounds hold at
+    every scale: where they are subnormal they are rounded outwards, and only the upper one may be infinite.
 
     Shapes:
         matrix: (..., rows, columns)    returns: bounds and value (...), left (..., rows), right (..., columns)
@@ -77,35 +79,41 @@ def certified_spectral_norm(
     """
     matrices("matrix", matrix)
     validate.positive("tolerance", tolerance)
-    scaled = matrix.detach().double()
-    unit = power_of_two(scaled)
-    scaled = scaled / unit[..., None, None]
+    plain = matrix.detach() if matrix.itemsize >= 4 else matrix.detach().float()
+    unit = power_of_two(plain).double()
+    scaled = plain.to(torch.float64, copy=True).div_(unit[..., None, None])
     wide = scaled.shape[-1] > scaled.shape[-2]  # both Gram matrices have the same norm; this one is smaller
     scaled = scaled.mT if wide else scaled
     rows, columns = scaled.shape[-2:]
-    gram = _gram(scaled)
-    frobenius = gram.diagonal(dim1=-2, dim2=-1).sum(-1).sqrt()
+    single = columns >= LARGE and tolerance >= 1e-6
+    negative, gram = _grams(scaled, torch.float32 if single else torch.float64)
+    frobenius = (-negative.diagonal(dim1=-2, dim2=-1).sum(-1)).sqrt()
     right = _top_eigenvector(gram, tolerance)
     image = (scaled @ right[..., None])[..., 0]
     lower = length_at_least(p_norm(image), rows, columns, frobenius)
-    upper = _norm_at_most(gram, lower, rows, frobenius, tolerance)
+    upper = _norm_at_most(negative, lower, rows, frobenius, tolerance)
     # The Frobenius norm bounds the spectral norm too, sharply for matrices of rank one.
-    upper = torch.minimum(upper, frobenius * (1 + rows * columns * EPS))
+    upper = torch.minimum(upper, frobenius * (1 + (rows * columns + 4) * EPS))
     left = image / p_norm(image).clamp(min=torch.finfo(image.dtype).tiny)[..., None]
     left, right = (right, left) if wide else (left, right)
-    value = (left.to(matrix) * (matrix @ right.to(matrix)[..., None])[..., 0]).sum(-1)
-    return SpectralNormBounds(lower * unit, upper * unit, left, right, value)
+    value = form(matrix, left, right, unit)
+    return SpectralNormBounds(scaled_down(lower, unit), scaled_up(upper, unit), left, right, value)
 
 
-def _gram(matrix: Float[Tensor, "*batch rows columns"]) -> Float[Tensor, "*batch columns columns"]:
-    """The products of all columns, each pair once: strips of what lies below the diagonal, mirrored above it."""
+def _grams(
+    matrix: Float[Tensor, "*batch rows columns"], dtype: torch.dtype
+) -> tuple[Float[Tensor, "*batch columns columns"], Float[Tensor, "*batch columns columns"]]:
+    """The products of all columns, each pair once: their negatives below the diagonal, and all in another dtype."""
     size = matrix.shape[-1]
-    gram = matrix.new_zeros(*matrix.shape[:-2], size, size)
+    negative = matrix.new_empty(*matrix.shape[:-2], size, size)  # of which nobody reads what is above the diagonal
+    gram = torch.empty_like(negative, dtype=dtype)
     for first in range(0, size, STRIP):
-        strip = matrix[..., first:].mT @ matrix[..., first : first + STRIP]
-        gram[..., first:, first : first + STRIP] = strip
-        gram[..., first : first + STRIP, first:] = strip.mT
-    return gram
+        end = first + STRIP
+        strip = matrix[..., first:].mT @ matrix[..., first:end]
+        narrow = strip.to(dtype)
+        gram[..., first:, first:end], gram[..., first:end, first:] = narrow, narrow.mT
+        negative[..., first:, first:end] = strip.neg_()
+    return negative, gram
 
 
 def _top_eigenvector(gram: Float[Tensor, "*batch n n"], tolerance: float) -> Float[Tensor, "*batch n"]:
@@ -115,7 +123,10 @@ def _top_eigenvector(gram: Float[Tensor, "*batch n n"], tolerance: float) -> Flo
     """
     generator = torch.Generator(gram.device).manual_seed(0)
     start = torch.randn(gram.shape[:-1], generator=generator, dtype=gram.dtype, device=gram.device)
-    return largest_ritz_pair(lambda x: (gram @ x[..., None])[..., 0], start, MAX_STEPS, tolerance).vector
+    # The error of the value is about the square of the residual over the gap to the next.
+    accuracy = tolerance**0.75
+    found = largest_ritz_pair(lambda x: (gram @ x[..., None])[..., 0], start, MAX_STEPS, accuracy, generator)
+    return torch.nn.functional.normalize(found.vector.double(), dim=-1)
 
 
 def length_at_least(length: Tensor, rows: int, columns: int, frobenius: Tensor) -> Tensor:
@@ -126,9 +137,10 @@ def length_at_least(length: Tensor, rows: int, columns: int, frobenius: Tensor) 
     return (found - lost).clamp(min=0.0)
 
 
-def _norm_at_most(gram: Tensor, lower: Tensor, rows: int, frobenius: Tensor, tolerance: float) -> Tensor:
+def _norm_at_most(negative: Tensor, lower: Tensor, rows: int, frobenius: Tensor, tolerance: float) -> Tensor:
     """A bound above the norm, from the first factorisation of s^2 I - A^T A that succeeds."""
-    # Each entry of A^T A is a sum of m products, wrong by less than m u |column||column|; a few more u for the rest.
+    # Each entry of A^T A is a sum of m products, wrong by less than m u |column||column|; a few more u for the rest,
+    # also for subnormal products: the Frobenius norm is at least 1.
     lost = (rows + 8) * EPS * frobenius**2
     slack = ((1 + tolerance) ** 2 - 1) * lower**2 + lost
-    return (lost - cholesky_floor(-gram, -(lower**2), slack)).sqrt()
+    return (lost - cholesky_floor(negative, -(lower**2), slack)).sqrt()

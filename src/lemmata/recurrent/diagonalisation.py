@@ -61,12 +61,14 @@ def diagonalise(
     B: Float[Tensor, "state inputs"] | None = None,
     limit: float = 1e7,
 ) -> Diagonalisation:
-    r"""The eigenvectors of a linear system as its new basis; an error if they do not span the space.
+    r"""The eigenvectors of a linear system as its new basis; an error if they do not clearly span the space.
 
     $$ A = P\Lambda P^{-1}, \qquad C = P^{-1}B $$
 
     Almost every matrix has such a basis. A Jordan block has none: rounding then leaves eigenvectors so nearly
-    dependent that the condition of P exceeds $1/\sqrt\epsilon \approx 7\cdot10^7$; `limit` is drawn below that.
+    dependent that the condition of P exceeds $1/\sqrt\epsilon \approx 7\cdot10^7$; `limit` is drawn below that. Some
+    matrices that have a basis exceed it too: of `[[1, 1e9], [0, 2]]` the condition is $2\cdot10^9$, and that many
+    digits are lost; a larger `limit` takes them.
 
     Shapes:
         A: (state, state), B: (state, inputs), the identity if it is not given    returns: complex128 throughout
@@ -78,7 +80,7 @@ def diagonalise(
     tensor([0.+1.j, 0.-1.j], dtype=torch.complex128)
     >>> diagonalise(torch.tensor([[1.0, 1.0], [0.0, 1.0]]))
     Traceback (most recent call last):
-    ValueError: A must be diagonalisable, but its eigenvectors are dependent (condition 9.0e+15 > 1.0e+07): ...
+    ValueError: the eigenvectors of A must be independent, got a condition of 9.0e+15 > 1.0e+07: ...
     """
     identity = torch.eye(len(A), dtype=A.dtype, device=A.device) if A.ndim else A
     check_system(A, identity if B is None else B)
@@ -86,10 +88,9 @@ def diagonalise(
     eigenvalues, basis = torch.linalg.eig(A.double())
     condition = float(torch.linalg.cond(basis))
     if not condition <= limit:
-        found = f"(condition {condition:.1e} > {limit:.1e})"
         raise ValueError(
-            f"A must be diagonalisable, but its eigenvectors are dependent {found}: "
-            "perturb A slightly, or use evolve, which needs no eigenvectors"
+            f"the eigenvectors of A must be independent, got a condition of {condition:.1e} > {limit:.1e}: as far as "
+            "double precision tells they are not; perturb A slightly, raise limit, or use evolve, which needs none"
         )
     inputs = torch.linalg.solve(basis, (identity if B is None else B).to(basis.dtype))
     return Diagonalisation(eigenvalues, basis, inputs, condition)

@@ -10,6 +10,7 @@ from torch import Tensor
 from lemmata import validate
 from lemmata.foundations.activations import activation as activation_named
 from lemmata.marks import system
+from lemmata.measure.spectral import certified_spectral_norm
 from lemmata.recurrent.elman import Elman
 from lemmata.recurrent.layer import RecurrentLayer, State, checked_layer
 
@@ -33,9 +34,12 @@ class GradientFlow:
     r"""The answer of `measure_gradient_flow`: how strongly the last state depends on the one k steps before it.
 
     `log_norms` holds $\ln\|\partial z_T/\partial z_{T-k}\|_2$ for the lags k = 0 to T; `step_norms` holds
-    $\|\partial z_t/\partial z_{t-1}\|_2$. `bound` is the factor $\alpha\,\sigma_1(U)$ that no step exceeds where it is
-    known (for Elman), else None. Logarithms neither overflow nor vanish, however long the sequence; they and the
-    norms are float64, whatever the layer's dtype.
+    $\|\partial z_t/\partial z_{t-1}\|_2$. Logarithms neither overflow nor vanish, however long the sequence; they and
+    the norms are float64, whatever the layer's dtype, and carry the rounding of the Jacobians in that dtype.
+
+    `bound` is a proved bound on every step, $\alpha\,\sigma_1(U)$ rounded up, for the weights as they are stored. It is
+    None for other layers than Elman's, for subclasses, for layers with hooks or a `step` of their own, and where a
+    measured step exceeds it by more than rounding.
 
     Shapes:
         jacobians: (batch, time, state, state), log_norms: (batch, time + 1), step_norms: (batch, time)
@@ -60,14 +64,16 @@ class GradientFlow:
 
     @property
     def log_bounds(self) -> Float[Tensor, " lags"] | None:
-        r"""The logarithms $k \ln(\alpha\,\sigma_1(U))$ of the bound at every lag, None where no bound is known."""
+        r"""The logarithms $k \ln(\alpha\,\sigma_1(U))$ of the bound, rounded up; None where no bound is known."""
         if self.bound is None:
             return None
-        return torch.xlogy(self.lags, self.log_norms.new_tensor(self.bound))
+        logarithms = torch.xlogy(self.lags, self.log_norms.new_tensor(self.bound))
+        rounding = 4 * torch.finfo(logarithms.dtype).eps  # of a logarithm and a product, with some to spare
+        return logarithms * torch.where(logarithms < 0, 1 - rounding, 1 + rounding)
 
     @property
     def vanishes(self) -> bool | None:
-        r"""Whether the bound forces gradients to vanish: $\alpha\,\sigma_1(U) < 1$. False says nothing about them."""
+        r"""Whether $\alpha\,\sigma_1(U) < 1$ is proved: then gradients vanish. False says nothing about them."""
         return None if self.bound is None else self.bound < 1
 
 
@@ -92,8 +98,13 @@ def measure_gradient_flow(
     (torch.Size([2, 51]), True, True)
     """
     jacobians = state_jacobians(layer, x, state)
-    bound = float(step_bound(layer.recurrent_weight, layer.activation)) if isinstance(layer, Elman) else None
-    return GradientFlow(jacobians, log_norms(jacobians), torch.linalg.matrix_norm(_wide(jacobians), 2), bound)
+    steps = torch.linalg.matrix_norm(_wide(jacobians), 2)
+    bound = known_step_bound(layer)
+    # Slopes and their products with the weights are wrong by a few units in the last place of the largest.
+    rounding = 16 * torch.finfo(jacobians.dtype).eps * jacobians.shape[-1] ** 0.5
+    if bound is not None and not bool((steps <= bound * (1 + rounding)).all()):
+        bound = None
+    return GradientFlow(jacobians, log_norms(jacobians), steps, bound)
 
 
 def state_jacobians(
@@ -185,20 +196,34 @@ def log_norms(jacobians: Inexact[Tensor, "*batch time state state"]) -> Float[Te
 
 
 def step_bound(recurrent_weight: Float[Tensor, "hidden hidden"], activation: str) -> Float[Tensor, ""]:
-    r"""The most by which a step of Elman's network stretches a change of its state: $\alpha\,\sigma_1(U)$.
+    r"""A proved bound on how far a step of Elman's network stretches a change of its state: $\alpha\,\sigma_1(U)$.
 
-    $\alpha = \sup |\phi'|$ is 1 for tanh and 1/4 for the sigmoid. Below 1 gradients vanish; above 1 they may grow.
+    $\alpha = \sup |\phi'|$ is 1 for tanh and 1/4 for the sigmoid. Below 1 gradients vanish; above 1 they may grow. The
+    singular value is that of `certified_spectral_norm`, from above, and the product is rounded up: float64.
 
     Claims: rnn.gradient.vanishing, rnn.gradient.exploding
 
     >>> step_bound(2 * torch.eye(3), "sigmoid")
-    tensor(0.5000)
+    tensor(0.5000, dtype=torch.float64)
     """
-    return activation_named(activation).lipschitz * torch.linalg.matrix_norm(recurrent_weight.detach(), 2)
+    largest = certified_spectral_norm(recurrent_weight.detach(), tolerance=1e-12).upper
+    # The constant is stored to the nearest number, and two products are rounded.
+    product = activation_named(activation).lipschitz * largest * (1 + 2 * torch.finfo(largest.dtype).eps)
+    return torch.where(largest > 0, product.nextafter(product.new_tensor(torch.inf)), product)
+
+
+def known_step_bound(layer: RecurrentLayer) -> float | None:
+    """The bound of a layer that is Elman's and nothing else: a subclass, a hook or a patched `step` may do anything."""
+    hooks = (layer._forward_hooks, layer._forward_pre_hooks, layer._backward_hooks, layer._backward_pre_hooks)
+    if type(layer) is not Elman or any(hooks) or {"step", "sequence", "forward"} & set(vars(layer)):
+        return None
+    return float(step_bound(layer.recurrent_weight, layer.activation))
 
 
 def spectral_radius(matrix: Inexact[Tensor, "*batch n n"]) -> Float[Tensor, "*batch"]:
     r"""The largest absolute value of an eigenvalue, $\rho(A)$: never above $\sigma_1(A)$, and maybe far below it.
+
+    As computed: rounding moves the eigenvalues of a Jordan block of n rows by the n-th root of its own size.
 
     Claims: rnn.gradient.exploding
 

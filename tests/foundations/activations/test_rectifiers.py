@@ -1,31 +1,18 @@
-"""What the claims about rectifiers do not say: the slope asked for at 0, tails, dtypes, shapes, bad input."""
-
-import math
+"""What the claims about rectifiers do not say: tails, dtypes, shapes, bad input."""
 
 import pytest
 import torch
 
 from lemmata.foundations.activations.rectifiers import (
-    absolute_from_relu,
     gelu,
     gelu_derivative,
     gelu_tanh,
     gelu_tanh_derivative,
     relu,
     relu_derivative,
-    relu_from_absolute,
 )
 
-ELEMENTWISE = [
-    relu, relu_derivative, relu_from_absolute, absolute_from_relu,
-    gelu, gelu_derivative, gelu_tanh, gelu_tanh_derivative,
-]  # fmt: skip
-
-
-def test_the_slope_at_zero_is_the_one_asked_for():
-    z = torch.tensor([-1.0, 0.0, 2.0])
-    for slope in (0, 0.25, 1):
-        assert relu_derivative(z, at_zero=slope).tolist() == [0.0, slope, 1.0]
+ELEMENTWISE = [relu, relu_derivative, gelu, gelu_derivative, gelu_tanh, gelu_tanh_derivative]
 
 
 def test_relu_is_the_positive_part():
@@ -56,9 +43,3 @@ def test_elementwise_functions_keep_shape_and_dtype_and_take_floats_alone(functi
         function(torch.ones(2, dtype=torch.int64))
     with pytest.raises(TypeError, match="z must be a tensor, got float"):
         function(0.5)
-
-
-@pytest.mark.parametrize("value", [-0.1, 1.1, True, "x", math.nan])
-def test_the_slope_at_zero_is_one_of_a_supporting_line(value, unchecked):
-    with pytest.raises((ValueError, TypeError), match=r"at_zero must be (in \[0, 1\]|a number|finite), got"):
-        relu_derivative(torch.zeros(1), at_zero=value)

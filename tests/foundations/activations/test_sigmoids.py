@@ -5,22 +5,15 @@ import math
 import pytest
 import torch
 
-from lemmata.foundations.activations.sigmoids import (
-    logit,
-    sigmoid,
-    sigmoid_derivative,
-    sigmoid_jacobian,
-    sigmoid_second_derivative,
-    tanh_derivative,
-)
+from lemmata.foundations.activations.sigmoids import logit, sigmoid, sigmoid_derivative, tanh_derivative
 
-ELEMENTWISE = [sigmoid, sigmoid_derivative, sigmoid_second_derivative, tanh_derivative]
+ELEMENTWISE = [sigmoid, sigmoid_derivative, tanh_derivative]
 
 FAR = torch.tensor([-700.0, -650.0, -600.0], dtype=torch.float64)
 
 
-def test_the_left_tail_of_the_sigmoid_and_of_its_slopes_is_the_exponential():
-    for function in (sigmoid, sigmoid_derivative, sigmoid_second_derivative):
+def test_the_left_tail_of_the_sigmoid_and_of_its_slope_is_the_exponential():
+    for function in (sigmoid, sigmoid_derivative):
         torch.testing.assert_close(function(FAR).log(), FAR, rtol=1e-14, atol=0.0)
     assert sigmoid(-FAR).eq(1).all()
 
@@ -44,12 +37,6 @@ def test_elementwise_functions_keep_shape_and_dtype_and_take_floats_alone(functi
 def test_elementwise_functions_work_under_vmap():
     z = torch.linspace(-2, 2, 5)
     torch.testing.assert_close(torch.func.vmap(torch.func.grad(sigmoid))(z), sigmoid_derivative(z))
-
-
-def test_the_jacobian_is_batched_and_needs_an_axis(unchecked):
-    assert sigmoid_jacobian(torch.zeros(4, 3)).shape == (4, 3, 3)
-    with pytest.raises(ValueError, match="x must be a"):
-        sigmoid_jacobian(torch.tensor(0.0))
 
 
 def test_the_logit_refuses_what_the_sigmoid_never_takes():

@@ -1,21 +1,21 @@
-"""The two signs, value by value; dtypes and bad input."""
+"""The sign of Hopfield networks, value by value, in every floating dtype."""
 
 import math
 
 import pytest
 import torch
 
-from lemmata.foundations.activations.signs import hopfield_sign, perceptron_sign
+from lemmata.foundations.activations.signs import hopfield_sign
 
 
-def test_they_differ_at_zero_and_only_there():
+def test_it_differs_from_that_of_torch_at_zero_and_only_there():
     z = torch.tensor([-3.0, -5e-324, -0.0, 0.0, 5e-324, 3.0], dtype=torch.float64)
-    assert perceptron_sign(z).tolist() == [-1, -1, 0, 0, 1, 1]
     assert hopfield_sign(z).tolist() == [-1, -1, 1, 1, 1, 1]
+    assert hopfield_sign(z)[z != 0].equal(torch.sign(z)[z != 0])
 
 
-@pytest.mark.parametrize("sign", [perceptron_sign, hopfield_sign])
-def test_signs_keep_the_dtype_and_refuse_nan(sign):
-    assert sign(torch.zeros(1, dtype=torch.float64)).dtype == torch.float64
-    with pytest.raises(ValueError, match="z must be finite"):
-        sign(torch.tensor([math.nan]))
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
+def test_every_answer_is_a_state_of_the_dtype_asked(dtype):
+    z = torch.tensor([[-math.inf, -0.0], [math.inf, math.nan]], dtype=dtype)
+    assert hopfield_sign(z).equal(torch.tensor([[-1, 1], [1, -1]], dtype=dtype))
+    assert hopfield_sign(torch.zeros(2, 0, 3, dtype=dtype)).shape == (2, 0, 3)

@@ -2,6 +2,7 @@
 
 import math
 
+import mpmath
 import pytest
 import torch
 from torch.nn import functional
@@ -88,6 +89,65 @@ def test_gains_keep_the_mean_square_of_what_a_layer_passes_on(name):
     entry = activation(name)
     normal = torch.exp(-(WIDE**2) / 2) / math.sqrt(2 * math.pi)
     assert float(torch.trapezoid(normal * (entry.gain * entry(WIDE)) ** 2, WIDE)) == pytest.approx(1, abs=1e-9)
+
+
+def _sigmoid(z):
+    return 1 / (1 + mpmath.exp(-z))
+
+
+def _gelu_tanh(z):
+    return z * _sigmoid(mpmath.sqrt(8 / mpmath.pi) * (z + mpmath.mpf(0.044715) * z**3))
+
+
+def _turn(slope, near):
+    """Where a slope is largest, or a function least: a root of the derivative."""
+    return mpmath.findroot(lambda z: mpmath.diff(slope, z), near)
+
+
+def _silu_slope(z):
+    return _sigmoid(z) * (1 + z * _sigmoid(-z))
+
+
+# The slope of each and the place where it is largest (right of a kink at 0), to as many digits as are asked for.
+STEEPEST = {
+    "relu": (lambda z: mpmath.mpf(1), lambda: 0),
+    "leaky_relu": (lambda z: mpmath.mpf(1), lambda: 0),
+    "elu": (mpmath.exp, lambda: 0),
+    "gelu": (lambda z: mpmath.ncdf(z) + z * mpmath.npdf(z), lambda: mpmath.sqrt(2)),
+    "gelu_tanh": (lambda z: mpmath.diff(_gelu_tanh, z), lambda: _turn(lambda z: mpmath.diff(_gelu_tanh, z), 1.4)),
+    "silu": (_silu_slope, lambda: _turn(_silu_slope, 2.4)),
+    "softplus": (_sigmoid, lambda: mpmath.inf),
+    "tanh": (lambda z: mpmath.sech(z) ** 2, lambda: 0),
+    "sigmoid": (lambda z: _sigmoid(z) * _sigmoid(-z), lambda: 0),
+    "softsign": (lambda z: (1 + abs(z)) ** -2, lambda: 0),
+    "identity": (lambda z: mpmath.mpf(1), lambda: 0),
+}
+LEAST = {
+    "gelu": (lambda z: z * mpmath.ncdf(z), -0.75),
+    "gelu_tanh": (_gelu_tanh, -0.75),
+    "silu": (lambda z: z * _sigmoid(z), -1.3),
+}
+
+
+@pytest.mark.parametrize("name", sorted(ACTIVATION_TABLE))
+def test_lipschitz_constants_are_rounded_up_to_the_next_float(name):
+    """To 50 digits: the float stored bounds the steepest slope, and the float below it does not."""
+    slope, place = STEEPEST[name]
+    constant = activation(name).lipschitz
+    with mpmath.workdps(50):
+        largest = mpmath.mpf(slope(place()))
+        assert mpmath.mpf(math.nextafter(constant, 0.0)) < largest <= mpmath.mpf(constant)
+    # And no slope of ours is steeper, up to its own rounding.
+    assert float(activation(name).derivative(WIDE).abs().max()) <= constant * (1 + 8 * torch.finfo(torch.float64).eps)
+
+
+@pytest.mark.parametrize("name", sorted(LEAST))
+def test_least_values_are_rounded_down_to_the_next_float(name):
+    function, near = LEAST[name]
+    low = activation(name).range.low
+    with mpmath.workdps(50):
+        least = function(_turn(function, near))
+        assert mpmath.mpf(low) <= least < mpmath.mpf(math.nextafter(low, math.inf))
 
 
 def test_an_unknown_name_gets_the_nearest_or_the_list():

@@ -1,23 +1,10 @@
-"""Convexity of functions and sets: witnesses, rounding, bad input."""
-
-import math
+"""Convexity of functions: witnesses, rounding, proofs."""
 
 import pytest
 import torch
 
-from lemmata.foundations import (
-    QuadraticFunction,
-    chord_gap,
-    curvature_between,
-    difference_quotient,
-    gradient_monotony,
-    is_convex,
-    is_convex_set,
-    is_subgradient,
-    jensen_gap,
-    quadratic_bound_gap,
-    tangent_gap,
-)
+from lemmata.foundations import QuadraticFunction, is_convex, is_subgradient
+from lemmata.foundations.analysis.claims.functions import chord_gap
 
 DOUBLE = torch.float64
 
@@ -59,28 +46,6 @@ def test_quadratics_with_a_negative_direction_are_refuted_in_any_box():
     assert all(bool((corner >= 5).all() and (corner <= 6).all()) for corner in found.witness[:2])
 
 
-def test_gaps_check_their_weights(unchecked):
-    x = torch.zeros(2, 1)
-    with pytest.raises(ValueError, match=r"weight must lie between 0 and 1, got 0\.5 to 1\.5"):
-        chord_gap(squares, x, x, torch.tensor([0.5, 1.5]))
-    with pytest.raises(ValueError, match="weights must be >= 0 and sum to 1"):
-        jensen_gap(squares, x, torch.tensor([0.5, 0.6]))
-    with pytest.raises(ValueError, match="weights must be >= 0 and sum to 1"):
-        jensen_gap(squares, x, torch.tensor([-0.5, 1.5]))
-    with pytest.raises(ValueError, match="curvature must be finite"):
-        quadratic_bound_gap(squares, x, x, math.inf)
-    for quotient in (curvature_between, difference_quotient):
-        with pytest.raises(ValueError, match="x and y must differ"):
-            quotient(squares, x, x)
-
-
-def test_sets_are_known_by_their_members():
-    with pytest.raises(ValueError, match="contains must return one boolean for each row"):
-        is_convex_set(lambda x: x, (0.0, 1.0))
-    with pytest.raises(ValueError, match="region must hold points of the set, found 0 among 4,096"):
-        is_convex_set(lambda x: torch.zeros(len(x), dtype=torch.bool), (0.0, 1.0))
-
-
 def unit_box(n):
     return -torch.ones(n, dtype=DOUBLE), torch.ones(n, dtype=DOUBLE)
 
@@ -106,7 +71,8 @@ def steep_beside_shallow(x):
 def test_a_refuted_function_lies_above_its_witness(f, low, high):
     found = is_convex(f, (low, high))
     assert not found.value
-    assert found.certified
+    assert found.certified is (f is not steep_beside_shallow)  # intervals know no kinks
+    assert found.certified or "seen" in found.reason
     assert found.seen < 0
     torch.testing.assert_close(torch.tensor(found.seen, dtype=DOUBLE), chord_gap(f, *found.witness))
 
@@ -147,26 +113,80 @@ def test_what_rounding_puts_above_a_chord_is_no_answer(size):
     assert (found.value, found.certified) == (True, False)
 
 
-@pytest.mark.parametrize(("eigenvalues", "certified"), [((1.0, 1.0), True), ((0.0, 0.0), True), ((-1e-12, 1.0), False)])
-def test_a_quadratic_is_certified_by_its_eigenvalues(eigenvalues, certified):
-    f = QuadraticFunction(torch.diag(torch.tensor(eigenvalues, dtype=DOUBLE)), constant=1.0)
-    found = is_convex(f, unit_box(2))
-    assert (found.value, found.certified) == (True, certified)
+@pytest.mark.parametrize("scale", [1e-30, 1.0, 1e30])
+@pytest.mark.parametrize("dtype", [torch.float32, DOUBLE])
+@pytest.mark.parametrize("eigenvalues", [(1.0, 1.0), (0.0, 0.0), (0.0, 2.0), (-(2.0**-20), 1.0)])
+def test_a_quadratic_is_certified_by_its_eigenvalues(eigenvalues, dtype, scale):
+    f = QuadraticFunction(torch.diag(scale * torch.tensor(eigenvalues, dtype=dtype)))
+    found = is_convex(f, (-torch.ones(2, dtype=dtype), torch.ones(2, dtype=dtype)), points=64)
+    assert (found.value, found.certified) == (min(eigenvalues) >= 0, True)
 
 
-def test_a_set_is_never_certified_convex():
-    assert not is_convex_set(lambda x: x.norm(dim=1) <= 1, unit_box(2)).certified
-    assert is_convex_set(lambda x: x.norm(dim=1) >= 0.5, unit_box(2)).certified
+def test_a_singular_matrix_is_decided_in_fractions():
+    """Of rank one, and the same with one entry a bit smaller: rounded eigenvalues cannot tell them apart."""
+    side = torch.tensor([1.0, 3.0, 7.0], dtype=DOUBLE)
+    matrix = torch.outer(side, side)
+    assert is_convex(QuadraticFunction(matrix), unit_box(3), points=64).certified
+    matrix[2, 2] = torch.nextafter(matrix[2, 2], torch.zeros((), dtype=DOUBLE))
+    found = is_convex(QuadraticFunction(matrix), unit_box(3), points=64)
+    assert not (found.value and found.certified)
 
 
-def test_gaps_keep_batch_axes():
-    generator = torch.Generator().manual_seed(0)
-    x, y = torch.randn(2, 3, 5, 4, generator=generator, dtype=DOUBLE)
-    distance = (x - y).square().sum(-1)
-    torch.testing.assert_close(tangent_gap(squares, x, y), distance)
-    torch.testing.assert_close(gradient_monotony(squares, x, y), 2 * distance)
-    torch.testing.assert_close(chord_gap(squares, x, y, torch.full((3, 5), 0.5, dtype=DOUBLE)), distance / 4)
-    weights = torch.softmax(torch.randn(3, 5, generator=generator, dtype=DOUBLE), -1)
-    mean = (weights[..., None] * x).sum(-2, keepdim=True)
-    torch.testing.assert_close(jensen_gap(squares, x, weights), (weights * (x - mean).square().sum(-1)).sum(-1))
-    torch.testing.assert_close(jensen_gap(squares, x[0], weights[0]), jensen_gap(squares, x, weights)[0])
+CANCELLING = {  # convex functions, or straight ones, that lose their digits inside
+    "squares far out": (lambda x: (x + 1e8).square().sum() - 3e16, DOUBLE),
+    "the same for one number": (lambda x: (x[0] + 1e8) ** 2 - 1e16, DOUBLE),
+    "a difference of lines": (lambda x: (1e10 * (x + 1) - 1e10 * x - 1e10).sum(), DOUBLE),
+    "nothing at all": (lambda x: (3 * x).sum() - 3 * x.sum(), torch.float32),
+    "exponentials far out": (lambda x: torch.logsumexp(x + 1e6, 0) - 1e6, torch.float32),
+}
+
+
+@pytest.mark.parametrize("name", CANCELLING)
+def test_digits_lost_inside_a_function_refute_nothing(name):
+    f, dtype = CANCELLING[name]
+    box = (-torch.ones(3, dtype=dtype), torch.ones(3, dtype=dtype))
+    for seed in range(3):
+        assert is_convex(f, box, points=256, generator=torch.Generator().manual_seed(seed)).value
+    centre = torch.tensor([0.3, 0.2, 0.7], dtype=dtype)
+    assert is_subgradient(f, centre, torch.func.grad(f)(centre.double()).to(dtype), box, points=256).value
+
+
+def test_what_intervals_do_not_know_is_seen_and_never_proved():
+    found = is_convex(lambda x: (1e8 + x.abs()).square().sum() - 3e16, unit_box(3), points=256)
+    assert not found.certified
+    found = is_convex(lambda x: -x.abs().sum(), unit_box(3), points=256)
+    assert (found.value, found.certified) == (False, False)
+
+
+@pytest.mark.parametrize("scale", [1e-30, 1e-12, 1.0, 1e12, 1e30])
+@pytest.mark.parametrize("dtype", [torch.float32, DOUBLE])
+def test_the_answer_does_not_depend_on_units(dtype, scale):
+    low, high = -torch.ones(2, dtype=dtype), torch.ones(2, dtype=dtype)
+    for f, convex in ((lambda x: scale * torch.exp(x).sum(), True), (lambda x: scale * torch.sin(x).sum(), False)):
+        found = is_convex(f, (low, high), points=128)
+        assert (found.value, found.certified) == (convex, True)
+    found = is_convex(lambda x: torch.cos(x / scale).sum(), (scale * low, scale * high), points=128)
+    assert (found.value, found.certified) == (False, True)
+
+
+@pytest.mark.parametrize("dtype", [torch.half, torch.bfloat16])
+def test_half_precision_is_measured(dtype):
+    low, high, weight = -torch.ones(2, dtype=dtype), torch.ones(2, dtype=dtype), torch.eye(2, dtype=dtype)
+    assert is_convex(lambda x: x.square().sum(), (low, high), points=64).certified
+    assert is_convex(lambda x: (weight @ x).square().sum(), (low, high), points=64)
+    assert not is_convex(lambda x: torch.sin(3 * x).sum(), (low, high), points=64)
+    assert not is_convex(lambda x: -(weight @ x).abs().sum(), (low, high), points=64)
+
+
+def test_nearly_equal_ends_and_one_point_are_enough():
+    low = torch.full((1,), 1e6)
+    box = (low, low + 0.125)  # two steps of float32
+    assert is_convex(lambda x: x.square().sum(), box, points=1)
+    assert is_convex(lambda x: (3 * x).sum(), box, points=1)
+
+
+def test_infinite_values_are_taken_and_nan_is_not():
+    assert is_convex(lambda x: torch.where(x.abs() <= 0.5, 0.0, torch.inf).sum(), (-1.0, 1.0), points=256)
+    assert not is_convex(lambda x: torch.where(x.abs() >= 0.5, 0.0, torch.inf).sum(), (-1.0, 1.0), points=256)
+    with pytest.raises(ValueError, match="f must not be NaN or -inf in the region"):
+        is_convex(lambda x: torch.log(x).sum(), (-1.0, 1.0))

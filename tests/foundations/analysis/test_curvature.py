@@ -2,20 +2,13 @@
 
 import math
 
+import mpmath
 import pytest
 import torch
 
-from lemmata.foundations import (
-    QuadraticFunction,
-    curvature_between,
-    is_convex,
-    lipschitz,
-    pl_constant,
-    quadratic_bound_gap,
-    smoothness,
-    strong_convexity,
-    tangent_gap,
-)
+from lemmata.foundations import QuadraticFunction, is_convex, lipschitz, pl_constant, smoothness, strong_convexity
+from lemmata.foundations.analysis.claims.functions import curvature_between
+from lemmata.measure.rounding import fractions
 
 DOUBLE = torch.float64
 
@@ -84,26 +77,6 @@ def test_constants_of_a_quadratic_are_certified_by_its_eigenvalues():
     assert (bottom.value, bottom.seen) == pytest.approx((0.7, 0.7), rel=1e-12)
 
 
-def test_curvatures_between_points_lie_between_the_constants():
-    x, y = torch.randn(2, 500, 3, generator=torch.Generator().manual_seed(1), dtype=DOUBLE)
-    size, along = curvature_between(bowl(), x, y)
-    assert (along >= 0.7 - 1e-12).all()
-    assert (size >= along - 1e-12).all()
-    assert (size <= 4 + 1e-12).all()
-
-
-def test_the_change_of_slope_is_that_of_both_tangent_gaps():
-    x, y = torch.randn(2, 50, 3, generator=torch.Generator().manual_seed(1), dtype=DOUBLE)
-    f = lambda t: torch.nn.functional.softplus(t).sum()  # noqa: E731
-    gaps = tangent_gap(f, x, y) + tangent_gap(f, y, x)
-    torch.testing.assert_close(curvature_between(f, x, y)[1], gaps / (x - y).square().sum(1), rtol=1e-9, atol=0)
-
-
-def test_the_gap_to_a_parabola_keeps_batch_axes():
-    x, y = torch.randn(2, 4, 5, 3, generator=torch.Generator().manual_seed(1), dtype=DOUBLE)
-    torch.testing.assert_close(quadratic_bound_gap(squares, x, y, 3.0), (x - y).square().sum(-1) / 2)
-
-
 @pytest.mark.parametrize("radius", [0.5, 1.0, 2.0])
 def test_a_concave_quartic_is_as_smooth_as_its_ends_are_bent(radius):
     found = smoothness(lambda t: -(t**4).sum(), (-radius, radius), points=64)
@@ -134,3 +107,94 @@ def test_what_intervals_do_not_know_is_searched_and_shown():
     assert smoothness(lambda t: torch.relu(t).sum() - 2 * (t**2).sum(), (-1.0, 1.0), points=64).value == pytest.approx(
         4
     )
+
+
+SCALES = [(DOUBLE, scale) for scale in (1e-200, 1e-30, 1e-12, 1.0, 1e11, 1e30, 1e200)]
+SCALES += [(torch.float32, scale) for scale in (1e-30, 1e-12, 1.0, 1e11, 1e30)]
+
+
+@pytest.mark.parametrize(("dtype", "scale"), SCALES)
+def test_at_every_scale_bounds_enclose_the_truth(dtype, scale):
+    """Of the function, of the box, and of a quadratic function whose eigenvalues are known to many digits."""
+    ends = (-torch.ones(2, dtype=dtype), torch.ones(2, dtype=dtype))
+    top, bottom = (m(lambda x: scale * torch.exp(x).sum(), ends, points=16) for m in (smoothness, strong_convexity))
+    assert (top.certified, bottom.certified) == (True, True)
+    assert math.e * scale * (1 - 1e-15) <= top.value <= math.e * scale * 1.01
+    assert 0.9 * scale / math.e <= bottom.value <= scale / math.e * (1 + 1e-15)
+    wide = tuple(torch.tensor(scale, dtype=dtype) * end for end in ends)
+    top, bottom = (m(lambda x: squares(x) + x[0] * x[1], wide, points=16) for m in (smoothness, strong_convexity))
+    assert (top.certified, bottom.certified) == (True, True)
+    assert 3 <= top.value <= 3 + 1e-12
+    assert 1 - 1e-12 <= bottom.value <= 1
+    for seed in range(5):
+        matrix = torch.randn(3, 3, generator=torch.Generator().manual_seed(seed), dtype=DOUBLE)
+        check_quadratic((scale * (matrix + matrix.T)).to(dtype))
+
+
+def check_quadratic(matrix):
+    exact = eigenvalues_of(matrix)
+    top, bottom = smoothness(QuadraticFunction(matrix)), strong_convexity(QuadraticFunction(matrix))
+    assert (top.certified, bottom.certified) == (True, True)
+    size = max(-exact[0], exact[-1])
+    assert size <= mpmath.mpf(top.value) <= size * (1 + mpmath.mpf(1e-12))
+    assert exact[0] - size * mpmath.mpf(1e-12) <= mpmath.mpf(bottom.value) <= exact[0]
+    assert top.seen == pytest.approx(float(size), rel=1e-3)
+
+
+def eigenvalues_of(matrix):
+    """Of the symmetric part of a matrix as it is stored, to 50 digits, ascending."""
+    with mpmath.workdps(50):
+        stored = mpmath.matrix(matrix.double().tolist())
+        return sorted(mpmath.eigsy((stored + stored.T) / 2, eigvals_only=True))
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_half_precision_is_bounded_in_double_and_not_searched(dtype):
+    check_quadratic(torch.tensor([[2.0, 1.0], [1.0, 3.0]], dtype=dtype))
+    for measure in (smoothness, strong_convexity):
+        with pytest.raises(TypeError, match="region must be float32 or float64"):
+            measure(squares, (-torch.ones(2, dtype=dtype), torch.ones(2, dtype=dtype)))
+
+
+def test_rank_one_matrices_at_small_scale_are_not_called_convex():
+    """Rounded entries make the determinant of some negative, which is decided exactly."""
+    generator = torch.Generator().manual_seed(0)
+    for dtype, scale in ((DOUBLE, 1e-200), (torch.float32, 1e-30)):
+        for _ in range(30):
+            row = torch.randn(2, generator=generator, dtype=DOUBLE)
+            matrix = (scale * torch.outer(row, row)).to(dtype)
+            bottom = strong_convexity(QuadraticFunction(matrix))
+            (a, b), (c, d) = fractions(matrix)
+            assert bottom.certified
+            assert bottom.value <= 0 or a * d > b * c
+
+
+def test_a_slightly_asymmetric_matrix_is_its_symmetric_part():
+    """An admitted difference between the triangles moves the least eigenvalue by many times the rounding."""
+    n = 400
+    error = 0.99 * 4 * n * torch.finfo(torch.float32).eps
+    matrix = torch.diag(torch.full((n,), 0.03)) - error * torch.ones(n, n).triu(1)
+    matrix[0, 0] = 1.0
+    exact = torch.linalg.eigvalsh((matrix.double() + matrix.double().T) / 2)
+    f = QuadraticFunction(matrix)
+    assert strong_convexity(f).value <= float(exact[0]) + 1e-12
+    assert strong_convexity(f).value < 0
+
+
+def test_a_subclass_is_searched():
+    class Steeper(QuadraticFunction):
+        def __call__(self, x):
+            return 3 * super().__call__(x)
+
+    with pytest.raises(ValueError, match="region must be a pair"):
+        smoothness(Steeper(torch.eye(2, dtype=DOUBLE)))
+    found = smoothness(Steeper(torch.eye(2, dtype=DOUBLE)), (-torch.ones(2, dtype=DOUBLE), torch.ones(2, dtype=DOUBLE)))
+    assert 3 <= found.value <= 3.001
+
+
+def test_the_largest_and_the_smallest_numbers_prove_nothing_false():
+    ones = torch.ones(2, 2, dtype=DOUBLE)
+    huge, tiny = QuadraticFunction(1.7e308 * ones), QuadraticFunction(5e-324 * ones)
+    assert not smoothness(huge).certified
+    assert smoothness(tiny).value >= 1e-323
+    assert strong_convexity(tiny).value <= 0

@@ -3,7 +3,8 @@
 import pytest
 import torch
 
-from lemmata.foundations import batch_gradients, batch_hessians, batch_jacobians, batch_values, is_convex, smoothness
+from lemmata.foundations import is_convex, smoothness
+from lemmata.foundations.analysis.function_values import batch_gradients, batch_hessians, batch_jacobians, batch_values
 
 
 def squares(x):

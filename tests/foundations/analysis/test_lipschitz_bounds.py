@@ -1,13 +1,21 @@
 """Lipschitz constants of networks: known layers, unknown ones, kinks."""
 
+import math
+from fractions import Fraction
+
+import mpmath
 import pytest
 import torch
 from torch import nn
 
-from lemmata.foundations import difference_quotient, lipschitz
+from lemmata.foundations import lipschitz
 from lemmata.foundations.activations import ACTIVATION_TABLE, activation
 
 DOUBLE = torch.float64
+
+
+def difference_quotient(f, x, y):
+    return (f(x) - f(y)).norm(dim=-1) / (x - y).norm(dim=-1)
 
 
 def test_float32_regions_are_measured_in_float32():
@@ -107,3 +115,101 @@ def test_an_estimate_is_shown_by_its_witness():
     assert not found.certified
     assert found.value == pytest.approx(0.25, abs=1e-4)
     assert found.seen == pytest.approx(float(difference_quotient(torch.sigmoid, *found.witness)), rel=1e-9)
+
+
+class Doubled(nn.Sequential):
+    def forward(self, x):
+        return 2 * x
+
+
+class SteepELU(nn.ELU):
+    def forward(self, x):
+        return 5 * x
+
+
+class SteepLinear(nn.Linear):
+    def forward(self, x):
+        return 5 * super().forward(x)
+
+
+def changed(layer, how):
+    """A layer of a known class that computes something else."""
+    if how == "hook":
+        layer.register_forward_hook(lambda layer, given, found: 2 * found)
+    elif how == "hook before":
+        layer.register_forward_pre_hook(lambda layer, given: (9 * given[0],))
+    else:
+        layer.forward = lambda x: 7 * x
+    return layer
+
+
+@pytest.mark.parametrize(
+    ("layer", "steepest"),
+    [
+        (Doubled(nn.ReLU()), 2.0), (SteepELU(), 5.0), (SteepLinear(2, 2), None), (changed(nn.ReLU(), "hook"), 2.0),
+        (changed(nn.Sequential(nn.ReLU()), "hook before"), 9.0), (changed(nn.ReLU(), "forward"), 7.0),
+        (nn.utils.parametrizations.spectral_norm(nn.Linear(2, 2)), None), (nn.LeakyReLU(math.nan), None),
+    ],
+)  # fmt: skip
+def test_layers_that_are_not_quite_known_are_searched(layer, steepest):
+    with pytest.raises(ValueError, match="only networks of known layers do without"):
+        lipschitz(nn.Sequential(nn.Tanh(), layer))
+    if steepest is not None:
+        found = lipschitz(layer, (-torch.ones(2), torch.ones(2)), points=16)
+        assert not found.certified
+        assert found.value == pytest.approx(steepest, rel=1e-3)
+
+
+def test_a_hook_on_every_module_is_seen():
+    handle = nn.modules.module.register_module_forward_hook(lambda layer, given, found: 2 * found)
+    try:
+        with pytest.raises(ValueError, match="only networks of known layers do without"):
+            lipschitz(nn.ReLU())
+    finally:
+        handle.remove()
+    assert lipschitz(nn.ReLU()).value == 1.0
+
+
+def test_a_quotient_above_the_product_refutes_it(monkeypatch):
+    """As a class does whose forward pass was replaced."""
+    monkeypatch.setattr(nn.ReLU, "forward", lambda self, x: 3 * x)
+    found = lipschitz(nn.ReLU(), (-1.0, 1.0), points=16)
+    assert not found.certified
+    assert found.value == pytest.approx(3.0)
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1e-30, 1.0, 1e30, 1e200])
+def test_products_of_norms_are_never_short(scale):
+    """Diagonal weights, whose norms multiply to a known fraction."""
+    torch.manual_seed(0)
+    for _ in range(20):
+        first, second = (torch.rand(3, dtype=DOUBLE) for _ in range(2))
+        network = nn.Sequential(nn.Linear(3, 3), nn.Sigmoid(), nn.Linear(3, 3)).double()
+        for layer, entries in ((network[0], scale * first), (network[2], second)):
+            layer.weight.data = torch.diag(entries)
+        exact = Fraction(float((scale * first).max())) * Fraction(float(second.max())) / 4
+        found = lipschitz(network)
+        assert found.certified
+        assert exact <= Fraction(found.value) <= exact * (1 + Fraction(1, 10**4))
+
+
+@pytest.mark.parametrize("approximate", ["none", "tanh"])
+def test_the_constants_of_gelu_are_not_below_their_steepest_slope(approximate):
+    mpmath.mp.dps = 40
+
+    def gelu(x):
+        if approximate == "none":
+            return x * (1 + mpmath.erf(x / mpmath.sqrt(2))) / 2
+        return x * (1 + mpmath.tanh(mpmath.sqrt(2 / mpmath.pi) * (x + mpmath.mpf("0.044715") * x**3))) / 2
+
+    top = mpmath.findroot(lambda x: mpmath.diff(gelu, x, 2), 1.4)
+    steepest = mpmath.diff(gelu, top)
+    assert steepest <= lipschitz(nn.GELU(approximate)).value <= steepest * (1 + 1e-15)
+
+
+def test_half_precision_is_bounded_in_double_and_not_searched():
+    layer = nn.Linear(2, 2).half()
+    exact = float(torch.linalg.matrix_norm(layer.weight.detach().double(), 2))
+    assert exact * (1 - 1e-12) <= lipschitz(layer).value <= exact * 1.001
+    with pytest.raises(TypeError, match=r"region must be float32 or float64, got torch.float16: use low.double\(\)"):
+        lipschitz(layer, (-torch.ones(2).half(), torch.ones(2).half()))

@@ -19,8 +19,6 @@ def test_quadratic_functions_check_their_parts(unchecked):
         QuadraticFunction(torch.eye(2), constant=math.nan)
     with pytest.raises(ValueError, match="has no minimum"):
         _ = QuadraticFunction(-torch.eye(2)).minimiser
-    with pytest.raises(ValueError, match="has no minimum"):
-        _ = QuadraticFunction(torch.zeros(1, 1), torch.ones(1)).minimum
     assert repr(QuadraticFunction(torch.eye(3))) == "QuadraticFunction(n=3)"
 
 
@@ -32,13 +30,39 @@ def test_the_minimum_of_a_quadratic_has_derivatives_in_all_its_parts():
         assert torch.autograd.gradcheck(value, (matrix, linear))
 
 
-def test_the_minimum_of_a_quadratic_with_a_kernel_is_found_at_every_condition():
+def test_the_minimum_is_found_at_every_condition_and_scale():
     q = torch.linalg.qr(torch.randn(4, 4, generator=torch.Generator().manual_seed(0), dtype=DOUBLE))[0]
-    for spread in (1e-12, 1e-6, 1.0, 1e3):
-        matrix = (q * torch.tensor([0.0, 1e-3, 1.0, 1e3], dtype=DOUBLE) * spread) @ q.T
-        f = QuadraticFunction((matrix + matrix.T) / 2, matrix @ torch.ones(4, dtype=DOUBLE))
-        along = q[:, 1:] @ (q[:, 1:].T @ -torch.ones(4, dtype=DOUBLE))
-        torch.testing.assert_close(f.minimiser, along, rtol=1e-8, atol=1e-8)
+    lowest = torch.tensor([1.0, -2.0, 3.0, 0.5], dtype=DOUBLE)
+    for scale in (1e-200, 1e-6, 1.0, 1e200):
+        matrix = scale * (q * torch.tensor([1e-6, 1e-3, 1.0, 1e3], dtype=DOUBLE)) @ q.T
+        matrix = (matrix + matrix.T) / 2
+        # The linear part is rounded, which the inverse enlarges by the condition number.
+        found = QuadraticFunction(matrix, -matrix @ lowest).minimiser
+        torch.testing.assert_close(found, lowest, rtol=0, atol=1e9 * 64 * torch.finfo(DOUBLE).eps)
+
+
+def test_without_a_proof_there_is_no_minimum():
+    """A matrix with one slightly negative eigenvalue, singular ones, and one of rounded zeros, too large to decide."""
+    falling = torch.eye(100)
+    falling[-1, -1] = -1e-5
+    with pytest.raises(ValueError, match="has no minimum"):
+        _ = QuadraticFunction(falling).minimum
+    wide = torch.randn(5, 20, generator=torch.Generator().manual_seed(0), dtype=DOUBLE)
+    for matrix in (torch.zeros(1, 1), torch.ones(3, 3), wide.T @ wide):
+        with pytest.raises(
+            ValueError, match="positive definite beyond rounding, but its least eigenvalue lies between"
+        ):
+            _ = QuadraticFunction(matrix).minimum
+    shifted = QuadraticFunction(wide.T @ wide + 1e-9 * torch.eye(20, dtype=DOUBLE), torch.ones(20, dtype=DOUBLE))
+    assert shifted.minimum < -1e7
+
+
+def test_bounds_enclose_every_eigenvalue_and_are_tight():
+    matrix = torch.diag(torch.tensor([-3.0, 0.25, 7.0]))
+    low, high = QuadraticFunction(matrix).eigenvalue_bounds
+    assert -3 - 1e-13 <= low <= -3
+    assert 7 <= high <= 7 + 1e-13
+    assert QuadraticFunction(torch.ones(3, 3)).eigenvalue_bounds[0] == 0.0
 
 
 def test_values_are_those_of_the_formula_in_any_batch():

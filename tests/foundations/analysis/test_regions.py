@@ -5,7 +5,8 @@ import math
 import pytest
 import torch
 
-from lemmata.foundations import Box, box_region
+from lemmata.foundations import Box
+from lemmata.foundations.analysis.regions import box_region
 
 
 def test_a_box_samples_inside_and_has_its_corners():

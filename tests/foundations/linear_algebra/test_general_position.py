@@ -7,7 +7,7 @@ import torch
 
 from lemmata.connectionism.cover import in_general_position
 from lemmata.foundations.linear_algebra.exact_elimination import exact_rank
-from lemmata.foundations.linear_algebra.general_position import dependent_subset
+from lemmata.foundations.linear_algebra.general_position import _proved_independent, dependent_subset
 
 SETS = [
     torch.tensor([[1, 0, 0], [0, 1, 0], [1, 1, 0], [0, 0, 1]]),
@@ -45,9 +45,43 @@ def test_more_points_than_dimensions_can_be_in_general_position():
     assert dependent_subset(torch.zeros(3, 2)) == (0,)
 
 
-@pytest.mark.parametrize("dtype", [torch.int8, torch.int64, torch.float32, torch.float64, torch.bfloat16])
+@pytest.mark.parametrize("dtype", [torch.int8, torch.int64, torch.uint8, torch.float32, torch.float64, torch.bfloat16])
 def test_every_real_dtype_is_exact(dtype):
     assert dependent_subset(torch.tensor([[2, 1], [4, 2]], dtype=dtype)) == (0, 1)
+    assert dependent_subset(torch.tensor([[2, 1], [4, 3]], dtype=dtype), affine=True) is None
+
+
+def test_nearly_equal_points_are_told_apart():
+    double = {"dtype": torch.float64}
+    for points in ([[1e8], [1e8 + 1]], [[1e13], [1e13 + 1], [1e13 + 2]], [[1e15], [1e15 + 1]], [[1e-20], [0.0]]):
+        assert dependent_subset(torch.tensor(points, **double), affine=True) is None
+    assert dependent_subset(torch.tensor([[2**53 + 1], [2**53]]), affine=True) is None  # no float holds both
+    assert dependent_subset(torch.tensor([[1e13, 1.0], [1e13 + 1, 1.0]], **double)) is None
+    for scale in (5e-324, 1e-300, 1e300):
+        line = scale * torch.tensor([[1.0, 1.0], [2.0, 2.0], [1.0, 3.0]], **double)
+        assert dependent_subset(line) == (0, 1)
+        assert dependent_subset(line[1:]) is None
+
+
+def test_floats_prove_most_and_never_what_is_false():
+    generator = torch.Generator().manual_seed(0)
+    rows = torch.randint(-2, 3, (40, 3), generator=generator).double()
+    subsets = torch.tensor(list(itertools.combinations(range(40), 3)))[:2000]
+    proved = _proved_independent(rows, subsets)
+    independent = torch.tensor([exact_rank(rows[subset]) == 3 for subset in subsets])
+    assert proved.equal(independent)  # whole numbers this small are never near a tie
+    # Three times the first but for the last bits, which only fractions can tell.
+    nearly = torch.tensor([[0.1, 0.7], [0.3, 2.1]], dtype=torch.float64)
+    assert not _proved_independent(nearly, torch.tensor([[0, 1]])).any()
+    assert dependent_subset(nearly) is None
+
+
+def test_many_points_are_quickly_seen_to_be_in_general_position():
+    points = torch.randn(60, 3, generator=torch.Generator().manual_seed(0))
+    assert dependent_subset(points) is None  # 34,220 subsets
+    whole = (100 * points).round()
+    whole[50] = whole[10] - 2 * whole[30]
+    assert dependent_subset(whole) == (10, 30, 50)
 
 
 @pytest.mark.usefixtures("unchecked")

@@ -101,7 +101,7 @@ def test_claims_json_is_the_contract(capsys):
     stated = catalogs.load().statements.values()
     assert len(entries) == sum(statement.chapter == CHAPTER for statement in stated) >= 42
     for entry in entries:
-        assert list(entry) == ["id", "kind", "chapter", "title", "statement", "cost", "sources", "lies"]
+        assert list(entry) == ["id", "kind", "chapter", "room", "title", "statement", "cost", "sources", "lies"]
         assert entry["lies"], f"{entry['id']} has no lie"
         assert all(list(lie) == ["text", "printed"] for lie in entry["lies"])
 
@@ -118,7 +118,29 @@ def test_errata_json_is_the_contract_and_every_misprint_is_settled(capsys):
 def test_systems_json_is_the_contract(capsys):
     _, out, _ = call(capsys, "systems", "--json")
     for entry in json.loads(out):
-        assert list(entry) == ["id", "chapter", "title", "kind", "data", "trains"]
+        assert list(entry) == ["id", "chapter", "room", "title", "kind", "data", "trains"]
+
+
+@pytest.mark.parametrize("command", ["claims", "systems"])
+def test_listings_stand_by_the_rooms_of_a_chapter(capsys, command):
+    """A heading for each, and under it what a list of that room alone has."""
+    code, out, _ = call(capsys, command, "foundations", CHAPTER)
+    headings = re.findall(r"(?m)^foundations (\w+)", out)
+    entries = catalogs.load().statements if command == "claims" else catalogs.load().systems
+    rooms = dict.fromkeys(entry.room for entry in entries.values() if entry.chapter == "foundations")
+    assert (code, headings) == (0, list(rooms))
+    assert re.search(rf"(?m)^{CHAPTER}\s*$", out)
+    for room, part in zip(rooms, re.split(r"(?m)^foundations \w+", out)[1:], strict=True):
+        alone = json.loads(call(capsys, command, room, "--json")[1])
+        listed = [entry["id"] for entry in alone if entry["room"] == room]
+        assert listed
+        assert all(id in part for id in listed)
+        assert [id for id, entry in entries.items() if entry.room == room] == listed
+
+
+@pytest.mark.parametrize("command", ["check", "claims", "systems", "errata", "report"])
+def test_help_says_that_rooms_can_be_named(capsys, command):
+    assert "rooms" in call(capsys, command, "--help")[1]
 
 
 def test_the_catalog_has_no_problem():

@@ -210,6 +210,20 @@ def test_chapters_stand_in_the_order_of_the_course_with_their_counts(many):
     assert all(chapter["remarks"]["settled"] == chapter["remarks"]["all"] for chapter in chapters)
 
 
+def test_a_chapter_with_rooms_has_a_heading_for_each(snapshot):
+    chapters = atlas.atlas_context(snapshot, NO_FILTER)["chapters"]
+    told = pages.render("atlas.html", **atlas.atlas_context(snapshot, NO_FILTER))
+    for chapter in chapters:
+        rooms = dict.fromkeys(entry["statement"].room for entry in chapter["entries"])
+        assert list(chapter["rooms"]) == list(rooms)
+        assert [entry for part in chapter["rooms"].values() for entry in part] == chapter["entries"]
+        for room in filter(None, rooms):
+            words = room.replace("_", " ").capitalize()
+            assert f'<h3 id="{chapter["name"]}-{room}">{words}</h3>' in told
+            assert f'<a href="#{chapter["name"]}-{room}">{words}</a>' in told
+    assert told.count('<ol class="entries') == sum(len(chapter["rooms"]) for chapter in chapters)
+
+
 def test_700_statements_set_no_formula_again(many, monkeypatch):
     first = pages.render("atlas.html", **atlas.atlas_context(many, NO_FILTER))
     assert first.count('class="title"') == 700

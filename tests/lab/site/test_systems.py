@@ -20,7 +20,7 @@ from lemmata.lab.site.jobs import Jobs
 from lemmata.lab.site.knowledge import known
 from lemmata.lab.site.pages import render
 from lemmata.lab.site.runs import find_run, list_runs, new_run
-from lemmata.lab.site.views.systems import system_context
+from lemmata.lab.site.views.systems import system_context, systems_context
 from lemmata.lab.site.work import train
 
 SYSTEMS = catalog.load().systems
@@ -40,6 +40,19 @@ def page(client):
     made = type(client)(create_app(Settings(port=8417, jobs=Inline)))
     yield made
     made.runner.close()
+
+
+# --- The list ---
+
+
+def test_systems_stand_in_the_rooms_of_their_chapter():
+    told = render("systems.html", **systems_context(known()))
+    parts = re.split(r'<h3 id="foundations-(\w+)">', told.split('id="chapter-connectionism"')[0])[1:]
+    rooms = dict(zip(parts[::2], parts[1::2], strict=True))
+    found = {entry.id: entry.room for entry in SYSTEMS.values() if entry.chapter == "foundations"}
+    assert list(rooms) == list(dict.fromkeys(found.values()))
+    for id, room in found.items():
+        assert [name for name, part in rooms.items() if f'<h4><a href="/systems/{id}">' in part] == [room]
 
 
 # --- Docstrings ---

@@ -18,6 +18,7 @@ from lemmata.connectionism.cover import (
 )
 from lemmata.connectionism.separability import separate
 from lemmata.connectionism.version_space import VersionSpace
+from lemmata.foundations.linear_algebra import exact_rank
 from lemmata.judge import Figure, Heat, Line, all_of, always, claim, exactly, lie, probability_is
 
 
@@ -179,7 +180,11 @@ def one_point_or_one_dimension_leaves_two_labellings(draw, single=2, growth=1, n
 )
 def as_many_points_as_dimensions_are_shattered(draw, missing=2, rank=5):
     """Integers up to 20 dimensions, and by linear programming on five points in five dimensions and in four."""
-    x = draw.normal(5, rank) @ draw.normal(rank, 5)
+    # Whole numbers: products of real ones leave a hyperplane by rounding, and are shattered then.
+    x = draw.until(
+        lambda: draw.integers(-9, 10, 5, rank).double() @ draw.integers(-9, 10, rank, 5).double(),
+        lambda x: exact_rank(x) == rank,
+    )
     within = [(s, n) for n in range(1, 21) for s in range(1, n + 1)]
     beyond = range(1, 21)
     return all_of(

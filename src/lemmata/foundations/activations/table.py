@@ -52,7 +52,8 @@ class ValueRange:
 class Activation:
     r"""An activation function with what is known about it; called, it gives its value.
 
-    `derivative` is that of torch at a kink. `lipschitz` is the smallest constant, the largest size of the slope;
+    `derivative` is that of torch at a kink. `lipschitz` is the smallest constant, the largest size of the slope, or
+    the next float above it;
     `gain` the factor of initial weights whose deviation is gain / sqrt(inputs) (He's where about half of the input is
     dropped, LeCun's elsewhere). `inverse` is None where two inputs share a value; outside the range it has no meaning:
     use `invert`, which says so in words.
@@ -155,7 +156,8 @@ def _softsign_inverse(y: Tensor) -> Tensor:
 
 
 # The least values of gelu, its approximation and silu, and their steepest slopes (where z = sqrt 2 for gelu), are
-# roots of transcendental equations: -0.1699712 = min z Phi(z); silu's least value is -W(1/e).
+# roots of transcendental equations: -0.1699712 = min z Phi(z); silu's least value is -W(1/e). What bounds is rounded
+# outwards, the slopes up and the values down.
 _ENTRIES = (
     Activation(
         "relu", relu, relu_derivative, None, ValueRange(0.0, attained=True),
@@ -170,16 +172,16 @@ _ENTRIES = (
         monotone=True, lipschitz=1.0, gain=HE,
     ),
     Activation(
-        "gelu", gelu, gelu_derivative, None, ValueRange(-0.16997120747990366, attained=True),
-        monotone=False, lipschitz=1.1289041451851548, gain=HE,
+        "gelu", gelu, gelu_derivative, None, ValueRange(-0.16997120747990369, attained=True),
+        monotone=False, lipschitz=1.128904145185155, gain=HE,
     ),
     Activation(
-        "gelu_tanh", gelu_tanh, gelu_tanh_derivative, None, ValueRange(-0.17004075057125405, attained=True),
-        monotone=False, lipschitz=1.1289930686587718, gain=HE,
+        "gelu_tanh", gelu_tanh, gelu_tanh_derivative, None, ValueRange(-0.17004075057125406, attained=True),
+        monotone=False, lipschitz=1.128993068658772, gain=HE,
     ),
     Activation(
         "silu", functional.silu, _silu_slope, None, ValueRange(-0.2784645427610738, attained=True),
-        monotone=False, lipschitz=1.0998393201288669, gain=HE,
+        monotone=False, lipschitz=1.099839320128867, gain=HE,
     ),
     Activation(
         "softplus", _softplus, sigmoid, _softplus_inverse, ValueRange(0.0),

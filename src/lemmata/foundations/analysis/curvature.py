@@ -1,69 +1,23 @@
-r"""Curvature measured on a function: smoothness, strong convexity, and the parabolas they put above and below it."""
+r"""Curvature measured on a function: the constants of smoothness and of strong convexity."""
+
+import math
 
 import torch
-from jaxtyping import Float
 from torch import Tensor
 
 from lemmata import validate
-from lemmata.foundations.analysis.function_values import Function, batch_gradients, batch_hessians, batch_values
+from lemmata.foundations.analysis.function_values import Function, batch_gradients, batch_hessians
 from lemmata.foundations.analysis.interval_curvature import curvature_bounds
 from lemmata.foundations.analysis.measurements import Measured
 from lemmata.foundations.analysis.quadratic_functions import QuadraticFunction
 from lemmata.foundations.analysis.regions import POINTS, Box, box_region, seeded
 from lemmata.marks import system
+from lemmata.measure.norms import p_norm
+from lemmata.measure.rounding import gamma, power_of_two
 
-__all__ = ["curvature_between", "quadratic_bound_gap", "smoothness", "strong_convexity"]
+__all__ = ["smoothness", "strong_convexity"]
 
 Region = Box | tuple
-
-
-def curvature_between(f: Function, x: Float[Tensor, "*batch n"], y: Float[Tensor, "*batch n"]) -> tuple[Tensor, Tensor]:
-    r"""The two difference quotients of the gradient between points: its size, and its part along the segment.
-
-    $$ \frac{\|\nabla f(x) - \nabla f(y)\|}{\|x - y\|}, \qquad
-       \frac{\langle \nabla f(x) - \nabla f(y),\, x - y\rangle}{\|x - y\|^2} $$
-
-    The first never exceeds the smoothness constant, the second never falls below that of strong convexity.
-
-    Shapes:
-        x, y: (..., n), different points    returns: (...) and (...)
-
-    Claims: smooth.definition, convex.strong
-
-    >>> size, along = curvature_between(lambda x: -x.square().sum(), torch.zeros(1), torch.ones(1))
-    >>> size, along
-    (tensor(2.), tensor(-2.))
-    """
-    step = x - y
-    if (step == 0).all(-1).any():
-        raise ValueError("x and y must differ: a quotient by their distance is not defined")
-    change = batch_gradients(f, x) - batch_gradients(f, y)
-    length = torch.linalg.vector_norm(step, dim=-1)
-    return torch.linalg.vector_norm(change, dim=-1) / length, (change * step).sum(-1) / length**2
-
-
-@system("quadratic_bound", title="Quadratic bounds from curvature", kind="function")
-def quadratic_bound_gap(
-    f: Function, x: Float[Tensor, "*batch n"], y: Float[Tensor, "*batch n"], curvature: int | float
-) -> Float[Tensor, "*batch"]:
-    r"""How far a parabola that touches the function at $y$ lies above it at $x$.
-
-    $$ f(y) + \langle\nabla f(y), x - y\rangle + \tfrac c2\|x - y\|^2 - f(x) $$
-
-    It is $\ge 0$ everywhere for $c = L$ (the descent lemma) and $\le 0$ for $c = \mu$ (strong convexity).
-
-    Shapes:
-        x, y: (..., n)    returns: (...)
-
-    Claims: smooth.descent_lemma, convex.strong
-
-    >>> quadratic_bound_gap(lambda x: x.square().sum(), torch.ones(2), torch.zeros(2), curvature=2)
-    tensor(0.)
-    """
-    validate.finite_number("curvature", curvature)
-    step = x - y
-    touching = batch_values(f, y) + (batch_gradients(f, y) * step).sum(-1)
-    return touching + curvature / 2 * step.square().sum(-1) - batch_values(f, x)
 
 
 @system("smoothness", title="Smoothness constant", kind="function")
@@ -87,16 +41,9 @@ def smoothness(
     >>> round(found.value, 3), found.certified, round(found.seen, 3)
     (100.0, True, 100.0)
     """
-    if isinstance(f, QuadraticFunction):
+    if isinstance(f, QuadraticFunction) and type(f) is QuadraticFunction:  # a subclass may compute anything
         return _of_quadratic("smoothness constant", f, largest=True)
-    box, generator = box_region(_needed(region)), seeded(generator)
-    point = box.worst(lambda x: _eigenvalues(f, x).abs().amax(dim=1), validate.count("points", points), generator)
-    values, vectors = torch.linalg.eigh(batch_hessians(f, point))
-    pair = box.pair(point, vectors[:, values.abs().argmax()])
-    seen = float(curvature_between(f, *pair)[0].detach())
-    bounds = curvature_bounds(f, box, seen, "largest")
-    proved = None if bounds is None else max(abs(bounds[0]), abs(bounds[1]))
-    return _answer("smoothness constant", "largest", proved, seen, pair, points)
+    return _in_box("smoothness constant", f, search_box(region), points, seeded(generator), largest=True)
 
 
 @system("strong_convexity", title="Strong convexity constant", kind="function")
@@ -119,37 +66,68 @@ def strong_convexity(
     >>> 0.98 < found.value <= 1, found.certified
     (True, True)
     """
-    if isinstance(f, QuadraticFunction):
+    if isinstance(f, QuadraticFunction) and type(f) is QuadraticFunction:  # a subclass may compute anything
         return _of_quadratic("strong convexity constant", f, largest=False)
-    box, generator = box_region(_needed(region)), seeded(generator)
-    point = box.worst(lambda x: -_eigenvalues(f, x)[..., 0], validate.count("points", points), generator)
-    pair = box.pair(point, torch.linalg.eigh(batch_hessians(f, point))[1][:, 0])
-    seen = float(curvature_between(f, *pair)[1].detach())
-    bounds = curvature_bounds(f, box, seen, "least")
-    return _answer("strong convexity constant", "least", None if bounds is None else bounds[0], seen, pair, points)
+    return _in_box("strong convexity constant", f, search_box(region), points, seeded(generator), largest=False)
 
 
-def _answer(
-    quantity: str, extreme: str, proved: float | None, seen: float, pair: tuple[Tensor, Tensor], points: int
-) -> Measured:
-    """The proved bound where it is within a factor of two of what was seen; beyond that it would mislead."""
-    if proved is not None and abs(proved - seen) <= abs(seen):
-        return Measured(quantity, proved, True, "intervals enclose every Hessian in the box", pair, seen)
+def _in_box(quantity: str, f: Function, box: Box, points: int, generator: torch.Generator, largest: bool) -> Measured:
+    """The proved bound where it is within rounding or a factor of two of what was seen; else it would mislead."""
+    extreme, sign = ("largest", 1) if largest else ("least", -1)
+    point = box.worst(lambda x: _extreme(_eigenvalues(f, x), largest), validate.count("points", points), generator)
+    values, vectors = torch.linalg.eigh(batch_hessians(f, point).detach())
+    pair = box.pair(point, vectors[:, int(values.abs().argmax()) if largest else 0])
+    size, along, noise = _quotients(f, *pair)
+    seen, bent = size if largest else along, sign * float(_extreme(values, largest))
+    bounds = curvature_bounds(f, box, bent, extreme)
     reason = f"the {extreme} found in the box, {points:,} points"
-    if proved is not None:
-        reason += f"; proved is only {'<=' if extreme == 'largest' else '>='} {proved:.3g}"
+    if bounds is not None:
+        proved = max(-bounds[0], bounds[1]) if largest else bounds[0]
+        # A bound that excludes what was seen, at the point or between two, proves nothing: the function is not what
+        # the intervals took it for. Half of the digits of a Hessian are left to rounding.
+        own = torch.finfo(values.dtype).eps ** 0.5 * float(values.abs().max())
+        fits = sign * proved >= max(sign * seen - noise, sign * bent - own)
+        if fits and abs(proved - seen) <= max(abs(seen), noise):
+            return Measured(quantity, proved, True, "intervals enclose every Hessian in the box", pair, seen)
+        if fits:
+            reason += f"; proved is only {'<=' if largest else '>='} {proved:.3g}"
     return Measured(quantity, seen, False, reason, pair, seen)
 
 
+def _extreme(eigenvalues: Tensor, largest: bool) -> Tensor:
+    """What is large where the curvature is extreme."""
+    return eigenvalues.abs().amax(-1) if largest else -eigenvalues[..., 0]
+
+
 def _of_quadratic(quantity: str, f: QuadraticFunction, largest: bool) -> Measured:
-    index = int(f.eigenvalues.abs().argmax()) if largest else 0
-    vector = f.eigenvectors[:, index]
+    low, high = f.eigenvalue_bounds
+    vector = f.eigenvectors[:, int(f.eigenvalues.abs().argmax()) if largest else 0]
     pair = (torch.zeros_like(vector), vector)
-    seen = float(curvature_between(f, *pair)[0 if largest else 1].detach())
-    exact = float(f.eigenvalues[index].abs() if largest else f.eigenvalues[0])
-    safe = exact + f.rounding if largest else exact - f.rounding
-    which = "the largest |eigenvalue|" if largest else "the least eigenvalue"
-    return Measured(quantity, safe, True, f"{which} of its matrix", pair, seen)
+    # The quotient between them, in double and scaled, so that it neither overflows nor vanishes
+    matrix, step = f.matrix.detach().double(), vector.double()
+    unit = power_of_two(matrix)
+    change = (matrix / unit / 2 + matrix.mT / unit / 2) @ step
+    along = (change @ step) / (step @ step)
+    seen = float((p_norm(change) / p_norm(step) if largest else along) * unit)
+    proved, which = (max(-low, high), "largest |eigenvalue|") if largest else (low, "least eigenvalue")
+    noise = 8 * gamma(len(matrix)) * max(-low, high)
+    if math.isfinite(proved) and (seen - proved if largest else proved - seen) <= noise:
+        return Measured(quantity, proved, True, f"the {which} of its matrix", pair, seen)
+    return Measured(quantity, seen, False, f"the {which} of its matrix is beyond double precision", pair, seen)
+
+
+def _quotients(f: Function, x: Tensor, y: Tensor) -> tuple[float, float, float]:
+    """The difference quotients of the gradient between two points: size, part along the segment, rounding in both.
+
+    Rounding inside the function is its own secret: half of the digits are left to it.
+    """
+    step = y - x
+    first, second = batch_gradients(f, x).detach(), batch_gradients(f, y).detach()
+    length = p_norm(step)  # scaled, as is every quotient here: squares of small numbers are 0
+    change = (second - first) / length
+    eps = torch.finfo(step.dtype).eps
+    size, along = float(p_norm(change)), float((change * (step / length)).sum())
+    return size, along, eps**0.5 * size + 8 * eps * float(p_norm(first / length) + p_norm(second / length))
 
 
 def _eigenvalues(f: Function, x: Tensor) -> Tensor:
@@ -160,7 +138,11 @@ def _eigenvalues(f: Function, x: Tensor) -> Tensor:
     return torch.linalg.eigvalsh(hessians)
 
 
-def _needed(region: Region | None) -> Region:
+def search_box(region: Region | None) -> Box:
+    """The box that a search needs, in a precision in which it can be searched."""
     if region is None:
         raise ValueError("region must be a pair (low, high): without it only a QuadraticFunction can be measured")
-    return region
+    box = box_region(region)
+    if box.low.dtype not in (torch.float32, torch.float64):
+        raise TypeError(f"region must be float32 or float64, got {box.low.dtype}: use low.double() and high.double()")
+    return box

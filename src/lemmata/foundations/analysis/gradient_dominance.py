@@ -1,43 +1,22 @@
 r"""The Polyak-Lojasiewicz condition, measured: how much gradient a function has where it is above its minimum."""
 
+from fractions import Fraction
+
 import torch
-from jaxtyping import Float
 from torch import Tensor
 
 from lemmata import validate
-from lemmata.foundations.analysis.function_values import Function, batch_gradients, batch_jacobians, batch_values
+from lemmata.foundations.analysis.exact_spectra import LARGEST, eigenvalue_counts
+from lemmata.foundations.analysis.function_values import Function, batch_gradients, batch_values
 from lemmata.foundations.analysis.measurements import Measured, invisible
 from lemmata.foundations.analysis.quadratic_functions import QuadraticFunction
 from lemmata.foundations.analysis.regions import POINTS, Box, box_region, seeded
+from lemmata.foundations.linear_algebra.exact_elimination import exact_rank
 from lemmata.marks import system
-from lemmata.validate import symmetric
+from lemmata.measure.definiteness import certify_definiteness
+from lemmata.measure.rounding import power_of_two
 
-__all__ = ["least_squares_pl", "pl_constant", "pl_ratio", "tangent_gram"]
-
-
-def pl_ratio(f: Function, x: Float[Tensor, "*batch n"], minimum: int | float) -> Float[Tensor, "*batch"]:
-    r"""Half the squared gradient over the height above the minimum: never below the constant of a PL function.
-
-    $$ \frac{\tfrac12\|\nabla f(x)\|^2}{f(x) - f^*} $$
-
-    Infinite where the function attains the minimum up to rounding, for there the condition asks nothing.
-
-    Shapes:
-        x: (..., n)    returns: (...)
-
-    Claims: pl.definition, pl.strong_implies_pl
-
-    >>> pl_ratio(lambda x: 3 * x.square().sum(), torch.ones(2), minimum=0.0)
-    tensor(6.)
-    """
-    values = batch_values(f, x)
-    height = values - validate.finite_number("minimum", minimum)
-    rounding = invisible(values.abs().clamp(min=abs(minimum)))
-    if (height < -rounding).any():
-        raise ValueError(f"minimum must not exceed the values of f, but f takes {float(values.min()):g}")
-    attained = height <= rounding
-    half = batch_gradients(f, x).square().sum(-1) / 2
-    return torch.where(attained, torch.inf, half / torch.where(attained, 1.0, height))
+__all__ = ["pl_constant"]
 
 
 @system("pl_constant", title="Polyak-Lojasiewicz constant", kind="function")
@@ -52,9 +31,11 @@ def pl_constant(
 
     $$ \tfrac12\|\nabla f(x)\|^2 \ge \mu\,(f(x) - f^*) $$
 
-    A convex `QuadraticFunction` is certified: its least eigenvalue above zero. Any other function is searched, and the
-    witness is the point of the least ratio: $\mu$ is at most that. `minimum` is $f^*$ over the whole space; where it
-    is not given, the least value found in the box stands for it.
+    Of a `QuadraticFunction` with a minimum it is the least eigenvalue that is not zero: certified by a floor under all
+    of them where the matrix is proved definite, and by counting them in fractions where it is small and singular
+    beyond doubt; a matrix that may be either is not. Any other function is searched, and the witness is the point of
+    the least ratio: $\mu$ is at most that. `minimum` is $f^*$ over the whole space; where it is not given, the least
+    value found in the box stands for it.
 
     Shapes:
         f: one vector (n,) to one number; region: (low, high)
@@ -65,14 +46,15 @@ def pl_constant(
     >>> round(found.value, 2), found.certified
     (0.18, False)
     """
-    if isinstance(f, QuadraticFunction):
+    if isinstance(f, QuadraticFunction) and type(f) is QuadraticFunction:  # a subclass may compute anything
         return _of_quadratic(f)
     if region is None:
         raise ValueError("region must be a pair (low, high): without it only a QuadraticFunction can be measured")
     box = box_region(region)
     generator = seeded(generator)
     validate.count("points", points)
-    known = "" if minimum is not None else ", above the least value found there"
+    given = minimum is not None
+    known = "" if given else ", above the least value found there"
     if minimum is None:
         lowest = box.worst(lambda x: -batch_values(f, x), points, generator)
         minimum = float(batch_values(f, lowest))
@@ -81,6 +63,8 @@ def pl_constant(
     def height_kept(x: Tensor) -> Tensor:
         # Close to the minimum both sides are rounding, and a point below the estimate of it says nothing.
         above = batch_values(f, x) - floor
+        if given and bool((above < -rounding).any()):
+            raise ValueError(f"minimum must not exceed the values of f, but f takes {floor + float(above.min()):g}")
         usable = above > rounding
         half = batch_gradients(f, x).square().sum(dim=1) / 2
         return torch.where(usable, -half / above, -torch.inf)
@@ -91,48 +75,42 @@ def pl_constant(
 
 
 def _of_quadratic(f: QuadraticFunction) -> Measured:
-    least = f.minimiser  # an error where there is no minimum
-    curved = (f.eigenvalues > f.rounding).nonzero()
-    if not len(curved):
+    """The least eigenvalue that is not zero: proved where the matrix is definite, or singular beyond doubt."""
+    unit = power_of_two(f.matrix.detach().double())
+    matrix, linear = f.matrix.detach().double() / unit, f.linear.detach().double()
+    values, vectors = torch.linalg.eigh(matrix / 2 + matrix.mT / 2)
+    # Whatever made the matrix may have rounded a zero eigenvalue by so much, to either side.
+    dust = 4 * len(values) * torch.finfo(values.dtype).eps * float(values.abs().max())
+    proof = certify_definiteness(f.matrix.detach(), tolerance=dust * float(unit))
+    curved = (values > dust) | bool(proof.definite)
+    along = vectors.mT @ linear / unit
+    lowest = -vectors[:, curved] @ (along[curved] / values[curved])
+    lost = 4 * len(values) * torch.finfo(f.linear.dtype).eps * float(along.norm() + lowest.norm())
+    if bool(proof.violated) or float(along[~curved].norm()) > lost:
+        raise ValueError("the quadratic function has no minimum: along some direction it falls without end")
+    if not curved.any():
         raise ValueError("f must not be constant: every constant is a PL constant of it")
-    index = int(curved[0])
-    witness = least + f.eigenvectors[:, index]
-    # The same ratio seen from the minimum, where no large value is subtracted.
-    seen = float(pl_ratio(QuadraticFunction(f.matrix), witness - least, 0.0))
-    value = float(f.eigenvalues[index]) - f.rounding
-    return Measured("PL constant", value, True, "the least positive eigenvalue of its matrix", (witness,), seen)
+    step = vectors[:, int(curved.nonzero()[0])]
+    # Half the squared gradient over the height, seen from the minimum, where no large value is subtracted.
+    seen = float((matrix @ step).square().sum() / (step @ matrix @ step) * unit)
+    witness = ((lowest + step).to(f.matrix),)
+    if bool(proof.definite):
+        return Measured("PL constant", float(proof.floor), True, "a floor under all eigenvalues", witness, seen)
+    proved = _proved_least(f, int((~curved).sum()), seen)
+    if proved is None:
+        return Measured("PL constant", seen, False, "the least eigenvalue that is no rounded zero", witness, seen)
+    reason = "a floor under the eigenvalues that are not zero, counted in fractions"
+    return Measured("PL constant", proved, True, reason, witness, seen)
 
 
-def tangent_gram(model: Function, weights: Float[Tensor, "*batch p"]) -> Float[Tensor, "*batch n n"]:
-    r"""The tangent kernel of a model on its data: inner products of the gradients of its outputs.
-
-    $$ K = DF\,DF^\top, \qquad F(w) = (f_w(x_1), \dots, f_w(x_n)) $$
-
-    Shapes:
-        model: (p,) to (n,), weights: (..., p)    returns: (..., n, n)
-
-    Claims: pl.tangent_kernel
-
-    >>> tangent_gram(lambda w: torch.stack([w[0], 2 * w[1]]), torch.zeros(2))
-    tensor([[1., 0.],
-            [0., 4.]])
-    """
-    jacobian = batch_jacobians(model, weights)
-    return jacobian @ jacobian.mT
-
-
-def least_squares_pl(kernel: Float[Tensor, "*batch n n"]) -> Float[Tensor, "*batch"]:
-    r"""The PL constant of least squares at weights with this tangent kernel: the kernel's least eigenvalue.
-
-    $$ \mathcal L = \tfrac12\|F(w) - y\|^2: \qquad
-       \tfrac12\|\nabla\mathcal L\|^2 \ge \lambda_{\min}(K)\,\mathcal L $$
-
-    Shapes:
-        kernel: (..., n, n) symmetric    returns: (...)
-
-    Claims: pl.tangent_kernel
-
-    >>> least_squares_pl(torch.diag(torch.tensor([1.0, 4.0])))
-    tensor(1.)
-    """
-    return torch.linalg.eigvalsh(symmetric("kernel", kernel))[..., 0]
+def _proved_least(f: QuadraticFunction, zeros: int, seen: float) -> float | None:
+    """A number below all eigenvalues but so many zeros, if there is a minimum; None where that is not proved."""
+    matrix, linear = f.matrix.detach(), f.linear.detach()
+    if len(matrix) > LARGEST or not torch.equal(matrix, matrix.mT):
+        return None
+    if exact_rank(torch.cat([matrix, linear[:, None]], dim=1)) != len(matrix) - zeros:  # it falls along the kernel
+        return None
+    if eigenvalue_counts(matrix, Fraction(0))[:2] != (0, zeros):
+        return None
+    below = (seen * (1 - 2.0**-40), seen / 2)  # what a computed eigenvalue is worth, or half of it
+    return next((least for least in below if eigenvalue_counts(matrix, Fraction(least))[0] == zeros), None)

@@ -6,12 +6,13 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-__all__ = ["Interval"]
+__all__ = []  # for jets; users meet only the bounds that they prove
 
 EPS = torch.finfo(torch.float64).eps
-# Elementary functions of torch are accurate to a few units in the last place; sums of k terms to k units.
+# What one step may be off by, in units in the last place: sums, products, quotients and roots by a half, the vectorised
+# functions of torch by one, what jets compute of two sigmoids by less than five. A test measures 1.6 against 60 digits.
 ULPS = 8
-TINY = 1e-300
+TINY = 1e-300  # where results are subnormal, or an exponential has become 0
 LARGEST_ANGLE = 1e6  # up to about it an extreme missed by rounding is too near to an end to show
 
 
@@ -81,15 +82,21 @@ class Interval:
 
     def cosine(self) -> "Interval":
         """1 where a multiple of 2 pi lies inside, -1 where one does between them; else the larger end."""
+        return self._wave(torch.cos, top=0.0, bottom=math.pi)
+
+    def sine(self) -> "Interval":
+        return self._wave(torch.sin, top=math.pi / 2, bottom=-math.pi / 2)
+
+    def _wave(self, function: Callable[[Tensor], Tensor], top: float, bottom: float) -> "Interval":
         if bool((self.size > LARGEST_ANGLE).any()):
-            raise ArithmeticError("the cosine of so large an angle is not resolved")
-        top, bottom = (
-            torch.ceil((self.low - shift) / math.tau) <= torch.floor((self.high - shift) / math.tau)
-            for shift in (0.0, math.pi)
+            raise ArithmeticError("the wave at so large an angle is not resolved")
+        high, low = (
+            torch.ceil((self.low - peak) / math.tau) <= torch.floor((self.high - peak) / math.tau)
+            for peak in (top, bottom)
         )
-        ends = torch.stack([self.low.cos(), self.high.cos()])
+        ends = torch.stack([function(self.low), function(self.high)])
         found = _outward(ends.amin(0), ends.amax(0))
-        return Interval(torch.where(bottom, -1.0, found.low), torch.where(top, 1.0, found.high))
+        return Interval(torch.where(low, -1.0, found.low), torch.where(high, 1.0, found.high))
 
     def sum(self, dim: int) -> "Interval":
         # Enough for additions in any order, of which torch takes a good one

@@ -6,6 +6,8 @@ from torch import Tensor
 
 from lemmata import validate
 from lemmata.marks import system
+from lemmata.measure.definiteness import certify_definiteness
+from lemmata.measure.rounding import power_of_two
 from lemmata.validate import fits, symmetric
 
 __all__ = ["QuadraticFunction"]
@@ -13,7 +15,7 @@ __all__ = ["QuadraticFunction"]
 
 @system("quadratic_function", title="Quadratic function", kind="function")
 class QuadraticFunction:
-    r"""A quadratic function of a vector: its measurements are certified by the eigenvalues of its matrix.
+    r"""A quadratic function of a vector: its measurements are certified by bounds on the eigenvalues of its matrix.
 
     $$ f(x) = \tfrac12 x^\top H x + b^\top x + c, \qquad H = H^\top $$
 
@@ -34,43 +36,55 @@ class QuadraticFunction:
         self.linear = matrix.new_zeros(len(matrix)) if linear is None else linear
         fits("linear", self.linear, (len(matrix),), like=matrix, whose="matrix")
         self.constant = validate.finite_number("constant", constant)
-        self.eigenvalues, self.eigenvectors = torch.linalg.eigh(self.matrix.detach())
 
     def __call__(self, x: Float[Tensor, "*batch n"]) -> Float[Tensor, "*batch"]:
         return ((x @ self.matrix) * x).sum(-1) / 2 + x @ self.linear + self.constant
 
     @property
-    def rounding(self) -> float:
-        """How far a computed eigenvalue may lie from a true one: the backward error of the decomposition."""
-        return self._unit * float(torch.linalg.matrix_norm(self.matrix.detach()))
+    def eigenvalues(self) -> Float[Tensor, "n"]:
+        """Of the symmetric part of the matrix, ascending, computed in double; `eigenvalue_bounds` are proved."""
+        return self._decomposed[0].to(self.matrix.dtype)
 
     @property
-    def _unit(self) -> float:
-        """The rounding of a product with the matrix, or of its decomposition, relative to the sizes."""
-        return 4 * len(self.matrix) * torch.finfo(self.matrix.dtype).eps
+    def eigenvectors(self) -> Float[Tensor, "n n"]:
+        """One unit vector in each column."""
+        return self._decomposed[1].to(self.matrix.dtype)
+
+    @property
+    def _decomposed(self) -> tuple[Tensor, Tensor]:
+        unit = power_of_two(self.matrix.detach().double())
+        matrix = self.matrix.detach().double() / unit
+        values, vectors = torch.linalg.eigh(matrix / 2 + matrix.mT / 2)
+        return values * unit, vectors
+
+    @property
+    def eigenvalue_bounds(self) -> tuple[float, float]:
+        """Two numbers between which all eigenvalues of the symmetric part of the matrix lie, proved."""
+        matrix = self.matrix.detach()
+        floors = certify_definiteness(torch.stack([matrix, -matrix])).floor.tolist()
+        return floors[0], -floors[1]
 
     @property
     def minimiser(self) -> Float[Tensor, "n"]:
-        r"""The point of least value nearest to the origin, $-H^+ b$; an error where the function has no minimum."""
-        start = -self._solved(self.linear.detach())
-        # One step of refinement, which also carries the derivatives: dx = -H^+ (dH x + db).
-        solvable = start - self._solved(self.matrix @ start + self.linear)
-        rest = torch.linalg.vector_norm(self.matrix @ solvable + self.linear)
-        # What rounding leaves of a linear part that lies in the range of the matrix
-        left = self.rounding * torch.linalg.vector_norm(solvable) + self._unit * torch.linalg.vector_norm(self.linear)
-        if self.eigenvalues[0] < -self.rounding or rest > left:
+        r"""The point of least value, $-H^{-1} b$; an error where $H$ is not proved positive definite."""
+        matrix = self.matrix.detach()
+        proof = certify_definiteness(matrix)
+        if proof.ceiling < 0:
             raise ValueError("the quadratic function has no minimum: along some direction it falls without end")
-        return solvable
+        if not proof.definite:
+            least = f"between {float(proof.floor):.3g} and {float(proof.ceiling):.3g}"
+            raise ValueError(f"matrix must be positive definite beyond rounding, but its least eigenvalue lies {least}")
+        unit = power_of_two(matrix.double())  # or halves of the smallest numbers are 0
+        matrix, linear = self.matrix.double() / unit, self.linear.double() / unit
+        matrix = matrix / 2 + matrix.mT / 2
+        start = -torch.linalg.solve(matrix, linear).detach()
+        # One step of refinement, which also carries the derivatives: dx = -H^-1 (dH x + db).
+        return (start - torch.linalg.solve(matrix.detach(), matrix @ start + linear)).to(self.matrix.dtype)
 
     @property
     def minimum(self) -> Float[Tensor, ""]:
         """The least value."""
         return self(self.minimiser)
-
-    def _solved(self, vector: Tensor) -> Tensor:
-        """$H^+$ times a vector: eigenvalues that may be rounding of 0 are left out."""
-        inverse = torch.where(self.eigenvalues.abs() > self.rounding, self.eigenvalues.reciprocal(), 0.0)
-        return self.eigenvectors @ (inverse * (self.eigenvectors.mT @ vector))
 
     def __repr__(self) -> str:
         return f"QuadraticFunction(n={len(self.matrix)})"

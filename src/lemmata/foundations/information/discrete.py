@@ -9,27 +9,10 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from lemmata.foundations.probability import parameters
+from lemmata import validate
 from lemmata.marks import system
 
-__all__ = ["cross_entropy", "entropy", "jensen_shannon", "kl_divergence", "surprisal", "total_variation"]
-
-
-@system("surprisal", title="Information content", kind="function")
-def surprisal(p: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
-    r"""The information content of an event: infinite for one that cannot occur.
-
-    $$ I(x) = -\log p(x) $$
-
-    Shapes:
-        p: (...), probabilities    returns: the same
-
-    Claims: information.entropy
-
-    >>> surprisal(torch.tensor([1.0, 0.5, 0.0]))
-    tensor([0.0000, 0.6931,    inf])
-    """
-    return 0.0 - parameters.probability("p", p).log()  # of certainty 0, where -log would give -0
+__all__ = ["cross_entropy", "entropy", "jensen_shannon", "kl_divergence", "mutual_information", "total_variation"]
 
 
 @system("shannon_entropy", title="Shannon entropy", kind="function")
@@ -125,11 +108,50 @@ def total_variation(p: Float[Tensor, "*#batch outcomes"], q: Float[Tensor, "*#ba
     return (p - q).abs().sum(-1) / 2
 
 
+@system("mutual_information", title="Mutual information", kind="function")
+def mutual_information(joint: Float[Tensor, "*batch x y"]) -> Float[Tensor, "*batch"]:
+    r"""How much one variable tells about the other, from their joint table: 0 iff they are independent.
+
+    $$ I(X;Y) = D_{KL}(p_{XY} \,\|\, p_X p_Y) = H(X) - H(X \mid Y) $$
+
+    Shapes:
+        joint: (..., values of x, values of y)    returns: (...)
+
+    Claims: information.mutual_information, probability.uncorrelated
+
+    >>> mutual_information(torch.tensor([[[0.5, 0.0], [0.0, 0.5]], [[0.25, 0.25], [0.25, 0.25]]]))
+    tensor([0.6931, 0.0000])
+    """
+    joint = _masses("joint", joint, (-2, -1))
+    product = joint.sum(-1, keepdim=True) * joint.sum(-2, keepdim=True)
+    return kl_divergence(joint.flatten(-2), product.flatten(-2))
+
+
 def _pair(p: Tensor, q: Tensor) -> tuple[Tensor, Tensor]:
-    p, q = parameters.masses("p", p), parameters.masses("q", q)
+    p, q = _masses("p", p), _masses("q", q)
     if p.shape[-1] != q.shape[-1]:
         raise ValueError(f"p and q must be over the same outcomes, got {p.shape[-1]} and {q.shape[-1]}")
     return p, q
+
+
+def _masses(name: str, value: Tensor, axes: tuple[int, ...] = (-1,)) -> Tensor:
+    """A finite tensor of probabilities that sum to 1 over some of its axes.
+
+    A law normalised in its own dtype is so up to a few rounding units: half of the digits leave room for many.
+    """
+    validate.floating(name, value)
+    noun = "axis" if len(axes) == 1 else "axes"
+    if value.ndim < len(axes):
+        raise ValueError(f"{name} must have at least {len(axes)} {noun}, got shape {tuple(value.shape)}")
+    if bool((value < 0).any()):
+        raise ValueError(f"{name} must hold probabilities, got {float(value.min()):g}")
+    total = value.detach().double().sum(axes)
+    wrong = total[(total - 1).abs() > torch.finfo(value.dtype).eps ** 0.5]
+    if wrong.numel():
+        over = axes[0] if len(axes) == 1 else axes
+        remedy = f"use {name} / {name}.sum({over}, keepdim=True)"
+        raise ValueError(f"{name} must sum to 1 over its {noun} {over}, got {float(wrong[0]):.9g}: {remedy}")
+    return value
 
 
 def _log(law: Tensor, where: Tensor) -> Tensor:

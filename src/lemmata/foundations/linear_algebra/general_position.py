@@ -4,16 +4,18 @@ import itertools
 import math
 
 import torch
-from jaxtyping import Shaped
+from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 
 from lemmata import validate
 from lemmata.foundations.linear_algebra.exact_elimination import exact_rank
 from lemmata.marks import system
+from lemmata.measure.rounding import gamma, power_of_two
 
 __all__ = ["dependent_subset"]
 
-MAX_SUBSETS = 20_000  # a second or two
+MAX_SUBSETS = 200_000  # some seconds
+AT_ONCE = 4096  # subsets
 
 
 @system("general_position", title="General position with the dependent subset", kind="function")
@@ -37,9 +39,41 @@ def dependent_subset(points: Shaped[Tensor, "points features"], affine: bool = F
     if not isinstance(points, Tensor) or points.ndim != 2 or not points.numel():
         raise ValueError("points must be a (points, features) tensor that is not empty")
     # A combination is affine if its coefficients sum to 0: one more feature that is 1 for all.
-    rows = torch.nn.functional.pad(points, (0, 1), value=1) if validate.flag("affine", affine) else points
-    sizes = range(1, min(rows.shape) + 1)
-    if sum(math.comb(len(rows), size) for size in sizes) > MAX_SUBSETS:
+    ones = torch.ones_like(points[:, :1])
+    rows = torch.cat([points, ones], dim=1) if validate.flag("affine", affine) else points
+    size = min(rows.shape)
+    if math.comb(len(rows), size) > MAX_SUBSETS:
         raise ValueError(f"points must be fewer: {len(rows)} of them have more than {MAX_SUBSETS:,} subsets to test")
-    subsets = (subset for size in sizes for subset in itertools.combinations(range(len(rows)), size))
-    return next((subset for subset in subsets if exact_rank(rows[list(subset)]) < len(subset)), None)
+    if _first_dependent(rows, size) is None:  # then no smaller subset is
+        return None
+    found = (_first_dependent(rows, smaller) for smaller in range(1, size + 1))
+    return next(subset for subset in found if subset is not None)
+
+
+def _first_dependent(rows: Tensor, size: int) -> tuple[int, ...] | None:
+    """The first dependent subset of this size: floats prove what they can, and exact elimination decides the rest."""
+    wide = rows.detach().cpu().double()
+    wide = wide / power_of_two(wide[:, None, :])[:, None]  # no rescaling of a point changes anything
+    subsets = itertools.combinations(range(len(rows)), size)
+    while some := list(itertools.islice(subsets, AT_ONCE)):
+        for place in (~_proved_independent(wide, torch.tensor(some))).nonzero().flatten().tolist():
+            if exact_rank(rows[list(some[place])]) < size:
+                return some[place]
+    return None
+
+
+def _proved_independent(
+    rows: Float[Tensor, "points features"], subsets: Int[Tensor, "subsets size"]
+) -> Bool[Tensor, "subsets"]:
+    """Whether a matrix R is at hand for which A R is so near to the identity that A must have full rank.
+
+    Any R will do, so that only the last product is bounded; numbers that were widened or scaled are off by less than
+    the unit of rounding, or below the smallest normal number.
+    """
+    chosen = rows[subsets]  # (subsets, size, features)
+    identity = torch.eye(subsets.shape[-1], dtype=rows.dtype)
+    q, r = torch.linalg.qr(chosen.mT)
+    inverse = q @ torch.linalg.solve_triangular(r.mT, identity.expand_as(r), upper=False)
+    lost = 2 * gamma(rows.shape[-1] + 4) * ((chosen.abs() + torch.finfo(rows.dtype).tiny) @ inverse.abs())
+    off = (chosen @ inverse - identity).abs() + lost
+    return off.sum(-1).amax(-1) < 0.5  # and False where there is no number

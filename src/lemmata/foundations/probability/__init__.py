@@ -1,4 +1,4 @@
-"""Probability: Gaussians with full, diagonal and low-rank covariances, and the laws of finite distributions."""
+"""Probability: Gaussians with full, diagonal and low-rank covariances, and the divergence between them."""
 
 from lemmata.lazy import lazy
 

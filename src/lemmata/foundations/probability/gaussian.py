@@ -8,8 +8,7 @@ from torch import Tensor
 
 from lemmata import validate
 from lemmata.foundations.probability import parameters
-from lemmata.foundations.probability.gaussian_law import GaussianLaw, checked_mean
-from lemmata.foundations.probability.moments import covariance_of_image
+from lemmata.foundations.probability.gaussian_law import GaussianLaw
 from lemmata.marks import system
 
 __all__ = ["Gaussian"]
@@ -22,7 +21,8 @@ class Gaussian(GaussianLaw):
     $$ x \sim \mathcal N(\mu, \Sigma), \qquad \Sigma = LL^\top $$
 
     A covariance that is only semidefinite is welcome; `degenerate` then is True: such a one has samples, images and
-    marginals, but no density, and what needs one says so. Everything has gradients.
+    marginals, but no density, and what needs one says so. So is one that rounding cannot tell from it, measured at the
+    size of each feature. Everything has gradients.
 
     Shapes:
         mean: (..., features), covariance: (..., features, features); their batches broadcast
@@ -41,23 +41,27 @@ class Gaussian(GaussianLaw):
     """
 
     def __init__(self, mean: Float[Tensor, "*_ features"], covariance: Float[Tensor, "*_ features features"]) -> None:
-        self.mean = checked_mean(mean, covariance=(covariance, "features features"))
+        self.mean = parameters.checked_mean(mean, covariance=(covariance, "features features"))
         if covariance.dtype not in (torch.float32, torch.float64):
             raise TypeError(f"covariance must be float32 or float64, got {covariance.dtype}: use covariance.float()")
-        variances = covariance.detach().diagonal(dim1=-2, dim2=-1)
-        # The largest entry of a covariance is a variance; that of an antisymmetric matrix is its own absolute value.
-        if bool((covariance.detach() - covariance.detach().mT).amax() > 1e-5 * variances.abs().amax()):
-            raise ValueError("covariance must be symmetric: use (covariance + covariance.mT) / 2")
-        self._covariance = covariance
-        self._factor, self.degenerate = _factorised(covariance, variances)
+        variances = covariance.diagonal(dim1=-2, dim2=-1)
+        self._keep(parameters.symmetric_covariance(covariance), self._rounding(variances))
 
     @classmethod
-    def _derived(cls, mean: Tensor, covariance: Tensor, size: Tensor) -> "Gaussian":
-        """From a covariance that was added up from terms of this size (..., features), which may have cancelled."""
+    def _derived(cls, mean: Tensor, covariance: Tensor, lost: Tensor) -> "Gaussian":
+        """From a covariance whose variances were rounded by so much (..., features), as terms may have cancelled."""
         law = cls.__new__(cls)
-        law.mean, law._covariance = mean, covariance
-        law._factor, law.degenerate = _factorised(covariance, size.detach())
+        law.mean = mean
+        law._keep(parameters.mean_of_triangles(covariance), lost)
         return law
+
+    def _keep(self, covariance: Tensor, lost: Tensor) -> None:
+        self._covariance, self._lost = covariance, lost.detach()
+        self._factor, self.degenerate = _factorised(covariance, self._lost)
+
+    def _rounding(self, size: Tensor) -> Tensor:
+        """What rounding may take from variances that are sums of terms of this size."""
+        return self.dimension * torch.finfo(self.mean.dtype).eps * size.abs()
 
     @classmethod
     def from_cholesky(
@@ -65,12 +69,12 @@ class Gaussian(GaussianLaw):
     ) -> "Gaussian":
         r"""From the factor of $\Sigma = LL^\top$, lower triangular with a positive diagonal: nothing is factorised."""
         law = cls.__new__(cls)
-        law.mean = checked_mean(mean, cholesky=(cholesky, "features features"))
+        law.mean = parameters.checked_mean(mean, cholesky=(cholesky, "features features"))
         if bool((cholesky.diagonal(dim1=-2, dim2=-1) <= 0).any()):
             raise ValueError("cholesky must have a positive diagonal")
         if float(torch.linalg.vector_norm(cholesky.detach().triu(1))) > 0:
             raise ValueError("cholesky must be lower triangular: use cholesky.tril()")
-        law._covariance, law._factor, law.degenerate = None, cholesky, False
+        law._covariance, law._lost, law._factor, law.degenerate = None, None, cholesky, False
         return law
 
     @classmethod
@@ -84,7 +88,7 @@ class Gaussian(GaussianLaw):
             raise ValueError(f"x must be a (..., points, features) tensor, got shape {tuple(x.shape)}")
         mean = x.mean(-2)
         centred = x - mean[..., None, :]
-        return cls(mean, centred.mT @ centred / x.shape[-2])
+        return cls(mean, parameters.mean_of_triangles(centred.mT @ centred / x.shape[-2]))
 
     @property
     def cholesky(self) -> Tensor:
@@ -124,7 +128,8 @@ class Gaussian(GaussianLaw):
     def marginal(self, indices: Sequence[int]) -> "Gaussian":
         """The distribution of some of the features."""
         kept = self._indices(indices)
-        return Gaussian(self.mean[..., kept], self.covariance[..., kept, :][..., kept])
+        covariance = self.covariance[..., kept, :][..., kept]
+        return Gaussian._derived(self.mean[..., kept], covariance, self._uncertain()[..., kept])
 
     def condition(self, indices: Sequence[int], values: Float[Tensor, "... observed"]) -> "Gaussian":
         r"""The distribution of the other features, in their order, once those at `indices` are observed.
@@ -146,24 +151,26 @@ class Gaussian(GaussianLaw):
         away = torch.linalg.solve_triangular(observed.cholesky, (values - observed.mean)[..., None], upper=False)
         mean = self.mean[..., rest] + (cross.mT @ away)[..., 0]
         prior = self.covariance[..., rest, :][..., rest]
-        size = prior.diagonal(dim1=-2, dim2=-1)
-        return Gaussian._derived(mean, prior - cross.mT @ cross, size)
+        return Gaussian._derived(mean, prior - cross.mT @ cross, self._uncertain()[..., rest])
 
     def affine(self, matrix: Float[Tensor, "... out features"], offset: parameters.Real = 0.0) -> "Gaussian":
         r"""That of $Mx + b$: $\mathcal N(M\mu + b, M\Sigma M^\top)$, degenerate if $M$ lacks full row rank."""
-        covariance = covariance_of_image(matrix, self.covariance)
-        mean = (matrix @ self.mean[..., None])[..., 0] + parameters.real("offset", offset, matrix)
+        if validate.floating("matrix", matrix).ndim < 2 or matrix.shape[-1] != self.dimension:
+            wanted = f"(..., out, {self.dimension})"
+            raise ValueError(f"matrix must be a {wanted} tensor, got shape {tuple(matrix.shape)}")
+        covariance = matrix @ self.covariance @ matrix.mT
+        mean = (matrix @ self.mean[..., None])[..., 0] + parameters.offset_of(offset, matrix)
         size = (matrix.abs() @ self.covariance.abs() * matrix.abs()).sum(-1)
-        return Gaussian._derived(mean, covariance, size)
+        return Gaussian._derived(mean, covariance, self._rounding(size))
 
     def plus(self, other: GaussianLaw, cross: Float[Tensor, "... features features"] | None = None) -> "Gaussian":
         r"""That of $x + y$, for independent ones or for jointly Gaussian ones with the cross-covariance given."""
         self._fits(other)
-        covariance = apart = self.covariance + other.covariance
+        covariance = self.covariance + other.covariance
         if cross is not None:
             covariance = covariance + validate.floating("cross", cross) + cross.mT
-        size = apart.diagonal(dim1=-2, dim2=-1)
-        return Gaussian._derived(self.mean + other.mean, covariance, size)
+        lost = self._uncertain() + self._rounding(other.covariance.diagonal(dim1=-2, dim2=-1))
+        return Gaussian._derived(self.mean + other.mean, covariance, lost)
 
     def times(self, other: GaussianLaw) -> tuple["Gaussian", Tensor]:
         r"""The product of two densities: a Gaussian, and the logarithm of the mass it must be multiplied by.
@@ -175,24 +182,32 @@ class Gaussian(GaussianLaw):
         total = Gaussian(other.mean, self.covariance + other.covariance)
         gain = torch.cholesky_solve(self.covariance, total.cholesky).mT
         mean = self.mean + (gain @ (other.mean - self.mean)[..., None])[..., 0]
-        size = self.covariance.diagonal(dim1=-2, dim2=-1)
-        return Gaussian._derived(mean, self.covariance - gain @ self.covariance, size), total.log_density(self.mean)
+        covariance = self.covariance - gain @ self.covariance
+        return Gaussian._derived(mean, covariance, self._uncertain()), total.log_density(self.mean)
+
+    def _uncertain(self) -> Tensor:
+        """What rounding may have taken from each variance."""
+        return self._rounding(self.covariance.diagonal(dim1=-2, dim2=-1)) if self._lost is None else self._lost
 
     def _fits(self, other: GaussianLaw) -> None:
         if other.dimension != self.dimension:
             raise ValueError(f"other must have {self.dimension} features, got {other.dimension}")
 
 
-def _factorised(covariance: Tensor, size: Tensor) -> tuple[Tensor, bool]:
-    """A square root, and whether the matrix is singular: then it is no triangular one. An error if it has none."""
+def _factorised(covariance: Tensor, lost: Tensor) -> tuple[Tensor, bool]:
+    """A square root, and whether the matrix is singular: then it is no triangular one. An error if it has none.
+
+    `lost` (..., features) is what rounding may have taken from each variance: a conditional variance below it is
+    nothing, and an eigenvalue that is but a few of these units below 0 is no negative one.
+    """
     factor, failed = torch.linalg.cholesky_ex(covariance)
-    # The square of a pivot is what is left of a variance given the features before: below rounding, nothing is.
+    # The square of a pivot is what is left of a variance given the features before.
     pivots = factor.detach().diagonal(dim1=-2, dim2=-1).square()
-    rounding = covariance.shape[-1] * torch.finfo(covariance.dtype).eps * size
-    if not bool(failed.any() or (pivots <= rounding).any()):
+    if not bool(failed.any() or (pivots <= lost).any()):
         return factor, False
-    eigenvalues, vectors = torch.linalg.eigh(covariance)
-    least = eigenvalues.detach()[..., 0]
-    if bool((least < -10 * rounding.amax(-1)).any()):
-        raise ValueError(f"covariance must be positive semidefinite, got the eigenvalue {float(least.min()):g}")
-    return vectors * eigenvalues.clamp(min=0.0).sqrt()[..., None, :], True
+    units = torch.where(lost > 0, lost, 1.0).sqrt()[..., None]
+    eigenvalues, vectors = torch.linalg.eigh(covariance / units / units.mT)
+    if bool((eigenvalues.detach()[..., 0] < -10).any()):
+        least = float(torch.linalg.eigvalsh(covariance.detach()).min())
+        raise ValueError(f"covariance must be positive semidefinite, got the eigenvalue {least:g}")
+    return units * vectors * eigenvalues.clamp(min=0.0).sqrt()[..., None, :], True

@@ -4,15 +4,13 @@ from typing import Any
 
 import numpy
 import torch
-from jaxtyping import Float
 from torch import Tensor
 
-from lemmata.foundations.probability import parameters
 from lemmata.foundations.probability.gaussian import Gaussian
 from lemmata.foundations.probability.gaussian_law import GaussianLaw
 from lemmata.marks import system
 
-__all__ = ["gaussian_kl", "kl_to_isotropic"]
+__all__ = ["gaussian_kl"]
 
 
 @system("gaussian_kl", title="Divergence between Gaussians", kind="function")
@@ -46,32 +44,6 @@ def gaussian_kl(p: GaussianLaw, q: GaussianLaw) -> Tensor:
     return (q.logdet - p.logdet - p.dimension + trace + q.mahalanobis(p.mean)) / 2
 
 
-@system("kl_to_isotropic", title="Divergence to an isotropic prior", kind="function")
-def kl_to_isotropic(
-    mean: Float[Tensor, "*batch features"],
-    deviation: Float[Tensor, "*batch features"],
-    prior_deviation: parameters.Real,
-) -> Float[Tensor, "*batch"]:
-    r"""The divergence of a diagonal Gaussian, such as a posterior over weights, from an isotropic prior around 0.
-
-    $$ KL\big(\mathcal N(\theta, \mathrm{diag}(\sigma_i^2)) \,\|\, \mathcal N(0, \lambda^2 I)\big)
-       = \sum_i\Big[\log\frac\lambda{\sigma_i} + \frac{\sigma_i^2 + \theta_i^2}{2\lambda^2} - \frac12\Big] $$
-
-    Shapes:
-        mean, deviation: (..., features), prior_deviation: a number or a tensor (...)    returns: (...)
-
-    Claims: gaussian.kl_diagonal
-
-    >>> kl_to_isotropic(torch.tensor([1.0, 0.0]), torch.ones(2), 1.0)
-    tensor(0.5000)
-    """
-    theta, sigma = parameters.real("mean", mean), parameters.above_zero("deviation", deviation)
-    if theta.ndim == 0 or theta.shape[-1] != sigma.shape[-1]:
-        raise ValueError(f"deviation must have one entry for each of the mean's, got shape {tuple(sigma.shape)}")
-    prior = parameters.above_zero("prior_deviation", prior_deviation, theta)[..., None]
-    return (prior.log() - sigma.log() + (sigma.square() + theta.square()) / (2 * prior.square()) - 0.5).sum(-1)
-
-
 def _full(p: Gaussian, q: Gaussian) -> Tensor:
     """Batches are made equal before, so that autograd sums what was broadcast."""
     batch = numpy.broadcast_shapes(p.batch_shape, q.batch_shape)
@@ -97,7 +69,7 @@ class _CholeskyDivergence(torch.autograd.Function):
     def backward(ctx: Any, *grad_outputs: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         mean_p, mean_q, factor_p, factor_q, whitened = ctx.saved_tensors
         if torch.is_grad_enabled():  # a second derivative is wanted: then this must depend on the inputs visibly
-            factor_p, factor_q = factor_p.tril(), factor_q.tril()  # and not on what stands above the diagonal
+            factor_p = factor_p.tril()  # and not on what stands above the diagonal, where no solve with q looks
             whitened = _whiten(mean_p, mean_q, factor_p, factor_q)
         grad = grad_outputs[0][..., None]
         back = torch.linalg.solve_triangular(factor_q.mT, whitened * grad[..., None], upper=True)

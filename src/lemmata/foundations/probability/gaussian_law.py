@@ -122,20 +122,3 @@ class GaussianLaw(ABC):
     def __repr__(self) -> str:
         batch = f", batch={tuple(self.batch_shape)}" if self.batch_shape else ""
         return f"{type(self).__name__}(features={self.dimension}{batch})"
-
-
-def checked_mean(mean: Tensor, **spread: tuple[Tensor, str]) -> Tensor:
-    """The mean, after a look whether each part of the covariance has its dtype, and the axes named."""
-    validate.floating("mean", mean)
-    if mean.ndim == 0:
-        raise ValueError("mean must be a (..., features) tensor, got shape ()")
-    for name, (value, named) in spread.items():
-        validate.floating(name, value)
-        if value.dtype != mean.dtype:
-            raise TypeError(f"{name} must have the dtype of mean, got {value.dtype}: use {name}.to({mean.dtype})")
-        axes = named.split()
-        found = value.shape[value.ndim - len(axes) :] if value.ndim >= len(axes) else ()
-        if not found or any(a == "features" and n != mean.shape[-1] for a, n in zip(axes, found, strict=True)):
-            wanted = ", ".join(str(mean.shape[-1]) if axis == "features" else axis for axis in axes)
-            raise ValueError(f"{name} must be a (..., {wanted}) tensor, got shape {tuple(value.shape)}")
-    return mean

@@ -1,4 +1,4 @@
-r"""Parameters of laws that may be given as numbers or as tensors: Python's numbers take the dtype of their company."""
+r"""Parameters of Gaussians, checked at the door: a mean, what spreads around it, an offset."""
 
 import torch
 from torch import Tensor
@@ -10,60 +10,56 @@ __all__ = []  # for systems; users meet only the messages
 Real = int | float | Tensor
 
 
-def real(name: str, value: Real, *company: Real) -> Tensor:
-    """A finite tensor. A number becomes one in the dtype of the first tensor in its company, else a double.
-
-    >>> real("rate", 3, torch.zeros(2)).dtype, real("rate", 3, 0.5).dtype
-    (torch.float32, torch.float64)
-    """
-    if isinstance(value, Tensor):
-        return validate.floating(name, value)
-    tensors = [other for other in company if isinstance(other, Tensor)]
-    like = next((other for other in tensors if other.is_floating_point()), None)
-    number = float(validate.finite_number(name, value))
-    return torch.tensor(number, dtype=torch.float64) if like is None else like.new_tensor(number)
-
-
-def at_least_zero(name: str, value: Real, *company: Real) -> Tensor:
-    """As `real`, without negative numbers."""
-    number = real(name, value, *company)
-    if bool((number < 0).any()):
-        raise ValueError(f"{name} must be >= 0, got {float(number.min()):g}")
-    return number
+def checked_mean(mean: Tensor, **spread: tuple[Tensor, str]) -> Tensor:
+    """The mean, after a look whether each part of the covariance has its dtype, and the axes named."""
+    validate.floating("mean", mean)
+    if mean.ndim == 0:
+        raise ValueError("mean must be a (..., features) tensor, got shape ()")
+    for name, (value, named) in spread.items():
+        validate.floating(name, value)
+        if value.dtype != mean.dtype:
+            raise TypeError(f"{name} must have the dtype of mean, got {value.dtype}: use {name}.to({mean.dtype})")
+        axes = named.split()
+        found = value.shape[value.ndim - len(axes) :] if value.ndim >= len(axes) else ()
+        if not found or any(a == "features" and n != mean.shape[-1] for a, n in zip(axes, found, strict=True)):
+            wanted = ", ".join(str(mean.shape[-1]) if axis == "features" else axis for axis in axes)
+            raise ValueError(f"{name} must be a (..., {wanted}) tensor, got shape {tuple(value.shape)}")
+    return mean
 
 
-def above_zero(name: str, value: Real, *company: Real) -> Tensor:
-    """As `real`, all entries positive."""
-    number = real(name, value, *company)
-    if bool((number <= 0).any()):
-        raise ValueError(f"{name} must be > 0, got {float(number.min()):g}")
-    return number
-
-
-def probability(name: str, value: Real, *company: Real) -> Tensor:
-    """As `real`, from 0 to 1."""
-    number = real(name, value, *company)
-    if bool(((number < 0) | (number > 1)).any()):
-        outside = number[(number < 0) | (number > 1)]
-        raise ValueError(f"{name} must lie between 0 and 1, got {float(outside[0]):g}")
-    return number
-
-
-def masses(name: str, value: Tensor, axes: tuple[int, ...] = (-1,)) -> Tensor:
-    """A finite tensor of probabilities that sum to 1 over some of its axes.
-
-    A law normalised in its own dtype is so up to a few rounding units: half of the digits leave room for many.
-    """
-    validate.floating(name, value)
-    noun = "axis" if len(axes) == 1 else "axes"
-    if value.ndim < len(axes):
-        raise ValueError(f"{name} must have at least {len(axes)} {noun}, got shape {tuple(value.shape)}")
-    if bool((value < 0).any()):
-        raise ValueError(f"{name} must hold probabilities, got {float(value.min()):g}")
-    total = value.detach().double().sum(axes)
-    wrong = total[(total - 1).abs() > torch.finfo(value.dtype).eps ** 0.5]
-    if wrong.numel():
-        over = axes[0] if len(axes) == 1 else axes
-        remedy = f"use {name} / {name}.sum({over}, keepdim=True)"
-        raise ValueError(f"{name} must sum to 1 over its {noun} {over}, got {float(wrong[0]):.9g}: {remedy}")
+def above_zero(name: str, value: Tensor) -> Tensor:
+    """All entries positive."""
+    if bool((value <= 0).any()):
+        raise ValueError(f"{name} must be > 0, got {float(value.min()):g}")
     return value
+
+
+def symmetric_covariance(covariance: Tensor) -> Tensor:
+    """The matrix, or where its triangles differ by no more than rounding, their mean.
+
+    An entry of a covariance is rounded at the size of the two deviations that belong to it, whatever the others are.
+
+    >>> symmetric_covariance(torch.tensor([[1.0, 0.5], [0.4, 1.0]]))
+    Traceback (most recent call last):
+    ValueError: covariance must be symmetric: use (covariance + covariance.mT) / 2
+    """
+    gap = (covariance - covariance.mT).detach().abs()
+    if not bool(gap.any()):
+        return covariance
+    deviations = covariance.detach().diagonal(dim1=-2, dim2=-1).abs().sqrt()
+    rounding = 4 * covariance.shape[-1] * torch.finfo(covariance.dtype).eps
+    if bool((gap > rounding * deviations[..., :, None] * deviations[..., None, :]).any()):
+        raise ValueError("covariance must be symmetric: use (covariance + covariance.mT) / 2")
+    return mean_of_triangles(covariance)
+
+
+def mean_of_triangles(matrix: Tensor) -> Tensor:
+    """Exactly symmetric; halved first, so that large entries do not overflow."""
+    return matrix / 2 + matrix.mT / 2
+
+
+def offset_of(value: Real, like: Tensor) -> Tensor:
+    """A finite offset as a tensor; a number takes the dtype of `like`."""
+    if isinstance(value, Tensor):
+        return validate.floating("offset", value)
+    return like.new_tensor(float(validate.finite_number("offset", value)))

@@ -7,7 +7,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from lemmata.foundations.probability.gaussian import Gaussian
-from lemmata.foundations.probability.gaussian_law import GaussianLaw, checked_mean
+from lemmata.foundations.probability.gaussian_law import GaussianLaw
+from lemmata.foundations.probability.parameters import above_zero, checked_mean
 from lemmata.marks import system
 
 __all__ = ["DiagonalGaussian", "LowRankGaussian"]
@@ -30,7 +31,7 @@ class DiagonalGaussian(GaussianLaw):
 
     def __init__(self, mean: Float[Tensor, "*_ features"], variance: Float[Tensor, "*_ features"]) -> None:
         self.mean = checked_mean(mean, variance=(variance, "features"))
-        self.variance = _positive("variance", variance)
+        self.variance = above_zero("variance", variance)
 
     @property
     def covariance(self) -> Tensor:
@@ -66,6 +67,9 @@ class LowRankGaussian(GaussianLaw):
     $$ x \sim \mathcal N(\mu, FF^\top + \mathrm{diag}(v)), \qquad
        \Sigma^{-1} = V^{-1} - V^{-1}F\,(I + F^\top V^{-1}F)^{-1}F^\top V^{-1}, \quad V = \mathrm{diag}(v) $$
 
+    Distances are computed as $x^\top\Sigma^{-1}x = (x-Fh)^\top V^{-1}(x-Fh) + h^\top h$ with
+    $h = (I + F^\top V^{-1}F)^{-1}F^\top V^{-1}x$, which keeps its digits where the noise is small.
+
     Shapes:
         mean: (..., features), factor: (..., features, rank), variance: (..., features)
 
@@ -86,7 +90,7 @@ class LowRankGaussian(GaussianLaw):
         variance: Float[Tensor, "*_ features"],
     ) -> None:
         self.mean = checked_mean(mean, factor=(factor, "features rank"), variance=(variance, "features"))
-        self.factor, self.variance = factor, _positive("variance", variance)
+        self.factor, self.variance = factor, above_zero("variance", variance)
         # One factorisation of the small matrix I + F' V^-1 F serves everything.
         identity = torch.eye(factor.shape[-1], dtype=factor.dtype, device=factor.device)
         self._capacitance = torch.linalg.cholesky(identity + factor.mT @ (factor / variance[..., None]))
@@ -103,9 +107,12 @@ class LowRankGaussian(GaussianLaw):
         return self.factor, self.variance
 
     def squared_lengths(self, columns: Tensor) -> Tensor:
-        scaled = columns / self.variance[..., None]
-        explained = torch.linalg.solve_triangular(self._capacitance, self.factor.mT @ scaled, upper=False)
-        return (columns * scaled).sum(-2) - explained.square().sum(-2)
+        # As two sums of squares, what the likeliest directions h leave over and their own length: the difference that
+        # Woodbury's identity gives would cancel to nothing where the noise is small.
+        variance = self.variance[..., None]
+        hidden = torch.cholesky_solve(self.factor.mT @ (columns / variance), self._capacitance)  # (..., rank, columns)
+        left = columns - self.factor @ hidden
+        return (left.square() / variance).sum(-2) + hidden.square().sum(-2)
 
     def inverse_diagonal(self) -> Tensor:
         scaled = (self.factor / self.variance[..., None]).mT
@@ -121,9 +128,3 @@ class LowRankGaussian(GaussianLaw):
     def full(self) -> Gaussian:
         """The same distribution with a dense covariance."""
         return Gaussian(self.mean, self.covariance)
-
-
-def _positive(name: str, variance: Tensor) -> Tensor:
-    if bool((variance <= 0).any()):
-        raise ValueError(f"{name} must be > 0, got {float(variance.min()):g}")
-    return variance

@@ -35,7 +35,7 @@ class Arguments:
     """
 
     claims: Annotated[tuple[str, ...], tyro.conf.Positional] = ()
-    """Ids, topics (hopfield), patterns ('cover.*'), chapters, files or folders with claims; all of ours if none."""
+    """Ids, topics (hopfield), patterns ('cover.*'), chapters, rooms (analysis), files or folders; all ours if none."""
     all: bool = False
     """Judge the long claims too."""
     fresh: bool = False

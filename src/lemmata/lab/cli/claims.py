@@ -23,7 +23,7 @@ class Arguments:
     """List statements and their claims."""
 
     patterns: Annotated[tuple[str, ...], tyro.conf.Positional] = ()
-    """Ids, topics (hopfield), patterns ('cover.*') or chapters; everything if none."""
+    """Ids, topics (hopfield), patterns ('cover.*'), chapters or their rooms (linear_algebra); everything if none."""
     json: bool = False
     """Print the list as JSON."""
 
@@ -46,7 +46,7 @@ def contract(catalog: Catalog, statement: Statement) -> dict[str, Any]:
     """The stable JSON form of a claim."""
     claim = catalog.claims.get(statement.id)
     lies = [{"text": lie.text, "printed": lie.printed} for lie in claim.lies] if claim else []
-    fields = ("id", "kind", "chapter", "title", "statement", "cost")
+    fields = ("id", "kind", "chapter", "room", "title", "statement", "cost")
     return {key: getattr(statement, key) for key in fields} | {"sources": list(statement.sources), "lies": lies}
 
 
@@ -54,14 +54,14 @@ def _print(catalog: Catalog, statements: list[Statement]) -> None:
     screen = console()
     ledger = Ledger()
     known = remembered((catalog.claims[s.id] for s in statements if s.id in catalog.claims), ledger)
-    for chapter in dict.fromkeys(statement.chapter for statement in statements):
+    for chapter, room in dict.fromkeys((statement.chapter, statement.room) for statement in statements):
         table = Table(box=None, padding=(0, 2, 0, 0), show_header=False)
         table.add_column(width=10)
         table.add_column(no_wrap=True)
         table.add_column(style="dim")
-        for statement in (s for s in statements if s.chapter == chapter):
+        for statement in (s for s in statements if (s.chapter, s.room) == (chapter, room)):
             table.add_row(_state(catalog, known, statement.id), statement.id, statement.kind, maths(statement.title))
-        screen.print(f"\n[bold]{chapter}[/]")
+        screen.print(f"\n[bold]{chapter}[/] {room}".rstrip())
         screen.print(table)
     for message in ledger.messages:
         print(f"lemmata: {message}", file=sys.stderr)

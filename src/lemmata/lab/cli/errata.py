@@ -28,7 +28,7 @@ class Arguments:
     """List the remarks on the sources: what is printed, what is right, and what became of each."""
 
     patterns: Annotated[tuple[str, ...], tyro.conf.Positional] = ()
-    """Ids, topics (hopfield), patterns or chapters; everything if none."""
+    """Ids, topics (hopfield), patterns, chapters or their rooms (linear_algebra); everything if none."""
     source: str = ""
     """Only those of one source, for example 003."""
     json: bool = False

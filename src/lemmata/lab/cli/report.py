@@ -22,7 +22,7 @@ class Arguments:
     out: Path
     """The folder to write; it must be absent, empty, or an earlier report, which is then replaced."""
     patterns: Annotated[tuple[str, ...], tyro.conf.Positional] = ()
-    """Ids, topics (hopfield), patterns or chapters; everything if none."""
+    """Ids, topics (hopfield), patterns, chapters or their rooms (linear_algebra); everything if none."""
     offline: bool = False
     """Fetch no fonts, which a checkout lacks at first; the pages read without them."""
 

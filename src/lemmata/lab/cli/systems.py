@@ -1,5 +1,6 @@
 """`lemmata systems`: what is built."""
 
+import itertools
 import sys
 from dataclasses import dataclass
 from typing import Annotated, Any
@@ -19,7 +20,7 @@ class Arguments:
     """List the systems: what each is, where to import it from, and on which data `lemmata train` trains it."""
 
     names: Annotated[tuple[str, ...], tyro.conf.Positional] = ()
-    """Systems, chapters or rooms of a chapter; everything if none."""
+    """Systems, chapters or their rooms (linear_algebra); everything if none."""
     json: bool = False
     """Print the list as JSON."""
 
@@ -36,10 +37,12 @@ def run(arguments: Arguments) -> int:
         table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
         for heading in ("system", "what it is", "import"):
             table.add_column(heading, no_wrap=heading == "system")
-        for entry in wanted:
-            data = " ".join(data_of(catalog, entry.id))
-            told = f"{entry.title}: [dim]{maths(entry.sentence)}[/]" + (f"\ntrains on {data}" if data else "")
-            table.add_row(entry.id, told, f"from lemmata.{entry.chapter} import {entry.name}")
+        for (chapter, room), entries in itertools.groupby(wanted, lambda entry: (entry.chapter, entry.room)):
+            table.add_row(f"\n[bold]{chapter}[/] {room}".rstrip())
+            for entry in entries:
+                data = " ".join(data_of(catalog, entry.id))
+                told = f"{entry.title}: [dim]{maths(entry.sentence)}[/]" + (f"\ntrains on {data}" if data else "")
+                table.add_row(entry.id, told, f"from lemmata.{chapter} import {entry.name}")
         console().print(table)
     for name in unknown:
         print(f"lemmata: unknown system {name!r}{did_you_mean(name, known)}", file=sys.stderr)
@@ -48,6 +51,6 @@ def run(arguments: Arguments) -> int:
 
 def contract(catalog: Catalog, entry: SystemEntry) -> dict[str, Any]:
     """The stable JSON form of a system."""
-    fields = {key: getattr(entry, key) for key in ("id", "chapter", "title", "kind")}
+    fields = {key: getattr(entry, key) for key in ("id", "chapter", "room", "title", "kind")}
     data = data_of(catalog, entry.id)
     return fields | {"data": data, "trains": bool(data)}

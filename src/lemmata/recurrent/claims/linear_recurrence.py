@@ -149,32 +149,28 @@ def states_stay_bounded_strictly_inside_the_circle(
 
 
 def similar(draw, blocks):
-    """A real matrix with given diagonal blocks in a random, well-conditioned basis."""
-    basis = draw.orthogonal(len(blocks)) + 0.2 * draw.orthogonal(len(blocks))
-    return basis @ blocks @ torch.linalg.inv(basis), torch.linalg.eigvals(blocks)
+    """A matrix with given diagonal blocks of few binary digits, in a random well-conditioned basis, not rounded."""
+    halves = [torch.diag(draw.signs(len(blocks) - 1).double() / 2, side) for side in (-1, 1)]
+    basis = (torch.eye(len(blocks)) + halves[0]) @ (torch.eye(len(blocks)) + halves[1])
+    inverse = (torch.linalg.inv(basis) * 1024).round() / 1024  # products of up to ten halves
+    return basis @ blocks @ inverse, torch.linalg.eigvals(blocks)
 
 
-def rotation(modulus, phase):
-    return modulus * torch.tensor([[math.cos(phase), -math.sin(phase)], [math.sin(phase), math.cos(phase)]]).double()
+def turning(modulus):
+    """Two complex eigenvalues of the given modulus, about a fifth of a turn from the real axis."""
+    return torch.tensor([[0.0, -(modulus**2)], [1.0, 0.625 * modulus]]).double()
 
 
 def stable(draw):
-    return similar(draw, torch.block_diag(rotation(0.9, 1.0), torch.diag(torch.tensor([0.5, -0.8]).double())))[0]
+    return similar(draw, torch.block_diag(turning(0.875), torch.diag(torch.tensor([0.5, -0.75]).double())))[0]
 
 
 def systems(draw):
-    """Matrices with spectral radius 0.9, 1 and 1.1, with and without Jordan blocks inside and on the circle."""
-    block = torch.tensor([[1.0, 1.0], [0.0, 1.0]]).double()
-    rest = torch.diag(torch.tensor([0.5, -0.3]).double())
-    first = [rotation(r, phase) for r in (0.9, 1.0, 1.1) for phase in (0.0, 1.0, math.pi)]
-    first += [
-        block,
-        -block,
-        block - 0.1 * torch.eye(2).double(),
-        rotation(1.0, 0.0) @ torch.diag(torch.tensor([1, -1.0]).double()),
-    ]
-    first += [
-        torch.kron(torch.eye(2).double(), rotation(1.0, 1.0)) + torch.kron(block - torch.eye(2), torch.eye(2)).double()
-    ]
-    hidden = torch.block_diag(0.5 * block, torch.diag(torch.tensor([1.0, -0.3]).double()))  # a block, but not on it
+    """Matrices with spectral radius 7/8, 1 and 9/8, with and without Jordan blocks inside and on the circle."""
+    one, block = torch.eye(2).double(), torch.tensor([[1.0, 1.0], [0.0, 1.0]]).double()
+    rest = torch.diag(torch.tensor([0.5, -0.25]).double())
+    first = [part for r in (0.875, 1.0, 1.125) for part in (r * one, turning(r), -r * one)]
+    first += [block, -block, block - one / 8, torch.diag(torch.tensor([1, -1.0]).double())]
+    first += [torch.kron(one, turning(1.0)) + torch.kron(block - one, one)]
+    hidden = torch.block_diag(0.5 * block, torch.diag(torch.tensor([1.0, -0.25]).double()))  # a block, but not on it
     return [similar(draw, torch.block_diag(part, rest)) for part in first] + [similar(draw, hidden)]

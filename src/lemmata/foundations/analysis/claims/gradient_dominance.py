@@ -4,12 +4,11 @@ import functools
 
 import torch
 
-from lemmata.foundations.analysis.claims.convexity import logistic, spectrum
-from lemmata.foundations.analysis.claims.minima import descend
+from lemmata.foundations.analysis.claims.functions import descend, logistic, spectrum
 from lemmata.foundations.analysis.convexity import is_convex
 from lemmata.foundations.analysis.curvature import strong_convexity
 from lemmata.foundations.analysis.function_values import batch_gradients, batch_jacobians, batch_values
-from lemmata.foundations.analysis.gradient_dominance import least_squares_pl, pl_constant, pl_ratio, tangent_gram
+from lemmata.foundations.analysis.gradient_dominance import pl_constant
 from lemmata.foundations.analysis.quadratic_functions import QuadraticFunction
 from lemmata.judge import all_of, always, at_least, at_most, claim, close, exactly, lie
 
@@ -36,6 +35,11 @@ def searched():
     return valley.value, pl_constant(lambda t: (t**4 - t**2 + t / 10).sum(), (-1.0, 1.0), points=64).value
 
 
+def pl_ratio(f, x, minimum, half=0.5):
+    """Half the squared gradient over the height above the minimum."""
+    return half * batch_gradients(f, x).square().sum(-1) / (batch_values(f, x) - minimum)
+
+
 @claim("pl.definition")
 @lie("the squared gradient is not halved", half=1.0)
 @lie("a zero eigenvalue makes the constant zero", least=min)
@@ -43,22 +47,20 @@ def a_small_gradient_means_a_value_near_the_minimum(draw, half=0.5, least=least_
     """Quadratics of many spectra; least squares with more unknowns than equations; functions with other minima."""
     parts = []
     for values in SPECTRA:
-        matrix = spectrum(draw, *values)
-        size, kernel = values[-1], values.count(0.0)
-        f = QuadraticFunction(matrix, matrix @ draw.normal(len(values)), constant=-size)
+        matrix, lowest = spectrum(draw, *values), draw.normal(len(values))
+        f = QuadraticFunction(matrix, -matrix @ lowest, constant=-values[-1])
         found, predicted = pl_constant(f), least(values)
         # At random points away from the minimum, where nothing cancels, and along the least curvature.
         around = draw.uniform(200, 1, low=1.0, high=5.0) * draw.unit(200, len(values))
-        x = f.minimiser + torch.cat([around, f.eigenvectors[:, kernel][None]])
-        ratios = half * (x @ matrix + f.linear).square().sum(1) / (f(x) - f.minimum)
-        rounding = 1e-11 * size  # of sums that cancel, and of the least eigenvalue
+        bottom = torch.linalg.eigh(matrix).eigenvectors[:, values.count(0.0)]
+        ratios = pl_ratio(f, lowest + torch.cat([around, bottom[None]]), f(lowest), half)
+        rounding = 1e-11 * values[-1]  # of sums that cancel, and of the least eigenvalue
         parts += [
             at_least(ratios + rounding, predicted),
             close([ratios[-1], found.seen, found.value], [predicted] * 3, within=rounding),
-            close(pl_ratio(f, x, float(f.minimum)), ratios, within=rounding),
         ]
     wide, target = draw.normal(3, 6), draw.normal(3)
-    ratios = pl_ratio(lambda w: (wide @ w - target).square().sum() / 2, draw.normal(1000, 6), 0.0)
+    ratios = pl_ratio(lambda w: (wide @ w - target).square().sum() / 2, draw.normal(1000, 6), 0.0, half)
     return all_of(
         *parts,
         at_least(ratios, torch.linalg.eigvalsh(wide @ wide.T)[0]),
@@ -111,20 +113,21 @@ def the_pl_constant_of_least_squares_is_the_least_kernel_eigenvalue(draw, double
         return (model(both[:16]) - both[16:]).square().sum() / 2
 
     weights = draw.normal(40, 16)
-    kernel = (data @ data.T).expand(40, 5, 5) if linear else tangent_gram(model, weights)
+    jacobians = batch_jacobians(model, weights)
+    kernel = (data @ data.T).expand(40, 5, 5) if linear else jacobians @ jacobians.mT
     # Random residuals, those along the bottom eigenvector, and none.
-    bottom = torch.linalg.eigh(kernel).eigenvectors[..., 0]
-    residuals = torch.stack([draw.normal(40, 5), bottom, torch.zeros(40, 5, dtype=torch.float64)])
-    gradients = torch.einsum("bij,tbi->tbj", batch_jacobians(model, weights), residuals)
+    eigenvalues, vectors = torch.linalg.eigh(kernel)
+    residuals = torch.stack([draw.normal(40, 5), vectors[..., 0], torch.zeros(40, 5, dtype=torch.float64)])
+    gradients = torch.einsum("bij,tbi->tbj", jacobians, residuals)
     outputs = torch.stack([model(w) for w in weights])
     points = torch.cat([weights.expand(3, 40, 16), outputs - residuals], dim=-1)
     losses, squares = residuals.square().sum(-1) / 2, gradients.square().sum(-1)
-    bound = double * least_squares_pl(kernel) * losses
+    bound = double * eigenvalues[:, 0] * losses
     size = float(squares.max())
     return all_of(
         close(gradients, batch_gradients(loss, points)[..., :16], within=1e-10),
         close(squares, torch.einsum("tbi,bij,tbj->tb", residuals, kernel, residuals), within=1e-8 * size),
-        close(residuals.square().sum(-1), double * losses, within=1e-12),
+        close(residuals.square().sum(-1), double * batch_values(loss, points), within=1e-12),
         always(relation(squares + torch.where(squares == 0, 0.0, 1e-9 * (1 + squares)), bound)),
         close(squares[1], bound[1], within=1e-8 * size, detail="along the bottom eigenvector it is an equality"),
     )

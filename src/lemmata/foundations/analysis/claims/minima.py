@@ -4,23 +4,21 @@ import math
 
 import torch
 
-from lemmata.foundations.analysis.claims.convexity import SLACK, exponentials, logistic, spectrum
-from lemmata.foundations.analysis.convexity import chord_gap, least_curvature
-from lemmata.foundations.analysis.curvature import curvature_between, quadratic_bound_gap, smoothness, strong_convexity
+from lemmata.foundations.analysis.claims.functions import (
+    SLACK,
+    chord_gap,
+    curvature_between,
+    descend,
+    exponentials,
+    least_curvature,
+    logistic,
+    quadratic_bound_gap,
+    spectrum,
+)
+from lemmata.foundations.analysis.curvature import smoothness, strong_convexity
 from lemmata.foundations.analysis.function_values import batch_hessians, batch_values
 from lemmata.foundations.analysis.quadratic_functions import QuadraticFunction
 from lemmata.judge import Figure, Line, all_of, always, at_least, at_most, claim, close, exactly, lie
-
-
-def descend(f, x, lr, steps):
-    """Gradient descent from every row of x."""
-    x = x.clone().requires_grad_()
-    optimizer = torch.optim.SGD([x], lr=lr)
-    for _ in range(steps):
-        optimizer.zero_grad()
-        batch_values(f, x).sum().backward()
-        optimizer.step()
-    return x.detach()
 
 
 def has_minimum(f):

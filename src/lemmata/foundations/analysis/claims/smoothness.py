@@ -1,19 +1,31 @@
 """Smoothness and approximation: Lipschitz constants, curvature, descent lemma, condition numbers, Taylor's formula."""
 
 import math
+from functools import partial
 
+import numpy as np
 import torch
 
 from lemmata.foundations.activations import activation
-from lemmata.foundations.analysis.claims.convexity import logistic, sines, spectrum
-from lemmata.foundations.analysis.conditioning import condition_number, function_condition
-from lemmata.foundations.analysis.convexity import tangent_gap
-from lemmata.foundations.analysis.curvature import curvature_between, quadratic_bound_gap, smoothness
+from lemmata.foundations.analysis.claims.functions import (
+    curvature_between,
+    logistic,
+    quadratic_bound_gap,
+    sines,
+    spectrum,
+    tangent_gap,
+)
+from lemmata.foundations.analysis.curvature import smoothness, strong_convexity
 from lemmata.foundations.analysis.function_values import batch_gradients, batch_hessians, batch_jacobians, batch_values
-from lemmata.foundations.analysis.lipschitz_bounds import difference_quotient, lipschitz
+from lemmata.foundations.analysis.lipschitz_bounds import lipschitz
 from lemmata.foundations.analysis.quadratic_functions import QuadraticFunction
-from lemmata.foundations.analysis.taylor import nth_derivative, second_order_model, taylor_polynomial, taylor_remainder
 from lemmata.judge import Figure, Line, all_of, at_least, at_most, claim, close, lie, slope_is
+
+
+def stretching(f, x, y):
+    """How much farther apart a map of numbers puts two of them, less what the rounding of two values may add to it."""
+    distance = (x - y).abs()
+    return ((f(x) - f(y)).abs() - 1e-14 * (x.abs() + 1)) / distance
 
 
 @claim("smooth.lipschitz")
@@ -22,14 +34,13 @@ from lemmata.judge import Figure, Line, all_of, at_least, at_most, claim, close,
 @lie("x² has one constant for all intervals", growth=0.0)
 def a_lipschitz_map_never_stretches_by_more_than_its_constant(draw, sigmoid=0.25, softmax=0.5, growth=1.0):
     """Quotients over far and close pairs, and where they are largest; Jacobians of the softmax; x² on intervals."""
-    # Far apart and ever closer, near 0 and far out, and beside 0, where some have a kink.
-    x, step = draw.uniform(2000, 1, low=-60.0, high=60.0), 10.0 ** -draw.uniform(2000, 1, high=9.0)
-    x[:500], x[500:700] = x[:500] / 10, -step[500:700] / 2
-    y = torch.cat([draw.uniform(200, 1, low=-60.0, high=60.0), x[200:] + step[200:]])
-    rounding = 1e-14 / (x - y).abs()[:, 0] * (x.abs() + 1)[:, 0]  # of two values, over the distance of the points
+    # Far apart and ever closer, near 0 and far out; beside 0 and 20, where some have a kink or change their formula.
+    x, step = draw.uniform(2000, low=-60.0, high=60.0), 10.0 ** -draw.uniform(2000, high=12.0)
+    x[:500], x[500:800] = x[:500] / 10, torch.tensor([0.0, 20.0, -20.0]).repeat(100) - step[500:800] / 2
+    y = torch.cat([draw.uniform(200, low=-60.0, high=60.0), x[200:] + step[200:]])
     functions = [activation("relu"), torch.abs, activation("tanh"), activation("sigmoid")]
     constants = [1.0, 1.0, 1.0, sigmoid]
-    quotients = torch.stack([difference_quotient(f, x, y) - rounding for f in functions])
+    quotients = torch.stack([stretching(f, x, y) for f in functions])
     found = [lipschitz(f, (-6.0, 6.0), points=256).value for f in functions]
     logits = torch.cat([3 * draw.normal(500, 4), torch.tensor([[0.0, 0.0, -60.0, -60.0]], dtype=torch.float64)])
     norms = torch.linalg.matrix_norm(batch_jacobians(lambda t: torch.softmax(t, 0), logits), 2)
@@ -40,6 +51,8 @@ def a_lipschitz_map_never_stretches_by_more_than_its_constant(draw, sigmoid=0.25
         close(found, constants, within=1e-3),
         at_most(norms, softmax, attained=True),
         close(squared, [2 * r**growth for r in radii], within=[1e-3 * r for r in radii]),
+        # torch's softplus becomes a straight line above 20, by a jump of 2e-9 that no constant survives.
+        at_least(stretching(torch.nn.functional.softplus, x, y).max(), 100.0),
     )
 
 
@@ -149,6 +162,11 @@ def steepest_path(f, start, steps):
     return torch.stack(path)
 
 
+def condition_number(matrix):
+    values = torch.linalg.svdvals(matrix)
+    return values[0] / values[-1]
+
+
 def least_over_largest(matrix):
     return 1 / condition_number(matrix)
 
@@ -165,30 +183,49 @@ def the_condition_number_measures_unequal_curvatures(draw, number=condition_numb
         values[0], values[-1] = 1 / spread, 1.0
         q = draw.orthogonal(4)
         matrix = 10.0 ** float(draw.uniform(low=-6.0, high=6.0)) * (q * values) @ q.T
-        kappa, function = number(matrix), function_condition(QuadraticFunction((matrix + matrix.T) / 2))
+        valley = QuadraticFunction((matrix + matrix.T) / 2)
+        kappa, ratio = number(valley.matrix), smoothness(valley).value / strong_convexity(valley).value
         # The worst case: b along the steepest direction, its error along the flattest.
         b, change = (torch.cat([draw.normal(100, 4), worst[None]]) for worst in (q[:, -1], q[:, 0]))
         x, grown = torch.linalg.solve(matrix, b.T).T, torch.linalg.solve(matrix, change.T).T
         grown = grown.norm(dim=1) / x.norm(dim=1)
         exact = {"ulps": 1024, "condition": spread}  # of the least eigenvalue next to the largest
-        narrow = QuadraticFunction(torch.diag(torch.tensor([1.0, spread], dtype=torch.float64)))
-        path = steepest_path(narrow, torch.tensor([spread, 1.0], dtype=torch.float64), 2)
+        # From the worst start, where the slope has equal parts along both directions; its height is that along one.
+        heights = steepest_path(valley, spread * q[:, 0] + q[:, -1], 2) @ q[:, -1]
         turned = -(kappa - one) / (kappa + one)
         parts += [
-            close([kappa, function.value], [spread, spread], **exact),
+            close([kappa, ratio], [spread, spread], **exact),
             at_most(grown, factor * kappa * change.norm(dim=1) / b.norm(dim=1), attained=True, ulps=1024 * spread),
-            close(path[1:, 1], torch.stack([turned, turned**2]), scale=1.0, **exact),
+            close(heights[1:], torch.stack([turned, turned**2]), scale=1.0, **exact),
         ]
     tall = draw.normal(6, 3)
     squares = torch.linalg.eigvalsh(tall.T @ tall)  # of the singular values
     return all_of(*parts, close(number(tall), (squares[-1] / squares[0]).sqrt(), ulps=1e4))
 
 
+def nth_derivative(f, x, order):
+    """The derivative of some order of an elementwise function, by autograd applied to itself."""
+    x = x.detach().requires_grad_()
+    found = f(x)
+    for _ in range(order):
+        (found,) = torch.autograd.grad(found.sum(), x, create_graph=True)
+    return found.detach()
+
+
+def taylor_remainder(f, at, x, degree):
+    """The integral of f^(n+1)(t)/n! (x - t)^n, by Gauss's quadrature on either half of the way."""
+    nodes, weights = (torch.as_tensor(part) for part in np.polynomial.legendre.leggauss(24))
+    nodes, weights = torch.cat([nodes - 1, nodes + 1]) / 2, torch.cat([weights, weights]) / 2
+    half = (x - at)[:, None] / 2
+    t = at[:, None] + half * (1 + nodes)
+    values = nth_derivative(f, t, degree + 1) / math.factorial(degree) * (x[:, None] - t) ** degree
+    return (weights * half * values).sum(-1)
+
+
 def with_the_power_inside(f, at, x, degree):
     """The power (x - t)^n gone into the argument of the derivative: an integral of f^(n+1)(x - t)/n!."""
-    t = at + (x - at) * torch.linspace(0.0, 1.0, 2001, dtype=torch.float64)
-    values = nth_derivative(f, x - t, degree + 1) / math.factorial(degree)
-    return torch.trapezoid(values, t)[None]
+    t = at[:, None] + (x - at)[:, None] * torch.linspace(0.0, 1.0, 2001, dtype=torch.float64)
+    return torch.trapezoid(nth_derivative(f, x[:, None] - t, degree + 1) / math.factorial(degree), t)
 
 
 @claim("analysis.taylor")
@@ -196,20 +233,26 @@ def with_the_power_inside(f, at, x, degree):
 @lie("the polynomial has one term less", last=-1)
 @lie("Lagrange's remainder is divided by n!", shift=0)
 def taylors_polynomial_and_its_remainder_make_the_function(draw, remainder=taylor_remainder, last=0, shift=1):
-    """Three functions up to the fifth derivative, forwards and backwards, and Lagrange's sandwich for the remainder."""
+    """Autograd's derivatives against the function, far and near, on both sides; one function has no derivative more."""
+    at, x = torch.tensor([[0.25, 1.25, 0.25, 2.0], [1.25, 0.25, 0.251, 0.25]], dtype=torch.float64)
+    between = torch.lerp(at[:, None], x[:, None], torch.linspace(0.0, 1.0, 101, dtype=torch.float64))
+
+    def kinked(t, degree):  # its next derivative is a ramp that starts in the middle
+        middle = ((at + x) / 2).reshape(-1, *[1] * (t.ndim - 1))
+        return torch.relu(t - middle) ** (degree + 2)
+
     parts = []
-    for at, x in torch.tensor([[[1 / 3], [4 / 3]], [[4 / 3], [1 / 3]]], dtype=torch.float64):
-        for f in (lambda t: torch.exp(2 * t), torch.sin, lambda t: 1 / (1 + t)):
-            for degree in range(5):
-                rest = remainder(f, at, x, degree)
-                polynomial = taylor_polynomial(f, at, x, degree + last) if degree + last >= 0 else at - at
-                between = nth_derivative(f, torch.linspace(1 / 3, 4 / 3, 101, dtype=torch.float64), degree + 1)
-                scaled = between * (x - at) ** (degree + 1) / math.factorial(degree + shift)
-                parts += [
-                    close(polynomial + rest, f(x), within=1e-12),
-                    at_least(rest, scaled.min() - 1e-12),
-                    at_most(rest, scaled.max() + 1e-12),
-                ]
+    for degree in range(5):
+        for f in (lambda t: torch.exp(2 * t), torch.sin, lambda t: 1 / (3 + t), partial(kinked, degree=degree)):
+            rest = remainder(f, at, x, degree)
+            terms = [nth_derivative(f, at, k) / math.factorial(k) * (x - at) ** k for k in range(degree + last + 1)]
+            occurring = nth_derivative(f, between, degree + 1)
+            scaled = occurring * (x - at)[:, None] ** (degree + 1) / math.factorial(degree + shift)
+            parts += [
+                close(sum(terms, rest), f(x), within=1e-12),
+                at_least(rest, scaled.amin(1) - 1e-12),
+                at_most(rest, scaled.amax(1) + 1e-12),
+            ]
     return all_of(*parts)
 
 
@@ -226,27 +269,22 @@ def products_of_slopes(f, x):
 def the_second_order_model_is_exact_to_third_order(draw, hessian=batch_hessians, half=0.5, order=3.0):
     """Exact on quadratics; the error against the length of the step; the Hessian against finite differences."""
     quadratic = QuadraticFunction(draw.covariance(4), draw.normal(4), constant=2.0)
-    at, x = draw.normal(4), draw.normal(50, 4)
-    step = x - at
-    written = (
-        batch_values(quadratic, at)
-        + step @ batch_gradients(quadratic, at)
-        + half * torch.einsum("bi,ij,bj->b", step, hessian(quadratic, at), step)
-    )
-    mixing = draw.normal(6, 4)
+    at, x, mixing, direction = draw.normal(4), draw.normal(50, 4), draw.normal(6, 4), draw.unit(4)
 
     def wavy(w):
         return torch.exp(torch.sin(mixing @ w)).sum()
 
-    direction = draw.unit(4)
+    def model(f, w):
+        step = w - at
+        bend = half * torch.einsum("bi,ij,bj->b", step, hessian(f, at), step)
+        return batch_values(f, at) + step @ batch_gradients(f, at) + bend
+
     lengths = torch.logspace(-4.0, -3.0, 7, dtype=torch.float64)
     moved = at + lengths[:, None] * direction
-    errors = (batch_values(wavy, moved) - second_order_model(wavy, at, moved)).abs()
     small = 1e-5 * torch.eye(4, dtype=torch.float64)
     differences = (batch_gradients(wavy, at + small) - batch_gradients(wavy, at - small)) / 2e-5
     return all_of(
-        close(second_order_model(quadratic, at, x), batch_values(quadratic, x), within=1e-10),
-        close(written, batch_values(quadratic, x), within=1e-10),
-        slope_is(lengths, errors, order, within=0.03),  # a fourth-order term of a thousandth, and rounding
-        close(batch_hessians(wavy, at), differences, within=1e-5 * float(differences.abs().max())),
+        close(model(quadratic, x), batch_values(quadratic, x), within=1e-10),
+        slope_is(lengths, (batch_values(wavy, moved) - model(wavy, moved)).abs(), order, within=0.03),
+        close(hessian(wavy, at), differences, within=1e-5 * float(differences.abs().max())),
     )

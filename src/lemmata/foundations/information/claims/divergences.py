@@ -6,10 +6,8 @@ import torch
 from scipy import special
 from scipy.spatial import distance
 
-from lemmata.foundations.information.change_of_measure import change_of_measure_bound, gibbs_distribution
 from lemmata.foundations.information.claims.information import distributions
 from lemmata.foundations.information.discrete import entropy, jensen_shannon, kl_divergence, total_variation
-from lemmata.foundations.information.sampled_information import sampled_kl
 from lemmata.foundations.probability.gaussian import Gaussian
 from lemmata.foundations.probability.gaussian_divergence import gaussian_kl
 from lemmata.judge import all_of, always, at_least, at_most, claim, close, exactly, lie
@@ -51,7 +49,7 @@ def the_divergence_is_the_mean_logarithm_of_the_ratio(draw, divergence=kl_diverg
         close(divergence(p, q), terms, scale=10.0),
         exactly(divergence(p, q).isinf(), lost),
         always([bool(harmless.any()), bool(lost.any())], detail="both kinds of zeros occur"),
-        close(sampled_kl(few.log()[drawn], even.log()[drawn]).value, divergence(few, even)),
+        close((few / even).log()[drawn].mean(), divergence(few, even)),
     )
 
 
@@ -157,6 +155,11 @@ def of_p_from_q(q, p):
     return kl_divergence(p, q)
 
 
+def gibbs_distribution(p, x):
+    """p tilted by e^x."""
+    return (p.log() + x).softmax(-1)
+
+
 def untilted(p, x):
     return p
 
@@ -169,7 +172,7 @@ def a_change_of_measure_costs_the_divergence(draw, divergence=kl_divergence, mom
     """Random distributions and variables; the tilted one, for which it is an equality; Gaussians in closed form."""
     p, q, x = distributions(draw, 10_000, 6), distributions(draw, 10_000, 6), 2 * draw.normal(10_000, 6)
     p[:100], q[:100] = with_zeros(draw, 100, 6), with_zeros(draw, 100, 6)
-    log_moment = (p * x.exp()).sum(-1).log()
+    log_moment = (p.log() + x).logsumexp(-1)
     tilted = best(p, x)
     changed = torch.cat([q, tilted])
     bound = divergence(changed, p.repeat(2, 1)) + moment * log_moment.repeat(2)
@@ -179,8 +182,7 @@ def a_change_of_measure_costs_the_divergence(draw, divergence=kl_divergence, mom
     return all_of(
         at_most((changed * x.repeat(2, 1)).sum(-1), bound + 1e-13),
         close((tilted * x).sum(-1), bound[10_000:], scale=20.0),
-        close(change_of_measure_bound(changed, p.repeat(2, 1), x.repeat(2, 1)), bound, scale=20.0),
         # What is missing to equality is the divergence from the tilted one, and so 0 for it alone.
-        close(change_of_measure_bound(q, p, x) - (q * x).sum(-1), kl_divergence(q, tilted), scale=30.0),
+        close(bound[:10_000] - (q * x).sum(-1), kl_divergence(q, tilted), scale=30.0),
         close(gaussians, m.square()[0] / 2, scale=1.0),
     )

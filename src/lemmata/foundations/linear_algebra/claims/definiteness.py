@@ -1,18 +1,12 @@
 """Definite and semidefinite matrices: by their form, their eigenvalues, their factors, their minors, as kernels."""
 
-import functools
 import itertools
 import math
 
 import torch
+from sympy import ZZ
+from sympy.polys.matrices import DomainMatrix
 
-from lemmata.foundations.linear_algebra.angles import squared_distances
-from lemmata.foundations.linear_algebra.cholesky import psd_factor
-from lemmata.foundations.linear_algebra.exact_elimination import exact_determinant
-from lemmata.foundations.linear_algebra.gram import gram_matrix, linear_kernel, polynomial_kernel, rbf_kernel
-from lemmata.foundations.linear_algebra.minors import definiteness_by_minors, leading_minors, principal_minors
-from lemmata.foundations.linear_algebra.quadratic import quadratic_form, rayleigh_quotient
-from lemmata.foundations.linear_algebra.traces import trace
 from lemmata.judge import all_of, always, at_least, at_most, claim, close, exactly, lie
 from lemmata.measure.definiteness import certify_definiteness
 
@@ -46,7 +40,7 @@ def definite_forms_are_positive_but_at_zero(draw, tested=lambda x: x, definite=t
             # Small vectors may all miss a violation; the witness, which is not whole, must then show it.
             shown = answer.witness[None] if answer.ceiling < 0 else small[:0]
             x = tested(torch.cat([small[small.any(-1)], shown]))
-            forms = quadratic_form(matrix, x)
+            forms = torch.einsum("bi,ij,bj->b", x, matrix, x)
             agree_definite.append(bool(answer.definite) == bool(definite(forms, 0).all()))
             agree_semidefinite.append(bool(answer.semidefinite) == bool((forms >= least).all()))
     return all_of(always(agree_definite), always(agree_semidefinite))
@@ -57,9 +51,15 @@ def no_eigenvalue_below(matrix, least):
     return bool((torch.linalg.eigvalsh(matrix) >= least - 1e-9).all())
 
 
+def determinant(matrix):
+    """Of whole numbers, without rounding, by sympy."""
+    rows = [[ZZ(int(entry)) for entry in row] for row in matrix.tolist()]
+    return int(DomainMatrix(rows, (len(rows), len(rows)), ZZ).det())
+
+
 def trace_and_determinant(matrix, least):
     """Neither the trace nor the determinant is below that."""
-    return bool(trace(matrix) >= least) and exact_determinant(matrix) >= least
+    return bool(torch.trace(matrix) >= least) and determinant(matrix) >= least
 
 
 @claim("linalg.psd_eigenvalues")
@@ -78,14 +78,25 @@ def semidefinite_matrices_have_no_negative_eigenvalue(draw, criterion=no_eigenva
             rounding = 1e-14 * values.abs().max()
             inside.append(bool(answer.floor - rounding <= values[0] <= answer.ceiling + rounding))
             if answer.semidefinite:
-                traces.append(trace(matrix))
-                determinants.append(float(exact_determinant(matrix)))
+                traces.append(torch.trace(matrix))
+                determinants.append(float(determinant(matrix)))
     return all_of(
         always(agree),
         always(inside),
         at_least(torch.stack(traces), bound, attained=True),  # by the zero matrix
         at_least(determinants, bound, attained=True),  # by all that are singular
     )
+
+
+def psd_factor(matrix):
+    """A triangular factor of any semidefinite matrix: A = BB^T with B = Q sqrt(L), made triangular by B^T = QR."""
+    values, vectors = torch.linalg.eigh(matrix)
+    rounding = 16 * matrix.shape[-1] * 2.0**-52 * values.abs().amax(-1)
+    if (values[..., 0] < -rounding).any():
+        raise ValueError("the root of a negative eigenvalue is not real")
+    root = vectors * torch.where(values > rounding[..., None], values, 0.0).sqrt()[..., None, :]
+    factor = torch.linalg.qr(root.mT).R.mT
+    return factor * torch.where(factor.diagonal(dim1=-2, dim2=-1) < 0, -1.0, 1.0)[..., None, :]
 
 
 def factors(algorithm, matrix):
@@ -110,26 +121,28 @@ def factors(algorithm, matrix):
 def semidefinite_matrices_have_triangular_factors(
     draw, lowest=0.0, signs=torch.abs, angle=0.3, plain=torch.linalg.cholesky
 ):
-    """Factors recovered from their products, tiny and huge; singular matrices, where the plain algorithm stops."""
+    """Factors found twice, tiny, huge and nearly singular; singular matrices, where the plain algorithm stops."""
     parts = []
-    for n, size in ((1, 1.0), (4, 2.0**-300), (30, 2.0**300)):
+    for n, size, last in ((1, 1.0, 1.0), (4, 2.0**-300, 1e-3), (30, 2.0**300, 1.0)):
         root = draw.normal(5, n, n).tril(-1) / math.sqrt(n) + torch.diag_embed(0.5 + draw.uniform(5, n))
+        root[..., -1, -1] *= last  # a thousandth makes the product nearly singular, to a millionth
         signed = size * root * signs(torch.ones(n))
         # The condition of the product is the square of that of its factor.
         worst = float(torch.linalg.cond(root).max()) ** 2
-        parts.append(close(psd_factor(signed @ signed.mT), signed, condition=worst))
-    thin, q = draw.normal(6, 5, 3), draw.orthogonal(3)
-    broken = q @ torch.diag(torch.tensor([2.0, 1.0, lowest]).double()) @ q.T
-    blocks = thin @ thin.mT * 10.0 ** torch.arange(-15, 15, 5)[:, None, None]  # small rows beside large ones
-    singular = torch.block_diag(*blocks, broken / 2 + broken.T / 2)
-    factor, sizes = psd_factor(singular), singular.diagonal().sqrt()
+        for found in (torch.linalg.cholesky(signed @ signed.mT), psd_factor(signed @ signed.mT)):
+            parts.append(close(found, signed, condition=worst))
+    q, sizes = draw.orthogonal(5), 2.0 ** torch.arange(-400, 401, 200).double()
+    spectra = torch.tensor([[3.0, 2.0, 1.0, 0.5, lowest], [2.0, 1.0, 0.0, 0.0, 0.0]]).double()
+    singular = sizes[:, None, None, None] * ((q * spectra[:, None]) @ q.T)
+    singular = (singular + singular.mT) / 2
+    factor = psd_factor(singular)
     # diag(0, 1) has a factor with the second row (sin t, cos t) for every t.
     turn = torch.tensor(angle).double()
     other = torch.stack([torch.zeros(2).double(), torch.stack([turn.sin(), turn.cos()])])
     flat, whole = torch.diag(torch.tensor([0.0, 1.0])).double(), torch.tensor([[1.0, 1.0], [1.0, 1.0]]).double()
     return all_of(
         *parts,
-        close(factor @ factor.mT, singular, ulps=256, scale=torch.outer(sizes, sizes)),
+        close(factor @ factor.mT, singular, scale=singular.diagonal(dim1=-2, dim2=-1).sum(-1)[..., None, None]),
         exactly(factor, factor.tril()),
         close(other @ other.T, flat),
         always((other - psd_factor(flat)).norm() > 1e-9),
@@ -137,37 +150,62 @@ def semidefinite_matrices_have_triangular_factors(
     )
 
 
-def all_principal(matrix):
+def minors(matrices, subset):
+    """The principal minors of some rows and columns, as Leibniz's sum over permutations: whole numbers, exactly."""
+    block = matrices[:, list(subset)][:, :, list(subset)]
+    total = torch.zeros(len(matrices), dtype=torch.int64)
+    for permutation in itertools.permutations(range(len(subset))):
+        inversions = sum(a > b for a, b in itertools.combinations(permutation, 2))
+        total += (-1) ** inversions * block[:, range(len(subset)), list(permutation)].prod(-1)
+    return total
+
+
+def leading_minors(matrices):
+    """Of the first one, two, ... rows and columns."""
+    return torch.stack([minors(matrices, range(k)) for k in range(1, matrices.shape[-1] + 1)], dim=-1)
+
+
+def all_principal(matrices):
     """No principal minor is negative."""
-    return all(minor >= 0 for minor in principal_minors(matrix).values())
+    n = matrices.shape[-1]
+    subsets = [subset for k in range(1, n + 1) for subset in itertools.combinations(range(n), k)]
+    return torch.stack([minors(matrices, subset) >= 0 for subset in subsets]).all(0)
 
 
-def leading_positive(matrix):
+def leading_positive(matrices):
     """Every leading minor is positive."""
-    return all(minor > 0 for minor in leading_minors(matrix))
+    return (leading_minors(matrices) > 0).all(-1)
 
 
-def leading_not_negative(matrix):
+def leading_not_negative(matrices):
     """No leading minor is negative."""
-    return all(minor >= 0 for minor in leading_minors(matrix))
+    return (leading_minors(matrices) >= 0).all(-1)
 
 
-def definite_or_indefinite(matrix):
+def six_answers(positive, negative, above, below):
+    """In words: whether a matrix is definite, its negative is, it is semidefinite, and its negative is."""
+    weak = ("indefinite", "negative semidefinite", "positive semidefinite", "zero")
+    return [
+        "positive definite" if p else "negative definite" if q else weak[2 * a + b]
+        for p, q, a, b in zip(positive, negative, above, below, strict=True)
+    ]
+
+
+def definiteness_by_minors(matrices):
+    """From the minors of a matrix and of its negative."""
+    tests = (leading_positive(matrices), leading_positive(-matrices), all_principal(matrices), all_principal(-matrices))
+    return six_answers(*tests)
+
+
+def definite_or_indefinite(matrices):
     """What is neither positive nor negative definite is called indefinite."""
-    answer = definiteness_by_minors(matrix)
-    return answer if answer.endswith(" definite") else "indefinite"
+    return [answer if answer.endswith(" definite") else "indefinite" for answer in definiteness_by_minors(matrices)]
 
 
-def kind_of(values):
-    """The same six answers from the eigenvalues."""
-    low, high = values[0].item(), values[-1].item()
-    if abs(low) < 1e-9 and abs(high) < 1e-9:
-        return "zero"
-    if low > -1e-9:
-        return "positive definite" if low > 1e-9 else "positive semidefinite"
-    if high < 1e-9:
-        return "negative definite" if high < -1e-9 else "negative semidefinite"
-    return "indefinite"
+def proved_definiteness(matrices):
+    """The same answers from certificates for a matrix and its negative."""
+    above, below = certify_definiteness(matrices), certify_definiteness(-matrices)
+    return six_answers(above.definite, below.definite, above.semidefinite, below.semidefinite)
 
 
 @claim("linalg.sylvester")
@@ -178,28 +216,33 @@ def kind_of(values):
 def minors_tell_definiteness(
     draw, semidefinite=all_principal, classify=definiteness_by_minors, sign=lambda k: (-1) ** k
 ):
-    """All symmetric matrices of -1, 0, 1 up to 3 x 3, minors without rounding, against their eigenvalues."""
-    answers, kinds, agree, negative, first = [], [], [], [], []
+    """All symmetric matrices of -1, 0, 1 up to 3 x 3, minors without rounding, against proved definiteness."""
+    parts = []
     for n in (1, 2, 3):
         places = torch.tril_indices(n, n)
         entries = torch.tensor(list(itertools.product((-1, 0, 1), repeat=places.shape[1])))
         matrices = torch.zeros(len(entries), n, n, dtype=torch.int64)
         matrices[:, places[0], places[1]] = matrices[:, places[1], places[0]] = entries
-        spectra = torch.linalg.eigvalsh(matrices.double())
-        for matrix, values in zip(matrices, spectra, strict=True):
-            kinds.append(kind_of(values))
-            answers.append(classify(matrix))
-            agree.append(semidefinite(matrix) == (kinds[-1] in ("zero", "positive definite", "positive semidefinite")))
-            minors = leading_minors(matrix)
-            signed = (sign(k) * minor for k, minor in enumerate(minors, start=1))
-            negative.append(all(minor > 0 for minor in signed) == (kinds[-1] == "negative definite"))
-            first.append(all(minor > 0 for minor in minors) == (kinds[-1] == "positive definite"))
-    return all_of(exactly(tuple(answers), tuple(kinds)), always(agree), always(negative), always(first))
+        kinds, leading = proved_definiteness(matrices), leading_minors(matrices)
+        signed = leading * torch.tensor([sign(k) for k in range(1, n + 1)])
+        weakly = torch.tensor([kind in ("zero", "positive definite", "positive semidefinite") for kind in kinds])
+        parts += [
+            exactly(tuple(classify(matrices)), tuple(kinds)),
+            exactly(semidefinite(matrices), weakly),
+            exactly((signed > 0).all(-1), torch.tensor([kind == "negative definite" for kind in kinds])),
+            exactly((leading > 0).all(-1), torch.tensor([kind == "positive definite" for kind in kinds])),
+        ]
+    return all_of(*parts)
+
+
+def linear_kernel(x, y):
+    """<x, y>."""
+    return x @ y.mT
 
 
 def negative_squared_distance(x, y):
     """-|x - y|^2."""
-    return -squared_distances(x, y)
+    return -torch.cdist(x, y, compute_mode="donot_use_mm_for_euclid_dist").square()
 
 
 def hyperbolic_tangent(x, y):
@@ -218,27 +261,30 @@ def hyperbolic_tangent(x, y):
 @lie("the hyperbolic tangent of the inner product less 1 is a kernel", other=hyperbolic_tangent)
 @lie("the radial kernel's matrix is definite for any points", loose="any distinct points will do", apart=0.0)
 def gram_matrices_of_kernels_are_semidefinite(draw, sign=-1.0, other=linear_kernel, apart=1e-4):
-    """Certified on random point sets; features multiplied out for the polynomial, distances for the radial kernel."""
+    """Certified on random point sets, and where two points nearly meet; the polynomial kernel by its features."""
     parts = []
     kinds = {"degree": 1, "offset": 0.0}, {}, {"degree": 3, "offset": 0.0}, {"degree": 5, "offset": 2.0}
     for (points, d), given in zip(((1, 1), (4, 2), (12, 3), (30, 2)), kinds, strict=True):
         x = draw.normal(5, points, d)
         width = 10 ** draw.uniform(1, low=-2.0, high=0.7).item()
-        radial = gram_matrix(lambda x, y, width=width: rbf_kernel(x, y, gamma=width) ** -sign, x)
-        direct = torch.exp(sign * width * (x[..., :, None, :] - x[..., None, :, :]).square().sum(-1))
-        products = gram_matrix(functools.partial(polynomial_kernel, **given), x)
+        radial = torch.exp(-sign * width * negative_squared_distance(x, x))
+        products = (linear_kernel(x, x) + given.get("offset", 1.0)) ** given.get("degree", 2)
         features = torch.stack([monomials(row, **given) for row in x.flatten(0, 1)]).reshape(5, points, -1)
         parts += [
-            always(certify_definiteness(radial).semidefinite),
-            always(certify_definiteness(gram_matrix(other, x)).semidefinite),
-            always(certify_definiteness(products).semidefinite),
-            # The exponent is wrong by a few of its own roundings, of the size of the squared lengths.
-            close(radial, direct, scale=direct.max() * (1 + 10 * width * x.square().sum(-1).max())),
+            always(nowhere_below_rounding(radial)),
+            always(nowhere_below_rounding(other(x, x))),
+            always(nowhere_below_rounding(products)),
             close(products, features @ features.mT),
         ]
     few = draw.normal(6, 2)
     near = torch.cat([few, few[:1] + apart])
-    return all_of(*parts, always(certify_definiteness(gram_matrix(rbf_kernel, near)).definite))
+    return all_of(*parts, always(certify_definiteness(torch.exp(negative_squared_distance(near, near))).definite))
+
+
+def nowhere_below_rounding(gram):
+    """Proved: no eigenvalue of a matrix is below minus the rounding of its entries, of which each costs a few ulps."""
+    rounding = 64 * len(gram[0]) * torch.finfo(gram.dtype).eps * float(gram.abs().max())
+    return certify_definiteness(gram, rounding).semidefinite
 
 
 def monomials(x, degree=2, offset=1.0):
@@ -262,7 +308,7 @@ def the_quotient_lies_between_the_extreme_eigenvalues(draw, share=1.0, top=torch
         values, vectors = torch.linalg.eigh(h)
         scale = values.abs().max()
         v = torch.cat([draw.normal(2000, n) / size, 7 * vectors.T])
-        quotients = rayleigh_quotient(h, v)
+        quotients = torch.einsum("bi,ij,bj->b", v, h, v) / (v * v).sum(-1)
         upper = share * top(values)
         betas = values[-1] + scale * torch.tensor([-0.01, -1e-9, 1e-9, 0.01]).double()
         answers = certify_definiteness(betas[:, None, None] * torch.eye(n) - h)

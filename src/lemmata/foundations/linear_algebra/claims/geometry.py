@@ -4,12 +4,15 @@ import math
 
 import sympy
 import torch
+from torch.nn.functional import cosine_similarity
 
-from lemmata.foundations.linear_algebra.angles import angle_between, cosine_of_angle, squared_distances
-from lemmata.foundations.linear_algebra.projection import Hyperplane, project_onto_span, projection_matrix
-from lemmata.foundations.linear_algebra.quadratic import quadratic_form
 from lemmata.judge import all_of, always, at_least, at_most, claim, close, lie, symbolic
-from lemmata.measure.norms import holder_bound, p_norm
+from lemmata.measure.norms import p_norm
+
+
+def squared_distances(x, y):
+    """All squared distances between two sets of points, each from its difference."""
+    return torch.cdist(x, y, compute_mode="donot_use_mm_for_euclid_dist").square()
 
 
 @claim("geometry.cosine_theorem")
@@ -18,21 +21,15 @@ def squared_lengths_of_differences_follow_from_inner_products(draw, factor=2):
     """In symbols for two dimensions; in numbers with two inner products, tiny and huge."""
     x, y = (sympy.Matrix(sympy.symbols(f"{name}:2", real=True)) for name in "xy")
     parts = [symbolic(sympy.expand((x - y).dot(x - y)), x.dot(x) + y.dot(y) - factor * x.dot(y), points=4)]
-    for d in (1, 3, 50):
-        x, y = draw.normal(100, d), draw.normal(10, d)
+    for d, size in ((1, 1.0), (3, 2.0**-400), (50, 2.0**400)):
+        x, y = size * draw.normal(100, d), size * draw.normal(10, d)
         lengths = (x * x).sum(-1)[:, None] + (y * y).sum(-1)
-        squares = (x[:, None] - y).square().sum(-1)
         metric = draw.covariance(d)  # another inner product, x^T M y
         root = torch.linalg.cholesky(metric)
-        forms = quadratic_form(metric, x)[:, None] + quadratic_form(metric, y)
+        forms = torch.einsum("bi,ij,bj->b", x, metric, x)[:, None] + torch.einsum("bi,ij,bj->b", y, metric, y)
         parts += [
-            close(lengths - factor * x @ y.T, squares, scale=lengths),
-            # The shipped distances move the mean to the origin; it is below 1.
-            *(
-                close(squared_distances(s * x, s * y) / s**2, squares, scale=lengths + 1)
-                for s in (1, 2.0**-400, 2.0**400)
-            ),
-            close(squared_distances(x @ root, y @ root), forms - factor * x @ metric @ y.T, scale=forms + 1),
+            close(squared_distances(x, y), lengths - factor * x @ y.T, scale=lengths),
+            close(squared_distances(x @ root, y @ root), forms - factor * x @ metric @ y.T, scale=forms),
         ]
     return all_of(*parts)
 
@@ -55,13 +52,15 @@ def the_cosine_is_the_inner_product_of_directions(draw, power=1.0, rescaled=2.5)
     between = (first - second).abs()
     between = torch.minimum(between, 2 * math.pi - between)
     u, v = draw.normal(1000, 5), draw.normal(1000, 5)
+    # Tiny and huge vectors have the same angles.
+    tiny, huge = 2.0**-300 * u, 2.0**300 * v
+    formula = (tiny * huge).sum(-1) / (p_norm(tiny) * p_norm(huge)) ** power
     return all_of(
-        close(cosine_of_angle(u, v), (u * v).sum(-1) / (p_norm(u) * p_norm(v)) ** power, scale=1.0),
-        close(cosine_of_angle(x, y), between.cos(), scale=1.0),
-        close(angle_between(x, y), between, scale=math.pi),
-        close(cosine_of_angle(rescaled * u, v), cosine_of_angle(u, v), scale=1.0),
-        at_most(cosine_of_angle(u, u / 3), 1.0, attained=True, ulps=0),
-        at_least(cosine_of_angle(u, -u / 3), -1.0, attained=True, ulps=0),
+        close(cosine_similarity(u, v, dim=-1), formula, scale=1.0),
+        close(cosine_similarity(x, y, dim=-1), between.cos(), scale=1.0),
+        close(cosine_similarity(rescaled * u, v, dim=-1), cosine_similarity(u, v, dim=-1), scale=1.0),
+        at_most(cosine_similarity(torch.cat([u, u]), torch.cat([v, u / 3]), dim=-1), 1.0, attained=True),
+        at_least(cosine_similarity(torch.cat([u, u]), torch.cat([v, -u / 3]), dim=-1), -1.0, attained=True),
     )
 
 
@@ -77,11 +76,11 @@ def lengths_bound_the_inner_product(draw, factor=1.0, apart=0.0):
         multiples = draw.normal(300, 1)
         multiples[0] = 0.0  # the zero vector is a multiple of every other
         dependent = multiples * u + apart * w
-        inner, bound = (u * v).sum(-1), holder_bound(u, v)
+        inner, bound, reached = (u * v).sum(-1), p_norm(u) * p_norm(v), p_norm(u) * p_norm(dependent)
         areas = (u[:, :, None] * v[:, None, :] - v[:, :, None] * u[:, None, :]).square().sum((-2, -1)) / 2
         parts += [
             at_most(inner.abs(), factor * bound, attained=True),
-            close((u * dependent).sum(-1).abs(), holder_bound(u, dependent), scale=holder_bound(u, dependent)),
+            close((u * dependent).sum(-1).abs(), reached, scale=reached),
             close(bound**2 - inner**2, areas, scale=bound**2),
             always((inner.abs() < bound)[:250]) if d > 1 else close(inner.abs(), bound),
         ]
@@ -96,18 +95,17 @@ def a_plane_is_what_is_orthogonal_to_its_normal(draw, power=1.0, away=0.0):
     parts = []
     for d, length in ((2, 2.0**-400), (3, 3.0), (7, 2.0**400)):
         w, p = length * draw.unit(d), draw.normal(d)
-        plane = Hyperplane.through(p, w)
-        drawn = draw.normal(100, d)
-        on = p + drawn - project_onto_span(drawn, w[:, None]) + away * w / length
-        sizes = p_norm(p) + p_norm(drawn)
-        # All directions of the plane: the nearest point to the origin is what they leave of p.
+        offset, normal = w @ p, w / p_norm(w)
+        hesse = offset / p_norm(w) ** power
+        # An orthonormal basis of the directions of the plane; what it leaves of p is nearest to the origin.
         along = torch.linalg.qr(torch.cat([w[:, None] / length, draw.normal(d, d - 1)], dim=1)).Q[:, 1:]
-        nearest = p - p @ projection_matrix(along)
+        on = p + draw.normal(100, d - 1) @ along.T + away * w / length
+        nearest = p - along @ torch.linalg.lstsq(along, p[:, None]).solution[:, 0]
+        sizes = p_norm(on) + p_norm(p)
         parts += [
-            close(on @ w, plane.offset.expand(100), scale=sizes * length),
-            close(on @ plane.unit_normal, plane.unit_offset.expand(100), scale=sizes),
-            close(plane.unit_offset.abs(), plane.offset.abs() / p_norm(w) ** power),
-            close(plane.unit_offset.abs(), p_norm(nearest), scale=p_norm(p)),
-            close(p_norm(plane.unit_normal), 1.0),
+            close((on - p) @ w, torch.zeros(100).double(), scale=sizes * length),
+            close(on @ w, offset.expand(100), scale=sizes * length),
+            close(on @ normal, hesse.expand(100), scale=sizes),
+            close(hesse.abs(), p_norm(nearest), scale=p_norm(p)),
         ]
     return all_of(*parts)

@@ -7,13 +7,6 @@ import torch
 
 from lemmata.foundations.linear_algebra.exact_elimination import exact_rank
 from lemmata.foundations.linear_algebra.general_position import dependent_subset
-from lemmata.foundations.linear_algebra.permutation import (
-    is_doubly_stochastic,
-    is_permutation_matrix,
-    permutation_matrix,
-    relabel_graph,
-)
-from lemmata.foundations.linear_algebra.quadratic import complete_square, quadratic_form
 from lemmata.foundations.linear_algebra.woodbury import DiagonalPlusLowRank
 from lemmata.judge import (
     all_of,
@@ -44,23 +37,26 @@ def a_quadratic_is_a_square_about_its_centre(draw, sign=-1, skew=0.0):
         q, spread = draw.orthogonal(n), 10 ** draw.uniform(70, 1, n, low=-3.0, high=3.0)
         matrices = size * (q * draw.signs(70, 1, n) * spread) @ q.T
         matrices = (matrices + matrices.mT) / 2
-        linear, points = size * draw.normal(70, n), draw.normal(70, n)
-        found = complete_square(matrices, linear)
         half = draw.normal(n, n)
         bent = matrices + skew * size * (half - half.T)
-        middle = torch.linalg.solve(bent, linear[..., None])[..., 0]
-        shifted = quadratic_form(matrices, points - found.centre)
+        linear, points = size * draw.normal(70, n), draw.normal(70, n)
+        centre = torch.linalg.solve(bent, linear[..., None])[..., 0].requires_grad_()
+        value, least = quadratic(bent, linear, points), quadratic(bent, linear, centre)
+        (slope,) = torch.autograd.grad(least.sum(), centre)
+        constant = sign * (linear * centre).sum(-1).detach()
+        square = quadratic(bent, torch.zeros_like(linear), points - centre.detach())
         # All terms are forms of points and centres; a solve leaves as much as the rounding of such a form.
-        lengths = points.norm(dim=-1) + found.centre.norm(dim=-1) + middle.norm(dim=-1)
-        scale, residual = frobenius_norm(bent) * lengths**2, frobenius_norm(matrices) * found.centre.norm(dim=-1)
-        value = quadratic_form(matrices, points) - 2 * (linear * points).sum(-1)
+        lengths = points.norm(dim=-1) + centre.detach().norm(dim=-1)
         parts += [
-            close(shifted + found.value, value, scale=scale),
-            close(found.value, sign * (linear * middle).sum(-1), scale=scale),
-            close(quadratic_form(bent, points - middle) - (linear * middle).sum(-1), value, scale=scale),
-            close((matrices @ found.centre[..., None])[..., 0], linear, scale=residual[:, None]),
+            close(square + constant, value, scale=frobenius_norm(bent) * lengths**2),
+            close(slope, torch.zeros(70, n).double(), scale=(frobenius_norm(bent) * lengths)[:, None]),
         ]
     return all_of(*parts)
+
+
+def quadratic(matrix, linear, x):
+    """x^T M x - 2 b^T x."""
+    return torch.einsum("bi,bij,bj->b", x, matrix, x) - 2 * (linear * x).sum(-1)
 
 
 @claim("linalg.woodbury")
@@ -70,7 +66,7 @@ def a_quadratic_is_a_square_about_its_centre(draw, sign=-1, skew=0.0):
 def a_low_rank_change_is_undone_by_a_small_inverse(draw, sign=-1.0, inside=1.0, middle=lambda u, v: v @ u):
     """The formula multiplied by I + UV, far from singular and near; and the shipped inverse, which uses it."""
     parts = []
-    for (n, k), gap in itertools.product(((5, 2), (8, 8), (3, 7), (6, 1), (1, 1)), (1.0, 1e-3, 1e-6)):
+    for (n, k), gap in itertools.product(((5, 2), (8, 8), (3, 7), (6, 1), (1, 1)), (1.0, 1e-4, 1e-8, 1e-12)):
         u, v = nearly_singular(draw, n, k, gap)
         identity, core = torch.eye(n).double(), middle(u, v)
         small = torch.linalg.solve(inside * torch.eye(core.shape[-1]) + core, v)
@@ -159,6 +155,18 @@ def prescribed(draw, m, n):
     return draw.integers(-3, 4, m, rank) @ draw.integers(-3, 4, rank, n)
 
 
+def is_permutation_matrix(matrix):
+    """Zeros and ones, of which every row and every column sums to 1."""
+    bits = ((matrix == 0) | (matrix == 1)).all(-1).all(-1)
+    return bits & (matrix.sum(-1) == 1).all(-1) & (matrix.sum(-2) == 1).all(-1)
+
+
+def is_doubly_stochastic(matrix):
+    """Nothing negative, and every row and every column sums to 1, up to the rounding of a mean."""
+    sums = torch.cat([matrix.sum(-1), matrix.sum(-2)], dim=-1).double()
+    return (matrix >= 0).all(-1).all(-1) & ((sums - 1).abs() <= matrix.shape[-1] * 2.0**-50).all(-1)
+
+
 def columns_sum_to_one(matrix):
     """The same sum twice: columns alone, and nothing said about the entries."""
     return (matrix.sum(-2) == 1).all(-1)
@@ -175,7 +183,7 @@ def permutation_matrices_are_orthogonal_zeros_and_ones(
     parts = []
     for n in (1, 2, 3, 4, 5):
         permutations = torch.tensor(list(itertools.permutations(range(n))))
-        matrices = permutation_matrix(permutations, dtype=torch.float64)
+        matrices = torch.eye(n).double()[permutations]  # row i has its one in column pi(i)
         x, square = draw.integers(-9, 10, n, 4).double(), draw.integers(-9, 10, n, n).double()
         mean = matrices.mean(0)
         parts += [
@@ -184,7 +192,7 @@ def permutation_matrices_are_orthogonal_zeros_and_ones(
             exactly(matrices @ inverse(matrices), torch.eye(n).double().expand_as(matrices)),
             exactly(matrices @ x, x[permutations]),
             exactly(x.T @ matrices.mT, x.T[:, permutations].movedim(0, 1)),
-            exactly(matrices @ square @ matrices.mT, torch.stack([relabel_graph(square, p) for p in permutations])),
+            exactly(matrices @ square @ matrices.mT, torch.stack([square[p][:, p] for p in permutations])),
         ]
     every = torch.tensor(list(itertools.product((0, 1), repeat=9))).reshape(-1, 3, 3)
     return all_of(*parts, exactly(int(recognise(every).sum()), 6, detail="all 0/1 matrices with three rows"))

@@ -5,9 +5,13 @@ import itertools
 
 import torch
 
-from lemmata.foundations.linear_algebra.traces import trace, trace_of_product
 from lemmata.judge import all_of, claim, close, exactly, lie
 from lemmata.measure.norms import frobenius_norm, p_norm
+
+
+def trace(matrices):
+    """The traces of a batch; torch.trace takes one matrix."""
+    return torch.einsum("...ii", matrices)
 
 
 @claim("linalg.trace_definition")
@@ -21,7 +25,7 @@ def the_trace_of_an_outer_product_is_the_inner_product(draw, off_diagonal=0, ori
         matrices = torch.einsum("...ki,...kj->...ij", x, y)
         inner = (x * y).sum((-2, -1))
         others = matrices.sum((-2, -1)) - inner
-        measured.append(torch.stack([trace(orient(matrix)) for matrix in matrices]) + off_diagonal * others)
+        measured.append(torch.stack([torch.trace(orient(matrix)) for matrix in matrices]) + off_diagonal * others)
         expected.append(inner)
     return exactly(torch.cat(measured), torch.cat(expected))
 
@@ -52,23 +56,18 @@ def the_trace_is_the_sum_of_the_eigenvalues(draw, values=torch.linalg.eigvals, p
 @claim("linalg.trace_cyclic")
 @lie("any order of the factors gives the same trace", order=(0, 2, 1))
 def factors_of_a_trace_may_move_round(draw, order=(1, 2, 0)):
-    """Rectangular factors in all turns, against products formed in full; square ones in the given order."""
+    """Square factors in the given order; rectangular ones in all turns, against their contraction in one sum."""
     square = draw.normal(3, 200, 4, 4)
-    scale = frobenius_norm(square).prod(0)
-    parts = [
-        close(
-            trace_of_product(*(square[i] for i in order)),
-            trace(functools.reduce(torch.matmul, square)),
-            scale=scale,
-        )
-    ]
+    product, moved = (functools.reduce(torch.matmul, square[list(taken)]) for taken in ((0, 1, 2), order))
+    parts = [close(trace(moved), trace(product), scale=frobenius_norm(square).prod(0))]
     for sizes in ((2, 5, 3), (7, 1, 4), (1, 1, 6), (4, 2), (3,), (2, 3, 4, 5)):
         chain = [draw.normal(50, m, n) for m, n in itertools.pairwise((*sizes, sizes[0]))]
-        formed = trace(functools.reduce(torch.matmul, chain))
+        letters = "abcd"[: len(sizes)]
+        terms = ",".join(f"z{i}{j}" for i, j in itertools.pairwise(letters + letters[0]))
+        contracted = torch.einsum(f"{terms}->z", *chain)
         scale = torch.stack([frobenius_norm(factor) for factor in chain]).prod(0)
-        parts += [
-            close(trace_of_product(*chain[turn:], *chain[:turn]), formed, scale=scale) for turn in range(len(chain))
-        ]
+        turns = [[*chain[turn:], *chain[:turn]] for turn in range(len(chain))]
+        parts += [close(trace(functools.reduce(torch.matmul, turned)), contracted, scale=scale) for turned in turns]
     return all_of(*parts)
 
 
@@ -113,7 +112,7 @@ def squared_trace(a):
 
 def trace_of_gram(a):
     """The trace of the product of A with its transpose."""
-    return trace_of_product(a.mT, a)
+    return trace(a.mT @ a)
 
 
 @claim("linalg.frobenius_trace")
@@ -126,8 +125,7 @@ def the_squared_frobenius_norm_is_a_trace(draw, squared=trace_of_gram, root=2.0)
         a = draw.normal(200, m, n)
         parts += [
             close(frobenius_norm(a), squared(a) ** (1 / root)),
-            close(frobenius_norm(a) ** 2, trace_of_product(a, a.mT)),
-            close(frobenius_norm(a) ** 2, trace(a.mT @ a)),
+            close(frobenius_norm(a) ** 2, trace(a @ a.mT)),
         ]
     return all_of(*parts)
 

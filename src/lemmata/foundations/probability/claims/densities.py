@@ -7,8 +7,8 @@ import numpy
 import torch
 from scipy import stats
 
-from lemmata.foundations.probability.densities import Density, scaled_density, sum_density
-from lemmata.foundations.probability.finite_laws import FiniteDistribution, convolve_masses
+from lemmata.foundations.probability.claims.finite_laws import FiniteDistribution
+from lemmata.foundations.probability.claims.quadrature import Density, absolute_integral
 from lemmata.judge import all_of, claim, close, exactly, lie, probability_is
 
 # Quadrature on panels reaches the last few digits; the expectations compared are of the order of 1.
@@ -58,14 +58,14 @@ def the_mean_is_the_integral_of_t_times_the_density(draw, power=1.0, freedom=1.5
         (pareto(1.5), 3.0),
         (student(freedom), 0.0),
     ]
-    means = torch.tensor([value for _, value in cases], dtype=torch.float64)
+    means = doubles(*(value for _, value in cases))
     found = [density.expectation(lambda t, f=density: t * f(t) ** (power - 1)) for density, _ in cases]
-    atoms = torch.tensor([[1.0], [2.0], [8.0]], dtype=torch.float64)
-    finite = FiniteDistribution(atoms, None if weights is None else torch.tensor(weights, dtype=torch.float64))
+    atoms = doubles(1.0, 2.0, 8.0)[:, None]
+    finite = FiniteDistribution(atoms, None if weights is None else doubles(*weights))
     return all_of(
         close(torch.stack(found), means, within=ACCURACY),
         close(torch.stack([density.mean for density, _ in cases]), means, within=ACCURACY),
-        exactly(finite.mean, torch.tensor([3.0], dtype=torch.float64)),
+        exactly(finite.mean, doubles(3.0)),
     )
 
 
@@ -93,6 +93,10 @@ def the_distribution_function_grows_at_the_rate_of_the_density(draw, sign=1.0, j
     return all_of(*parts, close(sides / step, uniform(torch.tensor([jump, jump])), within=1e-9))
 
 
+def doubles(*values):
+    return torch.tensor(values, dtype=torch.float64)
+
+
 def signed(scale):
     """The factor with its sign."""
     return scale
@@ -103,25 +107,46 @@ def signed(scale):
 @lie("the argument is multiplied: z σ stands for z / σ", power=-1.0)
 @lie("the density is not rescaled", height=0.0)
 def the_density_of_a_multiple_is_stretched_and_lowered(draw, size=abs, power=1.0, height=1.0):
-    """Multiples of a gamma and a normal variable, mirrored, huge and tiny ones too."""
+    """Masses of intervals under multiples of a gamma and a normal variable, mirrored, huge and tiny ones too."""
     shape, mean = draw.uniform(2, low=1.5, high=3.0).tolist()
-    parts = []
+    ends = 0.3 + draw.uniform(4, low=0.1, high=0.8).cumsum(0)
+    masses, known = [], []
     for density, other in (gamma(shape), stats.gamma(shape)), (normal(mean, 0.5), stats.norm(mean, 0.5)):
         for scale in (2.5, -0.4, 1e6, -1e-6):
-            image = scaled_density(density, scale)
-            z = scale * draw.uniform(3, low=0.3, high=3.0)
             divisor = math.copysign(abs(scale) ** power, scale)
-            below = torch.tensor(other.cdf((z / scale).numpy()))
-            parts += [
-                close(image(z), density(z / divisor) / size(scale) ** height, scale=image(z)),
-                close(image.cdf(z), below if scale > 0 else 1 - below, within=ACCURACY),
-            ]
-    return all_of(*parts)
+
+            def image(z, density=density, scale=scale, divisor=divisor):
+                return density(z / divisor) / size(scale) ** height
+
+            for low, high in itertools.pairwise(ends.tolist()):
+                masses.append(area(image, *sorted((low * scale, high * scale))))
+                known.append(other.cdf(high) - other.cdf(low))
+    return close(masses, known, within=ACCURACY)
+
+
+def sum_density(first, second):
+    """∫ f(t) g(z - t) dt: the convolution of two densities, as a function of z."""
+
+    def density(z):
+        # Only where both densities live: the kinks at the ends of their supports become ends of the integral, and
+        # the panels are finest at the centres of both.
+        low = (z - second.high).clamp(min=first.low)
+        high = torch.maximum(low, (z - second.low).clamp(max=first.high))
+        one, two = (torch.as_tensor(c).expand_as(z).clamp(low, high) for c in (first.centre, z - second.centre))
+        left, right = torch.minimum(one, two), torch.maximum(one, two)
+
+        def overlap(t):
+            return first(t) * second(z[..., None] - t)
+
+        outer = absolute_integral(overlap, low, left, left) + absolute_integral(overlap, right, high, right)
+        return outer + absolute_integral(overlap, left, right)
+
+    return density
 
 
 def difference(first, second):
     """∫ f(t) g(z + t) dt: the density of a difference."""
-    return sum_density(first, scaled_density(second, -1.0))
+    return sum_density(first, Density(lambda t: second(-t), -second.high, -second.low, -second.centre))
 
 
 def pointwise(first, second):
@@ -134,7 +159,7 @@ def pointwise(first, second):
 @lie("z + t stands for z - t: the density of a difference", density=difference)
 @lie("the densities are multiplied and normalised", density=pointwise)
 def the_density_of_a_sum_is_the_convolution_of_the_densities(draw, density=sum_density):
-    """Triangle, gamma and normal densities as sums; the area under a density against samples; dice, by counting."""
+    """Triangle, gamma and normal densities as sums; the area under a density against samples."""
     z = torch.cat([draw.uniform(2, low=0.1, high=2.9), torch.tensor([-0.5, 1.0]).double()])
     uniform, waiting = Density(torch.ones_like, 0.0, 1.0), exponential()
     sums = [
@@ -146,12 +171,9 @@ def the_density_of_a_sum_is_the_convolution_of_the_densities(draw, density=sum_d
         (density(waiting, uniform)(z), mixed(z)),
     ]
     found, known = (torch.stack(side) for side in zip(*sums, strict=True))
-    die = torch.full((6,), 1 / 6, dtype=torch.float64)
-    counts = torch.bincount(torch.arange(1, 7)[:, None].add(torch.arange(1, 7)).flatten(), minlength=13)[2:]
     return all_of(
         close(found, known, within=ACCURACY),
         probability_is(lambda n: summed(draw, n) < 1.5, area(density(uniform, waiting), 0.0, 1.0, 1.5), effect=0.01),
-        close(convolve_masses(die, die), counts / 36),
     )
 
 

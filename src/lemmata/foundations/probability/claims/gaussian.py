@@ -6,7 +6,7 @@ import numpy
 import torch
 from scipy import stats
 
-from lemmata.foundations.probability.densities import Density
+from lemmata.foundations.probability.claims.quadrature import Density
 from lemmata.foundations.probability.gaussian import Gaussian
 from lemmata.foundations.probability.structured_gaussians import DiagonalGaussian, LowRankGaussian
 from lemmata.judge import all_of, always, at_least, at_most, claim, close, exactly, lie, mean_is

@@ -79,7 +79,9 @@ def _chapter(name: str, entries: list[dict[str, Any]]) -> dict[str, Any]:
     number = catalogs.CHAPTERS.index(name) + 1 if name in catalogs.CHAPTERS else ""
     counts = {verdict: tally[verdict] for verdict in [*VERDICTS, "not judged"] if tally[verdict]}
     remarks = {"settled": sum(word != "open" for word in settled), "all": len(settled)}
-    return {"name": name, "number": number, "entries": entries, "counts": counts, "remarks": remarks}
+    rooms = catalogs.by_room(entries, lambda entry: entry["statement"].room)
+    found = {"name": name, "number": number, "entries": entries, "rooms": rooms}
+    return found | {"counts": counts, "remarks": remarks}
 
 
 def warm() -> None:

@@ -73,7 +73,8 @@ def systems_context(now: Snapshot) -> dict[str, Any]:
     for entry in now.catalog.systems.values():
         row = {"entry": entry, "description": describe(entry), "data": data_of(now.catalog, entry.id)}
         found.setdefault(entry.chapter, []).append(row | {"claims": _claims(now, entry)})
-    chapters = {name: found[name] for name in dict.fromkeys([*(c for c in CHAPTERS if c in found), *found])}
+    order = dict.fromkeys([*(c for c in CHAPTERS if c in found), *found])
+    chapters = {name: catalog.by_room(found[name], lambda row: row["entry"].room) for name in order}
     return {"chapters": chapters, "coded": coded, "command": "lemmata systems"}
 
 

@@ -75,9 +75,8 @@ def show(state: State) -> dict[str, Any]:
     told["figures"] = {"response": response(upper, state.steps)}
     if len(upper) == 0:
         return told | {"radius": 0.0, "verdict": "empty", "words": WORDS["empty"], "half": None}
-    verdict = is_stable(upper)
-    kind = "forgets" if verdict else "rings" if verdict.powers_bounded else "explodes"
-    told |= {"radius": verdict.radius, "verdict": kind, "words": WORDS[kind], "half": half_life(verdict.radius)}
+    kind, radius = kind_of(upper)
+    told |= {"radius": radius, "verdict": kind, "words": WORDS[kind], "half": half_life(radius)}
     if state.sound:
         told["sound"] = {"rate": RATE, "samples": samples(answer(upper, HEARD))}
     return told
@@ -123,6 +122,17 @@ def answer(upper: Tensor, steps: int) -> Tensor:
     return impulse_response(upper, steps, weights / weights.sum())
 
 
+def kind_of(upper: Tensor) -> tuple[str, float]:
+    """What becomes of a tap, and the largest modulus.
+
+    Decimals such as 0.6 + 0.8i lie on the circle as written, and next to it as stored: that close they count as on it.
+    """
+    verdict = is_stable(upper)
+    if abs(verdict.radius - 1) <= 4 * torch.finfo(upper.real.dtype).eps:
+        return "rings", 1.0
+    return "forgets" if verdict else "explodes", verdict.radius
+
+
 def half_life(radius: float) -> float | None:
     """The steps after which the slowest channel has lost half of what it held; none if it loses nothing."""
     return None if radius >= 1 or radius == 0 else math.log(0.5) / math.log(radius)
@@ -142,14 +152,12 @@ def response(upper: Tensor, steps: int) -> Figure:
     axes = ("steps k since the tap", "state, read out")
     if len(upper) == 0:
         return Figure("No eigenvalue, no answer", *axes)
-    radius = float(upper.abs().max())
+    kind, radius = kind_of(upper)
     envelope = [radius**k for k in range(steps)]
     marks = [Line(range(steps), answer(upper, steps).tolist(), "response to one tap")]
     marks.append(Line(range(steps), envelope, "largest modulus, |λ|ᵏ"))
-    title = (
-        "The tap is forgotten" if radius < 1 else "The tap is never forgotten" if radius == 1 else "The tap explodes"
-    )
-    return Figure(title, *axes, marks)
+    title = {"forgets": "is forgotten", "rings": "is never forgotten", "explodes": "explodes"}[kind]
+    return Figure(f"The tap {title}", *axes, marks)
 
 
 def python(upper: Tensor, steps: int) -> str:
