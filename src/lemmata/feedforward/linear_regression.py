@@ -61,7 +61,7 @@ class LinearRegression:
     was taken in the end), and `epochs_` of a descent.
 
     Claims: regression.model, regression.ridge, regression.ols, regression.pseudoinverse, regression.linear_model,
-        regression.gradient, regression.gaussian_noise
+        regression.gradient, regression.gaussian_noise, regression.sgd, risk.validation
     Source: Gauss 1809; Hoerl and Kennard 1970; Björck 1996, Numerical Methods for Least Squares Problems.
     Differs: scikit-learn's Ridge penalises a sum of squares: its `alpha` is $s\lambda$. Everything is solved in
         float64 on the device of x (`sgd`: on the CPU) and returned in the dtype of x.

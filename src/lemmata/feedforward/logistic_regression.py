@@ -73,7 +73,7 @@ class LogisticRegression:
     Learnt: `weight_`, `bias_`, `classes_`, `loss_` (the mean cross-entropy), `epochs_`, `status_` ("converged",
     "separable" or "epoch limit"), and for two classes `separation_` (a `Separation`, where it was asked for one).
 
-    Claims: logistic.model
+    Claims: logistic.model, logistic.gradient
     Source: Cox 1958; Newton's steps as least squares: Rubin 1983.
     Differs: scikit-learn penalises the sum of the losses: its `C` is $1/(s\lambda)$. Everything is solved in float64
         on the device of x and returned in the dtype of x.
