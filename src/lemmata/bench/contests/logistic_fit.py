@@ -46,7 +46,7 @@ def by_newton(data: Labelled) -> Callable[[], Any]:
     """Our fit."""
 
     def fit() -> Any:
-        learnt = LogisticRegression(ridge=RIDGE).fit(data.x, data.y)
+        learnt = LogisticRegression(ridge=RIDGE, tolerance=1e-4).fit(data.x, data.y)
         return learnt.weight_, learnt.bias_
 
     return fit
