@@ -2,6 +2,10 @@
 
 A Newton step needs the product of the data with themselves under weights p(1 - p), a gradient only two products with a
 vector, but many more of them. Both of scikit-learn's solvers take part, and the quicker one is the peer to beat.
+
+What limits us: each Newton step multiplies the data with themselves, even with a start from a part of them that leaves
+three steps; on such well-conditioned data L-BFGS comes to four digits with a dozen gradients, each at the speed of
+memory. We keep Newton's method, which ends at the last digits and does not mind the condition of the data.
 """
 
 from collections.abc import Callable
