@@ -28,7 +28,8 @@ LARGE = 8  # from here on a matrix has one entry in each row and column, and its
 def draw_symmetric(source: Source) -> tuple:
     if source.chance(0.15):
         half = source.integers(3, 3, source.one_of((*INTEGERS, torch.bool)))
-        return torch.where(torch.ones(3, 3).tril().bool(), half, half.mT), 0.0
+        rows = half.tolist()  # older versions of torch choose no entries of the widest integers
+        return torch.tensor([[rows[max(i, j)][min(i, j)] for j in range(3)] for i in range(3)], dtype=half.dtype), 0.0
     matrix = source.symmetric(0 if source.chance(0.02) else source.whole(1, 5), source.floating())
     matrix = source.slightly_asymmetric(matrix) if source.chance(0.15) else matrix
     largest = max(map(abs, matrix.double().flatten().tolist()), default=1.0)
@@ -67,6 +68,7 @@ def definiteness_in(dtype: torch.dtype, allowed: float = 0.0):
 
 
 def one_triangle(matrix, tolerance: float):
+    matrix = matrix if matrix.is_floating_point() else matrix.double()
     return certify_definiteness(torch.where(torch.ones_like(matrix).tril().bool(), matrix, matrix.mT), tolerance)
 
 
@@ -195,7 +197,14 @@ def draw_operator(source: Source) -> tuple:
 
 
 def ritz(matrix, start, steps: int):
-    return largest_ritz_pair(lambda x: matrix @ x, start, steps)
+    """By an operator whose images are right but for their own rounding: how much a product loses is its own affair."""
+    rows = truths.exact(matrix)
+
+    def operator(x):
+        exact = truths.exact(x)
+        return torch.tensor([float(truths.dot(row, exact)) for row in rows], dtype=torch.float64).to(x.dtype)
+
+    return largest_ritz_pair(operator, start, steps)
 
 
 def judge_ritz(pair, matrix, start, steps: int) -> float | None:

@@ -35,6 +35,10 @@ def draw_quadratic(source: Source) -> tuple:
     return draw_matrix(source), source.one_of((*[QuadraticFunction] * 9, Tripled))
 
 
+def draw_plain(source: Source) -> tuple:
+    return draw_matrix(source), QuadraticFunction
+
+
 def hessian(matrix, kind: type) -> list:
     """The exact matrix of second derivatives."""
     factor = 3 if kind is Tripled else 1
@@ -124,7 +128,7 @@ def judge_convex(answer, matrix, kind: type) -> None:
 
 
 convex_quadratic = Certificate(
-    "is_convex:quadratic", of_quadratic(in_a_box), draw_quadratic, judge_convex,
+    "is_convex:quadratic", of_quadratic(in_a_box), draw_plain, judge_convex,
     {
         "a tolerance": lambda matrix, kind: measured(bool(eigenvalues(matrix)[0] >= -1e-12 * matrix.abs().max())),
         "no tolerance": lambda matrix, kind: measured(bool(eigenvalues(matrix)[0] >= 0)),

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import random
 from fractions import Fraction
 
 import pytest
@@ -69,9 +70,9 @@ def fractions_agree(found, x, y):
     sums = [sum(map(Fraction.__mul__, shares, column)) for column in zip(*rows, strict=True)]
     # Rounded multipliers cancel up to rounding, and `verify` has to prove that exact ones lie next to them.
     sizes = [sum(map(Fraction.__mul__, shares, map(abs, column))) for column in zip(*rows, strict=True)]
-    exactly = found.exact is not None
+    allowed = Fraction(1, 10**14) if found.exact is None else 0
     assert found.verify(x, y)
-    return all(abs(one) <= (0 if exactly else 1e-14) * size for one, size in zip(sums, sizes, strict=True))
+    return all(abs(one) <= allowed * size for one, size in zip(sums, sizes, strict=True))
 
 
 def near(k):
@@ -147,11 +148,27 @@ def test_a_plane_that_float64_cannot_hold_is_a_fraction():
 
 
 @pytest.mark.parametrize("bias", [True, False])
+def test_numbers_of_all_sizes_side_by_side(bias):
+    """No scaling brings these into the range of one double: products and weights leave it above and below."""
+    draw, separable = random.Random(0), 0
+    sizes = [0.0, 5e-324, 1e-310, 1e-200, 1e-30, 1.0, 1e30, 1e200, 1e307]
+    for _ in range(60):
+        points, features = draw.randint(1, 8), draw.randint(1, 4)
+        x = [[draw.choice(sizes) * draw.choice([-1, 1]) for _ in range(features)] for _ in range(points)]
+        x, y = torch.tensor(x, dtype=torch.float64), torch.tensor([draw.choice([-1, 1]) for _ in range(points)])
+        found = separate(x, y, bias)
+        assert found.verify(x, y)
+        assert fractions_agree(found, x, y)
+        separable += found.separable
+    assert 15 < separable < 55
+
+
+@pytest.mark.parametrize("bias", [True, False])
 def test_whatever_is_drawn_the_answer_is_proved(bias):
     """Points on coarse and on fine grids, and combinations of points: many ties, and many that are ties nearly."""
     generator = torch.Generator().manual_seed(0)
     separable = 0
-    for trial in range(200):
+    for trial in range(120):
         points, features = 2 + trial % 7, 1 + trial % 4
         x = torch.randint(-3, 4, (points, features), generator=generator).double()
         x = x * [1.0, 0.1, 1e-9, 1.0][trial % 4] + [0.0, 0.3, 1.0, 1e15][trial % 4]
@@ -161,7 +178,7 @@ def test_whatever_is_drawn_the_answer_is_proved(bias):
         assert found.verify(x, y)
         assert fractions_agree(found, x, y)
         separable += found.separable
-    assert 40 < separable < 160
+    assert 25 < separable < 95
 
 
 def test_points_and_features_of_very_different_sizes_are_decided_with_proof():

@@ -75,6 +75,11 @@ TURNED_BLOCK = torch.block_diag(ROTATION, ROTATION) + torch.nn.functional.pad(to
         (double([[1e300, 1.0], [1.0, 1e-300]]), GROWS),
         (double([[1e-300, 1e-310], [1e-310, 1e-300]]), FORGETS),
         (torch.eye(200).double(), RINGS),
+        (torch.ones(50, 50).double().triu() * torch.linspace(0.5, 1, 50).double(), RINGS),  # 1 on the diagonal, once
+        (torch.full((40, 40), 1e300, dtype=torch.float64), GROWS),
+        (torch.full((40, 40), 1e200, dtype=torch.float64), GROWS),
+        (torch.full((40, 40), 5e-324, dtype=torch.float64), FORGETS),
+        (torch.full((40, 40), 1e-300, dtype=torch.float64), FORGETS),
         (torch.ones(50, 50).double().triu() - 0.5 * torch.eye(50), FORGETS),
         (torch.ones(50, 50).double().tril() + 1e-9 * torch.eye(50), GROWS),
         (similar(JORDAN, torch.diag(double([0.5, -0.25]))), GROWS),

@@ -93,7 +93,8 @@ class Separation:
         if self.weight is None or self.bias is None:
             raise ValueError("there is no hyperplane: separable is False")
         if self.exact is not None:
-            return torch.tensor([float(_dot(row, self.exact)) for row in fractions(inputs)]).sign().to(torch.int8)
+            products = [_dot(row, self.exact) for row in fractions(inputs)]
+            return torch.tensor([(product > 0) - (product < 0) for product in products], dtype=torch.int8)
         return exact_signs(inputs, torch.cat([self.weight, self.bias[None]]) if self.biased else self.weight)
 
 
@@ -230,7 +231,9 @@ class _SignedRows:
     def _not_positive(self, vector: list[Fraction]) -> list[int]:
         """The rows whose product with the vector is not positive, the worst first."""
         weights = _rounded(vector)
-        if self.faithful and weights.isfinite().all():
+        # A weight below the range would be wrong by all of itself.
+        normal = all(abs(weight) >= TINY or not value for weight, value in zip(weights.tolist(), vector, strict=True))
+        if self.faithful and normal:
             products, sizes = self.rounded @ weights, self.rounded.abs() @ weights.abs()
             # One rounding for each weight, and those of the sum.
             lost = 2 * gamma(len(weights) + 1) * sizes + len(weights) * TINY

@@ -41,8 +41,8 @@ class DefinitenessCertificate:
     Claims: linalg.psd_definition, linalg.psd_eigenvalues
 
     >>> certificate = certify_definiteness(torch.tensor([[1.0, 2.0], [2.0, 1.0]]))
-    >>> bool(certificate.violated), certificate.witness.abs(), certificate.curvature
-    (True, tensor([0.7071, 0.7071], dtype=torch.float64), tensor(-1.0000))
+    >>> bool(certificate.violated), certificate.witness.abs(), round(certificate.curvature.item(), 5)
+    (True, tensor([0.7071, 0.7071], dtype=torch.float64), -1.0)
     """
 
     floor: Float[Tensor, "*batch"]

@@ -44,9 +44,10 @@ def largest_ritz_pair(
     rounding is left, a random vector, orthogonal to the others, carries on.
 
     Value and residual are measured in double precision at the vector that is returned, whatever the iteration lost.
-    The residual is rounded up and includes what a product with a matrix loses in the dtype of the start, $n u\,\|Gx\|$;
-    by as much the value may exceed the largest eigenvalue. Starts and operators may be of any size: powers of two are
-    taken out, so that nothing underflows.
+    The residual is rounded up and includes $n u\,\|Gx\|$ for what the operator itself may lose in the dtype of the
+    start; by as much the value may exceed the largest eigenvalue. A product with a matrix in which large terms cancel
+    loses more, in the size of $|G||x|$: so far a residual says nothing. Starts and operators may be of any size: powers
+    of two are taken out, so that nothing underflows.
 
     Shapes:
         operator: from (..., n) to (..., n), start: (..., n)    returns: value (...), vector (..., n), residual (...)
@@ -154,8 +155,8 @@ def _measured(operator: Callable[[Tensor], Tensor], vector: Tensor) -> RitzPair:
         raise ValueError(f"operator must have eigenvalues that {vector.dtype} can hold: scale it")
     kept = _raised(value.double(), -exponent)  # as it was rounded
     residual = torch.linalg.vector_norm(image - kept[..., None] * x, dim=-1) / length
-    # Differences round by 3 u of the image or of what is subtracted, sums by (n + 3) u of the result; the operator, if
-    # it is a product with a matrix in the dtype of the vector, by n u of that.
+    # Differences round by 3 u of the image or of what is subtracted, sums by (n + 3) u of the result; the operator,
+    # where nothing cancels in its sums, by n u of the dtype of the vector.
     size, eps = x.shape[-1], torch.finfo(vector.dtype).eps
     lost = ((size + 1) * eps / 2 + 2 * EPS) * torch.linalg.vector_norm(image, dim=-1)
     residual = residual * (1 + (size + 8) * EPS) + lost

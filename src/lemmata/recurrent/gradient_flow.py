@@ -69,7 +69,7 @@ class GradientFlow:
             return None
         logarithms = torch.xlogy(self.lags, self.log_norms.new_tensor(self.bound))
         rounding = 4 * torch.finfo(logarithms.dtype).eps  # of a logarithm and a product, with some to spare
-        return logarithms * torch.where(logarithms < 0, 1 - rounding, 1 + rounding)
+        return torch.where(logarithms < 0, logarithms * (1 - rounding), logarithms * (1 + rounding))
 
     @property
     def vanishes(self) -> bool | None:

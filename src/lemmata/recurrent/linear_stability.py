@@ -9,7 +9,7 @@ from torch import Tensor
 
 from lemmata import validate
 from lemmata.recurrent.linear_state_space import check_system
-from lemmata.recurrent.unit_circle import Place, place_of, place_of_eigenvalues, squared_modulus
+from lemmata.recurrent.unit_circle import Place, computed_eigenvalues, place_of, place_of_eigenvalues, squared_modulus
 
 __all__ = ["Stability", "is_stable", "steady_state"]
 
@@ -71,7 +71,7 @@ def is_stable(system: Tensor) -> Stability:
         raise ValueError(f"system must be a square matrix, got shape {tuple(system.shape)}")
     else:
         place, eigenvalue = place_of(system)
-        values = torch.linalg.eigvals(system)
+        values = computed_eigenvalues(system)
         radius = float(values.abs().max())
         eigenvalue = complex(values[values.abs().argmax()]) if eigenvalue is None else eigenvalue
     return _verdict(place, eigenvalue, radius)

@@ -323,7 +323,9 @@ def test_rank_is_judged_at_every_scale(dtype, scale):
     near = scale * torch.tensor([[1, 0.999], [0.999, 1]], dtype=dtype)
     assert not Gaussian(torch.zeros(2, dtype=dtype), near).degenerate
     assert not Gaussian(torch.zeros(1, dtype=dtype), near[:1, :1]).degenerate
-    assert Gaussian(torch.zeros(1, dtype=dtype), 0 * near[:1, :1]).degenerate
+    certain = Gaussian(torch.zeros(2, dtype=dtype), torch.diag(torch.tensor([scale, 0], dtype=dtype)))
+    assert certain.degenerate
+    assert (certain.sample(5) != 0).tolist() == [[True, False]] * 5
 
 
 def test_what_cancelled_stays_nothing_in_marginals_and_sums():
@@ -347,3 +349,15 @@ def test_distances_keep_their_digits_where_the_noise_is_small(noise):
     eps = torch.finfo(torch.float32).eps
     allowed = 64 * eps * exact + (16 * eps) ** 2 * x.square().sum(-1) / variance.min()
     assert ((law.mahalanobis(x) - exact).abs() <= allowed).all()
+
+
+def test_laws_of_a_batch_are_added_and_judged_on_their_own():
+    laws, others = three((2,)), three((2,))
+    for other in others:
+        total = laws[0].plus(other)
+        for k in range(2):
+            one = Gaussian(laws[0].mean[k], laws[0].covariance[k]).plus(Gaussian(other.mean[k], other.covariance[k]))
+            torch.testing.assert_close(total.covariance[k], one.covariance)
+            torch.testing.assert_close(total._lost[k], one._lost)
+    with pytest.raises(ValueError, match="covariance must be positive semidefinite, got the eigenvalue -1"):
+        Gaussian(ZERO, torch.stack([EYE, torch.tensor([[1.0, 2.0], [2.0, 1.0]])]))

@@ -10,6 +10,7 @@ from lemmata import validate
 from lemmata.foundations.probability import parameters
 from lemmata.foundations.probability.gaussian_law import GaussianLaw
 from lemmata.marks import system
+from lemmata.measure.definiteness import certify_definiteness
 
 __all__ = ["Gaussian"]
 
@@ -194,6 +195,18 @@ class Gaussian(GaussianLaw):
             raise ValueError(f"other must have {self.dimension} features, got {other.dimension}")
 
 
+def _definite(covariance: Tensor, pivots: Tensor) -> bool:
+    """Whether a covariance that could be factorised has a density: in doubt only where a pivot kept few digits."""
+    variances = covariance.diagonal(dim1=-2, dim2=-1)
+    limits = torch.finfo(covariance.dtype)
+    if not bool((pivots <= (limits.eps**0.5 * variances).clamp(min=limits.tiny)).any()):
+        return True
+    # Powers of two make all variances about 1, and round nothing.
+    units = torch.ldexp(torch.ones_like(variances).double(), -torch.frexp(variances.double().sqrt()).exponent)
+    scaled = covariance.double() * units[..., None] * units[..., None, :]
+    return bool(certify_definiteness(scaled).definite.all())
+
+
 def _factorised(covariance: Tensor, lost: Tensor) -> tuple[Tensor, bool]:
     """A square root, and whether the matrix is singular: then it is no triangular one. An error if it has none.
 
@@ -203,7 +216,7 @@ def _factorised(covariance: Tensor, lost: Tensor) -> tuple[Tensor, bool]:
     factor, failed = torch.linalg.cholesky_ex(covariance)
     # The square of a pivot is what is left of a variance given the features before.
     pivots = factor.detach().diagonal(dim1=-2, dim2=-1).square()
-    if not bool(failed.any() or (pivots <= lost).any()):
+    if not bool(failed.any() or (pivots <= lost).any()) and _definite(covariance.detach(), pivots):
         return factor, False
     units = torch.where(lost > 0, lost, 1.0).sqrt()[..., None]
     eigenvalues, vectors = torch.linalg.eigh(covariance / units / units.mT)
