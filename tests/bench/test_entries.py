@@ -10,6 +10,11 @@ from lemmata.bench.rounds import Measured, installed
 
 SMALL = {
     "perceptron_fit": {"POINTS": 3000, "FEATURES": 10},
+    "ridge_fit": {"POINTS": 3000, "FEATURES": 10},
+    "logistic_fit": {"POINTS": 3000, "FEATURES": 10},
+    "softmax_cross_entropy": {
+        "SIZES": dict.fromkeys(["images", "digits", "tokens", "smoothed"], (64, 10)),
+    },
     "hopfield_recall": {"STATES": 30, "UNITS": 100, "PATTERNS": 8},
     "training_loop": {},
     "spectral_bounds": {"SIZE": 256},

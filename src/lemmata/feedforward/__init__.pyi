@@ -4,20 +4,34 @@ from lemmata.feedforward.folding import folding_network as folding_network
 from lemmata.feedforward.folding import sawtooth_network as sawtooth_network
 from lemmata.feedforward.hyperplane_arrangement import arrangement_regions as arrangement_regions
 from lemmata.feedforward.hyperplane_arrangement import most_regions as most_regions
+from lemmata.feedforward.linear_regression import LinearRegression as LinearRegression
+from lemmata.feedforward.linear_regression import widrow_hoff as widrow_hoff
+from lemmata.feedforward.logistic_regression import LogisticRegression as LogisticRegression
 from lemmata.feedforward.mlp import MLP as MLP
 from lemmata.feedforward.mlp import MLPConfig as MLPConfig
 from lemmata.feedforward.piecewise_linear import PiecewiseLinear as PiecewiseLinear
 from lemmata.feedforward.relu_regions import LinearRegions as LinearRegions
 from lemmata.feedforward.relu_regions import linear_regions as linear_regions
+from lemmata.feedforward.risk import RiskEstimate as RiskEstimate
+from lemmata.feedforward.risk import empirical_risk as empirical_risk
+from lemmata.feedforward.softmax import binary_cross_entropy as binary_cross_entropy
+from lemmata.feedforward.softmax import cross_entropy as cross_entropy
 
 __all__ = [
     "LinearRegions",
+    "LinearRegression",
+    "LogisticRegression",
     "MLP",
     "MLPConfig",
     "PiecewiseLinear",
+    "RiskEstimate",
     "arrangement_regions",
+    "binary_cross_entropy",
+    "cross_entropy",
+    "empirical_risk",
     "folding_network",
     "linear_regions",
     "most_regions",
     "sawtooth_network",
+    "widrow_hoff",
 ]

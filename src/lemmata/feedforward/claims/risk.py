@@ -1,0 +1,84 @@
+"""Risk: what the mean loss on examples says of the expected loss, and what it does not say after fitting to them."""
+
+import math
+
+import torch
+
+from lemmata.feedforward.linear_regression import LinearRegression
+from lemmata.feedforward.risk import empirical_risk
+from lemmata.judge import all_of, claim, lie, mean_is, probability_is, slope_is
+
+SLOPE, NOISE = 2.0, 0.5
+
+
+def fixed(x, y):
+    """A slope that was chosen before the examples were seen."""
+    return torch.full((len(x), 1), 1.5, dtype=x.dtype)
+
+
+def fitted(x, y):
+    """The slope with the least loss on these very examples."""
+    return (x * y).sum(1, keepdim=True) / x.square().sum(1, keepdim=True)
+
+
+@claim("risk.expected_empirical")
+@lie("the empirical risk is unbiased for a function fitted to the examples", choose=fitted)
+@lie("its deviation falls like 1/s", power=-1.0)
+def the_empirical_risk_is_unbiased(draw, choose=fixed, power=-0.5, estimate=empirical_risk):
+    """Noisy points on a line and half the squared error, whose expected risk is known for every slope; its spread for
+    4 to 256 examples; and how often the interval around an error rate contains the probability of an error."""
+
+    def excess(n, examples=8):
+        x = draw.normal(n, examples)
+        y = SLOPE * x + NOISE * draw.normal(n, examples)
+        slope = choose(x, y)  # (n, 1)
+        found = estimate((y - slope * x).square() / 2).risk
+        return found - ((SLOPE - slope[:, 0]) ** 2 + NOISE**2) / 2
+
+    sizes = [4, 16, 64, 256]
+    spreads = [excess(16_000, size).std() for size in sizes]
+
+    def covered(n):
+        wrong = (draw.uniform(n, 50) < 0.3).double()
+        found = estimate(wrong, confidence=0.9, bounds=(0, 1))
+        return (found.low <= 0.3) & (found.high >= 0.3)
+
+    return all_of(
+        mean_is(torch.clone, excess, 0.0, effect=0.01, alpha=5e-10),
+        # 16,000 values know their deviation to 1 %, which is 0.0025 of the slope over these sizes.
+        slope_is(sizes, spreads, power, within=0.018),
+        probability_is(covered, 0.9, effect=0.05, side="at_least", alpha=5e-10),
+    )
+
+
+@claim("risk.validation")
+@lie("the training error is the variance of the noise", factor=0.0)
+@lie("training and validation error are equal in the mean", gap=0.0)
+def the_training_error_is_too_small(draw, factor=1.0, gap=1.0, model=LinearRegression):
+    """Least squares with 10 weights on 20 examples, for many draws of the noise at once: the mean error on the
+    training examples, and on one new example for each."""
+    points, features = 20, 10
+    x, w = draw.normal(points, features), draw.normal(features, 1)
+    # An error of the weights is the noise through the inverse of the data: given x, its mean square is known.
+    spread = float(torch.linalg.inv(x.T @ x).trace())
+
+    def learnt(n):
+        y = x @ w + draw.normal(points, n)
+        return model(bias=False).fit(x, y), y
+
+    def training_errors(n):
+        found, y = learnt(n)
+        return (found.predict(x) - y).square().mean(0)
+
+    def validation_errors(n):
+        new = draw.normal(n, features)
+        answer = (new * learnt(n)[0].weight_.T).sum(1)
+        return (answer - (new @ w)[:, 0] - draw.normal(n)).square()
+
+    training = 1 - factor * features / points
+    validation = training + gap * (features / points + spread)
+    deviation = math.sqrt(2) * (1 + spread)
+    return all_of(
+        mean_is(torch.clone, training_errors, training, effect=0.007, alpha=5e-10),
+        mean_is(torch.clone, validation_errors, validation, effect=0.016 * deviation, alpha=5e-10),
+    )

@@ -1,0 +1,337 @@
+r"""Linear and ridge regression: the closed form by whichever way suits the data, and two ways that descend to it."""
+
+import warnings
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from lemmata import validate
+from lemmata.marks import system
+from lemmata.measure.rounding import power_of_two
+
+__all__ = ["LinearRegression", "widrow_hoff"]
+
+SOLVERS = ("cholesky", "qr", "svd", "gd", "sgd")
+# The normal equations square the condition number: up to here they keep half of a double's digits.
+WELL_CONDITIONED = 1e4
+BLOCK = 1024  # rows that are centred and multiplied while they are in the cache
+EPS = torch.finfo(torch.double).eps
+
+
+class _Problem(NamedTuple):
+    """Data as they came, divided by a power of two where they are huge or tiny, and what turns them into a problem."""
+
+    x: Tensor  # (points, features)
+    y: Tensor  # (points, outputs)
+    x_mean: Tensor
+    y_mean: Tensor
+    ridge: float
+    lr: float | None
+    start: Tensor  # (features, outputs)
+
+    def centred(self) -> tuple[Tensor, Tensor]:
+        return self.x.double() - self.x_mean, self.y.double() - self.y_mean
+
+
+@system("regression", title="Linear and ridge regression", kind="estimator")
+class LinearRegression:
+    r"""The affine function with the least mean squared error, and with `ridge` > 0 a penalty on its weights.
+
+    $$ \min_{w,\,b}\ \frac1{2s}\|Xw + b - y\|^2 + \frac\lambda2\|w\|^2, \qquad
+       w = (X_c^\top X_c + s\lambda I)^{-1} X_c^\top y_c, \qquad b = \bar y - \bar x^\top w $$
+
+    with $\lambda$ = `ridge` and centred data $X_c, y_c$; without `bias` the data stay as they are. There are five ways
+    to the minimiser: `cholesky` solves the normal equations, and hands over to `qr` where their condition would cost
+    more than half of the digits; `qr` factorises the data; `svd` splits them by singular values; `gd` descends along
+    the gradient; `sgd` takes one example at a time (`widrow_hoff`) and averages the second half of its iterates.
+
+    Where the columns are dependent and nothing is penalised, many weights are equally good: a warning says so, and the
+    shortest are taken, $w = X_c^+ y_c$. A step length with which `gd` or `sgd` diverges is an ArithmeticError.
+
+    Shapes:
+        x: (points, features), y: (points,) or (points, outputs)
+        weight_: (features,) or (features, outputs)    bias_: scalar or (outputs,)
+
+    Learnt: `weight_`, `bias_`; `rank_` of the centred data, `condition_` (ratio of the extreme singular values of what
+    was solved, infinite where the weights are not unique), `residual_norm_` $= \|Xw + b - y\|$, `solver_` (the way that
+    was taken in the end), and `epochs_` of a descent.
+
+    Claims: regression.model, regression.ridge, regression.ols, regression.pseudoinverse, regression.linear_model,
+        regression.gradient, regression.gaussian_noise, regression.sgd, risk.validation
+    Source: Gauss 1809; Hoerl and Kennard 1970; Björck 1996, Numerical Methods for Least Squares Problems.
+    Differs: scikit-learn's Ridge penalises a sum of squares: its `alpha` is $s\lambda$. Everything is solved in
+        float64 on the device of x (`sgd`: on the CPU) and returned in the dtype of x.
+
+    >>> x, y = torch.tensor([[0.0], [1.0], [2.0], [3.0]]), torch.tensor([1.0, 3.0, 5.0, 7.0])
+    >>> line = LinearRegression().fit(x, y)
+    >>> line.weight_, line.bias_, line.rank_
+    (tensor([2.]), tensor(1.), 1)
+    >>> LinearRegression(ridge=1.25).fit(x, y).weight_
+    tensor([1.])
+    """
+
+    weight_: Tensor
+    bias_: Tensor
+    rank_: int
+    condition_: float
+    residual_norm_: float
+    solver_: str
+    epochs_: int
+
+    def __init__(
+        self,
+        ridge: float = 0.0,
+        bias: bool = True,
+        solver: str = "cholesky",
+        lr: float | None = None,
+        max_epochs: int | None = None,
+        tolerance: float = 1e-10,
+        seed: int = 0,
+    ) -> None:
+        self.ridge = validate.number("ridge", ridge, least=0.0)
+        self.bias = validate.flag("bias", bias)
+        self.solver = validate.one_of("solver", solver, SOLVERS)
+        self.lr = None if lr is None else validate.positive("lr", lr)
+        usual = {"gd": 10_000, "sgd": 100}.get(solver, 1)
+        self.max_epochs = usual if max_epochs is None else validate.count("max_epochs", max_epochs)
+        self.tolerance = validate.positive("tolerance", tolerance)
+        self.seed = seed
+
+    def __repr__(self) -> str:
+        return f"LinearRegression(ridge={self.ridge}, bias={self.bias}, solver={self.solver!r})"
+
+    def fit(
+        self,
+        x: Float[Tensor, "points features"],
+        y: Float[Tensor, "points *outputs"],
+        weight: Float[Tensor, "features *outputs"] | None = None,
+    ) -> "LinearRegression":
+        """Find the weights; `weight` is where a descent starts (default 0)."""
+        x = validate.matrix("x", x).detach()
+        y = _targets(x, y)
+        inputs, x_unit = within_range(x)
+        values, y_unit = within_range(y.reshape(len(y), -1))  # (points, outputs)
+        x_mean, y_mean = (column_means(side) if self.bias else side.new_zeros(()).double() for side in (inputs, values))
+        start = inputs.new_zeros(x.shape[1], values.shape[1], dtype=torch.double)
+        if weight is not None:
+            fitting = validate.fits("weight", weight.to(x.dtype), (x.shape[1], *y.shape[1:]), like=x, whose="x and y")
+            start = start + (fitting.detach() * (x_unit / y_unit)).reshape(start.shape)
+        lr = None if self.lr is None else self.lr * x_unit * x_unit
+        problem = _Problem(inputs, values, x_mean, y_mean, self.ridge / x_unit / x_unit, lr, start)
+        found = self._solve(problem)  # (features, outputs)
+        bias = (problem.y_mean - problem.x_mean @ found) if self.bias else found.new_zeros(found.shape[1])
+        self.weight_ = (found * (y_unit / x_unit)).reshape(x.shape[1], *y.shape[1:]).to(x.dtype)
+        self.bias_ = (bias * y_unit).reshape(y.shape[1:]).to(x.dtype)
+        answer = affine(x, self.weight_, self.bias_)  # (points,) or (points, outputs)
+        self.residual_norm_ = float((answer / y_unit - y / y_unit).double().norm()) * y_unit
+        return self
+
+    def predict(self, x: Float[Tensor, "points features"]) -> Float[Tensor, "points *outputs"]:
+        r"""$Xw + b$."""
+        if not hasattr(self, "weight_"):
+            raise RuntimeError("this LinearRegression is not fitted: call fit(x, y) first")
+        x = validate.last_axis("x", validate.matrix("x", x), len(self.weight_))
+        return affine(x, self.weight_, self.bias_)  # (points,) or (points, outputs)
+
+    def state_dict(self) -> dict[str, Tensor]:
+        """What was learnt."""
+        return {"weight": self.weight_, "bias": self.bias_} if hasattr(self, "weight_") else {}
+
+    def load_state_dict(self, state: Mapping[str, Tensor]) -> None:
+        """Take over what `state_dict` returned."""
+        if state:
+            self.weight_, self.bias_ = state["weight"].clone(), state["bias"].clone()
+
+    def _solve(self, problem: _Problem) -> Float[Tensor, "features outputs"]:
+        (points, features), ridge = problem.x.shape, len(problem.x) * problem.ridge
+        self.solver_, self.epochs_ = self.solver, 0
+        if self.solver == "cholesky":
+            gram, moment = _normal_equations(problem)  # (features, features), (features, outputs)
+            squares = torch.linalg.eigvalsh(gram).flip(0)
+            if squares[-1] * WELL_CONDITIONED**2 > squares[0]:
+                self._note(squares.sqrt(), (points, features), ridge)
+                gram.diagonal().add_(ridge)
+                return torch.cholesky_solve(moment, torch.linalg.cholesky(gram))
+            self.solver_ = "qr"
+        x, y = problem.centred()
+        small, aim = _reduced(x, y)  # (at most features, features), (as many, outputs)
+        left, values, right = torch.linalg.svd(small, full_matrices=False)
+        self._note(values, (points, features), ridge)
+        if self.solver_ == "gd":
+            # The triangle has the gradients of the data, whatever their number.
+            root = points**0.5
+            return self._descend(small / root, aim / root, values / root, problem)
+        if self.solver_ == "sgd":
+            return self._sample(x, y, problem)
+        if self.solver_ == "qr" and self.rank_ == features:
+            return _triangular(small, aim, ridge)
+        self.solver_ = "svd"
+        if not ridge and self.rank_ < features:
+            told = f"x has rank {self.rank_} and {features} features, so that the weights are not unique"
+            warnings.warn(f"{told}: the shortest are taken; leave columns out, or use ridge > 0", stacklevel=3)
+        kept = torch.arange(len(values), device=x.device) < self.rank_
+        gains = torch.where(kept, values / torch.where(kept, values.square() + ridge, 1.0), 0.0)
+        return right.mT @ (gains[:, None] * (left.mT @ aim))
+
+    def _note(self, values: Tensor, shape: tuple[int, int], ridge: float) -> None:
+        """Rank and condition from the singular values, the largest first."""
+        large = float(values[0])
+        # What rounding leaves of a dependent column is below this.
+        self.rank_ = int((values > large * max(shape) * EPS).sum())
+        least = float(values[-1]) ** 2 * (self.rank_ == shape[1]) + ridge
+        self.condition_ = ((large**2 + ridge) / least) ** 0.5 if least > 0 else float("inf")
+
+    def _descend(self, x: Tensor, y: Tensor, values: Tensor, problem: _Problem) -> Tensor:
+        r"""$w \leftarrow w - \eta\,(X^\top(Xw - y)/s + \lambda w)$ until the gradient is `tolerance` of the first."""
+        low, high = (float(value) ** 2 + problem.ridge for value in (values[-1], values[0]))
+        lr, w = problem.lr or 2 / (low + high), problem.start
+        first = norm = torch.inf
+        for epoch in range(self.max_epochs + 1):
+            gradient = x.mT @ (x @ w - y) + problem.ridge * w
+            norm = float(gradient.norm())
+            first = first if epoch else norm
+            # Below 2 / high every component of the gradient shrinks: growth beyond rounding proves a larger step.
+            if not norm <= first * (1 + 1e-6):
+                most = f"2 / {high:.4g} = {2 / high:.4g}, as the largest eigenvalue of the Hessian is {high:.4g}"
+                raise ArithmeticError(f"gd diverges with lr = {lr:.4g}: use less than {most}")
+            if norm <= self.tolerance * first and epoch:
+                break
+            if epoch < self.max_epochs:
+                w, self.epochs_ = w - lr * gradient, epoch + 1
+        if norm > self.tolerance * first:
+            told = f"gd stopped after {self.max_epochs} epochs with {norm / first:.1e} of its first gradient"
+            warnings.warn(f"{told}: raise max_epochs, or use solver='qr'", stacklevel=4)
+        return w
+
+    def _sample(self, x: Tensor, y: Tensor, problem: _Problem) -> Tensor:
+        """One example after another, drawn uniformly; the mean of the iterates in the second half of the epochs."""
+        lr = problem.lr or 0.5 / (float(x.square().sum(1).max()) + problem.ridge)
+        generator = torch.Generator().manual_seed(self.seed)
+        w, x, y = problem.start.cpu(), x.cpu(), y.cpu()
+        total, kept = torch.zeros_like(w), 0
+        for epoch in range(self.max_epochs):
+            order = torch.randint(len(x), (len(x),), generator=generator)
+            for some in order.split(BLOCK):
+                path = widrow_hoff(x, y, some, lr, w, problem.ridge)[1:]  # (steps, features, outputs)
+                w = path[-1]
+                if not torch.isfinite(w).all():
+                    most = 1 / (float(x.square().sum(1).max()) + problem.ridge)
+                    raise ArithmeticError(f"sgd diverges with lr = {lr:.4g}: use at most 1 / max |x|^2 = {most:.4g}")
+                if epoch >= self.max_epochs // 2:
+                    total, kept = total + path.sum(0), kept + len(path)
+        self.epochs_ = self.max_epochs
+        return (total / kept).to(problem.x.device)
+
+
+def widrow_hoff(
+    x: Float[Tensor, "points features"],
+    y: Float[Tensor, "points *outputs"],
+    order: Int[Tensor, "steps"],
+    lr: float | Float[Tensor, "steps"],
+    weight: Float[Tensor, "features *outputs"] | None = None,
+    ridge: float = 0.0,
+) -> Float[Tensor, "path features *outputs"]:
+    r"""Stochastic gradient descent on the squared error, example by example in the given order (LMS).
+
+    $$ w_{t+1} = w_t + \eta_t\,(y_{i_t} - w_t^\top x_{i_t})\,x_{i_t} - \eta_t\lambda w_t $$
+
+    For uniform $i_t$ the step is $-\eta\nabla h$ in the mean, $h = \frac1{2s}\|Xw-y\|^2 + \frac\lambda2\|w\|^2$.
+
+    Shapes:
+        x: (points, features), y: (points,) or (points, outputs), order: (steps,) of row numbers, lr: scalar or (steps,)
+        returns: all iterates, the first included: (steps + 1, features) or (steps + 1, features, outputs)
+
+    Claims: regression.sgd
+    Source: Widrow and Hoff 1960.
+    Differs: each step needs the one before, so it runs on the CPU, in float64; the result has the dtype of x.
+
+    >>> x, y = torch.tensor([[1.0, 0.0], [0.0, 2.0]]), torch.tensor([3.0, 4.0])
+    >>> widrow_hoff(x, y, torch.tensor([0, 1]), lr=0.25)
+    tensor([[0.0000, 0.0000],
+            [0.7500, 0.0000],
+            [0.7500, 2.0000]])
+    """
+    x = validate.matrix("x", x).detach()
+    y = _targets(x, y)
+    if order.is_floating_point() or (order.numel() and not 0 <= int(order.min()) <= int(order.max()) < len(x)):
+        raise ValueError(f"order must hold row numbers from 0 to {len(x) - 1}")
+    shape = (x.shape[1], *y.shape[1:])
+    start = x.new_zeros(shape) if weight is None else validate.fits("weight", weight.to(x), shape, x, "x and y")
+    rates = torch.as_tensor(lr, dtype=torch.double).expand(len(order)).tolist()
+    inputs, values = x.double().cpu().numpy(), y.double().cpu().numpy()
+    w = start.detach().double().cpu().numpy().copy()
+    path = np.empty((len(order) + 1, *shape))
+    path[0] = w
+    with np.errstate(over="ignore", invalid="ignore"):  # a path that diverges is seen to do so
+        for step, (i, rate) in enumerate(zip(order.tolist(), rates, strict=True), 1):
+            error = values[i] - inputs[i] @ w  # scalar or (outputs,)
+            w += rate * (np.multiply.outer(inputs[i], error) - ridge * w)
+            path[step] = w
+    return torch.from_numpy(path).to(x)
+
+
+# --- What all ways share ---
+
+
+def _targets(x: Tensor, y: Tensor) -> Tensor:
+    y = validate.floating("y", y).detach()
+    if y.ndim not in (1, 2) or len(y) != len(x):
+        raise ValueError(
+            f"y must hold a value, or a row of them, for each of {len(x)} points, got shape {tuple(y.shape)}"
+        )
+    return y.to(x.device)
+
+
+def affine(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+    """In the dtype of x; half precision is multiplied in float32, for which every processor has an instruction."""
+    wide = x if x.dtype is torch.double else x.float()
+    return (wide @ weight.to(wide) + bias.to(wide)).to(x.dtype)
+
+
+def column_means(values: Tensor) -> Tensor:
+    """In float64; a product with ones is quicker than torch's mean along the first axis."""
+    total = values.new_zeros(values.shape[1], dtype=torch.double)
+    for block in values.split(64 * BLOCK):
+        total += torch.ones(len(block), dtype=torch.double, device=block.device) @ block.double()
+    return total / len(values)
+
+
+def within_range(values: Tensor) -> tuple[Tensor, float]:
+    """Values whose squares can be added up in float64, and the power of two by which they were divided for that."""
+    if 2.0**-400 < float(torch.linalg.vector_norm(values)) < 2.0**400:  # so is the largest then
+        return values, 1.0
+    unit = float(power_of_two(values))
+    return (values.double() / unit, unit) if not 2.0**-400 < unit < 2.0**400 else (values, 1.0)
+
+
+def _normal_equations(problem: _Problem) -> tuple[Tensor, Tensor]:
+    r"""$X_c^\top X_c$ and $X_c^\top y_c$, block by block, so that no centred copy of the data is made."""
+    features = len(problem.start)
+    gram, moment = problem.start.new_zeros(features, features), torch.zeros_like(problem.start)
+    centred = problem.start.new_empty(min(BLOCK, len(problem.x)), features)
+    for x, y in zip(problem.x.split(BLOCK), problem.y.split(BLOCK), strict=True):
+        rows = torch.sub(x.double(), problem.x_mean, out=centred[: len(x)])  # (block, features)
+        gram.addmm_(rows.mT, rows)
+        moment.addmm_(rows.mT, y.double() - problem.y_mean)
+    return gram, moment
+
+
+def _reduced(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+    r"""As few rows as possible with the same $X^\top X$ and $X^\top y$: the triangle of $[X\ y] = QR$."""
+    features = x.shape[1]
+    if len(x) < features:
+        return x, y
+    triangle = torch.linalg.qr(torch.cat([x, y], 1), mode="r").R[:features]
+    return triangle[:, :features], triangle[:, features:]
+
+
+def _triangular(triangle: Tensor, aim: Tensor, ridge: float) -> Tensor:
+    """Solve for a triangle; a ridge is so many more rows, brought into the triangle by another QR."""
+    if ridge:
+        rows = ridge**0.5 * torch.eye(len(triangle), dtype=triangle.dtype, device=triangle.device)
+        triangle, aim = _reduced(torch.cat([triangle, rows]), torch.cat([aim, torch.zeros_like(aim)]))
+    return torch.linalg.solve_triangular(triangle, aim, upper=True)

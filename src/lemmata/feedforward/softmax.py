@@ -1,0 +1,169 @@
+r"""Cross-entropy of logits: of many classes and of two, with whole, smoothed or soft targets."""
+
+from typing import Any
+
+import torch
+from jaxtyping import Float, Shaped
+from torch import Tensor
+from torch.nn import functional
+
+from lemmata import validate
+from lemmata.marks import system
+
+__all__ = ["binary_cross_entropy", "cross_entropy"]
+
+REDUCTIONS = ("mean", "sum", "none")
+
+
+@system("cross_entropy", title="Cross-entropy of logits", kind="function")
+def cross_entropy(
+    logits: Float[Tensor, "*batch classes"],
+    y: Shaped[Tensor, "..."],
+    smoothing: float = 0.0,
+    reduction: str = "mean",
+) -> Float[Tensor, "..."]:
+    r"""The negative logarithm of the probability that softmax gives to the right class, in nats.
+
+    $$ \ell(z, y) = -\log\mathrm{softmax}(z)_y = -z_y + \log\sum_j e^{z_j}, \qquad
+       \nabla_z\ell = \mathrm{softmax}(z) - e_y $$
+
+    With `smoothing` $\epsilon$ the target is $(1-\epsilon)e_y + \epsilon/k$ instead of $e_y$; `y` may also be a
+    distribution $t$ over the classes, and $\ell(z, t) = -\sum_j t_j \log\mathrm{softmax}(z)_j$.
+
+    Shapes:
+        logits: (..., classes), y: (...) of class numbers, or (..., classes) of probabilities
+        returns: scalar, or (...) with `reduction="none"`
+
+    Claims: softmax.cross_entropy, softmax.definition
+    Differs: from `torch.nn.functional.cross_entropy` in having the classes on the last axis, whatever the batch, and no
+        weights of classes. The values and gradients are the same; the gradient is written down in one pass over the
+        logits, where torch's is put together from two.
+
+    >>> logits = torch.tensor([[2.0, 0.0, 0.0], [0.0, 0.0, 0.0]])
+    >>> cross_entropy(logits, torch.tensor([0, 2]), reduction="none")
+    tensor([0.2395, 1.0986])
+    >>> cross_entropy(logits, torch.tensor([0, 3]))
+    Traceback (most recent call last):
+    ValueError: y must hold classes from 0 to 2, got 0 to 3
+    """
+    validate.one_of("reduction", reduction, REDUCTIONS)
+    validate.fraction("smoothing", smoothing, most=1.0)
+    logits = _wide(logits)
+    if y.is_floating_point():
+        return _reduced(_soft(logits, y, smoothing), reduction)
+    if y.shape != logits.shape[:-1]:
+        wanted = f"of shape {tuple(logits.shape[:-1])} for logits of shape {tuple(logits.shape)}"
+        raise ValueError(f"y must hold a class {wanted}, got shape {tuple(y.shape)}")
+    # A compiler finds the one pass by itself, and torch.func differentiates the formula as often as it likes.
+    transformed = torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active()
+    losses = _readable if transformed else _quick
+    try:
+        return _reduced(losses(logits, y.long(), smoothing), reduction)
+    except RuntimeError:  # looking at the classes first would cost time, and on a GPU make every step wait
+        if y.device.type == "cpu" and y.numel() and not 0 <= int(y.min()) <= int(y.max()) < logits.shape[-1]:
+            told = f"from 0 to {logits.shape[-1] - 1}, got {int(y.min())} to {int(y.max())}"
+            raise ValueError(f"y must hold classes {told}") from None
+        raise
+
+
+@system("binary_cross_entropy", title="Binary cross-entropy of logits", kind="function")
+def binary_cross_entropy(
+    logits: Float[Tensor, "*batch"], y: Shaped[Tensor, "*batch"], reduction: str = "mean"
+) -> Float[Tensor, "..."]:
+    r"""The cross-entropy of two classes, from the logit of class 1.
+
+    $$ \ell(z, y) = -y\log\sigma(z) - (1-y)\log(1-\sigma(z)), \qquad \frac{\partial\ell}{\partial z} = \sigma(z) - y $$
+
+    Since $1-\sigma(z) = \sigma(-z)$, neither logarithm is taken of a number that has been rounded to 0 or 1.
+
+    Shapes:
+        logits, y: (...), y from 0 to 1    returns: scalar, or (...) with `reduction="none"`
+
+    Claims: logistic.bce, logistic.bce_compact
+    Differs: from `torch.nn.functional.binary_cross_entropy_with_logits` in keeping all digits of a loss near 0, which
+        there is the difference of two numbers near $|z|$.
+
+    >>> binary_cross_entropy(torch.tensor([-60.0, 0.0, 60.0]), torch.tensor([0, 1, 0]), reduction="none")
+    tensor([8.7565e-27, 6.9315e-01, 6.0000e+01])
+    """
+    validate.one_of("reduction", reduction, REDUCTIONS)
+    if y.shape != logits.shape:
+        raise ValueError(f"y must have the shape of logits, {tuple(logits.shape)}, got {tuple(y.shape)}")
+    logits = _wide(logits)
+    y = y.to(logits.dtype)
+    return _reduced(-(y * functional.logsigmoid(logits) + (1 - y) * functional.logsigmoid(-logits)), reduction)
+
+
+def _readable(logits: Tensor, y: Tensor, smoothing: float) -> Tensor:
+    """The losses of class numbers, as the formula has them."""
+    log_p = logits.log_softmax(-1)  # (..., classes)
+    losses = -log_p.gather(-1, y[..., None])[..., 0]  # (...)
+    return (1 - smoothing) * losses - smoothing * log_p.mean(-1) if smoothing else losses
+
+
+def _quick(logits: Tensor, y: Tensor, smoothing: float) -> Tensor:
+    """The same; the gradient is written where the probabilities stand, which saves a pass over the logits."""
+    return _OnePass.apply(logits, y, smoothing)[0]
+
+
+class _OnePass(torch.autograd.Function):
+    """Losses and log-probabilities, with the derivative of the first."""
+
+    @staticmethod
+    def forward(logits: Tensor, y: Tensor, smoothing: float) -> tuple[Tensor, Tensor]:
+        log_p = logits.log_softmax(-1)  # (..., classes)
+        losses = -log_p.gather(-1, y[..., None])[..., 0]  # (...)
+        return (1 - smoothing) * losses - smoothing * log_p.mean(-1) if smoothing else losses, log_p
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Any, ...]) -> None:
+        logits, y, ctx.smoothing = inputs
+        ctx.mark_non_differentiable(output[1])
+        ctx.set_materialize_grads(False)
+        ctx.save_for_backward(logits, y, output[1])
+        ctx.save_for_forward(logits, y, output[1])
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor | None, _: None) -> tuple[Tensor | None, None, None]:  # type: ignore[override]
+        if grad is None:
+            return None, None, None
+        slope, grad = _slope(ctx), grad[..., None]
+        try:  # What is differentiated again must not be overwritten,
+            slope = slope.mul(grad) if torch.is_grad_enabled() else slope.mul_(grad)
+        except RuntimeError:  # nor can it be by many gradients at once
+            slope = slope.mul(grad)
+        return slope.to(ctx.saved_tensors[0].dtype), None, None
+
+    @staticmethod
+    def jvp(ctx: Any, tangent: Tensor | None, *_: None) -> tuple[Tensor | None, None]:  # type: ignore[override]
+        return (None if tangent is None else (_slope(ctx) * tangent).sum(-1)), None
+
+
+def _slope(ctx: Any) -> Tensor:
+    """Softmax less the target, (..., classes): the gradient of each loss in its logits."""
+    logits, y, log_p = ctx.saved_tensors
+    even = ctx.smoothing / logits.shape[-1]
+    if torch.is_grad_enabled():  # somebody wants second derivatives, which come from the logits
+        target = (1 - ctx.smoothing) * functional.one_hot(y, logits.shape[-1]) + even
+        return logits.softmax(-1) - target
+    slope = log_p.exp()
+    slope = slope.sub_(even) if even else slope
+    return slope.scatter_add_(-1, y[..., None], slope.new_full((), ctx.smoothing - 1).expand(y.shape)[..., None])
+
+
+def _soft(logits: Tensor, y: Tensor, smoothing: float) -> Tensor:
+    if y.shape != logits.shape:
+        wanted = f"class numbers, or probabilities of shape {tuple(logits.shape)} as the logits have"
+        raise ValueError(f"y must hold {wanted}, got {y.dtype} of shape {tuple(y.shape)}")
+    target = (1 - smoothing) * y + smoothing / logits.shape[-1]  # (..., classes)
+    return -(target * logits.log_softmax(-1)).sum(-1)
+
+
+def _wide(logits: Tensor) -> Tensor:
+    """Under autocast the losses are computed in float32, as torch computes its own."""
+    half = logits.dtype in (torch.bfloat16, torch.float16)
+    return logits.float() if half and torch.is_autocast_enabled(logits.device.type) else logits
+
+
+def _reduced(losses: Tensor, reduction: str) -> Tensor:
+    return losses if reduction == "none" else losses.sum() if reduction == "sum" else losses.mean()

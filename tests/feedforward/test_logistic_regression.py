@@ -1,0 +1,221 @@
+"""Logistic regression: scikit-learn's numbers, separable and hard data, dtypes, descents, and refusals."""
+
+import warnings
+
+import numpy as np
+import pytest
+import torch
+
+from lemmata.feedforward import LogisticRegression, binary_cross_entropy, cross_entropy
+
+
+def problem(classes=2, points=300, features=5, seed=0):
+    generator = torch.Generator().manual_seed(seed)
+    x = torch.randn(points, features, generator=generator).double() * torch.linspace(0.3, 3, features).double() + 2
+    logits = x @ torch.randn(features, classes, generator=generator).double() * 0.3
+    noise = -torch.empty_like(logits).exponential_(generator=generator).log()  # Gumbel: the largest follows softmax
+    return x, (logits + noise).argmax(1)
+
+
+def separable(points=40, classes=2):
+    x = torch.linspace(-1, 1, points).double()[:, None] * torch.tensor([[1.0, 0.5]]).double()
+    return x, (torch.arange(points) * classes // points).long()
+
+
+@pytest.mark.parametrize("classes", [2, 4])
+@pytest.mark.parametrize("ridge", [0.0, 1e-4, 0.1, 100.0])
+@pytest.mark.parametrize("bias", [True, False])
+def test_it_is_scikit_learns(classes, ridge, bias):
+    linear = pytest.importorskip("sklearn.linear_model")
+    x, y = problem(classes)
+    c = 1 / (len(x) * ridge) if ridge else np.inf
+    peer = linear.LogisticRegression(C=c, tol=1e-13, max_iter=10_000, solver="newton-cg", fit_intercept=bias)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that rounding ends its line search
+        peer.fit(x.numpy(), y.numpy())
+    ours = LogisticRegression(ridge, bias).fit(x, y)
+    coefficients = peer.coef_[0] if classes == 2 else peer.coef_.T
+    np.testing.assert_allclose(ours.weight_.numpy(), coefficients, rtol=1e-8, atol=1e-8)
+    np.testing.assert_allclose(ours.probability(x).numpy(), peer.predict_proba(x.numpy()), rtol=1e-8, atol=1e-10)
+    assert (ours.predict(x).numpy() == peer.predict(x.numpy())).all()
+    assert (ours.status_, ours.separation_) == ("converged", None)
+    z = ours.decision_function(x)
+    assert ours.loss_ == pytest.approx(float(binary_cross_entropy(z, y) if classes == 2 else cross_entropy(z, y)))
+
+
+@pytest.mark.parametrize("classes", [2, 4])
+@pytest.mark.parametrize("ridge", [0.0, 0.1])
+def test_descents_end_where_newton_does(classes, ridge):
+    x, y = problem(classes)
+    newton = LogisticRegression(ridge).fit(x, y)
+    for solver, within in (("lbfgs", 1e-5), ("gd", 1e-3)):
+        found = LogisticRegression(ridge, solver=solver, tolerance=1e-8 if solver == "lbfgs" else 1e-6).fit(x, y)
+        assert found.status_ == "converged"
+        assert newton.epochs_ < found.epochs_ < found.max_epochs
+        torch.testing.assert_close(found.weight_, newton.weight_, rtol=within, atol=within)
+    sgd = LogisticRegression(ridge, solver="sgd").fit(x, y)
+    assert sgd.epochs_ == 100
+    assert sgd.loss_ < newton.loss_ + 0.02  # of about 0.3, or 0.9 for four classes
+
+
+def test_the_hessian_is_that_of_autograd():
+    from lemmata.feedforward.logistic_regression import _expansion, _Problem
+
+    for classes in (2, 3):
+        x, y = problem(classes, 20, 2)
+        units = 1 if classes == 2 else classes
+        data = _Problem(x, y, x.mean(0), True, units, 0.3, None)
+        theta = torch.randn(3, units).double()
+
+        def loss(flat, data=data, units=units, y=y, x=x):
+            theta = flat.reshape(units, 3).T
+            z = data.rows(x) @ theta
+            fit = binary_cross_entropy(z[:, 0], y) if units == 1 else cross_entropy(z, y)
+            return fit + 0.15 * theta[:2].square().sum()
+
+        flat = theta.T.reshape(-1)
+        value, gradient, hessian, _ = _expansion(data, theta)
+        assert value == pytest.approx(loss(flat).item(), rel=1e-13)
+        torch.testing.assert_close(gradient.T.reshape(-1), torch.func.grad(loss)(flat), rtol=1e-12, atol=1e-14)
+        torch.testing.assert_close(hessian, torch.func.hessian(loss)(flat), rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize("solver", ["newton", "lbfgs", "gd"])
+@pytest.mark.parametrize("classes", [2, 3])
+def test_separable_classes_have_no_minimiser_and_the_weights_prove_it(solver, classes):
+    x, y = separable(classes=classes)
+    with pytest.warns(UserWarning, match=r"would grow without end: there is no minimiser; use ridge > 0"):
+        learnt = LogisticRegression(solver=solver).fit(x, y)
+    assert learnt.status_ == "separable"
+    assert (learnt.predict(x) == y).all()
+    if classes == 2:
+        assert learnt.separation_.verify(x, 2 * y - 1)
+    assert LogisticRegression(1e-3, solver=solver).fit(x, y).status_ == "converged"
+
+
+def test_what_a_descent_has_not_yet_separated_is_told_by_linear_programming():
+    x, y = separable()
+    x = x + torch.tensor([[0.0, 3.0]]).double()
+    with pytest.warns(UserWarning, match="there is no minimiser"):
+        learnt = LogisticRegression(bias=False, solver="gd", max_epochs=1, lr=1e-6).fit(x * 1.0, y)
+    assert learnt.separation_.separable
+    assert learnt.separation_.verify(x, 2 * y - 1)
+
+
+def test_one_class_only_is_separable_from_nothing():
+    x, _ = separable()
+    with pytest.warns(UserWarning, match="no minimiser"):
+        learnt = LogisticRegression().fit(x, torch.ones(len(x)).long())
+    assert (learnt.predict(x) == 1).all()
+
+
+def test_classes_that_touch_are_not_separable_and_do_not_converge():
+    x = torch.tensor([[-1.0], [0.0], [0.0], [1.0]]).double()  # weakly separated: the loss falls for ever
+    with pytest.warns(UserWarning, match="newton stopped after 20 epochs before it converged: raise max_epochs"):
+        learnt = LogisticRegression(max_epochs=20).fit(x, torch.tensor([0, 0, 1, 1]))
+    assert learnt.status_ == "epoch limit"
+    assert not learnt.separation_.separable
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_dependent_columns_get_the_shortest_weights(classes):
+    x, y = problem(classes)
+    once, twice = (LogisticRegression().fit(data, y) for data in (x, torch.cat([x, x[:, :1]], 1)))
+    torch.testing.assert_close(
+        twice.probability(torch.cat([x, x[:, :1]], 1)), once.probability(x), rtol=1e-6, atol=1e-8
+    )
+    torch.testing.assert_close(twice.weight_[5], twice.weight_[0], rtol=1e-5, atol=1e-7)
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1e-5, 1e5, 1e200])
+def test_the_unit_of_the_data_does_not_matter(scale):
+    x, y = problem()
+    usual, other = LogisticRegression().fit(x, y), LogisticRegression().fit(x * scale, y)
+    torch.testing.assert_close(other.weight_ * scale, usual.weight_, rtol=1e-7, atol=0)
+    torch.testing.assert_close(other.bias_, usual.bias_, rtol=1e-7, atol=0)
+
+
+def test_from_far_away_newton_halves_its_steps_and_arrives():
+    x, y = problem()
+    x[0], y[0] = 3000.0, 1 - y[0]  # an outlier with the wrong label, at which a whole first step would raise the loss
+    learnt = LogisticRegression().fit(x, y)
+    gradient = x.T @ (learnt.probability(x)[:, 1] - y) / len(x)
+    assert learnt.status_ == "converged"
+    assert gradient.abs().max() < 1e-8 * x.abs().max()
+
+
+def test_a_step_that_is_too_long_is_noticed():
+    x, y = problem()
+    with pytest.raises(ArithmeticError, match=r"gd diverges with lr = 50.0: leave it out, or use a smaller one"):
+        LogisticRegression(solver="gd", lr=50.0).fit(x, y)
+
+
+def test_the_same_seed_takes_the_same_examples():
+    x, y = problem()
+    first, same, other = (LogisticRegression(solver="sgd", seed=seed, max_epochs=2).fit(x, y) for seed in (1, 1, 2))
+    assert torch.equal(first.weight_, same.weight_)
+    assert not torch.equal(first.weight_, other.weight_)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("classes", [2, 3])
+def test_results_have_the_dtype_of_the_data(dtype, classes):
+    x, y = problem(classes)
+    x = x.to(dtype)
+    learnt, exact = LogisticRegression().fit(x, y), LogisticRegression().fit(x.double(), y)
+    assert learnt.weight_.dtype == learnt.bias_.dtype == learnt.probability(x).dtype == dtype
+    assert torch.equal(learnt.weight_, exact.weight_.to(dtype))
+    assert learnt.probability(x[:1]).shape == (1, classes)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_what_was_learnt_can_be_kept_and_taken_over(classes):
+    x, y = problem(classes)
+    learnt, other = LogisticRegression(0.1).fit(x, y), LogisticRegression(0.1)
+    assert other.state_dict() == {}
+    other.load_state_dict({})
+    other.load_state_dict(learnt.state_dict())
+    assert torch.equal(other.probability(x), learnt.probability(x))
+    assert other.classes_ == classes
+    assert repr(other) == "LogisticRegression(ridge=0.1, bias=True, solver='newton')"
+
+
+def test_a_class_that_does_not_occur_gets_little_probability():
+    x, y = problem(3)
+    learnt = LogisticRegression(0.01).fit(x, y, classes=4)
+    assert learnt.weight_.shape == (5, 4)
+    assert learnt.probability(x)[:, 3].max() < 0.05
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ({"ridge": -0.1}, "ridge must be >= 0"),
+        ({"bias": 1}, "bias must be True or False, got 1"),
+        ({"solver": "irls"}, "solver must be one of newton, lbfgs, gd, sgd"),
+        ({"lr": 0.0}, "lr must be > 0, got 0"),
+        ({"max_epochs": 0}, "max_epochs must be >= 1, got 0"),
+        ({"tolerance": 0.0}, "tolerance must be > 0"),
+    ],
+)
+def test_bad_choices_are_refused(words, said):
+    with pytest.raises((ValueError, TypeError), match=said):
+        LogisticRegression(**words)
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_bad_data_are_refused():
+    x, y = problem()
+    with pytest.raises(ValueError, match=r"y must hold a whole number for each of the 300 points, got torch.float64"):
+        LogisticRegression().fit(x, y.double())
+    with pytest.raises(ValueError, match=r"got torch.int64 of shape \(299,\)"):
+        LogisticRegression().fit(x, y[1:])
+    with pytest.raises(ValueError, match="y must hold classes from 0 to 1, got -1 to 1"):
+        LogisticRegression().fit(x, 2 * y - 1)
+    with pytest.raises(ValueError, match="y must hold classes from 0 to 1, got 0 to 2"):
+        LogisticRegression().fit(x, y * 2, classes=2)
+    with pytest.raises(RuntimeError, match="not fitted: call fit"):
+        LogisticRegression().predict(x)
+    with pytest.raises(ValueError, match="x must have 5 features on its last axis"):
+        LogisticRegression().fit(x, y).predict(x[:, :4])

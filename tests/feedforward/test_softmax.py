@@ -1,0 +1,163 @@
+"""The cross-entropies: torch's values and gradients to rounding, all its transformations, and refusals."""
+
+import subprocess
+import sys
+
+import pytest
+import torch
+from torch.nn import functional
+
+from lemmata.feedforward import binary_cross_entropy, cross_entropy
+
+EPS = torch.finfo(torch.double).eps
+
+
+def value_and_gradient(loss, logits):
+    at = logits.clone().requires_grad_()
+    value = loss(at)
+    (value * torch.linspace(1, 2, value.numel()).to(value).reshape(value.shape)).sum().backward()
+    return value.detach(), at.grad
+
+
+def same(ours, theirs, logits, ulps=32):
+    """Both within some roundings of the largest term that was added."""
+    room = ulps * torch.finfo(logits.dtype).eps * (1 + float(logits.abs().max()))
+    for left, right in zip(value_and_gradient(ours, logits), value_and_gradient(theirs, logits), strict=True):
+        assert left.dtype == right.dtype
+        assert left.shape == right.shape
+        assert (left - right).abs().max() <= room * (1 + right.abs().max())
+
+
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+@pytest.mark.parametrize("smoothing", [0.0, 0.1, 1.0])
+@pytest.mark.parametrize("scale", [0.0, 1.0, 1e4])
+@pytest.mark.parametrize("soft", [False, True])
+def test_it_is_torchs_cross_entropy(reduction, smoothing, scale, soft):
+    torch.manual_seed(1)
+    logits = scale * torch.randn(9, 5, dtype=torch.double)
+    y = torch.rand(9, 5, dtype=torch.double).softmax(1) if soft else torch.arange(9) % 5
+    same(
+        lambda z: cross_entropy(z, y, smoothing, reduction),
+        lambda z: functional.cross_entropy(z, y, label_smoothing=smoothing, reduction=reduction),
+        logits,
+    )
+
+
+@pytest.mark.parametrize("shape", [(4, 3, 6), (6,), (1, 1), (2, 2, 2, 7)])
+def test_the_classes_are_on_the_last_axis_of_any_batch(shape):
+    logits = torch.randn(shape, dtype=torch.double)
+    y = torch.randint(shape[-1], shape[:-1])
+    rows = functional.cross_entropy(logits.reshape(-1, shape[-1]), y.reshape(-1), reduction="none")
+    torch.testing.assert_close(cross_entropy(logits, y, reduction="none"), rows.reshape(shape[:-1]))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
+def test_other_dtypes_keep_theirs(dtype):
+    logits, y = torch.randn(6, 5).to(dtype).requires_grad_(), torch.arange(6) % 5
+    loss = cross_entropy(logits, y, 0.1)
+    loss.backward()
+    assert loss.dtype == logits.grad.dtype == dtype
+    torch.testing.assert_close(
+        loss.float(), functional.cross_entropy(logits.float(), y, label_smoothing=0.1), rtol=0.02, atol=0.02
+    )
+
+
+def test_under_autocast_the_gradient_has_the_dtype_of_the_logits():
+    logits = torch.randn(6, 5, dtype=torch.bfloat16, requires_grad=True)
+    with torch.autocast("cpu", torch.bfloat16):
+        loss = cross_entropy(logits, torch.arange(6) % 5)
+        assert loss.dtype is functional.cross_entropy(logits, torch.arange(6) % 5).dtype
+    loss.backward()
+    assert logits.grad.dtype is torch.bfloat16
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.3])
+def test_first_and_second_derivatives_are_those_of_finite_differences(smoothing):
+    logits, y = torch.randn(3, 4, dtype=torch.double, requires_grad=True), torch.tensor([0, 3, 1])
+    assert torch.autograd.gradcheck(lambda z: cross_entropy(z, y, smoothing, "none"), logits, check_forward_ad=True)
+    assert torch.autograd.gradgradcheck(lambda z: cross_entropy(z, y, smoothing, "none"), logits)
+
+
+def test_torch_func_and_batched_gradients():
+    logits, y = torch.randn(3, 4, dtype=torch.double), torch.tensor([0, 3, 1])
+
+    def theirs(z):
+        return functional.cross_entropy(z, y)
+
+    each = torch.func.vmap(cross_entropy)(logits, y)
+    torch.testing.assert_close(each, functional.cross_entropy(logits, y, reduction="none"))
+    ours = torch.func.hessian(lambda z: cross_entropy(z, y))(logits)
+    torch.testing.assert_close(ours, torch.func.hessian(theirs)(logits), rtol=1e-12, atol=1e-14)
+    rows = torch.autograd.functional.jacobian(lambda z: cross_entropy(z, y, 0.1, "none"), logits, vectorize=True)
+    wanted = torch.autograd.functional.jacobian(
+        lambda z: functional.cross_entropy(z, y, label_smoothing=0.1, reduction="none"), logits
+    )
+    torch.testing.assert_close(rows, wanted, rtol=1e-12, atol=1e-14)
+
+
+def test_a_loss_that_nobody_asks_of_has_no_gradient():
+    logits = torch.randn(3, 4, requires_grad=True)
+    other = torch.ones(1, requires_grad=True)
+    loss = cross_entropy(logits, torch.zeros(3).long(), reduction="none")
+    (grad,) = torch.autograd.grad((other * loss[:0].sum()).sum() + other.sum(), logits, allow_unused=True)
+    assert grad is None or not grad.any()
+
+
+COMPILE = """
+import torch
+from lemmata.feedforward.softmax import binary_cross_entropy, cross_entropy
+z, y = torch.randn(6, 5, requires_grad=True), torch.arange(6) % 5
+for f in (lambda z: cross_entropy(z, y, 0.1), lambda z: binary_cross_entropy(z[:, 0], (y > 2).float())):
+    quick = torch.compile(f, backend="aot_eager", fullgraph=True)
+    torch.testing.assert_close(quick(z), f(z))
+    torch.testing.assert_close(torch.autograd.grad(quick(z), z), torch.autograd.grad(f(z), z))
+"""
+
+
+def test_it_compiles_as_a_whole_with_its_gradient():
+    # In a process of its own, without the shape checks that tests add.
+    done = subprocess.run([sys.executable, "-c", COMPILE], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+@pytest.mark.parametrize("scale", [0.0, 1.0, 50.0, 1e4])
+def test_it_is_torchs_binary_cross_entropy(reduction, scale):
+    torch.manual_seed(1)
+    logits = scale * torch.randn(30, dtype=torch.double)
+    for y in (torch.arange(30) % 2, torch.rand(30, dtype=torch.double)):
+        same(
+            lambda z, y=y: binary_cross_entropy(z, y, reduction),
+            lambda z, y=y: functional.binary_cross_entropy_with_logits(z, y.double(), reduction=reduction),
+            logits,
+        )
+
+
+def test_small_losses_and_their_gradients_keep_their_digits():
+    logits = torch.tensor([-60.0, 60.0], dtype=torch.double, requires_grad=True)
+    loss = binary_cross_entropy(logits, torch.tensor([0, 1]), "none")
+    loss.sum().backward()
+    expected = torch.exp(torch.tensor(-60.0, dtype=torch.double))
+    torch.testing.assert_close(loss.detach(), expected.expand(2), rtol=8 * EPS, atol=0)
+    torch.testing.assert_close(logits.grad, expected * torch.tensor([1.0, -1.0]).double(), rtol=64 * EPS, atol=0)
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_bad_input_is_answered_in_a_sentence():
+    logits = torch.zeros(3, 4)
+    with pytest.raises(ValueError, match="y must hold classes from 0 to 3, got -1 to 0"):
+        cross_entropy(logits, torch.tensor([0, -1, 0]))
+    with pytest.raises(
+        ValueError, match=r"y must hold a class of shape \(3,\) for logits of shape \(3, 4\), got shape \(2,\)"
+    ):
+        cross_entropy(logits, torch.tensor([0, 1]))
+    with pytest.raises(ValueError, match=r"y must hold class numbers, or probabilities of shape \(3, 4\)"):
+        cross_entropy(logits, torch.zeros(3))
+    with pytest.raises(ValueError, match=r"smoothing must be in \[0, 1\], got 1.5"):
+        cross_entropy(logits, torch.tensor([0, 1, 2]), smoothing=1.5)
+    with pytest.raises(ValueError, match="reduction must be one of mean, sum, none, got 'average'"):
+        cross_entropy(logits, torch.tensor([0, 1, 2]), reduction="average")
+    with pytest.raises(ValueError, match="reduction must be one of mean, sum, none, got 'average'"):
+        binary_cross_entropy(logits, logits, reduction="average")
+    with pytest.raises(ValueError, match=r"y must have the shape of logits, \(3, 4\), got \(3,\)"):
+        binary_cross_entropy(logits, torch.zeros(3))
