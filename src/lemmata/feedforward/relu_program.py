@@ -13,6 +13,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from lemmata.feedforward.mlp import MLP
+from lemmata.feedforward.residual import DenselyConnectedBlock, ResidualLayer, ResidualMLP
 from lemmata.measure.error_free import DIGITS, grain
 from lemmata.measure.rounding import fractions, gamma
 
@@ -43,7 +44,10 @@ class Add:
 
 
 Step = Affine | Rectify | Remember | Add
-KNOWN = "Linear, ReLU, Identity, Flatten, Dropout, Sequential, MLP with relu"
+KNOWN = (
+    "Linear, ReLU, Identity, Flatten, Dropout, Sequential, or MLP, ResidualLayer, ResidualMLP and "
+    "DenselyConnectedBlock with relu"
+)
 
 
 def program(model: nn.Module) -> list[Step]:
@@ -58,7 +62,15 @@ def program(model: nn.Module) -> list[Step]:
         drops = model.config.dropout > 0
         for layer in model.layers:
             steps += [Rectify()] if steps and model.config.activation == "relu" else []
-            steps.append(_affine(layer))
+            steps += program(layer)
+    elif isinstance(model, ResidualMLP) and kind is ResidualMLP and model.config.activation == "relu":
+        drops = model.config.dropout > 0
+        steps = [step for part in (model.embedding, *model.layers, model.head) for step in program(part)]
+    elif isinstance(model, ResidualLayer) and kind is ResidualLayer and model.activation == "relu":
+        skip = None if model.projection is None else _affine(model.projection).weight
+        steps = [Remember(), *program(model.linear), Rectify(), Add(skip)]
+    elif isinstance(model, DenselyConnectedBlock) and kind is DenselyConnectedBlock and model.activation == "relu":
+        steps = [step for layer in model.layers for step in _joined(layer)]
     elif isinstance(model, nn.Dropout) and kind is nn.Dropout:
         drops = model.p > 0
     elif kind is nn.Linear:
@@ -70,6 +82,15 @@ def program(model: nn.Module) -> list[Step]:
     if drops and model.training:
         raise ValueError("a network that drops units has no fixed regions: use model.eval()")
     return steps
+
+
+def _joined(layer: nn.Module) -> list[Step]:
+    """h becomes (h, relu(W h + b)): both parts are moved to their places, then added."""
+    assert isinstance(layer, nn.Linear)
+    old, new = layer.in_features, layer.out_features
+    places = torch.eye(old + new, dtype=torch.float64, device=layer.weight.device)
+    added = Affine(places[:, old:], torch.zeros_like(places[0]))
+    return [Remember(), *program(layer), Rectify(), added, Add(places[:, :old])]
 
 
 def _affine(layer: nn.Module) -> Affine:

@@ -34,7 +34,7 @@ class LinearRegions:
     sizes: Int[Tensor, "regions"]
     slopes: Float[Tensor, "regions outputs dimensions"]
     constants: Float[Tensor, "regions outputs"]
-    patterns: tuple[Bool[Tensor, "regions units"], ...]
+    patterns: tuple[Bool[Tensor, "regions _"], ...]
     exact_decisions: int
 
     def __len__(self) -> int:
