@@ -1,0 +1,108 @@
+"""Approximation: the uniform distance, the distance from a class, and what it is to be universal."""
+
+import math
+
+import numpy as np
+import torch
+
+from lemmata.feedforward.uniform_distances import UniformDistance, uniform_distance
+from lemmata.feedforward.uniform_fits import UniformFit, uniform_fit
+from lemmata.judge import all_of, at_most, claim, close, exactly, lie
+
+
+def _polynomial(coefficients):
+    return lambda x: sum(float(c) * x**k for k, c in enumerate(coefficients))
+
+
+def _furthest(coefficients):
+    """The largest size of a polynomial on [-1, 1], where its derivative has a root or at an end."""
+    polynomial = np.polynomial.Polynomial(coefficients.numpy())
+    roots = polynomial.deriv().roots()
+    inside = roots[np.abs(roots.imag) < 1e-6].real.clip(-1, 1)
+    return float(np.abs(polynomial(np.concatenate([inside, [-1, 1]]))).max())
+
+
+def _mean_gap(f, g, region, lipschitz):
+    x = torch.linspace(region[0], region[1], 10_001, dtype=torch.float64)[:, None]
+    mean = float((f(x) - g(x)).abs().mean())
+    return UniformDistance(mean, mean, x[0], len(x))
+
+
+def _bump(n):
+    """Rises from 0 to 1 at 1/n and falls to 0 at 2/n."""
+    return lambda x: torch.relu(1 - (n * x - 1).abs())
+
+
+@claim("approx.uniform_metric")
+@lie("the mean of the gaps instead of the largest", distance=_mean_gap)
+@lie("what converges at every point converges uniformly", limit=0.0)
+def the_largest_gap_is_a_metric_stricter_than_convergence_at_every_point(draw, distance=uniform_distance, limit=1.0):
+    """Against the critical points of random polynomials; ever narrower bumps vanish at every point, not uniformly."""
+    polynomials = draw.normal(4, 6)
+    pairs = [(i, j) for i in range(4) for j in range(4)]
+    steepness = [float((torch.arange(6) * (polynomials[i] - polynomials[j]).abs()).sum()) for i, j in pairs]
+    functions = [_polynomial(row) for row in polynomials]
+    found = [distance(functions[i], functions[j], (-1.0, 1.0), L) for (i, j), L in zip(pairs, steepness, strict=True)]
+    exact = [_furthest(polynomials[i] - polynomials[j]) for i, j in pairs]
+    lower, upper = (torch.tensor([getattr(d, end) for d in found]).reshape(4, 4) for end in ("lower", "upper"))
+    ways = upper[:, :, None] + upper[None]  # from i by way of j to k
+    counts = [3, 30, 300, 3000]
+    bumps = [distance(_bump(n), torch.zeros_like, (0.0, 1.0), float(n)) for n in counts]
+    x = draw.uniform(100, low=0.001)
+    return all_of(
+        at_most(lower.flatten(), exact, ulps=2**20),
+        at_most(exact, upper.flatten(), ulps=2**20),
+        at_most((upper - lower).flatten(), 1e-5),
+        at_most(lower[:, None, :].expand(4, 4, 4), ways),
+        exactly(_bump(3000)(x), torch.zeros(100, dtype=torch.float64)),
+        close([d.upper for d in bumps], [limit] * 4, within=1e-5),
+    )
+
+
+def _powers(x, degree, radius=1.0):
+    """Chebyshev's polynomials up to a degree, which span the same as the powers."""
+    angle = torch.arccos((x / radius).clamp(-1, 1))
+    return torch.cos(angle[:, None] * torch.arange(degree + 1))
+
+
+def _least_squares(features, y):
+    weights = torch.linalg.lstsq(features, y[:, None]).solution[:, 0]
+    return UniformFit(weights, float((features @ weights - y).abs().max()))
+
+
+@claim("approx.class_distance")
+@lie("the largest distance of a member", among=torch.max)
+@lie("least squares finds the nearest member", fit=_least_squares)
+@lie("a third with each degree", base=3.0)
+def the_distance_from_a_class_is_that_of_its_nearest_member(draw, among=torch.min, fit=uniform_fit, base=2.0):
+    """Chebyshev's distances of a power from the lower ones, and those of |x|; other members are further away."""
+    x = torch.cos(torch.linspace(0, math.pi, 841, dtype=torch.float64))  # with all points where an error is largest
+    cases = [(x ** (k + 1), k, base**-k) for k in range(7)]
+    cases += [(x.abs(), 0, 1 / 2), (x.abs(), 1, 1 / 2), (x.abs(), 2, 1 / 8), (x.abs(), 3, 1 / 8)]
+    found = []
+    for y, degree, _ in cases:
+        features = _powers(x, degree)
+        nearest = fit(features, y).weights
+        members = torch.cat([nearest[None], nearest + 0.1 * draw.normal(20, degree + 1)])
+        found.append(float(among((members @ features.mT - y).abs().amax(1))))
+    return close(found, [distance for *_, distance in cases], within=1e-7)
+
+
+def _waves(x, size, radius):
+    """All waves of period 2, half of them cosines: on [-1/2, 1/2] they approximate everything."""
+    angle = math.pi * x[:, None] * torch.arange(size // 2 + 1)
+    return torch.cat([angle.cos(), angle[:, 1:].sin()], dim=1)
+
+
+@claim("approx.universal")
+@lie("a distance of 0 means that the function belongs to the class", constant=0.0)
+@lie("to approximate on one compact set is enough: waves of period 2", family=_waves)
+@lie("degrees up to 5 approximate as well", most=5, loose="no higher degree is tried")
+def a_universal_class_is_at_distance_zero_on_every_compact_set(draw, constant=0.2802, family=_powers, most=32):
+    """The distance of |x| from polynomials on three intervals falls as one over the degree, and is never 0."""
+    scaled = []
+    for radius in (0.5, 1.5, 3.0):
+        x = radius * torch.cos(torch.linspace(0, math.pi, 801, dtype=torch.float64))
+        for degree in (16, 32):
+            scaled.append(degree / radius * uniform_fit(family(x, min(degree, most), radius), x.abs()).distance)
+    return close(scaled, [constant] * 6, within=0.002)
