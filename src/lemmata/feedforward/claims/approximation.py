@@ -7,7 +7,7 @@ import torch
 
 from lemmata.feedforward.uniform_distances import UniformDistance, uniform_distance
 from lemmata.feedforward.uniform_fits import UniformFit, uniform_fit
-from lemmata.judge import all_of, at_most, claim, close, exactly, lie
+from lemmata.judge import all_of, at_most, claim, close, exactly, lie, slope_is
 
 
 def _polynomial(coefficients):
@@ -106,3 +106,63 @@ def a_universal_class_is_at_distance_zero_on_every_compact_set(draw, constant=0.
         for degree in (16, 32):
             scaled.append(degree / radius * uniform_fit(family(x, min(degree, most), radius), x.abs()).distance)
     return close(scaled, [constant] * 6, within=0.002)
+
+
+def _bernstein(f, n):
+    """The mean of f(k/n) for k successes in n trials of probability x."""
+    k = torch.arange(n + 1, dtype=torch.float64)
+    choices = math.lgamma(n + 1) - torch.lgamma(k + 1) - torch.lgamma(n - k + 1)
+    values = f(k / n)
+
+    def polynomial(x):  # (points, 1)
+        return torch.exp(choices + torch.special.xlogy(k, x) + torch.special.xlogy(n - k, 1 - x)) @ values
+
+    return polynomial
+
+
+def _tent(x):
+    return (x - 0.5).abs()
+
+
+def _wave(x):
+    return (6 * x).sin()
+
+
+def _compact(radius):
+    return radius
+
+
+def _everywhere(radius):
+    return 1000.0
+
+
+@claim("approx.weierstrass")
+@lie("Bernstein's error for the square is 1/(2n)", factor=0.5)
+@lie("the error of Bernstein's polynomials always falls as 1/n", order=1.0)
+@lie("uniformly on the whole line", domain=_everywhere)
+@lie("degree 2 suffices", degree=2, regime="a degree of 12 has room", loose="higher degrees come nearer")
+def polynomials_come_as_near_as_one_likes_on_a_compact_set(draw, factor=0.25, order=0.5, domain=_compact, degree=12):
+    """Bernstein's polynomials against their exact error and the modulus of continuity; interpolants of the sine."""
+    degrees = [4, 16, 64, 256]
+    slopes = {torch.square: 2.0, _tent: 1.0, _wave: 6.0}  # Bernstein's polynomials are no steeper than the function
+    found = {
+        f: [uniform_distance(_flat(f), _bernstein(f, n), (0.0, 1.0), 2 * slope, 1e-3) for n in degrees]
+        for f, slope in slopes.items()
+    }
+    far = []
+    for radius in (1.0, 3.0):
+        fit = np.polynomial.Chebyshev.interpolate(np.sin, degree, domain=[-radius, radius])
+        powers, reach = fit.convert(kind=np.polynomial.Polynomial).coef, domain(radius)
+        steepest = 1 + sum(k * abs(c) * reach ** (k - 1) for k, c in enumerate(powers))
+        far.append(uniform_distance(torch.sin, _polynomial(powers), (-reach, reach), steepest, 1e-3).upper)
+    return all_of(
+        close([d.lower for d in found[torch.square]], [factor / n for n in degrees], within=1e-9),
+        at_most([d.upper for d in found[_tent]], [1.25 * n**-0.5 for n in degrees]),
+        at_most([d.upper for d in found[_wave]], [2.5 * math.sin(3 * n**-0.5) for n in degrees]),
+        slope_is(degrees[1:], [d.lower for d in found[_tent][1:]], -order, within=0.01),
+        at_most(far, 0.01),
+    )
+
+
+def _flat(f):
+    return lambda x: f(x[:, 0])
