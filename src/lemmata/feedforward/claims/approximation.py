@@ -11,7 +11,13 @@ from lemmata.judge import all_of, at_most, claim, close, exactly, lie, slope_is
 
 
 def _polynomial(coefficients):
-    return lambda x: sum(float(c) * x**k for k, c in enumerate(coefficients))
+    def value(x):
+        total = torch.zeros_like(x)
+        for c in reversed(list(coefficients)):
+            total = total * x + float(c)
+        return total
+
+    return value
 
 
 def _furthest(coefficients):
