@@ -143,3 +143,49 @@ def test_bad_inputs_are_refused():
 def test_a_config_cannot_be_changed():
     with pytest.raises(AttributeError):
         MLPConfig().dropout = 0.5
+
+
+@pytest.mark.parametrize("widths", [(), (7,), (7, 5)])
+def test_activations_are_those_of_the_forward_pass(widths):
+    mlp, x = MLP(6, 3, widths=widths, activation="tanh"), torch.randn(4, 2, 3)
+    seen = []
+    for layer in mlp.layers:
+        layer.register_forward_hook(lambda layer, inputs, output: seen.extend([inputs[0], output]))
+    output = mlp(x)
+    found = mlp.activations(x)
+    assert torch.equal(found[0], x.flatten(1))
+    assert torch.equal(found[-1], output)
+    assert all(torch.equal(a, b) for a, b in zip(found[:-1], seen[::2], strict=False))
+
+
+def test_activations_drop_units_only_in_training():
+    mlp, x = MLP(6, 2, widths=(50,), dropout=0.5), torch.randn(8, 6)
+    assert (mlp.activations(x)[1] == 0).double().mean() > 0.65  # half by the rectifier, half of the rest by dropout
+    mlp.eval()
+    assert torch.equal(mlp.activations(x)[-1], mlp(x))
+
+
+@pytest.mark.parametrize("bias", [True, False])
+def test_permuted_units_compute_the_same(bias):
+    mlp, x = MLP(6, 3, widths=(7, 5), bias=bias, dtype=torch.float64), torch.randn(9, 6, dtype=torch.float64)
+    orders = [torch.randperm(7), torch.randperm(5)]
+    twin = mlp.permuted(orders)
+    torch.testing.assert_close(twin(x), mlp(x), rtol=1e-12, atol=1e-12)
+    torch.testing.assert_close(twin.activations(x)[1], mlp.activations(x)[1][:, orders[0]], rtol=1e-12, atol=1e-12)
+    torch.testing.assert_close(twin.activations(x)[2], mlp.activations(x)[2][:, orders[1]], rtol=1e-12, atol=1e-12)
+    assert not torch.equal(twin.layers[0].weight, mlp.layers[0].weight)
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_orders_must_be_orders():
+    mlp = MLP(6, 3, widths=(3, 2))
+    with pytest.raises(ValueError, match="orders must have one entry for each of 2 hidden layers"):
+        mlp.permuted([torch.arange(3)])
+    with pytest.raises(ValueError, match=r"orders\[1\] must hold each of 0 to 1 once, got \[0, 0\]"):
+        mlp.permuted([torch.arange(3), torch.tensor([0, 0])])
+
+
+def test_it_has_the_dtype_and_the_device_that_is_asked_for():
+    for dtype in (torch.float64, torch.bfloat16):
+        assert MLP(2, 1, widths=(4,), dtype=dtype)(torch.rand(3, 2, dtype=dtype)).dtype is dtype
+    assert {values.device.type for values in MLP(2, 1, device="meta").parameters()} == {"meta"}

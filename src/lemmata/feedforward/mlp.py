@@ -1,9 +1,12 @@
 r"""The multilayer perceptron: affine maps with a nonlinearity between them."""
 
+import copy
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional
@@ -51,6 +54,7 @@ class MLP(nn.Module):
     Shapes:
         x: (batch, ...) with `inputs` values for each example    returns: (batch, outputs)
 
+    Claims: layers.feedforward, layers.composition, layers.activations, layers.permutation_symmetry, xor.learned
     Source: Rumelhart, Hinton, Williams 1986; He et al. 2015; LeCun et al. 1998; dropout: Srivastava et al. 2014.
 
     >>> MLP(inputs=784, outputs=10, widths=(256,))(torch.rand(5, 28, 28)).shape
@@ -68,13 +72,15 @@ class MLP(nn.Module):
         activation: str = MLPConfig.activation,
         dropout: float = MLPConfig.dropout,
         bias: bool = MLPConfig.bias,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__()
         widths = tuple(widths) if isinstance(widths, list) else widths  # which is how JSON gives it back
         self.config = MLPConfig(widths, activation, dropout, bias)
         sizes = [validate.count("inputs", inputs), *self.config.widths, validate.count("outputs", outputs)]
         self.inputs, self.outputs = inputs, outputs
-        self.layers = nn.ModuleList(nn.Linear(a, b, bias=bias) for a, b in pairwise(sizes))
+        self.layers = nn.ModuleList(nn.Linear(a, b, bias=bias, device=device, dtype=dtype) for a, b in pairwise(sizes))
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -94,6 +100,43 @@ class MLP(nn.Module):
             hidden = activate(layer(hidden))  # (batch, width)
             hidden = functional.dropout(hidden, self.config.dropout, self.training)
         return self.layers[-1](hidden)  # (batch, outputs)
+
+    def activations(self, x: Float[Tensor, "batch ..."]) -> list[Tensor]:
+        r"""What each layer hands on: $x^0 = x$ as a vector, $x^1, \dots, x^{L-1}$, and the outputs $x^L$.
+
+        >>> [tuple(part.shape) for part in MLP(4, 2, widths=(7, 5)).activations(torch.rand(3, 4))]
+        [(3, 4), (3, 7), (3, 5), (3, 2)]
+        """
+        activate = ACTIVATION_TABLE[self.config.activation].value
+        found = [self._flat(x)]
+        for layer in self.layers[:-1]:
+            hidden = activate(layer(found[-1]))  # (batch, width)
+            found.append(functional.dropout(hidden, self.config.dropout, self.training))
+        return [*found, self.layers[-1](found[-1])]
+
+    def permuted(self, orders: Sequence[Tensor]) -> "MLP":
+        r"""A copy that computes the same, with the units of each hidden layer in another order.
+
+        Unit $i$ of hidden layer $l$ is the old unit `orders[l][i]`: rows of $W_l$ and $b_l$ move, and the columns of
+        $W_{l+1}$ with them.
+
+        >>> mlp, x = MLP(4, 2, widths=(3,)), torch.rand(5, 4)
+        >>> torch.allclose(mlp.permuted([torch.tensor([2, 0, 1])])(x), mlp(x), atol=1e-6)
+        True
+        """
+        if len(orders) != len(self.config.widths):
+            raise ValueError(f"orders must have one entry for each of {len(self.config.widths)} hidden layers")
+        twin = copy.deepcopy(self)
+        for number, order in enumerate(orders):
+            width, own, after = self.config.widths[number], twin.layers[number], twin.layers[number + 1].weight
+            assert isinstance(after, Tensor)
+            if sorted(order.tolist()) != list(range(width)):
+                raise ValueError(f"orders[{number}] must hold each of 0 to {width - 1} once, got {order.tolist()}")
+            with torch.no_grad():
+                for values in own.parameters():
+                    values.copy_(values[order.to(values.device)])
+                after.copy_(after[:, order.to(after.device)])
+        return twin
 
     def _flat(self, x: Tensor) -> Tensor:
         if not x.is_floating_point():
