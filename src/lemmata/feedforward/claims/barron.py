@@ -16,7 +16,7 @@ def _gaussian(draw, inputs, hidden):
     return lengths * draw.unit(hidden, inputs), torch.zeros(hidden, dtype=torch.float64), constant
 
 
-def _ball(draw, inputs, points=300):
+def _ball(draw, inputs, points=100):
     return draw.unit(points, inputs) * draw.uniform(points, 1) ** (1 / inputs)
 
 
@@ -56,7 +56,7 @@ def sampled_steps_err_by_one_over_the_width(draw, rate=1.0, factor=2.0):
     for inputs in (1, 2, 5, 10):
         constant = _gaussian(draw, inputs, 1)[2]
         bounds += [(factor * constant) ** 2] * 2 * len(widths)
-        for law, x in (("ball", _ball(draw, inputs)), ("sphere", draw.unit(300, inputs))):
+        for law, x in (("ball", _ball(draw, inputs)), ("sphere", draw.unit(100, inputs))):
             found[inputs, law] = [_squared(draw, inputs, m, x, repeats=12) for m in widths]
     scaled = [m * error for errors in found.values() for m, error in zip(widths, errors, strict=True)]
     edges = [_nearly_linear(draw, radius) for radius in (0.1, 1.0, 10.0)]
