@@ -73,6 +73,42 @@ def test_networks_bring_their_own_constant():
     assert found.upper - found.lower <= 0.01
 
 
+def test_constants_of_two_networks_are_added():
+    f, g = nn.Linear(1, 1, dtype=torch.float64), nn.Linear(1, 1, dtype=torch.float64)
+    for layer, slope in ((f, 3.0), (g, -2.0)):
+        layer.weight.data.fill_(slope)
+        layer.bias.data.zero_()
+    assert uniform_distance(f, g, (-1.0, 2.0)).lower == pytest.approx(10.0)  # with 3 or 2 alone it were refused
+
+
+def test_what_rounding_may_have_done_is_on_both_sides():
+    three, one = (lambda x, value=value: torch.full_like(x, value) for value in (3.0, 1.0))
+    found = uniform_distance(three, one, (0.0, 1.0), lipschitz=0.0, tolerance=1.0)
+    assert found.lower == 2 - 8 * 2**-52 * 4
+    assert 2 + 8 * 2**-52 * 4 < found.upper < 2 + 16 * 2**-52 * 4
+    narrow = tuple(torch.tensor([end]) for end in (0.0, 1.0))
+    assert uniform_distance(three, one, narrow, lipschitz=0.0, tolerance=1.0).lower == 2 - 8 * 2**-23 * 4
+
+
+@pytest.mark.parametrize(("offset", "dtype"), [(1e8, torch.float64), (1e4, torch.float32)])
+def test_a_top_between_two_floats_is_not_missed(offset, dtype):
+    def cone(x):
+        return 1 - ((x.double() - offset) - 0.3).abs()
+
+    region = (torch.tensor([offset], dtype=dtype), torch.tensor([offset + 1], dtype=dtype))
+    found = uniform_distance(cone, lambda x: 0 * x.double(), region, lipschitz=1.0, tolerance=0.0, points=2000)
+    assert found.lower < 1 <= found.upper
+    assert (
+        found.upper - found.lower < 4 * torch.finfo(dtype).eps * offset * (16 if dtype == torch.float64 else 1) + 1e-5
+    )
+
+
+@pytest.mark.parametrize(("points", "taken"), [(16, 9), (17, 17), (20, 17), (33, 33)])
+def test_no_more_points_are_taken_than_allowed(points, taken):
+    flat = uniform_distance(lambda x: 0 * x, lambda x: 0 * x, (0.0, 1.0), lipschitz=1.0, tolerance=0.0, points=points)
+    assert flat.evaluations == taken  # two ends, then 1, 2, 4, ... middles
+
+
 def test_a_constant_that_the_values_contradict_is_refused():
     with pytest.raises(ValueError, match=r"lipschitz must be at least \d.*got 0.01: f - g rises faster"):
         uniform_distance(torch.exp, lambda x: 0 * x, (0.0, 1.0), lipschitz=0.01, tolerance=1e-9)

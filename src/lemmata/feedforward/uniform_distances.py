@@ -17,6 +17,7 @@ __all__ = ["UniformDistance", "uniform_distance"]
 
 Function = Callable[[Tensor], Tensor]
 HALVINGS = 40  # smaller cells than 2^-40 of the box would be as small as the rounding of their centres
+DOUBLE = torch.finfo(torch.float64).eps
 ULPS = 8  # what the last steps of a function may lose, in units in the last place of its value
 
 
@@ -75,44 +76,40 @@ def uniform_distance(
     constant = _constant(f, g) if lipschitz is None else float(validate.number("lipschitz", lipschitz, least=0))
     validate.number("tolerance", tolerance, least=0)
     validate.count("points", points)
-    eps = torch.finfo(box.low.dtype).eps
     low, half = box.low.double(), box.width.double() / 2
-    slack = 64 * torch.finfo(torch.float64).eps * float((low.abs() + half).norm())  # rounding of centres and radii
-    n = len(low)
-    signs = torch.cartesian_prod(*[torch.tensor([-1.0, 1.0], dtype=torch.float64, device=low.device)] * n).reshape(
-        -1, n
-    )
+    slack = 64 * DOUBLE * float((low.abs() + half).norm())  # rounding of centres and radii
+    axes = [torch.tensor([-1.0, 1.0], dtype=torch.float64, device=low.device)] * len(low)
+    signs = torch.cartesian_prod(*axes).reshape(-1, len(low))  # (2^n, n)
 
     def gaps(x: Tensor) -> tuple[Tensor, Tensor]:
-        """How far apart the functions are at each point, and what rounding may have done to it."""
+        """How far apart the functions are at each point, at least and at most."""
         first, second = (_values(name, h, x) for name, h in (("f", f), ("g", g)))
-        sizes = first.norm(dim=1) + second.norm(dim=1)
-        return (first - second).norm(dim=1), ULPS * eps * sizes
+        noise = ULPS * torch.finfo(x.dtype).eps * (first.norm(dim=1) + second.norm(dim=1))
+        gap = (first - second).norm(dim=1)
+        return gap - noise, gap + noise
 
     corners = box.corners()
-    ends = gaps(corners)
-    best = int((ends[0] - ends[1]).argmax())
-    lower, point, taken = max(0.0, float((ends[0] - ends[1])[best])), corners[best], len(corners)
-    centres, parents = (low + half)[None], None  # (cells, n)
-    for level in range(HALVINGS):
+    before = gaps(corners)
+    lower, point, taken = max(0.0, float(before[0].max())), corners[before[0].argmax()], len(corners)
+    centres, reach, upper = (low + half)[None], half.norm() + slack, math.inf  # (cells, n)
+    for _ in range(HALVINGS):
         x = box.clip(centres.to(box.low))  # a coarse dtype moves them a little
-        found, noise = gaps(x)
-        radius = float(half.norm()) + slack + (x.double() - centres).norm(dim=1)
-        # Corners lie in the first cell and centres in those of their parents: they bound the constant from below.
-        _check(constant, *(ends if parents is None else (found, noise)), *(parents or (found, noise, radius)))
+        least, most = gaps(x)
+        # Corners lie in the first cell, and centres in those that were halved: both tell how steep it is at least.
+        _check(constant, least, most, *before, reach)
         taken += len(x)
-        best = int((found - noise).argmax())
-        if float((found - noise)[best]) > lower:
-            lower, point = float((found - noise)[best]), x[best]
-        bound = (found + noise + constant * radius) * (1 + 4 * torch.finfo(torch.float64).eps)
+        if float(least.max()) > lower:
+            lower, point = float(least.max()), x[least.argmax()]
+        radius = half.norm() + slack + (x.double() - centres).norm(dim=1)  # (cells,)
+        bound = (most + constant * radius) * (1 + 4 * DOUBLE)
         upper = max(lower, float(bound.max()))
         open = bound > lower
-        children = int(open.sum()) * len(signs)
-        if upper - lower <= tolerance or level == HALVINGS - 1 or taken + children > points:
+        if upper - lower <= tolerance or taken + int(open.sum()) * len(signs) > points:
             break
         half = half / 2
-        parents = tuple(t[open].repeat_interleave(len(signs)) for t in (found, noise, radius))
-        centres = (centres[open][:, None] + half * signs).reshape(-1, n)
+        before = (least[open].repeat_interleave(len(signs)), most[open].repeat_interleave(len(signs)))
+        reach = radius[open].repeat_interleave(len(signs))
+        centres = (centres[open][:, None] + half * signs).reshape(-1, len(low))
     return UniformDistance(lower, upper, point, taken)
 
 
@@ -135,11 +132,12 @@ def _values(name: str, function: Function, x: Tensor) -> Tensor:
     return values.reshape(len(x), -1).double()
 
 
-def _check(constant: float, found: Tensor, noise: Tensor, before: Tensor, noise_before: Tensor, reach: Tensor) -> None:
-    """Refuse a constant with which the values could not differ so much over a distance of `reach` at most."""
-    rise = (found - before).abs() - noise - noise_before
+def _check(
+    constant: float, least: Tensor, most: Tensor, least_before: Tensor, most_before: Tensor, reach: Tensor
+) -> None:
+    """Refuse a constant with which the gaps could not differ so much over a distance of `reach` at most."""
+    rise = torch.maximum(least - most_before, least_before - most)
     # Half of the digits are left to what the functions lose inside.
-    over = rise > constant * reach * (1 + 1e-9) + 1e-9 * (found + before)
-    if bool(over.any()):
-        least = float((rise / reach).max())
-        raise ValueError(f"lipschitz must be at least {least:.4g}, got {constant:.4g}: f - g rises faster than that")
+    if bool((rise > constant * reach + DOUBLE**0.5 * torch.maximum(most, most_before)).any()):
+        steepest = float((rise / reach).max())
+        raise ValueError(f"lipschitz must be at least {steepest:.4g}, got {constant:.4g}: f - g rises faster than that")
