@@ -1,5 +1,7 @@
 """Made by `python3 dev.py lint --fix` from the `__all__` of the files beside this one."""
 
+from lemmata.feedforward.barron import barron_network as barron_network
+from lemmata.feedforward.deep_linear import DeepLinear as DeepLinear
 from lemmata.feedforward.folding import folding_network as folding_network
 from lemmata.feedforward.folding import sawtooth_network as sawtooth_network
 from lemmata.feedforward.hyperplane_arrangement import arrangement_regions as arrangement_regions
@@ -23,14 +25,19 @@ from lemmata.feedforward.residual import ResidualMLP as ResidualMLP
 from lemmata.feedforward.residual import ResidualMLPConfig as ResidualMLPConfig
 from lemmata.feedforward.risk import RiskEstimate as RiskEstimate
 from lemmata.feedforward.risk import empirical_risk as empirical_risk
+from lemmata.feedforward.shallow_network import ShallowNetwork as ShallowNetwork
 from lemmata.feedforward.softmax import binary_cross_entropy as binary_cross_entropy
 from lemmata.feedforward.softmax import cross_entropy as cross_entropy
 from lemmata.feedforward.uniform_distances import UniformDistance as UniformDistance
 from lemmata.feedforward.uniform_distances import uniform_distance as uniform_distance
 from lemmata.feedforward.uniform_fits import UniformFit as UniformFit
 from lemmata.feedforward.uniform_fits import uniform_fit as uniform_fit
+from lemmata.feedforward.weight_matching import interpolate_weights as interpolate_weights
+from lemmata.feedforward.weight_matching import loss_barrier as loss_barrier
+from lemmata.feedforward.weight_matching import match_hidden_units as match_hidden_units
 
 __all__ = [
+    "DeepLinear",
     "DenselyConnectedBlock",
     "ExclusiveOr",
     "LinearRegions",
@@ -45,14 +52,19 @@ __all__ = [
     "ResidualMLP",
     "ResidualMLPConfig",
     "RiskEstimate",
+    "ShallowNetwork",
     "UniformDistance",
     "UniformFit",
     "arrangement_regions",
+    "barron_network",
     "binary_cross_entropy",
     "cross_entropy",
     "empirical_risk",
     "folding_network",
+    "interpolate_weights",
     "linear_regions",
+    "loss_barrier",
+    "match_hidden_units",
     "most_regions",
     "parity_by_terms",
     "parity_by_thresholds",
