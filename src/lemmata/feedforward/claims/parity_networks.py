@@ -60,7 +60,7 @@ def _exponential(n):
 
 @claim("xor.shallow_threshold")
 @lie("one hidden layer needs 2^(N-1) threshold units", units=_exponential)
-@lie("the sum does not alternate", sign=1)
+@lie("the sum does not alternate", sign=1, loose="a sign is -1 or +1")
 def as_many_thresholds_as_inputs_compute_parity(draw, units=_as_inputs, sign=-1, network=parity_by_thresholds):
     """All inputs up to N = 10, by the network and by the alternating sum of its hidden units."""
     sizes = range(1, 11)
