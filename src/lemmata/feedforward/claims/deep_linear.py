@@ -91,7 +91,7 @@ def _middle(network):
     halfway = factors(8)
     halfway.load_state_dict(network.state_dict())
     with torch.no_grad():
-        first, second = halfway.layers[0].weight, halfway.layers[1].weight
+        first, second = (halfway.get_parameter(f"layers.{k}.weight") for k in (0, 1))
         first.copy_((first + first.roll(1, 0)) / 2)
         second.copy_((second + second.roll(1, 1)) / 2)
     return halfway

@@ -37,8 +37,8 @@ def a_layer_is_an_activation_of_an_affine_map(draw, space=_of_outputs, more=1, n
     found, formula, counts, sizes = [], [], [], [(1, 3), (4, 1), (5, 2), (3, 7)]
     for (n, m), name in itertools.product(sizes, ("identity", "sigmoid", "relu", "tanh")):
         model, x = _drawn(draw, network(n, 2, widths=(m,), activation=name)), draw.normal(10, n)
-        weight, bias = model.layers[0].weight, draw.normal(space(m, n))
-        model.layers[0].bias.copy_(bias)  # which also says so where it does not fit
+        weight, bias = model.get_parameter("layers.0.weight"), draw.normal(space(m, n))
+        model.get_parameter("layers.0.bias").copy_(bias)  # which also says so where it does not fit
         found.append(model.activations(x)[1].flatten())
         formula.append(torch.stack([activation(name)(weight @ point + bias) for point in x]).flatten())
         counts.append(sum(values.numel() for values in model.layers[0].parameters()))
@@ -137,14 +137,15 @@ def hidden_units_are_interchangeable(draw, matrix=_permutation, settings=math.fa
 
     def same(order):
         twin = model.permuted([torch.tensor(order)])
-        last = twin.layers[1].weight
-        last.copy_(follows * last + (1 - follows) * model.layers[1].weight)
+        last = twin.get_parameter("layers.1.weight")
+        last.copy_(follows * last + (1 - follows) * model.get_parameter("layers.1.weight"))
         back = match_hidden_units(model, twin)
         restored = all(torch.equal(a, b) for a, b in zip(back.parameters(), model.parameters(), strict=True))
         return restored and bool((twin(x) - model(x)).abs().max() < 1e-12)
 
     orders = Domain.permutations(4)
-    weights = {tuple(model.permuted([torch.tensor(o)]).layers[0].weight.flatten().tolist()) for o in orders.cases()}
+    twins = [model.permuted([torch.tensor(order)]) for order in orders.cases()]
+    weights = {tuple(twin.get_parameter("layers.0.weight").flatten().tolist()) for twin in twins}
     return all_of(
         close(found, formula, ulps=1024),
         everywhere(orders, same),

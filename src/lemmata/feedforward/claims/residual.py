@@ -73,7 +73,7 @@ def a_projection_joins_layers_of_different_width(draw, skip=_projected, subtract
         square = _filled(draw, layer(inputs, activation=name, projection=True, dtype=torch.float64))
         without = layer(inputs, activation=name, dtype=torch.float64)
         without.linear.load_state_dict(square.linear.state_dict())
-        square.projection.weight.copy_(torch.eye(inputs))
+        square.get_parameter("projection.weight").copy_(torch.eye(inputs))
         plain.append(without(x).flatten())
         with_identity.append(square(x).flatten())
     return all_of(
