@@ -5,7 +5,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional
 
 from lemmata import validate
@@ -51,7 +51,7 @@ def classify_clothing(
     options: Options = Options(epochs=160, batch_size=128, lr=2e-3, weight_decay=0.01, schedule="cosine", evaluate=8),  # noqa: B008
 ) -> Experiment:
     """Ten kinds of clothing, from 2,000 small pictures."""
-    return _classify(load(data), config, options, {"baselines": FASHION, "how": HOW})
+    return classification(load(data), config, options, {"baselines": FASHION, "how": HOW})
 
 
 @recipe("mlp", data="digits", metric="accuracy")
@@ -61,7 +61,7 @@ def classify_digits(
     options: Options = Options(epochs=60, lr=2e-3, weight_decay=0.01, schedule="cosine", evaluate=3),  # noqa: B008
 ) -> Experiment:
     """Ten handwritten digits, from 1,438 pictures of 8 by 8 pixels."""
-    return _classify(load(data), config, options, {"baselines": DIGITS, "how": HOW})
+    return classification(load(data), config, options, {"baselines": DIGITS, "how": HOW})
 
 
 @recipe("mlp", data="moons rings spirals xor", metric="accuracy")
@@ -71,7 +71,7 @@ def classify_points(
     options: Options = Options(epochs=60, lr=5e-3, schedule="cosine", evaluate=3),  # noqa: B008
 ) -> Experiment:
     """Classes of points in the plane that no straight line separates, with a map of what is learnt."""
-    return _classify(load(data), config, options, {})
+    return classification(load(data), config, options, {})
 
 
 @dataclass(frozen=True)
@@ -98,15 +98,23 @@ def learn_file(
     return supervised(system, arguments, found, options, picture=_picture(found) if drawn else None)
 
 
-def _classify(data: Dataset, config: MLPConfig, options: Options, notes: Mapping[str, Any]) -> Experiment:
-    chosen = {field.name: getattr(config, field.name) for field in fields(MLPConfig)}
+def classification(
+    data: Dataset,
+    config: Any,
+    options: Options,
+    notes: Mapping[str, Any],
+    network: type[nn.Module] = MLP,
+    choices: type = MLPConfig,
+) -> Experiment:
+    """A network that learns the classes of a data set; of a config, `choices` names what the network itself takes."""
+    chosen = {field.name: getattr(config, field.name) for field in fields(choices)}
     arguments = {"inputs": data.train.x[0].numel(), "outputs": len(data.classes), **chosen}
     with seeded(options.seed):
-        system = MLP(**arguments)
+        system = network(**arguments)
+    shift = getattr(config, "shift", 0)
 
-    def loss(system: MLP, batch: Examples) -> Tensor:
-        varied = isinstance(config, PictureConfig) and system.training
-        x = moved(batch.x, config.shift) if varied else batch.x  # type: ignore[attr-defined]
+    def loss(system: nn.Module, batch: Examples) -> Tensor:
+        x = moved(batch.x, shift) if system.training else batch.x
         return functional.cross_entropy(system(x), batch.y)
 
     return Experiment(
@@ -126,24 +134,24 @@ def moved(pictures: Tensor, shift: int) -> Tensor:
     return wide[torch.arange(count, device=place)[:, None, None], rows[:, :, None], columns[:, None, :]]
 
 
-def accuracy(system: MLP, batch: Examples) -> dict[str, float]:
+def accuracy(system: nn.Module, batch: Examples) -> dict[str, float]:
     """The fraction of examples whose largest output is that of their class."""
     return {"accuracy": (system(batch.x).argmax(1) == batch.y).double().mean().item()}
 
 
-def predict(system: MLP, examples: Examples) -> dict[str, Tensor]:
+def predict(system: nn.Module, examples: Examples) -> dict[str, Tensor]:
     """The likeliest class of each example, and how likely the system holds it."""
     probability = system(examples.x).softmax(1)
     return {"class": probability.argmax(1), "probability": probability.amax(1)}
 
 
-def _picture(data: Dataset) -> Callable[[MLP], Figure]:
+def _picture(data: Dataset) -> Callable[[nn.Module], Figure]:
     test = data.test
 
-    def plane(system: MLP) -> Figure:
+    def plane(system: nn.Module) -> Figure:
         return decision_map(lambda x: _logits(system, x).softmax(1), test, data.classes)
 
-    def examples(system: MLP) -> Figure:
+    def examples(system: nn.Module) -> Figure:
         predicted = _logits(system, test.x).argmax(1).cpu()
         wrong = (predicted != test.y).nonzero()[:5, 0]
         shown = torch.cat([torch.arange(min(10, len(test))), wrong])
@@ -154,7 +162,7 @@ def _picture(data: Dataset) -> Callable[[MLP], Figure]:
 
 
 @torch.no_grad()
-def _logits(system: MLP, x: Tensor) -> Tensor:
+def _logits(system: nn.Module, x: Tensor) -> Tensor:
     """The outputs in evaluation mode, wherever and in whatever mode the system is."""
     training = system.training
     weight = next(system.parameters())
