@@ -22,6 +22,7 @@ Row = dict[str, Any]
 def draw(data: dict[str, Any] | Figure, at: str = "") -> Markup:
     """The whole figure. `at` is where its files are served (`at`.csv, `at`.svg); without it they travel in the page.
 
+    >>> from lemmata.figure import Line
     >>> "<figcaption" in draw(Figure("Error", "load", "rate", [Line([0, 1], [0.0, 0.5], "theory")]))
     True
     """
