@@ -249,3 +249,22 @@ def test_bad_data_are_refused():
         LinearRegression().predict(x)
     with pytest.raises(ValueError, match="order must hold row numbers from 0 to 59"):
         widrow_hoff(x, y, torch.tensor([60]), 0.1)
+
+
+def test_descent_knows_dependent_columns_constant_features_and_a_start_at_the_optimum():
+    generator = torch.Generator().manual_seed(0)
+    x = torch.randn(40, 3, generator=generator, dtype=torch.float64)
+    twice = torch.cat([x, x[:, :1]], dim=1)
+    y = x @ torch.tensor([1.0, 2.0, 3.0], dtype=torch.float64)
+    found = LinearRegression(solver="gd").fit(twice, y)
+    assert found.weight_.tolist() == pytest.approx([0.5, 2.0, 3.0, 0.5], abs=1e-6)
+    for solver in ("gd", "sgd"):
+        flat = LinearRegression(solver=solver).fit(torch.ones(5, 2, dtype=torch.float64), torch.arange(5.0).double())
+        assert flat.weight_.tolist() == [0.0, 0.0]
+        assert flat.bias_.item() == pytest.approx(2.0)
+    for seed in range(40):
+        torch.manual_seed(seed)
+        x, y = torch.randn(30, 4, dtype=torch.float64), torch.randn(30, dtype=torch.float64)
+        best = LinearRegression().fit(x, y)
+        again = LinearRegression(solver="gd").fit(x, y, weight=best.weight_)
+        assert again.weight_.tolist() == pytest.approx(best.weight_.tolist(), abs=1e-9)

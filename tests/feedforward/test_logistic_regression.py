@@ -219,3 +219,43 @@ def test_bad_data_are_refused():
         LogisticRegression().predict(x)
     with pytest.raises(ValueError, match="x must have 5 features on its last axis"):
         LogisticRegression().fit(x, y).predict(x[:, :4])
+
+
+@pytest.mark.parametrize("ridge", [0.0, 0.1])
+def test_a_class_that_hardly_occurs_and_labels_in_a_cycle_mislead_no_start(ridge):
+    """A start from a part of the examples that lacks a class, or holds only one, would end far from the minimum."""
+    generator = torch.Generator().manual_seed(0)
+    rare = torch.randint(3, (3000,), generator=generator)
+    rare[:4] = 3
+    cyclic = torch.arange(3700) % 6
+    for y in (rare, cyclic):
+        x = torch.randn(len(y), 2, generator=generator, dtype=torch.float64)
+        x[:, 0] += 0.5 * y
+        newton = LogisticRegression(ridge=ridge).fit(x, y)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # which says how far L-BFGS got
+            other = LogisticRegression(ridge=ridge, solver="lbfgs", max_epochs=2000).fit(x, y)
+        assert newton.status_ == "converged"
+        assert newton.loss_ == pytest.approx(other.loss_, rel=1e-6)
+
+
+@pytest.mark.parametrize("scale", [1e-8, 1e-7, 1e8])
+def test_features_of_very_different_sizes_are_all_used(scale):
+    generator = torch.Generator().manual_seed(1)
+    x = torch.randn(50, 3, generator=generator, dtype=torch.float64)
+    y = (x.sum(1) + torch.randn(50, generator=generator) > 0).long()
+    plain = LogisticRegression().fit(x, y)
+    scaled = LogisticRegression().fit(x * torch.tensor([1.0, 1.0, scale], dtype=torch.float64), y)
+    assert scaled.status_ == "converged"
+    assert scaled.loss_ == pytest.approx(plain.loss_, rel=1e-8)
+    assert (scaled.weight_[2] * scale).item() == pytest.approx(plain.weight_[2].item(), rel=1e-4)
+
+
+def test_classes_that_only_touch_and_classes_without_examples_do_not_converge():
+    x, y = torch.tensor([[-1.0], [0.0], [0.0], [1.0]], dtype=torch.float64), torch.tensor([0, 0, 1, 1])
+    for solver in ("newton", "lbfgs"):
+        with pytest.warns(UserWarning, match=r"with longer weights the loss falls further|before it converged"):
+            assert LogisticRegression(solver=solver).fit(x, y).status_ == "epoch limit"
+    x = torch.randn(60, 2, dtype=torch.float64)
+    with pytest.warns(UserWarning, match=r"a class has no example|before it converged"):
+        assert LogisticRegression().fit(x, torch.arange(60) % 2, classes=3).status_ == "epoch limit"

@@ -202,3 +202,41 @@ def test_a_block_that_adds_its_input_has_the_kinks_of_the_sum():
     twice = [*block[:-1], Add(torch.tensor([[2.0]], dtype=torch.float64)), affine([[1.0]], [-1.5]), Rectify()]
     pieces, _ = linear_pieces(twice, 0.0, 1.0, torch.device("cpu"))
     assert pieces.right.place.tolist() == pytest.approx([1 / 3, 1 / 2, 1.0], rel=1e-15)  # 2x + relu(3x - 1) = 1.5
+
+
+def test_a_module_that_stands_twice_in_a_sequence_is_run_twice():
+    torch.manual_seed(0)
+    first, second, last, act = nn.Linear(2, 8), nn.Linear(8, 8), nn.Linear(8, 1), nn.ReLU()
+    shared = linear_regions(nn.Sequential(first, act, second, act, last), [(-2, 2), (-2, 2)])
+    plain = linear_regions(nn.Sequential(first, nn.ReLU(), second, nn.ReLU(), last), [(-2, 2), (-2, 2)])
+    assert len(shared) == len(plain)
+    assert len(shared.patterns) == 2
+    tied = nn.Linear(2, 2)
+    assert len(linear_regions(nn.Sequential(tied, act, tied, act), [(-2, 2), (-2, 2)]).patterns) == 2
+
+
+@pytest.mark.parametrize("inputs", [1, 2])
+def test_weights_whose_products_overflow_are_counted_like_small_ones(inputs):
+    model = network(inputs, 6, 6, 1, seed=2, dtype=torch.float64)
+    count = len(linear_regions(model, [(-2, 2)] * inputs))
+    with torch.no_grad():
+        for layer in (model[0], model[2]):
+            layer.weight.mul_(2.0**600)
+        model[0].bias.mul_(2.0**600)
+        model[2].bias.mul_(0)
+    huge = linear_regions(model, [(-2, 2)] * inputs)
+    with torch.no_grad():
+        for layer in (model[0], model[2]):
+            layer.weight.mul_(2.0**-600)
+        model[0].bias.mul_(2.0**-600)
+    assert len(huge) == len(linear_regions(model, [(-2, 2)] * inputs))
+    assert count > 3
+
+
+def test_inputs_that_are_rectified_themselves_cut_the_plane():
+    """1 region left of both axes, where both inputs are 0, and so on: 4 quadrants, of which x + y = 1/2 cuts three."""
+    layer = nn.Linear(2, 1, dtype=torch.float64)
+    layer.weight.data.fill_(1.0)
+    layer.bias.data.fill_(-0.5)
+    model = nn.Sequential(nn.ReLU(), layer, nn.ReLU())
+    assert len(linear_regions(model, [(-1, 1), (-1, 1)])) == 7

@@ -115,3 +115,8 @@ def test_matching_takes_most_of_the_barrier_between_trained_networks_away():
 def test_what_does_not_fit_is_said(act, said):
     with pytest.raises((ValueError, TypeError), match=said):
         act()
+
+
+def test_a_barrier_of_what_is_no_number_is_refused():
+    with pytest.raises(ValueError, match="loss must be finite"):
+        loss_barrier(nn.Linear(2, 1), nn.Linear(2, 1), lambda model: float("nan"))

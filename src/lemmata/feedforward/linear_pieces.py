@@ -185,7 +185,8 @@ def _signs(units: Coefficients, ends: Ends, side: int, proof: _Proof) -> Int[Ten
     bound = lost.abs() + more.abs() + slope.abs() * off + slope_bound * (place.abs() + off) + constant_bound + inexact
     bound = SLACK * torch.where(torch.isnan(bound), torch.inf, bound)
     signs = value.sign().long()
-    for piece, unit in ((value.abs() <= bound) & (bound > 0)).nonzero().tolist():
+    # What overflowed is no number, and above no bound.
+    for piece, unit in (~(value.abs() > bound) & (bound != 0)).nonzero().tolist():
         signs[piece, unit] = proof.sign(piece, unit, side)
     return signs
 

@@ -187,29 +187,32 @@ class LinearRegression:
 
     def _descend(self, x: Tensor, y: Tensor, values: Tensor, problem: _Problem) -> Tensor:
         r"""$w \leftarrow w - \eta\,(X^\top(Xw - y)/s + \lambda w)$ until the gradient is `tolerance` of the first."""
-        low, high = (float(value) ** 2 + problem.ridge for value in (values[-1], values[0]))
-        lr, w = problem.lr or 2 / (low + high), problem.start
+        # Directions without data keep their start, and have no say in the step.
+        low, high = (float(value) ** 2 + problem.ridge for value in (values[max(self.rank_, 1) - 1], values[0]))
+        lr, w = problem.lr or (2 / (low + high) if high else 1.0), problem.start
         first = norm = torch.inf
+        rounding = EPS * len(x) * (high * float(w.norm()) + float(values[0]) * float(y.norm()))
         for epoch in range(self.max_epochs + 1):
             gradient = x.mT @ (x @ w - y) + problem.ridge * w
             norm = float(gradient.norm())
             first = first if epoch else norm
             # Below 2 / high every component of the gradient shrinks: growth beyond rounding proves a larger step.
-            if not norm <= first * (1 + 1e-6):
+            if not norm <= first * (1 + 1e-6) + rounding:
                 most = f"2 / {high:.4g} = {2 / high:.4g}, as the largest eigenvalue of the Hessian is {high:.4g}"
                 raise ArithmeticError(f"gd diverges with lr = {lr:.4g}: use less than {most}")
-            if norm <= self.tolerance * first and epoch:
+            if norm <= self.tolerance * first + rounding and (epoch or not norm):
                 break
             if epoch < self.max_epochs:
                 w, self.epochs_ = w - lr * gradient, epoch + 1
-        if norm > self.tolerance * first:
+        if norm > self.tolerance * first + rounding:
             told = f"gd stopped after {self.max_epochs} epochs with {norm / first:.1e} of its first gradient"
             warnings.warn(f"{told}: raise max_epochs, or use solver='qr'", stacklevel=4)
         return w
 
     def _sample(self, x: Tensor, y: Tensor, problem: _Problem) -> Tensor:
         """One example after another, drawn uniformly; the mean of the iterates in the second half of the epochs."""
-        lr = problem.lr or 0.5 / (float(x.square().sum(1).max()) + problem.ridge)
+        most = float(x.square().sum(1).max()) + problem.ridge
+        lr = problem.lr or (0.5 / most if most else 1.0)
         generator = torch.Generator().manual_seed(self.seed)
         w, x, y = problem.start.cpu(), x.cpu(), y.cpu()
         total, kept = torch.zeros_like(w), 0

@@ -47,6 +47,14 @@ class _Problem(NamedTuple):
     def start(self) -> Float[Tensor, "inputs units"]:
         return self.x.new_zeros(self.x.shape[1] + self.bias, self.units, dtype=torch.double)
 
+    def sizes(self) -> Float[Tensor, "inputs 1"]:
+        """The size of each input, against which its gradient is small or not: 1 for the bias."""
+        squares = self.x.new_zeros(self.x.shape[1] + self.bias, dtype=torch.double)
+        for x in self.x.split(BLOCK):
+            squares += self.rows(x).square().sum(0)
+        sizes = (squares / len(self.x)).sqrt()
+        return torch.where(sizes > 0, sizes, 1.0)[:, None]
+
     def penalty(self) -> Float[Tensor, "inputs 1"]:
         """What is added to the diagonal of the Hessian: nothing for the bias."""
         ridge = self.x.new_full((self.x.shape[1], 1), self.ridge, dtype=torch.double)
@@ -169,9 +177,12 @@ class LogisticRegression:
         """Whole Newton steps, halved where the loss would not fall."""
         theta, enough = problem.start(), ENOUGH * problem.start().numel()
         if len(problem.x) >= 4 * enough:  # a part of so many examples already has nearly the same minimiser
-            part = problem._replace(x=problem.x[:: len(problem.x) // enough], y=problem.y[:: len(problem.y) // enough])
-            theta = self._newton(part)
-            self.status_ = "epoch limit"
+            some = torch.randperm(len(problem.x), generator=torch.Generator().manual_seed(self.seed))[:enough]
+            some = some.to(problem.y.device)
+            counts = torch.bincount(problem.y[some], minlength=self.classes_)
+            if int(counts.min()) >= len(theta):  # or a class that hardly occurs in it would drift far away
+                theta = self._newton(problem._replace(x=problem.x[some], y=problem.y[some]))
+                self.status_ = "epoch limit"
         loss, gradient, hessian, right = _expansion(problem, theta)
         for epoch in range(1, self.max_epochs + 1):
             self.epochs_ = epoch
@@ -188,7 +199,9 @@ class LogisticRegression:
             if right and not self.ridge:  # every example is on its side: longer weights are better without end
                 break
             if length * float(step.abs().max()) <= self.tolerance * (1 + float(theta.abs().max())):
-                self.status_ = "converged"
+                # A singular Hessian hides directions from the step, not from the gradient.
+                vanishes = float((gradient / problem.sizes()).abs().max()) <= max(self.tolerance, 1e-9)
+                self.status_ = "converged" if vanishes else "epoch limit"
                 break
         return theta
 
@@ -251,9 +264,25 @@ class LogisticRegression:
             self.status_ = "separable"
             told = "the classes are separated by the weights, which would grow without end: there is no minimiser"
             warnings.warn(f"{told}; use ridge > 0", stacklevel=3)
+        elif self.status_ == "converged" and not self.ridge and self._unbounded(x, y):
+            self.status_ = "epoch limit"
+            told = "a class has no example, or the classes only touch: with longer weights the loss falls further"
+            warnings.warn(f"{told}; use ridge > 0", stacklevel=3)
         elif self.status_ != "converged" and self.solver != "sgd":
             told = f"{self.solver} stopped after {self.epochs_} epochs before it converged"
             warnings.warn(f"{told}: raise max_epochs, or use ridge > 0", stacklevel=3)
+
+    def _unbounded(self, x: Tensor, y: Tensor) -> bool:
+        """Whether a class has no example, or no example is on the wrong side by more than a trifle."""
+        if len(torch.unique(y)) < self.classes_:
+            return True
+        z = self.decision_function(x).double()
+        if z.ndim == 1:
+            margins = (2 * y - 1) * z
+        else:
+            right = functional.one_hot(y, z.shape[1]).bool()
+            margins = z[right] - z.masked_fill(right, -torch.inf).amax(1)
+        return float(margins.min()) >= -1e-6 * float(margins.max())
 
     def _separated(self, x: Tensor, y: Tensor) -> bool:
         """Whether the learnt weights separate the classes, or else others do: then no weights have the least loss."""
@@ -313,15 +342,18 @@ def _add_curvature(hessian: Tensor, rows: Tensor, p: Tensor) -> None:
 
 
 def _solve(hessian: Tensor, gradient: Tensor, units: int) -> Tensor:
-    """The Newton step; where the Hessian is singular, the shortest."""
+    """The Newton step; where the Hessian is singular, the shortest, in units of each input's own size."""
+    inputs = len(hessian) // units
+    curved = hessian.diagonal().reshape(units, inputs).mean(0)  # (inputs,)
+    unit = torch.where(curved > 0, curved, 1.0).rsqrt().repeat(units)
+    hessian, gradient = unit[:, None] * hessian * unit, unit * gradient
     if units > 1:  # the same added to all classes changes nothing: a curvature along it keeps the step off it
-        inputs = len(hessian) // units
         eye = torch.eye(inputs, dtype=hessian.dtype, device=hessian.device)
-        hessian = hessian + hessian.diagonal().mean() * eye.repeat(units, units) / units
+        hessian = hessian + eye.repeat(units, units) / units
     factor, failed = torch.linalg.cholesky_ex(hessian)
     if not failed and float(factor.diagonal().min()) > 1e-7 * float(factor.diagonal().max()):
-        return torch.cholesky_solve(gradient[:, None], factor)[:, 0]
-    return torch.linalg.pinv(hessian, hermitian=True, rtol=1e-13) @ gradient
+        return unit * torch.cholesky_solve(gradient[:, None], factor)[:, 0]
+    return unit * (torch.linalg.pinv(hessian, hermitian=True, rtol=1e-13) @ gradient)
 
 
 def _separates(x: Tensor, y: Tensor, weight: Tensor, bias: Tensor) -> bool:

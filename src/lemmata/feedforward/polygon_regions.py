@@ -63,7 +63,7 @@ class PolygonCutter:
     def __init__(self, steps: list[Step], low: tuple[float, float], high: tuple[float, float]) -> None:
         self.steps, self.exact = steps, ExactUnits(steps, dimensions=2)
         widths = [len(step.weight) for step in steps if isinstance(step, Affine)]
-        self.width = max(widths, default=1)
+        self.width = max(2, *widths) if widths else 2  # the inputs may be rectified too
         self.sides = [[Fraction(value) for value in side] for side in sides_of(low, high)]
 
     def run(self, polygons: Polygons) -> tuple[Polygons, list[Tensor], Coefficients]:
@@ -121,7 +121,7 @@ class PolygonCutter:
         self, values: Tensor, bounds: Tensor, polygons: Polygons, patterns: list[Tensor], parents: Tensor
     ) -> Int[Tensor, "regions corners units"]:
         signs = values.sign().to(torch.int8)
-        doubt = (values.abs() <= bounds) & polygons.used[..., None]
+        doubt = ~(values.abs() > bounds) & polygons.used[..., None]  # what overflowed is no number, and above no bound
         for sources in (polygons.sources, _before(polygons)):  # a unit vanishes at both corners of the side it made
             unit = sources - len(patterns) * self.width  # (regions, corners)
             made = (unit >= 0)[..., None]

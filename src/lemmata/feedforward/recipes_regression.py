@@ -89,6 +89,7 @@ def predict_file(
 
 
 def _regress(found: Dataset, arguments: dict[str, Any], options: Options, notes: Mapping[str, Any]) -> Experiment:
+    arguments = {**arguments, "seed": options.seed}
     system, preparation = LinearRegression(**arguments), found.extra.get("preparation")
     scale = preparation.target.scale if preparation else 1.0
     name = preparation.target.name if preparation else "predicted"
@@ -177,6 +178,7 @@ def classify_file(
 
 
 def _classify(found: Dataset, arguments: dict[str, Any], options: Options, notes: Mapping[str, Any]) -> Experiment:
+    arguments = {**arguments, "seed": options.seed}
     system, count = LogisticRegression(**arguments), len(found.classes)
     train, test = _flat(found.train), _flat(found.test)
     grey, flat = found.test.x.ndim == 3, test.x.shape[1] == 2

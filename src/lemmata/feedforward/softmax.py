@@ -34,7 +34,7 @@ def cross_entropy(
         logits: (..., classes), y: (...) of class numbers, or (..., classes) of probabilities
         returns: scalar, or (...) with `reduction="none"`
 
-    Claims: softmax.cross_entropy, softmax.definition
+    Claims: softmax.cross_entropy
     Differs: from `torch.nn.functional.cross_entropy` in having the classes on the last axis, whatever the batch, and no
         weights of classes. The values and gradients are the same; the gradient is written down in one pass over the
         logits, where torch's is put together from two.

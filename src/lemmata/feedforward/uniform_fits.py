@@ -1,5 +1,6 @@
 r"""The combination of features whose largest error is least: Chebyshev's regression, by a linear program."""
 
+import itertools
 import math
 from dataclasses import dataclass
 
@@ -56,15 +57,19 @@ def uniform_fit(features: Float[Tensor, "points features"], y: Float[Tensor, "po
     rank = int((sizes > sizes[0] * max(columns.shape) * np.finfo(float).eps).sum())
     table, target = basis[:, :rank] * math.sqrt(len(basis)), heights / _size(heights)
     ones = np.ones((len(table), 1))
-    result = linprog(
-        np.append(np.zeros(rank), 1.0),
-        A_ub=np.block([[table, -ones], [-table, -ones]]),
-        b_ub=np.concatenate([target, -target]),
-        bounds=[(None, None)] * rank + [(0, None)],
-        method="highs",
-        options={"primal_feasibility_tolerance": SOLVED, "dual_feasibility_tolerance": SOLVED},
-    )
-    if result.x is None:
+    # Each of the solver's methods gives up on a few programs that another one solves.
+    for method, tolerance in itertools.product(("highs-ds", "highs-ipm"), (SOLVED, 1e3 * SOLVED)):
+        result = linprog(
+            np.append(np.zeros(rank), 1.0),
+            A_ub=np.block([[table, -ones], [-table, -ones]]),
+            b_ub=np.concatenate([target, -target]),
+            bounds=[(None, None)] * rank + [(0, None)],
+            method=method,
+            options={"primal_feasibility_tolerance": tolerance, "dual_feasibility_tolerance": tolerance},
+        )
+        if result.x is not None:
+            break
+    else:
         raise ArithmeticError(f"the linear program was not solved ({result.message}): take fewer points")
     inner = result.x[:-1] * math.sqrt(len(basis)) / sizes[:rank]
     weights = inner @ mixing[:rank] * (_size(heights) / _size(columns))

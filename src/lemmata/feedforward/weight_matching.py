@@ -1,6 +1,7 @@
 r"""Averaging two trained networks: the barrier between them, and the order of hidden units that takes it away."""
 
 import copy
+import math
 from collections.abc import Callable
 
 import torch
@@ -132,5 +133,7 @@ def loss_barrier(
     fractions = [step / (points - 1) for step in range(points)]
     with torch.no_grad():
         losses = [float(loss(interpolate_weights(first, second, t))) for t in fractions]
+    if not all(map(math.isfinite, losses)):
+        raise ValueError("loss must be finite on the way between the networks, got NaN or infinity")
     chord = [(1 - t) * losses[0] + t * losses[-1] for t in fractions]
     return max(0.0, *(found - line for found, line in zip(losses, chord, strict=True)))

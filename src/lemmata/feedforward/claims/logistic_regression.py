@@ -4,7 +4,7 @@ import itertools
 import warnings
 
 import torch
-from torch.func import hessian
+from torch.autograd.functional import hessian
 
 from lemmata.feedforward.logistic_regression import LogisticRegression
 from lemmata.feedforward.softmax import binary_cross_entropy
@@ -49,7 +49,7 @@ def logistic_regression_finds_probabilities(
         return binary_cross_entropy(x[:200] @ w, y[:200])
 
     places = draw.normal(20, 3) * 3
-    curves = torch.func.vmap(hessian(loss))(places)
+    curves = torch.stack([hessian(loss, place) for place in places])
     weights = curvature(torch.sigmoid(x[:200] @ places.T)).T  # (20, 200)
     error = newton.weight_ - factor * planted
     information = x.T @ (x * (lambda p: p * (1 - p))(newton.probability(x)[:, 1:]))
