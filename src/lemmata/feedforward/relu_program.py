@@ -56,7 +56,7 @@ def program(model: nn.Module) -> list[Step]:
     if changed or "forward" in vars(model):
         raise ValueError(f"{type(model).__name__} has a hook or a forward of its own: remove it to count regions")
     kind, drops, steps = type(model), False, list[Step]()
-    if kind is nn.Sequential:
+    if isinstance(model, nn.Sequential) and kind is nn.Sequential:
         return [step for part in model for step in program(part)]
     if isinstance(model, MLP) and kind is MLP and model.config.activation in ("relu", "identity"):
         drops = model.config.dropout > 0

@@ -49,7 +49,7 @@ def logistic_regression_finds_probabilities(
         return binary_cross_entropy(x[:200] @ w, y[:200])
 
     places = draw.normal(20, 3) * 3
-    curves = torch.stack([hessian(loss, place) for place in places])
+    curves = torch.stack([torch.as_tensor(hessian(loss, place)) for place in places])
     weights = curvature(torch.sigmoid(x[:200] @ places.T)).T  # (20, 200)
     error = newton.weight_ - factor * planted
     information = x.T @ (x * (lambda p: p * (1 - p))(newton.probability(x)[:, 1:]))
