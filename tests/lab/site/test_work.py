@@ -137,7 +137,7 @@ def test_every_recipe_of_the_course_has_a_form(entry):
     found = described(entry.system, entry.data.split()[0])
     assert not found["problem"]
     assert found["sentence"]
-    assert found["parameters"] or found["stored"]
+    assert found["parameters"] or found["stored"] or not found["gradient"]
     assert found["examples"]["train"] > 0
     assert found["command"] == f"lemmata train {entry.system} --data {entry.data.split()[0]}"
 

@@ -1,14 +1,23 @@
-// Small pictures of the labs: each is asked for until the library has drawn it.
+// Small pictures of the labs: each is asked for until the library has drawn it, a few at a time.
 "use strict";
 
-for (const image of document.querySelectorAll("[data-thumbnail]")) {
-  const address = image.dataset.thumbnail;
-  let left = 40; // times to ask, in half a minute
+(() => {
+  const waiting = [...document.querySelectorAll("[data-thumbnail]")];
+  const pause = () => new Promise((done) => setTimeout(done, 700));
 
-  const ask = async () => {
-    const { status } = await fetch(address);
-    if (status === 200) image.src = address;
-    else if (status === 202 && left--) setTimeout(ask, 700);
-  };
-  ask().catch(() => {}); // the page is being left
-}
+  async function draw(image) {
+    const address = image.dataset.thumbnail;
+    for (let left = 40; left; left--) { // times to ask, in half a minute
+      const { status } = await fetch(address);
+      if (status === 200) image.src = address;
+      if (status !== 202) return;
+      await pause();
+    }
+  }
+
+  // The server has room for a handful of jobs, and there may be more labs than that.
+  async function lane() {
+    while (waiting.length) await draw(waiting.shift());
+  }
+  for (let lanes = 3; lanes; lanes--) lane().catch(() => {}); // the page is being left
+})();

@@ -132,7 +132,8 @@ def size(found: dict[str, Any]) -> str:
     """How much is learnt, and from how much."""
     if found["problem"]:
         return ""
-    counted = f"{found['parameters']:,} parameters" if found["parameters"] else f"{found['stored']:,} stored numbers"
+    counted = f"{found['stored']:,} stored numbers" if found["stored"] else "weights that a fit finds"
+    counted = f"{found['parameters']:,} parameters" if found["parameters"] else counted
     return f"{counted}, {found['examples']['train']:,} examples, {found['examples']['test']:,} for the test"
 
 
