@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from lemmata.data import load
+from lemmata.data.examples import Examples
 from lemmata.feedforward import LinearRegression, LogisticRegression
 from lemmata.feedforward.recipes_regression import (
     LogisticConfig,
@@ -16,6 +17,7 @@ from lemmata.feedforward.recipes_regression import (
     classify_file,
     classify_tumours,
     classify_written_digits,
+    nearest_mean,
     predict_file,
     predict_progression,
 )
@@ -127,3 +129,9 @@ def test_the_systems_are_built_again_from_their_arguments():
     for recipe, kind in zip(RECIPES, (LinearRegression, LogisticRegression, LogisticRegression), strict=True):
         experiment = recipe()
         assert isinstance(kind(**experiment.arguments), type(experiment.system))
+
+
+def test_a_class_without_examples_does_not_spoil_the_nearest_mean():
+    train = Examples(x=torch.tensor([[0.0], [1.0], [9.0], [10.0]]), y=torch.tensor([0, 0, 2, 2]))
+    test = Examples(x=torch.tensor([[0.4], [9.6], [5.0]]), y=torch.tensor([0, 2, 1]))
+    assert nearest_mean(train, test) == pytest.approx(2 / 3)

@@ -207,7 +207,7 @@ def _classify(found: Dataset, arguments: dict[str, Any], options: Options, notes
         system, arguments, train, test, options, learner=AllAtOnce(system, measure, count), metric="accuracy",
         largest=True, classes=found.classes, picture=picture if drawn else None, predict=predict,
         preparation=found.extra.get("preparation"),
-        notes={"baselines": baselines(found) | {"nearest class mean": _nearest_mean(train, test, count)}, **notes},
+        notes={"baselines": baselines(found) | {"nearest class mean": nearest_mean(train, test)}, **notes},
     )  # fmt: skip
 
 
@@ -222,10 +222,11 @@ def _curve(system: LogisticRegression, test: Examples, classes: tuple[str, ...])
     return Figure("The test examples at their logits", "logit", "probability", marks)
 
 
-def _nearest_mean(train: Examples, test: Examples, classes: int) -> float:
-    """The accuracy of the class whose mean is nearest: what weights must beat."""
-    means = torch.stack([train.x[train.y == k].mean(0) for k in range(classes)])
-    return float((torch.cdist(test.x, means.nan_to_num(torch.inf)).argmin(1) == test.y).double().mean())
+def nearest_mean(train: Examples, test: Examples) -> float:
+    """The accuracy of the class whose mean is nearest, of those that occur: what weights must beat."""
+    known = train.y.unique()
+    means = torch.stack([train.x[train.y == k].mean(0) for k in known])  # (classes that occur, features)
+    return float((known[torch.cdist(test.x, means).argmin(1)] == test.y).double().mean())
 
 
 class AllAtOnce:
