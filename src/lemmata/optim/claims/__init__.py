@@ -1,0 +1,1 @@
+"""How the statements about gradient-based learning are checked."""

@@ -1,0 +1,1 @@
+"""How the statements about tricks of the trade are checked."""
