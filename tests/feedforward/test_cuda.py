@@ -9,6 +9,7 @@ import torch
 from lemmata.connectionism.recipes import remember_prototypes, separate_classes
 from lemmata.feedforward import MLP
 from lemmata.feedforward.recipes import classify_clothing, classify_points
+from lemmata.feedforward.recipes_residual import residual_points
 from lemmata.train import run_experiment
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs an NVIDIA GPU")
@@ -24,6 +25,7 @@ def test_the_outputs_are_those_of_the_cpu(dtype):
 RECIPES = [
     (classify_clothing, "fashion"),
     (classify_points, "moons"),
+    (residual_points, "moons"),
     (separate_classes, "moons"),
     (separate_classes, "digits"),
     (remember_prototypes, "digits"),

@@ -191,10 +191,12 @@ for name in ("relu", "sigmoid"):
     for model in (ResidualLayer(4, 3, name), DenselyConnectedBlock(4, 2, 2, name), ResidualMLP(4, 3, 5, 2, name)):
         x = torch.randn(7, 4)
         torch.testing.assert_close(torch.compile(model, backend="eager", fullgraph=True)(x), model(x))
+        exported = torch.export.export(model, (x,), dynamic_shapes=({0: torch.export.Dim("batch")},)).module()
+        torch.testing.assert_close(exported(x[:3]), model(x[:3]))
 """
 
 
-def test_they_compile_as_a_whole():
+def test_they_compile_as_a_whole_and_export_with_any_batch():
     # In a process of its own, without the shape checks that tests add.
     done = subprocess.run([sys.executable, "-c", COMPILE], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
