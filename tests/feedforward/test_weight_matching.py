@@ -31,11 +31,14 @@ def test_a_planted_order_is_found(widths, bias, dtype):
     assert likeness(mlp, found) >= likeness(mlp, shuffled)
 
 
-@pytest.mark.parametrize("widths", [(4,), (3, 3)])
-def test_no_order_of_one_layer_is_better(widths):
-    first, second = (MLP(3, 2, widths=widths, dtype=torch.float64) for _ in range(2))
-    for layer in (*first.layers, *second.layers):
-        nn.init.normal_(layer.bias)
+@pytest.mark.parametrize("widths", [(4,), (4, 4), (3, 4, 3)])
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("bias", [True, False])
+def test_no_order_of_one_layer_is_better(widths, seed, bias):
+    torch.manual_seed(seed)
+    first, second = (MLP(3, 2, widths=widths, bias=bias, dtype=torch.float64) for _ in range(2))
+    for values in (*first.parameters(), *second.parameters()):
+        nn.init.normal_(values)
     found = match_hidden_units(first, second)
     still = [torch.arange(width) for width in widths]
     for layer, width in enumerate(widths):
