@@ -45,3 +45,8 @@ def test_sizes_that_cannot_be_are_refused(arguments, message):
         folding_network(**arguments)
     with pytest.raises(ValueError, match="depth must be >= 1"):
         sawtooth_network(0)
+
+
+def test_whole_numbers_hold_no_weights():
+    with pytest.raises(TypeError, match=r"dtype must be floating point, got torch\.int64"):
+        sawtooth_network(2, torch.int64)

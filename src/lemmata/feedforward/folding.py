@@ -91,6 +91,8 @@ def _lines(inputs: int, count: int) -> tuple[Tensor, Tensor]:
 
 
 def _linear(weight: Tensor | list[list[float]], bias: Tensor | list[float], dtype: torch.dtype) -> nn.Linear:
+    if not dtype.is_floating_point:
+        raise TypeError(f"dtype must be floating point, got {dtype}: use torch.float64")
     rows = torch.as_tensor(weight, dtype=dtype)
     layer = nn.Linear(rows.shape[1], rows.shape[0], dtype=dtype)
     with torch.no_grad():
