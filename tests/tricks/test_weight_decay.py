@@ -17,7 +17,7 @@ def normalised() -> nn.Sequential:
 
 def test_of_a_module_the_matrices_are_taken():
     model = normalised()
-    matrices = [model[0].weight, model[2].weight, model[3].weight]
+    matrices = [model.get_parameter(f"{number}.weight") for number in (0, 2, 3)]
     assert l2_penalty(model, 0.3).item() == pytest.approx(sum(0.15 * w.square().sum().item() for w in matrices))
     before = copy.deepcopy(model.state_dict())
     decay_weights(model, lr=0.5, weight_decay=0.4)

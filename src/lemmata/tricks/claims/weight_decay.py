@@ -53,7 +53,7 @@ def decay_is_gradient_descent_on_the_penalised_loss(
     start = MLP(4, 2, widths=(5,), activation="tanh", bias=False, dtype=torch.float64)
     paths = []
 
-    def gradient(model, added=0.0):
+    def gradient(model, added: torch.Tensor | float = 0.0):
         return torch.autograd.grad(functional.mse_loss(model(x), y) + added, tuple(model.parameters()))
 
     def first_form(model):
