@@ -95,6 +95,7 @@ def test_both_shrinkages_agree_at_the_matching_time():
         torch.testing.assert_close(found, shrinkage(value, 0.2), rtol=1e-9, atol=0)
 
 
+@pytest.mark.usefixtures("unchecked")
 @pytest.mark.parametrize(
     ("call", "told"),
     [

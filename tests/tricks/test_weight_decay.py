@@ -93,6 +93,7 @@ def test_a_minimum_inside_the_ball_stays():
     torch.testing.assert_close(singular.theta, torch.tensor([0.5, 0.0]))
 
 
+@pytest.mark.usefixtures("unchecked")
 @pytest.mark.parametrize(
     ("call", "told"),
     [

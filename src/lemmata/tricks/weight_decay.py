@@ -129,8 +129,8 @@ def shrinkage(eigenvalues: Float[Tensor, "*modes"], weight_decay: int | float) -
 
 @system("decayed_minimum", title="Minimum under weight decay", kind="function")
 def decayed_minimum(
-    hessian: Float[Tensor, "n n"], minimum: Float[Tensor, "weights"], weight_decay: int | float
-) -> Float[Tensor, "weights"]:
+    hessian: Float[Tensor, "n n"], minimum: Float[Tensor, "n"], weight_decay: int | float
+) -> Float[Tensor, "n"]:
     r"""Where the minimum of a quadratic loss goes when the L2 penalty is added.
 
     $$ \theta^*_\mu = (H + \mu I)^{-1} H \theta^*
@@ -160,7 +160,7 @@ class ConstrainedMinimum(NamedTuple):
 
 @system("constrained_minimum", title="Minimum in a ball", kind="function")
 def constrained_minimum(
-    hessian: Float[Tensor, "n n"], minimum: Float[Tensor, "weights"], radius: int | float
+    hessian: Float[Tensor, "n n"], minimum: Float[Tensor, "n"], radius: int | float
 ) -> ConstrainedMinimum:
     r"""The minimum of a quadratic loss among weights of bounded length, and the weight decay with the same minimum.
 
