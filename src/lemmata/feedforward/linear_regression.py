@@ -115,7 +115,10 @@ class LinearRegression:
         y = _targets(x, y)
         inputs, x_unit = within_range(x)
         values, y_unit = within_range(y.reshape(len(y), -1))  # (points, outputs)
-        x_mean, y_mean = (column_means(side) if self.bias else side.new_zeros(()).double() for side in (inputs, values))
+        equations = _normal_equations(inputs, values, self.bias) if self.solver == "cholesky" else None
+        x_mean, y_mean = (side.new_zeros(()).double() for side in (inputs, values))
+        if self.bias:
+            x_mean, y_mean = equations[2:] if equations else (column_means(inputs), column_means(values))
         start = inputs.new_zeros(x.shape[1], values.shape[1], dtype=torch.double)
         if weight is not None:
             weight = validate.tensor("weight", weight).to(x)
@@ -123,7 +126,7 @@ class LinearRegression:
             start = start + (fitting.detach() * (x_unit / y_unit)).reshape(start.shape)
         lr = None if self.lr is None else self.lr * x_unit * x_unit
         problem = _Problem(inputs, values, x_mean, y_mean, self.ridge / x_unit / x_unit, lr, start)
-        found = self._solve(problem)  # (features, outputs)
+        found = self._solve(problem, equations)  # (features, outputs)
         bias = (problem.y_mean - problem.x_mean @ found) if self.bias else found.new_zeros(found.shape[1])
         self.weight_ = (found * (y_unit / x_unit)).reshape(x.shape[1], *y.shape[1:]).to(x.dtype)
         self.bias_ = (bias * y_unit).reshape(y.shape[1:]).to(x.dtype)
@@ -147,11 +150,11 @@ class LinearRegression:
         if state:
             self.weight_, self.bias_ = state["weight"].clone(), state["bias"].clone()
 
-    def _solve(self, problem: _Problem) -> Float[Tensor, "features outputs"]:
+    def _solve(self, problem: _Problem, equations: tuple[Tensor, ...] | None) -> Float[Tensor, "features outputs"]:
         (points, features), ridge = problem.x.shape, len(problem.x) * problem.ridge
         self.solver_, self.epochs_ = self.solver, 0
-        if self.solver == "cholesky":
-            gram, moment = _normal_equations(problem)  # (features, features), (features, outputs)
+        if equations is not None:
+            gram, moment = equations[:2]  # (features, features), (features, outputs)
             squares = torch.linalg.eigvalsh(gram).flip(0)
             if squares[-1] * WELL_CONDITIONED**2 > squares[0]:
                 self._note(squares.sqrt(), (points, features), ridge)
@@ -313,29 +316,57 @@ def affine(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
 def column_means(values: Tensor) -> Tensor:
     """In float64; a product with ones is quicker than torch's mean along the first axis."""
     total = values.new_zeros(values.shape[1], dtype=torch.double)
-    for block in values.split(64 * BLOCK):
+    for block in values.split(BLOCK):
         total += torch.ones(len(block), dtype=torch.double, device=block.device) @ block.double()
     return total / len(values)
 
 
 def within_range(values: Tensor) -> tuple[Tensor, float]:
     """Values whose squares can be added up in float64, and the power of two by which they were divided for that."""
-    if 2.0**-400 < float(torch.linalg.vector_norm(values)) < 2.0**400:  # so is the largest then
+    # Squares of shorter floats are far within the range of a double; of doubles, the norm bounds the largest.
+    if values.dtype is not torch.double or 2.0**-400 < float(torch.linalg.vector_norm(values)) < 2.0**400:
         return values, 1.0
     unit = float(power_of_two(values))
     return (values.double() / unit, unit) if not 2.0**-400 < unit < 2.0**400 else (values, 1.0)
 
 
-def _normal_equations(problem: _Problem) -> tuple[Tensor, Tensor]:
-    r"""$X_c^\top X_c$ and $X_c^\top y_c$, block by block, so that no centred copy of the data is made."""
-    features = len(problem.start)
-    gram, moment = problem.start.new_zeros(features, features), torch.zeros_like(problem.start)
-    centred = problem.start.new_empty(min(BLOCK, len(problem.x)), features)
-    for x, y in zip(problem.x.split(BLOCK), problem.y.split(BLOCK), strict=True):
-        rows = torch.sub(x.double(), problem.x_mean, out=centred[: len(x)])  # (block, features)
-        gram.addmm_(rows.mT, rows)
-        moment.addmm_(rows.mT, y.double() - problem.y_mean)
-    return gram, moment
+def _normal_equations(x: Tensor, y: Tensor, bias: bool) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    r"""$X_c^\top X_c$, $X_c^\top y_c$ and the means, block by block: no centred copy is made, and x is read once.
+
+    The data are shifted by the means $m$ of a few rows, and the product is corrected by what these lack of the true
+    means: $X_c^\top X_c = (X-m)^\top(X-m) - s\,dd^\top$ with $d = \bar x - m$. Whichever the $n$ rows are, $d_j^2$ is
+    at most $s/n$ times the variance of column j, so that few digits are lost.
+    """
+    (points, features), outputs = x.shape, y.shape[1]
+    y_mean = column_means(y) * bias
+    shift = x[:: max(1, points // BLOCK)].double().mean(0) * bias
+    gram, moments = shift.new_zeros(features, features), shift.new_zeros(outputs + 1, features)
+    room, aims = shift.new_empty(min(BLOCK, points), features), shift.new_ones(min(BLOCK, points), outputs + 1)
+    for some_x, some_y in zip(x.split(BLOCK), y.split(BLOCK), strict=True):
+        rows, aim = room[: len(some_x)], aims[: len(some_x)]  # (block, features), (block, outputs + 1)
+        torch.sub(some_x.double(), shift, out=rows)
+        torch.sub(some_y.double(), y_mean, out=aim[:, :outputs])  # a column of ones remains, for the sums of x
+        add_gram(gram, rows)
+        moments.addmm_(aim.mT, rows)
+    mirror(gram)
+    off = moments[-1] / points * bias
+    gram.addr_(off, off, alpha=-points)
+    return gram, moments[:-1].mT.contiguous(), shift + off, y_mean
+
+
+def add_gram(gram: Tensor, rows: Tensor) -> None:
+    r"""Add $X^\top X$ but for a quarter, the mirror image of another, which `mirror` fills in at the end."""
+    half = rows.shape[1] // 2
+    first, second = rows[:, :half], rows[:, half:]
+    gram[:half, :half].addmm_(first.mT, first)
+    gram[half:, :half].addmm_(second.mT, first)
+    gram[half:, half:].addmm_(second.mT, second)
+
+
+def mirror(gram: Tensor) -> None:
+    """Fill in what `add_gram` left out."""
+    half = len(gram) // 2
+    gram[:half, half:] = gram[half:, :half].mT
 
 
 def _reduced(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
