@@ -99,7 +99,7 @@ class LinearRegression:
         usual = {"gd": 10_000, "sgd": 100}.get(solver, 1)
         self.max_epochs = usual if max_epochs is None else validate.count("max_epochs", max_epochs)
         self.tolerance = validate.positive("tolerance", tolerance)
-        self.seed = seed
+        self.seed = validate.count("seed", seed, least=0)
 
     def __repr__(self) -> str:
         return f"LinearRegression(ridge={self.ridge}, bias={self.bias}, solver={self.solver!r})"
@@ -121,7 +121,8 @@ class LinearRegression:
             x_mean, y_mean = equations[2:] if equations else (column_means(inputs), column_means(values))
         start = inputs.new_zeros(x.shape[1], values.shape[1], dtype=torch.double)
         if weight is not None:
-            fitting = validate.fits("weight", weight.to(x.dtype), (x.shape[1], *y.shape[1:]), like=x, whose="x and y")
+            weight = validate.tensor("weight", weight).to(x)
+            fitting = validate.fits("weight", weight, (x.shape[1], *y.shape[1:]), like=x, whose="x and y")
             start = start + (fitting.detach() * (x_unit / y_unit)).reshape(start.shape)
         lr = None if self.lr is None else self.lr * x_unit * x_unit
         problem = _Problem(inputs, values, x_mean, y_mean, self.ridge / x_unit / x_unit, lr, start)
@@ -224,13 +225,19 @@ class LinearRegression:
             for some in order.split(BLOCK):
                 path = widrow_hoff(x, y, some, lr, w, problem.ridge)[1:]  # (steps, features, outputs)
                 w = path[-1]
-                if not torch.isfinite(w).all():
-                    most = 1 / (float(x.square().sum(1).max()) + problem.ridge)
-                    raise ArithmeticError(f"sgd diverges with lr = {lr:.4g}: use at most 1 / max |x|^2 = {most:.4g}")
                 if epoch >= self.max_epochs // 2:
                     total, kept = total + path.sum(0), kept + len(path)
-        self.epochs_ = self.max_epochs
-        return (total / kept).to(problem.x.device)
+            if not torch.isfinite(w).all():
+                break
+        self.epochs_, mean = self.max_epochs, total / max(kept, 1)
+
+        def loss(w: Tensor) -> float:
+            return float((x @ w - y).square().sum()) / len(x) + problem.ridge * float(w.square().sum())
+
+        # A step of 1 / max |x|^2 fits the last example at most exactly, which about doubles the loss of all.
+        if not loss(w) < torch.inf or not loss(mean) <= 4 * max(loss(problem.start.cpu()), loss(torch.zeros_like(w))):
+            raise ArithmeticError(f"sgd diverges with lr = {lr:.4g}: use at most 1 / max |x|^2 = {1 / most:.4g}")
+        return mean.to(problem.x.device)
 
 
 def widrow_hoff(
@@ -263,11 +270,19 @@ def widrow_hoff(
     """
     x = validate.matrix("x", x).detach()
     y = _targets(x, y)
-    if order.is_floating_point() or (order.numel() and not 0 <= int(order.min()) <= int(order.max()) < len(x)):
-        raise ValueError(f"order must hold row numbers from 0 to {len(x) - 1}")
-    shape = (x.shape[1], *y.shape[1:])
-    start = x.new_zeros(shape) if weight is None else validate.fits("weight", weight.to(x), shape, x, "x and y")
-    rates = torch.as_tensor(lr, dtype=torch.double).expand(len(order)).tolist()
+    if validate.tensor("order", order).is_floating_point() or order.dtype is torch.bool or order.ndim != 1:
+        told = f"got {order.dtype} of shape {tuple(order.shape)}"
+        raise ValueError(f"order must be (steps,) of row numbers, {told}: use torch.arange(len(x)), or other numbers")
+    if order.numel() and not 0 <= int(order.min()) <= int(order.max()) < len(x):
+        told = f"got {int(order.min())} to {int(order.max())}"
+        raise ValueError(f"order must hold row numbers from 0 to {len(x) - 1}, {told}")
+    shape, rates = (x.shape[1], *y.shape[1:]), torch.as_tensor(lr, dtype=torch.double)
+    if rates.shape not in ((), order.shape):
+        raise ValueError(f"lr must be a number, or one for each of {len(order)} steps, got shape {tuple(rates.shape)}")
+    rates = rates.expand(len(order)).tolist()
+    start = x.new_zeros(shape)
+    if weight is not None:
+        start = validate.fits("weight", validate.tensor("weight", weight).to(x), shape, x, "x and y")
     inputs, values = x.double().cpu().numpy(), y.double().cpu().numpy()
     w = start.detach().double().cpu().numpy().copy()
     path = np.empty((len(order) + 1, *shape))
