@@ -1,10 +1,10 @@
 """Averages of the iterates of stochastic gradient descent: what they are, and how fast they forget the noise."""
 
 import torch
-from torch.optim import SGD
 
 from lemmata.judge import all_of, at_most, claim, close, lie, slope_is
 from lemmata.optim.averaging import PolyakAverage
+from lemmata.optim.gradient_descent import GradientDescent
 
 CHAINS = 20_000
 
@@ -15,7 +15,7 @@ def _averages(draw, average, lr, slope, start, times):
     `slope` gives the gradient of a chain at its place.
     """
     place = torch.nn.Parameter(torch.full((CHAINS,), start).double())
-    optimizer, mean, found, last = SGD([place], lr=lr), average([place]), [], []
+    optimizer, mean, found, last = GradientDescent([place], lr=lr), average([place]), [], []
     for step in range(1, times[-1] + 1):
         place.grad = slope(place.detach()) + draw.normal(CHAINS)
         optimizer.step()

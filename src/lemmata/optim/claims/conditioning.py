@@ -3,20 +3,19 @@
 import math
 
 import torch
-from torch.optim import SGD, Adagrad, Adam, RMSprop
 
 from lemmata.judge import all_of, at_least, at_most, claim, close, lie
+from lemmata.optim.adagrad import Adagrad
+from lemmata.optim.adam import Adam
+from lemmata.optim.claims.paths import path
+from lemmata.optim.gradient_descent import GradientDescent
+from lemmata.optim.heavy_ball import HeavyBall
+from lemmata.optim.rmsprop import RMSprop
 
 
-def _path(make, hessian, start, steps):
-    """The iterates on a quadratic with minimum at the origin: (steps + 1, n)."""
-    place, places = torch.nn.Parameter(start.clone()), [start]
-    optimizer = make([place])
-    for _ in range(steps):
-        place.grad = hessian @ place.detach()
-        optimizer.step()
-        places.append(place.detach().clone())
-    return torch.stack(places)
+def _on(hessian):
+    """The gradient of a quadratic with its minimum at the origin."""
+    return lambda x: hessian @ x
 
 
 def _steps(make, hessian, start, most):
@@ -32,12 +31,12 @@ def _steps(make, hessian, start, most):
 
 
 def descent(kappa):
-    return lambda params: SGD(params, lr=2 / (kappa + 1))
+    return lambda params: GradientDescent(params, lr=2 / (kappa + 1))
 
 
 def heavy_ball(kappa):
     root = math.sqrt(kappa)
-    return lambda params: SGD(params, lr=(2 / (root + 1)) ** 2, momentum=((root - 1) / (root + 1)) ** 2)
+    return lambda params: HeavyBall(params, lr=(2 / (root + 1)) ** 2, momentum=((root - 1) / (root + 1)) ** 2)
 
 
 def adam(kappa):
@@ -53,8 +52,9 @@ def _diagonal():
 
 def _contraction(make, kappa, steps):
     """The logarithm of what a step does to the distance, in the mean over `steps` steps after as many others."""
-    path = _path(make(kappa), torch.diag(torch.tensor([1.0, kappa]).double()), torch.ones(2).double(), 2 * steps)
-    return (path[-1].abs().amax() / path[steps].abs().amax()).log() / steps, path
+    slope = _on(torch.diag(torch.tensor([1.0, kappa]).double()))
+    places = path(make(kappa), torch.ones(2).double(), slope, 2 * steps)
+    return (places[-1].abs().amax() / places[steps].abs().amax()).log() / steps, places
 
 
 @claim("optim.conditioning.remedies")
@@ -67,10 +67,10 @@ def narrow_valleys_and_what_helps(draw, plain=1.0, heavy=0.5, sign=-1.0, blind=h
     """Two coordinates with curvatures 1 and up to 1,000; then ten, along the axes and rotated."""
     found, formula, ball, rooted, turns = [], [], [], [], []
     for kappa in (100.0, 1000.0):
-        rate, path = _contraction(descent, kappa, 200)
+        rate, places = _contraction(descent, kappa, 200)
         found.append(rate)
         formula.append(math.log1p(-2 / (kappa**plain + 1)) if plain else -math.inf)
-        turns.append(path[1:, 1] / path[:-1, 1] * (kappa + 1) / (kappa - 1))
+        turns.append(places[1:, 1] / places[:-1, 1] * (kappa + 1) / (kappa - 1))
         ball.append(_contraction(heavy_ball, kappa, round(100 * math.sqrt(kappa)))[0])
         rooted.append(math.log1p(-2 / (kappa**heavy + 1)))
     basics = all_of(
@@ -88,8 +88,8 @@ def narrow_valleys_and_what_helps(draw, plain=1.0, heavy=0.5, sign=-1.0, blind=h
     aligned = [_steps(make, straight, start, most=slow) for make in _diagonal()]
     rotated = [_steps(make, turned, q @ start, most=4 * n) for make, n in zip(_diagonal(), aligned, strict=True)]
     makes = [make(1000) for make in (descent, blind)]
-    plainly = [_path(make, straight, start, 50) for make in makes]
-    turning = [_path(make, turned, q @ start, 50) @ q for make in makes]
+    plainly = [path(make, start, _on(straight), 50) for make in makes]
+    turning = [path(make, q @ start, _on(turned), 50) @ q for make in makes]
     return all_of(
         basics,
         at_most(torch.tensor(aligned).double(), slow / 20),

@@ -1,9 +1,9 @@
 """What the noise of minibatches does: how far it spreads around a minimum, and what it lets one leave."""
 
 import torch
-from torch.optim import SGD
 
 from lemmata.judge import all_of, claim, close, exactly, lie, mean_is, probability_is
+from lemmata.optim.gradient_descent import GradientDescent
 
 SHARP, WIDE, RIDGE = -1.0, 1.0, -0.6  # where the wells of `_wells` are, and about where their slopes meet
 
@@ -11,7 +11,7 @@ SHARP, WIDE, RIDGE = -1.0, 1.0, -0.6  # where the wells of `_wells` are, and abo
 def _chains(draw, gradient, start, root, lr, steps):
     """Chains of SGD side by side, whose gradients have noise of covariance `root` times its transpose: (count, n)."""
     place = torch.nn.Parameter(start.clone())
-    optimizer = SGD([place], lr=lr)
+    optimizer = GradientDescent([place], lr=lr)
     for _ in range(steps):
         place.grad = gradient(place.detach()) + draw.normal(*place.shape) @ root.T
         optimizer.step()
