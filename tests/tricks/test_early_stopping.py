@@ -1,0 +1,123 @@
+"""Early stopping: in a loop, in fit, with ties and NaN, saved and restored; and the functions that compare it."""
+
+import re
+
+import pytest
+import torch
+from torch import nn
+
+import lemmata
+from lemmata.tricks import EarlyStopping, descent_shrinkage, matching_steps, shrinkage
+
+
+def course(scores: list[float], **choices) -> list[bool]:
+    stopping = EarlyStopping(**choices)
+    return [stopping.update(score) for score in scores]
+
+
+@pytest.mark.parametrize(
+    ("scores", "choices", "stops"),
+    [
+        ([1.0, 1.0, 1.0], {"patience": 2}, 2),  # a tie is no improvement
+        ([1.0, 0.95, 0.9, 0.85], {"patience": 2, "least_change": 0.1}, 2),
+        ([0.1, 0.2, 0.2, 0.3, 0.1, 0.2], {"patience": 2, "largest": True}, 5),
+        ([float("nan"), float("nan"), 1.0], {"patience": 2}, 1),
+        ([1.0, float("nan"), 0.5, float("inf"), 0.7], {"patience": 2}, 4),
+        ([3.0, 2.0, 1.0], {"patience": 1}, None),
+    ],
+)
+def test_where_it_stops(scores: list[float], choices: dict, stops: int | None):
+    found = course(scores, **choices)
+    assert (found.index(True) if True in found else None) == stops
+
+
+def test_the_best_weights_come_back_and_are_copies():
+    model, stopping = nn.Linear(2, 1), EarlyStopping(patience=1)
+    nn.init.constant_(model.weight, 1.0)
+    stopping.update(torch.tensor(0.5), model)
+    nn.init.constant_(model.weight, 2.0)
+    assert stopping.update(0.6, model)
+    stopping.restore(model)
+    assert model.weight.tolist() == [[1.0, 1.0]]
+    nn.init.constant_(model.weight, 3.0)
+    stopping.restore(model)
+    assert model.weight.tolist() == [[1.0, 1.0]]
+
+
+def test_it_goes_on_from_its_state():
+    scores = [1.0, 0.5, 0.7, 0.6, 0.55, 0.58]
+    whole, first, second = (EarlyStopping(patience=3) for _ in range(3))
+    model = nn.Linear(1, 1)
+    wanted = [whole.update(score, model) for score in scores]
+    found = [first.update(score, model) for score in scores[:3]]
+    second.load_state_dict(first.state_dict())
+    assert found + [second.update(score, model) for score in scores[3:]] == wanted
+    assert second.best_check == whole.best_check == 1
+    second.restore(model)
+
+
+def overfitting() -> tuple[nn.Module, tuple, tuple]:
+    generator = torch.Generator().manual_seed(0)
+    x = torch.randn(40, 30, generator=generator)
+    y = x[:, :1] + 2 * torch.randn(40, 1, generator=generator)
+    torch.manual_seed(0)
+    return nn.Sequential(nn.Linear(30, 64), nn.Tanh(), nn.Linear(64, 1)), (x[:30], y[:30]), (x[30:], y[30:])
+
+
+@pytest.mark.parametrize("evaluate", [1, 2])
+def test_as_callback_of_fit(evaluate: int):
+    model, train, held_out = overfitting()
+    stopping = EarlyStopping(patience=3)
+    words = {"epochs": 60, "lr": 0.01, "device": "cpu", "progress": False, "evaluate": evaluate}
+    run = lemmata.fit(model, train, validation=held_out, on_epoch=stopping, **words)
+    errors = [row["validation_loss"] for row in run.history.epochs if "validation_loss" in row]
+    assert run.stopped == "callback"
+    assert stopping.checks == len(errors) == stopping.best_check + 1 + 3
+    assert stopping.best == pytest.approx(min(errors))
+    assert nn.functional.mse_loss(model(held_out[0]), held_out[1]).item() == pytest.approx(min(errors), rel=1e-5)
+
+
+def test_after_the_last_epoch_the_best_weights_are_back_too():
+    model, train, held_out = overfitting()
+    stopping = EarlyStopping(patience=1000)
+    run = lemmata.fit(
+        model, train, validation=held_out, on_epoch=stopping, epochs=40, lr=0.01, device="cpu", progress=False
+    )
+    assert run.stopped == "finished"
+    assert nn.functional.mse_loss(model(held_out[0]), held_out[1]).item() == pytest.approx(stopping.best, rel=1e-5)
+    assert stopping.best_check < 39
+
+
+def test_both_shrinkages_agree_at_the_matching_time():
+    values = torch.logspace(-9, 1, 30, dtype=torch.double)
+    for value, time in zip(values, matching_steps(values, 0.09, 0.2), strict=True):
+        found = descent_shrinkage(value, 0.09, float(time))
+        torch.testing.assert_close(found, shrinkage(value, 0.2), rtol=1e-9, atol=0)
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize(
+    ("call", "told"),
+    [
+        (lambda: EarlyStopping(0), "patience must be >= 1, got 0"),
+        (lambda: EarlyStopping(least_change=-1), "least_change must be >= 0, got -1"),
+        (lambda: descent_shrinkage(torch.tensor([3.0]), 0.5, 2), "eigenvalues must be from 0 to below 1 / lr = 2"),
+        (lambda: descent_shrinkage(torch.tensor([-1.0]), 0.5, 2), "got -1: this is no minimum"),
+        (lambda: descent_shrinkage(torch.tensor([1.0]), 0.5, -2), "steps must be >= 0, got -2"),
+        (lambda: matching_steps(torch.tensor([1.0]), 0.5, 0), "weight_decay must be > 0, got 0"),
+        (lambda: matching_steps(torch.tensor([float("nan")]), 0.5, 1), "eigenvalues must be finite"),
+    ],
+)
+def test_bad_input_is_told(call, told: str):
+    with pytest.raises(ValueError, match=re.escape(told)):
+        call()
+
+
+def test_what_is_missing_is_told():
+    with pytest.raises(RuntimeError, match="there are no weights to restore"):
+        EarlyStopping().restore(nn.Linear(1, 1))
+    model, train, held_out = overfitting()
+    with pytest.raises(ValueError, match="metric must be one of the scores, got 'accuracy'; there are loss"):
+        lemmata.fit(model, train, validation=held_out, on_epoch=EarlyStopping(metric="accuracy"), progress=False)
+    with pytest.raises(ValueError, match="there are none: give fit validation examples"):
+        lemmata.fit(model, train, on_epoch=EarlyStopping(), progress=False)
