@@ -12,15 +12,16 @@ from torch.nn.utils import parametrize
 from lemmata import validate
 from lemmata.marks import system
 
-__all__ = ["InitializedParameter", "initialize"]
+__all__ = ["InitializedParameter", "initialize", "weight_variance"]
 
 # The variance of a weight, from the number of terms in the sum of an output, and in that of a gradient.
 VARIANCES: Mapping[str, Callable[[float, float], float]] = {
     "lecun": lambda n, m: 1 / n,
     "glorot": lambda n, m: 2 / (n + m),
     "he": lambda n, m: 2 / n,
+    "orthogonal": lambda n, m: 1 / max(n, m),
 }
-SCHEMES = (*VARIANCES, "orthogonal", "fixed")
+SCHEMES = (*VARIANCES, "fixed")
 DISTRIBUTIONS = ("normal", "uniform")
 CONVOLUTIONS = (nn.Conv1d, nn.Conv2d, nn.Conv3d)
 TRANSPOSED = (nn.ConvTranspose1d, nn.ConvTranspose2d, nn.ConvTranspose3d)
@@ -52,6 +53,16 @@ class _Choice(NamedTuple):
     gain: float
     variance: float | None
     generator: torch.Generator | None
+
+
+def weight_variance(scheme: str, inputs: int | float, outputs: int | float, gain: int | float = 1.0) -> float:
+    """The variance of a weight in a layer whose outputs sum so many terms, and whose gradients so many.
+
+    >>> weight_variance("glorot", inputs=300, outputs=100)
+    0.005
+    """
+    validate.one_of("scheme", scheme, VARIANCES)
+    return gain**2 * VARIANCES[scheme](validate.positive("inputs", inputs), validate.positive("outputs", outputs))
 
 
 @system("initialize", title="Initial weights for any module", kind="function")
@@ -143,8 +154,7 @@ def _initialized(module: nn.Module, name: str, values: Tensor, choice: _Choice) 
     elif choice.scheme == "orthogonal" and not isinstance(module, EMBEDDINGS):
         for block in fresh.chunk(blocks.count):
             _draw(block, choice, lambda part: nn.init.orthogonal_(part, choice.gain, generator=choice.generator))
-        rows = len(fresh) // blocks.count
-        told = "orthogonal", choice.gain**2 / max(rows, fresh[0].numel())
+        told = "orthogonal", weight_variance("orthogonal", fresh[0].numel(), len(fresh) // blocks.count, choice.gain)
     else:
         told = _independent(module, fresh, blocks, choice)
     if made:
@@ -157,7 +167,7 @@ def _independent(module: nn.Module, values: Tensor, blocks: _Blocks, choice: _Ch
     if variance is None and isinstance(module, EMBEDDINGS):
         variance, rule = 1.0, f"rows of an embedding, {choice.distribution}"
     elif variance is None:
-        variance = VARIANCES[choice.scheme](blocks.inputs, blocks.outputs)
+        variance = weight_variance(choice.scheme, blocks.inputs, blocks.outputs)
     deviation = choice.gain * math.sqrt(variance)
     if choice.distribution == "normal":
         _draw(values, choice, lambda part: part.normal_(0.0, deviation, generator=choice.generator))
