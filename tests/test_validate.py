@@ -12,6 +12,12 @@ from lemmata import validate
     ("check", "arguments", "error", "message"),
     [
         (validate.floating, ([1.0],), TypeError, r"x must be a tensor, got list: use torch\.as_tensor\(x\)"),
+        (validate.tensor, ([1],), TypeError, r"x must be a tensor, got list: use torch\.as_tensor\(x\)"),
+        (validate.last_axis, ([1.0], 1), TypeError, "x must be a tensor, got list"),
+        (validate.examples, ([[1.0]], 1), TypeError, "x must be a tensor, got list"),
+        (validate.examples, (torch.ones(2, 3).long(), 3), TypeError, r"got torch\.int64: use x\.float\(\)"),
+        (validate.examples, (torch.ones(3), 3), ValueError, r"\(batch, \.\.\.\) with 3 values each, got shape \(3,\)"),
+        (validate.examples, (torch.ones(2, 2, 2), 3), ValueError, r"with 3 values each, got shape \(2, 2, 2\)"),
         (validate.floating, (torch.zeros(0),), ValueError, r"x must not be empty, got shape \(0,\)"),
         (validate.floating, (torch.tensor([1, 2]),), TypeError, r"x must be floating point, got torch\.int64"),
         (validate.floating, (torch.tensor([math.nan, 1.0]),), ValueError, "found 1 NaN value: remove or impute it"),
@@ -93,6 +99,23 @@ def test_good_values_come_back_unchanged():
     assert [validate.number("x", 2, least=2, most=2), validate.number("x", -0.5)] == [2, -0.5]
     for tokens in (torch.tensor([0, 4]), torch.zeros(0, dtype=torch.int32), torch.tensor([[3]], dtype=torch.uint8)):
         assert validate.tokens("x", tokens, 5) is tokens
+
+
+def test_examples_become_vectors():
+    assert validate.examples("x", torch.ones(5, 2, 3), 6).shape == (5, 6)
+    assert validate.examples("x", torch.ones(0, 4).half(), 4).shape == (0, 4)
+
+
+def test_leading_axes_only_fit_where_there_is_a_batch():
+    like, value = torch.zeros(2), torch.ones(7, 2)
+    assert validate.fits("x", value, (2,), like, "A", batched=True) is value
+    assert validate.fits("x", value[0], (2,), like, "A").shape == (2,)
+    with pytest.raises(ValueError, match=r"x must be a \(2,\) tensor to fit A, got shape \(7, 2\)"):
+        validate.fits("x", value, (2,), like, "A")
+    with pytest.raises(ValueError, match=r"x must be a \(\.\.\., 2, 2\) tensor to fit A, got shape \(2,\)"):
+        validate.fits("x", value[0], (2, 2), like, "A", batched=True)
+    with pytest.raises(TypeError, match=r"dtype of A, got torch\.float64: use x\.to\(torch\.float32\)"):
+        validate.fits("x", value[0].double(), (2,), like, "A")
 
 
 def test_large_finite_values_are_finite_even_if_their_sum_is_not():

@@ -9,6 +9,18 @@ from torch import Tensor
 __all__ = []  # for systems; users meet only the messages
 
 
+def tensor(name: str, value: Tensor) -> Tensor:
+    """A tensor of any shape and dtype: neither a list nor an array.
+
+    >>> tensor("y", [0, 1])
+    Traceback (most recent call last):
+    TypeError: y must be a tensor, got list: use torch.as_tensor(y)
+    """
+    if not isinstance(value, Tensor):
+        raise TypeError(f"{name} must be a tensor, got {type(value).__name__}: use torch.as_tensor({name})")
+    return value
+
+
 def floating(name: str, value: Tensor) -> Tensor:
     """A non-empty floating-point tensor of any shape without NaN or infinity.
 
@@ -48,10 +60,24 @@ def last_axis(name: str, value: Tensor, size: int, axis: str = "feature") -> Ten
     Traceback (most recent call last):
     ValueError: x must have 2 features on its last axis, got shape (4, 3)
     """
-    if value.ndim == 0 or value.shape[-1] != size:
+    if tensor(name, value).ndim == 0 or value.shape[-1] != size:
         wanted = _plural(size, axis, axis + "s")
         raise ValueError(f"{name} must have {wanted} on its last axis, got shape {tuple(value.shape)}")
     return value
+
+
+def examples(name: str, value: Tensor, size: int) -> Tensor:
+    """Floating-point examples with so many values each, (batch, ...), returned as vectors, (batch, size).
+
+    >>> examples("x", torch.zeros(5, 2, 3), 8)
+    Traceback (most recent call last):
+    ValueError: x must be (batch, ...) with 8 values each, got shape (5, 2, 3)
+    """
+    if not tensor(name, value).is_floating_point():
+        raise TypeError(f"{name} must hold floating-point numbers, got {value.dtype}: use {name}.float()")
+    if value.ndim < 2 or math.prod(value.shape[1:]) != size:
+        raise ValueError(f"{name} must be (batch, ...) with {size} values each, got shape {tuple(value.shape)}")
+    return value.flatten(1)
 
 
 def labels(name: str, value: Tensor, like: Tensor) -> Tensor:
@@ -244,17 +270,18 @@ def symmetric(name: str, value: Tensor) -> Tensor:
     return value
 
 
-def fits(name: str, value: Tensor, shape: tuple[int, ...], like: Tensor, whose: str) -> Tensor:
-    """A finite tensor of the dtype of `like` whose last axes have this shape and whose leading axes broadcast to it.
+def fits(name: str, value: Tensor, shape: tuple[int, ...], like: Tensor, whose: str, batched: bool = False) -> Tensor:
+    """A finite tensor of this shape and of the dtype of `like`; a batched one may have leading axes too.
 
     >>> fits("b", torch.zeros(3), (2,), like=torch.zeros(2, 2), whose="A")
     Traceback (most recent call last):
-    ValueError: b must be a (..., 2) tensor to fit A, got shape (3,)
+    ValueError: b must be a (2,) tensor to fit A, got shape (3,)
     """
     floating(name, value)
-    if value.ndim < len(shape) or tuple(value.shape[value.ndim - len(shape) :]) != shape:
-        wanted = ", ".join(map(str, shape))
-        raise ValueError(f"{name} must be a (..., {wanted}) tensor to fit {whose}, got shape {tuple(value.shape)}")
+    leading = max(0, value.ndim - len(shape)) if batched else 0
+    if tuple(value.shape[leading:]) != shape:
+        wanted = f"(..., {', '.join(map(str, shape))})" if batched else shape
+        raise ValueError(f"{name} must be a {wanted} tensor to fit {whose}, got shape {tuple(value.shape)}")
     if value.dtype != like.dtype:
         raise TypeError(f"{name} must have the dtype of {whose}, got {value.dtype}: use {name}.to({like.dtype})")
     return value
@@ -275,9 +302,7 @@ def broadcast(**shapes: tuple[int, ...]) -> None:
 
 
 def _tensor(name: str, value: Tensor) -> None:
-    if not isinstance(value, Tensor):
-        raise TypeError(f"{name} must be a tensor, got {type(value).__name__}: use torch.as_tensor({name})")
-    if value.numel() == 0:
+    if tensor(name, value).numel() == 0:
         raise ValueError(f"{name} must not be empty, got shape {tuple(value.shape)}")
 
 

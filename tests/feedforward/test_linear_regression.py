@@ -94,6 +94,20 @@ def test_far_from_the_origin_the_spread_still_counts(solver):
     torch.testing.assert_close(far.weight_, near.weight_, rtol=1e-7, atol=1e-9)
 
 
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("outputs", [None, 2])
+def test_rows_that_lie_elsewhere_do_not_mislead_the_normal_equations(bias, outputs):
+    """The means that are taken off come from every third of 3,500 rows: here these lie thirty spreads away."""
+    x, y = problem(3500, outputs=outputs)
+    x[::3] += 100
+    plain, exact = (LinearRegression(0.1, bias, solver).fit(x, y) for solver in ("cholesky", "qr"))
+    assert plain.solver_ == "cholesky"
+    # Both lose the square of the condition, a few hundred, of sixteen digits, or less.
+    torch.testing.assert_close(plain.weight_, exact.weight_, rtol=1e-9, atol=1e-10)
+    torch.testing.assert_close(plain.bias_, exact.bias_, rtol=1e-9, atol=1e-8)
+    assert plain.condition_ == pytest.approx(exact.condition_, rel=1e-8)
+
+
 @pytest.mark.parametrize("solver", DIRECT)
 @pytest.mark.parametrize(("points", "features"), [(30, 6), (4, 9), (1, 3)])
 def test_dependent_columns_get_the_shortest_weights_and_a_warning(solver, points, features):
@@ -164,6 +178,26 @@ def test_a_step_that_is_too_long_is_noticed_and_the_longest_is_told():
     LinearRegression(0.5, solver="gd", lr=0.99 * most).fit(x, y)
     with pytest.raises(ArithmeticError, match=r"sgd diverges with lr = 10: use at most 1 / max \|x\|\^2 = 0\.0"):
         LinearRegression(solver="sgd", lr=10.0).fit(x, y)
+
+
+def test_sgd_says_that_it_diverges_before_numbers_overflow():
+    x, y = problem()
+    centred = x - x.mean(0)
+    longest = 1 / float(centred.square().sum(1).max())
+    for start in (None, LinearRegression().fit(x, y).weight_):
+        with pytest.raises(ArithmeticError, match=rf"sgd diverges .* use at most 1 / max \|x\|\^2 = {longest:.4g}"):
+            LinearRegression(solver="sgd", lr=20 * longest, max_epochs=2).fit(x, y, weight=start)
+        LinearRegression(solver="sgd", lr=longest, max_epochs=2).fit(x, y, weight=start)
+
+
+@pytest.mark.parametrize("points", [1, 2, 3, 30])
+def test_sgd_on_data_without_a_pattern_does_not_diverge(points):
+    generator = torch.Generator().manual_seed(points)
+    for _ in range(20):
+        x, y = torch.randn(points, 2, generator=generator), torch.randn(points, generator=generator)
+        most = 1 / float((x - x.mean(0)).square().sum(1).max() or 1.0)
+        for lr in (None, most):
+            LinearRegression(solver="sgd", lr=lr, max_epochs=3).fit(x, y)
 
 
 def test_the_same_seed_takes_the_same_examples():
@@ -247,8 +281,25 @@ def test_bad_data_are_refused():
         LinearRegression().fit(x, y).predict(x[:, :4])
     with pytest.raises(RuntimeError, match="not fitted: call fit"):
         LinearRegression().predict(x)
-    with pytest.raises(ValueError, match="order must hold row numbers from 0 to 59"):
+    with pytest.raises(ValueError, match="order must hold row numbers from 0 to 59, got 60 to 60"):
         widrow_hoff(x, y, torch.tensor([60]), 0.1)
+    with pytest.raises(TypeError, match=r"order must be a tensor, got list: use torch\.as_tensor\(order\)"):
+        widrow_hoff(x, y, [0], 0.1)
+    for order in (torch.ones(3), torch.ones(3, 1).long(), torch.ones(3).bool()):
+        with pytest.raises(ValueError, match=r"order must be \(steps,\) of row numbers, got torch\..* of shape \(3"):
+            widrow_hoff(x, y, order, 0.1)
+    with pytest.raises(ValueError, match=r"lr must be a number, or one for each of 3 steps, got shape \(2,\)"):
+        widrow_hoff(x, y, torch.arange(3), torch.ones(2))
+    wrong = torch.zeros(2, x.shape[1])
+    shapes = rf"weight must be a \({x.shape[1]},\) tensor to fit x and y, got shape \(2, {x.shape[1]}\)"
+    with pytest.raises(ValueError, match=shapes):
+        widrow_hoff(x, y, torch.arange(3), 0.1, wrong)
+    with pytest.raises(ValueError, match=shapes):
+        LinearRegression(solver="gd").fit(x, y, weight=wrong)
+    with pytest.raises(TypeError, match="weight must be a tensor, got list"):
+        LinearRegression(solver="gd").fit(x, y, weight=[0.0])
+    with pytest.raises(TypeError, match="seed must be an integer, got str"):
+        LinearRegression(solver="sgd", seed="a")
 
 
 def test_descent_knows_dependent_columns_constant_features_and_a_start_at_the_optimum():

@@ -148,6 +148,29 @@ def test_a_step_that_is_too_long_is_noticed():
     x, y = problem()
     with pytest.raises(ArithmeticError, match=r"gd diverges with lr = 50.0: leave it out, or use a smaller one"):
         LogisticRegression(solver="gd", lr=50.0).fit(x, y)
+    with pytest.raises(ArithmeticError, match=r"sgd diverges with lr = 50.0: leave it out, or use a smaller one"):
+        LogisticRegression(solver="sgd", lr=50.0, max_epochs=4).fit(x, y)
+
+
+@pytest.mark.parametrize("solver", ["newton", "lbfgs", "gd", "sgd"])
+@pytest.mark.parametrize("classes", [2, 3])
+def test_inputs_that_are_all_zero_say_nothing(solver, classes):
+    x, y = torch.zeros(9, 2, dtype=torch.float64), torch.arange(9) % classes
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        learnt = LogisticRegression(bias=False, solver=solver, max_epochs=3).fit(x, y)
+    assert not learnt.weight_.any()
+    assert learnt.loss_ == pytest.approx(np.log(classes))
+    assert learnt.status_ == ("epoch limit" if solver == "sgd" else "converged")
+
+
+def test_sgd_on_labels_without_a_pattern_does_not_diverge():
+    generator = torch.Generator().manual_seed(0)
+    for points in (2, 5, 64):
+        for _ in range(5):
+            x = torch.randn(points, 3, generator=generator)
+            y = torch.randint(2, (points,), generator=generator)
+            LogisticRegression(ridge=1e-3, solver="sgd", max_epochs=4).fit(x, y)
 
 
 def test_the_same_seed_takes_the_same_examples():
@@ -209,6 +232,15 @@ def test_bad_data_are_refused():
     x, y = problem()
     with pytest.raises(ValueError, match=r"y must hold a whole number for each of the 300 points, got torch.float64"):
         LogisticRegression().fit(x, y.double())
+    for wrong in (y.double(), y.bool()):
+        with pytest.raises(ValueError, match=r"got torch\..* of shape \(300,\): use y\.long\(\)"):
+            LogisticRegression().fit(x, wrong)
+    with pytest.raises(TypeError, match=r"y must be a tensor, got list: use torch\.as_tensor\(y\)"):
+        LogisticRegression().fit(x, y.tolist())
+    with pytest.raises(TypeError, match="x must be a tensor, got ndarray"):
+        LogisticRegression().fit(x.numpy(), y)
+    with pytest.raises(TypeError, match="seed must be an integer, got float"):
+        LogisticRegression(seed=1.5)
     with pytest.raises(ValueError, match=r"got torch.int64 of shape \(299,\)"):
         LogisticRegression().fit(x, y[1:])
     with pytest.raises(ValueError, match="y must hold classes from 0 to 1, got -1 to 1"):

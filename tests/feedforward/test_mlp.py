@@ -183,6 +183,10 @@ def test_orders_must_be_orders():
         mlp.permuted([torch.arange(3)])
     with pytest.raises(ValueError, match=r"orders\[1\] must hold each of 0 to 1 once, got \[0, 0\]"):
         mlp.permuted([torch.arange(3), torch.tensor([0, 0])])
+    with pytest.raises(TypeError, match=r"orders\[0\] must be a tensor, got list: use torch\.as_tensor\(orders\[0\]\)"):
+        mlp.permuted([[0, 1, 2], [0, 1]])
+    with pytest.raises(TypeError, match="x must be a tensor, got list"):
+        mlp([[0.0, 0.0]])
 
 
 def test_it_has_the_dtype_and_the_device_that_is_asked_for():

@@ -43,6 +43,31 @@ def test_values_and_knots_can_be_learnt():
     assert set(line.state_dict()) == {"knots", "values"}
 
 
+def test_far_from_its_knots_it_keeps_its_digits():
+    """A sum of units cancels there: of 2,000 knots nothing was left at 100,000."""
+    line = PiecewiseLinear.interpolate(lambda x: (50 * x).sin(), 0, 1, pieces=2000)
+    last = line.values[-1].item()
+    assert line(torch.tensor([1.0, 10.0, 1e5, 1e30])).tolist() == [last] * 4
+    inside = line.knots.detach()
+    assert torch.equal(line(inside), line.values)
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float32, torch.float64])
+def test_inputs_of_any_dtype_are_taken(dtype):
+    hat = PiecewiseLinear(torch.tensor([0.0, 1.0, 2.0]), torch.tensor([0.0, 1.0, 0.0]), left=1.0)
+    found = hat(torch.tensor([-1, 0, 1, 2, 3]).to(dtype))
+    assert found.tolist() == [-1.0, 0.0, 1.0, 0.0, 0.0]
+    assert found.dtype == (torch.float64 if dtype == torch.float64 else torch.float32)
+    assert hat.bfloat16()(torch.tensor([0.5], dtype=torch.bfloat16)).item() == 0.5
+
+
+def test_one_knot_is_a_kink():
+    kink = PiecewiseLinear(torch.tensor([1.0]), torch.tensor([2.0]), left=-1.0, right=3.0)
+    assert kink(torch.tensor([0.0, 1.0, 2.0])).tolist() == [3.0, 2.0, 5.0]
+    assert kink(torch.zeros(0)).shape == (0,)
+    assert kink(torch.tensor(2.0)).item() == 5.0
+
+
 def test_interpolation_meets_the_function_at_equal_distances():
     line = PiecewiseLinear.interpolate(torch.exp, 0, 2, pieces=4, dtype=torch.float64)
     assert line.knots.tolist() == [0.0, 0.5, 1.0, 1.5, 2.0]
@@ -69,5 +94,7 @@ def test_bad_intervals_and_dtypes_are_refused(unchecked):
         PiecewiseLinear.interpolate(torch.exp, 1, 1, pieces=4)
     with pytest.raises(ValueError, match="pieces must be >= 1"):
         PiecewiseLinear.interpolate(torch.exp, 0, 1, pieces=0)
+    with pytest.raises(TypeError, match="x must be a tensor, got float"):
+        random_line()(1.0)
     with pytest.raises(TypeError, match="values must have the dtype of knots"):
         PiecewiseLinear(torch.tensor([0.0]), torch.tensor([0.0], dtype=torch.float64))

@@ -105,3 +105,13 @@ def test_bad_settings_are_refused(unchecked, options, message):
 def test_bad_data_are_refused(unchecked, x, y, ridge, message):
     with pytest.raises(ValueError, match=message):
         make(dtype=torch.float32).fit(x, y, ridge)
+
+
+def test_lists_are_refused_and_other_dtypes_are_taken(unchecked):
+    x, y = torch.linspace(-1, 1, 50, dtype=torch.float64)[:, None], torch.linspace(0, 1, 50, dtype=torch.float64)
+    with pytest.raises(TypeError, match=r"y must be a tensor, got list: use torch\.as_tensor\(y\)"):
+        RandomFeatures(1).fit(x, y.tolist())
+    with pytest.raises(TypeError, match=r"y must be floating point, got torch\.int64"):
+        RandomFeatures(1).fit(x, torch.ones(50).long())
+    network = RandomFeatures(1, dtype=torch.float32).fit(x, y)
+    torch.testing.assert_close(network(x.float())[:, 0], y.float(), rtol=0, atol=0.01)

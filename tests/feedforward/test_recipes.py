@@ -17,7 +17,18 @@ FAST = Options(epochs=12, lr=5e-3, evaluate=12, device="cpu")
 
 @pytest.mark.parametrize(("data", "least"), [("moons", 0.97), ("xor", 0.98), ("rings", 0.97)])
 def test_points_that_no_line_separates_are_separated(data, least):
-    assert run_experiment(classify_points(data, options=FAST)).scores["accuracy"] > least
+    experiment = classify_points(data, options=FAST)
+    assert run_experiment(experiment).scores["accuracy"] > least > experiment.notes["baselines"]["logistic regression"]
+
+
+@pytest.mark.parametrize("data", ["moons", "rings", "spirals", "xor"])
+def test_the_straight_line_is_as_good_as_it_is_said_to_be(data):
+    linear = pytest.importorskip("sklearn.linear_model")
+    found = load(data)
+    peer = linear.LogisticRegression().fit(found.train.x.numpy(), found.train.y.numpy())
+    reached = peer.score(found.test.x.numpy(), found.test.y.numpy())
+    said = classify_points(data).notes["baselines"]["logistic regression"]
+    assert said == pytest.approx(reached, abs=2 / len(found.test))  # a point on the line may fall to either side
 
 
 def test_three_passes_over_the_digits_suffice_for_most():

@@ -79,6 +79,15 @@ def test_the_signal_does_not_grow_with_the_depth(depth):
     )  # each layer adds at most sqrt(2)/L of the signal's size: e^(2 sqrt(2)) = 17 at the very most
 
 
+@pytest.mark.parametrize("name", ACTIVATION_TABLE)
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16])
+def test_without_weights_a_layer_is_the_identity_for_every_activation(name, dtype):
+    layer, x = ResidualLayer(4, activation=name, dtype=dtype), torch.tensor([3.0, -2.0, 1e-3, 0.0], dtype=dtype)
+    nn.init.zeros_(layer.linear.weight)
+    # The value at 0 is at most 1, and rounded once where it is taken away and once where the layer computes it.
+    torch.testing.assert_close(layer(x).detach(), x, rtol=0, atol=4 * torch.finfo(dtype).eps)
+
+
 @pytest.mark.parametrize("name", ["gelu", "tanh", "sigmoid"])
 def test_gradients_are_those_of_finite_differences(name):
     x = torch.randn(2, 3, dtype=torch.float64, requires_grad=True)

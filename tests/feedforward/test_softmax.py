@@ -43,6 +43,51 @@ def test_it_is_torchs_cross_entropy(reduction, smoothing, scale, soft):
     )
 
 
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("ignore_index", [None, 2, -100])
+def test_weights_and_ignored_examples_are_torchs(reduction, smoothing, weighted, ignore_index):
+    torch.manual_seed(2)
+    logits, y = torch.randn(9, 5, dtype=torch.double), torch.arange(9) % 5
+    weight = torch.tensor([0.0, 0.5, 1.0, 2.0, 3.0], dtype=torch.double) if weighted else None
+    if ignore_index == -100:
+        y[[1, 4]] = -100
+    same(
+        lambda z: cross_entropy(z, y, smoothing, reduction, weight, ignore_index),
+        lambda z: functional.cross_entropy(
+            z,
+            y,
+            weight,
+            label_smoothing=smoothing,
+            reduction=reduction,
+            ignore_index=-1 if ignore_index is None else ignore_index,
+        ),
+        logits,
+    )
+
+
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+def test_weights_of_probabilities_are_torchs(reduction):
+    torch.manual_seed(3)
+    logits, y = torch.randn(4, 3, dtype=torch.double), torch.rand(4, 3, dtype=torch.double).softmax(1)
+    weight = torch.tensor([0.5, 0.0, 2.0], dtype=torch.double)
+    same(
+        lambda z: cross_entropy(z, y, 0.2, reduction, weight),
+        lambda z: functional.cross_entropy(z, y, weight, label_smoothing=0.2, reduction=reduction),
+        logits,
+    )
+
+
+def test_a_row_that_is_ignored_has_no_gradient_whatever_it_holds():
+    logits = torch.tensor([[0.0, 1.0], [torch.nan, torch.inf]], requires_grad=True)
+    loss = cross_entropy(logits, torch.tensor([0, -100]), ignore_index=-100)
+    loss.backward()
+    assert loss.item() == pytest.approx(functional.cross_entropy(logits[:1], torch.tensor([0])).item())
+    assert logits.grad[1].tolist() == [0.0, 0.0]
+    assert cross_entropy(logits, torch.tensor([-100, -100]), ignore_index=-100).isnan()  # a mean of nothing
+
+
 @pytest.mark.parametrize("shape", [(4, 3, 6), (6,), (1, 1), (2, 2, 2, 7)])
 def test_the_classes_are_on_the_last_axis_of_any_batch(shape):
     logits = torch.randn(shape, dtype=torch.double)
@@ -144,7 +189,36 @@ def test_small_losses_and_their_gradients_keep_their_digits():
 
 @pytest.mark.usefixtures("unchecked")
 def test_bad_input_is_answered_in_a_sentence():
-    logits = torch.zeros(3, 4)
+    logits, numbers = torch.zeros(3, 4), torch.zeros(3).long()
+    for bad in (
+        lambda: cross_entropy(logits, [0, 1, 2]),
+        lambda: cross_entropy(logits, numbers.numpy()),
+        lambda: cross_entropy(logits.tolist(), numbers),
+        lambda: cross_entropy(logits, numbers, weight=[1.0] * 4),
+        lambda: binary_cross_entropy(logits, [0]),
+        lambda: binary_cross_entropy([0.0], numbers),
+    ):
+        with pytest.raises(TypeError, match=r"must be a tensor, got (list|ndarray): use torch\.as_tensor"):
+            bad()
+    for loss in (cross_entropy, binary_cross_entropy):
+        with pytest.raises(TypeError, match=r"logits must be floating point, got torch\.int64: use logits\.float\(\)"):
+            loss(logits.long(), numbers)
+    with pytest.raises(ValueError, match=r"got torch\.float32 of shape \(3,\): use y\.long\(\)"):
+        cross_entropy(logits, numbers.float())
+    with pytest.raises(ValueError, match=r"got shape \(3, 4\): use y\.argmax\(-1\)"):
+        cross_entropy(logits, torch.ones(3, 4).long())
+    with pytest.raises(ValueError, match=r"logits must have the classes on their last axis, got shape \(\)"):
+        cross_entropy(torch.tensor(1.0), torch.tensor(0))
+    with pytest.raises(ValueError, match=r"weight must have one entry for each of 4 classes, got shape \(3,\)"):
+        cross_entropy(logits, numbers, weight=torch.ones(3))
+    with pytest.raises(ValueError, match="got -100 to 1: use ignore_index=-100"):
+        cross_entropy(logits, torch.tensor([0, -100, 1]))
+    with pytest.raises(ValueError, match="ignore_index must be left out for probabilities"):
+        cross_entropy(logits, logits, ignore_index=0)
+    with pytest.raises(ValueError, match=r"y must lie from 0 to 1, got -1 to 1: use \(y \+ 1\) / 2"):
+        binary_cross_entropy(torch.zeros(2), torch.tensor([-1, 1]))
+    with pytest.raises(ValueError, match=r"y must lie from 0 to 1, got 0 to 2$"):
+        binary_cross_entropy(torch.zeros(2), torch.tensor([2, 0]))
     with pytest.raises(ValueError, match="y must hold classes from 0 to 3, got -1 to 0"):
         cross_entropy(logits, torch.tensor([0, -1, 0]))
     with pytest.raises(

@@ -61,6 +61,27 @@ def test_several_outputs_are_compared_by_their_length():
     assert found.upper == pytest.approx(1.0, abs=1e-4)
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16, torch.float16])
+def test_networks_are_asked_in_their_own_dtype_inside_the_box(dtype):
+    f, g = nn.Linear(1, 1).to(dtype), nn.Linear(1, 1).double()
+    for net, (slope, constant) in ((f, (2.0, 1.0)), (g, (-1.0, 0.5))):  # 3x + 0.5 apart, largest at the right end
+        nn.init.constant_(net.weight, slope)
+        nn.init.constant_(net.bias, constant)
+    low, high = 0.0, 1 / 3  # which no dtype holds, and float32 and float16 round up
+    vectors = (torch.tensor([low], dtype=torch.float64), torch.tensor([high], dtype=torch.float64))
+    for region in ((low, high), vectors):
+        found = uniform_distance(f, g, region, tolerance=1e-3)
+        assert found.lower <= 1.5 + 1e-7 <= found.upper + 2e-7
+        assert found.lower > 1.5 - 12 * torch.finfo(dtype).eps * 3  # 8 units of both values, and the rounding of x
+        assert found.point.dtype == dtype
+        assert float(found.point) <= high
+
+
+def test_a_region_that_a_dtype_cannot_resolve_is_refused():
+    with pytest.raises(ValueError, match=r"more than one number of torch\.float32 along each axis: widen it"):
+        uniform_distance(nn.Linear(1, 1), torch.sin, (1.0, 1.0 + 1e-12), lipschitz=9.0)
+
+
 def test_networks_bring_their_own_constant():
     torch.manual_seed(0)
     f, g = (nn.Sequential(nn.Linear(2, 8), nn.ReLU(), nn.Linear(8, 1)).double() for _ in range(2))

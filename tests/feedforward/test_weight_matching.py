@@ -65,6 +65,26 @@ def test_interpolation_ends_at_both_networks():
         torch.testing.assert_close(interpolate_weights(first, second, fraction).weight, expected)
 
 
+def test_buffers_lie_on_the_line_too():
+    first, second = nn.BatchNorm1d(2), nn.BatchNorm1d(2)
+    second.running_mean.fill_(8.0)
+    second.num_batches_tracked.fill_(5)
+    for fraction, mean, count in ((0.0, 0.0, 0), (0.25, 2.0, 0), (0.75, 6.0, 5), (1.0, 8.0, 5)):
+        between = interpolate_weights(first, second, fraction)
+        assert between.running_mean.tolist() == [mean, mean]
+        assert int(between.num_batches_tracked) == count
+    with pytest.raises(ValueError, match="the same parameters and buffers"):
+        interpolate_weights(first, nn.BatchNorm1d(2, track_running_stats=False), 0.5)
+
+
+def test_only_multilayer_perceptrons_are_matched(unchecked):
+    mlp, linear = MLP(2, 1, widths=(3,)), nn.Linear(2, 1)
+    with pytest.raises(TypeError, match="reference must be an MLP, got Linear"):
+        match_hidden_units(linear, mlp)
+    with pytest.raises(TypeError, match="other must be an MLP, got Linear"):
+        match_hidden_units(mlp, linear)
+
+
 def test_the_barrier_is_the_rise_above_the_straight_line():
     first, second = nn.Linear(1, 1, bias=False), nn.Linear(1, 1, bias=False)
     first.weight.data.fill_(-1.0)

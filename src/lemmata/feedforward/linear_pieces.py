@@ -5,6 +5,7 @@ each crosses zero there at most once: where its signs at the two ends differ. Bo
 rounding, or in fractions.
 """
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -95,7 +96,7 @@ def linear_pieces(steps: list[Step], low: float, high: float, device: torch.devi
         elif isinstance(step, Rectify):
             proof = _Proof(exact, border, history, left, right)
             parents, left, right, active = _cut(hidden, left, right, proof)
-            hidden, remembered = hidden[parents].rectified(active), remembered[parents] if adds else hidden
+            hidden, remembered = hidden[parents].rectified(active, step.slope), remembered[parents] if adds else hidden
             history.layers.append((parents, active))
     return Pieces(left, right, history, hidden), exact.asked
 
@@ -142,7 +143,7 @@ def _cut(units: Coefficients, left: Ends, right: Ends, proof: _Proof) -> tuple[T
     signs = [_signs(units, ends, side, proof) for side, ends in enumerate((left, right))]
     crossing = signs[0] * signs[1] < 0  # (pieces, units)
     piece, unit = crossing.nonzero(as_tuple=True)
-    zero = _zeros(units, piece, unit, left, right, proof.layer)
+    zero = _zeros(units, piece, unit, proof)
     order = zero.place.argsort(stable=True)
     order = order[piece[order].argsort(stable=True)]
     piece, unit, zero = piece[order], unit[order], zero[order]
@@ -191,8 +192,8 @@ def _signs(units: Coefficients, ends: Ends, side: int, proof: _Proof) -> Int[Ten
     return signs
 
 
-def _zeros(units: Coefficients, piece: Tensor, unit: Tensor, left: Ends, right: Ends, layer: int) -> Ends:
-    """Where the crossing units vanish: exactly, where the quotient is exact."""
+def _zeros(units: Coefficients, piece: Tensor, unit: Tensor, proof: _Proof) -> Ends:
+    """Where the crossing units vanish: exactly, where the quotient is exact; in fractions, where rounding ate it."""
     slope, constant = units.value[piece, unit].unbind(-1)
     slope_bound, constant_bound = units.bound[piece, unit].unbind(-1)
     place = -constant / slope
@@ -201,10 +202,11 @@ def _zeros(units: Coefficients, piece: Tensor, unit: Tensor, left: Ends, right: 
     known = slope.abs() - slope_bound
     off = (rest.abs() + lost.abs() + more.abs() + constant_bound + place.abs() * slope_bound) / known
     safe = (known > 0) & off.isfinite() & ((product == 0) | (product.abs() >= SMALLEST))
-    middle = left.place[piece] / 2 + right.place[piece] / 2
-    place = torch.where(safe, place, middle)
-    off = torch.where(safe, SLACK * off, torch.inf)
-    return Ends(place, off, torch.full_like(unit, layer), unit)
+    off = SLACK * off
+    for index in (~safe).nonzero().flatten().tolist():
+        place[index] = nearest = float(proof.zero(int(piece[index]), int(unit[index])))
+        off[index] = math.ulp(nearest)
+    return Ends(place, off, torch.full_like(unit, proof.layer), unit)
 
 
 def _settled(piece: Tensor, unit: Tensor, zero: Ends, proof: _Proof) -> tuple[Tensor, Tensor]:

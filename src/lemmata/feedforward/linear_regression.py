@@ -99,7 +99,7 @@ class LinearRegression:
         usual = {"gd": 10_000, "sgd": 100}.get(solver, 1)
         self.max_epochs = usual if max_epochs is None else validate.count("max_epochs", max_epochs)
         self.tolerance = validate.positive("tolerance", tolerance)
-        self.seed = seed
+        self.seed = validate.count("seed", seed, least=0)
 
     def __repr__(self) -> str:
         return f"LinearRegression(ridge={self.ridge}, bias={self.bias}, solver={self.solver!r})"
@@ -115,14 +115,18 @@ class LinearRegression:
         y = _targets(x, y)
         inputs, x_unit = within_range(x)
         values, y_unit = within_range(y.reshape(len(y), -1))  # (points, outputs)
-        x_mean, y_mean = (column_means(side) if self.bias else side.new_zeros(()).double() for side in (inputs, values))
+        equations = _normal_equations(inputs, values, self.bias) if self.solver == "cholesky" else None
+        x_mean, y_mean = (side.new_zeros(()).double() for side in (inputs, values))
+        if self.bias:
+            x_mean, y_mean = equations[2:] if equations else (column_means(inputs), column_means(values))
         start = inputs.new_zeros(x.shape[1], values.shape[1], dtype=torch.double)
         if weight is not None:
-            fitting = validate.fits("weight", weight.to(x.dtype), (x.shape[1], *y.shape[1:]), like=x, whose="x and y")
+            weight = validate.tensor("weight", weight).to(x)
+            fitting = validate.fits("weight", weight, (x.shape[1], *y.shape[1:]), like=x, whose="x and y")
             start = start + (fitting.detach() * (x_unit / y_unit)).reshape(start.shape)
         lr = None if self.lr is None else self.lr * x_unit * x_unit
         problem = _Problem(inputs, values, x_mean, y_mean, self.ridge / x_unit / x_unit, lr, start)
-        found = self._solve(problem)  # (features, outputs)
+        found = self._solve(problem, equations)  # (features, outputs)
         bias = (problem.y_mean - problem.x_mean @ found) if self.bias else found.new_zeros(found.shape[1])
         self.weight_ = (found * (y_unit / x_unit)).reshape(x.shape[1], *y.shape[1:]).to(x.dtype)
         self.bias_ = (bias * y_unit).reshape(y.shape[1:]).to(x.dtype)
@@ -146,11 +150,11 @@ class LinearRegression:
         if state:
             self.weight_, self.bias_ = state["weight"].clone(), state["bias"].clone()
 
-    def _solve(self, problem: _Problem) -> Float[Tensor, "features outputs"]:
+    def _solve(self, problem: _Problem, equations: tuple[Tensor, ...] | None) -> Float[Tensor, "features outputs"]:
         (points, features), ridge = problem.x.shape, len(problem.x) * problem.ridge
         self.solver_, self.epochs_ = self.solver, 0
-        if self.solver == "cholesky":
-            gram, moment = _normal_equations(problem)  # (features, features), (features, outputs)
+        if equations is not None:
+            gram, moment = equations[:2]  # (features, features), (features, outputs)
             squares = torch.linalg.eigvalsh(gram).flip(0)
             if squares[-1] * WELL_CONDITIONED**2 > squares[0]:
                 self._note(squares.sqrt(), (points, features), ridge)
@@ -221,13 +225,19 @@ class LinearRegression:
             for some in order.split(BLOCK):
                 path = widrow_hoff(x, y, some, lr, w, problem.ridge)[1:]  # (steps, features, outputs)
                 w = path[-1]
-                if not torch.isfinite(w).all():
-                    most = 1 / (float(x.square().sum(1).max()) + problem.ridge)
-                    raise ArithmeticError(f"sgd diverges with lr = {lr:.4g}: use at most 1 / max |x|^2 = {most:.4g}")
                 if epoch >= self.max_epochs // 2:
                     total, kept = total + path.sum(0), kept + len(path)
-        self.epochs_ = self.max_epochs
-        return (total / kept).to(problem.x.device)
+            if not torch.isfinite(w).all():
+                break
+        self.epochs_, mean = self.max_epochs, total / max(kept, 1)
+
+        def loss(w: Tensor) -> float:
+            return float((x @ w - y).square().sum()) / len(x) + problem.ridge * float(w.square().sum())
+
+        # A step of 1 / max |x|^2 fits the last example at most exactly, which about doubles the loss of all.
+        if not loss(w) < torch.inf or not loss(mean) <= 4 * max(loss(problem.start.cpu()), loss(torch.zeros_like(w))):
+            raise ArithmeticError(f"sgd diverges with lr = {lr:.4g}: use at most 1 / max |x|^2 = {1 / most:.4g}")
+        return mean.to(problem.x.device)
 
 
 def widrow_hoff(
@@ -260,11 +270,19 @@ def widrow_hoff(
     """
     x = validate.matrix("x", x).detach()
     y = _targets(x, y)
-    if order.is_floating_point() or (order.numel() and not 0 <= int(order.min()) <= int(order.max()) < len(x)):
-        raise ValueError(f"order must hold row numbers from 0 to {len(x) - 1}")
-    shape = (x.shape[1], *y.shape[1:])
-    start = x.new_zeros(shape) if weight is None else validate.fits("weight", weight.to(x), shape, x, "x and y")
-    rates = torch.as_tensor(lr, dtype=torch.double).expand(len(order)).tolist()
+    if validate.tensor("order", order).is_floating_point() or order.dtype is torch.bool or order.ndim != 1:
+        told = f"got {order.dtype} of shape {tuple(order.shape)}"
+        raise ValueError(f"order must be (steps,) of row numbers, {told}: use torch.arange(len(x)), or other numbers")
+    if order.numel() and not 0 <= int(order.min()) <= int(order.max()) < len(x):
+        told = f"got {int(order.min())} to {int(order.max())}"
+        raise ValueError(f"order must hold row numbers from 0 to {len(x) - 1}, {told}")
+    shape, rates = (x.shape[1], *y.shape[1:]), torch.as_tensor(lr, dtype=torch.double)
+    if rates.shape not in ((), order.shape):
+        raise ValueError(f"lr must be a number, or one for each of {len(order)} steps, got shape {tuple(rates.shape)}")
+    rates = rates.expand(len(order)).tolist()
+    start = x.new_zeros(shape)
+    if weight is not None:
+        start = validate.fits("weight", validate.tensor("weight", weight).to(x), shape, x, "x and y")
     inputs, values = x.double().cpu().numpy(), y.double().cpu().numpy()
     w = start.detach().double().cpu().numpy().copy()
     path = np.empty((len(order) + 1, *shape))
@@ -298,29 +316,57 @@ def affine(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
 def column_means(values: Tensor) -> Tensor:
     """In float64; a product with ones is quicker than torch's mean along the first axis."""
     total = values.new_zeros(values.shape[1], dtype=torch.double)
-    for block in values.split(64 * BLOCK):
+    for block in values.split(BLOCK):
         total += torch.ones(len(block), dtype=torch.double, device=block.device) @ block.double()
     return total / len(values)
 
 
 def within_range(values: Tensor) -> tuple[Tensor, float]:
     """Values whose squares can be added up in float64, and the power of two by which they were divided for that."""
-    if 2.0**-400 < float(torch.linalg.vector_norm(values)) < 2.0**400:  # so is the largest then
+    # Squares of shorter floats are far within the range of a double; of doubles, the norm bounds the largest.
+    if values.dtype is not torch.double or 2.0**-400 < float(torch.linalg.vector_norm(values)) < 2.0**400:
         return values, 1.0
     unit = float(power_of_two(values))
     return (values.double() / unit, unit) if not 2.0**-400 < unit < 2.0**400 else (values, 1.0)
 
 
-def _normal_equations(problem: _Problem) -> tuple[Tensor, Tensor]:
-    r"""$X_c^\top X_c$ and $X_c^\top y_c$, block by block, so that no centred copy of the data is made."""
-    features = len(problem.start)
-    gram, moment = problem.start.new_zeros(features, features), torch.zeros_like(problem.start)
-    centred = problem.start.new_empty(min(BLOCK, len(problem.x)), features)
-    for x, y in zip(problem.x.split(BLOCK), problem.y.split(BLOCK), strict=True):
-        rows = torch.sub(x.double(), problem.x_mean, out=centred[: len(x)])  # (block, features)
-        gram.addmm_(rows.mT, rows)
-        moment.addmm_(rows.mT, y.double() - problem.y_mean)
-    return gram, moment
+def _normal_equations(x: Tensor, y: Tensor, bias: bool) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    r"""$X_c^\top X_c$, $X_c^\top y_c$ and the means, block by block: no centred copy is made, and x is read once.
+
+    The data are shifted by the means $m$ of a few rows, and the product is corrected by what these lack of the true
+    means: $X_c^\top X_c = (X-m)^\top(X-m) - s\,dd^\top$ with $d = \bar x - m$. Whichever the $n$ rows are, $d_j^2$ is
+    at most $s/n$ times the variance of column j, so that few digits are lost.
+    """
+    (points, features), outputs = x.shape, y.shape[1]
+    y_mean = column_means(y) * bias
+    shift = x[:: max(1, points // BLOCK)].double().mean(0) * bias
+    gram, moments = shift.new_zeros(features, features), shift.new_zeros(outputs + 1, features)
+    room, aims = shift.new_empty(min(BLOCK, points), features), shift.new_ones(min(BLOCK, points), outputs + 1)
+    for some_x, some_y in zip(x.split(BLOCK), y.split(BLOCK), strict=True):
+        rows, aim = room[: len(some_x)], aims[: len(some_x)]  # (block, features), (block, outputs + 1)
+        torch.sub(some_x.double(), shift, out=rows)
+        torch.sub(some_y.double(), y_mean, out=aim[:, :outputs])  # a column of ones remains, for the sums of x
+        add_gram(gram, rows)
+        moments.addmm_(aim.mT, rows)
+    mirror(gram)
+    off = moments[-1] / points * bias
+    gram.addr_(off, off, alpha=-points)
+    return gram, moments[:-1].mT.contiguous(), shift + off, y_mean
+
+
+def add_gram(gram: Tensor, rows: Tensor) -> None:
+    r"""Add $X^\top X$ but for a quarter, the mirror image of another, which `mirror` fills in at the end."""
+    half = rows.shape[1] // 2
+    first, second = rows[:, :half], rows[:, half:]
+    gram[:half, :half].addmm_(first.mT, first)
+    gram[half:, :half].addmm_(second.mT, first)
+    gram[half:, half:].addmm_(second.mT, second)
+
+
+def mirror(gram: Tensor) -> None:
+    """Fill in what `add_gram` left out."""
+    half = len(gram) // 2
+    gram[:half, half:] = gram[half:, :half].mT
 
 
 def _reduced(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:

@@ -118,7 +118,7 @@ class LogisticRegression:
         self.lr = None if lr is None else validate.positive("lr", lr)
         self.max_epochs = EPOCHS[solver] if max_epochs is None else validate.count("max_epochs", max_epochs)
         self.tolerance = validate.positive("tolerance", tolerance)
-        self.seed = seed
+        self.seed = validate.count("seed", seed, least=0)
 
     def __repr__(self) -> str:
         return f"LogisticRegression(ridge={self.ridge}, bias={self.bias}, solver={self.solver!r})"
@@ -229,7 +229,7 @@ class LogisticRegression:
         # p(1 - p) is at most 1/4, and no eigenvalue of diag(p) - pp' exceeds 1/2.
         bend = 0.25 if problem.units == 1 else 0.5
         most = bend * float(torch.linalg.matrix_norm(rows, 2)) ** 2 / len(rows) + problem.ridge
-        lr, first, begin = problem.lr or 1 / most, torch.inf, torch.inf
+        lr, first, begin = problem.lr or (1 / most if most else 1.0), torch.inf, torch.inf
         for epoch in range(self.max_epochs + 1):
             loss, gradient, _, right = _expansion(problem, theta, curved=False)
             norm = float(gradient.norm())
@@ -248,7 +248,8 @@ class LogisticRegression:
         generator = torch.Generator().manual_seed(self.seed)
         theta, total, kept = problem.start(), problem.start(), 0
         size = float(problem.rows(problem.x).square().sum(1).mean())
-        lr = problem.lr or 1 / ((0.25 if problem.units == 1 else 0.5) * size + problem.ridge)
+        most = (0.25 if problem.units == 1 else 0.5) * size + problem.ridge
+        lr = problem.lr or (1 / most if most else 1.0)
         for epoch in range(1, self.max_epochs + 1):
             self.epochs_ = epoch
             for some in torch.randperm(len(problem.x), generator=generator).split(BATCH):
@@ -256,6 +257,10 @@ class LogisticRegression:
                 theta = theta - lr * _expansion(batch, theta, curved=False)[1]
                 if 2 * epoch > self.max_epochs:
                     total, kept = total + theta, kept + 1
+        # Steps of the default length stay near the least loss, and that is at most the loss of no weights.
+        losses = [_expansion(problem, found, curved=False)[0] for found in (problem.start(), total / kept)]
+        if not losses[1] <= 2 * losses[0]:
+            raise ArithmeticError(f"sgd diverges with lr = {self.lr}: leave it out, or use a smaller one")
         return total / kept
 
     def _say(self, x: Tensor, y: Tensor) -> None:
@@ -282,7 +287,8 @@ class LogisticRegression:
         else:
             right = functional.one_hot(y, z.shape[1]).bool()
             margins = z[right] - z.masked_fill(right, -torch.inf).amax(1)
-        return float(margins.min()) >= -1e-6 * float(margins.max())
+        worst, best = float(margins.min()), float(margins.max())
+        return best > 0 and worst >= -1e-6 * best
 
     def _separated(self, x: Tensor, y: Tensor) -> bool:
         """Whether the learnt weights separate the classes, or else others do: then no weights have the least loss."""
@@ -367,8 +373,8 @@ def _separates(x: Tensor, y: Tensor, weight: Tensor, bias: Tensor) -> bool:
 
 
 def _labels(x: Tensor, y: Tensor, classes: int | None) -> tuple[Tensor, int]:
-    if y.shape != (len(x),) or y.is_floating_point() or y.dtype is torch.bool:
-        told = f"got {y.dtype} of shape {tuple(y.shape)}"
+    if validate.tensor("y", y).shape != (len(x),) or y.is_floating_point() or y.dtype is torch.bool:
+        told = f"got {y.dtype} of shape {tuple(y.shape)}" + (": use y.long()" if y.shape == (len(x),) else "")
         raise ValueError(f"y must hold a whole number for each of the {len(x)} points, {told}")
     low, high = int(y.min()), int(y.max())
     found = max(high + 1, 2) if classes is None else validate.count("classes", classes, least=2)

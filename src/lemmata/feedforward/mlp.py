@@ -95,7 +95,7 @@ class MLP(nn.Module):
 
     def forward(self, x: Float[Tensor, "batch ..."]) -> Float[Tensor, "batch outputs"]:
         activate = ACTIVATION_TABLE[self.config.activation].value
-        hidden = self._flat(x)  # (batch, ...) -> (batch, inputs)
+        hidden = validate.examples("x", x, self.inputs)  # (batch, ...) -> (batch, inputs)
         for layer in self.layers[:-1]:
             hidden = activate(layer(hidden))  # (batch, width)
             hidden = functional.dropout(hidden, self.config.dropout, self.training)
@@ -108,7 +108,7 @@ class MLP(nn.Module):
         [(3, 4), (3, 7), (3, 5), (3, 2)]
         """
         activate = ACTIVATION_TABLE[self.config.activation].value
-        found = [self._flat(x)]
+        found = [validate.examples("x", x, self.inputs)]
         for layer in self.layers[:-1]:
             hidden = activate(layer(found[-1]))  # (batch, width)
             found.append(functional.dropout(hidden, self.config.dropout, self.training))
@@ -130,6 +130,7 @@ class MLP(nn.Module):
         for number, order in enumerate(orders):
             width, own, after = self.config.widths[number], twin.layers[number], twin.layers[number + 1].weight
             assert isinstance(after, Tensor)
+            validate.tensor(f"orders[{number}]", order)
             if sorted(order.tolist()) != list(range(width)):
                 raise ValueError(f"orders[{number}] must hold each of 0 to {width - 1} once, got {order.tolist()}")
             with torch.no_grad():
@@ -137,13 +138,6 @@ class MLP(nn.Module):
                     values.copy_(values[order.to(values.device)])
                 after.copy_(after[:, order.to(after.device)])
         return twin
-
-    def _flat(self, x: Tensor) -> Tensor:
-        if not x.is_floating_point():
-            raise TypeError(f"x must hold floating-point numbers, got {x.dtype}: use x.float()")
-        if x.ndim < 2 or math.prod(x.shape[1:]) != self.inputs:
-            raise ValueError(f"x must be (batch, ...) with {self.inputs} values each, got shape {tuple(x.shape)}")
-        return x.flatten(1)
 
     def extra_repr(self) -> str:
         return f"activation={self.config.activation}, dropout={self.config.dropout}"

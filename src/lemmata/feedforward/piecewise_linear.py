@@ -49,7 +49,7 @@ class PiecewiseLinear(nn.Module):
             raise ValueError("knots must increase: sort them and drop what is equal")
         self.knots = nn.Parameter(knots.detach().clone())
         self.values = nn.Parameter(values.detach().clone())
-        self.left, self.right = float(validate.finite_number("left", left)), validate.finite_number("right", right)
+        self.left, self.right = (float(validate.finite_number(n, v)) for n, v in (("left", left), ("right", right)))
 
     @classmethod
     def interpolate(
@@ -83,8 +83,12 @@ class PiecewiseLinear(nn.Module):
         return self.slopes.diff()
 
     def forward(self, x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
-        units = torch.relu(x[..., None] - self.knots)  # (..., knots)
-        return self.values[0] + self.left * (x - self.knots[0]) + units @ self.slope_changes
+        # From the knot at the left of each x (the first, for what is left of all): the sum of units is the same number,
+        # but far from the knots its terms are large and cancel.
+        common = torch.promote_types(validate.tensor("x", x).dtype, self.knots.dtype)
+        piece = torch.searchsorted(self.knots.detach().to(common), x.detach().to(common), right=True)  # (...)
+        knot = (piece - 1).clamp(min=0)
+        return self.values[knot] + self.slopes[piece] * (x - self.knots[knot])
 
     @torch.no_grad()
     def network(self) -> nn.Sequential:

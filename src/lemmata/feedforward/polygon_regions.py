@@ -79,7 +79,7 @@ class PolygonCutter:
                 hidden = hidden.plus(remembered, step.projection)
             elif isinstance(step, Rectify):
                 parents, polygons, active = self._layer(polygons, hidden, patterns)
-                hidden, remembered = hidden[parents].rectified(active), remembered[parents]
+                hidden, remembered = hidden[parents].rectified(active, step.slope), remembered[parents]
                 patterns = [*(pattern[parents] for pattern in patterns), active]
         return polygons, patterns, hidden
 

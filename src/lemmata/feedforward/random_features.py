@@ -87,18 +87,18 @@ class RandomFeatures(nn.Module):
         """
         validate.last_axis("x", validate.matrix("x", x), self.hidden.in_features, "input")
         validate.positive("ridge", ridge)
-        targets = y[:, None] if y.ndim == 1 else y
+        targets = y[:, None] if validate.tensor("y", y).ndim == 1 else y
         if targets.shape != (len(x), self.readout.out_features):
             wanted = f"({len(x)}, {self.readout.out_features})"
             raise ValueError(f"y must be a {wanted} tensor, one row for each of x, got shape {tuple(y.shape)}")
         validate.floating("y", y)
-        units = self.features(x).double()
+        units = self.features(x.to(self.hidden.weight)).double()
         units = torch.cat([units, units.new_ones(len(x), 1)], dim=1)  # (points, hidden + 1)
         # Ridge regression is least squares with rows of its own that ask for weights of 0.
         penalty = (ridge * len(x)) ** 0.5 * torch.eye(units.shape[1], dtype=units.dtype, device=units.device)
         q, r = torch.linalg.qr(torch.cat([units, penalty]))
         weights = torch.linalg.solve_triangular(
-            r, q[: len(x)].mT @ targets.double(), upper=True
+            r, q[: len(x)].mT @ targets.to(units), upper=True
         )  # (hidden + 1, outputs)
         self.readout.weight.copy_(weights[:-1].mT)
         self.readout.bias.copy_(weights[-1])

@@ -4,16 +4,13 @@ from dataclasses import dataclass
 
 from lemmata import validate
 from lemmata.data.registry import load
-from lemmata.feedforward.recipes import DIGITS, FASHION, HOW, classification
+from lemmata.feedforward.recipes import DIGITS, FASHION, HOW, classification, straight_line
 from lemmata.feedforward.residual import ResidualMLP, ResidualMLPConfig
 from lemmata.marks import recipe
 from lemmata.train.experiment import Experiment
 from lemmata.train.options import Options
 
 __all__ = ["ResidualPictureConfig", "residual_clothing", "residual_digits", "residual_points"]
-
-# Of logistic regression by scikit-learn 1.9.1, its defaults, on the same training and test points.
-STRAIGHT = {"moons": 0.889, "rings": 0.500, "spirals": 0.510, "xor": 0.496}
 
 
 @dataclass(frozen=True)
@@ -55,8 +52,7 @@ def residual_points(
     options: Options = Options(epochs=15, lr=1e-3, schedule="cosine", evaluate=3),  # noqa: B008
 ) -> Experiment:
     """Classes of points in the plane that no straight line separates, by 64 residual layers of 16 units."""
-    how = "scikit-learn 1.9.1 with its defaults on the same training and test points"
-    return _residual(data, config, options, {"baselines": {"logistic regression": STRAIGHT[data]}, "how": how})
+    return _residual(data, config, options, straight_line(data))
 
 
 def _residual(data: str, config: ResidualMLPConfig, options: Options, notes: dict) -> Experiment:

@@ -12,8 +12,10 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
+from lemmata import validate
 from lemmata.feedforward.mlp import MLP
 from lemmata.feedforward.residual import DenselyConnectedBlock, ResidualLayer, ResidualMLP
+from lemmata.foundations.activations.table import LEAK
 from lemmata.measure.error_free import DIGITS, grain
 from lemmata.measure.rounding import fractions, gamma
 
@@ -28,8 +30,11 @@ class Affine:
     bias: Float[Tensor, "outputs"]
 
 
+@dataclass(frozen=True)
 class Rectify:
-    """h becomes max(h, 0): here regions are cut."""
+    """h becomes max(h, 0), or `slope` times h where it is negative: here regions are cut."""
+
+    slope: float = 0.0
 
 
 class Remember:
@@ -44,35 +49,42 @@ class Add:
 
 
 Step = Affine | Rectify | Remember | Add
+RECTIFIERS = {"relu": Rectify(), "leaky_relu": Rectify(LEAK)}
 KNOWN = (
-    "Linear, ReLU, Identity, Flatten, Dropout, Sequential, or MLP, ResidualLayer, ResidualMLP and "
-    "DenselyConnectedBlock with relu"
+    "Linear, ReLU, LeakyReLU, BatchNorm1d, Identity, Flatten, Dropout, Sequential, or MLP, ResidualLayer, ResidualMLP "
+    "and DenselyConnectedBlock with relu or leaky_relu"
 )
 
 
 def program(model: nn.Module) -> list[Step]:
     """The steps of a network, its weights as doubles; what is not known to be piecewise affine is refused by name."""
+    if not isinstance(model, nn.Module):
+        raise TypeError(f"model must be a module, got {type(model).__name__}: use nn.Sequential of its layers")
     changed = [hooks for hooks in (model._forward_hooks, model._forward_pre_hooks) if hooks]
     if changed or "forward" in vars(model):
         raise ValueError(f"{type(model).__name__} has a hook or a forward of its own: remove it to count regions")
     kind, drops, steps = type(model), False, list[Step]()
     if isinstance(model, nn.Sequential) and kind is nn.Sequential:
         return [step for part in model for step in program(part)]
-    if isinstance(model, MLP) and kind is MLP and model.config.activation in ("relu", "identity"):
+    if isinstance(model, MLP) and kind is MLP and model.config.activation in (*RECTIFIERS, "identity"):
         drops = model.config.dropout > 0
+        between = [RECTIFIERS[model.config.activation]] if model.config.activation in RECTIFIERS else []
         for layer in model.layers:
-            steps += [Rectify()] if steps and model.config.activation == "relu" else []
-            steps += program(layer)
-    elif isinstance(model, ResidualMLP) and kind is ResidualMLP and model.config.activation == "relu":
+            steps += [*(between if steps else []), *program(layer)]
+    elif isinstance(model, ResidualMLP) and kind is ResidualMLP and model.config.activation in RECTIFIERS:
         drops = model.config.dropout > 0
         steps = [step for part in (model.embedding, *model.layers, model.head) for step in program(part)]
-    elif isinstance(model, ResidualLayer) and kind is ResidualLayer and model.activation == "relu":
-        skip = None if model.projection is None else _affine(model.projection).weight
-        steps = [Remember(), *program(model.linear), Rectify(), Add(skip)]
-    elif isinstance(model, DenselyConnectedBlock) and kind is DenselyConnectedBlock and model.activation == "relu":
-        steps = [step for layer in model.layers for step in _joined(layer)]
+    elif isinstance(model, ResidualLayer) and kind is ResidualLayer and model.activation in RECTIFIERS:
+        skip = None if model.projection is None else _projection(model.projection)
+        steps = [Remember(), *program(model.linear), RECTIFIERS[model.activation], Add(skip)]
+    elif isinstance(model, DenselyConnectedBlock) and kind is DenselyConnectedBlock and model.activation in RECTIFIERS:
+        steps = [step for layer in model.layers for step in _joined(layer, RECTIFIERS[model.activation])]
     elif isinstance(model, nn.Dropout) and kind is nn.Dropout:
         drops = model.p > 0
+    elif isinstance(model, nn.BatchNorm1d) and kind is nn.BatchNorm1d:
+        steps.append(_normalisation(model))
+    elif isinstance(model, nn.LeakyReLU) and kind is nn.LeakyReLU:
+        steps.append(Rectify(float(validate.finite_number("negative_slope", model.negative_slope))))
     elif kind is nn.Linear:
         steps.append(_affine(model))
     elif kind is nn.ReLU:
@@ -84,19 +96,43 @@ def program(model: nn.Module) -> list[Step]:
     return steps
 
 
-def _joined(layer: nn.Module) -> list[Step]:
+def _joined(layer: nn.Module, rectify: Rectify) -> list[Step]:
     """h becomes (h, relu(W h + b)): both parts are moved to their places, then added."""
     assert isinstance(layer, nn.Linear)
     old, new = layer.in_features, layer.out_features
     places = torch.eye(old + new, dtype=torch.float64, device=layer.weight.device)
     added = Affine(places[:, old:], torch.zeros_like(places[0]))
-    return [Remember(), *program(layer), Rectify(), added, Add(places[:, :old])]
+    return [Remember(), *program(layer), rectify, added, Add(places[:, :old])]
+
+
+def _projection(layer: nn.Module) -> Tensor:
+    """The matrix of a layer without a constant, read like any other layer."""
+    steps = program(layer)
+    if len(steps) != 1 or not isinstance(steps[0], Affine) or bool(steps[0].bias.any()):
+        raise ValueError(f"projection must be a Linear without a bias, got {type(layer).__name__}")
+    return steps[0].weight
 
 
 def _affine(layer: nn.Module) -> Affine:
     assert isinstance(layer, nn.Linear)
     weight = layer.weight.detach().double()
     bias = torch.zeros_like(weight[:, 0]) if layer.bias is None else layer.bias.detach().double()
+    return _finite(weight, bias)
+
+
+def _normalisation(layer: nn.BatchNorm1d) -> Affine:
+    """What batch normalisation does once its statistics are fixed: a scale and a shift, each rounded to a double."""
+    if layer.training or layer.running_mean is None or layer.running_var is None:
+        told = "use model.eval(), and running statistics"
+        raise ValueError(f"BatchNorm1d that sees whole batches has no fixed regions: {told}")
+    mean, variance = layer.running_mean.double(), layer.running_var.double()
+    scale = (variance + layer.eps).rsqrt()
+    scale = scale if layer.weight is None else scale * layer.weight.detach().double()
+    shift = -mean * scale if layer.bias is None else layer.bias.detach().double() - mean * scale
+    return _finite(torch.diag(scale), shift)
+
+
+def _finite(weight: Tensor, bias: Tensor) -> Affine:
     if not (weight.isfinite().all() and bias.isfinite().all()):
         raise ValueError("weights must be finite, got NaN or infinity: look at how the network was trained")
     return Affine(weight, bias)
@@ -144,9 +180,16 @@ class Coefficients:
         lost = (1 + gamma(2)) * (carried + gamma(2) * size)
         return Coefficients(value, torch.where(exact, 0.0, lost), fine)
 
-    def rectified(self, active: Bool[Tensor, "regions units"]) -> "Coefficients":
+    def rectified(self, active: Bool[Tensor, "regions units"], slope: float = 0.0) -> "Coefficients":
         kept = active[..., None]
-        return Coefficients(torch.where(kept, self.value, 0.0), torch.where(kept, self.bound, 0.0), self.grain)
+        if not slope:
+            return Coefficients(torch.where(kept, self.value, 0.0), torch.where(kept, self.bound, 0.0), self.grain)
+        value, size = slope * self.value, abs(slope) * self.value.abs()
+        fine = min(self.grain, grain(torch.tensor([slope], dtype=torch.float64)) * self.grain)
+        exact = (self.bound == 0) & (size < 2.0 ** (DIGITS - 1) * fine)
+        lost = (1 + gamma(2)) * (abs(slope) * self.bound + gamma(2) * size) + torch.finfo(value.dtype).tiny
+        bound = torch.where(exact, 0.0, lost)
+        return Coefficients(torch.where(kept, self.value, value), torch.where(kept, self.bound, bound), fine)
 
     def __getitem__(self, regions: Tensor) -> "Coefficients":
         return Coefficients(self.value[regions], self.bound[regions], self.grain)
@@ -174,7 +217,7 @@ class ExactUnits:
             return ("affine", fractions(step.weight), fractions(step.bias))
         if isinstance(step, Add):
             return ("add", None if step.projection is None else fractions(step.projection))
-        return ("rectify",) if isinstance(step, Rectify) else ("remember",)
+        return ("rectify", Fraction(step.slope)) if isinstance(step, Rectify) else ("remember",)
 
     def units(self, pattern: tuple[tuple[bool, ...], ...]) -> list[list[Fraction]]:
         """Slopes and constant of each unit before the rectifier that follows the layers of this pattern."""
@@ -200,7 +243,7 @@ class ExactUnits:
                 return rows
             else:
                 active = pattern[layer]
-                rows = [row if on else [Fraction(0)] * (size + 1) for row, on in zip(rows, active, strict=True)]
+                rows = [row if on else [step[1] * v for v in row] for row, on in zip(rows, active, strict=True)]
                 layer += 1
         return rows
 

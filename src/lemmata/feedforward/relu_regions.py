@@ -3,6 +3,7 @@ r"""The linear regions of a ReLU network on a box, counted exactly: intervals fo
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
@@ -15,6 +16,8 @@ from lemmata.figure import Figure, Line, Points, Polygons
 from lemmata.marks import system
 
 __all__ = ["LinearRegions", "linear_regions"]
+
+Box = Sequence[Sequence[int | float]] | Tensor | np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +62,7 @@ class LinearRegions:
 
 
 @system("linear_regions", title="Linear regions of a ReLU network", kind="function")
-def linear_regions(model: nn.Module, box: Sequence[tuple[int | float, int | float]]) -> LinearRegions:
+def linear_regions(model: nn.Module, box: Box) -> LinearRegions:
     r"""All activation regions of a ReLU network that have an interior in a box, for one or two inputs.
 
     $$ \mathcal X_\kappa = \{x \in \text{box} : \mathbb 1\{z_j(x) > 0\} = \kappa_j \text{ for every unit } j\} $$
@@ -72,8 +75,11 @@ def linear_regions(model: nn.Module, box: Sequence[tuple[int | float, int | floa
     is decided by a bound on rounding or, where that does not suffice, in fractions, as the weights are fractions. No
     tolerance is involved, and nothing depends on the scale of the weights.
 
+    Leaky units are cut like others. A `BatchNorm1d` in evaluation mode is the affine map that it is by then, its scale
+    and shift rounded to doubles.
+
     Shapes:
-        box: one (low, high) for each input    returns: regions, in one dimension from left to right
+        box: one (low, high) for each input, (inputs, 2)    returns: regions, in one dimension from left to right
 
     Claims: relu.activation_pattern, relu.zaslavsky, relu.montufar, layers.depth_features
     Source: G. Montufar et al., On the number of linear regions of deep neural networks (2014); for the cutting of
@@ -119,7 +125,10 @@ def _answer(corners: Tensor, sizes: Tensor, outputs: Coefficients, patterns: lis
     return LinearRegions(corners, sizes, slopes, constants, tuple(patterns), asked)
 
 
-def _ends(box: Sequence[tuple[int | float, int | float]]) -> tuple[tuple[float, ...], tuple[float, ...]]:
+def _ends(box: Box) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    box = box.tolist() if isinstance(box, Tensor | np.ndarray) else box
+    if not isinstance(box, Sequence) or not all(isinstance(ends, Sequence) for ends in box):
+        raise TypeError(f"box must be a list of (low, high), one for each input, such as [(0, 1)], got {box!r}")
     if len(box) not in (1, 2):
         raise ValueError(f"box must have one or two (low, high), got {len(box)}: fix the other inputs in a first layer")
     for name, ends in enumerate(box):

@@ -9,10 +9,14 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from lemmata import validate
-from lemmata.foundations.activations import ACTIVATION_TABLE, activation
+from lemmata.foundations.activations import ACTIVATION_TABLE
+from lemmata.foundations.activations import activation as known_activation
 from lemmata.marks import system
 
 __all__ = ["DenselyConnectedBlock", "ResidualLayer", "ResidualMLP", "ResidualMLPConfig"]
+
+ZERO = torch.zeros((), dtype=torch.float64, device="cpu")
+AT_ZERO = {name: float(entry.value(ZERO)) for name, entry in ACTIVATION_TABLE.items()}
 
 
 @system("residual_layer", title="Residual layer", kind="module")
@@ -54,7 +58,7 @@ class ResidualLayer(nn.Module):
         super().__init__()
         outputs = validate.count("inputs", inputs) if outputs is None else validate.count("outputs", outputs)
         place = {"device": device, "dtype": dtype}
-        self.activation, self.scale = _known(activation), validate.number("scale", scale, least=0)
+        self.activation, self.scale = known_activation(activation).name, validate.number("scale", scale, least=0)
         self.linear = nn.Linear(inputs, outputs, bias=validate.flag("bias", bias), **place)
         projected = validate.flag("projection", projection) or inputs != outputs
         self.projection = nn.Linear(inputs, outputs, bias=False, **place) if projected else None
@@ -107,7 +111,7 @@ class DenselyConnectedBlock(nn.Module):
         super().__init__()
         validate.count("inputs", inputs)
         validate.count("growth", growth)
-        self.activation, self.inputs = _known(activation), inputs
+        self.activation, self.inputs = known_activation(activation).name, inputs
         widths = [inputs + growth * before for before in range(validate.count("layers", layers))]
         validate.flag("bias", bias)
         self.layers = nn.ModuleList(nn.Linear(n, growth, bias=bias, device=device, dtype=dtype) for n in widths)
@@ -147,7 +151,7 @@ class ResidualMLPConfig:
     def __post_init__(self) -> None:
         validate.count("width", self.width)
         validate.count("depth", self.depth)
-        _known(self.activation)
+        known_activation(self.activation)  # says which are known, if it is not among them
         validate.fraction("dropout", self.dropout)
         validate.flag("bias", self.bias)
 
@@ -207,11 +211,7 @@ class ResidualMLP(nn.Module):
         _draw(self.head, 1.0)
 
     def forward(self, x: Float[Tensor, "batch ..."]) -> Float[Tensor, "batch outputs"]:
-        if not x.is_floating_point():
-            raise TypeError(f"x must hold floating-point numbers, got {x.dtype}: use x.float()")
-        if x.ndim < 2 or math.prod(x.shape[1:]) != self.inputs:
-            raise ValueError(f"x must be (batch, ...) with {self.inputs} values each, got shape {tuple(x.shape)}")
-        hidden = self.embedding(x.flatten(1))  # (batch, ...) -> (batch, width)
+        hidden = self.embedding(validate.examples("x", x, self.inputs))  # (batch, ...) -> (batch, width)
         for layer in self.layers:
             hidden = layer(hidden)
         hidden = functional.dropout(hidden, self.config.dropout, self.training)
@@ -219,10 +219,6 @@ class ResidualMLP(nn.Module):
 
     def extra_repr(self) -> str:
         return f"activation={self.config.activation}, dropout={self.config.dropout}"
-
-
-def _known(name: str) -> str:
-    return activation(name).name  # which says what is known, if it is not
 
 
 def _draw(layer: nn.Module, gain: float) -> None:
@@ -235,5 +231,4 @@ def _draw(layer: nn.Module, gain: float) -> None:
 def _change(name: str, z: Tensor) -> Tensor:
     """phi(z) - phi(0); few activations are not zero at zero."""
     value = ACTIVATION_TABLE[name].value(z)
-    at_zero = {"sigmoid": 0.5, "softplus": math.log(2)}.get(name, 0.0)
-    return value - at_zero if at_zero else value
+    return value - AT_ZERO[name] if AT_ZERO[name] else value

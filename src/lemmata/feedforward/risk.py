@@ -67,7 +67,9 @@ def empirical_risk(
         quantile = float(special.stdtrit(examples - 1, (1 + confidence) / 2))
         reach = quantile * deviation / math.sqrt(examples)
         return RiskEstimate(risk, risk - reach, risk + reach, examples)
-    least, most = bounds
+    if not isinstance(bounds, tuple | list) or len(bounds) != 2:
+        raise ValueError(f"bounds must be (least, most) of any loss, got {bounds!r}: use (0, 1) for errors")
+    least, most = (validate.finite_number("bounds", bound) for bound in bounds)
     if not least < most or bool((losses < least).any() | (losses > most).any()):
         told = f"the losses lie from {float(losses.min()):.4g} to {float(losses.max()):.4g}"
         raise ValueError(f"bounds must be (least, most) of any loss, got {bounds}: {told}")

@@ -7,7 +7,8 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from lemmata import validate
-from lemmata.foundations.activations import ACTIVATION_TABLE, activation
+from lemmata.foundations.activations import ACTIVATION_TABLE
+from lemmata.foundations.activations import activation as known_activation
 from lemmata.marks import system
 
 __all__ = ["ShallowNetwork"]
@@ -45,7 +46,7 @@ class ShallowNetwork(nn.Module):
     ) -> None:
         super().__init__()
         validate.count("inputs", inputs)
-        self.activation, self.width = _known(activation), validate.count("hidden", hidden)
+        self.activation, self.width = known_activation(activation).name, validate.count("hidden", hidden)
         self.hidden = nn.Linear(inputs, hidden, device=device, dtype=dtype)
         self.outer = nn.Parameter(torch.empty(hidden, device=device, dtype=dtype))
         self.reset_parameters()
@@ -121,7 +122,3 @@ class ShallowNetwork(nn.Module):
 
     def extra_repr(self) -> str:
         return f"activation={self.activation}"
-
-
-def _known(name: str) -> str:
-    return activation(name).name  # which says what is known, if it is not

@@ -21,6 +21,8 @@ def cross_entropy(
     y: Shaped[Tensor, "..."],
     smoothing: float = 0.0,
     reduction: str = "mean",
+    weight: Float[Tensor, "classes"] | None = None,
+    ignore_index: int | None = None,
 ) -> Float[Tensor, "..."]:
     r"""The negative logarithm of the probability that softmax gives to the right class, in nats.
 
@@ -28,16 +30,18 @@ def cross_entropy(
        \nabla_z\ell = \mathrm{softmax}(z) - e_y $$
 
     With `smoothing` $\epsilon$ the target is $(1-\epsilon)e_y + \epsilon/k$ instead of $e_y$; `y` may also be a
-    distribution $t$ over the classes, and $\ell(z, t) = -\sum_j t_j \log\mathrm{softmax}(z)_j$.
+    distribution $t$ over the classes, and $\ell(z, t) = -\sum_j t_j \log\mathrm{softmax}(z)_j$. With `weight` the term
+    of class $j$ counts $w_j$ times, and the mean is over the weights of the right classes; examples whose class is
+    `ignore_index` do not count.
 
     Shapes:
-        logits: (..., classes), y: (...) of class numbers, or (..., classes) of probabilities
+        logits: (..., classes), y: (...) of class numbers, or (..., classes) of probabilities, weight: (classes,)
         returns: scalar, or (...) with `reduction="none"`
 
     Claims: softmax.cross_entropy
-    Differs: from `torch.nn.functional.cross_entropy` in having the classes on the last axis, whatever the batch, and no
-        weights of classes. The values and gradients are the same; the gradient is written down in one pass over the
-        logits, where torch's is put together from two.
+    Differs: from `torch.nn.functional.cross_entropy` in having the classes on the last axis, whatever the batch, and in
+        ignoring nothing unless it is told to. The values and gradients are the same; the gradient is written down in
+        one pass over the logits, where torch's is put together from two.
 
     >>> logits = torch.tensor([[2.0, 0.0, 0.0], [0.0, 0.0, 0.0]])
     >>> cross_entropy(logits, torch.tensor([0, 2]), reduction="none")
@@ -49,21 +53,37 @@ def cross_entropy(
     validate.one_of("reduction", reduction, REDUCTIONS)
     validate.fraction("smoothing", smoothing, most=1.0)
     logits = _wide(logits)
-    if y.is_floating_point():
-        return _reduced(_soft(logits, y, smoothing), reduction)
+    if logits.ndim == 0:
+        raise ValueError("logits must have the classes on their last axis, got shape ()")
+    weight = _class_weights(weight, logits)
+    if validate.tensor("y", y).is_floating_point():
+        if ignore_index is not None:
+            raise ValueError("ignore_index must be left out for probabilities: give the rows to ignore no weight")
+        return _reduced(_soft(logits, y, smoothing, weight), reduction)
     if y.shape != logits.shape[:-1]:
+        hint = ": use y.argmax(-1)" if y.shape == logits.shape else ""
         wanted = f"of shape {tuple(logits.shape[:-1])} for logits of shape {tuple(logits.shape)}"
-        raise ValueError(f"y must hold a class {wanted}, got shape {tuple(y.shape)}")
+        raise ValueError(f"y must hold a class {wanted}, got shape {tuple(y.shape)}{hint}")
+    ignored = None if ignore_index is None else y == ignore_index
+    y = y.long() if ignored is None else y.long().masked_fill(ignored, 0)
+    # Whatever stands in a row that does not count, its gradient is 0.
+    logits = logits if ignored is None else logits.masked_fill(ignored[..., None], 0.0)
     # A compiler finds the one pass by itself, and torch.func differentiates the formula as often as it likes.
-    transformed = torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active()
-    losses = _readable if transformed else _quick
+    quick = weight is None and not _transformed()
     try:
-        return _reduced(losses(logits, y.long(), smoothing), reduction)
+        losses = _quick(logits, y, smoothing) if quick else _readable(logits, y, smoothing, weight)
     except RuntimeError:  # looking at the classes first would cost time, and on a GPU make every step wait
         if y.device.type == "cpu" and y.numel() and not 0 <= int(y.min()) <= int(y.max()) < logits.shape[-1]:
-            told = f"from 0 to {logits.shape[-1] - 1}, got {int(y.min())} to {int(y.max())}"
+            hint = f": use ignore_index={int(y.min())}" if ignored is None and int(y.min()) == -100 else ""
+            told = f"from 0 to {logits.shape[-1] - 1}, got {int(y.min())} to {int(y.max())}{hint}"
             raise ValueError(f"y must hold classes {told}") from None
         raise
+    if ignored is None and weight is None:
+        return _reduced(losses, reduction)
+    counts = torch.ones_like(losses) if weight is None else weight[y]  # (...): how much each example counts
+    if ignored is not None:
+        losses, counts = losses.masked_fill(ignored, 0.0), counts.masked_fill(ignored, 0.0)
+    return losses.sum() / counts.sum() if reduction == "mean" else _reduced(losses, reduction)
 
 
 @system("binary_cross_entropy", title="Binary cross-entropy of logits", kind="function")
@@ -87,16 +107,22 @@ def binary_cross_entropy(
     tensor([8.7565e-27, 6.9315e-01, 6.0000e+01])
     """
     validate.one_of("reduction", reduction, REDUCTIONS)
-    if y.shape != logits.shape:
-        raise ValueError(f"y must have the shape of logits, {tuple(logits.shape)}, got {tuple(y.shape)}")
     logits = _wide(logits)
+    if validate.tensor("y", y).shape != logits.shape:
+        raise ValueError(f"y must have the shape of logits, {tuple(logits.shape)}, got {tuple(y.shape)}")
+    if y.device.type == "cpu" and y.numel() and not _transformed():
+        low, high = map(float, y.detach().aminmax())
+        if not 0 <= low <= high <= 1:
+            hint = ": use (y + 1) / 2" if (low, high) == (-1, 1) else ""
+            raise ValueError(f"y must lie from 0 to 1, got {low:g} to {high:g}{hint}")
     y = y.to(logits.dtype)
     return _reduced(-(y * functional.logsigmoid(logits) + (1 - y) * functional.logsigmoid(-logits)), reduction)
 
 
-def _readable(logits: Tensor, y: Tensor, smoothing: float) -> Tensor:
+def _readable(logits: Tensor, y: Tensor, smoothing: float, weight: Tensor | None = None) -> Tensor:
     """The losses of class numbers, as the formula has them."""
     log_p = logits.log_softmax(-1)  # (..., classes)
+    log_p = log_p if weight is None else weight * log_p
     losses = -log_p.gather(-1, y[..., None])[..., 0]  # (...)
     return (1 - smoothing) * losses - smoothing * log_p.mean(-1) if smoothing else losses
 
@@ -151,16 +177,34 @@ def _slope(ctx: Any) -> Tensor:
     return slope.scatter_add_(-1, y[..., None], slope.new_full((), ctx.smoothing - 1).expand(y.shape)[..., None])
 
 
-def _soft(logits: Tensor, y: Tensor, smoothing: float) -> Tensor:
+def _soft(logits: Tensor, y: Tensor, smoothing: float, weight: Tensor | None) -> Tensor:
     if y.shape != logits.shape:
+        hint = ": use y.long()" if y.shape == logits.shape[:-1] else ""
         wanted = f"class numbers, or probabilities of shape {tuple(logits.shape)} as the logits have"
-        raise ValueError(f"y must hold {wanted}, got {y.dtype} of shape {tuple(y.shape)}")
+        raise ValueError(f"y must hold {wanted}, got {y.dtype} of shape {tuple(y.shape)}{hint}")
     target = (1 - smoothing) * y + smoothing / logits.shape[-1]  # (..., classes)
+    target = target if weight is None else weight * target
     return -(target * logits.log_softmax(-1)).sum(-1)
+
+
+def _class_weights(weight: Tensor | None, logits: Tensor) -> Tensor | None:
+    if weight is None:
+        return None
+    if validate.tensor("weight", weight).shape != logits.shape[-1:]:
+        wanted = f"one entry for each of {logits.shape[-1]} classes"
+        raise ValueError(f"weight must have {wanted}, got shape {tuple(weight.shape)}")
+    return weight.to(logits)
+
+
+def _transformed() -> bool:
+    """Whether a compiler or torch.func is at work, for which no value may be looked at."""
+    return torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active()
 
 
 def _wide(logits: Tensor) -> Tensor:
     """Under autocast the losses are computed in float32, as torch computes its own."""
+    if not validate.tensor("logits", logits).is_floating_point():
+        raise TypeError(f"logits must be floating point, got {logits.dtype}: use logits.float()")
     half = logits.dtype in (torch.bfloat16, torch.float16)
     return logits.float() if half and torch.is_autocast_enabled(logits.device.type) else logits
 

@@ -59,7 +59,8 @@ def uniform_distance(
     The box is covered by cells with centres $c_i$ and radii $\rho_i$. Cells that may hold more than the largest value
     seen are halved along every axis until the interval is as narrow as `tolerance`, or so many points were taken. `L`
     is a Lipschitz constant of $f - g$; two networks of known layers need none, theirs are the products of the norms of
-    their layers. A constant that the values themselves contradict is refused.
+    their layers. A constant that the values themselves contradict is refused. Networks are given points of the box in
+    their own dtype and on their own device.
 
     Shapes:
         f, g: (points, n) to (points,) or (points, outputs); region: (low, high), two numbers for n = 1
@@ -72,11 +73,12 @@ def uniform_distance(
     >>> found.lower <= torch.e - 2 <= found.upper, found.upper - found.lower < 1e-6
     (True, True)
     """
-    box = box_region(region)
+    whole = box_region(region)
+    box = _representable(whole, f, g)
     constant = _constant(f, g) if lipschitz is None else float(validate.number("lipschitz", lipschitz, least=0))
     validate.number("tolerance", tolerance, least=0)
     validate.count("points", points)
-    low, half = box.low.double(), box.width.double() / 2
+    low, half = (part.to(box.low.device) for part in (whole.low.double(), whole.width.double() / 2))
     slack = 64 * DOUBLE * float((low.abs() + half).norm())  # rounding of centres and radii
     axes = [torch.tensor([-1.0, 1.0], dtype=torch.float64, device=low.device)] * len(low)
     signs = torch.cartesian_prod(*axes).reshape(-1, len(low))  # (2^n, n)
@@ -113,6 +115,27 @@ def uniform_distance(
     return UniformDistance(lower, upper, point, taken)
 
 
+def _representable(box: Box, *functions: Function) -> Box:
+    """The box rounded inwards to the coarsest dtype of the networks, so that each of them takes all of its points."""
+    dtype, device = box.low.dtype, box.low.device
+    for weight in [weight for function in functions if (weight := _weight(function)) is not None]:
+        dtype = max(dtype, weight.dtype, key=lambda kind: torch.finfo(kind).eps)
+        device = weight.device
+    low, high = box.low.to(device, dtype), box.high.to(device, dtype)
+    up, down = torch.full_like(low, math.inf), torch.full_like(low, -math.inf)
+    low = torch.where(low.double() < box.low.to(device).double(), low.nextafter(up), low)
+    high = torch.where(high.double() > box.high.to(device).double(), high.nextafter(down), high)
+    if not (low < high).all():
+        raise ValueError(f"region must hold more than one number of {dtype} along each axis: widen it, or use double")
+    return Box(low, high)
+
+
+def _weight(function: Function) -> Tensor | None:
+    """The first parameter of a network, which tells its dtype and device."""
+    weights = function.parameters() if isinstance(function, nn.Module) else iter(())
+    return next((weight for weight in weights if weight.is_floating_point()), None)
+
+
 def _constant(f: Function, g: Function) -> float:
     """The sum of two certified constants."""
     if not (isinstance(f, nn.Module) and isinstance(g, nn.Module)):
@@ -122,7 +145,8 @@ def _constant(f: Function, g: Function) -> float:
 
 def _values(name: str, function: Function, x: Tensor) -> Tensor:
     """The values as (points, outputs), in double precision."""
-    values = function(x)
+    weight = _weight(function)
+    values = function(x if weight is None else x.to(weight)).to(x.device)
     if values.ndim not in (1, 2) or len(values) != len(x):
         shape = tuple(values.shape)
         raise ValueError(f"{name} must give (points,) or (points, outputs) for {len(x)} points, got shape {shape}")

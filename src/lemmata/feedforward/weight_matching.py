@@ -87,6 +87,9 @@ def _weights(mlp: MLP) -> list[Tensor]:
 
 
 def _same_layers(first: MLP, second: MLP) -> None:
+    for name, mlp in (("reference", first), ("other", second)):
+        if not isinstance(mlp, MLP):
+            raise TypeError(f"{name} must be an MLP, got {type(mlp).__name__}: use one with the same weights")
     shapes = [[tuple(layer.weight.shape) for layer in _linear(mlp)] for mlp in (first, second)]
     kinds = [mlp.config.activation for mlp in (first, second)]
     if shapes[0] != shapes[1] or kinds[0] != kinds[1]:
@@ -99,18 +102,25 @@ def interpolate_weights(first: nn.Module, second: nn.Module, fraction: float) ->
 
     $$ \theta = (1 - t)\,\theta_1 + t\,\theta_2 $$
 
+    So do its buffers, such as running means; whole numbers, which have no line between them, are those of the nearer
+    network.
+
     >>> middle = interpolate_weights(nn.Linear(2, 1), nn.Linear(2, 1), 0.5)
     >>> middle.weight.shape
     torch.Size([1, 2])
     """
     validate.finite_number("fraction", fraction)
-    between, others = copy.deepcopy(first), dict(second.named_parameters())
-    own = dict(between.named_parameters())
+    between = copy.deepcopy(first)
+    own, others = ({**dict(net.named_parameters()), **dict(net.named_buffers())} for net in (between, second))
     if {name: values.shape for name, values in own.items()} != {name: v.shape for name, v in others.items()}:
-        raise ValueError("networks must have the same parameters: build them with the same arguments")
+        raise ValueError("networks must have the same parameters and buffers: build them with the same arguments")
     with torch.no_grad():
         for name, values in own.items():
-            values.copy_(torch.lerp(values, others[name].to(values), fraction))
+            other = others[name].to(values)
+            if values.is_floating_point() or values.is_complex():
+                values.copy_(torch.lerp(values, other, fraction))
+            elif fraction > 0.5:
+                values.copy_(other)
     return between
 
 

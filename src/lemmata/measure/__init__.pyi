@@ -1,6 +1,11 @@
 """Made by `python3 dev.py lint --fix` from the `__all__` of the files beside this one."""
 
 from lemmata.measure.bleu import corpus_bleu as corpus_bleu
+from lemmata.measure.curvature_products import CurvatureOperator as CurvatureOperator
+from lemmata.measure.curvature_products import EmpiricalFisherOperator as EmpiricalFisherOperator
+from lemmata.measure.curvature_products import FisherOperator as FisherOperator
+from lemmata.measure.curvature_products import GaussNewtonOperator as GaussNewtonOperator
+from lemmata.measure.curvature_products import HessianOperator as HessianOperator
 from lemmata.measure.definiteness import DefinitenessCertificate as DefinitenessCertificate
 from lemmata.measure.definiteness import certify_definiteness as certify_definiteness
 from lemmata.measure.lanczos import RitzPair as RitzPair
@@ -11,7 +16,12 @@ from lemmata.measure.spectral import certified_spectral_norm as certified_spectr
 from lemmata.measure.word_by_word import WordByWord as WordByWord
 
 __all__ = [
+    "CurvatureOperator",
     "DefinitenessCertificate",
+    "EmpiricalFisherOperator",
+    "FisherOperator",
+    "GaussNewtonOperator",
+    "HessianOperator",
     "RitzPair",
     "SpectralNormBounds",
     "WordByWord",

@@ -1,4 +1,4 @@
-"""Tricks of the trade: initialisation, weight decay, early stopping, dropout, normalisation, augmentation, distillation."""
+"""Tricks of the trade: initialisation, weight decay, early stopping, dropout, normalisation, distillation."""
 
 from lemmata.lazy import lazy
 

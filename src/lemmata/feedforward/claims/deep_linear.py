@@ -5,6 +5,7 @@ import operator
 
 import torch
 
+from lemmata.feedforward.claims.drawn_weights import filled
 from lemmata.feedforward.deep_linear import DeepLinear
 from lemmata.judge import all_of, always, at_most, claim, close, lie, reaches
 
@@ -27,13 +28,6 @@ class Rectified(DeepLinear):
         return self.layers[-1](x)
 
 
-def _filled(draw, network):
-    network = network.double().requires_grad_(False)
-    for values in network.parameters():
-        values.copy_(draw.normal(*values.shape) * (values.shape[-1] ** -0.5 if values.ndim == 2 else 1.0))
-    return network
-
-
 @claim("linear.composition")
 @lie("with ReLUs between them the layers are still one affine map", network=Rectified)
 @lie("the matrices are multiplied the other way", product=_first_first)
@@ -43,7 +37,7 @@ def affine_layers_are_one_affine_map(draw, network=DeepLinear, product=_last_fir
     """Four square layers against the product of their matrices; and layers of other widths, which bound the rank."""
     x, found, formula, collapsed = draw.normal(20, 5), [], [], []
     for _ in range(4):
-        deep = _filled(draw, network(5, 5, widths=(5, 5, 5)))
+        deep = filled(draw, network(5, 5, widths=(5, 5, 5)))
         weights, biases = [[getattr(layer, name) for layer in deep.layers] for name in ("weight", "bias")]
         after = [_last_first([torch.eye(5, dtype=torch.float64), *weights[k + 1 :]]) for k in range(4)]
         bias = sum(carried * factor @ b + (1 - carried) * b for factor, b in zip(after, biases, strict=True))
@@ -52,7 +46,7 @@ def affine_layers_are_one_affine_map(draw, network=DeepLinear, product=_last_fir
         collapsed.append(deep.collapse()(x))
     ranks, widths = [], [(2,), (8, 1, 8), (3, 9), (9, 9), (4, 2, 3)]
     for hidden in widths:
-        values = torch.linalg.svdvals(_filled(draw, network(6, 7, hidden)).collapse().weight)
+        values = torch.linalg.svdvals(filled(draw, network(6, 7, hidden)).collapse().weight)
         ranks.append(int((values > 1e-9 * values[0]).sum()))  # rounding leaves some 1e-16 of the others
     return all_of(
         close(found, formula, ulps=1024, scale=20.0),

@@ -6,19 +6,11 @@ import math
 
 import torch
 
+from lemmata.feedforward.claims.drawn_weights import filled
 from lemmata.feedforward.mlp import MLP
 from lemmata.feedforward.weight_matching import match_hidden_units
 from lemmata.foundations.activations import activation
 from lemmata.judge import Domain, all_of, claim, close, everywhere, exactly, lie
-
-
-def _drawn(draw, network):
-    """The network with normal weights and biases of deviation 1/sqrt(inputs) and 1, in double precision."""
-    network = network.double().requires_grad_(False)
-    for values in network.parameters():
-        scale = values.shape[-1] ** -0.5 if values.ndim == 2 else 1.0
-        values.copy_(scale * draw.normal(*values.shape))
-    return network
 
 
 def _of_outputs(m, n):
@@ -36,7 +28,7 @@ def a_layer_is_an_activation_of_an_affine_map(draw, space=_of_outputs, more=1, n
     """The first layer of networks, wider and narrower than their input, against the formula for one point at a time."""
     found, formula, counts, sizes = [], [], [], [(1, 3), (4, 1), (5, 2), (3, 7)]
     for (n, m), name in itertools.product(sizes, ("identity", "sigmoid", "relu", "tanh")):
-        model, x = _drawn(draw, network(n, 2, widths=(m,), activation=name)), draw.normal(10, n)
+        model, x = filled(draw, network(n, 2, widths=(m,), activation=name)), draw.normal(10, n)
         weight, bias = model.get_parameter("layers.0.weight"), draw.normal(space(m, n))
         model.get_parameter("layers.0.bias").copy_(bias)  # which also says so where it does not fit
         found.append(model.activations(x)[1].flatten())
@@ -62,7 +54,7 @@ def _last_to_first(parts):
 @lie("the activations end before the last layer", last=-1)
 def a_network_is_the_composition_of_its_layers(draw, order=_first_to_last, product=_first_to_last, last=0):
     """Square layers, so that every order has the right shapes: values, activations, and Jacobians block by block."""
-    model, x = _drawn(draw, MLP(7, 7, widths=(7,) * 3, activation="tanh")), draw.normal(7)
+    model, x = filled(draw, MLP(7, 7, widths=(7,) * 3, activation="tanh")), draw.normal(7)
 
     def block(layer, activate, point):
         return activate(point @ layer.weight.T + layer.bias)
@@ -133,7 +125,7 @@ def hidden_units_are_interchangeable(draw, matrix=_permutation, settings=math.fa
         phi = activation(name)
         found.append(phi(x @ (mixing @ weight).T + mixing @ bias) @ torch.linalg.inv(mixing).T)
         formula.append(phi(x @ weight.T + bias))
-    model = _drawn(draw, network(3, 2, widths=(4,), activation="tanh"))
+    model = filled(draw, network(3, 2, widths=(4,), activation="tanh"))
 
     def same(order):
         twin = model.permuted([torch.tensor(order)])

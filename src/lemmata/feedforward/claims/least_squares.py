@@ -4,6 +4,7 @@ import warnings
 
 import torch
 from torch.autograd.functional import hessian, jacobian
+from torch.nn import functional
 
 from lemmata.feedforward.linear_regression import LinearRegression
 from lemmata.judge import all_of, at_least, claim, close, lie
@@ -36,25 +37,27 @@ def derivative(loss, x, w, y):
 @lie("the loss without the factor one half", half=1.0)
 @lie("both losses have the same gradient", power=0.0)
 def the_loss_is_a_squared_norm(draw, half=0.5, power=1.0, model=LinearRegression):
-    """The sum over examples against the norm in both layouts; the gradients of sum and mean, and their common zero."""
-    x, y, w = draw.normal(7, 3), draw.normal(7), draw.normal(3)
-    learnt = model(bias=False).fit(x, y)
+    """The sum over examples, one by one, against the norms in both layouts; the mean by torch's own loss of the
+    model's answers; their gradients, and the common zero of these."""
+    points, y, w = draw.normal(7, 3).unbind(), draw.normal(7), draw.normal(3)
+    rows, columns = torch.stack(points), torch.stack(points, 1)  # (7, 3), (3, 7)
+    learnt = model(bias=False).fit(rows, y)
     best = learnt.weight_
-    learnt.load_state_dict({"weight": w, "bias": torch.zeros(())})
-    one_by_one = sum((w @ x[i] - y[i]) ** 2 for i in range(7)) / 2
-    norms = [(learnt.predict(x) - y).norm() ** 2, (x @ w - y).norm() ** 2, (x.T.contiguous().T @ w - y).norm() ** 2]
 
-    def mean_loss(x, w, y):
-        return rows_loss(x, w, y) / len(x)
+    def total(w):
+        return sum((w @ point - value) ** 2 for point, value in zip(points, y, strict=True)) / 2
 
+    def mean(w):
+        learnt.load_state_dict({"weight": w, "bias": torch.zeros(())})
+        return functional.mse_loss(learnt.predict(rows), y) / 2
+
+    norms = torch.stack([(rows @ w - y).norm(), (columns.T @ w - y).norm()]) ** 2
+    zeros = torch.stack([jacobian(loss, best) for loss in (total, mean)])
     return all_of(
-        close(half * torch.stack(norms), one_by_one),
-        close(derivative(rows_loss, x, w, y), len(x) ** power * derivative(mean_loss, x, w, y)),
-        close(
-            torch.stack([derivative(rows_loss, x, best, y), derivative(mean_loss, x, best, y)]),
-            0.0,
-            scale=float(x.square().sum()),
-        ),
+        close(half * norms, total(w)),
+        close(half * norms / 7, mean(w)),
+        close(jacobian(total, w), 7**power * jacobian(mean, w)),
+        close(zeros, 0.0, scale=float(rows.square().sum())),
     )
 
 

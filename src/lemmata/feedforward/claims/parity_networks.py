@@ -1,5 +1,6 @@
 """Parity of N bits: how many threshold neurons, and how many layers, go through all inputs."""
 
+import functools
 import itertools
 import math
 
@@ -13,7 +14,7 @@ from lemmata.connectionism.separability import separate
 from lemmata.feedforward.mlp import MLP
 from lemmata.feedforward.parity_networks import ExclusiveOr, ParityNetwork, parity_by_terms, parity_by_thresholds
 from lemmata.figure import Figure, Line
-from lemmata.judge import Domain, all_of, at_most, claim, count_is, everywhere, exactly, lie, reaches, same_everywhere
+from lemmata.judge import Domain, all_of, at_most, claim, everywhere, exactly, lie, reaches, same_everywhere
 
 
 def _parity(x):
@@ -37,16 +38,20 @@ def _implies_parity(term):
 @lie("2^(N+1) + 1 neurons", printed="004/1", shift=1)
 @lie("a term may leave one variable out", left_out=1)
 def every_term_of_parity_fixes_all_variables(draw, shift=-1, left_out=0, network=parity_by_terms):
-    """All inputs up to N = 8; and all 3^N terms up to N = 5, of which those that imply parity are counted."""
-    sizes = range(2, 9)
-    terms = Domain.vectors((-1, 0, 1), 5)
+    """All inputs up to N = 8; and all 3^N terms up to N = 6, of which those that imply parity are counted."""
+    sizes, few = range(2, 9), Domain.range(2, 7)
     hidden = [len(network(n).hidden.synapses) for n in sizes]
+
+    @functools.cache
+    def terms(n):
+        return [term for term in itertools.product((-1, 0, 1), repeat=n) if _implies_parity(term)]
+
     return all_of(
         everywhere(Domain.range(2, 9), lambda n: _computes_parity(network(n), n)),
         exactly([units + 1 for units in hidden], [2 ** (n + shift) + 1 for n in sizes]),
-        everywhere(terms, lambda term: not _implies_parity(term) or sum(map(abs, term)) == 5 - left_out),
-        # Each satisfies one input only, so that all of them are needed.
-        count_is(terms, _implies_parity, 2 ** (5 + shift)),
+        everywhere(few, lambda n: all(sum(map(abs, term)) == n - left_out for term in terms(n))),
+        # Each is satisfied by one input only, so that all of them are needed.
+        same_everywhere(few, lambda n: len(terms(n)), lambda n: 2 ** (n + shift)),
     )
 
 

@@ -91,19 +91,19 @@ def _ridges(draw, units):
 @claim("relu.universality")
 @lie("on the whole line at once", domain=_everywhere)
 @lie(
-    "within the modulus at a quarter of the distance",
+    "within the modulus at a quarter of a piece",
     reach=0.25,
-    regime="a knot is never further than half of the distance",
+    regime="a knot is never further than half of a piece",
     loose="a wider bound holds too",
 )
 @lie("one unit suffices in the plane", units=1, regime="some hundred suffice", loose="more units come nearer")
 def one_layer_of_relus_comes_as_near_as_one_likes(draw, domain=_compact, reach=1.0, units=512):
-    """Networks with m knots against the modulus of continuity, and random units in the plane against a bump."""
+    """Networks with m pieces against the modulus of continuity, and random units in the plane against a bump."""
     targets = {torch.square: lambda h: 2 * h - h * h, _root: lambda h: h**0.5, torch.sin: math.sin}
-    knots = [2, 8, 32, 128]
+    pieces = [2, 8, 32, 128]
     found, bounds = [], []
     for function, modulus in targets.items():
-        for m in knots:
+        for m in pieces:
             network = PiecewiseLinear.interpolate(function, 0, 1, m, torch.float64).network()
             found.append(domain(lambda x, network=network: network(x[:, None])[:, 0], function))
             bounds.append(modulus(reach / m))

@@ -106,8 +106,10 @@ def _monomials(weight, degree):
 @claim("approx.lifting")
 @lie("directions along the axes suffice", directions=_axes)
 @lie("one dimension fewer is counted", less=2)
-def ridge_functions_lift_what_holds_on_the_line_to_more_variables(draw, directions=_all, less=1):
-    """Fits of a product and a bump in the plane; the dimension that powers of linear functions span."""
+@lie("along the axes the distance is one half", apart=0.5)
+def ridge_functions_lift_what_holds_on_the_line_to_more_variables(draw, directions=_all, less=1, apart=1.0):
+    """Fits of a product and a bump in the plane; the dimension that powers of linear functions span; and the best fit
+    of the product by units along the axes, whose largest error is at the corners."""
     errors = []
     for function, steepest in ((_product, math.sqrt(2)), (_bump, 1.3)):
         net = RandomFeatures(
@@ -117,7 +119,14 @@ def ridge_functions_lift_what_holds_on_the_line_to_more_variables(draw, directio
         errors.append(_error(function, _plane(), net, steepest))
     sizes = [(2, 3), (3, 3), (3, 4), (4, 3), (5, 2), (1, 6)]
     ranks = [int(torch.linalg.matrix_rank(_monomials(directions(draw.unit(60, n)), k), rtol=1e-9)) for n, k in sizes]
-    return all_of(at_most(errors, 0.3), exactly(ranks, [math.comb(n + k - less, k) for n, k in sizes]))
+    along = RandomFeatures(2, 40, activation="tanh", scale=4.0, generator=draw.generator, dtype=torch.float64)
+    along.hidden.weight.copy_(_axes(along.hidden.weight))
+    x = _plane(9)
+    return all_of(
+        at_most(errors, 0.3),
+        exactly(ranks, [math.comb(n + k - less, k) for n, k in sizes]),
+        close(uniform_fit(along.features(x), _product(x)).distance, apart, within=1e-6),
+    )
 
 
 @claim("approx.universal_mlp")

@@ -65,6 +65,15 @@ def _all_patterns(m, n, beyond):
     return 2**m
 
 
+def _around(normals, offsets):
+    """A box with twice the extent of all crossings, of one hyperplane on a line or of two in the plane."""
+    dimensions = normals.shape[1]
+    chosen = torch.combinations(torch.arange(len(normals)), dimensions)  # (crossings, dimensions)
+    crossings = torch.linalg.solve(normals[chosen], -offsets[chosen])
+    reach = 2 * float(crossings.abs().max())
+    return [(-reach, reach)] * dimensions
+
+
 @claim("relu.zaslavsky")
 @lie("all 2^m patterns occur, also for more hyperplanes than dimensions", formula=_all_patterns)
 @lie("the sum ends at n - 1", beyond=-1)
@@ -75,7 +84,7 @@ def binomials_count_the_regions_of_hyperplanes(draw, formula=_sum_of_binomials, 
     planes = {(m, n): (draw.normal(m, n), draw.normal(m)) for m, n in sizes}
     counts = [arrangement_regions(*planes[size]) for size in sizes]
     layers = [size for size in sizes if size[1] <= 2]
-    cut = [len(linear_regions(_layer(*planes[m, n]), [(-1e6, 1e6)] * n)) for m, n in layers]
+    cut = [len(linear_regions(_layer(*planes[size]), _around(*planes[size]))) for size in layers]
     normals, offsets = draw.normal(4, 2), draw.normal(4)
     parallel = arrangement_regions(torch.cat([normals, normals[:1]]), torch.cat([offsets, offsets[:1] + 1]))
     concurrent = arrangement_regions(draw.integers(1, 100, 5, 2), torch.zeros(5))

@@ -24,9 +24,10 @@ def fitted(x, y):
 @claim("risk.expected_empirical")
 @lie("the empirical risk is unbiased for a function fitted to the examples", choose=fitted)
 @lie("its deviation falls like 1/s", power=-1.0)
-def the_empirical_risk_is_unbiased(draw, choose=fixed, power=-0.5, estimate=empirical_risk):
+@lie("half of the interval suffices", width=0.5)
+def the_empirical_risk_is_unbiased(draw, choose=fixed, power=-0.5, width=1.0, estimate=empirical_risk):
     """Noisy points on a line and half the squared error, whose expected risk is known for every slope; its spread for
-    4 to 256 examples; and how often the interval around an error rate contains the probability of an error."""
+    4 to 256 examples; and how often intervals contain the mean of normal losses, and the probability of an error."""
 
     def excess(n, examples=8):
         x = draw.normal(n, examples)
@@ -38,16 +39,24 @@ def the_empirical_risk_is_unbiased(draw, choose=fixed, power=-0.5, estimate=empi
     sizes = [4, 16, 64, 256]
     spreads = [excess(16_000, size).std() for size in sizes]
 
-    def covered(n):
-        wrong = (draw.uniform(n, 50) < 0.3).double()
-        found = estimate(wrong, confidence=0.9, bounds=(0, 1))
-        return (found.low <= 0.3) & (found.high >= 0.3)
+    def covered(losses, risk, bounds=None):
+        found = estimate(losses, confidence=0.9, bounds=bounds)
+        below, above = found.risk - found.low, found.high - found.risk
+        return (found.risk - risk <= width * below) & (risk - found.risk <= width * above)
+
+    def normal(n):
+        return covered(3 + draw.normal(n, 8), 3.0)
+
+    def wrong(n):
+        return covered((draw.uniform(n, 50) < 0.3).double(), 0.3, bounds=(0, 1))
 
     return all_of(
-        mean_is(torch.clone, excess, 0.0, effect=0.01, alpha=5e-10),
+        mean_is(torch.clone, excess, 0.0, effect=0.01, alpha=3e-10),
         # 16,000 values know their deviation to 1 %, which is 0.0025 of the slope over these sizes.
         slope_is(sizes, spreads, power, within=0.018),
-        probability_is(covered, 0.9, effect=0.05, side="at_least", alpha=5e-10),
+        # With 8 examples, two hundredths of the width change the probability by 0.006.
+        probability_is(normal, 0.9, effect=0.006, alpha=3e-10),
+        probability_is(wrong, 0.9, effect=0.05, side="at_least", alpha=3e-10),
     )
 
 

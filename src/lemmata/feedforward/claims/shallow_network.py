@@ -6,16 +6,10 @@ import operator
 
 import torch
 
+from lemmata.feedforward.claims.drawn_weights import filled
 from lemmata.feedforward.shallow_network import ShallowNetwork
 from lemmata.figure import Figure, Line
 from lemmata.judge import all_of, always, claim, close, exactly, lie, reaches
-
-
-def _filled(draw, network):
-    network = network.double().requires_grad_(False)
-    for values in network.parameters():
-        values.copy_(draw.normal(*values.shape))
-    return network
 
 
 def sigmoid_units(units):
@@ -47,7 +41,7 @@ def sigmoid_units_learn_a_period_of_the_sine(draw, units=32, more=2, network=Sha
     """The formula point by point; parameters; and a sine learnt from 64 points of [0, 1], compared on a fine grid."""
     found, formula, counts, sizes = [], [], [], [(1, 1), (3, 2), (2, 5)]
     for n, m in sizes:
-        model, x = _filled(draw, network(n, m)), draw.normal(20, n)
+        model, x = filled(draw, network(n, m)), draw.normal(20, n)
         v, weight, bias = model.outer, model.hidden.weight, model.hidden.bias
         found.append(model(x))
         formula.append(torch.stack([(v / (1 + torch.exp(-(weight @ point + bias)))).sum() for point in x]))
@@ -75,18 +69,18 @@ def sums_of_networks_are_networks(draw, widths=operator.add, further=0.0, networ
     """Sums against both networks, networks against their single units, and a sum that one unit cannot be."""
     found, formula, counts, predicted = [], [], [], []
     for n, m, other in [(1, 1, 1), (2, 3, 1), (3, 4, 7)]:
-        x, first, second = draw.normal(30, n), _filled(draw, network(n, m)), _filled(draw, network(n, other))
+        x, first, second = draw.normal(30, n), filled(draw, network(n, m)), filled(draw, network(n, other))
         both, wider = first + second, first.widened(1)
         wider.requires_grad_(False).outer[-1] = further
-        units = [_filled(draw, network(n, 1)) for _ in range(m)]
+        units = [filled(draw, network(n, 1)) for _ in range(m)]
         found += [both(x), wider(x), functools.reduce(operator.add, units)(x)]
         formula += [first(x) + second(x), first(x), sum(unit(x) for unit in units)]
         counts.append(both.width)
         predicted.append(widths(m, other))
     # One sigmoid unit of one input rises or falls all the way; a bump does neither, so that it takes two.
     line = torch.linspace(-9, 9, 181, dtype=torch.float64)[:, None]
-    single = [_monotone(_filled(draw, network(1, 1))(line)) for _ in range(50)]
-    rise, fall = _filled(draw, network(1, 1)), _filled(draw, network(1, 1))
+    single = [_monotone(filled(draw, network(1, 1))(line)) for _ in range(50)]
+    rise, fall = filled(draw, network(1, 1)), filled(draw, network(1, 1))
     for unit, outer, bias in ((rise, 1.0, 2.0), (fall, -1.0, -2.0)):
         unit.hidden.weight.fill_(1.0), unit.hidden.bias.fill_(bias), unit.outer.fill_(outer)
     needed = 1 if _monotone((rise + fall)(line)) else 2
@@ -107,7 +101,7 @@ def sigmoid_and_tanh_networks_are_each_other(draw, inner=2.0, outer=2.0, shift=1
     """Networks of tanh units by the formula in sigmoids, and both conversions, on a thousand inputs."""
     found, formula, counts, predicted = [], [], [], []
     for n, m in [(1, 1), (2, 3), (5, 20)]:
-        x, tanh, sigmoid = draw.normal(1000, n), _filled(draw, network(n, m, "tanh")), _filled(draw, network(n, m))
+        x, tanh, sigmoid = draw.normal(1000, n), filled(draw, network(n, m, "tanh")), filled(draw, network(n, m))
         z = x @ tanh.hidden.weight.T + tanh.hidden.bias
         found += [tanh(x), tanh.converted("sigmoid")(x), sigmoid.converted("tanh")(x)]
         formula += [(outer * torch.sigmoid(inner * z) - shift) @ tanh.outer, tanh(x), sigmoid(x)]

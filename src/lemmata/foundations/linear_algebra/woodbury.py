@@ -43,8 +43,8 @@ class DiagonalPlusLowRank:
     ) -> None:
         self.left = matrices("left", left, "n, k")
         n, k = left.shape[-2:]
-        self.right = fits("right", right, (k, n), like=left, whose="left")
-        self.diagonal = fits("diagonal", diagonal, (n,), like=left, whose="left")
+        self.right = fits("right", right, (k, n), like=left, whose="left", batched=True)
+        self.diagonal = fits("diagonal", diagonal, (n,), like=left, whose="left", batched=True)
         batches = {"diagonal": diagonal.shape[:-1], "left": left.shape[:-2], "right": right.shape[:-2]}
         broadcast(**{name: tuple(batch) for name, batch in batches.items()})
         if (diagonal == 0).any():
