@@ -21,8 +21,9 @@ __all__ = ["Muon", "hidden_matrices", "newton_schulz", "polar_factor"]
 QUINTIC = (3.4445, -4.7750, 2.0315)
 SCALES = ("original", "match_rms_adamw", "rms_to_rms")
 METHODS = ("newton_schulz", "svd")
-# Below so many entries matrices of one shape are multiplied together: a product of small matrices is mostly overhead.
-STACKED_ENTRIES = 2**24
+# Matrices of one shape are multiplied together up to so many entries: on a processor as long as its cache holds them.
+STACKED_ENTRIES = {"cpu": 2**18}
+STACKED_ELSEWHERE = 2**26
 
 
 @system("muon", title="Muon", kind="optimizer")
@@ -255,8 +256,9 @@ def _equal_shapes(matrices: list[Tensor]) -> list[list[int]]:
     """Places of matrices that are stacked: of one shape, dtype and device, and not too many entries."""
     stacks: dict[Any, list[list[int]]] = {}
     for place, matrix in enumerate(matrices):
+        most = STACKED_ENTRIES.get(matrix.device.type, STACKED_ELSEWHERE)
         alike = stacks.setdefault((matrix.shape, matrix.dtype, matrix.device), [[]])
-        if alike[-1] and (len(alike[-1]) + 1) * matrix.numel() > STACKED_ENTRIES:
+        if alike[-1] and (len(alike[-1]) + 1) * matrix.numel() > most:
             alike.append([])
         alike[-1].append(place)
     return [places for alike in stacks.values() for places in alike]
