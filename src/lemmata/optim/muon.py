@@ -219,7 +219,8 @@ def newton_schulz(
 def polar_factor(matrices: Inexact[Tensor, "*batch rows columns"]) -> Inexact[Tensor, "*batch rows columns"]:
     r"""$UV^\top$ for the thin singular value decomposition $M = U\Sigma V^\top$.
 
-    Directions that $M$ does not have, with singular values within rounding of zero, are left out.
+    Directions that $M$ does not have, with singular values within rounding of zero, are left out. A matrix with an
+    entry that is not finite gives NaN.
 
     Shapes:
         matrices: (..., rows, columns)    returns: the same
@@ -231,10 +232,11 @@ def polar_factor(matrices: Inexact[Tensor, "*batch rows columns"]) -> Inexact[Te
             [1., 0.],
             [0., 0.]])
     """
-    u, values, vh = torch.linalg.svd(matrices, full_matrices=False)
+    finite = matrices.isfinite().all(-1).all(-1)[..., None, None]
+    u, values, vh = torch.linalg.svd(torch.where(finite, matrices, 0), full_matrices=False)
     rounding = max(matrices.shape[-2:]) * torch.finfo(values.dtype).eps
     present = values > rounding * values[..., :1]
-    return (u * present[..., None, :]) @ vh
+    return torch.where(finite, (u * present[..., None, :]) @ vh, torch.nan)
 
 
 def _orthogonal(matrices: list[Tensor], group: dict[str, Any]) -> list[Tensor]:
