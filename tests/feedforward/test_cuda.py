@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from lemmata.connectionism.recipes import remember_prototypes, separate_classes
-from lemmata.feedforward import MLP
+from lemmata.feedforward import MLP, LinearRegression, LogisticRegression, cross_entropy
 from lemmata.feedforward.recipes import classify_clothing, classify_points
 from lemmata.feedforward.recipes_residual import residual_points
 from lemmata.train import run_experiment
@@ -20,6 +20,36 @@ def test_the_outputs_are_those_of_the_cpu(dtype):
     mlp, x = MLP(20, 5, widths=(30, 30), activation="gelu").to(dtype), torch.randn(8, 20, dtype=dtype)
     there = mlp.cuda()(x.cuda()).cpu()
     torch.testing.assert_close(there, mlp.cpu()(x))
+
+
+@pytest.mark.parametrize("ignore_index", [None, 3])
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+def test_cross_entropy_is_that_of_the_cpu(ignore_index, reduction, smoothing):
+    logits, y = torch.randn(3, 40, 7, dtype=torch.double), torch.randint(7, (3, 40))
+    results = []
+    for device in ("cpu", "cuda"):
+        given = logits.to(device).requires_grad_()
+        loss = cross_entropy(given, y.to(device), smoothing, reduction, ignore_index=ignore_index)
+        slope = torch.autograd.grad(loss.square().sum(), given, create_graph=True)[0]
+        bend = torch.autograd.grad(slope.square().sum(), given)[0]
+        results.append([part.detach().cpu() for part in (loss, slope, bend)])
+    torch.testing.assert_close(*results)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_regressions_find_the_weights_of_the_cpu(classes, dtype):
+    x, y = torch.randn(5000, 4, dtype=dtype) + 2, torch.randint(classes, (5000,))
+    y = torch.where(torch.rand(5000) < 0.3, (x[:, 0] > 2).long(), y)
+    for fit in (
+        lambda device: LogisticRegression(0.01).fit(x.to(device), y.to(device)),
+        lambda device: LinearRegression(0.01).fit(x.to(device), y.to(device, dtype)),
+    ):
+        here, there = fit("cpu"), fit("cuda")
+        assert there.weight_.is_cuda
+        torch.testing.assert_close(there.weight_.cpu(), here.weight_, rtol=1e-5, atol=1e-6)
+        torch.testing.assert_close(there.bias_.cpu(), here.bias_, rtol=1e-5, atol=1e-6)
 
 
 RECIPES = [

@@ -40,7 +40,14 @@ def test_values_and_knots_can_be_learnt():
     assert torch.autograd.gradcheck(line, x)
     assert torch.autograd.gradcheck(lambda v, k: torch.func.functional_call(line, {"values": v, "knots": k}, x), (
         line.values, line.knots))  # fmt: skip
-    assert set(line.state_dict()) == {"knots", "values"}
+    assert {name for name, _ in line.named_parameters()} == {"knots", "values"}
+
+
+def test_the_state_is_the_whole_function():
+    line, other = random_line(4, left=2.0, right=-1.0), random_line(4)
+    other.load_state_dict(line.state_dict())
+    x = torch.linspace(-9, 9, 50, dtype=torch.float64)
+    assert torch.equal(other(x), line(x))
 
 
 def test_far_from_its_knots_it_keeps_its_digits():

@@ -160,6 +160,12 @@ def test_our_own_network_is_known_and_counts_like_the_plain_one():
         (nn.Sequential(nn.Linear(2, 2), nn.Tanh()), [(0, 1)] * 2, "Tanh is not known to be piecewise affine: use Lin"),
         (nn.Linear(3, 2), [(0, 1)] * 2, "box must have one .low, high. for each of the 3 inputs, got 2"),
         (nn.Linear(3, 2), [(0, 1)] * 3, "box must have one or two .low, high., got 3"),
+        (
+            nn.Sequential(nn.Linear(1, 2), nn.Linear(3, 1)),
+            [(0, 1)],
+            "layers must fit: one takes 3 values, but is given 2",
+        ),
+        (nn.Sequential(nn.Linear(1, 2), ResidualLayer(3)), [(0, 1)], "layers must fit: one takes 3 values"),
         (nn.Linear(1, 2), [(1, 0)], "must be .low, high. with low < high"),
         (nn.Linear(1, 2), [(0, 0)], "must be .low, high. with low < high"),
         (nn.Linear(1, 2), [(0, float("inf"))], "box must be finite, got inf"),

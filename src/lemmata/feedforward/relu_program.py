@@ -159,6 +159,8 @@ class Coefficients:
         return self._mapped(step.weight, step.bias)
 
     def _mapped(self, weight: Tensor, bias: Tensor | None) -> "Coefficients":
+        if weight.shape[1] != self.value.shape[1]:
+            raise ValueError(f"layers must fit: one takes {weight.shape[1]} values, but is given {self.value.shape[1]}")
         constant = torch.zeros_like(self.value[:1, :1]).expand(1, len(weight), -1).clone()
         if bias is not None:
             constant[..., -1] = bias

@@ -25,6 +25,15 @@ class RitzPair(NamedTuple):
     residual: Tensor
 
 
+class KrylovSpace(NamedTuple):
+    """Basis vectors as rows; what the operator is among them, and the length it leaves beside, over 2^exponent."""
+
+    basis: Tensor
+    tridiagonal: Tensor
+    remainder: Tensor
+    exponent: Tensor
+
+
 @system("lanczos", title="Lanczos iteration", kind="function")
 def largest_ritz_pair(
     operator: Callable[[Tensor], Tensor],
@@ -58,13 +67,47 @@ def largest_ritz_pair(
     >>> largest_ritz_pair(lambda x: diagonal * x, torch.ones(3), steps=3).value
     tensor(3.)
     """
+    validate.finite_number("accuracy", accuracy)
+
+    def done(space: KrylovSpace) -> bool:
+        values, vectors = torch.linalg.eigh(space.tridiagonal)
+        residual = space.remainder * vectors[..., -1, -1].abs()
+        return bool((residual <= accuracy * values[..., -1].abs()).all())
+
+    space = krylov_space(operator, start, steps, generator, done, CHECKED_EVERY if accuracy > 0 else 0)
+    vectors = torch.linalg.eigh(space.tridiagonal).eigenvectors
+    top = (space.basis.mT @ vectors[..., -1, None].to(start))[..., 0]
+    return measured_pair(operator, _normalised(top), lost=(start.shape[-1] + 1) * torch.finfo(start.dtype).eps / 2)
+
+
+def krylov_space(
+    operator: Callable[[Tensor], Tensor],
+    start: Float[Tensor, "*batch n"],
+    steps: int,
+    generator: torch.Generator | None = None,
+    done: Callable[[KrylovSpace], bool] | None = None,
+    checked_every: int = 1,
+) -> KrylovSpace:
+    r"""An orthonormal basis of the space of the powers of an operator, in which it is a tridiagonal matrix.
+
+    $$ GQ = QT + \beta\, q\, e_k^\top, \qquad Q^\top Q = I $$
+
+    It ends after `steps` steps, or when `done`, which is asked every few of them, says so.
+
+    Shapes:
+        operator: from (..., n) to (..., n), start: (..., n)    returns: basis (..., k, n), tridiagonal (..., k, k)
+
+    >>> diagonal = torch.tensor([1.0, 2.0, 3.0])
+    >>> space = krylov_space(lambda x: diagonal * x, torch.ones(3), steps=3)
+    >>> torch.ldexp(torch.linalg.eigvalsh(space.tridiagonal), space.exponent)
+    tensor([1.0000, 2.0000, 3.0000], dtype=torch.float64)
+    """
     validate.floating("start", start)
     if start.dtype not in (torch.float32, torch.float64):
         raise TypeError(f"start must be float32 or float64, got {start.dtype}: use start.float()")
     if start.ndim == 0 or (start == 0).all(-1).any():
         raise ValueError("start must be a (..., n) tensor without zero vectors")
     last = min(validate.count("steps", steps), start.shape[-1])  # n steps span the whole space
-    validate.finite_number("accuracy", accuracy)
     # Vectors are rows, without gaps, and room for all of them is taken once.
     basis = start.new_empty(*start.shape[:-1], last, start.shape[-1])
     basis[..., 0, :] = _normalised(start.detach())
@@ -79,22 +122,22 @@ def largest_ritz_pair(
         image = _beside(known, image)
         rest = torch.linalg.vector_norm(image, dim=-1)
         powers = torch.stack(exponents)
-        powers = powers - powers.amax(0)
-        shares = torch.ldexp(rest.new_ones(powers.shape), powers)
+        most = powers.amax(0)
+        shares = torch.ldexp(rest.new_ones(powers.shape), powers - most)
         largest = (torch.stack(sizes) * shares).amax(0)
         exhausted = rest * shares[-1] <= EXHAUSTED * torch.finfo(start.dtype).eps * largest
         beside.append(torch.where(exhausted, 0.0, rest))
-        if step == last or (accuracy > 0 and step % CHECKED_EVERY == 0):
-            values, vectors = torch.linalg.eigh(_tridiagonal(diagonal, beside[:-1], shares).double())
-            residual = (rest * shares[-1]) * vectors[..., -1, -1].abs()
-            if step == last or (residual <= accuracy * values[..., -1].abs()).all():
-                break
+        asked = done is not None and checked_every > 0 and step % checked_every == 0
+        if step == last or asked:
+            matrix = _tridiagonal(diagonal, beside[:-1], shares).double()
+            space = KrylovSpace(known, matrix, (rest * shares[-1]).double(), most)
+            if step == last or (done is not None and done(space)):
+                return space
         following = image / rest[..., None]
         if exhausted.any():
             following = torch.where(exhausted[..., None], _fresh(known, generator), following)
         basis[..., step, :] = following
-    top = (known.mT @ vectors[..., -1, None].to(start))[..., 0]
-    return _measured(operator, _normalised(top))
+    raise AssertionError("the last step returns")
 
 
 def _normalised(vector: Tensor) -> Tensor:
@@ -145,8 +188,14 @@ def _tridiagonal(diagonal: list[Tensor], beside: list[Tensor], shares: Tensor) -
     return matrix
 
 
-def _measured(operator: Callable[[Tensor], Tensor], vector: Tensor) -> RitzPair:
-    """The quotient of a vector and its residual, in double precision from the definition, rounded up."""
+def measured_pair(
+    operator: Callable[[Tensor], Tensor], vector: Tensor, lost: float = 0.0, lost_at_most: float = 0.0
+) -> RitzPair:
+    """The quotient of a unit vector and its residual, in double precision from the definition, rounded up.
+
+    The residual includes what the operator itself may have lost to rounding, as far as it is known: a part `lost` of
+    the image, and `lost_at_most` whatever its size.
+    """
     image, exponent = _applied(operator, vector)
     x, image = vector.double(), image.double()
     length = torch.linalg.vector_norm(x, dim=-1)
@@ -155,14 +204,11 @@ def _measured(operator: Callable[[Tensor], Tensor], vector: Tensor) -> RitzPair:
         raise ValueError(f"operator must have eigenvalues that {vector.dtype} can hold: scale it")
     kept = _raised(value.double(), -exponent)  # as it was rounded
     residual = torch.linalg.vector_norm(image - kept[..., None] * x, dim=-1) / length
-    # Differences round by 3 u of the image or of what is subtracted, sums by (n + 3) u of the result; the operator,
-    # where nothing cancels in its sums, by n u of the dtype of the vector.
-    size, eps = x.shape[-1], torch.finfo(vector.dtype).eps
-    lost = ((size + 1) * eps / 2 + 2 * EPS) * torch.linalg.vector_norm(image, dim=-1)
-    residual = residual * (1 + (size + 8) * EPS) + lost
-    rounded = _raised(residual, exponent).to(vector.dtype)
+    # Differences round by 3 u of the image or of what is subtracted, sums by (n + 3) u of the result.
+    residual = residual * (1 + (x.shape[-1] + 8) * EPS) + (lost + 2 * EPS) * torch.linalg.vector_norm(image, dim=-1)
+    rounded = (_raised(residual, exponent) + lost_at_most * (1 + 4 * EPS)).to(vector.dtype)
     above = rounded.nextafter(rounded.new_tensor(torch.inf))  # also where nothing is left of it
-    return RitzPair(value, vector, torch.where(residual == 0, rounded, above))
+    return RitzPair(value, vector, torch.where((residual == 0) & (rounded == 0), rounded, above))
 
 
 def _raised(number: Tensor, exponent: Tensor) -> Tensor:

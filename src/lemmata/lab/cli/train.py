@@ -74,7 +74,7 @@ def parse_own(words: list[str]) -> Any:
     """A listing, or arguments whose last two fields are the recipe's config and options, as on the command line."""
     if not words or words[0].startswith("-"):
         return parse_words(Listing, "train", words)
-    system, *rest = words
+    system, *rest = (re.sub("^--optim(?==|$)", "--optimizer", word) for word in words)  # which is typed often
     if "torch" not in sys.modules:
         # Threads that spin while they wait make a run on a busy machine several times slower; must be set before torch.
         os.environ.setdefault("OMP_WAIT_POLICY", "passive")
@@ -93,7 +93,7 @@ def parse_own(words: list[str]) -> Any:
         ("options", _group(type(options), "training", "How it is trained."), options),
     ]
     known = {"__doc__": _about(system, data, names, bool(own)), "system": system, "folder": folder}
-    known |= {"entry": entry, "words": words}
+    known |= {"entry": entry, "words": [system, *rest]}
     kind = dataclasses.make_dataclass("Arguments", fields, bases=(Arguments,), namespace=known, frozen=True)
     return parse_words(kind, f"train {system}", rest)
 
