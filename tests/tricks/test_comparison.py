@@ -41,7 +41,7 @@ def test_every_trick_changes_what_is_learnt_and_nothing_else(name: str):
     assert changed.metric == experiment.metric
     assert torch.equal(changed.test.x, experiment.test.x)
     shared = set(before) & set(changed.system.state_dict())
-    if name not in ("he", "glorot", "orthogonal", "weightnorm"):
+    if name not in ("lecun", "glorot", "he", "orthogonal", "weightnorm"):
         assert shared == set(before)
         assert all(torch.equal(before[key], changed.system.state_dict()[key]) for key in shared)
     again = apply_tricks(points(), name)
@@ -139,7 +139,7 @@ def test_batch_normalisation_and_its_kin_help_a_network_that_is_badly_scaled():
 @pytest.mark.parametrize(
     ("call", "told"),
     [
-        (lambda: apply_tricks(points(), "magic"), "tricks must be one of he, glorot, orthogonal, batchnorm"),
+        (lambda: apply_tricks(points(), "magic"), "tricks must be one of lecun, glorot, he, orthogonal, batchnorm"),
         (lambda: apply_tricks(points(), "augmentation"), "augmentation needs pictures"),
         (lambda: compare(classify_points, []), "tricks must have one name or more, each once, got none"),
         (lambda: compare(classify_points, ["dropout", "dropout"]), "each once, got dropout, dropout"),

@@ -17,11 +17,14 @@ from lemmata.marks import usual_settings
 from lemmata.train.experiment import Experiment
 from lemmata.train.loop import run_experiment
 from lemmata.train.options import Options
-from lemmata.train.randomness import seeded
 from lemmata.train.run import Run
 from lemmata.train.watch import Watcher
 from lemmata.tricks.augmentation import Shift
+from lemmata.tricks.batch_norm import BatchNorm
 from lemmata.tricks.dropout import Dropout
+from lemmata.tricks.initialization import initialize
+from lemmata.tricks.layer_norm import LayerNorm
+from lemmata.tricks.weight_norm import weight_normalized
 
 __all__ = ["Comparison", "TRICKS", "apply_tricks", "compare"]
 
@@ -89,7 +92,7 @@ def _dropped(experiment: Experiment, p: int | float) -> Experiment:
 def _batch_normalised(experiment: Experiment, _: Any) -> Experiment:
     """The outputs of every linear layer but the last are normalised over the batch."""
     for layer in _linear_layers(experiment, "batchnorm")[:-1]:
-        layer.norm = nn.BatchNorm1d(layer.out_features).to(layer.weight)
+        layer.norm = BatchNorm(layer.out_features).to(layer.weight)
         layer.register_forward_hook(_normalise_outputs)
     return experiment
 
@@ -97,7 +100,7 @@ def _batch_normalised(experiment: Experiment, _: Any) -> Experiment:
 def _layer_normalised(experiment: Experiment, _: Any) -> Experiment:
     """The outputs of every linear layer but the last are normalised over the units."""
     for layer in _linear_layers(experiment, "layernorm")[:-1]:
-        layer.norm = nn.LayerNorm(layer.out_features).to(layer.weight)
+        layer.norm = LayerNorm(layer.out_features).to(layer.weight)
         layer.register_forward_hook(_normalise_outputs)
     return experiment
 
@@ -105,15 +108,14 @@ def _layer_normalised(experiment: Experiment, _: Any) -> Experiment:
 def _weight_normalised(experiment: Experiment, _: Any) -> Experiment:
     """The rows of every weight matrix are a length times a direction."""
     for layer in _linear_layers(experiment, "weightnorm"):
-        nn.utils.parametrizations.weight_norm(layer)
+        weight_normalized(layer)
     return experiment
 
 
-def _initialised(draw: Callable[[Tensor], Tensor]) -> Change:
+def _initialised(scheme: str) -> Change:
     def change(experiment: Experiment, _: Any) -> Experiment:
-        with seeded(experiment.options.seed):
-            for layer in _linear_layers(experiment, "an initialisation"):
-                draw(layer.weight)
+        _linear_layers(experiment, scheme)
+        initialize(experiment.system, scheme, generator=torch.Generator().manual_seed(experiment.options.seed))
         return experiment
 
     return change
@@ -148,9 +150,7 @@ class Trick:
 
 # In the order in which several are applied: a loss is replaced before its batches are changed.
 TRICKS: dict[str, Trick] = {
-    "he": Trick(_initialised(lambda w: nn.init.kaiming_normal_(w, nonlinearity="relu"))),
-    "glorot": Trick(_initialised(nn.init.xavier_normal_)),
-    "orthogonal": Trick(_initialised(nn.init.orthogonal_)),
+    **{scheme: Trick(_initialised(scheme)) for scheme in ("lecun", "glorot", "he", "orthogonal")},
     "batchnorm": Trick(_batch_normalised),
     "layernorm": Trick(_layer_normalised),
     "weightnorm": Trick(_weight_normalised),
@@ -170,7 +170,7 @@ def apply_tricks(experiment: Experiment, names: str, strengths: Mapping[str, Any
     >>> from lemmata.feedforward.recipes import classify_points
     >>> changed = apply_tricks(classify_points("moons"), "weight_decay+batchnorm", {"weight_decay": 0.5})
     >>> changed.options.weight_decay, type(changed.system.layers[0].norm).__name__
-    (0.5, 'BatchNorm1d')
+    (0.5, 'BatchNorm')
     """
     wanted = [validate.one_of("tricks", name, TRICKS) for name in names.split("+")]
     for name, trick in TRICKS.items():

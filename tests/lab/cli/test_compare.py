@@ -52,7 +52,7 @@ def test_it_is_told_as_json_into_a_folder_of_ones_own(capsys, tmp_path):
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["--compare", "magic"], "tricks must be one of he, glorot"),
+        (["--compare", "magic"], "tricks must be one of lecun, glorot"),
         (["--compare", ","], "tricks must have one name or more"),
         (["--compare", "augmentation"], "augmentation needs pictures"),
         (["--compare", "dropout", "--procs", "2"], "leave out --resume, --procs and --tensorboard"),
