@@ -58,9 +58,9 @@ def test_scaling_is_exact_behind_a_linear_output_and_geometric_behind_a_softmax(
 
 
 def test_more_units_keep_those_there_were():
-    few, many = (state(units=units, seed=2).network()[0] for units in (2, 4))
-    assert torch.equal(few.weight, many.weight[:2])
-    assert torch.equal(few.bias, many.bias[:2])
+    few, many = (state(units=units, seed=2).network() for units in (2, 4))
+    for name in ("0.weight", "0.bias"):
+        assert torch.equal(few.get_parameter(name), many.get_parameter(name)[:2])
 
 
 @pytest.mark.parametrize(
