@@ -10,6 +10,7 @@ import torch
 from torch import nn
 
 from lemmata.optim import Muon, hidden_matrices, newton_schulz, polar_factor
+from lemmata.testing import check_optimizer
 
 SHAPES = ((8, 5), (5, 8), (6, 6), (8, 5), (1, 4))
 
@@ -279,3 +280,8 @@ def test_bad_parameters_are_answered():
     table(torch.tensor([1])).sum().backward()
     with pytest.raises(ValueError, match="dense gradients"):
         Muon(table.parameters()).step()
+
+
+@pytest.mark.parametrize("options", [{}, {"method": "svd", "nesterov": False, "foreach": False}])
+def test_it_conforms(options):
+    check_optimizer(Muon, lr=0.02, invariances=["scale", "separation"], **options)

@@ -21,8 +21,9 @@ __all__ = ["Muon", "hidden_matrices", "newton_schulz", "polar_factor"]
 QUINTIC = (3.4445, -4.7750, 2.0315)
 SCALES = ("original", "match_rms_adamw", "rms_to_rms")
 METHODS = ("newton_schulz", "svd")
-# Below so many entries matrices of one shape are multiplied together: a product of small matrices is mostly overhead.
-STACKED_ENTRIES = 2**24
+# Matrices of one shape are multiplied together up to so many entries: on a processor as long as its cache holds them.
+STACKED_ENTRIES = {"cpu": 2**18}
+STACKED_ELSEWHERE = 2**26
 
 
 @system("muon", title="Muon", kind="optimizer")
@@ -218,7 +219,8 @@ def newton_schulz(
 def polar_factor(matrices: Inexact[Tensor, "*batch rows columns"]) -> Inexact[Tensor, "*batch rows columns"]:
     r"""$UV^\top$ for the thin singular value decomposition $M = U\Sigma V^\top$.
 
-    Directions that $M$ does not have, with singular values within rounding of zero, are left out.
+    Directions that $M$ does not have, with singular values within rounding of zero, are left out. A matrix with an
+    entry that is not finite gives NaN.
 
     Shapes:
         matrices: (..., rows, columns)    returns: the same
@@ -230,10 +232,11 @@ def polar_factor(matrices: Inexact[Tensor, "*batch rows columns"]) -> Inexact[Te
             [1., 0.],
             [0., 0.]])
     """
-    u, values, vh = torch.linalg.svd(matrices, full_matrices=False)
+    finite = matrices.isfinite().all(-1).all(-1)[..., None, None]
+    u, values, vh = torch.linalg.svd(torch.where(finite, matrices, 0), full_matrices=False)
     rounding = max(matrices.shape[-2:]) * torch.finfo(values.dtype).eps
     present = values > rounding * values[..., :1]
-    return (u * present[..., None, :]) @ vh
+    return torch.where(finite, (u * present[..., None, :]) @ vh, torch.nan)
 
 
 def _orthogonal(matrices: list[Tensor], group: dict[str, Any]) -> list[Tensor]:
@@ -255,8 +258,9 @@ def _equal_shapes(matrices: list[Tensor]) -> list[list[int]]:
     """Places of matrices that are stacked: of one shape, dtype and device, and not too many entries."""
     stacks: dict[Any, list[list[int]]] = {}
     for place, matrix in enumerate(matrices):
+        most = STACKED_ENTRIES.get(matrix.device.type, STACKED_ELSEWHERE)
         alike = stacks.setdefault((matrix.shape, matrix.dtype, matrix.device), [[]])
-        if alike[-1] and (len(alike[-1]) + 1) * matrix.numel() > STACKED_ENTRIES:
+        if alike[-1] and (len(alike[-1]) + 1) * matrix.numel() > most:
             alike.append([])
         alike[-1].append(place)
     return [places for alike in stacks.values() for places in alike]
