@@ -66,7 +66,9 @@ def stub(package: str, folder: Path) -> str:
     lines += [f"from {package}.{names[name]} import {name} as {name}" for name in ordered]
     listed = "".join(f'    "{name}",\n' for name in sorted(names))
     told = '"""Made by `python3 dev.py lint --fix` from the `__all__` of the files beside this one."""'
-    return "\n".join([told, "", *lines, "", f"__all__ = [\n{listed}]\n" if names else "__all__ = []\n"])
+    if not names:
+        return f"{told}\n\n__all__ = []\n"
+    return "\n".join([told, "", *lines, "", f"__all__ = [\n{listed}]\n"])
 
 
 def lazy_packages(root: Path = HERE) -> dict[str, Path]:
