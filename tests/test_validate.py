@@ -14,6 +14,8 @@ from lemmata import validate
         (validate.floating, ([1.0],), TypeError, r"x must be a tensor, got list: use torch\.as_tensor\(x\)"),
         (validate.tensor, ([1],), TypeError, r"x must be a tensor, got list: use torch\.as_tensor\(x\)"),
         (validate.last_axis, ([1.0], 1), TypeError, "x must be a tensor, got list"),
+        (validate.inputs, (torch.ones(2, 3).long(), 3), TypeError, r"got torch\.int64: use x\.float\(\)"),
+        (validate.inputs, (torch.ones(2, 3), 2), ValueError, r"x must have 2 inputs on its last axis, got shape"),
         (validate.examples, ([[1.0]], 1), TypeError, "x must be a tensor, got list"),
         (validate.examples, (torch.ones(2, 3).long(), 3), TypeError, r"got torch\.int64: use x\.float\(\)"),
         (validate.examples, (torch.ones(3), 3), ValueError, r"\(batch, \.\.\.\) with 3 values each, got shape \(3,\)"),

@@ -66,6 +66,19 @@ def last_axis(name: str, value: Tensor, size: int, axis: str = "feature") -> Ten
     return value
 
 
+def inputs(name: str, value: Tensor, size: int) -> Tensor:
+    """Floating-point numbers of any shape, with so many inputs on the last axis; not looked at, so that NaN passes.
+
+    >>> inputs("x", torch.tensor([[1, 2]]), 2)
+    Traceback (most recent call last):
+    TypeError: x must hold floating-point numbers, got torch.int64: use x.float()
+    """
+    last_axis(name, value, size, "input")
+    if not value.is_floating_point():
+        raise TypeError(f"{name} must hold floating-point numbers, got {value.dtype}: use {name}.float()")
+    return value
+
+
 def examples(name: str, value: Tensor, size: int) -> Tensor:
     """Floating-point examples with so many values each, (batch, ...), returned as vectors, (batch, size).
 

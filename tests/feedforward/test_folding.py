@@ -45,3 +45,21 @@ def test_sizes_that_cannot_be_are_refused(arguments, message):
         folding_network(**arguments)
     with pytest.raises(ValueError, match="depth must be >= 1"):
         sawtooth_network(0)
+
+
+def test_whole_numbers_hold_no_weights():
+    with pytest.raises(TypeError, match=r"dtype must be floating point, got torch\.int64"):
+        sawtooth_network(2, torch.int64)
+
+
+@pytest.mark.parametrize("default", [torch.float64, torch.bfloat16])
+def test_the_default_dtype_of_the_user_changes_nothing(default):
+    wanted = [network.state_dict() for network in (folding_network(2, 5, 3), folding_network(1, 3, 2))]
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(default)
+    try:
+        found = [network.state_dict() for network in (folding_network(2, 5, 3), folding_network(1, 3, 2))]
+    finally:
+        torch.set_default_dtype(before)
+    for mine, theirs in zip(found, wanted, strict=True):
+        assert all(torch.equal(mine[name], theirs[name]) for name in theirs)

@@ -56,3 +56,9 @@ def test_bad_input_is_refused_in_words(unchecked):
         most_regions(3, dimensions=0)
     with pytest.raises(ValueError, match="hyperplanes must be >= 0"):
         most_regions(-1, dimensions=1)
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_lists_are_no_hyperplanes():
+    with pytest.raises(TypeError, match=r"weight must be a tensor, got list: use torch\.as_tensor\(weight\)"):
+        arrangement_regions([[1, 0]], torch.tensor([0]))

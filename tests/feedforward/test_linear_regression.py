@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from lemmata.feedforward import LinearRegression, widrow_hoff
+from lemmata.feedforward import LinearRegression
 
 DIRECT = ("cholesky", "qr", "svd")
 
@@ -106,6 +106,17 @@ def test_rows_that_lie_elsewhere_do_not_mislead_the_normal_equations(bias, outpu
     torch.testing.assert_close(plain.weight_, exact.weight_, rtol=1e-9, atol=1e-10)
     torch.testing.assert_close(plain.bias_, exact.bias_, rtol=1e-9, atol=1e-8)
     assert plain.condition_ == pytest.approx(exact.condition_, rel=1e-8)
+
+
+@pytest.mark.parametrize("offset", [0.0, 30.0, 1000.0, 1e5])
+def test_normal_equations_of_single_precision_keep_more_digits_than_the_data(offset):
+    x, y = problem(3500, offset=offset)
+    x, y = x.float(), y.float()
+    plain, exact = (LinearRegression(0.1, solver=solver).fit(x, y) for solver in ("cholesky", "qr"))
+    assert plain.solver_ == "cholesky"
+    assert plain.condition_ == pytest.approx(exact.condition_, rel=1e-9)
+    # The same double, or its neighbour, is rounded to single precision.
+    torch.testing.assert_close(plain.weight_, exact.weight_, rtol=1.2e-7, atol=0)
 
 
 @pytest.mark.parametrize("solver", DIRECT)
@@ -207,18 +218,6 @@ def test_the_same_seed_takes_the_same_examples():
     assert not torch.equal(first.weight_, other.weight_)
 
 
-def test_a_rate_for_each_step_and_a_shrinking_weight():
-    x, y = problem(4, 2, outputs=3)
-    order, rates = torch.tensor([3, 0, 0]), torch.tensor([0.1, 0.01, 0.0]).double()
-    path = widrow_hoff(x, y, order, rates, ridge=0.5)
-    assert path.shape == (4, 2, 3)
-    w = torch.zeros(2, 3).double()
-    for step, (i, rate) in enumerate(zip(order.tolist(), rates.tolist(), strict=True), 1):
-        w = w + rate * (torch.outer(x[i], y[i] - x[i] @ w) - 0.5 * w)
-        torch.testing.assert_close(path[step], w, rtol=1e-13, atol=1e-13)
-    assert torch.equal(path[3], path[2])
-
-
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 @pytest.mark.parametrize("solver", [*DIRECT, "gd", "sgd"])
 def test_results_have_the_dtype_of_the_data_and_the_digits_of_a_double(dtype, solver):
@@ -281,19 +280,8 @@ def test_bad_data_are_refused():
         LinearRegression().fit(x, y).predict(x[:, :4])
     with pytest.raises(RuntimeError, match="not fitted: call fit"):
         LinearRegression().predict(x)
-    with pytest.raises(ValueError, match="order must hold row numbers from 0 to 59, got 60 to 60"):
-        widrow_hoff(x, y, torch.tensor([60]), 0.1)
-    with pytest.raises(TypeError, match=r"order must be a tensor, got list: use torch\.as_tensor\(order\)"):
-        widrow_hoff(x, y, [0], 0.1)
-    for order in (torch.ones(3), torch.ones(3, 1).long(), torch.ones(3).bool()):
-        with pytest.raises(ValueError, match=r"order must be \(steps,\) of row numbers, got torch\..* of shape \(3"):
-            widrow_hoff(x, y, order, 0.1)
-    with pytest.raises(ValueError, match=r"lr must be a number, or one for each of 3 steps, got shape \(2,\)"):
-        widrow_hoff(x, y, torch.arange(3), torch.ones(2))
     wrong = torch.zeros(2, x.shape[1])
     shapes = rf"weight must be a \({x.shape[1]},\) tensor to fit x and y, got shape \(2, {x.shape[1]}\)"
-    with pytest.raises(ValueError, match=shapes):
-        widrow_hoff(x, y, torch.arange(3), 0.1, wrong)
     with pytest.raises(ValueError, match=shapes):
         LinearRegression(solver="gd").fit(x, y, weight=wrong)
     with pytest.raises(TypeError, match="weight must be a tensor, got list"):
@@ -319,3 +307,64 @@ def test_descent_knows_dependent_columns_constant_features_and_a_start_at_the_op
         best = LinearRegression().fit(x, y)
         again = LinearRegression(solver="gd").fit(x, y, weight=best.weight_)
         assert again.weight_.tolist() == pytest.approx(best.weight_.tolist(), abs=1e-9)
+
+
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("outputs", [None, 2])
+@pytest.mark.parametrize("solver", [*DIRECT, "gd"])
+def test_weighted_examples_are_scikit_learns_and_whole_weights_are_copies(solver, bias, outputs):
+    linear = pytest.importorskip("sklearn.linear_model")
+    x, y = problem(outputs=outputs)
+    weights = torch.arange(60, dtype=torch.double) % 4
+    peer = linear.Ridge(alpha=0.1 * float(weights.sum()), fit_intercept=bias, solver="svd")
+    peer.fit(x.numpy(), y.numpy(), sample_weight=weights.numpy())
+    ours = LinearRegression(0.1, bias, solver).fit(x, y, sample_weight=weights)
+    np.testing.assert_allclose(ours.weight_.numpy(), peer.coef_.T, rtol=1e-8, atol=1e-8)
+    np.testing.assert_allclose(ours.bias_.numpy(), peer.intercept_, rtol=1e-8, atol=1e-8)
+    assert ours.score(x, y, weights) == pytest.approx(peer.score(x.numpy(), y.numpy(), weights.numpy()), rel=1e-10)
+    assert ours.score(x, y) == pytest.approx(peer.score(x.numpy(), y.numpy()), rel=1e-10)
+    copies = torch.repeat_interleave(torch.arange(60), weights.long())
+    again = LinearRegression(0.1, bias, solver).fit(x[copies], y[copies])
+    torch.testing.assert_close(ours.weight_, again.weight_, rtol=1e-8, atol=1e-8)
+    for scale in (1e-200, 1e300):
+        same = LinearRegression(0.1, bias, solver).fit(x, y, sample_weight=scale * weights)
+        torch.testing.assert_close(same.weight_, ours.weight_, rtol=1e-8, atol=1e-8)
+
+
+def test_weighted_examples_lead_sgd_as_well():
+    x, y = problem()
+    weights = torch.linspace(0, 2, 60, dtype=torch.double)
+    best = LinearRegression(0.1).fit(x, y, sample_weight=weights).weight_
+    found = LinearRegression(0.1, solver="sgd", max_epochs=400).fit(x, y, sample_weight=weights).weight_
+    torch.testing.assert_close(found, best, rtol=0.02, atol=0.02)
+
+
+def test_the_score_of_a_constant_is_all_or_nothing():
+    x, y = problem()
+    flat = torch.full_like(y, 3.0)
+    model = LinearRegression(bias=False).fit(x, y)
+    assert model.score(x, flat) == 0.0
+    model.load_state_dict({"weight": torch.zeros(5).double(), "bias": torch.tensor(3.0).double()})
+    assert model.score(x, flat) == 1.0
+    assert LinearRegression().fit(x, y * 1e300).score(x, y * 1e300) == pytest.approx(
+        LinearRegression().fit(x, y).score(x, y)
+    )
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_bad_weights_states_and_dtypes_are_refused():
+    x, y = problem()
+    for wrong, said in (
+        (torch.ones(59), "sample_weight must have 60 entries, got 59"),
+        (-torch.ones(60), "sample_weight must be >= 0, and not 0 everywhere, got -1 to -1"),
+        (torch.zeros(60), "sample_weight must be >= 0, and not 0 everywhere, got 0 to 0"),
+        (torch.full((60,), math.nan), "sample_weight must be finite"),
+    ):
+        with pytest.raises(ValueError, match=said):
+            LinearRegression().fit(x, y, sample_weight=wrong)
+    with pytest.raises(ValueError, match="state must hold weight and bias, got w"):
+        LinearRegression().load_state_dict({"w": x})
+    with pytest.raises(ArithmeticError, match=r"which torch\.float16 does not hold: use x\.double\(\)"):
+        LinearRegression().fit((1e-4 * x).half(), (100 * y).half())
+    with pytest.raises(ValueError, match=r"y must have the shape of the answers, \(60,\), got \(60, 1\)"):
+        LinearRegression().fit(x, y).score(x, y[:, None])

@@ -58,28 +58,6 @@ def test_descents_end_where_newton_does(classes, ridge):
     assert sgd.loss_ < newton.loss_ + 0.02  # of about 0.3, or 0.9 for four classes
 
 
-def test_the_hessian_is_that_of_autograd():
-    from lemmata.feedforward.logistic_regression import _expansion, _Problem
-
-    for classes in (2, 3):
-        x, y = problem(classes, 20, 2)
-        units = 1 if classes == 2 else classes
-        data = _Problem(x, y, x.mean(0), True, units, 0.3, None)
-        theta = torch.randn(3, units).double()
-
-        def loss(flat, data=data, units=units, y=y, x=x):
-            theta = flat.reshape(units, 3).T
-            z = data.rows(x) @ theta
-            fit = binary_cross_entropy(z[:, 0], y) if units == 1 else cross_entropy(z, y)
-            return fit + 0.15 * theta[:2].square().sum()
-
-        flat = theta.T.reshape(-1)
-        value, gradient, hessian, _ = _expansion(data, theta)
-        assert value == pytest.approx(loss(flat).item(), rel=1e-13)
-        torch.testing.assert_close(gradient.T.reshape(-1), torch.func.grad(loss)(flat), rtol=1e-12, atol=1e-14)
-        torch.testing.assert_close(hessian, torch.func.hessian(loss)(flat), rtol=1e-12, atol=1e-14)
-
-
 @pytest.mark.parametrize("solver", ["newton", "lbfgs", "gd"])
 @pytest.mark.parametrize("classes", [2, 3])
 def test_separable_classes_have_no_minimiser_and_the_weights_prove_it(solver, classes):
@@ -173,6 +151,24 @@ def test_sgd_on_labels_without_a_pattern_does_not_diverge():
             LogisticRegression(ridge=1e-3, solver="sgd", max_epochs=4).fit(x, y)
 
 
+@pytest.mark.parametrize("scale", [1e-10, 1e-7, 1e8, 1e10])
+@pytest.mark.parametrize("ridge", [0.0, 0.01])
+def test_the_unit_of_an_input_does_not_mislead_lbfgs(scale, ridge):
+    x, y = problem()
+    unit = torch.tensor([1.0, scale, 1.0, 1.0, 1.0], dtype=torch.double)
+    newton, found = (LogisticRegression(ridge, solver=s).fit(x * unit, y) for s in ("newton", "lbfgs"))
+    assert found.status_ == "converged"
+    torch.testing.assert_close(found.weight_ * unit, newton.weight_ * unit, rtol=1e-4, atol=1e-5)
+
+
+def test_one_class_with_a_ridge_is_told_what_is_missing():
+    x, y = problem()
+    with pytest.warns(UserWarning, match="a class has no example and its bias falls without end: use bias=False"):
+        LogisticRegression(0.1, max_epochs=5).fit(x, torch.zeros_like(y))
+    with pytest.warns(UserWarning, match=r"gd stopped after 2 epochs before it converged: raise max_epochs$"):
+        LogisticRegression(0.1, solver="gd", max_epochs=2).fit(x, y)
+
+
 def test_the_same_seed_takes_the_same_examples():
     x, y = problem()
     first, same, other = (LogisticRegression(solver="sgd", seed=seed, max_epochs=2).fit(x, y) for seed in (1, 1, 2))
@@ -243,7 +239,13 @@ def test_bad_data_are_refused():
         LogisticRegression(seed=1.5)
     with pytest.raises(ValueError, match=r"got torch.int64 of shape \(299,\)"):
         LogisticRegression().fit(x, y[1:])
-    with pytest.raises(ValueError, match="y must hold classes from 0 to 1, got -1 to 1"):
+    with pytest.raises(ValueError, match=r"without large gaps, got 10000000 among 300 points: use torch\.unique"):
+        LogisticRegression().fit(x, y * 10**7)
+    with pytest.raises(ValueError, match="state must hold weight and bias, got weight"):
+        LogisticRegression().load_state_dict({"weight": x})
+    with pytest.raises(ArithmeticError, match=r"which torch\.float16 does not hold"):
+        LogisticRegression(1e-13).fit((1e-6 * x).half(), y)
+    with pytest.raises(ValueError, match=r"y must hold classes from 0 to 1, got -1 to 1: use \(y \+ 1\) // 2"):
         LogisticRegression().fit(x, 2 * y - 1)
     with pytest.raises(ValueError, match="y must hold classes from 0 to 1, got 0 to 2"):
         LogisticRegression().fit(x, y * 2, classes=2)
@@ -291,3 +293,90 @@ def test_classes_that_only_touch_and_classes_without_examples_do_not_converge():
     x = torch.randn(60, 2, dtype=torch.float64)
     with pytest.warns(UserWarning, match=r"a class has no example|before it converged"):
         assert LogisticRegression().fit(x, torch.arange(60) % 2, classes=3).status_ == "epoch limit"
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("ridge", [0.0, 0.1])
+@pytest.mark.parametrize("order", ["drawn", "by class", "by input"])
+@pytest.mark.parametrize("bias", [True, False])
+def test_a_start_from_a_part_of_many_examples_changes_no_result(classes, ridge, order, bias, monkeypatch):
+    x, y = problem(classes, 6000)
+    if order != "drawn":
+        by = y if order == "by class" else x[:, 0]
+        x, y = x[by.argsort()], y[by.argsort()]
+    quick = LogisticRegression(ridge, bias, tolerance=1e-10).fit(x, y)
+    monkeypatch.setattr(LogisticRegression, "_part", lambda self, problem: None)
+    plain = LogisticRegression(ridge, bias, tolerance=1e-10).fit(x, y)
+    assert quick.status_ == plain.status_ == "converged"
+    torch.testing.assert_close(quick.weight_, plain.weight_, rtol=1e-8, atol=1e-9)
+    torch.testing.assert_close(quick.bias_, plain.bias_, rtol=1e-8, atol=1e-9)
+    assert quick.loss_ == pytest.approx(plain.loss_, rel=1e-12)
+    assert 1 < quick.epochs_ < 30
+
+
+def test_a_part_is_random_and_large_enough_and_its_curvature_is_kept_while_it_serves(monkeypatch):
+    from lemmata.feedforward import logistic_regression
+
+    x, y = problem(2, 6000)
+    asked = []
+
+    def noted(problem, theta, curved=True):
+        asked.append((len(problem.x), curved))
+        return logistic_loss.expansion(problem, theta, curved)
+
+    from lemmata.feedforward import logistic_loss
+
+    monkeypatch.setattr(logistic_regression, "expansion", noted)
+    first = LogisticRegression(0.01, seed=1).fit(x, y)
+    assert set(asked) == {(300, True), (6000, False)}  # 50 for each of six weights
+    assert first.epochs_ == asked.count((6000, False)) - 1
+    asked.clear()
+    LogisticRegression(0.01).fit(x[:1199], y[:1199])
+    assert set(asked) == {(1199, True)}
+    asked.clear()
+    LogisticRegression(0.01).fit(x[:1200], y[:1200])
+    assert (300, True) in asked
+
+
+def test_where_the_part_misleads_the_curvature_of_all_is_computed(monkeypatch):
+    x, y = problem(2, 6000)
+    plain = LogisticRegression(0.01).fit(x, y)
+    stretch = torch.tensor([1.0, 1.0, 1.0, 1.0, 50.0]).double()  # directions of which the part says nothing true
+    monkeypatch.setattr(
+        LogisticRegression,
+        "_part",
+        lambda self, whole: None if len(whole.x) < 6000 else whole._replace(x=whole.x[:300] * stretch, y=whole.y[:300]),
+    )
+    misled = LogisticRegression(0.01).fit(x, y)
+    assert misled.status_ == "converged"
+    torch.testing.assert_close(misled.weight_, plain.weight_, rtol=1e-7, atol=1e-8)
+
+
+@pytest.mark.parametrize("points", [300, 6000])
+@pytest.mark.parametrize("offset", [1e3, 1e7])
+def test_far_from_the_origin_the_spread_still_counts(points, offset):
+    x, y = problem(2, points)
+    near, far = LogisticRegression(0.01).fit(x, y), LogisticRegression(0.01).fit(x + offset, y)
+    assert far.status_ == "converged"
+    # Adding the offset rounds the data to 2^-53 of it.
+    torch.testing.assert_close(far.weight_, near.weight_, rtol=1e-6, atol=1e-7)
+
+
+def test_columns_that_hardly_vary_are_told_from_those_that_do_not():
+    x, y = problem(2, 6000)
+    rare = torch.zeros(6000, 1).double()
+    rare[3:3000:100] = 1.0  # not among the rows that the centre is taken of
+    constant = torch.full((6000, 1), 0.1).double()
+    plain = LogisticRegression(0.01).fit(torch.cat([x, rare], 1), y)
+    learnt = LogisticRegression(0.01).fit(torch.cat([x, rare, constant], 1), y)
+    assert plain.status_ == learnt.status_ == "converged"
+    torch.testing.assert_close(learnt.weight_[:6], plain.weight_, rtol=1e-6, atol=1e-8)
+    assert abs(learnt.weight_[6]) < 1e-8
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_many_examples_in_single_precision_are_fitted_in_double(classes):
+    x, y = problem(classes, 6000)
+    x = x.float()
+    learnt, exact = LogisticRegression(0.01).fit(x, y), LogisticRegression(0.01).fit(x.double(), y)
+    torch.testing.assert_close(learnt.weight_, exact.weight_.float(), rtol=1e-6, atol=1e-7)

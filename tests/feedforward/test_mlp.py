@@ -185,6 +185,11 @@ def test_orders_must_be_orders():
         mlp.permuted([torch.arange(3), torch.tensor([0, 0])])
     with pytest.raises(TypeError, match=r"orders\[0\] must be a tensor, got list: use torch\.as_tensor\(orders\[0\]\)"):
         mlp.permuted([[0, 1, 2], [0, 1]])
+    with pytest.raises(ValueError, match=r"orders\[0\] must hold each of 0 to 2 once, got \[0\.0, 1\.0, 2\.0\]"):
+        mlp.permuted([torch.arange(3.0), torch.arange(2)])
+    assert mlp.permuted(iter([torch.arange(3), torch.arange(2)])).config == mlp.config
+    with pytest.raises(ValueError, match=r"unknown activation \['relu'\]: did you mean"):
+        MLP(6, 3, activation=["relu"])
     with pytest.raises(TypeError, match="x must be a tensor, got list"):
         mlp([[0.0, 0.0]])
 

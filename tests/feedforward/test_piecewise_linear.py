@@ -40,7 +40,14 @@ def test_values_and_knots_can_be_learnt():
     assert torch.autograd.gradcheck(line, x)
     assert torch.autograd.gradcheck(lambda v, k: torch.func.functional_call(line, {"values": v, "knots": k}, x), (
         line.values, line.knots))  # fmt: skip
-    assert set(line.state_dict()) == {"knots", "values"}
+    assert {name for name, _ in line.named_parameters()} == {"knots", "values"}
+
+
+def test_the_state_is_the_whole_function():
+    line, other = random_line(4, left=2.0, right=-1.0), random_line(4)
+    other.load_state_dict(line.state_dict())
+    x = torch.linspace(-9, 9, 50, dtype=torch.float64)
+    assert torch.equal(other(x), line(x))
 
 
 def test_far_from_its_knots_it_keeps_its_digits():
@@ -65,6 +72,7 @@ def test_one_knot_is_a_kink():
     kink = PiecewiseLinear(torch.tensor([1.0]), torch.tensor([2.0]), left=-1.0, right=3.0)
     assert kink(torch.tensor([0.0, 1.0, 2.0])).tolist() == [3.0, 2.0, 5.0]
     assert kink(torch.zeros(0)).shape == (0,)
+    assert kink(torch.tensor([[0.0, 1.0, 2.0]]).expand(3, 3).mT).tolist() == [[3.0] * 3, [2.0] * 3, [5.0] * 3]
     assert kink(torch.tensor(2.0)).item() == 5.0
 
 

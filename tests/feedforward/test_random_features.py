@@ -113,5 +113,9 @@ def test_lists_are_refused_and_other_dtypes_are_taken(unchecked):
         RandomFeatures(1).fit(x, y.tolist())
     with pytest.raises(TypeError, match=r"y must be floating point, got torch\.int64"):
         RandomFeatures(1).fit(x, torch.ones(50).long())
+    with pytest.raises(ValueError, match=r"x must have 1 input on its last axis, got shape \(3, 2\)"):
+        RandomFeatures(1)(torch.ones(3, 2))
+    with pytest.raises(ValueError, match="unknown activation 3"):
+        RandomFeatures(1, activation=3)
     network = RandomFeatures(1, dtype=torch.float32).fit(x, y)
     torch.testing.assert_close(network(x.float())[:, 0], y.float(), rtol=0, atol=0.01)

@@ -249,3 +249,14 @@ def test_what_a_layer_is_can_be_read():
     assert "activation=tanh" in repr(ResidualLayer(2, activation="tanh"))
     assert "activation=tanh" in repr(DenselyConnectedBlock(2, 1, 1, activation="tanh"))
     assert "activation=tanh, dropout=0.25" in repr(ResidualMLP(2, 1, activation="tanh", dropout=0.25))
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize("make", [ResidualLayer, lambda n: DenselyConnectedBlock(n, 2, 2), lambda n: ResidualMLP(n, 2)])
+def test_whole_numbers_and_no_inputs_are_answered_in_a_sentence(make):
+    with pytest.raises(TypeError, match=r"x must hold floating-point numbers, got torch\.int64: use x\.float\(\)"):
+        make(3)(torch.ones(2, 3).long())
+    with pytest.raises(ValueError, match="inputs must be >= 1, got 0"):
+        make(0)
+    with pytest.raises(ValueError, match="inputs must be >= 1, got 0"):
+        ResidualLayer(0, 3)

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from lemmata.feedforward import uniform_distance
+from lemmata.feedforward import MLP, uniform_distance
 
 
 def zero(x):
@@ -56,7 +56,7 @@ def test_cones_in_boxes_of_several_variables(n, dtype):
 
 def test_several_outputs_are_compared_by_their_length():
     circle = lambda x: torch.cat([x.cos(), x.sin()], dim=1)  # noqa: E731
-    found = uniform_distance(circle, lambda x: 0 * x, (0.0, 1.0), lipschitz=1.0, tolerance=1e-4)
+    found = uniform_distance(circle, lambda x: 0 * circle(x), (0.0, 1.0), lipschitz=1.0, tolerance=1e-4)
     assert found.lower == pytest.approx(1.0)
     assert found.upper == pytest.approx(1.0, abs=1e-4)
 
@@ -75,6 +75,33 @@ def test_networks_are_asked_in_their_own_dtype_inside_the_box(dtype):
         assert found.lower > 1.5 - 12 * torch.finfo(dtype).eps * 3  # 8 units of both values, and the rounding of x
         assert found.point.dtype == dtype
         assert float(found.point) <= high
+
+
+@pytest.mark.parametrize("name", ["relu", "gelu", "sigmoid"])
+def test_multilayer_perceptrons_bring_their_own_constant(name):
+    torch.manual_seed(1)
+    f, g = (MLP(1, 1, widths=(4, 3), activation=name) for _ in range(2))
+    found = uniform_distance(f, g, (-1.0, 1.0), tolerance=0.01)
+    x = torch.linspace(-1, 1, 999)[:, None]
+    seen = float((f(x) - g(x)).detach().abs().max())
+    assert found.lower <= seen + 1e-5
+    assert found.upper >= seen - 1e-5
+    assert found.upper - found.lower <= 0.01
+    f.register_forward_hook(lambda *parts: 9 * parts[-1])
+    with pytest.raises(ValueError, match="f has a hook or a forward of its own: remove it, or give lipschitz"):
+        uniform_distance(f, g, (-1.0, 1.0))
+    with pytest.raises(ValueError, match=r"lipschitz must be given, .* and g is none"):
+        uniform_distance(g, MLP(1, 1, dropout=0.5), (-1.0, 1.0))
+
+
+def test_outputs_that_cannot_be_compared_are_refused():
+    def two(x):
+        return torch.zeros(len(x), 2)
+
+    with pytest.raises(ValueError, match="f and g must have as many outputs as each other, got 2 and 1"):
+        uniform_distance(two, torch.sin, (0.0, 1.0), 1.0)
+    with pytest.raises(TypeError, match="f must give a tensor, got list"):
+        uniform_distance(torch.Tensor.tolist, torch.sin, (0.0, 1.0), 1.0)
 
 
 def test_a_region_that_a_dtype_cannot_resolve_is_refused():

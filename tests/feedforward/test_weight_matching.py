@@ -83,6 +83,14 @@ def test_only_multilayer_perceptrons_are_matched(unchecked):
         match_hidden_units(linear, mlp)
     with pytest.raises(TypeError, match="other must be an MLP, got Linear"):
         match_hidden_units(mlp, linear)
+    broken = MLP(2, 1, widths=(3,))
+    broken.layers[0].weight.data[0] = torch.nan
+    with pytest.raises(ValueError, match="weights must be finite, found 2 NaN values"):
+        match_hidden_units(mlp, broken)
+    with pytest.raises(TypeError, match="second must be a module, got int"):
+        interpolate_weights(mlp, 1, 0.5)
+    with pytest.raises(ValueError, match=r"loss must give one number, got shape \(3,\): use its mean"):
+        loss_barrier(mlp, mlp, lambda model: torch.zeros(3))
 
 
 def test_the_barrier_is_the_rise_above_the_straight_line():

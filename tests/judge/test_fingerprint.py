@@ -184,6 +184,11 @@ def test_the_judge_and_the_system_are_in_the_key(claim):
     assert not any(path.name in ("cover.py", "hopfield.py") for path in closure(module.JUDGES))
 
 
+def test_the_optimisers_that_a_training_may_name_are_in_its_key():
+    files = {path.name for path in closure(module.PACKAGE / "train" / "loop.py")}
+    assert {"loop.py", "optimizers.py", "adam.py", "gradient_descent.py", "first_order.py"} <= files
+
+
 def test_installed_packages_are_known_by_their_version_only(claim):
     assert not any("site-packages" in str(path) for path in closure(claim.path))
 

@@ -91,7 +91,7 @@ def test_it_compiles_as_a_whole():
 def test_weights_are_dropped_as_a_parametrisation():
     layer = nn.Linear(30, 20)
     parametrize.register_parametrization(layer, "weight", Dropout(0.5))
-    whole = layer.parametrizations.weight.original
+    whole = layer.get_parameter("parametrizations.weight.original")
     torch.manual_seed(0)
     dropped = layer.weight.eq(0)
     assert 200 < int(dropped.sum()) < 400

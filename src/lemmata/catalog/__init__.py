@@ -27,6 +27,7 @@ __all__ = [
     "SystemEntry",
     "by_room",
     "load",
+    "optimizers",
     "promised",
     "read_claims",
 ]
@@ -78,6 +79,20 @@ def load(root: Path | None = None) -> Catalog:
     if not any("not valid YAML" in problem for problem in catalog.problems):  # which would explain all that follow
         catalog.problems += disagreements(catalog)
     return catalog
+
+
+@functools.cache
+def optimizers(root: Path | None = None) -> dict[str, SystemEntry]:
+    """The optimisers by name. Only files that mark one are parsed, for every training starts with this."""
+    root = root or Path(__file__).parents[1]
+    found: dict[str, SystemEntry] = {}
+    for chapter, folder in _folders(root):
+        package = ".".join([root.name, *folder.relative_to(root).parts])
+        for path in sorted(folder.glob("*.py")):
+            if 'kind="optimizer"' in path.read_text(encoding="utf-8"):
+                entries = read_systems(path, chapter, "", f"{package}.{path.stem}", [])
+                found |= {e.id: e for e in entries if isinstance(e, SystemEntry) and e.kind == "optimizer"}
+    return found
 
 
 def by_room(rows: Iterable[Row], room: Callable[[Row], str]) -> dict[str, list[Row]]:

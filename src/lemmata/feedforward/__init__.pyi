@@ -6,8 +6,8 @@ from lemmata.feedforward.folding import folding_network as folding_network
 from lemmata.feedforward.folding import sawtooth_network as sawtooth_network
 from lemmata.feedforward.hyperplane_arrangement import arrangement_regions as arrangement_regions
 from lemmata.feedforward.hyperplane_arrangement import most_regions as most_regions
+from lemmata.feedforward.least_mean_squares import widrow_hoff as widrow_hoff
 from lemmata.feedforward.linear_regression import LinearRegression as LinearRegression
-from lemmata.feedforward.linear_regression import widrow_hoff as widrow_hoff
 from lemmata.feedforward.logistic_regression import LogisticRegression as LogisticRegression
 from lemmata.feedforward.mlp import MLP as MLP
 from lemmata.feedforward.mlp import MLPConfig as MLPConfig

@@ -70,7 +70,7 @@ class DeepLinear(nn.Module):
         return min(self.sizes)
 
     def forward(self, x: Float[Tensor, "*batch inputs"]) -> Float[Tensor, "*batch outputs"]:
-        hidden = validate.last_axis("x", x, self.sizes[0], "input")
+        hidden = validate.inputs("x", x, self.sizes[0])
         for layer in self.layers:
             hidden = layer(hidden)  # (..., width)
         return hidden

@@ -60,15 +60,16 @@ def folding_network(inputs: int, width: int, depth: int, dtype: torch.dtype = to
             f"width must be >= inputs = {inputs}, got {width}: a layer folds each input with its own units"
         )
     folds = width // inputs
-    fold, thresholds = torch.zeros(width, inputs), torch.zeros(width)  # units from coordinates
-    join = torch.zeros(inputs, width)  # folded coordinates from units
+    exact = {"dtype": torch.float64, "device": "cpu"}
+    fold, thresholds = torch.zeros(width, inputs, **exact), torch.zeros(width, **exact)  # units from coordinates
+    join = torch.zeros(inputs, width, **exact)  # folded coordinates from units
     for unit in range(folds * inputs):
         coordinate, k = divmod(unit, folds)
         fold[unit, coordinate], thresholds[unit] = folds, -k
         join[coordinate, unit] = 1.0 if k == 0 else 2.0 * (-1) ** k
     normals, offsets = _lines(inputs, width)
     layers: list[nn.Module] = []
-    read = torch.eye(inputs)  # how coordinates are read off what is there
+    read = torch.eye(inputs, **exact)  # how coordinates are read off what is there
     for _ in range(depth - 1):
         layers += [_linear(fold @ read, thresholds, dtype), nn.ReLU()]
         read = join
@@ -80,17 +81,19 @@ def folding_network(inputs: int, width: int, depth: int, dtype: torch.dtype = to
 
 def _lines(inputs: int, count: int) -> tuple[Tensor, Tensor]:
     """Hyperplanes in general position that cross near the middle of the cube, with coefficients of a few digits."""
-    numbers = torch.arange(count, dtype=torch.float64)
+    numbers = torch.arange(count, dtype=torch.float64, device="cpu")
     if inputs == 1:
-        return torch.ones(count, 1), -((numbers + 1) / (count + 1)).float()
+        return torch.ones_like(numbers)[:, None], -((numbers + 1) / (count + 1)).float().double()
     # Tangents of a small deltoid cross near the middle; unequal angles keep any three of them from one point.
     angles = math.pi * (numbers + 0.5 + 0.3 * numbers.square().sin()) / count
     normals = torch.stack([angles.cos(), angles.sin()], dim=1)
     offsets = -normals.sum(1) / 2 + 0.1 * (3 * angles).cos()
-    return normals.float(), offsets.float()
+    return normals.float().double(), offsets.float().double()
 
 
 def _linear(weight: Tensor | list[list[float]], bias: Tensor | list[float], dtype: torch.dtype) -> nn.Linear:
+    if not dtype.is_floating_point:
+        raise TypeError(f"dtype must be floating point, got {dtype}: use torch.float64")
     rows = torch.as_tensor(weight, dtype=dtype)
     layer = nn.Linear(rows.shape[1], rows.shape[0], dtype=dtype)
     with torch.no_grad():

@@ -48,7 +48,7 @@ def arrangement_regions(weight: Shaped[Tensor, "hyperplanes n"], bias: Shaped[Te
     >>> arrangement_regions(torch.tensor([[1, 0], [0, 1], [1, 1]]), torch.tensor([0, 0, 0]))  # three through one point
     6
     """
-    if weight.ndim != 2 or bias.shape != weight.shape[:1]:
+    if validate.tensor("weight", weight).ndim != 2 or validate.tensor("bias", bias).shape != weight.shape[:1]:
         shapes = f"{tuple(weight.shape)} and {tuple(bias.shape)}"
         raise ValueError(f"weight and bias must be (hyperplanes, n) and (hyperplanes,), got {shapes}")
     if not (weight.double().isfinite().all() and bias.double().isfinite().all()):

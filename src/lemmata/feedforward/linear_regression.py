@@ -4,16 +4,16 @@ import warnings
 from collections.abc import Mapping
 from typing import NamedTuple
 
-import numpy as np
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor
 
 from lemmata import validate
+from lemmata.feedforward.least_mean_squares import targets, widrow_hoff
 from lemmata.marks import system
 from lemmata.measure.rounding import power_of_two
 
-__all__ = ["LinearRegression", "widrow_hoff"]
+__all__ = ["LinearRegression"]
 
 SOLVERS = ("cholesky", "qr", "svd", "gd", "sgd")
 # The normal equations square the condition number: up to here they keep half of a double's digits.
@@ -58,7 +58,7 @@ class LinearRegression:
 
     Learnt: `weight_`, `bias_`; `rank_` of the centred data, `condition_` (ratio of the extreme singular values of what
     was solved, infinite where the weights are not unique), `residual_norm_` $= \|Xw + b - y\|$, `solver_` (the way that
-    was taken in the end), and `epochs_` of a descent.
+    was taken in the end), and `epochs_` of a descent. `score` is the part of the variance that is explained.
 
     Claims: regression.model, regression.ridge, regression.ols, regression.pseudoinverse, regression.linear_model,
         regression.gradient, regression.gaussian_noise, regression.sgd, risk.validation
@@ -109,15 +109,23 @@ class LinearRegression:
         x: Float[Tensor, "points features"],
         y: Float[Tensor, "points *outputs"],
         weight: Float[Tensor, "features *outputs"] | None = None,
+        sample_weight: Float[Tensor, "points"] | None = None,
     ) -> "LinearRegression":
-        """Find the weights; `weight` is where a descent starts (default 0)."""
+        """Find the weights; `weight` is where a descent starts (default 0).
+
+        An example counts as often as `sample_weight` says: 2 is the same as two copies of it.
+        """
         x = validate.matrix("x", x).detach()
-        y = _targets(x, y)
+        y = targets(x, y)
         inputs, x_unit = within_range(x)
         values, y_unit = within_range(y.reshape(len(y), -1))  # (points, outputs)
-        equations = _normal_equations(inputs, values, self.bias) if self.solver == "cholesky" else None
+        centre, means = self.bias, None
+        if sample_weight is not None:
+            inputs, values, means = _weighted(inputs, values, counts(sample_weight, x), self.bias)
+            centre = False  # they are centred already
+        equations = _normal_equations(inputs, values, centre) if self.solver == "cholesky" else None
         x_mean, y_mean = (side.new_zeros(()).double() for side in (inputs, values))
-        if self.bias:
+        if centre:
             x_mean, y_mean = equations[2:] if equations else (column_means(inputs), column_means(values))
         start = inputs.new_zeros(x.shape[1], values.shape[1], dtype=torch.double)
         if weight is not None:
@@ -127,9 +135,10 @@ class LinearRegression:
         lr = None if self.lr is None else self.lr * x_unit * x_unit
         problem = _Problem(inputs, values, x_mean, y_mean, self.ridge / x_unit / x_unit, lr, start)
         found = self._solve(problem, equations)  # (features, outputs)
-        bias = (problem.y_mean - problem.x_mean @ found) if self.bias else found.new_zeros(found.shape[1])
-        self.weight_ = (found * (y_unit / x_unit)).reshape(x.shape[1], *y.shape[1:]).to(x.dtype)
-        self.bias_ = (bias * y_unit).reshape(y.shape[1:]).to(x.dtype)
+        x_mean, y_mean = means or (x_mean, y_mean)
+        bias = (y_mean - x_mean @ found) if self.bias else found.new_zeros(found.shape[1])
+        self.weight_ = in_dtype((found * (y_unit / x_unit)).reshape(x.shape[1], *y.shape[1:]), x.dtype)
+        self.bias_ = in_dtype((bias * y_unit).reshape(y.shape[1:]), x.dtype)
         answer = affine(x, self.weight_, self.bias_)  # (points,) or (points, outputs)
         self.residual_norm_ = float((answer / y_unit - y / y_unit).double().norm()) * y_unit
         return self
@@ -141,6 +150,29 @@ class LinearRegression:
         x = validate.last_axis("x", validate.matrix("x", x), len(self.weight_))
         return affine(x, self.weight_, self.bias_)  # (points,) or (points, outputs)
 
+    def score(
+        self,
+        x: Float[Tensor, "points features"],
+        y: Float[Tensor, "points *outputs"],
+        sample_weight: Float[Tensor, "points"] | None = None,
+    ) -> float:
+        r"""The part of the variance that is explained, $R^2 = 1 - \|y - \hat y\|^2 / \|y - \bar y\|^2$.
+
+        Of several outputs it is the mean. Where y is constant it is 1 if every answer is right, and else 0.
+        """
+        answers = self.predict(x).double()
+        y = targets(x, y).double()
+        if y.shape != answers.shape:
+            raise ValueError(f"y must have the shape of the answers, {tuple(answers.shape)}, got {tuple(y.shape)}")
+        y, answers = (part.reshape(len(y), -1) for part in (y, answers))  # (points, outputs)
+        often = torch.ones_like(y[:, :1]) if sample_weight is None else counts(sample_weight, x)[:, None]
+        unit = within_range(y)[1]
+        y, error = y / unit, answers / unit - y / unit
+        spread = (often * (y - (often * y).mean(0)).square()).sum(0)
+        missed = (often * error.square()).sum(0)
+        explained = torch.where(spread > 0, 1 - missed / spread, (missed == 0).double())
+        return float(explained.mean())
+
     def state_dict(self) -> dict[str, Tensor]:
         """What was learnt."""
         return {"weight": self.weight_, "bias": self.bias_} if hasattr(self, "weight_") else {}
@@ -148,7 +180,7 @@ class LinearRegression:
     def load_state_dict(self, state: Mapping[str, Tensor]) -> None:
         """Take over what `state_dict` returned."""
         if state:
-            self.weight_, self.bias_ = state["weight"].clone(), state["bias"].clone()
+            self.weight_, self.bias_ = weight_and_bias(state)
 
     def _solve(self, problem: _Problem, equations: tuple[Tensor, ...] | None) -> Float[Tensor, "features outputs"]:
         (points, features), ridge = problem.x.shape, len(problem.x) * problem.ridge
@@ -240,71 +272,33 @@ class LinearRegression:
         return mean.to(problem.x.device)
 
 
-def widrow_hoff(
-    x: Float[Tensor, "points features"],
-    y: Float[Tensor, "points *outputs"],
-    order: Int[Tensor, "steps"],
-    lr: float | Float[Tensor, "steps"],
-    weight: Float[Tensor, "features *outputs"] | None = None,
-    ridge: float = 0.0,
-) -> Float[Tensor, "path features *outputs"]:
-    r"""Stochastic gradient descent on the squared error, example by example in the given order (LMS).
-
-    $$ w_{t+1} = w_t + \eta_t\,(y_{i_t} - w_t^\top x_{i_t})\,x_{i_t} - \eta_t\lambda w_t $$
-
-    For uniform $i_t$ the step is $-\eta\nabla h$ in the mean, $h = \frac1{2s}\|Xw-y\|^2 + \frac\lambda2\|w\|^2$.
-
-    Shapes:
-        x: (points, features), y: (points,) or (points, outputs), order: (steps,) of row numbers, lr: scalar or (steps,)
-        returns: all iterates, the first included: (steps + 1, features) or (steps + 1, features, outputs)
-
-    Claims: regression.sgd
-    Source: Widrow and Hoff 1960.
-    Differs: each step needs the one before, so it runs on the CPU, in float64; the result has the dtype of x.
-
-    >>> x, y = torch.tensor([[1.0, 0.0], [0.0, 2.0]]), torch.tensor([3.0, 4.0])
-    >>> widrow_hoff(x, y, torch.tensor([0, 1]), lr=0.25)
-    tensor([[0.0000, 0.0000],
-            [0.7500, 0.0000],
-            [0.7500, 2.0000]])
-    """
-    x = validate.matrix("x", x).detach()
-    y = _targets(x, y)
-    if validate.tensor("order", order).is_floating_point() or order.dtype is torch.bool or order.ndim != 1:
-        told = f"got {order.dtype} of shape {tuple(order.shape)}"
-        raise ValueError(f"order must be (steps,) of row numbers, {told}: use torch.arange(len(x)), or other numbers")
-    if order.numel() and not 0 <= int(order.min()) <= int(order.max()) < len(x):
-        told = f"got {int(order.min())} to {int(order.max())}"
-        raise ValueError(f"order must hold row numbers from 0 to {len(x) - 1}, {told}")
-    shape, rates = (x.shape[1], *y.shape[1:]), torch.as_tensor(lr, dtype=torch.double)
-    if rates.shape not in ((), order.shape):
-        raise ValueError(f"lr must be a number, or one for each of {len(order)} steps, got shape {tuple(rates.shape)}")
-    rates = rates.expand(len(order)).tolist()
-    start = x.new_zeros(shape)
-    if weight is not None:
-        start = validate.fits("weight", validate.tensor("weight", weight).to(x), shape, x, "x and y")
-    inputs, values = x.double().cpu().numpy(), y.double().cpu().numpy()
-    w = start.detach().double().cpu().numpy().copy()
-    path = np.empty((len(order) + 1, *shape))
-    path[0] = w
-    with np.errstate(over="ignore", invalid="ignore"):  # a path that diverges is seen to do so
-        for step, (i, rate) in enumerate(zip(order.tolist(), rates, strict=True), 1):
-            error = values[i] - inputs[i] @ w  # scalar or (outputs,)
-            w += rate * (np.multiply.outer(inputs[i], error) - ridge * w)
-            path[step] = w
-    return torch.from_numpy(path).to(x)
-
-
 # --- What all ways share ---
 
 
-def _targets(x: Tensor, y: Tensor) -> Tensor:
-    y = validate.floating("y", y).detach()
-    if y.ndim not in (1, 2) or len(y) != len(x):
-        raise ValueError(
-            f"y must hold a value, or a row of them, for each of {len(x)} points, got shape {tuple(y.shape)}"
-        )
-    return y.to(x.device)
+def counts(sample_weight: Tensor, x: Tensor) -> Float[Tensor, "points"]:
+    """How often each example counts, divided by the mean of that: in the mean once."""
+    often = validate.vector("sample_weight", sample_weight, len(x)).detach().to(x.device).double()
+    largest = often.max()
+    if bool((often < 0).any()) or not largest > 0:
+        raise ValueError(f"sample_weight must be >= 0, and not 0 everywhere, got {float(often.min()):g} to {largest:g}")
+    often = often / largest
+    return often / often.mean()
+
+
+def in_dtype(values: Tensor, dtype: torch.dtype) -> Tensor:
+    """What was learnt in float64, in the dtype of the data."""
+    stored = values.to(dtype)
+    if not stored.isfinite().all():
+        told = f"the weights are as large as {float(values.abs().max()):.3g}, which {dtype} does not hold"
+        raise ArithmeticError(f"{told}: use x.double(), or scale y down")
+    return stored
+
+
+def weight_and_bias(state: Mapping[str, Tensor]) -> tuple[Tensor, Tensor]:
+    """Copies of what an estimator learnt."""
+    if set(state) != {"weight", "bias"}:
+        raise ValueError(f"state must hold weight and bias, got {', '.join(map(str, state))}")
+    return state["weight"].clone(), state["bias"].clone()
 
 
 def affine(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
@@ -330,6 +324,13 @@ def within_range(values: Tensor) -> tuple[Tensor, float]:
     return (values.double() / unit, unit) if not 2.0**-400 < unit < 2.0**400 else (values, 1.0)
 
 
+def _weighted(x: Tensor, y: Tensor, often: Tensor, bias: bool) -> tuple[Tensor, Tensor, tuple[Tensor, Tensor]]:
+    """Centred data whose rows are as long as the root of how often they count, and the means."""
+    means = tuple((often @ side.double()) / len(often) * bias for side in (x, y))
+    x, y = (often.sqrt()[:, None] * (side.double() - mean) for side, mean in zip((x, y), means, strict=True))
+    return x, y, (means[0], means[1])
+
+
 def _normal_equations(x: Tensor, y: Tensor, bias: bool) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     r"""$X_c^\top X_c$, $X_c^\top y_c$ and the means, block by block: no centred copy is made, and x is read once.
 
@@ -339,12 +340,16 @@ def _normal_equations(x: Tensor, y: Tensor, bias: bool) -> tuple[Tensor, Tensor,
     """
     (points, features), outputs = x.shape, y.shape[1]
     y_mean = column_means(y) * bias
-    shift = x[:: max(1, points // BLOCK)].double().mean(0) * bias
+    few = x[:: max(1, points // BLOCK)].double()
+    shift = few.mean(0) * bias
+    # Shorter floats have 24 digits; up to 64 spreads from the origin a double keeps 41 without a shift.
+    near = x.dtype is not torch.double and bool((shift.abs() <= 64 * few.std(0, correction=0)).all())
+    shift = shift * (not near)
     gram, moments = shift.new_zeros(features, features), shift.new_zeros(outputs + 1, features)
     room, aims = shift.new_empty(min(BLOCK, points), features), shift.new_ones(min(BLOCK, points), outputs + 1)
     for some_x, some_y in zip(x.split(BLOCK), y.split(BLOCK), strict=True):
         rows, aim = room[: len(some_x)], aims[: len(some_x)]  # (block, features), (block, outputs + 1)
-        torch.sub(some_x.double(), shift, out=rows)
+        rows = rows.copy_(some_x) if near else torch.sub(some_x.double(), shift, out=rows)
         torch.sub(some_y.double(), y_mean, out=aim[:, :outputs])  # a column of ones remains, for the sums of x
         add_gram(gram, rows)
         moments.addmm_(aim.mT, rows)

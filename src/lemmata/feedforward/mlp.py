@@ -124,6 +124,7 @@ class MLP(nn.Module):
         >>> torch.allclose(mlp.permuted([torch.tensor([2, 0, 1])])(x), mlp(x), atol=1e-6)
         True
         """
+        orders = list(orders)
         if len(orders) != len(self.config.widths):
             raise ValueError(f"orders must have one entry for each of {len(self.config.widths)} hidden layers")
         twin = copy.deepcopy(self)
@@ -131,7 +132,7 @@ class MLP(nn.Module):
             width, own, after = self.config.widths[number], twin.layers[number], twin.layers[number + 1].weight
             assert isinstance(after, Tensor)
             validate.tensor(f"orders[{number}]", order)
-            if sorted(order.tolist()) != list(range(width)):
+            if order.is_floating_point() or sorted(order.tolist()) != list(range(width)):
                 raise ValueError(f"orders[{number}] must hold each of 0 to {width - 1} once, got {order.tolist()}")
             with torch.no_grad():
                 for values in own.parameters():

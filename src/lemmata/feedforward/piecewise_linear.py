@@ -33,6 +33,9 @@ class PiecewiseLinear(nn.Module):
     ([0.0, 0.5, 1.0, 0.0], [1.0, -2.0, 1.0])
     """
 
+    left: Tensor
+    right: Tensor
+
     def __init__(
         self,
         knots: Float[Tensor, "knots"],
@@ -49,7 +52,8 @@ class PiecewiseLinear(nn.Module):
             raise ValueError("knots must increase: sort them and drop what is equal")
         self.knots = nn.Parameter(knots.detach().clone())
         self.values = nn.Parameter(values.detach().clone())
-        self.left, self.right = (float(validate.finite_number(n, v)) for n, v in (("left", left), ("right", right)))
+        for name, slope in (("left", left), ("right", right)):  # part of the state, though they are not learnt
+            self.register_buffer(name, knots.new_tensor(validate.finite_number(name, slope)))
 
     @classmethod
     def interpolate(
@@ -75,7 +79,7 @@ class PiecewiseLinear(nn.Module):
     def slopes(self) -> Float[Tensor, "pieces"]:
         """The slope of each piece, the two outer ones included."""
         inner = self.values.diff() / self.knots.diff()
-        return torch.cat([inner.new_tensor([self.left]), inner, inner.new_tensor([self.right])])
+        return torch.cat([self.left[None], inner, self.right[None]])
 
     @property
     def slope_changes(self) -> Float[Tensor, "knots"]:
@@ -86,7 +90,8 @@ class PiecewiseLinear(nn.Module):
         # From the knot at the left of each x (the first, for what is left of all): the sum of units is the same number,
         # but far from the knots its terms are large and cancel.
         common = torch.promote_types(validate.tensor("x", x).dtype, self.knots.dtype)
-        piece = torch.searchsorted(self.knots.detach().to(common), x.detach().to(common), right=True)  # (...)
+        places = x.detach().to(common).contiguous()  # which searchsorted asks for in a warning
+        piece = torch.searchsorted(self.knots.detach().to(common), places, right=True)  # (...)
         knot = (piece - 1).clamp(min=0)
         return self.values[knot] + self.slopes[piece] * (x - self.knots[knot])
 

@@ -54,7 +54,7 @@ class RandomFeatures(nn.Module):
         validate.count("outputs", outputs)
         validate.positive("scale", scale)
         validate.positive("radius", radius)
-        self.activation = known_activation(activation).value if isinstance(activation, str) else activation
+        self.activation = activation if callable(activation) else known_activation(activation).value
         self.hidden = nn.Linear(inputs, hidden, device=device, dtype=dtype).requires_grad_(False)
         self.readout = nn.Linear(hidden, outputs, device=device, dtype=dtype)
         # In double precision, so that the same generator draws the same network in every dtype
@@ -69,7 +69,7 @@ class RandomFeatures(nn.Module):
 
     def features(self, x: Float[Tensor, "points inputs"]) -> Float[Tensor, "points hidden"]:
         """The values of the hidden units."""
-        return self.activation(self.hidden(x))
+        return self.activation(self.hidden(validate.inputs("x", x, self.hidden.in_features)))
 
     def forward(self, x: Float[Tensor, "points inputs"]) -> Float[Tensor, "points outputs"]:
         return self.readout(self.features(x))

@@ -45,8 +45,7 @@ class LinearRegions:
 
     def figure(self, output: int = 0, title: str = "Linear regions") -> Figure:
         """The graph of one output, with its breakpoints, or the regions in the plane, coloured by their steepness."""
-        if not 0 <= output < self.constants.shape[1]:
-            raise ValueError(f"output must be from 0 to {self.constants.shape[1] - 1}, got {output}")
+        validate.count("output", output, least=0, most=self.constants.shape[1] - 1)
         if self.corners.shape[-1] == 1:
             ends = torch.cat([self.corners[:, 0, 0], self.corners[-1:, 1, 0]])
             last = self.slopes[-1:, output, 0] * ends[-1:] + self.constants[-1:, output]

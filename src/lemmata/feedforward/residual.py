@@ -56,7 +56,8 @@ class ResidualLayer(nn.Module):
         dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__()
-        outputs = validate.count("inputs", inputs) if outputs is None else validate.count("outputs", outputs)
+        validate.count("inputs", inputs)
+        outputs = inputs if outputs is None else validate.count("outputs", outputs)
         place = {"device": device, "dtype": dtype}
         self.activation, self.scale = known_activation(activation).name, validate.number("scale", scale, least=0)
         self.linear = nn.Linear(inputs, outputs, bias=validate.flag("bias", bias), **place)
@@ -71,7 +72,7 @@ class ResidualLayer(nn.Module):
             _draw(self.projection, 1.0)
 
     def forward(self, x: Float[Tensor, "*batch inputs"]) -> Float[Tensor, "*batch outputs"]:
-        validate.last_axis("x", x, self.linear.in_features, "input")
+        validate.inputs("x", x, self.linear.in_features)
         change = _change(self.activation, self.linear(x))  # (..., outputs)
         return (x if self.projection is None else self.projection(x)) + change
 
@@ -124,7 +125,7 @@ class DenselyConnectedBlock(nn.Module):
 
     def forward(self, x: Float[Tensor, "*batch inputs"]) -> Float[Tensor, "*batch features"]:
         activate = ACTIVATION_TABLE[self.activation].value
-        seen = validate.last_axis("x", x, self.inputs, "input")
+        seen = validate.inputs("x", x, self.inputs)
         for layer in self.layers:
             seen = torch.cat([seen, activate(layer(seen))], dim=-1)  # (..., inputs + growth * layers so far)
         return seen

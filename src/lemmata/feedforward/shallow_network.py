@@ -57,7 +57,7 @@ class ShallowNetwork(nn.Module):
         nn.init.normal_(self.outer, std=1 / math.sqrt(self.width))
 
     def forward(self, x: Float[Tensor, "*batch inputs"]) -> Float[Tensor, "*batch"]:
-        validate.last_axis("x", x, self.hidden.in_features, "input")
+        validate.inputs("x", x, self.hidden.in_features)
         units = ACTIVATION_TABLE[self.activation].value(self.hidden(x))  # (..., hidden)
         return units @ self.outer  # (...)
 

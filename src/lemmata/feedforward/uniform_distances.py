@@ -9,6 +9,8 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from lemmata import validate
+from lemmata.feedforward.mlp import MLP
+from lemmata.foundations.activations import activation
 from lemmata.foundations.analysis.lipschitz_bounds import lipschitz as lipschitz_of
 from lemmata.foundations.analysis.regions import Box, box_region
 from lemmata.marks import system
@@ -86,6 +88,9 @@ def uniform_distance(
     def gaps(x: Tensor) -> tuple[Tensor, Tensor]:
         """How far apart the functions are at each point, at least and at most."""
         first, second = (_values(name, h, x) for name, h in (("f", f), ("g", g)))
+        if first.shape != second.shape:
+            counts = f"{first.shape[1]} and {second.shape[1]}"
+            raise ValueError(f"f and g must have as many outputs as each other, got {counts}")
         noise = ULPS * torch.finfo(x.dtype).eps * (first.norm(dim=1) + second.norm(dim=1))
         gap = (first - second).norm(dim=1)
         return gap - noise, gap + noise
@@ -138,15 +143,36 @@ def _weight(function: Function) -> Tensor | None:
 
 def _constant(f: Function, g: Function) -> float:
     """The sum of two certified constants."""
-    if not (isinstance(f, nn.Module) and isinstance(g, nn.Module)):
-        raise ValueError("lipschitz must be given, a constant of f - g: only that of networks of known layers is known")
-    return math.nextafter(lipschitz_of(f).value + lipschitz_of(g).value, math.inf)
+    return math.nextafter(_certified("f", f) + _certified("g", g), math.inf)
+
+
+def _certified(name: str, function: Function) -> float:
+    """The product of the norms of a network's layers, and of the steepest slopes of its activation."""
+    network, slopes = function, list[float]()
+    if isinstance(network, MLP) and type(network) is MLP and not (network.training and network.config.dropout):
+        if network._forward_hooks or network._forward_pre_hooks or "forward" in vars(network):
+            raise ValueError(f"{name} has a hook or a forward of its own: remove it, or give lipschitz")
+        slopes = [activation(network.config.activation).lipschitz] * len(network.config.widths)
+        network = nn.Sequential(*network.layers)
+    try:
+        constant = lipschitz_of(network).value if isinstance(network, nn.Module) else None
+    except ValueError:
+        constant = None
+    if constant is None:
+        told = f"only that of networks of known layers is known, and {name} is none"
+        raise ValueError(f"lipschitz must be given, a constant of f - g: {told}")
+    for slope in slopes:
+        constant = constant if slope == 1 else math.nextafter(constant * slope, math.inf)
+    return constant
 
 
 def _values(name: str, function: Function, x: Tensor) -> Tensor:
     """The values as (points, outputs), in double precision."""
     weight = _weight(function)
-    values = function(x if weight is None else x.to(weight)).to(x.device)
+    values = function(x if weight is None else x.to(weight))
+    if not isinstance(values, Tensor):
+        raise TypeError(f"{name} must give a tensor, got {type(values).__name__}")
+    values = values.to(x.device)
     if values.ndim not in (1, 2) or len(values) != len(x):
         shape = tuple(values.shape)
         raise ValueError(f"{name} must give (points,) or (points, outputs) for {len(x)} points, got shape {shape}")

@@ -82,7 +82,7 @@ def _weights(mlp: MLP) -> list[Tensor]:
     for layer in _linear(mlp):
         weight = layer.weight.detach().double().cpu()
         bias = torch.zeros(len(weight)) if layer.bias is None else layer.bias.detach().double().cpu()
-        found.append(torch.cat([weight, bias[:, None]], dim=1))
+        found.append(validate.floating("weights", torch.cat([weight, bias[:, None]], dim=1)))
     return found
 
 
@@ -110,6 +110,9 @@ def interpolate_weights(first: nn.Module, second: nn.Module, fraction: float) ->
     torch.Size([1, 2])
     """
     validate.finite_number("fraction", fraction)
+    for name, network in (("first", first), ("second", second)):
+        if not isinstance(network, nn.Module):
+            raise TypeError(f"{name} must be a module, got {type(network).__name__}")
     between = copy.deepcopy(first)
     own, others = ({**dict(net.named_parameters()), **dict(net.named_buffers())} for net in (between, second))
     if {name: values.shape for name, values in own.items()} != {name: v.shape for name, v in others.items()}:
@@ -142,8 +145,14 @@ def loss_barrier(
     validate.count("points", points, least=2)
     fractions = [step / (points - 1) for step in range(points)]
     with torch.no_grad():
-        losses = [float(loss(interpolate_weights(first, second, t))) for t in fractions]
+        losses = [_number(loss(interpolate_weights(first, second, t))) for t in fractions]
     if not all(map(math.isfinite, losses)):
         raise ValueError("loss must be finite on the way between the networks, got NaN or infinity")
     chord = [(1 - t) * losses[0] + t * losses[-1] for t in fractions]
     return max(0.0, *(found - line for found, line in zip(losses, chord, strict=True)))
+
+
+def _number(loss: Tensor | float) -> float:
+    if isinstance(loss, Tensor) and loss.numel() != 1:
+        raise ValueError(f"loss must give one number, got shape {tuple(loss.shape)}: use its mean")
+    return float(loss)

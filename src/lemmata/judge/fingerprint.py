@@ -19,7 +19,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from lemmata.catalog import ClaimEntry, load
+from lemmata.catalog import ClaimEntry, load, optimizers
 from lemmata.catalog.index import Index
 from lemmata.files import cache_folder
 from lemmata.judge.loaded import PACKAGE, installed, place
@@ -181,6 +181,9 @@ def _our_imports(path: Path, stamp: Stamp) -> tuple[Path, ...]:
     return tuple(_imports(path, PACKAGE.parent))
 
 
+BY_NAME = PACKAGE / "train" / "optimizers.py"  # it imports the optimiser that the options name
+
+
 def _imports(path: Path, root: Path) -> Iterator[Path]:
     for module, name, level in _import_lines(path, _stamp(path)):
         base = path.parents[level - 1] if level else None
@@ -188,6 +191,8 @@ def _imports(path: Path, root: Path) -> Iterator[Path]:
             yield from _find(module, path, root, base)
         else:
             yield from _from(module, name, path, root, base)
+    if path == BY_NAME:
+        yield from (entry.path.resolve() for entry in optimizers().values())
     for _, system in (entry for entry in _outline(path, _stamp(path)) if len(entry) == 2):
         yield PACKAGE / "train" / "checkpoint.py"
         if system:

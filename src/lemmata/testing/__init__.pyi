@@ -1,12 +1,17 @@
 """Made by `python3 dev.py lint --fix` from the `__all__` of the files beside this one."""
 
+from lemmata.testing.findings import Finding as Finding
+from lemmata.testing.findings import Nonconforming as Nonconforming
+from lemmata.testing.findings import Report as Report
 from lemmata.testing.mutation_report import MutationReport as MutationReport
 from lemmata.testing.mutation_report import Outcome as Outcome
 from lemmata.testing.mutations import Mutant as Mutant
 from lemmata.testing.mutations import mutants as mutants
+from lemmata.testing.optimizer import OptimizerError as OptimizerError
+from lemmata.testing.optimizer import OptimizerReport as OptimizerReport
+from lemmata.testing.optimizer import check_optimizer as check_optimizer
 from lemmata.testing.pytest_plugin import ClaimFile as ClaimFile
 from lemmata.testing.pytest_plugin import ClaimItem as ClaimItem
-from lemmata.testing.recurrence import Finding as Finding
 from lemmata.testing.recurrence import RecurrenceError as RecurrenceError
 from lemmata.testing.recurrence import RecurrenceReport as RecurrenceReport
 from lemmata.testing.recurrence import check_recurrence as check_recurrence
@@ -17,9 +22,14 @@ __all__ = [
     "Finding",
     "Mutant",
     "MutationReport",
+    "Nonconforming",
+    "OptimizerError",
+    "OptimizerReport",
     "Outcome",
     "RecurrenceError",
     "RecurrenceReport",
+    "Report",
+    "check_optimizer",
     "check_recurrence",
     "mutants",
 ]

@@ -1,57 +1,29 @@
 """Does a module carry its state through time as a recurrent network must? A conformance suite for anyone's module."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
 
+from lemmata.testing.findings import Nonconforming, Report, asked, found
 from lemmata.testing.recurrence_checks import CHECKS
-from lemmata.testing.recurrence_subject import Broken, Subject, Undecided, told
+from lemmata.testing.recurrence_subject import Subject
 
-__all__ = ["Finding", "RecurrenceError", "RecurrenceReport", "check_recurrence"]
-
-
-class Finding(NamedTuple):
-    """What became of one check: passed, failed or skipped, and why, in one sentence."""
-
-    check: str
-    outcome: Literal["passed", "failed", "skipped"]
-    why: str = ""
+__all__ = ["RecurrenceError", "RecurrenceReport", "check_recurrence"]
 
 
-@dataclass(frozen=True)
-class RecurrenceReport:
+class RecurrenceReport(Report):
     """The findings about one module, in the order of the checks."""
 
-    module: str
-    findings: list[Finding]
-
-    def named(self, outcome: str) -> list[str]:
-        """The checks with this outcome: passed, failed or skipped."""
-        return [finding.check for finding in self.findings if finding.outcome == outcome]
-
     @property
-    def passed(self) -> bool:
-        """No check failed."""
-        return not self.named("failed")
-
-    def __str__(self) -> str:
-        width = max(len(finding.check) for finding in self.findings)
-        rows = [f"{f.check:{width}}  {f.outcome}{': ' + f.why if f.why else ''}" for f in self.findings]
-        return "\n".join([f"{self.module}: {len(self.named('failed'))} of {len(rows)} checks failed", *rows])
+    def module(self) -> str:
+        """The module's name."""
+        return self.subject
 
 
-class RecurrenceError(AssertionError):
+class RecurrenceError(Nonconforming):
     """A module that is not recurrent in the sense of the suite; `report` holds all findings."""
-
-    def __init__(self, report: RecurrenceReport) -> None:
-        why = "\n".join(f"- {f.check}: {f.why}" for f in report.findings if f.outcome == "failed")
-        super().__init__(
-            f"{report.module} failed {len(report.named('failed'))} of {len(report.findings)} checks\n{why}"
-        )
-        self.report = report
 
 
 def check_recurrence(
@@ -112,10 +84,7 @@ def check_recurrence(
     >>> check_recurrence(torch.nn.GRU(4, 8, bidirectional=True), on_fail="report").named("failed")
     ['causality']
     """
-    if on_fail not in ("raise", "report"):
-        raise ValueError(f"on_fail must be 'raise' or 'report', got {on_fail!r}")
-    if unknown := sorted(set(skip) - set(CHECKS)):
-        raise ValueError(f"skip must name checks among {', '.join(CHECKS)}, got {', '.join(unknown)}")
+    asked(CHECKS, skip, on_fail)
     subject = Subject.of(module, x, inputs, batch_first, tolerance)
     modes = [(part, part.training) for part in module.modules()] if isinstance(module, nn.Module) else []
     try:
@@ -124,31 +93,10 @@ def check_recurrence(
             part.training = isinstance(part, nn.RNNBase) and not part.dropout
         with torch.random.fork_rng(devices=[]), torch.enable_grad():
             torch.manual_seed(0)
-            report = RecurrenceReport(subject.name, _findings(subject, skip))
+            report = RecurrenceReport(subject.name, found(CHECKS, subject, skip, "module"))
     finally:
         for part, training in modes:
             part.training = training
     if on_fail == "raise" and not report.passed:
         raise RecurrenceError(report)
     return report
-
-
-def _findings(subject: Subject, skip: Sequence[str]) -> list[Finding]:
-    findings: dict[str, Finding] = {}
-    for name, (check, needs) in CHECKS.items():
-        if name in skip:
-            continue
-        missing = [need for need in needs if need in findings and findings[need].outcome != "passed"]
-        if missing:
-            findings[name] = Finding(name, "skipped", f"it needs {missing[0]}, which did not pass")
-            continue
-        try:
-            check(subject)
-            findings[name] = Finding(name, "passed")
-        except Broken as broken:
-            findings[name] = Finding(name, "failed", str(broken))
-        except Undecided as undecided:
-            findings[name] = Finding(name, "skipped", str(undecided))
-        except Exception as error:
-            findings[name] = Finding(name, "failed", f"the module raised {told(error)}")
-    return list(findings.values())

@@ -6,7 +6,8 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
-from lemmata.testing.recurrence_subject import Broken, State, Subject, Undecided, leaves, paired, told
+from lemmata.testing.findings import Broken, Undecided, told
+from lemmata.testing.recurrence_subject import State, Subject, leaves, paired
 
 __all__ = []  # for the suite alone
 

@@ -11,19 +11,12 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from lemmata import validate
+from lemmata.testing.findings import Broken
 
 __all__ = []  # for the suite alone
 
 State = Any
 BATCH, TIME = 3, 6
-
-
-class Broken(Exception):
-    """A check failed; the sentence says how."""
-
-
-class Undecided(Exception):
-    """A check does not apply; the sentence says why."""
 
 
 @dataclass
@@ -174,9 +167,3 @@ def _member(leaf: Tensor, single: Tensor, index: int) -> Tensor:
         raise Broken(f"the state of a batch has {leaf.ndim} axes, that of a batch of one {single.ndim}")
     axes = [axis for axis in range(leaf.ndim) if leaf.shape[axis] != single.shape[axis]]
     return leaf.narrow(axes[0], index, 1) if axes else leaf
-
-
-def told(error: Exception) -> str:
-    """An error in one line."""
-    first = (str(error).splitlines() or [""])[0]
-    return f"{type(error).__name__}: {first}"

@@ -1,14 +1,17 @@
 r"""The optimiser and the schedule of a run: those the options name, or the user's own."""
 
+import importlib
 import inspect
 import math
-from collections.abc import Callable, Iterable, Mapping
+import typing
+from collections.abc import Mapping
 from typing import Any
 
 from torch import Tensor, nn
-from torch.optim import SGD, Adam, AdamW, Optimizer
+from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LRScheduler, ReduceLROnPlateau
 
+from lemmata.catalog import optimizers
 from lemmata.train.options import Options
 
 __all__ = ["lr_factor"]
@@ -103,12 +106,13 @@ class Rates:
             self.optimizer.load_state_dict(state["optimizer"])
         else:
             moments = state["optimizer"]["state"]
-            for number, parameter in enumerate(self.optimizer.param_groups[0]["params"]):
+            held = [parameter for group in self.optimizer.param_groups for parameter in group["params"]]
+            for number, parameter in enumerate(held):
                 for name, value in moments.get(number, {}).items():
                     if isinstance(value, Tensor) and value.ndim and value.shape != parameter.shape:
                         raise ValueError(f"{name} of parameter {number} has shape {tuple(value.shape)}")
             groups = self.optimizer.state_dict()["param_groups"]
-            self.optimizer.load_state_dict({"state": moments, "param_groups": groups})
+            self.optimizer.load_state_dict({**state["optimizer"], "param_groups": groups})
         if self.scheduler is not None:
             self.scheduler.load_state_dict(state["scheduler"])
 
@@ -138,14 +142,26 @@ def _learnt(model: nn.Module) -> list[nn.Parameter]:
 
 
 def _by_options(model: nn.Module, options: Options) -> Optimizer:
-    parameters: Iterable[nn.Parameter] = _learnt(model)
+    """The optimiser that the options name, given those of them that it takes."""
+    entry = optimizers()[options.optimizer]
+    kind = getattr(importlib.import_module(entry.module), entry.name)
+    first, *others = inspect.signature(kind).parameters.values()
+    parameters = _learnt(model)
     # One pass over memory for all parameters, where torch has it: it halves the time of a small network's step.
-    fused = all(parameter.device.type in ("cpu", "cuda") for parameter in parameters)
+    fused = all(p.device.type in ("cpu", "cuda") and p.is_floating_point() for p in parameters)
+    momentum = 0.9 if options.momentum is None and options.optimizer == "sgd" else options.momentum
     words: dict[str, Any] = {"lr": options.lr, "weight_decay": options.weight_decay, "fused": fused}
-    if options.optimizer == "sgd":
-        return SGD(parameters, momentum=options.momentum, **words)
-    kind: Callable[..., Optimizer] = AdamW if options.optimizer == "adamw" else Adam
-    return kind(parameters, **words)
+    words |= {"momentum": momentum} if momentum is not None else {}
+    taken = {p.name for p in others}
+    if any(p.kind is p.VAR_KEYWORD for p in others):  # handed on to another optimiser, which has these at least
+        taken |= {"lr", "weight_decay"}
+    named = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    missing = [p.name for p in others if p.kind in named and p.default is p.empty and p.name not in words]
+    if missing:
+        told = f"optimizer {options.optimizer!r} needs {', '.join(missing)} too"
+        raise ValueError(f"{told}: make one of {entry.name}, and give that")
+    whole = nn.Module in typing.get_args(typing.get_type_hints(kind.__init__).get(first.name))
+    return kind(model if whole else parameters, **{name: value for name, value in words.items() if name in taken})
 
 
 def _kind(part: Any) -> str | None:

@@ -1,11 +1,18 @@
 """How to train: the choices every recipe shares, in one frozen dataclass with its checks."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from lemmata import validate
+from lemmata.catalog import optimizers
 
 __all__ = ["Options"]
+
+
+if TYPE_CHECKING:
+    OptimizerName = str
+else:
+    OptimizerName = Literal[tuple(optimizers())]  # so that the command line and the page list what there is
 
 
 @dataclass(frozen=True)
@@ -23,14 +30,14 @@ class Options:
     """Stop after this many updates, whatever the epochs."""
     batch_size: int = 64
     """Examples per update, over all processes together."""
-    optimizer: Literal["adamw", "adam", "sgd"] = "adamw"
+    optimizer: OptimizerName = "adamw"
     """The update rule."""
     lr: float = 1e-3
     """Learning rate at its highest."""
     weight_decay: float = 0.0
     """Weight decay."""
-    momentum: float = 0.9
-    """Momentum of sgd; the others have their own."""
+    momentum: float | None = None
+    """Momentum, where the update rule has one; by default 0.9 for sgd, and the others' own."""
     schedule: Literal["constant", "cosine", "linear"] = "constant"
     """How the learning rate falls from the end of the warm-up to the last step."""
     warmup: int = 0
@@ -67,7 +74,8 @@ class Options:
             if not (name == "clip" and self.clip is None):
                 validate.positive(name, getattr(self, name))
         validate.number("weight_decay", self.weight_decay, least=0)
-        validate.fraction("momentum", self.momentum)
+        if self.momentum is not None:
+            validate.fraction("momentum", self.momentum)
         if self.ema_decay is not None:
             validate.number("ema_decay", self.ema_decay, above=0, below=1)
         if not isinstance(self.device, str):
@@ -78,7 +86,7 @@ class Options:
 
 MOST = 2**53 - 1  # beyond it no other program could read a whole number from the record
 CHOICES = {
-    "optimizer": ("adamw", "adam", "sgd"),
+    "optimizer": tuple(optimizers()),
     "schedule": ("constant", "cosine", "linear"),
     "precision": ("float32", "float64", "bfloat16"),
 }

@@ -52,8 +52,9 @@ class Dropout(nn.Module):
 
     def __init__(self, p: int | float | Sequence[float] | Tensor = 0.5, inverted: bool = True) -> None:
         super().__init__()
-        self.p: float | tuple[float, ...] = float(p) if isinstance(p, int | float) else tuple(float(each) for each in p)
-        for each in (self.p,) if isinstance(self.p, float) else self.p:
+        given = p.tolist() if isinstance(p, Tensor) else p
+        self.p: float | tuple[float, ...] = float(given) if isinstance(given, int | float) else tuple(map(float, given))
+        for each in self.p if isinstance(self.p, tuple) else (self.p,):
             validate.fraction("p", each, most=1.0)
         if self.p == ():
             raise ValueError("p must be a number, or have one for each unit, got none")

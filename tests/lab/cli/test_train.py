@@ -4,6 +4,7 @@ import json
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 import torch
@@ -62,6 +63,20 @@ def test_the_options_are_those_of_the_recipe_with_its_defaults(capsys):
     assert "--epochs INT Passes over the training examples. (default: 160)" in said
     assert "--shift" in out
     assert "--shift" not in call(capsys, "train", "mlp", "--data", "moons", "--help")[1]
+
+
+@pytest.mark.parametrize("words", [("--optimizer", "heavy_ball"), ("--optim", "heavy_ball"), ("--optim=heavy_ball",)])
+def test_every_optimiser_can_be_chosen_by_its_name(capsys, words):
+    code, _, _ = train(capsys, "--steps", "2", "--out", "run", "--quiet", *words)
+    assert code == 0
+    assert json.loads(Path("run/run.json").read_text())["options"]["optimizer"] == "heavy_ball"
+
+
+def test_an_unknown_optimiser_is_told_which_there_are(capsys):
+    code, _, err = train(capsys, "--optim", "adagard")
+    assert code == 2
+    assert "'adagrad', 'adam', 'adamw'" in err
+    assert len(err.splitlines()) == 1
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,8 @@
 """Cross-entropy of logits against torch's, forward and backward.
 
 Torch's gradient is put together from two: that of picking the right class, a matrix of zeros with an entry in each row,
-and that of the logarithm of softmax, which reads it. Ours is written where the probabilities stand.
+and that of the logarithm of softmax, which reads it. Ours is written where the probabilities stand. On a GPU
+torch's own kernels do not mind, and ours calls them: what is measured there is the look at the arguments.
 """
 
 from collections.abc import Callable

@@ -5,7 +5,8 @@ import warnings
 import torch
 from torch.distributions import Laplace, Normal
 
-from lemmata.feedforward.linear_regression import LinearRegression, widrow_hoff
+from lemmata.feedforward.least_mean_squares import widrow_hoff
+from lemmata.feedforward.linear_regression import LinearRegression
 from lemmata.judge import all_of, always, at_most, claim, close, exactly, lie
 
 

@@ -107,7 +107,7 @@ def activation(name: str) -> Activation:
     Traceback (most recent call last):
     ValueError: unknown activation 'rleu': did you mean relu?
     """
-    if name not in ACTIVATION_TABLE:
+    if not isinstance(name, str) or name not in ACTIVATION_TABLE:
         near = difflib.get_close_matches(str(name), ACTIVATION_TABLE, 1)
         hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(ACTIVATION_TABLE)}"
         raise ValueError(f"unknown activation {name!r}: {hint}")

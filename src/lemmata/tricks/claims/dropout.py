@@ -13,7 +13,7 @@ class Exchanged(Dropout):
     """Keeps with the probability to drop."""
 
     def __init__(self, p, inverted=True):
-        super().__init__([1 - float(each) for each in p], inverted)
+        super().__init__(1 - torch.as_tensor(p), inverted)
 
 
 class OneCoin(Dropout):
@@ -130,7 +130,7 @@ def one_network_stands_for_the_ensemble(draw, layer=Dropout, average=_geometric,
         """The model with dropout, and the single network."""
         parts = list(head) if isinstance(head, nn.Sequential) else [head]
         model = nn.Sequential(Dropout(p, inverted=False), *parts).double().requires_grad_(False)
-        return model, scaled_for_inference(nn.Sequential(layer(p, inverted=False), *model[1:]).double())
+        return model, scaled_for_inference(nn.Sequential(layer(p, inverted=False), *parts).double())
 
     model, single = pair(exact(), p)
     mean, answer = dropout_ensemble(model, x).mean(), single(x)

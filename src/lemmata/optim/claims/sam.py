@@ -1,0 +1,67 @@
+"""Sharpness-aware minimisation: where its gradient is taken, and what its inner problem is worth."""
+
+import torch
+
+from lemmata.judge import all_of, claim, close, lie
+from lemmata.optim.sam import SAM
+
+RHO, LR = 0.3, 0.1
+
+
+def _bent(x):
+    """A loss with curvature that changes from place to place."""
+    return (x**4).sum() / 4 + torch.sin(x).sum() + x[0] * x[1]
+
+
+def largest(eigenvalues):
+    return eigenvalues[-1]
+
+
+def trace(eigenvalues):
+    return eigenvalues.sum()
+
+
+def _two_passes(optimizer, start):
+    """The places where the loss was looked at, and where one step leads."""
+    weight, seen = torch.nn.Parameter(start.clone()), []
+    sam = optimizer([weight], base=torch.optim.SGD, lr=LR, rho=RHO)
+
+    def closure():
+        seen.append(weight.detach().clone())
+        sam.zero_grad()
+        loss = _bent(weight)
+        loss.backward()
+        return loss
+
+    sam.step(closure)
+    return seen, weight.detach()
+
+
+@claim("optim.sam")
+@lie("the gradient is not normalised", power=0.0)
+@lie("divided by the square of its norm", power=2.0)
+@lie("the gradient is taken where one stands", ahead=0.0)
+@lie("all curvatures count, not only the largest", curvature=trace)
+@lie("without the factor one half", half=1.0)
+def the_gradient_of_the_worst_point_nearby(draw, power=1.0, ahead=1.0, half=0.5, curvature=largest, optimizer=SAM):
+    """Both passes of twenty steps against autograd; then quadratics, by the eigenvectors and by other directions."""
+    moved, formula, ends, steps = [], [], [], []
+    gradient = torch.func.grad(_bent)
+    for start in draw.normal(20, 4) * 10.0 ** draw.uniform(20, 1, low=-2, high=0.5):
+        (first, second), end = _two_passes(optimizer, start)
+        g = gradient(first)
+        moved.append(second - first)
+        formula.append(RHO * g / g.norm() ** power)
+        ends.append(end)
+        steps.append(start - LR * gradient(start + ahead * moved[-1]))
+    losses, bounds = [], []
+    for eigenvalues in (torch.tensor([1.0, 10.0]), torch.tensor([0.0, 1e-3, 2.0, 2.0]), torch.ones(5)):
+        q, values = draw.orthogonal(len(eigenvalues)), eigenvalues.double()
+        e = torch.cat([RHO * q.T, RHO * draw.unit(500, len(values)) * draw.uniform(500, 1)])  # (points, n)
+        losses.append(((e @ q) ** 2 @ values / 2).amax())
+        bounds.append(half * RHO**2 * curvature(values))
+    return all_of(
+        close(moved, formula, ulps=4096, scale=1.0),
+        close(ends, steps, ulps=4096, scale=100.0),
+        close(losses, bounds, ulps=256),
+    )

@@ -1,0 +1,115 @@
+r"""What a second-order method learns from a closure: the loss, the gradient, and products with the Hessian."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+from torch.overrides import TorchFunctionMode
+
+__all__ = []  # Newton and NewtonCG are what users call
+
+
+class Curvature(NamedTuple):
+    """A loss at one place: its value, its gradient, and the graph that gives the gradient's derivatives."""
+
+    loss: Any
+    gradient: Tensor  # (parameters,), without a graph
+    differentiable: tuple[Tensor, ...]
+    parameters: Sequence[Tensor]
+
+    def product(self, vector: Tensor) -> Tensor:
+        """The Hessian times a vector, of shape (parameters,)."""
+        return self._derivative(_parts(vector, self.parameters), batched=False)
+
+    def hessian(self) -> Tensor:
+        """The Hessian, of shape (parameters, parameters)."""
+        unit = torch.eye(len(self.gradient), dtype=self.gradient.dtype, device=self.gradient.device)
+        matrix = self._derivative(_parts(unit, self.parameters), batched=True)
+        return (matrix + matrix.mT) / 2
+
+    def _derivative(self, vectors: list[Tensor], batched: bool) -> Tensor:
+        reached = [(grad, v) for grad, v in zip(self.differentiable, vectors, strict=True) if grad.requires_grad]
+        lead = vectors[0].shape[:1] if batched else ()
+        if not reached:  # the loss is linear in every parameter
+            return self.gradient.new_zeros(*lead, len(self.gradient))
+        found = torch.autograd.grad(
+            [grad for grad, _ in reached],
+            list(self.parameters),
+            [v.to(grad.dtype) for grad, v in reached],
+            retain_graph=True,
+            allow_unused=True,
+            is_grads_batched=batched,
+        )
+        flat = [
+            torch.zeros((*lead, p.numel()), dtype=p.dtype, device=p.device) if part is None else part.reshape(*lead, -1)
+            for part, p in zip(found, self.parameters, strict=True)
+        ]
+        return torch.cat([part.to(self.gradient) for part in flat], dim=-1)
+
+
+class _KeepGraph(TorchFunctionMode):
+    """Lets `backward` inside an ordinary closure keep what second derivatives need."""
+
+    def __init__(self, parameters: Sequence[Tensor]) -> None:
+        super().__init__()
+        self.parameters, self.gradients = parameters, tuple(torch.zeros_like(p) for p in parameters)
+        self.called = False
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if func is not Tensor.backward:
+            return func(*args, **(kwargs or {}))
+        found = torch.autograd.grad(args[0], list(self.parameters), create_graph=True, allow_unused=True)
+        self.called = True
+        pairs = zip(self.gradients, found, strict=True)
+        self.gradients = tuple(total if part is None else total + part for total, part in pairs)
+        for parameter, gradient in zip(self.parameters, self.gradients, strict=True):
+            parameter.grad = gradient.detach().clone()
+        return None
+
+
+def curvature_of(closure: Callable[[], Any], parameters: Sequence[Tensor]) -> Curvature:
+    """Call a closure once and keep the graph of its gradient.
+
+    The closure is the usual one: it sets gradients to zero, computes the loss, calls `backward` and returns the loss.
+    One that only returns the loss will do. Several calls of `backward` add up.
+    """
+    with torch.enable_grad():
+        keep = _KeepGraph(parameters)
+        with keep:
+            loss = closure()
+        if not keep.called:
+            if not (isinstance(loss, Tensor) and loss.requires_grad):
+                raise ValueError("closure must return the loss or call its backward, and the loss depend on params")
+            with keep:
+                loss.backward()
+    flat = torch.cat([gradient.detach().reshape(-1) for gradient in keep.gradients])
+    wide = torch.promote_types(flat.dtype, torch.float32)  # a linear system is not solved in bfloat16
+    return Curvature(loss, flat.to(wide), keep.gradients, parameters)
+
+
+def learnt(groups: Sequence[dict[str, Any]], name: str) -> list[Tensor]:
+    """The parameters of all groups, one after the other; they must be real numbers."""
+    parameters = [p for group in groups for p in group["params"] if p.requires_grad]
+    if any(p.is_complex() for p in parameters):
+        raise TypeError(f"{name} takes real parameters, got complex ones: use torch.view_as_real")
+    return parameters
+
+
+def spread(groups: Sequence[dict[str, Any]], word: str, like: Tensor) -> Tensor:
+    """A number of each group, for each of its parameters' entries: (parameters,)."""
+    sizes = [(group[word], p.numel()) for group in groups for p in group["params"] if p.requires_grad]
+    return torch.cat([like.new_full((size,), float(value)) for value, size in sizes])
+
+
+@torch.no_grad()
+def move(parameters: Sequence[Tensor], change: Tensor) -> None:
+    """Add a vector of shape (parameters,) to the parameters."""
+    for parameter, part in zip(parameters, _parts(change, parameters), strict=True):
+        parameter.add_(part.to(parameter.dtype))
+
+
+def _parts(vectors: Tensor, parameters: Sequence[Tensor]) -> list[Tensor]:
+    """(..., parameters) -> one (..., *shape) for each parameter."""
+    pieces = vectors.split([p.numel() for p in parameters], dim=-1)
+    return [piece.reshape((*vectors.shape[:-1], *p.shape)) for piece, p in zip(pieces, parameters, strict=True)]

@@ -1,0 +1,140 @@
+r"""Distillation: a student learns the tempered probabilities of its teacher."""
+
+from typing import Any
+
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+from torch.nn import functional
+
+from lemmata import validate
+from lemmata.data.examples import Examples
+from lemmata.marks import system
+from lemmata.train.evaluation_mode import evaluating
+from lemmata.train.loop import fit
+from lemmata.train.losses import input_and_target
+from lemmata.train.run import Run
+
+__all__ = ["DistillationLoss", "distill", "distillation_loss"]
+
+
+@system("distillation_loss", title="Tempered cross-entropy of a student", kind="function")
+def distillation_loss(
+    student: Float[Tensor, "*batch classes"],
+    teacher: Float[Tensor, "*batch classes"],
+    temperature: int | float = 1.0,
+    reduction: str = "mean",
+) -> Float[Tensor, "..."]:
+    r"""The cross-entropy of the student's tempered probabilities under the teacher's, from the logits of both.
+
+    $$ \ell = -\sum_y p_y \log q_y, \qquad p = \mathrm{softmax}(F/T), \quad q = \mathrm{softmax}(G/T), \qquad
+       \frac{\partial\ell}{\partial G_y} = \frac1T (q_y - p_y) $$
+
+    It is least, and equal to the entropy of $p$, where $G = F$ up to a constant for each example. A high temperature
+    $T$ shows what the teacher holds of the wrong classes; as $T \to \infty$ the gradient is that of least squares on
+    centred logits, divided by $KT^2$.
+
+    Shapes:
+        student, teacher: (..., classes)    returns: scalar, or (...) with `reduction="none"`
+
+    Claims: distill, distill.gradient, distill.high_temperature
+    Source: G. Hinton, O. Vinyals and J. Dean, Distilling the knowledge in a neural network (2015).
+
+    >>> teacher = torch.tensor([[4.0, 2.0, 0.0]])
+    >>> [round(distillation_loss(teacher + 1, teacher, T).item(), 3) for T in (1, 2, 100)]  # entropies
+    [0.441, 0.832, 1.098]
+    """
+    validate.positive("temperature", temperature)
+    validate.one_of("reduction", reduction, ("mean", "sum", "none"))
+    if student.shape != teacher.shape:
+        raise ValueError(f"teacher must have the shape of student, {tuple(student.shape)}, got {tuple(teacher.shape)}")
+    p = functional.softmax(teacher / temperature, -1)  # (..., classes)
+    losses = -(p * functional.log_softmax(student / temperature, -1)).sum(-1)  # (...)
+    return losses if reduction == "none" else losses.sum() if reduction == "sum" else losses.mean()
+
+
+class DistillationLoss(nn.Module):
+    r"""A mixture of the teacher's opinion and of the labels, for any training loop.
+
+    $$ (1-\alpha)\,T^2 \ell(G, F) + \alpha\,\ell_{\mathrm{CE}}(G, y) $$
+
+    The gradient of the first part falls like $1/T^2$; the factor $T^2$ keeps its weight as the temperature is changed.
+
+    Shapes:
+        student, teacher: (batch, classes); y: (batch,) of class numbers, needed for `hard` > 0    returns: scalar
+
+    Source: Hinton, Vinyals and Dean (2015), section 2.
+
+    >>> loss = DistillationLoss(temperature=4.0, hard=0.1)
+    >>> loss(torch.zeros(2, 3), torch.eye(3)[:2], torch.tensor([0, 1])).item() < loss(
+    ...     torch.eye(3)[1:], torch.eye(3)[:2], torch.tensor([0, 1])).item()
+    True
+    """
+
+    def __init__(self, temperature: int | float = 4.0, hard: int | float = 0.0) -> None:
+        super().__init__()
+        self.temperature = validate.positive("temperature", temperature)
+        self.hard = validate.fraction("hard", hard, most=1.0)
+
+    def forward(
+        self,
+        student: Float[Tensor, "batch classes"],
+        teacher: Float[Tensor, "batch classes"],
+        y: Int[Tensor, "batch"] | None = None,
+    ) -> Float[Tensor, ""]:
+        soft = self.temperature**2 * distillation_loss(student, teacher, self.temperature)
+        if not self.hard:
+            return soft
+        if y is None:
+            raise ValueError(f"hard = {self.hard:g} needs the labels y")
+        return (1 - self.hard) * soft + self.hard * functional.cross_entropy(student, y)
+
+    def extra_repr(self) -> str:
+        return f"temperature={self.temperature}, hard={self.hard}"
+
+
+@system("distill", title="Distillation", kind="function")
+def distill(
+    teacher: nn.Module,
+    student: nn.Module,
+    data: Any,
+    temperature: int | float = 4.0,
+    hard: int | float = 0.0,
+    **options: Any,
+) -> Run:
+    r"""Train a student to give the probabilities of its teacher, on examples whose labels need not be known.
+
+    `data`, `validation` and all other options are those of `lemmata.fit`: `(x, y)`, or `x` alone where `hard` is 0.
+    The teacher is asked in evaluation mode, batch by batch, so that it sees what the student sees; it stays as it is.
+    The score `agreement` is the fraction of examples on which both prefer the same class.
+
+    Claims: distill
+    Source: Hinton, Vinyals and Dean (2015); C. Bucila, R. Caruana and A. Niculescu-Mizil, Model compression (2006).
+
+    >>> teacher, student, x = nn.Linear(2, 3), nn.Linear(2, 3), torch.randn(200, 2)
+    >>> run = distill(teacher, student, x, epochs=60, lr=0.1, device="cpu", progress=False)
+    >>> run.scores["agreement"] > 0.95
+    True
+    """
+    objective = DistillationLoss(temperature, hard)
+
+    def answers(batch: Examples) -> tuple[Tensor, Tensor, Tensor | None]:
+        columns = batch.columns
+        x, y = input_and_target(batch) if len(columns) > 1 else (next(iter(columns.values())), None)
+        _move(teacher, x)
+        with evaluating(teacher):
+            return x, teacher(x), y
+
+    def loss(model: nn.Module, batch: Examples) -> dict[str, Tensor]:
+        x, wanted, y = answers(batch)
+        found = model(x)
+        same = (found.argmax(-1) == wanted.argmax(-1)).double().mean()
+        return {"loss": objective(found, wanted, y), "agreement": same.detach()}
+
+    return fit(student, data, loss=loss, **options)
+
+
+def _move(model: nn.Module, x: Tensor) -> None:
+    """A teacher that lies elsewhere comes to where the student learns."""
+    weight = next(model.parameters(), None)
+    if weight is not None and weight.device != x.device:
+        model.to(x.device)

@@ -1,0 +1,126 @@
+"""Newton's method with the closures, groups, dtypes and refusals of an optimiser."""
+
+import pytest
+import torch
+from torch import nn
+
+from lemmata.optim import Newton
+from lemmata.testing import check_optimizer
+
+
+def network(dtype=torch.float64):
+    torch.manual_seed(0)
+    return nn.Sequential(nn.Linear(2, 3), nn.Tanh(), nn.Linear(3, 1)).to(dtype)
+
+
+def dense_step(model, loss, lr=1.0, damping=0.0):
+    """Newton's step by the Hessian of torch.func for all parameters in one vector."""
+    names, parts = zip(*model.named_parameters(), strict=True)
+    flat = torch.cat([p.detach().flatten() for p in parts])
+
+    def of(vector):
+        pieces = vector.split([p.numel() for p in parts])
+        values = {n: piece.view_as(p) for n, piece, p in zip(names, pieces, parts, strict=True)}
+        return loss(lambda x: torch.func.functional_call(model, values, (x,)))
+
+    hessian, gradient = torch.func.hessian(of)(flat), torch.func.grad(of)(flat)
+    return flat - lr * torch.linalg.solve(hessian + damping * torch.eye(len(flat)).double(), gradient)
+
+
+def squares(model):
+    x = torch.linspace(-1, 1, 24).double().reshape(12, 2)
+    return (model(x)[:, 0] - x[:, 0] * x[:, 1]).square().mean()
+
+
+@pytest.mark.parametrize("calls_backward", [True, False])
+def test_a_step_is_that_of_the_dense_hessian(calls_backward):
+    model = network()
+    optimizer = Newton(model.parameters(), lr=0.5, damping=0.1)
+    expected = dense_step(model, squares, lr=0.5, damping=0.1)
+
+    def closure():
+        optimizer.zero_grad()
+        loss = squares(model)
+        if calls_backward:
+            loss.backward()
+        return loss
+
+    before = float(squares(model).detach())
+    assert float(optimizer.step(closure).detach()) == before
+    torch.testing.assert_close(nn.utils.parameters_to_vector(model.parameters()), expected, rtol=0, atol=1e-12)
+
+
+def test_gradients_are_left_for_others_to_see_and_parts_of_a_batch_add_up():
+    model = network()
+    x = torch.linspace(-1, 1, 24).double().reshape(12, 2)
+    optimizer, whole = Newton(model.parameters(), lr=0.0, damping=1.0), network()
+    whole(x).square().mean().backward()
+
+    def closure():
+        optimizer.zero_grad()
+        for part in x.split(6):
+            (model(part).square().mean() / 2).backward()
+
+    assert optimizer.step(closure) is None
+    for mine, theirs in zip(model.parameters(), whole.parameters(), strict=True):
+        assert not mine.grad.requires_grad
+        torch.testing.assert_close(mine.grad, theirs.grad)
+
+
+def test_groups_have_rates_and_dampings_of_their_own():
+    x, y = (nn.Parameter(torch.tensor([4.0])) for _ in range(2))
+    optimizer = Newton([{"params": [x], "lr": 0.5}, {"params": [y], "damping": 1.0}])
+    optimizer.step(lambda: (x**2 + y**2).sum() / 2)
+    assert (x.item(), y.item()) == (2.0, 2.0)  # half of the way; half of the gradient
+
+
+def test_parameters_that_the_loss_does_not_use_need_damping():
+    used, unused = nn.Parameter(torch.tensor([1.0])), nn.Parameter(torch.tensor([1.0]))
+    with pytest.raises(ValueError, match="the Hessian is singular: set damping > 0"):
+        Newton([used, unused]).step(lambda: (used**2).sum())
+    Newton([used, unused], damping=1e-3).step(lambda: (used**2).sum())
+    assert unused.item() == 1.0
+    with pytest.raises(ValueError, match="the Hessian is singular"):
+        Newton([used]).step(lambda: 3 * used.sum())  # linear: no curvature at all
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_it_keeps_the_dtype_and_solves_in_a_wider_one(dtype):
+    weight = nn.Parameter(torch.tensor([3.0, -2.0], dtype=dtype))
+    Newton([weight]).step(lambda: (weight**2 * torch.tensor([1.0, 8.0], dtype=dtype)).sum())
+    assert weight.dtype == dtype
+    assert weight.detach().abs().max() < 1e-2
+
+
+def test_state_and_frozen_parameters():
+    weight, frozen = nn.Parameter(torch.tensor([3.0])), nn.Parameter(torch.tensor([5.0]), requires_grad=False)
+    optimizer = Newton([weight, frozen], lr=0.25)
+    other = Newton([weight, frozen])
+    other.load_state_dict(optimizer.state_dict())
+    other.step(lambda: (weight * frozen).square().sum())
+    assert (weight.item(), frozen.item()) == (2.25, 5.0)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [({"lr": -1.0}, "lr must be >= 0"), ({"damping": -1.0}, "damping must be >= 0"), ({"max_parameters": 0}, ">= 1")],
+)
+def test_bad_options_are_answered(options, words):
+    with pytest.raises(ValueError, match=words):
+        Newton([nn.Parameter(torch.ones(2))], **options)
+
+
+def test_bad_closures_and_parameters_are_answered():
+    weight = nn.Parameter(torch.ones(3))
+    with pytest.raises(ValueError, match="use NewtonCG"):
+        Newton([weight], max_parameters=2).step(lambda: weight.sum())
+    with pytest.raises(ValueError, match="closure must return the loss"):
+        Newton([weight]).step(lambda: None)
+    with pytest.raises(ValueError, match="closure must return the loss"):
+        Newton([weight]).step(lambda: torch.ones(()))
+    with pytest.raises(TypeError, match="real parameters"):
+        Newton([nn.Parameter(torch.ones(2, dtype=torch.complex64))]).step(lambda: weight.sum())
+
+
+def test_it_conforms():
+    check_optimizer(Newton, lr=0.5, damping=0.5, nan="raise")

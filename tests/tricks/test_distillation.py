@@ -1,0 +1,99 @@
+"""Distillation: the loss in extremes, with labels, in any loop; teachers stay as they are; bad input."""
+
+import copy
+import re
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional
+
+import lemmata
+from lemmata.feedforward.mlp import MLP
+from lemmata.tricks import DistillationLoss, distill, distillation_loss
+
+
+@pytest.mark.parametrize("temperature", [0.5, 1, 7.0])
+def test_it_is_the_divergence_and_the_teachers_entropy(temperature: float):
+    student, teacher = torch.randn(2, 9, 4, dtype=torch.double)
+    p, q = (teacher / temperature).log_softmax(-1), (student / temperature).log_softmax(-1)
+    entropy = -(p.exp() * p).sum(-1)
+    wanted = functional.kl_div(q, p, log_target=True, reduction="none").sum(-1) + entropy
+    losses = distillation_loss(student, teacher, temperature, "none")
+    torch.testing.assert_close(losses, wanted)
+    torch.testing.assert_close(distillation_loss(student, teacher, temperature), wanted.mean())
+    torch.testing.assert_close(distillation_loss(student, teacher, temperature, "sum"), wanted.sum())
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
+def test_large_logits_stay_finite(dtype: torch.dtype):
+    student = torch.tensor([[1e4, -1e4, 0.0]], dtype=dtype, requires_grad=True)
+    loss = distillation_loss(student, -student.detach(), 1.0)
+    loss.backward()
+    assert loss.dtype is dtype
+    assert loss.isfinite()
+    assert student.grad is not None
+    assert student.grad.isfinite().all()
+
+
+def test_gradients():
+    student = torch.randn(3, 4, dtype=torch.double, requires_grad=True)
+    teacher = torch.randn(3, 4, dtype=torch.double)
+    loss = DistillationLoss(3.0, hard=0.3)
+    y = torch.tensor([0, 3, 1])
+    assert torch.autograd.gradcheck(lambda s: loss(s, teacher, y), student)
+
+
+def test_the_mixture_has_its_parts():
+    student, teacher, y = torch.randn(6, 4), torch.randn(6, 4), torch.randint(4, (6,))
+    soft, hard = 9 * distillation_loss(student, teacher, 3.0), functional.cross_entropy(student, y)
+    torch.testing.assert_close(DistillationLoss(3.0)(student, teacher), soft)
+    torch.testing.assert_close(DistillationLoss(3.0, hard=0.25)(student, teacher, y), 0.75 * soft + 0.25 * hard)
+    torch.testing.assert_close(DistillationLoss(3.0, hard=1)(student, teacher, y), hard)
+
+
+def data() -> tuple[torch.Tensor, torch.Tensor]:
+    x = torch.randn(300, 2, generator=torch.Generator().manual_seed(0))
+    return x, (x[:, 0] > 0).long() + 2 * (x[:, 1] > 0).long()
+
+
+@pytest.mark.parametrize("hard", [0.0, 0.5])
+def test_a_student_agrees_with_its_teacher(hard: float):
+    x, y = data()
+    teacher = MLP(2, 4, widths=(32,), dropout=0.3)
+    words = {"device": "cpu", "progress": False, "lr": 0.01}
+    lemmata.fit(teacher, (x, y), epochs=20, **words)
+    before = copy.deepcopy(teacher.state_dict())
+    teacher.train()
+    run = distill(teacher, MLP(2, 4, widths=(16,)), (x, y), 3.0, hard, epochs=25, validation=(x, y), **words)
+    assert run.scores["agreement"] > 0.93
+    assert "validation_agreement" in run.history.epochs[-1]
+    assert teacher.training  # as it was
+    assert all(torch.equal(values, before[name]) for name, values in teacher.state_dict().items())
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize(
+    ("call", "told"),
+    [
+        (lambda: distillation_loss(torch.ones(2, 3), torch.ones(2, 3), 0), "temperature must be > 0, got 0"),
+        (
+            lambda: distillation_loss(torch.ones(2, 3), torch.ones(2, 4)),
+            "teacher must have the shape of student, (2, 3)",
+        ),
+        (lambda: distillation_loss(torch.ones(2, 3), torch.ones(2, 3), 1, "max"), "reduction must be one of mean, sum"),
+        (lambda: DistillationLoss(hard=2), "hard must be in [0, 1], got 2"),
+        (lambda: DistillationLoss(hard=0.5)(torch.ones(2, 3), torch.ones(2, 3)), "hard = 0.5 needs the labels y"),
+        (
+            lambda: distill(nn.Linear(2, 3), nn.Linear(2, 3), torch.ones(4, 2), temperature=-1),
+            "temperature must be > 0",
+        ),
+        (
+            lambda: distill(nn.Linear(2, 3), nn.Linear(2, 3), torch.ones(4, 2), hard=0.5, epochs=1, progress=False),
+            "hard = 0.5 needs the labels y",
+        ),
+    ],
+)
+def test_bad_input_is_told(call, told: str):
+    with pytest.raises(ValueError, match=re.escape(told)):
+        call()
