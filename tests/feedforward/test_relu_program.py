@@ -1,5 +1,7 @@
 """The steps of residual and dense blocks: the units that they give without rounding are those of the forward pass."""
 
+from fractions import Fraction
+
 import pytest
 import torch
 from torch import nn
@@ -46,3 +48,15 @@ def test_exact_units_are_those_of_the_forward_pass(inputs, parts):
             rows = [[float(entry) for entry in row] for row in exact.units(pattern[:layer])]
             slopes, constants = torch.tensor(rows, dtype=torch.float64).split([inputs, 1], dim=1)
             torch.testing.assert_close(slopes @ x + constants[:, 0], expected, rtol=1e-10, atol=1e-10)
+
+
+def test_sums_of_fractions_are_reduced_and_exact():
+    from lemmata.feedforward.relu_program import _combined
+
+    tenth = Fraction(0.1)  # a double, hence a whole number over a power of two
+    rows = [[Fraction(1, 2), tenth], [Fraction(3), Fraction(5, 8)], [Fraction(7), Fraction(9)]]
+    weights = [tenth, Fraction(-1, 4), Fraction(0)]
+    found = _combined(weights, rows, Fraction(1, 16))
+    wanted = [sum(w * row[term] for w, row in zip(weights, rows, strict=True)) for term in range(2)]
+    assert found == [wanted[0], wanted[1] + Fraction(1, 16)]
+    assert _combined([Fraction(0)] * 3, rows, Fraction(2)) == [0, 2]

@@ -119,6 +119,50 @@ def test_lines_through_one_point_leave_no_triangle_and_those_that_miss_it_by_the
     assert len(linear_regions(lines([*third, *third]), [(0, 1), (0, 1)])) == 4
 
 
+def without_biases(*sizes, seed=0):
+    model = network(*sizes, seed=seed)
+    for layer in model:
+        if isinstance(layer, nn.Linear):
+            layer.bias = None
+    return model
+
+
+@pytest.mark.parametrize("sizes", [(2, 6, 1), (2, 8, 8, 1), (2, 5, 5, 5, 1)])
+def test_without_biases_all_lines_meet_in_the_origin_and_nothing_is_in_doubt(sizes):
+    model = without_biases(*sizes)
+    regions = linear_regions(model, [(-1, 1), (-1, 2)])
+    angles = torch.arange(200_000, dtype=torch.float64) * (2 * torch.pi / 200_000) + 1e-6
+    around = torch.stack([angles.cos(), angles.sin()], 1)
+    assert len(regions) == len(patterns(model, around).unique(dim=0))  # a cone each
+    assert regions.exact_decisions == 0
+
+
+def test_wide_networks_without_biases_are_counted_at_once():
+    """2-64-64: two thousand corners at the origin, once forty thousand decisions in fractions."""
+    regions = linear_regions(without_biases(2, 64, 64, 1), [(-1, 1), (-1, 1)])
+    assert regions.exact_decisions == 0
+    assert len(regions) >= 128
+
+
+def test_lines_that_nearly_meet_in_the_origin_are_told_from_those_that_do():
+    """x = -1e-150 and y = -1e-150 cross where products of their coefficients are too small to be stored."""
+    model = nn.Sequential(nn.Linear(2, 3, dtype=torch.float64), nn.ReLU())
+    model[0].weight.data = torch.tensor([[1e-150, 0], [0, 1e-150], [1, 1]], dtype=torch.float64)
+    model[0].bias.data = torch.tensor([1e-300, 1e-300, 0], dtype=torch.float64)
+    assert len(linear_regions(model, [(-1, 1), (-1, 1)])) == 7
+    model[0].bias.data *= 0
+    assert len(linear_regions(model, [(-1, 1), (-1, 1)])) == 6
+
+
+@pytest.mark.parametrize("weight", [1e-200, 1e-150, 1.0])
+def test_on_a_line_a_product_too_small_to_be_stored_still_has_its_sign(weight):
+    model = nn.Sequential(nn.Linear(1, 2, dtype=torch.float64), nn.ReLU())
+    model[0].weight.data = torch.tensor([[weight], [1.0]], dtype=torch.float64)
+    model[0].bias.data = torch.tensor([0.0, 5e-324], dtype=torch.float64)  # the second vanishes just left of the first
+    regions = linear_regions(model, [(-1e-150, 1.0)])
+    assert [pattern.tolist() for pattern in regions.patterns[0]] == [[False, False], [False, True], [True, True]]
+
+
 def test_a_line_along_a_side_of_the_box_cuts_nothing():
     model = lines([[1.0, 0.0, 0.0], [0.0, 1.0, -1.0]])
     assert len(linear_regions(model, [(0, 1), (0, 1)])) == 1

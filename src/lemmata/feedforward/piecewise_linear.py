@@ -90,7 +90,8 @@ class PiecewiseLinear(nn.Module):
         # From the knot at the left of each x (the first, for what is left of all): the sum of units is the same number,
         # but far from the knots its terms are large and cancel.
         common = torch.promote_types(validate.tensor("x", x).dtype, self.knots.dtype)
-        piece = torch.searchsorted(self.knots.detach().to(common), x.detach().to(common), right=True)  # (...)
+        places = x.detach().to(common).contiguous()  # which searchsorted asks for in a warning
+        piece = torch.searchsorted(self.knots.detach().to(common), places, right=True)  # (...)
         knot = (piece - 1).clamp(min=0)
         return self.values[knot] + self.slopes[piece] * (x - self.knots[knot])
 

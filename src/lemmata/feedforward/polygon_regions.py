@@ -17,6 +17,7 @@ from lemmata.measure.rounding import gamma
 __all__ = []  # for linear_regions
 
 SLACK = 1 + 2.0**-40  # for the rounding of the bounds themselves, which are sums of a few terms
+TINY = torch.finfo(torch.float64).tiny
 AT_ONCE = 1 << 22  # signs of units at corners that are held at a time
 
 
@@ -121,7 +122,8 @@ class PolygonCutter:
         self, values: Tensor, bounds: Tensor, polygons: Polygons, patterns: list[Tensor], parents: Tensor
     ) -> Int[Tensor, "regions corners units"]:
         signs = values.sign().to(torch.int8)
-        doubt = ~(values.abs() > bounds) & polygons.used[..., None]  # what overflowed is no number, and above no bound
+        # What overflowed is no number, and above no bound; what has the bound 0 is exact.
+        doubt = ~(values.abs() > bounds) & (bounds != 0) & polygons.used[..., None]
         for sources in (polygons.sources, _before(polygons)):  # a unit vanishes at both corners of the side it made
             unit = sources - len(patterns) * self.width  # (regions, corners)
             made = (unit >= 0)[..., None]
@@ -154,7 +156,7 @@ class PolygonCutter:
 
 
 def _values(polygons: Polygons, units: Coefficients) -> tuple[Tensor, Tensor]:
-    """All units at all corners, and how wrong they may be."""
+    """All units at all corners, and how wrong they may be: not at all, at the origin, if they have no constant."""
     x, y = polygons.corners[:, :, None].unbind(-1)  # (regions, corners, 1)
     a, b, c = units.value[:, None].unbind(-1)  # (regions, 1, units)
     errors = units.bound[:, None].unbind(-1)
@@ -163,7 +165,9 @@ def _values(polygons: Polygons, units: Coefficients) -> tuple[Tensor, Tensor]:
     size = a.abs() * x.abs() + b.abs() * y.abs() + c.abs()
     bounds = gamma(4) * size + (a.abs() + b.abs()) * off
     bounds = bounds + errors[0] * (x.abs() + off) + errors[1] * (y.abs() + off) + errors[2]
-    return values, SLACK * torch.where(torch.isnan(bounds), torch.inf, bounds) + torch.finfo(values.dtype).tiny
+    bounds = SLACK * torch.where(torch.isnan(bounds), torch.inf, bounds) + TINY
+    nothing = (x == 0) & (y == 0) & (off == 0) & (c == 0) & (errors[2] == 0)  # networks without biases meet there
+    return values, torch.where(nothing, 0.0, bounds)
 
 
 def _before(polygons: Polygons) -> Int[Tensor, "regions corners"]:
@@ -243,10 +247,14 @@ def _crossing(polygons: Polygons, line: tuple[Tensor, Tensor]) -> tuple[Tensor, 
 
 
 def _determinant(a: tuple, b: tuple, c: tuple, d: tuple) -> tuple[Tensor, Tensor]:
-    """a b - c d, and how wrong it may be."""
+    """a b - c d, and how wrong it may be: not at all, if each product has a factor that is exactly 0."""
+    exact = [(p[0] == 0) & (p[1] == 0) for p in (a, b, c, d)]
+    sure = (exact[0] | exact[1]) & (exact[2] | exact[3])
     size = (a[0] * b[0]).abs() + (c[0] * d[0]).abs()
     carried = [p[0].abs() * q[1] + p[1] * q[0].abs() + p[1] * q[1] for p, q in ((a, b), (c, d))]
-    return a[0] * b[0] - c[0] * d[0], SLACK * (gamma(3) * size + carried[0] + carried[1])
+    # A product too small to be stored may be wrong by all of it.
+    lost = SLACK * (gamma(3) * size + carried[0] + carried[1]) + torch.where(sure, 0.0, torch.full_like(size, TINY))
+    return a[0] * b[0] - c[0] * d[0], lost
 
 
 def _together(parts: list[tuple[Tensor, Polygons, Tensor]]) -> tuple[Tensor, Polygons, Tensor]:
