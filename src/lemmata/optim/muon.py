@@ -301,13 +301,9 @@ def _equal_shapes(matrices: list[Tensor]) -> list[list[int]]:
 
 
 def _dtype(matrix: Tensor, wanted: torch.dtype | None) -> torch.dtype:
-    if matrix.is_complex():
+    if matrix.is_complex() or (wanted is None and matrix.dtype == torch.float64):
         return matrix.dtype
-    if wanted is not None:
-        return wanted
-    if matrix.is_cuda:
-        return torch.bfloat16
-    return torch.promote_types(matrix.dtype, torch.float32)
+    return wanted or (torch.bfloat16 if matrix.is_cuda else torch.float32)
 
 
 def _factor(parameter: Tensor, adjust: str | None) -> float:
