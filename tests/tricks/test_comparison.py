@@ -121,6 +121,12 @@ def test_a_comparison_trains_the_plain_one_first_and_turns_the_recipes_tricks_of
     assert "within the noise of 1,000 test examples" in figure.note
 
 
+def test_steps_of_a_sequence_are_normalised_as_examples_are():
+    layers = apply_tricks(points(), "batchnorm").system.layers
+    x = torch.randn(4, 6, 2)
+    torch.testing.assert_close(layers[0](x), layers[0](x.flatten(0, 1)).view(4, 6, -1))
+
+
 def test_residual_networks_take_them_too():
     found = compare(residual_clothing, ["batchnorm+dropout"], options=SHORT)
     assert set(found.scores) == {"plain", "batchnorm+dropout"}

@@ -127,7 +127,8 @@ def _drop_inputs(layer: nn.Module, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def _normalise_outputs(layer: nn.Module, inputs: Any, output: Tensor) -> Tensor:
-    return layer.get_submodule("norm")(output)
+    flat = output.flatten(0, -2) if output.ndim > 2 else output  # the steps of a sequence are examples too
+    return layer.get_submodule("norm")(flat).view_as(output)
 
 
 def _linear_layers(experiment: Experiment, trick: str) -> list[nn.Linear]:
