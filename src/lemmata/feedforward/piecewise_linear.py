@@ -20,7 +20,8 @@ class PiecewiseLinear(nn.Module):
 
     With knots $x_1 < \dots < x_{m-1}$, the slope $a$ left of the first, and $c_i$ the change of the slope at knot $i$:
     $m$ pieces from $m - 1$ units and an affine function. `network()` is the same function as a plain ReLU network,
-    where the affine part takes two more units. Knots and values are parameters, so that it can also be fitted.
+    where the affine part takes two more units. The module itself starts from the nearest knot on the left, which loses
+    no digits far out. Knots and values are parameters, so that it can also be fitted.
 
     Shapes:
         x: any shape    returns: the same shape
