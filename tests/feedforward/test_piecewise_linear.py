@@ -72,6 +72,7 @@ def test_one_knot_is_a_kink():
     kink = PiecewiseLinear(torch.tensor([1.0]), torch.tensor([2.0]), left=-1.0, right=3.0)
     assert kink(torch.tensor([0.0, 1.0, 2.0])).tolist() == [3.0, 2.0, 5.0]
     assert kink(torch.zeros(0)).shape == (0,)
+    assert kink(torch.tensor([[0.0, 1.0, 2.0]]).expand(3, 3).mT).tolist() == [[3.0] * 3, [2.0] * 3, [5.0] * 3]
     assert kink(torch.tensor(2.0)).item() == 5.0
 
 

@@ -1,12 +1,12 @@
 r"""Gradient flow, the equation of motion that gradient descent follows in steps, and the path of any optimiser."""
 
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import torch
 from jaxtyping import Float
-from scipy.integrate import solve_ivp
 from torch import Tensor
 from torch.optim import Optimizer
 
@@ -16,6 +16,8 @@ from lemmata.marks import system
 __all__ = ["descent_path", "flow_path"]
 
 Function = Callable[[Tensor], Tensor]
+
+GRADIENTS = 2_000, 100  # for a flow and each of its numbers: flows that run away in finite time never have enough
 
 
 @system("flow_path", title="Gradient flow", kind="function")
@@ -40,31 +42,39 @@ def flow_path(
     tensor([[1.0000],
             [0.3679]])
     """
+    from scipy.integrate import solve_ivp  # slow to import, and a path of an optimiser does not need it
+
     start = validate.floating("start", start).detach()
     moments = torch.as_tensor(times, dtype=torch.float64).flatten()
     if not len(moments) or not bool(moments.isfinite().all()) or moments[0] < 0 or bool((moments.diff() <= 0).any()):
         raise ValueError(f"times must increase and not begin before 0, got {moments.tolist()}")
     validate.number("tolerance", tolerance, above=0.0, below=1.0)
+    end = float(moments[-1])
+
+    taken, most = itertools.count(), GRADIENTS[0] + GRADIENTS[1] * start.numel()
 
     def velocity(_: float, flat: Any) -> Any:
         point = torch.as_tensor(flat, dtype=torch.float64).to(start.device).reshape(start.shape)
-        return -_gradient(f, point)[1].flatten().cpu().numpy()
+        slope = _gradient(f, point)[1]
+        if next(taken) == most or not bool(slope.isfinite().all()):  # the solver would halve its step for ever
+            raise ValueError(f"the flow could not be followed to time {end:g}: f may fall without bound")
+        return -slope.flatten().cpu().numpy()
 
     wide = start.double()
-    if not float(moments[-1]):
+    if not end:
         return wide[None].to(start.dtype)
     size = max(1.0, float(wide.abs().max()))
     found = solve_ivp(
         velocity,
-        (0.0, float(moments[-1])),
+        (0.0, end),
         wide.flatten().cpu().numpy(),
         method="LSODA",
         t_eval=moments.numpy(),
         rtol=max(tolerance, 100 * np.finfo(float).eps),
         atol=tolerance * size,
     )
-    if found.status < 0 or not np.isfinite(found.y).all():
-        raise ValueError(f"the flow could not be followed to time {float(moments[-1]):g}: f may fall without bound")
+    if found.status < 0:
+        raise ValueError(f"the flow could not be followed to time {end:g}: {found.message}")
     return torch.as_tensor(found.y.T).reshape(len(moments), *start.shape).to(start)
 
 
@@ -99,7 +109,7 @@ def descent_path(
     point = validate.floating("start", start).detach().clone().requires_grad_()
     chosen = optimizer([point])
 
-    def closure() -> Tensor:
+    def closure() -> Any:
         value, point.grad = _gradient(f, point)
         return value
 

@@ -5,14 +5,14 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import torch
-from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 from torch import Tensor
 
 from lemmata.marks import system
+from lemmata.measure.lanczos import largest_ritz_pair
 
 __all__ = ["StepModel", "best_constant_step", "stability_limit", "step_model"]
 
-DENSE = 64  # parameters up to which the whole Hessian is cheaper than an iteration
+STEPS, ACCURACY = 200, 1e-7  # of Lanczos's iteration: the most, and the residual relative to the eigenvalue
 
 
 @dataclass(frozen=True)
@@ -67,9 +67,8 @@ def stability_limit(loss: Callable[[], Tensor], parameters: Iterable[Tensor]) ->
 
     $$ \epsilon < \frac2\beta, \qquad \beta = \lambda_{\max}(H) $$
 
-    By Lanczos's iteration on Hessian-vector products (ARPACK), or the whole Hessian of few parameters. Infinite where
-    nothing bends upwards. On a quadratic it is the limit from every start; on other losses that of the place where it
-    is measured.
+    By Lanczos's iteration on Hessian-vector products. Infinite where nothing bends upwards. On a quadratic it is the
+    limit from every start; on other losses that of the place where it is measured.
 
     Shapes:
         loss: a closure that returns one number; parameters: any tensors it depends on
@@ -81,7 +80,8 @@ def stability_limit(loss: Callable[[], Tensor], parameters: Iterable[Tensor]) ->
     >>> stability_limit(lambda: (w * w * torch.tensor([1.0, 4.0])).sum() / 2, [w])
     0.5
     """
-    largest = _extreme_eigenvalues(loss, parameters, "LA")[-1]
+    _, gradient, product = _derivatives(loss, parameters)
+    largest = _largest(gradient, product)
     return 2 / largest if largest > 0 else math.inf
 
 
@@ -101,8 +101,8 @@ def best_constant_step(loss: Callable[[], Tensor], parameters: Iterable[Tensor])
     >>> best_constant_step(lambda: (w * w * torch.tensor([1.0, 4.0])).sum() / 2, [w])
     0.4
     """
-    values = _extreme_eigenvalues(loss, parameters, "BE")
-    least, largest = values[0], values[-1]
+    _, gradient, product = _derivatives(loss, parameters)
+    largest, least = _largest(gradient, product), -_largest(gradient, product, sign=-1)
     if not largest > 0 or least < -1e-6 * largest:  # the rounding of a zero eigenvalue in single precision
         raise ValueError(
             f"the loss must be convex where it is measured, got a Hessian from {least:.3g} to {largest:.3g}"
@@ -110,23 +110,16 @@ def best_constant_step(loss: Callable[[], Tensor], parameters: Iterable[Tensor])
     return 2 / (largest + max(least, 0.0))
 
 
-def _extreme_eigenvalues(loss: Callable[[], Tensor], parameters: Iterable[Tensor], which: str) -> list[float]:
-    """Some eigenvalues of the Hessian in ascending order, the largest last; with "BE" the least first."""
-    _, gradient, product = _derivatives(loss, parameters)
-    size = gradient.numel()
-    if size <= DENSE:
-        hessian = torch.stack([product(row) for row in torch.eye(size).to(gradient)]).double()
-        return torch.linalg.eigvalsh((hessian + hessian.mT) / 2).tolist()
-    # A start that no structure of the parameters can miss, the same in every run.
-    start = torch.randn(size, generator=torch.Generator().manual_seed(0), dtype=torch.float64).numpy()
-    operator = LinearOperator(
-        (size, size), matvec=lambda v: product(torch.as_tensor(v).to(gradient)).double().cpu().numpy(), dtype=float
-    )
-    try:
-        found = eigsh(operator, k=2 if which == "BE" else 1, which=which, v0=start, tol=1e-6, return_eigenvectors=False)
-    except ArpackNoConvergence as error:
-        raise ValueError(f"the eigenvalues of the Hessian did not converge: {error}") from None
-    return sorted(map(float, found))
+def _largest(gradient: Tensor, product: Callable[[Tensor], Tensor], sign: int = 1) -> float:
+    """The largest eigenvalue of the Hessian, or with -1 of its negative, by Lanczos's iteration."""
+    dtype = torch.promote_types(gradient.dtype, torch.float32)
+    generator = torch.Generator().manual_seed(0)  # a start that no structure of the parameters misses, always the same
+    start = torch.randn(gradient.numel(), generator=generator, dtype=dtype).to(gradient.device)
+
+    def operator(vector: Tensor) -> Tensor:
+        return sign * product(vector.to(gradient.dtype)).to(dtype)
+
+    return float(largest_ritz_pair(operator, start, STEPS, accuracy=ACCURACY, generator=generator).value)
 
 
 def _derivatives(

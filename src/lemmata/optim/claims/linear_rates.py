@@ -1,5 +1,7 @@
 """Linear rates of gradient descent: strong convexity, the Polyak-Lojasiewicz condition, networks with many units."""
 
+from typing import Any
+
 import torch
 
 from lemmata.foundations.analysis.claims.functions import spectrum
@@ -35,7 +37,7 @@ def strong_convexity_gives_a_linear_rate(draw, factor=1.0, growth=1.0, optimizer
 
     bend = float(torch.linalg.matrix_norm(data, 2)) ** 2 / 120 + ridge
     lowest = descended(optimizer, loss, start[:1], 400, 1 / bend)[1].min()  # to rounding: (1 - 0.2/L)^400
-    cases = [(loss, ridge / bend, 1 / bend, lowest)]
+    cases: list[Any] = [(loss, ridge / bend, 1 / bend, lowest)]
     for kappa in (1.0, 2.0, 10.0, 100.0, 1000.0):
         values = (4.0 / kappa, *(4.0 * kappa ** -draw.uniform(4)).tolist(), 4.0)
         f = QuadraticFunction(torch.diag(torch.tensor(values, dtype=torch.float64)))
