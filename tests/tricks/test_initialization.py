@@ -238,6 +238,11 @@ def test_a_model_without_storage_and_frozen_ones_are_welcome(scheme):
     assert not frozen.weight.requires_grad
 
 
+def test_a_layer_may_have_one_output():
+    assert told(nn.Linear(5, 1), "lecun")["weight"].variance == pytest.approx(1 / 5)
+    assert told(nn.Linear(1, 1), "orthogonal")["weight"].variance == 1.0
+
+
 def test_rows_can_be_read():
     assert [str(row) for row in initialize(nn.Linear(100, 3))] == ["weight: he normal, variance 0.02", "bias: zeros"]
 

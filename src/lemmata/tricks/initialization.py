@@ -165,7 +165,8 @@ def _initialized(module: nn.Module, name: str, values: Tensor, choice: _Choice) 
 def _independent(module: nn.Module, values: Tensor, blocks: _Blocks, choice: _Choice) -> tuple[str, float]:
     variance, rule = choice.variance, f"{choice.scheme} {choice.distribution}"
     if variance is None and isinstance(module, EMBEDDINGS):
-        variance, rule = 1.0, f"rows of an embedding, {choice.distribution}"
+        variance = weight_variance("lecun", blocks.inputs, blocks.outputs)
+        rule = f"rows of an embedding, {choice.distribution}"
     elif variance is None:
         variance = weight_variance(choice.scheme, blocks.inputs, blocks.outputs)
     deviation = choice.gain * math.sqrt(variance)
