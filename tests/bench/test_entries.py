@@ -27,6 +27,8 @@ SMALL = {
     "hessian_spectrum": {"POINTS": 16},
     "hessian_trace": {"POINTS": 48, "PROBES": 24},
     "hessian_product": {"SIZES": {"cpu": (12, 8, 16)}},
+    "augmentation": {"COUNT": 300},
+    "dropout": {"ROWS": 256},
 }
 COMPILING = {"scan_compiled"}  # for minutes
 CASES = [

@@ -285,3 +285,36 @@ def test_a_cut_whose_ends_are_in_doubt_is_not_placed():
     off = _between(box, torch.tensor([[1, 2, 3, 0]]), values, bounds)[1]
     assert off[0, 0].isinf()
     assert off[0, 2].isinf()  # nothing rises from 0 to 0
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
+def test_what_is_exact_is_only_rounded(scale):
+    """Without errors in what is given, bounds are a few units in the last place of the largest term."""
+    corner, unit = normal(2, seed=1) * scale, normal(3, seed=2)
+    _, bounds = _values(single(corner), Coefficients(unit[None, None], torch.zeros(1, 1, 3).double(), 1.0))
+    size = float((unit[:2] * corner).abs().sum() + unit[2].abs())
+    assert 2.0**-52 * size <= bounds.item() <= 2.0**-50 * size
+    corners = torch.stack([corner, corner + scale])[None]
+    box = box_polygon(LOW, HIGH, CPU)
+    side = Polygons(
+        corners, torch.zeros(1, 2).double(), box.lines[:, :2], box.line_bound[:, :2], box.sources[:, :2], box.size - 2
+    )
+    _, off = _between(side, torch.tensor([[1, 0]]), torch.tensor([[1.0, -1.0]]).double(), torch.zeros(1, 2).double())
+    size = float(corners.abs().amax(-1).sum())
+    assert 2.0**-52 * size <= off[0, 0].item() <= 2.0**-49 * size
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_drawn_weights_leave_nothing_in_doubt(seed):
+    """Units vanish at both corners of the sides that they made, which is known and not computed."""
+    layers = []
+    for depth, (a, b) in enumerate(itertools.pairwise((2, 4, 4, 4))):
+        layer = nn.Linear(a, b, dtype=torch.float64)
+        layer.weight.data, layer.bias.data = (
+            normal(b, a, seed=10 * seed + depth),
+            normal(b, seed=100 + seed + depth) / 2,
+        )
+        layers += [layer, nn.ReLU()]
+    regions = linear_regions(nn.Sequential(*layers), [(-2, 2), (-2, 2)])
+    assert len(regions) > 10
+    assert regions.exact_decisions == 0

@@ -70,7 +70,7 @@ def with_pytorch_optimizer(task: Task) -> Callable[[], Task]:
     return _stepping(task, pytorch_optimizer.Muon(groups))
 
 
-@limit("the matrix products of five Newton-Schulz steps, in float32 or on a GPU in bfloat16")
+@limit("the matrix products of five Newton-Schulz steps as they are written, in float32 or on a GPU in bfloat16")
 def products_alone(task: Task) -> Callable[[], None]:
     """No norm, no momentum, no step."""
     dtype = torch.bfloat16 if task.start[0].is_cuda else torch.float32

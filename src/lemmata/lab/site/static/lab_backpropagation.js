@@ -10,6 +10,7 @@
   let chosen = 0; // the weight that is looked at
 
   const number = (value) => (Math.abs(value) < 5e-4 ? "0" : short(value, 3));
+  const fitted = (value) => (Math.abs(value) < 1000 ? value.toFixed(Math.abs(value) < 10 ? 3 : 1) : value.toExponential(0)).replace("-", "−");
   const state = () => ({ ...lab.state(), ...(chosen ? { weight: String(chosen) } : {}) });
   const unit = (layer, index) => (layer === 5 ? "y" : layer ? `${run.layers[layer].name},${index + 1}` : `x${DIGITS[index]}`);
 
@@ -58,8 +59,8 @@
     const now = at === layer || at === LAST - layer;
     const text = (dy, look, words) => make("text", { x, y: y + dy, class: look }, words);
     const shown = [text(-26, "name", unit(layer, index))];
-    if (at >= layer) shown.push(text(-3, "value", number(values[index])));
-    if (at >= LAST - layer) shown.push(text(17, "delta", `δ ${number(deltas[index])}`));
+    if (at >= layer) shown.push(text(-3, "value", fitted(values[index])));
+    if (at >= LAST - layer) shown.push(text(17, "delta", `δ ${fitted(deltas[index])}`));
     if (layer === 5) shown.push(text(44, "name", `t = ${number(run.target)}`));
     return make("g", {}, make("rect", { x: x - 33, y: y - 21, width: 66, height: 45, rx: 6, class: now ? "now" : "" }), ...shown);
   }
@@ -104,7 +105,8 @@
   function show(at) {
     draw(at);
     part("chosen").textContent = look(at);
-    part("off").textContent = at === LAST ? `Autograd’s gradients differ by at most ${run.off.toExponential(0)}.` : "";
+    const off = run.off ? `differ by at most ${run.off.toExponential(0)}` : "are the same to the last bit";
+    part("off").textContent = at === LAST ? `Autograd’s gradients ${off}.` : "";
   }
 
   function renew(answer, at, newest = true) {
