@@ -10,7 +10,7 @@
 
   const chosen = () => boxes.filter((box) => box.checked).map((box) => box.value).join(",");
   const fixed = () => lab.get("place") === "network";
-  const begun = () => (moved && !fixed() ? { x: moved[0], y: moved[1] } : {});
+  const begun = () => (moved && !fixed() ? { x: String(moved[0]), y: String(moved[1]) } : {});
   const state = () => ({ ...lab.state(), ...begun(), ...(chosen() === START ? {} : { racers: chosen() }) });
   const flat = ([x, y]) => [(x - shown.window[0]) / shown.window[2], (y - shown.window[1]) / shown.window[2]];
   const edge = (value) => Math.max(-1, Math.min(1, value));
