@@ -66,6 +66,8 @@ def stub(package: str, folder: Path) -> str:
     lines += [f"from {package}.{names[name]} import {name} as {name}" for name in ordered]
     listed = "".join(f'    "{name}",\n' for name in sorted(names))
     told = '"""Made by `python3 dev.py lint --fix` from the `__all__` of the files beside this one."""'
+    if not names:
+        return f"{told}\n\n__all__ = []\n"
     return "\n".join([told, "", *lines, "", f"__all__ = [\n{listed}]\n"])
 
 

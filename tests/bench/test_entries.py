@@ -21,9 +21,14 @@ SMALL = {
     "woodbury_solve": {"SIZE": 256},
     "recurrent_layers": {"BATCH": 2, "FEATURES": 8},
     "linear_scan": {"BATCH": 2, "TIME": 64, "CHANNEL": 8},
+    "muon_step": {"WIDTHS": {"cpu": 4}},
+    "sam_step": {"WIDTHS": {"cpu": 8}},
+    "optimizer_step": {"WIDTHS": {"cpu": 8}},
     "hessian_spectrum": {"POINTS": 16},
     "hessian_trace": {"POINTS": 48, "PROBES": 24},
     "hessian_product": {"SIZES": {"cpu": (12, 8, 16)}},
+    "augmentation": {"COUNT": 300},
+    "dropout": {"ROWS": 256},
 }
 COMPILING = {"scan_compiled"}  # for minutes
 CASES = [

@@ -5,9 +5,18 @@ from dataclasses import replace
 
 import pytest
 import torch
+from torch import nn
 
 from lemmata.connectionism.recipes import remember_prototypes, separate_classes
-from lemmata.feedforward import MLP, LinearRegression, LogisticRegression, cross_entropy
+from lemmata.feedforward import (
+    MLP,
+    LinearRegression,
+    LogisticRegression,
+    PiecewiseLinear,
+    cross_entropy,
+    linear_regions,
+    uniform_distance,
+)
 from lemmata.feedforward.recipes import classify_clothing, classify_points
 from lemmata.feedforward.recipes_residual import residual_points
 from lemmata.train import run_experiment
@@ -50,6 +59,36 @@ def test_regressions_find_the_weights_of_the_cpu(classes, dtype):
         assert there.weight_.is_cuda
         torch.testing.assert_close(there.weight_.cpu(), here.weight_, rtol=1e-5, atol=1e-6)
         torch.testing.assert_close(there.bias_.cpu(), here.bias_, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_weighted_regressions_find_the_weights_of_the_cpu(classes):
+    x, y, often = torch.randn(500, 3, dtype=torch.double), torch.randint(classes, (500,)), torch.rand(500)
+    for model, solver in ((LinearRegression, "cholesky"), (LinearRegression, "gd"), (LogisticRegression, "newton"),
+                          (LogisticRegression, "lbfgs"), (LogisticRegression, "gd")):  # fmt: skip
+        aim = y.double() if model is LinearRegression else y
+        here = model(0.1, solver=solver).fit(x, aim, sample_weight=often)
+        there = model(0.1, solver=solver).fit(x.cuda(), aim.cuda(), sample_weight=often)
+        torch.testing.assert_close(there.weight_.cpu(), here.weight_, rtol=1e-5, atol=1e-6)
+        score = there.score(x.cuda(), aim.cuda(), often.cuda())
+        assert score == pytest.approx(here.score(x, aim, often), abs=1e-6)
+
+
+def test_distances_regions_and_broken_lines_are_those_of_the_cpu():
+    nets = [nn.Sequential(nn.Linear(1, 4), nn.LeakyReLU(0.1), nn.BatchNorm1d(4), nn.ReLU(), nn.Linear(4, 1)).eval()]
+    nets += [nn.Sequential(nn.Linear(2, 4), nn.LeakyReLU(0.1), nn.Linear(4, 1))]
+    for inputs, net in enumerate(nets, 1):
+        here, there = (linear_regions(net.to(device), [(-2, 2)] * inputs) for device in ("cpu", "cuda"))
+        assert len(here) == len(there)
+        torch.testing.assert_close(there.corners.cpu(), here.corners)
+    f, g = MLP(1, 1, widths=(4,)).cuda(), MLP(1, 1, widths=(4,)).double()
+    found = uniform_distance(f, g, (-1.0, 1.0), tolerance=0.01)
+    at = torch.linspace(-1, 1, 99)[:, None]
+    seen = float((f(at.cuda()).cpu() - g(at.double())).detach().abs().max())
+    assert found.lower - 1e-5 <= found.upper
+    assert seen <= found.upper + 1e-5
+    line, x = PiecewiseLinear(torch.tensor([0.0, 1.0]), torch.tensor([2.0, 0.0]), left=1.0), torch.linspace(-3, 3, 40)
+    torch.testing.assert_close(line.cuda()(x.cuda()).cpu(), line.cpu()(x))
 
 
 RECIPES = [

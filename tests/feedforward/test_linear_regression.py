@@ -108,6 +108,17 @@ def test_rows_that_lie_elsewhere_do_not_mislead_the_normal_equations(bias, outpu
     assert plain.condition_ == pytest.approx(exact.condition_, rel=1e-8)
 
 
+@pytest.mark.parametrize("offset", [0.0, 30.0, 1000.0, 1e5])
+def test_normal_equations_of_single_precision_keep_more_digits_than_the_data(offset):
+    x, y = problem(3500, offset=offset)
+    x, y = x.float(), y.float()
+    plain, exact = (LinearRegression(0.1, solver=solver).fit(x, y) for solver in ("cholesky", "qr"))
+    assert plain.solver_ == "cholesky"
+    assert plain.condition_ == pytest.approx(exact.condition_, rel=1e-9)
+    # The same double, or its neighbour, is rounded to single precision.
+    torch.testing.assert_close(plain.weight_, exact.weight_, rtol=1.2e-7, atol=0)
+
+
 @pytest.mark.parametrize("solver", DIRECT)
 @pytest.mark.parametrize(("points", "features"), [(30, 6), (4, 9), (1, 3)])
 def test_dependent_columns_get_the_shortest_weights_and_a_warning(solver, points, features):

@@ -134,3 +134,23 @@ def test_a_singular_hessian_gives_the_shortest_step():
     hessian = torch.ones(2, 2, dtype=torch.float64)
     step = newton_step(hessian, torch.ones(2, 1, dtype=torch.float64), [])
     torch.testing.assert_close(step, torch.full((2, 1), 0.5, dtype=torch.float64), rtol=1e-12, atol=0)
+
+
+def test_a_nearly_singular_hessian_gives_a_short_step_too():
+    hessian = torch.tensor([[1.0, 1.0], [1.0, 1 + 4e-15]], dtype=torch.float64)  # has a Cholesky factor
+    step = newton_step(hessian, torch.tensor([[1.0], [1 + 1e-9]], dtype=torch.float64), [])
+    torch.testing.assert_close(step, torch.full((2, 1), 0.5, dtype=torch.float64), rtol=1e-8, atol=0)
+
+
+def test_a_step_of_many_classes_moves_none_of_what_changes_no_probability():
+    data, theta = problem(3, ridge=0.0)
+    _, gradient, hessian, _ = expansion(data, theta)
+    step = newton_step(hessian, gradient, [])
+    assert step.sum(1).abs().max() < 1e-10 * step.abs().max()
+    torch.testing.assert_close((hessian @ step.T.reshape(-1)).reshape(3, -1).T, gradient, rtol=1e-8, atol=1e-11)
+
+
+def test_the_start_has_a_row_for_the_bias_and_a_column_for_each_unit():
+    for bias in (True, False):
+        data, theta = problem(3, bias)
+        assert torch.equal(data.start(), torch.zeros_like(theta))

@@ -151,6 +151,24 @@ def test_sgd_on_labels_without_a_pattern_does_not_diverge():
             LogisticRegression(ridge=1e-3, solver="sgd", max_epochs=4).fit(x, y)
 
 
+@pytest.mark.parametrize("scale", [1e-10, 1e-7, 1e8, 1e10])
+@pytest.mark.parametrize("ridge", [0.0, 0.01])
+def test_the_unit_of_an_input_does_not_mislead_lbfgs(scale, ridge):
+    x, y = problem()
+    unit = torch.tensor([1.0, scale, 1.0, 1.0, 1.0], dtype=torch.double)
+    newton, found = (LogisticRegression(ridge, solver=s).fit(x * unit, y) for s in ("newton", "lbfgs"))
+    assert found.status_ == "converged"
+    torch.testing.assert_close(found.weight_ * unit, newton.weight_ * unit, rtol=1e-4, atol=1e-5)
+
+
+def test_one_class_with_a_ridge_is_told_what_is_missing():
+    x, y = problem()
+    with pytest.warns(UserWarning, match="a class has no example and its bias falls without end: use bias=False"):
+        LogisticRegression(0.1, max_epochs=5).fit(x, torch.zeros_like(y))
+    with pytest.warns(UserWarning, match=r"gd stopped after 2 epochs before it converged: raise max_epochs$"):
+        LogisticRegression(0.1, solver="gd", max_epochs=2).fit(x, y)
+
+
 def test_the_same_seed_takes_the_same_examples():
     x, y = problem()
     first, same, other = (LogisticRegression(solver="sgd", seed=seed, max_epochs=2).fit(x, y) for seed in (1, 1, 2))
@@ -221,7 +239,13 @@ def test_bad_data_are_refused():
         LogisticRegression(seed=1.5)
     with pytest.raises(ValueError, match=r"got torch.int64 of shape \(299,\)"):
         LogisticRegression().fit(x, y[1:])
-    with pytest.raises(ValueError, match="y must hold classes from 0 to 1, got -1 to 1"):
+    with pytest.raises(ValueError, match=r"without large gaps, got 10000000 among 300 points: use torch\.unique"):
+        LogisticRegression().fit(x, y * 10**7)
+    with pytest.raises(ValueError, match="state must hold weight and bias, got weight"):
+        LogisticRegression().load_state_dict({"weight": x})
+    with pytest.raises(ArithmeticError, match=r"which torch\.float16 does not hold"):
+        LogisticRegression(1e-13).fit((1e-6 * x).half(), y)
+    with pytest.raises(ValueError, match=r"y must hold classes from 0 to 1, got -1 to 1: use \(y \+ 1\) // 2"):
         LogisticRegression().fit(x, 2 * y - 1)
     with pytest.raises(ValueError, match="y must hold classes from 0 to 1, got 0 to 2"):
         LogisticRegression().fit(x, y * 2, classes=2)

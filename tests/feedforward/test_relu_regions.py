@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import nn
 
-from lemmata.feedforward import MLP, DenselyConnectedBlock, ResidualLayer, linear_regions
+from lemmata.feedforward import MLP, ResidualLayer, linear_regions
 from lemmata.feedforward.linear_pieces import linear_pieces
 from lemmata.feedforward.relu_program import Add, Affine, Rectify, Remember
 
@@ -119,6 +119,50 @@ def test_lines_through_one_point_leave_no_triangle_and_those_that_miss_it_by_the
     assert len(linear_regions(lines([*third, *third]), [(0, 1), (0, 1)])) == 4
 
 
+def without_biases(*sizes, seed=0):
+    model = network(*sizes, seed=seed)
+    for layer in model:
+        if isinstance(layer, nn.Linear):
+            layer.bias = None
+    return model
+
+
+@pytest.mark.parametrize("sizes", [(2, 6, 1), (2, 8, 8, 1), (2, 5, 5, 5, 1)])
+def test_without_biases_all_lines_meet_in_the_origin_and_nothing_is_in_doubt(sizes):
+    model = without_biases(*sizes)
+    regions = linear_regions(model, [(-1, 1), (-1, 2)])
+    angles = torch.arange(200_000, dtype=torch.float64) * (2 * torch.pi / 200_000) + 1e-6
+    around = torch.stack([angles.cos(), angles.sin()], 1)
+    assert len(regions) == len(patterns(model, around).unique(dim=0))  # a cone each
+    assert regions.exact_decisions == 0
+
+
+def test_wide_networks_without_biases_are_counted_at_once():
+    """2-64-64: two thousand corners at the origin, once forty thousand decisions in fractions."""
+    regions = linear_regions(without_biases(2, 64, 64, 1), [(-1, 1), (-1, 1)])
+    assert regions.exact_decisions == 0
+    assert len(regions) >= 128
+
+
+def test_lines_that_nearly_meet_in_the_origin_are_told_from_those_that_do():
+    """x = -1e-150 and y = -1e-150 cross where products of their coefficients are too small to be stored."""
+    model = nn.Sequential(nn.Linear(2, 3, dtype=torch.float64), nn.ReLU())
+    model[0].weight.data = torch.tensor([[1e-150, 0], [0, 1e-150], [1, 1]], dtype=torch.float64)
+    model[0].bias.data = torch.tensor([1e-300, 1e-300, 0], dtype=torch.float64)
+    assert len(linear_regions(model, [(-1, 1), (-1, 1)])) == 7
+    model[0].bias.data *= 0
+    assert len(linear_regions(model, [(-1, 1), (-1, 1)])) == 6
+
+
+@pytest.mark.parametrize("weight", [1e-200, 1e-150, 1.0])
+def test_on_a_line_a_product_too_small_to_be_stored_still_has_its_sign(weight):
+    model = nn.Sequential(nn.Linear(1, 2, dtype=torch.float64), nn.ReLU())
+    model[0].weight.data = torch.tensor([[weight], [1.0]], dtype=torch.float64)
+    model[0].bias.data = torch.tensor([0.0, 5e-324], dtype=torch.float64)  # the second vanishes just left of the first
+    regions = linear_regions(model, [(-1e-150, 1.0)])
+    assert [pattern.tolist() for pattern in regions.patterns[0]] == [[False, False], [False, True], [True, True]]
+
+
 def test_a_line_along_a_side_of_the_box_cuts_nothing():
     model = lines([[1.0, 0.0, 0.0], [0.0, 1.0, -1.0]])
     assert len(linear_regions(model, [(0, 1), (0, 1)])) == 1
@@ -196,15 +240,6 @@ def test_hooks_own_forwards_and_subclasses_are_refused():
         linear_regions(broken, [(0, 1)])
 
 
-def test_a_hook_on_a_projection_is_refused_and_so_is_one_that_adds_a_constant():
-    hooked, biased = ResidualLayer(2, outputs=3), ResidualLayer(2, outputs=3)
-    hooked.projection.register_forward_hook(lambda *parts: 0 * parts[-1])
-    biased.projection = nn.Linear(2, 3)
-    for layer, message in ((hooked, "Linear has a hook"), (biased, "projection must be a Linear without a bias")):
-        with pytest.raises(ValueError, match=message):
-            linear_regions(layer, [(-1, 1)] * 2)
-
-
 @pytest.mark.parametrize("box", [(0, 1), [0, 1], 1.0, torch.tensor([0.0, 1.0]), None])
 def test_a_box_that_is_no_list_of_pairs_is_refused_with_an_example(unchecked, box):
     with pytest.raises(
@@ -220,68 +255,6 @@ def test_boxes_may_be_tensors_and_arrays():
     wanted = len(linear_regions(model, [(-1, 1), (0, 2)]))
     for box in (torch.tensor([[-1, 1], [0, 2]]), torch.tensor([[-1.0, 1.0], [0.0, 2.0]]), np.array([[-1, 1], [0, 2]])):
         assert len(linear_regions(model, box)) == wanted
-
-
-@torch.no_grad()
-def leaky(model, slope):
-    """The same network with leaky units and a normalisation before each, and what enters its rectifiers."""
-    parts = []
-    for layer in model:
-        if isinstance(layer, nn.ReLU):
-            width = parts[-1].out_features
-            norm = nn.BatchNorm1d(width, affine=width % 2 == 0)
-            norm.running_mean.normal_()
-            norm.running_var.uniform_(0.5, 2.0)
-            for values in norm.parameters():
-                values.uniform_(0.5, 2.0)
-            layer = nn.LeakyReLU(slope)
-            parts.append(norm)
-        parts.append(layer)
-    return nn.Sequential(*parts).double().eval()
-
-
-@pytest.mark.parametrize("sizes", [(1, 7, 1), (1, 8, 9, 2), (2, 5, 1), (2, 8, 7, 1)])
-@pytest.mark.parametrize("slope", [0.01, 0.25, -1.0, 2.0])
-def test_leaky_units_and_fixed_normalisations_are_piecewise_affine(sizes, slope):
-    torch.manual_seed(len(sizes))
-    model = leaky(network(*sizes, seed=7), slope)
-    regions = linear_regions(model, [(-2, 2)] * sizes[0])
-    own = torch.arange(regions.corners.shape[1]) < regions.sizes[:, None]
-    middle = (regions.corners * own[..., None]).sum(1) / regions.sizes[:, None]
-    value = torch.einsum("roi,ri->ro", regions.slopes, middle) + regions.constants
-    assert torch.allclose(value, model(middle), atol=1e-9)
-
-    def active(x):
-        found, hidden = [], x
-        for part in model:
-            found += [hidden > 0] if isinstance(part, nn.LeakyReLU) else []
-            hidden = part(hidden)
-        return torch.cat(found, dim=1)
-
-    mine = torch.cat(regions.patterns, dim=1)
-    assert torch.equal(active(middle), mine)
-    points = torch.rand(20_000, sizes[0], dtype=torch.float64) * 4 - 2
-    seen = torch.unique(active(points), dim=0)
-    assert len(torch.unique(torch.cat([mine, seen]), dim=0)) == len(torch.unique(mine, dim=0)) == len(regions)
-
-
-@pytest.mark.parametrize("inputs", [1, 2])
-def test_our_networks_of_leaky_units_count_like_the_plain_ones(inputs):
-    torch.manual_seed(inputs)
-    ours = MLP(inputs, 1, widths=(5, 4), activation="leaky_relu").double()
-    for layer in ours.layers:
-        nn.init.normal_(layer.bias)
-    first, second, last = ours.layers
-    plain = nn.Sequential(first, nn.LeakyReLU(), second, nn.LeakyReLU(), last)
-    box = [(-2, 2)] * inputs
-    assert torch.equal(linear_regions(ours, box).slopes, linear_regions(plain, box).slopes)
-    assert len(linear_regions(ours, box)) > 4
-    for block in (ResidualLayer(inputs, 3, activation="leaky_relu"), DenselyConnectedBlock(inputs, 2, 2, "leaky_relu")):
-        block = nn.Sequential(block.double())
-        regions = linear_regions(block, box)
-        middle = regions.corners[:, :2].mean(1)  # of a side, or of an interval
-        value = torch.einsum("roi,ri->ro", regions.slopes, middle) + regions.constants
-        assert torch.allclose(value, block(middle), atol=1e-9)
 
 
 def test_leaky_units_at_ties_are_decided_in_fractions():
@@ -303,12 +276,13 @@ def test_breakpoints_that_rounding_eats_stand_where_they_are():
     wanted = Fraction(constant) / Fraction(third) / (Fraction(more) - 3)  # about 0.375, in the piece from 0 to 1
     pieces, _ = linear_pieces([first, Rectify(), second, Rectify()], -1.0, 1.0, torch.device("cpu"))
     assert pieces.left.place.tolist() == [-1.0, 0.0, float(wanted)]
-
-
-def test_a_normalisation_that_sees_batches_is_refused():
-    for norm in (nn.BatchNorm1d(2), nn.BatchNorm1d(2, track_running_stats=False).eval()):
-        with pytest.raises(ValueError, match=r"BatchNorm1d that sees whole batches .*: use model\.eval\(\)"):
-            linear_regions(nn.Sequential(nn.Linear(1, 2), norm), [(0, 1)])
+    model = nn.Sequential(nn.Linear(2, 2), nn.ReLU(), nn.Linear(2, 1), nn.ReLU()).double()
+    for layer, (weight, bias) in zip(
+        (model[0], model[2]), (([[third, 0.0]] * 2, [0.0, 0.0]), ([[3.0, -more]], [constant])), strict=True
+    ):
+        layer.weight.data, layer.bias.data = (torch.tensor(part, dtype=torch.float64) for part in (weight, bias))
+    found = linear_regions(model, [(-1, 1), (-1, 1)])
+    assert sorted(set(found.corners[..., 0].flatten().tolist())) == [-1.0, 0.0, float(wanted), 1.0]
 
 
 def affine(weight, bias):

@@ -7,6 +7,7 @@ import torch
 from torch import nn
 
 from lemmata.optim import Extragradient
+from lemmata.testing import check_optimizer
 
 
 def bilinear(lr, kind=Extragradient):
@@ -89,3 +90,7 @@ def test_bad_input_is_answered():
     table = nn.Embedding(4, 2, sparse=True)
     with pytest.raises(ValueError, match="dense gradients"):
         Extragradient(table.parameters()).step(lambda: table(torch.tensor([1])).sum().backward())
+
+
+def test_it_conforms():
+    check_optimizer(Extragradient, lr=0.05)

@@ -10,6 +10,8 @@ import torch
 from torch import nn
 
 from lemmata.optim import Muon, hidden_matrices, newton_schulz, polar_factor
+from lemmata.optim.muon import STACKED_ENTRIES
+from lemmata.testing import check_optimizer
 
 SHAPES = ((8, 5), (5, 8), (6, 6), (8, 5), (1, 4))
 
@@ -78,6 +80,18 @@ def test_converging_coefficients_reach_the_polar_factor():
     torch.testing.assert_close(found.mT @ found, torch.eye(4).double().expand(3, 4, 4), rtol=0, atol=1e-12)
 
 
+def test_stacks_that_are_full_change_nothing(monkeypatch):
+    whole, divided = parameters(), parameters()
+    give_gradients(whole, divided, seed=0)
+    Muon(whole, lr=0.1).step()
+    for most in (10, 40, 80):  # less than a matrix, one, and two
+        monkeypatch.setitem(STACKED_ENTRIES, "cpu", most)
+        Muon(divided, lr=0.1).step()
+        assert all(torch.allclose(p, q, rtol=0, atol=1e-12) for p, q in zip(whole, divided, strict=True))
+        divided = parameters()
+        give_gradients(divided, seed=0)
+
+
 @pytest.mark.parametrize("method", ["newton_schulz", "svd"])
 def test_directions_without_a_gradient_stand_still(method):
     weight = nn.Parameter(torch.zeros(4, 3, dtype=torch.float64))
@@ -139,6 +153,9 @@ def test_a_model_is_split_into_hidden_matrices_and_the_rest():
     assert hidden_matrices(nn.LayerNorm(3)) == []
     network[0].requires_grad_(False)
     assert [name for name, _ in hidden_matrices(network)] == ["1.weight"]
+    network[2].requires_grad_(False)  # the output layer is the last one though nobody learns it
+    assert [name for name, _ in hidden_matrices(network)] == ["1.weight"]
+    assert [group["rule"] for group in Muon(network).param_groups] == ["muon", "adamw"]
 
 
 def test_what_is_no_hidden_matrix_is_learnt_by_adamw():
@@ -279,3 +296,25 @@ def test_bad_parameters_are_answered():
     table(torch.tensor([1])).sum().backward()
     with pytest.raises(ValueError, match="dense gradients"):
         Muon(table.parameters()).step()
+
+
+@pytest.mark.parametrize("options", [{}, {"method": "svd", "nesterov": False, "foreach": False}])
+def test_it_conforms(options):
+    check_optimizer(Muon, lr=0.02, invariances=["scale", "separation"], **options)
+
+
+@pytest.mark.parametrize(("dtype", "near"), [(torch.float32, 2e-3), (torch.float64, 1e-11), (torch.complex128, 1e-11)])
+@pytest.mark.parametrize("shape", [(6, 12), (40, 4), (1, 9), (5, 100)])
+@pytest.mark.parametrize("smallest", [1.0, 1e-3, 0.0])
+def test_long_matrices_go_the_short_way_to_the_same_place(dtype, near, shape, smallest):
+    """What rounding does grows by a power of 3.4445, to a few thousandths in float32."""
+    generator = torch.Generator().manual_seed(0)
+    u, values, vh = torch.linalg.svd(torch.randn(3, *shape, dtype=dtype, generator=generator), full_matrices=False)
+    matrices = (u * torch.linspace(1.0, smallest, values.shape[-1]).to(values.dtype)) @ vh
+    weights = [nn.Parameter(torch.zeros(shape, dtype=dtype)) for _ in matrices]
+    for weight, matrix in zip(weights, matrices, strict=True):
+        weight.grad = matrix.clone()
+    Muon(weights, lr=1.0, weight_decay=0.0, adjust_lr_fn="rms_to_rms").step()
+    expected = -newton_schulz(matrices) * (shape[0] / shape[1]) ** 0.5
+    largest = expected.abs().max()
+    assert all((w - e).abs().max() <= near * largest for w, e in zip(weights, expected, strict=True))

@@ -5,6 +5,7 @@ import torch
 from torch import nn
 
 from lemmata.optim import Newton
+from lemmata.testing import check_optimizer
 
 
 def network(dtype=torch.float64):
@@ -119,3 +120,7 @@ def test_bad_closures_and_parameters_are_answered():
         Newton([weight]).step(lambda: torch.ones(()))
     with pytest.raises(TypeError, match="real parameters"):
         Newton([nn.Parameter(torch.ones(2, dtype=torch.complex64))]).step(lambda: weight.sum())
+
+
+def test_it_conforms():
+    check_optimizer(Newton, lr=0.5, damping=0.5, nan="raise")

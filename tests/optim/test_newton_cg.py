@@ -6,6 +6,7 @@ import torch
 from torch import nn
 
 from lemmata.optim import Newton, NewtonCG, truncated_cg
+from lemmata.testing import check_optimizer
 
 
 def test_conjugate_gradients_solve_in_as_many_steps_as_there_are_eigenvalues():
@@ -111,3 +112,7 @@ def test_it_trains_a_network_in_an_ordinary_closure_that_calls_backward():
 def test_bad_options_are_answered(options, words):
     with pytest.raises(ValueError, match=words):
         NewtonCG([nn.Parameter(torch.ones(2))], **options)
+
+
+def test_it_conforms():
+    check_optimizer(NewtonCG)

@@ -8,6 +8,7 @@ import torch
 from torch import nn
 
 from lemmata.optim import SAM
+from lemmata.testing import check_optimizer
 
 
 def network(dtype=torch.float64):
@@ -184,3 +185,9 @@ def test_bad_bases_and_gradients_are_answered():
     table(torch.tensor([1])).sum().backward()
     with pytest.raises(ValueError, match="dense gradients"):
         SAM(table.parameters(), torch.optim.SGD, lr=0.1).ascend()
+
+
+@pytest.mark.parametrize("base", [torch.optim.SGD, torch.optim.AdamW])
+@pytest.mark.parametrize("adaptive", [False, True])
+def test_it_conforms(base, adaptive):
+    check_optimizer(SAM, base=base, lr=0.05, adaptive=adaptive)

@@ -98,26 +98,6 @@ def test_short_numbers_may_meet_parameters_in_single_precision():
     assert layer.running_mean.dtype is torch.float32
 
 
-COMPILE = """
-import torch
-from lemmata.tricks import BatchNorm
-for mode in (True, False):
-    layer, twin = BatchNorm(4).train(mode), BatchNorm(4).train(mode)
-    x = torch.randn(7, 4)
-    torch.testing.assert_close(torch.compile(layer, backend="eager", fullgraph=True)(x), twin(x))
-    torch.testing.assert_close(dict(layer.state_dict()), dict(twin.state_dict()))
-layer = BatchNorm(4).eval()
-exported = torch.export.export(layer, (x,), dynamic_shapes=({0: torch.export.Dim("batch")},)).module()
-torch.testing.assert_close(exported(x[:3]), layer(x[:3]))
-"""
-
-
-def test_it_compiles_as_a_whole_and_exports_with_any_batch():
-    # In a process of its own, without the shape checks that tests add.
-    done = subprocess.run([sys.executable, "-c", COMPILE], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-
-
 @pytest.mark.usefixtures("unchecked")
 @pytest.mark.parametrize(
     ("make", "said"),
@@ -157,3 +137,23 @@ def test_a_gpu_gives_the_numbers_of_the_cpu(dtype):
     x = torch.randn(64, 5, 3, dtype=dtype)
     torch.testing.assert_close(there(x.cuda()).cpu(), here(x))
     torch.testing.assert_close({name: part.cpu() for name, part in there.state_dict().items()}, dict(here.state_dict()))
+
+
+COMPILE = """
+import torch
+from lemmata.tricks import BatchNorm
+for mode in (True, False):
+    layer, twin = BatchNorm(4).train(mode), BatchNorm(4).train(mode)
+    x = torch.randn(7, 4)
+    torch.testing.assert_close(torch.compile(layer, backend="eager", fullgraph=True)(x), twin(x))
+    torch.testing.assert_close(dict(layer.state_dict()), dict(twin.state_dict()))
+layer = BatchNorm(4).eval()
+exported = torch.export.export(layer, (x,), dynamic_shapes=({0: torch.export.Dim("batch")},)).module()
+torch.testing.assert_close(exported(x[:3]), layer(x[:3]))
+"""
+
+
+def test_it_compiles_as_a_whole_and_exports_with_any_batch():
+    # In a process of its own, without the shape checks that tests add.
+    done = subprocess.run([sys.executable, "-c", COMPILE], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

@@ -56,22 +56,6 @@ def test_dtype_device_and_an_example_alone(dtype):
     assert {part.device.type for part in LayerNorm(6, device="meta").parameters()} == {"meta"}
 
 
-COMPILE = """
-import torch
-from lemmata.tricks import LayerNorm
-layer, x = LayerNorm(4), torch.randn(7, 4)
-torch.testing.assert_close(torch.compile(layer, backend="eager", fullgraph=True)(x), layer(x))
-exported = torch.export.export(layer, (x,), dynamic_shapes=({0: torch.export.Dim("batch")},)).module()
-torch.testing.assert_close(exported(x[:3]), layer(x[:3]))
-"""
-
-
-def test_it_compiles_as_a_whole_and_exports_with_any_batch():
-    # In a process of its own, without the shape checks that tests add.
-    done = subprocess.run([sys.executable, "-c", COMPILE], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-
-
 @pytest.mark.usefixtures("unchecked")
 @pytest.mark.parametrize(
     ("make", "said"),
@@ -98,3 +82,19 @@ def test_what_a_layer_is_can_be_read():
 def test_a_gpu_gives_the_numbers_of_the_cpu():
     layer, x = LayerNorm(64), torch.randn(30, 64)
     torch.testing.assert_close(layer.cuda()(x.cuda()).cpu(), layer.cpu()(x))
+
+
+COMPILE = """
+import torch
+from lemmata.tricks import LayerNorm
+layer, x = LayerNorm(4), torch.randn(7, 4)
+torch.testing.assert_close(torch.compile(layer, backend="eager", fullgraph=True)(x), layer(x))
+exported = torch.export.export(layer, (x,), dynamic_shapes=({0: torch.export.Dim("batch")},)).module()
+torch.testing.assert_close(exported(x[:3]), layer(x[:3]))
+"""
+
+
+def test_it_compiles_as_a_whole_and_exports_with_any_batch():
+    # In a process of its own, without the shape checks that tests add.
+    done = subprocess.run([sys.executable, "-c", COMPILE], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

@@ -45,6 +45,7 @@ def test_forward_and_back_multiply_their_gains():
     back = [m * weight_variance("glorot", n, m) for n, m in ((50, 100), (100, 50), (50, 10))]
     assert profile.backward.tolist() == pytest.approx([math.prod(back[k:]) for k in range(4)])
     assert profile.kinds == ("Linear",) * 4
+    assert profile.names == ("0", "1", "2", "3")
     assert expected_profile([3, 2], square=0).forward.tolist() == [0.0]
 
 

@@ -94,6 +94,26 @@ def test_any_module_will_do():
         assert variance_profile(frozen, x).backward.isfinite().all()
 
 
+class Largest(nn.Module):
+    """Whole numbers have no variance to be kept."""
+
+    def forward(self, x):
+        return x.argmax(1)
+
+
+class Chosen(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.largest, self.embedding = Largest(), nn.Embedding(6, 2)
+
+    def forward(self, x):
+        return self.embedding(self.largest(x))
+
+
+def test_layers_that_give_whole_numbers_are_passed_over():
+    assert variance_profile(Chosen(), torch.randn(4, 6)).names == ("embedding",)
+
+
 class Pair(nn.Module):
     def forward(self, x):
         return x, x

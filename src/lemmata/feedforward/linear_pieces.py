@@ -182,7 +182,8 @@ def _signs(units: Coefficients, ends: Ends, side: int, proof: _Proof) -> Int[Ten
     place, off = ends.place[:, None].expand_as(slope), ends.bound[:, None]
     product, lost = two_product(slope, place)
     value, more = two_sum(product, constant)
-    inexact = torch.where((product != 0) & (product.abs() < SMALLEST), SMALLEST, 0.0)
+    small = (slope != 0) & (place != 0) & (product.abs() < SMALLEST)  # then the remainder is rounded too, or both are 0
+    inexact = torch.where(small, torch.full_like(product, SMALLEST), 0.0)
     bound = lost.abs() + more.abs() + slope.abs() * off + slope_bound * (place.abs() + off) + constant_bound + inexact
     bound = SLACK * torch.where(torch.isnan(bound), torch.inf, bound)
     signs = value.sign().long()
@@ -201,7 +202,8 @@ def _zeros(units: Coefficients, piece: Tensor, unit: Tensor, proof: _Proof) -> E
     rest, more = two_sum(product, constant)
     known = slope.abs() - slope_bound
     off = (rest.abs() + lost.abs() + more.abs() + constant_bound + place.abs() * slope_bound) / known
-    safe = (known > 0) & off.isfinite() & ((product == 0) | (product.abs() >= SMALLEST))
+    nothing = (constant == 0) & (constant_bound == 0)  # then the place is exactly 0
+    safe = (known > 0) & off.isfinite() & (nothing | (product.abs() >= SMALLEST))
     off = SLACK * off
     for index in (~safe).nonzero().flatten().tolist():
         place[index] = nearest = float(proof.zero(int(piece[index]), int(unit[index])))

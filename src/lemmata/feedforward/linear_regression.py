@@ -340,12 +340,16 @@ def _normal_equations(x: Tensor, y: Tensor, bias: bool) -> tuple[Tensor, Tensor,
     """
     (points, features), outputs = x.shape, y.shape[1]
     y_mean = column_means(y) * bias
-    shift = x[:: max(1, points // BLOCK)].double().mean(0) * bias
+    few = x[:: max(1, points // BLOCK)].double()
+    shift = few.mean(0) * bias
+    # Shorter floats have 24 digits; up to 64 spreads from the origin a double keeps 41 without a shift.
+    near = x.dtype is not torch.double and bool((shift.abs() <= 64 * few.std(0, correction=0)).all())
+    shift = shift * (not near)
     gram, moments = shift.new_zeros(features, features), shift.new_zeros(outputs + 1, features)
     room, aims = shift.new_empty(min(BLOCK, points), features), shift.new_ones(min(BLOCK, points), outputs + 1)
     for some_x, some_y in zip(x.split(BLOCK), y.split(BLOCK), strict=True):
         rows, aim = room[: len(some_x)], aims[: len(some_x)]  # (block, features), (block, outputs + 1)
-        torch.sub(some_x.double(), shift, out=rows)
+        rows = rows.copy_(some_x) if near else torch.sub(some_x.double(), shift, out=rows)
         torch.sub(some_y.double(), y_mean, out=aim[:, :outputs])  # a column of ones remains, for the sums of x
         add_gram(gram, rows)
         moments.addmm_(aim.mT, rows)

@@ -3,6 +3,7 @@ r"""The loss of logistic regression with its derivatives, block by block, and th
 A gradient reads the data once and is done at the speed of memory; a Hessian multiplies them with themselves.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
@@ -30,12 +31,23 @@ class LogisticProblem(NamedTuple):
     ridge: float
     lr: float | None
     sizes: Tensor  # (inputs, 1), 1 for the bias
+    often: Tensor | None = None  # (points,): how often each example counts, once in the mean
+
+    def some(self, rows: Tensor) -> "LogisticProblem":
+        """The same problem for some of the examples."""
+        often = None if self.often is None else self.often[rows]
+        return self._replace(x=self.x[rows], y=self.y[rows], often=often)
 
     def rows(self, x: Tensor) -> Float[Tensor, "points inputs"]:
         """Centred examples, with a 1 for the bias."""
         rows = x.new_ones(len(x), x.shape[1] + self.bias, dtype=torch.double)
         torch.sub(x, self.mean, out=rows[:, : x.shape[1]])
         return rows
+
+    @property
+    def bend(self) -> float:
+        """The most that a loss curves in its logits: p(1 - p) is up to 1/4, eigenvalues of diag(p) - pp' up to 1/2."""
+        return 0.25 if self.units == 1 else 0.5
 
     def start(self) -> Float[Tensor, "inputs units"]:
         return self.x.new_zeros(self.x.shape[1] + self.bias, self.units, dtype=torch.double)
@@ -76,24 +88,29 @@ def expansion(
     products, totals = torch.zeros_like(weight), torch.zeros_like(offset)
     aims = problem.y if units > 1 else (2 * problem.y - 1).to(theta)[:, None]
     # A Hessian uses each block many times, and what is not double is converted: these stay in the cache.
-    at_once = 64 * BLOCK if problem.x.dtype is torch.double and not curved else BLOCK
-    for x, aim in zip(problem.x.split(at_once), aims.split(at_once), strict=True):
+    whole = problem.x.dtype is torch.double and not curved
+    at_once = max(BLOCK, 64 * BLOCK // units) if whole else BLOCK
+    parts = zip(problem.x.split(at_once), aims.split(at_once), _blocks(problem.often, points, at_once), strict=True)
+    for x, aim, often in parts:
         x = x.double()
         z = torch.addmm(offset, x, weight)  # (block, units)
         if units == 1:
             margins = z * aim
-            loss = loss - functional.logsigmoid(margins).sum()
+            losses = -functional.logsigmoid(margins)[:, 0]
             error = torch.sigmoid(-margins).mul_(-aim)  # p - y
         else:
             target = functional.one_hot(aim, units).to(z)
             margins = z.gather(1, aim[:, None])[:, 0] - z.masked_fill(target > 0, -torch.inf).amax(1)
-            loss = loss + cross_entropy(z, aim, reduction="sum")
+            losses = cross_entropy(z, aim, reduction="none")
             error = z.softmax(1) - target
+        if often is not None:
+            losses, error = losses * often, error * often[:, None]
+        loss = loss + losses.sum()
         worst = torch.minimum(worst, margins.min())
         products.addmm_(x.mT, error)
         totals += error.sum(0)
         if curvature is not None:
-            curvature.add(x, z)
+            curvature.add(x, z, often)
     gradient, penalty = torch.empty_like(theta), problem.penalty()
     gradient[:features] = products - problem.mean[:, None] * totals
     gradient[features:] = totals
@@ -105,6 +122,10 @@ def expansion(
     return mean_loss, gradient / points + penalty * theta, hessian, bool(worst > 0)
 
 
+def _blocks(often: Tensor | None, points: int, size: int) -> Sequence[Tensor | None]:
+    return [None] * -(-points // size) if often is None else often.split(size)
+
+
 class _CurvatureOfTwo:
     r"""$\sum_ip_i(1-p_i)\,x_ix_i^\top$ for two classes, of centred inputs with a 1 for the bias."""
 
@@ -113,9 +134,9 @@ class _CurvatureOfTwo:
         self.problem, self.gram = problem, theta.new_zeros(features, features)
         self.sums, self.weights = theta.new_zeros(features), theta.new_zeros(())
 
-    def add(self, x: Tensor, z: Tensor) -> None:
+    def add(self, x: Tensor, z: Tensor, often: Tensor | None) -> None:
         p = torch.sigmoid(z)
-        weights = p * (1 - p)  # (block, 1)
+        weights = p * (1 - p) if often is None else p * (1 - p) * often[:, None]  # (block, 1)
         add_gram(self.gram, x * weights.sqrt())
         self.sums.addmv_(x.mT, weights[:, 0])
         self.weights += weights.sum()
@@ -138,8 +159,9 @@ class _CurvatureOfMany:
     def __init__(self, problem: LogisticProblem, theta: Tensor) -> None:
         self.problem, self.hessian = problem, theta.new_zeros((theta.numel(),) * 2)
 
-    def add(self, x: Tensor, z: Tensor) -> None:
+    def add(self, x: Tensor, z: Tensor, often: Tensor | None) -> None:
         p, rows = z.softmax(1), self.problem.rows(x)
+        rows = rows if often is None else rows * often.sqrt()[:, None]
         inputs, units = rows.shape[1], p.shape[1]
         weighted = (p[:, :, None] * rows[:, None]).flatten(1)  # (block, units * inputs)
         self.hessian.addmm_(weighted.mT, weighted, alpha=-1)

@@ -13,7 +13,7 @@ from torch.nn import functional
 
 from lemmata import validate
 from lemmata.connectionism.separability import Separation, separate
-from lemmata.feedforward.linear_regression import affine, within_range
+from lemmata.feedforward.linear_regression import affine, counts, in_dtype, weight_and_bias, within_range
 from lemmata.feedforward.logistic_loss import LogisticProblem, centred, expansion, newton_step
 from lemmata.marks import system
 
@@ -91,16 +91,27 @@ class LogisticRegression:
         return f"LogisticRegression(ridge={self.ridge}, bias={self.bias}, solver={self.solver!r})"
 
     def fit(
-        self, x: Float[Tensor, "points features"], y: Int[Tensor, "points"], classes: int | None = None
+        self,
+        x: Float[Tensor, "points features"],
+        y: Int[Tensor, "points"],
+        classes: int | None = None,
+        sample_weight: Float[Tensor, "points"] | None = None,
     ) -> "LogisticRegression":
-        """Find the weights; `classes` tells how many there are, if not all of them occur."""
+        """Find the weights; `classes` tells how many there are, if not all of them occur.
+
+        An example counts as often as `sample_weight` says: 2 is the same as two copies of it.
+        """
         x = validate.matrix("x", x).detach()
         y, self.classes_ = _labels(x, y, classes)
+        often = None if sample_weight is None else counts(sample_weight, x)
+        if often is not None:
+            used = often > 0
+            x, y, often = x[used], y[used], often[used] * (int(used.sum()) / len(used))
         inputs, unit = within_range(x)
         inputs, mean, off, sizes = centred(inputs, self.bias)
         units = 1 if self.classes_ == 2 else self.classes_
         lr = None if self.lr is None else self.lr * unit * unit
-        problem = LogisticProblem(inputs, y, off, self.bias, units, self.ridge / unit / unit, lr, sizes)
+        problem = LogisticProblem(inputs, y, off, self.bias, units, self.ridge / unit / unit, lr, sizes, often)
         self.epochs_, self.status_, self.separation_ = 0, "epoch limit", None
         solve = {"newton": self._newton, "lbfgs": self._lbfgs, "gd": self._gd, "sgd": self._sgd}[self.solver]
         theta, loss = solve(problem)  # (inputs, units)
@@ -108,7 +119,8 @@ class LogisticRegression:
         self.loss_ = loss - problem.ridge / 2 * float(weight.square().sum())
         bias = theta[-1] - mean @ weight if self.bias else weight.new_zeros(units)
         shape = () if units == 1 else (units,)
-        self.weight_, self.bias_ = (weight / unit).reshape(-1, *shape).to(x.dtype), bias.reshape(shape).to(x.dtype)
+        self.weight_ = in_dtype((weight / unit).reshape(-1, *shape), x.dtype)
+        self.bias_ = in_dtype(bias.reshape(shape), x.dtype)
         self._say(x, y)
         return self
 
@@ -129,6 +141,16 @@ class LogisticRegression:
         z = self.decision_function(x)
         return (z > 0).long() if z.ndim == 1 else z.argmax(1)
 
+    def score(
+        self,
+        x: Float[Tensor, "points features"],
+        y: Int[Tensor, "points"],
+        sample_weight: Float[Tensor, "points"] | None = None,
+    ) -> float:
+        """The accuracy: the fraction of examples whose likeliest class is theirs."""
+        right = (self.predict(x) == _labels(x, y, self.classes_)[0]).double()
+        return float((right if sample_weight is None else right * counts(sample_weight, x)).mean())
+
     def state_dict(self) -> dict[str, Tensor]:
         """What was learnt."""
         return {"weight": self.weight_, "bias": self.bias_} if hasattr(self, "weight_") else {}
@@ -136,7 +158,7 @@ class LogisticRegression:
     def load_state_dict(self, state: Mapping[str, Tensor]) -> None:
         """Take over what `state_dict` returned."""
         if state:
-            self.weight_, self.bias_ = state["weight"].clone(), state["bias"].clone()
+            self.weight_, self.bias_ = weight_and_bias(state)
             self.classes_ = 2 if self.weight_.ndim == 1 else self.weight_.shape[1]
 
     def _newton(self, problem: LogisticProblem) -> tuple[Tensor, float]:
@@ -196,32 +218,35 @@ class LogisticRegression:
         counts = torch.bincount(problem.y[some], minlength=self.classes_)
         if int(counts.min()) < len(problem.start()):  # a class that hardly occurs in it would drift far away
             return None
-        return problem._replace(x=problem.x[some], y=problem.y[some])
+        return problem.some(some)
 
     def _lbfgs(self, problem: LogisticProblem) -> tuple[Tensor, float]:
         """scipy's quasi-Newton method: no Hessian as large as features times classes."""
         start, first = problem.start(), expansion(problem, problem.start(), curved=False)[1]
+        # In units in which no curvature is above about 1, whatever the units of the inputs are.
+        unit = (problem.bend * problem.sizes.square() + problem.penalty()).rsqrt()
 
         def value_and_gradient(flat: np.ndarray) -> tuple[float, np.ndarray]:
-            theta = torch.from_numpy(flat).to(start).reshape(start.shape)
+            theta = unit * torch.from_numpy(flat).to(start).reshape(start.shape)
             loss, gradient, _, _ = expansion(problem, theta, curved=False)
-            return loss, gradient.cpu().numpy().ravel()
+            return loss, (unit * gradient).cpu().numpy().ravel()
 
-        least = self.tolerance * float(first.abs().max())
+        least = self.tolerance * float((unit * first).abs().max())
         limits = {"maxiter": self.max_epochs, "maxfun": 10 * self.max_epochs, "gtol": least, "ftol": 0.0}
         flat = start.cpu().numpy().ravel()
         found: Any = minimize(value_and_gradient, flat, jac=True, method="L-BFGS-B", options=limits)
         self.epochs_ = int(found.nit)
-        # The line search also ends where the loss can no longer be told from its neighbours.
-        self.status_ = "converged" if abs(found.jac).max() <= max(least, 1e-9) else "epoch limit"
-        return torch.from_numpy(found.x).to(start).reshape(start.shape), float(found.fun)
+        # The line search also ends where the loss can no longer be told from its neighbours: where the square of the
+        # gradient, in these units, is about the rounding of the loss.
+        rounding = 2 * (torch.finfo(torch.double).eps * max(1.0, float(found.fun))) ** 0.5
+        self.status_ = "converged" if abs(found.jac).max() <= max(least, rounding) else "epoch limit"
+        return unit * torch.from_numpy(found.x).to(start).reshape(start.shape), float(found.fun)
 
     def _gd(self, problem: LogisticProblem) -> tuple[Tensor, float]:
         """Steps against the gradient, until it is `tolerance` of the first."""
         theta, rows = problem.start(), problem.rows(problem.x)
-        # p(1 - p) is at most 1/4, and no eigenvalue of diag(p) - pp' exceeds 1/2.
-        bend = 0.25 if problem.units == 1 else 0.5
-        most = bend * float(torch.linalg.matrix_norm(rows, 2)) ** 2 / len(rows) + problem.ridge
+        rows = rows if problem.often is None else rows * problem.often.sqrt()[:, None]
+        most = problem.bend * float(torch.linalg.matrix_norm(rows, 2)) ** 2 / len(rows) + problem.ridge
         lr, first, begin = problem.lr or (1 / most if most else 1.0), torch.inf, torch.inf
         for epoch in range(self.max_epochs + 1):
             loss, gradient, _, right = expansion(problem, theta, curved=False)
@@ -240,14 +265,14 @@ class LogisticRegression:
         """A few examples at a time, in a new order each epoch; the mean of the iterates of the second half."""
         generator = torch.Generator().manual_seed(self.seed)
         theta, total, kept = problem.start(), problem.start(), 0
-        size = float(problem.rows(problem.x).square().sum(1).mean())
-        most = (0.25 if problem.units == 1 else 0.5) * size + problem.ridge
+        sizes = problem.rows(problem.x).square().sum(1)  # (points,)
+        size = float((sizes if problem.often is None else sizes * problem.often).mean())
+        most = problem.bend * size + problem.ridge
         lr = problem.lr or (1 / most if most else 1.0)
         for epoch in range(1, self.max_epochs + 1):
             self.epochs_ = epoch
             for some in torch.randperm(len(problem.x), generator=generator).split(BATCH):
-                batch = problem._replace(x=problem.x[some], y=problem.y[some])
-                theta = theta - lr * expansion(batch, theta, curved=False)[1]
+                theta = theta - lr * expansion(problem.some(some), theta, curved=False)[1]
                 if 2 * epoch > self.max_epochs:
                     total, kept = total + theta, kept + 1
         # Steps of the default length stay near the least loss, and that is at most the loss of no weights.
@@ -267,8 +292,12 @@ class LogisticRegression:
             told = "a class has no example, or the classes only touch: with longer weights the loss falls further"
             warnings.warn(f"{told}; use ridge > 0", stacklevel=3)
         elif self.status_ != "converged" and self.solver != "sgd":
-            told = f"{self.solver} stopped after {self.epochs_} epochs before it converged"
-            warnings.warn(f"{told}: raise max_epochs, or use ridge > 0", stacklevel=3)
+            told, fix = f"{self.solver} stopped after {self.epochs_} epochs before it converged", "raise max_epochs"
+            if not self.ridge:
+                fix = "raise max_epochs, or use ridge > 0"
+            elif self.bias and len(torch.unique(y)) < self.classes_:
+                told, fix = f"{told}, as a class has no example and its bias falls without end", "use bias=False"
+            warnings.warn(f"{told}: {fix}", stacklevel=3)
 
     def _unbounded(self, x: Tensor, y: Tensor) -> bool:
         """Whether a class has no example, or no example is on the wrong side by more than a trifle."""
@@ -313,5 +342,9 @@ def _labels(x: Tensor, y: Tensor, classes: int | None) -> tuple[Tensor, int]:
     low, high = int(y.min()), int(y.max())
     found = max(high + 1, 2) if classes is None else validate.count("classes", classes, least=2)
     if low < 0 or high >= found:
-        raise ValueError(f"y must hold classes from 0 to {found - 1}, got {low} to {high}")
+        hint = ": use (y + 1) // 2" if (low, high) == (-1, 1) else ""
+        raise ValueError(f"y must hold classes from 0 to {found - 1}, got {low} to {high}{hint}")
+    if classes is None and high >= max(2, len(x)):
+        told = f"got {high} among {len(x)} points: use torch.unique(y, return_inverse=True)[1], or say classes"
+        raise ValueError(f"y must hold classes that are numbered without large gaps, {told}")
     return y.to(x.device).long(), found

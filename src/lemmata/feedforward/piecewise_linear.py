@@ -20,7 +20,8 @@ class PiecewiseLinear(nn.Module):
 
     With knots $x_1 < \dots < x_{m-1}$, the slope $a$ left of the first, and $c_i$ the change of the slope at knot $i$:
     $m$ pieces from $m - 1$ units and an affine function. `network()` is the same function as a plain ReLU network,
-    where the affine part takes two more units. Knots and values are parameters, so that it can also be fitted.
+    where the affine part takes two more units. The module itself starts from the nearest knot on the left, which loses
+    no digits far out. Knots and values are parameters, so that it can also be fitted.
 
     Shapes:
         x: any shape    returns: the same shape
@@ -90,7 +91,8 @@ class PiecewiseLinear(nn.Module):
         # From the knot at the left of each x (the first, for what is left of all): the sum of units is the same number,
         # but far from the knots its terms are large and cancel.
         common = torch.promote_types(validate.tensor("x", x).dtype, self.knots.dtype)
-        piece = torch.searchsorted(self.knots.detach().to(common), x.detach().to(common), right=True)  # (...)
+        places = x.detach().to(common).contiguous()  # which searchsorted asks for in a warning
+        piece = torch.searchsorted(self.knots.detach().to(common), places, right=True)  # (...)
         knot = (piece - 1).clamp(min=0)
         return self.values[knot] + self.slopes[piece] * (x - self.knots[knot])
 

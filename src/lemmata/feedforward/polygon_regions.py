@@ -4,6 +4,7 @@ A unit is affine on a polygon, so that it cuts it where its signs at the corners
 lines whose coefficients are fractions: where the bound on rounding leaves a sign open, it is computed from these.
 """
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -17,6 +18,7 @@ from lemmata.measure.rounding import gamma
 __all__ = []  # for linear_regions
 
 SLACK = 1 + 2.0**-40  # for the rounding of the bounds themselves, which are sums of a few terms
+TINY = torch.finfo(torch.float64).tiny
 AT_ONCE = 1 << 22  # signs of units at corners that are held at a time
 
 
@@ -113,15 +115,39 @@ class PolygonCutter:
             chosen = units[parents[open]]
             rows = torch.arange(len(unit), device=unit.device)
             line = chosen.value[rows, unit], chosen.bound[rows, unit]
-            halves = [_half(polygons[open], value, bound, side * sign, source, line) for side in (1, -1)]
-            polygons, parents = _joined(halves), parents[open].repeat(2)
+            polygons, parents = polygons[open], parents[open]
+            new = self._corners(polygons, value, bound, sign, source, line, patterns, parents)
+            halves = [_half(polygons, side * sign, source, line, new) for side in (1, -1)]
+            polygons, parents = _joined(halves), parents.repeat(2)
         return _together(finished)
+
+    def _corners(
+        self, polygons: Polygons, value: Tensor, bound: Tensor, sign: Tensor, source: Tensor,
+        line: tuple[Tensor, Tensor], patterns: list[Tensor], parents: Tensor,
+    ) -> tuple[Tensor, Tensor]:  # fmt: skip
+        """Where each side is cut, and how far off that may be: of three ways the first that knows, and knows best."""
+        after = _after(polygons)
+        crossing, crossing_bound = _crossing(polygons, line)
+        between, between_bound = _between(polygons, after, value, bound)
+        better = (crossing_bound < between_bound)[..., None]
+        corner, off = torch.where(better, crossing, between), torch.minimum(crossing_bound, between_bound)
+        crossed = polygons.used & (sign * sign.gather(1, after) < 0)
+        for region, side in (crossed & ~off.isfinite()).nonzero().tolist():  # in fractions, where rounding ate both
+            pattern = [layer[parents[region]] for layer in patterns]
+            lines = self._line(int(polygons.sources[region, side]), pattern), self._line(int(source[region]), pattern)
+            x, y, weight = _cross_product(*lines)
+            self.exact.asked += 1
+            place = float(x / weight), float(y / weight)
+            corner[region, side] = corner.new_tensor(place)
+            off[region, side] = max(map(math.ulp, place))
+        return corner, off
 
     def _signs(
         self, values: Tensor, bounds: Tensor, polygons: Polygons, patterns: list[Tensor], parents: Tensor
     ) -> Int[Tensor, "regions corners units"]:
         signs = values.sign().to(torch.int8)
-        doubt = ~(values.abs() > bounds) & polygons.used[..., None]  # what overflowed is no number, and above no bound
+        # What overflowed is no number, and above no bound; what has the bound 0 is exact.
+        doubt = ~(values.abs() > bounds) & (bounds != 0) & polygons.used[..., None]
         for sources in (polygons.sources, _before(polygons)):  # a unit vanishes at both corners of the side it made
             unit = sources - len(patterns) * self.width  # (regions, corners)
             made = (unit >= 0)[..., None]
@@ -146,15 +172,20 @@ class PolygonCutter:
     def _exact_sign(self, lines: list[list[Fraction]], unit: list[Fraction]) -> int:
         """The sign of an affine function where two lines cross, by Cramer's rule."""
         self.exact.asked += 1
-        (a, b, c), (d, e, f) = lines
-        weight = a * e - b * d
-        value = unit[0] * (b * f - c * e) + unit[1] * (c * d - a * f) + unit[2] * weight
+        x, y, weight = _cross_product(*lines)
+        value = unit[0] * x + unit[1] * y + unit[2] * weight
         value = value if weight > 0 else -value
         return (value > 0) - (value < 0)
 
 
+def _cross_product(first: list[Fraction], second: list[Fraction]) -> tuple[Fraction, Fraction, Fraction]:
+    """Where two lines cross, times a weight."""
+    (a, b, c), (d, e, f) = first, second
+    return b * f - c * e, c * d - a * f, a * e - b * d
+
+
 def _values(polygons: Polygons, units: Coefficients) -> tuple[Tensor, Tensor]:
-    """All units at all corners, and how wrong they may be."""
+    """All units at all corners, and how wrong they may be: not at all, at the origin, if they have no constant."""
     x, y = polygons.corners[:, :, None].unbind(-1)  # (regions, corners, 1)
     a, b, c = units.value[:, None].unbind(-1)  # (regions, 1, units)
     errors = units.bound[:, None].unbind(-1)
@@ -163,7 +194,9 @@ def _values(polygons: Polygons, units: Coefficients) -> tuple[Tensor, Tensor]:
     size = a.abs() * x.abs() + b.abs() * y.abs() + c.abs()
     bounds = gamma(4) * size + (a.abs() + b.abs()) * off
     bounds = bounds + errors[0] * (x.abs() + off) + errors[1] * (y.abs() + off) + errors[2]
-    return values, SLACK * torch.where(torch.isnan(bounds), torch.inf, bounds) + torch.finfo(values.dtype).tiny
+    bounds = SLACK * torch.where(torch.isnan(bounds), torch.inf, bounds) + TINY
+    nothing = (x == 0) & (y == 0) & (off == 0) & (c == 0) & (errors[2] == 0)  # networks without biases meet there
+    return values, torch.where(nothing, 0.0, bounds)
 
 
 def _before(polygons: Polygons) -> Int[Tensor, "regions corners"]:
@@ -172,24 +205,22 @@ def _before(polygons: Polygons) -> Int[Tensor, "regions corners"]:
     return torch.cat([last, polygons.sources[:, :-1]], dim=1)
 
 
+def _after(polygons: Polygons) -> Int[Tensor, "regions corners"]:
+    """The number of the corner that follows each."""
+    after = torch.arange(polygons.sources.shape[1], device=polygons.size.device) + 1
+    return torch.where(after < polygons.size[:, None], after, 0)
+
+
 def _half(
-    polygons: Polygons, value: Tensor, bound: Tensor, sign: Tensor, source: Tensor, line: tuple[Tensor, Tensor]
+    polygons: Polygons, sign: Tensor, source: Tensor, line: tuple[Tensor, Tensor], new: tuple[Tensor, Tensor]
 ) -> Polygons:
     """The part of every polygon where the sign is not negative: old corners, and new ones where sides are cut."""
-    rows = torch.arange(len(sign), device=sign.device)[:, None]
-    after = torch.arange(sign.shape[1], device=sign.device) + 1
-    after = torch.where(after < polygons.size[:, None], after, 0)  # the next corner of each
-    used = polygons.used
-    next_sign = sign[rows, after]
+    used, next_sign = polygons.used, sign.gather(1, _after(polygons))
     crossed = used & (sign * next_sign < 0)
     kept = used & (sign >= 0)
     # On a new corner, or an old one on the line, the cut begins where the polygon would be left.
     leaves = next_sign < 0
     turns = (sign == 0) & leaves
-    new, new_bound = _crossing(polygons, line)
-    between, between_bound = _between(polygons, after, value, bound)
-    better = (new_bound < between_bound)[..., None]
-    corner, off = torch.where(better, new, between), torch.minimum(new_bound, between_bound)
 
     slots = torch.stack([kept, crossed], dim=-1).flatten(1)  # (regions, 2 corners): an old one, then a new one
     size = slots.sum(1)
@@ -211,7 +242,7 @@ def _half(
         return filled(torch.where(old, cut, own), torch.where(new, cut, own))
 
     lines, bounds = sides(polygons.lines, line[0]), sides(polygons.line_bound, line[1])
-    corners, offs = filled(polygons.corners, corner), filled(polygons.bound, off)
+    corners, offs = filled(polygons.corners, new[0]), filled(polygons.bound, new[1])
     return Polygons(corners, offs, lines, bounds, sides(polygons.sources, source), size)
 
 
@@ -243,10 +274,14 @@ def _crossing(polygons: Polygons, line: tuple[Tensor, Tensor]) -> tuple[Tensor, 
 
 
 def _determinant(a: tuple, b: tuple, c: tuple, d: tuple) -> tuple[Tensor, Tensor]:
-    """a b - c d, and how wrong it may be."""
+    """a b - c d, and how wrong it may be: not at all, if each product has a factor that is exactly 0."""
+    exact = [(p[0] == 0) & (p[1] == 0) for p in (a, b, c, d)]
+    sure = (exact[0] | exact[1]) & (exact[2] | exact[3])
     size = (a[0] * b[0]).abs() + (c[0] * d[0]).abs()
     carried = [p[0].abs() * q[1] + p[1] * q[0].abs() + p[1] * q[1] for p, q in ((a, b), (c, d))]
-    return a[0] * b[0] - c[0] * d[0], SLACK * (gamma(3) * size + carried[0] + carried[1])
+    # A product too small to be stored may be wrong by all of it.
+    lost = SLACK * (gamma(3) * size + carried[0] + carried[1]) + torch.where(sure, 0.0, torch.full_like(size, TINY))
+    return a[0] * b[0] - c[0] * d[0], lost
 
 
 def _together(parts: list[tuple[Tensor, Polygons, Tensor]]) -> tuple[Tensor, Polygons, Tensor]:

@@ -251,7 +251,12 @@ class ExactUnits:
 
 
 def _combined(weights: list[Fraction], rows: list[list[Fraction]], bias: Fraction) -> list[Fraction]:
-    terms = len(rows[0])
-    total = [sum((w * row[t] for w, row in zip(weights, rows, strict=True) if w), Fraction(0)) for t in range(terms)]
+    """A sum of rows, and a bias to its constant; reduced once, as every denominator is a power of two."""
+    pairs = [(weight, row) for weight, row in zip(weights, rows, strict=True) if weight]
+    total = []
+    for term in range(len(rows[0])):
+        parts = [(w.numerator * row[term].numerator, w.denominator * row[term].denominator) for w, row in pairs]
+        finest = max((below for _, below in parts), default=1)
+        total.append(Fraction(sum(above * (finest // below) for above, below in parts), finest))
     total[-1] += bias
     return total

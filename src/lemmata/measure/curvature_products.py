@@ -12,6 +12,7 @@ from torch.nn import functional
 
 from lemmata import validate
 from lemmata.marks import system
+from lemmata.measure.chain_curvature import ChainCurvature, known_chain
 
 __all__ = [
     "CurvatureOperator",
@@ -85,6 +86,18 @@ class CurvatureOperator(ABC):
                 total += weight * self._applied(product, block)
         return total.reshape(vectors.shape)
 
+    def forms(self, vectors: Float[Tensor, "*block size"]) -> Float[Tensor, "*block"]:
+        """The quadratic form of each vector, in double precision; for some networks at half the cost of a product."""
+        validate.last_axis("vectors", vectors, self.size, "number")
+        block = vectors.detach().reshape(-1, self.size)
+        total = block.new_zeros(len(block), dtype=torch.float64)
+        for product, weight in self._products():
+            if isinstance(product, ChainCurvature):
+                total += weight * torch.stack([product.form(list(self.split(row).values())) for row in block])
+            else:
+                total += weight * (block.double() * self._applied(product, block).double()).sum(-1)
+        return total.reshape(vectors.shape[:-1])
+
     def __matmul__(self, columns: Tensor) -> Tensor:
         """As a matrix times a vector, or times a matrix whose columns are vectors."""
         return self(columns) if columns.ndim == 1 else self(columns.mT).mT
@@ -148,8 +161,10 @@ class HessianOperator(CurvatureOperator):
     $$ Hv = \nabla_\theta \big(\nabla_\theta L(\theta)^\top v\big) $$
 
     The gradient is differentiated once more by going back through it, for which torch has more and better derivatives
-    than for going forwards: by `torch.func.hessian`, a network with `nn.LayerNorm` has a wrong one (torch 2.13). Where
-    the loss has kinks (rectifiers), the Hessian is that of the piece on which the parameters lie.
+    than for going forwards: by `torch.func.hessian`, a network with `nn.LayerNorm` has a wrong one (torch 2.13). For
+    chains of linear layers, convolutions, activations and pools on a processor, both passes are written out, which
+    takes half the time. Where the loss has kinks (rectifiers), the Hessian is that of the piece on which the parameters
+    lie.
 
     Shapes:
         vectors: (..., size)    returns: (..., size)
@@ -175,10 +190,18 @@ class HessianOperator(CurvatureOperator):
         super().__init__(model, batches, names, reduction, at_once)
 
     def _prepared(self, inputs: Any, targets: Any) -> Product:
+        chain = known_chain(self.model, self.parameters) if self._plain(inputs) else None
+        if chain is not None:
+            return ChainCurvature(chain, lambda f, y: _one_number(self.loss(f, y)), inputs.detach(), targets)
         values = list(self.parameters.values())
         loss = _one_number(self.loss(self._outputs(inputs), targets))
         gradient = list(torch.autograd.grad(loss, values, create_graph=True, materialize_grads=True))
         return lambda vectors: self._pull(gradient, values, vectors, self.at_once)
+
+    def _plain(self, inputs: Any) -> bool:
+        """Whether products may be written out: on a processor, one vector after the other."""
+        single = isinstance(inputs, Tensor) and self.dtype in (torch.float32, torch.float64)
+        return single and self.device.type == "cpu" and not self.at_once
 
 
 @system("gauss_newton", title="Gauss-Newton-vector products", kind="function")

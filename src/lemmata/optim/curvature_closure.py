@@ -112,4 +112,4 @@ def move(parameters: Sequence[Tensor], change: Tensor) -> None:
 def _parts(vectors: Tensor, parameters: Sequence[Tensor]) -> list[Tensor]:
     """(..., parameters) -> one (..., *shape) for each parameter."""
     pieces = vectors.split([p.numel() for p in parameters], dim=-1)
-    return [piece.reshape(*vectors.shape[:-1], *p.shape) for piece, p in zip(pieces, parameters, strict=True)]
+    return [piece.reshape((*vectors.shape[:-1], *p.shape)) for piece, p in zip(pieces, parameters, strict=True)]

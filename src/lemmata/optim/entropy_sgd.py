@@ -28,7 +28,7 @@ class EntropySGD(Optimizer):
     the gradient of $-\log\int \exp(-\mathcal L(x) - \tfrac\gamma2\|\theta - x\|^2)\,dx$, the negative local entropy.
 
     `step` calls the closure once for each step of the walk: it sets gradients to zero, computes the loss, best on a
-    batch of its own, and calls `backward`. The loss returned is the mean over the walk.
+    batch of its own, and calls `backward`. The loss returned is that of the first call.
 
     Shapes:
         parameters: any
@@ -79,10 +79,11 @@ class EntropySGD(Optimizer):
         groups = [(group, [p for p in group["params"] if p.requires_grad]) for group in self.param_groups]
         places = {p: p.clone() for _, params in groups for p in params}
         means = {p: p.clone() for p in places}
-        compute, losses = torch.enable_grad()(closure), []
+        compute, loss = torch.enable_grad()(closure), None
         try:
-            for _ in range(self.steps):
-                losses.append(compute())
+            for step in range(self.steps):
+                found = compute()
+                loss = found if step == 0 else loss
                 for group, params in groups:
                     for parameter in params:
                         self._walk(group, parameter, places[parameter])
@@ -92,9 +93,7 @@ class EntropySGD(Optimizer):
         for group, params in groups:
             for parameter in params:
                 parameter.lerp_(means[parameter], group["outer_lr"])
-        if any(loss is None for loss in losses):
-            return None
-        return sum(loss.detach() if isinstance(loss, Tensor) else loss for loss in losses) / self.steps
+        return loss
 
     def _walk(self, group: dict[str, Any], parameter: Tensor, place: Tensor) -> None:
         grad = parameter.grad

@@ -21,8 +21,9 @@ __all__ = ["Muon", "hidden_matrices", "newton_schulz", "polar_factor"]
 QUINTIC = (3.4445, -4.7750, 2.0315)
 SCALES = ("original", "match_rms_adamw", "rms_to_rms")
 METHODS = ("newton_schulz", "svd")
-# Below so many entries matrices of one shape are multiplied together: a product of small matrices is mostly overhead.
-STACKED_ENTRIES = 2**24
+# Matrices of one shape are multiplied together up to so many entries: on a processor as long as its cache holds them.
+STACKED_ENTRIES = {"cpu": 2**18}
+STACKED_ELSEWHERE = 2**26
 
 
 @system("muon", title="Muon", kind="optimizer")
@@ -173,8 +174,8 @@ def hidden_matrices(model: nn.Module) -> list[tuple[str, nn.Parameter]]:
     tables = (layer.weight for layer in model.modules() if isinstance(layer, nn.Embedding | nn.EmbeddingBag))
     embedded = {id(weight) for weight in tables}
     matrices = [(name, p) for name, p in model.named_parameters() if p.requires_grad and p.ndim >= 2]
-    every = [p for _, p in model.named_parameters(remove_duplicate=False) if p.requires_grad and p.ndim >= 2]
-    last = every[-1] if len(matrices) > 1 else None  # perhaps an embedding's weight, used once more
+    every = [p for _, p in model.named_parameters(remove_duplicate=False) if p.ndim >= 2]
+    last = every[-1] if len({id(p) for p in every}) > 1 else None  # perhaps an embedding's, used once more, or frozen
     return [(name, p) for name, p in matrices if id(p) not in embedded and p is not last]
 
 
@@ -215,10 +216,34 @@ def newton_schulz(
     return x.mH if tall else x
 
 
+def _newton_schulz_by_gram(
+    matrices: Inexact[Tensor, "batch rows columns"], steps: int, coefficients: tuple[float, float, float], eps: float
+) -> Inexact[Tensor, "batch rows columns"]:
+    r"""`newton_schulz` for matrices with many more columns than rows: the long side is multiplied only twice.
+
+    $$ P_k = aI + bA_k + cA_k^2, \qquad A_{k+1} = P_k A_k P_k, \qquad X_n = P_{n-1} \cdots P_0 X_0 $$
+
+    since all $P_k$ are polynomials of $A_0 = X_0X_0^\top$. What rounding does to $A_0$ grows as $a^{2k}$ where singular
+    values are tiny: `_orthogonal` takes it only as long as that is less than a hundredth.
+    """
+    a, b, c = coefficients
+    x = matrices / torch.linalg.matrix_norm(matrices, keepdim=True).clamp(min=eps)
+    gram, product = x @ x.mH, None  # (batch, rows, rows)
+    for step in range(steps):
+        factor = torch.baddbmm(gram, gram, gram, beta=b, alpha=c)
+        factor.diagonal(dim1=-2, dim2=-1).add_(a)
+        product = factor if product is None else factor @ product
+        if step < steps - 1:
+            gram = factor @ gram @ factor
+    assert product is not None
+    return product @ x
+
+
 def polar_factor(matrices: Inexact[Tensor, "*batch rows columns"]) -> Inexact[Tensor, "*batch rows columns"]:
     r"""$UV^\top$ for the thin singular value decomposition $M = U\Sigma V^\top$.
 
-    Directions that $M$ does not have, with singular values within rounding of zero, are left out.
+    Directions that $M$ does not have, with singular values within rounding of zero, are left out. A matrix with an
+    entry that is not finite gives NaN.
 
     Shapes:
         matrices: (..., rows, columns)    returns: the same
@@ -230,10 +255,11 @@ def polar_factor(matrices: Inexact[Tensor, "*batch rows columns"]) -> Inexact[Te
             [1., 0.],
             [0., 0.]])
     """
-    u, values, vh = torch.linalg.svd(matrices, full_matrices=False)
+    finite = matrices.isfinite().all(-1).all(-1)[..., None, None]
+    u, values, vh = torch.linalg.svd(torch.where(finite, matrices, 0), full_matrices=False)
     rounding = max(matrices.shape[-2:]) * torch.finfo(values.dtype).eps
     present = values > rounding * values[..., :1]
-    return (u * present[..., None, :]) @ vh
+    return torch.where(finite, (u * present[..., None, :]) @ vh, torch.nan)
 
 
 def _orthogonal(matrices: list[Tensor], group: dict[str, Any]) -> list[Tensor]:
@@ -245,31 +271,39 @@ def _orthogonal(matrices: list[Tensor], group: dict[str, Any]) -> list[Tensor]:
         if group["method"] == "svd":
             made = polar_factor(wide)
         else:
-            made = newton_schulz(wide, group["ns_steps"], group["ns_coefficients"], group["eps"])
+            made = _nearly_orthogonal(wide, group["ns_steps"], group["ns_coefficients"], group["eps"])
         for place, matrix in zip(places, made.to(stacked.dtype), strict=True):
             found[place] = matrix
     return found
+
+
+def _nearly_orthogonal(matrices: Tensor, steps: int, coefficients: tuple[float, float, float], eps: float) -> Tensor:
+    """Newton-Schulz by whichever way takes fewer operations and is exact enough."""
+    rows, columns = matrices.shape[-2:]
+    growth = abs(coefficients[0]) ** (2 * steps - 2) * torch.finfo(matrices.dtype).eps
+    if max(rows, columns) < 2 * min(rows, columns) or growth > 0.01:
+        return newton_schulz(matrices, steps, coefficients, eps)
+    if rows > columns:
+        return _newton_schulz_by_gram(matrices.mH, steps, coefficients, eps).mH
+    return _newton_schulz_by_gram(matrices, steps, coefficients, eps)
 
 
 def _equal_shapes(matrices: list[Tensor]) -> list[list[int]]:
     """Places of matrices that are stacked: of one shape, dtype and device, and not too many entries."""
     stacks: dict[Any, list[list[int]]] = {}
     for place, matrix in enumerate(matrices):
+        most = STACKED_ENTRIES.get(matrix.device.type, STACKED_ELSEWHERE)
         alike = stacks.setdefault((matrix.shape, matrix.dtype, matrix.device), [[]])
-        if alike[-1] and (len(alike[-1]) + 1) * matrix.numel() > STACKED_ENTRIES:
+        if alike[-1] and (len(alike[-1]) + 1) * matrix.numel() > most:
             alike.append([])
         alike[-1].append(place)
     return [places for alike in stacks.values() for places in alike]
 
 
 def _dtype(matrix: Tensor, wanted: torch.dtype | None) -> torch.dtype:
-    if matrix.is_complex():
+    if matrix.is_complex() or (wanted is None and matrix.dtype == torch.float64):
         return matrix.dtype
-    if wanted is not None:
-        return wanted
-    if matrix.is_cuda:
-        return torch.bfloat16
-    return torch.promote_types(matrix.dtype, torch.float32)
+    return wanted or (torch.bfloat16 if matrix.is_cuda else torch.float32)
 
 
 def _factor(parameter: Tensor, adjust: str | None) -> float:

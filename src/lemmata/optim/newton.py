@@ -59,10 +59,12 @@ class Newton(Optimizer):
             limit = f"{count:,} parameters exceed max_parameters = {self.max_parameters:,}"
             raise ValueError(f"{limit}: use NewtonCG, which stores no Hessian")
         found = curvature_of(closure, parameters)
+        if not found.gradient.isfinite().all():  # it would reach every parameter
+            raise ValueError("the gradient is not finite: set damping > 0, or lower lr")
         matrix = found.hessian()  # (parameters, parameters)
         matrix.diagonal().add_(spread(self.param_groups, "damping", found.gradient))
         change, info = torch.linalg.solve_ex(matrix, -found.gradient)
         if int(info):
-            raise ValueError("the Hessian is singular: set damping > 0")
+            raise ValueError("the Hessian is singular: set damping > 0, or use NewtonCG")
         move(parameters, spread(self.param_groups, "lr", change) * change)
         return found.loss

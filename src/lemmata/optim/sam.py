@@ -69,7 +69,8 @@ class SAM(Optimizer):
         self.base = base(self.param_groups, **options)
         self.defaults |= self.base.defaults
         self._share()
-        self._places: dict[Tensor, Tensor] = {}  # where the parameters stand while they are moved away
+        self._places: dict[Tensor, Tensor] = {}  # where the parameters stood before they were moved away
+        self._away: list[Tensor] = []
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
         """Add a group, to the base too: both hold the same groups."""
@@ -109,7 +110,7 @@ class SAM(Optimizer):
     @torch.no_grad()
     def ascend(self) -> None:
         """Move to the worst point nearby by the gradients that are there, and forget them."""
-        if self._places:
+        if self._away:
             raise RuntimeError("ascend was called twice: call descend after the second backward pass")
         groups = [(group, *_with_gradients(group)) for group in self.param_groups]
         directions = [
@@ -124,28 +125,36 @@ class SAM(Optimizer):
         for (group, params, grads), each in zip(groups, directions, strict=True):
             if not params:
                 continue
-            self._places.update(zip(params, [p.clone() for p in params], strict=True))
+            self._keep(params)
             length = (group["rho"] / total.clamp(min=torch.finfo(total.dtype).tiny)).to(grads[0].device)
             if group["adaptive"]:
                 each = torch._foreach_mul(each, torch._foreach_abs(params))
-                torch._foreach_mul_(each, length)
-            else:
-                each = torch._foreach_mul(grads, length)
-            torch._foreach_add_(params, each)
+            if length.device.type == "cpu":
+                torch._foreach_add_(params, each, alpha=length.item())
+            else:  # a number would have to wait for the device
+                torch._foreach_add_(params, torch._foreach_mul(each, length))
         self.zero_grad()
 
     @torch.no_grad()
     def descend(self) -> None:
         """Return, and let the base step with the gradients of the worst point."""
-        if not self._places:
+        if not self._away:
             raise RuntimeError("descend was called before ascend")
         self._return()
         assert self.base is not None
         self.base.step()
 
+    def _keep(self, params: list[Tensor]) -> None:
+        """Copy the parameters, each into memory of its own that is used again in every step."""
+        for parameter in params:
+            if parameter not in self._places:
+                self._places[parameter] = torch.empty_like(parameter)
+        torch._foreach_copy_([self._places[p] for p in params], params)
+        self._away += params
+
     def _return(self) -> None:
-        torch._foreach_copy_(list(self._places), list(self._places.values()))
-        self._places.clear()
+        torch._foreach_copy_(self._away, [self._places[p] for p in self._away])
+        self._away = []
 
 
 def _with_gradients(group: dict[str, Any]) -> tuple[list[Tensor], list[Tensor]]:

@@ -72,7 +72,7 @@ def _descent(subject: Subject) -> None:
 
 def _deterministic(subject: Subject) -> None:
     if not exactly_same(subject.run(), subject.whole()):
-        raise Broken("a second optimiser, made in the same way, goes elsewhere: they share state, or draw at random")
+        raise Broken("a second optimiser, made in the same way, goes elsewhere: they share state")
 
 
 def _in_place(subject: Subject) -> None:

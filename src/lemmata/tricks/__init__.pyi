@@ -10,6 +10,11 @@ from lemmata.tricks.augmentation import Shift as Shift
 from lemmata.tricks.augmentation import Transformation as Transformation
 from lemmata.tricks.augmentation import extended as extended
 from lemmata.tricks.batch_norm import BatchNorm as BatchNorm
+from lemmata.tricks.comparison import Comparison as Comparison
+from lemmata.tricks.comparison import TRICKS as TRICKS
+from lemmata.tricks.comparison import Trick as Trick
+from lemmata.tricks.comparison import apply_tricks as apply_tricks
+from lemmata.tricks.comparison import compare as compare
 from lemmata.tricks.distillation import DistillationLoss as DistillationLoss
 from lemmata.tricks.distillation import distill as distill
 from lemmata.tricks.distillation import distillation_loss as distillation_loss
@@ -47,6 +52,7 @@ from lemmata.tricks.weight_norm import weight_of as weight_of
 __all__ = [
     "Augment",
     "BatchNorm",
+    "Comparison",
     "ConstrainedMinimum",
     "Crop",
     "Cutout",
@@ -61,9 +67,13 @@ __all__ = [
     "Rotate",
     "Shift",
     "Standardized",
+    "TRICKS",
     "Transformation",
+    "Trick",
     "VarianceProfile",
     "WeightNormGradients",
+    "apply_tricks",
+    "compare",
     "constrained_minimum",
     "decay_groups",
     "decay_weights",

@@ -261,14 +261,10 @@ def _random(x: Tensor, generator: torch.Generator | None, *ones: int) -> Tensor:
 
 
 def _windows(x: Tensor, height: int, width: int, generator: torch.Generator | None) -> Tensor:
-    """A window of this size from a place of its own in each picture: rows are gathered, then columns."""
-    count, channels = x.shape[:2]
+    """A window of this size from a place of its own in each picture."""
+    views = x.unfold(2, height, 1).unfold(3, width, 1)  # (batch, channels, down, right, height, width), without a copy
     down, right = (
-        torch.randint(room + 1, (count,), generator=generator, device=x.device)
-        for room in (x.shape[-2] - height, x.shape[-1] - width)
+        torch.randint(room, (len(x),), generator=generator, device=x.device)
+        for room in (views.shape[2], views.shape[3])
     )
-    rows = down[:, None] + torch.arange(height, device=x.device)  # (batch, height)
-    columns = right[:, None] + torch.arange(width, device=x.device)  # (batch, width)
-    places = rows[:, :, None] * x.shape[-1] + columns[:, None, :]  # (batch, height, width), in the flat picture
-    flat = places.view(count, 1, -1).expand(count, channels, height * width)
-    return x.flatten(2).gather(2, flat).view(count, channels, height, width)
+    return views[torch.arange(len(x), device=x.device), :, down, right]

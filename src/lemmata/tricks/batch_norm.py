@@ -75,17 +75,17 @@ class BatchNorm(nn.Module):
 
     def reset_running_stats(self) -> None:
         """Forget the batches seen."""
-        if self.running_mean is not None and self.running_var is not None and self.num_batches_tracked is not None:
-            self.running_mean.zero_()
-            self.running_var.fill_(1)
-            self.num_batches_tracked.zero_()
+        if self.track_running_stats:
+            self.get_buffer("running_mean").zero_()
+            self.get_buffer("running_var").fill_(1)
+            self.get_buffer("num_batches_tracked").zero_()
 
     def reset_parameters(self) -> None:
         """Scale one, shift zero, and no batch seen."""
         self.reset_running_stats()
-        if self.weight is not None and self.bias is not None:
-            nn.init.ones_(self.weight)
-            nn.init.zeros_(self.bias)
+        if self.affine:
+            nn.init.ones_(self.get_parameter("weight"))
+            nn.init.zeros_(self.get_parameter("bias"))
 
     def forward(self, x: Float[Tensor, "batch features *rest"]) -> Float[Tensor, "batch features *rest"]:
         """By torch's kernel."""
@@ -98,19 +98,19 @@ class BatchNorm(nn.Module):
         factor, of_batch = self._about_to_see(x)
         axes = [axis for axis in range(x.ndim) if axis != 1]
         shape = [-1 if axis == 1 else 1 for axis in range(x.ndim)]  # (1, features, 1, ...)
-        if of_batch or self.running_mean is None or self.running_var is None:
+        if of_batch:
             values = standardize(x, axes, self.eps).values
         else:
-            deviation = (self.running_var + self.eps).sqrt()  # (features,)
-            values = (x - self.running_mean.view(shape)) / deviation.view(shape)
-        if factor and self.running_mean is not None and self.running_var is not None:
-            with torch.no_grad():
-                mean, variance = x.mean(axes), x.var(axes, correction=1)  # (features,)
-                self.running_mean.lerp_(mean.to(self.running_mean), factor)
-                self.running_var.lerp_(variance.to(self.running_var), factor)
-        if self.weight is None or self.bias is None:
+            deviation = (self.get_buffer("running_var") + self.eps).sqrt()  # (features,)
+            values = (x - self.get_buffer("running_mean").view(shape)) / deviation.view(shape)
+        if factor:
+            found = {"running_mean": x.detach().mean(axes), "running_var": x.detach().var(axes, correction=1)}
+            for name, batch in found.items():  # (features,)
+                kept = self.get_buffer(name)
+                kept.lerp_(batch.to(kept), factor)
+        if not self.affine:
             return values
-        return values * self.weight.view(shape) + self.bias.view(shape)
+        return values * self.get_parameter("weight").view(shape) + self.get_parameter("bias").view(shape)
 
     def _about_to_see(self, x: Tensor) -> tuple[float, bool]:
         """How much the next batch counts in the running averages, and whether its statistics are used."""

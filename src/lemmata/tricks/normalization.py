@@ -32,7 +32,7 @@ def standardize(f: Float[Tensor, "..."], dim: int | Sequence[int], eps: int | fl
     Shapes:
         f: any    returns: values of that shape; mean and deviation with one entry on each axis of `dim`
 
-    Claims: norm.unit, norm.batch.gradient, norm.batch.weight_view
+    Claims: norm.unit, norm.batch.gradient
 
     >>> standardize(torch.tensor([1.0, 2.0, 3.0, 6.0]), dim=0).values
     tensor([-1.0690, -0.5345,  0.0000,  1.6036])
@@ -61,7 +61,7 @@ def standardize_gradient(
     Shapes:
         upstream: that of the values    returns: the same
 
-    Claims: norm.batch.gradient, norm.layer
+    Claims: norm.batch.gradient
     Source: S. Ioffe and C. Szegedy, Batch normalization (2015).
 
     >>> f = torch.tensor([1.0, 2.0, 3.0, 6.0])

@@ -1,10 +1,11 @@
 """Ridge regression against scikit-learn's: the same weights, from the normal equations.
 
 Both need the product of the data with themselves, which is nearly all of the work. scikit-learn makes a centred copy of
-the data first; we centre and multiply block by block, in the cache. We also look for values that are not finite, for
-their range, for the eigenvalues of the product (rank and condition) and for the residual: a few more passes over the
-data, for which the copy that is not made pays. In float32 we still multiply in float64, at half the speed: the normal
-equations square the condition number, and single precision has no digits to spare for that.
+the data first; we shift and multiply block by block, in the cache, and correct the product by what the shift lacked of
+the mean; a quarter of the symmetric product is not computed. We also look for values that are not finite, for the
+eigenvalues of the product (rank and condition) and for the residual: a few more passes over the data, for which the
+copy that is not made pays. In float32 we still multiply in float64, at half the speed: the normal equations square the
+condition number, and single precision has no digits to spare for that.
 """
 
 from collections.abc import Callable

@@ -58,6 +58,8 @@ class Arguments:
     """The run folder; by default runs/SYSTEM-DATA-1, or the next number that is free."""
     resume: bool = False
     """Go on with the run in --out, or else with the newest run of this system on these data."""
+    compare: str = ""
+    """Train without tricks and then with each of these, as dropout,batchnorm,dropout+batchnorm; draw them together."""
     procs: int = 1
     """Processes that share each batch."""
     tensorboard: bool = False
@@ -151,14 +153,16 @@ def run(arguments: Any) -> int:
         return _list(arguments)
     if not 1 <= arguments.procs <= 1024:
         raise UserError(f"--procs must be from 1 to 1024, got {arguments.procs}")
-    if arguments.resume:
+    if arguments.resume and not arguments.compare:
         return _train(arguments, arguments.folder)
+    from lemmata.lab.cli.compare import run_comparison
     from lemmata.train.folder import free_folder
 
     made = not arguments.out
-    folder = free_folder(RUNS, _stem(arguments.system, arguments.data)) if made else Path(arguments.out)
+    stem = _stem(arguments.system, arguments.data) + ("-compared" if arguments.compare else "")
+    folder = free_folder(RUNS, stem) if made else Path(arguments.out)
     try:
-        return _train(arguments, folder)
+        return (run_comparison if arguments.compare else _train)(arguments, folder)
     finally:
         if made:
             with suppress(OSError):

@@ -1,0 +1,283 @@
+r"""With and without: a trick is a named change of an experiment; a comparison trains the plain one and each of them."""
+
+import dataclasses
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from lemmata import validate
+from lemmata.data.examples import Examples
+from lemmata.feedforward.softmax import cross_entropy
+from lemmata.figure import Figure, Line
+from lemmata.marks import usual_settings
+from lemmata.train.experiment import Experiment
+from lemmata.train.loop import run_experiment
+from lemmata.train.options import Options
+from lemmata.train.run import Run
+from lemmata.train.watch import Watcher
+from lemmata.tricks.augmentation import Shift
+from lemmata.tricks.batch_norm import BatchNorm
+from lemmata.tricks.dropout import Dropout
+from lemmata.tricks.initialization import initialize
+from lemmata.tricks.layer_norm import LayerNorm
+from lemmata.tricks.weight_norm import weight_normalized
+
+__all__ = ["Comparison", "TRICKS", "Trick", "apply_tricks", "compare"]
+
+Change = Callable[[Experiment, Any], Experiment]
+
+
+# --- Changes of an experiment: what its data, loss, options and system become ---
+
+
+def _augmented(experiment: Experiment, pixels: int) -> Experiment:
+    """Training pictures are moved by up to so many pixels."""
+    if "x" not in experiment.train.columns or experiment.train.x.ndim not in (3, 4):
+        raise ValueError("augmentation needs pictures (height, width), which these data are not")
+    shift, loss = Shift(pixels), experiment.loss
+    assert loss is not None
+
+    def on_changed(system: nn.Module, batch: Examples) -> Any:
+        return loss(system, Examples(**{**batch.columns, "x": shift(batch.x)}) if system.training else batch)
+
+    return dataclasses.replace(experiment, loss=on_changed)
+
+
+def _smoothed(experiment: Experiment, smoothing: int | float) -> Experiment:
+    """Labels are smoothed while training."""
+    if not experiment.classes:
+        raise ValueError("label_smoothing needs classes, which these data do not have")
+    loss = experiment.loss
+    assert loss is not None
+
+    def with_smoothing(system: nn.Module, batch: Examples) -> Any:
+        return cross_entropy(system(batch.x), batch.y, smoothing) if system.training else loss(system, batch)
+
+    return dataclasses.replace(experiment, loss=with_smoothing)
+
+
+def _decayed(experiment: Experiment, weight_decay: int | float) -> Experiment:
+    """The optimiser lets weights decay."""
+    return _with_options(experiment, weight_decay=weight_decay)
+
+
+def _stopped(experiment: Experiment, patience: int) -> Experiment:
+    """A fifth of the training examples is held out, and training stops when it gets no better on these."""
+    if experiment.validation is not None:
+        return _with_options(experiment, patience=patience)
+    order = torch.randperm(len(experiment.train), generator=torch.Generator().manual_seed(experiment.options.seed))
+    held_out = len(order) // 5
+    if not held_out:
+        raise ValueError(f"early_stopping needs 5 training examples or more, got {len(order)}")
+    parts = {"validation": experiment.train[order[:held_out]], "train": experiment.train[order[held_out:]]}
+    return _with_options(dataclasses.replace(experiment, **parts), patience=patience)
+
+
+def _with_options(experiment: Experiment, **changed: Any) -> Experiment:
+    return dataclasses.replace(experiment, options=dataclasses.replace(experiment.options, **changed))
+
+
+def _dropped(experiment: Experiment, p: int | float) -> Experiment:
+    """The inputs of every linear layer but the first are dropped."""
+    for layer in _linear_layers(experiment, "dropout")[1:]:
+        layer.dropout = Dropout(p)
+        layer.register_forward_pre_hook(_drop_inputs)
+    return experiment
+
+
+def _normalised(trick: str, norm: Callable[[int], nn.Module]) -> Change:
+    def change(experiment: Experiment, _: Any) -> Experiment:
+        """The outputs of every linear layer but the last are normalised."""
+        for layer in _linear_layers(experiment, trick)[:-1]:
+            if hasattr(layer, "norm"):
+                raise ValueError(f"{trick} needs layers that are not normalised: take one of batchnorm and layernorm")
+            layer.norm = norm(layer.out_features).to(layer.weight)
+            layer.register_forward_hook(_normalise_outputs)
+        return experiment
+
+    return change
+
+
+def _weight_normalised(experiment: Experiment, _: Any) -> Experiment:
+    """The rows of every weight matrix are a length times a direction."""
+    for layer in _linear_layers(experiment, "weightnorm"):
+        weight_normalized(layer)
+    return experiment
+
+
+def _initialised(scheme: str) -> Change:
+    def change(experiment: Experiment, _: Any) -> Experiment:
+        _linear_layers(experiment, scheme)
+        initialize(experiment.system, scheme, generator=torch.Generator().manual_seed(experiment.options.seed))
+        return experiment
+
+    return change
+
+
+# A layer finds its parts in itself, so that copies of a system have copies of them.
+def _drop_inputs(layer: nn.Module, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+    return (layer.get_submodule("dropout")(inputs[0]), *inputs[1:])
+
+
+def _normalise_outputs(layer: nn.Module, inputs: Any, output: Tensor) -> Tensor:
+    flat = output.flatten(0, -2) if output.ndim > 2 else output  # the steps of a sequence are examples too
+    return layer.get_submodule("norm")(flat).view_as(output)
+
+
+def _linear_layers(experiment: Experiment, trick: str) -> list[nn.Linear]:
+    modules = experiment.system.modules() if isinstance(experiment.system, nn.Module) else ()
+    found = [part for part in modules if isinstance(part, nn.Linear)]
+    if len(found) < 2:
+        name = type(experiment.system).__name__
+        raise ValueError(f"{trick} needs a system with hidden linear layers, such as mlp; {name} has none")
+    return found
+
+
+@dataclass(frozen=True)
+class Trick:
+    """A change of an experiment, and how strong it is where the recipe does not say. `TRICKS` takes more of them."""
+
+    change: Change
+    strength: int | float = 0.0
+    setting: str = ""  # of the recipe's config or options, which is 0 in the plain experiment
+
+
+# In the order in which several are applied: a loss is replaced before its batches are changed.
+TRICKS: dict[str, Trick] = {
+    **{scheme: Trick(_initialised(scheme)) for scheme in ("lecun", "glorot", "he", "orthogonal")},
+    "batchnorm": Trick(_normalised("batchnorm", BatchNorm)),
+    "layernorm": Trick(_normalised("layernorm", LayerNorm)),
+    "weightnorm": Trick(_weight_normalised),
+    "dropout": Trick(_dropped, 0.3, "dropout"),
+    "weight_decay": Trick(_decayed, 0.1, "weight_decay"),
+    "label_smoothing": Trick(_smoothed, 0.1),
+    "augmentation": Trick(_augmented, 1, "shift"),
+    "early_stopping": Trick(_stopped, 10, "patience"),
+}
+
+
+def apply_tricks(experiment: Experiment, names: str, strengths: Mapping[str, Any] | None = None) -> Experiment:
+    """The experiment with a trick, or with several joined by +, in an order that does not depend on theirs.
+
+    The system is changed in place; the rest is a copy. `strengths` replaces the usual ones, by the name of the trick.
+
+    >>> from lemmata.feedforward.recipes import classify_points
+    >>> changed = apply_tricks(classify_points("moons"), "weight_decay+batchnorm", {"weight_decay": 0.5})
+    >>> changed.options.weight_decay, type(changed.system.layers[0].norm).__name__
+    (0.5, 'BatchNorm')
+    """
+    wanted = [validate.one_of("tricks", name, TRICKS) for name in names.split("+")]
+    for name, trick in TRICKS.items():
+        if name in wanted:
+            experiment = trick.change(experiment, (strengths or {}).get(name, trick.strength))
+    return experiment
+
+
+# --- Plain, and with each ---
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The runs by name, the plain one first, and what they were judged by."""
+
+    runs: dict[str, Run]
+    metric: str
+    largest: bool
+    tested: int  # examples
+
+    @property
+    def scores(self) -> dict[str, float]:
+        """The score of each on the test examples, in the end."""
+        return {name: run.scores[self.metric] for name, run in self.runs.items()}
+
+    @property
+    def noise(self) -> float | None:
+        """Two standard errors of the difference of two fractions, such as accuracies, of so many examples."""
+        scores = list(self.scores.values())
+        if not (self.largest and all(0 <= value <= 1 for value in scores)):
+            return None
+        mean = sum(scores) / len(scores)
+        return 2 * math.sqrt(2 * mean * (1 - mean) / self.tested)
+
+    @property
+    def caution(self) -> str:
+        """How large a difference must be to mean something."""
+        if self.noise is None:
+            return ""
+        return f"Differences below {100 * self.noise:.1f} % are within the noise of {self.tested:,} test examples."
+
+    def figure(self, title: str = "") -> Figure:
+        """The score of each run at each evaluation, with its last score in the legend."""
+        lines, held_out = [], []
+        for name, run in self.runs.items():
+            column = f"{run.history.prefix}_{self.metric}"
+            seen = [row for row in run.history.epochs if column in row]
+            label = f"{name} {self.scores[name]:.3f}"
+            lines.append(Line([row["epoch"] for row in seen], [row[column] for row in seen], label))
+            held_out += [name] if run.history.prefix == "validation" else []
+        note = f"In the legend: on the test examples in the end. {self.caution}"
+        if held_out:
+            note += f" The curve of {' and '.join(held_out)} is that on its own held-out examples."
+        return Figure(title or f"{self.metric}, plain and with each trick", "epoch", self.metric, lines, note=note)
+
+
+def compare(
+    recipe: Callable[..., Experiment],
+    tricks: Sequence[str],
+    data: str = "",
+    config: Any = None,
+    options: Options | None = None,
+    on_run: Callable[[str, Experiment], Sequence[Watcher]] | None = None,
+) -> Comparison:
+    """Train what a recipe builds without any trick, and then with each of several, all else being equal.
+
+    The plain experiment is the recipe's with its own tricks turned off (dropout, shifted pictures, weight decay,
+    patience); where the recipe has one of them, its strength is that of the recipe. `on_run` is told each name before
+    its run begins, and returns who looks on.
+
+    >>> from lemmata.feedforward.recipes import classify_points
+    >>> found = compare(classify_points, ["batchnorm"], "moons", options=Options(epochs=2, device="cpu"))
+    >>> list(found.scores), len(found.figure().marks)
+    (['plain', 'batchnorm'], 2)
+    """
+    for name in tricks:
+        for each in name.split("+"):
+            validate.one_of("tricks", each, TRICKS)
+    if len(set(tricks)) != len(tricks) or not tricks:
+        raise ValueError(f"tricks must have one name or more, each once, got {', '.join(tricks) or 'none'}")
+    mark = recipe.__lemmata_recipe__  # type: ignore[attr-defined]
+    usual_config, usual_options = usual_settings(recipe, mark["systems"][0])
+    config, options = config or usual_config, usual_options if options is None else options
+    assert options is not None
+    strengths = {name: value for name, trick in TRICKS.items() if (value := _setting(trick.setting, config, options))}
+    config, options = _without(config, options)
+    runs, experiment = {}, None
+    for name in ("plain", *tricks):
+        experiment = recipe(data or mark["data"].split()[0], config=config, options=options)
+        if experiment.loss is None:
+            name = type(experiment.system).__name__
+            raise ValueError(f"tricks are for systems that learn by gradients, {name} does not")
+        if name != "plain":
+            experiment = apply_tricks(experiment, name, strengths)
+        watchers = on_run(name, experiment) if on_run else ()
+        experiment = dataclasses.replace(experiment, picture=None)  # the pictures are those of single runs
+        runs[name] = run_experiment(experiment, watchers=watchers)
+    assert experiment is not None
+    return Comparison(runs, experiment.metric, experiment.largest, len(experiment.test))
+
+
+def _setting(name: str, config: Any, options: Options) -> Any:
+    """What the recipe says about a trick, if anything."""
+    return getattr(config, name, None) or getattr(options, name, None) if name else None
+
+
+def _without(config: Any, options: Options) -> tuple[Any, Options]:
+    """The same with all tricks turned off."""
+    own = {field.name for field in dataclasses.fields(config)}
+    off = {trick.setting: 0 for trick in TRICKS.values() if trick.setting in own}
+    config = dataclasses.replace(config, **{name: type(getattr(config, name))(value) for name, value in off.items()})
+    return config, dataclasses.replace(options, weight_decay=0.0, patience=None)
