@@ -102,9 +102,9 @@
       const word = gone ? `flew off at ${lost}` : finished(racer, step) ? `${rank}. at ${arrived}` : `${short((100 * height) / heights[0], 2)} %`;
       const runner = element("span", { className: gone ? "runner gone" : "runner" }, gone ? "✸" : "");
       runner.style.left = `${LANE * share}%`;
-      const lane = element("span", { className: "lane", ariaHidden: "true" }, runner);
-      const first = rank === 1 && finished(racer, step) ? " first" : "";
-      return element("li", { className: `c${colour}${first}` }, name, lane, element("span", { className: "note" }, word));
+      const lane = element("span", { className: `lane c${colour}`, ariaHidden: "true" }, runner);
+      const first = rank === 1 && finished(racer, step) ? "first" : "";
+      return element("li", { className: first }, name, lane, element("span", { className: "note" }, word));
     }));
   }
 
