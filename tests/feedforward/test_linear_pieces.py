@@ -249,3 +249,15 @@ def test_equal_places_of_different_pieces_stay_apart():
     answers = Answers()
     assert _settled(piece, unit, zero, answers)[1].tolist() == [True, True]
     assert not answers.asked
+
+
+@pytest.mark.parametrize("bounds", [(0.05, 0.0), (0.0, 0.05), (0.006, 0.006)])
+def test_places_are_in_doubt_if_either_or_both_could_reach_the_other(bounds):
+    piece, unit = torch.tensor([0, 0]), torch.tensor([0, 1])
+    zero = Ends(torch.tensor([0.3, 0.31]).double(), torch.tensor(bounds).double(), torch.zeros_like(unit), unit)
+    answers = Answers([[Fraction(31, 100), Fraction(3, 10)]])
+    assert _settled(piece, unit, zero, answers)[0].tolist() == [1, 0]
+    narrow = Ends(zero.place, zero.bound / 10, zero.layer, unit)
+    answers = Answers()
+    assert _settled(piece, unit, narrow, answers)[0].tolist() == [0, 1]
+    assert not answers.asked
