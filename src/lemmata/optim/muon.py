@@ -46,7 +46,7 @@ class Muon(Optimizer):
     Shapes:
         parameters: any; matrices are (d_out, d_in)
 
-    Claims: optim.muon, optim.muon.polar
+    Claims: optim.muon
     Source: K. Jordan et al., Muon: an optimizer for hidden layers in neural networks (2024).
     Differs: as in torch.optim.Muon the momentum is a mean, $(1-\mu) M_t$, which has the same polar factor. Options of
         torch.optim.Muon have the same names and, with `ns_dtype=torch.bfloat16`, the same numbers up to its rounding.
