@@ -80,4 +80,4 @@ def averaging_the_iterates(draw, newest=1.0, strong=1.0, convex=0.5, average=all
     )
     if not parabola.holds:
         return parabola
-    return all_of(parabola, slope_is([32, 128, 512], _convex(draw, average, [32, 128, 512]), -convex, within=0.03))
+    return all_of(parabola, slope_is([16, 64, 256], _convex(draw, average, [16, 64, 256]), -convex, within=0.04))
