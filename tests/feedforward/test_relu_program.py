@@ -228,3 +228,27 @@ def test_known_units_are_forgotten_before_they_fill_the_memory():
     exact.known = dict.fromkeys(((number,),) for number in range(5000))
     assert exact.units(()) == [[1, 0]]
     assert list(exact.known) == [()]
+
+
+def alone(value, grain):
+    return Coefficients(torch.full((1, 1, 2), value, dtype=torch.float64), torch.zeros(1, 1, 2).double(), grain)
+
+
+@pytest.mark.parametrize("bits", [50, 53])
+@pytest.mark.parametrize("small_first", [True, False])
+def test_adding_what_was_remembered_is_exact_up_to_the_digits_of_a_double(bits, small_first):
+    pair = [alone(2.0**-bits, 2.0**-bits), alone(1.0, 1.0)]
+    first, second = pair if small_first else pair[::-1]
+    found = first.plus(second, None)
+    bound = Fraction(found.bound[0, 0, 0].item())
+    assert (bound == 0) == (bits == 50)
+    assert abs(Fraction(found.value[0, 0, 0].item()) - 1 - Fraction(2) ** -bits) <= bound <= Fraction(2) ** -50
+    assert found.grain == 2.0**-bits
+
+
+def test_a_slope_below_zero_rounds_within_its_bound():
+    found = alone(3.0, 1.0).rectified(torch.tensor([[False]]), 0.1)
+    error = abs(Fraction(found.value[0, 0, 0].item()) - 3 * Fraction(0.1))
+    assert 0 < error <= Fraction(found.bound[0, 0, 0].item()) <= Fraction(2) ** -52
+    assert alone(3.0, 1.0).rectified(torch.tensor([[False]]), 0.25).bound.tolist() == [[[0, 0]]]
+    assert alone(3.0, 1.0).rectified(torch.tensor([[True]]), 0.1).bound.tolist() == [[[0, 0]]]
