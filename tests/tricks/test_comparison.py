@@ -121,6 +121,12 @@ def test_a_comparison_trains_the_plain_one_first_and_turns_the_recipes_tricks_of
     assert "within the noise of 1,000 test examples" in figure.note
 
 
+def test_steps_of_a_sequence_are_normalised_as_examples_are():
+    layers = apply_tricks(points(), "batchnorm").system.layers
+    x = torch.randn(4, 6, 2)
+    torch.testing.assert_close(layers[0](x), layers[0](x.flatten(0, 1)).view(4, 6, -1))
+
+
 def test_residual_networks_take_them_too():
     found = compare(residual_clothing, ["batchnorm+dropout"], options=SHORT)
     assert set(found.scores) == {"plain", "batchnorm+dropout"}
@@ -141,6 +147,7 @@ def test_batch_normalisation_and_its_kin_help_a_network_that_is_badly_scaled():
     [
         (lambda: apply_tricks(points(), "magic"), "tricks must be one of lecun, glorot, he, orthogonal, batchnorm"),
         (lambda: apply_tricks(points(), "augmentation"), "augmentation needs pictures"),
+        (lambda: apply_tricks(points(), "layernorm+batchnorm"), "layernorm needs layers that are not normalised"),
         (lambda: compare(classify_points, []), "tricks must have one name or more, each once, got none"),
         (lambda: compare(classify_points, ["dropout", "dropout"]), "each once, got dropout, dropout"),
         (

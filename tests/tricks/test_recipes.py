@@ -10,7 +10,7 @@ from lemmata.feedforward import MLP
 from lemmata.train import Options, run_experiment
 from lemmata.tricks.recipes import DistillConfig, distill_clothing
 
-SMALL = DistillConfig(widths=(16,), teacher_width=64, teacher_epochs=6)
+SMALL = DistillConfig(widths=(16,), labelled=50, teacher_width=64, teacher_epochs=6)
 SHORT = Options(epochs=8, lr=3e-3, device="cpu", evaluate=8)
 
 
@@ -21,7 +21,7 @@ def reached(config: DistillConfig) -> float:
 def test_a_student_learns_more_from_a_teacher_than_from_its_labels():
     alone = reached(replace(SMALL, hard=1.0))
     assert reached(SMALL) > alone + 0.05
-    assert alone > 0.4
+    assert alone > 0.2
 
 
 def test_only_as_many_labels_are_seen_as_there_should_be():

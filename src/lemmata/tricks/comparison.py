@@ -26,7 +26,7 @@ from lemmata.tricks.initialization import initialize
 from lemmata.tricks.layer_norm import LayerNorm
 from lemmata.tricks.weight_norm import weight_normalized
 
-__all__ = ["Comparison", "TRICKS", "apply_tricks", "compare"]
+__all__ = ["Comparison", "TRICKS", "Trick", "apply_tricks", "compare"]
 
 Change = Callable[[Experiment, Any], Experiment]
 
@@ -89,20 +89,17 @@ def _dropped(experiment: Experiment, p: int | float) -> Experiment:
     return experiment
 
 
-def _batch_normalised(experiment: Experiment, _: Any) -> Experiment:
-    """The outputs of every linear layer but the last are normalised over the batch."""
-    for layer in _linear_layers(experiment, "batchnorm")[:-1]:
-        layer.norm = BatchNorm(layer.out_features).to(layer.weight)
-        layer.register_forward_hook(_normalise_outputs)
-    return experiment
+def _normalised(trick: str, norm: Callable[[int], nn.Module]) -> Change:
+    def change(experiment: Experiment, _: Any) -> Experiment:
+        """The outputs of every linear layer but the last are normalised."""
+        for layer in _linear_layers(experiment, trick)[:-1]:
+            if hasattr(layer, "norm"):
+                raise ValueError(f"{trick} needs layers that are not normalised: take one of batchnorm and layernorm")
+            layer.norm = norm(layer.out_features).to(layer.weight)
+            layer.register_forward_hook(_normalise_outputs)
+        return experiment
 
-
-def _layer_normalised(experiment: Experiment, _: Any) -> Experiment:
-    """The outputs of every linear layer but the last are normalised over the units."""
-    for layer in _linear_layers(experiment, "layernorm")[:-1]:
-        layer.norm = LayerNorm(layer.out_features).to(layer.weight)
-        layer.register_forward_hook(_normalise_outputs)
-    return experiment
+    return change
 
 
 def _weight_normalised(experiment: Experiment, _: Any) -> Experiment:
@@ -127,7 +124,8 @@ def _drop_inputs(layer: nn.Module, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def _normalise_outputs(layer: nn.Module, inputs: Any, output: Tensor) -> Tensor:
-    return layer.get_submodule("norm")(output)
+    flat = output.flatten(0, -2) if output.ndim > 2 else output  # the steps of a sequence are examples too
+    return layer.get_submodule("norm")(flat).view_as(output)
 
 
 def _linear_layers(experiment: Experiment, trick: str) -> list[nn.Linear]:
@@ -141,7 +139,7 @@ def _linear_layers(experiment: Experiment, trick: str) -> list[nn.Linear]:
 
 @dataclass(frozen=True)
 class Trick:
-    """A change of an experiment, and how strong it is where the recipe does not say."""
+    """A change of an experiment, and how strong it is where the recipe does not say. `TRICKS` takes more of them."""
 
     change: Change
     strength: int | float = 0.0
@@ -151,8 +149,8 @@ class Trick:
 # In the order in which several are applied: a loss is replaced before its batches are changed.
 TRICKS: dict[str, Trick] = {
     **{scheme: Trick(_initialised(scheme)) for scheme in ("lecun", "glorot", "he", "orthogonal")},
-    "batchnorm": Trick(_batch_normalised),
-    "layernorm": Trick(_layer_normalised),
+    "batchnorm": Trick(_normalised("batchnorm", BatchNorm)),
+    "layernorm": Trick(_normalised("layernorm", LayerNorm)),
     "weightnorm": Trick(_weight_normalised),
     "dropout": Trick(_dropped, 0.3, "dropout"),
     "weight_decay": Trick(_decayed, 0.1, "weight_decay"),

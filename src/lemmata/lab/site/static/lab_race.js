@@ -10,7 +10,7 @@
 
   const chosen = () => boxes.filter((box) => box.checked).map((box) => box.value).join(",");
   const fixed = () => lab.get("place") === "network";
-  const begun = () => (moved && !fixed() ? { x: moved[0], y: moved[1] } : {});
+  const begun = () => (moved && !fixed() ? { x: String(moved[0]), y: String(moved[1]) } : {});
   const state = () => ({ ...lab.state(), ...begun(), ...(chosen() === START ? {} : { racers: chosen() }) });
   const flat = ([x, y]) => [(x - shown.window[0]) / shown.window[2], (y - shown.window[1]) / shown.window[2]];
   const edge = (value) => Math.max(-1, Math.min(1, value));
@@ -102,9 +102,9 @@
       const word = gone ? `flew off at ${lost}` : finished(racer, step) ? `${rank}. at ${arrived}` : `${short((100 * height) / heights[0], 2)} %`;
       const runner = element("span", { className: gone ? "runner gone" : "runner" }, gone ? "✸" : "");
       runner.style.left = `${LANE * share}%`;
-      const lane = element("span", { className: "lane", ariaHidden: "true" }, runner);
-      const first = rank === 1 && finished(racer, step) ? " first" : "";
-      return element("li", { className: `c${colour}${first}` }, name, lane, element("span", { className: "note" }, word));
+      const lane = element("span", { className: `lane c${colour}`, ariaHidden: "true" }, runner);
+      const first = rank === 1 && finished(racer, step) ? "first" : "";
+      return element("li", { className: first }, name, lane, element("span", { className: "note" }, word));
     }));
   }
 
