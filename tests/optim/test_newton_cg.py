@@ -101,7 +101,7 @@ def test_the_line_search_asks_for_a_part_of_what_the_slope_promises(start, offse
         seen.append(weight.item())
         if len(seen) == 1:
             return offset + (weight**2 / 2).sum()
-        return torch.tensor(offset + start**2 / 2 - falls[len(seen) - 2]).double()
+        return torch.tensor(offset + start**2 / 2 - falls[len(seen) - 2], dtype=torch.float64)
 
     NewtonCG([weight], tolerance=1e-10).step(closure)
     assert weight.item() == end
