@@ -83,6 +83,30 @@ def test_no_step_goes_up_and_none_is_taken_where_all_do():
     assert edge.item() == 1.0
 
 
+@pytest.mark.parametrize(
+    ("start", "offset", "falls", "end"),
+    [
+        (1.0, 0.0, [1.5e-4], 0.0),  # a ten-thousandth of what the slope promises is enough
+        (1.0, 0.0, [0.7e-4, 0.7e-4], 0.5),  # less is not; half of the way promises half as much
+        (1.0, 0.0, [-1.0] * 100, 1.0),
+        (2e-6, 1.0, [0.0], 0.0),  # the promise is a few roundings of the loss, which cannot tell
+    ],
+)
+def test_the_line_search_asks_for_a_part_of_what_the_slope_promises(start, offset, falls, end):
+    weight = nn.Parameter(torch.tensor([start]).double())
+    seen = []
+
+    def closure():
+        """The loss where the step begins; afterwards what the search is to see."""
+        seen.append(weight.item())
+        if len(seen) == 1:
+            return offset + (weight**2 / 2).sum()
+        return torch.tensor(offset + start**2 / 2 - falls[len(seen) - 2], dtype=torch.float64)
+
+    NewtonCG([weight], tolerance=1e-10).step(closure)
+    assert weight.item() == end
+
+
 def test_it_trains_a_network_in_an_ordinary_closure_that_calls_backward():
     torch.manual_seed(0)
     model = nn.Sequential(nn.Linear(1, 16), nn.Tanh(), nn.Linear(16, 1)).double()
