@@ -57,6 +57,17 @@ def test_gradients_are_those_of_finite_differences(activation):
     assert torch.autograd.gradcheck(lambda x, *_: mlp(x), (x, *mlp.parameters()))
 
 
+def test_initial_weights_shrink_with_the_inputs_of_a_layer_and_only_hidden_ones_have_a_gain():
+    torch.manual_seed(0)
+    mlp = MLP(50, 400, widths=(300, 200), activation="relu")
+    for layer, gain in zip(mlp.layers, (2**0.5, 2**0.5, 1.0), strict=True):
+        # The standard deviation of n numbers is off by one part in sqrt(2n), here 0.6 % and less.
+        assert layer.weight.std().item() == pytest.approx(gain / layer.in_features**0.5, rel=0.05)
+        assert not layer.bias.any()
+    assert MLPConfig().widths == (256, 256)
+    assert [layer.out_features for layer in MLP(3, 2).layers] == [256, 256, 2]
+
+
 @pytest.mark.parametrize("activation", ["relu", "tanh", "identity"])
 def test_the_initial_signal_keeps_its_size_through_the_layers(activation):
     mlp, signals = MLP(1000, 10, widths=(1000,) * 4, activation=activation), []

@@ -29,7 +29,7 @@ def test_its_network_is_the_same_function_with_two_more_units(dtype):
     x = torch.linspace(-4, 4, 101, dtype=dtype)
     assert torch.allclose(network(x[:, None])[:, 0], line(x), atol=1e-5)
     assert isinstance(network[0], nn.Linear)
-    assert network[0].out_features == 9
+    assert (network[0].out_features, network[2].out_features) == (9, 1)
     assert network[0].weight.dtype == dtype
     assert len(linear_regions(line.network(), [(-9, 9)])) == 9  # 8 pieces, and a unit of the affine part turns at 0
 

@@ -119,3 +119,8 @@ def test_lists_are_refused_and_other_dtypes_are_taken(unchecked):
         RandomFeatures(1, activation=3)
     network = RandomFeatures(1, dtype=torch.float32).fit(x, y)
     torch.testing.assert_close(network(x.float())[:, 0], y.float(), rtol=0, atol=0.01)
+
+
+def test_units_are_four_times_as_steep_as_a_normal_draw_unless_told():
+    steep = RandomFeatures(1, 4096, generator=torch.Generator().manual_seed(0)).hidden.weight.std().item()
+    assert steep == pytest.approx(4.0, rel=0.07)  # six standard errors of a deviation of 4096 values

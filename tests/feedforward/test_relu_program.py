@@ -2,13 +2,14 @@
 
 import itertools
 from fractions import Fraction
+from itertools import chain
 
 import pytest
 import torch
 from torch import nn
 
 from lemmata.feedforward import MLP, DenselyConnectedBlock, ResidualLayer, ResidualMLP, linear_regions
-from lemmata.feedforward.relu_program import ExactUnits, program
+from lemmata.feedforward.relu_program import Affine, Coefficients, ExactUnits, program
 
 
 def filled(*parts):
@@ -135,3 +136,95 @@ def test_a_normalisation_that_sees_batches_is_refused():
     for norm in (nn.BatchNorm1d(2), nn.BatchNorm1d(2, track_running_stats=False).eval()):
         with pytest.raises(ValueError, match=r"BatchNorm1d that sees whole batches .*: use model\.eval\(\)"):
             linear_regions(nn.Sequential(nn.Linear(1, 2), norm), [(0, 1)])
+
+
+def exactly(rows):
+    return [[Fraction(v) for v in row] for row in rows.tolist()]
+
+
+def mapped(weight, bias, rows):
+    """W times the rows, and b to their constants, in fractions."""
+    found = []
+    for ws, b in zip(exactly(weight), bias.tolist(), strict=True):
+        row = [sum(w * row[t] for w, row in zip(ws, rows, strict=True)) for t in range(len(rows[0]))]
+        found.append([*row[:-1], row[-1] + Fraction(b)])
+    return found
+
+
+def layers(coarse, seed):
+    generator = torch.Generator().manual_seed(seed)
+
+    def drawn(*shape):
+        if coarse:
+            return torch.randint(-5, 6, shape, generator=generator).double() / 8
+        return torch.randn(shape, generator=generator, dtype=torch.float64)
+
+    return [Affine(drawn(4, 2), drawn(4)), Affine(drawn(3, 4), drawn(3)), drawn(3, 2)]
+
+
+@pytest.mark.parametrize("coarse", [True, False])
+@pytest.mark.parametrize("slope", [0.0, 0.25, 0.1])
+@pytest.mark.parametrize("seed", range(3))
+def test_coefficients_are_within_their_bounds_and_exact_where_they_say_so(coarse, slope, seed):
+    first, second, skip = layers(coarse, seed)
+    active = torch.tensor([[True, False, True, False], [False, True, True, True]])
+    start = Coefficients.of_input(2, torch.device("cpu"))
+    hidden = start.affine(first)[torch.tensor([0, 0])].rectified(active, slope)
+    found = hidden.affine(second).plus(start[torch.tensor([0, 0])], skip)
+    for region in range(2):
+        identity = [[Fraction(int(i == j)) for j in range(3)] for i in range(2)]
+        rows = mapped(first.weight, first.bias, identity)
+        kept = [
+            [v * (1 if on else Fraction(slope)) for v in row]
+            for row, on in zip(rows, active[region].tolist(), strict=True)
+        ]
+        added = mapped(skip, torch.zeros(3), identity)
+        wanted = [
+            [a + b for a, b in zip(x, y, strict=True)]
+            for x, y in zip(mapped(second.weight, second.bias, kept), added, strict=True)
+        ]
+        values, bounds = exactly(found.value[region]), exactly(found.bound[region])
+        for value, bound, true in zip(*map(chain.from_iterable, (values, bounds, wanted)), strict=True):
+            assert abs(value - true) <= bound
+            assert bound <= Fraction(1, 10**13)
+            if coarse and slope != 0.1:  # eighths and quarters are never rounded
+                assert bound == 0
+                assert (value / Fraction(found.grain)).denominator == 1
+
+
+def test_errors_are_carried_through_layers_sums_and_slopes():
+    """Bounds that are given come out as the largest that signs of the errors could make of them, hardly more."""
+    first, second, skip = layers(False, 7)
+    bound = torch.rand(1, 4, 3, generator=torch.Generator().manual_seed(1), dtype=torch.float64) * 1e-3
+    given = Coefficients(first.weight.new_ones(1, 4, 3), bound, 1.0)
+    wanted = second.weight.abs() @ bound[0]
+    torch.testing.assert_close(given.affine(second).bound[0], wanted, rtol=1e-9, atol=0)
+    both = given.affine(second).plus(given.affine(second), None)
+    torch.testing.assert_close(both.bound[0], 2 * wanted, rtol=1e-9, atol=0)
+    projected = given.affine(second).plus(Coefficients(given.value[:, :2], bound[:, :2], 1.0), skip)
+    torch.testing.assert_close(projected.bound[0], wanted + skip.abs() @ bound[0, :2], rtol=1e-9, atol=0)
+    on = torch.tensor([[True, False, True, False]])
+    leaky = given.rectified(on, -0.3)
+    torch.testing.assert_close(leaky.bound[0], torch.where(on[0, :, None], bound[0], 0.3 * bound[0]), rtol=1e-9, atol=0)
+    assert given.rectified(on).bound[0, 1].tolist() == [0, 0, 0]
+    with pytest.raises(ValueError, match="layers must fit: one takes 2 values, but is given 4"):
+        given.plus(given, skip)
+
+
+@pytest.mark.parametrize("bits", [50, 53])
+def test_sums_are_exact_up_to_the_digits_of_a_double(bits):
+    """1 + 2^-bits fits into 53 digits, or just not."""
+    given = Coefficients(torch.ones(1, 2, 2, dtype=torch.float64), torch.zeros(1, 2, 2, dtype=torch.float64), 1.0)
+    weight = torch.tensor([[1.0, 2.0**-bits]], dtype=torch.float64)
+    found = given.affine(Affine(weight, torch.zeros(1, dtype=torch.float64)))
+    assert (found.bound == 0).all() == (bits == 50)
+    assert abs(Fraction(found.value[0, 0, 0].item()) - 1 - Fraction(2) ** -bits) <= Fraction(
+        found.bound[0, 0, 0].item()
+    )
+
+
+def test_known_units_are_forgotten_before_they_fill_the_memory():
+    exact = ExactUnits([Affine(torch.ones(1, 1).double(), torch.zeros(1).double())], dimensions=1)
+    exact.known = dict.fromkeys(((number,),) for number in range(5000))
+    assert exact.units(()) == [[1, 0]]
+    assert list(exact.known) == [()]

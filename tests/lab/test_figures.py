@@ -235,3 +235,10 @@ def test_areas_become_cells_where_nothing_finer_can_be_drawn():
     assert [row[:4] for row in heat.values] == [[1.0] * 4] * 4
     assert heat.values[0][4:] == [-2.0, -2.0, -2.0, -2.0]
     assert heat.values[3][4:] == [-2.0, None, None, None]
+
+
+@pytest.mark.parametrize("ground", [Heat([[0, 1], [1, 0]]), Polygons([[0, 1, 0]], [[0, 0, 1]], [0.5])])
+def test_a_curve_on_a_coloured_ground_has_a_light_seam(ground):
+    curve = Line([0, 1], [0, 1], "path")
+    seams = [svg(Figure("Seam", marks=marks)).count('stroke="#fff"') for marks in ([curve], [ground, curve])]
+    assert seams == [0, 1]

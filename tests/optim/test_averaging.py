@@ -23,7 +23,7 @@ def iterates(model, number):
 @pytest.mark.parametrize("decay", [None, 0.9])
 def test_it_is_torchs_averaged_model(decay):
     model = nn.Linear(3, 2).double()
-    ours = PolyakAverage(model.parameters(), decay=decay)
+    ours = PolyakAverage(model.parameters(), ema_decay=decay)
     theirs = AveragedModel(model, multi_avg_fn=None if decay is None else get_ema_multi_avg_fn(decay))
     for _ in iterates(model, 50):
         ours.update()
@@ -103,8 +103,8 @@ def test_narrow_numbers_are_averaged_in_wider_ones(dtype):
 
 @pytest.mark.parametrize("decay", [-0.1, 1.0, math.nan])
 def test_bad_options_are_answered(decay):
-    with pytest.raises(ValueError, match="decay must be"):
-        PolyakAverage([nn.Parameter(torch.ones(1))], decay=decay)
+    with pytest.raises(ValueError, match="ema_decay must be"):
+        PolyakAverage([nn.Parameter(torch.ones(1))], ema_decay=decay)
     with pytest.raises(ValueError, match="start must be >= 0"):
         PolyakAverage([nn.Parameter(torch.ones(1))], start=-1)
     with pytest.raises(ValueError, match="params must hold at least one tensor"):

@@ -10,6 +10,7 @@ import torch
 from torch import nn
 
 from lemmata.optim import Muon, hidden_matrices, newton_schulz, polar_factor
+from lemmata.optim.muon import STACKED_ENTRIES
 from lemmata.testing import check_optimizer
 
 SHAPES = ((8, 5), (5, 8), (6, 6), (8, 5), (1, 4))
@@ -79,6 +80,18 @@ def test_converging_coefficients_reach_the_polar_factor():
     torch.testing.assert_close(found.mT @ found, torch.eye(4).double().expand(3, 4, 4), rtol=0, atol=1e-12)
 
 
+def test_stacks_that_are_full_change_nothing(monkeypatch):
+    whole, divided = parameters(), parameters()
+    give_gradients(whole, divided, seed=0)
+    Muon(whole, lr=0.1).step()
+    for most in (10, 40, 80):  # less than a matrix, one, and two
+        monkeypatch.setitem(STACKED_ENTRIES, "cpu", most)
+        Muon(divided, lr=0.1).step()
+        assert all(torch.allclose(p, q, rtol=0, atol=1e-12) for p, q in zip(whole, divided, strict=True))
+        divided = parameters()
+        give_gradients(divided, seed=0)
+
+
 @pytest.mark.parametrize("method", ["newton_schulz", "svd"])
 def test_directions_without_a_gradient_stand_still(method):
     weight = nn.Parameter(torch.zeros(4, 3, dtype=torch.float64))
@@ -140,6 +153,9 @@ def test_a_model_is_split_into_hidden_matrices_and_the_rest():
     assert hidden_matrices(nn.LayerNorm(3)) == []
     network[0].requires_grad_(False)
     assert [name for name, _ in hidden_matrices(network)] == ["1.weight"]
+    network[2].requires_grad_(False)  # the output layer is the last one though nobody learns it
+    assert [name for name, _ in hidden_matrices(network)] == ["1.weight"]
+    assert [group["rule"] for group in Muon(network).param_groups] == ["muon", "adamw"]
 
 
 def test_what_is_no_hidden_matrix_is_learnt_by_adamw():

@@ -86,6 +86,9 @@ def test_gates_and_attention_maps_are_matrices_of_their_own():
     assert rows["weight_hr_l0"].variance == pytest.approx(2 / 25)
     assert rows["weight_ih_l1_reverse"].variance == pytest.approx(2 / 30)
     assert rows["bias_hh_l1"].rule == "zeros"
+    forwards = told(nn.LSTM(10, 20, num_layers=2, proj_size=5), "lecun")
+    names = ("weight_ih_l0", "weight_hh_l0", "weight_hr_l0", "weight_ih_l1")
+    assert [forwards[name].variance for name in names] == pytest.approx([1 / 10, 1 / 5, 1 / 20, 1 / 5])
     cell = nn.GRUCell(3, 4)
     initialize(cell, "orthogonal", gain=2.0)
     for block in cell.weight_hh.chunk(3):
@@ -99,6 +102,7 @@ def test_gates_and_attention_maps_are_matrices_of_their_own():
         torch.testing.assert_close(block @ block.T, torch.eye(8), atol=1e-5, rtol=0)
     apart = told(nn.MultiheadAttention(8, 2, kdim=6, vdim=4), "glorot")
     assert apart["k_proj_weight"].variance == pytest.approx(2 / 14)
+    assert told(nn.MultiheadAttention(8, 2, kdim=6), "lecun")["k_proj_weight"].variance == pytest.approx(1 / 6)
 
 
 @pytest.mark.parametrize(("layer", "gates"), [(LSTM(5, 6), 4), (GRU(5, 6), 3), (Elman(5, 6), 1)])
@@ -107,6 +111,7 @@ def test_our_recurrent_layers_keep_the_biases_of_their_gates(layer, gates):
     rows = told(layer, "glorot")
     assert rows["recurrent_weight"].variance == pytest.approx(2 / 12)
     assert rows["input_weight"].variance == pytest.approx(2 / 11)
+    assert told(layer, "lecun")["input_weight"].variance == pytest.approx(1 / 5)
     assert torch.equal(layer.bias, bias)
     assert rows["bias"].rule == "left as it was"
     initialize(layer, "orthogonal")
@@ -142,6 +147,28 @@ def test_every_normalisation_starts_with_scale_one(norm):
     nn.init.constant_(norm.weight, 7.0)
     assert told(norm)["weight"].rule == "ones"
     assert (norm.weight == 1).all()
+
+
+class NormalizedLinear(nn.Linear):
+    """A layer of one's own, whose name is no reason to make its weights one."""
+
+
+class Counted(nn.Linear):
+    """With whole numbers among its parameters."""
+
+    def __init__(self):
+        super().__init__(3, 3)
+        self.counts = nn.Parameter(torch.ones(3, dtype=torch.long), requires_grad=False)
+        self.bias = nn.Parameter(torch.ones(3, dtype=torch.long), requires_grad=False)
+        self.weight = nn.Parameter(torch.ones(3, 3, dtype=torch.long), requires_grad=False)
+
+
+def test_layers_of_ones_own_are_those_they_inherit_from():
+    layer = NormalizedLinear(400, 300)
+    assert told(layer)["weight"].rule == "he normal"
+    assert variance_of(layer.weight) == pytest.approx(2 / 400, rel=0.03)
+    rows = told(Counted())
+    assert {rows[name].rule for name in ("weight", "counts")} == {"left as it was"}
 
 
 @pytest.mark.parametrize("scheme", ["he", "glorot", "orthogonal"])
@@ -209,6 +236,11 @@ def test_a_model_without_storage_and_frozen_ones_are_welcome(scheme):
     initialize(frozen, scheme)
     assert not torch.equal(frozen.weight, before)
     assert not frozen.weight.requires_grad
+
+
+def test_a_layer_may_have_one_output():
+    assert told(nn.Linear(5, 1), "lecun")["weight"].variance == pytest.approx(1 / 5)
+    assert told(nn.Linear(1, 1), "orthogonal")["weight"].variance == 1.0
 
 
 def test_rows_can_be_read():

@@ -88,7 +88,8 @@ def expansion(
     products, totals = torch.zeros_like(weight), torch.zeros_like(offset)
     aims = problem.y if units > 1 else (2 * problem.y - 1).to(theta)[:, None]
     # A Hessian uses each block many times, and what is not double is converted: these stay in the cache.
-    at_once = 64 * BLOCK if problem.x.dtype is torch.double and not curved else BLOCK
+    whole = problem.x.dtype is torch.double and not curved
+    at_once = max(BLOCK, 64 * BLOCK // units) if whole else BLOCK
     parts = zip(problem.x.split(at_once), aims.split(at_once), _blocks(problem.often, points, at_once), strict=True)
     for x, aim, often in parts:
         x = x.double()

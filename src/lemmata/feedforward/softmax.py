@@ -132,7 +132,8 @@ def _readable(logits: Tensor, y: Tensor, smoothing: float, weight: Tensor | None
 
 def _torchs(logits: Tensor, y: Tensor, smoothing: float, reduction: str, weight: Tensor | None) -> Tensor:
     """The same by torch's kernels, which keep the reduction in the first pass, and on a GPU are the quicker ones."""
-    rows, y = logits.reshape(-1, logits.shape[-1]), y.long()  # (points, classes)
+    rows = logits if logits.ndim == 2 else logits.reshape(-1, logits.shape[-1])  # (points, classes)
+    y = y.long()
     told: dict[str, Any] = {"reduction": reduction, "label_smoothing": smoothing, "ignore_index": NOBODY}
     losses = functional.cross_entropy(rows, y.flatten(), weight, **told)
     return losses.reshape(y.shape) if reduction == "none" else losses

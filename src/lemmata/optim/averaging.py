@@ -17,7 +17,7 @@ __all__ = ["PolyakAverage"]
 
 @system("polyak_average", title="Polyak averaging", kind="estimator")
 class PolyakAverage:
-    r"""The mean of all iterates, or with `decay` their exponential moving average, kept beside any optimiser.
+    r"""The mean of all iterates, or with `ema_decay` their exponential moving average, kept beside any optimiser.
 
     $$ \bar\theta_t = \frac1t \sum_{i \le t} \theta_i \qquad \text{or} \qquad
        \bar\theta_t = d\, \bar\theta_{t-1} + (1 - d)\, \theta_t, \quad \bar\theta_1 = \theta_1 $$
@@ -46,11 +46,11 @@ class PolyakAverage:
     6.0
     """
 
-    def __init__(self, params: Iterable[Tensor], decay: float | None = None, start: int = 0) -> None:
+    def __init__(self, params: Iterable[Tensor], ema_decay: float | None = None, start: int = 0) -> None:
         self.params = list(params)
         if not self.params or not all(isinstance(p, Tensor) for p in self.params):
             raise ValueError("params must hold at least one tensor, and nothing else: use model.parameters()")
-        self.decay = None if decay is None else validate.number("decay", decay, least=0, below=1)
+        self.ema_decay = None if ema_decay is None else validate.number("ema_decay", ema_decay, least=0, below=1)
         self.start = validate.count("start", start, least=0)
         self.steps = 0
         with torch.no_grad():
@@ -70,7 +70,7 @@ class PolyakAverage:
         if count <= 1:  # the first iterate is its own average; before it, the last one stands for it
             torch._foreach_copy_(self.averages, now)
         else:
-            torch._foreach_lerp_(self.averages, now, 1 / count if self.decay is None else 1 - self.decay)
+            torch._foreach_lerp_(self.averages, now, 1 / count if self.ema_decay is None else 1 - self.ema_decay)
 
     @contextmanager
     def applied(self) -> Iterator[None]:

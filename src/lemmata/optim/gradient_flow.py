@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import torch
 from jaxtyping import Float
-from scipy.integrate import solve_ivp
 from torch import Tensor
 from torch.optim import Optimizer
 
@@ -43,6 +42,8 @@ def flow_path(
     tensor([[1.0000],
             [0.3679]])
     """
+    from scipy.integrate import solve_ivp  # slow to import, and a path of an optimiser does not need it
+
     start = validate.floating("start", start).detach()
     moments = torch.as_tensor(times, dtype=torch.float64).flatten()
     if not len(moments) or not bool(moments.isfinite().all()) or moments[0] < 0 or bool((moments.diff() <= 0).any()):

@@ -114,17 +114,17 @@ def _ripples(x: Tensor) -> Tensor:
 LANDSCAPES = {
     each.name: each
     for each in (
-        Landscape("valley", "Narrow valley", _valley, (-4.5, 4.5, -2.7, 2.7), (-4.0, 1.2), ((0.0, 0.0),), (), 20.0),
+        Landscape("valley", "Narrow valley", _valley, (-4.5, 4.5, -4.5, 4.5), (-4.0, 1.6), ((0.0, 0.0),), (), 20.0),
         Landscape(
-            "turned", "Valley across the axes", _turned, (-4.0, 4.0, -2.4, 2.4), (-3.2, -0.9), ((0.0, 0.0),), (), 20.0
+            "turned", "Valley across the axes", _turned, (-4.0, 4.0, -4.0, 4.0), (-3.4, -1.8), ((0.0, 0.0),), (), 20.0
         ),
-        Landscape("rosenbrock", "Rosenbrock's banana", _rosenbrock, (-2.0, 2.0, -0.9, 1.5), (-1.5, 1.2), ((1.0, 1.0),)),
+        Landscape("rosenbrock", "Rosenbrock's banana", _rosenbrock, (-2.0, 2.0, -1.0, 3.0), (-1.5, 2.2), ((1.0, 1.0),)),
         Landscape(
             "double_well",
             "Double well",
             _double_well,
-            (-2.0, 2.0, -1.2, 1.2),
-            (0.05, 1.0),
+            (-2.0, 2.0, -2.0, 2.0),
+            (0.05, 1.5),
             ((-1.0, 0.0), (1.0, 0.0)),
             ((0.0, 0.0),),
         ),
@@ -132,16 +132,16 @@ LANDSCAPES = {
             "saddle",
             "Saddle",
             _saddle,
-            (-5.0, 5.0, -4.0, 4.0),
+            (-5.0, 5.0, -5.0, 5.0),
             (-4.0, 0.001),
             ((0.0, -math.pi), (0.0, math.pi)),
             ((0.0, 0.0),),
             1.0,
         ),
         Landscape(
-            "beale", "Beale's plateau", _beale, (-1.0, 4.0, -1.5, 1.5), (0.5, -1.2), ((3.0, 0.5),), ((0.0, 1.0),)
+            "beale", "Beale's plateau", _beale, (-0.5, 4.5, -2.5, 2.5), (0.6, -1.6), ((3.0, 0.5),), ((0.0, 1.0),)
         ),
-        Landscape("ripples", "Ripples", _ripples, (-5.0, 5.0, -3.0, 3.0), (-4.5, 2.7), ((0.0, 0.0),), (), 8.0),
+        Landscape("ripples", "Ripples", _ripples, (-5.0, 5.0, -5.0, 5.0), (-4.5, 3.6), ((0.0, 0.0),), (), 8.0),
     )
 }
 

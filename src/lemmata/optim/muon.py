@@ -46,7 +46,7 @@ class Muon(Optimizer):
     Shapes:
         parameters: any; matrices are (d_out, d_in)
 
-    Claims: optim.muon, optim.muon.polar
+    Claims: optim.muon
     Source: K. Jordan et al., Muon: an optimizer for hidden layers in neural networks (2024).
     Differs: as in torch.optim.Muon the momentum is a mean, $(1-\mu) M_t$, which has the same polar factor. Options of
         torch.optim.Muon have the same names and, with `ns_dtype=torch.bfloat16`, the same numbers up to its rounding.
@@ -174,8 +174,8 @@ def hidden_matrices(model: nn.Module) -> list[tuple[str, nn.Parameter]]:
     tables = (layer.weight for layer in model.modules() if isinstance(layer, nn.Embedding | nn.EmbeddingBag))
     embedded = {id(weight) for weight in tables}
     matrices = [(name, p) for name, p in model.named_parameters() if p.requires_grad and p.ndim >= 2]
-    every = [p for _, p in model.named_parameters(remove_duplicate=False) if p.requires_grad and p.ndim >= 2]
-    last = every[-1] if len(matrices) > 1 else None  # perhaps an embedding's weight, used once more
+    every = [p for _, p in model.named_parameters(remove_duplicate=False) if p.ndim >= 2]
+    last = every[-1] if len({id(p) for p in every}) > 1 else None  # perhaps an embedding's, used once more, or frozen
     return [(name, p) for name, p in matrices if id(p) not in embedded and p is not last]
 
 

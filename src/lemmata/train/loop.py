@@ -63,7 +63,7 @@ def fit(
     `loss` is one of torch, given output and target (`nn.MSELoss()`, `F.cross_entropy`), or a function of (model,
     batch) that returns a scalar or a dict with one under "loss"; by default cross-entropy for whole-number targets,
     else the mean squared error. `optimizer` and `scheduler` are objects of torch.optim, or functions that make them of
-    the parameters and of the optimiser; a name ("sgd") does for `optimizer`, and `schedule="cosine"` for a schedule.
+    the parameters and of the optimiser; a name ("muon") does for `optimizer`, and `schedule="cosine"` for a schedule.
     `metrics` are functions of (output, target) by name. Options (`epochs`, `lr`, `batch_size`, ...) are given by name
     or as `options`.
 

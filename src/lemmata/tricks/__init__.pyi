@@ -12,6 +12,7 @@ from lemmata.tricks.augmentation import extended as extended
 from lemmata.tricks.batch_norm import BatchNorm as BatchNorm
 from lemmata.tricks.comparison import Comparison as Comparison
 from lemmata.tricks.comparison import TRICKS as TRICKS
+from lemmata.tricks.comparison import Trick as Trick
 from lemmata.tricks.comparison import apply_tricks as apply_tricks
 from lemmata.tricks.comparison import compare as compare
 from lemmata.tricks.distillation import DistillationLoss as DistillationLoss
@@ -68,6 +69,7 @@ __all__ = [
     "Standardized",
     "TRICKS",
     "Transformation",
+    "Trick",
     "VarianceProfile",
     "WeightNormGradients",
     "apply_tricks",

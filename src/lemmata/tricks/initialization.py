@@ -143,20 +143,20 @@ def _check(choice: _Choice) -> None:
 def _initialized(module: nn.Module, name: str, values: Tensor, choice: _Choice) -> tuple[str, float | None]:
     """The rule by which one parameter was set, and the variance with which it was drawn."""
     blocks, constant = _blocks(module, name, values), _constant(module, name)
-    if not values.is_floating_point() or (blocks is None and constant is None):
-        return "left as it was", None
-    told: tuple[str, float | None]
     made = parametrize.is_parametrized(module, name)
     fresh = torch.empty_like(values) if made else values.detach()
-    if blocks is None:
-        fresh.fill_(constant or 0.0)
-        told = ("ones" if constant else "zeros"), None
-    elif choice.scheme == "orthogonal" and not isinstance(module, EMBEDDINGS):
+    told: tuple[str, float | None] = "left as it was", None
+    if blocks is None and constant is not None:
+        fresh.fill_(constant)
+        told = "ones" if constant else "zeros", None
+    elif blocks is not None and choice.scheme == "orthogonal" and not isinstance(module, EMBEDDINGS):
         for block in fresh.chunk(blocks.count):
             _draw(block, choice, lambda part: nn.init.orthogonal_(part, choice.gain, generator=choice.generator))
         told = "orthogonal", weight_variance("orthogonal", fresh[0].numel(), len(fresh) // blocks.count, choice.gain)
-    else:
+    elif blocks is not None:
         told = _independent(module, fresh, blocks, choice)
+    else:
+        return told
     if made:
         setattr(module, name, fresh)  # the parametrisation finds what gives it
     return told
@@ -165,7 +165,8 @@ def _initialized(module: nn.Module, name: str, values: Tensor, choice: _Choice) 
 def _independent(module: nn.Module, values: Tensor, blocks: _Blocks, choice: _Choice) -> tuple[str, float]:
     variance, rule = choice.variance, f"{choice.scheme} {choice.distribution}"
     if variance is None and isinstance(module, EMBEDDINGS):
-        variance, rule = 1.0, f"rows of an embedding, {choice.distribution}"
+        variance = weight_variance("lecun", blocks.inputs, blocks.outputs)
+        rule = f"rows of an embedding, {choice.distribution}"
     elif variance is None:
         variance = weight_variance(choice.scheme, blocks.inputs, blocks.outputs)
     deviation = choice.gain * math.sqrt(variance)
@@ -202,6 +203,8 @@ def _constant(module: nn.Module, name: str) -> float | None:
 
 def _blocks(module: nn.Module, name: str, values: Tensor) -> _Blocks | None:
     """The matrices of a parameter that multiplies an input, or None."""
+    if not values.is_floating_point():
+        return None
     if isinstance(module, CONVOLUTIONS + TRANSPOSED) and name == "weight":
         window, steps = math.prod(module.kernel_size), math.prod(module.stride)
         inputs, outputs = (n / module.groups * window for n in (module.in_channels, module.out_channels))
@@ -216,7 +219,7 @@ def _blocks(module: nn.Module, name: str, values: Tensor) -> _Blocks | None:
         count = 3 if name == "in_proj_weight" else 1
         return _Blocks(count, values.shape[1], len(values) / count)
     hidden = None
-    if isinstance(module, nn.RNNBase | nn.RNNCellBase) and name.startswith("weight"):
+    if isinstance(module, nn.RNNBase | nn.RNNCellBase):
         hidden = len(values) if name.startswith("weight_hr") else module.hidden_size
     elif name in ("input_weight", "recurrent_weight"):
         recurrent = getattr(module, "recurrent_weight", None)  # the gates of our own layers, one above another

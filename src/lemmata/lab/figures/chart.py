@@ -193,6 +193,7 @@ def _marks(figure: Figure, looks: dict[int, int], frame: Frame) -> list[str]:
     """From the ground up: matrices and areas first, measurements on top."""
     drawn: list[str] = []
     bars = [mark for mark in figure.marks if isinstance(mark, Bars)]
+    coloured = any(isinstance(mark, Heat | Polygons) for mark in figure.marks)
     for kind in (Heat, Polygons, Band, Bars, Line, Points):
         for mark in figure.marks:
             if not isinstance(mark, kind):
@@ -210,7 +211,10 @@ def _marks(figure: Figure, looks: dict[int, int], frame: Frame) -> list[str]:
             elif isinstance(mark, Bars):
                 drawn += _bars(mark, frame, bars.index(mark), len(bars))
             elif isinstance(mark, Line):
-                drawn += [stroke(path, look) for path in _runs(frame, mark)]
+                paths = list(_runs(frame, mark))
+                if coloured:  # a light seam, or a curve would sink into a ground of its own colour
+                    drawn += [f'<path d="{path}" fill="none" stroke="#fff" stroke-width="5"/>' for path in paths]
+                drawn += [stroke(path, look) for path in paths]
             elif isinstance(mark, Points):
                 drawn += _points(mark, frame, look)
             drawn.append("</g>")

