@@ -138,6 +138,18 @@ def test_every_model_that_drops_is_found(model: nn.Module, units: int):
     assert ((many.mean(0) - found.mean()[0]).abs() <= room).all()
 
 
+def test_masks_go_to_their_layers_in_order_and_have_their_probabilities():
+    model = nn.Sequential(nn.Dropout(0.25), nn.ReLU(), Dropout([0.0, 0.5], inverted=False), nn.Dropout(p=0.5))
+    found = dropout_ensemble(model, torch.tensor([[1.0, 10.0]]))
+    assert found.masks.shape == (64, 6)
+    keep = torch.tensor([0.75, 0.75, 1.0, 0.5, 0.5, 0.5])
+    masks = found.masks.double()
+    wanted = torch.where(found.masks, keep, 1 - keep).double().prod(1)
+    torch.testing.assert_close(found.probability, wanted)
+    kept = masks[:, :2] * masks[:, 2:4] * masks[:, 4:] * torch.tensor([1.0, 10.0])  # by all three
+    torch.testing.assert_close(found.outputs[:, 0].double(), kept / 0.75 / 0.5)
+
+
 def test_masks_of_pictures_and_of_scalars_per_example():
     picture = nn.Sequential(Dropout(0.5), nn.Flatten(), nn.Linear(6, 1))
     assert dropout_ensemble(picture, torch.ones(2, 2, 3)).outputs.shape == (64, 2, 1)
@@ -191,6 +203,10 @@ def test_scaled_networks_are_those_of_evaluation():
             "dropout must stand right before a linear layer or a convolution, ReLU follows Dropout(p=0.5",
         ),
         (lambda: scaled_for_inference(nn.Sequential(Dropout(0.5, inverted=False))), "nothing follows Dropout"),
+        (
+            lambda: scaled_for_inference(nn.Sequential(nn.ReLU(), Dropout(0.5, inverted=False))),
+            "nothing follows Dropout",
+        ),
         (lambda: scaled_for_inference(Dropout(0.5, inverted=False)), "stands in no nn.Sequential"),
         (
             lambda: scaled_for_inference(nn.Sequential(Dropout([0.5, 0.1], inverted=False), nn.Conv1d(1, 1, 1))),
