@@ -18,13 +18,8 @@ KINDS += [
     "/claim/perceptron.xor",
     "/trust",
     "/systems/mlp",
-    "/labs/perceptron",
-    "/labs/hopfield",
-    "/labs/boundary",
-    "/labs/vanishing",
-    "/labs/activation",
-    "/labs/ring",
 ]
+KINDS += [f"/labs/{path.name.removesuffix('_lab.py')}" for path in sorted(MODULES.parent.glob("work/*_lab.py"))]
 MORE = ["/atlas", "/errata", "/source", "/systems", "/systems/perceptron", CLAIM, "/labs"]
 LONG = [pytest.param(path, marks=pytest.mark.long) for path in MORE]
 GRAVE = ("serious", "critical")
