@@ -164,6 +164,58 @@ def test_it_is_the_curvature_where_the_parameters_were():
         same(HessianOperator(model, functional.cross_entropy, (x, LABELS)).dense() * 0 + before, operator.dense())
 
 
+def test_measuring_leaves_the_counts_of_batch_normalisation_alone():
+    model, x = normalised()
+    model.train()
+    before = {name: value.clone() for name, value in model.state_dict().items()}
+    cut = [(x[:3], LABELS[:3]), (x[3:], LABELS[3:])]
+    operators = [make(model, functional.cross_entropy, cut) for make in (HessianOperator, GaussNewtonOperator)]
+    operators += [FisherOperator(model, cut), EmpiricalFisherOperator(model, losses, cut)]
+    for operator in operators:
+        operator.dense()
+        assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
+    model.eval()
+    operator = HessianOperator(model, functional.cross_entropy, cut)
+    here = operator.dense()
+    model[3].running_mean += 1.0  # as of the parameters, the operator has a copy
+    same(operator.dense(), here)
+
+
+class Attending(nn.Module):
+    def __init__(self, dropout=0.5):
+        super().__init__()
+        self.inner = nn.MultiheadAttention(4, 2, dropout=dropout, batch_first=True)
+
+    def forward(self, x):
+        return self.inner(x, x, x, need_weights=False)[0]
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda p: Attending(p),
+        lambda p: nn.LSTM(4, 4, num_layers=2, dropout=p),
+        lambda p: nn.GRU(4, 4, num_layers=2, dropout=p),
+        lambda p: nn.TransformerEncoderLayer(4, 2, 8, dropout=p),
+        lambda p: nn.RReLU(0.1, 0.1 + p),
+        lambda p: nn.AlphaDropout(p),
+    ],
+)
+def test_a_model_that_draws_is_refused_until_it_no_longer_does(make):
+    for p, training in ((0.5, True), (0.5, False), (0.0, True)):
+        model = nn.Sequential(nn.Linear(4, 4), make(p)).train(training)
+        if p and training:
+            with pytest.raises(ValueError, match=r"call model.eval\(\) first"):
+                HessianOperator(model, functional.mse_loss, (X, X))
+        else:
+            HessianOperator(model, functional.mse_loss, (X, X))
+
+
+@pytest.mark.filterwarnings("ignore:dropout option adds dropout after all but last")
+def test_a_single_recurrent_layer_drops_nothing():
+    HessianOperator(nn.LSTM(4, 4, dropout=0.5), functional.mse_loss, (X, X))
+
+
 @pytest.mark.parametrize("at_once", [True, False])
 def test_a_loss_without_curvature_has_none(at_once):
     model, x = nn.Linear(3, 1).double(), torch.randn(4, 3).double()
@@ -215,6 +267,14 @@ X, Y = torch.ones(2, 4).double(), torch.zeros(2).long()
         (
             lambda m: HessianOperator(m, functional.cross_entropy, [("x", Y)]),
             "with tensors as inputs, got <class 'str'>",
+        ),
+        (
+            lambda m: HessianOperator(m, functional.cross_entropy, zip([X], [Y], strict=True)),
+            r"batches must be gone through again and again, got an iterator: use list\(batches\)",
+        ),
+        (
+            lambda m: FisherOperator(m, (pair for pair in [(X, Y)])),
+            r"batches must be gone through again and again, got an iterator: use list\(batches\)",
         ),
         (lambda m: HessianOperator(m, losses, (X, Y)).dense(), r"loss must give one number, got shape \(2,\)"),
         (lambda m: GaussNewtonOperator(m, losses, (X, Y)).dense(), r"loss must give one number, got shape \(2,\)"),

@@ -12,7 +12,7 @@ from torch.nn import functional
 
 from lemmata import validate
 from lemmata.marks import system
-from lemmata.measure.chain_curvature import ChainCurvature, known_chain
+from lemmata.measure.chain_curvature import ChainCurvature, known_chain, takes_batches
 
 __all__ = [
     "CurvatureOperator",
@@ -57,10 +57,11 @@ class CurvatureOperator(ABC):
             raise ValueError("model must have parameters that require gradients, got none")
         if len({value.dtype for value in chosen.values()}) > 1:
             raise TypeError("parameters must have one dtype: use model.to(torch.float32)")
-        if any(getattr(part, "p", 0) for part in model.modules() if _drops(part)):
-            raise ValueError("model must not draw units while it is measured: call model.eval() first")
-        self.model = model
+        if isinstance(batches, Iterator):
+            raise TypeError("batches must be gone through again and again, got an iterator: use list(batches)")
+        self.model = without_draws(model)
         self.parameters = {name: value.detach().clone().requires_grad_() for name, value in chosen.items()}
+        self.buffers = {name: value.clone() for name, value in model.named_buffers()}
         self.batches: Iterable[Any] = [batches] if isinstance(batches, tuple) else batches
         values = list(self.parameters.values())
         self.size = sum(value.numel() for value in values)
@@ -122,6 +123,8 @@ class CurvatureOperator(ABC):
             return
         single = isinstance(self.batches, list) and len(self.batches) == 1
         for inputs, targets in self.batches:
+            if _examples(inputs) == 0:  # its mean would be NaN
+                continue
             weight = _examples(inputs) / self.examples if self.reduction == "mean" else 1.0
             with torch.enable_grad():
                 product = self._prepared(inputs, targets)
@@ -139,7 +142,8 @@ class CurvatureOperator(ABC):
 
     def _outputs(self, inputs: Any) -> Tensor:
         arguments = inputs if isinstance(inputs, tuple) else (inputs,)
-        return functional_call(self.model, self.parameters, arguments)
+        buffers = {name: value.clone() for name, value in self.buffers.items()}  # batch normalisation counts in them
+        return functional_call(self.model, self.parameters | buffers, arguments)
 
     def _pull(self, outputs: Tensors, into: Tensors, cotangents: Tensors, batched: bool) -> Tensors:
         """Products of cotangents with a Jacobian, by going back through the graph; zero where there is no way."""
@@ -191,7 +195,7 @@ class HessianOperator(CurvatureOperator):
 
     def _prepared(self, inputs: Any, targets: Any) -> Product:
         chain = known_chain(self.model, self.parameters) if self._plain(inputs) else None
-        if chain is not None:
+        if chain is not None and takes_batches(chain, inputs):
             return ChainCurvature(chain, lambda f, y: _one_number(self.loss(f, y)), inputs.detach(), targets)
         values = list(self.parameters.values())
         loss = _one_number(self.loss(self._outputs(inputs), targets))
@@ -369,5 +373,19 @@ def _examples(inputs: Any) -> int:
     return len(first)
 
 
+def without_draws(model: nn.Module) -> nn.Module:
+    """The model, if none of its parts draws at random: two passes would be of two functions."""
+    if any(part.training and _drops(part) for part in model.modules()):
+        raise ValueError("model must not draw units while it is measured: call model.eval() first")
+    return model
+
+
 def _drops(part: nn.Module) -> bool:
-    return isinstance(part, nn.modules.dropout._DropoutNd) and part.training
+    if isinstance(part, nn.modules.dropout._DropoutNd):
+        return part.p > 0
+    if isinstance(part, nn.RReLU):
+        return part.lower < part.upper
+    rate = getattr(part, "dropout", 0.0)  # a number in attention and in recurrent networks, elsewhere a module
+    if isinstance(part, nn.RNNBase) and part.num_layers == 1:
+        return False  # torch drops only between layers
+    return isinstance(rate, int | float) and rate > 0
