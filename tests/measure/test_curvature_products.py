@@ -181,41 +181,6 @@ def test_measuring_leaves_the_counts_of_batch_normalisation_alone():
     same(operator.dense(), here)
 
 
-class Attending(nn.Module):
-    def __init__(self, dropout=0.5):
-        super().__init__()
-        self.inner = nn.MultiheadAttention(4, 2, dropout=dropout, batch_first=True)
-
-    def forward(self, x):
-        return self.inner(x, x, x, need_weights=False)[0]
-
-
-@pytest.mark.parametrize(
-    "make",
-    [
-        lambda p: Attending(p),
-        lambda p: nn.LSTM(4, 4, num_layers=2, dropout=p),
-        lambda p: nn.GRU(4, 4, num_layers=2, dropout=p),
-        lambda p: nn.TransformerEncoderLayer(4, 2, 8, dropout=p),
-        lambda p: nn.RReLU(0.1, 0.1 + p),
-        lambda p: nn.AlphaDropout(p),
-    ],
-)
-def test_a_model_that_draws_is_refused_until_it_no_longer_does(make):
-    for p, training in ((0.5, True), (0.5, False), (0.0, True)):
-        model = nn.Sequential(nn.Linear(4, 4), make(p)).train(training)
-        if p and training:
-            with pytest.raises(ValueError, match=r"call model.eval\(\) first"):
-                HessianOperator(model, functional.mse_loss, (X, X))
-        else:
-            HessianOperator(model, functional.mse_loss, (X, X))
-
-
-@pytest.mark.filterwarnings("ignore:dropout option adds dropout after all but last")
-def test_a_single_recurrent_layer_drops_nothing():
-    HessianOperator(nn.LSTM(4, 4, dropout=0.5), functional.mse_loss, (X, X))
-
-
 @pytest.mark.parametrize("at_once", [True, False])
 def test_a_loss_without_curvature_has_none(at_once):
     model, x = nn.Linear(3, 1).double(), torch.randn(4, 3).double()
@@ -296,6 +261,12 @@ X, Y = torch.ones(2, 4).double(), torch.zeros(2).long()
         ),
         (lambda m: FisherOperator(nn.Sequential(m, nn.Flatten(0)), (X, Y)).dense(), r"must be \(batch, classes, ...\)"),
         (lambda m: HessianOperator(nn.Sequential(m, nn.Dropout()), losses, (X, Y)), r"call model.eval\(\) first"),
+        (lambda m: HessianOperator(m, losses, (X, Y), names="0.weight"), r"got '0.weight': use \['0.weight'\]"),
+        (
+            lambda m: HessianOperator(m, losses, (X, Y), names=["0.weight", "1.weight"]),
+            "names must be one of 0.weight, 0.bias, 2.weight, 2.bias, got '1.weight'",
+        ),
+        (lambda m: HessianOperator(m.to("meta"), losses, (X, Y)), "got parameters on the meta device: load it on"),
         (lambda m: HessianOperator(m, losses, (X, Y), at_once="no"), "at_once must be True or False, got 'no'"),
         (lambda m: HessianOperator(m, losses, (X, Y))(torch.ones(3).double()), "vectors must have 43 numbers"),
         (

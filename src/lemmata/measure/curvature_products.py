@@ -13,6 +13,7 @@ from torch.nn import functional
 from lemmata import validate
 from lemmata.marks import system
 from lemmata.measure.chain_curvature import ChainCurvature, known_chain, takes_batches
+from lemmata.measure.random_parts import without_draws
 
 __all__ = [
     "CurvatureOperator",
@@ -30,10 +31,12 @@ Product = Callable[[Tensors], Tensors]
 class CurvatureOperator(ABC):
     r"""A symmetric matrix of the size of all parameters, known by its products with vectors.
 
-    The parameters are those of the model at the time of the call, and in the order of `named_parameters`; with `names`
-    only some of them. `batches` is one pair of inputs and targets, or several that can be gone through again and again,
-    such as a list or a data loader. `loss(outputs, targets)` gives the mean over a batch (or with `reduction="sum"` the
-    sum), and the matrix is that of the mean (or sum) over all batches.
+    Parameters and buffers are copies, made when the operator is, of those of the model, in the order of
+    `named_parameters`; with `names` only some parameters, in that order. `batches` is one pair of inputs and targets,
+    or several that can be gone through again and again, such as a list or a data loader. `loss(outputs, targets)` gives
+    the mean over a batch (or with `reduction="sum"` the sum), and the matrix is that of the mean (or sum) over all
+    batches. Only what reaches the loss through the outputs counts: a penalty on `model.parameters()` inside it is not
+    seen, as those are not the copies.
 
     Several vectors at once, rows of a block, share one pass through the network; products with a single batch share
     that of the first product. On a GPU they are also computed at once (`at_once`).
@@ -51,12 +54,14 @@ class CurvatureOperator(ABC):
         at_once: bool | None = None,
     ) -> None:
         self.reduction = validate.one_of("reduction", reduction, ("mean", "sum"))
-        chosen = dict(model.named_parameters()) if names is None else {n: model.get_parameter(n) for n in names}
+        chosen = dict(model.named_parameters()) if names is None else _named(model, names)
         chosen = {name: value for name, value in chosen.items() if names is not None or value.requires_grad}
         if not chosen:
             raise ValueError("model must have parameters that require gradients, got none")
         if len({value.dtype for value in chosen.values()}) > 1:
             raise TypeError("parameters must have one dtype: use model.to(torch.float32)")
+        if any(value.is_meta for value in chosen.values()):
+            raise ValueError("model must hold numbers, got parameters on the meta device: load it on another one")
         if isinstance(batches, Iterator):
             raise TypeError("batches must be gone through again and again, got an iterator: use list(batches)")
         self.model = without_draws(model)
@@ -373,19 +378,8 @@ def _examples(inputs: Any) -> int:
     return len(first)
 
 
-def without_draws(model: nn.Module) -> nn.Module:
-    """The model, if none of its parts draws at random: two passes would be of two functions."""
-    if any(part.training and _drops(part) for part in model.modules()):
-        raise ValueError("model must not draw units while it is measured: call model.eval() first")
-    return model
-
-
-def _drops(part: nn.Module) -> bool:
-    if isinstance(part, nn.modules.dropout._DropoutNd):
-        return part.p > 0
-    if isinstance(part, nn.RReLU):
-        return part.lower < part.upper
-    rate = getattr(part, "dropout", 0.0)  # a number in attention and in recurrent networks, elsewhere a module
-    if isinstance(part, nn.RNNBase) and part.num_layers == 1:
-        return False  # torch drops only between layers
-    return isinstance(rate, int | float) and rate > 0
+def _named(model: nn.Module, names: Iterable[str]) -> dict[str, Tensor]:
+    if isinstance(names, str):
+        raise TypeError(f"names must be a list of names, got {names!r}: use [{names!r}]")
+    known = dict(model.named_parameters(remove_duplicate=False))
+    return {validate.one_of("names", name, known): known[name] for name in names}

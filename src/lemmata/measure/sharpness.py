@@ -10,8 +10,9 @@ from torch.func import functional_call
 
 from lemmata import validate
 from lemmata.marks import system
-from lemmata.measure.curvature_products import Batch, HessianOperator, without_draws
+from lemmata.measure.curvature_products import Batch, HessianOperator
 from lemmata.measure.eigenvalues import extreme_eigenpairs
+from lemmata.measure.random_parts import without_draws
 
 __all__ = ["LossRise", "Sharpness", "hessian_sharpness", "worst_loss_rise"]
 
