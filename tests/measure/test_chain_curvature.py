@@ -1,5 +1,7 @@
 """Hessians of chains of layers written out: the same as autograd's for every known layer, and what is left alone."""
 
+import copy
+
 import pytest
 import torch
 from torch import nn
@@ -32,6 +34,11 @@ CHAINS = {
     "pool first": (
         [nn.MaxPool2d(2), nn.Conv2d(1, 2, 3, dilation=2, bias=False), nn.Flatten(), nn.Dropout(), nn.Linear(2, 3)],
         (1, 10, 11),
+    ),
+    "steps in time": ([nn.Linear(5, 4), nn.Tanh(), nn.Linear(4, 3), nn.Flatten(), nn.Linear(6, 3)], (2, 5)),
+    "linear along rows": (
+        [nn.Conv2d(1, 2, 2), nn.Tanh(), nn.Linear(3, 2), nn.Sigmoid(), nn.Conv2d(2, 1, 2), nn.Flatten()],
+        (1, 5, 4),
     ),
 }
 
@@ -78,6 +85,50 @@ def test_several_batches_are_added_up():
     vectors = operators[0].start(2)
     torch.testing.assert_close(*(operator(vectors) for operator in operators), rtol=1e-10, atol=1e-12)
     torch.testing.assert_close(*(operator.forms(vectors) for operator in operators), rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("reduction", ["mean", "sum"])
+def test_a_batch_without_examples_adds_nothing(reduction):
+    model, x, y = chain("pool")
+    loss = nn.CrossEntropyLoss(reduction=reduction)
+    cut = [(x[:2], y[:2]), (x[:0], y[:0]), (x[2:], y[2:])]
+    for at_once in (False, True):
+        operators = [HessianOperator(model, loss, data, None, reduction, at_once) for data in ((x, y), cut)]
+        torch.testing.assert_close(*(operator.dense() for operator in operators), rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("layers", "shape"),
+    [
+        ([nn.Linear(5, 3), nn.Tanh()], (5,)),
+        ([nn.Conv2d(2, 3, 2), nn.Tanh()], (2, 4, 4)),
+        ([nn.Linear(4, 4), nn.Tanh(), nn.MaxPool2d(2)], (2, 4, 4)),
+    ],
+)
+def test_one_example_without_an_axis_for_the_batch_is_left_to_autograd(layers, shape):
+    torch.manual_seed(0)
+    model, x = nn.Sequential(*layers).double(), torch.randn(*shape).double()
+    found, expected = (
+        HessianOperator(model, lambda f, y: f.square().sum(), (x, None), at_once=at_once).dense()
+        for at_once in (False, True)
+    )
+    torch.testing.assert_close(found, expected, rtol=1e-10, atol=1e-12)
+
+
+def test_the_order_of_the_parameters_is_that_of_the_names():
+    model, x, y = chain("deep")
+    names = [name for name, _ in model.named_parameters()]
+    orders = [names[2:] + names[:2], [names[1], names[0], *names[2:]]]
+    model = copy.deepcopy(model)  # others use it too
+    layer = model[0]
+    weight = layer.weight
+    del layer.weight
+    layer.weight = weight  # now it comes after the bias
+    assert [name for name, _ in model.named_parameters()] == orders[1]
+    for order in (*orders, None):
+        written = HessianOperator(model, functional.cross_entropy, (x, y), names=order)
+        through = HessianOperator(model, functional.cross_entropy, (x, y), names=order, at_once=True)
+        torch.testing.assert_close(written.dense(), through.dense(), rtol=1e-10, atol=1e-12)
 
 
 def hooked():

@@ -164,6 +164,23 @@ def test_it_is_the_curvature_where_the_parameters_were():
         same(HessianOperator(model, functional.cross_entropy, (x, LABELS)).dense() * 0 + before, operator.dense())
 
 
+def test_measuring_leaves_the_counts_of_batch_normalisation_alone():
+    model, x = normalised()
+    model.train()
+    before = {name: value.clone() for name, value in model.state_dict().items()}
+    cut = [(x[:3], LABELS[:3]), (x[3:], LABELS[3:])]
+    operators = [make(model, functional.cross_entropy, cut) for make in (HessianOperator, GaussNewtonOperator)]
+    operators += [FisherOperator(model, cut), EmpiricalFisherOperator(model, losses, cut)]
+    for operator in operators:
+        operator.dense()
+        assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
+    model.eval()
+    operator = HessianOperator(model, functional.cross_entropy, cut)
+    here = operator.dense()
+    model[3].running_mean += 1.0  # as of the parameters, the operator has a copy
+    same(operator.dense(), here)
+
+
 @pytest.mark.parametrize("at_once", [True, False])
 def test_a_loss_without_curvature_has_none(at_once):
     model, x = nn.Linear(3, 1).double(), torch.randn(4, 3).double()
@@ -216,6 +233,14 @@ X, Y = torch.ones(2, 4).double(), torch.zeros(2).long()
             lambda m: HessianOperator(m, functional.cross_entropy, [("x", Y)]),
             "with tensors as inputs, got <class 'str'>",
         ),
+        (
+            lambda m: HessianOperator(m, functional.cross_entropy, zip([X], [Y], strict=True)),
+            r"batches must be gone through again and again, got an iterator: use list\(batches\)",
+        ),
+        (
+            lambda m: FisherOperator(m, (pair for pair in [(X, Y)])),
+            r"batches must be gone through again and again, got an iterator: use list\(batches\)",
+        ),
         (lambda m: HessianOperator(m, losses, (X, Y)).dense(), r"loss must give one number, got shape \(2,\)"),
         (lambda m: GaussNewtonOperator(m, losses, (X, Y)).dense(), r"loss must give one number, got shape \(2,\)"),
         (
@@ -236,6 +261,12 @@ X, Y = torch.ones(2, 4).double(), torch.zeros(2).long()
         ),
         (lambda m: FisherOperator(nn.Sequential(m, nn.Flatten(0)), (X, Y)).dense(), r"must be \(batch, classes, ...\)"),
         (lambda m: HessianOperator(nn.Sequential(m, nn.Dropout()), losses, (X, Y)), r"call model.eval\(\) first"),
+        (lambda m: HessianOperator(m, losses, (X, Y), names="0.weight"), r"got '0.weight': use \['0.weight'\]"),
+        (
+            lambda m: HessianOperator(m, losses, (X, Y), names=["0.weight", "1.weight"]),
+            "names must be one of 0.weight, 0.bias, 2.weight, 2.bias, got '1.weight'",
+        ),
+        (lambda m: HessianOperator(m.to("meta"), losses, (X, Y)), "got parameters on the meta device: load it on"),
         (lambda m: HessianOperator(m, losses, (X, Y), at_once="no"), "at_once must be True or False, got 'no'"),
         (lambda m: HessianOperator(m, losses, (X, Y))(torch.ones(3).double()), "vectors must have 43 numbers"),
         (

@@ -58,6 +58,14 @@ def test_batches_that_do_not_tell_the_gradient_from_nothing():
     assert found.gradient_square < 0
 
 
+def test_the_counts_of_batch_normalisation_stay_as_they_were():
+    model, x, y = problem()
+    model.insert(1, nn.BatchNorm1d(5).double())
+    before = {name: value.clone() for name, value in model.state_dict().items()}
+    gradient_noise_scale(model, functional.mse_loss, list(zip(x.split(4), y.split(4), strict=True)))
+    assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
+
+
 def test_bad_batches_are_answered_in_words():
     model, x, y = problem(5)
     for batches in ([(x, y)], [], list(zip(x.split(2), y.split(2), strict=True))):

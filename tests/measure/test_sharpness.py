@@ -76,6 +76,15 @@ def test_it_is_a_lower_bound_that_leaves_the_model_alone():
     assert flat.rise == 0.0
 
 
+def test_the_counts_of_batch_normalisation_stay_as_they_were():
+    model, batch = network()
+    model.insert(1, nn.BatchNorm1d(5).double())
+    before = {name: value.clone() for name, value in model.state_dict().items()}
+    assert worst_loss_rise(model, functional.mse_loss, batch).rise > 0
+    hessian_sharpness(model, functional.mse_loss, batch)
+    assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
+
+
 @pytest.mark.usefixtures("unchecked")
 def test_bad_choices_are_answered_in_words():
     model, batch = network()
@@ -83,5 +92,7 @@ def test_bad_choices_are_answered_in_words():
         worst_loss_rise(model, functional.mse_loss, batch, radius=0)
     with pytest.raises(ValueError, match="steps must be >= 1, got 0"):
         worst_loss_rise(model, functional.mse_loss, batch, steps=0)
+    with pytest.raises(ValueError, match=r"model must not draw units while it is measured: call model.eval\(\) first"):
+        worst_loss_rise(nn.Sequential(model, nn.Dropout()), functional.mse_loss, batch)
     with pytest.raises(ValueError, match="model must have parameters that require gradients"):
         worst_loss_rise(model.requires_grad_(False), functional.mse_loss, batch)

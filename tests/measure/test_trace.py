@@ -94,6 +94,10 @@ def test_a_network_of_rectifiers_has_the_trace_of_its_gauss_newton_matrix():
         (lambda: hutchinson_trace(torch.positive, 0, torch.ones(2)), "probes must be >= 1, got 0"),
         (lambda: hutchinson_trace(torch.positive, 2, torch.ones(2, 2)), "like must be a tensor with one axis"),
         (lambda: hutch_plus_plus(torch.positive, 2, torch.ones(2)), "products must be >= 3, got 2"),
+        (
+            lambda: hutch_plus_plus(torch.positive, 6, torch.ones(9).bfloat16()),
+            "operator must take float32 or float64, got torch.bfloat16: use hutchinson_trace",
+        ),
     ],
 )
 def test_bad_choices_are_answered_in_words(make, said):

@@ -36,7 +36,7 @@ class Affine:
         return self._back(delta, x, weight, 0) if self.how else delta @ weight
 
     def to_weight(self, delta: Tensor, x: Tensor) -> Tensor:
-        return self._back(delta, x, self.weight, 1) if self.how else delta.mT @ x
+        return self._back(delta, x, self.weight, 1) if self.how else delta.flatten(0, -2).mT @ x.flatten(0, -2)
 
     def _back(self, delta: Tensor, x: Tensor, weight: Tensor, which: int) -> Tensor:
         stride, padding, dilation, groups = self.how
@@ -117,9 +117,9 @@ class ChainCurvature:
 
 
 def known_chain(model: nn.Module, parameters: Mapping[str, Tensor]) -> list[Affine | nn.Module] | None:
-    """The layers of a chain in which each is known and has parameters of its own, or nothing."""
+    """The layers of a chain in which each is known and has parameters of its own, in their order, or nothing."""
     found: list[Affine | nn.Module] = []
-    left = dict(parameters)
+    left, order = dict(parameters), []
     if type(model) is not nn.Sequential:
         return None
     for name, layer in _unrolled(model, ""):
@@ -128,13 +128,20 @@ def known_chain(model: nn.Module, parameters: Mapping[str, Tensor]) -> list[Affi
             weight, bias = left.pop(f"{name}.weight", None), left.pop(f"{name}.bias", None)
             if weight is None or (bias is None) != (layer.bias is None):
                 return None
+            order += [f"{name}.weight"] + ([] if bias is None else [f"{name}.bias"])
             found.append(Affine(layer, weight.detach(), None if bias is None else bias.detach()))
         elif kind in ELEMENTWISE or (kind is nn.MaxPool2d and _tiles(layer)) or (kind is nn.Flatten and _whole(layer)):
             found.append(layer)
         else:
             return None
     hooked = any(layer._forward_hooks or layer._forward_pre_hooks for layer in model.modules())
-    return None if left or hooked or not found else found
+    return None if left or hooked or not found or order != list(parameters) else found
+
+
+def takes_batches(layers: list[Affine | nn.Module], inputs: Tensor) -> bool:
+    """Whether the first axis of the inputs counts examples: what torch also takes without it is not cut apart."""
+    flat = any(layer.how if isinstance(layer, Affine) else isinstance(layer, nn.MaxPool2d) for layer in layers)
+    return inputs.ndim == 4 if flat else inputs.ndim > 1
 
 
 def _unrolled(model: nn.Sequential, prefix: str) -> list[tuple[str, Any]]:
@@ -301,7 +308,7 @@ def _pull(
         assert sums[0] is not None
         sums[0].add_(layer.affine.to_weight(delta, layer.x))
         if sums[1] is not None:
-            sums[1].add_(delta.sum((0, 2, 3)) if delta.ndim == 4 else delta.sum(0))
+            sums[1].add_(delta.sum((0, 2, 3)) if layer.affine.how else delta.flatten(0, -2).sum(0))
         if tangent is None:  # nothing before it has parameters
             return
         sums[0].add_(layer.affine.to_weight(layer.delta, tangent))

@@ -12,7 +12,8 @@ from torch.nn import functional
 
 from lemmata import validate
 from lemmata.marks import system
-from lemmata.measure.chain_curvature import ChainCurvature, known_chain
+from lemmata.measure.chain_curvature import ChainCurvature, known_chain, takes_batches
+from lemmata.measure.random_parts import without_draws
 
 __all__ = [
     "CurvatureOperator",
@@ -30,10 +31,12 @@ Product = Callable[[Tensors], Tensors]
 class CurvatureOperator(ABC):
     r"""A symmetric matrix of the size of all parameters, known by its products with vectors.
 
-    The parameters are those of the model at the time of the call, and in the order of `named_parameters`; with `names`
-    only some of them. `batches` is one pair of inputs and targets, or several that can be gone through again and again,
-    such as a list or a data loader. `loss(outputs, targets)` gives the mean over a batch (or with `reduction="sum"` the
-    sum), and the matrix is that of the mean (or sum) over all batches.
+    Parameters and buffers are copies, made when the operator is, of those of the model, in the order of
+    `named_parameters`; with `names` only some parameters, in that order. `batches` is one pair of inputs and targets,
+    or several that can be gone through again and again, such as a list or a data loader. `loss(outputs, targets)` gives
+    the mean over a batch (or with `reduction="sum"` the sum), and the matrix is that of the mean (or sum) over all
+    batches. Only what reaches the loss through the outputs counts: a penalty on `model.parameters()` inside it is not
+    seen, as those are not the copies.
 
     Several vectors at once, rows of a block, share one pass through the network; products with a single batch share
     that of the first product. On a GPU they are also computed at once (`at_once`).
@@ -51,16 +54,19 @@ class CurvatureOperator(ABC):
         at_once: bool | None = None,
     ) -> None:
         self.reduction = validate.one_of("reduction", reduction, ("mean", "sum"))
-        chosen = dict(model.named_parameters()) if names is None else {n: model.get_parameter(n) for n in names}
+        chosen = dict(model.named_parameters()) if names is None else _named(model, names)
         chosen = {name: value for name, value in chosen.items() if names is not None or value.requires_grad}
         if not chosen:
             raise ValueError("model must have parameters that require gradients, got none")
         if len({value.dtype for value in chosen.values()}) > 1:
             raise TypeError("parameters must have one dtype: use model.to(torch.float32)")
-        if any(getattr(part, "p", 0) for part in model.modules() if _drops(part)):
-            raise ValueError("model must not draw units while it is measured: call model.eval() first")
-        self.model = model
+        if any(value.is_meta for value in chosen.values()):
+            raise ValueError("model must hold numbers, got parameters on the meta device: load it on another one")
+        if isinstance(batches, Iterator):
+            raise TypeError("batches must be gone through again and again, got an iterator: use list(batches)")
+        self.model = without_draws(model)
         self.parameters = {name: value.detach().clone().requires_grad_() for name, value in chosen.items()}
+        self.buffers = {name: value.clone() for name, value in model.named_buffers()}
         self.batches: Iterable[Any] = [batches] if isinstance(batches, tuple) else batches
         values = list(self.parameters.values())
         self.size = sum(value.numel() for value in values)
@@ -122,6 +128,8 @@ class CurvatureOperator(ABC):
             return
         single = isinstance(self.batches, list) and len(self.batches) == 1
         for inputs, targets in self.batches:
+            if _examples(inputs) == 0:  # its mean would be NaN
+                continue
             weight = _examples(inputs) / self.examples if self.reduction == "mean" else 1.0
             with torch.enable_grad():
                 product = self._prepared(inputs, targets)
@@ -139,7 +147,8 @@ class CurvatureOperator(ABC):
 
     def _outputs(self, inputs: Any) -> Tensor:
         arguments = inputs if isinstance(inputs, tuple) else (inputs,)
-        return functional_call(self.model, self.parameters, arguments)
+        buffers = {name: value.clone() for name, value in self.buffers.items()}  # batch normalisation counts in them
+        return functional_call(self.model, self.parameters | buffers, arguments)
 
     def _pull(self, outputs: Tensors, into: Tensors, cotangents: Tensors, batched: bool) -> Tensors:
         """Products of cotangents with a Jacobian, by going back through the graph; zero where there is no way."""
@@ -191,7 +200,7 @@ class HessianOperator(CurvatureOperator):
 
     def _prepared(self, inputs: Any, targets: Any) -> Product:
         chain = known_chain(self.model, self.parameters) if self._plain(inputs) else None
-        if chain is not None:
+        if chain is not None and takes_batches(chain, inputs):
             return ChainCurvature(chain, lambda f, y: _one_number(self.loss(f, y)), inputs.detach(), targets)
         values = list(self.parameters.values())
         loss = _one_number(self.loss(self._outputs(inputs), targets))
@@ -369,5 +378,8 @@ def _examples(inputs: Any) -> int:
     return len(first)
 
 
-def _drops(part: nn.Module) -> bool:
-    return isinstance(part, nn.modules.dropout._DropoutNd) and part.training
+def _named(model: nn.Module, names: Iterable[str]) -> dict[str, Tensor]:
+    if isinstance(names, str):
+        raise TypeError(f"names must be a list of names, got {names!r}: use [{names!r}]")
+    known = dict(model.named_parameters(remove_duplicate=False))
+    return {validate.one_of("names", name, known): known[name] for name in names}

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
+from torch.func import functional_call
 
 from lemmata.marks import system
 from lemmata.measure.curvature_products import Batch
@@ -51,8 +52,10 @@ def gradient_noise_scale(
     total, squares, sizes = [torch.zeros_like(p, dtype=torch.float64) for p in parameters], 0.0, []
     for inputs, targets in batches:
         arguments = inputs if isinstance(inputs, tuple) else (inputs,)
+        buffers = {name: value.clone() for name, value in model.named_buffers()}  # measuring leaves the model as it was
         with torch.enable_grad():
-            gradient = torch.autograd.grad(loss(model(*arguments), targets), parameters, materialize_grads=True)
+            reached = loss(functional_call(model, buffers, arguments), targets)
+            gradient = torch.autograd.grad(reached, parameters, materialize_grads=True)
         sizes.append(len(arguments[0]))
         squares += sum(g.double().square().sum().item() for g in gradient)
         for sum_, part in zip(total, gradient, strict=True):

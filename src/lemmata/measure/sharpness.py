@@ -12,6 +12,7 @@ from lemmata import validate
 from lemmata.marks import system
 from lemmata.measure.curvature_products import Batch, HessianOperator
 from lemmata.measure.eigenvalues import extreme_eigenpairs
+from lemmata.measure.random_parts import without_draws
 
 __all__ = ["LossRise", "Sharpness", "hessian_sharpness", "worst_loss_rise"]
 
@@ -85,12 +86,14 @@ def worst_loss_rise(
     validate.positive("radius", radius)
     validate.count("steps", steps)
     inputs, targets = batch
-    here = {name: p.detach() for name, p in model.named_parameters() if p.requires_grad}
+    here = {name: p.detach() for name, p in without_draws(model).named_parameters() if p.requires_grad}
     if not here:
         raise ValueError("model must have parameters that require gradients, got none")
 
     def value(point: dict[str, Tensor]) -> Tensor:
-        return loss(functional_call(model, point, inputs if isinstance(inputs, tuple) else (inputs,)), targets)
+        # Batch normalisation counts in its buffers: in copies, so that measuring leaves the model as it was.
+        values = point | {name: buffer.clone() for name, buffer in model.named_buffers()}
+        return loss(functional_call(model, values, inputs if isinstance(inputs, tuple) else (inputs,)), targets)
 
     point, highest, worst, first = here, -math.inf, here, math.nan
     for step in range(steps + 1):

@@ -17,7 +17,11 @@ BLOCK = 8  # vectors at a time: enough to share a pass through a network, few en
 
 
 class TraceEstimate(NamedTuple):
-    """An unbiased estimate, its standard error (infinite with one probe), and the products that it took."""
+    """An unbiased estimate, its standard error (infinite with one probe), and the products that it took.
+
+    The standard error is taken from the probes, and with few of them often far too small: where the quadratic forms
+    are about normal, two probes miss the trace by more than four of it in 16 of 100 cases, three in 6, ten in 0.3.
+    """
 
     value: float
     standard_error: float
@@ -67,7 +71,8 @@ def hutch_plus_plus(
     A third of the products sketches the subspace, a third measures it, a third is spent on the rest. Where the
     eigenvalues have one sign, the error falls as one over the number of products, against one over its root, and is
     nothing but rounding where the rank is at most a third of it. Where none of them stand out, the estimate is worse
-    than Hutchinson's with as many products, by a factor of up to $\sqrt3$: the standard error says which it is.
+    than Hutchinson's with as many products, by a factor of up to $\sqrt3$: the standard error says which it is, but
+    comes from that last third alone, which below 30 products is too few to go by.
 
     Shapes:
         operator: from (..., n) to (..., n)
@@ -82,6 +87,8 @@ def hutch_plus_plus(
     validate.count("products", products, least=3)
     signs = _signs(operator, products - products // 3, like, generator)  # (sketch + probes, n)
     sketched = min(products // 3, signs.shape[1])
+    if signs.dtype not in (torch.float32, torch.float64):  # torch has no QR of others
+        raise TypeError(f"operator must take float32 or float64, got {signs.dtype}: use hutchinson_trace")
     images = torch.cat([operator(part) for part in signs[:sketched].split(BLOCK)])
     basis = torch.linalg.qr(images.mT).Q.mT  # (sketched, n)
     inside = torch.cat([_forms(operator, part) for part in basis.split(BLOCK)]).sum().item()
