@@ -206,7 +206,7 @@ def test_maximising_is_minimising_the_negative_and_rates_may_be_tensors(foreach)
     give_gradients(up, down, seed=0)
     for parameter in down:
         parameter.grad.neg_()
-    Muon(up, lr=torch.tensor([0.1]), maximize=True, foreach=foreach).step()
+    Muon(up, lr=torch.tensor(0.1), maximize=True, foreach=foreach).step()
     Muon(down, lr=0.1, foreach=foreach).step()
     for one, other in zip(up, down, strict=True):
         torch.testing.assert_close(one, other, rtol=0, atol=1e-7)  # the tensor is of float32
@@ -271,7 +271,7 @@ def test_it_learns_a_map_of_badly_scaled_inputs_sooner_than_gradient_descent():
     ("options", "words"),
     [
         ({"lr": -1.0}, "lr must be >= 0, got -1.0"),
-        ({"lr": torch.ones(2)}, "lr must be one number, got a tensor of shape (2,)"),
+        ({"lr": torch.ones(2)}, "lr must be a number or a tensor without axes, got shape (2,)"),
         ({"momentum": 1.0}, "momentum must be in [0, 1), got 1.0"),
         ({"weight_decay": float("nan")}, "weight_decay must be finite"),
         ({"ns_steps": 0}, "ns_steps must be >= 1, got 0"),
@@ -283,6 +283,38 @@ def test_it_learns_a_map_of_badly_scaled_inputs_sooner_than_gradient_descent():
 def test_bad_options_are_answered(options, words):
     with pytest.raises(ValueError, match=re.escape(words)):
         Muon([nn.Parameter(torch.ones(2, 2))], **options)
+
+
+def test_torchs_checkpoint_is_ours_and_a_copy_goes_on():
+    ours, theirs = parameters(), parameters()
+    peer = torch.optim.Muon(theirs, lr=0.02, momentum=0.8)
+    give_gradients(theirs, ours, seed=0)
+    peer.step()
+    muon = Muon(ours, ns_dtype=torch.bfloat16)
+    muon.load_state_dict(copy.deepcopy(peer.state_dict()))
+    with torch.no_grad():
+        for own, other in zip(ours, theirs, strict=True):
+            own.copy_(other)
+    give_gradients(theirs, ours, seed=1)
+    copied_weights, copied = copy.deepcopy((ours, muon))
+    give_gradients(copied_weights, seed=1)
+    for optimizer in (peer, muon, copied):
+        optimizer.step()
+    for own, other, third in zip(ours, theirs, copied_weights, strict=True):
+        assert (own - other).abs().max() < 0.02 * 0.05  # rounding in bfloat16
+        assert own.equal(third)
+    copied.add_param_group({"params": [nn.Parameter(torch.ones(3))]})
+    peer.load_state_dict(copy.deepcopy(muon.state_dict()))
+
+
+def test_a_rate_that_is_a_tensor_reaches_vectors_too():
+    ends = []
+    for lr in (0.1, torch.tensor(0.1)):
+        weight = nn.Parameter(torch.ones(3))
+        weight.grad = torch.ones(3)
+        Muon([weight], lr=lr, foreach=True).step()
+        ends.append(weight.detach())
+    torch.testing.assert_close(*ends)
 
 
 def test_bad_parameters_are_answered():

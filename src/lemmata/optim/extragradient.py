@@ -11,6 +11,7 @@ from torch.optim import Optimizer
 
 from lemmata import validate
 from lemmata.marks import system
+from lemmata.optim.options import learning_rate
 
 __all__ = ["Extragradient"]
 
@@ -47,7 +48,7 @@ class Extragradient(Optimizer):
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
         """Add a group with an `lr` and a side of the game of its own."""
-        validate.number("lr", float(param_group.get("lr", self.defaults["lr"])), least=0)
+        learning_rate("lr", param_group.get("lr", self.defaults["lr"]))
         validate.flag("maximize", param_group.get("maximize", self.defaults["maximize"]))
         super().add_param_group(param_group)
 

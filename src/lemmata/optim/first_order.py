@@ -11,6 +11,7 @@ from torch import Tensor
 from torch.optim import Optimizer
 
 from lemmata import validate
+from lemmata.optim.options import learning_rate
 
 __all__ = ["FirstOrder"]
 
@@ -50,12 +51,7 @@ class FirstOrder(Optimizer):
 
     def check(self, group: dict[str, Any]) -> None:
         """Refuse options outside of their range; a subclass adds its own."""
-        lr = group["lr"]
-        if isinstance(lr, Tensor):
-            if lr.numel() != 1:
-                raise ValueError(f"lr must be a number or a tensor with one entry, got shape {tuple(lr.shape)}")
-        else:
-            validate.number("lr", lr, least=0)
+        learning_rate("lr", group["lr"])
         validate.number("weight_decay", group["weight_decay"], least=0)
         validate.flag("maximize", group["maximize"])
         for name in ("foreach", "fused"):

@@ -14,6 +14,7 @@ from torch.optim.adamw import adamw
 
 from lemmata import validate
 from lemmata.marks import system
+from lemmata.optim.options import learning_rate
 
 __all__ = ["Muon", "hidden_matrices", "newton_schulz", "polar_factor"]
 
@@ -86,6 +87,18 @@ class Muon(Optimizer):
         shared = {"lr": lr, "weight_decay": weight_decay, "foreach": foreach, "maximize": maximize}
         super().__init__(_by_rule(params) if isinstance(params, nn.Module) else params, shared | own | adam)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """What a copy needs: torch's part leaves out attributes of our own."""
+        return super().__getstate__() | {"_adamw_lr": self._adamw_lr}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take over what was saved, by ours or by torch.optim.Muon, which knows fewer options."""
+        super().__setstate__(state)
+        for group in self.param_groups:
+            for name, value in ({"rule": "muon"} | self.defaults).items():
+                group.setdefault(name, value)
+            _checked(group)
+
     def add_param_group(self, param_group: dict[str, Any]) -> None:
         """Add a group; one that holds matrices and other parameters becomes two."""
         given = param_group["params"]
@@ -124,7 +137,7 @@ class Muon(Optimizer):
     def _by_muon(self, group: dict[str, Any], params: list[Tensor], grads: list[Tensor]) -> None:
         buffers = [self._state(p, "momentum_buffer") for p in params]
         one_by_one = group["foreach"] is False
-        momentum, lr = group["momentum"], _scalar(group["lr"])
+        momentum, lr = group["momentum"], group["lr"]
         if one_by_one:
             for parameter, grad, buffer in zip(params, grads, buffers, strict=True):
                 buffer.lerp_(grad, 1 - momentum)
@@ -150,7 +163,9 @@ class Muon(Optimizer):
         means, squares = ([self._state(p, name) for p in params] for name in ("exp_avg", "exp_avg_sq"))
         beta1, beta2 = group["adamw_betas"]
         words = {"lr": group["lr"], "weight_decay": group["weight_decay"], "eps": group["adamw_eps"]}
-        words |= {"beta1": beta1, "beta2": beta2, "foreach": group["foreach"], "maximize": False, "amsgrad": False}
+        # With an lr that is a tensor torch takes one parameter after the other, or refuses.
+        foreach = None if isinstance(group["lr"], Tensor) else group["foreach"]
+        words |= {"beta1": beta1, "beta2": beta2, "foreach": foreach, "maximize": False, "amsgrad": False}
         has_complex = any(p.is_complex() for p in params)
         adamw(params, grads, means, squares, [], steps, has_complex=has_complex, **words)
 
@@ -313,10 +328,6 @@ def _factor(parameter: Tensor, adjust: str | None) -> float:
     return math.sqrt(rows / columns if adjust == "rms_to_rms" else max(1.0, rows / columns))
 
 
-def _scalar(lr: float | Tensor) -> float | Tensor:
-    return lr.squeeze() if isinstance(lr, Tensor) else lr
-
-
 def _parameter(member: Any) -> Tensor:
     return member[1] if isinstance(member, tuple) else member  # named parameters come as pairs
 
@@ -334,11 +345,9 @@ def _by_rule(model: nn.Module) -> list[dict[str, Any]]:
 
 
 def _checked(group: dict[str, Any]) -> dict[str, Any]:
-    for name in ("lr", "weight_decay", "eps", "adamw_eps"):
-        value = group[name]
-        if isinstance(value, Tensor) and value.numel() != 1:
-            raise ValueError(f"{name} must be one number, got a tensor of shape {tuple(value.shape)}")
-        validate.number(name, float(value), least=0)
+    learning_rate("lr", group["lr"])
+    for name in ("weight_decay", "eps", "adamw_eps"):
+        validate.number(name, group[name], least=0)
     for name, value in (("momentum", group["momentum"]), *(("adamw_betas", beta) for beta in group["adamw_betas"])):
         validate.fraction(name, value)
     validate.count("ns_steps", group["ns_steps"])

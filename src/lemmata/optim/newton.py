@@ -10,6 +10,7 @@ from torch.optim import Optimizer
 from lemmata import validate
 from lemmata.marks import system
 from lemmata.optim.curvature_closure import curvature_of, learnt, move, spread
+from lemmata.optim.options import learning_rate
 
 __all__ = ["Newton"]
 
@@ -44,10 +45,14 @@ class Newton(Optimizer):
         self.max_parameters = validate.count("max_parameters", max_parameters)
         super().__init__(params, {"lr": lr, "damping": damping})
 
+    def __getstate__(self) -> dict[str, Any]:
+        """What a copy needs: torch's part leaves out attributes of our own."""
+        return super().__getstate__() | {"max_parameters": self.max_parameters}
+
     def add_param_group(self, param_group: dict[str, Any]) -> None:
         """Add a group with an `lr` and a `damping` of its own."""
-        for name in ("lr", "damping"):
-            validate.number(name, float(param_group.get(name, self.defaults[name])), least=0)
+        learning_rate("lr", param_group.get("lr", self.defaults["lr"]))
+        validate.number("damping", param_group.get("damping", self.defaults["damping"]), least=0)
         super().add_param_group(param_group)
 
     @torch.no_grad()
@@ -59,8 +64,6 @@ class Newton(Optimizer):
             limit = f"{count:,} parameters exceed max_parameters = {self.max_parameters:,}"
             raise ValueError(f"{limit}: use NewtonCG, which stores no Hessian")
         found = curvature_of(closure, parameters)
-        if not found.gradient.isfinite().all():  # it would reach every parameter
-            raise ValueError("the gradient is not finite: set damping > 0, or lower lr")
         matrix = found.hessian()  # (parameters, parameters)
         matrix.diagonal().add_(spread(self.param_groups, "damping", found.gradient))
         change, info = torch.linalg.solve_ex(matrix, -found.gradient)
