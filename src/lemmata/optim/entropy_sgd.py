@@ -12,7 +12,7 @@ from torch.optim import Optimizer
 
 from lemmata import validate
 from lemmata.marks import system
-from lemmata.optim.options import learning_rate
+from lemmata.optim.options import group_options, learning_rate
 
 __all__ = ["EntropySGD"]
 
@@ -86,7 +86,7 @@ class EntropySGD(Optimizer):
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
         """Add a group; only the number of steps is common to all."""
-        words = self.defaults | param_group
+        words = group_options(self.defaults, param_group)
         learning_rate("lr", words["lr"])
         for name in ("scope", "noise", "outer_lr"):
             validate.number(name, words[name], least=0)

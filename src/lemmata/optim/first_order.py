@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.optim import Optimizer
 
 from lemmata import validate
-from lemmata.optim.options import learning_rate
+from lemmata.optim.options import group_options, learning_rate
 
 __all__ = ["FirstOrder"]
 
@@ -38,7 +38,7 @@ class FirstOrder(Optimizer):
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
         """As torch's, and the options of the group are checked too."""
-        self.check(self.defaults | param_group)
+        self.check(group_options(self.defaults, param_group))
         super().add_param_group(param_group)
 
     def __setstate__(self, state: dict[str, Any]) -> None:

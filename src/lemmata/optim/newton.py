@@ -10,7 +10,7 @@ from torch.optim import Optimizer
 from lemmata import validate
 from lemmata.marks import system
 from lemmata.optim.curvature_closure import curvature_of, learnt, move, spread
-from lemmata.optim.options import learning_rate
+from lemmata.optim.options import group_options, learning_rate
 
 __all__ = ["Newton"]
 
@@ -51,8 +51,9 @@ class Newton(Optimizer):
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
         """Add a group with an `lr` and a `damping` of its own."""
-        learning_rate("lr", param_group.get("lr", self.defaults["lr"]))
-        validate.number("damping", param_group.get("damping", self.defaults["damping"]), least=0)
+        words = group_options(self.defaults, param_group)
+        learning_rate("lr", words["lr"])
+        validate.number("damping", words["damping"], least=0)
         super().add_param_group(param_group)
 
     @torch.no_grad()
@@ -68,6 +69,10 @@ class Newton(Optimizer):
         matrix.diagonal().add_(spread(self.param_groups, "damping", found.gradient))
         change, info = torch.linalg.solve_ex(matrix, -found.gradient)
         if int(info):
+            for parameter, gradient in zip(parameters, found.differentiable, strict=True):
+                if not gradient.requires_grad and not gradient.any():
+                    unused = f"no gradient reaches a parameter of shape {tuple(parameter.shape)}"
+                    raise ValueError(f"the Hessian is singular, {unused}: leave it out of params, or set damping > 0")
             raise ValueError("the Hessian is singular: set damping > 0, or use NewtonCG")
         move(parameters, spread(self.param_groups, "lr", change) * change)
         return found.loss

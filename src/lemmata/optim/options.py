@@ -1,5 +1,7 @@
 """Options that every optimiser here checks in the same way."""
 
+from typing import Any
+
 from torch import Tensor
 
 from lemmata import validate
@@ -20,3 +22,15 @@ def learning_rate(name: str, value: float | Tensor) -> None:
             raise ValueError(f"{name} must be a number or a tensor without axes, got shape {tuple(value.shape)}")
         value = value.item()
     validate.number(name, value, least=0)
+
+
+def group_options(defaults: dict[str, Any], param_group: Any) -> dict[str, Any]:
+    """The options of a group: its own, and the optimiser's where it has none.
+
+    >>> group_options({"lr": 0.1}, [1, 2])
+    Traceback (most recent call last):
+    TypeError: param_group must be a dict, got list: use {"params": param_group}
+    """
+    if not isinstance(param_group, dict):
+        raise TypeError(f'param_group must be a dict, got {type(param_group).__name__}: use {{"params": param_group}}')
+    return defaults | param_group

@@ -12,6 +12,7 @@ from torch.optim import AdamW, Optimizer
 
 from lemmata import validate
 from lemmata.marks import system
+from lemmata.optim.options import group_options
 
 __all__ = ["SAM"]
 
@@ -78,13 +79,13 @@ class SAM(Optimizer):
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
         """Add a group, to the base too: both hold the same groups."""
-        validate.number("rho", param_group.get("rho", self.defaults["rho"]), least=0)
-        validate.flag("adaptive", param_group.get("adaptive", self.defaults["adaptive"]))
+        words = group_options(self.defaults, param_group)
+        validate.number("rho", words["rho"], least=0)
+        validate.flag("adaptive", words["adaptive"])
         if self.base is None:
             super().add_param_group(param_group)
         else:
-            words = ("rho", "adaptive")
-            self.base.add_param_group({name: self.defaults[name] for name in words} | param_group)
+            self.base.add_param_group({name: words[name] for name in ("rho", "adaptive")} | param_group)
 
     def load_state_dict(self, state_dict: Any) -> None:
         """Take over what `state_dict` returned; the base continues from it."""
