@@ -1,5 +1,6 @@
 """Entropy-SGD: the walk against its mean on a parabola, its noise, and what an optimiser owes its users."""
 
+import copy
 import math
 
 import pytest
@@ -62,6 +63,26 @@ def test_the_same_generator_gives_the_same_walk():
     assert ends[0] == ends[1]
 
 
+def test_a_saved_walk_goes_on_with_the_same_noise():
+    options = {"lr": 0.1, "noise": 1.0, "steps": 3}
+    weight, optimizer, closure = parabola(2.0, 3.0, **options, generator=torch.Generator().manual_seed(1))
+    optimizer.step(closure)
+    saved, place = copy.deepcopy(optimizer.state_dict()), weight.detach().clone()
+    copied_weight, copied = copy.deepcopy((weight, optimizer))
+    optimizer.step(closure)
+    other, again, same = parabola(2.0, 0.0, **options, generator=torch.Generator().manual_seed(2))
+    other.data.copy_(place)
+    again.load_state_dict(saved)
+    again.step(same)
+    assert other.item() == weight.item()
+    copied.step(lambda: (copied.zero_grad(), (copied_weight**2).sum().backward()))
+    assert copied_weight.item() == weight.item()
+    with pytest.raises(ValueError, match="build EntropySGD with a generator"):
+        parabola(2.0, 3.0)[1].load_state_dict(saved)
+    plain = parabola(2.0, 3.0)[1].state_dict()
+    again.load_state_dict(plain)  # without one its own goes on
+
+
 def test_a_failing_walk_leaves_the_parameters_where_they_were():
     weight, optimizer, closure = parabola(1.0, 1.0)
     calls = []
@@ -98,6 +119,7 @@ def test_dtypes_groups_and_frozen_parameters_are_kept(dtype):
     ("options", "words"),
     [
         ({"lr": -1.0}, "lr must be >= 0"),
+        ({"lr": torch.tensor(-1.0)}, "lr must be >= 0"),
         ({"steps": 0}, "steps must be >= 1"),
         ({"noise": -1.0}, "noise must be >= 0"),
         ({"scope": math.inf}, "scope must be finite"),

@@ -85,6 +85,8 @@ def test_bad_input_is_answered():
     weight = nn.Parameter(torch.ones(1))
     with pytest.raises(ValueError, match="lr must be >= 0, got -1"):
         Extragradient([weight], lr=-1.0)
+    with pytest.raises(ValueError, match=r"lr must be a number or a tensor without axes, got shape \(1,\)"):
+        Extragradient([weight], lr=torch.tensor([0.1]))
     with pytest.raises(ValueError, match="closure must call backward"):
         Extragradient([weight]).step(lambda: None)
     table = nn.Embedding(4, 2, sparse=True)

@@ -206,7 +206,7 @@ def test_maximising_is_minimising_the_negative_and_rates_may_be_tensors(foreach)
     give_gradients(up, down, seed=0)
     for parameter in down:
         parameter.grad.neg_()
-    Muon(up, lr=torch.tensor([0.1]), maximize=True, foreach=foreach).step()
+    Muon(up, lr=torch.tensor(0.1), maximize=True, foreach=foreach).step()
     Muon(down, lr=0.1, foreach=foreach).step()
     for one, other in zip(up, down, strict=True):
         torch.testing.assert_close(one, other, rtol=0, atol=1e-7)  # the tensor is of float32
@@ -271,20 +271,73 @@ def test_it_learns_a_map_of_badly_scaled_inputs_sooner_than_gradient_descent():
     ("options", "words"),
     [
         ({"lr": -1.0}, "lr must be >= 0, got -1.0"),
-        ({"lr": torch.ones(2)}, "lr must be one number, got a tensor of shape (2,)"),
+        ({"lr": torch.ones(2)}, "lr must be a number or a tensor without axes, got shape (2,)"),
         ({"momentum": 1.0}, "momentum must be in [0, 1), got 1.0"),
         ({"weight_decay": float("nan")}, "weight_decay must be finite"),
         ({"ns_steps": 0}, "ns_steps must be >= 1, got 0"),
         ({"method": "qr"}, "method must be one of newton_schulz, svd, got 'qr'"),
         ({"adjust_lr_fn": "mine"}, "adjust_lr_fn must be one of original"),
         ({"adamw_betas": (0.9, 1.5)}, "adamw_betas must be in [0, 1), got 1.5"),
+        ({"adamw_betas": 0.9}, "adamw_betas must be two numbers, got 0.9"),
+        ({"adamw_lr": -1.0}, "adamw_lr must be >= 0, got -1.0"),
+        ({"ns_coefficients": "abc"}, "ns_coefficients must be three numbers, got 'abc'"),
+        ({"ns_coefficients": (1.0, "b", 2.0)}, "ns_coefficients must be a number, got str"),
+        ({"foreach": "no"}, "foreach must be True or False, got 'no'"),
+        ({"maximize": "no"}, "maximize must be True or False, got 'no'"),
+        ({"nesterov": 1}, "nesterov must be True or False, got 1"),
+        ({"ns_dtype": "float32"}, "ns_dtype must be a floating-point dtype such as torch.bfloat16, got 'float32'"),
+        ({"ns_dtype": torch.int64}, "ns_dtype must be a floating-point dtype such as torch.bfloat16, got torch.int64"),
     ],
 )
+@pytest.mark.usefixtures("unchecked")
 def test_bad_options_are_answered(options, words):
-    with pytest.raises(ValueError, match=re.escape(words)):
+    with pytest.raises((ValueError, TypeError), match=re.escape(words)):
         Muon([nn.Parameter(torch.ones(2, 2))], **options)
 
 
+def test_torchs_checkpoint_is_ours_and_a_copy_goes_on():
+    ours, theirs = parameters(), parameters()
+    peer = torch.optim.Muon(theirs, lr=0.02, momentum=0.8)
+    give_gradients(theirs, ours, seed=0)
+    peer.step()
+    muon = Muon(ours, ns_dtype=torch.bfloat16)
+    muon.load_state_dict(copy.deepcopy(peer.state_dict()))
+    with torch.no_grad():
+        for own, other in zip(ours, theirs, strict=True):
+            own.copy_(other)
+    give_gradients(theirs, ours, seed=1)
+    copied_weights, copied = copy.deepcopy((ours, muon))
+    give_gradients(copied_weights, seed=1)
+    for optimizer in (peer, muon, copied):
+        optimizer.step()
+    for own, other, third in zip(ours, theirs, copied_weights, strict=True):
+        assert (own - other).abs().max() < 0.02 * 0.05  # rounding in bfloat16
+        assert own.equal(third)
+    copied.add_param_group({"params": [nn.Parameter(torch.ones(3))]})
+    peer.load_state_dict(copy.deepcopy(muon.state_dict()))
+
+
+def test_a_rate_that_is_a_tensor_reaches_vectors_too():
+    ends = []
+    for lr in (0.1, torch.tensor(0.1)):
+        weight = nn.Parameter(torch.ones(3))
+        weight.grad = torch.ones(3)
+        Muon([weight], lr=lr, foreach=True).step()
+        ends.append(weight.detach())
+    torch.testing.assert_close(*ends)
+
+
+@pytest.mark.parametrize("shape", [(0, 3), (3, 0)])
+@pytest.mark.parametrize("foreach", [None, False])
+def test_parameters_without_entries_are_passed_over(shape, foreach):
+    empty, weight = nn.Parameter(torch.ones(shape)), nn.Parameter(torch.eye(2))
+    optimizer = Muon([empty, weight], lr=0.5, weight_decay=0.0, method="svd", foreach=foreach)
+    empty.grad, weight.grad = torch.ones(shape), torch.eye(2)
+    optimizer.step()
+    torch.testing.assert_close(weight.detach(), 0.5 * torch.eye(2))
+
+
+@pytest.mark.usefixtures("unchecked")
 def test_bad_parameters_are_answered():
     with pytest.raises(ValueError, match="rule must be one of muon, adamw"):
         Muon([{"params": [nn.Parameter(torch.ones(2, 2))], "rule": "sgd"}])
@@ -292,6 +345,12 @@ def test_bad_parameters_are_answered():
         Muon(nn.Linear(2, 2).requires_grad_(False))
     with pytest.raises(ValueError, match="empty parameter list"):
         Muon([])
+    with pytest.raises(
+        ValueError, match=r'rule must be "adamw" for a parameter with fewer than two axes, got shape \(3,\)'
+    ):
+        Muon([{"params": [nn.Parameter(torch.ones(2, 2)), nn.Parameter(torch.ones(3))], "rule": "muon"}])
+    with pytest.raises(TypeError, match="can only optimize Tensors"):
+        Muon("abc")
     table = nn.Embedding(4, 2, sparse=True)
     table(torch.tensor([1])).sum().backward()
     with pytest.raises(ValueError, match="dense gradients"):

@@ -1,10 +1,12 @@
 """Newton's method with the closures, groups, dtypes and refusals of an optimiser."""
 
+import copy
+
 import pytest
 import torch
 from torch import nn
 
-from lemmata.optim import Newton
+from lemmata.optim import Newton, NewtonCG
 from lemmata.testing import check_optimizer
 
 
@@ -67,6 +69,65 @@ def test_gradients_are_left_for_others_to_see_and_parts_of_a_batch_add_up():
         torch.testing.assert_close(mine.grad, theirs.grad)
 
 
+@pytest.mark.parametrize("kind", [Newton, NewtonCG])
+def test_backward_keeps_its_arguments(kind):
+    a, b = (nn.Parameter(torch.tensor([2.0]).double()) for _ in range(2))
+    optimizer = kind([a, b], damping=0.5)
+
+    def quarter():
+        optimizer.zero_grad()
+        loss = (a**2 + b**2).sum() / 2
+        loss.backward(torch.tensor(0.25).double())
+        return loss / 4
+
+    optimizer.step(quarter)
+    expected = 2 - 0.5 / (0.25 + 0.5)  # gradient 0.25 * 2, curvature 0.25
+    assert a.item() == pytest.approx(expected, rel=1e-12)
+    assert b.item() == pytest.approx(expected, rel=1e-12)
+
+    def one(inputs):
+        optimizer.zero_grad()
+        loss = (a**2 + a * b + b**2).sum() / 2
+        loss.backward(inputs=inputs)
+        return loss
+
+    for inputs in ([a], a):
+        before = a.item()
+        optimizer.step(lambda inputs=inputs: one(inputs))
+        assert a.item() == pytest.approx(before - (before + expected / 2) / 1.5, rel=1e-12)
+        assert (b.item(), b.grad) == (expected, None)
+    before = a.item()
+    optimizer.step(lambda: one([nn.Parameter(torch.ones(1))]))
+    assert (a.item(), b.item()) == (before, expected)
+
+
+@pytest.mark.parametrize("kind", [Newton, NewtonCG])
+def test_a_backward_that_keeps_no_graph_is_refused(kind):
+    weight = nn.Parameter(torch.ones(2))
+    with pytest.raises(ValueError, match=r"closure must call loss.backward\(\), not torch.autograd.backward"):
+        kind([weight]).step(lambda: torch.autograd.backward((weight**2).sum()))
+    (weight**2).sum().backward()  # and elsewhere nothing is refused
+
+
+@pytest.mark.parametrize("kind", [Newton, NewtonCG])
+def test_gradients_that_are_not_finite_move_nothing(kind):
+    weight = nn.Parameter(torch.tensor([1.0, -1.0]))
+    with pytest.raises(ValueError, match="the gradient is not finite: look for NaN and overflow"):
+        kind([weight]).step(lambda: weight.sqrt().sum())
+    assert weight.tolist() == [1.0, -1.0]
+
+
+@pytest.mark.parametrize("kind", [Newton, NewtonCG])
+def test_a_copy_steps_as_the_original_does(kind):
+    weight = nn.Parameter(torch.tensor([3.0, 1.0]))
+    optimizer = kind([weight], damping=0.5)
+    again, copied = copy.deepcopy((weight, optimizer))
+    optimizer.step(lambda: (weight**4).sum())
+    copied.step(lambda: (again**4).sum())
+    assert again.equal(weight)
+    assert not again.equal(torch.tensor([3.0, 1.0]))
+
+
 def test_groups_have_rates_and_dampings_of_their_own():
     x, y = (nn.Parameter(torch.tensor([4.0])) for _ in range(2))
     optimizer = Newton([{"params": [x], "lr": 0.5}, {"params": [y], "damping": 1.0}])
@@ -76,11 +137,13 @@ def test_groups_have_rates_and_dampings_of_their_own():
 
 def test_parameters_that_the_loss_does_not_use_need_damping():
     used, unused = nn.Parameter(torch.tensor([1.0])), nn.Parameter(torch.tensor([1.0]))
-    with pytest.raises(ValueError, match="the Hessian is singular: set damping > 0"):
+    with pytest.raises(
+        ValueError, match=r"no gradient reaches a parameter of shape \(1,\): leave it out of params, or"
+    ):
         Newton([used, unused]).step(lambda: (used**2).sum())
     Newton([used, unused], damping=1e-3).step(lambda: (used**2).sum())
     assert unused.item() == 1.0
-    with pytest.raises(ValueError, match="the Hessian is singular"):
+    with pytest.raises(ValueError, match="the Hessian is singular: set damping > 0"):
         Newton([used]).step(lambda: 3 * used.sum())  # linear: no curvature at all
 
 
@@ -103,7 +166,11 @@ def test_state_and_frozen_parameters():
 
 @pytest.mark.parametrize(
     ("options", "words"),
-    [({"lr": -1.0}, "lr must be >= 0"), ({"damping": -1.0}, "damping must be >= 0"), ({"max_parameters": 0}, ">= 1")],
+    [
+        ({"lr": torch.tensor(-1.0)}, "lr must be >= 0"),
+        ({"damping": -1.0}, "damping must be >= 0"),
+        ({"max_parameters": 0}, ">= 1"),
+    ],
 )
 def test_bad_options_are_answered(options, words):
     with pytest.raises(ValueError, match=words):

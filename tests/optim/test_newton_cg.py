@@ -83,6 +83,25 @@ def test_no_step_goes_up_and_none_is_taken_where_all_do():
     assert edge.item() == 1.0
 
 
+def test_rates_that_differ_by_group_do_not_send_it_up():
+    """With a rate of zero for one coordinate, what is left of Newton's direction climbs."""
+    hessian = torch.tensor([[1.0, 0.9], [0.9, 1.0]]).double()
+    place = nn.Parameter(torch.tensor([2.0]).double()), nn.Parameter(torch.tensor([-1.5]).double())
+    optimizer = NewtonCG([{"params": [place[0]], "lr": 0.0}, {"params": [place[1]]}])
+
+    def loss():
+        x = torch.cat(place)
+        return x @ hessian @ x / 2
+
+    losses = [float(optimizer.step(loss).detach()) for _ in range(20)]
+    assert losses == sorted(losses, reverse=True)
+    assert place[0].item() == 2.0
+    assert abs(place[1].item() + 0.9 * 2.0) < 1e-6
+    still = NewtonCG(place, lr=0.0)
+    still.step(loss)
+    assert place[0].item() == 2.0
+
+
 @pytest.mark.parametrize(
     ("start", "offset", "falls", "end"),
     [
@@ -139,4 +158,4 @@ def test_bad_options_are_answered(options, words):
 
 
 def test_it_conforms():
-    check_optimizer(NewtonCG)
+    check_optimizer(NewtonCG, nan="raise")

@@ -149,6 +149,37 @@ def test_the_move_has_length_rho_in_every_dtype(dtype, size):
     assert math.isclose(float(weight.detach().to(wide).norm()), 0.5, rel_tol=0.01)
 
 
+@pytest.mark.parametrize("rho", [0.05, 10.0])
+@pytest.mark.parametrize("size", [1e-25, 1e-40, 0.0, 1e25])
+def test_no_gradient_is_too_small_or_too_large_for_the_ball(rho, size):
+    weight = nn.Parameter(torch.zeros(4))
+    sam = SAM([weight], torch.optim.SGD, lr=0.1, rho=rho)
+    weight.grad = torch.full((4,), size)
+    sam.ascend()
+    length = float(weight.detach().double().norm())
+    # Of a gradient of 1e-40 the step is shorter, so that rho / |gradient| stays a number of float32.
+    assert length <= rho * 0.1 if size in (1e-40, 0.0) else math.isclose(length, rho, rel_tol=1e-6)
+
+
+def test_small_gradients_in_float16_take_the_whole_step():
+    weight = nn.Parameter(torch.zeros(4, dtype=torch.float16))
+    sam = SAM([weight], torch.optim.SGD, lr=0.1, rho=0.5)
+    weight.grad = torch.full((4,), 1e-6).half()
+    sam.ascend()
+    assert math.isclose(float(weight.detach().double().norm()), 0.5, rel_tol=0.01)
+
+
+def test_a_copy_steps_as_the_original_does():
+    model = network()
+    sam = SAM(model.parameters(), torch.optim.AdamW, lr=0.01, rho=0.2)
+    sam.step(closure_of(model, sam))
+    again, copied = copy.deepcopy((model, sam))
+    assert copied.param_groups is copied.base.param_groups
+    sam.step(closure_of(model, sam))
+    copied.step(closure_of(again, copied))
+    assert all(p.equal(q) for p, q in zip(model.parameters(), again.parameters(), strict=True))
+
+
 def test_without_a_slope_nothing_moves():
     weight = nn.Parameter(torch.ones(3))
     sam = SAM([weight], torch.optim.SGD, lr=0.1)

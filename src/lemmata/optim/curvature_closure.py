@@ -15,7 +15,7 @@ class Curvature(NamedTuple):
 
     loss: Any
     gradient: Tensor  # (parameters,), without a graph
-    differentiable: tuple[Tensor, ...]
+    differentiable: Sequence[Tensor]
     parameters: Sequence[Tensor]
 
     def product(self, vector: Tensor) -> Tensor:
@@ -33,17 +33,20 @@ class Curvature(NamedTuple):
         lead = vectors[0].shape[:1] if batched else ()
         if not reached:  # the loss is linear in every parameter
             return self.gradient.new_zeros(*lead, len(self.gradient))
+        # A parameter whose gradient is constant has no second derivatives, and one left out of backward none wanted.
+        bent = [p for p, grad in zip(self.parameters, self.differentiable, strict=True) if grad.requires_grad]
         found = torch.autograd.grad(
             [grad for grad, _ in reached],
-            list(self.parameters),
+            bent,
             [v.to(grad.dtype) for grad, v in reached],
             retain_graph=True,
             allow_unused=True,
             is_grads_batched=batched,
         )
+        parts = {id(p): part for p, part in zip(bent, found, strict=True) if part is not None}
         flat = [
-            torch.zeros((*lead, p.numel()), dtype=p.dtype, device=p.device) if part is None else part.reshape(*lead, -1)
-            for part, p in zip(found, self.parameters, strict=True)
+            parts[id(p)].reshape(*lead, -1) if id(p) in parts else p.new_zeros((*lead, p.numel()))
+            for p in self.parameters
         ]
         return torch.cat([part.to(self.gradient) for part in flat], dim=-1)
 
@@ -53,37 +56,60 @@ class _KeepGraph(TorchFunctionMode):
 
     def __init__(self, parameters: Sequence[Tensor]) -> None:
         super().__init__()
-        self.parameters, self.gradients = parameters, tuple(torch.zeros_like(p) for p in parameters)
+        self.parameters, self.gradients = parameters, [torch.zeros_like(p) for p in parameters]
         self.called = False
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if func is not Tensor.backward:
             return func(*args, **(kwargs or {}))
-        found = torch.autograd.grad(args[0], list(self.parameters), create_graph=True, allow_unused=True)
+        words = kwargs or {}  # Tensor.backward hands all of its own on by name
+        inputs = words.get("inputs")
+        chosen = None if inputs is None else {id(p) for p in ([inputs] if isinstance(inputs, Tensor) else inputs)}
+        wanted = [place for place, p in enumerate(self.parameters) if chosen is None or id(p) in chosen]
         self.called = True
-        pairs = zip(self.gradients, found, strict=True)
-        self.gradients = tuple(total if part is None else total + part for total, part in pairs)
-        for parameter, gradient in zip(self.parameters, self.gradients, strict=True):
-            parameter.grad = gradient.detach().clone()
+        if not wanted:
+            return None
+        found = torch.autograd.grad(
+            args[0],
+            [self.parameters[place] for place in wanted],
+            words.get("gradient"),
+            create_graph=True,
+            allow_unused=True,
+        )
+        for place, part in zip(wanted, found, strict=True):
+            if part is not None:
+                self.gradients[place] = self.gradients[place] + part
+            self.parameters[place].grad = self.gradients[place].detach().clone()
         return None
+
+    def refuse(self, _: Tensor) -> None:
+        """Called where torch itself adds to a parameter's gradient, and has let go of the graph."""
+        raise ValueError("closure must call loss.backward(), not torch.autograd.backward, which keeps no graph")
 
 
 def curvature_of(closure: Callable[[], Any], parameters: Sequence[Tensor]) -> Curvature:
     """Call a closure once and keep the graph of its gradient.
 
     The closure is the usual one: it sets gradients to zero, computes the loss, calls `backward` and returns the loss.
-    One that only returns the loss will do. Several calls of `backward` add up.
+    One that only returns the loss will do. Several calls of `backward` add up, with their `gradient` and `inputs`.
     """
     with torch.enable_grad():
         keep = _KeepGraph(parameters)
-        with keep:
-            loss = closure()
+        hooks = [p.register_post_accumulate_grad_hook(keep.refuse) for p in parameters]
+        try:
+            with keep:
+                loss = closure()
+        finally:
+            for hook in hooks:
+                hook.remove()
         if not keep.called:
             if not (isinstance(loss, Tensor) and loss.requires_grad):
                 raise ValueError("closure must return the loss or call its backward, and the loss depend on params")
             with keep:
                 loss.backward()
     flat = torch.cat([gradient.detach().reshape(-1) for gradient in keep.gradients])
+    if not flat.isfinite().all():  # it would reach every parameter
+        raise ValueError("the gradient is not finite: look for NaN and overflow in the data and in the loss")
     wide = torch.promote_types(flat.dtype, torch.float32)  # a linear system is not solved in bfloat16
     return Curvature(loss, flat.to(wide), keep.gradients, parameters)
 

@@ -12,6 +12,7 @@ from torch.optim import Optimizer
 
 from lemmata import validate
 from lemmata.marks import system
+from lemmata.optim.options import group_options, learning_rate
 
 __all__ = ["EntropySGD"]
 
@@ -65,11 +66,30 @@ class EntropySGD(Optimizer):
         defaults = {"lr": lr, "scope": scope, "noise": noise, "mean_rate": mean_rate, "outer_lr": outer_lr}
         super().__init__(params, defaults)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """What a copy needs: torch's part leaves out attributes of our own."""
+        return super().__getstate__() | {"steps": self.steps, "generator": self.generator}
+
+    def state_dict(self) -> dict[str, Any]:
+        """As torch's, and the state of the generator, if there is one: the walk goes on with the same noise."""
+        own = {} if self.generator is None else {"generator": self.generator.get_state()}
+        return super().state_dict() | own
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Take over what `state_dict` returned."""
+        saved = state_dict.get("generator")
+        if saved is not None and self.generator is None:
+            raise ValueError("state_dict has a generator's state: build EntropySGD with a generator to load it into")
+        super().load_state_dict(state_dict)
+        if saved is not None and self.generator is not None:
+            self.generator.set_state(saved.cpu())
+
     def add_param_group(self, param_group: dict[str, Any]) -> None:
         """Add a group; only the number of steps is common to all."""
-        words = self.defaults | param_group
-        for name in ("lr", "scope", "noise", "outer_lr"):
-            validate.number(name, float(words[name]), least=0)
+        words = group_options(self.defaults, param_group)
+        learning_rate("lr", words["lr"])
+        for name in ("scope", "noise", "outer_lr"):
+            validate.number(name, words[name], least=0)
         validate.number("mean_rate", words["mean_rate"], above=0, most=1)
         super().add_param_group(param_group)
 

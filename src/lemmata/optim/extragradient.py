@@ -11,6 +11,7 @@ from torch.optim import Optimizer
 
 from lemmata import validate
 from lemmata.marks import system
+from lemmata.optim.options import group_options, learning_rate
 
 __all__ = ["Extragradient"]
 
@@ -47,8 +48,9 @@ class Extragradient(Optimizer):
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
         """Add a group with an `lr` and a side of the game of its own."""
-        validate.number("lr", float(param_group.get("lr", self.defaults["lr"])), least=0)
-        validate.flag("maximize", param_group.get("maximize", self.defaults["maximize"]))
+        words = group_options(self.defaults, param_group)
+        learning_rate("lr", words["lr"])
+        validate.flag("maximize", words["maximize"])
         super().add_param_group(param_group)
 
     @torch.no_grad()

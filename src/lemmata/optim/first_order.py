@@ -11,6 +11,7 @@ from torch import Tensor
 from torch.optim import Optimizer
 
 from lemmata import validate
+from lemmata.optim.options import group_options, learning_rate
 
 __all__ = ["FirstOrder"]
 
@@ -37,7 +38,7 @@ class FirstOrder(Optimizer):
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
         """As torch's, and the options of the group are checked too."""
-        self.check(self.defaults | param_group)
+        self.check(group_options(self.defaults, param_group))
         super().add_param_group(param_group)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -50,12 +51,7 @@ class FirstOrder(Optimizer):
 
     def check(self, group: dict[str, Any]) -> None:
         """Refuse options outside of their range; a subclass adds its own."""
-        lr = group["lr"]
-        if isinstance(lr, Tensor):
-            if lr.numel() != 1:
-                raise ValueError(f"lr must be a number or a tensor with one entry, got shape {tuple(lr.shape)}")
-        else:
-            validate.number("lr", lr, least=0)
+        learning_rate("lr", group["lr"])
         validate.number("weight_decay", group["weight_decay"], least=0)
         validate.flag("maximize", group["maximize"])
         for name in ("foreach", "fused"):

@@ -50,7 +50,8 @@ class GradientDescent(FirstOrder):
         fused: bool | None = None,
     ) -> None:
         chosen = {"lr": lr, "momentum": momentum, "weight_decay": weight_decay}
-        super().__init__(params, chosen | {"maximize": maximize, "foreach": foreach, "fused": fused})
+        theirs = {"dampening": 0.0, "nesterov": False}  # torch.optim.SGD looks for them in what it loads
+        super().__init__(params, chosen | theirs | {"maximize": maximize, "foreach": foreach, "fused": fused})
 
     def check(self, group: dict[str, Any]) -> None:
         super().check(group)

@@ -14,6 +14,7 @@ from torch.optim.adamw import adamw
 
 from lemmata import validate
 from lemmata.marks import system
+from lemmata.optim.options import group_options, learning_rate
 
 __all__ = ["Muon", "hidden_matrices", "newton_schulz", "polar_factor"]
 
@@ -79,6 +80,8 @@ class Muon(Optimizer):
         foreach: bool | None = None,
         maximize: bool = False,
     ) -> None:
+        if adamw_lr is not None:
+            learning_rate("adamw_lr", adamw_lr)
         self._adamw_lr = adamw_lr
         own = {"momentum": momentum, "nesterov": nesterov, "ns_coefficients": ns_coefficients, "eps": eps}
         own |= {"ns_steps": ns_steps, "adjust_lr_fn": adjust_lr_fn, "method": method, "ns_dtype": ns_dtype}
@@ -86,19 +89,35 @@ class Muon(Optimizer):
         shared = {"lr": lr, "weight_decay": weight_decay, "foreach": foreach, "maximize": maximize}
         super().__init__(_by_rule(params) if isinstance(params, nn.Module) else params, shared | own | adam)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """What a copy needs: torch's part leaves out attributes of our own."""
+        return super().__getstate__() | {"_adamw_lr": self._adamw_lr}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take over what was saved, by ours or by torch.optim.Muon, which knows fewer options."""
+        super().__setstate__(state)
+        for group in self.param_groups:
+            for name, value in ({"rule": "muon"} | self.defaults).items():
+                group.setdefault(name, value)
+            _checked(group)
+
     def add_param_group(self, param_group: dict[str, Any]) -> None:
         """Add a group; one that holds matrices and other parameters becomes two."""
-        given = param_group["params"]
+        words = _checked(group_options(self.defaults, param_group))
+        given = words["params"]
         members = [given] if isinstance(given, Tensor) else list(given)
         rule = validate.one_of("rule", param_group.get("rule", "muon"), ("muon", "adamw"))
-        flat = [rule == "adamw" or _parameter(member).ndim < 2 for member in members]
+        flat = [rule == "adamw" or getattr(_parameter(member), "ndim", 2) < 2 for member in members]
+        if "rule" in param_group and rule == "muon" and any(flat):
+            shape = tuple(_parameter(members[flat.index(True)]).shape)
+            raise ValueError(f'rule must be "adamw" for a parameter with fewer than two axes, got shape {shape}')
         for name, wanted in (("muon", False), ("adamw", True)):
             chosen = [member for member, is_flat in zip(members, flat, strict=True) if is_flat is wanted]
             if chosen or (not members and not wanted):  # torch says what it thinks of an empty group
                 group = param_group | {"params": chosen, "rule": name}
                 if wanted and self._adamw_lr is not None and "lr" not in param_group:
                     group["lr"] = self._adamw_lr
-                super().add_param_group(_checked({**self.defaults, **group}) and group)
+                super().add_param_group(group)
 
     @torch.no_grad()
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
@@ -108,7 +127,7 @@ class Muon(Optimizer):
             with torch.enable_grad():
                 loss = closure()
         for group in self.param_groups:
-            params = [p for p in group["params"] if p.grad is not None]
+            params = [p for p in group["params"] if p.grad is not None and p.numel()]
             if params:
                 grads = [self._gradient(p, group["maximize"]) for p in params]
                 (self._by_adamw if group["rule"] == "adamw" else self._by_muon)(group, params, grads)
@@ -124,7 +143,7 @@ class Muon(Optimizer):
     def _by_muon(self, group: dict[str, Any], params: list[Tensor], grads: list[Tensor]) -> None:
         buffers = [self._state(p, "momentum_buffer") for p in params]
         one_by_one = group["foreach"] is False
-        momentum, lr = group["momentum"], _scalar(group["lr"])
+        momentum, lr = group["momentum"], group["lr"]
         if one_by_one:
             for parameter, grad, buffer in zip(params, grads, buffers, strict=True):
                 buffer.lerp_(grad, 1 - momentum)
@@ -150,7 +169,9 @@ class Muon(Optimizer):
         means, squares = ([self._state(p, name) for p in params] for name in ("exp_avg", "exp_avg_sq"))
         beta1, beta2 = group["adamw_betas"]
         words = {"lr": group["lr"], "weight_decay": group["weight_decay"], "eps": group["adamw_eps"]}
-        words |= {"beta1": beta1, "beta2": beta2, "foreach": group["foreach"], "maximize": False, "amsgrad": False}
+        # With an lr that is a tensor torch takes one parameter after the other, or refuses.
+        foreach = None if isinstance(group["lr"], Tensor) else group["foreach"]
+        words |= {"beta1": beta1, "beta2": beta2, "foreach": foreach, "maximize": False, "amsgrad": False}
         has_complex = any(p.is_complex() for p in params)
         adamw(params, grads, means, squares, [], steps, has_complex=has_complex, **words)
 
@@ -313,10 +334,6 @@ def _factor(parameter: Tensor, adjust: str | None) -> float:
     return math.sqrt(rows / columns if adjust == "rms_to_rms" else max(1.0, rows / columns))
 
 
-def _scalar(lr: float | Tensor) -> float | Tensor:
-    return lr.squeeze() if isinstance(lr, Tensor) else lr
-
-
 def _parameter(member: Any) -> Tensor:
     return member[1] if isinstance(member, tuple) else member  # named parameters come as pairs
 
@@ -334,16 +351,22 @@ def _by_rule(model: nn.Module) -> list[dict[str, Any]]:
 
 
 def _checked(group: dict[str, Any]) -> dict[str, Any]:
-    for name in ("lr", "weight_decay", "eps", "adamw_eps"):
-        value = group[name]
-        if isinstance(value, Tensor) and value.numel() != 1:
-            raise ValueError(f"{name} must be one number, got a tensor of shape {tuple(value.shape)}")
-        validate.number(name, float(value), least=0)
+    learning_rate("lr", group["lr"])
+    for name in ("weight_decay", "eps", "adamw_eps"):
+        validate.number(name, group[name], least=0)
+    for name, count, words in (("adamw_betas", 2, "two numbers"), ("ns_coefficients", 3, "three numbers")):
+        if not isinstance(group[name], tuple | list) or len(group[name]) != count:
+            raise ValueError(f"{name} must be {words}, got {group[name]!r}")
     for name, value in (("momentum", group["momentum"]), *(("adamw_betas", beta) for beta in group["adamw_betas"])):
         validate.fraction(name, value)
+    for coefficient in group["ns_coefficients"]:
+        validate.finite_number("ns_coefficients", coefficient)
     validate.count("ns_steps", group["ns_steps"])
-    if len(group["ns_coefficients"]) != 3:
-        raise ValueError(f"ns_coefficients must be three numbers, got {group['ns_coefficients']}")
+    for name in ("nesterov", "maximize", *(["foreach"] if group["foreach"] is not None else [])):
+        validate.flag(name, group[name])
+    dtype = group["ns_dtype"]
+    if dtype is not None and not (isinstance(dtype, torch.dtype) and dtype.is_floating_point):
+        raise TypeError(f"ns_dtype must be a floating-point dtype such as torch.bfloat16, got {dtype!r}")
     validate.one_of("method", group["method"], METHODS)
     if group["adjust_lr_fn"] is not None:
         validate.one_of("adjust_lr_fn", group["adjust_lr_fn"], SCALES)

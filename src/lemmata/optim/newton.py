@@ -10,6 +10,7 @@ from torch.optim import Optimizer
 from lemmata import validate
 from lemmata.marks import system
 from lemmata.optim.curvature_closure import curvature_of, learnt, move, spread
+from lemmata.optim.options import group_options, learning_rate
 
 __all__ = ["Newton"]
 
@@ -44,10 +45,15 @@ class Newton(Optimizer):
         self.max_parameters = validate.count("max_parameters", max_parameters)
         super().__init__(params, {"lr": lr, "damping": damping})
 
+    def __getstate__(self) -> dict[str, Any]:
+        """What a copy needs: torch's part leaves out attributes of our own."""
+        return super().__getstate__() | {"max_parameters": self.max_parameters}
+
     def add_param_group(self, param_group: dict[str, Any]) -> None:
         """Add a group with an `lr` and a `damping` of its own."""
-        for name in ("lr", "damping"):
-            validate.number(name, float(param_group.get(name, self.defaults[name])), least=0)
+        words = group_options(self.defaults, param_group)
+        learning_rate("lr", words["lr"])
+        validate.number("damping", words["damping"], least=0)
         super().add_param_group(param_group)
 
     @torch.no_grad()
@@ -59,12 +65,14 @@ class Newton(Optimizer):
             limit = f"{count:,} parameters exceed max_parameters = {self.max_parameters:,}"
             raise ValueError(f"{limit}: use NewtonCG, which stores no Hessian")
         found = curvature_of(closure, parameters)
-        if not found.gradient.isfinite().all():  # it would reach every parameter
-            raise ValueError("the gradient is not finite: set damping > 0, or lower lr")
         matrix = found.hessian()  # (parameters, parameters)
         matrix.diagonal().add_(spread(self.param_groups, "damping", found.gradient))
         change, info = torch.linalg.solve_ex(matrix, -found.gradient)
         if int(info):
+            for parameter, gradient in zip(parameters, found.differentiable, strict=True):
+                if not gradient.requires_grad and not gradient.any():
+                    unused = f"no gradient reaches a parameter of shape {tuple(parameter.shape)}"
+                    raise ValueError(f"the Hessian is singular, {unused}: leave it out of params, or set damping > 0")
             raise ValueError("the Hessian is singular: set damping > 0, or use NewtonCG")
         move(parameters, spread(self.param_groups, "lr", change) * change)
         return found.loss

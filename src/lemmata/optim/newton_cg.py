@@ -13,6 +13,7 @@ from torch.optim import Optimizer
 from lemmata import validate
 from lemmata.marks import system
 from lemmata.optim.curvature_closure import curvature_of, learnt, move, spread
+from lemmata.optim.options import group_options, learning_rate
 
 __all__ = ["NewtonCG", "truncated_cg"]
 
@@ -30,7 +31,8 @@ class NewtonCG(Optimizer):
     with $\tau = \min(0.01, \sqrt{\|\nabla\mathcal L\|})$ unless `tolerance` is given, which makes the convergence
     superlinear, and the least $k$ for which the loss falls by $10^{-4}$ of what the slope promises. Where conjugate
     gradients meet a direction of curvature $\le 0$ they stop with what they have, so that $d$ always descends: saddles
-    repel. A product costs about two gradients and no memory beyond theirs.
+    repel. Where an `lr` that differs by group turns $d$ upwards, $-\nabla\mathcal L$ takes its place. A product costs
+    about two gradients and no memory beyond theirs; without `line_search` a step may go up.
 
     Shapes:
         parameters: any
@@ -62,10 +64,19 @@ class NewtonCG(Optimizer):
         self.line_search = validate.flag("line_search", line_search)
         super().__init__(params, {"lr": lr, "damping": damping})
 
+    def __getstate__(self) -> dict[str, Any]:
+        """What a copy needs: torch's part leaves out attributes of our own."""
+        return super().__getstate__() | {
+            "max_iterations": self.max_iterations,
+            "tolerance": self.tolerance,
+            "line_search": self.line_search,
+        }
+
     def add_param_group(self, param_group: dict[str, Any]) -> None:
         """Add a group with an `lr` and a `damping` of its own."""
-        for name in ("lr", "damping"):
-            validate.number(name, float(param_group.get(name, self.defaults[name])), least=0)
+        words = group_options(self.defaults, param_group)
+        learning_rate("lr", words["lr"])
+        validate.number("damping", words["damping"], least=0)
         super().add_param_group(param_group)
 
     @torch.no_grad()
@@ -79,12 +90,17 @@ class NewtonCG(Optimizer):
         direction = truncated_cg(
             lambda v: found.product(v) + damping * v, -found.gradient, tolerance, self.max_iterations
         )
-        change = spread(self.param_groups, "lr", direction) * direction
-        slope = float(found.gradient @ change)
-        if self.line_search and slope < 0:
-            self._search(closure, parameters, change, _number(found.loss), slope)
-        else:
+        rates = spread(self.param_groups, "lr", direction)
+        change = rates * direction
+        if not self.line_search:
             move(parameters, change)
+            return found.loss
+        slope = float(found.gradient @ change)
+        if not slope < 0:  # rates that differ by group have turned it upwards
+            change = -rates * found.gradient
+            slope = float(found.gradient @ change)
+        if slope < 0:
+            self._search(closure, parameters, change, _number(found.loss), slope)
         return found.loss
 
     def _search(

@@ -12,6 +12,7 @@ from torch.optim import AdamW, Optimizer
 
 from lemmata import validate
 from lemmata.marks import system
+from lemmata.optim.options import group_options
 
 __all__ = ["SAM"]
 
@@ -72,15 +73,19 @@ class SAM(Optimizer):
         self._places: dict[Tensor, Tensor] = {}  # where the parameters stood before they were moved away
         self._away: list[Tensor] = []
 
+    def __getstate__(self) -> dict[str, Any]:
+        """What a copy needs: torch's part leaves out attributes of our own."""
+        return super().__getstate__() | {"base": self.base, "_places": self._places, "_away": self._away}
+
     def add_param_group(self, param_group: dict[str, Any]) -> None:
         """Add a group, to the base too: both hold the same groups."""
-        validate.number("rho", param_group.get("rho", self.defaults["rho"]), least=0)
-        validate.flag("adaptive", param_group.get("adaptive", self.defaults["adaptive"]))
+        words = group_options(self.defaults, param_group)
+        validate.number("rho", words["rho"], least=0)
+        validate.flag("adaptive", words["adaptive"])
         if self.base is None:
             super().add_param_group(param_group)
         else:
-            words = ("rho", "adaptive")
-            self.base.add_param_group({name: self.defaults[name] for name in words} | param_group)
+            self.base.add_param_group({name: words[name] for name in ("rho", "adaptive")} | param_group)
 
     def load_state_dict(self, state_dict: Any) -> None:
         """Take over what `state_dict` returned; the base continues from it."""
@@ -117,22 +122,24 @@ class SAM(Optimizer):
             torch._foreach_mul(grads, torch._foreach_abs(params)) if group["adaptive"] else grads
             for group, params, grads in groups
         ]
-        norms = [norm for each in directions if each for norm in torch._foreach_norm(each)]
+        # In double precision, or the squares of small gradients would be zero and the step leave its ball.
+        reals = [[torch.view_as_real(d) if d.is_complex() else d for d in each] for each in directions]
+        norms = [norm for each in reals if each for norm in torch._foreach_norm(each, dtype=torch.float64)]
         if not norms:
             raise ValueError("SAM found no gradient: closure must call backward")
         first = norms[0]
-        total = torch.linalg.vector_norm(torch.stack([norm.to(first.device, _wide(norm)) for norm in norms]))
+        total = torch.linalg.vector_norm(torch.stack([norm.to(first.device) for norm in norms]))
         for (group, params, grads), each in zip(groups, directions, strict=True):
             if not params:
                 continue
             self._keep(params)
-            length = (group["rho"] / total.clamp(min=torch.finfo(total.dtype).tiny)).to(grads[0].device)
+            least = max(group["rho"], 1.0) * torch.finfo(torch.float32).tiny  # so that the length fits into float32
+            wide = torch.promote_types(grads[0].dtype.to_real(), torch.float32)
+            length = (group["rho"] / total.clamp(min=least)).to(grads[0].device, wide)
             if group["adaptive"]:
                 each = torch._foreach_mul(each, torch._foreach_abs(params))
-            if length.device.type == "cpu":
-                torch._foreach_add_(params, each, alpha=length.item())
-            else:  # a number would have to wait for the device
-                torch._foreach_add_(params, torch._foreach_mul(each, length))
+            # Not by alpha=length: it would wait for the device, and be too large a number for float16.
+            torch._foreach_add_(params, torch._foreach_mul(each, length))
         self.zero_grad()
 
     @torch.no_grad()
@@ -163,7 +170,3 @@ def _with_gradients(group: dict[str, Any]) -> tuple[list[Tensor], list[Tensor]]:
     if any(grad.is_sparse for grad in grads):
         raise ValueError("SAM takes dense gradients, got a sparse one: set sparse=False in the embedding")
     return params, grads
-
-
-def _wide(norm: Tensor) -> torch.dtype:
-    return torch.promote_types(norm.dtype, torch.float32)
