@@ -82,13 +82,29 @@ def test_every_optimiser_learns_and_is_resumed_to_the_bit(name, tmp_path):
         ("sgd", {"momentum": 0.0}, GradientDescent, {"momentum": 0.0}),
         ("heavy_ball", {"momentum": 0.5, "weight_decay": 0.1}, HeavyBall, {"momentum": 0.5, "weight_decay": 0.1}),
         ("rmsprop", {}, RMSprop, {"momentum": 0.0}),
-        ("adamw", {"momentum": 0.5}, AdamW, {"weight_decay": 0.0, "fused": True, "lr": 1e-3}),
+        ("adamw", {}, AdamW, {"weight_decay": 0.0, "fused": True, "lr": 1e-3}),
     ],
 )
 def test_an_optimiser_is_given_the_options_that_it_takes(name, words, kind, expected):
     optimizer = built(name, **words)
     assert type(optimizer) is kind
     assert {key: optimizer.param_groups[0][key] for key in expected} == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "words", "told"),
+    [
+        ("adamw", {"momentum": 0.5}, "momentum is not known to adamw: leave it out, or set it to None"),
+        ("sam", {"momentum": 0.5}, "momentum is not known to sam: leave it out, or set it to None"),
+        ("newton_cg", {"weight_decay": 0.1}, "weight_decay is not known to newton_cg: leave it out, or set it to 0.0"),
+        ("newton", {"clip": 1.0}, "clip is not known to newton: leave it out, or set it to None"),
+        ("entropy_sgd", {"weight_decay": 0.1}, "weight_decay is not known to entropy_sgd"),
+    ],
+)
+def test_an_option_that_the_optimiser_does_not_take_is_refused(name, words, told):
+    with pytest.raises(ValueError, match=told):
+        built(name, **words)
+    built(name)
 
 
 def test_complex_parameters_are_stepped_without_a_kernel():

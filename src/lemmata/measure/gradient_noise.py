@@ -39,6 +39,7 @@ def gradient_noise_scale(
     without bias. Far below this size larger batches pay in full, far above it not at all. `loss` is the mean over a
     batch.
 
+    Claims: optim.sgd.variance
     Source: S. McCandlish, J. Kaplan and D. Amodei, An empirical model of large-batch training (2018), appendix A.
 
     >>> model, x = nn.Linear(1, 1, bias=False), torch.ones(1, 1)

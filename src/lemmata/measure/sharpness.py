@@ -76,6 +76,7 @@ def worst_loss_rise(
     One step is that of sharpness-aware minimisation; further ones repeat it from there. The highest point on the way
     counts, so that the answer is a lower bound of the maximum, and never below zero.
 
+    Claims: optim.sam
     Source: P. Foret, A. Kleiner, H. Mobahi and B. Neyshabur, Sharpness-aware minimization (2021).
 
     >>> model, x = nn.Linear(1, 1, bias=False), torch.ones(1, 1)

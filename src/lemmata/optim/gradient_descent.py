@@ -27,7 +27,8 @@ class GradientDescent(FirstOrder):
     With `momentum` the direction is $v_t = \mu v_{t-1} + \nabla h(\theta_t)$, as torch.optim.SGD has it: a smaller
     lr slows the past down too, unlike in `HeavyBall`.
 
-    Claims: optim.gd, optim.gd.init_dependence, optim.sgd, optim.robbins_monro
+    Claims: optim.gd, optim.gd.init_dependence, optim.sgd, optim.sgd.unbiased, optim.sgd.rates, optim.robbins_monro,
+        optim.sgd.basin_width, optim.sgd.escape
     Source: Cauchy 1847; Robbins and Monro 1951.  Differs: torch.optim.SGD has `dampening`; `nesterov` is `Nesterov`.
 
     >>> w = torch.tensor([2.0, -1.0], requires_grad=True)

@@ -16,6 +16,8 @@ from lemmata.train.options import Options
 
 __all__ = ["lr_factor"]
 
+UNCLIPPED = ("newton", "newton_cg")  # they differentiate the loss themselves, whatever becomes of the gradients
+
 
 def lr_factor(step: float, steps: int, schedule: str, warmup: int = 0) -> float:
     r"""The fraction of the highest learning rate at a step: it rises through `warmup` steps, then falls until the last.
@@ -155,6 +157,10 @@ def _by_options(model: nn.Module, options: Options) -> Optimizer:
     taken = {p.name for p in others}
     if any(p.kind is p.VAR_KEYWORD for p in others):  # handed on to another optimiser, which has these at least
         taken |= {"lr", "weight_decay"}
+    for name, usual in {"weight_decay": 0.0, "momentum": None, "clip": None}.items():
+        known = options.optimizer not in UNCLIPPED if name == "clip" else name in taken
+        if getattr(options, name) and not known:  # momentum=0.0 is what those without one have
+            raise ValueError(f"{name} is not known to {options.optimizer}: leave it out, or set it to {usual}")
     named = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
     missing = [p.name for p in others if p.kind in named and p.default is p.empty and p.name not in words]
     if missing:

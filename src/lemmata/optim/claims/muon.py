@@ -42,11 +42,12 @@ def _conditioned(draw, rows, columns, smallest=0.1):
 @lie("the ratio itself is the factor", power=1.0)
 @lie("divided by the Frobenius norm instead", orthogonalise=frobenius)
 @lie("the last power of the polynomial is even", quintic=4.0)
+@lie("five steps come within a tenth of P", near=0.1, loose="a wider band holds them too")
 @lie("the left singular vectors form an n × m matrix", printed="002/1", left=swapped_left)
 def muon_steps_are_orthogonal(
-    draw, carry=1.0, power=0.5, quintic=5.0, orthogonalise=inverse_root, left=square_left, optimizer=Muon
+    draw, carry=1.0, power=0.5, quintic=5.0, near=0.32, orthogonalise=inverse_root, left=square_left, optimizer=Muon
 ):
-    """Four steps for five shapes against roots of M'M; Newton-Schulz against its polynomial of the singular values."""
+    """Four steps for five shapes against roots of M'M; Newton-Schulz against its polynomial, and against P."""
     lr, mu, found, formula, shapes, expected = 0.1, 0.9, [], [], [], []
     for rows, columns in SHAPES:
         weight = torch.nn.Parameter(draw.normal(rows, columns))
@@ -69,10 +70,13 @@ def muon_steps_are_orthogonal(
     mapped = values / matrix.norm()
     for _ in range(5):
         mapped = a * mapped + b * mapped**3 + c * mapped**quintic
+    small = torch.logspace(-2, -0.1505, 1000).double()  # the other singular value fills up to norm 1
+    pairs = draw.orthogonal(2) @ torch.diag_embed(torch.stack([small, (1 - small**2).sqrt()], 1)) @ draw.orthogonal(2)
     return all_of(
         # Eigenvalues of M'M have the square of M's condition; momenta of such matrices stay below a thousand.
         close(torch.cat(found), torch.cat(formula), within=1e-8),
         close(u.T @ newton_schulz(matrix) @ v, torch.diag(mapped), ulps=2**14, scale=1.0),
+        at_most(torch.linalg.matrix_norm(newton_schulz(pairs) - polar_factor(pairs), 2), near),
         exactly(shapes, expected),
     )
 

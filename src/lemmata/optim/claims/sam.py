@@ -2,7 +2,8 @@
 
 import torch
 
-from lemmata.judge import all_of, claim, close, lie
+from lemmata.judge import all_of, at_most, claim, close, lie
+from lemmata.measure.sharpness import worst_loss_rise
 from lemmata.optim.sam import SAM
 
 RHO, LR = 0.3, 0.1
@@ -43,8 +44,10 @@ def _two_passes(optimizer, start):
 @lie("the gradient is taken where one stands", ahead=0.0)
 @lie("all curvatures count, not only the largest", curvature=trace)
 @lie("without the factor one half", half=1.0)
-def the_gradient_of_the_worst_point_nearby(draw, power=1.0, ahead=1.0, half=0.5, curvature=largest, optimizer=SAM):
-    """Both passes of twenty steps against autograd; then quadratics, by the eigenvectors and by other directions."""
+def the_gradient_of_the_worst_point_nearby(
+    draw, power=1.0, ahead=1.0, half=0.5, curvature=largest, optimizer=SAM, measure=worst_loss_rise
+):
+    """Both passes of twenty steps against autograd; then minima of quadratics: SAM's way up repeated, and others."""
     moved, formula, ends, steps = [], [], [], []
     gradient = torch.func.grad(_bent)
     for start in draw.normal(20, 4) * 10.0 ** draw.uniform(20, 1, low=-2, high=0.5):
@@ -54,14 +57,19 @@ def the_gradient_of_the_worst_point_nearby(draw, power=1.0, ahead=1.0, half=0.5,
         formula.append(RHO * g / g.norm() ** power)
         ends.append(end)
         steps.append(start - LR * gradient(start + ahead * moved[-1]))
-    losses, bounds = [], []
+    rises, others, bounds = [], [], []
     for eigenvalues in (torch.tensor([1.0, 10.0]), torch.tensor([0.0, 1e-3, 2.0, 2.0]), torch.ones(5)):
         q, values = draw.orthogonal(len(eigenvalues)), eigenvalues.double()
-        e = torch.cat([RHO * q.T, RHO * draw.unit(500, len(values)) * draw.uniform(500, 1)])  # (points, n)
-        losses.append(((e @ q) ** 2 @ values / 2).amax())
+        layer = torch.nn.Linear(len(values), 1, bias=False).double()
+        layer.weight.data = 1e-9 * draw.unit(1, len(values))  # at the minimum itself no gradient leads away
+        batch = (values.sqrt()[:, None] * q.T, torch.zeros(len(values), 1).double())  # Hessian Q diag(values) Q'
+        rises.append(measure(layer, lambda f, y: (f - y).square().sum() / 2, batch, RHO, steps=30).rise)
+        e = RHO * draw.unit(500, len(values)) * draw.uniform(500, 1)  # (points, n)
+        others.append(((e @ q) ** 2 @ values / 2).amax())
         bounds.append(half * RHO**2 * curvature(values))
     return all_of(
         close(moved, formula, ulps=4096, scale=1.0),
         close(ends, steps, ulps=4096, scale=100.0),
-        close(losses, bounds, ulps=256),
+        close(rises, bounds, within=1e-7),
+        at_most(others, bounds, ulps=256),
     )
