@@ -96,6 +96,16 @@ def test_rotations_by_quarters_are_exact_and_back_again_is_near():
     assert (back - smooth)[..., 16:48, 16:48].abs().max() < 0.01
 
 
+@pytest.mark.parametrize("autocast", [False, True])
+def test_rotations_are_as_exact_in_coarse_numbers(autocast: bool):
+    x, angle = pictures(3, 1, 28, 28), torch.tensor([0.1, 0.2, -0.3])
+    x = x if autocast else x.bfloat16().float()
+    with torch.autocast("cpu", torch.bfloat16, enabled=autocast):
+        found = rotated(x if autocast else x.bfloat16(), angle)
+    wanted = rotated(x.double(), angle.double())
+    assert (found.double() - wanted).abs().max() < (1e-5 if autocast else 2**-8)  # half a unit in the last place of 1
+
+
 def test_a_long_picture_keeps_its_angles():
     long = torch.zeros(1, 1, 9, 21)
     long[..., 4, 7:14] = 1  # a bar across the middle

@@ -121,6 +121,16 @@ def test_a_comparison_trains_the_plain_one_first_and_turns_the_recipes_tricks_of
     assert "within the noise of 1,000 test examples" in figure.note
 
 
+def test_a_short_run_with_batch_normalisation_is_cautioned():
+    found = compare(classify_points, ["batchnorm", "layernorm"], "moons", options=Options(epochs=1, device="cpu"))
+    steps = found.runs["batchnorm"].steps
+    assert steps < 40
+    told = f"batchnorm: after {steps} steps running averages are {0.9**steps:.0%} what they began as: train longer."
+    assert found.caution.endswith(f"test examples. {told}")
+    longer = compare(classify_points, ["batchnorm"], "moons", options=Options(epochs=12, device="cpu"))
+    assert "running averages" not in longer.caution
+
+
 def test_steps_of_a_sequence_are_normalised_as_examples_are():
     layers = apply_tricks(points(), "batchnorm").system.layers
     x = torch.randn(4, 6, 2)

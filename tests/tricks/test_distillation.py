@@ -52,6 +52,31 @@ def test_the_mixture_has_its_parts():
     torch.testing.assert_close(DistillationLoss(3.0, hard=1)(student, teacher, y), hard)
 
 
+def test_the_classes_are_on_the_last_axis():
+    student, teacher, y = torch.randn(5, 4, 4), torch.randn(5, 4, 4), torch.randint(4, (5, 4))
+    loss = DistillationLoss(2.0, hard=0.5)
+    torch.testing.assert_close(loss(student, teacher, y), loss(student.view(20, 4), teacher.view(20, 4), y.view(20)))
+
+
+def test_a_class_that_is_masked_in_both_counts_nothing():
+    student, teacher = torch.randn(3, 4, dtype=torch.double), torch.randn(3, 4, dtype=torch.double)
+    student[:, 1], teacher[:, 1] = -torch.inf, -torch.inf
+    both = [student.requires_grad_(), teacher.requires_grad_()]
+    loss, rest = distillation_loss(*both, 2.0), distillation_loss(student[:, [0, 2, 3]], teacher[:, [0, 2, 3]], 2.0)
+    torch.testing.assert_close(loss, rest)
+    for found, wanted in zip(torch.autograd.grad(loss, both), torch.autograd.grad(rest, both), strict=True):
+        torch.testing.assert_close(found, wanted)
+
+
+@pytest.mark.parametrize(("kind", "precision"), [(torch.float32, "float64"), (torch.float64, "float32")])
+def test_teacher_and_student_may_have_numbers_of_their_own(kind: torch.dtype, precision: str):
+    teacher, student = nn.Linear(2, 4).to(kind), nn.Linear(2, 4)
+    words = {"epochs": 1, "precision": precision, "device": "cpu", "progress": False}
+    distill(teacher, student, data()[0], **words)
+    assert teacher.weight.dtype is kind
+    assert str(student.weight.dtype) == f"torch.{precision}"
+
+
 def data() -> tuple[torch.Tensor, torch.Tensor]:
     x = torch.randn(300, 2, generator=torch.Generator().manual_seed(0))
     return x, (x[:, 0] > 0).long() + 2 * (x[:, 1] > 0).long()
@@ -84,6 +109,10 @@ def test_a_student_agrees_with_its_teacher(hard: float):
         (lambda: distillation_loss(torch.ones(2, 3), torch.ones(2, 3), 1, "max"), "reduction must be one of mean, sum"),
         (lambda: DistillationLoss(hard=2), "hard must be in [0, 1], got 2"),
         (lambda: DistillationLoss(hard=0.5)(torch.ones(2, 3), torch.ones(2, 3)), "hard = 0.5 needs the labels y"),
+        (
+            lambda: DistillationLoss(hard=0.5)(torch.ones(2, 3), torch.ones(2, 3), torch.zeros(3).long()),
+            "y must have the shape (2,), a class each, got (3,)",
+        ),
         (
             lambda: distill(nn.Linear(2, 3), nn.Linear(2, 3), torch.ones(4, 2), temperature=-1),
             "temperature must be > 0",

@@ -70,6 +70,20 @@ def test_it_has_no_state_and_moves_with_its_model():
     assert repr(Dropout(0.25, inverted=False)) == "Dropout(p=0.25, inverted=False)"
 
 
+def test_it_comes_from_the_meta_device_with_its_probabilities():
+    with torch.device("meta"):
+        layers = nn.Sequential(Dropout([0.25, 0.5]), Dropout(0.75, inverted=False))
+    layers.to_empty(device="cpu")
+    assert [part.get_buffer("keep").tolist() for part in layers] == [[0.75, 0.5], 0.25]
+
+
+def test_small_probabilities_drop_in_coarse_numbers_too():
+    torch.manual_seed(0)
+    layer = Dropout([0.001] * 10).bfloat16()
+    dropped = int(layer(torch.ones(10_000, 10, dtype=torch.bfloat16)).eq(0).sum())
+    assert 40 < dropped < 160  # 100 on average, with deviation 10
+
+
 COMPILE = """
 import torch
 from lemmata.tricks import Dropout
@@ -170,7 +184,45 @@ def test_a_unit_that_is_never_kept_has_networks_of_probability_0():
     assert found.geometric_mean().isfinite().all()
 
 
+class TimeFirst(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return functional.dropout(x.transpose(0, 1), 0.5, self.training).transpose(0, 1)
+
+
+def parametrised(*layers: nn.Module, by: nn.Module | None = None) -> nn.Sequential:
+    parametrize.register_parametrization(layers[-1], "weight", Dropout(0.5) if by is None else by)
+    return nn.Sequential(*layers)
+
+
+@pytest.mark.parametrize(
+    ("model", "x", "told"),
+    [
+        (parametrised(nn.Linear(4, 2)), torch.ones(2, 4), "must have a row for each example, got shape (2, 4) for"),
+        (parametrised(nn.Linear(4, 2)), torch.ones(3, 4), "got shape (2, 4) for 3 examples: neither weights nor"),
+        (TimeFirst(), torch.ones(2, 2, 1), "got shape (2, 8, 1) for 8 examples"),
+        (nn.Sequential(nn.LSTM(2, 2, 2, dropout=0.5)), torch.ones(2, 2, 2), "inside LSTM(dropout=0.5), '0', cannot be"),
+        (nn.MultiheadAttention(2, 1, dropout=0.5), torch.ones(2, 2, 2), "inside MultiheadAttention cannot be masked"),
+    ],
+)
+def test_what_is_not_dropped_by_units_of_an_example_is_told(model: nn.Module, x: torch.Tensor, told: str):
+    with pytest.raises(ValueError, match=re.escape(told)):
+        dropout_ensemble(model, x)
+
+
 # --- One network ---
+
+
+def test_weights_that_cannot_be_scaled_are_told():
+    drop, layer, twin = Dropout(0.5, inverted=False), nn.Linear(3, 3), nn.Linear(3, 3)
+    twin.weight = layer.weight
+    for shared in ((drop, layer, nn.ReLU(), layer), (drop, layer, nn.ReLU(), twin)):
+        with pytest.raises(ValueError, match="is used in 2 places: it can have one scale only"):
+            scaled_for_inference(nn.Sequential(*shared))
+    block, x = nn.Sequential(drop, layer), torch.randn(2, 3)
+    twice = nn.Sequential(block, block).eval()  # the same dropout before it each time
+    torch.testing.assert_close(scaled_for_inference(twice)(x), twice(x))
+    with pytest.raises(ValueError, match="must be a parameter, not computed from others: use torch"):
+        scaled_for_inference(parametrised(drop, nn.Linear(3, 3), by=nn.Tanh()))
 
 
 def test_scaled_networks_are_those_of_evaluation():

@@ -88,6 +88,49 @@ def test_after_the_last_epoch_the_best_weights_are_back_too():
     assert stopping.best_check < 39
 
 
+def test_a_second_training_begins_anew_and_a_loaded_state_goes_on():
+    x = torch.linspace(-1, 1, 40)[:, None]
+    words = {"epochs": 6, "lr": 0.05, "device": "cpu", "progress": False}
+    stopping, first, second = EarlyStopping(patience=9), nn.Linear(1, 1), nn.Linear(1, 1)
+    lemmata.fit(first, (x, x), validation=(x, x), on_epoch=stopping, **words)
+    lemmata.fit(second, (x, -9 * x), validation=(x, -9 * x), on_epoch=stopping, **words)
+    assert stopping.checks == 6
+    assert nn.functional.mse_loss(second(x), -9 * x).item() == pytest.approx(stopping.best, rel=1e-5)
+    later = EarlyStopping(patience=9)
+    later.load_state_dict({**stopping.state_dict(), "best": 0.0})
+    lemmata.fit(second, (x, -9 * x), validation=(x, -9 * x), on_epoch=later, **words)
+    assert later.checks == 12
+    assert later.best_check == stopping.best_check
+
+
+def test_averaged_weights_are_refused():
+    model, train, held_out = overfitting()
+    words = {"epochs": 2, "ema_decay": 0.9, "device": "cpu", "progress": False}
+    with pytest.raises(ValueError, match=r"EarlyStopping cannot keep averaged weights: use fit.*patience"):
+        lemmata.fit(model, train, validation=held_out, on_epoch=EarlyStopping(), **words)
+
+
+@pytest.mark.parametrize(
+    ("value", "lr", "decay", "steps"),
+    [
+        (1e-30, 1e-20, 0.1, 1e21),
+        (1e-40, 1e-3, 0.1, 1e4),
+        (0.0, 1e-3, 0.1, 1e4),
+        (1.0, 0.5, 1e-40, 132.877),  # 40 log 10 / log 2
+        (1.0, 1e-20, 1e-10, 2.302585e21),
+    ],
+)
+def test_few_digits_do_not_spoil_the_matching_steps(value: float, lr: float, decay: float, steps: float):
+    found = matching_steps(torch.tensor([value]), lr, decay)
+    assert found.dtype is torch.float32
+    assert found.item() == pytest.approx(steps, rel=1e-5)
+
+
+def test_steps_beyond_the_largest_number_are_told():
+    with pytest.raises(ValueError, match=r"the number of steps is too large for torch.float32: .*eigenvalues.double"):
+        matching_steps(torch.zeros(1), 1e-30, 1e-30)
+
+
 def test_both_shrinkages_agree_at_the_matching_time():
     values = torch.logspace(-9, 1, 30, dtype=torch.double)
     for value, time in zip(values, matching_steps(values, 0.09, 0.2), strict=True):
@@ -105,6 +148,7 @@ def test_both_shrinkages_agree_at_the_matching_time():
         (lambda: descent_shrinkage(torch.tensor([-1.0]), 0.5, 2), "got -1: this is no minimum"),
         (lambda: descent_shrinkage(torch.tensor([1.0]), 0.5, -2), "steps must be >= 0, got -2"),
         (lambda: matching_steps(torch.tensor([1.0]), 0.5, 0), "weight_decay must be > 0, got 0"),
+        (lambda: matching_steps(torch.zeros(1).double(), 1e-200, 1e-200), "the number of steps is too large"),
         (lambda: matching_steps(torch.tensor([float("nan")]), 0.5, 1), "eigenvalues must be finite"),
     ],
 )

@@ -24,6 +24,12 @@ def test_a_student_learns_more_from_a_teacher_than_from_its_labels():
     assert alone > 0.2
 
 
+def test_a_student_in_double_precision_has_a_teacher_in_it():
+    config, options = replace(SMALL, teacher_epochs=1), replace(SHORT, epochs=1, precision="float64")
+    run = run_experiment(replace(distill_clothing(config=config, options=options), picture=None))
+    assert next(run.system.parameters()).dtype is torch.float64
+
+
 def test_only_as_many_labels_are_seen_as_there_should_be():
     experiment = distill_clothing(config=replace(SMALL, hard=1.0, labelled=30), options=SHORT)
     assert int(experiment.train.known.sum()) == 30

@@ -8,7 +8,15 @@ import torch
 from torch import nn
 
 from lemmata.feedforward.mlp import MLP
-from lemmata.tricks import constrained_minimum, decay_groups, decay_weights, decayed_minimum, l2_penalty, shrinkage
+from lemmata.tricks import (
+    LayerNorm,
+    constrained_minimum,
+    decay_groups,
+    decay_weights,
+    decayed_minimum,
+    l2_penalty,
+    shrinkage,
+)
 
 
 def normalised() -> nn.Sequential:
@@ -35,6 +43,24 @@ def test_groups_cover_every_parameter_once_and_leave_frozen_ones_out():
     assert all(values.ndim >= 2 for values in decayed["params"])
     assert (decayed["weight_decay"], free["weight_decay"]) == (0.1, 0.0)
     assert len(decay_groups(nn.Linear(2, 2, bias=False), 1)) == 1
+
+
+def test_frozen_weights_do_not_decay():
+    model = normalised()
+    model[3].requires_grad_(False)
+    before = copy.deepcopy(model.state_dict())
+    decay_weights(model, lr=0.5, weight_decay=0.4)
+    torch.testing.assert_close(model.get_parameter("0.weight"), 0.8 * before["0.weight"])
+    assert torch.equal(model.get_parameter("3.weight"), before["3.weight"])
+
+
+@pytest.mark.parametrize("norm", [nn.LayerNorm([3, 4]), LayerNorm((3, 4)), nn.RMSNorm([3, 4])])
+def test_scales_of_several_axes_are_no_matrices(norm: nn.Module):
+    model = nn.Sequential(nn.Linear(4, 4), norm)
+    decayed, free = decay_groups(model, 0.1)
+    assert [id(values) for values in decayed["params"]] == [id(model.get_parameter("0.weight"))]
+    assert len(free["params"]) == 1 + len(list(norm.parameters()))
+    torch.testing.assert_close(l2_penalty(model, 2.0), model.get_parameter("0.weight").square().sum())
 
 
 def test_decoupled_decay_with_adam_is_adamw():
@@ -85,6 +111,16 @@ def test_the_ball_is_reached_at_any_radius(radius: float, spread: float):
     assert pull.norm().item() < 1e-12
 
 
+@pytest.mark.parametrize("radius", [1e-150, 1e-160, 1e-300])
+def test_the_ball_may_be_tiny(radius: float):
+    best = torch.tensor([1.0, 2.0], dtype=torch.double)
+    found = constrained_minimum(torch.diag(torch.tensor([9.0, 1.0]).double()), best, radius)
+    # theta is H best / mu for a large decay
+    wanted = torch.tensor([9.0, 2.0], dtype=torch.double) / 85**0.5
+    torch.testing.assert_close(found.theta / radius, wanted)
+    assert found.weight_decay * radius == pytest.approx(85**0.5)
+
+
 def test_a_minimum_inside_the_ball_stays():
     found = constrained_minimum(torch.eye(2), torch.tensor([0.3, 0.4]), radius=1)
     assert found.weight_decay == 0
@@ -110,6 +146,7 @@ def test_a_minimum_inside_the_ball_stays():
         (lambda: shrinkage(torch.zeros(0), 1), "eigenvalues must not be empty, got shape (0,)"),
         (lambda: decayed_minimum(-torch.eye(2), torch.ones(2), 1), "hessian must be positive semi-definite, its least"),
         (lambda: decayed_minimum(torch.eye(2), torch.ones(3), 1), "minimum must have 2 entries, got 3"),
+        (lambda: constrained_minimum(torch.eye(2), torch.ones(2), 5e-324), "radius must be larger, got 5e-324"),
         (lambda: constrained_minimum(torch.eye(2), torch.ones(2), 0), "radius must be > 0, got 0"),
     ],
 )

@@ -25,6 +25,7 @@ class TrainingState:
     history: History
     optimizer: Any = None
     steps: int | None = field(default=None)  # of the whole training, if that is known
+    averaged: bool = False  # whether the scores are those of averaged weights, and not of the model's own
 
     @property
     def loss(self) -> float:

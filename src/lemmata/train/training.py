@@ -190,7 +190,8 @@ class Training:
         """Ask the user's functions; one process asks, all obey."""
         optimizer = getattr(self.learner, "optimizer", None)
         place = (self.system, self.step, epoch + 1, self.options.epochs, numbers, self.scores, self.history)
-        stop = self.world.first and ask(callbacks, TrainingState(*place, optimizer, self.total))
+        averaged = self.shown() is not self.system
+        stop = self.world.first and ask(callbacks, TrainingState(*place, optimizer, self.total, averaged))
         if self.world.decided_by_first(stop):
             self.stopped = "callback"
 

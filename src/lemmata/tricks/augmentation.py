@@ -247,11 +247,14 @@ def extended(
 def rotated(x: Tensor, angle: Tensor) -> Tensor:
     """Pictures (batch, channels, height, width), each turned counter-clockwise by its angle, in radians."""
     height, width = x.shape[-2:]
-    cos, sin = angle.cos(), angle.sin()
+    angle = angle.to(torch.promote_types(x.dtype, torch.float32))[:, None, None]  # coarser ones would miss the pixels
+    cos, sin = angle.cos(), angle.sin()  # (batch, 1, 1)
+    down, right = ((2 * torch.arange(n, device=x.device, dtype=angle.dtype) + 1) / n - 1 for n in (height, width))
+    down = down[:, None]  # (height, 1)
     # Where a pixel comes from, in coordinates from -1 to 1, which are longer along the longer side.
-    rows = torch.stack([cos, -sin * (height / width), 0 * cos, sin * (width / height), cos, 0 * cos], 1)
-    grid = functional.affine_grid(rows.view(-1, 2, 3).to(x.dtype), list(x.shape), align_corners=False)
-    return functional.grid_sample(x, grid, align_corners=False)
+    # Written out, as torch's affine_grid multiplies matrices, which autocast does in coarser numbers.
+    grid = torch.stack([cos * right - sin * (height / width) * down, sin * (width / height) * right + cos * down], -1)
+    return functional.grid_sample(x.to(grid.dtype), grid, align_corners=False).to(x.dtype)
 
 
 def _random(x: Tensor, generator: torch.Generator | None, *ones: int) -> Tensor:

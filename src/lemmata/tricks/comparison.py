@@ -29,6 +29,7 @@ from lemmata.tricks.weight_norm import weight_normalized
 __all__ = ["Comparison", "TRICKS", "Trick", "apply_tricks", "compare"]
 
 Change = Callable[[Experiment, Any], Experiment]
+MOMENTUM = 0.1  # of the running averages of BatchNorm, where none is given
 
 
 # --- Changes of an experiment: what its data, loss, options and system become ---
@@ -205,10 +206,18 @@ class Comparison:
 
     @property
     def caution(self) -> str:
-        """How large a difference must be to mean something."""
-        if self.noise is None:
-            return ""
-        return f"Differences below {100 * self.noise:.1f} % are within the noise of {self.tested:,} test examples."
+        """How large a difference must be to mean something, and which runs were too short for theirs to."""
+        told = []
+        if self.noise is not None:
+            told = [
+                f"Differences below {100 * self.noise:.1f} % are within the noise of {self.tested:,} test examples."
+            ]
+        for name, run in self.runs.items():
+            left = (1 - MOMENTUM) ** run.steps  # of the mean 0 and variance 1 that running averages begin with
+            if "batchnorm" in name.split("+") and left > 0.01:
+                steps = f"{run.steps} step" + ("s" if run.steps > 1 else "")
+                told.append(f"{name}: after {steps} running averages are {left:.0%} what they began as: train longer.")
+        return " ".join(told)
 
     def figure(self, title: str = "") -> Figure:
         """The score of each run at each evaluation, with its last score in the legend."""

@@ -48,7 +48,8 @@ def distillation_loss(
     if student.shape != teacher.shape:
         raise ValueError(f"teacher must have the shape of student, {tuple(student.shape)}, got {tuple(teacher.shape)}")
     p = functional.softmax(teacher / temperature, -1)  # (..., classes)
-    losses = -(p * functional.log_softmax(student / temperature, -1)).sum(-1)  # (...)
+    log_q = functional.log_softmax(student / temperature, -1).masked_fill(p == 0, 0.0)  # 0 log 0 is 0
+    losses = -(p * log_q).sum(-1)  # (...)
     return losses if reduction == "none" else losses.sum() if reduction == "sum" else losses.mean()
 
 
@@ -60,7 +61,7 @@ class DistillationLoss(nn.Module):
     The gradient of the first part falls like $1/T^2$; the factor $T^2$ keeps its weight as the temperature is changed.
 
     Shapes:
-        student, teacher: (batch, classes); y: (batch,) of class numbers, needed for `hard` > 0    returns: scalar
+        student, teacher: (..., classes); y: (...) of class numbers, needed for `hard` > 0    returns: scalar
 
     Source: Hinton, Vinyals and Dean (2015), section 2.
 
@@ -77,16 +78,20 @@ class DistillationLoss(nn.Module):
 
     def forward(
         self,
-        student: Float[Tensor, "batch classes"],
-        teacher: Float[Tensor, "batch classes"],
-        y: Int[Tensor, "batch"] | None = None,
+        student: Float[Tensor, "*batch classes"],
+        teacher: Float[Tensor, "*batch classes"],
+        y: Int[Tensor, "*batch"] | None = None,
     ) -> Float[Tensor, ""]:
         soft = self.temperature**2 * distillation_loss(student, teacher, self.temperature)
         if not self.hard:
             return soft
         if y is None:
             raise ValueError(f"hard = {self.hard:g} needs the labels y")
-        return (1 - self.hard) * soft + self.hard * functional.cross_entropy(student, y)
+        if y.shape != student.shape[:-1]:
+            raise ValueError(f"y must have the shape {tuple(student.shape[:-1])}, a class each, got {tuple(y.shape)}")
+        # torch would take the second of several axes for the classes
+        rows = student.reshape(-1, student.shape[-1])
+        return (1 - self.hard) * soft + self.hard * functional.cross_entropy(rows, y.flatten())
 
     def extra_repr(self) -> str:
         return f"temperature={self.temperature}, hard={self.hard}"
@@ -120,9 +125,8 @@ def distill(
     def answers(batch: Examples) -> tuple[Tensor, Tensor, Tensor | None]:
         columns = batch.columns
         x, y = input_and_target(batch) if len(columns) > 1 else (next(iter(columns.values())), None)
-        _move(teacher, x)
         with evaluating(teacher):
-            return x, teacher(x), y
+            return x, _asked(teacher, x), y
 
     def loss(model: nn.Module, batch: Examples) -> dict[str, Tensor]:
         x, wanted, y = answers(batch)
@@ -133,8 +137,12 @@ def distill(
     return fit(student, data, loss=loss, **options)
 
 
-def _move(model: nn.Module, x: Tensor) -> None:
-    """A teacher that lies elsewhere comes to where the student learns."""
-    weight = next(model.parameters(), None)
-    if weight is not None and weight.device != x.device:
-        model.to(x.device)
+def _asked(teacher: nn.Module, x: Tensor) -> Tensor:
+    """What a teacher answers: it comes to where the student learns, and is asked in its own numbers."""
+    weight = next((values for values in teacher.parameters() if values.is_floating_point()), None)
+    if weight is None:
+        return teacher(x)
+    if weight.device != x.device:
+        teacher.to(x.device)
+    same = weight.dtype == x.dtype or not x.is_floating_point()
+    return teacher(x) if same else teacher(x.to(weight.dtype)).to(x.dtype)

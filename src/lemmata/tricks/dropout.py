@@ -37,8 +37,8 @@ class Dropout(nn.Module):
     Claims: reg.dropout, reg.dropout.ensemble, reg.dropout.weight_scaling, reg.dropout.regulariser
     Source: N. Srivastava et al., Dropout: a simple way to prevent neural networks from overfitting (2014); for weights
         L. Wan et al., Regularization of neural networks using DropConnect (2013).
-    Differs: one `p` for all units is torch's own kernel; several are rounded to the numbers that the module computes
-        in (`module.bfloat16()` keeps three digits of them).
+    Differs: one `p` for all units is torch's own kernel; several are kept in float32 or finer, whatever numbers the
+        module computes in.
 
     >>> layer = Dropout([0.0, 1.0, 0.5])
     >>> layer(torch.ones(3))[:2], layer.eval()(torch.ones(3))
@@ -67,6 +67,14 @@ class Dropout(nn.Module):
         if isinstance(self.p, tuple):
             validate.last_axis("x", x, len(self.p), "unit")
         return drop_units(x, self.keep, self.training, self.inverted)
+
+    def _apply(self, fn: Any, recurse: bool = True) -> "Dropout":
+        # As numbers of the module they would be rounded, 0.999 to 1 in bfloat16, and come from the meta device empty.
+        before = self.keep
+        super()._apply(fn, recurse)
+        exact = 1 - torch.tensor(self.p, device=self.keep.device) if before.is_meta else before
+        self.keep = exact.to(self.keep.device, torch.promote_types(self.keep.dtype, torch.float32))
+        return self
 
     def extra_repr(self) -> str:
         return f"p={self.p}" + ("" if self.inverted else ", inverted=False")
@@ -125,7 +133,8 @@ def dropout_ensemble(
     Claims: reg.dropout.ensemble, reg.dropout.weight_scaling, reg.dropout.regulariser
     Source: P. Baldi and P. Sadowski, Understanding dropout (2013).
     Differs: finds the `Dropout` here, and all that calls `torch.nn.functional.dropout` (`nn.Dropout`, `MLP`) in
-        evaluation too; no whole channels (`nn.Dropout2d`), no gradients, and at most 20 units: a million networks.
+        evaluation too; no whole channels (`nn.Dropout2d`), no weights, no dropout inside torch's attention and
+        recurrent layers, no gradients, and at most 20 units: a million networks.
 
     >>> model = nn.Sequential(Dropout(0.5, inverted=False), nn.Linear(2, 1, bias=False))
     >>> _ = nn.init.ones_(model[1].weight)
@@ -134,7 +143,12 @@ def dropout_ensemble(
     """
     if x.ndim == 0 or len(x) == 0:
         raise ValueError(f"x must be a batch of one example or more, got shape {tuple(x.shape)}")
-    with evaluating(model), _Counting() as found:
+    for name, part in model.named_modules():  # torch drops in these where it cannot be seen
+        inside = isinstance(part, nn.MultiheadAttention) or (isinstance(part, nn.RNNBase) and part.num_layers > 1)
+        if inside and part.dropout:
+            told = f"{type(part).__name__}(dropout={part.dropout:g}), {name!r}," if name else type(part).__name__
+            raise ValueError(f"the dropout inside {told} cannot be masked: set its dropout to 0")
+    with evaluating(model), _Counting(len(x)) as found:
         model(x)
     keep = torch.cat([part.flatten() for part in found.keep]) if found.keep else x.new_zeros(0)
     if len(keep) > MOST_UNITS:
@@ -160,9 +174,9 @@ ROWS = 16_384  # examples times networks that are computed at once
 class _Counting(TorchFunctionMode):
     """Note at each dropout with which probability each unit of an example is kept."""
 
-    def __init__(self) -> None:
+    def __init__(self, rows: int) -> None:
         super().__init__()
-        self.keep: list[Tensor] = []
+        self.rows, self.keep = rows, list[Tensor]()
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
@@ -170,6 +184,7 @@ class _Counting(TorchFunctionMode):
             return func(*args, **kwargs)
         x, keep, _ = call
         if not bool((keep == 1).all()):  # with p = 0 there is nothing to drop
+            _check_rows(x, self.rows)
             self.keep.append(torch.as_tensor(keep, dtype=torch.double, device=x.device).expand(x.shape[1:]))
         return x
 
@@ -182,7 +197,7 @@ class _Masked(TorchFunctionMode):
         shapes = list(shapes)
         parts = masks.split([math.prod(shape) for shape in shapes], 1)
         self.masks = [part.unflatten(1, shape or (1,)) for part, shape in zip(parts, shapes, strict=True)]
-        self.batch, self.next = batch, 0
+        self.rows, self.batch, self.next = len(masks) * batch, batch, 0
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
@@ -191,10 +206,17 @@ class _Masked(TorchFunctionMode):
         x, keep, inverted = call
         if bool((keep == 1).all()):
             return x
+        _check_rows(x, self.rows)
         mask = self.masks[self.next].repeat_interleave(self.batch, 0).reshape(x.shape)  # (networks * batch, ...)
         self.next += 1
         scale = 1 / torch.where(keep > 0, keep, 1.0) if inverted else 1.0
         return x * mask * torch.as_tensor(scale, device=x.device).to(x.dtype)
+
+
+def _check_rows(x: Tensor, rows: int) -> None:
+    if x.ndim == 0 or len(x) != rows:
+        told = f"got shape {tuple(x.shape)} for {rows} examples"
+        raise ValueError(f"what is dropped must have a row for each example, {told}: neither weights nor time first")
 
 
 def _dropout_call(func: Any, args: Any, kwargs: Any) -> tuple[Tensor, Tensor, bool] | None:
@@ -243,7 +265,7 @@ def scaled_for_inference(model: nn.Module) -> nn.Module:
     for block in [part for part in twin.modules() if isinstance(part, nn.Sequential)]:
         for number, layer in enumerate(block):
             if isinstance(layer, Dropout) and not layer.inverted:
-                _scale(block[number + 1] if number + 1 < len(block) else None, layer)
+                _scale(block[number + 1] if number + 1 < len(block) else None, layer, twin)
             if isinstance(layer, Dropout | nn.Dropout):
                 block[number] = nn.Identity()
     if left := [name for name, part in twin.named_modules() if isinstance(part, Dropout) and not part.inverted]:
@@ -251,11 +273,20 @@ def scaled_for_inference(model: nn.Module) -> nn.Module:
     return twin
 
 
-def _scale(layer: nn.Module | None, dropout: Dropout) -> None:
+def _scale(layer: nn.Module | None, dropout: Dropout, model: nn.Module) -> None:
     if not isinstance(layer, nn.Linear | nn.Conv1d | nn.Conv2d | nn.Conv3d):
         got = "nothing" if layer is None else type(layer).__name__
         raise ValueError(f"dropout must stand right before a linear layer or a convolution, {got} follows {dropout}")
     if isinstance(dropout.p, tuple) and not isinstance(layer, nn.Linear):
         raise ValueError(f"p must be one number before a convolution, got {len(dropout.p)}")
+    if layer._parameters.get("weight") is None:
+        cure = "use torch.nn.utils.parametrize.remove_parametrizations first"
+        raise ValueError(f"the weight after {dropout} must be a parameter, not computed from others: {cure}")
+    places = sum(each is layer for part in model.modules() for each in part._modules.values())
+    owners = sum(each is layer.weight for part in model.modules() for each in part._parameters.values())
+    if max(places, owners) > 1:
+        raise ValueError(
+            f"the weight after {dropout} is used in {max(places, owners)} places: it can have one scale only"
+        )
     with torch.no_grad():
         layer.weight.mul_(dropout.keep.to(layer.weight))  # (outputs, inputs), by columns; or everything alike

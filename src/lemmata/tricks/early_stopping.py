@@ -22,8 +22,9 @@ class EarlyStopping:
 
     In a loop of one's own, `if stopping.update(error, model): break` after each check, and `stopping.restore(model)`
     after the loop. For `lemmata.fit` it is itself a callback, `fit(..., validation=..., on_epoch=stopping)`, that looks
-    at the score `metric` of each evaluation and puts the best weights back after the last epoch. (The option `patience`
-    of `fit` does the same, is saved in its checkpoints, and knows averaged weights.)
+    at the score `metric` of each evaluation and puts the best weights back after the last epoch; each training begins
+    anew, unless `load_state_dict` came before it. (The option `patience` of `fit` does the same, is saved in its
+    checkpoints, and knows averaged weights.)
 
     An improvement is a score that is better by more than `least_change`; NaN is none. `largest=True` is for scores such
     as an accuracy. Weights are copied to where they are; `state_dict` has all of it, for checkpoints.
@@ -44,6 +45,11 @@ class EarlyStopping:
         self.patience = validate.count("patience", patience)
         self.least_change = validate.number("least_change", least_change, least=0)
         self.largest, self.metric = validate.flag("largest", largest), metric
+        self._loaded = False
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget all scores and weights."""
         self.best: float | None = None
         self.best_check, self.checks = -1, 0
         self.weights: dict[str, Any] | None = None
@@ -73,6 +79,11 @@ class EarlyStopping:
 
     def __call__(self, state: Any) -> bool:
         """As `on_epoch` of `lemmata.fit`: whether to stop; at the end of the training, the best weights are back."""
+        if state.averaged:
+            raise ValueError("EarlyStopping cannot keep averaged weights: use fit(..., patience=...) with ema_decay")
+        if state.epoch == 1 and not self._loaded:  # what is left of an earlier training is not of this model
+            self.reset()
+        self._loaded = False
         if not state.scores and state.epoch < state.epochs:
             return False  # the first evaluation is still to come
         if self.metric not in state.scores:
@@ -93,6 +104,7 @@ class EarlyStopping:
         """Take over what `state_dict` returned."""
         self.best, self.best_check, self.checks = state["best"], state["best_check"], state["checks"]
         self.weights = None if state["weights"] is None else _copied(state["weights"])
+        self._loaded = True
 
     def __repr__(self) -> str:
         return f"EarlyStopping(patience={self.patience}, best={self.best}, best_check={self.best_check})"
@@ -150,10 +162,19 @@ def matching_steps(
     """
     _check_rate(eigenvalues, lr)
     validate.positive("weight_decay", weight_decay)
-    curved = eigenvalues > 0
-    safe = torch.where(curved, eigenvalues, 0.5 / lr)
-    steps = torch.log1p(safe / weight_decay) / -torch.log1p(-lr * safe)
-    return torch.where(curved, steps, 1 / (lr * weight_decay))
+    values = eigenvalues.double()  # a small rate or decay is 0 in coarser numbers
+    steps = _log1p_ratio(values / weight_decay) / weight_decay / lr / _log1p_ratio(-lr * values)
+    told = steps.to(eigenvalues.dtype)
+    if not bool(told.isfinite().all()):
+        cure = "use a larger lr or weight_decay" + ("" if told.dtype is torch.double else ", or eigenvalues.double()")
+        raise ValueError(f"the number of steps is too large for {told.dtype}: {cure}")
+    return told
+
+
+def _log1p_ratio(x: Tensor) -> Tensor:
+    """log(1 + x) / x, which is 1 at 0."""
+    safe = torch.where(x == 0, 1.0, x)
+    return torch.where(x == 0, 1.0, torch.log1p(safe) / safe)
 
 
 def _check_rate(eigenvalues: Tensor, lr: float) -> None:

@@ -93,6 +93,7 @@ class _Teacher:
     def __init__(self, data: str, config: DistillConfig, options: Options) -> None:
         settings = PictureConfig(widths=(config.teacher_width,), dropout=0.3, shift=1)
         words = {"lr": 2e-3, "weight_decay": 0.01, "schedule": "cosine", "batch_size": 128, "device": options.device}
+        words["precision"] = options.precision
         teaching = Options(epochs=config.teacher_epochs, evaluate=config.teacher_epochs, seed=options.seed, **words)
         self.experiment = classification(load(data), settings, teaching, {})
         self.trained = False

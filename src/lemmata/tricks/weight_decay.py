@@ -1,5 +1,6 @@
 r"""Weight decay: the penalty, the step that shrinks, what it leaves of a minimum, and the ball it stands for."""
 
+import math
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
@@ -9,6 +10,8 @@ from torch import Tensor, nn
 
 from lemmata import validate
 from lemmata.marks import system
+from lemmata.tricks.batch_norm import BatchNorm
+from lemmata.tricks.layer_norm import LayerNorm
 
 __all__ = [
     "ConstrainedMinimum",
@@ -29,8 +32,8 @@ def l2_penalty(
 
     $$ \Omega = \sum_l \frac{\mu_l}2 \|W^l\|_F^2, \qquad \nabla_{W^l}\Omega = \mu_l W^l $$
 
-    Of a module the weights are the matrices (all parameters with two axes or more); biases and the scales of
-    normalisations are left alone, as in `decay_groups`.
+    Of a module the weights are the matrices (all parameters with two axes or more); biases and all of a normalisation
+    are left alone, as in `decay_groups`.
 
     Shapes:
         weights: a module, or tensors of any shapes; weight_decay: one number, or one for each of them
@@ -65,7 +68,7 @@ def decay_weights(weights: nn.Module | Iterable[Tensor], lr: int | float, weight
     $\ell + \frac\mu2\|\theta\|^2$; with Adam and other rescaled gradients it is not, and is what AdamW does.
 
     Shapes:
-        weights: a module, of which the matrices are meant as in `l2_penalty`, or tensors of any shapes
+        weights: a module, of which the matrices are meant as in `l2_penalty` less frozen ones, or tensors of any shapes
 
     Claims: reg.weight_decay.update
     Source: S. Hanson and L. Pratt, Comparing biases for minimal network construction (1988); I. Loshchilov and
@@ -79,7 +82,8 @@ def decay_weights(weights: nn.Module | Iterable[Tensor], lr: int | float, weight
     kept = 1 - validate.number("lr", lr, least=0) * validate.number("weight_decay", weight_decay, least=0)
     if kept < 0:
         raise ValueError(f"lr * weight_decay must be at most 1, got {1 - kept:g}: weights would change their sign")
-    for values in _matrices(weights) if isinstance(weights, nn.Module) else weights:
+    module = isinstance(weights, nn.Module)
+    for values in [w for w in _matrices(weights) if w.requires_grad] if module else weights:
         values.mul_(kept)
 
 
@@ -92,9 +96,10 @@ def decay_groups(model: nn.Module, weight_decay: int | float) -> list[dict[str, 
     """
     validate.number("weight_decay", weight_decay, least=0)
     learnt = [values for values in model.parameters() if values.requires_grad]
+    matrices = {id(values) for values in _matrices(model)}
     groups = [
-        {"params": [values for values in learnt if values.ndim >= 2], "weight_decay": float(weight_decay)},
-        {"params": [values for values in learnt if values.ndim < 2], "weight_decay": 0.0},
+        {"params": [values for values in learnt if id(values) in matrices], "weight_decay": float(weight_decay)},
+        {"params": [values for values in learnt if id(values) not in matrices], "weight_decay": 0.0},
     ]
     return [group for group in groups if group["params"]]
 
@@ -186,12 +191,15 @@ def constrained_minimum(
     decay = 0.0
     for _ in range(NEWTON_STEPS):
         short = shrinkage(values, decay) * along  # (n,)
-        length = float(short.norm())
+        unit = short / short.abs().max().clamp(min=TINY)  # squares of short weights would be 0
+        length = float(short.abs().max()) * float(unit.norm())
         if length <= radius * (1 + 4 * torch.finfo(torch.double).eps):
             break
-        # d|theta|/d mu = -sum of theta_i^2 / (lambda_i + mu), over |theta|; flat directions have theta_i = 0
-        slope = float((short.square() / (values + decay).clamp(min=TINY)).sum()) / length
-        decay += (length / radius - 1) * length / slope
+        # d log|theta| / d mu = -mean of 1 / (lambda_i + mu), by theta_i^2; flat directions have theta_i = 0
+        slope = float(((unit / unit.norm()).square() / (values + decay).clamp(min=TINY)).sum())
+        decay += (length / radius - 1) / slope
+        if not math.isfinite(decay):
+            raise ValueError(f"radius must be larger, got {radius}: its weight decay is too large for a number")
     theta = shrinkage(values, decay) * along
     return ConstrainedMinimum((vectors.double() @ theta).to(minimum.dtype), decay)
 
@@ -214,4 +222,10 @@ def _modes(hessian: Tensor, minimum: Tensor) -> tuple[Tensor, Tensor, Tensor]:
 
 
 def _matrices(model: nn.Module) -> list[Tensor]:
-    return [values for values in model.parameters() if values.ndim >= 2]
+    norms = [part for part in model.modules() if isinstance(part, NORMALISATIONS)]
+    scales = {id(values) for part in norms for values in part.parameters(recurse=False)}
+    return [values for values in model.parameters() if values.ndim >= 2 and id(values) not in scales]
+
+
+# Over several axes these have scales with as many, which are no matrices.
+NORMALISATIONS = (BatchNorm, LayerNorm, nn.LayerNorm, nn.RMSNorm, nn.GroupNorm, nn.modules.batchnorm._NormBase)
