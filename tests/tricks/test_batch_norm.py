@@ -32,6 +32,21 @@ def pair(shape, **choice):
     return ours, torchs, copy.deepcopy(ours)
 
 
+def test_state_dicts_from_before_batches_were_counted_load_as_in_torch():
+    old = {name: values + 2 for name, values in BatchNorm(5).state_dict().items() if name != "num_batches_tracked"}
+    ours, torchs = BatchNorm(5), nn.BatchNorm1d(5)
+    for layer in (ours, torchs):
+        layer(torch.randn(8, 5))
+        layer.load_state_dict(dict(old))
+    torch.testing.assert_close(dict(ours.state_dict()), dict(torchs.state_dict()))
+    assert ours.num_batches_tracked == 1
+    bare = BatchNorm(5, device="meta")
+    bare.load_state_dict(dict(old), assign=True)
+    assert bare.num_batches_tracked == 0
+    with pytest.raises(RuntimeError, match="running_mean"):
+        ours.load_state_dict({"weight": torch.ones(5), "bias": torch.ones(5)})
+
+
 @pytest.mark.parametrize("choice", CHOICES)
 @pytest.mark.parametrize("shape", SHAPES)
 def test_outputs_gradients_and_running_statistics_are_torchs(shape, choice):

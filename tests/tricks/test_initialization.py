@@ -200,6 +200,46 @@ def test_a_parametrised_weight_is_drawn_as_it_is_read():
     torch.testing.assert_close(turned.weight @ turned.weight.T, torch.eye(6), atol=1e-5, rtol=0)
 
 
+def test_a_parametrisation_that_makes_other_weights_is_told():
+    turned = parametrizations.orthogonal(nn.Linear(300, 300))
+    assert told(turned, "he")["weight"] == ("weight", "he normal, through its parametrisation", None)
+    assert told(turned, "orthogonal")["weight"] == ("weight", "orthogonal", pytest.approx(1 / 300))
+    divided = parametrizations.spectral_norm(nn.Linear(30, 30))
+    assert told(divided, "he")["weight"].variance is None
+
+
+def test_a_parametrisation_without_an_inverse_is_left_as_it_was():
+    class Halved(nn.Module):
+        def forward(self, weight):
+            return weight / 2
+
+    layer = nn.Linear(3, 3)
+    nn.utils.parametrize.register_parametrization(layer, "weight", Halved())
+    before = layer.weight.clone()
+    rows = told(layer)
+    assert rows["weight"].rule == "left as it was: its parametrisation has no right_inverse"
+    assert rows["bias"].rule == "zeros"
+    assert torch.equal(layer.weight, before)
+
+
+@pytest.mark.filterwarnings("ignore:Initializing zero-element tensors")
+@pytest.mark.parametrize("scheme", ["he", "orthogonal"])
+def test_layers_without_weights_are_empty(scheme):
+    for inputs, outputs in ((3, 0), (0, 3)):
+        assert told(nn.Linear(inputs, outputs), scheme)["weight"] == ("weight", "empty", None)
+
+
+def test_a_name_with_norm_in_it_makes_no_normalisation():
+    class CosNormHead(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.weight = nn.Parameter(torch.full((3, 4), 7.0))
+
+    head = CosNormHead()
+    assert told(head)["weight"].rule == "left as it was"
+    assert (head.weight == 7).all()
+
+
 @pytest.mark.parametrize("scheme", ["he", "orthogonal"])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16, torch.float16])
 def test_dtypes_stay_and_short_ones_are_rounded(scheme, dtype):
@@ -258,6 +298,7 @@ def test_rows_can_be_read():
         (lambda: initialize(nn.Linear(2, 2), gain=math.nan), "gain must be finite, got nan"),
         (lambda: initialize(nn.Linear(2, 2), "fixed"), "scheme 'fixed' needs a variance"),
         (lambda: initialize(nn.Linear(2, 2), "he", variance=1.0), "scheme 'he' has a variance of its own"),
+        (lambda: initialize(nn.Linear(2, 2), "fixed", variance=1, gain=2), "scheme 'fixed' has no gain, got 2"),
         (lambda: initialize(nn.Linear(2, 2), "fixed", variance=-1.0), "variance must be >= 0, got -1.0"),
         (lambda: initialize(nn.LazyLinear(2)), "weight has no shape yet: give the model a first batch"),
     ],

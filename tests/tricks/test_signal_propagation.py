@@ -94,6 +94,36 @@ def test_any_module_will_do():
         assert variance_profile(frozen, x).backward.isfinite().all()
 
 
+class Frozen(nn.Module):
+    """A branch without gradients, and one with; or the first alone."""
+
+    def __init__(self, alone):
+        super().__init__()
+        self.still, self.moving, self.alone = nn.Linear(3, 3), nn.Linear(3, 3), alone
+
+    def forward(self, x):
+        with torch.no_grad():
+            still = self.still(x)
+        moving = self.moving(x)
+        return still if self.alone else still + moving
+
+
+@pytest.mark.parametrize("alone", [False, True])
+def test_a_branch_without_gradients_has_none(alone):
+    profile = variance_profile(Frozen(alone), torch.randn(4, 3))
+    assert profile.forward.isfinite().all()
+    assert profile.backward.isnan().tolist() == [True, alone]
+
+
+class Recurrent(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.lstm = nn.LSTM(2, 2)
+
+    def forward(self, x):
+        return self.lstm(x)[0]
+
+
 class Largest(nn.Module):
     """Whole numbers have no variance to be kept."""
 
@@ -125,6 +155,7 @@ class Pair(nn.Module):
     [
         (lambda: variance_profile(torch.relu, torch.randn(2, 2)), "model must be a torch module"),
         (lambda: variance_profile(nn.ReLU(), torch.tensor([float("nan")])), "x must be finite, found 1 NaN value"),
+        (lambda: variance_profile(Recurrent(), torch.randn(2, 2)), "no layer of the model returns a tensor"),
         (lambda: variance_profile(Pair(), torch.randn(2, 2)), "model must return a tensor, got tuple"),
         (
             lambda: variance_profile(nn.Sequential(nn.Linear(2, 2), nn.ReLU(inplace=True)), torch.randn(2, 2)),

@@ -1,5 +1,7 @@
 r"""Batch normalisation: every feature has mean zero and variance one over the batch, and then a scale of its own."""
 
+from typing import Any
+
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
@@ -46,6 +48,7 @@ class BatchNorm(nn.Module):
     running_mean: Tensor | None
     running_var: Tensor | None
     num_batches_tracked: Tensor | None
+    _version = 2  # of state dicts, counted as torch counts those of its own layer
 
     def __init__(
         self,
@@ -86,6 +89,14 @@ class BatchNorm(nn.Module):
         if self.affine:
             nn.init.ones_(self.get_parameter("weight"))
             nn.init.zeros_(self.get_parameter("bias"))
+
+    def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, local_metadata: Any, *rest: Any) -> None:
+        """As torch: a state dict from before batches were counted leaves their number as it is."""
+        key = prefix + "num_batches_tracked"
+        if local_metadata.get("version", 1) < 2 and self.track_running_stats and key not in state_dict:
+            count = self.get_buffer("num_batches_tracked")
+            state_dict[key] = torch.zeros((), dtype=torch.long) if count.is_meta else count
+        super()._load_from_state_dict(state_dict, prefix, local_metadata, *rest)
 
     def forward(self, x: Float[Tensor, "batch features *rest"]) -> Float[Tensor, "batch features *rest"]:
         """By torch's kernel."""

@@ -11,6 +11,8 @@ from torch.nn.utils import parametrize
 
 from lemmata import validate
 from lemmata.marks import system
+from lemmata.tricks.batch_norm import BatchNorm
+from lemmata.tricks.layer_norm import LayerNorm
 
 __all__ = ["InitializedParameter", "initialize", "weight_variance"]
 
@@ -26,6 +28,10 @@ DISTRIBUTIONS = ("normal", "uniform")
 CONVOLUTIONS = (nn.Conv1d, nn.Conv2d, nn.Conv3d)
 TRANSPOSED = (nn.ConvTranspose1d, nn.ConvTranspose2d, nn.ConvTranspose3d)
 EMBEDDINGS = (nn.Embedding, nn.EmbeddingBag)
+# By type: a layer with "Norm" in its name may have a matrix that must not become ones.
+NORMALIZATIONS = (
+    nn.modules.batchnorm._NormBase, nn.LayerNorm, nn.GroupNorm, nn.RMSNorm, BatchNorm, LayerNorm,
+)  # fmt: skip
 
 
 class InitializedParameter(NamedTuple):
@@ -87,8 +93,9 @@ def initialize(
 
     Gates of a recurrent layer and the three maps of an attention are matrices of their own. Biases become zero, the
     scales of a normalisation one. An embedding's rows are read one at a time, $n = 1$: they have variance
-    $\mathrm{gain}^2$ under every scheme but "fixed". Whatever is not known is left as it was, and is told. With a
-    generator of the CPU, a model on a GPU gets the weights that it would have on the CPU.
+    $\mathrm{gain}^2$ under every scheme but "fixed". Whatever is not known is left as it was, and is told; so is a
+    parametrisation that makes other weights of those drawn, or cannot take any. With a generator of the CPU, a model on
+    a GPU gets the weights that it would have on the CPU.
 
     Shapes:
         every parameter keeps its shape, dtype and device
@@ -138,12 +145,18 @@ def _check(choice: _Choice) -> None:
         validate.number("variance", choice.variance, least=0)
         if choice.scheme != "fixed":
             raise ValueError(f"scheme {choice.scheme!r} has a variance of its own: use scheme='fixed' to give one")
+        if choice.gain != 1:
+            raise ValueError(f"scheme 'fixed' has no gain, got {choice.gain}: use variance=gain**2 * variance")
 
 
 def _initialized(module: nn.Module, name: str, values: Tensor, choice: _Choice) -> tuple[str, float | None]:
     """The rule by which one parameter was set, and the variance with which it was drawn."""
+    if not values.numel():
+        return "empty", None
     blocks, constant = _blocks(module, name, values), _constant(module, name)
     made = parametrize.is_parametrized(module, name)
+    if made and not all(hasattr(part, "right_inverse") for part in module.parametrizations[name]):  # type: ignore[index]
+        return "left as it was: its parametrisation has no right_inverse", None
     fresh = torch.empty_like(values) if made else values.detach()
     told: tuple[str, float | None] = "left as it was", None
     if blocks is None and constant is not None:
@@ -159,6 +172,9 @@ def _initialized(module: nn.Module, name: str, values: Tensor, choice: _Choice) 
         return told
     if made:
         setattr(module, name, fresh)  # the parametrisation finds what gives it
+        off = (getattr(module, name) - fresh).norm() / fresh.norm()
+        if not fresh.is_meta and off > math.sqrt(torch.finfo(fresh.dtype).eps):  # or something near it
+            return f"{told[0]}, through its parametrisation", None
     return told
 
 
@@ -196,7 +212,7 @@ def _draw(values: Tensor, choice: _Choice, fill: Callable[[Tensor], object]) -> 
 
 def _constant(module: nn.Module, name: str) -> float | None:
     """One for the scales of a normalisation, zero for biases; but gates have biases with a meaning, which they keep."""
-    if name == "weight" and "Norm" in type(module).__name__:
+    if name == "weight" and isinstance(module, NORMALIZATIONS):
         return 1.0
     return 0.0 if "bias" in name and not hasattr(module, "recurrent_weight") else None
 

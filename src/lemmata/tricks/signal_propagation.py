@@ -97,15 +97,25 @@ def _gradients(output: Any, calls: list[_Call], generator: torch.Generator | Non
     """The mean square of the gradient at the output of each call."""
     if not isinstance(output, Tensor):
         raise TypeError(f"model must return a tensor, got {type(output).__name__}")
+    if not calls:
+        told = "no layer of the model returns a tensor of floating-point numbers"
+        raise ValueError(f"{told}: layers that return tuples, such as nn.LSTM, are not looked at")
     for call in calls:
         if call.output._version != call.version:
             told = f"the output of {call.name} ({call.kind}) is changed in place by what follows"
             raise ValueError(f"{told}: use inplace=False")
+    nan = torch.tensor(float("nan"), dtype=torch.float64, device=output.device)
+    squares = [nan] * len(calls)
+    # What was computed without gradients, nothing depends on as far as they can tell.
+    reached = [index for index, call in enumerate(calls) if call.output.requires_grad and output.requires_grad]
+    if not reached:
+        return torch.stack(squares)
     where = output.device if generator is None else generator.device
     upstream = torch.randn(output.shape, generator=generator, dtype=output.dtype, device=where).to(output.device)
-    found = torch.autograd.grad(output, [call.output for call in calls], upstream, allow_unused=True)
-    nan = torch.tensor(float("nan"), dtype=torch.float64, device=output.device)
-    return torch.stack([nan if gradient is None else _mean_square(gradient) for gradient in found])
+    found = torch.autograd.grad(output, [calls[index].output for index in reached], upstream, allow_unused=True)
+    for index, gradient in zip(reached, found, strict=True):
+        squares[index] = nan if gradient is None else _mean_square(gradient)
+    return torch.stack(squares)
 
 
 def _mean_square(values: Tensor) -> Tensor:

@@ -30,23 +30,24 @@ class OneCoin(Dropout):
 @lie("nothing is divided", divided=0.0)
 def units_are_kept_with_their_probability(draw, layer=Dropout, divided=1.0):
     """How often a unit is kept, two and all at once; the mean of what training hands on; and evaluation."""
-    trained, plain = layer(1 - KEEP), layer(1 - KEEP, inverted=False)
+    trained, plain, alike = layer(1 - KEEP), layer(1 - KEEP, inverted=False), layer(0.3)
     x = torch.tensor([1.5, 2.0, 0.7, 3.0], dtype=torch.float64)
 
-    def kept(units):
+    def kept(dropout, units, probability):
         def happens(n):
-            return (plain(torch.ones(n, 4))[:, units] != 0).all(1)
+            return (dropout(torch.ones(n, 4))[:, units] != 0).all(1)
 
-        return probability_is(happens, float(KEEP[units].prod()), effect=0.02, alpha=ALPHA / 4)
+        return probability_is(happens, float(probability), effect=0.02, alpha=ALPHA / 5)
 
     return all_of(
-        *(kept(units) for units in ([2], [0, 1], [0, 1, 2, 3])),
+        *(kept(plain, units, KEEP[units].prod()) for units in ([2], [0, 1], [0, 1, 2, 3])),
+        kept(alike, [0, 1], (1 - 0.3) ** 2),  # torch's kernel, which knows only one probability
         mean_is(
             lambda y: y.sum(1),
             lambda n: trained(x.expand(n, 4)),
             float(KEEP ** (1 - divided) @ x),
             effect=0.04,
-            alpha=ALPHA / 4,
+            alpha=ALPHA / 5,
         ),
         exactly(torch.stack([trained.eval()(x), trained(x)]), x.expand(2, 4)),
         close(plain.eval()(x), KEEP * x, ulps=2**30),  # the probabilities are float32

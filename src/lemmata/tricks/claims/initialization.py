@@ -5,7 +5,7 @@ import math
 import torch
 from torch import nn
 
-from lemmata.judge import all_of, at_least, at_most, claim, close, lie, mean_is, probability_is
+from lemmata.judge import ALPHA, all_of, at_least, at_most, claim, close, lie, mean_is, probability_is
 from lemmata.tricks.initialization import initialize
 
 # Among 200,000 uniform draws the largest is nearer to the end of the interval than this, but for one case in 10^11.
@@ -127,17 +127,28 @@ def _real(eigenvalues):
     return eigenvalues.real.abs()
 
 
+def _haar(draw, m):
+    return _layer(draw, m, m, "orthogonal")
+
+
+def _signed_permutation(draw, m):
+    layer = _haar(draw, m)
+    layer.weight.copy_(draw.signs(m, 1) * torch.eye(m)[draw.permutation(m)])
+    return layer
+
+
 @claim("init.orthogonal")
 @lie("the eigenvalues are ±1", printed="000/1", eigenvalues=_real)
 @lie("backwards it is good that the eigenvalues are ±1", printed="003/2", of_transposed=_real)
 @lie("the transpose times the matrix is m times the identity", square=6.0)
 @lie("a layer gains a hundredth", gain=1.01)
+@lie("permutations with random signs are Haar's law too", law=_signed_permutation)
 def orthogonal_layers_preserve_every_norm(
-    draw, square=1.0, gain=1.0, eigenvalues=_same_modulus, of_transposed=_same_modulus
+    draw, square=1.0, gain=1.0, eigenvalues=_same_modulus, of_transposed=_same_modulus, law=_haar
 ):
-    """Products with the transpose, eigenvalues, 100 layers forwards and back, and the moments of the trace."""
+    """Products with the transpose, eigenvalues, 100 layers forwards and back, and two moments of Haar's law."""
     m, depth = 6, 100
-    layers = [_layer(draw, m, m, "orthogonal") for _ in range(depth)]
+    layers = [law(draw, m) for _ in range(depth)]
     weights = torch.stack([layer.weight for layer in layers])  # (depth, m, m)
     network, x = nn.Sequential(*layers), draw.normal(20, m)
     upstream, given = draw.normal(20, m), x.clone().requires_grad_()
@@ -145,8 +156,11 @@ def orthogonal_layers_preserve_every_norm(
     (back,) = torch.autograd.grad(y, given, upstream)
     identity = square * torch.eye(m, dtype=torch.float64).expand_as(weights)
 
-    def traces(count):
-        return torch.stack([_layer(draw, m, m, "orthogonal").weight.trace() for _ in range(count)])
+    def fresh(count):
+        return torch.stack([law(draw, m).weight for _ in range(count)])  # (count, m, m)
+
+    def fourth(w):
+        return m * (m + 2) * w.pow(4).mean((1, 2))
 
     return all_of(
         close(torch.stack([weights.mT @ weights, weights @ weights.mT]), torch.stack([identity] * 2), ulps=64),
@@ -155,5 +169,7 @@ def orthogonal_layers_preserve_every_norm(
         close(y.norm(dim=1), gain**depth * x.norm(dim=1), ulps=64 * depth),
         close(back.norm(dim=1), gain**depth * upstream.norm(dim=1), ulps=64 * depth),
         # Haar's law has E tr W = 0; the factors Q of QR without the signs of R have -1.27.
-        mean_is(torch.clone, traces, 0.0, effect=1.0, pilot=200),
+        mean_is(lambda w: w.diagonal(dim1=1, dim2=2).sum(1), fresh, 0.0, effect=1.0, pilot=150, alpha=ALPHA / 2),
+        # Rows are uniform on the sphere, where m(m + 2) E w^4 = 3; a row with a single entry has m + 2.
+        mean_is(fourth, fresh, 3.0, effect=1.0, pilot=200, alpha=ALPHA / 2),
     )

@@ -43,22 +43,27 @@ def _batch_norm(draw, features=5, **more):
 @lie("statistics over the features", axis=1)
 @lie("the variance is divided by one less", more=-1)
 @lie("at inference the batch decides too", mode=nn.Module.train)
-def batches_standardise_every_feature(draw, axis=0, more=0, mode=nn.Module.eval):
+@lie("the average so far counts what the newest batch should", newest=0.7)
+def batches_standardise_every_feature(draw, axis=0, more=0, mode=nn.Module.eval, newest=0.3):
     """One batch against the sums written out; then many, whose averages stay at inference, whoever else is there."""
     layer, x = _batch_norm(draw), 3 + 2 * draw.normal(40, 5)
     mean = x.mean(axis, keepdim=True)
     variance = (x - mean).square().sum(axis, keepdim=True) / (x.shape[axis] + more)
     trained = layer(x)
     found = layer.bias + layer.weight * (x - mean) / variance.sqrt()
-    average = _batch_norm(draw, momentum=None, affine=False)
+    average, fading = (_batch_norm(draw, momentum=share, affine=False) for share in (None, 0.3))
     batches = 3 + 2 * draw.normal(8, 40, 5)
     for batch in batches:
         average(batch)
+        fading(batch)
     mode(average)
-    kept = (x - batches.mean((0, 1))) / batches.var(1).mean(0).sqrt()
+    means, variances, start = batches.mean(1), batches.var(1), (1 - newest) ** 8
+    counts = newest * (1 - newest) ** torch.arange(7, -1, -1, dtype=torch.float64)  # the last of eight counts most
+    kept = (x - means.mean(0)) / variances.mean(0).sqrt()
+    faded = (x - counts @ means) / (start + counts @ variances).sqrt()  # from mean zero and variance one
     return all_of(
         close(trained, found, ulps=64, scale=10.0),
-        close(average(x), kept, ulps=64, scale=10.0),
+        close(torch.stack([average(x), mode(fading)(x)]), torch.stack([kept, faded]), ulps=64, scale=10.0),
         close(average(torch.cat([x[:3], 7 * x[3:]]))[:3], average(x)[:3], ulps=4, scale=10.0),
         at_least((layer(torch.cat([x[:3], 7 * x[3:]]))[:3] - trained[:3]).abs().max(), 0.1),
     )

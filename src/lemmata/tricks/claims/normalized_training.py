@@ -76,6 +76,7 @@ def normalisation_makes_deep_networks_trainable(draw, layer="batch", more="weigh
     less = {"weight": "bias", "bias": "weight"}[more]
     alone, other = (_loss(draw, "batch", 0.05, 1.0, learnt) for learnt in (more, less))
     return all_of(
+        reaches(without, 2.2, detail="loss without normalisation; equal probabilities have log 10 = 2.303"),
         reaches(_loss(draw, layer), without / 2, at_most=True, detail="loss with normalisation, against half without"),
         reaches(_loss(draw, layer, lr=0.1), without / 2, at_most=True, detail="with steps ten times as long"),
         reaches(alone, other, at_most=True, detail="loss where only one of both is learnt"),

@@ -19,16 +19,16 @@ from lemmata.tricks.weight_decay import constrained_minimum, decay_weights, deca
 @lie("the squared norm without one half has the gradient μθ", half=1.0)
 @lie("the norm is not squared", power=1.0)
 def the_penalty_pulls_in_proportion_to_the_weights(draw, half=0.5, power=2.0, penalty=l2_penalty):
-    """Values against the norms of the layers, gradients by autograd: one layer and three, from tiny weights to huge."""
+    """The penalty against the norms of the layers, and gradients of both: one layer and three, tiny to huge."""
     values, norms, gradients, pulls = [], [], [], []
     for shapes in ([(3, 4)], [(4, 3), (5, 4), (1, 5)]):
         decays = [0.3, 1.7, 0.0][: len(shapes)]
         layers = [(10.0 ** draw.uniform(1, low=-3, high=3) * draw.normal(*shape)).requires_grad_() for shape in shapes]
-        value = penalty(layers, decays)
-        values.append(value)
+        values.append(penalty(layers, decays))
         norms.append(sum(half * mu * layer.norm() ** power for mu, layer in zip(decays, layers, strict=True)))
-        gradients += [slope.flatten() for slope in torch.autograd.grad(value, layers)]
-        pulls += [(2 * half * mu * layer).flatten() for mu, layer in zip(decays, layers, strict=True)]
+        for omega in (values[-1], norms[-1]):
+            gradients += [slope.flatten() for slope in torch.autograd.grad(omega, layers)]
+            pulls += [(mu * layer).flatten() for mu, layer in zip(decays, layers, strict=True)]
     largest = torch.cat(pulls).abs()
     return all_of(close(values, norms), close(torch.cat(gradients), torch.cat(pulls), scale=largest))
 
@@ -41,14 +41,26 @@ def _one(lr):
     return 1.0
 
 
+def _correct(sign, rate):
+    return sign, rate
+
+
+def _as_printed(sign, rate):
+    """Both misprints of the line, one in each form."""
+    return -sign, _one
+
+
 @claim("reg.weight_decay.update")
-@lie("the gradient less μθ", printed="000/1", sign=-1.0)
-@lie("the second form without the step size at the gradient", printed="003/2", rate=_one)
+@lie("the gradient less μθ, and the second form without the step size", printed="000/1", line=_as_printed)
+@lie("that line of the other source", printed="003/2", line=_as_printed)
+@lie("the gradient less μθ", sign=-1.0)
+@lie("the second form without the step size at the gradient", rate=_one)
 @lie("the weights shrink by 1 - μ", shrinks=_one)
 def decay_is_gradient_descent_on_the_penalised_loss(
-    draw, sign=1.0, rate=_step_size, shrinks=_step_size, decay=decay_weights
+    draw, sign=1.0, rate=_step_size, shrinks=_step_size, line=_correct, decay=decay_weights
 ):
     """Five steps of a network by both forms, of the loss with the penalty by autograd, and of torch's SGD."""
+    sign, rate = line(sign, rate)
     x, y, lr, mu = draw.normal(20, 4), draw.normal(20, 2), 0.1, 0.3
     start = MLP(4, 2, widths=(5,), activation="tanh", bias=False, dtype=torch.float64)
     paths = []
@@ -91,6 +103,25 @@ def _problem(draw, points=12, features=4):
     return x, y, x.T @ x, torch.linalg.solve(x.T @ x, x.T @ y)
 
 
+def _gaussian(z, y):
+    return torch.distributions.Normal(z, 1.0).log_prob(y).sum()
+
+
+def _bernoulli(z, y):
+    return torch.distributions.Bernoulli(logits=z).log_prob(y.double()).sum()
+
+
+def _in_ball(loss, radius, start):
+    """The minimum in a ball, by scipy."""
+    ball = {"type": "ineq", "fun": lambda w: radius**2 - w @ w, "jac": lambda w: -2 * w}
+    solved = optimize.minimize(
+        lambda w: float(loss(torch.as_tensor(w))), start.numpy(),
+        jac=lambda w: jacobian(loss, torch.as_tensor(w)).numpy(),
+        constraints=[ball], method="SLSQP", options={"ftol": 1e-15, "maxiter": 200},
+    )  # fmt: skip
+    return torch.as_tensor(solved.x)
+
+
 def _length(theta, mu):
     return float(theta.norm())
 
@@ -104,37 +135,35 @@ def _decay(theta, mu):
 @lie("the radius is the weight decay, which bounds the norm", printed="003/2", bound=_decay)
 @lie("the prior's deviation and not its variance", power=-1.0)
 def three_views_of_weight_decay(draw, radius=_length, bound=_length, power=-2.0, minimum=decayed_minimum):
-    """Ridge regression against the gradient of the posterior, scipy's minimum in a ball, and our own; radii over μ."""
-    posterior, found, constrained, ours, back, decays, radii = ([] for _ in range(7))
+    """Least squares and logistic regression with a penalty against the gradient of the posterior and scipy's minimum
+    in a ball, and their radii over μ; least squares against our own minima too."""
+    posterior, penalised, constrained, ours, found, back, radii = ([] for _ in range(7))
+    decays = torch.logspace(-3, 3, 7, dtype=torch.float64)
     for tau in (0.3, 0.5, 1.0, 2.0):
         x, y, curvature, best = _problem(draw)
         mu = tau**power
         theta = minimum(curvature, best, mu)
-        ridge = LinearRegression(bias=False, ridge=mu / len(x)).fit(x, y).weight_
+        convex = (LinearRegression, _gaussian, y), (LogisticRegression, _bernoulli, draw.integers(0, 2, len(x)))
+        for model, likelihood, labels in convex:
 
-        def surprise(w, x=x, y=y, tau=tau):
-            likelihood = torch.distributions.Normal(x @ w, 1.0).log_prob(y).sum()
-            return -likelihood - torch.distributions.Normal(0 * w, tau).log_prob(w).sum()
+            def loss(w, x=x, likelihood=likelihood, labels=labels):
+                return -likelihood(x @ w, labels)
 
-        posterior.append(jacobian(surprise, ridge) / curvature.norm())
-        r = radius(theta, mu)
-        ball = {"type": "ineq", "fun": lambda w, r=r: r * r - w @ w, "jac": lambda w: -2 * w}
-        solved = optimize.minimize(
-            lambda w, x=x, y=y: float((x @ torch.as_tensor(w) - y).square().sum()) / 2,
-            best.numpy() * 0.1,
-            jac=lambda w, x=x, y=y: (x.T @ (x @ torch.as_tensor(w) - y)).numpy(),
-            constraints=[ball], method="SLSQP", options={"ftol": 1e-15, "maxiter": 200},
-        )  # fmt: skip
-        found.append(theta)
-        constrained.append(torch.as_tensor(solved.x))
+            def surprise(w, loss=loss, tau=tau):
+                return loss(w) - torch.distributions.Normal(0 * w, tau).log_prob(w).sum()
+
+            fits = [model(bias=False, ridge=float(each) / len(x)).fit(x, labels).weight_ for each in (mu, *decays)]
+            posterior.append(jacobian(surprise, fits[0]) / curvature.norm())
+            penalised.append(fits[0])
+            constrained.append(_in_ball(loss, radius(fits[0], mu), best * 0.1))
+            radii.append(torch.stack([w.norm() for w in fits[1:]]))
         nearest = constrained_minimum(curvature, best, bound(theta, mu))
-        ours.append(nearest.theta)
+        ours += [nearest.theta, penalised[-2]]
+        found += [theta, theta]
         back.append(nearest.weight_decay / mu)
-        decays.append(torch.logspace(-3, 3, 30, dtype=torch.float64))
-        radii.append(torch.stack([minimum(curvature, best, float(each)).norm() for each in decays[-1]]))
     return all_of(
         close(posterior, 0.0, scale=10.0, ulps=1000),
-        close(constrained, found, within=1e-5),  # which is what SLSQP leaves
+        close(constrained, penalised, within=1e-5),  # which is what SLSQP leaves
         close(ours, found, ulps=1e5),
         close(back, 1.0, ulps=1e7),  # a radius near that of the free minimum says little about a small decay
         at_most(torch.stack(radii).diff(dim=1), 0.0),
