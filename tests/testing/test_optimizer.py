@@ -29,9 +29,21 @@ TORCH = {
 OURS = ("GradientDescent", "HeavyBall", "Nesterov", "Adagrad", "RMSprop", "Adam", "AdamW")
 
 
+def adagrad_takes_groups():
+    """Whether a group added later gets its sums: that of torch 2.11 does not, and its step raises KeyError."""
+    optimizer, late = peers.Adagrad([torch.zeros(1, requires_grad=True)]), torch.zeros(1, requires_grad=True)
+    optimizer.add_param_group({"params": [late]})
+    late.grad = torch.ones(1)
+    try:
+        optimizer.step()
+    except KeyError:
+        return False
+    return True
+
+
 @pytest.mark.parametrize("name", TORCH)
 def test_torchs_own_pass(name):
-    report = check_optimizer(TORCH[name])
+    report = check_optimizer(TORCH[name], skip=["groups"] if name == "Adagrad" and not adagrad_takes_groups() else [])
     assert report.passed
     assert {"descent", "resume", "schedule", "aliasing", "nan"} <= set(report.named("passed"))
 

@@ -189,6 +189,38 @@ class CountingOutsideOfTheState(Sound):
         super().move(p, g, group | {"lr": group["lr"] / self.count})
 
 
+class TheFirstGroupsMomentum(Sound):
+    def __init__(self, params, momentum=0.9, **options):
+        super().__init__(params, **options)
+        self.defaults["momentum"] = momentum
+        for group in self.param_groups:
+            group.setdefault("momentum", momentum)
+
+    def move(self, p, g, group):
+        velocity = self.state[p].setdefault("velocity", self.start(p))
+        velocity.mul_(self.param_groups[0]["momentum"]).add_(g)
+        p.sub_(group["lr"] * velocity)
+
+
+class KeepingItsOwnRate(Sound):
+    def load_state_dict(self, state_dict):
+        rates = [group["lr"] for group in self.param_groups]
+        super().load_state_dict(state_dict)
+        for group, lr in zip(self.param_groups, rates, strict=True):
+            group["lr"] = lr
+
+
+class OneCounterForAll(Sound):
+    @torch.no_grad()
+    def step(self, closure=None):
+        for group in self.param_groups:
+            group["count"] = group.get("count", 0) + 1
+        return super().step(closure)
+
+    def move(self, p, g, group):
+        super().move(p, g, group | {"lr": group["lr"] / group["count"]})
+
+
 class DeafToMaximize(Sound):
     def gradient(self, p, group):
         return super().gradient(p, group | {"maximize": False})
@@ -293,6 +325,9 @@ BROKEN = [
     (FirstIsFaster, "order", "it goes elsewhere when the parameters are given in another order"),
     (TheFirstGroupsRate, "groups", "the lr of the second group has no influence"),
     (TheRateOfAllGroups, "groups", "the lr of the second group moves the parameters of the first"),
+    (TheFirstGroupsMomentum, "groups", "the momentum of the second group has no influence"),
+    (KeepingItsOwnRate, "resume", "the state_dict gives other steps"),
+    (OneCounterForAll, "without_gradient", "a parameter whose gradients begin later goes elsewhere"),
     (DeafToSchedules, "schedule", "a change of lr between steps has no influence"),
     (CountingOutsideOfTheState, "resume", "the state_dict gives other steps: some state is not in it"),
     (DeafToMaximize, "maximize", "with maximize=True it does not climb -h as it descends h"),
@@ -311,7 +346,7 @@ BROKEN = [
 
 
 # Some bugs cannot be had alone.
-ALSO = {"Uphill": {"weight_decay"}, "CoarseState": {"resume"}}
+ALSO = {"Uphill": {"weight_decay"}, "CoarseState": {"resume"}, "CountingOutsideOfTheState": {"without_gradient"}}
 
 
 def test_the_sound_one_passes():

@@ -132,6 +132,8 @@ def _without_gradient(subject: Subject) -> None:
         raise Broken("it moves a parameter that has no gradient")
     if torch.equal(theta[0].detach(), subject.parameters()[0].detach()):
         raise Broken("it stands still where another parameter has no gradient")
+    if not subject.coupled() and not same(subject.walk(optimizer, theta)[1:], subject.whole()[1:]):
+        raise Broken("a parameter whose gradients begin later goes elsewhere: count its steps in its own state")
 
 
 def _order(subject: Subject) -> None:
@@ -153,6 +155,11 @@ def _groups(subject: Subject) -> None:
         raise Broken("the lr of the second group has no influence: read it from the group, not from the first or self")
     if not subject.coupled() and not same(slow[:1], equal[:1]):
         raise Broken("the lr of the second group moves the parameters of the first")
+    theta = subject.parameters()
+    if "momentum" in subject.built(theta).defaults and same(
+        subject.walk(subject.groups(theta, {}, {"momentum": 0.3}), theta)[1:], equal[1:]
+    ):
+        raise Broken("the momentum of the second group has no influence: read it from the group")
     theta = subject.parameters()
     optimizer = subject.built(theta[:1])
     optimizer.add_param_group({"params": theta[1:]})
@@ -185,6 +192,8 @@ def _resume(subject: Subject) -> None:
         expected = subject.walk(first, theta, STEPS - 3)
         theta = [torch.nn.Parameter(place) for place in places]
         second = subject.built(theta)
+        for group in second.param_groups:
+            group["lr"] = group.get("lr", 0.0) / 2  # the state_dict has the one to go on with
         second.load_state_dict(saved)
         if not equal(subject.walk(second, theta, STEPS - 3), expected):
             raise Broken("loaded into a new optimiser, the state_dict gives other steps: some state is not in it")
