@@ -152,7 +152,11 @@ def test_data_are_extended_in_order():
         (lambda: Noise(-1), "deviation must be >= 0, got -1"),
         (lambda: Cutout(0), "size must be >= 1, got 0"),
         (lambda: Flip()(torch.rand(8, 8)), "x must hold floating-point pictures, (batch, height, width) or"),
-        (lambda: Flip()(torch.ones(2, 8, 8).byte()), "got torch.uint8 of shape (2, 8, 8)"),
+        (lambda: Flip()(torch.ones(2, 8, 8).byte()), "got torch.uint8 of shape (2, 8, 8): use x.float() / 255"),
+        (
+            lambda: extended(torch.rand(2, 3), torch.rand(2), [torch.neg, lambda x: x[1:]]),
+            "transformation 1 must keep all 2 points, it returned 1",
+        ),
         (lambda: extended(torch.rand(2, 3), torch.rand(2), []), "transformations must have one entry or more"),
         (lambda: extended(torch.rand(2, 3), torch.rand(3), [torch.neg]), "y must have an entry for each of 2 points"),
     ],

@@ -158,6 +158,8 @@ def test_batch_normalisation_and_its_kin_help_a_network_that_is_badly_scaled():
         (lambda: apply_tricks(points(), "magic"), "tricks must be one of lecun, glorot, he, orthogonal, batchnorm"),
         (lambda: apply_tricks(points(), "augmentation"), "augmentation needs pictures"),
         (lambda: apply_tricks(points(), "layernorm+batchnorm"), "layernorm needs layers that are not normalised"),
+        (lambda: compare(classify_points, "he"), r"tricks must be a list of names, got 'he': use \['he'\]"),
+        (lambda: apply_tricks(points(), "he", {"drop": 1}), "strengths must be one of lecun"),
         (lambda: compare(classify_points, []), "tricks must have one name or more, each once, got none"),
         (lambda: compare(classify_points, ["dropout", "dropout"]), "each once, got dropout, dropout"),
         (

@@ -126,3 +126,21 @@ def test_a_student_agrees_with_its_teacher(hard: float):
 def test_bad_input_is_told(call, told: str):
     with pytest.raises(ValueError, match=re.escape(told)):
         call()
+
+
+class Pair(nn.Module):
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        return x, x
+
+
+@pytest.mark.parametrize(
+    ("teacher", "told"),
+    [
+        (nn.Linear(2, 4), "teacher and student must return logits of the same classes, got shapes (4, 4) and (4, 3)"),
+        (nn.Sequential(nn.Linear(2, 3), nn.Threshold(1e9, float("nan"))), "the teacher's logits must not be NaN"),
+        (Pair(), "teacher must return logits, a tensor, got tuple"),
+    ],
+)
+def test_a_bad_teacher_is_told(teacher: nn.Module, told: str):
+    with pytest.raises((ValueError, TypeError), match=re.escape(told)):
+        distill(teacher, nn.Linear(2, 3), torch.ones(4, 2), epochs=1, device="cpu", progress=False)

@@ -271,6 +271,13 @@ def test_bad_input_is_told(call, told: str):
         call()
 
 
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize(("bad", "got"), [("0.5", "str"), (None, "NoneType"), (True, "bool"), ([[0.5]], "list")])
+def test_probabilities_are_numbers(bad, got: str):
+    with pytest.raises(TypeError, match=f"p must be a number, got {got}"):
+        Dropout(bad)
+
+
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs CUDA")
 def test_on_a_gpu():
     layer, x = Dropout([0.2, 0.5], inverted=False).cuda(), torch.ones(4000, 2, device="cuda")

@@ -160,6 +160,10 @@ def test_bad_input_is_told(call, told: str):
 def test_what_is_missing_is_told():
     with pytest.raises(RuntimeError, match="there are no weights to restore"):
         EarlyStopping().restore(nn.Linear(1, 1))
+    lost = EarlyStopping()
+    lost.update(float("nan"), nn.Linear(1, 1))
+    with pytest.raises(RuntimeError, match="no weights to restore: all 1 scores were NaN"):
+        lost.restore(nn.Linear(1, 1))
     model, train, held_out = overfitting()
     with pytest.raises(ValueError, match="metric must be one of the scores, got 'accuracy'; there are loss"):
         lemmata.fit(model, train, validation=held_out, on_epoch=EarlyStopping(metric="accuracy"), progress=False)

@@ -153,3 +153,20 @@ def test_a_minimum_inside_the_ball_stays():
 def test_bad_input_is_told(call, told: str):
     with pytest.raises(ValueError, match=re.escape(told)):
         call()
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize(
+    ("call", "told"),
+    [
+        (
+            lambda: l2_penalty("x", 1),
+            "weights must be a module or a list of tensors such as model.parameters(), got str",
+        ),  # type: ignore[arg-type]
+        (lambda: decay_weights(nn.Linear(1, 1).named_parameters(), 0.1, 1), "got tuple"),  # type: ignore[arg-type]
+        (lambda: decay_groups([torch.ones(2, 2)], 1), "model must be an nn.Module, got list"),  # type: ignore[arg-type]
+    ],
+)
+def test_what_has_no_weights_is_told(call, told: str):
+    with pytest.raises(TypeError, match=re.escape(told)):
+        call()

@@ -24,12 +24,13 @@ class Transformation(nn.Module):
     def forward(
         self, x: Float[Tensor, "batch *channels height width"], generator: torch.Generator | None = None
     ) -> Float[Tensor, "batch *channels out_height out_width"]:
-        if x.ndim not in (3, 4) or not x.is_floating_point():
+        if validate.tensor("x", x).ndim not in (3, 4) or not x.is_floating_point():
             axes, got = (
                 "(batch, height, width) or (batch, channels, height, width)",
                 f"{x.dtype} of shape {tuple(x.shape)}",
             )
-            raise ValueError(f"x must hold floating-point pictures, {axes}, got {got}")
+            cure = ": use x.float() / 255" if x.dtype is torch.uint8 else ""
+            raise ValueError(f"x must hold floating-point pictures, {axes}, got {got}{cure}")
         if not self.training or len(x) == 0:
             return self.still(x)
         return self.changed(x, generator) if x.ndim == 4 else self.changed(x[:, None], generator)[:, 0]
@@ -241,7 +242,11 @@ def extended(
         raise ValueError("transformations must have one entry or more; torch.positive is the identity")
     if len(x) != len(y):
         raise ValueError(f"y must have an entry for each of {len(x)} points, got {len(y)}")
-    return torch.cat([each(x) for each in transformations]), torch.cat([y] * len(transformations))
+    parts = [each(x) for each in transformations]
+    for number, part in enumerate(parts):
+        if len(part) != len(x):
+            raise ValueError(f"transformation {number} must keep all {len(x)} points, it returned {len(part)}")
+    return torch.cat(parts), torch.cat([y] * len(parts))
 
 
 def rotated(x: Tensor, angle: Tensor) -> Tensor:

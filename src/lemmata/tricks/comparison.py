@@ -172,6 +172,8 @@ def apply_tricks(experiment: Experiment, names: str, strengths: Mapping[str, Any
     (0.5, 'BatchNorm')
     """
     wanted = [validate.one_of("tricks", name, TRICKS) for name in names.split("+")]
+    for name in strengths or {}:
+        validate.one_of("strengths", name, TRICKS)
     for name, trick in TRICKS.items():
         if name in wanted:
             experiment = trick.change(experiment, (strengths or {}).get(name, trick.strength))
@@ -253,6 +255,8 @@ def compare(
     >>> list(found.scores), len(found.figure().marks)
     (['plain', 'batchnorm'], 2)
     """
+    if isinstance(tricks, str):
+        raise ValueError(f"tricks must be a list of names, got {tricks!r}: use [{tricks!r}]")
     for name in tricks:
         for each in name.split("+"):
             validate.one_of("tricks", each, TRICKS)

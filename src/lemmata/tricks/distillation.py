@@ -131,6 +131,12 @@ def distill(
     def loss(model: nn.Module, batch: Examples) -> dict[str, Tensor]:
         x, wanted, y = answers(batch)
         found = model(x)
+        if wanted.shape != found.shape:
+            told = f"{tuple(wanted.shape)} and {tuple(found.shape)}"
+            raise ValueError(f"teacher and student must return logits of the same classes, got shapes {told}")
+        # Looking at them elsewhere would make every step wait.
+        if wanted.device.type == "cpu" and bool(wanted.isnan().any()):
+            raise ValueError("the teacher's logits must not be NaN: train it again with a lower lr")
         same = (found.argmax(-1) == wanted.argmax(-1)).double().mean()
         return {"loss": objective(found, wanted, y), "agreement": same.detach()}
 
@@ -140,9 +146,10 @@ def distill(
 def _asked(teacher: nn.Module, x: Tensor) -> Tensor:
     """What a teacher answers: it comes to where the student learns, and is asked in its own numbers."""
     weight = next((values for values in teacher.parameters() if values.is_floating_point()), None)
-    if weight is None:
-        return teacher(x)
-    if weight.device != x.device:
+    if weight is not None and weight.device != x.device:
         teacher.to(x.device)
-    same = weight.dtype == x.dtype or not x.is_floating_point()
-    return teacher(x) if same else teacher(x.to(weight.dtype)).to(x.dtype)
+    other = weight is not None and weight.dtype != x.dtype and x.is_floating_point()
+    found = teacher(x.to(weight.dtype) if weight is not None and other else x)
+    if not isinstance(found, Tensor):
+        raise TypeError(f"teacher must return logits, a tensor, got {type(found).__name__}")
+    return found.to(x.dtype) if other else found

@@ -52,10 +52,11 @@ class Dropout(nn.Module):
 
     def __init__(self, p: int | float | Sequence[float] | Tensor = 0.5, inverted: bool = True) -> None:
         super().__init__()
-        given = p.tolist() if isinstance(p, Tensor) else p
-        self.p: float | tuple[float, ...] = float(given) if isinstance(given, int | float) else tuple(map(float, given))
-        for each in self.p if isinstance(self.p, tuple) else (self.p,):
+        given: Any = getattr(p, "tolist", lambda: p)()  # of tensors and arrays
+        several = isinstance(given, list | tuple)
+        for each in given if several else (given,):
             validate.fraction("p", each, most=1.0)
+        self.p: float | tuple[float, ...] = tuple(map(float, given)) if several else float(given)
         if self.p == ():
             raise ValueError("p must be a number, or have one for each unit, got none")
         self.inverted = validate.flag("inverted", inverted)

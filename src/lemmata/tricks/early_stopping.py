@@ -74,7 +74,9 @@ class EarlyStopping:
     def restore(self, model: Any) -> None:
         """Put the best weights into the model."""
         if self.weights is None:
-            raise RuntimeError("there are no weights to restore: give the model to update(score, model)")
+            nan = self.checks and self.best is None
+            cure = f"all {self.checks} scores were NaN" if nan else "give the model to update(score, model)"
+            raise RuntimeError(f"there are no weights to restore: {cure}")
         model.load_state_dict(self.weights)
 
     def __call__(self, state: Any) -> bool:

@@ -34,7 +34,7 @@ def smooth_labels(y: Shaped[Tensor, "*batch"], confusion: Float[Tensor, "k k"]) 
     """
     validate.square("confusion", confusion)
     _check_columns(confusion)
-    if y.is_floating_point():
+    if validate.tensor("y", y).is_floating_point():
         raise TypeError(f"y must hold class numbers, got {y.dtype}: use y.long()")
     looked = y.device.type == "cpu" and y.numel()  # looking at labels elsewhere would make every step wait
     if looked and not 0 <= int(y.min()) <= int(y.max()) < len(confusion):

@@ -46,7 +46,7 @@ def l2_penalty(
     >>> l2_penalty([torch.tensor([[3.0, 4.0]]), torch.tensor([[1.0]])], [0.1, 2.0])
     tensor(2.2500)
     """
-    found = _matrices(weights) if isinstance(weights, nn.Module) else list(weights)
+    found = _matrices(weights) if isinstance(weights, nn.Module) else _tensors(weights)
     if not found:
         raise ValueError("weights must hold at least one tensor")
     each = [weight_decay] * len(found) if isinstance(weight_decay, int | float) else list(weight_decay)
@@ -83,7 +83,7 @@ def decay_weights(weights: nn.Module | Iterable[Tensor], lr: int | float, weight
     if kept < 0:
         raise ValueError(f"lr * weight_decay must be at most 1, got {1 - kept:g}: weights would change their sign")
     module = isinstance(weights, nn.Module)
-    for values in [w for w in _matrices(weights) if w.requires_grad] if module else weights:
+    for values in [w for w in _matrices(weights) if w.requires_grad] if module else _tensors(weights):
         values.mul_(kept)
 
 
@@ -95,6 +95,8 @@ def decay_groups(model: nn.Module, weight_decay: int | float) -> list[dict[str, 
     [(1, 0.01), (1, 0.0)]
     """
     validate.number("weight_decay", weight_decay, least=0)
+    if not isinstance(model, nn.Module):
+        raise TypeError(f"model must be an nn.Module, got {type(model).__name__}")
     learnt = [values for values in model.parameters() if values.requires_grad]
     matrices = {id(values) for values in _matrices(model)}
     groups = [
@@ -219,6 +221,15 @@ def _modes(hessian: Tensor, minimum: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         raise ValueError(f"hessian must be positive semi-definite, {told}")
     values = torch.where(values > rounding, values, 0.0)
     return values, vectors, vectors.mT @ minimum.to(vectors)
+
+
+def _tensors(weights: Iterable[Tensor]) -> list[Tensor]:
+    found = [weights] if isinstance(weights, Tensor | str) or not isinstance(weights, Iterable) else list(weights)
+    for each in found:
+        if not isinstance(each, Tensor) or each is weights:
+            got = type(each).__name__
+            raise TypeError(f"weights must be a module or a list of tensors such as model.parameters(), got {got}")
+    return found
 
 
 def _matrices(model: nn.Module) -> list[Tensor]:
