@@ -172,3 +172,19 @@ def test_it_compiles_as_a_whole_and_exports_with_any_batch():
     # In a process of its own, without the shape checks that tests add.
     done = subprocess.run([sys.executable, "-c", COMPILE], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize(
+    ("x", "said"),
+    [
+        ([1.0], r"x must be a tensor, got list: use torch.as_tensor\(x\)"),
+        (torch.ones(3, 4, dtype=torch.long), r"x must hold floating-point numbers, got torch.int64: use x.float\(\)"),
+    ],
+)
+def test_what_is_no_tensor_of_floating_point_numbers_is_answered_in_words(x, said):
+    layer = BatchNorm(4)
+    for call in (layer, layer.by_formula):
+        with pytest.raises(TypeError, match=said):
+            call(x)
+    assert layer.num_batches_tracked == 0

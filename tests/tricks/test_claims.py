@@ -54,7 +54,7 @@ def test_a_network_that_learns_without_normalisation_is_no_example(monkeypatch, 
 
 
 def test_three_views_are_those_of_every_convex_loss(monkeypatch):
-    """A penalty of the mean and not of the sum is right for least squares and wrong elsewhere."""
+    """A logistic regression whose penalty is twice what it should be, beside least squares that are right."""
 
     class Overdone(weight_decay.LogisticRegression):
         def __init__(self, ridge=0.0, bias=True):

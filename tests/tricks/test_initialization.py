@@ -294,6 +294,10 @@ def test_rows_can_be_read():
         (lambda: initialize([nn.Linear(2, 2)]), "model must be a torch module, got list"),
         (lambda: initialize(nn.Linear(2, 2), "xavier"), "scheme must be one of lecun, glorot, he, orthogonal, fixed"),
         (lambda: initialize(nn.Linear(2, 2), distribution="cauchy"), "distribution must be one of normal, uniform"),
+        (
+            lambda: initialize(nn.Linear(2, 2), generator=3),
+            "generator must be a torch.Generator, got int: use torch.Ge",
+        ),
         (lambda: initialize(nn.Linear(2, 2), gain=0), "gain must be > 0, got 0"),
         (lambda: initialize(nn.Linear(2, 2), gain=math.nan), "gain must be finite, got nan"),
         (lambda: initialize(nn.Linear(2, 2), "fixed"), "scheme 'fixed' needs a variance"),

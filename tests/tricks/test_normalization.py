@@ -51,6 +51,11 @@ def test_dtypes_stay(dtype):
     ("make", "said"),
     [
         (lambda: standardize(torch.arange(3), 0), r"f must be floating point, got torch.int64: use f.double\(\)"),
+        (lambda: standardize([1.0, 2.0], 0), r"f must be a tensor, got list: use torch.as_tensor\(f\)"),
+        (
+            lambda: standardize_gradient([1.0], standardize(torch.randn(3), 0), 0),
+            r"upstream must be a tensor, got list: use torch.as_tensor\(upstream\)",
+        ),
         (lambda: standardize(torch.randn(3), 0, eps=-1.0), "eps must be >= 0, got -1.0"),
         (
             lambda: standardize_gradient(torch.randn(2), standardize(torch.randn(3), 0), 0),

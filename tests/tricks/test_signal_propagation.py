@@ -155,6 +155,11 @@ class Pair(nn.Module):
     [
         (lambda: variance_profile(torch.relu, torch.randn(2, 2)), "model must be a torch module"),
         (lambda: variance_profile(nn.ReLU(), torch.tensor([float("nan")])), "x must be finite, found 1 NaN value"),
+        (
+            lambda: variance_profile(nn.Embedding(5, 2), torch.tensor([[1, 2]])),
+            "x must be floating point, got torch.int64: a model of tokens is looked at behind its embedding",
+        ),
+        (lambda: variance_profile(nn.ReLU(), [1.0]), "x must be a tensor, got list"),
         (lambda: variance_profile(Recurrent(), torch.randn(2, 2)), "no layer of the model returns a tensor"),
         (lambda: variance_profile(Pair(), torch.randn(2, 2)), "model must return a tensor, got tuple"),
         (

@@ -125,6 +125,8 @@ class BatchNorm(nn.Module):
 
     def _about_to_see(self, x: Tensor) -> tuple[float, bool]:
         """How much the next batch counts in the running averages, and whether its statistics are used."""
+        if not validate.tensor("x", x).is_floating_point():
+            raise TypeError(f"x must hold floating-point numbers, got {x.dtype}: use x.float()")
         if x.ndim < 2 or x.shape[1] != self.features:
             wanted = f"(batch, {self.features}, ...)"
             raise ValueError(f"x must be a {wanted} tensor, got shape {tuple(x.shape)}")

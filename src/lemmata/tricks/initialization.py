@@ -118,6 +118,9 @@ def initialize(
     """
     if not isinstance(model, nn.Module):
         raise TypeError(f"model must be a torch module, got {type(model).__name__}")
+    if not isinstance(generator, torch.Generator | None):
+        told = type(generator).__name__
+        raise TypeError(f"generator must be a torch.Generator, got {told}: use torch.Generator().manual_seed(0)")
     choice = _Choice(scheme, distribution, validate.positive("gain", gain), variance, generator)
     _check(choice)
     for name, values in model.named_parameters():

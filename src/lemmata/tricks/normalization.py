@@ -37,7 +37,7 @@ def standardize(f: Float[Tensor, "..."], dim: int | Sequence[int], eps: int | fl
     >>> standardize(torch.tensor([1.0, 2.0, 3.0, 6.0]), dim=0).values
     tensor([-1.0690, -0.5345,  0.0000,  1.6036])
     """
-    if not f.is_floating_point():
+    if not validate.tensor("f", f).is_floating_point():
         raise TypeError(f"f must be floating point, got {f.dtype}: use f.double()")
     validate.number("eps", eps, least=0)
     dim = (dim,) if isinstance(dim, int) else tuple(dim)
@@ -69,7 +69,7 @@ def standardize_gradient(
     tensor([ 0.2482, -0.2100, -0.1336,  0.0955])
     """
     values, deviation = standardized.values, standardized.deviation
-    if upstream.shape != values.shape:
+    if validate.tensor("upstream", upstream).shape != values.shape:
         raise ValueError(f"upstream must have the values' shape {tuple(values.shape)}, got {tuple(upstream.shape)}")
     dim = (dim,) if isinstance(dim, int) else tuple(dim)
     along = (upstream * values).mean(dim, keepdim=True)

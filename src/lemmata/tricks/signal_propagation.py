@@ -57,6 +57,9 @@ def variance_profile(
     """
     if not isinstance(model, nn.Module):
         raise TypeError(f"model must be a torch module, got {type(model).__name__}")
+    if not validate.tensor("x", x).is_floating_point():
+        told = "a model of tokens is looked at behind its embedding, else use x.float()"
+        raise TypeError(f"x must be floating point, got {x.dtype}: {told}")
     validate.floating("x", x)
     calls: list[_Call] = []
 
