@@ -43,7 +43,8 @@ def test_cross_entropy_is_that_of_the_cpu(ignore_index, reduction, smoothing):
         slope = torch.autograd.grad(loss.square().sum(), given, create_graph=True)[0]
         bend = torch.autograd.grad(slope.square().sum(), given)[0]
         results.append([part.detach().cpu() for part in (loss, slope, bend)])
-    torch.testing.assert_close(*results)
+    for here, there in zip(*results, strict=True):  # sums in another order: rounding of the largest terms
+        torch.testing.assert_close(there, here, rtol=1e-10, atol=1e-12 * float(here.abs().max()))
 
 
 @pytest.mark.parametrize("classes", [2, 3])

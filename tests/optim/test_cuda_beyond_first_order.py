@@ -13,7 +13,7 @@ MAKES = {
     "sam": lambda model: SAM(model.parameters(), torch.optim.SGD, lr=0.05),
     "adaptive sam": lambda model: SAM(model.parameters(), torch.optim.AdamW, lr=0.01, adaptive=True),
     "newton": lambda model: Newton(model.parameters(), lr=0.5, damping=1.0),
-    "newton_cg": lambda model: NewtonCG(model.parameters(), damping=0.1),
+    "newton_cg": lambda model: NewtonCG(model.parameters(), damping=1.0, tolerance=1e-10),
     "extragradient": lambda model: Extragradient(model.parameters(), lr=0.05),
     "entropy_sgd": lambda model: EntropySGD(model.parameters(), lr=0.05, noise=0.0),
 }
@@ -22,7 +22,7 @@ MAKES = {
 def learnt(make, device, dtype=torch.float64):
     torch.manual_seed(0)
     model = nn.Sequential(nn.Linear(3, 6), nn.Tanh(), nn.Linear(6, 6), nn.Tanh(), nn.Linear(6, 2)).to(device, dtype)
-    x = torch.linspace(-1, 1, 48).reshape(16, 3).to(device, dtype)
+    x = torch.randn(16, 3).to(device, dtype)  # of full rank: no singular value lies within rounding of zero
     optimizer, average = make(model), PolyakAverage(model.parameters())
 
     def closure():

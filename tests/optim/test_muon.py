@@ -377,3 +377,13 @@ def test_long_matrices_go_the_short_way_to_the_same_place(dtype, near, shape, sm
     expected = -newton_schulz(matrices) * (shape[0] / shape[1]) ** 0.5
     largest = expected.abs().max()
     assert all((w - e).abs().max() <= near * largest for w, e in zip(weights, expected, strict=True))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_singular_values_are_never_asked_for_in_half_precision(dtype):
+    torch.manual_seed(0)
+    weight = nn.Parameter(torch.zeros(4, 3, dtype=dtype))
+    weight.grad = torch.randn(4, 3).to(dtype)
+    Muon([weight], lr=1.0, weight_decay=0.0, adjust_lr_fn="rms_to_rms", method="svd", ns_dtype=torch.bfloat16).step()
+    expected = -((4 / 3) ** 0.5) * polar_factor(weight.grad.float())
+    torch.testing.assert_close(weight.detach().float(), expected, rtol=0, atol=8 * torch.finfo(dtype).eps)

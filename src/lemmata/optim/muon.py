@@ -288,10 +288,10 @@ def _orthogonal(matrices: list[Tensor], group: dict[str, Any]) -> list[Tensor]:
     found: list[Tensor] = [torch.empty(0)] * len(matrices)
     for places in _equal_shapes(matrices):
         stacked = torch.stack([matrices[place] for place in places])  # (matrices, d_out, d_in)
-        wide = stacked.to(_dtype(stacked, group["ns_dtype"]))
-        if group["method"] == "svd":
-            made = polar_factor(wide)
+        if group["method"] == "svd":  # which torch has in float32 and wider
+            made = polar_factor(stacked.to(torch.promote_types(stacked.dtype, torch.float32)))
         else:
+            wide = stacked.to(_dtype(stacked, group["ns_dtype"]))
             made = _nearly_orthogonal(wide, group["ns_steps"], group["ns_coefficients"], group["eps"])
         for place, matrix in zip(places, made.to(stacked.dtype), strict=True):
             found[place] = matrix

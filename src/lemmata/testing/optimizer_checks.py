@@ -144,21 +144,23 @@ def _order(subject: Subject) -> None:
 
 
 def _groups(subject: Subject) -> None:
-    lr = subject.lr()
     theta = subject.parameters()
     equal = subject.walk(subject.groups(theta, {}, {}), theta)
     if not same(equal, subject.whole()):
         raise Broken("with the same options, two groups go elsewhere than one")
     theta = subject.parameters()
-    slow = subject.walk(subject.groups(theta, {}, {"lr": lr / 10}), theta)
+    slow = subject.walk(subject.groups(theta, {}, {"lr": subject.lr() / 10}), theta)
     if same(slow[1:], equal[1:]):
         raise Broken("the lr of the second group has no influence: read it from the group, not from the first or self")
     if not subject.coupled() and not same(slow[:1], equal[:1]):
         raise Broken("the lr of the second group moves the parameters of the first")
-    theta = subject.parameters()
-    if "momentum" in subject.built(theta).defaults and same(
-        subject.walk(subject.groups(theta, {}, {"momentum": 0.3}), theta)[1:], equal[1:]
-    ):
+
+    def later(first: dict[str, float]) -> Any:
+        theta = subject.parameters()
+        return subject.walk(subject.groups(theta, first, {"momentum": 0.3}), theta)[1:]
+
+    known = "momentum" in subject.built(theta).defaults and not same(later({"momentum": 0.3}), equal[1:])
+    if known and same(later({}), equal[1:]):
         raise Broken("the momentum of the second group has no influence: read it from the group")
     theta = subject.parameters()
     optimizer = subject.built(theta[:1])
