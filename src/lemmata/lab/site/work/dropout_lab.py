@@ -23,7 +23,7 @@ LAB = {
 
 MOST = 4  # units, of which there are 16 networks
 SECOND = 6  # units of a second hidden layer, which are never dropped
-X = torch.linspace(-3, 3, 61, dtype=torch.float64)[:, None]
+X = torch.linspace(-3, 3, 37, dtype=torch.float64)[:, None]
 
 
 class State(LabState):
@@ -127,7 +127,7 @@ def python(state: State) -> str:
         "from lemmata.tricks import Dropout, dropout_ensemble, scaled_for_inference\n\n"
         f"dropout = Dropout({1 - state.keep:g}, inverted=False)\n"
         f"network = nn.Sequential(nn.Linear(1, {state.units}), nn.Tanh(), dropout{second}, nn.Linear({last}, 1))\n"
-        "x = torch.linspace(-3, 3, 61)[:, None]\n"
+        "x = torch.linspace(-3, 3, 37)[:, None]\n"
         f"ensemble = dropout_ensemble(network, x{end})\n"
         "print(ensemble.probability, ensemble.mean()[:, 0])\n"
         "print(scaled_for_inference(network)(x)[:, 0])"

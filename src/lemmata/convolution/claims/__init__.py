@@ -1,1 +1,0 @@
-"""How the statements about convolution are checked, one file per subject."""
