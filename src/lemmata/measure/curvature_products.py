@@ -163,8 +163,24 @@ class CurvatureOperator(ABC):
         return [part.new_zeros(*lead, *part.shape) if one is None else one for one, part in pairs]
 
 
+class _OfLoss(CurvatureOperator):
+    """A matrix to which the loss of outputs and targets must be given."""
+
+    def __init__(
+        self,
+        model: nn.Module,
+        loss: Callable[[Tensor, Any], Tensor],
+        batches: Batch | Iterable[Batch],
+        names: Iterable[str] | None = None,
+        reduction: str = "mean",
+        at_once: bool | None = None,
+    ) -> None:
+        self.loss = loss
+        super().__init__(model, batches, names, reduction, at_once)
+
+
 @system("hessian", title="Hessian-vector products", kind="function")
-class HessianOperator(CurvatureOperator):
+class HessianOperator(_OfLoss):
     r"""The Hessian of a loss in the parameters: $v \mapsto \nabla^2 L(\theta)\,v$.
 
     $$ Hv = \nabla_\theta \big(\nabla_\theta L(\theta)^\top v\big) $$
@@ -186,18 +202,6 @@ class HessianOperator(CurvatureOperator):
     True
     """
 
-    def __init__(
-        self,
-        model: nn.Module,
-        loss: Callable[[Tensor, Any], Tensor],
-        batches: Batch | Iterable[Batch],
-        names: Iterable[str] | None = None,
-        reduction: str = "mean",
-        at_once: bool | None = None,
-    ) -> None:
-        self.loss = loss
-        super().__init__(model, batches, names, reduction, at_once)
-
     def _prepared(self, inputs: Any, targets: Any) -> Product:
         chain = known_chain(self.model, self.parameters) if self._plain(inputs) else None
         if chain is not None and takes_batches(chain, inputs):
@@ -214,7 +218,7 @@ class HessianOperator(CurvatureOperator):
 
 
 @system("gauss_newton", title="Gauss-Newton-vector products", kind="function")
-class GaussNewtonOperator(CurvatureOperator):
+class GaussNewtonOperator(_OfLoss):
     r"""The generalised Gauss-Newton matrix: the Hessian without the curvature of the network itself.
 
     $$ G = J^\top \big[\nabla_f^2\, \ell(f, y)\big]\, J, \qquad J = \frac{\partial f_\theta(x)}{\partial \theta} $$
@@ -232,18 +236,6 @@ class GaussNewtonOperator(CurvatureOperator):
     >>> bool(torch.linalg.eigvalsh(matrix).min() > -1e-6)
     True
     """
-
-    def __init__(
-        self,
-        model: nn.Module,
-        loss: Callable[[Tensor, Any], Tensor],
-        batches: Batch | Iterable[Batch],
-        names: Iterable[str] | None = None,
-        reduction: str = "mean",
-        at_once: bool | None = None,
-    ) -> None:
-        self.loss = loss
-        super().__init__(model, batches, names, reduction, at_once)
 
     def _prepared(self, inputs: Any, targets: Any) -> Product:
         values = list(self.parameters.values())

@@ -59,7 +59,7 @@ class Adagrad(FirstOrder):
 
     def check(self, group: dict[str, Any]) -> None:
         super().check(group)
-        for name in ("lr_decay", "initial_accumulator_value", "eps"):
+        for name in ("lr_decay", "initial_accumulator_value"):
             validate.number(name, group[name], least=0)
 
     def slots(self, group: dict[str, Any]) -> tuple[str, ...]:

@@ -63,7 +63,6 @@ class Adam(FirstOrder):
             raise TypeError(f"betas must be two numbers, got {group['betas']!r}")
         for index, beta in enumerate(group["betas"]):
             validate.fraction(f"betas[{index}]", beta)
-        validate.number("eps", group["eps"], least=0)
         if group.get("amsgrad"):  # from a checkpoint of torch.optim.Adam
             raise ValueError(f"{type(self).__name__} has no amsgrad: use torch.optim.{type(self).__name__}")
 

@@ -3,6 +3,7 @@ r"""What first-order optimisers share: groups, state, closures, and the choice b
 # pyright: reportPrivateImportUsage=false
 # Torch has its operations on lists of tensors under private names only.
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -18,7 +19,7 @@ __all__ = ["FirstOrder"]
 Tensors = list[Tensor] | tuple[Tensor, ...]
 
 
-class FirstOrder(Optimizer):
+class FirstOrder(Optimizer, ABC):
     r"""An optimiser whose step depends on each parameter, its gradient and a few tensors of its shape.
 
     $$ (\theta_{t+1}, s_{t+1}) = u(\theta_t, \nabla h(\theta_t), s_t) $$
@@ -52,7 +53,9 @@ class FirstOrder(Optimizer):
     def check(self, group: dict[str, Any]) -> None:
         """Refuse options outside of their range; a subclass adds its own."""
         learning_rate("lr", group["lr"])
-        validate.number("weight_decay", group["weight_decay"], least=0)
+        for name in ("weight_decay", "momentum", "eps"):
+            if name in group:
+                validate.number(name, group[name], least=0)
         validate.flag("maximize", group["maximize"])
         for name in ("foreach", "fused"):
             if group[name] is not None:
@@ -62,21 +65,21 @@ class FirstOrder(Optimizer):
         if group["fused"] and type(self).update_fused is FirstOrder.update_fused:
             raise ValueError(f"fused must be False or None for {type(self).__name__}: torch has no kernel for it")
 
+    @abstractmethod
     def slots(self, group: dict[str, Any]) -> tuple[str, ...]:
         """The names of the tensors that are kept for each parameter."""
-        raise NotImplementedError
 
     def start(self, group: dict[str, Any], name: str, parameter: Tensor) -> Tensor:
         """What a slot holds before the first step."""
         return torch.zeros_like(parameter, memory_format=torch.preserve_format)
 
+    @abstractmethod
     def update(self, group: dict[str, Any], theta: Tensor, g: Tensor, t: Any, *state: Tensor) -> None:
         """One parameter's step, in place. `t` is the number of the step from 1 where `counts` is set, else None."""
-        raise NotImplementedError
 
+    @abstractmethod
     def update_all(self, group: dict[str, Any], theta: Tensors, g: Tensors, t: list[Any], *state: Tensors) -> None:
         """The same for lists of parameters on one device and of one dtype."""
-        raise NotImplementedError
 
     def update_fused(self, group: dict[str, Any], theta: Tensors, g: Tensors, t: Tensors, *state: Tensors) -> None:
         """The same by torch's kernel, which sees to weight decay and to `maximize` itself."""

@@ -8,7 +8,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from lemmata import validate
 from lemmata.marks import system
 from lemmata.optim.first_order import FirstOrder, Tensors, add, add_all
 
@@ -56,7 +55,6 @@ class GradientDescent(FirstOrder):
 
     def check(self, group: dict[str, Any]) -> None:
         super().check(group)
-        validate.number("momentum", group["momentum"], least=0)
         if group.get("nesterov") or group.get("dampening"):  # from a checkpoint of torch.optim.SGD
             raise ValueError("GradientDescent has no nesterov and no dampening: use Nesterov, or torch.optim.SGD")
 

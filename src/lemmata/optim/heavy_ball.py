@@ -8,7 +8,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from lemmata import validate
 from lemmata.marks import system
 from lemmata.optim.first_order import FirstOrder, Tensors, add, add_all
 
@@ -51,10 +50,6 @@ class HeavyBall(FirstOrder):
     ) -> None:
         chosen = {"lr": lr, "momentum": momentum, "weight_decay": weight_decay}
         super().__init__(params, chosen | {"maximize": maximize, "foreach": foreach})
-
-    def check(self, group: dict[str, Any]) -> None:
-        super().check(group)
-        validate.number("momentum", group["momentum"], least=0)
 
     def slots(self, group: dict[str, Any]) -> tuple[str, ...]:
         return ("displacement",)

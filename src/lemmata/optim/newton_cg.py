@@ -13,7 +13,7 @@ from torch.optim import Optimizer
 from lemmata import validate
 from lemmata.marks import system
 from lemmata.optim.curvature_closure import curvature_of, learnt, move, spread
-from lemmata.optim.options import group_options, learning_rate
+from lemmata.optim.options import check_damped, group_options
 
 __all__ = ["NewtonCG", "truncated_cg"]
 
@@ -74,9 +74,7 @@ class NewtonCG(Optimizer):
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
         """Add a group with an `lr` and a `damping` of its own."""
-        words = group_options(self.defaults, param_group)
-        learning_rate("lr", words["lr"])
-        validate.number("damping", words["damping"], least=0)
+        check_damped(group_options(self.defaults, param_group))
         super().add_param_group(param_group)
 
     @torch.no_grad()

@@ -24,6 +24,12 @@ def learning_rate(name: str, value: float | Tensor) -> None:
     validate.number(name, value, least=0)
 
 
+def check_damped(words: dict[str, Any]) -> None:
+    """The options of a second-order method: `lr` and `damping`, what is added to every curvature."""
+    learning_rate("lr", words["lr"])
+    validate.number("damping", words["damping"], least=0)
+
+
 def group_options(defaults: dict[str, Any], param_group: Any) -> dict[str, Any]:
     """The options of a group: its own, and the optimiser's where it has none.
 

@@ -59,8 +59,6 @@ class RMSprop(FirstOrder):
     def check(self, group: dict[str, Any]) -> None:
         super().check(group)
         validate.fraction("alpha", group["alpha"])
-        for name in ("eps", "momentum"):
-            validate.number(name, group[name], least=0)
         if group.get("centered"):  # from a checkpoint of torch.optim.RMSprop
             raise ValueError("RMSprop has no centered: use torch.optim.RMSprop")
 
