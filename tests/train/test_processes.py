@@ -14,10 +14,14 @@ from lemmata.train.randomness import random_state
 from lemmata.train.training import Training
 
 PROGRAM = """
-import json, os, signal, sys, torch
+import atexit, glob, json, os, signal, sys, torch
 from torch import nn
 from torch.nn import functional
 from lemmata.train import Options, fit
+def alive():  # threads of the group that a tensor's end could wake when Python is gone
+    names = [open(task).read() for task in glob.glob("/proc/self/task/*/comm")]
+    open(sys.argv[2] + os.environ["RANK"] + ".threads", "w").write("".join(name for name in names if "gloo" in name))
+atexit.register(alive)  # the first to be told is the last to run
 torch.manual_seed(0)
 x = torch.rand(101, 6, dtype=torch.float64)  # the last batch of an epoch has 5 examples, and an odd split
 system = nn.Sequential(nn.Linear(6, 16), nn.Tanh(), nn.Linear(16, 1)).double()
@@ -43,6 +47,9 @@ def start(tmp_path, words, folder, procs, resume=False):
     environment = os.environ | {"OMP_NUM_THREADS": "1"}
     done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
     assert (done.returncode == 0) == resume, done.stderr
+    for rank in range(procs):  # torchrun ends a process that is still at work when another has failed
+        left = folder.with_name(f"{folder.name}{rank}.threads")
+        assert not (resume or left.exists()) or left.read_text() == ""
 
 
 def final(folder):

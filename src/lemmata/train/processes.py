@@ -1,6 +1,8 @@
 """Several processes that train one system: who I am, my share of a batch, and what all must agree on."""
 
 import atexit
+import gc
+import importlib
 import os
 from dataclasses import dataclass
 
@@ -24,8 +26,11 @@ class World:
         if int(os.environ.get("WORLD_SIZE", "1")) == 1:
             return cls()
         if not dist.is_initialized():
+            # Its functions take the group there is at their import as default: imported later, as
+            # DistributedDataParallel does, they would hold ours for ever.
+            importlib.import_module("torch.distributed.nn")
             dist.init_process_group("nccl" if device.type == "cuda" else "gloo")
-            atexit.register(_leave)  # or its threads may outlive Python, and end the process with an error
+            atexit.register(_leave)
         return cls(dist.get_rank(), dist.get_world_size())
 
     @property
@@ -66,5 +71,7 @@ class World:
 
 
 def _leave() -> None:
+    """Leave the group while Python lives: a thread of it that drops a tensor later ends the process with an error."""
     if dist.is_initialized():
+        gc.collect()  # a wrapped system in a cycle would keep the group, and with it the threads
         dist.destroy_process_group()
