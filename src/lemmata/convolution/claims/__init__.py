@@ -1,0 +1,1 @@
+"""How the statements about convolution are checked, one file per subject."""
