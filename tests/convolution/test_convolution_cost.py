@@ -1,8 +1,11 @@
 """The costs of a convolution: the choice at both ends, and bad input."""
 
 import pytest
+import scipy.fft
+import torch
 
 from lemmata.convolution import direct_operations, fft_operations, fft_pays
+from lemmata.convolution.convolution_cost import fast_length
 
 
 def test_kernels_of_ordinary_networks_are_written_out():
@@ -23,3 +26,13 @@ def test_bad_shapes_are_named(unchecked):
         direct_operations((1, 1, 5), (1, 1, 3), (3, 3))
     with pytest.raises(ValueError, match="sizes must be >= 1, got 0"):
         direct_operations((1, 1, 5), (1, 1, 3), (0,))
+
+
+def test_fast_lengths_are_those_of_scipy():
+    assert [fast_length(n) for n in range(1, 500)] == [scipy.fft.next_fast_len(n, real=True) for n in range(1, 500)]
+
+
+def test_torch_has_less_of_a_head_start_in_double_precision():
+    shapes = (8, 16, 32, 32), (16, 16, 9, 9), (24, 24)
+    assert fft_pays(*shapes, torch.float64)
+    assert not fft_pays(*shapes, torch.float32)

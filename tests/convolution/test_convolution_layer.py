@@ -100,6 +100,17 @@ def test_whole_numbers_are_exact_and_low_precision_stays():
         assert long.dtype == dtype
 
 
+@pytest.mark.parametrize("method", METHODS)
+def test_one_graph_and_shapes_without_numbers(unchecked, method):
+    torch.compiler.reset()
+    x, weight, bias = example(2)
+    settings = {"stride": 2, "padding": 1, "method": method}
+    compiled = torch.compile(conv_nd, fullgraph=True, backend="eager")(x, weight, bias, **settings)
+    torch.testing.assert_close(compiled, conv_nd(x, weight, bias, **settings), rtol=0, atol=WITHIN)
+    shape = conv_nd(x.to("meta"), weight.to("meta"), bias.to("meta"), **settings).shape
+    assert shape == compiled.shape
+
+
 @pytest.mark.parametrize(
     ("changed", "error", "message"),
     [

@@ -2,9 +2,7 @@ r"""What a convolution costs, written out and by Fourier transforms, and which o
 
 import math
 from collections.abc import Sequence
-from typing import cast
 
-import scipy.fft
 import torch
 
 from lemmata import validate
@@ -41,7 +39,7 @@ def fft_operations(x: Sequence[int], weight: Sequence[int]) -> float:
     True
     """
     _check(x, weight, x[2:])
-    length = math.prod(map(fast_length, x[2:]))
+    length = math.prod([fast_length(size) for size in x[2:]])
     transforms = x[0] * x[1] + weight[0] * weight[1] + x[0] * weight[0]
     products = x[0] * weight[0] * weight[1] * length / 2  # half of a real signal's spectrum says all
     return 2.5 * transforms * length * max(1.0, math.log2(length)) + 8 * products
@@ -58,8 +56,15 @@ def fft_pays(x: Sequence[int], weight: Sequence[int], sizes: Sequence[int], dtyp
 
 
 def fast_length(size: int) -> int:
-    """The least length from `size` on whose transform is quick: a product of small primes."""
-    return cast(int, scipy.fft.next_fast_len(size, real=True))
+    """The least length from `size` on whose transform is quick: a product of twos, threes and fives."""
+    while True:
+        rest = size
+        for prime in (2, 3, 5):
+            while rest % prime == 0:
+                rest //= prime
+        if rest == 1:
+            return size
+        size += 1
 
 
 def _check(x: Sequence[int], weight: Sequence[int], sizes: Sequence[int]) -> None:

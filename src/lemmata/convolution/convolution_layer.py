@@ -1,5 +1,6 @@
 r"""A layer's convolution in any number of dimensions: the definition, its quicker forms, and its transpose."""
 
+import itertools
 import math
 from collections.abc import Sequence
 
@@ -17,6 +18,7 @@ from lemmata.marks import system
 __all__ = ["conv_nd", "conv_transpose_nd"]
 
 METHODS = ("auto", "definition", "im2col", "torch", "fft")
+SPECTRAL = (torch.float32, torch.float64)  # dtypes of real signals whose spectra torch computes on every device
 
 
 @system("conv_nd", title="Convolutional layer in n dimensions", kind="function")
@@ -125,16 +127,15 @@ def _checked(x: Tensor, weight: Tensor, bias: Tensor | None, outputs: int, group
 def _chosen(method: str, x: Tensor, weight: Tensor, sizes: Sequence[int]) -> str:
     validate.one_of("method", method, METHODS)
     whole = not (x.is_floating_point() or x.is_complex())
-    if method == "fft" and whole:
-        raise TypeError(f"method 'fft' needs floating-point numbers, got {x.dtype}: use x.double()")
+    if method == "fft" and x.dtype not in SPECTRAL:
+        raise TypeError(f"method 'fft' needs float32 or float64, got {x.dtype}: use x.float() and weight.float()")
     if method == "torch" and (whole or len(sizes) > 3):
         raise ValueError(f"method 'torch' needs floating point and at most 3 axes, got {x.dtype} and {len(sizes)}")
     if method != "auto":
         return method
     if whole or x.is_complex():
         return "definition"
-    # Spectra are computed in single or double precision only.
-    if x.dtype in (torch.float32, torch.float64) and fft_pays(x.shape, weight.shape, sizes, x.dtype):
+    if x.dtype in SPECTRAL and fft_pays(x.shape, weight.shape, sizes, x.dtype):
         return "fft"
     return "torch" if len(sizes) <= 3 else "definition"
 
@@ -145,7 +146,7 @@ def _by_definition(
     """One tap of the kernel at a time: it meets the same places of every window."""
     x, kernels = x.unflatten(1, (groups, -1)), weight.unflatten(0, (groups, -1))
     y = x.new_zeros(len(x), groups, kernels.shape[1], *sizes)  # (batch, group, outputs of it, *sizes)
-    for tap in torch.cartesian_prod(*map(torch.arange, weight.shape[2:])).reshape(-1, len(sizes)).tolist():
+    for tap in itertools.product(*[range(size) for size in weight.shape[2:]]):
         met = tuple(
             slice(gap * t, gap * t + step * (size - 1) + 1, step)
             for t, gap, step, size in zip(tap, gaps, steps, sizes, strict=True)
