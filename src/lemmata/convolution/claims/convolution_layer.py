@@ -1,6 +1,7 @@
 """A layer's convolution: channels, borders, strides and gaps."""
 
 import itertools
+from typing import Any
 
 import numpy as np
 import torch
@@ -85,7 +86,7 @@ def padding_extends_each_side(draw, keeps=_half_the_reach, sides=2, mirrored="re
         same.append(conv_nd(signal, kernel, padding=keeps(k) if k % 2 else "same").shape[-1])
         sizes.append(x)
     image, kernel = draw.normal(1, 1, 5, 6), draw.normal(1, 1, 3, 5)
-    modes = {"zeros": "constant", "reflect": mirrored, "replicate": "edge", "circular": "wrap"}
+    modes: dict[str, Any] = {"zeros": "constant", "reflect": mirrored, "replicate": "edge", "circular": "wrap"}
     found = [conv_nd(image, kernel, padding="same", padding_mode=mode) for mode in modes]
     around = [(0, 0), (0, 0), (1, 1), (2, 2)]
     padded = [torch.from_numpy(np.pad(image.numpy(), around, mode=mode)) for mode in modes.values()]

@@ -1,6 +1,7 @@
 """Convolutions as matrices: the kernel in every column, and the transpose."""
 
 import itertools
+from typing import Any
 
 import torch
 
@@ -39,7 +40,7 @@ def a_transposed_convolution_is_the_transpose(draw, back=torch.t, last=1):
     """Strides, paddings and dilations on 5 by 6 inputs of 2 channels: forward, back, the gradient and the size."""
     forward, gradients, transposed, sizes, predicted, blocks = ([] for _ in range(6))
     for s, p, d in itertools.product((1, 2, 3), (0, 1, 2), (1, 2)):
-        settings = {"stride": s, "padding": p, "dilation": d}
+        settings: dict[str, Any] = {"stride": s, "padding": p, "dilation": d}
         x, w = draw.normal(1, 2, 5, 6).requires_grad_(), draw.normal(3, 2, 2, 3)
         C = convolution_matrix(w, (5, 6), **settings).to_dense()
         y = conv_nd(x, w, **settings)
@@ -60,11 +61,11 @@ def a_transposed_convolution_is_the_transpose(draw, back=torch.t, last=1):
         if s == 1:
             blocks.append(torch.equal(within_block[1:, 1:, 1:, 1:], within_block[:-1, :-1, :-1, :-1]))
     # A sum of at most 18 products of normal numbers, each below 36.
-    gaps = {"within": 18 * 36 * 64 * torch.finfo(torch.float64).eps}
+    rounding = 18 * 36 * 64 * torch.finfo(torch.float64).eps
     return all_of(
-        close(torch.stack(forward), 0.0, **gaps),
-        close(torch.stack(gradients), 0.0, **gaps),
-        close(torch.stack(transposed), 0.0, **gaps),
+        close(torch.stack(forward), 0.0, within=rounding),
+        close(torch.stack(gradients), 0.0, within=rounding),
+        close(torch.stack(transposed), 0.0, within=rounding),
         exactly(sizes, predicted),
         always(blocks),
     )
