@@ -1,0 +1,209 @@
+r"""A layer's convolution in any number of dimensions: the definition, its quicker forms, and its transpose."""
+
+import itertools
+import math
+from collections.abc import Sequence
+
+import torch
+from jaxtyping import Num
+from torch import Tensor
+from torch.nn import functional
+
+from lemmata import validate
+from lemmata.convolution.convolution_cost import fast_length, fft_pays
+from lemmata.convolution.padding import amounts_of, pad_space, per_axis
+from lemmata.convolution.sizes import output_size, transposed_output_size
+from lemmata.marks import system
+
+__all__ = ["conv_nd", "conv_transpose_nd"]
+
+METHODS = ("auto", "definition", "im2col", "torch", "fft")
+SPECTRAL = (torch.float32, torch.float64)  # dtypes of real signals whose spectra torch computes on every device
+
+
+@system("conv_nd", title="Convolutional layer in n dimensions", kind="function")
+def conv_nd(
+    x: Num[Tensor, "batch inputs *space"],
+    weight: Num[Tensor, "outputs group_inputs *kernel"],
+    bias: Num[Tensor, "outputs"] | None = None,
+    stride: int | Sequence[int] = 1,
+    padding: int | str | Sequence[int] = 0,
+    dilation: int | Sequence[int] = 1,
+    groups: int = 1,
+    padding_mode: str = "zeros",
+    method: str = "auto",
+) -> Num[Tensor, "batch outputs *new_space"]:
+    r"""Every output channel is a sum over input channels of cross-correlations with a kernel of their own.
+
+    $$ y[c,u] = b_c + \sum_r \sum_t w[c,r,t]\, x[r, s u + d t] $$
+
+    `method` says how: `definition` adds up the kernel's taps, `im2col` multiplies a matrix of windows, `torch` calls
+    its kernels (up to three dimensions), `fft` multiplies spectra, and `auto` takes torch's kernels or
+    spectra, whichever is expected to be quicker. Whole numbers are exact; they know `definition` and `im2col`.
+
+    Shapes:
+        x: (batch, inputs, *space); weight: (outputs, inputs / groups, *kernel); bias: (outputs,)
+        returns: (batch, outputs, *space), each axis of `output_size`
+
+    Claims: conv.layer, conv.channel_order, conv.stride, conv.dilation, conv.padding, conv.cross_correlation
+    Source: K. Chellapilla et al., High performance convolutional neural networks (2006) for im2col; M. Mathieu et al.,
+        Fast training of convolutional networks through FFTs (2014).
+
+    >>> conv_nd(torch.ones(1, 1, 5), torch.ones(1, 1, 3), stride=2)
+    tensor([[[3., 3.]]])
+    """
+    axes = _checked(x, weight, bias, weight.shape[0], groups)
+    if x.shape[1] != weight.shape[1] * groups:
+        raise ValueError(f"x must have {weight.shape[1] * groups} channels to fit weight, got {x.shape[1]}")
+    steps, gaps = per_axis("stride", stride, axes), per_axis("dilation", dilation, axes)
+    padded = pad_space(x, amounts_of(padding, weight.shape[2:], gaps, steps), padding_mode)
+    sizes = [output_size(*one) for one in zip(padded.shape[2:], weight.shape[2:], steps, [0] * axes, gaps, strict=True)]
+    method = _chosen(method, padded, weight, sizes)
+    y = _HOW[method](padded, weight, sizes, steps, gaps, groups)  # (batch, outputs, *sizes)
+    return y if bias is None else y + bias.reshape(-1, *[1] * axes)
+
+
+@system("conv_transpose_nd", title="Transposed convolution in n dimensions", kind="function")
+def conv_transpose_nd(
+    x: Num[Tensor, "batch inputs *space"],
+    weight: Num[Tensor, "inputs group_outputs *kernel"],
+    bias: Num[Tensor, "outputs"] | None = None,
+    stride: int | Sequence[int] = 1,
+    padding: int | Sequence[int] = 0,
+    output_padding: int | Sequence[int] = 0,
+    groups: int = 1,
+    dilation: int | Sequence[int] = 1,
+    method: str = "auto",
+) -> Num[Tensor, "batch outputs *new_space"]:
+    r"""The transpose of `conv_nd` with the same weight: every input value adds a scaled kernel to the output.
+
+    $$ y[c, s u + d t - p] \mathrel{+}= \sum_r w[r,c,t]\, x[r,u] $$
+
+    It is computed as a convolution: s - 1 zeros between the values of x, and the kernel turned around.
+
+    Shapes:
+        x: (batch, inputs, *space); weight: (inputs, outputs / groups, *kernel); bias: (outputs,)
+        returns: (batch, outputs, *space), each axis of `transposed_output_size`
+
+    Claims: conv.toeplitz_2d
+    Source: M. Zeiler et al., Deconvolutional networks (2010); argument order of torch's conv_transpose functions.
+
+    >>> conv_transpose_nd(torch.ones(1, 1, 2), torch.tensor([[[1.0, 2.0]]]), stride=2)
+    tensor([[[1., 2., 1., 2.]]])
+    """
+    axes = _checked(x, weight, bias, weight.shape[1] * groups, groups)
+    if x.shape[1] != len(weight):
+        raise ValueError(f"x must have {len(weight)} channels to fit weight, got {x.shape[1]}")
+    steps, gaps = per_axis("stride", stride, axes), per_axis("dilation", dilation, axes)
+    less, more = per_axis("padding", padding, axes, 0), per_axis("output_padding", output_padding, axes, 0)
+    for one in zip(x.shape[2:], weight.shape[2:], steps, less, gaps, more, strict=True):
+        transposed_output_size(*one)
+    turned = weight.flip(tuple(range(2, weight.ndim))).unflatten(0, (groups, -1)).transpose(1, 2).flatten(0, 1)
+    reach = [gap * (size - 1) for gap, size in zip(gaps, weight.shape[2:], strict=True)]
+    full = conv_nd(
+        _spread(x, steps), turned, padding=reach, dilation=gaps, groups=groups, method=method
+    )  # as if nothing were padded
+    y = pad_space(full, [(-p, o - p) for p, o in zip(less, more, strict=True)])
+    return y if bias is None else y + bias.reshape(-1, *[1] * axes)
+
+
+def _checked(x: Tensor, weight: Tensor, bias: Tensor | None, outputs: int, groups: int) -> int:
+    """How many axes of space there are, once the tensors are known to fit together."""
+    if validate.tensor("x", x).ndim != validate.tensor("weight", weight).ndim or x.ndim < 3:
+        shapes = f"{tuple(x.shape)} and {tuple(weight.shape)}"
+        raise ValueError(f"x (batch, inputs, *space) and weight must have as many axes, at least 3, got {shapes}")
+    for name, value in ("x", x), ("weight", weight):
+        if 0 in value.shape:
+            raise ValueError(f"{name} must not be empty, got shape {tuple(value.shape)}")
+    if x.dtype != weight.dtype:
+        raise TypeError(f"weight must have the dtype of x, {x.dtype}, got {weight.dtype}: use weight.to(x.dtype)")
+    if len(weight) % validate.count("groups", groups):
+        raise ValueError(f"groups must divide the {len(weight)} channels of weight, got {groups}")
+    if bias is not None and bias.shape != (outputs,):
+        raise ValueError(f"bias must be a ({outputs},) tensor, got shape {tuple(bias.shape)}")
+    return x.ndim - 2
+
+
+def _chosen(method: str, x: Tensor, weight: Tensor, sizes: Sequence[int]) -> str:
+    validate.one_of("method", method, METHODS)
+    whole = not (x.is_floating_point() or x.is_complex())
+    if method == "fft" and x.dtype not in SPECTRAL:
+        raise TypeError(f"method 'fft' needs float32 or float64, got {x.dtype}: use x.float() and weight.float()")
+    if method == "torch" and (whole or len(sizes) > 3):
+        raise ValueError(f"method 'torch' needs floating point and at most 3 axes, got {x.dtype} and {len(sizes)}")
+    if method != "auto":
+        return method
+    if whole or x.is_complex():
+        return "definition"
+    if x.dtype in SPECTRAL and fft_pays(x.shape, weight.shape, sizes, x.dtype):
+        return "fft"
+    return "torch" if len(sizes) <= 3 else "definition"
+
+
+def _by_definition(
+    x: Tensor, weight: Tensor, sizes: Sequence[int], steps: Sequence[int], gaps: Sequence[int], groups: int
+) -> Tensor:
+    """One tap of the kernel at a time: it meets the same places of every window."""
+    x, kernels = x.unflatten(1, (groups, -1)), weight.unflatten(0, (groups, -1))
+    y = x.new_zeros(len(x), groups, kernels.shape[1], *sizes)  # (batch, group, outputs of it, *sizes)
+    for tap in itertools.product(*[range(size) for size in weight.shape[2:]]):
+        met = tuple(
+            slice(gap * t, gap * t + step * (size - 1) + 1, step)
+            for t, gap, step, size in zip(tap, gaps, steps, sizes, strict=True)
+        )
+        y = y + torch.einsum("bgi...,goi->bgo...", x[(..., *met)], kernels[(..., *tap)])
+    return y.flatten(1, 2)
+
+
+def windows(x: Tensor, kernel: Sequence[int], steps: Sequence[int], gaps: Sequence[int]) -> Tensor:
+    """A view of x that has, for each place of the output, the values under the kernel: (..., *sizes, *kernel)."""
+    first = x.ndim - len(kernel)
+    for axis, (size, step, gap) in enumerate(zip(kernel, steps, gaps, strict=True), start=first):
+        x = x.unfold(axis, gap * (size - 1) + 1, step)[..., ::gap]
+    return x
+
+
+def _by_im2col(
+    x: Tensor, weight: Tensor, sizes: Sequence[int], steps: Sequence[int], gaps: Sequence[int], groups: int
+) -> Tensor:
+    """Every window is a row, every kernel a column: one matrix product."""
+    axes = len(sizes)
+    seen = windows(x.unflatten(1, (groups, -1)), weight.shape[2:], steps, gaps)  # (batch, group, in, *sizes, *kernel)
+    rows = seen.movedim(2, 2 + axes).flatten(2 + axes).flatten(2, 1 + axes)  # (batch, group, places, in * taps)
+    columns = weight.unflatten(0, (groups, -1)).flatten(2)  # (group, outputs of it, in * taps)
+    y = columns @ rows.mT  # (batch, group, outputs of it, places)
+    return y.flatten(1, 2).unflatten(2, tuple(sizes))
+
+
+def _by_torch(
+    x: Tensor, weight: Tensor, sizes: Sequence[int], steps: Sequence[int], gaps: Sequence[int], groups: int
+) -> Tensor:
+    kernel = (functional.conv1d, functional.conv2d, functional.conv3d)[len(sizes) - 1]
+    return kernel(x, weight, None, tuple(steps), 0, tuple(gaps), groups)
+
+
+def _by_fft(
+    x: Tensor, weight: Tensor, sizes: Sequence[int], steps: Sequence[int], gaps: Sequence[int], groups: int
+) -> Tensor:
+    """Spectra are multiplied; the sum wraps around only at places where no whole window fits."""
+    axes = tuple(range(2, x.ndim))
+    lengths = [fast_length(size) for size in x.shape[2:]]
+    signal = torch.fft.rfftn(x, lengths, axes).unflatten(1, (groups, -1))
+    kernels = torch.fft.rfftn(_spread(weight, gaps), lengths, axes).unflatten(0, (groups, -1))
+    spectrum = torch.einsum("bgi...,goi...->bgo...", signal, kernels.conj()).flatten(1, 2)
+    y = torch.fft.irfftn(spectrum, lengths, axes)  # (batch, outputs, *lengths)
+    return y[(..., *(slice(0, step * (size - 1) + 1, step) for step, size in zip(steps, sizes, strict=True)))]
+
+
+def _spread(x: Tensor, steps: Sequence[int]) -> Tensor:
+    """Put step - 1 zeros between neighbours on each axis of space."""
+    if math.prod(steps) == 1:
+        return x
+    sizes = [step * (size - 1) + 1 for step, size in zip(steps, x.shape[2:], strict=True)]
+    places = tuple(slice(None, None, step) for step in steps)
+    spread = x.new_zeros(*x.shape[:2], *sizes)
+    spread[(..., *places)] = x
+    return spread
+
+
+_HOW = {"definition": _by_definition, "im2col": _by_im2col, "torch": _by_torch, "fft": _by_fft}
