@@ -1,0 +1,234 @@
+"""All networks for pictures: torch's habits, gradients, torchvision's numbers where it is installed, refusals."""
+
+import re
+
+import pytest
+import torch
+
+from lemmata.convolution.alexnet import AlexNet
+from lemmata.convolution.densenet import DenseNet
+from lemmata.convolution.inception import GoogLeNet
+from lemmata.convolution.lenet import LeNet5
+from lemmata.convolution.resnet import ResNet
+from lemmata.convolution.unet import UNet
+from lemmata.convolution.vgg import VGG
+
+# Of each network: a small one, and the side of a picture that is enough for it.
+SMALL = {
+    "lenet": (lambda **place: LeNet5(channels=2, classes=3, **place), 32),
+    "alexnet": (lambda **place: AlexNet(2, 3, width=2, hidden=8, **place), 63),
+    "vgg": (lambda **place: VGG(2, 3, depth=11, width=2, hidden=8, **place), 32),
+    "vgg_bn": (lambda **place: VGG(2, 3, depth=11, batch_norm=True, width=2, hidden=8, **place), 32),
+    "googlenet": (lambda **place: GoogLeNet(2, 3, auxiliary=False, **place), 15),
+    "resnet": (lambda **place: ResNet(2, 3, width=2, **place), 20),
+    "resnet_small": (lambda **place: ResNet(2, 3, width=2, small=True, **place), 8),
+    "densenet": (lambda **place: DenseNet(2, 3, growth=2, **place), 29),
+    "densenet_small": (lambda **place: DenseNet(2, 3, growth=2, small=True, **place), 8),
+    "unet": (lambda **place: UNet(2, 3, width=2, levels=2, **place), 8),
+}
+
+
+def parameters(network):
+    return sum(values.numel() for values in network.parameters())
+
+
+@pytest.mark.filterwarnings("ignore:TF32 acceleration")  # what torch says whenever a switch of oneDNN is set
+@pytest.mark.parametrize("name", SMALL)
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16])
+def test_one_picture_in_every_dtype(name, dtype):
+    make, side = SMALL[name]
+    network = make(dtype=dtype).eval()
+    x = torch.randn(2, 2, side, side, dtype=dtype)
+    # Some virtual machines announce matrix units for bfloat16 that oneDNN then cannot use: torch's own kernels.
+    with torch.backends.mkldnn.flags(enabled=dtype is not torch.bfloat16):
+        both, alone = network(x), network(x[:1])
+    assert both.dtype is dtype
+    assert both.shape[:2] == (2, 3)
+    size = both.double().abs().max().item()
+    # Batches of one and two may be summed in another order, in each of the layers.
+    torch.testing.assert_close(alone, both[:1], rtol=0, atol=32 * torch.finfo(dtype).eps * size)
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_the_same_seed_gives_the_same_weights_and_the_state_dict_all_of_them(name):
+    make, side = SMALL[name]
+    torch.manual_seed(1)
+    first = make()
+    torch.manual_seed(1)
+    second = make()
+    for key, values in first.state_dict().items():
+        assert torch.equal(values, second.state_dict()[key]), key
+    other = make()
+    assert not torch.equal(next(other.parameters()), next(first.parameters()))
+    other.load_state_dict(first.state_dict())
+    x = torch.randn(1, 2, side, side)
+    assert torch.equal(other.eval()(x), first.eval()(x))
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_on_the_meta_device_only_shapes_are_made(name):
+    make, side = SMALL[name]
+    network = make(device="meta")
+    assert {values.device.type for values in network.state_dict().values()} == {"meta"}
+    assert network(torch.empty(5, 2, side, side, device="meta")).shape[:2] == (5, 3)
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_every_parameter_learns(name):
+    make, side = SMALL[name]
+    network = make(dtype=torch.float64)
+    x = torch.randn(4, 2, side, side, dtype=torch.float64, requires_grad=True)
+    network(x).square().sum().backward()
+    assert x.grad is not None
+    assert x.grad.abs().max() > 0
+    lacking = [key for key, values in network.named_parameters() if values.grad is None]
+    assert lacking == []
+
+
+@pytest.mark.parametrize("name", ["lenet", "unet"])
+def test_gradients_are_those_of_finite_differences(name):
+    make, side = SMALL[name]
+    network = make(dtype=torch.float64)
+    x = torch.randn(1, 2, side, side, dtype=torch.float64)
+    values = network.conv1.bias if name == "lenet" else network.down[0][0].bias
+    values = values.detach().requires_grad_()
+    key = "conv1.bias" if name == "lenet" else "down.0.0.bias"
+    assert torch.autograd.gradcheck(lambda bias: torch.func.functional_call(network, {key: bias}, (x,)), values)
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_what_is_no_batch_of_pictures_is_refused(name, unchecked):
+    make, side = SMALL[name]
+    network = make()
+    wanted = "x must be (batch, 2, height, width), got shape"
+    with pytest.raises(ValueError, match=re.escape(f"{wanted} (2, {side}, {side}): use x[None] for one picture")):
+        network(torch.zeros(2, side, side))
+    with pytest.raises(ValueError, match=re.escape(f"{wanted} (4, 1, {side}, {side})")):
+        network(torch.zeros(4, 1, side, side))
+    with pytest.raises(TypeError, match=re.escape("x must be a tensor, got list")):
+        network([[0.0]])
+    with pytest.raises(TypeError, match=re.escape("got torch.uint8: use x.float() / 255")):
+        network(torch.zeros(1, 2, side, side, dtype=torch.uint8))
+
+
+@pytest.mark.parametrize("name", ["alexnet", "vgg", "googlenet", "densenet", "densenet_small"])
+def test_pictures_that_would_vanish_are_refused(name):
+    make, side = SMALL[name]
+    with pytest.raises(ValueError, match=f"sides of at least {side} pixels, got {side} x {side - 1}"):
+        make()(torch.zeros(1, 2, side, side - 1))
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: ResNet(depth=20), "depth must be one of 18, 34, 50, 101, 152, got 20"),
+        (lambda: VGG(depth=12), "depth must be one of 11, 13, 16, 19, got 12"),
+        (lambda: DenseNet(depth=100), "depth must be one of 121, 169, 201, got 100"),
+        (lambda: GoogLeNet(large=7), "large must be 3 or 5, got 7"),
+        (lambda: AlexNet(dropout=1.0), "dropout must be in [0, 1), got 1.0"),
+        (lambda: LeNet5(classes=0), "classes must be >= 1, got 0"),
+        (lambda: ResNet(channels=-1), "channels must be >= 1, got -1"),
+        (lambda: UNet(levels=0), "levels must be >= 1, got 0"),
+        (lambda: LeNet5()(torch.zeros(1, 1, 28, 28)), "x must be 32 x 32 pixels, got 28 x 28: use padding=2"),
+        (lambda: LeNet5(padding=2)(torch.zeros(1, 1, 32, 32)), "x must be 28 x 28 pixels, got 32 x 32"),
+        (lambda: UNet(levels=3)(torch.zeros(1, 1, 24, 20)), "sides that are multiples of 8, got 24 x 20"),
+        (lambda: UNet(same=False)(torch.zeros(1, 1, 571, 572)), "even before every pooling, got 571 x 572"),
+        (lambda: UNet(levels=2, same=False)(torch.zeros(1, 1, 40, 44)), "even before every pooling, got 40 x 44"),
+        (lambda: GoogLeNet(auxiliary=False).auxiliary_logits(torch.zeros(1, 3, 32, 32)), "auxiliary must be True"),
+    ],
+)
+def test_settings_and_sizes_that_cannot_be_are_refused(make, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        make()
+
+
+# What torchvision's functions of these names have, weights that learn only.
+COUNTS = {
+    "alexnet": (lambda **place: AlexNet(**place), 61_100_840),
+    "vgg11": (lambda **place: VGG(depth=11, **place), 132_863_336),
+    "vgg13": (lambda **place: VGG(depth=13, **place), 133_047_848),
+    "vgg16": (lambda **place: VGG(depth=16, **place), 138_357_544),
+    "vgg19": (lambda **place: VGG(depth=19, **place), 143_667_240),
+    "vgg11_bn": (lambda **place: VGG(depth=11, batch_norm=True, **place), 132_868_840),
+    "vgg13_bn": (lambda **place: VGG(depth=13, batch_norm=True, **place), 133_053_736),
+    "vgg16_bn": (lambda **place: VGG(depth=16, batch_norm=True, **place), 138_365_992),
+    "vgg19_bn": (lambda **place: VGG(depth=19, batch_norm=True, **place), 143_678_248),
+    "googlenet": (lambda **place: GoogLeNet(**place), 13_004_888),
+    "resnet18": (lambda **place: ResNet(depth=18, **place), 11_689_512),
+    "resnet34": (lambda **place: ResNet(depth=34, **place), 21_797_672),
+    "resnet50": (lambda **place: ResNet(depth=50, **place), 25_557_032),
+    "resnet101": (lambda **place: ResNet(depth=101, **place), 44_549_160),
+    "resnet152": (lambda **place: ResNet(depth=152, **place), 60_192_808),
+    "densenet121": (lambda **place: DenseNet(depth=121, **place), 7_978_856),
+    "densenet169": (lambda **place: DenseNet(depth=169, **place), 14_149_480),
+    "densenet201": (lambda **place: DenseNet(depth=201, **place), 20_013_928),
+}
+
+
+@pytest.mark.parametrize("name", COUNTS)
+def test_there_are_as_many_parameters_as_in_torchvision(name):
+    make, count = COUNTS[name]
+    assert parameters(make(device="meta")) == count
+
+
+@pytest.mark.parametrize("name", COUNTS)
+def test_torchvisions_weights_give_torchvisions_outputs(name):
+    models = pytest.importorskip("torchvision.models", reason="torchvision is not installed")
+    more = {"init_weights": False, "transform_input": False} if name == "googlenet" else {}
+    theirs = getattr(models, name)(weights=None, **more).eval()
+    ours = COUNTS[name][0]().eval()
+    ours.load_state_dict(theirs.state_dict())
+    theirs.load_state_dict(ours.state_dict())
+    x = torch.randn(1, 3, 224, 224)
+    with torch.no_grad():
+        expected = theirs(x)
+        torch.testing.assert_close(ours(x), expected, rtol=0, atol=1e-5 * max(1.0, expected.abs().max().item()))
+
+
+def keys(network):
+    return [key for key in network.state_dict() if not key.endswith("num_batches_tracked")]
+
+
+def test_names_are_those_of_torchvisions_files():
+    assert keys(AlexNet(width=1, hidden=1))[::2] == [
+        *(f"features.{n}.weight" for n in (0, 3, 6, 8, 10)), *(f"classifier.{n}.weight" for n in (1, 4, 6))
+    ]  # fmt: skip
+    vgg = keys(VGG(depth=11, batch_norm=True, width=1, hidden=1, device="meta"))
+    normal = [f"features.1.{part}" for part in ("weight", "bias", "running_mean", "running_var")]
+    assert vgg[:6] == ["features.0.weight", "features.0.bias", *normal]
+    assert vgg[-2:] == ["classifier.6.weight", "classifier.6.bias"]
+    resnet = keys(ResNet(depth=50, device="meta"))
+    assert resnet[0] == "conv1.weight"
+    assert {"bn1.running_var", "layer1.0.downsample.1.bias", "layer4.2.conv3.weight", "fc.bias"} <= set(resnet)
+    assert "layer1.1.downsample.0.weight" not in resnet
+    densenet = set(keys(DenseNet(device="meta")))
+    assert {"features.conv0.weight", "features.denseblock4.denselayer16.norm2.bias", "classifier.weight"} <= densenet
+    assert {"features.transition3.norm.running_mean", "features.transition1.conv.weight"} <= densenet
+    assert {"features.norm0.weight", "features.norm5.weight"} <= densenet
+    google = set(keys(GoogLeNet(device="meta")))
+    assert {"conv1.conv.weight", "inception3a.branch4.1.bn.bias", "aux2.fc2.bias", "fc.weight"} <= google
+    assert {"inception5b.branch1.conv.weight", "inception4c.branch3.1.conv.weight", "aux1.conv.bn.weight"} <= google
+
+
+def test_auxiliary_classifiers_answer_beside_the_last_one():
+    network = GoogLeNet(classes=4).eval()
+    x = torch.randn(2, 3, 32, 32)
+    last, first, second = network.auxiliary_logits(x)
+    assert first.shape == second.shape == (2, 4)
+    assert torch.equal(last, network(x))
+
+
+def test_a_unet_has_the_parameters_of_the_original():
+    double = [9 * (a + b) * b + 2 * b for a, b in ((1, 64), (64, 128), (128, 256), (256, 512), (512, 1024))]
+    joined = [9 * (2 * n + n) * n + 2 * n for n in (512, 256, 128, 64)]
+    up = [4 * 2 * n * n + n for n in (512, 256, 128, 64)]
+    assert parameters(UNet(device="meta")) == sum(double + joined + up) + 64 * 2 + 2
+
+
+@pytest.mark.parametrize("name", ["resnet", "vgg", "densenet_small", "unet"])
+def test_initial_outputs_are_of_the_size_of_the_inputs(name):
+    make, side = SMALL[name]
+    torch.manual_seed(0)
+    outputs = make()(torch.randn(64, 2, side, side))
+    assert outputs.isfinite().all()
+    assert outputs.std() < 30
