@@ -1,0 +1,144 @@
+r"""Word embeddings from the company that words keep: the log-bilinear model, and negative sampling."""
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+from torch.nn import functional
+
+from lemmata import validate
+from lemmata.marks import system
+
+__all__ = ["SkipGram", "cooccurring_pairs", "unigram_law"]
+
+
+@system("skipgram", title="Skip-gram", kind="module")
+class SkipGram(nn.Module):
+    r"""Two vectors for each word, $x_w$ where it is given and $y_\mu$ where it is predicted.
+
+    $$ P(\mu \mid w) = \frac{\exp(x_w^\top y_\mu)}{\sum_\nu \exp(x_w^\top y_\nu)}, \qquad
+       \ell^{\text{neg}}_{w,\mu} = -\ln\sigma(x_w^\top y_\mu)
+       - \beta\, \mathbb E_{\nu \sim D} \ln\sigma(-x_w^\top y_\nu) $$
+
+    `loss` is the first model's negative log-likelihood, whose sum runs over the whole vocabulary;
+    `negative_sampling_loss` replaces it by a few words drawn from a law $D$. Initially the $x_w$ are small and the
+    $y_\mu$ zero, as in word2vec.
+
+    Shapes:
+        words: (batch,)    returns: scores (batch, vocab_size)
+
+    Claims: embed.definition, embed.log_bilinear, embed.negative_sampling
+    Source: T. Mikolov et al., Distributed representations of words and phrases and their compositionality (2013);
+        the optimum: O. Levy and Y. Goldberg, Neural word embedding as implicit matrix factorization (2014).
+    Differs: gradients by autograd for any optimiser; frequent words are not left out.
+
+    >>> model = SkipGram(vocab_size=100, dimensions=8)
+    >>> model(torch.tensor([3, 5])).shape
+    torch.Size([2, 100])
+    >>> model.loss(torch.tensor([3]), torch.tensor([7]))
+    tensor(4.6052, grad_fn=<NllLossBackward0>)
+    """
+
+    def __init__(
+        self,
+        vocab_size: int,
+        dimensions: int = 64,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        super().__init__()
+        self.vocab_size = validate.count("vocab_size", vocab_size, least=2)
+        self.dimensions = validate.count("dimensions", dimensions)
+        place = {"device": device, "dtype": dtype}
+        self.given = nn.Embedding(vocab_size, dimensions, **place)
+        self.predicted = nn.Embedding(vocab_size, dimensions, **place)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw the initial vectors anew."""
+        nn.init.uniform_(self.given.weight, -0.5 / self.dimensions, 0.5 / self.dimensions)
+        nn.init.zeros_(self.predicted.weight)
+
+    def forward(self, words: Int[Tensor, "batch"]) -> Float[Tensor, "batch vocab"]:
+        return self.embed(words) @ self.predicted.weight.mT  # (batch, vocab_size)
+
+    def embed(self, words: Int[Tensor, "*batch"]) -> Float[Tensor, "*batch dimensions"]:
+        """The vectors of these words."""
+        return self.given(validate.tokens("words", words, self.vocab_size))
+
+    def loss(self, words: Int[Tensor, "batch"], contexts: Int[Tensor, "batch"]) -> Float[Tensor, ""]:
+        """The mean of -ln P(context | word) over the pairs."""
+        validate.tokens("contexts", contexts, self.vocab_size)
+        _as_many(words, contexts)
+        return functional.cross_entropy(self(words), contexts)
+
+    def negative_sampling_loss(
+        self,
+        words: Int[Tensor, "batch"],
+        contexts: Int[Tensor, "batch"],
+        negatives: Int[Tensor, "batch samples"],
+        beta: float | None = None,
+    ) -> Float[Tensor, ""]:
+        """The mean loss of the pairs; the mean over the negatives, drawn from D, stands for the expectation.
+
+        `beta` is the number of negatives where it is not given, so that each of them counts once, as in word2vec.
+        """
+        for name, values in (("contexts", contexts), ("negatives", negatives)):
+            validate.tokens(name, values, self.vocab_size)
+        _as_many(words, contexts)
+        if negatives.ndim != 2 or len(negatives) != len(words) or not negatives.shape[1]:
+            raise ValueError(f"negatives must be ({len(words)}, samples), got shape {tuple(negatives.shape)}")
+        beta = negatives.shape[1] if beta is None else validate.positive("beta", beta)
+        x = self.embed(words)  # (batch, dimensions)
+        observed = (x * self.predicted(contexts)).sum(-1)  # (batch,)
+        drawn = torch.einsum("bd,bsd->bs", x, self.predicted(negatives))  # (batch, samples)
+        # ln(1 - sigma(z)) = ln sigma(-z), which does not overflow
+        return -(functional.logsigmoid(observed) + beta * functional.logsigmoid(-drawn).mean(1)).mean()
+
+    @torch.no_grad()
+    def nearest(self, words: Int[Tensor, "batch"], count: int = 5) -> Int[Tensor, "batch count"]:
+        """For each word the others whose vectors point most nearly in the same direction, nearest first."""
+        validate.count("count", count, most=self.vocab_size - 1)
+        unit = functional.normalize(self.given.weight, dim=1)  # (vocab_size, dimensions)
+        cosines = functional.normalize(self.embed(words), dim=1) @ unit.mT  # (batch, vocab_size)
+        cosines.scatter_(1, words[:, None], -torch.inf)  # a word is no neighbour of its own
+        return cosines.topk(count).indices
+
+    def extra_repr(self) -> str:
+        return f"vocab_size={self.vocab_size}, dimensions={self.dimensions}"
+
+
+def cooccurring_pairs(tokens: Int[Tensor, "time"], window: int = 5) -> Int[Tensor, "pairs 2"]:
+    """All pairs (word, context) of words at most `window` places apart, each in both orders.
+
+    >>> cooccurring_pairs(torch.tensor([4, 5, 6]), window=1).tolist()
+    [[4, 5], [5, 6], [5, 4], [6, 5]]
+    """
+    if tokens.ndim != 1 or len(tokens) < 2:
+        raise ValueError(f"tokens must be one row of at least 2 words, got shape {tuple(tokens.shape)}")
+    validate.count("window", window)
+    apart = range(1, min(window, len(tokens) - 1) + 1)
+    ahead = torch.cat([torch.stack([tokens[:-d], tokens[d:]], dim=1) for d in apart])  # (pairs / 2, 2)
+    return torch.cat([ahead, ahead.flip(1)])
+
+
+def unigram_law(tokens: Int[Tensor, "*shape"], vocab_size: int, power: float = 0.75) -> Float[Tensor, "vocab"]:
+    """The law from which negatives are drawn: the words' frequencies to a power, 1 for the unigram law itself.
+
+    Draw from it with `torch.multinomial(law, count, replacement=True)`.
+
+    >>> unigram_law(torch.tensor([0, 0, 0, 1]), vocab_size=3, power=1.0)
+    tensor([0.7500, 0.2500, 0.0000])
+    """
+    validate.tokens("tokens", tokens, validate.count("vocab_size", vocab_size))
+    validate.number("power", power, least=0)
+    if not tokens.numel():
+        raise ValueError("tokens must not be empty")
+    counts = torch.bincount(tokens.flatten(), minlength=vocab_size)
+    weights = torch.where(counts > 0, counts.to(torch.get_default_dtype()) ** power, 0.0)  # 0^0 must not be 1
+    return weights / weights.sum()
+
+
+def _as_many(words: Tensor, contexts: Tensor) -> None:
+    if words.ndim != 1 or not len(words) or words.shape != contexts.shape:
+        shapes = f"{tuple(words.shape)} and {tuple(contexts.shape)}"
+        raise ValueError(f"words and contexts must be two rows of the same length, got shapes {shapes}")

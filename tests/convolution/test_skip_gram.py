@@ -1,0 +1,144 @@
+"""Skip-gram: its losses by torch's own parts, planted synonyms, pairs and laws, torch's habits, refusals."""
+
+import subprocess
+import sys
+
+import pytest
+import torch
+from torch.nn import functional
+
+from lemmata.convolution.skip_gram import SkipGram, cooccurring_pairs, unigram_law
+
+
+@pytest.fixture
+def model():
+    model = SkipGram(6, 4, dtype=torch.float64)
+    for values in model.parameters():
+        torch.nn.init.normal_(values)
+    return model
+
+
+def test_both_losses_are_those_of_their_formulas(model):
+    words, contexts, negatives = torch.tensor([0, 3]), torch.tensor([5, 3]), torch.tensor([[1, 2, 1], [0, 0, 4]])
+    x, y = model.given.weight, model.predicted.weight
+    softmax = torch.stack([-(x[w] @ y.T).softmax(0)[c].log() for w, c in ((0, 5), (3, 3))]).mean()
+    torch.testing.assert_close(model.loss(words, contexts), softmax, rtol=1e-12, atol=1e-12)
+    terms = [(x[w] @ y[c]).sigmoid().log() for w, c in ((0, 5), (3, 3))]
+    terms += [(1 - (x[w] @ y[n]).sigmoid()).log() for w, row in ((0, (1, 2, 1)), (3, (0, 0, 4))) for n in row]
+    found = model.negative_sampling_loss(words, contexts, negatives)
+    torch.testing.assert_close(found, -torch.stack(terms).sum() / 2, rtol=1e-12, atol=1e-12)
+    thrice = model.negative_sampling_loss(words, contexts, negatives, beta=3.0)
+    torch.testing.assert_close(found, thrice, rtol=1e-12, atol=1e-12)
+    assert model.negative_sampling_loss(words, contexts, negatives, beta=1.0) < found
+
+
+def test_huge_scores_do_not_overflow(model):
+    model.given.weight.data *= 1e4
+    zero = torch.tensor([0])
+    assert model.negative_sampling_loss(zero, zero + 1, zero[None]).isfinite()
+    assert model.loss(zero, zero + 1).isfinite()
+
+
+def test_gradients_are_those_of_finite_differences(model):
+    words, contexts, negatives = torch.tensor([0, 3]), torch.tensor([5, 3]), torch.tensor([[1, 2], [0, 4]])
+    values = tuple(model.parameters())
+    assert torch.autograd.gradcheck(lambda *_: model.loss(words, contexts), values)
+    assert torch.autograd.gradcheck(lambda *_: model.negative_sampling_loss(words, contexts, negatives), values)
+
+
+def test_pairs_are_those_of_two_loops():
+    tokens = torch.randint(9, (20,))
+    for window in (1, 3, 50):
+        looped = [
+            (int(tokens[s]), int(tokens[t])) for s in range(20) for t in range(20) if s != t and abs(s - t) <= window
+        ]
+        assert sorted(map(tuple, cooccurring_pairs(tokens, window).tolist())) == sorted(looped)
+
+
+def test_the_law_of_negatives_is_that_of_the_powers():
+    tokens = torch.tensor([[0, 0, 0, 0], [2, 0, 2, 3]])
+    powers = torch.tensor([5.0, 0.0, 2.0, 1.0]) ** 0.75
+    torch.testing.assert_close(unigram_law(tokens, 4), powers / powers.sum())
+    torch.testing.assert_close(unigram_law(tokens, 4, power=0.0), torch.tensor([1.0, 0.0, 1.0, 1.0]) / 3)
+
+
+def test_neighbours_are_the_largest_cosines(model):
+    words = torch.tensor([2, 5])
+    cosines = functional.cosine_similarity(model.given.weight[words][:, None], model.given.weight[None], dim=-1)
+    for row, word, found in zip(cosines, words, model.nearest(words, 5), strict=True):
+        assert found.tolist() == [k for k in row.argsort(descending=True).tolist() if k != word]
+
+
+def test_planted_synonyms_become_neighbours():
+    # Words 2k and 2k + 1 are drawn in each other's place; each of ten meanings is followed by the next.
+    torch.manual_seed(0)
+    text = 2 * (torch.arange(8000) % 10) + torch.randint(2, (8000,))
+    pairs, law = cooccurring_pairs(text, window=2), unigram_law(text, 20)
+    model = SkipGram(20, 12)
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.03)
+    for _ in range(150):
+        words, contexts = pairs[torch.randint(len(pairs), (512,))].unbind(1)
+        negatives = torch.multinomial(law, 512 * 5, replacement=True).view(512, 5)
+        optimizer.zero_grad()
+        model.negative_sampling_loss(words, contexts, negatives).backward()
+        optimizer.step()
+    words = torch.arange(20)
+    assert torch.equal(model.nearest(words, 1)[:, 0], words ^ 1)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
+def test_it_has_the_dtype_and_the_device_that_is_asked_for(dtype):
+    model, one = SkipGram(5, 3, dtype=dtype), torch.tensor([1])
+    assert model(one).dtype is dtype
+    assert model.negative_sampling_loss(one, one, one[None]).dtype is dtype
+    assert {values.device.type for values in SkipGram(5, 3, device="meta").parameters()} == {"meta"}
+    again = SkipGram(5, 3, dtype=dtype)
+    again.load_state_dict(model.state_dict())
+    assert torch.equal(again.embed(one), model.embed(one))
+    assert model.given.weight.abs().max() <= 0.5 / 3 + 1e-3  # bfloat16 rounds a sixth upwards
+    assert not model.predicted.weight.any()
+    assert "vocab_size=5, dimensions=3" in repr(model)
+
+
+COMPILE = """
+import torch
+from lemmata.convolution.skip_gram import SkipGram
+model, words = SkipGram(5, 3), torch.randint(5, (7,))
+torch.testing.assert_close(torch.compile(model, backend="eager", fullgraph=True)(words), model(words))
+"""
+
+
+def test_it_compiles_as_a_whole():
+    # In a process of its own, without the shape checks that tests add.
+    done = subprocess.run([sys.executable, "-c", COMPILE], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+ONE = torch.tensor([1])
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda: SkipGram(1, 2), "vocab_size must be >= 2, got 1"),
+        (lambda: SkipGram(2, 0), "dimensions must be >= 1, got 0"),
+        (lambda: SkipGram(2, 2)(ONE + 1), "words must hold tokens from 0 to 1, got 2 to 2"),
+        (lambda: SkipGram(2, 2)(ONE.float()), r"words must hold tokens as whole numbers.*use words.long\(\)"),
+        (lambda: SkipGram(2, 2).loss(ONE, ONE + 1), "contexts must hold tokens from 0 to 1"),
+        (lambda: SkipGram(2, 2).loss(ONE, ONE.repeat(2)), r"same length, got shapes \(1,\) and \(2,\)"),
+        (lambda: SkipGram(2, 2).loss(ONE[:0], ONE[:0]), r"same length, got shapes \(0,\) and \(0,\)"),
+        (lambda: SkipGram(2, 2).negative_sampling_loss(ONE, ONE, ONE), r"negatives must be \(1, samples\), got shape"),
+        (lambda: SkipGram(2, 2).negative_sampling_loss(ONE, ONE, ONE[None] + 1), "negatives must hold tokens"),
+        (lambda: SkipGram(2, 2).negative_sampling_loss(ONE, ONE, ONE[None], 0.0), "beta must be > 0, got 0.0"),
+        (lambda: SkipGram(2, 2).nearest(ONE, 2), "count must be"),
+        (lambda: cooccurring_pairs(ONE), r"at least 2 words, got shape \(1,\)"),
+        (lambda: cooccurring_pairs(ONE.repeat(3), 0), "window must be >= 1, got 0"),
+        (lambda: unigram_law(ONE, 1), "tokens must hold tokens from 0 to 0"),
+        (lambda: unigram_law(ONE[:0], 1), "tokens must not be empty"),
+        (lambda: unigram_law(ONE, 2, -1.0), "power must be >= 0, got -1.0"),
+    ],
+)
+def test_bad_choices_and_inputs_are_answered_in_words(make, said):
+    with pytest.raises((ValueError, TypeError), match=said):
+        make()

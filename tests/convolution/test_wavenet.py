@@ -1,0 +1,118 @@
+"""WaveNet: its parts in order, the queues against the definition, torch's habits, refusals."""
+
+import json
+import subprocess
+import sys
+from dataclasses import asdict
+
+import pytest
+import torch
+from torch.nn import functional
+
+from lemmata.convolution.wavenet import WaveNet, WaveNetConfig
+
+
+def small(**changed):
+    return WaveNet(**{"levels": 5, "channels": 4, "skip_channels": 6, "depth": 3, "dtype": torch.float64, **changed})
+
+
+def test_a_network_is_its_parts_in_order():
+    network, x = small(kernel_size=3, stacks=2), torch.randint(5, (2, 40))
+    hidden, total = network.embedding(x).mT, 0
+    hidden = torch.cat([torch.zeros(2, 4, 1), hidden[..., :-1]], dim=-1)
+    for layer, dilation in zip(network.layers, [1, 2, 4, 1, 2, 4], strict=True):
+        before = functional.pad(hidden, (2 * dilation, 0))
+        both = functional.conv1d(before, layer.gated.weight, layer.gated.bias, dilation=dilation)
+        z = both[:, :4].tanh() * both[:, 4:].sigmoid()
+        out = functional.conv1d(z, layer.out.weight, layer.out.bias)
+        hidden, total = hidden + out[:, :4], total + out[:, 4:]
+    logits = network.head(network.hidden(total.mT.relu()).relu())
+    torch.testing.assert_close(network(x), logits, rtol=1e-12, atol=1e-12)
+    nats = -logits.log_softmax(-1).gather(2, x[..., None]).mean()
+    torch.testing.assert_close(network.loss(x), nats, rtol=1e-12, atol=1e-12)
+    assert network.receptive_field == 1 + 2 * 2 * 7
+
+
+@pytest.mark.parametrize("kernel_size", [2, 3])
+@pytest.mark.parametrize("begin", [0, 1, 3, 40])
+def test_steps_give_the_logits_of_the_whole_sequence(kernel_size, begin):
+    network, x = small(kernel_size=kernel_size, stacks=2), torch.randint(5, (3, 60))
+    state, found = network.begin(x[:, :begin]), []
+    for t in range(begin, 60):
+        found.append(network.step(state))
+        network.hear(state, x[:, t])
+    # About a hundred terms of size 1 in each of six layers, added up in another order.
+    torch.testing.assert_close(torch.stack(found, dim=1), network(x)[:, begin:], rtol=1e-11, atol=1e-11)
+
+
+@pytest.mark.parametrize("temperature", [0.0, 0.5, 1.0])
+def test_generation_is_that_of_the_definition(temperature):
+    network, x = small(), torch.randint(5, (2, 3))
+    both = [
+        method(x, 30, temperature, torch.Generator().manual_seed(3))
+        for method in (network.generate, network.generate_by_definition)
+    ]
+    assert torch.equal(*both)
+    assert torch.equal(both[0][:, :3], x)
+    assert both[0].shape == (2, 33)
+
+
+def test_gradients_are_those_of_finite_differences():
+    network, x = small(channels=2, skip_channels=3, depth=2), torch.randint(5, (2, 4))
+    assert torch.autograd.gradcheck(lambda *_: network(x), tuple(network.parameters()))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
+def test_it_has_the_dtype_and_the_device_that_is_asked_for(dtype):
+    network = small(dtype=dtype)
+    assert network(torch.zeros(1, 1, dtype=torch.long)).dtype is dtype
+    assert network.generate(torch.zeros(1, 0, dtype=torch.long), 4).shape == (1, 4)
+    assert {values.device.type for values in small(device="meta").parameters()} == {"meta"}
+
+
+def test_a_network_is_rebuilt_from_json():
+    network, x = small(), torch.randint(5, (2, 9))
+    again = WaveNet(**json.loads(json.dumps(asdict(network.config))), dtype=torch.float64)
+    again.load_state_dict(network.state_dict())
+    assert torch.equal(again(x), network(x))
+    assert "receptive_field=8" in repr(network)
+
+
+COMPILE = """
+import torch
+from lemmata.convolution.wavenet import WaveNet
+model, x = WaveNet(5, 4, 6, depth=3), torch.randint(5, (7, 9))
+torch.testing.assert_close(torch.compile(model, backend="eager", fullgraph=True)(x), model(x))
+exported = torch.export.export(model, (x,), dynamic_shapes=({0: torch.export.Dim("batch")},)).module()
+torch.testing.assert_close(exported(x[:3]), model(x[:3]))
+"""
+
+
+def test_it_compiles_as_a_whole_and_exports_with_any_batch():
+    # In a process of its own, without the shape checks that tests add.
+    done = subprocess.run([sys.executable, "-c", COMPILE], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda: WaveNetConfig(levels=1), "levels must be >= 2, got 1"),
+        (lambda: WaveNetConfig(channels=0), "channels must be >= 1, got 0"),
+        (lambda: WaveNetConfig(skip_channels=0), "skip_channels must be >= 1, got 0"),
+        (lambda: WaveNetConfig(kernel_size=1), "kernel_size must be >= 2, got 1"),
+        (lambda: WaveNetConfig(depth=0), "depth must be >= 1, got 0"),
+        (lambda: WaveNetConfig(stacks=0), "stacks must be >= 1, got 0"),
+        (lambda: small()(torch.zeros(2, 3)), r"got torch.float32: use x.long\(\)"),
+        (lambda: small()(torch.tensor([[5]])), "x must hold tokens from 0 to 4, got 5 to 5"),
+        (lambda: small()(torch.tensor([1])), r"x must be \(batch, time\), got shape \(1,\)"),
+        (lambda: small().generate(torch.tensor([[1]]), 0), "length must be >= 1, got 0"),
+        (lambda: small().generate(torch.tensor([[1]]), 1, -1.0), "temperature must be >= 0, got -1.0"),
+        (lambda: small().generate_by_definition(torch.tensor([[1]]), 0), "length must be >= 1, got 0"),
+        (lambda: small().generate_by_definition(torch.tensor([[1]]), 1, -1.0), "temperature must be >= 0"),
+    ],
+)
+def test_bad_choices_and_inputs_are_answered_in_words(make, said):
+    with pytest.raises((ValueError, TypeError), match=said):
+        make()
