@@ -31,6 +31,15 @@ def test_without_a_start_the_function_is_centred_at_zero():
     torch.testing.assert_close(back, f.to(back), rtol=0, atol=1e-13)
 
 
+def test_one_start_serves_all_grids():
+    f, x = torch.randn(5, 6, dtype=torch.float64), torch.arange(6).double() / 2
+    F, u, v = fourier_transform(f, x[:5] + 3, x + 3)
+    together, apart = (inverse_fourier_transform(F, u, v, start=start) for start in (3, [3.0, 3]))
+    assert all(torch.equal(one, other) for one, other in zip(together, apart, strict=True))
+    torch.testing.assert_close(together[0], f.to(F), rtol=0, atol=1e-12)
+    assert [float(grid[len(grid) // 2]) for grid in inverse_fourier_transform(F, u, v)[1:]] == [0.0, 0.0]
+
+
 def test_the_integral_as_scipy_computes_it():
     t = torch.arange(-400, 500).double() / 16
     F, u = fourier_transform(1 / torch.cosh(math.pi * (t - 1)), t)
