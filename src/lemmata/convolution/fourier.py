@@ -29,7 +29,7 @@ def fourier_transform(f: Num[Tensor, "*space"], *t: Float[Tensor, "_"]) -> tuple
 
     Claims: conv.fourier.definition, conv.fourier.linearity, conv.fourier.duality, conv.fourier.dirac_transform,
         conv.integral_operator, conv.transform.linear
-    Source: Cooley and Tukey 1965 (the sum); Poisson's summation formula (its error).
+    Source: J. Cooley and J. Tukey, An algorithm for the machine calculation of complex Fourier series (1965).
     Differs: phases are computed in float64; half precision is transformed in float32.
 
     >>> t = torch.linspace(-4, 4, 65)
