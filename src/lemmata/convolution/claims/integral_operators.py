@@ -9,7 +9,7 @@ from lemmata.convolution.claims.fourier import GRID, STEP, gaussian, gaussian_sp
 from lemmata.convolution.discrete_convolution import convolve
 from lemmata.convolution.fourier import fourier_transform
 from lemmata.convolution.toeplitz import toeplitz_matrix
-from lemmata.judge import Figure, Heat, all_of, at_most, claim, close, exactly, lie, symbolic
+from lemmata.judge import Figure, Heat, Line, all_of, at_most, claim, close, exactly, lie, symbolic
 
 
 def _mean(f):
@@ -118,17 +118,21 @@ def convolution_of_functions(draw, sign=-1.0, factor=1.0):
     """Both integrals on Gaussians, whose variances add up; boxes in whole numbers; and how much there is in all."""
     (a, b), (v, w) = draw.uniform(2, low=0.5, high=1.0), draw.uniform(2, low=0.4, high=0.6)
     expected = gaussian(GRID, a + b, torch.hypot(v, w))
-    one = gaussian(GRID[:, None] + sign * GRID, b, w) @ gaussian(GRID, a, v) * STEP  # (u, t) @ (t,)
+    kernels = gaussian(GRID[:, None] + sign * GRID, b, w)  # (u, t)
+    one = kernels @ gaussian(GRID, a, v) * STEP
     other = gaussian(GRID[:, None] + sign * GRID, a, v) @ gaussian(GRID, b, w) * STEP
     places = 2 * GRID[0] + STEP * torch.arange(2 * len(GRID) - 1)
     sampled = convolve(gaussian(GRID, a, v), gaussian(GRID, b, w)) * STEP
     triangle = [*range(1, 50), 50, *range(49, 0, -1)]
     signals = torch.cat([draw.normal(20, 2, 30), draw.uniform(1, 2, 30)])  # the last two nowhere negative
     held = torch.stack([convolve(f, h).abs().sum() for f, h in signals])
+    near, two = slice(126, 255), 222  # from -4 to 4, and the place of u = 2
+    drawn = {"f": gaussian(GRID, a, v), "h moved to u = 2": kernels[two], "f * h": one}
+    lines = [Line(GRID[near], line[near], name) for name, line in drawn.items()]
     return all_of(
         close(one, expected, ulps=1000),
         close(other, expected, ulps=1000),
         close(sampled, gaussian(places, a + b, torch.hypot(v, w)), ulps=1000),
         exactly(convolve(torch.ones(50).long(), torch.ones(50).long()), triangle),
         at_most(held, factor * signals.abs().sum(-1).prod(-1), attained=True),
-    )
+    ).showing(Figure("The signal, the kernel at one place, and their convolution", "t", marks=lines))
