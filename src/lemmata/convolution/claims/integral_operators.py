@@ -88,9 +88,9 @@ def _of_the_signal(H, at_u):
 @lie("the signal may enter squared", read=_square)
 @lie("the kernel may depend on the signal", kernel=_of_the_signal)
 def integral_transforms_are_linear(draw, read=_itself, kernel=_given):
-    """Polynomials with any coefficients between any limits, as symbols; 100 random kernels on 40 places."""
-    u, t, low, high, alpha, beta, p, q, r, k = sympy.symbols("u t t_1 t_2 alpha beta p q r k", real=True)
-    f, g, H = p + t, q * t, 1 + k * u * t + r * t**2
+    """Lines with any coefficients, between any limits, as symbols; 100 random kernels on 40 places."""
+    u, t, low, high, alpha, beta, p, q, r = sympy.symbols("u t t_1 t_2 alpha beta p q r", real=True)
+    f, g, H = p + t, q, u + r * t
 
     def transform(f):
         return sympy.integrate(sympy.expand(kernel(H, f.subs(t, u)) * read(f)), (t, low, high))
