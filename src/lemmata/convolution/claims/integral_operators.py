@@ -5,7 +5,7 @@ import math
 import sympy
 import torch
 
-from lemmata.convolution.claims.fourier import GRID, STEP, gaussian, gaussian_spectrum
+from lemmata.convolution.claims.fourier import GRID, STEP, alike, gaussian, gaussian_spectrum
 from lemmata.convolution.discrete_convolution import convolve
 from lemmata.convolution.fourier import fourier_transform
 from lemmata.convolution.toeplitz import toeplitz_matrix
@@ -61,8 +61,8 @@ def kernels_of_integral_operators(draw, sign=-1.0, angle=2 * math.pi):
     places = 2 * GRID[0] + STEP * torch.arange(len(both))
     heat = Heat(slides[100:300:4, 100:300:4], GRID[100:300:4], GRID[100:300:4], "weight of f(t)")
     return all_of(
-        close(waves @ f.to(waves) * STEP, gaussian_spectrum(u, a, v), ulps=1000),
-        close(spectrum, gaussian_spectrum(u, a, v), ulps=1000),
+        alike(waves @ f.to(waves) * STEP, gaussian_spectrum(u, a, v)),
+        alike(spectrum, gaussian_spectrum(u, a, v)),
         close(slides @ f * STEP, gaussian(GRID, a + b, torch.hypot(v, w)), ulps=1000),
         close(both, gaussian(places, a + b, torch.hypot(v, w)), ulps=1000),
     ).showing(Figure("The kernel of a convolution", "t", "u", [heat]))
