@@ -80,4 +80,4 @@ def test_the_same_in_python_counts_the_same(tmp_path):
     script.write_text(show(state)["python"])
     done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=True)
     assert "12 x 12" in done.stdout
-    assert "(slice(0, 8, None), slice(0, 10, None))" in done.stdout
+    assert "(slice(0, 9, None), slice(0, 11, None))" in done.stdout
