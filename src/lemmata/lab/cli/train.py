@@ -267,7 +267,13 @@ def _report(arguments: Any, done: "Run", live: "Live") -> None:
         told = "; ".join(score(name, value, share=live.metric in SHARES) for name, value in baselines.items())
         screen.print(f"[dim]for comparison: {told}[/]", soft_wrap=True)
     last = max((done.folder / "pictures").glob("step-*.svg"), default=None)
-    lines = [("run", done.folder), ("picture", last), *(("next", f"lemmata {use} {done.folder}") for use in live.uses)]
+    sounds = (("sound", path) for path in sorted(done.folder.glob("*.wav")))
+    lines = [
+        ("run", done.folder),
+        ("picture", last),
+        *sounds,
+        *(("next", f"lemmata {use} {done.folder}") for use in live.uses),
+    ]
     for name, what in lines:
         if what:
             screen.print(f"[dim]{name:7}[/]  {what}", soft_wrap=True)
