@@ -92,6 +92,11 @@ def test_bad_input_is_answered():
     table = nn.Embedding(4, 2, sparse=True)
     with pytest.raises(ValueError, match="dense gradients"):
         Extragradient(table.parameters()).step(lambda: table(torch.tensor([1])).sum().backward())
+    with pytest.raises(ValueError, match="dense gradients"):  # in the second group, when the first has moved
+        Extragradient([{"params": [weight]}, {"params": table.parameters()}]).step(
+            lambda: (weight * table(torch.tensor([1]))).sum().backward()
+        )
+    assert weight.item() == 1.0
 
 
 def test_it_conforms():
