@@ -124,6 +124,8 @@ def test_signs_of_whole_numbers_beyond_double_are_exact():
     assert exact_signs(torch.zeros(3, 0), torch.ones(0)).tolist() == [0, 0, 0]
     assert exact_signs(double([[5e-324, 0.0]]), double([5e-324, 1.0])).tolist() == [1]
     assert exact_signs(double([[1e308, 1e308]]), double([1e308, -1e308])).tolist() == [0]
+    # The only product that is not zero is too small to be stored, though nothing else is.
+    assert exact_signs(double([[1.0, 0.0, 2.0**-540]]), double([0.0, 1.0, -(2.0**-540)])).tolist() == [-1]
 
 
 def test_only_products_that_double_precision_does_not_decide_are_computed_in_fractions(monkeypatch):
