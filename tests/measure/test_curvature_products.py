@@ -199,6 +199,17 @@ def test_some_of_the_parameters_and_those_that_are_frozen():
     }
 
 
+def test_a_parameter_that_two_layers_share_answers_to_both_names():
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(4, 4), nn.Tanh(), nn.Linear(4, 4)).double()
+    model[2].weight = model[0].weight
+    data = torch.randn(6, 4).double(), LABELS
+    one, other = (HessianOperator(model, functional.cross_entropy, data, names=[f"{k}.weight"]) for k in (0, 2))
+    whole = HessianOperator(model, functional.cross_entropy, data).dense()
+    same(one.dense(), whole[:16, :16])
+    same(other.dense(), whole[:16, :16])
+
+
 def test_it_is_the_curvature_where_the_parameters_were():
     model, x = perceptron()
     operator = HessianOperator(model, functional.cross_entropy, (x, LABELS))
