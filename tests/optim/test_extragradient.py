@@ -57,6 +57,10 @@ def test_on_a_quadratic_it_is_two_terms_of_the_exponential():
     torch.testing.assert_close(weight.detach(), 1 - z + z**2, rtol=0, atol=1e-7)
 
 
+def test_what_is_not_chosen_are_short_steps_downwards():
+    assert Extragradient([nn.Parameter(torch.ones(1))]).defaults == {"lr": 1e-2, "maximize": False}
+
+
 def test_a_failing_second_pass_leaves_the_parameters_where_they_were():
     x, y, optimizer, closure = bilinear(0.3)
     calls = []
