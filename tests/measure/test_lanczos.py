@@ -68,6 +68,19 @@ def test_a_measured_residual_is_rounded_up_and_hardly_more(exponent, lost, more)
     assert truth * (1 + 2.0**-52) <= found.residual.item() <= truth * (1 + 40 * 2.0**-52)
 
 
+def test_a_residual_allows_for_the_rounding_of_sums_of_that_length():
+    size, eps = 2000, torch.finfo(torch.float64).eps
+    generator = torch.Generator().manual_seed(0)
+    values, drawn = (torch.randn(size, generator=generator, dtype=torch.float64) for _ in range(2))
+    found = measured_pair(lambda x: values * x, drawn / drawn.norm())
+    pairs = list(zip(values.tolist(), found.vector.tolist(), strict=True))
+    length = math.fsum(x * x for _, x in pairs)
+    truth = math.sqrt(math.fsum(((value - found.value.item()) * x) ** 2 for value, x in pairs) / length)
+    assert truth * (1 + size * eps) <= found.residual.item() <= truth * (1 + (size + 60) * eps)
+    exact = measured_pair(lambda x: D * x, torch.tensor([0.0, 0.0, 1.0], dtype=torch.float64))
+    assert exact.residual.item() == pytest.approx(2 * eps * 3.0, rel=1e-9)  # of the image, whatever is left of it
+
+
 def test_the_residual_includes_what_products_of_that_length_may_lose():
     found = largest_ritz_pair(times, torch.tensor([0.0, 0.0, 1.0]), steps=1)  # the eigenvector itself
     assert found.residual.item() == pytest.approx((3 + 1) * 2.0**-24 * 3.0, rel=1e-5)
@@ -150,6 +163,13 @@ def test_a_random_vector_that_repeats_the_start_is_drawn_again():
     start = torch.randn(6, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     found = largest_ritz_pair(lambda x: x, start, 5, generator=torch.Generator().manual_seed(0))
     torch.testing.assert_close(found.value.item(), 1.0)
+
+
+def test_in_a_batch_it_is_drawn_again_though_only_one_repeats():
+    start = torch.randn(2, 6, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    start[1] = torch.arange(6.0)
+    basis = krylov_space(lambda x: x, start, 4, torch.Generator().manual_seed(0)).basis
+    assert ((basis @ basis.mT - torch.eye(4).double()).abs() < 1e-14).all()
 
 
 def test_whoever_misses_began_nearly_orthogonal_to_the_top_vector():
