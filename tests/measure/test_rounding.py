@@ -71,13 +71,16 @@ def test_a_bound_too_large_to_store_is_the_largest_number_below_and_infinite_abo
     assert scaled_up(double([3.0, -3.0]), unit.expand(2)).tolist() == [torch.inf, -largest]
 
 
-@pytest.mark.parametrize(("exponent", "other"), [(-1070, 60), (-500, 0), (0, 0), (500, 0), (1020, -60)])
-def test_a_form_keeps_its_digits_where_the_matrix_is_tiny_or_huge(exponent, other):
+@pytest.mark.parametrize(
+    ("exponent", "other", "column"),
+    [(-1070, 60, 0), (-1070, 460, -400), (-500, 0, 0), (0, 0, 0), (500, 0, 0), (1020, -60, 0), (1020, -460, 400)],
+)
+def test_a_form_keeps_its_digits_where_the_matrix_is_tiny_or_huge(exponent, other, column):
     """The row brings it back into range; in between, products of matrix and column are subnormal or too large."""
     generator = torch.Generator().manual_seed(0)
     matrix = torch.randint(-7, 8, (2, 3, 4), generator=generator).double().ldexp(torch.tensor(exponent))
     left = torch.randn(2, 3, generator=generator, dtype=torch.float64).ldexp(torch.tensor(other))
-    right = torch.randn(2, 4, generator=generator, dtype=torch.float64)
+    right = torch.randn(2, 4, generator=generator, dtype=torch.float64).ldexp(torch.tensor(column))
     found = form(matrix, left, right, power_of_two(matrix))
     for value, a, rows, b in zip(*map(fractions, (found, left, matrix, right)), strict=True):
         terms = [x * entry * y for x, row in zip(a, rows, strict=True) for entry, y in zip(row, b, strict=True)]
