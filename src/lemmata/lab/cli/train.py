@@ -153,6 +153,8 @@ def run(arguments: Any) -> int:
         return _list(arguments)
     if not 1 <= arguments.procs <= 1024:
         raise UserError(f"--procs must be from 1 to 1024, got {arguments.procs}")
+    if not arguments.compare and any(word.partition("=")[0] == "--compare" for word in arguments.words):
+        raise UserError("--compare needs tricks, as in --compare dropout,batchnorm+weight_decay, got none")
     if arguments.resume and not arguments.compare:
         return _train(arguments, arguments.folder)
     from lemmata.lab.cli.compare import run_comparison
