@@ -150,6 +150,13 @@ def test_a_large_matrix_is_multiplied_in_blocks(shape, scale):
     torch.testing.assert_close(bounds.value / scale, exact, rtol=1e-3, atol=0.0)
 
 
+def test_blocks_of_a_batch_are_scaled_each_by_its_own_size():
+    drawn = torch.randn(2, 300, 250, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    scales = torch.tensor([1.0, 2.0**-800], dtype=torch.float64)
+    bounds, exact = probable_spectral_norm(drawn * scales[:, None, None], 1e-3), torch.linalg.matrix_norm(drawn, 2)
+    assert ((bounds.lower / scales <= exact) & (exact <= bounds.upper / scales)).all()
+
+
 def test_the_gradient_is_that_of_the_norm():
     matrix = torch.randn(5, 7, dtype=torch.float64, requires_grad=True)
     (found,) = torch.autograd.grad(probable_spectral_norm(matrix, tolerance=1e-12).value, matrix)
