@@ -30,7 +30,7 @@ SMALL = {
     "augmentation": {"COUNT": 300},
     "dropout": {"ROWS": 256},
 }
-COMPILING = {"scan_compiled"}  # for minutes
+COMPILING = {"scan_compiled", "resnet50_step"}  # for minutes
 CASES = [
     pytest.param(name, case, marks=[pytest.mark.long] if name in COMPILING else [])
     for name, entry in entries().items()
