@@ -37,7 +37,7 @@ SMALL = {
         }
     },
 }
-COMPILING = {"scan_compiled"}  # for minutes
+COMPILING = {"scan_compiled", "resnet50_step"}  # for minutes
 CASES = [
     pytest.param(name, case, marks=[pytest.mark.long] if name in COMPILING else [])
     for name, entry in entries().items()
