@@ -29,6 +29,7 @@ SMALL = {
     "hessian_product": {"SIZES": {"cpu": (12, 8, 16)}},
     "augmentation": {"COUNT": 300},
     "dropout": {"ROWS": 256},
+    "skip_gram": {"WORDS": 3000},
 }
 COMPILING = {"scan_compiled"}  # for minutes
 CASES = [
