@@ -29,33 +29,10 @@ SMALL = {
     "hessian_product": {"SIZES": {"cpu": (12, 8, 16)}},
     "augmentation": {"COUNT": 300},
     "dropout": {"ROWS": 256},
-    "skip_gram": {"WORDS": 3000},
-}
-COMPILING = {"scan_compiled"}  # for minutes
-CASES = [
-    pytest.param(name, case, marks=[pytest.mark.long] if name in COMPILING else [])
-    for name, entry in entries().items()
-    for case in entry.cases
-    if "cpu" in (entry.devices or "cpu").split()
-]
-
-
-def answers(entry, case):
-    """What each contender computes; a limit computes nothing, but must run."""
-    module = importlib.import_module(f"lemmata.bench.contests.{entry.path.stem}")
-    problem = getattr(module, entry.problem)(case, "cpu")
-    for one in entry.contenders_for(case):
-        if not one.needs or installed(one.needs):
-            result = getattr(module, one.function)(problem)()
-            yield Measured(one, answer={} if one.role == "limit" else getattr(module, entry.agreement)(result))
-
-
-@pytest.mark.parametrize(("name", "case"), CASES)
-def test_contenders_agree(monkeypatch, name, case):
-    entry = entries()[name]
-    for word, size in SMALL.get(entry.path.stem, {}).items():
-        monkeypatch.setattr(f"lemmata.bench.contests.{entry.path.stem}.{word}", size)
-    measured = list(answers(entry, case))
-    disagreements(measured, entry.within)
-    assert [one.reason for one in measured] == [""] * len(measured)
-    assert sum(bool(one.answer) for one in measured) >= 2
+    "convolution": {
+        "SIZES": {
+            **dict.fromkeys(["short", "middle", "long"], (1, 1, 1, [(300, 20)])),
+            "picture": (1, 1, 1, [(30, 5), (20, 4)]),
+            **dict.fromkeys(["layer", "wide_layer"], (2, 3, 4, [(12, 3), (10, 3)])),
+        }
+    },
