@@ -30,8 +30,15 @@ SMALL = {
     "augmentation": {"COUNT": 300},
     "dropout": {"ROWS": 256},
     "skip_gram": {"WORDS": 3000},
+    "convolution": {
+        "SIZES": {
+            **dict.fromkeys(["short", "middle", "long"], (1, 1, 1, [(300, 20)])),
+            "picture": (1, 1, 1, [(30, 5), (20, 4)]),
+            **dict.fromkeys(["layer", "wide_layer"], (2, 3, 4, [(12, 3), (10, 3)])),
+        }
+    },
 }
-COMPILING = {"scan_compiled"}  # for minutes
+COMPILING = {"scan_compiled", "resnet50_step"}  # for minutes
 CASES = [
     pytest.param(name, case, marks=[pytest.mark.long] if name in COMPILING else [])
     for name, entry in entries().items()

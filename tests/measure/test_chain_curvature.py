@@ -186,6 +186,40 @@ def test_examples_are_cut_to_what_a_cache_holds():
     assert ChainCurvature(layers, functional.cross_entropy, x, y).size == chain_curvature.CACHED // (2 * 100 * 8)
 
 
+@pytest.mark.parametrize(
+    ("name", "kept"),
+    [
+        ("pool", ["product", "choice", "product", "choice", "shape", "product"]),  # rectifier and pool in one
+        ("smooth pool", ["product", "bend", "choice", "shape", "product"]),
+        ("pool first", ["choice", "product", "shape", "product"]),  # nothing is dropped
+        ("activation first", ["slope", "product", "bend", "product"]),
+    ],
+)
+def test_no_pass_is_made_that_can_be_spared(name, kept):
+    model, x, y = chain(name)
+    layers = known_chain(model, dict(model.named_parameters()))
+    assert layers is not None
+
+    def kind(passed):
+        words = {"product": passed.affine, "shape": passed.shape, "choice": passed.window, "bend": passed.curvature}
+        return next((word for word, value in words.items() if value is not None), "slope")
+
+    (passed,) = ChainCurvature(layers, functional.cross_entropy, x, y).chunks
+    assert [kind(each) for each in passed] == kept
+
+
+@pytest.mark.parametrize("shape", [(2, 3, 4, 5), (2, 1, 4, 5), (2, 3)])
+def test_pictures_are_laid_out_with_channels_last(shape):
+    x = torch.randn(shape)
+    found = chain_curvature._laid_out(x)
+    assert found.equal(x)
+    if len(shape) == 4:
+        _, channels, _, width = shape
+        assert found.stride()[1:] == (1, width * channels, channels)
+    else:
+        assert found is x
+
+
 def test_in_single_precision_it_is_as_exact_as_autograd():
     model, x, y = chain("pool")
     exact = HessianOperator(model, functional.cross_entropy, (x, y)).dense()

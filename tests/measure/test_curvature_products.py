@@ -6,6 +6,7 @@ from torch import nn
 from torch.func import functional_call, grad, jacrev
 from torch.nn import functional
 
+from lemmata.measure.chain_curvature import ChainCurvature
 from lemmata.measure.curvature_products import (
     EmpiricalFisherOperator,
     FisherOperator,
@@ -129,6 +130,53 @@ def test_batches_of_unequal_size_give_the_matrix_of_all_examples(reduction):
         same(make(cut).dense(), make((x, LABELS)).dense())
 
 
+def test_the_matrix_of_a_sum_is_that_of_the_mean_times_the_examples():
+    model, x = perceptron()
+    for make in (
+        lambda how: HessianOperator(model, nn.CrossEntropyLoss(reduction=how), (x, LABELS), reduction=how),
+        lambda how: GaussNewtonOperator(model, nn.CrossEntropyLoss(reduction=how), (x, LABELS), reduction=how),
+        lambda how: FisherOperator(model, (x, None), reduction=how),
+        lambda how: FisherOperator(model, (x, None), "gaussian", reduction=how),
+        lambda how: FisherOperator(model, (x, None), "bernoulli", reduction=how),
+        lambda how: EmpiricalFisherOperator(model, losses, (x, LABELS), reduction=how),
+    ):
+        same(make("sum").dense(), 6 * make("mean").dense())
+        vectors = make("sum").start(3)
+        same(make("sum").forms(vectors), 6 * make("mean").forms(vectors))
+
+
+@pytest.mark.parametrize("at_once", [True, False])
+def test_products_with_one_batch_share_a_pass_and_those_with_several_do_not(at_once):
+    model, x = perceptron()
+    passes = []
+
+    def loss(outputs, targets):
+        passes.append(len(outputs))
+        return functional.cross_entropy(outputs, targets)
+
+    cut = [(x[:2], LABELS[:2]), (x[2:], LABELS[2:])]  # the graphs of many would not fit into memory
+    for batches, expected in (((x, LABELS), [6]), ([(x, LABELS)], [6]), (cut, 3 * [2, 4])):
+        passes.clear()
+        operator = HessianOperator(model, loss, batches, at_once=at_once)
+        for _ in range(3):
+            operator(operator.start(2))
+        assert passes == expected
+
+
+def test_chains_are_written_out_on_a_processor_and_else_left_to_autograd():
+    model, x = perceptron()
+    operator = HessianOperator(model, functional.cross_entropy, (x, LABELS))
+    assert not operator.at_once
+    assert isinstance(operator._prepared(x, LABELS), ChainCurvature)
+    assert not isinstance(operator._prepared((x,), LABELS), ChainCurvature)
+    whole = HessianOperator(model, functional.cross_entropy, (x, LABELS), at_once=True)
+    assert not isinstance(whole._prepared(x, LABELS), ChainCurvature)
+    single = HessianOperator(model.float(), functional.cross_entropy, (x.float(), LABELS))
+    assert isinstance(single._prepared(x.float(), LABELS), ChainCurvature)
+    narrow = HessianOperator(model.bfloat16(), functional.cross_entropy, (x.bfloat16(), LABELS))
+    assert not isinstance(narrow._prepared(x.bfloat16(), LABELS), ChainCurvature)
+
+
 def test_classes_may_have_positions_behind_them():
     torch.manual_seed(0)
     model, x = nn.Conv1d(2, CLASSES, 1).double(), torch.randn(4, 2, 5).double()
@@ -149,6 +197,17 @@ def test_some_of_the_parameters_and_those_that_are_frozen():
         "2.weight": (7, CLASSES, 5),
         "2.bias": (7, CLASSES),
     }
+
+
+def test_a_parameter_that_two_layers_share_answers_to_both_names():
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(4, 4), nn.Tanh(), nn.Linear(4, 4)).double()
+    model[2].weight = model[0].weight
+    data = torch.randn(6, 4).double(), LABELS
+    one, other = (HessianOperator(model, functional.cross_entropy, data, names=[f"{k}.weight"]) for k in (0, 2))
+    whole = HessianOperator(model, functional.cross_entropy, data).dense()
+    same(one.dense(), whole[:16, :16])
+    same(other.dense(), whole[:16, :16])
 
 
 def test_it_is_the_curvature_where_the_parameters_were():

@@ -273,3 +273,20 @@ def test_a_floor_of_zero_proves_semidefiniteness_alone():
     assert not answer.definite
     assert answer.semidefinite
     assert not answer.violated
+
+
+@pytest.mark.parametrize("exponent", [-52, -50, -40])
+def test_a_floor_found_in_fractions_is_below_the_smallest_eigenvalue_and_near_it(exponent):
+    """The eigenvalues are 2 - e and e, of which double precision cannot tell the second from zero."""
+    e = 2.0**exponent
+    found = certify_definiteness(torch.tensor([[1.0, 1.0 - e], [1.0 - e, 1.0]], dtype=torch.float64))
+    assert found.definite
+    assert 0.99 * e < found.floor.item() <= e <= found.ceiling.item()
+
+
+def test_the_matrix_of_a_factorisation_is_given_back_as_it_was():
+    matrix = torch.tensor([[2.0, 0.5], [0.5, 1.0]], dtype=torch.float64)
+    before, zero = matrix.clone(), torch.zeros((), dtype=torch.float64)
+    floor = cholesky_floor(matrix, zero, zero + 0.125)
+    assert matrix.equal(before)
+    assert -0.126 < floor.item() < -0.125

@@ -58,6 +58,16 @@ def test_it_stops_when_the_residual_is_small_enough():
     assert extreme_eigenpairs(operator, start, accuracy=1e-8, steps=3).products == 4  # three and the one that measures
 
 
+@pytest.mark.parametrize("end", ["largest", "smallest"])
+def test_it_stops_at_a_thousandth_of_the_largest_value_and_not_a_step_later(end):
+    """Eigenvalues so close together that a step more makes the residual only a little smaller."""
+    values = torch.linspace(1, 2, 400).double()
+    start = torch.randn(400, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    found = extreme_eigenpairs(lambda x: values * x, start, count=2, end=end)
+    shorter = extreme_eigenpairs(lambda x: values * x, start, count=2, end=end, steps=found.products - 2 - 1)
+    assert found.residuals.max().item() <= 1e-3 * 2 < shorter.residuals.max().item()
+
+
 def test_in_single_precision_the_same_network_has_the_same_curvature():
     top = torch.linalg.eigvalsh(network_hessian().dense())[-1].item()
     found = extreme_eigenpairs(network_hessian(torch.float32), generator=torch.Generator().manual_seed(0))

@@ -1,12 +1,14 @@
 """Krylov spaces that end, starts that miss the top, early ends, bad input, dtypes."""
 
 import math
+from fractions import Fraction
 
 import pytest
 import torch
 
-from lemmata.measure.lanczos import largest_ritz_pair
+from lemmata.measure.lanczos import krylov_space, largest_ritz_pair, measured_pair
 from lemmata.measure.probable_norm import krylov_miss_probability
+from lemmata.measure.rounding import fractions
 
 DIAGONAL = torch.tensor([1.0, 2.0, 3.0])
 
@@ -20,6 +22,68 @@ def test_dtypes_are_kept(dtype):
     found = largest_ritz_pair(times, torch.ones(4, 3, dtype=dtype), steps=2)
     assert {value.dtype for value in found} == {dtype}
     assert found.vector.shape == (4, 3)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("steps", [1, 2, 5, 9])
+def test_in_its_basis_the_operator_is_tridiagonal_but_for_what_remains(dtype, steps):
+    """A batch of two, the second 2^20 times larger than the first."""
+    generator = torch.Generator().manual_seed(0)
+    half = torch.randn(2, 9, 9, generator=generator, dtype=torch.float64)
+    matrix = ((half + half.mT) * torch.tensor([1.0, 2.0**20])[:, None, None]).to(dtype)
+    start = torch.randn(2, 9, generator=generator, dtype=torch.float64).to(dtype)
+    space = krylov_space(lambda x: (matrix @ x[..., None])[..., 0], start, steps)
+    assert space.basis.shape == (2, steps, 9)
+    basis, scale = space.basis.double(), torch.ldexp(torch.ones(2).double(), space.exponent)
+    lower = torch.tril(space.tridiagonal)
+    inside = (lower + lower.tril(-1).mT) * scale[:, None, None]  # the lower triangle is what counts
+    apart = basis @ matrix.double() - inside @ basis
+    slack = 40 * torch.finfo(dtype).eps
+    size = torch.linalg.matrix_norm(matrix.double(), 2)
+    torch.testing.assert_close(
+        basis[:, 0] * start.double().norm(dim=-1)[:, None], start.double(), rtol=slack, atol=slack
+    )
+    assert ((basis @ basis.mT - torch.eye(steps).double()).abs() <= slack).all()
+    assert (apart[:, :-1].norm(dim=-1) <= slack * size[:, None]).all()
+    remains = space.remainder * scale
+    assert ((apart[:, -1].norm(dim=-1) - remains).abs() <= slack * size).all()
+    assert (remains > 0.01 * size).all() if steps < 9 else (remains <= slack * size).all()
+
+
+@pytest.mark.parametrize("exponent", [-1000, 0, 1000])
+@pytest.mark.parametrize(("lost", "more"), [(0.0, 0.0), (0.25, 0.0), (0.0, 0.5), (0.25, 0.5)])
+def test_a_measured_residual_is_rounded_up_and_hardly_more(exponent, lost, more):
+    values = torch.tensor([1.0, 2.0, 5.0, -3.0], dtype=torch.float64).ldexp(torch.tensor(exponent))
+    vector = torch.tensor([1.0, 2.0, 3.0, 4.0], dtype=torch.float64)
+    found = measured_pair(lambda x: values * x, vector / vector.norm(), lost, more * 2.0**exponent)
+    x, scaled = fractions(found.vector), fractions(values)
+    squares = sum(entry**2 for entry in x)
+    quotient = sum(value * entry**2 for value, entry in zip(scaled, x, strict=True)) / squares
+    assert found.value.item() == pytest.approx(float(quotient), rel=1e-14)
+    value = Fraction(found.value.item())
+    beside = sum(((one - value) * entry) ** 2 for one, entry in zip(scaled, x, strict=True)) / squares
+    image = sum((one * entry) ** 2 for one, entry in zip(scaled, x, strict=True))
+    unit = Fraction(2) ** exponent
+    truth = (float(beside / unit**2) ** 0.5 + lost * float(image / unit**2) ** 0.5 + more) * 2.0**exponent
+    assert truth * (1 + 2.0**-52) <= found.residual.item() <= truth * (1 + 40 * 2.0**-52)
+
+
+def test_a_residual_allows_for_the_rounding_of_sums_of_that_length():
+    size, eps = 2000, torch.finfo(torch.float64).eps
+    generator = torch.Generator().manual_seed(0)
+    values, drawn = (torch.randn(size, generator=generator, dtype=torch.float64) for _ in range(2))
+    found = measured_pair(lambda x: values * x, drawn / drawn.norm())
+    pairs = list(zip(values.tolist(), found.vector.tolist(), strict=True))
+    length = math.fsum(x * x for _, x in pairs)
+    truth = math.sqrt(math.fsum(((value - found.value.item()) * x) ** 2 for value, x in pairs) / length)
+    assert truth * (1 + size * eps) <= found.residual.item() <= truth * (1 + (size + 60) * eps)
+    exact = measured_pair(lambda x: D * x, torch.tensor([0.0, 0.0, 1.0], dtype=torch.float64))
+    assert exact.residual.item() == pytest.approx(2 * eps * 3.0, rel=1e-9)  # of the image, whatever is left of it
+
+
+def test_the_residual_includes_what_products_of_that_length_may_lose():
+    found = largest_ritz_pair(times, torch.tensor([0.0, 0.0, 1.0]), steps=1)  # the eigenvector itself
+    assert found.residual.item() == pytest.approx((3 + 1) * 2.0**-24 * 3.0, rel=1e-5)
 
 
 def test_spaces_that_lead_nowhere_new():
@@ -99,6 +163,13 @@ def test_a_random_vector_that_repeats_the_start_is_drawn_again():
     start = torch.randn(6, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     found = largest_ritz_pair(lambda x: x, start, 5, generator=torch.Generator().manual_seed(0))
     torch.testing.assert_close(found.value.item(), 1.0)
+
+
+def test_in_a_batch_it_is_drawn_again_though_only_one_repeats():
+    start = torch.randn(2, 6, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    start[1] = torch.arange(6.0)
+    basis = krylov_space(lambda x: x, start, 4, torch.Generator().manual_seed(0)).basis
+    assert ((basis @ basis.mT - torch.eye(4).double()).abs() < 1e-14).all()
 
 
 def test_whoever_misses_began_nearly_orthogonal_to_the_top_vector():

@@ -62,6 +62,13 @@ def test_a_power_of_two_is_taken_out_so_that_nothing_is_rounded(size, p):
     assert (found / slack - least) ** p <= exact <= (found * slack + least) ** p
 
 
+@pytest.mark.parametrize("p", [0.5, 1, 2, 8, 9, 5000])
+def test_a_single_entry_is_its_own_norm_at_the_ends_of_the_range(p):
+    kind = torch.finfo(torch.float64)
+    for entry in (2.0**1023, kind.tiny, 5e-324, 1.0, 0.0):  # powers of two, which round nothing
+        assert p_norm(torch.tensor([0.0, -entry], dtype=torch.float64), p).item() == entry
+
+
 def test_large_exponents_neither_overflow_nor_vanish():
     x = torch.tensor([3.9, -1.0, 0.0], dtype=torch.float64)
     for size in (1e-300, 1.0, 1e300):

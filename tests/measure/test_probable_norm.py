@@ -134,6 +134,10 @@ def test_where_rounding_leaves_no_room_for_the_tolerance_there_are_more_starts_a
     missed = krylov_miss_probability(20000, steps, error) + math.sqrt(2 * 20000 / math.pi) * 2 * lost / error
     assert missed <= chance
     assert _plan(7, 5, 1e-14, 1e-9)[1:3] == (3, 5)
+    # Two products with m and n terms, and k vectors made orthogonal twice; of all that twice as much is allowed.
+    *_, steps, lost = _plan(300, 200, 1e-2, 1e-9)
+    u, k = 2.0**-53, math.sqrt(steps)
+    assert lost == pytest.approx(2 * u * k * ((300 + 200) * math.sqrt(200) + 4 * 200 * k), rel=1e-12)
 
 
 @pytest.mark.parametrize("scale", [1e-250, 1.0, 1e250])

@@ -41,6 +41,13 @@ def test_descent_on_a_quadratic_diverges_beyond_the_largest_step(factor, grows):
     assert (functional.mse_loss(model(x), batch[1]).item() > first) == grows
 
 
+def test_a_gentle_curve_bounds_the_step_too():
+    model, x = nn.Linear(1, 1, bias=False).double(), torch.ones(1, 1).double()
+    found = hessian_sharpness(model, lambda f, y: 0.125 * f.square().mean(), (x, None))
+    assert found.eigenvalue == pytest.approx(0.25)
+    assert found.largest_step == pytest.approx(8)
+
+
 def test_a_loss_that_curves_downwards_bounds_no_step():
     model, x = nn.Linear(1, 1, bias=False).double(), torch.ones(1, 1).double()
     found = hessian_sharpness(model, lambda f, y: -f.square().mean(), (x, None))
@@ -74,6 +81,39 @@ def test_it_is_a_lower_bound_that_leaves_the_model_alone():
     assert all(p.grad is None for p in model.parameters())
     flat = worst_loss_rise(model, lambda f, y: (f * 0).sum(), batch)
     assert flat.rise == 0.0
+
+
+def test_without_more_said_it_looks_five_times_within_a_twentieth():
+    seen = []
+
+    def loss(f, y):
+        seen.append(1)
+        return functional.mse_loss(f, y)
+
+    model, batch = network()
+    found = worst_loss_rise(model, loss, batch)
+    moved = torch.cat([(found.moved[name] - p).flatten() for name, p in model.named_parameters()])
+    assert moved.norm().item() == pytest.approx(0.05)
+    assert len(seen) == 6  # and at the parameters themselves
+
+
+def test_where_nothing_is_higher_the_worst_point_is_where_they_stand():
+    """A slope that is lost in the rounding of the loss."""
+    model, x = nn.Linear(1, 1, bias=False).double(), torch.ones(1, 1).double()
+    found = worst_loss_rise(model, lambda f, y: 1e20 + f.sum(), (x, None))
+    assert found.rise == 0
+    assert found.moved["weight"].equal(model.weight)
+
+
+def test_a_model_may_have_several_inputs():
+    torch.manual_seed(0)
+    model, x, z = nn.Bilinear(2, 3, 1).double(), torch.randn(4, 2).double(), torch.randn(4, 3).double()
+    joined = nn.Linear(6, 1).double()
+    joined.weight.data, joined.bias.data = model.weight.data.reshape(1, 6), model.bias.data
+    target, products = torch.zeros(4, 1).double(), (x[:, :, None] * z[:, None, :]).flatten(1)
+    several = worst_loss_rise(model, functional.mse_loss, ((x, z), target))
+    one = worst_loss_rise(joined, functional.mse_loss, (products, target))
+    assert several.rise == pytest.approx(one.rise, rel=1e-10)
 
 
 def test_the_counts_of_batch_normalisation_stay_as_they_were():

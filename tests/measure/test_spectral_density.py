@@ -8,7 +8,7 @@ from torch import nn
 from torch.nn import functional
 
 from lemmata.measure.curvature_products import HessianOperator
-from lemmata.measure.spectral_density import stochastic_spectral_density
+from lemmata.measure.spectral_density import SpectralDensity, stochastic_spectral_density
 
 
 def network_hessian():
@@ -51,6 +51,17 @@ def test_the_density_is_one_of_normal_curves():
     density = found.on(grid, width=0.1)
     assert torch.trapezoid(density, grid).item() == pytest.approx(1, abs=1e-6)
     assert found.on(torch.zeros(1), width=0.1).item() == pytest.approx(0.5 / (0.1 * math.sqrt(2 * math.pi)), rel=1e-6)
+
+
+def test_the_density_is_the_mean_over_all_starts_of_mixtures_of_normal_curves():
+    nodes = torch.tensor([[1.0, 2.0], [-0.5, 4.0]], dtype=torch.float64)
+    weights = torch.tensor([[0.25, 0.75], [0.4, 0.6]], dtype=torch.float64)
+    grid, found = torch.linspace(-2, 5, 30), SpectralDensity(nodes, weights)
+    curves = torch.distributions.Normal(nodes, 0.3).log_prob(grid.double()[:, None, None]).exp()  # (points, 2, 2)
+    expected = torch.einsum("gps,ps->g", curves, weights) / 2
+    torch.testing.assert_close(found.on(grid, width=0.3), expected, rtol=1e-12, atol=1e-15)
+    assert found.share_below(2.0) == pytest.approx((0.25 + 0.4) / 2)  # 2 itself is not below 2
+    assert found.mean(torch.square) == pytest.approx((0.25 + 3 + 0.1 + 9.6) / 2)
 
 
 @pytest.mark.parametrize("size", [1e-200, 1e200])

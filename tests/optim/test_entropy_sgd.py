@@ -42,6 +42,13 @@ def test_a_few_steps_are_those_of_the_formula():
     assert float(loss) == 9.0
 
 
+def test_what_is_not_chosen_walks_twenty_small_steps_and_moves_all_the_way():
+    optimizer = EntropySGD([nn.Parameter(torch.ones(1))])
+    expected = {"lr": 1e-2, "scope": 1e-2, "noise": 1e-4, "mean_rate": 0.25, "outer_lr": 1.0}
+    assert optimizer.defaults == expected
+    assert optimizer.steps == 20
+
+
 def test_the_walk_spreads_as_langevins_does():
     """One step of the walk from the minimum is the noise alone, of deviation sqrt(lr) times `noise`."""
     generator = torch.Generator().manual_seed(0)

@@ -57,6 +57,10 @@ def test_on_a_quadratic_it_is_two_terms_of_the_exponential():
     torch.testing.assert_close(weight.detach(), 1 - z + z**2, rtol=0, atol=1e-7)
 
 
+def test_what_is_not_chosen_are_short_steps_downwards():
+    assert Extragradient([nn.Parameter(torch.ones(1))]).defaults == {"lr": 1e-2, "maximize": False}
+
+
 def test_a_failing_second_pass_leaves_the_parameters_where_they_were():
     x, y, optimizer, closure = bilinear(0.3)
     calls = []
@@ -92,6 +96,11 @@ def test_bad_input_is_answered():
     table = nn.Embedding(4, 2, sparse=True)
     with pytest.raises(ValueError, match="dense gradients"):
         Extragradient(table.parameters()).step(lambda: table(torch.tensor([1])).sum().backward())
+    with pytest.raises(ValueError, match="dense gradients"):  # in the second group, when the first has moved
+        Extragradient([{"params": [weight]}, {"params": table.parameters()}]).step(
+            lambda: (weight * table(torch.tensor([1]))).sum().backward()
+        )
+    assert weight.item() == 1.0
 
 
 def test_it_conforms():

@@ -78,6 +78,97 @@ def test_a_hundred_steps_are_torchs(name, path, maximize):
     assert not same(ours, parameters(), 0.1)
 
 
+@pytest.mark.parametrize(
+    ("kind", "peer"),
+    [
+        *((kind, peers.SGD) for kind in (GradientDescent, HeavyBall, Nesterov)),
+        *((kind, getattr(peers, kind.__name__)) for kind in (Adagrad, RMSprop, Adam, AdamW)),
+    ],
+)
+def test_what_is_not_chosen_is_as_in_torch(kind, peer):
+    ours, its = kind(parameters()).defaults, peer(parameters()).defaults
+    if kind in (HeavyBall, Nesterov):  # which are nothing without momentum
+        its["momentum"] = 0.9
+    shared = ours.keys() & its.keys()
+    assert {"lr", "weight_decay", "maximize", "foreach"} <= shared
+    assert {name: ours[name] for name in shared} == {name: its[name] for name in shared}
+
+
+class Recorded(GradientDescent):
+    """Gradient descent that tells which of the two ways it steps."""
+
+    def update(self, group, theta, g, t, *state):
+        self.way = "one"
+        super().update(group, theta, g, t, *state)
+
+    def update_all(self, group, theta, g, t, *state):
+        self.way = f"{len(theta)} together"
+        super().update_all(group, theta, g, t, *state)
+
+
+@pytest.mark.parametrize(("foreach", "way"), [(None, "one"), (False, "one"), (True, "4 together")])
+def test_on_a_cpu_parameters_step_together_where_that_is_asked_for(foreach, way):
+    theta = parameters()
+    optimizer = Recorded(theta, lr=0.1, foreach=foreach)
+    descend(optimizer, theta, 1)
+    assert optimizer.way == way
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("rate", [0.05, torch.tensor(0.05, dtype=torch.float64)], ids=["number", "tensor"])
+def test_what_a_compiler_sees_are_the_same_steps(kind, rate, monkeypatch):
+    """There numbers of steps are tensors, so that they are not compiled in, and all parameters step together."""
+    plain, traced = parameters(), parameters()
+    descend(KINDS[kind](plain, lr=0.05), plain, 5)
+    monkeypatch.setattr(torch.compiler, "is_compiling", lambda: True)
+    descend(KINDS[kind](traced, lr=rate), traced, 5)
+    assert same(plain, traced, 1e-12)
+    recorded = Recorded(traced, lr=rate)
+    descend(recorded, traced, 1)
+    assert recorded.way == "4 together"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_parameters_without_memory_step_too(kind):
+    """On the meta device, where shapes are planned; steps are counted on the CPU."""
+    weight = nn.Parameter(torch.empty(3, 2, device="meta"))
+    weight.grad = torch.empty_like(weight)
+    optimizer = KINDS[kind]([weight])
+    optimizer.step()
+    slots = {name: value for name, value in optimizer.state[weight].items() if name != "step"}
+    assert {(value.shape, value.device.type) for value in slots.values()} <= {((3, 2), "meta")}
+    assert optimizer.state[weight].get("step", torch.tensor(1.0)).item() == 1
+
+
+@pytest.mark.parametrize(
+    ("dtype", "fused", "wide"),
+    [
+        (torch.float64, False, True),
+        (torch.complex128, False, True),
+        (torch.float32, False, False),
+        (torch.complex64, False, False),
+        (torch.bfloat16, False, False),
+        (torch.float64, True, False),  # torch's kernels ask for float32
+    ],
+)
+def test_steps_are_counted_as_precisely_as_parameters_are_kept(dtype, fused, wide):
+    theta = parameters((dtype,))
+    optimizer = Adam(theta, fused=fused)
+    descend(optimizer, theta, 2)
+    steps = [optimizer.state[p]["step"] for p in theta]
+    assert {(step.dtype, step.item()) for step in steps} == {(torch.float64 if wide else torch.float32, 2.0)}
+
+
+def test_an_optimiser_of_ones_own_needs_a_step_and_a_rate():
+    class Own(FirstOrder):
+        slots, update, update_all = GradientDescent.slots, GradientDescent.update, GradientDescent.update_all
+
+    theta, expected = parameters(), parameters()
+    descend(Own(theta, {"lr": 0.1, "momentum": 0.5}), theta, 5)
+    descend(peers.SGD(expected, lr=0.1, momentum=0.5), expected, 5)
+    assert same(theta, expected, 1e-12)
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_one_tensor_and_many_take_the_same_steps(kind):
     """On two groups of parameters of three dtypes, complex ones among them, one of which has no gradient."""

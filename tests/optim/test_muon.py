@@ -73,6 +73,15 @@ def test_a_hundred_steps_are_newton_schulz_written_out_in_float64(foreach, neste
         torch.testing.assert_close(parameter.detach(), weight, rtol=0, atol=1e-12)
 
 
+def test_what_is_not_chosen_is_as_in_torch():
+    weight = nn.Parameter(torch.ones(2, 2))
+    ours, its = Muon([weight]).defaults, torch.optim.Muon([weight]).defaults
+    assert its.keys() <= ours.keys()
+    assert {name: ours[name] for name in its} == its
+    adamw = torch.optim.AdamW([weight]).defaults
+    assert (ours["adamw_betas"], ours["adamw_eps"]) == (adamw["betas"], adamw["eps"])
+
+
 def test_converging_coefficients_reach_the_polar_factor():
     matrix = torch.randn(3, 6, 4, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     found = newton_schulz(matrix, steps=60, coefficients=(15 / 8, -5 / 4, 3 / 8))

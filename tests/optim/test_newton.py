@@ -128,6 +128,11 @@ def test_a_copy_steps_as_the_original_does(kind):
     assert not again.equal(torch.tensor([3.0, 1.0]))
 
 
+@pytest.mark.parametrize("kind", [Newton, NewtonCG])
+def test_what_is_not_chosen_are_whole_steps_without_damping(kind):
+    assert kind([nn.Parameter(torch.ones(1))]).defaults == {"lr": 1.0, "damping": 0.0}
+
+
 def test_groups_have_rates_and_dampings_of_their_own():
     x, y = (nn.Parameter(torch.tensor([4.0])) for _ in range(2))
     optimizer = Newton([{"params": [x], "lr": 0.5}, {"params": [y], "damping": 1.0}])

@@ -126,6 +126,26 @@ def test_the_line_search_asks_for_a_part_of_what_the_slope_promises(start, offse
     assert weight.item() == end
 
 
+@pytest.mark.parametrize("answers", [0, 2])  # of the line search, before the closure fails
+def test_a_closure_that_raises_in_the_line_search_leaves_the_parameters_where_they_were(answers):
+    weights = [nn.Parameter(torch.tensor([3.0, -1.0])), nn.Parameter(torch.tensor([[2.0]], dtype=torch.float64))]
+    before = [weight.detach().clone() for weight in weights]
+    calls = []
+
+    def closure():
+        calls.append([weight.detach().clone() for weight in weights])
+        if len(calls) == 1:
+            return sum((weight.double() ** 2).sum() for weight in weights)
+        if len(calls) - 2 == answers:
+            raise KeyboardInterrupt
+        return torch.tensor(torch.inf)
+
+    with pytest.raises(KeyboardInterrupt):
+        NewtonCG(weights).step(closure)
+    assert not any(there.equal(start) for there, start in zip(calls[-1], before, strict=True))  # it had moved them
+    assert all(weight.equal(start) for weight, start in zip(weights, before, strict=True))
+
+
 def test_it_trains_a_network_in_an_ordinary_closure_that_calls_backward():
     torch.manual_seed(0)
     model = nn.Sequential(nn.Linear(1, 16), nn.Tanh(), nn.Linear(16, 1)).double()

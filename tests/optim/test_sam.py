@@ -53,6 +53,12 @@ def test_a_step_is_the_base_s_with_the_gradient_of_the_worst_point(adaptive, bas
         torch.testing.assert_close(mine, theirs, rtol=0, atol=1e-12)
 
 
+def test_the_usual_radius_is_that_of_the_paper_and_the_base_adamw():
+    optimizer = SAM([nn.Parameter(torch.ones(1))])
+    assert type(optimizer.base) is torch.optim.AdamW
+    assert (optimizer.defaults["rho"], optimizer.defaults["adaptive"]) == (0.05, False)
+
+
 def test_two_halves_are_one_step():
     one, other = network(), network()
     whole, halves = (SAM(model.parameters(), torch.optim.SGD, lr=0.1, momentum=0.9) for model in (one, other))

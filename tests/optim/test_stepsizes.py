@@ -79,6 +79,19 @@ def test_flat_and_falling_losses_have_no_limit():
     assert resting.slope == 0
 
 
+def test_gentle_losses_have_limits_too():
+    w = torch.ones(2, dtype=torch.float64, requires_grad=True)
+
+    def loss():
+        return (w.square() * torch.tensor([0.1, 0.3])).sum() / 2
+
+    assert stability_limit(loss, [w]) == pytest.approx(2 / 0.3)
+    assert best_constant_step(loss, [w]) == pytest.approx(2 / 0.4)
+    assert step_model(loss, [w]).best == pytest.approx((0.1**2 + 0.3**2) / (0.1**3 + 0.3**3))
+    with pytest.raises(ValueError, match="loss must be convex where it is measured"):
+        best_constant_step(lambda: w[0] ** 2 - 1e-4 * w[1] ** 2, [w])
+
+
 def test_a_singular_quadratic_still_has_a_best_step():
     w = torch.ones(2, requires_grad=True)
     assert best_constant_step(lambda: 2 * w[0].square(), [w]) == pytest.approx(0.5)

@@ -121,6 +121,21 @@ def test_a_comparison_trains_the_plain_one_first_and_turns_the_recipes_tricks_of
     assert "within the noise of 1,000 test examples" in figure.note
 
 
+@pytest.mark.parametrize("wrong", ["batchnorm+layernorm", "augmentation"])
+def test_a_trick_that_cannot_be_is_refused_before_anything_is_trained(wrong: str):
+    begun = []
+    with pytest.raises(ValueError, match=r"needs layers that are not normalised|needs pictures"):
+        compare(classify_points, ["dropout", wrong], "moons", on_run=lambda name, _: begun.append(name) or ())
+    assert begun == []
+
+
+def test_the_plain_run_does_not_depend_on_what_it_is_compared_with():
+    options = Options(epochs=2, device="cpu")
+    first, second = (compare(classify_points, [name], "moons", options=options) for name in ("orthogonal", "batchnorm"))
+    alone = run_experiment(classify_points("moons", options=options))
+    assert first.runs["plain"].scores == second.runs["plain"].scores == alone.scores
+
+
 def test_a_short_run_with_batch_normalisation_is_cautioned():
     found = compare(classify_points, ["batchnorm", "layernorm"], "moons", options=Options(epochs=1, device="cpu"))
     steps = found.runs["batchnorm"].steps

@@ -107,7 +107,7 @@ def worst_loss_rise(
             highest, worst = reached.item(), point
         gradients = torch.autograd.grad(reached, list(leaves.values()), materialize_grads=True)
         length = torch.stack([g.double().square().sum() for g in gradients]).sum().sqrt().item()
-        if step == steps or length == 0:
+        if length == 0:
             break
         pairs = zip(here.items(), gradients, strict=True)
         point = {name: p + (radius / length) * gradient for (name, p), gradient in pairs}

@@ -61,8 +61,8 @@ class Extragradient(Optimizer):
         places = {p: p.clone() for group in self.param_groups for p in group["params"] if p.grad is not None}
         if not places:
             raise ValueError("Extragradient found no gradient: closure must call backward")
-        self._descend()
         try:
+            self._descend()
             self.zero_grad()
             compute()
         finally:

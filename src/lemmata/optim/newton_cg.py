@@ -110,8 +110,12 @@ class NewtonCG(Optimizer):
         length = 1.0
         for _ in range(HALVINGS):
             move(parameters, length * change)
-            with torch.enable_grad():  # the closure may call backward
-                reached = _number(closure())
+            try:
+                with torch.enable_grad():  # the closure may call backward
+                    reached = _number(closure())
+            except BaseException:
+                torch._foreach_copy_(parameters, places)  # they must not be left where only the loss was wanted
+                raise
             if reached <= start + PROMISED * length * slope + rounding:
                 return
             torch._foreach_copy_(parameters, places)

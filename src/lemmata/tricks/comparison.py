@@ -1,6 +1,8 @@
 r"""With and without: a trick is a named change of an experiment; a comparison trains the plain one and each of them."""
 
+import copy
 import dataclasses
+import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -268,19 +270,20 @@ def compare(
     assert options is not None
     strengths = {name: value for name, trick in TRICKS.items() if (value := _setting(trick.setting, config, options))}
     config, options = _without(config, options)
-    runs, experiment = {}, None
+    build = functools.partial(recipe, data or mark["data"].split()[0], config=config, options=options)
+    plain = build()
+    if plain.loss is None:
+        name = type(plain.system).__name__
+        raise ValueError(f"tricks are for systems that learn by gradients, {name} does not")
+    for name in tricks:  # what cannot be changed so is refused now, not when the runs before it have been trained
+        apply_tricks(dataclasses.replace(plain, system=copy.deepcopy(plain.system)), name, strengths)
+    runs = {}
     for name in ("plain", *tricks):
-        experiment = recipe(data or mark["data"].split()[0], config=config, options=options)
-        if experiment.loss is None:
-            name = type(experiment.system).__name__
-            raise ValueError(f"tricks are for systems that learn by gradients, {name} does not")
-        if name != "plain":
-            experiment = apply_tricks(experiment, name, strengths)
+        experiment = plain if name == "plain" else apply_tricks(build(), name, strengths)
         watchers = on_run(name, experiment) if on_run else ()
         experiment = dataclasses.replace(experiment, picture=None)  # the pictures are those of single runs
         runs[name] = run_experiment(experiment, watchers=watchers)
-    assert experiment is not None
-    return Comparison(runs, experiment.metric, experiment.largest, len(experiment.test))
+    return Comparison(runs, plain.metric, plain.largest, len(plain.test))
 
 
 def _setting(name: str, config: Any, options: Options) -> Any:

@@ -53,6 +53,8 @@ def test_it_is_told_as_json_into_a_folder_of_ones_own(capsys, tmp_path):
     ("words", "told"),
     [
         (["--compare", "magic"], "tricks must be one of lecun, glorot"),
+        (["--compare", ""], "--compare needs tricks, as in --compare dropout,batchnorm+weight_decay, got none"),
+        (["--compare="], "--compare needs tricks"),
         (["--compare", ","], "tricks must have one name or more"),
         (["--compare", "augmentation"], "augmentation needs pictures"),
         (["--compare", "dropout", "--procs", "2"], "leave out --resume, --procs and --tensorboard"),

@@ -153,6 +153,8 @@ def run(arguments: Any) -> int:
         return _list(arguments)
     if not 1 <= arguments.procs <= 1024:
         raise UserError(f"--procs must be from 1 to 1024, got {arguments.procs}")
+    if not arguments.compare and any(word.partition("=")[0] == "--compare" for word in arguments.words):
+        raise UserError("--compare needs tricks, as in --compare dropout,batchnorm+weight_decay, got none")
     if arguments.resume and not arguments.compare:
         return _train(arguments, arguments.folder)
     from lemmata.lab.cli.compare import run_comparison
@@ -267,7 +269,13 @@ def _report(arguments: Any, done: "Run", live: "Live") -> None:
         told = "; ".join(score(name, value, share=live.metric in SHARES) for name, value in baselines.items())
         screen.print(f"[dim]for comparison: {told}[/]", soft_wrap=True)
     last = max((done.folder / "pictures").glob("step-*.svg"), default=None)
-    lines = [("run", done.folder), ("picture", last), *(("next", f"lemmata {use} {done.folder}") for use in live.uses)]
+    sounds = (("sound", path) for path in sorted(done.folder.glob("*.wav")))
+    lines = [
+        ("run", done.folder),
+        ("picture", last),
+        *sounds,
+        *(("next", f"lemmata {use} {done.folder}") for use in live.uses),
+    ]
     for name, what in lines:
         if what:
             screen.print(f"[dim]{name:7}[/]  {what}", soft_wrap=True)

@@ -51,6 +51,44 @@ def test_what_takes_long_says_so_and_is_cancelled(visit):
     answered(page)
 
 
+def test_what_was_lost_on_the_way_is_told_once_the_server_answers_again(visit):
+    page = visit("/labs/vanishing")
+    bound, problem = page.locator("[data-bound]"), page.locator("[data-problem]")
+    expect(bound).to_have_text("0.879")
+    lost, shown = [], "**/labs/vanishing/show"
+
+    def first_is_lost(route):
+        lost.append(route.request.post_data_json)
+        route.fulfill(json={"error": "a broken line"}) if len(lost) == 1 else route.continue_()
+
+    page.route(shown, first_is_lost)
+    page.locator("#size").press("ArrowRight")  # and nothing more is done
+    expect(bound).to_have_text("0.967")
+    expect(problem).to_be_hidden()
+    expect(page).to_have_url(re.compile("size=0.55"))
+    assert lost == [{"state": {"size": "0.55"}, "brief": "wide"}, {"state": {"size": "0.55"}, "brief": ""}]
+    page.unroute_all(behavior="ignoreErrors")
+
+
+def test_what_was_cancelled_is_not_asked_again(visit):
+    page = visit("/labs/vanishing")
+    size, shown = page.locator("#size"), "**/labs/vanishing/show"
+    expect(page.locator("[data-bound]")).to_have_text("0.879")
+
+    def whole(request):
+        return request.url.endswith("/show") and request.post_data_json["brief"] == ""
+
+    with page.expect_request(whole):
+        size.press("ArrowRight")
+    page.route(shown, lambda route: None)  # nobody answers
+    size.press("ArrowRight")
+    with page.expect_request(whole) as again:
+        page.get_by_role("button", name="Cancel").click()
+    assert again.value.post_data_json["state"] == {"size": "0.55"}  # of which the whole figure may be missing
+    page.unroute_all(behavior="ignoreErrors")
+    answered(page)
+
+
 def test_the_numbers_under_the_pointer_are_told(visit):
     page = visit("/labs/vanishing")
     curve = page.locator("[data-figure=flow] svg.wide path[fill=none]").last

@@ -118,7 +118,8 @@ window.lemmataLab = (() => {
   function asker(heard) {
     let waiting = null;
     let busy = false;
-    let asked = null;
+    let asked = null; // the newest question that was not cancelled
+    let lost = false; // it had no answer
     let rest = 0;
     const put = (state, brief, signal) => post(`/labs/${name}/show`, { state, brief }, signal);
 
@@ -126,24 +127,32 @@ window.lemmataLab = (() => {
       busy = true;
       root.setAttribute("aria-busy", "true");
       while (waiting) {
-        asked = waiting;
+        const state = waiting;
         waiting = null;
         const begun = performance.now();
-        const answer = await patiently((signal) => put(asked, narrow.matches ? "narrow" : "wide", signal), wait);
+        const answer = await patiently((signal) => put(state, narrow.matches ? "narrow" : "wide", signal), wait);
         complain(answer.stopped ? "" : answer.error);
-        if (answer.error) continue;
+        if (answer.stopped) continue;
+        asked = state;
+        lost = Boolean(answer.error);
+        if (lost) continue;
         show(answer);
         heard(answer, waiting === null);
         performance.measure("lab-update", { start: begun });
       }
       busy = false;
       root.setAttribute("aria-busy", "false");
-      rest = setTimeout(settle, 300, asked);
+      if (asked) rest = setTimeout(settle, 300, asked);
     }
 
     async function settle(state) {
       const answer = await put(state, "");
-      if (!answer.error && state === asked && !busy) show(answer);
+      if (answer.error || state !== asked || busy) return;
+      show(answer);
+      if (!lost) return;
+      lost = false; // what was lost is answered after all
+      complain("");
+      heard(answer, true);
     }
 
     return (state) => {
