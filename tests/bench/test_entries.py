@@ -29,8 +29,16 @@ SMALL = {
     "hessian_product": {"SIZES": {"cpu": (12, 8, 16)}},
     "augmentation": {"COUNT": 300},
     "dropout": {"ROWS": 256},
+    "skip_gram": {"WORDS": 3000},
+    "convolution": {
+        "SIZES": {
+            **dict.fromkeys(["short", "middle", "long"], (1, 1, 1, [(300, 20)])),
+            "picture": (1, 1, 1, [(30, 5), (20, 4)]),
+            **dict.fromkeys(["layer", "wide_layer"], (2, 3, 4, [(12, 3), (10, 3)])),
+        }
+    },
 }
-COMPILING = {"scan_compiled"}  # for minutes
+COMPILING = {"scan_compiled", "resnet50_step"}  # for minutes
 CASES = [
     pytest.param(name, case, marks=[pytest.mark.long] if name in COMPILING else [])
     for name, entry in entries().items()

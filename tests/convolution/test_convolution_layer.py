@@ -1,5 +1,7 @@
 """The convolution of a layer: every method against torch's, gradients, dtypes, and bad input."""
 
+import math
+
 import pytest
 import torch
 from torch.nn import functional
@@ -8,7 +10,7 @@ from lemmata.convolution import conv_nd, conv_transpose_nd
 
 TORCH = {1: functional.conv1d, 2: functional.conv2d, 3: functional.conv3d}
 TRANSPOSED = {1: functional.conv_transpose1d, 2: functional.conv_transpose2d, 3: functional.conv_transpose3d}
-METHODS = ("auto", "definition", "im2col", "torch", "fft")
+METHODS = ("auto", "measured", "definition", "im2col", "torch", "fft")
 # A sum of at most 2 * 27 products of normal numbers (each below 6), rounded after every step.
 WITHIN = 54 * 36 * 64 * torch.finfo(torch.float64).eps
 SETTINGS = [
@@ -136,3 +138,55 @@ def test_bad_input_of_the_transpose_is_named(unchecked):
         conv_transpose_nd(torch.zeros(1, 2, 5), torch.zeros(3, 2, 3))
     with pytest.raises(ValueError, match="output_padding must be <= 0, got 1"):
         conv_transpose_nd(torch.zeros(1, 2, 5), torch.zeros(2, 2, 3), output_padding=1)
+
+
+@pytest.mark.parametrize(
+    ("blocks", "space", "kernel"), [([8], (29,), (3,)), ([4, 16], (11, 40), (3, 5)), ([16, 4], (9, 13), (2, 3))]
+)
+@pytest.mark.parametrize(("stride", "dilation", "groups"), [(1, 1, 1), (2, 1, 2), (3, 1, 4), (1, 1, 4)])
+def test_blocks_of_a_long_signal_give_what_the_whole_gives(
+    monkeypatch, blocks, space, kernel, stride, dilation, groups
+):
+    monkeypatch.setattr("lemmata.convolution.convolution_layer.block_lengths", lambda x, w: blocks)
+    x, weight = torch.randn(2, 4, *space).double(), torch.randn(8, 4 // groups, *kernel).double()
+    settings = {"stride": stride, "dilation": dilation, "groups": groups}
+    by_blocks = conv_nd(x, weight, **settings, method="fft")
+    torch.testing.assert_close(by_blocks, conv_nd(x, weight, **settings, method="definition"), rtol=0, atol=WITHIN)
+
+
+def test_gradients_through_blocks(monkeypatch):
+    monkeypatch.setattr("lemmata.convolution.convolution_layer.block_lengths", lambda x, w: [6])
+    x, weight = torch.randn(1, 2, 11).double().requires_grad_(), torch.randn(2, 2, 3).double().requires_grad_()
+    assert torch.autograd.gradcheck(lambda x, weight: conv_nd(x, weight, dilation=2, method="fft"), (x, weight))
+
+
+def test_a_long_signal_is_cut_and_still_exact():
+    x, weight = torch.randn(1, 1, 30_000).double(), torch.randn(1, 1, 100).double()
+    wanted = torch.nn.functional.conv1d(x, weight, stride=3)
+    torch.testing.assert_close(conv_nd(x, weight, stride=3, method="fft"), wanted, rtol=0, atol=1e-11)
+
+
+def test_the_quicker_way_is_measured_once_for_each_size(monkeypatch):
+    tried = []
+
+    def choice(key, ways):
+        tried.append(key)
+        return next(iter(ways))
+
+    monkeypatch.setattr("lemmata.convolution.convolution_layer.measured_choice", choice)
+    monkeypatch.setattr("lemmata.convolution.convolution_layer.FAR", math.inf)
+    x, weight = torch.randn(2, 4, 50), torch.randn(6, 4, 7)
+    wanted = torch.nn.functional.conv1d(x, weight, stride=2)
+    for _ in range(2):
+        assert torch.equal(conv_nd(x, weight, stride=2, method="measured"), wanted)
+    conv_nd(x, weight, method="measured")
+    conv_nd(x.double(), weight.double(), stride=2, method="measured")
+    conv_nd(x, weight[:, :2], stride=2, groups=2, method="measured")
+    assert len(tried) == 5
+    assert len(set(tried)) == 4
+    conv_nd(x.bfloat16(), weight.bfloat16(), method="measured")
+    conv_nd(x.to("meta"), weight.to("meta"), method="measured")
+    assert len(tried) == 5  # where there is nothing to choose, or nothing to time
+    monkeypatch.setattr("lemmata.convolution.convolution_layer.FAR", 1.0)
+    conv_nd(x, weight, stride=2, method="measured")
+    assert len(tried) == 5  # one of them is expected to be far behind

@@ -7,7 +7,8 @@ import pytest
 import torch
 from torch.nn import functional
 
-from lemmata.convolution.skip_gram import SkipGram, cooccurring_pairs, unigram_law
+from lemmata.convolution.skip_gram import SkipGram, cooccurring_pairs, thinned, unigram_law
+from lemmata.fast.skip_gram_sweep import alias_table
 
 
 @pytest.fixture
@@ -86,6 +87,54 @@ def test_planted_synonyms_become_neighbours():
     assert torch.equal(model.nearest(words, 1)[:, 0], words ^ 1)
 
 
+def test_sweeps_find_planted_synonyms_and_their_loss_falls():
+    torch.manual_seed(0)
+    text = 2 * (torch.arange(8000) % 10) + torch.randint(2, (8000,))
+    pairs, table = cooccurring_pairs(text, window=2), alias_table(unigram_law(text, 20))
+    model = SkipGram(20, 12)
+    losses = [model.sweep(pairs[torch.randperm(len(pairs))], table, lr=0.05, batch_size=16) for _ in range(4)]
+    words = torch.arange(20)
+    assert losses[-1] < losses[0] < 6 * 0.6931471805599453  # the loss of vectors that are zero
+    assert torch.equal(model.nearest(words, 1)[:, 0], words ^ 1)
+
+
+def test_a_sweep_follows_from_its_generator(model):
+    pairs, law = torch.randint(6, (40, 2)), torch.ones(6) / 6
+    twins = [SkipGram(6, 4), SkipGram(6, 4)]
+    twins[1].load_state_dict(twins[0].state_dict())
+    torch.manual_seed(1)
+    first = twins[0].sweep(pairs, law, generator=torch.Generator().manual_seed(3))
+    torch.manual_seed(2)
+    assert first == twins[1].sweep(pairs.int(), alias_table(law), generator=torch.Generator().manual_seed(3))
+    assert torch.equal(twins[0].given.weight, twins[1].given.weight)
+    assert twins[0].given.weight.grad is None
+    assert model.sweep(pairs, law) > 0  # float64, by the path in torch
+
+
+def test_a_large_batch_takes_the_sum_of_its_pairs():
+    one, two = SkipGram(6, 4, dtype=torch.float64), SkipGram(6, 4, dtype=torch.float64)
+    two.load_state_dict(one.state_dict())
+    pairs, law = torch.tensor([[0, 1], [2, 3]]), torch.tensor([0.0, 0, 0, 0, 0, 1])
+    one.sweep(pairs, law, lr=0.1, samples=1, batch_size=2)
+    two.sweep(pairs[:1], law, lr=0.1, samples=1)
+    # The vectors of predicted words are zero, so only these change: by half of lr times the given vector.
+    torch.testing.assert_close(one.predicted.weight[1], 0.05 * one.given.weight[0], rtol=1e-12, atol=0)
+    assert torch.equal(one.predicted.weight[1], two.predicted.weight[1])
+    both = -0.05 * (one.given.weight[0] + one.given.weight[2])
+    torch.testing.assert_close(one.predicted.weight[5], both, rtol=1e-12, atol=1e-16)
+
+
+def test_frequent_words_are_thinned_and_rare_ones_kept():
+    tokens = torch.cat([torch.zeros(100_000, dtype=torch.int64), torch.arange(1, 11)])
+    kept = thinned(tokens, 11, 1e-3, torch.Generator().manual_seed(0))
+    assert kept[-10:].tolist() == list(range(1, 11))
+    share = 0.001**0.5 + 0.001
+    # Six standard deviations of a count.
+    assert abs(len(kept) - 10 - share * 100_000) < 6 * (share * 100_000) ** 0.5
+    again = thinned(tokens, 11, 1e-3, torch.Generator().manual_seed(0))
+    assert torch.equal(kept, again)
+
+
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
 def test_it_has_the_dtype_and_the_device_that_is_asked_for(dtype):
     model, one = SkipGram(5, 3, dtype=dtype), torch.tensor([1])
@@ -114,7 +163,7 @@ def test_it_compiles_as_a_whole():
     assert done.returncode == 0, done.stderr
 
 
-ONE = torch.tensor([1])
+ONE, PAIR, LAW = torch.tensor([1]), torch.tensor([[1, 1]]), torch.ones(2) / 2
 
 
 @pytest.mark.usefixtures("unchecked")
@@ -132,6 +181,15 @@ ONE = torch.tensor([1])
         (lambda: SkipGram(2, 2).negative_sampling_loss(ONE, ONE, ONE[None] + 1), "negatives must hold tokens"),
         (lambda: SkipGram(2, 2).negative_sampling_loss(ONE, ONE, ONE[None], 0.0), "beta must be > 0, got 0.0"),
         (lambda: SkipGram(2, 2).nearest(ONE, 2), "count must be"),
+        (lambda: SkipGram(2, 2).sweep(ONE, LAW), r"pairs must be \(pairs, 2\).*got shape \(1,\)"),
+        (lambda: SkipGram(2, 2).sweep(PAIR[:0], LAW), r"pairs must be.*got shape \(0, 2\)"),
+        (lambda: SkipGram(2, 2).sweep(PAIR + 1, LAW), "pairs must hold tokens from 0 to 1, got 2 to 2"),
+        (lambda: SkipGram(2, 2).sweep(PAIR, LAW, lr=0.0), "lr must be > 0, got 0.0"),
+        (lambda: SkipGram(2, 2).sweep(PAIR, LAW, samples=0), "samples must be >= 1, got 0"),
+        (lambda: SkipGram(2, 2).sweep(PAIR, LAW, batch_size=0), "batch_size must be >= 1, got 0"),
+        (lambda: SkipGram(3, 2).sweep(PAIR, LAW), "law must be over 3 words, got 2"),
+        (lambda: SkipGram(2, 2).sweep(PAIR, 0 * LAW), "law must be a row of probabilities"),
+        (lambda: thinned(ONE, 2, 0.0), "threshold must be > 0, got 0.0"),
         (lambda: cooccurring_pairs(ONE), r"at least 2 words, got shape \(1,\)"),
         (lambda: cooccurring_pairs(ONE.repeat(3), 0), "window must be >= 1, got 0"),
         (lambda: unigram_law(ONE, 1), "tokens must hold tokens from 0 to 0"),

@@ -1,5 +1,6 @@
 """WaveNet: its parts in order, the queues against the definition, torch's habits, refusals."""
 
+import copy
 import json
 import subprocess
 import sys
@@ -9,7 +10,8 @@ import pytest
 import torch
 from torch.nn import functional
 
-from lemmata.convolution.wavenet import WaveNet, WaveNetConfig
+from lemmata.convolution import wavenet
+from lemmata.convolution.wavenet import WORTH_COMPILING, WaveNet, WaveNetConfig
 
 
 def small(**changed):
@@ -57,6 +59,49 @@ def test_generation_is_that_of_the_definition(temperature):
     assert both[0].shape == (2, 33)
 
 
+@pytest.mark.parametrize("compiled", [True, False])
+def test_long_generation_is_that_of_the_definition_with_and_without_a_compiler(compiled, monkeypatch):
+    if not compiled:
+        monkeypatch.setattr(wavenet, "why_no_compiled_steps", lambda last: "there is none")
+    network, x = small(kernel_size=3), torch.randint(5, (2, 3))
+    both = [
+        method(x, WORTH_COMPILING, generator=torch.Generator().manual_seed(3))
+        for method in (network.generate, network.generate_by_definition)
+    ]
+    assert torch.equal(*both)
+
+
+def test_a_state_is_gone_on_with_in_parts_and_from_copies():
+    network, x = small(), torch.randint(5, (2, 20))
+    state, longer = network.begin(x), WORTH_COMPILING + 5
+    expected = network.sample(copy.deepcopy(state), 7 + longer, generator=torch.Generator().manual_seed(3))
+    generator = torch.Generator().manual_seed(3)
+    parts = [network.sample(state, length, generator=generator) for length in (7, longer)]
+    assert torch.equal(torch.cat(parts, dim=1), expected)
+    assert state.position == 20 + 7 + longer
+
+
+def test_a_state_keeps_the_weights_it_began_with():
+    network, x = small(), torch.randint(5, (2, 20))
+    state, other = network.begin(x), network.begin(x)
+    expected = network.sample(state, 9, generator=torch.Generator().manual_seed(3))
+    with torch.no_grad():
+        for values in network.parameters():
+            values.mul_(-3)
+    assert torch.equal(network.sample(other, 9, generator=torch.Generator().manual_seed(3)), expected)
+
+
+def test_the_samples_of_a_network_follow_its_law():
+    network = small(levels=3, depth=2)
+    for values in network.parameters():
+        torch.nn.init.zeros_(values)
+    torch.nn.init.constant_(network.head.bias[0], 2.0)
+    law = torch.tensor([2.0, 0.0, 0.0]).softmax(0)
+    drawn = network.generate(torch.zeros(1, 0, dtype=torch.long), 10_000, generator=torch.Generator().manual_seed(0))
+    found = torch.bincount(drawn[0], minlength=3) / 10_000
+    assert (found - law).abs().max() < 7 * 0.5 / 100  # seven standard deviations of a fraction, at most
+
+
 def test_gradients_are_those_of_finite_differences():
     network, x = small(channels=2, skip_channels=3, depth=2), torch.randint(5, (2, 4))
     assert torch.autograd.gradcheck(lambda *_: network(x), tuple(network.parameters()))
@@ -92,6 +137,13 @@ def test_it_compiles_as_a_whole_and_exports_with_any_batch():
     # In a process of its own, without the shape checks that tests add.
     done = subprocess.run([sys.executable, "-c", COMPILE], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_a_network_that_diverged_generates_nothing():
+    network = small()
+    torch.nn.init.constant_(network.head.bias, torch.nan)
+    with pytest.raises(ValueError, match="the weights must be finite: load a checkpoint from before"):
+        network.generate(torch.zeros(1, 1, dtype=torch.long), 2)
 
 
 @pytest.mark.usefixtures("unchecked")

@@ -1,9 +1,14 @@
 """The embedded voice: lengths, silence, and the code it is stored in."""
 
+import io
+import struct
+import wave
+
 import pytest
 import torch
 
 from lemmata.data import mu_law, mu_law_inverse, speech
+from lemmata.data.sound import wav_bytes
 
 
 def test_there_are_28_numbers_in_26_5_seconds():
@@ -54,3 +59,25 @@ def test_loud_waves_are_clipped_and_nonsense_is_refused():
         with pytest.raises(ValueError, match="code must hold whole numbers from 0 to 255"):
             mu_law_inverse(code)
     assert mu_law_inverse(torch.empty(0, dtype=torch.int64)).shape == (0,)
+
+
+def test_a_wav_file_holds_the_wave_in_sixteen_bits():
+    sound = torch.tensor([0.0, 1.0, -1.0, 0.5, 7.0])  # the last is clipped
+    with wave.open(io.BytesIO(wav_bytes(sound, 16_000))) as file:
+        assert (file.getnchannels(), file.getsampwidth(), file.getframerate()) == (1, 2, 16_000)
+        assert struct.unpack("<5h", file.readframes(5)) == (0, 32767, -32767, 16384, 32767)
+    assert wav_bytes(torch.zeros(0), 8000)[:4] == b"RIFF"
+
+
+@pytest.mark.parametrize(
+    ("sound", "rate", "said"),
+    [
+        (torch.zeros(2, 3), 8000, r"wave must be \(time,\) and finite, got shape \(2, 3\)"),
+        (torch.tensor([torch.nan]), 8000, "and finite"),
+        (torch.zeros(2), 0, "sample_rate must be >= 1, got 0"),
+    ],
+)
+@pytest.mark.usefixtures("unchecked")
+def test_what_is_no_wave_is_refused(sound, rate, said):
+    with pytest.raises(ValueError, match=said):
+        wav_bytes(sound, rate)

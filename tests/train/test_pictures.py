@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from lemmata.data import Examples
-from lemmata.train import decision_map, labelled_pictures
+from lemmata.train import confusion_matrix, decision_map, filter_pictures, labelled_pictures
 
 SQUARE = Examples(x=torch.tensor([[0.0, 0.0], [4.0, 0.0], [0.0, 2.0], [4.0, 2.0]]), y=torch.tensor([0, 1, 1, 0]))
 
@@ -47,3 +47,30 @@ def test_pixels_are_kept_within_the_greys():
     figure = labelled_pictures(torch.tensor([[[-1.0, 0.25], [2.0, 1.0]]]), torch.tensor([1]), torch.tensor([0]), "ab")
     assert figure.marks[0].pixels == [[0.0, 0.25], [1.0, 1.0]]
     assert figure.marks[0].label == "b, is a"
+
+
+def test_rows_of_the_confusion_matrix_are_the_true_classes_and_what_is_right_is_left_out():
+    truth, predicted = torch.tensor([0, 0, 0, 2, 2]), torch.tensor([0, 1, 1, 0, 0])
+    heat = confusion_matrix(predicted, truth, "abc")
+    assert heat.values == [[None, 66.7, 0.0], [0.0, None, 0.0], [100.0, 0.0, None]]
+    assert heat.rows == heat.columns == ["a", "b", "c"]
+
+
+def test_kernels_are_enlarged_and_go_from_black_to_white():
+    weight = torch.zeros(20, 2, 3, 5)
+    weight[0, 0] = torch.linspace(-2, 1, 15).reshape(3, 5)
+    weight[1, 1] = torch.rand(3, 5)  # of another channel: not shown
+    images = filter_pictures(weight)
+    assert len(images) == 16
+    assert images[0].label == "kernel 1"
+    pixels = torch.tensor(images[0].pixels)
+    assert pixels.shape == (15, 25)
+    assert torch.equal(pixels[::5, ::5], pixels[4::5, 4::5])
+    torch.testing.assert_close(pixels[::5, ::5].flatten(), torch.linspace(0, 1, 15), rtol=0, atol=0.001)
+    assert set(torch.tensor(images[1].pixels).flatten().tolist()) == {0.0}
+    assert len(filter_pictures(torch.rand(1, 1, 40, 40))[0].pixels) == 40
+
+
+def test_only_kernels_of_pictures_are_shown():
+    with pytest.raises(ValueError, match=r"weight must be \(outputs, inputs, height, width\), got shape \(3, 4\)"):
+        filter_pictures(torch.zeros(3, 4))

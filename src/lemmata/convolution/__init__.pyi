@@ -2,6 +2,8 @@
 
 from lemmata.convolution.alexnet import AlexNet as AlexNet
 from lemmata.convolution.alexnet import AlexNetConfig as AlexNetConfig
+from lemmata.convolution.convolution_backward import conv_input_gradient as conv_input_gradient
+from lemmata.convolution.convolution_backward import conv_weight_gradient as conv_weight_gradient
 from lemmata.convolution.convolution_cost import direct_operations as direct_operations
 from lemmata.convolution.convolution_cost import fft_operations as fft_operations
 from lemmata.convolution.convolution_cost import fft_pays as fft_pays
@@ -12,12 +14,19 @@ from lemmata.convolution.densenet import DenseNet as DenseNet
 from lemmata.convolution.densenet import DenseNetConfig as DenseNetConfig
 from lemmata.convolution.discrete_convolution import convolve as convolve
 from lemmata.convolution.discrete_convolution import correlate as correlate
+from lemmata.convolution.fourier import fourier_transform as fourier_transform
+from lemmata.convolution.fourier import inverse_fourier_transform as inverse_fourier_transform
 from lemmata.convolution.inception import GoogLeNet as GoogLeNet
 from lemmata.convolution.inception import GoogLeNetConfig as GoogLeNetConfig
 from lemmata.convolution.inception import InceptionModule as InceptionModule
 from lemmata.convolution.lenet import LeNet5 as LeNet5
 from lemmata.convolution.lenet import LeNet5Config as LeNet5Config
 from lemmata.convolution.padding import pad_space as pad_space
+from lemmata.convolution.pooling import Pool as Pool
+from lemmata.convolution.pooling import pool_nd as pool_nd
+from lemmata.convolution.receptive_fields import ReceptiveField as ReceptiveField
+from lemmata.convolution.receptive_fields import gradient_field as gradient_field
+from lemmata.convolution.receptive_fields import receptive_field as receptive_field
 from lemmata.convolution.resnet import BasicResidualBlock as BasicResidualBlock
 from lemmata.convolution.resnet import BottleneckResidualBlock as BottleneckResidualBlock
 from lemmata.convolution.resnet import ResNet as ResNet
@@ -29,6 +38,7 @@ from lemmata.convolution.sizes import same_padding as same_padding
 from lemmata.convolution.sizes import transposed_output_size as transposed_output_size
 from lemmata.convolution.skip_gram import SkipGram as SkipGram
 from lemmata.convolution.skip_gram import cooccurring_pairs as cooccurring_pairs
+from lemmata.convolution.skip_gram import thinned as thinned
 from lemmata.convolution.skip_gram import unigram_law as unigram_law
 from lemmata.convolution.temporal_convolution import CausalConv1d as CausalConv1d
 from lemmata.convolution.temporal_convolution import TCN as TCN
@@ -60,6 +70,8 @@ __all__ = [
     "LeNet5",
     "LeNet5Config",
     "ParameterCounts",
+    "Pool",
+    "ReceptiveField",
     "ResNet",
     "ResNetConfig",
     "SkipGram",
@@ -74,8 +86,10 @@ __all__ = [
     "WaveNet",
     "WaveNetConfig",
     "WaveNetState",
+    "conv_input_gradient",
     "conv_nd",
     "conv_transpose_nd",
+    "conv_weight_gradient",
     "convolution_matrix",
     "convolve",
     "cooccurring_pairs",
@@ -83,10 +97,16 @@ __all__ = [
     "direct_operations",
     "fft_operations",
     "fft_pays",
+    "fourier_transform",
+    "gradient_field",
+    "inverse_fourier_transform",
     "output_size",
     "pad_space",
     "parameter_counts",
+    "pool_nd",
+    "receptive_field",
     "same_padding",
+    "thinned",
     "toeplitz_matrix",
     "transposed_output_size",
     "unigram_law",

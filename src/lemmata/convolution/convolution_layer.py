@@ -1,5 +1,6 @@
 r"""A layer's convolution in any number of dimensions: the definition, its quicker forms, and its transpose."""
 
+import functools
 import itertools
 import math
 from collections.abc import Sequence
@@ -10,15 +11,16 @@ from torch import Tensor
 from torch.nn import functional
 
 from lemmata import validate
-from lemmata.convolution.convolution_cost import fast_length, fft_pays
+from lemmata.convolution.convolution_cost import block_lengths, expected_ratio, measured_choice
 from lemmata.convolution.padding import amounts_of, pad_space, per_axis
 from lemmata.convolution.sizes import output_size, transposed_output_size
 from lemmata.marks import system
 
 __all__ = ["conv_nd", "conv_transpose_nd"]
 
-METHODS = ("auto", "definition", "im2col", "torch", "fft")
+METHODS = ("auto", "measured", "definition", "im2col", "torch", "fft")
 SPECTRAL = (torch.float32, torch.float64)  # dtypes of real signals whose spectra torch computes on every device
+FAR = 30.0  # times as slow as the other way
 
 
 @system("conv_nd", title="Convolutional layer in n dimensions", kind="function")
@@ -39,15 +41,18 @@ def conv_nd(
 
     `method` says how: `definition` adds up the kernel's taps, `im2col` multiplies a matrix of windows, `torch` calls
     its kernels (up to three dimensions), `fft` multiplies spectra, and `auto` takes torch's kernels or
-    spectra, whichever is expected to be quicker. Whole numbers are exact; they know `definition` and `im2col`.
+    spectra, whichever is expected to be quicker, the same on every machine. `measured` tries both at the first use of
+    its sizes and keeps to the quicker: the last bits may then differ from run to run. Whole numbers are exact; they
+    know `definition` and `im2col`.
 
     Shapes:
         x: (batch, inputs, *space); weight: (outputs, inputs / groups, *kernel); bias: (outputs,)
         returns: (batch, outputs, *space), each axis of `output_size`
 
     Claims: conv.layer, conv.channel_order, conv.stride, conv.dilation, conv.padding, conv.cross_correlation
-    Source: K. Chellapilla et al., High performance convolutional neural networks (2006) for im2col; M. Mathieu et al.,
-        Fast training of convolutional networks through FFTs (2014).
+    Source: im2col: K. Chellapilla, S. Puri and P. Simard, High performance convolutional neural networks for document
+        processing (2006); spectra: M. Mathieu, M. Henaff and Y. LeCun, Fast training of convolutional networks through
+        FFTs (2014).
 
     >>> conv_nd(torch.ones(1, 1, 5), torch.ones(1, 1, 3), stride=2)
     tensor([[[3., 3.]]])
@@ -58,8 +63,8 @@ def conv_nd(
     steps, gaps = per_axis("stride", stride, axes), per_axis("dilation", dilation, axes)
     padded = pad_space(x, amounts_of(padding, weight.shape[2:], gaps, steps), padding_mode)
     sizes = [output_size(*one) for one in zip(padded.shape[2:], weight.shape[2:], steps, [0] * axes, gaps, strict=True)]
-    method = _chosen(method, padded, weight, sizes)
-    y = _HOW[method](padded, weight, sizes, steps, gaps, groups)  # (batch, outputs, *sizes)
+    how = (padded, weight, sizes, steps, gaps, groups)
+    y = _HOW[_chosen(method, *how)](*how)  # (batch, outputs, *sizes)
     return y if bias is None else y + bias.reshape(-1, *[1] * axes)
 
 
@@ -124,20 +129,35 @@ def _checked(x: Tensor, weight: Tensor, bias: Tensor | None, outputs: int, group
     return x.ndim - 2
 
 
-def _chosen(method: str, x: Tensor, weight: Tensor, sizes: Sequence[int]) -> str:
+def _chosen(
+    method: str,
+    x: Tensor,
+    weight: Tensor,
+    sizes: Sequence[int],
+    steps: Sequence[int],
+    gaps: Sequence[int],
+    groups: int,
+) -> str:
     validate.one_of("method", method, METHODS)
     whole = not (x.is_floating_point() or x.is_complex())
     if method == "fft" and x.dtype not in SPECTRAL:
         raise TypeError(f"method 'fft' needs float32 or float64, got {x.dtype}: use x.float() and weight.float()")
     if method == "torch" and (whole or len(sizes) > 3):
         raise ValueError(f"method 'torch' needs floating point and at most 3 axes, got {x.dtype} and {len(sizes)}")
-    if method != "auto":
+    if method not in ("auto", "measured"):
         return method
     if whole or x.is_complex():
         return "definition"
-    if x.dtype in SPECTRAL and fft_pays(x.shape, weight.shape, sizes, x.dtype):
-        return "fft"
-    return "torch" if len(sizes) <= 3 else "definition"
+    direct = "torch" if len(sizes) <= 3 else "definition"
+    if x.dtype not in SPECTRAL:
+        return direct
+    expected = expected_ratio(x.shape, weight.shape, sizes, x.dtype)
+    # Nobody waits for a way that is expected to be far behind, and there are no times to take where nothing runs.
+    if method == "auto" or not 1 / FAR < expected < FAR or x.is_meta or torch.compiler.is_compiling():
+        return "fft" if expected > 1 else direct
+    key = (*map(tuple, (x.shape, weight.shape, steps, gaps)), groups, x.dtype, x.device, torch.get_num_threads())
+    how = (x.detach(), weight.detach(), sizes, steps, gaps, groups)
+    return measured_choice(key, {name: functools.partial(_HOW[name], *how) for name in (direct, "fft")})
 
 
 def _by_definition(
@@ -185,14 +205,47 @@ def _by_torch(
 def _by_fft(
     x: Tensor, weight: Tensor, sizes: Sequence[int], steps: Sequence[int], gaps: Sequence[int], groups: int
 ) -> Tensor:
-    """Spectra are multiplied; the sum wraps around only at places where no whole window fits."""
-    axes = tuple(range(2, x.ndim))
-    lengths = [fast_length(size) for size in x.shape[2:]]
-    signal = torch.fft.rfftn(x, lengths, axes).unflatten(1, (groups, -1))
-    kernels = torch.fft.rfftn(_spread(weight, gaps), lengths, axes).unflatten(0, (groups, -1))
-    spectrum = torch.einsum("bgi...,goi...->bgo...", signal, kernels.conj()).flatten(1, 2)
-    y = torch.fft.irfftn(spectrum, lengths, axes)  # (batch, outputs, *lengths)
-    return y[(..., *(slice(0, step * (size - 1) + 1, step) for step, size in zip(steps, sizes, strict=True)))]
+    """Spectra of blocks that overlap are multiplied; a block's sum wraps around only where no whole window fits."""
+    kernels = _spread(weight, gaps)
+    blocks = block_lengths(x.shape, kernels.shape)
+    whole = [length - reach + 1 for length, reach in zip(blocks, kernels.shape[2:], strict=True)]  # windows in a block
+    axes = tuple(range(-len(blocks), 0))
+    signal = torch.fft.rfftn(_blocks(x, blocks, whole), blocks, axes)  # (batch, inputs, *counts, *frequencies)
+    counts, frequencies = signal.shape[2 : 2 + len(blocks)], signal.shape[2 + len(blocks) :]
+    signal = signal.flatten(2 + len(blocks)).flatten(2, -2).unflatten(1, (groups, -1))  # (batch, group, in, block, f)
+    response = torch.fft.rfftn(kernels, blocks, axes).flatten(2).unflatten(0, (groups, -1))  # (group, outputs, in, f)
+    if weight.shape[1] == 1:
+        spectrum = signal * response.conj()  # (batch, group, outputs of it, block, f)
+    else:  # a matrix product at each frequency
+        rows = signal.permute(4, 1, 0, 3, 2).flatten(2, 3)  # (f, group, batch * block, in)
+        spectrum = rows @ response.conj().permute(3, 0, 2, 1)  # (f, group, batch * block, outputs of it)
+        spectrum = spectrum.unflatten(2, (len(x), -1)).permute(2, 1, 4, 3, 0)
+    spectrum = spectrum.flatten(1, 2).unflatten(2, counts).unflatten(-1, frequencies)
+    y = torch.fft.irfftn(spectrum, blocks, axes)  # (batch, outputs, *counts, *blocks)
+    return _joined(y, whole)[(..., *(slice(0, s * (n - 1) + 1, s) for s, n in zip(steps, sizes, strict=True)))]
+
+
+def _blocks(x: Tensor, lengths: Sequence[int], steps: Sequence[int]) -> Tensor:
+    """Cut each axis of space into blocks that begin `steps` apart: (batch, inputs, *counts, *lengths or less)."""
+    for axis, (length, step) in enumerate(zip(lengths, steps, strict=True), start=2):
+        if x.shape[axis] <= length:  # one block, which the transform fills up
+            x = x.movedim(axis, -1).unsqueeze(axis)
+        else:
+            after = -(x.shape[axis] - length) % step
+            x = functional.pad(x, [0, 0] * (x.ndim - 1 - axis) + [0, after]).unfold(axis, length, step)
+    return x
+
+
+def _joined(y: Tensor, steps: Sequence[int]) -> Tensor:
+    """Put the first places of all blocks behind one another."""
+    axes = len(steps)
+    y = y[(..., *(slice(0, step) for step in steps))]
+    y = y.permute(
+        0, 1, *(axis for pair in zip(range(2, 2 + axes), range(2 + axes, y.ndim), strict=True) for axis in pair)
+    )
+    for axis in range(2, 2 + axes):
+        y = y.flatten(axis, axis + 1)
+    return y
 
 
 def _spread(x: Tensor, steps: Sequence[int]) -> Tensor:

@@ -2,6 +2,7 @@ r"""Densely connected convolutional networks, with the names and shapes of torch
 
 from collections import OrderedDict
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from jaxtyping import Float
@@ -30,6 +31,7 @@ class _DenseLayer(nn.Module):
         self.conv1 = nn.Conv2d(inputs, BOTTLENECK * growth, 1, bias=False, **place)
         self.norm2 = nn.BatchNorm2d(BOTTLENECK * growth, **place)
         self.conv2 = nn.Conv2d(BOTTLENECK * growth, growth, 3, padding=1, bias=False, **place)
+        self.register_load_state_dict_pre_hook(_rename)
 
     def forward(self, seen: Float[Tensor, "batch inputs height width"]) -> Float[Tensor, "batch growth height width"]:
         few = self.conv1(functional.relu(self.norm1(seen)))  # (batch, 4 * growth, height, width)
@@ -171,6 +173,13 @@ class DenseNet(nn.Module):
 
     def extra_repr(self) -> str:
         return f"depth={self.config.depth}, growth={self.config.growth}"
+
+
+def _rename(layer: nn.Module, state: dict[str, Tensor], prefix: str, *_: Any) -> None:
+    """Torchvision's published files are older than its names: they say norm.1 where the network says norm1."""
+    for name in ("norm", "conv"):
+        for key in [key for key in state if key.startswith(f"{prefix}{name}.")]:
+            state[f"{prefix}{name}{key.removeprefix(f'{prefix}{name}.')}"] = state.pop(key)
 
 
 def _transition(width: int, place: dict) -> nn.Sequential:

@@ -202,8 +202,9 @@ class GoogLeNet(nn.Module):
         if self.aux1 is None or self.aux2 is None:
             raise ValueError("auxiliary must be True for auxiliary logits: use GoogLeNet(auxiliary=True)")
         first, second, maps = self._maps(x)
+        middle = self.aux1(first), self.aux2(second)  # before the last, so that dropout draws in torchvision's order
         features = functional.dropout(maps.mean((2, 3)), self.config.dropout, self.training)  # (batch, 1024)
-        return self.fc(features), self.aux1(first), self.aux2(second)
+        return self.fc(features), *middle
 
     def _maps(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         hidden = self.conv1(images("x", x, self.channels, LEAST))  # (batch, 64, height / 2, width / 2)

@@ -6,9 +6,10 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from lemmata import validate
+from lemmata.fast.skip_gram_sweep import AliasTable, alias_table, sweep_pairs
 from lemmata.marks import system
 
-__all__ = ["SkipGram", "cooccurring_pairs", "unigram_law"]
+__all__ = ["SkipGram", "cooccurring_pairs", "thinned", "unigram_law"]
 
 
 @system("skipgram", title="Skip-gram", kind="module")
@@ -20,8 +21,9 @@ class SkipGram(nn.Module):
        - \beta\, \mathbb E_{\nu \sim D} \ln\sigma(-x_w^\top y_\nu) $$
 
     `loss` is the first model's negative log-likelihood, whose sum runs over the whole vocabulary;
-    `negative_sampling_loss` replaces it by a few words drawn from a law $D$. Initially the $x_w$ are small and the
-    $y_\mu$ zero, as in word2vec.
+    `negative_sampling_loss` replaces it by a few words drawn from a law $D$, and `sweep` is a pass of stochastic
+    gradient descent on it without autograd, at the speed of C. Initially the $x_w$ are small and the $y_\mu$ zero, as
+    in word2vec.
 
     Shapes:
         words: (batch,)    returns: scores (batch, vocab_size)
@@ -29,7 +31,8 @@ class SkipGram(nn.Module):
     Claims: embed.definition, embed.log_bilinear, embed.negative_sampling
     Source: T. Mikolov et al., Distributed representations of words and phrases and their compositionality (2013);
         the optimum: O. Levy and Y. Goldberg, Neural word embedding as implicit matrix factorization (2014).
-    Differs: gradients by autograd for any optimiser; frequent words are not left out.
+    Differs: a sweep updates in batches, so that the same seed gives the same vectors; a negative may be the observed
+        word, as in the formula; frequent words are left out by `thinned`, if at all.
 
     >>> model = SkipGram(vocab_size=100, dimensions=8)
     >>> model(torch.tensor([3, 5])).shape
@@ -95,6 +98,34 @@ class SkipGram(nn.Module):
         return -(functional.logsigmoid(observed) + beta * functional.logsigmoid(-drawn).mean(1)).mean()
 
     @torch.no_grad()
+    def sweep(
+        self,
+        pairs: Int[Tensor, "pairs 2"],
+        law: Float[Tensor, "vocab"] | AliasTable,
+        lr: float = 0.025,
+        samples: int = 5,
+        batch_size: int = 256,
+        generator: torch.Generator | None = None,
+    ) -> float:
+        """One pass of stochastic gradient descent over pairs in their order; the mean loss of a pair on the way.
+
+        A step is `lr` times the gradient of the losses summed over a batch, with `samples` negatives for each pair. A
+        law that serves for many passes is prepared once: `alias_table(law)`.
+        """
+        if pairs.ndim != 2 or pairs.shape[1] != 2 or not len(pairs):
+            raise ValueError(f"pairs must be (pairs, 2) with at least one pair, got shape {tuple(pairs.shape)}")
+        validate.tokens("pairs", pairs, self.vocab_size)
+        validate.positive("lr", lr)
+        validate.count("samples", samples)
+        validate.count("batch_size", batch_size)
+        table = law if isinstance(law, AliasTable) else alias_table(law)
+        if len(table.keep) != self.vocab_size:
+            raise ValueError(f"law must be over {self.vocab_size} words, got {len(table.keep)}")
+        seed = int(torch.randint(2**62, (), generator=generator))
+        weights = self.given.weight.detach(), self.predicted.weight.detach()
+        return sweep_pairs(*weights, pairs.long(), table, lr, samples, batch_size, seed)
+
+    @torch.no_grad()
     def nearest(self, words: Int[Tensor, "batch"], count: int = 5) -> Int[Tensor, "batch count"]:
         """For each word the others whose vectors point most nearly in the same direction, nearest first."""
         validate.count("count", count, most=self.vocab_size - 1)
@@ -136,6 +167,22 @@ def unigram_law(tokens: Int[Tensor, "*shape"], vocab_size: int, power: float = 0
     counts = torch.bincount(tokens.flatten(), minlength=vocab_size)
     weights = torch.where(counts > 0, counts.to(torch.get_default_dtype()) ** power, 0.0)  # 0^0 must not be 1
     return weights / weights.sum()
+
+
+def thinned(
+    tokens: Int[Tensor, "time"], vocab_size: int, threshold: float = 1e-3, generator: torch.Generator | None = None
+) -> Int[Tensor, "kept"]:
+    r"""The text without most of its frequent words: a word of frequency f is kept with probability $\sqrt{t/f} + t/f$.
+
+    Their neighbours come nearer to each other, so that a window holds more of the words that tell something.
+
+    >>> len(thinned(torch.zeros(10000, dtype=torch.int64), vocab_size=2, threshold=0.01)) in range(950, 1250)
+    True
+    """
+    validate.number("threshold", threshold, above=0)
+    frequency = unigram_law(tokens, vocab_size, power=1.0)[tokens].double()
+    kept = (threshold / frequency).sqrt() + threshold / frequency
+    return tokens[torch.rand(len(tokens), dtype=torch.float64, generator=generator).to(kept.device) < kept]
 
 
 def _as_many(words: Tensor, contexts: Tensor) -> None:

@@ -9,9 +9,12 @@ from torch.nn import functional
 
 from lemmata import validate
 from lemmata.convolution.temporal_convolution import CausalConv1d
+from lemmata.fast.wavenet_steps import StepWeights, compiled_steps, drawn_level, one_step, why_no_compiled_steps
 from lemmata.marks import system
 
 __all__ = ["WaveNet", "WaveNetConfig", "WaveNetState"]
+
+WORTH_COMPILING = 256  # steps; so many take torch about as long as a compiler takes, once
 
 
 @dataclass(frozen=True)
@@ -42,15 +45,16 @@ class WaveNetConfig:
 
 @dataclass
 class WaveNetState:
-    """What generation remembers: for each layer the inputs that its filter will still see.
+    """What generation remembers; a copy (`copy.deepcopy`) can be gone on with by itself."""
 
-    Entry `position % len(queue)` of each queue, (slots, batch, channels), is the next to be written.
-    """
-
-    queues: list[Tensor]
+    weights: StepWeights
+    """The network's weights as they were when it began."""
+    memory: Tensor
+    """(slots, batch, channels): for each layer the inputs that its filter will still see, in a ring."""
     last: Tensor
     """(batch, channels): the embedded sample that the next step reads; zeros before the first."""
-    position: int = 0
+    position: int
+    """Samples before the next one."""
 
 
 class _GatedLayer(nn.Module):
@@ -67,17 +71,6 @@ class _GatedLayer(nn.Module):
         out = self.out(values.tanh() * gate.sigmoid())  # (batch, channels + skip_channels, time)
         return x + out[:, : self.channels], out[:, self.channels :]
 
-    def step(self, x: Tensor, queue: Tensor, position: int) -> tuple[Tensor, Tensor]:
-        """The same for one step, x (batch, channels), with the earlier inputs from the queue, which takes this one."""
-        slots, dilation, width = len(queue), self.gated.dilation[0], self.gated.kernel_size[0]
-        queue[position % slots] = x
-        taps = [queue[(position - j * dilation) % slots] for j in reversed(range(width))]
-        seen = torch.stack(taps, dim=-1).flatten(1)  # (batch, channels * kernel_size)
-        both = functional.linear(seen, self.gated.weight.flatten(1), self.gated.bias)  # (batch, 2 * channels)
-        values, gate = both.chunk(2, dim=1)
-        out = functional.linear(values.tanh() * gate.sigmoid(), self.out.weight[..., 0], self.out.bias)
-        return x + out[:, : self.channels], out[:, self.channels :]
-
 
 @system("wavenet", title="WaveNet", kind="module")
 class WaveNet(nn.Module):
@@ -89,7 +82,7 @@ class WaveNet(nn.Module):
 
     $d_\ell = 1, 2, 4, \dots$ in each stack. The samples are embedded and moved one step on, so that the logits at $t$
     see $x_{t-1}, x_{t-2}, \dots$ and nothing later. `generate` keeps for each layer the inputs that its filter will
-    still see: a new sample costs one step through the layers, whatever the receptive field.
+    still see: a new sample costs one step through the layers, whatever the receptive field; a step of many is C.
 
     Shapes:
         x: (batch, time) whole numbers below `levels`    returns: logits (batch, time, levels) for x itself
@@ -145,32 +138,48 @@ class WaveNet(nn.Module):
         """The state after these samples, which may be none; all steps are computed at once."""
         embedded, time = self._embedded(x), x.shape[1]  # (batch, time, channels)
         before = functional.pad(embedded, (0, 0, 1, 0))  # (batch, 1 + time, channels): zeros, x_0, x_1, ...
-        queues = []
-        for layer, values in zip(self.layers, self._inputs_and_skips(before.mT)[0], strict=True):
-            assert isinstance(layer, _GatedLayer)
-            slots = layer.gated.receptive_field
-            queue = values.new_zeros(slots, len(x), self.config.channels)
+        weights, rings = self._step_weights(), []
+        for slots, values in zip(weights.slots.tolist(), self._inputs_and_skips(before.mT)[0], strict=True):
+            ring = values.new_zeros(slots, len(x), self.config.channels)
             kept = torch.arange(max(0, time - slots), time, device=x.device)  # the last step is still to come
-            queue[kept % slots] = values[:, :, kept].permute(2, 0, 1)  # (kept, batch, channels)
-            queues.append(queue)
-        return WaveNetState(queues, before[:, -1], time)
+            ring[kept % slots] = values[:, :, kept].permute(2, 0, 1)  # (kept, batch, channels)
+            rings.append(ring)
+        return WaveNetState(weights, torch.cat(rings), before[:, -1].contiguous(), time)
 
     @torch.no_grad()
     def step(self, state: WaveNetState) -> Float[Tensor, "batch levels"]:
         """The logits of the next sample. The state moves on; `hear` tells it which sample came."""
-        hidden, total = state.last, 0.0
-        for layer, queue in zip(self.layers, state.queues, strict=True):
-            hidden, skip = layer.step(hidden, queue, state.position)  # type: ignore[operator]
-            total = total + skip
+        logits = one_step(state.weights, state.memory, state.last, state.position)
         state.position += 1
-        return self._read_out(total)  # type: ignore[arg-type]
+        return logits
 
     @torch.no_grad()
     def hear(self, state: WaveNetState, x: Int[Tensor, "batch"]) -> None:
         """The sample that followed the last step."""
-        state.last = self.embedding(validate.tokens("x", x, self.config.levels))
+        state.last = state.weights.embedding[validate.tokens("x", x, self.config.levels)]
 
     @torch.no_grad()
+    def sample(
+        self,
+        state: WaveNetState,
+        length: int,
+        temperature: float = 1.0,
+        generator: torch.Generator | None = None,
+    ) -> Int[Tensor, "batch length"]:
+        """The next samples, (batch, length); the state moves on. Long ones are compiled where there is a compiler."""
+        chances = _chances(state.last, length, temperature, generator)
+        if length >= WORTH_COMPILING and not why_no_compiled_steps(state.last):
+            drawn = compiled_steps(
+                state.weights, state.memory, state.last, state.position, temperature, chances
+            )  # (length, batch)
+            state.position += length
+            return drawn.T
+        samples = []
+        for chance in chances:
+            samples.append(drawn_level(self.step(state), temperature, chance))
+            state.last = state.weights.embedding[samples[-1]]
+        return torch.stack(samples, dim=1)
+
     def generate(
         self,
         x: Int[Tensor, "batch time"],
@@ -179,14 +188,7 @@ class WaveNet(nn.Module):
         generator: torch.Generator | None = None,
     ) -> Int[Tensor, "batch longer"]:
         """These samples, (batch, time), and `length` more; temperature 0 takes the likeliest."""
-        validate.count("length", length)
-        validate.number("temperature", temperature, least=0)
-        state, samples = self.begin(x), [x]
-        for _ in range(length):
-            drawn = _drawn(self.step(state), temperature, generator)  # (batch,)
-            self.hear(state, drawn)
-            samples.append(drawn[:, None])
-        return torch.cat(samples, dim=1)
+        return torch.cat([x, self.sample(self.begin(x), length, temperature, generator)], dim=1)
 
     @torch.no_grad()
     def generate_by_definition(
@@ -197,13 +199,11 @@ class WaveNet(nn.Module):
         generator: torch.Generator | None = None,
     ) -> Int[Tensor, "batch longer"]:
         """The same as `generate`, with the whole receptive field computed anew for every sample."""
-        validate.count("length", length)
-        validate.number("temperature", temperature, least=0)
-        for _ in range(length):
+        for chance in _chances(self._embedded(x)[:, :0, 0], length, temperature, generator):
             unknown = functional.pad(x, (0, 1))  # the logits at a step do not see its sample
             # One step more than the field: at the cut, zeros stand for "no sample", which the field must not reach.
             logits = self(unknown[:, -self.receptive_field - 1 :])[:, -1]
-            x = torch.cat([x, _drawn(logits, temperature, generator)[:, None]], dim=1)
+            x = torch.cat([x, drawn_level(logits, temperature, chance)[:, None]], dim=1)
         return x
 
     def extra_repr(self) -> str:
@@ -227,8 +227,33 @@ class WaveNet(nn.Module):
     def _read_out(self, skips: Tensor) -> Tensor:
         return self.head(self.hidden(skips.relu()).relu())  # (..., levels)
 
+    def _step_weights(self) -> StepWeights:
+        """The weights as the steps of generation read them: those of all layers together, outputs side by side."""
+        if not all(values.isfinite().all() for values in self.parameters()):
+            raise ValueError("the weights must be finite: load a checkpoint from before training diverged")
+        channels, layers = self.config.channels, [each for each in self.layers if isinstance(each, _GatedLayer)]
+        gated = torch.stack([layer.gated.weight for layer in layers])  # (layers, 2 * channels, channels, width)
+        out = torch.stack([layer.out.weight[..., 0].T for layer in layers])  # (layers, channels, both)
+        out_bias = torch.stack([layer.out.bias for layer in layers])  # type: ignore[arg-type] - (layers, both)
+        return StepWeights(
+            embedding=self.embedding.weight.clone(),
+            past=gated[..., :-1].permute(0, 3, 2, 1).flatten(1, 2),
+            now=gated[..., -1].mT.contiguous(),
+            gate_bias=torch.stack([layer.gated.bias for layer in layers]),  # type: ignore[arg-type]
+            residual=out[..., :channels].contiguous(),
+            residual_bias=out_bias[:, :channels].contiguous(),
+            skip=out[..., channels:].flatten(0, 1),
+            skip_bias=out_bias[:, channels:].sum(0),
+            hidden=self.hidden.weight.T.clone(memory_format=torch.contiguous_format),
+            hidden_bias=self.hidden.bias.clone(),
+            head=self.head.weight.T.clone(memory_format=torch.contiguous_format),
+            head_bias=self.head.bias.clone(),
+            dilation=torch.tensor([layer.gated.dilation[0] for layer in layers], device=gated.device),
+        )
 
-def _drawn(logits: Tensor, temperature: float, generator: torch.Generator | None) -> Tensor:
-    if temperature == 0:
-        return logits.argmax(-1)
-    return torch.multinomial((logits / temperature).softmax(-1), 1, generator=generator)[:, 0]
+
+def _chances(like: Tensor, length: int, temperature: float, generator: torch.Generator | None) -> Tensor:
+    """(length, batch) numbers in [0, 1), one for each sample, the same whichever way the logits are computed."""
+    validate.count("length", length)
+    validate.number("temperature", temperature, least=0)
+    return torch.rand(length, len(like), generator=generator, dtype=torch.float64, device=like.device)

@@ -50,6 +50,7 @@ from lemmata.data.sequences import echo as echo
 from lemmata.data.sound import mu_law as mu_law
 from lemmata.data.sound import mu_law_inverse as mu_law_inverse
 from lemmata.data.sound import speech as speech
+from lemmata.data.sound import wav_bytes as wav_bytes
 from lemmata.data.tables import Table as Table
 from lemmata.data.tables import read_table as read_table
 from lemmata.data.tasks import sinusoids as sinusoids
@@ -117,6 +118,7 @@ __all__ = [
     "spirals",
     "teacher",
     "verses",
+    "wav_bytes",
     "windows",
     "words",
     "xor",

@@ -1,17 +1,20 @@
 r"""Sound: spoken numbers, and the eight-bit code of the telephone they are stored in."""
 
+import io
 import math
+import wave as wave_files
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
+from lemmata import validate
 from lemmata.data.examples import Dataset, Examples
 from lemmata.data.registry import dataset
 from lemmata.data.stored import stored_arrays
 
-__all__ = ["mu_law", "mu_law_inverse", "speech"]
+__all__ = ["mu_law", "mu_law_inverse", "speech", "wav_bytes"]
 
 MU = 255
 SILENCE = 128  # the code nearest to zero from above
@@ -41,6 +44,24 @@ def mu_law_inverse(code: Int[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
         raise ValueError("code must hold whole numbers from 0 to 255")
     level = (2 * code.float() - MU) / MU
     return level.sign() * (level.abs() * math.log1p(MU)).expm1() / MU
+
+
+def wav_bytes(wave: Float[Tensor, "time"], sample_rate: int) -> bytes:
+    r"""The content of a WAV file of 16 bits a sample; amplitudes outside of $[-1, 1]$ are clipped.
+
+    >>> len(wav_bytes(torch.zeros(8000), sample_rate=8000))  # 44 bytes tell what it is
+    16044
+    """
+    validate.count("sample_rate", sample_rate)
+    if wave.ndim != 1 or not wave.isfinite().all():
+        raise ValueError(f"wave must be (time,) and finite, got shape {tuple(wave.shape)}")
+    written = io.BytesIO()
+    with wave_files.open(written, "wb") as file:
+        file.setnchannels(1)
+        file.setsampwidth(2)
+        file.setframerate(sample_rate)
+        file.writeframes((wave.detach().cpu().clamp(-1, 1) * 32767).round().numpy().astype("<i2").tobytes())
+    return written.getvalue()
 
 
 @dataset(

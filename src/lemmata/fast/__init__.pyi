@@ -17,23 +17,45 @@ from lemmata.fast.scan_reference import compose_steps as compose_steps
 from lemmata.fast.scan_reference import scan_by_doubling as scan_by_doubling
 from lemmata.fast.scan_reference import scan_by_halving as scan_by_halving
 from lemmata.fast.scan_reference import scan_by_steps as scan_by_steps
+from lemmata.fast.skip_gram_sweep import AliasTable as AliasTable
+from lemmata.fast.skip_gram_sweep import alias_negatives as alias_negatives
+from lemmata.fast.skip_gram_sweep import alias_table as alias_table
+from lemmata.fast.skip_gram_sweep import sweep_pairs as sweep_pairs
+from lemmata.fast.skip_gram_sweep import sweep_pairs_compiled as sweep_pairs_compiled
+from lemmata.fast.skip_gram_sweep import sweep_pairs_in_torch as sweep_pairs_in_torch
+from lemmata.fast.wavenet_steps import StepWeights as StepWeights
+from lemmata.fast.wavenet_steps import compiled_steps as compiled_steps
+from lemmata.fast.wavenet_steps import drawn_level as drawn_level
+from lemmata.fast.wavenet_steps import one_step as one_step
+from lemmata.fast.wavenet_steps import why_no_compiled_steps as why_no_compiled_steps
 
 __all__ = [
+    "AliasTable",
     "Pair",
+    "StepWeights",
+    "alias_negatives",
+    "alias_table",
     "block_sweep",
     "chunked_backward",
     "chunked_forward",
     "compiled_backward",
     "compiled_forward",
+    "compiled_steps",
     "compiled_sweep",
     "compose_steps",
+    "drawn_level",
     "fingerprint",
     "linear_scan",
     "load_compiled",
+    "one_step",
     "quick_sweep",
     "scan_by_doubling",
     "scan_by_halving",
     "scan_by_steps",
     "scan_path",
+    "sweep_pairs",
+    "sweep_pairs_compiled",
+    "sweep_pairs_in_torch",
+    "why_no_compiled_steps",
     "why_not_compiled",
 ]

@@ -22,7 +22,9 @@ from lemmata.train.options import Options as Options
 from lemmata.train.own_data import baselines as baselines
 from lemmata.train.own_data import sizes as sizes
 from lemmata.train.own_data import supervised as supervised
+from lemmata.train.pictures import confusion_matrix as confusion_matrix
 from lemmata.train.pictures import decision_map as decision_map
+from lemmata.train.pictures import filter_pictures as filter_pictures
 from lemmata.train.pictures import labelled_pictures as labelled_pictures
 from lemmata.train.processes import World as World
 from lemmata.train.randomness import batch_indices as batch_indices
@@ -53,8 +55,10 @@ __all__ = [
     "baselines",
     "batch_indices",
     "choose_device",
+    "confusion_matrix",
     "decision_map",
     "evaluating",
+    "filter_pictures",
     "fit",
     "input_and_target",
     "labelled_pictures",

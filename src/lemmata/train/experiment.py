@@ -40,7 +40,9 @@ class Experiment:
     classes: tuple[str, ...] = ()
     picture: Callable[[Any], Figure] | None = None  # after each evaluation
     predict: Callable[[Any, Examples], Mapping[str, torch.Tensor]] | None = None  # for `lemmata predict`
-    sample: Callable[..., "Figure | str"] | None = None  # sample(system, count, generator), for `lemmata sample`
+    # sample(system, count, generator), for `lemmata sample`; bytes are the content of a WAV file
+    sample: Callable[..., "Figure | str | bytes"] | None = None
     write: Callable[[Any], str] | None = None  # a few lines of text, told after an evaluation
+    files: Callable[[Any], Mapping[str, bytes]] | None = None  # by name, for the run's folder, when training is over
     preparation: Preparation | None = None  # of a user's own file: how new examples become inputs
     notes: Mapping[str, Any] = field(default_factory=dict)  # facts for the run's record, such as baselines

@@ -24,7 +24,7 @@ from lemmata.train.run import Run
 from lemmata.train.saved import told_arguments
 from lemmata.train.sources import Place, Source, as_source
 from lemmata.train.training import Training, total_steps
-from lemmata.train.watch import Watcher
+from lemmata.train.watch import Keeper, Watcher
 
 __all__ = ["fit", "run_experiment"]
 
@@ -114,6 +114,8 @@ def run_experiment(experiment: Experiment, **more: Any) -> Run:
     """`fit` for what a recipe returned; `more` are out, resume, watchers and record."""
     words = ("test", "validation", "loss", "learner", "metrics", "metric", "largest", "picture", "options")
     given = {word: getattr(experiment, word) for word in words}
+    if experiment.files:
+        more["watchers"] = [*more.get("watchers", ()), Keeper(experiment.files)]
     return fit(experiment.system, experiment.train, **{"progress": False, **given, **more})
 
 

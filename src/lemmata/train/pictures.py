@@ -1,4 +1,4 @@
-"""Pictures of what a classifier has learnt, for any recipe: a map of the plane, or examples with their predictions."""
+"""Pictures of what a classifier has learnt, for any recipe: a map of the plane, examples, mistakes and kernels."""
 
 from collections.abc import Callable, Sequence
 
@@ -8,10 +8,11 @@ from torch import Tensor
 from lemmata.data.examples import Examples
 from lemmata.figure import Figure, Heat, Image, Points
 
-__all__ = ["decision_map", "labelled_pictures"]
+__all__ = ["confusion_matrix", "decision_map", "filter_pictures", "labelled_pictures"]
 
 CELLS = 60  # along each axis: finer than the points lie, coarse enough to draw after every evaluation
 SHOWN = 300  # points of each class; more would cover the map
+KERNELS, SIDE = 16, 28  # kernels that are shown, and the pixels to which each is enlarged, about as large as a picture
 
 
 def decision_map(
@@ -70,3 +71,36 @@ def labelled_pictures(
         for grey, p, t in zip(pixels, predicted.tolist(), truth.tolist(), strict=True)
     ]
     return Figure(title, marks=marks, note=note)
+
+
+def confusion_matrix(predicted: Tensor, truth: Tensor, classes: Sequence[str]) -> Heat:
+    """Of the examples of each class, a row, the percentage that is taken for each other class, a column.
+
+    What is right is left out: beside it nobody would see the mistakes of a good classifier.
+
+    >>> heat = confusion_matrix(torch.tensor([0, 1, 1, 1]), torch.tensor([0, 0, 1, 1]), ["cat", "dog"])
+    >>> heat.rows, heat.values
+    (['cat', 'dog'], [[None, 50.0], [0.0, None]])
+    """
+    k = len(classes)
+    pairs = torch.bincount(truth.detach().cpu() * k + predicted.detach().cpu(), minlength=k * k).reshape(k, k)
+    percent = 100 * pairs.double() / pairs.sum(1, keepdim=True).clamp(min=1)  # a class without examples has zeros
+    percent = percent.mul(10).round().div(10).fill_diagonal_(float("nan"))
+    return Heat(percent, label="per cent", columns=list(classes), rows=list(classes))
+
+
+def filter_pictures(weight: Tensor) -> list[Image]:
+    """The kernels of a convolution's first input channel, each from its lowest weight (black) to its highest (white).
+
+    >>> [image.pixels[0][::14] for image in filter_pictures(torch.tensor([[[[-1.0, 3.0]]]]))]
+    [[0.0, 1.0]]
+    """
+    if weight.ndim != 4:
+        raise ValueError(f"weight must be (outputs, inputs, height, width), got shape {tuple(weight.shape)}")
+    images = []
+    for number, kernel in enumerate(weight.detach().cpu().double()[:KERNELS, 0], start=1):
+        low, high = kernel.min(), kernel.max()
+        grey = ((kernel - low) / (high - low).clamp(min=1e-12)).mul(1000).round().div(1000)
+        times = max(1, SIDE // max(grey.shape))
+        images.append(Image(grey.repeat_interleave(times, 0).repeat_interleave(times, 1), f"kernel {number}"))
+    return images

@@ -1,7 +1,7 @@
 """Who looks on while a system trains: the log, TensorBoard, and whatever a user adds."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -108,6 +108,18 @@ class Album(Watcher):
 
     def pictured(self, step: int, epoch: int, figure: Figure) -> None:
         write_whole(self.folder / f"step-{step:08d}.json", json.dumps(figure.to_json()).encode(), lasting=False)
+
+
+class Keeper(Watcher):
+    """Puts files that a trained system makes, such as a sound, into the folder of the run when it is over."""
+
+    def __init__(self, files: Callable[[Any], Mapping[str, bytes]]):
+        self.files = files
+
+    def finished(self, run: "Run") -> None:
+        if run.folder is not None:
+            for name, content in self.files(run.system).items():
+                write_whole(run.folder / name, content)
 
 
 class TensorBoard(Watcher):

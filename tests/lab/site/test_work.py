@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from lemmata import catalog
+from lemmata.data.registry import entries as datasets
 from lemmata.files import cache_folder
 from lemmata.judge.fingerprint import Source, fingerprint
 from lemmata.judge.ledger import Ledger
@@ -129,7 +130,9 @@ def test_bounds_and_choices_are_those_that_the_dataclass_enforces():
     assert field(found, "bias")["kind"] == "switch"
 
 
-SHOWN = [entry for entry in catalog.load().recipes if entry.data != "file"]  # no page takes a path
+# No page takes a path, and what is not fetched yet is told in one sentence.
+HERE = {name for name, entry in datasets().items() if entry.origin != "fetched"}
+SHOWN = [entry for entry in catalog.load().recipes if entry.data.split()[0] in HERE]
 
 
 @pytest.mark.parametrize("entry", SHOWN, ids=lambda entry: f"{entry.system} {entry.data}")

@@ -15,7 +15,7 @@ OF_TEXTS = ("prompt", "length", "temperature")
 
 @dataclass(frozen=True)
 class Arguments:
-    """Let a trained system make something up: pictures, text, or what it recalls from noise."""
+    """Let a trained system make something up: pictures, text, sounds, or what it recalls from noise."""
 
     run: Annotated[Path, tyro.conf.Positional]
     """The folder of a run, such as runs/hopfield-digits-1."""
@@ -26,11 +26,11 @@ class Arguments:
     prompt: str | None = None
     """What a text begins with."""
     length: int | None = None
-    """Characters of a text."""
+    """Characters of a text, samples of a sound."""
     temperature: float | None = None
-    """How much a text dares: at 0 always the likeliest, at 1 as likely as the system holds it."""
+    """How much a text or a sound dares: at 0 always the likeliest, at 1 as likely as the system holds it."""
     out: Path | None = None
-    """Write it to this file: .svg for pictures, .txt for text."""
+    """Write it to this file: .svg for pictures, .txt for text, .wav for sounds."""
 
 
 def run(arguments: Arguments) -> int:
@@ -59,14 +59,19 @@ def run(arguments: Arguments) -> int:
             made = trained.experiment.sample(trained.system, arguments.count, generator, **given)
     except FAILURES as error:
         raise one_sentence(error) from error
-    text = isinstance(made, str)
+    if isinstance(made, bytes):
+        suffix, content = ".wav", made
+    else:
+        suffix, content = (".txt", made.encode()) if isinstance(made, str) else (".svg", svg(made).encode())
     if arguments.out:
-        if arguments.out.suffix != (".txt" if text else ".svg"):
-            raise UserError(f"--out must end in {'.txt' if text else '.svg'}, got {arguments.out}")
-        write_whole(arguments.out, (made if isinstance(made, str) else svg(made)).encode())
+        if arguments.out.suffix != suffix:
+            raise UserError(f"--out must end in {suffix}, got {arguments.out}")
+        write_whole(arguments.out, content)
         console().print(f"written to {arguments.out}", soft_wrap=True)
     elif isinstance(made, str):
         print(made)
+    elif isinstance(made, bytes):
+        raise UserError(f"a sound is written to a file: lemmata sample {arguments.run} --out sound.wav")
     else:
         console().print(draw(made, 96))
     return 0

@@ -14,16 +14,21 @@
   }
 
   // A square of pixels. `show(bits, wanted)` paints it, in another colour where it is not as wanted; `began()` says
-  // whether the reader may draw, `drawn(bits)` has what came of it; `enter()` is the key of that name.
-  function canvas({ label, began, drawn, enter }) {
+  // whether the reader may draw, `drawn(bits)` has what came of it; `enter()` is the key of that name. A `broad` pen inks
+  // so many pixels across.
+  function canvas({ label, began, drawn, enter, broad = 1 }) {
     let [bits, wanted, cells, side] = [[], null, [], 0];
     let cursor = [0, 0];
     let brush = null; // while drawing: the ink it leaves
     const at = ([x, y]) => (Math.min(x, y) >= 0 && Math.max(x, y) < side ? Math.floor(y) * side + Math.floor(x) : -1);
 
     function ink(k) {
-      if (k < 0 || bits[k] === brush) return;
-      bits[k] = brush;
+      const reached = k < 0 ? [] : bits.map((_, j) => j).filter((j) => {
+        const [right, down] = [(j % side) - (k % side), Math.floor(j / side) - Math.floor(k / side)];
+        return Math.min(right, down) >= 0 && Math.max(right, down) < broad;
+      });
+      if (reached.every((j) => bits[j] === brush)) return;
+      for (const j of reached) bits[j] = brush;
       wanted = null;
       paint();
     }

@@ -1,0 +1,181 @@
+r"""One pass of stochastic gradient descent over pairs of words with negative sampling, at speed.
+
+The readable reference is in torch, batch by batch: gather, score, scatter. A batch is small, so most of its time goes
+into calls; the same updates are made in C where there is a compiler. Both draw the same negatives: number n of the
+stream that belongs to a seed is a function of seed and n, so nothing depends on how the pairs are cut into calls.
+"""
+
+import ctypes
+import functools
+import math
+from pathlib import Path
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+from torch.nn import functional
+
+from lemmata.fast.compiled_library import load_compiled
+
+__all__ = [
+    "AliasTable",
+    "alias_negatives",
+    "alias_table",
+    "sweep_pairs",
+    "sweep_pairs_compiled",
+    "sweep_pairs_in_torch",
+]
+
+WHOLE = 1 << 32  # a slot's share of the law
+GOLDEN, FIRST, SECOND = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB  # constants of splitmix64
+
+
+class AliasTable(NamedTuple):
+    """A law over words in as many equal slots: a slot is its own word with probability keep / 2^32, else another."""
+
+    keep: Int[Tensor, " vocab"]
+    other: Int[Tensor, " vocab"]
+
+
+def alias_table(law: Float[Tensor, " vocab"]) -> AliasTable:
+    r"""Walker's table, by Vose's method: draws then cost the same for any number of words.
+
+    Shares are rounded to whole multiples of $2^{-32}$ / vocab, and what is lost is given to the likeliest word: words
+    of probability zero are never drawn.
+
+    >>> alias_table(torch.tensor([0.75, 0.25])).keep.tolist(), 2**32
+    ([4294967296, 2147483648], 4294967296)
+    """
+    if law.ndim != 1 or not len(law) or not (law.isfinite().all() and (law >= 0).all() and law.sum() > 0):
+        raise ValueError(f"law must be a row of probabilities, got shape {tuple(law.shape)} with sum {law.sum():g}")
+    size, exact = len(law), law.detach().cpu().double()
+    mass = (exact / exact.sum() * (size * WHOLE)).floor().long().tolist()
+    mass[int(exact.argmax())] += size * WHOLE - sum(mass)
+    keep, other = [WHOLE] * size, list(range(size))
+    small = [slot for slot in range(size) if mass[slot] < WHOLE]
+    large = [slot for slot in range(size) if mass[slot] >= WHOLE]
+    while small:  # whole numbers whose sum is that of full slots: a large one is always left
+        poor, rich = small.pop(), large[-1]
+        keep[poor], other[poor] = mass[poor], rich
+        mass[rich] -= WHOLE - mass[poor]
+        if mass[rich] < WHOLE:
+            small.append(large.pop())
+    return AliasTable(torch.tensor(keep, device=law.device), torch.tensor(other, device=law.device))
+
+
+def alias_negatives(table: AliasTable, seed: int, first: int, shape: tuple[int, int]) -> Int[Tensor, "batch samples"]:
+    """Words drawn by the table from the stream that belongs to a seed, from its number `first` on."""
+    n = torch.arange(first + 1, first + 1 + math.prod(shape), device=table.keep.device)
+    z = n * _signed(GOLDEN) + _signed(seed)  # products wrap around, as in C
+    z = (z ^ _shifted(z, 30)) * _signed(FIRST)
+    z = (z ^ _shifted(z, 27)) * _signed(SECOND)
+    z = z ^ _shifted(z, 31)
+    slot = (_shifted(z, 32) * len(table.keep)) >> 32
+    return torch.where((z & (WHOLE - 1)) < table.keep[slot], slot, table.other[slot]).view(shape)
+
+
+def _signed(bits: int) -> int:
+    return (bits + 2**63) % 2**64 - 2**63
+
+
+def _shifted(z: Tensor, places: int) -> Tensor:
+    """Bits moved to the right, zeros coming from the left."""
+    return (z >> places) & ((1 << (64 - places)) - 1)
+
+
+def sweep_pairs(
+    given: Float[Tensor, "vocab dimensions"],
+    predicted: Float[Tensor, "vocab dimensions"],
+    pairs: Int[Tensor, "pairs 2"],
+    table: AliasTable,
+    lr: float,
+    samples: int,
+    batch_size: int,
+    seed: int,
+) -> float:
+    r"""Change both tables of vectors by one pass over the pairs, in their order; the mean loss on the way.
+
+    $$ x_w \mathrel{+}= \eta \sum_{s} (1 - \sigma(\pm_s x_w^\top y_s)) (\pm_s y_s), \qquad
+       y_s \mathrel{+}= \eta\, (1 - \sigma(\pm_s x_w^\top y_s)) (\pm_s x_w) $$
+
+    with + for the observed word and - for the negatives: the gradient of the pairs' losses summed over a batch, at the
+    vectors before it. In C for float32 on the CPU, else in torch.
+    """
+    arguments = (given, predicted, pairs, table, lr, samples, batch_size, seed)
+    found = sweep_pairs_compiled(*arguments)
+    return sweep_pairs_in_torch(*arguments) if found is None else found
+
+
+def sweep_pairs_in_torch(
+    given: Tensor,
+    predicted: Tensor,
+    pairs: Tensor,
+    table: AliasTable,
+    lr: float,
+    samples: int,
+    batch_size: int,
+    seed: int,
+) -> float:
+    """The readable reference, for any device and dtype."""
+    sign = given.new_ones(samples + 1)
+    sign[1:] = -1.0
+    total = given.new_zeros((), dtype=torch.float64)
+    for first in range(0, len(pairs), batch_size):
+        words, contexts = pairs[first : first + batch_size].unbind(1)
+        negatives = alias_negatives(table, seed, first * samples, (len(words), samples))
+        targets = torch.cat([contexts[:, None], negatives], dim=1)  # (batch, 1 + samples)
+        x, y = given[words], predicted[targets]  # (batch, dimensions) and (batch, 1 + samples, dimensions)
+        scores = sign * torch.einsum("bd,bsd->bs", x, y)
+        total -= functional.logsigmoid(scores).sum(dtype=torch.float64)
+        slopes = lr * sign * torch.sigmoid(-scores)  # (batch, 1 + samples)
+        given.index_add_(0, words, torch.einsum("bs,bsd->bd", slopes, y))
+        predicted.index_add_(0, targets.flatten(), (slopes[:, :, None] * x[:, None]).flatten(0, 1))
+    return total.item() / len(pairs)
+
+
+class _Loss(ctypes.Structure):
+    """Minus the logarithm of product * 2^(-512 * scalings)."""
+
+    _fields_ = (("product", ctypes.c_double), ("scalings", ctypes.c_int64))
+
+
+def sweep_pairs_compiled(
+    given: Tensor,
+    predicted: Tensor,
+    pairs: Tensor,
+    table: AliasTable,
+    lr: float,
+    samples: int,
+    batch_size: int,
+    seed: int,
+) -> float | None:
+    """The whole pass in C; None for what it is not made for, or if nothing compiled can be had on this machine."""
+    tables = (given, predicted)
+    if any(values.dtype != torch.float32 or values.is_cuda or not values.is_contiguous() for values in tables):
+        return None
+    library = _library()
+    if library is None:
+        return None
+    pairs, size = pairs.contiguous(), min(batch_size, len(pairs))
+    (vocab_size, dimensions), terms = given.shape, samples + 1
+    space = (
+        torch.empty(size, terms),
+        torch.empty(size, terms, dtype=torch.int64),
+        torch.empty(size, dimensions),
+        torch.empty(size, dimensions),
+    )
+    arrays = (ctypes.c_void_p(values.data_ptr()) for values in (*tables, pairs, *table))
+    sizes = (ctypes.c_int64(number) for number in (len(pairs), vocab_size, dimensions, samples, size))
+    room = (ctypes.c_void_p(values.data_ptr()) for values in space)
+    loss = library.sweep(*arrays, *sizes, ctypes.c_float(lr), ctypes.c_uint64(seed), *room)
+    logarithm = math.log(loss.product) if loss.product > 0 else math.nan
+    return (512 * math.log(2) * loss.scalings - logarithm) / len(pairs)
+
+
+@functools.cache
+def _library() -> ctypes.CDLL | None:
+    library, _ = load_compiled(Path(__file__).with_suffix(".c"))
+    if library is not None:
+        library.sweep.restype = _Loss
+    return library

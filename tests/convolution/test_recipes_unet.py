@@ -1,0 +1,166 @@
+"""What the recipe for U-Net promises: scenes whose parts share nothing, scores, a baseline that loses, pictures."""
+
+import re
+from dataclasses import replace
+
+import pytest
+import torch
+
+from lemmata.convolution import recipes_unet
+from lemmata.convolution.recipes_unet import (
+    BASELINES,
+    UNetSceneConfig,
+    find_hidden_objects,
+    hidden_objects,
+    intersection_over_union,
+    object_by_threshold,
+    otsu_threshold,
+)
+from lemmata.marks import usual_settings
+from lemmata.train.loop import run_experiment
+
+
+@pytest.mark.parametrize("data", BASELINES)
+@pytest.mark.parametrize("part", ["train", "test"])
+def test_scenes_are_pictures_with_one_object_inside(data, part):
+    scenes = hidden_objects(data, part, 40)
+    assert scenes.x.shape == scenes.y.shape == (40, 48, 48)
+    assert scenes.x.dtype is torch.float32
+    assert ((scenes.x >= 0) & (scenes.x <= 1)).all()
+    for y in scenes.y:
+        rows, columns = y.nonzero(as_tuple=True)
+        assert len(rows) > 0
+        assert rows.max() - rows.min() < 28
+        assert columns.max() - columns.min() < 28
+
+
+def test_around_the_object_a_scene_is_the_photograph():
+    (scene,) = hidden_objects("glyphs", "test", 1).x
+    shown = hidden_objects("glyphs", "test", 1).y[0] == 1
+    (cat,) = recipes_unet.load("photos").parts["cat"].x.mean(1)
+    both = torch.stack([cat, cat.flip(1)])
+    windows = both.unfold(1, 48, 1).unfold(2, 48, 1)  # (2, 145, 145, 48, 48)
+    off = torch.where(shown, 0.0, (windows - scene).abs()).amax((3, 4))
+    assert off.min() == 0
+    assert (off == 0).sum() == 1
+
+
+def test_scenes_follow_their_seed_and_parts_share_nothing():
+    first = hidden_objects("glyphs", "train", 5)
+    assert torch.equal(first.x, hidden_objects("glyphs", "train", 5).x)
+    assert not torch.equal(first.x, hidden_objects("glyphs", "train", 5, seed=1).x)
+    known = {tuple(glyph.flatten().tolist()) for glyph in recipes_unet._glyphs("train")}
+    held_out = {tuple(glyph.flatten().tolist()) for glyph in recipes_unet._glyphs("test")}
+    assert len(known & held_out) < 0.02 * len(held_out)  # some alphabets share a letter or two
+    photographs = recipes_unet.PHOTOGRAPHS
+    assert not set(photographs["train"]) & set(photographs["test"])
+
+
+def test_silhouettes_are_closed():
+    pictures = recipes_unet._silhouettes("test")
+    assert pictures.shape == (8 * 59, 28, 28)
+    assert set(pictures.unique().tolist()) == {0.0, 1.0}
+    covered = pictures.mean((1, 2))
+    assert covered.min() > 0.01
+    assert covered.max() < 0.9
+    half = len(pictures) // 2  # from behind, everything is mirrored: but for points on the border of two pixels
+    assert (pictures[:half] != pictures[half:].flip(2)).float().mean() < 0.08
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"data": "digits"}, "data must be one of glyphs, furniture, got 'digits'"),
+        ({"part": "validation"}, "part must be one of train, test, got 'validation'"),
+        ({"count": 0}, "count must be >= 1, got 0"),
+    ],
+)
+def test_scenes_that_cannot_be_are_refused(given, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        hidden_objects(**given)
+
+
+@pytest.mark.parametrize(("given", "fix"), [({"levels": 5}, "levels of at most 4"), ({"same": False}, "--no-same")])
+def test_networks_that_leave_pixels_without_a_class_are_refused(given, fix):
+    with pytest.raises(ValueError, match=f"scenes have 48 x 48 pixels, all of which get a class: .*{fix}"):
+        UNetSceneConfig(**given)
+
+
+def test_intersection_over_union_counts_pixels():
+    found, truth = torch.zeros(4, 3, 3, dtype=torch.bool), torch.zeros(4, 3, 3, dtype=torch.bool)
+    found[0, 0], truth[0, :, 0] = True, True  # a row and a column: one pixel of five
+    found[1], truth[2] = True, True
+    assert intersection_over_union(found, truth).tolist() == [0.2, 0, 0, 1]
+    assert torch.equal(intersection_over_union(found, found), torch.ones(4, dtype=torch.float64))
+    with pytest.raises(ValueError, match=re.escape("truth must be (pictures, height, width) bool, got torch.int64")):
+        intersection_over_union(found, truth.long())
+    with pytest.raises(ValueError, match=re.escape("found and truth must have one shape, got (4, 3, 3) and (2, 3, 3)")):
+        intersection_over_union(found, truth[:2])
+
+
+def test_otsus_threshold_maximises_the_variance_between_the_groups():
+    generator = torch.Generator().manual_seed(0)
+    pictures = torch.rand(5, 7, 9, generator=generator, dtype=torch.float64)
+
+    def between(picture, level):
+        low, high = picture[picture <= level], picture[picture > level]
+        if not len(low) or not len(high):
+            return 0.0
+        return (len(low) * len(high) / picture.numel() ** 2 * (low.mean() - high.mean()) ** 2).item()
+
+    for picture, level in zip(pictures, otsu_threshold(pictures).tolist(), strict=True):
+        best = max(between(picture, k / 64) for k in range(1, 64))
+        assert between(picture, level) == pytest.approx(best, rel=1e-12)
+
+
+@pytest.mark.parametrize("bright", [True, False])
+def test_the_smaller_group_is_the_object(bright):
+    picture = torch.full((1, 6, 6), 0.2)
+    picture[0, 2:4, 2:4] = 0.8
+    found = object_by_threshold(picture if bright else 1 - picture)
+    assert torch.equal(found, picture > 0.5)
+
+
+@pytest.mark.parametrize("data", BASELINES)
+def test_the_baseline_is_what_the_threshold_reaches(data):
+    scenes = hidden_objects(data, "test", recipes_unet.TEST)
+    reached = intersection_over_union(object_by_threshold(scenes.x), scenes.y == 1).mean().item()
+    assert reached == pytest.approx(BASELINES[data]["Otsu's threshold"], abs=0.005)
+
+
+def test_turned_scenes_are_the_same_scenes():
+    scenes = hidden_objects("glyphs", "train", 3)
+    torch.manual_seed(0)
+    seen = set()
+    for _ in range(60):
+        x, y = recipes_unet._turned(scenes.x, scenes.y)
+        assert torch.equal(y.sum((1, 2)), scenes.y.sum((1, 2)))
+        as_it_is = torch.where(y == 1, x, 0).sum()
+        negative = torch.where(y == 1, 1 - x, 0).sum()
+        wanted = torch.where(scenes.y == 1, scenes.x, 0).sum()
+        assert min((as_it_is - wanted).abs(), (negative - wanted).abs()) < 1e-2
+        seen.add(tuple(y[0].flatten().tolist()))
+    assert len(seen) == 8
+
+
+def test_unet_beats_the_threshold_after_a_few_steps():
+    config, options = usual_settings(find_hidden_objects, "unet")
+    options = replace(options, epochs=5, warmup=5, batch_size=8, evaluate=5)
+    experiment = find_hidden_objects("glyphs", replace(config, scenes=400), options)
+    experiment = replace(experiment, test=experiment.test[:60])
+    run_experiment(experiment)
+    assert experiment.metrics
+    assert experiment.predict
+    assert experiment.picture
+    system = experiment.system.eval()
+    with torch.no_grad():
+        scores = experiment.metrics(system, experiment.test)
+        placed = experiment.predict(system, experiment.test)
+    assert scores["iou"] > 1.3 * BASELINES["glyphs"]["Otsu's threshold"]
+    assert 0.8 < scores["accuracy"] <= 1
+    truth = experiment.test.y.double()
+    near = placed["pixels"] > 0
+    middle = (truth.sum(2) @ torch.arange(48.0, dtype=torch.float64)) / truth.sum((1, 2))
+    assert (placed["row"] - middle)[near].abs().median() < 5
+    figure, labels = experiment.picture(system), ["given", "truth", "found", "wrong", "threshold"]
+    assert [mark.label.partition(",")[0] for mark in figure.marks] == labels * 4
