@@ -1,0 +1,1 @@
+"""What is true of recurrent networks: each file checks the statements on one subject."""

@@ -1,0 +1,95 @@
+r"""Cross-attention: one sequence looks at another."""
+
+from typing import NamedTuple
+
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+
+from lemmata import validate
+from lemmata.marks import system
+from lemmata.transformers.dot_product_attention import attention, attention_weights
+from lemmata.transformers.heads import for_all_heads, head_width_of, side_by_side
+
+__all__ = ["CrossAttention", "Remembered"]
+
+
+class Remembered(NamedTuple):
+    """Keys and values of a memory, which no query changes."""
+
+    key: Float[Tensor, "batch heads keys head_width"]
+    value: Float[Tensor, "batch heads keys head_width"]
+
+
+@system("cross_attention", title="Cross-attention", kind="module")
+class CrossAttention(nn.Module):
+    r"""Queries from one sequence, keys and values from another: a decoder looks at what an encoder found.
+
+    $$ Q = AW_Q, \quad K = BW_K, \quad V = BW_V $$
+
+    With $A = B$ this is self-attention. The memory's part is one product with `project_memory`, keys before values,
+    and is computed once for all queries by `remember`.
+
+    Shapes:
+        x: (batch, queries, width)    memory: (batch, keys, memory_width)    returns: (batch, queries, width)
+        mask: (batch, keys), true where the memory holds something, or (batch, queries, keys)
+
+    Claims: attention.cross
+    Source: Vaswani et al. 2017.
+
+    >>> layer = CrossAttention(width=16, heads=4, memory_width=12)
+    >>> layer(torch.randn(2, 5, 16), torch.randn(2, 9, 12)).shape
+    torch.Size([2, 5, 16])
+    """
+
+    def __init__(
+        self,
+        width: int,
+        heads: int = 1,
+        memory_width: int | None = None,
+        head_width: int | None = None,
+        dropout: float = 0.0,
+        bias: bool = True,
+    ) -> None:
+        super().__init__()
+        self.width, self.heads = validate.count("width", width), validate.count("heads", heads)
+        self.memory_width = width if memory_width is None else validate.count("memory_width", memory_width)
+        self.head_width = head_width_of(width, heads, head_width)
+        self.dropout = validate.fraction("dropout", dropout)
+        self.project = nn.Linear(width, heads * self.head_width, bias=validate.flag("bias", bias))
+        self.project_memory = nn.Linear(self.memory_width, 2 * heads * self.head_width, bias=bias)
+        self.join = nn.Linear(heads * self.head_width, width, bias=bias)
+
+    def remember(self, memory: Float[Tensor, "batch keys memory_width"]) -> Remembered:
+        """Everything about a memory that no query changes."""
+        if memory.ndim != 3 or memory.shape[-1] != self.memory_width:
+            raise ValueError(f"memory must be (batch, keys, {self.memory_width}), got shape {tuple(memory.shape)}")
+        parts = self.project_memory(memory).unflatten(-1, (2, self.heads, self.head_width))
+        return Remembered(*parts.permute(2, 0, 3, 1, 4))  # each (batch, heads, keys, head_width)
+
+    def forward(
+        self,
+        x: Float[Tensor, "batch queries width"],
+        memory: Float[Tensor, "batch keys memory_width"] | Remembered,
+        mask: Bool[Tensor, "batch *_ keys"] | None = None,
+    ) -> Float[Tensor, "batch queries width"]:
+        query, (key, value) = self._queries(x), self._remembered(memory)
+        dropout = self.dropout if self.training else 0.0
+        found = attention(query, key, value, for_all_heads(mask), dropout=dropout)
+        return self.join(side_by_side(found))  # (batch, queries, width)
+
+    def weights(
+        self,
+        x: Float[Tensor, "batch queries width"],
+        memory: Float[Tensor, "batch keys memory_width"] | Remembered,
+        mask: Bool[Tensor, "batch *_ keys"] | None = None,
+    ) -> Float[Tensor, "batch heads queries keys"]:
+        """Where each head looks."""
+        return attention_weights(self._queries(x), self._remembered(memory).key, for_all_heads(mask))
+
+    def _queries(self, x: Tensor) -> Tensor:
+        if x.ndim != 3 or x.shape[-1] != self.width:
+            raise ValueError(f"x must be (batch, queries, {self.width}), got shape {tuple(x.shape)}")
+        return self.project(x).unflatten(-1, (self.heads, self.head_width)).transpose(1, 2)
+
+    def _remembered(self, memory: Tensor | Remembered) -> Remembered:
+        return memory if isinstance(memory, Remembered) else self.remember(memory)

@@ -1,0 +1,62 @@
+r"""What attention keeps of the past, so that a token that comes is the only one that must be looked at anew."""
+
+from jaxtyping import Float
+from torch import Tensor
+
+from lemmata import validate
+
+__all__ = ["KeyValueCache"]
+
+
+class KeyValueCache:
+    r"""Keys and values of the positions so far, in memory that is taken once.
+
+    Without it, writing $T$ tokens reads $1 + 2 + \dots + T$ of them; with it, $T$.
+
+    Shapes:
+        key, value: (batch, heads, time, head_width) are added; all of the past comes back in the same shape
+
+    Claims: transformer.decoder, gpt.model
+
+    >>> cache = KeyValueCache(max_length=8)
+    >>> _ = cache.append(torch.ones(1, 2, 5, 4), torch.ones(1, 2, 5, 4))
+    >>> keys, values = cache.append(torch.zeros(1, 2, 1, 4), torch.zeros(1, 2, 1, 4))
+    >>> keys.shape, len(cache)
+    (torch.Size([1, 2, 6, 4]), 6)
+    """
+
+    def __init__(self, max_length: int) -> None:
+        self.max_length = validate.count("max_length", max_length)
+        self._length = 0
+        self._key: Tensor | None = None
+        self._value: Tensor | None = None
+
+    def __len__(self) -> int:
+        return self._length
+
+    def append(
+        self, key: Float[Tensor, "batch heads time head_width"], value: Float[Tensor, "batch heads time head_width"]
+    ) -> tuple[Float[Tensor, "batch heads past head_width"], Float[Tensor, "batch heads past head_width"]]:
+        """Keep these too, and give all that there are."""
+        end = self._length + key.shape[2]
+        if end > self.max_length:
+            raise ValueError(f"the cache holds {self.max_length} positions, got {end}: ask for a larger max_length")
+        if self._key is None or self._value is None:
+            batch, heads, _, width = key.shape
+            self._key = key.new_empty(batch, heads, self.max_length, width)
+            self._value = value.new_empty(batch, heads, self.max_length, value.shape[-1])
+        elif len(key) != len(self._key):
+            raise ValueError(f"the cache is that of {len(self._key)} sequences, got {len(key)}")
+        self._key[:, :, self._length : end] = key
+        self._value[:, :, self._length : end] = value
+        self._length = end
+        return self._key[:, :, :end], self._value[:, :, :end]
+
+    def reorder(self, rows: Tensor) -> None:
+        """Keep these rows of the batch in this order: what a beam search does with its sequences."""
+        if self._key is not None and self._value is not None:
+            self._key, self._value = self._key[rows], self._value[rows]
+
+    def crop(self, length: int) -> None:
+        """Forget what came after the first `length` positions."""
+        self._length = validate.count("length", length, least=0, most=self._length)

@@ -1,0 +1,115 @@
+r"""A block of a transformer: attention mixes the positions, a small network works on each, and both are added to x."""
+
+from collections.abc import Callable
+
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+from torch.nn import functional
+
+from lemmata import validate
+from lemmata.foundations.activations import activation as activation_named
+from lemmata.marks import system
+from lemmata.transformers.cross_attention import CrossAttention, Remembered
+from lemmata.transformers.key_value_cache import KeyValueCache
+from lemmata.transformers.self_attention import SelfAttention
+
+__all__ = ["FeedForward", "TransformerBlock"]
+
+
+class FeedForward(nn.Module):
+    r"""The same network of two layers at every position: $F(\xi_t) = W_2\,\phi(W_1\xi_t + b_1) + b_2$.
+
+    Shapes:
+        x: (..., width)    returns: (..., width)
+
+    Claims: attention.pointwise
+
+    >>> FeedForward(width=8, hidden=32)(torch.randn(2, 10, 8)).shape
+    torch.Size([2, 10, 8])
+    """
+
+    def __init__(self, width: int, hidden: int, activation: str = "gelu", bias: bool = True) -> None:
+        super().__init__()
+        self.activation = activation_named(activation).name
+        self.expand = nn.Linear(validate.count("width", width), validate.count("hidden", hidden), bias=bias)
+        self.contract = nn.Linear(hidden, width, bias=bias)
+
+    def forward(self, x: Float[Tensor, "... width"]) -> Float[Tensor, "... width"]:
+        return self.contract(activation_named(self.activation).value(self.expand(x)))  # (..., hidden) in between
+
+
+@system("transformer_block", title="Transformer block", kind="module")
+class TransformerBlock(nn.Module):
+    r"""Self-attention, cross-attention where there is a memory, and a network for each position, all with residuals.
+
+    $$ \text{norm first:}\quad x + S(\mathrm{LN}(x)), \qquad \text{norm last:}\quad \mathrm{LN}(x + S(x)) $$
+
+    `norm_first=False` is the original; GPT-2, ViT and nearly all that came later normalise first. `hidden` is the
+    width inside the network of each position, four times `width` unless told. With `cross`, the block looks at a
+    `memory` between the two. `dropout` leaves out a fraction of what each part adds, `attention_dropout` of the
+    weights of attention.
+
+    Shapes:
+        x: (batch, time, width)    mask: (batch, time) or (batch, time, time)    returns: (batch, time, width)
+        memory: (batch, keys, memory_width), or what `cross_attention.remember` made of it; memory_mask: (batch, keys)
+        cache: what came before x
+
+    Claims: transformer.residual_ln, transformer.encoder, transformer.decoder
+    Source: Vaswani et al. 2017; Xiong et al. 2020.
+
+    >>> block = TransformerBlock(width=16, heads=4, causal=True)
+    >>> block(torch.randn(2, 10, 16)).shape
+    torch.Size([2, 10, 16])
+    """
+
+    def __init__(
+        self,
+        width: int,
+        heads: int,
+        hidden: int | None = None,
+        activation: str = "gelu",
+        norm_first: bool = True,
+        causal: bool = False,
+        cross: bool = False,
+        memory_width: int | None = None,
+        dropout: float = 0.0,
+        attention_dropout: float = 0.0,
+        bias: bool = True,
+        eps: float = 1e-5,
+        rotary: float | None = None,
+    ) -> None:
+        super().__init__()
+        self.norm_first, self.dropout = validate.flag("norm_first", norm_first), validate.fraction("dropout", dropout)
+        eps = validate.number("eps", eps, least=0)
+        self.self_attention = SelfAttention(width, heads, None, causal, attention_dropout, bias, rotary)
+        self.self_attention_norm = nn.LayerNorm(width, eps)
+        self.cross_attention = None
+        if validate.flag("cross", cross):
+            self.cross_attention = CrossAttention(width, heads, memory_width, None, attention_dropout, bias)
+            self.cross_attention_norm = nn.LayerNorm(width, eps)
+        elif memory_width is not None:
+            raise ValueError("memory_width belongs to cross-attention: say cross=True")
+        self.feed_forward = FeedForward(width, 4 * width if hidden is None else hidden, activation, bias)
+        self.feed_forward_norm = nn.LayerNorm(width, eps)
+
+    def forward(
+        self,
+        x: Float[Tensor, "batch time width"],
+        mask: Bool[Tensor, "batch time *_"] | None = None,
+        memory: Float[Tensor, "batch keys memory_width"] | Remembered | None = None,
+        memory_mask: Bool[Tensor, "batch keys"] | None = None,
+        cache: KeyValueCache | None = None,
+    ) -> Float[Tensor, "batch time width"]:
+        if (memory is None) != (self.cross_attention is None):
+            raise ValueError("a block with cross=True needs a memory, and only such a block takes one")
+        x = self._added(x, self.self_attention_norm, lambda h: self.self_attention(h, mask, cache))
+        if self.cross_attention is not None:
+            look = self.cross_attention
+            x = self._added(x, self.cross_attention_norm, lambda h: look(h, memory, memory_mask))
+        return self._added(x, self.feed_forward_norm, self.feed_forward)
+
+    def _added(self, x: Tensor, norm: nn.LayerNorm, part: Callable[[Tensor], Tensor]) -> Tensor:
+        """x and what one part makes of it."""
+        if self.norm_first:
+            return x + functional.dropout(part(norm(x)), self.dropout, self.training)
+        return norm(x + functional.dropout(part(x), self.dropout, self.training))
