@@ -14,6 +14,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save
 from torch import Tensor, nn
 
+from lemmata import validate
 from lemmata.files import write_whole
 
 __all__ = ["Fields", "Stored", "read_pretrained", "take_weights", "write_pretrained"]
@@ -27,6 +28,22 @@ WITHOUT_EFFECT = frozenset(
     transformers_version unk_token_id use_cache use_return_dict decoder_start_token_id prefix
     gradient_checkpointing initializer_factor initializer_range pruned_heads tie_encoder_decoder""".split()
 )
+
+# Activations by Hugging Face's names; what is written bears the first name of an activation.
+ACTIVATIONS = {
+    "gelu": "gelu", "gelu_new": "gelu_tanh", "gelu_pytorch_tanh": "gelu_tanh", "relu": "relu", "silu": "silu",
+    "swish": "silu", "tanh": "tanh",
+}  # fmt: skip
+
+
+def activation_read(field: str, name: str) -> str:
+    """Our name of an activation that a config names."""
+    return ACTIVATIONS[validate.one_of(field, name, ACTIVATIONS)]
+
+
+def activation_written(name: str) -> str:
+    """The name under which a config tells an activation."""
+    return next(theirs for theirs, ours in ACTIVATIONS.items() if ours == name)
 
 
 class Stored(NamedTuple):

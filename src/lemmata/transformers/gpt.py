@@ -1,0 +1,230 @@
+r"""GPT: a stack of causal blocks that foresees the next token, with the weights of GPT-2."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+from torch.nn import functional
+
+from lemmata import validate
+from lemmata.marks import system
+from lemmata.transformers.key_value_cache import KeyValueCache
+from lemmata.transformers.pretrained import (
+    Fields,
+    Stored,
+    activation_written,
+    read_pretrained,
+    take_weights,
+    write_pretrained,
+)
+from lemmata.transformers.transformer_block import TransformerBlock
+
+__all__ = ["GPT", "GPTConfig"]
+
+
+@dataclass(frozen=True)
+class GPTConfig:
+    """What can be chosen of a GPT; the defaults are GPT-2 small."""
+
+    width: int = 768
+    """Values that stand for a token on its way through the blocks."""
+    layers: int = 12
+    """Blocks, one above another."""
+    heads: int = 12
+    """Attentions side by side in each block."""
+    max_length: int = 1024
+    """Tokens that it can read at once: it has learnt a vector for each position."""
+    hidden: int | None = None
+    """Units inside the network of each position; four times the width if None."""
+    activation: str = "gelu_tanh"
+    """What those units do."""
+    dropout: float = 0.0
+    """Fraction of what each part adds, and of the embedded tokens, that is left out while training."""
+    attention_dropout: float = 0.0
+    """Fraction of the weights of attention that is left out while training."""
+    eps: float = 1e-5
+    """What layer normalisation adds to a variance."""
+
+    def __post_init__(self) -> None:
+        for name in ("width", "layers", "heads", "max_length"):
+            validate.count(name, getattr(self, name))
+        validate.fraction("dropout", self.dropout)
+        validate.fraction("attention_dropout", self.attention_dropout)
+
+
+FIELDS = Fields(
+    honoured={
+        "vocab_size": "vocab_size",
+        "n_embd": "width",
+        "n_layer": "layers",
+        "n_head": "heads",
+        "n_positions": "max_length",
+        "n_inner": "hidden",
+        "activation_function": "activation",
+        "resid_pdrop": "dropout",
+        "attn_pdrop": "attention_dropout",
+        "layer_norm_epsilon": "eps",
+    },
+    fixed={
+        "scale_attn_weights": (True,),
+        "scale_attn_by_inverse_layer_idx": (False,),
+        "reorder_and_upcast_attn": (False,),
+        "add_cross_attention": (False,),
+        "tie_word_embeddings": (True,),
+    },
+    # n_ctx is an older name of n_positions; the summary belongs to heads that are not here.
+    without_effect=frozenset(
+        "n_ctx embd_pdrop summary_activation summary_first_dropout summary_proj_to_labels summary_type "
+        "summary_use_proj".split()
+    ),
+)
+
+
+@system("gpt", title="GPT", kind="module")
+class GPT(nn.Module):
+    r"""Tokens and positions as learnt vectors, blocks that look back only, and a softmax over the next token.
+
+    $$ h_0 = E_{x_t} + P_t, \qquad h_\ell = \mathrm{block}_\ell(h_{\ell-1}), \qquad
+       p(x_{t+1} \mid x_{1:t}) = \mathrm{softmax}\big(E\,\mathrm{LN}(h_L)_t\big) $$
+
+    The blocks normalise first. The vectors $E$ by which tokens are read are also those by which they are foreseen.
+    `GPT.from_pretrained(folder)` reads a folder of GPT-2 in Hugging Face's format, `save_pretrained` writes one.
+
+    Shapes:
+        x: (batch, time) tokens    returns: logits (batch, time, vocab_size)
+        mask: (batch, time), true where there is a token
+        caches: one for each block (`new_caches`); x is then what comes after them
+
+    Claims: gpt.model, gpt.objective
+    Source: Radford et al. 2018, 2019.
+
+    >>> model = GPT(vocab_size=65, width=32, layers=2, heads=4, max_length=64)
+    >>> model(torch.randint(65, (3, 10))).shape
+    torch.Size([3, 10, 65])
+    >>> sum(values.numel() for values in GPT(device="meta").parameters())
+    124439808
+    """
+
+    def __init__(
+        self,
+        vocab_size: int = 50_257,
+        width: int = GPTConfig.width,
+        layers: int = GPTConfig.layers,
+        heads: int = GPTConfig.heads,
+        max_length: int = GPTConfig.max_length,
+        hidden: int | None = GPTConfig.hidden,
+        activation: str = GPTConfig.activation,
+        dropout: float = GPTConfig.dropout,
+        attention_dropout: float = GPTConfig.attention_dropout,
+        eps: float = GPTConfig.eps,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        super().__init__()
+        self.vocab_size = validate.count("vocab_size", vocab_size)
+        self.config = GPTConfig(width, layers, heads, max_length, hidden, activation, dropout, attention_dropout, eps)
+        with torch.device(device or torch.get_default_device()):
+            self.tokens = nn.Embedding(vocab_size, width)
+            self.positions = nn.Embedding(max_length, width)
+            words: dict[str, Any] = {"norm_first": True, "causal": True, "eps": eps}
+            words |= {"dropout": dropout, "attention_dropout": attention_dropout}
+            self.blocks = nn.ModuleList(
+                TransformerBlock(width, heads, hidden, activation, **words) for _ in range(layers)
+            )
+            self.norm = nn.LayerNorm(width, eps)
+        self.to(dtype)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw the initial weights anew as GPT-2 does: small, and smaller where they are added many times."""
+        for name, values in self.named_parameters():
+            if values.ndim > 1:
+                added = name.endswith(("join.weight", "contract.weight"))  # what each block adds, twice
+                nn.init.normal_(values, std=0.02 / (2 * self.config.layers) ** (0.5 if added else 0.0))
+            elif name.endswith("bias"):
+                nn.init.zeros_(values)
+            else:
+                nn.init.ones_(values)
+
+    def forward(
+        self,
+        x: Int[Tensor, "batch time"],
+        mask: Bool[Tensor, "batch time"] | None = None,
+        caches: list[KeyValueCache] | None = None,
+    ) -> Float[Tensor, "batch time vocab_size"]:
+        return functional.linear(self.hidden(x, mask, caches), self.tokens.weight)  # (batch, time, vocab_size)
+
+    def hidden(
+        self, x: Int[Tensor, "batch time"], mask: Tensor | None = None, caches: list[KeyValueCache] | None = None
+    ) -> Float[Tensor, "batch time width"]:
+        """What the last block knows of each position, normalised."""
+        if x.ndim != 2 or x.shape[1] == 0:
+            raise ValueError(f"x must be (batch, time) with at least 1 token, got shape {tuple(x.shape)}")
+        validate.tokens("x", x, self.vocab_size)
+        start = 0 if caches is None else len(caches[0])
+        if start + x.shape[1] > self.config.max_length:
+            told = f"{start + x.shape[1]}: cut it, or build the model with a larger max_length"
+            raise ValueError(f"a text may have at most {self.config.max_length} tokens, got {told}")
+        places = torch.arange(start, start + x.shape[1], device=x.device)
+        h = functional.dropout(self.tokens(x) + self.positions(places), self.config.dropout, self.training)
+        for number, block in enumerate(self.blocks):
+            h = block(h, mask, cache=None if caches is None else caches[number])  # (batch, time, width)
+        return self.norm(h)
+
+    def new_caches(self) -> list[KeyValueCache]:
+        """Empty caches, one for each block."""
+        return [KeyValueCache(self.config.max_length) for _ in self.blocks]
+
+    def loss(self, x: Int[Tensor, "batch time"]) -> Float[Tensor, ""]:
+        r"""The mean negative log-likelihood $-\ln p(x_{t+1} \mid x_{1:t})$ of the tokens after the first, in nats."""
+        if x.ndim != 2 or x.shape[1] < 2:
+            raise ValueError(f"x must be (batch, time) with at least 2 tokens, got shape {tuple(x.shape)}")
+        logits = self(x[:, :-1])  # (batch, time - 1, vocab_size)
+        return functional.cross_entropy(logits.flatten(0, 1), x[:, 1:].flatten())
+
+    # --- folders in Hugging Face's format ---
+
+    @classmethod
+    def from_pretrained(cls, folder: Path | str) -> "GPT":
+        """GPT-2 from a folder with config.json and model.safetensors, in evaluation mode."""
+        config, tensors = read_pretrained(folder, "gpt2")
+        arguments = FIELDS.arguments(config, folder)
+        if "activation" in arguments:
+            arguments["activation"] = activation_read("activation_function", arguments["activation"])
+        model = cls(**arguments)
+        ignored = (".attn.bias", ".attn.masked_bias", "lm_head.weight")  # constant masks, and what is tied
+        take_weights(model, model.stored(), tensors, folder, prefix="transformer.", ignored=ignored)
+        return model.eval()
+
+    def save_pretrained(self, folder: Path | str) -> None:
+        """Write config.json and model.safetensors, which `GPT2LMHeadModel.from_pretrained` reads."""
+        ours = vars(self.config) | {"vocab_size": self.vocab_size}
+        config = {field: ours[name] for field, name in FIELDS.honoured.items()}
+        config["activation_function"] = activation_written(self.config.activation)
+        head = {"model_type": "gpt2", "architectures": ["GPT2LMHeadModel"]}
+        write_pretrained(self, self.stored("transformer."), head | config, folder)
+
+    def stored(self, prefix: str = "") -> dict[str, Stored]:
+        """Which tensor of GPT-2 each parameter is."""
+        table = {
+            "tokens.weight": Stored((f"{prefix}wte.weight",)),
+            "positions.weight": Stored((f"{prefix}wpe.weight",)),
+        }
+        for n in range(self.config.layers):
+            ours, theirs = f"blocks.{n}.", f"{prefix}h.{n}."
+            for here, there, matrix in (
+                ("self_attention_norm", "ln_1", False),
+                ("self_attention.project", "attn.c_attn", True),
+                ("self_attention.join", "attn.c_proj", True),
+                ("feed_forward_norm", "ln_2", False),
+                ("feed_forward.expand", "mlp.c_fc", True),
+                ("feed_forward.contract", "mlp.c_proj", True),
+            ):
+                table[f"{ours}{here}.weight"] = Stored((f"{theirs}{there}.weight",), transposed=matrix)
+                table[f"{ours}{here}.bias"] = Stored((f"{theirs}{there}.bias",))
+        for part in ("weight", "bias"):
+            table[f"norm.{part}"] = Stored((f"{prefix}ln_f.{part}",))
+        return table
