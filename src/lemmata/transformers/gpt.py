@@ -15,6 +15,7 @@ from lemmata.transformers.key_value_cache import KeyValueCache
 from lemmata.transformers.pretrained import (
     Fields,
     Stored,
+    activation_read,
     activation_written,
     read_pretrained,
     take_weights,
