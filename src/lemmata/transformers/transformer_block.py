@@ -102,7 +102,7 @@ class TransformerBlock(nn.Module):
     ) -> Float[Tensor, "batch time width"]:
         if (memory is None) != (self.cross_attention is None):
             raise ValueError("a block with cross=True needs a memory, and only such a block takes one")
-        x = self._added(x, self.self_attention_norm, lambda h: self.self_attention(h, mask, cache))
+        x = self._added(x, self.self_attention_norm, lambda h: self.self_attention(h, mask, cache=cache))
         if self.cross_attention is not None:
             look = self.cross_attention
             x = self._added(x, self.cross_attention_norm, lambda h: look(h, memory, memory_mask))
