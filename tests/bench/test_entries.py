@@ -29,6 +29,7 @@ SMALL = {
     "hessian_product": {"SIZES": {"cpu": (12, 8, 16)}},
     "augmentation": {"COUNT": 300},
     "dropout": {"ROWS": 256},
+    "skip_gram": {"WORDS": 3000},
     "convolution": {
         "SIZES": {
             **dict.fromkeys(["short", "middle", "long"], (1, 1, 1, [(300, 20)])),
@@ -37,7 +38,7 @@ SMALL = {
         }
     },
 }
-COMPILING = {"scan_compiled"}  # for minutes
+COMPILING = {"scan_compiled", "resnet50_step"}  # for minutes
 CASES = [
     pytest.param(name, case, marks=[pytest.mark.long] if name in COMPILING else [])
     for name, entry in entries().items()

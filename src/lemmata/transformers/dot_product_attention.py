@@ -18,7 +18,7 @@ __all__ = ["attention", "attention_weights"]
 def attention_weights(
     query: Float[Tensor, "... queries key_width"],
     key: Float[Tensor, "... keys key_width"],
-    mask: Bool[Tensor, "... queries keys"] | None = None,
+    mask: Bool[Tensor, "... #queries #keys"] | None = None,
     causal: bool = False,
     scale: float | None = None,
 ) -> Float[Tensor, "... queries keys"]:
@@ -54,7 +54,7 @@ def attention(
     query: Float[Tensor, "... queries key_width"],
     key: Float[Tensor, "... keys key_width"],
     value: Float[Tensor, "... keys value_width"],
-    mask: Bool[Tensor, "... queries keys"] | None = None,
+    mask: Bool[Tensor, "... #queries #keys"] | None = None,
     causal: bool = False,
     scale: float | None = None,
     dropout: float = 0.0,

@@ -10,7 +10,7 @@ from lemmata import validate
 from lemmata.foundations.activations import activation as activation_named
 from lemmata.marks import system
 from lemmata.transformers.cross_attention import CrossAttention, Remembered
-from lemmata.transformers.key_value_cache import KeyValueCache
+from lemmata.transformers.key_value_cache import FixedCache, KeyValueCache
 from lemmata.transformers.self_attention import SelfAttention
 
 __all__ = ["FeedForward", "TransformerBlock"]
@@ -98,7 +98,7 @@ class TransformerBlock(nn.Module):
         mask: Bool[Tensor, "batch time *_"] | None = None,
         memory: Float[Tensor, "batch keys memory_width"] | Remembered | None = None,
         memory_mask: Bool[Tensor, "batch keys"] | None = None,
-        cache: KeyValueCache | None = None,
+        cache: KeyValueCache | FixedCache | None = None,
     ) -> Float[Tensor, "batch time width"]:
         if (memory is None) != (self.cross_attention is None):
             raise ValueError("a block with cross=True needs a memory, and only such a block takes one")
