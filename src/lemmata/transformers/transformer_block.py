@@ -95,7 +95,7 @@ class TransformerBlock(nn.Module):
     def forward(
         self,
         x: Float[Tensor, "batch time width"],
-        mask: Bool[Tensor, "batch time *_"] | None = None,
+        mask: Bool[Tensor, "batch *_ keys"] | None = None,
         memory: Float[Tensor, "batch keys memory_width"] | Remembered | None = None,
         memory_mask: Bool[Tensor, "batch keys"] | None = None,
         cache: KeyValueCache | FixedCache | None = None,
