@@ -55,7 +55,7 @@ def test_weights_in_several_files_are_joined(tmp_path):
     assert found.keys() == tensors.keys()
     assert all(torch.equal(found[name], each) for name, each in tensors.items())
     (tmp_path / "part-1.safetensors").unlink()
-    with pytest.raises(FileNotFoundError, match="part-1.safetensors is missing: copy the whole folder again"):
+    with pytest.raises(FileNotFoundError, match=r"part-1.safetensors is missing: copy the whole folder again"):
         read_pretrained(tmp_path, "small")
     for wrong in ({"weight_map": {"a": "../other.safetensors"}}, {"weight_map": []}, {}):
         index.write_text(json.dumps(wrong))
@@ -111,7 +111,7 @@ def test_a_damaged_folder_says_what_to_do(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"holds no model.safetensors: download or copy it into the folder"):
         read_pretrained(tmp_path, "small")
     (tmp_path / "pytorch_model.bin").write_bytes(b"")
-    with pytest.raises(ValueError, match="pytorch_model.bin, a pickle, which may run code when it is read"):
+    with pytest.raises(ValueError, match=r"pytorch_model.bin, a pickle, which may run code when it is read"):
         read_pretrained(tmp_path, "small")
     (tmp_path / "config.json").write_text("[]")
     with pytest.raises(ValueError, match="must hold an object of fields, got list"):
