@@ -18,6 +18,7 @@ from lemmata.files import write_whole
 from lemmata.marks import system
 from lemmata.transformers.pair_merging import Pair, merged_pairs, with_merged
 from lemmata.transformers.pretrained import read_config
+from lemmata.transformers.tokenizer_file import TokenizerFile
 
 __all__ = ["BytePairEncoding"]
 
@@ -151,16 +152,20 @@ class BytePairEncoding:
 
     @classmethod
     def from_pretrained(cls, folder: Path | str) -> "BytePairEncoding":
-        """A tokeniser from a folder with a vocab.json and a merges.txt."""
+        """A tokeniser from a folder with a vocab.json and a merges.txt, or with a tokenizer.json."""
         folder = Path(folder)
-        vocab, merges = read_config(folder / "vocab.json"), _read_merges(folder / "merges.txt")
+        added, prefix = [], False
+        if (folder / "tokenizer.json").exists() and not (folder / "vocab.json").exists():
+            vocab, merges, added, prefix = _of_one_file(TokenizerFile(folder / "tokenizer.json"))
+        else:
+            vocab, merges = read_config(folder / "vocab.json"), _read_merges(folder / "merges.txt")
         config = {}
         if (folder / "tokenizer_config.json").exists():
             config = read_config(folder / "tokenizer_config.json")
         given = [config.get(f"{name}_token", END) for name in ("bos", "eos", "unk")] + [config.get("pad_token")]
         given += list((config.get("added_tokens_decoder") or {}).values())
-        names = [each["content"] if isinstance(each, dict) else each for each in given if each is not None]
-        return cls(vocab, merges, list(dict.fromkeys(names)), bool(config.get("add_prefix_space")))
+        names = [each["content"] if isinstance(each, dict) else each for each in given if each is not None] + added
+        return cls(vocab, merges, list(dict.fromkeys(names)), bool(config.get("add_prefix_space", prefix)))
 
     def save_pretrained(self, folder: Path | str) -> None:
         """Write vocab.json, merges.txt and tokenizer_config.json, which `GPT2Tokenizer.from_pretrained` reads."""
@@ -212,6 +217,24 @@ def _class_of(chars: Sequence[str]) -> str:
     ends = [place for place in range(1, len(chars)) if ord(chars[place]) > ord(chars[place - 1]) + 1]
     runs = zip([0, *ends], [*ends, len(chars)], strict=True)
     return "".join(f"{re.escape(chars[start])}-{re.escape(chars[stop - 1])}" for start, stop in runs)
+
+
+def _of_one_file(file: TokenizerFile) -> tuple[dict[str, int], list[Pair], list[str], bool]:
+    """Vocabulary, merges and added tokens of a tokenizer.json, and whether a blank is put before a text."""
+    nothing = (None, False, "")
+    never = ("dropout", "byte_fallback", "ignore_merges", "continuing_subword_prefix", "end_of_word_suffix")
+    model = file.section("model", {"type": ("BPE",)} | dict.fromkeys(never, nothing))
+    splitting = file.section("pre_tokenizer", {"type": ("ByteLevel",), "use_regex": (True, None)})
+    file.section("normalizer", {"type": (None,)})
+    pairs = [pair.split(" ") if isinstance(pair, str) else pair for pair in model.get("merges") or []]
+    if wrong := next((pair for pair in pairs if len(pair) != 2), None):
+        raise ValueError(f"{file.file}: merges must be pairs of pieces, got {wrong}: copy it again")
+    return (
+        file.vocab(model),
+        [(first, second) for first, second in pairs],
+        file.added(),
+        splitting.get("add_prefix_space", True),
+    )
 
 
 def _read_merges(file: Path) -> list[Pair]:
