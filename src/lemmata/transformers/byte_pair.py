@@ -1,6 +1,7 @@
 r"""Byte-pair encoding: the pieces that GPT-2 reads, from and to the vocab.json and merges.txt that the world uses."""
 
 import functools
+import heapq
 import json
 import re
 import unicodedata
@@ -16,7 +17,7 @@ from torch import Tensor
 from lemmata import validate
 from lemmata.files import write_whole
 from lemmata.marks import system
-from lemmata.transformers.pair_merging import Pair, merged_pairs, with_merged
+from lemmata.transformers.pair_merging import Pair, merged_pairs
 from lemmata.transformers.pretrained import read_config
 from lemmata.transformers.tokenizer_file import TokenizerFile
 
@@ -119,13 +120,7 @@ class BytePairEncoding:
 
     def split(self, word: str) -> tuple[int, ...]:
         """The numbers of the pieces of one word: of its pairs, the one that was learnt first is merged, and again."""
-        parts = _written(word)
-        last = len(self.ranks)
-        while len(parts) > 1:
-            best = min(pairwise(parts), key=lambda pair: self.ranks.get(pair, last))
-            if best not in self.ranks:
-                break
-            parts = with_merged(parts, best, best[0] + best[1])
+        parts = _merged(_written(word), self.ranks)
         if len(self._cache) >= CACHED_WORDS:
             self._cache.clear()
         self._cache[word] = numbers = tuple(self.numbers[part] for part in parts)
@@ -217,6 +212,32 @@ def _class_of(chars: Sequence[str]) -> str:
     ends = [place for place in range(1, len(chars)) if ord(chars[place]) > ord(chars[place - 1]) + 1]
     runs = zip([0, *ends], [*ends, len(chars)], strict=True)
     return "".join(f"{re.escape(chars[start])}-{re.escape(chars[stop - 1])}" for start, stop in runs)
+
+
+def _merged(parts: list[str], ranks: Mapping[Pair, int]) -> list[str]:
+    """Pieces whose pairs are merged, the lowest rank first and of equals the leftmost, until no pair has a rank.
+
+    A heap of the pairs and links between neighbours: n log n steps, since a "word" may be a file without blanks.
+    """
+    after, before = list(range(1, len(parts) + 1)), list(range(-1, len(parts) - 1))
+    heap = [(ranks[pair], place) for place, pair in enumerate(pairwise(parts)) if pair in ranks]
+    heapq.heapify(heap)
+    while heap:
+        rank, place = heapq.heappop(heap)
+        right = after[place]
+        if right == len(parts) or ranks.get((parts[place], parts[right])) != rank:
+            continue  # one of the two has been merged since with something else
+        parts[place] += parts[right]
+        parts[right] = ""  # no piece is empty, so that no pair with it has a rank
+        after[place] = after[right]
+        if after[place] < len(parts):
+            before[after[place]] = place
+        for left in (before[place], place):
+            if left >= 0 and after[left] < len(parts):
+                pair = parts[left], parts[after[left]]
+                if pair in ranks:
+                    heapq.heappush(heap, (ranks[pair], left))
+    return [part for part in parts if part]
 
 
 def _of_one_file(file: TokenizerFile) -> tuple[dict[str, int], list[Pair], list[str], bool]:
