@@ -125,7 +125,7 @@ class Restorer:
         pairs = draw_pairs([rows.tolist() for rows in cut], count, self.cls, self.sep, self.pad, generator=generator)
         marks = [self.pad, self.cls, self.sep]
         read = mask_tokens(pairs.x, self.vocab_size, self.mask, marks, self.config.fraction, generator=generator)
-        return Examples(x=read.x, y=read.targets, segments=pairs.segments, follows=pairs.follows)
+        return Examples(x=read.x, y=read.targets, segments=pairs.segments, follows=pairs.follows)  # type: ignore[arg-type]
 
     def loss(self, system: BertForPretraining, batch: Examples) -> dict[str, Tensor]:
         """The losses of both tasks, in nats, and their sum."""
