@@ -29,6 +29,7 @@ SMALL = {
     "hessian_product": {"SIZES": {"cpu": (12, 8, 16)}},
     "augmentation": {"COUNT": 300},
     "dropout": {"ROWS": 256},
+    "skip_gram": {"WORDS": 3000},
     "convolution": {
         "SIZES": {
             **dict.fromkeys(["short", "middle", "long"], (1, 1, 1, [(300, 20)])),
@@ -42,9 +43,9 @@ SMALL = {
     "vit_step": {"SIZES": {"cpu": (2, 32, 5, 32, 2, 4)}},
     "generation": {"SIZES": {"cpu": (5, 20, 40, 32, 2, 4)}},
 }
+COMPILING = {"scan_compiled", "resnet50_step"}  # for minutes
 CASES = [
-    # Compiling takes minutes.
-    pytest.param(name, case, marks=[pytest.mark.long] if "compiled" in name + case else [])
+    pytest.param(name, case, marks=[pytest.mark.long] if name in COMPILING or "compiled" in case else [])
     for name, entry in entries().items()
     for case in entry.cases
     if "cpu" in (entry.devices or "cpu").split()

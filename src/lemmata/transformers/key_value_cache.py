@@ -65,8 +65,13 @@ class KeyValueCache:
 
     def reorder(self, rows: Tensor) -> None:
         """Keep these rows of the batch in this order: what a beam search does with its sequences."""
-        if self._key is not None and self._value is not None:
+        if self._key is None or self._value is None:
+            return
+        if len(rows) != len(self._key):
             self._key, self._value = self._key[rows], self._value[rows]
+            return
+        for each in (self._key, self._value):  # only what is filled: the rest need not be moved
+            each[:, :, : self._length] = each[rows, :, : self._length]
 
     def crop(self, length: int) -> None:
         """Forget what came after the first `length` positions."""

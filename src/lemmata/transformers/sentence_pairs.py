@@ -48,19 +48,17 @@ def join_pairs(
     if not pairs:
         raise ValueError("pairs must hold at least one pair of sentences")
     validate.count("max_length", max_length, least=5)
-    rows = []
-    for first, second in pairs:
-        first, second = cut_pair(first, second, max_length)
-        start = [cls_token, *first, sep_token]
-        rows.append((start, [*second, sep_token] if len(second) else []))
-    longest = max(len(start) + len(end) for start, end in rows)
-    x = torch.full((len(rows), longest), pad_token)
-    segments, mask = torch.zeros_like(x), torch.zeros_like(x, dtype=torch.bool)
-    for n, (start, end) in enumerate(rows):
-        length = len(start) + len(end)
-        x[n, :length] = torch.tensor(start + end)
-        segments[n, len(start) : length] = 1
-        mask[n, :length] = True
+    rows, starts = [], []
+    for whole in pairs:
+        first, second = cut_pair(*whole, max_length)
+        rows.append([cls_token, *first, sep_token, *second, *([sep_token] if len(second) else [])])
+        starts.append(len(first) + 2)
+    lengths = torch.tensor([len(row) for row in rows])[:, None]
+    longest = int(lengths.max())
+    x = torch.tensor([row + [pad_token] * (longest - len(row)) for row in rows])  # (pairs, time)
+    place = torch.arange(longest)
+    mask = place < lengths
+    segments = (mask & (place >= torch.tensor(starts)[:, None])).long()
     return SentencePairs(x, segments, mask)
 
 
