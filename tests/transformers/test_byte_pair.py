@@ -1,5 +1,6 @@
 """Byte-pair encoding: the numbers that Hugging Face's GPT2Tokenizer gives, texts given back exactly, vocabularies."""
 
+import itertools
 import json
 import random
 import unicodedata
@@ -11,7 +12,8 @@ import torch
 from lemmata.data import load
 from lemmata.data.text import Vocabulary
 from lemmata.transformers import BytePairEncoding
-from lemmata.transformers.byte_pair import END, byte_characters, word_pattern
+from lemmata.transformers.byte_pair import END, _merged, byte_characters, word_pattern
+from lemmata.transformers.pair_merging import with_merged
 
 
 @pytest.fixture(scope="module")
@@ -132,6 +134,31 @@ def test_it_stands_where_a_vocabulary_does(learnt, text):
     for tokens in (learnt, Vocabulary(sorted(set(text)))):
         assert tokens.decode(tokens.encode(text[:100])) == text[:100]
         assert int(tokens.encode(text[:1000]).max()) < len(tokens)
+
+
+def test_merging_is_that_of_looking_for_the_lowest_pair_again_and_again(learnt):
+    draw = random.Random(2)
+    for letters in ("a", "ab", "theans "):
+        ranks = {pair: rank for rank, pair in enumerate(learnt.merges)}
+        ranks |= {
+            ("a", "a"): 0,
+            ("aa", "aa"): 5000,
+            ("aa", "a"): 5001,
+            ("a", "b"): 1,
+            ("b", "a"): 2,
+            ("ab", "ab"): 6000,
+        }
+        for _ in range(200):
+            word = parts = draw.choices(letters, k=draw.randint(0, 12))
+            while known := [pair for pair in itertools.pairwise(parts) if pair in ranks]:
+                best = min(known, key=ranks.__getitem__)
+                parts = with_merged(parts, best, "".join(best))
+            assert _merged(list(word), ranks) == parts
+
+
+def test_a_word_may_be_as_long_as_a_file(learnt):
+    word = "".join(random.Random(3).choices("etaoinshrdlu", k=30_000))
+    assert learnt.decode(learnt.encode(word)) == word
 
 
 def test_remembered_words_are_dropped_in_time(learnt, text, monkeypatch):

@@ -1,6 +1,7 @@
 r"""Byte-pair encoding: the pieces that GPT-2 reads, from and to the vocab.json and merges.txt that the world uses."""
 
 import functools
+import heapq
 import json
 import re
 import unicodedata
@@ -16,8 +17,9 @@ from torch import Tensor
 from lemmata import validate
 from lemmata.files import write_whole
 from lemmata.marks import system
-from lemmata.transformers.pair_merging import Pair, merged_pairs, with_merged
+from lemmata.transformers.pair_merging import Pair, merged_pairs
 from lemmata.transformers.pretrained import read_config
+from lemmata.transformers.tokenizer_file import TokenizerFile
 
 __all__ = ["BytePairEncoding"]
 
@@ -118,13 +120,7 @@ class BytePairEncoding:
 
     def split(self, word: str) -> tuple[int, ...]:
         """The numbers of the pieces of one word: of its pairs, the one that was learnt first is merged, and again."""
-        parts = _written(word)
-        last = len(self.ranks)
-        while len(parts) > 1:
-            best = min(pairwise(parts), key=lambda pair: self.ranks.get(pair, last))
-            if best not in self.ranks:
-                break
-            parts = with_merged(parts, best, best[0] + best[1])
+        parts = _merged(_written(word), self.ranks)
         if len(self._cache) >= CACHED_WORDS:
             self._cache.clear()
         self._cache[word] = numbers = tuple(self.numbers[part] for part in parts)
@@ -151,16 +147,20 @@ class BytePairEncoding:
 
     @classmethod
     def from_pretrained(cls, folder: Path | str) -> "BytePairEncoding":
-        """A tokeniser from a folder with a vocab.json and a merges.txt."""
+        """A tokeniser from a folder with a vocab.json and a merges.txt, or with a tokenizer.json."""
         folder = Path(folder)
-        vocab, merges = read_config(folder / "vocab.json"), _read_merges(folder / "merges.txt")
+        added, prefix = [], False
+        if (folder / "tokenizer.json").exists() and not (folder / "vocab.json").exists():
+            vocab, merges, added, prefix = _of_one_file(TokenizerFile(folder / "tokenizer.json"))
+        else:
+            vocab, merges = read_config(folder / "vocab.json"), _read_merges(folder / "merges.txt")
         config = {}
         if (folder / "tokenizer_config.json").exists():
             config = read_config(folder / "tokenizer_config.json")
         given = [config.get(f"{name}_token", END) for name in ("bos", "eos", "unk")] + [config.get("pad_token")]
         given += list((config.get("added_tokens_decoder") or {}).values())
-        names = [each["content"] if isinstance(each, dict) else each for each in given if each is not None]
-        return cls(vocab, merges, list(dict.fromkeys(names)), bool(config.get("add_prefix_space")))
+        names = [each["content"] if isinstance(each, dict) else each for each in given if each is not None] + added
+        return cls(vocab, merges, list(dict.fromkeys(names)), bool(config.get("add_prefix_space", prefix)))
 
     def save_pretrained(self, folder: Path | str) -> None:
         """Write vocab.json, merges.txt and tokenizer_config.json, which `GPT2Tokenizer.from_pretrained` reads."""
@@ -212,6 +212,50 @@ def _class_of(chars: Sequence[str]) -> str:
     ends = [place for place in range(1, len(chars)) if ord(chars[place]) > ord(chars[place - 1]) + 1]
     runs = zip([0, *ends], [*ends, len(chars)], strict=True)
     return "".join(f"{re.escape(chars[start])}-{re.escape(chars[stop - 1])}" for start, stop in runs)
+
+
+def _merged(parts: list[str], ranks: Mapping[Pair, int]) -> list[str]:
+    """Pieces whose pairs are merged, the lowest rank first and of equals the leftmost, until no pair has a rank.
+
+    A heap of the pairs and links between neighbours: n log n steps, since a "word" may be a file without blanks.
+    """
+    after, before = list(range(1, len(parts) + 1)), list(range(-1, len(parts) - 1))
+    heap = [(ranks[pair], place) for place, pair in enumerate(pairwise(parts)) if pair in ranks]
+    heapq.heapify(heap)
+    while heap:
+        rank, place = heapq.heappop(heap)
+        right = after[place]
+        if right == len(parts) or ranks.get((parts[place], parts[right])) != rank:
+            continue  # one of the two has been merged since with something else
+        parts[place] += parts[right]
+        parts[right] = ""  # no piece is empty, so that no pair with it has a rank
+        after[place] = after[right]
+        if after[place] < len(parts):
+            before[after[place]] = place
+        for left in (before[place], place):
+            if left >= 0 and after[left] < len(parts):
+                pair = parts[left], parts[after[left]]
+                if pair in ranks:
+                    heapq.heappush(heap, (ranks[pair], left))
+    return [part for part in parts if part]
+
+
+def _of_one_file(file: TokenizerFile) -> tuple[dict[str, int], list[Pair], list[str], bool]:
+    """Vocabulary, merges and added tokens of a tokenizer.json, and whether a blank is put before a text."""
+    nothing = (None, False, "")
+    never = ("dropout", "byte_fallback", "ignore_merges", "continuing_subword_prefix", "end_of_word_suffix")
+    model = file.section("model", {"type": ("BPE",)} | dict.fromkeys(never, nothing))
+    splitting = file.section("pre_tokenizer", {"type": ("ByteLevel",), "use_regex": (True, None)})
+    file.section("normalizer", {"type": (None,)})
+    pairs = [pair.split(" ") if isinstance(pair, str) else pair for pair in model.get("merges") or []]
+    if wrong := next((pair for pair in pairs if len(pair) != 2), None):
+        raise ValueError(f"{file.file}: merges must be pairs of pieces, got {wrong}: copy it again")
+    return (
+        file.vocab(model),
+        [(first, second) for first, second in pairs],
+        file.added(),
+        splitting.get("add_prefix_space", True),
+    )
 
 
 def _read_merges(file: Path) -> list[Pair]:
