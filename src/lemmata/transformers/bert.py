@@ -2,7 +2,7 @@ r"""BERT: a stack of blocks that look both ways, with the weights of the world's
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -23,6 +23,8 @@ from lemmata.transformers.pretrained import (
 from lemmata.transformers.transformer_block import TransformerBlock
 
 __all__ = ["Bert", "BertConfig", "BertOutput"]
+
+Model = TypeVar("Model", bound=nn.Module)
 
 
 @dataclass(frozen=True)
@@ -80,11 +82,16 @@ FIELDS = Fields(
     },
     fixed={
         "is_decoder": (False,),
+        "is_encoder_decoder": (False,),
         "add_cross_attention": (False,),
         "position_embedding_type": ("absolute",),
         "tie_word_embeddings": (True,),
     },
-    without_effect=frozenset(["classifier_dropout"]),
+    # The dropout of heads that are not here, and fields of the first checkpoints that describe what BERT always is.
+    without_effect=frozenset(
+        "classifier_dropout directionality pooler_fc_size pooler_num_attention_heads pooler_num_fc_layers "
+        "pooler_size_per_head pooler_type".split()
+    ),
 )
 
 
@@ -101,7 +108,7 @@ class Bert(nn.Module):
 
     Shapes:
         x: (batch, time) tokens    segments: (batch, time), all 0 unless given
-        mask: (batch, time), true where there is a token and no padding
+        mask: (batch, time), true where there is a token and no padding, or (batch, time, time) for each pair of places
         returns: tokens (batch, time, width), pooled (batch, width), or None
 
     Claims: bert.model
@@ -164,7 +171,7 @@ class Bert(nn.Module):
         self,
         x: Int[Tensor, "batch time"],
         segments: Int[Tensor, "batch time"] | None = None,
-        mask: Bool[Tensor, "batch time"] | None = None,
+        mask: Bool[Tensor, "batch time *_"] | None = None,
     ) -> BertOutput:
         if x.ndim != 2 or x.shape[1] == 0:
             raise ValueError(f"x must be (batch, time) with at least 1 token, got shape {tuple(x.shape)}")
@@ -172,6 +179,8 @@ class Bert(nn.Module):
             raise ValueError(f"a text may have at most {self.config.max_length} tokens, got {x.shape[1]}: cut it")
         validate.tokens("x", x, self.vocab_size)
         segments = torch.zeros_like(x) if segments is None else segments
+        if segments.shape != x.shape:
+            raise ValueError(f"segments must have the shape of x, {tuple(x.shape)}, got {tuple(segments.shape)}")
         validate.tokens("segments", segments, self.config.segments)
         places = torch.arange(x.shape[1], device=x.device)
         h = self.norm(self.tokens(x) + self.segments(segments) + self.positions(places))  # (batch, time, width)
@@ -183,11 +192,16 @@ class Bert(nn.Module):
     # --- folders in Hugging Face's format ---
 
     @classmethod
-    def from_pretrained(cls, folder: Path | str) -> "Bert":
-        """An encoder from a folder with config.json and model.safetensors, in evaluation mode."""
-        config, tensors = read_pretrained(folder, "bert")
+    def from_pretrained(
+        cls, folder: Path | str, device: torch.device | str | None = None, dtype: torch.dtype | None = None
+    ) -> "Bert":
+        """An encoder from a folder with config.json and model.safetensors, in evaluation mode.
+
+        Heads that the folder holds beside the encoder are left there. The weights come in `dtype`, float32 unless told.
+        """
+        config, tensors = read_bert(folder)
         pooling = any(name.endswith("pooler.dense.weight") for name in tensors)  # a masked-language model has none
-        model = cls(**bert_arguments(config, folder), pooling=pooling)
+        model = empty_model(cls, bert_arguments(config, folder) | {"pooling": pooling}, device, dtype)
         take_weights(model, model.stored(), tensors, folder, prefix="bert.", ignored=("embeddings.position_ids",))
         return model.eval()
 
@@ -231,3 +245,19 @@ def bert_arguments(config: dict[str, Any], where: Path | str) -> dict[str, Any]:
     if "activation" in arguments:
         arguments["activation"] = activation_read("hidden_act", arguments["activation"])
     return arguments
+
+
+def read_bert(folder: Path | str) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    """The config and all tensors of a folder; the first checkpoints call weight and bias of their norms gamma, beta."""
+    config, tensors = read_pretrained(folder, "bert")
+    newer = {"LayerNorm.gamma": "LayerNorm.weight", "LayerNorm.beta": "LayerNorm.bias"}
+    for old, new in newer.items():
+        tensors = {name.removesuffix(old) + new if name.endswith(old) else name: each for name, each in tensors.items()}
+    return config, tensors
+
+
+def empty_model(
+    kind: type[Model], arguments: dict[str, Any], device: torch.device | str | None, dtype: torch.dtype | None
+) -> Model:
+    """A model whose weights are still to be read: drawing them first would take longer than reading."""
+    return kind(**arguments, device="meta", dtype=dtype).to_empty(device=device or torch.get_default_device())
