@@ -31,7 +31,7 @@ class TransformerConfig:
     """Blocks of the encoder, and as many of the decoder."""
     heads: int = 4
     """Attentions side by side in each block."""
-    hidden: int = 512
+    hidden: int = 256
     """Units inside the network of each position."""
     norm_first: bool = True
     """Whether parts are normalised before, not after, they are added."""
@@ -56,7 +56,7 @@ class TransformerConfig:
 def translate_with_attention_alone(
     data: str = "verses",
     config: TransformerConfig = TransformerConfig(),  # noqa: B008 - frozen
-    options: Options = Options(epochs=30, batch_size=64, lr=2e-3, schedule="cosine", warmup=200, clip=1.0, evaluate=10),  # noqa: B008
+    options: Options = Options(epochs=30, batch_size=32, lr=2e-3, schedule="cosine", warmup=200, clip=1.0, evaluate=5),  # noqa: B008
 ) -> Experiment:
     """Verses from English to German by attention alone, beside the recurrent network that was taught the same.
 

@@ -119,20 +119,25 @@ class Transformer(ConditionalSequence):
         source: Int[Tensor, "batch positions"],
         target: Int[Tensor, "batch time"],
         lengths: Int[Tensor, " batch"] | None = None,
-        layer: int = -1,
+        layer: int | None = None,
     ) -> Float[Tensor, "batch time positions"]:
-        """Where one block of the decoder looks before each token of a given target is written: the mean of its heads.
+        """Where the decoder looks before each token of a given target is written: the mean of all heads and blocks.
 
-        Rows add up to one. What a head finds at a place depends on all of the source: take it as a hint.
+        Rows add up to one; `layer` chooses one block. What stands at a place has seen all of the source: take it as a
+        hint.
         """
         looked: list[Tensor] = []
-        look = self.decoder.blocks[layer].cross_attention
-        hook = look.register_forward_pre_hook(lambda part, given: looked.append(part.weights(*given)))  # type: ignore
+        blocks = self.decoder.blocks if layer is None else [self.decoder.blocks[layer]]
+        parts: list[Any] = [block.cross_attention for block in blocks]
+        hooks = [
+            part.register_forward_pre_hook(lambda part, given: looked.append(part.weights(*given))) for part in parts
+        ]
         try:
             self._taught(source, target, lengths)
         finally:
-            hook.remove()
-        return looked[0].mean(1)  # (batch, time, positions)
+            for hook in hooks:
+                hook.remove()
+        return torch.cat(looked, 1).mean(1)  # (batch, heads of all blocks, time, positions) before the mean
 
     def _memory(self, source: Tensor, lengths: Tensor | None) -> TransformerMemory:
         checked_tokens("source", source, self.of_source.num_embeddings)
