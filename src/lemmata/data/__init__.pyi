@@ -48,6 +48,7 @@ from lemmata.data.registry import load as load
 from lemmata.data.sentences import facts as facts
 from lemmata.data.sentences import homographs as homographs
 from lemmata.data.sentences import negation as negation
+from lemmata.data.sentences import plays_or_verses as plays_or_verses
 from lemmata.data.sequences import adding as adding
 from lemmata.data.sequences import echo as echo
 from lemmata.data.sound import mu_law as mu_law
@@ -111,6 +112,7 @@ __all__ = [
     "omniglot",
     "parity",
     "photos",
+    "plays_or_verses",
     "read_arrays",
     "read_netpbm",
     "read_pictures",

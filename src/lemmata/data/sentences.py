@@ -1,19 +1,23 @@
 r"""Sentences made by rule that ask for context: answers to find, words that are noun or verb, praise and negation.
 
-They are synthetic: a grammar of a few dozen words, in which a word by itself says too little.
+These are synthetic: a grammar of a few dozen words, in which a word by itself says too little. The last set is real:
+six words of a play or of the Bible.
 """
 
+import re
 from collections.abc import Iterable, Sequence
 
 import numpy as np
+import torch
 
 from lemmata import validate
-from lemmata.data.examples import Dataset
+from lemmata.data.examples import Dataset, Examples
 from lemmata.data.generated import balanced, two_parts
 from lemmata.data.registry import dataset
-from lemmata.data.text import Vocabulary
+from lemmata.data.stored import stored_text
+from lemmata.data.text import Vocabulary, verses, words
 
-__all__ = ["facts", "homographs", "negation"]
+__all__ = ["facts", "homographs", "negation", "plays_or_verses"]
 
 PAD, UNKNOWN, CLS, SEP, MASK = SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 
@@ -39,12 +43,12 @@ DEGREES = ("very", "really", "quite")
     task="question answering",
     origin="generated",
     size="4,000 + 1,000",
-    shape="a question and 3 facts",
+    shape="a question and 2 facts",
     licence="generated, none needed",
     credit="after J. Weston et al., Towards AI-Complete Question Answering, 2015",
     splits="train, test",
 )
-def facts(n: int = 4000, test: int = 1000, count: int = 3, seed: int = 0) -> Dataset:
+def facts(n: int = 4000, test: int = 1000, count: int = 2, seed: int = 0) -> Dataset:
     r"""Facts about `count` things, and a question about one of them, whose answer is one word or two of the passage.
 
     `[CLS] what colour is the ball ? [SEP] the cup is dark red . the ball is blue . [SEP]`: the answer is "blue". Who
@@ -55,7 +59,7 @@ def facts(n: int = 4000, test: int = 1000, count: int = 3, seed: int = 0) -> Dat
         the answer's first and last word in x; number 0, `[PAD]`, fills the rows
         extra: `vocabulary`, which encodes and decodes
 
-    >>> data = facts(n=2, count=2)
+    >>> data = facts(n=2)
     >>> data.extra["vocabulary"].decode(data.train.x[0][:9])
     '[CLS] what colour is the hat ? [SEP] the'
     """
@@ -175,6 +179,51 @@ def negation(n: int = 2000, test: int = 500, seed: int = 0) -> Dataset:
 
     classes = ("negative", "positive")
     return two_parts("negation", sample, n=n, test=test, seed=seed, classes=classes, extra={"vocabulary": vocabulary})
+
+
+@dataset(
+    "plays_or_verses",
+    title="Shakespeare or the Bible",
+    task="text classification",
+    origin="embedded",
+    size="8,928 + 988",
+    shape="6 words",
+    licence="public domain (in the United Kingdom the King James text is under Crown patent)",
+    credit="W. Shakespeare, first folio, 1623; King James Version",
+    splits="train, test",
+)
+def plays_or_verses() -> Dataset:
+    r"""Six words from the beginning of a line of Shakespeare, or of a verse of the Bible: which of them is it?
+
+    Lower case and without marks, for those and the length would tell. The test lines are from the last tenth of the
+    plays, in Macbeth; the verses are divided as in `verses`.
+
+    Shapes:
+        text: (texts,) int64, the place of the text in `extra["texts"]`; y: (texts,) int64, 1 for a verse
+
+    >>> data = plays_or_verses()
+    >>> [data.extra["texts"][int(data.train.text[k])] for k in (0, -1)]
+    ['enter flauius murellus and certaine commoners', 'wherefore say behold i give unto']
+    """
+    plays, bible = stored_text("shakespeare.txt.gz"), verses()
+    cut = int(0.9 * len(plays))
+    texts: list[str] = []
+    parts = {}
+    for part, passage in (("train", plays[:cut]), ("test", plays[cut:])):
+        # A speaker's name, which stands before what is said, would tell too.
+        lines = _beginnings(re.sub(r"^ +\w+\. ", "", line) for line in passage.split("\n"))
+        begun = _beginnings(english for english, _ in bible.extra[part])
+        both = [lines[k * len(lines) // len(begun)] for k in range(len(begun))], begun  # as many, from all acts
+        y = torch.tensor([label for label, found in enumerate(both) for _ in found])
+        parts[part] = Examples(text=torch.arange(len(texts), len(texts) + len(y)), y=y)
+        texts += [*both[0], *both[1]]
+    return Dataset("plays_or_verses", parts, ("Shakespeare", "Bible"), {"texts": texts})
+
+
+def _beginnings(lines: Iterable[str], length: int = 6) -> list[str]:
+    """The first words of every line that has so many, without marks."""
+    found = ([word for word in words(line) if word.isalpha()] for line in lines)
+    return [" ".join(line[:length]) for line in found if len(line) >= length]
 
 
 def _vocabulary(*groups: Iterable[str]) -> Vocabulary:

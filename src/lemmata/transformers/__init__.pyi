@@ -53,6 +53,7 @@ from lemmata.transformers.tagging import Tagger as Tagger
 from lemmata.transformers.tagging import first_pieces as first_pieces
 from lemmata.transformers.tagging import tag_targets as tag_targets
 from lemmata.transformers.text_cleaning import CleanedCharacters as CleanedCharacters
+from lemmata.transformers.tokenizer_file import TokenizerFile as TokenizerFile
 from lemmata.transformers.torch_layers import block_from_torch as block_from_torch
 from lemmata.transformers.transformer import Transformer as Transformer
 from lemmata.transformers.transformer import TransformerMemory as TransformerMemory
@@ -99,6 +100,7 @@ __all__ = [
     "Stored",
     "Tagger",
     "TokenBatch",
+    "TokenizerFile",
     "Transformer",
     "TransformerBlock",
     "TransformerDecoder",

@@ -108,11 +108,14 @@ class TransformerBlock(nn.Module):
     def forward(
         self,
         x: Float[Tensor, "batch time width"],
-        mask: Bool[Tensor, "batch time *_"] | None = None,
+        mask: Bool[Tensor, "batch *_ keys"] | None = None,
         memory: Float[Tensor, "batch keys memory_width"] | Remembered | None = None,
         memory_mask: Bool[Tensor, "batch keys"] | None = None,
         cache: KeyValueCache | FixedCache | None = None,
     ) -> Float[Tensor, "batch time width"]:
+        width = self.self_attention.width
+        if x.ndim != 3 or x.shape[-1] != width:
+            raise ValueError(f"x must be (batch, time, {width}), got shape {tuple(x.shape)}")
         if (memory is None) != (self.cross_attention is None):
             raise ValueError("a block with cross=True needs a memory, and only such a block takes one")
         x = self._added(x, self.self_attention_norm, lambda h: self.self_attention(h, mask, cache=cache))

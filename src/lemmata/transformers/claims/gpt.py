@@ -2,6 +2,7 @@
 
 import functools
 import math
+from typing import Any
 
 import torch
 from torch import nn
@@ -104,6 +105,7 @@ class LooksAhead(GPT):
 
     def __init__(self, *positional, **named):
         super().__init__(*positional, **named)
+        block: Any
         for block in self.blocks:
             block.self_attention.causal = False
 
@@ -131,21 +133,26 @@ def one_masked_pass_foresees_every_next_token(draw, shift=1, base=math.e, model=
 
 # --- What it learns from a prompt ---
 
-SYMBOLS = 6  # and as many names for what they are mapped to
+SYMBOLS = 6  # tokens of their own; each pair of a symbol and its image is another
 
 
 def permutations(count, generator):
     return torch.rand(count, SYMBOLS, generator=generator).argsort(1)
 
 
+def answered(maps, x):
+    """The tokens of x and its images, which are the answers to x."""
+    return SYMBOLS * (1 + x) + maps.gather(1, x)
+
+
 def as_text(maps, x):
-    """Symbols and what the maps make of them, one pair after another: (texts, 2 pairs)."""
-    return torch.stack([x, SYMBOLS + maps.gather(1, x)], 2).flatten(1)
+    """Symbols, each followed by its answer: (texts, 2 symbols)."""
+    return torch.stack([x, answered(maps, x)], 2).flatten(1)
 
 
 def learner_of_maps():
     """A GPT with weights of a variance that fits its small width: GPT-2's own are too small to begin with."""
-    model = GPT(vocab_size=2 * SYMBOLS, width=32, layers=2, heads=2, max_length=24, hidden=64)
+    model = GPT(vocab_size=SYMBOLS + SYMBOLS**2, width=32, layers=2, heads=2, max_length=24, hidden=64)
     for values in model.parameters():
         if values.ndim > 1:
             nn.init.normal_(values, std=32**-0.5)
@@ -153,7 +160,7 @@ def learner_of_maps():
 
 
 def read_maps(model, generator, steps, lr=5e-3, pairs=10):
-    """Texts of pairs, each text with a map of its own and symbols of a few, or of all, to be foreseen the images."""
+    """Texts with a map each, of a few symbols or of all, whose answers are to be foreseen."""
     optimizer = torch.optim.AdamW(model.parameters(), lr=lr, betas=(0.9, 0.98), weight_decay=0.0)
     for step in range(steps):
         optimizer.param_groups[0]["lr"] = lr * min((step + 1) / 50, 1.0, 2 - 2 * step / steps)
@@ -180,7 +187,7 @@ def accuracy(model, shots, examples, generator, count=4000):
     maps, asked = permutations(count, generator), torch.randint(SYMBOLS, (count, 1), generator=generator)
     shown = as_text(examples(maps, generator), permutations(count, generator)[:, :shots])
     answers = generate(model, torch.cat([shown, asked], 1), 1, temperature=0)
-    return (answers == SYMBOLS + maps.gather(1, asked)).double().mean()
+    return (answers == answered(maps, asked)).double().mean()
 
 
 @claim("gpt.in_context")
