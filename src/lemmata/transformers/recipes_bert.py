@@ -1,4 +1,7 @@
-"""What can be trained in this chapter, another part: BERT, which fills in the characters hidden from it."""
+"""What can be trained in this chapter, another part: BERT, which fills in the characters hidden from it.
+
+What the defaults reach on the plays (seed 0): 45.3 % of the hidden characters, and 69.6 % of the pairs of passages.
+"""
 
 from dataclasses import dataclass, fields
 
@@ -25,7 +28,8 @@ __all__ = ["MaskedTextConfig", "Restorer", "fill_in_text"]
 BASELINES = {"unigram": 0.167, "bigram": 0.270}
 HOW = (
     "the fraction of hidden characters of the test text that are named. The unigram names the most frequent character, "
-    "the bigram the most frequent one after the character before. Whether the second passage follows is a guess of 0.5."
+    "the bigram the most frequent one after the character before. Counts of what stands between two neighbours, "
+    "neither of which is hidden, name 0.478. Whether the second passage follows is a guess of 0.5."
 )
 LEARNING = Options(epochs=4, batch_size=64, lr=2e-3, weight_decay=0.01, schedule="cosine", warmup=50, clip=1.0)
 SPECIAL = ("[PAD]", "[CLS]", "[SEP]", "[MASK]")
