@@ -199,7 +199,8 @@ class Restorer:
         text = self.shown(system)
         places, chances = self.probabilities(system, text)
         likely = chances.sum(0).topk(min(12, len(self.vocabulary))).indices
-        columns = [repr(self.vocabulary.tokens[number])[1:-1] for number in likely.tolist()]
+        tokens = [self.vocabulary.tokens[number] for number in likely.tolist()]
+        columns = [{" ": "space", "\n": "line"}.get(token, token) for token in tokens]
         rows = [text[max(0, place - 5) : place + 6].replace("\n", " ") for place in places]
         values = [[round(chance, 3) for chance in row] for row in chances[:, likely].tolist()]
         note = f"It reads: {text} / It writes: {self.restore(system, text)}"
