@@ -122,6 +122,7 @@ def test_the_picture_has_a_row_for_each_blank(experiment):
     (heat,) = figure.marks
     assert isinstance(heat, Heat)
     assert len(heat.rows) == len(heat.values) == 3
+    assert all(name.strip() for name in heat.columns)
     assert all(0 <= value <= 1 for row in heat.values for value in row)
     assert svg(figure).startswith("<svg")
     assert "->" in experiment.write(experiment.system)

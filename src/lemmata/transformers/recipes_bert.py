@@ -1,4 +1,7 @@
-"""What can be trained in this chapter, another part: BERT, which fills in the characters hidden from it."""
+"""What can be trained in this chapter, another part: BERT, which fills in the characters hidden from it.
+
+What the defaults reach on the plays (seed 0): 45.3 % of the hidden characters, and 69.6 % of the pairs of passages.
+"""
 
 from dataclasses import dataclass, fields
 
@@ -25,7 +28,8 @@ __all__ = ["MaskedTextConfig", "Restorer", "fill_in_text"]
 BASELINES = {"unigram": 0.167, "bigram": 0.270}
 HOW = (
     "the fraction of hidden characters of the test text that are named. The unigram names the most frequent character, "
-    "the bigram the most frequent one after the character before. Whether the second passage follows is a guess of 0.5."
+    "the bigram the most frequent one after the character before. Counts of what stands between two neighbours, "
+    "neither of which is hidden, name 0.478. Whether the second passage follows is a guess of 0.5."
 )
 LEARNING = Options(epochs=4, batch_size=64, lr=2e-3, weight_decay=0.01, schedule="cosine", warmup=50, clip=1.0)
 SPECIAL = ("[PAD]", "[CLS]", "[SEP]", "[MASK]")
@@ -195,7 +199,8 @@ class Restorer:
         text = self.shown(system)
         places, chances = self.probabilities(system, text)
         likely = chances.sum(0).topk(min(12, len(self.vocabulary))).indices
-        columns = [repr(self.vocabulary.tokens[number])[1:-1] for number in likely.tolist()]
+        tokens = [self.vocabulary.tokens[number] for number in likely.tolist()]
+        columns = [{" ": "space", "\n": "line"}.get(token, token) for token in tokens]
         rows = [text[max(0, place - 5) : place + 6].replace("\n", " ") for place in places]
         values = [[round(chance, 3) for chance in row] for row in chances[:, likely].tolist()]
         note = f"It reads: {text} / It writes: {self.restore(system, text)}"
