@@ -126,6 +126,7 @@ def test_one_graph_and_shapes_without_numbers(unchecked, method):
         ({"method": "winograd"}, ValueError, "method must be one of auto"),
         ({"x": torch.zeros(1, 2, 5).long(), "weight": torch.zeros(2, 2, 3).long(), "method": "fft"}, TypeError, "fft"),
         ({"x": torch.zeros(1, 2, *[5] * 4), "weight": torch.zeros(2, 2, *[1] * 4), "method": "torch"}, ValueError, "3"),
+        ({"stride": 1.5}, TypeError, "stride must be an integer, got float"),
     ],
 )
 def test_bad_input_is_named(unchecked, changed, error, message):

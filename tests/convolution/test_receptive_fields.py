@@ -151,6 +151,9 @@ def test_pictures_have_a_field_for_each_axis():
     seen_by_gradients(model, (2, 9, 8))
     shuffled = nn.Sequential(nn.Conv2d(2, 8, 3), nn.PixelShuffle(2), nn.Conv2d(2, 1, 3), nn.PixelUnshuffle(2))
     seen_by_gradients(shuffled, (2, 7, 8))
+    seen_by_gradients(nn.Sequential(nn.Conv2d(2, 1, 3), nn.AdaptiveAvgPool2d((3, 4))), (2, 9, 8))
+    rows = nn.Conv2d(2, 1, (3, 1))
+    seen_by_gradients(nn.Sequential(rows, nn.ConstantPad2d((1, 2, 0, 1), 0.0), nn.Upsample(size=(12, 13))), (2, 9, 8))
 
 
 def test_what_is_seen_whole():

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 import lemmata
-from lemmata.convolution.recipes_sound import BASELINES, HELD_OUT, READ_AT_ONCE, SpeechConfig, speak_numbers
+from lemmata.convolution.recipes_sound import BASELINES, HELD_OUT, PROMPT, READ_AT_ONCE, SpeechConfig, speak_numbers
 from lemmata.data.registry import load
 from lemmata.train import Options, run_experiment
 
@@ -103,25 +103,31 @@ def test_a_run_stopped_on_its_way_goes_on_to_the_same_end_and_leaves_a_sound(tmp
     assert (tmp_path / "run" / "sample.wav").read_bytes() == experiment.files(again)["sample.wav"]
 
 
-def test_sounds_depend_on_the_seed_alone_and_are_as_long_as_asked():
+def test_sounds_begin_as_recorded_depend_on_the_seed_alone_and_are_as_long_as_asked():
     experiment = small()
     assert experiment.sample
     made = [
-        experiment.sample(experiment.system, 3, torch.Generator().manual_seed(seed), length=300) for seed in (0, 0, 1)
+        experiment.sample(experiment.system, 5, torch.Generator().manual_seed(seed), length=300) for seed in (0, 0, 1)
     ]
     assert made[0] == made[1] != made[2]
-    assert len(sound(made[0])) == 900
-    likeliest = experiment.sample(experiment.system, 2, torch.Generator(), length=300, temperature=0.0)
-    assert torch.equal(*sound(likeliest).split(300))
+    first, other, *_, fifth = sound(made[0]).reshape(5, PROMPT + 300)
+    assert torch.equal(first[:PROMPT], fifth[:PROMPT])  # there are four words
+    assert not torch.equal(first[:PROMPT], other[:PROMPT])
+    assert not torch.equal(first[PROMPT:], fifth[PROMPT:])
+    clips = load("speech").train
+    recorded = clips.x[16, clips.x[16].abs().argmax() - PROMPT :][:PROMPT]
+    assert (first[:PROMPT] - 32767 * recorded).abs().max() <= 0.51
 
 
-def test_the_picture_has_a_second_of_each():
+def test_the_picture_begins_alike_and_goes_on_otherwise():
     experiment = small()
     assert experiment.picture
     recorded, made = experiment.picture(experiment.system).marks
-    assert len(recorded.x) == len(made.x) == 200
+    assert len(recorded.x) == len(made.x) == 125
+    alike = [high == pytest.approx(other + 2, abs=1e-5) for high, other in zip(recorded.high, made.high, strict=True)]
+    assert all(alike[:25])
+    assert not all(alike[26:])
     assert all(0 <= low <= high <= 2 for low, high in zip(recorded.low, recorded.high, strict=True))
-    assert all(-2 <= low <= high <= 0 for low, high in zip(made.low, made.high, strict=True))
 
 
 @pytest.mark.parametrize(

@@ -162,5 +162,5 @@ def test_unet_beats_the_threshold_after_a_few_steps():
     near = placed["pixels"] > 0
     middle = (truth.sum(2) @ torch.arange(48.0, dtype=torch.float64)) / truth.sum((1, 2))
     assert (placed["row"] - middle)[near].abs().median() < 5
-    figure = experiment.picture(system)
-    assert [mark.label.partition(",")[0] for mark in figure.marks] == ["given", "truth", "found", "threshold"] * 5
+    figure, labels = experiment.picture(system), ["given", "truth", "found", "wrong", "threshold"]
+    assert [mark.label.partition(",")[0] for mark in figure.marks] == labels * 4

@@ -22,6 +22,14 @@ def test_transposed_sizes_are_those_of_torch():
                 assert transposed_output_size(x, k, s, p, d, o) == found
 
 
+def test_what_is_not_said_is_what_torch_takes():
+    x = torch.empty(1, 1, 7, device="meta")
+    for kernel_size in (1, 3):
+        there, back = (layer(1, 1, kernel_size, device="meta")(x) for layer in (nn.Conv1d, nn.ConvTranspose1d))
+        sizes = output_size(7, kernel_size), transposed_output_size(7, kernel_size)
+        assert sizes == (there.shape[-1], back.shape[-1])
+
+
 def test_a_transposed_size_is_one_that_gives_the_size():
     for x, k, s, p, d in itertools.product((3, 6), (1, 2, 3), (1, 2, 3), (0, 1), (1, 2)):
         for o in range(s):

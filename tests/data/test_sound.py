@@ -74,7 +74,7 @@ def test_a_wav_file_holds_the_wave_in_sixteen_bits():
     [
         (torch.zeros(2, 3), 8000, r"wave must be \(time,\) and finite, got shape \(2, 3\)"),
         (torch.tensor([torch.nan]), 8000, "and finite"),
-        (torch.zeros(2), 0, "rate must be >= 1, got 0"),
+        (torch.zeros(2), 0, "sample_rate must be >= 1, got 0"),
     ],
 )
 @pytest.mark.usefixtures("unchecked")

@@ -159,6 +159,7 @@ LEFT_TO_AUTOGRAD = {
     "overlapping pool": lambda: nn.Sequential(nn.Conv2d(1, 1, 1), nn.MaxPool2d(3, stride=1)),
     "padded pool": lambda: nn.Sequential(nn.Conv2d(1, 1, 1), nn.MaxPool2d(2, padding=1)),
     "rounded-up pool": lambda: nn.Sequential(nn.Conv2d(1, 1, 1), nn.MaxPool2d(2, ceil_mode=True)),
+    "pool with its places": lambda: nn.Sequential(nn.Conv2d(1, 1, 1), nn.MaxPool2d(2, return_indices=True)),
     "other padding": lambda: nn.Sequential(nn.Conv2d(1, 1, 3, padding=1, padding_mode="reflect")),
     "padding in words": lambda: nn.Sequential(nn.Conv2d(1, 1, 3, padding="same")),
     "nothing": lambda: nn.Sequential(),

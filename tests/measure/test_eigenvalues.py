@@ -58,6 +58,11 @@ def test_it_stops_when_the_residual_is_small_enough():
     assert extreme_eigenpairs(operator, start, accuracy=1e-8, steps=3).products == 4  # three and the one that measures
 
 
+def test_of_nothing_the_first_step_is_enough():
+    found = extreme_eigenpairs(lambda x: 0 * x, torch.ones(50, dtype=torch.float64))
+    assert (found.values.item(), found.residuals.item(), found.products) == (0.0, 0.0, 2)
+
+
 @pytest.mark.parametrize("end", ["largest", "smallest"])
 def test_it_stops_at_a_thousandth_of_the_largest_value_and_not_a_step_later(end):
     """Eigenvalues so close together that a step more makes the residual only a little smaller."""

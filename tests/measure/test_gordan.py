@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import pytest
 
-from lemmata.measure.gordan import positive_or_cancelling
+from lemmata.measure.gordan import _power_of_two, positive_or_cancelling
 
 
 def proved(rows, first=()):
@@ -50,3 +50,33 @@ def test_too_large_a_problem_is_refused(monkeypatch):
     monkeypatch.setattr("lemmata.measure.gordan.MAX_WORDS", 20)
     with pytest.raises(ArithmeticError, match="2 rows of 3 numbers are too many for exact arithmetic"):
         positive_or_cancelling([[Fraction(1), Fraction(2), Fraction(3)]] * 2)
+
+
+def test_the_work_is_counted_in_words_to_multiply(monkeypatch):
+    """One row of one number, in two equations: 2 to look at it, 4 for its weights, 4 to take it in."""
+    for most, enough in ((9, False), (10, True)):
+        monkeypatch.setattr("lemmata.measure.gordan.MAX_WORDS", most)
+        if enough:
+            assert proved([[Fraction(1)]])
+        else:
+            with pytest.raises(ArithmeticError, match="1 rows of 1 numbers are too many"):
+                positive_or_cancelling([[Fraction(1)]])
+
+
+def test_long_numbers_are_more_words(monkeypatch):
+    def rows(digits):
+        """Sums of a large number and of a small one that differs, so that nothing can be divided out."""
+        return [[Fraction(10**digits * (i + j**2 + 1) + (3 * i + j) % 7 + 1) for j in range(4)] for i in range(4)]
+
+    monkeypatch.setattr("lemmata.measure.gordan.MAX_WORDS", 400)
+    proved(rows(0))
+    with pytest.raises(ArithmeticError, match="4 rows of 4 numbers are too many"):
+        positive_or_cancelling(rows(200))
+
+
+@pytest.mark.parametrize("size", [Fraction(3, 10**40), Fraction(1), Fraction(5, 7), Fraction(10**40, 3)])
+def test_a_column_is_divided_by_a_power_of_two_of_its_size(size):
+    unit = _power_of_two([size / 3, -size, Fraction(0)])
+    assert Fraction(1, 2) <= size / unit <= 2
+    assert unit.numerator & (unit.numerator - 1) == unit.denominator & (unit.denominator - 1) == 0
+    assert _power_of_two([Fraction(0)]) == 1

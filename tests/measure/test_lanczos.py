@@ -78,12 +78,14 @@ def test_a_residual_allows_for_the_rounding_of_sums_of_that_length():
     truth = math.sqrt(math.fsum(((value - found.value.item()) * x) ** 2 for value, x in pairs) / length)
     assert truth * (1 + size * eps) <= found.residual.item() <= truth * (1 + (size + 60) * eps)
     exact = measured_pair(lambda x: D * x, torch.tensor([0.0, 0.0, 1.0], dtype=torch.float64))
-    assert exact.residual.item() == pytest.approx(2 * eps * 3.0, rel=1e-9)  # of the image, whatever is left of it
+    assert exact.residual.item() == pytest.approx(2 * eps * 3.0, rel=1e-9, abs=0)  # of the image, whatever is left
+    nothing = measured_pair(lambda x: 0 * x, exact.vector, lost_at_most=1.0)
+    assert 1 + 4 * eps < nothing.residual.item() <= 1 + 6 * eps
 
 
 def test_the_residual_includes_what_products_of_that_length_may_lose():
     found = largest_ritz_pair(times, torch.tensor([0.0, 0.0, 1.0]), steps=1)  # the eigenvector itself
-    assert found.residual.item() == pytest.approx((3 + 1) * 2.0**-24 * 3.0, rel=1e-5)
+    assert found.residual.item() == pytest.approx((3 + 1) * 2.0**-24 * 3.0, rel=1e-5, abs=0)
 
 
 def test_spaces_that_lead_nowhere_new():
@@ -125,6 +127,16 @@ def test_no_operator_is_too_small_or_too_large(size, start):
     assert abs(found.value - values[2]) <= max(1e-15 * values[2], least)
     assert found.vector[2].abs() == pytest.approx(1)
     assert 0 < found.residual <= max(1e-14 * values[2], least)
+
+
+def test_batches_may_have_several_axes():
+    generator = torch.Generator().manual_seed(0)
+    values = torch.rand(2, 3, 5, generator=generator, dtype=torch.float64)
+    start = torch.randn(2, 3, 5, generator=generator, dtype=torch.float64)
+    found = largest_ritz_pair(lambda x: values * x, start, steps=3)
+    rows = largest_ritz_pair(lambda x: values.flatten(0, 1) * x, start.flatten(0, 1), steps=3)
+    for whole, flat in zip(found, rows, strict=True):
+        torch.testing.assert_close(whole.flatten(0, 1), flat, rtol=1e-12, atol=1e-14)
 
 
 def test_operators_of_all_sizes_are_taken_in_one_batch():

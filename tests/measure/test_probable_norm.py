@@ -137,7 +137,7 @@ def test_where_rounding_leaves_no_room_for_the_tolerance_there_are_more_starts_a
     # Two products with m and n terms, and k vectors made orthogonal twice; of all that twice as much is allowed.
     *_, steps, lost = _plan(300, 200, 1e-2, 1e-9)
     u, k = 2.0**-53, math.sqrt(steps)
-    assert lost == pytest.approx(2 * u * k * ((300 + 200) * math.sqrt(200) + 4 * 200 * k), rel=1e-12)
+    assert lost == pytest.approx(2 * u * k * ((300 + 200) * math.sqrt(200) + 4 * 200 * k), rel=1e-12, abs=0)
 
 
 @pytest.mark.parametrize("scale", [1e-250, 1.0, 1e250])
@@ -148,6 +148,13 @@ def test_a_large_matrix_is_multiplied_in_blocks(shape, scale):
     assert ((bounds.lower / scale <= exact) & (exact <= bounds.upper / scale)).all()
     torch.testing.assert_close(bounds.upper / bounds.lower, torch.full_like(exact, 1 + 1e-3), rtol=1e-8, atol=0.0)
     torch.testing.assert_close(bounds.value / scale, exact, rtol=1e-3, atol=0.0)
+
+
+def test_blocks_of_a_batch_are_scaled_each_by_its_own_size():
+    drawn = torch.randn(2, 300, 250, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    scales = torch.tensor([1.0, 2.0**-800], dtype=torch.float64)
+    bounds, exact = probable_spectral_norm(drawn * scales[:, None, None], 1e-3), torch.linalg.matrix_norm(drawn, 2)
+    assert ((bounds.lower / scales <= exact) & (exact <= bounds.upper / scales)).all()
 
 
 def test_the_gradient_is_that_of_the_norm():

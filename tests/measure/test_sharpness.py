@@ -53,6 +53,16 @@ def test_a_loss_that_curves_downwards_bounds_no_step():
     found = hessian_sharpness(model, lambda f, y: -f.square().mean(), (x, None))
     assert found.eigenvalue == pytest.approx(-2)
     assert found.largest_step == math.inf
+    flat = hessian_sharpness(model, lambda f, y: f.sum(), (x, None))
+    assert (flat.eigenvalue, flat.largest_step) == (0.0, math.inf)
+
+
+def test_a_parameter_that_the_loss_does_not_use_stays_where_it_is():
+    model = nn.ModuleDict({"used": nn.Linear(2, 1), "idle": nn.Linear(2, 2)}).double()
+    model.forward = lambda x: model["used"](x)
+    found = worst_loss_rise(model, functional.mse_loss, (torch.ones(3, 2).double(), torch.ones(3, 1).double()))
+    assert found.rise > 0
+    assert found.moved["idle.weight"].equal(model["idle"].weight)
 
 
 def test_the_rise_of_a_quadratic_is_that_of_its_steepest_direction():

@@ -48,6 +48,17 @@ def test_the_first_steps_can_be_left_out():
     torch.testing.assert_close(average.averages[0], torch.stack(kept).mean(0))
 
 
+@pytest.mark.parametrize("start", [0, 2])
+@pytest.mark.parametrize("decay", [None, 0.9])
+def test_averaging_leaves_the_parameters_alone(decay, start):
+    weight = nn.Parameter(torch.tensor([1.0]))
+    average = PolyakAverage([weight], ema_decay=decay, start=start)
+    for value in (5.0, 6.0, 7.0, 8.0):
+        weight.data.fill_(value)
+        average.update()
+        assert weight.item() == value
+
+
 def test_parameters_get_back_what_they_held_even_after_an_error():
     weight = nn.Parameter(torch.tensor([1.0]))
     average = PolyakAverage([weight])

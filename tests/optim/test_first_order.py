@@ -143,11 +143,8 @@ def test_parameters_without_memory_step_too(kind):
 @pytest.mark.parametrize(
     ("dtype", "fused", "wide"),
     [
-        (torch.float64, False, True),
-        (torch.complex128, False, True),
-        (torch.float32, False, False),
-        (torch.complex64, False, False),
-        (torch.bfloat16, False, False),
+        *((torch.float64, False, True), (torch.complex128, False, True)),
+        *((torch.float32, False, False), (torch.complex64, False, False), (torch.bfloat16, False, False)),
         (torch.float64, True, False),  # torch's kernels ask for float32
     ],
 )
@@ -157,6 +154,23 @@ def test_steps_are_counted_as_precisely_as_parameters_are_kept(dtype, fused, wid
     descend(optimizer, theta, 2)
     steps = [optimizer.state[p]["step"] for p in theta]
     assert {(step.dtype, step.item()) for step in steps} == {(torch.float64 if wide else torch.float32, 2.0)}
+
+
+TORCHS = {kind: getattr(peers, kind) for kind in ("Adagrad", "RMSprop", "Adam", "AdamW")}
+STATE = {"gd": set(), "momentum": {"momentum_buffer"}, "HeavyBall": {"displacement"}, "Nesterov": {"iterate"}}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_parameter_keeps_what_the_formula_needs_and_no_more(kind):
+    theta, others = parameters(), parameters()
+    optimizer = KINDS[kind](theta, lr=0.01)
+    descend(optimizer, theta, 2)
+    if kind in TORCHS:  # by torch's names, for torch to load it
+        peer = TORCHS[kind](others, lr=0.01)
+        descend(peer, others, 2)
+        assert set(optimizer.state[theta[0]]) == set(peer.state[others[0]])
+    else:
+        assert set(optimizer.state[theta[0]]) == STATE[kind]
 
 
 def test_an_optimiser_of_ones_own_needs_a_step_and_a_rate():

@@ -40,6 +40,22 @@ def test_the_tolerance_is_kept():
     assert errors[2] < 1e-9
 
 
+def test_the_tolerance_is_relative_to_the_start():
+    """A flow that is 2^20 times as large is the same flow: it takes as many gradients."""
+    taken = []
+    for size in (1.0, 2.0**20):
+        calls = []
+        flow_path(lambda x, calls=calls: calls.append(1) or bowl(x), size * torch.ones(1, dtype=torch.float64), [5.0])
+        taken.append(len(calls))
+    assert taken[0] == taken[1]
+
+
+def test_the_finest_tolerance_is_taken_without_a_warning(recwarn):
+    (end,) = flow_path(bowl, torch.ones(1, dtype=torch.float64), [1.0], tolerance=1e-15)
+    assert end.item() == pytest.approx(math.exp(-1), rel=1e-10)
+    assert not recwarn.list
+
+
 def test_at_time_zero_it_is_where_it_began():
     start = torch.tensor([3.0])
     assert torch.equal(flow_path(bowl, start, [0.0]), start[None])

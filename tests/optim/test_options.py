@@ -23,3 +23,32 @@ def test_a_rate_in_a_tensor_is_taken_and_a_group_is_a_dict(kind):
     optimizer = kind([nn.Parameter(torch.ones(2, 2))], lr=torch.tensor(0.1))
     with pytest.raises(TypeError, match="param_group must be a dict, got list: use"):
         optimizer.add_param_group([nn.Parameter(torch.ones(2, 2))])
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_group_is_refused_for_its_own_options(kind):
+    """Whatever those of the others are, and keeps them where they will do."""
+    weight = nn.Parameter(torch.ones(2, 2))
+    with pytest.raises(ValueError, match=r"lr must be >= 0, got -1\.0"):
+        kind([{"params": [weight], "lr": -1.0}])
+    optimizer = kind([nn.Parameter(torch.ones(2, 2))])
+    with pytest.raises(ValueError, match=r"lr must be >= 0, got -1\.0"):
+        optimizer.add_param_group({"params": [weight], "lr": -1.0})
+    optimizer.add_param_group({"params": [weight], "lr": 0.25})
+    assert optimizer.param_groups[-1]["lr"] == 0.25
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize(
+    ("kind", "option"),
+    [
+        *((kind, "damping") for kind in (Newton, NewtonCG)),
+        *((EntropySGD, name) for name in ("scope", "noise", "outer_lr")),
+        *((kind, "weight_decay") for kind in (Adam, Muon)),
+        (SAM, "rho"),
+    ],
+)
+def test_no_option_of_a_group_is_negative(kind, option):
+    with pytest.raises(ValueError, match=rf"{option} must be >= 0, got -1\.0"):
+        kind([{"params": [nn.Parameter(torch.ones(2, 2))], option: -1.0}])

@@ -57,6 +57,7 @@ def test_the_usual_radius_is_that_of_the_paper_and_the_base_adamw():
     optimizer = SAM([nn.Parameter(torch.ones(1))])
     assert type(optimizer.base) is torch.optim.AdamW
     assert (optimizer.defaults["rho"], optimizer.defaults["adaptive"]) == (0.05, False)
+    assert optimizer.defaults.items() >= optimizer.base.defaults.items()  # as groups that come later are given them
 
 
 def test_two_halves_are_one_step():

@@ -92,6 +92,13 @@ def test_gentle_losses_have_limits_too():
         best_constant_step(lambda: w[0] ** 2 - 1e-4 * w[1] ** 2, [w])
 
 
+def test_a_loss_may_be_linear_in_some_parameters_and_not_depend_on_others():
+    w, v, idle = (torch.full((2,), 3.0, requires_grad=True) for _ in range(3))
+    found = step_model(lambda: w.square().sum() + 2 * v.sum(), [w, v, idle])
+    assert (found.loss, found.slope, found.bend) == (30.0, 2 * 6**2 + 2 * 2**2, 2 * 6 * 2 * 6)
+    assert stability_limit(lambda: w.square().sum() + 2 * v.sum(), [w, v, idle]) == pytest.approx(1.0)
+
+
 def test_a_singular_quadratic_still_has_a_best_step():
     w = torch.ones(2, requires_grad=True)
     assert best_constant_step(lambda: 2 * w[0].square(), [w]) == pytest.approx(0.5)

@@ -50,8 +50,9 @@ def conv_nd(
         returns: (batch, outputs, *space), each axis of `output_size`
 
     Claims: conv.layer, conv.channel_order, conv.stride, conv.dilation, conv.padding, conv.cross_correlation
-    Source: K. Chellapilla et al., High performance convolutional neural networks (2006) for im2col; M. Mathieu et al.,
-        Fast training of convolutional networks through FFTs (2014).
+    Source: im2col: K. Chellapilla, S. Puri and P. Simard, High performance convolutional neural networks for document
+        processing (2006); spectra: M. Mathieu, M. Henaff and Y. LeCun, Fast training of convolutional networks through
+        FFTs (2014).
 
     >>> conv_nd(torch.ones(1, 1, 5), torch.ones(1, 1, 3), stride=2)
     tensor([[[3., 3.]]])

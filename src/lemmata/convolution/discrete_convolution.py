@@ -20,7 +20,8 @@ def convolve(f: Num[Tensor, "*n"], h: Num[Tensor, "*m"], method: str = "auto") -
         f: (n_1, ..., n_d), h: (m_1, ..., m_d)    returns: (n_1 + m_1 - 1, ...), from u = 0 on
 
     Claims: conv.discrete, conv.multidim, conv.commutative, conv.associative, conv.shift_equivariant,
-        conv.fourier_theorem, conv.characterisation, conv.symmetric_kernel
+        conv.fourier_theorem, conv.characterisation, conv.symmetric_kernel, conv.definition, conv.integral_operator,
+        conv.fourier.dirac
     Differs: `method` is that of `conv_nd`; whole numbers give whole numbers, without rounding.
 
     >>> convolve(torch.tensor([1, 2, 3]), torch.tensor([1, 10]))

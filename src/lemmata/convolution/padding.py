@@ -50,7 +50,7 @@ def amounts_of(
 
 def per_axis(name: str, value: int | Sequence[int], axes: int, least: int = 1) -> list[int]:
     """One number for each axis, where one alone stands for all."""
-    values = [value] * axes if isinstance(value, int) else list(value)
+    values = list(value) if isinstance(value, Sequence) else [value] * axes
     if len(values) != axes:
         raise ValueError(f"{name} must be a number or {axes} of them, one for each axis, got {tuple(values)}")
     return [validate.count(name, entry, least=least) for entry in values]

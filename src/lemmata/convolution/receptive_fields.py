@@ -127,7 +127,7 @@ def receptive_field(model: nn.Module, shape: Sequence[int], channels: int | None
     with torch.no_grad(), _predicting(model), seen.watching(model), _PadLikeZeros(), seen:
         try:
             y = functional_call(model, state, (x,))
-        except _Unknown:
+        except UnknownOperationError:
             raise
         except (RuntimeError, NotImplementedError) as error:
             told = str(error).strip().splitlines()[0]
@@ -169,7 +169,7 @@ def gradient_field(
     return gradient.abs().sum((0, 1))
 
 
-class _Unknown(ValueError):
+class UnknownOperationError(ValueError):
     """An operation whose field nobody knows."""
 
 
@@ -222,14 +222,16 @@ class _Seen(TorchDispatchMode):
         called = operation(func, args, kwargs, results, self.field)
         here = f" in layer {self.running[-1]!r}" if self.running and self.running[-1] else ""
         if func._schema.is_mutable and args[0]._is_view() and any(t is not args[0] for t in given):
-            raise _Unknown(f"receptive_field cannot follow {called.name}{here}, which writes into a part of a tensor")
+            raise UnknownOperationError(
+                f"receptive_field cannot follow {called.name}{here}, which writes into a part of a tensor"
+            )
         for result in results:
             if result.shape != results[0].shape and not called.name.startswith("split"):
                 continue  # statistics beside the result
             try:
                 seen = follow(called, result, torch.Tag.pointwise in func.tags)
             except KeyError as error:
-                raise _Unknown(
+                raise UnknownOperationError(
                     f"receptive_field does not know the operation {called.name}{here}: ask for the layers before it"
                 ) from error
             if seen is not None:

@@ -1,6 +1,8 @@
 """What `lemmata train wavenet` does: a voice that speaks numbers, learnt sample by sample and heard as a WAV file.
 
-What the defaults reach (seed 0) stands beside the baselines: see `BASELINES`.
+What the defaults reach (seed 0): 4.14 bits a sample on words that were not learnt from; linear prediction has 4.42. A
+field of 32 ms knows a vowel but no word, and from silence it makes silence. So it is given the beginning of a word, up
+to where it is loudest, and goes on: the vowel is held and dies away.
 """
 
 import math
@@ -11,9 +13,9 @@ from torch import Tensor
 
 from lemmata import validate
 from lemmata.convolution.wavenet import WaveNet, WaveNetConfig
-from lemmata.data.examples import Examples
+from lemmata.data.examples import Dataset, Examples
 from lemmata.data.registry import load
-from lemmata.data.sound import SILENCE, mu_law_inverse, wav_bytes
+from lemmata.data.sound import mu_law_inverse, wav_bytes
 from lemmata.figure import Band, Figure
 from lemmata.marks import recipe
 from lemmata.train.experiment import Experiment
@@ -24,6 +26,7 @@ __all__ = ["SpeechConfig", "speak_numbers"]
 
 HELD_OUT = ("sixteen", "nineteen", "seventy", "eighty")  # their beginnings and ends are heard in other words
 READ_AT_ONCE = 4096  # samples of a test window
+PROMPT = 1024  # samples of a recorded beginning, an eighth of a second
 BASELINES = {"single samples": 7.098, "the sample before": 4.906, "linear prediction": 4.419}
 HOW = (
     "Bits a sample on the words held out. The first two count codes, or pairs of them, in the training words; linear "
@@ -55,10 +58,7 @@ def speak_numbers(
 ) -> Experiment:
     """Numbers spoken by one voice, 8,000 samples a second: how well the next one is foreseen, and how it sounds."""
     found = load(data)
-    train, test = (
-        torch.cat([clip[:length] for clip, length in _clips(found.train, found.classes, held_out)])
-        for held_out in (False, True)
-    )
+    train, test = (torch.cat(_clips(found, held_out)) for held_out in (False, True))
     if config.window > len(train):
         raise ValueError(f"window must be at most the {len(train)} samples there are, got {config.window}")
     arguments = {name: value for name, value in asdict(config).items() if name != "window"}
@@ -68,18 +68,22 @@ def speak_numbers(
     heard = Examples(x=train.unfold(0, config.window, -(-config.window // 2)))
     rate = found.extra["rate"]
 
+    beginnings = torch.stack([clip[loudest - PROMPT : loudest] for clip, loudest in _loudest(found)])
+
     def sample(
-        system: WaveNet, count: int, generator: torch.Generator, length: int = 16_000, temperature: float = 0.9
+        system: WaveNet, count: int, generator: torch.Generator, length: int = 4000, temperature: float = 0.9
     ) -> bytes:
-        return wav_bytes(_spoken(system, count, generator, length, temperature), rate)
+        return wav_bytes(_spoken(system, beginnings, count, generator, length, temperature).flatten(), rate)
 
     def files(system: WaveNet) -> dict[str, bytes]:
-        return {"sample.wav": sample(system, 2, torch.Generator().manual_seed(0))}
+        return {"sample.wav": sample(system, len(HELD_OUT), torch.Generator().manual_seed(0))}
 
     def picture(system: WaveNet) -> Figure:
-        made = _spoken(system, 1, torch.Generator().manual_seed(0), 8000, 0.9)
-        marks = [_outline(mu_law_inverse(test[:8000]), 1.0, "recorded"), _outline(made, -1.0, "made up")]
-        note = f"A second of each. The recorded one begins with the word {HELD_OUT[0]}, which was not learnt from."
+        made = _spoken(system, beginnings, 1, torch.Generator().manual_seed(0), 4000, 0.9)[0]
+        clip, loudest = _loudest(found)[0]
+        recorded = mu_law_inverse(clip[loudest - PROMPT : loudest + 4000])
+        marks = [_outline(recorded, 1.0, "recorded"), _outline(made, -1.0, "gone on with")]
+        note = f"From {HELD_OUT[0]}, which was not learnt from. The first {PROMPT:,} samples of both are the recording."
         return Figure("One voice", "samples", "amplitude, one above the other", marks, note=note)
 
     return Experiment(
@@ -94,18 +98,26 @@ def loss(system: WaveNet, batch: Examples) -> dict[str, Tensor]:
     return {"loss": nats, "bits": nats / math.log(2)}
 
 
-def _clips(words: Examples, names: tuple[str, ...], held_out: bool) -> list[tuple[Tensor, int]]:
-    chosen = [place for place, name in enumerate(names) if (name in HELD_OUT) == held_out]
-    return [(words.code[place], int(words.length[place])) for place in chosen]
+def _clips(words: Dataset, held_out: bool) -> list[Tensor]:
+    """The codes of each word that is learnt from, or of each that is held out."""
+    chosen = [place for place, name in enumerate(words.classes) if (name in HELD_OUT) == held_out]
+    return [words.train.code[place, : words.train.length[place]] for place in chosen]
 
 
-def _spoken(system: WaveNet, count: int, generator: torch.Generator, length: int, temperature: float) -> Tensor:
-    """(count * length,) amplitudes, one beginning from silence after another."""
+def _loudest(words: Dataset) -> list[tuple[Tensor, int]]:
+    """Each word held out, and where it is loudest, though not before a whole prompt."""
+    clips = _clips(words, held_out=True)
+    return [(clip, max(PROMPT, int(mu_law_inverse(clip).abs().argmax()))) for clip in clips]
+
+
+def _spoken(
+    system: WaveNet, beginnings: Tensor, count: int, generator: torch.Generator, length: int, temperature: float
+) -> Tensor:
+    """(count, PROMPT + length) amplitudes: the beginnings in turn, each gone on with."""
     place = next(system.parameters()).device
     source = generator if place.type == "cpu" else torch.Generator(place).manual_seed(generator.initial_seed())
-    silence = torch.full((count, system.receptive_field), SILENCE, device=place)
-    state = system.begin(silence)
-    return mu_law_inverse(system.sample(state, length, temperature, source)).flatten().cpu()
+    given = beginnings[torch.arange(count) % len(beginnings)].to(place)  # (count, PROMPT)
+    return mu_law_inverse(system.generate(given, length, temperature, source)).cpu()
 
 
 def _outline(wave: Tensor, height: float, label: str) -> Band:

@@ -229,20 +229,22 @@ def object_by_threshold(pictures: Tensor) -> Tensor:
 # --- What is shown ---
 
 
-def _picture(scenes: Examples, shown: int = 5) -> Callable[[nn.Module], Figure]:
+def _picture(scenes: Examples, shown: int = 4) -> Callable[[nn.Module], Figure]:
     def picture(system: nn.Module) -> Figure:
         weight, first = next(system.parameters()), scenes[:shown]
         with evaluating(system):
             probability = system(first.x[:, None].to(weight)).softmax(1)[:, 1].cpu().float()
         score = intersection_over_union(probability > 0.5, first.y == 1)
-        by_threshold = object_by_threshold(first.x).float()
-        rows = zip(first.x, first.y.float(), probability, by_threshold, score.tolist(), strict=True)
+        wrong, by_threshold = (probability > 0.5) != (first.y == 1), object_by_threshold(first.x)
+        columns = (first.x, first.y.float(), probability, wrong.float(), by_threshold.float())
         marks = [
-            Image((pixels * 1000).round().div(1000), label)
-            for x, y, found, threshold, iou in rows
-            for pixels, label in ((x, "given"), (y, "truth"), (found, f"found, {iou:.2f}"), (threshold, "threshold"))
+            Image((pixels[k] * 1000).round().div(1000), label)  # five in a row, as wide figures have them
+            for k, iou in enumerate(score.tolist())
+            for pixels, label in zip(
+                columns, ("given", "truth", f"found, {iou:.2f}", "wrong", "threshold"), strict=True
+            )
         ]
-        note = "Test scenes, with the intersection over union; beside them what a threshold finds."
+        note = "Test scenes, what is found with its intersection over union, and what a threshold finds."
         return Figure("Hidden objects", marks=marks, note=note)
 
     return picture

@@ -46,20 +46,20 @@ def mu_law_inverse(code: Int[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
     return level.sign() * (level.abs() * math.log1p(MU)).expm1() / MU
 
 
-def wav_bytes(wave: Float[Tensor, "time"], rate: int) -> bytes:
+def wav_bytes(wave: Float[Tensor, "time"], sample_rate: int) -> bytes:
     r"""The content of a WAV file of 16 bits a sample; amplitudes outside of $[-1, 1]$ are clipped.
 
-    >>> len(wav_bytes(torch.zeros(8000), rate=8000))  # 44 bytes tell what it is
+    >>> len(wav_bytes(torch.zeros(8000), sample_rate=8000))  # 44 bytes tell what it is
     16044
     """
-    validate.count("rate", rate)
+    validate.count("sample_rate", sample_rate)
     if wave.ndim != 1 or not wave.isfinite().all():
         raise ValueError(f"wave must be (time,) and finite, got shape {tuple(wave.shape)}")
     written = io.BytesIO()
     with wave_files.open(written, "wb") as file:
         file.setnchannels(1)
         file.setsampwidth(2)
-        file.setframerate(rate)
+        file.setframerate(sample_rate)
         file.writeframes((wave.detach().cpu().clamp(-1, 1) * 32767).round().numpy().astype("<i2").tobytes())
     return written.getvalue()
 

@@ -15,6 +15,8 @@ enum { LANES = 8 };
 #else
 enum { LANES = 4 };
 #endif
+enum { LINE = 16, AHEAD = 2 }; /* numbers in a line of the cache; pairs */
+
 /* One register; a type that allows any address. */
 typedef float Lanes __attribute__((vector_size(sizeof(float) * LANES), aligned(sizeof(float))));
 
@@ -63,6 +65,11 @@ static float dot(const float *x, const float *y, i64 dimensions) {
     return sum;
 }
 
+/* Ask for a row that is needed soon. */
+static void fetch(const float *row, i64 dimensions) {
+    for (i64 j = 0; j < dimensions; j += LINE) __builtin_prefetch(row + j);
+}
+
 /* z + g x in place of z. */
 static void add(float *z, const float *x, float g, i64 dimensions) {
     i64 j = 0;
@@ -83,12 +90,19 @@ Loss sweep(float *given, float *predicted, const i64 *pairs, const i64 *keep, co
     for (i64 first = 0; first < count; first += batch) {
         const i64 size = count - first < batch ? count - first : batch;
         for (i64 i = 0; i < size; i++) {
-            const float *x = given + pairs[2 * (first + i)] * dimensions;
             i64 *t = targets + i * terms;
-            float *g = slopes + i * terms, *e = change + i * dimensions;
             t[0] = pairs[2 * (first + i) + 1];
             for (i64 s = 0; s < samples; s++)
                 t[s + 1] = drawn(random_bits(seed, (u64)((first + i) * samples + s)), keep, other, vocabulary);
+        }
+        for (i64 i = 0; i < size; i++) {
+            const float *x = given + pairs[2 * (first + i)] * dimensions;
+            const i64 *t = targets + i * terms;
+            float *g = slopes + i * terms, *e = change + i * dimensions;
+            if (i + AHEAD < size) { /* rows are fetched while others are computed with */
+                fetch(given + pairs[2 * (first + i + AHEAD)] * dimensions, dimensions);
+                for (i64 s = 0; s < terms; s++) fetch(predicted + t[AHEAD * terms + s] * dimensions, dimensions);
+            }
             for (i64 s = 0; s < terms; s++) g[s] = dot(x, predicted + t[s] * dimensions, dimensions);
             g[0] = -g[0];
             for (i64 s = 0; s < terms; s++) g[s] = exponential(g[s]); /* odds of being wrong */

@@ -14,6 +14,16 @@ from lemmata.lab.words import UserError
 from lemmata.marks import recipe_for, usual_settings
 
 
+def with_depth(catalog: Catalog, words: list[str]) -> list[str]:
+    """The words after `train`, where a network may be called with its depth: resnet18 is resnet --depth 18."""
+    name = re.fullmatch(r"([a-z]+)(\d+)", words[0])
+    entry = next((entry for entry in catalog.recipes if name and entry.system == name[1]), None)
+    if name is None or entry is None or any(entry.system == words[0] for entry in catalog.recipes):
+        return words
+    config = usual_settings(getattr(importlib.import_module(entry.module), entry.name), entry.system)[0]
+    return [name[1], "--depth", name[2], *words[1:]] if hasattr(config, "depth") else words
+
+
 def choose(catalog: Catalog, system: str, data: str) -> tuple[RecipeEntry, str]:
     """The recipe that trains a system on a data set, and the data set; the usual one if none is named."""
     recipes = [entry for entry in catalog.recipes if entry.system == system]

@@ -135,7 +135,7 @@ def known_chain(model: nn.Module, parameters: Mapping[str, Tensor]) -> list[Affi
         else:
             return None
     hooked = any(layer._forward_hooks or layer._forward_pre_hooks for layer in model.modules())
-    return None if left or hooked or not found or order != list(parameters) else found
+    return None if hooked or not found or order != list(parameters) else found
 
 
 def takes_batches(layers: list[Affine | nn.Module], inputs: Tensor) -> bool:

@@ -94,7 +94,7 @@ def hutch_plus_plus(
     inside = torch.cat([_forms(operator, part) for part in basis.split(BLOCK)]).sum().item()
     if sketched == signs.shape[1]:
         return TraceEstimate(inside, 0.0, 2 * sketched)
-    rest = signs[sketched:][: products - 2 * sketched]
+    rest = signs[sketched:]
     for _ in range(2):  # twice: once leaves what rounding put there
         rest = rest - (rest @ basis.mT) @ basis
     forms = torch.cat([_forms(operator, part) for part in rest.split(BLOCK)])

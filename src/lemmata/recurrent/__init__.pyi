@@ -11,6 +11,7 @@ from lemmata.recurrent.bidirectional import reverse_sequences as reverse_sequenc
 from lemmata.recurrent.cells import CELLS as CELLS
 from lemmata.recurrent.cells import recurrent_layer as recurrent_layer
 from lemmata.recurrent.character_model import CharacterModel as CharacterModel
+from lemmata.recurrent.conditional_sequence import ConditionalSequence as ConditionalSequence
 from lemmata.recurrent.decoding import Decoded as Decoded
 from lemmata.recurrent.decoding import beam_decode as beam_decode
 from lemmata.recurrent.decoding import greedy_decode as greedy_decode
@@ -81,6 +82,7 @@ __all__ = [
     "CELLS",
     "CausalAttention",
     "CharacterModel",
+    "ConditionalSequence",
     "Decoded",
     "DeepTransition",
     "Diagonalisation",

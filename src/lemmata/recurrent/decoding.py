@@ -12,8 +12,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from lemmata import validate
-from lemmata.recurrent.layer import State
-from lemmata.recurrent.sequence_to_sequence import Encoded, SequenceToSequence
+from lemmata.recurrent.conditional_sequence import ConditionalSequence
 from lemmata.train.evaluation_mode import evaluating
 
 __all__ = ["Decoded", "beam_decode", "greedy_decode", "sample_decode"]
@@ -27,7 +26,7 @@ class Decoded(NamedTuple):
 
 
 def greedy_decode(
-    model: SequenceToSequence,
+    model: ConditionalSequence,
     source: Int[Tensor, "batch positions"],
     lengths: Int[Tensor, " batch"] | None = None,
     max_length: int = 100,
@@ -41,6 +40,7 @@ def greedy_decode(
 
     Claims: seq.seq2seq
 
+    >>> from lemmata.recurrent import SequenceToSequence
     >>> model = SequenceToSequence(source_vocab_size=12, target_vocab_size=10, embedding=8, hidden=16)
     >>> greedy_decode(model, torch.randint(4, 12, (2, 7)), max_length=5).log_probability.shape
     torch.Size([2])
@@ -50,7 +50,7 @@ def greedy_decode(
 
 
 def sample_decode(
-    model: SequenceToSequence,
+    model: ConditionalSequence,
     source: Int[Tensor, "batch positions"],
     lengths: Int[Tensor, " batch"] | None = None,
     max_length: int = 100,
@@ -68,6 +68,7 @@ def sample_decode(
 
     Claims: seq.seq2seq, seq.factorisation
 
+    >>> from lemmata.recurrent import SequenceToSequence
     >>> model = SequenceToSequence(source_vocab_size=12, target_vocab_size=10, embedding=8, hidden=16)
     >>> source, one = torch.randint(4, 12, (2, 7)), torch.Generator().manual_seed(1)
     >>> sample_decode(model, source, max_length=5, generator=one).tokens.shape[0]
@@ -83,7 +84,7 @@ def sample_decode(
 
 
 def _written(
-    model: SequenceToSequence,
+    model: ConditionalSequence,
     source: Tensor,
     lengths: Tensor | None,
     max_length: int,
@@ -107,7 +108,7 @@ def _written(
 
 
 def beam_decode(
-    model: SequenceToSequence,
+    model: ConditionalSequence,
     source: Int[Tensor, "batch positions"],
     lengths: Int[Tensor, " batch"] | None = None,
     max_length: int = 100,
@@ -127,6 +128,7 @@ def beam_decode(
 
     Claims: seq.seq2seq
 
+    >>> from lemmata.recurrent import SequenceToSequence
     >>> model = SequenceToSequence(source_vocab_size=12, target_vocab_size=10, embedding=8, hidden=16)
     >>> beam_decode(model, torch.randint(4, 12, (2, 7)), max_length=5, beams=3).tokens.shape[0]
     2
@@ -148,11 +150,12 @@ def beam_decode(
 
 
 def _searched(
-    model: SequenceToSequence, encoded: Encoded, batch: int, max_length: int, beams: int, power: float
+    model: ConditionalSequence, encoded: tuple[Any, Any], batch: int, max_length: int, beams: int, power: float
 ) -> Decoded:
     """The best sequence of a beam: `beams` rows for each source lie one after another."""
-    state, memory = (_rows(part, lambda rows: rows.repeat_interleave(beams, 0)) for part in encoded)
     device, dtype = model.output_bias.device, model.output_bias.dtype
+    each = torch.arange(batch, device=device).repeat_interleave(beams)
+    state, memory = (_rows(part, each) for part in encoded)
     total = torch.full((batch, beams), -torch.inf, device=device, dtype=dtype)
     total[:, 0] = 0  # all beams begin alike: one of them is enough
     length = torch.zeros(batch, beams, device=device)
@@ -175,19 +178,22 @@ def _searched(
         if over.all():
             break
         chosen = (parent + beams * torch.arange(batch, device=device)[:, None]).flatten()
-        state, last = _rows(state, lambda rows, chosen=chosen: rows[chosen]), token.flatten()
+        state, last = _rows(state, chosen), token.flatten()
     return Decoded(tokens[:, 0], total[:, 0])  # topk puts the best first
 
 
-def _score(decoded: Decoded, model: SequenceToSequence, power: float) -> Tensor:
+def _score(decoded: Decoded, model: ConditionalSequence, power: float) -> Tensor:
     return decoded.log_probability / model.counted(decoded.tokens).sum(1) ** power
 
 
-def _rows(tree: State, change: Callable[[Tensor], Tensor]) -> Any:
-    """Change the rows of every tensor in a state or a memory."""
+def _rows(tree: Any, rows: Tensor) -> Any:
+    """These rows of every tensor in a state or a memory, and of what can put its rows in order by itself."""
     if tree is None:
         return None
     if isinstance(tree, tuple):
-        parts = [_rows(part, change) for part in tree]
+        parts = [_rows(part, rows) for part in tree]
         return type(tree)(*parts) if hasattr(tree, "_fields") else tuple(parts)
-    return change(tree)
+    if hasattr(tree, "reorder"):
+        tree.reorder(rows)
+        return tree
+    return tree[rows]

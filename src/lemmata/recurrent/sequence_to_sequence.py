@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -12,6 +12,7 @@ from lemmata import validate
 from lemmata.marks import system
 from lemmata.recurrent.additive_attention import AdditiveAttention, AttentionMemory
 from lemmata.recurrent.bidirectional import Bidirectional
+from lemmata.recurrent.conditional_sequence import ConditionalSequence, checked_tokens
 from lemmata.recurrent.elman import Elman
 from lemmata.recurrent.gru import GRU
 from lemmata.recurrent.layer import RecurrentLayer, State
@@ -30,7 +31,7 @@ class Encoded(NamedTuple):
 
 
 @system("seq2seq", title="Sequence-to-sequence encoder and decoder", kind="module")
-class SequenceToSequence(nn.Module):
+class SequenceToSequence(ConditionalSequence):
     r"""A distribution over targets given a source: an encoder reads the source, a decoder writes token by token.
 
     $$ \zeta = \mathrm{encoder}(x_{1:m}), \qquad z_0 = \zeta, \qquad z_t = F(y_{t-1}, c_t, z_{t-1}), \qquad
@@ -107,7 +108,7 @@ class SequenceToSequence(nn.Module):
 
     def encode(self, source: Int[Tensor, "batch positions"], lengths: Int[Tensor, " batch"] | None = None) -> Encoded:
         """Read the source once: everything the decoder will ever know of it."""
-        _tokens("source", source, self.of_source.num_embeddings)
+        checked_tokens("source", source, self.of_source.num_embeddings)
         embedded = self._embedded(self.of_source, source)  # (batch, positions, embedding)
         outputs, state = self.encoder(embedded, lengths=lengths)  # (batch, positions, outputs of the encoder)
         memory = self.attention.remember(outputs, lengths) if self.attention else None
@@ -122,41 +123,6 @@ class SequenceToSequence(nn.Module):
 
     # --- a whole target at once ---
 
-    def forward(
-        self,
-        source: Int[Tensor, "batch positions"],
-        target: Int[Tensor, "batch time"],
-        lengths: Int[Tensor, " batch"] | None = None,
-    ) -> Float[Tensor, "batch time target_vocab_size"]:
-        found, _ = self._taught(source, target, lengths)  # (batch, time, outputs of the decoder, and the context)
-        return self._logits(found)  # (batch, time, target_vocab_size)
-
-    def log_probability(
-        self,
-        source: Int[Tensor, "batch positions"],
-        target: Int[Tensor, "batch time"],
-        lengths: Int[Tensor, " batch"] | None = None,
-    ) -> Float[Tensor, " batch"]:
-        r"""$\log p(y \mid x)$: the sum over the tokens up to the first `end`. Without an `end`, that of the prefix."""
-        steps = self(source, target, lengths).log_softmax(-1)  # (batch, time, target_vocab_size)
-        steps = steps.gather(-1, target[..., None]).squeeze(-1)  # (batch, time)
-        return steps.masked_fill(~self.counted(target), 0).sum(1)  # (batch,)
-
-    def loss(
-        self,
-        source: Int[Tensor, "batch positions"],
-        target: Int[Tensor, "batch time"],
-        lengths: Int[Tensor, " batch"] | None = None,
-        smoothing: float = 0.0,
-    ) -> Float[Tensor, ""]:
-        r"""The mean negative log-likelihood $-\log p(y_t \mid y_{1:t-1}, x)$ of the tokens that count.
-
-        With `smoothing` $\epsilon$, the token that came counts $1 - \epsilon$, and all tokens share $\epsilon$.
-        """
-        counted = self.counted(target)
-        logits = self._logits(self._taught(source, target, lengths)[0][counted])  # (counted, target_vocab_size)
-        return functional.cross_entropy(logits, target[counted].long(), label_smoothing=smoothing)
-
     def alignment(
         self,
         source: Int[Tensor, "batch positions"],
@@ -169,17 +135,10 @@ class SequenceToSequence(nn.Module):
             raise ValueError("this model has no attention to show: make it with attention=True")
         return weights
 
-    def counted(self, target: Int[Tensor, "batch time"]) -> Bool[Tensor, "batch time"]:
-        """Which positions belong to the sequence: those up to the first `end`, which belongs to it."""
-        ends = target == self.end
-        return ends.cumsum(1) == ends.long()  # no end so far, or this is the first
-
     def _taught(self, source: Tensor, target: Tensor, lengths: Tensor | None) -> tuple[Tensor, Tensor | None]:
         """What the decoder finds, and where it looks, if shown the true tokens before each place (teacher forcing)."""
-        if len(_tokens("target", target, self.target_vocab_size)) != len(source):
-            raise ValueError(f"target must hold one row for each of {len(source)} sources, got {len(target)}")
+        before = self._before(source, target)
         state, memory = self.encode(source, lengths)
-        before = torch.cat([torch.full_like(target[:, :1], self.start), target[:, :-1]], 1)
         inputs = self._embedded(self.of_target, before)
         if memory is None:
             return self.decoder(inputs, state)[0], None
@@ -227,12 +186,6 @@ def _maker(cell: str | Callable[[int, int], RecurrentLayer]) -> Callable[[int, i
     if callable(cell):
         return cell
     return CELLS[validate.one_of("cell", cell, CELLS)]
-
-
-def _tokens(name: str, tokens: Tensor, size: int) -> Tensor:
-    if tokens.ndim != 2:
-        raise ValueError(f"{name} must be a (batch, tokens) tensor, got shape {tuple(tokens.shape)}")
-    return validate.tokens(name, tokens, size)
 
 
 # --- states as one vector: they are tensors (batch, hidden), or tuples of states ---

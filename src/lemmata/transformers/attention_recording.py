@@ -1,5 +1,7 @@
 r"""Attention maps: where every attention of a model looks while it answers."""
 
+from typing import Any
+
 from jaxtyping import Float
 from torch import Tensor, nn
 
@@ -22,7 +24,7 @@ def attention_maps(model: nn.Module, *inputs: Tensor, **more: Tensor) -> dict[st
     for name, part in model.named_modules():
         if isinstance(part, (SelfAttention, CrossAttention)):
 
-            def look(part: nn.Module, given: tuple[Tensor, ...], named: dict[str, Tensor], name: str = name) -> None:
+            def look(part: nn.Module, given: tuple[Any, ...], named: dict[str, Any], name: str = name) -> None:
                 found[name] = part.weights(*given, **{word: each for word, each in named.items() if word != "cache"})  # type: ignore[operator]
 
             hooks.append(part.register_forward_pre_hook(look, with_kwargs=True))

@@ -1,5 +1,6 @@
 r"""GPT: a stack of causal blocks that foresees the next token, with the weights of GPT-2."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from torch.nn import functional
 
 from lemmata import validate
 from lemmata.marks import system
-from lemmata.transformers.key_value_cache import KeyValueCache
+from lemmata.transformers.key_value_cache import FixedCache, KeyValueCache
 from lemmata.transformers.pretrained import (
     Fields,
     Stored,
@@ -24,6 +25,8 @@ from lemmata.transformers.pretrained import (
 from lemmata.transformers.transformer_block import TransformerBlock
 
 __all__ = ["GPT", "GPTConfig"]
+
+Caches = Sequence[KeyValueCache] | Sequence[FixedCache]
 
 
 @dataclass(frozen=True)
@@ -96,7 +99,7 @@ class GPT(nn.Module):
 
     Shapes:
         x: (batch, time) tokens    returns: logits (batch, time, vocab_size)
-        mask: (batch, time), true where there is a token
+        mask: (batch, time), true where there is a token, or (batch, time, keys) for each position that looks
         caches: one for each block (`new_caches`); x is then what comes after them
 
     Claims: gpt.model, gpt.objective
@@ -153,49 +156,67 @@ class GPT(nn.Module):
     def forward(
         self,
         x: Int[Tensor, "batch time"],
-        mask: Bool[Tensor, "batch time"] | None = None,
-        caches: list[KeyValueCache] | None = None,
+        mask: Bool[Tensor, "batch time *_"] | None = None,
+        caches: Caches | None = None,
     ) -> Float[Tensor, "batch time vocab_size"]:
-        return functional.linear(self.hidden(x, mask, caches), self.tokens.weight)  # (batch, time, vocab_size)
+        return self.foreseen(self.hidden(x, mask, caches))  # (batch, time, vocab_size)
+
+    def foreseen(self, h: Float[Tensor, "... width"]) -> Float[Tensor, "... vocab_size"]:
+        """Logits of the next token, from what the last block knows: by the vectors by which tokens are read."""
+        return functional.linear(h, self.tokens.weight)
 
     def hidden(
-        self, x: Int[Tensor, "batch time"], mask: Tensor | None = None, caches: list[KeyValueCache] | None = None
+        self, x: Int[Tensor, "batch time"], mask: Tensor | None = None, caches: Caches | None = None
     ) -> Float[Tensor, "batch time width"]:
         """What the last block knows of each position, normalised."""
         if x.ndim != 2 or x.shape[1] == 0:
             raise ValueError(f"x must be (batch, time) with at least 1 token, got shape {tuple(x.shape)}")
         validate.tokens("x", x, self.vocab_size)
-        start = 0 if caches is None else len(caches[0])
-        if start + x.shape[1] > self.config.max_length:
+        start = 0 if caches is None else caches[0].start
+        if isinstance(start, int) and start + x.shape[1] > self.config.max_length:
             told = f"{start + x.shape[1]}: cut it, or build the model with a larger max_length"
             raise ValueError(f"a text may have at most {self.config.max_length} tokens, got {told}")
-        places = torch.arange(start, start + x.shape[1], device=x.device)
+        places = start + torch.arange(x.shape[1], device=x.device)  # (time,)
         h = functional.dropout(self.tokens(x) + self.positions(places), self.config.dropout, self.training)
         for number, block in enumerate(self.blocks):
             h = block(h, mask, cache=None if caches is None else caches[number])  # (batch, time, width)
         return self.norm(h)
 
-    def new_caches(self) -> list[KeyValueCache]:
-        """Empty caches, one for each block."""
-        return [KeyValueCache(self.config.max_length) for _ in self.blocks]
+    def new_caches(self, max_length: int | None = None) -> list[KeyValueCache]:
+        """Empty caches, one for each block, for as many positions as the model has unless told otherwise."""
+        return [KeyValueCache(self.config.max_length if max_length is None else max_length) for _ in self.blocks]
 
     def loss(self, x: Int[Tensor, "batch time"]) -> Float[Tensor, ""]:
         r"""The mean negative log-likelihood $-\ln p(x_{t+1} \mid x_{1:t})$ of the tokens after the first, in nats."""
         if x.ndim != 2 or x.shape[1] < 2:
             raise ValueError(f"x must be (batch, time) with at least 2 tokens, got shape {tuple(x.shape)}")
-        logits = self(x[:, :-1])  # (batch, time - 1, vocab_size)
-        return functional.cross_entropy(logits.flatten(0, 1), x[:, 1:].flatten())
+        return self.nll(x[:, :-1], x[:, 1:]).mean()
+
+    def nll(self, x: Int[Tensor, "batch time"], y: Int[Tensor, "batch time"]) -> Float[Tensor, "batch time"]:
+        r"""The negative log-likelihood $-\ln p(y_t \mid x_1, \dots, x_t)$ of every token, in nats.
+
+        y is the text one position ahead of x.
+        """
+        logits = self(x)  # (batch, time, vocab_size)
+        return functional.cross_entropy(logits.flatten(0, 1), y.flatten(), reduction="none").unflatten(0, y.shape)
 
     # --- folders in Hugging Face's format ---
 
     @classmethod
-    def from_pretrained(cls, folder: Path | str) -> "GPT":
-        """GPT-2 from a folder with config.json and model.safetensors, in evaluation mode."""
+    def from_pretrained(
+        cls, folder: Path | str, device: torch.device | str | None = None, dtype: torch.dtype | None = None
+    ) -> "GPT":
+        """GPT-2 from a folder with config.json and model.safetensors, in evaluation mode.
+
+        The weights come to `device` in `dtype`, by default torch's own (float32), whatever the file holds.
+        """
         config, tensors = read_pretrained(folder, "gpt2")
-        arguments = FIELDS.arguments(config, folder)
+        # A field that an older file leaves out has the value that GPT-2 was published with.
+        arguments: dict[str, Any] = {"dropout": 0.1, "attention_dropout": 0.1} | FIELDS.arguments(config, folder)
         if "activation" in arguments:
             arguments["activation"] = activation_read("activation_function", arguments["activation"])
-        model = cls(**arguments)
+        model = cls(**arguments, device="meta", dtype=dtype)  # initial weights need not be drawn
+        model.to_empty(device=device or torch.get_default_device())
         ignored = (".attn.bias", ".attn.masked_bias", "lm_head.weight")  # constant masks, and what is tied
         take_weights(model, model.stored(), tensors, folder, prefix="transformer.", ignored=ignored)
         return model.eval()
@@ -205,6 +226,7 @@ class GPT(nn.Module):
         ours = vars(self.config) | {"vocab_size": self.vocab_size}
         config = {field: ours[name] for field, name in FIELDS.honoured.items()}
         config["activation_function"] = activation_written(self.config.activation)
+        config["embd_pdrop"] = self.config.dropout
         head = {"model_type": "gpt2", "architectures": ["GPT2LMHeadModel"]}
         write_pretrained(self, self.stored("transformer."), head | config, folder)
 

@@ -5,7 +5,7 @@ from torch import Tensor
 
 from lemmata import validate
 
-__all__ = ["KeyValueCache"]
+__all__ = ["FixedCache", "KeyValueCache"]
 
 
 class KeyValueCache:
@@ -34,6 +34,11 @@ class KeyValueCache:
     def __len__(self) -> int:
         return self._length
 
+    @property
+    def start(self) -> int:
+        """The position of the next key."""
+        return self._length
+
     def append(
         self, key: Float[Tensor, "batch heads time head_width"], value: Float[Tensor, "batch heads time head_width"]
     ) -> tuple[Float[Tensor, "batch heads past head_width"], Float[Tensor, "batch heads past head_width"]]:
@@ -52,11 +57,52 @@ class KeyValueCache:
         self._length = end
         return self._key[:, :, :end], self._value[:, :, :end]
 
+    def buffers(self) -> tuple[Tensor, Tensor]:
+        """The memory of keys and values, of which the first positions are filled."""
+        if self._key is None or self._value is None:
+            raise ValueError("the cache has taken no memory yet: append to it first")
+        return self._key, self._value
+
     def reorder(self, rows: Tensor) -> None:
         """Keep these rows of the batch in this order: what a beam search does with its sequences."""
-        if self._key is not None and self._value is not None:
+        if self._key is None or self._value is None:
+            return
+        if len(rows) != len(self._key):
             self._key, self._value = self._key[rows], self._value[rows]
+            return
+        for each in (self._key, self._value):  # only what is filled: the rest need not be moved
+            each[:, :, : self._length] = each[rows, :, : self._length]
 
     def crop(self, length: int) -> None:
         """Forget what came after the first `length` positions."""
         self._length = validate.count("length", length, least=0, most=self._length)
+
+
+class FixedCache:
+    r"""The memory of a `KeyValueCache`, written where a number on the device says, and given as a whole.
+
+    For steps that are recorded once and replayed: nothing of it changes in Python. Whoever uses it masks what has not
+    come yet, and moves `start` on.
+
+    Shapes:
+        start: (1,) the position of the key that comes
+        key, value: (batch, heads, 1, head_width) are written; the whole memory comes back
+
+    >>> cache = KeyValueCache(max_length=8)
+    >>> _ = cache.append(torch.ones(1, 2, 5, 4), torch.ones(1, 2, 5, 4))
+    >>> keys, _ = FixedCache(cache, torch.tensor([5])).append(torch.zeros(1, 2, 1, 4), torch.zeros(1, 2, 1, 4))
+    >>> keys.shape, keys[0, 0, :6, 0]
+    (torch.Size([1, 2, 8, 4]), tensor([1., 1., 1., 1., 1., 0.]))
+    """
+
+    def __init__(self, cache: KeyValueCache, start: Tensor) -> None:
+        self.start = start
+        self._key, self._value = cache.buffers()
+        for memory in (self._key, self._value):
+            memory[:, :, len(cache) :] = 0  # even a weight of zero would make NaN of what memory happens to hold
+
+    def append(
+        self, key: Float[Tensor, "batch heads 1 head_width"], value: Float[Tensor, "batch heads 1 head_width"]
+    ) -> tuple[Float[Tensor, "batch heads past head_width"], Float[Tensor, "batch heads past head_width"]]:
+        """Keep these at `start`, and give all memory."""
+        return self._key.index_copy_(2, self.start, key), self._value.index_copy_(2, self.start, value)

@@ -8,7 +8,7 @@ from lemmata import validate
 from lemmata.marks import system
 from lemmata.transformers.dot_product_attention import attention, attention_weights
 from lemmata.transformers.heads import for_all_heads, head_width_of, side_by_side
-from lemmata.transformers.key_value_cache import KeyValueCache
+from lemmata.transformers.key_value_cache import FixedCache, KeyValueCache
 from lemmata.transformers.rotary import rotate
 
 __all__ = ["SelfAttention"]
@@ -66,29 +66,29 @@ class SelfAttention(nn.Module):
     def forward(
         self,
         x: Float[Tensor, "batch time width"],
-        mask: Bool[Tensor, "batch time *_"] | None = None,
-        cache: KeyValueCache | None = None,
+        mask: Bool[Tensor, "batch *_ keys"] | None = None,
+        cache: KeyValueCache | FixedCache | None = None,
     ) -> Float[Tensor, "batch time width"]:
-        query, key, value = self.heads_of(x, 0 if cache is None else len(cache))
+        query, key, value = self.heads_of(x, 0 if cache is None else cache.start)
         if cache is not None:
             key, value = cache.append(key, value)  # (batch, heads, past, head_width)
         dropout = self.dropout if self.training else 0.0
         found = attention(query, key, value, for_all_heads(mask), self.causal, dropout=dropout)
         return self.join(side_by_side(found))  # (batch, time, width)
 
-    def heads_of(self, x: Float[Tensor, "batch time width"], start: int = 0) -> tuple[Tensor, Tensor, Tensor]:
+    def heads_of(self, x: Float[Tensor, "batch time width"], start: int | Tensor = 0) -> tuple[Tensor, Tensor, Tensor]:
         """Queries, keys and values of each head, where x begins at position `start`."""
         if x.ndim != 3 or x.shape[-1] != self.width:
             raise ValueError(f"x must be (batch, time, {self.width}), got shape {tuple(x.shape)}")
         parts = self.project(x).unflatten(-1, (3, self.heads, self.head_width))  # (batch, time, 3, heads, head_width)
         query, key, value = parts.permute(2, 0, 3, 1, 4)  # each (batch, heads, time, head_width)
         if self.rotary is not None:
-            positions = torch.arange(start, start + x.shape[1], device=x.device)
+            positions = start + torch.arange(x.shape[1], device=x.device)
             query, key = rotate(query, positions, self.rotary), rotate(key, positions, self.rotary)
         return query, key, value
 
     def weights(
-        self, x: Float[Tensor, "batch time width"], mask: Bool[Tensor, "batch time *_"] | None = None
+        self, x: Float[Tensor, "batch time width"], mask: Bool[Tensor, "batch *_ keys"] | None = None
     ) -> Float[Tensor, "batch heads time time"]:
         """Where each head looks."""
         query, key, _ = self.heads_of(x)

@@ -192,6 +192,8 @@ def test_a_run_that_diverges_says_where_and_what_to_do(capsys):
     ("words", "said"),
     [
         (["mpl"], "system 'mpl' is unknown: did you mean mlp?"),
+        (["resnet19"], "depth must be one of 18, 34, 50, 101, 152, got 19; see lemmata train resnet --help"),
+        (["mlp3"], "system 'mlp3' is unknown: did you mean mlp"),
         (["max_margin"], "system 'max_margin' cannot be trained; lemmata train lists what can be trained"),
         (["mlp", "--data", "cifar"], "mlp is not trained on 'cifar': use --data fashion or digits or moons"),
         (["mlp", "--lr", "-1"], "lr must be > 0, got -1.0; see lemmata train mlp --help"),

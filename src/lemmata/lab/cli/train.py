@@ -29,6 +29,7 @@ from lemmata.lab.recipe import (
     recipe_of,
     record_of,
     takes_files,
+    with_depth,
 )
 from lemmata.lab.words import UserError, count, seconds
 
@@ -74,11 +75,12 @@ def parse_own(words: list[str]) -> Any:
     """A listing, or arguments whose last two fields are the recipe's config and options, as on the command line."""
     if not words or words[0].startswith("-"):
         return parse_words(Listing, "train", words)
-    system, *rest = (re.sub("^--optim(?==|$)", "--optimizer", word) for word in words)  # which is typed often
     if "torch" not in sys.modules:
         # Threads that spin while they wait make a run on a busy machine several times slower; must be set before torch.
         os.environ.setdefault("OMP_WAIT_POLICY", "passive")
     catalog = catalogs.load()
+    words = [re.sub("^--optim(?==|$)", "--optimizer", word) for word in words]  # which is typed often
+    system, *rest = with_depth(catalog, words)
     folder = _to_resume(catalog, system, rest) if "--resume" in rest else None
     record = _record(folder) if folder else {}
     entry, data = choose(catalog, system, _value(rest, "--data") or str(record.get("data", "")))

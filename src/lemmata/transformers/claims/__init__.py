@@ -1,1 +1,1 @@
-"""What is true of recurrent networks: each file checks the statements on one subject."""
+"""What is true of attention and transformers: each file checks the statements on one subject."""

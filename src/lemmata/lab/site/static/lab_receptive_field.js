@@ -65,7 +65,7 @@
   }
 
   function draw() {
-    groups.photo.replaceChildren(...levels(seen.photo, (level) => level));
+    groups.photo.replaceChildren(make("rect", { width: SIDE, height: SIDE }), ...levels(seen.photo, (level) => level));
     groups.heat.replaceChildren(...levels(seen.heat, (level) => 0.15 + 0.75 * level));
     groups.units.replaceChildren(...dots());
     const [x, y, width, height] = seen.field;

@@ -1,0 +1,202 @@
+r"""Generation: a model writes on from a prompt, token by token, each drawn from what it foresees."""
+
+from collections.abc import Callable, Iterable
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from lemmata import validate
+from lemmata.marks import system
+from lemmata.train.evaluation_mode import evaluating
+from lemmata.transformers.gpt import GPT
+from lemmata.transformers.key_value_cache import FixedCache, KeyValueCache
+
+__all__ = ["generate", "next_token_distribution"]
+
+WORTH_RECORDING = 16  # tokens from which a recorded step pays for the few steps that recording takes
+ALIGNED = 64  # the kernels of GPUs want masks of such a multiple
+LOOK_EVERY = 16  # tokens between two looks at a GPU for whether all rows have ended
+
+
+def next_token_distribution(
+    logits: Float[Tensor, "... vocab_size"],
+    temperature: int | float = 1.0,
+    top_k: int | None = None,
+    top_p: int | float | None = None,
+) -> Float[Tensor, "... vocab_size"]:
+    r"""The probabilities by which the next token is drawn: tempered, and cut to the likeliest tokens.
+
+    $$ q_i \propto \mathbf 1[i \in S]\; e^{\mu_i/\tau} $$
+
+    Temperature $\tau$ below 1 makes the likely likelier; 0 takes the likeliest token alone. `top_k` keeps the k
+    likeliest in $S$ (more where some are equal to the last of them), `top_p` the fewest whose probabilities reach p,
+    among what `top_k` has left.
+
+    Shapes:
+        logits: (..., vocab_size)    returns: (..., vocab_size), which add up to one
+
+    Claims: gpt.model
+    Source: Fan et al. 2018 (top-k); Holtzman et al. 2020 (top-p).
+
+    >>> logits = torch.tensor([0.4, 0.3, 0.2, 0.1]).log()
+    >>> next_token_distribution(logits, top_p=0.5)
+    tensor([0.5714, 0.4286, 0.0000, 0.0000])
+    >>> next_token_distribution(logits, top_k=3, temperature=0.5)
+    tensor([0.5517, 0.3103, 0.1379, 0.0000])
+    """
+    _checked_choices(temperature, top_k, top_p)
+    if logits.ndim == 0 or not logits.is_floating_point():
+        raise ValueError(f"logits must be (..., vocab_size) real numbers, got {logits.dtype} {tuple(logits.shape)}")
+    if temperature == 0:
+        return torch.zeros_like(logits).scatter(-1, logits.argmax(-1, keepdim=True), 1.0)
+    logits = logits / temperature
+    if top_k is not None and top_k < logits.shape[-1]:
+        last = logits.topk(top_k).values[..., -1:]  # (..., 1)
+        logits = logits.masked_fill(logits < last, -torch.inf)
+    chances = logits.softmax(-1)
+    if top_p is None or top_p == 1:
+        return chances
+    ranked, order = chances.sort(dim=-1, descending=True, stable=True)
+    enough = ranked.cumsum(-1) - ranked >= top_p  # those before it reach p already; the first is always kept
+    chances = chances.masked_fill(torch.zeros_like(enough).scatter(-1, order, enough), 0)
+    return chances / chances.sum(-1, keepdim=True)
+
+
+@system("generation", title="Generation from a prompt", kind="function")
+def generate(
+    model: GPT,
+    prompt: Int[Tensor, "batch time"],
+    length: int,
+    temperature: int | float = 1.0,
+    top_k: int | None = None,
+    top_p: int | float | None = None,
+    stop: int | Iterable[int] = (),
+    generator: torch.Generator | None = None,
+) -> Int[Tensor, "batch written"]:
+    r"""Continue prompts by so many tokens, each drawn given all before it; at temperature 0 the likeliest.
+
+    $$ x_{t+1} \sim q(\cdot \mid x_{1:t}) $$
+
+    with q of `next_token_distribution`. A row ends with the first of the tokens `stop`, which is repeated while others
+    go on; when all have ended, so does the text. Keys and values are cached, so that each token is read once. Beyond
+    the model's `max_length` the last half of what it reads is read anew, and the text goes on from there. On a GPU the
+    step is recorded once as a CUDA graph and replayed. Whatever mode the model is in, it writes without dropout.
+
+    Shapes:
+        prompt: (batch, time)    returns: (batch, written) what was added, written being at most `length`
+
+    Claims: gpt.model, gpt.in_context
+
+    >>> model = GPT(vocab_size=65, width=32, layers=2, heads=4, max_length=64)
+    >>> seeded = torch.Generator().manual_seed(0)
+    >>> generate(model, torch.randint(65, (3, 10)), length=20, top_k=10, generator=seeded).shape
+    torch.Size([3, 20])
+    """
+    if prompt.ndim != 2 or 0 in prompt.shape:
+        raise ValueError(f"prompt must be (batch, time) with at least 1 token, got shape {tuple(prompt.shape)}")
+    validate.count("length", length)
+    _checked_choices(temperature, top_k, top_p)
+    ends = torch.tensor([stop] if isinstance(stop, int) else [*stop], dtype=prompt.dtype)
+    ends = validate.tokens("stop", ends, model.vocab_size).to(prompt.device)
+    ended = torch.zeros(len(prompt), dtype=torch.bool, device=prompt.device)
+    start = prompt.shape[1]
+    text = torch.cat([prompt, prompt.new_empty(len(prompt), length)], 1)  # (batch, time + length)
+    with evaluating(model):
+        reader = _Reader(model, start + length - 1)
+        for place in range(start, start + length):
+            logits = reader.read(text[:, :place])  # (batch, vocab_size)
+            if temperature == 0:
+                token = logits.argmax(-1)  # (batch,)
+            else:
+                chances = next_token_distribution(logits.float(), temperature, top_k, top_p)
+                token = torch.multinomial(chances, 1, generator=generator)[:, 0]
+            if len(ends):
+                token = torch.where(ended, text[:, place - 1], token)
+                ended = ended | torch.isin(token, ends)
+            text[:, place] = token
+            looked = text.device.type == "cpu" or place % LOOK_EVERY == 0  # a look at a GPU makes all wait for it
+            if len(ends) and looked and bool(ended.all()):
+                break
+    written = text[:, start : place + 1]  # type: ignore[possibly-undefined] - length is at least 1
+    if len(ends) == 0:
+        return written
+    going_on = (torch.isin(written, ends).cumsum(1) == 0).any(0)  # (written,): a row has not ended yet
+    return written[:, : int(going_on.sum()) + 1]
+
+
+def _checked_choices(temperature: int | float, top_k: int | None, top_p: int | float | None) -> None:
+    validate.number("temperature", temperature, least=0)
+    if top_k is not None:
+        validate.count("top_k", top_k)
+    if top_p is not None:
+        validate.number("top_p", top_p, above=0, most=1)
+
+
+class _Reader:
+    """Reads a text that grows by one token at a time, and foresees the next one."""
+
+    def __init__(self, model: GPT, longest: int) -> None:
+        self.model, self.room = model, min(longest, model.config.max_length)
+        self.read_so_far = 0
+        self.step: Callable[[Tensor], Tensor] | None = None
+
+    def read(self, text: Int[Tensor, "batch time"]) -> Float[Tensor, "batch vocab_size"]:
+        """The logits of what comes next."""
+        if self.step is not None and self.read_so_far < self.room:
+            self.read_so_far += 1
+            return self.step(text[:, -1:])
+        first, most = self.step is None, self.model.config.max_length
+        text = text[:, -(most if first else max(most // 2, 1)) :]
+        self.read_so_far = text.shape[1]
+        caches = self.model.new_caches(-(-self.room // ALIGNED) * ALIGNED)
+        known = self.model.hidden(text, caches=caches)[:, -1]  # (batch, width)
+        record = text.device.type == "cuda" and self.room - self.read_so_far >= WORTH_RECORDING
+        self.step = RecordedStep(self.model, caches) if record else lambda x: self.model(x, caches=caches)[:, -1]
+        return self.model.foreseen(known)
+
+
+class RecordedStep:
+    """One step of a model as a CUDA graph: hundreds of small kernels are launched at once instead of one by one.
+
+    A graph repeats the same reads and writes, so the place of the token is a number on the device, and attention goes
+    over the whole cache under a mask that hides what has not come yet. Elsewhere than on a GPU the same step is
+    computed without a recording.
+    """
+
+    def __init__(self, model: GPT, caches: list[KeyValueCache]) -> None:
+        keys = caches[0].buffers()[0]  # (batch, heads, max_length, head_width)
+        self.model, place = model, keys.device
+        self.place = torch.tensor([len(caches[0])], device=place)
+        self.token = torch.zeros(len(keys), 1, dtype=torch.long, device=place)
+        self.places = torch.arange(keys.shape[2], device=place)
+        self.caches = [FixedCache(cache, self.place) for cache in caches]
+        self.graph: torch.cuda.CUDAGraph | None = None
+        if place.type == "cuda":
+            self._record()
+
+    def __call__(self, token: Int[Tensor, "batch 1"]) -> Float[Tensor, "batch vocab_size"]:
+        self.token.copy_(token)
+        if self.graph is None:
+            self.logits = self._logits()
+        else:
+            self.graph.replay()
+        self.place += 1
+        return self.logits
+
+    def _logits(self) -> Tensor:
+        mask = (self.places <= self.place).expand(len(self.token), 1, -1)  # (batch, 1, max_length)
+        return self.model(self.token, mask, self.caches)[:, -1]  # (batch, vocab_size)
+
+    def _record(self) -> None:
+        # What the kernels need at their first call must not be part of the recording. The steps tried here write to
+        # the place of the token that comes, which is written again when it comes.
+        aside = torch.cuda.Stream()
+        aside.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(aside):
+            for _ in range(2):
+                self._logits()
+        torch.cuda.current_stream().wait_stream(aside)
+        self.graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(self.graph):
+            self.logits = self._logits()

@@ -1,0 +1,160 @@
+r"""The transformer: an encoder reads a sentence, a decoder writes another, and attention is all that joins them."""
+
+from typing import Any, NamedTuple
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+from torch.nn import functional
+
+from lemmata import validate
+from lemmata.marks import system
+from lemmata.recurrent.conditional_sequence import ConditionalSequence, checked_tokens
+from lemmata.transformers.cross_attention import Remembered
+from lemmata.transformers.encoder_decoder import TransformerDecoder, TransformerEncoder
+from lemmata.transformers.key_value_cache import KeyValueCache
+
+__all__ = ["Transformer", "TransformerMemory"]
+
+
+class TransformerMemory(NamedTuple):
+    """What the decoder may look at: keys and values of the source for each block, and where there is a token."""
+
+    blocks: tuple[Remembered, ...]
+    mask: Bool[Tensor, "batch positions"] | None
+
+
+@system("transformer", title="Encoder-decoder transformer", kind="module")
+class Transformer(ConditionalSequence):
+    r"""A distribution over targets given a source, without recurrence: each step looks back at everything.
+
+    $$ \Xi = \mathrm{encoder}(\sqrt{d}\,E_x + P), \qquad H = \mathrm{decoder}(\sqrt{d}\,E_{y_{0:t-1}} + P,\ \Xi), \qquad
+       p(y_t \mid y_{1:t-1}, x) = \mathrm{softmax}(E H_t + b) $$
+
+    Tokens are whole numbers. The first input of the decoder is the token `start` ($y_0$); a sequence is over with the
+    token `end`. All steps of a given target are computed at once, for the decoder's self-attention looks back only; in
+    use, `step` goes on from what caches keep. With `tied`, the logits use the vectors by which the decoder reads
+    tokens. `dropout` leaves out a fraction of what each part adds and of the embedded tokens, `attention_dropout` of
+    the weights of attention. `greedy_decode`, `sample_decode` and `beam_decode` of lemmata.recurrent write with it.
+
+    Shapes:
+        source: (batch, positions) whole numbers, read up to `lengths` (batch,)
+        target: (batch, time) whole numbers, $y_1, y_2, \dots$ without `start`; what follows the first `end` is ignored
+        returns: logits (batch, time, target_vocab_size), where place t holds those of $y_t$ given $y_{1:t-1}$
+
+    Claims: transformer.translation
+    Source: Vaswani et al. 2017.
+    Differs: normalises first unless told otherwise, and has a bias for each token; torch.nn.Transformer has neither
+        embeddings nor positions nor logits (`TransformerEncoder.from_torch` and the decoder's take its weights).
+
+    >>> model = Transformer(source_vocab_size=12, target_vocab_size=10, width=16, layers=2, heads=4)
+    >>> source, target = torch.randint(4, 12, (2, 7)), torch.tensor([[5, 6, 3, 0], [4, 3, 0, 0]])
+    >>> model(source, target).shape, model.log_probability(source, target).shape
+    (torch.Size([2, 4, 10]), torch.Size([2]))
+    """
+
+    def __init__(
+        self,
+        source_vocab_size: int,
+        target_vocab_size: int,
+        width: int = 512,
+        layers: int = 6,
+        heads: int = 8,
+        hidden: int | None = None,
+        activation: str = "relu",
+        norm_first: bool = True,
+        positions: str | None = "sinusoidal",
+        max_length: int = 512,
+        dropout: float = 0.0,
+        attention_dropout: float = 0.0,
+        tied: bool = True,
+        start: int = 2,
+        end: int = 3,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        super().__init__()
+        validate.count("source_vocab_size", source_vocab_size)
+        self.target_vocab_size = validate.count("target_vocab_size", target_vocab_size)
+        self.width, self.max_length = validate.count("width", width), validate.count("max_length", max_length)
+        self.start = validate.count("start", start, least=0, most=target_vocab_size - 1)
+        self.end = validate.count("end", end, least=0, most=target_vocab_size - 1)
+        words: dict[str, Any] = {"activation": activation, "norm_first": norm_first, "positions": positions}
+        words |= {"max_length": max_length, "dropout": dropout, "attention_dropout": attention_dropout}
+        with torch.device(device or torch.get_default_device()):
+            self.of_source = nn.Embedding(source_vocab_size, width)
+            self.of_target = nn.Embedding(target_vocab_size, width)
+            self.encoder = TransformerEncoder(width, layers, heads, hidden, **words)
+            self.decoder = TransformerDecoder(width, layers, heads, hidden, **words)
+            tied = validate.flag("tied", tied)
+            self.output_weight = None if tied else nn.Parameter(torch.empty(target_vocab_size, width))
+            self.output_bias = nn.Parameter(torch.empty(target_vocab_size))
+        self.to(dtype)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw the initial weights of the tokens anew: with them logits are of size one, and so is what is read."""
+        for weight in (self.of_source.weight, self.of_target.weight, self.output_weight):
+            if weight is not None:
+                nn.init.normal_(weight, std=self.width**-0.5)
+        nn.init.zeros_(self.output_bias)
+
+    # --- one sequence at a time in pieces: what decoding needs ---
+
+    def encode(
+        self, source: Int[Tensor, "batch positions"], lengths: Int[Tensor, " batch"] | None = None
+    ) -> tuple[tuple[KeyValueCache, ...], TransformerMemory]:
+        """Read the source once: empty caches for the decoder, and all that it will ever look at."""
+        return self.decoder.new_caches(), self._memory(source, lengths)
+
+    def step(
+        self, token: Int[Tensor, " batch"], state: tuple[KeyValueCache, ...], memory: TransformerMemory
+    ) -> tuple[Float[Tensor, "batch target_vocab_size"], tuple[KeyValueCache, ...], None]:
+        """The logits of the next token after this one, and the caches, which have read it; `alignment` tells more."""
+        found = self.decoder(self._embedded(self.of_target, token[:, None]), memory.blocks, memory.mask, state)
+        return self._logits(found[:, 0]), state, None
+
+    def alignment(
+        self,
+        source: Int[Tensor, "batch positions"],
+        target: Int[Tensor, "batch time"],
+        lengths: Int[Tensor, " batch"] | None = None,
+        layer: int = -1,
+    ) -> Float[Tensor, "batch time positions"]:
+        """Where one block of the decoder looks before each token of a given target is written: the mean of its heads.
+
+        Rows add up to one. What a head finds at a place depends on all of the source: take it as a hint.
+        """
+        looked: list[Tensor] = []
+        look = self.decoder.blocks[layer].cross_attention
+        hook = look.register_forward_pre_hook(lambda part, given: looked.append(part.weights(*given)))  # type: ignore
+        try:
+            self._taught(source, target, lengths)
+        finally:
+            hook.remove()
+        return looked[0].mean(1)  # (batch, time, positions)
+
+    def _memory(self, source: Tensor, lengths: Tensor | None) -> TransformerMemory:
+        checked_tokens("source", source, self.of_source.num_embeddings)
+        mask = None if lengths is None else _within(lengths, source)  # (batch, positions)
+        found = self.encoder(self._embedded(self.of_source, source), mask)  # (batch, positions, width)
+        return TransformerMemory(self.decoder.remember(found), mask)
+
+    def _taught(self, source: Tensor, target: Tensor, lengths: Tensor | None) -> tuple[Tensor, None]:
+        before = self._before(source, target)  # (batch, time)
+        blocks, mask = self._memory(source, lengths)
+        return self.decoder(self._embedded(self.of_target, before), blocks, mask), None  # (batch, time, width)
+
+    def _embedded(self, table: nn.Embedding, tokens: Tensor) -> Tensor:
+        return self.width**0.5 * table(tokens)  # of size one, as the positions that are added are
+
+    def _logits(self, found: Tensor) -> Tensor:
+        weight = self.of_target.weight if self.output_weight is None else self.output_weight
+        return functional.linear(found, weight, self.output_bias)
+
+
+def _within(lengths: Tensor, source: Tensor) -> Tensor:
+    """Which positions of the sources hold a token: those before the end."""
+    if lengths.shape != source.shape[:1]:
+        raise ValueError(f"lengths must hold one number for each of {len(source)} sources, got {tuple(lengths.shape)}")
+    return torch.arange(source.shape[1], device=source.device) < lengths.to(source.device)[:, None]

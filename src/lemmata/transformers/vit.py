@@ -1,0 +1,277 @@
+r"""ViT: a picture is a sequence of patches, and a token of its own says what they show."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.nn import functional
+
+from lemmata import validate
+from lemmata.marks import system
+from lemmata.transformers.patches import PatchEmbedding, sides_of
+from lemmata.transformers.pretrained import (
+    Fields,
+    Stored,
+    activation_read,
+    activation_written,
+    read_pretrained,
+    take_weights,
+    write_pretrained,
+)
+from lemmata.transformers.transformer_block import TransformerBlock
+
+__all__ = ["ViT", "ViTConfig"]
+
+
+@dataclass(frozen=True)
+class ViTConfig:
+    """What can be chosen of a vision transformer; the defaults are ViT-B/16."""
+
+    image_size: int | tuple[int, int] = 224
+    """Sides of the pictures for which it learns a vector for each position; others are interpolated."""
+    patch_size: int | tuple[int, int] = 16
+    """Sides of a patch, in pixels."""
+    channels: int = 3
+    """Values of a pixel: 1 of a grey picture, 3 of a coloured one."""
+    width: int = 768
+    """Values that stand for a patch on its way through the blocks."""
+    layers: int = 12
+    """Blocks, one above another."""
+    heads: int = 12
+    """Attentions side by side in each block."""
+    hidden: int = 3072
+    """Units inside the network of each position."""
+    activation: str = "gelu"
+    """What those units do."""
+    dropout: float = 0.0
+    """Fraction of what each part adds, and of the embedded patches, that is left out while training."""
+    attention_dropout: float = 0.0
+    """Fraction of the weights of attention that is left out while training."""
+    eps: float = 1e-12
+    """What layer normalisation adds to a variance."""
+    qkv_bias: bool = True
+    """Whether queries, keys and values have constants."""
+    pooled: int | None = None
+    """Units of a layer with tanh between the [CLS] token and the classes; no such layer if None."""
+
+    def __post_init__(self) -> None:
+        for name in ("channels", "width", "layers", "heads", "hidden"):
+            validate.count(name, getattr(self, name))
+        validate.fraction("dropout", self.dropout)
+        validate.fraction("attention_dropout", self.attention_dropout)
+        validate.flag("qkv_bias", self.qkv_bias)
+        if self.pooled is not None:
+            validate.count("pooled", self.pooled)
+        if not all(self.grid) or any(a % b for a, b in zip(*self._sides, strict=True)):
+            raise ValueError(f"image_size must be whole patches of {self.patch_size}, got {self.image_size}")
+
+    @property
+    def _sides(self) -> tuple[tuple[int, int], tuple[int, int]]:
+        return sides_of("image_size", self.image_size), sides_of("patch_size", self.patch_size)
+
+    @property
+    def grid(self) -> tuple[int, int]:
+        """Rows and columns of patches."""
+        image, patch = self._sides
+        return image[0] // patch[0], image[1] // patch[1]
+
+
+FIELDS = Fields(
+    honoured={
+        "image_size": "image_size",
+        "patch_size": "patch_size",
+        "num_channels": "channels",
+        "hidden_size": "width",
+        "num_hidden_layers": "layers",
+        "num_attention_heads": "heads",
+        "intermediate_size": "hidden",
+        "hidden_act": "activation",
+        "hidden_dropout_prob": "dropout",
+        "attention_probs_dropout_prob": "attention_dropout",
+        "layer_norm_eps": "eps",
+        "qkv_bias": "qkv_bias",
+        "pooler_output_size": "pooled",
+    },
+    fixed={"pooler_act": ("tanh",)},
+    without_effect=frozenset(["encoder_stride", "num_labels"]),  # of a head for masked pictures; told by the weights
+)
+MASK = ("embeddings.mask_token",)  # which pre-training by masked pictures leaves behind
+
+
+@system("vit", title="Vision transformer", kind="module")
+class ViT(nn.Module):
+    r"""Patches as tokens behind a [CLS] token, learnt positions, blocks that see all, and classes from the [CLS].
+
+    $$ h_0 = [c,\ V\mathrm{vec}(\mathrm{patch}_1) + b,\ \dots,\ V\mathrm{vec}(\mathrm{patch}_T) + b] + P, \qquad
+       h_\ell = \mathrm{block}_\ell(h_{\ell-1}), \qquad \text{logits} = W\,\mathrm{LN}(h_L)_{[\mathrm{CLS}]} + b' $$
+
+    The blocks normalise first. Pictures may have other sides than `image_size`, as long as they are whole patches: the
+    positions are then interpolated (bicubic). With `classes=None` the answer is what the [CLS] token knows.
+    `ViT.from_pretrained(folder)` reads a folder of ViT in Hugging Face's format, `save_pretrained` writes one; pixels
+    must be scaled as that model asks, mostly to [-1, 1]. `attention_maps(model, x)` shows where it looks.
+
+    Shapes:
+        x: (batch, channels, height, width)    returns: logits (batch, classes), without classes (batch, width)
+
+    Claims: vit.model, vit.inductive_bias
+    Source: Dosovitskiy et al. 2021.
+
+    >>> model = ViT(classes=10, image_size=28, patch_size=7, channels=1, width=32, layers=2, heads=4, hidden=64)
+    >>> model(torch.randn(3, 1, 28, 28)).shape, model(torch.randn(3, 1, 35, 42)).shape
+    (torch.Size([3, 10]), torch.Size([3, 10]))
+    >>> sum(values.numel() for values in ViT(device="meta").parameters())
+    86567656
+    """
+
+    labels: Sequence[str] | None = None  # names of the classes, where a folder tells them
+
+    def __init__(
+        self,
+        classes: int | None = 1000,
+        image_size: int | tuple[int, int] = ViTConfig.image_size,
+        patch_size: int | tuple[int, int] = ViTConfig.patch_size,
+        channels: int = ViTConfig.channels,
+        width: int = ViTConfig.width,
+        layers: int = ViTConfig.layers,
+        heads: int = ViTConfig.heads,
+        hidden: int = ViTConfig.hidden,
+        activation: str = ViTConfig.activation,
+        dropout: float = ViTConfig.dropout,
+        attention_dropout: float = ViTConfig.attention_dropout,
+        eps: float = ViTConfig.eps,
+        qkv_bias: bool = ViTConfig.qkv_bias,
+        pooled: int | None = ViTConfig.pooled,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        super().__init__()
+        self.classes = classes if classes is None else validate.count("classes", classes)
+        self.config = ViTConfig(
+            image_size, patch_size, channels, width, layers, heads, hidden, activation, dropout, attention_dropout, eps,
+            qkv_bias, pooled,
+        )  # fmt: skip
+        rows, columns = self.config.grid
+        words: dict[str, Any] = {"norm_first": True, "eps": eps, "dropout": dropout}
+        words |= {"attention_dropout": attention_dropout}
+        with torch.device(device or torch.get_default_device()):
+            self.patches = PatchEmbedding(patch_size, channels, width)
+            self.class_token = nn.Parameter(torch.empty(1, 1, width))
+            self.positions = nn.Parameter(torch.empty(1, 1 + rows * columns, width))
+            blocks = [TransformerBlock(width, heads, hidden, activation, **words) for _ in range(layers)]
+            self.blocks = nn.ModuleList(blocks)
+            self.norm = nn.LayerNorm(width, eps)
+            self.pool = None if pooled is None else nn.Linear(width, pooled)
+            self.head = None if classes is None else nn.Linear(pooled or width, classes)
+        if not qkv_bias:
+            for block in blocks:
+                block.self_attention.project.register_parameter("bias", None)
+        self.to(dtype)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw the initial weights anew: tokens and positions small, matrices so that values keep their size."""
+        for name, values in self.named_parameters():
+            if name in ("class_token", "positions"):
+                nn.init.normal_(values, std=0.02)
+            elif name == "patches.project.weight":
+                nn.init.normal_(values, std=values[0].numel() ** -0.5)
+            elif values.ndim > 1:
+                nn.init.xavier_uniform_(values)
+            elif name.endswith("bias"):
+                nn.init.zeros_(values)
+            else:
+                nn.init.ones_(values)
+
+    def forward(self, x: Float[Tensor, "batch channels height width"]) -> Float[Tensor, "batch classes"]:
+        h = self.features(x)[:, 0]  # (batch, width)
+        if self.pool is not None:
+            h = self.pool(h).tanh()  # (batch, pooled)
+        return h if self.head is None else self.head(h)
+
+    def features(self, x: Float[Tensor, "batch channels height width"]) -> Float[Tensor, "batch tokens token_width"]:
+        """What the last block knows of the picture, the [CLS] token, and of each patch, normalised."""
+        tokens = self.patches(x)  # (batch, patches, width)
+        h = torch.cat([self.class_token.expand(len(x), -1, -1), tokens], dim=1)  # (batch, 1 + patches, width)
+        h = functional.dropout(h + self.positions_for(x.shape[2], x.shape[3]), self.config.dropout, self.training)
+        for block in self.blocks:
+            h = block(h)
+        return self.norm(h)
+
+    def positions_for(self, height: int, width: int) -> Float[Tensor, "1 tokens token_width"]:
+        """The learnt positions, interpolated to the patches of a picture of these sides."""
+        grid = height // self.patches.patch_size[0], width // self.patches.patch_size[1]
+        if grid == self.config.grid:
+            return self.positions
+        learnt = self.positions[:, 1:].mT.unflatten(2, self.config.grid)  # (1, width, rows, columns)
+        between = functional.interpolate(learnt, grid, mode="bicubic", align_corners=False)
+        return torch.cat([self.positions[:, :1], between.flatten(2).mT], dim=1)
+
+    # --- folders in Hugging Face's format ---
+
+    @classmethod
+    def from_pretrained(
+        cls, folder: Path | str, device: torch.device | str | None = None, dtype: torch.dtype | None = None
+    ) -> "ViT":
+        """A vision transformer from a folder with config.json and model.safetensors, in evaluation mode."""
+        config, tensors = read_pretrained(folder, "vit")
+        arguments = FIELDS.arguments(config, folder)
+        if "activation" in arguments:
+            arguments["activation"] = activation_read("hidden_act", arguments["activation"])
+        pooled = arguments.pop("pooled", None) or arguments.get("width", ViTConfig.width)
+        arguments["pooled"] = pooled if any(name.endswith("pooler.dense.weight") for name in tensors) else None
+        for name in ("image_size", "patch_size"):
+            if isinstance(arguments.get(name), list):
+                arguments[name] = tuple(arguments[name])
+        head = tensors.get("classifier.weight")
+        model = cls(classes=None if head is None else len(head), **arguments, device=device, dtype=dtype)
+        if head is None:
+            take_weights(model, model.stored(), tensors, folder, prefix="vit.", ignored=MASK)
+        else:
+            take_weights(model, model.stored("vit."), tensors, folder, ignored=MASK)
+            names = config.get("id2label") or {}
+            model.labels = [names.get(str(n), f"LABEL_{n}") for n in range(len(head))]
+        return model.eval()
+
+    def save_pretrained(self, folder: Path | str) -> None:
+        """Write config.json and model.safetensors, for `ViTForImageClassification`, or `ViTModel` without classes."""
+        if self.pool is not None and self.head is not None:
+            raise ValueError("Hugging Face's ViT has either a pooled layer or classes: set model.head = None")
+        ours = vars(self.config)
+        config = {field: ours[name] for field, name in FIELDS.honoured.items()}
+        config["hidden_act"] = activation_written(self.config.activation)
+        kind, prefix = ("ViTModel", "") if self.head is None else ("ViTForImageClassification", "vit.")
+        if self.classes is not None:
+            names = self.labels or [f"LABEL_{n}" for n in range(self.classes)]
+            config["id2label"] = {str(n): name for n, name in enumerate(names)}
+            config["label2id"] = {name: n for n, name in enumerate(names)}
+        head = {"model_type": "vit", "architectures": [kind]}
+        write_pretrained(self, self.stored(prefix), head | config, folder)
+
+    def stored(self, prefix: str = "") -> dict[str, Stored]:
+        """Which tensors of Hugging Face's ViT each parameter is."""
+        table = {
+            "class_token": Stored((f"{prefix}embeddings.cls_token",)),
+            "positions": Stored((f"{prefix}embeddings.position_embeddings",)),
+        }
+        for part in ("weight", "bias"):
+            table[f"patches.project.{part}"] = Stored((f"{prefix}embeddings.patch_embeddings.projection.{part}",))
+            table[f"norm.{part}"] = Stored((f"{prefix}layernorm.{part}",))
+            table[f"pool.{part}"] = Stored((f"{prefix}pooler.dense.{part}",))
+            table[f"head.{part}"] = Stored((f"classifier.{part}",))
+            for n in range(self.config.layers):
+                ours, theirs = f"blocks.{n}.", f"{prefix}encoder.layer.{n}."
+                three = tuple(f"{theirs}attention.attention.{name}.{part}" for name in ("query", "key", "value"))
+                table[f"{ours}self_attention.project.{part}"] = Stored(three)
+                for here, there in (
+                    ("self_attention_norm", "layernorm_before"),
+                    ("self_attention.join", "attention.output.dense"),
+                    ("feed_forward_norm", "layernorm_after"),
+                    ("feed_forward.expand", "intermediate.dense"),
+                    ("feed_forward.contract", "output.dense"),
+                ):
+                    table[f"{ours}{here}.{part}"] = Stored((f"{theirs}{there}.{part}",))
+        return table

@@ -1,0 +1,158 @@
+"""Generation: caches and recorded steps change nothing, truncation is that of the field, and bad input is answered."""
+
+import pytest
+import torch
+
+from lemmata.transformers.generation import RecordedStep, generate, next_token_distribution
+from lemmata.transformers.gpt import GPT
+from transformers import TemperatureLogitsWarper, TopKLogitsWarper, TopPLogitsWarper
+
+
+def model(max_length=16, **words):
+    torch.manual_seed(0)
+    made = GPT(vocab_size=20, width=16, layers=2, heads=2, max_length=max_length, dtype=torch.float64, **words)
+    for values in made.parameters():
+        values.data.mul_(8.0)  # so that what is foreseen depends on what was read
+    return made
+
+
+PROMPT = torch.randint(20, (3, 4), generator=torch.Generator().manual_seed(1))
+
+
+def seeded(seed=0):
+    return torch.Generator().manual_seed(seed)
+
+
+# --- Which token ---
+
+
+@pytest.mark.parametrize("top_k", [None, 1, 3, 20, 100])
+@pytest.mark.parametrize("top_p", [None, 0.01, 0.5, 0.9, 1.0])
+@pytest.mark.parametrize("temperature", [0.3, 1.0, 3.0])
+def test_truncation_is_that_of_hugging_face(temperature, top_k, top_p):
+    logits = 2 * torch.randn(50, 20, generator=seeded(), dtype=torch.float64)
+    theirs = TemperatureLogitsWarper(temperature)(None, logits)
+    if top_k is not None:
+        theirs = TopKLogitsWarper(top_k)(None, theirs)
+    if top_p is not None:
+        theirs = TopPLogitsWarper(top_p)(None, theirs)
+    ours = next_token_distribution(logits, temperature, top_k, top_p)
+    torch.testing.assert_close(ours, theirs.softmax(-1), rtol=1e-12, atol=1e-14)
+
+
+def test_at_temperature_zero_the_likeliest_is_certain():
+    logits = torch.tensor([[1.0, 5.0, 2.0], [-1.0, -5.0, -2.0]])
+    assert next_token_distribution(logits, 0).tolist() == [[0, 1, 0], [1, 0, 0]]
+    assert next_token_distribution(logits, 0, top_k=2, top_p=0.1).tolist() == [[0, 1, 0], [1, 0, 0]]
+
+
+def test_tokens_that_are_equal_to_the_last_kept_stay():
+    assert next_token_distribution(torch.zeros(4), top_k=2).tolist() == [0.25] * 4
+
+
+def test_what_is_drawn_has_the_distribution():
+    rows, gpt = 5_000, model()
+    drawn = generate(gpt, PROMPT[:1].expand(rows, -1), 1, temperature=2.0, top_k=4, generator=seeded())[:, 0]
+    wanted = next_token_distribution(gpt(PROMPT[:1])[0, -1], 2.0, 4).detach()
+    shares = drawn.bincount(minlength=20).double() / rows
+    assert (shares[wanted == 0] == 0).all()
+    assert ((shares - wanted).abs() <= 6 * (wanted * (1 - wanted) / rows).sqrt() + 1e-12).all()
+
+
+# --- What is read ---
+
+
+def without_caches(gpt, text, length):
+    """The likeliest tokens, with everything read anew each time, as `generate` promises to read it."""
+    most, kept = gpt.config.max_length, text
+    for _ in range(length):
+        if kept.shape[1] > most:
+            kept = kept[:, -(most // 2) :]
+        token = gpt(kept)[:, -1].argmax(-1, keepdim=True)
+        text, kept = torch.cat([text, token], 1), torch.cat([kept, token], 1)
+    return text[:, -length:]
+
+
+@pytest.mark.parametrize("length", [1, 12, 13, 14, 40])
+def test_caches_change_nothing_below_and_beyond_the_longest_text(length):
+    gpt = model()
+    assert generate(gpt, PROMPT, length, temperature=0).equal(without_caches(gpt, PROMPT, length))
+
+
+def test_of_a_prompt_too_long_the_end_is_read():
+    gpt = model(max_length=8)
+    long = torch.randint(20, (2, 30), generator=seeded())
+    assert generate(gpt, long, 10, temperature=0).equal(generate(gpt, long[:, -8:], 10, temperature=0))
+    assert generate(model(max_length=1), long, 3, temperature=0).shape == (2, 3)
+
+
+def test_a_recorded_step_computes_what_a_growing_cache_does():
+    gpt = model()
+    caches = gpt.new_caches()
+    gpt(PROMPT, caches=caches)
+    with torch.no_grad():
+        step, text = RecordedStep(gpt, caches), PROMPT
+        for _ in range(12):
+            token = torch.randint(20, (3, 1))
+            text = torch.cat([text, token], 1)
+            torch.testing.assert_close(step(token), gpt(text)[:, -1], rtol=1e-9, atol=1e-10)
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+def test_on_a_gpu_the_recording_writes_what_the_cpu_does():
+    gpt = model(max_length=256)
+    wanted = generate(gpt, PROMPT, 100, temperature=0)
+    assert generate(gpt.cuda(), PROMPT.cuda(), 100, temperature=0).cpu().equal(wanted)
+
+
+# --- Where it ends, and what it leaves alone ---
+
+
+def test_rows_end_with_a_stop_token_and_wait_for_the_others():
+    gpt = model()
+    free = generate(gpt, PROMPT, 12, temperature=0)
+    stop = free[:, 3].unique().tolist()
+    written = generate(gpt, PROMPT, 12, temperature=0, stop=stop)
+    ends = [next(place for place, token in enumerate(row) if token in stop) for row in free.tolist()]
+    assert written.shape[1] == max(ends) + 1 <= 4
+    for row, whole, end in zip(written.tolist(), free.tolist(), ends, strict=True):
+        assert row[: end + 1] == whole[: end + 1]
+        assert set(row[end:]) == {whole[end]}
+    assert generate(gpt, PROMPT, 12, temperature=0, stop=int(free[0, 0])).shape[1] <= 12
+
+
+def test_the_same_seed_writes_the_same_and_the_mode_is_kept():
+    gpt = model(dropout=0.5).train()
+    one, two, other = (generate(gpt, PROMPT, 12, generator=seeded(seed)) for seed in (0, 0, 1))
+    assert one.equal(two)
+    assert not one.equal(other)
+    assert gpt.training
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_other_precisions(dtype):
+    assert generate(model().to(dtype), PROMPT[:1], 5, top_p=0.9, generator=seeded()).shape == (1, 5)
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ({"length": 0}, "length must be"),
+        ({"temperature": -1}, "temperature must be >= 0"),
+        ({"top_k": 0}, "top_k must be"),
+        ({"top_p": 0.0}, "top_p must be > 0"),
+        ({"top_p": 1.5}, "top_p must be"),
+        ({"stop": 20}, "stop must hold tokens from 0 to 19"),
+        ({"prompt": torch.zeros(1, 0, dtype=torch.long)}, "prompt must be"),
+        ({"prompt": torch.zeros(3, dtype=torch.long)}, "prompt must be"),
+    ],
+)
+def test_bad_input_is_answered(words, message):
+    with pytest.raises(ValueError, match=message):
+        generate(model(), **({"prompt": PROMPT, "length": 3} | words))
+
+
+def test_logits_must_be_real_numbers(unchecked):
+    with pytest.raises(ValueError, match="logits must be"):
+        next_token_distribution(torch.arange(3))
