@@ -123,7 +123,10 @@ def classify_texts(
     config: TextTuningConfig = TextTuningConfig(),  # noqa: B008 - frozen
     options: Options = TEXTS,
 ) -> Experiment:
-    """Six words of Shakespeare or of the Bible, or film reviews (`lemmata data imdb --from FILE`): which are they?"""
+    """Six words of Shakespeare or of the Bible, or film reviews (`lemmata data imdb --from FILE`): which are they?
+
+    Of six words, those that occur say nearly all: trained on these alone, BERT is as good as naive Bayes and no better.
+    """
     found = load(data)
     texts: Sequence[str] = found.extra["texts"]
     if config.encoder:
