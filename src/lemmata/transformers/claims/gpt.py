@@ -2,6 +2,7 @@
 
 import functools
 import math
+from typing import Any
 
 import torch
 from torch import nn
@@ -104,6 +105,7 @@ class LooksAhead(GPT):
 
     def __init__(self, *positional, **named):
         super().__init__(*positional, **named)
+        block: Any
         for block in self.blocks:
             block.self_attention.causal = False
 
