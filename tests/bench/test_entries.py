@@ -37,10 +37,15 @@ SMALL = {
             **dict.fromkeys(["layer", "wide_layer"], (2, 3, 4, [(12, 3), (10, 3)])),
         }
     },
+    "attention": {"SHAPE": (2, 2, 10, 8)},
+    "gpt_step": {"SIZES": {"cpu": (2, 12, 40, 32, 2, 4)}},
+    "bert_step": {"SIZES": {"cpu": (2, 12, 40, 32, 2, 4)}},
+    "vit_step": {"SIZES": {"cpu": (2, 32, 5, 32, 2, 4)}},
+    "generation": {"SIZES": {"cpu": (5, 20, 40, 32, 2, 4)}},
 }
 COMPILING = {"scan_compiled", "resnet50_step"}  # for minutes
 CASES = [
-    pytest.param(name, case, marks=[pytest.mark.long] if name in COMPILING else [])
+    pytest.param(name, case, marks=[pytest.mark.long] if name in COMPILING or "compiled" in case else [])
     for name, entry in entries().items()
     for case in entry.cases
     if "cpu" in (entry.devices or "cpu").split()

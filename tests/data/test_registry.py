@@ -28,7 +28,9 @@ def {name}(n: int = 3, *, seed=0):
 
 def test_the_embedded_and_generated_sets_are_all_there():
     embedded = "breast_cancer diabetes digits fashion shakespeare verses karate debian glyphs furniture speech photos"
+    embedded += " plays_or_verses"
     generated = "moons rings spirals xor parity mixture separable sinusoids blocks teacher adding echo"
+    generated += " facts homographs negation"
     assert {name for name in HERE if entries()[name].origin == "embedded"} == set(embedded.split())
     assert {name for name in HERE if entries()[name].origin == "generated"} == set(generated.split())
 

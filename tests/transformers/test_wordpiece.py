@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from lemmata.data import load
-from lemmata.transformers import SpecialTokens, WordPiece
+from lemmata.transformers import Bert, SpecialTokens, WordPiece
 
 SPECIAL = tuple(SpecialTokens())
 # Characters whose category Unicode has changed since the tables of Hugging Face's tokenizer were made.
@@ -98,6 +98,14 @@ def test_pairs_padding_and_cutting(learnt, lines, tmp_path):
             first = learnt.encode(texts[0], second and second[0], max_length)
             assert first.tokens == x[0][mask[0]].tolist()
             assert first.segments == segments[0][mask[0]].tolist()
+
+
+def test_a_batch_goes_straight_into_a_bert(learnt):
+    model = Bert(len(learnt.vocab), width=16, layers=1, heads=2, hidden=32).eval()
+    tokens, _ = model(*learnt(["And God said", "Let there be light: and there was light."]))
+    alone, _ = model(*learnt("And God said"))
+    torch.testing.assert_close(tokens[:1, : alone.shape[1]], alone)  # padding changes nothing
+    assert learnt("light", "darkness").x.shape[0] == 1
 
 
 def test_the_real_vocabulary_of_minilm(lines):

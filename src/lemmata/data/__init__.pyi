@@ -45,6 +45,10 @@ from lemmata.data.registry import DatasetEntry as DatasetEntry
 from lemmata.data.registry import dataset as dataset
 from lemmata.data.registry import entries as entries
 from lemmata.data.registry import load as load
+from lemmata.data.sentences import facts as facts
+from lemmata.data.sentences import homographs as homographs
+from lemmata.data.sentences import negation as negation
+from lemmata.data.sentences import plays_or_verses as plays_or_verses
 from lemmata.data.sequences import adding as adding
 from lemmata.data.sequences import echo as echo
 from lemmata.data.sound import mu_law as mu_law
@@ -87,11 +91,13 @@ __all__ = [
     "digits",
     "echo",
     "entries",
+    "facts",
     "fashion",
     "fashion_mnist",
     "furniture",
     "gaussian_mixture",
     "glyphs",
+    "homographs",
     "imdb",
     "karate",
     "kmnist",
@@ -102,9 +108,11 @@ __all__ = [
     "mu_law",
     "mu_law_inverse",
     "mutag",
+    "negation",
     "omniglot",
     "parity",
     "photos",
+    "plays_or_verses",
     "read_arrays",
     "read_netpbm",
     "read_pictures",

@@ -36,6 +36,15 @@ class ConditionalSequence(nn.Module):
         """The logits of the next token after this one, the state that has read it, and where was looked."""
 
     @abstractmethod
+    def alignment(
+        self,
+        source: Int[Tensor, "batch positions"],
+        target: Int[Tensor, "batch time"],
+        lengths: Int[Tensor, " batch"] | None = None,
+    ) -> Float[Tensor, "batch time positions"]:
+        """Where the decoder looks before it writes each token of a given target: rows that add up to one."""
+
+    @abstractmethod
     def _taught(self, source: Tensor, target: Tensor, lengths: Tensor | None) -> tuple[Tensor, Any]:
         """What the decoder finds, and where it looks, if shown the true tokens before each place (teacher forcing)."""
 

@@ -5,8 +5,9 @@ the best of all n-grams, which looks back four characters, 2.40.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -108,8 +109,8 @@ def write_text(
         return _written(system, vocabulary, count, generator, prompt, length, temperature)
 
     return Experiment(
-        model, arguments, train, test, options, loss=loss, metric="bits", picture=_picture(test, write),
-        sample=sample, write=write, notes={"baselines": BASELINES, "how": HOW},
+        model, arguments, train, test, options, loss=loss, metric="bits", sample=sample, write=write,
+        picture=costs_by_context(test, write, BASELINES), notes={"baselines": BASELINES, "how": HOW},
     )  # fmt: skip
 
 
@@ -141,15 +142,17 @@ def _written(
     return f"\n{'-' * 20}\n".join(prompt + vocabulary.decode(text) for text in texts)
 
 
-def _picture(test: Examples, write: Callable[[CharacterModel], str]) -> Callable[[CharacterModel], Figure]:
+def costs_by_context(
+    test: Examples, write: Callable[[Any], str], baselines: Mapping[str, float]
+) -> Callable[[Any], Figure]:
     """How many bits a character costs after how much context: a model that remembers gets better as it reads on."""
     read, lines = test.x.shape[1], []
     edges = sorted({round(2 ** (k / 2)) for k in range(2 * int(math.log2(read)) + 1)} | {read})
     middles = [math.sqrt((a + 1) * b) for a, b in zip([0, *edges], edges, strict=False)]
-    for name, bits in BASELINES.items():
+    for name, bits in baselines.items():
         lines.append(Line([middles[0], middles[-1]], [bits, bits], name))
 
-    def picture(system: CharacterModel) -> Figure:
+    def picture(system: Any) -> Figure:
         place = next(system.parameters()).device
         with evaluating(system):
             found = system.nll(test.x.to(place), test.y.to(place)).mean(0).cpu() / math.log(2)

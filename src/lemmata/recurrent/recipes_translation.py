@@ -14,6 +14,7 @@ from lemmata.data.text import END, PAD, START, UNKNOWN, Vocabulary, words
 from lemmata.figure import Figure, Heat
 from lemmata.marks import recipe
 from lemmata.measure.bleu import corpus_bleu
+from lemmata.recurrent.conditional_sequence import ConditionalSequence
 from lemmata.recurrent.decoding import beam_decode
 from lemmata.recurrent.sequence_to_sequence import CELLS, SequenceToSequence
 from lemmata.train.evaluation_mode import evaluating
@@ -73,7 +74,7 @@ def translate_verses(
     meaning come out wrong, and names are copied in English spelling: better than a dictionary, far from a translation.
     """
     found = load(data, min_freq=config.min_freq)
-    translator = Translator(found, config.beams)
+    translator = Translator(found, config.beams, config.attention)
     chosen = {field.name: getattr(config, field.name) for field in fields(TranslationConfig)[:5]}
     sizes = {"source_vocab_size": len(translator.source), "target_vocab_size": len(translator.target)}
     arguments = {**sizes, **chosen, "bidirectional": True, "tied": True}
@@ -103,28 +104,29 @@ def read(batch: Examples) -> tuple[Tensor, Tensor, Tensor]:
 class Translator:
     """Texts in, texts out: two vocabularies around a model, and the test verses to show what it can do."""
 
-    def __init__(self, data: Dataset, beams: int) -> None:
+    def __init__(self, data: Dataset, beams: int, aligned: bool = True) -> None:
         self.source: Vocabulary = data.extra["source"]
         self.target: Vocabulary = data.extra["target"]
         self.beams, self.max_length, self.test = beams, data.test.y.shape[1] + 5, data.test
+        self.aligned = aligned  # whether the model can say where it looks
         self.verses: tuple[tuple[str, str], ...] = data.extra["test"]
 
-    def translations(self, system: SequenceToSequence, x: Tensor, texts: list[list[str]]) -> list[list[str]]:
+    def translations(self, system: ConditionalSequence, x: Tensor, texts: list[list[str]]) -> list[list[str]]:
         """What the model makes of some rows; for a word it has no name for, the source word it looks at most."""
         lengths = (x != 0).sum(1)
         made = beam_decode(system, x, lengths, self.max_length, self.beams).tokens
         looked = torch.zeros_like(made)
-        if system.attention:
+        if self.aligned:
             with evaluating(system):  # the first place of a row is its start, which is no word
                 looked = system.alignment(x, made, lengths)[..., 1:].argmax(2)
         special, found = {self.target.numbers[token] for token in (PAD, START, END)}, []
         for tokens, places, text in zip(made.tolist(), looked.tolist(), texts, strict=True):
             named = [(self.target.tokens[s], p) for s, p in zip(tokens, places, strict=True) if s not in special]
-            copied = system.attention is not None and len(text) > 0
+            copied = self.aligned and len(text) > 0
             found.append([text[min(p, len(text) - 1)] if copied and w == UNKNOWN else w for w, p in named])
         return found
 
-    def translate(self, system: SequenceToSequence, text: str) -> str:
+    def translate(self, system: ConditionalSequence, text: str) -> str:
         """One English sentence in German."""
         row = torch.tensor([[self._mark(START), *self.source.encode(text).tolist(), self._mark(END)]])
         return _sentence(self.translations(system, row.to(system.output_bias.device), [words(text)])[0])
@@ -132,7 +134,7 @@ class Translator:
     def _mark(self, token: str) -> int:
         return self.source.numbers[token]
 
-    def scores(self, system: SequenceToSequence, batch: Examples) -> dict[str, float]:
+    def scores(self, system: ConditionalSequence, batch: Examples) -> dict[str, float]:
         """BLEU against the plain German verses, and how well each next word is foreseen, given those before it."""
         source, target, lengths = read(batch)
         pairs = [self.verses[number] for number in batch.verse.tolist()]
@@ -143,14 +145,14 @@ class Translator:
         bleu = corpus_bleu(made, [words(german) for _, german in pairs])
         return {"bleu": bleu, "accuracy": right.item(), "perplexity": nll.exp().item()}
 
-    def write(self, system: SequenceToSequence) -> str:
+    def write(self, system: ConditionalSequence) -> str:
         """A few verses that were not learnt from, as the model has them by now, and as Luther has them."""
         verses = [self.verses[number] for number in SHOWN]
         made = [self.translate(system, english) for english, _ in verses]
         return "\n".join(f"{en}\n  -> {ours}\n  Luther: {de}" for (en, de), ours in zip(verses, made, strict=True))
 
     def sample(
-        self, system: SequenceToSequence, count: int, generator: torch.Generator, prompt: str | None = None
+        self, system: ConditionalSequence, count: int, generator: torch.Generator, prompt: str | None = None
     ) -> str:
         """Translations of random test verses, or of an English sentence of yours."""
         if prompt is not None:
@@ -158,14 +160,14 @@ class Translator:
         chosen = torch.randperm(len(self.verses), generator=generator)[:count].tolist()
         return "\n".join(f"{self.verses[k][0]}\n  -> {self.translate(system, self.verses[k][0])}" for k in chosen)
 
-    def predict(self, system: SequenceToSequence, examples: Examples) -> dict[str, Tensor]:
+    def predict(self, system: ConditionalSequence, examples: Examples) -> dict[str, Tensor]:
         """How likely the model holds each verse's translation, for each of its words: the geometric mean."""
         x, y = (_known(column, table) for column, table in ((examples.x, self.source), (examples.y, self.target)))
         source, target, lengths = read(Examples(x=x, y=y))
         mean = system.log_probability(source, target, lengths) / system.counted(target).sum(1)
         return {"probability of a word": mean.exp(), "words": lengths - 2}
 
-    def picture(self, system: SequenceToSequence) -> Figure:
+    def picture(self, system: ConditionalSequence) -> Figure:
         """Where the decoder looks at each word it writes, for some test verses: rows are written, columns read."""
         marks = []
         with evaluating(system):

@@ -7,12 +7,16 @@ from lemmata.transformers.bert import BertOutput as BertOutput
 from lemmata.transformers.bert_pretraining import BertForPretraining as BertForPretraining
 from lemmata.transformers.bert_pretraining import MaskedLanguageHead as MaskedLanguageHead
 from lemmata.transformers.bert_pretraining import PretrainingOutput as PretrainingOutput
+from lemmata.transformers.byte_pair import BytePairEncoding as BytePairEncoding
 from lemmata.transformers.cross_attention import CrossAttention as CrossAttention
 from lemmata.transformers.cross_attention import Remembered as Remembered
 from lemmata.transformers.dot_product_attention import attention as attention
 from lemmata.transformers.dot_product_attention import attention_weights as attention_weights
 from lemmata.transformers.encoder_decoder import TransformerDecoder as TransformerDecoder
 from lemmata.transformers.encoder_decoder import TransformerEncoder as TransformerEncoder
+from lemmata.transformers.few_shot import answer_log_probabilities as answer_log_probabilities
+from lemmata.transformers.few_shot import few_shot_prompt as few_shot_prompt
+from lemmata.transformers.fine_tuned import FineTuned as FineTuned
 from lemmata.transformers.generation import generate as generate
 from lemmata.transformers.generation import next_token_distribution as next_token_distribution
 from lemmata.transformers.gpt import GPT as GPT
@@ -32,12 +36,24 @@ from lemmata.transformers.pretrained import Stored as Stored
 from lemmata.transformers.pretrained import read_pretrained as read_pretrained
 from lemmata.transformers.pretrained import take_weights as take_weights
 from lemmata.transformers.pretrained import write_pretrained as write_pretrained
+from lemmata.transformers.question_answering import QuestionAnswerer as QuestionAnswerer
+from lemmata.transformers.question_answering import Span as Span
+from lemmata.transformers.question_answering import SpanLogits as SpanLogits
+from lemmata.transformers.question_answering import best_span as best_span
+from lemmata.transformers.question_answering import passage_mask as passage_mask
 from lemmata.transformers.rotary import rotate as rotate
 from lemmata.transformers.self_attention import SelfAttention as SelfAttention
+from lemmata.transformers.sentence_classification import SentenceClassifier as SentenceClassifier
+from lemmata.transformers.sentence_encoder import SentenceEncoder as SentenceEncoder
+from lemmata.transformers.sentence_encoder import pooled_tokens as pooled_tokens
 from lemmata.transformers.sentence_pairs import SentencePairs as SentencePairs
 from lemmata.transformers.sentence_pairs import draw_pairs as draw_pairs
 from lemmata.transformers.sentence_pairs import join_pairs as join_pairs
+from lemmata.transformers.tagging import Tagger as Tagger
+from lemmata.transformers.tagging import first_pieces as first_pieces
+from lemmata.transformers.tagging import tag_targets as tag_targets
 from lemmata.transformers.text_cleaning import CleanedCharacters as CleanedCharacters
+from lemmata.transformers.tokenizer_file import TokenizerFile as TokenizerFile
 from lemmata.transformers.torch_layers import block_from_torch as block_from_torch
 from lemmata.transformers.transformer import Transformer as Transformer
 from lemmata.transformers.transformer import TransformerMemory as TransformerMemory
@@ -55,11 +71,13 @@ __all__ = [
     "BertConfig",
     "BertForPretraining",
     "BertOutput",
+    "BytePairEncoding",
     "CleanedCharacters",
     "CrossAttention",
     "Encoding",
     "FeedForward",
     "Fields",
+    "FineTuned",
     "FixedCache",
     "GPT",
     "GPTConfig",
@@ -69,13 +87,20 @@ __all__ = [
     "MaskedTokens",
     "PatchEmbedding",
     "PretrainingOutput",
+    "QuestionAnswerer",
     "Remembered",
     "SelfAttention",
+    "SentenceClassifier",
+    "SentenceEncoder",
     "SentencePairs",
     "SinusoidalPositions",
+    "Span",
+    "SpanLogits",
     "SpecialTokens",
     "Stored",
+    "Tagger",
     "TokenBatch",
+    "TokenizerFile",
     "Transformer",
     "TransformerBlock",
     "TransformerDecoder",
@@ -84,20 +109,27 @@ __all__ = [
     "ViT",
     "ViTConfig",
     "WordPiece",
+    "answer_log_probabilities",
     "attention",
     "attention_maps",
     "attention_weights",
+    "best_span",
     "block_from_torch",
     "cut_into_patches",
     "draw_pairs",
+    "few_shot_prompt",
+    "first_pieces",
     "generate",
     "join_pairs",
     "mask_tokens",
     "merged_pairs",
     "next_token_distribution",
+    "passage_mask",
+    "pooled_tokens",
     "read_pretrained",
     "rotate",
     "sinusoidal_encoding",
+    "tag_targets",
     "take_weights",
     "write_pretrained",
 ]

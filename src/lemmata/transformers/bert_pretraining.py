@@ -14,6 +14,7 @@ from lemmata.marks import system
 from lemmata.transformers.bert import Bert, bert_arguments, empty_model, read_bert
 from lemmata.transformers.masking import IGNORED
 from lemmata.transformers.pretrained import Stored, take_weights, write_pretrained
+from lemmata.transformers.transformer_block import activated
 
 __all__ = ["BertForPretraining", "MaskedLanguageHead", "PretrainingOutput"]
 
@@ -49,7 +50,7 @@ class MaskedLanguageHead(nn.Module):
     def forward(
         self, h: Float[Tensor, "... width"], vectors: Float[Tensor, "vocab_size width"]
     ) -> Float[Tensor, "... vocab_size"]:
-        h = self.norm(activation_named(self.activation).value(self.transform(h)))  # (..., width)
+        h = self.norm(activated(self.activation, self.transform(h)))  # (..., width)
         return functional.linear(h, vectors, self.bias)  # (..., vocab_size)
 
 

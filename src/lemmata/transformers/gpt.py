@@ -190,8 +190,15 @@ class GPT(nn.Module):
         r"""The mean negative log-likelihood $-\ln p(x_{t+1} \mid x_{1:t})$ of the tokens after the first, in nats."""
         if x.ndim != 2 or x.shape[1] < 2:
             raise ValueError(f"x must be (batch, time) with at least 2 tokens, got shape {tuple(x.shape)}")
-        logits = self(x[:, :-1])  # (batch, time - 1, vocab_size)
-        return functional.cross_entropy(logits.flatten(0, 1), x[:, 1:].flatten())
+        return self.nll(x[:, :-1], x[:, 1:]).mean()
+
+    def nll(self, x: Int[Tensor, "batch time"], y: Int[Tensor, "batch time"]) -> Float[Tensor, "batch time"]:
+        r"""The negative log-likelihood $-\ln p(y_t \mid x_1, \dots, x_t)$ of every token, in nats.
+
+        y is the text one position ahead of x.
+        """
+        logits = self(x)  # (batch, time, vocab_size)
+        return functional.cross_entropy(logits.flatten(0, 1), y.flatten(), reduction="none").unflatten(0, y.shape)
 
     # --- folders in Hugging Face's format ---
 

@@ -46,6 +46,16 @@ def merged_pairs(
         state.merge(best, join(*best))
 
 
+def with_merged(word: list[str], pair: Pair, piece: str) -> list[str]:
+    """The pieces of a word with a pair of them written as one, wherever it stands, from left to right."""
+    merged, place = [], 0
+    while place < len(word):
+        found = (*word[place : place + 2],) == pair
+        merged.append(piece if found else word[place])
+        place += 1 + found
+    return merged
+
+
 class _Text:
     """A text as counted words, with the counts of its pieces and pairs, kept as pairs are merged."""
 
@@ -84,8 +94,10 @@ class _Text:
         self.parts = np.concatenate([self.parts, np.array(parts, dtype=np.int64).reshape(-1, 2)])
         self.together = np.concatenate([self.together, np.zeros(len(new), dtype=np.int64)])
         self.alone = np.concatenate([self.alone, np.zeros(len(self.pieces) - len(self.alone), dtype=np.int64)])
-        self.alone[pieces] += list(changes.pieces.values())
-        self.together[pairs] += list(changes.pairs.values())
+        if pieces:
+            self.alone[pieces] += list(changes.pieces.values())
+        if pairs:  # words of one character have none
+            self.together[pairs] += list(changes.pairs.values())
 
     def best(self, by: str, min_count: int) -> Pair | None:
         """The pair to merge next, or None where no pair is frequent enough."""
@@ -104,14 +116,8 @@ class _Text:
         """Write a pair as one piece wherever it stands, from left to right."""
         changes = _Changes()
         for index in self.where.pop(pair):
-            word = self.words[index]
             self._count(index, -1, changes)
-            merged, place = [], 0
-            while place < len(word):
-                found = (*word[place : place + 2],) == pair
-                merged.append(piece if found else word[place])
-                place += 1 + found
-            self.words[index] = merged
+            self.words[index] = with_merged(self.words[index], pair, piece)
             self._count(index, 1, changes)
         self._apply(changes)
 

@@ -151,7 +151,8 @@ def take_weights(
             value = torch.empty(0)
         if value.shape != parameter.shape:
             shapes = ", ".join(f"{part} {tuple(tensors[part].shape)}" for part in source.names)
-            raise ValueError(f"{where}: {shapes} does not fit the config, which asks for {tuple(parameter.shape)}")
+            asked = tuple(reversed(parameter.shape) if source.transposed else parameter.shape)  # as it is stored
+            raise ValueError(f"{where}: {shapes} does not fit the config, which asks for {asked}")
         new[name] = value
     with torch.no_grad():
         for name, parameter in parameters.items():

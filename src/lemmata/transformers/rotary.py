@@ -4,6 +4,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from lemmata import validate
 from lemmata.marks import system
 
 __all__ = ["rotate"]
@@ -35,6 +36,9 @@ def rotate(
     width = x.shape[-1]
     if width % 2:
         raise ValueError(f"x must have an even width, to be turned in pairs, got {width}")
+    validate.positive("base", base)
+    if positions.shape != x.shape[-2:-1]:
+        raise ValueError(f"positions must be ({x.shape[-2]},), one for each vector, got shape {tuple(positions.shape)}")
     # In float64: at position 10,000 an angle in float32 is off by a thousandth.
     frequency = float(base) ** (-torch.arange(0, width, 2, device=x.device, dtype=torch.float64) / width)  # (width/2,)
     angle = positions.to(torch.float64)[:, None] * frequency  # (time, width / 2)

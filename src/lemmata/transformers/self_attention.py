@@ -66,7 +66,7 @@ class SelfAttention(nn.Module):
     def forward(
         self,
         x: Float[Tensor, "batch time width"],
-        mask: Bool[Tensor, "batch time *_"] | None = None,
+        mask: Bool[Tensor, "batch *_ keys"] | None = None,
         cache: KeyValueCache | FixedCache | None = None,
     ) -> Float[Tensor, "batch time width"]:
         query, key, value = self.heads_of(x, 0 if cache is None else cache.start)
@@ -88,7 +88,7 @@ class SelfAttention(nn.Module):
         return query, key, value
 
     def weights(
-        self, x: Float[Tensor, "batch time width"], mask: Bool[Tensor, "batch time *_"] | None = None
+        self, x: Float[Tensor, "batch time width"], mask: Bool[Tensor, "batch *_ keys"] | None = None
     ) -> Float[Tensor, "batch heads time time"]:
         """Where each head looks."""
         query, key, _ = self.heads_of(x)

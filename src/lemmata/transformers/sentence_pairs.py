@@ -102,7 +102,7 @@ def draw_pairs(
     validate.count("count", count)
     validate.number("fraction", fraction, least=0, most=1)
     sentences = [sentence for document in documents for sentence in document]
-    lengths = torch.tensor([len(document) for document in documents])
+    lengths = torch.tensor([len(document) for document in documents], dtype=torch.int64)
     ends = lengths.cumsum(0)
     first = torch.ones(len(sentences), dtype=torch.bool)
     first[ends[lengths > 0] - 1] = False  # the last sentence of a document has none after it

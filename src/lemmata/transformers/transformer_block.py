@@ -1,5 +1,6 @@
 r"""A block of a transformer: attention mixes the positions, a small network works on each, and both are added to x."""
 
+import functools
 from collections.abc import Callable
 
 from jaxtyping import Bool, Float
@@ -14,6 +15,13 @@ from lemmata.transformers.key_value_cache import FixedCache, KeyValueCache
 from lemmata.transformers.self_attention import SelfAttention
 
 __all__ = ["FeedForward", "TransformerBlock"]
+
+FUSED: dict[str, Callable[[Tensor], Tensor]] = {
+    "gelu": functional.gelu,
+    "gelu_tanh": functools.partial(functional.gelu, approximate="tanh"),
+    "relu": functional.relu,
+    "silu": functional.silu,
+}
 
 
 class FeedForward(nn.Module):
@@ -35,7 +43,12 @@ class FeedForward(nn.Module):
         self.contract = nn.Linear(hidden, width, bias=bias)
 
     def forward(self, x: Float[Tensor, "... width"]) -> Float[Tensor, "... width"]:
-        return self.contract(activation_named(self.activation).value(self.expand(x)))  # (..., hidden) in between
+        return self.contract(activated(self.activation, self.expand(x)))  # (..., hidden) in between
+
+
+def activated(name: str, z: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
+    """What the activation of this name makes of z: by torch's kernel, which goes over memory once, where it has one."""
+    return FUSED[name](z) if name in FUSED else activation_named(name).value(z)
 
 
 @system("transformer_block", title="Transformer block", kind="module")
@@ -95,11 +108,14 @@ class TransformerBlock(nn.Module):
     def forward(
         self,
         x: Float[Tensor, "batch time width"],
-        mask: Bool[Tensor, "batch time *_"] | None = None,
+        mask: Bool[Tensor, "batch *_ keys"] | None = None,
         memory: Float[Tensor, "batch keys memory_width"] | Remembered | None = None,
         memory_mask: Bool[Tensor, "batch keys"] | None = None,
         cache: KeyValueCache | FixedCache | None = None,
     ) -> Float[Tensor, "batch time width"]:
+        width = self.self_attention.width
+        if x.ndim != 3 or x.shape[-1] != width:
+            raise ValueError(f"x must be (batch, time, {width}), got shape {tuple(x.shape)}")
         if (memory is None) != (self.cross_attention is None):
             raise ValueError("a block with cross=True needs a memory, and only such a block takes one")
         x = self._added(x, self.self_attention_norm, lambda h: self.self_attention(h, mask, cache=cache))

@@ -18,6 +18,7 @@ from lemmata.marks import system
 from lemmata.transformers.pair_merging import merged_pairs
 from lemmata.transformers.pretrained import read_config
 from lemmata.transformers.text_cleaning import CleanedCharacters
+from lemmata.transformers.tokenizer_file import TokenizerFile
 
 __all__ = ["Encoding", "SpecialTokens", "TokenBatch", "WordPiece"]
 
@@ -263,11 +264,13 @@ class WordPiece:
 
     @classmethod
     def from_pretrained(cls, folder: Path | str) -> "WordPiece":
-        """A tokeniser from a folder with a vocab.txt and, where it has one, a tokenizer_config.json."""
+        """A tokeniser from a folder with a vocab.txt, or a tokenizer.json, and the tokenizer_config.json beside it."""
         folder = Path(folder)
         settings: dict[str, Any] = {}
         if (folder / "tokenizer_config.json").exists():
             settings = _settings(read_config(folder / "tokenizer_config.json"), folder / "tokenizer_config.json")
+        if (folder / "tokenizer.json").exists() and not (folder / "vocab.txt").exists():
+            return cls(**settings | _of_one_file(TokenizerFile(folder / "tokenizer.json"), settings))
         return cls(_vocab_lines(folder / "vocab.txt"), **settings)
 
     def save_pretrained(self, folder: Path | str) -> None:
@@ -299,10 +302,32 @@ def _settings(config: dict[str, Any], where: Path) -> dict[str, Any]:
     special = SpecialTokens(**names)
     extra = [each["content"] for each in (config.get("added_tokens_decoder") or {}).values()]
     extra += [each for field in ("never_split", "additional_special_tokens") for each in config.get(field) or []]
-    for token in extra:
+    _only_special(extra, special, where)
+    return settings | {"special": special}
+
+
+def _only_special(tokens: Iterable[str], special: SpecialTokens, where: Path) -> None:
+    for token in tokens:
         if token not in special:
             raise ValueError(f"{where} adds the token {token!r}, which is not supported: only {', '.join(special)}")
-    return settings | {"special": special}
+
+
+def _of_one_file(file: TokenizerFile, settings: dict[str, Any]) -> dict[str, Any]:
+    """The arguments that a tokenizer.json gives."""
+    model = file.section("model", {"type": ("WordPiece",), "continuing_subword_prefix": (CONTINUED,)})
+    cleaning = file.section("normalizer", {"type": ("BertNormalizer",), "clean_text": (True,)})
+    file.section("pre_tokenizer", {"type": ("BertPreTokenizer",)})
+    _only_special(file.added(), settings.get("special", USUAL), file.file)
+    vocab = file.vocab(model)
+    if sorted(vocab.values()) != list(range(len(vocab))):
+        raise ValueError(f"{file.file}: the pieces must be numbered from 0 to {len(vocab) - 1} without gaps")
+    return {
+        "vocab": sorted(vocab, key=vocab.__getitem__),
+        "lower": cleaning["lowercase"],
+        "strip_accents": cleaning["strip_accents"],
+        "split_chinese": cleaning["handle_chinese_chars"],
+        "max_chars": model["max_input_chars_per_word"],
+    }
 
 
 def _vocab_lines(file: Path) -> list[str]:

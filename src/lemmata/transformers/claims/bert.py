@@ -226,7 +226,7 @@ def first_of_another(documents, count, *tokens, generator):
     pairs = draw_pairs(documents, count, *tokens, generator=generator)
     begins = torch.tensor([sentences[0][0] for sentences in documents])
     following = torch.searchsorted(begins, pairs.x[:, 1], right=True) % len(begins)
-    pairs.x[:, 3] = torch.where(pairs.follows, pairs.x[:, 3], begins[following])
+    pairs.x[:, 3] = torch.where(pairs.follows, pairs.x[:, 3], begins[following])  # type: ignore
     return pairs
 
 
@@ -277,7 +277,7 @@ def neighbours_are_told_from_strangers(draw, fraction=0.5, summary=first_place, 
     strangers = second[~drawn.follows & (home == 0)] - 20  # any of the 37 sentences of other documents
     model = random_model(draw, 70)
     some = [column[:50] for column in drawn[:3]]
-    expected = model.next_sentence(model.encoder.pool(summary(model.encoder(*some).tokens)).tanh())
+    expected = model.next_sentence(model.encoder.pool(summary(model.encoder(*some).tokens)).tanh())  # type: ignore
     taught = draw.trained(small_bert, teach_both, vocab_size=16)
     fresh = draw_pairs(topics(draw.generator), 1000, CLS, SEP, generator=draw.generator)
     with torch.no_grad():

@@ -1,5 +1,7 @@
 """Encoder and decoder: torch's own stacks, what only positions tell, and a decoder that runs step by step."""
 
+from typing import Any
+
 import torch
 from torch import nn
 from torch.nn import functional
@@ -15,6 +17,7 @@ class AttentionFirst(TransformerEncoder):
     """All attentions one after another, and then all networks of a position."""
 
     def forward(self, x, mask=None):
+        block: Any
         h = self._placed(x)
         for block in self.blocks:
             h = block._added(h, block.self_attention_norm, lambda h, part=block: part.self_attention(h, mask))
@@ -95,6 +98,7 @@ class LooksAhead(TransformerDecoder):
 
     def __init__(self, *given, **named):
         super().__init__(*given, **named)
+        block: Any
         for block in self.blocks:
             block.self_attention.causal = False
 
@@ -110,7 +114,8 @@ class LooksAtTheSourceFirst(TransformerDecoder):
     """Cross-attention before self-attention."""
 
     def forward(self, x, memory, memory_mask=None, caches=None):
-        h, remembered = self._placed(x, len(caches[0]) if caches else 0), self.remember(memory)
+        block: Any
+        h, remembered = self._placed(x, len(caches[0]) if caches else 0), self.remember(memory)  # type: ignore
         for k, block in enumerate(self.blocks):
             look, cache = block.cross_attention, caches[k] if caches else None
             h = block._added(

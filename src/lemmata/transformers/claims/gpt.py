@@ -2,6 +2,7 @@
 
 import functools
 import math
+from typing import Any
 
 import torch
 from torch import nn
@@ -104,6 +105,7 @@ class LooksAhead(GPT):
 
     def __init__(self, *positional, **named):
         super().__init__(*positional, **named)
+        block: Any
         for block in self.blocks:
             block.self_attention.causal = False
 
@@ -127,3 +129,73 @@ def one_masked_pass_foresees_every_next_token(draw, shift=1, base=math.e, model=
         # The perplexity is the geometric mean of one over the probabilities: the number of tokens if all are alike.
         close(base**losses, torch.stack([1 / torch.stack(chances).log().mean().exp(), torch.tensor(11.0).double()])),
     )
+
+
+# --- What it learns from a prompt ---
+
+SYMBOLS = 6  # tokens of their own; each pair of a symbol and its image is another
+
+
+def permutations(count, generator):
+    return torch.rand(count, SYMBOLS, generator=generator).argsort(1)
+
+
+def answered(maps, x):
+    """The tokens of x and its images, which are the answers to x."""
+    return SYMBOLS * (1 + x) + maps.gather(1, x)
+
+
+def as_text(maps, x):
+    """Symbols, each followed by its answer: (texts, 2 symbols)."""
+    return torch.stack([x, answered(maps, x)], 2).flatten(1)
+
+
+def learner_of_maps():
+    """A GPT with weights of a variance that fits its small width: GPT-2's own are too small to begin with."""
+    model = GPT(vocab_size=SYMBOLS + SYMBOLS**2, width=32, layers=2, heads=2, max_length=24, hidden=64)
+    for values in model.parameters():
+        if values.ndim > 1:
+            nn.init.normal_(values, std=32**-0.5)
+    return model
+
+
+def read_maps(model, generator, steps, lr=5e-3, pairs=10):
+    """Texts with a map each, of a few symbols or of all, whose answers are to be foreseen."""
+    optimizer = torch.optim.AdamW(model.parameters(), lr=lr, betas=(0.9, 0.98), weight_decay=0.0)
+    for step in range(steps):
+        optimizer.param_groups[0]["lr"] = lr * min((step + 1) / 50, 1.0, 2 - 2 * step / steps)
+        among = torch.randint(1, SYMBOLS + 1, (64, 1), generator=generator)
+        chosen = (torch.rand(64, pairs, generator=generator) * among).long()
+        text = as_text(permutations(64, generator), permutations(64, generator).gather(1, chosen))
+        logits = model(text[:, :-1])[:, ::2]  # (texts, pairs, tokens): what follows each symbol
+        optimizer.zero_grad()
+        functional.cross_entropy(logits.flatten(0, 1), text[:, 1::2].flatten()).backward()
+        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+
+
+def of_the_task(maps, generator):
+    return maps
+
+
+def of_another_task(maps, generator):
+    return permutations(len(maps), generator)
+
+
+def accuracy(model, shots, examples, generator, count=4000):
+    """The share of right answers after so many different examples, for a symbol that may be among them or not."""
+    maps, asked = permutations(count, generator), torch.randint(SYMBOLS, (count, 1), generator=generator)
+    shown = as_text(examples(maps, generator), permutations(count, generator)[:, :shots])
+    answers = generate(model, torch.cat([shown, asked], 1), 1, temperature=0)
+    return (answers == answered(maps, asked)).double().mean()
+
+
+@claim("gpt.in_context")
+@lie("the number of examples does not matter", gain=0.0)
+@lie("it matters that there are examples, not of what", examples=of_another_task)
+def examples_in_a_prompt_teach_a_task(draw, gain=1.0, examples=of_the_task):
+    """Accuracy after none to five examples of a permutation, against the best that can be."""
+    model = draw.trained(learner_of_maps, read_maps, steps=2000)
+    shots = torch.arange(SYMBOLS)
+    found = torch.stack([accuracy(model, k, examples, draw.generator) for k in shots.tolist()])
+    return close(found, (1 + gain * shots) / SYMBOLS, within=0.08)

@@ -46,7 +46,7 @@ def gradients(draw, block, first):
     stack = nn.Sequential(*(block(WIDTH, 4, activation="relu", norm_first=first) for _ in range(LAYERS))).double()
     (stack(draw.normal(4, 10, WIDTH)) * draw.normal(4, 10, WIDTH)).sum().backward()
     used = [[values.grad.square().sum() for values in each.parameters() if values.grad is not None] for each in stack]
-    return torch.stack([sum(squares).sqrt() for squares in used])
+    return torch.stack([torch.stack(squares).sum().sqrt() for squares in used])
 
 
 @claim("transformer.residual_ln")

@@ -67,7 +67,7 @@ def assembled(draw, power):
     encoder = torchs(nn.TransformerEncoder, nn.TransformerEncoderLayer, True)
     decoder = torchs(nn.TransformerDecoder, nn.TransformerDecoderLayer, True)
     for ours, name, theirs in ((TransformerEncoder, "encoder", encoder), (TransformerDecoder, "decoder", decoder)):
-        getattr(model, name).load_state_dict(ours.from_torch(theirs).state_dict())
+        getattr(model, name).load_state_dict(ours.from_torch(theirs).state_dict())  # type: ignore
     source, target, lengths = draw.integers(4, WORDS, 3, 7), draw.integers(4, WORDS, 3, 6), torch.tensor([7, 1, 4])
     before = functional.pad(target[:, :-1], (1, 0), value=model.start)
     read, told = (

@@ -29,7 +29,7 @@ def patches_are_a_strided_convolution(
     found, by_hand, convolved, columns, tokens = [], [], [], [], []
     for p, q, rows, across in ((4, 3, 2, 3), (2, 1, 1, 1), (2, 5, 4, 1)):
         embed, x = embedding(p, q, 6, dtype=torch.float64), draw.normal(2, q, p * rows, p * across)
-        V, b = embed.matrix.detach(), offset * embed.project.bias.detach()
+        V, b = embed.matrix.detach(), offset * embed.project.bias.detach()  # type: ignore
         places = [(p * i, p * j) for i in range(rows) for j in range(across)]
         vectors = torch.stack([x[:, :, i : i + p, j : j + p].flatten(1) for i, j in places], dim=1)
         maps = functional.conv2d(x, V.unflatten(1, (q, p, p)), b, stride=int(stride * p))
@@ -101,7 +101,7 @@ def a_transformer_reads_patches(draw, count=86_567_656, position=1.0, joined=_fi
     h = joined(narrow.class_token.expand(3, -1, -1), tokens) + position * narrow.positions
     for block in narrow.blocks:
         h = _torchs_block(block)(h).detach()
-    logits = narrow.head(narrow.norm(read(h)))
+    logits = narrow.head(narrow.norm(read(h)))  # type: ignore
     return all_of(
         exactly(sum(values.numel() for values in network(device="meta").parameters()), count),
         close(narrow(x), logits, ulps=1e5, scale=logits.abs().amax()),

@@ -1,0 +1,74 @@
+"""Scaled dot-product attention on a processor: ours against torch's kernels, and the readable way.
+
+Ours calls torch's function too; what is measured is that the looks it takes at its arguments cost nothing.
+"""
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+from torch.nn.attention import SDPBackend
+
+from lemmata.bench.contests import _attention
+from lemmata.bench.contests._attention import Heads, Results
+from lemmata.bench.registry import agreement, entry, limit, ours, peer
+from lemmata.transformers.dot_product_attention import attention, attention_weights
+
+SHAPE = (2, 4, 512, 64)
+
+
+@entry(
+    "attention",
+    title="Attention",
+    measures="one call; in training also the gradients to queries, keys and values",
+    cases={
+        "full": "(2, 4, 512, 64) float32",
+        "causal": "(2, 4, 512, 64) float32, looking back only",
+        "causal_training": "(2, 4, 512, 64) float32, looking back only, forward and backward",
+    },
+    targets={"torch as it comes": 1.02, "torch, math": 1.0},
+    devices="cpu",
+)
+def problem(case: str, device: str) -> Heads:
+    """Noise of variance one."""
+    return _attention.heads(SHAPE, torch.float32, case, device)
+
+
+@ours("lemmata")
+def ours_as_it_comes(problem: Heads) -> Callable[[], Results]:
+    """The fused way."""
+    return _attention.repeat(lambda q, k, v: attention(q, k, v, causal=problem.causal), problem)
+
+
+@ours("lemmata, weights kept")
+def ours_with_weights(problem: Heads) -> Callable[[], Results]:
+    """The readable way, in which the weights can be looked at."""
+
+    def attend(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+        return attention_weights(query, key, causal=problem.causal) @ value
+
+    return _attention.repeat(attend, problem)
+
+
+@peer("torch as it comes")
+def torch_as_it_comes(problem: Heads) -> Callable[[], Results]:
+    """The kernel that torch chooses."""
+    return _attention.by_kernel(problem)
+
+
+@peer("torch, math")
+def torch_math(problem: Heads) -> Callable[[], Results]:
+    """Torch's own readable way."""
+    return _attention.by_kernel(problem, SDPBackend.MATH)
+
+
+@limit("the matrix products alone")
+def products(problem: Heads) -> Callable[[], Tensor]:
+    """No softmax, no scale."""
+    return _attention.products(problem)
+
+
+@agreement(within=1e-4)
+def in_numbers(results: Results) -> dict[str, float]:
+    """The length of everything computed."""
+    return _attention.in_numbers(results)

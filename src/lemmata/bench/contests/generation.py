@@ -1,0 +1,103 @@
+"""Text that GPT-2 writes, the likeliest token each time: ours against Hugging Face's generate.
+
+Both have the same weights and keep keys and values. On a GPU the model is GPT-2 small in bfloat16, on a processor a
+small one in float32. The vectors of the positions are twice those of some random text, which therefore is what a model
+writes, if it knows where it stands: rounding cannot change a token, after which the texts would have nothing in common.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from lemmata.bench.contests import _model_steps
+from lemmata.bench.registry import agreement, entry, limit, ours, peer
+from lemmata.transformers.generation import generate
+from lemmata.transformers.gpt import GPT
+
+SIZES = {"cpu": (64, 256, 1000, 128, 4, 4)}  # tokens of the prompt, new ones, vocab_size, width, layers, heads
+ON_GPU = (128, 512, 50_257, 768, 12, 12)
+
+
+class Writing(NamedTuple):
+    """A model, the beginnings of texts, and how many tokens are to come."""
+
+    step: _model_steps.Step
+    prompt: Tensor
+    length: int
+
+    @property
+    def model(self) -> GPT:
+        assert isinstance(self.step.model, GPT)
+        return self.step.model
+
+
+@entry(
+    "generation",
+    title="Text written by GPT-2",
+    measures="256 new tokens after 64 given ones; on a GPU 512 after 128",
+    cases={
+        "one": "one text, 4 layers of width 128, on a GPU GPT-2 small",
+        "eight": "eight texts at once, 4 layers of width 128, on a GPU GPT-2 small",
+    },
+    targets={"Hugging Face": 0.667, "Hugging Face, static cache": 0.667},
+)
+def writing(case: str, device: str) -> Writing:
+    """Random weights, but positions that foretell the text."""
+    given, length, vocab_size, width, layers, heads = SIZES.get(device, ON_GPU)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        model = GPT(vocab_size, width, layers, heads, max_length=given + length)
+        text = torch.randint(vocab_size, (given + length,))
+        prompt = torch.randint(vocab_size, (8 if case == "eight" else 1, given))
+    model.positions.weight.data = 2 * model.tokens.weight.data[text]
+    step = _model_steps.step(model, prompt, prompt, case, device)
+    return Writing(step, step.x, length)
+
+
+@ours("lemmata")
+def with_ours(writing: Writing) -> Callable[[], Tensor]:
+    """As it comes: on a GPU the step is a CUDA graph."""
+    return lambda: generate(writing.model, writing.prompt, writing.length, temperature=0)
+
+
+@peer("Hugging Face", needs="transformers")
+def with_theirs(writing: Writing) -> Callable[[], Tensor]:
+    """A cache that grows."""
+    return _theirs(writing)
+
+
+@peer("Hugging Face, static cache", needs="transformers")
+def with_static_cache(writing: Writing) -> Callable[[], Tensor]:
+    """A cache of fixed size, for which the step is compiled on a GPU."""
+    return _theirs(writing, cache_implementation="static")
+
+
+@limit("the products of one token with all matrices, as often as there are tokens")
+def products(writing: Writing) -> Callable[[], Tensor]:
+    """No attention, no normalisation, nothing drawn."""
+    width, rows = writing.model.config.width, len(writing.prompt)
+    outputs = (rows, writing.model.vocab_size)
+    once = _model_steps.products(writing.step, width, 4 * width, writing.model.config.layers, rows, outputs)
+
+    def work() -> Tensor:
+        for _ in range(writing.length):
+            found = once()
+        return found  # type: ignore[possibly-undefined] - length is at least 1
+
+    return work
+
+
+def _theirs(writing: Writing, **words: Any) -> Callable[[], Tensor]:
+    model: Any = _model_steps.theirs("GPT2LMHeadModel", writing.step)
+    words |= {"attention_mask": torch.ones_like(writing.prompt), "do_sample": False, "pad_token_id": 0}
+    words |= {"max_new_tokens": writing.length, "min_new_tokens": writing.length}
+    return lambda: model.generate(writing.prompt, **words)[:, writing.prompt.shape[1] :]
+
+
+@agreement(within=0.0)
+def in_numbers(text: Tensor) -> dict[str, float]:
+    """How much was written, and what."""
+    places = torch.arange(1, 1 + text.shape[1], device=text.device)
+    return {"tokens": float(text.numel()), "sum": float(text.sum()), "moment": float((text * places).sum())}

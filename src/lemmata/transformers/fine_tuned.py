@@ -1,0 +1,122 @@
+r"""BERT with one linear layer on top, for a task: what the three heads have in common."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, ClassVar, TypeVar
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from lemmata import validate
+from lemmata.transformers.bert import Bert, bert_arguments, empty_model, read_bert
+from lemmata.transformers.pretrained import Stored, take_weights, write_pretrained
+
+__all__ = ["FineTuned"]
+
+Model = TypeVar("Model", bound="FineTuned")
+
+
+class FineTuned(nn.Module):
+    r"""A BERT and a linear layer that reads what it says; a subclass says of what, and all weights learn.
+
+    `classes` are the names of the outputs, or how many there are; `settings` are those of `Bert`. `on(encoder)` puts a
+    new layer on an encoder that is there, `from_pretrained(folder)` reads encoder and layer in Hugging Face's format.
+    """
+
+    architecture: ClassVar[str]  # Hugging Face's class
+    head: ClassVar[str] = "classifier"  # and its name of the linear layer
+    pooling: ClassVar[bool] = False  # whether the sentence as a whole is what is read
+
+    def __init__(
+        self,
+        vocab_size: int = 30_522,
+        classes: int | Sequence[str] = 2,
+        classifier_dropout: float | None = None,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+        **settings: Any,
+    ) -> None:
+        super().__init__()
+        if "pooling" in settings:
+            raise ValueError(f"{type(self).__name__} has pooling={self.pooling}: leave the argument out")
+        self.classes = class_names(classes)
+        self.encoder = Bert(vocab_size, pooling=self.pooling, device=device, dtype=dtype, **settings)
+        self.dropout = classifier_dropout
+        if classifier_dropout is not None:
+            validate.fraction("classifier_dropout", classifier_dropout)
+        with torch.device(device or torch.get_default_device()):
+            self.classifier = nn.Linear(self.encoder.config.width, len(self.classes), dtype=dtype)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw the initial weights anew as BERT does."""
+        self.encoder.reset_parameters()
+        nn.init.normal_(self.classifier.weight, std=0.02)
+        nn.init.zeros_(self.classifier.bias)
+
+    @classmethod
+    def on(
+        cls: type[Model], encoder: Bert, classes: int | Sequence[str] = 2, classifier_dropout: float | None = None
+    ) -> Model:
+        """A copy of an encoder with a new layer on top, ready to be fine-tuned; what pools is new where it has none."""
+        place = encoder.tokens.weight
+        words: dict[str, Any] = {"device": place.device, "dtype": place.dtype, **vars(encoder.config)}
+        model = cls(encoder.vocab_size, classes, classifier_dropout, **words)
+        parts = {
+            name: each for name, each in encoder.state_dict().items() if cls.pooling or not name.startswith("pool")
+        }
+        model.encoder.load_state_dict({**model.encoder.state_dict(), **parts})
+        return model
+
+    def classified(self, h: Tensor) -> Tensor:
+        """The logits of some vectors of the encoder: (..., width) to (..., classes)."""
+        rate = self.encoder.config.dropout if self.dropout is None else self.dropout
+        return self.classifier(functional.dropout(h, rate, self.training))
+
+    # --- folders in Hugging Face's format ---
+
+    @classmethod
+    def from_pretrained(
+        cls: type[Model], folder: Path | str, device: torch.device | str | None = None, dtype: torch.dtype | None = None
+    ) -> Model:
+        """Encoder and layer from a folder with config.json and model.safetensors, in evaluation mode."""
+        config, tensors = read_bert(folder)
+        if f"{cls.head}.weight" not in tensors:
+            raise ValueError(
+                f"{folder} holds no tensor {cls.head}.weight, so it is no {cls.architecture}: "
+                f"{cls.__name__}.on(Bert.from_pretrained(folder)) puts a new layer on its encoder"
+            )
+        rows = len(tensors[f"{cls.head}.weight"])
+        names: dict[str, str] = config.get("id2label") or {}
+        if names and set(names) != {str(n) for n in range(rows)}:
+            raise ValueError(f"{folder}: id2label names {len(names)} classes, but {cls.head}.weight has {rows} rows")
+        classes = [str(names[str(n)]) for n in range(rows)] if names else rows
+        settings = {"classes": classes, "classifier_dropout": config.get("classifier_dropout")}
+        model = empty_model(cls, bert_arguments(config, folder) | settings, device, dtype)
+        take_weights(model, model.stored(), tensors, folder, ignored=("embeddings.position_ids",))
+        return model.eval()
+
+    def save_pretrained(self, folder: Path | str) -> None:
+        """Write config.json and model.safetensors, which Hugging Face's from_pretrained reads."""
+        names = {str(n): name for n, name in enumerate(self.classes)}
+        config = {
+            "architectures": [self.architecture], **self.encoder.stored_config(), "classifier_dropout": self.dropout,
+            "id2label": names, "label2id": {name: int(n) for n, name in names.items()},
+        }  # fmt: skip
+        write_pretrained(self, self.stored(), config, folder)
+
+    def stored(self) -> dict[str, Stored]:
+        """Which tensors of Hugging Face's model each parameter is."""
+        table = {f"encoder.{ours}": theirs for ours, theirs in self.encoder.stored("bert.").items()}
+        return table | {f"classifier.{part}": Stored((f"{self.head}.{part}",)) for part in ("weight", "bias")}
+
+
+def class_names(classes: int | Sequence[str]) -> tuple[str, ...]:
+    """Names of classes, which are numbered where there are none, as Hugging Face numbers them."""
+    if not isinstance(classes, int):
+        names = tuple(classes)
+        if isinstance(classes, str) or not names or len(set(names)) < len(names):
+            raise ValueError(f"classes must be a number, or names of which no two are alike, got {classes!r}")
+        return names
+    return tuple(f"LABEL_{n}" for n in range(validate.count("classes", classes)))

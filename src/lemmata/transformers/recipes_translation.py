@@ -1,0 +1,83 @@
+"""What can be trained in this chapter: verses translated from English to German, without recurrence."""
+
+from dataclasses import dataclass, fields
+
+import torch
+from torch import Tensor
+
+from lemmata import validate
+from lemmata.data.examples import Examples
+from lemmata.data.registry import load
+from lemmata.marks import recipe
+from lemmata.recurrent.recipes_translation import BASELINES as OTHERS
+from lemmata.recurrent.recipes_translation import HOW, Translator, read
+from lemmata.train.experiment import Experiment
+from lemmata.train.options import Options
+from lemmata.train.randomness import seeded
+from lemmata.transformers.transformer import Transformer
+
+__all__ = ["TransformerConfig", "translate_with_attention_alone"]
+
+BASELINES = {**OTHERS, "a recurrent network with attention (lemmata train seq2seq)": 13.1}
+
+
+@dataclass(frozen=True)
+class TransformerConfig:
+    """What can be chosen of a translator without recurrence."""
+
+    width: int = 128
+    """Values that stand for a word on its way through the blocks."""
+    layers: int = 2
+    """Blocks of the encoder, and as many of the decoder."""
+    heads: int = 4
+    """Attentions side by side in each block."""
+    hidden: int = 512
+    """Units inside the network of each position."""
+    norm_first: bool = True
+    """Whether parts are normalised before, not after, they are added."""
+    dropout: float = 0.3
+    """Share of values left out at each training step."""
+    smoothing: float = 0.1
+    """Share of a training word's weight that is given to all words alike."""
+    min_freq: int = 2
+    """Words that occur less often in the training verses are unknown ones."""
+    beams: int = 4
+    """Sentences followed at once when translating."""
+
+    def __post_init__(self) -> None:
+        for name in ("width", "layers", "heads", "hidden", "min_freq", "beams"):
+            validate.count(name, getattr(self, name))
+        for name in ("dropout", "smoothing"):
+            validate.fraction(name, getattr(self, name))
+        validate.flag("norm_first", self.norm_first)
+
+
+@recipe("transformer", data="verses", metric="bleu")
+def translate_with_attention_alone(
+    data: str = "verses",
+    config: TransformerConfig = TransformerConfig(),  # noqa: B008 - frozen
+    options: Options = Options(epochs=30, batch_size=64, lr=2e-3, schedule="cosine", warmup=200, clip=1.0, evaluate=10),  # noqa: B008
+) -> Experiment:
+    """Verses from English to German by attention alone, beside the recurrent network that was taught the same.
+
+    The learning rate rises for the first steps: before the weights have found their sizes, large steps do harm.
+    """
+    found = load(data, min_freq=config.min_freq)
+    translator = Translator(found, config.beams)
+    chosen = {field.name: getattr(config, field.name) for field in fields(TransformerConfig)[:6]}
+    sizes = {"source_vocab_size": len(translator.source), "target_vocab_size": len(translator.target)}
+    arguments = {**sizes, **chosen}
+    with seeded(options.seed):
+        system = Transformer(**arguments)
+
+    def loss(system: Transformer, batch: Examples) -> Tensor:
+        source, target, lengths = read(batch)
+        return system.loss(source, target, lengths, config.smoothing if system.training else 0.0)
+
+    # The number of a verse leads to its plain text: what is unknown to the vocabulary must not count as translated.
+    test = Examples(**found.test.columns, verse=torch.arange(len(found.test)))
+    return Experiment(
+        system, arguments, found.train, test, options, loss=loss, metrics=translator.scores, metric="bleu",
+        largest=True, picture=translator.picture, predict=translator.predict, sample=translator.sample,
+        write=translator.write, notes={"baselines": BASELINES, "how": HOW},
+    )  # fmt: skip
