@@ -174,6 +174,14 @@ def test_compiling_changes_nothing() -> None:
     torch.testing.assert_close(compiled(x), model(x), rtol=0, atol=1e-12)
 
 
+@pytest.mark.usefixtures("unchecked")
+def test_it_is_exported_for_batches_of_any_size() -> None:
+    model, batch = small().eval(), torch.export.Dim("batch")
+    exported = torch.export.export(model, (torch.randn(2, 1, 8, 8),), dynamic_shapes=({0: batch},)).module()
+    x = torch.randn(5, 1, 8, 8)
+    torch.testing.assert_close(exported(x), model(x))
+
+
 @pytest.mark.filterwarnings("ignore:TF32 acceleration")  # what torch says whenever a switch of oneDNN is set
 def test_bfloat16_is_near_float32() -> None:
     model, x = small(), torch.randn(4, 1, 8, 8)

@@ -195,7 +195,7 @@ class ViT(nn.Module):
     def features(self, x: Float[Tensor, "batch channels height width"]) -> Float[Tensor, "batch tokens token_width"]:
         """What the last block knows of the picture, the [CLS] token, and of each patch, normalised."""
         tokens = self.patches(x)  # (batch, patches, width)
-        h = torch.cat([self.class_token.expand(len(x), -1, -1), tokens], dim=1)  # (batch, 1 + patches, width)
+        h = torch.cat([self.class_token.expand(x.shape[0], -1, -1), tokens], dim=1)  # (batch, 1 + patches, width)
         h = functional.dropout(h + self.positions_for(x.shape[2], x.shape[3]), self.config.dropout, self.training)
         for block in self.blocks:
             h = block(h)
