@@ -35,7 +35,7 @@ def theirs(folder, kind="BertForPreTraining", dtype=torch.float64, **settings):
 
 def small(**settings):
     torch.manual_seed(0)
-    chosen = {"vocab_size": 50, "width": 24, "layers": 2, "heads": 3, "hidden": 40, "max_length": 17}
+    chosen = {"vocab_size": 50, "width": 24, "depth": 2, "heads": 3, "hidden": 40, "max_length": 17}
     return BertForPretraining(**chosen | settings).double().eval()
 
 

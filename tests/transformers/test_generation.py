@@ -10,7 +10,7 @@ from transformers import TemperatureLogitsWarper, TopKLogitsWarper, TopPLogitsWa
 
 def model(max_length=16, **words):
     torch.manual_seed(0)
-    made = GPT(vocab_size=20, width=16, layers=2, heads=2, max_length=max_length, dtype=torch.float64, **words)
+    made = GPT(vocab_size=20, width=16, depth=2, heads=2, max_length=max_length, dtype=torch.float64, **words)
     for values in made.parameters():
         values.data.mul_(8.0)  # so that what is foreseen depends on what was read
     return made

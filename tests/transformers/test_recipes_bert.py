@@ -12,7 +12,7 @@ from lemmata.train import Options, run_experiment
 from lemmata.transformers.bert_pretraining import BertForPretraining, PretrainingOutput
 from lemmata.transformers.recipes_bert import BASELINES, MaskedTextConfig, Restorer, fill_in_text
 
-SMALL = MaskedTextConfig(width=8, layers=1, heads=2, hidden=16, pairs=64)
+SMALL = MaskedTextConfig(width=8, depth=1, heads=2, hidden=16, pairs=64)
 FEW = Options(steps=2, batch_size=8, device="cpu")
 
 
@@ -82,7 +82,7 @@ def test_accuracy_counts_hidden_characters_only(experiment, restorer):
             return PretrainingOutput(torch.nn.functional.one_hot(truth, restorer.vocab_size).double(), None)
 
     batch = experiment.test[:50]
-    assert restorer.scores(Knows(9, width=2, heads=1, layers=1), batch) == {"accuracy": 1.0}
+    assert restorer.scores(Knows(9, width=2, heads=1, depth=1), batch) == {"accuracy": 1.0}
 
 
 def test_without_the_next_sentence_there_is_one_task():

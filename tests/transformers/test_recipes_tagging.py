@@ -11,7 +11,7 @@ from lemmata.transformers.recipes_tagging import TaggingConfig, by_the_word, pie
 from lemmata.transformers.wordpiece import WordPiece
 
 FEW = Options(steps=2, batch_size=4, device="cpu")
-SMALL = {"width": 8, "layers": 1, "heads": 2, "hidden": 8, "vocab_size": 60}
+SMALL = {"width": 8, "depth": 1, "heads": 2, "hidden": 8, "vocab_size": 60}
 WORDS = [["The", "dog", "barked", "."], ["They", "dog", "her", "."]]
 
 
@@ -57,7 +57,7 @@ def test_a_few_steps_can_be_run_scored_and_shown():
 def test_a_pre_trained_encoder_is_where_it_begins(tmp_path):
     tokenizer = WordPiece.train(["the dog barked . they her"], 60)
     tokenizer.save_pretrained(tmp_path)
-    encoder = Bert(len(tokenizer.vocab), width=8, layers=1, heads=2, hidden=8, max_length=40)
+    encoder = Bert(len(tokenizer.vocab), width=8, depth=1, heads=2, hidden=8, max_length=40)
     encoder.save_pretrained(tmp_path)
     experiment = tag_sentences(config=TaggingConfig(encoder=str(tmp_path), max_length=40), options=FEW)
     assert torch.equal(experiment.system.encoder.tokens.weight, encoder.tokens.weight)

@@ -8,7 +8,7 @@ from lemmata.recurrent.recipes_translation import SHOWN, read
 from lemmata.train import Options, run_experiment
 from lemmata.transformers.recipes_translation import BASELINES, TransformerConfig, translate_with_attention_alone
 
-SMALL = TransformerConfig(width=8, layers=2, heads=2, hidden=16, beams=2, min_freq=20)
+SMALL = TransformerConfig(width=8, depth=2, heads=2, hidden=16, beams=2, min_freq=20)
 FEW = Options(steps=2, batch_size=8, device="cpu")
 
 
@@ -54,7 +54,7 @@ def test_the_recurrent_network_is_among_those_to_beat(experiment):
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"layers": 0}, "layers must be >= 1, got 0"),
+        ({"depth": 0}, "depth must be >= 1, got 0"),
         ({"dropout": 1.0}, r"dropout must be in \[0, 1\)"),
         ({"beams": -1}, "beams must be >= 1, got -1"),
         ({"norm_first": 1}, "norm_first must be True or False, got 1"),

@@ -16,7 +16,7 @@ CLOSE = 1e-10  # sums of a few terms of size ten in double precision
 def wild(seed=0, **settings):
     """A model with opinions: weights so large that searches disagree."""
     torch.manual_seed(seed)
-    model = Transformer(9, 5, width=8, layers=2, heads=2, dtype=torch.float64, **settings).eval()
+    model = Transformer(9, 5, width=8, depth=2, heads=2, dtype=torch.float64, **settings).eval()
     for values in model.parameters():
         torch.nn.init.normal_(values, std=0.5)
     return model

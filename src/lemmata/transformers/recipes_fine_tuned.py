@@ -40,7 +40,7 @@ class FineTuningConfig:
 
     width: int = 64
     """Values that stand for a token on its way through the blocks."""
-    layers: int = 2
+    depth: int = 2
     """Blocks, one above another."""
     heads: int = 4
     """Attentions side by side in each block."""
@@ -50,7 +50,7 @@ class FineTuningConfig:
     """Fraction of what each part adds that is left out while training."""
 
     def __post_init__(self) -> None:
-        for name in ("width", "layers", "heads", "hidden"):
+        for name in ("width", "depth", "heads", "hidden"):
             validate.count(name, getattr(self, name))
         validate.fraction("dropout", self.dropout)
 

@@ -38,7 +38,7 @@ class GPTTextConfig:
 
     width: int = 128
     """Values that stand for a character on its way through the blocks."""
-    layers: int = 3
+    depth: int = 3
     """Blocks, one above another."""
     heads: int = 4
     """Attentions side by side in each block."""
@@ -48,7 +48,7 @@ class GPTTextConfig:
     """Characters that it reads at once."""
 
     def __post_init__(self) -> None:
-        for name in ("width", "layers", "heads"):
+        for name in ("width", "depth", "heads"):
             validate.count(name, getattr(self, name))
         validate.count("window", self.window, least=4)
         validate.fraction("dropout", self.dropout)

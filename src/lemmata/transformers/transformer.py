@@ -47,7 +47,7 @@ class Transformer(ConditionalSequence):
     Differs: normalises first unless told otherwise, and has a bias for each token; torch.nn.Transformer has neither
         embeddings nor positions nor logits (`TransformerEncoder.from_torch` and the decoder's take its weights).
 
-    >>> model = Transformer(source_vocab_size=12, target_vocab_size=10, width=16, layers=2, heads=4)
+    >>> model = Transformer(source_vocab_size=12, target_vocab_size=10, width=16, depth=2, heads=4)
     >>> source, target = torch.randint(4, 12, (2, 7)), torch.tensor([[5, 6, 3, 0], [4, 3, 0, 0]])
     >>> model(source, target).shape, model.log_probability(source, target).shape
     (torch.Size([2, 4, 10]), torch.Size([2]))
@@ -58,7 +58,7 @@ class Transformer(ConditionalSequence):
         source_vocab_size: int,
         target_vocab_size: int,
         width: int = 512,
-        layers: int = 6,
+        depth: int = 6,
         heads: int = 8,
         hidden: int | None = None,
         activation: str = "relu",
@@ -84,8 +84,8 @@ class Transformer(ConditionalSequence):
         with torch.device(device or torch.get_default_device()):
             self.of_source = nn.Embedding(source_vocab_size, width)
             self.of_target = nn.Embedding(target_vocab_size, width)
-            self.encoder = TransformerEncoder(width, layers, heads, hidden, **words)
-            self.decoder = TransformerDecoder(width, layers, heads, hidden, **words)
+            self.encoder = TransformerEncoder(width, depth, heads, hidden, **words)
+            self.decoder = TransformerDecoder(width, depth, heads, hidden, **words)
             tied = validate.flag("tied", tied)
             self.output_weight = None if tied else nn.Parameter(torch.empty(target_vocab_size, width))
             self.output_bias = nn.Parameter(torch.empty(target_vocab_size))

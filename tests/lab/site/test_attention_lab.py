@@ -17,7 +17,7 @@ def untaught(monkeypatch):
     """Weights that were never trained, but are far from even: what is tested holds for all weights."""
     with torch.random.fork_rng():
         torch.manual_seed(0)
-        model = lab.GPT(len(lab._vocabulary()), width=64, layers=2, heads=4, max_length=64).eval()
+        model = lab.GPT(len(lab._vocabulary()), width=64, depth=2, heads=4, max_length=64).eval()
     with torch.no_grad():
         for values in model.parameters():
             values *= 5 if values.ndim > 1 else 1

@@ -32,7 +32,7 @@ LONGEST = 20  # characters
 LINE = "/"  # stands for a new line: no play has it
 VISIBLE = {" ": "␣", "\n": "↵"}
 # A small model, and a short training: the lab of the next token has the same, so that one training serves both.
-SETTINGS = {"data": "shakespeare", "width": 64, "layers": 2, "window": 64, "steps": 600, "lr": 5e-3}
+SETTINGS = {"data": "shakespeare", "width": 64, "depth": 2, "window": 64, "steps": 600, "lr": 5e-3}
 
 
 class State(LabState):

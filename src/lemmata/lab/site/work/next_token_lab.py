@@ -28,7 +28,7 @@ LAB = {
 SHOWN = 12  # tokens with a bar
 AHEAD = 24  # characters that it goes on
 LINE = "/"  # stands for a new line: no play has it
-SETTINGS = {"data": "shakespeare", "width": 64, "layers": 2, "window": 64, "steps": 250, "lr": 8e-3}
+SETTINGS = {"data": "shakespeare", "width": 64, "depth": 2, "window": 64, "steps": 250, "lr": 8e-3}
 
 
 class State(LabState):

@@ -43,7 +43,7 @@ def learnt(method: Method) -> WordPiece | BytePairEncoding:
     text = [stored_text("shakespeare.txt.gz")[:LEARNT_FROM]]
     if method == "bytes":
         return BytePairEncoding.train(text, 257 + MOST)
-    return WordPiece.train(text, len(WordPiece.train(text, 1000, min_count=LEARNT_FROM).vocab) + MOST, by=method)
+    return WordPiece.train(text, len(WordPiece.train(text, 1000, min_freq=LEARNT_FROM).vocab) + MOST, by=method)
 
 
 @functools.cache
