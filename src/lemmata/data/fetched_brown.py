@@ -60,7 +60,7 @@ SOURCES: Mapping[str, Source] = {
     credit="W. N. Francis and H. Kučera, A Standard Corpus of Present-Day Edited American English, 1964",
     splits="train, test",
 )
-def brown(fetch: bool = False) -> Dataset:
+def brown() -> Dataset:
     r"""English sentences of 1961, 500 texts of fifteen kinds, and the part of speech of every word.
 
     A tag is the first part of the corpus's own: `nn` for `nn-tl` and `nn$`, `bez` for `bez*`. Every tenth text is for
@@ -72,11 +72,11 @@ def brown(fetch: bool = False) -> Dataset:
 
     Source: Francis and Kučera 1964.
 
-    >>> data = brown(fetch=True)  # doctest: +SKIP
+    >>> data = brown()  # doctest: +SKIP
     >>> data.extra["words"][0][:4], [data.classes[tag] for tag in data.extra["tags"][0][:4]]  # doctest: +SKIP
     (['The', 'Fulton', 'County', 'Grand'], ['at', 'np', 'nn', 'jj'])
     """
-    arrays = cached_arrays(SOURCES["brown"], fetch)
+    arrays = cached_arrays(SOURCES["brown"])
     pairs = [[token.rsplit("/", 1) for token in line.split()] for line in arrays["text"].tobytes().decode().split("\n")]
     words = [[word for word, _ in sentence] for sentence in pairs]
     kinds = [[_kind(tag) for _, tag in sentence] for sentence in pairs]

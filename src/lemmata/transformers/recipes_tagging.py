@@ -52,7 +52,11 @@ def tag_sentences(
     config: TaggingConfig = TaggingConfig(),  # noqa: B008 - frozen
     options: Options = Options(epochs=6, lr=1e-3, warmup=100, **SHARED),  # noqa: B008
 ) -> Experiment:
-    """English sentences of 1961 (`lemmata data brown --from FILE`), a part of speech for each word."""
+    """English sentences of 1961 (`lemmata data brown --from FILE`), a part of speech for each word.
+
+    From fresh weights it stays below each word's most frequent tag, 81.9 to 87.1 %: `--encoder FOLDER` begins with a
+    pre-trained BERT.
+    """
     found = load(data)
     words, tags = found.extra["words"], found.extra["tags"]
     rows = found.train.sentence
