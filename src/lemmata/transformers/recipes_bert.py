@@ -200,7 +200,7 @@ class Restorer:
         places, chances = self.probabilities(system, text)
         likely = chances.sum(0).topk(min(12, len(self.vocabulary))).indices
         tokens = [self.vocabulary.tokens[number] for number in likely.tolist()]
-        columns = [{" ": "space", "\n": "line"}.get(token, token) for token in tokens]
+        columns = [{" ": "space", "\n": "line"}.get(str(token), str(token)) for token in tokens]
         rows = [text[max(0, place - 5) : place + 6].replace("\n", " ") for place in places]
         values = [[round(chance, 3) for chance in row] for row in chances[:, likely].tolist()]
         note = f"It reads: {text} / It writes: {self.restore(system, text)}"

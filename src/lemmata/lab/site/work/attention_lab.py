@@ -65,7 +65,7 @@ def network(state: State) -> GPT:
     model = copy.deepcopy(_trained())
     with torch.no_grad():
         for block in model.blocks:
-            layer = block.self_attention  # type: ignore[union-attr]
+            layer: Any = block.self_attention
             layer.causal = state.mask == "causal"
             for values in layer.project.parameters():  # the first third of the rows are the queries
                 values[: len(values) // 3] /= state.temperature
@@ -90,7 +90,7 @@ def looks(state: State) -> tuple[list[str], dict[str, Tensor], Tensor, float | N
     weights = {f"{b + 1}.{h + 1}": each for b, block in enumerate(maps) for h, each in enumerate(block[0])}
     logits = model(numbers)[0]  # (time, vocab_size)
     cost = float(cross_entropy(logits[:-1], numbers[0, 1:])) / math.log(2) if len(logits) > 1 else None
-    characters = [VISIBLE.get(token, token) for token in (vocabulary.tokens[k] for k in numbers[0].tolist())]
+    characters = [VISIBLE.get(token, token) for token in (str(vocabulary.tokens[k]) for k in numbers[0].tolist())]
     return characters, weights, logits[-1].softmax(-1), cost
 
 
