@@ -11,6 +11,7 @@ from lemmata.data.text import Vocabulary, shakespeare
 from lemmata.figure import Bars, Figure
 from lemmata.judge.trained import trained
 from lemmata.lab.site.labs import LabState
+from lemmata.transformers.claims.gpt import read_plays, reader_of_plays
 from lemmata.transformers.generation import generate, next_token_distribution
 from lemmata.transformers.gpt import GPT
 
@@ -23,12 +24,12 @@ LAB = {
     "systems": ("gpt", "generation"),
     "command": "lemmata train gpt",
     "thumbnail": {"text": "What is th"},
+    "seconds": 180,
 }
 
 SHOWN = 12  # tokens with a bar
 AHEAD = 24  # characters that it goes on
 LINE = "/"  # stands for a new line: no play has it
-SETTINGS = {"data": "shakespeare", "width": 64, "depth": 2, "window": 64, "steps": 250, "lr": 8e-3}
 
 
 class State(LabState):
@@ -44,7 +45,7 @@ class State(LabState):
 @functools.cache
 def network() -> GPT:
     """Trained once by whoever asks first, and then remembered, in this process and in the cache folder."""
-    return trained("gpt", None, SETTINGS, 0)
+    return trained(reader_of_plays, read_plays, {"steps": 600}, 0)
 
 
 @functools.cache
