@@ -157,6 +157,14 @@ torch.testing.assert_close(torch.compile(model, backend="eager", fullgraph=True)
 """
 
 
+def test_pairs_and_law_must_be_where_the_vectors_are():
+    pairs, law = torch.randint(5, (4, 2)), torch.ones(5)
+    with pytest.raises(ValueError, match="pairs must be on meta, where the vectors are, got cpu"):
+        SkipGram(5, 3, device="meta").sweep(pairs, law)
+    with pytest.raises(ValueError, match="pairs must be on cpu"):
+        SkipGram(5, 3).sweep(pairs.to("meta"), law)
+
+
 def test_it_compiles_as_a_whole():
     # In a process of its own, without the shape checks that tests add.
     done = subprocess.run([sys.executable, "-c", COMPILE], capture_output=True, text=True, check=False)

@@ -102,6 +102,15 @@ def test_the_samples_of_a_network_follow_its_law():
     assert (found - law).abs().max() < 7 * 0.5 / 100  # seven standard deviations of a fraction, at most
 
 
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize("shape", [(1,), (3,), (2, 5)])
+def test_a_sample_is_heard_for_each_sequence(shape):
+    network = WaveNet(levels=8, channels=4, depth=3)
+    state = network.begin(torch.zeros(2, 10, dtype=torch.long))
+    with pytest.raises(ValueError, match=r"x must be \(2,\), a sample for each sequence"):
+        network.hear(state, torch.zeros(shape, dtype=torch.long))
+
+
 def test_gradients_are_those_of_finite_differences():
     network, x = small(channels=2, skip_channels=3, depth=2), torch.randint(5, (2, 4))
     assert torch.autograd.gradcheck(lambda *_: network(x), tuple(network.parameters()))

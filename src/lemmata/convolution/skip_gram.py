@@ -121,8 +121,13 @@ class SkipGram(nn.Module):
         table = law if isinstance(law, AliasTable) else alias_table(law)
         if len(table.keep) != self.vocab_size:
             raise ValueError(f"law must be over {self.vocab_size} words, got {len(table.keep)}")
-        seed = int(torch.randint(2**62, (), generator=generator))
         weights = self.given.weight.detach(), self.predicted.weight.detach()
+        for name, values in (("pairs", pairs), ("law", table.keep)):
+            if values.device != weights[0].device:
+                where = f"{weights[0].device}, where the vectors are, got {values.device}"
+                raise ValueError(f"{name} must be on {where}: use {name}.to({str(weights[0].device)!r})")
+        device = "cpu" if generator is None else generator.device
+        seed = int(torch.randint(2**62, (), generator=generator, device=device))
         return sweep_pairs(*weights, pairs.long(), table, lr, samples, batch_size, seed)
 
     @torch.no_grad()
