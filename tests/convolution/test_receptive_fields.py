@@ -156,6 +156,27 @@ def test_pictures_have_a_field_for_each_axis():
     seen_by_gradients(nn.Sequential(rows, nn.ConstantPad2d((1, 2, 0, 1), 0.0), nn.Upsample(size=(12, 13))), (2, 9, 8))
 
 
+@pytest.mark.parametrize("axes", [2, 3])
+def test_a_linear_layer_over_channels_that_come_last_sees_its_own_place(axes):
+    layer = nn.Linear(3, 2)
+
+    class Last(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.before, self.layer = (nn.Conv2d, nn.Conv3d)[axes - 2](2, 3, 3), layer
+
+        def forward(self, x):
+            rows = self.before(x).movedim(1, -1)  # (batch, *space, channels)
+            return (self.layer(rows) + functional.linear(input=rows, weight=self.layer.weight)).movedim(-1, 1)
+
+    seen_by_gradients(Last(), (2, 6, 5, 4)[: axes + 1])
+
+
+def test_a_circular_border_may_be_asked_for_by_name():
+    found = receptive_field(Function(lambda y: functional.pad(y, pad=(1, 1), mode="circular")), (2, 29))
+    assert (found.size, found.start) == ((3,), (-2,))
+
+
 def test_what_is_seen_whole():
     flat = Function(lambda y: y.flatten(1))
     found = receptive_field(flat, (2, 29))
