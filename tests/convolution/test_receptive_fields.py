@@ -305,6 +305,10 @@ def test_bad_units_and_inputs_are_named(unchecked):
         receptive_field(nn.Conv1d(1, 1, 3), (1, 8), channels=1)
     with pytest.raises(TypeError, match=r"model must be an nn\.Module, got function"):
         receptive_field(lambda x: x, (1, 8))  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="shape must be a row of numbers, that of one example, got 8"):
+        receptive_field(nn.Conv1d(1, 1, 3), 8)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="shape must be an integer, got float"):
+        receptive_field(nn.Conv1d(1, 1, 3), (1, 8.5))  # type: ignore[list-item]
     field = receptive_field(nn.Conv1d(1, 1, 3), (1, 8))
     with pytest.raises(ValueError, match=r"unit must be 1 numbers, one for each axis of space, got \(1, 2\)"):
         field.of(1, 2)

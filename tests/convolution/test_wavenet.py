@@ -167,6 +167,8 @@ def test_a_network_that_diverged_generates_nothing():
         (lambda: WaveNetConfig(stacks=0), "stacks must be >= 1, got 0"),
         (lambda: small()(torch.zeros(2, 3)), r"got torch.float32: use x.long\(\)"),
         (lambda: small()(torch.tensor([[5]])), "x must hold tokens from 0 to 4, got 5 to 5"),
+        (lambda: small()([[1]]), "x must be a tensor, got list"),
+        (lambda: small()(torch.zeros(2, 0, dtype=torch.long)), "at least one step in time"),
         (lambda: small()(torch.tensor([1])), r"x must be \(batch, time\), got shape \(1,\)"),
         (lambda: small().generate(torch.tensor([[1]]), 0), "length must be >= 1, got 0"),
         (lambda: small().generate(torch.tensor([[1]]), 1, -1.0), "temperature must be >= 0, got -1.0"),

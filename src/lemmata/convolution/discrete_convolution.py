@@ -61,3 +61,5 @@ def _signals(**signals: Tensor) -> None:
     (one, first), (other, second) = signals.items()
     if first.ndim != second.ndim:
         raise ValueError(f"{one} and {other} must have as many axes, got {first.ndim} and {second.ndim}")
+    if first.dtype != second.dtype:
+        raise TypeError(f"{one} and {other} must have one dtype, got {first.dtype} and {second.dtype}")

@@ -112,7 +112,9 @@ def receptive_field(model: nn.Module, shape: Sequence[int], channels: int | None
     """
     if not isinstance(model, nn.Module):
         raise TypeError(f"model must be an nn.Module, got {type(model).__name__}: wrap functions in a module")
-    sizes = tuple(validate.count("shape", int(n)) for n in shape)
+    if not isinstance(shape, Sequence):
+        raise TypeError(f"shape must be a row of numbers, that of one example, got {shape!r}")
+    sizes = tuple(validate.count("shape", n if isinstance(n, float) else int(n)) for n in shape)
     if len(sizes) < 1 + (channels is not None):
         raise ValueError(f"shape must be ({'' if channels is None else 'channels, '}*space), got {sizes}")
     if channels not in (None, 0, -1):

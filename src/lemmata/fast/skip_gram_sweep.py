@@ -16,6 +16,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn import functional
 
+from lemmata import validate
 from lemmata.fast.compiled_library import load_compiled
 
 __all__ = [
@@ -47,7 +48,11 @@ def alias_table(law: Float[Tensor, " vocab"]) -> AliasTable:
     >>> alias_table(torch.tensor([0.75, 0.25])).keep.tolist(), 2**32
     ([4294967296, 2147483648], 4294967296)
     """
-    if law.ndim != 1 or not len(law) or not (law.isfinite().all() and (law >= 0).all() and law.sum() > 0):
+    if (
+        validate.tensor("law", law).ndim != 1
+        or not len(law)
+        or not (law.isfinite().all() and (law >= 0).all() and law.sum() > 0)
+    ):
         raise ValueError(f"law must be a row of probabilities, got shape {tuple(law.shape)} with sum {law.sum():g}")
     size, exact = len(law), law.detach().cpu().double()
     mass = (exact / exact.sum() * (size * WHOLE)).floor().long().tolist()
