@@ -138,7 +138,7 @@ def tokens(name: str, value: Tensor, vocab_size: int) -> Tensor:
     Traceback (most recent call last):
     ValueError: x must hold tokens from 0 to 4, got 0 to 7
     """
-    if value.is_floating_point() or value.is_complex() or value.dtype is torch.bool:
+    if tensor(name, value).is_floating_point() or value.is_complex() or value.dtype is torch.bool:
         raise TypeError(f"{name} must hold tokens as whole numbers, got {value.dtype}: use {name}.long()")
     # Looking at tokens on another device would make every step wait for it.
     looked = value.device.type == "cpu" and value.numel() and not torch.compiler.is_compiling()

@@ -127,3 +127,10 @@ def test_bad_input_is_named(unchecked, changed, message):
 def test_bad_input_of_the_kernels_gradient_is_named(unchecked, changed, message):
     with pytest.raises(ValueError, match=message):
         conv_weight_gradient(**{"x": torch.zeros(1, 3, 5), "kernel_size": 3, "delta": torch.zeros(1, 2, 3), **changed})
+
+
+def test_gradients_of_another_dtype_are_named(unchecked):
+    with pytest.raises(TypeError, match=r"delta must have the dtype of weight, torch.float32, got torch.float64"):
+        conv_input_gradient(5, torch.zeros(2, 1, 3), torch.zeros(1, 2, 3).double())
+    with pytest.raises(TypeError, match=r"delta must have the dtype of x, torch.float32, got torch.float64"):
+        conv_weight_gradient(torch.zeros(1, 3, 5), 3, torch.zeros(1, 2, 3).double())

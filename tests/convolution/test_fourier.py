@@ -166,5 +166,7 @@ def test_bad_samples_and_starts_are_named(unchecked):
         inverse_fourier_transform(torch.zeros(32), T, start=(0.0, 1.0))
     with pytest.raises(ValueError, match="start must be finite, got nan"):
         inverse_fourier_transform(torch.zeros(32), T, start=math.nan)
+    with pytest.raises(TypeError, match="start must be a number, got Tensor"):
+        inverse_fourier_transform(torch.zeros(32), T, start=torch.tensor(1.0))  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="start must be a number, got str"):
         inverse_fourier_transform(torch.zeros(32), T, start=["zero"])

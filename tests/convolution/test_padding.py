@@ -42,6 +42,8 @@ def test_words_for_padding():
         amounts_of("full", [3], [1], [1])
     with pytest.raises(ValueError, match=r"padding 'same' needs stride 1, got \(2,\)"):
         amounts_of("same", [3], [1], [2])
+    with pytest.raises(ValueError, match="amounts must be at most one pair for each of the 1 axes of x, got 2"):
+        pad_space(torch.zeros(3), [(1, 1), (1, 1)])
     with pytest.raises(ValueError, match="padding_mode must be one of zeros"):
         pad_space(torch.zeros(3), [(1, 1)], "mirror")
     with pytest.raises(ValueError, match=r"stride must be a number or 2 of them, one for each axis, got \(1,\)"):

@@ -44,6 +44,15 @@ def test_dilated_windows_are_those_of_torch(padding):
     torch.testing.assert_close(found, constant, rtol=0, atol=36 * torch.finfo(x.dtype).eps)
 
 
+def test_a_window_may_be_larger_than_what_is_not_padded():
+    x = torch.randn(1, 2, 9, 1, 7, dtype=torch.float64)
+    settings = {"kernel_size": (3, 2, 3), "stride": 2, "padding": (1, 1, 0)}
+    flat = functional.avg_pool2d(x.transpose(2, 3).flatten(1, 2), (3, 3), 2, (1, 0)) / 2  # one of two rows is zero
+    for method in ("auto", "definition"):
+        found = pool_nd(x, kind="average", method=method, **settings)  # type: ignore[arg-type]
+        torch.testing.assert_close(found, flat[:, :, :, None].expand(found.shape))
+
+
 def test_four_dimensions_are_one_after_another():
     torch.manual_seed(0)
     x = torch.randn(1, 2, 4, 4, 4, 4, dtype=torch.float64)
@@ -134,6 +143,7 @@ def test_a_layer_has_its_settings():
         ({"padding": 2}, ValueError, "padding must be at most half of kernel_size, 3, got 2"),
         ({"padding": 1, "dilation": 6}, ValueError, "must hold the kernel's 13 places"),
         ({"padding": 1, "kernel_size": 2, "dilation": 6}, ValueError, "dilation must be at most 5, the size of"),
+        ({"kind": "softmax", "beta": torch.ones(3)}, ValueError, r"beta must be one number .* got shape \(3,\)"),
         ({"beta": float("nan")}, ValueError, "beta must be finite, got nan"),
         ({"kind": "softmax", "method": "torch"}, ValueError, "method 'torch' knows max, min and undilated average"),
         ({"kind": "average", "dilation": 2, "method": "torch"}, ValueError, r"got average, 1 axes, dilation \(2,\)"),

@@ -156,6 +156,27 @@ def test_pictures_have_a_field_for_each_axis():
     seen_by_gradients(nn.Sequential(rows, nn.ConstantPad2d((1, 2, 0, 1), 0.0), nn.Upsample(size=(12, 13))), (2, 9, 8))
 
 
+@pytest.mark.parametrize("axes", [2, 3])
+def test_a_linear_layer_over_channels_that_come_last_sees_its_own_place(axes):
+    layer = nn.Linear(3, 2)
+
+    class Last(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.before, self.layer = (nn.Conv2d, nn.Conv3d)[axes - 2](2, 3, 3), layer
+
+        def forward(self, x):
+            rows = self.before(x).movedim(1, -1)  # (batch, *space, channels)
+            return (self.layer(rows) + functional.linear(input=rows, weight=self.layer.weight)).movedim(-1, 1)
+
+    seen_by_gradients(Last(), (2, 6, 5, 4)[: axes + 1])
+
+
+def test_a_circular_border_may_be_asked_for_by_name():
+    found = receptive_field(Function(lambda y: functional.pad(y, pad=(1, 1), mode="circular")), (2, 29))
+    assert (found.size, found.start) == ((3,), (-2,))
+
+
 def test_what_is_seen_whole():
     flat = Function(lambda y: y.flatten(1))
     found = receptive_field(flat, (2, 29))
@@ -284,6 +305,10 @@ def test_bad_units_and_inputs_are_named(unchecked):
         receptive_field(nn.Conv1d(1, 1, 3), (1, 8), channels=1)
     with pytest.raises(TypeError, match=r"model must be an nn\.Module, got function"):
         receptive_field(lambda x: x, (1, 8))  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="shape must be a row of numbers, that of one example, got 8"):
+        receptive_field(nn.Conv1d(1, 1, 3), 8)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="shape must be an integer, got float"):
+        receptive_field(nn.Conv1d(1, 1, 3), (1, 8.5))  # type: ignore[list-item]
     field = receptive_field(nn.Conv1d(1, 1, 3), (1, 8))
     with pytest.raises(ValueError, match=r"unit must be 1 numbers, one for each axis of space, got \(1, 2\)"):
         field.of(1, 2)

@@ -72,5 +72,7 @@ def test_bad_transposed_sizes_and_counts_are_named(unchecked):
         transposed_output_size(1, 3, padding=3)
     with pytest.raises(TypeError, match="bias must be True or False"):
         parameter_counts(5, 5, 1, (3, 3), 1, bias=1)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=r"kernel_size must be two numbers, \(height, width\), got 3"):
+        parameter_counts(5, 5, 1, 3, 1)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="kernels must be >= 1"):
         parameter_counts(5, 5, 1, (3, 3), 0)

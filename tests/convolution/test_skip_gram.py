@@ -157,6 +157,14 @@ torch.testing.assert_close(torch.compile(model, backend="eager", fullgraph=True)
 """
 
 
+def test_pairs_and_law_must_be_where_the_vectors_are():
+    pairs, law = torch.randint(5, (4, 2)), torch.ones(5)
+    with pytest.raises(ValueError, match="pairs must be on meta, where the vectors are, got cpu"):
+        SkipGram(5, 3, device="meta").sweep(pairs, law)
+    with pytest.raises(ValueError, match="pairs must be on cpu"):
+        SkipGram(5, 3).sweep(pairs.to("meta"), law)
+
+
 def test_it_compiles_as_a_whole():
     # In a process of its own, without the shape checks that tests add.
     done = subprocess.run([sys.executable, "-c", COMPILE], capture_output=True, text=True, check=False)
@@ -189,6 +197,12 @@ ONE, PAIR, LAW = torch.tensor([1]), torch.tensor([[1, 1]]), torch.ones(2) / 2
         (lambda: SkipGram(2, 2).sweep(PAIR, LAW, batch_size=0), "batch_size must be >= 1, got 0"),
         (lambda: SkipGram(3, 2).sweep(PAIR, LAW), "law must be over 3 words, got 2"),
         (lambda: SkipGram(2, 2).sweep(PAIR, 0 * LAW), "law must be a row of probabilities"),
+        (lambda: SkipGram(2, 2)([1]), "words must be a tensor, got list"),
+        (lambda: SkipGram(2, 2).nearest(PAIR, 1), r"words must be one row of words, got shape \(1, 2\)"),
+        (lambda: SkipGram(2, 2).sweep([[1, 1]], LAW), "pairs must be a tensor, got list"),
+        (lambda: SkipGram(2, 2).sweep(PAIR, [0.5, 0.5]), "law must be a tensor, got list"),
+        (lambda: thinned(PAIR, 2), r"tokens must be one row of words, got shape \(1, 2\)"),
+        (lambda: cooccurring_pairs([1, 2]), "tokens must be a tensor, got list"),
         (lambda: thinned(ONE, 2, 0.0), "threshold must be > 0, got 0.0"),
         (lambda: cooccurring_pairs(ONE), r"at least 2 words, got shape \(1,\)"),
         (lambda: cooccurring_pairs(ONE.repeat(3), 0), "window must be >= 1, got 0"),

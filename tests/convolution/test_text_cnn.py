@@ -104,6 +104,8 @@ def test_it_compiles_as_a_whole_and_exports_with_any_batch():
         (lambda: TextCNNConfig(widths=(2, 0)), "widths must be >= 1, got 0"),
         (lambda: TextCNNConfig(dropout=1.0), r"dropout must be in \[0, 1\), got 1.0"),
         (lambda: small(vectors=torch.zeros(9, 3)), r"vectors must be \(9, 4\), one for each token, got shape \(9, 3\)"),
+        (lambda: small(vectors=[[0.0]]), "vectors must be a tensor, got list"),
+        (lambda: small()([[1]]), "x must be a tensor, got list"),
         (lambda: small()(torch.tensor([1])), r"x must be \(batch, time\), got shape \(1,\)"),
         (lambda: small()(torch.tensor([[9]])), "x must hold tokens from 0 to 8, got 9 to 9"),
         (lambda: small()(torch.zeros(1, 1)), r"got torch.float32: use x.long\(\)"),

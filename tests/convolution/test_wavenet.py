@@ -102,6 +102,15 @@ def test_the_samples_of_a_network_follow_its_law():
     assert (found - law).abs().max() < 7 * 0.5 / 100  # seven standard deviations of a fraction, at most
 
 
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize("shape", [(1,), (3,), (2, 5)])
+def test_a_sample_is_heard_for_each_sequence(shape):
+    network = WaveNet(levels=8, channels=4, depth=3)
+    state = network.begin(torch.zeros(2, 10, dtype=torch.long))
+    with pytest.raises(ValueError, match=r"x must be \(2,\), a sample for each sequence"):
+        network.hear(state, torch.zeros(shape, dtype=torch.long))
+
+
 def test_gradients_are_those_of_finite_differences():
     network, x = small(channels=2, skip_channels=3, depth=2), torch.randint(5, (2, 4))
     assert torch.autograd.gradcheck(lambda *_: network(x), tuple(network.parameters()))
@@ -158,6 +167,8 @@ def test_a_network_that_diverged_generates_nothing():
         (lambda: WaveNetConfig(stacks=0), "stacks must be >= 1, got 0"),
         (lambda: small()(torch.zeros(2, 3)), r"got torch.float32: use x.long\(\)"),
         (lambda: small()(torch.tensor([[5]])), "x must hold tokens from 0 to 4, got 5 to 5"),
+        (lambda: small()([[1]]), "x must be a tensor, got list"),
+        (lambda: small()(torch.zeros(2, 0, dtype=torch.long)), "at least one step in time"),
         (lambda: small()(torch.tensor([1])), r"x must be \(batch, time\), got shape \(1,\)"),
         (lambda: small().generate(torch.tensor([[1]]), 0), "length must be >= 1, got 0"),
         (lambda: small().generate(torch.tensor([[1]]), 1, -1.0), "temperature must be >= 0, got -1.0"),

@@ -11,6 +11,7 @@ from lemmata.fast import skip_gram_sweep
 from lemmata.fast.compiled_library import COMPILERS
 from lemmata.fast.skip_gram_sweep import (
     WHOLE,
+    AliasTable,
     alias_negatives,
     alias_table,
     sweep_pairs,
@@ -83,6 +84,55 @@ def test_other_numbers_take_the_path_in_torch(dtype):
     assert (given - x).abs().max() < 1000 * torch.finfo(dtype).eps
     across = torch.ones(4, WORDS).mT
     assert sweep_pairs_compiled(across, across, pairs, table, 0.1, 5, 16, SEED) is None
+
+
+@needs_a_compiler
+@pytest.mark.parametrize("wrong", [-1, WORDS, 2**60])
+@pytest.mark.parametrize("where", ["words", "contexts", "negatives"])
+def test_words_beyond_the_vocabulary_are_refused_and_nothing_is_written(where, wrong):
+    given, predicted, pairs, table = problem(4)
+    before = given.clone(), predicted.clone()
+    if where == "negatives":
+        table = AliasTable(torch.zeros_like(table.keep), torch.full_like(table.other, wrong))
+    else:
+        pairs[7, int(where == "contexts")] = wrong
+    with pytest.raises(IndexError, match="must hold words from 0 to 10"):
+        sweep_pairs_compiled(given, predicted, pairs, table, 0.1, 5, 64, SEED)
+    assert torch.equal(given, before[0])
+    assert torch.equal(predicted, before[1])
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda x, y, pairs, table: (x.to("meta"), y.to("meta"), pairs, table),
+        lambda x, y, pairs, table: (x, y, pairs.to("meta"), table),
+        lambda x, y, pairs, table: (x, y, pairs.int(), table),
+        lambda x, y, pairs, table: (x, y, pairs.flatten(), table),
+        lambda x, y, pairs, table: (x, y[:-1], pairs, table),
+        lambda x, y, pairs, table: (x, y, pairs, AliasTable(table.keep, table.other[:-1])),
+        lambda x, y, pairs, table: (x, y, pairs, AliasTable(table.keep.int(), table.other)),
+        lambda x, y, pairs, table: (x, y, pairs[:0], table),
+    ],
+)
+def test_what_c_would_misread_does_not_reach_it(change):
+    assert sweep_pairs_compiled(*change(*problem(4)), 0.1, 5, 16, SEED) is None
+    assert sweep_pairs_compiled(*problem(4), 0.1, 5, 0, SEED) is None
+
+
+@needs_a_compiler
+def test_working_space_does_not_follow_the_default_dtype_or_device():
+    losses = []
+    for dtype, device in ((torch.float32, "cpu"), (torch.bfloat16, "meta")):
+        given, predicted, pairs, table = problem(64)
+        was = torch.get_default_dtype()
+        torch.set_default_dtype(dtype)
+        try:
+            with torch.device(device):
+                losses.append(sweep_pairs_compiled(given, predicted, pairs, table, 0.1, 5, 50, SEED))
+        finally:
+            torch.set_default_dtype(was)
+    assert losses[0] == losses[1]
 
 
 def test_without_a_compiler_the_same_is_computed(monkeypatch):

@@ -1,5 +1,6 @@
 """Steps of a WaveNet: C against torch whatever the sizes and numbers, and draws that follow the logits."""
 
+import dataclasses
 import shutil
 
 import pytest
@@ -104,6 +105,36 @@ def test_many_calls_are_as_good_as_one(monkeypatch):
         found.append((compiled_steps(given, memory, last, 0, 1.0, chance), memory, last))
     for other in found[1:]:
         assert all(torch.equal(one, two) for one, two in zip(found[0], other, strict=True))
+
+
+@needs_a_compiler
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda w, m, x, c: (w, m, x[:1], c[:, :1]), "memory must be"),
+        (lambda w, m, x, c: (w, m, x[:, :-1].contiguous(), c), "last must be"),
+        (lambda w, m, x, c: (w, m[:-1], x, c), "memory must be"),
+        (lambda w, m, x, c: (w, m, x, c[:, :1]), "chance must be"),
+        (lambda w, m, x, c: (w, m.transpose(1, 2).contiguous().transpose(1, 2), x, c), "must be contiguous"),
+        (lambda w, m, x, c: (w, m.float(), x, c), "must be torch.float64"),
+        (lambda w, m, x, c: (w, m, x, c.float()), "chance float64"),
+        (lambda w, m, x, c: (dataclasses.replace(w, head=w.head[:, :-1]), m, x, c), "head must be"),
+        (lambda w, m, x, c: (dataclasses.replace(w, dilation=w.dilation * 0), m[:0], x, c), "numbers from 1 on"),
+    ],
+)
+def test_what_c_would_misread_is_refused(change, said):
+    given = weights()
+    given, memory, last, chance = change(given, *beginning(given, 2), torch.rand(3, 2, dtype=torch.float64))
+    with pytest.raises((ValueError, TypeError), match=said):
+        compiled_steps(given, memory, last, 0, 1.0, chance)
+
+
+@needs_a_compiler
+def test_samples_do_not_follow_the_default_device():
+    given, chance = weights(), torch.rand(20, 2, dtype=torch.float64)
+    memory, last = beginning(given, 2)
+    with torch.device("meta"):
+        assert compiled_steps(given, memory, last, 0, 1.0, chance).device.type == "cpu"
 
 
 @pytest.mark.parametrize(

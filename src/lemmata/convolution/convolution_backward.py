@@ -44,7 +44,7 @@ def conv_input_gradient(
     """
     kernel = _kernel("weight", weight)
     steps, gaps, around, sizes, space = _layer(size, kernel, stride, padding, dilation)
-    _behind(delta, len(weight), sizes)
+    _behind(delta, len(weight), sizes, "weight", weight)
     # Places at the end that no window reaches, which have no gradient.
     left = [
         (n + sum(sides) - gap * (k - 1) - 1) % step
@@ -86,7 +86,7 @@ def conv_weight_gradient(
         raise ValueError(f"x must be (batch, inputs, *space), got shape {tuple(x.shape)}")
     kernel = per_axis("kernel_size", kernel_size, x.ndim - 2)
     steps, gaps, around, sizes, _ = _layer(x.shape[2:], kernel, stride, padding, dilation)
-    _behind(delta, None, sizes)
+    _behind(delta, None, sizes, "x", x)
     if len(delta) != len(x):
         raise ValueError(f"delta must have the {len(x)} examples of x, got {len(delta)}")
     for name, channels in ("x", x.shape[1]), ("delta", delta.shape[1]):
@@ -124,9 +124,11 @@ def _layer(
     return steps, gaps, around, sizes, space
 
 
-def _behind(delta: Tensor, outputs: int | None, sizes: Sequence[int]) -> None:
-    """The gradient has the shape of the layer's output."""
+def _behind(delta: Tensor, outputs: int | None, sizes: Sequence[int], name: str, like: Tensor) -> None:
+    """The gradient has the shape of the layer's output, and its dtype."""
     fits = validate.tensor("delta", delta).ndim == len(sizes) + 2 and list(delta.shape[2:]) == list(sizes)
     if not fits or (outputs is not None and delta.shape[1] != outputs):
         wanted = ", ".join(map(str, ["batch", "outputs" if outputs is None else outputs, *sizes]))
         raise ValueError(f"delta must be ({wanted}), the shape of the layer's output, got shape {tuple(delta.shape)}")
+    if delta.dtype != like.dtype:
+        raise TypeError(f"delta must have the dtype of {name}, {like.dtype}, got {delta.dtype}: use delta.to({name})")

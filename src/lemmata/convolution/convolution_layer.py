@@ -42,8 +42,9 @@ def conv_nd(
     `method` says how: `definition` adds up the kernel's taps, `im2col` multiplies a matrix of windows, `torch` calls
     its kernels (up to three dimensions), `fft` multiplies spectra, and `auto` takes torch's kernels or
     spectra, whichever is expected to be quicker, the same on every machine. `measured` tries both at the first use of
-    its sizes and keeps to the quicker: the last bits may then differ from run to run. Whole numbers are exact; they
-    know `definition` and `im2col`.
+    its sizes and keeps to the quicker: the last bits may then differ from run to run. Spectra err by
+    roundings of the largest value of a block, and carry its infinities and NaN to all of it. Whole numbers are exact
+    where sums fit their dtype; they know `definition` and `im2col`.
 
     Shapes:
         x: (batch, inputs, *space); weight: (outputs, inputs / groups, *kernel); bias: (outputs,)
@@ -57,7 +58,7 @@ def conv_nd(
     >>> conv_nd(torch.ones(1, 1, 5), torch.ones(1, 1, 3), stride=2)
     tensor([[[3., 3.]]])
     """
-    axes = _checked(x, weight, bias, weight.shape[0], groups)
+    axes = _checked(x, weight, bias, groups)
     if x.shape[1] != weight.shape[1] * groups:
         raise ValueError(f"x must have {weight.shape[1] * groups} channels to fit weight, got {x.shape[1]}")
     steps, gaps = per_axis("stride", stride, axes), per_axis("dilation", dilation, axes)
@@ -96,7 +97,7 @@ def conv_transpose_nd(
     >>> conv_transpose_nd(torch.ones(1, 1, 2), torch.tensor([[[1.0, 2.0]]]), stride=2)
     tensor([[[1., 2., 1., 2.]]])
     """
-    axes = _checked(x, weight, bias, weight.shape[1] * groups, groups)
+    axes = _checked(x, weight, bias, groups, transposed=True)
     if x.shape[1] != len(weight):
         raise ValueError(f"x must have {len(weight)} channels to fit weight, got {x.shape[1]}")
     steps, gaps = per_axis("stride", stride, axes), per_axis("dilation", dilation, axes)
@@ -112,7 +113,7 @@ def conv_transpose_nd(
     return y if bias is None else y + bias.reshape(-1, *[1] * axes)
 
 
-def _checked(x: Tensor, weight: Tensor, bias: Tensor | None, outputs: int, groups: int) -> int:
+def _checked(x: Tensor, weight: Tensor, bias: Tensor | None, groups: int, transposed: bool = False) -> int:
     """How many axes of space there are, once the tensors are known to fit together."""
     if validate.tensor("x", x).ndim != validate.tensor("weight", weight).ndim or x.ndim < 3:
         shapes = f"{tuple(x.shape)} and {tuple(weight.shape)}"
@@ -122,8 +123,11 @@ def _checked(x: Tensor, weight: Tensor, bias: Tensor | None, outputs: int, group
             raise ValueError(f"{name} must not be empty, got shape {tuple(value.shape)}")
     if x.dtype != weight.dtype:
         raise TypeError(f"weight must have the dtype of x, {x.dtype}, got {weight.dtype}: use weight.to(x.dtype)")
+    if bias is not None and validate.tensor("bias", bias).dtype != x.dtype:
+        raise TypeError(f"bias must have the dtype of x, {x.dtype}, got {bias.dtype}: use bias.to(x.dtype)")
     if len(weight) % validate.count("groups", groups):
         raise ValueError(f"groups must divide the {len(weight)} channels of weight, got {groups}")
+    outputs = weight.shape[1] * groups if transposed else len(weight)
     if bias is not None and bias.shape != (outputs,):
         raise ValueError(f"bias must be a ({outputs},) tensor, got shape {tuple(bias.shape)}")
     return x.ndim - 2

@@ -22,7 +22,8 @@ def convolve(f: Num[Tensor, "*n"], h: Num[Tensor, "*m"], method: str = "auto") -
     Claims: conv.discrete, conv.multidim, conv.commutative, conv.associative, conv.shift_equivariant,
         conv.fourier_theorem, conv.characterisation, conv.symmetric_kernel, conv.definition, conv.integral_operator,
         conv.fourier.dirac
-    Differs: `method` is that of `conv_nd`; whole numbers give whole numbers, without rounding.
+    Differs: `method` is that of `conv_nd`; whole numbers give whole numbers, without rounding
+        where sums fit their dtype: use .long() for bytes.
 
     >>> convolve(torch.tensor([1, 2, 3]), torch.tensor([1, 10]))
     tensor([ 1, 12, 23, 30])
@@ -60,3 +61,5 @@ def _signals(**signals: Tensor) -> None:
     (one, first), (other, second) = signals.items()
     if first.ndim != second.ndim:
         raise ValueError(f"{one} and {other} must have as many axes, got {first.ndim} and {second.ndim}")
+    if first.dtype != second.dtype:
+        raise TypeError(f"{one} and {other} must have one dtype, got {first.dtype} and {second.dtype}")

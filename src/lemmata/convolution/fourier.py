@@ -62,7 +62,7 @@ def inverse_fourier_transform(
     >>> torch.allclose(f.real, t**2), torch.allclose(back, t)
     (True, True)
     """
-    starts = [start] * len(u) if start is None or isinstance(start, int | float) else list(start)
+    starts = list(start) if isinstance(start, Sequence) else [start] * len(u)
     if len(starts) != len(u):
         raise ValueError(f"start must be one number or one for each of the {len(u)} grids, got {len(starts)}")
     for first in starts:

@@ -26,6 +26,8 @@ def pad_space(
     tensor([2, 1, 0, 1, 2, 3, 2])
     """
     validate.one_of("padding_mode", mode, MODES)
+    if validate.tensor("x", x).ndim < len(amounts):
+        raise ValueError(f"amounts must be at most one pair for each of the {x.ndim} axes of x, got {len(amounts)}")
     if mode == "zeros":
         return functional.pad(x, [places for pair in reversed(amounts) for places in pair])
     for axis, (before, after) in enumerate(amounts, start=x.ndim - len(amounts)):

@@ -59,6 +59,8 @@ def pool_nd(
     for size, k, s, p, d in zip(x.shape[2:], kernel, steps, around, gaps, strict=True):
         _fits(size, k, s, p, d)
     known = kind != "softmax" and axes <= 3 and (kind != "average" or set(gaps) == {1})
+    if kind == "average" and axes == 3:  # where torch refuses windows larger than what is not padded
+        known = known and all(k <= n for k, n in zip(kernel, x.shape[2:], strict=True))
     if method == "torch" and not known:
         told = f"{kind}, {axes} axes, dilation {tuple(gaps)}"
         raise ValueError(f"method 'torch' knows max, min and undilated average on up to 3 axes, got {told}")
@@ -116,6 +118,8 @@ def _checked(x: Tensor, kind: str, method: str, beta: float | Tensor) -> int:
         raise TypeError(f"x must hold floating-point numbers, got {x.dtype}: use x.float()")
     if not isinstance(beta, Tensor):
         validate.finite_number("beta", beta)
+    elif beta.ndim:
+        raise ValueError(f"beta must be one number for all windows, got shape {tuple(beta.shape)}")
     return x.ndim - 2
 
 

@@ -101,7 +101,8 @@ def receptive_field(model: nn.Module, shape: Sequence[int], channels: int | None
     Claims: conv.receptive_field, conv.vgg.stacking
     Source: A. Araujo, W. Norris and J. Sim, Computing receptive fields of convolutional neural networks (2019).
     Differs: counted for any graph. The field is that of prediction: statistics of a batch are not looked through, those
-        of an example (group, layer and instance normalisation) see it whole, and weights that are zero count.
+        of an example (group, layer and instance normalisation) see it whole, and weights that are zero count. Axes of
+        space that are made one, as by `flatten`, are seen whole too.
 
     >>> print(receptive_field(nn.Sequential(nn.Conv2d(3, 8, 7, stride=2, padding=3), nn.MaxPool2d(2)), (3, 32, 32)))
     layer   output       size   stride  start
@@ -111,7 +112,9 @@ def receptive_field(model: nn.Module, shape: Sequence[int], channels: int | None
     """
     if not isinstance(model, nn.Module):
         raise TypeError(f"model must be an nn.Module, got {type(model).__name__}: wrap functions in a module")
-    sizes = tuple(validate.count("shape", int(n)) for n in shape)
+    if not isinstance(shape, Sequence):
+        raise TypeError(f"shape must be a row of numbers, that of one example, got {shape!r}")
+    sizes = tuple(validate.count("shape", n if isinstance(n, float) else int(n)) for n in shape)
     if len(sizes) < 1 + (channels is not None):
         raise ValueError(f"shape must be ({'' if channels is None else 'channels, '}*space), got {sizes}")
     if channels not in (None, 0, -1):
@@ -124,7 +127,7 @@ def receptive_field(model: nn.Module, shape: Sequence[int], channels: int | None
     x = torch.empty(1, *sizes, dtype=dtype, device="meta")
     seen = _Seen(tuple(x.shape[axis] for axis in axes))
     seen.fields[id(x)] = x, tuple((Reach(1, ((0, 0),)), axis) for axis in axes)
-    with torch.no_grad(), _predicting(model), seen.watching(model), _PadLikeZeros(), seen:
+    with torch.no_grad(), _predicting(model), seen.watching(model), _EasierToFollow(), seen:
         try:
             y = functional_call(model, state, (x,))
         except UnknownOperationError:
@@ -239,14 +242,27 @@ class _Seen(TorchDispatchMode):
         return out
 
 
-class _PadLikeZeros(TorchFunctionMode):
-    """The other end of a signal is seen only near the border, so that it may as well be zeros."""
+class _EasierToFollow(TorchFunctionMode):
+    """Functions of torch by other operations that see the same."""
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
-        if getattr(func, "__name__", "") == "pad" and "circular" in (*args, *kwargs.values()):
-            return functional.pad(args[0], args[1])
+        name = getattr(func, "__name__", "")
+        if name == "pad" and "circular" in (*args, *kwargs.values()):
+            # The other end of a signal is seen only near the border, so that it may as well be zeros.
+            given = dict(zip(("input", "pad"), args, strict=False)) | kwargs
+            return functional.pad(given["input"], given["pad"])
+        if func is functional.linear and kwargs.get("input", *args[:1]).ndim in (4, 5):
+            # Torch makes one axis of all but the last, and it would seem that every place saw all others.
+            return _at_each_place(*args, **kwargs)
         return func(*args, **kwargs)
+
+
+def _at_each_place(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """The linear layer of (batch, *space, channels) as a convolution with kernels of one place."""
+    convolution = functional.conv2d if input.ndim == 4 else functional.conv3d
+    kernels = weight.reshape(*weight.shape, *[1] * (input.ndim - 2))
+    return convolution(input.movedim(-1, 1), kernels, bias).movedim(1, -1)
 
 
 @contextmanager

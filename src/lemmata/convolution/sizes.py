@@ -85,6 +85,8 @@ def parameter_counts(
     >>> parameter_counts(28, 28, 1, kernel_size=(5, 5), kernels=6)
     ParameterCounts(convolutional=156, locally_connected=89856, fully_connected=2712960)
     """
+    if not isinstance(kernel_size, tuple | list) or len(kernel_size) != 2:
+        raise ValueError(f"kernel_size must be two numbers, (height, width), got {kernel_size!r}")
     p, q = kernel_size
     units = output_size(height, p) * output_size(width, q) * validate.count("kernels", kernels)
     offset = int(validate.flag("bias", bias))

@@ -112,7 +112,7 @@ class SkipGram(nn.Module):
         A step is `lr` times the gradient of the losses summed over a batch, with `samples` negatives for each pair. A
         law that serves for many passes is prepared once: `alias_table(law)`.
         """
-        if pairs.ndim != 2 or pairs.shape[1] != 2 or not len(pairs):
+        if validate.tensor("pairs", pairs).ndim != 2 or pairs.shape[1] != 2 or not len(pairs):
             raise ValueError(f"pairs must be (pairs, 2) with at least one pair, got shape {tuple(pairs.shape)}")
         validate.tokens("pairs", pairs, self.vocab_size)
         validate.positive("lr", lr)
@@ -121,17 +121,24 @@ class SkipGram(nn.Module):
         table = law if isinstance(law, AliasTable) else alias_table(law)
         if len(table.keep) != self.vocab_size:
             raise ValueError(f"law must be over {self.vocab_size} words, got {len(table.keep)}")
-        seed = int(torch.randint(2**62, (), generator=generator))
         weights = self.given.weight.detach(), self.predicted.weight.detach()
+        for name, values in (("pairs", pairs), ("law", table.keep)):
+            if values.device != weights[0].device:
+                where = f"{weights[0].device}, where the vectors are, got {values.device}"
+                raise ValueError(f"{name} must be on {where}: use {name}.to({str(weights[0].device)!r})")
+        device = "cpu" if generator is None else generator.device
+        seed = int(torch.randint(2**62, (), generator=generator, device=device))
         return sweep_pairs(*weights, pairs.long(), table, lr, samples, batch_size, seed)
 
     @torch.no_grad()
     def nearest(self, words: Int[Tensor, "batch"], count: int = 5) -> Int[Tensor, "batch count"]:
         """For each word the others whose vectors point most nearly in the same direction, nearest first."""
         validate.count("count", count, most=self.vocab_size - 1)
+        if validate.tokens("words", words, self.vocab_size).ndim != 1:
+            raise ValueError(f"words must be one row of words, got shape {tuple(words.shape)}")
         unit = functional.normalize(self.given.weight, dim=1)  # (vocab_size, dimensions)
         cosines = functional.normalize(self.embed(words), dim=1) @ unit.mT  # (batch, vocab_size)
-        cosines.scatter_(1, words[:, None], -torch.inf)  # a word is no neighbour of its own
+        cosines.scatter_(1, words[:, None].long(), -torch.inf)  # a word is no neighbour of its own
         return cosines.topk(count).indices
 
     def extra_repr(self) -> str:
@@ -144,7 +151,7 @@ def cooccurring_pairs(tokens: Int[Tensor, "time"], window: int = 5) -> Int[Tenso
     >>> cooccurring_pairs(torch.tensor([4, 5, 6]), window=1).tolist()
     [[4, 5], [5, 6], [5, 4], [6, 5]]
     """
-    if tokens.ndim != 1 or len(tokens) < 2:
+    if validate.tensor("tokens", tokens).ndim != 1 or len(tokens) < 2:
         raise ValueError(f"tokens must be one row of at least 2 words, got shape {tuple(tokens.shape)}")
     validate.count("window", window)
     apart = range(1, min(window, len(tokens) - 1) + 1)
@@ -180,9 +187,14 @@ def thinned(
     True
     """
     validate.number("threshold", threshold, above=0)
+    if validate.tensor("tokens", tokens).ndim != 1:
+        raise ValueError(f"tokens must be one row of words, got shape {tuple(tokens.shape)}")
     frequency = unigram_law(tokens, vocab_size, power=1.0)[tokens].double()
+    source = "cpu" if generator is None else generator.device
     kept = (threshold / frequency).sqrt() + threshold / frequency
-    return tokens[torch.rand(len(tokens), dtype=torch.float64, generator=generator).to(kept.device) < kept]
+    return tokens[
+        torch.rand(len(tokens), dtype=torch.float64, generator=generator, device=source).to(kept.device) < kept
+    ]
 
 
 def _as_many(words: Tensor, contexts: Tensor) -> None:

@@ -178,8 +178,10 @@ class TCN(nn.Module):
 
 
 def _sequence(name: str, x: Tensor, channels: int) -> None:
-    if not x.is_floating_point():
+    if not validate.tensor(name, x).is_floating_point():
         raise TypeError(f"{name} must hold floating-point numbers, got {x.dtype}: use {name}.float()")
     if x.ndim not in (2, 3) or x.shape[-2] != channels:
         hint = f": use {name}.mT" if x.ndim in (2, 3) and x.shape[-1] == channels else ""
         raise ValueError(f"{name} must be (batch, {channels}, time), got shape {tuple(x.shape)}{hint}")
+    if x.shape[-1] == 0:
+        raise ValueError(f"{name} must have at least one step in time, got shape {tuple(x.shape)}")

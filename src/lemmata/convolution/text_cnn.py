@@ -76,7 +76,7 @@ class TextCNN(nn.Module):
         self.filters = nn.ModuleList(nn.Conv1d(dimensions, filters, width, **place) for width in widths)
         self.head = nn.Linear(filters * len(widths), validate.count("classes", classes, least=2), **place)
         if vectors is not None:
-            if vectors.shape != self.embedding.weight.shape:
+            if validate.tensor("vectors", vectors).shape != self.embedding.weight.shape:
                 wanted, given = tuple(self.embedding.weight.shape), tuple(vectors.shape)
                 raise ValueError(f"vectors must be {wanted}, one for each token, got shape {given}")
             with torch.no_grad():

@@ -156,7 +156,10 @@ class WaveNet(nn.Module):
     @torch.no_grad()
     def hear(self, state: WaveNetState, x: Int[Tensor, "batch"]) -> None:
         """The sample that followed the last step."""
-        state.last = state.weights.embedding[validate.tokens("x", x, self.config.levels)]
+        validate.tokens("x", x, self.config.levels)
+        if x.shape != state.last.shape[:1]:
+            raise ValueError(f"x must be ({len(state.last)},), a sample for each sequence, got shape {tuple(x.shape)}")
+        state.last = state.weights.embedding[x]
 
     @torch.no_grad()
     def sample(

@@ -77,7 +77,8 @@ static void add(float *z, const float *x, float g, i64 dimensions) {
     for (; j < dimensions; j++) z[j] += g * x[j];
 }
 
-/* The sum of the losses is -ln(product * 2^(-512 * scalings)): a product costs less than a logarithm for each. */
+/* The sum of the losses is -ln(product * 2^(-512 * scalings)): a product costs less than a logarithm for each.
+ * Fewer than no scalings: a word beyond the vocabulary was met, and its batch and those after it were left out. */
 typedef struct { double product; i64 scalings; } Loss;
 
 /* given, predicted: (vocabulary, dimensions); pairs: (count, 2).
@@ -95,6 +96,13 @@ Loss sweep(float *given, float *predicted, const i64 *pairs, const i64 *keep, co
             for (i64 s = 0; s < samples; s++)
                 t[s + 1] = drawn(random_bits(seed, (u64)((first + i) * samples + s)), keep, other, vocabulary);
         }
+        u64 largest = 0; /* as unsigned, negative numbers are large too */
+        for (i64 i = 0; i < size; i++) {
+            const u64 word = (u64)pairs[2 * (first + i)];
+            largest = word > largest ? word : largest;
+        }
+        for (i64 i = 0; i < size * terms; i++) largest = (u64)targets[i] > largest ? (u64)targets[i] : largest;
+        if (largest >= (u64)vocabulary) return (Loss){1.0, -1};
         for (i64 i = 0; i < size; i++) {
             const float *x = given + pairs[2 * (first + i)] * dimensions;
             const i64 *t = targets + i * terms;

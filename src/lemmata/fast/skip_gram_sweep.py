@@ -16,6 +16,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn import functional
 
+from lemmata import validate
 from lemmata.fast.compiled_library import load_compiled
 
 __all__ = [
@@ -47,7 +48,11 @@ def alias_table(law: Float[Tensor, " vocab"]) -> AliasTable:
     >>> alias_table(torch.tensor([0.75, 0.25])).keep.tolist(), 2**32
     ([4294967296, 2147483648], 4294967296)
     """
-    if law.ndim != 1 or not len(law) or not (law.isfinite().all() and (law >= 0).all() and law.sum() > 0):
+    if (
+        validate.tensor("law", law).ndim != 1
+        or not len(law)
+        or not (law.isfinite().all() and (law >= 0).all() and law.sum() > 0)
+    ):
         raise ValueError(f"law must be a row of probabilities, got shape {tuple(law.shape)} with sum {law.sum():g}")
     size, exact = len(law), law.detach().cpu().double()
     mass = (exact / exact.sum() * (size * WHOLE)).floor().long().tolist()
@@ -152,25 +157,38 @@ def sweep_pairs_compiled(
 ) -> float | None:
     """The whole pass in C; None for what it is not made for, or if nothing compiled can be had on this machine."""
     tables = (given, predicted)
-    if any(values.dtype != torch.float32 or values.is_cuda or not values.is_contiguous() for values in tables):
+    if not _made_for(tables, pairs, table) or min(len(pairs), samples, batch_size) < 1:
         return None
     library = _library()
     if library is None:
         return None
     pairs, size = pairs.contiguous(), min(batch_size, len(pairs))
     (vocab_size, dimensions), terms = given.shape, samples + 1
+    # Like the vectors and the pairs: torch's default device and dtype may be others.
     space = (
-        torch.empty(size, terms),
-        torch.empty(size, terms, dtype=torch.int64),
-        torch.empty(size, dimensions),
-        torch.empty(size, dimensions),
+        given.new_empty(size, terms),
+        pairs.new_empty(size, terms),
+        given.new_empty(size, dimensions),
+        given.new_empty(size, dimensions),
     )
     arrays = (ctypes.c_void_p(values.data_ptr()) for values in (*tables, pairs, *table))
     sizes = (ctypes.c_int64(number) for number in (len(pairs), vocab_size, dimensions, samples, size))
     room = (ctypes.c_void_p(values.data_ptr()) for values in space)
     loss = library.sweep(*arrays, *sizes, ctypes.c_float(lr), ctypes.c_uint64(seed), *room)
+    if loss.scalings < 0:
+        raise IndexError(f"pairs and table must hold words from 0 to {vocab_size - 1}, got others")
     logarithm = math.log(loss.product) if loss.product > 0 else math.nan
     return (512 * math.log(2) * loss.scalings - logarithm) / len(pairs)
+
+
+def _made_for(tables: tuple[Tensor, Tensor], pairs: Tensor, table: AliasTable) -> bool:
+    """Whether all lies in memory as the sweep in C reads it."""
+    shapes = [values.shape for values in (*tables, *table)]
+    if shapes[0] != shapes[1] or pairs.shape[1:] != (2,) or {*shapes[2:]} != {shapes[0][:1]}:
+        return False
+    kinds = {values.dtype for values in tables}, {values.dtype for values in (pairs, *table)}
+    near = all(values.device.type == "cpu" for values in (*tables, pairs, *table))
+    return near and kinds == ({torch.float32}, {torch.int64}) and all(v.is_contiguous() for v in (*tables, *table))
 
 
 @functools.cache

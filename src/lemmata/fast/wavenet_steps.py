@@ -19,6 +19,7 @@ from lemmata.fast.compiled_library import load_compiled
 __all__ = ["StepWeights", "compiled_steps", "drawn_level", "one_step", "why_no_compiled_steps"]
 
 NUMBERS = {torch.float32: "-DREAL=float", torch.float64: "-DREAL=double"}
+DTYPES = (torch.int64, torch.float64)  # of dilations and of chances
 AT_ONCE = 4096  # samples of one call, less than a second of work; Python hears an interrupt between calls
 # Some linkers drop a library that is named before it is needed; macOS has these functions in its own.
 MATHEMATICS = ("-Wl,--no-as-needed,-lm",) if sys.platform.startswith("linux") else ()
@@ -114,8 +115,9 @@ def compiled_steps(
 
     Claims: conv.wavenet
     """
+    _check_shapes(weights, memory, last, chance)
     given = {field.name: getattr(weights, field.name).contiguous() for field in fields(StepWeights)}
-    samples = torch.empty(chance.shape, dtype=torch.long)
+    samples = torch.empty(chance.shape, dtype=torch.long, device=last.device)  # torch's default may be another
     channels, (skips, levels) = last.shape[1], weights.head.shape
     given |= {"memory": memory, "last": last, "scratch": last.new_empty(4 * channels + 2 * skips + levels)}
     given |= {"chance": chance.contiguous(), "samples": samples}
@@ -130,6 +132,34 @@ def compiled_steps(
         ends = (position, first, min(first + rows, len(chance)))
         library.generate(ctypes.byref(task), *map(ctypes.c_int64, ends))
     return samples
+
+
+def _check_shapes(weights: StepWeights, memory: Tensor, last: Tensor, chance: Tensor) -> None:
+    """C reads and writes where these numbers say, so they must be true."""
+    (levels, channels), skips, layers = weights.embedding.shape, len(weights.hidden), len(weights.now)
+    batch, taps, slots = len(last), weights.taps, int(weights.slots.sum())
+    wanted = {
+        "past": (layers, taps * channels, 2 * channels), "now": (layers, channels, 2 * channels),
+        "gate_bias": (layers, 2 * channels), "residual": (layers, channels, channels),
+        "residual_bias": (layers, channels), "skip": (layers * channels, skips), "skip_bias": (skips,),
+        "hidden": (skips, skips), "hidden_bias": (skips,), "head": (skips, levels), "head_bias": (levels,),
+        "memory": (slots, batch, channels), "last": (batch, channels), "chance": (len(chance), batch),
+    }  # fmt: skip
+    given = {field.name: getattr(weights, field.name) for field in fields(StepWeights)}
+    dilation = given.pop("dilation")
+    given |= {"memory": memory, "last": last}
+    for name, shape in wanted.items():
+        value = given.get(name, chance)
+        if tuple(value.shape) != shape:
+            raise ValueError(f"{name} must be {shape} to fit the other tensors, got shape {tuple(value.shape)}")
+    if {value.dtype for value in given.values()} != {last.dtype} or (dilation.dtype, chance.dtype) != DTYPES:
+        raise TypeError(f"weights, memory and last must be {last.dtype}, dilation int64 and chance float64")
+    if dilation.shape != (layers,) or int(dilation.min()) < 1:
+        raise ValueError(f"dilation must be {layers} numbers from 1 on, got {dilation.tolist()}")
+    if not (memory.is_contiguous() and last.is_contiguous()):
+        raise ValueError("memory and last must be contiguous, as they are written to: use .contiguous()")
+    if any(value.device.type != "cpu" for value in (*given.values(), dilation, chance)):
+        raise ValueError("weights, memory, last and chance must be on the CPU: use .cpu()")
 
 
 def why_no_compiled_steps(last: Tensor) -> str:

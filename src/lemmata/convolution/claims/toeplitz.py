@@ -57,9 +57,10 @@ def a_transposed_convolution_is_the_transpose(draw, back=torch.t, last=1):
             (u - 1) * s - 2 * p + d * (k - 1) + o + last for u, k, o in zip(y.shape[2:], (2, 3), left, strict=True)
         ]
         predicted.append(formula)
-        within_block = C[: y[0, 0].numel(), :30].reshape(*y.shape[2:], 5, 6)
-        if s == 1:
-            blocks.append(torch.equal(within_block[1:, 1:, 1:, 1:], within_block[:-1, :-1, :-1, :-1]))
+        entries = C.reshape(3, *y.shape[2:], 2, 5, 6)  # rows and columns of the output, then of the input
+        if s == 1:  # blocks depend on the difference of the rows alone, and entries of a block on that of the columns
+            blocks.append(torch.equal(entries[:, 1:, :, :, 1:], entries[:, :-1, :, :, :-1]))
+            blocks.append(torch.equal(entries[:, :, 1:, :, :, 1:], entries[:, :, :-1, :, :, :-1]))
     # A sum of at most 18 products of normal numbers, each below 36.
     rounding = 18 * 36 * 64 * torch.finfo(torch.float64).eps
     return all_of(

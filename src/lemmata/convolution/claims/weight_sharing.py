@@ -4,7 +4,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from lemmata.judge import all_of, claim, close, exactly, lie, reaches
+from lemmata.judge import all_of, always, claim, close, exactly, lie, reaches
 
 LENGTH, SIDE = 32, 7
 MOTIF = torch.tensor([1.5, -1.0, 0.5, 2.0, -0.5, -2.0, 1.0])
@@ -64,8 +64,11 @@ def shared_weights_move_and_learn(draw, weights=8, padding="circular", shift=2, 
     x = draw.normal(4, 1, LENGTH)
     shifted = torch.stack([layer(x.roll(k, 2)) - layer(x).roll(k, 2) for k in range(LENGTH)])
     halved = torch.stack([strided(x.roll(shift * k, 2)) - strided(x).roll(k * shift // 2, 2) for k in range(LENGTH)])
+    networks = layer, nn.Linear(LENGTH, LENGTH), convolutional(), dense()
+    counts = [sum(values.numel() for values in one.parameters()) for one in networks]
     exact = all_of(
-        exactly(sum(values.numel() for values in layer.parameters()), weights),
+        exactly(counts[:2], [weights, 32 * 33]),
+        always([counts[3] > counts[2]]),
         close(shifted.detach(), torch.zeros_like(shifted), ulps=256, scale=1.0),
         close(halved.detach(), torch.zeros_like(halved), ulps=256, scale=1.0),
     )
