@@ -17,6 +17,7 @@ from lemmata import catalog
 from lemmata.judge import claim, close, judge, lie, trained
 from lemmata.judge.draw import Draw
 from lemmata.judge.fingerprint import closure
+from lemmata.judge.runner import _difference
 from lemmata.train.loop import run_experiment
 from lemmata.train.options import Options
 
@@ -321,3 +322,18 @@ def test_a_mutant_is_not_taken_for_the_code_on_the_disk(monkeypatch):
     Draw("a.b").trained(line, teach)
     assert LESSONS == [3, 3]
     assert len(cached()) == 1
+
+
+@pytest.mark.parametrize(
+    ("changed", "told"),
+    [
+        ({"measured": 1.5649529694145379}, ""),  # as LAPACK rounds it at another address
+        ({"measured": 1.5649529}, "part 1 of 1: measured 1.5649529694145377, then 1.5649529"),
+        ({"points": 4}, "part 1 of 1: points 3, then 4"),
+        ({"worst": [0.0, 1.0]}, "part 1 of 1: worst [0.0, 2.0], then [0.0, 1.0]"),
+        ({"worst": None}, "part 1 of 1: worst [0.0, 2.0], then None"),
+    ],
+)
+def test_only_the_last_digits_of_evidence_may_change(changed, told):
+    piece = {"measured": 1.5649529694145377, "points": 3, "worst": [0.0, 2.0]}
+    assert _difference({"parts": [piece]}, {"parts": [piece | changed]}) == told

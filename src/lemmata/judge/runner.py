@@ -43,7 +43,7 @@ def judge(
 
     Its seconds are those of the processor: a machine that does other things as well must not accuse a claim. `twice`
     runs the truth again after the lies, uncounted, when the clock, the process and the order are others: the evidence
-    must be the same to the last bit.
+    must be the same, but for the last digits, which LAPACK rounds by where in memory a matrix happens to lie.
     """
     started = time.process_time()
     token = cost_class.set(cost or claim.cost)
@@ -102,12 +102,23 @@ def _changed(claim: Claim, seed: int, evidence: dict[str, Any]) -> str:
 
 def _difference(before: dict[str, Any], after: dict[str, Any]) -> str:
     """The first entry in which two forms of evidence differ; nothing where they are the same."""
-    key = next((key for key in before | after if before.get(key) != after.get(key)), "")
+    key = next((key for key in before | after if not _same(before.get(key), after.get(key))), "")
     pieces, others = before.get(key), after.get(key)
     if key == "parts" and pieces and others and len(pieces) == len(others):
-        k = next(k for k in range(len(pieces)) if pieces[k] != others[k])
+        k = next(k for k in range(len(pieces)) if not _same(pieces[k], others[k]))
         return f"part {k + 1} of {len(pieces)}: {_difference(pieces[k], others[k])}"
     return f"{key} {_brief(pieces)}, then {_brief(others)}" if key else ""
+
+
+def _same(before: Any, after: Any) -> bool:
+    """Equal, where numbers may differ in their last digits: what is drawn at random differs in the first ones."""
+    if isinstance(before, dict) and isinstance(after, dict):
+        return before.keys() == after.keys() and all(_same(before[key], after[key]) for key in before)
+    if isinstance(before, list) and isinstance(after, list):
+        return len(before) == len(after) and all(map(_same, before, after))
+    if isinstance(before, float) and isinstance(after, float):
+        return math.isclose(before, after, rel_tol=1e-9, abs_tol=1e-12) or (math.isnan(before) and math.isnan(after))
+    return type(before) is type(after) and before == after
 
 
 def _brief(value: Any) -> str:
