@@ -59,10 +59,11 @@ def test_padding_is_not_looked_at(tmp_path):
 
 def test_what_is_written_is_read_by_hugging_face(tmp_path):
     torch.manual_seed(0)
-    ours = GPT(40, 16, 2, 4, 24, hidden=20, activation="relu", dropout=0.2, attention_dropout=0.3, eps=1e-3).double()
+    rates = {"dropout": 0.2, "attention_dropout": 0.3, "embedding_dropout": 0.4}
+    ours = GPT(40, 16, 2, 4, 24, hidden=20, activation="relu", eps=1e-3, **rates).double()
     ours.eval().save_pretrained(tmp_path)
     again = GPT2LMHeadModel.from_pretrained(tmp_path, dtype=torch.float64).eval()
-    assert (again.config.resid_pdrop, again.config.embd_pdrop, again.config.attn_pdrop) == (0.2, 0.2, 0.3)
+    assert (again.config.resid_pdrop, again.config.embd_pdrop, again.config.attn_pdrop) == (0.2, 0.4, 0.3)
     torch.testing.assert_close(again(TEXT).logits, ours(TEXT), rtol=0, atol=1e-10)
     back = GPT.from_pretrained(tmp_path, dtype=torch.float64)
     assert back.config == ours.config
@@ -92,7 +93,20 @@ def test_fields_that_an_old_file_lacks_have_the_published_values(tmp_path):
     (tmp_path / "config.json").write_text(json.dumps(kept))
     found = GPT.from_pretrained(tmp_path).config
     assert (found.width, found.heads, found.activation, found.eps) == (768, 12, "gelu_tanh", 1e-5)
-    assert (found.dropout, found.attention_dropout) == (0.1, 0.1)
+    assert (found.dropout, found.attention_dropout, found.embedding_dropout) == (0.1, 0.1, 0.1)
+
+
+def test_each_dropout_of_a_folder_is_the_one_that_it_names(tmp_path):
+    theirs(torch.float32, resid_pdrop=0.0, attn_pdrop=0.0, embd_pdrop=0.5).save_pretrained(tmp_path)
+    ours = GPT.from_pretrained(tmp_path).train()
+    wanted = GPT2LMHeadModel.from_pretrained(tmp_path).train()
+    torch.manual_seed(0)
+    found = ours(TEXT)
+    torch.manual_seed(0)
+    torch.testing.assert_close(found, wanted(TEXT).logits, rtol=1e-4, atol=1e-4)  # the same values are left out
+    assert GPT(9, 8, 1, 1, dropout=0.3).config.embedding_dropout == 0.3
+    with pytest.raises(ValueError, match="embedding_dropout"):
+        GPT(9, 8, 1, 1, embedding_dropout=1.5)
 
 
 # --- What is refused ---
