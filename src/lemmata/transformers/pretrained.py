@@ -43,7 +43,11 @@ def activation_read(field: str, name: str) -> str:
 
 def activation_written(name: str) -> str:
     """The name under which a config tells an activation."""
-    return next(theirs for theirs, ours in ACTIVATIONS.items() if ours == name)
+    found = next((theirs for theirs, ours in ACTIVATIONS.items() if ours == name), None)
+    if found is None:
+        known = ", ".join(dict.fromkeys(ACTIVATIONS.values()))
+        raise ValueError(f"activation {name!r} has no name in Hugging Face's format: one of {known} can be written")
+    return found
 
 
 class Stored(NamedTuple):
