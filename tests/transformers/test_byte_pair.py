@@ -216,6 +216,8 @@ def test_bad_input_names_the_fix(learnt, tmp_path):
         learnt.decode([1200])
     with pytest.raises(ValueError, match="vocab_size must be >= 257, got 256"):
         BytePairEncoding.train(["a"], 256)
+    with pytest.raises(TypeError, match=r"texts must be several texts, got one string: write \[text\]"):
+        BytePairEncoding.train("low lower", 300)
     with pytest.raises(ValueError, match="vocab must hold the piece '!x': the files are not of one folder"):
         BytePairEncoding(learnt.numbers, [("!", "x")])
     with pytest.raises(ValueError, match="vocab must give every piece a number of its own"):

@@ -17,7 +17,7 @@ from torch import Tensor
 from lemmata import validate
 from lemmata.files import write_whole
 from lemmata.marks import system
-from lemmata.transformers.pair_merging import Pair, merged_pairs
+from lemmata.transformers.pair_merging import Pair, merged_pairs, several_texts
 from lemmata.transformers.pretrained import read_config
 from lemmata.transformers.tokenizer_file import TokenizerFile, added_token
 
@@ -135,7 +135,7 @@ class BytePairEncoding:
         """Learn a vocabulary: the 256 bytes, then the pair that is most frequent, merged, and again; `special` last."""
         table = byte_characters()
         validate.count("vocab_size", vocab_size, least=len(table) + len(special))
-        counts = Counter(word for text in texts for word in word_pattern().findall(text))
+        counts = Counter(word for text in several_texts(texts) for word in word_pattern().findall(text))
         words = {tuple(_written(word)): times for word, times in counts.items()}
         pieces, merges = dict.fromkeys(table), []
         for pair in merged_pairs(words, "count", min_count):
