@@ -192,6 +192,21 @@ def test_caches_give_what_one_pass_gives():
         model(TEXT.repeat(1, 2)[:, :14], caches=caches)
 
 
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.int16, torch.int32])
+def test_tokens_may_be_of_any_whole_numbers(dtype, unchecked):
+    model = GPT(40, 16, 2, 4, 24).eval()
+    assert model(TEXT.to(dtype)).equal(model(TEXT))
+    assert model.loss(TEXT.to(dtype)).equal(model.loss(TEXT))
+
+
+def test_targets_and_caches_must_fit(unchecked):
+    model = GPT(40, 16, 2, 4, 24)
+    with pytest.raises(ValueError, match=r"y must have the shape of x, \(3, 11\), got \(3, 10\)"):
+        model.nll(TEXT, TEXT[:, 1:])
+    with pytest.raises(ValueError, match="caches must be one for each of 2 blocks, got 1"):
+        model(TEXT, caches=model.new_caches()[:1])
+
+
 def test_the_beginning_weights_are_small_and_smaller_where_they_are_added():
     torch.manual_seed(0)
     model = GPT(200, 64, 8, 4, 64)

@@ -179,7 +179,11 @@ class GPT(nn.Module):
         """What the last block knows of each position, normalised."""
         if x.ndim != 2 or x.shape[1] == 0:
             raise ValueError(f"x must be (batch, time) with at least 1 token, got shape {tuple(x.shape)}")
-        validate.tokens("x", x, self.vocab_size)
+        x = validate.tokens("x", x, self.vocab_size).long()
+        if caches is not None and len(caches) != len(self.blocks):
+            raise ValueError(
+                f"caches must be one for each of {len(self.blocks)} blocks, got {len(caches)}: new_caches()"
+            )
         start = 0 if caches is None else caches[0].start
         if isinstance(start, int) and start + x.shape[1] > self.config.max_length:
             told = f"{start + x.shape[1]}: cut it, or build the model with a larger max_length"
@@ -205,8 +209,10 @@ class GPT(nn.Module):
 
         y is the text one position ahead of x.
         """
+        if y.shape != x.shape:
+            raise ValueError(f"y must have the shape of x, {tuple(x.shape)}, got {tuple(y.shape)}")
         logits = self(x)  # (batch, time, vocab_size)
-        return functional.cross_entropy(logits.flatten(0, 1), y.flatten(), reduction="none").unflatten(0, y.shape)
+        return functional.cross_entropy(logits.flatten(0, 1), y.long().flatten(), reduction="none").view(y.shape)
 
     # --- folders in Hugging Face's format ---
 

@@ -88,7 +88,8 @@ class QuestionAnswerer(FineTuned):
     ) -> Float[Tensor, ""]:
         """The mean of the two cross-entropies, over all places of a sequence."""
         found = self(x, segments, mask)
-        return (functional.cross_entropy(found.start, start) + functional.cross_entropy(found.end, end)) / 2
+        pairs = ((found.start, start.long()), (found.end, end.long()))
+        return sum(functional.cross_entropy(logits, place) for logits, place in pairs) / 2  # type: ignore[return-value]
 
     def answer(
         self,
