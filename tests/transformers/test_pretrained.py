@@ -94,6 +94,11 @@ def test_fields_are_honoured_fixed_ignored_or_refused():
     assert FIELDS.arguments({"n_embd": 5, "act": None, "colour": 1, "use_cache": True}, "here") == {"width": 5}
     with pytest.raises(ValueError, match=r'here: act is "gelu", which is not supported: only "relu" or null'):
         FIELDS.arguments({"act": "gelu"}, "here")
+    with pytest.raises(
+        ValueError, match=r'here: pruned_heads is {"0": \[1\]}, which is not supported: only {} or null'
+    ):
+        FIELDS.arguments({"pruned_heads": {"0": [1]}}, "here")
+    assert FIELDS.arguments({"pruned_heads": {}}, "here") == {}
     with pytest.raises(ValueError, match=r"here: the field depth \(3\) is not known, and might change .*: remove it"):
         FIELDS.arguments({"depth": 3}, "here")
 

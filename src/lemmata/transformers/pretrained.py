@@ -26,8 +26,9 @@ WITHOUT_EFFECT = frozenset(
     finetuning_task id2label is_composition label2id mask_token_id model_type output_attentions output_hidden_states
     pad_token_id problem_type return_dict sep_token_id task_specific_params tokenizer_class torch_dtype torchscript
     transformers_version unk_token_id use_cache use_return_dict decoder_start_token_id prefix
-    gradient_checkpointing initializer_factor initializer_range pruned_heads tie_encoder_decoder""".split()
+    gradient_checkpointing initializer_factor initializer_range tie_encoder_decoder""".split()
 )
+NOTHING_PRUNED = {"pruned_heads": ({}, None)}  # asked of every model: heads that were taken out are not here
 
 # Activations by Hugging Face's names; what is written bears the first name of an activation.
 ACTIVATIONS = {
@@ -77,13 +78,13 @@ class Fields(NamedTuple):
 
     def arguments(self, config: Mapping[str, Any], where: Path | str) -> dict[str, Any]:
         """The arguments that a config gives to the model; a field that would not be honoured is refused by name."""
-        found = {}
+        found, fixed = {}, NOTHING_PRUNED | dict(self.fixed)
         for field, value in config.items():
             if field in self.honoured:
                 found[self.honoured[field]] = value
-            elif field in self.fixed:
-                if value not in self.fixed[field]:
-                    wanted = " or ".join(json.dumps(each) for each in self.fixed[field])
+            elif field in fixed:
+                if value not in fixed[field]:
+                    wanted = " or ".join(json.dumps(each) for each in fixed[field])
                     raise ValueError(f"{where}: {field} is {json.dumps(value)}, which is not supported: only {wanted}")
             elif field not in WITHOUT_EFFECT | self.without_effect:
                 raise ValueError(
