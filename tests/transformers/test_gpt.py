@@ -96,6 +96,25 @@ def test_fields_that_an_old_file_lacks_have_the_published_values(tmp_path):
     assert (found.dropout, found.attention_dropout, found.embedding_dropout) == (0.1, 0.1, 0.1)
 
 
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"n_special": 0, "predict_special_tokens": True, "n_ctx": 24},  # gpt2-medium
+        {"_num_labels": 1, "id2label": {"0": "LABEL_0"}, "label2id": {"LABEL_0": 0}},  # distilgpt2
+        {"output_past": True, "use_bfloat16": False, "num_labels": 1, "is_decoder": False, "pruned_heads": {}},  # 2019
+        {"do_sample": False, "max_length": 50, "num_beams": 1, "temperature": 1.0, "xla_device": None},  # 2020
+        {"_attn_implementation_autoset": True, "is_decoder": True},
+    ],
+    ids=str,
+)
+def test_fields_of_published_folders_that_change_nothing(fields, tmp_path):
+    model = theirs()
+    model.save_pretrained(tmp_path)
+    changed_config(tmp_path, **fields)
+    ours = GPT.from_pretrained(tmp_path, dtype=torch.float64)
+    torch.testing.assert_close(ours(TEXT), model(TEXT).logits, rtol=0, atol=1e-9)
+
+
 def test_each_dropout_of_a_folder_is_the_one_that_it_names(tmp_path):
     theirs(torch.float32, resid_pdrop=0.0, attn_pdrop=0.0, embd_pdrop=0.5).save_pretrained(tmp_path)
     ours = GPT.from_pretrained(tmp_path).train()

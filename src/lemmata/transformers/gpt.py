@@ -81,11 +81,14 @@ FIELDS = Fields(
         "scale_attn_by_inverse_layer_idx": (False,),
         "reorder_and_upcast_attn": (False,),
         "add_cross_attention": (False,),
+        "is_encoder_decoder": (False,),
+        "n_special": (0,),
         "tie_word_embeddings": (True,),
     },
-    # n_ctx is an older name of n_positions; the summary belongs to heads that are not here.
+    # n_ctx is an older name of n_positions, a GPT is always a decoder, the summary belongs to heads that are not here.
     without_effect=frozenset(
-        "n_ctx summary_activation summary_first_dropout summary_proj_to_labels summary_type summary_use_proj".split()
+        "n_ctx is_decoder summary_activation summary_first_dropout summary_proj_to_labels summary_type "
+        "summary_use_proj".split()
     ),
 )
 

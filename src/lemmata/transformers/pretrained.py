@@ -26,7 +26,13 @@ WITHOUT_EFFECT = frozenset(
     finetuning_task id2label is_composition label2id mask_token_id model_type output_attentions output_hidden_states
     pad_token_id problem_type return_dict sep_token_id task_specific_params tokenizer_class torch_dtype torchscript
     transformers_version unk_token_id use_cache use_return_dict decoder_start_token_id prefix
-    gradient_checkpointing initializer_factor initializer_range tie_encoder_decoder""".split()
+    gradient_checkpointing initializer_factor initializer_range tie_encoder_decoder
+    _attn_implementation_autoset _num_labels num_labels output_past predict_special_tokens use_bfloat16 xla_device
+    bad_words_ids begin_suppress_tokens diversity_penalty do_sample early_stopping encoder_no_repeat_ngram_size
+    exponential_decay_length_penalty forced_bos_token_id forced_eos_token_id length_penalty max_length min_length
+    no_repeat_ngram_size num_beam_groups num_beams num_return_sequences output_scores remove_invalid_values
+    repetition_penalty return_dict_in_generate suppress_tokens temperature tf_legacy_loss top_k top_p
+    typical_p""".split()
 )
 NOTHING_PRUNED = {"pruned_heads": ({}, None)}  # asked of every model: heads that were taken out are not here
 
