@@ -14,14 +14,23 @@ import numpy as np
 import pytest
 import torch
 
-from lemmata.data import fetched, fetched_cifar, fetched_graphs, fetched_mnist, fetched_omniglot, fetched_text, load
+from lemmata.data import (
+    fetched,
+    fetched_brown,
+    fetched_cifar,
+    fetched_graphs,
+    fetched_mnist,
+    fetched_omniglot,
+    fetched_text,
+    load,
+)
 from lemmata.data.archives import ArchiveError, idx_bytes
 from lemmata.data.cache import cached_path
 from lemmata.data.fetch import FetchError, Remote
 from lemmata.data.fetched import Content, Form, fetch_source, keep_from
 from lemmata.data.registry import entries
 
-MODULES = (fetched_mnist, fetched_cifar, fetched_text, fetched_graphs, fetched_omniglot)
+MODULES = (fetched_mnist, fetched_cifar, fetched_text, fetched_brown, fetched_graphs, fetched_omniglot)
 
 
 def sha256(content):

@@ -8,6 +8,7 @@ import pytest
 from lemmata.data import entries, load, stored
 
 USES = {"debian": "debian_graph.npz", "shakespeare": "shakespeare.txt.gz", "verses": "verses_en_de.tsv.gz"}
+USES["plays_or_verses"] = "shakespeare.txt.gz"
 EMBEDDED = [name for name, entry in entries().items() if entry.origin == "embedded"]
 
 
@@ -27,7 +28,7 @@ def test_licences_and_credits_travel_with_the_files():
 @pytest.mark.parametrize("name", EMBEDDED)
 def test_a_damaged_or_missing_file_is_named_with_the_fix(name, tmp_path, monkeypatch):
     file = USES.get(name, f"{name}.npz")
-    shutil.copy(stored.FOLDER / file, tmp_path)
+    shutil.copytree(stored.FOLDER, tmp_path, dirs_exist_ok=True)
     monkeypatch.setattr(stored, "FOLDER", tmp_path)
     load(name)
     content = bytearray((tmp_path / file).read_bytes())

@@ -34,7 +34,7 @@ def test_the_model_is_left_as_it_was():
 
 
 def test_a_text_that_was_read_into_caches_is_refused(unchecked):
-    model = GPT(9, width=8, layers=1, heads=2, max_length=8)
+    model = GPT(9, width=8, depth=1, heads=2, max_length=8)
     caches = model.new_caches()
     model(torch.tensor([[1, 2, 3]]), caches=caches)
     with pytest.raises(ValueError, match="give it the whole text at once"):

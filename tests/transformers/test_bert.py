@@ -73,7 +73,7 @@ def test_the_config_is_that_of_the_folder(tmp_path):
     theirs(tmp_path, hidden_dropout_prob=0.5, attention_probs_dropout_prob=0.3, layer_norm_eps=1e-3, type_vocab_size=4)
     config = Bert.from_pretrained(tmp_path).config
     assert (config.dropout, config.attention_dropout, config.eps, config.segments) == (0.5, 0.3, 1e-3, 4)
-    assert (config.width, config.layers, config.heads, config.hidden, config.max_length) == (24, 2, 3, 40, 17)
+    assert (config.width, config.depth, config.heads, config.hidden, config.max_length) == (24, 2, 3, 40, 17)
 
 
 @pytest.mark.parametrize("settings", [{}, {"hidden_act": "gelu_new", "layer_norm_eps": 1e-3, "type_vocab_size": 3}])
@@ -175,7 +175,7 @@ def test_weights_come_in_the_dtype_that_is_asked_for(tmp_path, dtype):
 
 def small(**settings):
     torch.manual_seed(0)
-    chosen = {"vocab_size": 50, "width": 24, "layers": 2, "heads": 3, "hidden": 40, "max_length": 17}
+    chosen = {"vocab_size": 50, "width": 24, "depth": 2, "heads": 3, "hidden": 40, "max_length": 17}
     return Bert(**chosen | settings).double().eval()
 
 
@@ -250,7 +250,7 @@ def test_bad_input_is_answered_in_a_sentence(inputs, message):
 
 
 @pytest.mark.parametrize(
-    "settings", [{"width": 0}, {"heads": 5}, {"dropout": 1.5}, {"activation": "bent"}, {"segments": 0}, {"layers": -1}]
+    "settings", [{"width": 0}, {"heads": 5}, {"dropout": 1.5}, {"activation": "bent"}, {"segments": 0}, {"depth": -1}]
 )
 def test_a_model_that_cannot_be_is_refused(settings):
     with pytest.raises(ValueError, match=next(iter(settings))):

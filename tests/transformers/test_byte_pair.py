@@ -159,13 +159,13 @@ def test_the_words_and_bytes_of_gpt2():
 
 
 def test_learning(text):
-    ours = BytePairEncoding.train(["aab aab aab ab"], 300, min_count=1)
+    ours = BytePairEncoding.train(["aab aab aab ab"], 300, min_freq=1)
     assert ours.merges[:2] == [("a", "b"), ("a", "ab")]
     assert ours.tokenize("aab ab") == ["aab", "Ġab"]
     small = BytePairEncoding.train([text[:30_000]], 400)
     assert len(small) == 400
     assert small.numbers[END] == 399  # the last one, as GPT-2 has it
-    assert len(BytePairEncoding.train(["a"], 300, min_count=2).merges) == 0
+    assert len(BytePairEncoding.train(["a"], 300, min_freq=2).merges) == 0
     assert torch.equal(BytePairEncoding.train([text[:30_000]], 400).encode(text[:5000]), small.encode(text[:5000]))
 
 

@@ -1,12 +1,14 @@
 """Attention: torch's own answers, masks, queries that may look nowhere, gradients, dtypes, compilation, bad input."""
 
 import itertools
+import types
 
 import pytest
 import torch
 from torch.nn import functional
+from torch.nn.attention import SDPBackend
 
-from lemmata.transformers import attention, attention_weights
+from lemmata.transformers import attention, attention_weights, dot_product_attention
 
 CLOSE = 1e-12  # sums of a few dozen terms of size one in double precision
 
@@ -134,6 +136,39 @@ def test_one_graph_and_the_meta_device(causal, unchecked):
     meta = [each.to("meta") for each in (query, key, value, mask)]
     assert attention(*meta, causal).shape == (2, 3, 5, 6)
     assert attention_weights(meta[0], meta[1], meta[3], causal).is_meta
+
+
+@pytest.mark.parametrize(
+    ("device", "dtype", "capability", "first"),
+    [
+        ("cuda", torch.bfloat16, (9, 0), True),
+        ("cuda", torch.float16, (10, 0), True),
+        ("cuda", torch.bfloat16, (8, 9), False),
+        ("cuda", torch.float32, (9, 0), False),
+        ("cpu", torch.bfloat16, (9, 0), False),
+    ],
+)
+def test_cudnn_comes_first_on_new_gpus_alone(monkeypatch, unchecked, device, dtype, capability, first):
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: capability)
+    query = types.SimpleNamespace(device=torch.device(device), dtype=dtype)
+    orders = []
+    monkeypatch.setattr(dot_product_attention, "sdpa_kernel", lambda order, set_priority: orders.append(order))
+    dot_product_attention._preferred_kernels(query)
+    assert [order[0] for order in orders] == [SDPBackend.CUDNN_ATTENTION] * first
+    assert all(order[-1] == SDPBackend.MATH for order in orders)  # which can do everything
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float64])
+def test_a_gpu_finds_what_the_cpu_finds(dtype, causal):
+    told = [each.repeat(1, 1, 1, 8) for each in drawn(dtype=dtype)]
+    mask = masks()[3].clone()
+    mask[0] = False
+    for given in (None, mask):
+        exact = attention(*[each.double() for each in told], given, causal)
+        found = attention(*[each.cuda() for each in told], None if given is None else given.cuda(), causal)
+        assert (found.cpu() - exact).abs().max() < 64 * torch.finfo(dtype).eps
 
 
 @pytest.mark.parametrize(

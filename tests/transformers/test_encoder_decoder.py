@@ -97,7 +97,7 @@ def test_fresh_weights_follow_glorot_and_biases_are_zero():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: TransformerEncoder(8, 0, 2), "layers must be >= 1, got 0"),
+        (lambda: TransformerEncoder(8, 0, 2), "depth must be >= 1, got 0"),
         (lambda: TransformerEncoder(8, 1, 3), "width must be a multiple of heads, got 8 and 3"),
         (
             lambda: TransformerEncoder(8, 1, 2, positions="none"),

@@ -19,7 +19,7 @@ SMALL = {
     "vocab_size": 60, "hidden_size": 24, "num_hidden_layers": 2, "num_attention_heads": 3, "intermediate_size": 40,
     "max_position_embeddings": 20, "hidden_act": "gelu", "layer_norm_eps": 1e-6, "initializer_range": 0.3,
 }  # fmt: skip
-OURS = {"width": 24, "layers": 2, "heads": 3, "hidden": 40, "max_length": 20}
+OURS = {"width": 24, "depth": 2, "heads": 3, "hidden": 40, "max_length": 20}
 HEADS = {
     "BertForSequenceClassification": (SentenceClassifier, {"num_labels": 5}),
     "BertForTokenClassification": (Tagger, {"id2label": {0: "noun", 1: "verb", 2: "other"}}),

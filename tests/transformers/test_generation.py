@@ -10,7 +10,7 @@ from transformers import TemperatureLogitsWarper, TopKLogitsWarper, TopPLogitsWa
 
 def model(max_length=16, **words):
     torch.manual_seed(0)
-    made = GPT(vocab_size=20, width=16, layers=2, heads=2, max_length=max_length, dtype=torch.float64, **words)
+    made = GPT(vocab_size=20, width=16, depth=2, heads=2, max_length=max_length, dtype=torch.float64, **words)
     for values in made.parameters():
         values.data.mul_(8.0)  # so that what is foreseen depends on what was read
     return made
@@ -163,7 +163,7 @@ def test_bad_input_is_answered(words, message):
 
 @pytest.mark.parametrize("dtype", [torch.uint8, torch.int16, torch.int32])
 def test_a_prompt_in_few_bits_is_read_and_nothing_overflows(dtype, unchecked):
-    large = GPT(vocab_size=40_000, width=8, layers=1, heads=1, max_length=8)
+    large = GPT(vocab_size=40_000, width=8, depth=1, heads=1, max_length=8)
     with torch.no_grad():
         large.tokens.weight[39_999] = 100 * large.hidden(PROMPT)[0, -1]
     written = generate(large, PROMPT.to(dtype), 3, temperature=0)

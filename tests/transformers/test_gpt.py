@@ -153,7 +153,7 @@ def changed_config(folder, **fields):
 def test_a_field_that_is_not_honoured_is_refused_by_name(field, value, tmp_path):
     theirs().save_pretrained(tmp_path)
     changed_config(tmp_path, **{field: value})
-    name = {"n_head": "heads", "n_layer": "layers"}.get(field, field)
+    name = {"n_head": "heads", "n_layer": "depth"}.get(field, field)
     with pytest.raises(ValueError, match=name):
         GPT.from_pretrained(tmp_path)
 

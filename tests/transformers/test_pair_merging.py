@@ -11,7 +11,7 @@ from lemmata.transformers import merged_pairs
 from lemmata.transformers.pair_merging import with_merged
 
 
-def by_counting_anew(words, by, min_count):
+def by_counting_anew(words, by, min_freq):
     """The same pairs, with all counts taken from the words at every step."""
     while True:
         alone, both = Counter(), Counter()
@@ -23,7 +23,7 @@ def by_counting_anew(words, by, min_count):
         ranked = []
         for (first, second), times in both.items():
             score = Fraction(times, alone[first] * alone[second]) if by == "likelihood" else times
-            if times >= min_count:
+            if times >= min_freq:
                 ranked.append((-score, -times, (first, second)))
         if not ranked:
             return
@@ -33,13 +33,13 @@ def by_counting_anew(words, by, min_count):
 
 
 @pytest.mark.parametrize("by", ["likelihood", "count"])
-@pytest.mark.parametrize("min_count", [1, 4])
-def test_the_pairs_are_those_of_counting_anew(by, min_count):
+@pytest.mark.parametrize("min_freq", [1, 4])
+def test_the_pairs_are_those_of_counting_anew(by, min_freq):
     draw = random.Random(0)
     for letters in ("a", "ab", "abcd"):  # one letter: a run overlaps with itself
         drawn = {tuple(draw.choices(letters, k=draw.randint(1, 9))): draw.randint(1, 9) for _ in range(25)}
-        expected = list(by_counting_anew([(list(word), times) for word, times in drawn.items()], by, min_count))
-        assert list(merged_pairs(drawn, by, min_count)) == expected
+        expected = list(by_counting_anew([(list(word), times) for word, times in drawn.items()], by, min_freq))
+        assert list(merged_pairs(drawn, by, min_freq)) == expected
         assert expected
 
 
@@ -52,7 +52,7 @@ def test_pairs_are_merged_from_left_to_right():
 def test_nothing_to_merge():
     assert list(merged_pairs({})) == []
     assert list(merged_pairs({("a",): 5})) == []
-    assert list(merged_pairs({("a", "b"): 5}, min_count=6)) == []
+    assert list(merged_pairs({("a", "b"): 5}, min_freq=6)) == []
 
 
 def test_ties_go_to_the_frequent_then_to_the_alphabet():
@@ -66,5 +66,5 @@ def test_ties_go_to_the_frequent_then_to_the_alphabet():
 def test_bad_input_names_the_fix():
     with pytest.raises(ValueError, match="by must be one of likelihood, count, got 'luck'"):
         next(merged_pairs({("a", "b"): 1}, by="luck"))
-    with pytest.raises(ValueError, match="min_count must be >= 1, got 0"):
-        next(merged_pairs({("a", "b"): 1}, min_count=0))
+    with pytest.raises(ValueError, match="min_freq must be >= 1, got 0"):
+        next(merged_pairs({("a", "b"): 1}, min_freq=0))

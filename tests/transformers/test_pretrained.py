@@ -127,7 +127,7 @@ def test_a_damaged_folder_says_what_to_do(tmp_path):
 
 
 def test_an_activation_without_a_name_elsewhere_is_not_written(tmp_path):
-    model = GPT(9, width=4, layers=1, heads=1, max_length=4, activation="sigmoid")
+    model = GPT(9, width=4, depth=1, heads=1, max_length=4, activation="sigmoid")
     with pytest.raises(ValueError, match="activation 'sigmoid' has no name in Hugging Face's format: one of gelu, "):
         model.save_pretrained(tmp_path)
     assert not any(tmp_path.iterdir())

@@ -77,6 +77,6 @@ def test_what_is_refused(arguments, error, message, unchecked):
 
 
 def test_the_loss_takes_places_of_any_whole_numbers():
-    model = QuestionAnswerer(20, width=8, layers=1, heads=2, hidden=8).eval()
+    model = QuestionAnswerer(20, width=8, depth=1, heads=2, hidden=8).eval()
     x, start, end = torch.randint(20, (2, 6)), torch.tensor([1, 2]), torch.tensor([3, 2])
     assert model.loss(x, start.int(), end.to(torch.int16)).equal(model.loss(x, start, end))

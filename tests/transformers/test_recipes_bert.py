@@ -12,7 +12,7 @@ from lemmata.train import Options, run_experiment
 from lemmata.transformers.bert_pretraining import BertForPretraining, PretrainingOutput
 from lemmata.transformers.recipes_bert import BASELINES, MaskedTextConfig, Restorer, fill_in_text
 
-SMALL = MaskedTextConfig(width=8, layers=1, heads=2, hidden=16, pairs=64)
+SMALL = MaskedTextConfig(width=8, depth=1, heads=2, hidden=16, pairs=64)
 FEW = Options(steps=2, batch_size=8, device="cpu")
 
 
@@ -82,7 +82,7 @@ def test_accuracy_counts_hidden_characters_only(experiment, restorer):
             return PretrainingOutput(torch.nn.functional.one_hot(truth, restorer.vocab_size).double(), None)
 
     batch = experiment.test[:50]
-    assert restorer.scores(Knows(9, width=2, heads=1, layers=1), batch) == {"accuracy": 1.0}
+    assert restorer.scores(Knows(9, width=2, heads=1, depth=1), batch) == {"accuracy": 1.0}
 
 
 def test_without_the_next_sentence_there_is_one_task():
@@ -122,6 +122,7 @@ def test_the_picture_has_a_row_for_each_blank(experiment):
     (heat,) = figure.marks
     assert isinstance(heat, Heat)
     assert len(heat.rows) == len(heat.values) == 3
+    assert all(name.strip() for name in heat.columns)
     assert all(0 <= value <= 1 for row in heat.values for value in row)
     assert svg(figure).startswith("<svg")
     assert "->" in experiment.write(experiment.system)

@@ -22,7 +22,7 @@ from lemmata.transformers.recipes_fine_tuned import (
 )
 from lemmata.transformers.wordpiece import WordPiece
 
-TINY = FineTuningConfig(width=8, layers=1, heads=2, hidden=8)
+TINY = FineTuningConfig(width=8, depth=1, heads=2, hidden=8)
 FEW = Options(steps=2, batch_size=8, device="cpu")
 
 
@@ -53,7 +53,7 @@ def test_reviews_with_negations_are_learnt_and_a_bag_of_words_does_not():
 
 
 def test_texts_are_read_by_pieces_and_named():
-    config = TextTuningConfig(width=8, layers=1, heads=2, hidden=8, vocab_size=300)
+    config = TextTuningConfig(width=8, depth=1, heads=2, hidden=8, vocab_size=300)
     experiment = classify_texts(config=config, options=FEW)
     generator = torch.Generator().manual_seed(0)
     assert 0.7 < experiment.notes["baselines"]["naive Bayes"] < 1
@@ -67,7 +67,7 @@ def test_texts_are_read_by_pieces_and_named():
 def test_a_pre_trained_encoder_is_where_it_begins(tmp_path):
     tokenizer = WordPiece.train(["thou shalt not steal from the king"], 60)
     tokenizer.save_pretrained(tmp_path)
-    encoder = Bert(len(tokenizer.vocab), width=8, layers=1, heads=2, hidden=8, max_length=16)
+    encoder = Bert(len(tokenizer.vocab), width=8, depth=1, heads=2, hidden=8, max_length=16)
     encoder.save_pretrained(tmp_path)
     config = TextTuningConfig(encoder=str(tmp_path), max_length=16)
     experiment = classify_texts(config=config, options=FEW)

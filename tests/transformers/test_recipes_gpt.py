@@ -12,7 +12,7 @@ from lemmata.figure import Line
 from lemmata.train import Options, run_experiment
 from lemmata.transformers.recipes_gpt import BASELINES, GPTTextConfig, write_plays
 
-TINY = GPTTextConfig(width=8, layers=1, heads=2, window=32)
+TINY = GPTTextConfig(width=8, depth=1, heads=2, window=32)
 FEW = Options(steps=2, batch_size=4, device="cpu")
 
 
@@ -85,7 +85,7 @@ def test_the_picture_shows_the_cost_beside_all_baselines():
     ("words", "message"),
     [
         ({"window": 3}, "window"),
-        ({"layers": 0}, "layers"),
+        ({"depth": 0}, "depth"),
         ({"dropout": 2.0}, "dropout"),
         ({"window": 10**6}, "window"),
     ],

@@ -22,7 +22,7 @@ from lemmata.transformers.recipes_vit import (
 from lemmata.transformers.transformer_block import TransformerBlock
 from lemmata.transformers.vit import ViT
 
-QUICK = ViTPictureConfig(patch_size=7, width=32, layers=1, hidden=64, dropout=0.0, shift=0)  # learns within seconds
+QUICK = ViTPictureConfig(patch_size=7, width=32, depth=1, hidden=64, dropout=0.0, shift=0)  # learns within seconds
 
 
 def experiment_of(epochs: int = 1, config: ViTPictureConfig = QUICK, **changes: Any) -> Experiment:
@@ -70,7 +70,7 @@ def test_pictures_where_it_looks_and_confusions_are_drawn() -> None:
 
 def test_a_picture_of_attention_is_bright_where_the_class_token_looks() -> None:
     """Queries and keys by which the [CLS] token looks at bright patches."""
-    model = ViT(2, image_size=(4, 6), patch_size=2, channels=1, width=4, layers=1, heads=1, hidden=4)
+    model = ViT(2, image_size=(4, 6), patch_size=2, channels=1, width=4, depth=1, heads=1, hidden=4)
     (block,) = model.blocks
     assert isinstance(block, TransformerBlock)
     with torch.no_grad():

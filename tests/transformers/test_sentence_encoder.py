@@ -32,9 +32,9 @@ def minilm():
 @pytest.fixture
 def small(tmp_path):
     """A folder with a small BERT and its vocabulary, as sentence-transformers lays it out."""
-    tokenizer = WordPiece.train(SENTENCES, 150, min_count=1)
+    tokenizer = WordPiece.train(SENTENCES, 150, min_freq=1)
     torch.manual_seed(0)
-    bert = Bert(len(tokenizer.vocab), width=24, layers=2, heads=3, hidden=40, max_length=64, dtype=torch.float64)
+    bert = Bert(len(tokenizer.vocab), width=24, depth=2, heads=3, hidden=40, max_length=64, dtype=torch.float64)
     tokenizer.save_pretrained(tmp_path)
     bert.save_pretrained(tmp_path)
     kinds = (("", "Transformer"), ("1_Pooling", "Pooling"), ("2_Normalize", "Normalize"))
@@ -147,4 +147,4 @@ def test_bad_input_names_the_fix(small):
     with pytest.raises(ValueError, match="max_length must be <= 64, got 65"):
         SentenceEncoder(encoder.bert, encoder.tokenizer, max_length=65)
     with pytest.raises(ValueError, match=r"tokenizer has \d+ pieces, but bert knows 10 tokens"):
-        SentenceEncoder(Bert(10, width=8, layers=1, heads=1, hidden=8), encoder.tokenizer)
+        SentenceEncoder(Bert(10, width=8, depth=1, heads=1, hidden=8), encoder.tokenizer)

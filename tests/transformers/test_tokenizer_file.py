@@ -33,7 +33,7 @@ def change(folder, part, **fields):
 
 @pytest.fixture
 def pieces(tmp_path):
-    ours = WordPiece.train(TEXTS, 120, min_count=1, lower=False, split_chinese=False)
+    ours = WordPiece.train(TEXTS, 120, min_freq=1, lower=False, split_chinese=False)
     return ours, saved_by_hugging_face(ours, "BertTokenizer", tmp_path)
 
 

@@ -16,7 +16,7 @@ CLOSE = 1e-10  # sums of a few terms of size ten in double precision
 def wild(seed=0, **settings):
     """A model with opinions: weights so large that searches disagree."""
     torch.manual_seed(seed)
-    model = Transformer(9, 5, width=8, layers=2, heads=2, dtype=torch.float64, **settings).eval()
+    model = Transformer(9, 5, width=8, depth=2, heads=2, dtype=torch.float64, **settings).eval()
     for values in model.parameters():
         torch.nn.init.normal_(values, std=0.5)
     return model
@@ -81,14 +81,16 @@ def test_the_loss_is_that_of_the_tokens_up_to_the_end():
     assert torch.allclose(model.loss(SOURCE, target, LENGTHS, smoothing=0.2), 0.8 * mean + 0.2 * even)
 
 
-def test_alignments_are_the_mean_of_a_blocks_heads():
+def test_alignments_are_the_mean_of_heads_and_blocks():
     model, target = wild(), torch.randint(0, 5, (4, 6))
-    for layer in (0, -1):
+    for layer in (0, -1, None):
         looked = model.alignment(SOURCE, target, LENGTHS, layer=layer)
         assert looked.shape == (4, 6, 5)
         assert torch.allclose(looked.sum(-1), torch.ones(4, 6, dtype=torch.float64))
         assert not looked[1, :, 1:].any()
     assert not torch.allclose(model.alignment(SOURCE, target, layer=0), model.alignment(SOURCE, target, layer=1))
+    one, other = (model.alignment(SOURCE, target, layer=k) for k in (0, 1))
+    assert torch.allclose(model.alignment(SOURCE, target), (one + other) / 2)
     with pytest.raises(IndexError):
         model.alignment(SOURCE, target, layer=2)
     assert not model.decoder.blocks[0].cross_attention._forward_pre_hooks

@@ -147,7 +147,7 @@ def test_tensors_that_are_missing_or_unknown_are_named(tmp_path: Path) -> None:
 def small(**more: Any) -> ViT:
     torch.manual_seed(0)
     chosen: dict[str, Any] = {
-        "classes": 3, "image_size": 8, "patch_size": 4, "channels": 1, "width": 8, "layers": 2, "heads": 2, "hidden": 12
+        "classes": 3, "image_size": 8, "patch_size": 4, "channels": 1, "width": 8, "depth": 2, "heads": 2, "hidden": 12
     }  # fmt: skip
     return ViT(**{**chosen, **more})
 
@@ -161,7 +161,7 @@ def test_a_pooled_layer_and_classes_have_no_folder(tmp_path: Path) -> None:
 
 
 def test_gradients_are_right_and_reach_every_weight() -> None:
-    model, x = small(dtype=torch.float64, layers=1), torch.randn(1, 1, 4, 8, dtype=torch.float64, requires_grad=True)
+    model, x = small(dtype=torch.float64, depth=1), torch.randn(1, 1, 4, 8, dtype=torch.float64, requires_grad=True)
     assert torch.autograd.gradcheck(model, x)  # with interpolated positions
     model(x).square().sum().backward()
     assert all(values.grad is not None and bool(values.grad.any()) for values in model.parameters())
@@ -172,6 +172,14 @@ def test_compiling_changes_nothing() -> None:
     model, x = small(dtype=torch.float64), torch.randn(2, 1, 8, 8, dtype=torch.float64)
     compiled = torch.compile(model, fullgraph=True, backend="aot_eager")
     torch.testing.assert_close(compiled(x), model(x), rtol=0, atol=1e-12)
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_it_is_exported_for_batches_of_any_size() -> None:
+    model, batch = small().eval(), torch.export.Dim("batch")
+    exported = torch.export.export(model, (torch.randn(2, 1, 8, 8),), dynamic_shapes=({0: batch},)).module()
+    x = torch.randn(5, 1, 8, 8)
+    torch.testing.assert_close(exported(x), model(x))
 
 
 @pytest.mark.filterwarnings("ignore:TF32 acceleration")  # what torch says whenever a switch of oneDNN is set
@@ -220,7 +228,7 @@ def test_attention_over_the_patches_is_told() -> None:
         ({"heads": 3}, "width must be a multiple of heads"),
         ({"dropout": 1.0}, "dropout must be"),
         ({"attention_dropout": -0.1}, "attention_dropout must be"),
-        ({"layers": 0}, "layers must be"),
+        ({"depth": 0}, "depth must be"),
         ({"pooled": 0}, "pooled must be"),
     ],
 )

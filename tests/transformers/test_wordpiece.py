@@ -101,7 +101,7 @@ def test_pairs_padding_and_cutting(learnt, lines, tmp_path):
 
 
 def test_a_batch_goes_straight_into_a_bert(learnt):
-    model = Bert(len(learnt.vocab), width=16, layers=1, heads=2, hidden=32).eval()
+    model = Bert(len(learnt.vocab), width=16, depth=1, heads=2, hidden=32).eval()
     tokens, _ = model(*learnt(["And God said", "Let there be light: and there was light."]))
     alone, _ = model(*learnt("And God said"))
     torch.testing.assert_close(tokens[:1, : alone.shape[1]], alone)  # padding changes nothing
@@ -181,13 +181,13 @@ def test_the_longest_word_comes_back(tmp_path):
 
 def test_learning_a_vocabulary():
     texts = ["hug hug hug hugs pug pun", "Pun bun"]
-    ours = WordPiece.train(texts, 100, min_count=1)
+    ours = WordPiece.train(texts, 100, min_freq=1)
     assert ours.vocab[:5] == list(SPECIAL)
     assert ours.vocab[5:12] == ["##g", "##n", "##s", "##u", "b", "h", "p"]
     assert set(ours.words(" ".join(texts))) <= set(ours.vocab)  # with room for all, every word becomes a piece
-    assert len(WordPiece.train(texts, 14, min_count=1).vocab) == 14
-    assert WordPiece.train(texts, 14, min_count=1).vocab == ours.vocab[:14]
-    assert WordPiece.train(texts, 100, min_count=50).vocab == ours.vocab[:12]
+    assert len(WordPiece.train(texts, 14, min_freq=1).vocab) == 14
+    assert WordPiece.train(texts, 14, min_freq=1).vocab == ours.vocab[:14]
+    assert WordPiece.train(texts, 100, min_freq=50).vocab == ours.vocab[:12]
     cased = WordPiece.train(texts, 100, lower=False)
     assert "P" in cased.vocab
     assert not cased.lower

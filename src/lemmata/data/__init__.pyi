@@ -9,6 +9,7 @@ from lemmata.data.examples import Dataset as Dataset
 from lemmata.data.examples import Example as Example
 from lemmata.data.examples import Examples as Examples
 from lemmata.data.fetch import FetchError as FetchError
+from lemmata.data.fetched_brown import brown as brown
 from lemmata.data.fetched_cifar import cifar10 as cifar10
 from lemmata.data.fetched_graphs import Molecule as Molecule
 from lemmata.data.fetched_graphs import mutag as mutag
@@ -83,6 +84,7 @@ __all__ = [
     "as_examples",
     "block_graph",
     "breast_cancer",
+    "brown",
     "cached_path",
     "cifar10",
     "dataset",

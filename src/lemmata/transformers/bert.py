@@ -33,7 +33,7 @@ class BertConfig:
 
     width: int = 768
     """Values that stand for a token on its way through the blocks."""
-    layers: int = 12
+    depth: int = 12
     """Blocks, one above another."""
     heads: int = 12
     """Attentions side by side in each block."""
@@ -53,7 +53,7 @@ class BertConfig:
     """What layer normalisation adds to a variance."""
 
     def __post_init__(self) -> None:
-        for name in ("width", "layers", "heads", "hidden", "max_length", "segments"):
+        for name in ("width", "depth", "heads", "hidden", "max_length", "segments"):
             validate.count(name, getattr(self, name))
         validate.fraction("dropout", self.dropout)
         validate.fraction("attention_dropout", self.attention_dropout)
@@ -70,7 +70,7 @@ FIELDS = Fields(
     honoured={
         "vocab_size": "vocab_size",
         "hidden_size": "width",
-        "num_hidden_layers": "layers",
+        "num_hidden_layers": "depth",
         "num_attention_heads": "heads",
         "intermediate_size": "hidden",
         "max_position_embeddings": "max_length",
@@ -114,7 +114,7 @@ class Bert(nn.Module):
     Claims: bert.model
     Source: Devlin et al. 2019.
 
-    >>> model = Bert(vocab_size=99, width=32, layers=2, heads=4, hidden=64)
+    >>> model = Bert(vocab_size=99, width=32, depth=2, heads=4, hidden=64)
     >>> [tuple(part.shape) for part in model(torch.randint(99, (3, 10)))]
     [(3, 10, 32), (3, 32)]
     >>> sum(values.numel() for values in Bert(device="meta").parameters())
@@ -125,7 +125,7 @@ class Bert(nn.Module):
         self,
         vocab_size: int = 30_522,
         width: int = BertConfig.width,
-        layers: int = BertConfig.layers,
+        depth: int = BertConfig.depth,
         heads: int = BertConfig.heads,
         hidden: int = BertConfig.hidden,
         max_length: int = BertConfig.max_length,
@@ -141,7 +141,7 @@ class Bert(nn.Module):
         super().__init__()
         self.vocab_size = validate.count("vocab_size", vocab_size)
         self.config = BertConfig(
-            width, layers, heads, hidden, max_length, segments, activation, dropout, attention_dropout, eps
+            width, depth, heads, hidden, max_length, segments, activation, dropout, attention_dropout, eps
         )
         with torch.device(device or torch.get_default_device()):
             self.tokens = nn.Embedding(vocab_size, width)
@@ -151,7 +151,7 @@ class Bert(nn.Module):
             words: dict[str, Any] = {"norm_first": False, "eps": eps, "dropout": dropout}
             words |= {"attention_dropout": attention_dropout}
             self.blocks = nn.ModuleList(
-                TransformerBlock(width, heads, hidden, activation, **words) for _ in range(layers)
+                TransformerBlock(width, heads, hidden, activation, **words) for _ in range(depth)
             )
             self.pool = nn.Linear(width, width) if validate.flag("pooling", pooling) else None
         self.to(dtype)
@@ -224,7 +224,7 @@ class Bert(nn.Module):
         for part in ("weight", "bias"):
             table[f"norm.{part}"] = Stored((f"{prefix}embeddings.LayerNorm.{part}",))
             table[f"pool.{part}"] = Stored((f"{prefix}pooler.dense.{part}",))
-            for n in range(self.config.layers):
+            for n in range(self.config.depth):
                 ours, theirs = f"blocks.{n}.", f"{prefix}encoder.layer.{n}."
                 three = tuple(f"{theirs}attention.self.{name}.{part}" for name in ("query", "key", "value"))
                 table[f"{ours}self_attention.project.{part}"] = Stored(three)

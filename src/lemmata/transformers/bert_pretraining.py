@@ -72,7 +72,7 @@ class BertForPretraining(nn.Module):
     Claims: bert.model, bert.mlm, bert.nsp, bert.bidirectional
     Source: Devlin et al. 2019.
 
-    >>> model = BertForPretraining(vocab_size=99, width=32, layers=2, heads=4, hidden=64)
+    >>> model = BertForPretraining(vocab_size=99, width=32, depth=2, heads=4, hidden=64)
     >>> [tuple(part.shape) for part in model(torch.randint(99, (3, 10)))]
     [(3, 10, 99), (3, 2)]
     """

@@ -130,7 +130,7 @@ class BytePairEncoding:
 
     @classmethod
     def train(
-        cls, texts: Iterable[str], vocab_size: int, min_count: int = 2, special: Sequence[str] = (END,)
+        cls, texts: Iterable[str], vocab_size: int, min_freq: int = 2, special: Sequence[str] = (END,)
     ) -> "BytePairEncoding":
         """Learn a vocabulary: the 256 bytes, then the pair that is most frequent, merged, and again; `special` last."""
         table = byte_characters()
@@ -138,7 +138,7 @@ class BytePairEncoding:
         counts = Counter(word for text in several_texts(texts) for word in word_pattern().findall(text))
         words = {tuple(_written(word)): times for word, times in counts.items()}
         pieces, merges = dict.fromkeys(table), []
-        for pair in merged_pairs(words, "count", min_count):
+        for pair in merged_pairs(words, "count", min_freq):
             if len(pieces) + len(special) == vocab_size:
                 break
             pieces[pair[0] + pair[1]] = None

@@ -33,7 +33,7 @@ def attention_weights(
         query: (..., queries, key_width)    key: (..., keys, key_width)    mask: to be broadcast to (..., queries, keys)
         returns: (..., queries, keys), rows that add up to one
 
-    Claims: attention.softmax, attention.causal_mask
+    Claims: attention.softmax, attention.causal_mask, attention.scaling
     Source: Vaswani et al. 2017.
 
     >>> attention_weights(torch.zeros(2, 3), torch.randn(2, 3), causal=True)
@@ -71,7 +71,7 @@ def attention(
         query: (..., queries, key_width)    key: (..., keys, key_width)    value: (..., keys, value_width)
         mask, causal, scale: as for `attention_weights`    returns: (..., queries, value_width)
 
-    Claims: attention.mixing, attention.softmax, attention.output_sum, attention.soft_lookup, attention.scaling
+    Claims: attention.mixing, attention.softmax, attention.output_sum, attention.soft_lookup
     Source: Vaswani et al. 2017.
     Differs: torch.nn.functional.scaled_dot_product_attention puts the first query at the first key when causal; here
         the last query stands at the last key, which is the same for equal lengths, and right for a growing cache.

@@ -28,7 +28,7 @@ class _Stack(nn.Module):
     def __init__(
         self,
         width: int,
-        layers: int,
+        depth: int,
         heads: int,
         hidden: int | None,
         activation: str,
@@ -43,14 +43,14 @@ class _Stack(nn.Module):
         **kind: bool,
     ) -> None:
         super().__init__()
-        validate.count("layers", layers)
+        validate.count("depth", depth)
         self.width, self.max_length = validate.count("width", width), validate.count("max_length", max_length)
         self.dropout = validate.fraction("dropout", dropout)
         words: dict[str, Any] = {"dropout": dropout, "attention_dropout": attention_dropout, "eps": eps, **kind}
         with torch.device(device or torch.get_default_device()):
             self.positions = _positions(positions, width, max_length)
             self.blocks = nn.ModuleList(
-                TransformerBlock(width, heads, hidden, activation, norm_first, **words) for _ in range(layers)
+                TransformerBlock(width, heads, hidden, activation, norm_first, **words) for _ in range(depth)
             )
             # Blocks that normalise first leave a sum that nobody has normalised.
             self.norm = nn.LayerNorm(width, eps) if norm_first else None
@@ -73,7 +73,7 @@ class _Stack(nn.Module):
         layers: list[Any] = list(module.layers)
         place = layers[0].linear1.weight
         settings = settings_of(layers[0])
-        made = cls(layers=len(layers), positions=None, device=place.device, dtype=place.dtype, **settings)
+        made = cls(depth=len(layers), positions=None, device=place.device, dtype=place.dtype, **settings)
         for block, layer in zip(made.blocks, layers, strict=True):
             take_layer(block, layer)  # type: ignore[arg-type]
         made.norm, made.dropout = copy.deepcopy(module.norm), 0.0  # torch leaves the input as it is
@@ -95,7 +95,7 @@ class TransformerEncoder(_Stack):
     Claims: transformer.encoder
     Source: Vaswani et al. 2017.
 
-    >>> encoder = TransformerEncoder(width=16, layers=2, heads=4)
+    >>> encoder = TransformerEncoder(width=16, depth=2, heads=4)
     >>> encoder(torch.randn(2, 10, 16)).shape
     torch.Size([2, 10, 16])
     """
@@ -103,7 +103,7 @@ class TransformerEncoder(_Stack):
     def __init__(
         self,
         width: int,
-        layers: int,
+        depth: int,
         heads: int,
         hidden: int | None = None,
         activation: str = "relu",
@@ -117,7 +117,7 @@ class TransformerEncoder(_Stack):
         dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__(
-            width, layers, heads, hidden, activation, norm_first, positions, max_length, dropout, attention_dropout,
+            width, depth, heads, hidden, activation, norm_first, positions, max_length, dropout, attention_dropout,
             eps, device, dtype,
         )  # fmt: skip
 
@@ -151,7 +151,7 @@ class TransformerDecoder(_Stack):
     Claims: transformer.decoder
     Source: Vaswani et al. 2017.
 
-    >>> decoder = TransformerDecoder(width=16, layers=2, heads=4)
+    >>> decoder = TransformerDecoder(width=16, depth=2, heads=4)
     >>> decoder(torch.randn(2, 10, 16), memory=torch.randn(2, 7, 16)).shape
     torch.Size([2, 10, 16])
     """
@@ -159,7 +159,7 @@ class TransformerDecoder(_Stack):
     def __init__(
         self,
         width: int,
-        layers: int,
+        depth: int,
         heads: int,
         hidden: int | None = None,
         activation: str = "relu",
@@ -173,7 +173,7 @@ class TransformerDecoder(_Stack):
         dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__(
-            width, layers, heads, hidden, activation, norm_first, positions, max_length, dropout, attention_dropout,
+            width, depth, heads, hidden, activation, norm_first, positions, max_length, dropout, attention_dropout,
             eps, device, dtype, causal=True, cross=True,
         )  # fmt: skip
 

@@ -66,7 +66,7 @@ def answer_log_probabilities(
     Claims: gpt.in_context
     Source: Brown et al. 2020, section 2.4.
 
-    >>> model = GPT(vocab_size=65, width=32, layers=2, heads=4, max_length=64)
+    >>> model = GPT(vocab_size=65, width=32, depth=2, heads=4, max_length=64)
     >>> yes, no = torch.tensor([3, 4]), torch.tensor([5])
     >>> answer_log_probabilities(model, torch.randint(65, (10,)), [yes, no]).shape
     torch.Size([2])

@@ -89,7 +89,7 @@ def generate(
 
     Claims: gpt.model, gpt.in_context
 
-    >>> model = GPT(vocab_size=65, width=32, layers=2, heads=4, max_length=64)
+    >>> model = GPT(vocab_size=65, width=32, depth=2, heads=4, max_length=64)
     >>> seeded = torch.Generator().manual_seed(0)
     >>> generate(model, torch.randint(65, (3, 10)), length=20, top_k=10, generator=seeded).shape
     torch.Size([3, 20])

@@ -35,7 +35,7 @@ class GPTConfig:
 
     width: int = 768
     """Values that stand for a token on its way through the blocks."""
-    layers: int = 12
+    depth: int = 12
     """Blocks, one above another."""
     heads: int = 12
     """Attentions side by side in each block."""
@@ -55,7 +55,7 @@ class GPTConfig:
     """Fraction of the embedded tokens that is left out while training."""
 
     def __post_init__(self) -> None:
-        for name in ("width", "layers", "heads", "max_length"):
+        for name in ("width", "depth", "heads", "max_length"):
             validate.count(name, getattr(self, name))
         validate.fraction("dropout", self.dropout)
         validate.fraction("attention_dropout", self.attention_dropout)
@@ -66,7 +66,7 @@ FIELDS = Fields(
     honoured={
         "vocab_size": "vocab_size",
         "n_embd": "width",
-        "n_layer": "layers",
+        "n_layer": "depth",
         "n_head": "heads",
         "n_positions": "max_length",
         "n_inner": "hidden",
@@ -112,7 +112,7 @@ class GPT(nn.Module):
     Claims: gpt.model, gpt.objective
     Source: Radford et al. 2018, 2019.
 
-    >>> model = GPT(vocab_size=65, width=32, layers=2, heads=4, max_length=64)
+    >>> model = GPT(vocab_size=65, width=32, depth=2, heads=4, max_length=64)
     >>> model(torch.randint(65, (3, 10))).shape
     torch.Size([3, 10, 65])
     >>> sum(values.numel() for values in GPT(device="meta").parameters())
@@ -123,7 +123,7 @@ class GPT(nn.Module):
         self,
         vocab_size: int = 50_257,
         width: int = GPTConfig.width,
-        layers: int = GPTConfig.layers,
+        depth: int = GPTConfig.depth,
         heads: int = GPTConfig.heads,
         max_length: int = GPTConfig.max_length,
         hidden: int | None = GPTConfig.hidden,
@@ -138,7 +138,7 @@ class GPT(nn.Module):
         super().__init__()
         self.vocab_size = validate.count("vocab_size", vocab_size)
         self.config = GPTConfig(
-            width, layers, heads, max_length, hidden, activation, dropout, attention_dropout, eps,
+            width, depth, heads, max_length, hidden, activation, dropout, attention_dropout, eps,
             dropout if embedding_dropout is None else embedding_dropout,
         )  # fmt: skip
         with torch.device(device or torch.get_default_device()):
@@ -147,7 +147,7 @@ class GPT(nn.Module):
             words: dict[str, Any] = {"norm_first": True, "causal": True, "eps": eps}
             words |= {"dropout": dropout, "attention_dropout": attention_dropout}
             self.blocks = nn.ModuleList(
-                TransformerBlock(width, heads, hidden, activation, **words) for _ in range(layers)
+                TransformerBlock(width, heads, hidden, activation, **words) for _ in range(depth)
             )
             self.norm = nn.LayerNorm(width, eps)
         self.to(dtype)
@@ -158,7 +158,7 @@ class GPT(nn.Module):
         for name, values in self.named_parameters():
             if values.ndim > 1:
                 added = name.endswith(("join.weight", "contract.weight"))  # what each block adds, twice
-                nn.init.normal_(values, std=0.02 / (2 * self.config.layers) ** (0.5 if added else 0.0))
+                nn.init.normal_(values, std=0.02 / (2 * self.config.depth) ** (0.5 if added else 0.0))
             elif name.endswith("bias"):
                 nn.init.zeros_(values)
             else:
@@ -253,7 +253,7 @@ class GPT(nn.Module):
             "tokens.weight": Stored((f"{prefix}wte.weight",)),
             "positions.weight": Stored((f"{prefix}wpe.weight",)),
         }
-        for n in range(self.config.layers):
+        for n in range(self.config.depth):
             ours, theirs = f"blocks.{n}.", f"{prefix}h.{n}."
             for here, there, matrix in (
                 ("self_attention_norm", "ln_1", False),

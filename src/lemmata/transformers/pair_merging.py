@@ -16,7 +16,7 @@ Pair = tuple[str, str]
 def merged_pairs(
     words: Mapping[tuple[str, ...], int],
     by: str = "likelihood",
-    min_count: int = 1,
+    min_freq: int = 1,
     join: Callable[[str, str], str] = str.__add__,
 ) -> Iterator[Pair]:
     r"""The pairs of pieces that are merged one after another, each the best of its moment, until none is left.
@@ -26,7 +26,7 @@ def merged_pairs(
 
     `words` says how often each word, given as its pieces, occurs. Merging a pair that is more frequent than its parts
     would have it by chance is what raises the likelihood of the text under independent pieces most for each occurrence;
-    since that is a ratio, rare pairs win, and `min_count` keeps out those that are too rare to count on. Of equal
+    since that is a ratio, rare pairs win, and `min_freq` keeps out those that are too rare to count on. Of equal
     scores the more frequent pair wins, then the one that comes first in the alphabet: the same text gives the same
     pairs everywhere.
 
@@ -39,9 +39,9 @@ def merged_pairs(
     (('g', 's'), ('u', 'g'))
     """
     validate.one_of("by", by, ("likelihood", "count"))
-    validate.count("min_count", min_count)
+    validate.count("min_freq", min_freq)
     state = _Text(words)
-    while (best := state.best(by, min_count)) is not None:
+    while (best := state.best(by, min_freq)) is not None:
         yield best
         state.merge(best, join(*best))
 
@@ -106,13 +106,13 @@ class _Text:
         if pairs:  # words of one character have none
             self.together[pairs] += list(changes.pairs.values())
 
-    def best(self, by: str, min_count: int) -> Pair | None:
+    def best(self, by: str, min_freq: int) -> Pair | None:
         """The pair to merge next, or None where no pair is frequent enough."""
         if by == "count":
             score = self.together.astype(np.float64)
         else:  # a pair that has vanished may be of a piece that has: 0 / 1 then
             score = self.together / np.maximum(self.alone[self.parts].prod(1), 1)
-        score[self.together < min_count] = -1.0
+        score[self.together < min_freq] = -1.0
         if len(score) == 0 or (highest := score.max()) < 0:
             return None
         # Quotients of whole numbers are rounded the same way everywhere, so equal scores are equal here.

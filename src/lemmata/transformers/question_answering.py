@@ -48,7 +48,7 @@ class QuestionAnswerer(FineTuned):
     Claims: bert.finetune.qa
     Source: Devlin et al. 2019; Rajpurkar et al. 2016 (the task).
 
-    >>> model = QuestionAnswerer(99, width=32, layers=2, heads=4, hidden=64)
+    >>> model = QuestionAnswerer(99, width=32, depth=2, heads=4, hidden=64)
     >>> [tuple(part.shape) for part in model(torch.randint(99, (3, 10)))]
     [(3, 10), (3, 10)]
     """

@@ -1,4 +1,7 @@
-"""What can be trained in this chapter, another part: BERT, which fills in the characters hidden from it."""
+"""What can be trained in this chapter, another part: BERT, which fills in the characters hidden from it.
+
+What the defaults reach on the plays (seed 0): 45.3 % of the hidden characters, and 69.6 % of the pairs of passages.
+"""
 
 from dataclasses import dataclass, fields
 
@@ -25,7 +28,8 @@ __all__ = ["MaskedTextConfig", "Restorer", "fill_in_text"]
 BASELINES = {"unigram": 0.167, "bigram": 0.270}
 HOW = (
     "the fraction of hidden characters of the test text that are named. The unigram names the most frequent character, "
-    "the bigram the most frequent one after the character before. Whether the second passage follows is a guess of 0.5."
+    "the bigram the most frequent one after the character before. Counts of what stands between two neighbours, "
+    "neither of which is hidden, name 0.478. Whether the second passage follows is a guess of 0.5."
 )
 LEARNING = Options(epochs=4, batch_size=64, lr=2e-3, weight_decay=0.01, schedule="cosine", warmup=50, clip=1.0)
 SPECIAL = ("[PAD]", "[CLS]", "[SEP]", "[MASK]")
@@ -39,7 +43,7 @@ class MaskedTextConfig:
 
     width: int = 64
     """Values that stand for a character on its way through the blocks."""
-    layers: int = 2
+    depth: int = 2
     """Blocks, one above another."""
     heads: int = 4
     """Attentions side by side in each block."""
@@ -57,7 +61,7 @@ class MaskedTextConfig:
     """Whether it also learns to tell if the second passage follows the first."""
 
     def __post_init__(self) -> None:
-        for name in ("width", "layers", "heads", "hidden", "pairs"):
+        for name in ("width", "depth", "heads", "hidden", "pairs"):
             validate.count(name, getattr(self, name))
         validate.count("passage", self.passage, least=8)
         validate.fraction("dropout", self.dropout)
@@ -195,7 +199,8 @@ class Restorer:
         text = self.shown(system)
         places, chances = self.probabilities(system, text)
         likely = chances.sum(0).topk(min(12, len(self.vocabulary))).indices
-        columns = [repr(self.vocabulary.tokens[number])[1:-1] for number in likely.tolist()]
+        tokens = [self.vocabulary.tokens[number] for number in likely.tolist()]
+        columns = [{" ": "space", "\n": "line"}.get(str(token), str(token)) for token in tokens]
         rows = [text[max(0, place - 5) : place + 6].replace("\n", " ") for place in places]
         values = [[round(chance, 3) for chance in row] for row in chances[:, likely].tolist()]
         note = f"It reads: {text} / It writes: {self.restore(system, text)}"

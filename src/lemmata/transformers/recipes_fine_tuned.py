@@ -40,7 +40,7 @@ class FineTuningConfig:
 
     width: int = 64
     """Values that stand for a token on its way through the blocks."""
-    layers: int = 2
+    depth: int = 2
     """Blocks, one above another."""
     heads: int = 4
     """Attentions side by side in each block."""
@@ -50,29 +50,30 @@ class FineTuningConfig:
     """Fraction of what each part adds that is left out while training."""
 
     def __post_init__(self) -> None:
-        for name in ("width", "layers", "heads", "hidden"):
+        for name in ("width", "depth", "heads", "hidden"):
             validate.count(name, getattr(self, name))
         validate.fraction("dropout", self.dropout)
 
 
-def _started(
-    kind: type[Model], config: FineTuningConfig, options: Options, **given: Any
+def new_model(
+    kind: type[Model], config: FineTuningConfig, options: Options, large: bool = True, **given: Any
 ) -> tuple[Model, dict[str, Any]]:
     """A new model, and the arguments that make it."""
     chosen = {field.name: getattr(config, field.name) for field in fields(FineTuningConfig)}
     arguments = {**given, **chosen, "attention_dropout": config.dropout}
     with seeded(options.seed):
         model = kind(**arguments)
-        # BERT's initial weights of size 0.02 are for the width 768; a narrow network would long stay where it begins.
+        # To find a pattern, a narrow network begins with larger weights than BERT's 0.02, or would long stay there. To
+        # count many words it begins with those: larger vectors of rare words would be noise that stays.
         for values in model.parameters():
-            if values.ndim > 1:
+            if values.ndim > 1 and large:
                 torch.nn.init.normal_(values, std=config.width**-0.5)
     return model, arguments
 
 
 SHARED: dict[str, Any] = {"batch_size": 32, "weight_decay": 0.01, "schedule": "cosine", "clip": 1.0}
 QUICK = Options(epochs=6, lr=1e-3, warmup=30, **SHARED)
-TEXTS = Options(epochs=4, lr=5e-4, warmup=100, **SHARED)
+TEXTS = Options(epochs=4, lr=1e-3, warmup=100, **SHARED)
 ANSWERS = Options(epochs=12, lr=2e-3, warmup=50, **SHARED)
 
 
@@ -89,7 +90,7 @@ def tell_negations(
     found = load(data)
     vocabulary: Vocabulary = found.extra["vocabulary"]
     sizes = {"vocab_size": len(vocabulary), "max_length": found.train.x.shape[1]}
-    model, arguments = _started(SentenceClassifier, config, options, classes=list(found.classes), **sizes)
+    model, arguments = new_model(SentenceClassifier, config, options, classes=list(found.classes), **sizes)
     notes = {"baselines": {"naive Bayes": naive_bayes(found, len(vocabulary))}, "how": HOW}
     return _classifying(model, arguments, found, options, notes, vocabulary.decode)
 
@@ -122,7 +123,10 @@ def classify_texts(
     config: TextTuningConfig = TextTuningConfig(),  # noqa: B008 - frozen
     options: Options = TEXTS,
 ) -> Experiment:
-    """Six words of Shakespeare or of the Bible, or film reviews (`lemmata data imdb --from FILE`): which are they?"""
+    """Six words of Shakespeare or of the Bible, or film reviews (`lemmata data imdb --from FILE`): which are they?
+
+    Of six words, those that occur say nearly all: trained on these alone, BERT is as good as naive Bayes and no better.
+    """
     found = load(data)
     texts: Sequence[str] = found.extra["texts"]
     if config.encoder:
@@ -135,7 +139,9 @@ def classify_texts(
     else:
         tokenizer = WordPiece.train((texts[int(k)] for k in found.train.text), config.vocab_size, by="count")
         sizes = {"vocab_size": len(tokenizer.vocab), "max_length": config.max_length}
-        model, arguments = _started(SentenceClassifier, config, options, classes=list(found.classes), **sizes)
+        model, arguments = new_model(
+            SentenceClassifier, config, options, large=False, classes=list(found.classes), **sizes
+        )
     read = {part: _read(tokenizer, texts, examples, config.max_length) for part, examples in found.parts.items()}
     numbered = Dataset(data, read, found.classes)
     notes = {"baselines": {"naive Bayes": naive_bayes(numbered, len(tokenizer.vocab))}, "how": HOW}
@@ -229,7 +235,7 @@ def tag_words(
     found = load(data)
     vocabulary: Vocabulary = found.extra["vocabulary"]
     sizes = {"vocab_size": len(vocabulary), "max_length": found.train.x.shape[1]}
-    model, arguments = _started(Tagger, config, options, classes=list(found.classes), **sizes)
+    model, arguments = new_model(Tagger, config, options, classes=list(found.classes), **sizes)
     baseline = most_frequent_tag(found, len(vocabulary))
 
     def write(system: Tagger) -> str:
@@ -293,7 +299,7 @@ def answer_questions(
     found = load(data)
     vocabulary: Vocabulary = found.extra["vocabulary"]
     sizes = {"vocab_size": len(vocabulary), "max_length": found.train.x.shape[1]}
-    model, arguments = _started(QuestionAnswerer, config, options, **sizes)
+    model, arguments = new_model(QuestionAnswerer, config, options, **sizes)
     # Who answers with any colour of the passage; the passages have as many facts.
     first = vocabulary.numbers["."]
     baseline = float((1 / (found.test.x == first).sum(1)).mean())

@@ -34,7 +34,7 @@ class ViTPictureConfig:
     """Sides of a patch, in pixels."""
     width: int = 64
     """Values that stand for a patch on its way through the blocks."""
-    layers: int = 3
+    depth: int = 3
     """Blocks, one above another."""
     heads: int = 4
     """Attentions side by side in each block."""
@@ -46,7 +46,7 @@ class ViTPictureConfig:
     """Pixels by which pictures are moved at random while it trains."""
 
     def __post_init__(self) -> None:
-        for name in ("patch_size", "width", "layers", "heads", "hidden"):
+        for name in ("patch_size", "width", "depth", "heads", "hidden"):
             validate.count(name, getattr(self, name))
         validate.fraction("dropout", self.dropout)
         validate.count("shift", self.shift, least=0, most=8)
@@ -70,7 +70,7 @@ def attend_to_few_pictures(
 @recipe("vit", data="mnist fashion_mnist kmnist", metric="accuracy")
 def attend_to_all_pictures(
     data: str = "mnist",
-    config: ViTPictureConfig = ViTPictureConfig(width=192, layers=6, heads=6, hidden=768, shift=2),  # noqa: B008
+    config: ViTPictureConfig = ViTPictureConfig(width=192, depth=6, heads=6, hidden=768, shift=2),  # noqa: B008
     options: Options = ALL,
 ) -> Experiment:
     """Digits, clothing or old Japanese characters, from 60,000 pictures that `lemmata data` fetches or reads."""
@@ -80,7 +80,7 @@ def attend_to_all_pictures(
 def attention_pictures(model: ViT, pictures: Tensor) -> list[Image]:
     """How much the [CLS] token looks at each patch in the last block, mean of all heads: black never, white most.
 
-    >>> model = ViT(10, image_size=8, patch_size=4, channels=1, width=8, layers=1, heads=2, hidden=8)
+    >>> model = ViT(10, image_size=8, patch_size=4, channels=1, width=8, depth=1, heads=2, hidden=8)
     >>> (image,) = attention_pictures(model, torch.rand(1, 8, 8))
     >>> len(image.pixels), max(map(max, image.pixels))
     (8, 1.0)

@@ -26,7 +26,7 @@ class SentenceClassifier(FineTuned):
     Claims: bert.finetune.sentiment
     Source: Devlin et al. 2019.
 
-    >>> model = SentenceClassifier(99, classes=["pans", "praises"], width=32, layers=2, heads=4, hidden=64)
+    >>> model = SentenceClassifier(99, classes=["pans", "praises"], width=32, depth=2, heads=4, hidden=64)
     >>> model(torch.randint(99, (3, 10))).shape
     torch.Size([3, 2])
     """

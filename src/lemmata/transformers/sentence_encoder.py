@@ -56,7 +56,7 @@ class SentenceEncoder(nn.Module):
     Source: Reimers and Gurevych 2019.
 
     >>> tokenizer = WordPiece.train(["a cat sat", "a dog sat"], vocab_size=40)
-    >>> encoder = SentenceEncoder(Bert(len(tokenizer.vocab), width=16, layers=1, heads=2, hidden=32), tokenizer)
+    >>> encoder = SentenceEncoder(Bert(len(tokenizer.vocab), width=16, depth=1, heads=2, hidden=32), tokenizer)
     >>> encoder.embed(["a cat", "a dog sat"]).shape
     torch.Size([2, 16])
     """

@@ -32,7 +32,7 @@ class Tagger(FineTuned):
     Claims: bert.finetune.pos
     Source: Devlin et al. 2019.
 
-    >>> model = Tagger(99, classes=["noun", "verb", "other"], width=32, layers=2, heads=4, hidden=64)
+    >>> model = Tagger(99, classes=["noun", "verb", "other"], width=32, depth=2, heads=4, hidden=64)
     >>> model(torch.randint(99, (2, 10))).shape
     torch.Size([2, 10, 3])
     """

@@ -47,7 +47,7 @@ class Transformer(ConditionalSequence):
     Differs: normalises first unless told otherwise, and has a bias for each token; torch.nn.Transformer has neither
         embeddings nor positions nor logits (`TransformerEncoder.from_torch` and the decoder's take its weights).
 
-    >>> model = Transformer(source_vocab_size=12, target_vocab_size=10, width=16, layers=2, heads=4)
+    >>> model = Transformer(source_vocab_size=12, target_vocab_size=10, width=16, depth=2, heads=4)
     >>> source, target = torch.randint(4, 12, (2, 7)), torch.tensor([[5, 6, 3, 0], [4, 3, 0, 0]])
     >>> model(source, target).shape, model.log_probability(source, target).shape
     (torch.Size([2, 4, 10]), torch.Size([2]))
@@ -58,7 +58,7 @@ class Transformer(ConditionalSequence):
         source_vocab_size: int,
         target_vocab_size: int,
         width: int = 512,
-        layers: int = 6,
+        depth: int = 6,
         heads: int = 8,
         hidden: int | None = None,
         activation: str = "relu",
@@ -84,8 +84,8 @@ class Transformer(ConditionalSequence):
         with torch.device(device or torch.get_default_device()):
             self.of_source = nn.Embedding(source_vocab_size, width)
             self.of_target = nn.Embedding(target_vocab_size, width)
-            self.encoder = TransformerEncoder(width, layers, heads, hidden, **words)
-            self.decoder = TransformerDecoder(width, layers, heads, hidden, **words)
+            self.encoder = TransformerEncoder(width, depth, heads, hidden, **words)
+            self.decoder = TransformerDecoder(width, depth, heads, hidden, **words)
             tied = validate.flag("tied", tied)
             self.output_weight = None if tied else nn.Parameter(torch.empty(target_vocab_size, width))
             self.output_bias = nn.Parameter(torch.empty(target_vocab_size))
@@ -119,20 +119,25 @@ class Transformer(ConditionalSequence):
         source: Int[Tensor, "batch positions"],
         target: Int[Tensor, "batch time"],
         lengths: Int[Tensor, " batch"] | None = None,
-        layer: int = -1,
+        layer: int | None = None,
     ) -> Float[Tensor, "batch time positions"]:
-        """Where one block of the decoder looks before each token of a given target is written: the mean of its heads.
+        """Where the decoder looks before each token of a given target is written: the mean of all heads and blocks.
 
-        Rows add up to one. What a head finds at a place depends on all of the source: take it as a hint.
+        Rows add up to one; `layer` chooses one block. What stands at a place has seen all of the source: take it as a
+        hint.
         """
         looked: list[Tensor] = []
-        look = self.decoder.blocks[layer].cross_attention
-        hook = look.register_forward_pre_hook(lambda part, given: looked.append(part.weights(*given)))  # type: ignore
+        blocks = self.decoder.blocks if layer is None else [self.decoder.blocks[layer]]
+        parts: list[Any] = [block.cross_attention for block in blocks]
+        hooks = [
+            part.register_forward_pre_hook(lambda part, given: looked.append(part.weights(*given))) for part in parts
+        ]
         try:
             self._taught(source, target, lengths)
         finally:
-            hook.remove()
-        return looked[0].mean(1)  # (batch, time, positions)
+            for hook in hooks:
+                hook.remove()
+        return torch.cat(looked, 1).mean(1)  # (batch, heads of all blocks, time, positions) before the mean
 
     def _memory(self, source: Tensor, lengths: Tensor | None) -> TransformerMemory:
         checked_tokens("source", source, self.of_source.num_embeddings)

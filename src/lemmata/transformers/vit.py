@@ -39,7 +39,7 @@ class ViTConfig:
     """Values of a pixel: 1 of a grey picture, 3 of a coloured one."""
     width: int = 768
     """Values that stand for a patch on its way through the blocks."""
-    layers: int = 12
+    depth: int = 12
     """Blocks, one above another."""
     heads: int = 12
     """Attentions side by side in each block."""
@@ -59,7 +59,7 @@ class ViTConfig:
     """Units of a layer with tanh between the [CLS] token and the classes; no such layer if None."""
 
     def __post_init__(self) -> None:
-        for name in ("channels", "width", "layers", "heads", "hidden"):
+        for name in ("channels", "width", "depth", "heads", "hidden"):
             validate.count(name, getattr(self, name))
         validate.fraction("dropout", self.dropout)
         validate.fraction("attention_dropout", self.attention_dropout)
@@ -86,7 +86,7 @@ FIELDS = Fields(
         "patch_size": "patch_size",
         "num_channels": "channels",
         "hidden_size": "width",
-        "num_hidden_layers": "layers",
+        "num_hidden_layers": "depth",
         "num_attention_heads": "heads",
         "intermediate_size": "hidden",
         "hidden_act": "activation",
@@ -120,7 +120,7 @@ class ViT(nn.Module):
     Claims: vit.model, vit.inductive_bias
     Source: Dosovitskiy et al. 2021.
 
-    >>> model = ViT(classes=10, image_size=28, patch_size=7, channels=1, width=32, layers=2, heads=4, hidden=64)
+    >>> model = ViT(classes=10, image_size=28, patch_size=7, channels=1, width=32, depth=2, heads=4, hidden=64)
     >>> model(torch.randn(3, 1, 28, 28)).shape, model(torch.randn(3, 1, 35, 42)).shape
     (torch.Size([3, 10]), torch.Size([3, 10]))
     >>> sum(values.numel() for values in ViT(device="meta").parameters())
@@ -136,7 +136,7 @@ class ViT(nn.Module):
         patch_size: int | tuple[int, int] = ViTConfig.patch_size,
         channels: int = ViTConfig.channels,
         width: int = ViTConfig.width,
-        layers: int = ViTConfig.layers,
+        depth: int = ViTConfig.depth,
         heads: int = ViTConfig.heads,
         hidden: int = ViTConfig.hidden,
         activation: str = ViTConfig.activation,
@@ -151,7 +151,7 @@ class ViT(nn.Module):
         super().__init__()
         self.classes = classes if classes is None else validate.count("classes", classes)
         self.config = ViTConfig(
-            image_size, patch_size, channels, width, layers, heads, hidden, activation, dropout, attention_dropout, eps,
+            image_size, patch_size, channels, width, depth, heads, hidden, activation, dropout, attention_dropout, eps,
             qkv_bias, pooled,
         )  # fmt: skip
         rows, columns = self.config.grid
@@ -161,7 +161,7 @@ class ViT(nn.Module):
             self.patches = PatchEmbedding(patch_size, channels, width)
             self.class_token = nn.Parameter(torch.empty(1, 1, width))
             self.positions = nn.Parameter(torch.empty(1, 1 + rows * columns, width))
-            blocks = [TransformerBlock(width, heads, hidden, activation, **words) for _ in range(layers)]
+            blocks = [TransformerBlock(width, heads, hidden, activation, **words) for _ in range(depth)]
             self.blocks = nn.ModuleList(blocks)
             self.norm = nn.LayerNorm(width, eps)
             self.pool = None if pooled is None else nn.Linear(width, pooled)
@@ -195,7 +195,7 @@ class ViT(nn.Module):
     def features(self, x: Float[Tensor, "batch channels height width"]) -> Float[Tensor, "batch tokens token_width"]:
         """What the last block knows of the picture, the [CLS] token, and of each patch, normalised."""
         tokens = self.patches(x)  # (batch, patches, width)
-        h = torch.cat([self.class_token.expand(len(x), -1, -1), tokens], dim=1)  # (batch, 1 + patches, width)
+        h = torch.cat([self.class_token.expand(x.shape[0], -1, -1), tokens], dim=1)  # (batch, 1 + patches, width)
         h = functional.dropout(h + self.positions_for(x.shape[2], x.shape[3]), self.config.dropout, self.training)
         for block in self.blocks:
             h = block(h)
@@ -262,7 +262,7 @@ class ViT(nn.Module):
             table[f"norm.{part}"] = Stored((f"{prefix}layernorm.{part}",))
             table[f"pool.{part}"] = Stored((f"{prefix}pooler.dense.{part}",))
             table[f"head.{part}"] = Stored((f"classifier.{part}",))
-            for n in range(self.config.layers):
+            for n in range(self.config.depth):
                 ours, theirs = f"blocks.{n}.", f"{prefix}encoder.layer.{n}."
                 three = tuple(f"{theirs}attention.attention.{name}.{part}" for name in ("query", "key", "value"))
                 table[f"{ours}self_attention.project.{part}"] = Stored(three)

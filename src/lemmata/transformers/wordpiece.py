@@ -236,7 +236,7 @@ class WordPiece:
         cls,
         texts: Iterable[str],
         vocab_size: int,
-        min_count: int = 2,
+        min_freq: int = 2,
         by: str = "likelihood",
         special: SpecialTokens = USUAL,
         **settings: Any,
@@ -256,7 +256,7 @@ class WordPiece:
             raise ValueError("texts must hold at least one word, got none")
         if validate.count("vocab_size", vocab_size) < len(vocab):
             raise ValueError(f"vocab_size must be >= {len(vocab)}, the characters and special tokens, got {vocab_size}")
-        for pair in merged_pairs(words, by, min_count, _joined):
+        for pair in merged_pairs(words, by, min_freq, _joined):
             if len(vocab) == vocab_size:
                 break
             vocab[_joined(*pair)] = None  # another pair may have made the same piece before

@@ -100,6 +100,8 @@ def test_both_ends_of_every_slider_and_every_choice_are_states(controls):
             ends = [f"{round(low + int(control[end]) * step, 6):g}" for end in ("min", "max")]
         elif control.get("type") == "number":
             ends = [control["min"], control["max"]]
+        elif control.get("type") == "text":
+            ends = ["", "a" * int(control["maxlength"])]
         assert len(set(ends)) > 1, name
         for value in ends:
             read_state(lab.State, {name: value})

@@ -65,13 +65,13 @@ def repeat(
 
 
 def products(
-    step: Step, width: int, hidden: int, layers: int, tokens: int, outputs: tuple[int, int]
+    step: Step, width: int, hidden: int, depth: int, tokens: int, outputs: tuple[int, int]
 ) -> Callable[[], Tensor]:
     """The products with the matrices of the blocks, and of `outputs` = (rows, classes); backward twice as many."""
     first = next(step.model.parameters())
     place: dict[str, Any] = {"device": first.device, "dtype": first.dtype}
     sizes = [(tokens, width, 3 * width), (tokens, width, width), (tokens, width, hidden), (tokens, hidden, width)]
-    sizes = [*layers * sizes, (outputs[0], width, outputs[1])]
+    sizes = [*depth * sizes, (outputs[0], width, outputs[1])]
     pairs = [(torch.rand(rows, into, **place), torch.rand(into, out, **place)) for rows, into, out in sizes]
 
     def work() -> Tensor:

@@ -15,7 +15,7 @@ from lemmata.bench.contests._model_steps import Results, Step
 from lemmata.bench.registry import agreement, entry, limit, ours, peer
 from lemmata.transformers.bert_pretraining import BertForPretraining
 
-SIZES = {"cpu": (8, 128, 1000, 128, 2, 2)}  # batch, time, vocab_size, width, layers, heads
+SIZES = {"cpu": (8, 128, 1000, 128, 2, 2)}  # batch, time, vocab_size, width, depth, heads
 ON_GPU = (16, 512, 30_522, 768, 12, 12)
 
 
@@ -35,8 +35,8 @@ ON_GPU = (16, 512, 30_522, 768, 12, 12)
 )
 def texts(case: str, device: str) -> Step:
     """Random tokens, and random ones that they should have been."""
-    batch, time, vocab_size, width, layers, heads = SIZES.get(device, ON_GPU)
-    words: dict[str, Any] = {"width": width, "layers": layers, "heads": heads, "hidden": 4 * width, "max_length": time}
+    batch, time, vocab_size, width, depth, heads = SIZES.get(device, ON_GPU)
+    words: dict[str, Any] = {"width": width, "depth": depth, "heads": heads, "hidden": 4 * width, "max_length": time}
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         model = BertForPretraining(vocab_size, False, dropout=0.0, attention_dropout=0.0, **words)
@@ -78,7 +78,7 @@ def products(step: Step) -> Callable[[], Tensor]:
     assert isinstance(step.model, BertForPretraining)
     config, tokens = step.model.encoder.config, step.x.numel()
     outputs = (tokens, step.model.encoder.vocab_size)
-    return _model_steps.products(step, config.width, config.hidden, config.layers, tokens, outputs)
+    return _model_steps.products(step, config.width, config.hidden, config.depth, tokens, outputs)
 
 
 def _theirs(step: Step, compiled: bool) -> Callable[[], Results]:

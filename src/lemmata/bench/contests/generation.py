@@ -16,7 +16,7 @@ from lemmata.bench.registry import agreement, entry, limit, ours, peer
 from lemmata.transformers.generation import generate
 from lemmata.transformers.gpt import GPT
 
-SIZES = {"cpu": (64, 256, 1000, 128, 4, 4)}  # tokens of the prompt, new ones, vocab_size, width, layers, heads
+SIZES = {"cpu": (64, 256, 1000, 128, 4, 4)}  # tokens of the prompt, new ones, vocab_size, width, depth, heads
 ON_GPU = (128, 512, 50_257, 768, 12, 12)
 
 
@@ -45,10 +45,10 @@ class Writing(NamedTuple):
 )
 def writing(case: str, device: str) -> Writing:
     """Random weights, but positions that foretell the text."""
-    given, length, vocab_size, width, layers, heads = SIZES.get(device, ON_GPU)
+    given, length, vocab_size, width, depth, heads = SIZES.get(device, ON_GPU)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
-        model = GPT(vocab_size, width, layers, heads, max_length=given + length)
+        model = GPT(vocab_size, width, depth, heads, max_length=given + length)
         text = torch.randint(vocab_size, (given + length,))
         prompt = torch.randint(vocab_size, (8 if case == "eight" else 1, given))
     model.positions.weight.data = 2 * model.tokens.weight.data[text]
@@ -79,7 +79,7 @@ def products(writing: Writing) -> Callable[[], Tensor]:
     """No attention, no normalisation, nothing drawn."""
     width, rows = writing.model.config.width, len(writing.prompt)
     outputs = (rows, writing.model.vocab_size)
-    once = _model_steps.products(writing.step, width, 4 * width, writing.model.config.layers, rows, outputs)
+    once = _model_steps.products(writing.step, width, 4 * width, writing.model.config.depth, rows, outputs)
 
     def work() -> Tensor:
         for _ in range(writing.length):

@@ -14,7 +14,7 @@ from lemmata.bench.contests._model_steps import Results, Step
 from lemmata.bench.registry import agreement, entry, limit, ours, peer
 from lemmata.transformers.gpt import GPT
 
-SIZES = {"cpu": (8, 128, 1000, 128, 4, 4)}  # batch, time, vocab_size, width, layers, heads
+SIZES = {"cpu": (8, 128, 1000, 128, 4, 4)}  # batch, time, vocab_size, width, depth, heads
 ON_GPU = (8, 1024, 50_257, 768, 12, 12)
 
 
@@ -32,10 +32,10 @@ ON_GPU = (8, 1024, 50_257, 768, 12, 12)
 )
 def texts(case: str, device: str) -> Step:
     """Random tokens, and random ones to foresee."""
-    batch, time, vocab_size, width, layers, heads = SIZES.get(device, ON_GPU)
+    batch, time, vocab_size, width, depth, heads = SIZES.get(device, ON_GPU)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
-        model = GPT(vocab_size, width, layers, heads, max_length=time)
+        model = GPT(vocab_size, width, depth, heads, max_length=time)
         x, targets = torch.randint(vocab_size, (2, batch, time))
     return _model_steps.step(model, x, targets, case, device)
 
@@ -71,7 +71,7 @@ def products(step: Step) -> Callable[[], Tensor]:
     assert isinstance(step.model, GPT)
     width, tokens = step.model.config.width, step.x.numel()
     outputs = (tokens, step.model.vocab_size)
-    return _model_steps.products(step, width, 4 * width, step.model.config.layers, tokens, outputs)
+    return _model_steps.products(step, width, 4 * width, step.model.config.depth, tokens, outputs)
 
 
 def _theirs(step: Step, compiled: bool) -> Callable[[], Results]:

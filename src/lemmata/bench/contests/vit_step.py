@@ -14,7 +14,7 @@ from lemmata.bench.contests._model_steps import Results, Step
 from lemmata.bench.registry import agreement, entry, limit, ours, peer
 from lemmata.transformers.vit import ViT
 
-SIZES = {"cpu": (4, 224, 100, 192, 4, 3)}  # batch, side of a picture, classes, width, layers, heads
+SIZES = {"cpu": (4, 224, 100, 192, 4, 3)}  # batch, side of a picture, classes, width, depth, heads
 ON_GPU = (128, 224, 1000, 768, 12, 12)
 
 
@@ -32,10 +32,10 @@ ON_GPU = (128, 224, 1000, 768, 12, 12)
 )
 def pictures(case: str, device: str) -> Step:
     """Noise, and random classes."""
-    batch, side, classes, width, layers, heads = SIZES.get(device, ON_GPU)
+    batch, side, classes, width, depth, heads = SIZES.get(device, ON_GPU)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
-        model = ViT(classes, side, width=width, layers=layers, heads=heads, hidden=4 * width)
+        model = ViT(classes, side, width=width, depth=depth, heads=heads, hidden=4 * width)
         x, targets = torch.randn(batch, 3, side, side), torch.randint(classes, (batch,))
     return _model_steps.step(model, x, targets, case, device)
 
@@ -71,7 +71,7 @@ def products(step: Step) -> Callable[[], Tensor]:
     assert isinstance(step.model, ViT)
     config, batch = step.model.config, len(step.x)
     tokens, outputs = batch * step.model.positions.shape[1], (batch, step.model.classes or 0)
-    return _model_steps.products(step, config.width, config.hidden, config.layers, tokens, outputs)
+    return _model_steps.products(step, config.width, config.hidden, config.depth, tokens, outputs)
 
 
 def _theirs(step: Step, compiled: bool) -> Callable[[], Results]:

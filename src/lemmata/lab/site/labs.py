@@ -33,6 +33,8 @@ class Lab:
     command: str = "lemmata serve"
     thumbnail: Mapping[str, str] = field(default_factory=dict)
     """The state whose picture stands in the list of labs; how it begins, if nothing is said."""
+    seconds: float = 20.0
+    """How long an answer may take; longer where whoever comes first waits for a small training."""
 
 
 def labs() -> dict[str, Lab]:

@@ -18,7 +18,7 @@ TINY = {"width": 32, "heads": 2, "hidden": 64, "max_length": 16, "dropout": 0.0,
 
 def random_model(draw, vocab_size=40):
     """A small BERT in float64 whose biases, norms and heads are random too."""
-    model = BertForPretraining(vocab_size, layers=2, dtype=torch.float64, **TINY)
+    model = BertForPretraining(vocab_size, depth=2, dtype=torch.float64, **TINY)
     for values in model.parameters():
         values.data.add_(0.3 * draw.normal(*values.shape))
     return model
@@ -155,7 +155,7 @@ class Encoder(nn.Module):
 
     def __init__(self, back):
         super().__init__()
-        self.bert, self.back = BertForPretraining(SYMBOLS + 1, next_sentence=False, layers=1, **TINY), back
+        self.bert, self.back = BertForPretraining(SYMBOLS + 1, next_sentence=False, depth=1, **TINY), back
 
     def forward(self, x):
         mask = ~ahead(x.shape[1]).expand(len(x), -1, -1) if self.back else None
@@ -238,7 +238,7 @@ def topics(generator, words=6):
 
 def small_bert(vocab_size):
     """BERT draws its first weights for a width of 768; these fit 32."""
-    model = BertForPretraining(vocab_size, layers=2, **TINY)
+    model = BertForPretraining(vocab_size, depth=2, **TINY)
     for values in model.parameters():
         if values.ndim > 1:
             nn.init.normal_(values, std=32**-0.5)

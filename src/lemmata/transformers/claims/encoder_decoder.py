@@ -48,7 +48,7 @@ def first_before_second(count, generator):
 
 def reader(positions):
     """Symbols, an encoder, and one number from the mean of what it found."""
-    encoder = TransformerEncoder(WIDTH, layers=2, heads=HEADS, hidden=32, positions=positions)
+    encoder = TransformerEncoder(WIDTH, depth=2, heads=HEADS, hidden=32, positions=positions)
     return nn.ModuleDict({"symbols": nn.Embedding(TOKENS, WIDTH), "encoder": encoder, "score": nn.Linear(WIDTH, 1)})
 
 

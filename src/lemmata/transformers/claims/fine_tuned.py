@@ -11,7 +11,7 @@ from lemmata.transformers.question_answering import QuestionAnswerer, best_span,
 from lemmata.transformers.sentence_classification import SentenceClassifier
 from lemmata.transformers.tagging import Tagger
 
-SMALL = {"width": 32, "layers": 2, "heads": 4, "hidden": 64, "max_length": 32, "dropout": 0.0, "attention_dropout": 0.0}
+SMALL = {"width": 32, "depth": 2, "heads": 4, "hidden": 64, "max_length": 32, "dropout": 0.0, "attention_dropout": 0.0}
 
 
 def in_float64(draw, model):

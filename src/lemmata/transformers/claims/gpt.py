@@ -19,7 +19,7 @@ TANH_GELU = functools.partial(functional.gelu, approximate="tanh")
 
 def small(draw, model=GPT, **words):
     """A GPT of two blocks in float64 with weights large enough for what it foresees to depend on what it reads."""
-    made = model(vocab_size=11, width=8, layers=2, heads=2, max_length=24, **words).double().eval()
+    made = model(vocab_size=11, width=8, depth=2, heads=2, max_length=24, **words).double().eval()
     for values in made.parameters():
         values.data = 0.6 * draw.normal(*values.shape) + (values.ndim == 1)
     return made.requires_grad_(False)
@@ -51,7 +51,7 @@ def written_without_caches(model, text, length):
 
 
 def reader_of_plays():
-    return GPT(vocab_size=70, width=64, layers=2, heads=4, max_length=64)
+    return GPT(vocab_size=70, width=64, depth=2, heads=4, max_length=64)
 
 
 def read_plays(model, generator, steps, lr=3e-3):
@@ -152,7 +152,7 @@ def as_text(maps, x):
 
 def learner_of_maps():
     """A GPT with weights of a variance that fits its small width: GPT-2's own are too small to begin with."""
-    model = GPT(vocab_size=SYMBOLS + SYMBOLS**2, width=32, layers=2, heads=2, max_length=24, hidden=64)
+    model = GPT(vocab_size=SYMBOLS + SYMBOLS**2, width=32, depth=2, heads=2, max_length=24, hidden=64)
     for values in model.parameters():
         if values.ndim > 1:
             nn.init.normal_(values, std=32**-0.5)

@@ -26,7 +26,7 @@ class Unseeing(Transformer):
 
 
 def transformer(seeing):
-    return (Transformer if seeing else Unseeing)(WORDS, WORDS, width=32, layers=1, heads=4, hidden=64)
+    return (Transformer if seeing else Unseeing)(WORDS, WORDS, width=32, depth=1, heads=4, hidden=64)
 
 
 def recurrent(attention):

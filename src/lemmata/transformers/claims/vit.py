@@ -95,7 +95,7 @@ def _torchs_block(block):
 @lie("the classes from the mean of the patches", read=_mean)
 def a_transformer_reads_patches(draw, count=86_567_656, position=1.0, joined=_first, read=_its_own, network=ViT):
     """By torch's own encoder from the same weights, in a narrow network; parameters of ViT-B/16 counted."""
-    sizes = {"image_size": (8, 12), "patch_size": 4, "channels": 2, "width": 16, "layers": 2, "heads": 4, "hidden": 24}
+    sizes = {"image_size": (8, 12), "patch_size": 4, "channels": 2, "width": 16, "depth": 2, "heads": 4, "hidden": 24}
     narrow, x = _drawn(draw, network(classes=5, **sizes)), draw.normal(3, 2, 8, 12)
     tokens = functional.conv2d(x, narrow.patches.project.weight, narrow.patches.project.bias, stride=4).flatten(2).mT
     h = joined(narrow.class_token.expand(3, -1, -1), tokens) + position * narrow.positions

@@ -13,7 +13,7 @@ GRID = SIDE // PATCH
 
 
 def transformer():
-    return ViT(classes=10, image_size=SIDE, patch_size=PATCH, channels=1, width=24, layers=2, heads=4, hidden=48)
+    return ViT(classes=10, image_size=SIDE, patch_size=PATCH, channels=1, width=24, depth=2, heads=4, hidden=48)
 
 
 def convolutional():
@@ -61,7 +61,7 @@ def little_is_known_of_pictures(draw, shift=2, position=0.0, seen=64, network=co
     order = draw.permutation(GRID**2)
     shuffled = functional.fold(functional.unfold(x, PATCH, stride=PATCH)[..., order], SIDE, PATCH, stride=PATCH)
     pixels = x[:1].requires_grad_()
-    one = ViT(None, SIDE, PATCH, channels=1, width=24, layers=1, heads=4, hidden=48, dtype=torch.float64)
+    one = ViT(None, SIDE, PATCH, channels=1, width=24, depth=1, heads=4, hidden=48, dtype=torch.float64)
     (reached,) = torch.autograd.grad(one.features(pixels)[0, 1, 0], pixels)
     with torch.device("meta"):
         sizes = [sum(values.numel() for values in made().parameters()) for made in (convolutional, vit)]

@@ -73,8 +73,9 @@ async def thumbnail(request: Request, name: str) -> Response:
 @router.post("/labs/{name}/show")
 async def show(request: Request, name: str, asked: Asked) -> Response:
     """What a state looks like, its figures drawn. Whoever does not wait for it any more ends it."""
-    told = {"lab": _lab(name).name, "state": asked.state, "brief": asked.brief}
-    shown = await while_wanted(request, request.app.state.jobs.call("lab", told, 20.0))
+    found = _lab(name)
+    told = {"lab": found.name, "state": asked.state, "brief": asked.brief}
+    shown = await while_wanted(request, request.app.state.jobs.call("lab", told, found.seconds))
     if "problem" in shown:
         raise HTTPException(422, shown["problem"])
     return JSONResponse(shown)
@@ -129,7 +130,7 @@ async def _kept(
     task = kept.get(name) if name else None
     if task is None or (task.done() and (task.cancelled() or task.exception())):
         told = {"lab": found.name, "state": state, what: True}
-        task = asyncio.create_task(request.app.state.jobs.call("lab", told, 20.0))
+        task = asyncio.create_task(request.app.state.jobs.call("lab", told, found.seconds))
         kept[name or str(id(task))] = task  # what nobody holds may vanish before it is done
         if not name:
             task.add_done_callback(lambda done: kept.pop(str(id(done)), None))

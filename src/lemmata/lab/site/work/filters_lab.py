@@ -26,6 +26,7 @@ LAB = {
     "systems": ("lenet",),
     "command": "lemmata train lenet",
     "thumbnail": {"digit": "5"},
+    "seconds": 180,
 }
 
 CELLS, PIXELS = 16, 28  # sides of the drawing, and of what the network is given

@@ -47,7 +47,11 @@ class State(LabState):
     def layers(self) -> list[tuple[str, int, int, int]]:
         """Kind, kernel size, stride and dilation of each."""
         found = [re.findall(r"([a-z])([0-9])", layer) for layer in self.stack.split(".")]
-        return [(parts[0][0], int(parts[0][1]), *(int(dict(parts[1:]).get(key, 1)) for key in "sd")) for parts in found]
+        more = [dict(parts[1:]) for parts in found]
+        return [
+            (parts[0][0], int(parts[0][1]), int(told.get("s", 1)), int(told.get("d", 1)))
+            for parts, told in zip(found, more, strict=True)
+        ]
 
 
 class Residual(nn.Module):
