@@ -181,3 +181,5 @@ def test_a_prompt_must_hold_tokens(unchecked):
 def test_logits_must_be_real_numbers(unchecked):
     with pytest.raises(ValueError, match="logits must be"):
         next_token_distribution(torch.arange(3))
+    with pytest.raises(ValueError, match=r"logits must be \(..., vocab_size\) real numbers, got torch.float32 \(0,\)"):
+        next_token_distribution(torch.zeros(0))

@@ -46,7 +46,7 @@ def next_token_distribution(
     tensor([0.5517, 0.3103, 0.1379, 0.0000])
     """
     _checked_choices(temperature, top_k, top_p)
-    if logits.ndim == 0 or not logits.is_floating_point():
+    if logits.ndim == 0 or logits.shape[-1] == 0 or not logits.is_floating_point():
         raise ValueError(f"logits must be (..., vocab_size) real numbers, got {logits.dtype} {tuple(logits.shape)}")
     if temperature == 0:
         return torch.zeros_like(logits).scatter(-1, logits.argmax(-1, keepdim=True), 1.0)
