@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from lemmata.transformers import TransformerBlock, attention_maps
+from lemmata.transformers import GPT, TransformerBlock, attention_maps
 
 
 def test_maps_of_every_layer_are_the_weights_of_what_it_saw():
@@ -31,6 +31,14 @@ def test_the_model_is_left_as_it_was():
         attention_maps(block, torch.randn(1, 3, 7))
     assert block.training
     assert not block.self_attention._forward_pre_hooks
+
+
+def test_a_text_that_was_read_into_caches_is_refused(unchecked):
+    model = GPT(9, width=8, depth=1, heads=2, max_length=8)
+    caches = model.new_caches()
+    model(torch.tensor([[1, 2, 3]]), caches=caches)
+    with pytest.raises(ValueError, match="give it the whole text at once"):
+        attention_maps(model, torch.tensor([[4, 5]]), caches=caches)
 
 
 def test_a_model_without_attention_is_named():

@@ -112,6 +112,45 @@ def test_the_folder_read_back(learnt, tmp_path):
     assert BytePairEncoding.from_pretrained(tmp_path).special == (END,)
 
 
+@pytest.mark.parametrize("special", [(), (END, "<pad>"), ("[A]", "[B]", END)])
+def test_all_special_tokens_come_back_and_are_those_of_hugging_face(text, special, tmp_path):
+    ours = BytePairEncoding.train([text[:5000]], 300, special=special)
+    ours.save_pretrained(tmp_path)
+    assert BytePairEncoding.from_pretrained(tmp_path).special == special
+    told = "one<pad> [A][B] two" + END
+    assert BytePairEncoding.from_pretrained(tmp_path).numbered(told) == ours.numbered(told)
+    if special:
+        assert theirs(tmp_path)(told)["input_ids"] == ours.numbered(told)
+
+
+@pytest.mark.parametrize("older", [False, True])
+def test_tokens_that_were_added_behind_the_vocabulary(learnt, older, tmp_path):
+    learnt.save_pretrained(tmp_path / "old")
+    reference = theirs(tmp_path / "old")
+    reference.add_special_tokens({"pad_token": "[PAD]"})
+    reference.save_pretrained(tmp_path / "new")
+    if older:
+        (tmp_path / "old/added_tokens.json").write_text('{"[PAD]": 1200}')
+    back = BytePairEncoding.from_pretrained(tmp_path / ("old" if older else "new"))
+    assert (
+        back.numbered("a[PAD] b")
+        == reference("a[PAD] b")["input_ids"]
+        == [*learnt.numbered("a"), 1200, *learnt.numbered(" b")]
+    )
+    assert (len(back), back.decode([1200, *learnt.numbered(" b")])) == (1201, "[PAD] b")
+
+
+def test_an_added_token_that_takes_blanks_with_it_is_refused(learnt, tmp_path):
+    learnt.save_pretrained(tmp_path)
+    for number, token, message in (
+        ("1200", {"content": "[PAD]", "lstrip": True}, r"the added token '\[PAD\]' has lstrip, which is not supported"),
+        ("last", {"content": "[PAD]"}, r"the added token '\[PAD\]' must have a number, got 'last'"),
+    ):
+        (tmp_path / "tokenizer_config.json").write_text(json.dumps({"added_tokens_decoder": {number: token}}))
+        with pytest.raises(ValueError, match=message):
+            BytePairEncoding.from_pretrained(tmp_path)
+
+
 def test_the_words_and_bytes_of_gpt2():
     assert word_pattern().findall("I'll  go 3²: now\n\n ") == ["I", "'ll", " ", " go", " 3²", ":", " now", "\n\n "]
     table = byte_characters()
@@ -177,6 +216,8 @@ def test_bad_input_names_the_fix(learnt, tmp_path):
         learnt.decode([1200])
     with pytest.raises(ValueError, match="vocab_size must be >= 257, got 256"):
         BytePairEncoding.train(["a"], 256)
+    with pytest.raises(TypeError, match=r"texts must be several texts, got one string: write \[text\]"):
+        BytePairEncoding.train("low lower", 300)
     with pytest.raises(ValueError, match="vocab must hold the piece '!x': the files are not of one folder"):
         BytePairEncoding(learnt.numbers, [("!", "x")])
     with pytest.raises(ValueError, match="vocab must give every piece a number of its own"):

@@ -182,6 +182,16 @@ def test_a_gpu_finds_what_the_cpu_finds(dtype, causal):
         ({"mask": torch.ones(5, 7)}, TypeError, r"mask must be boolean, .* got torch.float32: use mask.bool\(\)"),
         ({"mask": torch.ones(7) > 0}, ValueError, r"mask must be \(..., queries, keys\), got shape \(7,\)"),
         ({"mask": torch.ones(7, 5) > 0}, ValueError, r"mask must be \(..., 5, 7\) or have axes of 1, got \(7, 5\)"),
+        (
+            {"mask": torch.ones(2, 5, 7) > 0, "query": torch.zeros(3, 5, 4)},
+            ValueError,
+            r"mask must .* got \(3,\), \(\), \(2,\)",
+        ),
+        (
+            {"value": torch.zeros(3, 7, 6), "key": torch.zeros(2, 7, 4)},
+            ValueError,
+            "query, key and value must have the same",
+        ),
         ({"scale": float("nan")}, ValueError, "scale must be finite, got nan"),
         ({"scale": "0.5"}, TypeError, "scale must be a number, got str"),
         ({"query": torch.zeros(8, 4), "causal": True}, ValueError, "a key for each query, got 8 queries and 7 keys"),

@@ -46,6 +46,14 @@ def test_at_temperature_zero_the_likeliest_is_certain():
     assert next_token_distribution(logits, 0, top_k=2, top_p=0.1).tolist() == [[0, 1, 0], [1, 0, 0]]
 
 
+@pytest.mark.parametrize("temperature", [1e-30, 1e-42, 1e-320])
+def test_no_temperature_is_too_low(temperature):
+    logits = torch.tensor([[1.0, 5.0, 2.0], [-7e4, -8e4, -torch.inf], [3.0, 3.0, 1.0]])
+    wanted = [[0, 1, 0], [1, 0, 0], [0.5, 0.5, 0]]
+    assert next_token_distribution(logits, temperature).tolist() == wanted
+    assert generate(model(), PROMPT, 3, temperature, generator=seeded()).equal(generate(model(), PROMPT, 3, 0))
+
+
 def test_tokens_that_are_equal_to_the_last_kept_stay():
     assert next_token_distribution(torch.zeros(4), top_k=2).tolist() == [0.25] * 4
 
@@ -153,6 +161,25 @@ def test_bad_input_is_answered(words, message):
         generate(model(), **({"prompt": PROMPT, "length": 3} | words))
 
 
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.int16, torch.int32])
+def test_a_prompt_in_few_bits_is_read_and_nothing_overflows(dtype, unchecked):
+    large = GPT(vocab_size=40_000, width=8, depth=1, heads=1, max_length=8)
+    with torch.no_grad():
+        large.tokens.weight[39_999] = 100 * large.hidden(PROMPT)[0, -1]
+    written = generate(large, PROMPT.to(dtype), 3, temperature=0)
+    assert written.equal(generate(large, PROMPT, 3, temperature=0).int())
+    assert written[0, 0] == 39_999
+
+
+def test_a_prompt_must_hold_tokens(unchecked):
+    with pytest.raises(TypeError, match="prompt must hold tokens as whole numbers"):
+        generate(model(), PROMPT.float(), 3)
+    with pytest.raises(ValueError, match="prompt must hold tokens from 0 to 19, got"):
+        generate(model(), PROMPT + 20, 3)
+
+
 def test_logits_must_be_real_numbers(unchecked):
     with pytest.raises(ValueError, match="logits must be"):
         next_token_distribution(torch.arange(3))
+    with pytest.raises(ValueError, match=r"logits must be \(..., vocab_size\) real numbers, got torch.float32 \(0,\)"):
+        next_token_distribution(torch.zeros(0))

@@ -59,10 +59,11 @@ def test_padding_is_not_looked_at(tmp_path):
 
 def test_what_is_written_is_read_by_hugging_face(tmp_path):
     torch.manual_seed(0)
-    ours = GPT(40, 16, 2, 4, 24, hidden=20, activation="relu", dropout=0.2, attention_dropout=0.3, eps=1e-3).double()
+    rates = {"dropout": 0.2, "attention_dropout": 0.3, "embedding_dropout": 0.4}
+    ours = GPT(40, 16, 2, 4, 24, hidden=20, activation="relu", eps=1e-3, **rates).double()
     ours.eval().save_pretrained(tmp_path)
     again = GPT2LMHeadModel.from_pretrained(tmp_path, dtype=torch.float64).eval()
-    assert (again.config.resid_pdrop, again.config.embd_pdrop, again.config.attn_pdrop) == (0.2, 0.2, 0.3)
+    assert (again.config.resid_pdrop, again.config.embd_pdrop, again.config.attn_pdrop) == (0.2, 0.4, 0.3)
     torch.testing.assert_close(again(TEXT).logits, ours(TEXT), rtol=0, atol=1e-10)
     back = GPT.from_pretrained(tmp_path, dtype=torch.float64)
     assert back.config == ours.config
@@ -92,7 +93,39 @@ def test_fields_that_an_old_file_lacks_have_the_published_values(tmp_path):
     (tmp_path / "config.json").write_text(json.dumps(kept))
     found = GPT.from_pretrained(tmp_path).config
     assert (found.width, found.heads, found.activation, found.eps) == (768, 12, "gelu_tanh", 1e-5)
-    assert (found.dropout, found.attention_dropout) == (0.1, 0.1)
+    assert (found.dropout, found.attention_dropout, found.embedding_dropout) == (0.1, 0.1, 0.1)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"n_special": 0, "predict_special_tokens": True, "n_ctx": 24},  # gpt2-medium
+        {"_num_labels": 1, "id2label": {"0": "LABEL_0"}, "label2id": {"LABEL_0": 0}},  # distilgpt2
+        {"output_past": True, "use_bfloat16": False, "num_labels": 1, "is_decoder": False, "pruned_heads": {}},  # 2019
+        {"do_sample": False, "max_length": 50, "num_beams": 1, "temperature": 1.0, "xla_device": None},  # 2020
+        {"_attn_implementation_autoset": True, "is_decoder": True},
+    ],
+    ids=str,
+)
+def test_fields_of_published_folders_that_change_nothing(fields, tmp_path):
+    model = theirs()
+    model.save_pretrained(tmp_path)
+    changed_config(tmp_path, **fields)
+    ours = GPT.from_pretrained(tmp_path, dtype=torch.float64)
+    torch.testing.assert_close(ours(TEXT), model(TEXT).logits, rtol=0, atol=1e-9)
+
+
+def test_each_dropout_of_a_folder_is_the_one_that_it_names(tmp_path):
+    theirs(torch.float32, resid_pdrop=0.0, attn_pdrop=0.0, embd_pdrop=0.5).save_pretrained(tmp_path)
+    ours = GPT.from_pretrained(tmp_path).train()
+    wanted = GPT2LMHeadModel.from_pretrained(tmp_path).train()
+    torch.manual_seed(0)
+    found = ours(TEXT)
+    torch.manual_seed(0)
+    torch.testing.assert_close(found, wanted(TEXT).logits, rtol=1e-4, atol=1e-4)  # the same values are left out
+    assert GPT(9, 8, 1, 1, dropout=0.3).config.embedding_dropout == 0.3
+    with pytest.raises(ValueError, match="embedding_dropout"):
+        GPT(9, 8, 1, 1, embedding_dropout=1.5)
 
 
 # --- What is refused ---
@@ -176,6 +209,21 @@ def test_caches_give_what_one_pass_gives():
     torch.testing.assert_close(torch.cat(parts, 1), model(TEXT), rtol=0, atol=1e-12)
     with pytest.raises(ValueError, match="at most 24 tokens, got 25"):
         model(TEXT.repeat(1, 2)[:, :14], caches=caches)
+
+
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.int16, torch.int32])
+def test_tokens_may_be_of_any_whole_numbers(dtype, unchecked):
+    model = GPT(40, 16, 2, 4, 24).eval()
+    assert model(TEXT.to(dtype)).equal(model(TEXT))
+    assert model.loss(TEXT.to(dtype)).equal(model.loss(TEXT))
+
+
+def test_targets_and_caches_must_fit(unchecked):
+    model = GPT(40, 16, 2, 4, 24)
+    with pytest.raises(ValueError, match=r"y must have the shape of x, \(3, 11\), got \(3, 10\)"):
+        model.nll(TEXT, TEXT[:, 1:])
+    with pytest.raises(ValueError, match="caches must be one for each of 2 blocks, got 1"):
+        model(TEXT, caches=model.new_caches()[:1])
 
 
 def test_the_beginning_weights_are_small_and_smaller_where_they_are_added():

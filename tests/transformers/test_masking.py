@@ -77,6 +77,11 @@ def test_the_dtype_and_any_shape_are_kept(dtype):
         assert read.shape == targets.shape == shape
 
 
+def test_tokens_in_bytes_have_targets_below_zero(unchecked):
+    x = torch.tensor([[1, 7, 8]], dtype=torch.uint8)
+    assert mask_tokens(x, 10, MASK, special=[1], fraction=1.0).targets.tolist() == [[-100, 7, 8]]
+
+
 @pytest.mark.parametrize(
     ("settings", "message"),
     [

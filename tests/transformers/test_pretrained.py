@@ -7,7 +7,7 @@ import torch
 from safetensors.torch import save_file
 from torch import nn
 
-from lemmata.transformers import Fields, Stored, read_pretrained, take_weights, write_pretrained
+from lemmata.transformers import GPT, Fields, Stored, read_pretrained, take_weights, write_pretrained
 
 # A layer of four outputs, which is stored turned over, and one that is stored as three.
 STORED = {
@@ -94,6 +94,11 @@ def test_fields_are_honoured_fixed_ignored_or_refused():
     assert FIELDS.arguments({"n_embd": 5, "act": None, "colour": 1, "use_cache": True}, "here") == {"width": 5}
     with pytest.raises(ValueError, match=r'here: act is "gelu", which is not supported: only "relu" or null'):
         FIELDS.arguments({"act": "gelu"}, "here")
+    with pytest.raises(
+        ValueError, match=r'here: pruned_heads is {"0": \[1\]}, which is not supported: only {} or null'
+    ):
+        FIELDS.arguments({"pruned_heads": {"0": [1]}}, "here")
+    assert FIELDS.arguments({"pruned_heads": {}}, "here") == {}
     with pytest.raises(ValueError, match=r"here: the field depth \(3\) is not known, and might change .*: remove it"):
         FIELDS.arguments({"depth": 3}, "here")
 
@@ -119,3 +124,10 @@ def test_a_damaged_folder_says_what_to_do(tmp_path):
     (tmp_path / "config.json").write_bytes(b'{"a": ')
     with pytest.raises(ValueError, match=r"config.json cannot be read as JSON \(.*\): copy it again"):
         read_pretrained(tmp_path, "small")
+
+
+def test_an_activation_without_a_name_elsewhere_is_not_written(tmp_path):
+    model = GPT(9, width=4, depth=1, heads=1, max_length=4, activation="sigmoid")
+    with pytest.raises(ValueError, match="activation 'sigmoid' has no name in Hugging Face's format: one of gelu, "):
+        model.save_pretrained(tmp_path)
+    assert not any(tmp_path.iterdir())

@@ -5,7 +5,7 @@ import itertools
 import pytest
 import torch
 
-from lemmata.transformers.question_answering import best_span, passage_mask
+from lemmata.transformers.question_answering import QuestionAnswerer, best_span, passage_mask
 
 
 def by_trying(start, end, mask, max_length):
@@ -74,3 +74,9 @@ def test_the_passage_is_segment_one_without_its_end():
 def test_what_is_refused(arguments, error, message, unchecked):
     with pytest.raises(error, match=message):
         best_span(*arguments)
+
+
+def test_the_loss_takes_places_of_any_whole_numbers():
+    model = QuestionAnswerer(20, width=8, depth=1, heads=2, hidden=8).eval()
+    x, start, end = torch.randint(20, (2, 6)), torch.tensor([1, 2]), torch.tensor([3, 2])
+    assert model.loss(x, start.int(), end.to(torch.int16)).equal(model.loss(x, start, end))

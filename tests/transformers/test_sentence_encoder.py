@@ -126,9 +126,13 @@ def test_what_the_folder_asks_for_is_done_or_refused(small):
         SentenceEncoder.from_pretrained(small)
 
 
-def test_training_reaches_the_weights_and_embedding_leaves_the_mode(small):
+def test_training_reaches_the_weights_and_embedding_leaves_the_mode(small, unchecked):
     encoder = SentenceEncoder.from_pretrained(small).train()
+    encoder.bert.eval()
     encoder.embed("A man")
+    assert (encoder.training, encoder.bert.training) == (True, False)
+    with pytest.raises(TypeError, match="text must be a string"):
+        encoder.embed([b"A man"])
     assert encoder.training
     encoder(*encoder.tokenizer(SENTENCES[:3])).square().sum(0)[0].backward()
     assert encoder.bert.tokens.weight.grad is not None

@@ -151,6 +151,12 @@ def test_it_compiles_to_one_graph_with_its_gradient(unchecked):
             ValueError,
             "lengths must hold one number for each of 4 sources",
         ),
+        (
+            lambda m: m(SOURCE, SOURCE % 5, LENGTHS + 99),
+            ValueError,
+            r"lengths must be from 0 to \d+, the positions of source, got",
+        ),
+        (lambda m: m(SOURCE, SOURCE % 5, LENGTHS - 99), ValueError, "lengths must be from 0 to"),
         (lambda m: Transformer(0, 5), ValueError, "source_vocab_size must be >= 1, got 0"),
         (lambda m: Transformer(9, 3, 8, 1, 2), ValueError, "end must be <= 2, got 3"),
         (lambda m: Transformer(9, 5, 7, 1, 1), ValueError, "width must be even"),

@@ -150,6 +150,18 @@ def test_a_folder_from_elsewhere(tmp_path):
     (tmp_path / "tokenizer_config.json").write_text(json.dumps(config | {"never_split": ["foo"]}))
     with pytest.raises(ValueError, match="adds the token 'foo', which is not supported"):
         WordPiece.from_pretrained(tmp_path)
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps(config | {"do_basic_tokenize": False}))
+    with pytest.raises(ValueError, match="do_basic_tokenize is false, which is not supported"):
+        WordPiece.from_pretrained(tmp_path)
+    masked = {"4": {"content": "<mask>", "lstrip": True}}
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps(config | {"added_tokens_decoder": masked}))
+    with pytest.raises(ValueError, match="the added token '<mask>' has lstrip, which is not supported"):
+        WordPiece.from_pretrained(tmp_path)
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps(config))
+    (tmp_path / "added_tokens.json").write_text('{"bar": 8}')
+    with pytest.raises(ValueError, match=r"added_tokens.json adds the token 'bar', which is not supported"):
+        WordPiece.from_pretrained(tmp_path)
+    (tmp_path / "added_tokens.json").unlink()
     (tmp_path / "tokenizer_config.json").unlink()
     with pytest.raises(ValueError, match=r"vocab must hold the padding token \[PAD\]"):
         WordPiece.from_pretrained(tmp_path)
@@ -158,6 +170,13 @@ def test_a_folder_from_elsewhere(tmp_path):
         WordPiece.from_pretrained(tmp_path)
     with pytest.raises(FileNotFoundError, match=r"vocab.txt is missing"):
         WordPiece.from_pretrained(tmp_path / "nowhere")
+
+
+def test_the_longest_word_comes_back(tmp_path):
+    ours = WordPiece([*SPECIAL, "a", "##a"], max_chars=3)
+    ours.save_pretrained(tmp_path)
+    back = WordPiece.from_pretrained(tmp_path)
+    assert back.tokenize("aaa aaaa") == ours.tokenize("aaa aaaa") == ["a", "##a", "##a", "[UNK]"]
 
 
 def test_learning_a_vocabulary():
@@ -195,6 +214,11 @@ def test_more_frequent_pieces_make_shorter_texts(lines):
         (lambda t: WordPiece([*SPECIAL, "a", "a"]), ValueError, "vocab must hold every piece once, got 'a' twice"),
         (lambda t: WordPiece(SPECIAL, max_chars=0), ValueError, "max_chars must be >= 1, got 0"),
         (lambda t: WordPiece.train(["abc"], 5), ValueError, "vocab_size must be >= 8, the characters and special"),
+        (
+            lambda t: WordPiece.train("a b", 50),
+            TypeError,
+            r"texts must be several texts, got one string: write \[text\]",
+        ),
         (lambda t: WordPiece.train([" "], 50), ValueError, "texts must hold at least one word, got none"),
         (
             lambda t: WordPiece.train(["a"], 50, by="luck"),

@@ -25,6 +25,8 @@ def attention_maps(model: nn.Module, *inputs: Tensor, **more: Tensor) -> dict[st
         if isinstance(part, (SelfAttention, CrossAttention)):
 
             def look(part: nn.Module, given: tuple[Any, ...], named: dict[str, Any], name: str = name) -> None:
+                if named.get("cache") is not None:
+                    raise ValueError("caches hide where a model looks back to: give it the whole text at once instead")
                 found[name] = part.weights(*given, **{word: each for word, each in named.items() if word != "cache"})  # type: ignore[operator]
 
             hooks.append(part.register_forward_pre_hook(look, with_kwargs=True))

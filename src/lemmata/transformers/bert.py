@@ -177,11 +177,11 @@ class Bert(nn.Module):
             raise ValueError(f"x must be (batch, time) with at least 1 token, got shape {tuple(x.shape)}")
         if x.shape[1] > self.config.max_length:
             raise ValueError(f"a text may have at most {self.config.max_length} tokens, got {x.shape[1]}: cut it")
-        validate.tokens("x", x, self.vocab_size)
+        x = validate.tokens("x", x, self.vocab_size).long()
         segments = torch.zeros_like(x) if segments is None else segments
         if segments.shape != x.shape:
             raise ValueError(f"segments must have the shape of x, {tuple(x.shape)}, got {tuple(segments.shape)}")
-        validate.tokens("segments", segments, self.config.segments)
+        segments = validate.tokens("segments", segments, self.config.segments).long()
         places = torch.arange(x.shape[1], device=x.device)
         h = self.norm(self.tokens(x) + self.segments(segments) + self.positions(places))  # (batch, time, width)
         h = functional.dropout(h, self.config.dropout, self.training)

@@ -17,9 +17,9 @@ from torch import Tensor
 from lemmata import validate
 from lemmata.files import write_whole
 from lemmata.marks import system
-from lemmata.transformers.pair_merging import Pair, merged_pairs
+from lemmata.transformers.pair_merging import Pair, merged_pairs, several_texts
 from lemmata.transformers.pretrained import read_config
-from lemmata.transformers.tokenizer_file import TokenizerFile
+from lemmata.transformers.tokenizer_file import TokenizerFile, added_token
 
 __all__ = ["BytePairEncoding"]
 
@@ -135,7 +135,7 @@ class BytePairEncoding:
         """Learn a vocabulary: the 256 bytes, then the pair that is most frequent, merged, and again; `special` last."""
         table = byte_characters()
         validate.count("vocab_size", vocab_size, least=len(table) + len(special))
-        counts = Counter(word for text in texts for word in word_pattern().findall(text))
+        counts = Counter(word for text in several_texts(texts) for word in word_pattern().findall(text))
         words = {tuple(_written(word)): times for word, times in counts.items()}
         pieces, merges = dict.fromkeys(table), []
         for pair in merged_pairs(words, "count", min_freq):
@@ -149,7 +149,7 @@ class BytePairEncoding:
     def from_pretrained(cls, folder: Path | str) -> "BytePairEncoding":
         """A tokeniser from a folder with a vocab.json and a merges.txt, or with a tokenizer.json."""
         folder = Path(folder)
-        added, prefix = [], False
+        added, prefix = {}, False
         if (folder / "tokenizer.json").exists() and not (folder / "vocab.json").exists():
             vocab, merges, added, prefix = _of_one_file(TokenizerFile(folder / "tokenizer.json"))
         else:
@@ -158,15 +158,21 @@ class BytePairEncoding:
         if (folder / "tokenizer_config.json").exists():
             config = read_config(folder / "tokenizer_config.json")
         given = [config.get(f"{name}_token", END) for name in ("bos", "eos", "unk")] + [config.get("pad_token")]
-        given += list((config.get("added_tokens_decoder") or {}).values())
-        names = [each["content"] if isinstance(each, dict) else each for each in given if each is not None] + added
-        return cls(vocab, merges, list(dict.fromkeys(names)), bool(config.get("add_prefix_space", prefix)))
+        names = [each["content"] if isinstance(each, dict) else each for each in given if each is not None]
+        for number, token in (config.get("added_tokens_decoder") or {}).items():
+            added |= [added_token(number, token, folder / "tokenizer_config.json")]
+        if (folder / "added_tokens.json").exists():  # where older versions write them
+            added |= read_config(folder / "added_tokens.json")
+        special = list(dict.fromkeys([*names, *added]))
+        return cls(added | vocab, merges, special, bool(config.get("add_prefix_space", prefix)))
 
     def save_pretrained(self, folder: Path | str) -> None:
         """Write vocab.json, merges.txt and tokenizer_config.json, which `GPT2Tokenizer.from_pretrained` reads."""
         config = {"tokenizer_class": "GPT2Tokenizer", "add_prefix_space": self.add_prefix_space}
-        if self.special:
-            config |= {f"{name}_token": self.special[0] for name in ("bos", "eos", "unk")}
+        first = self.special[0] if self.special else None  # a field that is left out would mean GPT-2's own
+        config |= {f"{name}_token": first for name in ("bos", "eos", "unk")}
+        plain = dict.fromkeys(("lstrip", "rstrip", "single_word", "normalized"), False) | {"special": True}
+        config["added_tokens_decoder"] = {str(self.numbers[name]): {"content": name, **plain} for name in self.special}
         lines = ["#version: 0.2", *(f"{first} {second}" for first, second in self.merges)]
         write_whole(Path(folder) / "vocab.json", json.dumps(self.numbers, ensure_ascii=False).encode())
         write_whole(Path(folder) / "merges.txt", "".join(f"{line}\n" for line in lines).encode())
@@ -240,7 +246,7 @@ def _merged(parts: list[str], ranks: Mapping[Pair, int]) -> list[str]:
     return [part for part in parts if part]
 
 
-def _of_one_file(file: TokenizerFile) -> tuple[dict[str, int], list[Pair], list[str], bool]:
+def _of_one_file(file: TokenizerFile) -> tuple[dict[str, int], list[Pair], dict[str, int], bool]:
     """Vocabulary, merges and added tokens of a tokenizer.json, and whether a blank is put before a text."""
     nothing = (None, False, "")
     never = ("dropout", "byte_fallback", "ignore_merges", "continuing_subword_prefix", "end_of_word_suffix")

@@ -105,6 +105,7 @@ def _allowed(query: Tensor, key: Tensor, mask: Tensor | None, causal: bool) -> T
             raise ValueError(f"mask must be (..., queries, keys), got shape {tuple(mask.shape)}")
         if any(found not in (1, wanted) for found, wanted in zip(mask.shape[-2:], (queries, keys), strict=True)):
             raise ValueError(f"mask must be (..., {queries}, {keys}) or have axes of 1, got {tuple(mask.shape)}")
+        _together("query, key and mask", query, key, mask)
     if not causal or queries == 1:
         return mask
     if queries > keys:
@@ -122,11 +123,25 @@ def _checked(query: Tensor, key: Tensor, value: Tensor, scale: float | None) -> 
         raise ValueError(f"query and key must have one width, got {query.shape[-1]} and {key.shape[-1]}")
     if key.shape[-2] != value.shape[-2]:
         raise ValueError(f"every key needs a value, got {key.shape[-2]} keys and {value.shape[-2]} values")
+    _together("query, key and value", query, key, value)
     if key.shape[-2] == 0:
         raise ValueError("there must be at least one key to look at, got none")
     if scale is None:
         return 1 / math.sqrt(max(query.shape[-1], 1))
     return float(validate.finite_number("scale", scale))
+
+
+def _together(names: str, *tensors: Tensor) -> None:
+    """Refuse tensors whose axes before the last two are not alike, and not of one."""
+    leading = [tuple(each.shape[:-2]) for each in tensors]
+    if any(axes != leading[0] for axes in leading):  # mostly they are alike, which is quick to see
+        try:
+            torch.broadcast_shapes(*leading)
+        except RuntimeError:
+            told = ", ".join(map(str, leading))
+            raise ValueError(
+                f"{names} must have the same leading axes (batch, heads) or axes of 1, got {told}"
+            ) from None
 
 
 def _preferred_kernels(query: Tensor) -> contextlib.AbstractContextManager[object]:

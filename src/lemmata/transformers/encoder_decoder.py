@@ -184,6 +184,10 @@ class TransformerDecoder(_Stack):
         memory_mask: Bool[Tensor, "batch positions"] | None = None,
         caches: Sequence[KeyValueCache] | None = None,
     ) -> Float[Tensor, "batch time width"]:
+        if caches is not None and len(caches) != len(self.blocks):
+            raise ValueError(
+                f"caches must be one for each of {len(self.blocks)} blocks, got {len(caches)}: new_caches()"
+            )
         h = self._placed(x, 0 if caches is None else len(caches[0]))
         remembered = self.remember(memory) if isinstance(memory, Tensor) else memory
         for number, block in enumerate(self.blocks):

@@ -44,7 +44,7 @@ def few_shot_prompt(
     if not isinstance(question, str) or not question:
         raise ValueError(f"question must be a text that is not empty, got {question!r}")
     for number, example in enumerate(examples):
-        if isinstance(example, str) or len(example) != 2:
+        if isinstance(example, str) or len(example) != 2 or not all(isinstance(text, str) for text in example):
             raise ValueError(f"examples must be pairs of a question and its answer, got {example!r} at {number}")
     told = [instruction + after] if instruction else []
     shown = [before + asked + between + answer + after for asked, answer in examples]
@@ -77,9 +77,11 @@ def answer_log_probabilities(
     if not answers or any(answer.ndim != 1 or len(answer) == 0 for answer in answers):
         shapes = [tuple(answer.shape) for answer in answers]
         raise ValueError(f"answers must be one or more, each (tokens,) and not empty, got shapes {shapes}")
+    for answer in answers:
+        validate.tokens("answers", answer, model.vocab_size)
     longest = max(map(len, answers))
     # What stands after a shorter answer is not looked at by what comes before it, so it may be anything.
-    rows = prompt.new_zeros(len(answers), len(prompt) + longest)
+    rows = prompt.new_zeros(len(answers), len(prompt) + longest, dtype=torch.int64)
     rows[:, : len(prompt)] = prompt
     counted = torch.zeros(len(answers), longest, dtype=torch.bool, device=prompt.device)
     for row, answer in enumerate(answers):
@@ -87,7 +89,9 @@ def answer_log_probabilities(
         counted[row, : len(answer)] = True
     with evaluating(model):
         known = model.hidden(rows[:, :-1])[:, len(prompt) - 1 :]  # (answers, longest, width)
-        steps = model.foreseen(known).log_softmax(-1)  # (answers, longest, vocab_size)
+        logits = model.foreseen(known)  # (answers, longest, vocab_size)
+        # Logarithms in bfloat16 have three digits, too few for sums that are to be compared.
+        steps = logits.to(torch.promote_types(logits.dtype, torch.float32)).log_softmax(-1)
     steps = steps.gather(2, rows[:, len(prompt) :, None])[..., 0]  # (answers, longest)
     total = steps.masked_fill(~counted, 0).sum(1)
     return total / counted.sum(1) if per_token else total

@@ -46,11 +46,12 @@ def next_token_distribution(
     tensor([0.5517, 0.3103, 0.1379, 0.0000])
     """
     _checked_choices(temperature, top_k, top_p)
-    if logits.ndim == 0 or not logits.is_floating_point():
+    if logits.ndim == 0 or logits.shape[-1] == 0 or not logits.is_floating_point():
         raise ValueError(f"logits must be (..., vocab_size) real numbers, got {logits.dtype} {tuple(logits.shape)}")
     if temperature == 0:
         return torch.zeros_like(logits).scatter(-1, logits.argmax(-1, keepdim=True), 1.0)
-    logits = logits / temperature
+    # Less the largest, which cancels: however low the temperature, the likeliest has 0 and nothing overflows.
+    logits = (logits - logits.amax(-1, keepdim=True)) / max(temperature, torch.finfo(torch.float32).tiny)
     if top_k is not None and top_k < logits.shape[-1]:
         last = logits.topk(top_k).values[..., -1:]  # (..., 1)
         logits = logits.masked_fill(logits < last, -torch.inf)
@@ -95,6 +96,8 @@ def generate(
     """
     if prompt.ndim != 2 or 0 in prompt.shape:
         raise ValueError(f"prompt must be (batch, time) with at least 1 token, got shape {tuple(prompt.shape)}")
+    prompt = validate.tokens("prompt", prompt, model.vocab_size)
+    prompt = prompt.to(torch.promote_types(prompt.dtype, torch.int32))  # in fewer bits not every token has a number
     validate.count("length", length)
     _checked_choices(temperature, top_k, top_p)
     ends = torch.tensor([stop] if isinstance(stop, int) else [*stop], dtype=prompt.dtype)

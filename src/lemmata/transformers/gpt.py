@@ -46,17 +46,20 @@ class GPTConfig:
     activation: str = "gelu_tanh"
     """What those units do."""
     dropout: float = 0.0
-    """Fraction of what each part adds, and of the embedded tokens, that is left out while training."""
+    """Fraction of what each part adds that is left out while training."""
     attention_dropout: float = 0.0
     """Fraction of the weights of attention that is left out while training."""
     eps: float = 1e-5
     """What layer normalisation adds to a variance."""
+    embedding_dropout: float = 0.0
+    """Fraction of the embedded tokens that is left out while training."""
 
     def __post_init__(self) -> None:
         for name in ("width", "depth", "heads", "max_length"):
             validate.count(name, getattr(self, name))
         validate.fraction("dropout", self.dropout)
         validate.fraction("attention_dropout", self.attention_dropout)
+        validate.fraction("embedding_dropout", self.embedding_dropout)
 
 
 FIELDS = Fields(
@@ -69,6 +72,7 @@ FIELDS = Fields(
         "n_inner": "hidden",
         "activation_function": "activation",
         "resid_pdrop": "dropout",
+        "embd_pdrop": "embedding_dropout",
         "attn_pdrop": "attention_dropout",
         "layer_norm_epsilon": "eps",
     },
@@ -77,11 +81,13 @@ FIELDS = Fields(
         "scale_attn_by_inverse_layer_idx": (False,),
         "reorder_and_upcast_attn": (False,),
         "add_cross_attention": (False,),
+        "is_encoder_decoder": (False,),
+        "n_special": (0,),
         "tie_word_embeddings": (True,),
     },
-    # n_ctx is an older name of n_positions; the summary belongs to heads that are not here.
+    # n_ctx is an older name of n_positions, a GPT is always a decoder, the summary belongs to heads that are not here.
     without_effect=frozenset(
-        "n_ctx embd_pdrop summary_activation summary_first_dropout summary_proj_to_labels summary_type "
+        "n_ctx is_decoder summary_activation summary_first_dropout summary_proj_to_labels summary_type "
         "summary_use_proj".split()
     ),
 )
@@ -95,7 +101,8 @@ class GPT(nn.Module):
        p(x_{t+1} \mid x_{1:t}) = \mathrm{softmax}\big(E\,\mathrm{LN}(h_L)_t\big) $$
 
     The blocks normalise first. The vectors $E$ by which tokens are read are also those by which they are foreseen.
-    `GPT.from_pretrained(folder)` reads a folder of GPT-2 in Hugging Face's format, `save_pretrained` writes one.
+    `GPT.from_pretrained(folder)` reads a folder of GPT-2 in Hugging Face's format, `save_pretrained` writes one. The
+    `embedding_dropout` is `dropout` unless told.
 
     Shapes:
         x: (batch, time) tokens    returns: logits (batch, time, vocab_size)
@@ -124,12 +131,16 @@ class GPT(nn.Module):
         dropout: float = GPTConfig.dropout,
         attention_dropout: float = GPTConfig.attention_dropout,
         eps: float = GPTConfig.eps,
+        embedding_dropout: float | None = None,
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__()
         self.vocab_size = validate.count("vocab_size", vocab_size)
-        self.config = GPTConfig(width, depth, heads, max_length, hidden, activation, dropout, attention_dropout, eps)
+        self.config = GPTConfig(
+            width, depth, heads, max_length, hidden, activation, dropout, attention_dropout, eps,
+            dropout if embedding_dropout is None else embedding_dropout,
+        )  # fmt: skip
         with torch.device(device or torch.get_default_device()):
             self.tokens = nn.Embedding(vocab_size, width)
             self.positions = nn.Embedding(max_length, width)
@@ -171,13 +182,17 @@ class GPT(nn.Module):
         """What the last block knows of each position, normalised."""
         if x.ndim != 2 or x.shape[1] == 0:
             raise ValueError(f"x must be (batch, time) with at least 1 token, got shape {tuple(x.shape)}")
-        validate.tokens("x", x, self.vocab_size)
+        x = validate.tokens("x", x, self.vocab_size).long()
+        if caches is not None and len(caches) != len(self.blocks):
+            raise ValueError(
+                f"caches must be one for each of {len(self.blocks)} blocks, got {len(caches)}: new_caches()"
+            )
         start = 0 if caches is None else caches[0].start
         if isinstance(start, int) and start + x.shape[1] > self.config.max_length:
             told = f"{start + x.shape[1]}: cut it, or build the model with a larger max_length"
             raise ValueError(f"a text may have at most {self.config.max_length} tokens, got {told}")
         places = start + torch.arange(x.shape[1], device=x.device)  # (time,)
-        h = functional.dropout(self.tokens(x) + self.positions(places), self.config.dropout, self.training)
+        h = functional.dropout(self.tokens(x) + self.positions(places), self.config.embedding_dropout, self.training)
         for number, block in enumerate(self.blocks):
             h = block(h, mask, cache=None if caches is None else caches[number])  # (batch, time, width)
         return self.norm(h)
@@ -197,8 +212,10 @@ class GPT(nn.Module):
 
         y is the text one position ahead of x.
         """
+        if y.shape != x.shape:
+            raise ValueError(f"y must have the shape of x, {tuple(x.shape)}, got {tuple(y.shape)}")
         logits = self(x)  # (batch, time, vocab_size)
-        return functional.cross_entropy(logits.flatten(0, 1), y.flatten(), reduction="none").unflatten(0, y.shape)
+        return functional.cross_entropy(logits.flatten(0, 1), y.long().flatten(), reduction="none").view(y.shape)
 
     # --- folders in Hugging Face's format ---
 
@@ -212,7 +229,8 @@ class GPT(nn.Module):
         """
         config, tensors = read_pretrained(folder, "gpt2")
         # A field that an older file leaves out has the value that GPT-2 was published with.
-        arguments: dict[str, Any] = {"dropout": 0.1, "attention_dropout": 0.1} | FIELDS.arguments(config, folder)
+        published = dict.fromkeys(("dropout", "attention_dropout", "embedding_dropout"), 0.1)
+        arguments: dict[str, Any] = published | FIELDS.arguments(config, folder)
         if "activation" in arguments:
             arguments["activation"] = activation_read("activation_function", arguments["activation"])
         model = cls(**arguments, device="meta", dtype=dtype)  # initial weights need not be drawn
@@ -226,7 +244,6 @@ class GPT(nn.Module):
         ours = vars(self.config) | {"vocab_size": self.vocab_size}
         config = {field: ours[name] for field, name in FIELDS.honoured.items()}
         config["activation_function"] = activation_written(self.config.activation)
-        config["embd_pdrop"] = self.config.dropout
         head = {"model_type": "gpt2", "architectures": ["GPT2LMHeadModel"]}
         write_pretrained(self, self.stored("transformer."), head | config, folder)
 

@@ -58,6 +58,7 @@ def mask_tokens(
         validate.number(name, share, least=0, most=1)
     if hidden + replaced > 1 + 1e-9:
         raise ValueError(f"hidden and replaced must add up to at most 1, got {hidden} and {replaced}")
+    x = x if x.dtype.is_signed else x.long()  # IGNORED is below zero
     where, never = x.device, torch.tensor(list(special), dtype=x.dtype, device=x.device)
     chosen = (torch.rand(x.shape, generator=generator, device=where) < fraction) & ~torch.isin(x, never)
     fate = torch.rand(x.shape, generator=generator, device=where)

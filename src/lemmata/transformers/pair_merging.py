@@ -2,7 +2,7 @@ r"""Pieces of words from pairs that stand side by side: how WordPiece and byte-p
 
 import itertools
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import numpy as np
 
@@ -44,6 +44,13 @@ def merged_pairs(
     while (best := state.best(by, min_freq)) is not None:
         yield best
         state.merge(best, join(*best))
+
+
+def several_texts(texts: Iterable[str]) -> Iterable[str]:
+    """Texts to learn from; one text by itself would be taken for as many as it has characters."""
+    if isinstance(texts, str):
+        raise TypeError("texts must be several texts, got one string: write [text]")
+    return texts
 
 
 def with_merged(word: list[str], pair: Pair, piece: str) -> list[str]:

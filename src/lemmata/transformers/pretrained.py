@@ -26,8 +26,15 @@ WITHOUT_EFFECT = frozenset(
     finetuning_task id2label is_composition label2id mask_token_id model_type output_attentions output_hidden_states
     pad_token_id problem_type return_dict sep_token_id task_specific_params tokenizer_class torch_dtype torchscript
     transformers_version unk_token_id use_cache use_return_dict decoder_start_token_id prefix
-    gradient_checkpointing initializer_factor initializer_range pruned_heads tie_encoder_decoder""".split()
+    gradient_checkpointing initializer_factor initializer_range tie_encoder_decoder
+    _attn_implementation_autoset _num_labels num_labels output_past predict_special_tokens use_bfloat16 xla_device
+    bad_words_ids begin_suppress_tokens diversity_penalty do_sample early_stopping encoder_no_repeat_ngram_size
+    exponential_decay_length_penalty forced_bos_token_id forced_eos_token_id length_penalty max_length min_length
+    no_repeat_ngram_size num_beam_groups num_beams num_return_sequences output_scores remove_invalid_values
+    repetition_penalty return_dict_in_generate suppress_tokens temperature tf_legacy_loss top_k top_p
+    typical_p""".split()
 )
+NOTHING_PRUNED = {"pruned_heads": ({}, None)}  # asked of every model: heads that were taken out are not here
 
 # Activations by Hugging Face's names; what is written bears the first name of an activation.
 ACTIVATIONS = {
@@ -43,7 +50,11 @@ def activation_read(field: str, name: str) -> str:
 
 def activation_written(name: str) -> str:
     """The name under which a config tells an activation."""
-    return next(theirs for theirs, ours in ACTIVATIONS.items() if ours == name)
+    found = next((theirs for theirs, ours in ACTIVATIONS.items() if ours == name), None)
+    if found is None:
+        known = ", ".join(dict.fromkeys(ACTIVATIONS.values()))
+        raise ValueError(f"activation {name!r} has no name in Hugging Face's format: one of {known} can be written")
+    return found
 
 
 class Stored(NamedTuple):
@@ -73,13 +84,13 @@ class Fields(NamedTuple):
 
     def arguments(self, config: Mapping[str, Any], where: Path | str) -> dict[str, Any]:
         """The arguments that a config gives to the model; a field that would not be honoured is refused by name."""
-        found = {}
+        found, fixed = {}, NOTHING_PRUNED | dict(self.fixed)
         for field, value in config.items():
             if field in self.honoured:
                 found[self.honoured[field]] = value
-            elif field in self.fixed:
-                if value not in self.fixed[field]:
-                    wanted = " or ".join(json.dumps(each) for each in self.fixed[field])
+            elif field in fixed:
+                if value not in fixed[field]:
+                    wanted = " or ".join(json.dumps(each) for each in fixed[field])
                     raise ValueError(f"{where}: {field} is {json.dumps(value)}, which is not supported: only {wanted}")
             elif field not in WITHOUT_EFFECT | self.without_effect:
                 raise ValueError(

@@ -38,7 +38,8 @@ class QuestionAnswerer(FineTuned):
 
     A sequence is `[CLS] question [SEP] passage [SEP]`, where the passage has segment 1, and i and j lie inside it.
     `QuestionAnswerer.from_pretrained(folder)` reads Hugging Face's BertForQuestionAnswering,
-    `QuestionAnswerer.on(encoder)` puts a new layer on a pre-trained BERT.
+    `QuestionAnswerer.on(encoder)` puts a new layer on a pre-trained BERT. There is no dropout before that layer, as in
+    Hugging Face's: `classifier_dropout` is kept for its config alone.
 
     Shapes:
         x, segments: (batch, time)    mask: (batch, time), true where there is a token and no padding
@@ -88,7 +89,8 @@ class QuestionAnswerer(FineTuned):
     ) -> Float[Tensor, ""]:
         """The mean of the two cross-entropies, over all places of a sequence."""
         found = self(x, segments, mask)
-        return (functional.cross_entropy(found.start, start) + functional.cross_entropy(found.end, end)) / 2
+        pairs = ((found.start, start.long()), (found.end, end.long()))
+        return sum(functional.cross_entropy(logits, place) for logits, place in pairs) / 2  # type: ignore[return-value]
 
     def answer(
         self,

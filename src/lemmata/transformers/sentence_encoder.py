@@ -12,6 +12,7 @@ from torch.nn import functional
 
 from lemmata import validate
 from lemmata.marks import system
+from lemmata.train.evaluation_mode import evaluating
 from lemmata.transformers.bert import Bert
 from lemmata.transformers.pretrained import read_config
 from lemmata.transformers.wordpiece import WordPiece
@@ -86,7 +87,6 @@ class SentenceEncoder(nn.Module):
         vectors = pooled_tokens(self.bert(x, segments, mask).tokens, mask, self.pooling)  # (batch, width)
         return functional.normalize(vectors, dim=-1) if self.normalised else vectors
 
-    @torch.no_grad()
     def embed(self, texts: str | Sequence[str], batch_size: int = 32) -> Float[Tensor, "texts width"]:
         """The vectors of texts, in their order; texts of about the same length share a batch, so little is padded."""
         texts = [texts] if isinstance(texts, str) else list(texts)
@@ -94,13 +94,11 @@ class SentenceEncoder(nn.Module):
         if not texts:
             raise ValueError("texts must hold at least 1 text, got none")
         order = sorted(range(len(texts)), key=lambda index: len(texts[index]))
-        device, was_training = next(self.parameters()).device, self.training
-        self.eval()
-        found = []
-        for start in range(0, len(order), batch_size):
-            chosen = [texts[index] for index in order[start : start + batch_size]]
-            found.append(self(*self.tokenizer(chosen, max_length=self.max_length, device=device)))
-        self.train(was_training)
+        device, found = next(self.parameters()).device, []
+        with evaluating(self):
+            for start in range(0, len(order), batch_size):
+                chosen = [texts[index] for index in order[start : start + batch_size]]
+                found.append(self(*self.tokenizer(chosen, max_length=self.max_length, device=device)))
         return torch.cat(found)[torch.tensor(order, device=device).argsort()]  # (texts, width)
 
     @classmethod

@@ -36,6 +36,17 @@ class TokenizerFile:
             raise ValueError(f"{self.file}: the vocab must give every piece a number: copy it again")
         return found
 
-    def added(self) -> list[str]:
-        """The tokens that are looked for in a text before anything else."""
-        return [str(token.get("content")) for token in self.content.get("added_tokens") or []]
+    def added(self) -> dict[str, int]:
+        """The tokens that are looked for in a text before anything else, with their numbers."""
+        return dict(added_token(token.get("id"), token, self.file) for token in self.content.get("added_tokens") or [])
+
+
+def added_token(number: int | str | None, token: Mapping[str, Any], where: Path) -> tuple[str, int]:
+    """A token that a file adds to its vocabulary, and its number; one that takes blanks with it is refused."""
+    name = str(token.get("content"))
+    if asked := [field for field in ("lstrip", "rstrip", "single_word") if token.get(field)]:
+        raise ValueError(f"{where}: the added token {name!r} has {asked[0]}, which is not supported: only false")
+    try:
+        return name, int(number)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        raise ValueError(f"{where}: the added token {name!r} must have a number, got {number!r}") from None

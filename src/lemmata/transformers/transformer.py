@@ -162,4 +162,10 @@ def _within(lengths: Tensor, source: Tensor) -> Tensor:
     """Which positions of the sources hold a token: those before the end."""
     if lengths.shape != source.shape[:1]:
         raise ValueError(f"lengths must hold one number for each of {len(source)} sources, got {tuple(lengths.shape)}")
+    if lengths.device.type == "cpu" and not torch.compiler.is_compiling():  # elsewhere a look would make all wait
+        wrong = lengths[(lengths < 0) | (lengths > source.shape[1])]
+        if len(wrong):
+            raise ValueError(
+                f"lengths must be from 0 to {source.shape[1]}, the positions of source, got {int(wrong[0])}"
+            )
     return torch.arange(source.shape[1], device=source.device) < lengths.to(source.device)[:, None]

@@ -15,10 +15,10 @@ from torch import Tensor
 from lemmata import validate
 from lemmata.files import write_whole
 from lemmata.marks import system
-from lemmata.transformers.pair_merging import merged_pairs
+from lemmata.transformers.pair_merging import merged_pairs, several_texts
 from lemmata.transformers.pretrained import read_config
 from lemmata.transformers.text_cleaning import CleanedCharacters
-from lemmata.transformers.tokenizer_file import TokenizerFile
+from lemmata.transformers.tokenizer_file import TokenizerFile, added_token
 
 __all__ = ["Encoding", "SpecialTokens", "TokenBatch", "WordPiece"]
 
@@ -246,7 +246,7 @@ class WordPiece:
         `by` = "count" merges the most frequent pairs instead, as byte-pair encoding does: texts become shorter.
         """
         cleaner = cls(special, special=special, **settings)
-        counts = Counter(word for text in texts for word in cleaner.words(text))
+        counts = Counter(word for text in several_texts(texts) for word in cleaner.words(text))
         words: dict[tuple[str, ...], int] = {}
         for word, times in counts.items():
             words[(word[0], *(CONTINUED + char for char in word[1:]))] = times
@@ -269,6 +269,8 @@ class WordPiece:
         settings: dict[str, Any] = {}
         if (folder / "tokenizer_config.json").exists():
             settings = _settings(read_config(folder / "tokenizer_config.json"), folder / "tokenizer_config.json")
+        if (older := folder / "added_tokens.json").exists():
+            _only_special(read_config(older), settings.get("special", USUAL), older)
         if (folder / "tokenizer.json").exists() and not (folder / "vocab.txt").exists():
             return cls(**settings | _of_one_file(TokenizerFile(folder / "tokenizer.json"), settings))
         return cls(_vocab_lines(folder / "vocab.txt"), **settings)
@@ -281,13 +283,17 @@ class WordPiece:
             "do_lower_case": self.lower,
             "strip_accents": self.strip_accents,
             "tokenize_chinese_chars": self.split_chinese,
+            "max_input_chars_per_word": self.max_chars,  # which theirs has always as 100
         }
         write_whole(Path(folder) / "vocab.txt", "".join(f"{piece}\n" for piece in self.vocab).encode())
         write_whole(Path(folder) / "tokenizer_config.json", (json.dumps(settings | names, indent=2) + "\n").encode())
 
 
 SPECIAL_FIELDS = {"pad": "padding", "unk": "unknown", "cls": "first", "sep": "separator", "mask": "mask"}
-SETTINGS = {"do_lower_case": "lower", "strip_accents": "strip_accents", "tokenize_chinese_chars": "split_chinese"}
+SETTINGS = {
+    "do_lower_case": "lower", "strip_accents": "strip_accents", "tokenize_chinese_chars": "split_chinese",
+    "max_input_chars_per_word": "max_chars",
+}  # fmt: skip
 
 
 def _settings(config: dict[str, Any], where: Path) -> dict[str, Any]:
@@ -300,7 +306,10 @@ def _settings(config: dict[str, Any], where: Path) -> dict[str, Any]:
         if given is not None:
             names[ours] = given
     special = SpecialTokens(**names)
-    extra = [each["content"] for each in (config.get("added_tokens_decoder") or {}).values()]
+    if config.get("do_basic_tokenize") is False:
+        raise ValueError(f"{where}: do_basic_tokenize is false, which is not supported: texts are split at marks first")
+    decoder = config.get("added_tokens_decoder") or {}
+    extra = [added_token(number, token, where)[0] for number, token in decoder.items()]
     extra += [each for field in ("never_split", "additional_special_tokens") for each in config.get(field) or []]
     _only_special(extra, special, where)
     return settings | {"special": special}
