@@ -74,8 +74,6 @@ class Pool(nn.Module):
     Shapes:
         x: (batch, channels, *space)    returns: (batch, channels, *space)
 
-    Claims: conv.pool.softmax
-
     >>> Pool(2, kind="softmax", learn_beta=True)(torch.rand(1, 3, 8, 8)).shape
     torch.Size([1, 3, 4, 4])
     """

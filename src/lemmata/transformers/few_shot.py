@@ -26,7 +26,6 @@ def few_shot_prompt(
     No examples make a zero-shot prompt. A blank at the very end is left out: a model whose tokens begin with their
     blank, as GPT-2's do, writes it itself.
 
-    Claims: gpt.in_context
     Source: Brown et al. 2020.
 
     >>> print(few_shot_prompt([("sea", "Meer"), ("house", "Haus")], "tree", "English to German:"))
@@ -63,7 +62,6 @@ def answer_log_probabilities(
     Shapes:
         prompt: (time,) tokens    answers: each (tokens,)    returns: (answers,)
 
-    Claims: gpt.in_context
     Source: Brown et al. 2020, section 2.4.
 
     >>> model = GPT(vocab_size=65, width=32, depth=2, heads=4, max_length=64)

@@ -36,7 +36,6 @@ def next_token_distribution(
     Shapes:
         logits: (..., vocab_size)    returns: (..., vocab_size), which add up to one
 
-    Claims: gpt.model
     Source: Fan et al. 2018 (top-k); Holtzman et al. 2020 (top-p).
 
     >>> logits = torch.tensor([0.4, 0.3, 0.2, 0.1]).log()

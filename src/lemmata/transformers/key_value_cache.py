@@ -16,7 +16,7 @@ class KeyValueCache:
     Shapes:
         key, value: (batch, heads, time, head_width) are added; all of the past comes back in the same shape
 
-    Claims: transformer.decoder, gpt.model
+    Claims: transformer.decoder
 
     >>> cache = KeyValueCache(max_length=8)
     >>> _ = cache.append(torch.ones(1, 2, 5, 4), torch.ones(1, 2, 5, 4))

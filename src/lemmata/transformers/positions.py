@@ -49,8 +49,6 @@ class SinusoidalPositions(nn.Module):
     Shapes:
         x: (batch, time, width), of which the first stands at position `start`    returns: (batch, time, width)
 
-    Claims: transformer.encoder
-
     >>> SinusoidalPositions(width=16)(torch.zeros(2, 10, 16)).shape
     torch.Size([2, 10, 16])
     """

@@ -20,7 +20,7 @@ def block_from_torch(layer: Layer, causal: bool = False) -> TransformerBlock:
     Torch is told at each call to look back only; a block is told once, by `causal`. While training, torch leaves out
     values inside the network of each position, too.
 
-    Claims: transformer.residual_ln, transformer.decoder
+    Claims: transformer.residual_ln
 
     >>> layer = nn.TransformerEncoderLayer(d_model=16, nhead=4, dim_feedforward=32, batch_first=True).eval()
     >>> x = torch.randn(2, 10, 16)

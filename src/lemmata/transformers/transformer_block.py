@@ -67,7 +67,7 @@ class TransformerBlock(nn.Module):
         memory: (batch, keys, memory_width), or what `cross_attention.remember` made of it; memory_mask: (batch, keys)
         cache: what came before x
 
-    Claims: transformer.residual_ln, transformer.encoder, transformer.decoder
+    Claims: transformer.residual_ln, transformer.decoder
     Source: Vaswani et al. 2017; Xiong et al. 2020.
 
     >>> block = TransformerBlock(width=16, heads=4, causal=True)

@@ -26,7 +26,7 @@ def the_largest_of_each_window(draw, more=0, sign=-1.0, pool=pool_nd):
         x = draw.normal(*space)
         for s in {1, r}:
             largest = _looped(x, r + more, s, torch.max)
-            cut = [slice(size) for size in largest.shape]  # a window that is too long fits less often
+            cut = tuple(slice(size) for size in largest.shape)  # a window that is too long fits less often
             for method in ("torch", "definition"):
                 found.append(pool(x[None, None], r, stride=s, method=method)[0, 0][cut].flatten())
                 looped.append(largest.flatten())
