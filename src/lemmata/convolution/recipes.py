@@ -1,7 +1,8 @@
 """What can be trained of the networks for pictures: LeNet-5, ResNet and DenseNet tell small grey pictures apart."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -24,7 +25,7 @@ from lemmata.train.randomness import seeded
 
 __all__ = [
     "DenseNetPictureConfig", "LeNet5PictureConfig", "ResNetPictureConfig", "classify_all_pictures",
-    "classify_few_pictures", "nearest_class_mean",
+    "classify_few_pictures", "nearest_class_mean", "picture_classification",
 ]  # fmt: skip
 
 HOW = "Each class is the mean of its pictures, and a picture has the class of the nearest one: no weights, no learning"
@@ -134,6 +135,31 @@ def _classification(data: Dataset, name: str, config: PictureConfig, options: Op
     with seeded(options.seed):
         network = NETWORKS[name](**arguments)
 
+    def draw(system: nn.Module, predicted: Tensor) -> Figure:
+        test = data.test
+        wrong = (predicted != test.y).nonzero()[:5, 0]
+        shown = labelled_pictures(test.x[wrong], predicted[wrong], test.y[wrong], data.classes).marks
+        note = (
+            "Above: pictures that are taken for something else, and the first kernels, black where they are lowest "
+            "and white where they are highest. Below: how many per cent of each row's class are taken for another."
+        )
+        kernels = filter_pictures(next(system.parameters()))
+        marks = [*shown, *kernels, confusion_matrix(predicted, test.y, data.classes)]
+        return Figure("Mistakes and first kernels", "taken for", "is", marks, note=note)
+
+    return picture_classification(data, network, arguments, shift, options, draw)
+
+
+def picture_classification(
+    data: Dataset,
+    network: nn.Module,
+    arguments: dict[str, Any],
+    shift: int,
+    options: Options,
+    draw: Callable[[nn.Module, Tensor], Figure],
+) -> Experiment:
+    """A network that learns the classes of grey pictures; `draw` makes a figure of it and of what it takes them for."""
+
     def loss(system: nn.Module, batch: Examples) -> Tensor:
         x = moved(batch.x, shift) if system.training else batch.x
         return functional.cross_entropy(system(x[:, None]), batch.y)
@@ -146,17 +172,9 @@ def _classification(data: Dataset, name: str, config: PictureConfig, options: Op
         return {"class": probability.argmax(1), "probability": probability.amax(1)}
 
     def picture(system: nn.Module) -> Figure:
-        weight, test = next(system.parameters()), data.test
         with evaluating(system):
-            predicted = predict(system, Examples(x=test.x.to(weight)))["class"].cpu()
-        wrong = (predicted != test.y).nonzero()[:5, 0]
-        shown = labelled_pictures(test.x[wrong], predicted[wrong], test.y[wrong], data.classes).marks
-        note = (
-            "Above: pictures that are taken for something else, and the first kernels, black where they are lowest "
-            "and white where they are highest. Below: how many per cent of each row's class are taken for another."
-        )
-        marks = [*shown, *filter_pictures(weight), confusion_matrix(predicted, test.y, data.classes)]
-        return Figure("Mistakes and first kernels", "taken for", "is", marks, note=note)
+            pictures = Examples(x=data.test.x.to(next(system.parameters())))
+            return draw(system, predict(system, pictures)["class"].cpu())
 
     return Experiment(
         network, arguments, data.train, data.test, options, loss=loss, metrics=metrics, metric="accuracy",

@@ -2,18 +2,14 @@
 
 from dataclasses import asdict, dataclass
 
-import torch
 from torch import Tensor, nn
-from torch.nn import functional
 
 from lemmata import validate
-from lemmata.convolution.recipes import AT_ONCE, HOW, nearest_class_mean
-from lemmata.data.examples import Dataset, Examples
+from lemmata.convolution.recipes import picture_classification
+from lemmata.data.examples import Dataset
 from lemmata.data.registry import load
-from lemmata.feedforward.recipes import moved
 from lemmata.figure import Figure, Image
 from lemmata.marks import recipe
-from lemmata.train.evaluation_mode import evaluating
 from lemmata.train.experiment import Experiment
 from lemmata.train.options import Options
 from lemmata.train.pictures import confusion_matrix, labelled_pictures
@@ -100,23 +96,10 @@ def _classification(data: Dataset, config: ViTPictureConfig, options: Options) -
     with seeded(options.seed):
         network = ViT(**arguments)
 
-    def loss(system: nn.Module, batch: Examples) -> Tensor:
-        x = moved(batch.x, shift) if system.training else batch.x
-        return functional.cross_entropy(system(x[:, None]), batch.y)
-
-    def metrics(system: nn.Module, batch: Examples) -> dict[str, float]:
-        return {"accuracy": (system(batch.x[:, None]).argmax(1) == batch.y).double().mean().item()}
-
-    def predict(system: nn.Module, examples: Examples) -> dict[str, Tensor]:
-        probability = torch.cat([system(part[:, None]).softmax(1) for part in examples.x.split(AT_ONCE)])
-        return {"class": probability.argmax(1), "probability": probability.amax(1)}
-
-    def picture(system: nn.Module) -> Figure:
+    def draw(system: nn.Module, predicted: Tensor) -> Figure:
         assert isinstance(system, ViT)
         test = data.test
-        with evaluating(system):
-            predicted = predict(system, Examples(x=test.x.to(system.positions)))["class"].cpu()
-            looks = attention_pictures(system, test.x[:SHOWN])
+        looks = attention_pictures(system, test.x[:SHOWN])
         shown = labelled_pictures(test.x[:SHOWN], predicted[:SHOWN], test.y[:SHOWN], data.classes).marks
         pairs = [mark for pair in zip(shown, looks, strict=True) for mark in pair]
         note = (
@@ -126,8 +109,4 @@ def _classification(data: Dataset, config: ViTPictureConfig, options: Options) -
         marks = [*pairs, confusion_matrix(predicted, test.y, data.classes)]
         return Figure("Where it looks, and mistakes", "taken for", "is", marks, note=note)
 
-    return Experiment(
-        network, arguments, data.train, data.test, options, loss=loss, metrics=metrics, metric="accuracy",
-        largest=True, classes=data.classes, picture=picture, predict=predict,
-        notes={"baselines": {"nearest class mean": nearest_class_mean(data)}, "how": HOW},
-    )  # fmt: skip
+    return picture_classification(data, network, arguments, shift, options, draw)
