@@ -6,7 +6,9 @@ import json
 import re
 import subprocess
 import sys
+from html import unescape
 from pathlib import Path
+from urllib.parse import parse_qsl
 
 import pytest
 
@@ -101,7 +103,7 @@ def addresses():
 
 @pytest.mark.parametrize(("name", "query"), list(addresses()))
 def test_every_state_that_a_page_links_to_exists(name, query):
-    state = dict(pair.split("=") for pair in query.replace("&amp;", "&").split("&"))
+    state = dict(parse_qsl(unescape(query), keep_blank_values=True, strict_parsing=True))
     told = lab_work.perform({"lab": name, "state": state}, print)
     assert "problem" not in told
     if "at" in state:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from lemmata.figure import Figure, Heat, Image, Line, Points, Polygons
+from lemmata.figure import Bars, Figure, Heat, Image, Line, Points, Polygons
 from lemmata.lab.figures.raster import as_heat
 from lemmata.lab.figures.scale import Scale, usable
 from lemmata.lab.figures.shapes import cells, clean
@@ -21,7 +21,8 @@ def thumbnail(figure: Figure) -> str:
     True
     """
     images = [mark for mark in figure.marks if isinstance(mark, Image)]
-    body = _images(images) if images else list(_marks(figure))
+    bars = [mark for mark in figure.marks if isinstance(mark, Bars)]
+    body = _images(images) if images else _bars(bars[0]) if bars else list(_marks(figure))
     head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDE} {HIGH}" width="{WIDE}" height="{HIGH}">'
     return "".join([head, *body, "</svg>"])
 
@@ -35,6 +36,15 @@ def _images(images: list[Image]) -> list[str]:
         left, top = EDGE + k * (room + EDGE) + (room - cell * across) / 2, (HIGH - cell * down) / 2
         xs, ys = ([start + cell * i for i in range(n + 1)] for start, n in ((left, across), (top, down)))
         drawn += cells(image.pixels, xs, ys, Scale(0, 1), ("#5b6770", "#d8d2c6"))
+    return drawn
+
+
+def _bars(bars: Bars) -> list[str]:
+    step, most = (WIDE - 2.0 * EDGE) / len(bars.values), max(max(bars.values), 0.0) or 1.0
+    drawn = []
+    for k, value in enumerate(bars.values):
+        left, high = clean(EDGE + k * step), clean((HIGH - 2.0 * EDGE) * max(value, 0.0) / most)
+        drawn.append(f'<path d="M{left} {HIGH - EDGE}v-{high}h{clean(0.8 * step)}v{high}z" fill="{COLOURS[0]}"/>')
     return drawn
 
 
