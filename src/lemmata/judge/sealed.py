@@ -31,7 +31,7 @@ def sealed_randomness(seed: int) -> Iterator[None]:
             numpy.random.set_state(array)  # noqa: NPY002
             torch.set_default_dtype(dtype)
             if torch.get_default_device() != device:
-                torch.set_default_device(device)
+                torch.set_default_device(None if device.type == "cpu" else device)  # not a mode that stays for "cpu"
             torch.set_grad_enabled(grad)
             torch.set_num_threads(threads)
             torch.set_float32_matmul_precision(precision)

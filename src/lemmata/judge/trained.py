@@ -78,7 +78,7 @@ def _as_at_the_start(seed: int) -> Iterator[None]:
     with sealed_randomness(seed), torch.inference_mode(False), torch.enable_grad():
         torch.set_default_dtype(torch.float32)
         if torch.get_default_device().type != "cpu":
-            torch.set_default_device("cpu")
+            torch.set_default_device(None)
         yield
 
 

@@ -79,10 +79,10 @@
     shown = answer;
     repaint();
     part("looked").textContent = answer.looked;
+    if (!newest) return; // an older picture would take away what was drawn since
     const [whole, left] = [unpack(answer.picture), unpack(answer.covered)];
     hidden = whole.map((ink, k) => ink && !left[k]);
     if (!picture.drawing()) picture.show(left, whole);
-    if (!newest) return;
     say(`${news} ${answer.said}`.trim());
     news = "";
     lab.remember(state());
