@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
+from lemmata.bench.contests._bare_loop import bare_loop
 from lemmata.bench.registry import agreement, entry, limit, ours, peer
 from lemmata.convolution.lenet import LeNet5
 from lemmata.data.registry import load
@@ -57,33 +58,13 @@ def by_fit(task: Task) -> Callable[[], Learnt]:
 @peer("bare loop")
 def by_hand(task: Task) -> Callable[[], Learnt]:
     """What one writes in ten lines."""
-    return _by_hand(task, fused=None)
+    return lambda: (bare_loop(task.network, task.x, task.y, EPOCHS, BATCH, RATE, fused=None), task)
 
 
 @peer("bare loop, fused optimiser")
 def by_hand_fused(task: Task) -> Callable[[], Learnt]:
     """The same with the option that our loop sets by itself: what is left is the loop alone."""
-    return _by_hand(task, fused=True)
-
-
-def _by_hand(task: Task, fused: bool | None) -> Callable[[], Learnt]:
-    def train() -> Learnt:
-        network = copy.deepcopy(task.network)
-        optimizer = torch.optim.AdamW(network.parameters(), RATE, weight_decay=0.0, fused=fused)
-        for _ in range(EPOCHS):
-            total = torch.zeros((), device=task.x.device)  # looked at once an epoch, as a GPU likes it
-            for batch in torch.randperm(len(task.x), device=task.x.device).split(BATCH):
-                loss = cross_entropy(network(task.x[batch]), task.y[batch])
-                optimizer.zero_grad()
-                loss.backward()
-                optimizer.step()
-                total += loss.detach()
-            total.item()
-        with torch.no_grad():  # ours looks at the training set in the end, too
-            cross_entropy(network(task.x), task.y).item()
-        return network, task
-
-    return train
+    return lambda: (bare_loop(task.network, task.x, task.y, EPOCHS, BATCH, RATE, fused=True), task)
 
 
 @limit("forward and backward passes on one batch, as many as there are steps")
