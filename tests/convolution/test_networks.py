@@ -37,6 +37,7 @@ def parameters(network):
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16])
 def test_one_picture_in_every_dtype(name, dtype):
     make, side = SMALL[name]
+    torch.manual_seed(0)
     network = make(dtype=dtype).eval()
     x = torch.randn(2, 2, side, side, dtype=dtype)
     # Some virtual machines announce matrix units for bfloat16 that oneDNN then cannot use: torch's own kernels.
@@ -46,7 +47,8 @@ def test_one_picture_in_every_dtype(name, dtype):
     assert both.shape[:2] == (2, 3)
     size = both.double().abs().max().item()
     # Batches of one and two may be summed in another order, in each of the layers.
-    torch.testing.assert_close(alone, both[:1], rtol=0, atol=32 * torch.finfo(dtype).eps * size)
+    layers = 1 if dtype is torch.bfloat16 else sum(values.ndim > 1 for values in network.parameters())
+    torch.testing.assert_close(alone, both[:1], rtol=0, atol=32 * layers * torch.finfo(dtype).eps * size)
 
 
 @pytest.mark.parametrize("name", SMALL)
