@@ -18,7 +18,7 @@ from lemmata.data.fetched_mnist import kmnist as kmnist
 from lemmata.data.fetched_mnist import mnist as mnist
 from lemmata.data.fetched_omniglot import omniglot as omniglot
 from lemmata.data.fetched_text import imdb as imdb
-from lemmata.data.graphs import Graph as Graph
+from lemmata.data.graphs import GraphDataset as GraphDataset
 from lemmata.data.graphs import debian as debian
 from lemmata.data.graphs import karate as karate
 from lemmata.data.images import digits as digits
@@ -74,7 +74,7 @@ __all__ = [
     "Examples",
     "FetchError",
     "FileChoices",
-    "Graph",
+    "GraphDataset",
     "Model",
     "Molecule",
     "Preparation",

@@ -5,7 +5,7 @@ import torch
 
 from lemmata import validate
 from lemmata.data.generated import streams
-from lemmata.data.graphs import Graph, labelled
+from lemmata.data.graphs import GraphDataset, labelled
 from lemmata.data.registry import dataset
 
 __all__ = ["block_graph"]
@@ -33,7 +33,7 @@ def block_graph(
     signal: float = 1.0,
     labels: int = 5,
     seed: int = 0,
-) -> Graph:
+) -> GraphDataset:
     r"""Nodes in blocks of equal size; two nodes are joined independently, more often `inside` a block than `between`.
 
     $$ P(i \sim j) = \begin{cases} \text{inside} & y_i = y_j \\ \text{between} & y_i \ne y_j \end{cases}, \qquad
@@ -67,7 +67,7 @@ def block_graph(
     x = means[y] + nodes.standard_normal((n, features))
     edges = torch.from_numpy(_tossed(pairs, probabilities[y][:, y]))
     block = torch.from_numpy(y)
-    return Graph(
+    return GraphDataset(
         name="blocks",
         parts={"train": labelled(chosen, block), "test": labelled(~chosen, block)},
         classes=tuple(map(str, range(blocks))),

@@ -12,11 +12,11 @@ from lemmata.data.examples import Dataset, Examples, moved
 from lemmata.data.registry import dataset
 from lemmata.data.stored import stored_arrays
 
-__all__ = ["Graph", "debian", "karate"]
+__all__ = ["GraphDataset", "debian", "karate"]
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class Graph(Dataset):
+class GraphDataset(Dataset):
     r"""One graph with labelled nodes. Its parts say which nodes may be learnt from: `Examples(node=..., y=...)`.
 
     An edge points from its first to its second node; an undirected graph has each edge in both directions.
@@ -45,7 +45,7 @@ class Graph(Dataset):
         empty = torch.zeros(len(self.y), dtype=torch.bool, device=self.y.device)
         return {name: empty.index_fill(0, part.node, True) for name, part in self.parts.items()}
 
-    def undirected(self) -> "Graph":
+    def undirected(self) -> "GraphDataset":
         """Each edge in both directions and once, of whatever type; of parallel edges the largest weight stays.
 
         >>> debian().undirected().edges.shape
@@ -58,7 +58,7 @@ class Graph(Dataset):
         types = torch.zeros_like(edges[0])
         return replace(self, edges=edges, edge_types=types, edge_weights=weights, relations=("neighbours",))
 
-    def to(self, *place: Any, **options: Any) -> "Graph":
+    def to(self, *place: Any, **options: Any) -> "GraphDataset":
         """The same graph on a device or in a dtype."""
         tensors = {key: value for key, value in vars(self).items() if isinstance(value, Tensor)}
         there = {key: moved(tensor, *place, **options) for key, tensor in tensors.items()}
@@ -86,7 +86,7 @@ def labelled(nodes: Bool[Tensor, " nodes"], y: Int[Tensor, " nodes"]) -> Example
     credit="W. W. Zachary, An Information Flow Model for Conflict and Fission in Small Groups, 1977",
     splits="train, test",
 )
-def karate() -> Graph:
+def karate() -> GraphDataset:
     r"""The 34 members of a karate club that split in two: who met whom outside it, and whom each one followed.
 
     Only the two leaders, node 0 (the instructor) and node 33 (the officer), are in the training part.
@@ -106,7 +106,7 @@ def karate() -> Graph:
     y = torch.from_numpy(stored["y"]).long()
     leads = torch.zeros(34, dtype=torch.bool)
     leads[[0, 33]] = True
-    return Graph(
+    return GraphDataset(
         name="karate",
         parts={"train": labelled(leads, y), "test": labelled(~leads, y)},
         classes=tuple(stored["classes"].tolist()),
@@ -131,7 +131,7 @@ def karate() -> Graph:
     credit="Debian project and package maintainers",
     splits="train, validation, test",
 )
-def debian() -> Graph:
+def debian() -> GraphDataset:
     r"""Source packages of Debian 12 and which of them name each other: tell the section from words and neighbours.
 
     Of the size and kind of Cora: 20 labels a class to learn from, 500 nodes for validation, 1,000 for the test; the
@@ -154,7 +154,7 @@ def debian() -> Graph:
     y, split = torch.from_numpy(stored["y"]).long(), torch.from_numpy(stored["split"])
     x = np.unpackbits(stored["x_bits"], axis=1)[:, : int(stored["n_words"])]
     edges = torch.from_numpy(stored["edges"].T.astype(np.int64))
-    return Graph(
+    return GraphDataset(
         name="debian",
         parts={part: labelled(split == number, y) for number, part in enumerate(("train", "validation", "test"))},
         classes=tuple(stored["classes"].tolist()),

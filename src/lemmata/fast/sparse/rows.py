@@ -1,0 +1,41 @@
+r"""A sparse pattern by rows: which columns stand in each row, and where in the list of entries each one was."""
+
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Int
+from torch import Tensor
+
+__all__ = ["Rows", "rows_of"]
+
+
+class Rows(NamedTuple):
+    """Row r holds the columns `columns[pointers[r] : pointers[r + 1]]`; `entries` are their places in the list."""
+
+    pointers: Int[Tensor, " rows_and_one"]
+    columns: Int[Tensor, " entries"]
+    entries: Int[Tensor, " entries"]
+
+    def __len__(self) -> int:
+        return len(self.pointers) - 1
+
+    def lengths(self) -> Int[Tensor, " rows"]:
+        """How many entries each row has."""
+        return self.pointers.diff()
+
+    def row_of_each(self) -> Int[Tensor, " entries"]:
+        """The row of every column."""
+        rows = torch.arange(len(self), device=self.pointers.device)
+        return rows.repeat_interleave(self.lengths(), output_size=len(self.columns))
+
+
+def rows_of(rows: Int[Tensor, " entries"], columns: Int[Tensor, " entries"], number: int) -> Rows:
+    r"""The entries of a list sorted by row; within a row they keep the order of the list.
+
+    >>> rows_of(torch.tensor([1, 0, 1]), torch.tensor([5, 6, 7]), number=3)
+    Rows(pointers=tensor([0, 1, 3, 3]), columns=tensor([6, 5, 7]), entries=tensor([1, 0, 2]))
+    """
+    entries = rows.argsort(stable=True)
+    pointers = torch.zeros(number + 1, dtype=torch.int64, device=rows.device)
+    pointers[1:] = torch.bincount(rows, minlength=number).cumsum(0)
+    return Rows(pointers, columns[entries].contiguous(), entries)
