@@ -31,7 +31,8 @@ def test_neighbouring_channels_go_in_blocks_of_whole_cache_lines_and_others_in_f
         told.append((*told.pop(), blocks, threads))
 
     monkeypatch.setattr(scan_compiled, "_library", lambda dtype: (Library(), ""))
-    monkeypatch.setattr(scan_compiled, "_share", share)
+    monkeypatch.setattr(scan_compiled, "even_bounds", lambda blocks, threads: (blocks, threads))
+    monkeypatch.setattr(scan_compiled, "share_work", lambda work, bounds: share(work, *bounds))
     monkeypatch.setattr(scan_compiled, "WORTH_A_THREAD", 8)
     monkeypatch.setattr(torch, "get_num_threads", lambda: 3)
     scan_compiled.compiled_forward(torch.ones(shape), torch.ones(shape), None, False, torch.ones(shape))

@@ -1,21 +1,18 @@
 r"""The linear recurrence on the processor, by `scan.c`, which the system's compiler turns into a library once.
 
 One step after another in time, as the formula says; channels side by side. That is as fast as memory: nothing is read
-or written twice. Threads are Python's own, since a call through ctypes lets go of the interpreter's lock, and a second
-OpenMP beside torch's would not survive a fork.
+or written twice.
 """
 
 import ctypes
 import functools
-import os
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import torch
 from torch import Tensor
 
 from lemmata.fast.compiled_library import load_compiled
+from lemmata.fast.threads import even_bounds, share_work
 
 __all__ = ["compiled_backward", "compiled_forward", "why_not_compiled"]
 
@@ -94,7 +91,7 @@ def _run(direction: str, reverse: bool, read: dict[str, Tensor | None], written:
         function(ctypes.byref(task), ctypes.c_int64(first), ctypes.c_int64(last))
         return used  # a thread holds what it works on, even if its caller was interrupted and has let go
 
-    _share(work, batch * -(-channel // task.width), threads)
+    share_work(work, even_bounds(batch * -(-channel // task.width), threads))
 
 
 def _plain(x: Tensor) -> Tensor:
@@ -116,27 +113,3 @@ def _library(dtype: torch.dtype) -> tuple[ctypes.CDLL | None, str]:
         return None, f"no compiled numbers of type {dtype}"
     lanes = f"-DWIDTH={WIDTH}", f"-DLANES={LANES}"
     return load_compiled(Path(__file__).with_name("scan.c"), (*NUMBERS[dtype], *lanes))
-
-
-# --- Threads ---
-
-
-def _share(work: Callable[[int, int], object], blocks: int, threads: int) -> None:
-    """Split blocks evenly; this thread takes the first share itself."""
-    threads = min(threads, blocks)  # a thread too many has nothing to do
-    bounds = [blocks * index // threads for index in range(threads + 1)]
-    pool = _pool(torch.get_num_threads())  # which starts a thread when there is work for it
-    others = [pool.submit(work, *bounds[index : index + 2]) for index in range(1, threads)]
-    work(*bounds[:2])
-    for other in others:
-        other.result()
-
-
-@functools.cache
-def _pool(size: int) -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(size, thread_name_prefix="lemmata-scan")
-
-
-# A forked process has none of its parent's threads.
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_pool.cache_clear)

@@ -1,18 +1,72 @@
-r"""Which path adds up neighbours."""
+r"""Which path adds up neighbours: compiled C on a processor, torch otherwise. Half precision is widened first."""
 
+import torch
 from torch import Tensor
 
-from lemmata.fast.sparse.reference import gathered_dots, gathered_sums
+from lemmata.fast.sparse import compiled
+from lemmata.fast.sparse.reference import WIDER, gathered_attention, gathered_dots, gathered_sums
 from lemmata.fast.sparse.rows import Rows
 
-__all__ = []  # for the operators
+__all__ = ["sparse_path"]
+
+
+def sparse_path(x: Tensor) -> str:
+    """Which path adds up the neighbours of such features: compiled, or torch and why.
+
+    >>> sparse_path(torch.ones(2, 3)).split(":")[0] in ("compiled", "torch")
+    True
+    """
+    problem = compiled.why_not_compiled(x.to("cpu", WIDER.get(x.dtype, x.dtype)) if x.device.type == "cpu" else x)
+    return f"torch: {problem}" if problem else "compiled"
 
 
 def sums(x: Tensor, weights: Tensor | None, rows: Rows) -> Tensor:
     """The sum over the entries of each row."""
-    return gathered_sums(x, weights, rows)
+    wide = WIDER.get(x.dtype, x.dtype)
+    if not _fits(wide, x, weights, *rows):
+        return gathered_sums(x, weights, rows)
+    return compiled.compiled_sums(x.to(wide), None if weights is None else weights.to(wide), rows).to(x.dtype)
 
 
 def dots(a: Tensor, b: Tensor, rows: Rows) -> Tensor:
     """The inner product of each entry's row and column, in the order of the list."""
-    return gathered_dots(a, b, rows)
+    wide = WIDER.get(a.dtype, a.dtype)
+    if not _fits(wide, a, b, *rows):
+        return gathered_dots(a, b, rows)
+    return compiled.compiled_dots(a.to(wide), b.to(wide), rows).to(a.dtype)
+
+
+def attention(
+    to: Tensor, source: Tensor, more: Tensor | None, values: Tensor, slope: float, rows: Rows
+) -> tuple[Tensor, Tensor]:
+    """What each row gets, (rows, heads, width), and the shares of all entries, (entries, heads)."""
+    if not _fits(values.dtype, to, source, more, values, *rows):
+        return gathered_attention(to, source, more, values, slope, rows)
+    shares, y = compiled.compiled_attention(to, source, more, values, slope, rows)
+    return y, shares
+
+
+def attention_back(
+    to: Tensor, source: Tensor, more: Tensor | None, values: Tensor, slope: float, rows: Rows, transposed: Rows,
+    shares: Tensor, y: Tensor, grad: Tensor,
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
+    """Gradients to `to`, `source`, `more` and the values."""
+    if _fits(values.dtype, to, source, more, values, *rows):
+        return compiled.compiled_attention_back(to, source, more, values, slope, rows, transposed, shares, y, grad)
+    # By the chain rule, entry by entry.
+    r, c, entries = rows.row_of_each(), rows.columns, rows.entries
+    score = to[r] + source[c] + (0 if more is None else more[entries])  # (entries, heads)
+    q = shares[entries]
+    pulled = (grad[r] * values[c]).sum(-1) - (grad * y).sum(-1)[r]
+    d = q * pulled * torch.where(score > 0, 1.0, slope).to(q.dtype)
+    d_more = torch.empty_like(d).index_copy_(0, entries, d)
+    d_values = torch.zeros_like(values).index_add_(0, c, q[..., None] * grad[r])
+    return torch.zeros_like(to).index_add_(0, r, d), torch.zeros_like(source).index_add_(0, c, d), d_more, d_values
+
+
+def _fits(wide: torch.dtype, *values: Tensor | None) -> bool:
+    """Whether all lies on the processor in numbers the library knows."""
+    here = [value for value in values if value is not None]
+    if any(value.device.type != "cpu" for value in here):
+        return False
+    return not compiled.why_not_compiled(torch.empty(0, dtype=wide))

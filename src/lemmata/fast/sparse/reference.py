@@ -2,10 +2,11 @@ r"""Sums over neighbours as one would write them down: gather a row for every en
 
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from lemmata.fast.sparse.rows import Rows
 
-__all__ = ["gathered_dots", "gathered_sums"]
+__all__ = ["gathered_attention", "gathered_dots", "gathered_sums"]
 
 WIDER = {torch.float16: torch.float32, torch.bfloat16: torch.float32}
 
@@ -16,7 +17,7 @@ def gathered_sums(x: Tensor, weights: Tensor | None, rows: Rows) -> Tensor:
     messages = x[rows.columns].to(wide)  # (entries, features)
     if weights is not None:
         messages = messages * weights[rows.entries, None].to(wide)
-    total = messages.new_zeros(len(rows), x.shape[1])
+    total = messages.new_zeros(rows.number, x.shape[1])
     return total.index_add_(0, rows.row_of_each(), messages).to(x.dtype)
 
 
@@ -25,3 +26,22 @@ def gathered_dots(a: Tensor, b: Tensor, rows: Rows) -> Tensor:
     wide = WIDER.get(a.dtype, a.dtype)
     found = (a[rows.row_of_each()].to(wide) * b[rows.columns].to(wide)).sum(-1)  # (entries,)
     return torch.empty_like(found).index_copy_(0, rows.entries, found).to(a.dtype)
+
+
+def gathered_attention(
+    to: Tensor, source: Tensor, more: Tensor | None, values: Tensor, slope: float, rows: Rows
+) -> tuple[Tensor, Tensor]:
+    """Softmax over the entries of each row of leaky(to + source + more), and the values summed with these shares."""
+    r, c = rows.row_of_each(), rows.columns
+    score = to[r] + source[c]  # (entries, heads)
+    if more is not None:
+        score = score + more[rows.entries]
+    score = functional.leaky_relu(score, slope)
+    lowest = score.new_full((rows.number, score.shape[1]), -torch.inf)
+    # The highest score of a row goes from all of them: nothing overflows, and the shares stay the same.
+    highest = lowest.scatter_reduce(0, r[:, None].expand_as(score), score.detach(), "amax")
+    grown = (score - highest[r]).exp()
+    total = torch.zeros_like(lowest).index_add(0, r, grown)
+    q = grown / total[r]
+    y = values.new_zeros(rows.number, *values.shape[1:]).index_add(0, r, q[..., None] * values[c])
+    return y, torch.empty_like(q).index_copy(0, rows.entries, q)

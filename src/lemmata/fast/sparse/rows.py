@@ -16,7 +16,9 @@ class Rows(NamedTuple):
     columns: Int[Tensor, " entries"]
     entries: Int[Tensor, " entries"]
 
-    def __len__(self) -> int:
+    @property
+    def number(self) -> int:
+        """How many rows there are."""
         return len(self.pointers) - 1
 
     def lengths(self) -> Int[Tensor, " rows"]:
@@ -25,7 +27,7 @@ class Rows(NamedTuple):
 
     def row_of_each(self) -> Int[Tensor, " entries"]:
         """The row of every column."""
-        rows = torch.arange(len(self), device=self.pointers.device)
+        rows = torch.arange(self.number, device=self.pointers.device)
         return rows.repeat_interleave(self.lengths(), output_size=len(self.columns))
 
 

@@ -1,0 +1,104 @@
+r"""Sums over neighbours on the processor, by `kernels.c`, which the system's compiler turns into a library once."""
+
+import ctypes
+import functools
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from lemmata.fast.compiled_library import load_compiled
+from lemmata.fast.sparse.rows import Rows
+from lemmata.fast.threads import even_bounds, share_work
+
+__all__ = []  # for the choice of a path
+
+NUMBERS = {torch.float32: ("-DREAL=float", "-DEXP=expf"), torch.float64: ("-DREAL=double", "-DEXP=exp")}
+WORTH_A_THREAD = 1 << 15  # numbers that are read; handing work to a thread costs as much as some ten thousand of them
+
+
+def why_not_compiled(x: Tensor) -> str:
+    """Why there is no compiled path for such a tensor; empty if there is one."""
+    if x.device.type != "cpu":
+        return f"no compiled path on {x.device.type}"
+    return _library(x.dtype)[1]
+
+
+def compiled_sums(x: Tensor, weights: Tensor | None, rows: Rows) -> Tensor:
+    """The sum over the entries of each row."""
+    y = x.new_empty(rows.number, x.shape[1])
+    _run("row_sums", [x, weights], rows, [x.shape[1]], [y], x.shape[1])
+    return y
+
+
+def compiled_dots(a: Tensor, b: Tensor, rows: Rows) -> Tensor:
+    """The inner product of each entry's row and column, in the order of the list."""
+    found = a.new_empty(len(rows.columns))
+    _run("entry_dots", [a, b], rows, [a.shape[1]], [found], a.shape[1])
+    return found
+
+
+def compiled_attention(
+    to: Tensor, source: Tensor, more: Tensor | None, values: Tensor, slope: float, rows: Rows
+) -> tuple[Tensor, Tensor]:
+    """Shares of all entries, (entries, heads), and what each row gets, (rows, heads, width)."""
+    heads, width = values.shape[1:]
+    shares, y = values.new_empty(len(rows.columns), heads), values.new_empty(rows.number, heads, width)
+    _run("attend", [to, source, more, values, slope], rows, [heads, width], [shares, y], heads * width)
+    return shares, y
+
+
+def compiled_attention_back(
+    to: Tensor, source: Tensor, more: Tensor | None, values: Tensor, slope: float, rows: Rows, transposed: Rows,
+    shares: Tensor, y: Tensor, grad: Tensor,
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
+    """Gradients to `to`, `source`, the scores' own part of each entry, and the values."""
+    heads, width = values.shape[1:]
+    d, d_to, d_source, d_values = map(torch.empty_like, (shares, to, source, values))
+    given = [to, source, more, values, slope]
+    _run("attend_back_rows", given, rows, [heads, width], [shares, y, grad, d, d_to], heads * width)
+    _run("attend_back_columns", [shares, d, grad], transposed, [heads, width], [d_values, d_source], heads * width)
+    return d_to, d_source, d, d_values
+
+
+def _run(
+    name: str, read: list[Tensor | float | None], rows: Rows, sizes: list[int], more: list[Tensor], width: int
+) -> None:
+    """One call of the library: what is read, the pattern, sizes, what else is read or written, and which rows."""
+    first = next(value for value in read if isinstance(value, Tensor))
+    library, problem = _library(first.dtype)
+    if library is None:
+        raise RuntimeError(problem)
+    real = ctypes.c_float if first.dtype is torch.float32 else ctypes.c_double
+
+    def passed(value: Tensor | float | None) -> ctypes.c_void_p | ctypes.c_float | ctypes.c_double:
+        if isinstance(value, int | float):
+            return real(value)
+        return ctypes.c_void_p(None if value is None else value.data_ptr())
+
+    kept = [value.contiguous() if isinstance(value, Tensor) else value for value in (*read, *rows, *more)]
+    before = len(read) + 3
+    arguments = [*map(passed, kept[:before]), *map(ctypes.c_int64, sizes), *map(passed, kept[before:])]
+    function = getattr(library, name)
+
+    def work(begin: int, end: int) -> object:
+        function(*arguments, ctypes.c_int64(begin), ctypes.c_int64(end))
+        return kept  # a thread holds what it works on, even if its caller was interrupted and has let go
+
+    entries = len(rows.columns)
+    threads = max(1, min(torch.get_num_threads(), entries * max(width, 1) // WORTH_A_THREAD))
+    share_work(work, even_bounds(rows.number, 1) if threads == 1 else _fair_bounds(rows, threads))
+
+
+def _fair_bounds(rows: Rows, threads: int) -> list[int]:
+    """Rows with about as many entries for each thread."""
+    wanted = torch.tensor([len(rows.columns) * index // threads for index in range(1, threads)])
+    inner = torch.searchsorted(rows.pointers, wanted).clamp(0, rows.number).tolist()
+    return [0, *inner, rows.number]
+
+
+@functools.cache
+def _library(dtype: torch.dtype) -> tuple[ctypes.CDLL | None, str]:
+    if dtype not in NUMBERS:
+        return None, f"no compiled numbers of type {dtype}"
+    return load_compiled(Path(__file__).with_name("kernels.c"), (*NUMBERS[dtype], "-lm"))

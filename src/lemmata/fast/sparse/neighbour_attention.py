@@ -1,0 +1,110 @@
+r"""Attention over the entries of each row: scores, softmax and the weighted sum in one operator."""
+
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from lemmata.fast.sparse.paths import attention, attention_back
+from lemmata.fast.sparse.reference import gathered_attention
+from lemmata.fast.sparse.rows import Rows
+
+__all__ = ["row_attention"]
+
+
+def row_attention(
+    to: Float[Tensor, "rows heads"],
+    source: Float[Tensor, "columns heads"],
+    values: Float[Tensor, "columns heads width"],
+    rows: Rows,
+    transposed: Rows,
+    more: Float[Tensor, "entries heads"] | None = None,
+    slope: float = 0.2,
+) -> Float[Tensor, "rows heads width"]:
+    r"""What each row gets from its columns by attention, one softmax for each row and head.
+
+    $$ s_e = \mathrm{leaky}(t_r + u_c + m_e), \qquad q_e = \frac{\exp s_e}{\sum_{e' \in r} \exp s_{e'}}, \qquad
+       y_r = \sum_{e = (r, c)} q_e\, v_c $$
+
+    Nothing with a row for every entry is kept but the shares, one number for each head. A row without entries gets
+    zero. Gradients of gradients work too, by the readable path.
+
+    >>> from lemmata.fast.sparse.rows import rows_of
+    >>> r, c = torch.tensor([0, 0]), torch.tensor([0, 1])
+    >>> scores, values = torch.zeros(2, 1), torch.tensor([[[2.0]], [[4.0]]])
+    >>> row_attention(scores[:1], scores, values, rows_of(r, c, 1), rows_of(c, r, 2))
+    tensor([[[3.]]])
+    """
+    return torch.ops.lemmata.row_attention(to, source, more, values, float(slope), *rows, *transposed)[0]
+
+
+# --- The operator that torch.compile sees, and its gradient ---
+
+PATTERN = "Tensor pointers, Tensor columns, Tensor entries, Tensor t_pointers, Tensor t_columns, Tensor t_entries"
+GIVEN = f"Tensor to, Tensor source, Tensor? more, Tensor values, float slope, {PATTERN}"
+_library = torch.library.Library("lemmata", "FRAGMENT")
+_library.define(f"row_attention({GIVEN}) -> (Tensor, Tensor)")
+_library.define(
+    f"row_attention_backward({GIVEN}, Tensor shares, Tensor y, Tensor grad) -> (Tensor, Tensor, Tensor, Tensor)"
+)
+
+
+def _forward(
+    to: Tensor, source: Tensor, more: Tensor | None, values: Tensor, slope: float, *pattern: Tensor
+) -> tuple[Tensor, Tensor]:
+    return attention(to, source, more, values, slope, Rows(*pattern[:3]))
+
+
+def _backward(
+    to: Tensor, source: Tensor, more: Tensor | None, values: Tensor, slope: float, *rest: Tensor
+) -> tuple[Tensor, ...]:
+    rows, transposed = Rows(*rest[:3]), Rows(*rest[3:6])
+    return attention_back(to, source, more, values, slope, rows, transposed, *rest[6:])
+
+
+_library.impl("row_attention", _forward, "CompositeExplicitAutograd")
+_library.impl("row_attention_backward", _backward, "CompositeExplicitAutograd")
+
+
+def _save(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
+    to, source, more, values, ctx.slope, *pattern = inputs
+    ctx.with_more = more is not None
+    y, shares = output
+    ctx.mark_non_differentiable(shares)
+    ctx.save_for_backward(to, source, values, *([more] if ctx.with_more else []), *pattern, shares, y)
+
+
+def _gradients(ctx: Any, grad: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
+    to, source, values, *rest = ctx.saved_tensors
+    more, rest = (rest[0], rest[1:]) if ctx.with_more else (None, rest)
+    pattern, (shares, y) = rest[:6], rest[6:]
+    if torch.is_grad_enabled():  # somebody wants the gradient of this gradient
+        again, _ = gathered_attention(to, source, more, values, ctx.slope, Rows(*pattern[:3]))
+        wanted = [value for value in (to, source, more, values) if value is not None]
+        found = list(torch.autograd.grad(again, wanted, grad, create_graph=True, materialize_grads=True))
+        if more is None:
+            found.insert(2, None)  # type: ignore[arg-type]
+    else:
+        arguments = (to, source, more, values, ctx.slope, *pattern, shares, y, grad)
+        found = list(torch.ops.lemmata.row_attention_backward(*arguments))
+    d_to, d_source, d_more, d_values = found
+    return (d_to, d_source, d_more if ctx.with_more else None, d_values, *[None] * 7)
+
+
+@torch.library.register_fake("lemmata::row_attention", lib=_library)
+def _(
+    to: Tensor, source: Tensor, more: Tensor | None, values: Tensor, slope: float, *pattern: Tensor
+) -> tuple[Tensor, Tensor]:
+    shares = values.new_empty(pattern[1].shape[0], values.shape[1])
+    return values.new_empty(pattern[0].shape[0] - 1, *values.shape[1:]), shares
+
+
+@torch.library.register_fake("lemmata::row_attention_backward", lib=_library)
+def _(
+    to: Tensor, source: Tensor, more: Tensor | None, values: Tensor, slope: float, *rest: Tensor
+) -> tuple[Tensor, ...]:
+    return torch.empty_like(to), torch.empty_like(source), torch.empty_like(rest[6]), torch.empty_like(values)
+
+
+torch.library.register_autograd("lemmata::row_attention", _gradients, setup_context=_save, lib=_library)
