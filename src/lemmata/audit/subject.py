@@ -185,9 +185,7 @@ class Subject:
             torch.cuda.synchronize(self.device)
         self.seconds = (time.perf_counter() - started) / min(CHUNK, len(self.train))
         targets = first.targets
-        # Language models have the classes last: (batch, time, classes).
-        several = targets is not None and not targets.is_floating_point() and outputs.ndim == targets.ndim + 1 > 2
-        if several and outputs.shape[:1] + outputs.shape[2:] != targets.shape == outputs.shape[:-1]:
+        if targets is not None and _classes_last(outputs, targets):
             self.network.class_axis = -1
             outputs = outputs.movedim(-1, 1)
         if outputs.ndim == 0 or len(outputs) != len(first):
@@ -219,6 +217,13 @@ class Subject:
             return said
         two = bool(((targets == 0) | (targets == 1)).all())
         return "binary" if whole and two else "numbers"
+
+
+def _classes_last(outputs: Tensor, targets: Tensor) -> bool:
+    """Whether classes stand last, (batch, time, classes), as in language models, and cannot stand second."""
+    if targets.is_floating_point() or not outputs.ndim == targets.ndim + 1 > 2:
+        return False
+    return outputs.shape[:1] + outputs.shape[2:] != targets.shape == outputs.shape[:-1]
 
 
 def _unfit(outputs: Tensor, targets: Tensor) -> str:
