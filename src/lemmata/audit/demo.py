@@ -36,8 +36,8 @@ class FaultyDigits(nn.Module):
 
 
 def faulty() -> dict[str, Any]:
-    r"""What `audit` takes: a network that was trained on some of its test examples, ends in a softmax though its loss has
-    one, has a layer that is dead, and is given a step at which it would diverge.
+    r"""What `audit` takes: a network that was trained on some of its test examples too, ends in a softmax though its
+    loss has one, has a layer that is dead, and is given a step at which it would diverge.
 
     >>> sorted(faulty())
     ['batch_size', 'data', 'loss', 'lr', 'model', 'name', 'optimizer', 'test']
