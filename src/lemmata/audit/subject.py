@@ -87,7 +87,8 @@ class Subject:
     - `loss(outputs, targets)` is the mean over a batch
     - `task` is "classes", "binary" or "numbers", and "" where there are no targets
     - `train` and `test` are samples on the model's device; `test` may be None
-    - `was_training` says in which mode the model was found; inside the audit it is in evaluation mode
+    - `was_training` and `modes` say in which mode the model and its parts were found; inside the audit all are in
+      evaluation mode
     """
 
     def __init__(
@@ -113,6 +114,7 @@ class Subject:
         self.device, self.dtype = place.device, place.dtype
         self.training = training or Training()
         self.was_training = model.training
+        self.modes = {part: part.training for part in model.modules()}  # as each was found
         self.train, self.test = train.to(self.device, self.dtype), test and test.to(self.device, self.dtype)
         self.network = Network(model, list(train.inputs), train.named, forward)
         self.given_loss = loss
