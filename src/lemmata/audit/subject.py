@@ -3,13 +3,14 @@ r"""What is audited: a model, its data, its loss and how it is trained, in one f
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from lemmata.audit.labels_read import read_as_classes, why_unusable
 from lemmata.audit.sample import Sample
 
 __all__ = ["Subject", "Training"]
@@ -54,15 +55,19 @@ class Network(nn.Module):
         self.class_axis = 1
 
     def forward(self, *inputs: Tensor) -> Tensor:
+        output = as_tensor(self.answer(*inputs))
+        return output if self.class_axis == 1 else output.movedim(self.class_axis, 1)
+
+    def answer(self, *inputs: Tensor) -> Any:
+        """What the model itself returns."""
         given = dict(zip(self.names, inputs, strict=True))
         if self.adapter is not None:
-            output = self.adapter(self.model, given)
-        elif self.named:
-            output = self.model(**given)
-        else:
-            output = self.model(*inputs)
-        output = as_tensor(output)
-        return output if self.class_axis == 1 else output.movedim(self.class_axis, 1)
+            return self.adapter(self.model, given)
+        return self.model(**given) if self.named else self.model(*inputs)
+
+    def as_answered(self, outputs: Tensor) -> Tensor:
+        """Outputs with their axes in the model's own order."""
+        return outputs if self.class_axis == 1 else outputs.movedim(1, self.class_axis)
 
 
 def as_tensor(output: Any) -> Tensor:
@@ -87,7 +92,11 @@ class Subject:
     - `loss(outputs, targets)` is the mean over a batch
     - `task` is "classes", "binary" or "numbers", and "" where there are no targets
     - `train` and `test` are samples on the model's device; `test` may be None
-    - `was_training` says in which mode the model was found; inside the audit it is in evaluation mode
+    - `was_training` says in which mode the model was found, `modes` in which each of its parts; inside the audit it is
+      in evaluation mode
+    - `unusable` says in words why no loss of the targets can be had, and is empty where it can: probes that need
+      targets are not asked then
+    - `labels_were` says what class labels were kept as, where they had to be read: "float32", "a column of int64"
     """
 
     def __init__(
@@ -113,25 +122,41 @@ class Subject:
         self.device, self.dtype = place.device, place.dtype
         self.training = training or Training()
         self.was_training = model.training
+        self.modes = [(part, part.training) for part in model.modules()]
         self.train, self.test = train.to(self.device, self.dtype), test and test.to(self.device, self.dtype)
         self.network = Network(model, list(train.inputs), train.named, forward)
         self.given_loss = loss
         model.eval()
         self.seconds = math.nan  # of one example, forwards
         outputs = self._first_outputs()
+        self.labels_were = ""
+        self._read_targets(outputs)
         self.task = self._task(outputs, loss)
         self.classes = outputs.shape[1] if self.task == "classes" else 2 if self.task == "binary" else 0
+        parts = [part.targets for part in (self.train, self.test) if part is not None and part.targets is not None]
+        reasons = [why_unusable(self.task, targets, outputs, loss, self._asked) for targets in parts]
+        self.unusable = next((reason for reason in reasons if reason), "")
         self._kept: dict[int, tuple[Sample, Tensor]] = {}
 
     def loss(self, outputs: Tensor, targets: Tensor) -> Tensor:
         """The loss of a batch, in a form that no shape can spoil: targets are brought to the outputs' shape."""
         loss = self.given_loss
         if callable(loss):
-            return loss(outputs, targets)
+            return self._asked(loss, outputs, targets)
         name = loss or {"classes": "cross_entropy", "binary": "bce", "numbers": "mse"}[self.task]
         if self.task == "classes":
             return LOSSES[name](outputs.float() if outputs.dtype.itemsize < 4 else outputs, targets)
         return LOSSES[name](outputs, targets.to(outputs.dtype).reshape(outputs.shape))
+
+    def _asked(self, loss: Callable[[Any, Any], Tensor], outputs: Tensor, targets: Tensor) -> Tensor:
+        """A loss of one's own, given outputs as the model gives them."""
+        return loss(self.network.as_answered(outputs), targets)
+
+    def counted(self, targets: Tensor) -> Tensor:
+        """Which labels name a class; the others are places that the loss leaves out, such as padding."""
+        if self.task != "classes" or targets.is_floating_point():
+            return torch.ones_like(targets, dtype=torch.bool)
+        return (targets >= 0) & (targets < self.classes)
 
     def outputs(self, sample: Sample) -> Tensor:
         """The outputs for a sample in evaluation mode, without gradients; remembered."""
@@ -193,6 +218,14 @@ class Subject:
                 f"the model must give one output an example, got shape {tuple(outputs.shape)} for {len(first)} examples"
             )
         return outputs
+
+    def _read_targets(self, outputs: Tensor) -> None:
+        """Class labels in the form that torch's losses take."""
+        for name, sample in (("train", self.train), ("test", self.test)):
+            if sample is not None and sample.targets is not None:
+                targets, were = read_as_classes(sample.targets, outputs, self.given_loss)
+                setattr(self, name, replace(sample, targets=targets))
+                self.labels_were = self.labels_were or were
 
     def _task(self, outputs: Tensor, loss: Any) -> str:
         targets = self.train.targets
