@@ -81,7 +81,8 @@ def numbers(name: str) -> tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:
     """A regression with everything standardised, targets (examples, 1)."""
     train, test = standard(name)
     mean, spread = train[1].float().mean(), train[1].float().std()
-    return (train[0], ((train[1] - mean) / spread)[:, None]), (test[0], ((test[1] - mean) / spread)[:, None])
+    parts = [(x, ((y - mean) / spread).reshape(len(y), 1)) for x, y in (train, test)]
+    return parts[0], parts[1]
 
 
 # --- Dense networks ---
