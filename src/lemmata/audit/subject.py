@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from lemmata.audit.clock import Clock
 from lemmata.audit.labels_read import read_as_classes, why_unusable
 from lemmata.audit.sample import Sample
 
@@ -23,7 +24,7 @@ LOSSES: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
     "l1": functional.l1_loss,
     "huber": functional.huber_loss,
 }
-CHUNK = 256  # examples that go through the network at once
+CHUNK = 256  # examples that go through the network at once, fewer where they would take long
 
 
 @dataclass(frozen=True)
@@ -53,8 +54,14 @@ class Network(nn.Module):
         self.model = model
         self.names, self.named, self.adapter = tuple(names), named, forward
         self.class_axis = 1
+        self.clock: Clock | None = None  # no pass begins that would end after it
+        self.seconds = self.overhead = 0.0  # of one more example, and of any pass
 
     def forward(self, *inputs: Tensor) -> Tensor:
+        if self.clock is not None:
+            # Backwards takes about twice as long as forwards.
+            times = 3 if torch.is_grad_enabled() else 1
+            self.clock.need(times * (self.overhead + len(inputs[0]) * self.seconds), "a pass through the network")
         output = as_tensor(self.answer(*inputs))
         return output if self.class_axis == 1 else output.movedim(self.class_axis, 1)
 
@@ -97,6 +104,7 @@ class Subject:
     - `unusable` says in words why no loss of the targets can be had, and is empty where it can: probes that need
       targets are not asked then
     - `labels_were` says what class labels were kept as, where they had to be read: "float32", "a column of int64"
+    - `seconds` is the time of one example, forwards; `chunk`, how many may go through the network at once
     """
 
     def __init__(
@@ -108,6 +116,7 @@ class Subject:
         forward: Callable[..., Any] | None = None,
         training: Training | None = None,
         name: str = "",
+        budget: float = math.inf,
     ):
         place = next((p for p in [*model.parameters(), *model.buffers()] if p.is_floating_point()), torch.empty(0))
         if place.is_meta:
@@ -127,10 +136,11 @@ class Subject:
         self.network = Network(model, list(train.inputs), train.named, forward)
         self.given_loss = loss
         model.eval()
-        self.seconds = math.nan  # of one example, forwards
         outputs = self._first_outputs()
         self.labels_were = ""
         self._read_targets(outputs)
+        self.seconds, self.chunk = self._timed(budget)
+        self._thin(budget)
         self.task = self._task(outputs, loss)
         self.classes = outputs.shape[1] if self.task == "classes" else 2 if self.task == "binary" else 0
         parts = [part.targets for part in (self.train, self.test) if part is not None and part.targets is not None]
@@ -163,7 +173,7 @@ class Subject:
         if id(sample) not in self._kept:
             self.network.eval()
             with torch.no_grad():
-                parts = [self.network(*part.tensors) for part in self.batches(sample, CHUNK)]
+                parts = [self.network(*part.tensors) for part in self.batches(sample, self.chunk)]
             self._kept[id(sample)] = sample, torch.cat(parts)
         return self._kept[id(sample)][1]
 
@@ -195,20 +205,15 @@ class Subject:
 
     def _first_outputs(self) -> Tensor:
         first = self.train[:2] if len(self.train) > 1 else self.train
-        shapes = ", ".join(f"{name} {tuple(x.shape)} {str(x.dtype)[6:]}" for name, x in first.inputs.items())
         try:
             with torch.no_grad():
                 outputs = self.network(*first.tensors)
-                started = time.perf_counter()
-                self.network(*self.train[:CHUNK].tensors)
-        except (RuntimeError, IndexError, TypeError, ValueError) as error:
+        except Exception as error:  # whatever a model of the user's own raises
             if isinstance(error, TypeError) and "give forward=" in str(error):
                 raise
-            told = " ".join(str(error).split())[:200]
+            shapes = ", ".join(f"{name} {tuple(x.shape)} {str(x.dtype)[6:]}" for name, x in first.inputs.items())
+            told = " ".join(f"{type(error).__name__}: {error}".split())[:200]
             raise ValueError(f"the model cannot take a batch of {shapes}: {told}") from error
-        if self.device.type == "cuda":
-            torch.cuda.synchronize(self.device)
-        self.seconds = (time.perf_counter() - started) / min(CHUNK, len(self.train))
         targets = first.targets
         if targets is not None and _classes_last(outputs, targets):
             self.network.class_axis = -1
@@ -226,6 +231,36 @@ class Subject:
                 targets, were = read_as_classes(sample.targets, outputs, self.given_loss)
                 setattr(self, name, replace(sample, targets=targets))
                 self.labels_were = self.labels_were or were
+
+    def _timed(self, budget: float) -> tuple[float, int]:
+        """The time of an example in a large batch, and how many make a batch that takes at most 2 % of the budget."""
+        few = min(2, len(self.train))
+        short = self._seconds(few)
+        many = max(few, int(min(CHUNK, len(self.train), few * budget / 50 / short)))
+        long = self._seconds(many) if many > few else short
+        # A pass takes overhead + examples * seconds; of one size alone, all is put down to the examples.
+        network = self.network
+        network.seconds = max(long - short, 0.0) / (many - few) if many > few else long / many
+        network.overhead = max(long - many * network.seconds, 0.0)
+        chunk = min(CHUNK, (budget / 50 - network.overhead) / max(network.seconds, 1e-9))
+        return long / many, max(int(chunk), 1)
+
+    def _thin(self, budget: float) -> None:
+        """Keep of each part what goes through the network in a tenth of the time, so that every probe can use it."""
+        most = max(int(min(budget / 10 / self.seconds, 1e9)), 2)
+        if len(self.train) > most:
+            self.train = replace(self.some(most), whole=False)
+        if self.test is not None and len(self.test) > most:
+            self.test = replace(self.some(most, self.test), whole=False)
+
+    def _seconds(self, number: int) -> float:
+        """How long so many examples take, forwards."""
+        started = time.perf_counter()
+        with torch.no_grad():
+            self.network(*self.train[:number].tensors)
+        if self.device.type == "cuda":
+            torch.cuda.synchronize(self.device)
+        return time.perf_counter() - started
 
     def _task(self, outputs: Tensor, loss: Any) -> str:
         targets = self.train.targets
