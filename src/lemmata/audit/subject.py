@@ -58,15 +58,15 @@ class Network(nn.Module):
         self.seconds = self.overhead = 0.0  # of one more example, and of any pass
 
     def forward(self, *inputs: Tensor) -> Tensor:
-        if self.clock is not None:
-            # Backwards takes about twice as long as forwards.
-            times = 3 if torch.is_grad_enabled() else 1
-            self.clock.need(times * (self.overhead + len(inputs[0]) * self.seconds), "a pass through the network")
         output = as_tensor(self.answer(*inputs))
         return output if self.class_axis == 1 else output.movedim(self.class_axis, 1)
 
     def answer(self, *inputs: Tensor) -> Any:
         """What the model itself returns."""
+        if self.clock is not None:
+            # Backwards takes about twice as long as forwards.
+            times = 3 if torch.is_grad_enabled() else 1
+            self.clock.need(times * (self.overhead + len(inputs[0]) * self.seconds), "a pass through the network")
         given = dict(zip(self.names, inputs, strict=True))
         if self.adapter is not None:
             return self.adapter(self.model, given)
@@ -137,15 +137,15 @@ class Subject:
         self.given_loss = loss
         model.eval()
         outputs = self._first_outputs()
+        self.seconds, self.chunk = self._timed(budget)
         self.labels_were = ""
         self._read_targets(outputs)
-        self.seconds, self.chunk = self._timed(budget)
-        self._thin(budget)
         self.task = self._task(outputs, loss)
         self.classes = outputs.shape[1] if self.task == "classes" else 2 if self.task == "binary" else 0
         parts = [part.targets for part in (self.train, self.test) if part is not None and part.targets is not None]
         reasons = [why_unusable(self.task, targets, outputs, loss, self._asked) for targets in parts]
         self.unusable = next((reason for reason in reasons if reason), "")
+        self._thin(budget)
         self._kept: dict[int, tuple[Sample, Tensor]] = {}
 
     def loss(self, outputs: Tensor, targets: Tensor) -> Tensor:
@@ -236,7 +236,7 @@ class Subject:
         """The time of an example in a large batch, and how many make a batch that takes at most 2 % of the budget."""
         few = min(2, len(self.train))
         short = self._seconds(few)
-        many = max(few, int(min(CHUNK, len(self.train), few * budget / 50 / short)))
+        many = max(few, int(min(CHUNK, len(self.train), few * budget / 50 / max(short, 1e-9))))
         long = self._seconds(many) if many > few else short
         # A pass takes overhead + examples * seconds; of one size alone, all is put down to the examples.
         network = self.network
@@ -247,7 +247,7 @@ class Subject:
 
     def _thin(self, budget: float) -> None:
         """Keep of each part what goes through the network in a tenth of the time, so that every probe can use it."""
-        most = max(int(min(budget / 10 / self.seconds, 1e9)), 2)
+        most = max(int(min(budget / 10 / max(self.seconds, 1e-9), 1e9)), 2)
         if len(self.train) > most:
             self.train = replace(self.some(most), whole=False)
         if self.test is not None and len(self.test) > most:

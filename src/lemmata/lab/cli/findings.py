@@ -50,7 +50,7 @@ def _counts(report: AuditReport) -> Text:
 
 def _whole(screen: Console, one: AuditFinding) -> None:
     screen.print(_head(one, one.severity, one.name))
-    screen.print(Padding(Text(_plain(one.verdict), "bold"), (0, 0, 0, 2)))
+    screen.print(Padding(Text(_plain(one.verdict), "bold"), (0, 0, 0, 2), expand=False))
     rows = {"measured": one.measured, "theory": one.predicted, "do": one.advice}
     rows |= {"where": ", ".join(one.where[:8]) + (f" and {len(one.where) - 8} more" if len(one.where) > 8 else "")}
     rows |= {"claims": "  ".join(one.claims)}
@@ -60,7 +60,7 @@ def _whole(screen: Console, one: AuditFinding) -> None:
     for name, text in rows.items():
         if text:
             table.add_row(name, Text(_plain(text), "" if name != "claims" else "dim"))
-    screen.print(Padding(table, (0, 0, 0, 2)))
+    screen.print(Padding(table, (0, 0, 0, 2), expand=False))
 
 
 def _lines(found: list[AuditFinding], narrow: bool) -> Table:
@@ -73,7 +73,7 @@ def _lines(found: list[AuditFinding], narrow: bool) -> Table:
         head, said = _head(one, one.name), Text(_plain(one.verdict), style)
         if narrow:
             table.add_row(head)
-            table.add_row(Padding(said, (0, 0, 0, 2)))
+            table.add_row(Padding(said, (0, 0, 0, 2), expand=False))
         else:
             table.add_row(head, said)
     return table
