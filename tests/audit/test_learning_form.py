@@ -60,6 +60,7 @@ def test_batch_statistics_stay_and_draws_go():
         assert model[1].training
         assert not model[3].training
         assert form.words == "as it learns, without dropout"
+        assert form.mixes
         outputs = form.network(subject.train.x)
         by_hand = model[4](functional.relu(functional.batch_norm(model[0](subject.train.x), None, None, model[1].weight,
                                                                  model[1].bias, True)))  # fmt: skip
@@ -118,6 +119,7 @@ def test_attention_without_a_second_derivative_is_written_out():
 
     with learning_form(subject_of(Attends()), 64) as form:
         assert form.twice
+        assert not form.mixes
         hessian = form.hessian()
         assert hessian(hessian.start()).isfinite().all()
 

@@ -163,7 +163,9 @@ def _kind(func: Any, rest: Any, kwargs: Any, device: torch.device) -> tuple[floa
 
 
 def chunks(subject: Subject, size: int) -> Iterator[tuple[tuple[Tensor, ...], int]]:
-    """Batches of the training part, whole ones, or all examples where they are fewer."""
-    size = min(size, len(subject.train))
-    for part in subject.batches(subject.some(len(subject.train)), size, whole=True):
-        yield part.tensors, size
+    """Batches of one size of the training part in random order, as data may be sorted by class."""
+    number = len(subject.train)
+    size = min(size, number)
+    order = torch.randperm(number, generator=torch.Generator().manual_seed(0)).to(subject.train.x.device)
+    for first in range(0, number - size + 1, size):
+        yield subject.train[order[first : first + size]].tensors, size

@@ -30,8 +30,8 @@ SAME = 1e-3  # relative difference of two passes that rounding alone can cause, 
 class LearningForm:
     """A network that learns, in at least single precision, on batches of one sample.
 
-    `words` say in which mode it is, `twice` whether it can be differentiated twice; `fresh` are other examples, for
-    testing what was found on the sample.
+    `words` say in which mode it is, `mixes` whether its outputs depend on which examples share a batch, `twice` whether
+    it can be differentiated twice; `fresh` are other examples, for testing what was found on the sample.
     """
 
     network: nn.Module
@@ -40,7 +40,8 @@ class LearningForm:
     fresh: Sample | None
     words: str
     size: int
-    twice: bool
+    mixes: bool
+    twice: bool = True
 
     @property
     def batches(self) -> list[tuple[tuple[Tensor, ...], Tensor]]:
@@ -107,7 +108,7 @@ def learning_form(subject: Subject, examples: int) -> Iterator[LearningForm]:
             network.eval()
             words = "in evaluation mode"
         size = min(subject.training.batch_size or CHUNK, len(sample))
-        form = LearningForm(network, subject, sample, fresh, words, size, True)
+        form = LearningForm(network, subject, sample, fresh, words, size, _mixes(network, sample[:SMALLEST]))
         yield form if _has_two_derivatives(form) else replace(form, twice=False)
 
 
@@ -130,15 +131,27 @@ def _chosen(subject: Subject, examples: int) -> tuple[Sample, Sample | None]:
 
 
 def _repeats(network: nn.Module, sample: Sample) -> bool:
-    """Whether two passes of the same examples give the same; batch statistics are counted in copies."""
+    """Whether two passes of the same examples give the same."""
     try:
-        with torch.no_grad():
-            first, second = (
-                functional_call(network, {name: b.clone() for name, b in network.named_buffers()}, sample.tensors)
-                for _ in range(2)
-            )
+        return _same(_outputs(network, sample), _outputs(network, sample))
     except (RuntimeError, ValueError):  # a single example has no batch statistics
         return False
+
+
+def _mixes(network: nn.Module, sample: Sample) -> bool:
+    """Whether an example is answered differently in a smaller batch."""
+    half = (len(sample) + 1) // 2
+    return half > 1 and not _same(_outputs(network, sample)[:half], _outputs(network, sample[:half]))
+
+
+def _outputs(network: nn.Module, sample: Sample) -> Tensor:
+    """The outputs, with batch statistics counted in copies."""
+    with torch.no_grad():
+        buffers = {name: value.clone() for name, value in network.named_buffers()}
+        return functional_call(network, buffers, sample.tensors)
+
+
+def _same(first: Tensor, second: Tensor) -> bool:
     return bool((first - second).abs().max() <= SAME * first.abs().max())
 
 

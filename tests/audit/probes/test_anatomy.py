@@ -123,6 +123,17 @@ def test_outputs_that_never_move_are_an_alarm(digits):
     assert asked(zero, digits)["constant outputs"].severity == "hint"
 
 
+def test_outputs_that_move_for_few_examples_are_no_alarm():
+    model = nn.Sequential(nn.Linear(1, 2), nn.ReLU(), nn.Linear(2, 1))
+    with torch.no_grad():
+        model[0].weight.fill_(1.0)
+        model[0].bias.fill_(-1.0)
+    x = torch.linspace(-1.0, 0.9, 1000)[:, None]
+    x[5] = 2.0  # the only one that gets through
+    assert asked(model, (x, x.clone()))["constant outputs"].severity == "fine"
+    assert asked(model, (x[6:], x[6:].clone()))["constant outputs"].severity == "alarm"
+
+
 def test_other_models_and_data():
     class Two(nn.Module):
         def __init__(self):

@@ -25,7 +25,7 @@ def network(dtype: torch.dtype = torch.float32) -> nn.Sequential:
     return nn.Sequential(nn.Linear(3, 8), nn.Tanh(), nn.Linear(8, 1)).to(dtype)
 
 
-def asked(model: nn.Module, data=(X, Y), budget: float = 60.0, **how):
+def asked(model: nn.Module, data=(X, Y), budget: float = 1000.0, **how):
     return audit(model, data, probes=["curvature"], budget=budget, **how)
 
 

@@ -80,7 +80,7 @@ def trained(
 
 
 def asked(model: nn.Module, data=(X, Y), **how) -> AuditFinding:
-    (finding,) = audit(model, data, probes=["step_size"], **{"budget": 60.0} | how).findings
+    (finding,) = audit(model, data, probes=["step_size"], **{"budget": 1000.0} | how).findings
     return finding
 
 
@@ -95,7 +95,7 @@ def test_a_step_three_times_the_limit_is_found_and_the_step_it_learned_with_pass
     assert fault.severity == "alarm", fault.verdict
     assert f"your step {step:.3g} is" in fault.verdict
     assert "times the stable limit" in fault.verdict
-    assert fault.numbers["ratio"] == pytest.approx(3, rel=0.25)  # fewer examples where the machine is slow
+    assert fault.numbers["ratio"] == pytest.approx(3, rel=0.03)
     assert fault.weight > 5
     assert fault.figures
 
@@ -159,7 +159,7 @@ def test_training_at_the_edge_of_stability_is_healthy(steps: int):
 def test_fresh_networks_with_usual_steps_are_healthy(name: str, optimizer: str):
     torch.manual_seed(1)
     lr = {"momentum": 0.03, "adam": 1e-3, "rmsprop": 1e-3, "adagrad": 1e-2}[optimizer]
-    found = asked(MODELS[name](), lr=lr, optimizer=optimizer, budget=20.0)
+    found = asked(MODELS[name](), lr=lr, optimizer=optimizer)
     assert found.severity in ("fine", "hint"), found.verdict
 
 

@@ -16,7 +16,7 @@ from lemmata.audit.watching import WeightProduct, use_batch_statistics, weight_p
 from lemmata.figure import Bars, Figure
 
 EXAMPLES = 61  # a prime number: few layers have as many units, so the axis of examples is known by its size
-LEAST_EXAMPLES = 8
+LEAST_EXAMPLES, MOST_EXAMPLES = 8, 2000
 USUAL_BATCH = 128
 STATES = {"adam": 2, "adamw": 2, "rmsprop": 1, "adagrad": 1}  # numbers an optimiser keeps for each parameter
 COST, REPEATED, CONSTANT = "anatomy", "duplicate units", "constant outputs"
@@ -35,7 +35,7 @@ def anatomy(subject: Subject, clock: Clock) -> Iterator[AuditFinding]:
     sample = subject.some(number)
     yield _costs(subject, sample)
     clock.need(3 * number * subject.seconds, "units that repeat others")
-    yield from _units(subject, sample)
+    yield from _units(subject, sample, clock)
 
 
 def _costs(subject: Subject, sample: Sample) -> AuditFinding:
@@ -69,7 +69,7 @@ def _costs(subject: Subject, sample: Sample) -> AuditFinding:
     )  # fmt: skip
 
 
-def _units(subject: Subject, sample: Sample) -> Iterator[AuditFinding]:
+def _units(subject: Subject, sample: Sample, clock: Clock) -> Iterator[AuditFinding]:
     found: dict[str, tuple[WeightProduct, torch.Tensor]] = {}
 
     def see(product: WeightProduct) -> None:
@@ -80,7 +80,12 @@ def _units(subject: Subject, sample: Sample) -> Iterator[AuditFinding]:
 
     outputs, _ = weight_products(subject, sample.tensors, see)
     yield from _repeated(found)
-    yield _outputs(subject, sample, outputs.detach())
+    outputs = outputs.detach()
+    if _spread(outputs) <= _rounding(subject, outputs):  # before it is said, it is seen on more examples
+        sample = subject.some(max(len(sample), min(MOST_EXAMPLES, int(clock.left() / (2 * subject.seconds)))))
+        with torch.no_grad():
+            outputs = torch.cat([subject.network(*part.tensors) for part in subject.batches(sample, 256)])
+    yield _outputs(subject, sample, outputs)
 
 
 def _repeated(found: "dict[str, tuple[WeightProduct, torch.Tensor]]") -> Iterator[AuditFinding]:
@@ -114,9 +119,7 @@ def _repeated(found: "dict[str, tuple[WeightProduct, torch.Tensor]]") -> Iterato
 
 def _outputs(subject: Subject, sample: Sample, outputs: torch.Tensor) -> AuditFinding:
     """Whether outputs depend on the inputs at all."""
-    rows = outputs.double().flatten(1)
-    spread = float((rows.max(0).values - rows.min(0).values).max())
-    size = float(rows.abs().max())
+    spread, size = _spread(outputs), float(outputs.abs().max())
     varied = any(bool((values != values[:1]).any()) for values in sample.tensors)
     more: dict[str, Any] = {
         "measured": f"outputs of size {size:.3g} differ by {spread:.3g} between {len(sample)} examples",
@@ -125,7 +128,7 @@ def _outputs(subject: Subject, sample: Sample, outputs: torch.Tensor) -> AuditFi
     }
     if not varied or len(sample) < LEAST_EXAMPLES:
         return skipped(CONSTANT, f"it needs {LEAST_EXAMPLES} examples that differ")
-    if spread > 2 * torch.finfo(subject.dtype).eps * size:
+    if spread > _rounding(subject, outputs):
         return fine(CONSTANT, f"outputs move with the inputs, by {spread:.2g}", **more)
     zero = [name for name, values in subject.model.named_parameters() if not name.endswith("bias") and not values.any()]
     verdict = f"the outputs are the same for all {len(sample)} examples"
@@ -134,6 +137,16 @@ def _outputs(subject: Subject, sample: Sample, outputs: torch.Tensor) -> AuditFi
         return hint(CONSTANT, f"{verdict}: {why}", advice="look again once it has trained", weight=2, **more)
     cure = "look for dead units and vanishing signals above; otherwise the model does not use its inputs"
     return alarm(CONSTANT, verdict, advice=cure, weight=10, **more)
+
+
+def _spread(outputs: torch.Tensor) -> float:
+    """How far an output moves between examples."""
+    rows = outputs.double()
+    return float((rows.amax(0) - rows.amin(0)).max())
+
+
+def _rounding(subject: Subject, outputs: torch.Tensor) -> float:
+    return 2 * torch.finfo(subject.dtype).eps * float(outputs.abs().max())
 
 
 def _count(number: float) -> str:

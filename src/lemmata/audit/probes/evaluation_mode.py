@@ -18,6 +18,7 @@ from lemmata.audit.finding import AuditFinding, alarm, fine, hint, skipped
 from lemmata.audit.probe import probe
 from lemmata.audit.sample import Sample
 from lemmata.audit.subject import Subject
+from lemmata.audit.trained import is_trained
 
 __all__: list[str] = []
 
@@ -27,9 +28,6 @@ MOST, LEAST = 1000, 50  # examples
 BATCH = 128
 PASSES = 8
 ALPHA = 1e-6  # of each comparison; over a thousand audits of ten comparisons one false alarm in a hundred
-# The loss of a trained model over that of its mean answer. Fresh outputs of size 0.3 that are right by luck reach
-# log(1 + exp(-0.3)) / log 2 = 0.8 for two classes; squared errors of fresh outputs stay near those of their mean.
-TRAINED = {"classes": 0.75, "binary": 0.75, "numbers": 0.9}
 POINT, TENTH = 0.01, 0.1  # what a difference must reach to be told: of accuracy, and of the loss
 
 
@@ -59,8 +57,7 @@ def evaluation_mode(subject: Subject, clock: Clock) -> Iterator[AuditFinding]:
         return
     outputs = subject.outputs(sample)
     here = _scores(subject, outputs, sample)
-    constant = _scores(subject, outputs.mean(0, keepdim=True).expand_as(outputs), sample)
-    if float(here.loss.mean()) > TRAINED[subject.task] * float(constant.loss.mean()):
+    if not is_trained(subject, sample):
         yield skipped(NAME, "the model is not trained yet: its loss is not much below that of a constant answer")
         return
     found = [

@@ -20,15 +20,16 @@ from lemmata.figure import Figure, Line
 from lemmata.measure.eigenvalues import extreme_eigenpairs
 
 NAME = "step size"
-PASSES = 300  # forwards, for one example: 30 products at 6, 30 steps of a trial at 3, the rest for moments and tests
-PRODUCTS = 40  # at most, of Lanczos's iteration: the largest eigenvalue of a network stands out, and takes ten
+PASSES = 200  # forwards, for one example: 15 products at 6, 30 steps of a trial at 3, the rest for moments and tests
+PRODUCTS, USUAL = 40, 15  # at most and mostly, of Lanczos's iteration: the largest eigenvalue stands out
 SHORTEST = 6  # steps of a trial: an unstable direction grows by 700 in as many
 ACCURACY = 0.01  # residual over eigenvalue at which the iteration ends: far below the factor 2 that is asked about
 TOO_LARGE = 2.0  # times the limit: full-batch training settles at the limit itself and oscillates around it
 TOO_SMALL = 0.01
 LARGER, FASTER, NOTICED = 10, 3.0, 1e-3  # steps so many times as large must gain three times as much, and not nothing
 EDGE = 0.8  # of the limit, from which on it is worth saying
-CHUNKS, CONFIDENCE = 8, 0.999  # parts of the fresh examples, and of the one-sided interval from them
+CHUNKS, FEWEST = 8, 4  # parts of the fresh examples, of which one interval is made
+CONFIDENCE = 0.999  # that the interval holds, on its one side
 CLAIMS = {
     "sgd": ("optim.gd",),
     "nesterov": ("optim.nesterov",),
@@ -57,11 +58,11 @@ def step_size(subject: Subject, clock: Clock) -> Iterator[AuditFinding]:
         yield skipped(NAME, "the model has no parameters that learn")
         return
     examples = examples_for(subject, 0.6 * clock.left(), PASSES)
-    clock.need(PASSES / 3 * subject.seconds * examples, "the largest curvature")
+    clock.need(PASSES / 2 * subject.seconds * examples, "the largest curvature")
     with learning_form(subject, examples) as whole:
-        form = whole.within(0.5 * clock.left(), PRODUCTS)
+        form = whole.within(0.4 * clock.left(), USUAL)
         rule = update_rule(form, subject.training)
-        steepness = rule and _steepness(form, rule, clock)
+        steepness = rule and _steepness(form, rule)
         if subject.training.lr is None:
             if rule is not None and steepness is not None:
                 yield _limit_alone(form, rule, steepness)
@@ -82,7 +83,7 @@ def _tried(form: LearningForm, clock: Clock, factor: float = 1.0) -> Trial | Non
     return None
 
 
-def _steepness(form: LearningForm, rule: UpdateRule, clock: Clock) -> Steepness:
+def _steepness(form: LearningForm, rule: UpdateRule) -> Steepness:
     hessian = form.hessian(rule.rates)
     flat = _flat(rule, hessian.split(torch.zeros(hessian.size, device=hessian.device)), hessian.dtype)
     product = rule.scaled(hessian, flat)
@@ -90,19 +91,20 @@ def _steepness(form: LearningForm, rule: UpdateRule, clock: Clock) -> Steepness:
     found = extreme_eigenpairs(product, start, accuracy=ACCURACY, steps=PRODUCTS)
     ratio, residual = found.values.item() / rule.limit, found.residuals.item() / rule.limit
     at_least = ratio
-    if form.fresh is not None:
-        at_least = min(ratio, _lower_end(form, rule, found.vectors[0], flat) / rule.limit)
+    # Batch statistics of fewer examples make another function: then batches must be as large as those measured.
+    size = form.size if form.mixes else max(len(form.fresh or ()) // CHUNKS, SMALLEST // 4)
+    if form.fresh is not None and len(form.fresh) >= FEWEST * size:
+        at_least = min(ratio, _lower_end(form, rule, found.vectors[0], flat, size) / rule.limit)
     return Steepness(ratio, at_least, residual, len(form.sample), found.products)
 
 
-def _lower_end(form: LearningForm, rule: UpdateRule, vector: Tensor, flat: Tensor) -> float:
+def _lower_end(form: LearningForm, rule: UpdateRule, vector: Tensor, flat: Tensor, size: int) -> float:
     """The lower end of an interval for the curvature of all examples along a vector that did not see the fresh ones.
 
     The largest eigenvalue of a sample is too large in the mean, as the largest of a mean is at most the mean of the
     largest. The curvature of fresh examples along the vector that was found is not, and is at most the eigenvalue.
     """
     assert form.fresh is not None
-    size = max(len(form.fresh) // CHUNKS, SMALLEST // 4)
     curvatures = []
     for part in form.subject.batches(form.fresh, size, whole=True):
         product = rule.scaled(form.hessian(rule.rates, part), flat)
