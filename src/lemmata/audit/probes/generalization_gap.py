@@ -119,7 +119,7 @@ def _skill(own: Tensor, constant: Tensor, perfect: float) -> _Skill:
         raise ValueError("targets must differ from each other: all are equal")
     gain = own - constant
     value = gain.mean().item() / room
-    # For these targets the constant's score is a number and only the own one varies; over targets both do, but together.
+    # For these targets the constant's score is a number and only the own one varies; over targets both do, as a pair.
     # The smaller may be taken; and what was not seen among n examples may still be a share of 1/n.
     variance = max(min(own.var().item(), gain.var().item()), 1 / number)
     reach = Z * math.sqrt(variance / number) / room
