@@ -132,6 +132,7 @@ class Subject:
         self.training = training or Training()
         self.was_training = model.training
         self.modes = [(part, part.training) for part in model.modules()]
+        self.given = train, test  # as they came: not rounded to the model's dtype
         self.train, self.test = train.to(self.device, self.dtype), test and test.to(self.device, self.dtype)
         self.network = Network(model, list(train.inputs), train.named, forward)
         self.given_loss = loss
