@@ -1,7 +1,8 @@
 """What can be trained in this chapter, another part: short texts told apart by the phrases in them.
 
 What the defaults reach (seed 0): of 1,440 lines and verses 95 % are told apart after 1,000 labelled ones, with vectors
-that were learnt from the rest without labels; a bag of words has 92 %.
+that were learnt from the rest without labels; a bag of words has 92 %. Of 24,678 film reviews it is 83 % by their first
+200 words, and 80 % by a bag of them.
 """
 
 from collections.abc import Sequence
