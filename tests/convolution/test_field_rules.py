@@ -71,3 +71,44 @@ def test_products_and_sums_over_channels_keep_the_place(name):
 def test_products_and_sums_over_places_see_all_of_them(function):
     found = field_of(function)
     assert (found.size, found.stride, found.start) == ((29,), (0.0,), (0,))
+
+
+FROM_THE_END = {
+    "permute": (lambda y: y.permute(0, -1, -2), lambda y: y.permute(0, 2, 1)),
+    "transpose": (lambda y: y.transpose(-1, -2), lambda y: y.transpose(1, 2)),
+    "flip": (lambda y: y.flip(-1), lambda y: y.flip(2)),
+    "mean": (lambda y: y.mean(-2), lambda y: y.mean(1)),
+    "softmax": (lambda y: y.softmax(-2), lambda y: y.softmax(1)),
+    "glu": (lambda y: functional.glu(y, -2), lambda y: functional.glu(y, 1)),
+    "select": (lambda y: y.select(-2, -1), lambda y: y.select(1, 3)),
+    "one place": (lambda y: y.select(-1, -2), lambda y: y.select(2, 12)),
+    "slice": (lambda y: y[..., -5:-1], lambda y: y[:, :, 9:13]),
+    "split": (lambda y: y.split([3, 11], -1)[1], lambda y: y.split([3, 11], 2)[1]),
+    "cat": (lambda y: torch.cat([y[:, :, :0], y], -1), lambda y: torch.cat([y[:, :, :0], y], 2)),
+    "stack": (lambda y: torch.stack([y, y], -2), lambda y: torch.stack([y, y], 2)),
+    "unfold": (lambda y: y.unfold(-1, 3, 2), lambda y: y.unfold(2, 3, 2)),
+}
+
+
+@pytest.mark.parametrize("name", FROM_THE_END)
+def test_axes_may_be_counted_from_the_end(name):
+    negative, positive = map(field_of, FROM_THE_END[name])
+    assert negative == positive
+    assert negative.of(1) == positive.of(1)
+
+
+@pytest.mark.parametrize(
+    ("function", "unit", "seen"),
+    [
+        (lambda y: y.transpose(1, 2), 4, (8, 11)),
+        (lambda y: y.flip(2), 4, (18, 21)),  # place 9 of 14
+        (lambda y: y.select(2, 12), 0, (24, 27)),
+        (lambda y: y[:, :, 9:13], 1, (20, 23)),
+        (lambda y: y.split([3, 11], 2)[1], 1, (8, 11)),
+        (lambda y: torch.cat([y.new_zeros(1, 4, 2), y], 2), 3, (2, 5)),
+        (lambda y: torch.stack([y, y], 2), 5, (10, 13)),
+        (lambda y: y.unfold(2, 3, 2), 2, (8, 15)),  # places 4 to 6
+    ],
+)
+def test_units_know_where_they_came_from(function, unit, seen):
+    assert field_of(function).of(unit) == (slice(*seen),)
