@@ -13,6 +13,7 @@ from lemmata.recurrent.recipes_translation import BASELINES, HOW, Translator, re
 from lemmata.train.experiment import Experiment
 from lemmata.train.options import Options
 from lemmata.train.randomness import seeded
+from lemmata.transformers.recipes_bert import shared_evenly
 from lemmata.transformers.transformer import Transformer
 
 __all__ = ["TransformerConfig", "translate_with_attention_alone"]
@@ -69,9 +70,14 @@ def translate_with_attention_alone(
     with seeded(options.seed):
         system = Transformer(**arguments)
 
+    a_verse = float(system.counted(found.train.y[:, 1:]).sum() / len(found.train))
+
     def loss(system: Transformer, batch: Examples) -> Tensor:
         source, target, lengths = read(batch)
-        return system.loss(source, target, lengths, config.smoothing if system.training else 0.0)
+        if not system.training:
+            return system.loss(source, target, lengths)
+        mean = system.loss(source, target, lengths, config.smoothing)
+        return shared_evenly(mean, system.counted(target), a_verse)
 
     # The number of a verse leads to its plain text: what is unknown to the vocabulary must not count as translated.
     test = Examples(**found.test.columns, verse=torch.arange(len(found.test)))
