@@ -20,7 +20,10 @@ RECIPES = {
     "gpt": (write_plays, GPTTextConfig(window=16, **SMALL)),
     "bert": (fill_in_text, MaskedTextConfig(hidden=8, pairs=40, **SMALL)),
     "vit": (attend_to_few_pictures, ViTPictureConfig(hidden=8, patch_size=14, shift=0, **SMALL)),
-    "transformer": (translate_with_attention_alone, TransformerConfig(hidden=8, beams=1, min_freq=50, **SMALL)),
+    "transformer": (
+        translate_with_attention_alone,
+        TransformerConfig(hidden=8, word_dropout=0.0, beams=1, min_freq=50, **SMALL),
+    ),
 }
 
 
