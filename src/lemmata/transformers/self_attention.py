@@ -80,8 +80,9 @@ class SelfAttention(nn.Module):
         """Queries, keys and values of each head, where x begins at position `start`."""
         if x.ndim != 3 or x.shape[-1] != self.width:
             raise ValueError(f"x must be (batch, time, {self.width}), got shape {tuple(x.shape)}")
-        parts = self.project(x).unflatten(-1, (3, self.heads, self.head_width))  # (batch, time, 3, heads, head_width)
-        query, key, value = parts.permute(2, 0, 3, 1, 4)  # each (batch, heads, time, head_width)
+        # Cut before they are turned, so that their gradients are joined again where they lie.
+        parts = (part.unflatten(-1, (self.heads, self.head_width)) for part in self.project(x).chunk(3, -1))
+        query, key, value = (part.transpose(1, 2) for part in parts)  # each (batch, heads, time, head_width)
         if self.rotary is not None:
             positions = start + torch.arange(x.shape[1], device=x.device)
             query, key = rotate(query, positions, self.rotary), rotate(key, positions, self.rotary)
