@@ -6,7 +6,7 @@ from torch import nn
 from torch.nn import functional
 
 from lemmata.audit.as_found import kept_as_found
-from lemmata.audit.learning_form import FRESH, SMALLEST, examples_for, learning_form
+from lemmata.audit.learning_form import FRESH, SMALLEST, examples_for, learning_form, vectors_for
 from lemmata.audit.sample import Sample, as_sample
 from lemmata.audit.subject import Subject, Training
 from lemmata.measure.curvature_products import HessianOperator
@@ -96,6 +96,14 @@ def test_half_precision_is_measured_in_a_single_precision_copy(dtype: torch.dtyp
     assert model[0].weight.dtype == dtype
 
 
+def test_parts_of_half_precision_are_enough_for_a_copy():
+    model = nn.Sequential(nn.Linear(4, 8), nn.Linear(8, 2, dtype=torch.bfloat16))
+    model[1].register_forward_pre_hook(lambda layer, x: (x[0].to(layer.weight.dtype),))
+    with learning_form(subject_of(model), 64) as form:
+        assert form.hessian().dtype == torch.float32
+    assert model[1].weight.dtype == torch.bfloat16
+
+
 def test_one_derivative_is_enough():
     torch.manual_seed(0)
     plain = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 2))
@@ -150,3 +158,9 @@ def test_fewer_examples_where_products_are_slow():
     assert examples_for(subject, 10.0, 100.0) == 100
     assert examples_for(subject, 0.0, 100.0) == SMALLEST
     assert examples_for(subject, 1e9, 100.0) == 1000
+
+
+def test_large_networks_keep_fewer_vectors():
+    assert vectors_for(1000, 40) == 40
+    assert vectors_for(10**8, 40) == 5
+    assert vectors_for(10**10, 40) == 2

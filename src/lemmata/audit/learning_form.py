@@ -21,6 +21,7 @@ __all__ = []  # for probes of curvature and of gradients
 
 SMALLEST = 32  # examples below which a loss says little
 LARGEST = 2048  # examples beyond which its curvature hardly changes
+BYTES = 2**31  # of vectors that are kept
 FRESH = 256  # examples that what was found is tested on, where there are as many
 CHUNK = 256  # examples that go through the network at once, where no batch size was given
 SAME = 1e-3  # relative difference of two passes that rounding alone can cause, also in half precision sums on a GPU
@@ -89,7 +90,8 @@ def learning_form(subject: Subject, examples: int) -> Iterator[LearningForm]:
     measured in evaluation mode. Kernels that have no second derivative are kept out.
     """
     network = subject.network
-    if subject.dtype.itemsize < 4:
+    narrow = any(value.is_floating_point() and value.itemsize < 4 for value in network.parameters())
+    if narrow:
         network = copy.deepcopy(network).float()
     wanted = [flag for _, flag in subject.modes]
     if not any(wanted):  # found finished: it learned in training mode
@@ -99,7 +101,7 @@ def learning_form(subject: Subject, examples: int) -> Iterator[LearningForm]:
         part.training = mode
         part.training = mode and not draws(part)
     sample, fresh = _chosen(subject, examples)
-    if subject.dtype.itemsize < 4:
+    if narrow:
         sample = sample.to(subject.device, torch.float32)
         fresh = fresh and fresh.to(subject.device, torch.float32)
     with _differentiable_twice(network):
@@ -110,6 +112,11 @@ def learning_form(subject: Subject, examples: int) -> Iterator[LearningForm]:
         size = min(subject.training.batch_size or CHUNK, len(sample))
         form = LearningForm(network, subject, sample, fresh, words, size, _mixes(network, sample[:SMALLEST]))
         yield form if _has_two_derivatives(form) else replace(form, twice=False)
+
+
+def vectors_for(size: int, most: int) -> int:
+    """How many vectors of so many numbers an iteration may keep: all that it wants, or what memory has room for."""
+    return max(min(most, BYTES // (4 * size)), 2)
 
 
 def examples_for(subject: Subject, seconds: float, passes: float, most: int = LARGEST) -> int:

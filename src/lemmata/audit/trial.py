@@ -97,7 +97,7 @@ def _copied(form: LearningForm, training: Training) -> tuple[nn.Module, torch.op
     network, optimizer = copy.deepcopy(pair)
     for mine, shown in zip(network.modules(), form.network.modules(), strict=True):
         mine.training = shown.training
-    if form.subject.dtype.itemsize < 4:
+    if next(form.network.parameters()).dtype != next(network.parameters()).dtype:
         network.float()
     for state in optimizer.state.values():
         for name, value in state.items():

@@ -51,6 +51,16 @@ def test_the_density_has_its_mass_where_the_eigenvalues_are():
     assert figure.y_log
 
 
+def test_large_networks_are_measured_with_few_vectors(monkeypatch):
+    monkeypatch.setattr("lemmata.audit.learning_form.BYTES", 4 * 41 * 5)  # room for five vectors of this network
+    model = network()
+    found = asked(model)["curvature"]
+    assert "Hutchinson with" in found.measured
+    assert not found.figures
+    trace = HessianOperator(model, functional.mse_loss, (X, Y)).dense().trace().item()
+    assert abs(found.numbers["trace"] - trace) < 4 * found.numbers["trace_error"]
+
+
 def test_a_saddle_is_told_and_fresh_or_trained_networks_are_not_at_one():
     # All weights zero: nothing depends on the hidden layer, and its gradient is zero.
     y = torch.tanh(X @ torch.ones(3, 1))

@@ -4,12 +4,14 @@ import contextlib
 import functools
 import warnings
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+import lemmata
 from lemmata.audit.auditing import audit
 from lemmata.audit.finding import AuditFinding
 from lemmata.data.registry import load
@@ -41,9 +43,18 @@ def asked(model: nn.Module, data: Any, test: Any = None, *, probe: str, **more: 
     with torch_kernels() if half else contextlib.nullcontext():
         findings = list(audit(model, data, test, probes=[probe], **more).findings)
     assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
+    assert all(set(finding.claims) <= statements() for finding in findings)
     assert modes == [part.training for part in model.modules()]
     assert all(value.grad is None for value in model.parameters())
     return findings
+
+
+@functools.cache
+def statements() -> set[str]:
+    """The ids of all statements that there are."""
+    files = Path(lemmata.__file__).parent.rglob("statements.yaml")
+    lines = [line for path in files for line in path.read_text(encoding="utf-8").splitlines()]
+    return {line.removeprefix("- id:").strip() for line in lines if line.startswith("- id:")}
 
 
 @contextlib.contextmanager

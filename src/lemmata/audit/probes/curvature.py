@@ -7,14 +7,14 @@ import torch
 
 from lemmata.audit.clock import Clock
 from lemmata.audit.finding import AuditFinding, fine, hint, skipped
-from lemmata.audit.learning_form import LearningForm, examples_for, learning_form
+from lemmata.audit.learning_form import LearningForm, examples_for, learning_form, vectors_for
 from lemmata.audit.probe import probe
 from lemmata.audit.subject import Subject
 from lemmata.figure import Figure, Line
 from lemmata.measure.curvature_products import HessianOperator
 from lemmata.measure.eigenvalues import extreme_eigenpairs
 from lemmata.measure.spectral_density import SpectralDensity, stochastic_spectral_density
-from lemmata.measure.trace import hutch_plus_plus
+from lemmata.measure.trace import hutch_plus_plus, hutchinson_trace
 
 LANCZOS, TRACE, STARTS, NODES = (
     20,
@@ -41,8 +41,12 @@ def curvature(subject: Subject, clock: Clock) -> Iterator[AuditFinding]:
         form = whole.within(0.8 * clock.left(), PASSES // 6)
         hessian = form.hessian()
         began = clock.left()
-        top = extreme_eigenpairs(hessian, accuracy=0.01, steps=LANCZOS, generator=_generator(form))
-        bottom = extreme_eigenpairs(hessian, end="smallest", accuracy=0.01, steps=LANCZOS, generator=_generator(form))
+        top, bottom = (
+            extreme_eigenpairs(
+                hessian, end=end, accuracy=0.01, steps=vectors_for(hessian.size, LANCZOS), generator=_generator(form)
+            )
+            for end in ("largest", "smallest")
+        )
         product = (began - clock.left()) / (top.products + bottom.products)
         largest, least = top.values.item(), bottom.values.item()
         ends = {"largest": largest, "residual": top.residuals.item()}
@@ -55,18 +59,20 @@ def _trace(
     form: LearningForm, hessian: HessianOperator, ends: dict[str, float], clock: Clock, product: float
 ) -> AuditFinding:
     """How the curvature is spread, with the density where there is time for it."""
-    found = hutch_plus_plus(hessian, TRACE, generator=_generator(form))
+    room = vectors_for(hessian.size, STARTS * NODES) == STARTS * NODES
+    estimate = hutch_plus_plus if room else hutchinson_trace  # which keeps no vectors
+    found = estimate(hessian, TRACE, generator=_generator(form))
     error = 3 * found.standard_error
     figures = []
-    if clock.left() > STARTS * NODES * product:
+    if room and clock.left() > STARTS * NODES * product:
         density = stochastic_spectral_density(hessian, STARTS, NODES, generator=_generator(form))
         figures = [_figure(density)]
     largest, size = ends["largest"], hessian.size
     steep = found.value / largest if largest > 0 else 0.0
     verdict = f"largest curvature {largest:.3g}, trace {found.value:.3g} ± {error:.2g} over {size:,} parameters"
     verdict += f": as much as {steep:.3g} directions of the steepest kind" if steep > 0 else ""
-    measured = f"Hutch++ with {found.products} products and Lanczos's iteration (residual {ends['residual']:.1g}) "
-    measured += f"on {len(form.sample)} examples, {form.words}"
+    measured = f"{'Hutch++' if room else 'Hutchinson'} with {found.products} products and Lanczos's iteration "
+    measured += f"(residual {ends['residual']:.1g}) on {len(form.sample)} examples, {form.words}"
     numbers = ends | {"trace": found.value, "trace_error": found.standard_error, "parameters": float(size)}
     return fine(
         "curvature", verdict, measured=measured, predicted="the trace is the sum of all eigenvalues",

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from lemmata.audit.clock import Clock, OutOfTime
 from lemmata.audit.finding import AuditFinding, alarm, fine, hint, skipped
-from lemmata.audit.learning_form import SMALLEST, LearningForm, examples_for, learning_form
+from lemmata.audit.learning_form import SMALLEST, LearningForm, examples_for, learning_form, vectors_for
 from lemmata.audit.probe import probe
 from lemmata.audit.subject import Subject
 from lemmata.audit.trial import Trial, tried
@@ -88,7 +88,7 @@ def _steepness(form: LearningForm, rule: UpdateRule) -> Steepness:
     flat = _flat(rule, hessian.split(torch.zeros(hessian.size, device=hessian.device)), hessian.dtype)
     product = rule.scaled(hessian, flat)
     start = hessian.start(generator=torch.Generator(hessian.device).manual_seed(0))
-    found = extreme_eigenpairs(product, start, accuracy=ACCURACY, steps=PRODUCTS)
+    found = extreme_eigenpairs(product, start, accuracy=ACCURACY, steps=vectors_for(hessian.size, PRODUCTS))
     ratio, residual = found.values.item() / rule.limit, found.residuals.item() / rule.limit
     at_least = ratio
     # Batch statistics of fewer examples make another function: then batches must be as large as those measured.

@@ -34,6 +34,7 @@ ALPHA = 1e-6
 OTHER_PICTURE = 1.25 * math.sqrt(2)
 UNSTABLE = 1 / 2  # of the pictures, whose class changes
 DROP = 0.05  # of accuracy that is told
+SMALL_STEP = 16  # pixels a side from which one of them is a small step
 
 
 @probe("Symmetry", value=40, share=0.2)
@@ -145,7 +146,8 @@ def _one_step(subject: Subject, sample: Sample, outputs: Tensor) -> Iterator[Aud
         lost, won = int((before & ~after).sum()), int((after & ~before).sum())
         drop = (lost - won) / len(targets)
         numbers |= {"accuracy": float(before.float().mean()), "accuracy_moved": float(after.float().mean())}
-        if drop >= DROP and stats.binomtest(lost, lost + won, 0.5, alternative="greater").pvalue < ALPHA:
+        small = x.shape[-1] >= SMALL_STEP
+        if small and drop >= DROP and stats.binomtest(lost, lost + won, 0.5, alternative="greater").pvalue < ALPHA:
             yield hint(
                 "shift",
                 f"one pixel to the right costs {100 * drop:.0f} points of accuracy: {before.float().mean():.1%} "
