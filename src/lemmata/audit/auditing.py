@@ -1,5 +1,6 @@
 r"""The audit itself: asks every probe within a time budget, and gives the model back as it was found."""
 
+import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
@@ -62,11 +63,20 @@ def audit(
     chosen = _chosen(probes)
     training = _training(optimizer, lr, momentum, batch_size)
     train_sample, test_sample = _samples(data, test, budget)
-    with kept_as_found(model), seeded(0):
+    with _as_it_is_written(model), kept_as_found(model), seeded(0):
+        model = getattr(model, "_orig_mod", model)  # what was compiled
         subject = Subject(model, train_sample, test_sample, loss, forward, training, name)
         findings = [finding for one in chosen for finding in _asked(one, subject, clock, watch)]
         facts = _facts(subject)
     return AuditReport(subject.name, findings, facts, clock.spent(), budget)
+
+
+def _as_it_is_written(model: nn.Module) -> contextlib.AbstractContextManager[Any]:
+    """Compiled models run line by line, so that one can watch them."""
+    compiled = any(
+        hasattr(part, "_orig_mod") or getattr(part, "_compiled_call_impl", None) is not None for part in model.modules()
+    )
+    return torch.compiler.set_stance("force_eager") if compiled else contextlib.nullcontext()
 
 
 def _asked(one: Probe, subject: Subject, clock: Clock, watch: Callable[[str], None] | None) -> Iterator[AuditFinding]:

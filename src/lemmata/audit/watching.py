@@ -104,6 +104,7 @@ def layer_names(model: nn.Module) -> dict[int, tuple[str, Tensor]]:
             "torch.nn"
         )
         alone = not name or (listed and sum(values.ndim > 1 for _, values in own) > 1)
+        name = ".".join(word for word in name.split(".") if word != "_orig_mod")  # of a compiled part
         layer = name.partition(".parametrizations")[0]
         for short, values in own:
             found.setdefault(id(values), (f"{name}.{short}".lstrip(".") if alone else layer, values))

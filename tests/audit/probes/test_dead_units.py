@@ -187,7 +187,7 @@ def test_nothing_is_said_of_few_examples_no_activation_or_no_time(digits):
     assert "no activation that could die" in asked(linear, digits)["dead units"].verdict
     subject = Subject(model, as_sample(digits))
     subject.seconds = 1.0
-    with pytest.raises(OutOfTime, match="slopes of all activations would take about 305 s"):
+    with pytest.raises(OutOfTime, match="slopes of all activations would take about 93 s"):
         list(dead_units.asks(subject, Clock(1.0, now=lambda: 0.0)))
 
 

@@ -13,7 +13,7 @@ from lemmata.audit.subject import Subject
 from lemmata.audit.watching import use_batch_statistics
 from lemmata.figure import Bars, Figure
 
-CHUNK = 61  # a prime number: few layers have as many units, so the axis of examples is known by its size
+CHUNK, SMALL_CHUNK = 61, 31  # prime numbers: few layers have as many units, so the axis of examples is known by size
 LEAST_EXAMPLES = 30
 # Alone among fewer units, even half of which are active at random, the chance to be cut off is not small: 2^-8 with 8.
 LEAST_UNITS = 8
@@ -28,11 +28,13 @@ SLOPES = ("activation.tanh_derivative", "activation.sigmoid_derivative", "matcal
 def dead_units(subject: Subject, clock: Clock) -> Iterator[AuditFinding]:
     """The slope of every activation for as many examples as there is time for."""
     use_batch_statistics(subject.model)
-    slopes, examples, slowest = ActivationSlopes(subject), 0, 5 * subject.seconds * min(CHUNK, len(subject.train))
+    each = 3 * subject.seconds  # forwards, and every activation twice more
+    size = CHUNK if clock.left() > 2 * CHUNK * each else SMALL_CHUNK
+    slopes, examples, slowest = ActivationSlopes(subject), 0, each * min(size, len(subject.train))
     clock.need(slowest, "slopes of all activations")
-    for inputs, number in chunks(subject, CHUNK):
+    for inputs, number in chunks(subject, size):
         before = clock.left()
-        if before < 1.2 * slowest:
+        if before < slowest:
             break
         slopes.count(subject, inputs, number)
         examples, slowest = examples + number, before - clock.left()

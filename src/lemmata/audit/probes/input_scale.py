@@ -28,7 +28,7 @@ NAME = "input scale"
 @probe("Size of the inputs", value=75, share=0.05)
 def input_scale(subject: Subject, clock: Clock) -> Iterator[AuditFinding]:
     """The mean square of what the first layers are given, wherever the model itself normalises it."""
-    number = min(len(subject.train), 256)
+    number = min(len(subject.train), 256, max(32, int(clock.left() / (2 * subject.seconds))))
     clock.need(2 * number * subject.seconds, "a look at the first layer")
     firsts: list[WeightProduct] = []
 
