@@ -48,28 +48,24 @@ class _Kept:
         self.values = [(value, value.detach().clone()) for value in [*parameters, *model.buffers()]]
         self.flags = [(value, value.requires_grad) for value in parameters]
         self.grads = [(value, value.grad, None if value.grad is None else value.grad.clone()) for value in parameters]
-        self.modes = [(part, part.training) for part in model.modules()]
         self.tables = [(part, _tables(part)) for part in model.modules()]
+        self.attributes = [(part, dict(vars(part))) for part in model.modules()]  # mode, counters, what forward keeps
 
     def give_back(self) -> None:
         with torch.no_grad():
-            for part, tables in self.tables:  # first: a part that was replaced holds other tensors
+            for part, attributes in self.attributes:
+                _restore(vars(part), attributes)
+            for part, tables in self.tables:  # before the values: a part that was replaced holds other tensors
                 for name, table in tables.items():
-                    held = getattr(part, name)
-                    if dict(held) != table:
-                        held.clear()
-                        held.update(table)
+                    _restore(getattr(part, name), table)
             for value, before in self.values:
-                if not _same_bits(value, before):  # unchanged values keep the version autograd counts
-                    value.copy_(before)
+                _put_back(value, before)
             for value, grad, before in self.grads:
-                if grad is not None and before is not None and not _same_bits(grad, before):
-                    grad.copy_(before)
+                if grad is not None and before is not None:
+                    _put_back(grad, before)
                 value.grad = grad
         for value, wanted in self.flags:
             value.requires_grad_(wanted)
-        for part, training in self.modes:
-            part.training = training
         torch.set_grad_enabled(self.grad_enabled)
         restore_random_state(self.random)
 
@@ -80,8 +76,18 @@ def _tables(part: nn.Module) -> dict[str, dict[Any, Any]]:
     return {name: dict(getattr(part, name)) for name in [*names, "_parameters", "_buffers", "_modules"]}
 
 
-def _same_bits(value: Tensor, before: Tensor) -> bool:
-    if value.shape != before.shape or value.dtype != before.dtype:
-        return False
+def _restore(held: dict[Any, Any], before: dict[Any, Any]) -> None:
+    """The same entries in the same order, each the very object it was."""
+    if list(held) != list(before) or any(held[key] is not value for key, value in before.items()):
+        held.clear()
+        held.update(before)
+
+
+def _put_back(value: Tensor, before: Tensor) -> None:
+    """The numbers as they were. What is unchanged keeps the version that autograd counts."""
+    if (value.shape, value.dtype, value.device) != (before.shape, before.dtype, before.device):
+        value.data = before
+        return
     same = (value == before) | ((value != value) & (before != before))  # NaN stays NaN
-    return bool(same.all())
+    if not bool(same.all()):
+        value.copy_(before)

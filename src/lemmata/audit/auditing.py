@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn.parameter import is_lazy
 
 from lemmata import validate
 from lemmata.audit.as_found import kept_as_found
@@ -59,13 +60,16 @@ def audit(
     """
     if not isinstance(model, nn.Module):
         raise TypeError(f"model must be a torch module, got {type(model).__name__}")
+    if any(is_lazy(p) for p in [*model.parameters(), *model.buffers()]):
+        raise ValueError("model has lazy layers without weights: give it one batch of examples first")
     clock = Clock(float(validate.positive("budget", budget)))
     chosen = _chosen(probes)
     training = _training(optimizer, lr, momentum, batch_size)
-    train_sample, test_sample = _samples(data, test, budget)
+    with seeded(0):  # loaders draw too
+        train_sample, test_sample = _samples(data, test, budget)
     with _as_it_is_written(model), kept_as_found(model), seeded(0):
         model = getattr(model, "_orig_mod", model)  # what was compiled
-        subject = Subject(model, train_sample, test_sample, loss, forward, training, name)
+        subject = Subject(model, train_sample, test_sample, loss, forward, training, name, clock.left())
         findings = [finding for one in chosen for finding in _asked(one, subject, clock, watch)]
         facts = _facts(subject)
     return AuditReport(subject.name, findings, facts, clock.spent(), budget)
@@ -86,7 +90,7 @@ def _asked(one: Probe, subject: Subject, clock: Clock, watch: Callable[[str], No
     if missing := one.missing(subject):
         yield skipped(one.name, f"it needs {missing}", probe=one.name)
         return
-    own = clock.part(one.share)
+    own, subject.network.clock = clock.part(one.share), clock.part(2 * one.share)  # what it asks, and where it is cut
     try:
         # Each probe finds the model as the first one did, whatever the ones before it tried.
         with kept_as_found(subject.model):
@@ -157,7 +161,10 @@ def _facts(subject: Subject) -> dict[str, str]:
     goal = {"classes": f"{subject.classes} classes", "binary": "two classes", "numbers": "numbers", "": "no targets"}
     loss = subject.given_loss if isinstance(subject.given_loss, str) else getattr(subject.given_loss, "__name__", "")
     training = subject.training
-    step = f"{training.optimizer or 'optimiser unknown'}, learning rate {training.lr if training.lr else 'unknown'}"
+    kind = training.optimizer or "optimiser unknown"
+    if training.momentum:
+        kind += f" with {'Nesterov ' if training.nesterov else ''}momentum {training.momentum:g}"
+    step = f"{kind}, learning rate {f'{training.lr:g}' if training.lr else 'unknown'}"
     numbers = sum(p.numel() for p in subject.model.parameters())
     place = f"{str(subject.dtype)[6:]} on {subject.device}"
     return {

@@ -29,6 +29,8 @@ class Probe:
 
     def missing(self, subject: Subject) -> str:
         """What it needs and was not given, in words; empty if nothing."""
+        if subject.unusable and {"targets", "test", "classes"} & set(self.needs):
+            return f"targets that fit the outputs: {subject.unusable}"
         here = {
             "targets": subject.train.targets is not None,
             "test": subject.test is not None and subject.test.targets is not None,

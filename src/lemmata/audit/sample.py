@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.utils.data import DataLoader, IterableDataset, default_collate
+from torch.utils.data import DataLoader, IterableDataset, SequentialSampler, default_collate
 
 from lemmata.data.columns import as_tensor, is_array, kind
 from lemmata.data.examples import Examples, moved
@@ -56,20 +56,59 @@ class Sample:
 
 
 def as_sample(given: Any, name: str = "data", seconds: float = float("inf")) -> Sample:
-    """The first examples of what is given: at most MOST, BYTES, or as many as can be had in the seconds."""
-    started, parts, bytes_, number, whole = time.perf_counter(), [], 0, 0, True
-    for batch in _batches(given, name):
+    """The examples of what is given: all, or as many as MOST, BYTES and the seconds allow, drawn by a fixed seed where
+    examples have numbers, since many data sets are sorted by class.
+    """
+    try:
+        sample, whole = _indexed(given, name, seconds) if _is_indexed(given) else _read(given, name, seconds)
+    except (TypeError, ValueError):
+        raise
+    except Exception as error:  # what a data set of the user's own raises
+        told = " ".join(f"{type(error).__name__}: {error}".split())[:200]
+        raise ValueError(f"{name} cannot be read: {told}") from error
+    if len(sample) > MOST:
+        sample, whole = sample[_drawn(len(sample))[:MOST].sort().values], False
+    return _checked(sample, name, whole)
+
+
+def _read(given: Any, name: str, seconds: float) -> tuple[Sample, bool]:
+    """Batch after batch, until there are enough; and whether that was all."""
+    started, parts, bytes_, number = time.perf_counter(), [], 0, 0
+    batches, whole = iter(_batches(given, name)), True
+    for batch in batches:
         part = _one(batch, name)
         if len(part) == 0:
             continue
         parts.append(part)
         number, bytes_ = number + len(part), bytes_ + sum(values.nbytes for values in part.inputs.values())
         if number >= MOST or bytes_ >= BYTES or time.perf_counter() - started > seconds:
-            whole = isinstance(given, Examples | Mapping | tuple) and number <= MOST
+            whole = next(batches, None) is None
             break
     if not parts:
         raise ValueError(f"{name} must hold at least one example, got none")
-    return _checked(_joined(parts, name)[:MOST], name, whole)
+    joined = _joined(parts, name)
+    return joined, whole and len(joined) == number
+
+
+def _indexed(given: Any, name: str, seconds: float) -> tuple[Sample, bool]:
+    """Examples by their numbers, read in a drawn order and then put back into their own."""
+    started, order, parts, first, size = time.perf_counter(), _drawn(len(given)), [], 0, 8
+    while first < min(len(given), MOST):
+        parts.append(_one(default_collate([given[index] for index in order[first : first + size].tolist()]), name))
+        first, size = first + size, min(2 * size, 256)  # few at first: one example alone may take long
+        bytes_ = sum(values.nbytes for part in parts for values in part.inputs.values())
+        if bytes_ >= BYTES or time.perf_counter() - started > seconds:
+            break
+    if not parts:
+        raise ValueError(f"{name} must hold at least one example, got none")
+    joined = _joined(parts, name)
+    if len(joined) < min(first, len(given)):  # parts of another shape were left out
+        return joined, False
+    return joined[order[:first].argsort()], first >= len(given)
+
+
+def _drawn(number: int) -> Tensor:
+    return torch.randperm(number, generator=torch.Generator().manual_seed(0))
 
 
 def _joined(parts: list[Sample], name: str) -> Sample:
@@ -101,12 +140,10 @@ def _batches(given: Any, name: str) -> Iterator[Any]:
     columns = isinstance(given, tuple) and len(given) > 0 and all(map(_is_columns, given))
     if isinstance(given, Examples | Mapping) or is_array(given) or columns:
         yield given
-    elif _is_indexed(given):
-        number = len(given)
-        for first in range(0, number, 256):
-            yield default_collate([given[index] for index in range(first, min(first + 256, number))])
     elif isinstance(given, IterableDataset):
         yield from DataLoader(given, batch_size=256)
+    elif isinstance(given, DataLoader):
+        yield from _mixed(given)
     elif isinstance(given, Iterable) and not isinstance(given, str | bytes):
         yield from given
     else:
@@ -117,8 +154,31 @@ def _is_columns(value: Any) -> bool:
     return is_array(value) or (isinstance(value, list | tuple) and len(value) > 0 and all(map(is_array, value)))
 
 
+def _mixed(loader: DataLoader[Any]) -> Iterator[Any]:
+    """The loader's batches; where it goes through more than is held from the first to the last, in a drawn order."""
+    if not isinstance(loader.sampler, SequentialSampler) or loader.batch_size is None or len(loader.dataset) <= MOST:  # type: ignore[arg-type]
+        generator = loader.generator
+        kept = generator.get_state() if generator is not None else None
+        try:
+            yield from loader
+        finally:
+            if generator is not None and kept is not None:
+                generator.set_state(kept)
+        return
+    yield from DataLoader(
+        loader.dataset,
+        batch_size=loader.batch_size,
+        shuffle=True,
+        generator=torch.Generator().manual_seed(0),
+        num_workers=loader.num_workers,
+        collate_fn=loader.collate_fn,
+    )
+
+
 def _is_indexed(given: Any) -> bool:
-    if isinstance(given, IterableDataset | DataLoader | list | tuple | str | bytes | Mapping):
+    if isinstance(given, Examples | IterableDataset | DataLoader | list | tuple | str | bytes | Mapping):
+        return False
+    if is_array(given):
         return False
     return hasattr(given, "__getitem__") and hasattr(given, "__len__")
 
