@@ -51,7 +51,9 @@ def signal(subject: Subject, clock: Clock) -> Iterator[AuditFinding]:
     if broken is not None:
         verdict = f"signals overflow {str(subject.dtype)[6:]} in layer {broken.name}: its outputs are not finite"
         cure = "initialise with smaller weights, normalise the inputs, or normalise layers"
-        yield alarm(NAME, verdict, advice=cure, claims=CLAIMS, where=[broken.name], weight=10)
+        size = max((layer.size for layer in now if math.isfinite(layer.size)), default=math.nan)
+        more = {"measured": f"the largest size before it is {size:.2g}", "claims": CLAIMS, "where": [broken.name]}
+        yield alarm(NAME, verdict, advice=cure, weight=10, **more)
         return
     laws = {layer.name: initial_law(layer.weight, *_fans(layer)) for layer in now if layer.function in DRAWN}
     yield from _initialisation(now, laws)
