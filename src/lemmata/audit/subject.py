@@ -146,6 +146,7 @@ class Subject:
         parts = [part.targets for part in (self.train, self.test) if part is not None and part.targets is not None]
         reasons = [why_unusable(self.task, targets, outputs, loss, self._asked) for targets in parts]
         self.unusable = next((reason for reason in reasons if reason), "")
+        self.labels = self.train.targets  # all of them: to look at them takes no pass
         self._thin(budget)
         self._kept: dict[int, tuple[Sample, Tensor]] = {}
 
