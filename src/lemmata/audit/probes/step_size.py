@@ -135,6 +135,9 @@ def _judged(form: LearningForm, rule: UpdateRule, found: Steepness, trial: Trial
         return _ruined(form, trial, more)
     if found.ratio > TOO_LARGE:
         verdict = f"{step} is {found.ratio:.3g} times the stable limit {limit:.2g} of these weights{happened}"
+        if trial is not None and not trial.rises:  # the network moves to where the loss is less curved
+            advice = f"keep it while the loss falls; should it spike, warm up, or use a learning rate below {limit:.2g}"
+            return hint(NAME, verdict, advice=advice, weight=1.0, **more)
         return hint(NAME, verdict, advice=_smaller(limit), weight=4.0, **more)
     if found.ratio < TOO_SMALL and trial is not None:
         faster = _tried(form, clock, LARGER)
@@ -154,7 +157,7 @@ def _judged(form: LearningForm, rule: UpdateRule, found: Steepness, trial: Trial
 def _gains(trial: Trial, larger: Trial) -> bool:
     """Whether larger steps lower the loss much more."""
     ours, theirs = (one.losses[0] - one.losses[-1] for one in (trial, larger))
-    return theirs > FASTER * ours and theirs > NOTICED * abs(trial.losses[0])
+    return theirs > FASTER * ours and theirs > NOTICED * abs(trial.constant)
 
 
 def _evidence(form: LearningForm, rule: UpdateRule, found: Steepness, trial: Trial | None) -> dict:
@@ -199,6 +202,8 @@ def _limit_alone(form: LearningForm, rule: UpdateRule, found: Steepness) -> Audi
 def _by_trial(form: LearningForm, trial: Trial | None) -> AuditFinding:
     """An optimiser whose limit no formula here gives: only what its steps do."""
     which = form.subject.training.optimizer or "the optimiser"
+    if which == "adagrad":
+        which += " without the sum of its past gradients (give the optimiser itself)"
     if trial is None:
         return skipped(NAME, f"no limit is known for {which}, and its steps cannot be tried on a copy")
     numbers = {"loss_start": trial.losses[0], "loss_peak": trial.peak, "loss_end": trial.losses[-1]}
