@@ -1,5 +1,6 @@
 r"""The audit itself: asks every probe within a time budget, and gives the model back as it was found."""
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
@@ -83,7 +84,7 @@ def _asked(one: Probe, subject: Subject, clock: Clock, watch: Callable[[str], No
             for finding in one.asks(subject, own):
                 yield replace(finding, probe=one.name)
     except OutOfTime as error:
-        more = f"--budget {max(2 * clock.seconds, 1):.0f} gives it more"
+        more = f"--budget {math.ceil(max(1.2 * error.needed / one.share, 2 * clock.seconds, 1)):.0f} gives it more"
         yield skipped(one.name, f"{error}: {more}", probe=one.name)
     except (KeyboardInterrupt, torch.OutOfMemoryError):
         raise

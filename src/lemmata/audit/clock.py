@@ -7,7 +7,11 @@ __all__ = ["Clock", "OutOfTime"]
 
 
 class OutOfTime(Exception):
-    """What was to be measured would take longer than what is left; the sentence says how long."""
+    """What was to be measured would take longer than what is left; the sentence says how long, `needed` all of it."""
+
+    def __init__(self, told: str, needed: float = 0.0):
+        super().__init__(told)
+        self.needed = needed
 
 
 class Clock:
@@ -42,7 +46,8 @@ class Clock:
         """Refuse to begin what would take longer than what is left."""
         left = self.left()
         if seconds > left:
-            raise OutOfTime(f"{what} would take about {_told(seconds)}, of which {_told(left)} are left")
+            told = f"{what} would take about {_told(seconds)}, of which {_told(left)} are left"
+            raise OutOfTime(told, self.seconds - left + seconds)
 
 
 def _told(seconds: float) -> str:

@@ -44,6 +44,13 @@ class UpdateRule:
         """Whether entries have rates of their own."""
         return self.kind in SQUARES
 
+    @property
+    def known(self) -> bool:
+        """Whether the rates are those of the optimiser. From the gradients of one place they come out too large where
+        past ones were larger, at the end of a training: by a factor of ten and more.
+        """
+        return self.source in ("", STATE)
+
     def scaled(self, hessian: Callable[[Tensor], Tensor], flat: Tensor) -> Callable[[Tensor], Tensor]:
         """The product with the scaled Hessian; `flat` is a vector of the rates."""
         root = flat.sqrt()
@@ -85,7 +92,7 @@ def limit_of(kind: str, momentum: float = 0.0, nesterov: bool = False) -> tuple[
 def update_rule(form: LearningForm, training: Training) -> UpdateRule | None:
     """What the optimiser does at these weights, from its own state where it was given, else from the gradients here.
 
-    None where the optimiser is not known, holds none of the parameters, or adds up gradients for ever and its sum was not
+    None where the optimiser is not known, holds none of the parameters, or adds up all gradients and its sum was not
     given.
     """
     kind = kind_of(training)
