@@ -71,9 +71,10 @@ def test_a_probe_that_fails_is_told_and_the_others_are_asked(asking):
         yield fine("before", "said before it failed")
         raise RuntimeError("no such\nlayer")
 
+    failing.__name__ = "one_that_fails"
     asking(failing, quick)
     report = audit(nn.Linear(4, 3), (X, Y))
-    assert report["failing"].verdict == "it could not be measured: RuntimeError: no such layer"
+    assert report["one that fails"].verdict == "it could not be measured: RuntimeError: no such layer"
     assert report["before"].severity == "fine"
     assert report["second"].severity == "alarm"
 
@@ -128,7 +129,7 @@ def test_a_budget_is_kept_by_probes_that_do_not_look_at_the_clock(asking, monkey
     model = Slow(seconds, monkeypatch)
     report = audit(model, (X, Y), budget=min(60.0, 1e5 * seconds))
     assert 0.5 * report.budget < report.seconds == model.now[0] < 1.2 * report.budget
-    assert "a pass through the network would take" in report["other"].verdict
+    assert "a pass through the network" in report["other"].verdict
     assert report["other"].verdict.endswith(f"--budget {max(2 * report.budget, 1):.0f} gives it more")
     assert report["second"].severity == "alarm"
 

@@ -87,8 +87,9 @@ def _asked(one: Probe, subject: Subject, clock: Clock, watch: Callable[[str], No
     """The findings of one probe; what cannot be asked is said."""
     if watch:
         watch(one.title)
+    words = one.name.replace("_", " ")
     if missing := one.missing(subject):
-        yield skipped(one.name, f"it needs {missing}", probe=one.name)
+        yield skipped(words, f"it needs {missing}", probe=one.name)
         return
     own, subject.network.clock = clock.part(one.share), clock.part(2 * one.share)  # what it asks, and where it is cut
     try:
@@ -98,12 +99,12 @@ def _asked(one: Probe, subject: Subject, clock: Clock, watch: Callable[[str], No
                 yield replace(finding, probe=one.name)
     except OutOfTime as error:
         more = f"--budget {max(2 * clock.seconds, 1):.0f} gives it more"
-        yield skipped(one.name, f"{error}: {more}", probe=one.name)
+        yield skipped(words, f"{error}: {more}", probe=one.name)
     except (KeyboardInterrupt, torch.OutOfMemoryError):
         raise
     except Exception as error:
         told = " ".join(f"{type(error).__name__}: {error}".split())[:300]
-        yield skipped(one.name, f"it could not be measured: {told}", probe=one.name)
+        yield skipped(words, f"it could not be measured: {told}", probe=one.name)
 
 
 def _chosen(names: Sequence[str] | None) -> list[Probe]:

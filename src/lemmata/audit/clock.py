@@ -41,9 +41,11 @@ class Clock:
     def need(self, seconds: float, what: str) -> None:
         """Refuse to begin what would take longer than what is left."""
         left = self.left()
+        if left == 0:
+            raise OutOfTime(f"its time was over before {what}")
         if seconds > left:
             raise OutOfTime(f"{what} would take about {_told(seconds)}, of which {_told(left)} are left")
 
 
 def _told(seconds: float) -> str:
-    return f"{seconds:.0f} s" if seconds >= 10 else f"{seconds:.1f} s"
+    return f"{seconds:.0f} s" if seconds >= 10 else f"{seconds:.1f} s" if seconds >= 0.1 else f"{seconds:.1g} s"
