@@ -291,7 +291,7 @@ class Subject:
                 raise ValueError(_unfit(outputs, targets))
             return "classes"
         if math.prod(shape) != math.prod(wanted):
-            if not callable(loss) or not self._takes(loss, outputs):
+            if isinstance(loss, str | None) or not self._takes(loss, outputs):
                 raise ValueError(_unfit(outputs, targets))
             return "numbers"  # several outputs for one target: a mean and a variance, or quantiles
         if said is not None:

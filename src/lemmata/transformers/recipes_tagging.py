@@ -80,7 +80,7 @@ def tag_sentences(
     else:
         texts = (" ".join(words[k]) for k in train)
         tokenizer = WordPiece.train(texts, config.vocab_size, by="count", lower=False)
-        sizes = {"vocab_size": len(tokenizer.vocab), "max_length": config.max_length}
+        sizes: dict[str, Any] = {"vocab_size": len(tokenizer.vocab), "max_length": config.max_length}
         model, arguments = new_model(Tagger, config, options, classes=list(found.classes), **sizes)
         words_begin_alike(model)
     parts = {"train": train, "test": test}
