@@ -70,6 +70,9 @@ def test_thirty_steps_are_those_of_torch(kind, way, words):
             optimizer.step()
     # Thirty steps of some ten roundings each.
     torch.testing.assert_close(ours, theirs, rtol=1e-12, atol=1e-13)
+    for name in ("exp_avg", "exp_avg_sq", "step"):  # each can go on with what the other has saved
+        mine, yours = ([state[name].double() for state in each.state.values()] for each in optimizers)
+        torch.testing.assert_close(mine, yours, rtol=1e-12, atol=1e-13)
 
 
 @pytest.mark.parametrize("foreach", [False, True])

@@ -122,8 +122,13 @@ def generate(
             if len(ends) and looked and bool(ended.all()):
                 break
     written = text[:, start : place + 1]  # type: ignore[possibly-undefined] - length is at least 1
-    if len(ends) == 0:
-        return written
+    return until_all_have_ended(written, ends) if len(ends) else written
+
+
+def until_all_have_ended(
+    written: Int[Tensor, "batch written"], ends: Int[Tensor, " ends"]
+) -> Int[Tensor, "batch shorter"]:
+    """Without what was written after the last row has ended, before anybody looked."""
     going_on = (torch.isin(written, ends).cumsum(1) == 0).any(0)  # (written,): a row has not ended yet
     return written[:, : int(going_on.sum()) + 1]
 

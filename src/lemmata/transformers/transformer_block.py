@@ -131,6 +131,5 @@ class TransformerBlock(nn.Module):
     def _added(self, x: Tensor, norm: nn.LayerNorm, part: Callable[[Tensor], Tensor]) -> Tensor:
         """x and what one part makes of it, where that part answers."""
         found = functional.dropout(part(norm(x) if self.norm_first else x), self.dropout, self.training)
-        if found.shape[1] < x.shape[1]:
-            x = x[:, : found.shape[1]]
+        x = x[:, : found.shape[1]]  # (batch, answers, width)
         return x + found if self.norm_first else norm(x + found)
