@@ -6,9 +6,9 @@ import pytest
 import torch
 
 from lemmata.convolution.alexnet import AlexNet
-from lemmata.convolution.densenet import DenseNet
-from lemmata.convolution.inception import GoogLeNet
-from lemmata.convolution.lenet import LeNet5
+from lemmata.convolution.densenet import DenseBlock, DenseNet
+from lemmata.convolution.inception import GoogLeNet, InceptionModule
+from lemmata.convolution.lenet import LeNet5, LeNet5Config
 from lemmata.convolution.resnet import ResNet
 from lemmata.convolution.unet import UNet
 from lemmata.convolution.vgg import VGG
@@ -113,6 +113,14 @@ def test_what_is_no_batch_of_pictures_is_refused(name, unchecked):
         network(torch.zeros(1, 2, side, side, dtype=torch.uint8))
 
 
+@pytest.mark.parametrize("block", [InceptionModule(2, 1, 1, 1, 1, 1, 1), DenseBlock(2, growth=1, layers=1)])
+def test_blocks_alone_refuse_what_is_no_batch_of_their_maps(block, unchecked):
+    with pytest.raises(ValueError, match=re.escape("x must be (batch, 2, height, width), got shape (2, 8, 8)")):
+        block(torch.zeros(2, 8, 8))
+    with pytest.raises(ValueError, match=re.escape("x must be (batch, 2, height, width), got shape (4, 3, 8, 8)")):
+        block(torch.zeros(4, 3, 8, 8))
+
+
 @pytest.mark.parametrize("name", ["alexnet", "vgg", "googlenet", "densenet", "densenet_small"])
 def test_pictures_that_would_vanish_are_refused(name):
     make, side = SMALL[name]
@@ -129,6 +137,7 @@ def test_pictures_that_would_vanish_are_refused(name):
         (lambda: GoogLeNet(large=7), "large must be 3 or 5, got 7"),
         (lambda: AlexNet(dropout=1.0), "dropout must be in [0, 1), got 1.0"),
         (lambda: LeNet5(classes=0), "classes must be >= 1, got 0"),
+        (lambda: LeNet5Config(activation="steps"), "unknown activation 'steps'"),
         (lambda: ResNet(channels=-1), "channels must be >= 1, got -1"),
         (lambda: UNet(levels=0), "levels must be >= 1, got 0"),
         (lambda: LeNet5()(torch.zeros(1, 1, 28, 28)), "x must be 32 x 32 pixels, got 28 x 28: use padding=2"),
