@@ -222,3 +222,8 @@ def test_whoever_watches_hears_each_title_as_it_begins(asking):
     heard = []
     audit(nn.Linear(4, 3), (X, Y), watch=heard.append)
     assert heard == ["Title of quick"]
+
+
+def test_a_scripted_model_is_refused():
+    with pytest.raises(TypeError, match="scripted"):
+        audit(torch.jit.script(nn.Linear(2, 1)), (torch.zeros(4, 2), torch.zeros(4, 1)))

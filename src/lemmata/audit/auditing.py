@@ -60,6 +60,8 @@ def audit(
     """
     if not isinstance(model, nn.Module):
         raise TypeError(f"model must be a torch module, got {type(model).__name__}")
+    if isinstance(model, torch.jit.ScriptModule):
+        raise TypeError("model must be a module of Python, got a scripted one: give the module that it was made from")
     if any(is_lazy(p) for p in [*model.parameters(), *model.buffers()]):
         raise ValueError("model has lazy layers without weights: give it one batch of examples first")
     clock = Clock(float(validate.positive("budget", budget)))
