@@ -98,7 +98,6 @@ def _audited(arguments: Arguments) -> "AuditReport":
     chosen = {name: value for name, value in chosen.items() if value is not None}
     chosen |= {"budget": arguments.budget, "probes": arguments.probes or None}
     with _watched(arguments) as watch:
-        watch("reading model and data")
         if arguments.demo:
             from lemmata.audit.demo import faulty
 
@@ -138,7 +137,7 @@ def _of_user(arguments: Arguments, chosen: dict[str, Any], watch: "Callable[[str
 
 @contextlib.contextmanager
 def _watched(arguments: Arguments) -> "Iterator[Callable[[str], None]]":
-    """One line at the bottom of a terminal that says what is asked now, and how much of the time is spent."""
+    """One line at the bottom of a terminal that says what is asked now, and how many questions are left."""
     screen = console(stderr=True)
     if not screen.is_terminal:
         yield lambda title: None
@@ -147,9 +146,13 @@ def _watched(arguments: Arguments) -> "Iterator[Callable[[str], None]]":
 
     columns = (BarColumn(24), TimeElapsedColumn(), TextColumn("{task.fields[title]}"))
     with Progress(*columns, console=screen, transient=True, refresh_per_second=4) as progress:
-        task = progress.add_task("", total=arguments.budget, title="")
+        task = progress.add_task("", total=None, title="reading model and data")
 
         def watch(title: str) -> None:
-            progress.update(task, completed=progress.tasks[task].elapsed or 0.0, title=title)
+            if progress.tasks[task].total is None:  # the first question: by now everything is imported
+                from lemmata.audit.probe import all_probes
+
+                progress.update(task, total=len(arguments.probes or all_probes()), completed=-1)
+            progress.update(task, advance=1, title=title)
 
         yield watch
