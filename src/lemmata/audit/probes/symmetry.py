@@ -41,8 +41,9 @@ SMALL_STEP = 16  # pixels a side from which one of them is a small step
 def symmetry(subject: Subject, clock: Clock) -> Iterator[AuditFinding]:
     x = subject.train.x
     part = subject.train if subject.test is None else subject.test
-    picture = x.ndim == 4 and x.shape[1] <= 4 and min(x.shape[2:]) >= 8 and x.is_floating_point()
-    sequence = x.ndim == (3 if x.is_floating_point() else 2) and x.shape[1] > 2
+    square = x.ndim == 3 and x.shape[1] == x.shape[2] >= 8  # pictures are kept without a channel too
+    picture = x.is_floating_point() and (square or (x.ndim == 4 and x.shape[1] <= 4 and min(x.shape[2:]) >= 8))
+    sequence = not picture and x.ndim == (3 if x.is_floating_point() else 2) and x.shape[1] > 2
     if not picture and not sequence:
         yield skipped("symmetry", f"inputs of shape {tuple(x.shape[1:])} suggest no symmetry")
         return
@@ -134,14 +135,15 @@ def _one_step(subject: Subject, sample: Sample, outputs: Tensor) -> Iterator[Aud
 
     size = (moved(x) - x).flatten(1).norm(dim=1)
     noise = torch.randn(x.shape, generator=torch.Generator().manual_seed(0)).to(x)
-    noise = noise * (size / noise.flatten(1).norm(dim=1).clamp_min(1e-12)).reshape(-1, 1, 1, 1)
+    noise = noise * (size / noise.flatten(1).norm(dim=1).clamp_min(1e-12)).reshape(-1, *[1] * (x.ndim - 1))
     noisy_x = Sample({**sample.inputs, next(iter(sample.inputs)): x + noise}, sample.targets, sample.named)
     there, noisy = _answers(subject, sample, moved), _answers(subject, noisy_x)
     change, by_noise = _change(there, outputs), _change(noisy, outputs)
     numbers = {"change": change, "noise": by_noise, "other_class": _other_class(there, outputs)}
     told = f"one pixel to the right moves the outputs by {change:.0%} of their spread, noise as large by {by_noise:.0%}"
     targets = sample.targets
-    if subject.task == "classes" and targets is not None and not subject.unusable and is_trained(subject, sample):
+    labelled = subject.task == "classes" and targets is not None and not targets.is_floating_point()
+    if labelled and targets is not None and is_trained(subject, sample):
         before, after = (one.argmax(1) == targets for one in (outputs, there))
         lost, won = int((before & ~after).sum()), int((after & ~before).sum())
         drop = (lost - won) / len(targets)
