@@ -27,6 +27,7 @@ __all__: list[str] = []
 SHIFT = ("conv.shift_equivariant", "conv.weight_sharing", "conv.pool.avg")
 ORDER = ("attention.equivariance",)
 MOST, LEAST = 500, 32  # examples
+PASSES = 5  # over the examples: as they are, two flips, a shift and noise
 STEPS = 8  # the farthest shift inside the frame
 ALPHA = 1e-6
 # Outputs of two pictures drawn at random differ by sqrt(2) of the spread, and good networks with strides 2 stay below
@@ -47,30 +48,29 @@ def symmetry(subject: Subject, clock: Clock) -> Iterator[AuditFinding]:
     if not picture and not sequence:
         yield skipped("symmetry", f"inputs of shape {tuple(x.shape[1:])} suggest no symmetry")
         return
-    cost = 8 * subject.seconds  # of an example in a frame of twice its side, and a little more
-    number = min(MOST, len(part), int(clock.left() / 2 / ((STEPS + 4) * max(cost, 1e-9))))
+    number = min(MOST, len(part), int(clock.left() / 3 / (PASSES * max(subject.seconds, 1e-9))))
     if number < min(LEAST, len(part)):
-        clock.need(2 * (STEPS + 4) * LEAST * cost, "outputs of moved inputs")
+        clock.need(3 * PASSES * LEAST * subject.seconds, "outputs of moved inputs")
     sample = subject.some(max(number, 2), part)
     if sequence:
         yield from _order(subject, sample)
     else:
         yield from _flips(subject, sample)
-        yield from _moved(subject, sample)
+        yield from _moved(subject, sample, clock)
 
 
-def _moved(subject: Subject, sample: Sample) -> Iterator[AuditFinding]:
+def _moved(subject: Subject, sample: Sample, clock: Clock) -> Iterator[AuditFinding]:
     outputs = subject.outputs(sample)
     if outputs.ndim != 2:
         return
-    inside = _inside_a_frame(subject, sample)
+    inside = _inside_a_frame(subject, sample, clock)
     if inside is not None:
         yield inside
     if inside is None or inside.severity == "fine":
         yield from _one_step(subject, sample, outputs)
 
 
-def _inside_a_frame(subject: Subject, sample: Sample) -> AuditFinding | None:
+def _inside_a_frame(subject: Subject, sample: Sample, clock: Clock) -> AuditFinding | None:
     """The changes of outputs and classes for shifts by 1 to STEPS inside a frame of one colour, the edge's own."""
     around = max(STEPS + 4, min(sample.x.shape[-1] // 2, 32))
 
@@ -80,8 +80,11 @@ def _inside_a_frame(subject: Subject, sample: Sample) -> AuditFinding | None:
         return functional.pad(x - colour, (around + by, around - by, around, around)) + colour
 
     here = pooled_places(subject, sample[:4].tensors)
-    if here is None:
+    size = framed(sample.x[:1], 0).numel() / sample.x[0].numel()
+    affordable = int(clock.left() / 2 / ((STEPS + 1) * size * max(subject.seconds, 1e-9)))
+    if here is None or affordable < min(LEAST, len(sample)):
         return None
+    sample = subject.some(affordable, sample)
     try:
         larger = pooled_places(subject, (framed(sample.x[:4], 0), *sample[:4].tensors[1:]))
         still = _answers(subject, sample, lambda x: framed(x, 0))
