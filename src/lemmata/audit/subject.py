@@ -14,7 +14,7 @@ from lemmata.audit.clock import Clock
 from lemmata.audit.labels_read import read_as_classes, why_unusable
 from lemmata.audit.sample import Sample
 
-__all__ = ["Subject", "Training"]
+__all__ = []  # for probes
 
 LOSSES: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
     "cross_entropy": functional.cross_entropy,
