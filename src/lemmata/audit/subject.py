@@ -164,7 +164,7 @@ class Subject:
         """A loss of one's own, given outputs as the model gives them."""
         return loss(self.network.as_answered(outputs), targets)
 
-    def _takes(self, loss: Callable[[Any, Any], Tensor], outputs: Tensor) -> bool:
+    def _takes(self, loss: Any, outputs: Tensor) -> bool:
         """Whether a loss of one's own takes these outputs of the first examples."""
         targets = self.train.targets
         assert targets is not None

@@ -16,6 +16,7 @@ from lemmata.audit.finding import alarm, fine, hint
 from lemmata.audit.probe import Probe
 from lemmata.data import load
 from lemmata.lab.cli import main
+from lemmata.lab.cli.audit_input import read_model
 
 MINE = '''
 """A network of one's own."""
@@ -188,6 +189,9 @@ def test_weights_from_a_file(here, call):
     save_file(zero, here / "zero.safetensors")
     found = told(call, "mine.py:small", "--data", "mine.py:columns", "--weights", "zero.safetensors")
     assert found["loss"]["numbers"]["loss"] == pytest.approx(np.log(3), rel=1e-5)
+    # Weights that were kept are those of a finished model; without them it stays as its file made it.
+    assert not read_model("mine.py:small", here / "zero.safetensors", "").training
+    assert read_model("mine.py:build", None, "").training
 
 
 def test_alarms_are_exit_code_one_and_the_summary_says_what_to_do(here, call, probes):

@@ -26,7 +26,7 @@ NAME = "evaluation mode"
 CLAIMS = ("reg.dropout", "reg.dropout.weight_scaling", "norm.batch")
 MOST, LEAST = 1000, 50  # examples
 BATCH = 128
-PASSES = 8
+MODES, PASSES = 4, 8  # passes over the examples: evaluation, as found, with batch statistics; and of random answers
 ALPHA = 1e-6  # of each comparison; over a thousand audits of ten comparisons one false alarm in a hundred
 POINT, TENTH = 0.01, 0.1  # what a difference must reach to be told: of accuracy, and of the loss
 
@@ -49,10 +49,10 @@ class Scores(NamedTuple):
 @probe("Evaluation mode", value=90, share=0.15, needs=("targets",))
 def evaluation_mode(subject: Subject, clock: Clock) -> Iterator[AuditFinding]:
     part = subject.test if subject.test is not None and subject.test.targets is not None else subject.train
-    affordable = int(clock.left() / 3 / ((PASSES + 4) * max(subject.seconds, 1e-9)))
+    affordable = int(clock.left() / 2 / (MODES * max(subject.seconds, 1e-9)))
     sample = subject.some(min(MOST, affordable), part)
     if len(sample) < LEAST or affordable < LEAST:
-        clock.need(3 * LEAST * (PASSES + 4) * subject.seconds, "answers in several modes")
+        clock.need(2 * LEAST * MODES * subject.seconds, "answers in several modes")
         yield skipped(NAME, f"it needs {LEAST} examples, got {len(sample)}")
         return
     outputs = subject.outputs(sample)
@@ -61,7 +61,7 @@ def evaluation_mode(subject: Subject, clock: Clock) -> Iterator[AuditFinding]:
         yield skipped(NAME, "the model is not trained yet: its loss is not much below that of a constant answer")
         return
     found = [
-        *_drawn(subject, sample, outputs, here),
+        *_drawn(subject, sample, clock),
         *_left_in_training(subject, sample, outputs, here, part is subject.test),
         *_statistics(subject, sample, here),
     ]
@@ -97,14 +97,16 @@ def _left_in_training(
     )
 
 
-def _drawn(subject: Subject, sample: Sample, outputs: Tensor, here: Scores) -> Iterator[AuditFinding]:
+def _drawn(subject: Subject, sample: Sample, clock: Clock) -> Iterator[AuditFinding]:
     """Outputs that are random in evaluation mode, against the mean of several."""
     first = sample[:32]
     one, two = (_answers(subject, first, lambda: None, seed) for seed in (1, 2))
     if not bool((one - two).abs().max() > torch.finfo(subject.dtype).eps ** 0.5 * one.abs().max()):
         return
-    mean = torch.stack([_answers(subject, sample, lambda: None, seed) for seed in range(PASSES)]).mean(0)
-    best = _scores(subject, mean, sample)
+    affordable = int(clock.left() / 2 / (PASSES * max(subject.seconds, 1e-9)))
+    sample = subject.some(max(affordable, 2), sample)
+    draws = torch.stack([_answers(subject, sample, lambda: None, seed) for seed in range(PASSES)])
+    here, best = (_scores(subject, answers, sample) for answers in (draws[0], draws.mean(0)))
     costly = _worse(here, best) > 0
     yield (alarm if costly else hint)(
         "random answers",

@@ -23,7 +23,7 @@ __all__: list[str] = []
 NAME = "outputs and loss"
 CLAIMS = ("softmax.definition", "softmax.cross_entropy")
 BINARY = ("logistic.bce", "logistic.gradient")
-EXAMPLES = 64
+EXAMPLES, FEWEST = 64, 4
 NUMBERS = 2**24  # outputs that are held: few examples where each has many
 SCALES = (1.0, 1.0, *[10.0] * 6)  # of weights that are drawn anew; one output falls to one side 8 times in 128
 Form = Literal["probabilities", "log-probabilities", "squashed", "cut at zero", "free"]
@@ -33,8 +33,10 @@ Kind = Literal["own softmax", "own sigmoid", "likelihood", "other"]
 @probe("Outputs and loss", value=95, share=0.1, needs=("targets", "classes"))
 def softmax_before_loss(subject: Subject, clock: Clock) -> Iterator[AuditFinding]:
     each = subject.outputs(subject.some(2)).numel() // min(2, len(subject.train))
-    sample = subject.some(max(2, min(EXAMPLES, NUMBERS // each)))
-    clock.need((len(SCALES) + 1) * subject.seconds * len(sample), "outputs with other weights")
+    passes = len(SCALES) + 1
+    affordable = int(clock.left() / 2 / (passes * max(subject.seconds, 1e-9)))
+    sample = subject.some(max(FEWEST, min(EXAMPLES, NUMBERS // each, affordable)))
+    clock.need(passes * subject.seconds * len(sample), "outputs with other weights")
     outputs, targets = subject.outputs(sample).float(), sample.targets
     assert targets is not None
     kind = _kind_of_loss(subject, outputs, targets)

@@ -27,6 +27,7 @@ __all__: list[str] = []
 SHIFT = ("conv.shift_equivariant", "conv.weight_sharing", "conv.pool.avg")
 ORDER = ("attention.equivariance",)
 MOST, LEAST = 500, 32  # examples
+PASSES = 5  # over the examples: as they are, two flips, a shift and noise
 STEPS = 8  # the farthest shift inside the frame
 ALPHA = 1e-6
 # Outputs of two pictures drawn at random differ by sqrt(2) of the spread, and good networks with strides 2 stay below
@@ -41,35 +42,35 @@ SMALL_STEP = 16  # pixels a side from which one of them is a small step
 def symmetry(subject: Subject, clock: Clock) -> Iterator[AuditFinding]:
     x = subject.train.x
     part = subject.train if subject.test is None else subject.test
-    picture = x.ndim == 4 and x.shape[1] <= 4 and min(x.shape[2:]) >= 8 and x.is_floating_point()
-    sequence = x.ndim == (3 if x.is_floating_point() else 2) and x.shape[1] > 2
+    square = x.ndim == 3 and x.shape[1] == x.shape[2] >= 8  # pictures are kept without a channel too
+    picture = x.is_floating_point() and (square or (x.ndim == 4 and x.shape[1] <= 4 and min(x.shape[2:]) >= 8))
+    sequence = not picture and x.ndim == (3 if x.is_floating_point() else 2) and x.shape[1] > 2
     if not picture and not sequence:
         yield skipped("symmetry", f"inputs of shape {tuple(x.shape[1:])} suggest no symmetry")
         return
-    cost = 8 * subject.seconds  # of an example in a frame of twice its side, and a little more
-    number = min(MOST, len(part), int(clock.left() / 2 / ((STEPS + 4) * max(cost, 1e-9))))
+    number = min(MOST, len(part), int(clock.left() / 3 / (PASSES * max(subject.seconds, 1e-9))))
     if number < min(LEAST, len(part)):
-        clock.need(2 * (STEPS + 4) * LEAST * cost, "outputs of moved inputs")
+        clock.need(3 * PASSES * LEAST * subject.seconds, "outputs of moved inputs")
     sample = subject.some(max(number, 2), part)
     if sequence:
         yield from _order(subject, sample)
     else:
         yield from _flips(subject, sample)
-        yield from _moved(subject, sample)
+        yield from _moved(subject, sample, clock)
 
 
-def _moved(subject: Subject, sample: Sample) -> Iterator[AuditFinding]:
+def _moved(subject: Subject, sample: Sample, clock: Clock) -> Iterator[AuditFinding]:
     outputs = subject.outputs(sample)
     if outputs.ndim != 2:
         return
-    inside = _inside_a_frame(subject, sample)
+    inside = _inside_a_frame(subject, sample, clock)
     if inside is not None:
         yield inside
     if inside is None or inside.severity == "fine":
         yield from _one_step(subject, sample, outputs)
 
 
-def _inside_a_frame(subject: Subject, sample: Sample) -> AuditFinding | None:
+def _inside_a_frame(subject: Subject, sample: Sample, clock: Clock) -> AuditFinding | None:
     """The changes of outputs and classes for shifts by 1 to STEPS inside a frame of one colour, the edge's own."""
     around = max(STEPS + 4, min(sample.x.shape[-1] // 2, 32))
 
@@ -79,8 +80,11 @@ def _inside_a_frame(subject: Subject, sample: Sample) -> AuditFinding | None:
         return functional.pad(x - colour, (around + by, around - by, around, around)) + colour
 
     here = pooled_places(subject, sample[:4].tensors)
-    if here is None:
+    size = framed(sample.x[:1], 0).numel() / sample.x[0].numel()
+    affordable = int(clock.left() / 2 / ((STEPS + 1) * size * max(subject.seconds, 1e-9)))
+    if here is None or affordable < min(LEAST, len(sample)):
         return None
+    sample = subject.some(affordable, sample)
     try:
         larger = pooled_places(subject, (framed(sample.x[:4], 0), *sample[:4].tensors[1:]))
         still = _answers(subject, sample, lambda x: framed(x, 0))
@@ -134,14 +138,15 @@ def _one_step(subject: Subject, sample: Sample, outputs: Tensor) -> Iterator[Aud
 
     size = (moved(x) - x).flatten(1).norm(dim=1)
     noise = torch.randn(x.shape, generator=torch.Generator().manual_seed(0)).to(x)
-    noise = noise * (size / noise.flatten(1).norm(dim=1).clamp_min(1e-12)).reshape(-1, 1, 1, 1)
+    noise = noise * (size / noise.flatten(1).norm(dim=1).clamp_min(1e-12)).reshape(-1, *[1] * (x.ndim - 1))
     noisy_x = Sample({**sample.inputs, next(iter(sample.inputs)): x + noise}, sample.targets, sample.named)
     there, noisy = _answers(subject, sample, moved), _answers(subject, noisy_x)
     change, by_noise = _change(there, outputs), _change(noisy, outputs)
     numbers = {"change": change, "noise": by_noise, "other_class": _other_class(there, outputs)}
     told = f"one pixel to the right moves the outputs by {change:.0%} of their spread, noise as large by {by_noise:.0%}"
     targets = sample.targets
-    if subject.task == "classes" and targets is not None and not subject.unusable and is_trained(subject, sample):
+    labelled = subject.task == "classes" and targets is not None and not targets.is_floating_point()
+    if labelled and targets is not None and is_trained(subject, sample):
         before, after = (one.argmax(1) == targets for one in (outputs, there))
         lost, won = int((before & ~after).sum()), int((after & ~before).sum())
         drop = (lost - won) / len(targets)

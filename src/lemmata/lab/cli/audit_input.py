@@ -30,6 +30,7 @@ def read_model(word: str, weights: Path | None, device: str) -> nn.Module:
         raise UserError(f"{word} must be a torch module or a function that returns one, got {type(model).__name__}")
     if weights is not None:
         _load(model, weights)
+        model.eval()  # weights that were kept are those of a finished model
     return _placed(model, device)
 
 
