@@ -180,6 +180,14 @@ class Slow(nn.Module):
         return self.head(x.flatten(1)) * work[0, 0]
 
 
+def test_of_many_classes_it_asks_as_many_examples_as_there_is_time_for():
+    x, y = torch.randn(2000, 8), torch.randint(0, 1000, (2000,))
+    model = nn.Linear(8, 1000)
+    found = audit(model, (x, y), probes=["calibration"], budget=60.0)["calibration"]
+    # Half of a tenth of the budget, 3 s, for 5 ms each.
+    assert 50 <= found.numbers["examples"] <= 600
+
+
 def test_its_figure_holds_the_curve():
     found = asked(Scaled(trained(), 5.0))
     assert [mark.label for mark in found.figures[0].marks][:3] == ["calibrated", "95 % interval", "as it is"]
