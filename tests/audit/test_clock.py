@@ -44,3 +44,8 @@ def test_what_fits_is_allowed_and_what_does_not_is_told_in_seconds():
     time.seconds = 97.5
     with pytest.raises(OutOfTime, match=r"about 3\.0 s, of which 2\.5 s are left"):
         clock.need(3.0, "the spectrum")
+    with pytest.raises(OutOfTime, match=r"about 0\.03 s, of which 0\.02 s are left"):
+        Clock(0.02, time).need(0.03, "the spectrum")
+    time.seconds = 100.0
+    with pytest.raises(OutOfTime, match=r"^its time was over before the spectrum$"):
+        clock.need(0.0, "the spectrum")

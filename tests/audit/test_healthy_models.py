@@ -2,10 +2,12 @@
 
 import pytest
 import torch
-from healthy_models import HEALTHY
+from tests.audit.healthy_models import HEALTHY
 
 from lemmata.audit import audit
 
+# What torch says where its kernels are switched by hand.
+pytestmark = pytest.mark.filterwarnings("ignore:TF32 acceleration on top of oneDNN")
 QUICK = (
     "relu_network_on_digits", "network_on_diabetes", "pooled_network_with_batch_norm_on_fashion", "lstm_over_rows",
     "transformer_with_norms_first",

@@ -1,6 +1,10 @@
 r"""The audit itself: asks every probe within a time budget, and gives the model back as it was found."""
 
+<<<<<<< HEAD
 import contextlib
+=======
+import math
+>>>>>>> a2
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
@@ -60,6 +64,8 @@ def audit(
     """
     if not isinstance(model, nn.Module):
         raise TypeError(f"model must be a torch module, got {type(model).__name__}")
+    if isinstance(model, torch.jit.ScriptModule):
+        raise TypeError("model must be a module of Python, got a scripted one: give the module that it was made from")
     if any(is_lazy(p) for p in [*model.parameters(), *model.buffers()]):
         raise ValueError("model has lazy layers without weights: give it one batch of examples first")
     clock = Clock(float(validate.positive("budget", budget)))
@@ -87,8 +93,9 @@ def _asked(one: Probe, subject: Subject, clock: Clock, watch: Callable[[str], No
     """The findings of one probe; what cannot be asked is said."""
     if watch:
         watch(one.title)
+    words = one.name.replace("_", " ")
     if missing := one.missing(subject):
-        yield skipped(one.name, f"it needs {missing}", probe=one.name)
+        yield skipped(words, f"it needs {missing}", probe=one.name)
         return
     own, subject.network.clock = clock.part(one.share), clock.part(2 * one.share)  # what it asks, and where it is cut
     try:
@@ -97,13 +104,18 @@ def _asked(one: Probe, subject: Subject, clock: Clock, watch: Callable[[str], No
             for finding in one.asks(subject, own):
                 yield replace(finding, probe=one.name)
     except OutOfTime as error:
-        more = f"--budget {max(2 * clock.seconds, 1):.0f} gives it more"
+<<<<<<< HEAD
+        enough = max(1.1 * error.times * clock.seconds, 1.0)
+        yield skipped(words, f"{error}: try --budget {float(f'{enough:.2g}'):.0f}", probe=one.name)
+=======
+        more = f"--budget {math.ceil(max(1.2 * error.needed / one.share, 2 * clock.seconds, 1)):.0f} gives it more"
         yield skipped(one.name, f"{error}: {more}", probe=one.name)
+>>>>>>> a2
     except (KeyboardInterrupt, torch.OutOfMemoryError):
         raise
     except Exception as error:
         told = " ".join(f"{type(error).__name__}: {error}".split())[:300]
-        yield skipped(one.name, f"it could not be measured: {told}", probe=one.name)
+        yield skipped(words, f"it could not be measured: {told}", probe=one.name)
 
 
 def _chosen(names: Sequence[str] | None) -> list[Probe]:

@@ -3,11 +3,26 @@
 import time
 from collections.abc import Callable
 
-__all__ = ["Clock", "OutOfTime"]
+__all__ = []  # for probes
 
 
 class OutOfTime(Exception):
-    """What was to be measured would take longer than what is left; the sentence says how long."""
+<<<<<<< HEAD
+    """What was to be measured would take longer than what is left; the sentence says how long.
+
+    `times` is how many times the budget would do.
+    """
+
+    def __init__(self, sentence: str, times: float = 2.0):
+        super().__init__(sentence)
+        self.times = times
+=======
+    """What was to be measured would take longer than what is left; the sentence says how long, `needed` all of it."""
+
+    def __init__(self, told: str, needed: float = 0.0):
+        super().__init__(told)
+        self.needed = needed
+>>>>>>> a2
 
 
 class Clock:
@@ -41,9 +56,17 @@ class Clock:
     def need(self, seconds: float, what: str) -> None:
         """Refuse to begin what would take longer than what is left."""
         left = self.left()
+        if left == 0:
+            raise OutOfTime(f"its time was over before {what}")
         if seconds > left:
-            raise OutOfTime(f"{what} would take about {_told(seconds)}, of which {_told(left)} are left")
+<<<<<<< HEAD
+            times = 1 + (seconds - left) / self.seconds
+            raise OutOfTime(f"{what} would take about {_told(seconds)}, of which {_told(left)} are left", times)
+=======
+            told = f"{what} would take about {_told(seconds)}, of which {_told(left)} are left"
+            raise OutOfTime(told, self.seconds - left + seconds)
+>>>>>>> a2
 
 
 def _told(seconds: float) -> str:
-    return f"{seconds:.0f} s" if seconds >= 10 else f"{seconds:.1f} s"
+    return f"{seconds:.0f} s" if seconds >= 10 else f"{seconds:.1f} s" if seconds >= 0.1 else f"{seconds:.1g} s"

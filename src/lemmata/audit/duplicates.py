@@ -7,11 +7,12 @@ from torch import Tensor
 
 from lemmata.audit.watching import WeightProduct, units_first
 
-__all__ = ["repeated_units"]
+__all__ = []  # for probes
 
 CHANCE = 1e-6  # that independent units would be as near to each other
 LEAST_ALIKE = 4  # units that are all alike, whatever the chance: weights that were filled with one number
 FUNCTIONS = ("linear", "conv1d", "conv2d", "conv3d")
+PRODUCTS = ("matmul", "__matmul__", "mm")  # of inputs with weights: units are columns
 
 
 def repeated_units(product: WeightProduct, examples: int) -> Tensor:
@@ -25,9 +26,14 @@ def repeated_units(product: WeightProduct, examples: int) -> Tensor:
     Shapes:
         returns: (units,)
     """
-    weight = product.weight.detach().flatten(1).double()  # (units, inputs)
+    weight = product.weight.detach()
+    if product.function in PRODUCTS and weight.ndim == 2 and product.given.shape[-1] == len(weight):
+        weight = weight.mT
+    elif product.function not in FUNCTIONS:
+        return torch.full((len(weight),), -1, dtype=torch.long, device=weight.device)
+    weight = weight.flatten(1).double()  # (units, inputs)
     found = torch.full((len(weight),), -1, dtype=torch.long, device=weight.device)
-    if product.function not in FUNCTIONS or len(weight) < 2:
+    if len(weight) < 2:
         return found
     if product.bias is not None and len(product.bias) == len(weight):
         weight = torch.cat([weight, product.bias.detach().double()[:, None]], 1)

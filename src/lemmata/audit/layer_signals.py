@@ -11,7 +11,7 @@ from lemmata.audit.sample import Sample
 from lemmata.audit.subject import Subject
 from lemmata.audit.watching import WeightProduct, by_batch, weight_products
 
-__all__ = ["DepthTrend", "LayerSignal"]
+__all__ = []  # for probes
 
 
 class LayerSignal(NamedTuple):
@@ -76,10 +76,11 @@ def layer_signals(subject: Subject, sample: Sample) -> list[LayerSignal]:
         if product.output.requires_grad:
             product.output.register_hook(lambda gradient: _add(own, gradient, number))
 
-    outputs, _ = weight_products(subject, sample.tensors, see)
-    if outputs.requires_grad:
-        upstream = torch.randn(outputs.shape, generator=torch.Generator().manual_seed(0))
-        torch.autograd.backward(outputs, upstream.to(outputs), inputs=_wanted(subject))
+    with torch.backends.cudnn.flags(enabled=False):  # its recurrent layers have no gradient in evaluation mode
+        outputs, _ = weight_products(subject, sample.tensors, see)
+        if outputs.requires_grad:
+            upstream = torch.randn(outputs.shape, generator=torch.Generator().manual_seed(0))
+            torch.autograd.backward(outputs, upstream.to(outputs), inputs=_wanted(subject))
     return [_signal(own) for own in seen.values()]
 
 

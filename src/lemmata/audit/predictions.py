@@ -10,7 +10,7 @@ from lemmata.audit.clock import Clock
 from lemmata.audit.sample import Sample
 from lemmata.audit.subject import Subject
 
-__all__ = ["Predictions"]
+__all__ = []  # for probes
 
 MOST = 2**20  # numbers of logits that are kept
 

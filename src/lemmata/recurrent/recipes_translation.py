@@ -5,6 +5,7 @@ from dataclasses import dataclass, fields
 from typing import Literal
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from lemmata import validate
@@ -118,13 +119,19 @@ class Translator:
         looked = torch.zeros_like(made)
         if self.aligned:
             with evaluating(system):  # the first place of a row is its start, which is no word
-                looked = system.alignment(x, made, lengths)[..., 1:].argmax(2)
+                looked = self.looked(system, x, made, lengths)[..., 1:].argmax(2)
         special, found = {self.target.numbers[token] for token in (PAD, START, END)}, []
         for tokens, places, text in zip(made.tolist(), looked.tolist(), texts, strict=True):
             named = [(self.target.tokens[s], p) for s, p in zip(tokens, places, strict=True) if s not in special]
             copied = self.aligned and len(text) > 0
             found.append([text[min(p, len(text) - 1)] if copied and w == UNKNOWN else w for w, p in named])
         return found
+
+    def looked(
+        self, system: ConditionalSequence, x: Tensor, made: Tensor, lengths: Tensor | None = None
+    ) -> Float[Tensor, "batch written read"]:
+        """Where the model looks as it writes each word: whose name is copied, and what is drawn."""
+        return system.alignment(x, made, lengths)
 
     def translate(self, system: ConditionalSequence, text: str) -> str:
         """One English sentence in German."""
@@ -175,7 +182,7 @@ class Translator:
                 x = self.test.x[verse : verse + 1].to(system.output_bias.device)
                 x = x[:, : int((x != 0).sum())]
                 made = beam_decode(system, x, max_length=self.max_length, beams=self.beams).tokens
-                weights = system.alignment(x, made)[0]
+                weights = self.looked(system, x, made)[0]
                 values = [[round(weight, 3) for weight in row] for row in weights.tolist()]
                 read, written = _words(self.source, x[0]), _words(self.target, made[0])
                 marks.append(Heat(values, label="weight", columns=read, rows=written))

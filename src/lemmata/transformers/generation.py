@@ -9,6 +9,7 @@ from torch import Tensor
 from lemmata import validate
 from lemmata.marks import system
 from lemmata.train.evaluation_mode import evaluating
+from lemmata.transformers.decoding_step import DecodingStep
 from lemmata.transformers.gpt import GPT
 from lemmata.transformers.key_value_cache import FixedCache, KeyValueCache
 
@@ -153,8 +154,12 @@ class _Reader:
         self.read_so_far = text.shape[1]
         caches = self.model.new_caches(-(-self.room // ALIGNED) * ALIGNED)
         known = self.model.hidden(text, caches=caches)[:, -1]  # (batch, width)
-        record = text.device.type == "cuda" and self.room - self.read_so_far >= WORTH_RECORDING
-        self.step = RecordedStep(self.model, caches) if record else lambda x: self.model(x, caches=caches)[:, -1]
+        if text.device.type == "cuda" and self.room - self.read_so_far >= WORTH_RECORDING:
+            self.step = RecordedStep(self.model, caches)
+        elif text.device.type == "cpu" and DecodingStep.suited(self.model):
+            self.step = DecodingStep(self.model, caches)
+        else:
+            self.step = lambda token: self.model(token, caches=caches)[:, -1]
         return self.model.foreseen(known)
 
 

@@ -65,6 +65,24 @@ def test_a_copied_unit_is_an_alarm_and_its_twin_is_not(factor, dtype, digits):
         assert "3 and 7" in found.verdict
 
 
+def test_columns_of_a_plain_product_are_units_too():
+    class Product(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first, self.second = nn.Parameter(torch.randn(9, 16)), nn.Parameter(torch.randn(2, 16))
+
+        def forward(self, x):
+            return torch.relu(x @ self.first) @ self.second.T
+
+    model, x = Product(), torch.randn(70, 9)
+    assert asked(model, (x, torch.randint(0, 2, (70,))))["duplicate units"].severity == "fine"
+    with torch.no_grad():
+        model.first[:, 11] = 3 * model.first[:, 4]
+    (found,) = asked(model, (x, torch.randint(0, 2, (70,)))).alarms
+    assert found.where == ["first"]
+    assert "4 and 11" in found.verdict
+
+
 def test_weights_filled_with_one_number_are_an_alarm(digits):
     model = dense()
     nn.init.constant_(model[3].weight, 0.1)

@@ -3,7 +3,7 @@ r"""Units that no example gets through: ReLUs that never fire, and sigmoids that
 from collections.abc import Iterator
 from typing import Any
 
-from scipy.stats import beta
+from scipy.special import betaincinv
 
 from lemmata.audit.activation_slopes import ActivationLayer, ActivationSlopes, chunks
 from lemmata.audit.clock import Clock
@@ -19,6 +19,7 @@ LEAST_EXAMPLES = 30
 LEAST_UNITS = 8
 CUT, SATURATED = 0.9, 0.99
 WORTH_A_WORD, HALF = 0.2, 0.5
+MOST_BARS = 16  # layers in the figure, those with the most dead units
 NAME = "dead units"
 CLAIMS = ("activation.relu_derivative", "relu.activation_pattern", "matcalc.elementwise")
 SLOPES = ("activation.tanh_derivative", "activation.sigmoid_derivative", "matcalc.elementwise")
@@ -89,7 +90,7 @@ def _judged(layer: ActivationLayer, last: bool, examples: int) -> Iterator[Audit
 
 def _at_least(count: int, number: int) -> float:
     """Lower end of the exact interval for a fraction, missed once in a million times (Clopper and Pearson)."""
-    return float(beta.ppf(1e-6, count, number - count + 1)) if count else 0.0
+    return float(betaincinv(count, number - count + 1, 1e-6)) if count else 0.0
 
 
 def _summary(layers: list[ActivationLayer], examples: int) -> AuditFinding:
@@ -98,7 +99,9 @@ def _summary(layers: list[ActivationLayer], examples: int) -> AuditFinding:
         return fine("saturation", f"activations keep their slopes on {examples} examples", claims=SLOPES)
     units, dead = sum(layer.units for layer in layers), sum(layer.dead for layer in layers)
     worst = max(layers, key=lambda layer: layer.dead / layer.units)
-    bars = Bars([layer.name for layer in layers], [1 - layer.dead / layer.units for layer in layers], "alive")
+    shown = sorted(layers, key=lambda layer: -layer.dead / layer.units)[:MOST_BARS]
+    shown = [layer for layer in layers if layer in shown]
+    bars = Bars([layer.name for layer in shown], [1 - layer.dead / layer.units for layer in shown])
     more: dict[str, Any] = {
         "measured": f"{dead} of {units} units without a slope for any of {examples} examples, most behind {worst.name}",
         "predicted": f"a unit that is never active in {examples} is so for less than {3 / examples:.1%} at 95 %",

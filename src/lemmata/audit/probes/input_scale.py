@@ -103,6 +103,6 @@ def _by_feature(first: WeightProduct) -> Tensor:
 def _drawn(more: dict, given: Tensor) -> dict:
     sizes = given.square().mean(1).sqrt()
     largest = torch.argsort(sizes, descending=True)[:12].sort().values
-    bars = Bars([str(int(one)) for one in largest], sizes[largest], "size of the feature")
-    figure = Figure("Inputs of the first layer", "feature", "root of the mean square", [bars])
+    bars = Bars([str(int(one)) for one in largest], sizes[largest])
+    figure = Figure("Largest inputs of the first layer", "feature", "root of the mean square", [bars])
     return {**more, "figures": [figure]}

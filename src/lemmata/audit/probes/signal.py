@@ -27,7 +27,7 @@ VANISHED = 1e-6
 EXPLODED = 100.0
 WORTH_A_WORD = 10.0
 AGREEING = 0.75  # of all pairs of layers must go the same way: depth it is, not one odd layer
-LEAST_RATIO, MOST_RATIO = 0.36, 2.0  # to He's deviation: torch's is 0.41 of it, LeCun's 0.71
+LEAST_RATIO, MOST_RATIO = 0.36, 1.8  # to He's deviation: torch's is 0.41 of it, LeCun's 0.71
 LEAST_LAYERS = 4  # hidden ones, to speak of depth
 MOST_EXAMPLES, LEAST_EXAMPLES = 64, 8
 CLAIMS = ("init.he", "init.lecun", "init.glorot", "layers.composition", "residual.depth")
@@ -51,7 +51,9 @@ def signal(subject: Subject, clock: Clock) -> Iterator[AuditFinding]:
     if broken is not None:
         verdict = f"signals overflow {str(subject.dtype)[6:]} in layer {broken.name}: its outputs are not finite"
         cure = "initialise with smaller weights, normalise the inputs, or normalise layers"
-        yield alarm(NAME, verdict, advice=cure, claims=CLAIMS, where=[broken.name], weight=10)
+        size = max((layer.size for layer in now if math.isfinite(layer.size)), default=math.nan)
+        more = {"measured": f"the largest size before it is {size:.2g}", "claims": CLAIMS, "where": [broken.name]}
+        yield alarm(NAME, verdict, advice=cure, weight=10, **more)
         return
     laws = {layer.name: initial_law(layer.weight, *_fans(layer)) for layer in now if layer.function in DRAWN}
     yield from _initialisation(now, laws)
