@@ -1,10 +1,6 @@
 r"""The audit itself: asks every probe within a time budget, and gives the model back as it was found."""
 
-<<<<<<< HEAD
 import contextlib
-=======
-import math
->>>>>>> a2
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
@@ -104,13 +100,8 @@ def _asked(one: Probe, subject: Subject, clock: Clock, watch: Callable[[str], No
             for finding in one.asks(subject, own):
                 yield replace(finding, probe=one.name)
     except OutOfTime as error:
-<<<<<<< HEAD
         enough = max(1.1 * error.times * clock.seconds, 1.0)
         yield skipped(words, f"{error}: try --budget {float(f'{enough:.2g}'):.0f}", probe=one.name)
-=======
-        more = f"--budget {math.ceil(max(1.2 * error.needed / one.share, 2 * clock.seconds, 1)):.0f} gives it more"
-        yield skipped(one.name, f"{error}: {more}", probe=one.name)
->>>>>>> a2
     except (KeyboardInterrupt, torch.OutOfMemoryError):
         raise
     except Exception as error:

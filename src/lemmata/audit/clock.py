@@ -7,7 +7,6 @@ __all__ = []  # for probes
 
 
 class OutOfTime(Exception):
-<<<<<<< HEAD
     """What was to be measured would take longer than what is left; the sentence says how long.
 
     `times` is how many times the budget would do.
@@ -16,13 +15,6 @@ class OutOfTime(Exception):
     def __init__(self, sentence: str, times: float = 2.0):
         super().__init__(sentence)
         self.times = times
-=======
-    """What was to be measured would take longer than what is left; the sentence says how long, `needed` all of it."""
-
-    def __init__(self, told: str, needed: float = 0.0):
-        super().__init__(told)
-        self.needed = needed
->>>>>>> a2
 
 
 class Clock:
@@ -59,13 +51,8 @@ class Clock:
         if left == 0:
             raise OutOfTime(f"its time was over before {what}")
         if seconds > left:
-<<<<<<< HEAD
             times = 1 + (seconds - left) / self.seconds
             raise OutOfTime(f"{what} would take about {_told(seconds)}, of which {_told(left)} are left", times)
-=======
-            told = f"{what} would take about {_told(seconds)}, of which {_told(left)} are left"
-            raise OutOfTime(told, self.seconds - left + seconds)
->>>>>>> a2
 
 
 def _told(seconds: float) -> str:
