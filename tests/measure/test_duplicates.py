@@ -59,6 +59,12 @@ def test_near_twins_are_found_and_nothing_else(scale, dimension):
     assert found.twin[:20].all()
 
 
+def test_where_all_are_twins_the_dimension_must_be_given():
+    x = torch.rand(500, 6, generator=torch.Generator().manual_seed(0))
+    usual = near_twins(x, x, own=torch.arange(500)).dimension
+    assert near_twins(x + 1e-4, x, dimension=usual).twin.all()
+
+
 def test_the_dimension_is_that_of_the_points():
     generator = torch.Generator().manual_seed(0)
     plane = torch.rand(4000, 2, generator=generator) @ torch.randn(2, 10, generator=generator)

@@ -98,15 +98,16 @@ def near_twins(
     others: Float[Tensor, "others features"],
     expected: float = 1e-3,
     own: Int[Tensor, " points"] | None = None,
+    dimension: float | None = None,
 ) -> NearTwins:
     r"""Points that lie much nearer to one of the others than to the second nearest.
 
     $$ P\Big(\frac{r_2}{r_1} > t\Big) = t^{-D} $$
 
     holds for points spread evenly over $D$ dimensions, whatever their density, so that it has no scale. $D$ is taken
-    from the median of the ratios, which a few twins do not move, and $t$ so that `expected` points exceed it by
-    chance. `own` says which of the others each point itself is, and is left out. Others must be different from each
-    other and from the points.
+    from the median of the ratios, which a few twins do not move, or is given; and $t$ is such that `expected` points
+    exceed it by chance. `own` says which of the others each point itself is, and is left out. Others must be different
+    from each other and from the points.
 
     Source: E. Facco, M. d'Errico, A. Rodriguez and A. Laio, Estimating the intrinsic dimension of datasets by a minimal
     neighborhood information (2017), from where the law is. Differs: it is used for what breaks it.
@@ -122,9 +123,10 @@ def near_twins(
         raise ValueError(f"others must hold at least 3 points, got {len(others)}")
     first, second = _two_nearest(points, others, own)
     ratio = second / first.clamp(min=torch.finfo(first.dtype).tiny)
-    middle = ratio.median().item()
-    # On a lattice most points are as near to the second as to the first: nothing follows from such ratios.
-    dimension = math.log(2) / math.log(middle) if middle > 1.001 else math.inf
+    if dimension is None:
+        middle = ratio.median().item()
+        # On a lattice most points are as near to the second as to the first: nothing follows from such ratios.
+        dimension = math.log(2) / math.log(middle) if middle > 1.001 else math.inf
     limit = max((len(points) / expected) ** (1 / dimension), LEAST_RATIO)
     twin = ratio > limit if math.isfinite(dimension) else torch.zeros_like(ratio, dtype=torch.bool)
     return NearTwins(twin, limit, dimension)

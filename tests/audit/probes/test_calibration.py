@@ -151,6 +151,21 @@ def test_young_networks_get_no_alarm(epochs):
     assert asked(trained(epochs=epochs)).severity in ("fine", "hint")
 
 
+@pytest.mark.parametrize("steps", [5, 10, 40])
+def test_networks_that_swing_get_no_alarm(steps):
+    """Large steps through batch norm: overconfident for a moment, in a class that changes."""
+    torch.manual_seed(0)
+    x, y = load("fashion").train.x, load("fashion").train.y
+    norms = [nn.Linear(784, 64), nn.BatchNorm1d(64), nn.ReLU(), nn.Linear(64, 64), nn.BatchNorm1d(64), nn.ReLU()]
+    model = nn.Sequential(nn.Flatten(), *norms, nn.Linear(64, 10))
+    optimizer = torch.optim.SGD(model.parameters(), 1.5)
+    for rows in torch.randperm(len(x)).split(64)[:steps]:
+        optimizer.zero_grad()
+        functional.cross_entropy(model(x[rows]), y[rows]).backward()
+        optimizer.step()
+    assert asked(model, "fashion").severity in ("fine", "hint")
+
+
 def test_without_a_test_part_it_asks_the_training_part():
     part = load("digits").train
     found = asked(Scaled(trained(epochs=10), 8.0), (part.x, part.y))
@@ -178,6 +193,14 @@ class Slow(nn.Module):
         for _ in range(3 * len(x)):
             work = (work @ work) / 300
         return self.head(x.flatten(1)) * work[0, 0]
+
+
+def test_of_many_classes_it_asks_as_many_examples_as_there_is_time_for():
+    x, y = torch.randn(2000, 8), torch.randint(0, 1000, (2000,))
+    model = nn.Linear(8, 1000)
+    found = audit(model, (x, y), probes=["calibration"], budget=60.0)["calibration"]
+    # Half of a tenth of the budget, 3 s, for 5 ms each.
+    assert 50 <= found.numbers["examples"] <= 600
 
 
 def test_its_figure_holds_the_curve():

@@ -76,6 +76,13 @@ def test_near_copies_are_found(name, change):
     assert report["copies in test"].severity == "fine"
 
 
+def test_a_test_part_that_is_the_training_part_with_noise():
+    (x, y), _ = parts()
+    found = asked((x, y), (noisy(x), y))["near twins in test"]
+    assert found.severity == "alarm"
+    assert found.numbers["share"] > 0.99
+
+
 @pytest.mark.parametrize("bits", [3, 6, 12])
 def test_few_inputs_meet_by_chance(bits):
     """Parity-like data: all inputs occur in both parts, and nobody copied them."""
@@ -111,6 +118,7 @@ def test_labels_that_differ_between_copies():
     assert found.severity == "hint"
     assert found.numbers["lost"] == pytest.approx(30 / len(again[0]))
     assert asked((x, y), None)["labels of copies"].severity == "fine"
+    assert "test part" in asked((x, y), None)["copies in test"].verdict
 
 
 def test_several_inputs_are_one_example():

@@ -28,6 +28,9 @@ KNOWN = 0.2  # of the labels' entropy that a network must explain before calibra
 # new data overfitting raises it: 1 to 2.5 for the networks of Guo et al. (2017), 4 after 250 passes over 2000 pictures.
 HOT_TRAIN, HOT_TEST = 1.5, 5.0
 SURE = 3.0  # of the evidence: by chance in at most exp(-9 / 2) = 1.1 % of cases at the limit itself
+# Where the step is large, or training has just begun, networks swing from class to class and are overconfident for a
+# moment. At rest their probabilities have the classes' shares in the mean; in a swing a fifth and more stands wrong.
+SWINGS = 0.15
 COLD = 0.2  # by which a network says less than it keeps
 FITTED = 0.97  # of the training part right: below it an underconfident network may just be young
 CLAIMS = ("softmax.cross_entropy", "information.ce_decomposition", "information.ce_minimizer")
@@ -38,18 +41,25 @@ def calibration(subject: Subject, clock: Clock) -> Iterator[AuditFinding]:
     """Confidence against accuracy on the test part, or on the training part where there is no other."""
     held = subject.test if subject.test is not None and subject.test.targets is not None else None
     sample = subject.train if held is None else held
-    said = predictions(subject, sample, clock)
+    said = _some(predictions(subject, sample, clock), clock)
     if len(said) < LEAST:
         yield skipped("calibration", f"{len(said)} labelled examples are too few to tell: it needs {LEAST}")
         return
-    clock.need(5e-6 * said.logits.numel(), "fitting a temperature")  # some 50 softmaxes of 100 ns a number
     found = _measured(said)
     if not found.knows:
         told = f"it is right in {found.accuracy:.1%} of {len(said)} examples"
         yield fine("calibration", f"the network knows too little yet to be calibrated: {told}", numbers=found.numbers)
         return
-    train = said if held is None else predictions(subject, subject.train, clock)
+    train = said if held is None else _some(predictions(subject, subject.train, clock), clock)
     yield _judged(found, said, train, held is not None, subject)
+
+
+def _some(said: Predictions, clock: Clock) -> Predictions:
+    """As many as half of the time allows to fit a temperature to: some 50 softmaxes, of up to 100 ns a number."""
+    seconds = 5e-6 * said.logits.shape[1]
+    number = min(len(said), max(int(clock.left() / 2 / seconds), LEAST))
+    clock.need(number * seconds, "fitting a temperature")
+    return said[torch.randperm(len(said), generator=torch.Generator().manual_seed(0))[:number].sort().values]
 
 
 class _Measured(NamedTuple):
@@ -109,6 +119,7 @@ def _judged(found: _Measured, said: Predictions, train: Predictions, held: bool,
     fitted = fit_temperature(train.logits, train.labels, z=0.0).value
     hot = fitted > HOT_TRAIN and temperature_evidence(train.logits, train.labels, 1.0) > SURE
     hot = hot or (held and temperature_evidence(said.logits, said.labels, HOT_TEST) > SURE)
+    hot = hot and _misplaced(train.at(min(max(fitted, 1e-3), 1e3))) < SWINGS
     cold = below and error.low > COLD and best.low > 0 and train.correct.double().mean() >= FITTED
     loud = alarm if _log_loss(subject, train) else hint
     if hot:
@@ -138,6 +149,12 @@ def _cure(found: _Measured) -> str:
     return told + f"{found.mended.value:.3f} and a negative log-likelihood of {found.numbers['nll_mended']:.3f}."
 
 
+def _misplaced(said: Predictions) -> float:
+    """The share of probability that stands with other classes than the labels do, in the mean over all examples."""
+    shares = torch.bincount(said.labels, minlength=said.logits.shape[1]).double() / len(said)
+    return (said.probabilities.mean(0) - shares).abs().sum().item() / 2
+
+
 def _log_loss(subject: Subject, train: Predictions) -> bool:
     """Whether the loss is the negative log-likelihood, or near it: outputs of other losses need not be logits."""
     if not callable(subject.given_loss):
@@ -155,8 +172,9 @@ def _figure(said: Predictions, found: _Measured) -> Figure:
     gap = torch.full_like(curve.low, math.nan)  # between one interval and the next
     across = torch.stack([curve.confidence, curve.confidence, gap], 1).flatten()
     along = torch.stack([curve.low, curve.high, gap], 1).flatten()
+    start = math.floor(10 * min(curve.confidence.min().item(), curve.low.min().item())) / 10
     marks = [
-        Line([0, 1], [0, 1], "calibrated"),
+        Line([start, 1], [start, 1], "calibrated"),
         Line(across, along, "95 % interval"),
         Points(curve.confidence, curve.accuracy, "as it is"),
     ]

@@ -8,7 +8,7 @@ from scipy.stats import binom
 from torch import Tensor
 
 from lemmata.audit.clock import Clock
-from lemmata.audit.finding import AuditFinding, alarm, fine, hint
+from lemmata.audit.finding import AuditFinding, alarm, fine, hint, skipped
 from lemmata.audit.probe import probe
 from lemmata.audit.sample import Sample
 from lemmata.audit.subject import Subject
@@ -35,7 +35,9 @@ def leakage(subject: Subject, clock: Clock) -> Iterator[AuditFinding]:
         columns = tuple(torch.cat([own, other.to(own)]) for own, other in zip(columns, test.tensors, strict=True))
     groups = equal_groups(*columns)
     held = groups[: len(train)]
-    if test is not None and len(train) > 1:
+    if test is None:
+        yield skipped("copies in test", "it needs a test part (test=..., --test)")
+    elif len(train) > 1:
         rows = _rows(columns)
         yield _copies(groups, len(train), rows, subject)
         yield from _twins(groups, len(train), train, rows, clock)
@@ -100,8 +102,9 @@ def _twins(groups: Tensor, number: int, train: Sample, rows: Tensor, clock: Cloc
         1e-9 * work + 1e-9 * rows.numel() * PROJECTED * (rows.shape[1] > 2 * PROJECTED), "looking for near twins"
     )
     points = _projected(rows.float(), basis, tables)
-    tested = near_twins(points[new], points[basis])
     trained = near_twins(points[basis[own]], points[basis], own=own)
+    # All of the test part may be twins: what is usual, the training part says.
+    tested = near_twins(points[new], points[basis], dimension=trained.dimension)
     found, share = int(tested.twin.sum()), tested.twin.double().mean().item()
     usual = trained.twin.double().mean().item()
     chance = float(binom.sf(found - 1, len(new), (int(trained.twin.sum()) + 1) / (len(own) + 2)))

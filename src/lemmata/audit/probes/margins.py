@@ -52,7 +52,7 @@ def margins(subject: Subject, clock: Clock) -> Iterator[AuditFinding]:
     ordered = relative.sort().values
     share = torch.arange(1, len(ordered) + 1) / len(ordered)
     marks = [Line(ordered, share, "examples"), Line([0, 0], [0, 1], "boundary")]
-    figure = Figure("Distance to the boundary", "margin / gradient / spread of inputs", "share below", marks)
+    figure = Figure("Distance to the boundary", "distance in spreads of the inputs", "share below", marks)
     measured = f"{wrong:.1%} of {where} lie on the wrong side; of the others half are nearer to the boundary than "
     measured += f"{typical:.2%} of the inputs' spread {spread:.3g}, and {near:.1%} nearer than {NEAR:.0%}"
     predicted = "an example keeps its class under every change smaller than its distance to the boundary"
