@@ -94,6 +94,23 @@ def test_too_few_examples_frozen_models_and_short_budgets_are_said():
         list(gradient_noise.asks(subject, Clock(5.0)))
 
 
+def test_slow_gradients_are_taken_of_fewer_batches():
+    class Ticking:
+        def __init__(self):
+            self.seconds = 0.0
+
+        def __call__(self):
+            self.seconds += 0.01
+            return self.seconds
+
+    subject = Subject(zero_layer(), as_sample(regression(1.0)))
+    time = Ticking()
+    for seconds, found in ((100.0, 1), (0.5, 1)):
+        assert len(list(gradient_noise.asks(subject, Clock(seconds, time)))) == found
+    with pytest.raises(OutOfTime, match="the noise of the gradients would take"):
+        list(gradient_noise.asks(subject, Clock(0.1, time)))
+
+
 def test_the_claims_it_names_exist():
     files = Path(lemmata.__file__).parent.rglob("statements.yaml")
     known = {line[6:].strip() for path in files for line in path.read_text().splitlines() if line.startswith("- id:")}

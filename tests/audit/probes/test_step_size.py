@@ -244,6 +244,13 @@ def test_unknown_optimisers_are_tried():
     assert cannot.severity == "skipped"
 
 
+def test_an_optimiser_of_another_model_is_told():
+    model = mlp()
+    found = asked(model, optimizer=torch.optim.SGD(copy.deepcopy(model).parameters(), lr=0.1))
+    assert found.severity == "hint"
+    assert "holds none of the model's parameters" in found.verdict
+
+
 def test_losses_without_curvature_have_no_limit():
     torch.manual_seed(0)
     found = asked(nn.Linear(3, 1), data=(torch.randn(64, 3), torch.randn(64, 1)), loss="l1", lr=0.1, optimizer="sgd")

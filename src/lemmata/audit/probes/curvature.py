@@ -98,7 +98,7 @@ def _downwards(form: LearningForm, largest: float, least: float, residual: float
         advice = "break the symmetry: start from other random weights, or train with noise (smaller batches)"
         predicted = "at a minimum no eigenvalue is below zero"
         return hint(name, verdict, advice=advice, predicted=predicted, weight=3.0, **more)
-    bend = f"the smallest curvature is {least:.3g}, {abs(least / largest):.1g} of the largest" if largest else ""
+    bend = f"the smallest curvature is {least:.2g} ± {residual:.1g}, the largest {largest:.3g}" if largest else ""
     return fine(name, bend or "the loss does not bend at all here", **more)
 
 

@@ -44,15 +44,19 @@ def gradient_noise(subject: Subject, clock: Clock) -> Iterator[AuditFinding]:
     examples = max(examples_for(subject, 0.8 * clock.left(), PASSES), least)
     clock.need(PASSES * subject.seconds * examples, "the noise of the gradients")
     with learning_form(subject, examples) as form:
-        yield _judged(form, _interval(form, least))
+        yield _judged(form, _interval(form, least, clock))
 
 
-def _interval(form: LearningForm, least: int) -> NoiseInterval:
+def _interval(form: LearningForm, least: int, clock: Clock) -> NoiseInterval:
     """Means of independent unbiased estimates of both parts, each with an interval by Student's law."""
     sample = form.subject.some(max(len(form.sample), least)) if len(form.sample) < least else form.sample
     size = min(SIZE, len(sample) // (GROUPS * BATCHES))
     batches = form.batches_of(sample, size)
-    each = len(batches) // GROUPS
+    before = clock.left()
+    gradient_noise_scale(form.network, form.subject.loss, batches[:2])
+    taken = max((before - clock.left()) / 2, 1e-9)  # small batches take longer for an example than large ones
+    clock.need(2 * GROUPS * taken, "the noise of the gradients")
+    each = max(min(len(batches), int(0.8 * clock.left() / taken)) // GROUPS, 2)
     groups = [batches[i * each : (i + 1) * each] for i in range(GROUPS)]
     found = [gradient_noise_scale(form.network, form.subject.loss, group) for group in groups]
     # Both intervals hold together with CONFIDENCE: each misses on either side with a quarter of the rest.
@@ -76,7 +80,7 @@ def _judged(form: LearningForm, found: NoiseInterval) -> AuditFinding:
     size = form.subject.training.batch_size
     told = f"{_count(found.scale)} ({_count(found.low)} to {_count(found.high)})"
     if math.isinf(found.high):
-        told = f"at least {_count(found.low)}"
+        told = f"at least {_count(found.low)}" if found.low > 0 else "too uncertain to tell"
     more = {
         "measured": f"noise scale {told} on {len(form.sample)} examples, {form.words}",
         "predicted": "a batch of B examples has a gradient of length |G| with noise of variance tr Σ/B; both are "
@@ -86,7 +90,7 @@ def _judged(form: LearningForm, found: NoiseInterval) -> AuditFinding:
         "figures": [_figure(found, size)],
     }
     if size is None:
-        return fine(NAME, f"the gradient noise scale is {told} examples; give batch_size=... and yours is compared",
+        return fine(NAME, f"the gradient noise scale is {told}; give batch_size=... and yours is compared",
                     **more)  # fmt: skip
     if size > FAR * found.high:
         verdict = f"batches of {size} are {size / max(found.high, 1):.2g} times the noise scale {told} and more"
@@ -96,6 +100,8 @@ def _judged(form: LearningForm, found: NoiseInterval) -> AuditFinding:
         verdict = f"batches of {size} are far below the noise scale {told}: their gradients are mostly noise"
         cure = f"up to about {_count(found.low)} examples, doubling the batch nearly halves the steps that are needed"
         return hint(NAME, verdict, advice=cure, weight=1.0, **more)
+    if math.isinf(found.high):  # near a minimum the gradient is lost in its noise
+        return fine(NAME, f"your batches hold {size} examples; the noise scale is {told}", **more)
     return fine(NAME, f"batches of {size} suit the noise scale {told}", **more)
 
 
@@ -104,7 +110,7 @@ def _figure(found: NoiseInterval, size: int | None) -> Figure:
     ends = [value for value in (found.low, found.scale, found.high, float(size or 0)) if 0 < value < math.inf]
     most = max([*ends, 64.0])
     sizes = torch.logspace(0, math.ceil(math.log10(2 * most)), 40)
-    marks: list = []
+    marks: list[Band | Line] = []
     if math.isfinite(found.high):
         low, high = (torch.sqrt(end / sizes) for end in (found.low, found.high))
         marks.append(Band(sizes, low, high, f"with confidence {CONFIDENCE}"))

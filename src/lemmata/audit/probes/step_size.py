@@ -58,6 +58,11 @@ def step_size(subject: Subject, clock: Clock) -> Iterator[AuditFinding]:
     if not any(value.requires_grad for value in subject.model.parameters()):
         yield skipped(NAME, "the model has no parameters that learn")
         return
+    if subject.training.running is not None and not _holds(subject.training.running, subject):
+        verdict = "the optimiser holds none of the model's parameters: its steps leave the model as it is"
+        advice = "make it from model.parameters(), after the model was copied or moved"
+        yield hint(NAME, verdict, advice=advice, claims=("optim.gd",), weight=8.0)
+        return
     examples = examples_for(subject, 0.6 * clock.left(), PASSES)
     clock.need(LEAST * subject.seconds * examples, "the largest curvature")
     with learning_form(subject, examples) as whole:
@@ -73,6 +78,11 @@ def step_size(subject: Subject, clock: Clock) -> Iterator[AuditFinding]:
             yield _by_trial(form, trial)
         else:
             yield _judged(form, rule, steepness, trial, clock)
+
+
+def _holds(optimizer: torch.optim.Optimizer, subject: Subject) -> bool:
+    held = {id(value) for group in optimizer.param_groups for value in group["params"]}
+    return any(id(value) in held for value in subject.model.parameters() if value.requires_grad)
 
 
 def _tried(form: LearningForm, clock: Clock, factor: float = 1.0) -> Trial | None:
