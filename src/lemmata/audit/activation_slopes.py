@@ -134,7 +134,8 @@ class ActivationSlopes(TorchDispatchMode):
         layer = self.layers.setdefault((name, activation, number), ActivationLayer(name, activation, number, both))
         layer.add(steep, units, self.examples)
         layer.place = self.products
-        self.held[output.data_ptr()] = output, layer
+        if both:  # what could be a gate
+            self.held[output.data_ptr()] = output, layer
 
 
 def _slopes(func: Any, x: Tensor, rest: Any, kwargs: Any) -> Tensor:
