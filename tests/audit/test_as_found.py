@@ -1,6 +1,7 @@
 """A model that was lent comes back as it was, whatever was done to it."""
 
 import contextlib
+import copy
 import random
 
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 import torch
 from torch import nn
 
+from lemmata.audit import audit
 from lemmata.audit.as_found import kept_as_found
 
 
@@ -112,3 +114,23 @@ def test_keys_of_the_state_keep_their_order():
         del model[0].bias
         model[0].bias = nn.Parameter(torch.zeros(2))
     assert list(model.state_dict()) == ["0.weight", "0.bias", "1.weight", "1.bias"]
+
+
+def test_a_whole_audit_leaves_model_optimiser_and_random_numbers_as_they_were(model):
+    x, y = torch.randn(80, 3), torch.arange(80) % 2
+    optimizer = torch.optim.Adam([p for p in model.parameters() if p.requires_grad], lr=0.01)
+    torch.nn.functional.cross_entropy(model(x), y).backward()
+    optimizer.step()
+    model.body[1].eval()
+    before, state = everything(model), copy.deepcopy(optimizer.state_dict())
+    generator, threads, default = torch.get_rng_state(), torch.get_num_threads(), torch.get_default_dtype()
+    report = audit(model, (x, y), (x[:40], y[:40]), optimizer=optimizer, budget=30.0)
+    assert len(report.findings) > 10
+    same(before, everything(model))
+    after = optimizer.state_dict()
+    assert after["param_groups"] == state["param_groups"]
+    for index, held in state["state"].items():
+        assert all(torch.equal(value, after["state"][index][name]) for name, value in held.items())
+    assert torch.equal(torch.get_rng_state(), generator)
+    assert (torch.get_num_threads(), torch.get_default_dtype()) == (threads, default)
+    assert torch.is_grad_enabled()

@@ -98,6 +98,8 @@ def test_what_rises_and_what_ruins():
     assert not Trial([1.0, 5.0, 0.1], 2.0).ruins
     assert Trial([1.0, 5.0, 3.1], 2.0).ruins
     assert not Trial([1.0, 5.0, 2.9], 2.0).ruins
+    assert not Trial([1.0, 19.0, 0.1], 2.0).destroys
+    assert Trial([1.0, 21.0, 0.1], 2.0).destroys
     assert Trial([1.0, math.nan], 2.0).rises
     assert Trial([1.0, math.nan], 2.0).ruins
     assert Trial([0.0, 0.1], 2.0).rises

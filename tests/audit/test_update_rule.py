@@ -59,7 +59,8 @@ def test_rates_come_from_the_state_of_the_optimiser():
         [{"params": [model.weight], "lr": 0.1}, {"params": [model.bias], "lr": 0.2}], betas=(0.9, 0.99), eps=1e-3
     )
     model(torch.ones(2, 3).double()).sum().backward()
-    optimizer.step()  # the corrected mean square of one gradient is its square: 2 for each weight, 2 for the bias
+    for _ in range(60):
+        optimizer.step()  # the corrected mean square of equal gradients is their square: 2 for each weight and the bias
     subject = subject_of(model, Training(0.1, "adam", betas=(0.9, 0.99), running=optimizer))
     with learning_form(subject, 64) as form:
         rule = update_rule(form, subject.training)
@@ -67,6 +68,34 @@ def test_rates_come_from_the_state_of_the_optimiser():
     assert rule.limit == pytest.approx(38)
     assert torch.allclose(rule.rates["model.weight"], torch.full((1, 3), 0.1 / 2.001).double())
     assert torch.allclose(rule.rates["model.bias"], torch.full((1,), 0.2 / 2.001).double())
+
+
+def test_a_young_state_is_not_gone_by():
+    model = nn.Linear(3, 1)
+    optimizer = torch.optim.Adam(model.parameters())
+    model(torch.ones(2, 3)).sum().backward()
+    optimizer.step()
+    subject = subject_of(model, Training(1e-3, "adam", running=optimizer))
+    with learning_form(subject, 64) as form:
+        rule = update_rule(form, subject.training)
+    assert rule is not None
+    assert rule.source == "the gradients at these weights"
+
+
+def test_adagrad_is_told_by_its_own_sum_only():
+    model = nn.Linear(3, 1).double()
+    optimizer = torch.optim.Adagrad(model.parameters(), lr=0.1, lr_decay=0.01, eps=0.0)
+    model(torch.ones(2, 3).double()).sum().backward()
+    for _ in range(50):
+        optimizer.step()
+    for running, known in ((None, False), (optimizer, True)):
+        subject = subject_of(model, Training(0.1, "adagrad", running=running))
+        with learning_form(subject, 64) as form:
+            rule = update_rule(form, subject.training)
+        assert (rule is not None) == known
+    assert rule is not None
+    wanted = 0.1 / (1 + 49 * 0.01) / (50 * 2.0**2) ** 0.5  # fifty gradients of size 2
+    assert torch.allclose(rule.rates["model.weight"], torch.full((1, 3), wanted).double())
 
 
 def test_without_a_state_the_mean_squares_are_those_of_the_gradients_here():

@@ -11,7 +11,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from lemmata.audit.subject import Subject
 from lemmata.audit.watching import by_batch, layer_names, plain_attention, units_first
 
-__all__ = ["ActivationLayer"]
+__all__ = []  # for probes
 
 FLAT = 0.01  # of the steepest slope: tanh beyond 3, the sigmoid beyond 6, ReLU below zero
 STEP = 2.0**-10  # relative, of the difference that gives the slope: its rounding in float32 is 1e-4, far below FLAT

@@ -60,6 +60,8 @@ def audit(
     """
     if not isinstance(model, nn.Module):
         raise TypeError(f"model must be a torch module, got {type(model).__name__}")
+    if isinstance(model, torch.jit.ScriptModule):
+        raise TypeError("model must be a module of Python, got a scripted one: give the module that it was made from")
     if any(is_lazy(p) for p in [*model.parameters(), *model.buffers()]):
         raise ValueError("model has lazy layers without weights: give it one batch of examples first")
     clock = Clock(float(validate.positive("budget", budget)))
@@ -98,8 +100,8 @@ def _asked(one: Probe, subject: Subject, clock: Clock, watch: Callable[[str], No
             for finding in one.asks(subject, own):
                 yield replace(finding, probe=one.name)
     except OutOfTime as error:
-        more = f"--budget {max(2 * clock.seconds, 1):.0f} gives it more"
-        yield skipped(words, f"{error}: {more}", probe=one.name)
+        enough = max(1.1 * error.times * clock.seconds, 1.0)
+        yield skipped(words, f"{error}: try --budget {float(f'{enough:.2g}'):.0f}", probe=one.name)
     except (KeyboardInterrupt, torch.OutOfMemoryError):
         raise
     except Exception as error:

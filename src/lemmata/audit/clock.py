@@ -3,11 +3,18 @@
 import time
 from collections.abc import Callable
 
-__all__ = ["Clock", "OutOfTime"]
+__all__ = []  # for probes
 
 
 class OutOfTime(Exception):
-    """What was to be measured would take longer than what is left; the sentence says how long."""
+    """What was to be measured would take longer than what is left; the sentence says how long.
+
+    `times` is how many times the budget would do.
+    """
+
+    def __init__(self, sentence: str, times: float = 2.0):
+        super().__init__(sentence)
+        self.times = times
 
 
 class Clock:
@@ -44,7 +51,8 @@ class Clock:
         if left == 0:
             raise OutOfTime(f"its time was over before {what}")
         if seconds > left:
-            raise OutOfTime(f"{what} would take about {_told(seconds)}, of which {_told(left)} are left")
+            times = 1 + (seconds - left) / self.seconds
+            raise OutOfTime(f"{what} would take about {_told(seconds)}, of which {_told(left)} are left", times)
 
 
 def _told(seconds: float) -> str:

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from lemmata.audit.watching import WeightProduct, units_first
 
-__all__ = ["repeated_units"]
+__all__ = []  # for probes
 
 CHANCE = 1e-6  # that independent units would be as near to each other
 LEAST_ALIKE = 4  # units that are all alike, whatever the chance: weights that were filled with one number

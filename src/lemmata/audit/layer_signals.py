@@ -11,7 +11,7 @@ from lemmata.audit.sample import Sample
 from lemmata.audit.subject import Subject
 from lemmata.audit.watching import WeightProduct, by_batch, weight_products
 
-__all__ = ["DepthTrend", "LayerSignal"]
+__all__ = []  # for probes
 
 
 class LayerSignal(NamedTuple):

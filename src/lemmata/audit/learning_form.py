@@ -19,7 +19,7 @@ from lemmata.measure.random_parts import draws
 
 __all__ = []  # for probes of curvature and of gradients
 
-SMALLEST = 32  # examples below which a loss says little
+SMALLEST = 16  # examples below which a loss says little
 LARGEST = 2048  # examples beyond which its curvature hardly changes
 BYTES = 2**31  # of vectors that are kept
 FRESH = 256  # examples that what was found is tested on, where there are as many
@@ -133,7 +133,7 @@ def _chosen(subject: Subject, examples: int) -> tuple[Sample, Sample | None]:
             return train, None
         examples = len(train) // 2
     # A test takes a product, finding takes many: where finding can afford few examples, more are tested.
-    both = subject.some(min(examples + max(examples, FRESH), len(train)))
+    both = subject.some(min(examples + max(examples, min(4 * examples, FRESH)), len(train)))
     return both[:examples], both[examples:] if len(both) - examples >= SMALLEST else None
 
 

@@ -10,7 +10,7 @@ from lemmata.audit.clock import Clock
 from lemmata.audit.sample import Sample
 from lemmata.audit.subject import Subject
 
-__all__ = ["Predictions"]
+__all__ = []  # for probes
 
 MOST = 2**20  # numbers of logits that are kept
 
@@ -66,7 +66,7 @@ def predictions(subject: Subject, sample: Sample, clock: Clock, least: int = 50)
         pairs = [(subject.outputs(sample), sample.targets)]  # remembered, for the other probes too
     else:
         with torch.no_grad():
-            pairs = ((subject.network(*one.tensors), one.targets) for one in subject.batches(part, 256))
+            pairs = ((subject.network(*one.tensors), one.targets) for one in subject.batches(part, subject.chunk))
     with torch.no_grad():
         for outputs, targets in pairs:
             rows, own, _ = one_each(outputs, targets, subject, random)
@@ -74,7 +74,7 @@ def predictions(subject: Subject, sample: Sample, clock: Clock, least: int = 50)
             labels.append(own.cpu())
     joined, own = torch.cat(logits), torch.cat(labels)
     if len(own) == 0:
-        raise ValueError("no example has a label of 0 or above")
+        raise ValueError("no label of these examples names a class")
     return Predictions(_as_logits(joined, own, subject), own)
 
 
@@ -82,17 +82,14 @@ def one_each(
     outputs: Tensor, targets: Tensor | None, subject: Subject, random: torch.Generator
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Outputs (rows, classes), labels (rows,) and which examples they are of: one label of each example, drawn among
-    those that count, as torch leaves out negative ones.
+    those that count.
     """
     assert targets is not None
     outputs, targets = _flat(outputs, targets, subject)
     keys = torch.rand(targets.shape, generator=random).to(targets.device)
-    best, where = torch.where(targets >= 0, keys, -1.0).max(1)
+    best, where = torch.where(subject.counted(targets), keys, -1.0).max(1)
     rows = (best >= 0).nonzero()[:, 0]
-    labels = targets[rows, where[rows]]
-    if len(labels) and int(labels.max()) >= subject.classes:
-        raise ValueError(f"labels must be below {subject.classes}, the number of classes, got {int(labels.max())}")
-    return outputs[rows, where[rows]], labels, rows
+    return outputs[rows, where[rows]], targets[rows, where[rows]], rows
 
 
 def _flat(outputs: Tensor, targets: Tensor, subject: Subject) -> tuple[Tensor, Tensor]:

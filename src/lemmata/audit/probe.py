@@ -10,7 +10,7 @@ from lemmata.audit.clock import Clock
 from lemmata.audit.finding import AuditFinding
 from lemmata.audit.subject import Subject
 
-__all__ = ["Probe", "probe"]
+__all__ = []  # for probes
 
 Asks = Callable[[Subject, Clock], Iterable[AuditFinding]]
 Need = Literal["targets", "test", "lr", "classes"]

@@ -12,7 +12,7 @@ from torch.utils.data import DataLoader, IterableDataset, SequentialSampler, def
 from lemmata.data.columns import as_tensor, is_array, kind
 from lemmata.data.examples import Examples, moved
 
-__all__ = ["Sample"]
+__all__ = []  # for probes
 
 TARGETS = ("y", "label", "labels", "target", "targets")  # names of the column that is to be predicted
 MOST = 20_000  # examples that are held

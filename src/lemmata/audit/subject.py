@@ -14,7 +14,7 @@ from lemmata.audit.clock import Clock
 from lemmata.audit.labels_read import read_as_classes, why_unusable
 from lemmata.audit.sample import Sample
 
-__all__ = ["Subject", "Training"]
+__all__ = []  # for probes
 
 LOSSES: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
     "cross_entropy": functional.cross_entropy,
@@ -146,6 +146,7 @@ class Subject:
         parts = [part.targets for part in (self.train, self.test) if part is not None and part.targets is not None]
         reasons = [why_unusable(self.task, targets, outputs, loss, self._asked) for targets in parts]
         self.unusable = next((reason for reason in reasons if reason), "")
+        self.labels = self.train.targets  # all of them: to look at them takes no pass
         self._thin(budget)
         self._kept: dict[int, tuple[Sample, Tensor]] = {}
 
@@ -162,6 +163,15 @@ class Subject:
     def _asked(self, loss: Callable[[Any, Any], Tensor], outputs: Tensor, targets: Tensor) -> Tensor:
         """A loss of one's own, given outputs as the model gives them."""
         return loss(self.network.as_answered(outputs), targets)
+
+    def _takes(self, loss: Callable[[Any, Any], Tensor], outputs: Tensor) -> bool:
+        """Whether a loss of one's own takes these outputs of the first examples."""
+        targets = self.train.targets
+        assert targets is not None
+        try:
+            return bool(self._asked(loss, outputs, targets[: len(outputs)]).isfinite().all())
+        except (RuntimeError, IndexError, TypeError, ValueError):
+            return False
 
     def counted(self, targets: Tensor) -> Tensor:
         """Which labels name a class; the others are places that the loss leaves out, such as padding."""
@@ -281,7 +291,9 @@ class Subject:
                 raise ValueError(_unfit(outputs, targets))
             return "classes"
         if math.prod(shape) != math.prod(wanted):
-            raise ValueError(_unfit(outputs, targets))
+            if not callable(loss) or not self._takes(loss, outputs):
+                raise ValueError(_unfit(outputs, targets))
+            return "numbers"  # several outputs for one target: a mean and a variance, or quantiles
         if said is not None:
             return said
         two = bool(((targets == 0) | (targets == 1)).all())

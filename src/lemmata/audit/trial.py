@@ -18,6 +18,7 @@ __all__ = []  # for the probe of the step size
 STEPS = 30  # an unstable direction grows by a factor of three and more in each, beyond twice the limit
 RISE = 0.2  # of the loss at the start: more than the edge of stability does in a step, far less than divergence
 RUIN = 1.5  # times what a constant answer costs, and times the start, in the whole last third of the steps
+DESTROYED = 10.0  # times the same, once: steps of a trained network that lost its optimiser's state cost less
 HOPELESS = 100.0  # times that: no need to go on
 WARM = 1e6  # steps after which Adam's correction for its start is gone
 
@@ -41,6 +42,12 @@ class Trial:
         worst = max(self.losses[0], self.constant)
         last = self.losses[-max(len(self.losses) // 3, 1) :]
         return any(not math.isfinite(value) for value in last) or min(last) > worst + (RUIN - 1) * abs(worst)
+
+    @property
+    def destroys(self) -> bool:
+        """Whether at some time the network is far worse than one that answers all examples alike."""
+        worst = max(self.losses[0], self.constant)
+        return self.ruins or not self.peak - worst <= (DESTROYED - 1) * abs(worst)
 
     @property
     def peak(self) -> float:

@@ -17,6 +17,8 @@ KINDS = {
     "adamw": "adamw", "adam": "adam", "rmsprop": "rmsprop", "adagrad": "adagrad",
 }  # fmt: skip
 SQUARES = {"adam": "exp_avg_sq", "adamw": "exp_avg_sq", "rmsprop": "square_avg", "adagrad": "sum"}
+STATE = "the optimiser's state"
+OLD = 50  # steps before which a state says more about the first few batches than about the rates to come
 BATCHES = 8  # of which the mean square of gradients is taken: fewer are often all small in some entry by chance
 
 
@@ -41,6 +43,13 @@ class UpdateRule:
     def adaptive(self) -> bool:
         """Whether entries have rates of their own."""
         return self.kind in SQUARES
+
+    @property
+    def known(self) -> bool:
+        """Whether the rates are those of the optimiser. From the gradients of one place they come out too large where
+        past ones were larger, at the end of a training: by a factor of ten and more.
+        """
+        return self.source in ("", STATE)
 
     def scaled(self, hessian: Callable[[Tensor], Tensor], flat: Tensor) -> Callable[[Tensor], Tensor]:
         """The product with the scaled Hessian; `flat` is a vector of the rates."""
@@ -83,13 +92,16 @@ def limit_of(kind: str, momentum: float = 0.0, nesterov: bool = False) -> tuple[
 def update_rule(form: LearningForm, training: Training) -> UpdateRule | None:
     """What the optimiser does at these weights, from its own state where it was given, else from the gradients here.
 
-    None where the optimiser is not known, or holds none of the parameters.
+    None where the optimiser is not known, holds none of the parameters, or adds up all gradients and its sum was not
+    given.
     """
     kind = kind_of(training)
     groups = _groups(form, training)
     if not kind or not groups:
         return None
     squares, source = _squares(form, training, kind, groups)
+    if kind == "adagrad" and source != STATE:
+        return None
     rates: dict[str, Tensor | float] = {}
     limits = []
     for name, group in groups.items():
@@ -129,9 +141,8 @@ def _squares(
     running = training.running
     if running is not None:
         states = {name: running.state.get(form.original(name), {}) for name in groups}
-        if all(SQUARES[kind] in state for state in states.values()):
-            held = {name: _of_state(state, kind, groups[name]) for name, state in states.items()}
-            return held, "the optimiser's state"
+        if all(SQUARES[kind] in state and state.get("step", OLD) >= OLD for state in states.values()):
+            return {name: _of_state(state, kind, groups[name]) for name, state in states.items()}, STATE
     return gradient_moments(form, list(groups))[1], "the gradients at these weights"
 
 

@@ -11,7 +11,7 @@ from torch.overrides import TorchFunctionMode
 
 from lemmata.audit.subject import Subject
 
-__all__ = ["WeightProduct"]
+__all__ = []  # for probes
 
 # Functions that multiply what they are given by weights, by the names torch calls them.
 PRODUCTS = frozenset(

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from lemmata.tricks.initialization import weight_variance
 
-__all__ = ["InitialLaw", "initial_law"]
+__all__ = []  # for probes
 
 LEAST = 200  # entries: to fewer, a normal and a uniform law may both fit
 MOST = 20_000  # entries that are compared with a law

@@ -191,3 +191,19 @@ def test_two_classes():
     data = (x, (y > 0).float()[:, None])
     for last, loss in (((), nn.BCEWithLogitsLoss()), ((nn.Sigmoid(),), nn.BCELoss())):
         assert named(asked(perceptron(1, 10, *last), data, probe=PROBE, loss=loss), "loss axes").severity == "fine"
+
+
+def test_several_outputs_for_one_target():
+    x, y = diabetes()
+    levels = torch.tensor([0.1, 0.5, 0.9])
+
+    def quantiles(z, t):
+        return torch.maximum(levels * (t[:, None] - z), (levels - 1) * (t[:, None] - z)).mean()
+
+    def gaussian(z, t):
+        return functional.gaussian_nll_loss(z[:, 0], t, z[:, 1].exp())
+
+    for outputs, loss in ((3, quantiles), (2, gaussian)):
+        assert named(asked(perceptron(outputs, 10), (x, y), probe=PROBE, loss=loss), "loss axes").severity == "fine"
+    with pytest.raises(ValueError, match="cannot compare outputs"):
+        asked(perceptron(4, 10), (x, y), probe=PROBE, loss=quantiles)

@@ -325,6 +325,12 @@ def test_a_run_is_audited_with_its_own_examples_and_choices(here, call, capsys):
     assert "leave out --weights" in call("run", "--weights", "w.safetensors")[2]
 
 
+def test_pictures_are_given_to_a_run_as_its_recipe_gives_them(here, call):
+    words = ["--data", "fashion", "--steps", "2", "--out", "run", "--json", "--device", "cpu"]
+    assert main(["train", "lenet", *words]) == 0
+    assert told(call, "run")["shape"]["verdict"].startswith("2000 1000 classes")
+
+
 def test_a_run_of_a_table_finds_its_file_or_says_that_it_has_changed(here, call):
     rows = ["a,b,kind", *(f"{i},{i % 7},{'xy'[i % 2]}" for i in range(60))]
     (here / "t.csv").write_text("\n".join(rows))

@@ -96,51 +96,53 @@ def _cross_fitted(said: Predictions) -> Predictions:
 
 
 def _judged(found: _Measured, said: Predictions, train: Predictions, held: bool, subject: Subject) -> AuditFinding:
-    best, numbers = found.temperature, found.numbers
+    best, error, numbers = found.temperature, found.error, found.numbers
     where = f"{len(said)} {'test' if held else 'training'} examples"
-    error = found.error
     measured = f"calibration error {error.value:.3f} ({error.low:.3f} to {error.high:.3f}) on {where}; "
     measured += f"negative log-likelihood {numbers['nll']:.3f}"
-    predicted = "a calibrated network is right as often as it says: error 0, best temperature 1"
     more = {
-        "measured": measured, "predicted": predicted, "claims": CLAIMS, "numbers": numbers,
-        "figures": [_figure(said, found)],
+        "measured": measured, "claims": CLAIMS, "numbers": numbers, "figures": [_figure(said, found)],
+        "predicted": "a calibrated network is right as often as it says: error 0, best temperature 1",
     }  # fmt: skip
     right = f"right in {found.accuracy:.1%} of cases and says {found.confidence:.1%}"
+    below = found.confidence < found.accuracy
     fitted = fit_temperature(train.logits, train.labels, z=0.0).value
     hot = fitted > HOT_TRAIN and temperature_evidence(train.logits, train.labels, 1.0) > SURE
     hot = hot or (held and temperature_evidence(said.logits, said.labels, HOT_TEST) > SURE)
-    below = found.confidence < found.accuracy
     cold = below and error.low > COLD and best.low > 0 and train.correct.double().mean() >= FITTED
-    cure = (
-        f"divide the logits by {best.value:.2g}, which on examples it was not fitted to gives a calibration error of "
-    )
-    cure += f"{found.mended.value:.3f} and a negative log-likelihood of {numbers['nll_mended']:.3f}"
     loud = alarm if _log_loss(subject, train) else hint
     if hot:
-        verdict = f"overconfident: the network is {right}; its logits are {best.value:.2g} times too large"
-        cause = "Look for a factor on the logits, or stop earlier and regularise more"
-        return loud("calibration", verdict, advice=f"{cure}. {cause}.", weight=5.0, **more)
+        size = f"{best.value:.2g} times" if best.value < math.inf else "far"
+        verdict = f"overconfident: the network is {right}; its logits are {size} too large"
+        cause = "Look for a factor on the logits, or stop earlier and regularise more."
+        return loud("calibration", verdict, advice=f"{_cure(found)} {cause}", weight=5.0, **more)
     if cold:
         verdict = f"underconfident: the network is {right}; its logits are {1 / best.value:.2g} times too small"
-        cause = "Look for a temperature or a softmax left before the output, and for strong label smoothing"
-        return loud("calibration", verdict, advice=f"{cure}. {cause}.", weight=4.0, **more)
-    apart = abs(temperature_evidence(said.logits, said.labels, 1.0)) > SURE and not 2 / 3 < best.value < 1.5
-    if error.low > 0.02 or apart:
-        word = "underconfident" if below else "overconfident"
+        cause = "Look for a temperature or a softmax left before the output, and for strong label smoothing."
+        return loud("calibration", verdict, advice=f"{_cure(found)} {cause}", weight=4.0, **more)
+    apart = temperature_evidence(said.logits, said.labels, 1.0) > SURE and best.value > 1.5
+    # To say too little costs less than to say too much, and young networks do.
+    if error.low > (0.05 if below else 0.02) or apart:
         how = "" if error.value > 0.1 else "somewhat "
-        verdict = f"{how}{word}: the network is {right}; the best temperature is {best.value:.2g}"
+        verdict = f"{how}{'underconfident' if below else 'overconfident'}: the network is {right}"
         young = " It may also just be young: train on." if below else ""
-        return hint("calibration", verdict, advice=f"{cure}.{young}", weight=1 + 3 * error.value, **more)
-    verdict = f"calibrated as far as {where} can tell: the network is {right}"
-    return fine("calibration", verdict, **more)
+        return hint("calibration", verdict, advice=_cure(found) + young, weight=1 + 3 * error.value, **more)
+    return fine("calibration", f"calibrated well enough, as far as {where} tell: the network is {right}", **more)
+
+
+def _cure(found: _Measured) -> str:
+    best = found.temperature.value
+    if not 0 < best < math.inf:  # never wrong, or wrong whenever it is sure
+        return "Ask more examples: these do not show how sure it may be."
+    told = f"Divide the logits by {best:.2g}: on examples it was not fitted to that gives a calibration error of "
+    return told + f"{found.mended.value:.3f} and a negative log-likelihood of {found.numbers['nll_mended']:.3f}."
 
 
 def _log_loss(subject: Subject, train: Predictions) -> bool:
     """Whether the loss is the negative log-likelihood, or near it: outputs of other losses need not be logits."""
     if not callable(subject.given_loss):
         return True
-    part = subject.train[:256]
+    part = subject.train[: subject.chunk]
     with torch.no_grad():
         told = float(subject.loss(subject.network(*part.tensors), part.targets))  # type: ignore[arg-type]
     own = train.surprise.mean().item()

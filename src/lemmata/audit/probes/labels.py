@@ -22,7 +22,7 @@ ALPHA = 1e-9
 
 @probe("Labels", value=100, share=0.1)
 def labels(subject: Subject, clock: Clock) -> Iterator[AuditFinding]:
-    targets = subject.train.targets
+    targets = subject.labels
     if targets is None:
         yield skipped("labels", "it needs data with targets")
         return
@@ -75,7 +75,7 @@ def _out_of_range(subject: Subject) -> AuditFinding:
 
 
 def _constant(subject: Subject, targets: Tensor) -> AuditFinding:
-    value, whole = targets.flatten()[0].item(), subject.train.whole
+    value, whole = targets.flatten()[0].item(), subject.given[0].whole
     number = f"all {len(targets):,}" if whole else f"the first {len(targets):,}"
     return (alarm if whole and len(targets) > 1 else hint)(
         "constant labels",

@@ -39,8 +39,9 @@ def leakage(subject: Subject, clock: Clock) -> Iterator[AuditFinding]:
         rows = _rows(columns)
         yield _copies(groups, len(train), rows, subject)
         yield from _twins(groups, len(train), train, rows, clock)
-    if train.targets is not None and subject.task in ("classes", "binary") and train.targets.ndim == 1:
-        yield _conflicts(held, train.targets)
+    targets = train.targets
+    if targets is not None and subject.task in ("classes", "binary") and targets.numel() == len(train):
+        yield _conflicts(held, targets)
 
 
 def _copies(groups: Tensor, number: int, rows: Tensor, subject: Subject) -> AuditFinding:

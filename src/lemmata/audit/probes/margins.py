@@ -79,7 +79,7 @@ def _measured(subject: Subject, part: Sample, gradients: bool) -> tuple[Tensor, 
     subject.network.eval()
     # cuDNN has no gradients of recurrent layers in evaluation mode.
     with torch.set_grad_enabled(gradients), torch.backends.cudnn.flags(enabled=not gradients):
-        for batch in subject.batches(part, BATCH):
+        for batch in subject.batches(part, min(BATCH, subject.chunk)):
             inputs = [x.detach().clone().requires_grad_(gradients and x.is_floating_point()) for x in batch.tensors]
             logits, labels, rows = one_each(subject.network(*inputs), batch.targets, subject, random)
             others = logits.scatter(1, labels[:, None], -torch.inf).amax(1)

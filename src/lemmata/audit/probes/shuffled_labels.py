@@ -39,6 +39,10 @@ class Agreement(NamedTuple):
     distance: float
 
     @property
+    def by_chance(self) -> str:
+        return f"by chance to {max(self.chance, 0):.0%}"  # correlations of nothing are a little below zero too
+
+    @property
     def sigmas(self) -> float:
         return (self.rate - self.chance) / self.deviation
 
@@ -85,7 +89,7 @@ def _two_parts(train: Agreement, test: Agreement, between: Agreement, renamed: f
     about = {
         "numbers": numbers,
         "measured": f"neighbours agree to {train.rate:.0%} (training), {test.rate:.0%} (test) and {between.rate:.0%} "
-        f"(test with training); {between.chance:.0%} by chance",
+        f"(test with training), {between.by_chance}",
         "predicted": "as often between the parts as within each, if both come from one source",
         "weight": 9,
     }
@@ -103,7 +107,7 @@ def _two_parts(train: Agreement, test: Agreement, between: Agreement, renamed: f
     return alarm(
         NAME,
         f"labels of the {told} part do not belong to its inputs: neighbours agree to {bad.rate:.0%}, "
-        f"by chance to {bad.chance:.0%}, in the other part to {good.rate:.0%}",
+        f"{bad.by_chance}, in the other part to {good.rate:.0%}",
         advice="inputs and labels were put into different orders: shuffle, sort and filter both by one index",
         **about,
     )
@@ -111,7 +115,7 @@ def _two_parts(train: Agreement, test: Agreement, between: Agreement, renamed: f
 
 def _one_part(subject: Subject, sample: Sample, train: Agreement) -> Iterator[AuditFinding]:
     numbers = {"train": train.rate, "chance": train.chance, "sigmas": train.sigmas}
-    told = f"nearest neighbours agree to {train.rate:.0%}, by chance to {train.chance:.0%}"
+    told = f"nearest neighbours agree to {train.rate:.0%}, {train.by_chance}"
     if abs(train.sigmas) > CHANCE:
         yield fine(NAME, f"labels belong to inputs: {told}", measured=told, numbers=numbers)
     elif (

@@ -21,6 +21,7 @@ from lemmata.measure.eigenvalues import extreme_eigenpairs
 
 NAME = "step size"
 PASSES = 200  # forwards, for one example: 15 products at 6, 30 steps of a trial at 3, the rest for moments and tests
+LEAST = 80  # with 10 products and a short trial
 PRODUCTS, USUAL = 40, 15  # at most and mostly, of Lanczos's iteration: the largest eigenvalue stands out
 SHORTEST = 6  # steps of a trial: an unstable direction grows by 700 in as many
 ACCURACY = 0.01  # residual over eigenvalue at which the iteration ends: far below the factor 2 that is asked about
@@ -58,7 +59,7 @@ def step_size(subject: Subject, clock: Clock) -> Iterator[AuditFinding]:
         yield skipped(NAME, "the model has no parameters that learn")
         return
     examples = examples_for(subject, 0.6 * clock.left(), PASSES)
-    clock.need(PASSES / 2 * subject.seconds * examples, "the largest curvature")
+    clock.need(LEAST * subject.seconds * examples, "the largest curvature")
     with learning_form(subject, examples) as whole:
         form = whole.within(0.4 * clock.left(), USUAL)
         rule = update_rule(form, subject.training)
@@ -126,7 +127,9 @@ def _judged(form: LearningForm, rule: UpdateRule, found: Steepness, trial: Trial
     limit = rule.lr / found.ratio if found.ratio > 0 else math.inf
     step = f"your step {rule.lr:.3g}"
     happened = f": {_told(trial)}" if trial is not None else ""
-    if found.ratio > TOO_LARGE and found.at_least > 1 and (trial is None or trial.rises):
+    # Rates that are guessed prove nothing by themselves.
+    shown = trial.rises if rule.known and trial is not None else rule.known if trial is None else trial.destroys
+    if found.ratio > TOO_LARGE and found.at_least > 1 and shown:
         verdict = f"{step} is {found.ratio:.3g} times the stable limit {limit:.2g}{happened}"
         calmer = _tried(form, clock, 0.5 / found.ratio) if trial is not None else None
         more["figures"] = [_figure(trial, calmer, rule.lr, limit / 2)]
@@ -135,6 +138,9 @@ def _judged(form: LearningForm, rule: UpdateRule, found: Steepness, trial: Trial
         return _ruined(form, trial, more)
     if found.ratio > TOO_LARGE:
         verdict = f"{step} is {found.ratio:.3g} times the stable limit {limit:.2g} of these weights{happened}"
+        if trial is not None and not trial.rises:  # the network moves to where the loss is less curved
+            advice = f"keep it while the loss falls; should it spike, warm up, or use a learning rate below {limit:.2g}"
+            return hint(NAME, verdict, advice=advice, weight=1.0, **more)
         return hint(NAME, verdict, advice=_smaller(limit), weight=4.0, **more)
     if found.ratio < TOO_SMALL and trial is not None:
         faster = _tried(form, clock, LARGER)
@@ -154,7 +160,7 @@ def _judged(form: LearningForm, rule: UpdateRule, found: Steepness, trial: Trial
 def _gains(trial: Trial, larger: Trial) -> bool:
     """Whether larger steps lower the loss much more."""
     ours, theirs = (one.losses[0] - one.losses[-1] for one in (trial, larger))
-    return theirs > FASTER * ours and theirs > NOTICED * abs(trial.losses[0])
+    return theirs > FASTER * ours and theirs > NOTICED * abs(trial.constant)
 
 
 def _evidence(form: LearningForm, rule: UpdateRule, found: Steepness, trial: Trial | None) -> dict:
@@ -199,6 +205,8 @@ def _limit_alone(form: LearningForm, rule: UpdateRule, found: Steepness) -> Audi
 def _by_trial(form: LearningForm, trial: Trial | None) -> AuditFinding:
     """An optimiser whose limit no formula here gives: only what its steps do."""
     which = form.subject.training.optimizer or "the optimiser"
+    if which == "adagrad":
+        which += " without the sum of its past gradients (give the optimiser itself)"
     if trial is None:
         return skipped(NAME, f"no limit is known for {which}, and its steps cannot be tried on a copy")
     numbers = {"loss_start": trial.losses[0], "loss_peak": trial.peak, "loss_end": trial.losses[-1]}
