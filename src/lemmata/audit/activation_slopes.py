@@ -128,27 +128,34 @@ class ActivationSlopes(TorchDispatchMode):
         if not steepest or self.last is None:
             return
         name, units = self.last
-        steep = _slopes(func, given, rest, kwargs).abs() > FLAT * steepest
+        steep = _slopes(func, given, rest, kwargs) > FLAT * steepest
         number = len(units_first(steep, units, self.examples))
         activation = func._schema.name.partition("::")[2].rstrip("_")
         layer = self.layers.setdefault((name, activation, number), ActivationLayer(name, activation, number, both))
         layer.add(steep, units, self.examples)
         layer.place = self.products
-        self.held[output.data_ptr()] = output, layer
+        if both:  # what could be a gate
+            self.held[output.data_ptr()] = output, layer
 
 
 def _slopes(func: Any, x: Tensor, rest: Any, kwargs: Any) -> Tensor:
-    """Differences from the left: at the kink of ReLU this is zero, as torch has it."""
+    """Sizes of slopes, by differences from the left: at the kink of ReLU this is zero, as torch has it. Of two steps
+    the steeper slope counts: one goes with the input, so that no tiny one falls behind a kink at zero; the other does
+    not, as rounding drowns tiny steps where the values themselves are not tiny.
+    """
     x = x.float() if x.dtype.itemsize < 4 else x
-    step = STEP * x.abs().clamp_min(1.0)
-    return (func(x.clone(), *rest, **kwargs) - func(x - step, *rest, **kwargs)) / step
+    here, own = func(x.clone(), *rest, **kwargs), STEP * x.abs()
+    step = own.clamp_min(STEP)
+    fixed = (here - func(x - step, *rest, **kwargs)) / step
+    scaled = (here - func(x - own, *rest, **kwargs)) / own  # 0/0 at zero
+    return torch.maximum(fixed.abs(), scaled.abs().nan_to_num(0.0))
 
 
 def _kind(func: Any, rest: Any, kwargs: Any, device: torch.device) -> tuple[float, bool]:
     """The steepest slope, and whether both sides are flat; no slope for what is no activation."""
     places = torch.linspace(-32, 32, 1025, device=device)
     try:
-        slopes = _slopes(func, places, rest, kwargs).abs()
+        slopes = _slopes(func, places, rest, kwargs)
     except (RuntimeError, TypeError):
         return 0.0, False
     steepest, within = float(slopes.max()), float(slopes[256:769].max())

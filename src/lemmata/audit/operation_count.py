@@ -14,6 +14,8 @@ from lemmata.audit.watching import plain_attention
 
 __all__ = []  # for probes
 
+MOST_BYTES = 2**30  # that a probe keeps for gradients at once
+
 
 class _Count(TorchDispatchMode):
     """Adds up the operations of every product by torch's own table, as its FlopCounterMode does."""
@@ -59,3 +61,10 @@ def kept_bytes(subject: Subject, inputs: Iterable[Tensor]) -> int:
     total = sum(values.untyped_storage().nbytes() for values in kept.values())
     del outputs
     return total
+
+
+def affordable(subject: Subject, number: int, least: int = 8) -> int:
+    """How many examples, of so many, may be kept with all that their gradients need."""
+    few = subject.some(2)  # by copy: a part of a tensor would keep the whole
+    each = kept_bytes(subject, few.tensors) / len(few)
+    return min(number, max(least, int(MOST_BYTES / max(each, 1.0))))

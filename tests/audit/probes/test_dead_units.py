@@ -70,6 +70,21 @@ def test_a_dead_layer_is_an_alarm_and_its_twin_is_not(name, pictures, digits):
     assert (found.where, found.weight, found.numbers["dead"]) == (["second"], 10, 12)
 
 
+@pytest.mark.parametrize("activation", [functional.relu, functional.gelu, functional.relu6, torch.tanh, torch.sigmoid])
+@pytest.mark.parametrize("scale", [1e-4, 1e-8, 1e-20])
+def test_tiny_signals_are_not_dead(activation, scale, digits):
+    model = small(activation, False, digits)
+    with torch.no_grad():
+        model.first.weight.mul_(scale)
+        model.first.bias.mul_(scale)
+    assert not asked(model, digits).alarms
+    with torch.no_grad():
+        model.first.weight.copy_(-model.first.weight.abs())
+        model.first.bias.copy_(-model.first.bias.abs())
+    dead = activation in (functional.relu, functional.relu6)
+    assert bool(asked(model, digits).alarms) == dead
+
+
 def test_units_are_counted_as_by_hand(digits):
     model = small(nn.ReLU(), False, digits)
     with torch.no_grad():

@@ -8,7 +8,7 @@ import torch
 from lemmata.audit.clock import Clock
 from lemmata.audit.duplicates import repeated_units
 from lemmata.audit.finding import AuditFinding, alarm, fine, hint, skipped
-from lemmata.audit.operation_count import floating_operations, kept_bytes
+from lemmata.audit.operation_count import affordable, floating_operations, kept_bytes
 from lemmata.audit.probe import probe
 from lemmata.audit.sample import Sample
 from lemmata.audit.subject import Subject
@@ -32,7 +32,7 @@ def anatomy(subject: Subject, clock: Clock) -> Iterator[AuditFinding]:
     if clock.left() < 8 * number * subject.seconds:
         number = max(min(LEAST_EXAMPLES, number), int(clock.left() / (8 * subject.seconds)))
     clock.need(number * subject.seconds, "the operations of a batch")
-    sample = subject.some(number)
+    sample = subject.some(affordable(subject, number))
     yield _costs(subject, sample)
     clock.need(3 * number * subject.seconds, "units that repeat others")
     yield from _units(subject, sample, clock)

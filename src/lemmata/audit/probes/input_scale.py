@@ -8,6 +8,7 @@ from torch import Tensor
 
 from lemmata.audit.clock import Clock
 from lemmata.audit.finding import AuditFinding, alarm, fine, hint, skipped
+from lemmata.audit.operation_count import affordable
 from lemmata.audit.probe import probe
 from lemmata.audit.subject import Subject
 from lemmata.audit.watching import WeightProduct, use_batch_statistics, weight_products
@@ -28,7 +29,7 @@ NAME = "input scale"
 @probe("Size of the inputs", value=75, share=0.05)
 def input_scale(subject: Subject, clock: Clock) -> Iterator[AuditFinding]:
     """The mean square of what the first layers are given, wherever the model itself normalises it."""
-    number = min(len(subject.train), 256, max(32, int(clock.left() / (2 * subject.seconds))))
+    number = min(len(subject.train), 256, max(8, int(clock.left() / (4 * subject.seconds))))
     clock.need(2 * number * subject.seconds, "a look at the first layer")
     firsts: list[WeightProduct] = []
 
@@ -37,7 +38,7 @@ def input_scale(subject: Subject, clock: Clock) -> Iterator[AuditFinding]:
             firsts.append(product)
 
     use_batch_statistics(subject.model)
-    sample = subject.some(number)
+    sample = subject.some(affordable(subject, number))
     _, normalised = weight_products(subject, sample.tensors, see)
     if not firsts:
         if normalised:

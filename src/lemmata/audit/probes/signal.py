@@ -9,6 +9,7 @@ from typing import Any
 from lemmata.audit.clock import Clock
 from lemmata.audit.finding import AuditFinding, alarm, fine, hint, skipped
 from lemmata.audit.layer_signals import DepthTrend, LayerSignal, depth_trend, layer_signals
+from lemmata.audit.operation_count import affordable
 from lemmata.audit.probe import probe
 from lemmata.audit.sample import Sample
 from lemmata.audit.subject import Subject
@@ -44,6 +45,7 @@ def signal(subject: Subject, clock: Clock) -> Iterator[AuditFinding]:
     # Forwards, backwards and what is counted along the way take about five times as long as forwards alone.
     each = 5 * subject.seconds
     number = min(MOST_EXAMPLES, len(subject.train), max(LEAST_EXAMPLES, int(clock.left() / (4 * each))))
+    number = affordable(subject, number)
     clock.need(number * each, "signals and gradients of every layer")
     sample = subject.some(number)
     now = layer_signals(subject, sample)
