@@ -81,7 +81,7 @@ def tag_sentences(
         texts = (" ".join(words[k]) for k in train)
         tokenizer = WordPiece.train(texts, config.vocab_size, by="count", lower=False)
         sizes = {"vocab_size": len(tokenizer.vocab), "max_length": config.max_length}
-        model, arguments = new_model(Tagger, config, options, classes=list(found.classes), **sizes)
+        model, arguments = new_model(Tagger, config, options, large=True, classes=list(found.classes), **sizes)
         words_begin_alike(model)
     parts = {"train": train, "test": test}
     read = {part: tagged_rows(tokenizer, words, tags, kept, config.max_length) for part, kept in parts.items()}
