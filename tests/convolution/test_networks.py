@@ -166,3 +166,37 @@ def test_initial_outputs_are_of_the_size_of_the_inputs(name):
     outputs = make()(torch.randn(64, 2, side, side))
     assert outputs.isfinite().all()
     assert outputs.std() < 30
+
+
+@pytest.mark.parametrize(
+    "make", [lambda: VGG(depth=11, width=16, hidden=64), lambda: ResNet(width=16), lambda: ResNet(depth=50, width=16)]
+)
+def test_initial_weights_are_hes_for_what_leaves_a_convolution(make):
+    torch.manual_seed(0)
+    network = make()
+    for name, values in network.named_parameters():
+        if values.ndim == 4:  # the deviation of n numbers is itself off by 1 / sqrt(2 n) of it
+            wanted = (2 / values[:, 0].numel()) ** 0.5
+            assert values.std().item() == pytest.approx(wanted, rel=6 / (2 * values.numel()) ** 0.5), name
+        elif isinstance(network, VGG) and values.ndim == 2:
+            assert values.std().item() == pytest.approx(0.01, rel=6 / (2 * values.numel()) ** 0.5), name
+        elif isinstance(network, VGG):
+            assert not values.any(), name
+
+
+@pytest.mark.parametrize("name", ["vgg", "vgg_bn", "resnet"])
+def test_drawing_anew_forgets_what_was_learnt(name):
+    network = SMALL[name][0]()
+    with torch.no_grad():
+        for values in network.parameters():
+            values.fill_(7.0)
+    network.reset_parameters()
+    assert not any((values == 7).any() for values in network.parameters())
+
+
+@pytest.mark.parametrize("network", [AlexNet, VGG])
+def test_both_hidden_layers_are_dropped_at_the_same_rate(network):
+    parts = network(width=1, hidden=2).classifier
+    assert [part.p for part in parts if isinstance(part, torch.nn.Dropout)] == [0.5, 0.5]
+    parts = network(width=1, hidden=2, dropout=0.2).classifier
+    assert [part.p for part in parts if isinstance(part, torch.nn.Dropout)] == [0.2, 0.2]
