@@ -73,7 +73,7 @@ def test_without_hidden_words_the_loss_is_the_models_own(experiment):
 def test_one_block_may_tell_where_is_looked(experiment):
     system, (x, y, lengths) = experiment.system.eval(), read(experiment.train[:3])
     data = load("verses", min_freq=20)
-    for aligned, layer in ((0, None), (1, 0), (2, 1)):
+    for aligned, layer in ((0, None), (1, 0), (2, 1), (3, 1)):  # there are two blocks
         translator = AligningTranslator(data, dataclasses.replace(SMALL, aligned=aligned))
         assert torch.equal(translator.looked(system, x, y, lengths), system.alignment(x, y, lengths, layer=layer))
     system.train()
@@ -101,7 +101,8 @@ def test_it_is_told_beside_what_the_score_stands(experiment):
         ({"dropout": 1.0}, r"dropout must be in \[0, 1\)"),
         ({"beams": -1}, "beams must be >= 1, got -1"),
         ({"word_dropout": 1.0}, r"word_dropout must be in \[0, 1\)"),
-        ({"aligned": 3}, "aligned must be <= 2, got 3"),
+        ({"aligned": -1}, "aligned must be >= 0, got -1"),
+        ({"length_power": -1.0}, "length_power must be >= 0, got -1.0"),
         ({"norm_first": 1}, "norm_first must be True or False, got 1"),
     ],
 )

@@ -1,6 +1,6 @@
 """What can be trained in this chapter, another part: BERT, which fills in the characters hidden from it.
 
-What the defaults reach on the plays (seed 0): 45.3 % of the hidden characters, and 69.6 % of the pairs of passages.
+What the defaults reach on the test text (seed 0): 46.6 % of the hidden characters, and 74.2 % of the pairs of passages.
 """
 
 from dataclasses import dataclass, fields
