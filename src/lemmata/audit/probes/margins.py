@@ -63,7 +63,8 @@ def margins(subject: Subject, clock: Clock) -> Iterator[AuditFinding]:
         advice = "Where inputs may be disturbed, train with noise, augmentation or weight decay, which widen margins."
         yield hint("margins", verdict, advice=advice, weight=1.5, **more)
     else:
-        verdict = f"half of the examples it gets right are further than {typical:.1%} of the inputs' spread from the "
+        far = f"{typical:.1%} of" if typical < 10 else "ten times"  # where outputs hardly move, no figure means much
+        verdict = f"half of the examples it gets right are further than {far} the inputs' spread from the "
         yield fine("margins", verdict + f"boundary, to first order; {wrong:.1%} of {where} are beyond it", **more)
 
 
