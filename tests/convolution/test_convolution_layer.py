@@ -51,6 +51,13 @@ def test_every_method_is_torchs_transposed_convolution(axes, method, settings):
         torch.testing.assert_close(found, expected, rtol=0, atol=WITHIN)
 
 
+def test_a_stride_leaves_room_for_more_padding_than_the_kernel_is_long():
+    x, weight = torch.randn(1, 1, 4).double(), torch.randn(1, 1, 1).double()
+    expected = functional.conv_transpose1d(x, weight, stride=3, padding=4)  # 10 places less 4 on each side
+    torch.testing.assert_close(conv_transpose_nd(x, weight, stride=3, padding=4), expected, rtol=0, atol=WITHIN)
+    assert expected.shape[2] == 2
+
+
 def test_different_numbers_for_each_axis():
     x, weight, bias = example(2)
     settings = {"stride": (2, 1), "padding": (0, 2), "dilation": (1, 3)}
@@ -169,6 +176,20 @@ def test_a_long_signal_is_cut_and_still_exact():
     x, weight = torch.randn(1, 1, 30_000).double(), torch.randn(1, 1, 100).double()
     wanted = torch.nn.functional.conv1d(x, weight, stride=3)
     torch.testing.assert_close(conv_nd(x, weight, stride=3, method="fft"), wanted, rtol=0, atol=1e-11)
+
+
+@pytest.mark.parametrize(("expected", "way"), [(0.9, "torch"), (1.1, "fft")])
+@pytest.mark.parametrize("method", ["auto", "measured"])
+def test_the_way_is_taken_that_is_expected_to_be_quicker(monkeypatch, method, expected, way):
+    seen = []
+    layer = "lemmata.convolution.convolution_layer"
+    monkeypatch.setattr(f"{layer}.expected_ratio", lambda *shapes: expected)
+    monkeypatch.setattr(f"{layer}.FAR", 1.0)  # nothing is measured
+    monkeypatch.setattr(
+        f"{layer}._HOW", {name: lambda *how, name=name: seen.append(name) or how[0] for name in ("torch", "fft")}
+    )
+    conv_nd(torch.randn(1, 1, 9), torch.randn(1, 1, 3), method=method)
+    assert seen == [way]
 
 
 def test_the_quicker_way_is_measured_once_for_each_size(monkeypatch):

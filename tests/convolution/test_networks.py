@@ -6,9 +6,9 @@ import pytest
 import torch
 
 from lemmata.convolution.alexnet import AlexNet
-from lemmata.convolution.densenet import DenseNet
-from lemmata.convolution.inception import GoogLeNet
-from lemmata.convolution.lenet import LeNet5
+from lemmata.convolution.densenet import DenseBlock, DenseNet
+from lemmata.convolution.inception import GoogLeNet, InceptionModule
+from lemmata.convolution.lenet import LeNet5, LeNet5Config
 from lemmata.convolution.resnet import ResNet
 from lemmata.convolution.unet import UNet
 from lemmata.convolution.vgg import VGG
@@ -113,6 +113,14 @@ def test_what_is_no_batch_of_pictures_is_refused(name, unchecked):
         network(torch.zeros(1, 2, side, side, dtype=torch.uint8))
 
 
+@pytest.mark.parametrize("block", [InceptionModule(2, 1, 1, 1, 1, 1, 1), DenseBlock(2, growth=1, layers=1)])
+def test_blocks_alone_refuse_what_is_no_batch_of_their_maps(block, unchecked):
+    with pytest.raises(ValueError, match=re.escape("x must be (batch, 2, height, width), got shape (2, 8, 8)")):
+        block(torch.zeros(2, 8, 8))
+    with pytest.raises(ValueError, match=re.escape("x must be (batch, 2, height, width), got shape (4, 3, 8, 8)")):
+        block(torch.zeros(4, 3, 8, 8))
+
+
 @pytest.mark.parametrize("name", ["alexnet", "vgg", "googlenet", "densenet", "densenet_small"])
 def test_pictures_that_would_vanish_are_refused(name):
     make, side = SMALL[name]
@@ -129,6 +137,7 @@ def test_pictures_that_would_vanish_are_refused(name):
         (lambda: GoogLeNet(large=7), "large must be 3 or 5, got 7"),
         (lambda: AlexNet(dropout=1.0), "dropout must be in [0, 1), got 1.0"),
         (lambda: LeNet5(classes=0), "classes must be >= 1, got 0"),
+        (lambda: LeNet5Config(activation="steps"), "unknown activation 'steps'"),
         (lambda: ResNet(channels=-1), "channels must be >= 1, got -1"),
         (lambda: UNet(levels=0), "levels must be >= 1, got 0"),
         (lambda: LeNet5()(torch.zeros(1, 1, 28, 28)), "x must be 32 x 32 pixels, got 28 x 28: use padding=2"),
@@ -166,3 +175,37 @@ def test_initial_outputs_are_of_the_size_of_the_inputs(name):
     outputs = make()(torch.randn(64, 2, side, side))
     assert outputs.isfinite().all()
     assert outputs.std() < 30
+
+
+@pytest.mark.parametrize(
+    "make", [lambda: VGG(depth=11, width=16, hidden=64), lambda: ResNet(width=16), lambda: ResNet(depth=50, width=16)]
+)
+def test_initial_weights_are_hes_for_what_leaves_a_convolution(make):
+    torch.manual_seed(0)
+    network = make()
+    for name, values in network.named_parameters():
+        if values.ndim == 4:  # the deviation of n numbers is itself off by 1 / sqrt(2 n) of it
+            wanted = (2 / values[:, 0].numel()) ** 0.5
+            assert values.std().item() == pytest.approx(wanted, rel=6 / (2 * values.numel()) ** 0.5), name
+        elif isinstance(network, VGG) and values.ndim == 2:
+            assert values.std().item() == pytest.approx(0.01, rel=6 / (2 * values.numel()) ** 0.5), name
+        elif isinstance(network, VGG):
+            assert not values.any(), name
+
+
+@pytest.mark.parametrize("name", ["vgg", "vgg_bn", "resnet"])
+def test_drawing_anew_forgets_what_was_learnt(name):
+    network = SMALL[name][0]()
+    with torch.no_grad():
+        for values in network.parameters():
+            values.fill_(7.0)
+    network.reset_parameters()
+    assert not any((values == 7).any() for values in network.parameters())
+
+
+@pytest.mark.parametrize("network", [AlexNet, VGG])
+def test_both_hidden_layers_are_dropped_at_the_same_rate(network):
+    parts = network(width=1, hidden=2).classifier
+    assert [part.p for part in parts if isinstance(part, torch.nn.Dropout)] == [0.5, 0.5]
+    parts = network(width=1, hidden=2, dropout=0.2).classifier
+    assert [part.p for part in parts if isinstance(part, torch.nn.Dropout)] == [0.2, 0.2]

@@ -53,6 +53,19 @@ def test_a_window_may_be_larger_than_what_is_not_padded():
         torch.testing.assert_close(found, flat[:, :, :, None].expand(found.shape))
 
 
+@pytest.mark.parametrize(("kind", "axes"), [("average", 1), ("average", 2), ("max", 1), ("max", 2), ("max", 3)])
+def test_torchs_kernels_are_called_for_such_windows_where_they_can_be(kind, axes):
+    x = torch.randn(1, 2, 1, *[6, 5][: axes - 1], dtype=torch.float64)
+    settings = {"kernel_size": 2, "stride": 1, "padding": [1, 0, 0][:axes], "kind": kind}
+    by_torch, by_definition = (pool_nd(x, method=method, **settings) for method in ("torch", "definition"))
+    torch.testing.assert_close(by_torch, by_definition)
+
+
+def test_a_stride_may_be_longer_than_the_axis():
+    x = example(1)
+    assert torch.equal(pool_nd(x, 3, stride=10), x[:, :, :3].amax(2, keepdim=True))
+
+
 def test_four_dimensions_are_one_after_another():
     torch.manual_seed(0)
     x = torch.randn(1, 2, 4, 4, 4, 4, dtype=torch.float64)

@@ -74,6 +74,9 @@ STACKS = {
     "nearest": nn.Sequential(conv(3, 2), nn.Upsample(scale_factor=2), conv(2)),
     "nearest by three halves": nn.Sequential(conv(3, 2), nn.Upsample(size=21), conv(2)),
     "linear": nn.Sequential(conv(3, 2), nn.Upsample(scale_factor=2, mode="linear"), conv(2)),
+    "linear by three": nn.Sequential(conv(3, 2), nn.Upsample(scale_factor=3, mode="linear"), conv(2)),
+    "linear to one": nn.Sequential(conv(3, 2), nn.Upsample(size=1, mode="linear")),
+    "linear to one corner": nn.Sequential(conv(3, 2), nn.Upsample(size=1, mode="linear", align_corners=True)),
     "linear from corner to corner": nn.Sequential(
         conv(3, 2), nn.Upsample(size=27, mode="linear", align_corners=True), conv(2)
     ),
@@ -172,9 +175,30 @@ def test_a_linear_layer_over_channels_that_come_last_sees_its_own_place(axes):
     seen_by_gradients(Last(), (2, 6, 5, 4)[: axes + 1])
 
 
+@pytest.mark.parametrize("corners", [False, True])
+def test_cubic_interpolation_reads_two_units_on_either_side(corners):
+    up = nn.Upsample(size=(13, 12), mode="bicubic", align_corners=corners)
+    seen_by_gradients(nn.Sequential(nn.Conv2d(2, 1, 2), up), (2, 8, 7))
+
+
+def test_volumes_have_a_field_for_each_axis():
+    for pool in (nn.AvgPool3d((2, 1, 3), (2, 1, 1), (1, 0, 1)), nn.AdaptiveAvgPool3d((2, 3, 2))):
+        seen_by_gradients(nn.Sequential(nn.Conv3d(2, 1, (1, 2, 2), (1, 1, 2)), pool), (2, 5, 4, 7))
+    up = nn.Upsample(size=(5, 3, 4), mode="trilinear")
+    seen_by_gradients(nn.Sequential(nn.ConvTranspose3d(2, 1, (1, 2, 1), (1, 2, 1)), up), (2, 3, 2, 3))
+    seen_by_gradients(nn.Upsample(scale_factor=2), (2, 2, 3, 2))
+
+
 def test_a_circular_border_may_be_asked_for_by_name():
     found = receptive_field(Function(lambda y: functional.pad(y, pad=(1, 1), mode="circular")), (2, 29))
     assert (found.size, found.start) == ((3,), (-2,))
+
+
+def test_gradients_are_added_up_over_channels_and_examples():
+    layer = nn.Conv1d(2, 3, 2).double()
+    found = gradient_field(layer, torch.rand(5, 2, 6).double(), (3,))
+    wanted = 5 * layer.weight.detach().sum(0).abs().sum(0)  # (outputs, inputs, taps): of each tap
+    torch.testing.assert_close(found, functional.pad(wanted, (3, 1)))
 
 
 def test_what_is_seen_whole():
@@ -298,6 +322,13 @@ class Written(nn.Module):
 def test_what_cannot_be_told_is_named(unchecked, model, shape, message):
     with pytest.raises(ValueError, match=message):
         receptive_field(model, shape)
+
+
+def test_what_a_hook_does_before_the_model_is_in_no_layer(unchecked):
+    model = nn.Conv1d(2, 2, 3)
+    model.register_forward_pre_hook(lambda module, args: (args[0].cumsum(2),))
+    with pytest.raises(ValueError, match="does not know the operation cumsum: ask for the layers before it"):
+        receptive_field(model, (2, 9))
 
 
 def test_bad_units_and_inputs_are_named(unchecked):

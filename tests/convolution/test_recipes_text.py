@@ -85,3 +85,12 @@ def test_vectors_are_those_of_the_texts_only_where_they_are_wanted():
 def test_bad_choices_are_answered_in_words(chosen, said):
     with pytest.raises(ValueError, match=said):
         PhraseConfig(**chosen)
+
+
+@pytest.mark.parametrize(("read", "passes"), [(5_000_000, 6), (1200, 2), (100, 1)])
+def test_a_short_text_is_read_six_times_and_a_long_one_once(monkeypatch, read, passes):
+    rates = []
+    monkeypatch.setattr(recipes_text.SkipGram, "sweep", lambda self, pairs, law, lr: rates.append(lr))
+    monkeypatch.setattr(recipes_text, "READ", read)
+    recipes_text._vectors(torch.randint(1, 9, (50, 10)), 9, 4)
+    assert rates == pytest.approx([0.025 * (1 - number / passes) for number in range(passes)])

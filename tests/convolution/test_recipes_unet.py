@@ -1,5 +1,6 @@
 """What the recipe for U-Net promises: scenes whose parts share nothing, scores, a baseline that loses, pictures."""
 
+import itertools
 import re
 from dataclasses import replace
 
@@ -21,7 +22,7 @@ from lemmata.train.loop import run_experiment
 
 
 @pytest.mark.parametrize("data", BASELINES)
-@pytest.mark.parametrize("part", ["train", "test"])
+@pytest.mark.parametrize("part", ["train", "validation", "test"])
 def test_scenes_are_pictures_with_one_object_inside(data, part):
     scenes = hidden_objects(data, part, 40)
     assert scenes.x.shape == scenes.y.shape == (40, 48, 48)
@@ -45,15 +46,46 @@ def test_around_the_object_a_scene_is_the_photograph():
     assert (off == 0).sum() == 1
 
 
-def test_scenes_follow_their_seed_and_parts_share_nothing():
+PARTS = ("train", "validation", "test")
+
+
+def test_scenes_follow_their_seed_and_part():
     first = hidden_objects("glyphs", "train", 5)
     assert torch.equal(first.x, hidden_objects("glyphs", "train", 5).x)
-    assert not torch.equal(first.x, hidden_objects("glyphs", "train", 5, seed=1).x)
-    known = {tuple(glyph.flatten().tolist()) for glyph in recipes_unet._glyphs("train")}
-    held_out = {tuple(glyph.flatten().tolist()) for glyph in recipes_unet._glyphs("test")}
-    assert len(known & held_out) < 0.02 * len(held_out)  # some alphabets share a letter or two
-    photographs = recipes_unet.PHOTOGRAPHS
-    assert not set(photographs["train"]) & set(photographs["test"])
+    drawn = {tuple(hidden_objects("glyphs", part, 5, seed).x[0, 0].tolist()) for part in PARTS for seed in (0, 1)}
+    assert len(drawn) == 6
+
+
+@pytest.mark.parametrize(("one", "other"), [*itertools.combinations(PARTS, 2)])
+def test_parts_share_no_letters_and_no_furniture(one, other):
+    for pieces in (recipes_unet._glyphs, recipes_unet._silhouettes):
+        known, held_out = ({tuple(piece.flatten().tolist()) for piece in pieces(part)} for part in (one, other))
+        assert len(known & held_out) < 0.05 * len(held_out)  # some alphabets share a letter or two
+
+
+def test_what_is_kept_for_the_validation_is_a_sixth_of_what_is_not_for_the_test():
+    alphabets = recipes_unet.load("glyphs").train.alphabet
+    kept = alphabets[recipes_unet._belongs("validation", alphabets)]
+    assert len(kept.unique()) == pytest.approx(len(alphabets.unique()) / 6, abs=1)
+    assert not set(kept.tolist()) & set(alphabets[recipes_unet._belongs("train", alphabets)].tolist())
+    assert [len(recipes_unet._silhouettes(part)) for part in PARTS] == [8 * 201, 8 * 40, 8 * 59]
+
+
+def test_the_validation_sees_the_side_of_a_photograph_that_is_not_learnt_from():
+    generator, photos = torch.Generator().manual_seed(0), recipes_unet.load("photos").parts
+    camera = photos["camera"].x[0].mean(0)
+    for seen in recipes_unet._photographs("validation", 20, generator):
+        assert torch.equal(seen, camera[:, 192:]) or torch.equal(seen.flip(1), camera[:, 192:])
+    learnt = [photos[name].x[0].mean(0)[:192, :192] for name in ("camera", "coffee")]
+    for seen in recipes_unet._photographs("train", 20, generator):
+        assert any(torch.equal(way, picture) for way in (seen, seen.flip(1)) for picture in learnt)
+
+
+def test_what_is_watched_on_the_way_is_not_the_test():
+    experiment = find_hidden_objects("furniture", UNetSceneConfig(width=1, levels=1, scenes=2))
+    assert experiment.validation
+    assert torch.equal(experiment.validation.x, hidden_objects("furniture", "validation", 300).x)
+    assert torch.equal(experiment.test.x, hidden_objects("furniture", "test", 300).x)
 
 
 def test_silhouettes_are_closed():
@@ -71,7 +103,7 @@ def test_silhouettes_are_closed():
     ("given", "message"),
     [
         ({"data": "digits"}, "data must be one of glyphs, furniture, got 'digits'"),
-        ({"part": "validation"}, "part must be one of train, test, got 'validation'"),
+        ({"part": "dev"}, "part must be one of train, test, validation, got 'dev'"),
         ({"count": 0}, "count must be >= 1, got 0"),
     ],
 )
@@ -123,7 +155,7 @@ def test_the_smaller_group_is_the_object(bright):
 
 @pytest.mark.parametrize("data", BASELINES)
 def test_the_baseline_is_what_the_threshold_reaches(data):
-    scenes = hidden_objects(data, "test", recipes_unet.TEST)
+    scenes = hidden_objects(data, "test", recipes_unet.HELD_OUT)
     reached = intersection_over_union(object_by_threshold(scenes.x), scenes.y == 1).mean().item()
     assert reached == pytest.approx(BASELINES[data]["Otsu's threshold"], abs=0.005)
 
@@ -147,7 +179,8 @@ def test_unet_beats_the_threshold_after_a_few_steps():
     config, options = usual_settings(find_hidden_objects, "unet")
     options = replace(options, epochs=5, warmup=5, batch_size=8, evaluate=5)
     experiment = find_hidden_objects("glyphs", replace(config, scenes=400), options)
-    experiment = replace(experiment, test=experiment.test[:60])
+    assert experiment.validation
+    experiment = replace(experiment, test=experiment.test[:60], validation=experiment.validation[:20])
     run_experiment(experiment)
     assert experiment.metrics
     assert experiment.predict

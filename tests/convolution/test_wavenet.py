@@ -74,7 +74,7 @@ def test_long_generation_is_that_of_the_definition_with_and_without_a_compiler(c
 def test_a_state_is_gone_on_with_in_parts_and_from_copies():
     network, x = small(), torch.randint(5, (2, 20))
     state, longer = network.begin(x), WORTH_COMPILING + 5
-    expected = network.sample(copy.deepcopy(state), 7 + longer, generator=torch.Generator().manual_seed(3))
+    expected = network.sample(copy.deepcopy(state), 7 + longer, 1.0, torch.Generator().manual_seed(3))
     generator = torch.Generator().manual_seed(3)
     parts = [network.sample(state, length, generator=generator) for length in (7, longer)]
     assert torch.equal(torch.cat(parts, dim=1), expected)

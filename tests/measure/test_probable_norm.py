@@ -7,7 +7,14 @@ import pytest
 import scipy.special
 import torch
 
-from lemmata.measure.probable_norm import _plan, krylov_miss_probability, krylov_steps, probable_spectral_norm
+from lemmata.measure import probable_norm
+from lemmata.measure.probable_norm import (
+    _blocks,
+    _plan,
+    krylov_miss_probability,
+    krylov_steps,
+    probable_spectral_norm,
+)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
@@ -155,6 +162,18 @@ def test_blocks_of_a_batch_are_scaled_each_by_its_own_size():
     scales = torch.tensor([1.0, 2.0**-800], dtype=torch.float64)
     bounds, exact = probable_spectral_norm(drawn * scales[:, None, None], 1e-3), torch.linalg.matrix_norm(drawn, 2)
     assert ((bounds.lower / scales <= exact) & (exact <= bounds.upper / scales)).all()
+
+
+@pytest.mark.parametrize(("rows", "whole"), [(4, True), (4000, False)])
+def test_a_matrix_that_fits_is_scaled_once_and_a_larger_one_block_by_block(rows, whole, monkeypatch):
+    monkeypatch.setattr(probable_norm, "CACHED", 1000)  # numbers for each thread, of which there may be many
+    drawn, unit = torch.randn(1, rows, 250, dtype=torch.float64), torch.full((1, 1, 1), 2.0, dtype=torch.float64)
+    before, blocks = drawn / 2, _blocks(drawn, unit)
+    assert torch.cat([part.clone() for part in blocks()], 1).equal(before)
+    drawn.zero_()  # of which only who reads it again can know
+    parts = [part.clone() for part in blocks()]
+    assert (len(parts) == 1) == whole
+    assert torch.cat(parts, 1).equal(before if whole else drawn)
 
 
 def test_the_gradient_is_that_of_the_norm():

@@ -194,6 +194,29 @@ def test_bounds_are_no_narrower_than_rounding_and_not_much_wider():
     assert 1 - rank_one.lower / length >= (m + 4) * u
 
 
+@pytest.mark.parametrize("length", [1.0, 1e3])
+def test_sums_of_many_rows_lose_by_the_square_of_the_matrix(length):
+    u, rows = torch.finfo(torch.float64).eps / 2, 1000
+    norm = torch.tensor(length, dtype=torch.float64)
+    upper = spectral._norm_at_most(-(norm**2)[None, None], norm, rows, norm, 1e-16)
+    lost = rows * u * length**2  # of a sum of 1000 products
+    assert lost <= float(upper) ** 2 - length**2 <= 8 * lost
+
+
+def test_the_search_asks_for_no_more_than_the_bounds_need(monkeypatch):
+    asked, search = [], spectral.largest_ritz_pair
+
+    def watched(product, start, steps, accuracy, generator):
+        asked.append(accuracy)
+        return search(product, start, steps, accuracy, generator)
+
+    monkeypatch.setattr(spectral, "largest_ritz_pair", watched)
+    matrix = torch.randn(40, 40, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    bounds = certified_spectral_norm(matrix, 1e-8)
+    assert 1e-7 < asked[0] < 1e-5  # a residual, whose square is the error
+    assert bounds.upper / bounds.lower - 1 < 2e-8
+
+
 def test_a_length_loses_what_its_sums_may_lose():
     eps, one = torch.finfo(torch.float64).eps, torch.ones((), dtype=torch.float64)
     assert 8 <= (1 - float(length_at_least(one, 1, 1, 0 * one))) / eps <= 10  # the m + 8 roundings of two lengths

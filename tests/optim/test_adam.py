@@ -44,3 +44,65 @@ def test_the_decay_of_adamw_is_not_divided_by_gradients():
     torch.testing.assert_close(theta[0].detach(), torch.full((2,), 1.9, dtype=torch.float64), rtol=0, atol=1e-6)
     shrunk = 2.0 * (1 - 0.1 * 0.5) - 0.1
     torch.testing.assert_close(theta[1].detach(), torch.full((2,), shrunk, dtype=torch.float64), rtol=0, atol=2e-3)
+
+
+@pytest.mark.parametrize("kind", ["Adam", "AdamW"])
+@pytest.mark.parametrize("way", [{"foreach": False}, {"foreach": True}, {"fused": True}])
+@pytest.mark.parametrize(
+    "words",
+    [
+        {},
+        {"lr": 0.05, "betas": (0.6, 0.8), "eps": 0.3, "weight_decay": 0.2},
+        {"lr": 0.05, "betas": (0.0, 0.5), "maximize": True},
+        {"lr": 0.05, "weight_decay": 0.0},
+    ],
+)
+def test_thirty_steps_are_those_of_torch(kind, way, words):
+    generator = torch.Generator().manual_seed(0)
+    start = [torch.randn(shape, dtype=torch.float64, generator=generator) for shape in ((3, 2), (4,), ())]
+    ours, theirs = ([values.clone().requires_grad_() for values in start] for _ in range(2))
+    optimizers = {"Adam": Adam, "AdamW": AdamW}[kind](ours, **words, **way), getattr(torch.optim, kind)(theirs, **words)
+    for _ in range(30):
+        for mine, yours in zip(ours, theirs, strict=True):
+            mine.grad = torch.randn(mine.shape, dtype=torch.float64, generator=generator)
+            yours.grad = mine.grad.clone()
+        for optimizer in optimizers:
+            optimizer.step()
+    # Thirty steps of some ten roundings each.
+    torch.testing.assert_close(ours, theirs, rtol=1e-12, atol=1e-13)
+    for name in ("exp_avg", "exp_avg_sq", "step"):  # each can go on with what the other has saved
+        mine, yours = ([state[name].double() for state in each.state.values()] for each in optimizers)
+        torch.testing.assert_close(mine, yours, rtol=1e-12, atol=1e-13)
+
+
+@pytest.mark.parametrize("foreach", [False, True])
+def test_a_learning_rate_may_be_a_tensor(foreach):
+    theta = [torch.full((2,), 2.0, dtype=torch.float64, requires_grad=True) for _ in range(2)]
+    for parameter, lr in zip(theta, (0.25, torch.tensor(0.25, dtype=torch.float64)), strict=True):
+        optimizer = AdamW([parameter], lr=lr, weight_decay=0.5, foreach=foreach)
+        for _ in range(3):
+            parameter.grad = parameter.detach().clone()
+            optimizer.step()
+    torch.testing.assert_close(theta[0], theta[1], rtol=1e-14, atol=0)
+
+
+@pytest.mark.parametrize(
+    ("betas", "error", "message"),
+    [
+        (0.9, TypeError, "betas must be two numbers, got 0.9"),
+        ((0.9, 0.99, 0.999), TypeError, r"betas must be two numbers, got \(0.9, 0.99, 0.999\)"),
+        ((1.0, 0.9), ValueError, r"betas\[0\] must be"),
+        ((0.9, -0.1), ValueError, r"betas\[1\] must be"),
+    ],
+)
+def test_bad_betas_are_named(betas, error, message, unchecked):
+    with pytest.raises(error, match=message):
+        Adam([torch.zeros(1, requires_grad=True)], betas=betas)
+
+
+@pytest.mark.parametrize("kind", ["Adam", "AdamW"])
+def test_a_checkpoint_with_amsgrad_is_refused(kind):
+    theirs = getattr(torch.optim, kind)([torch.zeros(1, requires_grad=True)], amsgrad=True)
+    ours = {"Adam": Adam, "AdamW": AdamW}[kind]([torch.zeros(1, requires_grad=True)])
+    with pytest.raises(ValueError, match=rf"{kind} has no amsgrad: use torch.optim.{kind}$"):
+        ours.load_state_dict(theirs.state_dict())

@@ -3,7 +3,12 @@
 import pytest
 import torch
 
-from lemmata.transformers.generation import RecordedStep, generate, next_token_distribution
+from lemmata.transformers.generation import (
+    RecordedStep,
+    generate,
+    next_token_distribution,
+    until_all_have_ended,
+)
 from lemmata.transformers.gpt import GPT
 from transformers import TemperatureLogitsWarper, TopKLogitsWarper, TopPLogitsWarper
 
@@ -127,6 +132,23 @@ def test_rows_end_with_a_stop_token_and_wait_for_the_others():
         assert row[: end + 1] == whole[: end + 1]
         assert set(row[end:]) == {whole[end]}
     assert generate(gpt, PROMPT, 12, temperature=0, stop=int(free[0, 0])).shape[1] <= 12
+
+
+def test_what_comes_after_the_last_end_is_cut_off():
+    ends = torch.tensor([7, 8])
+    rows = torch.tensor([[1, 7, 7, 7, 7, 7], [8, 8, 8, 8, 8, 8], [1, 2, 3, 8, 8, 8]])
+    assert until_all_have_ended(rows, ends).equal(rows[:, :4])
+    assert until_all_have_ended(rows[:2], ends).equal(rows[:2, :2])
+    assert until_all_have_ended(rows[1:2], ends).equal(rows[1:2, :1])
+    going_on = torch.tensor([[1, 2, 3]])
+    assert until_all_have_ended(going_on, ends).equal(going_on)
+
+
+def test_nothing_is_tempered_or_cut_unless_told():
+    gpt, wanted = model(), next_token_distribution(torch.arange(20.0), 1.0, None, None)
+    assert generate(gpt, PROMPT, 12, generator=seeded()).equal(generate(gpt, PROMPT, 12, 1.0, generator=seeded()))
+    assert next_token_distribution(torch.arange(20.0)).equal(wanted)
+    torch.testing.assert_close(wanted, torch.arange(20.0).softmax(0))
 
 
 def test_the_same_seed_writes_the_same_and_the_mode_is_kept():

@@ -72,6 +72,7 @@ def test_a_fixed_cache_writes_where_it_is_told_and_gives_all():
     cache.buffers()[0][:, :, 5:] = float("nan")
     start = torch.tensor([5])
     fixed, expected = FixedCache(cache, start), [torch.nn.functional.pad(each, (0, 0, 0, 4)) for each in given]
+    assert all(torch.equal(mine, wanted) for mine, wanted in zip(cache.buffers(), expected, strict=True))
     for place in (5, 6):
         start.fill_(place)
         more = drawn(1)

@@ -21,6 +21,32 @@ def test_the_targets_are_the_true_tokens_where_they_were_chosen():
     assert torch.equal(read[~chosen], x[~chosen])
 
 
+def test_unless_told_the_shares_are_those_of_bert():
+    x, read, targets = drawn()
+    chosen = targets != -100
+    hidden, kept = (read == MASK)[chosen], (read == x)[chosen]
+    for found, wanted, of in (
+        (chosen, 0.15, x.numel()),
+        (hidden, 0.8 + 0.1 / 100, 15_000),
+        (kept, 0.1 + 0.1 / 100, 15_000),  # by chance a random token is the true one, or the mask
+    ):
+        assert abs(found.double().mean() - wanted) < 6 * (wanted * (1 - wanted) / of) ** 0.5
+
+
+def test_of_evenly_spaced_draws_the_shares_are_exact(monkeypatch):
+    eighths = torch.arange(8) / 8
+    draws = iter([eighths[:, None].expand(8, 8), eighths.expand(8, 8)])  # what is chosen, and what becomes of it
+    monkeypatch.setattr(torch, "rand", lambda *shape, **words: next(draws))
+    x = torch.full((8, 8), 5)
+    read, targets = mask_tokens(
+        x, 10_000, MASK, fraction=0.5, hidden=0.5, replaced=0.25, generator=torch.Generator().manual_seed(0)
+    )
+    assert (targets == 5).sum() == 4 * 8
+    assert (read == MASK).sum() == 4 * 4
+    assert (read == 5).sum() == 4 * 8 + 4 * 2  # not chosen, or chosen and left
+    assert (read[:4, :4] == MASK).all()
+
+
 def test_random_tokens_are_any():
     x, read, targets = drawn(hidden=0.0, replaced=1.0, fraction=1.0)
     assert (targets == x).all()

@@ -53,7 +53,21 @@ def test_only_learned_positions_learn():
     before = learned.weight.detach().clone()
     learned.reset_parameters()
     assert not torch.equal(before, learned.weight)
-    assert 0.005 < float(learned.weight.detach().std()) < 0.05
+
+
+def test_positions_are_added_to_what_stands_there():
+    x = torch.randn(2, 5, 8, dtype=torch.float64)
+    wanted = x + sinusoidal_encoding(torch.arange(3, 8), 8, 100.0, torch.float64)
+    assert torch.equal(SinusoidalPositions(8, base=100.0)(x, start=3), wanted)
+    learned = LearnedPositions(9, 8).double()
+    assert torch.equal(learned(x, start=3), x + learned.weight[3:8])
+
+
+def test_learned_positions_are_small_at_first():
+    drawn = LearnedPositions(200, 100).weight.detach()
+    # The deviation of n draws is off by 1 / sqrt(2 n) of itself: six times that, for 20,000 of them.
+    assert abs(float(drawn.std()) / 0.02 - 1) < 0.03
+    assert abs(float(drawn.mean())) < 6 * 0.02 / 20_000**0.5
 
 
 def test_modules_say_what_they_are():

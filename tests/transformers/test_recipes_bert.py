@@ -54,6 +54,29 @@ def test_passages_that_follow_stand_so_in_the_plays(experiment, restorer):
         assert ((first + second) in text) == follows
 
 
+def test_what_is_measured_on_the_way_is_neither_learnt_nor_the_test(experiment, restorer):
+    text = load("shakespeare")
+    held_out = restorer.vocabulary.decode(text.train.x[9 * len(text.train.x) // 10 :])
+    true = experiment.validation.x.where(experiment.validation.y == -100, experiment.validation.y)
+    assert len(true) == len(held_out) // 16
+    assert all(restorer.vocabulary.decode(row[1:17]) in held_out for row in true)
+    learnt = restorer.vocabulary.decode(text.train.x[: 9 * len(text.train.x) // 10])
+    shown = experiment.train.x.where(experiment.train.y == -100, experiment.train.y)
+    assert all(restorer.vocabulary.decode(row[1:17]) in learnt for row in shown)
+
+
+def test_rows_weigh_alike_while_it_learns(experiment, restorer):
+    batch, system = experiment.train[:9], experiment.system.train()
+    whole = restorer.loss(system, batch)["loss"]
+    parts = [restorer.loss(system, batch[part])["loss"] for part in (slice(0, 2), slice(2, 9))]
+    torch.testing.assert_close(whole, (2 * parts[0] + 7 * parts[1]) / 9)
+    assert torch.equal(restorer.loss(system.eval(), batch)["loss"], sum_of_tasks(system, batch))
+
+
+def sum_of_tasks(system, batch):
+    return system.losses(batch.x, batch.y, batch.segments, follows=batch.follows)["loss"]
+
+
 def test_the_seed_decides_weights_and_lessons():
     first, second = (fill_in_text(config=SMALL, options=FEW) for _ in range(2))
     other = fill_in_text(config=SMALL, options=dataclasses.replace(FEW, seed=1))

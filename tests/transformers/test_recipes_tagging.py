@@ -8,6 +8,7 @@ from lemmata.train import Options, run_experiment
 from lemmata.transformers import recipes_tagging
 from lemmata.transformers.bert import Bert
 from lemmata.transformers.recipes_tagging import TaggingConfig, by_the_word, pieces, tag_sentences, tagged_rows
+from lemmata.transformers.tagging import Tagger
 from lemmata.transformers.wordpiece import WordPiece
 
 FEW = Options(steps=2, batch_size=4, device="cpu")
@@ -51,6 +52,40 @@ def test_a_few_steps_can_be_run_scored_and_shown():
     said = experiment.predict(run.system, experiment.test)
     assert (said["words"] == 4).all()
     assert (said["right"] <= 4).all()
+
+
+@pytest.mark.usefixtures("corpus")
+def test_pieces_are_hidden_while_it_trains_and_at_no_other_time():
+    seen = []
+
+    class Looking(Tagger):
+        """Notes what it reads."""
+
+        def forward(self, x, segments=None, mask=None):
+            seen.append(x)
+            return super().forward(x, segments, mask)
+
+    experiment = tag_sentences(config=TaggingConfig(**SMALL, word_dropout=0.5), options=FEW)
+    system = Looking(**experiment.arguments)
+    torch.manual_seed(0)
+    experiment.loss(system.train(), experiment.train)
+    experiment.loss(system.eval(), experiment.train)
+    plain = seen[1]
+    assert torch.equal(plain, experiment.train.x[:, : plain.shape[1]])
+    marks = plain < 5  # [PAD], [UNK], [CLS], [SEP], [MASK]
+    assert torch.equal(seen[0][marks], plain[marks])
+    changed = seen[0] != plain
+    assert 0 < changed.sum() < (~marks).sum()
+    assert (seen[0][changed] == 1).all()
+
+
+@pytest.mark.usefixtures("corpus")
+def test_words_begin_nearly_alike_and_places_do_not():
+    encoder = tag_sentences(config=TaggingConfig(**SMALL), options=FEW).system.encoder
+    assert 0 < encoder.tokens.weight.abs().max() < 0.01
+    assert (encoder.segments.weight == 0).all()
+    rows = encoder.positions.weight.detach()
+    assert torch.allclose(rows.square().mean(1), torch.tensor(0.02**2))  # sine and cosine of each pair
 
 
 @pytest.mark.usefixtures("corpus")

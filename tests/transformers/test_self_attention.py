@@ -68,6 +68,25 @@ def test_what_pads_a_sequence_changes_nothing(kind):
         assert torch.allclose(layer(spoilt, present)[row, :n], alone, rtol=0, atol=CLOSE)
 
 
+@pytest.mark.parametrize("answered", [1, 4, 6])
+@pytest.mark.parametrize("kind", [{}, {"rotary": 100.0}])
+@torch.no_grad()
+def test_the_first_positions_alone_are_answered_as_among_all(kind, answered):
+    layer, x = made(**kind), tokens()
+    pairs = torch.rand(3, 6, 6, generator=torch.Generator().manual_seed(3)) < 0.5
+    for mask in (None, torch.arange(6) < torch.tensor([[6], [4], [1]]), pairs):
+        found = layer(x, mask, answered=answered)
+        assert torch.allclose(found, layer(x, mask)[:, :answered], rtol=0, atol=CLOSE)
+        assert found.shape == (3, answered, 8)
+
+
+def test_causal_attention_answers_all_or_nothing(unchecked):
+    with pytest.raises(ValueError, match="causal attention has its last query at the last key: leave answered out"):
+        made(causal=True)(tokens(), answered=1)
+    with pytest.raises(ValueError, match="answered must be >= 1, got 0"):
+        made()(tokens(), answered=0)
+
+
 @pytest.mark.parametrize("parts", [[1, 1, 1, 1, 1, 1], [6], [3, 3], [4, 1, 1], [1, 5]])
 @pytest.mark.parametrize("kind", [{"causal": True}, {"causal": True, "rotary": 100.0}])
 @torch.no_grad()

@@ -52,6 +52,19 @@ def test_each_part_is_added_to_what_came_before(norm_first, cross):
 
 @torch.no_grad()
 @pytest.mark.parametrize("norm_first", [True, False])
+@pytest.mark.parametrize("cross", [True, False])
+def test_the_first_positions_alone_are_answered_as_among_all(norm_first, cross):
+    block = made(norm_first=norm_first, cross=cross, memory_width=5 if cross else None)
+    told, counted = inputs(cross=cross), []
+    whole = block(**told)
+    block.feed_forward.register_forward_pre_hook(lambda part, given: counted.append(given[0].shape[1]))
+    for answered in (1, 2):
+        assert torch.allclose(block(**told, answered=answered), whole[:, :answered], rtol=0, atol=CLOSE)
+    assert counted == [1, 2]  # nothing is computed that does not come out
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("norm_first", [True, False])
 def test_a_cache_gives_what_the_whole_gives(norm_first):
     kind = {"causal": True, "cross": True, "memory_width": 5, "norm_first": norm_first}
     block, told, cache = made(**kind), inputs(**kind), KeyValueCache(5)

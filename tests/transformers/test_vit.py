@@ -211,6 +211,18 @@ def test_weights_are_drawn_by_the_seed_and_can_be_loaded() -> None:
     assert torch.equal(first(x), second(x))
 
 
+@torch.no_grad()
+def test_the_last_block_answers_for_the_class_token_alone_as_among_all() -> None:
+    model, x = small(classes=None).double(), torch.randn(2, 1, 8, 12, dtype=torch.float64)
+    counted: list[int] = []
+    for block in model.blocks:
+        block.register_forward_hook(lambda part, given, found: counted.append(found.shape[1]))
+    answer = model(x)
+    assert counted == [7, 1]
+    torch.testing.assert_close(answer, model.features(x)[:, 0], rtol=1e-12, atol=1e-13)
+    assert counted == [7, 1, 7, 7]
+
+
 def test_attention_over_the_patches_is_told() -> None:
     maps = attention_maps(small(), torch.randn(2, 1, 8, 12))
     assert {name: tuple(weights.shape) for name, weights in maps.items()} == {

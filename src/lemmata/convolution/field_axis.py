@@ -106,5 +106,5 @@ def _either(
     both = one[0].join(other[0]) if one[1] == other[1] else None
     if both is not None:
         return both, one[1]
-    still, also = (reach if axis is None else reach.all(shape[axis]) for reach, axis in (one, other))
-    return still.join(also) or still, None
+    still = [reach if axis is None else reach.all(shape[axis]) for reach, axis in (one, other)]
+    return Reach(0, (hull(reach.at(0) for reach in still),)), None

@@ -168,10 +168,9 @@ def _interpolation(called: Operation, out: Tensor) -> Field:
     field, reach = called.field, 2 if "cubic" in called.name else 1
     for axis in range(2, out.ndim):
         n, m = _sizes(called, out, axis)
-        if called.arguments["align_corners"] and m > 1:
-            n, m, shift = n - 1, m - 1, Fraction(0)
-        else:
-            shift = Fraction(n - m, 2 * m)  # the middles of the first units lie apart by this
+        shift = Fraction(n - m, 2 * m)  # the middles of the first units lie apart by this
+        if called.arguments["align_corners"]:
+            shift, n, m = Fraction(0), n - (m > 1), m - (m > 1)  # a single unit is the first corner
         reads = lambda v, n=n, m=m, shift=shift: _neighbours(Fraction(v * n, m) + shift, reach)  # noqa: E731
         field = along(field, axis, reads, n, m)
     return field
@@ -335,13 +334,7 @@ def _product(called: Operation, out: Tensor) -> Field | None:
         field = called.field_of(factor)
         if field is not None:
             known.append((seen_whole(field, factor.shape, [axis]), factor.shape))
-    return joined(
-        [
-            (field, [out.shape[a] if a in (out.ndim - 1, out.ndim - 2) else n for a, n in enumerate(shape)])
-            for field, shape in known
-        ],
-        out.shape,
-    )
+    return joined(known, out.shape)
 
 
 @rule("embedding")

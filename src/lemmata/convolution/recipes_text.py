@@ -1,7 +1,8 @@
 """What can be trained in this chapter, another part: short texts told apart by the phrases in them.
 
 What the defaults reach (seed 0): of 1,440 lines and verses 95 % are told apart after 1,000 labelled ones, with vectors
-that were learnt from the rest without labels; a bag of words has 92 %.
+that were learnt from the rest without labels; a bag of words has 92 %. Of 24,678 film reviews it is 84 % by their first
+200 words, and 80 % by a bag of them.
 """
 
 from collections.abc import Sequence
@@ -30,7 +31,7 @@ from lemmata.train.randomness import seeded
 __all__ = ["PhraseConfig", "tell_reviews_apart", "tell_verses_from_plays"]
 
 HOW = "multinomial naive Bayes with one added count, on the same labelled texts; it has no use for unlabelled ones"
-PASSES = 6  # over the unlabelled text
+PASSES, READ = 6, 5_000_000  # over the unlabelled text, but not many more words in all: prediction waits for it too
 SHOWN = 4
 
 
@@ -86,7 +87,7 @@ def tell_verses_from_plays(
 def tell_reviews_apart(
     data: str = "imdb",
     config: PhraseConfig = PhraseConfig(labelled=25_000, length=200, min_freq=5),  # noqa: B008 - frozen
-    options: Options = Options(epochs=3, batch_size=32, lr=1e-3, weight_decay=0.01, schedule="cosine"),  # noqa: B008
+    options: Options = Options(epochs=3, batch_size=32, lr=2e-3, weight_decay=0.01, schedule="cosine"),  # noqa: B008
 ) -> Experiment:
     """Film reviews that praise or pan; fetch them first with `lemmata data imdb --fetch` or `--from FILE`."""
     found = load(data)
@@ -168,9 +169,10 @@ def _vectors(x: Int[Tensor, "texts length"], size: int, dimensions: int) -> Floa
     """Vectors of variance 1 by a skip-gram model of the texts one after another."""
     tokens = x[x > 0]
     model, law = SkipGram(size, dimensions), alias_table(unigram_law(tokens, size))
-    for number in range(PASSES):
+    passes = min(PASSES, max(1, READ // len(tokens)))
+    for number in range(passes):
         pairs = cooccurring_pairs(thinned(tokens, size))
-        model.sweep(pairs[torch.randperm(len(pairs))], law, lr=0.025 * (1 - number / PASSES))
+        model.sweep(pairs[torch.randperm(len(pairs))], law, lr=0.025 * (1 - number / passes))
     vectors = model.given.weight.detach()
     vectors = vectors - vectors.mean(0)
     return vectors / vectors.std()

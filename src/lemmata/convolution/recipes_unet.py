@@ -1,4 +1,8 @@
-"""What `lemmata train unet` does: it finds letters, or silhouettes of furniture, that are hidden in photographs."""
+"""What `lemmata train unet` does: it finds letters, or silhouettes of furniture, that are hidden in photographs.
+
+What the defaults reach on furniture (seed 0): an intersection over union of 0.75 on the test scenes, which nothing was
+chosen by; the evaluations on the way are on others, whose last one says 0.77.
+"""
 
 import math
 from collections.abc import Callable
@@ -29,8 +33,10 @@ __all__ = [
 ]
 
 SIDE, OBJECT = 48, 28  # pixels of a scene, and of the square that an object fits into
-PHOTOGRAPHS = {"train": ("camera", "coffee"), "test": ("cat",)}  # nothing of a test scene was ever seen
-TEST = 300  # scenes
+SQUARE = 192  # pixels of the part of a photograph that is seen, all of coffee and cat; camera has more on two sides
+PHOTOGRAPHS = {"train": ("camera", "coffee"), "test": ("cat",), "validation": ("camera",)}
+HELD_OUT = 300  # scenes of the test, and of the validation
+EVERY = 6  # of the alphabets, or pieces of furniture, to learn from, one is kept for the validation
 # What Otsu's threshold reaches on the test scenes, if the smaller of its two groups of pixels is called the object.
 # (The best threshold of each picture, chosen by who knows the truth, reaches 0.627 and 0.636.)
 BASELINES = {"glyphs": {"Otsu's threshold": 0.155}, "furniture": {"Otsu's threshold": 0.197}}
@@ -59,7 +65,8 @@ def find_hidden_objects(
     options: Options = Options(epochs=12, batch_size=16, lr=3e-3, schedule="cosine", warmup=50, evaluate=2),  # noqa: B008
 ) -> Experiment:
     """Which pixels belong to the letter, or the piece of furniture, that was laid into a photograph."""
-    train, test = hidden_objects(data, "train", config.scenes), hidden_objects(data, "test", TEST)
+    train = hidden_objects(data, "train", config.scenes)
+    test, validation = (hidden_objects(data, part, HELD_OUT) for part in ("test", "validation"))
     chosen = asdict(config)
     del chosen["scenes"]
     arguments = {"channels": 1, "classes": 2, **chosen}
@@ -80,8 +87,8 @@ def find_hidden_objects(
         }
 
     return Experiment(
-        system, arguments, train, test, options, loss=loss, metrics=metrics, metric="iou", largest=True,
-        classes=("photograph", "object"), picture=_picture(test), predict=_places,
+        system, arguments, train, test, options, validation=validation, loss=loss, metrics=metrics, metric="iou",
+        largest=True, classes=("photograph", "object"), picture=_picture(test), predict=_places,
         notes={"baselines": BASELINES[data]},
     )  # fmt: skip
 
@@ -95,8 +102,9 @@ def hidden_objects(data: str = "glyphs", part: str = "train", count: int = 1500,
     $$ x = (1 - m)\, p + m\,(\bar p \pm c + \tfrac12 t) $$
 
     with the mask $m$ of a letter or of a piece of furniture, a part $p$ of a photograph, its mean $\bar p$ under the
-    mask, a contrast $c$ in $[0.15, 0.4]$ and the deviations $t$ of another part from its mean. `train` and `test` share
-    neither photograph nor alphabet nor piece of furniture.
+    mask, a contrast $c$ in $[0.15, 0.4]$ and the deviations $t$ of another part from its mean. No two of `train`,
+    `validation` and `test` share an alphabet, a piece of furniture or a pixel of a photograph: those of the validation
+    come from a strip of a photograph whose other side is learnt from, those of the test from a photograph of their own.
 
     Shapes:
         x: (count, 48, 48) float32 in $[0, 1]$, y: (count, 48, 48) int64, 1 on the object
@@ -108,7 +116,7 @@ def hidden_objects(data: str = "glyphs", part: str = "train", count: int = 1500,
     validate.one_of("data", data, tuple(BASELINES))
     validate.one_of("part", part, tuple(PHOTOGRAPHS))
     validate.count("count", count)
-    drawn = torch.Generator().manual_seed(2 * seed + (part == "test"))
+    drawn = torch.Generator().manual_seed(len(PHOTOGRAPHS) * seed + tuple(PHOTOGRAPHS).index(part))
     pieces = _glyphs(part) if data == "glyphs" else _silhouettes(part)
     masks = pieces[torch.randint(len(pieces), (count,), generator=drawn)]  # (count, 28, 28)
     m = _windows(functional.pad(masks, (SIDE - OBJECT,) * 4), drawn)  # (count, 48, 48), the object somewhere in it
@@ -122,12 +130,22 @@ def hidden_objects(data: str = "glyphs", part: str = "train", count: int = 1500,
 
 
 def _glyphs(part: str) -> Tensor:
-    return load("glyphs").parts[part].x
+    """Letters, white on black, (letters, 28, 28)."""
+    letters = load("glyphs").parts["test" if part == "test" else "train"]
+    return letters.x[_belongs(part, letters.alphabet)]
+
+
+def _belongs(part: str, number: Tensor) -> Tensor:
+    """Which of the numbered alphabets or pieces are of this part, of those that are all for the test or all not."""
+    if part == "test":
+        return torch.ones_like(number, dtype=torch.bool)
+    return (number % EVERY == EVERY - 1) == (part == "validation")
 
 
 def _silhouettes(part: str, turns: int = 8) -> Tensor:
     """Pieces of furniture from all around, white on black, (turns * models, 28, 28)."""
-    points = load("furniture").parts[part].x  # (models, 512, 3), y upwards, inside the unit sphere
+    models = load("furniture").parts["test" if part == "test" else "train"].x
+    points = models[_belongs(part, torch.arange(len(models)))]  # (models, 512, 3), y upwards, inside the unit sphere
     views = []
     for turn in range(turns):
         angle = 2 * math.pi * turn / turns
@@ -146,8 +164,8 @@ def _silhouettes(part: str, turns: int = 8) -> Tensor:
 def _photographs(part: str, count: int, drawn: torch.Generator) -> Tensor:
     """So many of the photographs of a part, in grey, each as often mirrored as not."""
     grey = [load("photos").parts[name].x[0].mean(0) for name in PHOTOGRAPHS[part]]
-    side = min(len(picture) for picture in grey)
-    both = torch.stack([way for picture in grey for way in (picture[:side, :side], picture[:side, :side].flip(1))])
+    seen = [picture[:, SQUARE:] if part == "validation" else picture[:SQUARE, :SQUARE] for picture in grey]
+    both = torch.stack([way for picture in seen for way in (picture, picture.flip(1))])
     return both[torch.randint(len(both), (count,), generator=drawn)]
 
 

@@ -5,6 +5,7 @@ import struct
 import tokenize
 import zipfile
 import zlib
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -16,21 +17,24 @@ UNREADABLE = (ValueError, EOFError, OSError, MemoryError, OverflowError, zlib.er
 UNREADABLE += (SyntaxError, RuntimeError, NotImplementedError, tokenize.TokenError, struct.error)
 
 
-def read_arrays(path: Path) -> dict[str, np.ndarray]:
-    """The arrays x and, if it is there, y of an .npz file; an .npy file is x alone. Pickled objects are refused."""
+def read_arrays(path: Path, names: Sequence[str] = ("x", "y")) -> dict[str, np.ndarray]:
+    """The arrays of these names in an .npz file, of which the first must be there; an .npy file is that one alone.
+
+    Pickled objects are refused.
+    """
     try:
         found = np.load(io.BytesIO(path.read_bytes()), allow_pickle=False)
         if isinstance(found, np.ndarray):
-            return {"x": found}
+            return {names[0]: found}
         with found:
-            arrays = {name: found[name] for name in ("x", "y") if name in found}
+            arrays = {name: found[name] for name in names if name in found}
             others = list(found)
     except UNREADABLE as error:
         raise ValueError(
             f"{path} cannot be read: {' '.join(str(error).split())[:200] or type(error).__name__}"
         ) from None
-    if "x" not in arrays:
-        raise ValueError(f"{path} has no array x, only {', '.join(others) or 'nothing'}")
+    if names[0] not in arrays:
+        raise ValueError(f"{path} has no array {names[0]}, only {', '.join(others) or 'nothing'}")
     for name, array in arrays.items():
         if not isinstance(array, np.ndarray):  # a file in the archive that is none of numpy's comes as bytes
             raise ValueError(f"{path}: {name} in it is no array")

@@ -1,6 +1,13 @@
 """Made by `python3 dev.py lint --fix` from the `__all__` of the files beside this one."""
 
 from lemmata.measure.bleu import corpus_bleu as corpus_bleu
+from lemmata.measure.calibration import CalibrationError as CalibrationError
+from lemmata.measure.calibration import Reliability as Reliability
+from lemmata.measure.calibration import Temperature as Temperature
+from lemmata.measure.calibration import calibration_error as calibration_error
+from lemmata.measure.calibration import fit_temperature as fit_temperature
+from lemmata.measure.calibration import reliability_curve as reliability_curve
+from lemmata.measure.calibration import temperature_evidence as temperature_evidence
 from lemmata.measure.curvature_products import CurvatureOperator as CurvatureOperator
 from lemmata.measure.curvature_products import EmpiricalFisherOperator as EmpiricalFisherOperator
 from lemmata.measure.curvature_products import FisherOperator as FisherOperator
@@ -8,8 +15,13 @@ from lemmata.measure.curvature_products import GaussNewtonOperator as GaussNewto
 from lemmata.measure.curvature_products import HessianOperator as HessianOperator
 from lemmata.measure.definiteness import DefinitenessCertificate as DefinitenessCertificate
 from lemmata.measure.definiteness import certify_definiteness as certify_definiteness
+from lemmata.measure.duplicates import NearTwins as NearTwins
+from lemmata.measure.duplicates import agreement_of_rest as agreement_of_rest
+from lemmata.measure.duplicates import equal_groups as equal_groups
+from lemmata.measure.duplicates import near_twins as near_twins
 from lemmata.measure.eigenvalues import EigenPairs as EigenPairs
 from lemmata.measure.eigenvalues import extreme_eigenpairs as extreme_eigenpairs
+from lemmata.measure.gradient_differences import DifferencedHessian as DifferencedHessian
 from lemmata.measure.gradient_noise import GradientNoise as GradientNoise
 from lemmata.measure.gradient_noise import gradient_noise_scale as gradient_noise_scale
 from lemmata.measure.lanczos import RitzPair as RitzPair
@@ -29,8 +41,10 @@ from lemmata.measure.trace import hutchinson_trace as hutchinson_trace
 from lemmata.measure.word_by_word import WordByWord as WordByWord
 
 __all__ = [
+    "CalibrationError",
     "CurvatureOperator",
     "DefinitenessCertificate",
+    "DifferencedHessian",
     "EigenPairs",
     "EmpiricalFisherOperator",
     "FisherOperator",
@@ -38,22 +52,32 @@ __all__ = [
     "GradientNoise",
     "HessianOperator",
     "LossRise",
+    "NearTwins",
+    "Reliability",
     "RitzPair",
     "Sharpness",
     "SpectralDensity",
     "SpectralNormBounds",
+    "Temperature",
     "TraceEstimate",
     "WordByWord",
+    "agreement_of_rest",
+    "calibration_error",
     "certified_spectral_norm",
     "certify_definiteness",
     "corpus_bleu",
+    "equal_groups",
     "extreme_eigenpairs",
+    "fit_temperature",
     "gradient_noise_scale",
     "hessian_sharpness",
     "hutch_plus_plus",
     "hutchinson_trace",
     "largest_ritz_pair",
+    "near_twins",
     "probable_spectral_norm",
+    "reliability_curve",
     "stochastic_spectral_density",
+    "temperature_evidence",
     "worst_loss_rise",
 ]

@@ -14,6 +14,7 @@ from lemmata import validate
 from lemmata.marks import system
 from lemmata.measure.chain_curvature import ChainCurvature, known_chain, takes_batches
 from lemmata.measure.random_parts import without_draws
+from lemmata.measure.second_derivatives import differentiable_again
 
 __all__ = [
     "CurvatureOperator",
@@ -209,6 +210,7 @@ class HessianOperator(_OfLoss):
         values = list(self.parameters.values())
         loss = _one_number(self.loss(self._outputs(inputs), targets))
         gradient = list(torch.autograd.grad(loss, values, create_graph=True, materialize_grads=True))
+        differentiable_again(gradient)
         return lambda vectors: self._pull(gradient, values, vectors, self.at_once)
 
     def _plain(self, inputs: Any) -> bool:

@@ -7,12 +7,13 @@ __all__ = []  # for what goes through a network more than once
 
 def without_draws(model: nn.Module) -> nn.Module:
     """The model, if none of its parts draws at random: two passes would be of two functions."""
-    if any(part.training and _drops(part) for part in model.modules()):
+    if any(part.training and draws(part) for part in model.modules()):
         raise ValueError("model must not draw units while it is measured: call model.eval() first")
     return model
 
 
-def _drops(part: nn.Module) -> bool:
+def draws(part: nn.Module) -> bool:
+    """Whether a part draws at random while it is in training mode."""
     if isinstance(part, nn.modules.dropout._DropoutNd):
         return part.p > 0
     if isinstance(part, nn.RReLU):

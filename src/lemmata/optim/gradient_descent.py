@@ -63,7 +63,7 @@ class GradientDescent(FirstOrder):
 
     def update(self, group: dict[str, Any], theta: Tensor, g: Tensor, t: Any, *state: Tensor) -> None:
         for v in state:
-            g = v.mul_(group["momentum"]).add_(g)
+            g = torch.add(g, v, alpha=group["momentum"], out=v)  # once through memory; mul_ and add_ go twice
         add(theta, g, -group["lr"])
 
     def update_all(self, group: dict[str, Any], theta: Tensors, g: Tensors, t: list[Any], *state: Tensors) -> None:

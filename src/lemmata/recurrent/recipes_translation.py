@@ -5,6 +5,7 @@ from dataclasses import dataclass, fields
 from typing import Literal
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from lemmata import validate
@@ -108,23 +109,30 @@ class Translator:
         self.source: Vocabulary = data.extra["source"]
         self.target: Vocabulary = data.extra["target"]
         self.beams, self.max_length, self.test = beams, data.test.y.shape[1] + 5, data.test
+        self.length_power = 1.0  # how much long sentences are preferred
         self.aligned = aligned  # whether the model can say where it looks
         self.verses: tuple[tuple[str, str], ...] = data.extra["test"]
 
     def translations(self, system: ConditionalSequence, x: Tensor, texts: list[list[str]]) -> list[list[str]]:
         """What the model makes of some rows; for a word it has no name for, the source word it looks at most."""
         lengths = (x != 0).sum(1)
-        made = beam_decode(system, x, lengths, self.max_length, self.beams).tokens
+        made = beam_decode(system, x, lengths, self.max_length, self.beams, self.length_power).tokens
         looked = torch.zeros_like(made)
         if self.aligned:
             with evaluating(system):  # the first place of a row is its start, which is no word
-                looked = system.alignment(x, made, lengths)[..., 1:].argmax(2)
+                looked = self.looked(system, x, made, lengths)[..., 1:].argmax(2)
         special, found = {self.target.numbers[token] for token in (PAD, START, END)}, []
         for tokens, places, text in zip(made.tolist(), looked.tolist(), texts, strict=True):
             named = [(self.target.tokens[s], p) for s, p in zip(tokens, places, strict=True) if s not in special]
             copied = self.aligned and len(text) > 0
             found.append([text[min(p, len(text) - 1)] if copied and w == UNKNOWN else w for w, p in named])
         return found
+
+    def looked(
+        self, system: ConditionalSequence, x: Tensor, made: Tensor, lengths: Tensor | None = None
+    ) -> Float[Tensor, "batch written read"]:
+        """Where the model looks as it writes each word: whose name is copied, and what is drawn."""
+        return system.alignment(x, made, lengths)
 
     def translate(self, system: ConditionalSequence, text: str) -> str:
         """One English sentence in German."""
@@ -174,8 +182,8 @@ class Translator:
             for verse in ALIGNED:
                 x = self.test.x[verse : verse + 1].to(system.output_bias.device)
                 x = x[:, : int((x != 0).sum())]
-                made = beam_decode(system, x, max_length=self.max_length, beams=self.beams).tokens
-                weights = system.alignment(x, made)[0]
+                made = beam_decode(system, x, None, self.max_length, self.beams, self.length_power).tokens
+                weights = self.looked(system, x, made)[0]
                 values = [[round(weight, 3) for weight in row] for row in weights.tolist()]
                 read, written = _words(self.source, x[0]), _words(self.target, made[0])
                 marks.append(Heat(values, label="weight", columns=read, rows=written))

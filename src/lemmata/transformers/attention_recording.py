@@ -27,7 +27,8 @@ def attention_maps(model: nn.Module, *inputs: Tensor, **more: Tensor) -> dict[st
             def look(part: nn.Module, given: tuple[Any, ...], named: dict[str, Any], name: str = name) -> None:
                 if named.get("cache") is not None:
                     raise ValueError("caches hide where a model looks back to: give it the whole text at once instead")
-                found[name] = part.weights(*given, **{word: each for word, each in named.items() if word != "cache"})  # type: ignore[operator]
+                told = {word: each for word, each in named.items() if word not in ("cache", "answered")}
+                found[name] = part.weights(*given, **told)  # type: ignore[operator]
 
             hooks.append(part.register_forward_pre_hook(look, with_kwargs=True))
     try:

@@ -178,12 +178,14 @@ class Bert(nn.Module):
         if x.shape[1] > self.config.max_length:
             raise ValueError(f"a text may have at most {self.config.max_length} tokens, got {x.shape[1]}: cut it")
         x = validate.tokens("x", x, self.vocab_size).long()
-        segments = torch.zeros_like(x) if segments is None else segments
-        if segments.shape != x.shape:
+        if segments is None:
+            segments = x.new_zeros(1, 1)  # the first one for all
+        elif segments.shape != x.shape:
             raise ValueError(f"segments must have the shape of x, {tuple(x.shape)}, got {tuple(segments.shape)}")
         segments = validate.tokens("segments", segments, self.config.segments).long()
         places = torch.arange(x.shape[1], device=x.device)
-        h = self.norm(self.tokens(x) + self.segments(segments) + self.positions(places))  # (batch, time, width)
+        # What all texts have in common is added up first: there is less of it.
+        h = self.norm(self.tokens(x) + (self.positions(places) + self.segments(segments)))  # (batch, time, width)
         h = functional.dropout(h, self.config.dropout, self.training)
         for block in self.blocks:
             h = block(h, mask)  # (batch, time, width)

@@ -63,8 +63,9 @@ class CrossAttention(nn.Module):
         """Everything about a memory that no query changes."""
         if memory.ndim != 3 or memory.shape[-1] != self.memory_width:
             raise ValueError(f"memory must be (batch, keys, {self.memory_width}), got shape {tuple(memory.shape)}")
-        parts = self.project_memory(memory).unflatten(-1, (2, self.heads, self.head_width))
-        return Remembered(*parts.permute(2, 0, 3, 1, 4))  # each (batch, heads, keys, head_width)
+        # Cut before they are turned, so that their gradients are joined again where they lie.
+        parts = (part.unflatten(-1, (self.heads, self.head_width)) for part in self.project_memory(memory).chunk(2, -1))
+        return Remembered(*(part.transpose(1, 2) for part in parts))  # each (batch, heads, keys, head_width)
 
     def forward(
         self,

@@ -9,6 +9,7 @@ from torch import Tensor
 from lemmata import validate
 from lemmata.marks import system
 from lemmata.train.evaluation_mode import evaluating
+from lemmata.transformers.decoding_step import DecodingStep
 from lemmata.transformers.gpt import GPT
 from lemmata.transformers.key_value_cache import FixedCache, KeyValueCache
 
@@ -121,8 +122,13 @@ def generate(
             if len(ends) and looked and bool(ended.all()):
                 break
     written = text[:, start : place + 1]  # type: ignore[possibly-undefined] - length is at least 1
-    if len(ends) == 0:
-        return written
+    return until_all_have_ended(written, ends) if len(ends) else written
+
+
+def until_all_have_ended(
+    written: Int[Tensor, "batch written"], ends: Int[Tensor, " ends"]
+) -> Int[Tensor, "batch shorter"]:
+    """Without what was written after the last row has ended, before anybody looked."""
     going_on = (torch.isin(written, ends).cumsum(1) == 0).any(0)  # (written,): a row has not ended yet
     return written[:, : int(going_on.sum()) + 1]
 
@@ -153,8 +159,12 @@ class _Reader:
         self.read_so_far = text.shape[1]
         caches = self.model.new_caches(-(-self.room // ALIGNED) * ALIGNED)
         known = self.model.hidden(text, caches=caches)[:, -1]  # (batch, width)
-        record = text.device.type == "cuda" and self.room - self.read_so_far >= WORTH_RECORDING
-        self.step = RecordedStep(self.model, caches) if record else lambda x: self.model(x, caches=caches)[:, -1]
+        if text.device.type == "cuda" and self.room - self.read_so_far >= WORTH_RECORDING:
+            self.step = RecordedStep(self.model, caches)
+        elif text.device.type == "cpu" and DecodingStep.suited(self.model):
+            self.step = DecodingStep(self.model, caches)
+        else:
+            self.step = lambda token: self.model(token, caches=caches)[:, -1]
         return self.model.foreseen(known)
 
 

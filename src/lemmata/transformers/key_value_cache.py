@@ -28,8 +28,7 @@ class KeyValueCache:
     def __init__(self, max_length: int) -> None:
         self.max_length = validate.count("max_length", max_length)
         self._length = 0
-        self._key: Tensor | None = None
-        self._value: Tensor | None = None
+        self._memory: tuple[Tensor, Tensor] | None = None  # keys and values, taken when the first ones tell their shape
 
     def __len__(self) -> int:
         return self._length
@@ -46,31 +45,33 @@ class KeyValueCache:
         end = self._length + key.shape[2]
         if end > self.max_length:
             raise ValueError(f"the cache holds {self.max_length} positions, got {end}: ask for a larger max_length")
-        if self._key is None or self._value is None:
+        if self._memory is None:
             batch, heads, _, width = key.shape
-            self._key = key.new_empty(batch, heads, self.max_length, width)
-            self._value = value.new_empty(batch, heads, self.max_length, value.shape[-1])
-        elif len(key) != len(self._key):
-            raise ValueError(f"the cache is that of {len(self._key)} sequences, got {len(key)}")
-        self._key[:, :, self._length : end] = key
-        self._value[:, :, self._length : end] = value
+            longest = (batch, heads, self.max_length)
+            self._memory = key.new_empty(*longest, width), value.new_empty(*longest, value.shape[-1])
+        keys, values = self._memory
+        if len(key) != len(keys):
+            raise ValueError(f"the cache is that of {len(keys)} sequences, got {len(key)}")
+        keys[:, :, self._length : end] = key
+        values[:, :, self._length : end] = value
         self._length = end
-        return self._key[:, :, :end], self._value[:, :, :end]
+        return keys[:, :, :end], values[:, :, :end]
 
     def buffers(self) -> tuple[Tensor, Tensor]:
         """The memory of keys and values, of which the first positions are filled."""
-        if self._key is None or self._value is None:
+        if self._memory is None:
             raise ValueError("the cache has taken no memory yet: append to it first")
-        return self._key, self._value
+        return self._memory
 
     def reorder(self, rows: Tensor) -> None:
         """Keep these rows of the batch in this order: what a beam search does with its sequences."""
-        if self._key is None or self._value is None:
+        if self._memory is None:
             return
-        if len(rows) != len(self._key):
-            self._key, self._value = self._key[rows], self._value[rows]
+        keys, values = self._memory
+        if len(rows) != len(keys):
+            self._memory = keys[rows], values[rows]
             return
-        for each in (self._key, self._value):  # only what is filled: the rest need not be moved
+        for each in self._memory:  # only what is filled: the rest need not be moved
             each[:, :, : self._length] = each[rows, :, : self._length]
 
     def crop(self, length: int) -> None:

@@ -143,7 +143,7 @@ def take_weights(
     `prefix` is what the names begin with where the checkpoint holds a head on top of the model; tensors outside of it
     are then those of the head, and are left. `ignored` are ends of names that are no weights (constant masks).
     """
-    if prefix and any(name.startswith(prefix) for name in tensors):
+    if any(name.startswith(prefix) for name in tensors):
         tensors = {name.removeprefix(prefix): each for name, each in tensors.items() if name.startswith(prefix)}
     parameters = dict(model.named_parameters())
     wanted = {name for source in stored.values() for name in source.names}

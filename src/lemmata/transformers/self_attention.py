@@ -25,10 +25,11 @@ class SelfAttention(nn.Module):
     All projections are one product with `project`, whose rows are the queries of all heads, then the keys, then the
     values; each head has `head_width` values of each (`width / heads` unless told otherwise). With `causal`, position
     s sees the positions up to s alone. `rotary` turns queries and keys by their position, with that base (10,000 is
-    usual). `dropout` leaves out a fraction of the weights while training.
+    usual). `dropout` leaves out a fraction of the weights while training. With `answered`, only the first so many
+    positions ask: where the others' answers are of no use, as in the last block below a [CLS] token.
 
     Shapes:
-        x: (batch, time, width)    returns: (batch, time, width)
+        x: (batch, time, width)    returns: (batch, time, width), or (batch, answered, width)
         mask: (batch, time), true where there is a token to look at, or (batch, time, time) for each query and key
         cache: what came before x; it grows by x
 
@@ -68,20 +69,27 @@ class SelfAttention(nn.Module):
         x: Float[Tensor, "batch time width"],
         mask: Bool[Tensor, "batch *_ keys"] | None = None,
         cache: KeyValueCache | FixedCache | None = None,
-    ) -> Float[Tensor, "batch time width"]:
+        answered: int | None = None,
+    ) -> Float[Tensor, "batch answers width"]:
         query, key, value = self.heads_of(x, 0 if cache is None else cache.start)
+        if answered is not None:
+            if self.causal:
+                raise ValueError("causal attention has its last query at the last key: leave answered out")
+            query = query[:, :, : validate.count("answered", answered)]  # (batch, heads, answered, head_width)
+            mask = mask[:, :answered] if mask is not None and mask.ndim == 3 else mask
         if cache is not None:
             key, value = cache.append(key, value)  # (batch, heads, past, head_width)
         dropout = self.dropout if self.training else 0.0
         found = attention(query, key, value, for_all_heads(mask), self.causal, dropout=dropout)
-        return self.join(side_by_side(found))  # (batch, time, width)
+        return self.join(side_by_side(found))  # (batch, answers, width)
 
     def heads_of(self, x: Float[Tensor, "batch time width"], start: int | Tensor = 0) -> tuple[Tensor, Tensor, Tensor]:
         """Queries, keys and values of each head, where x begins at position `start`."""
         if x.ndim != 3 or x.shape[-1] != self.width:
             raise ValueError(f"x must be (batch, time, {self.width}), got shape {tuple(x.shape)}")
-        parts = self.project(x).unflatten(-1, (3, self.heads, self.head_width))  # (batch, time, 3, heads, head_width)
-        query, key, value = parts.permute(2, 0, 3, 1, 4)  # each (batch, heads, time, head_width)
+        # Cut before they are turned, so that their gradients are joined again where they lie.
+        parts = (part.unflatten(-1, (self.heads, self.head_width)) for part in self.project(x).chunk(3, -1))
+        query, key, value = (part.transpose(1, 2) for part in parts)  # each (batch, heads, time, head_width)
         if self.rotary is not None:
             positions = start + torch.arange(x.shape[1], device=x.device)
             query, key = rotate(query, positions, self.rotary), rotate(key, positions, self.rotary)

@@ -2,6 +2,7 @@ r"""A block of a transformer: attention mixes the positions, a small network wor
 
 import functools
 from collections.abc import Callable
+from typing import Any
 
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
@@ -60,10 +61,11 @@ class TransformerBlock(nn.Module):
     `norm_first=False` is the original; GPT-2, ViT and nearly all that came later normalise first. `hidden` is the
     width inside the network of each position, four times `width` unless told. With `cross`, the block looks at a
     `memory` between the two. `dropout` leaves out a fraction of what each part adds, `attention_dropout` of the
-    weights of attention.
+    weights of attention. With `answered`, only the first so many positions come out, which look at all.
 
     Shapes:
-        x: (batch, time, width)    mask: (batch, time) or (batch, time, time)    returns: (batch, time, width)
+        x: (batch, time, width)    mask: (batch, time) or (batch, time, time)
+        returns: (batch, time, width), or (batch, answered, width)
         memory: (batch, keys, memory_width), or what `cross_attention.remember` made of it; memory_mask: (batch, keys)
         cache: what came before x
 
@@ -112,20 +114,22 @@ class TransformerBlock(nn.Module):
         memory: Float[Tensor, "batch keys memory_width"] | Remembered | None = None,
         memory_mask: Bool[Tensor, "batch keys"] | None = None,
         cache: KeyValueCache | FixedCache | None = None,
-    ) -> Float[Tensor, "batch time width"]:
+        answered: int | None = None,
+    ) -> Float[Tensor, "batch answers width"]:
         width = self.self_attention.width
         if x.ndim != 3 or x.shape[-1] != width:
             raise ValueError(f"x must be (batch, time, {width}), got shape {tuple(x.shape)}")
         if (memory is None) != (self.cross_attention is None):
             raise ValueError("a block with cross=True needs a memory, and only such a block takes one")
-        x = self._added(x, self.self_attention_norm, lambda h: self.self_attention(h, mask, cache=cache))
+        words: dict[str, Any] = {"cache": cache, "answered": answered}
+        x = self._added(x, self.self_attention_norm, lambda h: self.self_attention(h, mask, **words))
         if self.cross_attention is not None:
             look = self.cross_attention
             x = self._added(x, self.cross_attention_norm, lambda h: look(h, memory, memory_mask))
         return self._added(x, self.feed_forward_norm, self.feed_forward)
 
     def _added(self, x: Tensor, norm: nn.LayerNorm, part: Callable[[Tensor], Tensor]) -> Tensor:
-        """x and what one part makes of it."""
-        if self.norm_first:
-            return x + functional.dropout(part(norm(x)), self.dropout, self.training)
-        return norm(x + functional.dropout(part(x), self.dropout, self.training))
+        """x and what one part makes of it, where that part answers."""
+        found = functional.dropout(part(norm(x) if self.norm_first else x), self.dropout, self.training)
+        x = x[:, : found.shape[1]]  # (batch, answers, width)
+        return x + found if self.norm_first else norm(x + found)

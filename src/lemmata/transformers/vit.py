@@ -187,19 +187,23 @@ class ViT(nn.Module):
                 nn.init.ones_(values)
 
     def forward(self, x: Float[Tensor, "batch channels height width"]) -> Float[Tensor, "batch classes"]:
-        h = self.features(x)[:, 0]  # (batch, width)
+        h = self._known(x, answered=1)[:, 0]  # (batch, width): of the last block, only the [CLS] token is asked for
         if self.pool is not None:
             h = self.pool(h).tanh()  # (batch, pooled)
         return h if self.head is None else self.head(h)
 
     def features(self, x: Float[Tensor, "batch channels height width"]) -> Float[Tensor, "batch tokens token_width"]:
         """What the last block knows of the picture, the [CLS] token, and of each patch, normalised."""
+        return self._known(x)
+
+    def _known(self, x: Tensor, answered: int | None = None) -> Tensor:
+        """The same, or what it knows of the first so many tokens."""
         tokens = self.patches(x)  # (batch, patches, width)
         h = torch.cat([self.class_token.expand(x.shape[0], -1, -1), tokens], dim=1)  # (batch, 1 + patches, width)
         h = functional.dropout(h + self.positions_for(x.shape[2], x.shape[3]), self.config.dropout, self.training)
-        for block in self.blocks:
-            h = block(h)
-        return self.norm(h)
+        for number, block in enumerate(self.blocks, 1):
+            h = block(h, answered=answered if number == len(self.blocks) else None)
+        return self.norm(h)  # (batch, answers, width)
 
     def positions_for(self, height: int, width: int) -> Float[Tensor, "1 tokens token_width"]:
         """The learnt positions, interpolated to the patches of a picture of these sides."""

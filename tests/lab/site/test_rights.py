@@ -14,10 +14,11 @@ OPEN = """
 /errata /errata.csv /source /source/{code} /systems /systems/{id} /labs /labs/{name} /trust
 /labs/{name}/thumbnail.svg
 """.split()
-COOKIE = "/claim/{id}/dials /systems/{id}/form /runs/{run}".split()  # child processes work; a page without content
+# child processes work; a page without content
+COOKIE = "/claim/{id}/dials /systems/{id}/form /runs/{run} /runs/{run}/audit".split()
 TOKEN = """
 /runs/{run}/panel /runs/{run}/curve /runs/{run}/picture/{step:int} /runs/{run}/checkpoint /systems/{id}/runs
-/jobs/{job}/events /labs/{name}/jobs/{job}/figures
+/runs/{run}/audit/report /jobs/{job}/events /labs/{name}/jobs/{job}/figures
 """.split()
 SECRET = "my private words"
 

@@ -65,13 +65,18 @@ def repeat(
 
 
 def products(
-    step: Step, width: int, hidden: int, depth: int, tokens: int, outputs: tuple[int, int]
+    step: Step, width: int, hidden: int, depth: int, tokens: int, outputs: tuple[int, int], answered: int | None = None
 ) -> Callable[[], Tensor]:
-    """The products with the matrices of the blocks, and of `outputs` = (rows, classes); backward twice as many."""
+    """The products with the matrices of the blocks, and of `outputs` = (rows, classes); backward twice as many.
+
+    `answered` is the number of tokens for which the last block must answer, all unless told.
+    """
     first = next(step.model.parameters())
     place: dict[str, Any] = {"device": first.device, "dtype": first.dtype}
-    sizes = [(tokens, width, 3 * width), (tokens, width, width), (tokens, width, hidden), (tokens, hidden, width)]
-    sizes = [*depth * sizes, (outputs[0], width, outputs[1])]
+    sizes = []
+    for rows in [*[tokens] * (depth - 1), tokens if answered is None else answered]:
+        sizes += [(tokens, width, 3 * width), (rows, width, width), (rows, width, hidden), (rows, hidden, width)]
+    sizes += [(outputs[0], width, outputs[1])]
     pairs = [(torch.rand(rows, into, **place), torch.rand(into, out, **place)) for rows, into, out in sizes]
 
     def work() -> Tensor:

@@ -23,6 +23,7 @@ COMMANDS = {
     "train": "train a system, or list what can be trained",
     "predict": "what a trained system says of examples",
     "sample": "what a trained system makes up",
+    "audit": "what theory says about a network of your own: FILE.py:NAME, or a run",
     "bench": "ours and each installed peer in one run: time, memory, ratio to the peer and to the limit",
     "serve": "the lab: a local page with every formula, verdict, picture and slider",
     "report": "the lab's pages as static files that open from disk",

@@ -16,7 +16,7 @@ from lemmata.lab.words import UserError, count
 
 if TYPE_CHECKING:  # help must not import torch
     from lemmata.data.examples import Examples
-    from lemmata.lab.cli.trained import Trained
+    from lemmata.lab.trained import Trained
 
 SHOWN = 10  # rows of the table on the screen
 ROWS = 1024  # examples given to the system at once
@@ -42,8 +42,8 @@ class Arguments:
 
 
 def run(arguments: Arguments) -> int:
-    from lemmata.lab.cli.trained import restore
     from lemmata.lab.recipe import FAILURES, one_sentence
+    from lemmata.lab.trained import restore
 
     if arguments.out and arguments.out.suffix not in (".csv", ".json"):
         raise UserError(f"--out must end in .csv or .json, got {arguments.out}")
@@ -117,18 +117,10 @@ def _existing(path: Path, read: "Callable[[Path], Examples]") -> "Examples":
 
 def _own_examples(arguments: Arguments, trained: "Trained", name: str) -> "Examples":
     """A part of the user's file that the run learnt from, if it is still as it was."""
-    from lemmata.data.own_files import FileChoices, digest, load_file
-
-    path, record = Path(name), trained.record
-    if not path.exists() or (not arguments.data and digest(path) != record.get("notes", {}).get("sha256")):
-        why = "has changed since" if path.exists() else "is no longer there"
-        raise UserError(f"{name}, which this run learnt from, {why}: give --input FILE")
     if arguments.data:
         assert trained.experiment.preparation is not None
-        return trained.experiment.preparation.read(path)
-    chosen = {key: record["config"][key] for key in ("target", "task", "test_fraction") if key in record["config"]}
-    choices = FileChoices(**chosen, exclude=tuple(record["config"].get("exclude", ())))
-    parts = load_file(path, choices, record["options"]["seed"]).parts
+        return _existing(Path(name), trained.experiment.preparation.read)
+    parts = trained.parts()
     if arguments.part not in parts:
         raise UserError(f"{name} has no part {arguments.part!r}: use --part {' or '.join(parts)}")
     return parts[arguments.part]

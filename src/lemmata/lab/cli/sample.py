@@ -41,10 +41,10 @@ def run(arguments: Arguments) -> int:
     import torch
 
     from lemmata.files import write_whole
-    from lemmata.lab.cli.trained import restore
     from lemmata.lab.figures.svg import svg
     from lemmata.lab.figures.terminal import draw
     from lemmata.lab.recipe import FAILURES, one_sentence
+    from lemmata.lab.trained import restore
 
     trained = restore(arguments.run)
     if trained.experiment.sample is None:

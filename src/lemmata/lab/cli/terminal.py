@@ -22,7 +22,7 @@ STYLES = {
     "skipped": "dim",
     "error": "bold red",
 }
-SPELLED = {"≤": "<=", "≥": ">=", "±": "+-", "²": "^2", "γ": "gamma", "−": "-", "·": "."}
+SPELLED = {"≤": "<=", "≥": ">=", "±": "+-", "²": "^2", "γ": "gamma", "λ": "lambda", "−": "-", "·": "."}
 
 
 class _Console(Console):

@@ -12,7 +12,8 @@ from lemmata.catalog.search import searchable
 from lemmata.catalog.settlement import contract
 from lemmata.catalog.statements import Erratum, Statement
 from lemmata.lab.site.knowledge import SETTLEMENTS, Snapshot, known
-from lemmata.lab.site.pages import page, shown
+from lemmata.lab.site.pages import page
+from lemmata.lab.site.verdicts import shown
 
 router = APIRouter()
 

@@ -18,8 +18,8 @@ from lemmata.judge.words import sentence
 from lemmata.lab.site.figures import sketch
 from lemmata.lab.site.job import JobFailed
 from lemmata.lab.site.knowledge import known
-from lemmata.lab.site.pages import mark
 from lemmata.lab.site.rights import needs_cookie
+from lemmata.lab.site.verdicts import mark
 
 router = APIRouter()
 

@@ -6,7 +6,7 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
-from lemmata.figure import Figure, Heat, Line, Points
+from lemmata.figure import Band, Figure, Heat, Line, Points
 from lemmata.lab.site.labs import LabState
 from lemmata.transformers.positions import sinusoidal_encoding
 
@@ -73,6 +73,8 @@ def _clocks(state: State, before: Tensor, after: Tensor) -> Figure:
     for name, values in (("at t", before), ("at t + Δ", after), ("turned by Δ", _turned(before, state))):
         sines, cosines = values.unflatten(-1, (-1, 2)).unbind(-1)
         marks.append(Points(cosines, sines, name))
+    # A plot is twice as wide as high: a band without height makes room on both sides, so that the circle is round.
+    marks.append(Band([-2.2, 2.2], [0, 0], [0, 0]))
     return Figure("Every pair, before and after the shift", "cosine", "sine", marks)
 
 

@@ -1,6 +1,7 @@
 """A run folder back in hands: its record, the experiment it came from, and the system with its weights."""
 
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from torch import nn
 
 from lemmata import catalog as catalogs
 from lemmata.data.examples import Examples
+from lemmata.data.own_files import FileChoices, digest, load_file
 from lemmata.data.preparation import Preparation
 from lemmata.lab.recipe import FAILURES, choose, defaults, one_sentence, recipe_of
 from lemmata.lab.words import UserError
@@ -39,6 +41,21 @@ class Trained:
     def ready(self, examples: Examples) -> Examples:
         """Examples in the numbers the system was trained with."""
         return examples.to(torch.float64) if self.record.get("options", {}).get("precision") == "float64" else examples
+
+    def parts(self) -> Mapping[str, Examples]:
+        """The examples it was trained and tested on; those of a user's file, if that is still as it was."""
+        name = str(self.record.get("data", ""))
+        if not name:
+            raise UserError("this run was made by fit, which keeps no examples: give --data NAME or a file")
+        if self.experiment.preparation is None:
+            return {"train": self.experiment.train, "test": self.experiment.test}
+        path, config = Path(name), self.record["config"]
+        if not path.exists() or digest(path) != self.record.get("notes", {}).get("sha256"):
+            why = "has changed since" if path.exists() else "is no longer there"
+            raise UserError(f"{name}, which this run learnt from, {why}: give --input FILE")
+        chosen = {key: config[key] for key in ("target", "task", "test_fraction") if key in config}
+        choices = FileChoices(**chosen, exclude=tuple(config.get("exclude", ())))
+        return load_file(path, choices, self.record["options"]["seed"]).parts
 
 
 def restore(folder: Path) -> Trained:
