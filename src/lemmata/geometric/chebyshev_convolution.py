@@ -1,0 +1,97 @@
+r"""ChebNet's layer: polynomials of the Laplacian in Chebyshev's basis, on a spectrum brought to [-1, 1]."""
+
+from collections.abc import Callable
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from lemmata import validate
+from lemmata.geometric.graph import Graph
+from lemmata.geometric.graph_laplacian import GraphLaplacian
+from lemmata.marks import system
+
+__all__ = ["ChebyshevConvolution", "chebyshev_terms"]
+
+
+def chebyshev_terms(
+    x: Float[Tensor, "nodes features"], degree: int, operator: Callable[[Tensor], Tensor]
+) -> list[Float[Tensor, "nodes features"]]:
+    r"""The terms $T_0(\hat L)x, \dots, T_K(\hat L)x$ by $T_{k+1} = 2\hat L\, T_k - T_{k-1}$: K products.
+
+    They stay bounded where the spectrum of the operator lies in [-1, 1], as $|T_k| \le 1$ there; $T_{10}(2)$ is
+    262,087.
+
+    >>> [float(term) for term in chebyshev_terms(torch.ones(1, 1), 3, lambda x: 0.5 * x)]  # cos(k arccos 0.5)
+    [1.0, 0.5, -0.5, -1.0]
+    """
+    validate.count("degree", degree, least=0)
+    terms = [x, operator(x)][: degree + 1]
+    while len(terms) <= degree:
+        terms.append(2 * operator(terms[-1]) - terms[-2])
+    return terms
+
+
+@system("chebnet", title="ChebNet layer", kind="module")
+class ChebyshevConvolution(nn.Module):
+    r"""A graph convolution by Chebyshev polynomials of the rescaled Laplacian.
+
+    $$ Y = \sum_{k=0}^{K} T_k(\hat L)\, X W_k + b, \qquad \hat L = \tfrac{2}{\lambda_{\max}} L - I, \qquad
+       T_{k+1}(y) = 2 y T_k(y) - T_{k-1}(y) $$
+
+    $L$ is the symmetric normalised Laplacian, whose eigenvalues are at most 2; a smaller `eigenvalue_bound` that is
+    known to hold uses all of [-1, 1]. Degree K takes K sparse products, and nodes further apart do not see each other.
+
+    Shapes:
+        x: (nodes, inputs)    returns: (nodes, outputs)
+
+    Claims: graph.chebnet
+    Source: M. Defferrard, X. Bresson and P. Vandergheynst, Convolutional neural networks on graphs (2016).
+    Differs: PyTorch Geometric's ChebConv counts terms, `K = degree + 1`; its weights load here and back, as the names
+        are the same (`lins.0.weight`, `bias`).
+
+    >>> layer = ChebyshevConvolution(inputs=3, outputs=2, degree=4)
+    >>> layer(torch.randn(5, 3), Graph([[0, 1], [1, 2]], nodes=5).undirected()).shape
+    torch.Size([5, 2])
+    """
+
+    def __init__(
+        self,
+        inputs: int,
+        outputs: int,
+        degree: int,
+        bias: bool = True,
+        eigenvalue_bound: float = 2.0,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        super().__init__()
+        self.inputs, self.outputs = validate.count("inputs", inputs), validate.count("outputs", outputs)
+        self.degree = validate.count("degree", degree, least=0)
+        self.eigenvalue_bound = validate.positive("eigenvalue_bound", eigenvalue_bound)
+        place = {"device": device, "dtype": dtype}
+        self.lins = nn.ModuleList(nn.Linear(inputs, outputs, bias=False, **place) for _ in range(degree + 1))
+        self.bias = nn.Parameter(torch.empty(outputs, **place)) if bias else None  # type: ignore[arg-type]
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Uniform by Glorot for each term, and no bias, as PyTorch Geometric does."""
+        for layer in self.lins:
+            nn.init.xavier_uniform_(layer.weight)  # type: ignore[arg-type]
+        if self.bias is not None:
+            nn.init.zeros_(self.bias)
+
+    def forward(self, x: Float[Tensor, "nodes inputs"], graph: Graph) -> Float[Tensor, "nodes outputs"]:
+        validate.last_axis("x", x, self.inputs, "channel")
+        laplacian = GraphLaplacian(graph, "symmetric")
+
+        def rescaled(signal: Tensor) -> Tensor:
+            return 2 / self.eigenvalue_bound * laplacian(signal) - signal
+
+        terms = chebyshev_terms(x, self.degree, rescaled)  # each (nodes, inputs)
+        found = sum(layer(term) for layer, term in zip(self.lins, terms, strict=True))  # (nodes, outputs)
+        return found if self.bias is None else found + self.bias  # type: ignore[return-value]
+
+    def extra_repr(self) -> str:
+        """What is told of the layer."""
+        return f"inputs={self.inputs}, outputs={self.outputs}, degree={self.degree}, bias={self.bias is not None}"
