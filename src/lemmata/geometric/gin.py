@@ -1,0 +1,51 @@
+r"""Graph isomorphism networks: sums of neighbours, which tell multisets apart, and a network of each node."""
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from lemmata.fast.sparse.neighbour_sum import row_sums
+from lemmata.geometric.graph import Graph
+from lemmata.marks import system
+
+__all__ = ["GINConvolution"]
+
+
+@system("gin", title="Graph isomorphism layer", kind="module")
+class GINConvolution(nn.Module):
+    r"""A layer that can tell apart what Weisfeiler and Lehman's refinement can.
+
+    $$ x_m' = h\Big((1 + \varepsilon)\, x_m + \sum_{n \to m} x_n\Big) $$
+
+    With a network $h$ that separates sums, different multisets of neighbours get different features; means and maxima
+    lose how often each comes.
+
+    Shapes:
+        x: (nodes, features)    nn: (nodes, features) to (nodes, outputs)    returns: (nodes, outputs)
+
+    Claims: graph.wl.bound
+    Source: K. Xu, W. Hu, J. Leskovec and S. Jegelka, How powerful are graph neural networks? (2019).
+    Differs: weights have PyTorch Geometric's names (`nn....`, `eps`) and load both ways.
+
+    >>> layer = GINConvolution(nn.Sequential(nn.Linear(3, 8), nn.ReLU(), nn.Linear(8, 2)))
+    >>> layer(torch.randn(4, 3), Graph([[0, 1], [1, 2]], nodes=4).undirected()).shape
+    torch.Size([4, 2])
+    """
+
+    def __init__(self, network: nn.Module, eps: float = 0.0, train_eps: bool = False) -> None:
+        super().__init__()
+        self.nn = network
+        first = next(iter(network.parameters()), torch.empty(1))
+        self.eps: Tensor
+        start = torch.full((1,), float(eps), device=first.device, dtype=first.dtype)
+        if train_eps:
+            self.eps = nn.Parameter(start)
+        else:
+            self.register_buffer("eps", start)
+
+    def forward(self, x: Float[Tensor, "nodes features"], graph: Graph) -> Float[Tensor, "nodes outputs"]:
+        if x.ndim != 2 or len(x) != graph.nodes:
+            raise ValueError(f"x must be ({graph.nodes}, features), a row for each node, got shape {tuple(x.shape)}")
+        weights = None if graph.edge_weights is None else graph.edge_weights.to(x.dtype)
+        heard = row_sums(x, graph.incoming, graph.outgoing, weights)  # (nodes, features)
+        return self.nn((1 + self.eps) * x + heard)
