@@ -1,0 +1,211 @@
+r"""PointNet: clouds of points in space, classified as a whole or point by point."""
+
+import itertools
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from lemmata import validate
+from lemmata.marks import system
+
+__all__ = ["PointFeatures", "PointNetClassifier", "PointNetFeatures", "PointNetSegmenter", "TransformNetwork"]
+
+
+class PointFeatures(NamedTuple):
+    """What PointNet knows of a cloud: of each point, of the whole, and the matrices by which it was turned.
+
+    Shapes:
+        local: (batch, points, 64)    whole: (batch, 1024)    turns: matrices (batch, k, k), those of features last
+    """
+
+    local: Tensor
+    whole: Tensor
+    turns: tuple[Tensor, ...]
+
+    def orthogonality_penalty(self) -> Tensor:
+        r"""$\|I - TT^\top\|_F^2$ of the last matrix, mean over the batch: zero iff it is orthogonal."""
+        if not self.turns:
+            return self.whole.new_zeros(())
+        turn = self.turns[-1]
+        eye = torch.eye(turn.shape[-1], dtype=turn.dtype, device=turn.device)
+        return (eye - turn @ turn.mT).square().sum((1, 2)).mean()
+
+
+def shared(widths: Sequence[int], last: bool = True, **place: object) -> nn.Sequential:
+    """A network of each point by itself: linear layers with batch normalisation and rectifiers, also after the last."""
+    layers: list[nn.Module] = []
+    for number, (inputs, outputs) in enumerate(itertools.pairwise(widths), 2):
+        layers.append(nn.Conv1d(inputs, outputs, 1, **place))  # type: ignore[arg-type]
+        if last or number < len(widths):
+            layers += [nn.BatchNorm1d(outputs, **place), nn.ReLU()]  # type: ignore[arg-type]
+    return nn.Sequential(*layers)
+
+
+def dense(widths: Sequence[int], dropout: float = 0.0, **place: object) -> nn.Sequential:
+    """Linear layers with batch normalisation and rectifiers between them; dropout before the last."""
+    layers: list[nn.Module] = []
+    for inputs, outputs in itertools.pairwise(widths[:-1]):
+        layers += [nn.Linear(inputs, outputs, **place), nn.BatchNorm1d(outputs, **place), nn.ReLU()]  # type: ignore[arg-type]
+    return nn.Sequential(*layers, nn.Dropout(dropout), nn.Linear(*widths[-2:], **place))  # type: ignore[arg-type]
+
+
+@system("transform_network", title="T-Net", kind="module")
+class TransformNetwork(nn.Module):
+    r"""A small PointNet that answers with a matrix, by which all points of the cloud are then multiplied.
+
+    $$ T(X) \in \mathbb R^{k \times k}, \qquad T(PX) = T(X), \qquad x_m \mapsto T(X)\, x_m $$
+
+    The matrix does not depend on the order of the points, so that the turned cloud follows it. It is any matrix, no
+    rotation: only a penalty draws it towards orthogonal ones. At first it is the unit matrix.
+
+    Shapes:
+        x: (batch, k, points)    returns: (batch, k, k)
+
+    Claims: sets.pointnet.tnet
+    Source: C. Qi, H. Su, K. Mo and L. Guibas, PointNet (2017).
+
+    >>> torch.equal(TransformNetwork(3)(torch.randn(2, 3, 50)), torch.eye(3).expand(2, 3, 3))
+    True
+    """
+
+    def __init__(
+        self,
+        features: int,
+        width: int = 1024,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        super().__init__()
+        place = {"device": device, "dtype": dtype}
+        self.features = validate.count("features", features)
+        self.points = shared([features, 64, 128, width], **place)
+        self.head = dense([width, 512, 256, features * features], **place)
+        nn.init.zeros_(self.head[-1].weight)  # type: ignore[arg-type]
+        nn.init.zeros_(self.head[-1].bias)  # type: ignore[arg-type]
+
+    def forward(self, x: Float[Tensor, "batch k points"]) -> Float[Tensor, "batch k k"]:
+        found = self.head(self.points(x).amax(-1))  # (batch, k * k)
+        eye = torch.eye(self.features, dtype=x.dtype, device=x.device)
+        return eye + found.view(-1, self.features, self.features)
+
+
+@system("pointnet_features", title="PointNet's features", kind="module")
+class PointNetFeatures(nn.Module):
+    r"""Features of each point and of the whole cloud.
+
+    $$ \text{points} \xrightarrow{T_3} \cdot \xrightarrow{\text{shared}} 64 \xrightarrow{T_{64}} \cdot
+       \xrightarrow{\text{shared}} 1024 \xrightarrow{\max} \text{whole} $$
+
+    The maximum over the points makes the whole's feature blind to their order, and to points that come twice. Some
+    points decide it alone: without the others it is the same.
+
+    Shapes:
+        x: (batch, points, dimensions)    returns: `PointFeatures`
+
+    Claims: sets.pointnet
+    Source: Qi et al. 2017.
+
+    >>> found = PointNetFeatures()(torch.randn(2, 50, 3))
+    >>> found.local.shape, found.whole.shape
+    (torch.Size([2, 50, 64]), torch.Size([2, 1024]))
+    """
+
+    def __init__(
+        self,
+        dimensions: int = 3,
+        width: int = 1024,
+        turned: bool = True,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        super().__init__()
+        place = {"device": device, "dtype": dtype}
+        self.dimensions, self.width = validate.count("dimensions", dimensions), validate.count("width", width)
+        self.input_turn = TransformNetwork(dimensions, width, **place) if turned else None
+        self.local = shared([dimensions, 64, 64], **place)
+        self.feature_turn = TransformNetwork(64, width, **place) if turned else None
+        self.deep = shared([64, 64, 128, width], **place)
+
+    def forward(self, x: Float[Tensor, "batch points dimensions"]) -> PointFeatures:
+        if x.ndim != 3 or x.shape[-1] != self.dimensions or not x.shape[1]:
+            raise ValueError(f"x must be (batch, points, {self.dimensions}), got shape {tuple(x.shape)}")
+        turns = []
+        h = x.mT  # (batch, dimensions, points)
+        if self.input_turn is not None:
+            turns.append(self.input_turn(h))
+            h = turns[-1] @ h
+        h = self.local(h)  # (batch, 64, points)
+        if self.feature_turn is not None:
+            turns.append(self.feature_turn(h))
+            h = turns[-1] @ h
+        return PointFeatures(h.mT, self.deep(h).amax(-1), tuple(turns))
+
+
+@system("pointnet", title="PointNet", kind="module")
+class PointNetClassifier(nn.Module):
+    r"""The class of a cloud of points, whatever their order: a network of the whole's feature.
+
+    Shapes:
+        x: (batch, points, dimensions)    returns: (batch, classes) logits
+
+    Claims: sets.pointnet.classification
+    Source: Qi et al. 2017.
+
+    >>> PointNetClassifier(classes=7).eval()(torch.randn(2, 50, 3)).shape
+    torch.Size([2, 7])
+    """
+
+    def __init__(
+        self,
+        classes: int,
+        dimensions: int = 3,
+        width: int = 1024,
+        turned: bool = True,
+        dropout: float = 0.3,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        super().__init__()
+        place = {"device": device, "dtype": dtype}
+        self.features = PointNetFeatures(dimensions, width, turned, **place)
+        self.head = dense([width, 512, 256, validate.count("classes", classes)], dropout, **place)
+
+    def forward(self, x: Float[Tensor, "batch points dimensions"]) -> Float[Tensor, "batch classes"]:
+        return self.head(self.features(x).whole)
+
+
+@system("pointnet_segmenter", title="PointNet for parts", kind="module")
+class PointNetSegmenter(nn.Module):
+    r"""A class for every point: a network, the same for all, of the point's own feature beside the whole's.
+
+    Shapes:
+        x: (batch, points, dimensions)    returns: (batch, points, classes) logits
+
+    Claims: sets.pointnet.segmentation
+    Source: Qi et al. 2017.
+
+    >>> PointNetSegmenter(classes=4)(torch.randn(2, 50, 3)).shape
+    torch.Size([2, 50, 4])
+    """
+
+    def __init__(
+        self,
+        classes: int,
+        dimensions: int = 3,
+        width: int = 1024,
+        turned: bool = True,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        super().__init__()
+        place = {"device": device, "dtype": dtype}
+        self.features = PointNetFeatures(dimensions, width, turned, **place)
+        self.head = shared([64 + width, 512, 256, 128, validate.count("classes", classes)], last=False, **place)
+
+    def forward(self, x: Float[Tensor, "batch points dimensions"]) -> Float[Tensor, "batch points classes"]:
+        found = self.features(x)
+        whole = found.whole[:, None].expand(-1, x.shape[1], -1)  # (batch, points, width)
+        return self.head(torch.cat([found.local, whole], -1).mT).mT  # (batch, points, classes)
