@@ -78,9 +78,9 @@ def translate_with_attention_alone(
 ) -> Experiment:
     """Verses from English to German by attention alone, beside the recurrent network that was taught the same.
 
-    It takes some six minutes on two cores. The learning rate rises for the first steps: before the weights have found
-    their sizes, large steps do harm. With few pairs, words are hidden at random, so that no verse is learnt by heart.
-    On 500 verses held out of the training part, such a model of the other 4,000 has BLEU 12.6; dividing by
+    It takes about a quarter of an hour on one core. The learning rate rises for the first steps: before the weights
+    have found their sizes, large steps do harm. With few pairs, words are hidden at random, so that no verse is learnt
+    by heart. On 500 verses held out of the training part, such a model of the other 4,000 has BLEU 12.6; dividing by
     the length itself, 12.3, and with the first block to name words, 12.5.
     """
     found = load(data, min_freq=config.min_freq)

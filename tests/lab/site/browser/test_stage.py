@@ -114,7 +114,7 @@ def test_gesture_and_consequence_stand_beside_each_other_or_in_order(stage):
 
 def test_every_answer_is_drawn_and_of_the_questions_meanwhile_only_the_last_is_asked(stage):
     page, found = stage()
-    slider, verdict = found.locator("form[data-probe]:visible input[type=range]"), found.locator("[data-probe-verdict]")
+    slider = found.locator("form[data-probe]:visible input[type=range]")
     held, asked = [], []
     page.route("**/probe", lambda route: held.append(route))
     page.on("request", lambda request: asked.append(request.post_data_json["at"]) if "/probe" in request.url else None)
@@ -124,7 +124,8 @@ def test_every_answer_is_drawn_and_of_the_questions_meanwhile_only_the_last_is_a
         slider.press(key)
     with page.expect_request("**/probe"):
         held.pop(0).continue_()
-    expect(verdict).to_have_text(re.compile("rejected"))  # the first answer, while the second question is out
+    # The first answer, while the second question is out. Its words go when that takes long; what it was stays.
+    expect(found).to_have_attribute("data-outcome", "rejected")
     held.pop(0).continue_()
     expect(found).to_have_attribute("aria-busy", "false")
     assert asked == [40, 37]
