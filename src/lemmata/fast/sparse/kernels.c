@@ -13,7 +13,7 @@ typedef REAL real;
 /* Features at a time, heads at a time; entries whose rows are asked of memory before they are needed. */
 enum { BLOCK = 64, HEADS = 8, AHEAD = 4 };
 /* Numbers of heads and widths for which loops are unrolled; others take the loop as it stands. */
-#define USUAL CASE(8, 8) CASE(4, 16) CASE(2, 32) CASE(1, 64) CASE(1, 32) CASE(1, 16) CASE(1, 8)
+#define USUAL CASE(8, 8) CASE(4, 16) CASE(2, 32) CASE(1, 64) CASE(1, 32) CASE(1, 16) CASE(1, 8) CASE(8, 1)
 /* Whether sums of so many heads and features stay in registers; a constant where both are. */
 #define IN_REGISTERS(N, WIDTH) ((WIDTH) % HEADS == 0 && (N) * (WIDTH) <= BLOCK)
 #define INLINE static inline __attribute__((always_inline))
@@ -157,6 +157,7 @@ INLINE Lanes pairs(Lanes a, Lanes b) {
 /* The inner product of each of n heads. */
 INLINE Lanes dots(const real *a, const real *b, i64 n, i64 width) {
     Lanes of[HEADS] = {0};
+    if (width == 1) return load(a, n) * load(b, n);
     if (width % HEADS) {
         real each[HEADS];
         for (i64 i = 0; i < n; i++) each[i] = dot(a + i * width, b + i * width, width);
