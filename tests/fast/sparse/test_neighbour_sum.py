@@ -23,7 +23,7 @@ def dense(r, c, rows, columns, weights):
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("features", [0, 1, 16, 64, 83])
+@pytest.mark.parametrize("features", [0, 1, 7, 10, 16, 64, 83])
 @pytest.mark.parametrize("size", SIZES)
 def test_it_is_the_product_with_the_dense_matrix_and_so_are_its_gradients(way, size, features, weighted):
     rows, columns, entries = size

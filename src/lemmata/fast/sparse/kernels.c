@@ -43,7 +43,16 @@ void row_sums(const real *x, const real *weights, const i64 *pointers, const i64
         i64 from = 0;
         for (; from + BLOCK <= features; from += BLOCK) ADD_UP(BLOCK)
         for (; from + 16 <= features; from += 16) ADD_UP(16)
-        if (from < features) ADD_UP(features - from)
+        if (from == features) continue;
+        /* What is left goes with some of what was done, so that blocks have constant widths. */
+        if (features >= 16) {
+            from = features - 16;
+            ADD_UP(16)
+        } else if (features >= 8) {
+            ADD_UP(8)
+            from = features - 8;
+            ADD_UP(8)
+        } else ADD_UP(features)
     }
 }
 
