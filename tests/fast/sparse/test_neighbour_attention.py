@@ -12,7 +12,22 @@ from lemmata.fast.sparse.reference import gathered_attention
 from lemmata.fast.sparse.rows import rows_of
 
 # Heads and widths: those for which loops are unrolled, and others in one block of heads, in several, and none at all.
-SHAPES = [(8, 8), (4, 16), (2, 32), (1, 64), (1, 32), (1, 16), (1, 8), (20, 1), (3, 5), (19, 2), (9, 8), (8, 40), (1, 1), (2, 0)]
+SHAPES = [
+    (8, 8),
+    (4, 16),
+    (2, 32),
+    (1, 64),
+    (1, 32),
+    (1, 16),
+    (1, 8),
+    (20, 1),
+    (3, 5),
+    (19, 2),
+    (9, 8),
+    (8, 40),
+    (1, 1),
+    (2, 0),
+]
 
 
 def problem(heads, width, dtype=torch.float64, rows=7, columns=5, entries=30):

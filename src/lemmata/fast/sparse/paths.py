@@ -1,4 +1,7 @@
-r"""Which path adds up neighbours: compiled C on a processor, torch otherwise. Half precision is widened first."""
+r"""Which path adds up neighbours: compiled C on a processor, Triton kernels on a GPU, torch otherwise."""
+
+import functools
+from types import ModuleType
 
 import torch
 from torch import Tensor
@@ -17,11 +20,13 @@ __all__ = ["sparse_path"]
 
 
 def sparse_path(x: Tensor) -> str:
-    """Which path adds up the neighbours of such features: compiled, or torch and why.
+    """Which path adds up the neighbours of such features: compiled, triton, or torch and why.
 
     >>> sparse_path(torch.ones(2, 3)).split(":")[0] in ("compiled", "torch")
     True
     """
+    if x.device.type == "cuda":
+        return "triton" if _triton() else "torch: triton is not installed"
     if x.device.type != "cpu":
         return f"torch: no kernels for {x.device.type}"
     problem = compiled.why_not_compiled(WIDER.get(x.dtype, x.dtype))
@@ -30,7 +35,9 @@ def sparse_path(x: Tensor) -> str:
 
 def sums(x: Tensor, weights: Tensor | None, rows: Rows) -> Tensor:
     """The sum over the entries of each row."""
-    wide = WIDER.get(x.dtype, x.dtype)
+    if kernels := _kernels(x, weights, *rows):
+        return kernels.sums(x, weights, rows)
+    wide = WIDER.get(x.dtype, x.dtype)  # halves are widened first
     if not _fits(wide, x, weights, *rows):
         return gathered_sums(x, weights, rows)
     return compiled.compiled_sums(x.to(wide), None if weights is None else weights.to(wide), rows).to(x.dtype)
@@ -38,6 +45,8 @@ def sums(x: Tensor, weights: Tensor | None, rows: Rows) -> Tensor:
 
 def dots(a: Tensor, b: Tensor, rows: Rows) -> Tensor:
     """The inner product of each entry's row and column, in the order of the list."""
+    if kernels := _kernels(a, b, *rows):
+        return kernels.dots(a, b, rows)
     wide = WIDER.get(a.dtype, a.dtype)
     if not _fits(wide, a, b, *rows):
         return gathered_dots(a, b, rows)
@@ -56,6 +65,8 @@ def attention(
     to: Tensor, source: Tensor, more: Tensor | None, values: Tensor, slope: float, rows: Rows
 ) -> tuple[Tensor, Tensor]:
     """What each row gets, (rows, heads, width), and what the way back needs of its softmax, (rows, 2, heads)."""
+    if kernels := _kernels(values, to, source, more, *rows):
+        return kernels.attention(to, source, more, values, slope, rows)
     if _fits(values.dtype, to, source, more, values, *rows):
         return compiled.compiled_attention(to, source, more, values, slope, rows)
     y, _ = gathered_attention(to, source, more, values, slope, rows)
@@ -67,6 +78,8 @@ def attention_back(
     softmax: Tensor, y: Tensor, grad: Tensor,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
     """Gradients to `to`, `source`, `more` and the values."""
+    if kernels := _kernels(values, to, source, more, *rows):
+        return kernels.attention_back(to, source, more, values, slope, rows, transposed, softmax, y, grad)
     if _fits(values.dtype, to, source, more, values, *rows):
         return compiled.compiled_attention_back(to, source, more, values, slope, rows, transposed, softmax, y, grad)
     # By the chain rule, entry by entry.
@@ -86,3 +99,20 @@ def _fits(wide: torch.dtype, *values: Tensor | None) -> bool:
     if any(value.device.type != "cpu" for value in here):
         return False
     return not compiled.why_not_compiled(wide)
+
+
+def _kernels(values: Tensor, *others: Tensor | None) -> ModuleType | None:
+    """The GPU's kernels, where all lies on one GPU in numbers and sizes they know."""
+    if values.device.type != "cuda" or any(one is not None and one.device != values.device for one in others):
+        return None
+    kernels = _triton()
+    return kernels if kernels and kernels.fits(values) else None
+
+
+@functools.cache
+def _triton() -> ModuleType | None:
+    try:
+        from lemmata.fast.sparse import row_kernels
+    except ImportError:
+        return None
+    return row_kernels
