@@ -10,6 +10,15 @@
 
 typedef int64_t i64;
 typedef REAL real;
+#ifdef SINGLE
+typedef int32_t whole;
+enum { MANTISSA = 23, BIAS = 127, DEGREE = 7 };
+static const real ROUNDER = 0x1.8p23f, LN2_HIGH = 0.693359375f, LN2_LOW = -2.12194440e-4f, LOWEST = -87.0f;
+#else
+typedef int64_t whole;
+enum { MANTISSA = 52, BIAS = 1023, DEGREE = 13 };
+static const real ROUNDER = 0x1.8p52, LN2_HIGH = 0x1.62e42feep-1, LN2_LOW = 1.9082149292705877e-10, LOWEST = -708.0;
+#endif
 /* Features at a time, heads at a time; entries whose rows are asked of memory before they are needed. */
 enum { BLOCK = 64, HEADS = 8, AHEAD = 4 };
 /* Numbers of heads and widths for which loops are unrolled; others take the loop as it stands. */
@@ -82,50 +91,7 @@ void entry_dots(const real *a, const real *b, const i64 *pointers, const i64 *co
         }
 }
 
-/* at[r, f] = the column of the largest sign * x[column, f] in the row, the first of equals; -1 where it has none.
- * What is not a number is larger than all. */
-void row_extremes(const real *x, real sign, const i64 *pointers, const i64 *columns, const i64 *entries, i64 features,
-                  i64 *at, i64 first_row, i64 last_row) {
-    (void)entries;
-    const i64 end = pointers[last_row];
-    for (i64 r = first_row; r < last_row; r++)
-        for (i64 from = 0; from < features; from += 16) {
-            const i64 width = features - from < 16 ? features - from : 16;
-            real best[16];
-            i64 where[16];
-            for (i64 f = 0; f < 16; f++) best[f] = -INFINITY, where[f] = -1;
-            for (i64 k = pointers[r]; k < pointers[r + 1]; k++) {
-                const i64 c = columns[k];
-                const real *row = x + c * features + from;
-                if (k + AHEAD < end) ask(x + columns[k + AHEAD] * features + from, width);
-                for (i64 f = 0; f < width; f++) {
-                    const real value = sign * row[f];
-                    const int better = value > best[f] || where[f] < 0 || (value != value && best[f] == best[f]);
-                    best[f] = better ? value : best[f];
-                    where[f] = better ? c : where[f];
-                }
-            }
-            memcpy(at + r * features + from, where, sizeof(i64) * (size_t)width);
-        }
-}
-
-/* --- Attention of row r to its columns c, for each head: score leaky(to[r] + from[c] + more[e]), softmax over the row
- *     from `top`, the highest score, and one over the sum of exp(score - top). Heads lie side by side and are computed
- *     so; their number and width are constants in the usual sizes. --- */
-
-#ifdef SINGLE
-typedef int32_t whole;
-enum { MANTISSA = 23, BIAS = 127, DEGREE = 7 };
-static const real ROUNDER = 0x1.8p23f, LN2_HIGH = 0.693359375f, LN2_LOW = -2.12194440e-4f, LOWEST = -87.0f;
-#else
-typedef int64_t whole;
-enum { MANTISSA = 52, BIAS = 1023, DEGREE = 13 };
-static const real ROUNDER = 0x1.8p52, LN2_HIGH = 0x1.62e42feep-1, LN2_LOW = 1.9082149292705877e-10, LOWEST = -708.0;
-#endif
-static const double TAYLOR[] = {1.0, 1.0, 1.0 / 2, 1.0 / 6, 1.0 / 24, 1.0 / 120, 1.0 / 720, 1.0 / 5040, 1.0 / 40320,
-                                1.0 / 362880, 1.0 / 3628800, 1.0 / 39916800, 1.0 / 479001600, 1.0 / 6227020800.0};
-
-/* One number for each of HEADS heads. */
+/* HEADS numbers side by side: one of each head, or of neighbouring features. */
 typedef real Lanes __attribute__((vector_size(sizeof(real) * HEADS)));
 typedef whole Bits __attribute__((vector_size(sizeof(real) * HEADS)));
 
@@ -145,6 +111,54 @@ INLINE void store(real *x, Lanes v, i64 n) {
 }
 
 INLINE Lanes choose(Bits mask, Lanes yes, Lanes no) { return (Lanes)((mask & (Bits)yes) | (~mask & (Bits)no)); }
+
+/* The number in the row of the largest sign * x[column, f] for n neighbouring features in each of some groups, the first
+ * of equals. What is not a number is larger than all. The row is not empty. */
+INLINE void extremes_of_row(const real *x, real sign, const i64 *columns, i64 length, i64 rest, i64 features,
+                            i64 groups, i64 n, whole *where) {
+    Lanes best[4];
+    Bits at[4];
+    for (i64 g = 0; g < groups; g++) best[g] = sign * load(x + columns[0] * features + g * HEADS, n), at[g] = (Bits){0};
+    for (i64 k = 1; k < length; k++) {
+        const real *row = x + columns[k] * features;
+        if (k + AHEAD < rest) ask(x + columns[k + AHEAD] * features, groups * n);
+        for (i64 g = 0; g < groups; g++) {
+            const Lanes value = sign * load(row + g * HEADS, n);
+            const Bits better = (value > best[g]) | ((value != value) & (best[g] == best[g]));
+            best[g] = choose(better, value, best[g]);
+            at[g] = (better & (whole)k) | (~better & at[g]);
+        }
+    }
+    memcpy(where, at, sizeof(Bits) * (size_t)groups);
+}
+
+/* at[r, f] = the column of the largest sign * x[column, f] in the row; -1 where it has none. */
+void row_extremes(const real *x, real sign, const i64 *pointers, const i64 *columns, const i64 *entries, i64 features,
+                  i64 *at, i64 first_row, i64 last_row) {
+    (void)entries;
+    for (i64 r = first_row; r < last_row; r++) {
+        const i64 length = pointers[r + 1] - pointers[r], rest = pointers[last_row] - pointers[r];
+        const i64 *own = columns + pointers[r];
+        i64 *found = at + r * features;
+        whole where[4 * HEADS];
+        for (i64 from = 0, width; from < features; from += width) {
+            const i64 left = features - from;
+            width = left >= 4 * HEADS ? 4 * HEADS : left < HEADS ? left : HEADS;
+            if (length == 0) memset(where, -1, sizeof where);
+            else if (width > HEADS) extremes_of_row(x + from, sign, own, length, rest, features, 4, HEADS, where);
+            else if (width == HEADS) extremes_of_row(x + from, sign, own, length, rest, features, 1, HEADS, where);
+            else extremes_of_row(x + from, sign, own, length, rest, features, 1, width, where);
+            for (i64 f = 0; f < width; f++) found[from + f] = where[f] < 0 ? -1 : own[where[f]];
+        }
+    }
+}
+
+/* --- Attention of row r to its columns c, for each head: score leaky(to[r] + from[c] + more[e]), softmax over the row
+ *     from `top`, the highest score, and one over the sum of exp(score - top). Heads lie side by side and are computed
+ *     so; their number and width are constants in the usual sizes. --- */
+
+static const double TAYLOR[] = {1.0, 1.0, 1.0 / 2, 1.0 / 6, 1.0 / 24, 1.0 / 120, 1.0 / 720, 1.0 / 5040, 1.0 / 40320,
+                                1.0 / 362880, 1.0 / 3628800, 1.0 / 39916800, 1.0 / 479001600, 1.0 / 6227020800.0};
 
 /* exp of what is not above zero, by a power of two and a polynomial, to 2 ulps. What is below the smallest normal
  * number is zero; NaN passes. */
