@@ -16,7 +16,8 @@ import torch  # noqa: E402
 
 pytest_plugins = ["pytester"]
 # What is written in Triton can be imported only where it is installed, which is where there is a GPU.
-collect_ignore_glob = [] if importlib.util.find_spec("triton") else ["src/lemmata/fast/scan_triton*.py"]
+KERNELS = ["src/lemmata/fast/scan_triton*.py", "src/lemmata/fast/sparse/row_kernels*.py"]
+collect_ignore_glob = [] if importlib.util.find_spec("triton") else KERNELS
 # A shell that starts us in the background lets us ignore Ctrl-C, and every process that a test starts and interrupts.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 torch.set_num_threads(1)

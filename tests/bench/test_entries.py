@@ -37,6 +37,9 @@ SMALL = {
             **dict.fromkeys(["layer", "wide_layer"], (2, 3, 4, [(12, 3), (10, 3)])),
         }
     },
+    "graph_step": {"SIZES": {"cpu": (50, 200)}},
+    "sparse_product": {"SIZES": {"cpu": (50, 400, 7)}},
+    "weisfeiler_lehman": {"NODES": 300, "PAIRS": 500},
     "attention": {"SHAPE": (2, 2, 10, 8)},
     "gpt_step": {"SIZES": {"cpu": (2, 12, 40, 32, 2, 4)}},
     "bert_step": {"SIZES": {"cpu": (2, 12, 40, 32, 2, 4)}},

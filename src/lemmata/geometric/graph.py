@@ -1,5 +1,6 @@
 r"""Graphs: nodes with features, edges between them, and the same edges sorted by node."""
 
+import copy
 import functools
 from collections.abc import Sequence
 from typing import Any
@@ -16,6 +17,38 @@ from lemmata.fast.sparse.rows import Rows, rows_of
 __all__ = ["Graph"]
 
 
+class _Pattern:
+    """Edges alone. What is dear is computed once, and shared by all graphs that differ only in weights and features."""
+
+    def __init__(self, edges: Int[Tensor, "2 edges"], nodes: int):
+        self.edges, self.nodes = edges, nodes
+
+    @functools.cached_property
+    def incoming(self) -> Rows:
+        return rows_of(self.edges[1], self.edges[0], self.nodes)
+
+    @functools.cached_property
+    def outgoing(self) -> Rows:
+        return rows_of(self.edges[0], self.edges[1], self.nodes)
+
+    @functools.cached_property
+    def apart(self) -> Tensor | None:
+        """Which edges join different nodes; None if all do."""
+        kept = self.edges[0] != self.edges[1]
+        return None if bool(kept.all()) else kept
+
+    @functools.cached_property
+    def alone(self) -> "_Pattern":
+        """The edges between different nodes."""
+        return self if self.apart is None else _Pattern(self.edges[:, self.apart], self.nodes)
+
+    @functools.cached_property
+    def looped(self) -> "_Pattern":
+        """These edges and one from each node to itself."""
+        loops = torch.arange(self.nodes, device=self.edges.device).expand(2, -1)
+        return _Pattern(torch.cat([self.edges, loops], 1), self.nodes)
+
+
 class Graph:
     r"""A graph, or several side by side: edges from a source to a target, features of nodes and edges where there are.
 
@@ -24,7 +57,7 @@ class Graph:
     An undirected graph has each edge in both directions (`undirected()`). What flows along an edge flows from its
     source `edges[0]` to its target `edges[1]`, as in PyTorch Geometric. Edges may come twice and then count twice
     (`simple()` joins them); a node may have an edge to itself; a node without any has an empty sum of neighbours.
-    Graphs are not changed: each method gives a new one.
+    Graphs are not changed: each method gives a new one, and those with the same edges share their order by node.
 
     Shapes:
         edges: (2, edges) int64    x: (nodes, features)    edge_weights: (edges,)    edge_features: (edges, ...)
@@ -39,6 +72,11 @@ class Graph:
             [0., 1., 0.]]))
     """
 
+    x: Tensor | None
+    edge_weights: Tensor | None
+    edge_features: Tensor | None
+    graph_of: Tensor | None
+
     def __init__(
         self,
         edges: Int[Tensor, "2 edges"] | Sequence[Sequence[int]],
@@ -51,28 +89,40 @@ class Graph:
     ):
         if not isinstance(edges, Tensor):
             # Pairs as one writes them down; tensors have the sources in their first row.
-            edges = torch.tensor([list(edge) for edge in edges], dtype=torch.int64).reshape(-1, 2).mT.contiguous()
+            pairs = [list(edge) for edge in edges]
+            if wrong := [pair for pair in pairs if len(pair) != 2]:
+                raise ValueError(f"edges must be pairs of a source and a target, got {wrong[0]}")
+            edges = torch.tensor(pairs, dtype=torch.int64).reshape(-1, 2).mT.contiguous()
         if edges.ndim != 2 or edges.shape[0] != 2 or edges.is_floating_point() or edges.dtype is torch.bool:
             seen = f"{tuple(edges.shape)} {edges.dtype}"
             raise ValueError(f"edges must be (2, edges) whole numbers, sources above targets, got {seen}")
-        known = nodes if nodes is not None else len(x) if x is not None else None
-        if known is None:
-            known = int(edges.max()) + 1 if edges.shape[1] else 0
+        low, high = (int(end) for end in edges.aminmax()) if edges.shape[1] else (0, -1)
+        known = nodes if nodes is not None else len(x) if x is not None else high + 1
         self.nodes = validate.count("nodes", known, least=0)
-        if x is not None and len(x) != self.nodes:
-            raise ValueError(f"x must have a row for each of the {self.nodes} nodes, got shape {tuple(x.shape)}")
-        if edges.shape[1] and not (int(edges.min()) >= 0 and int(edges.max()) < self.nodes):
-            low, high = int(edges.min()), int(edges.max())
+        if low < 0 or high >= self.nodes:
             raise ValueError(f"edges must join nodes 0 to {self.nodes - 1}, got {low} to {high}: give nodes={high + 1}")
-        for name, values in (("edge_weights", edge_weights), ("edge_features", edge_features)):
-            if values is not None and len(values) != edges.shape[1]:
-                raise ValueError(f"{name} must have a row for each of {edges.shape[1]} edges, got {len(values)}")
+        self._pattern = _Pattern(edges.to(torch.int64), self.nodes)
+        self._dress(x=x, edge_weights=edge_weights, edge_features=edge_features, graph_of=graph_of)
+        last = 0 if graph_of is None or not len(graph_of) else int(graph_of[-1]) + 1
+        self.graphs = (
+            validate.count("graphs", last if graphs is None else graphs, least=last) if graph_of is not None else 1
+        )
+
+    def _dress(self, **parts: Tensor | None) -> None:
+        """Whatever belongs to nodes and edges, where it fits."""
+        x, graph_of = parts.get("x"), parts.get("graph_of")
+        if x is not None and (x.ndim == 0 or len(x) != self.nodes):
+            raise ValueError(f"x must have a row for each of the {self.nodes} nodes, got shape {tuple(x.shape)}")
+        for name in ("edge_weights", "edge_features"):
+            values, edges = parts.get(name), self.edges.shape[1]
+            if values is not None and (values.ndim == 0 or len(values) != edges):
+                raise ValueError(f"{name} must have a row for each of {edges} edges, got shape {tuple(values.shape)}")
+        weights = parts.get("edge_weights")
+        if weights is not None and weights.ndim != 1:
+            raise ValueError(f"edge_weights must be one number for each edge, got shape {tuple(weights.shape)}")
         if graph_of is not None and (graph_of.shape != (self.nodes,) or bool((graph_of.diff() < 0).any())):
             raise ValueError("graph_of must be one ascending number for each node: use batch_graphs")
-        self.edges = edges.to(torch.int64)
-        self.x, self.edge_weights, self.edge_features, self.graph_of = x, edge_weights, edge_features, graph_of
-        last = 0 if graph_of is None or not len(graph_of) else int(graph_of[-1]) + 1
-        self.graphs = graphs if graphs is not None else last if graph_of is not None else 1
+        vars(self).update(parts)
 
     # --- What it is ---
 
@@ -81,21 +131,28 @@ class Graph:
         """Where its edges lie."""
         return self.edges.device
 
-    @functools.cached_property
-    def incoming(self) -> Rows:
-        """For each node, the sources of the edges that lead to it."""
-        return rows_of(self.edges[1], self.edges[0], self.nodes)
+    @property
+    def edges(self) -> Int[Tensor, "2 edges"]:
+        """The source of each edge above its target."""
+        return self._pattern.edges
 
-    @functools.cached_property
+    @property
+    def incoming(self) -> Rows:
+        """For each node, the sources of the edges that lead to it; sorted once for all graphs of the same edges."""
+        return self._pattern.incoming
+
+    @property
     def outgoing(self) -> Rows:
         """For each node, the targets of the edges that leave it."""
-        return rows_of(self.edges[0], self.edges[1], self.nodes)
+        return self._pattern.outgoing
 
-    def degrees(self, weighted: bool = True) -> Float[Tensor, " nodes"]:
-        """The sum of the weights of the edges that lead to each node, or their number."""
-        values = self.edge_weights if weighted and self.edge_weights is not None else None
-        ones = torch.ones(self.edges.shape[1], device=self.device) if values is None else values
-        return ones.new_zeros(self.nodes).index_add(0, self.edges[1], ones)
+    def degrees(self, weighted: bool = True, dtype: torch.dtype | None = None) -> Float[Tensor, " nodes"]:
+        """The sum of the weights of the edges that lead to each node, or their number; added up in `dtype`."""
+        if not weighted or self.edge_weights is None:
+            counts = self.incoming.lengths()  # exact, however many there are
+            return counts.to(torch.get_default_dtype() if dtype is None else dtype)
+        values = self.edge_weights if dtype is None else self.edge_weights.to(dtype)
+        return values.new_zeros(self.nodes).index_add(0, self.edges[1], values)
 
     @property
     def has_self_loops(self) -> bool:
@@ -105,10 +162,13 @@ class Graph:
     @property
     def is_undirected(self) -> bool:
         """Whether each edge is there in the other direction too, as often and with the same weight."""
-        there, back = self.simple(), self.flipped().simple()
-        if not torch.equal(there.edges, back.edges):
-            return False
-        return there.edge_weights is None or torch.equal(there.edge_weights, back.edge_weights)  # type: ignore[arg-type]
+        weights = self.edge_weights
+        lists = []
+        for sources, targets in (self.edges, self.edges.flip(0)):  # sorted by both ends and weight, they are the same
+            order = torch.arange(len(sources), device=self.device) if weights is None else weights.argsort()
+            order = order[(sources * self.nodes + targets)[order].argsort(stable=True)]
+            lists.append([sources[order], targets[order], *([] if weights is None else [weights[order]])])
+        return all(torch.equal(there, back) for there, back in zip(*lists, strict=True))
 
     def dense(self, dtype: torch.dtype = torch.float32) -> Float[Tensor, "nodes nodes"]:
         """The adjacency matrix: row u, column v for edges from u to v; parallel edges add up."""
@@ -131,11 +191,13 @@ class Graph:
         names = ("edges", "nodes", "x", "edge_weights", "edge_features", "graph_of", "graphs")
         if unknown := sorted(set(parts) - set(names)):
             raise TypeError(f"parts must be among {', '.join(names)}, got {unknown[0]}")
-        made = Graph(**{name: parts.get(name, getattr(self, name)) for name in names})
-        if "edges" not in parts and "nodes" not in parts:
-            # The edges are the same, and so is their order by node, which is dear.
-            vars(made).update({name: rows for name, rows in vars(self).items() if name in ("incoming", "outgoing")})
-        return made
+        if not {"edges", "nodes", "graph_of", "graphs"} & set(parts):
+            made = copy.copy(self)  # the edges are the same, and so is their order by node, which is dear
+            made._dress(**parts)
+            return made
+        own: dict[str, Any] = {name: getattr(self, name) for name in names}
+        own["graphs"] = None if "graph_of" in parts else self.graphs
+        return Graph(**own | parts)
 
     def flipped(self) -> "Graph":
         """Every edge in the other direction."""
@@ -152,7 +214,10 @@ class Graph:
     def simple(self, reduce: str = "sum") -> "Graph":
         """Edges sorted by source and target and each once, their weights joined by sum, amax, amin or mean."""
         validate.one_of("reduce", reduce, ("sum", "amax", "amin", "mean"))
-        edges, which = self.edges.unique(dim=1, return_inverse=True)
+        # One number for both ends: sorting pairs takes ten times as long.
+        size = max(self.nodes, 1)
+        ends, which = (self.edges[0] * size + self.edges[1]).unique(return_inverse=True)
+        edges = torch.stack([ends // size, ends % size])
         if edges.shape[1] != self.edges.shape[1] and self.edge_features is not None:
             raise ValueError("edge_features of parallel edges cannot be joined: use replace(edge_features=None) first")
         weights, features = self.edge_weights, self.edge_features
@@ -167,30 +232,38 @@ class Graph:
 
     def with_self_loops(self, weight: float = 1.0) -> "Graph":
         """One edge from each node to itself added, those that were there left out."""
+        if self.edge_features is not None:
+            raise ValueError("edges to oneself have no edge_features: use replace(edge_features=None) first")
         alone = self.without_self_loops()
-        loops = torch.arange(self.nodes, device=self.device).expand(2, -1)
         weights = alone.edge_weights
         if weights is None and weight != 1.0:
             weights = torch.ones(alone.edges.shape[1], device=self.device)
         if weights is not None:
             weights = torch.cat([weights, weights.new_full((self.nodes,), weight)])
-        if self.edge_features is not None:
-            raise ValueError("edges to oneself have no edge_features: use replace(edge_features=None) first")
-        return self.replace(edges=torch.cat([alone.edges, loops], 1), edge_weights=weights)
+        return alone._on(alone._pattern.looped, weights, None)
 
     def without_self_loops(self) -> "Graph":
         """Without edges from a node to itself."""
-        kept = self.edges[0] != self.edges[1]
-        if bool(kept.all()):
+        kept = self._pattern.apart
+        if kept is None:
             return self
-        parts = {name: getattr(self, name) for name in ("edge_weights", "edge_features")}
-        return self.replace(edges=self.edges[:, kept], **{k: v if v is None else v[kept] for k, v in parts.items()})
+        weights, features = (None if part is None else part[kept] for part in (self.edge_weights, self.edge_features))
+        return self._on(self._pattern.alone, weights, features)
+
+    def _on(self, pattern: "_Pattern", weights: Tensor | None, features: Tensor | None) -> "Graph":
+        """The same nodes with other edges, known to be right."""
+        made = copy.copy(self)
+        made._pattern, made.edge_weights, made.edge_features = pattern, weights, features
+        return made
 
     def permuted(self, order: Int[Tensor, " nodes"]) -> "Graph":
         """Node `order[i]` becomes node i: features $PX$, adjacency $PAP^\\top$."""
-        validate.vector("order", order, self.nodes)
-        if not torch.equal(order.sort().values, torch.arange(self.nodes, device=order.device)):
-            raise ValueError(f"order must hold each node from 0 to {self.nodes - 1} once")
+        if (
+            order.shape != (self.nodes,)
+            or order.is_floating_point()
+            or not torch.equal(order.sort().values, torch.arange(self.nodes, device=order.device))
+        ):
+            raise ValueError(f"order must hold each node from 0 to {self.nodes - 1} once, got {order.tolist()[:8]}")
         place = torch.empty_like(order).index_copy(0, order, torch.arange(self.nodes, device=order.device))
         if self.graph_of is not None:
             raise ValueError("several graphs side by side cannot be permuted: permute each one")

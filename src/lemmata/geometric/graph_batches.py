@@ -54,15 +54,16 @@ def unbatch_graphs(graph: Graph) -> list[Graph]:
     sizes = torch.bincount(graph.graph_of, minlength=graph.graphs)
     starts = sizes.cumsum(0) - sizes
     home = graph.graph_of[graph.edges[0]]
-    found = []
-    for number in range(graph.graphs):
-        own, first = home == number, int(starts[number])
-        nodes = slice(first, first + int(sizes[number]))
-        parts = {name: getattr(graph, name) for name in ("edge_weights", "edge_features")}
-        parts = {name: None if part is None else part[own] for name, part in parts.items()}
-        x = None if graph.x is None else graph.x[nodes]
-        found.append(Graph(graph.edges[:, own] - first, int(sizes[number]), x, **parts))
-    return found
+    order = home.argsort(stable=True)  # edges by graph, in each as they came
+    numbers = torch.bincount(home, minlength=graph.graphs).tolist()
+    edges = (graph.edges - starts[home])[:, order].split(numbers, 1)
+    weights, features = (
+        [None] * graph.graphs if part is None else part[order].split(numbers)
+        for part in (graph.edge_weights, graph.edge_features)
+    )
+    nodes = sizes.tolist()
+    x = [None] * graph.graphs if graph.x is None else graph.x.split(nodes)
+    return [Graph(*parts) for parts in zip(edges, nodes, x, weights, features, strict=True)]
 
 
 def pool_nodes(

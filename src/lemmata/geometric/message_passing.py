@@ -7,6 +7,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from lemmata import validate
+from lemmata.fast.sparse.neighbour_extreme import row_extremes
 from lemmata.fast.sparse.neighbour_sum import row_sums
 from lemmata.geometric.graph import Graph
 from lemmata.marks import system
@@ -53,9 +54,7 @@ def aggregate_neighbours(
 
 
 def _extreme(x: Tensor, graph: Graph, reduce: str) -> Tensor:
-    sources, targets = graph.edges
-    index = targets[:, None].expand(-1, x.shape[1])
-    return x.new_zeros(graph.nodes, x.shape[1]).scatter_reduce(0, index, x[sources], reduce, include_self=False)
+    return row_extremes(x, graph.incoming, largest=reduce == "amax")
 
 
 @system("message_passing", title="Message passing", kind="module")
