@@ -91,11 +91,13 @@ class Graph:
         """For each node, the targets of the edges that leave it."""
         return rows_of(self.edges[0], self.edges[1], self.nodes)
 
-    def degrees(self, weighted: bool = True) -> Float[Tensor, " nodes"]:
-        """The sum of the weights of the edges that lead to each node, or their number."""
-        values = self.edge_weights if weighted and self.edge_weights is not None else None
-        ones = torch.ones(self.edges.shape[1], device=self.device) if values is None else values
-        return ones.new_zeros(self.nodes).index_add(0, self.edges[1], ones)
+    def degrees(self, weighted: bool = True, dtype: torch.dtype | None = None) -> Float[Tensor, " nodes"]:
+        """The sum of the weights of the edges that lead to each node, or their number; added up in `dtype`."""
+        if not weighted or self.edge_weights is None:
+            counts = self.incoming.lengths()  # exact, however many there are
+            return counts.to(torch.get_default_dtype() if dtype is None else dtype)
+        values = self.edge_weights if dtype is None else self.edge_weights.to(dtype)
+        return values.new_zeros(self.nodes).index_add(0, self.edges[1], values)
 
     @property
     def has_self_loops(self) -> bool:
@@ -188,9 +190,12 @@ class Graph:
 
     def permuted(self, order: Int[Tensor, " nodes"]) -> "Graph":
         """Node `order[i]` becomes node i: features $PX$, adjacency $PAP^\\top$."""
-        validate.vector("order", order, self.nodes)
-        if not torch.equal(order.sort().values, torch.arange(self.nodes, device=order.device)):
-            raise ValueError(f"order must hold each node from 0 to {self.nodes - 1} once")
+        if (
+            order.shape != (self.nodes,)
+            or order.is_floating_point()
+            or not torch.equal(order.sort().values, torch.arange(self.nodes, device=order.device))
+        ):
+            raise ValueError(f"order must hold each node from 0 to {self.nodes - 1} once, got {order.tolist()[:8]}")
         place = torch.empty_like(order).index_copy(0, order, torch.arange(self.nodes, device=order.device))
         if self.graph_of is not None:
             raise ValueError("several graphs side by side cannot be permuted: permute each one")
