@@ -13,15 +13,13 @@ from lemmata.fast.threads import even_bounds, share_work
 
 __all__ = []  # for the choice of a path
 
-NUMBERS = {torch.float32: ("-DREAL=float", "-DEXP=expf"), torch.float64: ("-DREAL=double", "-DEXP=exp")}
+NUMBERS = {torch.float32: ("-DREAL=float", "-DSINGLE"), torch.float64: ("-DREAL=double",)}
 WORTH_A_THREAD = 1 << 15  # numbers that are read; handing work to a thread costs as much as some ten thousand of them
 
 
-def why_not_compiled(x: Tensor) -> str:
-    """Why there is no compiled path for such a tensor; empty if there is one."""
-    if x.device.type != "cpu":
-        return f"no compiled path on {x.device.type}"
-    return _library(x.dtype)[1]
+def why_not_compiled(dtype: torch.dtype) -> str:
+    """Why there is no compiled path for such numbers; empty if there is one."""
+    return _library(dtype)[1]
 
 
 def compiled_sums(x: Tensor, weights: Tensor | None, rows: Rows) -> Tensor:
@@ -38,27 +36,36 @@ def compiled_dots(a: Tensor, b: Tensor, rows: Rows) -> Tensor:
     return found
 
 
+def compiled_extremes(x: Tensor, sign: float, rows: Rows) -> Tensor:
+    """The column of the largest (sign 1) or smallest (sign -1) feature in each row, (rows, features); -1 if none."""
+    at = rows.columns.new_empty(rows.number, x.shape[1])
+    _run("row_extremes", [x, sign], rows, [x.shape[1]], [at], x.shape[1])
+    return at
+
+
 def compiled_attention(
     to: Tensor, source: Tensor, more: Tensor | None, values: Tensor, slope: float, rows: Rows
 ) -> tuple[Tensor, Tensor]:
-    """Shares of all entries, (entries, heads), and what each row gets, (rows, heads, width)."""
+    """What each row gets, (rows, heads, width), and its highest score and one over its sum, (rows, 2, heads)."""
     heads, width = values.shape[1:]
-    shares, y = values.new_empty(len(rows.columns), heads), values.new_empty(rows.number, heads, width)
-    _run("attend", [to, source, more, values, slope], rows, [heads, width], [shares, y], heads * width)
-    return shares, y
+    softmax, y = values.new_empty(rows.number, 2, heads), values.new_empty(rows.number, heads, width)
+    _run("attend", [to, source, more, values, slope], rows, [heads, width], [softmax, y], heads * width)
+    return y, softmax
 
 
 def compiled_attention_back(
     to: Tensor, source: Tensor, more: Tensor | None, values: Tensor, slope: float, rows: Rows, transposed: Rows,
-    shares: Tensor, y: Tensor, grad: Tensor,
+    softmax: Tensor, y: Tensor, grad: Tensor,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
     """Gradients to `to`, `source`, the scores' own part of each entry, and the values."""
     heads, width = values.shape[1:]
-    d, d_to, d_source, d_values = map(torch.empty_like, (shares, to, source, values))
-    given = [to, source, more, values, slope]
-    _run("attend_back_rows", given, rows, [heads, width], [shares, y, grad, d, d_to], heads * width)
-    _run("attend_back_columns", [shares, d, grad], transposed, [heads, width], [d_values, d_source], heads * width)
-    return d_to, d_source, d, d_values
+    mean = (grad * y).sum(-1)  # (rows, heads)
+    of_rows = torch.cat([to[:, None], softmax, mean[:, None]], 1)  # (rows, 4, heads): read together
+    d = values.new_empty(len(rows.columns), heads)
+    d_source, d_values = values.new_empty(source.shape), values.new_empty(values.shape)
+    read = [grad, of_rows, source, more, values, slope]
+    _run("attend_back", read, transposed, [heads, width], [d, d_source, d_values], heads * width)
+    return compiled_sums(d, None, rows._replace(columns=rows.entries)), d_source, d, d_values
 
 
 def _run(
@@ -101,4 +108,4 @@ def _fair_bounds(rows: Rows, threads: int) -> list[int]:
 def _library(dtype: torch.dtype) -> tuple[ctypes.CDLL | None, str]:
     if dtype not in NUMBERS:
         return None, f"no compiled numbers of type {dtype}"
-    return load_compiled(Path(__file__).with_name("kernels.c"), (*NUMBERS[dtype], "-lm"))
+    return load_compiled(Path(__file__).with_name("kernels.c"), NUMBERS[dtype])

@@ -7,7 +7,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from lemmata.fast.sparse.paths import attention, attention_back
-from lemmata.fast.sparse.reference import gathered_attention
+from lemmata.fast.sparse.reference import WIDER, gathered_attention
 from lemmata.fast.sparse.rows import Rows
 
 __all__ = ["row_attention"]
@@ -27,8 +27,9 @@ def row_attention(
     $$ s_e = \mathrm{leaky}(t_r + u_c + m_e), \qquad q_e = \frac{\exp s_e}{\sum_{e' \in r} \exp s_{e'}}, \qquad
        y_r = \sum_{e = (r, c)} q_e\, v_c $$
 
-    Nothing with a row for every entry is kept but the shares, one number for each head. A row without entries gets
-    zero. Gradients of gradients work too, by the readable path.
+    Nothing with a row for every entry is kept: the way back finds the shares again from two numbers of each row and
+    head. A row without entries gets zero. Half precision is computed in single precision. Gradients of gradients work
+    too, by the readable path.
 
     >>> from lemmata.fast.sparse.rows import rows_of
     >>> r, c = torch.tensor([0, 0]), torch.tensor([0, 1])
@@ -36,7 +37,20 @@ def row_attention(
     >>> row_attention(scores[:1], scores, values, rows_of(r, c, 1), rows_of(c, r, 2))
     tensor([[[3.]]])
     """
-    return torch.ops.lemmata.row_attention(to, source, more, values, float(slope), *rows, *transposed)[0]
+    heads = values.shape[1] if values.ndim == 3 else -1
+    wanted = {"to": (rows.number, heads), "source": (transposed.number, heads), "more": (len(rows.columns), heads)}
+    if values.ndim != 3 or len(values) != transposed.number:
+        raise ValueError(f"values must be ({transposed.number}, heads, width), got shape {tuple(values.shape)}")
+    for name, given in (("to", to), ("source", source), ("more", more)):
+        if given is not None and given.shape != wanted[name]:
+            raise ValueError(f"{name} must have shape {wanted[name]}, got {tuple(given.shape)}")
+    dtype = values.dtype
+    for given in (to, source, more):
+        dtype = dtype if given is None else torch.promote_types(dtype, given.dtype)
+    wide = WIDER.get(dtype, dtype)
+    scores = to.to(wide), source.to(wide), None if more is None else more.to(wide)
+    y, _ = torch.ops.lemmata.row_attention(*scores, values.to(wide), float(slope), *rows, *transposed)
+    return y.to(values.dtype)
 
 
 # --- The operator that torch.compile sees, and its gradient ---
@@ -46,7 +60,7 @@ GIVEN = f"Tensor to, Tensor source, Tensor? more, Tensor values, float slope, {P
 _library = torch.library.Library("lemmata", "FRAGMENT")
 _library.define(f"row_attention({GIVEN}) -> (Tensor, Tensor)")
 _library.define(
-    f"row_attention_backward({GIVEN}, Tensor shares, Tensor y, Tensor grad) -> (Tensor, Tensor, Tensor, Tensor)"
+    f"row_attention_backward({GIVEN}, Tensor softmax, Tensor y, Tensor grad) -> (Tensor, Tensor, Tensor, Tensor)"
 )
 
 
@@ -70,15 +84,15 @@ _library.impl("row_attention_backward", _backward, "CompositeExplicitAutograd")
 def _save(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
     to, source, more, values, ctx.slope, *pattern = inputs
     ctx.with_more = more is not None
-    y, shares = output
-    ctx.mark_non_differentiable(shares)
-    ctx.save_for_backward(to, source, values, *([more] if ctx.with_more else []), *pattern, shares, y)
+    y, softmax = output
+    ctx.mark_non_differentiable(softmax)
+    ctx.save_for_backward(to, source, values, *([more] if ctx.with_more else []), *pattern, softmax, y)
 
 
 def _gradients(ctx: Any, grad: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
     to, source, values, *rest = ctx.saved_tensors
     more, rest = (rest[0], rest[1:]) if ctx.with_more else (None, rest)
-    pattern, (shares, y) = rest[:6], rest[6:]
+    pattern, (softmax, y) = rest[:6], rest[6:]
     if torch.is_grad_enabled():  # somebody wants the gradient of this gradient
         again, _ = gathered_attention(to, source, more, values, ctx.slope, Rows(*pattern[:3]))
         wanted = [value for value in (to, source, more, values) if value is not None]
@@ -86,7 +100,7 @@ def _gradients(ctx: Any, grad: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
         if more is None:
             found.insert(2, None)  # type: ignore[arg-type]
     else:
-        arguments = (to, source, more, values, ctx.slope, *pattern, shares, y, grad)
+        arguments = (to, source, more, values, ctx.slope, *pattern, softmax, y, grad)
         found = list(torch.ops.lemmata.row_attention_backward(*arguments))
     d_to, d_source, d_more, d_values = found
     return (d_to, d_source, d_more if ctx.with_more else None, d_values, *[None] * 7)
@@ -96,15 +110,16 @@ def _gradients(ctx: Any, grad: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
 def _(
     to: Tensor, source: Tensor, more: Tensor | None, values: Tensor, slope: float, *pattern: Tensor
 ) -> tuple[Tensor, Tensor]:
-    shares = values.new_empty(pattern[1].shape[0], values.shape[1])
-    return values.new_empty(pattern[0].shape[0] - 1, *values.shape[1:]), shares
+    rows, (_, heads, width) = pattern[0].shape[0] - 1, values.shape
+    return values.new_empty(rows, heads, width), values.new_empty(rows, 2, heads)
 
 
 @torch.library.register_fake("lemmata::row_attention_backward", lib=_library)
 def _(
     to: Tensor, source: Tensor, more: Tensor | None, values: Tensor, slope: float, *rest: Tensor
 ) -> tuple[Tensor, ...]:
-    return torch.empty_like(to), torch.empty_like(source), torch.empty_like(rest[6]), torch.empty_like(values)
+    d = values.new_empty(rest[1].shape[0], values.shape[1])
+    return to.new_empty(to.shape), source.new_empty(source.shape), d, values.new_empty(values.shape)
 
 
 torch.library.register_autograd("lemmata::row_attention", _gradients, setup_context=_save, lib=_library)

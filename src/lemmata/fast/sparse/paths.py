@@ -4,7 +4,13 @@ import torch
 from torch import Tensor
 
 from lemmata.fast.sparse import compiled
-from lemmata.fast.sparse.reference import WIDER, gathered_attention, gathered_dots, gathered_sums
+from lemmata.fast.sparse.reference import (
+    WIDER,
+    gathered_attention,
+    gathered_dots,
+    gathered_extremes,
+    gathered_sums,
+)
 from lemmata.fast.sparse.rows import Rows
 
 __all__ = ["sparse_path"]
@@ -16,7 +22,9 @@ def sparse_path(x: Tensor) -> str:
     >>> sparse_path(torch.ones(2, 3)).split(":")[0] in ("compiled", "torch")
     True
     """
-    problem = compiled.why_not_compiled(x.to("cpu", WIDER.get(x.dtype, x.dtype)) if x.device.type == "cpu" else x)
+    if x.device.type != "cpu":
+        return f"torch: no kernels for {x.device.type}"
+    problem = compiled.why_not_compiled(WIDER.get(x.dtype, x.dtype))
     return f"torch: {problem}" if problem else "compiled"
 
 
@@ -36,29 +44,37 @@ def dots(a: Tensor, b: Tensor, rows: Rows) -> Tensor:
     return compiled.compiled_dots(a.to(wide), b.to(wide), rows).to(a.dtype)
 
 
+def extremes(x: Tensor, sign: float, rows: Rows) -> Tensor:
+    """The column of the largest (sign 1) or smallest (sign -1) feature in each row; -1 where there is none."""
+    wide = WIDER.get(x.dtype, x.dtype)
+    if not _fits(wide, x, *rows):
+        return gathered_extremes(x, sign, rows)
+    return compiled.compiled_extremes(x.to(wide), sign, rows)
+
+
 def attention(
     to: Tensor, source: Tensor, more: Tensor | None, values: Tensor, slope: float, rows: Rows
 ) -> tuple[Tensor, Tensor]:
-    """What each row gets, (rows, heads, width), and the shares of all entries, (entries, heads)."""
-    if not _fits(values.dtype, to, source, more, values, *rows):
-        return gathered_attention(to, source, more, values, slope, rows)
-    shares, y = compiled.compiled_attention(to, source, more, values, slope, rows)
-    return y, shares
+    """What each row gets, (rows, heads, width), and what the way back needs of its softmax, (rows, 2, heads)."""
+    if _fits(values.dtype, to, source, more, values, *rows):
+        return compiled.compiled_attention(to, source, more, values, slope, rows)
+    y, _ = gathered_attention(to, source, more, values, slope, rows)
+    return y, y.new_zeros(rows.number, 2, y.shape[1])  # the shares are gathered again below
 
 
 def attention_back(
     to: Tensor, source: Tensor, more: Tensor | None, values: Tensor, slope: float, rows: Rows, transposed: Rows,
-    shares: Tensor, y: Tensor, grad: Tensor,
+    softmax: Tensor, y: Tensor, grad: Tensor,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
     """Gradients to `to`, `source`, `more` and the values."""
     if _fits(values.dtype, to, source, more, values, *rows):
-        return compiled.compiled_attention_back(to, source, more, values, slope, rows, transposed, shares, y, grad)
+        return compiled.compiled_attention_back(to, source, more, values, slope, rows, transposed, softmax, y, grad)
     # By the chain rule, entry by entry.
     r, c, entries = rows.row_of_each(), rows.columns, rows.entries
     score = to[r] + source[c] + (0 if more is None else more[entries])  # (entries, heads)
-    q = shares[entries]
+    q = gathered_attention(to, source, more, values, slope, rows)[1][entries]
     pulled = (grad[r] * values[c]).sum(-1) - (grad * y).sum(-1)[r]
-    d = q * pulled * torch.where(score > 0, 1.0, slope).to(q.dtype)
+    d = pulled * torch.where(score > 0, q, slope * q)
     d_more = torch.empty_like(d).index_copy_(0, entries, d)
     d_values = torch.zeros_like(values).index_add_(0, c, q[..., None] * grad[r])
     return torch.zeros_like(to).index_add_(0, r, d), torch.zeros_like(source).index_add_(0, c, d), d_more, d_values
@@ -69,4 +85,4 @@ def _fits(wide: torch.dtype, *values: Tensor | None) -> bool:
     here = [value for value in values if value is not None]
     if any(value.device.type != "cpu" for value in here):
         return False
-    return not compiled.why_not_compiled(torch.empty(0, dtype=wide))
+    return not compiled.why_not_compiled(wide)

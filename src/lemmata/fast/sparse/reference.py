@@ -6,7 +6,7 @@ from torch.nn import functional
 
 from lemmata.fast.sparse.rows import Rows
 
-__all__ = ["gathered_attention", "gathered_dots", "gathered_sums"]
+__all__ = ["gathered_attention", "gathered_dots", "gathered_extremes", "gathered_sums"]
 
 WIDER = {torch.float16: torch.float32, torch.bfloat16: torch.float32}
 
@@ -28,10 +28,27 @@ def gathered_dots(a: Tensor, b: Tensor, rows: Rows) -> Tensor:
     return torch.empty_like(found).index_copy_(0, rows.entries, found).to(a.dtype)
 
 
+def gathered_extremes(x: Tensor, sign: float, rows: Rows) -> Tensor:
+    """The column of the largest (sign 1) or smallest (sign -1) feature in each row, the first of equals; -1 if none."""
+    r, values = rows.row_of_each()[:, None].expand(-1, x.shape[1]), sign * x[rows.columns]  # (entries, features)
+    lowest = values.new_full((rows.number, x.shape[1]), -torch.inf)
+    best = lowest.scatter_reduce(0, r, values, "amax")
+    won = (values == best.gather(0, r)) | values.isnan()
+    places = torch.arange(len(rows.columns), device=x.device)[:, None].expand_as(r)
+    beyond = len(rows.columns)
+    first = torch.full_like(lowest, beyond, dtype=torch.int64)
+    first = first.scatter_reduce(0, r, torch.where(won, places, beyond), "amin")
+    columns = torch.cat([rows.columns, rows.columns.new_full((1,), -1)])
+    return columns[first]
+
+
 def gathered_attention(
     to: Tensor, source: Tensor, more: Tensor | None, values: Tensor, slope: float, rows: Rows
 ) -> tuple[Tensor, Tensor]:
-    """Softmax over the entries of each row of leaky(to + source + more), and the values summed with these shares."""
+    """Softmax over the entries of each row of leaky(to + source + more), and the values summed with these shares.
+
+    Returns sums (rows, heads, width), and shares (entries, heads) in the order of the list.
+    """
     r, c = rows.row_of_each(), rows.columns
     score = to[r] + source[c]  # (entries, heads)
     if more is not None:
