@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from lemmata import validate
 from lemmata.fast.sparse.neighbour_attention import row_attention
+from lemmata.fast.sparse.neighbour_extreme import row_extremes
 from lemmata.fast.sparse.neighbour_sum import row_sums
 from lemmata.fast.sparse.reference import WIDER
 from lemmata.geometric.graph import Graph
@@ -25,8 +26,8 @@ def aggregate_neighbours(
     r"""The sum, mean, maximum, minimum or softmax-weighted sum of the features of each node's sources.
 
     A node without neighbours gets zero. Sums and means weigh each message with its edge, means divide by the sum of the
-    weights; parallel edges count as often as they come: neighbours form a multiset. Sums and means need no memory for
-    each edge; extremes gather, and softmax keeps, a row of features for every edge.
+    weights; parallel edges count as often as they come: neighbours form a multiset. Nothing with a row of features for
+    every edge is kept.
 
     >>> path = Graph([[0, 1], [2, 1]])
     >>> aggregate_neighbours(torch.tensor([[1.0], [2.0], [4.0]]), path, "mean")
@@ -47,16 +48,9 @@ def aggregate_neighbours(
     if reduce == "softmax":  # of each feature by itself: between the mean and the maximum
         # Attention with a head for every feature, whose scores are the values themselves. Scores are taken relative to
         # the highest that each target hears: one shift for all would lose those who hear small values alone.
-        wide = x.to(WIDER.get(x.dtype, x.dtype))
-        found = row_attention(torch.zeros_like(wide), wide, wide[..., None], graph.incoming, graph.outgoing, slope=1.0)
-        return found[..., 0].to(x.dtype)
-    return _extreme(x, graph, "amax" if reduce == "max" else "amin")
-
-
-def _extreme(x: Tensor, graph: Graph, reduce: str) -> Tensor:
-    sources, targets = graph.edges
-    index = targets[:, None].expand(-1, x.shape[1])
-    return x.new_zeros(graph.nodes, x.shape[1]).scatter_reduce(0, index, x[sources], reduce, include_self=False)
+        level = torch.zeros_like(x)
+        return row_attention(level, x, x[..., None], graph.incoming, graph.outgoing, slope=1.0)[..., 0]
+    return row_extremes(x, graph.incoming, largest=reduce == "max")
 
 
 @system("message_passing", title="Message passing", kind="module")
