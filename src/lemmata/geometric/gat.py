@@ -30,7 +30,7 @@ class GATConvolution(nn.Module):
         x: (nodes, inputs)    graph.edge_features: (edges, edge_inputs)
         returns: (nodes, heads * outputs), or (nodes, outputs) without `concat`
 
-    Claims: graph.gat
+    Claims: graph.gat, graph.invariance
     Source: P. Veličković et al., Graph attention networks (2018).
     Differs: weights have PyTorch Geometric's names (`lin.weight`, `att_src`, `att_dst`, `lin_edge.weight`, `att_edge`,
         `bias`) and load both ways.

@@ -56,7 +56,7 @@ class GCNConvolution(nn.Module):
     Shapes:
         x: (nodes, inputs)    returns: (nodes, outputs)
 
-    Claims: graph.gcn
+    Claims: graph.gcn, graph.limit.oversmoothing, graph.limit.oversquashing
     Source: T. Kipf and M. Welling, Semi-supervised classification with graph convolutional networks (2017).
     Differs: weights have PyTorch Geometric's names (`lin.weight`, `bias`) and load both ways.
 
@@ -119,7 +119,7 @@ class GCN(nn.Module):
     Shapes:
         x: (nodes, inputs)    returns: (nodes, outputs)
 
-    Claims: graph.gcn, graph.limit.depth
+    Claims: graph.gcn, graph.limit.depth, graph.invariance
     Source: Kipf and Welling 2017.
 
     >>> model = GCN(inputs=3, widths=[16], outputs=2, dropout=0.5)

@@ -23,7 +23,7 @@ class GINConvolution(nn.Module):
     Shapes:
         x: (nodes, features)    nn: (nodes, features) to (nodes, outputs)    returns: (nodes, outputs)
 
-    Claims: graph.wl.bound
+    Claims: graph.wl.bound, graph.invariance
     Source: K. Xu, W. Hu, J. Leskovec and S. Jegelka, How powerful are graph neural networks? (2019).
     Differs: weights have PyTorch Geometric's names (`nn....`, `eps`) and load both ways.
 

@@ -67,7 +67,7 @@ class MessagePassing(nn.Module):
         x: (nodes, features)    message: (nodes, features) to (nodes, messages)
         update: (nodes, features + messages) to (nodes, outputs)    returns: (nodes, outputs)
 
-    Claims: graph.message_passing, graph.invariance
+    Claims: graph.message_passing, graph.invariance, graph.wl.bound
     Source: J. Gilmer et al., Neural message passing for quantum chemistry (2017).
 
     >>> layer = MessagePassing(nn.Linear(3, 4), nn.Linear(3 + 4, 5), reduce="max")
