@@ -187,3 +187,14 @@ def test_bad_input_is_answered(unchecked):
         GCNConvolution(0, 3)
     with pytest.raises(ValueError, match="dropout must be in"):
         GCN(5, [6], 2, dropout=1.0)
+
+
+def test_a_row_of_the_coupling_may_sum_to_one_by_chance():
+    """A node of degree 8 whose neighbours have degrees 3, 15, 15 and five times 8, though the graph is not regular."""
+    edges, nodes = [], 9
+    for neighbour, degree in enumerate([3, 15, 15, 8, 8, 8, 8, 8], 1):
+        edges += [[0, neighbour], *[[neighbour, nodes + k] for k in range(degree - 1)]]
+        nodes += degree - 1
+    rows = gcn_coupling(Graph(edges).undirected(), torch.float64).dense(torch.float64).sum(1)
+    assert rows[0] == pytest.approx(1, rel=1e-14)
+    assert (rows[1:] - 1).abs().max() > 0.1

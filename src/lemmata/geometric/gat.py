@@ -56,7 +56,8 @@ class GATConvolution(nn.Module):
         super().__init__()
         self.inputs, self.outputs = validate.count("inputs", inputs), validate.count("outputs", outputs)
         self.heads, self.concat = validate.count("heads", heads), validate.flag("concat", concat)
-        self.slope, self.self_loops = float(validate.number("slope", slope, least=0.0)), self_loops
+        self.slope = float(validate.number("slope", slope, least=0.0))
+        self.self_loops = validate.flag("self_loops", self_loops)
         self.edge_inputs = validate.count("edge_inputs", edge_inputs, least=0)
         place = {"device": device, "dtype": dtype}
         self.lin = nn.Linear(inputs, heads * outputs, bias=False, **place)

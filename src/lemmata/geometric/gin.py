@@ -4,6 +4,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from lemmata import validate
 from lemmata.fast.sparse.neighbour_sum import row_sums
 from lemmata.geometric.graph import Graph
 from lemmata.marks import system
@@ -37,8 +38,8 @@ class GINConvolution(nn.Module):
         self.nn = network
         first = next(iter(network.parameters()), torch.empty(1))
         self.eps: Tensor
-        start = torch.full((1,), float(eps), device=first.device, dtype=first.dtype)
-        if train_eps:
+        start = torch.full((1,), float(validate.finite_number("eps", eps)), device=first.device, dtype=first.dtype)
+        if validate.flag("train_eps", train_eps):
             self.eps = nn.Parameter(start)
         else:
             self.register_buffer("eps", start)
