@@ -22,14 +22,15 @@ class GATConvolution(nn.Module):
 
     The softmax of node m runs over the sources of the edges that lead to it, itself among them unless
     `self_loops=False`; so the shares of each node sum to one, and to nothing where no edge leads. `edge_inputs` is the
-    number of features of an edge, zero where only nodes count; edges to oneself have features zero. With `concat`
-    heads stand side by side, else their mean is taken. No tensor has a row of features for every edge.
+    number of features of an edge, zero where only nodes count; the edge of a node to itself has the mean of those that
+    lead to it. With `concat` heads stand side by side, else their mean is taken. No tensor has a row of features for
+    every edge.
 
     Shapes:
         x: (nodes, inputs)    graph.edge_features: (edges, edge_inputs)
         returns: (nodes, heads * outputs), or (nodes, outputs) without `concat`
 
-    Claims: graph.gat
+    Claims: graph.gat, graph.invariance
     Source: P. Veličković et al., Graph attention networks (2018).
     Differs: weights have PyTorch Geometric's names (`lin.weight`, `att_src`, `att_dst`, `lin_edge.weight`, `att_edge`,
         `bias`) and load both ways.
@@ -55,7 +56,8 @@ class GATConvolution(nn.Module):
         super().__init__()
         self.inputs, self.outputs = validate.count("inputs", inputs), validate.count("outputs", outputs)
         self.heads, self.concat = validate.count("heads", heads), validate.flag("concat", concat)
-        self.slope, self.self_loops = float(validate.number("slope", slope, least=0.0)), self_loops
+        self.slope = float(validate.number("slope", slope, least=0.0))
+        self.self_loops = validate.flag("self_loops", self_loops)
         self.edge_inputs = validate.count("edge_inputs", edge_inputs, least=0)
         place = {"device": device, "dtype": dtype}
         self.lin = nn.Linear(inputs, heads * outputs, bias=False, **place)
@@ -73,7 +75,7 @@ class GATConvolution(nn.Module):
             if name == "bias":
                 nn.init.zeros_(values)
             else:
-                nn.init.xavier_uniform_(values)
+                nn.init.xavier_uniform_(values[0] if values.ndim == 3 else values)  # attention is (1, heads, outputs)
 
     def forward(self, x: Float[Tensor, "nodes inputs"], graph: Graph) -> Float[Tensor, "nodes outputs"]:
         graph = self._looped(graph)
@@ -115,9 +117,11 @@ class GATConvolution(nn.Module):
             )
         kept = graph.without_self_loops()
         assert kept.edge_features is not None
-        blank = features.new_zeros(graph.nodes, *features.shape[1:])
+        total = features.new_zeros(graph.nodes, *features.shape[1:]).index_add(0, kept.edges[1], kept.edge_features)
+        count = kept.degrees(weighted=False, dtype=features.dtype).clamp(min=1)
+        mean = total / count.reshape(-1, *[1] * (features.ndim - 1))  # (nodes, edge_inputs)
         looped = kept.replace(edge_features=None, edge_weights=None).with_self_loops()
-        return looped.replace(edge_features=torch.cat([kept.edge_features, blank]))
+        return looped.replace(edge_features=torch.cat([kept.edge_features, mean]))
 
     def _joined(self, found: Float[Tensor, "nodes heads outputs"]) -> Tensor:
         found = found.flatten(1) if self.concat else found.mean(1)

@@ -10,21 +10,24 @@ from torch.nn import functional
 
 from lemmata import validate
 from lemmata.fast.sparse.neighbour_sum import row_sums
+from lemmata.fast.sparse.reference import WIDER
 from lemmata.geometric.graph import Graph
 from lemmata.marks import system
 
 __all__ = ["GCN", "GCNConvolution", "gcn_coupling"]
 
 
-def gcn_coupling(graph: Graph) -> Graph:
+def gcn_coupling(graph: Graph, dtype: torch.dtype | None = None) -> Graph:
     r"""The same nodes with edges to themselves, weighted by the coupling of a graph convolutional network.
 
     $$ \bar A = \tilde D^{-1/2} (A + I)\, \tilde D^{-1/2}, \qquad
        \bar a_{nm} = \frac{a_{nm} + \delta_{nm}}{\sqrt{(1 + d_n)(1 + d_m)}} $$
 
-    Rows do not sum to one unless neighbours have equal degrees: it is no average. Its spectral norm is one.
+    It is no average: its rows all sum to one only where every component is regular. Its spectral norm is one. The
+    weights have the given dtype, or the one they had.
 
     Claims: graph.gcn.coupling, graph.gcn.spectral_norm
+    Differs: an edge from a node to itself counts 1 whatever its weight was; PyTorch Geometric keeps its weight.
 
     >>> gcn_coupling(Graph([[0, 1], [1, 2]]).undirected()).dense().round(decimals=3)
     tensor([[0.5000, 0.4080, 0.0000],
@@ -32,9 +35,13 @@ def gcn_coupling(graph: Graph) -> Graph:
             [0.0000, 0.4080, 0.5000]])
     """
     looped = graph.with_self_loops()
-    scale = looped.degrees().rsqrt()  # at least 1 by its own edge, where weights are not negative
+    degrees = looped.degrees(dtype=dtype)
+    if bool((degrees <= 0).any()):
+        raise ValueError("edge_weights must have sums > -1 at every node, so that 1 + degree is positive")
+    scale = degrees.rsqrt()
     weights = scale[looped.edges[0]] * scale[looped.edges[1]]
-    return looped.replace(edge_weights=weights if looped.edge_weights is None else weights * looped.edge_weights)
+    own = looped.edge_weights
+    return looped.replace(edge_weights=weights if own is None else weights * own.to(weights.dtype))
 
 
 @system("gcn_convolution", title="GCN layer", kind="module")
@@ -49,7 +56,7 @@ class GCNConvolution(nn.Module):
     Shapes:
         x: (nodes, inputs)    returns: (nodes, outputs)
 
-    Claims: graph.gcn
+    Claims: graph.gcn, graph.limit.oversmoothing, graph.limit.oversquashing
     Source: T. Kipf and M. Welling, Semi-supervised classification with graph convolutional networks (2017).
     Differs: weights have PyTorch Geometric's names (`lin.weight`, `bias`) and load both ways.
 
@@ -84,9 +91,10 @@ class GCNConvolution(nn.Module):
     ) -> Float[Tensor, "nodes outputs"]:
         if x.ndim != 2 or len(x) != graph.nodes or x.shape[1] != self.inputs:
             raise ValueError(f"x must be ({graph.nodes}, {self.inputs}), got shape {tuple(x.shape)}")
-        coupling = graph if coupled else gcn_coupling(graph)
+        coupling = graph if coupled else gcn_coupling(graph, WIDER.get(x.dtype, x.dtype))
         weights = coupling.edge_weights
-        assert weights is not None
+        if weights is None:
+            raise ValueError("graph must have edge_weights where coupled=True: use gcn_coupling(graph)")
         mix = (coupling.incoming, coupling.outgoing, weights.to(x.dtype))
         if self.outputs <= self.inputs:
             found = row_sums(self.lin(x), *mix)  # (nodes, outputs)
@@ -111,7 +119,7 @@ class GCN(nn.Module):
     Shapes:
         x: (nodes, inputs)    returns: (nodes, outputs)
 
-    Claims: graph.gcn, graph.limit.depth
+    Claims: graph.gcn, graph.limit.depth, graph.invariance
     Source: Kipf and Welling 2017.
 
     >>> model = GCN(inputs=3, widths=[16], outputs=2, dropout=0.5)
@@ -134,7 +142,7 @@ class GCN(nn.Module):
         self.dropout = validate.fraction("dropout", dropout)
 
     def forward(self, x: Float[Tensor, "nodes inputs"], graph: Graph) -> Float[Tensor, "nodes outputs"]:
-        coupling = gcn_coupling(graph)
+        coupling = gcn_coupling(graph, WIDER.get(x.dtype, x.dtype))
         for number, layer in enumerate(self.layers, 1):
             x = layer(functional.dropout(x, self.dropout, self.training), coupling, coupled=True)
             x = x.relu() if number < len(self.layers) else x  # (nodes, the layer's outputs)

@@ -4,6 +4,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from lemmata import validate
 from lemmata.fast.sparse.neighbour_sum import row_sums
 from lemmata.geometric.graph import Graph
 from lemmata.marks import system
@@ -23,7 +24,7 @@ class GINConvolution(nn.Module):
     Shapes:
         x: (nodes, features)    nn: (nodes, features) to (nodes, outputs)    returns: (nodes, outputs)
 
-    Claims: graph.wl.bound
+    Claims: graph.wl.bound, graph.invariance
     Source: K. Xu, W. Hu, J. Leskovec and S. Jegelka, How powerful are graph neural networks? (2019).
     Differs: weights have PyTorch Geometric's names (`nn....`, `eps`) and load both ways.
 
@@ -37,8 +38,8 @@ class GINConvolution(nn.Module):
         self.nn = network
         first = next(iter(network.parameters()), torch.empty(1))
         self.eps: Tensor
-        start = torch.full((1,), float(eps), device=first.device, dtype=first.dtype)
-        if train_eps:
+        start = torch.full((1,), float(validate.finite_number("eps", eps)), device=first.device, dtype=first.dtype)
+        if validate.flag("train_eps", train_eps):
             self.eps = nn.Parameter(start)
         else:
             self.register_buffer("eps", start)

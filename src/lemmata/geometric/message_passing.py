@@ -7,8 +7,10 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from lemmata import validate
+from lemmata.fast.sparse.neighbour_attention import row_attention
 from lemmata.fast.sparse.neighbour_extreme import row_extremes
 from lemmata.fast.sparse.neighbour_sum import row_sums
+from lemmata.fast.sparse.reference import WIDER
 from lemmata.geometric.graph import Graph
 from lemmata.marks import system
 
@@ -23,8 +25,9 @@ def aggregate_neighbours(
 ) -> Float[Tensor, "nodes features"]:
     r"""The sum, mean, maximum, minimum or softmax-weighted sum of the features of each node's sources.
 
-    A node without neighbours gets zero. Sums and means weigh each message with its edge; parallel edges count as often
-    as they come: neighbours form a multiset.
+    A node without neighbours gets zero. Sums and means weigh each message with its edge, means divide by the sum of the
+    weights; parallel edges count as often as they come: neighbours form a multiset. Nothing with a row of features for
+    every edge is kept.
 
     >>> path = Graph([[0, 1], [2, 1]])
     >>> aggregate_neighbours(torch.tensor([[1.0], [2.0], [4.0]]), path, "mean")
@@ -38,23 +41,16 @@ def aggregate_neighbours(
         total = row_sums(x, graph.incoming, graph.outgoing, weights)
         if reduce == "sum":
             return total
-        count = graph.degrees().to(x.dtype)[:, None]
+        count = graph.degrees(dtype=WIDER.get(x.dtype, x.dtype))[:, None].to(x.dtype)
         return torch.where(count == 0, 0.0, total / torch.where(count == 0, 1.0, count))
     if weights is not None:
         raise ValueError(f"edge_weights have no meaning for reduce={reduce!r}: use graph.replace(edge_weights=None)")
     if reduce == "softmax":  # of each feature by itself: between the mean and the maximum
-        highest = _extreme(x.detach(), graph, "amax")
-        # Relative to the highest that each target hears, or far values would be lost: by the source's own factor.
-        grown = (x - x.detach().amax(0)).exp()
-        top = row_sums(grown * x, graph.incoming, graph.outgoing)
-        low = row_sums(grown, graph.incoming, graph.outgoing)
-        safe = torch.where(low > 0, top / low.clamp(min=torch.finfo(x.dtype).tiny), highest)
-        return torch.where(graph.degrees(weighted=False)[:, None] > 0, safe, 0.0)
-    return _extreme(x, graph, "amax" if reduce == "max" else "amin")
-
-
-def _extreme(x: Tensor, graph: Graph, reduce: str) -> Tensor:
-    return row_extremes(x, graph.incoming, largest=reduce == "amax")
+        # Attention with a head for every feature, whose scores are the values themselves. Scores are taken relative to
+        # the highest that each target hears: one shift for all would lose those who hear small values alone.
+        level = torch.zeros_like(x)
+        return row_attention(level, x, x[..., None], graph.incoming, graph.outgoing, slope=1.0)[..., 0]
+    return row_extremes(x, graph.incoming, largest=reduce == "max")
 
 
 @system("message_passing", title="Message passing", kind="module")
@@ -71,7 +67,7 @@ class MessagePassing(nn.Module):
         x: (nodes, features)    message: (nodes, features) to (nodes, messages)
         update: (nodes, features + messages) to (nodes, outputs)    returns: (nodes, outputs)
 
-    Claims: graph.message_passing, graph.invariance
+    Claims: graph.message_passing, graph.invariance, graph.wl.bound
     Source: J. Gilmer et al., Neural message passing for quantum chemistry (2017).
 
     >>> layer = MessagePassing(nn.Linear(3, 4), nn.Linear(3 + 4, 5), reduce="max")

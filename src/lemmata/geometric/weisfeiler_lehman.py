@@ -8,6 +8,7 @@ from torch import Tensor
 
 from lemmata import validate
 from lemmata.geometric.graph import Graph
+from lemmata.geometric.graph_batches import batch_graphs
 from lemmata.marks import system
 
 __all__ = ["ColourRefinement", "refine_colours", "same_colours"]
@@ -20,7 +21,7 @@ class ColourRefinement(NamedTuple):
     """The colours of all nodes when nothing changes any more, and after how many rounds that was.
 
     Colours are hashes, the same on every machine and for every order of the nodes: histograms of different graphs can
-    be compared.
+    be compared after the same number of rounds, as `same_colours` does.
     """
 
     colours: Int[Tensor, " nodes"]
@@ -82,10 +83,10 @@ def same_colours(one: Graph, other: Graph) -> bool:
     """
     if one.nodes != other.nodes or one.edges.shape != other.edges.shape:
         return False
-    # The number of rounds must be the same, or equal graphs would not be compared: as many as the slower one needs.
-    first, second = refine_colours(one), refine_colours(other)
-    rounds = max(first.rounds, second.rounds)
-    return refine_colours(one, rounds=rounds).histogram() == refine_colours(other, rounds=rounds).histogram()
+    # Refined together, until nothing splits in both: each by itself may be stable before their colours part.
+    both = batch_graphs([Graph(graph.edges, graph.nodes) for graph in (one, other)])
+    colours = refine_colours(both).colours
+    return torch.equal(colours[: one.nodes].sort().values, colours[one.nodes :].sort().values)
 
 
 def mixed(z: Int[Tensor, " *n"]) -> Int[Tensor, " *n"]:

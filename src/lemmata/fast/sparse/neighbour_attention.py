@@ -95,10 +95,10 @@ def _gradients(ctx: Any, grad: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
     pattern, (softmax, y) = rest[:6], rest[6:]
     if torch.is_grad_enabled():  # somebody wants the gradient of this gradient
         again, _ = gathered_attention(to, source, more, values, ctx.slope, Rows(*pattern[:3]))
-        wanted = [value for value in (to, source, more, values) if value is not None]
-        found = list(torch.autograd.grad(again, wanted, grad, create_graph=True, materialize_grads=True))
-        if more is None:
-            found.insert(2, None)  # type: ignore[arg-type]
+        given = (to, source, more, values)
+        wanted = [value for value in given if value is not None and value.requires_grad]
+        made = iter(torch.autograd.grad(again, wanted, grad, create_graph=True, materialize_grads=True))
+        found = [next(made) if value is not None and value.requires_grad else None for value in given]
     else:
         arguments = (to, source, more, values, ctx.slope, *pattern, softmax, y, grad)
         found = list(torch.ops.lemmata.row_attention_backward(*arguments))

@@ -1,0 +1,141 @@
+"""Weisfeiler and Lehman's colours: what they tell apart among all small graphs, and that no network tells more."""
+
+import itertools
+import math
+
+import torch
+from torch import nn
+
+from lemmata.geometric.claims.drawn_graphs import bipartite, cycle, drawn_matrix, graph_of, side_by_side
+from lemmata.geometric.gat import GATConvolution
+from lemmata.geometric.gcn import GCN
+from lemmata.geometric.gin import GINConvolution
+from lemmata.geometric.graph import Graph
+from lemmata.geometric.message_passing import REDUCTIONS, MessagePassing
+from lemmata.geometric.weisfeiler_lehman import refine_colours, same_colours
+from lemmata.judge import all_of, always, at_most, claim, close, exactly, lie
+from lemmata.recurrent.claims.recall import with_drawn_weights
+
+
+def all_graphs(nodes):
+    """Every graph on so many labelled nodes, side by side: 2 to the number of pairs of them."""
+    pairs = torch.tensor(list(itertools.combinations(range(nodes), 2)))
+    number, pair = ((torch.arange(2 ** len(pairs))[:, None] >> torch.arange(len(pairs))) & 1).nonzero().unbind(1)
+    edges = (pairs[pair] + nodes * number[:, None]).mT
+    return Graph(torch.cat([edges, edges.flip(0)], 1), nodes * 2 ** len(pairs))
+
+
+def isomorphism_classes(nodes):
+    """How many graphs there are up to relabelling, by Burnside: the mean over orders of 2 to the cycles of pairs."""
+    pairs = [frozenset(pair) for pair in itertools.combinations(range(nodes), 2)]
+    total = 0
+    for order in itertools.permutations(range(nodes)):
+        left, cycles = set(pairs), 0
+        while left:
+            cycles, pair = cycles + 1, next(iter(left))
+            while pair in left:
+                left.remove(pair)
+                pair = frozenset(order[v] for v in pair)
+        total += 2**cycles
+    return total // math.factorial(nodes)
+
+
+def colour_classes(nodes, rounds=None):
+    """How many histograms of colours come among all graphs on so many nodes."""
+    kinds, ranks = refine_colours(all_graphs(nodes), rounds=rounds).colours.unique(return_inverse=True)
+    # Sorted ranks as the digits of one number: 936 kinds at most, and 936^6 < 2^63.
+    digits = len(kinds) ** torch.arange(nodes)
+    return len((ranks.view(-1, nodes).sort(1).values * digits).sum(1).unique())
+
+
+@claim("graph.wl")
+@lie("the test decides whether two graphs are isomorphic", printed="003/1", undecided=0)
+@lie("one round is enough", rounds=1)
+@lie("a hexagon is told from two triangles", told=True)
+def colours_prove_that_graphs_differ(draw, undecided=4, rounds=None, told=False, same=same_colours):
+    """Histograms of all graphs with up to six nodes, counted against Burnside's lemma; drawn ones relabelled."""
+    kept, most = [], []
+    for _ in range(40):
+        matrix = drawn_matrix(draw, int(draw.integers(1, 20, 1)), 0.3)
+        order = draw.permutation(len(matrix))
+        kept.append(same(graph_of(matrix), graph_of(matrix[order][:, order])))
+        most.append(refine_colours(graph_of(matrix)).rounds - len(matrix))
+    return all_of(
+        always(kept, detail="isomorphic graphs are never told apart"),
+        exactly([colour_classes(n, rounds) for n in range(2, 6)], [isomorphism_classes(n) for n in range(2, 6)]),
+        exactly(156 - colour_classes(6, rounds), undecided, detail="of the 156 graphs of six nodes"),
+        exactly(isomorphism_classes(6), 156),
+        exactly(not same(graph_of(cycle(6)), graph_of(side_by_side(cycle(3), cycle(3)))), told),
+        at_most(most, -1, detail="rounds, less the number of nodes"),
+    )
+
+
+PRISM = torch.kron(torch.eye(2), torch.ones(3, 3) - torch.eye(3)).double() + torch.eye(6).double().roll(3, 0)
+
+
+def torus(steps):
+    """Sixteen nodes on a square whose sides are glued, joined to those at these steps."""
+    places = [(a, b) for a in range(4) for b in range(4)]
+    near = [[((c - a) % 4, (d - b) % 4) in steps for c, d in places] for a, b in places]
+    return torch.tensor(near).double()
+
+
+ROOK = torus({(0, k) for k in (1, 2, 3)} | {(k, 0) for k in (1, 2, 3)})
+SHRIKHANDE = torus({(0, 1), (0, 3), (1, 0), (3, 0), (1, 1), (3, 3)})
+SAME = [(cycle(6), side_by_side(cycle(3), cycle(3))), (bipartite(3, 3), PRISM), (ROOK, SHRIKHANDE)]
+
+
+def deep(layers):
+    """Message-passing layers one after the other, with a bend between them."""
+
+    def network(x, graph):
+        for layer in layers:
+            x = layer(x, graph).tanh()
+        return x
+
+    return network
+
+
+def of_each_kind(draw):
+    """Networks of three layers with drawn weights, from two features to two."""
+    kinds = [lambda: GCN(2, [4], 2), lambda: GATConvolution(2, 1, heads=2)]
+    kinds.append(lambda: GINConvolution(nn.Sequential(nn.Linear(2, 4), nn.Tanh(), nn.Linear(4, 2))))
+    kinds += [lambda r=r: MessagePassing(nn.Linear(2, 3), nn.Linear(5, 2), r) for r in REDUCTIONS]
+    for kind in kinds:
+        yield deep([with_drawn_weights(kind(), draw).requires_grad_(False) for _ in range(3)])
+
+
+def alike(draw, nodes):
+    return torch.ones(nodes, 2, dtype=torch.float64)
+
+
+def told_apart(draw, nodes):
+    return draw.normal(nodes, 2)
+
+
+def networks_classes(draw, reduce, nodes=5):
+    """How many of all graphs on so many nodes drawn networks tell apart, by the sum of one output over the nodes."""
+    layers = [MessagePassing(nn.Linear(1, 8), nn.Sequential(nn.Linear(9, 8), nn.Tanh(), nn.Linear(8, 1)), reduce)]
+    layers += [MessagePassing(nn.Linear(1, 8), nn.Sequential(nn.Linear(9, 8), nn.Tanh(), nn.Linear(8, 1)), reduce)]
+    network = deep([with_drawn_weights(layer, draw).requires_grad_(False) for layer in layers * 2])
+    graphs = all_graphs(nodes)
+    pooled = network(torch.ones(graphs.nodes, 1).double(), graphs).view(-1, nodes).sum(1).sort().values
+    return 1 + int((pooled.diff() > 1e-9).sum())  # rounding moves them by some 1e-15
+
+
+@claim("graph.wl.bound")
+@lie("features that differ from node to node change nothing", start=told_apart)
+@lie("means tell as much as sums", reduce="mean")
+@lie("maxima tell as much as sums", reduce="max")
+def networks_tell_no_more_than_colours(draw, start=alike, reduce="sum"):
+    """Three pairs that colours do not tell apart, eight kinds of networks; then all graphs of five nodes by sums."""
+    one, other = [], []
+    for network in of_each_kind(draw):
+        for first, second in SAME:
+            one.append(network(start(draw, len(first)), graph_of(first)).sort(0).values)
+            other.append(network(start(draw, len(second)), graph_of(second)).sort(0).values)
+    return all_of(
+        always([same_colours(graph_of(first), graph_of(second)) for first, second in SAME]),
+        close(torch.cat(one), torch.cat(other), within=1e-12),
+        exactly(networks_classes(draw, reduce), colour_classes(5)),
+    )

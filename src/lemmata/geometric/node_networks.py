@@ -1,0 +1,81 @@
+r"""Networks of graph layers of one kind, whose outputs are logits of the nodes."""
+
+from collections.abc import Callable
+
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.nn import functional
+
+from lemmata import validate
+from lemmata.geometric.chebyshev_convolution import ChebyshevConvolution
+from lemmata.geometric.gat import GATConvolution
+from lemmata.geometric.gcn import GCNConvolution
+from lemmata.geometric.gin import GINConvolution
+from lemmata.geometric.graph import Graph
+from lemmata.marks import system
+
+__all__ = ["NodeClassifier"]
+
+
+def _attention(inputs: int, outputs: int, heads: int, degree: int, last: bool) -> nn.Module:
+    # Heads side by side share the width; those of the last layer are averaged.
+    return GATConvolution(inputs, outputs if last else outputs // heads, heads, concat=not last)
+
+
+def _isomorphism(inputs: int, outputs: int, heads: int, degree: int, last: bool) -> nn.Module:
+    return GINConvolution(nn.Sequential(nn.Linear(inputs, outputs), nn.ReLU(), nn.Linear(outputs, outputs)))
+
+
+KINDS: dict[str, Callable[[int, int, int, int, bool], nn.Module]] = {
+    "gcn": lambda inputs, outputs, heads, degree, last: GCNConvolution(inputs, outputs),
+    "gat": _attention,
+    "gin": _isomorphism,
+    "chebnet": lambda inputs, outputs, heads, degree, last: ChebyshevConvolution(inputs, outputs, degree),
+}
+
+
+@system("node_classifier", title="Network of graph layers", kind="module")
+class NodeClassifier(nn.Module):
+    r"""Layers of one kind (gcn, gat, gin or chebnet) with a rectifier between them and dropout before each.
+
+    $$ X^{(\ell)} = \big(\mathrm{layer}_\ell(X^{(\ell-1)}, G)\big)_+, \qquad Y = \mathrm{layer}_L(X^{(L-1)}, G) $$
+
+    `heads` are those of graph attention, which share the width; `degree` is that of ChebNet's polynomials.
+
+    Shapes:
+        x: (nodes, inputs)    returns: logits (nodes, outputs)
+
+    Source: Kipf and Welling 2017 for the arrangement.
+
+    >>> model = NodeClassifier("gat", inputs=3, outputs=2, width=16, heads=4)
+    >>> model(torch.randn(4, 3), Graph([[0, 1], [1, 2]], nodes=4).undirected()).shape
+    torch.Size([4, 2])
+    """
+
+    def __init__(
+        self,
+        layer: str,
+        inputs: int,
+        outputs: int,
+        width: int = 16,
+        depth: int = 2,
+        dropout: float = 0.0,
+        heads: int = 8,
+        degree: int = 2,
+    ) -> None:
+        super().__init__()
+        validate.one_of("layer", layer, KINDS)
+        validate.count("depth", depth)
+        if layer == "gat" and width % validate.count("heads", heads):
+            raise ValueError(f"width must be a multiple of the {heads} heads, got {width}")
+        self.dropout = validate.fraction("dropout", dropout)
+        sizes = [inputs, *[width] * (depth - 1), outputs]
+        self.layers = nn.ModuleList(
+            KINDS[layer](sizes[k], sizes[k + 1], heads, degree, k == depth - 1) for k in range(depth)
+        )
+
+    def forward(self, x: Float[Tensor, "nodes inputs"], graph: Graph) -> Float[Tensor, "nodes outputs"]:
+        for number, layer in enumerate(self.layers, 1):
+            x = layer(functional.dropout(x, self.dropout, self.training), graph)
+            x = x.relu() if number < len(self.layers) else x  # (nodes, the layer's outputs)
+        return x
