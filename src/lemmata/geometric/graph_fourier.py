@@ -48,13 +48,15 @@ class GraphFourier:
 
     def transform(self, x: Float[Tensor, "nodes *features"]) -> Float[Tensor, "nodes *features"]:
         """How much of each wave a signal holds."""
-        return self._basis(x).mT @ x
+        return torch.tensordot(self._basis(x).mH, x, 1)
 
     def inverse(self, x: Float[Tensor, "nodes *features"]) -> Float[Tensor, "nodes *features"]:
         """The signal that holds so much of each wave."""
-        return self._basis(x) @ x
+        return torch.tensordot(self._basis(x), x, 1)
 
     def _basis(self, x: Tensor) -> Tensor:
-        if len(x) != len(self.basis):
+        if not (x.is_floating_point() or x.is_complex()):
+            raise TypeError(f"x must be floating point, got {x.dtype}: use x.double()")
+        if x.ndim == 0 or len(x) != len(self.basis):
             raise ValueError(f"x must have a row for each of the {len(self.basis)} nodes, got shape {tuple(x.shape)}")
         return self.basis.to(x)

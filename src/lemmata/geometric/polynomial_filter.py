@@ -88,7 +88,8 @@ class PolynomialConvolution(nn.Module):
             nn.init.zeros_(self.bias)
 
     def forward(self, x: Float[Tensor, "nodes inputs"], laplacian: GraphLaplacian) -> Float[Tensor, "nodes outputs"]:
-        validate.last_axis("x", x, self.inputs, "channel")
+        if x.ndim != 2 or x.shape != (laplacian.graph.nodes, self.inputs):
+            raise ValueError(f"x must be ({laplacian.graph.nodes}, {self.inputs}), got shape {tuple(x.shape)}")
         found = x @ self.weight[0]  # (nodes, outputs)
         power = x
         for weight in self.weight[1:]:
