@@ -93,13 +93,10 @@ class ChebyshevConvolution(nn.Module):
             )
         if x.ndim != 2 or x.shape != (laplacian.graph.nodes, self.inputs):
             raise ValueError(f"x must be ({laplacian.graph.nodes}, {self.inputs}), got shape {tuple(x.shape)}")
-        stretch = 2 / self.eigenvalue_bound
-
-        def rescaled(signal: Tensor) -> Tensor:
-            return (stretch - 1) * signal - stretch * laplacian.neighbours(signal)
-
-        terms = chebyshev_terms(x, self.degree, rescaled)  # each (nodes, inputs)
-        found = sum(layer(term) for layer, term in zip(self.lins, terms, strict=True))  # (nodes, outputs)
+        a = 2 / self.eigenvalue_bound  # the rescaled Laplacian is aL - I, and L is I less what the neighbours send
+        terms = chebyshev_terms(x, self.degree, lambda x: (a - 1) * x - a * laplacian.neighbours(x))
+        # Each term is (nodes, inputs), each summand (nodes, outputs).
+        found = sum(layer(term) for layer, term in zip(self.lins, terms, strict=True))
         return found if self.bias is None else found + self.bias  # type: ignore[return-value]
 
     def extra_repr(self) -> str:

@@ -51,6 +51,7 @@ class GraphLaplacian:
             raise ValueError("edge_weights must be >= 0, or frequencies could be negative")
         exact = self.graph if weights is None else self.graph.replace(edge_weights=weights.double())
         self.degrees = exact.degrees().double()  # (nodes,)
+        self._rows = (self.graph.incoming, self.graph.outgoing)  # here, since a compiled layer cannot keep them
         # A node without edges hears nothing, whatever it is divided by.
         safe = torch.where(self.degrees > 0, self.degrees, 1.0)
         self._scale = {"combinatorial": None, "symmetric": safe.rsqrt(), "random_walk": safe.reciprocal()}[kind]
@@ -75,7 +76,7 @@ class GraphLaplacian:
         scale = None if self._scale is None else self._scale.to(x.dtype)[:, None]
         before = flat * scale if self.kind == "symmetric" and scale is not None else flat
         weights = None if self.graph.edge_weights is None else self.graph.edge_weights.to(x.dtype)
-        heard = row_sums(before, self.graph.incoming, self.graph.outgoing, weights)
+        heard = row_sums(before, *self._rows, weights)
         return (heard if scale is None else heard * scale).reshape(x.shape)
 
     def dense(self, like: Tensor | None = None) -> Float[Tensor, "nodes nodes"]:

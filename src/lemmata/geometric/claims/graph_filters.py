@@ -12,8 +12,8 @@ from lemmata.geometric.claims.small_graphs import complete, cycle, path, random_
 from lemmata.geometric.graph import Graph
 from lemmata.geometric.graph_fourier import GraphFourier
 from lemmata.geometric.graph_laplacian import GraphLaplacian
-from lemmata.geometric.polynomial_filter import PolynomialConvolution, polynomial_filter
-from lemmata.geometric.spectral_filter import spectral_convolution, spectral_filter
+from lemmata.geometric.polynomial_filters import PolynomialConvolution, polynomial_filter
+from lemmata.geometric.spectral_filters import spectral_convolution, spectral_filter
 from lemmata.judge import all_of, always, at_most, claim, close, exactly, lie
 
 
@@ -272,7 +272,7 @@ def _over_nodes(layer, x, L):
     filtered = [
         [polynomial_filter(x[:, n], L, layer.weight[:, n, m]) + layer.bias[n] for n in range(N)] for m in range(D)
     ]
-    return torch.stack([sum(terms) for terms in filtered], 1)
+    return torch.stack([torch.stack(terms).sum(0) for terms in filtered], 1)
 
 
 def _filled(layer):
@@ -336,7 +336,8 @@ def chebyshev_layers(draw, shift=1.0, twice=2.0, reach=0, products=0, layer=Cheb
         cosines += [torch.cos(k * torch.arccos(y.clamp(-1, 1))) for k in range(K + 1)]
         waves = [fourier.inverse(T[:, None] * fourier.transform(x)) for T in terms[-K - 1 :]]
         found.append(net(x, graph).flatten())
-        spectral.append((sum(lin(wave) for lin, wave in zip(net.lins, waves, strict=True)) + net.bias).flatten())
+        mixed = torch.stack([lin(wave) for lin, wave in zip(net.lins, waves, strict=True)]).sum(0)
+        spectral.append((mixed + net.get_parameter("bias")).flatten())
         single = layer(1, 1, K, bias=False, dtype=torch.float64).requires_grad_(False)
         response = torch.cat([single(impulse[:, None], graph) for impulse in torch.eye(graph.nodes).double()], 1)
         outside.append(response[_distances(graph) > K + reach])
@@ -346,8 +347,8 @@ def chebyshev_layers(draw, shift=1.0, twice=2.0, reach=0, products=0, layer=Cheb
         sizes.append(torch.stack(far).norm(dim=1).flatten())
         bounds.append(x.norm(dim=0).expand(41, -1).flatten())
     heat, (t, K) = layer(1, 1, 20, bias=False, dtype=torch.float64), (1.5, 20)
-    for k, lin in enumerate(heat.lins):  # the coefficients of exp(-t(1 + y))
-        nn.init.constant_(lin.weight, (-1) ** k * (2 if k else 1) * float(ive(k, t)))
+    for k, weight in enumerate(heat.parameters()):  # the coefficients of exp(-t(1 + y))
+        nn.init.constant_(weight, (-1) ** k * (2 if k else 1) * float(ive(k, t)))
     x, L = draw.normal(9, 1), GraphLaplacian(path(9), "symmetric")
     return all_of(
         close(torch.cat(found), torch.cat(spectral), ulps=1000),
