@@ -14,21 +14,22 @@ RAGGED_WEIGHTS = torch.tensor([0.3, 0.3, 1.7, 1.7, 0.2, 0.2, 5.0, 2.5, 2.5]).dou
 RAGGED = Graph(PAIRS, 6, edge_weights=RAGGED_WEIGHTS)
 
 
-def both(degree, bias=True):
+def both(degree, bias=True, outputs=3):
     """PyTorch Geometric's layer and ours, whose weights it has got."""
     peers = pytest.importorskip("torch_geometric.nn", reason="PyTorch Geometric is what the layer is held to")
-    ours = ChebyshevConvolution(5, 3, degree, bias=bias, dtype=torch.float64)
+    ours = ChebyshevConvolution(5, outputs, degree, bias=bias, dtype=torch.float64)
     if bias:
         nn.init.normal_(ours.bias)
-    theirs = peers.ChebConv(5, 3, K=degree + 1, bias=bias).double()
+    theirs = peers.ChebConv(5, outputs, K=degree + 1, bias=bias).double()
     theirs.load_state_dict(ours.state_dict())
     return ours, theirs
 
 
 @pytest.mark.parametrize("graph", [KARATE, RAGGED, Graph([], 4)], ids=["karate", "ragged", "no edges"])
 @pytest.mark.parametrize("degree", [0, 1, 2, 7])
-def test_the_numbers_are_pytorch_geometrics(graph, degree):
-    ours, theirs = both(degree)
+@pytest.mark.parametrize("outputs", [3, 5, 8])  # the outputs go along the edges where they are fewer
+def test_the_numbers_are_pytorch_geometrics(graph, degree, outputs):
+    ours, theirs = both(degree, outputs=outputs)
     x = torch.randn(graph.nodes, 5, dtype=torch.float64)
     bound = torch.tensor(2.0, dtype=torch.float64)
     wanted = theirs(x, graph.edges, graph.edge_weights, lambda_max=bound)
@@ -65,8 +66,9 @@ def test_gradients_are_pytorch_geometrics():
         torch.testing.assert_close(one, other, rtol=0, atol=1e-10)
 
 
-def test_gradients():
-    layer = ChebyshevConvolution(2, 2, degree=3, dtype=torch.float64)
+@pytest.mark.parametrize("outputs", [1, 2])
+def test_gradients(outputs):
+    layer = ChebyshevConvolution(2, outputs, degree=3, dtype=torch.float64)
     x = torch.randn(6, 2, dtype=torch.float64, requires_grad=True)
     weights = RAGGED_WEIGHTS.clone().requires_grad_()
     assert torch.autograd.gradcheck(lambda x, w: layer(x, RAGGED.replace(edge_weights=w)), (x, weights))
@@ -110,6 +112,16 @@ def test_built_without_memory_and_filled_later():
     assert bool(layer(torch.randn(34, 3), KARATE).isfinite().all())
     assert not layer.bias.any()
     assert repr(layer).startswith("ChebyshevConvolution(\n  inputs=3, outputs=2, degree=1, bias=True")
+
+
+@pytest.mark.parametrize("outputs", [1, 4])
+@pytest.mark.parametrize("degree", [0, 1, 2, 5])
+def test_a_product_for_each_degree_with_the_smaller_side(monkeypatch, outputs, degree):
+    widths = []
+    heard = GraphLaplacian.neighbours
+    monkeypatch.setattr(GraphLaplacian, "neighbours", lambda self, x: widths.append(x.shape[1]) or heard(self, x))
+    ChebyshevConvolution(3, outputs, degree)(torch.randn(34, 3), KARATE)
+    assert widths == [min(3, outputs)] * degree
 
 
 def test_no_product_without_a_degree():

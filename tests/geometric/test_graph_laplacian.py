@@ -1,5 +1,7 @@
 """Laplacians of graphs: agreement with networkx and SciPy, dtypes, gradients, extremes, and bad input."""
 
+from fractions import Fraction
+
 import pytest
 import torch
 from scipy.sparse import csgraph
@@ -121,8 +123,20 @@ def test_no_eigenvalue_exceeds_the_bound():
         largest = float(torch.linalg.eigvals(laplacian.dense()).real.max())
         assert largest <= laplacian.largest_eigenvalue_bound() * (1 + 1e-12)
     assert GraphLaplacian(Graph([], 0)).largest_eigenvalue_bound() == 0
+    assert GraphLaplacian(Graph([], 3)).largest_eigenvalue_bound() == 0
     pair = GraphLaplacian(Graph([[0, 1], [1, 0]]))
     assert pair.largest_eigenvalue_bound() == 2 == float(torch.linalg.eigvalsh(pair.dense())[-1].round())
+
+
+@pytest.mark.parametrize("scale", [1e-30, 1.0, 1e30])
+def test_the_bound_holds_where_sums_are_rounded(scale):
+    generator = torch.Generator().manual_seed(0)
+    weights = torch.rand(3000, dtype=torch.float64, generator=generator) * scale
+    star = Graph([(0, i) for i in range(1, 3001)], edge_weights=weights).undirected()
+    exact = sum(map(Fraction, weights.tolist()))
+    assert (
+        2 * exact <= Fraction(GraphLaplacian(star).largest_eigenvalue_bound()) <= 2 * exact * (1 + Fraction(1, 10**11))
+    )
 
 
 @pytest.mark.usefixtures("unchecked")

@@ -26,8 +26,20 @@ def test_gradients_reach_the_signal_and_the_coefficients():
     assert torch.autograd.gradcheck(lambda x, alphas: polynomial_filter(x, PATH, alphas), (x, alphas))
 
 
-def test_gradients_of_the_layer():
-    layer = PolynomialConvolution(2, 3, degree=2, dtype=torch.float64)
+@pytest.mark.parametrize("outputs", [2, 4, 5])  # the outputs go along the edges where they are fewer
+@pytest.mark.parametrize("degree", [0, 1, 3])
+def test_a_layer_is_a_sum_of_filters(outputs, degree):
+    layer = PolynomialConvolution(4, outputs, degree, dtype=torch.float64)
+    torch.nn.init.normal_(layer.get_parameter("bias"))
+    x = torch.randn(34, 4, dtype=torch.float64)
+    powers = torch.stack([torch.linalg.matrix_power(KARATE.dense(x), k) for k in range(degree + 1)])
+    wanted = torch.einsum("knm,mi,kio->no", powers, x, layer.weight) + layer.bias
+    torch.testing.assert_close(layer(x, KARATE), wanted, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("outputs", [1, 3])
+def test_gradients_of_the_layer(outputs):
+    layer = PolynomialConvolution(2, outputs, degree=2, dtype=torch.float64)
 
     def applied(x, weight, bias):
         return torch.func.functional_call(layer, {"weight": weight, "bias": bias}, (x, PATH))

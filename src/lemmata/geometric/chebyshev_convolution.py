@@ -1,5 +1,6 @@
 r"""ChebNet's layer: polynomials of the Laplacian in Chebyshev's basis, on a spectrum brought to [-1, 1]."""
 
+import functools
 from collections.abc import Callable
 
 import torch
@@ -31,6 +32,21 @@ def chebyshev_terms(
         applied = operator(terms[-1])
         terms.append(applied if len(terms) == 1 else 2 * applied - terms[-2])
     return terms
+
+
+def _chebyshev_sum(signals: list[Tensor], operator: Callable[[Tensor], Tensor]) -> Tensor:
+    r"""The sum of $T_k(\hat L) z_k$ over signals $z_k$ by Clenshaw's rule: as many products as the degree."""
+    if len(signals) == 1:
+        return signals[0]
+    later, latest = signals[-1], torch.zeros_like(signals[-1])
+    for signal in reversed(signals[1:-1]):
+        later, latest = signal + 2 * operator(later) - latest, later
+    return signals[0] + operator(later) - latest
+
+
+def _rescaled(laplacian: GraphLaplacian, stretch: float, x: Tensor) -> Tensor:
+    """The multiple of the Laplacian less the identity; the Laplacian is the identity less what neighbours send."""
+    return (stretch - 1) * x - stretch * laplacian.neighbours(x)
 
 
 @system("chebnet", title="ChebNet layer", kind="module")
@@ -93,10 +109,13 @@ class ChebyshevConvolution(nn.Module):
             )
         if x.ndim != 2 or x.shape != (laplacian.graph.nodes, self.inputs):
             raise ValueError(f"x must be ({laplacian.graph.nodes}, {self.inputs}), got shape {tuple(x.shape)}")
-        a = 2 / self.eigenvalue_bound  # the rescaled Laplacian is aL - I, and L is I less what the neighbours send
-        terms = chebyshev_terms(x, self.degree, lambda x: (a - 1) * x - a * laplacian.neighbours(x))
-        # Each term is (nodes, inputs), each summand (nodes, outputs).
-        found = sum(layer(term) for layer, term in zip(self.lins, terms, strict=True))
+        rescaled = functools.partial(_rescaled, laplacian, 2 / self.eigenvalue_bound)
+        # The smaller of inputs and outputs goes along the edges.
+        if self.outputs < self.inputs:
+            found = _chebyshev_sum([layer(x) for layer in self.lins], rescaled)  # (nodes, outputs)
+        else:
+            terms = chebyshev_terms(x, self.degree, rescaled)  # each (nodes, inputs)
+            found = sum(layer(term) for layer, term in zip(self.lins, terms, strict=True))
         return found if self.bias is None else found + self.bias  # type: ignore[return-value]
 
     def extra_repr(self) -> str:

@@ -86,7 +86,13 @@ class GraphLaplacian:
         return self(torch.eye(self.graph.nodes, dtype=dtype, device=self.graph.device))
 
     def largest_eigenvalue_bound(self) -> float:
-        """What no eigenvalue exceeds: 2 for the normalised ones, twice the largest degree else (Gershgorin)."""
+        """What no eigenvalue exceeds: 2 for the normalised ones, twice the largest degree else (Gershgorin).
+
+        Degrees of weighted graphs are rounded, and what rounding may have taken from their sums is added.
+        """
         if self.kind != "combinatorial":
             return 2.0
-        return 2 * float(self.degrees.max()) if self.graph.nodes else 0.0
+        if not self.graph.nodes:
+            return 0.0
+        terms = 0 if self.graph.edge_weights is None else int(self._rows[0].lengths().max())
+        return 2 * float(self.degrees.max()) * (1 + 2 * terms * torch.finfo(torch.float64).eps)

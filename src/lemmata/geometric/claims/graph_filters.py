@@ -287,10 +287,10 @@ def _filled(layer):
 @lie("a bias for each pair of channels", biases=2)
 def polynomial_layers(draw, summed=_over_channels, extra=1, biases=1, layer=PolynomialConvolution):
     """One layer on graphs of several sizes, with nodes in another order, weights counted, and a grid that is turned."""
-    C, D, K = 4, 4, 3
+    C, D, K = 4, 3, 3
     net = _filled(layer(C, D, K, dtype=torch.float64))
     found, loops, moved, wanted = [], [], [], []
-    for graph in (path(3), path(2), star(4), complete(3)):
+    for graph in (path(3), path(2), complete(3)):
         x, L = draw.normal(graph.nodes, C), GraphLaplacian(graph)
         found.append(net(x, L).flatten())
         loops.append(summed(net, x, L).flatten())
@@ -328,9 +328,9 @@ def chebyshev_layers(draw, shift=1.0, twice=2.0, reach=0, products=0, layer=Cheb
     """Layers of degrees up to 6 against their spectra; signals of a degree of 40; and heat, approximated."""
     found, spectral, terms, cosines, outside, sizes, bounds, counted = ([] for _ in range(8))
     for i, graph in enumerate((path(2), cycle(5), cycle(6), star(6), complete(5), path(9), path(8))):
-        K, x = i, draw.normal(graph.nodes, 2)
+        K, x = i, draw.normal(graph.nodes, 1 + i % 3)
         L = GraphLaplacian(graph, "symmetric")
-        fourier, net = GraphFourier(L), _filled(layer(2, 3, K, dtype=torch.float64))
+        fourier, net = GraphFourier(L), _filled(layer(1 + i % 3, 2, K, dtype=torch.float64))
         y = fourier.frequencies - shift  # 2/2 times the frequencies
         terms += _recursion(y, K, twice)
         cosines += [torch.cos(k * torch.arccos(y.clamp(-1, 1))) for k in range(K + 1)]
