@@ -1,5 +1,6 @@
 r"""ChebNet's layer: polynomials of the Laplacian in Chebyshev's basis, on a spectrum brought to [-1, 1]."""
 
+import functools
 from collections.abc import Callable
 
 import torch
@@ -26,10 +27,26 @@ def chebyshev_terms(
     [1.0, 0.5, -0.5, -1.0]
     """
     validate.count("degree", degree, least=0)
-    terms = [x, operator(x)][: degree + 1]
+    terms = [x]
     while len(terms) <= degree:
-        terms.append(2 * operator(terms[-1]) - terms[-2])
+        applied = operator(terms[-1])
+        terms.append(applied if len(terms) == 1 else 2 * applied - terms[-2])
     return terms
+
+
+def _chebyshev_sum(signals: list[Tensor], operator: Callable[[Tensor], Tensor]) -> Tensor:
+    r"""The sum of $T_k(\hat L) z_k$ over signals $z_k$ by Clenshaw's rule: as many products as the degree."""
+    if len(signals) == 1:
+        return signals[0]
+    later, latest = signals[-1], torch.zeros_like(signals[-1])
+    for signal in reversed(signals[1:-1]):
+        later, latest = signal + 2 * operator(later) - latest, later
+    return signals[0] + operator(later) - latest
+
+
+def _rescaled(laplacian: GraphLaplacian, stretch: float, x: Tensor) -> Tensor:
+    """The multiple of the Laplacian less the identity; the Laplacian is the identity less what neighbours send."""
+    return (stretch - 1) * x - stretch * laplacian.neighbours(x)
 
 
 @system("chebnet", title="ChebNet layer", kind="module")
@@ -39,16 +56,17 @@ class ChebyshevConvolution(nn.Module):
     $$ Y = \sum_{k=0}^{K} T_k(\hat L)\, X W_k + b, \qquad \hat L = \tfrac{2}{\lambda_{\max}} L - I, \qquad
        T_{k+1}(y) = 2 y T_k(y) - T_{k-1}(y) $$
 
-    $L$ is the symmetric normalised Laplacian, whose eigenvalues are at most 2; a smaller `eigenvalue_bound` that is
-    known to hold uses all of [-1, 1]. Degree K takes K sparse products, and nodes further apart do not see each other.
+    $L = I - D^{-1/2} A D^{-1/2}$ has eigenvalues of at most 2; a smaller `eigenvalue_bound` that is known to hold uses
+    all of [-1, 1]. Degree K takes K sparse products, and nodes further apart than K do not see each other. A
+    `GraphLaplacian(graph, "symmetric")` in place of the graph is not computed anew by each layer and at each step.
 
     Shapes:
-        x: (nodes, inputs)    returns: (nodes, outputs)
+        x: (nodes, inputs)    graph: undirected    returns: (nodes, outputs)
 
     Claims: graph.chebnet
     Source: M. Defferrard, X. Bresson and P. Vandergheynst, Convolutional neural networks on graphs (2016).
     Differs: PyTorch Geometric's ChebConv counts terms, `K = degree + 1`; its weights load here and back, as the names
-        are the same (`lins.0.weight`, `bias`).
+        are the same (`lins.0.weight`, `bias`). A node without edges has a 1 on the diagonal of $L$, as there.
 
     >>> layer = ChebyshevConvolution(inputs=3, outputs=2, degree=4)
     >>> layer(torch.randn(5, 3), Graph([[0, 1], [1, 2]], nodes=5).undirected()).shape
@@ -81,15 +99,23 @@ class ChebyshevConvolution(nn.Module):
         if self.bias is not None:
             nn.init.zeros_(self.bias)
 
-    def forward(self, x: Float[Tensor, "nodes inputs"], graph: Graph) -> Float[Tensor, "nodes outputs"]:
-        validate.last_axis("x", x, self.inputs, "channel")
-        laplacian = GraphLaplacian(graph, "symmetric")
-
-        def rescaled(signal: Tensor) -> Tensor:
-            return 2 / self.eigenvalue_bound * laplacian(signal) - signal
-
-        terms = chebyshev_terms(x, self.degree, rescaled)  # each (nodes, inputs)
-        found = sum(layer(term) for layer, term in zip(self.lins, terms, strict=True))  # (nodes, outputs)
+    def forward(
+        self, x: Float[Tensor, "nodes inputs"], graph: Graph | GraphLaplacian
+    ) -> Float[Tensor, "nodes outputs"]:
+        laplacian = graph if isinstance(graph, GraphLaplacian) else GraphLaplacian(graph, "symmetric")
+        if laplacian.kind != "symmetric":
+            raise ValueError(
+                f"the Laplacian must be of kind symmetric, got {laplacian.kind}: its spectrum is not [0, 2]"
+            )
+        if x.ndim != 2 or x.shape != (laplacian.graph.nodes, self.inputs):
+            raise ValueError(f"x must be ({laplacian.graph.nodes}, {self.inputs}), got shape {tuple(x.shape)}")
+        rescaled = functools.partial(_rescaled, laplacian, 2 / self.eigenvalue_bound)
+        # The smaller of inputs and outputs goes along the edges.
+        if self.outputs < self.inputs:
+            found = _chebyshev_sum([layer(x) for layer in self.lins], rescaled)  # (nodes, outputs)
+        else:
+            terms = chebyshev_terms(x, self.degree, rescaled)  # each (nodes, inputs)
+            found = sum(layer(term) for layer, term in zip(self.lins, terms, strict=True))
         return found if self.bias is None else found + self.bias  # type: ignore[return-value]
 
     def extra_repr(self) -> str:

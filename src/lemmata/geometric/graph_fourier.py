@@ -1,7 +1,9 @@
 r"""The Fourier transform on a graph: signals as sums of the Laplacian's eigenvectors, from smooth to rough."""
 
+import math
+
 import torch
-from jaxtyping import Float
+from jaxtyping import Inexact
 from torch import Tensor
 
 from lemmata.geometric.graph_laplacian import GraphLaplacian
@@ -46,15 +48,19 @@ class GraphFourier:
         values, self.basis = torch.linalg.eigh((matrix + matrix.mT) / 2)
         self.frequencies = values.clamp(min=0.0)  # rounding may take a zero below it
 
-    def transform(self, x: Float[Tensor, "nodes *features"]) -> Float[Tensor, "nodes *features"]:
+    def transform(self, x: Inexact[Tensor, "nodes *features"]) -> Inexact[Tensor, "nodes *features"]:
         """How much of each wave a signal holds."""
-        return self._basis(x).mT @ x
+        return self._times(self.basis.mH, x)
 
-    def inverse(self, x: Float[Tensor, "nodes *features"]) -> Float[Tensor, "nodes *features"]:
+    def inverse(self, x: Inexact[Tensor, "nodes *features"]) -> Inexact[Tensor, "nodes *features"]:
         """The signal that holds so much of each wave."""
-        return self._basis(x) @ x
+        return self._times(self.basis, x)
 
-    def _basis(self, x: Tensor) -> Tensor:
-        if len(x) != len(self.basis):
-            raise ValueError(f"x must have a row for each of the {len(self.basis)} nodes, got shape {tuple(x.shape)}")
-        return self.basis.to(x)
+    def _times(self, matrix: Tensor, x: Tensor) -> Tensor:
+        if not (x.is_floating_point() or x.is_complex()):
+            raise TypeError(f"x must be floating point, got {x.dtype}: use x.double()")
+        if x.ndim == 0 or len(x) != len(matrix):
+            raise ValueError(f"x must have a row for each of the {len(matrix)} nodes, got shape {tuple(x.shape)}")
+        # Half precision is added up in single precision, with waves that are not rounded further.
+        flat = x.reshape(len(x), math.prod(x.shape[1:])).to(torch.promote_types(x.dtype, torch.float32))
+        return (matrix.to(flat) @ flat).to(x.dtype).reshape(x.shape)

@@ -1,5 +1,7 @@
 r"""Laplacians of graphs: how far the value of a node is from those of its neighbours."""
 
+import math
+
 import torch
 from jaxtyping import Float
 from torch import Tensor
@@ -22,7 +24,8 @@ class GraphLaplacian:
        L_{\mathrm{sym}} = D^{-1/2} L D^{-1/2}, \qquad L_{\mathrm{rw}} = D^{-1} L, \qquad d_n = \sum_m a_{mn} $$
 
     Edges from a node to itself change nothing in $D - A$ and are left out. A node without edges has a row of zeros in
-    all three, so that the multiplicity of the eigenvalue 0 counts the components.
+    all three, so that the multiplicity of the eigenvalue 0 counts the components. Weights are not negative; degrees are
+    added up in double precision.
 
     Shapes:
         x: (nodes, features) or (nodes,)    returns: the same
@@ -43,29 +46,53 @@ class GraphLaplacian:
     def __init__(self, graph: Graph, kind: str = "combinatorial") -> None:
         self.kind = validate.one_of("kind", kind, KINDS)
         self.graph = graph.without_self_loops()
-        self.degrees = self.graph.degrees()  # (nodes,)
-        if bool((self.degrees < 0).any()):
-            raise ValueError("edge_weights must have sums >= 0 at every node, got a negative degree")
+        weights = self.graph.edge_weights
+        if weights is not None and not bool((weights >= 0).all()):
+            raise ValueError("edge_weights must be >= 0, or frequencies could be negative")
+        exact = self.graph if weights is None else self.graph.replace(edge_weights=weights.double())
+        self.degrees = exact.degrees().double()  # (nodes,)
+        self._rows = (self.graph.incoming, self.graph.outgoing)  # here, since a compiled layer cannot keep them
+        # A node without edges hears nothing, whatever it is divided by.
+        safe = torch.where(self.degrees > 0, self.degrees, 1.0)
+        self._scale = {"combinatorial": None, "symmetric": safe.rsqrt(), "random_walk": safe.reciprocal()}[kind]
 
     def __call__(self, x: Float[Tensor, "nodes *features"]) -> Float[Tensor, "nodes *features"]:
-        if len(x) != self.graph.nodes:
+        heard = self.neighbours(x)
+        diagonal = self.degrees if self.kind == "combinatorial" else self.degrees > 0
+        return diagonal.to(x.dtype).reshape(-1, *[1] * (x.ndim - 1)) * x - heard
+
+    def neighbours(self, x: Float[Tensor, "nodes *features"]) -> Float[Tensor, "nodes *features"]:
+        r"""What comes along the edges: $A^\top x$, $D^{-1/2} A^\top D^{-1/2} x$ or $D^{-1} A^\top x$.
+
+        >>> path = Graph([[0, 1], [1, 2]]).undirected()
+        >>> GraphLaplacian(path, "random_walk").neighbours(torch.tensor([0.0, 1.0, 4.0]))  # means of neighbours
+        tensor([1., 2., 1.])
+        """
+        if not validate.tensor("x", x).is_floating_point():
+            raise TypeError(f"x must be floating point, got {x.dtype}: use x.double()")
+        if x.ndim == 0 or len(x) != self.graph.nodes:
             raise ValueError(f"x must have a row for each of the {self.graph.nodes} nodes, got shape {tuple(x.shape)}")
-        flat = x.reshape(len(x), -1)  # (nodes, features)
-        degrees = self.degrees.to(x.dtype)[:, None]
-        scale = degrees.clamp(min=1e-300 if x.dtype.itemsize == 8 else 1e-38).reciprocal() * (degrees > 0)
-        before = flat * scale.sqrt() if self.kind == "symmetric" else flat
+        flat = x.reshape(len(x), math.prod(x.shape[1:]))  # (nodes, features)
+        scale = None if self._scale is None else self._scale.to(x.dtype)[:, None]
+        before = flat * scale if self.kind == "symmetric" and scale is not None else flat
         weights = None if self.graph.edge_weights is None else self.graph.edge_weights.to(x.dtype)
-        found = degrees * before - row_sums(before, self.graph.incoming, self.graph.outgoing, weights)
-        after = {"combinatorial": 1.0, "symmetric": scale.sqrt(), "random_walk": scale}[self.kind]
-        return (after * found).reshape(x.shape)
+        heard = row_sums(before, *self._rows, weights)
+        return (heard if scale is None else heard * scale).reshape(x.shape)
 
     def dense(self, like: Tensor | None = None) -> Float[Tensor, "nodes nodes"]:
         """The whole matrix, in the dtype of `like`, else in that of the weights."""
-        dtype = self.degrees.dtype if like is None else like.dtype
+        weights = self.graph.edge_weights
+        dtype = like.dtype if like is not None else torch.get_default_dtype() if weights is None else weights.dtype
         return self(torch.eye(self.graph.nodes, dtype=dtype, device=self.graph.device))
 
     def largest_eigenvalue_bound(self) -> float:
-        """What no eigenvalue exceeds: 2 for the normalised ones, twice the largest degree else (Gershgorin)."""
+        """What no eigenvalue exceeds: 2 for the normalised ones, twice the largest degree else (Gershgorin).
+
+        Degrees of weighted graphs are rounded, and what rounding may have taken from their sums is added.
+        """
         if self.kind != "combinatorial":
             return 2.0
-        return 2 * float(self.degrees.max()) if self.graph.nodes else 0.0
+        if not self.graph.nodes:
+            return 0.0
+        terms = 0 if self.graph.edge_weights is None else int(self._rows[0].lengths().max())
+        return 2 * float(self.degrees.max()) * (1 + 2 * terms * torch.finfo(torch.float64).eps)

@@ -88,12 +88,18 @@ class PolynomialConvolution(nn.Module):
             nn.init.zeros_(self.bias)
 
     def forward(self, x: Float[Tensor, "nodes inputs"], laplacian: GraphLaplacian) -> Float[Tensor, "nodes outputs"]:
-        validate.last_axis("x", x, self.inputs, "channel")
-        found = x @ self.weight[0]  # (nodes, outputs)
-        power = x
-        for weight in self.weight[1:]:
-            power = laplacian(power)  # (nodes, inputs): the next power of the Laplacian, one sparse product
-            found = found + power @ weight
+        if x.ndim != 2 or x.shape != (laplacian.graph.nodes, self.inputs):
+            raise ValueError(f"x must be ({laplacian.graph.nodes}, {self.inputs}), got shape {tuple(x.shape)}")
+        # The smaller of inputs and outputs goes along the edges, one sparse product for each power of the Laplacian.
+        if self.outputs < self.inputs:
+            found = x @ self.weight[-1]  # (nodes, outputs)
+            for weight in reversed(self.weight[:-1].unbind()):
+                found = x @ weight + laplacian(found)
+        else:
+            found, power = x @ self.weight[0], x
+            for weight in self.weight[1:]:
+                power = laplacian(power)  # (nodes, inputs)
+                found = found + power @ weight
         return found if self.bias is None else found + self.bias
 
     def extra_repr(self) -> str:

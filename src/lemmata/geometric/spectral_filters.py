@@ -2,7 +2,7 @@ r"""Filters by frequency on a graph, and convolution as a product of spectra."""
 
 from collections.abc import Callable
 
-from jaxtyping import Float
+from jaxtyping import Float, Inexact
 from torch import Tensor
 
 from lemmata.geometric.graph_fourier import GraphFourier
@@ -43,8 +43,8 @@ def spectral_filter(
 
 
 def spectral_convolution(
-    x: Float[Tensor, "nodes *features"], y: Float[Tensor, "nodes *features"], fourier: GraphFourier
-) -> Float[Tensor, "nodes *features"]:
+    x: Inexact[Tensor, "nodes *features"], y: Inexact[Tensor, "nodes *features"], fourier: GraphFourier
+) -> Inexact[Tensor, "nodes *features"]:
     r"""Two signals convolved in one fixed basis: $x * y = U\big((U^\top x) \odot (U^\top y)\big)$.
 
     Commutative and bilinear. It is cubic in each eigenvector, so that another sign of one changes the result: the basis
