@@ -87,6 +87,9 @@ class TransformNetwork(nn.Module):
         nn.init.zeros_(self.head[-1].bias)  # type: ignore[arg-type]
 
     def forward(self, x: Float[Tensor, "batch k points"]) -> Float[Tensor, "batch k k"]:
+        if x.ndim != 3 or x.shape[1] != self.features or not x.shape[2]:
+            wanted = f"(batch, {self.features}, points) with at least one point"
+            raise ValueError(f"x must be {wanted}, got shape {tuple(x.shape)}")
         found = self.head(self.points(x).amax(-1))  # (batch, k * k)
         eye = torch.eye(self.features, dtype=x.dtype, device=x.device)
         return eye + found.view(-1, self.features, self.features)
@@ -99,8 +102,9 @@ class PointNetFeatures(nn.Module):
     $$ \text{points} \xrightarrow{T_3} \cdot \xrightarrow{\text{shared}} 64 \xrightarrow{T_{64}} \cdot
        \xrightarrow{\text{shared}} 1024 \xrightarrow{\max} \text{whole} $$
 
-    The maximum over the points makes the whole's feature blind to their order, and to points that come twice. Some
-    points decide it alone: without the others it is the same.
+    The maximum over the points makes the whole's feature blind to their order and, in evaluation mode, to points that
+    come twice. Some points decide it alone: without the others it is the same. Batch normalisation needs at least two
+    clouds in training.
 
     Shapes:
         x: (batch, points, dimensions)    returns: `PointFeatures`
@@ -130,8 +134,10 @@ class PointNetFeatures(nn.Module):
         self.deep = shared([64, 64, 128, width], **place)
 
     def forward(self, x: Float[Tensor, "batch points dimensions"]) -> PointFeatures:
-        if x.ndim != 3 or x.shape[-1] != self.dimensions or not x.shape[1]:
-            raise ValueError(f"x must be (batch, points, {self.dimensions}), got shape {tuple(x.shape)}")
+        validate.inputs("x", x, self.dimensions)
+        if x.ndim != 3 or not x.shape[1]:
+            wanted = f"(batch, points, {self.dimensions}) with at least one point"
+            raise ValueError(f"x must be {wanted}, got shape {tuple(x.shape)}")
         turns = []
         h = x.mT  # (batch, dimensions, points)
         if self.input_turn is not None:
