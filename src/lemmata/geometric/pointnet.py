@@ -80,7 +80,7 @@ class TransformNetwork(nn.Module):
     ) -> None:
         super().__init__()
         place = {"device": device, "dtype": dtype}
-        self.features = validate.count("features", features)
+        self.features, self.width = validate.count("features", features), validate.count("width", width)
         self.points = shared([features, 64, 128, width], **place)
         self.head = dense([width, 512, 256, features * features], **place)
         nn.init.zeros_(self.head[-1].weight)  # type: ignore[arg-type]
@@ -128,6 +128,7 @@ class PointNetFeatures(nn.Module):
         super().__init__()
         place = {"device": device, "dtype": dtype}
         self.dimensions, self.width = validate.count("dimensions", dimensions), validate.count("width", width)
+        self.turned = validate.flag("turned", turned)
         self.input_turn = TransformNetwork(dimensions, width, **place) if turned else None
         self.local = shared([dimensions, 64, 64], **place)
         self.feature_turn = TransformNetwork(64, width, **place) if turned else None
@@ -176,8 +177,10 @@ class PointNetClassifier(nn.Module):
     ) -> None:
         super().__init__()
         place = {"device": device, "dtype": dtype}
+        self.classes, self.dropout = validate.count("classes", classes), validate.fraction("dropout", dropout)
+        self.dimensions, self.width, self.turned = dimensions, width, turned
         self.features = PointNetFeatures(dimensions, width, turned, **place)
-        self.head = dense([width, 512, 256, validate.count("classes", classes)], dropout, **place)
+        self.head = dense([width, 512, 256, classes], dropout, **place)
 
     def forward(self, x: Float[Tensor, "batch points dimensions"]) -> Float[Tensor, "batch classes"]:
         return self.head(self.features(x).whole)
@@ -208,8 +211,10 @@ class PointNetSegmenter(nn.Module):
     ) -> None:
         super().__init__()
         place = {"device": device, "dtype": dtype}
+        self.classes = validate.count("classes", classes)
+        self.dimensions, self.width, self.turned = dimensions, width, turned
         self.features = PointNetFeatures(dimensions, width, turned, **place)
-        self.head = shared([64 + width, 512, 256, 128, validate.count("classes", classes)], last=False, **place)
+        self.head = shared([64 + width, 512, 256, 128, classes], last=False, **place)
 
     def forward(self, x: Float[Tensor, "batch points dimensions"]) -> Float[Tensor, "batch points classes"]:
         found = self.features(x)
