@@ -23,6 +23,8 @@ from lemmata.fast.skip_gram_sweep import alias_table as alias_table
 from lemmata.fast.skip_gram_sweep import sweep_pairs as sweep_pairs
 from lemmata.fast.skip_gram_sweep import sweep_pairs_compiled as sweep_pairs_compiled
 from lemmata.fast.skip_gram_sweep import sweep_pairs_in_torch as sweep_pairs_in_torch
+from lemmata.fast.threads import even_bounds as even_bounds
+from lemmata.fast.threads import share_work as share_work
 from lemmata.fast.wavenet_steps import StepWeights as StepWeights
 from lemmata.fast.wavenet_steps import compiled_steps as compiled_steps
 from lemmata.fast.wavenet_steps import drawn_level as drawn_level
@@ -44,6 +46,7 @@ __all__ = [
     "compiled_sweep",
     "compose_steps",
     "drawn_level",
+    "even_bounds",
     "fingerprint",
     "linear_scan",
     "load_compiled",
@@ -53,6 +56,7 @@ __all__ = [
     "scan_by_halving",
     "scan_by_steps",
     "scan_path",
+    "share_work",
     "sweep_pairs",
     "sweep_pairs_compiled",
     "sweep_pairs_in_torch",

@@ -30,10 +30,7 @@ def pool_elements(
     tensor([3.])
     """
     validate.one_of("reduce", reduce, REDUCTIONS)
-    if mask is not None and mask.shape != x.shape[:-1]:
-        raise ValueError(
-            f"mask must have the shape {tuple(x.shape[:-1])} of sets and elements, got {tuple(mask.shape)}"
-        )
+    x = only_elements(x, mask)
     if reduce == "max":
         if mask is not None:
             x = x.masked_fill(~mask[..., None], -torch.inf)
@@ -41,13 +38,25 @@ def pool_elements(
             return x.new_zeros(*x.shape[:-2], x.shape[-1])
         top = x.amax(-2)
         return top if mask is None else top.masked_fill(~mask.any(-1, keepdim=True), 0.0)
-    if mask is not None:
-        x = x.masked_fill(~mask[..., None], 0.0)  # not a product: what stands there may be infinite
     total = x.sum(-2)
     if reduce == "sum":
         return total
     count = x.shape[-2] if mask is None else mask.sum(-1, keepdim=True)
     return total / torch.as_tensor(count, device=x.device).clamp(min=1).to(x.dtype)
+
+
+def only_elements(x: Tensor, mask: Tensor | None) -> Tensor:
+    """Zero where the mask is false: what stands there, infinite or NaN, reaches neither values nor gradients."""
+    if x.ndim < 2:
+        raise ValueError(f"x must be (..., elements, features), got shape {tuple(x.shape)}")
+    if mask is None:
+        return x
+    if mask.dtype != torch.bool:
+        raise TypeError(f"mask must be boolean, true for the elements of the set, got {mask.dtype}")
+    if mask.shape != x.shape[:-1]:
+        wanted = tuple(x.shape[:-1])
+        raise ValueError(f"mask must have the shape {wanted} of sets and elements, got {tuple(mask.shape)}")
+    return x.masked_fill(~mask[..., None], 0.0)  # not a product, which would keep NaN
 
 
 @system("deep_sets", title="Deep Sets", kind="module")
@@ -64,7 +73,7 @@ class DeepSets(nn.Module):
         x: (..., elements, inputs)    mask: (..., elements), true for those that are in the set
         phi: (..., inputs) to (..., latent)    rho: (..., latent) to (..., outputs)    returns: (..., outputs)
 
-    Claims: sets.deep_sets, sets.invariance, sets.deep_sets.universality
+    Claims: sets.problem, sets.deep_sets, sets.invariance, sets.deep_sets.universality
     Source: M. Zaheer et al., Deep sets (2017); E. Wagstaff et al., On the limitations of representing functions on sets
         (2019).
 
@@ -82,8 +91,7 @@ class DeepSets(nn.Module):
     def forward(
         self, x: Float[Tensor, "*batch elements inputs"], mask: Bool[Tensor, "*batch elements"] | None = None
     ) -> Float[Tensor, "*batch outputs"]:
-        if x.ndim < 2:
-            raise ValueError(f"x must be (..., elements, inputs), got shape {tuple(x.shape)}")
+        x = only_elements(x, mask)
         return self.rho(pool_elements(self.phi(x), mask, self.reduce))  # (..., latent) to (..., outputs)
 
 
@@ -114,8 +122,7 @@ class EquivariantDeepSets(nn.Module):
     def forward(
         self, x: Float[Tensor, "*batch elements inputs"], mask: Bool[Tensor, "*batch elements"] | None = None
     ) -> Float[Tensor, "*batch elements outputs"]:
-        if x.ndim < 2:
-            raise ValueError(f"x must be (..., elements, inputs), got shape {tuple(x.shape)}")
+        x = only_elements(x, mask)
         joined = pool_elements(self.phi(x), mask, self.reduce)[..., None, :]  # (..., 1, latent)
         found = self.rho(torch.cat([x, joined.expand(*x.shape[:-1], -1)], -1))  # (..., elements, outputs)
         return found if mask is None else found.masked_fill(~mask[..., None], 0.0)

@@ -80,13 +80,16 @@ class TransformNetwork(nn.Module):
     ) -> None:
         super().__init__()
         place = {"device": device, "dtype": dtype}
-        self.features = validate.count("features", features)
+        self.features, self.width = validate.count("features", features), validate.count("width", width)
         self.points = shared([features, 64, 128, width], **place)
         self.head = dense([width, 512, 256, features * features], **place)
         nn.init.zeros_(self.head[-1].weight)  # type: ignore[arg-type]
         nn.init.zeros_(self.head[-1].bias)  # type: ignore[arg-type]
 
     def forward(self, x: Float[Tensor, "batch k points"]) -> Float[Tensor, "batch k k"]:
+        if x.ndim != 3 or x.shape[1] != self.features or not x.shape[2]:
+            wanted = f"(batch, {self.features}, points) with at least one point"
+            raise ValueError(f"x must be {wanted}, got shape {tuple(x.shape)}")
         found = self.head(self.points(x).amax(-1))  # (batch, k * k)
         eye = torch.eye(self.features, dtype=x.dtype, device=x.device)
         return eye + found.view(-1, self.features, self.features)
@@ -99,8 +102,9 @@ class PointNetFeatures(nn.Module):
     $$ \text{points} \xrightarrow{T_3} \cdot \xrightarrow{\text{shared}} 64 \xrightarrow{T_{64}} \cdot
        \xrightarrow{\text{shared}} 1024 \xrightarrow{\max} \text{whole} $$
 
-    The maximum over the points makes the whole's feature blind to their order, and to points that come twice. Some
-    points decide it alone: without the others it is the same.
+    The maximum over the points makes the whole's feature blind to their order and, in evaluation mode, to points that
+    come twice. Some points decide it alone: without the others it is the same. Batch normalisation needs at least two
+    clouds in training.
 
     Shapes:
         x: (batch, points, dimensions)    returns: `PointFeatures`
@@ -124,14 +128,17 @@ class PointNetFeatures(nn.Module):
         super().__init__()
         place = {"device": device, "dtype": dtype}
         self.dimensions, self.width = validate.count("dimensions", dimensions), validate.count("width", width)
+        self.turned = validate.flag("turned", turned)
         self.input_turn = TransformNetwork(dimensions, width, **place) if turned else None
         self.local = shared([dimensions, 64, 64], **place)
         self.feature_turn = TransformNetwork(64, width, **place) if turned else None
         self.deep = shared([64, 64, 128, width], **place)
 
     def forward(self, x: Float[Tensor, "batch points dimensions"]) -> PointFeatures:
-        if x.ndim != 3 or x.shape[-1] != self.dimensions or not x.shape[1]:
-            raise ValueError(f"x must be (batch, points, {self.dimensions}), got shape {tuple(x.shape)}")
+        validate.inputs("x", x, self.dimensions)
+        if x.ndim != 3 or not x.shape[1]:
+            wanted = f"(batch, points, {self.dimensions}) with at least one point"
+            raise ValueError(f"x must be {wanted}, got shape {tuple(x.shape)}")
         turns = []
         h = x.mT  # (batch, dimensions, points)
         if self.input_turn is not None:
@@ -170,8 +177,10 @@ class PointNetClassifier(nn.Module):
     ) -> None:
         super().__init__()
         place = {"device": device, "dtype": dtype}
+        self.classes, self.dropout = validate.count("classes", classes), validate.fraction("dropout", dropout)
+        self.dimensions, self.width, self.turned = dimensions, width, turned
         self.features = PointNetFeatures(dimensions, width, turned, **place)
-        self.head = dense([width, 512, 256, validate.count("classes", classes)], dropout, **place)
+        self.head = dense([width, 512, 256, classes], dropout, **place)
 
     def forward(self, x: Float[Tensor, "batch points dimensions"]) -> Float[Tensor, "batch classes"]:
         return self.head(self.features(x).whole)
@@ -202,8 +211,10 @@ class PointNetSegmenter(nn.Module):
     ) -> None:
         super().__init__()
         place = {"device": device, "dtype": dtype}
+        self.classes = validate.count("classes", classes)
+        self.dimensions, self.width, self.turned = dimensions, width, turned
         self.features = PointNetFeatures(dimensions, width, turned, **place)
-        self.head = shared([64 + width, 512, 256, 128, validate.count("classes", classes)], last=False, **place)
+        self.head = shared([64 + width, 512, 256, 128, classes], last=False, **place)
 
     def forward(self, x: Float[Tensor, "batch points dimensions"]) -> Float[Tensor, "batch points classes"]:
         found = self.features(x)

@@ -1,5 +1,8 @@
 """Made by `python3 dev.py lint --fix` from the `__all__` of the files beside this one."""
 
+from lemmata.testing.equivariance import EquivarianceError as EquivarianceError
+from lemmata.testing.equivariance import EquivarianceReport as EquivarianceReport
+from lemmata.testing.equivariance import check_equivariance as check_equivariance
 from lemmata.testing.findings import Finding as Finding
 from lemmata.testing.findings import Nonconforming as Nonconforming
 from lemmata.testing.findings import Report as Report
@@ -19,6 +22,8 @@ from lemmata.testing.recurrence import check_recurrence as check_recurrence
 __all__ = [
     "ClaimFile",
     "ClaimItem",
+    "EquivarianceError",
+    "EquivarianceReport",
     "Finding",
     "Mutant",
     "MutationReport",
@@ -29,6 +34,7 @@ __all__ = [
     "RecurrenceError",
     "RecurrenceReport",
     "Report",
+    "check_equivariance",
     "check_optimizer",
     "check_recurrence",
     "mutants",

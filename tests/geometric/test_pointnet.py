@@ -1,0 +1,125 @@
+"""PointNet: its shapes, its matrices at the start and after, gradients, dtypes, and refusals that name the fix."""
+
+import pytest
+import torch
+from torch import nn
+
+from lemmata.geometric.pointnet import (
+    PointFeatures,
+    PointNetClassifier,
+    PointNetFeatures,
+    PointNetSegmenter,
+    TransformNetwork,
+)
+
+HEADS = [PointNetClassifier, PointNetSegmenter]
+
+
+def small(kind, **words):
+    return kind(classes=4, width=32, **words)
+
+
+def test_shapes_are_those_of_the_paper():
+    found = PointNetFeatures()(torch.randn(2, 40, 3))
+    assert found.local.shape == (2, 40, 64)
+    assert found.whole.shape == (2, 1024)
+    assert [tuple(turn.shape) for turn in found.turns] == [(2, 3, 3), (2, 64, 64)]
+    widths = [[len(p) for p in head.parameters() if p.ndim > 1] for head in (
+        PointNetClassifier(8).head, PointNetSegmenter(4).head
+    )]  # fmt: skip
+    assert widths == [[512, 256, 8], [512, 256, 128, 4]]
+
+
+@pytest.mark.parametrize("kind", HEADS)
+def test_new_t_nets_change_nothing(kind):
+    """At first the matrices are unit matrices: the network is the one without T-Nets that has its weights."""
+    turned, plain, x = small(kind).eval(), small(kind, turned=False).eval(), torch.randn(2, 20, 3)
+    assert "features.input_turn.head.7.weight" in turned.state_dict()
+    assert plain.features.input_turn is None
+    plain.load_state_dict({name: value for name, value in turned.state_dict().items() if "_turn" not in name})
+    torch.testing.assert_close(turned(x), plain(x))
+
+
+def test_the_penalty_is_zero_for_orthogonal_matrices_alone_and_takes_the_last():
+    x = torch.zeros(1, 1)
+    orthogonal = torch.linalg.qr(torch.randn(5, 6, 6, dtype=torch.double)).Q
+    assert PointFeatures(x, x, (orthogonal,)).orthogonality_penalty() < 1e-28
+    # |I - (2I)(2I)'|^2 = 3^2 * 6 for one matrix, and half of it in the mean with an orthogonal one
+    double = 2 * torch.eye(6, dtype=torch.double)
+    pair = torch.stack([double, orthogonal[0]])
+    assert PointFeatures(x, x, (orthogonal, pair)).orthogonality_penalty().item() == pytest.approx(27)
+    assert PointFeatures(x, x, ()).orthogonality_penalty() == 0
+    features = PointNetFeatures(width=16)
+    turn = features.feature_turn
+    nn.init.normal_(turn.head[-1].weight, std=0.1)
+    features(torch.randn(3, 10, 3)).orthogonality_penalty().backward()
+    assert turn.head[-1].weight.grad.any()
+
+
+def test_the_matrix_multiplies_points_from_the_left():
+    features, x = PointNetFeatures(width=16).eval(), torch.randn(1, 12, 3)
+    nn.init.normal_(features.input_turn.head[-1].weight)
+    turn = features.input_turn(x.mT)[0]
+    turned = torch.stack([turn @ point for point in x[0]])[None]
+    features.input_turn, expected = None, features(x)
+    torch.testing.assert_close(features(turned).local, expected.local)
+
+
+@pytest.mark.parametrize("kind", HEADS)
+def test_gradients_are_those_of_finite_differences(kind):
+    model = small(kind).double().eval()
+    for part in model.modules():
+        if isinstance(part, TransformNetwork):
+            nn.init.normal_(part.head[-1].weight, std=0.1)
+    x = torch.randn(2, 5, 3, dtype=torch.double, requires_grad=True)
+    assert torch.autograd.gradcheck(model, (x,))
+
+
+@pytest.mark.filterwarnings("ignore:TF32 acceleration")  # what torch says whenever a switch of oneDNN is set
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
+@pytest.mark.parametrize("kind", HEADS)
+def test_logits_have_the_dtype_of_the_cloud_and_one_cloud_is_enough_to_predict(kind, dtype):
+    model, x = small(kind, dtype=dtype).eval(), torch.randn(3, 9, 3).to(dtype)
+    # Not every virtual machine can run oneDNN's bfloat16.
+    with torch.backends.mkldnn.flags(enabled=dtype is not torch.bfloat16):
+        found, alone = model(x), model(x[:1])
+    assert found.dtype == dtype
+    assert found.shape == ((3, 4) if kind is PointNetClassifier else (3, 9, 4))
+    tolerance = 0.05 if dtype == torch.bfloat16 else 1e-4
+    torch.testing.assert_close(alone[0], found[0], rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("kind", HEADS)
+@pytest.mark.usefixtures("unchecked")
+def test_it_compiles_saves_and_builds_on_the_meta_device(kind):
+    model, twin, x = small(kind).eval(), small(kind).eval(), torch.randn(2, 9, 3)
+    twin.load_state_dict(model.state_dict())
+    assert torch.equal(twin(x), model(x))
+    torch.compiler.reset()
+    compiled = torch.compile(model, backend="aot_eager", fullgraph=True)
+    torch.testing.assert_close(compiled(x), model(x))
+    assert small(kind, device="meta")(x.to("meta")).shape == model(x).shape
+
+
+def test_clouds_may_have_another_dimension_and_one_point():
+    assert PointNetFeatures(dimensions=2, width=16)(torch.randn(3, 1, 2)).turns[0].shape == (3, 2, 2)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "words"),
+    [
+        (lambda: small(PointNetClassifier)(torch.ones(2, 9, 2)), ValueError, "x must have 3 inputs on its last axis"),
+        (lambda: small(PointNetClassifier)(torch.ones(9, 3)), ValueError, r"x must be \(batch, points, 3\) with at"),
+        (lambda: small(PointNetSegmenter)(torch.ones(2, 0, 3)), ValueError, "at least one point, got shape"),
+        (lambda: small(PointNetSegmenter)(torch.ones(2, 9, 3).long()), TypeError, r"use x.float\(\)"),
+        (lambda: TransformNetwork(3)(torch.ones(2, 9, 3)), ValueError, r"x must be \(batch, 3, points\)"),
+        (lambda: TransformNetwork(0), ValueError, "features must be"),
+        (lambda: PointNetClassifier(0), ValueError, "classes must be"),
+        (lambda: PointNetSegmenter(-1), ValueError, "classes must be"),
+        (lambda: PointNetFeatures(width=0), ValueError, "width must be"),
+    ],
+)
+@pytest.mark.usefixtures("unchecked")
+def test_refusals_name_the_fix(call, error, words):
+    with pytest.raises(error, match=words):
+        call()
