@@ -257,7 +257,7 @@ class Graph:
         return made
 
     def permuted(self, order: Int[Tensor, " nodes"]) -> "Graph":
-        """Node `order[i]` becomes node i: features $PX$, adjacency $PAP^\\top$."""
+        r"""Node `order[i]` becomes node i: features $PX$, adjacency $PAP^\top$."""
         if (
             order.shape != (self.nodes,)
             or order.is_floating_point()
