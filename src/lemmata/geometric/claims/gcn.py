@@ -149,7 +149,7 @@ def two_layers_mix_nodes_and_features(
     narrow, wide = (with_drawn_weights(layer(rows(x), width), draw).requires_grad_(False) for width in (2, 5))
     network = with_drawn_weights(GCN(rows(x), [6], 4), draw).requires_grad_(False)
     found = network(x, graph).softmax(1)  # (nodes, classes)
-    first, second = network.layers
+    first, second = (layer for layer in network.layers if isinstance(layer, GCNConvolution))
     inner = between(mix @ x @ first.lin.weight.mT + first.bias)
     outer = inner @ second.lin.weight.mT
     logits = (mix @ outer if layers == 2 else outer) + second.bias
