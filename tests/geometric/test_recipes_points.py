@@ -10,15 +10,17 @@ import lemmata
 from lemmata.data.examples import Examples
 from lemmata.geometric.pointnet import PointNetClassifier, PointNetSegmenter
 from lemmata.geometric.recipes_points import (
-    ANGLE,
+    ABOVE,
     CLASSES,
     PARTS,
+    SIDE,
     PointCloudConfig,
     about_the_vertical,
     classify_furniture,
     mean_intersection_over_union,
     segment_furniture,
     split,
+    thinned,
     varied,
 )
 from lemmata.train import Options, run_experiment
@@ -148,6 +150,11 @@ def test_a_mean_over_parts_and_clouds_without_unknown_points():
     assert mean_intersection_over_union(named, part, 3) == pytest.approx((2 / 3 + 1 / 2 + 1 + 1 + 2) / 6)
 
 
+def test_every_third_of_the_chosen_is_left():
+    chosen = torch.tensor([[1, 0, 1, 1, 1, 0, 0], [0, 1, 1, 0, 0, 0, 0], [0] * 7]).bool()
+    assert thinned(chosen).int().tolist() == [[1, 0, 0, 0, 1, 0, 0], [0, 1, 0, 0, 0, 0, 0], [0] * 7]
+
+
 # --- Runs ---
 
 
@@ -174,23 +181,31 @@ def test_a_few_steps_can_be_run_scored_shown_and_used(make, transformed):
     rebuilt.train()
     figure = experiment.picture(rebuilt)
     assert rebuilt.training
-    assert sum(len(mark.x) for mark in figure.marks) == 512
+    drawn = sum(len(mark.x) for mark in figure.marks)
+    assert drawn >= 512 * (8 if make is classify_furniture else 6) / 3 > drawn / 2
 
 
 def test_the_picture_shows_the_points_that_decide():
     experiment = classify_furniture(config=SMALL, options=FEW)
     system = experiment.system.eval()
-    other, deciding = experiment.picture(system).marks
+    figure = experiment.picture(system)
+    other, deciding = figure.marks
     assert deciding.label == "points that decide"
-    assert 1 <= len(deciding.x) <= 32  # one for each number of the whole's feature, at most
-    cloud = experiment.test.x[:1]
-    seen = (cloud[0] @ about_the_vertical(torch.tensor(ANGLE)))[:, :2]
+    assert 8 * 512 / 3 - 8 * 11 < len(other.x) <= 8 * 512 / 3  # of the first test piece of each class
+    chosen = experiment.test[[experiment.test.y.tolist().index(number) for number in range(8)]]
+    named = system(chosen.x).argmax(1).tolist()
+    words = [word.split(" (named ") for word in figure.note.split(", ")]
+    assert [word[0] for word in words] == list(experiment.classes)
+    assert [word[-1].rstrip(")") for word in words] == [experiment.classes[k] for k in named]
     shown = torch.tensor([deciding.x, deciding.y]).mT
-    kept = (seen[:, None] - shown).norm(dim=-1).amin(1) < 1e-4
-    assert kept.sum() < 100
-    # T-Nets do nothing at first: the points that decide are enough
-    torch.testing.assert_close(system(cloud[:, kept]), system(cloud))
-    assert len(other.x) + len(deciding.x) == 512
+    for number, cloud in enumerate(chosen.x):
+        seen = cloud @ about_the_vertical(torch.tensor(SIDE))
+        up = math.cos(ABOVE) * seen[:, 1] - math.sin(ABOVE) * seen[:, 2]
+        places = torch.stack([seen[:, 0] + 2 * (number % 4), up - 2 * (number // 4)], -1)
+        kept = (places[:, None] - shown).norm(dim=-1).amin(1) < 1e-4
+        assert 1 <= kept.sum() < 100  # about one for each of 32 numbers of the whole's feature, at most
+        # T-Nets do nothing at first: the points that decide are enough
+        torch.testing.assert_close(system(cloud[None, kept]), system(cloud[None]))
 
 
 def test_the_penalty_counts_by_its_weight():

@@ -33,7 +33,7 @@ HOW = {
     ),
     "parts": "All body: the part of most points. The height below which all is called support is the best in training.",
 }
-ANGLE = 0.6  # radians between the horizontal axes and the picture's plane: furniture seen a little from the side
+SIDE, ABOVE = 0.6, 0.3  # radians by which furniture is seen from the side, and from above
 
 
 @dataclass(frozen=True)
@@ -86,13 +86,17 @@ def classify_furniture(
         return {"accuracy": (system(batch.x).argmax(1) == batch.y).double().mean().item()}
 
     def picture(system: PointNetClassifier) -> Figure:
-        cloud = found.test.x[:1].to(next(system.parameters()))
+        first = [int((found.test.y == number).nonzero()[0]) for number in range(len(found.classes))]
+        clouds = found.test.x[first].to(next(system.parameters()))
         with evaluating(system):
-            named = found.classes[int(system(cloud).argmax())]
-            deep = system.features.deep(system.features(cloud).local.mT)[0]  # (width, points)
-        deciding = torch.zeros(cloud.shape[1], dtype=torch.bool).index_fill(0, deep.argmax(-1).cpu(), True)
-        title = f"{found.classes[int(found.test.y[0])]}, named {named}"
-        return cloud_figure(title, cloud[0], {"other points": ~deciding, "points that decide": deciding})
+            features = system.features(clouds)
+            named = system.logits(features).argmax(1).tolist()
+            deep = system.features.deep(features.local.mT)  # (clouds, width, points)
+        deciding = torch.zeros_like(clouds[..., 0], dtype=torch.bool).scatter(1, deep.argmax(-1), True)
+        pairs = zip(found.classes, named, strict=True)
+        words = [true if true == found.classes[k] else f"{true} (named {found.classes[k]})" for true, k in pairs]
+        kinds = {"every third of the others": thinned(~deciding), "points that decide": deciding}
+        return clouds_figure("Pieces of the test", ", ".join(words), clouds, kinds)
 
     def predict(system: PointNetClassifier, examples: Examples) -> dict[str, Tensor]:
         probability = system(examples.x).softmax(1)
@@ -132,10 +136,12 @@ def segment_furniture(
         return {"iou": mean_intersection_over_union(named, batch.part, len(parts)), "accuracy": right}
 
     def picture(system: PointNetSegmenter) -> Figure:
-        cloud = test.x[:1].to(next(system.parameters()))
+        clouds = test.x.to(next(system.parameters()))
         with evaluating(system):
-            named = system(cloud)[0].argmax(-1)
-        return cloud_figure("Parts that were found", cloud[0], {part: named == k for k, part in enumerate(parts)})
+            named = system(clouds).argmax(-1)
+        words = [found.classes[y] for y in test.y]
+        kinds = {part: thinned(named == k) for k, part in enumerate(parts)}
+        return clouds_figure("Parts that were found in the test", ", ".join(words), clouds, kinds)
 
     def predict(system: PointNetSegmenter, examples: Examples) -> dict[str, Tensor]:
         named = system(examples.x).argmax(-1)
@@ -202,8 +208,19 @@ def mean_intersection_over_union(named: Tensor, part: Tensor, parts: int) -> flo
     return torch.stack(each).mean().item()
 
 
-def cloud_figure(title: str, cloud: Tensor, kinds: Mapping[str, Tensor]) -> Figure:
-    """A cloud, (points, 3), seen from the front and a little from the side, its points by kind."""
-    seen = cloud.detach().cpu().float() @ about_the_vertical(torch.tensor(ANGLE))
-    marks = [Points(seen[kind.cpu(), 0].tolist(), seen[kind.cpu(), 1].tolist(), name) for name, kind in kinds.items()]
-    return Figure(title, "to the right", "up", marks)
+def thinned(chosen: Tensor) -> Tensor:
+    """Every third of the chosen points of each cloud: enough to be seen, and to be told from its neighbours."""
+    return chosen & (chosen.cumsum(1) % 3 == 1)
+
+
+def clouds_figure(title: str, note: str, clouds: Tensor, kinds: Mapping[str, Tensor]) -> Figure:
+    """Clouds, (clouds, points, 3), four in a row, seen from the front, a little from the side and from above.
+
+    `kinds` say by name which points, (clouds, points), are drawn alike.
+    """
+    seen = clouds.detach().cpu().float() @ about_the_vertical(torch.tensor(SIDE))  # x to the right, y up, z to us
+    flat = torch.stack([seen[..., 0], math.cos(ABOVE) * seen[..., 1] - math.sin(ABOVE) * seen[..., 2]], -1)
+    number = torch.arange(len(clouds))
+    flat += 2 * torch.stack([number % 4, -(number // 4)], -1)[:, None]  # the unit spheres side by side
+    marks = [Points(*flat[kind.cpu()].mT, name) for name, kind in kinds.items()]
+    return Figure(title, marks=marks, note=note)
