@@ -1,4 +1,9 @@
-"""What can be trained in this chapter, another part: PointNet on pieces of furniture, whole and by their parts."""
+"""What can be trained in this chapter, another part: PointNet on pieces of furniture, whole and by their parts.
+
+What the defaults reach on the test (seed 0): 81 % of 59 pieces are named rightly; of 6 pieces, 83 % of the points get
+their right part, with a mean intersection over union of 0.66. In 4-fold cross-validation on the training pieces it is
+78 %, without T-Nets 80 %, and 0.62, without T-Nets 0.60.
+"""
 
 import math
 from collections.abc import Mapping
