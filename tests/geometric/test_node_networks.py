@@ -28,6 +28,7 @@ def test_layers_are_of_one_kind_and_sizes_fit(kind, depth):
     by_hand = x
     for layer in network.layers[:-1]:
         by_hand = layer(by_hand, GRAPH).relu()
+    torch.testing.assert_close(network.embed(x, GRAPH), by_hand)
     torch.testing.assert_close(found, network.layers[-1](by_hand, GRAPH))
     again = NodeClassifier(kind, inputs=3, outputs=2, width=8, depth=depth, heads=4, degree=3)
     again.load_state_dict(network.state_dict())
