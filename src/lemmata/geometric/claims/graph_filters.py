@@ -159,8 +159,8 @@ def spectral_filters_are_functions_of_the_frequency(
         exponentials.append((torch.matrix_exp(-t * L.dense(x)) @ x).flatten())
         order = torch.arange(n).roll(1)  # all in one round: an exchange of two would be its own inverse
         relabelled = GraphFourier(GraphLaplacian(graph.permuted(order)))
-        moved.append(filtered(x[order], relabelled, _of_the_frequency).flatten())
-        wanted.append(filtered(x, fourier, _of_the_frequency)[order].flatten())
+        moved.append(filtered(x[order], relabelled, gain).flatten())
+        wanted.append(filtered(x, fourier, gain)[order].flatten())
     for graph in (cycle(8), star(6), complete(5)):  # the second and the third wave have the same frequency
         fourier, x = GraphFourier(GraphLaplacian(graph)), draw.normal(graph.nodes)
         before.append(filtered(x, fourier, gain))
