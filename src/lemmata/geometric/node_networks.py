@@ -46,6 +46,7 @@ class NodeClassifier(nn.Module):
         x: (nodes, inputs)    returns: logits (nodes, outputs)
 
     Source: Kipf and Welling 2017 for the arrangement.
+    Differs: weights of PyTorch Geometric's models GCN and GAT load both ways, with `layers.` for `convs.` in the names.
 
     >>> model = NodeClassifier("gat", inputs=3, outputs=2, width=16, heads=4)
     >>> model(torch.randn(4, 3), Graph([[0, 1], [1, 2]], nodes=4).undirected()).shape
