@@ -6,14 +6,14 @@ import math
 import torch
 from torch import nn
 
-from lemmata.geometric.claims.drawn_graphs import bipartite, cycle, drawn_matrix, graph_of, side_by_side
+from lemmata.geometric.claims.drawn_graphs import bipartite, cycle, drawn_matrix, graph_of, path, side_by_side
 from lemmata.geometric.gat import GATConvolution
 from lemmata.geometric.gcn import GCN
 from lemmata.geometric.gin import GINConvolution
 from lemmata.geometric.graph import Graph
 from lemmata.geometric.message_passing import REDUCTIONS, MessagePassing
 from lemmata.geometric.weisfeiler_lehman import refine_colours, same_colours
-from lemmata.judge import all_of, always, at_most, claim, close, exactly, lie
+from lemmata.judge import Figure, Line, Points, all_of, always, at_most, claim, close, exactly, lie
 from lemmata.recurrent.claims.recall import with_drawn_weights
 
 
@@ -48,6 +48,28 @@ def colour_classes(nodes, rounds=None):
     return len((ranks.view(-1, nodes).sort(1).values * digits).sum(1).unique())
 
 
+def _colours(matrix, rounds):
+    return refine_colours(graph_of(matrix), rounds=rounds).colours
+
+
+def _undecided(rounds):
+    """Two graphs that so many rounds of colours do not tell apart, their nodes in circles and by colour."""
+    triangle = cycle(3)
+    pairs = [(path(5), side_by_side(triangle, path(2)), (3, 2)), (cycle(6), side_by_side(triangle, triangle), (3, 3))]
+    alike = [pair for pair in pairs if torch.equal(*[_colours(m, rounds).sort().values for m in pair[:2]])]
+    first, second, sizes = alike[0]
+    turns = [2 * math.pi * torch.arange(size) / size for size in (len(first), *sizes)]
+    middles = torch.tensor([[-1.7, 0.0], [0.8, 0.0], [3.0, 0.0]])
+    places = torch.cat([m + torch.stack([t.sin(), t.cos()], 1) for m, t in zip(middles, turns, strict=True)])
+    colours = torch.cat([_colours(first, rounds), _colours(second, rounds)])
+    ends = places[side_by_side(first, second).triu().nonzero()]  # (edges, 2, 2)
+    lines = torch.cat([ends, torch.full_like(ends[:, :1], torch.nan)], 1).reshape(-1, 2)  # and a gap after each
+    marks = [Line(lines[:, 0], lines[:, 1], "edges")]
+    for number, colour in enumerate(colours.unique(), 1):
+        marks.append(Points(*places[colours == colour].mT, f"colour {number}"))
+    return Figure("Two graphs whose colours are the same", marks=marks)
+
+
 @claim("graph.wl")
 @lie("the test decides whether two graphs are isomorphic", printed="003/1", undecided=0)
 @lie("one round is enough", rounds=1)
@@ -67,7 +89,7 @@ def colours_prove_that_graphs_differ(draw, undecided=4, rounds=None, told=False,
         exactly(isomorphism_classes(6), 156),
         exactly(not same(graph_of(cycle(6)), graph_of(side_by_side(cycle(3), cycle(3)))), told),
         at_most(most, -1, detail="rounds, less the number of nodes"),
-    )
+    ).showing(_undecided(rounds))
 
 
 PRISM = torch.kron(torch.eye(2), torch.ones(3, 3) - torch.eye(3)).double() + torch.eye(6).double().roll(3, 0)
