@@ -138,7 +138,7 @@ def club_accuracy(draw, edges):
 @claim("graph.gcn")
 @lie("W has a row for each node", printed="001/2", raises=ValueError, rows=nodes_of)
 @lie("no rectifier stands between the layers", between=torch.clone)
-@lie("features are mixed once", layers=1)
+@lie("the nodes are mixed once", layers=1)
 @lie("the nodes learn without their edges", edges=False)
 def two_layers_mix_nodes_and_features(
     draw, rows=features_of, between=torch.relu, layers=2, edges=True, layer=GCNConvolution
