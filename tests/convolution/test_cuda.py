@@ -34,6 +34,7 @@ from lemmata.convolution import (
     toeplitz_matrix,
     unigram_law,
 )
+from lemmata.lab.cli import main
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs an NVIDIA GPU")
 
@@ -144,3 +145,9 @@ def test_half_precision_under_autocast_is_near_single(make):
             half = network(x)
     assert half.dtype == torch.bfloat16
     assert float((half - single).norm() / single.norm()) < 0.1  # 2^-8 a rounding, some tens of layers
+
+
+@pytest.mark.parametrize("name", ["lenet", "resnet", "densenet", "unet", "tcn", "wavenet", "textcnn", "skipgram"])
+def test_recipes_train_on_the_gpu_to_their_last_picture(name, tmp_path, capsys):
+    assert main(["train", name, "--device", "cuda", "--steps", "2", "--out", str(tmp_path / "run"), "--quiet"]) == 0
+    assert not capsys.readouterr().err
