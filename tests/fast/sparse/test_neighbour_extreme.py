@@ -72,3 +72,10 @@ def test_extremes_of_whole_numbers(way, largest):
     x = torch.tensor([[2**40, -3], [2**40 + 1, 4], [7, 4]])
     right = [[2**40 + 1, 4], [2**40 + 1, 4]] if largest else [[2**40, -3], [7, 4]]
     assert row_extremes(x, *FEW, largest).tolist() == right
+
+
+def test_gradients_of_halves_are_added_up_in_single_precision():
+    r, c = torch.arange(700), torch.zeros(700, dtype=torch.int64)
+    x = torch.ones(1, 2, dtype=torch.bfloat16, requires_grad=True)
+    row_extremes(x, rows_of(r, c, 700), rows_of(c, r, 1)).sum().backward()
+    assert torch.equal(x.grad, torch.full_like(x, 700))  # one by one, bfloat16 stops at 256
