@@ -200,12 +200,56 @@ def test_the_time_of_a_pass_is_measured_with_few_examples_where_they_are_slow(mo
     model = Slow()
     monkeypatch.setattr(subjects, "time", model)
     found = subject(model, budget=500.0)
-    assert sum(model.passes) == 2 + 2 + 8  # the first pass, and two that are timed: 8 take at most 2 % of the budget
+    # The first pass, then those that are timed: 2 examples again while 1 % lasts, and 8, which take at most 2 %.
+    assert model.passes == [2, 2, 2, 8]
     assert found.network.seconds == pytest.approx(1.0)
     assert found.network.overhead == pytest.approx(0.5)
     assert found.chunk == 9
     assert len(found.train) == int(50 / (8.5 / 8))  # a tenth of the budget
     assert not found.train.whole
+
+
+def test_a_busy_machine_is_not_taken_for_a_slow_model(monkeypatch):
+    class Hindered(Slow):
+        def forward(self, x):
+            self.now += 3.0 if len(self.passes) in (1, 3) else 0.0
+            return super().forward(x)
+
+    model = Hindered()
+    monkeypatch.setattr(subjects, "time", model)
+    found = subject(model, budget=5000.0)
+    assert found.network.seconds == pytest.approx(1.0)
+    assert found.network.overhead == pytest.approx(0.5)
+
+
+class Hungry(nn.Module):
+    """A model that finds no memory for more than so many examples."""
+
+    def __init__(self, most):
+        super().__init__()
+        self.layer, self.most, self.passes = nn.Linear(6, 3), most, []
+
+    def forward(self, x):
+        self.passes.append(len(x))
+        if len(x) > self.most:
+            raise torch.OutOfMemoryError("out of memory")
+        return self.layer(x)
+
+
+@pytest.mark.parametrize(("most", "chunk"), [(2, 2), (20, 12), (24, 12), (25, 25)])
+def test_fewer_examples_go_at_once_where_memory_is_short(most, chunk):
+    found = subject(Hungry(most), budget=60.0)
+    assert found.chunk == chunk
+    assert found.outputs(found.train).shape == (50, 3)
+
+
+def test_few_examples_go_at_once_where_each_has_many_outputs(monkeypatch):
+    monkeypatch.setattr(subjects, "ROOM", 7 * 3 * 4)
+    model = Hungry(100)
+    found = subject(model, budget=60.0)
+    assert (found.room, found.chunk) == (7, 7)
+    found.outputs(found.train)
+    assert max(model.passes) == 7
 
 
 def test_a_quick_model_keeps_all_its_examples():

@@ -25,6 +25,7 @@ LOSSES: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
     "huber": functional.huber_loss,
 }
 CHUNK = 256  # examples that go through the network at once, fewer where they would take long
+ROOM = 2**29  # bytes of outputs that are had at once: those of a language model can be many
 
 
 @dataclass(frozen=True)
@@ -66,6 +67,8 @@ class Network(nn.Module):
         if self.clock is not None:
             # Backwards takes about twice as long as forwards.
             times = 3 if torch.is_grad_enabled() else 1
+            if inputs[0].is_cuda:  # what was begun there counts when it is done
+                torch.cuda.synchronize(inputs[0].device)
             self.clock.need(times * (self.overhead + len(inputs[0]) * self.seconds), "a pass through the network")
         given = dict(zip(self.names, inputs, strict=True))
         if self.adapter is not None:
@@ -104,7 +107,8 @@ class Subject:
     - `unusable` says in words why no loss of the targets can be had, and is empty where it can: probes that need
       targets are not asked then
     - `labels_were` says what class labels were kept as, where they had to be read: "float32", "a column of int64"
-    - `seconds` is the time of one example, forwards; `chunk`, how many may go through the network at once
+    - `seconds` is the time of one example, forwards; `chunk`, how many may go through the network at once; `room`, of
+      how many the outputs may be held
     """
 
     def __init__(
@@ -138,6 +142,7 @@ class Subject:
         self.given_loss = loss
         model.eval()
         outputs = self._first_outputs()
+        self.room = max(ROOM // (outputs[0].numel() * max(outputs.itemsize, 4)), 1)
         self.seconds, self.chunk = self._timed(budget)
         self.labels_were = ""
         self._read_targets(outputs)
@@ -246,14 +251,20 @@ class Subject:
     def _timed(self, budget: float) -> tuple[float, int]:
         """The time of an example in a large batch, and how many make a batch that takes at most 2 % of the budget."""
         few = min(2, len(self.train))
-        short = self._seconds(few)
-        many = max(few, int(min(CHUNK, len(self.train), few * budget / 50 / max(short, 1e-9))))
-        long = self._seconds(many) if many > few else short
+        short = self._seconds(few, budget)
+        many = max(few, int(min(CHUNK, self.room, len(self.train), few * budget / 50 / max(short, 1e-9))))
+        long, most = short, min(CHUNK, self.room)
+        while many > few:
+            try:
+                long = self._seconds(many, budget)
+                break
+            except torch.OutOfMemoryError:
+                many = most = max(many // 2, few)
         # A pass takes overhead + examples * seconds; of one size alone, all is put down to the examples.
         network = self.network
         network.seconds = max(long - short, 0.0) / (many - few) if many > few else long / many
         network.overhead = max(long - many * network.seconds, 0.0)
-        chunk = min(CHUNK, (budget / 50 - network.overhead) / max(network.seconds, 1e-9))
+        chunk = min(most, (budget / 50 - network.overhead) / max(network.seconds, 1e-9))
         return long / many, max(int(chunk), 1)
 
     def _thin(self, budget: float) -> None:
@@ -264,14 +275,19 @@ class Subject:
         if self.test is not None and len(self.test) > most:
             self.test = replace(self.some(most, self.test), whole=False)
 
-    def _seconds(self, number: int) -> float:
-        """How long so many examples take, forwards."""
-        started = time.perf_counter()
-        with torch.no_grad():
-            self.network(*self.train[:number].tensors)
-        if self.device.type == "cuda":
-            torch.cuda.synchronize(self.device)
-        return time.perf_counter() - started
+    def _seconds(self, number: int, budget: float) -> float:
+        """How long so many examples take, forwards: the quickest of up to three passes, as far as a hundredth of the
+        budget goes. The first of a size loads kernels on a GPU, and any may meet a machine that is busy.
+        """
+        passes: list[float] = []
+        while not passes or (len(passes) < 3 and sum(passes) < budget / 100):
+            started = time.perf_counter()
+            with torch.no_grad():
+                self.network(*self.train[:number].tensors)
+            if self.device.type == "cuda":
+                torch.cuda.synchronize(self.device)
+            passes.append(time.perf_counter() - started)
+        return min(passes)
 
     def _task(self, outputs: Tensor, loss: Any) -> str:
         targets = self.train.targets

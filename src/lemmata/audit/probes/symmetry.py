@@ -48,7 +48,7 @@ def symmetry(subject: Subject, clock: Clock) -> Iterator[AuditFinding]:
     if not picture and not sequence:
         yield skipped("symmetry", f"inputs of shape {tuple(x.shape[1:])} suggest no symmetry")
         return
-    number = min(MOST, len(part), int(clock.left() / 3 / (PASSES * max(subject.seconds, 1e-9))))
+    number = min(MOST, len(part), subject.room, int(clock.left() / 3 / (PASSES * max(subject.seconds, 1e-9))))
     if number < min(LEAST, len(part)):
         clock.need(3 * PASSES * LEAST * subject.seconds, "outputs of moved inputs")
     sample = subject.some(max(number, 2), part)

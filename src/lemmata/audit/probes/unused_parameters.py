@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from lemmata.audit.clock import Clock, OutOfTime
 from lemmata.audit.finding import AuditFinding, alarm, fine, hint, skipped
+from lemmata.audit.operation_count import affordable
 from lemmata.audit.probe import probe
 from lemmata.audit.sample import Sample
 from lemmata.audit.subject import Subject
@@ -38,8 +39,8 @@ def unused_parameters(subject: Subject, clock: Clock) -> Iterator[AuditFinding]:
     free = {name: p for name, p in named.items() if p.requires_grad}
     if not free:
         return
-    affordable = int(clock.left() / 3 / (2 * 3 * max(subject.seconds, 1e-9)))
-    sample = subject.some(max(FEW, min(MANY, affordable)))
+    in_time = int(clock.left() / 3 / (2 * 3 * max(subject.seconds, 1e-9)))
+    sample = subject.some(affordable(subject, max(FEW, min(MANY, in_time)), FEW))
     clock.need(2 * 3 * subject.seconds * len(sample), "gradients of all parameters")
     unreached = _unreached(subject, sample, free)
     yield from _told(subject, named, free, unreached, sample[:8], clock)
