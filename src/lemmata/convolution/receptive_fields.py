@@ -18,6 +18,7 @@ from lemmata import validate
 from lemmata.convolution.field_axis import Field, Reach
 from lemmata.convolution.field_rules import follow, operation
 from lemmata.marks import system
+from lemmata.train.evaluation_mode import evaluating
 
 __all__ = ["ReceptiveField", "gradient_field", "receptive_field"]
 
@@ -127,7 +128,7 @@ def receptive_field(model: nn.Module, shape: Sequence[int], channels: int | None
     x = torch.empty(1, *sizes, dtype=dtype, device="meta")
     seen = _Seen(tuple(x.shape[axis] for axis in axes))
     seen.fields[id(x)] = x, tuple((Reach(1, ((0, 0),)), axis) for axis in axes)
-    with torch.no_grad(), _predicting(model), seen.watching(model), _EasierToFollow(), seen:
+    with evaluating(model), seen.watching(model), _EasierToFollow(), seen:
         try:
             y = functional_call(model, state, (x,))
         except UnknownOperationError:
@@ -263,15 +264,3 @@ def _at_each_place(input: Tensor, weight: Tensor, bias: Tensor | None = None) ->
     convolution = functional.conv2d if input.ndim == 4 else functional.conv3d
     kernels = weight.reshape(*weight.shape, *[1] * (input.ndim - 2))
     return convolution(input.movedim(-1, 1), kernels, bias).movedim(1, -1)
-
-
-@contextmanager
-def _predicting(model: nn.Module) -> Iterator[None]:
-    """Evaluation mode, and afterwards each part as it was."""
-    was = [(part, part.training) for part in model.modules()]
-    model.eval()
-    try:
-        yield
-    finally:
-        for part, training in was:
-            part.training = training

@@ -121,6 +121,7 @@ class PairLearner:
     def step(self, batch: Examples, progress: float) -> dict[str, float]:
         # The last step of a linear fall would have no length, which no step may have.
         lr = max(self.options.lr * lr_factor(progress, 1, self.options.schedule), 1e-12)
+        self.law = AliasTable(*(part.to(batch.x.device) for part in self.law))
         return {"loss": self.system.sweep(batch.x, self.law, lr, self.samples, len(batch)), "lr": lr}
 
     def evaluate(self, examples: Examples) -> dict[str, float]:
@@ -158,7 +159,7 @@ def neighbours(system: SkipGram, vocabulary: Vocabulary, words: Sequence[str]) -
     unknown = [word for word in words if word not in vocabulary.numbers]
     if unknown:
         raise ValueError(f"prompt must hold words that the text has often enough, got {unknown[0]!r}: try another")
-    numbers = torch.tensor([vocabulary.numbers[word] for word in words])
+    numbers = torch.tensor([vocabulary.numbers[word] for word in words], device=system.given.weight.device)
     found = system.nearest(numbers, min(NEIGHBOURS, len(vocabulary) - 1)) if words else []
     return "\n".join(
         f"{word}: {' '.join(vocabulary.tokens[k] for k in row.tolist())}"
@@ -171,7 +172,7 @@ def picture(system: SkipGram, vocabulary: Vocabulary, groups: Mapping[str, str])
     shown = {name: [word for word in words.split() if word in vocabulary.numbers] for name, words in groups.items()}
     shown = {name: words for name, words in shown.items() if words}
     numbers = torch.tensor([vocabulary.numbers[word] for words in shown.values() for word in words], dtype=torch.int64)
-    vectors = functional.normalize(system.embed(numbers).detach().double(), dim=1)  # (words, dimensions)
+    vectors = functional.normalize(system.given.weight.detach().cpu()[numbers].double(), dim=1)  # (words, dimensions)
     places = principal_plane(vectors).split([len(words) for words in shown.values()])
     marks = [Points(xy[:, 0], xy[:, 1], name) for name, xy in zip(shown, places, strict=True)]
     note = "; ".join(f"{name}: {' '.join(words)}" for name, words in shown.items())
