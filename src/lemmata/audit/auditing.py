@@ -69,7 +69,7 @@ def audit(
     training = _training(optimizer, lr, momentum, batch_size)
     with seeded(0):  # loaders draw too
         train_sample, test_sample = _samples(data, test, budget)
-    with _as_it_is_written(model), kept_as_found(model), seeded(0):
+    with _as_it_is_written(model), kept_as_found(model), torch.enable_grad(), seeded(0):
         model = getattr(model, "_orig_mod", model)  # what was compiled
         subject = Subject(model, train_sample, test_sample, loss, forward, training, name, clock.left())
         # Each probe finds the model as the first one did, whatever the ones before it tried.

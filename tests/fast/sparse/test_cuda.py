@@ -189,7 +189,7 @@ def test_an_empty_pattern(number, columns):
 def launches(work):
     """Names and counts of the kernels that a call launches, after two calls that prepare what is kept."""
     work(), work()
-    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as seen:
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA], acc_events=True) as seen:
         work()
         torch.cuda.synchronize()
     kernels = [event for event in seen.events() or [] if event.device_type.name == "CUDA"]
