@@ -84,6 +84,20 @@ def test_the_quicker_is_found_and_remembered(monkeypatch):
     assert calls == {"slow": 6, "quick": 6}
 
 
+def test_short_work_is_tried_until_the_time_is_up(monkeypatch):
+    monkeypatch.setattr(convolution_cost, "_quicker", {})
+    now, calls = [7.0], []
+    monkeypatch.setattr(convolution_cost.time, "perf_counter", lambda: now[0])
+
+    def run():
+        calls.append(now[0])
+        now[0] += 1 / 256
+        return torch.zeros(1)
+
+    measured_choice("sizes", {"one": run, "other": run}, seconds=8 / 256)
+    assert len(calls) == 8
+
+
 @pytest.mark.parametrize(
     ("shapes", "dtype", "direct", "spectral"),
     [
@@ -124,7 +138,8 @@ def test_the_quicker_is_found_and_remembered(monkeypatch):
     ],
 )
 def test_expected_times_are_those_written_out(shapes, dtype, direct, spectral):
-    assert expected_ratio(*shapes, dtype) == pytest.approx(direct / spectral, rel=1e-12)
+    x, weight, sizes = shapes
+    assert expected_ratio(x, weight, sizes, dtype) == pytest.approx(direct / spectral, rel=1e-12)
 
 
 def test_new_pages_are_paid_for_from_32_mebibytes_on():
@@ -152,8 +167,8 @@ def test_new_pages_are_paid_for_from_32_mebibytes_on():
 
 
 def test_unknown_dtypes_have_the_rates_of_float32():
-    shapes = (1, 1, 64), (1, 1, 40), (25,)
-    short, single = (expected_ratio(*shapes, dtype) for dtype in (torch.bfloat16, torch.float32))
+    x, weight, sizes = (1, 1, 64), (1, 1, 40), (25,)
+    short, single = (expected_ratio(x, weight, sizes, dtype) for dtype in (torch.bfloat16, torch.float32))
     assert short == pytest.approx(single, rel=0.02)  # but for the memory
     with pytest.raises(TypeError, match=r"dtype must be floating point, got torch.int64"):
-        fft_pays(*shapes, torch.int64)
+        fft_pays(x, weight, sizes, torch.int64)
