@@ -197,8 +197,7 @@ def lenet_on_digits() -> Healthy:
 @healthy
 def pooled_network_with_batch_norm_on_fashion() -> Healthy:
     torch.manual_seed(17)
-    train, test = pictures("fashion")
-    train, test = (train[0][:1000], train[1][:1000]), (test[0][:500], test[1][:500])
+    train, test = pictures("fashion", 800, 300)
     model = nn.Sequential(
         nn.Conv2d(1, 16, 3, padding=1, bias=False), nn.BatchNorm2d(16), nn.ReLU(),
         nn.Conv2d(16, 32, 3, padding=1, stride=2, bias=False), nn.BatchNorm2d(32), nn.ReLU(),
@@ -265,7 +264,7 @@ class LastState(nn.Module):
 @healthy
 def lstm_over_rows() -> Healthy:
     torch.manual_seed(21)
-    train, test = pictures("digits")
+    train, test = pictures("digits", 800, 300)
     model = LastState(nn.LSTM(8, 32, batch_first=True), 32)
     return Healthy(model, train, test, trained(model, train, lr=3e-3))
 
@@ -295,7 +294,7 @@ class Tokens(nn.Module):
 @healthy
 def transformer_with_norms_first() -> Healthy:
     torch.manual_seed(23)
-    train, test = pictures("digits")
+    train, test = pictures("digits", 800, 300)
     model = Tokens()
     return Healthy(model, train, test, trained(model, train, optimizer="adamw"))
 

@@ -66,11 +66,15 @@ def standard(name: str) -> tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:
     return parts[0], parts[1]
 
 
-def pictures(name: str) -> tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:
-    """Grey pictures with one channel, normalised by one mean and one spread."""
+def pictures(name: str, *numbers: int) -> tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:
+    """Grey pictures with one channel, normalised by one mean and one spread; so many to train and to test, or all."""
     data = load(name)
-    mean, spread = data.train.x.float().mean(), data.train.x.float().std()
-    parts = [(((part.x.float() - mean) / spread)[:, None], part.y) for part in (data.train, data.test)]
+    train, test = (
+        (part.x[:number].float(), part.y[:number])
+        for part, number in zip((data.train, data.test), numbers or (None, None), strict=True)
+    )
+    mean, spread = train[0].mean(), train[0].std()
+    parts = [(((x - mean) / spread)[:, None], y) for x, y in (train, test)]
     return parts[0], parts[1]
 
 

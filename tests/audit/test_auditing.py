@@ -81,6 +81,35 @@ def test_a_probe_that_fails_is_told_and_the_others_are_asked(asking):
     assert report["second"].severity == "alarm"
 
 
+def test_a_probe_that_finds_no_memory_is_told_and_the_others_are_asked(asking):
+    def hungry(subject, clock):
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 96.00 GiB.")
+        yield
+
+    asking(hungry, quick)
+    report = audit(nn.Linear(4, 3), (X, Y))
+    assert report["hungry"].verdict == "it needs more memory than cpu has left"
+    assert report["second"].severity == "alarm"
+
+
+def test_each_probe_finds_the_model_as_the_first_did(asking):
+    seen = []
+
+    def spoiling(subject, clock):
+        seen.append((subject.model[0].weight.clone(), subject.model[1].training, torch.rand(1)))
+        subject.model.train()
+        subject.model[0].weight.data = torch.zeros(2, 2)  # another shape too
+        yield fine("spoilt", "it spoilt the model")
+        raise RuntimeError("and then it failed")
+
+    asking(spoiling, spoiling, spoiling)
+    audit(nn.Sequential(nn.Linear(4, 3), nn.Dropout()), (X, Y))
+    assert len(seen) == 3
+    for weight, training, drawn in seen:
+        assert torch.equal(weight, seen[0][0])
+        assert (training, drawn) == (False, seen[0][2])
+
+
 @pytest.mark.parametrize(
     ("need", "said"),
     [

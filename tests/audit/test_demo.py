@@ -26,16 +26,15 @@ def test_every_fault_is_an_alarm(report):
 
 
 def test_a_network_without_them_raises_none():
-    data = digits()
-    demo = faulty()
+    parts = [(part.x[:400] - 0.3, part.y[:400]) for part in (digits().train, digits().test)]
+    (x, y), _ = parts
     model = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 64), torch.nn.ReLU(), torch.nn.Linear(64, 10))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     for _ in range(100):
         optimizer.zero_grad()
-        torch.nn.functional.cross_entropy(model(data.train.x - 0.3), data.train.y).backward()
+        torch.nn.functional.cross_entropy(model(x), y).backward()
         optimizer.step()
-    parts = {"data": (data.train.x - 0.3, data.train.y), "test": (data.test.x - 0.3, data.test.y)}
-    report = audit(**demo | parts | {"model": model, "lr": 0.1})
+    report = audit(model, *parts, loss="cross_entropy", optimizer="sgd", lr=0.1, batch_size=64)
     assert report.alarms == []
 
 

@@ -143,6 +143,10 @@ def test_padded_batches_of_several_lengths_are_read_as_far_as_they_fit():
         ((X, np.array(["a"] * 40)), "data.y must hold numbers"),
         (3, "data must be tensors, arrays, a dict of them, a Dataset, a DataLoader or a list of batches, got int"),
         ("digits", "got str"),
+        (
+            (X, object(), Y),
+            "data must be tensors, got object among them: what is no tensor, such as a graph, is given by",
+        ),
         ({"y": Y}, "data must hold inputs beside the targets y"),
         (Rows(fails=OSError("disk is gone")), "data cannot be read: OSError: disk is gone"),
         (Rows(fails=KeyError("picture")), "data cannot be read: KeyError: 'picture'"),

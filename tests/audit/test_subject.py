@@ -39,6 +39,8 @@ def subject(model=None, targets=Y, **more):
         lambda y: SimpleNamespace(loss=None, logits=y),
         lambda y: OrderedDict(hidden=y + 1, logits=y),
         lambda y: {"scores": y},
+        lambda y: {"hidden": y + 1, "prediction": y},
+        lambda y: {"hidden": y.long(), "answer": y},
         lambda y: (y, "state"),
     ],
 )
@@ -55,6 +57,12 @@ def test_what_is_no_tensor_of_numbers_is_told_with_the_fix(answer, told):
         subject(Answers(answer))
     assert told in str(e.value)
     assert "give forward=lambda model, batch: ..., which returns the logits" in str(e.value)
+
+
+def test_of_several_outputs_one_must_be_called_so():
+    with pytest.raises(TypeError, match="the model returns hidden, answer, and none of them is called logits") as e:
+        subject(Answers(lambda y: {"hidden": y + 1, "answer": y}))
+    assert 'forward=lambda model, batch: model(batch["x"])["..."]' in str(e.value)
 
 
 @pytest.mark.parametrize(
@@ -89,6 +97,8 @@ def test_losses_never_broadcast():
     [
         (4, torch.randn(50, 3), None, "cannot compare outputs (batch, 4) with targets (batch, 3) of float32"),
         (4, torch.randn(50), None, "cannot compare outputs (batch, 4) with targets (batch) of float32"),
+        (3, Y, "mse", "with targets (batch) of int64 by mse: class labels want loss='cross_entropy'"),
+        (3, functional.one_hot(Y), "cross_entropy", "give one-hot targets as real numbers, y.float(), or classes"),
         (3, Y, "hinge", "loss must be one of cross_entropy, nll, bce, mse, l1, huber or a function, got 'hinge'"),
     ],
 )
@@ -114,6 +124,34 @@ def test_what_the_model_raises_is_one_sentence_with_the_shapes(error):
     with pytest.raises(ValueError, match=r"^the model cannot take a batch of x \(2, 6\) float32: \w+Error: ") as e:
         subject(Answers(raises))
     assert "\n" not in str(e.value)
+
+
+def test_bytes_are_told_with_the_fix():
+    with pytest.raises(ValueError, match=r"bytes must be given as real numbers: x / 255$"):
+        Subject(nn.Linear(6, 3), Sample({"x": X.byte()}, Y))
+
+
+def test_a_model_that_takes_all_examples_at_once_is_told_how():
+    class Nodes(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer, self.neighbours = nn.Linear(6, 3), torch.eye(50)
+
+        def forward(self, x):
+            return self.neighbours @ self.layer(x)
+
+    model = Nodes()
+    with pytest.raises(ValueError, match=r"takes no part of the data, such as some nodes of a graph: give .*\[None\]$"):
+        subject(model)
+    one = Sample({"x": X[None]}, Y[None])
+    found = Subject(model, one, forward=lambda model, batch: model(batch["x"][0])[None])
+    assert (found.task, found.classes) == ("classes", 3)
+
+
+def test_a_loss_that_broadcasts_does_not_speak_for_itself(recwarn):
+    found = subject(nn.Linear(6, 1), torch.randn(50), loss=nn.MSELoss())
+    found.loss(found.outputs(found.train), found.train.targets)
+    assert not recwarn.list
 
 
 def test_one_output_an_example():
@@ -200,12 +238,56 @@ def test_the_time_of_a_pass_is_measured_with_few_examples_where_they_are_slow(mo
     model = Slow()
     monkeypatch.setattr(subjects, "time", model)
     found = subject(model, budget=500.0)
-    assert sum(model.passes) == 2 + 2 + 8  # the first pass, and two that are timed: 8 take at most 2 % of the budget
+    # The first pass, then those that are timed: 2 examples again while 1 % lasts, and 8, which take at most 2 %.
+    assert model.passes == [2, 2, 2, 8]
     assert found.network.seconds == pytest.approx(1.0)
     assert found.network.overhead == pytest.approx(0.5)
     assert found.chunk == 9
     assert len(found.train) == int(50 / (8.5 / 8))  # a tenth of the budget
     assert not found.train.whole
+
+
+def test_a_busy_machine_is_not_taken_for_a_slow_model(monkeypatch):
+    class Hindered(Slow):
+        def forward(self, x):
+            self.now += 3.0 if len(self.passes) in (1, 3) else 0.0
+            return super().forward(x)
+
+    model = Hindered()
+    monkeypatch.setattr(subjects, "time", model)
+    found = subject(model, budget=5000.0)
+    assert found.network.seconds == pytest.approx(1.0)
+    assert found.network.overhead == pytest.approx(0.5)
+
+
+class Hungry(nn.Module):
+    """A model that finds no memory for more than so many examples."""
+
+    def __init__(self, most):
+        super().__init__()
+        self.layer, self.most, self.passes = nn.Linear(6, 3), most, []
+
+    def forward(self, x):
+        self.passes.append(len(x))
+        if len(x) > self.most:
+            raise torch.OutOfMemoryError("out of memory")
+        return self.layer(x)
+
+
+@pytest.mark.parametrize(("most", "chunk"), [(2, 2), (20, 12), (24, 12), (25, 25)])
+def test_fewer_examples_go_at_once_where_memory_is_short(most, chunk):
+    found = subject(Hungry(most), budget=60.0)
+    assert found.chunk == chunk
+    assert found.outputs(found.train).shape == (50, 3)
+
+
+def test_few_examples_go_at_once_where_each_has_many_outputs(monkeypatch):
+    monkeypatch.setattr(subjects, "ROOM", 7 * 3 * 4)
+    model = Hungry(100)
+    found = subject(model, budget=60.0)
+    assert (found.room, found.chunk) == (7, 7)
+    found.outputs(found.train)
+    assert max(model.passes) == 7
 
 
 def test_a_quick_model_keeps_all_its_examples():

@@ -143,6 +143,20 @@ def test_first_and_second_derivatives_are_those_of_finite_differences(smoothing)
     assert torch.autograd.gradgradcheck(lambda z: cross_entropy(z, y, smoothing, "none"), logits)
 
 
+def test_derivatives_that_are_differentiated_again_keep_all_digits_of_double_precision():
+    logits, y = torch.randn(40, 7, dtype=torch.double), torch.randint(7, (40,))
+    found = []
+    for loss in (
+        lambda z: cross_entropy(z, y, 0.1),
+        lambda z: torch.nn.functional.cross_entropy(z, y, label_smoothing=0.1),
+    ):
+        given = logits.clone().requires_grad_()
+        slope = torch.autograd.grad(loss(given), given, create_graph=True)[0]
+        found.append([slope.detach(), torch.autograd.grad(slope.square().sum(), given)[0]])
+    for ours, torchs in zip(*found, strict=True):
+        torch.testing.assert_close(ours, torchs, rtol=1e-12, atol=1e-14 * float(torchs.abs().max()))
+
+
 def test_torch_func_and_batched_gradients():
     logits, y = torch.randn(3, 4, dtype=torch.double), torch.tensor([0, 3, 1])
 

@@ -57,6 +57,8 @@ def test_there_and_back_again(number):
 def test_matrices_agree_and_gradients_flow():
     graph = graphs()[1]
     assert np.array_equal(to_scipy(graph).toarray(), graph.dense().numpy())
+    halves = graph.replace(edge_weights=graph.edge_weights.bfloat16())  # all are bfloat16 numbers; SciPy has none
+    assert np.array_equal(to_scipy(halves).toarray(), graph.dense().numpy())
     matrix = graph.dense().double().requires_grad_()
     found = from_dense(matrix)
     assert torch.equal(torch.autograd.grad(found.edge_weights.sum(), matrix)[0], (matrix != 0).double())

@@ -60,6 +60,16 @@ def test_nothing_adds_up_to_zero(reduce):
     assert torch.equal(pool_elements(torch.randn(2, 0, 3), reduce=reduce), torch.zeros(2, 3))
 
 
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("masked", [True, False])
+def test_means_of_large_sets_keep_what_half_precision_can_hold(dtype, masked):
+    """The sum of 1001 numbers is above float16's 65504, and 1001 is no number of bfloat16."""
+    x = torch.full((1001, 1), 200.0, dtype=dtype)
+    found = pool_elements(x, torch.ones(1001) > 0 if masked else None, "mean")
+    assert found.dtype == dtype
+    assert found.item() == 200
+
+
 def test_a_maximum_may_be_negative_also_under_a_mask():
     x = torch.tensor([[-3.0], [-2.0], [5.0]])
     assert pool_elements(x, torch.tensor([True, True, False]), "max").item() == -2
@@ -132,6 +142,7 @@ def test_plain_functions_do_for_networks():
         (lambda: pool_elements(torch.ones(3)), ValueError, r"x must be \(..., elements, features\), got shape \(3,\)"),
         (lambda: invariant()(torch.ones(3)), ValueError, r"x must be \(..., elements, features\)"),
         (lambda: pool_elements(torch.ones(3, 2), torch.ones(2) > 0), ValueError, r"mask must have the shape \(3,\)"),
+        (lambda: pool_elements(torch.ones(3, 2).long(), reduce="max"), TypeError, r"torch.int64: use x.float\(\)"),
         (lambda: pool_elements(torch.ones(3, 2), torch.ones(3)), TypeError, "mask must be boolean"),
         (lambda: equivariant()(torch.ones(2, 4, 3), MASK), ValueError, r"mask must have the shape \(2, 4\)"),
     ],

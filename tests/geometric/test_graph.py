@@ -119,6 +119,40 @@ def test_graphs_with_the_same_edges_share_their_order_and_others_do_not():
     assert graph.replace(nodes=7).incoming.number == 7
 
 
+@pytest.mark.parametrize("layer", [GCN(3, [4], 2), GATConvolution(3, 2, heads=2)])
+@pytest.mark.parametrize("make", [mixed, weighted])
+def test_what_was_kept_under_inference_mode_serves_training(layer, make):
+    graph, x = make(), torch.randn(5, 3)
+    if graph.edge_weights is not None:
+        graph = graph.replace(edge_weights=graph.edge_weights.requires_grad_())
+    with torch.inference_mode():
+        evaluated = layer(x, graph)
+    trained = layer(x, graph)
+    assert torch.equal(evaluated, trained)
+    trained.sum().backward()  # which needs the order of the edges again
+
+
+def test_what_depends_on_the_edges_alone_is_computed_once():
+    graph, asked = mixed(), []
+
+    def make():
+        asked.append(1)
+        return graph.degrees()
+
+    again = graph.replace(x=torch.ones(5, 2), edge_weights=torch.ones(5))
+    assert graph.once("name", make) is again.once("name", make)
+    assert len(asked) == 1
+    assert graph.once("other", make) is not graph.once("name", make)
+    assert graph.flipped().once("name", make) is not graph.once("name", make)
+
+
+def test_another_dtype_keeps_the_order_of_the_edges():
+    graph = weighted().replace(x=torch.ones(5, 2))
+    assert graph.to(torch.float64).incoming is graph.incoming
+    assert graph.to(torch.float64).x.dtype is torch.float64
+    assert graph.x.dtype is torch.float32
+
+
 def test_dtype_and_device():
     graph = weighted().replace(x=torch.ones(5, 2)).to(torch.float64)
     assert (graph.x.dtype, graph.edge_weights.dtype, graph.edges.dtype) == (torch.float64, torch.float64, torch.int64)
@@ -173,6 +207,12 @@ def test_a_data_set_is_a_graph():
 def test_what_is_no_graph_is_refused(unchecked, given, message):
     with pytest.raises(ValueError, match=message):
         Graph(**given)
+
+
+def test_how_many_graphs_needs_to_know_which_nodes_are_whose():
+    with pytest.raises(ValueError, match=r"graphs needs graph_of, .* got 3: use batch_graphs"):
+        Graph([[0, 1]], graphs=3)
+    assert Graph([[0, 1]], graphs=1).graphs == 1
 
 
 def test_what_cannot_be_done_is_refused():

@@ -55,13 +55,29 @@ def test_pooling_is_that_of_each_graph(reduce):
     assert torch.autograd.gradcheck(lambda x: pool_nodes(joined, x, reduce), (x,))
 
 
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_halves_are_pooled_in_single_precision(dtype):
+    graph = batch_graphs([Graph([], nodes=1000), Graph([], nodes=1)])
+    x = torch.ones(1001, 2, dtype=dtype)  # in halves a sum of ones would stay where adding one is lost
+    assert pool_nodes(graph, x).tolist() == [[1000, 1000], [1, 1]]
+    assert pool_nodes(graph, x, "mean").tolist() == [[1, 1], [1, 1]]
+    assert pool_nodes(graph, x).dtype is dtype
+
+
+def test_graphs_of_edges_alone_come_back():
+    graphs = [Graph([[0, 1]]), Graph([], nodes=0), Graph([[1, 0], [1, 1]])]
+    back = unbatch_graphs(batch_graphs(graphs))
+    assert [(graph.nodes, graph.edges.tolist()) for graph in back] == [(g.nodes, g.edges.tolist()) for g in graphs]
+    assert all(graph.x is graph.edge_weights is graph.edge_features is None for graph in back)
+
+
 def test_one_graph_is_a_list_of_one():
     graph = Graph([[0, 1]])
     assert unbatch_graphs(graph) == [graph]
     assert batch_graphs([graph]).graphs == 1
 
 
-def test_what_cannot_stand_side_by_side_is_refused():
+def test_what_cannot_stand_side_by_side_is_refused(unchecked):
     with pytest.raises(ValueError, match="graphs must be at least one, got none"):
         batch_graphs([])
     with pytest.raises(ValueError, match="all graphs must have x, or none of them"):
@@ -72,3 +88,6 @@ def test_what_cannot_stand_side_by_side_is_refused():
         batch_graphs(several()).permuted(torch.arange(7))
     with pytest.raises(ValueError, match="reduce must be"):
         pool_nodes(Graph([[0, 1]]), torch.ones(2, 1), "median")
+    for shape in ((3, 1), (2,)):
+        with pytest.raises(ValueError, match=r"x must be \(2, features\), got shape"):
+            pool_nodes(Graph([[0, 1]]), torch.ones(shape))

@@ -28,6 +28,7 @@ def test_layers_are_of_one_kind_and_sizes_fit(kind, depth):
     by_hand = x
     for layer in network.layers[:-1]:
         by_hand = layer(by_hand, GRAPH).relu()
+    torch.testing.assert_close(network.embed(x, GRAPH), by_hand)
     torch.testing.assert_close(found, network.layers[-1](by_hand, GRAPH))
     again = NodeClassifier(kind, inputs=3, outputs=2, width=8, depth=depth, heads=4, degree=3)
     again.load_state_dict(network.state_dict())
@@ -67,3 +68,17 @@ def test_dropout_is_for_training():
 def test_bad_sizes_are_answered(given, message):
     with pytest.raises(ValueError, match=message):
         NodeClassifier(**{"layer": "gcn", "inputs": 3, "outputs": 2} | given)
+
+
+@pytest.mark.parametrize("kind", ["gcn", "gat"])
+def test_whole_networks_of_pytorch_geometric_load_both_ways(kind):
+    models = pytest.importorskip("torch_geometric.nn.models", reason="PyTorch Geometric is what the network is held to")
+    more = {"gcn": {}, "gat": {"heads": 4}}[kind]
+    theirs = {"gcn": models.GCN, "gat": models.GAT}[kind](3, 8, num_layers=3, out_channels=2, **more).double()
+    ours = NodeClassifier(kind, inputs=3, outputs=2, width=8, depth=3, **more).double()
+    ours.load_state_dict({name.replace("convs.", "layers."): values for name, values in theirs.state_dict().items()})
+    x = torch.randn(5, 3, dtype=torch.float64)
+    torch.testing.assert_close(ours(x, GRAPH), theirs(x, GRAPH.edges), rtol=0, atol=1e-10)
+    again = type(theirs)(3, 8, num_layers=3, out_channels=2, **more).double()
+    again.load_state_dict({name.replace("layers.", "convs."): values for name, values in ours.state_dict().items()})
+    assert all(torch.equal(again.state_dict()[name], values) for name, values in theirs.state_dict().items())

@@ -1,19 +1,27 @@
 """Training on graphs: a club learned from two labels by its edges; parts, pictures, predictions, bad settings."""
 
 import dataclasses
+import itertools
+import json
+import math
 
 import pytest
 import torch
 
+from lemmata.data.examples import Examples
 from lemmata.data.registry import load
-from lemmata.geometric import Graph
+from lemmata.figure import Figure
+from lemmata.geometric import Graph, NodeClassifier
 from lemmata.geometric.recipes_graphs import (
     BASELINES,
     CONFIGS,
     LEARNING,
+    NodeAttentionConfig,
+    NodeChebyshevConfig,
     NodeConfig,
     classify_nodes,
     node_classification,
+    oversmoothing,
 )
 from lemmata.train import run_experiment
 
@@ -56,14 +64,44 @@ def test_packages_come_in_three_parts_with_words_that_add_up_to_one():
     assert sum(len(mark.x) for mark in figure.marks) == 2632  # no edges are drawn
 
 
-@pytest.mark.parametrize("name", ["width", "depth", "heads"])
-def test_bad_settings_are_answered(name):
-    with pytest.raises(ValueError, match=f"{name} must be >= 1"):
-        NodeConfig(**{name: 0})
+def test_mixing_makes_neighbours_alike_and_classes_unlike():
+    experiment = classify_nodes("karate", CONFIGS["gcn"], ON_CPU, "gcn")
+    learned = run_experiment(experiment)
+    (name, written), *others = experiment.files(learned.system).items()
+    assert (name, others) == ("figure-oversmoothing.json", [])
+    accuracies, left = Figure.from_json(json.loads(written)).marks
+    assert accuracies.y[0] == pytest.approx(learned.scores["accuracy"])  # the network as it is
+    # The coupling's second eigenvalue is 0.896 here: 64 mixings leave 0.896^128, a millionth, of the slowest wave.
+    assert left.y[0] == 1
+    assert all(late <= early + 1e-5 for early, late in itertools.pairwise(left.y))  # float32 differences of ones
+    assert left.y[-1] < 1e-3
+    assert accuracies.y[-1] < 0.8 < accuracies.y[0]
+
+
+def test_nothing_to_smooth_without_edges():
+    network = NodeClassifier("gcn", inputs=3, outputs=2, depth=1)
+    graph = Graph([], nodes=4, x=torch.zeros(4, 3))
+    figure = oversmoothing(network.eval(), graph, Examples(node=torch.arange(4), y=torch.zeros(4).long()))
+    assert all(math.isfinite(value) for mark in figure.marks for value in mark.y)
+
+
+@pytest.mark.parametrize(
+    ("config", "name", "least"),
+    [
+        (NodeConfig, "width", 1),
+        (NodeConfig, "depth", 1),
+        (NodeAttentionConfig, "heads", 1),
+        (NodeAttentionConfig, "width", 1),
+        (NodeChebyshevConfig, "degree", 0),
+        (NodeChebyshevConfig, "depth", 1),
+    ],
+)
+def test_bad_settings_are_answered(config, name, least):
+    assert getattr(config(**{name: least}), name) == least
+    with pytest.raises(ValueError, match=f"{name} must be >= {least}"):
+        config(**{name: least - 1})
     with pytest.raises(ValueError, match="dropout must be in"):
-        NodeConfig(dropout=-0.1)
-    with pytest.raises(ValueError, match="degree must be >= 0"):
-        NodeConfig(degree=-1)
+        config(dropout=-0.1)
 
 
 def test_the_same_seed_gives_the_same_weights():

@@ -7,8 +7,9 @@ import torch
 
 import lemmata
 from lemmata.data.examples import Examples
+from lemmata.data.registry import load
 from lemmata.figure import Points
-from lemmata.geometric.recipes_sets import DigitSetConfig, digit_sets, read_digit_sets
+from lemmata.geometric.recipes_sets import BASELINES, DigitSetConfig, digit_sets, read_digit_sets
 from lemmata.geometric.set_network import SetNetwork
 from lemmata.train import Options, run_experiment
 
@@ -40,6 +41,40 @@ def test_a_few_passes_are_better_than_the_baselines_also_for_more_digits_than_we
     alone = experiment.test[:1]  # a set without a mask is whole
     whole = Examples(x=alone.x[:, alone.mask[0]])
     torch.testing.assert_close(experiment.predict(experiment.system, whole)["answer"], found[:1], rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("task", ANSWERS)
+def test_the_number_of_digits_alone_is_as_good_as_told(task):
+    digits = load("digits")
+    known, test = (
+        digit_sets(digits.train, task, 20000, 1, 20, seed=5),
+        digit_sets(digits.test, task, 2000, 1, 20, seed=1),
+    )
+    sizes, asked = known.mask.sum(1), test.mask.sum(1)
+    answer = torch.tensor([0.0] + [known.y[sizes == size].median() for size in range(1, 21)])
+    error = (answer[asked] - test.y).abs().mean().item()
+    assert error == pytest.approx(BASELINES[task]["the number of digits alone"], abs=0.06)
+
+
+def test_parts_share_no_picture():
+    experiment = read_digit_sets(config=DigitSetConfig(sets=2000), options=SHORT)
+    parts = (experiment.train, experiment.validation, experiment.test)
+    seen = [{picture.numpy().tobytes() for picture in part.x[part.mask]} for part in parts]
+    assert [len(part) for part in parts] == [2000, 2000, 2000]
+    digits = load("digits")
+    assert len(seen[0]) <= len(digits.train) * 5 / 6 + 1
+    assert len(seen[1]) <= len(digits.train) / 6
+    assert not seen[0] & seen[1]
+    assert not seen[2] & (seen[0] | seen[1])
+
+
+def test_doubles_can_be_learnt_from_and_shown():
+    config = DigitSetConfig(sets=100, width=8, latent=4, elements=3)
+    experiment = read_digit_sets(config=config, options=replace(SHORT, epochs=1, precision="float64"))
+    run_experiment(experiment)
+    points, line = experiment.picture(experiment.system).marks
+    assert (len(points.x), len(line.x)) == (400, 2)
+    assert points.x == experiment.test.y[:400].tolist()
 
 
 def test_training_goes_on_where_it_stopped_and_gives_the_same_bits(tmp_path):

@@ -242,3 +242,19 @@ def test_a_curve_on_a_coloured_ground_has_a_light_seam(ground):
     curve = Line([0, 1], [0, 1], "path")
     seams = [svg(Figure("Seam", marks=marks)).count('stroke="#fff"') for marks in ([curve], [ground, curve])]
     assert seams == [0, 1]
+
+
+def test_edges_of_a_graph_are_one_light_path():
+    ends = [value for k in range(30) for value in (k, k + 1, None)]
+    for count, drawn in ((60, 20), (63, 1)):  # runs of two points and a gap
+        picture = svg(Figure("Edges", marks=[Line(ends[:count], ends[:count])]))
+        assert picture.count('stroke-linejoin="round"') == drawn
+        assert ('stroke-opacity="0.5"' in picture) is (drawn == 1)
+
+
+def test_points_of_a_crowded_figure_are_all_small():
+    few, many = Points([0, 1], [1, 0], "few"), Points(range(301), range(301), "many")
+    assert svg(Figure("Points", marks=[few])).count("<title>few: ") == 2
+    crowded = svg(Figure("Points", marks=[few, many]))
+    assert crowded.count('stroke-width=".3"') == 2
+    assert "<title>few: " not in crowded

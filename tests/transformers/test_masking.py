@@ -33,17 +33,18 @@ def test_unless_told_the_shares_are_those_of_bert():
         assert abs(found.double().mean() - wanted) < 6 * (wanted * (1 - wanted) / of) ** 0.5
 
 
-def test_of_evenly_spaced_draws_the_shares_are_exact(monkeypatch):
+@pytest.mark.parametrize("replaced", [0.25, 0.0])
+def test_of_evenly_spaced_draws_the_shares_are_exact(replaced, monkeypatch):
     eighths = torch.arange(8) / 8
     draws = iter([eighths[:, None].expand(8, 8), eighths.expand(8, 8)])  # what is chosen, and what becomes of it
     monkeypatch.setattr(torch, "rand", lambda *shape, **words: next(draws))
     x = torch.full((8, 8), 5)
     read, targets = mask_tokens(
-        x, 10_000, MASK, fraction=0.5, hidden=0.5, replaced=0.25, generator=torch.Generator().manual_seed(0)
+        x, 10_000, MASK, fraction=0.5, hidden=0.5, replaced=replaced, generator=torch.Generator().manual_seed(0)
     )
     assert (targets == 5).sum() == 4 * 8
     assert (read == MASK).sum() == 4 * 4
-    assert (read == 5).sum() == 4 * 8 + 4 * 2  # not chosen, or chosen and left
+    assert (read == 5).sum() == 4 * 8 + 4 * (4 - 8 * replaced)  # not chosen, or chosen and left
     assert (read[:4, :4] == MASK).all()
 
 

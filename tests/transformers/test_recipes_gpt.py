@@ -60,6 +60,24 @@ def test_every_test_character_is_counted_once_after_half_a_window():
     assert experiment.metrics(experiment.system, half)["bits"] == pytest.approx(bits)
 
 
+def test_with_patience_the_end_of_the_training_text_is_held_out():
+    text = load("shakespeare").train.x
+    everything, part = plays(), plays(options=replace(FEW, patience=1))
+    assert everything.validation is None
+    assert part.validation is not None
+    last = int(0.9 * len(text))  # learnt from before it, in windows that begin every 16 characters
+    assert len(everything.train) == (len(text) - 33) // 16 + 1
+    assert len(part.train) == (last - 33) // 16 + 1
+    assert part.validation.x[0].equal(text[last : last + 32])
+    assert part.test.x.equal(everything.test.x)
+
+
+def test_windows_begin_every_stride():
+    experiment, text = plays(replace(TINY, stride=5)), load("shakespeare").train.x
+    assert experiment.train.x[3].equal(text[15:47])
+    assert experiment.test.x.equal(plays().test.x)
+
+
 def test_what_is_written_begins_with_the_prompt_and_follows_the_seed():
     experiment = plays()
     one, two = (
@@ -87,6 +105,9 @@ def test_the_picture_shows_the_cost_beside_all_baselines():
         ({"window": 3}, "window"),
         ({"depth": 0}, "depth"),
         ({"dropout": 2.0}, "dropout"),
+        ({"attention_dropout": -0.1}, "attention_dropout"),
+        ({"stride": 129}, "stride must be <= 128"),
+        ({"stride": 0}, "stride"),
         ({"window": 10**6}, "window"),
     ],
 )

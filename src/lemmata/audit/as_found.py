@@ -1,7 +1,7 @@
 r"""A model is lent to the audit, and given back exactly as it was found."""
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
@@ -19,9 +19,10 @@ HOOKS = (
 
 
 @contextlib.contextmanager
-def kept_as_found(model: nn.Module) -> Iterator[None]:
+def kept_as_found(model: nn.Module) -> Iterator[Callable[[], None]]:
     r"""Whatever happens inside, afterwards weights, buffers, gradients, modes and hooks are as before, and all
-    generators of random numbers stand where they stood; also after an error or Ctrl-C.
+    generators of random numbers stand where they stood; also after an error or Ctrl-C. What is yielded gives all of it
+    back at once, as often as it is called.
 
     >>> model = nn.Sequential(nn.Linear(2, 2), nn.BatchNorm1d(2))
     >>> before = {name: value.clone() for name, value in model.state_dict().items()}
@@ -33,7 +34,7 @@ def kept_as_found(model: nn.Module) -> Iterator[None]:
     """
     kept = _Kept(model)
     try:
-        yield
+        yield kept.give_back
     finally:
         kept.give_back()
 
@@ -86,7 +87,7 @@ def _restore(held: dict[Any, Any], before: dict[Any, Any]) -> None:
 def _put_back(value: Tensor, before: Tensor) -> None:
     """The numbers as they were. What is unchanged keeps the version that autograd counts."""
     if (value.shape, value.dtype, value.device) != (before.shape, before.dtype, before.device):
-        value.data = before
+        value.data = before.clone()  # what was kept may be wanted again
         return
     same = (value == before) | ((value != value) & (before != before))  # NaN stays NaN
     if not bool(same.all()):

@@ -69,10 +69,12 @@ def audit(
     training = _training(optimizer, lr, momentum, batch_size)
     with seeded(0):  # loaders draw too
         train_sample, test_sample = _samples(data, test, budget)
-    with _as_it_is_written(model), kept_as_found(model), seeded(0):
+    with _as_it_is_written(model), kept_as_found(model), torch.enable_grad(), seeded(0):
         model = getattr(model, "_orig_mod", model)  # what was compiled
         subject = Subject(model, train_sample, test_sample, loss, forward, training, name, clock.left())
-        findings = [finding for one in chosen for finding in _asked(one, subject, clock, watch)]
+        # Each probe finds the model as the first one did, whatever the ones before it tried.
+        with kept_as_found(model) as give_back:
+            findings = [finding for one in chosen for finding in _asked(one, subject, clock, watch, give_back)]
         facts = _facts(subject)
     return AuditReport(subject.name, findings, facts, clock.spent(), budget)
 
@@ -85,7 +87,9 @@ def _as_it_is_written(model: nn.Module) -> contextlib.AbstractContextManager[Any
     return torch.compiler.set_stance("force_eager") if compiled else contextlib.nullcontext()
 
 
-def _asked(one: Probe, subject: Subject, clock: Clock, watch: Callable[[str], None] | None) -> Iterator[AuditFinding]:
+def _asked(
+    one: Probe, subject: Subject, clock: Clock, watch: Callable[[str], None] | None, give_back: Callable[[], None]
+) -> Iterator[AuditFinding]:
     """The findings of one probe; what cannot be asked is said."""
     if watch:
         watch(one.title)
@@ -95,18 +99,18 @@ def _asked(one: Probe, subject: Subject, clock: Clock, watch: Callable[[str], No
         return
     own, subject.network.clock = clock.part(one.share), clock.part(2 * one.share)  # what it asks, and where it is cut
     try:
-        # Each probe finds the model as the first one did, whatever the ones before it tried.
-        with kept_as_found(subject.model):
-            for finding in one.asks(subject, own):
-                yield replace(finding, probe=one.name)
+        for finding in one.asks(subject, own):
+            yield replace(finding, probe=one.name)
     except OutOfTime as error:
         enough = max(1.1 * error.times * clock.seconds, 1.0)
         yield skipped(words, f"{error}: try --budget {float(f'{enough:.2g}'):.0f}", probe=one.name)
-    except (KeyboardInterrupt, torch.OutOfMemoryError):
-        raise
+    except torch.OutOfMemoryError:
+        yield skipped(words, f"it needs more memory than {subject.device} has left", probe=one.name)
     except Exception as error:
         told = " ".join(f"{type(error).__name__}: {error}".split())[:300]
         yield skipped(words, f"it could not be measured: {told}", probe=one.name)
+    finally:
+        give_back()
 
 
 def _chosen(names: Sequence[str] | None) -> list[Probe]:

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from torch.func import functional_call
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
+from lemmata.audit.operation_count import affordable
 from lemmata.audit.sample import Sample
 from lemmata.audit.subject import Subject
 from lemmata.measure.curvature_products import HessianOperator
@@ -89,7 +90,7 @@ def learning_form(subject: Subject, examples: int) -> Iterator[LearningForm]:
     be left out, as two passes would be of two functions. Where a network draws and no part of it says so, all of it is
     measured in evaluation mode. Kernels that have no second derivative are kept out.
     """
-    network = subject.network
+    network, size = subject.network, subject.training.batch_size or affordable(subject, CHUNK, 2 * SMALLEST)
     narrow = any(value.is_floating_point() and value.itemsize < 4 for value in network.parameters())
     if narrow:
         network = copy.deepcopy(network).float()
@@ -109,7 +110,7 @@ def learning_form(subject: Subject, examples: int) -> Iterator[LearningForm]:
         if not _repeats(network, sample[: max(2, min(len(sample), SMALLEST))]):
             network.eval()
             words = "in evaluation mode"
-        size = min(subject.training.batch_size or CHUNK, len(sample))
+        size = min(size, len(sample))
         form = LearningForm(network, subject, sample, fresh, words, size, _mixes(network, sample[:SMALLEST]))
         yield form if _has_two_derivatives(form) else replace(form, twice=False)
 

@@ -2,6 +2,7 @@ r"""What is audited: a model, its data, its loss and how it is trained, in one f
 
 import math
 import time
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -24,7 +25,9 @@ LOSSES: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
     "l1": functional.l1_loss,
     "huber": functional.huber_loss,
 }
+OUTPUTS = ("logits", "out", "output", "outputs", "prediction", "predictions", "pred", "preds", "scores")  # by name
 CHUNK = 256  # examples that go through the network at once, fewer where they would take long
+ROOM = 2**29  # bytes of outputs that are had at once: those of a language model can be many
 
 
 @dataclass(frozen=True)
@@ -66,6 +69,8 @@ class Network(nn.Module):
         if self.clock is not None:
             # Backwards takes about twice as long as forwards.
             times = 3 if torch.is_grad_enabled() else 1
+            if inputs[0].is_cuda:  # what was begun there counts when it is done
+                torch.cuda.synchronize(inputs[0].device)
             self.clock.need(times * (self.overhead + len(inputs[0]) * self.seconds), "a pass through the network")
         given = dict(zip(self.names, inputs, strict=True))
         if self.adapter is not None:
@@ -80,7 +85,7 @@ class Network(nn.Module):
 def as_tensor(output: Any) -> Tensor:
     """The tensor of a model's output: itself, its logits, or the first of several."""
     if isinstance(output, Mapping):
-        output = output.get("logits", next(iter(output.values()), None))
+        output = _named_output(output)
     elif hasattr(output, "logits"):
         output = output.logits
     elif isinstance(output, list | tuple) and output:
@@ -90,6 +95,17 @@ def as_tensor(output: Any) -> Tensor:
         cure = "give forward=lambda model, batch: ..., which returns the logits"
         raise TypeError(f"the model must return a tensor of real numbers or have .logits, got {told}: {cure}")
     return output
+
+
+def _named_output(output: Mapping[Any, Any]) -> Any:
+    """The entry that is compared with targets: the one so called, or the only one there is."""
+    tensors = {key: value for key, value in output.items() if isinstance(value, Tensor) and value.is_floating_point()}
+    called = next((key for key in OUTPUTS if key in tensors), None)
+    if called is None and len(tensors) > 1:
+        names = ", ".join(map(str, tensors))
+        cure = 'give forward=lambda model, batch: model(batch["x"])["..."]'
+        raise TypeError(f"the model returns {names}, and none of them is called logits: {cure}")
+    return next(iter(tensors.values()), None) if called is None else tensors[called]
 
 
 class Subject:
@@ -104,7 +120,8 @@ class Subject:
     - `unusable` says in words why no loss of the targets can be had, and is empty where it can: probes that need
       targets are not asked then
     - `labels_were` says what class labels were kept as, where they had to be read: "float32", "a column of int64"
-    - `seconds` is the time of one example, forwards; `chunk`, how many may go through the network at once
+    - `seconds` is the time of one example, forwards; `chunk`, how many may go through the network at once; `room`, of
+      how many the outputs may be held
     """
 
     def __init__(
@@ -138,6 +155,7 @@ class Subject:
         self.given_loss = loss
         model.eval()
         outputs = self._first_outputs()
+        self.room = max(ROOM // (outputs[0].numel() * max(outputs.itemsize, 4)), 1)
         self.seconds, self.chunk = self._timed(budget)
         self.labels_were = ""
         self._read_targets(outputs)
@@ -162,7 +180,10 @@ class Subject:
 
     def _asked(self, loss: Callable[[Any, Any], Tensor], outputs: Tensor, targets: Tensor) -> Tensor:
         """A loss of one's own, given outputs as the model gives them."""
-        return loss(self.network.as_answered(outputs), targets)
+        with warnings.catch_warnings():
+            # Shapes that torch broadcasts are a finding of their own, told once.
+            warnings.filterwarnings("ignore", "Using a target size")
+            return loss(self.network.as_answered(outputs), targets)
 
     def _takes(self, loss: Any, outputs: Tensor) -> bool:
         """Whether a loss of one's own takes these outputs of the first examples."""
@@ -224,7 +245,9 @@ class Subject:
                 raise
             shapes = ", ".join(f"{name} {tuple(x.shape)} {str(x.dtype)[6:]}" for name, x in first.inputs.items())
             told = " ".join(f"{type(error).__name__}: {error}".split())[:200]
-            raise ValueError(f"the model cannot take a batch of {shapes}: {told}") from error
+            bytes_ = any(x.dtype == torch.uint8 for x in first.inputs.values())
+            cure = "; bytes must be given as real numbers: x / 255" if bytes_ else self._whole_alone()
+            raise ValueError(f"the model cannot take a batch of {shapes}: {told}{cure}") from error
         targets = first.targets
         if targets is not None and _classes_last(outputs, targets):
             self.network.class_axis = -1
@@ -234,6 +257,18 @@ class Subject:
                 f"the model must give one output an example, got shape {tuple(outputs.shape)} for {len(first)} examples"
             )
         return outputs
+
+    def _whole_alone(self) -> str:
+        """What to do with a model that takes all examples at once and no part of them, as those on the nodes of a
+        graph.
+        """
+        try:
+            with torch.no_grad():
+                whole = len(self.train) > 2 and len(self.network(*self.train.tensors)) == len(self.train)
+        except Exception:  # whatever a model of the user's own raises
+            return ""
+        cure = "give all of it as one example, (x[None], y[None]), and forward=lambda model, batch: model(batch['x'][0]"
+        return f"; it takes no part of the data, such as some nodes of a graph: {cure}, ...)[None]" if whole else ""
 
     def _read_targets(self, outputs: Tensor) -> None:
         """Class labels in the form that torch's losses take."""
@@ -246,14 +281,20 @@ class Subject:
     def _timed(self, budget: float) -> tuple[float, int]:
         """The time of an example in a large batch, and how many make a batch that takes at most 2 % of the budget."""
         few = min(2, len(self.train))
-        short = self._seconds(few)
-        many = max(few, int(min(CHUNK, len(self.train), few * budget / 50 / max(short, 1e-9))))
-        long = self._seconds(many) if many > few else short
+        short = self._seconds(few, budget)
+        many = max(few, int(min(CHUNK, self.room, len(self.train), few * budget / 50 / max(short, 1e-9))))
+        long, most = short, min(CHUNK, self.room)
+        while many > few:
+            try:
+                long = self._seconds(many, budget)
+                break
+            except torch.OutOfMemoryError:
+                many = most = max(many // 2, few)
         # A pass takes overhead + examples * seconds; of one size alone, all is put down to the examples.
         network = self.network
         network.seconds = max(long - short, 0.0) / (many - few) if many > few else long / many
         network.overhead = max(long - many * network.seconds, 0.0)
-        chunk = min(CHUNK, (budget / 50 - network.overhead) / max(network.seconds, 1e-9))
+        chunk = min(most, (budget / 50 - network.overhead) / max(network.seconds, 1e-9))
         return long / many, max(int(chunk), 1)
 
     def _thin(self, budget: float) -> None:
@@ -264,14 +305,19 @@ class Subject:
         if self.test is not None and len(self.test) > most:
             self.test = replace(self.some(most, self.test), whole=False)
 
-    def _seconds(self, number: int) -> float:
-        """How long so many examples take, forwards."""
-        started = time.perf_counter()
-        with torch.no_grad():
-            self.network(*self.train[:number].tensors)
-        if self.device.type == "cuda":
-            torch.cuda.synchronize(self.device)
-        return time.perf_counter() - started
+    def _seconds(self, number: int, budget: float) -> float:
+        """How long so many examples take, forwards: the quickest of up to three passes, as far as a hundredth of the
+        budget goes. The first of a size loads kernels on a GPU, and any may meet a machine that is busy.
+        """
+        passes: list[float] = []
+        while not passes or (len(passes) < 3 and sum(passes) < budget / 100):
+            started = time.perf_counter()
+            with torch.no_grad():
+                self.network(*self.train[:number].tensors)
+            if self.device.type == "cuda":
+                torch.cuda.synchronize(self.device)
+            passes.append(time.perf_counter() - started)
+        return min(passes)
 
     def _task(self, outputs: Tensor, loss: Any) -> str:
         targets = self.train.targets
@@ -288,11 +334,11 @@ class Subject:
         whole = not targets.is_floating_point()
         if said == "classes" or (said is None and whole and len(shape) == len(wanted) + 1 and shape[0] > 1):
             if len(shape) != len(wanted) + 1 and not (targets.is_floating_point() and shape == wanted):
-                raise ValueError(_unfit(outputs, targets))
+                raise ValueError(_unfit(outputs, targets, loss))
             return "classes"
         if math.prod(shape) != math.prod(wanted):
             if isinstance(loss, str | None) or not self._takes(loss, outputs):
-                raise ValueError(_unfit(outputs, targets))
+                raise ValueError(_unfit(outputs, targets, loss))
             return "numbers"  # several outputs for one target: a mean and a variance, or quantiles
         if said is not None:
             return said
@@ -307,8 +353,14 @@ def _classes_last(outputs: Tensor, targets: Tensor) -> bool:
     return outputs.shape[:1] + outputs.shape[2:] != targets.shape == outputs.shape[:-1]
 
 
-def _unfit(outputs: Tensor, targets: Tensor) -> str:
+def _unfit(outputs: Tensor, targets: Tensor, loss: Any) -> str:
     seen = f"outputs (batch, {', '.join(map(str, outputs.shape[1:]))}) with targets (batch, "
     seen += f"{', '.join(map(str, targets.shape[1:]))})".replace("(batch, )", "(batch)")
     cure = "give loss=..., or forward=lambda model, batch: ..., which returns the logits"
-    return f"cannot compare {seen} of {str(targets.dtype)[6:]}: {cure}".replace("(batch, )", "(batch)")
+    if not targets.is_floating_point() and isinstance(loss, str):
+        if targets.shape[1:] == outputs.shape[1:]:
+            cure = "give one-hot targets as real numbers, y.float(), or classes, y.argmax(1)"
+        elif targets.ndim + 1 == outputs.ndim:
+            cure = "class labels want loss='cross_entropy'"
+    by = f" by {loss}" if isinstance(loss, str) else ""
+    return f"cannot compare {seen} of {str(targets.dtype)[6:]}{by}: {cure}".replace("(batch, )", "(batch)")

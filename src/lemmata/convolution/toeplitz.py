@@ -87,4 +87,5 @@ def convolution_matrix(
     kept = met > 0
     indices = torch.stack([rows[kept], met[kept] - 1])
     shape = (outputs * places, len(entry))
-    return torch.sparse_coo_tensor(indices, values[kept], shape, check_invariants=False).coalesce()
+    with torch.sparse.check_sparse_tensor_invariants(enable=False):  # by the argument alone torch 2.11 still warns
+        return torch.sparse_coo_tensor(indices, values[kept], shape).coalesce()

@@ -182,7 +182,8 @@ def _slope(ctx: Any) -> Tensor:
     logits, y, log_p = ctx.saved_tensors
     even = ctx.smoothing / logits.shape[-1]
     if torch.is_grad_enabled():  # somebody wants second derivatives, which come from the logits
-        target = (1 - ctx.smoothing) * functional.one_hot(y, logits.shape[-1]) + even
+        one = functional.one_hot(y, logits.shape[-1]).to(log_p.dtype)  # whole numbers times 0.9 would be float32
+        target = (1 - ctx.smoothing) * one + even
         return logits.softmax(-1) - target
     slope = log_p.exp()
     slope = slope.sub_(even) if even else slope

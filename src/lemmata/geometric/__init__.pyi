@@ -23,6 +23,7 @@ from lemmata.geometric.graph_batches import pool_nodes as pool_nodes
 from lemmata.geometric.graph_batches import unbatch_graphs as unbatch_graphs
 from lemmata.geometric.graph_fourier import GraphFourier as GraphFourier
 from lemmata.geometric.graph_laplacian import GraphLaplacian as GraphLaplacian
+from lemmata.geometric.graph_networks import GraphClassifier as GraphClassifier
 from lemmata.geometric.message_passing import MessagePassing as MessagePassing
 from lemmata.geometric.message_passing import aggregate_neighbours as aggregate_neighbours
 from lemmata.geometric.node_networks import NodeClassifier as NodeClassifier
@@ -53,6 +54,7 @@ __all__ = [
     "GCNConvolution",
     "GINConvolution",
     "Graph",
+    "GraphClassifier",
     "GraphFourier",
     "GraphLaplacian",
     "MessagePassing",

@@ -7,6 +7,7 @@ from jaxtyping import Float, Shaped
 from torch import Tensor
 
 from lemmata import validate
+from lemmata.fast.sparse.reference import WIDER
 from lemmata.geometric.graph import Graph
 
 __all__ = ["from_dense", "from_networkx", "from_pyg", "from_scipy", "to_networkx", "to_pyg", "to_scipy"]
@@ -50,6 +51,7 @@ def to_scipy(graph: Graph) -> Any:
     from scipy.sparse import coo_array
 
     weights = torch.ones(graph.edges.shape[1]) if graph.edge_weights is None else graph.edge_weights.detach()
+    weights = weights.to(WIDER.get(weights.dtype, weights.dtype))  # SciPy has no halves
     sources, targets = graph.edges.cpu().numpy()
     return coo_array((weights.cpu().numpy(), (sources, targets)), shape=(graph.nodes, graph.nodes)).tocsr()
 

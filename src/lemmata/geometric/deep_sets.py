@@ -31,6 +31,8 @@ def pool_elements(
     """
     validate.one_of("reduce", reduce, REDUCTIONS)
     x = only_elements(x, mask)
+    if not x.is_floating_point():
+        raise TypeError(f"x must hold floating-point numbers, got {x.dtype}: use x.float()")
     if reduce == "max":
         if mask is not None:
             x = x.masked_fill(~mask[..., None], -torch.inf)
@@ -38,11 +40,12 @@ def pool_elements(
             return x.new_zeros(*x.shape[:-2], x.shape[-1])
         top = x.amax(-2)
         return top if mask is None else top.masked_fill(~mask.any(-1, keepdim=True), 0.0)
-    total = x.sum(-2)
     if reduce == "sum":
-        return total
-    count = x.shape[-2] if mask is None else mask.sum(-1, keepdim=True)
-    return total / torch.as_tensor(count, device=x.device).clamp(min=1).to(x.dtype)
+        return x.sum(-2)
+    # In float32 at least: the sum of a large set may be too large for half precision, though its mean is not.
+    total = x.sum(-2, dtype=torch.promote_types(x.dtype, torch.float32))
+    count = max(x.shape[-2], 1) if mask is None else mask.sum(-1, keepdim=True).clamp(min=1)
+    return (total / count).to(x.dtype)
 
 
 def only_elements(x: Tensor, mask: Tensor | None) -> Tensor:

@@ -35,13 +35,21 @@ def gcn_coupling(graph: Graph, dtype: torch.dtype | None = None) -> Graph:
             [0.0000, 0.4080, 0.5000]])
     """
     looped = graph.with_self_loops()
+    own = looped.edge_weights
+    if own is None:
+        dtype = torch.get_default_dtype() if dtype is None else dtype
+        return looped.replace(edge_weights=looped.once(("gcn_coupling", dtype), lambda: _normalised(looped, dtype)))
+    weights = _normalised(looped, dtype)
+    return looped.replace(edge_weights=weights * own.to(weights.dtype))
+
+
+def _normalised(looped: Graph, dtype: torch.dtype | None) -> Float[Tensor, " edges"]:
+    """One over the root of the degrees of both ends."""
     degrees = looped.degrees(dtype=dtype)
     if bool((degrees <= 0).any()):
         raise ValueError("edge_weights must have sums > -1 at every node, so that 1 + degree is positive")
     scale = degrees.rsqrt()
-    weights = scale[looped.edges[0]] * scale[looped.edges[1]]
-    own = looped.edge_weights
-    return looped.replace(edge_weights=weights if own is None else weights * own.to(weights.dtype))
+    return scale[looped.edges[0]] * scale[looped.edges[1]]
 
 
 @system("gcn_convolution", title="GCN layer", kind="module")

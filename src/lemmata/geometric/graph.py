@@ -2,7 +2,7 @@ r"""Graphs: nodes with features, edges between them, and the same edges sorted b
 
 import copy
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 import torch
@@ -22,27 +22,35 @@ class _Pattern:
 
     def __init__(self, edges: Int[Tensor, "2 edges"], nodes: int):
         self.edges, self.nodes = edges, nodes
+        self.kept: dict[Hashable, Tensor] = {}
+
+    # What is kept outlives its first use, which may be under inference_mode: autograd could not save it later.
 
     @functools.cached_property
+    @torch.inference_mode(False)
     def incoming(self) -> Rows:
         return rows_of(self.edges[1], self.edges[0], self.nodes)
 
     @functools.cached_property
+    @torch.inference_mode(False)
     def outgoing(self) -> Rows:
         return rows_of(self.edges[0], self.edges[1], self.nodes)
 
     @functools.cached_property
+    @torch.inference_mode(False)
     def apart(self) -> Tensor | None:
         """Which edges join different nodes; None if all do."""
         kept = self.edges[0] != self.edges[1]
         return None if bool(kept.all()) else kept
 
     @functools.cached_property
+    @torch.inference_mode(False)
     def alone(self) -> "_Pattern":
         """The edges between different nodes."""
         return self if self.apart is None else _Pattern(self.edges[:, self.apart], self.nodes)
 
     @functools.cached_property
+    @torch.inference_mode(False)
     def looped(self) -> "_Pattern":
         """These edges and one from each node to itself."""
         loops = torch.arange(self.nodes, device=self.edges.device).expand(2, -1)
@@ -104,6 +112,10 @@ class Graph:
         self._pattern = _Pattern(edges.to(torch.int64), self.nodes)
         self._dress(x=x, edge_weights=edge_weights, edge_features=edge_features, graph_of=graph_of)
         last = 0 if graph_of is None or not len(graph_of) else int(graph_of[-1]) + 1
+        if graph_of is None and graphs not in (None, 1):
+            raise ValueError(
+                f"graphs needs graph_of, which says where each node belongs, got {graphs}: use batch_graphs"
+            )
         self.graphs = (
             validate.count("graphs", last if graphs is None else graphs, least=last) if graph_of is not None else 1
         )
@@ -145,6 +157,13 @@ class Graph:
     def outgoing(self) -> Rows:
         """For each node, the targets of the edges that leave it."""
         return self._pattern.outgoing
+
+    def once(self, name: Hashable, make: Callable[[], Tensor]) -> Tensor:
+        """What depends on the edges alone, computed by the first of all graphs of the same edges that asks for it."""
+        if name not in self._pattern.kept:
+            with torch.inference_mode(False), torch.no_grad():
+                self._pattern.kept[name] = make()
+        return self._pattern.kept[name]
 
     def degrees(self, weighted: bool = True, dtype: torch.dtype | None = None) -> Float[Tensor, " nodes"]:
         """The sum of the weights of the edges that lead to each node, or their number; added up in `dtype`."""
@@ -273,7 +292,12 @@ class Graph:
         """On a device or in a dtype; whole numbers change their device only."""
         there = {name: getattr(self, name) for name in ("x", "edge_weights", "edge_features", "graph_of")}
         there = {name: None if v is None else moved(v, *place, **options) for name, v in there.items()}
-        return Graph(moved(self.edges, *place, **options), self.nodes, graphs=self.graphs, **there)
+        edges = moved(self.edges, *place, **options)
+        if edges is not self.edges:
+            return Graph(edges, self.nodes, graphs=self.graphs, **there)
+        made = copy.copy(self)  # whose edges are sorted already
+        made._dress(**there)
+        return made
 
     @classmethod
     def of(cls, data: GraphDataset, weighted: bool = False) -> "Graph":

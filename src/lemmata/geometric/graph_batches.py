@@ -7,6 +7,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from lemmata import validate
+from lemmata.fast.sparse.reference import WIDER
+from lemmata.fast.sparse.rows import check_rows
 from lemmata.geometric.graph import Graph
 
 __all__ = ["batch_graphs", "pool_nodes", "unbatch_graphs"]
@@ -69,13 +71,18 @@ def unbatch_graphs(graph: Graph) -> list[Graph]:
 def pool_nodes(
     graph: Graph, x: Float[Tensor, "nodes features"], reduce: str = "sum"
 ) -> Float[Tensor, "graphs features"]:
-    """The sum, mean or maximum over the nodes of each graph; of a graph without nodes it is zero."""
+    """The sum, mean or maximum over the nodes of each graph; of a graph without nodes it is zero.
+
+    Half precision is added up in single precision.
+    """
     validate.one_of("reduce", reduce, ("sum", "mean", "amax"))
+    check_rows("x", x, graph.nodes)
     of = torch.zeros(graph.nodes, dtype=torch.int64, device=x.device) if graph.graph_of is None else graph.graph_of
     empty = x.new_zeros(graph.graphs, x.shape[1])
     if reduce == "amax":
         return empty.scatter_reduce(0, of[:, None].expand_as(x), x, "amax", include_self=False)
-    total = empty.index_add(0, of, x)
-    if reduce == "sum":
-        return total
-    return total / torch.bincount(of, minlength=graph.graphs).clamp(min=1).to(x.dtype)[:, None]
+    wide = WIDER.get(x.dtype, x.dtype)
+    total = empty.to(wide).index_add(0, of, x.to(wide))
+    if reduce == "mean":
+        total = total / torch.bincount(of, minlength=graph.graphs).clamp(min=1).to(wide)[:, None]
+    return total.to(x.dtype)

@@ -50,7 +50,7 @@ def aggregate_neighbours(
         # the highest that each target hears: one shift for all would lose those who hear small values alone.
         level = torch.zeros_like(x)
         return row_attention(level, x, x[..., None], graph.incoming, graph.outgoing, slope=1.0)[..., 0]
-    return row_extremes(x, graph.incoming, largest=reduce == "max")
+    return row_extremes(x, graph.incoming, graph.outgoing, largest=reduce == "max")
 
 
 @system("message_passing", title="Message passing", kind="module")

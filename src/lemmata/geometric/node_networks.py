@@ -46,6 +46,7 @@ class NodeClassifier(nn.Module):
         x: (nodes, inputs)    returns: logits (nodes, outputs)
 
     Source: Kipf and Welling 2017 for the arrangement.
+    Differs: weights of PyTorch Geometric's models GCN and GAT load both ways, with `layers.` for `convs.` in the names.
 
     >>> model = NodeClassifier("gat", inputs=3, outputs=2, width=16, heads=4)
     >>> model(torch.randn(4, 3), Graph([[0, 1], [1, 2]], nodes=4).undirected()).shape
@@ -75,7 +76,14 @@ class NodeClassifier(nn.Module):
         )
 
     def forward(self, x: Float[Tensor, "nodes inputs"], graph: Graph) -> Float[Tensor, "nodes outputs"]:
-        for number, layer in enumerate(self.layers, 1):
-            x = layer(functional.dropout(x, self.dropout, self.training), graph)
-            x = x.relu() if number < len(self.layers) else x  # (nodes, the layer's outputs)
+        return self.read(self.embed(x, graph), graph)
+
+    def embed(self, x: Float[Tensor, "nodes inputs"], graph: Graph) -> Float[Tensor, "nodes width"]:
+        """The features that the last layer is given: those of the layer before it, or x where there is none."""
+        for layer in list(self.layers)[:-1]:
+            x = layer(functional.dropout(x, self.dropout, self.training), graph).relu()  # (nodes, width)
         return x
+
+    def read(self, features: Float[Tensor, "nodes width"], graph: Graph) -> Float[Tensor, "nodes outputs"]:
+        """The last layer, of the features that `embed` gives."""
+        return self.layers[-1](functional.dropout(features, self.dropout, self.training), graph)

@@ -15,23 +15,28 @@ __all__ = ["PointFeatures", "PointNetClassifier", "PointNetFeatures", "PointNetS
 
 
 class PointFeatures(NamedTuple):
-    """What PointNet knows of a cloud: of each point, of the whole, and the matrices by which it was turned.
+    """What PointNet knows of a cloud: of each point, of the whole, and the matrices by which it was transformed.
 
     Shapes:
-        local: (batch, points, 64)    whole: (batch, 1024)    turns: matrices (batch, k, k), those of features last
+        local: (batch, points, 64)    whole: (batch, 1024)    transforms: matrices (batch, k, k), those of features last
     """
 
     local: Tensor
     whole: Tensor
-    turns: tuple[Tensor, ...]
+    transforms: tuple[Tensor, ...]
 
     def orthogonality_penalty(self) -> Tensor:
-        r"""$\|I - TT^\top\|_F^2$ of the last matrix, mean over the batch: zero iff it is orthogonal."""
-        if not self.turns:
+        r"""$\|I - TT^\top\|_F^2$ of the last matrix, mean over the batch: zero iff it is orthogonal.
+
+        In float32 at least, also under autocast: eight bits do not tell an orthogonal matrix from its neighbours.
+        """
+        if not self.transforms:
             return self.whole.new_zeros(())
-        turn = self.turns[-1]
-        eye = torch.eye(turn.shape[-1], dtype=turn.dtype, device=turn.device)
-        return (eye - turn @ turn.mT).square().sum((1, 2)).mean()
+        transform = self.transforms[-1]
+        transform = transform.to(torch.promote_types(transform.dtype, torch.float32))
+        eye = torch.eye(transform.shape[-1], dtype=transform.dtype, device=transform.device)
+        with torch.autocast(transform.device.type, enabled=False):
+            return (eye - transform @ transform.mT).square().sum((1, 2)).mean()
 
 
 def shared(widths: Sequence[int], last: bool = True, **place: object) -> nn.Sequential:
@@ -58,8 +63,9 @@ class TransformNetwork(nn.Module):
 
     $$ T(X) \in \mathbb R^{k \times k}, \qquad T(PX) = T(X), \qquad x_m \mapsto T(X)\, x_m $$
 
-    The matrix does not depend on the order of the points, so that the turned cloud follows it. It is any matrix, no
-    rotation: only a penalty draws it towards orthogonal ones. At first it is the unit matrix.
+    The matrix does not depend on the order of the points, so that the transformed cloud follows it. It is any matrix,
+    no rotation: only a penalty draws it towards orthogonal ones. At first it is the unit matrix. Batch normalisation
+    needs at least two clouds in training.
 
     Shapes:
         x: (batch, k, points)    returns: (batch, k, k)
@@ -90,9 +96,17 @@ class TransformNetwork(nn.Module):
         if x.ndim != 3 or x.shape[1] != self.features or not x.shape[2]:
             wanted = f"(batch, {self.features}, points) with at least one point"
             raise ValueError(f"x must be {wanted}, got shape {tuple(x.shape)}")
-        found = self.head(self.points(x).amax(-1))  # (batch, k * k)
+        found = self.head(_several(self, self.points(x).amax(-1)))  # (batch, k * k)
         eye = torch.eye(self.features, dtype=x.dtype, device=x.device)
-        return eye + found.view(-1, self.features, self.features)
+        return eye + found.unflatten(1, (self.features, self.features))
+
+
+def _several(module: nn.Module, whole: Tensor) -> Tensor:
+    """Features of whole clouds, of two at least in training: the variance of one has no meaning."""
+    if module.training and len(whole) < 2:
+        fix = "give it several clouds at once, or call eval()"
+        raise ValueError(f"x must hold at least 2 clouds in training, for batch normalisation, got {len(whole)}: {fix}")
+    return whole
 
 
 @system("pointnet_features", title="PointNet's features", kind="module")
@@ -103,8 +117,7 @@ class PointNetFeatures(nn.Module):
        \xrightarrow{\text{shared}} 1024 \xrightarrow{\max} \text{whole} $$
 
     The maximum over the points makes the whole's feature blind to their order and, in evaluation mode, to points that
-    come twice. Some points decide it alone: without the others it is the same. Batch normalisation needs at least two
-    clouds in training.
+    come twice. Without T-Nets some points decide it alone: without the others it is the same.
 
     Shapes:
         x: (batch, points, dimensions)    returns: `PointFeatures`
@@ -121,17 +134,17 @@ class PointNetFeatures(nn.Module):
         self,
         dimensions: int = 3,
         width: int = 1024,
-        turned: bool = True,
+        transformed: bool = True,
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__()
         place = {"device": device, "dtype": dtype}
         self.dimensions, self.width = validate.count("dimensions", dimensions), validate.count("width", width)
-        self.turned = validate.flag("turned", turned)
-        self.input_turn = TransformNetwork(dimensions, width, **place) if turned else None
+        self.transformed = validate.flag("transformed", transformed)
+        self.input_transform = TransformNetwork(dimensions, width, **place) if transformed else None
         self.local = shared([dimensions, 64, 64], **place)
-        self.feature_turn = TransformNetwork(64, width, **place) if turned else None
+        self.feature_transform = TransformNetwork(64, width, **place) if transformed else None
         self.deep = shared([64, 64, 128, width], **place)
 
     def forward(self, x: Float[Tensor, "batch points dimensions"]) -> PointFeatures:
@@ -139,16 +152,16 @@ class PointNetFeatures(nn.Module):
         if x.ndim != 3 or not x.shape[1]:
             wanted = f"(batch, points, {self.dimensions}) with at least one point"
             raise ValueError(f"x must be {wanted}, got shape {tuple(x.shape)}")
-        turns = []
+        transforms = []
         h = x.mT  # (batch, dimensions, points)
-        if self.input_turn is not None:
-            turns.append(self.input_turn(h))
-            h = turns[-1] @ h
+        if self.input_transform is not None:
+            transforms.append(self.input_transform(h))
+            h = transforms[-1] @ h
         h = self.local(h)  # (batch, 64, points)
-        if self.feature_turn is not None:
-            turns.append(self.feature_turn(h))
-            h = turns[-1] @ h
-        return PointFeatures(h.mT, self.deep(h).amax(-1), tuple(turns))
+        if self.feature_transform is not None:
+            transforms.append(self.feature_transform(h))
+            h = transforms[-1] @ h
+        return PointFeatures(h.mT, self.deep(h).amax(-1), tuple(transforms))
 
 
 @system("pointnet", title="PointNet", kind="module")
@@ -170,7 +183,7 @@ class PointNetClassifier(nn.Module):
         classes: int,
         dimensions: int = 3,
         width: int = 1024,
-        turned: bool = True,
+        transformed: bool = True,
         dropout: float = 0.3,
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
@@ -178,12 +191,16 @@ class PointNetClassifier(nn.Module):
         super().__init__()
         place = {"device": device, "dtype": dtype}
         self.classes, self.dropout = validate.count("classes", classes), validate.fraction("dropout", dropout)
-        self.dimensions, self.width, self.turned = dimensions, width, turned
-        self.features = PointNetFeatures(dimensions, width, turned, **place)
+        self.dimensions, self.width, self.transformed = dimensions, width, transformed
+        self.features = PointNetFeatures(dimensions, width, transformed, **place)
         self.head = dense([width, 512, 256, classes], dropout, **place)
 
     def forward(self, x: Float[Tensor, "batch points dimensions"]) -> Float[Tensor, "batch classes"]:
-        return self.head(self.features(x).whole)
+        return self.logits(self.features(x))
+
+    def logits(self, found: PointFeatures) -> Float[Tensor, "batch classes"]:
+        """The logits of clouds whose features are known, as where their penalty is asked for too."""
+        return self.head(_several(self, found.whole))
 
 
 @system("pointnet_segmenter", title="PointNet for parts", kind="module")
@@ -205,18 +222,21 @@ class PointNetSegmenter(nn.Module):
         classes: int,
         dimensions: int = 3,
         width: int = 1024,
-        turned: bool = True,
+        transformed: bool = True,
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__()
         place = {"device": device, "dtype": dtype}
         self.classes = validate.count("classes", classes)
-        self.dimensions, self.width, self.turned = dimensions, width, turned
-        self.features = PointNetFeatures(dimensions, width, turned, **place)
-        self.head = shared([64 + width, 512, 256, 128, classes], last=False, **place)
+        self.dimensions, self.width, self.transformed = dimensions, width, transformed
+        self.features = PointNetFeatures(dimensions, width, transformed, **place)
+        self.head = shared([64 + width, 512, 256, 128, 128, classes], last=False, **place)
 
     def forward(self, x: Float[Tensor, "batch points dimensions"]) -> Float[Tensor, "batch points classes"]:
-        found = self.features(x)
-        whole = found.whole[:, None].expand(-1, x.shape[1], -1)  # (batch, points, width)
+        return self.logits(self.features(x))
+
+    def logits(self, found: PointFeatures) -> Float[Tensor, "batch points classes"]:
+        """The logits of the points of clouds whose features are known."""
+        whole = found.whole[:, None].expand(-1, found.local.shape[1], -1)  # (batch, points, width)
         return self.head(torch.cat([found.local, whole], -1).mT).mT  # (batch, points, classes)

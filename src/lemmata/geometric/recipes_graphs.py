@@ -5,6 +5,7 @@ What the defaults reach (seed 0), of Debian's packages and of the club: gcn 0.80
 0.731 and 0.969 (see the data sets).
 """
 
+import json
 from dataclasses import asdict, dataclass
 
 import torch
@@ -15,7 +16,9 @@ from lemmata import validate
 from lemmata.data.examples import Examples
 from lemmata.data.graphs import GraphDataset
 from lemmata.data.registry import load
+from lemmata.fast.sparse.neighbour_sum import row_sums
 from lemmata.figure import Figure, Line, Points
+from lemmata.geometric.gcn import gcn_coupling
 from lemmata.geometric.graph import Graph
 from lemmata.geometric.node_networks import NodeClassifier
 from lemmata.marks import recipe
@@ -24,7 +27,7 @@ from lemmata.train.experiment import Experiment
 from lemmata.train.options import Options
 from lemmata.train.randomness import seeded
 
-__all__ = ["NodeConfig", "classify_nodes"]
+__all__ = ["NodeAttentionConfig", "NodeChebyshevConfig", "NodeConfig", "classify_nodes"]
 
 BASELINES = {
     "debian": {"perceptron on words alone": 0.65},
@@ -32,6 +35,8 @@ BASELINES = {
 }
 HOW = "The perceptron is the same network on the graph without edges, trained with the same settings and seed 0."
 LARGEST_DRAWN = 200  # nodes of a graph whose edges are drawn too
+MIXINGS = 64  # by how much depth is carried on in the picture of over-smoothing
+TINY = torch.finfo(torch.float32).tiny
 
 
 @dataclass(frozen=True)
@@ -44,23 +49,44 @@ class NodeConfig:
     """Layers: how many steps away a node sees."""
     dropout: float = 0.5
     """Fraction of the features left out before each layer while training."""
-    heads: int = 8
-    """Heads of graph attention, which share the width."""
-    degree: int = 2
-    """Degree of ChebNet's polynomials: steps that each layer reaches."""
 
     def __post_init__(self) -> None:
-        for name in ("width", "depth", "heads"):
-            validate.count(name, getattr(self, name))
-        validate.count("degree", self.degree, least=0)
+        validate.count("width", self.width)
+        validate.count("depth", self.depth)
         validate.fraction("dropout", self.dropout)
+
+
+@dataclass(frozen=True)
+class NodeAttentionConfig(NodeConfig):
+    """What can be chosen of a network of graph attention."""
+
+    width: int = 64
+    """Features of each node between two layers, which the heads share."""
+    heads: int = 8
+    """Heads of each layer."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        validate.count("heads", self.heads)
+
+
+@dataclass(frozen=True)
+class NodeChebyshevConfig(NodeConfig):
+    """What can be chosen of ChebNet."""
+
+    degree: int = 2
+    """Degree of the polynomials: steps that each layer reaches."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        validate.count("degree", self.degree, least=0)
 
 
 CONFIGS = {
     "gcn": NodeConfig(),
-    "gat": NodeConfig(width=64),
+    "gat": NodeAttentionConfig(),
     "gin": NodeConfig(),
-    "chebnet": NodeConfig(),
+    "chebnet": NodeChebyshevConfig(),
 }
 LEARNING = Options(epochs=100, batch_size=1000, lr=0.01, weight_decay=0.05, evaluate=10)
 
@@ -91,11 +117,13 @@ def node_classification(
         network = NodeClassifier(**arguments)
     places: dict[torch.device, Graph] = {}
 
-    def logits(network: nn.Module) -> Tensor:
-        """Of all nodes; the graph follows the network to its device and is sorted there once."""
+    def seen(network: nn.Module) -> Graph:
+        """The graph follows the network to its device and is sorted there once."""
         device = next(network.parameters()).device
-        here = places.setdefault(device, graph if device == graph.device else graph.to(device))
-        return network(here.x, here)
+        return places.setdefault(device, graph if device == graph.device else graph.to(device))
+
+    def logits(network: nn.Module) -> Tensor:
+        return network(seen(network).x, seen(network))  # of all nodes
 
     def loss(network: nn.Module, batch: Examples) -> Tensor:
         return functional.cross_entropy(logits(network)[batch.node], batch.y)
@@ -107,23 +135,30 @@ def node_classification(
         probability = logits(network)[examples.node].softmax(1)
         return {"class": probability.argmax(1), "probability": probability.amax(1)}
 
-    def picture(network: nn.Module) -> Figure:
+    def picture(network: NodeClassifier) -> Figure:
         with evaluating(network), torch.no_grad():
-            return embedding(logits(network).cpu().double(), found, graph)
+            features = network.embed(seen(network).x, seen(network))  # type: ignore[arg-type]
+        return embedding(features.cpu().double(), found, graph)
+
+    def files(network: NodeClassifier) -> dict[str, bytes]:
+        with evaluating(network), torch.no_grad():
+            figure = oversmoothing(network, seen(network), parts["test"].to(seen(network).device))
+        return {"figure-oversmoothing.json": json.dumps(figure.to_json()).encode()}
 
     # The network sees all nodes at once; a node's own features stand beside its number for whoever looks at examples.
     x = graph.x
     parts = {name: Examples(x=x[part.node], node=part.node, y=part.y) for name, part in found.parts.items()}
     return Experiment(
         network, arguments, parts["train"], parts["test"], options, validation=parts.get("validation"), loss=loss,
-        metrics=metrics, metric="accuracy", largest=True, classes=found.classes, picture=picture, predict=predict,
-        notes={"baselines": BASELINES.get(found.name, {}), "how": HOW},
+        metrics=metrics, metric="accuracy", largest=True, classes=found.classes, picture=picture, files=files,
+        predict=predict, notes={"baselines": BASELINES.get(found.name, {}), "how": HOW},
     )  # fmt: skip
 
 
-def embedding(logits: Tensor, found: GraphDataset, graph: Graph) -> Figure:
-    """The nodes at the two directions in which their logits differ most, by class; edges of small graphs."""
-    centred = logits - logits.mean(0)
+def embedding(features: Tensor, found: GraphDataset, graph: Graph) -> Figure:
+    """The nodes at the two directions in which their features, brought to length one, differ most; edges if few."""
+    directed = functional.normalize(features, dim=1)  # nodes with many neighbours would hide the others
+    centred = directed - directed.mean(0)
     _, _, directions = torch.linalg.svd(centred, full_matrices=False)
     places = centred @ directions[:2].mT  # (nodes, 2)
     marks: list[Line | Points] = []
@@ -135,4 +170,23 @@ def embedding(logits: Tensor, found: GraphDataset, graph: Graph) -> Figure:
     for number, name in enumerate(found.classes):
         mine = places[found.y == number]
         marks.append(Points(mine[:, 0], mine[:, 1], name))
-    return Figure("Nodes by their logits", "first direction", "second direction", marks)
+    return Figure("Nodes by the features before the last layer", "first direction", "second direction", marks)
+
+
+def oversmoothing(network: NodeClassifier, graph: Graph, test: Examples) -> Figure:
+    r"""What is left of a network's features when the graph mixes them k times more before the last layer.
+
+    Shown is the energy $\langle H, (I - \bar A)H\rangle / \|H\|^2$ of $H = \bar A^k H_0$ as part of that of $H_0$: zero
+    where neighbours are the same but for their degrees.
+    """
+    features, coupling = network.embed(graph.x, graph), gcn_coupling(graph)  # type: ignore[arg-type]
+    energies, accuracies = [], []
+    for _ in range(MIXINGS + 1):
+        mixed = row_sums(features, coupling.incoming, coupling.outgoing, coupling.edge_weights)  # (nodes, width)
+        energies.append(1 - float((features * mixed).sum() / features.square().sum().clamp(min=TINY)))
+        right = network.read(features, graph).argmax(1)[test.node] == test.y
+        accuracies.append(right.double().mean().item())
+        features = mixed
+    steps, left = range(MIXINGS + 1), [energy / max(energies[0], TINY) for energy in energies]
+    marks = [Line(steps, accuracies, "accuracy on the test"), Line(steps, left, "differences left between neighbours")]
+    return Figure("Over-smoothing", "times that the graph mixes the features before the last layer", "", marks)

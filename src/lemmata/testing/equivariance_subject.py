@@ -48,7 +48,7 @@ class Subject:
         validate.one_of("group", group, GROUPS)
         validate.one_of("output", output, ("equivariant", "invariant"))
         generator = torch.Generator().manual_seed(0)
-        x = _example(module, graph, inputs, generator) if x is None else _checked_example(x, group)
+        x = _checked_example(_example(module, graph, inputs, generator) if x is None else x, group)
         if graph is not None and not _fits(graph, x.shape[-2]):
             raise ValueError(f"x must have a row for each of {_nodes(graph)} nodes, got shape {tuple(x.shape)}")
         if tolerance is None:
@@ -173,6 +173,8 @@ def _nodes(graph: Any) -> int:
         raise TypeError(f"graph must be a Graph, edges (2, edges) or an adjacency matrix, got {type(graph).__name__}")
     if _lists_edges(graph):
         return int(graph.max()) + 1 if graph.numel() else 0
+    if graph.layout != torch.strided:
+        raise TypeError(f"graph must be a dense matrix, got {graph.layout}: use graph.to_dense()")
     if graph.ndim < 2 or graph.shape[-1] != graph.shape[-2]:
         raise ValueError(f"graph must be edges (2, edges) or a square matrix, got shape {tuple(graph.shape)}")
     return graph.shape[-1]
@@ -193,6 +195,8 @@ def _example(module: Any, graph: Any, inputs: int | None, generator: torch.Gener
 def _checked_example(x: Tensor, group: str) -> Tensor:
     if not isinstance(x, Tensor):
         raise TypeError(f"x must be a tensor, got {type(x).__name__}")
+    if x.is_meta:
+        raise ValueError("x must be on a device that holds numbers, got meta: build the module on another")
     least = 3 if group == "permutation" else 1
     if x.ndim < 2 or x.shape[-2] < least or not x.numel():
         wanted = f"(..., elements, features) with at least {least} element{'s' if least > 1 else ''}"
@@ -203,4 +207,8 @@ def _checked_example(x: Tensor, group: str) -> Tensor:
         raise ValueError(
             f"x must have at least 2 coordinates on its last axis to be rotated, got shape {tuple(x.shape)}"
         )
+    if x.is_floating_point() and not x.isfinite().all():
+        raise ValueError("x must be finite, found NaN or infinity")
+    if group == "permutation" and (x == x[..., :1, :]).all():
+        raise ValueError("x must have elements that differ: nobody sees whether equal ones were moved")
     return x.detach()

@@ -43,6 +43,7 @@ class Experiment:
     # sample(system, count, generator), for `lemmata sample`; bytes are the content of a WAV file
     sample: Callable[..., "Figure | str | bytes"] | None = None
     write: Callable[[Any], str] | None = None  # a few lines of text, told after an evaluation
-    files: Callable[[Any], Mapping[str, bytes]] | None = None  # by name, for the run's folder, when training is over
+    # by name, for the run's folder, when training is over; figure-NAME.json is drawn by whoever shows the run
+    files: Callable[[Any], Mapping[str, bytes]] | None = None
     preparation: Preparation | None = None  # of a user's own file: how new examples become inputs
     notes: Mapping[str, Any] = field(default_factory=dict)  # facts for the run's record, such as baselines

@@ -44,14 +44,21 @@ class GPTTextConfig:
     """Attentions side by side in each block."""
     dropout: float = 0.1
     """Fraction of what each part of a block adds that is left out while training."""
+    attention_dropout: float = 0.0
+    """Fraction of the weights of attention that is left out while training."""
     window: int = 128
     """Characters that it reads at once."""
+    stride: int | None = None
+    """Characters from the beginning of a training window to that of the next; half a window if None."""
 
     def __post_init__(self) -> None:
         for name in ("width", "depth", "heads"):
             validate.count(name, getattr(self, name))
         validate.count("window", self.window, least=4)
-        validate.fraction("dropout", self.dropout)
+        for name in ("dropout", "attention_dropout"):
+            validate.fraction(name, getattr(self, name))
+        if self.stride is not None:
+            validate.count("stride", self.stride, most=self.window)
 
 
 READING = Options(epochs=4, batch_size=16, lr=3e-3, weight_decay=0.05, schedule="cosine", warmup=100, clip=1.0)
@@ -63,15 +70,24 @@ def write_plays(
     config: GPTTextConfig = GPTTextConfig(),  # noqa: B008 - frozen
     options: Options = READING,
 ) -> Experiment:
-    """Three plays of Shakespeare, character by character: how well the next one is foreseen, and what it writes."""
+    """Three plays of Shakespeare, character by character: how well the next one is foreseen, and what it writes.
+
+    With `--patience` the last tenth of the training text is held out, and decides which weights are kept.
+    """
     text = load(data)
     vocabulary: Vocabulary = text.extra["vocabulary"]
     if config.window >= len(text.validation.x):
         raise ValueError(f"window must be below the {len(text.validation.x)} characters, got {config.window}")
     # Windows that overlap by half: every passage is met from two beginnings, and tested with half a window before it.
     half = -(-config.window // 2)
-    train, test = (windows(part.x, config.window, stride=half) for part in (text.train, text.validation))
-    chosen = {field.name: getattr(config, field.name) for field in fields(config) if field.name != "window"}
+    learnt, held_out = text.train.x, None
+    if options.patience is not None:
+        learnt, last = learnt.tensor_split([9 * len(learnt) // 10])
+        held_out = windows(last, config.window, stride=half)
+    train = windows(learnt, config.window, stride=config.stride or half)
+    test = windows(text.validation.x, config.window, stride=half)
+    told = ("window", "stride")
+    chosen = {field.name: getattr(config, field.name) for field in fields(config) if field.name not in told}
     arguments = {"vocab_size": len(vocabulary), "max_length": config.window, **chosen}
     with seeded(options.seed):
         model = GPT(**arguments)
@@ -92,7 +108,7 @@ def write_plays(
         return written(system, vocabulary, count, generator, prompt, length, temperature, top_k, top_p)
 
     return Experiment(
-        model, arguments, train, test, options, loss=loss, metrics=scores, metric="bits",
+        model, arguments, train, test, options, held_out, loss=loss, metrics=scores, metric="bits",
         picture=costs_by_context(test, write, BASELINES), sample=sample, write=write,
         notes={"baselines": BASELINES, "how": HOW},
     )  # fmt: skip

@@ -1,15 +1,15 @@
 """Every claim that a finding about anatomy, signals, units or inputs rests on is one of ours."""
 
 import torch
+from tests.audit.probes.usage import statements
 from torch import nn
 
 from lemmata.audit import audit
 from lemmata.audit.probes import anatomy, dead_units, input_scale, signal
-from lemmata.catalog import load
 
 
 def test_named_claims_exist():
-    known = set(load().statements)
+    known = statements()
     named = {*anatomy.CLAIMS, *anatomy.SYMMETRY, *signal.CLAIMS, *input_scale.CLAIMS}
     named |= {*dead_units.CLAIMS, *dead_units.SLOPES}
     layers = [layer for _ in range(6) for layer in (nn.Linear(8, 8), nn.ReLU())]

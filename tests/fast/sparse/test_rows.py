@@ -22,3 +22,8 @@ def test_nothing_at_all_has_rows_too():
     none = torch.zeros(0, dtype=torch.int64)
     assert rows_of(none, none, 3).pointers.tolist() == [0, 0, 0, 0]
     assert rows_of(none, none, 0).number == 0
+
+
+def test_columns_are_64_bits_wide_for_compiled_code():
+    r, c = torch.tensor([1, 0], dtype=torch.int32), torch.tensor([3, 4], dtype=torch.int32)
+    assert {part.dtype for part in rows_of(r, c, 2)} == {torch.int64}

@@ -8,8 +8,9 @@ import pytest
 import torch
 
 import lemmata
-from lemmata.data import load
+from lemmata.data import Examples, load
 from lemmata.lab.cli import main
+from lemmata.lab.cli.input_file import _fitting
 
 
 @pytest.fixture(scope="module")
@@ -215,6 +216,13 @@ def test_bad_files_are_refused_in_one_line(capsys, runs, tmp_path, name, content
     if content is not None:
         (tmp_path / name).write_bytes(content)
     refused(capsys, said, "predict", runs / "mlp-moons", "--input", tmp_path / name)
+
+
+def test_what_may_be_negative_is_no_picture_and_may_be_large():
+    clouds = Examples(x=torch.linspace(-1, 1, 12).reshape(2, 2, 3))
+    assert _fitting(np.full((1, 2, 3), 1.5), clouds).max() == 1.5
+    with pytest.raises(ValueError, match="pictures must lie"):
+        _fitting(np.full((1, 2, 3), 1.5), Examples(x=clouds.x.abs()))
 
 
 def test_bad_arrays_are_refused_in_one_line(capsys, runs, tmp_path):

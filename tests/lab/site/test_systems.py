@@ -11,6 +11,7 @@ import pytest
 
 from lemmata import catalog
 from lemmata.catalog import SystemEntry
+from lemmata.figure import Figure
 from lemmata.files import cache_folder
 from lemmata.lab.site import work
 from lemmata.lab.site.app import Settings, create_app
@@ -335,8 +336,10 @@ def test_damaged_and_foreign_folders_are_passed_over():
     log = root / run / "log.jsonl"
     log.write_text(log.read_text() + '{"event": "st')
     (root / run / "pictures" / "step-00000032.json").write_text("[]")
+    (root / run / "figure-damaged.json").write_text("[]")
+    (root / run / "figure-last.json").write_text(json.dumps(Figure("What was left").to_json()))
     found = find_run(run)
-    assert len(found.curves()) == 2
+    assert [figure.title for figure in found.curves()][2:] == ["What was left"]
     assert found.picture(32) is None
 
 

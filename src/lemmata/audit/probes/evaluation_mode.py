@@ -50,7 +50,7 @@ class Scores(NamedTuple):
 def evaluation_mode(subject: Subject, clock: Clock) -> Iterator[AuditFinding]:
     part = subject.test if subject.test is not None and subject.test.targets is not None else subject.train
     affordable = int(clock.left() / 2 / (MODES * max(subject.seconds, 1e-9)))
-    sample = subject.some(min(MOST, affordable), part)
+    sample = subject.some(min(MOST, affordable, 4 * subject.room), part)
     if len(sample) < LEAST or affordable < LEAST:
         clock.need(2 * LEAST * MODES * subject.seconds, "answers in several modes")
         yield skipped(NAME, f"it needs {LEAST} examples, got {len(sample)}")

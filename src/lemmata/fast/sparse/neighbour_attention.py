@@ -8,7 +8,7 @@ from torch import Tensor
 
 from lemmata.fast.sparse.paths import attention, attention_back
 from lemmata.fast.sparse.reference import WIDER, gathered_attention
-from lemmata.fast.sparse.rows import Rows
+from lemmata.fast.sparse.rows import PATTERN, Rows
 
 __all__ = ["row_attention"]
 
@@ -55,7 +55,6 @@ def row_attention(
 
 # --- The operator that torch.compile sees, and its gradient ---
 
-PATTERN = "Tensor pointers, Tensor columns, Tensor entries, Tensor t_pointers, Tensor t_columns, Tensor t_entries"
 GIVEN = f"Tensor to, Tensor source, Tensor? more, Tensor values, float slope, {PATTERN}"
 _library = torch.library.Library("lemmata", "FRAGMENT")
 _library.define(f"row_attention({GIVEN}) -> (Tensor, Tensor)")

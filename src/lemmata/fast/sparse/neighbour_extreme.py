@@ -5,32 +5,35 @@ from jaxtyping import Float
 from torch import Tensor
 
 from lemmata.fast.sparse.paths import extremes
-from lemmata.fast.sparse.rows import Rows
+from lemmata.fast.sparse.reference import WIDER
+from lemmata.fast.sparse.rows import Rows, check_rows
 
 __all__ = ["row_extremes"]
 
 
 def row_extremes(
-    x: Float[Tensor, "columns features"], rows: Rows, largest: bool = True
+    x: Float[Tensor, "columns features"], rows: Rows, transposed: Rows, largest: bool = True
 ) -> Float[Tensor, "rows features"]:
     r"""For each row and feature the largest value among its columns: $y_{rf} = \max_{(r, c)} x_{cf}$; or the smallest.
 
-    The gradient goes to the column that won, the first of equals, as with `torch.max`. A row without entries gets zero.
+    `transposed` is the same pattern by columns. The gradient goes to the column that won, the first of equals, as with
+    `torch.max`. A row without entries gets zero.
 
     >>> from lemmata.fast.sparse.rows import rows_of
     >>> r, c = torch.tensor([0, 0, 1]), torch.tensor([1, 2, 0])
-    >>> row_extremes(torch.tensor([[1.0], [2.0], [4.0]]), rows_of(r, c, 3))
+    >>> row_extremes(torch.tensor([[1.0], [2.0], [4.0]]), rows_of(r, c, 3), rows_of(c, r, 3))
     tensor([[4.],
             [1.],
             [0.]])
     """
-    if x.ndim != 2:
-        raise ValueError(f"x must be (columns, features), got shape {tuple(x.shape)}")
+    check_rows("x", x, transposed.number)
     if not len(x):
         return x.new_zeros(rows.number, x.shape[1])
     at = torch.ops.lemmata.row_extremes(x, 1.0 if largest else -1.0, *rows)  # (rows, features), -1 where there is none
-    # Torch's own gather brings the gradients, also those of gradients.
-    return torch.where(at < 0, 0.0, x.gather(0, at.clamp(min=0)))
+    # Torch's own gather brings the gradients, also those of gradients. One column may win in many rows: halves are wide
+    # enough for what it takes, not for adding up what comes back.
+    wide = x.to(WIDER.get(x.dtype, x.dtype))
+    return wide.gather(0, at.clamp(min=0)).masked_fill(at < 0, 0).to(x.dtype)
 
 
 # --- The operator that torch.compile sees; which column won has no gradient ---

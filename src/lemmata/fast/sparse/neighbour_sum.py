@@ -7,7 +7,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from lemmata.fast.sparse.paths import dots, sums
-from lemmata.fast.sparse.rows import Rows
+from lemmata.fast.sparse.rows import PATTERN, Rows, check_rows
 
 __all__ = ["entry_dots", "row_sums"]
 
@@ -30,7 +30,7 @@ def row_sums(
     tensor([[6.],
             [1.]])
     """
-    _fits("x", x, transposed.number)
+    check_rows("x", x, transposed.number)
     if weights is not None and weights.shape != rows.columns.shape:
         raise ValueError(f"weights must have shape {tuple(rows.columns.shape)}, got {tuple(weights.shape)}")
     return torch.ops.lemmata.row_sums(x, weights, *rows, *transposed)
@@ -40,22 +40,15 @@ def entry_dots(
     a: Float[Tensor, "rows features"], b: Float[Tensor, "columns features"], rows: Rows, transposed: Rows
 ) -> Float[Tensor, " entries"]:
     r"""For each entry the inner product $\langle a_r, b_c\rangle$, in the order of the list."""
-    _fits("a", a, rows.number)
-    _fits("b", b, transposed.number)
+    check_rows("a", a, rows.number)
+    check_rows("b", b, transposed.number)
     if a.shape[1] != b.shape[1]:
         raise ValueError(f"a and b must have as many features, got {a.shape[1]} and {b.shape[1]}")
     return torch.ops.lemmata.entry_dots(a, b, *rows, *transposed)
 
 
-def _fits(name: str, values: Tensor, rows: int) -> None:
-    # What is not there must not be read: compiled code does not ask.
-    if values.ndim != 2 or len(values) != rows:
-        raise ValueError(f"{name} must be ({rows}, features), got shape {tuple(values.shape)}")
-
-
 # --- The operators that torch.compile sees, and their gradients: each is the gradient of the other ---
 
-PATTERN = "Tensor pointers, Tensor columns, Tensor entries, Tensor t_pointers, Tensor t_columns, Tensor t_entries"
 _library = torch.library.Library("lemmata", "FRAGMENT")
 _library.define(f"row_sums(Tensor x, Tensor? weights, {PATTERN}) -> Tensor")
 _library.define(f"entry_dots(Tensor a, Tensor b, {PATTERN}) -> Tensor")

@@ -26,7 +26,10 @@ def sparse_path(x: Tensor) -> str:
     True
     """
     if x.device.type == "cuda":
-        return "triton" if _triton() else "torch: triton is not installed"
+        kernels = _triton()
+        if not kernels:
+            return "torch: triton is not installed"
+        return "triton" if kernels.fits(x) else f"torch: no kernels for {x.dtype} of shape {tuple(x.shape)}"
     if x.device.type != "cpu":
         return f"torch: no kernels for {x.device.type}"
     problem = compiled.why_not_compiled(WIDER.get(x.dtype, x.dtype))
@@ -55,9 +58,11 @@ def dots(a: Tensor, b: Tensor, rows: Rows) -> Tensor:
 
 def extremes(x: Tensor, sign: float, rows: Rows) -> Tensor:
     """The column of the largest (sign 1) or smallest (sign -1) feature in each row; -1 where there is none."""
-    wide = WIDER.get(x.dtype, x.dtype)
+    if kernels := _kernels(x, *rows):
+        return kernels.extremes(x, sign, rows)
+    wide = WIDER.get(x.dtype, x.dtype) if x.is_floating_point() else torch.float64  # which holds whole numbers too
     if not _fits(wide, x, *rows):
-        return gathered_extremes(x, sign, rows)
+        return gathered_extremes(x.to(wide), sign, rows)
     return compiled.compiled_extremes(x.to(wide), sign, rows)
 
 

@@ -1,8 +1,8 @@
-r"""Sums over the entries of rows, and attention over them, on an NVIDIA GPU: each program takes one row.
+r"""Sums, maxima and attention over the entries of rows on an NVIDIA GPU: each program takes one row, or a piece of one.
 
 Entries are read in blocks, columns of a block side by side, so that each row of features is read in whole lines. Sums
-are in single precision for halves, in the order of the blocks: the same input gives the same bits. One launch for each
-operation, whatever the graph.
+are in single precision for halves, in the order of the blocks: the same input gives the same bits. A program takes the
+entries `starts[p] .. ends[p]`; with LONG it leaves out rows of more entries, whose pieces are taken by others.
 """
 
 import triton
@@ -10,17 +10,31 @@ import triton.language as tl
 
 __all__ = []
 
+NOWHERE = tl.constexpr(1 << 62)
+
+
+@triton.jit
+def own_entries(starts, ends, LONG: tl.constexpr):
+    """Where the entries of this program begin and end, and whether it takes them."""
+    place = tl.program_id(0).to(tl.int64)
+    first, last = tl.load(starts + place), tl.load(ends + place)
+    taken = last >= first
+    if LONG > 0:
+        taken = last - first <= LONG
+        last = tl.where(taken, last, first)
+    return place, first, last, taken
+
 
 @triton.jit
 def sum_rows(
-    x, weights, pointers, columns, entries, y, features,
-    WEIGHTED: tl.constexpr, WIDE: tl.constexpr, E: tl.constexpr, F: tl.constexpr,
+    x, weights, starts, ends, columns, entries, targets, y, features,
+    LONG: tl.constexpr, WEIGHTED: tl.constexpr, SENT: tl.constexpr, WIDE: tl.constexpr,
+    E: tl.constexpr, F: tl.constexpr,
 ):  # fmt: skip
-    """y[r] = sum of weights[entries[k]] * x[columns[k]], a block of F features."""
-    row = tl.program_id(0).to(tl.int64)
+    """y[r] = sum of weights[entries[k]] * x[columns[k]], a block of F features; with SENT r is targets[p]."""
+    row, first, last, taken = own_entries(starts, ends, LONG)
     f = tl.program_id(1) * F + tl.arange(0, F)
     inside = f < features
-    first, last = tl.load(pointers + row), tl.load(pointers + row + 1)
     total = tl.zeros((F,), WIDE)
     for start in range(first, last, E):
         k = start + tl.arange(0, E)
@@ -32,14 +46,20 @@ def sum_rows(
             e = tl.load(entries + k, mask=there, other=0)
             tile = tile * tl.load(weights + e, mask=there, other=0.0).to(WIDE)[:, None]
         total += tl.sum(tile, 0)
-    tl.store(y + row * features + f, total, mask=inside)
+    if SENT:
+        row = tl.load(targets + row)
+    tl.store(y + row * features + f, total, mask=inside & taken)
 
 
 @triton.jit
-def dot_entries(a, b, pointers, columns, entries, d, features, WIDE: tl.constexpr, E: tl.constexpr, F: tl.constexpr):
-    """d[entries[k]] = <a[r], b[columns[k]]>."""
-    row = tl.program_id(0).to(tl.int64)
-    first, last = tl.load(pointers + row), tl.load(pointers + row + 1)
+def dot_entries(
+    a, b, starts, ends, columns, entries, owners, d, features,
+    LONG: tl.constexpr, OWNED: tl.constexpr, WIDE: tl.constexpr, E: tl.constexpr, F: tl.constexpr,
+):  # fmt: skip
+    """d[entries[k]] = <a[r], b[columns[k]]>; with OWNED r is owners[p]."""
+    row, first, last, _ = own_entries(starts, ends, LONG)
+    if OWNED:
+        row = tl.load(owners + row)
     for start in range(first, last, E):
         k = start + tl.arange(0, E)
         there = k < last
@@ -56,6 +76,34 @@ def dot_entries(a, b, pointers, columns, entries, d, features, WIDE: tl.constexp
 
 
 @triton.jit
+def extremes_of_rows(
+    x, starts, ends, columns, at, features, SIGN: tl.constexpr, WIDE: tl.constexpr, E: tl.constexpr, F: tl.constexpr
+):  # fmt: skip
+    """at[r] = the column of the largest SIGN * x, the first of equals, or of the first NaN; -1 where there is none."""
+    row, first, last, _ = own_entries(starts, ends, 0)
+    f = tl.program_id(1) * F + tl.arange(0, F)
+    inside = f < features
+    best = tl.full((F,), float("-inf"), WIDE)
+    found, broken = tl.full((F,), NOWHERE, tl.int64), tl.full((F,), NOWHERE, tl.int64)
+    for start in range(first, last, E):
+        k = (start + tl.arange(0, E)).to(tl.int64)
+        there = k < last
+        mask = there[:, None] & inside[None, :]  # (E, F)
+        c = tl.load(columns + k, mask=there, other=0)
+        tile = SIGN * tl.load(x + c[:, None] * features + f[None, :], mask=mask, other=0.0).to(WIDE)
+        number = tile == tile
+        broken = tl.minimum(broken, tl.min(tl.where(mask & (tile != tile), k[:, None], NOWHERE), 0))
+        tile = tl.where(mask & number, tile, float("-inf"))
+        high = tl.max(tile, 0)
+        where = tl.min(tl.where(mask & (tile == high[None, :]), k[:, None], NOWHERE), 0)
+        better = (high > best) | (found == NOWHERE)  # in a row of nothing but -inf the first one counts
+        best, found = tl.where(better, high, best), tl.where(better, where, found)
+    found = tl.where(broken < NOWHERE, broken, found)
+    column = tl.load(columns + found, mask=inside & (found < NOWHERE), other=-1)
+    tl.store(at + row * features + f, column, mask=inside)
+
+
+@triton.jit
 def scores_of(to, source, more, c, e, h, mask, heads, MORE: tl.constexpr):
     """to[h] + source[c, h] + more[e, h] for a block of entries: (E, H)."""
     s = to[None, :] + tl.load(source + c[:, None] * heads + h[None, :], mask=mask, other=0.0)
@@ -66,62 +114,66 @@ def scores_of(to, source, more, c, e, h, mask, heads, MORE: tl.constexpr):
 
 @triton.jit
 def attend_rows(
-    to, source, more, values, pointers, columns, entries, softmax, y, heads, width,
-    SLOPE: tl.constexpr, MORE: tl.constexpr, WIDE: tl.constexpr, E: tl.constexpr, H: tl.constexpr, W: tl.constexpr,
+    to, source, more, values, starts, ends, columns, entries, owners, softmax, y, heads, width,
+    LONG: tl.constexpr, OWNED: tl.constexpr, SLOPE: tl.constexpr, MORE: tl.constexpr, WIDE: tl.constexpr,
+    E: tl.constexpr, H: tl.constexpr, W: tl.constexpr,
 ):  # fmt: skip
-    """All heads of one row: highest scores, then shares and sums; shares are divided once, at the end."""
-    row = tl.program_id(0).to(tl.int64)
+    """All heads of one row in one pass; what was added up shrinks when a higher score comes.
+
+    softmax: the highest score, and one over the sum of exp(score - highest). Of a piece (OWNED) the sum itself, and y
+    is not divided by it: pieces are joined afterwards.
+    """
+    row, first, last, taken = own_entries(starts, ends, LONG)
     h, w = tl.arange(0, H), tl.arange(0, W)
     head, wide = h < heads, w < width
-    first, last = tl.load(pointers + row), tl.load(pointers + row + 1)
-    own = tl.load(to + row * heads + h, mask=head, other=0.0)
+    own = tl.load(to + (tl.load(owners + row) if OWNED else row) * heads + h, mask=head, other=0.0)
     slope = tl.full((1, 1), SLOPE, WIDE)  # a number among the arguments would be rounded to single precision
     high = tl.full((H,), float("-inf"), WIDE)
-    for start in range(first, last, E):
-        k = start + tl.arange(0, E)
-        mask = (k < last)[:, None] & head[None, :]  # (E, H)
-        c, e = tl.load(columns + k, mask=k < last, other=0), tl.load(entries + k, mask=k < last, other=0)
-        s = scores_of(own, source, more, c, e, h, mask, heads, MORE)
-        s = tl.where(s > 0, s, s * slope)
-        high = tl.maximum(high, tl.max(tl.where(mask, s, float("-inf")), 0))
     total = tl.zeros((H,), WIDE)
     out = tl.zeros((H, W), WIDE)
     place = h[:, None] * width + w[None, :]  # (H, W)
     for start in range(first, last, E):
         k = start + tl.arange(0, E)
-        mask = (k < last)[:, None] & head[None, :]
-        c, e = tl.load(columns + k, mask=k < last, other=0), tl.load(entries + k, mask=k < last, other=0)
+        mask = (k < last)[:, None] & head[None, :]  # (E, H)
+        c = tl.load(columns + k, mask=k < last, other=0)
+        e = tl.load(entries + k, mask=k < last, other=0) if MORE else c
         s = scores_of(own, source, more, c, e, h, mask, heads, MORE)
-        s = tl.where(s > 0, s, s * slope)
-        share = tl.where(mask, tl.exp(s - high[None, :]), 0.0)
-        total += tl.sum(share, 0)
+        s = tl.where(mask, tl.where(s > 0, s, s * slope), float("-inf"))
+        higher = tl.maximum(high, tl.max(s, 0))
+        shift = tl.where(higher == float("-inf"), 0.0, higher)  # as long as all scores are -inf
+        shrunk = tl.exp(high - shift)
+        high = higher
+        share = tl.exp(s - shift[None, :])
+        total = total * shrunk + tl.sum(share, 0)
         tile = tl.load(
             values + c[:, None, None] * (heads * width) + place[None, :, :],
             mask=mask[:, :, None] & wide[None, None, :], other=0.0,
         )  # (E, H, W)  # fmt: skip
-        out += tl.sum(share[:, :, None] * tile, 0)
-    some = last > first
-    inverse = tl.where(some, 1.0 / total, 0.0)
-    tl.store(softmax + row * 2 * heads + h, tl.where(some, high, 0.0), mask=head)
-    tl.store(softmax + row * 2 * heads + heads + h, inverse, mask=head)
-    out = tl.where(some, out * inverse[:, None], 0.0)
-    tl.store(y + row * heads * width + place, out, mask=head[:, None] & wide[None, :])
+        out = out * shrunk[:, None] + tl.sum(share[:, :, None] * tile, 0)
+    if not OWNED:
+        total = tl.where(last > first, 1.0 / total, 0.0)
+        out = tl.where(last > first, out * total[:, None], 0.0)
+        high = tl.where(last > first, high, 0.0)
+    tl.store(softmax + row * 2 * heads + h, high, mask=head & taken)
+    tl.store(softmax + row * 2 * heads + heads + h, total, mask=head & taken)
+    tl.store(y + row * heads * width + place, out, mask=head[:, None] & wide[None, :] & taken)
 
 
 @triton.jit
 def pull_columns(
-    grad, rows, source, more, values, pointers, columns, entries, d, d_source, d_values, heads, width,
-    SLOPE: tl.constexpr, MORE: tl.constexpr, WIDE: tl.constexpr, E: tl.constexpr, H: tl.constexpr, W: tl.constexpr,
+    grad, rows, source, more, values, starts, ends, columns, entries, owners, d, d_source, d_values, heads, width,
+    LONG: tl.constexpr, OWNED: tl.constexpr, SLOPE: tl.constexpr, MORE: tl.constexpr, WIDE: tl.constexpr,
+    E: tl.constexpr, H: tl.constexpr, W: tl.constexpr,
 ):  # fmt: skip
     """Gradients of one column from the rows it stands in: their to, top, inverse and <grad, y> stand in `rows`."""
-    column = tl.program_id(0).to(tl.int64)
+    place, first, last, taken = own_entries(starts, ends, LONG)
+    column = tl.load(owners + place) if OWNED else place
     h, w = tl.arange(0, H), tl.arange(0, W)
     head, wide = h < heads, w < width
-    place = h[:, None] * width + w[None, :]  # (H, W)
+    spread = h[:, None] * width + w[None, :]  # (H, W)
     whole = head[:, None] & wide[None, :]
-    first, last = tl.load(pointers + column), tl.load(pointers + column + 1)
     own = tl.load(source + column * heads + h, mask=head, other=0.0)
-    value = tl.load(values + column * heads * width + place, mask=whole, other=0.0)
+    value = tl.load(values + column * heads * width + spread, mask=whole, other=0.0)
     slope = tl.full((1, 1), SLOPE, WIDE)
     total = tl.zeros((H,), WIDE)
     out = tl.zeros((H, W), WIDE)
@@ -137,12 +189,12 @@ def pull_columns(
         mean = tl.load(of_row + 3 * heads, mask=mask, other=0.0)
         share = tl.where(mask, tl.exp(s * slant - top) * inverse, 0.0)
         g = tl.load(
-            grad + r[:, None, None] * (heads * width) + place[None, :, :],
+            grad + r[:, None, None] * (heads * width) + spread[None, :, :],
             mask=mask[:, :, None] & wide[None, None, :], other=0.0,
         )  # (E, H, W)  # fmt: skip
         pulled = share * (tl.sum(g * value[None, :, :], 2) - mean) * slant
         tl.store(d + e[:, None] * heads + h[None, :], pulled, mask=mask)
         total += tl.sum(tl.where(mask, pulled, 0.0), 0)
         out += tl.sum(share[:, :, None] * g, 0)
-    tl.store(d_source + column * heads + h, total, mask=head)
-    tl.store(d_values + column * heads * width + place, out, mask=whole)
+    tl.store(d_source + place * heads + h, total, mask=head & taken)
+    tl.store(d_values + place * heads * width + spread, out, mask=whole & taken)

@@ -8,6 +8,9 @@ from torch import Tensor
 
 __all__ = ["Rows", "rows_of"]
 
+# A pattern and its transpose, as operators of torch take them.
+PATTERN = "Tensor pointers, Tensor columns, Tensor entries, Tensor t_pointers, Tensor t_columns, Tensor t_entries"
+
 
 class Rows(NamedTuple):
     """Row r holds the columns `columns[pointers[r] : pointers[r + 1]]`; `entries` are their places in the list."""
@@ -40,4 +43,10 @@ def rows_of(rows: Int[Tensor, " entries"], columns: Int[Tensor, " entries"], num
     entries = rows.argsort(stable=True)
     pointers = torch.zeros(number + 1, dtype=torch.int64, device=rows.device)
     pointers[1:] = torch.bincount(rows, minlength=number).cumsum(0)
-    return Rows(pointers, columns[entries].contiguous(), entries)
+    return Rows(pointers, columns[entries].to(torch.int64), entries)  # compiled code reads 64 bits
+
+
+def check_rows(name: str, values: Tensor, rows: int) -> None:
+    """Refuse values without a row of features for each: what is not there must not be read, and compiled code would."""
+    if values.ndim != 2 or len(values) != rows:
+        raise ValueError(f"{name} must be ({rows}, features), got shape {tuple(values.shape)}")

@@ -138,7 +138,7 @@ def club_accuracy(draw, edges):
 @claim("graph.gcn")
 @lie("W has a row for each node", printed="001/2", raises=ValueError, rows=nodes_of)
 @lie("no rectifier stands between the layers", between=torch.clone)
-@lie("features are mixed once", layers=1)
+@lie("the nodes are mixed once", layers=1)
 @lie("the nodes learn without their edges", edges=False)
 def two_layers_mix_nodes_and_features(
     draw, rows=features_of, between=torch.relu, layers=2, edges=True, layer=GCNConvolution
@@ -149,7 +149,7 @@ def two_layers_mix_nodes_and_features(
     narrow, wide = (with_drawn_weights(layer(rows(x), width), draw).requires_grad_(False) for width in (2, 5))
     network = with_drawn_weights(GCN(rows(x), [6], 4), draw).requires_grad_(False)
     found = network(x, graph).softmax(1)  # (nodes, classes)
-    first, second = network.layers
+    first, second = (layer for layer in network.layers if isinstance(layer, GCNConvolution))
     inner = between(mix @ x @ first.lin.weight.mT + first.bias)
     outer = inner @ second.lin.weight.mT
     logits = (mix @ outer if layers == 2 else outer) + second.bias

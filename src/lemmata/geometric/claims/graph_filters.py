@@ -14,7 +14,7 @@ from lemmata.geometric.graph_fourier import GraphFourier
 from lemmata.geometric.graph_laplacian import GraphLaplacian
 from lemmata.geometric.polynomial_filters import PolynomialConvolution, polynomial_filter
 from lemmata.geometric.spectral_filters import spectral_convolution, spectral_filter
-from lemmata.judge import all_of, always, at_most, claim, close, exactly, lie
+from lemmata.judge import Figure, Line, Points, all_of, always, at_most, claim, close, exactly, lie
 
 
 def _turned(basis, first, second, angle=0.7):
@@ -159,8 +159,8 @@ def spectral_filters_are_functions_of_the_frequency(
         exponentials.append((torch.matrix_exp(-t * L.dense(x)) @ x).flatten())
         order = torch.arange(n).roll(1)  # all in one round: an exchange of two would be its own inverse
         relabelled = GraphFourier(GraphLaplacian(graph.permuted(order)))
-        moved.append(filtered(x[order], relabelled, _of_the_frequency).flatten())
-        wanted.append(filtered(x, fourier, _of_the_frequency)[order].flatten())
+        moved.append(filtered(x[order], relabelled, gain).flatten())
+        wanted.append(filtered(x, fourier, gain)[order].flatten())
     for graph in (cycle(8), star(6), complete(5)):  # the second and the third wave have the same frequency
         fourier, x = GraphFourier(GraphLaplacian(graph)), draw.normal(graph.nodes)
         before.append(filtered(x, fourier, gain))
@@ -319,6 +319,15 @@ def _recursion(y, degree, twice):
     return found[: degree + 1]
 
 
+def _fifth_term(shift, twice, frequencies):
+    """The polynomial of degree 5 over all frequencies that there can be, those of a path of nine nodes marked."""
+    every = torch.linspace(0, 2, 81).double()
+    marks = [Line(every, _recursion(every - shift, 5, twice)[5], "T₅")]
+    marks += [Points(frequencies, _recursion(frequencies - shift, 5, twice)[5], "frequencies of a path")]
+    marks += [Line([0, 2, None, 0, 2], [1, 1, None, -1, -1], "±1")]
+    return Figure("A term of degree 5 by frequency", "frequency", "", marks)
+
+
 @claim("graph.chebnet")
 @lie("the normalised Laplacian itself, on [0, 2]", shift=0.0)
 @lie("the recursion without the factor 2", twice=1.0)
@@ -359,4 +368,4 @@ def chebyshev_layers(draw, shift=1.0, twice=2.0, reach=0, products=0, layer=Cheb
         exactly(torch.cat(outside), torch.zeros(len(torch.cat(outside))).double()),
         exactly(counted, [40 + products] * len(counted)),
         close(heat(x, L).detach(), torch.matrix_exp(-t * L.dense(x)) @ x, ulps=1000),
-    )
+    ).showing(_fifth_term(shift, twice, GraphFourier(L).frequencies))

@@ -120,9 +120,9 @@ def nodes_hear_a_multiset(draw, heard=all_of_them, own=1.0, itself=False, layer=
                 joined_up = JOIN[reduce](messages) if len(messages) else torch.zeros(4).double()
                 written.append(update(torch.cat([own * features[m], joined_up])))
             order = draw.permutation(len(matrix))
-            there.append(network(features[order], graph_of(matrix[order][:, order])).sort(0).values)
-            back.append(found[-1].sort(0).values)
+            there.append(network(features[order], graph_of(matrix[order][:, order])))
+            back.append(found[-1][order])
     return all_of(
         close(torch.cat(found), torch.stack(written), ulps=256),
-        close(torch.cat(there), torch.cat(back), ulps=256, detail="isomorphic graphs, outputs sorted"),
+        close(torch.cat(there), torch.cat(back), ulps=256, detail="isomorphic graphs"),
     )

@@ -7,7 +7,7 @@ import torch
 from lemmata.feedforward.mlp import MLP
 from lemmata.geometric.claims.drawn_networks import drawn, orders, pointwise
 from lemmata.geometric.deep_sets import DeepSets, EquivariantDeepSets, pool_elements
-from lemmata.judge import Domain, all_of, always, claim, close, count_is, everywhere, exactly, lie
+from lemmata.judge import Domain, Figure, Line, Points, all_of, always, claim, close, count_is, everywhere, exactly, lie
 
 
 def deep_sets(draw, size, reduce="sum"):
@@ -97,6 +97,16 @@ def itself(matrix):
     return matrix
 
 
+def _turned_round(plain, put_back):
+    """The first result of each element, and what is put back after the first three changed places in a circle."""
+    places, cycle = range(1, 6), orders(5).tolist().index([1, 2, 0, 3, 4])
+    marks = [
+        Points(places, plain[:, 0], "of the set"),
+        Line(places, put_back[cycle, :, 0], "turned round and put back"),
+    ]
+    return Figure("Results when elements 1, 2, 3 change places in a circle", "element", "first result", marks)
+
+
 @claim("sets.equivariance")
 @lie("the results are put back by the matrix itself", printed="003/1", back=itself)
 @lie("the matrix need not be transposed to undo it", printed="000/2", back=itself)
@@ -116,7 +126,7 @@ def results_follow_their_elements(draw, back=transposed, involutions=26, functio
         close(moved, matrices @ plain, ulps=1024),
         close(back(matrices) @ moved, plain.expand_as(moved), ulps=1024),
         count_is(Domain.permutations(5), put_back_by_itself, involutions),
-    )
+    ).showing(_turned_round(plain[0], back(matrices) @ moved))
 
 
 def differences(x, axis):

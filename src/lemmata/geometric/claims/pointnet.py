@@ -36,7 +36,7 @@ class Summed(PointNetFeatures):
 
 
 @claim("sets.pointnet")
-@lie("the T-Nets turn clouds rigidly", printed="000/1", rigid=True)
+@lie("the T-Nets move clouds rigidly", printed="000/1", rigid=True)
 @lie("with sums in place of maxima a point that comes twice counts once too", network=Summed)
 @lie("the feature of the whole has 1088 numbers", whole=1088)
 @lie("that of a point has 128", local=128)
@@ -45,28 +45,28 @@ def few_points_decide(draw, rigid=False, whole=1024, local=64, network=PointNetF
     x, features = draw.normal(1, 30, 3), drawn(draw, network())
     found, moved = features(x), features(shuffled(draw, x)[0])
     twice = features(torch.cat([x, x[:, :7]], 1))
-    turn = found.turns[0][0]
-    small, cloud = drawn(draw, network(width=16, turned=False)), draw.normal(1, 150, 3)
+    transform = found.transforms[0][0]
+    small, cloud = drawn(draw, network(width=16, transformed=False)), draw.normal(1, 150, 3)
     deciding = critical(small, cloud)
     return all_of(
         exactly([found.local.shape[-1], found.whole.shape[-1]], [local, whole]),
         close(torch.cat([moved.whole, twice.whole]), found.whole.expand(5, -1), ulps=4096),
-        exactly(torch.allclose(torch.cdist(x @ turn.mT, x @ turn.mT), torch.cdist(x, x), rtol=1e-3), rigid),
+        exactly(torch.allclose(torch.cdist(x @ transform.mT, x @ transform.mT), torch.cdist(x, x), rtol=1e-3), rigid),
         at_most(deciding.shape[1], 16),
         close(small(deciding).whole, small(cloud).whole, ulps=4096),
     )
 
 
-def gram(turn):
-    return turn @ turn.mT
+def gram(transform):
+    return transform @ transform.mT
 
 
-def unchanged(turn):
-    return turn
+def unchanged(transform):
+    return transform
 
 
 @claim("sets.pointnet.tnet")
-@lie("the turned cloud is the same however the cloud was rotated", aligned=True)
+@lie("the transformed cloud is the same however the cloud was rotated", aligned=True)
 @lie("the penalty compares the matrix itself with the unit matrix", product=unchanged)
 @lie("the norm is not squared", power=1.0)
 def a_matrix_of_the_cloud(draw, aligned=False, product=gram, power=2.0, network=TransformNetwork):
@@ -75,12 +75,12 @@ def a_matrix_of_the_cloud(draw, aligned=False, product=gram, power=2.0, network=
     for k in (3, 64):
         x = draw.normal(1, 25, k)
         fresh, model = network(k).double().eval(), drawn(draw, network(k, width=64))
-        turn, rotation = model(x.mT), draw.orthogonal(k)
+        transform, rotation = model(x.mT), draw.orthogonal(k)
         matrices += [fresh(x.mT).detach().flatten(), model(shuffled(draw, x)[0].mT).flatten()]
-        alike += [torch.eye(k).flatten().double(), turn.expand(4, k, k).flatten()]
-        turned = x @ rotation @ model((x @ rotation).mT).mT
-        same.append(torch.allclose(turned, x @ turn.mT, rtol=1e-3))
-        for each in (turn, rotation[None], torch.diag(draw.signs(k))[None]):
+        alike += [torch.eye(k).flatten().double(), transform.expand(4, k, k).flatten()]
+        moved = x @ rotation @ model((x @ rotation).mT).mT
+        same.append(torch.allclose(moved, x @ transform.mT, rtol=1e-3))
+        for each in (transform, rotation[None], torch.diag(draw.signs(k))[None]):
             penalties.append(PointFeatures(x, x, (each,)).orthogonality_penalty())
             norms.append(torch.linalg.matrix_norm(torch.eye(k) - product(each)[0]) ** power)
     return all_of(
@@ -109,7 +109,7 @@ class OfTheMean(PointNetClassifier):
 @lie("so is one on the mean, and it too sees the points that decide alone", network=OfTheMean)
 def the_class_is_that_of_the_whole(draw, network=PointNetClassifier):
     """Class probabilities of a cloud in other orders, and of its few points that decide the feature of the whole."""
-    x, model = draw.normal(1, 100, 3), drawn(draw, network(classes=5, width=16, turned=False))
+    x, model = draw.normal(1, 100, 3), drawn(draw, network(classes=5, width=16, transformed=False))
     large, few = drawn(draw, network(classes=5)), critical(model.features, x)
     return all_of(
         close(large(shuffled(draw, x)[0]).softmax(-1), large(x).softmax(-1).expand(4, -1), ulps=4096),
@@ -140,7 +140,7 @@ class OfTheWholeAlone(PointNetSegmenter):
 @lie("the network sees 1024 numbers of each point", inputs=1024)
 def each_point_beside_the_whole(draw, inputs=1088, network=PointNetSegmenter):
     """A cloud in other orders; one point in two clouds; two points of one cloud, and one that comes twice."""
-    model, plain = drawn(draw, network(classes=4)), drawn(draw, network(classes=4, turned=False))
+    model, plain = drawn(draw, network(classes=4)), drawn(draw, network(classes=4, transformed=False))
     x, other = draw.normal(1, 30, 3), draw.normal(1, 30, 3)
     moved, order = shuffled(draw, x)
     other[:, 0] = x[:, 0]
@@ -149,7 +149,8 @@ def each_point_beside_the_whole(draw, inputs=1088, network=PointNetSegmenter):
     return all_of(
         close(model(moved), model(x)[0][order], ulps=4096),
         close(twice[-1], twice[0], ulps=4096),
-        # Without T-Nets a point's own feature is the same in both clouds: only the whole's tells them apart.
-        always([(classes[0] - elsewhere[0]).abs().max() > 1e-3, (classes[0] - classes[1]).abs().max() > 1e-3]),
+        # Without T-Nets a point's own feature is the same in both clouds: only the whole's tells them apart, by 1e-4
+        # and more, where rounding is below 1e-12.
+        always([(classes[0] - elsewhere[0]).abs().max() > 1e-9, (classes[0] - classes[1]).abs().max() > 1e-9]),
         exactly(next(model.head.parameters()).shape[1], inputs),
     )

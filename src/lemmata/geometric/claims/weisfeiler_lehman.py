@@ -6,14 +6,14 @@ import math
 import torch
 from torch import nn
 
-from lemmata.geometric.claims.drawn_graphs import bipartite, cycle, drawn_matrix, graph_of, side_by_side
+from lemmata.geometric.claims.drawn_graphs import bipartite, cycle, drawn_matrix, graph_of, path, side_by_side
 from lemmata.geometric.gat import GATConvolution
 from lemmata.geometric.gcn import GCN
 from lemmata.geometric.gin import GINConvolution
 from lemmata.geometric.graph import Graph
 from lemmata.geometric.message_passing import REDUCTIONS, MessagePassing
 from lemmata.geometric.weisfeiler_lehman import refine_colours, same_colours
-from lemmata.judge import all_of, always, at_most, claim, close, exactly, lie
+from lemmata.judge import Figure, Line, Points, all_of, always, at_most, claim, close, exactly, lie
 from lemmata.recurrent.claims.recall import with_drawn_weights
 
 
@@ -48,6 +48,28 @@ def colour_classes(nodes, rounds=None):
     return len((ranks.view(-1, nodes).sort(1).values * digits).sum(1).unique())
 
 
+def _colours(matrix, rounds):
+    return refine_colours(graph_of(matrix), rounds=rounds).colours
+
+
+def _undecided(rounds):
+    """Two graphs that so many rounds of colours do not tell apart, their nodes in circles and by colour."""
+    triangle = cycle(3)
+    pairs = [(path(5), side_by_side(triangle, path(2)), (3, 2)), (cycle(6), side_by_side(triangle, triangle), (3, 3))]
+    alike = [pair for pair in pairs if torch.equal(*[_colours(m, rounds).sort().values for m in pair[:2]])]
+    first, second, sizes = alike[0]
+    turns = [2 * math.pi * torch.arange(size) / size for size in (len(first), *sizes)]
+    middles = torch.tensor([[-1.7, 0.0], [0.8, 0.0], [3.0, 0.0]])
+    places = torch.cat([m + torch.stack([t.sin(), t.cos()], 1) for m, t in zip(middles, turns, strict=True)])
+    colours = torch.cat([_colours(first, rounds), _colours(second, rounds)])
+    ends = places[side_by_side(first, second).triu().nonzero()]  # (edges, 2, 2)
+    lines = torch.cat([ends, torch.full_like(ends[:, :1], torch.nan)], 1).reshape(-1, 2)  # and a gap after each
+    marks = [Line(lines[:, 0], lines[:, 1], "edges")]
+    for number, colour in enumerate(colours.unique(), 1):
+        marks.append(Points(*places[colours == colour].mT, f"colour {number}"))
+    return Figure("Two graphs whose colours are the same", marks=marks)
+
+
 @claim("graph.wl")
 @lie("the test decides whether two graphs are isomorphic", printed="003/1", undecided=0)
 @lie("one round is enough", rounds=1)
@@ -67,7 +89,7 @@ def colours_prove_that_graphs_differ(draw, undecided=4, rounds=None, told=False,
         exactly(isomorphism_classes(6), 156),
         exactly(not same(graph_of(cycle(6)), graph_of(side_by_side(cycle(3), cycle(3)))), told),
         at_most(most, -1, detail="rounds, less the number of nodes"),
-    )
+    ).showing(_undecided(rounds))
 
 
 PRISM = torch.kron(torch.eye(2), torch.ones(3, 3) - torch.eye(3)).double() + torch.eye(6).double().roll(3, 0)
@@ -82,7 +104,15 @@ def torus(steps):
 
 ROOK = torus({(0, k) for k in (1, 2, 3)} | {(k, 0) for k in (1, 2, 3)})
 SHRIKHANDE = torus({(0, 1), (0, 3), (1, 0), (3, 0), (1, 1), (3, 3)})
-SAME = [(cycle(6), side_by_side(cycle(3), cycle(3))), (bipartite(3, 3), PRISM), (ROOK, SHRIKHANDE)]
+TRIANGLES = side_by_side(cycle(3), cycle(3))
+CHORD = torch.zeros(6, 6).double()
+CHORD[0, 3] = CHORD[3, 0] = 1.0  # across the hexagon, and from one triangle to the other
+SAME = [
+    (cycle(6), TRIANGLES),
+    (cycle(6) + CHORD, TRIANGLES + CHORD),
+    (bipartite(3, 3), PRISM),
+    (ROOK, SHRIKHANDE),
+]
 
 
 def deep(layers):
@@ -123,17 +153,22 @@ def networks_classes(draw, reduce, nodes=5):
     return 1 + int((pooled.diff() > 1e-9).sum())  # rounding moves them by some 1e-15
 
 
+def by_colour(features, matrix):
+    """The nodes' features in the order of their colours: nodes of one colour are to have the same."""
+    return features[refine_colours(graph_of(matrix)).colours.argsort(stable=True)]
+
+
 @claim("graph.wl.bound")
 @lie("features that differ from node to node change nothing", start=told_apart)
 @lie("means tell as much as sums", reduce="mean")
 @lie("maxima tell as much as sums", reduce="max")
 def networks_tell_no_more_than_colours(draw, start=alike, reduce="sum"):
-    """Three pairs that colours do not tell apart, eight kinds of networks; then all graphs of five nodes by sums."""
+    """Four pairs that colours do not tell apart, eight kinds of networks; then all graphs of five nodes by sums."""
     one, other = [], []
     for network in of_each_kind(draw):
         for first, second in SAME:
-            one.append(network(start(draw, len(first)), graph_of(first)).sort(0).values)
-            other.append(network(start(draw, len(second)), graph_of(second)).sort(0).values)
+            one.append(by_colour(network(start(draw, len(first)), graph_of(first)), first))
+            other.append(by_colour(network(start(draw, len(second)), graph_of(second)), second))
     return all_of(
         always([same_colours(graph_of(first), graph_of(second)) for first, second in SAME]),
         close(torch.cat(one), torch.cat(other), within=1e-12),

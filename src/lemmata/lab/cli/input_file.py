@@ -95,7 +95,7 @@ def _fitting(x: np.ndarray, like: Examples) -> torch.Tensor:
     if not values.isfinite().all():
         raise ValueError(f"x must be finite, found {int((~values.isfinite()).sum())} values that are not")
     most = float(values.max())
-    if len(shape) > 1 and float(like.x.max()) <= 1 < most:
+    if len(shape) > 1 and float(like.x.min()) >= 0 and float(like.x.max()) <= 1 < most:
         raise ValueError(
             f"pictures must lie in [0, 1] like those of the training, got {most:g}: divide by the largest grey"
         )

@@ -100,3 +100,13 @@ class Drawn(Watcher):
 
     def pictured(self, step: int, epoch: int, figure: Figure) -> None:
         write_whole(self.folder / f"step-{step:08d}.svg", svg(figure).encode(), lasting=False)
+
+
+def draw_figures(folder: Path) -> list[Path]:
+    """The figures that a trained system left in its run's folder, `figure-NAME.json`, as SVG beside them."""
+    drawn = []
+    for path in sorted(folder.glob("figure-*.json")):
+        figure = Figure.from_json(json.loads(path.read_text(encoding="utf-8")))
+        write_whole(path.with_suffix(".svg"), svg(figure).encode(), lasting=False)
+        drawn.append(path.with_suffix(".svg"))
+    return drawn

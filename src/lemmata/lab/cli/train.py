@@ -249,7 +249,7 @@ def _run(arguments: Any, folder: Path, live: "Live", first: bool) -> "Run":
 
 
 def _report(arguments: Any, done: "Run", live: "Live") -> None:
-    from lemmata.lab.cli.live import curve
+    from lemmata.lab.cli.live import curve, draw_figures
     from lemmata.lab.figures.terminal import draw
     from lemmata.lab.words import SHARES, score
 
@@ -271,10 +271,12 @@ def _report(arguments: Any, done: "Run", live: "Live") -> None:
         told = "; ".join(score(name, value, share=live.metric in SHARES) for name, value in baselines.items())
         screen.print(f"[dim]for comparison: {told}[/]", soft_wrap=True)
     last = max((done.folder / "pictures").glob("step-*.svg"), default=None)
+    more = (("picture", path) for path in draw_figures(done.folder))
     sounds = (("sound", path) for path in sorted(done.folder.glob("*.wav")))
     lines = [
         ("run", done.folder),
         ("picture", last),
+        *more,
         *sounds,
         *(("next", f"lemmata {use} {done.folder}") for use in live.uses),
     ]

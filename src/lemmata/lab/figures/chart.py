@@ -19,6 +19,8 @@ DIVERGING = ("#0072b2", "#8cbfdd", "#f7f7f7", "#eda878", "#d55e00")
 COLOURS = 7  # as many as svg.py gives
 MARGIN = 14
 NARROW = 300
+CROWD = 300  # points of one mark above which all are drawn small
+EDGES = 20  # runs of one line above which it is drawn light
 
 
 def charts(figure: Figure, looks: dict[int, int], width: float, top: float) -> tuple[list[str], float]:
@@ -194,6 +196,7 @@ def _marks(figure: Figure, looks: dict[int, int], frame: Frame) -> list[str]:
     drawn: list[str] = []
     bars = [mark for mark in figure.marks if isinstance(mark, Bars)]
     coloured = any(isinstance(mark, Heat | Polygons) for mark in figure.marks)
+    crowded = any(isinstance(mark, Points) and len(mark.x) > CROWD for mark in figure.marks)
     for kind in (Heat, Polygons, Band, Bars, Line, Points):
         for mark in figure.marks:
             if not isinstance(mark, kind):
@@ -214,9 +217,12 @@ def _marks(figure: Figure, looks: dict[int, int], frame: Frame) -> list[str]:
                 paths = list(_runs(frame, mark))
                 if coloured:  # a light seam, or a curve would sink into a ground of its own colour
                     drawn += [f'<path d="{path}" fill="none" stroke="#fff" stroke-width="5"/>' for path in paths]
-                drawn += [stroke(path, look) for path in paths]
+                if len(paths) > EDGES:  # of a graph: one light path, on which the nodes are seen
+                    drawn.append(stroke("".join(paths), look, width=1, opacity=0.5))
+                else:
+                    drawn += [stroke(path, look) for path in paths]
             elif isinstance(mark, Points):
-                drawn += _points(mark, frame, look)
+                drawn += _points(mark, frame, look, crowded)
             drawn.append("</g>")
     return drawn
 
@@ -248,13 +254,13 @@ def _thinned(run: list[tuple[float, float]]) -> list[tuple[float, float]]:
     return [run[i] for i in kept]
 
 
-def _points(points: Points, frame: Frame, look: int) -> Iterator[str]:
-    """A marker for each point, with its numbers on hover while there are few enough to aim at."""
+def _points(points: Points, frame: Frame, look: int, crowded: bool) -> Iterator[str]:
+    """A marker for each point, with its numbers on hover while there are few enough to aim at; small in a crowd."""
     seen: dict[tuple[float, float], tuple[float, float]] = {}
     for place, u, v in zip(frame.places(points.x, points.y), points.x, points.y, strict=True):
         if place is not None:
             seen.setdefault((round(place[0], 1), round(place[1], 1)), (u, v))
-    if len(seen) > 300:
+    if crowded:
         small = "".join(marker(left, top, look, size=0.5) for left, top in seen)
         yield f'<path class="mark" stroke-width=".3" d="{small}"/>'
         return

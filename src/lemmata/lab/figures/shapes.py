@@ -56,11 +56,12 @@ def wrapped(words: str, width: float, size: float = 12) -> list[str]:
     return lines
 
 
-def stroke(path: str, look: int) -> str:
+def stroke(path: str, look: int, width: float = 2, opacity: float = 1) -> str:
     """A curve in the dash of its series."""
     dash = DASHES[look % len(DASHES)]
     dashed = f' stroke-dasharray="{dash}"' if dash != "none" else ""
-    ends = 'stroke-width="2" stroke-linejoin="round" stroke-linecap="butt"'
+    faint = f' stroke-opacity="{clean(opacity)}"' if opacity != 1 else ""
+    ends = f'stroke-width="{clean(width)}"{faint} stroke-linejoin="round" stroke-linecap="butt"'
     return f'<path d="{path}" fill="none" stroke="currentColor" {ends}{dashed}/>'
 
 

@@ -82,10 +82,7 @@ class Trained:
 
     def picture(self, step: int) -> Figure | None:
         """The picture of a step, if there is one that can be read."""
-        found = read_json(self.folder / "pictures" / f"step-{step:08d}.json", MOST_OF_PICTURE)
-        with contextlib.suppress(ValueError, KeyError, TypeError, AttributeError, RecursionError):
-            return Figure.from_json(found) if found else None
-        return None
+        return _figure(self.folder / "pictures" / f"step-{step:08d}.json")
 
     @functools.cached_property
     def log(self) -> list[dict[str, Any]]:
@@ -93,10 +90,20 @@ class Trained:
         return read_lines(self.folder / "log.jsonl", MOST_OF_LOG)
 
     def curves(self) -> list[Figure]:
-        """Loss, and the score that counts, as training went on."""
+        """Loss, and the score that counts, as training went on; then what the trained system left to be seen."""
         steps, evaluations = _of("step", self.log), _of("evaluation", self.log)
         names = dict.fromkeys(["loss", self.metric])
-        return [figure for name in names if (figure := _curve(name, steps, evaluations))]
+        left = sorted(self.folder.glob("figure-*.json"))
+        found = [*(_curve(name, steps, evaluations) for name in names), *map(_figure, left)]
+        return [figure for figure in found if figure]
+
+
+def _figure(path: Path) -> Figure | None:
+    """The figure of a file, if there is one that can be read."""
+    found = read_json(path, MOST_OF_PICTURE)
+    with contextlib.suppress(ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return Figure.from_json(found) if found else None
+    return None
 
 
 def list_runs(system: str = "") -> list[Trained]:

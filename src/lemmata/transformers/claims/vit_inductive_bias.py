@@ -12,34 +12,43 @@ SIDE, PATCH = 8, 2
 GRID = SIDE // PATCH
 
 
-def transformer():
-    return ViT(classes=10, image_size=SIDE, patch_size=PATCH, channels=1, width=24, depth=2, heads=4, hidden=48)
+def transformer(copies=1):
+    words = {"channels": 1, "width": 24, "depth": 2, "heads": 4, "hidden": 48}
+    return nn.ModuleList(ViT(10, SIDE, PATCH, **words) for _ in range(copies))
 
 
-def convolutional():
+def convolutional(copies=1):
     """Three convolutions with fewer parameters than the transformer has."""
-    return nn.Sequential(
-        nn.Conv2d(1, 20, 3, padding=1), nn.ReLU(), nn.Conv2d(20, 20, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
-        nn.Conv2d(20, 24, 3, padding=1), nn.ReLU(), nn.AvgPool2d(2), nn.Flatten(), nn.Linear(96, 10),
+    return nn.ModuleList(
+        nn.Sequential(
+            nn.Conv2d(1, 20, 3, padding=1), nn.ReLU(), nn.Conv2d(20, 20, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
+            nn.Conv2d(20, 24, 3, padding=1), nn.ReLU(), nn.AvgPool2d(2), nn.Flatten(), nn.Linear(96, 10),
+        )
+        for _ in range(copies)
     )  # fmt: skip
 
 
-def learn_digits(network, generator, examples, steps):
+def learn_digits(networks, generator, examples, steps):
+    """Each network learns from digits of its own."""
     digits = load("digits").train
-    chosen = torch.randperm(len(digits.y), generator=generator)[:examples]
-    optimizer = torch.optim.Adam(network.parameters())
-    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, 5e-3, total_steps=steps)
-    for _ in range(steps):
-        batch = chosen[torch.randperm(examples, generator=generator)[:100]]
-        optimizer.zero_grad()
-        functional.cross_entropy(network(digits.x[batch, None]), digits.y[batch]).backward()
-        optimizer.step()
-        schedule.step()
+    shares = torch.randperm(len(digits.y), generator=generator).split(examples)
+    for network, share in zip(networks, shares, strict=False):
+        optimizer = torch.optim.Adam(network.parameters())
+        schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, 5e-3, total_steps=steps)
+        for _ in range(steps):
+            batch = share[torch.randperm(examples, generator=generator)[:100]]
+            optimizer.zero_grad()
+            functional.cross_entropy(network(digits.x[batch, None]), digits.y[batch]).backward()
+            optimizer.step()
+            schedule.step()
 
 
-def _accuracy(draw, network, examples, steps):
-    trained, test = draw.trained(network, learn_digits, examples=examples, steps=steps), load("digits").test
-    return float((trained(test.x[:, None]).argmax(1) == test.y).double().mean())
+def _accuracy(draw, network, examples, steps, copies=1):
+    """The mean over all copies."""
+    trained = draw.trained(network, learn_digits, examples=examples, steps=steps, copies=copies)
+    test = load("digits").test
+    right = [(one(test.x[:, None]).argmax(1) == test.y).double().mean() for one in trained]
+    return float(torch.stack(right).mean())
 
 
 def _tokens_moved(features, places):
@@ -54,7 +63,7 @@ def _tokens_moved(features, places):
 @lie("a transformer learns as much from 100 digits", network=transformer)
 def little_is_known_of_pictures(draw, shift=2, position=0.0, seen=64, network=convolutional, vit=transformer):
     """Shifts and shuffled patches without positions, what a gradient reaches; then 100 and 1,438 digits to learn."""
-    model, x = vit().double().requires_grad_(False), draw.normal(4, 1, SIDE, SIDE)
+    model, x = vit()[0].double().requires_grad_(False), draw.normal(4, 1, SIDE, SIDE)
     model.positions.copy_(position * draw.normal(*model.positions.shape))
     found = torch.cat([model.features(x.roll(shift * k, 3))[:, 1:] for k in range(GRID)])
     moved = torch.cat([_tokens_moved(model.features(x), shift * k // PATCH) for k in range(GRID)])
@@ -73,10 +82,11 @@ def little_is_known_of_pictures(draw, shift=2, position=0.0, seen=64, network=co
     )
     if not exact.holds:
         return exact  # decided without training
-    few, others = _accuracy(draw, network, 100, 200), _accuracy(draw, vit, 100, 200)
+    # How well 100 digits serve depends on which they are: the mean over three hundreds varies less.
+    few, others = (_accuracy(draw, one, 100, 200, copies=3) for one in (network, vit))
     gap = _accuracy(draw, network, 1438, 400) - _accuracy(draw, vit, 1438, 400)
     return all_of(
         exact,
         reaches(few - others, 0.05, detail="accuracy lost by a transformer that learns from 100 digits"),
-        reaches(gap, (few - others) / 2, at_most=True, detail="accuracy lost from 1,438 digits"),
+        reaches(gap, (few - others) * 2 / 3, at_most=True, detail="accuracy lost from 1,438 digits"),
     )

@@ -11,6 +11,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from lemmata.lab.site.assets import MODULES
+
 HERE = Path(__file__).parent
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 # Nothing of the browser's own may be taken for ours; and what is not this machine has no address.
@@ -52,6 +54,15 @@ def browser():
         opened = play.chromium.launch(executable_path=program, args=QUIET)
         yield opened
         opened.close()
+
+
+@pytest.fixture(scope="session")
+def axe():
+    """The rules of axe-core, as a script."""
+    script = MODULES / "axe-core" / "axe.min.js"
+    if not script.is_file():
+        pytest.skip("axe-core is not installed: python -m lemmata.lab.site.assets --dev")
+    return script.read_text(encoding="utf-8")
 
 
 class Lab:

@@ -7,10 +7,10 @@ import pytest
 pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 
 from playwright.sync_api import expect
+from tests.lab.site.browser.access import CONTRAST, figures, grave, ready, sideways
 
 from lemmata.lab.site.assets import MODULES
 
-AXE = MODULES / "axe-core" / "axe.min.js"
 CLAIM = "/claim/hopfield.energy"
 # One of each kind; `test_every_page_there_is` has the rest.
 KINDS = ["/", "/atlas?q=novikoff", "/errata?source=000&q=hopfield", "/source/003", "/claim/perceptron.novikoff"]
@@ -22,70 +22,6 @@ KINDS += [
 KINDS += [f"/labs/{path.name.removesuffix('_lab.py')}" for path in sorted(MODULES.parent.glob("work/*_lab.py"))]
 MORE = ["/atlas", "/errata", "/source", "/systems", "/systems/perceptron", CLAIM, "/labs"]
 LONG = [pytest.param(path, marks=pytest.mark.long) for path in MORE]
-GRAVE = ("serious", "critical")
-CONTRAST = ["color-contrast", "link-in-text-block"]  # what another colour scheme can change
-
-
-# Fonts and a frame; a page that draws no frame must not hold the test for ever, since evaluate knows no limit.
-SETTLED = """() => Promise.race([
-  document.fonts.ready.then(() => new Promise((shown) => requestAnimationFrame(() => shown()))),
-  new Promise((waited) => setTimeout(waited, 5000)),
-])"""
-
-
-@pytest.fixture(scope="module")
-def axe():
-    if not AXE.is_file():
-        pytest.skip("axe-core is not installed: python -m lemmata.lab.site.assets --dev")
-    return AXE.read_text(encoding="utf-8")
-
-
-def ready(page):
-    """Wait for what a page fetches after it is shown: a form, a lab's first picture."""
-    expect(page.locator("main .waiting")).to_have_count(0)
-    page.evaluate(SETTLED)
-
-
-def grave(page, axe, rules=None):
-    """What axe-core calls serious or critical, as readable lines."""
-    page.evaluate(axe)  # through the debugger, which the page's policy does not bind
-    options = {"runOnly": {"type": "rule", "values": rules}} if rules else {}
-    found = page.evaluate("options => axe.run(document, { resultTypes: ['violations'], ...options })", options)
-    return [
-        f"{page.url} {each['id']}: {node['target']} {node.get('failureSummary', '')}"
-        for each in found["violations"]
-        if each["impact"] in GRAVE
-        for node in each["nodes"]
-    ]
-
-
-def sideways(page):
-    """By how many pixels a page is wider than the window, and what sticks out."""
-    return page.evaluate(
-        """() => {
-            const root = document.documentElement;
-            return root.scrollWidth > root.clientWidth ? `${location.pathname}: ${root.scrollWidth} px` : "";
-        }"""
-    )
-
-
-def figures(page):
-    """What each figure of a page lacks."""
-    return page.evaluate(
-        """() => [...document.querySelectorAll("figure.figure")].flatMap((figure) => {
-            const lacks = [];
-            for (const svg of figure.querySelectorAll("svg")) {
-                if (!svg.querySelector("title")?.textContent.trim()) lacks.push("title");
-                if (!svg.querySelector("desc")?.textContent.trim()) lacks.push("description");
-                if (svg.getAttribute("role") !== "img") lacks.push("role");
-            }
-            if (!figure.querySelector("svg")) lacks.push("drawing");
-            if (figure.querySelectorAll("figcaption table tbody tr").length < 1) lacks.push("data table");
-            const links = [...figure.querySelectorAll("figcaption a[download]")].map((a) => a.textContent.trim());
-            if (links.join(" ") !== "CSV SVG") lacks.push(`CSV and SVG, has ${links}`);
-            return lacks.map((what) => `${location.pathname}: ${what}`);
-        })"""
-    )
 
 
 def served(page):

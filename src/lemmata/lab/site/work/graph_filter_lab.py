@@ -9,13 +9,14 @@ from pydantic import Field, StringConstraints
 from torch import Tensor
 
 from lemmata.data.graphs import karate
-from lemmata.figure import Figure, Line, Points, Polygons
+from lemmata.figure import Figure, Points
 from lemmata.geometric.chebyshev_convolution import chebyshev_terms
 from lemmata.geometric.graph import Graph
 from lemmata.geometric.graph_fourier import GraphFourier
 from lemmata.geometric.graph_laplacian import GraphLaplacian
 from lemmata.geometric.spectral_filters import spectral_filter
 from lemmata.lab.site.labs import LabState
+from lemmata.lab.site.work.drawn_graphs import CLUB, edges_once, graph_figure, placed, rounded
 
 LAB = {
     "title": "Filters on a graph",
@@ -43,12 +44,6 @@ RESPONSES = {
     "all": "10,10,10,10,10,10,10,10,10",
 }
 GAIN = "-?(10|[0-9])"
-# Where the members of the karate club are drawn, from -100 to 100: by Kamada and Kawai's springs, then pushed apart.
-CLUB = (
-    "-2,24 -35,15 7,-14 22,13 30,50 29,66 -7,65 46,10 -39,-15 7,-47 64,47 -41,58 74,29 -22,-8 -100,-49 -93,-63 23,100 "
-    "-59,45 -80,-75 -58,-6 -61,-84 -76,36 -36,-87 38,-72 100,-48 96,-32 -15,-100 47,-47 28,-47 6,-84 -78,-24 30,-22 "
-    "-40,-49 -24,-53"
-)
 NOISE = 0.6  # beside groups of ±1
 SAMPLES = 64  # of the response, for its polynomial: three times the highest degree, so that its kinks are seen
 
@@ -79,7 +74,7 @@ def scene(name: str) -> tuple[GraphLaplacian, GraphFourier, Tensor, Tensor]:
     if name == "karate":
         data = karate()
         graph, groups = Graph.of(data).undirected(), 1.0 - 2.0 * data.y.double()
-        places = torch.tensor([[int(c) for c in pair.split(",")] for pair in CLUB.split()]).double() / 100
+        places = placed(CLUB)
     elif name == "grid":
         at = torch.arange(36).reshape(6, 6)
         pairs = torch.cat(
@@ -154,11 +149,9 @@ def show(state: State) -> dict[str, Any]:
     laplacian, _, places, _ = scene(state.graph)
     exact, polynomial = filtered(state)
     x, after = signal(state), exact if state.by == "spectrum" else polynomial
-    sources, targets = laplacian.graph.edges
-    once = sources < targets
     return {
         "places": rounded(places),
-        "edges": torch.stack([sources[once], targets[once]], 1).tolist(),
+        "edges": edges_once(laplacian.graph).tolist(),
         "before": rounded(x),
         "after": rounded(after),
         "gains": [round(10 * gain) for gain in state.drawn().tolist()],
@@ -169,11 +162,6 @@ def show(state: State) -> dict[str, Any]:
         "python": python(state),
         "figures": {"spectrum": spectrum(state, x, after)},
     }
-
-
-def rounded(values: Tensor) -> list[Any]:
-    """As many digits as a picture needs."""
-    return (values * 1000).round().div(1000).tolist()
 
 
 def spectrum(state: State, x: Tensor, after: Tensor) -> Figure:
@@ -192,17 +180,8 @@ def still(state: State) -> Figure:
     """The filtered signal on the graph, nodes as small areas in the colour of their value."""
     laplacian, _, places, _ = scene(state.graph)
     exact, polynomial = filtered(state)
-    turn = 2 * math.pi * torch.arange(8).double() / 8
-    corners = places[:, None] + 0.05 * torch.stack([turn.cos(), turn.sin()], 1)  # (nodes, corners, 2)
-    n, m = laplacian.graph.edges[:, laplacian.graph.edges[0] < laplacian.graph.edges[1]]
-    apart = places[m] - places[n]
-    short = 0.05 * apart / apart.norm(dim=1, keepdim=True)  # edges end where nodes begin
-    gap = torch.full((len(n), 2), math.nan).double()
-    edges = torch.stack([places[n] + short, places[m] - short, gap], 1).reshape(-1, 2)
     values = exact if state.by == "spectrum" else polynomial
-    areas = Polygons(rounded(corners[..., 0]), rounded(corners[..., 1]), rounded(values), "value")
-    marks = [areas, Line(rounded(edges[:, 0]), rounded(edges[:, 1]))]
-    return Figure("A signal on a graph, filtered", marks=marks)
+    return graph_figure("A signal on a graph, filtered", laplacian.graph, places, values, "value")
 
 
 def python(state: State) -> str:
