@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from lemmata.fast.sparse import compiled, paths
+from lemmata.fast.sparse import compiled, neighbour_sum, paths
 from lemmata.fast.sparse.neighbour_sum import entry_dots, row_sums
 from lemmata.fast.sparse.paths import sparse_path
 from lemmata.fast.sparse.rows import rows_of
@@ -72,6 +72,24 @@ def test_halves_are_added_up_in_single_precision_and_rounded_once(way, dtype):
     assert ((found - exact).abs() <= (half + single) * exact).all()  # all terms are positive
     dx, dw = torch.autograd.grad(found.sum(), (x, weights))
     assert (dx.dtype, dw.dtype) == (dtype, dtype)
+
+
+def test_gradients_that_nobody_asks_for_are_not_computed(monkeypatch):
+    _, _, by_row, by_column = pattern(6, 9, 40)
+    computed = []
+    for name in ("sums", "dots"):
+        work = getattr(neighbour_sum, name)
+        monkeypatch.setattr(neighbour_sum, name, lambda *given, n=name, f=work: (computed.append(n), f(*given))[1])
+    x, weights = torch.randn(9, 4, requires_grad=True), torch.randn(40, requires_grad=True)
+    for given, expected in (
+        ((x, weights), ["sums", "sums", "dots"]),
+        ((x, weights.detach()), ["sums", "sums"]),
+        ((x.detach(), weights), ["sums", "dots"]),
+        ((x, None), ["sums", "sums"]),
+    ):
+        computed.clear()
+        row_sums(given[0], by_row, by_column, given[1]).sum().backward()
+        assert computed == expected
 
 
 def test_any_number_of_threads_gives_the_same_bits(monkeypatch):
