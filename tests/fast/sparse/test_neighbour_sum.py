@@ -6,7 +6,7 @@ import torch
 from lemmata.fast.sparse import compiled, neighbour_sum, paths
 from lemmata.fast.sparse.neighbour_sum import entry_dots, row_sums
 from lemmata.fast.sparse.paths import sparse_path
-from lemmata.fast.sparse.rows import rows_of
+from lemmata.fast.sparse.rows import Rows, rows_of
 from lemmata.fast.threads import share_work
 
 SIZES = [(6, 9, 40), (1, 1, 1), (5, 3, 0), (0, 4, 0), (4, 0, 0), (30, 2, 7)]  # rows, columns, entries
@@ -153,12 +153,13 @@ def test_compiled_by_torch_and_on_the_meta_device():
     found = [torch.autograd.grad(f(x, weights).sum(), (x, weights)) for f in (layer, whole)]
     for one, other in zip(*found, strict=True):
         torch.testing.assert_close(one, other)
-    there = [part.to("meta") for part in (x, weights, *by_row, *by_column)]
-    assert torch.ops.lemmata.row_sums(*there).shape == (6, 4)
-    assert torch.ops.lemmata.entry_dots(torch.empty(6, 4, device="meta"), there[0], *there[2:]).shape == (40,)
-    tested = ("test_schema", "test_autograd_registration", "test_faketensor")
-    torch.library.opcheck(torch.ops.lemmata.row_sums, (x, weights, *by_row, *by_column), test_utils=tested)
-    torch.library.opcheck(torch.ops.lemmata.entry_dots, (torch.randn(6, 4), x, *by_row, *by_column), test_utils=tested)
+    far, far_weights = x.to("meta"), weights.to("meta")
+    there = [Rows(*(part.to("meta") for part in rows)) for rows in (by_row, by_column)]
+    assert row_sums(far, *there, far_weights).shape == (6, 4)
+    assert entry_dots(torch.empty(6, 4, device="meta"), far, *there).shape == (40,)
+    tested = ("test_schema", "test_faketensor")
+    torch.library.opcheck(torch.ops.lemmata.row_sums, (x, weights, *by_row), test_utils=tested)
+    torch.library.opcheck(torch.ops.lemmata.entry_dots, (torch.randn(6, 4), x, *by_row), test_utils=tested)
 
 
 @pytest.mark.parametrize(

@@ -49,24 +49,53 @@ def row_attention(
         dtype = dtype if given is None else torch.promote_types(dtype, given.dtype)
     wide = WIDER.get(dtype, dtype)
     scores = to.to(wide), source.to(wide), None if more is None else more.to(wide)
-    y, _ = torch.ops.lemmata.row_attention(*scores, values.to(wide), float(slope), *rows, *transposed)
+    y = _RowAttention.apply(*scores, values.to(wide), float(slope), *rows, *transposed)
     return y.to(values.dtype)
 
 
-# --- The operator that torch.compile sees, and its gradient ---
+class _RowAttention(torch.autograd.Function):
+    """Attention, and what comes back to scores and values. By torch.library it would take longer."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, to: Tensor, source: Tensor, more: Tensor | None, values: Tensor, slope: float, *pattern: Tensor
+    ) -> Tensor:
+        y, softmax = torch.ops.lemmata.row_attention(to, source, more, values, slope, *pattern[:3])
+        ctx.slope = slope
+        ctx.save_for_backward(to, source, more, values, *pattern, softmax, y)
+        return y
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
+        to, source, more, values, *rest = ctx.saved_tensors
+        pattern, (softmax, y) = rest[:6], rest[6:]
+        if torch.is_grad_enabled():  # somebody wants the gradient of this gradient
+            again, _ = gathered_attention(to, source, more, values, ctx.slope, Rows(*pattern[:3]))
+            given = (to, source, more, values)
+            wanted = [value for value in given if value is not None and value.requires_grad]
+            made = iter(torch.autograd.grad(again, wanted, grad, create_graph=True, materialize_grads=True))
+            found = [next(made) if value is not None and value.requires_grad else None for value in given]
+        else:
+            arguments = (to, source, more, values, ctx.slope, *pattern, softmax, y, grad)
+            found = list(torch.ops.lemmata.row_attention_backward(*arguments))
+        d_to, d_source, d_more, d_values = found
+        return (d_to, d_source, None if more is None else d_more, d_values, *[None] * 7)
+
+
+# --- The operators that torch.compile sees ---
 
 GIVEN = f"Tensor to, Tensor source, Tensor? more, Tensor values, float slope, {PATTERN}"
 _library = torch.library.Library("lemmata", "FRAGMENT")
 _library.define(f"row_attention({GIVEN}) -> (Tensor, Tensor)")
-_library.define(
-    f"row_attention_backward({GIVEN}, Tensor softmax, Tensor y, Tensor grad) -> (Tensor, Tensor, Tensor, Tensor)"
-)
+TURNED = "Tensor t_pointers, Tensor t_columns, Tensor t_entries"
+MADE = "Tensor softmax, Tensor y, Tensor grad"
+_library.define(f"row_attention_backward({GIVEN}, {TURNED}, {MADE}) -> (Tensor, Tensor, Tensor, Tensor)")
 
 
 def _forward(
     to: Tensor, source: Tensor, more: Tensor | None, values: Tensor, slope: float, *pattern: Tensor
 ) -> tuple[Tensor, Tensor]:
-    return attention(to, source, more, values, slope, Rows(*pattern[:3]))
+    return attention(to, source, more, values, slope, Rows(*pattern))
 
 
 def _backward(
@@ -78,31 +107,6 @@ def _backward(
 
 _library.impl("row_attention", _forward, "CompositeExplicitAutograd")
 _library.impl("row_attention_backward", _backward, "CompositeExplicitAutograd")
-
-
-def _save(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
-    to, source, more, values, ctx.slope, *pattern = inputs
-    ctx.with_more = more is not None
-    y, softmax = output
-    ctx.mark_non_differentiable(softmax)
-    ctx.save_for_backward(to, source, values, *([more] if ctx.with_more else []), *pattern, softmax, y)
-
-
-def _gradients(ctx: Any, grad: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
-    to, source, values, *rest = ctx.saved_tensors
-    more, rest = (rest[0], rest[1:]) if ctx.with_more else (None, rest)
-    pattern, (softmax, y) = rest[:6], rest[6:]
-    if torch.is_grad_enabled():  # somebody wants the gradient of this gradient
-        again, _ = gathered_attention(to, source, more, values, ctx.slope, Rows(*pattern[:3]))
-        given = (to, source, more, values)
-        wanted = [value for value in given if value is not None and value.requires_grad]
-        made = iter(torch.autograd.grad(again, wanted, grad, create_graph=True, materialize_grads=True))
-        found = [next(made) if value is not None and value.requires_grad else None for value in given]
-    else:
-        arguments = (to, source, more, values, ctx.slope, *pattern, softmax, y, grad)
-        found = list(torch.ops.lemmata.row_attention_backward(*arguments))
-    d_to, d_source, d_more, d_values = found
-    return (d_to, d_source, d_more if ctx.with_more else None, d_values, *[None] * 7)
 
 
 @torch.library.register_fake("lemmata::row_attention", lib=_library)
@@ -119,6 +123,3 @@ def _(
 ) -> tuple[Tensor, ...]:
     d = values.new_empty(rest[1].shape[0], values.shape[1])
     return to.new_empty(to.shape), source.new_empty(source.shape), d, values.new_empty(values.shape)
-
-
-torch.library.register_autograd("lemmata::row_attention", _gradients, setup_context=_save, lib=_library)

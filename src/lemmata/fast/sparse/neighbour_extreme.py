@@ -6,7 +6,7 @@ from torch import Tensor
 
 from lemmata.fast.sparse.paths import extremes
 from lemmata.fast.sparse.reference import WIDER
-from lemmata.fast.sparse.rows import Rows, check_rows
+from lemmata.fast.sparse.rows import PATTERN, Rows, check_rows
 
 __all__ = ["row_extremes"]
 
@@ -39,7 +39,7 @@ def row_extremes(
 # --- The operator that torch.compile sees; which column won has no gradient ---
 
 _library = torch.library.Library("lemmata", "FRAGMENT")
-_library.define("row_extremes(Tensor x, float sign, Tensor pointers, Tensor columns, Tensor entries) -> Tensor")
+_library.define(f"row_extremes(Tensor x, float sign, {PATTERN}) -> Tensor")
 
 
 def _extremes(x: Tensor, sign: float, *pattern: Tensor) -> Tensor:

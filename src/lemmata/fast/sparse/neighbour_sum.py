@@ -33,7 +33,7 @@ def row_sums(
     check_rows("x", x, transposed.number)
     if weights is not None and weights.shape != rows.columns.shape:
         raise ValueError(f"weights must have shape {tuple(rows.columns.shape)}, got {tuple(weights.shape)}")
-    return torch.ops.lemmata.row_sums(x, weights, *rows, *transposed)
+    return _RowSums.apply(x, weights, *rows, *transposed)
 
 
 def entry_dots(
@@ -44,10 +44,47 @@ def entry_dots(
     check_rows("b", b, transposed.number)
     if a.shape[1] != b.shape[1]:
         raise ValueError(f"a and b must have as many features, got {a.shape[1]} and {b.shape[1]}")
-    return torch.ops.lemmata.entry_dots(a, b, *rows, *transposed)
+    return _EntryDots.apply(a, b, *rows, *transposed)
 
 
-# --- The operators that torch.compile sees, and their gradients: each is the gradient of the other ---
+# --- Each of the two is the gradient of the other. Gradients that torch.library registers would take longer. ---
+
+
+class _RowSums(torch.autograd.Function):
+    """Sums, and what comes back to features and weights."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, weights: Tensor | None, *pattern: Tensor) -> Tensor:
+        ctx.save_for_backward(x, weights, *pattern)
+        return torch.ops.lemmata.row_sums(x, weights, *pattern[:3])
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
+        x, weights, *pattern = ctx.saved_tensors
+        turned = (*pattern[3:], *pattern[:3])
+        dx = _RowSums.apply(grad, weights, *turned) if ctx.needs_input_grad[0] else None
+        dw = _EntryDots.apply(grad, x, *pattern) if ctx.needs_input_grad[1] else None
+        return (dx, dw, *[None] * 6)
+
+
+class _EntryDots(torch.autograd.Function):
+    """Inner products, and what comes back to both."""
+
+    @staticmethod
+    def forward(ctx: Any, a: Tensor, b: Tensor, *pattern: Tensor) -> Tensor:
+        ctx.save_for_backward(a, b, *pattern)
+        return torch.ops.lemmata.entry_dots(a, b, *pattern[:3])
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
+        a, b, *pattern = ctx.saved_tensors
+        turned = (*pattern[3:], *pattern[:3])
+        da = _RowSums.apply(b, grad, *pattern) if ctx.needs_input_grad[0] else None
+        db = _RowSums.apply(a, grad, *turned) if ctx.needs_input_grad[1] else None
+        return (da, db, *[None] * 6)
+
+
+# --- The operators that torch.compile sees ---
 
 _library = torch.library.Library("lemmata", "FRAGMENT")
 _library.define(f"row_sums(Tensor x, Tensor? weights, {PATTERN}) -> Tensor")
@@ -55,42 +92,15 @@ _library.define(f"entry_dots(Tensor a, Tensor b, {PATTERN}) -> Tensor")
 
 
 def _row_sums(x: Tensor, weights: Tensor | None, *pattern: Tensor) -> Tensor:
-    return sums(x, weights, Rows(*pattern[:3]))
+    return sums(x, weights, Rows(*pattern))
 
 
 def _entry_dots(a: Tensor, b: Tensor, *pattern: Tensor) -> Tensor:
-    return dots(a, b, Rows(*pattern[:3]))
+    return dots(a, b, Rows(*pattern))
 
 
 _library.impl("row_sums", _row_sums, "CompositeExplicitAutograd")
 _library.impl("entry_dots", _entry_dots, "CompositeExplicitAutograd")
-
-
-def _save_sums(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
-    x, weights, *pattern = inputs
-    ctx.weighted = weights is not None
-    ctx.save_for_backward(x, *([weights] if ctx.weighted else []), *pattern)
-
-
-def _sums_back(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-    x, *rest = ctx.saved_tensors
-    weights, pattern = (rest[0], rest[1:]) if ctx.weighted else (None, rest)
-    turned = (*pattern[3:], *pattern[:3])
-    dx = torch.ops.lemmata.row_sums(grad, weights, *turned) if ctx.needs_input_grad[0] else None
-    dw = torch.ops.lemmata.entry_dots(grad, x, *pattern) if ctx.needs_input_grad[1] else None
-    return (dx, dw, *[None] * 6)
-
-
-def _save_dots(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
-    ctx.save_for_backward(*inputs)
-
-
-def _dots_back(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-    a, b, *pattern = ctx.saved_tensors
-    turned = (*pattern[3:], *pattern[:3])
-    da = torch.ops.lemmata.row_sums(b, grad, *pattern) if ctx.needs_input_grad[0] else None
-    db = torch.ops.lemmata.row_sums(a, grad, *turned) if ctx.needs_input_grad[1] else None
-    return (da, db, *[None] * 6)
 
 
 @torch.library.register_fake("lemmata::row_sums", lib=_library)
@@ -101,7 +111,3 @@ def _(x: Tensor, weights: Tensor | None, *pattern: Tensor) -> Tensor:
 @torch.library.register_fake("lemmata::entry_dots", lib=_library)
 def _(a: Tensor, b: Tensor, *pattern: Tensor) -> Tensor:
     return a.new_empty(pattern[1].shape[0])
-
-
-torch.library.register_autograd("lemmata::row_sums", _sums_back, setup_context=_save_sums, lib=_library)
-torch.library.register_autograd("lemmata::entry_dots", _dots_back, setup_context=_save_dots, lib=_library)

@@ -9,7 +9,7 @@ from torch import Tensor
 __all__ = ["Rows", "rows_of"]
 
 # A pattern and its transpose, as operators of torch take them.
-PATTERN = "Tensor pointers, Tensor columns, Tensor entries, Tensor t_pointers, Tensor t_columns, Tensor t_entries"
+PATTERN = "Tensor pointers, Tensor columns, Tensor entries"
 
 
 class Rows(NamedTuple):
