@@ -180,3 +180,10 @@ def test_bad_layers_are_named(unchecked):
         Pool(2, "median")
     with pytest.raises(ValueError, match="beta must be finite"):
         Pool(2, beta=float("inf"))
+
+
+def test_a_softmax_gives_no_weight_to_what_is_padded_on_one_axis_alone():
+    x = torch.rand(1, 1, 4, 6).double()
+    pooled = pool_nd(x, 2, "softmax", stride=2, padding=(1, 0))  # (1, 1, 3, 3), the first row from the first row alone
+    met = x[0, 0, 0].unfold(0, 2, 2)  # (3, 2)
+    torch.testing.assert_close(pooled[0, 0, 0], (met.softmax(1) * met).sum(1))

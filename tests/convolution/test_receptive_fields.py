@@ -357,3 +357,9 @@ def test_bad_units_and_inputs_are_named(unchecked):
         receptive_field(nn.Conv1d(1, 1, 3), "ab")
     with pytest.raises(ValueError, match="x must be floating point"):
         gradient_field(nn.Conv1d(1, 1, 3), torch.ones(1, 8), (1,))
+
+
+def test_a_unit_that_sees_the_padding_alone_sees_nothing_of_the_input():
+    field = receptive_field(nn.Conv1d(1, 1, 1, padding=3), (1, 8))
+    x = torch.arange(8)
+    assert [x[field.of(unit)].tolist() for unit in (0, 2, 3, 10, 13)] == [[], [], [0], [7], []]
