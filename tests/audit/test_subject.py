@@ -39,6 +39,8 @@ def subject(model=None, targets=Y, **more):
         lambda y: SimpleNamespace(loss=None, logits=y),
         lambda y: OrderedDict(hidden=y + 1, logits=y),
         lambda y: {"scores": y},
+        lambda y: {"hidden": y + 1, "prediction": y},
+        lambda y: {"hidden": y.long(), "answer": y},
         lambda y: (y, "state"),
     ],
 )
@@ -55,6 +57,12 @@ def test_what_is_no_tensor_of_numbers_is_told_with_the_fix(answer, told):
         subject(Answers(answer))
     assert told in str(e.value)
     assert "give forward=lambda model, batch: ..., which returns the logits" in str(e.value)
+
+
+def test_of_several_outputs_one_must_be_called_so():
+    with pytest.raises(TypeError, match="the model returns hidden, answer, and none of them is called logits") as e:
+        subject(Answers(lambda y: {"hidden": y + 1, "answer": y}))
+    assert 'forward=lambda model, batch: model(batch["x"])["..."]' in str(e.value)
 
 
 @pytest.mark.parametrize(
@@ -78,6 +86,29 @@ def test_the_task_follows_from_outputs_targets_and_loss(outputs, targets, loss, 
         assert math.isfinite(found.loss(found.outputs(found.train), targets))
 
 
+def test_labels_that_are_left_out_do_not_count():
+    found = subject()
+    assert found.counted(torch.tensor([-100, -1, 0, 2, 3])).tolist() == [False, False, True, True, False]
+    numbers = subject(nn.Linear(6, 1), torch.randn(50))
+    assert numbers.counted(torch.tensor([-5.0, 7.0])).all()
+
+
+def test_names_are_those_of_the_owner():
+    assert Subject.plain("model.body.0") == "body.0"
+    assert Subject.plain("model.") == "the model"
+
+
+def test_a_cross_entropy_of_half_precision_is_had_in_single():
+    found = subject(nn.Linear(6, 3).half())
+    outputs = found.outputs(found.train)
+    wanted = functional.cross_entropy(outputs.float(), Y)
+    assert outputs.dtype == torch.float16
+    assert found.loss(outputs, Y).dtype == torch.float32
+    assert torch.equal(found.loss(outputs, Y), wanted)
+    double = subject(nn.Linear(6, 3).double())
+    assert double.loss(double.outputs(double.train), Y).dtype == torch.float64
+
+
 def test_losses_never_broadcast():
     model, y = nn.Linear(6, 1), torch.randn(50)
     found = subject(model, y)
@@ -89,6 +120,8 @@ def test_losses_never_broadcast():
     [
         (4, torch.randn(50, 3), None, "cannot compare outputs (batch, 4) with targets (batch, 3) of float32"),
         (4, torch.randn(50), None, "cannot compare outputs (batch, 4) with targets (batch) of float32"),
+        (3, Y, "mse", "with targets (batch) of int64 by mse: class labels want loss='cross_entropy'"),
+        (3, functional.one_hot(Y), "cross_entropy", "give one-hot targets as real numbers, y.float(), or classes"),
         (3, Y, "hinge", "loss must be one of cross_entropy, nll, bce, mse, l1, huber or a function, got 'hinge'"),
     ],
 )
@@ -114,6 +147,34 @@ def test_what_the_model_raises_is_one_sentence_with_the_shapes(error):
     with pytest.raises(ValueError, match=r"^the model cannot take a batch of x \(2, 6\) float32: \w+Error: ") as e:
         subject(Answers(raises))
     assert "\n" not in str(e.value)
+
+
+def test_bytes_are_told_with_the_fix():
+    with pytest.raises(ValueError, match=r"bytes must be given as real numbers: x / 255$"):
+        Subject(nn.Linear(6, 3), Sample({"x": X.byte()}, Y))
+
+
+def test_a_model_that_takes_all_examples_at_once_is_told_how():
+    class Nodes(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer, self.neighbours = nn.Linear(6, 3), torch.eye(50)
+
+        def forward(self, x):
+            return self.neighbours @ self.layer(x)
+
+    model = Nodes()
+    with pytest.raises(ValueError, match=r"takes no part of the data, such as some nodes of a graph: give .*\[None\]$"):
+        subject(model)
+    one = Sample({"x": X[None]}, Y[None])
+    found = Subject(model, one, forward=lambda model, batch: model(batch["x"][0])[None])
+    assert (found.task, found.classes) == ("classes", 3)
+
+
+def test_a_loss_that_broadcasts_does_not_speak_for_itself(recwarn):
+    found = subject(nn.Linear(6, 1), torch.randn(50), loss=nn.MSELoss())
+    found.loss(found.outputs(found.train), found.train.targets)
+    assert not recwarn.list
 
 
 def test_one_output_an_example():

@@ -64,12 +64,13 @@ def audit(
         raise TypeError("model must be a module of Python, got a scripted one: give the module that it was made from")
     if any(is_lazy(p) for p in [*model.parameters(), *model.buffers()]):
         raise ValueError("model has lazy layers without weights: give it one batch of examples first")
-    clock = Clock(float(validate.positive("budget", budget)))
+    validate.positive("budget", budget)
     chosen = _chosen(probes)
     training = _training(optimizer, lr, momentum, batch_size)
+    clock = Clock(float(budget))  # from here on: to import the probes takes seconds the first time
     with seeded(0):  # loaders draw too
         train_sample, test_sample = _samples(data, test, budget)
-    with _as_it_is_written(model), kept_as_found(model), seeded(0):
+    with _as_it_is_written(model), kept_as_found(model), torch.enable_grad(), seeded(0):
         model = getattr(model, "_orig_mod", model)  # what was compiled
         subject = Subject(model, train_sample, test_sample, loss, forward, training, name, clock.left())
         # Each probe finds the model as the first one did, whatever the ones before it tried.

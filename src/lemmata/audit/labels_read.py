@@ -45,6 +45,11 @@ def why_unusable(task: str, targets: Tensor, outputs: Tensor, loss: Any, ask: Ca
     Asked before anything else: on a GPU a label that names no class ends the whole process.
     """
     low, high = targets.min().item(), targets.max().item()
+    if callable(loss) and task != "classes" and not targets.is_floating_point():
+        wrong = (targets == low) | (targets == high)
+        if not _taken(loss, targets, wrong, outputs, ask, (IndexError,)):
+            shape = f"(batch, {outputs[0].numel()})"
+            return f"the loss refuses labels from {low:g} to {high:g} with outputs {shape}: it takes them for classes"
     if task == "binary":
         return "" if low >= 0 and high <= 1 else f"the labels run from {low:g} to {high:g}, not from 0 to 1"
     if task != "classes" or targets.shape == (len(targets), *outputs.shape[1:]):  # shares of classes
@@ -55,15 +60,27 @@ def why_unusable(task: str, targets: Tensor, outputs: Tensor, loss: Any, ask: Ca
     wrong = out_of_range(targets, classes, loss)
     if not bool(wrong.any()) or (callable(loss) and _taken(loss, targets, wrong, outputs, ask)):
         return ""
-    return f"the labels run from {low:g} to {high:g}, but {classes} outputs stand for the classes 0 to {classes - 1}"
+    stand = "one output stands for class 0 alone"
+    if classes > 1:
+        stand = f"{classes} outputs stand for the classes 0 to {classes - 1}"
+    return f"the labels run from {low:g} to {high:g}, but {stand}"
 
 
-def _taken(loss: Callable[..., Any], targets: Tensor, wrong: Tensor, outputs: Tensor, ask: Callable[..., Any]) -> bool:
+def _taken(
+    loss: Callable[..., Any],
+    targets: Tensor,
+    wrong: Tensor,
+    outputs: Tensor,
+    ask: Callable[..., Any],
+    refusals: tuple[type[Exception], ...] = (IndexError, RuntimeError, ValueError),
+) -> bool:
     """Whether a loss of one's own takes them all the same, say as places to leave out; asked on the CPU."""
     own = copy.deepcopy(loss).cpu() if isinstance(loss, nn.Module) else loss
     rows = targets[wrong.flatten(1).any(1) if wrong.ndim > 1 else wrong][:256].cpu()
     try:
         ask(own, outputs.new_zeros(len(rows), *outputs.shape[1:], device="cpu").float(), rows)
-    except (IndexError, RuntimeError, ValueError):
+    except refusals:
         return False
+    except Exception:  # something else is wrong, which the probes will meet
+        return True
     return True

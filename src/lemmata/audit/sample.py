@@ -138,6 +138,10 @@ def _checked(sample: Sample, name: str, whole: bool) -> Sample:
 def _batches(given: Any, name: str) -> Iterator[Any]:
     """One batch after another; columns in memory are one batch."""
     columns = isinstance(given, tuple) and len(given) > 0 and all(map(_is_columns, given))
+    if isinstance(given, tuple) and any(map(is_array, given)) and not columns:
+        odd = next(one for one in given if not _is_columns(one))
+        cure = "what is no tensor, such as a graph, is given by forward=lambda model, batch: model(batch['x'], graph)"
+        raise TypeError(f"{name} must be tensors, got {kind(odd)} among them: {cure}")
     if isinstance(given, Examples | Mapping) or is_array(given) or columns:
         yield given
     elif isinstance(given, IterableDataset):

@@ -2,6 +2,7 @@ r"""What is audited: a model, its data, its loss and how it is trained, in one f
 
 import math
 import time
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -24,6 +25,7 @@ LOSSES: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
     "l1": functional.l1_loss,
     "huber": functional.huber_loss,
 }
+OUTPUTS = ("logits", "out", "output", "outputs", "prediction", "predictions", "pred", "preds", "scores")  # by name
 CHUNK = 256  # examples that go through the network at once, fewer where they would take long
 ROOM = 2**29  # bytes of outputs that are had at once: those of a language model can be many
 
@@ -83,7 +85,7 @@ class Network(nn.Module):
 def as_tensor(output: Any) -> Tensor:
     """The tensor of a model's output: itself, its logits, or the first of several."""
     if isinstance(output, Mapping):
-        output = output.get("logits", next(iter(output.values()), None))
+        output = _named_output(output)
     elif hasattr(output, "logits"):
         output = output.logits
     elif isinstance(output, list | tuple) and output:
@@ -93,6 +95,17 @@ def as_tensor(output: Any) -> Tensor:
         cure = "give forward=lambda model, batch: ..., which returns the logits"
         raise TypeError(f"the model must return a tensor of real numbers or have .logits, got {told}: {cure}")
     return output
+
+
+def _named_output(output: Mapping[Any, Any]) -> Any:
+    """The entry that is compared with targets: the one so called, or the only one there is."""
+    tensors = {key: value for key, value in output.items() if isinstance(value, Tensor) and value.is_floating_point()}
+    called = next((key for key in OUTPUTS if key in tensors), None)
+    if called is None and len(tensors) > 1:
+        names = ", ".join(map(str, tensors))
+        cure = 'give forward=lambda model, batch: model(batch["x"])["..."]'
+        raise TypeError(f"the model returns {names}, and none of them is called logits: {cure}")
+    return next(iter(tensors.values()), None) if called is None else tensors[called]
 
 
 class Subject:
@@ -167,7 +180,10 @@ class Subject:
 
     def _asked(self, loss: Callable[[Any, Any], Tensor], outputs: Tensor, targets: Tensor) -> Tensor:
         """A loss of one's own, given outputs as the model gives them."""
-        return loss(self.network.as_answered(outputs), targets)
+        with warnings.catch_warnings():
+            # Shapes that torch broadcasts are a finding of their own, told once.
+            warnings.filterwarnings("ignore", "Using a target size")
+            return loss(self.network.as_answered(outputs), targets)
 
     def _takes(self, loss: Any, outputs: Tensor) -> bool:
         """Whether a loss of one's own takes these outputs of the first examples."""
@@ -229,7 +245,9 @@ class Subject:
                 raise
             shapes = ", ".join(f"{name} {tuple(x.shape)} {str(x.dtype)[6:]}" for name, x in first.inputs.items())
             told = " ".join(f"{type(error).__name__}: {error}".split())[:200]
-            raise ValueError(f"the model cannot take a batch of {shapes}: {told}") from error
+            bytes_ = any(x.dtype == torch.uint8 for x in first.inputs.values())
+            cure = "; bytes must be given as real numbers: x / 255" if bytes_ else self._whole_alone()
+            raise ValueError(f"the model cannot take a batch of {shapes}: {told}{cure}") from error
         targets = first.targets
         if targets is not None and _classes_last(outputs, targets):
             self.network.class_axis = -1
@@ -239,6 +257,18 @@ class Subject:
                 f"the model must give one output an example, got shape {tuple(outputs.shape)} for {len(first)} examples"
             )
         return outputs
+
+    def _whole_alone(self) -> str:
+        """What to do with a model that takes all examples at once and no part of them, as those on the nodes of a
+        graph.
+        """
+        try:
+            with torch.no_grad():
+                whole = len(self.train) > 2 and len(self.network(*self.train.tensors)) == len(self.train)
+        except Exception:  # whatever a model of the user's own raises
+            return ""
+        cure = "give all of it as one example, (x[None], y[None]), and forward=lambda model, batch: model(batch['x'][0]"
+        return f"; it takes no part of the data, such as some nodes of a graph: {cure}, ...)[None]" if whole else ""
 
     def _read_targets(self, outputs: Tensor) -> None:
         """Class labels in the form that torch's losses take."""
@@ -304,11 +334,11 @@ class Subject:
         whole = not targets.is_floating_point()
         if said == "classes" or (said is None and whole and len(shape) == len(wanted) + 1 and shape[0] > 1):
             if len(shape) != len(wanted) + 1 and not (targets.is_floating_point() and shape == wanted):
-                raise ValueError(_unfit(outputs, targets))
+                raise ValueError(_unfit(outputs, targets, loss))
             return "classes"
         if math.prod(shape) != math.prod(wanted):
             if isinstance(loss, str | None) or not self._takes(loss, outputs):
-                raise ValueError(_unfit(outputs, targets))
+                raise ValueError(_unfit(outputs, targets, loss))
             return "numbers"  # several outputs for one target: a mean and a variance, or quantiles
         if said is not None:
             return said
@@ -323,8 +353,14 @@ def _classes_last(outputs: Tensor, targets: Tensor) -> bool:
     return outputs.shape[:1] + outputs.shape[2:] != targets.shape == outputs.shape[:-1]
 
 
-def _unfit(outputs: Tensor, targets: Tensor) -> str:
+def _unfit(outputs: Tensor, targets: Tensor, loss: Any) -> str:
     seen = f"outputs (batch, {', '.join(map(str, outputs.shape[1:]))}) with targets (batch, "
     seen += f"{', '.join(map(str, targets.shape[1:]))})".replace("(batch, )", "(batch)")
     cure = "give loss=..., or forward=lambda model, batch: ..., which returns the logits"
-    return f"cannot compare {seen} of {str(targets.dtype)[6:]}: {cure}".replace("(batch, )", "(batch)")
+    if not targets.is_floating_point() and isinstance(loss, str):
+        if targets.shape[1:] == outputs.shape[1:]:
+            cure = "give one-hot targets as real numbers, y.float(), or classes, y.argmax(1)"
+        elif targets.ndim + 1 == outputs.ndim:
+            cure = "class labels want loss='cross_entropy'"
+    by = f" by {loss}" if isinstance(loss, str) else ""
+    return f"cannot compare {seen} of {str(targets.dtype)[6:]}{by}: {cure}".replace("(batch, )", "(batch)")

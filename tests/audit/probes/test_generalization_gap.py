@@ -76,6 +76,13 @@ def numbers(random, number=300):
     return model, (x[:number], y[:number]), (x[number:], y[number:])
 
 
+def test_a_mean_and_a_variance_for_one_target_are_not_compared_with_it():
+    _, train, test = numbers(random=False)
+    loss = lambda out, y: functional.gaussian_nll_loss(out[:, :1], y, out[:, 1:].exp())  # noqa: E731
+    found = asked(torch.nn.Linear(8, 2), train, test, loss=loss)
+    assert (found.severity, found.verdict) == ("skipped", "it needs an output for each target, got 2 for 1")
+
+
 def test_numbers_that_were_memorised():
     found = asked(*numbers(random=True))
     assert found.severity == "alarm"

@@ -46,6 +46,27 @@ def test_negative_labels():
     assert "-100" in found.advice
 
 
+@pytest.mark.parametrize("loss", ["cross_entropy", functional.cross_entropy, nn.CrossEntropyLoss()])
+def test_a_single_output_before_a_cross_entropy_of_two_classes(loss):
+    (x, y), _ = digits()
+    (found,) = asked(perceptron(1), (x, y % 2), probe="labels", loss=loss)
+    assert (found.severity, found.name) == ("alarm", "label range")
+    assert "labels from 0 to 1 with outputs (batch, 1)" in found.verdict or "one output stands for" in found.verdict
+    assert "loss='bce'" in found.advice
+    fit = functional.binary_cross_entropy_with_logits
+    own = lambda out, t: fit(out[:, 0], t.float())  # noqa: E731
+    assert [one.severity for one in asked(perceptron(1), (x, y % 2), probe="labels", loss=own)] == ["fine"]
+
+
+def test_counts_before_a_cross_entropy_of_one_output():
+    (x, y), _ = digits()
+    (found,) = asked(perceptron(1), (x, y), probe="labels", loss=nn.CrossEntropyLoss())
+    assert (found.severity, found.name) == ("alarm", "label range")
+    assert "loss='mse'" in found.advice
+    squares = lambda out, t: (out[:, 0] - t).square().mean()  # noqa: E731
+    assert alarms(asked(perceptron(1), (x, y), probe="labels", loss=squares)) == []
+
+
 def test_only_the_test_part_is_wrong():
     train, (x, y) = digits()
     assert alarms(asked(perceptron(), train, (x, y + 1), probe="labels")) == ["label range"]

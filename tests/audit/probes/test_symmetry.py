@@ -81,6 +81,17 @@ def test_a_usual_network_with_strides_gets_a_hint():
     assert found.numbers["period"] in (4, 8)
 
 
+def test_outputs_that_move_and_keep_their_class_are_fine():
+    torch.manual_seed(0)
+    model = pooled(1, 2, 2)
+    with torch.no_grad():
+        model[-1].bias[3] += 100.0
+    found = named(asked(model.eval(), *digits(), probe=PROBE), "shift invariance")
+    assert found.numbers["change"] > 0.05
+    assert (found.severity, found.numbers["other_class"]) == ("fine", 0)
+    assert "and 0.0% of the classes" in found.verdict
+
+
 def test_a_network_that_announces_nothing():
     torch.manual_seed(0)
     train, (x, y) = digits()

@@ -187,6 +187,22 @@ def test_a_loss_without_gradient(loss):
     assert alarms(asked(perceptron(), digits()[0], probe=PROBE, loss=functional.cross_entropy)) == []
 
 
+@pytest.mark.parametrize("loss", ["cross_entropy", functional.cross_entropy, lambda z, t: 1 + 0 * z.sum()])
+def test_a_loss_that_is_the_same_whatever_the_outputs_are(loss):
+    x, y = digits()[0]
+    data = x, y.float()[:, None] / 9  # numbers, for which a softmax over one output is always one
+    (found,) = [one for one in asked(perceptron(1), data, probe=PROBE, loss=loss) if one.severity == "alarm"]
+    assert found.name == "gradient of the loss"
+    assert ("single output" in found.verdict) == (loss == "cross_entropy")
+    assert alarms(asked(perceptron(1), data, probe=PROBE, loss="mse")) == []
+
+
+def test_nothing_is_missed_or_made_up_where_gradients_are_switched_off():
+    with torch.no_grad():
+        assert alarms(asked(perceptron(), digits()[0], probe=PROBE, loss=functional.cross_entropy)) == []
+    assert torch.is_grad_enabled()
+
+
 def test_a_perfect_fit_has_no_gradient_and_is_sound():
     x, y = torch.eye(10).repeat(10, 1), torch.arange(10).repeat(10)
     model = nn.Linear(10, 10)

@@ -41,6 +41,10 @@ def generalization_gap(subject: Subject, clock: Clock) -> Iterator[AuditFinding]
         yield skipped("generalisation gap", f"{told}: it needs {LEAST} of each")
         return
     if subject.task == "numbers":
+        answers, asked = (values[0].numel() for values in (subject.outputs(subject.some(1)), subject.labels))  # type: ignore[index]
+        if answers != asked:
+            yield skipped("generalisation gap", f"it needs an output for each target, got {answers} for {asked}")
+            return
         word = "explained variance"
         trained, tested = _regression(subject, test, clock)
     else:

@@ -52,10 +52,16 @@ def labels(subject: Subject, clock: Clock) -> Iterator[AuditFinding]:
 def _out_of_range(subject: Subject) -> AuditFinding:
     parts = [part.targets for part in (subject.train, subject.test) if part is not None and part.targets is not None]
     low, high = min(float(part.min()) for part in parts), max(float(part.max()) for part in parts)
-    if subject.task == "binary":
+    if subject.task == "binary" and low >= 0 and high <= 1:
+        advice = "a single output wants loss='bce'; cross-entropy wants an output for each class"
+    elif subject.task == "numbers":
+        advice = "give loss='mse' for numbers; cross-entropy wants an output for each class"
+    elif subject.task == "binary":
         advice = "use y = (y + 1) / 2" if (low, high) == (-1, 1) else "the loss wants 0 and 1: divide or subtract"
     elif any(part.is_floating_point() for part in parts):
         advice = "give whole numbers, or loss='mse' if these are measurements"
+    elif subject.classes == 1 and (low, high) == (0, 1):
+        advice = "a single output wants loss='bce'; cross-entropy wants an output for each class"
     elif low == 1 and high == subject.classes:
         advice = "they count from one: use y - 1"
     elif high >= subject.classes and low >= 0:

@@ -34,6 +34,7 @@ ALPHA = 1e-6
 # that at their worst shift. A picture that becomes a quarter more different than another one is not the same to them.
 OTHER_PICTURE = 1.25 * math.sqrt(2)
 UNSTABLE = 1 / 2  # of the pictures, whose class changes
+FEW = 0.02  # of the pictures, whose class may change with nothing to tell
 DROP = 0.05  # of accuracy that is told
 SMALL_STEP = 16  # pixels a side from which one of them is a small step
 
@@ -110,23 +111,28 @@ def _inside_a_frame(subject: Subject, sample: Sample, clock: Clock) -> AuditFind
     about = {"claims": SHIFT, "figures": [figure], "numbers": numbers}
     about["measured"] = f"outputs move by {changes[worst]:.0%} of their spread, {classes[worst]:.0%} of classes change"
     about["predicted"] = "convolutions follow a shift, and a mean over all places does not see it: 0%"
-    if changes[worst] < 0.05:
-        told = f"moving a picture inside its frame changes the outputs by {changes[worst]:.1%} of their spread at most"
+    if changes[worst] < 0.05 or (subject.classes > 1 and classes[worst] < FEW):
+        told = f"moving a picture inside its frame changes the outputs by {max(changes):.1%} of their spread at most"
+        told += f", and {classes[worst]:.1%} of the classes" if subject.classes > 1 else ""
         return fine("shift invariance", told, **about)
-    returns = f", by {period + 1} pixels of {classes[period]:.0%}" if changes[period] < changes[worst] / 3 else ""
+    returns = f", by {_pixels(period + 1)} of {classes[period]:.0%}" if changes[period] < changes[worst] / 3 else ""
     count = round(classes[worst] * len(sample))
     sure = stats.binomtest(count, len(sample), UNSTABLE, alternative="greater").pvalue < ALPHA
     far = changes[worst] > OTHER_PICTURE and bool(returns)
     bad = sure and far and subject.classes > 1 and is_trained(subject, sample)
     return (alarm if bad else hint)(
         "shift invariance",
-        f"the network pools over all places, yet moving pictures by {worst + 1} pixels inside their frame changes "
+        f"the network pools over all places, yet moving pictures by {_pixels(worst + 1)} inside their frame changes "
         f"the class of {classes[worst]:.0%} of them{returns}",
         advice="smooth before every stride: blur then subsample, stride 1 then average pooling, smaller strides first; "
         "or train with shifted pictures",
         weight=6 if bad else 3,
         **about,
     )
+
+
+def _pixels(number: int) -> str:
+    return f"{number} pixel" if number == 1 else f"{number} pixels"
 
 
 def _one_step(subject: Subject, sample: Sample, outputs: Tensor) -> Iterator[AuditFinding]:

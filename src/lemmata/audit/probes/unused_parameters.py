@@ -6,7 +6,6 @@ no gradient through (detach, no_grad, argmax, sign); where they do not, it is no
 """
 
 import contextlib
-import warnings
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -140,7 +139,7 @@ def _in_optimizer(subject: Subject, free: Mapping[str, Tensor]) -> Iterator[Audi
         "parameters of the optimiser",
         "the optimiser holds none of the model's parameters: its steps change another model"
         if none
-        else f"the optimiser does not hold {_layers(outside)}: these never change",
+        else f"the parameters of {_layers(outside)} are not in the optimiser, and never change",
         measured=f"{len(free) - len(outside)} of {len(free)} free parameters are in its groups",
         advice="make the optimiser from model.parameters(), after the model has its last form",
         claims=("optim.sgd",),
@@ -151,24 +150,40 @@ def _in_optimizer(subject: Subject, free: Mapping[str, Tensor]) -> Iterator[Audi
 
 
 def _loss_gradient(subject: Subject) -> Iterator[AuditFinding]:
-    """A loss of one's own may lose the gradient itself."""
+    """A loss of one's own may lose the gradient itself, and one of a single class has none."""
     targets = subject.train.targets
-    if targets is None or subject.unusable or not callable(subject.given_loss):
+    if targets is None or subject.unusable:
         return
     part = subject.train[:16]
-    outputs = subject.outputs(part).clone().requires_grad_()
-    with warnings.catch_warnings(), contextlib.suppress(RuntimeError, ValueError, TypeError, IndexError):
-        warnings.simplefilter("ignore")  # whether the loss fits the outputs is another probe's question
-        if subject.loss(outputs, targets[: len(part)]).requires_grad:
-            return
-        yield alarm(
-            "gradient of the loss",
-            "the loss has no gradient: it does not depend on the outputs as far as torch can see",
-            predicted="learning follows the gradient of the loss through the outputs",
-            advice="look for detach(), .item(), numpy or argmax in the loss",
-            claims=CLAIMS,
-            weight=10,
-        )
+    here = subject.outputs(part).float()
+    noise = torch.randn(here.shape, generator=torch.Generator().manual_seed(0)).to(here.device)
+    found = []
+    # Where an answer is perfect, or cut off, a good loss may have no gradient: elsewhere it has.
+    for values in (here, noise, noise.sigmoid()):
+        with contextlib.suppress(RuntimeError, ValueError, TypeError, IndexError):
+            # whether the loss fits the outputs is another probe's question
+            outputs = values.clone().requires_grad_()
+            loss = subject.loss(outputs, targets[: len(part)])
+            found.append(torch.autograd.grad(loss.sum(), outputs)[0] if loss.requires_grad else None)
+    if not found or not all(map(_is_zero, found)):
+        return
+    single = subject.task == "classes" and subject.classes == 1
+    how, cure = "it does not depend on the outputs as far as torch can see", "detach(), .item(), numpy or argmax"
+    if any(gradient is not None for gradient in found):
+        how, cure = "it is the same whatever the outputs are", "a softmax over one class, clamp or round"
+    yield alarm(
+        "gradient of the loss",
+        "the cross-entropy of a single output is zero, whatever it is"
+        if single
+        else f"the loss has no gradient: {how}",
+        measured=f"a gradient of none or exactly zero at {len(found)} sets of outputs",
+        predicted="learning follows the gradient of the loss through the outputs",
+        advice="for two classes take loss='bce', for numbers loss='mse', or give each class an output"
+        if single
+        else f"look for {cure} in the loss",
+        claims=CLAIMS,
+        weight=10,
+    )
 
 
 def _unreached(subject: Subject, sample: Sample, free: Mapping[str, Tensor]) -> dict[str, bool]:
@@ -264,4 +279,6 @@ def _layers(names: list[str]) -> str:
     """Layers of parameters, the first few by name."""
     layers = list(dict.fromkeys(name.rpartition(".")[0] or name for name in names))
     shown = ", ".join(layers[:3])
-    return shown if len(layers) <= 3 else f"{shown} and {len(layers) - 3} more layers"
+    if len(layers) > 3:
+        return f"layers {shown} and {len(layers) - 3} more"
+    return f"layer{'s' if len(layers) > 1 else ''} {shown}"
