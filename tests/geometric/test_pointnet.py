@@ -30,6 +30,16 @@ def test_shapes_are_those_of_the_paper():
     assert widths == [[512, 256, 8], [512, 256, 128, 128, 4]]
 
 
+def test_every_layer_but_a_heads_last_is_normalised_and_rectified():
+    features, head = PointNetFeatures(width=16, transformed=False), small(PointNetSegmenter).head
+    counts = [[type(layer) for layer in part].count(nn.BatchNorm1d) for part in (features.local, features.deep, head)]
+    assert counts == [2, 3, 4]
+    assert isinstance(head[-1], nn.Conv1d)
+    found = features(torch.randn(2, 20, 3))
+    assert found.local.min() == 0
+    assert found.whole.min() >= 0
+
+
 @pytest.mark.parametrize("kind", HEADS)
 def test_new_t_nets_change_nothing(kind):
     """At first the matrices are unit matrices: the network is the one without T-Nets that has its weights."""

@@ -155,6 +155,20 @@ def test_every_third_of_the_chosen_is_left():
     assert thinned(chosen).int().tolist() == [[1, 0, 0, 0, 1, 0, 0], [0, 1, 0, 0, 0, 0, 0], [0] * 7]
 
 
+def test_scores_count_what_is_right_and_known():
+    experiment = classify_furniture(config=SMALL, options=FEW)
+    named = experiment.system.eval()(experiment.test.x[:10]).argmax(1)
+    asked = Examples(x=experiment.test.x[:10], y=torch.where(torch.arange(10) < 7, named, 7 - named))
+    assert experiment.metrics(experiment.system, asked) == {"accuracy": 0.7}
+    experiment = segment_furniture(config=SMALL, options=FEW)
+    few = experiment.test[:2]
+    named = experiment.system.eval()(few.x).argmax(-1)
+    part = torch.where(torch.arange(512) < 128, named, torch.where(torch.arange(512) < 256, 1 - named, -100))
+    found = experiment.metrics(experiment.system, Examples(x=few.x, part=part))
+    assert found["accuracy"] == 0.5
+    assert found["iou"] == mean_intersection_over_union(named, part, 2)
+
+
 # --- Runs ---
 
 

@@ -128,6 +128,15 @@ def test_a_cycle_tells_a_permutation_from_its_inverse():
     assert failed(lambda x: places(x).argsort(-2), "permutation", x) == []
 
 
+def test_the_last_elements_are_swapped_and_cycled_too():
+    def last_counts_twice(x):
+        return x * torch.tensor([1.0, 1, 1, 1, 1, 2])[:, None]
+
+    said = {finding.check: finding.why for finding in of(last_counts_twice, "permutation", inputs=2).findings}
+    assert "a swap of elements 4 and 5" in said["swaps"]
+    assert "a cycle of elements 3, 4 and 5" in said["cycles"]
+
+
 def test_what_is_wrong_is_said():
     assert failed(unbalanced, "permutation", inputs=2) == ["swaps", "cycles", "orders"]
     assert "after a swap of elements 0 and 1 the output at (0, 0, 0) is" in why(unbalanced, "permutation", inputs=2)
