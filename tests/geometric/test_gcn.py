@@ -6,6 +6,7 @@ import sys
 import pytest
 import torch
 
+from lemmata.fast.sparse.neighbour_sum import row_sums
 from lemmata.geometric import GCN, GCNConvolution, Graph, batch_graphs, gcn_coupling
 
 SAME = 1e-10
@@ -198,3 +199,17 @@ def test_a_row_of_the_coupling_may_sum_to_one_by_chance():
     rows = gcn_coupling(Graph(edges).undirected(), torch.float64).dense(torch.float64).sum(1)
     assert rows[0] == pytest.approx(1, rel=1e-14)
     assert (rows[1:] - 1).abs().max() > 0.1
+
+
+@pytest.mark.parametrize(("outputs", "width"), [(2, 2), (5, 5), (9, 5)])
+def test_the_smaller_of_input_and_output_goes_along_the_edges(outputs, width, monkeypatch):
+    seen = []
+
+    def noted(x, *rest):
+        seen.append(x.shape[1])
+        return row_sums(x, *rest)
+
+    monkeypatch.setattr("lemmata.geometric.gcn.row_sums", noted)
+    x, graph, _ = drawn()
+    assert GCNConvolution(5, outputs).double()(x, graph).shape == (12, outputs)
+    assert seen == [width]
