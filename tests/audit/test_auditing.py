@@ -166,6 +166,20 @@ def test_a_budget_is_kept_by_probes_that_do_not_look_at_the_clock(asking, monkey
     assert report["second"].severity == "alarm"
 
 
+def test_what_probes_take_to_be_imported_is_not_taken_from_the_budget(asking, monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr(auditing, "Clock", lambda seconds: Clock(seconds, lambda: now[0]))
+    asking(quick)
+    found = auditing.all_probes
+
+    def slowly():
+        now[0] += 50.0
+        return found()
+
+    monkeypatch.setattr(auditing, "all_probes", slowly)
+    assert audit(nn.Linear(4, 3), (X, Y), budget=10.0).seconds == 0
+
+
 def test_every_probe_is_cut_at_twice_its_share(asking, monkeypatch):
     now = [0.0]
     monkeypatch.setattr(auditing, "Clock", lambda seconds: Clock(seconds, lambda: now[0]))

@@ -86,6 +86,29 @@ def test_the_task_follows_from_outputs_targets_and_loss(outputs, targets, loss, 
         assert math.isfinite(found.loss(found.outputs(found.train), targets))
 
 
+def test_labels_that_are_left_out_do_not_count():
+    found = subject()
+    assert found.counted(torch.tensor([-100, -1, 0, 2, 3])).tolist() == [False, False, True, True, False]
+    numbers = subject(nn.Linear(6, 1), torch.randn(50))
+    assert numbers.counted(torch.tensor([-5.0, 7.0])).all()
+
+
+def test_names_are_those_of_the_owner():
+    assert Subject.plain("model.body.0") == "body.0"
+    assert Subject.plain("model.") == "the model"
+
+
+def test_a_cross_entropy_of_half_precision_is_had_in_single():
+    found = subject(nn.Linear(6, 3).half())
+    outputs = found.outputs(found.train)
+    wanted = functional.cross_entropy(outputs.float(), Y)
+    assert outputs.dtype == torch.float16
+    assert found.loss(outputs, Y).dtype == torch.float32
+    assert torch.equal(found.loss(outputs, Y), wanted)
+    double = subject(nn.Linear(6, 3).double())
+    assert double.loss(double.outputs(double.train), Y).dtype == torch.float64
+
+
 def test_losses_never_broadcast():
     model, y = nn.Linear(6, 1), torch.randn(50)
     found = subject(model, y)

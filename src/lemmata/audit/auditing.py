@@ -64,9 +64,10 @@ def audit(
         raise TypeError("model must be a module of Python, got a scripted one: give the module that it was made from")
     if any(is_lazy(p) for p in [*model.parameters(), *model.buffers()]):
         raise ValueError("model has lazy layers without weights: give it one batch of examples first")
-    clock = Clock(float(validate.positive("budget", budget)))
+    validate.positive("budget", budget)
     chosen = _chosen(probes)
     training = _training(optimizer, lr, momentum, batch_size)
+    clock = Clock(float(budget))  # from here on: to import the probes takes seconds the first time
     with seeded(0):  # loaders draw too
         train_sample, test_sample = _samples(data, test, budget)
     with _as_it_is_written(model), kept_as_found(model), torch.enable_grad(), seeded(0):

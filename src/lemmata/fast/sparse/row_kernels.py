@@ -8,6 +8,7 @@ from torch import Tensor
 from torch.utils.weak import WeakTensorKeyDictionary
 
 from lemmata.fast.sparse import row_kernels_triton
+from lemmata.fast.sparse.reference import gathered_extremes
 from lemmata.fast.sparse.rows import Rows
 
 __all__ = []
@@ -113,11 +114,18 @@ def extremes(x: Tensor, sign: float, rows: Rows) -> Tensor:
     """The column of the largest (sign 1) or smallest (sign -1) feature in each row; -1 where there is none."""
     x, features = x.contiguous(), x.shape[1]
     at = rows.columns.new_empty(rows.number, features)
-    if at.numel():
-        width = min(_power(features), WIDTH)
-        arguments = (x, rows.pointers, rows.pointers[1:], rows.columns, at, features)
-        grid = (rows.number, triton.cdiv(features, width))
-        _launch(KERNELS.extremes_of_rows, grid, x, arguments, SIGN=sign, **_blocks(x, width, rows))
+    if not at.numel():
+        return at
+    width = min(_power(features), WIDTH)
+    for starts, ends, _, cut in _programs(rows):
+        pieces = pieces_of(rows) if cut["OWNED"] else None
+        found = at.new_empty(len(starts), features) if pieces else at
+        arguments = (x, starts, ends, rows.columns, found, features)
+        grid = (len(starts), triton.cdiv(features, width))
+        _launch(KERNELS.extremes_of_rows, grid, x, arguments, LONG=cut["LONG"], SIGN=sign, **_blocks(x, width, rows))
+        if pieces:  # of the winners of its pieces, which stand in order, the first of the best wins the row
+            best = gathered_extremes(x.gather(0, found), sign, pieces.joined)
+            at[pieces.targets] = found.gather(0, best)
     return at
 
 
