@@ -105,6 +105,13 @@ def test_a_compiled_layer_gives_the_same():
         torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-4)
 
 
+def test_weights_start_by_glorot_and_the_bias_at_zero():
+    layer = ChebyshevConvolution(50, 10, degree=2)
+    bound = (6 / 60) ** 0.5  # more than twice what a linear layer starts with
+    assert all(0.95 * bound < float(lin.weight.detach().abs().max()) <= bound for lin in layer.lins)  # of 500 each
+    assert not layer.bias.any()
+
+
 def test_built_without_memory_and_filled_later():
     layer = ChebyshevConvolution(3, 2, degree=1, device="meta")
     assert all(p.is_meta for p in layer.parameters())

@@ -64,7 +64,8 @@ class ChebyshevConvolution(nn.Module):
         x: (nodes, inputs)    graph: undirected    returns: (nodes, outputs)
 
     Claims: graph.chebnet
-    Source: M. Defferrard, X. Bresson and P. Vandergheynst, Convolutional neural networks on graphs (2016).
+    Source: M. Defferrard, X. Bresson and P. Vandergheynst, Convolutional neural networks on graphs with fast localized
+        spectral filtering (2016).
     Differs: PyTorch Geometric's ChebConv counts terms, `K = degree + 1`; its weights load here and back, as the names
         are the same (`lins.0.weight`, `bias`). A node without edges has a 1 on the diagonal of $L$, as there.
 
