@@ -7,7 +7,15 @@ import scipy.fft
 import torch
 
 from lemmata.convolution import convolution_cost, direct_operations, fft_operations, fft_pays
-from lemmata.convolution.convolution_cost import block_lengths, expected_ratio, fast_length, measured_choice
+from lemmata.convolution.convolution_cost import (
+    CALL,
+    _direct_time,
+    _spectral_time,
+    block_lengths,
+    expected_ratio,
+    fast_length,
+    measured_choice,
+)
 
 
 def test_kernels_of_ordinary_networks_are_written_out():
@@ -52,7 +60,7 @@ def test_blocks_hold_the_kernel_and_are_no_longer_than_the_signal():
 
 
 def test_a_long_signal_costs_in_proportion_to_its_length():
-    short, long = (expected_ratio((1, 1, n), (1, 1, 64), (n - 63,), torch.float32) for n in (10**6, 10**7))
+    short, long = (expected_ratio((1, 1, n), (1, 1, 64), (n - 63,), torch.float32) for n in (10**6, 7 * 10**6))
     assert long == pytest.approx(short, rel=0.1)
 
 
@@ -76,43 +84,91 @@ def test_the_quicker_is_found_and_remembered(monkeypatch):
     assert calls == {"slow": 6, "quick": 6}
 
 
+def test_short_work_is_tried_until_the_time_is_up(monkeypatch):
+    monkeypatch.setattr(convolution_cost, "_quicker", {})
+    now, calls = [7.0], []
+    monkeypatch.setattr(convolution_cost.time, "perf_counter", lambda: now[0])
+
+    def run():
+        calls.append(now[0])
+        now[0] += 1 / 256
+        return torch.zeros(1)
+
+    measured_choice("sizes", {"one": run, "other": run}, seconds=8 / 256)
+    assert len(calls) == 8
+
+
 @pytest.mark.parametrize(
     ("shapes", "dtype", "direct", "spectral"),
     [
-        # One channel, cut into three blocks of 8: 8 - 3 + 1 = 6 windows each, of 14.
+        # One channel, which is filled up to 16, cut into three blocks of 8: 8 - 3 + 1 = 6 windows each, of 14.
         (
             ((1, 1, 16), (1, 1, 3), (14,)),
             torch.float32,
-            10_000 + 2 * 3 * 14 / 6,
-            90_000 + 2.5 * 3 * (24 + 24 + 8 + 60 * 8) / 12 + 8 * 12 / 30 + 3 * 4 * 56 / 8,
+            25_000 + 16 * 2 * 3 * 14 / 125 + 0.05 * 4 * 16 * (16 + 14),
+            100_000 + 2.5 * 3 * (24 + 24 + 8 + 60 * 8) / 24 + 0.6 * 4 * 56,
         ),
-        # Each of 6 channels for itself, in one block of 4 x 9.
+        # Each of 6 channels for itself, in one block of 4 x 9; all windows are written out.
         (
             ((2, 6, 4, 9), (6, 1, 4, 5), (1, 5)),
             torch.float64,
-            10_000 + 2 * 2 * 6 * 20 * 5 / 2.5,
-            90_000 + 2.5 * math.log2(36) * (30 * 36 + 60 * 13) / 12 + 8 * 2 * 6 * 18 / 20 + 3 * 8 * 30 * 36 / 8,
+            25_000 + 2 * 2 * 6 * 20 * 5 / 3.3 + 0.1 * 8 * 2 * 6 * 20 * 5,
+            100_000 + 2.5 * math.log2(36) * (30 * 36 + 60 * 13) / 20 + 0.6 * 8 * 30 * 36,
         ),
-        # Two times 3 channels to 5 in one block of 6 x 10: transforms of 6, 15 and 10 pictures.
+        # The same in float32: maps of 6 channels take as much as 16, but no output is computed that nobody wants.
         (
-            ((2, 3, 6, 10), (5, 3, 4, 6), (3, 5)),
+            ((2, 6, 4, 9), (6, 1, 4, 5), (1, 5)),
             torch.float32,
-            10_000 + 2 * 2 * 15 * 24 * 15 / 90,
-            90_000 + 2.5 * math.log2(60) * (31 * 60 + 60 * 16) / 12 + 8 * 2 * 15 * 30 / 30 + 3 * 4 * 31 * 60 / 8,
+            25_000 + 2 * 2 * 6 * 20 * 5 / 40 + 0.05 * 4 * 2 * 16 * (36 + 5),
+            100_000 + 2.5 * math.log2(36) * (30 * 36 + 60 * 13) / 24 + 0.6 * 4 * 30 * 36,
+        ),
+        # Two times 3 channels to 20 in one block of 6 x 10: transforms of 6, 60 and 40 pictures.
+        (
+            ((2, 3, 6, 10), (20, 3, 4, 6), (3, 5)),
+            torch.float32,
+            25_000 + 32 / 20 * 2 * 2 * 60 * 24 * 15 / 125 + 0.05 * 4 * 2 * (16 * 60 + 32 * 15),
+            100_000 + 2.5 * math.log2(60) * (106 * 60 + 60 * 16) / 24 + 8 * 2 * 60 * 30 / 3 + 0.6 * 4 * 106 * 60,
+        ),
+        (
+            ((1, 2, 64), (1, 2, 40), (25,)),
+            torch.float64,
+            25_000 + 2 * 2 * 40 * 25 / 45 + 0.1 * 8 * 2 * 40 * 25,
+            100_000 + 2.5 * 6 * (64 * 5 + 60 * 64) / 20 + 8 * 2 * 32 / 3 + 0.6 * 8 * 64 * 5,
         ),
     ],
 )
 def test_expected_times_are_those_written_out(shapes, dtype, direct, spectral):
-    assert expected_ratio(*shapes, dtype) == pytest.approx(direct / spectral, rel=1e-12)
+    x, weight, sizes = shapes
+    assert expected_ratio(x, weight, sizes, dtype) == pytest.approx(direct / spectral, rel=1e-12)
 
 
-def test_double_precision_and_unknown_dtypes_have_rates():
+def test_new_pages_are_paid_for_from_32_mebibytes_on():
+    def extra(x, weight, dtype=torch.float64):
+        """The time of both ways beyond that of half the examples, twice, in nanoseconds."""
+        half = (x[0] // 2, *x[1:])
+        sizes = [n - k + 1 for n, k in zip(x[2:], weight[2:], strict=True)]
+        direct = _direct_time(x, weight, sizes, dtype) - 2 * _direct_time(half, weight, sizes, dtype) + CALL
+        return direct, _spectral_time(x, weight, dtype) - 2 * _spectral_time(half, weight, dtype)
+
+    # 2^9 + 15 places, 16 taps, 2^9 windows: 8 * 2^13 bytes of windows for each example, so that 2^9 fill 32 MiB.
+    x, weight = (2**9, 1, 2**9 + 15), (1, 1, 16)
+    assert extra(x, weight)[0] == pytest.approx(0.5 * 2**25)
+    assert extra((2**9 - 2, *x[1:]), weight)[0] == pytest.approx(0, abs=1e-3)
+    assert extra((2**9, 2, x[2]), (2, 1, 16))[0] == pytest.approx(0.5 * 2**26)  # each channel has windows of its own
+    assert extra((2**8, 2, x[2]), (2, 1, 16))[0] == pytest.approx(0, abs=1e-3)
+    assert extra(x, weight, torch.float32)[0] == pytest.approx(0, abs=1e-3)  # no windows are written out
+    maps = 4 * 16 * 2**10 * (2**9 + 15 + 2**9)  # of one channel, filled up to 16, before and after
+    assert extra((2**10, *x[1:]), weight, torch.float32)[0] == pytest.approx(0.25 * maps)
+    # Blocks of 512 values, one for each example and channel.
+    assert block_lengths((1, 2, 512), (1, 2, 300)) == [512]
+    large, small = (extra((n, 2, 512), (1, 2, 300))[1] for n in (2**12, 2**12 - 2))
+    kernel = 0.5 * 8 * 2 * 512  # is paid for once, like the channel of each output
+    assert large - small == pytest.approx(0.5 * 8 * 512 * 2**12 * 3 + kernel, rel=1e-6)
+
+
+def test_unknown_dtypes_have_the_rates_of_float32():
     x, weight, sizes = (1, 1, 64), (1, 1, 40), (25,)
-    direct = 10_000 + 2 * 40 * 25 / 2.7
-    spectral = 90_000 + 2.5 * 6 * (168 + 24 + 60 * 64) / 12 + 8 * 32 / 20 + 3 * 8 * 192 / 8
-    assert expected_ratio(x, weight, sizes, torch.float64) == pytest.approx(direct / spectral, rel=1e-12)
     short, single = (expected_ratio(x, weight, sizes, dtype) for dtype in (torch.bfloat16, torch.float32))
-    assert short == pytest.approx(single, rel=0.01)  # but for the memory
-    many = expected_ratio((1, 2, 64), (1, 2, 40), sizes, torch.float64)
-    spectral = 90_000 + 2.5 * 6 * (64 * 5 + 60 * 64) / 12 + 8 * 2 * 32 / 20 + 3 * 8 * 64 * 5 / 8
-    assert many == pytest.approx((10_000 + 2 * 2 * 40 * 25 / 28) / spectral, rel=1e-12)
+    assert short == pytest.approx(single, rel=0.02)  # but for the memory
+    with pytest.raises(TypeError, match=r"dtype must be floating point, got torch.int64"):
+        fft_pays(x, weight, sizes, torch.int64)

@@ -138,6 +138,13 @@ def test_one_graph_and_shapes_without_numbers(unchecked, method):
         ({"x": torch.zeros(1, 2, 5).long(), "weight": torch.zeros(2, 2, 3).long(), "method": "fft"}, TypeError, "fft"),
         ({"x": torch.zeros(1, 2, *[5] * 4), "weight": torch.zeros(2, 2, *[1] * 4), "method": "torch"}, ValueError, "3"),
         ({"stride": 1.5}, TypeError, "stride must be an integer, got float"),
+        # Torch would read numbers that are not there.
+        (
+            {"weight": torch.zeros(2, 2, 3, device="meta")},
+            ValueError,
+            "weight must be on the device of x, cpu, got meta",
+        ),
+        ({"bias": torch.zeros(2, device="meta")}, ValueError, r"bias must be on .* got meta: use bias.to\(x\)"),
     ],
 )
 def test_bad_input_is_named(unchecked, changed, error, message):
@@ -150,6 +157,8 @@ def test_bad_input_of_the_transpose_is_named(unchecked):
         conv_transpose_nd(torch.zeros(1, 2, 5), torch.zeros(3, 2, 3))
     with pytest.raises(ValueError, match="output_padding must be <= 0, got 1"):
         conv_transpose_nd(torch.zeros(1, 2, 5), torch.zeros(2, 2, 3), output_padding=1)
+    with pytest.raises(ValueError, match="padding must be a number or 1 of them, one for each axis, got 'same'"):
+        conv_transpose_nd(torch.zeros(1, 2, 5), torch.zeros(2, 2, 3), padding="same")
 
 
 @pytest.mark.parametrize(

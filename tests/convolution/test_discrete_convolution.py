@@ -31,7 +31,9 @@ def test_bad_signals_are_named(unchecked, function):
         function(torch.zeros(3), torch.zeros(0))
     with pytest.raises(ValueError, match="must have an axis and not be empty"):
         function(torch.tensor(1.0), torch.zeros(2))
-    with pytest.raises(TypeError, match=r"and . must have one dtype, got torch.float64 and torch.float32"):
+    with pytest.raises(TypeError, match=r"must have the dtype of ., torch.float64, got torch.float32: use ..to\(.\)"):
         function(torch.zeros(3).double(), torch.zeros(2))
+    with pytest.raises(ValueError, match=r"must be on the device of ., cpu, got meta: use ..to\(.\)"):
+        function(torch.zeros(3), torch.zeros(2, device="meta"))
     with pytest.raises(TypeError, match="must be a tensor, got list"):
         function([1.0], torch.zeros(2))

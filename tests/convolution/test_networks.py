@@ -9,7 +9,7 @@ from lemmata.convolution.alexnet import AlexNet
 from lemmata.convolution.densenet import DenseBlock, DenseNet
 from lemmata.convolution.inception import GoogLeNet, InceptionModule
 from lemmata.convolution.lenet import LeNet5, LeNet5Config
-from lemmata.convolution.resnet import ResNet
+from lemmata.convolution.resnet import BasicResidualBlock, BottleneckResidualBlock, ResNet
 from lemmata.convolution.unet import UNet
 from lemmata.convolution.vgg import VGG
 
@@ -132,6 +132,11 @@ def test_pictures_that_would_vanish_are_refused(name):
     ("make", "message"),
     [
         (lambda: ResNet(depth=20), "depth must be one of 18, 34, 50, 101, 152, got 20"),
+        (lambda: ResNet(depth="18"), "depth must be one of 18, 34, 50, 101, 152, got '18'"),
+        (lambda: BottleneckResidualBlock(8, 6), "outputs must be a multiple of 4, got 6"),
+        (lambda: BasicResidualBlock(0, 8), "inputs must be >= 1, got 0"),
+        (lambda: BasicResidualBlock(8, 8, stride=0), "stride must be >= 1, got 0"),
+        (lambda: InceptionModule(2, 1, 1, 1, 1, 0, 1), "fives must be >= 1, got 0"),
         (lambda: VGG(depth=12), "depth must be one of 11, 13, 16, 19, got 12"),
         (lambda: DenseNet(depth=100), "depth must be one of 121, 169, 201, got 100"),
         (lambda: GoogLeNet(large=7), "large must be 3 or 5, got 7"),
@@ -148,7 +153,7 @@ def test_pictures_that_would_vanish_are_refused(name):
         (lambda: GoogLeNet(auxiliary=False).auxiliary_logits(torch.zeros(1, 3, 32, 32)), "auxiliary must be True"),
     ],
 )
-def test_settings_and_sizes_that_cannot_be_are_refused(make, message):
+def test_settings_and_sizes_that_cannot_be_are_refused(unchecked, make, message):
     with pytest.raises(ValueError, match=re.escape(message)):
         make()
 

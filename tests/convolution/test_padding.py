@@ -34,7 +34,7 @@ def test_padding_lets_gradients_through():
         assert torch.autograd.gradcheck(lambda x, mode=mode: pad_space(x, [(1, 2), (2, 1)], mode), x)
 
 
-def test_words_for_padding():
+def test_words_for_padding(unchecked):
     assert amounts_of("valid", [3, 5], [1, 1], [2, 2]) == [(0, 0), (0, 0)]
     assert amounts_of("same", [3, 4], [2, 1], [1, 1]) == [(2, 2), (1, 2)]
     assert amounts_of([1, 2], [3, 3], [1, 1], [1, 1]) == [(1, 1), (2, 2)]
@@ -44,6 +44,8 @@ def test_words_for_padding():
         amounts_of("same", [3], [1], [2])
     with pytest.raises(ValueError, match="amounts must be at most one pair for each of the 1 axes of x, got 2"):
         pad_space(torch.zeros(3), [(1, 1), (1, 1)])
+    with pytest.raises(TypeError, match=r"amounts must be a pair \(before, after\) for each axis, got 3"):
+        pad_space(torch.zeros(4), 3)
     with pytest.raises(ValueError, match="padding_mode must be one of zeros"):
         pad_space(torch.zeros(3), [(1, 1)], "mirror")
     with pytest.raises(ValueError, match=r"stride must be a number or 2 of them, one for each axis, got \(1,\)"):

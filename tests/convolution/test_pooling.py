@@ -168,6 +168,12 @@ def test_bad_input_is_named(unchecked, changed, error, message):
 
 
 def test_bad_layers_are_named(unchecked):
+    for name in ("kernel_size", "stride", "dilation"):
+        with pytest.raises(ValueError, match=f"{name} must be >= 1, got 0"):
+            Pool(**{"kernel_size": 2, name: (2, 0)})
+    with pytest.raises(ValueError, match="padding must be >= 0, got -1"):
+        Pool(2, padding=-1)
+    assert Pool((2, 3), padding=0)(torch.zeros(1, 1, 4, 6)).shape == (1, 1, 2, 2)
     with pytest.raises(ValueError, match="learn_beta needs kind 'softmax', got 'max'"):
         Pool(2, "max", learn_beta=True)
     with pytest.raises(ValueError, match="kind must be one of"):

@@ -349,5 +349,11 @@ def test_bad_units_and_inputs_are_named(unchecked):
         gradient_field(nn.Conv1d(1, 1, 3), torch.rand(1, 1, 8), (6,))
     with pytest.raises(ValueError, match=r"got \(1, 1\)"):
         gradient_field(nn.Conv1d(1, 1, 3), torch.rand(1, 1, 8), (1, 1))
+    with pytest.raises(TypeError, match="unit must be a row of numbers, one for each axis of space, got 1"):
+        gradient_field(nn.Conv1d(1, 1, 3), torch.zeros(1, 1, 8), 1)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="model must give a tensor that is computed from its input, got none"):
+        gradient_field(Function(torch.ones_like), torch.zeros(1, 2, 8), (1,))
+    with pytest.raises(TypeError, match="shape must be a row of numbers, that of one example, got 'ab'"):
+        receptive_field(nn.Conv1d(1, 1, 3), "ab")
     with pytest.raises(ValueError, match="x must be floating point"):
         gradient_field(nn.Conv1d(1, 1, 3), torch.ones(1, 8), (1,))

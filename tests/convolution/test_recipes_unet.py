@@ -130,6 +130,12 @@ def test_intersection_over_union_counts_pixels():
         intersection_over_union(found, truth[:2])
 
 
+@pytest.mark.parametrize("shape", [(4,), (4, 4), (1, 1, 4, 4)])
+def test_what_is_no_row_of_grey_pictures_has_no_threshold(shape):
+    with pytest.raises(ValueError, match=r"pictures must be \(pictures, height, width\), got shape"):
+        otsu_threshold(torch.zeros(shape))
+
+
 def test_otsus_threshold_maximises_the_variance_between_the_groups():
     generator = torch.Generator().manual_seed(0)
     pictures = torch.rand(5, 7, 9, generator=generator, dtype=torch.float64)

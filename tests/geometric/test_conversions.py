@@ -114,6 +114,7 @@ def test_karate_is_networkx_own():
     graph = from_networkx(theirs)
     assert graph.is_undirected
     assert np.array_equal(graph.dense().numpy(), networkx.to_numpy_array(theirs, dtype=np.float32))
+    assert from_networkx(networkx.Graph(), x="x").x.shape == (0, 0)
 
 
 def test_parallel_edges_make_a_multigraph():

@@ -41,6 +41,16 @@ def test_incoming_and_outgoing_are_rows_and_columns_of_the_matrix():
     assert torch.equal(weighted().degrees(weighted=False), dense.sum(0))
 
 
+def test_degrees_are_added_up_in_the_dtype_asked_for_and_have_gradients():
+    weights = torch.rand(5, requires_grad=True)
+    graph = mixed().replace(edge_weights=weights)
+    exact = graph.dense(torch.float64).sum(0)
+    torch.testing.assert_close(graph.degrees(dtype=torch.float64), exact, rtol=0, atol=1e-14)
+    assert graph.degrees().dtype is torch.float32
+    assert mixed().degrees(dtype=torch.float64).dtype is torch.float64
+    assert torch.autograd.grad(graph.degrees()[1], weights)[0].tolist() == [1, 0, 1, 0, 0]
+
+
 def test_it_says_whether_it_is_undirected_and_has_edges_to_oneself():
     assert mixed().has_self_loops
     assert not Graph([[0, 1]]).has_self_loops
@@ -178,7 +188,10 @@ def test_graphs_without_edges_or_nodes(nodes):
 
 def test_a_data_set_is_a_graph():
     data = load("karate")
-    assert torch.equal(Graph.of(data, weighted=True).edge_weights, data.edge_weights)
+    club = Graph.of(data, weighted=True)
+    assert torch.equal(club.edge_weights, data.edge_weights)
+    assert club.is_undirected
+    assert float(club.degrees().sum()) == 2 * 231  # Zachary's table: 231 shared activities
     assert Graph.of(data).edge_weights is None
 
 
@@ -215,6 +228,12 @@ def test_how_many_graphs_needs_to_know_which_nodes_are_whose():
     assert Graph([[0, 1]], graphs=1).graphs == 1
 
 
+@pytest.mark.parametrize("order", [[0, 1], [0, 0, 1, 2, 3], [1.0, 0, 2, 3, 4], [1, 2, 3, 4, 5]])
+def test_an_order_holds_each_node_once(order, unchecked):
+    with pytest.raises(ValueError, match="order must hold each node from 0 to 4 once"):
+        mixed().permuted(torch.tensor(order))
+
+
 def test_what_cannot_be_done_is_refused():
     graph = mixed().replace(edge_features=torch.ones(5, 2))
     for method in (graph.undirected, graph.simple, graph.with_self_loops):
@@ -222,8 +241,6 @@ def test_what_cannot_be_done_is_refused():
             method()
     with pytest.raises(TypeError, match=r"parts must be among edges, nodes, x, .* got y"):
         graph.replace(y=1)
-    with pytest.raises(ValueError, match="order must hold each node from 0 to 4 once"):
-        graph.permuted(torch.tensor([0, 0, 1, 2, 3]))
     with pytest.raises(ValueError, match="reduce must be"):
         graph.simple("median")
     with pytest.raises(ValueError, match="edge_weights must have a row for each of 5 edges"):

@@ -57,11 +57,18 @@ def test_pooling_is_that_of_each_graph(reduce):
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
 def test_halves_are_pooled_in_single_precision(dtype):
-    graph = batch_graphs([Graph([], nodes=1000), Graph([], nodes=3)])
-    x = torch.ones(1003, 2, dtype=dtype)  # in halves a sum of ones would stay where adding one is lost
-    assert pool_nodes(graph, x).tolist() == [[1000, 1000], [3, 3]]
+    graph = batch_graphs([Graph([], nodes=1000), Graph([], nodes=1)])
+    x = torch.ones(1001, 2, dtype=dtype)  # in halves a sum of ones would stay where adding one is lost
+    assert pool_nodes(graph, x).tolist() == [[1000, 1000], [1, 1]]
     assert pool_nodes(graph, x, "mean").tolist() == [[1, 1], [1, 1]]
     assert pool_nodes(graph, x).dtype is dtype
+
+
+def test_graphs_of_edges_alone_come_back():
+    graphs = [Graph([[0, 1]]), Graph([], nodes=0), Graph([[1, 0], [1, 1]])]
+    back = unbatch_graphs(batch_graphs(graphs))
+    assert [(graph.nodes, graph.edges.tolist()) for graph in back] == [(g.nodes, g.edges.tolist()) for g in graphs]
+    assert all(graph.x is graph.edge_weights is graph.edge_features is None for graph in back)
 
 
 def test_one_graph_is_a_list_of_one():

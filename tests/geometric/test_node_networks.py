@@ -42,6 +42,12 @@ def test_layers_of_gcn_make_the_network_of_that_name():
     torch.testing.assert_close(network(x, GRAPH), other(x, GRAPH))
 
 
+@pytest.mark.parametrize("depth", [1, 2])
+def test_networks_inside_gin_layers_have_the_width_of_the_others(depth):
+    network = NodeClassifier("gin", 3, 2, width=8, depth=depth)
+    assert [layer.nn[0].out_features for layer in network.layers] == [8] * depth
+
+
 def test_heads_share_the_width_and_the_last_are_averaged():
     first, last = NodeClassifier("gat", 3, 2, width=8, heads=4).layers
     assert (first.outputs, first.heads, first.concat) == (2, 4, True)

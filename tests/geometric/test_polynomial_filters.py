@@ -80,6 +80,20 @@ def test_weights_start_within_glorots_bound_and_the_bias_at_zero():
     assert without(torch.randn(6, 2), PATH).shape == (6, 3)
 
 
+def test_weights_start_on_both_sides_of_zero():
+    weight = PolynomialConvolution(10, 10, degree=9).weight.detach()
+    assert 0.4 < float((weight > 0).double().mean()) < 0.6  # of 1,000 fair signs: six standard deviations
+
+
+@pytest.mark.parametrize("outputs", [1, 3, 4])
+@pytest.mark.parametrize("degree", [0, 1, 4])
+def test_a_product_for_each_power_with_the_smaller_side(monkeypatch, outputs, degree):
+    widths, apply = [], GraphLaplacian.__call__
+    monkeypatch.setattr(GraphLaplacian, "__call__", lambda self, x: widths.append(x.shape[1]) or apply(self, x))
+    PolynomialConvolution(3, outputs, degree)(torch.randn(34, 3), KARATE)
+    assert widths == [min(3, outputs)] * degree
+
+
 def test_built_without_memory_and_filled_later():
     layer = PolynomialConvolution(3, 2, degree=1, device="meta")
     assert layer.weight.is_meta

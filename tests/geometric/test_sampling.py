@@ -65,29 +65,34 @@ def test_the_same_seed_gives_the_same_bits_and_another_one_others():
     assert not torch.equal(one.edges, other.edges)
 
 
+def stars(number, leaves):
+    """Nodes 0, 1, ..., each with an edge from every leaf; the edges of node i begin at `i * leaves`."""
+    centres = torch.arange(number).repeat_interleave(leaves)
+    return torch.stack([number + torch.arange(leaves).repeat(number), centres])
+
+
 def test_every_subset_is_as_likely():
-    graph = Graph([[source, 0] for source in range(1, 6)])  # three of five
-    draws, generator = 4000, seeded(3)
+    draws = 20_000
+    edges = sample_neighbours(Graph(stars(draws, 5)), torch.arange(draws), [3], seeded(3)).edges
+    subsets = (edges.reshape(draws, 3) % 5).sort(1).values.tolist()  # three of five, for each node
     counts = dict.fromkeys(itertools.combinations(range(5), 3), 0)
-    for _ in range(draws):
-        edges = sample_neighbours(graph, torch.tensor([0]), [3], generator).edges
-        counts[tuple(sorted(edges.tolist()))] += 1
+    for subset in subsets:
+        counts[tuple(subset)] += 1
     # Each of ten subsets has mean n/10 and variance 9n/100; the draws follow from the seed, six deviations are room.
     assert all(abs(count - draws / 10) <= 6 * (0.09 * draws) ** 0.5 for count in counts.values())
 
 
 def test_unbiased_sums_have_the_mean_of_the_whole():
-    weights = torch.tensor([1.0, 2.0, 4.0, 8.0, 3.0], dtype=torch.float64)
-    graph = Graph([[1, 0], [2, 0], [3, 0], [4, 0], [0, 1]], x=torch.eye(5, dtype=torch.float64), edge_weights=weights)
-    exact = row_sums(graph.x, graph.incoming, graph.outgoing, weights)[:2]
-    total, draws, generator = torch.zeros(2, 5, dtype=torch.float64), 4000, seeded(5)
-    for _ in range(draws):
-        small = sample_neighbours(graph, torch.tensor([0, 1]), [2], generator, unbiased=True).graph
-        total += row_sums(small.x, small.incoming, small.outgoing, small.edge_weights)[:2]
-    # An edge is drawn with probability 1/2 and then counts twice: its deviation is its weight.
-    assert ((total / draws - exact).abs() <= 6 * exact / draws**0.5).all()
-    assert torch.equal(total[1] / draws, exact[1])  # all edges of node 1 are taken
-    plain = sample_neighbours(graph.replace(edge_weights=None), torch.tensor([0]), [2], generator, unbiased=True)
+    draws, weights = 20_000, torch.tensor([1.0, 2.0, 4.0, 8.0], dtype=torch.float64)
+    x = torch.cat([torch.zeros(draws, 4), torch.eye(4)]).double()  # each leaf has a feature of its own
+    graph = Graph(stars(draws, 4), x=x, edge_weights=weights.repeat(draws))
+    nodes = torch.arange(draws)
+    for fanout, deviation in ((2, weights), (4, 0 * weights)):
+        small = sample_neighbours(graph, nodes, [fanout], seeded(5), unbiased=True).graph
+        found = row_sums(small.x, small.incoming, small.outgoing, small.edge_weights)[:draws].mean(0)
+        # Of two edges of four each is drawn with probability 1/2 and then counts twice: its deviation is its weight.
+        assert ((found - weights).abs() <= 6 * deviation / draws**0.5 + 1e-9).all()
+    plain = sample_neighbours(graph.replace(edge_weights=None), nodes[:1], [2], seeded(5), unbiased=True)
     assert plain.graph.edge_weights.tolist() == [2.0, 2.0]
 
 

@@ -85,6 +85,26 @@ def test_graphs_are_relabelled_with_their_nodes(graph):
     assert failed(lambda x, _: network(x, RING), "permutation", graph=graph, inputs=3) == ["swaps", "cycles", "orders"]
 
 
+def test_a_graph_stays_as_it_is_where_no_node_moves():
+    def moved_to_neighbours(x, graph):
+        return graph.dense() @ x / graph.dense().sum(1, keepdim=True)
+
+    for group in ("rotation", "translation"):
+        assert check_equivariance(moved_to_neighbours, group, graph=RING, inputs=3).passed
+
+
+def test_two_matrices_of_whole_numbers_are_no_list_of_edges():
+    graphs = torch.stack([RING.dense(), torch.eye(5).roll(1, 0)]).long()
+    x = torch.randn(2, 5, 3)
+    assert check_equivariance(lambda x, graph: graph.to(x) @ x, "permutation", x, graph=graphs).passed
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1e6])
+def test_differences_are_measured_by_the_size_of_the_outputs(scale):
+    assert failed(lambda x: scale * unbalanced(x), "permutation", inputs=2) == ["swaps", "cycles", "orders"]
+    assert failed(lambda x: scale * centred(x), "rotation", inputs=3) == []
+
+
 def test_layers_of_pytorch_geometric():
     layers = pytest.importorskip("torch_geometric.nn")
     assert check_equivariance(layers.GATConv(3, 4), "permutation", graph=RING.edges).passed

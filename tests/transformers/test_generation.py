@@ -59,6 +59,11 @@ def test_no_temperature_is_too_low(temperature):
     assert generate(model(), PROMPT, 3, temperature, generator=seeded()).equal(generate(model(), PROMPT, 3, 0))
 
 
+def test_all_of_the_probability_keeps_what_is_hardly_possible():
+    logits = torch.tensor([0.0, -20.0, -21.0])  # in float32 the first has all of it already
+    assert next_token_distribution(logits, top_p=1.0).equal(logits.softmax(0))
+
+
 def test_tokens_that_are_equal_to_the_last_kept_stay():
     assert next_token_distribution(torch.zeros(4), top_k=2).tolist() == [0.25] * 4
 
@@ -90,6 +95,15 @@ def without_caches(gpt, text, length):
 def test_caches_change_nothing_below_and_beyond_the_longest_text(length):
     gpt = model()
     assert generate(gpt, PROMPT, length, temperature=0).equal(without_caches(gpt, PROMPT, length))
+
+
+@pytest.mark.parametrize(("length", "room"), [(10, 64), (61, 64), (62, 128), (300, 128)])
+def test_caches_have_room_for_the_text_in_whole_blocks(length, room, monkeypatch):
+    gpt, asked = model(max_length=100), []
+    made = gpt.new_caches
+    monkeypatch.setattr(gpt, "new_caches", lambda most: asked.append(most) or made(most))
+    generate(gpt, PROMPT, length, temperature=0)
+    assert set(asked) == {room}
 
 
 def test_of_a_prompt_too_long_the_end_is_read():

@@ -81,6 +81,20 @@ def test_the_loss_is_that_of_the_tokens_up_to_the_end():
     assert torch.allclose(model.loss(SOURCE, target, LENGTHS, smoothing=0.2), 0.8 * mean + 0.2 * even)
 
 
+def test_tokens_are_read_at_the_size_of_the_positions_that_are_added():
+    torch.manual_seed(0)
+    model, target = Transformer(2000, 2000, width=64, depth=1, heads=2, tied=False), torch.tensor([[7, 3]])
+    read = []
+    for part in (model.encoder, model.decoder):
+        part.register_forward_pre_hook(lambda part, given: read.append(given[0]))
+    model.loss(SOURCE[:1], target)
+    torch.testing.assert_close(read[0], 8 * model.of_source.weight[SOURCE[:1]])  # 8 is the root of the width
+    torch.testing.assert_close(read[1], 8 * model.of_target.weight[torch.tensor([[model.start, 7]])])
+    for table in (model.of_source.weight, model.of_target.weight, model.output_weight):
+        # The deviation of n normal values has that of itself over the root of 2 n: six of these.
+        assert abs(8 * table.std().item() - 1) < 6 / (2 * table.numel()) ** 0.5
+
+
 def test_alignments_are_the_mean_of_heads_and_blocks():
     model, target = wild(), torch.randint(0, 5, (4, 6))
     for layer in (0, -1, None):

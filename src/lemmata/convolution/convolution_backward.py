@@ -6,7 +6,7 @@ from jaxtyping import Num
 from torch import Tensor
 
 from lemmata import validate
-from lemmata.convolution.convolution_layer import conv_nd, conv_transpose_nd
+from lemmata.convolution.convolution_layer import alike, conv_nd, conv_transpose_nd
 from lemmata.convolution.padding import amounts_of, pad_space, per_axis
 from lemmata.convolution.sizes import output_size
 from lemmata.marks import system
@@ -125,10 +125,9 @@ def _layer(
 
 
 def _behind(delta: Tensor, outputs: int | None, sizes: Sequence[int], name: str, like: Tensor) -> None:
-    """The gradient has the shape of the layer's output, and its dtype."""
+    """The gradient has the shape of the layer's output, its dtype and its device."""
     fits = validate.tensor("delta", delta).ndim == len(sizes) + 2 and list(delta.shape[2:]) == list(sizes)
     if not fits or (outputs is not None and delta.shape[1] != outputs):
         wanted = ", ".join(map(str, ["batch", "outputs" if outputs is None else outputs, *sizes]))
         raise ValueError(f"delta must be ({wanted}), the shape of the layer's output, got shape {tuple(delta.shape)}")
-    if delta.dtype != like.dtype:
-        raise TypeError(f"delta must have the dtype of {name}, {like.dtype}, got {delta.dtype}: use delta.to({name})")
+    alike("delta", delta, name, like)

@@ -14,24 +14,28 @@ __all__ = ["direct_operations", "fft_operations", "fft_pays"]
 
 PLAN = 20  # transforms of a length whose time it takes to prepare for that length, which torch does at each call
 BESIDE = 10  # levels of a transform whose time the copies and products take that each of its values has beside it
-CALL, SPECTRAL_CALL = 10_000.0, 90_000.0  # nanoseconds before the first operation, by torch's kernels and by spectra
-COPIES, BANDWIDTH = 3, 8.0  # how often the spectra are written and read, and bytes in a nanosecond
+CALL, SPECTRAL_CALL = 25_000.0, 100_000.0  # nanoseconds before the first operation, by torch's kernels and by spectra
+LANES = 16  # outputs that torch's kernels compute at once, and channels to which they fill up maps, in float32
+PRODUCTS = 3.0  # operations in a nanosecond, of the small matrices of complex numbers at each frequency
+COPIES, COPY = 3, 0.2  # how often the spectra are written and read, and nanoseconds for each byte
+FRESH = 2**25  # bytes, from which on glibc asks the system for new pages at each call
 
 
 class Rates(NamedTuple):
-    """Operations in a nanosecond: of torch's kernels by the channels they add up, of transforms and of products."""
+    """Operations in a nanosecond; for each byte that torch's kernels lay out, and for a new one, nanoseconds."""
 
-    one_channel: float
-    each_channel: float
     channels: float
+    each_channel: float
     transforms: float
-    products: float
+    copy: float
+    fresh: float
 
 
-# On one core of a busy server (Xeon with AVX-512, torch 2.13, November 2026), chosen to fit 293 sizes in one and two
-# dimensions: of these same sizes, 90 % are computed in at most 1.1 times the time of the better way. Only the ratios
-# count, and they differ by machine: `method="measured"` of `conv_nd` asks the one at hand.
-RATES = {torch.float32: Rates(6.0, 30.0, 90.0, 12.0, 30.0), torch.float64: Rates(2.7, 2.5, 28.0, 12.0, 20.0)}
+# On one core of a busy server (Xeon with AVX-512, torch 2.13, November 2026), chosen to fit 436 sizes in one and two
+# dimensions: of these same sizes, 98 % are computed in at most 1.1 times the time of the better way, and all in 1.7. Of
+# sizes that were not fitted it is 95 %. Only the ratios count, and they differ by machine: `method="measured"` of
+# `conv_nd` asks the one at hand.
+RATES = {torch.float32: Rates(125.0, 40.0, 24.0, 0.05, 0.25), torch.float64: Rates(45.0, 3.3, 20.0, 0.1, 0.5)}
 
 _quicker: dict[Hashable, str] = {}  # what measured_choice found
 
@@ -77,19 +81,45 @@ def fft_pays(x: Sequence[int], weight: Sequence[int], sizes: Sequence[int], dtyp
 
 def expected_ratio(x: Sequence[int], weight: Sequence[int], sizes: Sequence[int], dtype: torch.dtype) -> float:
     """The expected time of torch's kernels over that of spectra."""
-    rates = RATES.get(dtype, RATES[torch.float32])
-    shared = rates.one_channel if x[1] == 1 else rates.each_channel
-    direct = CALL + direct_operations(x, weight, sizes) / (shared if weight[1] == 1 else rates.channels)
+    if not dtype.is_floating_point:
+        raise TypeError(f"dtype must be floating point, got {dtype}")
+    return _direct_time(x, weight, sizes, dtype) / _spectral_time(x, weight, dtype)
+
+
+def _direct_time(x: Sequence[int], weight: Sequence[int], sizes: Sequence[int], dtype: torch.dtype) -> float:
+    """Nanoseconds of torch's kernels: those for float32 fill up channels, those for float64 write out all windows."""
+    rates, value = RATES.get(dtype, RATES[torch.float32]), torch.finfo(dtype).bits // 8
+    operations: float = direct_operations(x, weight, sizes)
+    alone = weight[1] == 1 < x[1]  # each channel for itself
+    if dtype == torch.float64:
+        copied = value * x[0] * x[1] * math.prod(weight[2:]) * math.prod(sizes)
+        largest = copied * weight[1] / x[1]  # groups take turns
+    else:
+        before, after = _filled(x[1]) * math.prod(x[2:]), _filled(weight[0]) * math.prod(sizes)
+        copied, largest = value * x[0] * (before + after), value * x[0] * max(before, after)
+        operations *= 1 if alone else _filled(weight[0]) / weight[0]
+    copies = copied * (rates.copy + (rates.fresh if largest >= FRESH else 0.0))
+    return CALL + operations / (rates.each_channel if alone else rates.channels) + copies
+
+
+def _filled(channels: int) -> int:
+    return -(-channels // LANES) * LANES
+
+
+def _spectral_time(x: Sequence[int], weight: Sequence[int], dtype: torch.dtype) -> float:
+    """Nanoseconds by spectra of blocks."""
+    rates, value = RATES.get(dtype, RATES[torch.float32]), torch.finfo(dtype).bits // 8
     blocks = block_lengths(x, weight)
     places, block = list(x[2:]), math.prod(blocks)
     for axis, (length, reach) in enumerate(zip(blocks, weight[2:], strict=True)):
         places[axis] = length * -(-(x[2 + axis] - reach + 1) // (length - reach + 1))
     signal = math.prod(places)  # places of all blocks
-    values = (x[0] * x[1] + x[0] * weight[0]) * signal + weight[0] * weight[1] * block
-    transforms = 2.5 * max(1.0, math.log2(block)) * (values + 3 * PLAN * sum(blocks))
-    products = 8 * x[0] * weight[0] * weight[1] * signal / 2  # half of a real signal's spectrum says all
-    copies = COPIES * values * torch.finfo(dtype).bits / 8
-    return direct / (SPECTRAL_CALL + transforms / rates.transforms + products / rates.products + copies / BANDWIDTH)
+    parts = x[0] * x[1] * signal, x[0] * weight[0] * signal, weight[0] * weight[1] * block
+    transforms = 2.5 * max(1.0, math.log2(block)) * (sum(parts) + 3 * PLAN * sum(blocks))
+    # Half of a real signal's spectrum says all. With one channel to add up, the product is a copy like the others.
+    products = 8 * x[0] * weight[0] * weight[1] * signal / 2 if weight[1] > 1 else 0
+    copies = value * sum(parts) * (COPIES * COPY + (rates.fresh if value * max(parts) >= FRESH else 0.0))
+    return SPECTRAL_CALL + transforms / rates.transforms + products / PRODUCTS + copies
 
 
 def measured_choice(key: Hashable, ways: Mapping[str, Callable[[], Tensor]], seconds: float = 0.02) -> str:

@@ -121,16 +121,26 @@ def _checked(x: Tensor, weight: Tensor, bias: Tensor | None, groups: int, transp
     for name, value in ("x", x), ("weight", weight):
         if 0 in value.shape:
             raise ValueError(f"{name} must not be empty, got shape {tuple(value.shape)}")
-    if x.dtype != weight.dtype:
-        raise TypeError(f"weight must have the dtype of x, {x.dtype}, got {weight.dtype}: use weight.to(x.dtype)")
-    if bias is not None and validate.tensor("bias", bias).dtype != x.dtype:
-        raise TypeError(f"bias must have the dtype of x, {x.dtype}, got {bias.dtype}: use bias.to(x.dtype)")
+    alike("weight", weight, "x", x)
+    if bias is not None:
+        alike("bias", validate.tensor("bias", bias), "x", x)
     if len(weight) % validate.count("groups", groups):
         raise ValueError(f"groups must divide the {len(weight)} channels of weight, got {groups}")
     outputs = weight.shape[1] * groups if transposed else len(weight)
     if bias is not None and bias.shape != (outputs,):
         raise ValueError(f"bias must be a ({outputs},) tensor, got shape {tuple(bias.shape)}")
     return x.ndim - 2
+
+
+def alike(name: str, value: Tensor, other: str, like: Tensor) -> None:
+    """The dtype and the device of another tensor: torch would misread some of the numbers that are not there."""
+    if value.dtype != like.dtype:
+        raise TypeError(
+            f"{name} must have the dtype of {other}, {like.dtype}, got {value.dtype}: use {name}.to({other})"
+        )
+    if value.device != like.device:
+        where = f"{like.device}, got {value.device}"
+        raise ValueError(f"{name} must be on the device of {other}, {where}: use {name}.to({other})")
 
 
 def _chosen(

@@ -96,7 +96,7 @@ class DenseNetConfig:
 
     def __post_init__(self) -> None:
         if self.depth not in BLOCKS:
-            raise ValueError(f"depth must be one of {', '.join(map(str, BLOCKS))}, got {self.depth}")
+            raise ValueError(f"depth must be one of {', '.join(map(str, BLOCKS))}, got {self.depth!r}")
         validate.count("growth", self.growth)
         validate.fraction("dropout", self.dropout)
         validate.flag("small", self.small)

@@ -4,7 +4,7 @@ from jaxtyping import Num
 from torch import Tensor
 
 from lemmata import validate
-from lemmata.convolution.convolution_layer import conv_nd
+from lemmata.convolution.convolution_layer import alike, conv_nd
 from lemmata.marks import system
 
 __all__ = ["convolve", "correlate"]
@@ -54,12 +54,11 @@ def correlate(h: Num[Tensor, "*m"], f: Num[Tensor, "*n"], method: str = "auto") 
 
 
 def _signals(**signals: Tensor) -> None:
-    """Two tensors with as many axes, none of them empty."""
+    """Two tensors with as many axes, alike, none of them empty."""
     for name, signal in signals.items():
         if validate.tensor(name, signal).ndim == 0 or signal.numel() == 0:
             raise ValueError(f"{name} must have an axis and not be empty, got shape {tuple(signal.shape)}")
     (one, first), (other, second) = signals.items()
     if first.ndim != second.ndim:
         raise ValueError(f"{one} and {other} must have as many axes, got {first.ndim} and {second.ndim}")
-    if first.dtype != second.dtype:
-        raise TypeError(f"{one} and {other} must have one dtype, got {first.dtype} and {second.dtype}")
+    alike(other, second, one, first)

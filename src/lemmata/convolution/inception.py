@@ -77,6 +77,10 @@ class InceptionModule(nn.Module):
     ) -> None:
         super().__init__()
         self.inputs = validate.count("inputs", inputs)
+        branches = {"ones": ones, "reduce_threes": reduce_threes, "threes": threes}
+        branches |= {"reduce_fives": reduce_fives, "fives": fives, "pooled": pooled}
+        for name, outputs in branches.items():
+            validate.count(name, outputs)
         self.large = _known_side(large)
         place = {"device": device, "dtype": dtype}
         self.branch1 = _Convolution(inputs, ones, 1, place=place)
@@ -223,5 +227,5 @@ def _halved(maps: Tensor) -> Tensor:
 
 def _known_side(large: int) -> int:
     if large not in (3, 5):
-        raise ValueError(f"large must be 3 or 5, got {large}")
+        raise ValueError(f"large must be 3 or 5, got {large!r}")
     return large

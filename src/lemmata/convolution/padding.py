@@ -26,6 +26,8 @@ def pad_space(
     tensor([2, 1, 0, 1, 2, 3, 2])
     """
     validate.one_of("padding_mode", mode, MODES)
+    if not isinstance(amounts, Sequence):
+        raise TypeError(f"amounts must be a pair (before, after) for each axis, got {amounts!r}")
     if validate.tensor("x", x).ndim < len(amounts):
         raise ValueError(f"amounts must be at most one pair for each of the {x.ndim} axes of x, got {len(amounts)}")
     if mode == "zeros":
@@ -53,8 +55,9 @@ def amounts_of(
 def per_axis(name: str, value: int | Sequence[int], axes: int, least: int = 1) -> list[int]:
     """One number for each axis, where one alone stands for all."""
     values = list(value) if isinstance(value, Sequence) else [value] * axes
-    if len(values) != axes:
-        raise ValueError(f"{name} must be a number or {axes} of them, one for each axis, got {tuple(values)}")
+    if len(values) != axes or isinstance(value, str):
+        told = repr(value) if isinstance(value, str) else tuple(values)
+        raise ValueError(f"{name} must be a number or {axes} of them, one for each axis, got {told}")
     return [validate.count(name, entry, least=least) for entry in values]
 
 

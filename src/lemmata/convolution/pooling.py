@@ -91,6 +91,14 @@ class Pool(nn.Module):
         dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__()
+        for name, value in (
+            ("kernel_size", kernel_size),
+            ("stride", stride),
+            ("padding", padding),
+            ("dilation", dilation),
+        ):
+            if value is not None:  # how many axes there are, the input tells
+                per_axis(name, value, len(value) if isinstance(value, Sequence) else 1, least=int(name != "padding"))
         self.kernel_size, self.kind, self.stride = kernel_size, validate.one_of("kind", kind, KINDS), stride
         self.padding, self.dilation = padding, dilation
         if validate.flag("learn_beta", learn_beta) and kind != "softmax":

@@ -22,6 +22,8 @@ from lemmata.train.evaluation_mode import evaluating
 
 __all__ = ["ReceptiveField", "gradient_field", "receptive_field"]
 
+NOT_COMPUTED = "model must give a tensor that is computed from its input, got none"
+
 
 @dataclass(frozen=True)
 class ReceptiveField:
@@ -113,7 +115,7 @@ def receptive_field(model: nn.Module, shape: Sequence[int], channels: int | None
     """
     if not isinstance(model, nn.Module):
         raise TypeError(f"model must be an nn.Module, got {type(model).__name__}: wrap functions in a module")
-    if not isinstance(shape, Sequence):
+    if not isinstance(shape, Sequence) or isinstance(shape, str):
         raise TypeError(f"shape must be a row of numbers, that of one example, got {shape!r}")
     sizes = tuple(validate.count("shape", n if isinstance(n, float) else int(n)) for n in shape)
     if len(sizes) < 1 + (channels is not None):
@@ -138,7 +140,7 @@ def receptive_field(model: nn.Module, shape: Sequence[int], channels: int | None
             raise ValueError(f"model must run on shape {sizes} without looking at numbers, got: {told}") from error
     found = next((t for t in tree_leaves(y) if isinstance(t, Tensor) and seen.field(t) is not None), None)
     if found is None:
-        raise ValueError("model must give a tensor that is computed from its input, got none")
+        raise ValueError(NOT_COMPUTED)
     last = seen.told("output", found)
     return ReceptiveField(last.name, last.shape, last.reaches, last.inputs, tuple(seen.layers))
 
@@ -164,9 +166,13 @@ def gradient_field(
     """
     if validate.tensor("x", x).ndim < 3 or not x.is_floating_point():
         raise ValueError(f"x must be floating point (batch, channels, *space), got {x.dtype}, shape {tuple(x.shape)}")
+    if not isinstance(unit, Sequence):
+        raise TypeError(f"unit must be a row of numbers, one for each axis of space, got {unit!r}")
     with torch.enable_grad():
         leaf = x.detach().clone().requires_grad_()
-        y = next(t for t in tree_leaves(model(leaf)) if isinstance(t, Tensor))
+        y = next((t for t in tree_leaves(model(leaf)) if isinstance(t, Tensor) and t.requires_grad), None)
+        if y is None:
+            raise ValueError(NOT_COMPUTED)
         if y.ndim != len(unit) + 2 or any(not 0 <= u < n for u, n in zip(unit, y.shape[2:], strict=False)):
             raise ValueError(f"unit must be a place of the output's {tuple(y.shape[2:])}, got {tuple(unit)}")
         gradient = torch.autograd.grad(y[(slice(None), slice(None), *unit)].sum(), leaf)[0]

@@ -226,7 +226,9 @@ def otsu_threshold(pictures: Tensor) -> Tensor:
     >>> otsu_threshold(torch.tensor([[[0.1, 0.1, 0.7], [0.1, 0.7, 0.7]]])).item()
     0.109375
     """
-    pixels = validate.floating("pictures", pictures).flatten(1).double()
+    if validate.floating("pictures", pictures).ndim != 3:
+        raise ValueError(f"pictures must be (pictures, height, width), got shape {tuple(pictures.shape)}")
+    pixels = pictures.flatten(1).double()
     mean = pixels.mean(1)
     levels = torch.arange(1, LEVELS, dtype=torch.float64, device=pixels.device) / LEVELS
     spreads = []

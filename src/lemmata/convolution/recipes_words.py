@@ -126,7 +126,7 @@ class PairLearner:
 
     def evaluate(self, examples: Examples) -> dict[str, float]:
         with torch.no_grad():
-            return {"accuracy": ranked(self._scores, examples)}
+            return {"accuracy": ranked(self._scores, examples.to(self.system.given.weight.device))}
 
     def _scores(self, words: Tensor, contexts: Tensor) -> Tensor:
         return (self.system.embed(words) * self.system.predicted(contexts)).sum(1)

@@ -46,6 +46,7 @@ class BasicResidualBlock(nn.Module):
         dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__()
+        _counts(inputs, outputs, stride, self.expansion)
         place = {"device": device, "dtype": dtype}
         self.conv1 = nn.Conv2d(inputs, outputs, 3, stride, padding=1, bias=False, **place)
         self.bn1 = nn.BatchNorm2d(outputs, **place)
@@ -88,6 +89,7 @@ class BottleneckResidualBlock(nn.Module):
         dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__()
+        _counts(inputs, outputs, stride, self.expansion)
         place, few = {"device": device, "dtype": dtype}, outputs // self.expansion
         self.conv1 = nn.Conv2d(inputs, few, 1, bias=False, **place)
         self.bn1 = nn.BatchNorm2d(few, **place)
@@ -117,7 +119,7 @@ class ResNetConfig:
 
     def __post_init__(self) -> None:
         if self.depth not in STAGES:
-            raise ValueError(f"depth must be one of {', '.join(map(str, STAGES))}, got {self.depth}")
+            raise ValueError(f"depth must be one of {', '.join(map(str, STAGES))}, got {self.depth!r}")
         validate.count("width", self.width)
         validate.flag("small", self.small)
 
@@ -196,6 +198,13 @@ class ResNet(nn.Module):
 
     def extra_repr(self) -> str:
         return f"depth={self.config.depth}"
+
+
+def _counts(inputs: int, outputs: int, stride: int, expansion: int) -> None:
+    for name, value in ("inputs", inputs), ("outputs", outputs), ("stride", stride):
+        validate.count(name, value)
+    if outputs % expansion:
+        raise ValueError(f"outputs must be a multiple of {expansion}, got {outputs}")
 
 
 def _projection(inputs: int, outputs: int, stride: int, place: dict) -> nn.Sequential | None:

@@ -29,8 +29,8 @@ class TextCNNConfig:
     def __post_init__(self) -> None:
         validate.count("dimensions", self.dimensions)
         validate.count("filters", self.filters)
-        if not self.widths:
-            raise ValueError("widths must name at least one width, got none")
+        if not isinstance(self.widths, tuple) or not self.widths:
+            raise ValueError(f"widths must name at least one width, as (2, 3), got {self.widths!r}")
         for width in self.widths:
             validate.count("widths", width)
         validate.fraction("dropout", self.dropout)
@@ -70,7 +70,7 @@ class TextCNN(nn.Module):
         dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__()
-        self.config = TextCNNConfig(dimensions, filters, tuple(widths), dropout)
+        self.config = TextCNNConfig(dimensions, filters, tuple(widths) if isinstance(widths, list) else widths, dropout)
         self.vocab_size, place = validate.count("vocab_size", vocab_size, least=2), {"device": device, "dtype": dtype}
         self.embedding = nn.Embedding(vocab_size, dimensions, padding_idx=0, **place)
         self.filters = nn.ModuleList(nn.Conv1d(dimensions, filters, width, **place) for width in widths)

@@ -34,7 +34,7 @@ class VGGConfig:
 
     def __post_init__(self) -> None:
         if self.depth not in STAGES:
-            raise ValueError(f"depth must be one of {', '.join(map(str, STAGES))}, got {self.depth}")
+            raise ValueError(f"depth must be one of {', '.join(map(str, STAGES))}, got {self.depth!r}")
         validate.flag("batch_norm", self.batch_norm)
         validate.count("width", self.width)
         validate.count("hidden", self.hidden)

@@ -3,6 +3,7 @@ r"""Graph attention: every node decides how much each of its neighbours counts."
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
+from torch.nn import functional
 
 from lemmata import validate
 from lemmata.fast.sparse.neighbour_attention import row_attention
@@ -94,7 +95,10 @@ class GATConvolution(nn.Module):
         if x.ndim != 2 or len(x) != graph.nodes or x.shape[1] != self.inputs:
             raise ValueError(f"x must be ({graph.nodes}, {self.inputs}), got shape {tuple(x.shape)}")
         values = self.lin(x).view(len(x), self.heads, self.outputs)  # (nodes, heads, outputs)
-        to, source = (values * self.att_dst).sum(-1), (values * self.att_src).sum(-1)  # each (nodes, heads)
+        # u^T W and v^T W are small matrices: the scores come from x, and nothing else is as large as the values.
+        weight = self.lin.weight.view(self.heads, self.outputs, self.inputs)
+        folded = (torch.cat([self.att_dst, self.att_src])[..., None] * weight).sum(2)  # (2, heads, inputs)
+        to, source = functional.linear(x, folded.flatten(0, 1)).chunk(2, 1)  # each (nodes, heads)
         if self.lin_edge is None or self.att_edge is None:
             return values, to, source, None
         features = graph.edge_features

@@ -17,20 +17,21 @@ from lemmata.marks import system
 __all__ = ["NodeClassifier"]
 
 
-def _attention(inputs: int, outputs: int, heads: int, degree: int, last: bool) -> nn.Module:
+def _attention(inputs: int, outputs: int, width: int, heads: int, degree: int, last: bool) -> nn.Module:
     # Heads side by side share the width; those of the last layer are averaged.
     return GATConvolution(inputs, outputs if last else outputs // heads, heads, concat=not last)
 
 
-def _isomorphism(inputs: int, outputs: int, heads: int, degree: int, last: bool) -> nn.Module:
-    return GINConvolution(nn.Sequential(nn.Linear(inputs, outputs), nn.ReLU(), nn.Linear(outputs, outputs)))
+def _isomorphism(inputs: int, outputs: int, width: int, heads: int, degree: int, last: bool) -> nn.Module:
+    # As many hidden units in the last layer too: of two, for two classes, both were at rest for half of the seeds.
+    return GINConvolution(nn.Sequential(nn.Linear(inputs, width), nn.ReLU(), nn.Linear(width, outputs)))
 
 
-KINDS: dict[str, Callable[[int, int, int, int, bool], nn.Module]] = {
-    "gcn": lambda inputs, outputs, heads, degree, last: GCNConvolution(inputs, outputs),
+KINDS: dict[str, Callable[[int, int, int, int, int, bool], nn.Module]] = {
+    "gcn": lambda inputs, outputs, width, heads, degree, last: GCNConvolution(inputs, outputs),
     "gat": _attention,
     "gin": _isomorphism,
-    "chebnet": lambda inputs, outputs, heads, degree, last: ChebyshevConvolution(inputs, outputs, degree),
+    "chebnet": lambda inputs, outputs, width, heads, degree, last: ChebyshevConvolution(inputs, outputs, degree),
 }
 
 
@@ -72,7 +73,7 @@ class NodeClassifier(nn.Module):
         self.dropout = validate.fraction("dropout", dropout)
         sizes = [inputs, *[width] * (depth - 1), outputs]
         self.layers = nn.ModuleList(
-            KINDS[layer](sizes[k], sizes[k + 1], heads, degree, k == depth - 1) for k in range(depth)
+            KINDS[layer](sizes[k], sizes[k + 1], width, heads, degree, k == depth - 1) for k in range(depth)
         )
 
     def forward(self, x: Float[Tensor, "nodes inputs"], graph: Graph) -> Float[Tensor, "nodes outputs"]:

@@ -6,7 +6,10 @@ from torch import nn
 
 from lemmata.audit import audit
 
-pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+pytestmark = [
+    pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device"),
+    pytest.mark.filterwarnings("ignore:RNN module weights"),  # torch leaves those of halves as they are
+]
 PROBES = ["anatomy", "signal", "dead_units", "input_scale"]
 
 

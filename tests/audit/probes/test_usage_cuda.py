@@ -6,7 +6,10 @@ from tests.audit.probes.usage import alarms, asked, diabetes, digits, perceptron
 from torch import nn
 from torch.nn import functional
 
-pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+pytestmark = [
+    pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU"),
+    pytest.mark.filterwarnings("ignore:RNN module weights"),  # torch leaves those of halves as they are
+]
 
 
 class Rows(nn.Module):

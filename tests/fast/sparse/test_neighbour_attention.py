@@ -103,9 +103,19 @@ def test_the_exponential_is_exact_to_a_few_units_wherever_it_is_normal(dtype):
     assert ((found.double() - exact).abs() <= 6 * torch.finfo(dtype).eps * exact).all()
 
 
-def test_first_and_second_derivatives(way):
+@pytest.mark.parametrize(
+    ("names", "with_more"),
+    [
+        (("to", "source", "values", "more"), True),
+        (("to", "source", "values"), True),
+        (("source", "values"), False),
+        (("values",), True),
+        (("to", "more"), True),
+    ],
+)
+def test_first_and_second_derivatives_to_what_asks_for_them(way, names, with_more):
     given = problem(2, 3, rows=3, columns=3, entries=5)
-    names = ("to", "source", "values", "more")
+    given |= {} if with_more else {"more": None}
     leaves = [given.pop(name).requires_grad_() for name in names]
 
     def attend(*leaves):

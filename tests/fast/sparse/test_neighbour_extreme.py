@@ -50,9 +50,17 @@ def test_infinities_count_and_what_is_not_a_number_wins(way, largest):
     assert found[:, 1].isnan().all()
 
 
+@pytest.mark.parametrize("largest", [True, False])
+def test_the_largest_numbers_there_are_can_be_told_apart(way, largest):
+    top = torch.finfo(torch.float32).max
+    x = torch.tensor([0.8, 0.9, 1.0])[:, None] * (top if largest else -top)
+    assert torch.equal(row_extremes(x, *FEW, largest), x[1:])
+
+
 def test_empty_graphs_compile_and_the_meta_device():
     none = torch.zeros(0, dtype=torch.int64)
     assert torch.equal(row_extremes(torch.ones(2, 3), *patterns(none, none, 4, 2)), torch.zeros(4, 3))
+    assert torch.equal(row_extremes(torch.ones(0, 3), *patterns(none, none, 4, 0)), torch.zeros(4, 3))
     assert row_extremes(torch.ones(0, 3), *patterns(none, none, 0, 0)).shape == (0, 3)
     x = torch.randn(3, 4, requires_grad=True)
     whole = torch.compile(lambda x: row_extremes(2 * x, *FEW), backend="aot_eager", fullgraph=True)
@@ -72,3 +80,10 @@ def test_extremes_of_whole_numbers(way, largest):
     x = torch.tensor([[2**40, -3], [2**40 + 1, 4], [7, 4]])
     right = [[2**40 + 1, 4], [2**40 + 1, 4]] if largest else [[2**40, -3], [7, 4]]
     assert row_extremes(x, *FEW, largest).tolist() == right
+
+
+def test_gradients_of_halves_are_added_up_in_single_precision():
+    r, c = torch.arange(700), torch.zeros(700, dtype=torch.int64)
+    x = torch.ones(1, 2, dtype=torch.bfloat16, requires_grad=True)
+    row_extremes(x, rows_of(r, c, 700), rows_of(c, r, 1)).sum().backward()
+    assert torch.equal(x.grad, torch.full_like(x, 700))  # one by one, bfloat16 stops at 256

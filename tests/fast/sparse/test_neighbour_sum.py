@@ -3,10 +3,11 @@
 import pytest
 import torch
 
-from lemmata.fast.sparse import compiled, paths
+from lemmata.fast.sparse import compiled, neighbour_sum, paths
 from lemmata.fast.sparse.neighbour_sum import entry_dots, row_sums
 from lemmata.fast.sparse.paths import sparse_path
 from lemmata.fast.sparse.rows import rows_of
+from lemmata.fast.threads import share_work
 
 SIZES = [(6, 9, 40), (1, 1, 1), (5, 3, 0), (0, 4, 0), (4, 0, 0), (30, 2, 7)]  # rows, columns, entries
 
@@ -74,6 +75,24 @@ def test_halves_are_added_up_in_single_precision_and_rounded_once(way, dtype):
     assert (dx.dtype, dw.dtype) == (dtype, dtype)
 
 
+def test_gradients_that_nobody_asks_for_are_not_computed(monkeypatch):
+    _, _, by_row, by_column = pattern(6, 9, 40)
+    computed = []
+    for name in ("sums", "dots"):
+        work = getattr(neighbour_sum, name)
+        monkeypatch.setattr(neighbour_sum, name, lambda *given, n=name, f=work: (computed.append(n), f(*given))[1])
+    x, weights = torch.randn(9, 4, requires_grad=True), torch.randn(40, requires_grad=True)
+    for given, expected in (
+        ((x, weights), ["sums", "sums", "dots"]),
+        ((x, weights.detach()), ["sums", "sums"]),
+        ((x.detach(), weights), ["sums", "dots"]),
+        ((x, None), ["sums", "sums"]),
+    ):
+        computed.clear()
+        row_sums(given[0], by_row, by_column, given[1]).sum().backward()
+        assert computed == expected
+
+
 def test_any_number_of_threads_gives_the_same_bits(monkeypatch):
     _, _, by_row, by_column = pattern(50, 40, 900)
     x, weights = torch.randn(40, 33), torch.randn(900)
@@ -87,6 +106,30 @@ def test_any_number_of_threads_gives_the_same_bits(monkeypatch):
 def test_rows_are_shared_by_the_number_of_their_entries():
     r = torch.tensor([0] * 90 + [1, 2, 3] * 30)
     assert compiled._fair_bounds(rows_of(r, r, 5), 2) == [0, 1, 5]
+    even = torch.arange(6).repeat_interleave(10)
+    assert compiled._fair_bounds(rows_of(even, even, 6), 3) == [0, 2, 4, 6]
+
+
+@pytest.mark.parametrize(("worth", "bounds"), [(40 * 4, [0, 6]), (40 * 4 // 2, [0, 3, 6]), (1, [0, 2, 4, 6])])
+def test_threads_are_asked_when_there_is_work_for_them(monkeypatch, worth, bounds):
+    if compiled.why_not_compiled(torch.float32):
+        pytest.skip(compiled.why_not_compiled(torch.float32))
+    r = torch.arange(6).repeat_interleave(7)[:40]
+    by_row, given = rows_of(r, r, 6), []
+
+    def shared(work, bounds):
+        given.append(bounds)
+        share_work(work, bounds)
+
+    monkeypatch.setattr(compiled, "WORTH_A_THREAD", worth)
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 3)
+    monkeypatch.setattr(compiled, "share_work", shared)
+    x = torch.randn(6, 2, 2)
+    y, softmax = compiled.compiled_attention(x[..., 0], x[..., 1], None, x, 0.2, by_row)
+    compiled.compiled_attention_back(x[..., 0], x[..., 1], None, x, 0.2, by_row, by_row, softmax, y, x)
+    row_sums(x.flatten(1), by_row, by_row)
+    assert given[:2] == [bounds] * 2  # entries times heads times width
+    assert given[-1] == bounds  # entries times features
 
 
 def test_views_with_gaps_and_other_strides_are_read_rightly(way):

@@ -1,8 +1,9 @@
 """Text that GPT-2 writes, the likeliest token each time: ours against Hugging Face's generate.
 
 Both have the same weights and keep keys and values. On a GPU the model is GPT-2 small in bfloat16, on a processor a
-small one in float32. The vectors of the positions are twice those of some random text, which therefore is what a model
-writes, if it knows where it stands: rounding cannot change a token, after which the texts would have nothing in common.
+small one in float32. The vectors of the positions are eight times those of some random text, which therefore is what a
+model writes, if it knows where it stands: rounding cannot change a token, after which the texts would have nothing in
+common.
 """
 
 from collections.abc import Callable
@@ -51,7 +52,7 @@ def writing(case: str, device: str) -> Writing:
         model = GPT(vocab_size, width, depth, heads, max_length=given + length)
         text = torch.randint(vocab_size, (given + length,))
         prompt = torch.randint(vocab_size, (8 if case == "eight" else 1, given))
-    model.positions.weight.data = 2 * model.tokens.weight.data[text]
+    model.positions.weight.data = 8 * model.tokens.weight.data[text]
     step = _model_steps.step(model, prompt, prompt, case, device)
     return Writing(step, step.x, length)
 

@@ -5,6 +5,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from lemmata.fast.sparse.paths import extremes
+from lemmata.fast.sparse.reference import WIDER
 from lemmata.fast.sparse.rows import Rows, check_rows
 
 __all__ = ["row_extremes"]
@@ -29,8 +30,10 @@ def row_extremes(
     if not len(x):
         return x.new_zeros(rows.number, x.shape[1])
     at = torch.ops.lemmata.row_extremes(x, 1.0 if largest else -1.0, *rows)  # (rows, features), -1 where there is none
-    # Torch's own gather brings the gradients, also those of gradients.
-    return x.gather(0, at.clamp(min=0)).masked_fill(at < 0, 0)
+    # Torch's own gather brings the gradients, also those of gradients. One column may win in many rows: halves are wide
+    # enough for what it takes, not for adding up what comes back.
+    wide = x.to(WIDER.get(x.dtype, x.dtype))
+    return wide.gather(0, at.clamp(min=0)).masked_fill(at < 0, 0).to(x.dtype)
 
 
 # --- The operator that torch.compile sees; which column won has no gradient ---

@@ -77,7 +77,7 @@ def _sums_back(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
     weights, pattern = (rest[0], rest[1:]) if ctx.weighted else (None, rest)
     turned = (*pattern[3:], *pattern[:3])
     dx = torch.ops.lemmata.row_sums(grad, weights, *turned) if ctx.needs_input_grad[0] else None
-    dw = torch.ops.lemmata.entry_dots(grad, x, *pattern) if ctx.weighted and ctx.needs_input_grad[1] else None
+    dw = torch.ops.lemmata.entry_dots(grad, x, *pattern) if ctx.needs_input_grad[1] else None
     return (dx, dw, *[None] * 6)
 
 

@@ -8,12 +8,14 @@ from torch import Tensor
 from torch.utils.weak import WeakTensorKeyDictionary
 
 from lemmata.fast.sparse import row_kernels_triton
+from lemmata.fast.sparse.reference import gathered_extremes
 from lemmata.fast.sparse.rows import Rows
 
 __all__ = []
 
 KERNELS: Any = row_kernels_triton
 TILE = 1024  # numbers of features that a program holds at once: more would not stay in registers
+WIDTH = 64  # features of a program: of a wider row several take a part each
 LONG = 256  # entries of a row that one program takes; of a longer one several take a piece each
 NUMBERS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 
@@ -86,11 +88,13 @@ def _add_up(
     if not y.numel():
         return
     x, features = x.contiguous(), x.shape[1]
-    width = min(_power(features), 128)
+    width = min(_power(features), WIDTH)
     given, sent = x if weights is None else weights.contiguous(), rows.columns if targets is None else targets
     arguments = (x, given, starts, ends, rows.columns, rows.entries, sent, y, features)
     flags = {"LONG": LONG if skipped else 0, "WEIGHTED": weights is not None, "SENT": targets is not None}
-    _launch(KERNELS.sum_rows, (len(starts), triton.cdiv(features, width)), x, arguments, **flags, **_blocks(x, width))
+    _launch(
+        KERNELS.sum_rows, (len(starts), triton.cdiv(features, width)), x, arguments, **flags, **_blocks(x, width, rows)
+    )
 
 
 def dots(a: Tensor, b: Tensor, rows: Rows) -> Tensor:
@@ -101,8 +105,8 @@ def dots(a: Tensor, b: Tensor, rows: Rows) -> Tensor:
         return d
     for starts, ends, owners, more in _programs(rows):
         arguments = (a, b, starts, ends, rows.columns, rows.entries, owners, d, a.shape[1])
-        width = min(_power(a.shape[1]), 128)
-        _launch(KERNELS.dot_entries, (len(starts),), a, arguments, **more, **_blocks(a, width))
+        width = min(_power(a.shape[1]), WIDTH)
+        _launch(KERNELS.dot_entries, (len(starts),), a, arguments, **more, **_blocks(a, width, rows))
     return d
 
 
@@ -110,11 +114,18 @@ def extremes(x: Tensor, sign: float, rows: Rows) -> Tensor:
     """The column of the largest (sign 1) or smallest (sign -1) feature in each row; -1 where there is none."""
     x, features = x.contiguous(), x.shape[1]
     at = rows.columns.new_empty(rows.number, features)
-    if at.numel():
-        width = min(_power(features), 64)
-        arguments = (x, rows.pointers, rows.pointers[1:], rows.columns, at, features)
-        grid = (rows.number, triton.cdiv(features, width))
-        _launch(KERNELS.extremes_of_rows, grid, x, arguments, SIGN=sign, **_blocks(x, width))
+    if not at.numel():
+        return at
+    width = min(_power(features), WIDTH)
+    for starts, ends, _, cut in _programs(rows):
+        pieces = pieces_of(rows) if cut["OWNED"] else None
+        found = at.new_empty(len(starts), features) if pieces else at
+        arguments = (x, starts, ends, rows.columns, found, features)
+        grid = (len(starts), triton.cdiv(features, width))
+        _launch(KERNELS.extremes_of_rows, grid, x, arguments, LONG=cut["LONG"], SIGN=sign, **_blocks(x, width, rows))
+        if pieces:  # of the winners of its pieces, which stand in order, the first of the best wins the row
+            best = gathered_extremes(x.gather(0, found), sign, pieces.joined)
+            at[pieces.targets] = found.gather(0, best)
     return at
 
 
@@ -193,16 +204,17 @@ def _power(size: int) -> int:
     return triton.next_power_of_2(max(size, 1))
 
 
-def _blocks(x: Tensor, width: int) -> dict[str, Any]:
-    """One warp reads as many entries at a time as make a thousand numbers: their sum needs no shared memory."""
-    return {"WIDE": _TYPES[_wide(x)], "E": min(max(TILE // width, 1), 16), "F": width, "num_warps": 1}
+def _blocks(x: Tensor, width: int, rows: Rows) -> dict[str, Any]:
+    """One warp for each row, whose sum then needs no shared memory: it reads 16 entries at a time, 8 of short rows."""
+    entries = 16 if len(rows.columns) >= 24 * rows.number else 8
+    return {"WIDE": _TYPES[_wide(x)], "E": entries, "F": width, "num_warps": 1}
 
 
 def _heads(values: Tensor, more: Tensor | None, slope: float) -> dict[str, Any]:
     heads, width = (_power(size) for size in values.shape[1:])
-    sizes = {"E": min(max(TILE // (heads * width), 1), 16), "H": heads, "W": width}
+    sizes = {"E": min(max(TILE // (heads * width), 1), 8), "H": heads, "W": width}
     flags = {"SLOPE": slope, "MORE": more is not None, "WIDE": _TYPES[_wide(values)]}
-    return flags | sizes | {"num_warps": 2 if heads * width <= 128 else 4}
+    return flags | sizes | {"num_warps": 1 if heads * width <= 128 else 4}
 
 
 _TYPES = {torch.float32: row_kernels_triton.tl.float32, torch.float64: row_kernels_triton.tl.float64}

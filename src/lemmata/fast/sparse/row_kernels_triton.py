@@ -77,10 +77,11 @@ def dot_entries(
 
 @triton.jit
 def extremes_of_rows(
-    x, starts, ends, columns, at, features, SIGN: tl.constexpr, WIDE: tl.constexpr, E: tl.constexpr, F: tl.constexpr
+    x, starts, ends, columns, at, features,
+    LONG: tl.constexpr, SIGN: tl.constexpr, WIDE: tl.constexpr, E: tl.constexpr, F: tl.constexpr,
 ):  # fmt: skip
     """at[r] = the column of the largest SIGN * x, the first of equals, or of the first NaN; -1 where there is none."""
-    row, first, last, _ = own_entries(starts, ends, 0)
+    row, first, last, taken = own_entries(starts, ends, LONG)
     f = tl.program_id(1) * F + tl.arange(0, F)
     inside = f < features
     best = tl.full((F,), float("-inf"), WIDE)
@@ -100,7 +101,7 @@ def extremes_of_rows(
         best, found = tl.where(better, high, best), tl.where(better, where, found)
     found = tl.where(broken < NOWHERE, broken, found)
     column = tl.load(columns + found, mask=inside & (found < NOWHERE), other=-1)
-    tl.store(at + row * features + f, column, mask=inside)
+    tl.store(at + row * features + f, column, mask=inside & taken)
 
 
 @triton.jit

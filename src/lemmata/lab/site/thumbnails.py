@@ -1,16 +1,17 @@
 """A figure as small as a stamp: its marks alone, without axes or words, in colours that show on light and on dark."""
 
 from collections.abc import Iterator
+from itertools import chain
 
 from lemmata.figure import Bars, Figure, Heat, Image, Line, Points, Polygons
-from lemmata.lab.figures.raster import as_heat
 from lemmata.lab.figures.scale import Scale, usable
-from lemmata.lab.figures.shapes import cells, clean
+from lemmata.lab.figures.shapes import cells, clean, shade
 
 __all__ = ["thumbnail"]
 
 WIDE, HIGH, EDGE = 160, 120, 8
 COLOURS = ("#2f8fc4", "#d9730d", "#0f9d77", "#b8558c")
+GREY = "#8d9398"  # lines between areas, which have the colours
 PALE = ("#3b8fc0", "#9db9c6", "#c9c0b4", "#dfb28b", "#d9730d")
 
 
@@ -50,17 +51,17 @@ def _bars(bars: Bars) -> list[str]:
 
 def _marks(figure: Figure) -> Iterator[str]:
     curves = [mark for mark in figure.marks if isinstance(mark, Line | Points)]
-    grounds = [as_heat(mark, 60, 40) if isinstance(mark, Polygons) else mark for mark in figure.marks]
-    heats = [mark for mark in grounds if isinstance(mark, Heat) and mark.x and mark.y]
+    heats = [mark for mark in figure.marks if isinstance(mark, Heat) and mark.x and mark.y]
+    areas = [mark for mark in figure.marks if isinstance(mark, Polygons)]
+    corners = [Points([*chain(*mark.x)], [*chain(*mark.y)]) for mark in areas]
     points = [mark for mark in curves if isinstance(mark, Points) and len(mark.x) > 1]
-    shown = [*points, *heats] or curves  # a line between points may leave the picture
+    shown = [*points, *heats, *corners] or curves  # a line between points may leave the picture
     xs = [x for mark in shown for x in mark.x or () if usable(x, figure.x_log)]
     ys = [y for mark in shown for y in mark.y or () if usable(y, figure.y_log)]
     x, y = Scale.around(xs, figure.x_log), Scale.around(ys, figure.y_log)
     wide, high = WIDE - 2.0 * EDGE, HIGH - 2.0 * EDGE
-    if any(isinstance(mark, Points) for mark in curves) and not (
-        figure.x_log or figure.y_log
-    ):  # geometry: a circle is one
+    geometry = any(isinstance(mark, Points | Polygons) for mark in figure.marks)
+    if geometry and not (figure.x_log or figure.y_log):  # a circle is one
         unit = min(wide / (x.high - x.low), high / (y.high - y.low))
         wide, high = unit * (x.high - x.low), unit * (y.high - y.low)
     first, last = (WIDE - wide) / 2, (HIGH + high) / 2
@@ -76,13 +77,22 @@ def _marks(figure: Figure) -> Iterator[str]:
         top = [last - high * i / len(heat.values) for i in range(len(heat.values) + 1)]
         found = [value for row in heat.values for value in row if usable(value)]
         yield from cells(heat.values, left, top, Scale.around(found), PALE)
+    for mark in areas:
+        values = Scale.around([value for value in mark.values if usable(value)])
+        known = [each for each in zip(mark.x, mark.y, mark.values, strict=True) if usable(each[2])]
+        for x_sides, y_sides, value in known:
+            path = "L".join(f"{clean(across(u))} {clean(down(v))}" for u, v in zip(x_sides, y_sides, strict=True))
+            yield f'<path fill="{shade(min(max(values(value), 0), 1), PALE)}" d="M{path}z"/>'
     for k, mark in enumerate(curves):
         colour = COLOURS[k % len(COLOURS)]
-        pairs = zip(mark.x, mark.y, strict=True)
-        places = [(across(u), down(v)) for u, v in pairs if usable(u, figure.x_log) and usable(v, figure.y_log)]
+        fits = [usable(u, figure.x_log) and usable(v, figure.y_log) for u, v in zip(mark.x, mark.y, strict=True)]
+        places = [(across(u), down(v)) for u, v, fit in zip(mark.x, mark.y, fits, strict=True) if fit]
         if isinstance(mark, Points):
             dots = "".join(f'<circle cx="{clean(u)}" cy="{clean(v)}" r="3"/>' for u, v in places)
             yield f'<g fill="{colour}" stroke="#fffdf8" stroke-width=".8">{dots}</g>'
         elif places:
-            path = "L".join(f"{clean(u)} {clean(v)}" for u, v in places)
-            yield f'<path d="M{path}" fill="none" stroke="{colour}" stroke-width="2" stroke-linejoin="round"/>'
+            # A gap in the numbers is a gap in the line.
+            pens = ["L" if before else "M" for before, fit in zip([False, *fits], fits, strict=False) if fit]
+            path = "".join(f"{pen}{clean(u)} {clean(v)}" for pen, (u, v) in zip(pens, places, strict=True))
+            look = f'stroke="{GREY}"' if areas else f'stroke="{colour}" stroke-width="2"'
+            yield f'<path d="{path}" fill="none" {look} stroke-linejoin="round"/>'

@@ -65,7 +65,7 @@
         const now = colour(s, node);
         const alike = chosen && now === colour(...chosen) ? " alike" : "";
         const kind = node === mine ? " chosen" : near.includes(node) ? " near" : "";
-        const disc = make("circle", { cx: x, cy: y, r: 14, class: `c${now % 7}${now > 6 ? " late" : ""}${alike}${kind}` });
+        const disc = make("circle", { cx: x, cy: y, r: 14, class: `hue${now % 7}${now > 6 ? " late" : ""}${alike}${kind}` });
         return make("g", {}, make("title", {}, `node ${node + 1}: ${letter(now)}`), disc, make("text", { x, y: y + 5 }, letter(now)));
       });
       captions[s].textContent = name;
@@ -78,7 +78,7 @@
   // --- Tables ---
 
   const cell = (text) => element("td", {}, text);
-  const chip = (colour) => element("span", { className: `wl-chip c${colour % 7}${colour > 6 ? " late" : ""}` }, letter(colour));
+  const chip = (colour) => element("span", { className: `wl-chip hue${colour % 7}${colour > 6 ? " late" : ""}` }, letter(colour));
 
   function tables({ kinds, counts, networks, before }) {
     const rows = kinds.map(([was, neighbours], now) => {
