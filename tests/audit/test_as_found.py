@@ -97,6 +97,20 @@ def test_what_did_not_change_keeps_its_version_so_that_a_graph_built_before_stil
     loss.backward()
 
 
+def test_one_number_that_changed_is_given_back_and_as_often_as_wanted():
+    model = nn.Linear(2, 2)
+    model(torch.ones(1, 2)).sum().backward()
+    weight, grad = model.weight.detach().clone(), model.weight.grad.clone()
+    with kept_as_found(model) as give_back:
+        for _ in range(2):
+            with torch.no_grad():
+                model.weight[0, 1] += 1
+                model.weight.grad[1, 0] += 1
+            give_back()
+            assert torch.equal(model.weight, weight)
+            assert torch.equal(model.weight.grad, grad)
+
+
 def test_nan_counts_as_itself():
     model = nn.Linear(2, 2)
     with torch.no_grad():

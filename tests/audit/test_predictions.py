@@ -81,3 +81,16 @@ def test_no_label_at_all():
     subject = given(nn.Linear(4, 3), torch.randn(60, 4), torch.full((60,), -100))
     with pytest.raises(ValueError, match="no label of these examples names a class"):
         predictions(subject, subject.train, stopped(60))
+
+
+@pytest.mark.parametrize(
+    ("loss", "probabilities"),
+    [(functional.binary_cross_entropy, True), (functional.binary_cross_entropy_with_logits, False)],
+)
+def test_numbers_between_zero_and_one_are_what_the_loss_takes_them_for(loss, probabilities):
+    x = torch.linspace(0.05, 0.95, 80)[:, None]
+    y = (x > 0.4).float()
+    subject = given(nn.Identity(), x, y.long(), lambda out, t: loss(out, t.to(out)))
+    found = predictions(subject, subject.train, stopped(60))
+    wanted = torch.cat([1 - x, x], 1).log() if probabilities else torch.cat([0 * x, x], 1)
+    assert torch.allclose(found.logits.softmax(1).float(), wanted.softmax(1), atol=1e-6)

@@ -68,6 +68,11 @@ def test_it_goes_through_json_and_back():
     assert json.loads(text)["format"] == 1
 
 
+def test_time_that_nobody_told_is_none():
+    empty = AuditReport("MLP", [])
+    assert (empty.seconds, empty.budget, empty.alarms, empty.facts) == (0, 0, [], {})
+
+
 def test_its_words_say_what_is_wrong_and_what_to_do():
     told = str(report()).splitlines()
     assert told[0] == "MLP: 2 alarm, 2 hint, 1 fine, 1 skipped (3.2 s)"

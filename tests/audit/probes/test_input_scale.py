@@ -120,6 +120,27 @@ def test_each_of_several_inputs_is_looked_at(digits):
     assert [(one.severity, one.where) for one in report.findings] == [("alarm", ["right"]), ("fine", ["left"])]
 
 
+def test_features_of_a_convolution_are_its_channels():
+    x = (
+        torch.randn(200, 3, 8, 8, generator=torch.Generator().manual_seed(0))
+        * torch.tensor([1.0, 1.0, 3.0])[:, None, None]
+    )
+    model = nn.Sequential(nn.Conv2d(3, 8, 3), nn.ReLU(), nn.Flatten(), nn.Linear(288, 2))
+    assert asked(model, (x, torch.arange(200) % 2)).numbers["spread"] == pytest.approx(3, rel=0.05)
+
+
+def test_as_many_examples_are_looked_at_as_there_is_time_for(digits):
+    seen = []
+    model = dense()
+    model.register_forward_hook(lambda part, given, output: seen.append(len(output)))
+    subject = Subject(model, as_sample(digits))
+    for seconds, number in ((1e-3, 250), (0.02, 12), (1e-9, 256)):
+        subject.seconds = seconds
+        seen.clear()
+        list(input_scale.asks(subject, Clock(1.0, now=lambda: 0.0)))
+        assert max(seen) == number
+
+
 def test_time(digits):
     subject = Subject(dense(), as_sample(digits))
     subject.seconds = 1.0

@@ -39,6 +39,14 @@ def test_labels_beyond_the_outputs():
     assert found.numbers == {"lowest": 0, "highest": 9, "classes": 7}
 
 
+def test_the_range_is_that_of_both_parts():
+    (x, y), (more, labels) = digits()
+    (found,) = asked(perceptron(7), (x, y), (more, labels + 3), probe="labels")
+    assert found.numbers == {"lowest": 0, "highest": 12, "classes": 7}
+    (beyond,) = asked(perceptron(7), (x, y + 1), probe="labels")  # from one, and more than there are outputs
+    assert "11 outputs" in beyond.advice
+
+
 def test_negative_labels():
     (x, y), _ = digits()
     (found,) = asked(perceptron(), (x, y - 1), probe="labels")
