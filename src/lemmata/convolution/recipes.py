@@ -2,7 +2,8 @@
 
 What is reached (seed 0): DenseNet 84 % of 1,000 test pictures after 2,000; ResNet-18 in full width 91.5 % of the 10,000
 of Fashion-MNIST after four passes over 60,000, in a quarter of an hour of one core: `lemmata train resnet18 --data
-fashion_mnist --no-small --shift 1 --epochs 4 --lr 0.04 --warmup 250`.
+fashion_mnist --no-small --shift 1 --epochs 4 --lr 0.04 --warmup 250`; and 93.5 % after five passes in 26 seconds of an
+H200, by `--device cuda --precision bfloat16 --epochs 5` alone.
 """
 
 from collections.abc import Callable, Mapping

@@ -1,6 +1,10 @@
 """What can be trained in this chapter: a GPT that reads plays and writes on, character by character.
 
 What the defaults reach (seed 0), in bits a character: 2.78 after 658 updates, 2.51 after 1,316; the trigram has 2.89.
+On an H200 2.17 in half a minute, with settings that a held-out tenth of the training text chose among three: `lemmata
+train gpt --device cuda --precision bfloat16 --width 256 --depth 5 --heads 4 --window 256 --stride 32 --dropout 0.3
+--attention-dropout 0.1 --batch-size 64 --lr 2e-3 --weight-decay 0.1 --ema-decay 0.997 --schedule cosine --warmup 100
+--clip 1.0 --epochs 1000 --steps 1809 --evaluate 1000`.
 """
 
 import math
