@@ -227,5 +227,6 @@ def clouds_figure(title: str, note: str, clouds: Tensor, kinds: Mapping[str, Ten
     flat = torch.stack([seen[..., 0], math.cos(ABOVE) * seen[..., 1] - math.sin(ABOVE) * seen[..., 2]], -1)
     number = torch.arange(len(clouds))
     flat += 2 * torch.stack([number % 4, -(number // 4)], -1)[:, None]  # the unit spheres side by side
-    marks = [Points(*flat[kind.cpu()].mT, name) for name, kind in kinds.items()]
+    across, up = flat.unbind(-1)
+    marks = [Points(across[kind.cpu()], up[kind.cpu()], name) for name, kind in kinds.items()]
     return Figure(title, marks=marks, note=note)
