@@ -52,6 +52,8 @@ def test_heads_share_the_width_and_the_last_are_averaged():
     first, last = NodeClassifier("gat", 3, 2, width=8, heads=4).layers
     assert (first.outputs, first.heads, first.concat) == (2, 4, True)
     assert (last.outputs, last.heads, last.concat) == (2, 4, False)
+    usual, _ = NodeClassifier("gat", 3, 2).layers
+    assert (usual.outputs, usual.heads) == (2, 8)
 
 
 def test_dropout_is_for_training():
