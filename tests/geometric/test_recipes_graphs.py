@@ -65,6 +65,11 @@ def test_a_few_steps_can_be_run_scored_and_shown(system):
     assert sorted(len(mark.x) for mark in classes) == [17, 17]
 
 
+def test_the_graph_follows_the_network_to_double_precision():
+    run = run_experiment(classify_nodes("karate", CONFIGS["gcn"], dataclasses.replace(FEW, precision="float64"), "gcn"))
+    assert next(run.system.parameters()).dtype is torch.float64
+
+
 def test_packages_come_in_three_parts_with_words_that_add_up_to_one():
     experiment = classify_nodes("debian", NodeConfig(width=4), dataclasses.replace(FEW, epochs=1), "gcn")
     assert [len(part) for part in (experiment.train, experiment.validation, experiment.test)] == [140, 500, 1000]

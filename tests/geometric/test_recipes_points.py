@@ -224,7 +224,7 @@ def test_the_picture_shows_the_points_that_decide():
 
 def test_the_penalty_counts_by_its_weight():
     def lost(penalty):
-        experiment = classify_furniture(config=dataclasses.replace(SMALL, penalty=penalty), options=FEW)
+        experiment = classify_furniture(config=dataclasses.replace(SMALL, orthogonality=penalty), options=FEW)
         for part in (experiment.system.features.feature_transform,):
             torch.nn.init.constant_(part.head[-1].bias, 0.1)
         return experiment.loss(experiment.system.eval(), experiment.test[:4])
@@ -262,7 +262,7 @@ def test_training_goes_on_where_it_stopped_and_gives_the_same_bits(make, kind, t
         (lambda: PointCloudConfig(width=0), ValueError, "width must be >= 1, got 0"),
         (lambda: PointCloudConfig(points=0), ValueError, "points must be >= 1, got 0"),
         (lambda: PointCloudConfig(transformed=1), TypeError, "transformed must be True or False, got 1"),
-        (lambda: PointCloudConfig(penalty=-1.0), ValueError, "penalty must be >= 0, got -1.0"),
+        (lambda: PointCloudConfig(orthogonality=-1.0), ValueError, "orthogonality must be >= 0, got -1.0"),
         (lambda: PointCloudConfig(rotation=-1.0), ValueError, "rotation must be >= 0, got -1.0"),
         (lambda: PointCloudConfig(jitter=math.nan), ValueError, "jitter must be"),
         (lambda: PointCloudConfig(stretch=1.0), ValueError, r"stretch must be in \[0, 1\), got 1.0"),

@@ -116,12 +116,15 @@ def node_classification(
     arguments = {"layer": system, "inputs": graph.x.shape[1], "outputs": len(found.classes), **asdict(config)}
     with seeded(options.seed):
         network = NodeClassifier(**arguments)
-    places: dict[torch.device, Graph] = {}
+    places: dict[tuple[torch.device, torch.dtype], Graph] = {}
 
     def seen(network: nn.Module) -> Graph:
-        """The graph follows the network to its device and is sorted there once."""
-        device = next(network.parameters()).device
-        return places.setdefault(device, graph if device == graph.device else graph.to(device))
+        """The graph follows the network to its device and its numbers, and is sorted there once."""
+        first = next(network.parameters())
+        place = first.device, first.dtype
+        if place not in places:
+            places[place] = graph.to(*place)
+        return places[place]
 
     def logits(network: nn.Module) -> Tensor:
         return network(seen(network).x, seen(network))  # of all nodes

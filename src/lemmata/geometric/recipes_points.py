@@ -49,7 +49,7 @@ class PointCloudConfig:
     """Numbers in the feature of the whole; 1024 in the original."""
     transformed: bool = True
     """Whether T-Nets multiply the points, and their features, by a matrix."""
-    penalty: float = 0.001
+    orthogonality: float = 0.001
     """Weight of the distance of the features' matrix from orthogonal ones."""
     points: int = 128
     """Points of each cloud that are seen at a step, others each time; in prediction it is all."""
@@ -64,7 +64,7 @@ class PointCloudConfig:
         for name in ("width", "points"):
             validate.count(name, getattr(self, name))
         validate.flag("transformed", self.transformed)
-        for name in ("penalty", "rotation", "jitter"):
+        for name in ("orthogonality", "rotation", "jitter"):
             validate.number(name, getattr(self, name), least=0)
         validate.fraction("stretch", self.stretch)
 
@@ -168,7 +168,7 @@ def split(examples: Examples) -> tuple[Examples, Examples]:
 def penalised(loss: Tensor, features: PointFeatures, config: PointCloudConfig) -> dict[str, Tensor]:
     """The loss with the penalty of matrices that are not orthogonal, and the penalty by itself."""
     penalty = features.orthogonality_penalty()
-    return {"loss": loss + config.penalty * penalty, "penalty": penalty}
+    return {"loss": loss + config.orthogonality * penalty, "penalty": penalty}
 
 
 def varied(batch: Examples, config: PointCloudConfig) -> Examples:

@@ -15,11 +15,15 @@ from lemmata.marks import recipe_for, usual_settings
 
 
 def with_depth(catalog: Catalog, words: list[str]) -> list[str]:
-    """The words after `train`, where a network may be called with its depth: resnet18 is resnet --depth 18."""
-    name = re.fullmatch(r"([a-z]+)(\d+)", words[0])
-    entry = next((entry for entry in catalog.recipes if name and entry.system == name[1]), None)
-    if name is None or entry is None or any(entry.system == words[0] for entry in catalog.recipes):
+    """The words after `train`: resnet18 is resnet --depth 18, and deepsets is deep_sets."""
+    known = {entry.system: entry for entry in catalog.recipes}
+    if words[0] in known:
         return words
+    joined = [system for system in known if system.replace("_", "") == words[0]]
+    name = re.fullmatch(r"([a-z]+)(\d+)", words[0])
+    if len(joined) == 1 or name is None or name[1] not in known:
+        return [*joined, *words[1:]] if len(joined) == 1 else words
+    entry = known[name[1]]
     config = usual_settings(getattr(importlib.import_module(entry.module), entry.name), entry.system)[0]
     return [name[1], "--depth", name[2], *words[1:]] if hasattr(config, "depth") else words
 

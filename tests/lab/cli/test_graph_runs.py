@@ -1,5 +1,7 @@
 """`lemmata train` and `lemmata predict` on graphs, in-process: options of each layer, and the pictures of a run."""
 
+import json
+
 import pytest
 
 from lemmata.lab.cli import main
@@ -23,3 +25,9 @@ def test_a_layer_has_its_own_options_alone(capsys, system, own):
         main(["train", system, "--help"])
     said = capsys.readouterr().out
     assert [word for word in ("--heads", "--degree") if word in said] == [own] * bool(own)
+
+
+def test_a_system_may_be_called_without_its_underscores(tmp_path):
+    told = ["train", "deepsets", "--steps", "1", "--device", "cpu", "--quiet", "--out", str(tmp_path / "run")]
+    assert main(told) == 0
+    assert json.loads((tmp_path / "run" / "run.json").read_text())["system"] == "deep_sets"

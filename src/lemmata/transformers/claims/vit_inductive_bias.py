@@ -13,8 +13,7 @@ GRID = SIDE // PATCH
 
 
 def transformer(copies=1):
-    words = {"channels": 1, "width": 24, "depth": 2, "heads": 4, "hidden": 48}
-    return nn.ModuleList(ViT(10, SIDE, PATCH, **words) for _ in range(copies))
+    return nn.ModuleList(ViT(10, SIDE, PATCH, channels=1, width=24, depth=2, heads=4, hidden=48) for _ in range(copies))
 
 
 def convolutional(copies=1):
