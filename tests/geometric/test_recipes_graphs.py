@@ -151,7 +151,8 @@ def test_nodes_are_drawn_by_the_directions_in_which_they_differ_most():
     places = torch.cat([torch.tensor([mark.x, mark.y], dtype=torch.float64).mT for mark in classes])
     order = torch.cat([(club.y == number).nonzero()[:, 0] for number in (0, 1)])
     # Turned and moved, never stretched: all distances stay; and the first direction is the wide one.
-    distances = [(each[:, None] - each).norm(dim=2) for each in (places, logits[order])]
+    directed = torch.nn.functional.normalize(logits[order], dim=1)
+    distances = [(each[:, None] - each).norm(dim=2) for each in (places, directed)]
     torch.testing.assert_close(*distances, rtol=0, atol=1e-12)
     assert float(places[:, 0].var()) > 4 * float(places[:, 1].var())
     assert float(places.mean(0).abs().max()) < 1e-12
