@@ -64,9 +64,10 @@ def _undecided(rounds):
     colours = torch.cat([_colours(first, rounds), _colours(second, rounds)])
     ends = places[side_by_side(first, second).triu().nonzero()]  # (edges, 2, 2)
     lines = torch.cat([ends, torch.full_like(ends[:, :1], torch.nan)], 1).reshape(-1, 2)  # and a gap after each
-    marks = [Line(lines[:, 0], lines[:, 1], "edges")]
+    marks: list[Line | Points] = [Line(lines[:, 0], lines[:, 1], "edges")]
     for number, colour in enumerate(colours.unique(), 1):
-        marks.append(Points(*places[colours == colour].mT, f"colour {number}"))
+        mine = places[colours == colour]
+        marks.append(Points(mine[:, 0], mine[:, 1], f"colour {number}"))
     return Figure("Two graphs whose colours are the same", marks=marks)
 
 
