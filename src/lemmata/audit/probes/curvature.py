@@ -50,7 +50,7 @@ def curvature(subject: Subject, clock: Clock) -> Iterator[AuditFinding]:
         product = (began - clock.left()) / (top.products + bottom.products)
         largest, least = top.values.item(), bottom.values.item()
         ends = {"largest": largest, "residual": top.residuals.item()}
-        yield _downwards(form, largest, least, bottom.residuals.item())
+        yield _downwards(form, ends, least, bottom.residuals.item())
         clock.need(TRACE * product, "the trace of the Hessian")
         yield _trace(form, hessian, ends, clock, product)
 
@@ -80,9 +80,9 @@ def _trace(
     )  # fmt: skip
 
 
-def _downwards(form: LearningForm, largest: float, least: float, residual: float) -> AuditFinding:
+def _downwards(form: LearningForm, ends: dict[str, float], least: float, residual: float) -> AuditFinding:
     """Whether the loss bends downwards along some direction, and whether the gradient is of use there."""
-    loss, square = _loss_and_slope(form)
+    (loss, square), largest = _loss_and_slope(form), ends["largest"]
     gain = square / (2 * largest) if largest > 0 else float("inf")
     numbers = {"least": least, "residual": residual, "largest": largest, "gain": gain, "loss": loss}
     more: dict[str, Any] = {
@@ -98,8 +98,8 @@ def _downwards(form: LearningForm, largest: float, least: float, residual: float
         advice = "break the symmetry: start from other random weights, or train with noise (smaller batches)"
         predicted = "at a minimum no eigenvalue is below zero"
         return hint(name, verdict, advice=advice, predicted=predicted, weight=3.0, **more)
-    bend = f"the smallest curvature is {least:.2g} ± {residual:.1g}, the largest {largest:.3g}" if largest else ""
-    return fine(name, bend or "the loss does not bend at all here", **more)
+    bend = f"the smallest curvature is {least:.2g} ± {residual:.1g}, the largest {largest:.3g} ± {ends['residual']:.1g}"
+    return fine(name, bend if largest else "the loss does not bend at all here", **more)
 
 
 def _loss_and_slope(form: LearningForm) -> tuple[float, float]:
