@@ -79,7 +79,7 @@ def test_vectors_are_those_of_the_texts_only_where_they_are_wanted():
         ({"labelled": 1}, "labelled must be >= 2, got 1"),
         ({"length": 0}, "length must be >= 1, got 0"),
         ({"min_freq": 0}, "min_freq must be >= 1, got 0"),
-        ({"widths": ()}, "widths must name at least one width, got none"),
+        ({"widths": ()}, r"widths must name at least one width, as \(2, 3\), got \(\)"),
     ],
 )
 def test_bad_choices_are_answered_in_words(chosen, said):

@@ -175,12 +175,12 @@ def test_an_interrupted_caller_leaves_its_tensors_to_the_threads_that_still_writ
     torch.set_num_threads(2)
     begin, done = threading.Event(), threading.Event()
 
-    def slow(work, blocks, count):
-        thread = threading.Thread(target=lambda: (begin.wait(), work(0, blocks), done.set()))
+    def slow(work, bounds):
+        thread = threading.Thread(target=lambda: (begin.wait(), work(0, bounds[-1]), done.set()))
         thread.start()
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(scan_compiled, "_share", slow)
+    monkeypatch.setattr(scan_compiled, "share_work", slow)
     with pytest.raises(KeyboardInterrupt):
         linear_scan(torch.rand(2, 50, 40), torch.randn(2, 50, 40))
     begin.set()
