@@ -9,9 +9,9 @@ import torch
 from torch import Tensor
 from torch.nn.attention import SDPBackend
 
-from lemmata.bench.contests import _attention
-from lemmata.bench.contests._attention import Heads, Results
 from lemmata.bench.registry import agreement, entry, limit, ours, peer
+from lemmata.bench.workloads import attention_heads
+from lemmata.bench.workloads.attention_heads import Heads, Results
 from lemmata.transformers.dot_product_attention import attention, attention_weights
 
 SHAPE = (2, 4, 512, 64)
@@ -31,13 +31,13 @@ SHAPE = (2, 4, 512, 64)
 )
 def problem(case: str, device: str) -> Heads:
     """Noise of variance one."""
-    return _attention.heads(SHAPE, torch.float32, case, device)
+    return attention_heads.heads(SHAPE, torch.float32, case, device)
 
 
 @ours("lemmata")
 def ours_as_it_comes(problem: Heads) -> Callable[[], Results]:
     """The fused way."""
-    return _attention.repeat(lambda q, k, v: attention(q, k, v, causal=problem.causal), problem)
+    return attention_heads.repeat(lambda q, k, v: attention(q, k, v, causal=problem.causal), problem)
 
 
 @ours("lemmata, weights kept")
@@ -47,28 +47,28 @@ def ours_with_weights(problem: Heads) -> Callable[[], Results]:
     def attend(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
         return attention_weights(query, key, causal=problem.causal) @ value
 
-    return _attention.repeat(attend, problem)
+    return attention_heads.repeat(attend, problem)
 
 
 @peer("torch as it comes")
 def torch_as_it_comes(problem: Heads) -> Callable[[], Results]:
     """The kernel that torch chooses."""
-    return _attention.by_kernel(problem)
+    return attention_heads.by_kernel(problem)
 
 
 @peer("torch, math")
 def torch_math(problem: Heads) -> Callable[[], Results]:
     """Torch's own readable way."""
-    return _attention.by_kernel(problem, SDPBackend.MATH)
+    return attention_heads.by_kernel(problem, SDPBackend.MATH)
 
 
 @limit("the matrix products alone")
 def products(problem: Heads) -> Callable[[], Tensor]:
     """No softmax, no scale."""
-    return _attention.products(problem)
+    return attention_heads.products(problem)
 
 
 @agreement(within=1e-4)
 def in_numbers(results: Results) -> dict[str, float]:
     """The length of everything computed."""
-    return _attention.in_numbers(results)
+    return attention_heads.in_numbers(results)

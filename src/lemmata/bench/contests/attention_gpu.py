@@ -6,9 +6,9 @@ import torch
 from torch import Tensor
 from torch.nn.attention import SDPBackend
 
-from lemmata.bench.contests import _attention
-from lemmata.bench.contests._attention import Heads, Results
 from lemmata.bench.registry import agreement, entry, limit, ours, peer
+from lemmata.bench.workloads import attention_heads
+from lemmata.bench.workloads.attention_heads import Heads, Results
 from lemmata.transformers.dot_product_attention import attention
 
 SHAPES = {"long": (4, 16, 8192, 128), "short": (16, 12, 1024, 64)}
@@ -30,46 +30,46 @@ SHAPES = {"long": (4, 16, 8192, 128), "short": (16, 12, 1024, 64)}
 )
 def problem(case: str, device: str) -> Heads:
     """Noise of variance one."""
-    return _attention.heads(SHAPES[case.split("_")[0]], torch.bfloat16, case, device)
+    return attention_heads.heads(SHAPES[case.split("_")[0]], torch.bfloat16, case, device)
 
 
 @ours("lemmata")
 def ours_as_it_comes(problem: Heads) -> Callable[[], Results]:
     """The kernel that is chosen for the device."""
-    return _attention.repeat(lambda q, k, v: attention(q, k, v, causal=problem.causal), problem)
+    return attention_heads.repeat(lambda q, k, v: attention(q, k, v, causal=problem.causal), problem)
 
 
 @peer("torch as it comes")
 def torch_as_it_comes(problem: Heads) -> Callable[[], Results]:
     """The kernel that torch chooses."""
-    return _attention.by_kernel(problem)
+    return attention_heads.by_kernel(problem)
 
 
 @peer("torch, cuDNN")
 def torch_cudnn(problem: Heads) -> Callable[[], Results]:
     """Written by the maker of the GPU."""
-    return _attention.by_kernel(problem, SDPBackend.CUDNN_ATTENTION)
+    return attention_heads.by_kernel(problem, SDPBackend.CUDNN_ATTENTION)
 
 
 @peer("torch, flash")
 def torch_flash(problem: Heads) -> Callable[[], Results]:
     """Dao 2023."""
-    return _attention.by_kernel(problem, SDPBackend.FLASH_ATTENTION)
+    return attention_heads.by_kernel(problem, SDPBackend.FLASH_ATTENTION)
 
 
 @peer("torch, memory-efficient")
 def torch_efficient(problem: Heads) -> Callable[[], Results]:
     """Rabe and Staats 2021."""
-    return _attention.by_kernel(problem, SDPBackend.EFFICIENT_ATTENTION)
+    return attention_heads.by_kernel(problem, SDPBackend.EFFICIENT_ATTENTION)
 
 
 @limit("the matrix products alone")
 def products(problem: Heads) -> Callable[[], Tensor]:
     """No softmax, no scale; but the scores go through memory, which a fused kernel spares."""
-    return _attention.products(problem)
+    return attention_heads.products(problem)
 
 
 @agreement(within=0.01)
 def in_numbers(results: Results) -> dict[str, float]:
     """The length of everything computed."""
-    return _attention.in_numbers(results)
+    return attention_heads.in_numbers(results)

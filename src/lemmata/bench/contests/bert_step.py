@@ -10,9 +10,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from lemmata.bench.contests import _model_steps
-from lemmata.bench.contests._model_steps import Results, Step
 from lemmata.bench.registry import agreement, entry, limit, ours, peer
+from lemmata.bench.workloads import model_steps
+from lemmata.bench.workloads.model_steps import Results, Step
 from lemmata.transformers.bert_pretraining import BertForPretraining
 
 SIZES = {"cpu": (8, 128, 1000, 128, 2, 2)}  # batch, time, vocab_size, width, depth, heads
@@ -43,7 +43,7 @@ def texts(case: str, device: str) -> Step:
         x, targets = torch.randint(vocab_size, (2, batch, time))
     mask = torch.ones(batch, time, dtype=torch.bool)
     mask[1:, time // 2 :] = False
-    return _model_steps.step(model, x, targets, case, device, mask if "padded" in case else None)
+    return model_steps.step(model, x, targets, case, device, mask if "padded" in case else None)
 
 
 @ours("lemmata")
@@ -51,7 +51,7 @@ def with_ours(step: Step) -> Callable[[], Results]:
     """As it comes, or compiled if the case says so."""
     assert isinstance(step.model, BertForPretraining)
     watched = step.model.encoder.positions.weight
-    return _model_steps.repeat(step.model, lambda m: m(step.x, mask=step.mask).tokens, watched, step, step.compiled)
+    return model_steps.repeat(step.model, lambda m: m(step.x, mask=step.mask).tokens, watched, step, step.compiled)
 
 
 @peer("Hugging Face", needs="transformers", cases="forward forward_padded training training_padded")
@@ -78,17 +78,17 @@ def products(step: Step) -> Callable[[], Tensor]:
     assert isinstance(step.model, BertForPretraining)
     config, tokens = step.model.encoder.config, step.x.numel()
     outputs = (tokens, step.model.encoder.vocab_size)
-    return _model_steps.products(step, config.width, config.hidden, config.depth, tokens, outputs)
+    return model_steps.products(step, config.width, config.hidden, config.depth, tokens, outputs)
 
 
 def _theirs(step: Step, compiled: bool) -> Callable[[], Results]:
-    model = _model_steps.theirs("BertForMaskedLM", step)
+    model = model_steps.theirs("BertForMaskedLM", step)
     watched = model.get_parameter("bert.embeddings.position_embeddings.weight")
     mask = None if step.mask is None else step.mask.long()
-    return _model_steps.repeat(model, lambda m: m(step.x, attention_mask=mask).logits, watched, step, compiled)
+    return model_steps.repeat(model, lambda m: m(step.x, attention_mask=mask).logits, watched, step, compiled)
 
 
 @agreement(within=2e-3)
 def in_numbers(results: Results) -> dict[str, float]:
     """Logits, or loss and gradient; in bfloat16 they differ in the fourth digit."""
-    return _model_steps.in_numbers(results)
+    return model_steps.in_numbers(results)

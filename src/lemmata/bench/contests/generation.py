@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from lemmata.bench.contests import _model_steps
 from lemmata.bench.registry import agreement, entry, limit, ours, peer
+from lemmata.bench.workloads import model_steps
 from lemmata.transformers.generation import generate
 from lemmata.transformers.gpt import GPT
 
@@ -24,7 +24,7 @@ ON_GPU = (128, 512, 50_257, 768, 12, 12)
 class Writing(NamedTuple):
     """A model, the beginnings of texts, and how many tokens are to come."""
 
-    step: _model_steps.Step
+    step: model_steps.Step
     prompt: Tensor
     length: int
 
@@ -53,7 +53,7 @@ def writing(case: str, device: str) -> Writing:
         text = torch.randint(vocab_size, (given + length,))
         prompt = torch.randint(vocab_size, (8 if case == "eight" else 1, given))
     model.positions.weight.data = 8 * model.tokens.weight.data[text]
-    step = _model_steps.step(model, prompt, prompt, case, device)
+    step = model_steps.step(model, prompt, prompt, case, device)
     return Writing(step, step.x, length)
 
 
@@ -80,7 +80,7 @@ def products(writing: Writing) -> Callable[[], Tensor]:
     """No attention, no normalisation, nothing drawn."""
     width, rows = writing.model.config.width, len(writing.prompt)
     outputs = (rows, writing.model.vocab_size)
-    once = _model_steps.products(writing.step, width, 4 * width, writing.model.config.depth, rows, outputs)
+    once = model_steps.products(writing.step, width, 4 * width, writing.model.config.depth, rows, outputs)
 
     def work() -> Tensor:
         for _ in range(writing.length):
@@ -91,7 +91,7 @@ def products(writing: Writing) -> Callable[[], Tensor]:
 
 
 def _theirs(writing: Writing, **words: Any) -> Callable[[], Tensor]:
-    model: Any = _model_steps.theirs("GPT2LMHeadModel", writing.step)
+    model: Any = model_steps.theirs("GPT2LMHeadModel", writing.step)
     words |= {"attention_mask": torch.ones_like(writing.prompt), "do_sample": False, "pad_token_id": 0}
     words |= {"max_new_tokens": writing.length, "min_new_tokens": writing.length}
     return lambda: model.generate(writing.prompt, **words)[:, writing.prompt.shape[1] :]

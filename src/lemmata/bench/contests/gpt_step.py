@@ -9,9 +9,9 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from lemmata.bench.contests import _model_steps
-from lemmata.bench.contests._model_steps import Results, Step
 from lemmata.bench.registry import agreement, entry, limit, ours, peer
+from lemmata.bench.workloads import model_steps
+from lemmata.bench.workloads.model_steps import Results, Step
 from lemmata.transformers.gpt import GPT
 
 SIZES = {"cpu": (8, 128, 1000, 128, 4, 4)}  # batch, time, vocab_size, width, depth, heads
@@ -37,14 +37,14 @@ def texts(case: str, device: str) -> Step:
         torch.manual_seed(0)
         model = GPT(vocab_size, width, depth, heads, max_length=time)
         x, targets = torch.randint(vocab_size, (2, batch, time))
-    return _model_steps.step(model, x, targets, case, device)
+    return model_steps.step(model, x, targets, case, device)
 
 
 @ours("lemmata")
 def with_ours(step: Step) -> Callable[[], Results]:
     """As it comes, or compiled if the case says so."""
     assert isinstance(step.model, GPT)
-    return _model_steps.repeat(step.model, lambda m: m(step.x), step.model.positions.weight, step, step.compiled)
+    return model_steps.repeat(step.model, lambda m: m(step.x), step.model.positions.weight, step, step.compiled)
 
 
 @peer("Hugging Face", needs="transformers", cases="forward training")
@@ -71,16 +71,16 @@ def products(step: Step) -> Callable[[], Tensor]:
     assert isinstance(step.model, GPT)
     width, tokens = step.model.config.width, step.x.numel()
     outputs = (tokens, step.model.vocab_size)
-    return _model_steps.products(step, width, 4 * width, step.model.config.depth, tokens, outputs)
+    return model_steps.products(step, width, 4 * width, step.model.config.depth, tokens, outputs)
 
 
 def _theirs(step: Step, compiled: bool) -> Callable[[], Results]:
-    model = _model_steps.theirs("GPT2LMHeadModel", step)
+    model = model_steps.theirs("GPT2LMHeadModel", step)
     watched = model.get_parameter("transformer.wpe.weight")
-    return _model_steps.repeat(model, lambda m: m(step.x, use_cache=False).logits, watched, step, compiled)
+    return model_steps.repeat(model, lambda m: m(step.x, use_cache=False).logits, watched, step, compiled)
 
 
 @agreement(within=2e-3)
 def in_numbers(results: Results) -> dict[str, float]:
     """Logits, or loss and gradient; in bfloat16 they differ in the fourth digit."""
-    return _model_steps.in_numbers(results)
+    return model_steps.in_numbers(results)

@@ -11,8 +11,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
-from lemmata.bench.contests._bare_loop import bare_loop
 from lemmata.bench.registry import agreement, entry, limit, ours, peer
+from lemmata.bench.workloads.bare_loops import bare_loop
 from lemmata.convolution.lenet import LeNet5
 from lemmata.data.registry import load
 from lemmata.train.loop import fit

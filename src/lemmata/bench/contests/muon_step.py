@@ -10,8 +10,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from lemmata.bench.contests._transformer import Weights, moved, transformer_weights
 from lemmata.bench.registry import agreement, entry, limit, ours, peer
+from lemmata.bench.workloads.transformer_parameters import Weights, moved, transformer_weights
 from lemmata.optim.muon import Muon
 
 WIDTHS = {"cpu": 128}

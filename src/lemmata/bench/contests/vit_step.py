@@ -10,9 +10,9 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from lemmata.bench.contests import _model_steps
-from lemmata.bench.contests._model_steps import Results, Step
 from lemmata.bench.registry import agreement, entry, limit, ours, peer
+from lemmata.bench.workloads import model_steps
+from lemmata.bench.workloads.model_steps import Results, Step
 from lemmata.transformers.vit import ViT
 
 SIZES = {"cpu": (4, 224, 100, 192, 4, 3)}  # batch, side of a picture, classes, width, depth, heads
@@ -38,14 +38,14 @@ def pictures(case: str, device: str) -> Step:
         torch.manual_seed(0)
         model = ViT(classes, side, width=width, depth=depth, heads=heads, hidden=4 * width)
         x, targets = torch.randn(batch, 3, side, side), torch.randint(classes, (batch,))
-    return _model_steps.step(model, x, targets, case, device)
+    return model_steps.step(model, x, targets, case, device)
 
 
 @ours("lemmata")
 def with_ours(step: Step) -> Callable[[], Results]:
     """As it comes, or compiled if the case says so."""
     assert isinstance(step.model, ViT)
-    return _model_steps.repeat(step.model, lambda m: m(step.x), step.model.positions, step, step.compiled)
+    return model_steps.repeat(step.model, lambda m: m(step.x), step.model.positions, step, step.compiled)
 
 
 @peer("Hugging Face", needs="transformers", cases="forward training")
@@ -72,16 +72,16 @@ def products(step: Step) -> Callable[[], Tensor]:
     assert isinstance(step.model, ViT)
     config, batch = step.model.config, len(step.x)
     tokens, outputs = batch * step.model.positions.shape[1], (batch, step.model.classes or 0)
-    return _model_steps.products(step, config.width, config.hidden, config.depth, tokens, outputs, answered=batch)
+    return model_steps.products(step, config.width, config.hidden, config.depth, tokens, outputs, answered=batch)
 
 
 def _theirs(step: Step, compiled: bool) -> Callable[[], Results]:
-    model = _model_steps.theirs("ViTForImageClassification", step)
+    model = model_steps.theirs("ViTForImageClassification", step)
     watched = model.get_parameter("vit.embeddings.position_embeddings")
-    return _model_steps.repeat(model, lambda m: m(step.x).logits, watched, step, compiled)
+    return model_steps.repeat(model, lambda m: m(step.x).logits, watched, step, compiled)
 
 
 @agreement(within=2e-3)
 def in_numbers(results: Results) -> dict[str, float]:
     """Logits, or loss and gradient; in bfloat16 they differ in the fourth digit."""
-    return _model_steps.in_numbers(results)
+    return model_steps.in_numbers(results)
