@@ -21,6 +21,7 @@ from lemmata.data.text import SPECIAL, Vocabulary
 from lemmata.fast.skip_gram_sweep import AliasTable, alias_table
 from lemmata.figure import Figure, Points
 from lemmata.marks import recipe
+from lemmata.measure.principal_axes import principal_plane
 from lemmata.train.experiment import Experiment
 from lemmata.train.optimizers import lr_factor
 from lemmata.train.options import Options
@@ -177,15 +178,6 @@ def picture(system: SkipGram, vocabulary: Vocabulary, groups: Mapping[str, str])
     marks = [Points(xy[:, 0], xy[:, 1], name) for name, xy in zip(shown, places, strict=True)]
     note = "; ".join(f"{name}: {' '.join(words)}" for name, words in shown.items())
     return Figure("Words by the company they keep", "first principal axis", "second", marks, note=note)
-
-
-def principal_plane(vectors: Float[Tensor, "points dimensions"]) -> Float[Tensor, "points 2"]:
-    """Coordinates along the two axes of greatest variance, each so turned that its longest entry is positive."""
-    centred = vectors - vectors.mean(0)
-    _, _, axes = torch.linalg.svd(centred, full_matrices=False)
-    axes = axes[:2]  # (2, dimensions)
-    longest = axes.gather(1, axes.abs().argmax(1, keepdim=True))
-    return centred @ (axes * longest.sign()).mT
 
 
 def _texts(data: str, min_freq: int) -> tuple[Vocabulary, Tensor, Tensor]:

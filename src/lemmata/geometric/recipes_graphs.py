@@ -23,6 +23,7 @@ from lemmata.geometric.gcn import gcn_coupling
 from lemmata.geometric.graph import Graph
 from lemmata.geometric.node_networks import NodeClassifier
 from lemmata.marks import recipe
+from lemmata.measure.principal_axes import principal_plane
 from lemmata.train.evaluation_mode import evaluating
 from lemmata.train.experiment import Experiment
 from lemmata.train.options import Options
@@ -162,9 +163,7 @@ def node_classification(
 def embedding(features: Tensor, found: GraphDataset, graph: Graph) -> Figure:
     """The nodes at the two directions in which their features, brought to length one, differ most; edges if few."""
     directed = functional.normalize(features, dim=1)  # nodes with many neighbours would hide the others
-    centred = directed - directed.mean(0)
-    _, _, directions = torch.linalg.svd(centred, full_matrices=False)
-    places = centred @ directions[:2].mT  # (nodes, 2)
+    places = principal_plane(directed)  # (nodes, 2)
     marks: list[Line | Points] = []
     if graph.nodes <= LARGEST_DRAWN:
         ends = places[graph.edges[:, graph.edges[0] < graph.edges[1]]]  # (2, edges, 2)

@@ -18,6 +18,7 @@ from lemmata.geometric.graph import Graph
 from lemmata.geometric.graph_networks import GraphClassifier
 from lemmata.geometric.recipes_graphs import NodeAttentionConfig, NodeChebyshevConfig, NodeConfig
 from lemmata.marks import recipe
+from lemmata.measure.principal_axes import principal_plane
 from lemmata.train.evaluation_mode import evaluating
 from lemmata.train.experiment import Experiment
 from lemmata.train.options import Options
@@ -73,9 +74,7 @@ def classify_molecules(
         graph = molecules(test.x.to(device), test.bonds.to(device))
         with evaluating(network), torch.no_grad():
             features = network.embed(graph.x, graph).cpu().double()  # type: ignore[arg-type]
-        centred = functional.normalize(features - features.mean(0), dim=1)
-        _, _, directions = torch.linalg.svd(centred, full_matrices=False)
-        places = centred @ directions[:2].mT  # (molecules, 2)
+        places = principal_plane(functional.normalize(features - features.mean(0), dim=1))  # (molecules, 2)
         by_class = [(places[test.y == number], name) for number, name in enumerate(found.classes)]
         marks = [Points(mine[:, 0], mine[:, 1], name) for mine, name in by_class]
         return Figure("Molecules of the test by their features", "first direction", "second direction", marks)
