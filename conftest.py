@@ -10,11 +10,12 @@ import pytest
 from lemmata.catalog import CHAPTERS
 
 # Before any chapter is imported: from here on every annotated shape is checked.
-jaxtyping.install_import_hook([f"lemmata.{folder}" for folder in (*CHAPTERS, "measure")], "beartype.beartype")
+FOLDERS = (*CHAPTERS, "certified", "measure")
+jaxtyping.install_import_hook([f"lemmata.{folder}" for folder in FOLDERS], "beartype.beartype")
 
 import torch  # noqa: E402
 
-pytest_plugins = ["pytester"]
+pytest_plugins = ["pytester", "pytest_marks", "pytest_prices"]  # the last two from the folder dev
 # What is written in Triton can be imported only where it is installed, which is where there is a GPU.
 KERNELS = ["src/lemmata/fast/scan_triton*.py", "src/lemmata/fast/sparse/row_kernels*.py"]
 collect_ignore_glob = [] if importlib.util.find_spec("triton") else KERNELS

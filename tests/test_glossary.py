@@ -10,7 +10,7 @@ from lemmata.catalog import CHAPTERS
 
 ROOT = Path(__file__).parents[1]
 GLOSSARY = ROOT / "docs" / "glossary.md"
-FOLDERS = (*CHAPTERS, "audit", "data", "fast", "measure", "train", "testing")
+FOLDERS = (*CHAPTERS, "audit", "certified", "data", "fast", "measure", "train", "testing")
 LINE = re.compile(r"\|([^|]+)\|([^|]*)\|([^|]+)\|([^|]*)\|")
 
 

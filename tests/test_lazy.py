@@ -9,9 +9,11 @@ from pathlib import Path
 import pytest
 
 import lemmata
-from lemmata.lazy import lazy_packages, public_names, stub
+from lemmata.catalog import CHAPTERS
+from lemmata.lazy import lazy_packages, package_stub, public_names, stub
 
 PACKAGES = sorted(lazy_packages())
+CHAPTERS_HERE = [chapter for chapter in CHAPTERS if f"lemmata.{chapter}" in PACKAGES]
 
 
 @pytest.fixture
@@ -84,6 +86,12 @@ def test_type_checkers_see_every_public_name(name):
     assert committed == stub(name, folder), "run `python3 dev.py lint --fix`"
 
 
+def test_type_checkers_see_every_package_of_ours():
+    committed = Path(lemmata.__file__).with_suffix(".pyi").read_text(encoding="utf-8")
+    assert committed == package_stub(), "run `python3 dev.py lint --fix`"
+    assert all(f"from lemmata import {name} as {name}\n" in committed for name in CHAPTERS_HERE)
+
+
 def test_a_stub_names_the_home_of_every_name(package):
     (folder,) = package.__path__
     told = stub("lazy_house", Path(folder))
@@ -123,6 +131,7 @@ def test_types_reach_the_user(tmp_path):
     (tmp_path / "mine.py").write_text(
         "import lemmata\nfrom lemmata.recurrent import LSTM\n"
         'LSTM("8", 16)\nlemmata.recurrent.GRU(8, hiden=16)\nlemmata.recurrent.LSTM(8, 16)\n'
+        "lemmata.optim.Muon, lemmata.transformers.GPT, lemmata.geometric.Graph, lemmata.audit.audit\n"
     )
     done = subprocess.run(
         [checker, "--pythonpath", sys.executable, "--outputjson", "mine.py"],
@@ -140,6 +149,20 @@ def test_the_package_completes_to_chapters_and_first_words():
     assert lemmata.fit is lemmata.train.fit
     with pytest.raises(AttributeError, match="module 'lemmata' has no attribute 'nothing'"):
         lemmata.nothing
+
+
+@pytest.mark.parametrize(
+    ("package", "name", "meant"),
+    [
+        (lemmata, "recurent", "recurrent"),
+        (lemmata.geometric, "PointNet", "PointNetClassifier or PointNetFeatures or PointNetSegmenter"),
+        (lemmata.recurrent, "Lstm", "LSTM"),
+        (lemmata.optim, "Moun", "Muon"),
+    ],
+)
+def test_a_name_nearly_right_is_answered_with_the_right_one(package, name, meant):
+    with pytest.raises(AttributeError, match=rf"has no attribute '{name}': did you mean {meant}\?$"):
+        getattr(package, name)
 
 
 def test_the_package_itself_imports_nothing():

@@ -4,9 +4,8 @@ import ast
 import re
 from pathlib import Path
 
-import pytest
-
 import lemmata.judge
+from cases import for_each
 from lemmata.catalog import load
 
 CLAIMS = load().claims
@@ -38,7 +37,7 @@ def test_the_judges_are_all_that_there_are():
     assert set(dir(lemmata.judge)) >= JUDGES
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parents[1].name}/{path.stem}")
+@for_each("path", FILES)
 def test_a_claim_is_one_statement(path):
     known = functions(path)
     own = {claim.id: claim.function for claim in CLAIMS.values() if claim.path == path}
@@ -48,7 +47,7 @@ def test_a_claim_is_one_statement(path):
     assert not {id: n for id, n in lines.items() if n > LINES}
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parents[1].name}/{path.stem}")
+@for_each("path", FILES)
 def test_a_claim_trains_with_what_everybody_uses(path):
     text = path.read_text()
     assert "torch._dynamo" not in text  # the worker's concern

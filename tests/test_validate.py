@@ -4,6 +4,8 @@ import math
 
 import pytest
 import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.fx.experimental.proxy_tensor import make_fx
 
 from lemmata import validate
 
@@ -128,3 +130,16 @@ def test_large_finite_values_are_finite_even_if_their_sum_is_not():
 
 def test_labels_take_the_dtype_of_the_points():
     assert validate.labels("y", torch.tensor([1, -1]), like=torch.zeros(2, 1).double()).dtype is torch.float64
+
+
+def test_values_are_looked_at_where_there_are_any_and_nothing_waits():
+    x = torch.arange(6).view(2, 3)
+    assert validate.visible(x)
+    assert not validate.visible(x[:0])
+    assert not validate.visible(x.to("meta"))
+    assert not torch.func.vmap(lambda row: torch.tensor(validate.visible(row)))(x).any()
+    with FakeTensorMode() as mode:
+        assert not validate.visible(mode.from_tensor(x))
+    assert not validate.visible(mode.from_tensor(x))
+    graph = make_fx(lambda x: validate.tokens("x", x, 5) + 1)(x)  # 5 is no token, but there is nothing to look at
+    assert torch.equal(graph(x), x + 1)

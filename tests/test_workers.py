@@ -2,6 +2,7 @@
 
 import json
 import os
+import select
 import selectors
 import signal
 import subprocess
@@ -363,3 +364,24 @@ def test_descendants_are_counted_through_the_generations(worker, fifo):
 def test_what_cannot_be_parsed_is_one_kind_of_error(text):
     with pytest.raises(ValueError):  # noqa: PT011 (each says something else)
         parsed(text)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells a process that its parent ended")
+def test_what_was_started_ends_with_a_parent_that_is_killed():
+    """A grandchild that would run for ever holds the end of a pipe, which closes when it is gone."""
+    ours, theirs = os.pipe()
+    runs_on = "import sys; print('here', flush=True)\nwhile True: pass"
+    parent = (
+        "import subprocess, sys; from lemmata.workers import end_with_parent\n"
+        f"start = dict(pass_fds=[{theirs}], preexec_fn=end_with_parent)\n"
+        f"subprocess.Popen([sys.executable, '-c', {runs_on!r}], **start).wait()"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", parent], pass_fds=[theirs], stdout=subprocess.PIPE, text=True
+    ) as process:
+        os.close(theirs)
+        assert process.stdout.readline() == "here\n"  # the grandchild's, which runs by now
+        process.kill()
+        assert select.select([ours], [], [], 60)[0], "the grandchild runs on"
+        assert os.read(ours, 1) == b""
+    os.close(ours)

@@ -4,6 +4,7 @@ import contextlib
 import errno
 import os
 import secrets
+import stat
 import sys
 from pathlib import Path
 
@@ -12,7 +13,7 @@ try:
 except ImportError:  # Windows
     fcntl = None
 
-__all__ = ["cache_folder", "write_whole"]
+__all__ = ["cache_folder", "read_whole", "write_whole"]
 
 DRAFT = ".lemmata.tmp"  # how the names of drafts end: .NAME.0123456789abcdef.lemmata.tmp
 
@@ -24,6 +25,20 @@ def cache_folder() -> Path:
     if sys.platform == "darwin":
         return Path.home() / "Library" / "Caches" / "lemmata"
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "lemmata"
+
+
+def read_whole(path: Path, most: int) -> bytes:
+    """The content of a regular file of at most so many bytes; a pipe or a device, which may never end, is refused."""
+    handle = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0))  # a pipe would wait
+    found = os.fstat(handle)
+    if not stat.S_ISREG(found.st_mode):
+        os.close(handle)
+        raise ValueError(f"{path} must be a regular file, not a folder, pipe or device: copy the file itself")
+    with os.fdopen(handle, "rb") as file:
+        content = file.read(most + 1) if found.st_size <= most else b""
+    if max(found.st_size, len(content)) > most:
+        raise ValueError(f"{path} must have at most {most:,} bytes, got {found.st_size:,}: it is another kind of file")
+    return content
 
 
 def write_whole(path: Path, data: bytes, lasting: bool = True) -> None:

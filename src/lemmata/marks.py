@@ -14,11 +14,16 @@ __all__ = ["recipe", "recipe_for", "system", "usual_settings"]
 Marked = TypeVar("Marked", bound=Callable[..., Any])
 
 
-def system(id: str, *, title: str, kind: str) -> Callable[[Marked], Marked]:
-    """Mark a class or function as a system of the course; the arguments must be literals."""
+def system(id: str, *, title: str, kind: str, example: str = "") -> Callable[[Marked], Marked]:
+    """Mark a class or function as a system of the course; the arguments must be literals.
+
+    `example` is one call that makes a module and runs it, such as `"LSTM(3, 5)(torch.randn(4, 7, 3))"`, with which
+    `lemmata.testing.check_module` tries it. Its names are those of the module's file or chapter.
+    """
 
     def mark(part: Marked) -> Marked:
-        part.__lemmata_system__ = {"id": id, "title": title, "kind": kind}  # type: ignore[attr-defined]
+        words = {"id": id, "title": title, "kind": kind, "example": example}
+        part.__lemmata_system__ = words  # type: ignore[attr-defined]
         return part
 
     return mark

@@ -131,6 +131,22 @@ def bits(name: str, value: Tensor) -> Tensor:
     return value
 
 
+def visible(value: Tensor) -> bool:
+    """May a module look at the values of its input, and are there any?
+
+    Not in a graph that is compiled or exported, which it would break, nor under `torch.func` or a mode such as that of
+    fake tensors, which have none to show; and on another device than the CPU every step would wait for it.
+
+    >>> visible(torch.ones(2)), torch.func.vmap(lambda row: row if visible(row) else -row)(torch.ones(2)).tolist()
+    (True, [-1.0, -1.0])
+    """
+    if torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active():
+        return False
+    if torch._C._len_torch_dispatch_stack() or type(value) not in (Tensor, torch.nn.Parameter):
+        return False
+    return value.is_cpu and value.numel() > 0
+
+
 def tokens(name: str, value: Tensor, vocab_size: int) -> Tensor:
     """A tensor of whole numbers from 0 to below `vocab_size`, of any shape.
 
@@ -140,11 +156,10 @@ def tokens(name: str, value: Tensor, vocab_size: int) -> Tensor:
     """
     if tensor(name, value).is_floating_point() or value.is_complex() or value.dtype is torch.bool:
         raise TypeError(f"{name} must hold tokens as whole numbers, got {value.dtype}: use {name}.long()")
-    # Looking at tokens on another device would make every step wait for it.
-    looked = value.device.type == "cpu" and value.numel() and not torch.compiler.is_compiling()
-    if looked and not 0 <= int(value.min()) <= int(value.max()) < vocab_size:
-        told = f"{int(value.min())} to {int(value.max())}"
-        raise ValueError(f"{name} must hold tokens from 0 to {vocab_size - 1}, got {told}")
+    if visible(value):
+        least, most = (int(each) for each in torch.aminmax(value))
+        if least < 0 or most >= vocab_size:
+            raise ValueError(f"{name} must hold tokens from 0 to {vocab_size - 1}, got {least} to {most}")
     return value
 
 

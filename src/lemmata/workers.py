@@ -15,6 +15,7 @@ and when all together hold more memory than allowed. Elsewhere the worker's grou
 """
 
 import contextlib
+import functools
 import glob
 import json
 import os
@@ -35,7 +36,7 @@ try:
 except ImportError:  # Windows
     resource = None
 
-__all__ = ["Lost", "Worker", "descendants", "parsed", "serve", "threads"]
+__all__ = ["Lost", "Worker", "descendants", "end_with_parent", "parsed", "progress", "serve", "threads"]
 
 LONGEST_LINE = 16 << 20  # bytes: what a claim with its figures answers is hundreds of times smaller
 MOST_SAID = 64 << 10  # bytes kept of what a process printed: the last ones
@@ -51,6 +52,10 @@ def threads(count: int) -> dict[str, str]:
     # The order of a set decides last bits, and without its assertions code is other code.
     same = {"PYTHONHASHSEED": "0", "PYTHONWARNINGS": "ignore", "PYTHONOPTIMIZE": ""}
     return dict.fromkeys(libraries, str(count)) | same
+
+
+OnProgress = Callable[[dict[str, Any]], float | None]
+PROGRESS = "progress"  # the one key of what is said before the answer
 
 
 class Lost(Exception):
@@ -88,6 +93,7 @@ class Worker:
         self._nonce = ""
         self._buffer = bytearray()
         self._said = b""
+        self.killed = False  # for being late
         self._ear = threading.Thread(target=self._overhear, daemon=True)
         self._ear.start()
         self.give({"memory": memory})
@@ -117,16 +123,28 @@ class Worker:
         if len(self._buffer) > LONGEST_LINE:
             raise Lost(f"the worker's answer is longer than {LONGEST_LINE >> 20} MiB")
 
-    def wait(self, seconds: float) -> dict[str, Any]:
-        """The answer, waited for so long. Raises Lost; a process that is late is ended."""
+    def wait(self, seconds: float, on_progress: OnProgress | None = None) -> dict[str, Any]:
+        """The answer, waited for so long. Raises Lost; a process that is late is ended.
+
+        What `progress` says on the way goes to `on_progress`, which may answer how many seconds are left from now on.
+        """
         deadline = time.monotonic() + seconds
         with selectors.DefaultSelector() as selector:
             selector.register(self.output, selectors.EVENT_READ)
             while selector.select(max(0.0, deadline - time.monotonic())):
-                for answer in self.hear():
-                    return answer
+                for message in self.hear():
+                    if set(message) != {PROGRESS}:
+                        return message
+                    left = on_progress(message[PROGRESS]) if on_progress else None
+                    deadline = deadline if left is None else time.monotonic() + left
+        self.killed = True
         self.kill()
         raise Lost(f"no answer within {seconds:g} s")
+
+    @property
+    def said(self) -> str:
+        """The last of what the work printed."""
+        return self._said.decode(errors="replace")
 
     def kill(self) -> None:
         """End the process and all that it started; returns when they are gone, and may be repeated."""
@@ -154,9 +172,10 @@ class Worker:
             raise Lost(f"it took more than the {self.memory / 2**30:.3g} GiB of memory that it may use", "memory")
         if not isinstance(message, dict) or not self._nonce or message.get("nonce") != self._nonce:
             raise Lost("the worker answered what it was not asked")
-        answer, self._nonce = message.get("answer"), ""
+        answer = message.get("answer")
         if not isinstance(answer, dict):
             raise Lost("the worker's answer is empty")
+        self._nonce = self._nonce if set(answer) == {PROGRESS} else ""
         return answer
 
     def _overhear(self) -> None:
@@ -233,7 +252,21 @@ def serve(perform: Callable[[dict[str, Any]], dict[str, Any]], ready: Callable[[
     answer(setup["nonce"], ready())
     while True:
         asked = json.loads(lines.get())
-        answer(asked["nonce"], perform(asked["task"]))
+        _say.append(functools.partial(answer, asked["nonce"]))
+        try:
+            done = perform(asked["task"])
+        finally:
+            _say.clear()
+        answer(asked["nonce"], done)
+
+
+def progress(message: dict[str, Any]) -> None:
+    """Tell whoever waits for the answer to the task at hand what happened on the way to it; elsewhere, nobody."""
+    for say in _say:
+        say({PROGRESS: message})
+
+
+_say: list[Callable[[dict[str, Any]], None]] = []  # to whoever gave the task at hand
 
 
 def _listen(tasks: IO[str], lines: SimpleQueue[str]) -> None:
@@ -249,6 +282,18 @@ def _close(*descriptors: int) -> None:
     for descriptor in descriptors:
         with contextlib.suppress(OSError):
             os.close(descriptor)
+
+
+def end_with_parent(number: int = signal.SIGTERM) -> None:
+    """Get this signal when the parent ends, however it does, on Linux: a killed launcher takes its processes along."""
+    if sys.platform != "linux":
+        return
+    import ctypes
+
+    parent = os.getppid()
+    ctypes.CDLL(None).prctl(SET_DEATH_SIGNAL, int(number), 0, 0, 0)
+    if os.getppid() != parent:  # it died before we could ask
+        os.kill(os.getpid(), number)
 
 
 # --- The keeper, on Linux ---

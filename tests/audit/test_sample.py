@@ -66,7 +66,6 @@ def test_every_kind_gives_the_same_examples_in_their_order(given):
     assert found.targets is not None
     assert torch.equal(found.targets, Y)
     assert found.whole
-    assert not found.named or isinstance(given, dict)
 
 
 class Batches:
@@ -109,7 +108,7 @@ def test_real_inputs_come_to_a_dtype_and_the_rest_stays():
     assert moved.targets is not None
     assert moved.targets.dtype == torch.int64
     assert one.to(torch.device("cpu")).x.dtype == torch.float32
-    assert (moved.named, moved.whole) == (False, True)
+    assert moved.whole
 
 
 def test_inputs_without_targets():
@@ -128,7 +127,6 @@ def test_several_inputs_keep_their_order():
 def test_dicts_by_name_as_hugging_face_has_them():
     found = as_sample(DataLoader(HuggingFaceRows(), batch_size=16))
     assert list(found.inputs) == ["input_ids", "attention_mask"]
-    assert found.named
     assert found.targets is not None
     assert found.targets.tolist() == [index % 3 for index in range(40)]
     assert as_sample(HuggingFaceRows()).x[:, 0].tolist() == list(range(40))
@@ -185,13 +183,13 @@ def test_padded_batches_of_several_lengths_are_read_as_far_as_they_fit():
         ((X, Y[:7]), "columns of data must have one row an example, got x 40, y 7"),
         ((X / 0, Y), "data.x must be finite, found 120 values that are not: remove or impute them"),
         ((X, np.array(["a"] * 40)), "data.y must hold numbers"),
-        (3, "data must be tensors, arrays, a dict of them, a Dataset, a DataLoader or a list of batches, got int"),
+        (3, "data must be tensors, arrays, a dict of them, a Dataset, a DataLoader or an iterable of batches, got int"),
         ("digits", "got str"),
         (
             (X, object(), Y),
             "data must be tensors, got object among them: what is no tensor, such as a graph, is given by",
         ),
-        ({"y": Y}, "data must hold inputs beside the targets y"),
+        ({"y": Y}, "data must hold inputs beside the target y"),
         (Rows(fails=OSError("disk is gone")), "data cannot be read: OSError: disk is gone"),
         (Rows(fails=KeyError("picture")), "data cannot be read: KeyError: 'picture'"),
     ],

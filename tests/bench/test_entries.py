@@ -41,9 +41,9 @@ SMALL = {
     "sparse_product": {"SIZES": {"cpu": (50, 400, 7)}},
     "weisfeiler_lehman": {"NODES": 300, "PAIRS": 500},
     "attention": {"SHAPE": (2, 2, 10, 8)},
-    "gpt_step": {"SIZES": {"cpu": (2, 12, 40, 32, 2, 4)}},
-    "bert_step": {"SIZES": {"cpu": (2, 12, 40, 32, 2, 4)}},
-    "vit_step": {"SIZES": {"cpu": (2, 32, 5, 32, 2, 4)}},
+    "model_step": {
+        "SIZES": {"gpt": (2, 12, 40, 32, 2, 4), "bert": (2, 12, 40, 32, 2, 4), "vit": (2, 32, 5, 32, 2, 4)},
+    },
     "generation": {"SIZES": {"cpu": (5, 20, 40, 32, 2, 4)}},
 }
 COMPILING = {"scan_compiled", "resnet50_step"}  # for minutes

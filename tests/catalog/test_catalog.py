@@ -52,7 +52,7 @@ from lemmata.marks import system
 
 __all__ = ["Neuron"]
 
-@system("neuron", title="Neuron", kind="module")
+@system("neuron", title="Neuron", kind="module", example="Neuron()(1)")
 class Neuron:
     r"""A neuron.
 
@@ -113,7 +113,7 @@ def test_a_sound_package_is_read_whole(package):
     )  # fmt: skip
     assert (shape.raises, shape.value, shape.truth) == ("ValueError", "(3, 2)", "(2, 2)")
     system = found.systems["neuron"]
-    assert (system.name, system.sentence, system.kind) == ("Neuron", "A neuron.", "module")
+    assert (system.name, system.sentence, system.example) == ("Neuron", "A neuron.", "Neuron()(1)")
     assert system.claims == ("neuron.counts", "neuron.open")
     assert [(recipe.system, recipe.data, recipe.metric) for recipe in found.recipes] == [
         ("neuron", "digits", "accuracy")

@@ -45,7 +45,7 @@ def test_our_own_catalog_is_read_without_torch():
 
 
 def test_decorators_leave_what_they_mark_usable():
-    @marks.system("a", title="A", kind="module")
+    @marks.system("a", title="A", kind="module", example="A()(1)")
     class A:
         pass
 
@@ -53,5 +53,5 @@ def test_decorators_leave_what_they_mark_usable():
     def train():
         return 1
 
-    assert A.__lemmata_system__ == {"id": "a", "title": "A", "kind": "module"}
+    assert A.__lemmata_system__ == {"id": "a", "title": "A", "kind": "module", "example": "A()(1)"}
     assert train() == 1

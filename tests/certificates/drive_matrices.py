@@ -11,12 +11,12 @@ from tests.certificates import truths
 from tests.certificates.instances import FLOATS, INTEGERS, Source
 from tests.certificates.registry import Certificate, Refused, demand
 
-from lemmata.foundations.linear_algebra.exact_elimination import exact_rank
+from lemmata.certified.definiteness import certify_definiteness
+from lemmata.certified.exact_elimination import exact_rank
+from lemmata.certified.rounding import exact_signs
 from lemmata.foundations.linear_algebra.general_position import dependent_subset
-from lemmata.measure.definiteness import certify_definiteness
 from lemmata.measure.lanczos import largest_ritz_pair
 from lemmata.measure.probable_norm import krylov_miss_probability, krylov_steps, probable_spectral_norm
-from lemmata.measure.rounding import exact_signs
 from lemmata.measure.spectral import certified_spectral_norm
 
 LARGE = 8  # from here on a matrix has one entry in each row and column, and its norm is the largest one

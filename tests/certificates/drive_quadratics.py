@@ -10,11 +10,11 @@ from tests.certificates import truths
 from tests.certificates.instances import Source
 from tests.certificates.registry import Certificate, Refused, demand
 
+from lemmata.certified.intervals import Interval
 from lemmata.foundations.activations import ACTIVATION_TABLE
 from lemmata.foundations.analysis.convexity import is_convex
 from lemmata.foundations.analysis.curvature import smoothness, strong_convexity
 from lemmata.foundations.analysis.gradient_dominance import pl_constant
-from lemmata.foundations.analysis.intervals import Interval
 from lemmata.foundations.analysis.quadratic_functions import QuadraticFunction
 
 

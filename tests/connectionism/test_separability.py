@@ -287,7 +287,7 @@ def test_an_activation_within_its_rounding_is_computed_exactly():
 
 
 def test_what_takes_too_long_in_fractions_is_refused_in_words(monkeypatch):
-    monkeypatch.setattr("lemmata.measure.gordan.MAX_WORDS", 10)
+    monkeypatch.setattr("lemmata.certified.gordan.MAX_WORDS", 10)
     x = torch.tensor([[0.0, 0.0], [1.0, 1.0], [0.5, 0.5 + 1e-16], [0.5, 0.5 - 1e-16]], dtype=torch.float64)
     with pytest.raises(ArithmeticError, match=r"too close to the edge .* rows of 3 numbers are too many"):
         separate(x, torch.tensor([1, 1, -1, 1]))
@@ -297,7 +297,7 @@ def test_without_a_guess_the_exact_method_decides_alone(monkeypatch):
     class Failed:
         x, message = None, "out of time"
 
-    monkeypatch.setattr("lemmata.connectionism.separability.linprog", lambda **_: Failed)
+    monkeypatch.setattr("lemmata.certified.strict_inequalities.linprog", lambda **_: Failed)
     assert not separate(X, XOR).separable
     assert separate(X, XOR).verify(X, XOR)
     assert separate(X, ODD).verify(X, ODD)

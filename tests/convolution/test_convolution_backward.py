@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 import torch
 
+from cases import for_each
 from lemmata.convolution import conv_input_gradient, conv_nd, conv_weight_gradient
 
 # A sum of at most 2 * 2 * 9 * 8 products of normal numbers (each below 36), rounded after every step.
@@ -20,7 +21,7 @@ def example(axes, groups=1):
     return x, weight
 
 
-@pytest.mark.parametrize(("axes", "stride", "padding", "dilation", "groups"), GRID)
+@for_each(("axes", "stride", "padding", "dilation", "groups"), GRID)
 def test_both_gradients_are_those_of_autograd(axes, stride, padding, dilation, groups):
     x, weight = example(axes, groups)
     settings = {"stride": stride, "padding": padding, "dilation": dilation, "groups": groups}

@@ -194,9 +194,8 @@ def test_the_way_is_taken_that_is_expected_to_be_quicker(monkeypatch, method, ex
     layer = "lemmata.convolution.convolution_layer"
     monkeypatch.setattr(f"{layer}.expected_ratio", lambda *shapes: expected)
     monkeypatch.setattr(f"{layer}.FAR", 1.0)  # nothing is measured
-    monkeypatch.setattr(
-        f"{layer}._HOW", {name: lambda *how, name=name: seen.append(name) or how[0] for name in ("torch", "fft")}
-    )
+    monkeypatch.setattr(f"{layer}._TORCH", [lambda x, *how: seen.append("torch") or x])
+    monkeypatch.setattr(f"{layer}._HOW", {"fft": lambda x, *how: seen.append("fft") or x})
     conv_nd(torch.randn(1, 1, 9), torch.randn(1, 1, 3), method=method)
     assert seen == [way]
 
@@ -225,3 +224,30 @@ def test_the_quicker_way_is_measured_once_for_each_size(monkeypatch):
     monkeypatch.setattr("lemmata.convolution.convolution_layer.FAR", 1.0)
     conv_nd(x, weight, stride=2, method="measured")
     assert len(tried) == 5  # one of them is expected to be far behind
+
+
+@pytest.mark.parametrize("axes", [1, 2, 3])
+@pytest.mark.parametrize("settings", [(1, 0, 0, 1, 1), (2, 1, 1, 1, 2), (3, 2, 0, 2, 1), (2, 0, 1, 2, 4)])
+def test_torchs_kernels_transpose_and_pad_without_a_copy(monkeypatch, axes, settings):
+    stride, padding, more, dilation, groups = settings
+    x, weight = torch.randn(2, 4, *[7] * axes).double(), torch.randn(4, 3, *[3] * axes).double()
+    bias, turned = torch.randn(3 * groups).double(), torch.randn(8, 4 // groups, *[3] * axes).double()
+    kernel = getattr(torch.nn.functional, f"conv{axes}d")
+    transposed = getattr(torch.nn.functional, f"conv_transpose{axes}d")
+    others = conv_transpose_nd(x, weight, bias, stride, padding, more, groups, dilation, method="definition")
+    monkeypatch.setattr("lemmata.convolution.convolution_layer.pad_space", None)
+    monkeypatch.setattr("lemmata.convolution.convolution_layer._spread", None)
+    found = conv_transpose_nd(x, weight, bias, stride, padding, more, groups, dilation)
+    assert torch.equal(found, transposed(x, weight, bias, stride, padding, more, groups, dilation))
+    torch.testing.assert_close(found, others, rtol=0, atol=WITHIN)
+    found = conv_nd(x, turned, torch.ones(8).double(), stride, padding, dilation, groups)
+    assert torch.equal(found, kernel(x, turned, torch.ones(8).double(), stride, padding, dilation, groups))
+
+
+def test_settings_that_are_equal_to_known_ones_are_refused_all_the_same(unchecked):
+    x, weight = torch.ones(1, 1, 5), torch.ones(1, 1, 3)
+    for transform in (conv_nd, conv_transpose_nd):
+        transform(x, weight, stride=1, dilation=1)
+        for wrong in (True, 1.0, [1.0]):
+            with pytest.raises((TypeError, ValueError), match="stride must be"):
+                transform(x, weight, stride=wrong)

@@ -187,3 +187,14 @@ def test_a_softmax_gives_no_weight_to_what_is_padded_on_one_axis_alone():
     pooled = pool_nd(x, 2, "softmax", stride=2, padding=(1, 0))  # (1, 1, 3, 3), the first row from the first row alone
     met = x[0, 0, 0].unfold(0, 2, 2)  # (3, 2)
     torch.testing.assert_close(pooled[0, 0, 0], (met.softmax(1) * met).sum(1))
+
+
+@pytest.mark.parametrize("axes", [1, 2, 3])
+@pytest.mark.parametrize(("kind", "name"), [("max", "max_pool"), ("average", "avg_pool")])
+def test_ceil_mode_is_torchs_or_refused(axes, kind, name):
+    x = torch.randn(2, 3, *[7] * axes).double()
+    wanted = getattr(torch.nn.functional, f"{name}{axes}d")(x, 3, 2, 1, ceil_mode=True)
+    assert torch.equal(pool_nd(x, 3, kind, 2, 1, ceil_mode=True), wanted)
+    for options in ({"kind": "softmax"}, {"kind": kind, "method": "definition"}):
+        with pytest.raises(ValueError, match="ceil_mode is known to torch's kernels alone"):
+            pool_nd(x, 3, stride=2, ceil_mode=True, **options)

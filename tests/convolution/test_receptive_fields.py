@@ -312,7 +312,7 @@ class Written(nn.Module):
         (nn.Sequential(nn.Conv1d(2, 2, 1), Function(lambda y: y.cumsum(2))), (2, 9), "operation cumsum in layer '1'"),
         (Written(), (2, 9), "cannot follow copy, which writes into a part of a tensor"),
         (Function(lambda y: y * float(y.sum())), (2, 9), "without looking at numbers"),
-        (nn.Conv1d(2, 2, 3), (3, 9), r"model must run on shape \(3, 9\)"),
+        (nn.Conv1d(2, 2, 3), (3, 9), r"model must run on one example of shape \(3, 9\)"),
         (nn.Conv1d(2, 2, 3), (2,), r"shape must be \(channels, \*space\), got \(2,\)"),
         (nn.Conv1d(2, 2, 3), (2, 0), "shape must be >= 1, got 0"),
         (Function(lambda y: torch.zeros(1)), (2, 9), "model must give a tensor that is computed from its input"),
@@ -363,3 +363,14 @@ def test_a_unit_that_sees_the_padding_alone_sees_nothing_of_the_input():
     field = receptive_field(nn.Conv1d(1, 1, 1, padding=3), (1, 8))
     x = torch.arange(8)
     assert [x[field.of(unit)].tolist() for unit in (0, 2, 3, 10, 13)] == [[], [], [0], [7], []]
+
+
+def test_a_shape_with_a_batch_is_told_to_leave_it_out():
+    model = nn.Sequential(nn.Conv2d(3, 8, 3), nn.ReLU())
+    with pytest.raises(
+        ValueError, match=r"one example of shape \(1, 3, 32, 32\).*leave the batch out, shape=\(3, 32, 32\)"
+    ):
+        receptive_field(model, (1, 3, 32, 32))
+    with pytest.raises(ValueError, match=r"one example of shape \(4, 32, 32\)") as refused:
+        receptive_field(model, (4, 32, 32))
+    assert "batch" not in str(refused.value)

@@ -34,6 +34,7 @@ def sound(content):
         return torch.frombuffer(bytearray(file.readframes(file.getnframes())), dtype=torch.int16)
 
 
+@pytest.mark.measures("convolution.recipes_sound", "single samples", "the sample before")
 def test_counting_baselines_are_what_counts_reach():
     train, test = tracks()
     single = (torch.bincount(train, minlength=256) + 1).double()
@@ -46,6 +47,7 @@ def test_counting_baselines_are_what_counts_reach():
     assert -after[test[:-1], test[1:]].log2().mean().item() == pytest.approx(BASELINES["the sample before"], abs=0.002)
 
 
+@pytest.mark.measures("convolution.recipes_sound", "linear prediction")
 def test_linear_prediction_is_what_eight_amplitudes_and_the_last_errors_reach():
     train, test = tracks()
     single = (torch.bincount(train, minlength=256) + 1).double()

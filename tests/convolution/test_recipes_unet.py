@@ -13,11 +13,10 @@ from lemmata.convolution.recipes_unet import (
     UNetSceneConfig,
     find_hidden_objects,
     hidden_objects,
-    intersection_over_union,
     object_by_threshold,
-    otsu_threshold,
 )
 from lemmata.marks import usual_settings
+from lemmata.measure.segmentation_measures import intersection_over_union
 from lemmata.train.loop import run_experiment
 
 
@@ -118,39 +117,6 @@ def test_networks_that_leave_pixels_without_a_class_are_refused(given, fix):
         UNetSceneConfig(**given)
 
 
-def test_intersection_over_union_counts_pixels():
-    found, truth = torch.zeros(4, 3, 3, dtype=torch.bool), torch.zeros(4, 3, 3, dtype=torch.bool)
-    found[0, 0], truth[0, :, 0] = True, True  # a row and a column: one pixel of five
-    found[1], truth[2] = True, True
-    assert intersection_over_union(found, truth).tolist() == [0.2, 0, 0, 1]
-    assert torch.equal(intersection_over_union(found, found), torch.ones(4, dtype=torch.float64))
-    with pytest.raises(ValueError, match=re.escape("truth must be (pictures, height, width) bool, got torch.int64")):
-        intersection_over_union(found, truth.long())
-    with pytest.raises(ValueError, match=re.escape("found and truth must have one shape, got (4, 3, 3) and (2, 3, 3)")):
-        intersection_over_union(found, truth[:2])
-
-
-@pytest.mark.parametrize("shape", [(4,), (4, 4), (1, 1, 4, 4)])
-def test_what_is_no_row_of_grey_pictures_has_no_threshold(shape):
-    with pytest.raises(ValueError, match=r"pictures must be \(pictures, height, width\), got shape"):
-        otsu_threshold(torch.zeros(shape))
-
-
-def test_otsus_threshold_maximises_the_variance_between_the_groups():
-    generator = torch.Generator().manual_seed(0)
-    pictures = torch.rand(5, 7, 9, generator=generator, dtype=torch.float64)
-
-    def between(picture, level):
-        low, high = picture[picture <= level], picture[picture > level]
-        if not len(low) or not len(high):
-            return 0.0
-        return (len(low) * len(high) / picture.numel() ** 2 * (low.mean() - high.mean()) ** 2).item()
-
-    for picture, level in zip(pictures, otsu_threshold(pictures).tolist(), strict=True):
-        best = max(between(picture, k / 64) for k in range(1, 64))
-        assert between(picture, level) == pytest.approx(best, rel=1e-12)
-
-
 @pytest.mark.parametrize("bright", [True, False])
 def test_the_smaller_group_is_the_object(bright):
     picture = torch.full((1, 6, 6), 0.2)
@@ -159,6 +125,7 @@ def test_the_smaller_group_is_the_object(bright):
     assert torch.equal(found, picture > 0.5)
 
 
+@pytest.mark.measures("convolution.recipes_unet", "Otsu's threshold")
 @pytest.mark.parametrize("data", BASELINES)
 def test_the_baseline_is_what_the_threshold_reaches(data):
     scenes = hidden_objects(data, "test", recipes_unet.HELD_OUT)
@@ -171,7 +138,7 @@ def test_turned_scenes_are_the_same_scenes():
     torch.manual_seed(0)
     seen = set()
     for _ in range(60):
-        x, y = recipes_unet._turned(scenes.x, scenes.y)
+        x, y = recipes_unet._turned(scenes)
         assert torch.equal(y.sum((1, 2)), scenes.y.sum((1, 2)))
         as_it_is = torch.where(y == 1, x, 0).sum()
         negative = torch.where(y == 1, 1 - x, 0).sum()
@@ -188,12 +155,12 @@ def test_unet_beats_the_threshold_after_a_few_steps():
     assert experiment.validation
     experiment = replace(experiment, test=experiment.test[:60], validation=experiment.validation[:20])
     run_experiment(experiment)
-    assert experiment.metrics
+    assert experiment.loss
     assert experiment.predict
     assert experiment.picture
     system = experiment.system.eval()
     with torch.no_grad():
-        scores = experiment.metrics(system, experiment.test)
+        scores = experiment.loss(system, experiment.test)
         placed = experiment.predict(system, experiment.test)
     assert scores["iou"] > 1.3 * BASELINES["glyphs"]["Otsu's threshold"]
     assert 0.8 < scores["accuracy"] <= 1

@@ -1,9 +1,5 @@
 """The text CNN: its parts in order, short sentences, pre-trained vectors, torch's habits, refusals."""
 
-import subprocess
-import sys
-from dataclasses import asdict
-
 import pytest
 import torch
 from torch.nn import functional
@@ -64,32 +60,6 @@ def test_gradients_are_those_of_finite_differences():
         torch.nn.init.normal_(part.bias)
     others = tuple(network.filters.parameters()) + tuple(network.head.parameters())
     assert torch.autograd.gradcheck(lambda *_: network(x), others)
-
-
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
-def test_it_has_the_dtype_and_the_device_that_is_asked_for(dtype):
-    network = small(dtype=dtype)
-    assert network(torch.tensor([[1, 2]])).dtype is dtype
-    assert {values.device.type for values in small(device="meta").parameters()} == {"meta"}
-    again = TextCNN(9, 3, **asdict(network.config), dtype=dtype)
-    again.load_state_dict(network.state_dict())
-    assert torch.equal(again(torch.tensor([[1, 2]])), network(torch.tensor([[1, 2]])))
-
-
-COMPILE = """
-import torch
-from lemmata.convolution.text_cnn import TextCNN
-model, x = TextCNN(9, 3, 4, 5), torch.randint(9, (7, 6))
-torch.testing.assert_close(torch.compile(model, backend="eager", fullgraph=True)(x), model(x))
-exported = torch.export.export(model, (x,), dynamic_shapes=({0: torch.export.Dim("batch")},)).module()
-torch.testing.assert_close(exported(x[:3]), model(x[:3]))
-"""
-
-
-def test_it_compiles_as_a_whole_and_exports_with_any_batch():
-    # In a process of its own, without the shape checks that tests add.
-    done = subprocess.run([sys.executable, "-c", COMPILE], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.usefixtures("unchecked")

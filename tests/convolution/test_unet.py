@@ -1,8 +1,6 @@
 """U-Net alone: sizes that fit and that do not, what a pixel can see, one picture, gradients, compiled and exported."""
 
 import re
-import subprocess
-import sys
 
 import pytest
 import torch
@@ -102,13 +100,6 @@ def test_gradients_are_those_of_finite_differences(same):
     assert torch.autograd.gradcheck(network, x)
 
 
-def test_one_picture_is_answered_as_in_a_batch():
-    network = small()
-    x = torch.randn(3, 2, 8, 12, dtype=torch.float64)
-    torch.testing.assert_close(network(x[1:2]), network(x)[1:2], rtol=0, atol=1e-12)
-    assert network(x[:0]).shape == (0, 3, 8, 12)
-
-
 def test_initial_weights_are_hes():
     torch.manual_seed(0)
     network = UNet(channels=3, classes=2, width=32, levels=2)
@@ -134,25 +125,6 @@ def test_weights_are_drawn_anew():
         if "bias" not in name and torch.equal(values, before[name])
     ]
     assert kept == []
-
-
-COMPILE = """
-import torch
-from lemmata.convolution.unet import UNet
-model = UNet(channels=2, classes=3, width=2, levels=2, dtype=torch.float64)
-x = torch.randn(2, 2, 8, 12, dtype=torch.float64, requires_grad=True)
-compiled = torch.compile(model, backend="aot_eager", fullgraph=True)
-slopes = [torch.autograd.grad(way(x).square().sum(), x)[0] for way in (model, compiled)]
-torch.testing.assert_close(slopes[1], slopes[0], rtol=0, atol=1e-12 * slopes[0].abs().max().item())
-exported = torch.export.export(model, (x.detach(),), dynamic_shapes=({0: torch.export.Dim("batch")},)).module()
-torch.testing.assert_close(exported(x[:1].detach()), model(x[:1].detach()), rtol=0, atol=1e-12)
-"""
-
-
-def test_it_compiles_as_a_whole_with_gradients_and_exports_with_any_batch():
-    # In a process of its own, without the shape checks that tests add.
-    done = subprocess.run([sys.executable, "-c", COMPILE], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from lemmata.fast import compiled_library, scan_compiled
+from lemmata.fast import compiled_cache, compiled_library, scan_compiled
 from lemmata.fast.compiled_library import load_compiled
 from lemmata.fast.scan import linear_scan
 from lemmata.fast.scan_reference import scan_by_steps
@@ -78,16 +78,168 @@ sys.exit(library.answer() != 42)
     assert path.read_bytes() == whole
 
 
-def test_a_folder_open_to_others_is_closed_before_code_is_loaded_from_it(tiny, cache):
-    cache.mkdir(parents=True)
+PLANTED = TINY.replace("ANSWER", "666")
+
+
+def plant(source, cache, monkeypatch):
+    """What somebody who could write to the folder leaves there: another library under the right name, with its seal."""
+    answer(source)
+    (path,) = cache.glob("*.so")
+    path.unlink()
+    monkeypatch.setattr(compiled_library, "_failures", {})
+    evil = source.with_name("evil.c")
+    evil.write_text(PLANTED)
+    compiled_cache.keep_library(path, compiled_library._compile(compiled_library.shutil.which("cc"), evil, ()))
+    return path
+
+
+OPEN = {
+    "open to others": lambda folder, path: folder.chmod(0o777),
+    "open to the group": lambda folder, path: folder.chmod(0o770),
+    "file of somebody else": lambda folder, path: os.chown(path, 65534, 65534),
+    "seal of somebody else": lambda folder, path: os.chown(path.with_suffix(".sha256"), 65534, 65534),
+    "file open to others": lambda folder, path: path.chmod(0o666),
+    "folder of somebody else": lambda folder, path: os.chown(folder, 65534, 65534),
+    "parent open to others": lambda folder, path: folder.parent.chmod(0o777),
+}
+
+
+@pytest.mark.parametrize("way", OPEN)
+def test_nothing_is_loaded_that_others_could_have_written(tiny, cache, monkeypatch, way):
+    if "somebody" in way and os.getuid() != 0:
+        pytest.skip("only root can give files away")
+    path = plant(tiny, cache, monkeypatch)
+    assert load_in_child(tiny) == 666  # what is ours alone is believed
+    OPEN[way](cache, path)
+    assert load_in_child(tiny) == 42
+
+
+@pytest.mark.parametrize("aim", ["folder", "file"])
+def test_a_link_is_not_followed(tiny, cache, monkeypatch, aim):
+    path = plant(tiny, cache, monkeypatch)
+    place = cache if aim == "folder" else path
+    place.rename(place.with_name("elsewhere"))
+    place.symlink_to("elsewhere")
+    assert load_in_child(tiny) == 42
+
+
+def test_a_chmod_without_effect_is_noticed(tiny, cache, monkeypatch):
+    plant(tiny, cache, monkeypatch)
     cache.chmod(0o777)
+    monkeypatch.setattr(Path, "chmod", lambda *_: None)  # as on vfat
+    assert answer(tiny) == 42
+
+
+@pytest.mark.parametrize("umask", [0o000, 0o002, 0o077])
+def test_any_umask_leaves_files_that_are_believed(tiny, cache, monkeypatch, umask):
+    before = os.umask(umask)
+    try:
+        answer(tiny)
+    finally:
+        os.umask(before)
+    monkeypatch.setattr(compiled_library, "_compile", None)
+    assert answer(tiny) == 42
+
+
+def test_a_library_under_the_name_of_another_is_not_loaded(tiny, cache):
+    answer(tiny, 41)
+    (wrong,) = cache.glob("*.so")
+    answer(tiny, 42)
+    (path,) = set(cache.glob("*.so")) - {wrong}
+    for suffix in (".so", ".sha256"):
+        wrong.with_suffix(suffix).replace(path.with_suffix(suffix))
+    assert load_in_child(tiny) == 42
+
+
+def test_a_fifo_or_a_folder_in_the_place_of_a_library_is_no_obstacle(tiny, cache):
     answer(tiny)
-    assert stat.S_IMODE(cache.stat().st_mode) == 0o700
+    (path,) = cache.glob("*.so")
+    path.unlink()
+    os.mkfifo(path)
+    assert load_in_child(tiny) == 42
+    assert path.is_file()  # the fifo is replaced
+    path.unlink()
+    path.mkdir()
+    assert load_in_child(tiny) == 42  # what is in the way of our own is left alone
 
 
-def test_a_folder_of_somebody_else_is_not_trusted(tiny, cache, monkeypatch):
-    monkeypatch.setattr(compiled_library.os, "getuid", lambda: 12345)
-    assert load_compiled(tiny) == (None, f"{cache} belongs to somebody else")
+def load_in_child(source):
+    """A process that has not loaded the file yet; its folder of its own goes with it."""
+    code = """
+import sys
+from pathlib import Path
+from lemmata.fast import compiled_cache
+from lemmata.fast.compiled_library import load_compiled
+library, problem = load_compiled(Path(sys.argv[1]), ["-DANSWER=42"])
+assert library, problem
+own = compiled_cache._own_folder.cache_info().currsize and compiled_cache.own_folder()
+print(library.answer(), own or "")
+"""
+    done = subprocess.run([sys.executable, "-c", code, str(source)], capture_output=True, text=True, timeout=100)
+    assert done.returncode == 0, done.stderr
+    number, _, own = done.stdout.strip().partition(" ")
+    assert not own or not Path(own).exists()
+    return int(number)
+
+
+# --- Failures ---
+
+
+@pytest.fixture
+def compiler(tmp_path, monkeypatch):
+    """A compiler that fails as told, and how often it was asked."""
+    folder, asked = tmp_path / "bin", tmp_path / "asked"
+    folder.mkdir()
+    asked.write_text("")
+
+    def make(script):
+        (folder / "cc").write_text(f"#!/bin/sh\necho asked >> {asked}\n{script}\n")
+        (folder / "cc").chmod(0o755)
+        return lambda: len(asked.read_text().splitlines())
+
+    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+    return make
+
+
+def failure(source):
+    compiled_library._failures.clear()  # as in another process
+    library, problem = load_compiled(source)
+    assert library is None
+    return problem
+
+
+def test_a_hanging_compiler_costs_its_time_once_for_all_libraries(tiny, cache, compiler, monkeypatch):
+    monkeypatch.setattr(compiled_library, "PATIENCE", 0.3)
+    asked = compiler("sleep 600 & wait")  # the grandchild holds whatever the compiler had open
+    assert failure(tiny).endswith("did not end within 0.3 seconds")
+    tiny.with_name("other.c").write_text(TINY)
+    assert "did not end within 0.3 seconds (remembered: remove " in failure(tiny.with_name("other.c"))
+    assert asked() == 1
+    compiler("exit 1 # another file")
+    assert failure(tiny).endswith("failed: exit code 1")
+
+
+def test_a_failure_is_remembered_until_source_or_compiler_change(tiny, cache, compiler):
+    asked = compiler("echo 'unknown word' >&2; exit 1")
+    assert failure(tiny).endswith("failed: unknown word")
+    once = asked()
+    assert "failed: unknown word (remembered: remove " in failure(tiny)
+    assert asked() == once
+    tiny.write_text(TINY + "\n")
+    failure(tiny)
+    assert asked() == 2 * once
+    told = failure(tiny)
+    Path(told.partition("remove ")[2].removesuffix(" to try again)")).unlink()
+    failure(tiny)
+    assert asked() == 3 * once
+
+
+def test_a_full_disk_is_not_remembered_as_a_bad_source(tiny, cache, compiler):
+    asked = compiler("echo 'No space left on device' >&2; exit 1")
+    assert "No space left" in failure(tiny)
+    once = asked()
+    failure(tiny)
+    assert asked() == 2 * once
 
 
 def test_without_a_compiler_there_is_no_library(tiny, cache, monkeypatch):
@@ -111,12 +263,17 @@ def test_what_fails_its_own_test_or_crashes_in_it_is_not_loaded(tiny, cache):
         assert "fails its test with exit code" in problem
 
 
-def test_a_cache_that_cannot_be_written_means_no_library(tiny, tmp_path, monkeypatch):
+def test_a_cache_that_cannot_be_written_means_a_library_for_this_process_alone(tiny, tmp_path, monkeypatch):
     (tmp_path / "file").write_text("in the way")
     monkeypatch.setenv("LEMMATA_CACHE", str(tmp_path / "file"))
-    library, problem = load_compiled(tiny)
-    assert library is None
-    assert "Error" in problem
+    assert answer(tiny) == 42
+    assert load_in_child(tiny) == 42
+
+
+@pytest.mark.parametrize("arguments", [("tiny.c",), (Path("tiny.c"), "-DREAL=float"), (Path("tiny.c"), [1])])
+def test_what_is_no_source_is_refused(arguments):
+    with pytest.raises(TypeError, match=r"source must be a Path|defines must be words"):
+        load_compiled(*arguments)
 
 
 def test_no_library_means_the_plain_path(monkeypatch):

@@ -96,7 +96,7 @@ def test_words_beyond_the_vocabulary_are_refused_and_nothing_is_written(where, w
         table = AliasTable(torch.zeros_like(table.keep), torch.full_like(table.other, wrong))
     else:
         pairs[7, int(where == "contexts")] = wrong
-    with pytest.raises(IndexError, match="must hold words from 0 to 10"):
+    with pytest.raises(ValueError, match="must hold words from 0 to 10"):
         sweep_pairs_compiled(given, predicted, pairs, table, 0.1, 5, 64, SEED)
     assert torch.equal(given, before[0])
     assert torch.equal(predicted, before[1])
@@ -116,8 +116,16 @@ def test_words_beyond_the_vocabulary_are_refused_and_nothing_is_written(where, w
     ],
 )
 def test_what_c_would_misread_does_not_reach_it(change):
-    assert sweep_pairs_compiled(*change(*problem(4)), 0.1, 5, 16, SEED) is None
-    assert sweep_pairs_compiled(*problem(4), 0.1, 5, 0, SEED) is None
+    for sweep in (sweep_pairs, sweep_pairs_compiled, sweep_pairs_in_torch):
+        with pytest.raises((TypeError, ValueError), match="must"):
+            sweep(*change(*problem(4)), 0.1, 5, 16, SEED)
+        with pytest.raises(ValueError, match="batch_size must be >= 1, got 0"):
+            sweep(*problem(4), 0.1, 5, 0, SEED)
+
+
+def test_a_law_whose_sum_overflows_is_a_law():
+    mass = [int(part) for part in alias_table(torch.tensor([1e308, 1e308, 1e308], dtype=torch.float64)).keep]
+    assert min(mass) >= WHOLE - 3
 
 
 @needs_a_compiler

@@ -117,16 +117,32 @@ def test_many_calls_are_as_good_as_one(monkeypatch):
         (lambda w, m, x, c: (w, m, x, c[:, :1]), "chance must be"),
         (lambda w, m, x, c: (w, m.transpose(1, 2).contiguous().transpose(1, 2), x, c), "must be contiguous"),
         (lambda w, m, x, c: (w, m.float(), x, c), "must be torch.float64"),
-        (lambda w, m, x, c: (w, m, x, c.float()), "chance float64"),
+        (lambda w, m, x, c: (w, m, x, c.float()), "chance must be float64"),
         (lambda w, m, x, c: (dataclasses.replace(w, head=w.head[:, :-1]), m, x, c), "head must be"),
-        (lambda w, m, x, c: (dataclasses.replace(w, dilation=w.dilation * 0), m[:0], x, c), "numbers from 1 on"),
+        (lambda w, m, x, c: (dataclasses.replace(w, dilation=w.dilation * 0), m[:0], x, c), "numbers from 1 to"),
     ],
 )
 def test_what_c_would_misread_is_refused(change, said):
     given = weights()
-    given, memory, last, chance = change(given, *beginning(given, 2), torch.rand(3, 2, dtype=torch.float64))
+    state = beginning(given, 2), torch.rand(3, 2, dtype=torch.float64)
+
+    def steps():
+        weights, memory, last, chance = change(given, *state[0], state[1])
+        return compiled_steps(weights, memory, last, 0, 1.0, chance)
+
     with pytest.raises((ValueError, TypeError), match=said):
-        compiled_steps(given, memory, last, 0, 1.0, chance)
+        steps()
+
+
+@needs_a_compiler
+def test_dilations_that_are_changed_by_hand_do_not_move_what_c_writes():
+    found = []
+    for changed in (1, 10**9):
+        given, chance = weights(), torch.rand(9, 2, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+        memory, last = beginning(given, 2)
+        given.dilation.mul_(changed)
+        found.append(compiled_steps(given, memory, last, 0, 1.0, chance))
+    assert torch.equal(*found)
 
 
 @needs_a_compiler

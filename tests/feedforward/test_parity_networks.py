@@ -61,9 +61,7 @@ def test_a_wide_input_needs_no_more_thresholds_than_bits():
         (lambda: ParityNetwork(4, "ring"), "shape must be one of chain, tree, got 'ring'"),
         (lambda: ParityNetwork(4, skip=1), "skip must be True or False, got 1"),
         (lambda: ExclusiveOr(skip=0), "skip must be True or False, got 0"),
-        (lambda: ParityNetwork(4)(torch.zeros(2, 3)), r"x must have 4 inputs on its last axis, got shape \(2, 3\)"),
         (lambda: ParityNetwork(4)(torch.full((4,), 2)), "x must hold only 0 and 1"),
-        (lambda: ExclusiveOr()(torch.zeros(3)), "x must have 2 inputs on its last axis"),
     ],
 )
 def test_bad_choices_and_inputs_are_answered_in_words(make, said):

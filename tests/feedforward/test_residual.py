@@ -1,8 +1,6 @@
 """Residual layers and networks: formulas by torch's own parts, initial scale, regions, torch's habits, refusals."""
 
 import json
-import subprocess
-import sys
 from dataclasses import asdict
 
 import pytest
@@ -183,34 +181,6 @@ MODELS = [
 ]
 
 
-@pytest.mark.parametrize("make", MODELS)
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
-def test_they_have_the_dtype_and_the_device_that_is_asked_for(make, dtype):
-    x = torch.rand(2, 4, dtype=dtype)
-    assert make(dtype=dtype)(x).dtype is dtype
-    assert make(dtype=dtype)(x[:1]).shape[0] == 1
-    assert make(dtype=dtype)(x[:0]).shape[0] == 0
-    assert {values.device.type for values in make(device="meta").parameters()} == {"meta"}
-
-
-COMPILE = """
-import torch
-from lemmata.feedforward import DenselyConnectedBlock, ResidualLayer, ResidualMLP
-for name in ("relu", "sigmoid"):
-    for model in (ResidualLayer(4, 3, name), DenselyConnectedBlock(4, 2, 2, name), ResidualMLP(4, 3, 5, 2, name)):
-        x = torch.randn(7, 4)
-        torch.testing.assert_close(torch.compile(model, backend="eager", fullgraph=True)(x), model(x))
-        exported = torch.export.export(model, (x,), dynamic_shapes=({0: torch.export.Dim("batch")},)).module()
-        torch.testing.assert_close(exported(x[:3]), model(x[:3]))
-"""
-
-
-def test_they_compile_as_a_whole_and_export_with_any_batch():
-    # In a process of its own, without the shape checks that tests add.
-    done = subprocess.run([sys.executable, "-c", COMPILE], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-
-
 @pytest.mark.usefixtures("unchecked")
 @pytest.mark.parametrize(
     ("make", "said"),
@@ -233,11 +203,6 @@ def test_they_compile_as_a_whole_and_export_with_any_batch():
         (lambda: ResidualMLPConfig(dropout=1.0), r"dropout must be in \[0, 1\), got 1.0"),
         (lambda: ResidualMLPConfig(activation="x"), "unknown activation 'x'"),
         (lambda: ResidualMLPConfig(bias=1), "bias must be True or False, got 1"),
-        (lambda: ResidualLayer(3)(torch.zeros(2, 4)), r"x must have 3 inputs on its last axis, got shape \(2, 4\)"),
-        (lambda: DenselyConnectedBlock(3, 1, 1)(torch.zeros(4)), r"x must have 3 inputs on its last axis"),
-        (lambda: ResidualMLP(3, 1)(torch.zeros(3)), r"with 3 values each, got shape \(3,\)"),
-        (lambda: ResidualMLP(3, 1)(torch.zeros(2, 4)), r"with 3 values each, got shape \(2, 4\)"),
-        (lambda: ResidualMLP(3, 1)(torch.zeros(2, 3).long()), r"got torch.int64: use x.float\(\)"),
     ],
 )
 def test_bad_choices_and_inputs_are_answered_in_words(make, said):
@@ -253,9 +218,7 @@ def test_what_a_layer_is_can_be_read():
 
 @pytest.mark.usefixtures("unchecked")
 @pytest.mark.parametrize("make", [ResidualLayer, lambda n: DenselyConnectedBlock(n, 2, 2), lambda n: ResidualMLP(n, 2)])
-def test_whole_numbers_and_no_inputs_are_answered_in_a_sentence(make):
-    with pytest.raises(TypeError, match=r"x must hold floating-point numbers, got torch\.int64: use x\.float\(\)"):
-        make(3)(torch.ones(2, 3).long())
+def test_no_inputs_are_answered_in_a_sentence(make):
     with pytest.raises(ValueError, match="inputs must be >= 1, got 0"):
         make(0)
     with pytest.raises(ValueError, match="inputs must be >= 1, got 0"):

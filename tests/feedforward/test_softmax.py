@@ -269,3 +269,36 @@ def test_bad_input_is_answered_in_a_sentence():
         binary_cross_entropy(logits, logits, reduction="average")
     with pytest.raises(ValueError, match=r"y must have the shape of logits, \(3, 4\), got \(3,\)"):
         binary_cross_entropy(logits, torch.zeros(3))
+
+
+@pytest.mark.parametrize("most", [0, 1 << 18], ids=["one pass", "torch's kernels"])
+@pytest.mark.parametrize("smoothing", [0.0, 0.3])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("ignore_index", [None, 1])
+def test_every_way_has_the_same_values_and_derivatives(monkeypatch, most, smoothing, weighted, ignore_index):
+    monkeypatch.setattr("lemmata.feedforward.softmax.FEW", most)
+    logits = torch.randn(4, 3, 5, dtype=torch.float64, requires_grad=True)
+    y, towards = torch.randint(5, (4, 3)), torch.randn(4, 3, dtype=torch.float64)
+    weight = torch.rand(5, dtype=torch.float64) + 0.1 if weighted else None
+    ignored = torch.zeros_like(y, dtype=torch.bool) if ignore_index is None else y == ignore_index
+
+    def loss(z):
+        return cross_entropy(z, y, smoothing, "none", weight, ignore_index)
+
+    target = (1 - smoothing) * functional.one_hot(y, 5).double() + smoothing / 5
+    plain = -((target if weight is None else weight * target) * logits.log_softmax(-1)).sum(-1).masked_fill(ignored, 0)
+    torch.testing.assert_close(loss(logits), plain, rtol=0, atol=1e-13)
+    slope = torch.autograd.grad(plain.sum(), logits, retain_graph=True)[0]
+    for create_graph in (False, True):
+        found = torch.autograd.grad(loss(logits), logits, towards, create_graph=create_graph)[0]
+        wanted = torch.autograd.grad(plain, logits, towards, create_graph=True)[0]
+        torch.testing.assert_close(found, wanted, rtol=0, atol=1e-13)
+    twice = torch.autograd.grad(found.sin().sum(), logits)[0]
+    torch.testing.assert_close(twice, torch.autograd.grad(wanted.sin().sum(), logits)[0], rtol=0, atol=1e-12)
+    with torch.autograd.forward_ad.dual_level():
+        pushed = loss(torch.autograd.forward_ad.make_dual(logits.detach(), torch.ones_like(logits) * logits.detach()))
+        tangent = torch.autograd.forward_ad.unpack_dual(pushed).tangent
+    torch.testing.assert_close(tangent, (slope * logits.detach()).sum(-1), rtol=0, atol=1e-13)
+    broken = logits.detach().masked_fill(ignored[..., None], torch.nan).requires_grad_()
+    found = torch.autograd.grad(loss(broken).sum(), broken)[0]
+    assert bool(found.isfinite().all())

@@ -103,29 +103,6 @@ def test_gradients_are_those_of_finite_differences(reduce, make):
     assert torch.autograd.gradcheck(lambda x, *_: model(x, MASK[:2]), (x, *model.parameters()))
 
 
-@pytest.mark.filterwarnings("ignore:TF32 acceleration")  # what torch says whenever a switch of oneDNN is set
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
-@pytest.mark.parametrize("make", [invariant, equivariant])
-def test_results_have_the_dtype_of_the_set(dtype, make):
-    model, x = make("mean").to(dtype), torch.randn(3, 4, 3).to(dtype)
-    # Not every virtual machine can run oneDNN's bfloat16.
-    with torch.backends.mkldnn.flags(enabled=dtype is not torch.bfloat16):
-        assert model(x, MASK).dtype == dtype
-        torch.testing.assert_close(model(x[:1], MASK[:1])[0], model(x[0], MASK[0]))  # a batch of one, and none
-
-
-@pytest.mark.parametrize("make", [invariant, equivariant])
-@pytest.mark.usefixtures("unchecked")
-def test_it_compiles_saves_and_builds_on_the_meta_device(make):
-    model, twin, x = make("max"), make("max"), torch.randn(3, 4, 3).double()
-    twin.load_state_dict(model.state_dict())
-    assert torch.equal(twin(x, MASK), model(x, MASK))
-    torch.compiler.reset()
-    compiled = torch.compile(model, backend="aot_eager", fullgraph=True)
-    torch.testing.assert_close(compiled(x, MASK), model(x, MASK))
-    assert model.to("meta")(x.to("meta"), MASK.to("meta")).shape == twin(x, MASK).shape
-
-
 def test_plain_functions_do_for_networks():
     spread = DeepSets(lambda x: torch.cat([x, x**2], -1), lambda s: s[..., 1:] - s[..., :1] ** 2, "mean")
     x = torch.randn(5, 9, 1)

@@ -1,13 +1,10 @@
-"""Graph convolutional networks: PyTorch Geometric's numbers and weights, dtypes, gradients, compilation, bad input."""
-
-import subprocess
-import sys
+"""Graph convolutional networks: PyTorch Geometric's numbers and weights, dtypes, gradients, bad input."""
 
 import pytest
 import torch
 
-from lemmata.fast.sparse.neighbour_sum import row_sums
-from lemmata.geometric import GCN, GCNConvolution, Graph, batch_graphs, gcn_coupling
+from lemmata.fast.sparse.paths import checked_sums
+from lemmata.geometric import GCN, GCNConvolution, Graph, batch_graphs, normalized_adjacency
 
 SAME = 1e-10
 
@@ -71,7 +68,7 @@ def test_gradients_are_those_of_pytorch_geometric(outputs):
 def test_both_orders_of_mixing_give_the_same():
     x, graph, _ = drawn()
     wide = GCNConvolution(5, 8).double()
-    by_hand = gcn_coupling(graph, torch.float64).dense(torch.float64).mT @ x @ wide.lin.weight.mT + wide.bias
+    by_hand = normalized_adjacency(graph, torch.float64).dense(torch.float64).mT @ x @ wide.lin.weight.mT + wide.bias
     assert torch.allclose(wide(x, graph), by_hand, rtol=0, atol=SAME)
 
 
@@ -86,34 +83,22 @@ def test_gradients_are_those_of_the_values(outputs):
     assert torch.autograd.gradcheck(of, (x.requires_grad_(), weights.requires_grad_()))
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
-def test_layers_keep_the_dtype(dtype):
-    x, graph, _ = drawn()
-    layer = GCNConvolution(5, 3, dtype=dtype)
-    found = layer(x.to(dtype), graph)
-    exact = GCNConvolution(5, 3, dtype=torch.float64)
-    exact.load_state_dict(layer.state_dict())
-    assert found.dtype == dtype
-    # Products of 5 terms, sums of at most 12, of size about 4: some ten roundings.
-    assert torch.allclose(found.double(), exact(x.to(dtype).double(), graph), rtol=0, atol=40 * torch.finfo(dtype).eps)
-
-
 def test_the_coupling_has_the_dtype_asked_for_and_is_exact_in_it():
     _, graph, weights = drawn()
-    assert gcn_coupling(graph).edge_weights.dtype == torch.float32
-    coupling = gcn_coupling(graph, torch.float64)
+    assert normalized_adjacency(graph).edge_weights.dtype == torch.float32
+    coupling = normalized_adjacency(graph, torch.float64)
     looped = graph.dense(torch.float64) + torch.eye(12, dtype=torch.float64)
     scale = looped.sum(0).rsqrt()
     assert torch.allclose(coupling.dense(torch.float64), scale[:, None] * looped * scale, rtol=1e-14)
-    assert gcn_coupling(graph.replace(edge_weights=weights)).edge_weights.dtype == torch.float64
+    assert normalized_adjacency(graph.replace(edge_weights=weights)).edge_weights.dtype == torch.float64
 
 
 def test_weights_may_be_negative_while_one_and_the_degree_is_positive():
     graph = Graph(torch.tensor([[0, 1], [1, 0]]), edge_weights=torch.tensor([-0.5, -0.5]))
-    assert torch.allclose(gcn_coupling(graph).dense(), torch.tensor([[2.0, -1.0], [-1.0, 2.0]]))
+    assert torch.allclose(normalized_adjacency(graph).dense(), torch.tensor([[2.0, -1.0], [-1.0, 2.0]]))
     for weight in (-1.0, -3.0):
         with pytest.raises(ValueError, match="sums > -1"):
-            gcn_coupling(graph.replace(edge_weights=torch.full((2,), weight)))
+            normalized_adjacency(graph.replace(edge_weights=torch.full((2,), weight)))
 
 
 def test_networks_couple_once_and_give_what_their_layers_do():
@@ -158,32 +143,14 @@ def test_layers_build_without_memory_and_begin_as_pytorch_geometric_does():
     assert "outputs=200" in repr(layer)
 
 
-COMPILE = """
-import torch
-from lemmata.geometric import GCN, Graph
-x, graph = torch.randn(5, 3), Graph([[0, 1], [1, 2], [2, 0], [3, 0]], nodes=5)
-network = GCN(3, [6], 2)
-found = torch.compile(network, backend="aot_eager")(x, graph)
-torch.testing.assert_close(found, network(x, graph))
-weight = network.layers[0].lin.weight
-torch.testing.assert_close(*[torch.autograd.grad(y.sin().sum(), weight) for y in (found, network(x, graph))])
-"""
-
-
-def test_compiled_networks_give_the_same():
-    # In a process of its own, without the shape checks that tests add.
-    done = subprocess.run([sys.executable, "-c", COMPILE], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-
-
 def test_bad_input_is_answered(unchecked):
     layer = GCNConvolution(5, 3)
     with pytest.raises(ValueError, match=r"x must be \(12, 5\), got shape \(12, 4\)"):
         layer(torch.zeros(12, 4), drawn()[1])
     with pytest.raises(ValueError, match=r"x must be \(12, 5\), got shape \(11, 5\)"):
         layer(torch.zeros(11, 5), drawn()[1])
-    with pytest.raises(ValueError, match="use gcn_coupling"):
-        layer(torch.zeros(12, 5), drawn()[1], coupled=True)
+    with pytest.raises(ValueError, match="use normalized_adjacency"):
+        layer(torch.zeros(12, 5), drawn()[1], normalized=True)
     with pytest.raises(ValueError, match="inputs must be >= 1"):
         GCNConvolution(0, 3)
     with pytest.raises(ValueError, match="dropout must be in"):
@@ -196,7 +163,7 @@ def test_a_row_of_the_coupling_may_sum_to_one_by_chance():
     for neighbour, degree in enumerate([3, 15, 15, 8, 8, 8, 8, 8], 1):
         edges += [[0, neighbour], *[[neighbour, nodes + k] for k in range(degree - 1)]]
         nodes += degree - 1
-    rows = gcn_coupling(Graph(edges).undirected(), torch.float64).dense(torch.float64).sum(1)
+    rows = normalized_adjacency(Graph(edges).undirected(), torch.float64).dense(torch.float64).sum(1)
     assert rows[0] == pytest.approx(1, rel=1e-14)
     assert (rows[1:] - 1).abs().max() > 0.1
 
@@ -207,9 +174,28 @@ def test_the_smaller_of_input_and_output_goes_along_the_edges(outputs, width, mo
 
     def noted(x, *rest):
         seen.append(x.shape[1])
-        return row_sums(x, *rest)
+        return checked_sums(x, *rest)
 
-    monkeypatch.setattr("lemmata.geometric.gcn.row_sums", noted)
+    monkeypatch.setattr("lemmata.fast.sparse.linear_sums.checked_sums", noted)
     x, graph, _ = drawn()
-    assert GCNConvolution(5, outputs).double()(x, graph).shape == (12, outputs)
-    assert seen == [width]
+    layer = GCNConvolution(5, outputs).double()
+    layer(x.requires_grad_(), graph).sum().backward()
+    assert seen == [width, width]  # there and back
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_improved_is_pytorch_geometrics_and_its_other_options_have_a_way(weighted):
+    geometric = pytest.importorskip("torch_geometric.nn")
+    x, graph, weights = drawn()
+    weights = weights if weighted else None
+    graph = graph.replace(edge_weights=weights)
+    ours = GCNConvolution(5, 3, improved=True, dtype=torch.float64)
+    theirs = geometric.GCNConv(5, 3, improved=True).double()
+    theirs.load_state_dict(ours.state_dict())
+    ones = torch.ones(graph.edges.shape[1], dtype=torch.float64) if weights is None else weights
+    # Without weights GCNConv forgets that the edges to oneself count 2.
+    assert torch.allclose(ours(x, graph), theirs(x, graph.edges, ones), rtol=0, atol=SAME)
+    plain = geometric.GCNConv(5, 3, normalize=False, add_self_loops=False).double()
+    plain.load_state_dict(ours.state_dict())
+    found = ours(x, graph.replace(edge_weights=ones), normalized=True)
+    assert torch.allclose(found, plain(x, graph.edges, weights), rtol=0, atol=SAME)

@@ -60,10 +60,31 @@ def test_products_are_those_of_the_matrix(kind):
 def test_directed_edges_flow_from_source_to_target(kind):
     laplacian = GraphLaplacian(Graph([[0, 1], [2, 1]]), kind)
     x = torch.tensor([1.0, 5.0, 4.0])
-    wanted = {"combinatorial": 5.0, "random_walk": 2.5, "symmetric": 5.0}[kind]  # sources without a degree count fully
-    heard = laplacian.neighbours(x)
-    assert heard[0] == heard[2] == 0
-    torch.testing.assert_close(heard[1], torch.tensor(wanted / (2**0.5 if kind == "symmetric" else 1)))
+    # The symmetric one divides by the edges that leave, and none leaves node 1.
+    wanted = {"combinatorial": 5.0, "random_walk": 2.5, "symmetric": 0.0}[kind]
+    assert laplacian.neighbours(x).tolist() == [0.0, wanted, 0.0]
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(("kind", "theirs"), [("combinatorial", None), ("symmetric", "sym"), ("random_walk", "rw")])
+def test_directed_graphs_are_pytorch_geometrics(kind, theirs, weighted):
+    utils = pytest.importorskip("torch_geometric.utils")
+    generator = torch.Generator().manual_seed(3)
+    pairs = torch.randint(8, (2, 16), generator=generator)  # node 8 has no edge at all
+    edges = pairs[:, pairs[0] != pairs[1]]
+    weights = torch.rand(edges.shape[1], generator=generator, dtype=torch.float64) + 0.1
+    graph = Graph(edges, 9, edge_weights=weights if weighted else None)
+    ends, values = utils.get_laplacian(edges, weights if weighted else torch.ones_like(weights), theirs, num_nodes=9)
+    wanted = torch.zeros(9, 9, dtype=torch.float64).index_put(tuple(ends), values, accumulate=True)
+    leaves = torch.bincount(edges[0], minlength=9) > 0
+    assert not leaves.all()
+    wanted -= torch.diag((~leaves).double()) if theirs else 0.0  # theirs has ones where ours has zeros
+    like = torch.empty(0, dtype=torch.float64)
+    if kind == "symmetric":
+        found = GraphLaplacian(graph, kind).dense(like).mT
+    else:
+        found = GraphLaplacian(graph.flipped(), kind).dense(like)
+    torch.testing.assert_close(found, wanted, rtol=0, atol=1e-12)
 
 
 def test_degrees_are_added_up_in_double_precision():

@@ -108,32 +108,6 @@ def test_gradients_are_those_of_finite_differences(kind):
     assert torch.autograd.gradcheck(model, (x,))
 
 
-@pytest.mark.filterwarnings("ignore:TF32 acceleration")  # what torch says whenever a switch of oneDNN is set
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
-@pytest.mark.parametrize("kind", HEADS)
-def test_logits_have_the_dtype_of_the_cloud_and_one_cloud_is_enough_to_predict(kind, dtype):
-    model, x = small(kind, dtype=dtype).eval(), torch.randn(3, 9, 3).to(dtype)
-    # Not every virtual machine can run oneDNN's bfloat16.
-    with torch.backends.mkldnn.flags(enabled=dtype is not torch.bfloat16):
-        found, alone = model(x), model(x[:1])
-    assert found.dtype == dtype
-    assert found.shape == ((3, 4) if kind is PointNetClassifier else (3, 9, 4))
-    tolerance = 0.05 if dtype == torch.bfloat16 else 1e-4
-    torch.testing.assert_close(alone[0], found[0], rtol=tolerance, atol=tolerance)
-
-
-@pytest.mark.parametrize("kind", HEADS)
-@pytest.mark.usefixtures("unchecked")
-def test_it_compiles_saves_and_builds_on_the_meta_device(kind):
-    model, twin, x = small(kind).eval(), small(kind).eval(), torch.randn(2, 9, 3)
-    twin.load_state_dict(model.state_dict())
-    assert torch.equal(twin(x), model(x))
-    torch.compiler.reset()
-    compiled = torch.compile(model, backend="aot_eager", fullgraph=True)
-    torch.testing.assert_close(compiled(x), model(x))
-    assert small(kind, device="meta")(x.to("meta")).shape == model(x).shape
-
-
 @pytest.mark.parametrize("kind", HEADS)
 def test_no_clouds_have_no_logits(kind):
     model = small(kind).eval()

@@ -48,19 +48,6 @@ def test_gradients_of_the_layer(outputs):
     assert torch.autograd.gradcheck(applied, (x, layer.weight, layer.bias))
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-def test_the_layer_in_other_dtypes(dtype):
-    exact = PolynomialConvolution(4, 2, degree=3, dtype=torch.float64)
-    layer = PolynomialConvolution(4, 2, degree=3, dtype=dtype)
-    layer.load_state_dict(exact.state_dict())
-    x = torch.randn(34, 4, dtype=torch.float64)
-    found = layer(x.to(dtype), KARATE)
-    assert found.dtype == dtype
-    # Four powers of a matrix of norm 2, sums of 4 terms with weights of at most 1.
-    allowed = 4 * 2**3 * 4 * torch.finfo(dtype).eps * float(x.abs().max())
-    torch.testing.assert_close(found.double(), exact(x, KARATE), rtol=0, atol=allowed)
-
-
 def test_one_layer_serves_every_graph():
     layer = PolynomialConvolution(3, 2, degree=2)
     assert layer(torch.randn(6, 3), PATH).shape == (6, 2)
@@ -92,13 +79,6 @@ def test_a_product_for_each_power_with_the_smaller_side(monkeypatch, outputs, de
     monkeypatch.setattr(GraphLaplacian, "__call__", lambda self, x: widths.append(x.shape[1]) or apply(self, x))
     PolynomialConvolution(3, outputs, degree)(torch.randn(34, 3), KARATE)
     assert widths == [min(3, outputs)] * degree
-
-
-def test_built_without_memory_and_filled_later():
-    layer = PolynomialConvolution(3, 2, degree=1, device="meta")
-    assert layer.weight.is_meta
-    layer.to_empty(device="cpu").reset_parameters()
-    assert bool(layer(torch.randn(6, 3), PATH).isfinite().all())
 
 
 @pytest.mark.usefixtures("unchecked")

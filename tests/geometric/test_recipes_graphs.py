@@ -11,7 +11,7 @@ import torch
 from lemmata.data.examples import Examples
 from lemmata.data.registry import load
 from lemmata.figure import Figure
-from lemmata.geometric import Graph, NodeClassifier
+from lemmata.geometric import GCN, Graph, NodeClassifier
 from lemmata.geometric.recipes_graphs import (
     BASELINES,
     CONFIGS,
@@ -21,6 +21,7 @@ from lemmata.geometric.recipes_graphs import (
     NodeConfig,
     classify_nodes,
     embedding,
+    features_of,
     node_classification,
     oversmoothing,
 )
@@ -135,10 +136,10 @@ def test_the_loss_and_the_score_are_of_the_batch_alone():
     network = experiment.system.eval()
     graph = Graph.of(load("karate")).undirected()
     logits = network(graph.x, graph)
-    found = experiment.loss(network, experiment.train)
+    found = experiment.loss(network, experiment.train)["loss"]
     torch.testing.assert_close(found, torch.nn.functional.cross_entropy(logits[[0, 33]], torch.tensor([0, 1])))
     right = logits.argmax(1) == load("karate").y
-    score = experiment.metrics(network, experiment.test)["accuracy"]
+    score = experiment.loss(network, experiment.test)["accuracy"]
     assert score == pytest.approx(float(right[experiment.test.node].double().mean()))
     said = experiment.predict(network, experiment.test)["probability"]
     torch.testing.assert_close(said, logits.softmax(1).amax(1)[experiment.test.node])
@@ -161,3 +162,13 @@ def test_nodes_are_drawn_by_the_directions_in_which_they_differ_most():
 def test_another_seed_gives_other_weights():
     one, other = (classify_nodes("karate", CONFIGS["gcn"], dataclasses.replace(FEW, seed=seed)) for seed in (0, 1))
     assert not torch.equal(one.system.layers[0].lin.weight, other.system.layers[0].lin.weight)
+
+
+def test_what_is_trained_as_gcn_is_the_network_that_the_claims_are_about():
+    experiment = classify_nodes("karate", CONFIGS["gcn"], FEW, "gcn")
+    assert type(experiment.system) is GCN
+    other = NodeClassifier("gcn", inputs=34, outputs=2)  # as runs of earlier versions have it
+    other.load_state_dict(experiment.system.state_dict())
+    graph = Graph.of(load("karate")).undirected()
+    torch.testing.assert_close(experiment.system.eval()(graph.x, graph), other.eval()(graph.x, graph))
+    torch.testing.assert_close(features_of(experiment.system, graph), other.embed(graph.x, graph))

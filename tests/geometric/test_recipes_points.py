@@ -57,6 +57,7 @@ def test_every_sixth_of_a_class_is_held_out():
     assert sorted([*train.x.tolist(), 10, 11]) == list(range(20))
 
 
+@pytest.mark.measures("geometric.recipes_points", "nearest mean of sizes and spreads")
 def test_the_nearest_mean_of_sizes_and_spreads_is_as_good_as_told():
     experiment = classify_furniture(config=SMALL, options=FEW)
 
@@ -70,6 +71,7 @@ def test_the_nearest_mean_of_sizes_and_spreads_is_as_good_as_told():
     assert right == pytest.approx(CLASSES["nearest mean of sizes and spreads"], abs=5e-4)
 
 
+@pytest.mark.measures("geometric.recipes_points", "all body", "the lowest 36 % of the height")
 def test_the_majority_and_a_height_are_as_good_as_told():
     experiment = segment_furniture(config=SMALL, options=FEW)
 
@@ -159,12 +161,12 @@ def test_scores_count_what_is_right_and_known():
     experiment = classify_furniture(config=SMALL, options=FEW)
     named = experiment.system.eval()(experiment.test.x[:10]).argmax(1)
     asked = Examples(x=experiment.test.x[:10], y=torch.where(torch.arange(10) < 7, named, 7 - named))
-    assert experiment.metrics(experiment.system, asked) == {"accuracy": 0.7}
+    assert experiment.loss(experiment.system, asked)["accuracy"] == 0.7
     experiment = segment_furniture(config=SMALL, options=FEW)
     few = experiment.test[:2]
     named = experiment.system.eval()(few.x).argmax(-1)
     part = torch.where(torch.arange(512) < 128, named, torch.where(torch.arange(512) < 256, 1 - named, -100))
-    found = experiment.metrics(experiment.system, Examples(x=few.x, part=part))
+    found = experiment.loss(experiment.system, Examples(x=few.x, part=part))
     assert found["accuracy"] == 0.5
     assert found["iou"] == mean_intersection_over_union(named, part, 2)
 

@@ -43,6 +43,7 @@ def test_a_few_passes_are_better_than_the_baselines_also_for_more_digits_than_we
     torch.testing.assert_close(experiment.predict(experiment.system, whole)["answer"], found[:1], rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.measures("geometric.recipes_sets", "the number of digits alone")
 @pytest.mark.parametrize("task", ANSWERS)
 def test_the_number_of_digits_alone_is_as_good_as_told(task):
     digits = load("digits")

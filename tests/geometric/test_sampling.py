@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from lemmata.fast.sparse.neighbour_sum import row_sums
-from lemmata.geometric import GATConvolution, GCNConvolution, Graph, gcn_coupling
+from lemmata.geometric import GATConvolution, GCNConvolution, Graph, normalized_adjacency
 from lemmata.geometric.sampling import neighbour_batches, sample_neighbours
 
 
@@ -33,11 +33,11 @@ def test_all_neighbours_give_what_the_whole_graph_gives(asked):
 
 
 def test_a_coupled_graph_takes_its_weights_along():
-    graph, nodes = gcn_coupling(random_graph()), torch.tensor([3, 12])
+    graph, nodes = normalized_adjacency(random_graph()), torch.tensor([3, 12])
     layer = GCNConvolution(3, 2, dtype=torch.float64)
     sample = sample_neighbours(graph, nodes, [None])
-    found = layer(sample.graph.x, sample.graph, coupled=True)[:2]
-    torch.testing.assert_close(found, layer(graph.x, graph, coupled=True)[nodes], rtol=1e-12, atol=1e-12)
+    found = layer(sample.graph.x, sample.graph, normalized=True)[:2]
+    torch.testing.assert_close(found, layer(graph.x, graph, normalized=True)[nodes], rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("fanouts", [[2], [3, 2], [1, 1, 1, 1]])

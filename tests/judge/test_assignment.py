@@ -36,7 +36,8 @@ def started(monkeypatch):
             known = {"id": self.task.id, "seed": self.task.seed}
             left = "torch.tensor" if self.task.function == "meddler" else ""
             result = Result(self.task.id, "refuted", seed=self.task.seed).to_json()
-            yield known | {"result": result, "loaded": dict(self.task.sources), "capability": "", "left": left}
+            known |= {"loaded": dict(self.task.sources), "opened": {}, "capability": ""}
+            yield known | {"result": result, "left": left}
 
         def kill(self):
             os.close(self.output)
@@ -87,7 +88,7 @@ def test_a_worker_with_old_code_is_replaced(started):
 
 
 ASKED = Task("a.b", "m", "/m.py", "f", seed=3)
-RIGHT = {"id": "a.b", "seed": 3, "loaded": {"m.py": "digest"}, "capability": "AVX2", "left": ""}
+RIGHT = {"id": "a.b", "seed": 3, "loaded": {"m.py": "digest"}, "capability": "AVX2", "left": "", "opened": {}}
 RIGHT |= {"result": Result("a.b", "refuted", seed=3).to_json()}
 
 
@@ -110,6 +111,9 @@ def test_the_right_answer_is_credited():
         (RIGHT | {"result": RIGHT["result"] | {"verdict": "holds"}}, "needs evidence that holds"),
         (RIGHT | {"loaded": None}, "it does not say what was loaded"),
         (RIGHT | {"loaded": {"m.py": 1}}, "it does not say what was loaded"),
+        (RIGHT | {"opened": None}, "it does not say what was read"),
+        (RIGHT | {"opened": {"v.txt": 1}}, "it does not say what was read"),
+        (RIGHT | {"result": RIGHT["result"] | {"truth_only": True}}, "it leaves out the lies"),
         (RIGHT | {"capability": None}, "it does not say how it was computed"),
         (RIGHT | {"left": ["torch"]}, "it does not say how it was computed"),
     ],

@@ -94,10 +94,23 @@ def test_no_instance_is_no_evidence():
             at_most(measured, bound)
 
 
-@pytest.mark.parametrize(("left", "right"), [((4,), (2,)), ((2, 3), (3, 2))])
+@pytest.mark.parametrize(("left", "right"), [((4,), (2,)), ((2, 3), (3, 2)), ((3,), (2, 1)), ((2, 1), (3,))])
 def test_bounds_that_do_not_fit_are_refused(left, right):
     with pytest.raises(ValueError, match="give one bound for each"):
         at_least(torch.ones(left), torch.ones(right))
+
+
+def test_one_value_may_have_several_bounds():
+    assert at_most(1.0, [1.0, 2.0], attained=True).holds
+    assert not at_most([1.0, 5.0], [[2.0, 6.0], [2.0, 4.0]]).holds
+    assert not at_most(torch.tensor([1.5]), torch.tensor([1.0, 2.0])).holds
+
+
+def test_complex_numbers_have_no_order():
+    with pytest.raises(TypeError, match="at_most was given complex numbers, which have no order: compare their"):
+        at_most(torch.tensor([1 + 5j]), torch.tensor([2.0]))
+    with pytest.raises(TypeError, match="at_least was given complex"):
+        at_least(2.0, 1j)
 
 
 def test_integers_and_gradients_are_welcome():

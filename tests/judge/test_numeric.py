@@ -7,7 +7,7 @@ import numpy
 import pytest
 import torch
 
-from lemmata.judge import close
+from lemmata.judge import at_least, at_most, close, exactly, mean_is, reaches, slope_is
 
 EPS = torch.finfo(torch.float64).eps
 
@@ -39,13 +39,59 @@ def test_python_numbers_are_doubles():
     assert close(2**70, float(2**70)).holds
 
 
-def test_the_coarser_dtype_decides():
+def test_python_numbers_take_the_dtype_of_the_other_side():
     third = torch.tensor(1 / 3)
     assert close(third, 1 / 3).holds
-    assert close(third, double(1 / 3)).holds
+    assert close([1 / 3], third[None]).holds
+    assert close(third, numpy.float64(1 / 3)).holds, "one of Python's floats"
     assert not close(third + 1e-4, 1 / 3).holds
     assert close(third.bfloat16(), 1 / 3).holds
     assert not close(third.double(), 1 / 3).holds
+
+
+COARSE = [torch.float32, torch.bfloat16, torch.float16, torch.complex64]
+JUDGES = {
+    "close": close,
+    "at_most": at_most,
+    "at_least": at_least,
+    "exactly": exactly,
+    "reaches": lambda one, other: reaches(one[0], other[0]) if one.dtype.is_floating_point else close(one, other),
+    "slope_is": lambda one, other: slope_is(one.repeat(3), other.repeat(3), 1.0, within=0.1),
+    "mean_is": lambda one, other: mean_is(lambda x: x, lambda n: one.repeat(n), other[0].real, effect=0.1),
+}
+
+
+@pytest.mark.parametrize("dtype", COARSE)
+@pytest.mark.parametrize("judge", JUDGES)
+def test_two_precisions_side_by_side_are_refused(judge, dtype):
+    """A literal torch.ones(3) gave a float64 result the tolerance of float32, 5e8 times too wide, without a word."""
+    coarse, fine = torch.ones(1, dtype=dtype), double([1.0])
+    for one, other in ((coarse, fine), (fine, coarse)):
+        with pytest.raises(TypeError, match=r"in \w+ beside .* compute both in float64 \(dtype=torch.float64, .double"):
+            JUDGES[judge](one, other)
+
+
+def test_the_refusal_names_the_sides_and_the_fix():
+    with pytest.raises(TypeError) as error:
+        close(double([1.0]), torch.ones(1))
+    assert str(error.value) == (
+        "close was given measured in float64 beside predicted in float32: compute both in float64 "
+        "(dtype=torch.float64, .double()); to judge a system in float32, cast its reference to that"
+    )
+    with pytest.raises(TypeError, match=r"compute both in float32 .*system in bfloat16, cast its reference"):
+        close(torch.ones(1), torch.ones(1).bfloat16())
+    with pytest.raises(TypeError, match="measured in float32 and float64: compute both"):
+        close([torch.ones(()), double(1.0)], 1.0)
+    with pytest.raises(TypeError, match="measured in float32 beside predicted in float64"):
+        close(numpy.ones(2, dtype=numpy.float32), numpy.ones(2))
+
+
+def test_a_cast_in_the_claim_says_which_precision_is_meant():
+    single, reference = torch.tensor([1 / 3]), double([1 / 3])
+    assert close(single, reference.float()).holds
+    assert not close(single.double(), reference).holds
+    assert close(torch.ones(2, dtype=torch.complex64), torch.ones(2)).holds, "the same rounding unit"
+    assert close(torch.ones(2), torch.ones(2, dtype=torch.int64)).holds, "integers are exact"
 
 
 def test_integers_are_exact():
@@ -86,10 +132,20 @@ def test_one_number_stands_for_all():
     assert close(0.5, torch.full((2, 3), 0.5)).holds
 
 
-def test_other_shapes_differ():
-    evidence = close(torch.zeros(2, 3), torch.zeros(3, 2))
+@pytest.mark.parametrize(("one", "other"), [((2, 3), (3, 2)), ((1,), (3,)), ((3,), (1,)), ((1, 1), (1,))])
+def test_other_shapes_differ(one, other):
+    """A system that answers once where three answers are due is wrong, also if the three are alike."""
+    evidence = close(torch.ones(one), torch.ones(other))
     assert not evidence.holds
-    assert (evidence.measured, evidence.predicted) == ("shape (2, 3)", "shape (3, 2)")
+    assert (evidence.measured, evidence.predicted) == (f"shape {one}", f"shape {other}")
+
+
+@pytest.mark.parametrize("argument", ["scale", "within"])
+def test_a_tolerance_does_not_multiply_the_values(argument):
+    column = torch.ones(3, 1, dtype=torch.float64)
+    assert close(double(1.0, 2.0, 3.0), double(1.0, 2.0, 3.0), **{argument: column.flatten()}).holds
+    with pytest.raises(ValueError, match=r"of shape \(3, 1\) for values of shape \(3,\): give one number, or one for"):
+        close(double(1.0, 2.0, 3.0), double(1.0, 2.0, 3.0), **{argument: column})
 
 
 def test_lists_of_tensors_are_stacked():
@@ -119,6 +175,15 @@ def test_nan_decides_nothing(measured, predicted):
 def test_an_undefined_tolerance_decides_nothing():
     assert close(1.0, 1.0 + 1e-9, scale=math.nan).undecided
     assert close(1.0, 2.0, within=math.nan).undecided
+
+
+@pytest.mark.parametrize("room", [math.nan, math.inf])
+def test_one_value_without_a_tolerance_is_not_hidden_by_the_others(room):
+    assert close(double(0.0, 1.0), double(0.0, 6.0), within=double(0.0, room)).undecided
+    assert close(double(1.0, 1.0), double(1.0, 6.0), within=double(0.5, room)).undecided
+    evidence = close(double(1.0, 1.0), double(2.0, 6.0), within=double(0.5, room))
+    assert not evidence.holds
+    assert not evidence.undecided, "the first value is wrong, whatever the second may be"
 
 
 def test_empty_tensors_are_no_evidence():

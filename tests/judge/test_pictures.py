@@ -152,3 +152,19 @@ def test_a_probe_has_a_picture_and_a_verdict_has_none():
     assert figures[0]["marks"][0]["values"] == pytest.approx([12.566, 12.566], abs=1e-3)
     assert figures[1]["marks"][0]["values"] == pytest.approx([3.1416, 12.566], abs=1e-3)
     assert judge(area).evidence["figure"] is None
+
+
+def test_what_agrees_up_to_rounding_is_drawn_as_equal():
+    with watched():
+        seen = close(1e-16 * torch.linspace(-1, 1, 50).double(), torch.zeros(50).double(), within=1e-9)
+    points, _, equal = figure_of(seen).marks
+    assert set(points.y) == {0.0}
+    assert set(equal.x) == {0.0}
+
+
+def test_bars_of_no_height_give_way_to_another_part_where_all_hold():
+    with watched():
+        parts = close(0.0, 0.0, within=1e-9), close([1.0, 2.0], [1.0, 2.0])
+        broken = all_of(close(0.0, 1.0, within=1e-9), parts[1])
+    assert figure_of(all_of(*parts), [0]).marks[0].values == [1.0, 2.0]
+    assert figure_of(broken, [0]).marks[0].values == [0.0, 1.0]

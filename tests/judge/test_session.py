@@ -8,6 +8,7 @@ from lemmata.catalog import ClaimEntry
 from lemmata.judge.engine import Answer, Task
 from lemmata.judge.fingerprint import fingerprint
 from lemmata.judge.ledger import Ledger
+from lemmata.judge.opened import digest
 from lemmata.judge.session import judge_all, remembered
 from lemmata.judge.verdict import Result
 
@@ -124,6 +125,34 @@ def test_seeds_are_judged_one_by_one_and_the_worst_counts(claims, ledger):
     assert (result.verdict, known) == ("refuted", False)
     with pytest.raises(ValueError, match="seeds must be >= 1, got 0"):
         next(judge_all(claims, Engine(), ledger, seeds=0))
+
+
+def test_truths_alone_are_asked_under_the_seeds_from_the_first_and_not_kept(claims, ledger):
+    engine = Engine()
+    ((result, known),) = judge_all(claims[:1], engine, ledger, seed=5, seeds=2, truth_only=True)
+    assert engine.ran == [("a.instant", 5), ("a.instant", 6)]
+    assert all(task.truth_only for task in engine.tasks)
+    assert (result.verdict, known, ledger.size()[0]) == ("holds", False, 0)
+    with pytest.raises(ValueError, match="seed must be >= 0, got -1"):
+        next(judge_all(claims, Engine(), ledger, seed=-1))
+
+
+def test_data_is_kept_beside_the_verdict_and_compared(claims, ledger, tmp_path):
+    class Reader(Engine):
+        def results(self):
+            for task, answer in super().results():
+                yield task, dataclasses.replace(answer, opened={str(data): digest(str(data))})
+
+    data = tmp_path / "v.txt"
+    data.write_text("3")
+    list(judge_all(claims[:1], Reader(), ledger))
+    assert list(remembered(claims[:1], ledger)) == ["a.instant"]
+    data.write_text("4")
+    assert remembered(claims[:1], ledger) == {}
+    data.unlink()
+    assert remembered(claims[:1], ledger) == {}
+    data.write_text("3")
+    assert list(remembered(claims[:1], ledger)) == ["a.instant"]
 
 
 def test_a_claim_named_twice_is_judged_once(claims, ledger):

@@ -295,3 +295,20 @@ def test_a_point_mass_is_not_continuous():
 
 def test_ties_from_rounding_are_harmless(normal):
     assert law_is(lambda n: normal(n).half(), torch.special.ndtr, effect=0.05).holds
+
+
+def test_draws_that_are_nan_decide_nothing(generator):
+    """A distribution function made of comparisons gives NaN a place: P(X <= NaN) = 0."""
+
+    def sample(n):
+        return torch.rand(n, generator=generator).index_fill(0, torch.tensor([0]), math.nan)
+
+    def cdf(x):
+        return torch.where(x < 0, 0.0, torch.where(x < 1, x, 1.0))
+
+    assert law_is(sample, cdf, effect=0.1).undecided
+
+
+def test_a_distribution_function_in_float32_is_refused(generator):
+    with pytest.raises(TypeError, match="law_is was given values in float64 beside cdf in float32"):
+        law_is(lambda n: torch.rand(n, generator=generator), lambda x: x.float().clamp(0, 1), effect=0.1)

@@ -14,10 +14,11 @@ import pytest
 import torch
 
 from lemmata import catalog
-from lemmata.judge import claim, close, judge, lie, trained
+from lemmata.judge import claim, close, judge, lie
 from lemmata.judge.draw import Draw
 from lemmata.judge.fingerprint import closure
 from lemmata.judge.runner import _difference
+from lemmata.testing import trained
 from lemmata.train.loop import run_experiment
 from lemmata.train.options import Options
 

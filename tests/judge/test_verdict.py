@@ -82,4 +82,16 @@ def test_the_worst_seed_speaks_for_all(worst):
 
 def test_one_seed_is_left_as_it_is():
     assert merge([Result("a.b", "refuted", reason="off")]).reason == "off"
-    assert merge([Result("a.b", "refuted", reason="off", seed=s) for s in (5, 6)]).reason == "seed 5: off"
+    assert (
+        merge([Result("a.b", "refuted", reason="off", seed=s) for s in (5, 6)]).reason
+        == "seed 5: off (seed 6 fell too)"
+    )
+
+
+def test_a_truth_alone_holds_by_its_numbers():
+    unheard = HOLDS | {"lies": [LIE | {"rejected": None}], "truth_only": True}
+    assert Result.from_json(unheard).verdict == "holds"
+    with pytest.raises(ValueError, match="needs evidence that holds"):
+        Result.from_json(unheard | {"evidence": EVIDENCE | {"measured": 2}})
+    with pytest.raises(ValueError, match="lies that were rejected"):
+        Result.from_json(unheard | {"truth_only": False})

@@ -258,3 +258,14 @@ def test_points_of_a_crowded_figure_are_all_small():
     crowded = svg(Figure("Points", marks=[few, many]))
     assert crowded.count('stroke-width=".3"') == 2
     assert "<title>few: " not in crowded
+
+
+def test_a_drawing_in_the_plane_keeps_its_shape_and_has_no_axes():
+    square = Line([0, 1, 1, 0, 0], [0, 0, 1, 1, 0], "edges")
+    for width in (360, 640):
+        drawn = svg(Figure("A square", marks=[square]), width)
+        (path,) = re.findall(r'd="(M[^"]*L[^"]*)"', drawn)
+        xs, ys = zip(*[map(float, pair.split()) for pair in path[1:].split("L")], strict=True)
+        assert max(xs) - min(xs) == pytest.approx(max(ys) - min(ys), abs=0.2)
+        assert re.findall(r">(-?[\d.]+)</text>", drawn) == []
+    assert re.findall(r">([\d.]+)</text>", svg(Figure("A curve", "x", "y", [square])))

@@ -8,6 +8,7 @@ import pytest
 import yaml
 
 import lemmata
+from cases import for_each
 from lemmata.catalog.unicode_math import unicode_math
 
 STATEMENTS = yaml.safe_load((Path(lemmata.__file__).parent / "connectionism" / "statements.yaml").read_text("utf-8"))
@@ -189,12 +190,12 @@ SOUP = r"""\frac \sqrt [ ] { } ( ) ^ _ ' \hat \overset \begin{cases} \end{cases}
     \lfloor \rceil \middle \begin \end \, x̂ é""".split()
 
 
-@pytest.mark.parametrize(("formula", "line"), SET)
+@for_each(("formula", "line"), SET)
 def test_a_formula_is_set_as_in_a_book(formula, line):
     assert unicode_math(f"${formula}$") == line
 
 
-@pytest.mark.parametrize(("formula", "line"), PLAIN)
+@for_each(("formula", "line"), PLAIN)
 def test_a_formula_is_set_in_plain_ascii(formula, line):
     assert unicode_math(f"${formula}$", plain=True) == line
 
@@ -254,9 +255,9 @@ def test_random_tokens_never_raise_and_leave_no_command_or_stray_brace():
     "piece", ["{", "(", "|", r"\hat", r"\frac", r"\overset{a}{", "x_{", "^", r"\sqrt[", r"\begin{cases}"]
 )
 def test_deep_nesting_neither_raises_nor_hangs(piece):
-    start = time.perf_counter()
+    start = time.process_time()
     unicode_math(f"${piece * 2000}$")
-    assert time.perf_counter() - start < 5
+    assert time.process_time() - start < 5
 
 
 @pytest.mark.parametrize(
@@ -274,3 +275,7 @@ def test_deep_nesting_neither_raises_nor_hangs(piece):
 )
 def test_malformed_formulas_degrade_gracefully(formula, line):
     assert unicode_math(f"${formula}$") == line
+
+
+def test_a_comma_within_a_number_has_no_space():
+    assert unicode_math("$V=50{,}257$ of $(a,b)$") == "V = 50,257 of (a,b)"

@@ -342,3 +342,9 @@ X, Y = torch.ones(2, 4).double(), torch.zeros(2).long()
 def test_bad_choices_and_inputs_are_answered_in_words(make, said):
     with pytest.raises((ValueError, TypeError), match=said):
         make(perceptron()[0])
+
+
+def test_operators_have_a_shape_and_say_what_they_are():
+    hessian = HessianOperator(nn.Linear(3, 1), functional.mse_loss, (torch.rand(5, 3), torch.rand(5, 1)))
+    assert hessian.shape == hessian.dense().shape == (4, 4)
+    assert repr(hessian) == "HessianOperator(4 x 4, torch.float32, 5 examples)"

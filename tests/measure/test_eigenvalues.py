@@ -5,9 +5,9 @@ import torch
 from torch import nn
 from torch.nn import functional
 
+from lemmata.certified.rounding import gamma
 from lemmata.measure.curvature_products import HessianOperator
 from lemmata.measure.eigenvalues import extreme_eigenpairs
-from lemmata.measure.rounding import gamma
 
 
 def network_hessian(dtype=torch.float64):

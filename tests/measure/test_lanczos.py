@@ -6,9 +6,9 @@ from fractions import Fraction
 import pytest
 import torch
 
+from lemmata.certified.rounding import fractions
 from lemmata.measure.lanczos import krylov_space, largest_ritz_pair, measured_pair
 from lemmata.measure.probable_norm import krylov_miss_probability
-from lemmata.measure.rounding import fractions
 
 DIAGONAL = torch.tensor([1.0, 2.0, 3.0])
 

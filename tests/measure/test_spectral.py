@@ -6,8 +6,8 @@ import mpmath
 import pytest
 import torch
 
+from lemmata.certified.definiteness import certify_definiteness
 from lemmata.measure import spectral
-from lemmata.measure.definiteness import certify_definiteness
 from lemmata.measure.spectral import certified_spectral_norm, length_at_least
 
 

@@ -100,9 +100,34 @@ def test_bad_betas_are_named(betas, error, message, unchecked):
         Adam([torch.zeros(1, requires_grad=True)], betas=betas)
 
 
-@pytest.mark.parametrize("kind", ["Adam", "AdamW"])
-def test_a_checkpoint_with_amsgrad_is_refused(kind):
-    theirs = getattr(torch.optim, kind)([torch.zeros(1, requires_grad=True)], amsgrad=True)
-    ours = {"Adam": Adam, "AdamW": AdamW}[kind]([torch.zeros(1, requires_grad=True)])
-    with pytest.raises(ValueError, match=rf"{kind} has no amsgrad: use torch.optim.{kind}$"):
-        ours.load_state_dict(theirs.state_dict())
+@pytest.mark.parametrize("foreach", [False, True])
+@pytest.mark.parametrize(("ours", "theirs"), [(Adam, torch.optim.Adam), (AdamW, torch.optim.AdamW)])
+def test_a_learning_rate_in_float32_does_not_round_steps_in_float64(ours, theirs, foreach):
+    ends, lr = [], torch.tensor(0.01)
+    for kind, rate in ((ours, lr), (theirs, lr.item())):
+        w = torch.linspace(-1, 1, 7, dtype=torch.float64).requires_grad_()
+        optimizer = kind([w], lr=rate, weight_decay=0.1, foreach=foreach)
+        for _ in range(50):
+            optimizer.zero_grad()
+            (w.sin() * torch.arange(7)).sum().backward()
+            optimizer.step()
+        ends.append(w.detach())
+    torch.testing.assert_close(ends[0], ends[1], rtol=0, atol=1e-13)  # rounded to float32 they were 2e-8 apart
+
+
+@pytest.mark.parametrize("way", [{"foreach": False}, {"foreach": True}, {"fused": True}])
+@pytest.mark.parametrize(("ours", "theirs"), [(Adam, torch.optim.Adam), (AdamW, torch.optim.AdamW)])
+def test_amsgrad_is_torchs(ours, theirs, way):
+    ends = []
+    for kind in (ours, theirs):
+        w = torch.linspace(-1, 1, 7, dtype=torch.float64).requires_grad_()
+        optimizer = kind([w], lr=0.05, betas=(0.9, 0.9), weight_decay=0.1, amsgrad=True, **way)
+        for step in range(50):
+            if step == 25 and kind is ours:  # the state goes there and back
+                other = theirs([w], lr=0.05, betas=(0.9, 0.9), weight_decay=0.1, amsgrad=True, **way)
+                other.load_state_dict(optimizer.state_dict())
+                optimizer.load_state_dict(other.state_dict())
+            w.grad = (w.detach() * 5).sin() / (1 + step)  # gradients that shrink, where the largest counts
+            optimizer.step()
+        ends.append(w.detach())
+    torch.testing.assert_close(ends[0], ends[1], rtol=0, atol=1e-13)

@@ -1,5 +1,7 @@
 """Options that all optimisers check in one way: learning rates, and groups that are added."""
 
+import inspect
+
 import pytest
 import torch
 from torch import nn
@@ -52,3 +54,14 @@ def test_a_group_is_refused_for_its_own_options(kind):
 def test_no_option_of_a_group_is_negative(kind, option):
     with pytest.raises(ValueError, match=rf"{option} must be >= 0, got -1\.0"):
         kind([{"params": [nn.Parameter(torch.ones(2, 2))], option: -1.0}])
+
+
+@pytest.mark.parametrize("kind", [SAM, Newton, NewtonCG, EntropySGD, Extragradient])
+@pytest.mark.parametrize("given", [(), (None,), (torch.tensor(1.0),)])
+def test_a_step_without_its_closure_is_told_so(kind, given):
+    options = {"base": torch.optim.SGD, "lr": 0.1} if kind is SAM else {"lr": 0.1}
+    optimizer = kind([torch.ones(2, requires_grad=True)], **options)
+    with pytest.raises(TypeError, match=rf"{kind.__name__}\.step needs a closure, .*use optimizer\.step\(closure\)"):
+        optimizer.step(*given)
+    closure = inspect.signature(optimizer.step).parameters["closure"]
+    assert closure.default is inspect.Parameter.empty  # by which training loops know

@@ -4,7 +4,7 @@ import torch
 
 from lemmata.recurrent.backpropagation_through_time import backpropagate_through_time
 from lemmata.recurrent.elman import Elman
-from lemmata.recurrent.gradient_flow import jacobian_products, state_jacobians
+from lemmata.recurrent.jacobians_through_time import jacobian_products, state_jacobians
 from lemmata.recurrent.unrolling import Unrolled
 
 

@@ -9,9 +9,7 @@ from torch.nn import functional
 
 from lemmata.recurrent import (
     CELLS,
-    LSTM,
     CharacterModel,
-    Elman,
     MinGRU,
     ResidualBlock,
     SequenceReader,
@@ -130,28 +128,7 @@ def test_every_parameter_learns(cell):
     assert all(p.grad.abs().max() > 0 for p in model.parameters())
 
 
-def test_weights_travel_through_a_state_dict():
-    one, other = small("lru"), CharacterModel(11, "lru", width=6, hidden=5, memory=10).double()
-    other.load_state_dict(one.state_dict())
-    assert torch.equal(one(TEXT)[0], other(TEXT)[0])
-
-
 # --- Layers and cells ---
-
-
-@pytest.mark.parametrize("expansion", [0, 2])
-def test_a_block_honours_lengths_and_single_sequences(expansion):
-    torch.manual_seed(0)
-    block = ResidualBlock(LSTM(4, 7), expansion).double()
-    x, lengths = torch.randn(3, 9, 4, dtype=torch.float64), torch.tensor([9, 4, 0])
-    outputs, (hidden, cell) = block(x, lengths=lengths)
-    alone, (last_hidden, last_cell) = block(x[1:2, :4])
-    assert torch.allclose(outputs[1:2, :4], alone)
-    assert (outputs[1, 4:] == 0).all()
-    assert torch.allclose(hidden[1:2], last_hidden)
-    assert torch.allclose(cell[1:2], last_cell)
-    assert (hidden[2] == 0).all()
-    assert block(x[:, :0])[0].shape == (3, 0, 4)
 
 
 def test_a_block_adds_to_its_input():
@@ -161,13 +138,6 @@ def test_a_block_adds_to_its_input():
         nn.init.zeros_(last.bias)
     x = torch.randn(2, 5, 4)
     assert torch.equal(block(x)[0], x)
-
-
-def test_dropout_is_for_training_alone():
-    block, x = ResidualBlock(Elman(4, 3), dropout=0.5), torch.randn(2, 5, 4)
-    assert not torch.equal(block(x)[0], block(x)[0])
-    block.eval()
-    assert torch.equal(block(x)[0], block(x)[0])
 
 
 def test_memories_start_as_long_as_asked_for():

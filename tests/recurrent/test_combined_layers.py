@@ -8,6 +8,7 @@ from torch import nn
 
 from lemmata.recurrent.bidirectional import Bidirectional, reverse_sequences
 from lemmata.recurrent.elman import Elman
+from lemmata.recurrent.gru import GRU
 from lemmata.recurrent.lstm import LSTM
 from lemmata.recurrent.stacked import Stacked
 from lemmata.recurrent.unrolling import Unrolled
@@ -34,15 +35,9 @@ def test_gradients_are_those_of_finite_differences():
     assert torch.autograd.gradcheck(lambda x: layer(x, lengths=torch.tensor([3, 2]))[0], (x,))
 
 
-def test_a_state_dict_carries_all_layers_over():
-    layer, other, x = nested(), nested(), torch.randn(2, 3, 2).double()
-    other.load_state_dict(layer.state_dict())
-    assert other(x)[0].equal(layer(x)[0])
-
-
 def test_a_bidirectional_layer_is_torchs_with_any_cell_and_step_by_step():
     theirs = nn.LSTM(3, 4, bidirectional=True, batch_first=True).double()
-    ours = Bidirectional(LSTM.from_torch(theirs), LSTM.from_torch(theirs, reverse=True))
+    ours = Bidirectional(LSTM.from_torch(theirs, reverse=False), LSTM.from_torch(theirs, reverse=True))
     x, lengths = torch.randn(4, 7, 3).double(), torch.tensor([7, 3, 1, 5])
     packed = nn.utils.rnn.pack_padded_sequence(x, lengths, batch_first=True, enforce_sorted=False)
     outputs, (hidden, cell) = theirs(packed)
@@ -155,3 +150,45 @@ BAD = [
 def test_bad_arguments_are_named_with_the_fix(unchecked, call, error, message):
     with pytest.raises(error, match=message):
         call()
+
+
+KINDS = {nn.LSTM: LSTM, nn.GRU: GRU, nn.RNN: Elman}
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize(("layers", "both"), [(2, False), (1, True), (2, True)])
+def test_a_deep_module_of_torch_is_taken_whole_or_not_at_all(kind, layers, both):
+    torch.manual_seed(0)
+    theirs = kind(3, 4, num_layers=layers, bidirectional=both, dropout=0.5 * (layers > 1), batch_first=True).double()
+    for told, fix in ((layers > 1, "layer=0 the first"), (both, "reverse=False the first")):
+        if told:
+            with pytest.raises(ValueError, match=rf"Stacked.from_torch\(module\) takes .*, {fix}"):
+                KINDS[kind].from_torch(theirs, **({} if "layer" in fix else {"layer": 0}))
+    ours = Stacked.from_torch(theirs)
+    assert ours.dropout == theirs.dropout
+    assert ours.training
+    ours, theirs = ours.eval(), theirs.eval()
+    x, lengths = torch.randn(4, 7, 3).double(), torch.tensor([7, 3, 1, 5])
+    packed = nn.utils.rnn.pack_padded_sequence(x, lengths, batch_first=True, enforce_sorted=False)
+    wanted, states = theirs(packed)
+    wanted = nn.utils.rnn.pad_packed_sequence(wanted, batch_first=True)[0]
+    found, ends = ours(x, lengths=lengths)
+    torch.testing.assert_close(found, wanted, rtol=1e-12, atol=1e-12)
+    ways = [end for pair in ends for end in pair] if both else ends
+    for number, part in enumerate(states if kind is nn.LSTM else [states]):
+        mine = torch.stack([way[number] if kind is nn.LSTM else way for way in ways])
+        torch.testing.assert_close(mine, part, rtol=1e-12, atol=1e-12)
+    found.square().sum().backward()
+    wanted.square().sum().backward()
+    layer = ours.layers[-1].backwards if both else ours.layers[-1]
+    end = f"_l{layers - 1}" + "_reverse" * both
+    torch.testing.assert_close(layer.input_weight.grad, getattr(theirs, "weight_ih" + end).grad)
+    torch.testing.assert_close(layer.recurrent_weight.grad, getattr(theirs, "weight_hh" + end).grad)
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_only_modules_of_torch_are_stacked_from():
+    with pytest.raises(TypeError, match=r"module must be a torch.nn.LSTM, GRU or RNN, got Linear"):
+        Stacked.from_torch(nn.Linear(2, 2))
+    with pytest.raises(ValueError, match="no projection of the hidden state, got proj_size=2"):
+        Stacked.from_torch(nn.LSTM(3, 4, num_layers=2, proj_size=2))

@@ -1,4 +1,4 @@
-"""What the claims about Elman's network and the deep transition do not say: bad input, dtypes, conversion, state."""
+"""What the claims about Elman's network and the deep transition do not say: bad choices, gradients, conversion."""
 
 import pytest
 import torch
@@ -20,13 +20,6 @@ LAYERS = {
 @pytest.fixture(params=LAYERS)
 def layer(request):
     return LAYERS[request.param]()
-
-
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-def test_the_dtype_of_the_weights_is_kept(layer, dtype):
-    outputs, state = layer.to(dtype)(torch.randn(1, 4, 2, dtype=dtype))
-    assert outputs.dtype is state.dtype is layer.initial_state(1).dtype is dtype
-    assert outputs.shape == (1, 4, 3)
 
 
 def test_gradients_are_those_of_finite_differences(layer):
@@ -58,29 +51,6 @@ def test_a_deep_transition_is_drawn_anew():
     drawn = layer.transition.layers[0].weight.detach().clone()
     layer.reset_parameters()
     assert float((layer.transition.layers[0].weight.detach() - drawn).abs().max()) > 0.01
-
-
-def test_what_pads_a_sequence_spoils_no_gradient(layer):
-    x = torch.randn(2, 4, 2)
-    x[1, 2:] = torch.inf
-    outputs, state = layer(x, lengths=torch.tensor([4, 2]))
-    (outputs.sum() + state.sum()).backward()
-    assert all(values.grad.isfinite().all() for values in layer.parameters())
-
-
-def test_no_steps_and_no_sequences_are_welcome(layer):
-    outputs, state = layer(torch.zeros(2, 0, 2))
-    assert outputs.shape == (2, 0, 3)
-    assert state.equal(torch.zeros(2, 3))
-    assert layer(torch.zeros(0, 4, 2))[0].shape == (0, 4, 3)
-    assert layer(torch.ones(1, 4, 2), lengths=torch.tensor([0]))[0].equal(torch.zeros(1, 4, 3))
-
-
-def test_state_dict_carries_all_weights_over(layer, request):
-    other, x = LAYERS[request.node.callspec.params["layer"]](), torch.randn(2, 4, 2)
-    assert not other(x)[0].equal(layer(x)[0])
-    other.load_state_dict(layer.state_dict())
-    assert other(x)[0].equal(layer(x)[0])
 
 
 def test_the_seed_decides_the_initial_weights(layer):
@@ -133,13 +103,9 @@ def test_representations_name_what_was_chosen():
 
 
 BAD = [
-    (lambda: Elman(0, 3), ValueError, "inputs must be >= 1, got 0"),
-    (lambda: Elman(2, -1), ValueError, "hidden must be >= 1, got -1"),
     (lambda: Elman(2, 2.5), TypeError, "hidden must be an integer, got float"),
     (lambda: Elman(2, 3, "rleu"), ValueError, "unknown activation 'rleu': did you mean relu?"),
     (lambda: Elman(2, 3, bias=1), TypeError, "bias must be True or False, got 1"),
-    (lambda: Elman(2, 3)(torch.zeros(4, 2)), ValueError, r"x must be \(batch, time, 2\), got shape \(4, 2\)"),
-    (lambda: Elman(2, 3)(torch.zeros(1, 4, 3)), ValueError, r"x must be \(batch, time, 2\), got shape \(1, 4, 3\)"),
     (lambda: Elman(2, 3)(torch.zeros(1, 4, 2), torch.zeros(1, 2)), ValueError, r"state must have the shape \(1, 3\)"),
     (lambda: Elman(2, 3, "gelu").to_torch(), ValueError, "torch.nn.RNN has no gelu: only tanh and relu"),
     (lambda: Elman.from_torch(nn.GRU(2, 3)), TypeError, "module must be a torch.nn.RNN, got GRU"),

@@ -11,16 +11,18 @@ from lemmata.recurrent.backpropagation_through_time import backpropagate_through
 from lemmata.recurrent.elman import Elman
 from lemmata.recurrent.gradient_flow import (
     growth_rates,
-    jacobian_products,
-    log_norms,
     measure_gradient_flow,
-    orthogonality_defect,
-    state_jacobians,
     step_bound,
     with_spectral_norm,
     with_spectral_radius,
 )
 from lemmata.recurrent.gru import GRU
+from lemmata.recurrent.jacobians_through_time import (
+    jacobian_products,
+    log_norms,
+    orthogonality_defect,
+    state_jacobians,
+)
 from lemmata.recurrent.layer import RecurrentLayer
 from lemmata.recurrent.lstm import LSTM
 from lemmata.recurrent.stacked import Stacked

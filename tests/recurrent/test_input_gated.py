@@ -1,4 +1,4 @@
-"""What the claim about minGRU and minLSTM does not say: bad input, lengths, dtypes, gradients, state."""
+"""What the claim about minGRU and minLSTM does not say: bad choices, gradients, initial weights."""
 
 import pytest
 import torch
@@ -6,7 +6,6 @@ import torch
 from lemmata.recurrent.input_gated import InputGatedLayer
 from lemmata.recurrent.min_gru import MinGRU
 from lemmata.recurrent.min_lstm import MinLSTM
-from lemmata.testing.recurrence import check_recurrence
 
 BOTH = pytest.mark.parametrize("cell", [MinGRU, MinLSTM])
 
@@ -15,36 +14,6 @@ def made(cell, *args, **options):
     with torch.random.fork_rng():
         torch.manual_seed(0)
         return cell(*args, **options).double(), torch.randn(3, 6, args[0], dtype=torch.float64)
-
-
-@BOTH
-def test_the_conformance_suite_passes(cell):
-    layer, x = made(cell, 3, 4)
-    check_recurrence(layer, x)
-    check_recurrence(layer.float(), x.float())
-
-
-@BOTH
-def test_lengths_end_each_sequence_and_padding_has_no_influence(cell):
-    layer, x = made(cell, 3, 4)
-    lengths = torch.tensor([6, 0, 2])
-    x[2, 2:], x[1] = float("nan"), float("inf")
-    outputs, state = layer(x, lengths=lengths)
-    assert state[1].equal(torch.zeros(4).double())
-    assert bool((outputs[1] == 0).all() and (outputs[2, 2:] == 0).all())
-    torch.testing.assert_close(state[2], layer(x[2:, :2])[1][0])
-    stepped = layer.by_steps(x, lengths=lengths)
-    torch.testing.assert_close((outputs, state), stepped)
-
-
-@BOTH
-def test_no_steps_and_no_sequences_are_answered(cell):
-    layer, x = made(cell, 3, 4)
-    outputs, state = layer(x[:, :0])
-    assert outputs.shape == (3, 0, 4)
-    assert state.equal(torch.zeros(3, 4).double())
-    assert layer(x[:0])[0].shape == (0, 6, 4)
-    torch.testing.assert_close(layer(x[:1])[0], layer(x)[0][:1])
 
 
 @BOTH
@@ -62,24 +31,17 @@ def run(layer, x, state, weight, bias):
 
 
 @BOTH
-def test_the_global_seed_decides_and_state_dicts_carry_over(cell):
-    first, x = made(cell, 3, 4, memory=50.0)
+def test_the_global_seed_decides(cell):
+    first, _ = made(cell, 3, 4, memory=50.0)
     again, _ = made(cell, 3, 4, memory=50.0)
     assert first.input_weight.equal(again.input_weight)
     assert first.bias.equal(again.bias)
-    other = cell(3, 4).double()
-    other.load_state_dict(first.state_dict())
-    assert other(x)[0].equal(first(x)[0])
     assert repr(first) == f"{cell.__name__}(inputs=3, hidden=4)"
 
 
 @BOTH
 @pytest.mark.usefixtures("unchecked")
 def test_bad_arguments_are_named(cell):
-    with pytest.raises(ValueError, match="inputs must be >= 1, got 0"):
-        cell(0, 4)
-    with pytest.raises(ValueError, match="hidden must be >= 1, got 0"):
-        cell(3, 0)
     with pytest.raises(TypeError, match="bias must be True or False, got 1"):
         cell(3, 4, bias=1)
     with pytest.raises(ValueError, match="memory must be > 1, got 1"):
@@ -87,8 +49,6 @@ def test_bad_arguments_are_named(cell):
     with pytest.raises(ValueError, match="memory is set in the biases: use bias=True"):
         cell(3, 4, bias=False, memory=10)
     layer = cell(3, 4)
-    with pytest.raises(ValueError, match=r"x must be \(batch, time, 3\), got shape \(2, 5\)"):
-        layer(torch.zeros(2, 5))
     with pytest.raises(ValueError, match=r"state must have the shape \(2, 4\), got \(2, 3\)"):
         layer(torch.zeros(2, 5, 3), torch.zeros(2, 3))
 

@@ -1,4 +1,4 @@
-"""What the claims about the linear recurrent unit do not say: bad input, lengths, dtypes, gradients, state."""
+"""What the claims about the linear recurrent unit do not say: bad choices, dtypes of its parts, gradients."""
 
 import math
 
@@ -7,39 +7,12 @@ import torch
 from torch.nn import functional
 
 from lemmata.recurrent.lru import LRU
-from lemmata.testing.recurrence import check_recurrence
 
 
 def made(*args, **options):
     with torch.random.fork_rng():
         torch.manual_seed(0)
         return LRU(*args, **options).double(), torch.randn(3, 6, args[0], dtype=torch.float64)
-
-
-@pytest.mark.parametrize("options", [{}, {"gain": "learnt", "skip": True}, {"outputs": 2, "width": 5}])
-def test_the_conformance_suite_passes(options):
-    layer, x = made(3, 4, **options)
-    check_recurrence(layer, x)
-
-
-def test_lengths_end_each_sequence_and_padding_has_no_influence():
-    layer, x = made(3, 4, skip=True)
-    lengths = torch.tensor([6, 0, 2])
-    x[2, 2:], x[1] = float("nan"), float("inf")
-    outputs, state = layer(x, lengths=lengths)
-    assert bool((outputs[1] == 0).all() and (outputs[2, 2:] == 0).all() and (state[1] == 0).all())
-    torch.testing.assert_close(state[2], layer(x[2:, :2])[1][0])
-    torch.testing.assert_close((outputs, state), layer.by_steps(x, lengths=lengths))
-
-
-def test_no_steps_no_sequences_and_transposed_inputs_are_answered():
-    layer, x = made(3, 4)
-    outputs, state = layer(x[:, :0])
-    assert outputs.shape == (3, 0, 3)
-    assert state.equal(torch.zeros(3, 4, dtype=torch.complex128))
-    assert layer(x[:0])[0].shape == (0, 6, 3)
-    turned = x.transpose(0, 1).contiguous().transpose(0, 1)
-    torch.testing.assert_close(layer(turned)[0], layer(x)[0])
 
 
 @pytest.mark.parametrize("gain", ["follows", "learnt"])
@@ -124,14 +97,11 @@ def test_dtypes_of_state_and_outputs():
     assert bool(half.eigenvalues.detach().abs().max() < 1)
 
 
-def test_the_global_seed_decides_and_state_dicts_carry_over():
-    first, x = made(3, 4)
+def test_the_global_seed_decides():
+    first, _ = made(3, 4)
     again, _ = made(3, 4)
     for one, other in zip(first.parameters(), again.parameters(), strict=True):
         assert one.equal(other)
-    other = LRU(3, 4).double()
-    other.load_state_dict(first.state_dict())
-    assert other(x)[0].equal(first(x)[0])
     assert not any(parameter.is_complex() for parameter in first.parameters())
     assert "inputs=3, hidden=4, outputs=3, activation='gelu'" in repr(first)
 
@@ -159,12 +129,6 @@ def test_bad_arguments_are_named():
     ]:
         with pytest.raises(ValueError, match=sentence):
             LRU(3, 4, **options)
-    with pytest.raises(ValueError, match="inputs must be >= 1, got 0"):
-        LRU(0, 4)
-    with pytest.raises(ValueError, match="hidden must be >= 1, got 0"):
-        LRU(3, 0)
-    with pytest.raises(ValueError, match=r"x must be \(batch, time, 3\), got shape \(2, 5, 4\)"):
-        LRU(3, 4)(torch.zeros(2, 5, 4))
     with pytest.raises(ValueError, match=r"state must have the shape \(2, 4\), got \(2, 3\)"):
         LRU(3, 4)(torch.zeros(2, 5, 3), torch.zeros(2, 3))
 

@@ -50,6 +50,7 @@ def test_a_symbol_that_never_came_is_unlikely_and_not_impossible():
     assert math.isfinite(model.bits(torch.tensor([4, 4, 4])))
 
 
+@pytest.mark.measures("recurrent.recipes", "unigram", "trigram", "5-gram")
 @pytest.mark.parametrize(("name", "order"), [("unigram", 1), ("trigram", 3), ("5-gram", 5)])
 def test_the_baselines_of_the_recipes_are_what_n_grams_reach(name, order):
     data = load("shakespeare")

@@ -60,12 +60,6 @@ def test_tokens_are_drawn_as_often_as_the_temperature_says():
         torch.testing.assert_close(drawn.double(), (logits / temperature).softmax(0), rtol=0, atol=3 / draws**0.5)
 
 
-def test_the_dtype_of_the_weights_is_kept():
-    assert model().double()(TEXT)[0].dtype is torch.float64
-    assert model().double().loss(TEXT).dtype is torch.float64
-    assert model().sample(TEXT, 3).dtype is torch.int64
-
-
 def test_the_same_generator_draws_the_same_tokens():
     system = model()
     draws = [system.sample(TEXT, 20, generator=torch.Generator().manual_seed(4)) for _ in range(2)]
@@ -99,12 +93,6 @@ def test_short_whole_numbers_may_say_that_a_sequence_is_empty():
     assert system(TEXT, lengths=lengths.to(torch.uint8)).equal(system(TEXT, lengths=lengths))
 
 
-def test_a_state_dict_carries_all_weights_over():
-    system, other = model(), model()
-    other.load_state_dict(system.state_dict())
-    assert other(TEXT)[0].equal(system(TEXT)[0])
-
-
 BAD = [
     (lambda: Tagger(torch.nn.Linear(2, 3), 2), TypeError, "layer must be a recurrent layer, got Linear"),
     (lambda: Tagger(Elman(2, 3), 0), ValueError, "outputs must be >= 1, got 0"),
@@ -120,10 +108,14 @@ BAD = [
     (
         lambda: model().loss(TEXT, torch.tensor([4.0, 2.0])),
         TypeError,
-        "lengths must hold whole numbers, got torch.float",
+        "lengths must hold integers, got torch.float",
     ),
-    (lambda: model().loss(TEXT, torch.tensor([4])), ValueError, r"one number for each of 2 sequences, got \(1,\)"),
-    (lambda: model().loss(TEXT, torch.tensor([[4], [2]])), ValueError, r"each of 2 sequences, got \(2, 1\)"),
+    (
+        lambda: model().loss(TEXT, torch.tensor([4])),
+        ValueError,
+        r"for each of 2 sequences, got shape \(1,\)",
+    ),
+    (lambda: model().loss(TEXT, torch.tensor([[4], [2]])), ValueError, r"each of 2 sequences, got shape \(2, 1\)"),
     (lambda: model().loss(TEXT, torch.tensor([5, 2])), ValueError, "lengths must be from 1 to 4, got 2 to 5"),
     (lambda: model().loss(TEXT, torch.tensor([4, 0])), ValueError, "lengths must be from 1 to 4, got 0 to 4"),
     (lambda: model().sample(TEXT[:, :0], 3), ValueError, r"with at least 1 step, got shape \(2, 0\)"),

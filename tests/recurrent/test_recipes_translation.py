@@ -114,6 +114,9 @@ def test_bad_choices_name_the_fix(words, message):
 
 
 @pytest.mark.long
+@pytest.mark.measures(
+    "recurrent.recipes_translation", "copying the English", "word by word with a learnt dictionary (IBM model 1)"
+)
 def test_the_baselines_are_what_they_reach():
     data = load("verses")
     learnt, test = ([(words(en), words(de)) for en, de in data.extra[part]] for part in ("train", "test"))

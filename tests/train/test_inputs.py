@@ -1,5 +1,7 @@
 """What `fit` takes: every form in which people have data, the same bits for the same batches, and clear refusals."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import torch
@@ -199,7 +201,7 @@ def test_float64_models_and_precision_take_arrays_as_they_are():
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (5, "data must be tensors, arrays, a Dataset, a DataLoader or an iterable of batches, got int"),
+        (5, "data must be tensors, arrays, a dict of them, a Dataset, a DataLoader or an iterable of batches, got int"),
         ("moons", "data must be tensors, arrays, .*, got str"),
         (None, "data must be tensors, .*, got NoneType"),
         ([1, 2], "a batch of data must be tensors or arrays, alone, in a tuple or in a dict, got int"),
@@ -212,9 +214,22 @@ def test_float64_models_and_precision_take_arrays_as_they_are():
             [(X[0], Y[0])],
             "a batch of data.y must have one row an example, got a single number: torch's DataLoader makes",
         ),
-        ((X, Y, Y, Y), "data has 4 columns without a name: give them as a dict"),
-        ((X, Y[:5]), "columns must be one or more of equal length, got {'x': 50, 'y': 5}"),
-        ((X.numpy(), np.array(["a"] * 50)), "data.y must hold numbers, got an array of <U1: turn names into whole"),
+        ((X, Y, Y, Y), "data has the inputs x1 and x2 and x3 beside the target, but Sequential.forward takes input:"),
+        ({"x": X, "mask": Y, "y": Y}, "data has the inputs x and mask beside the target, but .*: leave out what is no"),
+        ((X, Y[:5]), "columns of data must have one row an example, got x 50, y 5"),
+        ([X, X], "data is a list of 2 arrays of one kind, columns or batches: give columns as a tuple, and batches as"),
+        (
+            (X, object(), Y),
+            r"data must be tensors, got object among them: what is no tensor, such as a graph, .* loss=",
+        ),
+        (SimpleNamespace(edges=Y), "data must be tensors, .*, got SimpleNamespace: what is no tensor, such as a graph"),
+        (
+            {"x": X, "y": Y, "label": Y},
+            "the batch has the columns y and label, each of which may be the target: rename",
+        ),
+        ({"y": Y}, "the batch must hold inputs beside the target y"),
+        ({"a": X, "b": Y}, "this loss needs an input and a target, the batch has a, b: call the target y, label or"),
+        ((X.numpy(), np.array(["a"] * 50)), "data.y must hold numbers, got an array of <U1: turn names into integers"),
         ((X * torch.nan, Y), "data.x must be finite, found 200 values that are not: remove or impute them"),
         ((X.numpy().astype(np.float64) * 1e300, Y), "data.x must be finite, found 200 values"),
         ((X[:0], Y[:0]), "data must hold at least one example"),
@@ -225,13 +240,56 @@ def test_float64_models_and_precision_take_arrays_as_they_are():
             Dataset("mine", {"train": Examples(x=X, y=Y)}),
             r"data set mine with all its parts: give one, mine\.train",
         ),
-        ({"a": X, "b": Y, "c": Y}, "this loss needs an input and a target, the batch has a, b, c: name two of them x"),
+        ({"a": X, "b": Y, "c": Y}, "this loss needs an input and a target, the batch has a, b, c: call the target y"),
         ([(X * torch.nan, Y)], r"loss became nan at step 1 .*: the batch's x must be finite, found 200 values"),
     ],
 )
 def test_what_cannot_be_learnt_from_is_named(data, message):
     with pytest.raises((ValueError, TypeError, Diverged), match=message):
         fit(network(), data, **CHOSEN)
+
+
+class Masked(nn.Module):
+    """Takes two inputs, the second of which says which values of the first count."""
+
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(0)
+        self.layer = nn.Linear(4, 1)
+
+    def forward(self, x, mask):
+        return self.layer(x * mask)[:, 0]
+
+
+MASK = (torch.rand(50, 4, generator=torch.Generator().manual_seed(2)) < 0.5).float()
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        (X, MASK, X.sum(1)),
+        ((X, MASK), X.sum(1)),
+        {"mask": MASK, "x": X, "label": X.sum(1)},
+        TensorDataset(X, MASK, X.sum(1)),
+        Examples(x=X, mask=MASK, y=X.sum(1)),
+    ],
+    ids=lambda data: type(data).__name__,
+)
+def test_the_last_of_a_tuple_is_the_target_for_fit_as_for_audit(data):
+    """Once the second of three was learnt without a word, while the audit of the same tuple took the last."""
+    from lemmata.audit.sample import as_sample
+    from lemmata.audit.subject import Subject
+
+    found = fit(Masked(), data, **CHOSEN)
+    wanted = fit(Masked(), {"x": X, "mask": MASK, "y": X.sum(1)}, loss=_masked_error, **CHOSEN)
+    assert torch.equal(weights(found), weights(wanted))
+    sample = as_sample(data)
+    assert torch.equal(sample.targets, X.sum(1))
+    assert torch.equal(Subject(found.model, sample).outputs(sample), found.model(X, MASK))
+
+
+def _masked_error(model, batch):
+    return nn.functional.mse_loss(model(batch.x, batch.mask), batch.y)
 
 
 def test_named_tuples_name_their_columns():

@@ -225,7 +225,7 @@ def test_a_learner_of_ones_own_may_finish_by_itself():
     [
         ({"data": (X[:0], Y[:0])}, "data must hold at least one example"),
         ({"data": (X * torch.nan, Y)}, "data.x must be finite, found 2400 values"),
-        ({"data": (X, Y[:5])}, "columns must be one or more of equal length"),
+        ({"data": (X, Y[:5])}, "columns of data must have one row an example, got x 300, y 5"),
         ({"system": nn.ReLU()}, "model has no parameter to learn"),
         ({"metric": "accuracy", "test": TEST}, "metric 'accuracy' is not among the scores: loss"),
     ],

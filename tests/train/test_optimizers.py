@@ -12,6 +12,7 @@ from lemmata.catalog import SystemEntry, load, optimizers
 from lemmata.optim import AdamW, GradientDescent, HeavyBall, RMSprop
 from lemmata.train import Options, Watcher, fit
 from lemmata.train import optimizers as made
+from lemmata.train.options import OPTIMIZERS
 
 X = torch.randn(24, 3, generator=torch.Generator().manual_seed(1))
 Y = X @ torch.tensor([[1.0], [-2.0], [0.5]]) + 1
@@ -55,7 +56,7 @@ def test_a_file_added_to_a_chapter_is_selectable_at_once(tmp_path):
     assert [(id, entry.module) for id, entry in found.items()] == [("own", "package.optim.own")]
 
 
-@pytest.mark.parametrize("name", optimizers())
+@pytest.mark.parametrize("name", OPTIMIZERS)
 def test_every_optimiser_learns_and_is_resumed_to_the_bit(name, tmp_path):
     class StopAfter(Watcher):
         def stepped(self, step, epoch, numbers):

@@ -4,9 +4,11 @@ import pytest
 import torch
 from torch import nn
 
+from lemmata.convolution import LeNet5
 from lemmata.feedforward import MLP
 from lemmata.recurrent import GRU, LRU, LSTM, SequenceReader
 from lemmata.train.saved import told_arguments
+from lemmata.transformers import GPT, Bert, Transformer, TransformerEncoder, ViT
 
 
 @pytest.mark.parametrize(
@@ -19,6 +21,12 @@ from lemmata.train.saved import told_arguments
         LRU(3, 4, outputs=2, width=5, gain="learnt"),
         SequenceReader(2, 3, cell="gru", width=8, hidden=6, depth=2),
         SequenceReader(2, 3, vocab_size=11),
+        LeNet5(activation="relu", padding=2),
+        GPT(11, 8, 1, 2, max_length=6, dropout=0.2),  # its method and its embeddings have names of parameters
+        Bert(11, 8, 1, 2, 16, pooling=False),
+        ViT(3, 8, 4, width=8, depth=1, heads=2, hidden=16),
+        TransformerEncoder(8, 1, 2, positions="learned"),
+        Transformer(9, 5, 8, 1, 2, tied=False),
     ],
 )
 def test_the_members_of_a_system_tell_its_arguments(model):

@@ -1,5 +1,6 @@
-"""BERT: parity with Hugging Face's, folders read and written, what is refused by name, dtypes, compile, bad input."""
+"""BERT: parity with Hugging Face's, folders read and written, what is refused by name, bad input."""
 
+import contextlib
 import importlib.util
 import json
 import os
@@ -94,7 +95,9 @@ def test_what_is_written_is_read_by_both(tmp_path, settings):
 @pytest.mark.parametrize("kind", ["BertForMaskedLM", "BertForSequenceClassification", "BertForPreTraining"])
 def test_the_encoder_below_a_head_is_read(tmp_path, kind):
     reference = theirs(tmp_path, kind)
-    ours = Bert.from_pretrained(tmp_path, dtype=torch.float64)
+    told = kind == "BertForSequenceClassification"
+    with pytest.warns(UserWarning, match="SentenceClassifier.from_pretrained") if told else contextlib.nullcontext():
+        ours = Bert.from_pretrained(tmp_path, dtype=torch.float64)
     assert (ours.pool is None) == (kind == "BertForMaskedLM")
     x, _, _ = texts()
     with torch.no_grad():
@@ -144,9 +147,9 @@ def change(folder, **fields):
         ({"hidden_act": "gelu_10"}, "hidden_act must be one of .*, got 'gelu_10'"),
         ({"new_trick": 3}, "the field new_trick .3. is not known"),
         ({"model_type": "roberta"}, "holds a model of type 'roberta', not 'bert'"),
-        ({"num_hidden_layers": 3}, "lacks the tensor encoder.layer.2"),
-        ({"num_hidden_layers": 1}, "holds a tensor encoder.layer.1.* no place"),
-        ({"vocab_size": 51}, r"embeddings.word_embeddings.weight \(50, 24\) does not fit"),
+        ({"num_hidden_layers": 3}, "num_hidden_layers is 3, but the layers of the weights are 2"),
+        ({"num_hidden_layers": 1}, "num_hidden_layers is 1, but the layers of the weights are 2"),
+        ({"vocab_size": 51}, r"vocab_size is 51, but embeddings.word_embeddings.weight is \(50, 24\)"),
     ],
 )
 def test_what_is_not_honoured_is_refused_by_name(tmp_path, fields, message):
@@ -195,36 +198,12 @@ def test_dropout_is_for_training_only():
     assert not torch.equal(model(x).tokens, model(x).tokens)
 
 
-def test_every_weight_learns():
-    model, (x, segments, mask) = small(), texts()
-    (model(x, segments, mask).pooled ** 2).sum().backward()
-    assert all(values.grad is not None and values.grad.isfinite().all() for values in model.parameters())
-    unused = [name for name, values in model.named_parameters() if not values.grad.any()]
-    assert unused == []
-
-
-def test_a_state_dict_gives_the_same_numbers():
-    model, (x, _, _) = small(), texts()
-    other = small()
-    other.reset_parameters()
-    assert not torch.equal(other(x).tokens, model(x).tokens)
-    other.load_state_dict(model.state_dict())
-    assert torch.equal(other(x).tokens, model(x).tokens)
-
-
 def test_the_initial_weights_are_small_and_the_norms_do_nothing():
     model = small(width=96)
     assert abs(model.tokens.weight.std().item() / 0.02 - 1) < 0.1
     assert not model.blocks[0].self_attention.project.bias.any()
     assert (model.norm.weight == 1).all()
     assert not model.norm.bias.any()
-
-
-@pytest.mark.usefixtures("unchecked")
-def test_it_compiles_whole():
-    model, (x, segments, mask) = small(), texts()
-    compiled = torch.compile(model, fullgraph=True, backend="aot_eager")
-    assert torch.allclose(compiled(x, segments, mask).pooled, model(x, segments, mask).pooled, rtol=0, atol=1e-12)
 
 
 def test_without_pooling_nothing_is_said_of_the_sentence():
@@ -234,7 +213,6 @@ def test_without_pooling_nothing_is_said_of_the_sentence():
 @pytest.mark.parametrize(
     ("inputs", "message"),
     [
-        ((torch.zeros(3, dtype=torch.long),), r"x must be \(batch, time\)"),
         ((torch.zeros(3, 0, dtype=torch.long),), "at least 1 token"),
         ((torch.zeros(1, 18, dtype=torch.long),), "at most 17 tokens, got 18"),
         ((torch.full((1, 2), 50),), "tokens from 0 to 49"),

@@ -137,12 +137,6 @@ def test_a_batch_without_chosen_tokens_has_no_loss_and_finite_gradients():
     assert all(each.grad is None or each.grad.isfinite().all() for each in model.parameters())
 
 
-def test_every_weight_learns():
-    model, (x, targets, segments, mask, follows) = small(), lessons()
-    model.losses(x, targets, segments, mask, follows)["loss"].backward()
-    assert [name for name, values in model.named_parameters() if not values.grad.any()] == []
-
-
 def test_the_vectors_of_the_tokens_are_those_of_the_head():
     model, x = small(), torch.arange(12).view(2, 6)
     before = model(x).tokens
@@ -153,19 +147,9 @@ def test_the_vectors_of_the_tokens_are_those_of_the_head():
     assert not any("decoder" in name for name in model.state_dict())
 
 
-def test_it_is_built_on_the_meta_device_and_in_a_dtype():
+def test_it_has_as_many_weights_as_the_original():
     base = BertForPretraining(device="meta")
     assert sum(values.numel() for values in base.parameters()) == 110_106_428
-    assert {values.dtype for values in BertForPretraining(9, width=4, heads=1, dtype=torch.bfloat16).parameters()} == {
-        torch.bfloat16
-    }
-
-
-@pytest.mark.usefixtures("unchecked")
-def test_it_compiles_whole():
-    model, (x, _, segments, mask, _) = small(), lessons()
-    compiled = torch.compile(model, fullgraph=True, backend="aot_eager")
-    assert torch.allclose(compiled(x, segments, mask).tokens, model(x, segments, mask).tokens, rtol=0, atol=1e-12)
 
 
 @pytest.mark.usefixtures("unchecked")

@@ -129,8 +129,10 @@ def test_tokens_that_were_added_behind_the_vocabulary(learnt, older, tmp_path):
     reference = theirs(tmp_path / "old")
     reference.add_special_tokens({"pad_token": "[PAD]"})
     reference.save_pretrained(tmp_path / "new")
-    if older:
+    if older:  # before there was a field for them in tokenizer_config.json
+        (tmp_path / "old/tokenizer_config.json").write_text('{"tokenizer_class": "GPT2Tokenizer"}')
         (tmp_path / "old/added_tokens.json").write_text('{"[PAD]": 1200}')
+        assert theirs(tmp_path / "old")("a[PAD] b")["input_ids"] == reference("a[PAD] b")["input_ids"]
     back = BytePairEncoding.from_pretrained(tmp_path / ("old" if older else "new"))
     assert (
         back.numbered("a[PAD] b")

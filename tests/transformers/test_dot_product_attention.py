@@ -6,7 +6,7 @@ import types
 import pytest
 import torch
 from torch.nn import functional
-from torch.nn.attention import SDPBackend
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from lemmata.transformers import attention, attention_weights, dot_product_attention
 
@@ -145,17 +145,33 @@ def test_one_graph_and_the_meta_device(causal, unchecked):
         ("cuda", torch.float16, (10, 0), True),
         ("cuda", torch.bfloat16, (8, 9), False),
         ("cuda", torch.float32, (9, 0), False),
-        ("cpu", torch.bfloat16, (9, 0), False),
     ],
 )
-def test_cudnn_comes_first_on_new_gpus_alone(monkeypatch, unchecked, device, dtype, capability, first):
-    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: capability)
+def test_cudnn_is_preferred_on_new_gpus_alone(monkeypatch, unchecked, device, dtype, capability, first):
+    monkeypatch.setattr(dot_product_attention, "_capability", lambda device: capability)
     query = types.SimpleNamespace(device=torch.device(device), dtype=dtype)
-    orders = []
-    monkeypatch.setattr(dot_product_attention, "sdpa_kernel", lambda order, set_priority: orders.append(order))
-    dot_product_attention._preferred_kernels(query)
-    assert [order[0] for order in orders] == [SDPBackend.CUDNN_ATTENTION] * first
-    assert all(order[-1] == SDPBackend.MATH for order in orders)  # which can do everything
+    assert dot_product_attention._prefers_cudnn(query) == first
+
+
+@pytest.mark.parametrize("flash", [False, True])
+def test_kernels_change_their_order_while_attention_is_computed_alone(monkeypatch, unchecked, flash):
+    """And what somebody has switched off stays off."""
+    before = [SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH] + [SDPBackend.FLASH_ATTENTION] * flash
+    seen = []
+
+    def look(*told, **more):
+        seen.append((torch._C._get_sdp_priority_order(), torch._C._get_flash_sdp_enabled()))
+        raise RuntimeError("out of memory")
+
+    monkeypatch.setattr(functional, "scaled_dot_product_attention", look)
+    with sdpa_kernel(before, set_priority=True):
+        order = torch._C._get_sdp_priority_order()
+        with pytest.raises(RuntimeError, match="out of memory"):
+            dot_product_attention._cudnn_first(*drawn())
+        assert torch._C._get_sdp_priority_order() == order
+    (((first, *others), enabled),) = seen
+    assert (first, enabled) == (int(SDPBackend.CUDNN_ATTENTION), flash)
+    assert others == [kernel for kernel in order if kernel != first]
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")

@@ -1,4 +1,4 @@
-"""Encoder and decoder: torch's stacks, kinds of positions, masks, caches, dtypes, devices, compile, bad input."""
+"""Encoder and decoder: torch's stacks, kinds of positions, masks, caches, bad input."""
 
 import pytest
 import torch
@@ -29,6 +29,21 @@ def test_from_torch_keeps_mode_and_norm_and_leaves_the_input_as_it_is():
         assert (made.norm is None, made.training, made.dropout) == (last is None, False, 0.0)
         x = torch.randn(1, 3, 8)
         assert torch.allclose(made(x), stack(x), atol=1e-5)
+
+
+def test_layers_of_torch_that_differ_are_each_taken_as_they_are():
+    torch.manual_seed(0)
+    words = {"dropout": 0.0, "batch_first": True, "dtype": torch.float64}
+    other = {"nhead": 4, "dim_feedforward": 8, "norm_first": True, "activation": "gelu"}
+    x, memory = torch.randn(2, 5, 12, dtype=torch.float64), torch.randn(2, 4, 12, dtype=torch.float64)
+    stack = nn.TransformerEncoder(nn.TransformerEncoderLayer(12, 2, 20, **words), 2, enable_nested_tensor=False)
+    stack.layers[1] = nn.TransformerEncoderLayer(12, **other, **words)
+    assert torch.allclose(TransformerEncoder.from_torch(stack)(x), stack(x), rtol=0, atol=CLOSE)
+    stack = nn.TransformerDecoder(nn.TransformerDecoderLayer(12, 2, 20, **words), 2)
+    stack.layers[1] = nn.TransformerDecoderLayer(12, **other, **words)
+    ahead = torch.ones(5, 5, dtype=torch.bool).triu(1)
+    ours = TransformerDecoder.from_torch(stack)(x, memory)
+    assert torch.allclose(ours, stack(x, memory, tgt_mask=ahead), rtol=0, atol=CLOSE)
 
 
 @pytest.mark.parametrize("positions", ["sinusoidal", "learned", None])
@@ -66,25 +81,6 @@ def test_dropout_is_for_training_only_and_the_last_norm_for_norm_first():
     assert TransformerEncoder(8, 1, 2, norm_first=False).norm is None
 
 
-def test_gradients_are_right():
-    torch.manual_seed(0)
-    words = {"hidden": 6, "activation": "gelu", "dtype": torch.float64}
-    encoder, decoder = TransformerEncoder(4, 1, 2, **words), TransformerDecoder(4, 1, 2, **words)
-    x, y = (torch.randn(1, 3, 4, dtype=torch.float64, requires_grad=True) for _ in range(2))
-    assert torch.autograd.gradcheck(lambda x, y: decoder(y, encoder(x)), (x, y))
-
-
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
-def test_dtypes_devices_and_weights_kept(dtype):
-    encoder = TransformerEncoder(8, 1, 2, positions="learned", dtype=dtype)
-    x = torch.randn(1, 1, 8, dtype=dtype)
-    assert encoder(x).dtype == dtype
-    other = TransformerEncoder(8, 1, 2, positions="learned", dtype=dtype)
-    other.load_state_dict(encoder.state_dict())
-    assert torch.equal(other(x), encoder(x))
-    assert TransformerDecoder(8, 1, 2, device="meta")(x.to("meta").float(), torch.empty(1, 2, 8, device="meta")).is_meta
-
-
 def test_fresh_weights_follow_glorot_and_biases_are_zero():
     torch.manual_seed(0)
     block = TransformerEncoder(64, 1, 4).blocks[0]
@@ -105,7 +101,6 @@ def test_fresh_weights_follow_glorot_and_biases_are_zero():
         ),
         (lambda: TransformerEncoder(8, 1, 2, dropout=1.0), r"dropout must be in \[0, 1\), got 1.0"),
         (lambda: TransformerEncoder(8, 1, 2, max_length=0), "max_length must be >= 1, got 0"),
-        (lambda: TransformerEncoder(8, 1, 2)(torch.zeros(2, 8)), r"x must be \(batch, time, 8\), got shape \(2, 8\)"),
         (lambda: TransformerEncoder(8, 1, 2, positions=None)(torch.zeros(1, 2, 4)), r"x must be \(batch, time, 8\)"),
     ],
 )

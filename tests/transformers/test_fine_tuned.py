@@ -144,29 +144,17 @@ def test_the_layer_has_a_dropout_of_its_own_while_training(head):
     assert torch.equal(model.eval()(x), model(x))
 
 
-@pytest.mark.filterwarnings("ignore:TF32 acceleration")  # what torch says whenever a switch of oneDNN is set
 @pytest.mark.parametrize("head", [SentenceClassifier, Tagger, QuestionAnswerer])
-def test_torch_shaped(head, unchecked):
+def test_padding_changes_nothing(head):
     torch.manual_seed(0)
     x, segments, mask = batch()
-    model = head(60, device="meta", **OURS)
-    assert all(values.device.type == "meta" for values in model.parameters())
-    model = head(60, dtype=torch.bfloat16, **OURS).eval()
-    # Some virtual machines announce matrix units for bfloat16 that oneDNN then cannot use: torch's own kernels.
-    with torch.backends.mkldnn.flags(enabled=False):
-        assert ours_of(model, x, segments, mask).dtype is torch.bfloat16
     model = head(60, **OURS).eval()
-    other = head(60, **OURS).eval()
-    other.load_state_dict(model.state_dict())
     found = ours_of(model, x, segments, mask)
-    assert torch.equal(found, ours_of(other, x, segments, mask))
-    compiled = torch.compile(model, backend="eager", fullgraph=True)
-    assert torch.allclose(ours_of(compiled, x, segments, mask), found, atol=1e-6)
     padded = functional.pad(x, (0, 3), value=5), functional.pad(segments, (0, 3)), functional.pad(mask, (0, 3))
     longer = ours_of(model, *padded)
     if found.ndim == 3:
         longer, found = longer[:, :13][mask], found[mask]
-    assert torch.allclose(longer, found, atol=1e-5)  # padding changes nothing of what is said of the tokens
+    assert torch.allclose(longer, found, atol=1e-5)
 
 
 def test_what_is_refused(tmp_path):

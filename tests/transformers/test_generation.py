@@ -10,7 +10,7 @@ from lemmata.transformers.generation import (
     until_all_have_ended,
 )
 from lemmata.transformers.gpt import GPT
-from transformers import TemperatureLogitsWarper, TopKLogitsWarper, TopPLogitsWarper
+from transformers import GPT2LMHeadModel, TemperatureLogitsWarper, TopKLogitsWarper, TopPLogitsWarper
 
 
 def model(max_length=16, **words):
@@ -219,3 +219,95 @@ def test_logits_must_be_real_numbers(unchecked):
         next_token_distribution(torch.arange(3))
     with pytest.raises(ValueError, match=r"logits must be \(..., vocab_size\) real numbers, got torch.float32 \(0,\)"):
         next_token_distribution(torch.zeros(0))
+
+
+# --- Prompts of different lengths, and several texts at once ---
+
+
+def theirs(ours, folder):
+    """The same weights in Hugging Face's model, whose generate is the reference."""
+    ours.save_pretrained(folder)
+    return GPT2LMHeadModel.from_pretrained(folder, dtype=torch.float64).eval()
+
+
+PADDED = torch.arange(4) >= torch.tensor([0, 2, 3])[:, None]
+
+
+@pytest.mark.parametrize("words", [{}, {"stop": 3}, {"temperature": 1.0, "top_k": 5}], ids=str)
+def test_left_padded_prompts_go_on_as_those_of_hugging_face(words, tmp_path):
+    ours, length = model(), 9
+    reference = theirs(ours, tmp_path)
+    torch.manual_seed(5)
+    settings = {"do_sample": "top_k" in words, "top_k": words.get("top_k"), "eos_token_id": words.get("stop")}
+    wanted = reference.generate(PROMPT, attention_mask=PADDED.long(), max_new_tokens=length, pad_token_id=3, **settings)
+    torch.manual_seed(5)
+    found = generate(ours, PROMPT, length, **({"temperature": 0} | words), mask=PADDED)
+    assert found.tolist() == wanted[:, 4:].tolist()
+
+
+def test_padding_on_the_left_changes_nothing_even_beyond_the_longest_text():
+    ours = model()
+    for number, real in enumerate(PADDED.sum(1).tolist()):
+        alone = generate(ours, PROMPT[number : number + 1, 4 - real :], 7, temperature=0)
+        assert generate(ours, PROMPT, 7, temperature=0, mask=PADDED)[number].tolist() == alone[0].tolist()
+    everything = torch.ones_like(PADDED)
+    assert generate(ours, PROMPT, 30, 0, mask=everything).equal(generate(ours, PROMPT, 30, 0))
+    assert generate(ours, PROMPT, 30, 0, mask=PADDED).shape == (3, 30)
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize(
+    ("beams", "penalty", "stop", "padded"),
+    [(2, 1.0, (), False), (4, 1.0, (3,), False), (3, 0.0, (3, 7), True), (5, 2.0, (3,), True), (20, 1.0, (3,), False)],
+)
+def test_beams_are_those_of_hugging_face(seed, beams, penalty, stop, padded, tmp_path):
+    torch.manual_seed(seed)
+    ours, length = model(), 8
+    for values in ours.parameters():
+        values.data.copy_(0.4 * torch.randn(values.shape, dtype=torch.float64))
+    prompt, mask = torch.randint(20, (3, 4)), PADDED if padded else torch.ones_like(PADDED)
+    words = {"num_beams": beams, "length_penalty": penalty, "eos_token_id": list(stop) or None, "pad_token_id": 0}
+    wanted = theirs(ours, tmp_path).generate(
+        prompt, attention_mask=mask.long(), max_new_tokens=length, do_sample=False, **words
+    )
+    settings = {"beams": beams, "length_penalty": penalty, "stop": stop, "mask": mask if padded else None}
+    found = generate(ours, prompt, length, temperature=0, **settings)
+    for mine, its in zip(found.tolist(), wanted[:, 4:].tolist(), strict=True):
+        assert until_end(mine, stop) == until_end(its, stop)
+
+
+def until_end(tokens, stop):
+    """The tokens up to the first that ends a text."""
+    return tokens[: next((place + 1 for place, token in enumerate(tokens) if token in stop), len(tokens))]
+
+
+def test_many_beams_find_the_likeliest_text():
+    torch.manual_seed(0)
+    small = GPT(vocab_size=4, width=8, depth=1, heads=2, max_length=8, dtype=torch.float64)
+    for values in small.parameters():
+        values.data.mul_(10.0)
+    prompt = torch.tensor([[1, 2]])
+    texts = torch.cartesian_prod(*[torch.arange(4)] * 3)  # (64, 3)
+    likely = -small.nll(
+        torch.cat([prompt.expand(64, -1), texts[:, :2]], 1), torch.cat([prompt[:, 1:].expand(64, -1), texts], 1)
+    )
+    best = texts[likely[:, 1:].sum(1).argmax()]
+    assert generate(small, prompt, 3, temperature=0, beams=64)[0].equal(best)
+    assert generate(small, prompt, 3, temperature=0, beams=1).equal(generate(small, prompt, 3, temperature=0))
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_masks_and_beams_of_another_kind_are_answered():
+    for words, error, message in (
+        ({"mask": PADDED.long()}, TypeError, r"mask must be boolean, .*: use mask.bool\(\)"),
+        ({"mask": PADDED[:, 1:]}, ValueError, r"mask must have the shape of prompt, \(3, 4\), got \(3, 3\)"),
+        ({"mask": PADDED.flip(1)}, ValueError, "pad prompts on the left"),
+        ({"beams": 2}, ValueError, "beams=2 follows the likeliest texts and draws none: say temperature=0"),
+        ({"beams": 0}, ValueError, "beams must be >= 1, got 0"),
+        ({"beams": 2, "temperature": 0, "length": 14}, ValueError, r"at most 17 tokens together, got 4 \+ 14"),
+        ({"beams": 2, "temperature": 0, "length_penalty": torch.inf}, ValueError, "length_penalty must be finite"),
+    ):
+        with pytest.raises(error, match=message):
+            generate(model(), PROMPT, **({"length": 3} | words))
+    with pytest.raises(ValueError, match=r"positions must have the shape of x, \(3, 4\), got \(3, 2\)"):
+        model()(PROMPT, positions=PROMPT[:, :2])

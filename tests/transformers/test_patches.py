@@ -1,4 +1,4 @@
-"""Patches: agreement with torch's unfold and convolution, gradients, dtypes, and bad input."""
+"""Patches: agreement with torch's unfold and convolution, and bad input."""
 
 import pytest
 import torch
@@ -28,22 +28,10 @@ def test_an_embedding_is_a_convolution_with_the_same_weights(dtype: torch.dtype)
     torch.testing.assert_close(found, expected, rtol=0, atol=48 * torch.finfo(dtype).eps)
 
 
-def test_an_embedding_has_the_right_gradients() -> None:
-    torch.manual_seed(0)
-    embed = PatchEmbedding((2, 3), 2, 4, dtype=torch.float64)
-    assert torch.autograd.gradcheck(embed, torch.randn(2, 2, 4, 6, dtype=torch.float64, requires_grad=True))
-
-
-def test_an_embedding_can_be_built_on_the_meta_device() -> None:
-    assert PatchEmbedding(16, device="meta")(torch.empty(2, 3, 32, 48, device="meta")).shape == (2, 6, 768)
-
-
 @pytest.mark.parametrize(
     ("shape", "message"),
     [
         ((1, 3, 8, 10), "x must be whole patches of 4 x 4 pixels, got 8 x 10 pixels: crop or resize"),
-        ((1, 1, 8, 8), r"x must be \(batch, 3, height, width\), got shape \(1, 1, 8, 8\)"),
-        ((3, 8, 8), r"use x\[None\] for one picture"),
         ((1, 3, 0, 8), "sides of at least 1 pixels"),
     ],
 )

@@ -26,7 +26,7 @@ def made(seed=0):
 
 def written(folder):
     write_pretrained(made(), STORED, CONFIG, folder)
-    return read_pretrained(folder, "small")[1]
+    return dict(read_pretrained(folder, "small")[1])
 
 
 def test_what_is_written_is_read(tmp_path):
@@ -66,8 +66,11 @@ def test_weights_in_several_files_are_joined(tmp_path):
 def test_a_head_on_top_is_left(tmp_path):
     tensors = {f"body.{name}": each for name, each in written(tmp_path).items()} | {"head.w": torch.zeros(2)}
     model = made(seed=1)
-    take_weights(model, STORED, tensors, "here", prefix="body.")
+    with pytest.warns(UserWarning, match=r"here holds a head \(head.w\), which is left: Whole reads it"):
+        take_weights(model, STORED, tensors, "here", prefix="body.", heads={"head.": "Whole reads it"})
     assert torch.equal(model[1].weight, made()[1].weight)
+    with pytest.raises(ValueError, match=r"here holds a tensor head.w, for which Sequential has no place"):
+        take_weights(model, STORED, tensors, "here", prefix="body.")
     take_weights(model, STORED, written(tmp_path), "here", prefix="body.")
     with pytest.raises(ValueError, match=r"here holds a tensor head.w, for which Sequential has no place"):
         take_weights(model, STORED, written(tmp_path) | {"head.w": torch.zeros(2)}, "here", prefix="body.")

@@ -26,12 +26,14 @@ def restorer():
     return Restorer(load("shakespeare").extra["vocabulary"], SMALL)
 
 
+@pytest.mark.measures("transformers.recipes_bert", "unigram", "bigram")
 def test_the_baselines_are_counted_in_the_training_text():
     text = load("shakespeare")
     train, test, size = text.train.x, text.validation.x, len(text.extra["vocabulary"])
     after = torch.bincount(train[:-1] * size + train[1:], minlength=size**2).view(size, size).argmax(1)
-    assert abs((test == train.mode().values).double().mean() - BASELINES["unigram"]) < 5e-4
-    assert abs((after[test[:-1]] == test[1:]).double().mean() - BASELINES["bigram"]) < 5e-4
+    unigram, bigram = (test == train.mode().values), (after[test[:-1]] == test[1:])
+    assert unigram.double().mean().item() == pytest.approx(BASELINES["unigram"], abs=5e-4)
+    assert bigram.double().mean().item() == pytest.approx(BASELINES["bigram"], abs=5e-4)
 
 
 def test_a_lesson_is_two_passages_with_hidden_characters(experiment, restorer):

@@ -57,7 +57,7 @@ def test_every_test_character_is_counted_once_after_half_a_window():
     assert len(text) - len(counted) < 2 * 32
     half = experiment.test[:3]
     bits = experiment.system.eval().nll(half.x, half.y)[:, 16:].mean().item() / math.log(2)
-    assert experiment.metrics(experiment.system, half)["bits"] == pytest.approx(bits)
+    assert experiment.loss(experiment.system, half)["bits"] == pytest.approx(bits)
 
 
 def test_with_patience_the_end_of_the_training_text_is_held_out():

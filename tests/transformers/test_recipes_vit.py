@@ -41,11 +41,11 @@ def _few(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_it_beats_the_baseline_after_a_few_epochs() -> None:
     experiment = experiment_of(epochs=8, warmup=20, lr=5e-3)
     run_experiment(experiment)
-    assert experiment.metrics
+    assert experiment.loss
     assert experiment.predict
     network = experiment.system.eval()
     with torch.no_grad():
-        score = experiment.metrics(network, experiment.test)["accuracy"]
+        score = experiment.loss(network, experiment.test)["accuracy"].item()
         predicted = experiment.predict(network, experiment.test)
     assert experiment.notes["baselines"]["nearest class mean"] == pytest.approx(0.675, abs=0.002)
     assert score > experiment.notes["baselines"]["nearest class mean"] + 0.03
@@ -104,8 +104,8 @@ def test_pictures_are_moved_only_while_it_learns() -> None:
     experiment = experiment_of(config=replace(QUICK, shift=2))
     assert experiment.loss
     network, batch = experiment.system, experiment.train
-    assert experiment.loss(network.eval(), batch) == experiment.loss(network.eval(), batch)
-    assert experiment.loss(network.train(), batch) != experiment.loss(network.train(), batch)
+    assert experiment.loss(network.eval(), batch)["loss"] == experiment.loss(network.eval(), batch)["loss"]
+    assert experiment.loss(network.train(), batch)["loss"] != experiment.loss(network.train(), batch)["loss"]
 
 
 def test_sixty_thousand_pictures_are_fetched_or_read_first() -> None:

@@ -45,12 +45,31 @@ def test_settings_modes_and_dtypes_come_along_and_weights_are_copied():
     assert block_from_torch(nn.TransformerEncoderLayer(8, 2, device="meta")).feed_forward.expand.weight.is_meta
 
 
+def changed(name, value):
+    """A layer of a decoder in which somebody has put another part."""
+    layer = nn.TransformerDecoderLayer(8, 2)
+    setattr(layer, name, value)
+    return layer
+
+
 @pytest.mark.parametrize(
     ("layer", "error", "message"),
     [
         (nn.Linear(2, 2), TypeError, "TransformerEncoderLayer or DecoderLayer, got Linear"),
         (nn.TransformerEncoderLayer(8, 2, bias=False), ValueError, "layer must have biases"),
         (nn.TransformerEncoderLayer(8, 2, activation=torch.tanh), ValueError, "activation relu or gelu, got"),
+        (changed("multihead_attn", nn.MultiheadAttention(8, 4, 0.1)), ValueError, "one number of heads .*, got 2, 4"),
+        (
+            changed("norm2", nn.LayerNorm(8, 0.1)),
+            ValueError,
+            "one eps of its normalisations .*, got 1e-05, 0.1",
+        ),
+        (changed("dropout3", nn.Dropout(0.5)), ValueError, "one dropout throughout, got 0.1, 0.5"),
+        (
+            changed("multihead_attn", nn.MultiheadAttention(8, 2, 0.1, kdim=4)),
+            ValueError,
+            "one kind of attention throughout, got kdim or vdim, plain",
+        ),
     ],
 )
 def test_what_a_block_cannot_be_is_refused(layer, error, message, unchecked):

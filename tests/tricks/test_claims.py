@@ -6,7 +6,14 @@ from torch import nn
 
 from lemmata.judge.draw import Draw
 from lemmata.tricks.batch_norm import BatchNorm
-from lemmata.tricks.claims import dropout, initialization, normalization, normalized_training, weight_decay
+from lemmata.tricks.claims import (
+    distillation,
+    dropout,
+    initialization,
+    normalization,
+    normalized_training,
+    weight_decay,
+)
 from lemmata.tricks.dropout import Dropout
 
 
@@ -78,3 +85,85 @@ def test_a_penalty_without_one_half_has_another_gradient():
 
     check = weight_decay.the_penalty_pulls_in_proportion_to_the_weights
     assert not check(Draw("reg.weight_decay.l2"), half=1.0, penalty=whole).holds
+
+
+@pytest.mark.parametrize(
+    "check",
+    [
+        initialization.both_laws_have_the_variance_that_is_asked_for,
+        initialization.weights_of_variance_one_over_n_preserve_the_variance,
+        initialization.weights_between_both_demands,
+        initialization.rectified_layers_keep_the_mean_square,
+    ],
+    ids=lambda check: check.id,
+)
+def test_normal_weights_have_more_than_the_moments_of_normal_ones(monkeypatch, check):
+    real = initialization.initialize
+
+    def always_uniform(layer, scheme, distribution="normal", **more):
+        return real(layer, scheme, distribution="uniform", **more)
+
+    monkeypatch.setattr(initialization, "initialize", always_uniform)
+    assert not check(Draw(check.id)).holds
+
+
+@pytest.mark.parametrize("sign", [1, -1], ids=["rotations", "reflections"])
+def test_half_of_the_orthogonal_matrices_are_not_all_of_them(sign):
+    def of_one_kind(draw, m):
+        layer = initialization._haar(draw, m)
+        layer.weight[0] *= sign * torch.linalg.det(layer.weight).sign()
+        return layer
+
+    check = initialization.orthogonal_layers_preserve_every_norm
+    assert not check(Draw("init.orthogonal"), law=of_one_kind).holds
+
+
+def test_a_convolution_sums_over_its_window(monkeypatch):
+    real = initialization.initialize
+
+    def by_channels(layer, scheme, **more):
+        told = real(layer, scheme, **more)
+        if isinstance(layer, nn.Conv2d):
+            with torch.no_grad():
+                layer.weight *= 3  # the root of the nine places under the window
+        return told
+
+    monkeypatch.setattr(initialization, "initialize", by_channels)
+    assert not initialization.weights_of_variance_one_over_n_preserve_the_variance(Draw("init.lecun")).holds
+
+
+def test_gains_of_glorots_weights_are_measured(monkeypatch):
+    """A layer whose gradients are not those of its signals."""
+
+    class Deaf(nn.Linear):
+        def forward(self, x):
+            return super().forward(x.detach()) + 0 * x.sum()
+
+    monkeypatch.setattr(initialization.nn, "Linear", Deaf)
+    assert not initialization.weights_between_both_demands(Draw("init.glorot")).holds
+
+
+def test_running_variances_are_unbiased(monkeypatch):
+    class OfTheBatch(BatchNorm):
+        def forward(self, x):
+            if not self.training or not self.track_running_stats:
+                return super().forward(x)
+            running, count = self.get_buffer("running_var"), self.get_buffer("num_batches_tracked")
+            before, out = running.clone(), super().forward(x)
+            share = 1 / int(count) if self.momentum is None else self.momentum
+            running.copy_((1 - share) * before + share * x.var(0, correction=0))
+            return out
+
+    monkeypatch.setattr(normalization, "BatchNorm", OfTheBatch)
+    assert not normalization.batches_standardise_every_feature(Draw("norm.batch")).holds
+
+
+def test_the_mixture_with_labels_is_looked_at(monkeypatch):
+    class Unscaled(distillation.DistillationLoss):
+        def forward(self, student, teacher, y=None):
+            soft = distillation.distillation_loss(student, teacher, self.temperature)
+            hard = nn.functional.cross_entropy(student, y) if y is not None else torch.zeros(())
+            return (1 - self.hard) * soft + self.hard * hard
+
+    monkeypatch.setattr(distillation, "DistillationLoss", Unscaled)
+    assert not distillation.students_learn_tempered_probabilities(Draw("distill")).holds

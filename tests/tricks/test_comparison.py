@@ -22,7 +22,8 @@ SHORT = Options(epochs=2, lr=5e-3, device="cpu", evaluate=1)
 
 def loss_of(experiment, system, batch):
     assert experiment.loss is not None
-    return experiment.loss(system, batch)
+    found = experiment.loss(system, batch)
+    return found["loss"] if isinstance(found, dict) else found
 
 
 def points(**changed) -> Any:

@@ -41,6 +41,7 @@ def audit(
     probes: Sequence[str] | None = None,
     name: str = "",
     watch: Callable[[str], None] | None = None,
+    on_finding: Callable[[AuditFinding], None] | None = None,
 ) -> AuditReport:
     r"""What theory says about a model of one's own, a classifier or a regressor.
 
@@ -49,7 +50,7 @@ def audit(
     nll, bce (of logits), mse, l1 and huber; without one it is chosen by the targets. An optimiser may be given by name
     with `lr` and `momentum`, or as it is, with its state. A model with inputs of its own kind is called by
     `forward(model, batch)`, where `batch` holds the input columns by name. `budget` is the time in seconds;
-    `watch(title)` is called as each probe begins.
+    `watch(title)` is called as each probe begins, and `on_finding(finding)` with each finding as it is made.
 
     The model comes back exactly as it was: weights, mode, gradients, hooks, and the random numbers too.
 
@@ -64,6 +65,8 @@ def audit(
         raise TypeError("model must be a module of Python, got a scripted one: give the module that it was made from")
     if any(is_lazy(p) for p in [*model.parameters(), *model.buffers()]):
         raise ValueError("model has lazy layers without weights: give it one batch of examples first")
+    if any(p.is_meta for p in [*model.parameters(), *model.buffers()]):
+        raise ValueError("model is on the meta device, where tensors hold no numbers: load its weights first")
     validate.positive("budget", budget)
     chosen = _chosen(probes)
     training = _training(optimizer, lr, momentum, batch_size)
@@ -75,7 +78,11 @@ def audit(
         subject = Subject(model, train_sample, test_sample, loss, forward, training, name, clock.left())
         # Each probe finds the model as the first one did, whatever the ones before it tried.
         with kept_as_found(model) as give_back:
-            findings = [finding for one in chosen for finding in _asked(one, subject, clock, watch, give_back)]
+            findings = []
+            for finding in (finding for one in chosen for finding in _asked(one, subject, clock, watch, give_back)):
+                findings.append(finding)
+                if on_finding:
+                    on_finding(finding)
         facts = _facts(subject)
     return AuditReport(subject.name, findings, facts, clock.spent(), budget)
 

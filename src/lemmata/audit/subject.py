@@ -14,6 +14,7 @@ from torch.nn import functional
 from lemmata.audit.clock import Clock
 from lemmata.audit.labels_read import read_as_classes, why_unusable
 from lemmata.audit.sample import Sample
+from lemmata.data.columns import taken_by_name
 
 __all__ = []  # for probes
 
@@ -151,7 +152,8 @@ class Subject:
         self.modes = [(part, part.training) for part in model.modules()]
         self.given = train, test  # as they came: not rounded to the model's dtype
         self.train, self.test = train.to(self.device, self.dtype), test and test.to(self.device, self.dtype)
-        self.network = Network(model, list(train.inputs), train.named, forward)
+        by_name = forward is None and taken_by_name(model, list(train.inputs), "forward")
+        self.network = Network(model, list(train.inputs), by_name, forward)
         self.given_loss = loss
         model.eval()
         outputs = self._first_outputs()

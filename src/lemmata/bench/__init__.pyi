@@ -4,6 +4,7 @@ from lemmata.bench.child import Prepared as Prepared
 from lemmata.bench.memory import PeakMemory as PeakMemory
 from lemmata.bench.registry import BenchEntry as BenchEntry
 from lemmata.bench.registry import Contender as Contender
+from lemmata.bench.registry import Seconds as Seconds
 from lemmata.bench.registry import agreement as agreement
 from lemmata.bench.registry import entries as entries
 from lemmata.bench.registry import entry as entry
@@ -25,6 +26,7 @@ __all__ = [
     "Measured",
     "PeakMemory",
     "Prepared",
+    "Seconds",
     "Target",
     "agreement",
     "contest",

@@ -1,6 +1,7 @@
-"""What is measured: one entry a file of the folder contests, found by reading, so that listing imports nothing.
+"""What is measured: the entries in the files of the folder contests, found by reading: listing imports nothing.
 
-An entry is a file with five kinds of marked functions, whose marks are literals:
+An entry is a file with five kinds of marked functions, whose marks are literals. Entries that differ in their problem
+alone stand in one file, and share the other four:
 
     @entry("sums", title=..., measures=..., cases={"small": "1,000 numbers"}, targets={"a loop": 0.5})
     def problem(case, device): ...         # the data, the same in every process
@@ -25,7 +26,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-__all__ = ["BenchEntry", "Contender", "agreement", "entries", "entry", "limit", "ours", "peer"]
+__all__ = ["BenchEntry", "Contender", "Seconds", "agreement", "entries", "entry", "limit", "ours", "peer"]
 
 FOLDER = Path(__file__).parent / "contests"
 MARKS = ("entry", "ours", "peer", "limit", "agreement")
@@ -56,8 +57,12 @@ def peer(who: str, *, needs: str = "", cases: str = "") -> Callable[[Marked], Ma
     return _as_it_is
 
 
+class Seconds(float):
+    """What a limit's repeat gives if its time is worked out of measured rates, and not the time that it took itself."""
+
+
 def limit(words: str) -> Callable[[Marked], Marked]:
-    """Mark the work that no contender can avoid: one repeat of it takes the time of the limit."""
+    """Mark the work that no contender can avoid: the limit is its quickest repeat, or the `Seconds` it gives."""
     del words
     return _as_it_is
 
@@ -134,16 +139,17 @@ def _read(path: Path) -> Iterator[BenchEntry]:
                 marked[kind].append((node.name, *_words(mark, path)))
     if not marked["entry"]:
         return
-    if len(marked["entry"]) != 1 or len(marked["agreement"]) != 1 or not marked["ours"]:
-        raise ValueError(f"{path}: an entry's file has one @entry, one @agreement and at least one @ours")
-    (problem, name, words), (check, _, bound) = marked["entry"][0], marked["agreement"][0]
+    if len(marked["agreement"]) != 1 or not marked["ours"]:
+        raise ValueError(f"{path}: an entry's file has one @agreement and at least one @ours")
+    check, _, bound = marked["agreement"][0]
     taking_part = [
         Contender(who, kind, function, **more)
         for kind in ("ours", "peer", "limit")
         for function, who, more in marked[kind]
     ]
-    place = {"path": path, "problem": problem, "agreement": check, "contenders": tuple(taking_part)}
-    yield BenchEntry(name, **words, **bound, **place)
+    shared = {"path": path, "agreement": check, "contenders": tuple(taking_part)}
+    for problem, name, words in marked["entry"]:
+        yield BenchEntry(name, **words, **bound, **shared, problem=problem)
 
 
 def _words(mark: ast.Call, path: Path) -> tuple[Any, dict[str, Any]]:

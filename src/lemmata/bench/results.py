@@ -60,7 +60,8 @@ def rows_of(entry: BenchEntry, case: str, measured: Sequence[Measured]) -> list[
     rows = [_row(entry, case, one) for one in measured if one is not limit]
     sound = [row for row in rows if row.median_s is not None and not row.reason]
     best = min((row.median_s for row in sound if row.role == "peer" and row.median_s), default=None)
-    least = statistics.median(limit.seconds) if limit and limit.seconds and not limit.reason else None
+    # The quickest repeat, not the median: a limit must not rise because the machine was busy meanwhile.
+    least = min(limit.seconds) if limit and limit.seconds and not limit.reason else None
     for row in rows:
         row.limit_s = least
         if row.median_s is not None:

@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from lemmata.catalog import dials, entries, reading, statements
-from lemmata.catalog.agreement import disagreements
-from lemmata.catalog.entries import Catalog, ClaimEntry, LieEntry, RecipeEntry, SystemEntry
+from lemmata.catalog.agreement import disagreements, groundless
+from lemmata.catalog.entries import Catalog, ClaimEntry, LieEntry, RecipeEntry, SystemEntry, marked
 from lemmata.catalog.index import Index
 from lemmata.catalog.reading import promised, read_claims, read_systems
+from lemmata.catalog.sources import invented_places
 from lemmata.catalog.statements import Argument, Erratum, Statement, read_statements
 from lemmata.files import cache_folder
 
@@ -27,6 +28,7 @@ __all__ = [
     "SystemEntry",
     "by_room",
     "load",
+    "marked",
     "optimizers",
     "promised",
     "read_claims",
@@ -34,12 +36,12 @@ __all__ = [
 
 # The order of the course. A chapter exists once its folder has a statements.yaml or, named here, any file at all.
 CHAPTERS = (
-    "foundations connectionism feedforward optim tricks convolution recurrent transformers geometric "
-    "kernel bayes generalization generative robustness continual meta vision"
+    "foundations connectionism feedforward optim tricks convolution vision recurrent transformers geometric "
+    "kernel bayes generalization generative robustness continual meta"
 ).split()
 ROOMS = "linear_algebra matrix_calculus analysis probability information activations".split()
 Row = TypeVar("Row")
-SHARED = ("measure", "fast")  # folders that chapters stand on, which have systems too
+SHARED = ("certified", "measure", "fast")  # folders that chapters stand on, which have systems too
 
 
 @functools.cache
@@ -78,6 +80,8 @@ def load(root: Path | None = None) -> Catalog:
     catalog.claims = {id: _with_cost(claim, catalog.statements.get(id)) for id, claim in catalog.claims.items()}
     if not any("not valid YAML" in problem for problem in catalog.problems):  # which would explain all that follow
         catalog.problems += disagreements(catalog)
+        catalog.problems += groundless(catalog, root)
+        catalog.problems += invented_places(catalog, root / "sources.yaml")
     return catalog
 
 

@@ -1,12 +1,14 @@
 """Whether statements, claims, systems and recipes agree with each other."""
 
+import graphlib
 from collections.abc import Iterator
+from pathlib import Path
 
 from lemmata.catalog.dials import dials_in, shows
 from lemmata.catalog.entries import Catalog, ClaimEntry
 from lemmata.catalog.statements import Statement
 
-__all__ = ["disagreements"]
+__all__ = ["disagreements", "groundless"]
 
 
 def disagreements(catalog: Catalog) -> Iterator[str]:
@@ -33,6 +35,18 @@ def disagreements(catalog: Catalog) -> Iterator[str]:
     for recipe in catalog.recipes:
         if recipe.system not in catalog.systems:
             yield f"{recipe.path}:{recipe.line}: {recipe.name} trains the unknown system {recipe.system!r}"
+
+
+def groundless(catalog: Catalog, root: Path) -> Iterator[str]:
+    """Statements below a package folder that build on unknown ones or, by whatever way round, on themselves."""
+    for statement in catalog.statements.values():
+        where = f"{root / statement.chapter / statement.room / 'statements.yaml'}:{statement.line}: {statement.id}"
+        for id in [id for id in statement.builds_on if id not in catalog.statements]:
+            yield f"{where} builds on the unknown statement {id!r}"
+    try:
+        graphlib.TopologicalSorter({id: s.builds_on for id, s in catalog.statements.items()}).prepare()
+    except graphlib.CycleError as error:
+        yield f"{root}: statements build on each other in a circle: {', '.join(reversed(error.args[1]))}"
 
 
 def _wrong_dials(statement: Statement, claim: ClaimEntry) -> Iterator[str]:

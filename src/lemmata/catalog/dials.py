@@ -3,17 +3,19 @@ r"""Dials in formulas: `\dial{name}{value}` marks the symbol that an argument of
 import math
 import re
 
-__all__ = ["dials_in", "number_in", "shows", "without_dials"]
+__all__ = ["NEUTRAL", "dials_in", "number_in", "shows", "without_dials"]
 
 DIAL = re.compile(r"\\dial\{(\w+)\}\{((?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*)\}")
 
 
 def without_dials(latex: str) -> str:
-    r"""Plain LaTeX: every dial replaced by the value that stands in it.
+    r"""Plain LaTeX: every dial replaced by the value that stands in it; a neutral one is not written.
 
     >>> without_dials(r"at most $\dial{round}{\lfloor}\dial{factor}{}R^{\dial{power}{2}}\rfloor$")
     'at most $\\lfloor R^{2}\\rfloor$'
     """
+    latex = DIAL.sub(lambda found: rf"\dial{{{found[1]}}}{{}}" if found[2].strip() in NEUTRAL else found[0], latex)
+    latex = re.sub(rf"\^\{{{DIAL.pattern}\}}", lambda found: found[0] if found[2].strip() else "\0", latex)
     # A command before or at the end of a dial must not swallow the letter that follows.
     marked = DIAL.sub("\0\\2\0", latex)
     return re.sub(r"(\\[a-zA-Z]+)\0+(?=[a-zA-Z])", r"\1 ", marked).replace("\0", "")
@@ -38,7 +40,9 @@ def shows(shown: str, default: str, label: str) -> bool:
     return number_in(shown) == value
 
 
-SIGNS = {"": (0.0, 1.0), "+": (1.0,), "-": (-1.0,)}
+SIGNS = {"": (0.0, 1.0), "+": (1.0,), "-": (-1.0,), "/": (1.0,), "-0": (0.0,)}
+# A divisor 1 and a subtrahend 0: like a factor 1 and a summand 0, which are written as nothing, they appear once moved.
+NEUTRAL = ("", "/", "-0")
 CONSTANTS = {r"\pi": math.pi, "math.pi": math.pi, "e": math.e, "math.e": math.e, r"\log2": math.log(2)}
 
 

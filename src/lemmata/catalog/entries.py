@@ -1,11 +1,14 @@
 """What the package holds: entries for claims, lies, systems and recipes, as they are written in the source."""
 
+import functools
+import importlib
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from lemmata.catalog.statements import Erratum, Statement
 
-__all__ = ["Catalog", "ClaimEntry", "LieEntry", "RecipeEntry", "SystemEntry"]
+__all__ = ["Catalog", "ClaimEntry", "LieEntry", "RecipeEntry", "SystemEntry", "marked"]
 
 
 @dataclass(frozen=True)
@@ -39,7 +42,7 @@ class ClaimEntry:
 
 @dataclass(frozen=True)
 class SystemEntry:
-    """A system as written: its name, what it is, and the claims its docstring promises."""
+    """A system as written: its name, what it is, the claims its docstring promises, and whom it names as its source."""
 
     id: str
     title: str
@@ -52,6 +55,13 @@ class SystemEntry:
     sentence: str
     claims: tuple[str, ...] = ()
     room: str = ""
+    source: str = ""
+    example: str = ""  # one call that makes it and runs it
+
+    @property
+    def import_line(self) -> str:
+        """The line of Python that gives it."""
+        return f"from lemmata.{self.chapter} import {self.name}"
 
 
 @dataclass(frozen=True)
@@ -65,6 +75,11 @@ class RecipeEntry:
     name: str
     path: Path
     line: int
+
+
+def marked(entry: SystemEntry | RecipeEntry) -> Any:
+    """The class or function that was found by its mark; this imports its chapter, and with it torch."""
+    return getattr(importlib.import_module(entry.module), entry.name)
 
 
 @dataclass
@@ -81,6 +96,24 @@ class Catalog:
     def open(self) -> list[str]:
         """Ids that are stated but have no check yet."""
         return [id for id in self.statements if id not in self.claims]
+
+    @functools.cached_property
+    def authors(self) -> dict[str, str]:
+        """Statement -> whom the systems that promise it name as their source."""
+        found: dict[str, str] = {}
+        for entry in self.systems.values():
+            for id in entry.claims:
+                found[id] = f"{found.get(id, '')} {entry.source}".strip()
+        return found
+
+    @functools.cached_property
+    def built_on(self) -> dict[str, list[str]]:
+        """Statement -> the statements that build on it, in the order of the course."""
+        found: dict[str, list[str]] = {}
+        for statement in self.statements.values():
+            for id in statement.builds_on:
+                found.setdefault(id, []).append(statement.id)
+        return found
 
     def settled(self, id: str, erratum: Erratum) -> str:
         """How a misprint is settled: refuted (a lie says what is printed), read as one of READINGS, or open."""

@@ -56,7 +56,7 @@ def read_systems(
             where, needed = f"{path}:{node.lineno}", {"recipe": {"data", "metric"}, "system": {"title", "kind"}}
             if not names or not all(isinstance(word, str) for word in (*names, *words.values())):
                 problems.append(f"{where}: @{_name(mark)} takes literal strings only")
-            elif set(words) != needed[_name(mark)]:
+            elif set(words) - ({"example"} if _name(mark) == "system" else set()) != needed[_name(mark)]:
                 problems.append(f"{where}: @{_name(mark)} takes a name, {' and '.join(sorted(needed[_name(mark)]))}")
             elif _name(mark) == "recipe":
                 for name in names:
@@ -68,14 +68,21 @@ def read_systems(
                 problems.append(f"{where}: kind must be one of {', '.join(SYSTEM_KINDS)}, got {words['kind']!r}")
             else:
                 place = chapter, module, node.name, path, node.lineno
-                claims = promised(ast.get_docstring(node) or "")
-                yield SystemEntry(names[0], words["title"], words["kind"], *place, _sentence(node), claims, room)
+                told = ast.get_docstring(node) or ""
+                rest = _sentence(node), promised(told), room, _source(told), words.get("example", "")
+                yield SystemEntry(names[0], words["title"], words["kind"], *place, *rest)
 
 
 def promised(docstring: str) -> tuple[str, ...]:
     """The ids on a docstring's `Claims:` line, which may run over several lines."""
     found = re.search(r"^Claims:(.*?)(?=^\s*$|^[A-Z]\w*:|\Z)", docstring, re.M | re.S)
     return tuple(re.findall(ID.pattern.replace("(", "(?:"), found.group(1))) if found else ()
+
+
+def _source(docstring: str) -> str:
+    """What a docstring says after `Source:`, up to the next label."""
+    found = re.search(r"(?:^|(?<=\.  ))Source:(.*?)(?=^\s*$|\.  [A-Z]\w*:|^[A-Z]\w*:|\Z)", docstring, re.M | re.S)
+    return " ".join(found.group(1).split()) if found else ""
 
 
 def _lie(mark: ast.Call, defaults: dict[str, str], where: str, problems: list[str]) -> LieEntry:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from lemmata.catalog.entries import Catalog, ClaimEntry
 from lemmata.catalog.reading import read_claims
-from lemmata.catalog.search import did_you_mean, search
+from lemmata.catalog.search import did_you_mean, nearest_words, search
 from lemmata.catalog.statements import Statement
 
 __all__ = ["Selection", "matching", "select"]
@@ -56,7 +56,8 @@ def select(catalog: Catalog, words: Sequence[str], text: bool = False) -> Select
     stated = catalog.statements.values()
     known = {*own, *catalog.statements, *(s.chapter for s in stated), *(s.room for s in stated)} - {""}
     for word in [] if found else unknown:
-        chosen.faults.append(f"unknown id {word!r}{did_you_mean(word, known)}")
+        hint = nearest_words(catalog, word) if text else did_you_mean(word, known)
+        chosen.faults.append(f"{'no statement has the id or word' if text else 'unknown id'} {word!r}{hint}")
     return chosen
 
 

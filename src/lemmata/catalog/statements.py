@@ -19,6 +19,7 @@ READINGS = {
     "notation": "a slip of notation that no computation can show",
     "extraction": "lost between the author's file and the text we read",
 }
+KEY_TYPES = {"number": int, "sources": list, "errata": list, "builds_on": list, "arguments": dict, "values": dict}
 ID = re.compile(r"[a-z0-9_]+(\.[a-z0-9_]+)*")
 
 
@@ -72,7 +73,8 @@ class Statement:
     r"""One entry of a chapter's statements.yaml.
 
     `dialled` is the statement with the symbols that an argument of the check stands for marked, `\dial{name}{value}`;
-    `statement` is the same without the marks. `arguments` has a reader's words for them.
+    `statement` is the same without the marks. `arguments` has a reader's words for them. `why` says in a few sentences
+    why it is true, `builds_on` names the statements that this takes as known.
     """
 
     id: str
@@ -84,6 +86,8 @@ class Statement:
     arguments: tuple[Argument, ...] = ()
     sources: tuple[dict[str, str], ...] = ()
     errata: tuple[Erratum, ...] = ()
+    why: str = ""
+    builds_on: tuple[str, ...] = ()
     chapter: str = ""
     room: str = ""
     line: int = 0
@@ -116,10 +120,12 @@ def read_statements(folder: Path, chapter: str, room: str, problems: list[str]) 
 
 
 def _statement(entry: Any, chapter: str, room: str, line: int) -> Statement:
-    words = _words("a statement", entry, "id kind title statement cost", "sources errata arguments")
+    words = _words("a statement", entry, "id kind title statement cost", "sources errata arguments why builds_on")
     words["dialled"], words["statement"] = words["statement"], without_dials(words["statement"])
     words["arguments"] = tuple(_argument(*item) for item in (words.get("arguments") or {}).items())
+    words["why"] = words.get("why") or ""
     words["sources"] = tuple(_words("a source", source, "source where") for source in words.get("sources") or ())
+    words["builds_on"] = tuple(words.get("builds_on") or ())
     keys = "number source printed problem correct", " ".join(READINGS)
     words["errata"] = tuple(Erratum(**_words("an erratum", erratum, *keys)) for erratum in words.get("errata") or ())
     statement = Statement(**words, chapter=chapter, room=room, line=line)
@@ -128,6 +134,8 @@ def _statement(entry: Any, chapter: str, room: str, line: int) -> Statement:
     for key, allowed in ("kind", KINDS), ("cost", COSTS):
         if words[key] not in allowed:
             raise ValueError(f"{key} must be one of {', '.join(allowed)}, got {words[key]!r}")
+    if wrong := [each for each in statement.builds_on if not isinstance(each, str)]:
+        raise ValueError(f"builds_on must name statements by their ids, got {wrong[0]!r}")
     if [erratum.number for erratum in statement.errata] != list(range(1, len(statement.errata) + 1)):
         raise ValueError("errata must be numbered 1, 2, ... in order")
     for erratum in statement.errata:
@@ -156,7 +164,7 @@ def _words(what: str, entry: Any, needed: str, optional: str = "") -> dict[str, 
     if unknown := [str(key) for key in entry if key not in f"{needed} {optional}".split()]:
         raise ValueError(f"{what} has the unknown key {', '.join(unknown)}: it may have {needed} {optional}".rstrip())
     for key, value in entry.items():
-        wanted = {"number": int, "sources": list, "errata": list, "arguments": dict, "values": dict}.get(key, str)
+        wanted = KEY_TYPES.get(key, str)
         if not isinstance(value, wanted) and value is not None:
             raise ValueError(f"{key} must be {wanted.__name__}, got {value!r}{': quote it' if wanted is str else ''}")
     return dict(entry)

@@ -128,7 +128,8 @@ class _Parser:
 
     def node(self, token: str) -> tuple:
         if token == "{":
-            return (self.row("}"), self.next())[0]
+            inside = (self.row("}"), self.next())[0]
+            return ("words", ",") if inside == ("row", [("symbol", ",")]) else inside  # 50{,}257 is one number
         if token in _OPEN:
             inside = self.row(*_CLOSE, *_ENDS)
             closed = self.peek() in _CLOSE

@@ -14,11 +14,11 @@ from jaxtyping import Float
 from torch import Tensor
 
 from lemmata import validate
+from lemmata.certified.exact_elimination import exact_rank
+from lemmata.certified.rounding import gamma
 from lemmata.connectionism.linear_threshold import augment
 from lemmata.connectionism.separability import Separation, separate
-from lemmata.foundations.linear_algebra import exact_rank
 from lemmata.marks import system
-from lemmata.measure.rounding import gamma
 
 MAX_SUBSETS = 10**7  # a limit of time
 

@@ -10,7 +10,12 @@ from lemmata.marks import system
 __all__ = ["LinearThresholdUnit", "augment", "dataset_margin", "geometric_margin"]
 
 
-@system("linear_threshold", title="Linear threshold unit", kind="module")
+@system(
+    "linear_threshold",
+    title="Linear threshold unit",
+    kind="module",
+    example="LinearThresholdUnit(torch.tensor([3.0, 4.0, -2.0]), bias=-1.0)(torch.randn(4, 3))",
+)
 class LinearThresholdUnit(nn.Module):
     r"""A unit that answers on which side of a hyperplane a point lies.
 
@@ -135,7 +140,8 @@ def augment(x: Float[Tensor, "*batch features"]) -> Float[Tensor, "*batch inputs
 
 
 def _points(name: str, x: Tensor, weight: Tensor) -> None:
-    validate.last_axis(name, validate.floating(name, x), len(weight))
+    """Points with as many features as weights and in their dtype; not looked at, so that NaN passes."""
+    validate.last_axis(name, x, len(weight))
     if x.dtype != weight.dtype:
         raise TypeError(f"{name} must have the dtype of weight, got {x.dtype}: use {name}.to({weight.dtype})")
 

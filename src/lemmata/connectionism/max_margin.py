@@ -13,9 +13,9 @@ from jaxtyping import Float
 from torch import Tensor
 
 from lemmata import validate
+from lemmata.certified.rounding import fractions
 from lemmata.connectionism.separability import Separation, separate
 from lemmata.marks import system
-from lemmata.measure.rounding import fractions
 
 __all__ = ["MaximumMarginClassifier"]
 

@@ -15,7 +15,12 @@ __all__ = ["McCullochPittsNetwork", "McCullochPittsNeuron", "boolean_inputs", "b
 TruthTable = tuple[bool, ...]
 
 
-@system("mcculloch_pitts", title="McCulloch-Pitts neuron", kind="module")
+@system(
+    "mcculloch_pitts",
+    title="McCulloch-Pitts neuron",
+    kind="module",
+    example="McCullochPittsNeuron(torch.tensor([1, 1, -1]), threshold=1)(torch.randint(2, (4, 3)))",
+)
 class McCullochPittsNeuron(nn.Module):
     r"""A neuron that fires when its excited inputs outnumber its inhibited ones by the threshold.
 
@@ -41,11 +46,13 @@ class McCullochPittsNeuron(nn.Module):
 
     def __init__(self, synapses: Shaped[Tensor, "*neurons inputs"], threshold: int | float | Tensor) -> None:
         super().__init__()
-        validate.signs("synapses", synapses)
+        if not validate.tensor("synapses", synapses).is_meta:
+            validate.signs("synapses", synapses)
         if synapses.ndim not in (1, 2):
             raise ValueError(f"synapses must be a (neurons, inputs) tensor, got shape {tuple(synapses.shape)}")
         level = torch.as_tensor(threshold, dtype=torch.float32, device=synapses.device)
-        validate.floating("threshold", level)
+        if not level.is_meta:
+            validate.floating("threshold", level)
         if level.shape != synapses.shape[:-1]:
             found = tuple(level.shape)
             raise ValueError(f"threshold must have shape {tuple(synapses.shape[:-1])} like synapses, got {found}")
@@ -53,7 +60,9 @@ class McCullochPittsNeuron(nn.Module):
         self.register_buffer("threshold", level.clone())
 
     def forward(self, x: Shaped[Tensor, "*batch inputs"]) -> Tensor:
-        validate.last_axis("x", validate.bits("x", x), self.synapses.shape[-1], "input")
+        validate.last_axis("x", x, self.synapses.shape[-1], "input")
+        if validate.visible(x):
+            validate.bits("x", x)
         excitation = torch.inner(x.to(self.synapses), self.synapses)  # (..., inputs) -> (...) or (..., neurons)
         return (excitation >= self.threshold).to(x.dtype)
 
@@ -61,7 +70,13 @@ class McCullochPittsNeuron(nn.Module):
         return f"synapses={self.synapses.int().tolist()}, threshold={self.threshold.tolist()}"
 
 
-@system("mcculloch_pitts_network", title="Two layers of McCulloch-Pitts neurons", kind="module")
+@system(
+    "mcculloch_pitts_network",
+    title="Two layers of McCulloch-Pitts neurons",
+    kind="module",
+    example="McCullochPittsNetwork(McCullochPittsNeuron(torch.tensor([[1, 1], [-1, -1]]), torch.tensor([1, -1])), "
+    "McCullochPittsNeuron(torch.tensor([1, 1]), 2))(torch.randint(2, (4, 2)))",
+)
 class McCullochPittsNetwork(nn.Module):
     r"""A hidden layer of McCulloch-Pitts neurons read by one output neuron.
 

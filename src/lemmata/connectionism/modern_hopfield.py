@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from lemmata.marks import system
-from lemmata.validate import count, floating, last_axis, positive
+from lemmata.validate import count, floating, inputs, last_axis, positive, visible
 
 __all__ = ["ModernHopfield", "ModernHopfieldLayer"]
 
@@ -99,7 +99,12 @@ class ModernHopfield(nn.Module):
         return f"patterns={tuple(self.patterns.shape)}, beta={self.beta:g}, steps={self.steps}"
 
 
-@system("modern_hopfield_layer", title="Modern Hopfield layer", kind="module")
+@system(
+    "modern_hopfield_layer",
+    title="Modern Hopfield layer",
+    kind="module",
+    example="ModernHopfieldLayer(8, heads=2, steps=2)(torch.randn(3, 5, 8), torch.randn(3, 7, 8))",
+)
 class ModernHopfieldLayer(nn.Module):
     r"""Attention as a trainable memory: states and memories are projected, associated, and read out.
 
@@ -161,8 +166,9 @@ class ModernHopfieldLayer(nn.Module):
         """What the memories answer to the states."""
         self._check("states", states)
         memories = states if memories is None else self._check("memories", memories)
-        if len(memories) != len(states):
-            raise ValueError(f"memories must hold one memory for each of {len(states)} states, got {len(memories)}")
+        batch, found = states.shape[0], memories.shape[0]
+        if batch != found:
+            raise ValueError(f"memories must hold one memory for each of {batch} states, got {found}")
         query, key, value = self._project(states, memories)  # (batch, heads, length, head_dim) each
         shown = None if mask is None else _checked_mask(mask, memories.shape[:-1])[:, None, None, :]
         for _ in range(self.steps - 1):
@@ -179,7 +185,7 @@ class ModernHopfieldLayer(nn.Module):
         return tuple(rearrange(x, heads, heads=self.heads) for x in (query, key, value))
 
     def _check(self, name: str, value: Tensor) -> Tensor:
-        if _finite(name, value).ndim != 3 or value.shape[-1] != self.features:
+        if inputs(name, value, self.features).ndim != 3:
             wanted = f"a (batch, length, {self.features}) tensor"
             raise ValueError(f"{name} must be {wanted}, got shape {tuple(value.shape)}")
         return value
@@ -193,7 +199,7 @@ def _checked_mask(mask: Tensor, shape: torch.Size) -> Tensor:
         raise TypeError(f"mask must be a boolean tensor, got {getattr(mask, 'dtype', type(mask).__name__)}")
     if mask.shape != shape:
         raise ValueError(f"mask must have shape {tuple(shape)}, got {tuple(mask.shape)}")
-    if not torch.compiler.is_compiling() and not mask.any(-1).all():
+    if visible(mask) and not mask.any(-1).all():
         raise ValueError("mask must keep at least one pattern of each memory, got one that is all padding")
     return mask
 

@@ -9,11 +9,11 @@ from jaxtyping import Float
 from torch import Tensor
 
 from lemmata import validate
+from lemmata.certified.rounding import gamma
 from lemmata.connectionism.linear_threshold import LinearThresholdUnit, augment, dataset_margin
 from lemmata.connectionism.separability import Separation, separate
 from lemmata.fast.perceptron_sweep import fingerprint, quick_sweep
 from lemmata.marks import system
-from lemmata.measure.rounding import gamma
 
 __all__ = ["Perceptron", "textbook_perceptron"]
 
@@ -169,7 +169,7 @@ class Perceptron:
                 break
         learnt = torch.from_numpy(state).to(x.device)
         self.weight_, self.bias_ = learnt[:-1], learnt[-1]
-        self.updates_ = torch.tensor(updates, dtype=torch.int64, device=x.device)
+        self.updates_ = torch.from_numpy(np.fromiter(updates, np.int64, len(updates))).to(x.device)
         self.mistakes_ = len(updates)
         self.mistake_counts_ = torch.bincount(self.updates_, minlength=len(x))
         return None if mistakes else lowest, loop

@@ -66,7 +66,7 @@ def separate_file(
     config: PerceptronFileConfig = PerceptronFileConfig(),  # noqa: B008 - frozen
     options: Options = Options(epochs=100, batch_size=4096, evaluate=5, device="cpu"),  # noqa: B008
 ) -> Experiment:
-    """Classes of one's own: a table, arrays or a folder of pictures."""
+    """Classes of one's own: a table, arrays or a folder of images."""
     found = load_file(data, config, options.seed)
     if not found.classes:
         name = found.extra["preparation"].target.name

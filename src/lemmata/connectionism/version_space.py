@@ -22,9 +22,9 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from lemmata import validate
+from lemmata.certified.rounding import exact_signs, fractions, gamma
 from lemmata.connectionism.separability import Separation, separate, signed_rows
 from lemmata.marks import system
-from lemmata.measure.rounding import exact_signs, fractions, gamma
 
 __all__ = ["VersionSpace"]
 

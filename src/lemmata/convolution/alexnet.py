@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from lemmata import validate
 from lemmata.convolution.image_input import images
 from lemmata.marks import system
+from lemmata.signatures import config_of
 
 __all__ = ["AlexNet", "AlexNetConfig"]
 
@@ -17,14 +18,14 @@ LEAST = 63  # pixels: 15 after the first convolution, then 7, 3 and 1 after the 
 
 @dataclass(frozen=True)
 class AlexNetConfig:
-    """What can be chosen of an AlexNet; its channels and classes follow from the data."""
+    """Configuration of an AlexNet; channels and classes follow from the data."""
 
     width: int = 64
     """Channels of the first convolution; the others have 3, 6, 4 and 4 times as many."""
     hidden: int = 4096
-    """Units of the fully connected layers."""
+    """Units of the hidden fully connected layers."""
     dropout: float = 0.5
-    """Fraction of the fully connected layers' inputs left out at each training step."""
+    """Dropout probability before the two hidden fully connected layers."""
 
     def __post_init__(self) -> None:
         validate.count("width", self.width)
@@ -32,7 +33,12 @@ class AlexNetConfig:
         validate.fraction("dropout", self.dropout)
 
 
-@system("alexnet", title="AlexNet", kind="module")
+@system(
+    "alexnet",
+    title="AlexNet",
+    kind="module",
+    example="AlexNet(classes=5, width=2, hidden=8)(torch.randn(3, 3, 64, 64))",
+)
 class AlexNet(nn.Module):
     r"""Five convolutions with relu, three overlapping max poolings, and three fully connected layers with dropout.
 
@@ -68,7 +74,7 @@ class AlexNet(nn.Module):
         dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__()
-        self.config = AlexNetConfig(width, hidden, dropout)
+        self.config = config_of(AlexNetConfig, locals())
         self.channels, self.classes = validate.count("channels", channels), validate.count("classes", classes)
         place = {"device": device, "dtype": dtype}
         w = width

@@ -1,5 +1,6 @@
 r"""What a convolution costs, written out and by Fourier transforms, and which of the two is the quicker."""
 
+import functools
 import math
 import time
 from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -83,6 +84,12 @@ def expected_ratio(x: Sequence[int], weight: Sequence[int], sizes: Sequence[int]
     """The expected time of torch's kernels over that of spectra."""
     if not dtype.is_floating_point:
         raise TypeError(f"dtype must be floating point, got {dtype}")
+    ratio = _ratio.__wrapped__ if torch.compiler.is_compiling() else _ratio
+    return ratio(tuple(x), tuple(weight), tuple(sizes), dtype)
+
+
+@functools.lru_cache(maxsize=1024)  # to work it out takes as long as a small convolution
+def _ratio(x: Sequence[int], weight: Sequence[int], sizes: Sequence[int], dtype: torch.dtype) -> float:
     return _direct_time(x, weight, sizes, dtype) / _spectral_time(x, weight, dtype)
 
 

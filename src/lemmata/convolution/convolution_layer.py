@@ -4,6 +4,7 @@ import functools
 import itertools
 import math
 from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import torch
 from jaxtyping import Num
@@ -12,7 +13,7 @@ from torch.nn import functional
 
 from lemmata import validate
 from lemmata.convolution.convolution_cost import block_lengths, expected_ratio, measured_choice
-from lemmata.convolution.padding import amounts_of, pad_space, per_axis
+from lemmata.convolution.padding import MODES, amounts_of, pad_space, per_axis
 from lemmata.convolution.sizes import output_size, transposed_output_size
 from lemmata.marks import system
 
@@ -61,12 +62,52 @@ def conv_nd(
     axes = _checked(x, weight, bias, groups)
     if x.shape[1] != weight.shape[1] * groups:
         raise ValueError(f"x must have {weight.shape[1] * groups} channels to fit weight, got {x.shape[1]}")
-    steps, gaps = per_axis("stride", stride, axes), per_axis("dilation", dilation, axes)
-    padded = pad_space(x, amounts_of(padding, weight.shape[2:], gaps, steps), padding_mode)
-    sizes = [output_size(*one) for one in zip(padded.shape[2:], weight.shape[2:], steps, [0] * axes, gaps, strict=True)]
-    how = (padded, weight, sizes, steps, gaps, groups)
-    y = _HOW[_chosen(method, *how)](*how)  # (batch, outputs, *sizes)
+    layout = _remembered(_layout, x.shape[2:], weight.shape[2:], stride, padding, dilation)
+    shape = (*x.shape[:2], *layout.padded)
+    chosen = _chosen(method, x, shape, weight, layout, groups, padding_mode)
+    if chosen == "torch" and padding_mode == "zeros" and layout.even is not None:
+        # Torch pads and adds the bias where it is: a copy with zeros around would take half as long as the kernel.
+        return _TORCH[axes - 1](x, weight, bias, layout.steps, layout.even, layout.gaps, groups)
+    padded = pad_space(x, layout.amounts, padding_mode)
+    y = _HOW[chosen](padded, weight, layout.sizes, layout.steps, layout.gaps, groups)  # (batch, outputs, *sizes)
     return y if bias is None else y + bias.reshape(-1, *[1] * axes)
+
+
+class _Layout(NamedTuple):
+    """A window's steps and gaps on each axis of space, the padding, and the sizes that follow."""
+
+    steps: tuple[int, ...]
+    gaps: tuple[int, ...]
+    amounts: tuple[tuple[int, int], ...]  # padding before and after
+    even: tuple[int, ...] | None  # the same where it is as much before as after
+    padded: tuple[int, ...]
+    sizes: tuple[int, ...]  # of the output
+
+
+def _remembered(plan: Any, space: Sequence[int], kernel: Sequence[int], *settings: Any) -> Any:
+    """What follows from sizes and settings, which takes as long to work out and to check as a small convolution.
+
+    Only plain numbers and words are looked up: 1.0 and True are equal to 1, and are refused.
+    """
+    plain = all(type(value) in (int, str) for value in settings) and not torch.compiler.is_compiling()
+    return (plan if plain else plan.__wrapped__)(space, kernel, *settings)
+
+
+@functools.lru_cache(maxsize=1024)
+def _layout(
+    space: Sequence[int],
+    kernel: Sequence[int],
+    stride: int | Sequence[int],
+    padding: int | str | Sequence[int],
+    dilation: int | Sequence[int],
+) -> _Layout:
+    axes = len(space)
+    steps, gaps = tuple(per_axis("stride", stride, axes)), tuple(per_axis("dilation", dilation, axes))
+    amounts = tuple(amounts_of(padding, kernel, gaps, steps))
+    even = tuple(before for before, _ in amounts) if all(before == after for before, after in amounts) else None
+    padded = tuple(size + before + after for size, (before, after) in zip(space, amounts, strict=True))
+    sizes = tuple(output_size(*one) for one in zip(padded, kernel, steps, [0] * axes, gaps, strict=True))
+    return _Layout(steps, gaps, amounts, even, padded, sizes)
 
 
 @system("conv_transpose_nd", title="Transposed convolution in n dimensions", kind="function")
@@ -85,7 +126,8 @@ def conv_transpose_nd(
 
     $$ y[c, s u + d t - p] \mathrel{+}= \sum_r w[r,c,t]\, x[r,u] $$
 
-    It is computed as a convolution: s - 1 zeros between the values of x, and the kernel turned around.
+    Torch's kernels compute it where `method` is `torch`, and under `auto` unless spectra are expected to be quicker.
+    Every other method computes it as a convolution: s - 1 zeros between the values of x, and the kernel turned around.
 
     Shapes:
         x: (batch, inputs, *space); weight: (inputs, outputs / groups, *kernel); bias: (outputs,)
@@ -100,17 +142,53 @@ def conv_transpose_nd(
     axes = _checked(x, weight, bias, groups, transposed=True)
     if x.shape[1] != len(weight):
         raise ValueError(f"x must have {len(weight)} channels to fit weight, got {x.shape[1]}")
-    steps, gaps = per_axis("stride", stride, axes), per_axis("dilation", dilation, axes)
-    less, more = per_axis("padding", padding, axes, 0), per_axis("output_padding", output_padding, axes, 0)
-    for one in zip(x.shape[2:], weight.shape[2:], steps, less, gaps, more, strict=True):
-        transposed_output_size(*one)
+    settings = (stride, dilation, padding, output_padding)
+    steps, gaps, less, more = _remembered(_transposed_layout, x.shape[2:], weight.shape[2:], *settings)
+    chosen = _chosen_transposed(method, x, weight, steps, gaps, groups)
+    if chosen == "torch":
+        return _TRANSPOSED[axes - 1](x, weight, bias, steps, less, more, groups, gaps)
     turned = weight.flip(tuple(range(2, weight.ndim))).unflatten(0, (groups, -1)).transpose(1, 2).flatten(0, 1)
     reach = [gap * (size - 1) for gap, size in zip(gaps, weight.shape[2:], strict=True)]
     full = conv_nd(
-        _spread(x, steps), turned, padding=reach, dilation=gaps, groups=groups, method=method
+        _spread(x, steps), turned, padding=reach, dilation=gaps, groups=groups, method=chosen
     )  # as if nothing were padded
     y = pad_space(full, [(-p, o - p) for p, o in zip(less, more, strict=True)])
     return y if bias is None else y + bias.reshape(-1, *[1] * axes)
+
+
+@functools.lru_cache(maxsize=1024)
+def _transposed_layout(
+    space: Sequence[int],
+    kernel: Sequence[int],
+    stride: int | Sequence[int],
+    dilation: int | Sequence[int],
+    padding: int | Sequence[int],
+    output_padding: int | Sequence[int],
+) -> tuple[list[int], list[int], list[int], list[int]]:
+    """Steps, gaps, and what padding takes away and adds on each axis of space."""
+    axes = len(space)
+    steps, gaps = per_axis("stride", stride, axes), per_axis("dilation", dilation, axes)
+    less, more = per_axis("padding", padding, axes, 0), per_axis("output_padding", output_padding, axes, 0)
+    for one in zip(space, kernel, steps, less, gaps, more, strict=True):
+        transposed_output_size(*one)
+    return steps, gaps, less, more
+
+
+def _chosen_transposed(
+    method: str, x: Tensor, weight: Tensor, steps: Sequence[int], gaps: Sequence[int], groups: int
+) -> str:
+    """Torch's kernels, or the method by which the convolution with zeros between the values of x is computed."""
+    validate.one_of("method", method, METHODS)
+    if method not in ("auto", "measured", "torch") or not x.is_floating_point() or len(steps) > 3:
+        return method
+    if method == "torch" or x.dtype not in SPECTRAL:
+        return "torch"
+    reach = [gap * (size - 1) for gap, size in zip(gaps, weight.shape[2:], strict=True)]
+    sizes = [step * (size - 1) + 1 + r for step, size, r in zip(steps, x.shape[2:], reach, strict=True)]
+    padded = (*x.shape[:2], *(size + r for size, r in zip(sizes, reach, strict=True)))
+    turned = (weight.shape[1] * groups, x.shape[1] // groups, *weight.shape[2:])
+    # Torch leaves out the zeros between, which are all but one in `prod(steps)` of what it would multiply.
+    return "fft" if expected_ratio(padded, turned, sizes, x.dtype) > math.prod(steps) else "torch"
 
 
 def _checked(x: Tensor, weight: Tensor, bias: Tensor | None, groups: int, transposed: bool = False) -> int:
@@ -146,13 +224,15 @@ def alike(name: str, value: Tensor, other: str, like: Tensor) -> None:
 def _chosen(
     method: str,
     x: Tensor,
+    shape: Sequence[int],
     weight: Tensor,
-    sizes: Sequence[int],
-    steps: Sequence[int],
-    gaps: Sequence[int],
+    layout: _Layout,
     groups: int,
+    padding_mode: str,
 ) -> str:
     validate.one_of("method", method, METHODS)
+    validate.one_of("padding_mode", padding_mode, MODES)
+    sizes = layout.sizes
     whole = not (x.is_floating_point() or x.is_complex())
     if method == "fft" and x.dtype not in SPECTRAL:
         raise TypeError(f"method 'fft' needs float32 or float64, got {x.dtype}: use x.float() and weight.float()")
@@ -165,12 +245,14 @@ def _chosen(
     direct = "torch" if len(sizes) <= 3 else "definition"
     if x.dtype not in SPECTRAL:
         return direct
-    expected = expected_ratio(x.shape, weight.shape, sizes, x.dtype)
+    expected = expected_ratio(shape, weight.shape, sizes, x.dtype)
     # Nobody waits for a way that is expected to be far behind, and there are no times to take where nothing runs.
     if method == "auto" or not 1 / FAR < expected < FAR or x.is_meta or torch.compiler.is_compiling():
         return "fft" if expected > 1 else direct
-    key = (*map(tuple, (x.shape, weight.shape, steps, gaps)), groups, x.dtype, x.device, torch.get_num_threads())
-    how = (x.detach(), weight.detach(), sizes, steps, gaps, groups)
+    key = (*map(tuple, (shape, weight.shape)), layout.steps, layout.gaps, groups, x.dtype, x.device)
+    key = (*key, torch.get_num_threads())
+    padded = pad_space(x.detach(), layout.amounts, padding_mode)
+    how = (padded, weight.detach(), sizes, layout.steps, layout.gaps, groups)
     return measured_choice(key, {name: functools.partial(_HOW[name], *how) for name in (direct, "fft")})
 
 
@@ -212,8 +294,7 @@ def _by_im2col(
 def _by_torch(
     x: Tensor, weight: Tensor, sizes: Sequence[int], steps: Sequence[int], gaps: Sequence[int], groups: int
 ) -> Tensor:
-    kernel = (functional.conv1d, functional.conv2d, functional.conv3d)[len(sizes) - 1]
-    return kernel(x, weight, None, tuple(steps), 0, tuple(gaps), groups)
+    return _TORCH[len(sizes) - 1](x, weight, None, tuple(steps), 0, tuple(gaps), groups)
 
 
 def _by_fft(
@@ -273,4 +354,6 @@ def _spread(x: Tensor, steps: Sequence[int]) -> Tensor:
     return spread
 
 
+_TORCH = (functional.conv1d, functional.conv2d, functional.conv3d)
+_TRANSPOSED = (functional.conv_transpose1d, functional.conv_transpose2d, functional.conv_transpose3d)
 _HOW = {"definition": _by_definition, "im2col": _by_im2col, "torch": _by_torch, "fft": _by_fft}

@@ -12,6 +12,7 @@ from torch.nn import functional
 from lemmata import validate
 from lemmata.convolution.image_input import images
 from lemmata.marks import system
+from lemmata.signatures import config_of
 
 __all__ = ["DenseBlock", "DenseNet", "DenseNetConfig"]
 
@@ -83,16 +84,16 @@ class DenseBlock(nn.Module):
 
 @dataclass(frozen=True)
 class DenseNetConfig:
-    """What can be chosen of a DenseNet; its channels and classes follow from the data."""
+    """Configuration of a DenseNet; channels and classes follow from the data."""
 
     depth: int = 121
-    """Layers with weights: 121, 169 or 201."""
+    """Number of layers with weights: 121, 169 or 201."""
     growth: int = 32
-    """Channels that each layer adds; the first convolution has twice as many."""
+    """Growth rate: channels that each layer adds; the first convolution has twice as many."""
     dropout: float = 0.0
-    """Fraction of each layer's values left out at each training step."""
+    """Dropout probability of the channels that a layer adds."""
     small: bool = False
-    """For pictures of about 32 pixels: begin with a 3 x 3 convolution of stride 1 and no pooling."""
+    """For images of about 32 pixels: begin with a 3 x 3 convolution of stride 1 and no pooling."""
 
     def __post_init__(self) -> None:
         if self.depth not in BLOCKS:
@@ -102,7 +103,12 @@ class DenseNetConfig:
         validate.flag("small", self.small)
 
 
-@system("densenet", title="DenseNet", kind="module")
+@system(
+    "densenet",
+    title="DenseNet",
+    kind="module",
+    example="DenseNet(channels=1, classes=5, growth=2, small=True)(torch.randn(3, 1, 16, 16))",
+)
 class DenseNet(nn.Module):
     r"""A convolution, four dense blocks with transitions between them, the mean over all places, an affine map.
 
@@ -137,7 +143,7 @@ class DenseNet(nn.Module):
         dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__()
-        self.config = DenseNetConfig(depth, growth, dropout, small)
+        self.config = config_of(DenseNetConfig, locals())
         self.channels, self.classes = validate.count("channels", channels), validate.count("classes", classes)
         place = {"device": device, "dtype": dtype}
         stem = {"kernel_size": 3, "padding": 1} if small else {"kernel_size": 7, "stride": 2, "padding": 3}

@@ -10,6 +10,7 @@ from torch.nn import functional
 from lemmata import validate
 from lemmata.convolution.image_input import images
 from lemmata.marks import system
+from lemmata.signatures import config_of
 
 __all__ = ["GoogLeNet", "GoogLeNetConfig", "InceptionModule"]
 
@@ -114,14 +115,14 @@ class _AuxiliaryClassifier(nn.Module):
 
 @dataclass(frozen=True)
 class GoogLeNetConfig:
-    """What can be chosen of a GoogLeNet; its channels and classes follow from the data."""
+    """Configuration of a GoogLeNet; channels and classes follow from the data."""
 
     auxiliary: bool = True
-    """Whether two more classifiers look at the middle of the network; `auxiliary_logits` asks them."""
+    """Whether there are two auxiliary classifiers in the middle of the network, for `auxiliary_logits`."""
     large: int = 3
-    """Side of the kernels in the third branch: 3 as in torchvision's weights, or 5 as in the paper."""
+    """Kernel size of the third branch: 3 as in torchvision's weights, or 5 as in the paper."""
     dropout: float = 0.2
-    """Fraction of the last features left out at each training step."""
+    """Dropout probability of the features before the last layer."""
 
     def __post_init__(self) -> None:
         validate.flag("auxiliary", self.auxiliary)
@@ -129,7 +130,9 @@ class GoogLeNetConfig:
         validate.fraction("dropout", self.dropout)
 
 
-@system("googlenet", title="GoogLeNet", kind="module")
+@system(
+    "googlenet", title="GoogLeNet", kind="module", example="GoogLeNet(channels=1, classes=5)(torch.randn(3, 1, 32, 32))"
+)
 class GoogLeNet(nn.Module):
     r"""Three convolutions, nine Inception modules, the mean over all places, and an affine map to the classes.
 
@@ -144,7 +147,8 @@ class GoogLeNet(nn.Module):
     Claims: conv.inception
     Source: C. Szegedy et al., Going deeper with convolutions (2015).
     Differs: batch normalisation in place of local response normalisation, and `large=3`, both as in torchvision.
-        Torchvision's trained weights expect pictures scaled to mean 0.5 and deviation 0.5 (its `transform_input`).
+        Torchvision's trained weights expect images scaled to mean 0.5 and standard deviation 0.5 (`transform_input`).
+        Does not pass `used_parameters`: the auxiliary classifiers are called by `auxiliary_logits` alone.
 
     >>> GoogLeNet(classes=10).eval()(torch.rand(1, 3, 32, 32)).shape
     torch.Size([1, 10])
@@ -173,7 +177,7 @@ class GoogLeNet(nn.Module):
         dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__()
-        self.config = GoogLeNetConfig(auxiliary, large, dropout)
+        self.config = config_of(GoogLeNetConfig, locals())
         self.channels, self.classes = validate.count("channels", channels), validate.count("classes", classes)
         place = {"device": device, "dtype": dtype}
         self.conv1 = _Convolution(channels, 64, 7, stride=2, place=place)

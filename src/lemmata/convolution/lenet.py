@@ -12,6 +12,7 @@ from lemmata.convolution.image_input import images
 from lemmata.foundations.activations import ACTIVATION_TABLE
 from lemmata.foundations.activations import activation as known_activation
 from lemmata.marks import system
+from lemmata.signatures import config_of
 
 __all__ = ["LeNet5", "LeNet5Config"]
 
@@ -20,19 +21,19 @@ SIDE = 32  # pixels
 
 @dataclass(frozen=True)
 class LeNet5Config:
-    """What can be chosen of a LeNet-5; its channels and classes follow from the data."""
+    """Configuration of a LeNet-5; channels and classes follow from the data."""
 
     activation: str = "tanh"
-    """tanh, sigmoid, relu, gelu or another of the known activations."""
+    """Activation function: tanh, sigmoid, relu, gelu or another of the known ones."""
     padding: int = 0
-    """Zeros around the picture: 2 for pictures of 28 x 28 pixels."""
+    """Zero padding of the image: 2 for images of 28 x 28 pixels."""
 
     def __post_init__(self) -> None:
         known_activation(self.activation)
         validate.count("padding", self.padding, least=0, most=15)
 
 
-@system("lenet", title="LeNet-5", kind="module")
+@system("lenet", title="LeNet-5", kind="module", example="LeNet5(padding=2)(torch.randn(3, 1, 28, 28))")
 class LeNet5(nn.Module):
     r"""Two convolutions with average pooling, and three fully connected layers.
 
@@ -66,7 +67,7 @@ class LeNet5(nn.Module):
         dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__()
-        self.config = LeNet5Config(activation, padding)
+        self.config = config_of(LeNet5Config, locals())
         self.channels, self.classes = validate.count("channels", channels), validate.count("classes", classes)
         self.activation = known_activation(activation).name
         place = {"device": device, "dtype": dtype}

@@ -29,6 +29,7 @@ def pool_nd(
     dilation: int | Sequence[int] = 1,
     beta: float | Tensor = 1.0,
     method: str = "auto",
+    ceil_mode: bool = False,
 ) -> Float[Tensor, "batch channels *new_space"]:
     r"""One number for each window of each channel: its `max`, `min`, `average`, or `softmax`, a weighted mean.
 
@@ -39,6 +40,7 @@ def pool_nd(
     What is padded never wins and has no weight in a softmax; in an average it counts as zero, as in torch. The stride
     is the kernel's size unless it is given. `method` says how: `definition` looks at every window, `torch` calls its
     kernels (max, min, and average without dilation in up to three dimensions), `auto` calls them where there is one.
+    With `ceil_mode` a last window that reaches beyond the padding counts too; torch's kernels alone know it.
 
     Shapes:
         x: (batch, channels, *space)    returns: (batch, channels, *space), each axis of `output_size`
@@ -64,8 +66,11 @@ def pool_nd(
     if method == "torch" and not known:
         told = f"{kind}, {axes} axes, dilation {tuple(gaps)}"
         raise ValueError(f"method 'torch' knows max, min and undilated average on up to 3 axes, got {told}")
-    pooled = _by_torch if known and method != "definition" else _by_definition
-    return pooled(x, kind, kernel, steps, around, gaps, beta)  # (batch, channels, *sizes)
+    if validate.flag("ceil_mode", ceil_mode) and (method == "definition" or not known):
+        raise ValueError(f"ceil_mode is known to torch's kernels alone, not to {kind} by {method}: pad x, or leave it")
+    if known and method != "definition":
+        return _by_torch(x, kind, kernel, steps, around, gaps, ceil_mode)
+    return _by_definition(x, kind, kernel, steps, around, gaps, beta)  # (batch, channels, *sizes)
 
 
 class Pool(nn.Module):
@@ -159,12 +164,12 @@ def _by_definition(
 
 
 def _by_torch(
-    x: Tensor, kind: str, kernel: list[int], steps: list[int], around: list[int], gaps: list[int], beta: float | Tensor
+    x: Tensor, kind: str, kernel: list[int], steps: list[int], around: list[int], gaps: list[int], ceil_mode: bool
 ) -> Tensor:
     axes = len(kernel)
     if kind == "average":
         average = (functional.avg_pool1d, functional.avg_pool2d, functional.avg_pool3d)[axes - 1]
-        return average(x, tuple(kernel), tuple(steps), tuple(around))
+        return average(x, tuple(kernel), tuple(steps), tuple(around), ceil_mode)
     largest = (functional.max_pool1d, functional.max_pool2d, functional.max_pool3d)[axes - 1]
     sign = 1 if kind == "max" else -1
-    return sign * largest(sign * x, tuple(kernel), tuple(steps), tuple(around), tuple(gaps))
+    return sign * largest(sign * x, tuple(kernel), tuple(steps), tuple(around), tuple(gaps), ceil_mode)

@@ -137,12 +137,23 @@ def receptive_field(model: nn.Module, shape: Sequence[int], channels: int | None
             raise
         except (RuntimeError, NotImplementedError) as error:
             told = str(error).strip().splitlines()[0]
-            raise ValueError(f"model must run on shape {sizes} without looking at numbers, got: {told}") from error
+            hint = f": leave the batch out, shape={sizes[1:]}" if _runs_on(model, sizes[1:], channels) else ""
+            wanted = f"model must run on one example of shape {sizes} without looking at numbers"
+            raise ValueError(f"{wanted}, got: {told}{hint}") from error
     found = next((t for t in tree_leaves(y) if isinstance(t, Tensor) and seen.field(t) is not None), None)
     if found is None:
         raise ValueError(NOT_COMPUTED)
     last = seen.told("output", found)
     return ReceptiveField(last.name, last.shape, last.reaches, last.inputs, tuple(seen.layers))
+
+
+def _runs_on(model: nn.Module, shape: tuple[int, ...], channels: int | None) -> bool:
+    """Whether an example of this shape is one that the model takes."""
+    try:
+        receptive_field(model, shape, channels)
+    except (TypeError, ValueError):
+        return False
+    return True
 
 
 def gradient_field(

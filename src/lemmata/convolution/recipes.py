@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -20,14 +19,14 @@ from lemmata.convolution.lenet import LeNet5, LeNet5Config
 from lemmata.convolution.resnet import ResNet, ResNetConfig
 from lemmata.data.examples import Dataset, Examples
 from lemmata.data.registry import load
-from lemmata.feedforward.recipes import moved
 from lemmata.figure import Figure
 from lemmata.marks import recipe
 from lemmata.train.evaluation_mode import evaluating
 from lemmata.train.experiment import Experiment
+from lemmata.train.forms import Classification
 from lemmata.train.options import Options
 from lemmata.train.pictures import confusion_matrix, filter_pictures, labelled_pictures
-from lemmata.train.randomness import seeded
+from lemmata.train.shifted_images import shifted
 
 __all__ = [
     "DenseNetPictureConfig", "LeNet5PictureConfig", "ResNetPictureConfig", "classify_all_pictures",
@@ -138,8 +137,6 @@ def _classification(data: Dataset, name: str, config: PictureConfig, options: Op
     chosen = asdict(config)
     shift = chosen.pop("shift")
     arguments = {"channels": 1, "classes": len(data.classes), **chosen}
-    with seeded(options.seed):
-        network = NETWORKS[name](**arguments)
 
     def draw(system: nn.Module, predicted: Tensor) -> Figure:
         test = data.test
@@ -153,37 +150,26 @@ def _classification(data: Dataset, name: str, config: PictureConfig, options: Op
         marks = [*shown, *kernels, confusion_matrix(predicted, test.y, data.classes)]
         return Figure("Mistakes and first kernels", "taken for", "is", marks, note=note)
 
-    return picture_classification(data, network, arguments, shift, options, draw)
+    return picture_classification(data, NETWORKS[name], arguments, shift, options, draw)
 
 
 def picture_classification(
     data: Dataset,
-    network: nn.Module,
+    network: type[nn.Module],
     arguments: dict[str, Any],
     shift: int,
     options: Options,
     draw: Callable[[nn.Module, Tensor], Figure],
 ) -> Experiment:
     """A network that learns the classes of grey pictures; `draw` makes a figure of it and of what it takes them for."""
-
-    def loss(system: nn.Module, batch: Examples) -> Tensor:
-        x = moved(batch.x, shift) if system.training else batch.x
-        return functional.cross_entropy(system(x[:, None]), batch.y)
-
-    def metrics(system: nn.Module, batch: Examples) -> dict[str, float]:
-        return {"accuracy": (system(batch.x[:, None]).argmax(1) == batch.y).double().mean().item()}
-
-    def predict(system: nn.Module, examples: Examples) -> dict[str, Tensor]:
-        probability = torch.cat([system(part[:, None]).softmax(1) for part in examples.x.split(AT_ONCE)])
-        return {"class": probability.argmax(1), "probability": probability.amax(1)}
+    form = Classification(lambda system, batch: system(batch.x[:, None]), shifted(shift), AT_ONCE)
 
     def picture(system: nn.Module) -> Figure:
         with evaluating(system):
             pictures = Examples(x=data.test.x.to(next(system.parameters())))
-            return draw(system, predict(system, pictures)["class"].cpu())
+            return draw(system, form.predict(system, pictures)["class"].cpu())
 
-    return Experiment(
-        network, arguments, data.train, data.test, options, loss=loss, metrics=metrics, metric="accuracy",
-        largest=True, classes=data.classes, picture=picture, predict=predict,
-        notes={"baselines": {"nearest class mean": nearest_class_mean(data)}, "how": HOW},
-    )  # fmt: skip
+    notes = {"baselines": {"nearest class mean": nearest_class_mean(data)}, "how": HOW}
+    return form.experiment(
+        network, arguments, data.train, data.test, options, classes=data.classes, picture=picture, notes=notes
+    )

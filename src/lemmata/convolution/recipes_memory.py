@@ -5,7 +5,7 @@ What is reached on the way (seed 0): a squared error of 0.006 in the adding prob
 always right after 4.
 """
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -18,8 +18,8 @@ from lemmata.data.registry import load
 from lemmata.figure import Figure, Line
 from lemmata.marks import recipe
 from lemmata.train.experiment import Experiment
+from lemmata.train.forms import Classification, Form, Output, Regression, chosen
 from lemmata.train.options import Options
-from lemmata.train.randomness import seeded
 
 __all__ = ["RecallConfig", "recall_by_convolution"]
 
@@ -51,37 +51,24 @@ def recall_by_convolution(
     found = load(data, **{"length" if data == "adding" else "lag": config.lag})
     numbers = data == "adding"
     train, test = (_as_channels(part, 2 * len(found.classes)) for part in (found.train, found.test))
-    chosen = {name: value for name, value in asdict(config).items() if name != "lag"}
-    arguments = {"inputs": train.x.shape[2], "outputs": len(found.classes) or 1, **chosen}
-    with seeded(options.seed):
-        system = TCN(**arguments)
+    arguments = {"inputs": train.x.shape[2], "outputs": len(found.classes) or 1, **chosen(config, without=("lag",))}
 
-    def predict(system: TCN, examples: Examples) -> dict[str, Tensor]:
-        answers = system(_as_channels(examples, 2 * len(found.classes)).x)[:, -1]
-        if numbers:
-            return {"sum": answers[:, 0]}
-        probability = answers.softmax(1)
-        return {"class": probability.argmax(1), "probability": probability.amax(1)}
+    def last_step(system: TCN, batch: Examples) -> Tensor:
+        return system(_as_channels(batch, 2 * len(found.classes)).x)[:, -1]  # (batch, outputs)
 
-    return Experiment(
-        system, arguments, train, test, options, loss=squared_error if numbers else cross_entropy_and_accuracy,
-        metric="error" if numbers else "accuracy", largest=not numbers, classes=found.classes, predict=predict,
+    return answer(last_step, numbers).experiment(
+        TCN, arguments, train, test, options, classes=found.classes,
         picture=lambda system: _what_counts(system, test[:64]),
         notes={"baselines": ADDING if numbers else {"guessing": 1 / len(found.classes)}},
     )  # fmt: skip
 
 
-def squared_error(system: TCN, batch: Examples) -> dict[str, Tensor]:
-    """The mean squared error of the number that is said after the last step."""
-    error = functional.mse_loss(system(batch.x)[:, -1, 0], batch.y)
-    return {"loss": error, "error": error}
-
-
-def cross_entropy_and_accuracy(system: TCN, batch: Examples) -> dict[str, Tensor]:
-    """The cross-entropy of the answers after the last step, and the fraction of right ones."""
-    answers = system(batch.x)[:, -1]
-    right = (answers.argmax(1) == batch.y).to(answers.dtype).mean()
-    return {"loss": functional.cross_entropy(answers, batch.y), "accuracy": right}
+def answer(output: Output, number: bool) -> Form:
+    """What is said after the last step: a number, whose squared error counts, or a class."""
+    if not number:
+        return Classification(output)
+    error = {"error": functional.mse_loss}
+    return Regression(lambda system, batch: output(system, batch)[:, 0], scores=error, name="sum")
 
 
 def _as_channels(sequences: Examples, tokens: int) -> Examples:

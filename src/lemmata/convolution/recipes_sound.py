@@ -5,8 +5,7 @@ field of 32 ms knows a vowel but no word, and from silence it makes silence. So 
 to where it is loudest, and goes on: the vowel is held and dies away.
 """
 
-import math
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -19,8 +18,8 @@ from lemmata.data.sound import mu_law_inverse, wav_bytes
 from lemmata.figure import Band, Figure
 from lemmata.marks import recipe
 from lemmata.train.experiment import Experiment
+from lemmata.train.forms import Language, chosen
 from lemmata.train.options import Options
-from lemmata.train.randomness import seeded
 
 __all__ = ["SpeechConfig", "speak_numbers"]
 
@@ -61,9 +60,7 @@ def speak_numbers(
     train, test = (torch.cat(_clips(found, held_out)) for held_out in (False, True))
     if config.window > len(train):
         raise ValueError(f"window must be at most the {len(train)} samples there are, got {config.window}")
-    arguments = {name: value for name, value in asdict(config).items() if name != "window"}
-    with seeded(options.seed):
-        system = WaveNet(**arguments)
+    arguments = chosen(config, without=("window",))
     # Windows that overlap: what stands at the beginning of one, with little before it, is in the middle of another.
     heard = Examples(x=train.unfold(0, config.window, -(-config.window // 2)))
     rate = found.extra["rate"]
@@ -86,16 +83,10 @@ def speak_numbers(
         note = f"From {HELD_OUT[0]}, which was not learnt from. The first {PROMPT:,} samples of both are the recording."
         return Figure("One voice", "samples", "amplitude, one above the other", marks, note=note)
 
-    return Experiment(
-        system, arguments, heard, Examples(x=test.unfold(0, READ_AT_ONCE, READ_AT_ONCE)), options, loss=loss,
-        metric="bits", picture=picture, sample=sample, files=files, notes={"baselines": BASELINES, "how": HOW},
+    return Language(lambda system, batch: system.loss(batch.x)).experiment(
+        WaveNet, arguments, heard, Examples(x=test.unfold(0, READ_AT_ONCE, READ_AT_ONCE)), options,
+        picture=picture, sample=sample, files=files, notes={"baselines": BASELINES, "how": HOW},
     )  # fmt: skip
-
-
-def loss(system: WaveNet, batch: Examples) -> dict[str, Tensor]:
-    """The mean negative log-likelihood in nats, and in bits a sample."""
-    nats = system.loss(batch.x)
-    return {"loss": nats, "bits": nats / math.log(2)}
 
 
 def _clips(words: Dataset, held_out: bool) -> list[Tensor]:

@@ -6,13 +6,12 @@ that were learnt from the rest without labels; a bag of words has 92 %. Of 24,67
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
-from torch.nn import functional
 
 from lemmata import validate
 from lemmata.convolution.skip_gram import SkipGram, cooccurring_pairs, thinned, unigram_law
@@ -25,6 +24,7 @@ from lemmata.figure import Figure, Heat
 from lemmata.marks import recipe
 from lemmata.train.evaluation_mode import evaluating
 from lemmata.train.experiment import Experiment
+from lemmata.train.forms import Classification, chosen, fraction
 from lemmata.train.options import Options
 from lemmata.train.randomness import seeded
 
@@ -108,20 +108,11 @@ def _tell_apart(
     # Which texts have labels follows from the texts alone: a baseline has the same.
     order = torch.randperm(len(everything), generator=torch.Generator().manual_seed(0))
     labelled = everything[order[: config.labelled]]
-    chosen = {field.name: getattr(config, field.name) for field in fields(TextCNNConfig)}
-    arguments: dict[str, Any] = {"vocab_size": len(vocabulary), "classes": len(classes), **chosen}
+    arguments: dict[str, Any] = {"vocab_size": len(vocabulary), "classes": len(classes)}
+    arguments |= chosen(config, TextCNNConfig)
     with seeded(options.seed):
         vectors = _vectors(everything.x, len(vocabulary), config.dimensions) if config.pretrained else None
         system = TextCNN(**arguments, vectors=vectors)
-
-    def loss(system: TextCNN, batch: Examples) -> dict[str, Tensor]:
-        logits = system(batch.x)
-        right = (logits.argmax(1) == batch.y).to(logits.dtype).mean()
-        return {"loss": functional.cross_entropy(logits, batch.y), "accuracy": right}
-
-    def predict(system: TextCNN, examples: Examples) -> dict[str, Tensor]:
-        probability = system(examples.x.long()).softmax(1)
-        return {"class": probability.argmax(1), "probability": probability.amax(1)}
 
     def text(place: int) -> str:
         return " ".join(test[0][place].split())[:80]
@@ -135,9 +126,8 @@ def _tell_apart(
     def picture(system: TextCNN) -> Figure:
         return _confusion(_classes(system, held_out.x), held_out.y, classes)
 
-    return Experiment(
-        system, arguments, labelled, held_out, options, loss=loss, metric="accuracy", largest=True, classes=classes,
-        predict=predict, write=write, picture=picture,
+    return Classification(lambda system, batch: system(batch.x.long())).experiment(
+        system, arguments, labelled, held_out, options, classes=classes, write=write, picture=picture,
         notes={"baselines": {"bag of words": bag_of_words(labelled, held_out, len(vocabulary))}, "how": HOW},
     )  # fmt: skip
 
@@ -153,7 +143,7 @@ def bag_of_words(train: Examples, test: Examples, size: int) -> float:
     weights[:, 0] = 0
     prior = (torch.bincount(train.y).double() / len(train)).log()
     scores = weights.T[test.x].sum(1) + prior  # (texts, kinds)
-    return (scores.argmax(1) == test.y).double().mean().item()
+    return fraction(scores.argmax(1) == test.y).item()
 
 
 def _rows(vocabulary: Vocabulary, texts: Sequence[str], length: int) -> Int[Tensor, "texts length"]:

@@ -6,7 +6,7 @@ chosen by; the evaluations on the way are on others, whose last one says 0.77.
 
 import math
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
@@ -18,18 +18,17 @@ from lemmata.data.examples import Examples
 from lemmata.data.registry import load
 from lemmata.figure import Figure, Image
 from lemmata.marks import recipe
+from lemmata.measure.segmentation_measures import intersection_over_union, otsu_threshold
 from lemmata.train.evaluation_mode import evaluating
 from lemmata.train.experiment import Experiment
+from lemmata.train.forms import Classification, chosen, fraction
 from lemmata.train.options import Options
-from lemmata.train.randomness import seeded
 
 __all__ = [
     "UNetSceneConfig",
     "find_hidden_objects",
     "hidden_objects",
-    "intersection_over_union",
     "object_by_threshold",
-    "otsu_threshold",
 ]
 
 SIDE, OBJECT = 48, 28  # pixels of a scene, and of the square that an object fits into
@@ -40,7 +39,6 @@ EVERY = 6  # of the alphabets, or pieces of furniture, to learn from, one is kep
 # What Otsu's threshold reaches on the test scenes, if the smaller of its two groups of pixels is called the object.
 # (The best threshold of each picture, chosen by who knows the truth, reaches 0.627 and 0.636.)
 BASELINES = {"glyphs": {"Otsu's threshold": 0.155}, "furniture": {"Otsu's threshold": 0.197}}
-LEVELS = 64  # grey levels between which thresholds are tried
 
 
 @dataclass(frozen=True)
@@ -67,30 +65,24 @@ def find_hidden_objects(
     """Which pixels belong to the letter, or the piece of furniture, that was laid into a photograph."""
     train = hidden_objects(data, "train", config.scenes)
     test, validation = (hidden_objects(data, part, HELD_OUT) for part in ("test", "validation"))
-    chosen = asdict(config)
-    del chosen["scenes"]
-    arguments = {"channels": 1, "classes": 2, **chosen}
-    with seeded(options.seed):
-        system = UNet(**arguments)
-
-    def loss(system: nn.Module, batch: Examples) -> Tensor:
-        x, y = _turned(batch.x, batch.y) if system.training else (batch.x, batch.y)
-        logits = system(x[:, None])
-        # Few pixels belong to an object, and the cross-entropy alone begins by calling none of them one.
-        return functional.cross_entropy(logits, y) + 1 - _soft_overlap(logits.softmax(1)[:, 1], y)
-
-    def metrics(system: nn.Module, batch: Examples) -> dict[str, float]:
-        found = system(batch.x[:, None]).argmax(1)
-        return {
-            "iou": intersection_over_union(found == 1, batch.y == 1).mean().item(),
-            "accuracy": (found == batch.y).double().mean().item(),
-        }
-
-    return Experiment(
-        system, arguments, train, test, options, validation=validation, loss=loss, metrics=metrics, metric="iou",
-        largest=True, classes=("photograph", "object"), picture=_picture(test), predict=_places,
-        notes={"baselines": BASELINES[data]},
+    arguments = {"channels": 1, "classes": 2, **chosen(config, without=("scenes",))}
+    return Segmentation(lambda system, batch: system(batch.x[:, None]), _turned, metric="iou").experiment(
+        UNet, arguments, train, test, options, validation=validation, classes=("photograph", "object"),
+        picture=_picture(test), predict=_places, notes={"baselines": BASELINES[data]},
     )  # fmt: skip
+
+
+class Segmentation(Classification):
+    """A class for each pixel, scored by how well the object is covered."""
+
+    def loss(self, system: nn.Module, batch: Examples) -> dict[str, Tensor]:
+        seen = self.varied(batch) if self.varied and system.training else batch
+        logits, y = self.output(system, seen), seen.y
+        found = logits.detach().argmax(1)  # (pictures, height, width)
+        # Few pixels belong to an object, and the cross-entropy alone begins by calling none of them one.
+        loss = functional.cross_entropy(logits, y) + 1 - _soft_overlap(logits.softmax(1)[:, 1], y)
+        overlap = intersection_over_union(found == 1, y == 1).mean()
+        return {"loss": loss, "iou": overlap, "accuracy": fraction(found == y)}
 
 
 # --- Scenes ---
@@ -176,35 +168,14 @@ def _windows(pictures: Tensor, drawn: torch.Generator) -> Tensor:
     return torch.stack([picture[top : top + SIDE, left : left + SIDE] for picture, top, left in pairs])
 
 
-def _turned(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+def _turned(batch: Examples) -> Examples:
     """Each batch mirrored, turned and made a negative at random: what is hidden stays hidden."""
     mirror, turns, negative = torch.randint(8, (3,)).tolist()
-    x, y = (torch.rot90(values.flip(2) if mirror % 2 else values, turns % 4, (1, 2)) for values in (x, y))
-    return 1 - x if negative % 2 else x, y
+    x, y = (torch.rot90(values.flip(2) if mirror % 2 else values, turns % 4, (1, 2)) for values in batch)
+    return Examples(x=1 - x if negative % 2 else x, y=y)
 
 
 # --- Scores ---
-
-
-def intersection_over_union(found: Tensor, truth: Tensor) -> Tensor:
-    r"""How well two sets of pixels agree, $|A \cap B| \,/\, |A \cup B|$, picture by picture; 1 where both are empty.
-
-    Shapes:
-        found, truth: (pictures, height, width) bool    returns: (pictures,) float64
-
-    Source: P. Jaccard, Étude comparative de la distribution florale dans une portion des Alpes et des Jura (1901).
-
-    >>> intersection_over_union(torch.tensor([[[True, True]]]), torch.tensor([[[True, False]]]))
-    tensor([0.5000], dtype=torch.float64)
-    """
-    for name, value in (("found", found), ("truth", truth)):
-        if validate.tensor(name, value).dtype is not torch.bool or value.ndim != 3:
-            shape = tuple(value.shape)
-            raise ValueError(f"{name} must be (pictures, height, width) bool, got {value.dtype} of shape {shape}")
-    if found.shape != truth.shape:
-        raise ValueError(f"found and truth must have one shape, got {tuple(found.shape)} and {tuple(truth.shape)}")
-    shared, either = ((found & truth).sum((1, 2)), (found | truth).sum((1, 2)))
-    return torch.where(either > 0, shared.double() / either.clamp(min=1), 1.0)
 
 
 def _soft_overlap(probability: Tensor, y: Tensor) -> Tensor:
@@ -213,36 +184,9 @@ def _soft_overlap(probability: Tensor, y: Tensor) -> Tensor:
     return shared / (probability.sum() + y.sum() - shared)
 
 
-def otsu_threshold(pictures: Tensor) -> Tensor:
-    r"""The brightness that splits the pixels of each picture into two groups with the most distant means.
-
-    $$ \arg\max_\theta\; w_0(\theta)\, w_1(\theta)\, \big(\mu_0(\theta) - \mu_1(\theta)\big)^2 $$
-
-    Shapes:
-        pictures: (pictures, height, width) in $[0, 1]$    returns: (pictures,), one of 63 values inside $(0, 1)$
-
-    Source: N. Otsu, A threshold selection method from gray-level histograms (1979).
-
-    >>> otsu_threshold(torch.tensor([[[0.1, 0.1, 0.7], [0.1, 0.7, 0.7]]])).item()
-    0.109375
-    """
-    if validate.floating("pictures", pictures).ndim != 3:
-        raise ValueError(f"pictures must be (pictures, height, width), got shape {tuple(pictures.shape)}")
-    pixels = pictures.flatten(1).double()
-    mean = pixels.mean(1)
-    levels = torch.arange(1, LEVELS, dtype=torch.float64, device=pixels.device) / LEVELS
-    spreads = []
-    for level in levels:
-        above = (pixels > level).double()
-        share, bright = above.mean(1), (above * pixels).mean(1)  # of the pixels, and of their brightness
-        # w0 w1 (mu0 - mu1)^2, whose divisor is 0 only where all pixels are on one side, and then so is the rest
-        spreads.append((bright - share * mean).square() / (share * (1 - share)).clamp(min=1 / pixels.shape[1] ** 2))
-    return levels[torch.stack(spreads).argmax(0)].to(pictures)
-
-
 def object_by_threshold(pictures: Tensor) -> Tensor:
     """The smaller of the two groups of pixels that Otsu's threshold makes: the object, as far as brightness tells."""
-    bright = pictures > otsu_threshold(pictures)[:, None, None]
+    bright = pictures >= otsu_threshold(pictures)[:, None, None]
     return bright == (bright.double().mean((1, 2), keepdim=True) <= 0.5)
 
 

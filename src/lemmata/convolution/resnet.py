@@ -10,6 +10,7 @@ from torch.nn import functional
 from lemmata import validate
 from lemmata.convolution.image_input import images
 from lemmata.marks import system
+from lemmata.signatures import config_of
 
 __all__ = ["BasicResidualBlock", "BottleneckResidualBlock", "ResNet", "ResNetConfig"]
 
@@ -108,14 +109,14 @@ class BottleneckResidualBlock(nn.Module):
 
 @dataclass(frozen=True)
 class ResNetConfig:
-    """What can be chosen of a residual network; its channels and classes follow from the data."""
+    """Configuration of a ResNet; channels and classes follow from the data."""
 
     depth: int = 18
-    """Layers with weights: 18, 34, 50, 101 or 152."""
+    """Number of layers with weights: 18, 34, 50, 101 or 152."""
     width: int = 64
     """Channels of the first stage; each of the three others has twice as many."""
     small: bool = False
-    """For pictures of about 32 pixels: begin with a 3 x 3 convolution of stride 1 and no pooling."""
+    """For images of about 32 pixels: begin with a 3 x 3 convolution of stride 1 and no pooling."""
 
     def __post_init__(self) -> None:
         if self.depth not in STAGES:
@@ -124,7 +125,12 @@ class ResNetConfig:
         validate.flag("small", self.small)
 
 
-@system("resnet", title="ResNet", kind="module")
+@system(
+    "resnet",
+    title="ResNet: residual network",
+    kind="module",
+    example="ResNet(channels=1, classes=5, width=4, small=True)(torch.randn(3, 1, 16, 16))",
+)
 class ResNet(nn.Module):
     r"""A convolution, four stages of residual blocks, the mean over all places, and an affine map to the classes.
 
@@ -163,7 +169,7 @@ class ResNet(nn.Module):
         dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__()
-        self.config = ResNetConfig(depth, width, small)
+        self.config = config_of(ResNetConfig, locals())
         self.channels, self.classes = validate.count("channels", channels), validate.count("classes", classes)
         block = BasicResidualBlock if depth < 50 else BottleneckResidualBlock
         place = {"device": device, "dtype": dtype}

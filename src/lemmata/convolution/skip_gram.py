@@ -12,7 +12,12 @@ from lemmata.marks import system
 __all__ = ["SkipGram", "cooccurring_pairs", "thinned", "unigram_law"]
 
 
-@system("skipgram", title="Skip-gram", kind="module")
+@system(
+    "skipgram",
+    title="Skip-gram",
+    kind="module",
+    example="SkipGram(vocab_size=20, dimensions=4)(torch.randint(20, (3,)))",
+)
 class SkipGram(nn.Module):
     r"""Two vectors for each word, $x_w$ where it is given and $y_\mu$ where it is predicted.
 
@@ -26,7 +31,7 @@ class SkipGram(nn.Module):
     in word2vec.
 
     Shapes:
-        words: (batch,)    returns: scores (batch, vocab_size)
+        words: (...)    returns: scores (..., vocab_size)
 
     Claims: embed.definition, embed.log_bilinear, embed.negative_sampling
     Source: T. Mikolov et al., Distributed representations of words and phrases and their compositionality (2013);
@@ -61,8 +66,8 @@ class SkipGram(nn.Module):
         nn.init.uniform_(self.given.weight, -0.5 / self.dimensions, 0.5 / self.dimensions)
         nn.init.zeros_(self.predicted.weight)
 
-    def forward(self, words: Int[Tensor, "batch"]) -> Float[Tensor, "batch vocab"]:
-        return self.embed(words) @ self.predicted.weight.mT  # (batch, vocab_size)
+    def forward(self, words: Int[Tensor, "*batch"]) -> Float[Tensor, "*batch vocab"]:
+        return self.embed(words) @ self.predicted.weight.mT  # (..., vocab_size)
 
     def embed(self, words: Int[Tensor, "*batch"]) -> Float[Tensor, "*batch dimensions"]:
         """The vectors of these words."""

@@ -10,11 +10,17 @@ from torch.nn import functional
 
 from lemmata import validate
 from lemmata.marks import system
+from lemmata.signatures import config_of
 
 __all__ = ["TCN", "CausalConv1d", "TCNConfig"]
 
 
-@system("causal_conv1d", title="Causal convolution in time", kind="module")
+@system(
+    "causal_conv1d",
+    title="Causal convolution in time",
+    kind="module",
+    example="CausalConv1d(3, 5, kernel_size=2, dilation=4)(torch.randn(4, 3, 10))",
+)
 class CausalConv1d(nn.Conv1d):
     r"""A filter that slides along time and sees the present and the past, never the future.
 
@@ -24,7 +30,7 @@ class CausalConv1d(nn.Conv1d):
     the same names and shapes. $d$ is the dilation.
 
     Shapes:
-        x: (batch, channels, time) or (channels, time), as torch has it    returns: the same with `out_channels`
+        input: (batch, channels, time) or (channels, time), as torch has it    returns: the same with `out_channels`
 
     Claims: conv.temporal.conv1d
     Source: A. Waibel et al., Phoneme recognition using time-delay neural networks (1989).
@@ -66,7 +72,7 @@ class CausalConv1d(nn.Conv1d):
         self.receptive_field = 1 + (kernel_size - 1) * dilation
 
     def forward(self, input: Float[Tensor, "*batch channels time"]) -> Float[Tensor, "*batch out time"]:
-        _sequence("x", input, self.in_channels)
+        _check_sequence(input, self.in_channels)
         before = functional.pad(input, (self.receptive_field - 1, 0))  # (..., channels, past + time)
         return super().forward(before)  # (..., out_channels, time)
 
@@ -89,16 +95,16 @@ class _ResidualPair(nn.Module):
 
 @dataclass(frozen=True)
 class TCNConfig:
-    """What can be chosen of a temporal convolutional network; its inputs and outputs follow from the data."""
+    """Configuration of a temporal convolutional network; inputs and outputs follow from the data."""
 
     width: int = 32
     """Channels of each convolution."""
     kernel_size: int = 3
-    """Steps that each filter sees."""
+    """Kernel size of the convolutions, in steps."""
     depth: int = 4
-    """Residual blocks of two convolutions; block l has dilation 2^l, from l = 0."""
+    """Number of residual blocks of two convolutions; block l has dilation 2^l, from l = 0."""
     dropout: float = 0.0
-    """Fraction of the units left out at each training step."""
+    """Dropout probability after each convolution."""
 
     def __post_init__(self) -> None:
         validate.count("width", self.width)
@@ -107,7 +113,12 @@ class TCNConfig:
         validate.fraction("dropout", self.dropout)
 
 
-@system("tcn", title="Temporal convolutional network", kind="module")
+@system(
+    "tcn",
+    title="Temporal convolutional network",
+    kind="module",
+    example="TCN(inputs=3, outputs=2, width=4, kernel_size=3, depth=2)(torch.randn(4, 10, 3))",
+)
 class TCN(nn.Module):
     r"""Residual blocks of two dilated causal convolutions; every step of a sequence is computed at once.
 
@@ -141,7 +152,7 @@ class TCN(nn.Module):
         dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__()
-        self.config = TCNConfig(width, kernel_size, depth, dropout)
+        self.config = config_of(TCNConfig, locals())
         self.inputs, self.outputs = validate.count("inputs", inputs), validate.count("outputs", outputs)
         place = {"device": device, "dtype": dtype}
         self.blocks = nn.ModuleList(
@@ -168,6 +179,8 @@ class TCN(nn.Module):
         validate.inputs("x", x, self.inputs)
         if x.ndim != 3:
             raise ValueError(f"x must be (batch, time, {self.inputs}), got shape {tuple(x.shape)}")
+        if x.shape[1] == 0:
+            raise ValueError(f"x must have at least one step in time, got shape {tuple(x.shape)}")
         hidden = x.mT  # (batch, inputs, time)
         for block in self.blocks:
             hidden = block(hidden)  # (batch, width, time)
@@ -177,11 +190,11 @@ class TCN(nn.Module):
         return f"receptive_field={self.receptive_field}"
 
 
-def _sequence(name: str, x: Tensor, channels: int) -> None:
-    if not validate.tensor(name, x).is_floating_point():
-        raise TypeError(f"{name} must hold floating-point numbers, got {x.dtype}: use {name}.float()")
-    if x.ndim not in (2, 3) or x.shape[-2] != channels:
-        hint = f": use {name}.mT" if x.ndim in (2, 3) and x.shape[-1] == channels else ""
-        raise ValueError(f"{name} must be (batch, {channels}, time), got shape {tuple(x.shape)}{hint}")
-    if x.shape[-1] == 0:
-        raise ValueError(f"{name} must have at least one step in time, got shape {tuple(x.shape)}")
+def _check_sequence(input: Tensor, channels: int) -> None:
+    if not validate.tensor("input", input).is_floating_point():
+        raise TypeError(f"input must hold floating-point numbers, got {input.dtype}: use input.float()")
+    if input.ndim not in (2, 3) or input.shape[-2] != channels:
+        hint = ": use input.mT" if input.ndim in (2, 3) and input.shape[-1] == channels else ""
+        raise ValueError(f"input must be (batch, {channels}, time), got shape {tuple(input.shape)}{hint}")
+    if input.shape[-1] == 0:
+        raise ValueError(f"input must have at least one step in time, got shape {tuple(input.shape)}")

@@ -1,5 +1,6 @@
 r"""A convolutional network that classifies sentences by the phrases in them, wherever they stand."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -9,22 +10,23 @@ from torch.nn import functional
 
 from lemmata import validate
 from lemmata.marks import system
+from lemmata.signatures import config_of
 
 __all__ = ["TextCNN", "TextCNNConfig"]
 
 
 @dataclass(frozen=True)
 class TextCNNConfig:
-    """What can be chosen of a text CNN; its vocabulary and classes follow from the data."""
+    """Configuration of a text CNN; vocabulary and classes follow from the data."""
 
     dimensions: int = 64
-    """Length of a word's vector."""
+    """Dimension of the word embedding."""
     filters: int = 32
-    """Filters of each width."""
+    """Number of filters of each width."""
     widths: tuple[int, ...] = (2, 3, 4)
-    """Words that the filters see."""
+    """Filter widths, in words."""
     dropout: float = 0.0
-    """Fraction of the filters left out at each training step."""
+    """Dropout probability of the pooled features."""
 
     def __post_init__(self) -> None:
         validate.count("dimensions", self.dimensions)
@@ -36,7 +38,12 @@ class TextCNNConfig:
         validate.fraction("dropout", self.dropout)
 
 
-@system("textcnn", title="Text CNN", kind="module")
+@system(
+    "textcnn",
+    title="Text CNN",
+    kind="module",
+    example="TextCNN(vocab_size=20, classes=2, dimensions=6, filters=4)(torch.randint(1, 20, (3, 12)))",
+)
 class TextCNN(nn.Module):
     r"""Filters of several widths slide over the words' vectors; of each, the greatest value in the sentence counts.
 
@@ -63,14 +70,14 @@ class TextCNN(nn.Module):
         classes: int,
         dimensions: int = TextCNNConfig.dimensions,
         filters: int = TextCNNConfig.filters,
-        widths: tuple[int, ...] = TextCNNConfig.widths,
+        widths: Sequence[int] = TextCNNConfig.widths,
         dropout: float = TextCNNConfig.dropout,
         vectors: Float[Tensor, "vocab dimensions"] | None = None,
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__()
-        self.config = TextCNNConfig(dimensions, filters, tuple(widths) if isinstance(widths, list) else widths, dropout)
+        self.config = config_of(TextCNNConfig, locals())
         self.vocab_size, place = validate.count("vocab_size", vocab_size, least=2), {"device": device, "dtype": dtype}
         self.embedding = nn.Embedding(vocab_size, dimensions, padding_idx=0, **place)
         self.filters = nn.ModuleList(nn.Conv1d(dimensions, filters, width, **place) for width in widths)
@@ -96,7 +103,8 @@ class TextCNN(nn.Module):
             raise ValueError(f"x must be (batch, time), got shape {tuple(x.shape)}")
         # As many zeros as the widest filter: every sentence, even a full one, has a window without words.
         around = max(self.config.widths)
-        embedded = functional.pad(self.embedding(x).mT, (around, around))  # (batch, dimensions, time + zeros)
+        words = self.embedding(x) * (x != 0)[..., None]  # padding is zero, whatever its row of the table holds
+        embedded = functional.pad(words.mT, (around, around))  # (batch, dimensions, time + zeros)
         return [part(embedded).relu() for part in self.filters]
 
     @torch.no_grad()

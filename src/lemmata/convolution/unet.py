@@ -10,20 +10,21 @@ from torch.nn import functional
 from lemmata import validate
 from lemmata.convolution.image_input import images
 from lemmata.marks import system
+from lemmata.signatures import config_of
 
 __all__ = ["UNet", "UNetConfig"]
 
 
 @dataclass(frozen=True)
 class UNetConfig:
-    """What can be chosen of a U-Net; its channels and classes follow from the data."""
+    """Configuration of a U-Net; channels and classes follow from the data."""
 
     width: int = 64
     """Channels of the first level; each level below has twice as many."""
     levels: int = 4
-    """How often the picture is halved."""
+    """Number of times the resolution is halved."""
     same: bool = True
-    """Whether convolutions keep the size; the original's do not, and take 572 x 572 to 388 x 388 pixels."""
+    """Whether convolutions are padded to keep the size; the original's are not: 572 x 572 pixels become 388 x 388."""
 
     def __post_init__(self) -> None:
         validate.count("width", self.width)
@@ -31,7 +32,12 @@ class UNetConfig:
         validate.flag("same", self.same)
 
 
-@system("unet", title="U-Net", kind="module")
+@system(
+    "unet",
+    title="U-Net",
+    kind="module",
+    example="UNet(channels=3, classes=2, width=4, levels=2)(torch.randn(3, 3, 16, 24))",
+)
 class UNet(nn.Module):
     r"""Down by convolutions and max pooling, up by transposed convolutions, with what was seen on the way down.
 
@@ -67,7 +73,7 @@ class UNet(nn.Module):
         dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__()
-        self.config = UNetConfig(width, levels, same)
+        self.config = config_of(UNetConfig, locals())
         self.channels, self.classes = validate.count("channels", channels), validate.count("classes", classes)
         place = {"device": device, "dtype": dtype}
         widths = [width * 2**level for level in range(levels + 1)]

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from lemmata import validate
 from lemmata.convolution.image_input import images
 from lemmata.marks import system
+from lemmata.signatures import config_of
 
 __all__ = ["VGG", "VGGConfig"]
 
@@ -19,18 +20,18 @@ MULTIPLES = (1, 2, 4, 8, 8)  # of the width
 
 @dataclass(frozen=True)
 class VGGConfig:
-    """What can be chosen of a VGG network; its channels and classes follow from the data."""
+    """Configuration of a VGG network; channels and classes follow from the data."""
 
     depth: int = 16
-    """Layers with weights: 11, 13, 16 or 19."""
+    """Number of layers with weights: 11, 13, 16 or 19."""
     batch_norm: bool = False
     """Whether each convolution is followed by a batch normalisation."""
     width: int = 64
     """Channels of the first stage; the others have 2, 4, 8 and 8 times as many."""
     hidden: int = 4096
-    """Units of the fully connected layers."""
+    """Units of the hidden fully connected layers."""
     dropout: float = 0.5
-    """Fraction of the fully connected layers' units left out at each training step."""
+    """Dropout probability of the hidden fully connected layers."""
 
     def __post_init__(self) -> None:
         if self.depth not in STAGES:
@@ -41,7 +42,9 @@ class VGGConfig:
         validate.fraction("dropout", self.dropout)
 
 
-@system("vgg", title="VGG", kind="module")
+@system(
+    "vgg", title="VGG", kind="module", example="VGG(classes=5, depth=11, width=2, hidden=8)(torch.randn(3, 3, 32, 32))"
+)
 class VGG(nn.Module):
     r"""Stages of 3 x 3 convolutions with relu, each closed by a 2 x 2 max pooling; three fully connected layers.
 
@@ -75,7 +78,7 @@ class VGG(nn.Module):
         dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__()
-        self.config = VGGConfig(depth, batch_norm, width, hidden, dropout)
+        self.config = config_of(VGGConfig, locals())
         self.channels, self.classes = validate.count("channels", channels), validate.count("classes", classes)
         place = {"device": device, "dtype": dtype}
         parts: list[nn.Module] = []

@@ -11,6 +11,7 @@ from lemmata import validate
 from lemmata.convolution.temporal_convolution import CausalConv1d
 from lemmata.fast.wavenet_steps import StepWeights, compiled_steps, drawn_level, one_step, why_no_compiled_steps
 from lemmata.marks import system
+from lemmata.signatures import config_of
 
 __all__ = ["WaveNet", "WaveNetConfig", "WaveNetState"]
 
@@ -19,20 +20,20 @@ WORTH_COMPILING = 256  # steps; so many take torch about as long as a compiler t
 
 @dataclass(frozen=True)
 class WaveNetConfig:
-    """What can be chosen of a WaveNet."""
+    """Configuration of a WaveNet."""
 
     levels: int = 256
-    """Values that a sample can have, 256 for mu-law codes."""
+    """Number of quantization levels of a sample: 256 for mu-law codes."""
     channels: int = 32
-    """Channels of each layer."""
+    """Residual channels of each layer."""
     skip_channels: int = 64
-    """Channels in which the layers' contributions are added up."""
+    """Channels of the skip connections."""
     kernel_size: int = 2
-    """Steps that each filter sees."""
+    """Kernel size of the convolutions, in steps."""
     depth: int = 10
-    """Layers in a stack, with dilations 1, 2, 4, ..."""
+    """Number of layers in a stack, with dilations 1, 2, 4, ..."""
     stacks: int = 1
-    """How often the dilations are run through."""
+    """Number of stacks."""
 
     def __post_init__(self) -> None:
         validate.count("levels", self.levels, least=2)
@@ -72,7 +73,12 @@ class _GatedLayer(nn.Module):
         return x + out[:, : self.channels], out[:, self.channels :]
 
 
-@system("wavenet", title="WaveNet", kind="module")
+@system(
+    "wavenet",
+    title="WaveNet",
+    kind="module",
+    example="WaveNet(levels=16, channels=4, skip_channels=6, depth=3)(torch.randint(16, (3, 20)))",
+)
 class WaveNet(nn.Module):
     r"""The law of each sample given all before it, from gated dilated causal convolutions with residuals and skips.
 
@@ -111,7 +117,7 @@ class WaveNet(nn.Module):
         dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__()
-        self.config = WaveNetConfig(levels, channels, skip_channels, kernel_size, depth, stacks)
+        self.config = config_of(WaveNetConfig, locals())
         place = {"device": device, "dtype": dtype}
         self.embedding = nn.Embedding(levels, channels, **place)
         dilations = [2**level for level in range(depth)] * stacks

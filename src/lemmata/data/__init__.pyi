@@ -5,6 +5,7 @@ from lemmata.data.array_file import read_arrays as read_arrays
 from lemmata.data.block_graphs import block_graph as block_graph
 from lemmata.data.cache import cached_path as cached_path
 from lemmata.data.columns import as_examples as as_examples
+from lemmata.data.columns import inputs_and_target as inputs_and_target
 from lemmata.data.examples import Dataset as Dataset
 from lemmata.data.examples import Example as Example
 from lemmata.data.examples import Examples as Examples
@@ -21,24 +22,23 @@ from lemmata.data.fetched_text import imdb as imdb
 from lemmata.data.graphs import GraphDataset as GraphDataset
 from lemmata.data.graphs import debian as debian
 from lemmata.data.graphs import karate as karate
+from lemmata.data.image_file import read_image as read_image
+from lemmata.data.image_folder import read_images as read_images
 from lemmata.data.images import digits as digits
 from lemmata.data.images import fashion as fashion
 from lemmata.data.images import glyphs as glyphs
 from lemmata.data.images import photos as photos
 from lemmata.data.margins import separable as separable
 from lemmata.data.mixtures import gaussian_mixture as gaussian_mixture
-from lemmata.data.netpbm import read_netpbm as read_netpbm
 from lemmata.data.own_files import FileChoices as FileChoices
 from lemmata.data.own_files import load_file as load_file
 from lemmata.data.parities import parity as parity
 from lemmata.data.patients import breast_cancer as breast_cancer
 from lemmata.data.patients import diabetes as diabetes
-from lemmata.data.picture_folder import read_pictures as read_pictures
 from lemmata.data.planar import moons as moons
 from lemmata.data.planar import rings as rings
 from lemmata.data.planar import spirals as spirals
 from lemmata.data.planar import xor as xor
-from lemmata.data.png import read_png as read_png
 from lemmata.data.point_clouds import Model as Model
 from lemmata.data.point_clouds import furniture as furniture
 from lemmata.data.preparation import Preparation as Preparation
@@ -101,6 +101,7 @@ __all__ = [
     "glyphs",
     "homographs",
     "imdb",
+    "inputs_and_target",
     "karate",
     "kmnist",
     "load",
@@ -116,9 +117,8 @@ __all__ = [
     "photos",
     "plays_or_verses",
     "read_arrays",
-    "read_netpbm",
-    "read_pictures",
-    "read_png",
+    "read_image",
+    "read_images",
     "read_table",
     "rings",
     "separable",

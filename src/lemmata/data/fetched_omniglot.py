@@ -14,7 +14,7 @@ from lemmata.data.archives import ArchiveError, members_of
 from lemmata.data.examples import Dataset, Examples
 from lemmata.data.fetch import Remote
 from lemmata.data.fetched import Arrays, Content, Files, Form, Source, cached_arrays
-from lemmata.data.png import read_png
+from lemmata.data.image_file import read_image
 from lemmata.data.registry import dataset
 
 __all__ = ["omniglot"]
@@ -67,7 +67,7 @@ def _drawings(content: bytes, file: str, part: int) -> Iterator[tuple[int, str, 
 
 def _ink(content: bytes, name: str) -> np.ndarray:
     """Where a drawing is black."""
-    picture = read_png(content)
+    picture = read_image(content)
     if picture.shape != (SIDE, SIDE):
         raise ArchiveError(f"{name} is not a picture of {SIDE} x {SIDE} pixels")
     return picture == 0

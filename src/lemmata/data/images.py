@@ -4,7 +4,7 @@ import numpy as np
 import torch
 
 from lemmata.data.examples import Dataset, Examples
-from lemmata.data.png import read_png
+from lemmata.data.image_file import read_image
 from lemmata.data.registry import dataset
 from lemmata.data.stored import stored_arrays
 
@@ -150,6 +150,6 @@ def photos() -> Dataset:
     """
     parts = {}
     for name, content in stored_arrays("photos.npz").items():
-        picture = torch.from_numpy(np.atleast_3d(read_png(content.tobytes())))
+        picture = torch.from_numpy(np.atleast_3d(read_image(content.tobytes())))
         parts[name] = Examples(x=picture.permute(2, 0, 1).contiguous()[None].float() / 255)
     return Dataset("photos", parts)

@@ -1,4 +1,4 @@
-"""A user's own data as a data set: a CSV table, arrays in an .npz file, or a folder of pictures."""
+"""A user's own data as a data set: a CSV table, arrays in an .npz file, or a folder of images."""
 
 import hashlib
 from collections.abc import Sequence
@@ -12,8 +12,9 @@ from torch import Tensor
 
 from lemmata.data.array_file import read_arrays
 from lemmata.data.examples import Dataset, Examples
-from lemmata.data.picture_folder import read_pictures
-from lemmata.data.preparation import Column, Preparation, class_name
+from lemmata.data.image_folder import read_images
+from lemmata.data.limits import open_regular
+from lemmata.data.preparation import Blocks, Column, Preparation, class_name
 from lemmata.data.tables import Table, has_decimal_comma, read_table
 
 __all__ = ["FileChoices", "load_file"]
@@ -33,14 +34,22 @@ class FileChoices:
     """auto: classification for names and for few different whole numbers, else regression."""
     test_fraction: float = 0.2
     """Fraction of the examples kept for the test."""
+    image_size: int | None = None
+    """Side in pixels of the squares that images are scaled and cut to; by default they must have one size."""
 
 
-def load_file(data: "str | Path | Dataset", choices: FileChoices | None = None, seed: int = 0) -> Dataset:
+def load_file(
+    data: "str | Path | Dataset",
+    choices: FileChoices | None = None,
+    seed: int = 0,
+    max_memory: int | None = None,
+) -> Dataset:
     r"""The examples of a file or folder in two parts, prepared for a network; extra `preparation` tells how.
 
-    A table (.csv) has one row an example; an .npz file has arrays x and y; a folder has pictures (.png, .pgm, .ppm) in
-    one subfolder for each class. Means and scales are those of the training part; each class is split alike. What is a
-    data set already is returned as it is.
+    A table (.csv) has one row an example; an .npz file has arrays x and y; a folder has images (.png, .jpg, .pgm, .ppm)
+    in one subfolder for each class. Means and scales are those of the training part; each class is split alike. What is
+    a data set already is returned as it is. What a header or the categories of a table say to take more than
+    `max_memory` bytes, by default half of the free memory, is refused before it takes any.
 
     Shapes:
         x: (examples, inputs) float32 of tables, else (examples, *shape); y: (examples,) int64 classes or float32 values
@@ -55,12 +64,12 @@ def load_file(data: "str | Path | Dataset", choices: FileChoices | None = None, 
     if not path.exists():
         raise ValueError(f"there is no file or folder {path}")
     if path.is_dir():
-        return _from_pictures(path, choices, seed)
+        return _from_images(path, choices, seed, max_memory)
     if path.suffix.lower() == ".csv":
-        return _from_table(read_table(path), choices, seed)
+        return _from_table(read_table(path, max_memory), choices, seed, max_memory)
     if path.suffix.lower() == ".npz":
-        return _from_arrays(path, choices, seed)
-    raise ValueError(f"{path} must be a .csv or .npz file, or a folder of pictures")
+        return _from_arrays(path, choices, seed, max_memory)
+    raise ValueError(f"{path} must be a .csv or .npz file, or a folder of images")
 
 
 def digest(path: Path) -> str:
@@ -68,11 +77,13 @@ def digest(path: Path) -> str:
     files = sorted(file for file in path.rglob("*") if file.is_file()) if path.is_dir() else [path]
     whole = hashlib.sha256()
     for file in files:
-        whole.update(f"{file.relative_to(path).as_posix()}\0{hashlib.sha256(file.read_bytes()).hexdigest()}\n".encode())
+        with open_regular(file) as content:
+            found = hashlib.file_digest(content, "sha256").hexdigest()
+        whole.update(f"{file.relative_to(path).as_posix()}\0{found}\n".encode())
     return whole.hexdigest()
 
 
-def _from_table(table: Table, choices: FileChoices, seed: int) -> Dataset:
+def _from_table(table: Table, choices: FileChoices, seed: int, max_memory: int | None) -> Dataset:
     place = table.place(choices.target) if choices.target else len(table.names) - 1
     excluded = {table.place(name) for name in choices.exclude}
     inputs = [index for index in range(len(table.names)) if index != place and index not in excluded]
@@ -91,43 +102,42 @@ def _from_table(table: Table, choices: FileChoices, seed: int) -> Dataset:
         of_train = None if values is None else np.array(values)[train]
         columns.append(Column(name, categories=known) if of_train is None else Column.of(name, of_train))
     made = Preparation("table", tuple(columns), column, (sum(each.width for each in columns),))
-    kept = replace(
-        table, names=tuple(table.names[i] for i in inputs), rows=[[r[i] for i in inputs] for r in table.rows]
-    )
-    return _dataset(table.path, made.rows(kept), y, made, train, test)
+    return _dataset(table.path, made.rows(table, max_memory), y, made, train, test)
 
 
-def _from_arrays(path: Path, choices: FileChoices, seed: int) -> Dataset:
-    arrays = read_arrays(path)
+def _from_arrays(path: Path, choices: FileChoices, seed: int, max_memory: int | None) -> Dataset:
+    arrays = read_arrays(path, max_memory=max_memory)
     if "y" not in arrays:
         raise ValueError(f"{path} has no array y to be predicted, only {', '.join(arrays)}")
     x, values = arrays["x"], arrays["y"]
     if x.ndim < 2 or values.shape != (len(x),):
         raise ValueError(f"{path}: x must be (examples, ...) and y (examples,), got {x.shape} and {values.shape}")
+    if 0 in x.shape:
+        raise ValueError(f"{path}: x must not be empty, got shape {x.shape}")
     column, y = _target("y", values.tolist(), choices.task, path)
     train, test = _split(y, column, choices.test_fraction, seed, path)
     if x.dtype.kind not in "fiub":
         raise ValueError(f"{path}: x must hold numbers, got {x.dtype}")
-    shape, of_train = x.shape[1:], x[train].astype(np.float64)
     if x.ndim == 2:
-        columns = tuple(Column.of(f"x[{k}]", of_train[:, k]) for k in range(x.shape[1]))
+        columns = tuple(Column.of(f"x[{k}]", x[train, k].astype(np.float64)) for k in range(x.shape[1]))
     else:
-        columns = (Column.of("x", of_train),)
-    made = Preparation("arrays", columns, column, shape)
-    return _dataset(path, made.array(x, path), y, made, train, test)
+        columns = (Column.of_blocks("x", Blocks(x, train)),)
+    made = Preparation("arrays", columns, column, x.shape[1:])
+    return _dataset(path, made.array(x, path, max_memory), y, made, train, test)
 
 
-def _from_pictures(path: Path, choices: FileChoices, seed: int) -> Dataset:
-    pictures, names, files = read_pictures(path)
+def _from_images(path: Path, choices: FileChoices, seed: int, max_memory: int | None) -> Dataset:
+    images, names, files = read_images(path, max_memory, choices.image_size)
     loose = next((file for file, name in zip(files, names, strict=True) if not name), None)
     if loose:
         raise ValueError(f"{loose} lies in no subfolder: make one for each class, named as the class")
     if choices.task == "regression":
-        raise ValueError(f"{path} holds pictures of classes: task cannot be regression")
+        raise ValueError(f"{path} holds images of classes: task cannot be regression")
     column, y = _target("class", names, "classification", path)
     train, test = _split(y, column, choices.test_fraction, seed, path)
-    made = Preparation("pictures", (Column("grey", 0.0, 255.0),), column, pictures.shape[1:])
-    return _dataset(path, made.array(pictures, path), y, made, train, test)
+    resized = choices.image_size is not None
+    made = Preparation("pictures", (Column("grey", 0.0, 255.0),), column, images.shape[1:], resized)
+    return _dataset(path, made.array(images, path, max_memory), y, made, train, test)
 
 
 def _target(name: str, values: Sequence[Any], task: str, path: Path) -> tuple[Column, np.ndarray]:
@@ -171,7 +181,7 @@ def _split(y: np.ndarray, column: Column, fraction: float, seed: int, path: Path
 def _dataset(path: Path, x: Tensor, y: np.ndarray, made: Preparation, train: np.ndarray, test: np.ndarray) -> Dataset:
     if made.target.categories is None:
         made = replace(made, target=Column.of(made.target.name, y[train]))
-        targets = torch.from_numpy(made.target.prepare(y).astype(np.float32))
+        targets = torch.from_numpy(made.target.prepare(y))
     else:
         targets = torch.from_numpy(y.astype(np.int64))
     whole = Examples(x=x, y=targets)

@@ -1,6 +1,7 @@
 """How a user's table, arrays or pictures became numbers that a network takes: kept with a run, used for new ones."""
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -11,10 +12,14 @@ from torch import Tensor
 
 from lemmata.data.array_file import read_arrays
 from lemmata.data.examples import Dataset, Examples
-from lemmata.data.picture_folder import READERS, read_pictures
+from lemmata.data.image_folder import SUFFIXES, read_images
+from lemmata.data.limits import check_memory
 from lemmata.data.tables import Table, read_table
 
 __all__ = ["Preparation"]
+
+MODEST = 1e-100  # numbers whose squares neither overflow nor vanish, however many are added
+BLOCK = 1 << 18  # values that are widened at a time
 
 
 @dataclass(frozen=True)
@@ -28,12 +33,36 @@ class Column:
 
     @classmethod
     def of(cls, name: str, values: np.ndarray) -> "Column":
-        """The mean and the standard deviation of numbers; equal ones are only moved to zero."""
-        deviation = float(values.std())
-        return cls(name, float(values.mean()), deviation if deviation > 1e-12 * np.abs(values).max() else 1.0)
+        """The mean and the standard deviation of numbers; equal ones are only moved to zero.
+
+        Measured in units of a power of two near the largest, which rounds nothing: sums and squares of numbers like
+        1e308 would overflow, squares of numbers like 1e-200 vanish.
+        """
+        return cls.of_blocks(name, [values])
+
+    @classmethod
+    def of_blocks(cls, name: str, blocks: Iterable[np.ndarray]) -> "Column":
+        """The same for numbers that come in blocks, which are gone through three times."""
+        largest = float(max(np.abs(block).max() for block in blocks))
+        unit = 2.0 ** int(np.frexp(largest)[1] - 1) if 0 < largest < np.inf else 1.0
+        unit = 1.0 if MODEST < unit < 1 / MODEST else unit
+        count = sum(block.size for block in blocks)
+        with np.errstate(invalid="ignore"):  # infinite values are refused elsewhere
+            mean = sum(float((block / unit).sum()) for block in blocks) / count
+            deviation = math.sqrt(sum(float(((block / unit - mean) ** 2).sum()) for block in blocks) / count)
+        return cls(name, mean * unit, deviation * unit if deviation > 1e-12 * largest / unit else 1.0)
 
     def prepare(self, values: np.ndarray) -> np.ndarray:
-        return (values - self.mean) / self.scale
+        """Standardised numbers in single precision, as networks take them."""
+        with np.errstate(over="ignore", invalid="ignore"):  # looked at below
+            # A difference of numbers near the largest overflows; of their halves it does not.
+            part = 0.5 if max(abs(self.mean), np.abs(values).max(initial=0.0)) > 1e307 else 1.0
+            found = ((values * part - self.mean * part) / (self.scale * part)).astype(np.float32)
+        if not np.isfinite(found).all():
+            far = values[~np.isfinite(found)].flat[0]
+            told = f"{far:g} is too far from the mean {self.mean:g} and the scale {self.scale:g} of what was learnt"
+            raise ValueError(f"column {self.name}: {told}: correct or exclude it")
+        return found
 
     @property
     def width(self) -> int:
@@ -53,6 +82,7 @@ class Preparation:
     columns: tuple[Column, ...]
     target: Column
     shape: tuple[int, ...]  # of the input of one example
+    resized: bool = False  # whether images were brought to this shape
 
     @property
     def classes(self) -> tuple[str, ...]:
@@ -73,20 +103,22 @@ class Preparation:
             told = self.target.name in table.names and (table.headed or len(table.names) > len(self.columns))
             y = self._targets_of(table) if told else None
             return Examples(x=x) if y is None else Examples(x=x, y=y)
-        if path.is_dir() or path.suffix.lower() in READERS:
-            pictures, names, _ = read_pictures(path)
-            x = self.array(pictures, path)
+        if path.is_dir() or path.suffix.lower() in SUFFIXES:
+            side = self.shape[-1] if self.resized else None
+            images, names, _ = read_images(path, side=side, colour=len(self.shape) == 3)
+            x = self.array(images, path)
             known = all(name in self.classes for name in names)
             return Examples(x=x, y=self.labels(names, "")) if known else Examples(x=x)
         arrays = read_arrays(path)
         x = self.array(arrays["x"], path)
         return Examples(x=x, y=self._targets(arrays["y"].tolist(), f"{path}: y")) if "y" in arrays else Examples(x=x)
 
-    def rows(self, table: Table) -> Tensor:
+    def rows(self, table: Table, max_memory: int | None = None) -> Tensor:
         """The inputs of a table's rows, its columns found by name, or by their order where they have none."""
-        absent = [column.name for column in self.columns if column.name not in table.names]
+        place = {name: number for number, name in reversed([*enumerate(table.names)])}
+        absent = [column.name for column in self.columns if column.name not in place]
         if not absent:
-            places = [table.names.index(column.name) for column in self.columns]
+            places = [place[column.name] for column in self.columns]
         elif table.headed:
             raise ValueError(f"{table.path} has no column {absent[0]!r}, which was learnt from: add it")
         elif len(table.names) == len(self.columns):
@@ -94,31 +126,40 @@ class Preparation:
         else:
             given = f"{len(table.names)} columns without names, {len(self.columns)} were learnt from"
             raise ValueError(f"{table.path} has {given}: {', '.join(column.name for column in self.columns)[:200]}")
-        pairs = zip(self.columns, places, strict=True)
-        blocks = [self._block(table, column, place) for column, place in pairs]
-        return torch.from_numpy(np.concatenate(blocks, axis=1).astype(np.float32))
+        widths = [column.width for column in self.columns]
+        wanted = f"{table.path}: {len(table.rows)} rows of {sum(widths)} inputs, one for each number or category,"
+        # Inputs of 32 bits, and once more when they are divided into training and test.
+        check_memory(wanted, 8 * len(table.rows) * sum(widths), max_memory)
+        inputs = np.zeros((len(table.rows), sum(widths)), np.float32)
+        begin = 0
+        for column, number in zip(self.columns, places, strict=True):
+            self._fill(inputs[:, begin : begin + column.width], table, column, number)
+            begin += column.width
+        return torch.from_numpy(inputs)
 
-    def _block(self, table: Table, column: Column, place: int) -> np.ndarray:
+    def _fill(self, inputs: np.ndarray, table: Table, column: Column, place: int) -> None:
+        """The inputs of one column, in the room they have."""
         if column.categories is not None:
-            numbers = self._known(table, column, place)
-            return np.eye(len(column.categories))[numbers]
+            inputs[np.arange(len(inputs)), self._known(table, column, place)] = 1
+            return
         values = table.numbers(place)
         if values is None:
             cell, line = table.rows[0][place], table.lines[0]
             raise ValueError(f"{table.path}, line {line}, column {column.name}: {cell!r} is no number")
-        return column.prepare(np.array(values))[:, None]
+        inputs[:, 0] = _told_where(table.path, column, np.array(values))
 
     def _known(self, table: Table, column: Column, place: int) -> list[int]:
-        known = column.categories or ()
-        for cell, line in zip(table.cells(place), table.lines, strict=True):
+        known = {name: number for number, name in enumerate(column.categories or ())}
+        cells = table.cells(place)
+        for cell, line in zip(cells, table.lines, strict=True):
             if cell not in known:
                 told = ", ".join(known)[:200]
                 raise ValueError(
                     f"{table.path}, line {line}, column {column.name}: {cell!r} is unknown, known are {told}"
                 )
-        return [known.index(cell) for cell in table.cells(place)]
+        return [known[cell] for cell in cells]
 
-    def array(self, x: np.ndarray, path: Path) -> Tensor:
+    def array(self, x: np.ndarray, path: Path, max_memory: int | None = None) -> Tensor:
         """Arrays or pictures as inputs; a single example, or flattened ones, are taken too."""
         if x.dtype.kind not in "fiub":
             raise ValueError(f"{path}: x must hold numbers, got {x.dtype}")
@@ -126,11 +167,30 @@ class Preparation:
         if x.ndim < 2 or len(x) == 0 or x.shape[1:] not in (self.shape, (int(np.prod(self.shape)),)):
             wanted = " x ".join(map(str, self.shape))
             raise ValueError(f"{path}: examples must have the shape {wanted}, got an array of shape {x.shape}")
-        flat = x.reshape(len(x), -1).astype(np.float64)
-        if not np.isfinite(flat).all():
-            raise ValueError(f"{path}: x must be finite, found {int((~np.isfinite(flat)).sum())} values that are not")
+        check_memory(f"{path}: {x.size} values in single precision", x.nbytes + 8 * x.size, max_memory)
+        flat = x.reshape(len(x), -1)
+        infinite = sum(int((~np.isfinite(flat[some])).sum()) for some in row_blocks(flat))
+        if infinite:
+            raise ValueError(f"{path}: x must be finite, found {infinite} values that are not")
+        inputs = np.empty(flat.shape, np.float32)
+        for some in row_blocks(flat):
+            wide = flat[some].astype(np.float64)
+            if len(self.columns) == 1:
+                inputs[some] = _told_where(path, self.columns[0], wide)
+            else:
+                inputs[some] = self._prepared(wide, path)
+        return torch.from_numpy(inputs).reshape(len(x), *self.shape)
+
+    def _prepared(self, values: np.ndarray, path: Path) -> np.ndarray:
+        """All columns of some rows at once, one by one where a number is out of the ordinary."""
         means, scales = (np.array([getattr(column, name) for column in self.columns]) for name in ("mean", "scale"))
-        return torch.from_numpy(((flat - means) / scales).astype(np.float32)).reshape(len(x), *self.shape)
+        with np.errstate(over="ignore", invalid="ignore"):
+            found = ((values - means) / scales).astype(np.float32)
+        if np.isfinite(found).all():
+            return found
+        return np.stack(
+            [_told_where(path, column, each) for column, each in zip(self.columns, values.T, strict=True)], 1
+        )
 
     def _targets_of(self, table: Table) -> Tensor:
         place = table.names.index(self.target.name)
@@ -144,7 +204,7 @@ class Preparation:
     def _targets(self, values: Sequence[Any], where: str) -> Tensor:
         if self.target.categories is not None:
             return self.labels([class_name(value) for value in values], where)
-        return torch.from_numpy(self.target.prepare(np.array(values, dtype=np.float64)).astype(np.float32))
+        return torch.from_numpy(self.target.prepare(np.array(values, dtype=np.float64)))
 
     def labels(self, names: Sequence[str], where: str) -> Tensor:
         """Numbers of classes by their names."""
@@ -171,7 +231,7 @@ class Preparation:
         try:
             columns = tuple(_column(each) for each in told["columns"])
             shape = tuple(int(size) for size in told["shape"])
-            made = cls(str(told["kind"]), columns, _column(told["target"]), shape)
+            made = cls(str(told["kind"]), columns, _column(told["target"]), shape, told.get("resized", False) is True)
         except (LookupError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise ValueError(f"its preparation is damaged ({type(error).__name__}: {error})"[:200]) from None
         if (
@@ -181,6 +241,32 @@ class Preparation:
         ):
             raise ValueError("its preparation is damaged: kind, columns or shape cannot be")
         return made
+
+
+def row_blocks(x: np.ndarray) -> Iterator[slice]:
+    """Rows of an array, some at a time, so that copies of them stay small."""
+    step = max(1, BLOCK * len(x) // max(1, x.size))
+    return (slice(first, first + step) for first in range(0, len(x), step))
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """Some rows of an array in double precision, block by block, as often as one likes."""
+
+    x: np.ndarray
+    rows: np.ndarray
+
+    def __iter__(self) -> Iterator[np.ndarray]:
+        for some in row_blocks(self.x):
+            if len(these := self.rows[some]):
+                yield self.x[these].astype(np.float64)
+
+
+def _told_where(path: Path, column: Column, values: np.ndarray) -> np.ndarray:
+    try:
+        return column.prepare(values)
+    except ValueError as error:
+        raise ValueError(f"{path}, {error}") from None
 
 
 def _column(told: Mapping[str, Any]) -> Column:

@@ -2,15 +2,19 @@
 
 import csv
 import difflib
+import io
 import math
 import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from lemmata.data.limits import read_regular
+
 __all__ = ["Table", "read_table"]
 
 MISSING = ("", "na", "n/a", "nan", "null", "?")
 MOST = 1000  # different texts that a column of categories may have
+CELL = 5  # bytes in memory for each of the file, at least: a cell of one digit takes two there, and eight here
 NEARLY_ALL = 0.9  # a column with this fraction of numbers is one of numbers with a slip
 
 
@@ -73,21 +77,25 @@ class Table:
         return found
 
 
-def read_table(path: Path) -> Table:
-    """A CSV file, with or without a first line of names, its cells parted by commas, semicolons or tabs."""
+def read_table(path: Path, max_memory: int | None = None) -> Table:
+    """A CSV file, with or without a first line of names, its cells parted by commas, semicolons or tabs.
+
+    A file whose cells would take more than `max_memory` bytes, by default half of the free memory, is refused.
+    """
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        text = read_regular(path, max_memory, CELL).decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise ValueError(f"{path} is not text in UTF-8 (byte {error.start}): save it as CSV UTF-8") from None
     if "\0" in text:
         raise ValueError(f"{path} is no CSV file: it holds bytes that are no text")
-    first = next((line for line in text.splitlines() if line.strip()), "")
-    reader = csv.reader(text.splitlines(keepends=True), delimiter=max(",;\t", key=first.count), strict=True)
+    first = next((line for line in io.StringIO(text, newline="") if line.strip()), "")
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=max(",;\t", key=first.count), strict=True)
     rows, lines = [], []
+    known: dict[str, str] = {}  # the same text in many cells is kept once
     try:
         for row in reader:
             if any(cell.strip() for cell in row):
-                rows.append(row)
+                rows.append([known.setdefault(cell, cell) for cell in row])
                 lines.append(reader.line_num)
     except csv.Error as error:
         raise ValueError(f"{path}, line {reader.line_num}: {error}") from None
@@ -107,11 +115,13 @@ def read_table(path: Path) -> Table:
 
 
 def _check_names(path: Path, names: tuple[str, ...]) -> None:
+    seen: set[str] = set()
     for place, name in enumerate(names):
         if not name:
             raise ValueError(f"{path}, line 1: column {place + 1} has no name")
-        if name in names[:place]:
+        if name in seen:
             raise ValueError(f"{path}, line 1: two columns are called {name}: rename one")
+        seen.add(name)
 
 
 def is_number(cell: str) -> bool:

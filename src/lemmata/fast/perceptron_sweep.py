@@ -13,13 +13,14 @@ from pathlib import Path
 
 import numpy as np
 
+from lemmata import validate
 from lemmata.fast.compiled_library import load_compiled
 
 __all__ = ["block_sweep", "compiled_sweep", "fingerprint", "quick_sweep"]
 
 FIRST_BLOCK = 64  # points multiplied at once when the search for a mistake begins; a block without one doubles the next
-MANY = 500  # mistakes after which the time goes into calls rather than arithmetic, and it pays to ask for a compiler
-NUMBERS = {"float32": "-DREAL=float", "float64": "-DREAL=double"}
+MANY = 64  # mistakes after which the time goes into calls rather than arithmetic, and it pays to ask for a compiler
+NUMBERS = {np.dtype(np.float32): "-DREAL=float", np.dtype(np.float64): "-DREAL=double"}  # in the machine's byte order
 
 
 def quick_sweep(
@@ -36,13 +37,15 @@ def quick_sweep(
 
     Claims: perceptron.algorithm
     """
-    mistakes, first, lowest = block_sweep(x, y, state, bias, max_mistakes=max(MANY - earlier, 0))
+    _check_sweep(x, y, state, bias)
+    validate.count("earlier", earlier, least=0)
+    mistakes, first, lowest = _blocks(x, y, state, bias, max_mistakes=max(MANY - earlier, 0))
     if first == len(x):
         return mistakes, lowest
-    rest = compiled_sweep(x[first:], y[first:], state, bias)
+    rest = _compiled(x[first:], y[first:], state, bias)
     if rest is None:  # nothing compiled on this machine
-        rest, _, _ = block_sweep(x[first:], y[first:], state, bias)
-    return mistakes + [first + index for index in rest], -math.inf
+        rest, _, _ = _blocks(x[first:], y[first:], state, bias)
+    return mistakes + [first + index for index in rest] if first else rest, -math.inf
 
 
 def block_sweep(
@@ -52,6 +55,15 @@ def block_sweep(
 
     Returns the mistakes, how many points were shown, and the lowest product if there was no mistake, else -inf.
     """
+    _check_sweep(x, y, state, bias)
+    if max_mistakes is not None:
+        validate.count("max_mistakes", max_mistakes, least=0)
+    return _blocks(x, y, state, bias, max_mistakes)
+
+
+def _blocks(
+    x: np.ndarray, y: np.ndarray, state: np.ndarray, bias: bool, max_mistakes: int | None = None
+) -> tuple[list[int], int, float]:
     weight = state[:-1]
     mistakes, first, block, lowest = [], 0, FIRST_BLOCK, np.inf
     while first < len(x) and (max_mistakes is None or len(mistakes) < max_mistakes):
@@ -76,7 +88,12 @@ def block_sweep(
 
 def compiled_sweep(x: np.ndarray, y: np.ndarray, state: np.ndarray, bias: bool) -> list[int] | None:
     """The whole pass in C; None if nothing compiled can be had on this machine."""
-    library = _library(x.dtype.name)
+    _check_sweep(x, y, state, bias)
+    return _compiled(x, y, state, bias)
+
+
+def _compiled(x: np.ndarray, y: np.ndarray, state: np.ndarray, bias: bool) -> list[int] | None:
+    library = _library(x.dtype)
     if library is None:
         return None
     mistakes = np.empty(len(x), dtype=np.int64)
@@ -88,12 +105,36 @@ def compiled_sweep(x: np.ndarray, y: np.ndarray, state: np.ndarray, bias: bool) 
 
 def fingerprint(state: np.ndarray) -> bytes:
     """32 bytes by which to know the weights again without keeping them."""
+    if not isinstance(state, np.ndarray):
+        raise TypeError(f"state must be a numpy array, got {type(state).__name__}")
     return hashlib.sha256(state.tobytes()).digest()
 
 
+def _check_sweep(x: np.ndarray, y: np.ndarray, state: np.ndarray, bias: bool) -> None:
+    """C reads and writes where these sizes say, so they must be true."""
+    for name, array in (("x", x), ("y", y), ("state", state)):
+        if not isinstance(array, np.ndarray):
+            raise TypeError(f"{name} must be a numpy array, got {type(array).__name__}: use {name}.numpy()")
+        if array.dtype != x.dtype or array.dtype not in NUMBERS:
+            raise TypeError(f"x, y and state must all be float32 or all float64, got {name} of {array.dtype}")
+        flags = array.flags
+        if not (flags.c_contiguous and flags.aligned):
+            raise ValueError(f"{name} must have no gaps in memory: use numpy.ascontiguousarray({name})")
+    if x.ndim != 2:
+        raise ValueError(f"x must be (points, features), got shape {x.shape}")
+    if y.shape != x.shape[:1] or (len(y) and not (np.abs(y) == 1).all()):
+        raise ValueError(f"y must be -1 or +1 for each of the {len(x)} points, got shape {y.shape} or other values")
+    if state.shape != (x.shape[1] + 1,):
+        raise ValueError(f"state must be ({x.shape[1] + 1},), the weights and the bias, got shape {state.shape}")
+    if not state.flags.writeable or np.may_share_memory(state, x) or np.may_share_memory(state, y):
+        raise ValueError("state must be an array of its own that can be written to: use state.copy()")
+    if not isinstance(bias, bool | np.bool_):
+        raise TypeError(f"bias must be True or False, got {bias!r}")
+
+
 @functools.cache
-def _library(name: str) -> ctypes.CDLL | None:
-    library, _ = load_compiled(Path(__file__).with_suffix(".c"), (NUMBERS[name],))
+def _library(dtype: np.dtype) -> ctypes.CDLL | None:
+    library, _ = load_compiled(Path(__file__).with_suffix(".c"), (NUMBERS[dtype],))
     if library is not None:
         library.sweep.restype = ctypes.c_int64
     return library

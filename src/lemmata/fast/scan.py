@@ -6,13 +6,12 @@ import torch
 from torch import Tensor
 
 from lemmata import validate
+from lemmata.fast.scan_arguments import check_numbers, check_scan
 from lemmata.fast.scan_paths import Gradients, backward, forward, gates_like, starts_like, states_like
 from lemmata.fast.scan_reference import scan_by_steps
 from lemmata.marks import system
 
 __all__ = ["linear_scan"]
-
-NUMBERS = (torch.float32, torch.float64, torch.complex64, torch.complex128, torch.float16, torch.bfloat16)
 
 
 @system("linear_scan", title="Linear scan", kind="function")
@@ -58,17 +57,13 @@ def _check(a: Tensor, b: Tensor, z0: Tensor | None, reverse: bool, time_last: bo
     validate.flag("reverse", reverse)
     validate.flag("time_last", time_last)
     for name, value in (("b", b), ("a", a), ("z0", b if z0 is None else z0)):
-        if not isinstance(value, Tensor):
-            raise TypeError(f"{name} must be a tensor, got {type(value).__name__}")
-        if value.dtype not in NUMBERS:
-            raise TypeError(f"{name} must be floating point or complex, got {value.dtype}: use {name}.float()")
-        if value.device != b.device:
-            raise ValueError(f"{name} must be on the device of b, {b.device}, got {value.device}")
+        check_numbers(name, value, b, "b")
     if b.ndim != 3:
         axes = "(batch, channel, time)" if time_last else "(batch, time, channel)"
         raise ValueError(f"b must be a {axes} tensor, got shape {tuple(b.shape)}")
     state = (b.shape[0], b.shape[1 if time_last else 2])
-    if a.shape not in (b.shape, state, state[1:]):
+    # Shapes with other numbers of axes are not compared: to a compiler that is a condition on their sizes.
+    if a.shape != {3: b.shape, 2: state, 1: state[1:]}.get(a.ndim):
         constant = f"or {state} or {state[1:]} if it is constant in time"
         raise ValueError(f"a must have the shape {tuple(b.shape)} of b, {constant}, got {tuple(a.shape)}")
     if z0 is not None and z0.shape != state:
@@ -121,11 +116,13 @@ def _differentiable(a: Tensor, z: Tensor, z0: Tensor | None, grad: Tensor, rever
 
 @torch.library.register_fake("lemmata::linear_scan", lib=_library)
 def _(a: Tensor, b: Tensor, z0: Tensor | None, reverse: bool) -> Tensor:
+    check_scan(a, b, z0, reverse)
     return states_like(b)
 
 
 @torch.library.register_fake("lemmata::linear_scan_backward", lib=_library)
 def _(a: Tensor, z: Tensor, z0: Tensor | None, grad: Tensor, reverse: bool) -> Gradients:
+    check_scan(a, z, z0, reverse, "z", grad=grad)
     return gates_like(a, z), torch.empty_like(z), starts_like(z)
 
 

@@ -11,9 +11,12 @@ import math
 import torch
 from torch import Tensor
 
+from lemmata.fast.scan_arguments import check_room, check_scan
+
 __all__ = ["chunked_backward", "chunked_forward"]
 
 
+@torch.no_grad()
 def chunked_forward(
     a: Tensor, b: Tensor, z0: Tensor | None = None, reverse: bool = False, out: Tensor | None = None
 ) -> Tensor:
@@ -24,7 +27,16 @@ def chunked_forward(
 
     Claims: rnn.scan
     """
-    out = torch.empty_like(b) if out is None else out
+    if out is None:
+        check_scan(a, b, z0, reverse)
+        return forward(a, b, z0, reverse, torch.empty_like(b))
+    check_scan(a, b, z0, reverse, out=out)
+    check_room("out", out, a, b, z0)
+    return forward(a, b, z0, reverse, out)
+
+
+def forward(a: Tensor, b: Tensor, z0: Tensor | None, reverse: bool, out: Tensor) -> Tensor:
+    """The same for what was checked before."""
     time = b.shape[1]
     gates = (a[:, None] if a.ndim == 2 else a).expand_as(b)
     start = b.new_zeros(b.shape[0], b.shape[2]) if z0 is None else z0
@@ -43,6 +55,7 @@ def chunked_forward(
     return out
 
 
+@torch.no_grad()
 def chunked_backward(
     a: Tensor, z: Tensor, z0: Tensor | None, grad: Tensor, reverse: bool
 ) -> tuple[Tensor, Tensor, Tensor]:
@@ -52,13 +65,21 @@ def chunked_backward(
 
     where the star is the complex conjugate.
     """
+    check_scan(a, z, z0, reverse, "z", grad=grad)
+    return backward(a, z, z0, grad, reverse)
+
+
+def backward(a: Tensor, z: Tensor, z0: Tensor | None, grad: Tensor, reverse: bool) -> tuple[Tensor, Tensor, Tensor]:
+    """The same for what was checked before."""
     time = z.shape[1]
+    if time == 0:
+        return torch.zeros_like(a), torch.empty_like(z), z.new_zeros(z.shape[0], z.shape[2])
     gates = (a[:, None] if a.ndim == 2 else a).expand_as(z).conj()
     first, last = (time - 1, 0) if reverse else (0, time - 1)
     later, earlier = (slice(0, time - 1), slice(1, None)) if reverse else (slice(1, None), slice(0, time - 1))
     db = torch.empty_like(z)
     db[:, last] = grad[:, last]
-    chunked_forward(gates[:, later], grad[:, earlier], db[:, last], not reverse, out=db[:, earlier])
+    forward(gates[:, later], grad[:, earlier], db[:, last], not reverse, db[:, earlier])
     da = torch.empty_like(z)
     torch.mul(db[:, later], z[:, earlier].conj(), out=da[:, later])
     da[:, first] = 0 if z0 is None else db[:, first] * z0.conj()

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from lemmata.fast.compiled_library import load_compiled
+from lemmata.fast.scan_arguments import check_room, check_scan
 from lemmata.fast.threads import even_bounds, share_work
 
 __all__ = ["compiled_backward", "compiled_forward", "why_not_compiled"]
@@ -28,6 +29,8 @@ WORTH_A_THREAD = 1 << 15  # numbers; handing work to a thread costs as much as s
 
 def why_not_compiled(dtype: torch.dtype) -> str:
     """Why there is no compiled path for such numbers; empty if there is one."""
+    if not isinstance(dtype, torch.dtype):
+        raise TypeError(f"dtype must be one of torch's, such as torch.float32, got {type(dtype).__name__}")
     return _library(dtype)[1]
 
 
@@ -36,9 +39,17 @@ def compiled_forward(a: Tensor, b: Tensor, z0: Tensor | None, reverse: bool, out
 
     Shapes:
         b, out: (batch, time, channel)    a: the same, or (batch, channel)    z0: (batch, channel)
-
-    Claims: rnn.scan
     """
+    check_scan(a, b, z0, reverse, numbers=tuple(NUMBERS), out=out)
+    check_room("out", out, a, b, z0)
+    _check_place(b)
+    return forward(a, b, z0, reverse, out)
+
+
+def forward(a: Tensor, b: Tensor, z0: Tensor | None, reverse: bool, out: Tensor) -> Tensor:
+    """The same for what was checked before."""
+    if out.numel() == 0:
+        return out
     _run("forward", reverse, {"a": a, "b": b, "z0": z0}, {"z": out})
     return out
 
@@ -47,12 +58,28 @@ def compiled_backward(
     a: Tensor, z: Tensor, z0: Tensor | None, grad: Tensor, reverse: bool
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Gradients to a, b and z0, in one pass that reads a, z and the gradient to z once."""
+    check_scan(a, z, z0, reverse, "z", tuple(NUMBERS), grad=grad)
+    _check_place(z)
+    return backward(a, z, z0, grad, reverse)
+
+
+def backward(a: Tensor, z: Tensor, z0: Tensor | None, grad: Tensor, reverse: bool) -> tuple[Tensor, Tensor, Tensor]:
+    """The same for what was checked before."""
     db, dz0 = torch.empty_like(z), z.new_empty(z.shape[0], z.shape[2])
     da = torch.empty_like(dz0 if a.ndim == 2 else z)
     # What sum() hands down is one number for all (stride 0): it cannot be read side by side.
     grad = grad.contiguous() if 0 in grad.stride() else grad
+    if z.numel() == 0:
+        return da.zero_(), db, dz0.zero_()
     _run("backward", reverse, {"a": a, "z": z, "z0": z0, "grad": grad}, {"da": da, "db": db, "dz0": dz0})
     return da, db, dz0
+
+
+def _check_place(x: Tensor) -> None:
+    if x.device.type != "cpu":
+        raise ValueError(f"tensors must be on the CPU, got {x.device}: use linear_scan, which knows other devices")
+    if problem := why_not_compiled(x.dtype):
+        raise ValueError(f"there is no compiled scan of {x.dtype} ({problem}): use linear_scan")
 
 
 # --- One call of the library: where everything lies, and which thread takes what ---

@@ -11,8 +11,10 @@ from types import ModuleType
 import torch
 from torch import Tensor
 
-from lemmata.fast.scan_chunked import chunked_backward, chunked_forward
-from lemmata.fast.scan_compiled import compiled_backward, compiled_forward, why_not_compiled
+from lemmata import validate
+from lemmata.fast import scan_chunked, scan_compiled
+from lemmata.fast.scan_arguments import check_scan
+from lemmata.fast.scan_compiled import why_not_compiled
 
 __all__ = ["scan_path"]
 
@@ -29,6 +31,7 @@ def scan_path(b: Tensor) -> str:
     >>> scan_path(torch.ones(2, 5, 3)).split(":")[0] in ("compiled", "chunked")
     True
     """
+    validate.tensor("b", b)
     if b.device.type == "cuda":
         return "triton" if _triton() else "chunked: triton is not installed"
     if b.device.type != "cpu":
@@ -42,6 +45,7 @@ def forward(a: Tensor, b: Tensor, z0: Tensor | None, reverse: bool) -> Tensor:
 
     Claims: rnn.scan
     """
+    check_scan(a, b, z0, reverse)
     if b.numel() == 0:
         return states_like(b)
     if kernels := _kernels(b):
@@ -52,7 +56,7 @@ def forward(a: Tensor, b: Tensor, z0: Tensor | None, reverse: bool) -> Tensor:
         except NotImplementedError:
             pass  # this case has no kernel
     z = states_like(b)
-    scan = compiled_forward if _compiled(b) else chunked_forward
+    scan = (scan_compiled if _compiled(b) else scan_chunked).forward
     if _whole(b):
         return scan(a, b, z0, reverse, z)
     for piece in _pieces(b):
@@ -63,6 +67,7 @@ def forward(a: Tensor, b: Tensor, z0: Tensor | None, reverse: bool) -> Tensor:
 
 def backward(a: Tensor, z: Tensor, z0: Tensor | None, grad: Tensor, reverse: bool) -> Gradients:
     """Gradients to a, b and z0 from the one to the states."""
+    check_scan(a, z, z0, reverse, "z", grad=grad)
     if z.numel() == 0:
         return gates_like(a, z).zero_(), torch.empty_like(z), starts_like(z).zero_()
     if kernels := _kernels(z):
@@ -72,7 +77,7 @@ def backward(a: Tensor, z: Tensor, z0: Tensor | None, grad: Tensor, reverse: boo
             return da.mT if last and da.ndim == 3 else da, db.mT if last else db, dz0
         except NotImplementedError:
             pass
-    scan = compiled_backward if _compiled(z) else chunked_backward
+    scan = (scan_compiled if _compiled(z) else scan_chunked).backward
     if _whole(z):
         return scan(a, z, z0, grad, reverse)
     gradients = gates_like(a, z), torch.empty_like(z), starts_like(z)

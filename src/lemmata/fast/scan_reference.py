@@ -9,6 +9,8 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
+from lemmata.fast.scan_arguments import check_prefixes, check_scan
+
 __all__ = ["Pair", "compose_steps", "scan_by_doubling", "scan_by_halving", "scan_by_steps"]
 
 Pair = tuple[Tensor, Tensor]  # (a, b) stands for the map z -> a z + b; time is the second axis
@@ -27,6 +29,7 @@ def scan_by_steps(a: Tensor, b: Tensor, z0: Tensor | None = None, reverse: bool 
     >>> scan_by_steps(torch.full((1, 1), 0.5), torch.ones(1, 4, 1)).flatten()
     tensor([1.0000, 1.5000, 1.7500, 1.8750])
     """
+    check_scan(a, b, z0, reverse)
     gates = (a[:, None] if a.ndim == 2 else a).expand_as(b)
     state = b.new_zeros(b.shape[0], b.shape[2]) if z0 is None else z0
     steps = list(zip(gates.unbind(1), b.unbind(1), strict=True))
@@ -44,8 +47,14 @@ def compose_steps(later: Pair, earlier: Pair) -> Pair:
 
     Claims: rnn.scan
     """
+    for name, step in (("later", later), ("earlier", earlier)):
+        if not isinstance(step, tuple | list) or len(step) != 2:
+            raise TypeError(f"{name} must be a pair (a, b), got {type(step).__name__}")
     (a2, b2), (a1, b1) = later, earlier
-    return a2 * a1, a2 * b1 + b2
+    try:
+        return a2 * a1, a2 * b1 + b2
+    except (RuntimeError, TypeError, ValueError) as error:  # of shapes, devices and kinds of numbers
+        raise ValueError(f"later and earlier must fit together: {str(error).splitlines()[0][:200]}") from None
 
 
 def scan_by_doubling(steps: Pair, compose: Callable[[Pair, Pair], Pair] = compose_steps) -> Pair:
@@ -59,6 +68,7 @@ def scan_by_doubling(steps: Pair, compose: Callable[[Pair, Pair], Pair] = compos
     Claims: rnn.scan
     Source: Hillis and Steele 1986.
     """
+    check_prefixes(steps, compose)
     length, distance = steps[0].shape[1], 1
     while distance < length:
         joined = compose(_each(steps, slice(distance, None)), _each(steps, slice(None, -distance)))
@@ -75,6 +85,7 @@ def scan_by_halving(steps: Pair, compose: Callable[[Pair, Pair], Pair] = compose
     Claims: rnn.scan
     Source: Blelloch 1990.
     """
+    check_prefixes(steps, compose)
     length = steps[0].shape[1]
     if length < 2:
         return steps
@@ -93,7 +104,11 @@ def _each(steps: Pair, times: slice) -> Pair:
 
 
 def _after(first: Pair, then: Pair) -> Pair:
-    return torch.cat([first[0], then[0]], dim=1), torch.cat([first[1], then[1]], dim=1)
+    try:
+        return torch.cat([first[0], then[0]], dim=1), torch.cat([first[1], then[1]], dim=1)
+    except RuntimeError:
+        shapes = f"{tuple(first[0].shape)} and {tuple(first[1].shape)}"
+        raise ValueError(f"compose must keep the shapes of a and b, got {shapes}: expand them") from None
 
 
 def _interleaved(even: Tensor, odd: Tensor) -> Tensor:

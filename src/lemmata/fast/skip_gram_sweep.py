@@ -29,6 +29,7 @@ __all__ = [
 ]
 
 WHOLE = 1 << 32  # a slot's share of the law
+MOST, MOST_SAMPLES = 1 << 28, 1 << 16  # draws of one call, and negatives of one pair
 GOLDEN, FIRST, SECOND = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB  # constants of splitmix64
 
 
@@ -48,13 +49,12 @@ def alias_table(law: Float[Tensor, " vocab"]) -> AliasTable:
     >>> alias_table(torch.tensor([0.75, 0.25])).keep.tolist(), 2**32
     ([4294967296, 2147483648], 4294967296)
     """
-    if (
-        validate.tensor("law", law).ndim != 1
-        or not len(law)
-        or not (law.isfinite().all() and (law >= 0).all() and law.sum() > 0)
-    ):
-        raise ValueError(f"law must be a row of probabilities, got shape {tuple(law.shape)} with sum {law.sum():g}")
-    size, exact = len(law), law.detach().cpu().double()
+    if validate.tensor("law", law).is_complex() or law.layout is not torch.strided or law.device.type == "meta":
+        raise TypeError(f"law must be a dense row of real numbers, got {law.dtype} {law.layout} on {law.device}")
+    size, exact = law.numel(), law.detach().cpu().double()
+    if law.ndim != 1 or not size or not (exact.isfinite().all() and (exact >= 0).all() and (exact > 0).any()):
+        raise ValueError(f"law must be a row of probabilities, got shape {tuple(law.shape)} with sum {exact.sum():g}")
+    exact = exact if exact.sum().isfinite() else exact / exact.max()
     mass = (exact / exact.sum() * (size * WHOLE)).floor().long().tolist()
     mass[int(exact.argmax())] += size * WHOLE - sum(mass)
     keep, other = [WHOLE] * size, list(range(size))
@@ -71,6 +71,17 @@ def alias_table(law: Float[Tensor, " vocab"]) -> AliasTable:
 
 def alias_negatives(table: AliasTable, seed: int, first: int, shape: tuple[int, int]) -> Int[Tensor, "batch samples"]:
     """Words drawn by the table from the stream that belongs to a seed, from its number `first` on."""
+    _check_table(table)
+    _check_seed(seed)
+    validate.count("first", first, least=0, most=1 << 62)
+    if not isinstance(shape, tuple | list) or len(shape) != 2:
+        raise TypeError(f"shape must be two sizes, (batch, samples), got {shape!r}")
+    if math.prod(validate.count("shape", size, least=0) for size in shape) > MOST:
+        raise ValueError(f"shape must ask for at most {MOST} draws, got {tuple(shape)}: draw fewer at a time")
+    return _negatives(table, seed, first, tuple(shape))
+
+
+def _negatives(table: AliasTable, seed: int, first: int, shape: tuple[int, ...]) -> Tensor:
     n = torch.arange(first + 1, first + 1 + math.prod(shape), device=table.keep.device)
     z = n * _signed(GOLDEN) + _signed(seed)  # products wrap around, as in C
     z = (z ^ _shifted(z, 30)) * _signed(FIRST)
@@ -108,8 +119,9 @@ def sweep_pairs(
     vectors before it. In C for float32 on the CPU, else in torch.
     """
     arguments = (given, predicted, pairs, table, lr, samples, batch_size, seed)
-    found = sweep_pairs_compiled(*arguments)
-    return sweep_pairs_in_torch(*arguments) if found is None else found
+    _check_sweep(*arguments)
+    found = _compiled(*arguments)
+    return _in_torch(*arguments) if found is None else found
 
 
 def sweep_pairs_in_torch(
@@ -123,12 +135,26 @@ def sweep_pairs_in_torch(
     seed: int,
 ) -> float:
     """The readable reference, for any device and dtype."""
+    _check_sweep(given, predicted, pairs, table, lr, samples, batch_size, seed)
+    return _in_torch(given, predicted, pairs, table, lr, samples, batch_size, seed)
+
+
+def _in_torch(
+    given: Tensor,
+    predicted: Tensor,
+    pairs: Tensor,
+    table: AliasTable,
+    lr: float,
+    samples: int,
+    batch_size: int,
+    seed: int,
+) -> float:
     sign = given.new_ones(samples + 1)
     sign[1:] = -1.0
     total = given.new_zeros((), dtype=torch.float64)
     for first in range(0, len(pairs), batch_size):
         words, contexts = pairs[first : first + batch_size].unbind(1)
-        negatives = alias_negatives(table, seed, first * samples, (len(words), samples))
+        negatives = _negatives(table, seed, first * samples, (len(words), samples))
         targets = torch.cat([contexts[:, None], negatives], dim=1)  # (batch, 1 + samples)
         x, y = given[words], predicted[targets]  # (batch, dimensions) and (batch, 1 + samples, dimensions)
         scores = sign * torch.einsum("bd,bsd->bs", x, y)
@@ -156,8 +182,23 @@ def sweep_pairs_compiled(
     seed: int,
 ) -> float | None:
     """The whole pass in C; None for what it is not made for, or if nothing compiled can be had on this machine."""
+    _check_sweep(given, predicted, pairs, table, lr, samples, batch_size, seed)
+    return _compiled(given, predicted, pairs, table, lr, samples, batch_size, seed)
+
+
+def _compiled(
+    given: Tensor,
+    predicted: Tensor,
+    pairs: Tensor,
+    table: AliasTable,
+    lr: float,
+    samples: int,
+    batch_size: int,
+    seed: int,
+) -> float | None:
     tables = (given, predicted)
-    if not _made_for(tables, pairs, table) or min(len(pairs), samples, batch_size) < 1:
+    made_for = given.device.type == "cpu" and given.dtype is torch.float32 and samples > 0
+    if not made_for or not all(values.is_contiguous() for values in tables):
         return None
     library = _library()
     if library is None:
@@ -176,19 +217,69 @@ def sweep_pairs_compiled(
     room = (ctypes.c_void_p(values.data_ptr()) for values in space)
     loss = library.sweep(*arrays, *sizes, ctypes.c_float(lr), ctypes.c_uint64(seed), *room)
     if loss.scalings < 0:
-        raise IndexError(f"pairs and table must hold words from 0 to {vocab_size - 1}, got others")
+        raise ValueError(f"pairs and table must hold words from 0 to {vocab_size - 1}, got others")
     logarithm = math.log(loss.product) if loss.product > 0 else math.nan
     return (512 * math.log(2) * loss.scalings - logarithm) / len(pairs)
 
 
-def _made_for(tables: tuple[Tensor, Tensor], pairs: Tensor, table: AliasTable) -> bool:
-    """Whether all lies in memory as the sweep in C reads it."""
-    shapes = [values.shape for values in (*tables, *table)]
-    if shapes[0] != shapes[1] or pairs.shape[1:] != (2,) or {*shapes[2:]} != {shapes[0][:1]}:
-        return False
-    kinds = {values.dtype for values in tables}, {values.dtype for values in (pairs, *table)}
-    near = all(values.device.type == "cpu" for values in (*tables, pairs, *table))
-    return near and kinds == ({torch.float32}, {torch.int64}) and all(v.is_contiguous() for v in (*tables, *table))
+def _check_sweep(
+    given: Tensor,
+    predicted: Tensor,
+    pairs: Tensor,
+    table: AliasTable,
+    lr: float,
+    samples: int,
+    batch_size: int,
+    seed: int,
+) -> None:
+    """C reads and writes where these sizes and words say, so they must be true."""
+    for name, vectors in (("given", given), ("predicted", predicted)):
+        if not validate.tensor(name, vectors).is_floating_point() or vectors.dtype != given.dtype:
+            raise TypeError(f"given and predicted must be floating point of one dtype, got {name} of {vectors.dtype}")
+        if vectors.ndim != 2 or vectors.shape != given.shape or 0 in vectors.shape:
+            raise ValueError(f"given and predicted must be (vocab, dimensions), got {name} {tuple(vectors.shape)}")
+        if vectors.layout is not torch.strided or vectors.device.type == "meta":
+            raise ValueError(f"{name} must be dense and hold values, got {vectors.layout} on {vectors.device}")
+        if vectors.requires_grad and torch.is_grad_enabled():
+            raise ValueError(f"{name} is changed in place and must not require gradients: use {name}.detach()")
+        if 0 in vectors.stride():
+            raise ValueError(f"{name} must have a place in memory for each number: use {name}.contiguous()")
+    _check_table(table)
+    if validate.tensor("pairs", pairs).ndim != 2 or pairs.shape[1] != 2 or not len(pairs):
+        raise ValueError(f"pairs must be (pairs, 2) with at least one pair, got shape {tuple(pairs.shape)}")
+    if pairs.dtype is not torch.int64 or pairs.layout is not torch.strided:
+        raise TypeError(f"pairs must be dense int64, got {pairs.dtype} {pairs.layout}: use pairs.long()")
+    if len(table.keep) != len(given):
+        raise ValueError(f"table must be over {len(given)} words, got {len(table.keep)}")
+    for name, values in (("predicted", predicted), ("pairs", pairs), ("table", table.keep)):
+        if values.device != given.device:
+            raise ValueError(f"{name} must be on the device of given, {given.device}, got {values.device}")
+    low, high = map(int, pairs.aminmax())
+    if low < 0 or high >= len(given):
+        raise ValueError(f"pairs must hold words from 0 to {len(given) - 1}, got {low} to {high}")
+    validate.number("lr", lr, least=0, most=1e30)  # which float32 holds
+    validate.count("samples", samples, least=0, most=MOST_SAMPLES)
+    validate.count("batch_size", batch_size)
+    _check_seed(seed)
+
+
+def _check_table(table: AliasTable) -> None:
+    if not isinstance(table, AliasTable):
+        raise TypeError(f"table must be an AliasTable, got {type(table).__name__}: use alias_table(law)")
+    for name, values in (("keep", table.keep), ("other", table.other)):
+        validate.tensor(name, values)
+        if values.dtype is not torch.int64 or not values.is_contiguous() or values.device != table.keep.device:
+            raise TypeError(f"{name} of table must be contiguous int64 on one device: use alias_table(law)")
+        if values.ndim != 1 or values.shape != table.keep.shape or not len(values) or values.device.type == "meta":
+            raise ValueError(f"{name} of table must have one number for each word, got shape {tuple(values.shape)}")
+    low, high = map(int, table.other.aminmax())
+    if low < 0 or high >= len(table.other):
+        raise ValueError(f"table must hold words from 0 to {len(table.other) - 1}, got {low} to {high}")
+
+
+def _check_seed(seed: int) -> None:
+    if isinstance(seed, bool) or not isinstance(seed, int):
+        raise TypeError(f"seed must be an integer, got {type(seed).__name__}")
 
 
 @functools.cache

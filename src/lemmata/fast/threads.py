@@ -3,11 +3,16 @@ OpenMP beside torch's would not survive a fork.
 """
 
 import functools
+import itertools
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import torch
+
+from lemmata import validate
+
+MOST = 1 << 16  # threads: each has a bound in a list
 
 __all__ = ["even_bounds", "share_work"]
 
@@ -18,12 +23,18 @@ def even_bounds(blocks: int, threads: int) -> list[int]:
     >>> even_bounds(10, 3)
     [0, 3, 6, 10]
     """
-    threads = max(min(threads, blocks), 1)
+    validate.count("blocks", blocks, least=0)
+    threads = max(min(validate.count("threads", threads, most=MOST), blocks), 1)
     return [blocks * index // threads for index in range(threads + 1)]
 
 
 def share_work(work: Callable[[int, int], object], bounds: Sequence[int]) -> None:
     """`work(first, last)` for each pair of neighbouring bounds, side by side; this thread takes the first itself."""
+    if not callable(work):
+        raise TypeError(f"work must be a function of two bounds, got {type(work).__name__}")
+    whole = isinstance(bounds, tuple | list) and all(isinstance(each, int) for each in bounds)
+    if not whole or len(bounds) < 2 or any(a > b for a, b in itertools.pairwise(bounds)):
+        raise ValueError(f"bounds must be two integers or more that go up, got {bounds!r}"[:200])
     pool = _pool(torch.get_num_threads())  # which starts a thread when there is work for it
     others = [pool.submit(work, *bounds[index : index + 2]) for index in range(1, len(bounds) - 1)]
     work(*bounds[:2])

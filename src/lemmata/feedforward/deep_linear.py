@@ -13,7 +13,12 @@ from lemmata.marks import system
 __all__ = ["DeepLinear"]
 
 
-@system("deep_linear", title="Deep linear network", kind="module")
+@system(
+    "deep_linear",
+    title="Deep linear network",
+    kind="module",
+    example="DeepLinear(4, 3, widths=(6, 2))(torch.randn(5, 4))",
+)
 class DeepLinear(nn.Module):
     r"""Affine layers one after the other, with nothing between them.
 

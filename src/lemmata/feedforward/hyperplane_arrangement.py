@@ -7,8 +7,8 @@ from jaxtyping import Shaped
 from torch import Tensor
 
 from lemmata import validate
+from lemmata.certified.rounding import fractions
 from lemmata.marks import system
-from lemmata.measure.rounding import fractions
 
 __all__ = ["arrangement_regions", "most_regions"]
 

@@ -13,8 +13,8 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from lemmata.certified.error_free import SMALLEST, two_product, two_sum
 from lemmata.feedforward.relu_program import Add, Affine, Coefficients, ExactUnits, Rectify, Remember, Step
-from lemmata.measure.error_free import SMALLEST, two_product, two_sum
 
 __all__ = []  # for linear_regions
 

@@ -10,15 +10,21 @@ from torch import Tensor
 
 from lemmata import validate
 from lemmata.feedforward.least_mean_squares import targets, widrow_hoff
+from lemmata.feedforward.normal_equations import (
+    BLOCK,
+    column_means,
+    normal_equations,
+    reduced_rows,
+    solved_triangle,
+    within_range,
+)
 from lemmata.marks import system
-from lemmata.measure.rounding import power_of_two
 
 __all__ = ["LinearRegression"]
 
 SOLVERS = ("cholesky", "qr", "svd", "gd", "sgd")
 # The normal equations square the condition number: up to here they keep half of a double's digits.
 WELL_CONDITIONED = 1e4
-BLOCK = 1024  # rows that are centred and multiplied while they are in the cache
 EPS = torch.finfo(torch.double).eps
 
 
@@ -61,7 +67,7 @@ class LinearRegression:
     was taken in the end), and `epochs_` of a descent. `score` is the part of the variance that is explained.
 
     Claims: regression.model, regression.ridge, regression.ols, regression.pseudoinverse, regression.linear_model,
-        regression.gradient, regression.gaussian_noise, regression.sgd, risk.validation
+        regression.gradient, regression.gaussian_noise, risk.validation
     Source: Gauss 1809; Hoerl and Kennard 1970; Björck 1996, Numerical Methods for Least Squares Problems.
     Differs: scikit-learn's Ridge penalises a sum of squares: its `alpha` is $s\lambda$. Everything is solved in
         float64 on the device of x (`sgd`: on the CPU) and returned in the dtype of x.
@@ -123,7 +129,7 @@ class LinearRegression:
         if sample_weight is not None:
             inputs, values, means = _weighted(inputs, values, counts(sample_weight, x), self.bias)
             centre = False  # they are centred already
-        equations = _normal_equations(inputs, values, centre) if self.solver == "cholesky" else None
+        equations = normal_equations(inputs, values, centre) if self.solver == "cholesky" else None
         x_mean, y_mean = (side.new_zeros(()).double() for side in (inputs, values))
         if centre:
             x_mean, y_mean = equations[2:] if equations else (column_means(inputs), column_means(values))
@@ -194,7 +200,7 @@ class LinearRegression:
                 return torch.cholesky_solve(moment, torch.linalg.cholesky(gram))
             self.solver_ = "qr"
         x, y = problem.centred()
-        small, aim = _reduced(x, y)  # (at most features, features), (as many, outputs)
+        small, aim = reduced_rows(x, y)  # (at most features, features), (as many, outputs)
         left, values, right = torch.linalg.svd(small, full_matrices=False)
         self._note(values, (points, features), ridge)
         if self.solver_ == "gd":
@@ -204,7 +210,7 @@ class LinearRegression:
         if self.solver_ == "sgd":
             return self._sample(x, y, problem)
         if self.solver_ == "qr" and self.rank_ == features:
-            return _triangular(small, aim, ridge)
+            return solved_triangle(small, aim, ridge)
         self.solver_ = "svd"
         if not ridge and self.rank_ < features:
             told = f"x has rank {self.rank_} and {features} features, so that the weights are not unique"
@@ -307,85 +313,8 @@ def affine(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     return (wide @ weight.to(wide) + bias.to(wide)).to(x.dtype)
 
 
-def column_means(values: Tensor) -> Tensor:
-    """In float64; a product with ones is quicker than torch's mean along the first axis."""
-    total = values.new_zeros(values.shape[1], dtype=torch.double)
-    for block in values.split(BLOCK):
-        total += torch.ones(len(block), dtype=torch.double, device=block.device) @ block.double()
-    return total / len(values)
-
-
-def within_range(values: Tensor) -> tuple[Tensor, float]:
-    """Values whose squares can be added up in float64, and the power of two by which they were divided for that."""
-    # Squares of shorter floats are far within the range of a double; of doubles, the norm bounds the largest.
-    if values.dtype is not torch.double or 2.0**-400 < float(torch.linalg.vector_norm(values)) < 2.0**400:
-        return values, 1.0
-    unit = float(power_of_two(values))
-    return (values.double() / unit, unit) if not 2.0**-400 < unit < 2.0**400 else (values, 1.0)
-
-
 def _weighted(x: Tensor, y: Tensor, often: Tensor, bias: bool) -> tuple[Tensor, Tensor, tuple[Tensor, Tensor]]:
     """Centred data whose rows are as long as the root of how often they count, and the means."""
     means = tuple((often @ side.double()) / len(often) * bias for side in (x, y))
     x, y = (often.sqrt()[:, None] * (side.double() - mean) for side, mean in zip((x, y), means, strict=True))
     return x, y, (means[0], means[1])
-
-
-def _normal_equations(x: Tensor, y: Tensor, bias: bool) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    r"""$X_c^\top X_c$, $X_c^\top y_c$ and the means, block by block: no centred copy is made, and x is read once.
-
-    The data are shifted by the means $m$ of a few rows, and the product is corrected by what these lack of the true
-    means: $X_c^\top X_c = (X-m)^\top(X-m) - s\,dd^\top$ with $d = \bar x - m$. Whichever the $n$ rows are, $d_j^2$ is
-    at most $s/n$ times the variance of column j, so that few digits are lost.
-    """
-    (points, features), outputs = x.shape, y.shape[1]
-    y_mean = column_means(y) * bias
-    few = x[:: max(1, points // BLOCK)].double()
-    shift = few.mean(0) * bias
-    # Shorter floats have 24 digits; up to 64 spreads from the origin a double keeps 41 without a shift.
-    near = x.dtype is not torch.double and bool((shift.abs() <= 64 * few.std(0, correction=0)).all())
-    shift = shift * (not near)
-    gram, moments = shift.new_zeros(features, features), shift.new_zeros(outputs + 1, features)
-    room, aims = shift.new_empty(min(BLOCK, points), features), shift.new_ones(min(BLOCK, points), outputs + 1)
-    for some_x, some_y in zip(x.split(BLOCK), y.split(BLOCK), strict=True):
-        rows, aim = room[: len(some_x)], aims[: len(some_x)]  # (block, features), (block, outputs + 1)
-        rows = rows.copy_(some_x) if near else torch.sub(some_x.double(), shift, out=rows)
-        torch.sub(some_y.double(), y_mean, out=aim[:, :outputs])  # a column of ones remains, for the sums of x
-        add_gram(gram, rows)
-        moments.addmm_(aim.mT, rows)
-    mirror(gram)
-    off = moments[-1] / points * bias
-    gram.addr_(off, off, alpha=-points)
-    return gram, moments[:-1].mT.contiguous(), shift + off, y_mean
-
-
-def add_gram(gram: Tensor, rows: Tensor) -> None:
-    r"""Add $X^\top X$ but for a quarter, the mirror image of another, which `mirror` fills in at the end."""
-    half = rows.shape[1] // 2
-    first, second = rows[:, :half], rows[:, half:]
-    gram[:half, :half].addmm_(first.mT, first)
-    gram[half:, :half].addmm_(second.mT, first)
-    gram[half:, half:].addmm_(second.mT, second)
-
-
-def mirror(gram: Tensor) -> None:
-    """Fill in what `add_gram` left out."""
-    half = len(gram) // 2
-    gram[:half, half:] = gram[half:, :half].mT
-
-
-def _reduced(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
-    r"""As few rows as possible with the same $X^\top X$ and $X^\top y$: the triangle of $[X\ y] = QR$."""
-    features = x.shape[1]
-    if len(x) < features:
-        return x, y
-    triangle = torch.linalg.qr(torch.cat([x, y], 1), mode="r").R[:features]
-    return triangle[:, :features], triangle[:, features:]
-
-
-def _triangular(triangle: Tensor, aim: Tensor, ridge: float) -> Tensor:
-    """Solve for a triangle; a ridge is so many more rows, brought into the triangle by another QR."""
-    if ridge:
-        rows = ridge**0.5 * torch.eye(len(triangle), dtype=triangle.dtype, device=triangle.device)
-        triangle, aim = _reduced(torch.cat([triangle, rows]), torch.cat([aim, torch.zeros_like(aim)]))
-    return torch.linalg.solve_triangular(triangle, aim, upper=True)

@@ -11,7 +11,7 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn import functional
 
-from lemmata.feedforward.linear_regression import BLOCK, add_gram, mirror
+from lemmata.feedforward.normal_equations import BLOCK, add_gram, mirror
 from lemmata.feedforward.softmax import cross_entropy
 
 __all__ = []  # for LogisticRegression

@@ -13,8 +13,9 @@ from torch.nn import functional
 
 from lemmata import validate
 from lemmata.connectionism.separability import Separation, separate
-from lemmata.feedforward.linear_regression import affine, counts, in_dtype, weight_and_bias, within_range
+from lemmata.feedforward.linear_regression import affine, counts, in_dtype, weight_and_bias
 from lemmata.feedforward.logistic_loss import LogisticProblem, centred, expansion, newton_step
+from lemmata.feedforward.normal_equations import within_range
 from lemmata.marks import system
 
 __all__ = ["LogisticRegression"]

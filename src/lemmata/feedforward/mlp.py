@@ -14,22 +14,23 @@ from torch.nn import functional
 from lemmata import validate
 from lemmata.foundations.activations import ACTIVATION_TABLE, activation
 from lemmata.marks import system
+from lemmata.signatures import config_of
 
 __all__ = ["MLP", "MLPConfig"]
 
 
 @dataclass(frozen=True)
 class MLPConfig:
-    """What can be chosen of a multilayer perceptron; its inputs and outputs follow from the data."""
+    """Configuration of a multilayer perceptron; inputs and outputs follow from the data."""
 
     widths: tuple[int, ...] = (256, 256)
-    """Units of each hidden layer; none makes the model linear."""
+    """Units of each hidden layer; without hidden layers the model is linear."""
     activation: str = "relu"
-    """relu, leaky_relu, elu, gelu, gelu_tanh, silu, softplus, tanh, sigmoid, softsign or identity."""
+    """Activation: relu, leaky_relu, elu, gelu, gelu_tanh, silu, softplus, tanh, sigmoid, softsign or identity."""
     dropout: float = 0.0
-    """Fraction of hidden units left out at each training step."""
+    """Dropout probability of the hidden units."""
     bias: bool = True
-    """Whether each layer adds a constant."""
+    """Whether layers have a bias."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.widths, tuple):
@@ -41,7 +42,12 @@ class MLPConfig:
         validate.flag("bias", self.bias)
 
 
-@system("mlp", title="Multilayer perceptron", kind="module")
+@system(
+    "mlp",
+    title="Multilayer perceptron",
+    kind="module",
+    example="MLP(inputs=6, outputs=3, widths=(8,))(torch.randn(5, 6))",
+)
 class MLP(nn.Module):
     r"""Layers of units, each unit an activation of an affine map of the layer before; the last is affine alone.
 
@@ -68,7 +74,7 @@ class MLP(nn.Module):
         self,
         inputs: int,
         outputs: int,
-        widths: tuple[int, ...] | list[int] = MLPConfig.widths,
+        widths: Sequence[int] = MLPConfig.widths,
         activation: str = MLPConfig.activation,
         dropout: float = MLPConfig.dropout,
         bias: bool = MLPConfig.bias,
@@ -76,8 +82,7 @@ class MLP(nn.Module):
         dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__()
-        widths = tuple(widths) if isinstance(widths, list) else widths  # which is how JSON gives it back
-        self.config = MLPConfig(widths, activation, dropout, bias)
+        self.config = config_of(MLPConfig, locals())
         sizes = [validate.count("inputs", inputs), *self.config.widths, validate.count("outputs", outputs)]
         self.inputs, self.outputs = inputs, outputs
         self.layers = nn.ModuleList(nn.Linear(a, b, bias=bias, device=device, dtype=dtype) for a, b in pairwise(sizes))

@@ -54,7 +54,9 @@ def parity_by_thresholds(inputs: int) -> McCullochPittsNetwork:
     return McCullochPittsNetwork(hidden, McCullochPittsNeuron(2 * (numbers % 2) - 1, 0.5))
 
 
-@system("exclusive_or", title="Exclusive or of two inputs", kind="module")
+@system(
+    "exclusive_or", title="Exclusive or of two inputs", kind="module", example="ExclusiveOr()(torch.randint(2, (4, 2)))"
+)
 class ExclusiveOr(nn.Module):
     r"""Three threshold neurons, or two where the output neuron sees the inputs too.
 
@@ -93,7 +95,9 @@ class ExclusiveOr(nn.Module):
         return self.output(torch.cat([x, fired, fired], dim=-1) if self.skip else fired)
 
 
-@system("parity_network", title="Deep parity network", kind="module")
+@system(
+    "parity_network", title="Deep parity network", kind="module", example="ParityNetwork(5)(torch.randint(2, (4, 5)))"
+)
 class ParityNetwork(nn.Module):
     r"""$N - 1$ exclusive ors of two inputs, one after the other ("chain") or in pairs ("tree").
 
@@ -130,7 +134,7 @@ class ParityNetwork(nn.Module):
         return depths[-1]
 
     def forward(self, x: Shaped[Tensor, "*batch inputs"]) -> Shaped[Tensor, "*batch"]:
-        wires = list(validate.last_axis("x", validate.bits("x", x), self.inputs, "input").unbind(-1))
+        wires = list(validate.last_axis("x", x, self.inputs, "input").unbind(-1))  # each is looked at by its block
         for block, (left, right) in zip(self.blocks, self.wiring, strict=True):
             wires.append(block(torch.stack([wires[left], wires[right]], dim=-1)))  # (...)
         return wires[-1]

@@ -12,7 +12,12 @@ from lemmata.marks import system
 __all__ = ["PiecewiseLinear"]
 
 
-@system("piecewise_linear", title="Piecewise linear function", kind="module")
+@system(
+    "piecewise_linear",
+    title="Piecewise linear function",
+    kind="module",
+    example="PiecewiseLinear(torch.tensor([0.0, 1.0, 2.0]), torch.tensor([0.0, 1.0, 0.0]))(torch.randn(4, 3))",
+)
 class PiecewiseLinear(nn.Module):
     r"""The continuous piecewise linear function through given points, in Lebesgue's form.
 

@@ -12,8 +12,8 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from lemmata.certified.rounding import gamma
 from lemmata.feedforward.relu_program import Add, Affine, Coefficients, ExactUnits, Rectify, Remember, Step
-from lemmata.measure.rounding import gamma
 
 __all__ = []  # for linear_regions
 

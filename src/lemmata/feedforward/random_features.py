@@ -13,7 +13,12 @@ from lemmata.marks import system
 __all__ = ["RandomFeatures"]
 
 
-@system("random_features", title="Random features", kind="module")
+@system(
+    "random_features",
+    title="Random features",
+    kind="module",
+    example="RandomFeatures(3, hidden=8, outputs=2)(torch.randn(5, 3))",
+)
 class RandomFeatures(nn.Module):
     r"""A network of random ridge functions: only its readout is learnt, and that by solving a linear system.
 
@@ -24,7 +29,7 @@ class RandomFeatures(nn.Module):
     the size $s$. The hidden layer is frozen.
 
     Shapes:
-        x: (points, inputs)    returns: (points, outputs)
+        x: (..., inputs)    returns: (..., outputs)
 
     Claims: approx.leshno, approx.lifting, approx.universal_mlp
     Source: A. Rahimi, B. Recht, Random features for large-scale kernel machines (2007); Weighted sums of random kitchen
@@ -67,11 +72,11 @@ class RandomFeatures(nn.Module):
             self.readout.weight.zero_()
             self.readout.bias.zero_()
 
-    def features(self, x: Float[Tensor, "points inputs"]) -> Float[Tensor, "points hidden"]:
+    def features(self, x: Float[Tensor, "*points inputs"]) -> Float[Tensor, "*points hidden"]:
         """The values of the hidden units."""
         return self.activation(self.hidden(validate.inputs("x", x, self.hidden.in_features)))
 
-    def forward(self, x: Float[Tensor, "points inputs"]) -> Float[Tensor, "points outputs"]:
+    def forward(self, x: Float[Tensor, "*points inputs"]) -> Float[Tensor, "*points outputs"]:
         return self.readout(self.features(x))
 
     @torch.no_grad()

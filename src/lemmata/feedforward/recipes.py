@@ -1,25 +1,25 @@
 """What can be trained in this chapter: the multilayer perceptron on pictures, points in the plane and own files."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 
 from lemmata import validate
-from lemmata.data.examples import Dataset, Examples
+from lemmata.data.examples import Dataset
 from lemmata.data.own_files import FileChoices, load_file
 from lemmata.data.registry import load
 from lemmata.feedforward.mlp import MLP, MLPConfig
 from lemmata.figure import Figure
 from lemmata.marks import recipe
 from lemmata.train.experiment import Experiment
+from lemmata.train.forms import Classification, chosen
 from lemmata.train.options import Options
 from lemmata.train.own_data import sizes, supervised
 from lemmata.train.pictures import decision_map, labelled_pictures
-from lemmata.train.randomness import seeded
+from lemmata.train.shifted_images import shifted
 
 __all__ = ["FileConfig", "PictureConfig", "classify_clothing", "classify_digits", "classify_points", "learn_file"]
 
@@ -95,14 +95,12 @@ def learn_file(
     config: FileConfig = FileConfig(widths=(64, 64), dropout=0.1),  # noqa: B008
     options: Options = OWN,
 ) -> Experiment:
-    """A table, arrays or a folder of pictures of one's own: classes, or a number."""
+    """A table, arrays or a folder of images of one's own: classes, or a number."""
     found = load_file(data, config, options.seed)
-    arguments = {**sizes(found), **{field.name: getattr(config, field.name) for field in fields(MLPConfig)}}
-    with seeded(options.seed):
-        system = MLP(**arguments)
+    arguments = {**sizes(found), **chosen(config, MLPConfig)}
     grey = found.extra["preparation"].kind == "pictures" and found.train.x.ndim == 3
     drawn = found.classes and (grey or arguments["inputs"] == 2)
-    return supervised(system, arguments, found, options, picture=_picture(found) if drawn else None)
+    return supervised(MLP, arguments, found, options, picture=_picture(found) if drawn else None)
 
 
 def classification(
@@ -114,42 +112,10 @@ def classification(
     choices: type = MLPConfig,
 ) -> Experiment:
     """A network that learns the classes of a data set; of a config, `choices` names what the network itself takes."""
-    chosen = {field.name: getattr(config, field.name) for field in fields(choices)}
-    arguments = {"inputs": data.train.x[0].numel(), "outputs": len(data.classes), **chosen}
-    with seeded(options.seed):
-        system = network(**arguments)
-    shift = getattr(config, "shift", 0)
-
-    def loss(system: nn.Module, batch: Examples) -> Tensor:
-        x = moved(batch.x, shift) if system.training else batch.x
-        return functional.cross_entropy(system(x), batch.y)
-
-    return Experiment(
-        system, arguments, data.train, data.test, options, loss=loss, metrics=accuracy, metric="accuracy", largest=True,
-        classes=data.classes, picture=_picture(data), predict=predict, notes=notes,
-    )  # fmt: skip
-
-
-def moved(pictures: Tensor, shift: int) -> Tensor:
-    """Each picture at a random place up to `shift` pixels away; what comes in at the border is black."""
-    if shift == 0:
-        return pictures
-    (count, height, width), place = pictures.shape, pictures.device
-    down, right = torch.randint(2 * shift + 1, (2, count, 1), device=place)
-    rows, columns = down + torch.arange(height, device=place), right + torch.arange(width, device=place)
-    wide = functional.pad(pictures, (shift,) * 4)
-    return wide[torch.arange(count, device=place)[:, None, None], rows[:, :, None], columns[:, None, :]]
-
-
-def accuracy(system: nn.Module, batch: Examples) -> dict[str, float]:
-    """The fraction of examples whose largest output is that of their class."""
-    return {"accuracy": (system(batch.x).argmax(1) == batch.y).double().mean().item()}
-
-
-def predict(system: nn.Module, examples: Examples) -> dict[str, Tensor]:
-    """The likeliest class of each example, and how likely the system holds it."""
-    probability = system(examples.x).softmax(1)
-    return {"class": probability.argmax(1), "probability": probability.amax(1)}
+    arguments = {"inputs": data.train.x[0].numel(), "outputs": len(data.classes), **chosen(config, choices)}
+    return Classification(varied=shifted(getattr(config, "shift", 0))).experiment(
+        network, arguments, data.train, data.test, options, classes=data.classes, picture=_picture(data), notes=notes
+    )
 
 
 def _picture(data: Dataset) -> Callable[[nn.Module], Figure]:

@@ -15,6 +15,7 @@ from lemmata.feedforward.logistic_regression import LogisticRegression
 from lemmata.figure import Figure, Line, Points
 from lemmata.marks import recipe
 from lemmata.train.experiment import Experiment
+from lemmata.train.forms import accuracy, chosen, likeliest_class
 from lemmata.train.options import Options
 from lemmata.train.own_data import baselines
 from lemmata.train.pictures import decision_map, labelled_pictures
@@ -83,9 +84,8 @@ def predict_file(
     preparation = found.extra["preparation"]
     if found.classes:
         raise ValueError(f"{preparation.target.name} holds classes, but this predicts a number: use logistic")
-    chosen = {name: getattr(config, name) for name in ("ridge", "bias", "solver")}
     notes = {"baselines": baselines(found), "sha256": found.extra.get("digest", "")}
-    return _regress(found, chosen, options, notes)
+    return _regress(found, chosen(config, RegressionConfig), options, notes)
 
 
 def _regress(found: Dataset, arguments: dict[str, Any], options: Options, notes: Mapping[str, Any]) -> Experiment:
@@ -168,13 +168,12 @@ def classify_file(
     config: LogisticFileConfig = LogisticFileConfig(),  # noqa: B008 - frozen
     options: Options = ONCE,
 ) -> Experiment:
-    """Classes of one's own: a table, arrays or a folder of pictures."""
+    """Classes of one's own: a table, arrays or a folder of images."""
     found = load_file(data, config, options.seed)
     if not found.classes:
         name = found.extra["preparation"].target.name
         raise ValueError(f"{name} holds numbers, but this tells classes apart: use regression, or another target")
-    chosen = {name: getattr(config, name) for name in ("ridge", "bias", "solver")}
-    return _classify(found, chosen, options, {"sha256": found.extra.get("digest", "")})
+    return _classify(found, chosen(config, LogisticConfig), options, {"sha256": found.extra.get("digest", "")})
 
 
 def _classify(found: Dataset, arguments: dict[str, Any], options: Options, notes: Mapping[str, Any]) -> Experiment:
@@ -186,7 +185,7 @@ def _classify(found: Dataset, arguments: dict[str, Any], options: Options, notes
     def measure(system: LogisticRegression, examples: Examples) -> dict[str, float]:
         p = system.probability(examples.x)
         right = p.gather(1, examples.y[:, None]).clamp(min=torch.finfo(p.dtype).tiny)
-        return {"accuracy": float((p.argmax(1) == examples.y).double().mean()), "loss": -float(right.log().mean())}
+        return {"accuracy": float(accuracy(p, examples.y)), "loss": -float(right.log().mean())}
 
     def picture(system: LogisticRegression) -> Figure:
         if flat:
@@ -200,7 +199,7 @@ def _classify(found: Dataset, arguments: dict[str, Any], options: Options, notes
 
     def predict(system: LogisticRegression, examples: Examples) -> dict[str, Tensor]:
         p = system.probability(_flat(examples).x.double())
-        return {"class": p.argmax(1), "probability": p.amax(1)}
+        return likeliest_class(p)
 
     drawn = flat or grey or count == 2
     return Experiment(

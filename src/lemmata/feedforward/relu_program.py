@@ -13,11 +13,11 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from lemmata import validate
+from lemmata.certified.error_free import DIGITS, grain
+from lemmata.certified.rounding import fractions, gamma
 from lemmata.feedforward.mlp import MLP
 from lemmata.feedforward.residual import DenselyConnectedBlock, ResidualLayer, ResidualMLP
 from lemmata.foundations.activations.table import LEAK
-from lemmata.measure.error_free import DIGITS, grain
-from lemmata.measure.rounding import fractions, gamma
 
 __all__ = []  # for linear_regions
 

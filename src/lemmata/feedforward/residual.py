@@ -12,6 +12,7 @@ from lemmata import validate
 from lemmata.foundations.activations import ACTIVATION_TABLE
 from lemmata.foundations.activations import activation as known_activation
 from lemmata.marks import system
+from lemmata.signatures import config_of
 
 __all__ = ["DenselyConnectedBlock", "ResidualLayer", "ResidualMLP", "ResidualMLPConfig"]
 
@@ -19,7 +20,9 @@ ZERO = torch.zeros((), dtype=torch.float64, device="cpu")
 AT_ZERO = {name: float(entry.value(ZERO)) for name, entry in ACTIVATION_TABLE.items()}
 
 
-@system("residual_layer", title="Residual layer", kind="module")
+@system(
+    "residual_layer", title="Residual layer", kind="module", example="ResidualLayer(3, outputs=5)(torch.randn(4, 3))"
+)
 class ResidualLayer(nn.Module):
     r"""A layer that adds what it computes to its input, so that without weights it is the identity.
 
@@ -80,7 +83,12 @@ class ResidualLayer(nn.Module):
         return f"activation={self.activation}"
 
 
-@system("densely_connected", title="Densely connected block", kind="module")
+@system(
+    "densely_connected",
+    title="Densely connected block",
+    kind="module",
+    example="DenselyConnectedBlock(inputs=4, growth=3, layers=2)(torch.randn(5, 4))",
+)
 class DenselyConnectedBlock(nn.Module):
     r"""Layers that each see the block's input and the outputs of all layers before them.
 
@@ -136,18 +144,18 @@ class DenselyConnectedBlock(nn.Module):
 
 @dataclass(frozen=True)
 class ResidualMLPConfig:
-    """What can be chosen of a residual network; its inputs and outputs follow from the data."""
+    """Configuration of a residual MLP; inputs and outputs follow from the data."""
 
     width: int = 128
     """Units of each residual layer."""
     depth: int = 16
-    """Residual layers."""
+    """Number of residual layers."""
     activation: str = "relu"
-    """relu, leaky_relu, elu, gelu, gelu_tanh, silu, softplus, tanh, sigmoid, softsign or identity."""
+    """Activation: relu, leaky_relu, elu, gelu, gelu_tanh, silu, softplus, tanh, sigmoid, softsign or identity."""
     dropout: float = 0.0
-    """Fraction of the last layer's units left out at each training step."""
+    """Dropout probability before the last layer."""
     bias: bool = True
-    """Whether each layer adds a constant."""
+    """Whether layers have a bias."""
 
     def __post_init__(self) -> None:
         validate.count("width", self.width)
@@ -157,7 +165,12 @@ class ResidualMLPConfig:
         validate.flag("bias", self.bias)
 
 
-@system("resmlp", title="Residual network of fully connected layers", kind="module")
+@system(
+    "resmlp",
+    title="Residual network of fully connected layers",
+    kind="module",
+    example="ResidualMLP(inputs=6, outputs=3, width=8, depth=3)(torch.randn(5, 6))",
+)
 class ResidualMLP(nn.Module):
     r"""An affine map to the width of the network, residual layers, and an affine map to the outputs.
 
@@ -193,7 +206,7 @@ class ResidualMLP(nn.Module):
         dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__()
-        self.config = ResidualMLPConfig(width, depth, activation, dropout, bias)
+        self.config = config_of(ResidualMLPConfig, locals())
         self.inputs, self.outputs = validate.count("inputs", inputs), validate.count("outputs", outputs)
         place = {"device": device, "dtype": dtype}
         self.embedding = nn.Linear(inputs, width, bias=bias, **place)

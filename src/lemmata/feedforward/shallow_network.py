@@ -14,7 +14,12 @@ from lemmata.marks import system
 __all__ = ["ShallowNetwork"]
 
 
-@system("shallow_network", title="Network with one hidden layer", kind="module")
+@system(
+    "shallow_network",
+    title="Network with one hidden layer",
+    kind="module",
+    example="ShallowNetwork(3, hidden=4)(torch.randn(5, 3))",
+)
 class ShallowNetwork(nn.Module):
     r"""A weighted sum of units, each an activation of an affine function of the input.
 

@@ -1,10 +1,12 @@
 r"""Cross-entropy of logits: of many classes and of two, with whole, smoothed or soft targets."""
 
+import math
 from typing import Any
 
 import torch
 from jaxtyping import Float, Shaped
 from torch import Tensor
+from torch.autograd import forward_ad
 from torch.nn import functional
 
 from lemmata import validate
@@ -14,6 +16,7 @@ __all__ = ["binary_cross_entropy", "cross_entropy"]
 
 REDUCTIONS = ("mean", "sum", "none")
 NOBODY = -(2**62)  # a class that no example has
+FEW = 1 << 18  # logits; a pass over so many is short beside a call
 
 
 @system("cross_entropy", title="Cross-entropy of logits", kind="function")
@@ -65,20 +68,24 @@ def cross_entropy(
         hint = ": use y.argmax(-1)" if y.shape == logits.shape else ""
         wanted = f"of shape {tuple(logits.shape[:-1])} for logits of shape {tuple(logits.shape)}"
         raise ValueError(f"y must hold a class {wanted}, got shape {tuple(y.shape)}{hint}")
-    if logits.is_cuda and ignore_index is None and not _transformed():
-        return _torchs(logits, y, smoothing, reduction, weight)
-    ignored = None if ignore_index is None else y == ignore_index
-    y = y.long() if ignored is None else y.long().masked_fill(ignored, 0)
-    # Whatever stands in a row that does not count, its gradient is 0.
-    logits = logits if ignored is None else logits.masked_fill(ignored[..., None], 0.0)
     # A compiler finds the one pass by itself, and torch.func differentiates the formula as often as it likes.
-    quick = weight is None and not _transformed()
+    quick = not _transformed() and not (weight is not None and weight.requires_grad)
+    few = logits.numel() <= FEW and logits.device.type == "cpu" and not _dual(logits)
+    ignored = None
     try:
-        losses = _quick(logits, y, smoothing) if quick else _readable(logits, y, smoothing, weight)
-    except RuntimeError:  # looking at the classes first would cost time, and on a GPU make every step wait
-        if y.device.type == "cpu" and y.numel() and not 0 <= int(y.min()) <= int(y.max()) < logits.shape[-1]:
-            hint = f": use ignore_index={int(y.min())}" if ignored is None and int(y.min()) == -100 else ""
-            told = f"from 0 to {logits.shape[-1] - 1}, got {int(y.min())} to {int(y.max())}{hint}"
+        if quick and (few or (logits.is_cuda and ignore_index is None)):
+            return _torchs(logits, y, smoothing, reduction, weight, ignore_index)
+        if ignore_index is not None:
+            ignored = y == ignore_index
+            # Whatever stands in a row that does not count, its gradient is 0; the one pass sees to that itself.
+            logits = logits if quick else logits.masked_fill(ignored[..., None], 0.0)
+        y = y.long() if ignored is None else y.long().masked_fill(ignored, 0)
+        losses = (_quick if quick else _readable)(logits, y, smoothing, weight, ignored)
+    except (RuntimeError, IndexError):  # looking at the classes first would cost time, and on a GPU make each step wait
+        seen = y if ignore_index is None else y[y != ignore_index]
+        if y.device.type == "cpu" and seen.numel() and not 0 <= int(seen.min()) <= int(seen.max()) < logits.shape[-1]:
+            hint = f": use ignore_index={int(y.min())}" if ignore_index is None and int(y.min()) == -100 else ""
+            told = f"from 0 to {logits.shape[-1] - 1}, got {int(seen.min())} to {int(seen.max())}{hint}"
             raise ValueError(f"y must hold classes {told}") from None
         raise
     if ignored is None and weight is None:
@@ -122,72 +129,110 @@ def binary_cross_entropy(
     return _reduced(-(y * functional.logsigmoid(logits) + (1 - y) * functional.logsigmoid(-logits)), reduction)
 
 
-def _readable(logits: Tensor, y: Tensor, smoothing: float, weight: Tensor | None = None) -> Tensor:
-    """The losses of class numbers, as the formula has them."""
+def _readable(
+    logits: Tensor, y: Tensor, smoothing: float, weight: Tensor | None = None, ignored: Tensor | None = None
+) -> Tensor:
+    """The losses of class numbers, as the formula has them; what is ignored is left to the caller."""
     log_p = logits.log_softmax(-1)  # (..., classes)
     log_p = log_p if weight is None else weight * log_p
     losses = -log_p.gather(-1, y[..., None])[..., 0]  # (...)
     return (1 - smoothing) * losses - smoothing * log_p.mean(-1) if smoothing else losses
 
 
-def _torchs(logits: Tensor, y: Tensor, smoothing: float, reduction: str, weight: Tensor | None) -> Tensor:
-    """The same by torch's kernels, which keep the reduction in the first pass, and on a GPU are the quicker ones."""
+def _torchs(
+    logits: Tensor, y: Tensor, smoothing: float, reduction: str, weight: Tensor | None, ignore_index: int | None = None
+) -> Tensor:
+    """The same by torch's kernels, which are the quicker ones on a GPU, and for few logits."""
+    if ignore_index is None:
+        ignore_index = NOBODY
+    elif logits.requires_grad and not math.isfinite(logits.detach().sum()):
+        # A row that does not count has a gradient of NaN there, where it holds one.
+        logits = logits.masked_fill((y == ignore_index)[..., None], 0.0)
     rows = logits if logits.ndim == 2 else logits.reshape(-1, logits.shape[-1])  # (points, classes)
     y = y.long()
-    told: dict[str, Any] = {"reduction": reduction, "label_smoothing": smoothing, "ignore_index": NOBODY}
+    told: dict[str, Any] = {"reduction": reduction, "label_smoothing": smoothing, "ignore_index": ignore_index}
     losses = functional.cross_entropy(rows, y.flatten(), weight, **told)
     return losses.reshape(y.shape) if reduction == "none" else losses
 
 
-def _quick(logits: Tensor, y: Tensor, smoothing: float) -> Tensor:
-    """The same; the gradient is written where the probabilities stand, which saves a pass over the logits."""
-    return _OnePass.apply(logits, y, smoothing)[0]
+def _quick(logits: Tensor, y: Tensor, smoothing: float, weight: Tensor | None, ignored: Tensor | None) -> Tensor:
+    """The same; the gradient is written where the probabilities stand, which saves passes over the logits."""
+    return _OnePass.apply(logits, y, smoothing, weight, ignored)[0]
 
 
 class _OnePass(torch.autograd.Function):
     """Losses and log-probabilities, with the derivative of the first."""
 
     @staticmethod
-    def forward(logits: Tensor, y: Tensor, smoothing: float) -> tuple[Tensor, Tensor]:
+    def forward(
+        logits: Tensor, y: Tensor, smoothing: float, weight: Tensor | None, ignored: Tensor | None
+    ) -> tuple[Tensor, Tensor]:
         log_p = logits.log_softmax(-1)  # (..., classes)
         losses = -log_p.gather(-1, y[..., None])[..., 0]  # (...)
-        return (1 - smoothing) * losses - smoothing * log_p.mean(-1) if smoothing else losses, log_p
+        losses = losses if weight is None else losses * weight[y]
+        if smoothing:
+            mean = log_p.mean(-1) if weight is None else (log_p @ weight) / len(weight)
+            losses = (1 - smoothing) * losses - smoothing * mean
+        return losses, log_p
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Any, ...]) -> None:
-        logits, y, ctx.smoothing = inputs
+        logits, y, ctx.smoothing, weight, ignored = inputs
         ctx.mark_non_differentiable(output[1])
         ctx.set_materialize_grads(False)
-        ctx.save_for_backward(logits, y, output[1])
-        ctx.save_for_forward(logits, y, output[1])
+        ctx.save_for_backward(logits, y, output[1], weight, ignored)
+        ctx.save_for_forward(logits, y, output[1], weight, ignored)
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor | None, _: None) -> tuple[Tensor | None, None, None]:  # type: ignore[override]
+    def backward(ctx: Any, grad: Tensor | None, _: None) -> tuple[Tensor | None, ...]:  # type: ignore[override]
         if grad is None:
-            return None, None, None
-        slope, grad = _slope(ctx), grad[..., None]
+            return None, None, None, None, None
         try:  # What is differentiated again must not be overwritten,
-            slope = slope.mul(grad) if torch.is_grad_enabled() else slope.mul_(grad)
+            slope = _slope(ctx)[0] * grad[..., None] if torch.is_grad_enabled() else _written_slope(ctx, grad)
         except RuntimeError:  # nor can it be by many gradients at once
-            slope = slope.mul(grad)
-        return slope.to(ctx.saved_tensors[0].dtype), None, None
+            slope = _slope(ctx)[0] * grad[..., None]
+        return slope.to(ctx.saved_tensors[0].dtype), None, None, None, None
 
     @staticmethod
     def jvp(ctx: Any, tangent: Tensor | None, *_: None) -> tuple[Tensor | None, None]:  # type: ignore[override]
-        return (None if tangent is None else (_slope(ctx) * tangent).sum(-1)), None
+        if tangent is None:
+            return None, None
+        slope, ignored = _slope(ctx)
+        tangent = tangent if ignored is None else tangent.masked_fill(ignored[..., None], 0.0)
+        return (slope * tangent).sum(-1), None
 
 
-def _slope(ctx: Any) -> Tensor:
-    """Softmax less the target, (..., classes): the gradient of each loss in its logits."""
-    logits, y, log_p = ctx.saved_tensors
-    even = ctx.smoothing / logits.shape[-1]
-    if torch.is_grad_enabled():  # somebody wants second derivatives, which come from the logits
-        one = functional.one_hot(y, logits.shape[-1]).to(log_p.dtype)  # whole numbers times 0.9 would be float32
-        target = (1 - ctx.smoothing) * one + even
-        return logits.softmax(-1) - target
-    slope = log_p.exp()
-    slope = slope.sub_(even) if even else slope
-    return slope.scatter_add_(-1, y[..., None], slope.new_full((), ctx.smoothing - 1).expand(y.shape)[..., None])
+def _slope(ctx: Any) -> tuple[Tensor, Tensor | None]:
+    """Softmax less the target, (..., classes): the gradient of each loss in its logits; and what is ignored."""
+    logits, y, log_p, weight, ignored = ctx.saved_tensors
+    logits = logits if ignored is None else logits.masked_fill(ignored[..., None], 0.0)
+    one = functional.one_hot(y, logits.shape[-1]).to(log_p.dtype)  # whole numbers times 0.9 would be float32
+    target = (1 - ctx.smoothing) * one + ctx.smoothing / logits.shape[-1]
+    if weight is None:
+        return logits.softmax(-1) - target, ignored
+    target = weight * target
+    return target.sum(-1, keepdim=True) * logits.softmax(-1) - target, ignored
+
+
+def _written_slope(ctx: Any, grad: Tensor) -> Tensor:
+    """The same times the gradient of each loss, written where the probabilities stand: second derivatives have none."""
+    _, y, log_p, weight, ignored = ctx.saved_tensors
+    classes, smoothing = log_p.shape[-1], ctx.smoothing
+    own = (1 - smoothing) * grad if weight is None else (1 - smoothing) * grad * weight[y]  # (...): the right class's
+    slope = log_p.exp()  # (..., classes)
+    if weight is None:
+        slope = slope.sub_(smoothing / classes) if smoothing else slope
+        slope.mul_(grad[..., None])
+    elif not smoothing:
+        slope.mul_(own[..., None])
+    else:  # the other classes have shares of their own: an outer product
+        slope.mul_((own + smoothing * weight.mean() * grad)[..., None])
+        rows = slope.view(-1, classes)
+        rows.addr_(grad.reshape(-1), weight, alpha=-smoothing / classes)
+    slope.scatter_add_(-1, y[..., None], -own[..., None])
+    if ignored is not None:  # 0 times what stands there may be NaN
+        slope.view(-1, classes).index_fill_(0, ignored.flatten().nonzero()[:, 0], 0.0)
+    return slope
 
 
 def _soft(logits: Tensor, y: Tensor, smoothing: float, weight: Tensor | None) -> Tensor:
@@ -212,6 +257,11 @@ def _class_weights(weight: Tensor | None, logits: Tensor) -> Tensor | None:
 def _transformed() -> bool:
     """Whether a compiler or torch.func is at work, for which no value may be looked at."""
     return torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active()
+
+
+def _dual(logits: Tensor) -> bool:
+    """Whether derivatives are pushed forwards, which torch's loss of class numbers does not know."""
+    return forward_ad.unpack_dual(logits).tangent is not None if forward_ad._current_level >= 0 else False
 
 
 def _wide(logits: Tensor) -> Tensor:

@@ -26,7 +26,6 @@ from lemmata.foundations.information.discrete import jensen_shannon as jensen_sh
 from lemmata.foundations.information.discrete import kl_divergence as kl_divergence
 from lemmata.foundations.information.discrete import mutual_information as mutual_information
 from lemmata.foundations.information.discrete import total_variation as total_variation
-from lemmata.foundations.linear_algebra.exact_elimination import exact_rank as exact_rank
 from lemmata.foundations.linear_algebra.general_position import dependent_subset as dependent_subset
 from lemmata.foundations.linear_algebra.woodbury import DiagonalPlusLowRank as DiagonalPlusLowRank
 from lemmata.foundations.probability.gaussian import Gaussian as Gaussian
@@ -51,7 +50,6 @@ __all__ = [
     "cross_entropy",
     "dependent_subset",
     "entropy",
-    "exact_rank",
     "gaussian_kl",
     "hopfield_sign",
     "is_convex",

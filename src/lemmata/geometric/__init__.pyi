@@ -16,6 +16,7 @@ from lemmata.geometric.gat import GATConvolution as GATConvolution
 from lemmata.geometric.gcn import GCN as GCN
 from lemmata.geometric.gcn import GCNConvolution as GCNConvolution
 from lemmata.geometric.gcn import gcn_coupling as gcn_coupling
+from lemmata.geometric.gcn import normalized_adjacency as normalized_adjacency
 from lemmata.geometric.gin import GINConvolution as GINConvolution
 from lemmata.geometric.graph import Graph as Graph
 from lemmata.geometric.graph_batches import batch_graphs as batch_graphs
@@ -76,6 +77,7 @@ __all__ = [
     "from_scipy",
     "gcn_coupling",
     "neighbour_batches",
+    "normalized_adjacency",
     "polynomial_filter",
     "pool_elements",
     "pool_nodes",

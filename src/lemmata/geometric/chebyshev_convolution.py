@@ -8,7 +8,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from lemmata import validate
-from lemmata.geometric.graph import Graph
+from lemmata.geometric.graph import Graph, check_nodes
 from lemmata.geometric.graph_laplacian import GraphLaplacian
 from lemmata.marks import system
 
@@ -49,7 +49,12 @@ def _rescaled(laplacian: GraphLaplacian, stretch: float, x: Tensor) -> Tensor:
     return (stretch - 1) * x - stretch * laplacian.neighbours(x)
 
 
-@system("chebnet", title="ChebNet layer", kind="module")
+@system(
+    "chebnet",
+    title="ChebNet layer",
+    kind="module",
+    example="ChebyshevConvolution(inputs=3, outputs=2, degree=3)(torch.randn(5, 3), Graph([[0, 1], [1, 2]], nodes=5))",
+)
 class ChebyshevConvolution(nn.Module):
     r"""A graph convolution by Chebyshev polynomials of the rescaled Laplacian.
 
@@ -58,16 +63,17 @@ class ChebyshevConvolution(nn.Module):
 
     $L = I - D^{-1/2} A D^{-1/2}$ has eigenvalues of at most 2; a smaller `eigenvalue_bound` that is known to hold uses
     all of [-1, 1]. Degree K takes K sparse products, and nodes further apart than K do not see each other. A
-    `GraphLaplacian(graph, "symmetric")` in place of the graph is not computed anew by each layer and at each step.
+    `GraphLaplacian(graph, "symmetric")` in factory of the graph is not computed anew by each layer and at each step.
 
     Shapes:
-        x: (nodes, inputs)    graph: undirected    returns: (nodes, outputs)
+        x: (nodes, inputs)    returns: (nodes, outputs)
 
     Claims: graph.chebnet
     Source: M. Defferrard, X. Bresson and P. Vandergheynst, Convolutional neural networks on graphs with fast localized
         spectral filtering (2016).
     Differs: PyTorch Geometric's ChebConv counts terms, `K = degree + 1`; its weights load here and back, as the names
-        are the same (`lins.0.weight`, `bias`). A node without edges has a 1 on the diagonal of $L$, as there.
+        are the same (`lins.0.weight`, `bias`). A node without edges has a 1 on the diagonal of $L$, as there, and of a
+        directed graph $D$ counts the edges that leave a node.
 
     >>> layer = ChebyshevConvolution(inputs=3, outputs=2, degree=4)
     >>> layer(torch.randn(5, 3), Graph([[0, 1], [1, 2]], nodes=5).undirected()).shape
@@ -88,9 +94,9 @@ class ChebyshevConvolution(nn.Module):
         self.inputs, self.outputs = validate.count("inputs", inputs), validate.count("outputs", outputs)
         self.degree = validate.count("degree", degree, least=0)
         self.eigenvalue_bound = validate.positive("eigenvalue_bound", eigenvalue_bound)
-        place = {"device": device, "dtype": dtype}
-        self.lins = nn.ModuleList(nn.Linear(inputs, outputs, bias=False, **place) for _ in range(degree + 1))
-        self.bias = nn.Parameter(torch.empty(outputs, **place)) if bias else None  # type: ignore[arg-type]
+        factory = {"device": device, "dtype": dtype}
+        self.lins = nn.ModuleList(nn.Linear(inputs, outputs, bias=False, **factory) for _ in range(degree + 1))
+        self.bias = nn.Parameter(torch.empty(outputs, **factory)) if bias else None  # type: ignore[arg-type]
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -108,8 +114,7 @@ class ChebyshevConvolution(nn.Module):
             raise ValueError(
                 f"the Laplacian must be of kind symmetric, got {laplacian.kind}: its spectrum is not [0, 2]"
             )
-        if x.ndim != 2 or x.shape != (laplacian.graph.nodes, self.inputs):
-            raise ValueError(f"x must be ({laplacian.graph.nodes}, {self.inputs}), got shape {tuple(x.shape)}")
+        check_nodes(x, laplacian.graph, self.inputs)
         rescaled = functools.partial(_rescaled, laplacian, 2 / self.eigenvalue_bound)
         # The smaller of inputs and outputs goes along the edges.
         if self.outputs < self.inputs:
@@ -120,5 +125,5 @@ class ChebyshevConvolution(nn.Module):
         return found if self.bias is None else found + self.bias  # type: ignore[return-value]
 
     def extra_repr(self) -> str:
-        """What is told of the layer."""
+        """The sizes of the layer."""
         return f"inputs={self.inputs}, outputs={self.outputs}, degree={self.degree}, bias={self.bias is not None}"

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from lemmata import validate
 from lemmata.fast.sparse.reference import WIDER
-from lemmata.geometric.graph import Graph
+from lemmata.geometric.graph import Graph, check_graph
 
 __all__ = ["from_dense", "from_networkx", "from_pyg", "from_scipy", "to_networkx", "to_pyg", "to_scipy"]
 
@@ -50,6 +50,7 @@ def to_scipy(graph: Graph) -> Any:
     """
     from scipy.sparse import coo_array
 
+    check_graph(graph)
     weights = torch.ones(graph.edges.shape[1]) if graph.edge_weights is None else graph.edge_weights.detach()
     weights = weights.to(WIDER.get(weights.dtype, weights.dtype))  # SciPy has no halves
     sources, targets = graph.edges.cpu().numpy()
@@ -98,6 +99,7 @@ def to_networkx(graph: Graph, undirected: bool = False) -> Any:
     """
     import networkx
 
+    check_graph(graph)
     if undirected and not graph.is_undirected:
         raise ValueError("graph must have each edge in both directions: use graph.undirected()")
     sources, targets = graph.edges.tolist()
@@ -116,7 +118,12 @@ def to_networkx(graph: Graph, undirected: bool = False) -> Any:
 
 
 def from_pyg(data: Any) -> Graph:
-    """The graph of PyTorch Geometric's `Data` or `Batch`: its edges, nodes, features, weights and `batch`."""
+    """The graph of PyTorch Geometric's `Data` or `Batch`: its edges, nodes, features, weights and `batch`.
+
+    `edge_weight` becomes `edge_weights`, which layers read from the graph without being told: GCN, ChebNet, sums and
+    means of messages. GIN and maxima refuse them, as GINConv takes none, and GAT looks at `edge_attr` alone. Where
+    PyTorch Geometric is called without `edge_weight`, use `from_pyg(data).replace(edge_weights=None)`.
+    """
     if getattr(data, "edge_index", None) is None:
         raise ValueError("data must have edge_index, got none: use torch_geometric.transforms or Graph")
     weights, features, batch = (getattr(data, name, None) for name in ("edge_weight", "edge_attr", "batch"))
@@ -130,6 +137,7 @@ def to_pyg(graph: Graph) -> Any:
         from torch_geometric.data import Data
     except ImportError:
         raise ModuleNotFoundError("torch_geometric is not installed: pip install torch-geometric") from None
+    check_graph(graph)
     named = {"edge_weight": graph.edge_weights, "batch": graph.graph_of}
     named = {name: part for name, part in named.items() if part is not None}
     return Data(graph.x, graph.edges, graph.edge_features, num_nodes=graph.nodes, **named)  # type: ignore[arg-type]

@@ -31,8 +31,6 @@ def pool_elements(
     """
     validate.one_of("reduce", reduce, REDUCTIONS)
     x = only_elements(x, mask)
-    if not x.is_floating_point():
-        raise TypeError(f"x must hold floating-point numbers, got {x.dtype}: use x.float()")
     if reduce == "max":
         if mask is not None:
             x = x.masked_fill(~mask[..., None], -torch.inf)
@@ -50,8 +48,10 @@ def pool_elements(
 
 def only_elements(x: Tensor, mask: Tensor | None) -> Tensor:
     """Zero where the mask is false: what stands there, infinite or NaN, reaches neither values nor gradients."""
-    if x.ndim < 2:
+    if validate.tensor("x", x).ndim < 2:
         raise ValueError(f"x must be (..., elements, features), got shape {tuple(x.shape)}")
+    if not x.is_floating_point():
+        raise TypeError(f"x must hold floating-point numbers, got {x.dtype}: use x.float()")
     if mask is None:
         return x
     if mask.dtype != torch.bool:
@@ -62,7 +62,19 @@ def only_elements(x: Tensor, mask: Tensor | None) -> Tensor:
     return x.masked_fill(~mask[..., None], 0.0)  # not a product, which would keep NaN
 
 
-@system("deep_sets", title="Deep Sets", kind="module")
+def check_network(name: str, value: Network) -> Network:
+    """Refuse what cannot be called, such as the size that other layers take."""
+    if not callable(value):
+        raise TypeError(f"{name} must be a network such as nn.Linear(8, 4), got {value!r}"[:200])
+    return value
+
+
+@system(
+    "deep_sets",
+    title="Deep Sets",
+    kind="module",
+    example="DeepSets(nn.Linear(3, 8), nn.Linear(8, 2))(torch.randn(5, 4, 3))",
+)
 class DeepSets(nn.Module):
     r"""A function of sets: each element by itself, all of them joined, and a network of what is joined.
 
@@ -79,6 +91,7 @@ class DeepSets(nn.Module):
     Claims: sets.problem, sets.deep_sets, sets.invariance, sets.deep_sets.universality
     Source: M. Zaheer et al., Deep sets (2017); E. Wagstaff et al., On the limitations of representing functions on sets
         (2019).
+    Differs: does not pass `wrong_width`: the networks are given, and say it themselves.
 
     >>> model = DeepSets(nn.Linear(3, 8), nn.Linear(8, 2))
     >>> x = torch.randn(5, 4, 3)
@@ -88,7 +101,7 @@ class DeepSets(nn.Module):
 
     def __init__(self, phi: Network, rho: Network, reduce: str = "sum") -> None:
         super().__init__()
-        self.phi, self.rho = phi, rho
+        self.phi, self.rho = check_network("phi", phi), check_network("rho", rho)
         self.reduce = validate.one_of("reduce", reduce, REDUCTIONS)
 
     def forward(
@@ -98,7 +111,12 @@ class DeepSets(nn.Module):
         return self.rho(pool_elements(self.phi(x), mask, self.reduce))  # (..., latent) to (..., outputs)
 
 
-@system("equivariant_deep_sets", title="Equivariant Deep Sets", kind="module")
+@system(
+    "equivariant_deep_sets",
+    title="Equivariant Deep Sets",
+    kind="module",
+    example="EquivariantDeepSets(nn.Linear(3, 8), nn.Linear(3 + 8, 2), reduce='max')(torch.randn(5, 4, 3))",
+)
 class EquivariantDeepSets(nn.Module):
     r"""A function of each element and of the set it is in: relabelled elements have relabelled results.
 
@@ -111,6 +129,7 @@ class EquivariantDeepSets(nn.Module):
 
     Claims: sets.deep_sets.equivariant, sets.equivariance
     Source: Zaheer et al. 2017.
+    Differs: does not pass `wrong_width`: the networks are given, and say it themselves.
 
     >>> model = EquivariantDeepSets(nn.Linear(3, 8), nn.Linear(3 + 8, 2), reduce="max")
     >>> model(torch.randn(5, 4, 3)).shape
@@ -119,7 +138,7 @@ class EquivariantDeepSets(nn.Module):
 
     def __init__(self, phi: Network, rho: Network, reduce: str = "sum") -> None:
         super().__init__()
-        self.phi, self.rho = phi, rho
+        self.phi, self.rho = check_network("phi", phi), check_network("rho", rho)
         self.reduce = validate.one_of("reduce", reduce, REDUCTIONS)
 
     def forward(

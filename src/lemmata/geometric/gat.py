@@ -8,13 +8,18 @@ from torch.nn import functional
 from lemmata import validate
 from lemmata.fast.sparse.neighbour_attention import row_attention
 from lemmata.fast.sparse.reference import gathered_attention
-from lemmata.geometric.graph import Graph
+from lemmata.geometric.graph import Graph, check_nodes
 from lemmata.marks import system
 
 __all__ = ["GATConvolution"]
 
 
-@system("gat", title="Graph attention layer", kind="module")
+@system(
+    "gat",
+    title="Graph attention layer",
+    kind="module",
+    example="GATConvolution(inputs=3, outputs=4, heads=2)(torch.randn(5, 3), Graph([[0, 1], [2, 1], [3, 1], [4, 1]]))",
+)
 class GATConvolution(nn.Module):
     r"""Attention over the neighbours of each node, with several heads.
 
@@ -24,8 +29,8 @@ class GATConvolution(nn.Module):
     The softmax of node m runs over the sources of the edges that lead to it, itself among them unless
     `self_loops=False`; so the shares of each node sum to one, and to nothing where no edge leads. `edge_inputs` is the
     number of features of an edge, zero where only nodes count; the edge of a node to itself has the mean of those that
-    lead to it. With `concat` heads stand side by side, else their mean is taken. No tensor has a row of features for
-    every edge.
+    lead to it. Weights of edges are not read: give them as features. With `concat` heads stand side by side, else
+    their mean is taken. No tensor has a row of features for every edge.
 
     Shapes:
         x: (nodes, inputs)    graph.edge_features: (edges, edge_inputs)
@@ -34,7 +39,8 @@ class GATConvolution(nn.Module):
     Claims: graph.gat, graph.invariance
     Source: P. Veličković et al., Graph attention networks (2018).
     Differs: weights have PyTorch Geometric's names (`lin.weight`, `att_src`, `att_dst`, `lin_edge.weight`, `att_edge`,
-        `bias`) and load both ways.
+        `bias`) and load both ways. Not offered: `residual` (add a linear layer of x), `dropout` of the shares (drop x
+        and the outputs instead), another `fill_value` than the mean, and sources apart from targets.
 
     >>> layer = GATConvolution(inputs=3, outputs=4, heads=2)
     >>> layer(torch.randn(5, 3), Graph([[0, 1], [1, 2]], nodes=5).undirected()).shape
@@ -60,14 +66,14 @@ class GATConvolution(nn.Module):
         self.slope = float(validate.number("slope", slope, least=0.0))
         self.self_loops = validate.flag("self_loops", self_loops)
         self.edge_inputs = validate.count("edge_inputs", edge_inputs, least=0)
-        place = {"device": device, "dtype": dtype}
-        self.lin = nn.Linear(inputs, heads * outputs, bias=False, **place)
-        self.att_src = nn.Parameter(torch.empty(1, heads, outputs, **place))  # type: ignore[arg-type]
-        self.att_dst = nn.Parameter(torch.empty(1, heads, outputs, **place))  # type: ignore[arg-type]
-        self.lin_edge = nn.Linear(edge_inputs, heads * outputs, bias=False, **place) if edge_inputs else None
-        self.att_edge = nn.Parameter(torch.empty(1, heads, outputs, **place)) if edge_inputs else None  # type: ignore[arg-type]
+        factory = {"device": device, "dtype": dtype}
+        self.lin = nn.Linear(inputs, heads * outputs, bias=False, **factory)
+        self.att_src = nn.Parameter(torch.empty(1, heads, outputs, **factory))  # type: ignore[arg-type]
+        self.att_dst = nn.Parameter(torch.empty(1, heads, outputs, **factory))  # type: ignore[arg-type]
+        self.lin_edge = nn.Linear(edge_inputs, heads * outputs, bias=False, **factory) if edge_inputs else None
+        self.att_edge = nn.Parameter(torch.empty(1, heads, outputs, **factory)) if edge_inputs else None  # type: ignore[arg-type]
         width = heads * outputs if concat else outputs
-        self.bias = nn.Parameter(torch.empty(width, **place)) if bias else None  # type: ignore[arg-type]
+        self.bias = nn.Parameter(torch.empty(width, **factory)) if bias else None  # type: ignore[arg-type]
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -79,6 +85,7 @@ class GATConvolution(nn.Module):
                 nn.init.xavier_uniform_(values[0] if values.ndim == 3 else values)  # attention is (1, heads, outputs)
 
     def forward(self, x: Float[Tensor, "nodes inputs"], graph: Graph) -> Float[Tensor, "nodes outputs"]:
+        check_nodes(x, graph, self.inputs)
         graph = self._looped(graph)
         values, to, source, more = self._scores(x, graph)
         found = row_attention(to, source, values, graph.incoming, graph.outgoing, more, self.slope)
@@ -86,14 +93,13 @@ class GATConvolution(nn.Module):
 
     def with_weights(self, x: Float[Tensor, "nodes inputs"], graph: Graph) -> tuple[Tensor, Graph, Tensor]:
         """The outputs, the graph with the edges that were attended to, and the share of each, (edges, heads)."""
+        check_nodes(x, graph, self.inputs)
         graph = self._looped(graph)
         values, to, source, more = self._scores(x, graph)
         found, shares = gathered_attention(to, source, more, values, self.slope, graph.incoming)
         return self._joined(found), graph, shares
 
     def _scores(self, x: Tensor, graph: Graph) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
-        if x.ndim != 2 or len(x) != graph.nodes or x.shape[1] != self.inputs:
-            raise ValueError(f"x must be ({graph.nodes}, {self.inputs}), got shape {tuple(x.shape)}")
         values = self.lin(x).view(len(x), self.heads, self.outputs)  # (nodes, heads, outputs)
         # u^T W and v^T W are small matrices: the scores come from x, and nothing else is as large as the values.
         weight = self.lin.weight.view(self.heads, self.outputs, self.inputs)
@@ -132,5 +138,5 @@ class GATConvolution(nn.Module):
         return found if self.bias is None else found + self.bias
 
     def extra_repr(self) -> str:
-        """What is told of the layer."""
+        """The sizes of the layer."""
         return f"inputs={self.inputs}, outputs={self.outputs}, heads={self.heads}, concat={self.concat}"

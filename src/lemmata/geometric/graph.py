@@ -1,7 +1,6 @@
 r"""Graphs: nodes with features, edges between them, and the same edges sorted by node."""
 
 import copy
-import functools
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
@@ -12,49 +11,70 @@ from torch import Tensor
 from lemmata import validate
 from lemmata.data.examples import moved
 from lemmata.data.graphs import GraphDataset
-from lemmata.fast.sparse.rows import Rows, rows_of
+from lemmata.fast.sparse.rows import Rows, has_values, is_looked_at
+from lemmata.fast.sparse.sorted_edges import sorted_edges
 
 __all__ = ["Graph"]
 
 
 class _Pattern:
-    """Edges alone. What is dear is computed once, and shared by all graphs that differ only in weights and features."""
+    """Edges alone. What is dear is computed once, and shared by all graphs that differ only in weights and features.
 
-    def __init__(self, edges: Int[Tensor, "2 edges"], nodes: int):
-        self.edges, self.nodes = edges, nodes
-        self.kept: dict[Hashable, Tensor] = {}
+    `loops` is how many edges lead from a node to itself; None where the edges could not be looked at.
+    """
 
-    # What is kept outlives its first use, which may be under inference_mode: autograd could not save it later.
+    def __init__(self, edges: Int[Tensor, "2 edges"], nodes: int, loops: int | None):
+        self.edges, self.nodes, self.loops = edges, nodes, loops
+        self.kept: dict[Hashable, Any] = {}
 
-    @functools.cached_property
-    @torch.inference_mode(False)
-    def incoming(self) -> Rows:
-        return rows_of(self.edges[1], self.edges[0], self.nodes)
+    def once(self, name: Hashable, make: Callable[[], Any]) -> Any:
+        """Computed once, and kept unless torch traces or transforms, since what it makes there ends with that."""
+        if name in self.kept:
+            return self.kept[name]
+        if not is_looked_at():
+            return make()
+        with torch.inference_mode(False), torch.no_grad():  # autograd could not save what inference mode has made
+            made = make()
+        self.kept[name] = made
+        return made
 
-    @functools.cached_property
-    @torch.inference_mode(False)
-    def outgoing(self) -> Rows:
-        return rows_of(self.edges[0], self.edges[1], self.nodes)
+    @property
+    def sorted(self) -> tuple[Tensor, Rows, Rows]:
+        """The edges, by target and by source."""
+        return self.once("sorted", lambda: sorted_edges(self.edges, self.nodes))
 
-    @functools.cached_property
-    @torch.inference_mode(False)
+    @property
     def apart(self) -> Tensor | None:
         """Which edges join different nodes; None if all do."""
-        kept = self.edges[0] != self.edges[1]
-        return None if bool(kept.all()) else kept
+        return None if self._known_loops() == 0 else self.once("apart", lambda: _apart(self.edges, self._known_loops()))
 
-    @functools.cached_property
-    @torch.inference_mode(False)
+    @property
     def alone(self) -> "_Pattern":
         """The edges between different nodes."""
-        return self if self.apart is None else _Pattern(self.edges[:, self.apart], self.nodes)
+        if self.apart is None:
+            return self
+        return self.once("alone", lambda: _Pattern(self.edges[:, self.apart], self.nodes, 0))
 
-    @functools.cached_property
-    @torch.inference_mode(False)
+    @property
     def looped(self) -> "_Pattern":
-        """These edges and one from each node to itself."""
-        loops = torch.arange(self.nodes, device=self.edges.device).expand(2, -1)
-        return _Pattern(torch.cat([self.edges, loops], 1), self.nodes)
+        """The edges between different nodes and one from each node to itself."""
+        return self.once("looped", self._make_looped)
+
+    def _make_looped(self) -> "_Pattern":
+        found = sorted_edges(self.edges, self.nodes, looped=True, loops=self._known_loops())
+        made = _Pattern(found[0], self.nodes, self.nodes)
+        made.kept["sorted"] = found
+        return made
+
+    def _known_loops(self) -> int:
+        if self.loops is None:
+            raise ValueError("graph must be made where its edges can be looked at: outside of what torch compiles")
+        return self.loops
+
+
+def _apart(edges: Int[Tensor, "2 edges"], loops: int) -> Int[Tensor, " kept"]:
+    """The indices of the edges between different nodes, whose number is known: no device is waited for."""
+    return (edges[0] == edges[1]).to(torch.uint8).argsort(stable=True)[: edges.shape[1] - loops]
 
 
 class Graph:
@@ -96,6 +116,8 @@ class Graph:
         graphs: int | None = None,
     ):
         if not isinstance(edges, Tensor):
+            if hasattr(edges, "edge_index"):
+                raise TypeError(f"edges must be pairs or a (2, edges) tensor, {_graph_hint(edges)}")
             # Pairs as one writes them down; tensors have the sources in their first row.
             pairs = [list(edge) for edge in edges]
             if wrong := [pair for pair in pairs if len(pair) != 2]:
@@ -104,14 +126,18 @@ class Graph:
         if edges.ndim != 2 or edges.shape[0] != 2 or edges.is_floating_point() or edges.dtype is torch.bool:
             seen = f"{tuple(edges.shape)} {edges.dtype}"
             raise ValueError(f"edges must be (2, edges) whole numbers, sources above targets, got {seen}")
-        low, high = (int(end) for end in edges.aminmax()) if edges.shape[1] else (0, -1)
+        # A copy: whoever changes the given tensor later must not lead compiled code outside the nodes.
+        edges = edges.to(torch.int64, copy=True)
+        low, high, loops = _look_at(edges)
         known = nodes if nodes is not None else len(x) if x is not None else high + 1
         self.nodes = validate.count("nodes", known, least=0)
         if low < 0 or high >= self.nodes:
             raise ValueError(f"edges must join nodes 0 to {self.nodes - 1}, got {low} to {high}: give nodes={high + 1}")
-        self._pattern = _Pattern(edges.to(torch.int64), self.nodes)
+        self._pattern = _Pattern(edges, self.nodes, loops)
         self._dress(x=x, edge_weights=edge_weights, edge_features=edge_features, graph_of=graph_of)
-        last = 0 if graph_of is None or not len(graph_of) else int(graph_of[-1]) + 1
+        last = 0
+        if graph_of is not None and len(graph_of):
+            last = int(graph_of[-1]) + 1 if has_values(graph_of) else (graphs or 1)
         if graph_of is None and graphs not in (None, 1):
             raise ValueError(
                 f"graphs needs graph_of, which says where each node belongs, got {graphs}: use batch_graphs"
@@ -132,7 +158,8 @@ class Graph:
         weights = parts.get("edge_weights")
         if weights is not None and weights.ndim != 1:
             raise ValueError(f"edge_weights must be one number for each edge, got shape {tuple(weights.shape)}")
-        if graph_of is not None and (graph_of.shape != (self.nodes,) or bool((graph_of.diff() < 0).any())):
+        fits = graph_of is None or graph_of.shape == (self.nodes,)
+        if not fits or (graph_of is not None and has_values(graph_of) and bool((graph_of.diff() < 0).any())):
             raise ValueError("graph_of must be one ascending number for each node: use batch_graphs")
         vars(self).update(parts)
 
@@ -151,27 +178,29 @@ class Graph:
     @property
     def incoming(self) -> Rows:
         """For each node, the sources of the edges that lead to it; sorted once for all graphs of the same edges."""
-        return self._pattern.incoming
+        return self._pattern.sorted[1]
 
     @property
     def outgoing(self) -> Rows:
         """For each node, the targets of the edges that leave it."""
-        return self._pattern.outgoing
+        return self._pattern.sorted[2]
 
-    def once(self, name: Hashable, make: Callable[[], Tensor]) -> Tensor:
+    def once(self, name: Hashable, make: Callable[[], Any]) -> Any:
         """What depends on the edges alone, computed by the first of all graphs of the same edges that asks for it."""
-        if name not in self._pattern.kept:
-            with torch.inference_mode(False), torch.no_grad():
-                self._pattern.kept[name] = make()
-        return self._pattern.kept[name]
+        return self._pattern.once(name, make)
 
-    def degrees(self, weighted: bool = True, dtype: torch.dtype | None = None) -> Float[Tensor, " nodes"]:
-        """The sum of the weights of the edges that lead to each node, or their number; added up in `dtype`."""
+    def degrees(
+        self, weighted: bool = True, dtype: torch.dtype | None = None, leaving: bool = False
+    ) -> Float[Tensor, " nodes"]:
+        """The sum of the weights of the edges that lead to each node, or their number; added up in `dtype`.
+
+        With `leaving`, of the edges that leave it.
+        """
         if not weighted or self.edge_weights is None:
-            counts = self.incoming.lengths()  # exact, however many there are
+            counts = (self.outgoing if leaving else self.incoming).lengths()  # exact, however many there are
             return counts.to(torch.get_default_dtype() if dtype is None else dtype)
         values = self.edge_weights if dtype is None else self.edge_weights.to(dtype)
-        return values.new_zeros(self.nodes).index_add(0, self.edges[1], values)
+        return values.new_zeros(self.nodes).index_add(0, self.edges[0 if leaving else 1], values)
 
     @property
     def has_self_loops(self) -> bool:
@@ -253,13 +282,15 @@ class Graph:
         """One edge from each node to itself added, those that were there left out."""
         if self.edge_features is not None:
             raise ValueError("edges to oneself have no edge_features: use replace(edge_features=None) first")
+        if self.edge_weights is None and weight == 1.0:
+            return self._on(self._pattern.looped, None, None)
         alone = self.without_self_loops()
         weights = alone.edge_weights
         if weights is None and weight != 1.0:
             weights = torch.ones(alone.edges.shape[1], device=self.device)
         if weights is not None:
             weights = torch.cat([weights, weights.new_full((self.nodes,), weight)])
-        return alone._on(alone._pattern.looped, weights, None)
+        return alone._on(self._pattern.looped, weights, None)
 
     def without_self_loops(self) -> "Graph":
         """Without edges from a node to itself."""
@@ -294,7 +325,9 @@ class Graph:
         there = {name: None if v is None else moved(v, *place, **options) for name, v in there.items()}
         edges = moved(self.edges, *place, **options)
         if edges is not self.edges:
-            return Graph(edges, self.nodes, graphs=self.graphs, **there)
+            made = Graph(edges, self.nodes, graphs=self.graphs, **there)
+            made._pattern.loops = self._pattern.loops  # which the meta device cannot tell
+            return made
         made = copy.copy(self)  # whose edges are sorted already
         made._dress(**there)
         return made
@@ -308,3 +341,42 @@ class Graph:
         Graph(34 nodes, 156 edges, x (34, 34))
         """
         return cls(data.edges, len(data.y), data.x, data.edge_weights if weighted else None)
+
+
+def check_graph(graph: Any) -> Graph:
+    """Refuse what is no `Graph`, and say how one is made of PyTorch Geometric's `edge_index` and `Data`."""
+    if not isinstance(graph, Graph):
+        raise TypeError(f"graph must be a Graph, {_graph_hint(graph)}")
+    return graph
+
+
+def check_nodes(x: Any, graph: Any, inputs: int | None = None) -> None:
+    """Refuse features that are not one row of `inputs` for each node of a graph."""
+    nodes = check_graph(graph).nodes
+    if not isinstance(x, Tensor):
+        joined = ": join sources and targets into the nodes of one graph" if isinstance(x, tuple) else ""
+        raise TypeError(f"x must be one tensor with a row for each node, got {type(x).__name__}{joined}")
+    if x.ndim != 2 or len(x) != nodes or inputs not in (None, x.shape[1]):
+        wanted = f"({nodes}, features), a row for each node" if inputs is None else f"({nodes}, {inputs})"
+        raise ValueError(f"x must be {wanted}, got shape {tuple(x.shape)}")
+    if inputs is not None and not (x.is_floating_point() or x.is_complex()):
+        raise TypeError(f"x must hold floating-point numbers, got {x.dtype}: use x.float()")
+
+
+def _look_at(edges: Int[Tensor, "2 edges"]) -> tuple[int, int, int | None]:
+    """The first and the last node of any edge, and how many lead to where they come from, which is None if unknown."""
+    if not has_values(edges):
+        return 0, -1, None
+    if not edges.shape[1]:
+        return 0, -1, 0
+    low, high = edges.aminmax()
+    return int(low), int(high), int((edges[0] == edges[1]).sum())
+
+
+def _graph_hint(given: Any) -> str:
+    """What was given in place of a graph, and how it becomes one."""
+    if isinstance(given, Tensor):
+        return f"got a tensor of shape {tuple(given.shape)}: use Graph(edge_index, nodes=len(x))"
+    if hasattr(given, "edge_index"):
+        return f"got {type(given).__name__}: use lemmata.geometric.from_pyg(data)"
+    return f"got {type(given).__name__}: use Graph(edges, nodes=len(x))"

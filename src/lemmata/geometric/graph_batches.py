@@ -9,7 +9,7 @@ from torch import Tensor
 from lemmata import validate
 from lemmata.fast.sparse.reference import WIDER
 from lemmata.fast.sparse.rows import check_rows
-from lemmata.geometric.graph import Graph
+from lemmata.geometric.graph import Graph, check_graph
 
 __all__ = ["batch_graphs", "pool_nodes", "unbatch_graphs"]
 
@@ -24,7 +24,7 @@ def batch_graphs(graphs: Sequence[Graph]) -> Graph:
     """
     if not graphs:
         raise ValueError("graphs must be at least one, got none")
-    if any(graph.graph_of is not None for graph in graphs):
+    if any(check_graph(graph).graph_of is not None for graph in graphs):
         raise ValueError("graphs must be single ones, got several side by side: use unbatch_graphs")
     sizes = torch.tensor([graph.nodes for graph in graphs])
     starts = [0, *sizes.cumsum(0).tolist()]
@@ -51,6 +51,7 @@ def _joined(name: str, graphs: Sequence[Graph]) -> Tensor | None:
 
 def unbatch_graphs(graph: Graph) -> list[Graph]:
     """The single graphs of which `batch_graphs` made one."""
+    check_graph(graph)
     if graph.graph_of is None:
         return [graph]
     sizes = torch.bincount(graph.graph_of, minlength=graph.graphs)
@@ -76,7 +77,7 @@ def pool_nodes(
     Half precision is added up in single precision.
     """
     validate.one_of("reduce", reduce, ("sum", "mean", "amax"))
-    check_rows("x", x, graph.nodes)
+    check_rows("x", x, check_graph(graph).nodes)
     of = torch.zeros(graph.nodes, dtype=torch.int64, device=x.device) if graph.graph_of is None else graph.graph_of
     empty = x.new_zeros(graph.graphs, x.shape[1])
     if reduce == "amax":

@@ -8,7 +8,8 @@ from torch import Tensor
 
 from lemmata import validate
 from lemmata.fast.sparse.neighbour_sum import row_sums
-from lemmata.geometric.graph import Graph
+from lemmata.fast.sparse.rows import has_values, is_looked_at
+from lemmata.geometric.graph import Graph, check_graph
 from lemmata.marks import system
 
 __all__ = ["GraphLaplacian"]
@@ -23,16 +24,18 @@ class GraphLaplacian:
     $$ L = D - A, \qquad (Lx)_n = \sum_m a_{mn}(x_n - x_m), \qquad
        L_{\mathrm{sym}} = D^{-1/2} L D^{-1/2}, \qquad L_{\mathrm{rw}} = D^{-1} L, \qquad d_n = \sum_m a_{mn} $$
 
-    Edges from a node to itself change nothing in $D - A$ and are left out. A node without edges has a row of zeros in
-    all three, so that the multiplicity of the eigenvalue 0 counts the components. Weights are not negative; degrees are
-    added up in double precision.
+    Edges from a node to itself change nothing in $D - A$ and are left out of all three. A node without edges has a row
+    of zeros in each, so that the multiplicity of the eigenvalue 0 counts the components. Weights are not negative;
+    degrees are added up in double precision. Of a directed graph $D$ counts the edges that lead to a node, but in
+    $L_{\mathrm{sym}}$ those that leave it, and a node that none leaves hears nothing.
 
     Shapes:
         x: (nodes, features) or (nodes,)    returns: the same
 
     Claims: graph.laplacian, graph.laplacian.normalised
     Differs: PyTorch Geometric's normalised ones have a 1 on the diagonal for nodes without edges, ours, as networkx's,
-        a 0.
+        a 0; networkx counts edges to oneself in the degrees of its normalised one. Of directed graphs both count edges
+        that leave: `dense()` is the transpose of their symmetric one, and of the flipped graph their two others.
 
     >>> path = Graph([[0, 1], [1, 2]]).undirected()
     >>> GraphLaplacian(path)(torch.tensor([0.0, 1.0, 4.0]))
@@ -45,16 +48,17 @@ class GraphLaplacian:
 
     def __init__(self, graph: Graph, kind: str = "combinatorial") -> None:
         self.kind = validate.one_of("kind", kind, KINDS)
-        self.graph = graph.without_self_loops()
+        self.graph = check_graph(graph).without_self_loops()
         weights = self.graph.edge_weights
-        if weights is not None and not bool((weights >= 0).all()):
+        if weights is not None and is_looked_at() and has_values(weights) and not bool((weights >= 0).all()):
             raise ValueError("edge_weights must be >= 0, or frequencies could be negative")
         exact = self.graph if weights is None else self.graph.replace(edge_weights=weights.double())
-        self.degrees = exact.degrees().double()  # (nodes,)
+        # Of a directed graph the symmetric one takes the edges that leave, as PyTorch Geometric does.
+        self.degrees = exact.degrees(leaving=kind == "symmetric").double()  # (nodes,)
         self._rows = (self.graph.incoming, self.graph.outgoing)  # here, since a compiled layer cannot keep them
-        # A node without edges hears nothing, whatever it is divided by.
+        power = {"combinatorial": 0.0, "symmetric": -0.5, "random_walk": -1.0}[kind]
         safe = torch.where(self.degrees > 0, self.degrees, 1.0)
-        self._scale = {"combinatorial": None, "symmetric": safe.rsqrt(), "random_walk": safe.reciprocal()}[kind]
+        self._scale = torch.where(self.degrees > 0, safe**power, 0.0) if power else None
 
     def __call__(self, x: Float[Tensor, "nodes *features"]) -> Float[Tensor, "nodes *features"]:
         heard = self.neighbours(x)

@@ -1,5 +1,6 @@
 r"""Networks of whole graphs: graph layers, a sum over the nodes, and a perceptron of it."""
 
+import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
@@ -11,7 +12,12 @@ from lemmata.marks import system
 __all__ = ["GraphClassifier"]
 
 
-@system("graph_classifier", title="Network of whole graphs", kind="module")
+@system(
+    "graph_classifier",
+    title="Network of whole graphs",
+    kind="module",
+    example="GraphClassifier('gin', inputs=3, outputs=2, width=8)(torch.randn(5, 3), Graph([[0, 1], [1, 2]], nodes=5))",
+)
 class GraphClassifier(nn.Module):
     r"""The class of each of several graphs, whatever the order of its nodes.
 
@@ -42,12 +48,14 @@ class GraphClassifier(nn.Module):
         dropout: float = 0.0,
         heads: int = 8,
         degree: int = 2,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__()
-        self.nodes = NodeClassifier(layer, inputs, width, width, depth, dropout, heads, degree)
-        self.read_out = nn.Sequential(
-            nn.Linear(width, width), nn.ReLU(), nn.Dropout(dropout), nn.Linear(width, outputs)
-        )
+        factory = {"device": device, "dtype": dtype}
+        self.nodes = NodeClassifier(layer, inputs, width, width, depth, dropout, heads, degree, **factory)  # type: ignore[arg-type]
+        hidden, last = nn.Linear(width, width, **factory), nn.Linear(width, outputs, **factory)
+        self.read_out = nn.Sequential(hidden, nn.ReLU(), nn.Dropout(dropout), last)
 
     def forward(self, x: Float[Tensor, "nodes inputs"], graph: Graph) -> Float[Tensor, "graphs outputs"]:
         return self.read_out(self.embed(x, graph))

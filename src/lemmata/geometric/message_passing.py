@@ -11,7 +11,8 @@ from lemmata.fast.sparse.neighbour_attention import row_attention
 from lemmata.fast.sparse.neighbour_extreme import row_extremes
 from lemmata.fast.sparse.neighbour_sum import row_sums
 from lemmata.fast.sparse.reference import WIDER
-from lemmata.geometric.graph import Graph
+from lemmata.geometric.deep_sets import check_network
+from lemmata.geometric.graph import Graph, check_nodes
 from lemmata.marks import system
 
 __all__ = ["MessagePassing", "aggregate_neighbours"]
@@ -36,6 +37,7 @@ def aggregate_neighbours(
             [0.0000]])
     """
     validate.one_of("reduce", reduce, REDUCTIONS)
+    check_nodes(x, graph)
     weights = None if graph.edge_weights is None else graph.edge_weights.to(x.dtype)
     if reduce in ("sum", "mean"):
         total = row_sums(x, graph.incoming, graph.outgoing, weights)
@@ -53,7 +55,12 @@ def aggregate_neighbours(
     return row_extremes(x, graph.incoming, graph.outgoing, largest=reduce == "max")
 
 
-@system("message_passing", title="Message passing", kind="module")
+@system(
+    "message_passing",
+    title="Message passing",
+    kind="module",
+    example="MessagePassing(nn.Linear(3, 4), nn.Linear(3 + 4, 5))(torch.randn(5, 3), Graph([[0, 1], [1, 2]], nodes=5))",
+)
 class MessagePassing(nn.Module):
     r"""One round of message passing with any message, any update, and an aggregate that knows no order.
 
@@ -69,6 +76,7 @@ class MessagePassing(nn.Module):
 
     Claims: graph.message_passing, graph.invariance, graph.wl.bound
     Source: J. Gilmer et al., Neural message passing for quantum chemistry (2017).
+    Differs: does not pass `wrong_width`: the networks are given, and say it themselves.
 
     >>> layer = MessagePassing(nn.Linear(3, 4), nn.Linear(3 + 4, 5), reduce="max")
     >>> layer(torch.randn(6, 3), Graph([[0, 1], [1, 2]], nodes=6).undirected()).shape
@@ -77,11 +85,12 @@ class MessagePassing(nn.Module):
 
     def __init__(self, message: Network, update: Network, reduce: str = "sum") -> None:
         super().__init__()
-        self.message, self.update = message, update
+        self.message, self.update = check_network("message", message), check_network("update", update)
         self.reduce = validate.one_of("reduce", reduce, REDUCTIONS)
 
     def forward(self, x: Float[Tensor, "nodes features"], graph: Graph) -> Float[Tensor, "nodes outputs"]:
-        if x.ndim != 2 or len(x) != graph.nodes:
-            raise ValueError(f"x must be ({graph.nodes}, features), a row for each node, got shape {tuple(x.shape)}")
+        check_nodes(x, graph)
+        if not x.is_floating_point():
+            raise TypeError(f"x must hold floating-point numbers, got {x.dtype}: use x.float()")
         heard = aggregate_neighbours(self.message(x), graph, self.reduce)  # (nodes, messages)
         return self.update(torch.cat([x, heard], 1))

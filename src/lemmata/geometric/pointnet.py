@@ -39,25 +39,27 @@ class PointFeatures(NamedTuple):
             return (eye - transform @ transform.mT).square().sum((1, 2)).mean()
 
 
-def shared(widths: Sequence[int], last: bool = True, **place: object) -> nn.Sequential:
+def shared(widths: Sequence[int], last: bool = True, **factory: object) -> nn.Sequential:
     """A network of each point by itself: linear layers with batch normalisation and rectifiers, also after the last."""
     layers: list[nn.Module] = []
     for number, (inputs, outputs) in enumerate(itertools.pairwise(widths), 2):
-        layers.append(nn.Conv1d(inputs, outputs, 1, **place))  # type: ignore[arg-type]
+        layers.append(nn.Conv1d(inputs, outputs, 1, **factory))  # type: ignore[arg-type]
         if last or number < len(widths):
-            layers += [nn.BatchNorm1d(outputs, **place), nn.ReLU()]  # type: ignore[arg-type]
+            layers += [nn.BatchNorm1d(outputs, **factory), nn.ReLU()]  # type: ignore[arg-type]
     return nn.Sequential(*layers)
 
 
-def dense(widths: Sequence[int], dropout: float = 0.0, **place: object) -> nn.Sequential:
+def dense(widths: Sequence[int], dropout: float = 0.0, **factory: object) -> nn.Sequential:
     """Linear layers with batch normalisation and rectifiers between them; dropout before the last."""
     layers: list[nn.Module] = []
     for inputs, outputs in itertools.pairwise(widths[:-1]):
-        layers += [nn.Linear(inputs, outputs, **place), nn.BatchNorm1d(outputs, **place), nn.ReLU()]  # type: ignore[arg-type]
-    return nn.Sequential(*layers, nn.Dropout(dropout), nn.Linear(*widths[-2:], **place))  # type: ignore[arg-type]
+        layers += [nn.Linear(inputs, outputs, **factory), nn.BatchNorm1d(outputs, **factory), nn.ReLU()]  # type: ignore[arg-type]
+    return nn.Sequential(*layers, nn.Dropout(dropout), nn.Linear(*widths[-2:], **factory))  # type: ignore[arg-type]
 
 
-@system("transform_network", title="T-Net", kind="module")
+@system(
+    "transform_network", title="T-Net", kind="module", example="TransformNetwork(3, width=16)(torch.randn(4, 3, 10))"
+)
 class TransformNetwork(nn.Module):
     r"""A small PointNet that answers with a matrix, by which all points of the cloud are then multiplied.
 
@@ -85,17 +87,19 @@ class TransformNetwork(nn.Module):
         dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__()
-        place = {"device": device, "dtype": dtype}
+        factory = {"device": device, "dtype": dtype}
         self.features, self.width = validate.count("features", features), validate.count("width", width)
-        self.points = shared([features, 64, 128, width], **place)
-        self.head = dense([width, 512, 256, features * features], **place)
+        self.points = shared([features, 64, 128, width], **factory)
+        self.head = dense([width, 512, 256, features * features], **factory)
         nn.init.zeros_(self.head[-1].weight)  # type: ignore[arg-type]
         nn.init.zeros_(self.head[-1].bias)  # type: ignore[arg-type]
 
     def forward(self, x: Float[Tensor, "batch k points"]) -> Float[Tensor, "batch k k"]:
-        if x.ndim != 3 or x.shape[1] != self.features or not x.shape[2]:
+        if validate.tensor("x", x).ndim != 3 or x.shape[1] != self.features or not x.shape[2]:
             wanted = f"(batch, {self.features}, points) with at least one point"
             raise ValueError(f"x must be {wanted}, got shape {tuple(x.shape)}")
+        if not x.is_floating_point():
+            raise TypeError(f"x must hold floating-point numbers, got {x.dtype}: use x.float()")
         found = self.head(_several(self, self.points(x).amax(-1)))  # (batch, k * k)
         eye = torch.eye(self.features, dtype=x.dtype, device=x.device)
         return eye + found.unflatten(1, (self.features, self.features))
@@ -109,7 +113,12 @@ def _several(module: nn.Module, whole: Tensor) -> Tensor:
     return whole
 
 
-@system("pointnet_features", title="PointNet's features", kind="module")
+@system(
+    "pointnet_features",
+    title="PointNet's features",
+    kind="module",
+    example="PointNetFeatures(width=16)(torch.randn(4, 10, 3))",
+)
 class PointNetFeatures(nn.Module):
     r"""Features of each point and of the whole cloud.
 
@@ -139,13 +148,13 @@ class PointNetFeatures(nn.Module):
         dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__()
-        place = {"device": device, "dtype": dtype}
+        factory = {"device": device, "dtype": dtype}
         self.dimensions, self.width = validate.count("dimensions", dimensions), validate.count("width", width)
         self.transformed = validate.flag("transformed", transformed)
-        self.input_transform = TransformNetwork(dimensions, width, **place) if transformed else None
-        self.local = shared([dimensions, 64, 64], **place)
-        self.feature_transform = TransformNetwork(64, width, **place) if transformed else None
-        self.deep = shared([64, 64, 128, width], **place)
+        self.input_transform = TransformNetwork(dimensions, width, **factory) if transformed else None
+        self.local = shared([dimensions, 64, 64], **factory)
+        self.feature_transform = TransformNetwork(64, width, **factory) if transformed else None
+        self.deep = shared([64, 64, 128, width], **factory)
 
     def forward(self, x: Float[Tensor, "batch points dimensions"]) -> PointFeatures:
         validate.inputs("x", x, self.dimensions)
@@ -164,7 +173,12 @@ class PointNetFeatures(nn.Module):
         return PointFeatures(h.mT, self.deep(h).amax(-1), tuple(transforms))
 
 
-@system("pointnet", title="PointNet", kind="module")
+@system(
+    "pointnet",
+    title="PointNet",
+    kind="module",
+    example="PointNetClassifier(classes=5, width=16)(torch.randn(4, 10, 3))",
+)
 class PointNetClassifier(nn.Module):
     r"""The class of a cloud of points, whatever their order: a network of the whole's feature.
 
@@ -189,11 +203,11 @@ class PointNetClassifier(nn.Module):
         dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__()
-        place = {"device": device, "dtype": dtype}
+        factory = {"device": device, "dtype": dtype}
         self.classes, self.dropout = validate.count("classes", classes), validate.fraction("dropout", dropout)
         self.dimensions, self.width, self.transformed = dimensions, width, transformed
-        self.features = PointNetFeatures(dimensions, width, transformed, **place)
-        self.head = dense([width, 512, 256, classes], dropout, **place)
+        self.features = PointNetFeatures(dimensions, width, transformed, **factory)
+        self.head = dense([width, 512, 256, classes], dropout, **factory)
 
     def forward(self, x: Float[Tensor, "batch points dimensions"]) -> Float[Tensor, "batch classes"]:
         return self.logits(self.features(x))
@@ -203,7 +217,12 @@ class PointNetClassifier(nn.Module):
         return self.head(_several(self, found.whole))
 
 
-@system("pointnet_segmenter", title="PointNet for parts", kind="module")
+@system(
+    "pointnet_segmenter",
+    title="PointNet for parts",
+    kind="module",
+    example="PointNetSegmenter(classes=5, width=16)(torch.randn(4, 10, 3))",
+)
 class PointNetSegmenter(nn.Module):
     r"""A class for every point: a network, the same for all, of the point's own feature beside the whole's.
 
@@ -227,11 +246,11 @@ class PointNetSegmenter(nn.Module):
         dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__()
-        place = {"device": device, "dtype": dtype}
+        factory = {"device": device, "dtype": dtype}
         self.classes = validate.count("classes", classes)
         self.dimensions, self.width, self.transformed = dimensions, width, transformed
-        self.features = PointNetFeatures(dimensions, width, transformed, **place)
-        self.head = shared([64 + width, 512, 256, 128, 128, classes], last=False, **place)
+        self.features = PointNetFeatures(dimensions, width, transformed, **factory)
+        self.head = shared([64 + width, 512, 256, 128, 128, classes], last=False, **factory)
 
     def forward(self, x: Float[Tensor, "batch points dimensions"]) -> Float[Tensor, "batch points classes"]:
         return self.logits(self.features(x))

@@ -8,6 +8,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from lemmata import validate
+from lemmata.geometric.graph import check_nodes
 from lemmata.geometric.graph_laplacian import GraphLaplacian
 from lemmata.marks import system
 
@@ -43,7 +44,13 @@ def polynomial_filter(
     return found
 
 
-@system("polynomial_convolution", title="Polynomial graph convolution", kind="module")
+@system(
+    "polynomial_convolution",
+    title="Polynomial graph convolution",
+    kind="module",
+    example="PolynomialConvolution(inputs=3, outputs=2, degree=3)"
+    "(torch.randn(5, 3), GraphLaplacian(Graph([[0, 1], [1, 2]], nodes=5)))",
+)
 class PolynomialConvolution(nn.Module):
     r"""A layer of polynomial filters, one for each pair of an input and an output channel.
 
@@ -75,9 +82,9 @@ class PolynomialConvolution(nn.Module):
         super().__init__()
         self.inputs, self.outputs = validate.count("inputs", inputs), validate.count("outputs", outputs)
         self.degree = validate.count("degree", degree, least=0)
-        place = {"device": device, "dtype": dtype}
-        self.weight = nn.Parameter(torch.empty(degree + 1, inputs, outputs, **place))  # type: ignore[arg-type]
-        self.bias = nn.Parameter(torch.empty(outputs, **place)) if bias else None  # type: ignore[arg-type]
+        factory = {"device": device, "dtype": dtype}
+        self.weight = nn.Parameter(torch.empty(degree + 1, inputs, outputs, **factory))  # type: ignore[arg-type]
+        self.bias = nn.Parameter(torch.empty(outputs, **factory)) if bias else None  # type: ignore[arg-type]
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -88,8 +95,11 @@ class PolynomialConvolution(nn.Module):
             nn.init.zeros_(self.bias)
 
     def forward(self, x: Float[Tensor, "nodes inputs"], laplacian: GraphLaplacian) -> Float[Tensor, "nodes outputs"]:
-        if x.ndim != 2 or x.shape != (laplacian.graph.nodes, self.inputs):
-            raise ValueError(f"x must be ({laplacian.graph.nodes}, {self.inputs}), got shape {tuple(x.shape)}")
+        if not isinstance(laplacian, GraphLaplacian):
+            raise TypeError(
+                f"laplacian must be a GraphLaplacian, got {type(laplacian).__name__}: use GraphLaplacian(graph)"
+            )
+        check_nodes(x, laplacian.graph, self.inputs)
         # The smaller of inputs and outputs goes along the edges, one sparse product for each power of the Laplacian.
         if self.outputs < self.inputs:
             found = x @ self.weight[-1]  # (nodes, outputs)
@@ -103,5 +113,5 @@ class PolynomialConvolution(nn.Module):
         return found if self.bias is None else found + self.bias
 
     def extra_repr(self) -> str:
-        """What is told of the layer."""
+        """The sizes of the layer."""
         return f"inputs={self.inputs}, outputs={self.outputs}, degree={self.degree}, bias={self.bias is not None}"

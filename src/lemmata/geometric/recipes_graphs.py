@@ -8,8 +8,10 @@ sets).
 
 import json
 from dataclasses import asdict, dataclass
+from typing import Any
 
 import torch
+from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -19,15 +21,15 @@ from lemmata.data.graphs import GraphDataset
 from lemmata.data.registry import load
 from lemmata.fast.sparse.neighbour_sum import row_sums
 from lemmata.figure import Figure, Line, Points
-from lemmata.geometric.gcn import gcn_coupling
+from lemmata.geometric.gcn import GCN, normalized_adjacency
 from lemmata.geometric.graph import Graph
 from lemmata.geometric.node_networks import NodeClassifier
 from lemmata.marks import recipe
 from lemmata.measure.principal_axes import principal_plane
 from lemmata.train.evaluation_mode import evaluating
 from lemmata.train.experiment import Experiment
+from lemmata.train.forms import Classification, accuracy
 from lemmata.train.options import Options
-from lemmata.train.randomness import seeded
 
 __all__ = ["NodeAttentionConfig", "NodeChebyshevConfig", "NodeConfig", "classify_nodes"]
 
@@ -114,9 +116,7 @@ def node_classification(
 ) -> Experiment:
     """The experiment on a graph; its features are those of the nodes, its edges may be others than the data's."""
     assert graph.x is not None
-    arguments = {"layer": system, "inputs": graph.x.shape[1], "outputs": len(found.classes), **asdict(config)}
-    with seeded(options.seed):
-        network = NodeClassifier(**arguments)
+    kind, arguments = node_network(system, graph.x.shape[1], len(found.classes), config)
     places: dict[tuple[torch.device, torch.dtype], Graph] = {}
 
     def seen(network: nn.Module) -> Graph:
@@ -127,37 +127,49 @@ def node_classification(
             places[place] = graph.to(*place)
         return places[place]
 
-    def logits(network: nn.Module) -> Tensor:
-        return network(seen(network).x, seen(network))  # of all nodes
+    def logits(network: nn.Module, batch: Examples) -> Tensor:
+        return network(seen(network).x, seen(network))[batch.node]  # (batch, classes)
 
-    def loss(network: nn.Module, batch: Examples) -> Tensor:
-        return functional.cross_entropy(logits(network)[batch.node], batch.y)
+    def picture(network: nn.Module) -> Figure:
+        return embedding(features_of(network, seen(network)).cpu().double(), found, graph)
 
-    def metrics(network: nn.Module, batch: Examples) -> dict[str, float]:
-        return {"accuracy": (logits(network).argmax(1)[batch.node] == batch.y).double().mean().item()}
-
-    def predict(network: nn.Module, examples: Examples) -> dict[str, Tensor]:
-        probability = logits(network)[examples.node].softmax(1)
-        return {"class": probability.argmax(1), "probability": probability.amax(1)}
-
-    def picture(network: NodeClassifier) -> Figure:
-        with evaluating(network), torch.no_grad():
-            features = network.embed(seen(network).x, seen(network))  # type: ignore[arg-type]
-        return embedding(features.cpu().double(), found, graph)
-
-    def files(network: NodeClassifier) -> dict[str, bytes]:
-        with evaluating(network), torch.no_grad():
-            figure = oversmoothing(network, seen(network), parts["test"].to(seen(network).device))
+    def files(network: nn.Module) -> dict[str, bytes]:
+        figure = oversmoothing(network, seen(network), parts["test"].to(seen(network).device))
         return {"figure-oversmoothing.json": json.dumps(figure.to_json()).encode()}
 
     # The network sees all nodes at once; a node's own features stand beside its number for whoever looks at examples.
     x = graph.x
     parts = {name: Examples(x=x[part.node], node=part.node, y=part.y) for name, part in found.parts.items()}
-    return Experiment(
-        network, arguments, parts["train"], parts["test"], options, validation=parts.get("validation"), loss=loss,
-        metrics=metrics, metric="accuracy", largest=True, classes=found.classes, picture=picture, files=files,
-        predict=predict, notes={"baselines": BASELINES.get(found.name, {}), "how": HOW},
+    return Classification(logits).experiment(
+        kind, arguments, parts["train"], parts["test"], options, validation=parts.get("validation"),
+        classes=found.classes, picture=picture, files=files,
+        notes={"baselines": BASELINES.get(found.name, {}), "how": HOW},
     )  # fmt: skip
+
+
+def node_network(system: str, inputs: int, outputs: int, config: NodeConfig) -> tuple[type[nn.Module], dict[str, Any]]:
+    """The network of a name, and its arguments: GCN itself, which `graph.gcn` is about, or layers of another kind."""
+    if system == "gcn":
+        widths = [config.width] * (config.depth - 1)
+        return GCN, {"inputs": inputs, "widths": widths, "outputs": outputs, "dropout": config.dropout}
+    return NodeClassifier, {"layer": system, "inputs": inputs, "outputs": outputs, **asdict(config)}
+
+
+def features_of(network: nn.Module, graph: Graph) -> Float[Tensor, "nodes width"]:
+    """What the last layer of a network is given: the features of the layer before it, or x where there is none."""
+    given: list[Tensor] = []
+    last = _last_layer(network)
+    hook = last.register_forward_pre_hook(lambda layer, inputs: given.append(inputs[0]))
+    try:
+        with evaluating(network):
+            network(graph.x, graph)
+    finally:
+        hook.remove()
+    return given[0]
+
+
+def _last_layer(network: nn.Module) -> nn.Module:
+    return network.get_submodule("layers")[-1]  # type: ignore[index]
 
 
 def embedding(features: Tensor, found: GraphDataset, graph: Graph) -> Figure:
@@ -176,19 +188,19 @@ def embedding(features: Tensor, found: GraphDataset, graph: Graph) -> Figure:
     return Figure("Nodes by the features before the last layer", "first direction", "second direction", marks)
 
 
-def oversmoothing(network: NodeClassifier, graph: Graph, test: Examples) -> Figure:
+@torch.no_grad()
+def oversmoothing(network: nn.Module, graph: Graph, test: Examples) -> Figure:
     r"""What is left of a network's features when the graph mixes them k times more before the last layer.
 
     Shown is the energy $\langle H, (I - \bar A)H\rangle / \|H\|^2$ of $H = \bar A^k H_0$ as part of that of $H_0$: zero
     where neighbours are the same but for their degrees.
     """
-    features, coupling = network.embed(graph.x, graph), gcn_coupling(graph)  # type: ignore[arg-type]
+    features, coupling, last = features_of(network, graph), normalized_adjacency(graph), _last_layer(network)
     energies, accuracies = [], []
     for _ in range(MIXINGS + 1):
         mixed = row_sums(features, coupling.incoming, coupling.outgoing, coupling.edge_weights)  # (nodes, width)
         energies.append(1 - float((features * mixed).sum() / features.square().sum().clamp(min=TINY)))
-        right = network.read(features, graph).argmax(1)[test.node] == test.y
-        accuracies.append(right.double().mean().item())
+        accuracies.append(accuracy(last(features, graph)[test.node], test.y).item())
         features = mixed
     steps, left = range(MIXINGS + 1), [energy / max(energies[0], TINY) for energy in energies]
     marks = [Line(steps, accuracies, "accuracy on the test"), Line(steps, left, "differences left between neighbours")]

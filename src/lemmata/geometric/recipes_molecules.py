@@ -21,8 +21,8 @@ from lemmata.marks import recipe
 from lemmata.measure.principal_axes import principal_plane
 from lemmata.train.evaluation_mode import evaluating
 from lemmata.train.experiment import Experiment
+from lemmata.train.forms import Classification, fraction
 from lemmata.train.options import Options
-from lemmata.train.randomness import seeded
 
 __all__ = ["classify_molecules"]
 
@@ -51,23 +51,11 @@ def classify_molecules(
     found: Dataset = load(data)
     train, test = found.parts["train"], found.parts["test"]
     arguments = {"layer": system, "inputs": train.x.shape[-1], "outputs": len(found.classes), **asdict(config)}
-    with seeded(options.seed):
-        network = GraphClassifier(**arguments)
 
     def logits(network: GraphClassifier, batch: Examples) -> Tensor:
         graph = molecules(batch.x, batch.bonds)
         assert graph.x is not None
         return network(graph.x, graph)  # (molecules, classes)
-
-    def loss(network: GraphClassifier, batch: Examples) -> Tensor:
-        return functional.cross_entropy(logits(network, batch), batch.y)
-
-    def metrics(network: GraphClassifier, batch: Examples) -> dict[str, float]:
-        return {"accuracy": (logits(network, batch).argmax(1) == batch.y).double().mean().item()}
-
-    def predict(network: GraphClassifier, examples: Examples) -> dict[str, Tensor]:
-        probability = logits(network, examples).softmax(1)
-        return {"class": probability.argmax(1), "probability": probability.amax(1)}
 
     def picture(network: GraphClassifier) -> Figure:
         device = next(network.parameters()).device
@@ -79,9 +67,8 @@ def classify_molecules(
         marks = [Points(mine[:, 0], mine[:, 1], name) for mine, name in by_class]
         return Figure("Molecules of the test by their features", "first direction", "second direction", marks)
 
-    return Experiment(
-        network, arguments, train, test, options, loss=loss, metrics=metrics, metric="accuracy", largest=True,
-        classes=found.classes, picture=picture, predict=predict,
+    return Classification(logits).experiment(
+        GraphClassifier, arguments, train, test, options, classes=found.classes, picture=picture,
         notes={"baselines": baselines(train, test), "how": HOW},
     )  # fmt: skip
 
@@ -103,6 +90,6 @@ def baselines(train: Examples, test: Examples) -> dict[str, float]:
     weights = torch.linalg.lstsq(counts, signs, driver="gelsd").solution  # kinds that never occur get weight zero
     right = (others @ weights > 0) == (test.y > 0)
     return {
-        "the larger class": (test.y == larger).double().mean().item(),
-        "a linear model of the atoms' numbers": right.double().mean().item(),
+        "the larger class": fraction(test.y == larger).item(),
+        "a linear model of the atoms' numbers": fraction(right).item(),
     }

@@ -14,27 +14,27 @@ from torch import Tensor
 from torch.nn import functional
 
 from lemmata import validate
-from lemmata.convolution.recipes_unet import intersection_over_union
 from lemmata.data.examples import Examples
 from lemmata.data.point_clouds import UNKNOWN_PART
 from lemmata.data.registry import load
 from lemmata.figure import Figure, Points
 from lemmata.geometric.pointnet import PointFeatures, PointNetClassifier, PointNetSegmenter
 from lemmata.marks import recipe
+from lemmata.measure.segmentation_measures import intersection_over_union
 from lemmata.train.evaluation_mode import evaluating
 from lemmata.train.experiment import Experiment
+from lemmata.train.forms import Classification, accuracy, built, fraction
 from lemmata.train.options import Options
-from lemmata.train.randomness import seeded
 
 __all__ = ["PointCloudConfig", "classify_furniture", "mean_intersection_over_union", "segment_furniture"]
 
 EVERY = 6  # of the pieces of each class to learn from, one is kept for the validation
-CLASSES = {"nearest mean of sizes and spreads": 0.542, "logistic regression on histograms of the shape": 0.68}
+CLASSES = {"nearest mean of sizes and spreads": 0.542, "logistic regression on histograms of the coordinates": 0.627}
 PARTS = {"all body": 0.351, "the lowest 36 % of the height": 0.579}
 HOW = {
     "classes": (
         "The nearest mean: of the extent and the standard deviation along each axis, in units of their deviations. "
-        "Logistic regression: see the data set."
+        "Logistic regression: C = 1000, 16 bins along each axis of the centred cloud."
     ),
     "parts": "All body: the part of most points. The height below which all is called support is the best in training.",
 }
@@ -79,16 +79,13 @@ def classify_furniture(
     found = load(data)
     train, validation = split(found.train)
     arguments = {"classes": len(found.classes), "width": config.width, "transformed": config.transformed}
-    with seeded(options.seed):
-        system = PointNetClassifier(**arguments)
 
     def loss(system: PointNetClassifier, batch: Examples) -> dict[str, Tensor]:
         seen = varied(batch, config) if system.training else batch
         features = system.features(seen.x)
-        return penalised(functional.cross_entropy(system.logits(features), seen.y), features, config)
-
-    def metrics(system: PointNetClassifier, batch: Examples) -> dict[str, float]:
-        return {"accuracy": (system(batch.x).argmax(1) == batch.y).double().mean().item()}
+        logits = system.logits(features)  # (batch, classes)
+        found = penalised(functional.cross_entropy(logits, seen.y), features, config)
+        return {**found, "accuracy": accuracy(logits, seen.y)}
 
     def picture(system: PointNetClassifier) -> Figure:
         first = [int((found.test.y == number).nonzero()[0]) for number in range(len(found.classes))]
@@ -103,14 +100,9 @@ def classify_furniture(
         kinds = {"every third of the others": thinned(~deciding), "points that decide": deciding}
         return clouds_figure("Pieces of the test", ", ".join(words), clouds, kinds)
 
-    def predict(system: PointNetClassifier, examples: Examples) -> dict[str, Tensor]:
-        probability = system(examples.x).softmax(1)
-        return {"class": probability.argmax(1), "probability": probability.amax(1)}
-
-    return Experiment(
-        system, arguments, train, found.test, options, validation=validation, loss=loss, metrics=metrics,
-        metric="accuracy", largest=True, classes=found.classes, picture=picture, predict=predict,
-        notes={"baselines": CLASSES, "how": HOW["classes"]},
+    return Classification().experiment(
+        PointNetClassifier, arguments, train, found.test, options, validation=validation, loss=loss,
+        classes=found.classes, picture=picture, notes={"baselines": CLASSES, "how": HOW["classes"]},
     )  # fmt: skip
 
 
@@ -126,19 +118,17 @@ def segment_furniture(
     known, test = (part[(part.part != UNKNOWN_PART).any(1)] for part in (found.train, found.test))
     train, validation = split(known)
     arguments = {"classes": len(parts), "width": config.width, "transformed": config.transformed}
-    with seeded(options.seed):
-        system = PointNetSegmenter(**arguments)
 
-    def loss(system: PointNetSegmenter, batch: Examples) -> dict[str, Tensor]:
+    def loss(system: PointNetSegmenter, batch: Examples) -> Mapping[str, Tensor | float]:
         seen = varied(batch, config) if system.training else batch
         features = system.features(seen.x)
         logits = system.logits(features)  # (batch, points, parts)
-        return penalised(functional.cross_entropy(logits.mT, seen.part, ignore_index=UNKNOWN_PART), features, config)
-
-    def metrics(system: PointNetSegmenter, batch: Examples) -> dict[str, float]:
-        named, there = system(batch.x).argmax(-1), batch.part != UNKNOWN_PART
-        right = (named == batch.part)[there].double().mean().item()
-        return {"iou": mean_intersection_over_union(named, batch.part, len(parts)), "accuracy": right}
+        found = penalised(functional.cross_entropy(logits.mT, seen.part, ignore_index=UNKNOWN_PART), features, config)
+        if system.training:
+            return found
+        named, there = logits.argmax(-1), batch.part != UNKNOWN_PART
+        overlap = mean_intersection_over_union(named, batch.part, len(parts))
+        return {**found, "iou": overlap, "accuracy": fraction((named == batch.part)[there])}
 
     def picture(system: PointNetSegmenter) -> Figure:
         clouds = test.x.to(next(system.parameters()))
@@ -153,8 +143,8 @@ def segment_furniture(
         return {f"fraction {part}": (named == k).double().mean(1) for k, part in enumerate(parts)}
 
     return Experiment(
-        system, arguments, train, test, options, validation=validation, loss=loss, metrics=metrics, metric="iou",
-        largest=True, picture=picture, predict=predict, notes={"baselines": PARTS, "how": HOW["parts"]},
+        built(PointNetSegmenter, arguments, options), arguments, train, test, options, validation=validation, loss=loss,
+        metric="iou", largest=True, picture=picture, predict=predict, notes={"baselines": PARTS, "how": HOW["parts"]},
     )  # fmt: skip
 
 

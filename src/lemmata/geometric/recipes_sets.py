@@ -20,8 +20,8 @@ from lemmata.geometric.set_network import SetNetwork
 from lemmata.marks import recipe
 from lemmata.train.evaluation_mode import evaluating
 from lemmata.train.experiment import Experiment
+from lemmata.train.forms import Regression, fraction, mean_absolute_error
 from lemmata.train.options import Options
-from lemmata.train.randomness import seeded
 
 __all__ = ["DigitSetConfig", "read_digit_sets"]
 
@@ -85,19 +85,10 @@ def read_digit_sets(
     arguments = {
         "inputs": train.x.shape[-1], "outputs": 1, "width": config.width, "latent": config.latent, "reduce": joined
     }  # fmt: skip
-    with seeded(options.seed):
-        network = SetNetwork(**arguments)
 
     def answers(system: SetNetwork, batch: Examples) -> Tensor:
         mask = batch.mask if "mask" in batch.columns else None
         return system(batch.x, mask)[:, 0]  # (batch,)
-
-    def loss(system: SetNetwork, batch: Examples) -> Tensor:
-        return functional.smooth_l1_loss(answers(system, batch), batch.y)
-
-    def metrics(system: SetNetwork, batch: Examples) -> dict[str, float]:
-        miss = (answers(system, batch) - batch.y).abs()
-        return {"mae": miss.mean().item(), "right": (miss < 0.5).double().mean().item()}
 
     def picture(system: SetNetwork) -> Figure:
         shown = test[:400]
@@ -109,12 +100,10 @@ def read_digit_sets(
         title = f"The {'maximum' if config.task == 'max' else config.task} of sets of digits"
         return Figure(title, "right answer", "answer", marks)
 
-    def predict(system: SetNetwork, examples: Examples) -> dict[str, Tensor]:
-        return {"answer": answers(system, examples)}
-
-    return Experiment(
-        network, arguments, train, test, options, validation=validation, loss=loss, metrics=metrics, metric="mae",
-        picture=picture, predict=predict, notes={"baselines": BASELINES[config.task], "how": HOW},
+    scores = {"mae": mean_absolute_error, "right": lambda output, y: fraction((output - y).abs() < 0.5)}
+    return Regression(answers, functional.smooth_l1_loss, scores, name="answer").experiment(
+        SetNetwork, arguments, train, test, options, validation=validation, picture=picture,
+        notes={"baselines": BASELINES[config.task], "how": HOW},
     )  # fmt: skip
 
 

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from lemmata import validate
 from lemmata.fast.sparse.rows import Rows
-from lemmata.geometric.graph import Graph
+from lemmata.geometric.graph import Graph, check_graph
 from lemmata.train.randomness import batch_indices
 
 __all__ = ["NeighbourSample", "neighbour_batches", "sample_neighbours"]
@@ -44,8 +44,8 @@ def sample_neighbours(
 
     $$ \mathbb{E} \sum_{e \in S} \frac{d}{k}\, w_e x_e = \sum_e w_e x_e $$
 
-    For a graph convolution sample from `gcn_coupling(graph)`, whose weights know the degrees in the whole graph. Memory
-    is that of the sample, whatever the degrees.
+    For a graph convolution sample from `normalized_adjacency(graph)`, whose weights know the degrees in the whole
+    graph. Memory is that of the sample, whatever the degrees.
 
     Shapes:
         nodes: (asked,) int64, each once
@@ -56,6 +56,7 @@ def sample_neighbours(
     >>> sample_neighbours(star, torch.tensor([0]), [5], torch.Generator().manual_seed(0)).graph
     Graph(6 nodes, 5 edges)
     """
+    check_graph(graph)
     if nodes.ndim != 1 or nodes.is_floating_point() or len(nodes.unique()) != len(nodes):
         raise ValueError(f"nodes must be a row of whole numbers, each once, got {nodes.tolist()[:8]}")
     if len(nodes) and not (int(nodes.min()) >= 0 and int(nodes.max()) < graph.nodes):

@@ -1,7 +1,8 @@
 r"""Deep Sets whose two networks are multilayer perceptrons of plain sizes, which a run can build again."""
 
 import torch
-from torch import nn
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
 
 from lemmata import validate
 from lemmata.geometric.deep_sets import DeepSets
@@ -10,7 +11,12 @@ from lemmata.marks import system
 __all__ = ["SetNetwork"]
 
 
-@system("set_network", title="Deep Sets of two perceptrons", kind="module")
+@system(
+    "set_network",
+    title="Deep Sets of two perceptrons",
+    kind="module",
+    example="SetNetwork(inputs=3, outputs=2, width=8, latent=4)(torch.randn(5, 4, 3))",
+)
 class SetNetwork(DeepSets):
     r"""Deep Sets with one hidden layer in each of the networks.
 
@@ -40,12 +46,17 @@ class SetNetwork(DeepSets):
         validate.count("outputs", outputs)
         validate.count("width", width)
         validate.count("latent", latent)
-        place = {"device": device, "dtype": dtype}
-        phi, rho = _perceptron(inputs, width, latent, **place), _perceptron(latent, width, outputs, **place)
+        factory = {"device": device, "dtype": dtype}
+        phi, rho = _perceptron(inputs, width, latent, **factory), _perceptron(latent, width, outputs, **factory)
         super().__init__(phi, rho, reduce)
         self.inputs, self.outputs, self.width, self.latent = inputs, outputs, width, latent
 
+    def forward(
+        self, x: Float[Tensor, "*batch elements inputs"], mask: Bool[Tensor, "*batch elements"] | None = None
+    ) -> Float[Tensor, "*batch outputs"]:
+        return super().forward(validate.inputs("x", x, self.inputs), mask)
 
-def _perceptron(inputs: int, width: int, outputs: int, **place: object) -> nn.Sequential:
-    first, second = nn.Linear(inputs, width, **place), nn.Linear(width, outputs, **place)  # type: ignore[arg-type]
+
+def _perceptron(inputs: int, width: int, outputs: int, **factory: object) -> nn.Sequential:
+    first, second = nn.Linear(inputs, width, **factory), nn.Linear(width, outputs, **factory)  # type: ignore[arg-type]
     return nn.Sequential(first, nn.ReLU(), second)

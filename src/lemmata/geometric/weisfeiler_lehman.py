@@ -7,7 +7,7 @@ from jaxtyping import Int
 from torch import Tensor
 
 from lemmata import validate
-from lemmata.geometric.graph import Graph
+from lemmata.geometric.graph import Graph, check_graph
 from lemmata.geometric.graph_batches import batch_graphs
 from lemmata.marks import system
 
@@ -56,6 +56,7 @@ def refine_colours(
     >>> sorted(refine_colours(star).histogram().values()), sorted(refine_colours(path).histogram().values())
     ([1, 3], [2, 2])
     """
+    check_graph(graph)
     if colours is None:
         colours = torch.zeros(graph.nodes, dtype=torch.int64, device=graph.device)
     if colours.shape != (graph.nodes,) or colours.is_floating_point():
@@ -81,7 +82,7 @@ def same_colours(one: Graph, other: Graph) -> bool:
     >>> same_colours(hexagon, triangles)
     True
     """
-    if one.nodes != other.nodes or one.edges.shape != other.edges.shape:
+    if check_graph(one).nodes != check_graph(other).nodes or one.edges.shape != other.edges.shape:
         return False
     # Refined together, until nothing splits in both: each by itself may be stable before their colours part.
     both = batch_graphs([Graph(graph.edges, graph.nodes) for graph in (one, other)])

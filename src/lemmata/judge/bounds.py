@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from lemmata.judge.evidence import Evidence
-from lemmata.judge.numeric import coarser, numbers, worst_entry
+from lemmata.judge.numeric import numbers, rounding_unit, worst_entry
 from lemmata.judge.pictures import against_bound, while_watched
 
 __all__ = ["at_least", "at_most"]
@@ -22,25 +22,30 @@ def at_most(measured: Any, bound: Any, *, attained: bool = False, ulps: float = 
     >>> at_most([1.0, 2.0], 3.0, attained=True).holds
     False
     """
-    left, right, rounding = _pair(measured, bound, ulps)
+    left, right, rounding = _pair("at_most", measured, bound, ulps)
     return _evidence(left, right, rounding, torch.where(left == right, 0.0, left - right), attained, detail, "≤")
 
 
 def at_least(measured: Any, bound: Any, *, attained: bool = False, ulps: float = 64, detail: str = "") -> Evidence:
     """Measured >= bound on every instance, up to rounding; as `at_most`."""
-    left, right, rounding = _pair(measured, bound, ulps)
+    left, right, rounding = _pair("at_least", measured, bound, ulps)
     return _evidence(left, right, rounding, torch.where(left == right, 0.0, right - left), attained, detail, "≥")
 
 
-def _pair(measured: Any, bound: Any, ulps: float) -> tuple[Tensor, Tensor, Tensor]:
+def _pair(judge: str, measured: Any, bound: Any, ulps: float) -> tuple[Tensor, Tensor, Tensor]:
+    eps = rounding_unit(judge, measured=measured, bound=bound)
     left, right = numbers(measured), numbers(bound)
-    eps = coarser(left, right)
     if left.numel() == 0 or right.numel() == 0:
         raise ValueError("a bound was given no instance: draw at least one")
+    if left.is_complex() or right.is_complex():
+        raise TypeError(f"{judge} was given complex numbers, which have no order: compare their .abs() or .real")
+    left, right = left.double(), right.double()
     if left.squeeze().shape == right.squeeze().shape:  # (n, 1) against (n,) is one bound for each, not n times n
         left, right = left.flatten(), right.flatten()
     try:
-        left, right = torch.broadcast_tensors(left.double(), right.double())
+        # One bound for several values, or several for one, are welcome; not each of n values against each of m bounds.
+        whole = torch.broadcast_shapes(left.shape, right.shape)
+        left, right = (left.expand_as(right), right) if whole == right.shape else (left, right.expand_as(left))
     except RuntimeError:
         shapes = f"shape {tuple(left.shape)} against bounds of shape {tuple(right.shape)}"
         raise ValueError(f"measured values of {shapes}: give one bound for each") from None

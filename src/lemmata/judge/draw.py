@@ -1,5 +1,6 @@
 """`draw`: the seeded source of instances that every check receives."""
 
+import contextvars
 import hashlib
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
@@ -8,10 +9,13 @@ import torch
 from torch import Tensor
 
 from lemmata.judge.evidence import Degenerate
+from lemmata.lazy import provided
 
 __all__ = ["Draw", "seed_of"]
 
 Instance = TypeVar("Instance")
+# Set where a truth is run once more to see whether it gives the same bits: a training must show that it does, too.
+anew: contextvars.ContextVar[bool] = contextvars.ContextVar("anew", default=False)
 
 
 def seed_of(id: str, seed: int) -> int:
@@ -85,6 +89,11 @@ class Draw:
         values. Nothing is drawn from this draw; the training's seed is the number of the seed under which is judged.
         The system comes in evaluation mode and is the caller's own to change.
         """
-        from lemmata.judge.trained import trained  # and by it the catalog: few checks train
-
-        return trained(what, teach, settings, self.seed)
+        by_name = isinstance(what, str)
+        if by_name == (teach is not None):
+            raise TypeError("trained takes the name of a system that has a recipe, or two functions: build and teach")
+        if by_name:
+            train_by_recipe = provided("recipe_training").trained
+            return train_by_recipe(what, settings, self.seed)
+        train_by_functions = provided("training").trained
+        return train_by_functions(what, teach, settings, self.seed)

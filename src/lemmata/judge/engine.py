@@ -40,6 +40,7 @@ class Task:
     seed: int = 0
     sharp: bool = False
     twice: bool = False
+    truth_only: bool = False
     sources: Mapping[str, str] = field(default_factory=dict, compare=False)
 
     @property
@@ -70,6 +71,7 @@ class Answer:
     loaded: Mapping[str, str] = field(default_factory=dict)
     capability: str = ""
     left: str = ""  # what it changed for those who come after it in the same process
+    opened: Mapping[str, str] = field(default_factory=dict)  # the data that was read, with digests
 
     @classmethod
     def failed(cls, task: Task, reason: str) -> "Answer":
@@ -84,12 +86,20 @@ def credited(task: Task, message: Any) -> Answer:
     for who in (message.get("id"), message.get("seed")), (result.id, result.seed):
         if who != (task.id, task.seed):
             raise ValueError("it is about another claim or seed")
-    loaded, capability, left = (message.get(name) for name in ("loaded", "capability", "left"))
-    if not isinstance(loaded, dict) or not all(isinstance(digest, str) for digest in loaded.values()):
-        raise ValueError("it does not say what was loaded")
+    if result.truth_only and not task.truth_only:
+        raise ValueError("it leaves out the lies")
+    loaded, opened = _files(message, "loaded", "loaded"), _files(message, "opened", "read")
+    capability, left = message.get("capability"), message.get("left")
     if not isinstance(capability, str) or not isinstance(left, str):
         raise ValueError("it does not say how it was computed")
-    return Answer(result, loaded, capability, left)
+    return Answer(result, loaded, capability, left, opened)
+
+
+def _files(message: Mapping[str, Any], name: str, done: str) -> dict[str, str]:
+    files = message.get(name)
+    if not isinstance(files, dict) or not all(isinstance(digest, str) for digest in files.values()):
+        raise ValueError(f"it does not say what was {done}")
+    return files
 
 
 class Engine(Protocol):
@@ -244,12 +254,17 @@ def available_cores() -> int:
 
 
 def task_of(
-    claim: Any, seed: int, sharp: bool = False, twice: bool = False, sources: Mapping[str, Source] | None = None
+    claim: Any,
+    seed: int,
+    sharp: bool = False,
+    twice: bool = False,
+    truth_only: bool = False,
+    sources: Mapping[str, Source] | None = None,
 ) -> Task:
     """The task that judges a catalogued claim under one seed, as its sources are.
 
-    With `sharp` it measures how sharp the check is, with `twice` it runs the truth once more.
+    With `sharp` it measures how sharp the check is, with `twice` it runs the truth once more, with `truth_only` no lie.
     """
     digests = {where: source.digest for where, source in (sources or {}).items()}
     path = str(claim.path.resolve())
-    return Task(claim.id, claim.module, path, claim.function, claim.cost, seed, sharp, twice, digests)
+    return Task(claim.id, claim.module, path, claim.function, claim.cost, seed, sharp, twice, truth_only, digests)

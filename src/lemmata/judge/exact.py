@@ -2,7 +2,7 @@
 
 import math
 import random
-from collections.abc import Iterable
+from collections.abc import Iterable, Sized
 from typing import Any
 
 import numpy
@@ -12,6 +12,7 @@ from torch import Tensor
 from lemmata.figure import Figure, Line
 from lemmata.judge import pictures
 from lemmata.judge.evidence import Evidence, proved
+from lemmata.judge.numeric import rounding_unit
 from lemmata.judge.pictures import while_watched
 
 __all__ = ["always", "exactly", "symbolic"]
@@ -23,11 +24,18 @@ def exactly(measured: Any, predicted: Any, *, detail: str = "") -> Evidence:
     >>> exactly(torch.tensor([6, 8, 22]), torch.tensor([6, 8, 23])).detail
     '1 of 3 values differ'
     """
+    rounding_unit("exactly", measured=measured, predicted=predicted)
     left, right = _comparable(measured), _comparable(predicted)
     if isinstance(left, Tensor) != isinstance(right, Tensor):
         left, right = _as_tensors(left, right)
     if isinstance(left, Tensor) and isinstance(right, Tensor):
         return _tensors(left, right, detail)
+    if isinstance(left, Sized) and isinstance(right, Sized) and not len(left) + len(right):
+        raise ValueError("exactly was given nothing on either side: draw at least one instance")
+    if any(isinstance(side, tuple) and any(v != v for v in side if isinstance(v, float)) for side in (left, right)):
+        return Evidence(
+            "exact", math.nan, math.nan, detail="NaN among the values"
+        )  # a tuple takes the same NaN as equal
     if isinstance(left, tuple) and isinstance(right, tuple) and len(left) == len(right) and left != right:
         where = next(i for i, (a, b) in enumerate(zip(left, right, strict=True)) if a != b)
         left, right, detail = left[where], right[where], f"entry {where} of {len(left)} differs"

@@ -23,6 +23,7 @@ from lemmata.catalog import ClaimEntry, load, optimizers
 from lemmata.catalog.index import Index
 from lemmata.files import cache_folder
 from lemmata.judge.loaded import PACKAGE, installed, place
+from lemmata.lazy import provided_file
 
 __all__ = ["versions"]  # fingerprint() has its file's name: import it from here
 
@@ -167,8 +168,8 @@ def _reachable(path: Path) -> set[Path]:
             found = _our_imports(current, _stamp(current)) if ours else _imports(current, home(path))
             waiting += [file for file in found if not _is_in(file, CATALOG)]
     folders = {file.parent for file in seen if _is_in(file, PACKAGE) and file.parent != PACKAGE}
-    data = (file for folder in folders for file in folder.rglob("*"))
-    return seen | {file for file in data if file.suffix in (".npz", ".gz", ".json", ".safetensors")}
+    data = (file for folder in folders for file in folder.rglob("*.*") if not FETCHED & set(file.parts))
+    return seen | {file for file in data if file.suffix not in NOT_DATA and file.is_file()}
 
 
 @functools.cache
@@ -181,7 +182,9 @@ def _our_imports(path: Path, stamp: Stamp) -> tuple[Path, ...]:
     return tuple(_imports(path, PACKAGE.parent))
 
 
-BY_NAME = PACKAGE / "train" / "optimizers.py"  # it imports the optimiser that the options name
+# Code is followed by its imports, and statements are words about it; all else is data, kernels in C too.
+NOT_DATA = (".py", ".pyi", ".pyc", ".yaml", ".md", ".typed")
+FETCHED = {"node_modules", "assets"}  # fonts and formulas of the page, which no claim reads
 
 
 def _imports(path: Path, root: Path) -> Iterator[Path]:
@@ -191,12 +194,13 @@ def _imports(path: Path, root: Path) -> Iterator[Path]:
             yield from _find(module, path, root, base)
         else:
             yield from _from(module, name, path, root, base)
-    if path == BY_NAME:
+    listed = {name for module, name, _ in _import_lines(path, _stamp(path)) if module == "lemmata.catalog"}
+    if {"marked", "optimizers"} <= listed:  # it imports the optimiser that the options name
         yield from (entry.path.resolve() for entry in optimizers().values())
     for _, system in (entry for entry in _outline(path, _stamp(path)) if len(entry) == 2):
-        yield PACKAGE / "train" / "checkpoint.py"
+        yield provided_file("training")
         if system:
-            yield PACKAGE / "train" / "loop.py"
+            yield provided_file("recipe_training")
             yield from (recipe.path.resolve() for recipe in load().recipes if system in ("*", recipe.system))
 
 

@@ -3,10 +3,12 @@
 import hashlib
 import json
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from lemmata.files import cache_folder, write_whole
+from lemmata.judge.opened import differs
 from lemmata.judge.verdict import Result
 from lemmata.workers import parsed
 
@@ -24,24 +26,30 @@ class Ledger:
         self.folder = folder or cache_folder() / "ledger"
         self.messages: list[str] = []
 
-    def get(self, key: str) -> Result | None:
+    def get(self, key: str, at: str = "") -> Result | None:
+        """The verdict under this key, if the data that it was reached with is as it was then.
+
+        `at` is the place of the claim's file: a copy of it elsewhere has the same key, and other files beside it.
+        """
         path = self._path(key)
         try:
             entry = parsed(path.read_bytes())
-            if entry["sha256"] != _digest(key, entry["result"]):
+            if entry.pop("sha256") != _digest(key, entry):
                 raise ValueError("the checksum does not match")
-            return Result.from_json(entry["result"])
+            result = Result.from_json(entry["result"])
+            return None if entry["files"] and (entry["at"] != at or differs(entry["files"])) else result
         except FileNotFoundError:
             return None
         except OSError as error:
             self.tell(f"the ledger cannot be read ({error.strerror}): judging afresh")
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
             self._set_aside(path, error)
         return None
 
-    def put(self, key: str, result: Result) -> None:
-        path, data = self._path(key), result.to_json()
-        text = json.dumps({"sha256": _digest(key, data), "result": data}, allow_nan=False)
+    def put(self, key: str, result: Result, files: Mapping[str, str] | None = None, at: str = "") -> None:
+        """Keep a verdict, with the digests of the data that it rests on beside its key."""
+        path, entry = self._path(key), {"result": result.to_json(), "files": dict(files or {}), "at": at}
+        text = json.dumps({"sha256": _digest(key, entry), **entry}, allow_nan=False)
         try:
             write_whole(path, text.encode(), lasting=False)  # what a power cut takes is judged again
         except OSError as error:
@@ -71,5 +79,5 @@ class Ledger:
 
 
 def _digest(key: str, data: Any) -> str:
-    """Of the result and its key: an entry under another name is damaged too."""
+    """Of an entry and its key: one under another name is damaged too."""
     return hashlib.sha256(json.dumps([key, data], sort_keys=True).encode()).hexdigest()

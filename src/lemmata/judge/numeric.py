@@ -26,15 +26,16 @@ def close(
     $$ |m - p| \le \mathrm{ulps} \cdot \epsilon \cdot \kappa \cdot \mathrm{scale} $$
 
     `scale` is the size of the terms that were added up (default: the largest entry of either side), `condition`
-    the problem's condition number, $\epsilon$ that of the coarser dtype. `within` replaces all this by an absolute
-    tolerance, where one is derived.
+    the problem's condition number, $\epsilon$ that of the dtype which both sides share. `within` replaces all this by
+    an absolute tolerance, where one is derived. Python's numbers take the other side's dtype; a float32 tensor beside
+    a float64 one is refused: the system's dtype is that of its reference, by a cast that the claim shows.
 
     >>> close(0.1 + 0.2, 0.3).holds, close(0.1 + 0.2, 0.3, ulps=0).holds
     (True, False)
     """
+    eps = rounding_unit("close", measured=measured, predicted=predicted)
     left, right = numbers(measured), numbers(predicted)
-    eps = coarser(left, right)
-    if left.shape != right.shape and left.numel() != 1 and right.numel() != 1:
+    if left.shape != right.shape and left.dim() and right.dim():
         return Evidence("numeric", f"shape {tuple(left.shape)}", f"shape {tuple(right.shape)}", detail="shapes differ")
     if left.numel() == 0 or right.numel() == 0:
         raise ValueError("close was given empty tensors: draw at least one instance")
@@ -48,16 +49,27 @@ def close(
     tolerance = numbers(within).double() if within is not None else ulps * eps * condition * size
     gap = torch.where(left == right, 0.0, (left - right).abs())  # infinity equals itself
     # A lie may make the scale negative; no room at all is left then.
-    gap, tolerance = torch.broadcast_tensors(gap, tolerance.to(gap.device).clamp(min=0.0))
+    tolerance = _one_for_each(tolerance.to(gap.device).clamp(min=0.0), gap)
     if bool(torch.isnan(gap).any()):
         nan = float("nan")
         return Evidence("numeric", nan, nan, nan, detail=f"{int(torch.isnan(gap).sum())} values are NaN")
     worst = worst_entry(gap, tolerance)
-    found, expected = left.broadcast_to(gap.shape).flatten()[worst], right.broadcast_to(gap.shape).flatten()[worst]
+    endless = ~tolerance.isfinite().flatten()
+    if bool(endless.any()) and not bool((gap > tolerance).any()):  # where one entry may be anything, nothing is decided
+        worst = int(endless.int().argmax())
+    found, expected = left.flatten()[worst], right.flatten()[worst]
     where = f"worst of {gap.numel():,} values" if gap.numel() > 1 else ""
     margin = float(tolerance.flatten()[worst])
     evidence = Evidence("numeric", found.item(), expected.item(), margin, detail=detail or where)
-    return while_watched(evidence, lambda: two_sides(*torch.broadcast_tensors(left, right, gap > tolerance)))
+    return while_watched(evidence, lambda: two_sides(left, right, gap > tolerance))
+
+
+def _one_for_each(tolerance: Tensor, gap: Tensor) -> Tensor:
+    try:
+        return tolerance.broadcast_to(gap.shape)
+    except RuntimeError:
+        shapes = f"shape {tuple(tolerance.shape)} for values of shape {tuple(gap.shape)}"
+        raise ValueError(f"scale or within of {shapes}: give one number, or one for each value") from None
 
 
 def worst_entry(excess: Tensor, tolerance: Tensor) -> int:
@@ -80,7 +92,35 @@ def numbers(value: Any) -> Tensor:
         return torch.as_tensor(value, dtype=torch.complex128)
 
 
-def coarser(*sides: Tensor) -> float:
-    """The rounding unit of the coarsest floating dtype among the sides; integers are exact."""
-    floating = (t.dtype for t in sides if t.is_floating_point() or t.is_complex())
-    return max((torch.finfo(dtype).eps for dtype in floating), default=torch.finfo(torch.float64).eps)
+CASTS = {"float64": ".double()", "float32": ".float()"}
+
+
+def rounding_unit(judge: str, **sides: Any) -> float:
+    """The eps of the floating dtype that the sides share; integers are exact, and Python's numbers have no dtype.
+
+    A literal `torch.zeros(3)` beside a float64 result would give it float32's tolerance, 5e8 times too wide: refused.
+    """
+    found = {name: _floating(side) for name, side in sides.items()}
+    dtypes = sorted({dtype for of_side in found.values() for dtype in of_side}, key=lambda d: torch.finfo(d).eps)
+    units = [torch.finfo(dtype).eps for dtype in dtypes]
+    if len({*units}) > 1:
+        said = " beside ".join(f"{name} in {' and '.join(sorted(map(_name, of)))}" for name, of in found.items() if of)
+        fine, coarse = (_name(dtypes[k].to_real()) for k in (0, -1))
+        fix = f"compute both in {fine} (dtype=torch.{fine}, {CASTS.get(fine, f'.to(torch.{fine})')})"
+        raise TypeError(f"{judge} was given {said}: {fix}; to judge a system in {coarse}, cast its reference to that")
+    return units[0] if units else torch.finfo(torch.float64).eps
+
+
+def _floating(value: Any) -> set[torch.dtype]:
+    """The floating and complex dtypes among tensors and arrays; NumPy's float64 scalar is one of Python's floats."""
+    if isinstance(value, list | tuple):
+        return set().union(*map(_floating, value))
+    dtype = None if isinstance(value, float | complex) else getattr(value, "dtype", None)
+    dtype = dtype if isinstance(dtype, torch.dtype) else getattr(torch, str(dtype), None)  # NumPy's, by its name
+    if not isinstance(dtype, torch.dtype):
+        return set()
+    return {dtype} if dtype.is_floating_point or dtype.is_complex else set()
+
+
+def _name(dtype: torch.dtype) -> str:
+    return str(dtype).removeprefix("torch.")

@@ -18,6 +18,7 @@ from lemmata.judge.evidence import Evidence
 __all__ = ["figure_of", "watched"]
 
 FEW = 12  # numbers up to which each has a bar of its own
+ROUNDING = 1e-12  # of the largest value, or of 1
 MANY = 300  # points of a picture
 SPREAD = 1000.0  # positive values of so many times each other stand on logarithmic axes
 
@@ -59,7 +60,15 @@ def figure_of(evidence: Evidence, part: Sequence[int] = ()) -> Figure | None:
     failed = [each for each in evidence.parts if not each.holds]
     if wanted is None or (wanted.holds and failed):
         wanted, part = (failed or evidence.parts)[0], ()
-    return figure_of(wanted, part[1:])
+    found = figure_of(wanted, part[1:])
+    if failed or not (found and _only_zeros(found)):
+        return found
+    return next((other for each in evidence.parts if (other := figure_of(each)) and not _only_zeros(other)), found)
+
+
+def _only_zeros(figure: Figure) -> bool:
+    """Whether all there is to see are bars of no height."""
+    return all(isinstance(mark, Bars) and not any(mark.values) for mark in figure.marks)
 
 
 def _two_numbers(evidence: Evidence) -> Figure | None:
@@ -82,6 +91,8 @@ def _bars(measured: float, predicted: float, other: str) -> Bars:
 def two_sides(measured: Tensor, predicted: Tensor, differs: Tensor) -> Figure:
     """Entry by entry: bars while they are few, then points about the line on which both are equal."""
     left, right = _reals(measured), _reals(predicted)
+    # Equal up to rounding is drawn as equal: alone on an axis, errors of 1e-16 would look like a refutation.
+    left = torch.where((left - right).abs() <= ROUNDING * right.abs().max().clamp(min=1.0), right, left)
     if len(left) <= FEW:
         return _few(left, right, "Measured against predicted", "predicted")
     differs = differs.flatten().repeat_interleave(len(left) // differs.numel())  # two for a complex number

@@ -6,6 +6,7 @@ import torch
 
 from lemmata.judge import pictures
 from lemmata.judge.evidence import Evidence
+from lemmata.judge.numeric import rounding_unit
 from lemmata.judge.pictures import while_watched
 
 __all__ = ["slope_is"]
@@ -21,6 +22,7 @@ def slope_is(x: Any, y: Any, predicted: float, *, within: float) -> Evidence:
     """
     if not within > 0:
         raise ValueError(f"within must be > 0, got {within}")
+    rounding_unit("slope_is", x=x, y=y)
     horizontal, vertical = (torch.as_tensor(side, dtype=torch.float64).flatten() for side in (x, y))
     if horizontal.numel() != vertical.numel() or horizontal.numel() < 3:
         raise ValueError(

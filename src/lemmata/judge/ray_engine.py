@@ -21,7 +21,10 @@ __all__ = ["RayEngine"]
 class RayEngine:
     """Ray Core tasks on a local or an existing cluster; a lost worker is retried, an overdue task cancelled.
 
-    Without an address Ray starts on this machine alone, on loopback, without its dashboard.
+    Without an address Ray starts on this machine alone, without its dashboard. Its own processes (gcs_server, raylet,
+    workers) listen on every address of the machine all the same, and no setting of Ray 2.60 changes that: what keeps
+    strangers out is the token that its local clusters ask for, and a firewall. Where neither is to be trusted, use the
+    engine of processes, which opens no port.
     """
 
     def __init__(

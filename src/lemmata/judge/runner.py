@@ -13,11 +13,10 @@ from typing import Any
 import torch
 
 from lemmata.judge.decorators import Claim, Lie
-from lemmata.judge.draw import Draw, seed_of
+from lemmata.judge.draw import Draw, anew, seed_of
 from lemmata.judge.evidence import Evidence, Skip
 from lemmata.judge.sealed import sealed_randomness
 from lemmata.judge.statistics import cost_class
-from lemmata.judge.trained import anew
 from lemmata.judge.verdict import Result
 from lemmata.judge.words import sentence
 
@@ -38,17 +37,19 @@ def judge(
     cost: str | None = None,
     tell: Callable[[int], None] | None = None,
     twice: bool = False,
+    truth_only: bool = False,
 ) -> Result:
     """Run the truth and, if it holds, every lie; say what follows. `tell(k)` announces the truth (0) and lie k.
 
     Its seconds are those of the processor: a machine that does other things as well must not accuse a claim. `twice`
     runs the truth again after the lies, uncounted, when the clock, the process and the order are others: the evidence
     must be the same, but for the last digits, which LAPACK rounds by where in memory a matrix happens to lie.
+    `truth_only` leaves the lies out.
     """
     started = time.process_time()
     token = cost_class.set(cost or claim.cost)
     try:
-        result = _judge(claim, seed, tell or (lambda k: None))
+        result = _judge(claim, seed, tell or (lambda k: None), truth_only)
         result = dataclasses.replace(result, seconds=round(time.process_time() - started, 4))
         changed = _changed(claim, seed, result.evidence) if twice and result.evidence else ""
     finally:
@@ -56,7 +57,7 @@ def judge(
     return dataclasses.replace(result, verdict="error", reason=f"{UNSTEADY} ({changed})") if changed else result
 
 
-def _judge(claim: Claim, seed: int, tell: Callable[[int], None]) -> Result:
+def _judge(claim: Claim, seed: int, tell: Callable[[int], None], truth_only: bool) -> Result:
     unrun = {"evidence": None, "rejected": None, "how": "not run"}
     unheard = [{"text": lie.text, "printed": lie.printed, **unrun} for lie in claim.lies]
     tell(0)
@@ -71,6 +72,8 @@ def _judge(claim: Claim, seed: int, tell: Callable[[int], None]) -> Result:
     known = {"by": truth.by, "evidence": truth.to_json(), "seed": seed}
     if verdict != "holds":
         return Result(claim.id, verdict, reason=truth.weak or sentence(vars(truth)), lies=unheard, **known)
+    if truth_only:
+        return Result(claim.id, verdict, lies=unheard, truth_only=True, **known)
     heard = []
     for k, lie in enumerate(claim.lies, 1):
         tell(k)

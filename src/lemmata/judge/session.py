@@ -11,6 +11,7 @@ from lemmata.judge.engine import Answer, Engine, task_of
 from lemmata.judge.fingerprint import CATALOG, Source, capability, changed, fingerprint, fingerprints, sources
 from lemmata.judge.ledger import Ledger
 from lemmata.judge.loaded import place
+from lemmata.judge.opened import UNSTEADY
 from lemmata.judge.verdict import Result, merge
 
 __all__ = ["judge_all", "remembered"]
@@ -21,35 +22,40 @@ def judge_all(
     engine: Engine,
     ledger: Ledger,
     *,
+    seed: int = 0,
     seeds: int = 1,
     fresh: bool = False,
     sharp: bool = False,
     twice: bool = False,
+    truth_only: bool = False,
 ) -> Generator[tuple[Result, bool], None, None]:
     """Yield (result, known) for every claim as it is settled; known: all its seeds were in the ledger.
 
+    They are judged under `seeds` seeds, the first of which is `seed`.
     Every finished seed is in the ledger before it is yielded: stopping the iteration at any moment loses nothing.
     `sharp` also measures how far a number must move before each check notices; what is remembered without is judged
     again. `twice` runs the truth a second time and demands the same bits; what is remembered was run once, and so is
-    judged again.
+    judged again. `truth_only` leaves the lies out, and the ledger.
     """
     if seeds < 1:
         raise ValueError(f"seeds must be >= 1, got {seeds}")
+    if seed < 0:
+        raise ValueError(f"seed must be >= 0, got {seed}")
     claims = list(dict.fromkeys(claims))
     for id, count in Counter(claim.id for claim in claims).items():
         if count > 1:  # their verdicts would be kept under each other's keys
             raise ValueError(f"{count} claims have the id {id!r}: give each its own")
     found: dict[str, list[Result]] = {claim.id: [] for claim in claims}
     asked: dict[tuple[str, int], _Question] = {}
-    at_once, how = functools.cache(sources), {"sharp": sharp, "twice": twice}
+    at_once, how = functools.cache(sources), {"sharp": sharp, "twice": twice, "truth_only": truth_only}
     for claim in _slowest_first(claims):
-        for seed in range(seeds):
-            question = _Question(claim, seed, how, at_once(claim.path))
-            result = None if fresh or twice else question.known(ledger)
+        for each in range(seed, seed + seeds):
+            question = _Question(claim, each, how, at_once(claim.path))
+            result = None if fresh or twice or truth_only else question.known(ledger)
             if result is not None and (not sharp or claim.cost == "long" or is_measured(result)):
                 found[claim.id].append(result)
             else:
-                asked[claim.id, seed] = question
+                asked[claim.id, each] = question
                 engine.submit(question.task)
     try:
         for results in found.values():
@@ -68,8 +74,8 @@ def judge_all(
             found[task.id].append(result)
             if len(found[task.id]) == seeds:
                 yield _merged(found[task.id]), False
-        for id, seed in asked:
-            found[id].append(Result(id, "error", reason="its judging ended without a result", seed=seed))
+        for id, each in asked:
+            found[id].append(Result(id, "error", reason="its judging ended without a result", seed=each))
             if len(found[id]) == seeds:
                 yield _merged(found[id]), False
     except BaseException:  # Ctrl-C, or the consumer has closed us: nobody waits for the rest
@@ -89,14 +95,14 @@ class _Question:
         repeated: bool = False,
     ):
         self.claim, self.seed, self.how, self.before, self.repeated = claim, seed, how, before, repeated
-        self.key = fingerprint(claim, seed, before)
+        self.key, self.place = fingerprint(claim, seed, before), place(claim.path)
         self.task = task_of(claim, seed, **how, sources=before)
 
     def again(self) -> "_Question":
         return _Question(self.claim, self.seed, self.how, sources(self.claim.path), repeated=True)
 
     def known(self, ledger: Ledger) -> Result | None:
-        result = ledger.get(self.key)
+        result = ledger.get(self.key, self.place)
         return result if result and (result.id, result.seed) == (self.claim.id, self.seed) else None
 
     def settled(self, answer: Answer, ledger: Ledger) -> Result | None:
@@ -109,8 +115,9 @@ class _Question:
             return result if result.verdict == "error" else self._error("the worker does not say what it loaded")
         if where := changed(self.before, loaded, sources(self.claim.path)):
             return self._error(f"{where} changed while it was judged: run the check again") if self.repeated else None
-        if result.verdict not in ("error", "skipped") and self._covered(answer, ledger):
-            ledger.put(self.key, with_notices(result, self.known(ledger)))
+        if result.verdict not in ("error", "skipped") and not self.task.truth_only and self._covered(answer, ledger):
+            data = {path: digest for path, digest in answer.opened.items() if place(path) not in self.before}
+            ledger.put(self.key, with_notices(result, self.known(ledger)), data, self.place)
         return result
 
     def _covered(self, answer: Answer, ledger: Ledger) -> bool:
@@ -123,10 +130,13 @@ class _Question:
         if unseen:
             why = f"it loads {unseen[0]} in a way that cannot be read from its text"
             ledger.tell(f"verdicts on {self.claim.path.name} are not remembered, since {why}")
+        unsteady = next((path for path, digest in answer.opened.items() if digest == UNSTEADY), "")
+        if unsteady:
+            ledger.tell(f"the verdict on {self.claim.id} is not remembered, since {unsteady} {UNSTEADY}")
         expected = capability()
         if other := answer.capability if expected and answer.capability != expected else "":
             ledger.tell(f"verdicts are not remembered, since torch computes with {other} where {expected} was expected")
-        return not (unseen or other)
+        return not (unseen or unsteady or other)
 
     def _error(self, reason: str) -> Result:
         return Result(self.claim.id, "error", reason=reason, seed=self.seed)
@@ -134,7 +144,9 @@ class _Question:
 
 def remembered(claims: Iterable[ClaimEntry], ledger: Ledger) -> dict[str, Result]:
     """What the ledger knows about these claims as they stand now."""
-    found = {id: ledger.get(key) for id, key in fingerprints(claims, 0).items()}
+    claims = list(claims)
+    places = {claim.id: place(claim.path) for claim in claims}
+    found = {id: ledger.get(key, places[id]) for id, key in fingerprints(claims, 0).items()}
     return {id: result for id, result in found.items() if result is not None and result.id == id}
 
 

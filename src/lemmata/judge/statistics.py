@@ -15,7 +15,7 @@ from torch import Tensor
 
 from lemmata.judge import pictures
 from lemmata.judge.evidence import ALPHA, BETA, Evidence
-from lemmata.judge.numeric import coarser
+from lemmata.judge.numeric import rounding_unit
 from lemmata.judge.pictures import while_watched
 
 __all__ = ["law_is", "mean_is", "probability_is"]
@@ -47,12 +47,13 @@ def mean_is(
     Student's interval from the spread of at least `pilot` draws, widened where the statistic is skewed; with `bounds`
     on the statistic the empirical Bernstein interval, which holds for every law and sample size.
     """
-    predicted = float(predicted)
+    given, predicted = predicted, float(predicted.detach() if isinstance(predicted, Tensor) else predicted)
     _check(effect, alpha, side)
     if bounds and not bounds[0] < bounds[1]:
         raise ValueError(f"bounds must be (low, high) with low < high, got {bounds}")
     width = bounds[1] - bounds[0] if bounds else 0.0
     values = _take(statistic, sample, pilot, chunk, bounds)
+    eps = rounding_unit("mean_is", statistic=values, predicted=given)
     for _ in range(ROUNDS):
         mean, spread, skew = _moments(values, side)
         reach = functools.partial(_reach, skew=skew, width=width, alpha=alpha, side=side)
@@ -67,7 +68,7 @@ def mean_is(
         why = f"the spread grows with the sample: {len(values):,} draws cannot resolve {effect:g}"
         return Evidence("statistical", mean, predicted, float("nan"), alpha, weak=why)
     # A constant statistic has no spread: what is left is the rounding of the dtype it was computed in.
-    margin = _half_width(len(values), spread, skew, width, alpha, side) + 64 * coarser(values) * abs(mean)
+    margin = _half_width(len(values), spread, skew, width, alpha, side) + 64 * eps * abs(mean)
     detail = f"{len(values):,} samples"
     evidence = Evidence("statistical", mean, predicted, margin, alpha, detail, relation=SIDES[side])
     return while_watched(evidence, lambda: pictures.running_mean(values, predicted, margin))
@@ -125,6 +126,8 @@ def law_is(
     if n > SAMPLE_LIMIT[cost_class.get()]:
         return _too_many(n, 0.0, float("nan"), alpha)
     values = _take(lambda draws: draws, sample, n, chunk).double().sort().values
+    if bool(values.isnan().any()):  # a cdf made of comparisons would give them a place
+        return Evidence("statistical", math.nan, 0.0, math.nan, alpha, "NaN among the draws")
     # Both functions are compared at each value and just before it: between values the empirical one is constant, so
     # that the largest gap is one of these, also where either of them jumps.
     after = torch.searchsorted(values, values, right=True).double() / n
@@ -132,6 +135,7 @@ def law_is(
     theory, limit = cdf(values), cdf(values.nextafter(torch.tensor(-math.inf, dtype=values.dtype)))
     if theory.shape != values.shape:
         raise ValueError(f"cdf gave shape {tuple(theory.shape)} for {n} values: return one for each")
+    rounding_unit("law_is", values=values, cdf=theory)
     gap = torch.maximum((after - theory).abs(), (before - limit).abs()).max()
     margin = _dkw(n, alpha)
     detail = f"{n:,} samples, largest gap of the laws"

@@ -3,6 +3,7 @@
 from torch import Tensor
 
 from lemmata.judge.evidence import Evidence
+from lemmata.judge.numeric import rounding_unit
 
 __all__ = ["reaches"]
 
@@ -13,5 +14,6 @@ def reaches(score: float | Tensor, target: float | Tensor, *, at_most: bool = Fa
     >>> reaches(0.97, 0.95).holds, reaches(0.97, 0.95, at_most=True).holds
     (True, False)
     """
+    rounding_unit("reaches", score=score, target=target)
     score, target = float(score), float(target)
     return Evidence("training", score, target, detail=detail, relation="≤" if at_most else "≥")

@@ -36,6 +36,7 @@ class Result:
     evidence: dict[str, Any] | None = None
     lies: list[dict[str, Any]] = field(default_factory=list)
     seed: int = 0
+    truth_only: bool = False  # the lies were not asked for: enough for another seed, too little to be remembered
 
     def to_json(self) -> dict[str, Any]:
         return dataclasses.asdict(self)
@@ -63,8 +64,10 @@ class Result:
 
     @property
     def is_founded(self) -> bool:
-        """Whether it may say that a claim holds: its numbers hold, and those of every lie do not."""
+        """Whether it may say that a claim holds: its numbers hold, and those of every lie that was asked for do not."""
         held = self.evidence is not None and self.evidence["holds"] and _says(self.evidence, True)
+        if self.truth_only:
+            return held
         return (
             held and bool(self.lies) and all(lie["rejected"] and _says(lie.get("evidence"), False) for lie in self.lies)
         )
@@ -81,7 +84,7 @@ def _says(evidence: Any, holds: bool) -> bool:
 # The types that JSON gives each value; of a bool one can compute, but it is no number.
 ANY = (str, int, float, bool, dict, list, type(None))
 FIELDS = {"id": (str,), "verdict": (str,), "by": (str,), "seconds": (int, float), "reason": (str,), "seed": (int,)}
-FIELDS |= {"evidence": (dict, type(None)), "lies": (list,)}
+FIELDS |= {"evidence": (dict, type(None)), "lies": (list,), "truth_only": (bool,)}
 EVIDENCE = {"holds": (bool,), "by": (str,), "measured": ANY, "predicted": ANY, "margin": (int, float, str)}
 EVIDENCE |= {"alpha": (int, float), "detail": (str,), "proof": (bool,), "weak": (str,), "relation": (str,)}
 EVIDENCE |= {"figure": (dict, type(None)), "unmet": (str,), "parts": (list,)}
@@ -89,7 +92,7 @@ LIE = {"text": (str,), "printed": (str,), "rejected": (bool, type(None)), "how":
 LIE |= {"evidence": (dict, type(None)), "notices": (dict, type(None))}
 NOTICE = {"argument": (str,), "regime": (str,), "loose": (str,), "truth": (int, float)}
 NOTICE |= dict.fromkeys(("from", "other", "away", "away_other"), (int, float, type(None)))
-OPTIONAL = {"evidence", "notices", "parts", "unmet"}
+OPTIONAL = {"evidence", "notices", "parts", "truth_only", "unmet"}
 
 
 def _typed(what: str, data: Any, types: Mapping[str, tuple[type, ...]]) -> dict[str, Any]:
@@ -120,4 +123,7 @@ def merge(results: Sequence[Result]) -> Result:
         return results[0]
     worst = max(results, key=lambda result: list(VERDICTS).index(result.verdict))
     reason = worst.reason if worst.verdict == "holds" else f"seed {worst.seed}: {worst.reason}"
+    fallen = [r.seed for r in results if r is not worst and r.verdict in ("weak", "refuted", "error")]
+    if fallen:
+        reason += f" ({'seeds' if len(fallen) > 1 else 'seed'} {', '.join(map(str, fallen))} fell too)"
     return dataclasses.replace(worst, reason=reason, seconds=sum(result.seconds for result in results))

@@ -9,6 +9,7 @@ __all__ = ["sentence"]
 BOUNDS = {"=": "", "≤": "at most ", "≥": "at least "}
 # A margin below this share of the value is rounding, of which a reader needs no digits.
 ROUNDING = 1e-9
+PYTHON = {"True": "yes", "False": "no", "None": "nothing"}
 
 
 def sentence(evidence: Mapping[str, Any] | None) -> str:
@@ -30,6 +31,8 @@ def sentence(evidence: Mapping[str, Any] | None) -> str:
 
 
 def _compared(evidence: Mapping[str, Any]) -> str:
+    if isinstance(evidence["measured"], bool) and isinstance(evidence["predicted"], bool):
+        return "as predicted" if evidence["measured"] == evidence["predicted"] else "not as predicted"
     measured, predicted = (_number(evidence[key]) for key in ("measured", "predicted"))
     margin, relation = evidence["margin"], evidence["relation"]
     if relation == "=" and measured == predicted and not _counts(margin, evidence["predicted"]):
@@ -60,7 +63,30 @@ def _split(detail: str) -> tuple[str, str]:
 
 def _number(value: Any) -> str:
     if isinstance(value, bool) or not isinstance(value, int | float):
-        return str(value)
+        return _plain(str(value))
     if abs(value) < 1e15 and float(value).is_integer():
         return f"{int(value):,}"
     return f"{value:.5g}"
+
+
+def _plain(text: str) -> str:
+    """What Python writes of a value, in words.
+
+    >>> _plain("((True, True), (True, False))"), _plain("torch.Size([2, 3])"), _plain("('a', 'b')"), _plain("(1+2j)")
+    ('(yes, yes), (yes, no)', '2 × 3', 'a, b', '1+2j')
+    """
+    if size := re.fullmatch(r"torch\.Size\(\[(.*)\]\)", text):
+        return size[1].replace(", ", " × ")
+    text = re.sub(r"\b(True|False|None)\b", lambda found: PYTHON[found[0]], re.sub(r"'([^']*)'", r"\1", text))
+    inner = text[1:-1] if text[:1] + text[-1:] in ("()", "[]", "{}") else ""
+    return inner.removesuffix(",") if inner and _balanced(inner) else text
+
+
+def _balanced(text: str) -> bool:
+    """Whether no bracket of a text belongs to one outside it."""
+    depth = 0
+    for sign in text:
+        depth += (sign in "([{") - (sign in ")]}")
+        if depth < 0:
+            return False
+    return depth == 0

@@ -18,7 +18,9 @@ from types import ModuleType
 from typing import Any
 
 from lemmata.judge.fingerprint import PACKAGE, home
+from lemmata.judge.opened import digests, watch
 from lemmata.judge.verdict import Result
+from lemmata.lazy import provided_modules
 from lemmata.workers import descendants, serve
 
 __all__ = ["perform"]
@@ -49,7 +51,7 @@ def _performed(task: dict[str, Any], look: Callable[[], Any] = lambda: None) -> 
         return Result(task["id"], "error", reason=fault, seed=task["seed"]), look()
     _warm(module)
     seen = look()
-    result = judge(claim, task["seed"], task["cost"], twice=task["twice"])
+    result = judge(claim, task["seed"], task["cost"], twice=task["twice"], truth_only=task["truth_only"])
     if task["sharp"] and result.verdict == "holds" and task["cost"] != "long":
         lies = sharpen(claim, result.lies, task["seed"], task["cost"])
         result = dataclasses.replace(result, lies=lies)
@@ -109,7 +111,7 @@ def _state() -> dict[str, Any]:
     Identities only, a millisecond or two in all. It cannot see everything (an array overwritten in place, a C
     library's setting): it is there for accidents. Files that are not ours have workers of their own, whatever it sees.
     """
-    names = {*SHARED, *(name for name in sys.modules if name.startswith("lemmata.judge."))}
+    names = {*SHARED, *provided_modules(), *(name for name in sys.modules if name.startswith("lemmata.judge."))}
     spaces = {name: vars(sys.modules[name]) for name in names if name in sys.modules}
     for base in reversed(sys.modules["torch"].Tensor.__mro__):  # a new name there may hide an old one
         spaces["torch.Tensor"] = spaces.get("torch.Tensor", {}) | vars(base)
@@ -134,6 +136,7 @@ def _left(before: dict[str, Any]) -> str:
 
 def main(loaded: dict[str, str]) -> None:
     """Answer tasks until nobody asks."""
+    watch()
     serve(functools.partial(_answer, loaded), functools.partial(_ready, loaded))
 
 
@@ -155,4 +158,5 @@ def _answer(loaded: dict[str, str], task: dict[str, Any]) -> dict[str, Any]:
     others = [pid for pid in descendants(os.getppid()) if pid != os.getpid()]  # below our keeper, where there is one
     left = _left(before) or ("a process" if others else "")
     known = {"id": task["id"], "seed": task["seed"], "loaded": loaded, "left": left}
+    known["opened"] = digests(Path(task["path"]), loaded)
     return known | {"result": result.to_json(), "capability": torch.backends.cpu.get_cpu_capability()}

@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -10,14 +10,17 @@ import torch
 from torch import nn
 
 from lemmata import catalog as catalogs
+from lemmata.data.columns import inputs_and_target
 from lemmata.data.examples import Examples
 from lemmata.data.own_files import FileChoices, digest, load_file
 from lemmata.data.preparation import Preparation
-from lemmata.lab.recipe import FAILURES, choose, defaults, one_sentence, recipe_of
+from lemmata.lab.recipe import FAILURES, choose, defaults, one_sentence
 from lemmata.lab.words import UserError
 from lemmata.train.experiment import Experiment
 from lemmata.train.folder import read_record
+from lemmata.train.forms import likeliest_class
 from lemmata.train.options import Options
+from lemmata.train.recipe import Recipe, tuples
 from lemmata.train.saved import build, restore_system
 from lemmata.train.state_tree import BROKEN
 
@@ -53,9 +56,8 @@ class Trained:
         if not path.exists() or digest(path) != self.record.get("notes", {}).get("sha256"):
             why = "has changed since" if path.exists() else "is no longer there"
             raise UserError(f"{name}, which this run learnt from, {why}: give --input FILE")
-        chosen = {key: config[key] for key in ("target", "task", "test_fraction") if key in config}
-        choices = FileChoices(**chosen, exclude=tuple(config.get("exclude", ())))
-        return load_file(path, choices, self.record["options"]["seed"]).parts
+        chosen = {field.name: tuples(config[field.name]) for field in fields(FileChoices) if field.name in config}
+        return load_file(path, FileChoices(**chosen), self.record["options"]["seed"]).parts
 
 
 def restore(folder: Path) -> Trained:
@@ -81,7 +83,7 @@ def _of_recipe(record: dict[str, Any]) -> Experiment:
     config, options = defaults(entry, record)
     kept = record.get("preparation")
     given = data if kept is None else Preparation.from_json(kept).placeholder()
-    return recipe_of(entry)(given, config=config, options=options)
+    return Recipe.at(entry)(given, config, options)
 
 
 def _of_fit(folder: Path, record: dict[str, Any]) -> Experiment:
@@ -90,11 +92,9 @@ def _of_fit(folder: Path, record: dict[str, Any]) -> Experiment:
     shapes = record.get("shapes", {})
     try:
         columns = {name: torch.zeros(1, *shape, dtype=getattr(torch, kind)) for name, (shape, kind) in shapes.items()}
-        like = Examples(**columns or {"x": torch.zeros(1, 0)})
-        inputs = "x" if "x" in columns else next(iter(columns), "x")
+        inputs, target = inputs_and_target(Examples(**columns or {"x": torch.zeros(1, 0)}))
     except BROKEN as error:
         raise ValueError(f"run.json has bad shapes ({error}): restore it, or train again"[:300]) from None
-    target = like.columns.get("y", next(iter(list(like.columns.values())[1:]), None))
     classes = target is not None and not target.is_floating_point()
 
     def predict(system: nn.Module, examples: Examples) -> dict[str, torch.Tensor]:
@@ -104,11 +104,10 @@ def _of_fit(folder: Path, record: dict[str, Any]) -> Experiment:
             raise ValueError(f"{told}: use it in Python, lemmata.load({str(folder)!r})")
         output = output[:, None] if output.ndim == 1 else output
         if classes and output.shape[1] > 1:
-            probability = output.softmax(1)
-            return {"class": probability.argmax(1), "probability": probability.amax(1)}
+            return likeliest_class(output.softmax(1))
         names = ["output"] if output.shape[1] == 1 else [f"output {k}" for k in range(output.shape[1])]
         return dict(zip(names, output.unbind(1), strict=True))
 
-    like = Examples(x=like.columns[inputs])
+    like = Examples(x=inputs.get("x", next(iter(inputs.values()))))
     names = tuple(map(str, range(OUTPUTS))) if classes else ()
     return Experiment(system, record.get("arguments", {}), like, like, Options(), classes=names, predict=predict)

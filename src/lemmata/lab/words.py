@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["GROUNDS", "UserError", "count", "number", "score", "seconds", "sharpness_words"]
+__all__ = ["GROUNDS", "UserError", "count", "is_fraction", "number", "score", "seconds", "sharpness_words"]
 
 GROUNDS = {"exact": "exactly", "numeric": "numerically", "statistical": "statistically", "training": "by training"}
-SHARES = ("accuracy", "recalled")  # scores that are read as percentages
+FRACTIONS = ("accuracy", "recalled")  # scores whose names end so are read as percentages: robust_accuracy 59.3 %
 
 
 class UserError(Exception):
@@ -34,7 +34,12 @@ def count(n: int, one: str, many: str = "") -> str:
 
 def score(name: str, value: float, share: bool = False) -> str:
     """accuracy 84.3 %, loss 0.412"""
-    return f"{name} {100 * value:.1f} %" if share or name in SHARES else f"{name} {value:.3g}"
+    return f"{name} {100 * value:.1f} %" if share or is_fraction(name) else f"{name} {value:.3g}"
+
+
+def is_fraction(name: str) -> bool:
+    """Whether a score of this name is read as a percentage."""
+    return name.endswith(FRACTIONS)
 
 
 def sharpness_words(notice: Mapping[str, Any] | None) -> str:

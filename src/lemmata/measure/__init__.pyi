@@ -13,8 +13,6 @@ from lemmata.measure.curvature_products import EmpiricalFisherOperator as Empiri
 from lemmata.measure.curvature_products import FisherOperator as FisherOperator
 from lemmata.measure.curvature_products import GaussNewtonOperator as GaussNewtonOperator
 from lemmata.measure.curvature_products import HessianOperator as HessianOperator
-from lemmata.measure.definiteness import DefinitenessCertificate as DefinitenessCertificate
-from lemmata.measure.definiteness import certify_definiteness as certify_definiteness
 from lemmata.measure.duplicates import NearTwins as NearTwins
 from lemmata.measure.duplicates import agreement_of_rest as agreement_of_rest
 from lemmata.measure.duplicates import equal_groups as equal_groups
@@ -24,9 +22,14 @@ from lemmata.measure.eigenvalues import extreme_eigenpairs as extreme_eigenpairs
 from lemmata.measure.gradient_differences import DifferencedHessian as DifferencedHessian
 from lemmata.measure.gradient_noise import GradientNoise as GradientNoise
 from lemmata.measure.gradient_noise import gradient_noise_scale as gradient_noise_scale
+from lemmata.measure.image_quality import psnr as psnr
+from lemmata.measure.image_quality import ssim as ssim
 from lemmata.measure.lanczos import RitzPair as RitzPair
 from lemmata.measure.lanczos import largest_ritz_pair as largest_ritz_pair
 from lemmata.measure.probable_norm import probable_spectral_norm as probable_spectral_norm
+from lemmata.measure.segmentation_measures import dice as dice
+from lemmata.measure.segmentation_measures import intersection_over_union as intersection_over_union
+from lemmata.measure.segmentation_measures import otsu_threshold as otsu_threshold
 from lemmata.measure.sharpness import LossRise as LossRise
 from lemmata.measure.sharpness import Sharpness as Sharpness
 from lemmata.measure.sharpness import hessian_sharpness as hessian_sharpness
@@ -43,7 +46,6 @@ from lemmata.measure.word_by_word import WordByWord as WordByWord
 __all__ = [
     "CalibrationError",
     "CurvatureOperator",
-    "DefinitenessCertificate",
     "DifferencedHessian",
     "EigenPairs",
     "EmpiricalFisherOperator",
@@ -64,8 +66,8 @@ __all__ = [
     "agreement_of_rest",
     "calibration_error",
     "certified_spectral_norm",
-    "certify_definiteness",
     "corpus_bleu",
+    "dice",
     "equal_groups",
     "extreme_eigenpairs",
     "fit_temperature",
@@ -73,10 +75,14 @@ __all__ = [
     "hessian_sharpness",
     "hutch_plus_plus",
     "hutchinson_trace",
+    "intersection_over_union",
     "largest_ritz_pair",
     "near_twins",
+    "otsu_threshold",
     "probable_spectral_norm",
+    "psnr",
     "reliability_curve",
+    "ssim",
     "stochastic_spectral_density",
     "temperature_evidence",
     "worst_loss_rise",

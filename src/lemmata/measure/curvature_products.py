@@ -105,6 +105,14 @@ class CurvatureOperator(ABC):
                 total += weight * (block.double() * self._applied(product, block).double()).sum(-1)
         return total.reshape(vectors.shape[:-1])
 
+    @property
+    def shape(self) -> tuple[int, int]:
+        """That of the matrix, which is written down nowhere."""
+        return self.size, self.size
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.size} x {self.size}, {self.dtype}, {self.examples} examples)"
+
     def __matmul__(self, columns: Tensor) -> Tensor:
         """As a matrix times a vector, or times a matrix whose columns are vectors."""
         return self(columns) if columns.ndim == 1 else self(columns.mT).mT

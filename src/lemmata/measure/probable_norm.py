@@ -8,10 +8,10 @@ from jaxtyping import Float
 from torch import Tensor
 
 from lemmata import validate
+from lemmata.certified.definiteness import EPS
+from lemmata.certified.rounding import form, power_of_two, scaled_down, scaled_up
 from lemmata.marks import system
-from lemmata.measure.definiteness import EPS
 from lemmata.measure.lanczos import largest_ritz_pair
-from lemmata.measure.rounding import form, power_of_two, scaled_down, scaled_up
 from lemmata.measure.spectral import SpectralNormBounds, length_at_least
 from lemmata.validate import matrices
 

@@ -7,11 +7,11 @@ from jaxtyping import Float
 from torch import Tensor
 
 from lemmata import validate
+from lemmata.certified.definiteness import EPS, cholesky_floor
+from lemmata.certified.norms import p_norm
+from lemmata.certified.rounding import form, power_of_two, scaled_down, scaled_up
 from lemmata.marks import system
-from lemmata.measure.definiteness import EPS, cholesky_floor
 from lemmata.measure.lanczos import largest_ritz_pair
-from lemmata.measure.norms import p_norm
-from lemmata.measure.rounding import form, power_of_two, scaled_down, scaled_up
 from lemmata.validate import matrices
 
 __all__ = ["SpectralNormBounds", "certified_spectral_norm"]

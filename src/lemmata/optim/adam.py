@@ -26,11 +26,12 @@ class Adam(FirstOrder):
     Shapes:
         params: tensors of any shape; steps are taken entry by entry
 
-    `weight_decay` adds $\lambda\theta$ to the gradient; in `AdamW` it acts beside it.
+    `weight_decay` adds $\lambda\theta$ to the gradient; in `AdamW` it acts beside it. With `amsgrad` the largest $v$ so
+    far stands in its place, so that no coordinate's rate grows again.
 
     Claims: optim.adam, optim.adam.bias_correction, optim.adaptive.principle
-    Source: Kingma and Ba 2015.  Differs: some texts leave the corrections out or have epsilon inside of the root;
-    torch.optim.Adam also has `amsgrad`.
+    Source: Kingma and Ba 2015; for `amsgrad` Reddi, Kale and Kumar 2018.  Differs: some texts leave the corrections
+    out or have epsilon inside of the root.
 
     >>> w = torch.tensor([1.0, 100.0], requires_grad=True)
     >>> optimizer = Adam([w], lr=0.5)
@@ -49,12 +50,13 @@ class Adam(FirstOrder):
         betas: tuple[float, float] = (0.9, 0.999),
         eps: float = 1e-8,
         weight_decay: float = 0.0,
+        amsgrad: bool = False,
         *,
         maximize: bool = False,
         foreach: bool | None = None,
         fused: bool | None = None,
     ) -> None:
-        chosen = {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay}
+        chosen = {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "amsgrad": amsgrad}
         super().__init__(params, chosen | {"maximize": maximize, "foreach": foreach, "fused": fused})
 
     def check(self, group: dict[str, Any]) -> None:
@@ -63,29 +65,33 @@ class Adam(FirstOrder):
             raise TypeError(f"betas must be two numbers, got {group['betas']!r}")
         for index, beta in enumerate(group["betas"]):
             validate.fraction(f"betas[{index}]", beta)
-        if group.get("amsgrad"):  # from a checkpoint of torch.optim.Adam
-            raise ValueError(f"{type(self).__name__} has no amsgrad: use torch.optim.{type(self).__name__}")
+        validate.flag("amsgrad", group["amsgrad"])
 
     def slots(self, group: dict[str, Any]) -> tuple[str, ...]:
-        return ("exp_avg", "exp_avg_sq")
+        return ("exp_avg", "exp_avg_sq", "max_exp_avg_sq") if group.get("amsgrad") else ("exp_avg", "exp_avg_sq")
 
     def update(self, group: dict[str, Any], theta: Tensor, g: Tensor, t: Any, *state: Tensor) -> None:
-        (m, v), (beta1, beta2) = state, group["betas"]
+        (m, v, *largest), (beta1, beta2) = state, group["betas"]
         if not self.coupled_decay and group["weight_decay"]:
             theta.mul_(1 - group["lr"] * group["weight_decay"])
         m.lerp_(g, 1 - beta1)
         v.mul_(beta2).addcmul_(g, g, value=1 - beta2)
+        for highest in largest:
+            v = torch.maximum(highest, v, out=highest)
         # The corrections are numbers: moved to lr and epsilon they cost no pass over the parameters.
         root = correction(beta2, t) ** 0.5
         add_quotient(theta, m, v.sqrt().add_(group["eps"] * root), -group["lr"] * root / correction(beta1, t))
 
     def update_all(self, group: dict[str, Any], theta: Tensors, g: Tensors, t: list[Any], *state: Tensors) -> None:
-        (m, v), (beta1, beta2) = state, group["betas"]
+        (m, v, *largest), (beta1, beta2) = state, group["betas"]
         if not self.coupled_decay and group["weight_decay"]:
             torch._foreach_mul_(theta, 1 - group["lr"] * group["weight_decay"])
         torch._foreach_lerp_(m, g, 1 - beta1)
         torch._foreach_mul_(v, beta2)
         torch._foreach_addcmul_(v, g, g, value=1 - beta2)
+        for highest in largest:
+            torch._foreach_maximum_(highest, v)
+            v = highest
         roots = [correction(beta2, count) ** 0.5 for count in t]
         below = torch._foreach_sqrt(v)
         torch._foreach_add_(below, [group["eps"] * root for root in roots])
@@ -96,8 +102,9 @@ class Adam(FirstOrder):
         torch._foreach_add_(t, 1)
         options = {name: group[name] for name in ("lr", "weight_decay", "eps", "maximize")}
         kernel = torch._fused_adam_ if self.coupled_decay else torch._fused_adamw_
-        (m, v), (beta1, beta2) = state, group["betas"]
-        kernel(theta, g, m, v, [], t, beta1=beta1, beta2=beta2, amsgrad=False, **options)
+        (m, v, *largest), (beta1, beta2) = state, group["betas"]
+        highest = largest[0] if largest else []
+        kernel(theta, g, m, v, highest, t, beta1=beta1, beta2=beta2, amsgrad=bool(largest), **options)
 
 
 @system("adamw", title="AdamW", kind="optimizer")
@@ -128,12 +135,13 @@ class AdamW(Adam):
         betas: tuple[float, float] = (0.9, 0.999),
         eps: float = 1e-8,
         weight_decay: float = 1e-2,
+        amsgrad: bool = False,
         *,
         maximize: bool = False,
         foreach: bool | None = None,
         fused: bool | None = None,
     ) -> None:
-        super().__init__(params, lr, betas, eps, weight_decay, maximize=maximize, foreach=foreach, fused=fused)
+        super().__init__(params, lr, betas, eps, weight_decay, amsgrad, maximize=maximize, foreach=foreach, fused=fused)
 
 
 def correction(beta: float, t: Any) -> Any:

@@ -12,7 +12,7 @@ from torch.optim import Optimizer
 
 from lemmata import validate
 from lemmata.marks import system
-from lemmata.optim.options import group_options, learning_rate
+from lemmata.optim.options import group_options, learning_rate, needs_closure
 
 __all__ = ["EntropySGD"]
 
@@ -93,6 +93,7 @@ class EntropySGD(Optimizer):
         validate.number("mean_rate", words["mean_rate"], above=0, most=1)
         super().add_param_group(param_group)
 
+    @needs_closure
     @torch.no_grad()
     def step(self, closure: Callable[[], Any]) -> Any:  # type: ignore[override]
         """One update; `closure` computes loss and gradients at the present place of the walk."""

@@ -11,7 +11,7 @@ from torch.optim import Optimizer
 
 from lemmata import validate
 from lemmata.marks import system
-from lemmata.optim.options import group_options, learning_rate
+from lemmata.optim.options import group_options, learning_rate, needs_closure
 
 __all__ = ["Extragradient"]
 
@@ -53,6 +53,7 @@ class Extragradient(Optimizer):
         validate.flag("maximize", words["maximize"])
         super().add_param_group(param_group)
 
+    @needs_closure
     @torch.no_grad()
     def step(self, closure: Callable[[], Any]) -> Any:  # type: ignore[override]
         """One update; `closure` computes loss and gradients, here and one step ahead."""

@@ -135,6 +135,8 @@ class FirstOrder(Optimizer, ABC):
             torch._foreach_add_(steps, 1)
         # A number is quicker than a tensor on the CPU, but would be compiled anew at every step.
         t = list(steps) if compiling else [step.item() for step in steps]
+        if isinstance(group["lr"], Tensor) and group["lr"].device.type == "cpu" and not compiling:
+            group = group | {"lr": group["lr"].item()}  # products of a float32 tensor would be rounded to float32
         if group["maximize"]:
             g = torch._foreach_neg(g)
         if group["weight_decay"] and self.coupled_decay:

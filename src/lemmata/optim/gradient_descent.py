@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from lemmata import validate
 from lemmata.marks import system
 from lemmata.optim.first_order import FirstOrder, Tensors, add, add_all
 
@@ -28,7 +29,8 @@ class GradientDescent(FirstOrder):
 
     Claims: optim.gd, optim.gd.init_dependence, optim.sgd, optim.sgd.unbiased, optim.sgd.rates, optim.robbins_monro,
         optim.sgd.basin_width, optim.sgd.escape
-    Source: Cauchy 1847; Robbins and Monro 1951.  Differs: torch.optim.SGD has `dampening`; `nesterov` is `Nesterov`.
+    Source: Cauchy 1847; Robbins and Monro 1951.  Differs: no `dampening`. `nesterov` is torch's form by velocities;
+        `Nesterov` keeps the iterate, and is what the theorem speaks of.
 
     >>> w = torch.tensor([2.0, -1.0], requires_grad=True)
     >>> optimizer = GradientDescent([w], lr=0.5)
@@ -45,35 +47,40 @@ class GradientDescent(FirstOrder):
         momentum: float = 0.0,
         weight_decay: float = 0.0,
         *,
+        dampening: float = 0.0,
+        nesterov: bool = False,
         maximize: bool = False,
         foreach: bool | None = None,
         fused: bool | None = None,
     ) -> None:
         chosen = {"lr": lr, "momentum": momentum, "weight_decay": weight_decay}
-        theirs = {"dampening": 0.0, "nesterov": False}  # torch.optim.SGD looks for them in what it loads
-        super().__init__(params, chosen | theirs | {"maximize": maximize, "foreach": foreach, "fused": fused})
+        chosen |= {"dampening": dampening, "nesterov": nesterov}
+        super().__init__(params, chosen | {"maximize": maximize, "foreach": foreach, "fused": fused})
 
     def check(self, group: dict[str, Any]) -> None:
         super().check(group)
-        if group.get("nesterov") or group.get("dampening"):  # from a checkpoint of torch.optim.SGD
-            raise ValueError("GradientDescent has no nesterov and no dampening: use Nesterov, or torch.optim.SGD")
+        if group["dampening"]:  # given, or from a checkpoint of torch.optim.SGD
+            raise ValueError(f"dampening must be 0, got {group['dampening']}: use torch.optim.SGD")
+        if validate.flag("nesterov", group["nesterov"]) and not group["momentum"]:
+            raise ValueError(f"nesterov needs momentum > 0, got {group['momentum']}: use momentum=0.9")
 
     def slots(self, group: dict[str, Any]) -> tuple[str, ...]:
         return ("momentum_buffer",) if group["momentum"] else ()
 
     def update(self, group: dict[str, Any], theta: Tensor, g: Tensor, t: Any, *state: Tensor) -> None:
         for v in state:
-            g = torch.add(g, v, alpha=group["momentum"], out=v)  # once through memory; mul_ and add_ go twice
+            torch.add(g, v, alpha=group["momentum"], out=v)  # once through memory; mul_ and add_ go twice
+            g = torch.add(g, v, alpha=group["momentum"]) if group.get("nesterov") else v
         add(theta, g, -group["lr"])
 
     def update_all(self, group: dict[str, Any], theta: Tensors, g: Tensors, t: list[Any], *state: Tensors) -> None:
         for v in state:
             torch._foreach_mul_(v, group["momentum"])
             torch._foreach_add_(v, g)
-            g = v
+            g = torch._foreach_add(g, v, alpha=group["momentum"]) if group.get("nesterov") else v
         add_all(theta, g, -group["lr"])
 
     def update_fused(self, group: dict[str, Any], theta: Tensors, g: Tensors, t: Tensors, *state: Tensors) -> None:
-        options = {name: group[name] for name in ("lr", "momentum", "weight_decay", "maximize")}
+        options = {name: group[name] for name in ("lr", "momentum", "weight_decay", "maximize", "nesterov")}
         velocity = state[0] if state else []
-        torch._fused_sgd_(theta, g, velocity, **options, dampening=0.0, nesterov=False, is_first_step=False)
+        torch._fused_sgd_(theta, g, velocity, **options, dampening=0.0, is_first_step=False)

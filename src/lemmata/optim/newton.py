@@ -10,7 +10,7 @@ from torch.optim import Optimizer
 from lemmata import validate
 from lemmata.marks import system
 from lemmata.optim.curvature_closure import curvature_of, learnt, move, spread
-from lemmata.optim.options import check_damped, group_options
+from lemmata.optim.options import check_damped, group_options, needs_closure
 
 __all__ = ["Newton"]
 
@@ -54,6 +54,7 @@ class Newton(Optimizer):
         check_damped(group_options(self.defaults, param_group))
         super().add_param_group(param_group)
 
+    @needs_closure
     @torch.no_grad()
     def step(self, closure: Callable[[], Any]) -> Any:  # type: ignore[override]
         """One step; `closure` computes the loss, and calls its `backward` or leaves that to us."""

@@ -1,5 +1,7 @@
 """Options that every optimiser here checks in the same way."""
 
+import functools
+from collections.abc import Callable
 from typing import Any
 
 from torch import Tensor
@@ -40,3 +42,17 @@ def group_options(defaults: dict[str, Any], param_group: Any) -> dict[str, Any]:
     if not isinstance(param_group, dict):
         raise TypeError(f'param_group must be a dict, got {type(param_group).__name__}: use {{"params": param_group}}')
     return defaults | param_group
+
+
+def needs_closure(step: Callable[..., Any]) -> Callable[..., Any]:
+    """A step that computes gradients itself, called without a closure, says so; its signature stays as it is."""
+
+    @functools.wraps(step)
+    def with_closure(self: Any, closure: Any = None) -> Any:
+        if not callable(closure):
+            kind, seen = type(self).__name__, "none" if closure is None else repr(closure)[:80]
+            told = f"a function that computes the loss and calls its backward, got {seen}"
+            raise TypeError(f"{kind}.step needs a closure, {told}: use optimizer.step(closure)")
+        return step(self, closure)
+
+    return with_closure

@@ -49,18 +49,20 @@ class RMSprop(FirstOrder):
         eps: float = 1e-8,
         weight_decay: float = 0.0,
         momentum: float = 0.0,
+        centered: bool = False,
         *,
         maximize: bool = False,
         foreach: bool | None = None,
     ) -> None:
         chosen = {"lr": lr, "alpha": alpha, "eps": eps, "weight_decay": weight_decay, "momentum": momentum}
+        chosen["centered"] = centered
         super().__init__(params, chosen | {"maximize": maximize, "foreach": foreach})
 
     def check(self, group: dict[str, Any]) -> None:
         super().check(group)
         validate.fraction("alpha", group["alpha"])
-        if group.get("centered"):  # from a checkpoint of torch.optim.RMSprop
-            raise ValueError("RMSprop has no centered: use torch.optim.RMSprop")
+        if group["centered"]:  # given, or from a checkpoint of torch.optim.RMSprop
+            raise ValueError("centered must be False: use torch.optim.RMSprop")
 
     def slots(self, group: dict[str, Any]) -> tuple[str, ...]:
         return ("square_avg", "momentum_buffer") if group["momentum"] else ("square_avg",)

@@ -12,7 +12,7 @@ from torch.optim import AdamW, Optimizer
 
 from lemmata import validate
 from lemmata.marks import system
-from lemmata.optim.options import group_options
+from lemmata.optim.options import group_options, needs_closure
 
 __all__ = ["SAM"]
 
@@ -98,6 +98,7 @@ class SAM(Optimizer):
         assert self.base is not None
         self.param_groups, self.state = self.base.param_groups, self.base.state
 
+    @needs_closure
     @torch.no_grad()
     def step(self, closure: Callable[[], Any]) -> Any:  # type: ignore[override]
         """One update; `closure` computes loss and gradients, and is called here and at the worst point."""

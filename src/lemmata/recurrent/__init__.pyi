@@ -33,12 +33,8 @@ from lemmata.recurrent.generation_cost import dependency_depth as dependency_dep
 from lemmata.recurrent.generation_cost import multiplications as multiplications
 from lemmata.recurrent.gradient_flow import GradientFlow as GradientFlow
 from lemmata.recurrent.gradient_flow import growth_rates as growth_rates
-from lemmata.recurrent.gradient_flow import jacobian_products as jacobian_products
-from lemmata.recurrent.gradient_flow import log_norms as log_norms
 from lemmata.recurrent.gradient_flow import measure_gradient_flow as measure_gradient_flow
-from lemmata.recurrent.gradient_flow import orthogonality_defect as orthogonality_defect
 from lemmata.recurrent.gradient_flow import spectral_radius as spectral_radius
-from lemmata.recurrent.gradient_flow import state_jacobians as state_jacobians
 from lemmata.recurrent.gradient_flow import step_bound as step_bound
 from lemmata.recurrent.gradient_flow import with_spectral_norm as with_spectral_norm
 from lemmata.recurrent.gradient_flow import with_spectral_radius as with_spectral_radius
@@ -46,6 +42,10 @@ from lemmata.recurrent.gru import GRU as GRU
 from lemmata.recurrent.gru import GRUGates as GRUGates
 from lemmata.recurrent.input_gated import InputGatedLayer as InputGatedLayer
 from lemmata.recurrent.input_gated import InputGates as InputGates
+from lemmata.recurrent.jacobians_through_time import jacobian_products as jacobian_products
+from lemmata.recurrent.jacobians_through_time import log_norms as log_norms
+from lemmata.recurrent.jacobians_through_time import orthogonality_defect as orthogonality_defect
+from lemmata.recurrent.jacobians_through_time import state_jacobians as state_jacobians
 from lemmata.recurrent.layer import RecurrentLayer as RecurrentLayer
 from lemmata.recurrent.layer import State as State
 from lemmata.recurrent.linear_stability import Stability as Stability
@@ -70,7 +70,6 @@ from lemmata.recurrent.sequence_to_sequence import Encoded as Encoded
 from lemmata.recurrent.sequence_to_sequence import SequenceToSequence as SequenceToSequence
 from lemmata.recurrent.stacked import Stacked as Stacked
 from lemmata.recurrent.task_gradients import gradient_reach as gradient_reach
-from lemmata.recurrent.torch_weights import in_one_piece as in_one_piece
 from lemmata.recurrent.torch_weights import one_layer as one_layer
 from lemmata.recurrent.unrolling import Unrolled as Unrolled
 
@@ -125,7 +124,6 @@ __all__ = [
     "greedy_decode",
     "growth_rates",
     "impulse_response",
-    "in_one_piece",
     "input_gain",
     "is_stable",
     "jacobian_products",

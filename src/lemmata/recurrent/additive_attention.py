@@ -1,6 +1,6 @@
-r"""Additive attention: a query looks at every place of a memory and takes their weighted mean."""
+r"""Additive attention: a query looks at every position of a memory and takes their weighted mean."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from jaxtyping import Bool, Float, Integer
@@ -21,7 +21,12 @@ class AttentionMemory(NamedTuple):
     mask: Bool[Tensor, "batch positions"] | None
 
 
-@system("bahdanau_attention", title="Additive (Bahdanau) attention", kind="module")
+@system(
+    "bahdanau_attention",
+    title="Additive (Bahdanau) attention",
+    kind="module",
+    example="AdditiveAttention(queries=3, annotations=5, hidden=8)(torch.randn(4, 3), torch.randn(4, 7, 5))",
+)
 class AdditiveAttention(nn.Module):
     r"""Weights from a small network that is shown the query beside each annotation; they add up to one.
 
@@ -29,7 +34,7 @@ class AdditiveAttention(nn.Module):
 
     The network of the pair $[z, \zeta_j]$ has one layer of `hidden` units; its part that depends on the annotations
     alone is computed once for all queries (`remember`), and each query then costs one small product and a tanh for each
-    place. With `lengths`, positions after the end of a memory get the weight 0; an empty memory gives the context 0.
+    position. With `lengths`, positions after the end of a memory get the weight 0; an empty memory gives the context 0.
 
     Shapes:
         query: (batch, queries)    annotations: (batch, positions, annotations)    lengths: (batch,)
@@ -44,11 +49,20 @@ class AdditiveAttention(nn.Module):
     (torch.Size([2, 5]), tensor([1., 0., 0., 0., 0., 0., 0.], grad_fn=<SelectBackward0>))
     """
 
-    def __init__(self, queries: int, annotations: int, hidden: int) -> None:
+    def __init__(
+        self,
+        queries: int,
+        annotations: int,
+        hidden: int,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
         super().__init__()
-        self.of_query = nn.Linear(validate.count("queries", queries), validate.count("hidden", hidden))
-        self.of_annotation = nn.Linear(validate.count("annotations", annotations), hidden, bias=False)
-        self.score = nn.Linear(hidden, 1, bias=False)  # a constant would fall out of the softmax
+        factory_kwargs: dict[str, Any] = {"device": device, "dtype": dtype}
+        validate.count("hidden", hidden)
+        self.of_query = nn.Linear(validate.count("queries", queries), hidden, **factory_kwargs)
+        self.of_annotation = nn.Linear(validate.count("annotations", annotations), hidden, bias=False, **factory_kwargs)
+        self.score = nn.Linear(hidden, 1, bias=False, **factory_kwargs)  # a constant would fall out of the softmax
 
     def remember(
         self,
@@ -57,7 +71,7 @@ class AdditiveAttention(nn.Module):
     ) -> AttentionMemory:
         """Everything about a memory that no query changes."""
         wanted = self.of_annotation.in_features
-        if annotations.ndim != 3 or annotations.shape[-1] != wanted:
+        if validate.inputs("annotations", annotations, wanted).ndim != 3:
             raise ValueError(f"annotations must be (batch, positions, {wanted}), got shape {tuple(annotations.shape)}")
         lengths = checked_lengths(lengths, annotations)
         annotations = mask_outputs(annotations, lengths)
@@ -69,7 +83,7 @@ class AdditiveAttention(nn.Module):
         return AttentionMemory(annotations, self.of_annotation(annotations), mask)  # keys (batch, positions, hidden)
 
     def attend(
-        self, query: Float[Tensor, "batch queries"], memory: AttentionMemory
+        self, query: Float[Tensor, "batch query_width"], memory: AttentionMemory
     ) -> tuple[Float[Tensor, "batch annotations"], Float[Tensor, "batch positions"]]:
         """The context and the weights of one query for each remembered memory."""
         units = torch.tanh(self.of_query(query)[:, None] + memory.keys)  # (batch, positions, hidden)
@@ -79,14 +93,15 @@ class AdditiveAttention(nn.Module):
 
     def forward(
         self,
-        query: Float[Tensor, "batch queries"],
+        query: Float[Tensor, "batch query_width"],
         annotations: Float[Tensor, "batch positions annotations"],
         lengths: Integer[Tensor, " batch"] | None = None,
     ) -> tuple[Float[Tensor, "batch annotations"], Float[Tensor, "batch positions"]]:
-        if query.shape != (len(annotations), self.of_query.in_features):
-            wanted = f"({len(annotations)}, {self.of_query.in_features})"
+        memory = self.remember(annotations, lengths)
+        wanted = annotations.shape[0], self.of_query.in_features
+        if validate.inputs("query", query, wanted[1]).shape != wanted:
             raise ValueError(f"query must be {wanted}, one for each memory, got shape {tuple(query.shape)}")
-        return self.attend(query, self.remember(annotations, lengths))
+        return self.attend(query, memory)
 
 
 def _masked_softmax(scores: Tensor, mask: Tensor | None) -> Tensor:

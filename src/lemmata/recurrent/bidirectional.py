@@ -10,7 +10,12 @@ from lemmata.recurrent.layer import RecurrentLayer, State, checked_layer, mask_o
 __all__ = ["Bidirectional", "reverse_sequences"]
 
 
-@system("bidirectional_rnn", title="Bidirectional recurrent network", kind="module")
+@system(
+    "bidirectional_rnn",
+    title="Bidirectional recurrent network",
+    kind="module",
+    example="Bidirectional(Elman(3, 4), Elman(3, 4))(torch.randn(4, 7, 3))",
+)
 class Bidirectional(RecurrentLayer):
     r"""Two recurrent layers on one sequence, their outputs side by side.
 
@@ -40,8 +45,8 @@ class Bidirectional(RecurrentLayer):
         if forwards is backwards:
             raise ValueError("backwards must be a layer of its own: use copy.deepcopy(forwards) for equal weights")
         if forwards.inputs != backwards.inputs:
-            told = f"got {forwards.inputs} and {backwards.inputs}"
-            raise ValueError(f"forwards and backwards must take equally many inputs, {told}")
+            counts = f"{forwards.inputs} and {backwards.inputs}"
+            raise ValueError(f"forwards and backwards must take equally many inputs, got {counts}")
         super().__init__(forwards.inputs, forwards.outputs + backwards.outputs)
         self.forwards, self.backwards = forwards, backwards
 
@@ -55,17 +60,17 @@ class Bidirectional(RecurrentLayer):
         start, end = state
         there = self.forwards(x, start, lengths)  # outputs (batch, time, outputs of the layer), state
         back = self.backwards(reverse_sequences(x, lengths), end, lengths)
-        return _joined(there, back, lengths)
+        return _both_ways(there, back, lengths)
 
     def by_steps(self, x: Tensor, state: State | None = None, lengths: Tensor | None = None) -> tuple[Tensor, State]:
         """Each of the two layers one step after another."""
-        start, end = self._checked(state, len(x))
+        start, end = self._checked_state(state, x.shape[0])
         there = self.forwards.by_steps(x, start, lengths)
         back = self.backwards.by_steps(reverse_sequences(x, lengths), end, lengths)
-        return _joined(there, back, lengths)
+        return _both_ways(there, back, lengths)
 
 
-def _joined(there: tuple[Tensor, State], back: tuple[Tensor, State], lengths: Tensor | None) -> tuple[Tensor, State]:
+def _both_ways(there: tuple[Tensor, State], back: tuple[Tensor, State], lengths: Tensor | None) -> tuple[Tensor, State]:
     outputs = torch.cat([there[0], reverse_sequences(back[0], lengths)], dim=-1)  # (batch, time, sum of both)
     return mask_outputs(outputs, lengths), (there[1], back[1])
 
@@ -73,7 +78,7 @@ def _joined(there: tuple[Tensor, State], back: tuple[Tensor, State], lengths: Te
 def reverse_sequences(
     x: Shaped[Tensor, "batch time *features"], lengths: Int[Tensor, " batch"] | None = None
 ) -> Shaped[Tensor, "batch time *features"]:
-    r"""Each sequence backwards, within its own length; what pads it stays in its place. Its own inverse.
+    r"""Each sequence backwards, within its own length; what pads it stays where it is. Its own inverse.
 
     $$ x'_t = x_{n+1-t} \quad (t \le n), \qquad x'_t = x_t \quad (t > n) $$
 
@@ -90,4 +95,4 @@ def reverse_sequences(
         return x.flip(1)
     time, lengths = torch.arange(x.shape[1], device=x.device), lengths.to(x.device)[:, None]
     order = torch.where(time < lengths, lengths - 1 - time, time)  # (batch, time)
-    return x[torch.arange(len(x), device=x.device)[:, None], order]
+    return x[torch.arange(x.shape[0], device=x.device)[:, None], order]

@@ -1,6 +1,7 @@
 r"""Recurrent layers by name, with one meaning of inputs, hidden and memory: for whoever compares them."""
 
 import math
+from typing import Any
 
 import torch
 
@@ -19,7 +20,14 @@ __all__ = ["CELLS", "recurrent_layer"]
 CELLS = ("elman", "lstm", "gru", "mingru", "minlstm", "lru")
 
 
-def recurrent_layer(cell: str, inputs: int, hidden: int, memory: int | float = 100) -> RecurrentLayer:
+def recurrent_layer(
+    cell: str,
+    inputs: int,
+    hidden: int,
+    memory: int | float = 100,
+    device: torch.device | str | None = None,
+    dtype: torch.dtype | None = None,
+) -> RecurrentLayer:
     r"""The layer of this name with so many inputs and hidden units.
 
     In the layers whose memory is set by their biases or eigenvalues (mingru, minlstm, lru), units start with memories
@@ -32,18 +40,20 @@ def recurrent_layer(cell: str, inputs: int, hidden: int, memory: int | float = 1
     """
     validate.one_of("cell", cell, CELLS)
     validate.number("memory", memory, least=2)
+    factory_kwargs: dict[str, Any] = {"device": device, "dtype": dtype}
     if cell == "lru":
-        return _spread(LRU(inputs, hidden), memory)
+        return _spread_memories(LRU(inputs, hidden, **factory_kwargs), memory)
     if cell in ("mingru", "minlstm"):
         kind = MinGRU if cell == "mingru" else MinLSTM
-        return kind(inputs, hidden, memory=memory)
-    return {"elman": Elman, "lstm": LSTM, "gru": GRU}[cell](inputs, hidden)
+        return kind(inputs, hidden, memory=memory, **factory_kwargs)
+    return {"elman": Elman, "lstm": LSTM, "gru": GRU}[cell](inputs, hidden, **factory_kwargs)
 
 
 @torch.no_grad()
-def _spread(layer: LRU, memory: int | float) -> LRU:
+def _spread_memories(layer: LRU, memory: int | float) -> LRU:
     """An LRU on no ring, but with memories of all lengths: on a ring by radius, hardly any unit remembers long."""
-    steps = torch.logspace(0, math.log10(memory), layer.hidden + 2, dtype=torch.float64)[1:-1]
+    ends, device = (0, math.log10(memory)), layer.nu.device
+    steps = torch.logspace(*ends, layer.hidden + 2, dtype=torch.float64, device=device)[1:-1]  # (hidden,)
     layer.nu.copy_(log_rate(1 - 1 / steps))
-    layer.phase.copy_(2 * math.pi * torch.rand(layer.hidden) / steps)
+    layer.phase.copy_(2 * math.pi * torch.rand(layer.hidden, device=device) / steps)
     return layer

@@ -1,7 +1,9 @@
 r"""A language model of characters over any recurrent layer: read a text, predict what comes next, write on."""
 
 import math
+from typing import Any
 
+import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional
@@ -17,7 +19,12 @@ from lemmata.recurrent.stacked import Stacked
 __all__ = ["CharacterModel"]
 
 
-@system("character_model", title="Language model of characters", kind="module")
+@system(
+    "character_model",
+    title="Language model of characters",
+    kind="module",
+    example="CharacterModel(vocab_size=20, cell='mingru', width=6, hidden=8, depth=1)(torch.randint(20, (4, 7)))",
+)
 class CharacterModel(Autoregressor):
     r"""Characters as learnt vectors, recurrent layers with residuals, and a softmax over the next character.
 
@@ -48,11 +55,15 @@ class CharacterModel(Autoregressor):
         expansion: int = 2,
         dropout: float = 0.0,
         memory: int = 100,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
     ) -> None:
         validate.count("depth", depth)
-        layers = (ResidualBlock(recurrent_layer(cell, width, hidden, memory), expansion, dropout) for _ in range(depth))
-        super().__init__(Stacked(*layers), vocab_size)
-        self.norm = nn.LayerNorm(width)
+        factory_kwargs: dict[str, Any] = {"device": device, "dtype": dtype}
+        layers = (recurrent_layer(cell, width, hidden, memory, **factory_kwargs) for _ in range(depth))
+        blocks = (ResidualBlock(layer, expansion, dropout, **factory_kwargs) for layer in layers)
+        super().__init__(Stacked(*blocks), vocab_size, **factory_kwargs)
+        self.norm = nn.LayerNorm(width, **factory_kwargs)
         nn.init.normal_(self.embedding.weight, std=1.0)  # type: ignore[union-attr]
 
     def read(self, z: Float[Tensor, "... features"]) -> Float[Tensor, "... vocab_size"]:

@@ -3,7 +3,6 @@ r"""What every translator is: a distribution over targets given a source, one to
 from abc import abstractmethod
 from typing import Any
 
-import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn import functional
@@ -46,7 +45,7 @@ class ConditionalSequence(nn.Module):
 
     @abstractmethod
     def _taught(self, source: Tensor, target: Tensor, lengths: Tensor | None) -> tuple[Tensor, Any]:
-        """What the decoder finds, and where it looks, if shown the true tokens before each place (teacher forcing)."""
+        """What the decoder finds, and where it looks, if shown the true tokens before each (teacher forcing)."""
 
     @abstractmethod
     def _logits(self, found: Tensor) -> Tensor:
@@ -93,14 +92,15 @@ class ConditionalSequence(nn.Module):
         return ends.cumsum(1) == ends.long()  # no end so far, or this is the first
 
     def _before(self, source: Tensor, target: Tensor) -> Tensor:
-        """The token before each place of a target: `start`, then the target without its last."""
-        if len(checked_tokens("target", target, self.target_vocab_size)) != len(source):
-            raise ValueError(f"target must hold one row for each of {len(source)} sources, got {len(target)}")
-        return torch.cat([torch.full_like(target[:, :1], self.start), target[:, :-1]], 1)  # (batch, time)
+        """The token before each position of a target: `start`, then the target without its last."""
+        if checked_tokens("target", target, self.target_vocab_size).shape[0] != source.shape[0]:
+            rows = source.shape[0], target.shape[0]
+            raise ValueError(f"target must hold one row for each of {rows[0]} sources, got {rows[1]}")
+        return functional.pad(target, (1, 0), value=self.start)[:, : target.shape[1]]  # (batch, time)
 
 
 def checked_tokens(name: str, tokens: Tensor, size: int) -> Tensor:
-    """Rows of whole numbers below `size`."""
-    if tokens.ndim != 2:
+    """Rows of integers below `size`."""
+    if validate.tensor(name, tokens).ndim != 2:
         raise ValueError(f"{name} must be a (batch, tokens) tensor, got shape {tuple(tokens.shape)}")
     return validate.tokens(name, tokens, size)

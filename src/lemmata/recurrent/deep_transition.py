@@ -1,6 +1,6 @@
 r"""Deep transition: the map from one state to the next is a multilayer perceptron."""
 
-from typing import cast
+from typing import Any, cast
 
 import torch
 from jaxtyping import Float
@@ -18,7 +18,12 @@ from lemmata.recurrent.layer import RecurrentLayer, mask_outputs, state_at_end
 __all__ = ["DeepTransition"]
 
 
-@system("deep_transition", title="Recurrent network with a deep transition", kind="module")
+@system(
+    "deep_transition",
+    title="Recurrent network with a deep transition",
+    kind="module",
+    example="DeepTransition(inputs=3, hidden=5, widths=(8,))(torch.randn(4, 7, 3))",
+)
 class DeepTransition(RecurrentLayer):
     r"""Elman's network with hidden layers between one state and the next.
 
@@ -34,6 +39,8 @@ class DeepTransition(RecurrentLayer):
 
     Claims: rnn.deep_transition, rnn.evolution
     Source: Pascanu et al. 2014.
+    Differs: a compiler unrolls the loop over time, so that each length is compiled on its own; for the same reason the
+        layer does not pass `export_lengths`: an exported one takes sequences of one length.
 
     >>> layer = DeepTransition(inputs=3, hidden=5, widths=(16, 16))
     >>> layer(torch.randn(2, 7, 3))[0].shape
@@ -48,12 +55,16 @@ class DeepTransition(RecurrentLayer):
         activation: str = "tanh",
         inner: str = "tanh",
         bias: bool = True,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__(inputs, validate.count("hidden", hidden))
         self.activation = activation_named(activation).name
         if not widths:
             raise ValueError("widths must hold at least one number: without hidden layers use Elman")
-        self.transition = MLP(hidden + inputs, hidden, widths, activation_named(inner).name, bias=bias)
+        factory_kwargs: dict[str, Any] = {"device": device, "dtype": dtype}
+        inner = activation_named(inner).name
+        self.transition = MLP(hidden + inputs, hidden, widths, inner, bias=bias, **factory_kwargs)
 
     @property
     def hidden(self) -> int:
@@ -76,7 +87,7 @@ class DeepTransition(RecurrentLayer):
 
     def sequence(self, x: Tensor, state: Tensor, lengths: Tensor | None) -> tuple[Tensor, Tensor]:
         if x.shape[1] == 0:
-            return x.new_empty(len(x), 0, self.hidden), state
+            return x.new_empty(x.shape[0], 0, self.hidden), state
         start, states = state, []
         phi, inner = ACTIVATION_TABLE[self.activation], ACTIVATION_TABLE[self.transition.config.activation]
         first, *rest = self._layers()

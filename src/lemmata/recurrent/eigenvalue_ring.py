@@ -27,7 +27,7 @@ def polar(nu: Float[Tensor, "..."], phase: Float[Tensor, "..."]) -> Complex[Tens
     >>> polar(torch.tensor([0.0, -3.0]), torch.tensor([0.0, math.pi / 2])).abs()
     tensor([0.3679, 0.9514])
     """
-    return torch.polar(torch.exp(-_rate(nu)), phase)
+    return torch.polar(torch.exp(-_clamped_rate(nu)), phase)
 
 
 def log_rate(modulus: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
@@ -43,10 +43,11 @@ def log_rate(modulus: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
     >>> polar(log_rate(torch.tensor([0.25])), torch.tensor([0.0]))
     tensor([0.2500+0.j])
     """
-    validate.floating("modulus", modulus)
-    if bool(((modulus <= 0) | (modulus >= 1)).any()):
-        found = f"{float(modulus.min()):g} to {float(modulus.max()):g}"
-        raise ValueError(f"modulus must lie strictly between 0 and 1, where log(-log r) is finite, got {found}")
+    if not modulus.is_meta:  # where there are no values to look at
+        validate.floating("modulus", modulus)
+        if bool(((modulus <= 0) | (modulus >= 1)).any()):
+            found = f"{float(modulus.min()):g} to {float(modulus.max()):g}"
+            raise ValueError(f"modulus must lie strictly between 0 and 1, where log(-log r) is finite, got {found}")
     return torch.log(-torch.log(modulus))
 
 
@@ -57,6 +58,7 @@ def ring_parameters(
     max_phase: float = 2 * math.pi,
     by_area: bool = False,
     generator: torch.Generator | None = None,
+    device: torch.device | str | None = None,
 ) -> tuple[Float[Tensor, " count"], Float[Tensor, " count"]]:
     r"""Random $\nu$ and $\phi$ of eigenvalues on a ring: phases uniform, moduli uniform by radius or by area.
 
@@ -81,7 +83,7 @@ def ring_parameters(
     _check_ring(r_min, r_max, max_phase)
     power = 2 if validate.flag("by_area", by_area) else 1
     low, high = r_min**power, r_max**power
-    fractions, turns = torch.rand(2, count, dtype=torch.float64, generator=generator)
+    fractions, turns = torch.rand(2, count, dtype=torch.float64, generator=generator, device=device)
     return log_rate((low + (high - low) * fractions) ** (1 / power)), max_phase * turns
 
 
@@ -127,10 +129,10 @@ def input_gain(nu: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
     >>> input_gain(log_rate(torch.tensor([0.6])))
     tensor([0.8000])
     """
-    return torch.sqrt(-torch.expm1(-2 * _rate(nu)))  # not 1 - r * r, which cancels where r is close to one
+    return torch.sqrt(-torch.expm1(-2 * _clamped_rate(nu)))  # not 1 - r * r, which cancels where r is close to one
 
 
-def _rate(nu: Tensor) -> Tensor:
+def _clamped_rate(nu: Tensor) -> Tensor:
     kind = torch.finfo(nu.dtype)
     # Between these ends the modulus rounds neither to 1 nor to 0.
     return torch.exp(nu.clamp(math.log(kind.eps / 2), math.log(-math.log(kind.tiny))))

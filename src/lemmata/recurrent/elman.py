@@ -1,6 +1,7 @@
 r"""Elman's network: the state is an activation of a linear map of the state before and of the input."""
 
 import math
+from typing import Any
 
 import torch
 from jaxtyping import Float
@@ -8,18 +9,19 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from lemmata import validate
+from lemmata.fast.sequence_kernels import run_kernel
 from lemmata.foundations.activations import ACTIVATION_TABLE
 from lemmata.foundations.activations import activation as activation_named
 from lemmata.marks import system
-from lemmata.recurrent.layer import RecurrentLayer, mask_outputs, state_at_end
-from lemmata.recurrent.torch_weights import in_one_piece, one_layer
+from lemmata.recurrent.layer import RecurrentLayer, mask_outputs, state_at_end, transformed
+from lemmata.recurrent.torch_weights import one_layer
 
 __all__ = ["Elman"]
 
-FUSED = {"tanh": torch.rnn_tanh, "relu": torch.rnn_relu}  # torch runs a whole sequence of these in one call
+FUSED = {"tanh": "rnn_tanh", "relu": "rnn_relu"}  # torch runs a whole sequence of these in one call
 
 
-@system("elman", title="Elman network", kind="module")
+@system("elman", title="Elman network", kind="module", example="Elman(inputs=3, hidden=5)(torch.randn(4, 7, 3))")
 class Elman(RecurrentLayer):
     r"""The simplest recurrent layer: its output is its state.
 
@@ -34,7 +36,9 @@ class Elman(RecurrentLayer):
         x: (batch, time, inputs), state: (batch, hidden)    returns: outputs (batch, time, hidden), and the last state
 
     Claims: rnn.elman, rnn.evolution
-    Source: Elman 1990.  Differs: one bias where torch.nn.RNN adds two.
+    Source: Elman 1990.  Differs: one bias where torch.nn.RNN adds two, and no axis of layers before the state: where
+    `_, h = rnn(x)` gives torch's users the last layer as `h[-1]`, it is `h` itself here, and `h[-1]` the last example.
+    Compiled, other activations than tanh and relu are a loop that is unrolled, and each length is compiled on its own.
 
     >>> layer = Elman(inputs=3, hidden=5, activation="relu")
     >>> outputs, state = layer(torch.randn(2, 7, 3))
@@ -44,12 +48,22 @@ class Elman(RecurrentLayer):
 
     bias: Tensor | None
 
-    def __init__(self, inputs: int, hidden: int, activation: str = "tanh", bias: bool = True) -> None:
+    def __init__(
+        self,
+        inputs: int,
+        hidden: int,
+        activation: str = "tanh",
+        bias: bool = True,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
         super().__init__(inputs, validate.count("hidden", hidden))
         self.activation = activation_named(activation).name
-        self.recurrent_weight = nn.Parameter(torch.empty(hidden, hidden))
-        self.input_weight = nn.Parameter(torch.empty(hidden, inputs))
-        self.register_parameter("bias", nn.Parameter(torch.empty(hidden)) if validate.flag("bias", bias) else None)
+        factory_kwargs: dict[str, Any] = {"device": device, "dtype": dtype}
+        self.recurrent_weight = nn.Parameter(torch.empty(hidden, hidden, **factory_kwargs))
+        self.input_weight = nn.Parameter(torch.empty(hidden, inputs, **factory_kwargs))
+        added = nn.Parameter(torch.empty(hidden, **factory_kwargs)) if validate.flag("bias", bias) else None
+        self.register_parameter("bias", added)
         self.reset_parameters()
 
     @property
@@ -76,19 +90,18 @@ class Elman(RecurrentLayer):
 
     def sequence(self, x: Tensor, state: Tensor, lengths: Tensor | None) -> tuple[Tensor, Tensor]:
         if x.shape[1] == 0:
-            return x.new_empty(len(x), 0, self.hidden), state
-        states = self._fused(x, state) if self.activation in FUSED else self._looped(x, state)  # (batch, time, hidden)
+            return x.new_empty(x.shape[0], 0, self.hidden), state
+        run = self._looped_states if transformed() or self.activation not in FUSED else self._fused_states
+        states = run(x, state)  # (batch, time, hidden)
         return mask_outputs(states, lengths), state_at_end(states, state, lengths)
 
-    def _fused(self, x: Tensor, state: Tensor) -> Tensor:
+    def _fused_states(self, x: Tensor, state: Tensor) -> Tensor:
         none = self.recurrent_weight.new_zeros(self.hidden)
         bias = none if self.bias is None else self.bias
-        weights = in_one_piece(self.input_weight, self.recurrent_weight, bias, none)
-        # The arguments after the weights: biases, layers, dropout, training, both directions, batch first.
-        # Training says only that gradients will be asked for: dropout falls between layers, and there is one.
-        return FUSED[self.activation](x, state[None], weights, True, 1, 0.0, torch.is_grad_enabled(), False, True)[0]
+        weights = [self.input_weight, self.recurrent_weight, bias, none]
+        return run_kernel(FUSED[self.activation], x, (state,), weights)[0]
 
-    def _looped(self, x: Tensor, state: Tensor) -> Tensor:
+    def _looped_states(self, x: Tensor, state: Tensor) -> Tensor:
         """The part of the input, which needs no state, is one product for all steps."""
         phi, states = ACTIVATION_TABLE[self.activation], []
         from_inputs = functional.linear(x, self.input_weight, self.bias)  # (batch, time, hidden)
@@ -98,16 +111,17 @@ class Elman(RecurrentLayer):
         return torch.stack(states, dim=1)  # (batch, time, hidden)
 
     @classmethod
-    def from_torch(cls, module: nn.RNN, layer: int = 0, reverse: bool = False) -> "Elman":
+    def from_torch(cls, module: nn.RNN, layer: int | None = None, reverse: bool | None = None) -> "Elman":
         """One layer and direction of torch's module, with copies of its weights: the two biases are added up.
 
-        A deep module becomes `Stacked(*(Elman.from_torch(module, layer=k) for k in range(module.num_layers)))`, one
-        that runs both ways `Bidirectional(Elman.from_torch(module), Elman.from_torch(module, reverse=True))`.
+        `Stacked.from_torch(module)` takes all layers and both directions; of such a module it must be said which one is
+        meant here. Sequences are (batch, time, inputs), whatever `batch_first` the module has.
         """
         if type(module) is not nn.RNN:
             raise TypeError(f"module must be a torch.nn.RNN, got {type(module).__name__}")
         input_weight, recurrent_weight, *biases = one_layer(module, layer, reverse)
-        made = cls(input_weight.shape[1], module.hidden_size, module.nonlinearity, module.bias).to(recurrent_weight)
+        sizes, kind = (input_weight.shape[1], module.hidden_size), module.nonlinearity
+        made = cls(*sizes, kind, module.bias, device=input_weight.device, dtype=input_weight.dtype)
         weights = {"recurrent_weight": recurrent_weight, "input_weight": input_weight}
         if module.bias:
             weights["bias"] = biases[0] + biases[1]

@@ -1,7 +1,6 @@
 r"""What the layers with gated memory share: one matrix product for all gates, hoisted out of the loop or fused."""
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -9,8 +8,8 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from lemmata import validate
-from lemmata.recurrent.layer import RecurrentLayer, State, mask_outputs, state_at_end
-from lemmata.recurrent.torch_weights import in_one_piece
+from lemmata.fast.sequence_kernels import run_kernel
+from lemmata.recurrent.layer import RecurrentLayer, State, mask_outputs, state_at_end, transformed
 
 __all__ = ["GatedLayer"]
 
@@ -28,17 +27,27 @@ class GatedLayer(RecurrentLayer):
     torch has a kernel for exactly this cell, the layer names it in `kernel`.
 
     Claims: rnn.gate, rnn.lstm, rnn.gru
+    Differs: compiled, a kernel is one operator for sequences of all lengths (see `run_kernel`); without a kernel the
+        loop is unrolled, and each length is compiled on its own. Transforms of `torch.func` run the loop, `hoisted`.
     """
 
     BLOCKS: tuple[str, ...] = ()
 
-    def __init__(self, inputs: int, hidden: int, bias: bool) -> None:
+    def __init__(
+        self,
+        inputs: int,
+        hidden: int,
+        bias: bool,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
         super().__init__(inputs, validate.count("hidden", hidden))
         self.hidden = hidden
         rows = len(self.BLOCKS) * hidden
-        self.input_weight = nn.Parameter(torch.empty(rows, inputs))
-        self.recurrent_weight = nn.Parameter(torch.empty(rows, hidden))
-        self.bias = nn.Parameter(torch.empty(rows)) if validate.flag("bias", bias) else None
+        factory_kwargs: dict[str, Any] = {"device": device, "dtype": dtype}
+        self.input_weight = nn.Parameter(torch.empty(rows, inputs, **factory_kwargs))
+        self.recurrent_weight = nn.Parameter(torch.empty(rows, hidden, **factory_kwargs))
+        self.bias = nn.Parameter(torch.empty(rows, **factory_kwargs)) if validate.flag("bias", bias) else None
 
     def reset_parameters(self) -> None:
         r"""Draw every parameter from $\mathrm{Unif}[-1/\sqrt m, 1/\sqrt m]$, as torch does."""
@@ -66,8 +75,8 @@ class GatedLayer(RecurrentLayer):
         """One step from a projected input."""
         raise NotImplementedError(f"{type(self).__name__} must define advance(projected, state)")
 
-    def kernel(self) -> Callable[..., Any] | None:
-        """torch's own function for a whole sequence of this cell, or None where there is none."""
+    def kernel(self) -> str | None:
+        """The name of torch's own function for a whole sequence of this cell, or None where there is none."""
         return None
 
     def torch_weights(self) -> list[Tensor]:
@@ -86,10 +95,10 @@ class GatedLayer(RecurrentLayer):
         if not x.numel():  # without a sequence or without a step there is nothing to gain
             return self.by_steps(x, state, lengths)
         kernel = self.kernel()
-        if kernel is None:
+        if kernel is None or transformed():
             return self.hoisted(x, state, lengths)
         x, weights = (x, self.torch_weights()) if lengths is None else self.held(x, lengths)
-        return _fused(kernel, weights, x, state, lengths)
+        return _run_fused(kernel, weights, x, state, lengths)
 
     def hoisted(self, x: Tensor, state: State, lengths: Tensor | None = None) -> tuple[Tensor, State]:
         """Run a whole sequence of at least one step in a loop, its inputs multiplied beforehand in one product."""
@@ -99,33 +108,29 @@ class GatedLayer(RecurrentLayer):
             outputs.append(output)
             states.append(after)
         if lengths is not None:
-            states = [_at_end(states, lengths)]
+            states = [_states_at_end(states, lengths)]
         return mask_outputs(torch.stack(outputs, dim=1), lengths), states[-1]  # (batch, time, hidden)
 
     def extra_repr(self) -> str:
         return f"inputs={self.inputs}, hidden={self.hidden}" + (", bias=False" if self.bias is None else "")
 
 
-def _at_end(states: list[State], lengths: Tensor) -> State:
+def _states_at_end(states: list[State], lengths: Tensor) -> State:
     """Of all states, the first of which is the start, each sequence's at its own end."""
     if isinstance(states[0], tuple):
-        return tuple(_at_end(list(part), lengths) for part in zip(*states, strict=True))
+        return tuple(_states_at_end(list(part), lengths) for part in zip(*states, strict=True))
     every = torch.stack(states)  # (time + 1, batch, hidden)
-    return every[lengths, torch.arange(len(lengths), device=lengths.device)]  # (batch, hidden)
+    return every[lengths, torch.arange(lengths.shape[0], device=lengths.device)]  # (batch, hidden)
 
 
-def _fused(
-    kernel: Callable[..., Any], weights: list[Tensor], x: Tensor, state: State, lengths: Tensor | None
+def _run_fused(
+    kernel: str, weights: list[Tensor], x: Tensor, state: State, lengths: Tensor | None
 ) -> tuple[Tensor, State]:
     """A whole batch through one of torch's kernels, every sequence up to the last step."""
-    several = isinstance(state, tuple)
-    start = tuple(part[None] for part in (state if several else (state,)))  # (1, batch, hidden): torch counts layers
-    if x.is_cuda:
-        weights = in_one_piece(*weights)
-    # With biases, one layer, no dropout, gradients, one direction, batch first.
-    options = weights, True, 1, 0.0, torch.is_grad_enabled(), False, True
-    outputs, *ends = kernel(x, start if several else start[0], *options)  # (batch, time, hidden)
-    ends = [end[0] for end in ends]  # (batch, hidden)
+    start = state if isinstance(state, tuple) else (state,)  # each (batch, hidden)
+    outputs, ends = run_kernel(kernel, x, start, weights)  # (batch, time, hidden), and each (batch, hidden)
     if lengths is not None:
-        ends[0] = state_at_end(outputs, start[0][0], lengths)
-    return mask_outputs(outputs, lengths), tuple(ends) if several else ends[0]
+        # Some kernels shut a gate to 1e-38 only, which nothing but an exact zero can tell from 0.
+        cells = [torch.where(lengths[:, None] > 0, *pair) for pair in zip(ends[1:], start[1:], strict=True)]
+        ends = (state_at_end(outputs, start[0], lengths), *cells)
+    return mask_outputs(outputs, lengths), ends if isinstance(state, tuple) else ends[0]

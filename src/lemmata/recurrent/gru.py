@@ -1,6 +1,5 @@
 r"""The gated recurrent unit: reset after or before the matrix product, with an update gate that keeps or writes."""
 
-from collections.abc import Callable
 from copy import deepcopy
 from typing import Any, Literal, NamedTuple
 
@@ -25,7 +24,7 @@ class GRUGates(NamedTuple):
     candidate: Tensor
 
 
-@system("gru", title="GRU", kind="module")
+@system("gru", title="GRU", kind="module", example="GRU(3, 5)(torch.randn(4, 7, 3))")
 class GRU(GatedLayer):
     r"""Gated recurrent unit: the state moves by a convex combination towards a candidate.
 
@@ -55,8 +54,9 @@ class GRU(GatedLayer):
     Claims: rnn.gate, rnn.gru, rnn.gru.convention, rnn.gru.reset_placement, rnn.gru.param_count
 
     Source: Cho et al. 2014.  Differs: torch.nn.GRU has two biases for each block, of which those of the gates only
-    ever occur as their sum (`from_torch` adds them), and puts an axis of layers before its state. On CUDA its kernel
-    (cuDNN) can be differentiated once only; `by_steps` and `hoisted` have no such limit.
+    ever occur as their sum (`from_torch` adds them), and puts an axis of layers before its state: where
+    `_, h = gru(x)` gives torch's users the last layer as `h[-1]`, it is `h` itself here, and `h[-1]` the last example.
+    On CUDA its kernel (cuDNN) can be differentiated once only; `by_steps` and `hoisted` have no such limit.
 
     >>> layer = GRU(3, 5)
     >>> outputs, state = layer(torch.randn(2, 7, 3))
@@ -76,10 +76,13 @@ class GRU(GatedLayer):
         reset: Literal["before", "after"] = "after",
         update: Literal["keep", "write"] = "keep",
         bias: bool = True,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
     ) -> None:
-        super().__init__(inputs, hidden, bias)
+        super().__init__(inputs, hidden, bias, device, dtype)
         self.reset, self.update = validate.one_of("reset", reset, RESETS), validate.one_of("update", update, UPDATES)
-        self.inner_bias = nn.Parameter(torch.empty(hidden)) if bias and reset == "after" else None
+        inner = bias and reset == "after"
+        self.inner_bias = nn.Parameter(torch.empty(hidden, device=device, dtype=dtype)) if inner else None
         self.reset_parameters()
 
     def initial_state(self, batch: int) -> Tensor:
@@ -107,11 +110,11 @@ class GRU(GatedLayer):
             recalled = reset * nn.functional.linear(state, of_candidate, self.inner_bias)
         return GRUGates(reset, update, torch.tanh(to_candidate + recalled))
 
-    def kernel(self) -> Callable[..., Any] | None:
-        return torch.gru if self.reset == "after" else None
+    def kernel(self) -> str | None:
+        return "gru" if self.reset == "after" else None
 
     def torch_weights(self) -> list[Tensor]:
-        flip = _negated if self.update == "write" else lambda weight: weight
+        flip = _with_negated_update if self.update == "write" else lambda weight: weight
         zero = self.recurrent_weight.new_zeros(len(self.recurrent_weight))
         weights = [flip(self.input_weight), flip(self.recurrent_weight)]
         if self.bias is None or self.inner_bias is None:
@@ -125,21 +128,22 @@ class GRU(GatedLayer):
             copied.update = update
             for parameter in (copied.input_weight, copied.recurrent_weight, copied.bias):
                 if parameter is not None:
-                    parameter.data = _negated(parameter.data)
+                    parameter.data = _with_negated_update(parameter.data)
         return copied
 
     @classmethod
-    def from_torch(cls, module: nn.GRU, layer: int = 0, reverse: bool = False) -> "GRU":
+    def from_torch(cls, module: nn.GRU, layer: int | None = None, reverse: bool | None = None) -> "GRU":
         """One layer and direction of a torch.nn.GRU, with copies of its weights: reset after the product, gate keeps.
 
-        The two biases of the gates are added; those of the candidate stay apart as `bias` and `inner_bias`. Deep
-        modules and those that run both ways are put together from such layers as `LSTM.from_torch` says.
+        The two biases of the gates are added; those of the candidate stay apart as `bias` and `inner_bias`.
+        `Stacked.from_torch(module)` takes all layers and both directions; of such a module it must be said which one is
+        meant here. Sequences are (batch, time, inputs), whatever `batch_first` the module has.
         """
         if not isinstance(module, nn.GRU):
             raise TypeError(f"module must be a torch.nn.GRU, got {type(module).__name__}")
         weights = one_layer(module, layer, reverse)
-        made = cls(weights[0].shape[1], module.hidden_size, reset="after", bias=module.bias)
-        made = made.to(weights[0])
+        factory_kwargs: dict[str, Any] = {"device": weights[0].device, "dtype": weights[0].dtype}
+        made = cls(weights[0].shape[1], module.hidden_size, reset="after", bias=module.bias, **factory_kwargs)
         given = {"input_weight": weights[0], "recurrent_weight": weights[1]}
         if module.bias:
             of_gates, inner = weights[3].split([2 * made.hidden, made.hidden])
@@ -159,7 +163,7 @@ class GRU(GatedLayer):
         return super().extra_repr() + f", reset={self.reset!r}, update={self.update!r}"
 
 
-def _negated(weight: Tensor) -> Tensor:
+def _with_negated_update(weight: Tensor) -> Tensor:
     """The same rows with those of the update gate negated."""
     reset, update, candidate = weight.chunk(3)
     return torch.cat([reset, -update, candidate])

@@ -1,7 +1,7 @@
 r"""What minGRU and minLSTM share: a gate that sees only the input, so that the state evolves linearly."""
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from jaxtyping import Float
@@ -42,7 +42,15 @@ class InputGatedLayer(RecurrentLayer):
 
     BLOCKS: tuple[str, ...] = ()
 
-    def __init__(self, inputs: int, hidden: int, bias: bool = True, memory: int | float | None = None) -> None:
+    def __init__(
+        self,
+        inputs: int,
+        hidden: int,
+        bias: bool = True,
+        memory: int | float | None = None,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
         super().__init__(inputs, validate.count("hidden", hidden))
         if memory is not None:
             validate.number("memory", memory, above=1)
@@ -50,8 +58,9 @@ class InputGatedLayer(RecurrentLayer):
             raise ValueError("memory is set in the biases: use bias=True")
         self.memory = memory
         rows = len(self.BLOCKS) * hidden
-        self.input_weight = nn.Parameter(torch.empty(rows, inputs))
-        self.bias = nn.Parameter(torch.empty(rows)) if validate.flag("bias", bias) else None
+        factory_kwargs: dict[str, Any] = {"device": device, "dtype": dtype}
+        self.input_weight = nn.Parameter(torch.empty(rows, inputs, **factory_kwargs))
+        self.bias = nn.Parameter(torch.empty(rows, **factory_kwargs)) if validate.flag("bias", bias) else None
         self.reset_parameters()
 
     @property
@@ -68,7 +77,8 @@ class InputGatedLayer(RecurrentLayer):
         nn.init.uniform_(self.bias, -bound, bound)
         if self.memory is not None:
             # A unit that keeps the fraction s of its state forgets in 1 / (1 - s) steps: s = (t - 1) / t.
-            steps = torch.logspace(0, math.log10(self.memory), self.outputs + 2, dtype=torch.float64)[1:-1]
+            ends, double = (0, math.log10(self.memory)), {"dtype": torch.float64, "device": self.bias.device}
+            steps = torch.logspace(*ends, self.outputs + 2, **double)[1:-1]  # (hidden,)
             with torch.no_grad():
                 self.bias[: -self.outputs] = self.bias_for_fraction((steps - 1) / steps).to(self.bias)
 

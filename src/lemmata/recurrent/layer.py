@@ -25,7 +25,7 @@ class RecurrentLayer(nn.Module):
     one at its own end. So sequences of different lengths can share a batch, and what pads them has no influence.
 
     Shapes:
-        x: (batch, time, inputs)    lengths: (batch,) whole numbers from 0 to time
+        x: (batch, time, inputs)    lengths: (batch,) integers from 0 to time
         returns: outputs (batch, time, outputs), and the state after the last step
 
     Claims: rnn.evolution
@@ -54,7 +54,7 @@ class RecurrentLayer(nn.Module):
         self._check_input(x)
         lengths = checked_lengths(lengths, x)
         # What pads a sequence may be infinite or NaN: zeros keep it out of the gradients as well.
-        return self.sequence(mask_outputs(x, lengths), self._checked(state, len(x)), lengths)
+        return self.sequence(mask_outputs(x, lengths), self._checked_state(state, x.shape[0]), lengths)
 
     def sequence(self, x: Tensor, state: State, lengths: Tensor | None) -> tuple[Tensor, State]:
         """Run a whole sequence from a given state."""
@@ -62,14 +62,14 @@ class RecurrentLayer(nn.Module):
 
     def by_steps(self, x: Tensor, state: State | None = None, lengths: Tensor | None = None) -> tuple[Tensor, State]:
         """Run a whole sequence one step after another: the reference for every quicker way."""
-        state = self._checked(state, len(x))
+        state = self._checked_state(state, x.shape[0])
         outputs = []
         for time, now in enumerate(mask_outputs(x, lengths).unbind(1)):  # (batch, inputs) at each step
             output, after = self.step(now, state)  # (batch, outputs), and a state
-            state = after if lengths is None else _where(time < lengths, after, state)
+            state = after if lengths is None else _state_where(time < lengths, after, state)
             outputs.append(output)
         if not outputs:
-            return x.new_empty(len(x), 0, self.outputs), state
+            return x.new_empty(x.shape[0], 0, self.outputs), state
         return mask_outputs(torch.stack(outputs, dim=1), lengths), state  # (batch, time, outputs)
 
     def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *rest: Any) -> None:
@@ -86,13 +86,13 @@ class RecurrentLayer(nn.Module):
         if x.dtype != weight.dtype and not torch.is_autocast_enabled(x.device.type):
             raise TypeError(f"x must be {weight.dtype} like the layer, got {x.dtype}: use x.to({weight.dtype})")
 
-    def _checked(self, state: State | None, batch: int) -> State:
+    def _checked_state(self, state: State | None, batch: int) -> State:
         start = self.initial_state(batch)
         if state is None:
             return start
-        wanted, given = _shapes(start), _shapes(state)
+        wanted, given = _state_shapes(start), _state_shapes(state)
         if wanted != given:
-            raise ValueError(f"state must have the shape {_told(wanted)}, got {_told(given)}")
+            raise ValueError(f"state must have the shape {_shapes_message(wanted)}, got {_shapes_message(given)}")
         return state
 
 
@@ -117,42 +117,48 @@ def state_at_end(states: Tensor, start: Tensor, lengths: Tensor | None) -> Tenso
         return start
     if lengths is None:
         return states[:, -1]
-    each = torch.arange(len(states), device=states.device)
+    each = torch.arange(states.shape[0], device=states.device)
     chosen = states[each, (lengths - 1).clamp(min=0)]  # (batch, features)
     return torch.where(lengths[:, None] > 0, chosen, start)
 
 
-def _where(condition: Tensor, new: State, old: State) -> State:
+def _state_where(condition: Tensor, new: State, old: State) -> State:
     if isinstance(new, tuple):
-        return tuple(_where(condition, a, b) for a, b in zip(new, old, strict=True))
+        return tuple(_state_where(condition, a, b) for a, b in zip(new, old, strict=True))
     return torch.where(condition.view(-1, *[1] * (new.ndim - 1)), new, old)
 
 
-def _shapes(state: State) -> Any:
+def _state_shapes(state: State) -> Any:
     if isinstance(state, tuple | list):
-        return tuple(map(_shapes, state))
+        return tuple(map(_state_shapes, state))
     if not isinstance(state, Tensor):
         raise TypeError(f"state must be a tensor or a tuple of tensors, got {type(state).__name__}")
     return torch.Size(state.shape)
 
 
-def _told(shapes: Any) -> str:
+def _shapes_message(shapes: Any) -> str:
     if isinstance(shapes, torch.Size):
         return str(tuple(shapes))
-    return "(" + ", ".join(map(_told, shapes)) + ")"
+    return "(" + ", ".join(map(_shapes_message, shapes)) + ")"
 
 
 def checked_lengths(lengths: Tensor | None, x: Tensor, least: int = 0) -> Tensor | None:
     """The lengths of the sequences in x (batch, time, ...) as int64 beside it, once they can be that."""
-    if lengths is None or torch.compiler.is_compiling():  # looking at numbers would break the graph
-        return lengths
+    if lengths is None:
+        return None
     if not isinstance(lengths, Tensor):
         raise TypeError(f"lengths must be a tensor, got {type(lengths).__name__}: use torch.tensor(lengths)")
     if lengths.is_floating_point() or lengths.is_complex() or lengths.dtype is torch.bool:
-        raise TypeError(f"lengths must hold whole numbers, got {lengths.dtype}")
+        raise TypeError(f"lengths must hold integers, got {lengths.dtype}: use lengths.long()")
     if lengths.shape != x.shape[:1]:
-        raise ValueError(f"lengths must hold one number for each of {len(x)} sequences, got {tuple(lengths.shape)}")
-    if len(lengths) and not least <= int(lengths.min()) <= int(lengths.max()) <= x.shape[1]:
+        wanted, given = x.shape[0], tuple(lengths.shape)
+        raise ValueError(f"lengths must hold one number for each of {wanted} sequences, got shape {given}")
+    if validate.visible(lengths) and not least <= int(lengths.min()) <= int(lengths.max()) <= x.shape[1]:
         found = f"{int(lengths.min())} to {int(lengths.max())}"
         raise ValueError(f"lengths must be from {least} to {x.shape[1]}, got {found}")
     return lengths.to(x.device, torch.int64)
+
+
+def transformed() -> bool:
+    """Whether a transform of `torch.func` is active, which torch's kernels for whole sequences do not know."""
+    return not torch.compiler.is_compiling() and torch._C._are_functorch_transforms_active()

@@ -101,7 +101,7 @@ def steady_state(
 
 
 def _verdict(place: Place | None, eigenvalue: complex, radius: float) -> Stability:
-    at = f"eigenvalue {_told(eigenvalue)}"
+    at = f"eigenvalue {_eigenvalue_message(eigenvalue)}"
     if place == "inside":
         why = f"{at} as the largest, inside the unit circle{_distance(eigenvalue, -1)}: states are forgotten"
         return Stability(True, True, radius, why)
@@ -127,6 +127,6 @@ def _distance(eigenvalue: complex, side: int) -> str:
     return f" by {beyond:.1g}" if beyond > 0 else " by less than the rounding of eigenvalues shows"
 
 
-def _told(eigenvalue: complex) -> str:
+def _eigenvalue_message(eigenvalue: complex) -> str:
     real, imaginary = (round(part, 6) + 0.0 for part in (eigenvalue.real, eigenvalue.imag))
     return f"{real:g}" if imaginary == 0 else f"{real:g}{imaginary:+g}i"

@@ -1,6 +1,7 @@
 r"""The linear recurrent unit: a stable diagonal system with complex eigenvalues, and a nonlinear readout."""
 
 import math
+from typing import Any
 
 import torch
 from jaxtyping import Complex, Float
@@ -16,8 +17,10 @@ from lemmata.recurrent.layer import RecurrentLayer, mask_outputs, state_at_end
 
 __all__ = ["LRU"]
 
+COMPLEX = {torch.float32: torch.complex64, torch.float64: torch.complex128}
 
-@system("lru", title="Linear recurrent unit", kind="module")
+
+@system("lru", title="Linear recurrent unit", kind="module", example="LRU(inputs=3, hidden=5)(torch.randn(4, 7, 3))")
 class LRU(RecurrentLayer):
     r"""Linear recurrent unit: a stable diagonal linear system, run as a scan, and read position by position.
 
@@ -66,6 +69,8 @@ class LRU(RecurrentLayer):
         r_max: float = 0.99,
         max_phase: float = 2 * math.pi,
         by_area: bool = False,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__(inputs, inputs if outputs is None else outputs)
         if validate.flag("skip", skip) and self.outputs != self.inputs:
@@ -77,18 +82,21 @@ class LRU(RecurrentLayer):
         # Of the same function, torch's own kernel is several times quicker.
         self._activate = functional.gelu if activation == "gelu" else activation_named(activation)
         self.width = width = inputs if width is None else validate.count("width", width)
-        self.nu, self.phase = nn.Parameter(torch.empty(hidden)), nn.Parameter(torch.empty(hidden))
-        self.log_gain = nn.Parameter(torch.empty(hidden)) if gain == "learnt" else None
-        self.input_weight = nn.Parameter(torch.empty(hidden, 2, inputs))
-        self.readout_weight = nn.Parameter(torch.empty(width, hidden, 2))
-        self.readout_bias = nn.Parameter(torch.empty(width))
-        self.head = nn.Linear(width, self.outputs)
+        factory_kwargs: dict[str, Any] = {"device": device, "dtype": dtype}
+        self.nu = nn.Parameter(torch.empty(hidden, **factory_kwargs))
+        self.phase = nn.Parameter(torch.empty(hidden, **factory_kwargs))
+        self.log_gain = nn.Parameter(torch.empty(hidden, **factory_kwargs)) if gain == "learnt" else None
+        self.input_weight = nn.Parameter(torch.empty(hidden, 2, inputs, **factory_kwargs))
+        self.readout_weight = nn.Parameter(torch.empty(width, hidden, 2, **factory_kwargs))
+        self.readout_bias = nn.Parameter(torch.empty(width, **factory_kwargs))
+        self.head = nn.Linear(width, self.outputs, **factory_kwargs)
         self.reset_parameters()
 
     @torch.no_grad()
     def reset_parameters(self) -> None:
         """Eigenvalues on the ring; Gaussian B and G under which state and readout keep the size of the input."""
-        nu, phase = ring_parameters(self.hidden, self.r_min, self.r_max, self.max_phase, self.by_area)
+        ring = self.r_min, self.r_max, self.max_phase, self.by_area
+        nu, phase = ring_parameters(self.hidden, *ring, device=self.nu.device)
         self.nu.copy_(nu)
         self.phase.copy_(phase)
         if self.log_gain is not None:
@@ -101,28 +109,28 @@ class LRU(RecurrentLayer):
     @property
     def eigenvalues(self) -> Complex[Tensor, " hidden"]:
         """The diagonal of the recurrence, all inside the unit circle."""
-        return polar(self.nu.to(self._real), self.phase.to(self._real))
+        return polar(self.nu.to(self._real_dtype), self.phase.to(self._real_dtype))
 
     @property
     def input_matrix(self) -> Complex[Tensor, "hidden inputs"]:
         r"""The matrix $C = \mathrm{diag}(\gamma)B$ that carries the input into the state."""
-        return torch.view_as_complex(self._scaled_input().mT.contiguous().to(self._real))
+        return torch.view_as_complex(self._scaled_input().mT.contiguous().to(self._real_dtype))
 
     @property
     def readout_matrix(self) -> Complex[Tensor, "width hidden"]:
         """The matrix G that reads the state."""
-        return torch.view_as_complex(self.readout_weight.to(self._real))
+        return torch.view_as_complex(self.readout_weight.to(self._real_dtype))
 
     @property
-    def _real(self) -> torch.dtype:
+    def _real_dtype(self) -> torch.dtype:
         return torch.float64 if self.nu.dtype is torch.float64 else torch.float32
 
     def _scaled_input(self) -> Float[Tensor, "hidden 2 inputs"]:
-        gain = input_gain(self.nu.to(self._real)) if self.log_gain is None else self.log_gain.exp()
+        gain = input_gain(self.nu.to(self._real_dtype)) if self.log_gain is None else self.log_gain.exp()
         return gain.to(self.nu.dtype)[:, None, None] * self.input_weight
 
     def initial_state(self, batch: int) -> Complex[Tensor, "batch hidden"]:
-        return torch.zeros(batch, self.hidden, dtype=self._real.to_complex(), device=self.nu.device)
+        return torch.zeros(batch, self.hidden, dtype=COMPLEX[self._real_dtype], device=self.nu.device)
 
     def step(self, x: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
         state = self.eigenvalues * state + x.to(state.dtype) @ self.input_matrix.mT  # complex (batch, hidden)
@@ -131,8 +139,8 @@ class LRU(RecurrentLayer):
 
     def sequence(self, x: Tensor, state: Tensor, lengths: Tensor | None) -> tuple[Tensor, Tensor]:
         # Real and imaginary parts lie side by side: the complex products become real ones, and nothing is copied.
-        driven = functional.linear(x, self._scaled_input().flatten(0, 1)).to(self._real)  # (batch, time, 2 hidden)
-        driven = driven.unflatten(-1, (self.hidden, 2))  # (batch, time, hidden, 2)
+        driven = functional.linear(x, self._scaled_input().flatten(0, 1))  # (batch, time, 2 hidden)
+        driven = driven.to(self._real_dtype).unflatten(-1, (self.hidden, 2))  # (batch, time, hidden, 2)
         driven = torch.view_as_complex(driven)  # complex (batch, time, hidden)
         states = linear_scan(self.eigenvalues, driven, state)  # complex (batch, time, hidden)
         parts = torch.view_as_real(states)  # (batch, time, hidden, 2)

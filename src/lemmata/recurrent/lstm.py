@@ -1,6 +1,6 @@
 r"""The long short-term memory: a cell that is kept, written and shown by gates."""
 
-from collections.abc import Callable
+import math
 from typing import Any, NamedTuple
 
 import torch
@@ -14,8 +14,6 @@ from lemmata.recurrent.torch_weights import one_layer
 
 __all__ = ["LSTM", "LSTMGates"]
 
-CERTAIN = 1e4  # gates are 1 and 0 there in every precision, and half precision still holds it
-
 
 class LSTMGates(NamedTuple):
     """What an LSTM computes from an input and its hidden state: three gates in (0, 1) and a candidate in (-1, 1)."""
@@ -26,7 +24,7 @@ class LSTMGates(NamedTuple):
     output: Tensor
 
 
-@system("lstm", title="LSTM", kind="module")
+@system("lstm", title="LSTM", kind="module", example="LSTM(3, 5)(torch.randn(4, 7, 3))")
 class LSTM(GatedLayer):
     r"""Long short-term memory: the cell $z$ remembers by addition, the hidden state $\zeta$ is what it shows.
 
@@ -50,8 +48,10 @@ class LSTM(GatedLayer):
 
     Source: Hochreiter and Schmidhuber 1997; the forget gate by Gers, Schmidhuber and Cummins 2000, its bias 1 by
     Jozefowicz, Zaremba and Sutskever 2015.  Differs: torch.nn.LSTM has two biases that only ever occur as their sum
-    (`from_torch` adds them), starts the forget gate's like all others, and puts an axis of layers before its states.
-    On CUDA torch's kernel (cuDNN) can be differentiated once only; `by_steps` and `hoisted` have no such limit.
+    (`from_torch` adds them), starts the forget gate's like all others, and puts an axis of layers before its states:
+    where `_, (h, c) = lstm(x)` gives torch's users the last layer as `h[-1]`, it is `h` itself here, and `h[-1]` would
+    be the last example. On CUDA torch's kernel (cuDNN) can be differentiated once only; `by_steps` and `hoisted` have
+    no such limit.
 
     >>> layer = LSTM(3, 5)
     >>> outputs, (hidden, cell) = layer(torch.randn(2, 7, 3))
@@ -62,12 +62,21 @@ class LSTM(GatedLayer):
     BLOCKS = ("input", "forget", "candidate", "output")
 
     def __init__(
-        self, inputs: int, hidden: int, *, bias: bool = True, forget_bias: int | float = 1.0, cell_matrix: bool = False
+        self,
+        inputs: int,
+        hidden: int,
+        *,
+        bias: bool = True,
+        forget_bias: int | float = 1.0,
+        cell_matrix: bool = False,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
     ) -> None:
-        super().__init__(inputs, hidden, bias)
+        super().__init__(inputs, hidden, bias, device, dtype)
         self.forget_bias = validate.finite_number("forget_bias", forget_bias)
         self.cell_matrix = validate.flag("cell_matrix", cell_matrix)
-        self.cell_weight = nn.Parameter(torch.empty(hidden, hidden)) if cell_matrix else None
+        square = torch.empty(hidden, hidden, device=device, dtype=dtype) if cell_matrix else None
+        self.cell_weight = None if square is None else nn.Parameter(square)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -98,39 +107,46 @@ class LSTM(GatedLayer):
         input, forget, candidate, output = total.chunk(4, dim=-1)  # each (..., hidden)
         return LSTMGates(torch.sigmoid(input), torch.sigmoid(forget), torch.tanh(candidate), torch.sigmoid(output))
 
-    def kernel(self) -> Callable[..., Any] | None:
-        return torch.lstm if self.cell_weight is None else None
+    def kernel(self) -> str | None:
+        return "lstm" if self.cell_weight is None else None
 
     def torch_weights(self) -> list[Tensor]:
         zero = self.recurrent_weight.new_zeros(len(self.recurrent_weight))
         return [self.input_weight, self.recurrent_weight, zero if self.bias is None else self.bias, zero]
 
     def held(self, x: Tensor, lengths: Tensor) -> tuple[Tensor, list[Tensor]]:
-        """With one more input, 1 after a sequence's end, that opens the forget gate and shuts the input gate.
+        """With two more inputs, 1 after a sequence's end, that open the forget gate and shut the input gate.
 
         So the cell rests, and the last one, which is all that torch gives, is the one at each sequence's end. Packed
-        sequences would give it too, but training on them takes up to forty times as long on the CPU.
+        sequences would give it too, but training on them takes up to forty times as long on the CPU. The two add up to
+        more than the dtype's largest number, so that gates are exactly 1 and 0 whatever the weights say.
         """
         over = torch.arange(x.shape[1], device=x.device) >= lengths[:, None]  # (batch, time)
-        held = self.recurrent_weight.new_tensor([-CERTAIN, CERTAIN, 0, 0]).repeat_interleave(self.hidden)  # (4 hidden,)
+        kind, dtype = x.device.type, self.recurrent_weight.dtype
+        if torch.is_autocast_enabled(kind):  # cuDNN's layers run in half precision, whatever dtype was asked for
+            asked = kind == "cpu" or torch.compiler.is_compiling()
+            dtype = torch.get_autocast_dtype(kind) if asked else torch.float16
+        # One and a half times a power of two: it stays finite, and the same, where a kernel rounds it to few bits.
+        large = math.ldexp(1.5, math.frexp(torch.finfo(dtype).max)[1] - 1)
+        held = self.recurrent_weight.new_tensor([-large, large, 0, 0]).repeat_interleave(self.hidden)  # (4 hidden,)
         input_weight, *others = self.torch_weights()
-        x = torch.cat([x, over[..., None].to(x.dtype)], -1)  # (batch, time, inputs + 1)
-        return x, [torch.cat([input_weight, held[:, None]], 1), *others]
+        x = torch.cat([x, over[..., None].expand(-1, -1, 2).to(x.dtype)], -1)  # (batch, time, inputs + 2)
+        return x, [torch.cat([input_weight, held[:, None].expand(-1, 2)], 1), *others]
 
     @classmethod
-    def from_torch(cls, module: nn.LSTM, layer: int = 0, reverse: bool = False) -> "LSTM":
+    def from_torch(cls, module: nn.LSTM, layer: int | None = None, reverse: bool | None = None) -> "LSTM":
         """One layer and direction of a torch.nn.LSTM, with copies of its weights: the two biases are added.
 
-        A deep module becomes `Stacked(*(LSTM.from_torch(module, layer=k) for k in range(module.num_layers)))`, one
-        that runs both ways `Bidirectional(LSTM.from_torch(module), LSTM.from_torch(module, reverse=True))`.
+        `Stacked.from_torch(module)` takes all layers and both directions; of such a module it must be said which one is
+        meant here. Sequences are (batch, time, inputs), whatever `batch_first` the module has.
         """
         if not isinstance(module, nn.LSTM):
             raise TypeError(f"module must be a torch.nn.LSTM, got {type(module).__name__}")
         if module.proj_size:
             raise ValueError(f"module must have no projection of the hidden state, got proj_size={module.proj_size}")
         weights = one_layer(module, layer, reverse)
-        made = cls(weights[0].shape[1], module.hidden_size, bias=module.bias)
-        made = made.to(weights[0])
+        factory_kwargs: dict[str, Any] = {"device": weights[0].device, "dtype": weights[0].dtype}
+        made = cls(weights[0].shape[1], module.hidden_size, bias=module.bias, **factory_kwargs)
         given = {"input_weight": weights[0], "recurrent_weight": weights[1]}
         if module.bias:
             given["bias"] = weights[2] + weights[3]

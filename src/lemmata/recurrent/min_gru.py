@@ -9,7 +9,7 @@ from lemmata.recurrent.input_gated import InputGatedLayer
 __all__ = ["MinGRU"]
 
 
-@system("mingru", title="minGRU", kind="module")
+@system("mingru", title="minGRU", kind="module", example="MinGRU(inputs=3, hidden=5)(torch.randn(4, 7, 3))")
 class MinGRU(InputGatedLayer):
     r"""Gated recurrent unit without the state in its gate: linear in the state, so a whole sequence is one scan.
 

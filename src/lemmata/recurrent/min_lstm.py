@@ -10,7 +10,7 @@ from lemmata.recurrent.input_gated import InputGatedLayer
 __all__ = ["MinLSTM"]
 
 
-@system("minlstm", title="minLSTM", kind="module")
+@system("minlstm", title="minLSTM", kind="module", example="MinLSTM(inputs=3, hidden=5)(torch.randn(4, 7, 3))")
 class MinLSTM(InputGatedLayer):
     r"""Long short-term memory without the state in its gates; forget and input gate are divided by their sum.
 

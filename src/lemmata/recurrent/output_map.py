@@ -1,5 +1,7 @@
 r"""Readouts of a recurrent layer: a label for each step, the next token, one label for the whole sequence."""
 
+from typing import Any
+
 import torch
 from jaxtyping import Float, Int, Integer, Shaped
 from torch import Tensor, nn
@@ -18,7 +20,7 @@ class OutputMap(nn.Module):
 
     $$ \hat y_t = \psi(W z_t + c) $$
 
-    With `vocab_size` the inputs are whole numbers below it, each of them a learnt vector; without, they are numbers.
+    With `vocab_size` the inputs are integers below it, each of them a learnt vector; without, they are numbers.
 
     Shapes:
         x: (batch, time, inputs of the layer), or with `vocab_size` (batch, time)
@@ -27,15 +29,22 @@ class OutputMap(nn.Module):
     """
 
     def __init__(
-        self, layer: RecurrentLayer, outputs: int, activation: str = "identity", vocab_size: int | None = None
+        self,
+        layer: RecurrentLayer,
+        outputs: int,
+        activation: str = "identity",
+        vocab_size: int | None = None,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__()
         checked_layer("layer", layer)
         self.layer, self.activation = layer, activation_named(activation).name
+        factory_kwargs: dict[str, Any] = {"device": device, "dtype": dtype}
         self.embedding = None
         if vocab_size is not None:
-            self.embedding = nn.Embedding(validate.count("vocab_size", vocab_size), layer.inputs)
-        self.readout = nn.Linear(layer.outputs, validate.count("outputs", outputs))
+            self.embedding = nn.Embedding(validate.count("vocab_size", vocab_size), layer.inputs, **factory_kwargs)
+        self.readout = nn.Linear(layer.outputs, validate.count("outputs", outputs), **factory_kwargs)
 
     def embed(self, x: Shaped[Tensor, "..."]) -> Float[Tensor, "... inputs"]:
         """The inputs of the layer: x itself, or the vectors of its tokens."""
@@ -88,7 +97,7 @@ class SequenceClassifier(OutputMap):
     ) -> Float[Tensor, "batch outputs"]:
         lengths = checked_lengths(lengths, x)
         outputs, _ = self.layer(self.embed(x), state, lengths)  # (batch, time, outputs of the layer)
-        last = state_at_end(outputs, outputs.new_zeros(len(outputs), outputs.shape[-1]), lengths)
+        last = state_at_end(outputs, outputs.new_zeros(outputs.shape[0], outputs.shape[-1]), lengths)
         return self.read(last)  # (batch, outputs)
 
 
@@ -110,8 +119,14 @@ class Autoregressor(OutputMap):
     (torch.Size([4, 100, 65]), torch.Size([]), torch.Size([4, 20]))
     """
 
-    def __init__(self, layer: RecurrentLayer, vocab_size: int) -> None:
-        super().__init__(layer, vocab_size, vocab_size=vocab_size)
+    def __init__(
+        self,
+        layer: RecurrentLayer,
+        vocab_size: int,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        super().__init__(layer, vocab_size, vocab_size=vocab_size, device=device, dtype=dtype)
         if not layer.causal:
             raise ValueError("layer must not look ahead: what it should predict would be among its inputs")
 
@@ -155,14 +170,14 @@ class Autoregressor(OutputMap):
             logits, state = self(prompt)
             last, drawn = logits[:, -1], []  # (batch, vocab_size)
             for _ in range(length):
-                token = _drawn(last, temperature, generator)  # (batch,)
+                token = _drawn_tokens(last, temperature, generator)  # (batch,)
                 drawn.append(token)
                 output, state = self.layer.step(self.embed(token), state)
                 last = self.read(output)
         return torch.stack(drawn, dim=1)  # (batch, length)
 
 
-def _drawn(logits: Tensor, temperature: int | float, generator: torch.Generator | None) -> Tensor:
+def _drawn_tokens(logits: Tensor, temperature: int | float, generator: torch.Generator | None) -> Tensor:
     if temperature == 0:
         return logits.argmax(1)
     chances = functional.softmax(logits / temperature, 1)

@@ -6,11 +6,11 @@ the best of all n-grams, which looks back four characters, 2.40.
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from lemmata import validate
 from lemmata.data.examples import Examples
@@ -21,8 +21,8 @@ from lemmata.marks import recipe
 from lemmata.recurrent.character_model import CharacterModel
 from lemmata.train.evaluation_mode import evaluating
 from lemmata.train.experiment import Experiment
+from lemmata.train.forms import Language, chosen
 from lemmata.train.options import Options
-from lemmata.train.randomness import seeded
 
 __all__ = ["TextConfig", "write_text"]
 
@@ -90,10 +90,7 @@ def write_text(
     # Windows that overlap: the model meets every passage from four different beginnings.
     train = windows(text.train.x, config.window, stride=-(-config.window // 4))
     test = windows(text.validation.x, READ_AT_ONCE)
-    chosen = {field.name: getattr(config, field.name) for field in fields(config) if field.name != "window"}
-    arguments = {"vocab_size": len(vocabulary), "cell": system, **chosen}
-    with seeded(options.seed):
-        model = CharacterModel(**arguments)
+    arguments = {"vocab_size": len(vocabulary), "cell": system, **chosen(config, without=("window",))}
 
     def write(system: CharacterModel) -> str:
         return _written(system, vocabulary, 1, torch.Generator().manual_seed(0), length=200)
@@ -108,16 +105,10 @@ def write_text(
     ) -> str:
         return _written(system, vocabulary, count, generator, prompt, length, temperature)
 
-    return Experiment(
-        model, arguments, train, test, options, loss=loss, metric="bits", sample=sample, write=write,
+    return Language().experiment(
+        CharacterModel, arguments, train, test, options, sample=sample, write=write,
         picture=costs_by_context(test, write, BASELINES), notes={"baselines": BASELINES, "how": HOW},
     )  # fmt: skip
-
-
-def loss(system: CharacterModel, batch: Examples) -> dict[str, Tensor]:
-    """The mean negative log-likelihood in nats, and in bits a character."""
-    nats = system.nll(batch.x, batch.y).mean()
-    return {"loss": nats, "bits": nats / math.log(2)}
 
 
 def _written(
@@ -130,15 +121,30 @@ def _written(
     temperature: float = 0.8,
 ) -> str:
     """Texts that begin with the prompt, set apart by a line of dashes."""
+
+    def write(numbers: Tensor, source: torch.Generator) -> Tensor:
+        return system.sample(numbers, length, temperature, source)
+
+    return continued(system, vocabulary, count, generator, prompt, write)
+
+
+def continued(
+    system: nn.Module,
+    vocabulary: Vocabulary,
+    count: int,
+    generator: torch.Generator,
+    prompt: str,
+    write: Callable[[Tensor, torch.Generator], Tensor],
+) -> str:
+    """Texts that begin with the prompt and go on with what is written; set apart by a line of dashes."""
     if not prompt:
         raise ValueError("prompt must hold at least one character")
     unknown = sorted(set(prompt) - set(vocabulary.tokens))
     if unknown:
         raise ValueError(f"prompt must hold characters that the model has read, got {unknown[0]!r}: leave it out")
-    place = next(system.parameters()).device
-    numbers = vocabulary.encode(prompt).to(place)
-    source = generator if place.type == "cpu" else torch.Generator(place).manual_seed(generator.initial_seed())
-    texts = system.sample(numbers.expand(count, -1), length, temperature, source)
+    device = next(system.parameters()).device
+    source = generator if device.type == "cpu" else torch.Generator(device).manual_seed(generator.initial_seed())
+    texts = write(vocabulary.encode(prompt).to(device).expand(count, -1), source)
     return f"\n{'-' * 20}\n".join(prompt + vocabulary.decode(text) for text in texts)
 
 

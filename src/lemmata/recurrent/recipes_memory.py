@@ -6,14 +6,12 @@ guesses; after 10 sounds elman has it too, after 20 it does not within 4 passes.
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from torch import Tensor
-from torch.nn import functional
-
 from lemmata import validate
+from lemmata.convolution.recipes_memory import answer
 from lemmata.data.examples import Dataset, Examples
 from lemmata.data.own_files import FileChoices, load_file
 from lemmata.data.registry import load
@@ -21,9 +19,9 @@ from lemmata.marks import recipe
 from lemmata.recurrent.sequence_reader import SequenceReader
 from lemmata.recurrent.task_gradients import gradient_reach
 from lemmata.train.experiment import Experiment
+from lemmata.train.forms import Output, output_of_x
 from lemmata.train.options import Options
 from lemmata.train.own_data import supervised
-from lemmata.train.randomness import seeded
 
 __all__ = ["MemoryConfig", "PixelConfig", "ReaderConfig", "ReaderFileConfig", "read_digits", "read_file", "recall"]
 
@@ -81,13 +79,15 @@ def read_digits(
     """Handwritten digits, one pixel after another."""
     found = load(data)
     train, test = (_as_sequences(part, config.read) for part in (found.train, found.test))
-
-    def predict(system: SequenceReader, examples: Examples) -> dict[str, Tensor]:
-        probability = system(_as_sequences(examples, config.read).x).softmax(1)
-        return {"class": probability.argmax(1), "probability": probability.amax(1)}
-
     notes = {"baselines": DIGITS, "how": HOW}
-    return _answering(system, replace(found, parts={"train": train, "test": test}), config, options, notes, predict)
+    return _answering(
+        system,
+        replace(found, parts={"train": train, "test": test}),
+        config,
+        options,
+        notes,
+        lambda system, batch: system(_as_sequences(batch, config.read).x),
+    )
 
 
 def _as_sequences(pictures: Examples, read: str) -> Examples:
@@ -123,9 +123,7 @@ def read_file(
         "memory": config.memory or max(4 * length, 2),
         **{name: getattr(config, name) for name in ("width", "hidden", "depth")},
     }  # fmt: skip
-    with seeded(options.seed):
-        reader = SequenceReader(**arguments)
-    return supervised(reader, arguments, found, options, view=lambda x: x.flatten(1)[..., None])
+    return supervised(SequenceReader, arguments, found, options, view=lambda x: x.flatten(1)[..., None])
 
 
 # --- Nothing but memory ---
@@ -155,14 +153,7 @@ def recall(
     found = load(data, **{"length" if data == "adding" else "lag": config.lag})
     notes = {"baselines": ADDING if data == "adding" else {"guessing": 1 / len(found.classes)}}
 
-    def predict(system: SequenceReader, examples: Examples) -> dict[str, Tensor]:
-        answers = system(examples.x)
-        if data == "adding":
-            return {"sum": answers[:, 0]}
-        probability = answers.softmax(1)
-        return {"class": probability.argmax(1), "probability": probability.amax(1)}
-
-    return _answering(system, found, config, options, notes, predict)
+    return _answering(system, found, config, options, notes)
 
 
 # --- What all of them share ---
@@ -174,7 +165,7 @@ def _answering(
     config: ReaderConfig,
     options: Options,
     notes: Mapping[str, Any],
-    predict: Callable[[SequenceReader, Examples], Mapping[str, Tensor]],
+    output: Output = output_of_x,
 ) -> Experiment:
     x, y = data.train.x, data.train.y
     vocab_size = None if x.is_floating_point() else int(x.max()) + 1
@@ -184,26 +175,7 @@ def _answering(
         "memory": config.memory or 4 * x.shape[1],
         **{name: getattr(config, name) for name in ("width", "hidden", "depth")},
     }  # fmt: skip
-    with seeded(options.seed):
-        system = SequenceReader(**arguments)
-    numbers = y.is_floating_point()
-    metric = "error" if numbers else "accuracy"
-    return Experiment(
-        system, arguments, data.train, data.test, options,
-        loss=squared_error if numbers else cross_entropy_and_accuracy, metric=metric, largest=not numbers,
-        classes=data.classes, predict=predict, notes=notes,
+    return answer(output, y.is_floating_point()).experiment(
+        SequenceReader, arguments, data.train, data.test, options, classes=data.classes, notes=notes,
         picture=lambda system: gradient_reach(system, data.test[:8]),
     )  # fmt: skip
-
-
-def squared_error(system: SequenceReader, batch: Examples) -> dict[str, Tensor]:
-    """The mean squared error of the one number that is asked for."""
-    error = functional.mse_loss(system(batch.x)[:, 0], batch.y)
-    return {"loss": error, "error": error}
-
-
-def cross_entropy_and_accuracy(system: SequenceReader, batch: Examples) -> dict[str, Tensor]:
-    """The cross-entropy of the answers, and the fraction of right ones."""
-    answers = system(batch.x)
-    right = (answers.argmax(1) == batch.y).to(answers.dtype).mean()
-    return {"loss": functional.cross_entropy(answers, batch.y), "accuracy": right}

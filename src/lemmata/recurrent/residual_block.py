@@ -1,5 +1,8 @@
 r"""A recurrent layer as one block of a deep network: normalised before, added to its input after."""
 
+from typing import Any
+
+import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -30,18 +33,30 @@ class ResidualBlock(RecurrentLayer):
     (torch.Size([2, 100, 8]), torch.Size([2, 12]))
     """
 
-    def __init__(self, layer: RecurrentLayer, expansion: int = 2, dropout: float = 0.0) -> None:
+    def __init__(
+        self,
+        layer: RecurrentLayer,
+        expansion: int = 2,
+        dropout: float = 0.0,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
         checked_layer("layer", layer)
         super().__init__(layer.inputs, layer.inputs)
         validate.count("expansion", expansion, least=0)
         validate.fraction("dropout", dropout)
         features, inside = layer.inputs, expansion * layer.inputs
         self.layer, self.dropout = layer, dropout
-        self.before, self.project = nn.LayerNorm(features), nn.Linear(layer.outputs, features)
+        factory_kwargs: dict[str, Any] = {"device": device, "dtype": dtype}
+        self.before = nn.LayerNorm(features, **factory_kwargs)
+        self.project = nn.Linear(layer.outputs, features, **factory_kwargs)
         self.network = None
         if expansion:
             self.network = nn.Sequential(
-                nn.LayerNorm(features), nn.Linear(features, inside), nn.GELU(), nn.Linear(inside, features)
+                nn.LayerNorm(features, **factory_kwargs),
+                nn.Linear(features, inside, **factory_kwargs),
+                nn.GELU(),
+                nn.Linear(inside, features, **factory_kwargs),
             )
 
     @property
@@ -54,15 +69,15 @@ class ResidualBlock(RecurrentLayer):
 
     def step(self, x: Tensor, state: State) -> tuple[Tensor, State]:
         inside, state = self.layer.step(self.before(x), state)  # (batch, outputs of the layer)
-        return self._after(x, inside), state
+        return self._with_residuals(x, inside), state
 
     def sequence(self, x: Tensor, state: State, lengths: Tensor | None) -> tuple[Tensor, State]:
         inside, state = self.layer(self.before(x), state, lengths)  # (batch, time, outputs of the layer)
-        return mask_outputs(self._after(x, inside), lengths), state
+        return mask_outputs(self._with_residuals(x, inside), lengths), state
 
-    def _after(self, x: Tensor, inside: Tensor) -> Tensor:
-        x = x + self._dropped(self.project(inside))  # (..., inputs)
-        return x if self.network is None else x + self._dropped(self.network(x))
+    def _with_residuals(self, x: Tensor, inside: Tensor) -> Tensor:
+        x = x + self._with_dropout(self.project(inside))  # (..., inputs)
+        return x if self.network is None else x + self._with_dropout(self.network(x))
 
-    def _dropped(self, x: Tensor) -> Tensor:
+    def _with_dropout(self, x: Tensor) -> Tensor:
         return functional.dropout(x, self.dropout, self.training)

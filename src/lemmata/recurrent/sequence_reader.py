@@ -1,5 +1,7 @@
 r"""A network that reads a sequence to its end and then answers: with a class, or with numbers."""
 
+from typing import Any
+
 import torch
 from jaxtyping import Float, Shaped
 from torch import Tensor, nn
@@ -15,14 +17,19 @@ from lemmata.recurrent.stacked import Stacked
 __all__ = ["SequenceReader"]
 
 
-@system("sequence_reader", title="Sequence reader", kind="module")
+@system(
+    "sequence_reader",
+    title="Sequence reader",
+    kind="module",
+    example="SequenceReader(inputs=2, outputs=1, cell='gru', width=6, hidden=8)(torch.randn(4, 7, 2))",
+)
 class SequenceReader(SequenceClassifier):
     r"""A small network for each input, recurrent layers with residuals, and an answer at the end.
 
     $$ e_t = \mathrm{gelu}(E x_t + e), \qquad \hat y = W\,\mathrm{norm}(y_T) + c $$
 
     where $y$ are the outputs of the last layer (see `ResidualBlock`), of which there are `depth`. With `vocab_size` the
-    inputs are whole numbers below it, each a learnt vector. `cell` names the layer: elman, lstm, gru, mingru, minlstm
+    inputs are integers below it, each a learnt vector. `cell` names the layer: elman, lstm, gru, mingru, minlstm
     or lru; `memory` is the longest time in steps for which the units of the last three remember initially.
 
     Shapes:
@@ -43,12 +50,18 @@ class SequenceReader(SequenceClassifier):
         depth: int = 1,
         memory: int = 100,
         vocab_size: int | None = None,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
     ) -> None:
         validate.count("depth", depth)
-        layers = (ResidualBlock(recurrent_layer(cell, width, hidden, memory), 2) for _ in range(depth))
-        super().__init__(Stacked(*layers), outputs, vocab_size=vocab_size)
-        self.encode = nn.Identity() if vocab_size else nn.Sequential(nn.Linear(inputs, width), nn.GELU())
-        self.norm = nn.LayerNorm(width)
+        factory_kwargs: dict[str, Any] = {"device": device, "dtype": dtype}
+        layers = (recurrent_layer(cell, width, hidden, memory, **factory_kwargs) for _ in range(depth))
+        blocks = (ResidualBlock(layer, 2, **factory_kwargs) for layer in layers)
+        super().__init__(Stacked(*blocks), outputs, vocab_size=vocab_size, **factory_kwargs)
+        self.encode: nn.Module = nn.Identity()
+        if not vocab_size:
+            self.encode = nn.Sequential(nn.Linear(inputs, width, **factory_kwargs), nn.GELU())
+        self.norm = nn.LayerNorm(width, **factory_kwargs)
         # What builds the same reader again.
         self.inputs, self.outputs, self.cell, self.width = inputs, outputs, cell, width
         self.hidden, self.depth, self.memory, self.vocab_size = hidden, depth, memory, vocab_size
@@ -59,6 +72,8 @@ class SequenceReader(SequenceClassifier):
         return list(self.layer.layers)  # type: ignore[arg-type]
 
     def embed(self, x: Shaped[Tensor, "..."]) -> Float[Tensor, "... width"]:
+        if self.vocab_size is None and validate.inputs("x", x, self.inputs).ndim != 3:
+            raise ValueError(f"x must be (batch, time, {self.inputs}), got shape {tuple(x.shape)}")
         return self.encode(super().embed(x))
 
     def read(self, z: Float[Tensor, "... width"]) -> Float[Tensor, "... outputs"]:
@@ -71,11 +86,11 @@ class SequenceReader(SequenceClassifier):
         """
         layers = self.layers
         below = self.embed(x)  # (batch, time, width)
-        state = layers[0].initial_state(len(below))
-        states, outputs = [_asking(state)], []
+        state = layers[0].initial_state(below.shape[0])
+        states, outputs = [_requiring_grad(state)], []
         for now in below.unbind(1):
             output, state = layers[0].step(now, states[-1])  # (batch, width), and a state
-            states.append(_asking(state))
+            states.append(_requiring_grad(state))
             outputs.append(output)
         top = torch.stack(outputs, dim=1)  # (batch, time, width)
         for layer in layers[1:]:
@@ -83,8 +98,8 @@ class SequenceReader(SequenceClassifier):
         return self.read(top[:, -1]), states  # (batch, outputs)
 
 
-def _asking(state: State) -> State:
+def _requiring_grad(state: State) -> State:
     """The state as something that gradients can be asked for."""
     if isinstance(state, tuple):
-        return tuple(map(_asking, state))
+        return tuple(map(_requiring_grad, state))
     return state if state.requires_grad else state.detach().requires_grad_()

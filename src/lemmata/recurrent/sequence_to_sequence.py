@@ -30,14 +30,20 @@ class Encoded(NamedTuple):
     memory: AttentionMemory | None
 
 
-@system("seq2seq", title="Sequence-to-sequence encoder and decoder", kind="module")
+@system(
+    "seq2seq",
+    title="Sequence-to-sequence encoder and decoder",
+    kind="module",
+    example="SequenceToSequence(12, 10, embedding=6, hidden=8, attention=True)"
+    "(torch.randint(4, 12, (4, 4)), torch.randint(4, 10, (4, 3)))",
+)
 class SequenceToSequence(ConditionalSequence):
     r"""A distribution over targets given a source: an encoder reads the source, a decoder writes token by token.
 
     $$ \zeta = \mathrm{encoder}(x_{1:m}), \qquad z_0 = \zeta, \qquad z_t = F(y_{t-1}, c_t, z_{t-1}), \qquad
        y_t \sim \mathrm{softmax}(\mu(z_t, c_t)) $$
 
-    Tokens are whole numbers. The first input of the decoder is the token `start` ($y_0$); a sequence is over with the
+    Tokens are integers. The first input of the decoder is the token `start` ($y_0$); a sequence is over with the
     token `end`. Without attention there is no $c_t$, and everything the decoder knows of the source went through the
     state $\zeta$, whose size does not grow with the source. With `attention`, $c_t$ is the mean of the encoder's
     outputs that additive attention finds for the query $z_{t-1}$.
@@ -48,12 +54,14 @@ class SequenceToSequence(ConditionalSequence):
     saves as many parameters again. `dropout` leaves out a fraction of the embedded tokens' values and of the readout's.
 
     Shapes:
-        source: (batch, positions) whole numbers, read up to `lengths` (batch,)
-        target: (batch, time) whole numbers, $y_1, y_2, \dots$ without `start`; what follows the first `end` is ignored
-        returns: logits (batch, time, target_vocab_size), where place t holds those of $y_t$ given $y_{1:t-1}$
+        source: (batch, positions) integers, read up to `lengths` (batch,)
+        target: (batch, time) integers, $y_1, y_2, \dots$ without `start`; what follows the first `end` is ignored
+        returns: logits (batch, time, target_vocab_size), where position t holds those of $y_t$ given $y_{1:t-1}$
 
     Claims: seq.seq2seq, seq.factorisation, seq.bahdanau
     Source: Sutskever, Vinyals, Le 2014; Cho et al. 2014; Bahdanau, Cho, Bengio 2015.
+    Differs: with attention a compiler unrolls the loop over the target, so that each of its lengths is compiled on its
+        own; for the same reason the model does not pass `export_lengths`: an exported one takes targets of one length.
 
     >>> model = SequenceToSequence(source_vocab_size=12, target_vocab_size=10, embedding=8, hidden=16, attention=True)
     >>> source, target = torch.randint(4, 12, (2, 7)), torch.tensor([[5, 6, 3, 0], [4, 3, 0, 0]])
@@ -74,30 +82,32 @@ class SequenceToSequence(ConditionalSequence):
         dropout: float = 0.0,
         start: int = 2,
         end: int = 3,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__()
-        make = _maker(cell)
+        factory_kwargs: dict[str, Any] = {"device": device, "dtype": dtype}
         validate.count("source_vocab_size", source_vocab_size)
         self.target_vocab_size = validate.count("target_vocab_size", target_vocab_size)
         self.dropout = validate.fraction("dropout", dropout)
         self.start = validate.count("start", start, least=0, most=target_vocab_size - 1)
         self.end = validate.count("end", end, least=0, most=target_vocab_size - 1)
-        self.of_source = nn.Embedding(source_vocab_size, validate.count("embedding", embedding))
-        self.of_target = nn.Embedding(target_vocab_size, embedding)
-        self.encoder = make(embedding, hidden)
-        if not isinstance(self.encoder, RecurrentLayer):
-            raise TypeError(f"cell must make layers of lemmata.recurrent, got {type(self.encoder).__name__}")
+        self.of_source = nn.Embedding(source_vocab_size, validate.count("embedding", embedding), **factory_kwargs)
+        self.of_target = nn.Embedding(target_vocab_size, embedding, **factory_kwargs)
+        self.encoder = _made_layer(cell, embedding, hidden, **factory_kwargs)
         if validate.flag("bidirectional", bidirectional):
-            self.encoder = Bidirectional(self.encoder, make(embedding, hidden))
+            self.encoder = Bidirectional(self.encoder, _made_layer(cell, embedding, hidden, **factory_kwargs))
         seen = self.encoder.outputs if validate.flag("attention", attention) else 0
-        self.decoder = make(embedding + seen, hidden)
-        self.hand_over = _HandOver(self.encoder, self.decoder)
-        self.attention = AdditiveAttention(_width(self.hand_over.begins), seen, hidden) if attention else None
-        self.readout = nn.Linear(self.decoder.outputs + seen, embedding)
-        self.output_weight = (
-            None if validate.flag("tied", tied) else nn.Parameter(torch.empty(target_vocab_size, embedding))
-        )
-        self.output_bias = nn.Parameter(torch.zeros(target_vocab_size))
+        self.decoder = _made_layer(cell, embedding + seen, hidden, **factory_kwargs)
+        self.hand_over = _HandOver(self.encoder, self.decoder, **factory_kwargs)
+        self.attention = None
+        if attention:
+            self.attention = AdditiveAttention(_state_width(self.hand_over.begins), seen, hidden, **factory_kwargs)
+        self.readout = nn.Linear(self.decoder.outputs + seen, embedding, **factory_kwargs)
+        self.output_weight = None
+        if not validate.flag("tied", tied):
+            self.output_weight = nn.Parameter(torch.empty(target_vocab_size, embedding, **factory_kwargs))
+        self.output_bias = nn.Parameter(torch.zeros(target_vocab_size, **factory_kwargs))
         spread = embedding**-0.5  # logits of size one, and the gradients that go with them
         if self.output_weight is None:
             nn.init.normal_(self.of_target.weight, std=spread)
@@ -136,13 +146,12 @@ class SequenceToSequence(ConditionalSequence):
         return weights
 
     def _taught(self, source: Tensor, target: Tensor, lengths: Tensor | None) -> tuple[Tensor, Tensor | None]:
-        """What the decoder finds, and where it looks, if shown the true tokens before each place (teacher forcing)."""
-        before = self._before(source, target)
+        """What the decoder finds, and where it looks, if shown the true tokens before each (teacher forcing)."""
         state, memory = self.encode(source, lengths)
-        inputs = self._embedded(self.of_target, before)
+        inputs = self._embedded(self.of_target, self._before(source, target))
         if memory is None:
             return self.decoder(inputs, state)[0], None
-        rows, (width, positions) = len(source), (self.readout.in_features, source.shape[1])
+        rows, (width, positions) = source.shape[0], (self.readout.in_features, source.shape[1])
         found, looked = [inputs.new_empty(rows, 0, width)], [inputs.new_empty(rows, 0, positions)]  # for empty targets
         for x in inputs.unbind(1):  # not inputs[:, t]: the gradient of each such piece is as large as all of them
             output, state, weights = self._advance(x, state, memory)  # (batch, width), state, (batch, positions)
@@ -156,7 +165,7 @@ class SequenceToSequence(ConditionalSequence):
         if memory is None:
             output, state = self.decoder.step(x, state)
             return output, state, None
-        context, weights = self.attention.attend(_flat(state), memory)  # type: ignore[union-attr]
+        context, weights = self.attention.attend(_state_vector(state), memory)  # type: ignore[union-attr]
         output, state = self.decoder.step(torch.cat([x, context], 1), state)
         return torch.cat([output, context], 1), state, weights
 
@@ -173,42 +182,49 @@ class SequenceToSequence(ConditionalSequence):
 class _HandOver(nn.Module):
     """From the state in which the encoder ends to the one in which the decoder begins."""
 
-    def __init__(self, encoder: RecurrentLayer, decoder: RecurrentLayer) -> None:
+    def __init__(self, encoder: RecurrentLayer, decoder: RecurrentLayer, **factory_kwargs: Any) -> None:
         super().__init__()
-        ends, self.begins = _sizes(encoder.initial_state(1)), _sizes(decoder.initial_state(1))
-        self.map = None if ends == self.begins else nn.Linear(_width(ends), _width(self.begins))
+        ends, self.begins = _state_sizes(encoder.initial_state(1)), _state_sizes(decoder.initial_state(1))
+        self.map = None
+        if ends != self.begins:
+            self.map = nn.Linear(_state_width(ends), _state_width(self.begins), **factory_kwargs)
 
     def forward(self, state: State) -> State:
-        return state if self.map is None else _shaped(torch.tanh(self.map(_flat(state))), self.begins)
+        return state if self.map is None else _state_of_vector(torch.tanh(self.map(_state_vector(state))), self.begins)
 
 
-def _maker(cell: str | Callable[[int, int], RecurrentLayer]) -> Callable[[int, int], RecurrentLayer]:
-    if callable(cell):
-        return cell
-    return CELLS[validate.one_of("cell", cell, CELLS)]
+def _made_layer(
+    cell: str | Callable[[int, int], RecurrentLayer], inputs: int, hidden: int, **factory_kwargs: Any
+) -> RecurrentLayer:
+    if not callable(cell):
+        return CELLS[validate.one_of("cell", cell, CELLS)](inputs, hidden, **factory_kwargs)
+    layer = cell(inputs, hidden)
+    if not isinstance(layer, RecurrentLayer):
+        raise TypeError(f"cell must make layers of lemmata.recurrent, got {type(layer).__name__}")
+    return layer.to(**factory_kwargs)
 
 
 # --- states as one vector: they are tensors (batch, hidden), or tuples of states ---
 
 
-def _sizes(state: State) -> Any:
+def _state_sizes(state: State) -> Any:
     if isinstance(state, tuple):
-        return tuple(map(_sizes, state))
+        return tuple(map(_state_sizes, state))
     if state.ndim != 2 or state.is_complex():
         raise TypeError(f"cell must have states of real (batch, hidden), got {state.dtype} {tuple(state.shape)}")
     return state.shape[1]
 
 
-def _width(sizes: Any) -> int:
-    return sum(map(_width, sizes)) if isinstance(sizes, tuple) else sizes
+def _state_width(sizes: Any) -> int:
+    return sum(map(_state_width, sizes)) if isinstance(sizes, tuple) else sizes
 
 
-def _flat(state: State) -> Tensor:
-    return torch.cat([_flat(part) for part in state], 1) if isinstance(state, tuple) else state
+def _state_vector(state: State) -> Tensor:
+    return torch.cat([_state_vector(part) for part in state], 1) if isinstance(state, tuple) else state
 
 
-def _shaped(vector: Tensor, sizes: Any) -> State:
+def _state_of_vector(vector: Tensor, sizes: Any) -> State:
     if not isinstance(sizes, tuple):
         return vector
-    pieces = vector.split([_width(part) for part in sizes], 1)
-    return tuple(_shaped(piece, part) for piece, part in zip(pieces, sizes, strict=True))
+    pieces = vector.split([_state_width(part) for part in sizes], 1)
+    return tuple(_state_of_vector(piece, part) for piece, part in zip(pieces, sizes, strict=True))

@@ -9,12 +9,23 @@ from torch.nn import functional
 
 from lemmata import validate
 from lemmata.marks import system
+from lemmata.recurrent.bidirectional import Bidirectional
+from lemmata.recurrent.elman import Elman
+from lemmata.recurrent.gru import GRU
 from lemmata.recurrent.layer import RecurrentLayer, State, checked_layer
+from lemmata.recurrent.lstm import LSTM
 
 __all__ = ["Stacked"]
 
+KINDS: tuple[tuple[type[nn.RNNBase], Any], ...] = ((nn.LSTM, LSTM), (nn.GRU, GRU), (nn.RNN, Elman))
 
-@system("stacked_rnn", title="Stacked recurrent network", kind="module")
+
+@system(
+    "stacked_rnn",
+    title="Stacked recurrent network",
+    kind="module",
+    example="Stacked(Elman(3, 8), Elman(8, 5))(torch.randn(4, 7, 3))",
+)
 class Stacked(RecurrentLayer):
     r"""Any recurrent layers one above another; depth is the vertical axis, time the horizontal one.
 
@@ -28,9 +39,9 @@ class Stacked(RecurrentLayer):
         returns: outputs (batch, time, outputs of the last layer), and the states after the last step
 
     Claims: rnn.stacked
-    Source: Schmidhuber 1992; Graves 2013.
+    Source: Schmidhuber 1992; Graves 2013.  Differs: torch puts the states of all layers into one tensor, whose last
+    entry `h[-1]` is the last layer's; here it is `states[-1]`, (batch, hidden), for an LSTM its pair (hidden, cell).
 
-    >>> from lemmata.recurrent.elman import Elman
     >>> outputs, states = Stacked(Elman(3, 8), Elman(8, 5))(torch.randn(2, 7, 3))
     >>> outputs.shape, [tuple(state.shape) for state in states]
     (torch.Size([2, 7, 5]), [(2, 8), (2, 5)])
@@ -43,11 +54,27 @@ class Stacked(RecurrentLayer):
             raise ValueError("layers must hold at least one recurrent layer")
         for number, (below, above) in enumerate(pairwise(layers), start=1):
             if below.outputs != above.inputs:
-                told = f"layer {number} gives {below.outputs} values, layer {number + 1} takes {above.inputs}"
-                raise ValueError(f"layers must fit one another: {told}")
+                sizes = f"layer {number} gives {below.outputs} values, layer {number + 1} takes {above.inputs}"
+                raise ValueError(f"layers must fit one another: {sizes}")
         validate.fraction("dropout", dropout)
         super().__init__(layers[0].inputs, layers[-1].outputs)
         self.layers, self.dropout = nn.ModuleList(layers), dropout
+
+    @classmethod
+    def from_torch(cls, module: nn.RNNBase) -> "Stacked":
+        """All layers of a torch.nn.LSTM, GRU or RNN, with copies of its weights; both directions where it has them.
+
+        Sequences are (batch, time, inputs), whatever `batch_first` the module has. The state of a layer that runs both
+        ways is the pair of its directions' states.
+        """
+        kind = next((ours for theirs, ours in KINDS if type(module) is theirs), None)
+        if kind is None:
+            raise TypeError(f"module must be a torch.nn.LSTM, GRU or RNN, got {type(module).__name__}")
+        layers = []
+        for number in range(module.num_layers):
+            ways = [kind.from_torch(module, number, reverse) for reverse in (False, True)[: 1 + module.bidirectional]]
+            layers.append(Bidirectional(*ways) if module.bidirectional else ways[0])
+        return cls(*layers, dropout=module.dropout).train(module.training)
 
     @property
     def causal(self) -> bool:

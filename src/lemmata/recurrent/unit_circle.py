@@ -11,8 +11,8 @@ from jaxtyping import Complex, Float, Shaped
 from scipy import linalg
 from torch import Tensor
 
-from lemmata.measure.definiteness import certify_definiteness
-from lemmata.measure.rounding import fractions, gamma, power_of_two
+from lemmata.certified.definiteness import certify_definiteness
+from lemmata.certified.rounding import fractions, gamma, power_of_two
 
 __all__ = []  # `is_stable` says it in words
 

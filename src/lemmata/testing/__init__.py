@@ -1,4 +1,4 @@
-"""Tools for testing: claims as pytest items, mutants of systems, conformance suites for other people's objects."""
+"""Tools for testing: claims as pytest items, conformance suites for other people's objects."""
 
 from lemmata.lazy import lazy
 

@@ -6,10 +6,9 @@ from lemmata.testing.equivariance import check_equivariance as check_equivarianc
 from lemmata.testing.findings import Finding as Finding
 from lemmata.testing.findings import Nonconforming as Nonconforming
 from lemmata.testing.findings import Report as Report
-from lemmata.testing.mutation_report import MutationReport as MutationReport
-from lemmata.testing.mutation_report import Outcome as Outcome
-from lemmata.testing.mutations import Mutant as Mutant
-from lemmata.testing.mutations import mutants as mutants
+from lemmata.testing.module import ModuleError as ModuleError
+from lemmata.testing.module import ModuleReport as ModuleReport
+from lemmata.testing.module import check_module as check_module
 from lemmata.testing.optimizer import OptimizerError as OptimizerError
 from lemmata.testing.optimizer import OptimizerReport as OptimizerReport
 from lemmata.testing.optimizer import check_optimizer as check_optimizer
@@ -25,17 +24,16 @@ __all__ = [
     "EquivarianceError",
     "EquivarianceReport",
     "Finding",
-    "Mutant",
-    "MutationReport",
+    "ModuleError",
+    "ModuleReport",
     "Nonconforming",
     "OptimizerError",
     "OptimizerReport",
-    "Outcome",
     "RecurrenceError",
     "RecurrenceReport",
     "Report",
     "check_equivariance",
+    "check_module",
     "check_optimizer",
     "check_recurrence",
-    "mutants",
 ]

@@ -11,12 +11,16 @@ from lemmata.train.device import choose_device as choose_device
 from lemmata.train.evaluation_mode import evaluating as evaluating
 from lemmata.train.experiment import Experiment as Experiment
 from lemmata.train.folder import read_record as read_record
+from lemmata.train.forms import Classification as Classification
+from lemmata.train.forms import Language as Language
+from lemmata.train.forms import Regression as Regression
+from lemmata.train.forms import accuracy as accuracy
+from lemmata.train.forms import likeliest_class as likeliest_class
 from lemmata.train.gradient import GradientLearner as GradientLearner
 from lemmata.train.history import History as History
 from lemmata.train.learner import Learner as Learner
 from lemmata.train.loop import fit as fit
 from lemmata.train.loop import run_experiment as run_experiment
-from lemmata.train.losses import input_and_target as input_and_target
 from lemmata.train.optimizers import lr_factor as lr_factor
 from lemmata.train.options import Options as Options
 from lemmata.train.own_data import baselines as baselines
@@ -29,6 +33,7 @@ from lemmata.train.pictures import labelled_pictures as labelled_pictures
 from lemmata.train.processes import World as World
 from lemmata.train.randomness import batch_indices as batch_indices
 from lemmata.train.randomness import seeded as seeded
+from lemmata.train.recipe import Recipe as Recipe
 from lemmata.train.run import Diverged as Diverged
 from lemmata.train.run import Run as Run
 from lemmata.train.saved import load_run as load_run
@@ -39,18 +44,23 @@ from lemmata.train.watch import Watcher as Watcher
 __all__ = [
     "Checkpoint",
     "CheckpointError",
+    "Classification",
     "Diverged",
     "Experiment",
     "GradientLearner",
     "History",
+    "Language",
     "Learner",
     "NotSaved",
     "Options",
+    "Recipe",
+    "Regression",
     "Run",
     "TensorBoard",
     "TrainingState",
     "Watcher",
     "World",
+    "accuracy",
     "at",
     "baselines",
     "batch_indices",
@@ -60,8 +70,8 @@ __all__ = [
     "evaluating",
     "filter_pictures",
     "fit",
-    "input_and_target",
     "labelled_pictures",
+    "likeliest_class",
     "load_run",
     "lr_factor",
     "newest",

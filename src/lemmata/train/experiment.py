@@ -2,15 +2,17 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
 from lemmata.data.examples import Examples
-from lemmata.data.preparation import Preparation
 from lemmata.figure import Figure
 from lemmata.train.learner import Learner
 from lemmata.train.options import Options
+
+if TYPE_CHECKING:
+    from lemmata.data.preparation import Preparation
 
 __all__ = ["Experiment"]
 
@@ -33,6 +35,7 @@ class Experiment:
     options: Options
     validation: Examples | None = None  # for the evaluations on the way, and for patience; never part of train or test
     loss: Callable[..., Any] | None = None  # loss(system, batch) -> scalar, or dict with "loss"; for gradient learners
+    output: Callable[[Any, Examples], torch.Tensor] | None = None  # output(system, batch): logits, or numbers
     learner: Learner | None = None  # for systems that learn otherwise
     metrics: Callable[[Any, Examples], Mapping[str, float]] | None = None  # metrics(system, batch), means over a batch
     metric: str = "loss"  # the number that decides which weights are best
@@ -45,5 +48,5 @@ class Experiment:
     write: Callable[[Any], str] | None = None  # a few lines of text, told after an evaluation
     # by name, for the run's folder, when training is over; figure-NAME.json is drawn by whoever shows the run
     files: Callable[[Any], Mapping[str, bytes]] | None = None
-    preparation: Preparation | None = None  # of a user's own file: how new examples become inputs
+    preparation: "Preparation | None" = None  # of a user's own file: how new examples become inputs
     notes: Mapping[str, Any] = field(default_factory=dict)  # facts for the run's record, such as baselines

@@ -9,29 +9,14 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from lemmata.data.columns import inputs_and_target, taken_by_name
 from lemmata.data.examples import Examples
 
-__all__ = ["input_and_target"]
+__all__ = []  # for learners
 
 Found = Mapping[str, "Tensor | float"]
 RESERVED = ("loss", "lr", "grad_norm", "finished", "step", "epoch", "event")
 SHOWN = 200  # characters of torch's own message
-
-
-def input_and_target(batch: Examples) -> tuple[Tensor, Tensor]:
-    """The columns x and y of a batch, or its only two in their order.
-
-    >>> input_and_target(Examples(image=torch.zeros(2, 3), label=torch.ones(2)))[1]
-    tensor([1., 1.])
-    """
-    columns = batch.columns
-    if "x" in columns and "y" in columns:
-        return columns["x"], columns["y"]
-    if len(columns) == 2:
-        first, second = columns.values()
-        return first, second
-    cure = "name two of them x and y, or give loss=lambda model, batch: ..."
-    raise ValueError(f"this loss needs an input and a target, the batch has {', '.join(columns)}: {cure}")
 
 
 def default_loss(output: Tensor, target: Tensor) -> Tensor:
@@ -68,8 +53,8 @@ def as_metrics(metrics: Any, loss: Any) -> Callable[[Any, Examples], Any] | None
         return None
 
     def measure(model: Any, batch: Examples) -> Found:
-        x, target = input_and_target(batch)
-        return _measured(metrics, model(x), target)
+        inputs, target = _inputs_and_target(batch)
+        return _measured(metrics, _output(model, inputs, taken_by_name(model, list(inputs))), target)
 
     return measure
 
@@ -79,25 +64,28 @@ class OutputLoss:
 
     def __init__(self, loss: Callable[[Tensor, Tensor], Tensor], metrics: Mapping[str, Callable[..., Any]]):
         self.loss, self.metrics = loss, metrics
-        self.tried = False  # the first batch is looked at more closely
+        self.by_name: bool | None = None  # until the first batch, which is looked at more closely
 
     def __call__(self, model: Any, batch: Examples) -> "Tensor | Found":
-        x, target = input_and_target(batch)
-        if self.tried:
-            output = model(x)
-            loss = self.loss(output, target)
+        inputs, target = _inputs_and_target(batch)
+        if self.by_name is None:
+            output, loss = self._try(model, inputs, target)
         else:
-            output, loss = self._try(model, x, target)
+            output = _output(model, inputs, self.by_name)
+            loss = self.loss(output, target)
         return {"loss": loss, **_measured(self.metrics, output, target)} if self.metrics else loss
 
-    def _try(self, model: Any, x: Tensor, target: Tensor) -> tuple[Any, Tensor]:
+    def _try(self, model: Any, inputs: Mapping[str, Tensor], target: Tensor) -> tuple[Any, Tensor]:
+        by_name = taken_by_name(model, list(inputs))
         try:
-            output = model(x)
+            output = _output(model, inputs, by_name)
         except torch.OutOfMemoryError:
             raise
         except (RuntimeError, IndexError, TypeError, ValueError) as error:
-            cure = "; use x.float()" if not x.is_floating_point() and "dtype" in str(error) else ""
-            raise ValueError(f"the model cannot take x of shape {told(x)}: {_short(error)}{cure}") from error
+            integers = [name for name, values in inputs.items() if not values.is_floating_point()]
+            cure = f"; use {integers[0]}.float()" if integers and "dtype" in str(error) else ""
+            shapes = " and ".join(f"{name} of shape {told(values)}" for name, values in inputs.items())
+            raise ValueError(f"the model cannot take {shapes}: {_short(error)}{cure}") from error
         if isinstance(output, Tensor):
             _compare(output, target, self.loss)
         try:
@@ -106,8 +94,20 @@ class OutputLoss:
             seen = told(output) if isinstance(output, Tensor) else f"a {type(output).__name__}"
             sizes = f"the output, {seen}, with y, {told(target)}"
             raise ValueError(f"the loss cannot compare {sizes}: {_short(error)}") from error
-        self.tried = True
+        self.by_name = by_name
         return output, loss
+
+
+def _inputs_and_target(batch: Examples) -> tuple[dict[str, Tensor], Tensor]:
+    inputs, target = inputs_and_target(batch, "the batch")
+    if target is None:
+        cure = "call the target y, label or target, or give loss=lambda model, batch: ..."
+        raise ValueError(f"this loss needs an input and a target, the batch has {', '.join(inputs)}: {cure}")
+    return inputs, target
+
+
+def _output(model: Any, inputs: Mapping[str, Tensor], by_name: bool) -> Any:
+    return model(**inputs) if by_name else model(*inputs.values())
 
 
 def _compare(output: Tensor, target: Tensor, loss: Any) -> None:

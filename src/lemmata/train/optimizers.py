@@ -1,18 +1,18 @@
 r"""The optimiser and the schedule of a run: those the options name, or the user's own."""
 
-import importlib
 import inspect
 import math
 import typing
 from collections.abc import Mapping
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LRScheduler, ReduceLROnPlateau
 
-from lemmata.catalog import optimizers
-from lemmata.train.options import Options
+from lemmata.catalog import marked, optimizers
+from lemmata.train.options import OF_TORCH, Options
 
 __all__ = ["lr_factor"]
 
@@ -109,9 +109,10 @@ class Rates:
         else:
             moments = state["optimizer"]["state"]
             held = [parameter for group in self.optimizer.param_groups for parameter in group["params"]]
+            all_in_one = (sum(parameter.numel() for parameter in held),)  # as LBFGS keeps its own
             for number, parameter in enumerate(held):
                 for name, value in moments.get(number, {}).items():
-                    if isinstance(value, Tensor) and value.ndim and value.shape != parameter.shape:
+                    if isinstance(value, Tensor) and value.ndim and value.shape not in (parameter.shape, all_in_one):
                         raise ValueError(f"{name} of parameter {number} has shape {tuple(value.shape)}")
             groups = self.optimizer.state_dict()["param_groups"]
             self.optimizer.load_state_dict({**state["optimizer"], "param_groups": groups})
@@ -145,8 +146,7 @@ def _learnt(model: nn.Module) -> list[nn.Parameter]:
 
 def _by_options(model: nn.Module, options: Options) -> Optimizer:
     """The optimiser that the options name, given those of them that it takes."""
-    entry = optimizers()[options.optimizer]
-    kind = getattr(importlib.import_module(entry.module), entry.name)
+    kind = _optimizer_class(options.optimizer)
     first, *others = inspect.signature(kind).parameters.values()
     parameters = _learnt(model)
     # One pass over memory for all parameters, where torch has it: it halves the time of a small network's step.
@@ -165,9 +165,16 @@ def _by_options(model: nn.Module, options: Options) -> Optimizer:
     missing = [p.name for p in others if p.kind in named and p.default is p.empty and p.name not in words]
     if missing:
         told = f"optimizer {options.optimizer!r} needs {', '.join(missing)} too"
-        raise ValueError(f"{told}: make one of {entry.name}, and give that")
+        raise ValueError(f"{told}: make one of {kind.__name__}, and give that")
     whole = nn.Module in typing.get_args(typing.get_type_hints(kind.__init__).get(first.name))
     return kind(model if whole else parameters, **{name: value for name, value in words.items() if name in taken})
+
+
+def _optimizer_class(name: str) -> Any:
+    """The class of that name: ours, or torch's where the course has none."""
+    if name in OF_TORCH:
+        return getattr(torch.optim, OF_TORCH[name])
+    return marked(optimizers()[name])
 
 
 def _kind(part: Any) -> str | None:

@@ -8,11 +8,14 @@ from lemmata.catalog import optimizers
 
 __all__ = ["Options"]
 
+# Optimisers that the course does not treat and torch has: they are torch's own.
+OF_TORCH = {name.lower(): name for name in ("Adadelta", "Adamax", "ASGD", "LBFGS", "NAdam", "RAdam", "Rprop")}
+OPTIMIZERS = (*optimizers(), *OF_TORCH)
 
 if TYPE_CHECKING:
     OptimizerName = str
 else:
-    OptimizerName = Literal[tuple(optimizers())]  # so that the command line and the page list what there is
+    OptimizerName = Literal[OPTIMIZERS]  # so that the command line and the page list what there is
 
 
 @dataclass(frozen=True)
@@ -86,7 +89,7 @@ class Options:
 
 MOST = 2**53 - 1  # beyond it no other program could read a whole number from the record
 CHOICES = {
-    "optimizer": tuple(optimizers()),
+    "optimizer": OPTIMIZERS,
     "schedule": ("constant", "cosine", "linear"),
     "precision": ("float32", "float64", "bfloat16"),
 }

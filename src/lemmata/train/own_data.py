@@ -5,12 +5,12 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 
-from lemmata.data.examples import Dataset, Examples
+from lemmata.data.examples import Dataset
 from lemmata.data.preparation import Preparation
 from lemmata.figure import Figure
 from lemmata.train.experiment import Experiment
+from lemmata.train.forms import Classification, Form, Regression, mean_absolute_error
 from lemmata.train.options import Options
 
 __all__ = ["baselines", "sizes", "supervised"]
@@ -22,7 +22,7 @@ def sizes(data: Dataset) -> dict[str, int]:
 
 
 def supervised(
-    system: nn.Module,
+    system: nn.Module | type[nn.Module],
     arguments: Mapping[str, Any],
     data: Dataset,
     options: Options,
@@ -31,28 +31,18 @@ def supervised(
 ) -> Experiment:
     """Classes by cross-entropy, numbers by squared error; `view` is how the system is shown an example."""
     preparation: Preparation = data.extra["preparation"]
-    classes = bool(data.classes)
-
-    def loss(system: nn.Module, batch: Examples) -> dict[str, Tensor]:
-        output = system(view(batch.x))
-        if classes:
-            right = (output.argmax(1) == batch.y).to(output.dtype).mean()
-            return {"loss": functional.cross_entropy(output, batch.y), "accuracy": right}
-        error = (output[:, 0] - batch.y).abs().mean() * preparation.target.scale  # in the target's own numbers
-        return {"loss": functional.mse_loss(output[:, 0], batch.y), "mae": error}
-
-    def predict(system: nn.Module, examples: Examples) -> dict[str, Tensor]:
-        output = system(view(examples.x))
-        if classes:
-            probability = output.softmax(1)
-            return {"class": probability.argmax(1), "probability": probability.amax(1)}
-        return {preparation.target.name: preparation.value(output[:, 0])}
-
-    return Experiment(
-        system, arguments, data.train, data.test, options, loss=loss, metric="accuracy" if classes else "mae",
-        largest=classes, classes=data.classes, picture=picture, predict=predict, preparation=preparation,
-        notes={"baselines": baselines(data), "sha256": data.extra.get("digest", "")},
-    )  # fmt: skip
+    notes = {"baselines": baselines(data), "sha256": data.extra.get("digest", "")}
+    more: dict[str, Any] = {"classes": data.classes, "picture": picture, "preparation": preparation, "notes": notes}
+    if data.classes:
+        form: Form = Classification(lambda system, batch: system(view(batch.x)))
+    else:
+        target = preparation.target
+        form = Regression(
+            lambda system, batch: system(view(batch.x))[:, 0],
+            scores={"mae": lambda output, y: mean_absolute_error(output, y) * target.scale},  # in its own numbers
+            name=target.name, value=preparation.value,
+        )  # fmt: skip
+    return form.experiment(system, arguments, data.train, data.test, options, **more)
 
 
 def baselines(data: Dataset) -> dict[str, float]:

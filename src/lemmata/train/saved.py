@@ -1,8 +1,8 @@
 """Trained systems from the folders of their runs."""
 
-import importlib
 import inspect
 import warnings
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ import torch
 from lemmata import catalog
 from lemmata.train import checkpoint
 from lemmata.train.folder import read_record
+from lemmata.train.recipe import tuples
 
 __all__ = ["load_run", "restore_system"]
 
@@ -36,21 +37,31 @@ def build(folder: Path | str) -> Any:
         what = record.get("built") or record.get("class")
         cure = f"in Python, lemmata.load({str(folder)!r}, model={what}(...)) gives the weights to one that you build"
         raise ValueError(f"{folder} holds a {what}, which cannot be built from its record: {cure}")
-    kind = getattr(importlib.import_module(entry.module), entry.name)
     try:
-        return kind(**{name: _tuples(value) for name, value in record.get("arguments", {}).items()})
+        return rebuilt(entry, record.get("arguments", {}))
     except (*checkpoint.BROKEN, MemoryError) as error:
         raise ValueError(f"{folder}/run.json does not fit {entry.name} ({_short(error)}): train again") from None
 
 
+def rebuilt(entry: catalog.SystemEntry, arguments: Mapping[str, Any], weights: Mapping[str, Any] | None = None) -> Any:
+    """A system by its entry in the catalog, its arguments as JSON or Python has them, and its weights if there are any.
+
+    Every run is used again by this function, whether its record comes from a folder or from memory.
+    """
+    system = catalog.marked(entry)(**{name: tuples(value) for name, value in arguments.items()})
+    if weights is not None:
+        system.load_state_dict(weights)
+    return system
+
+
 def told_arguments(system: Any) -> dict[str, Any] | None:
-    """Arguments that build a system of lemmata again, from its members and its config; None if they cannot be told."""
+    """Arguments that build a system of lemmata again, from its config and its members; None if they cannot be told."""
     kind = type(system)
     if "__lemmata_system__" not in vars(kind) or not isinstance(system, torch.nn.Module):
         return None
     found = {}
     for name, parameter in inspect.signature(kind).parameters.items():
-        value = getattr(system, name, getattr(getattr(system, "config", None), name, system))
+        value = getattr(getattr(system, "config", None), name, getattr(system, name, system))
         if isinstance(parameter.default, bool) and (value is None or torch.is_tensor(value)):
             value = value is not None  # bias=True, and the bias itself under the same name
         if name not in ("device", "dtype"):
@@ -119,8 +130,3 @@ def _not_finite(weights: dict[str, Any], used: str) -> list[str]:
 
 def _short(error: BaseException) -> str:
     return " ".join(str(error).split())[:300]
-
-
-def _tuples(value: Any) -> Any:
-    """JSON knows lists only; arguments of a system are hashable, so tuples."""
-    return tuple(map(_tuples, value)) if isinstance(value, list) else value

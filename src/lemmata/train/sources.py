@@ -1,17 +1,16 @@
 """Where batches come from: examples in memory, a map-style data set, or a stream; and what each can promise."""
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
-from torch.utils.data import DataLoader, IterableDataset, Subset, TensorDataset, default_collate
-from torch.utils.data import Dataset as TorchDataset
+from torch.utils.data import IterableDataset
 
-from lemmata.data.columns import as_examples, is_array, kind
-from lemmata.data.examples import Dataset, Examples
+from lemmata.data.columns import as_examples, collated, in_memory, is_columns, is_map_style, stream_batches
+from lemmata.data.examples import Examples
 from lemmata.train.options import Options
 from lemmata.train.processes import World
 from lemmata.train.randomness import batch_indices, random_state, restore_random_state
@@ -19,7 +18,6 @@ from lemmata.train.randomness import batch_indices, random_state, restore_random
 __all__ = []  # for the loop
 
 HELD = 2**31  # bytes of examples that may lie on the device all the time; of more, each batch travels alone
-KINDS = "tensors, arrays, a Dataset, a DataLoader or an iterable of batches"
 
 
 class Taken(NamedTuple):
@@ -131,7 +129,7 @@ class Stream:
 
     def everything(self) -> Iterator[Examples]:
         """One pass."""
-        for batch in _batches(self.given, self.options.batch_size):
+        for batch in stream_batches(self.given, self.options.batch_size):
             examples = as_examples(batch, f"a batch of {self.name}", self.place.dtype or torch.float32)
             if len(examples) == 0:
                 raise ValueError(f"a batch of {self.name} must hold at least one example")
@@ -176,44 +174,18 @@ Source = Indexed | Stream
 
 def as_source(given: Any, name: str, options: Options, place: Place, world: World) -> Source:
     """Whatever people have examples in, as a source of batches."""
-    if isinstance(given, Dataset):
-        parts = " or ".join(f"{given.name}.{part}" for part in given.parts)
-        raise TypeError(f"{name} is the data set {given.name} with all its parts: give one, {parts}")
-    given = _in_memory(given)
-    if _is_columns(given):
+    given = in_memory(given)
+    if is_columns(given, name):
         return Indexed(_checked(as_examples(given, name, place.dtype or torch.float32), name), options, place, world)
-    if _is_map_style(given):
+    if is_map_style(given):
         if len(given) == 0:
             raise ValueError(f"{name} must hold at least one example")
         return Indexed(given, options, place, world)
-    if not isinstance(given, Iterable) or isinstance(given, str | bytes):
-        raise TypeError(f"{name} must be {KINDS}, got {kind(given)}")
     source = Stream(given, name, options, place, world)
     if source.once and (options.epochs > 1 or name != "data"):
         cure = ", or epochs=1" if name == "data" else ""
         raise ValueError(f"{name} is a generator, which can be gone through once: give a list of batches{cure}")
     return source
-
-
-def _in_memory(given: Any) -> Any:
-    """The tensors of a TensorDataset, and of a part of one as random_split makes it: no need to ask item by item."""
-    if isinstance(given, TensorDataset):
-        return given.tensors
-    if isinstance(given, Subset) and isinstance(given.dataset, TensorDataset | Examples):
-        return as_examples(_in_memory(given.dataset))[torch.as_tensor(given.indices, dtype=torch.int64)]
-    return given
-
-
-def _is_columns(given: Any) -> bool:
-    if isinstance(given, Examples | Mapping) or is_array(given):
-        return True
-    return isinstance(given, list | tuple) and len(given) > 0 and all(map(is_array, given))
-
-
-def _is_map_style(given: Any) -> bool:
-    if isinstance(given, IterableDataset | DataLoader | list | tuple | str | bytes):
-        return False
-    return isinstance(given, TorchDataset) or (hasattr(given, "__getitem__") and hasattr(given, "__len__"))
 
 
 def _checked(examples: Examples, name: str) -> Examples:
@@ -233,27 +205,7 @@ def not_finite(examples: Examples) -> str:
 
 
 def _collected(dataset: Any, indices: list[int]) -> Examples:
-    several: Callable[[list[int]], Any] | None = getattr(dataset, "__getitems__", None)
-    rows = several(indices) if several else [dataset[index] for index in indices]
-    return as_examples(default_collate(rows), "an item of data")
-
-
-def _batches(given: Any, size: int) -> Iterator[Any]:
-    """The batches of a stream; single examples of an IterableDataset are put together."""
-    if not isinstance(given, IterableDataset):
-        yield from given
-        return
-    rows: list[Any] = []
-    for item in given:
-        if isinstance(item, Examples):
-            yield item
-            continue
-        rows.append(item)
-        if len(rows) == size:
-            yield default_collate(rows)
-            rows = []
-    if rows:
-        yield default_collate(rows)
+    return as_examples(collated(dataset, indices), "an item of data")
 
 
 def _length(given: Any, options: Options) -> int | None:

@@ -14,6 +14,7 @@ from lemmata.transformers.dot_product_attention import attention as attention
 from lemmata.transformers.dot_product_attention import attention_weights as attention_weights
 from lemmata.transformers.encoder_decoder import TransformerDecoder as TransformerDecoder
 from lemmata.transformers.encoder_decoder import TransformerEncoder as TransformerEncoder
+from lemmata.transformers.encoder_decoder import TransformerStackConfig as TransformerStackConfig
 from lemmata.transformers.few_shot import answer_log_probabilities as answer_log_probabilities
 from lemmata.transformers.few_shot import few_shot_prompt as few_shot_prompt
 from lemmata.transformers.fine_tuned import FineTuned as FineTuned
@@ -106,6 +107,7 @@ __all__ = [
     "TransformerDecoder",
     "TransformerEncoder",
     "TransformerMemory",
+    "TransformerStackConfig",
     "ViT",
     "ViTConfig",
     "WordPiece",

@@ -1,8 +1,9 @@
 r"""BERT: a stack of blocks that look both ways, with the weights of the world's encoders."""
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -11,9 +12,12 @@ from torch.nn import functional
 
 from lemmata import validate
 from lemmata.marks import system
+from lemmata.signatures import config_of
 from lemmata.transformers.pretrained import (
     Fields,
+    Sizes,
     Stored,
+    Weights,
     activation_read,
     activation_written,
     read_pretrained,
@@ -24,39 +28,40 @@ from lemmata.transformers.transformer_block import TransformerBlock
 
 __all__ = ["Bert", "BertConfig", "BertOutput"]
 
-Model = TypeVar("Model", bound=nn.Module)
-
 
 @dataclass(frozen=True)
 class BertConfig:
-    """What can be chosen of a BERT; the defaults are BERT-base."""
+    """Configuration of a BERT; the defaults are BERT-base."""
 
     width: int = 768
-    """Values that stand for a token on its way through the blocks."""
+    """Embedding dimension."""
     depth: int = 12
-    """Blocks, one above another."""
+    """Number of blocks."""
     heads: int = 12
-    """Attentions side by side in each block."""
+    """Attention heads per block."""
     hidden: int = 3072
-    """Units inside the network of each position."""
+    """Hidden units of the feed-forward network."""
     max_length: int = 512
-    """Tokens that it can read at once: it has learnt a vector for each position."""
+    """Context length, in tokens: the number of learnt positions."""
     segments: int = 2
-    """Kinds of sentences: the first of a pair and the second."""
+    """Number of segments: the first sentence of a pair and the second."""
     activation: str = "gelu"
-    """What the units inside do."""
+    """Activation of the feed-forward network."""
     dropout: float = 0.1
-    """Fraction of what each part adds, and of the embedded tokens, that is left out while training."""
+    """Dropout probability of residual branches and of the embedded tokens."""
     attention_dropout: float = 0.1
-    """Fraction of the weights of attention that is left out while training."""
+    """Dropout probability of attention weights."""
     eps: float = 1e-12
-    """What layer normalisation adds to a variance."""
+    """Added to the variance by layer normalisation."""
+    pooling: bool = True
+    """Whether the [CLS] token passes through a layer with tanh, for the sentence as a whole."""
 
     def __post_init__(self) -> None:
         for name in ("width", "depth", "heads", "hidden", "max_length", "segments"):
             validate.count(name, getattr(self, name))
         validate.fraction("dropout", self.dropout)
         validate.fraction("attention_dropout", self.attention_dropout)
+        validate.flag("pooling", self.pooling)
 
 
 class BertOutput(NamedTuple):
@@ -93,9 +98,31 @@ FIELDS = Fields(
         "pooler_size_per_head pooler_type".split()
     ),
 )
+SIZES = Sizes(
+    axes={
+        "vocab_size": ("embeddings.word_embeddings.weight", 0),
+        "hidden_size": ("embeddings.word_embeddings.weight", 1),
+        "max_position_embeddings": ("embeddings.position_embeddings.weight", 0),
+        "type_vocab_size": ("embeddings.token_type_embeddings.weight", 0),
+        "intermediate_size": ("encoder.layer.0.intermediate.dense.weight", 0),
+    },
+    layers=("num_hidden_layers", "encoder.layer.N.intermediate.dense.weight"),
+)
+# Heads that an encoder leaves in their folder: those of pre-training without a word, since nearly all have them.
+HEADS = {
+    "cls.": "",
+    "classifier.": "SentenceClassifier.from_pretrained or Tagger.from_pretrained reads it",
+    "qa_outputs.": "QuestionAnswerer.from_pretrained reads it",
+}
+POSITIONS = ("embeddings.position_ids",)  # the numbers 0, 1, ..., which older folders hold
 
 
-@system("bert", title="BERT", kind="module")
+@system(
+    "bert",
+    title="BERT",
+    kind="module",
+    example="Bert(vocab_size=20, width=16, depth=1, heads=2, hidden=32)(torch.randint(20, (4, 7)))",
+)
 class Bert(nn.Module):
     r"""Tokens, positions and segments as learnt vectors, and blocks that see the whole sequence.
 
@@ -134,15 +161,13 @@ class Bert(nn.Module):
         dropout: float = BertConfig.dropout,
         attention_dropout: float = BertConfig.attention_dropout,
         eps: float = BertConfig.eps,
-        pooling: bool = True,
+        pooling: bool = BertConfig.pooling,
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__()
         self.vocab_size = validate.count("vocab_size", vocab_size)
-        self.config = BertConfig(
-            width, depth, heads, hidden, max_length, segments, activation, dropout, attention_dropout, eps
-        )
+        self.config = config_of(BertConfig, locals())
         with torch.device(device or torch.get_default_device()):
             self.tokens = nn.Embedding(vocab_size, width)
             self.positions = nn.Embedding(max_length, width)
@@ -153,7 +178,7 @@ class Bert(nn.Module):
             self.blocks = nn.ModuleList(
                 TransformerBlock(width, heads, hidden, activation, **words) for _ in range(depth)
             )
-            self.pool = nn.Linear(width, width) if validate.flag("pooling", pooling) else None
+            self.pool = nn.Linear(width, width) if pooling else None
         self.to(dtype)
         self.reset_parameters()
 
@@ -173,14 +198,14 @@ class Bert(nn.Module):
         segments: Int[Tensor, "batch time"] | None = None,
         mask: Bool[Tensor, "batch time *_"] | None = None,
     ) -> BertOutput:
-        if x.ndim != 2 or x.shape[1] == 0:
+        if validate.tensor("x", x).ndim != 2 or x.shape[1] == 0:
             raise ValueError(f"x must be (batch, time) with at least 1 token, got shape {tuple(x.shape)}")
         if x.shape[1] > self.config.max_length:
             raise ValueError(f"a text may have at most {self.config.max_length} tokens, got {x.shape[1]}: cut it")
         x = validate.tokens("x", x, self.vocab_size).long()
         if segments is None:
             segments = x.new_zeros(1, 1)  # the first one for all
-        elif segments.shape != x.shape:
+        elif validate.tensor("segments", segments).shape != x.shape:
             raise ValueError(f"segments must have the shape of x, {tuple(x.shape)}, got {tuple(segments.shape)}")
         segments = validate.tokens("segments", segments, self.config.segments).long()
         places = torch.arange(x.shape[1], device=x.device)
@@ -199,12 +224,14 @@ class Bert(nn.Module):
     ) -> "Bert":
         """An encoder from a folder with config.json and model.safetensors, in evaluation mode.
 
-        Heads that the folder holds beside the encoder are left there. The weights come in `dtype`, float32 unless told.
+        Heads that the folder holds beside the encoder are left there, one for a task with a warning that says what
+        reads it. The weights come in `dtype`, float32 unless told.
         """
-        config, tensors = read_bert(folder)
-        pooling = any(name.endswith("pooler.dense.weight") for name in tensors)  # a masked-language model has none
-        model = empty_model(cls, bert_arguments(config, folder) | {"pooling": pooling}, device, dtype)
-        take_weights(model, model.stored(), tensors, folder, prefix="bert.", ignored=("embeddings.position_ids",))
+        config, weights = read_bert(folder)
+        pooling = any(name.endswith("pooler.dense.weight") for name in weights)  # a masked-language model has none
+        model = cls(**bert_arguments(config, folder), pooling=pooling, device="meta", dtype=dtype)
+        words: dict[str, Any] = {"prefix": "bert.", "ignored": POSITIONS, "heads": HEADS}
+        take_weights(model, model.stored(), weights, folder, device=device, **words)
         return model.eval()
 
     def save_pretrained(self, folder: Path | str) -> None:
@@ -249,17 +276,11 @@ def bert_arguments(config: dict[str, Any], where: Path | str) -> dict[str, Any]:
     return arguments
 
 
-def read_bert(folder: Path | str) -> tuple[dict[str, Any], dict[str, Tensor]]:
-    """The config and all tensors of a folder; the first checkpoints call weight and bias of their norms gamma, beta."""
-    config, tensors = read_pretrained(folder, "bert")
+def read_bert(folder: Path | str) -> tuple[dict[str, Any], Weights]:
+    """The config and the tensors of a folder; the first checkpoints call weight and bias of their norms gamma, beta."""
+    config, weights = read_pretrained(folder, "bert")
     newer = {"LayerNorm.gamma": "LayerNorm.weight", "LayerNorm.beta": "LayerNorm.bias"}
     for old, new in newer.items():
-        tensors = {name.removesuffix(old) + new if name.endswith(old) else name: each for name, each in tensors.items()}
-    return config, tensors
-
-
-def empty_model(
-    kind: type[Model], arguments: dict[str, Any], device: torch.device | str | None, dtype: torch.dtype | None
-) -> Model:
-    """A model whose weights are still to be read: drawing them first would take longer than reading."""
-    return kind(**arguments, device="meta", dtype=dtype).to_empty(device=device or torch.get_default_device())
+        weights = weights.renamed(lambda name, old=old, new=new: re.sub(rf"{old}$", new, name))
+    SIZES.check(config, weights, folder, "bert.")
+    return config, weights

@@ -11,7 +11,7 @@ from torch.nn import functional
 from lemmata import validate
 from lemmata.foundations.activations import activation as activation_named
 from lemmata.marks import system
-from lemmata.transformers.bert import Bert, bert_arguments, empty_model, read_bert
+from lemmata.transformers.bert import POSITIONS, Bert, bert_arguments, read_bert
 from lemmata.transformers.masking import IGNORED
 from lemmata.transformers.pretrained import Stored, take_weights, write_pretrained
 from lemmata.transformers.transformer_block import activated
@@ -40,12 +40,21 @@ class MaskedLanguageHead(nn.Module):
     torch.Size([2, 5, 99])
     """
 
-    def __init__(self, vocab_size: int, width: int, activation: str = "gelu", eps: float = 1e-12) -> None:
+    def __init__(
+        self,
+        vocab_size: int,
+        width: int,
+        activation: str = "gelu",
+        eps: float = 1e-12,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
         super().__init__()
         self.activation = activation_named(activation).name
-        self.transform = nn.Linear(validate.count("width", width), width)
-        self.norm = nn.LayerNorm(width, eps)
-        self.bias = nn.Parameter(torch.zeros(validate.count("vocab_size", vocab_size)))
+        factory_kwargs: Any = {"device": device, "dtype": dtype}
+        self.transform = nn.Linear(validate.count("width", width), width, **factory_kwargs)
+        self.norm = nn.LayerNorm(width, eps, **factory_kwargs)
+        self.bias = nn.Parameter(torch.zeros(validate.count("vocab_size", vocab_size), **factory_kwargs))
 
     def forward(
         self, h: Float[Tensor, "... width"], vectors: Float[Tensor, "vocab_size width"]
@@ -54,7 +63,12 @@ class MaskedLanguageHead(nn.Module):
         return functional.linear(h, vectors, self.bias)  # (..., vocab_size)
 
 
-@system("bert_for_pretraining", title="BERT with its pre-training heads", kind="module")
+@system(
+    "bert_for_pretraining",
+    title="BERT with its pre-training heads",
+    kind="module",
+    example="BertForPretraining(vocab_size=20, width=16, depth=1, heads=2, hidden=32)(torch.randint(20, (4, 7)))",
+)
 class BertForPretraining(nn.Module):
     r"""BERT with a softmax over the tokens at every place, and one over "B follows A" and "B is any sentence".
 
@@ -154,12 +168,13 @@ class BertForPretraining(nn.Module):
         cls, folder: Path | str, device: torch.device | str | None = None, dtype: torch.dtype | None = None
     ) -> "BertForPretraining":
         """The encoder and its heads from a folder with config.json and model.safetensors, in evaluation mode."""
-        config, tensors = read_bert(folder)
-        arguments = bert_arguments(config, folder) | {"next_sentence": "cls.seq_relationship.weight" in tensors}
-        model = empty_model(cls, arguments, device, dtype)
+        config, weights = read_bert(folder)
+        next_sentence = "cls.seq_relationship.weight" in weights
+        model = cls(**bert_arguments(config, folder), next_sentence=next_sentence, device="meta", dtype=dtype)
         # The decoder's weight and bias are the vectors of the tokens and the head's bias under other names.
-        ignored = ("embeddings.position_ids", "cls.predictions.decoder.weight", "cls.predictions.decoder.bias")
-        take_weights(model, model.stored(), tensors, folder, ignored=ignored)
+        decoder = "cls.predictions.decoder."
+        tied = {f"{decoder}weight": "bert.embeddings.word_embeddings.weight", f"{decoder}bias": "cls.predictions.bias"}
+        take_weights(model, model.stored(), weights, folder, ignored=POSITIONS, tied=tied, device=device)
         return model.eval()
 
     def save_pretrained(self, folder: Path | str) -> None:

@@ -18,8 +18,8 @@ from lemmata import validate
 from lemmata.files import write_whole
 from lemmata.marks import system
 from lemmata.transformers.pair_merging import Pair, merged_pairs, several_texts
-from lemmata.transformers.pretrained import read_config
-from lemmata.transformers.tokenizer_file import TokenizerFile, added_token
+from lemmata.transformers.pretrained import read_config, read_text
+from lemmata.transformers.tokenizer_file import TokenizerFile, TokenizerSettings, numbered_pieces, tokenizer_settings
 
 __all__ = ["BytePairEncoding"]
 
@@ -66,8 +66,8 @@ class BytePairEncoding:
         self.merges = [(first, second) for first, second in merges]
         self.ranks = {pair: rank for rank, pair in enumerate(self.merges)}
         known = [*byte_characters(), *special, *(first + second for first, second in self.merges)]
-        if missing := next((piece for piece in known if piece not in self.numbers), None):
-            raise ValueError(f"vocab must hold the piece {missing!r}: the files are not of one folder")
+        if missing := [piece for piece in known if piece not in self.numbers]:
+            raise ValueError(f"vocab must hold the piece {missing[0]!r}: the files are not of one folder")
         self.special = tuple(special)
         self.add_prefix_space = validate.flag("add_prefix_space", add_prefix_space)
         ordered = sorted(map(re.escape, special), key=len, reverse=True)
@@ -149,22 +149,18 @@ class BytePairEncoding:
     def from_pretrained(cls, folder: Path | str) -> "BytePairEncoding":
         """A tokeniser from a folder with a vocab.json and a merges.txt, or with a tokenizer.json."""
         folder = Path(folder)
-        added, prefix = {}, False
-        if (folder / "tokenizer.json").exists() and not (folder / "vocab.json").exists():
-            vocab, merges, added, prefix = _of_one_file(TokenizerFile(folder / "tokenizer.json"))
+        files = tokenizer_settings(folder)
+        prefix = validate.flag("add_prefix_space", files.config.get("add_prefix_space", False))
+        if (folder / "tokenizer.json").exists():
+            vocab, merges, added = _of_one_file(TokenizerFile(folder / "tokenizer.json"), files)
+            _check_older_files(folder, {**added, **vocab}, merges)
         else:
-            vocab, merges = read_config(folder / "vocab.json"), _read_merges(folder / "merges.txt")
-        config = {}
-        if (folder / "tokenizer_config.json").exists():
-            config = read_config(folder / "tokenizer_config.json")
-        given = [config.get(f"{name}_token", END) for name in ("bos", "eos", "unk")] + [config.get("pad_token")]
-        names = [each["content"] if isinstance(each, dict) else each for each in given if each is not None]
-        for number, token in (config.get("added_tokens_decoder") or {}).items():
-            added |= [added_token(number, token, folder / "tokenizer_config.json")]
-        if (folder / "added_tokens.json").exists():  # where older versions write them
-            added |= read_config(folder / "added_tokens.json")
-        special = list(dict.fromkeys([*names, *added]))
-        return cls(added | vocab, merges, special, bool(config.get("add_prefix_space", prefix)))
+            vocab, merges = _read_vocab(folder / "vocab.json"), _read_merges(folder / "merges.txt")
+            added = {}
+        added |= files.added
+        named = dict.fromkeys(("bos", "eos", "unk"), END) | files.named
+        special = dict.fromkeys([*(each for each in named.values() if each is not None), *files.extra, *added])
+        return cls(added | vocab, merges, list(special), prefix)
 
     def save_pretrained(self, folder: Path | str) -> None:
         """Write vocab.json, merges.txt and tokenizer_config.json, which `GPT2Tokenizer.from_pretrained` reads."""
@@ -246,32 +242,45 @@ def _merged(parts: list[str], ranks: Mapping[Pair, int]) -> list[str]:
     return [part for part in parts if part]
 
 
-def _of_one_file(file: TokenizerFile) -> tuple[dict[str, int], list[Pair], dict[str, int], bool]:
-    """Vocabulary, merges and added tokens of a tokenizer.json, and whether a blank is put before a text."""
+def _of_one_file(file: TokenizerFile, files: TokenizerSettings) -> tuple[dict[str, int], list[Pair], dict[str, int]]:
+    """Vocabulary, merges and added tokens of a tokenizer.json."""
     nothing = (None, False, "")
     never = ("dropout", "byte_fallback", "ignore_merges", "continuing_subword_prefix", "end_of_word_suffix")
     model = file.section("model", {"type": ("BPE",)} | dict.fromkeys(never, nothing))
     splitting = file.section("pre_tokenizer", {"type": ("ByteLevel",), "use_regex": (True, None)})
     file.section("normalizer", {"type": (None,)})
-    pairs = [pair.split(" ") if isinstance(pair, str) else pair for pair in model.get("merges") or []]
-    if wrong := next((pair for pair in pairs if len(pair) != 2), None):
-        raise ValueError(f"{file.file}: merges must be pairs of pieces, got {wrong}: copy it again")
-    return (
-        file.vocab(model),
-        [(first, second) for first, second in pairs],
-        file.added(),
-        splitting.get("add_prefix_space", True),
-    )
+    file.check_template("A:0", None, {})
+    blank, told = splitting.get("add_prefix_space", True), files.config.get("add_prefix_space", False)
+    if blank != told:  # Hugging Face takes the config's, and false where it is silent
+        raise ValueError(f"{file.file}: add_prefix_space is {blank}, but {told} in {files.file}: make them agree")
+    found = model.get("merges") or []
+    pairs = [pair.split(" ") if isinstance(pair, str) else pair for pair in found] if isinstance(found, list) else found
+    merges: list[Pair] = []
+    for pair in pairs if isinstance(pairs, list) else [pairs]:
+        if not isinstance(pair, list) or len(pair) != 2 or not all(isinstance(piece, str) for piece in pair):
+            raise ValueError(f"{file.file}: merges must be pairs of pieces, got {pair}: copy it again")
+        merges.append((pair[0], pair[1]))
+    return file.vocab(model), merges, file.added()
+
+
+def _check_older_files(folder: Path, numbers: Mapping[str, int], merges: list[Pair]) -> None:
+    """Refuse a vocab.json or merges.txt that says anything else than the tokenizer.json beside it."""
+    for name, same in (
+        ("vocab.json", lambda file: _read_vocab(file).items() <= numbers.items()),
+        ("merges.txt", lambda file: _read_merges(file) == merges),
+    ):
+        if (folder / name).exists() and not same(folder / name):
+            raise ValueError(f"{folder / name} and tokenizer.json differ: remove the older of the two")
+
+
+def _read_vocab(file: Path) -> dict[str, int]:
+    """The pieces of a vocab.json with their numbers."""
+    return numbered_pieces(read_config(file), file)
 
 
 def _read_merges(file: Path) -> list[Pair]:
     """The pairs of a merges.txt, one a line, under a line with its version."""
-    try:
-        lines = file.read_text(encoding="utf-8").split("\n")
-    except FileNotFoundError:
-        raise FileNotFoundError(f"{file} is missing: copy it into the folder") from None
-    except (UnicodeDecodeError, OSError) as error:
-        raise ValueError(f"{file} cannot be read as text ({error}): copy it again") from None
+    lines = read_text(file).replace("\r\n", "\n").split("\n")
     merges = []
     for number, line in enumerate(lines, 1):
         if line.startswith("#version") or not line:

@@ -1,7 +1,8 @@
 r"""Attention: every query takes the mean of the values, weighted by how well their keys match it."""
 
-import contextlib
+import functools
 import math
+from typing import Any
 
 import torch
 from jaxtyping import Bool, Float
@@ -13,6 +14,10 @@ from lemmata import validate
 from lemmata.marks import system
 
 __all__ = ["attention", "attention_weights"]
+
+CUDNN_FIRST = [
+    SDPBackend.CUDNN_ATTENTION, SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH,
+]  # fmt: skip
 
 
 def attention_weights(
@@ -80,31 +85,36 @@ def attention(
     >>> attention(query, key, value).allclose(attention_weights(query, key), atol=1e-6)
     True
     """
-    scale = _checked(query, key, value, scale)
-    validate.fraction("dropout", dropout)
-    queries, keys = query.shape[-2], key.shape[-2]
-    aligned = causal and mask is None and queries == keys  # which the kernels do without a mask
+    shape, keys, values = query.shape, key.shape, value.shape
+    # Mostly everything fits, which is seen at once; `_checked` finds out what does not, or what is broadcast.
+    alike = len(shape) == len(keys) == len(values) >= 2 and shape[:-2] == keys[:-2] == values[:-2]
+    if not alike or shape[-1] != keys[-1] or keys[-2] != values[-2] or 0 in keys[-2:] or scale is not None:
+        scale = _checked(query, key, value, scale)
+    if dropout:
+        validate.fraction("dropout", dropout)
+    aligned = causal and mask is None and bool(shape[-2] == keys[-2])  # which the kernels do without a mask
     allowed = None if aligned else _allowed(query, key, mask, causal)
-    with _preferred_kernels(query):
-        found = functional.scaled_dot_product_attention(
-            query, key, value, allowed, dropout_p=dropout, is_causal=aligned, scale=scale
-        )  # (..., queries, value_width)
-    if mask is None:
+    attend = _cudnn_first if query.is_cuda and _prefers_cudnn(query) else functional.scaled_dot_product_attention
+    found = attend(query, key, value, allowed, dropout, aligned, scale=scale)  # (..., queries, value_width)
+    if mask is None or query.is_cpu:
         return found
-    # A kernel may answer NaN, or the mean of all values, to a query that may look nowhere.
-    return found.masked_fill(~allowed.any(-1, keepdim=True), 0)  # type: ignore[union-attr]
+    # On a GPU a kernel may answer NaN, or the mean of all values, to a query that may look nowhere.
+    return torch.where(allowed.any(-1, keepdim=True), found, 0)  # type: ignore[union-attr]
 
 
 def _allowed(query: Tensor, key: Tensor, mask: Tensor | None, causal: bool) -> Tensor | None:
     """Which query may look at which key; None if all may look everywhere."""
+    if mask is None and not causal:
+        return None
     queries, keys = query.shape[-2], key.shape[-2]
     if mask is not None:
+        shape = mask.shape
         if mask.dtype is not torch.bool:
             raise TypeError(f"mask must be boolean, true where a query may look, got {mask.dtype}: use mask.bool()")
-        if mask.ndim < 2:
-            raise ValueError(f"mask must be (..., queries, keys), got shape {tuple(mask.shape)}")
-        if any(found not in (1, wanted) for found, wanted in zip(mask.shape[-2:], (queries, keys), strict=True)):
-            raise ValueError(f"mask must be (..., {queries}, {keys}) or have axes of 1, got {tuple(mask.shape)}")
+        if len(shape) < 2:
+            raise ValueError(f"mask must be (..., queries, keys), got shape {tuple(shape)}")
+        if (shape[-2] != 1 and shape[-2] != queries) or (shape[-1] != 1 and shape[-1] != keys):
+            raise ValueError(f"mask must be (..., {queries}, {keys}) or have axes of 1, got {tuple(shape)}")
         _together("query, key and mask", query, key, mask)
     if not causal or queries == 1:
         return mask
@@ -132,25 +142,40 @@ def _checked(query: Tensor, key: Tensor, value: Tensor, scale: float | None) -> 
 
 
 def _together(names: str, *tensors: Tensor) -> None:
-    """Refuse tensors whose axes before the last two are not alike, and not of one."""
-    leading = [tuple(each.shape[:-2]) for each in tensors]
-    if any(axes != leading[0] for axes in leading):  # mostly they are alike, which is quick to see
-        try:
-            torch.broadcast_shapes(*leading)
-        except RuntimeError:
-            told = ", ".join(map(str, leading))
-            raise ValueError(
-                f"{names} must have the same leading axes (batch, heads) or axes of 1, got {told}"
-            ) from None
+    """Refuse tensors whose axes before the last two are neither alike nor of one."""
+    sizes: dict[int, int] = {}
+    for each in tensors:
+        for axis, size in enumerate(each.shape[-3::-1]):  # from the last one: the first ones may be missing
+            if size != 1 and sizes.setdefault(axis, size) != size:
+                found = ", ".join(str(tuple(one.shape[:-2])) for one in tensors)
+                raise ValueError(f"{names} must have the same leading axes (batch, heads) or axes of 1, got {found}")
 
 
-def _preferred_kernels(query: Tensor) -> contextlib.AbstractContextManager[object]:
-    """On Hopper and later cuDNN's kernel is up to twice as fast as the one torch takes by itself."""
-    if query.device.type != "cuda" or query.dtype not in (torch.float16, torch.bfloat16):
-        return contextlib.nullcontext()
-    if torch.cuda.get_device_capability(query.device)[0] < 9:
-        return contextlib.nullcontext()
-    order = [
-        SDPBackend.CUDNN_ATTENTION, SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH,
-    ]  # fmt: skip
-    return sdpa_kernel(order, set_priority=True)
+def _prefers_cudnn(query: Tensor) -> bool:
+    """Whether cuDNN's kernel is the faster one: in short formats on Hopper and later, by up to a factor of two."""
+    if query.dtype is not torch.bfloat16 and query.dtype is not torch.float16:
+        return False
+    capability = (
+        torch.cuda.get_device_capability if torch.compiler.is_compiling() else _capability
+    )  # no cache in a graph
+    return capability(query.device)[0] >= 9
+
+
+@functools.cache
+def _capability(device: torch.device) -> tuple[int, int]:
+    return torch.cuda.get_device_capability(device)  # asked once: it takes as long as a small kernel
+
+
+def _cudnn_first(*args: Any, **kwargs: Any) -> Tensor:
+    """Torch's function with cuDNN's kernel before the others; who has switched kernels off is obeyed."""
+    if torch.compiler.is_compiling():
+        with sdpa_kernel(CUDNN_FIRST, set_priority=True):
+            return functional.scaled_dot_product_attention(*args, **kwargs)
+    order, first = torch._C._get_sdp_priority_order(), int(SDPBackend.CUDNN_ATTENTION)  # type: ignore[arg-type]
+    if order[0] == first:  # torch 2.13 has it so
+        return functional.scaled_dot_product_attention(*args, **kwargs)
+    torch._C._set_sdp_priority_order([first, *(kernel for kernel in order if kernel != first)])
+    try:
+        return functional.scaled_dot_product_attention(*args, **kwargs)
+    finally:
+        torch._C._set_sdp_priority_order(order)

@@ -1,8 +1,10 @@
 r"""Encoder and decoder of a transformer: stacks of blocks over vectors that know their positions."""
 
 import copy
-from collections.abc import Sequence
-from typing import Any, Literal
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, ClassVar, Literal
 
 import torch
 from jaxtyping import Bool, Float
@@ -11,42 +13,81 @@ from torch.nn import functional
 
 from lemmata import validate
 from lemmata.marks import system
+from lemmata.signatures import config_of
 from lemmata.transformers.cross_attention import Remembered
 from lemmata.transformers.key_value_cache import KeyValueCache
 from lemmata.transformers.positions import LearnedPositions, SinusoidalPositions
-from lemmata.transformers.torch_layers import settings_of, take_layer
+from lemmata.transformers.sequence_input import vectors
+from lemmata.transformers.torch_layers import block_from_torch, settings_of
 from lemmata.transformers.transformer_block import TransformerBlock
 
-__all__ = ["TransformerDecoder", "TransformerEncoder"]
+__all__ = ["TransformerDecoder", "TransformerEncoder", "TransformerStackConfig"]
 
 POSITIONS = ("sinusoidal", "learned")
+
+
+@dataclass(frozen=True)
+class TransformerStackConfig:
+    """Configuration of a transformer's encoder, decoder, or both; the defaults are the original base size."""
+
+    width: int = 512
+    """Embedding dimension."""
+    depth: int = 6
+    """Number of blocks."""
+    heads: int = 8
+    """Attention heads per block."""
+    hidden: int | None = None
+    """Hidden units of the feed-forward network; four times the width if None."""
+    activation: str = "relu"
+    """Activation of the feed-forward network."""
+    norm_first: bool = True
+    """Whether residual branches normalise their input (pre-norm), or blocks their sums, as in the original."""
+    positions: Literal["sinusoidal", "learned"] | None = "sinusoidal"
+    """Positional encoding that is added to the input, if any."""
+    max_length: int = 512
+    """Number of learnt positions, and positions that the decoder's caches hold."""
+    dropout: float = 0.0
+    """Dropout probability of residual branches and of the input."""
+    attention_dropout: float = 0.0
+    """Dropout probability of attention weights."""
+    eps: float = 1e-5
+    """Added to the variance by layer normalisation."""
+
+    def __post_init__(self) -> None:
+        for name in ("width", "depth", "heads", "max_length"):
+            validate.count(name, getattr(self, name))
+        validate.flag("norm_first", self.norm_first)
+        if self.positions is not None:
+            validate.one_of("positions", self.positions, POSITIONS)
+        validate.fraction("dropout", self.dropout)
+        validate.fraction("attention_dropout", self.attention_dropout)
 
 
 class _Stack(nn.Module):
     """What both are: positions, dropout, blocks and, where blocks normalise first, a last normalisation."""
 
+    kind: ClassVar[Mapping[str, bool]] = {}  # of the blocks
+
     def __init__(
         self,
-        width: int,
-        depth: int,
-        heads: int,
-        hidden: int | None,
-        activation: str,
-        norm_first: bool,
-        positions: str | None,
-        max_length: int,
-        dropout: float,
-        attention_dropout: float,
-        eps: float,
-        device: torch.device | str | None,
-        dtype: torch.dtype | None,
-        **kind: bool,
+        width: int = TransformerStackConfig.width,
+        depth: int = TransformerStackConfig.depth,
+        heads: int = TransformerStackConfig.heads,
+        hidden: int | None = TransformerStackConfig.hidden,
+        activation: str = TransformerStackConfig.activation,
+        norm_first: bool = TransformerStackConfig.norm_first,
+        positions: Literal["sinusoidal", "learned"] | None = TransformerStackConfig.positions,
+        max_length: int = TransformerStackConfig.max_length,
+        dropout: float = TransformerStackConfig.dropout,
+        attention_dropout: float = TransformerStackConfig.attention_dropout,
+        eps: float = TransformerStackConfig.eps,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__()
-        validate.count("depth", depth)
-        self.width, self.max_length = validate.count("width", width), validate.count("max_length", max_length)
-        self.dropout = validate.fraction("dropout", dropout)
-        words: dict[str, Any] = {"dropout": dropout, "attention_dropout": attention_dropout, "eps": eps, **kind}
+        self.config = config_of(TransformerStackConfig, locals())
+        self.width, self.max_length, self.dropout = width, max_length, dropout
+        words: dict[str, Any] = {"dropout": dropout, "attention_dropout": attention_dropout, "eps": eps, **self.kind}
         with torch.device(device or torch.get_default_device()):
             self.positions = _positions(positions, width, max_length)
             self.blocks = nn.ModuleList(
@@ -60,9 +101,7 @@ class _Stack(nn.Module):
 
     def _placed(self, x: Tensor, start: int = 0) -> Tensor:
         """x and its positions, without a fraction of the values while training."""
-        if x.ndim != 3 or x.shape[-1] != self.width:
-            raise ValueError(f"x must be (batch, time, {self.width}), got shape {tuple(x.shape)}")
-        placed = x if self.positions is None else self.positions(x, start)
+        placed = vectors("x", x, self.width) if self.positions is None else self.positions(x, start)
         return functional.dropout(placed, self.dropout, self.training)
 
     def _normalised(self, h: Tensor) -> Tensor:
@@ -71,16 +110,20 @@ class _Stack(nn.Module):
     @classmethod
     def _of_layers(cls, module: nn.TransformerEncoder | nn.TransformerDecoder) -> Any:
         layers: list[Any] = list(module.layers)
-        place = layers[0].linear1.weight
-        settings = settings_of(layers[0])
-        made = cls(depth=len(layers), positions=None, device=place.device, dtype=place.dtype, **settings)
-        for block, layer in zip(made.blocks, layers, strict=True):
-            take_layer(block, layer)  # type: ignore[arg-type]
+        made = cls(depth=len(layers), positions=None, device="meta", **settings_of(layers[0]))
+        causal = isinstance(module, nn.TransformerDecoder)
+        # Layer by layer: somebody may have changed the heads, the activation or the hidden units of one of them.
+        made.blocks = nn.ModuleList(block_from_torch(layer, causal) for layer in layers)
         made.norm, made.dropout = copy.deepcopy(module.norm), 0.0  # torch leaves the input as it is
         return made.train(module.training)
 
 
-@system("transformer_encoder", title="Transformer encoder", kind="module")
+@system(
+    "transformer_encoder",
+    title="Transformer encoder",
+    kind="module",
+    example="TransformerEncoder(width=8, depth=1, heads=2)(torch.randn(4, 7, 8))",
+)
 class TransformerEncoder(_Stack):
     r"""Blocks of self-attention and a network for each position, on vectors to which their positions are added.
 
@@ -100,27 +143,6 @@ class TransformerEncoder(_Stack):
     torch.Size([2, 10, 16])
     """
 
-    def __init__(
-        self,
-        width: int,
-        depth: int,
-        heads: int,
-        hidden: int | None = None,
-        activation: str = "relu",
-        norm_first: bool = True,
-        positions: Literal["sinusoidal", "learned"] | None = "sinusoidal",
-        max_length: int = 512,
-        dropout: float = 0.0,
-        attention_dropout: float = 0.0,
-        eps: float = 1e-5,
-        device: torch.device | str | None = None,
-        dtype: torch.dtype | None = None,
-    ) -> None:
-        super().__init__(
-            width, depth, heads, hidden, activation, norm_first, positions, max_length, dropout, attention_dropout,
-            eps, device, dtype,
-        )  # fmt: skip
-
     def forward(
         self, x: Float[Tensor, "batch time width"], mask: Bool[Tensor, "batch time"] | None = None
     ) -> Float[Tensor, "batch time width"]:
@@ -135,7 +157,12 @@ class TransformerEncoder(_Stack):
         return cls._of_layers(module)
 
 
-@system("transformer_decoder", title="Transformer decoder", kind="module")
+@system(
+    "transformer_decoder",
+    title="Transformer decoder",
+    kind="module",
+    example="TransformerDecoder(width=8, depth=1, heads=2)(torch.randn(4, 5, 8), torch.randn(4, 7, 8))",
+)
 class TransformerDecoder(_Stack):
     r"""Blocks that look back at what was written, then at what an encoder found, then work on each position.
 
@@ -156,26 +183,7 @@ class TransformerDecoder(_Stack):
     torch.Size([2, 10, 16])
     """
 
-    def __init__(
-        self,
-        width: int,
-        depth: int,
-        heads: int,
-        hidden: int | None = None,
-        activation: str = "relu",
-        norm_first: bool = True,
-        positions: Literal["sinusoidal", "learned"] | None = "sinusoidal",
-        max_length: int = 512,
-        dropout: float = 0.0,
-        attention_dropout: float = 0.0,
-        eps: float = 1e-5,
-        device: torch.device | str | None = None,
-        dtype: torch.dtype | None = None,
-    ) -> None:
-        super().__init__(
-            width, depth, heads, hidden, activation, norm_first, positions, max_length, dropout, attention_dropout,
-            eps, device, dtype, causal=True, cross=True,
-        )  # fmt: skip
+    kind = MappingProxyType({"causal": True, "cross": True})
 
     def forward(
         self,
@@ -212,7 +220,6 @@ class TransformerDecoder(_Stack):
 def _positions(positions: str | None, width: int, max_length: int) -> nn.Module | None:
     if positions is None:
         return None
-    validate.one_of("positions", positions, POSITIONS)
     return SinusoidalPositions(width) if positions == "sinusoidal" else LearnedPositions(max_length, width)
 
 

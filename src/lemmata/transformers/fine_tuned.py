@@ -9,8 +9,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from lemmata import validate
-from lemmata.transformers.bert import Bert, bert_arguments, empty_model, read_bert
-from lemmata.transformers.pretrained import Stored, take_weights, write_pretrained
+from lemmata.transformers.bert import POSITIONS, Bert, bert_arguments, read_bert
+from lemmata.transformers.pretrained import Stored, class_labels, take_weights, write_pretrained
 
 __all__ = ["FineTuned"]
 
@@ -61,8 +61,8 @@ class FineTuned(nn.Module):
     ) -> Model:
         """A copy of an encoder with a new layer on top, ready to be fine-tuned; what pools is new where it has none."""
         place = encoder.tokens.weight
-        words: dict[str, Any] = {"device": place.device, "dtype": place.dtype, **vars(encoder.config)}
-        model = cls(encoder.vocab_size, classes, classifier_dropout, **words)
+        settings: dict[str, Any] = {"device": place.device, "dtype": place.dtype, **encoder_settings(encoder)}
+        model = cls(classes=classes, classifier_dropout=classifier_dropout, **settings)
         parts = {
             name: each for name, each in encoder.state_dict().items() if cls.pooling or not name.startswith("pool")
         }
@@ -81,20 +81,20 @@ class FineTuned(nn.Module):
         cls: type[Model], folder: Path | str, device: torch.device | str | None = None, dtype: torch.dtype | None = None
     ) -> Model:
         """Encoder and layer from a folder with config.json and model.safetensors, in evaluation mode."""
-        config, tensors = read_bert(folder)
-        if f"{cls.head}.weight" not in tensors:
+        config, weights = read_bert(folder)
+        if f"{cls.head}.weight" not in weights:
             raise ValueError(
                 f"{folder} holds no tensor {cls.head}.weight, so it is no {cls.architecture}: "
                 f"{cls.__name__}.on(Bert.from_pretrained(folder)) puts a new layer on its encoder"
             )
-        rows = len(tensors[f"{cls.head}.weight"])
-        names: dict[str, str] = config.get("id2label") or {}
+        rows = weights.described(f"{cls.head}.weight").shape[0]
+        names = class_labels(config, folder)
         if names and set(names) != {str(n) for n in range(rows)}:
             raise ValueError(f"{folder}: id2label names {len(names)} classes, but {cls.head}.weight has {rows} rows")
-        classes = [str(names[str(n)]) for n in range(rows)] if names else rows
-        settings = {"classes": classes, "classifier_dropout": config.get("classifier_dropout")}
-        model = empty_model(cls, bert_arguments(config, folder) | settings, device, dtype)
-        take_weights(model, model.stored(), tensors, folder, ignored=("embeddings.position_ids",))
+        classes = [names[str(n)] for n in range(rows)] if names else rows
+        settings = {"classes": classes, "classifier_dropout": config.get("classifier_dropout"), "device": "meta"}
+        model = cls(**bert_arguments(config, folder), **settings, dtype=dtype)
+        take_weights(model, model.stored(), weights, folder, ignored=POSITIONS, device=device)
         return model.eval()
 
     def save_pretrained(self, folder: Path | str) -> None:
@@ -110,6 +110,12 @@ class FineTuned(nn.Module):
         """Which tensors of Hugging Face's model each parameter is."""
         table = {f"encoder.{ours}": theirs for ours, theirs in self.encoder.stored("bert.").items()}
         return table | {f"classifier.{part}": Stored((f"{self.head}.{part}",)) for part in ("weight", "bias")}
+
+
+def encoder_settings(encoder: Bert) -> dict[str, Any]:
+    """The arguments of an encoder that a model for a task takes: all but pooling, which the task decides."""
+    config = {name: value for name, value in vars(encoder.config).items() if name != "pooling"}
+    return {"vocab_size": encoder.vocab_size, **config}
 
 
 def class_names(classes: int | Sequence[str]) -> tuple[str, ...]:

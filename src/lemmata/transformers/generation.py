@@ -3,7 +3,7 @@ r"""Generation: a model writes on from a prompt, token by token, each drawn from
 from collections.abc import Callable, Iterable
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from lemmata import validate
@@ -74,6 +74,9 @@ def generate(
     top_p: int | float | None = None,
     stop: int | Iterable[int] = (),
     generator: torch.Generator | None = None,
+    mask: Bool[Tensor, "batch time"] | None = None,
+    beams: int = 1,
+    length_penalty: int | float = 1.0,
 ) -> Int[Tensor, "batch written"]:
     r"""Continue prompts by so many tokens, each drawn given all before it; at temperature 0 the likeliest.
 
@@ -84,8 +87,13 @@ def generate(
     the model's `max_length` the last half of what it reads is read anew, and the text goes on from there. On a GPU the
     step is recorded once as a CUDA graph and replayed. Whatever mode the model is in, it writes without dropout.
 
+    Prompts of different lengths are padded on the left: with `mask`, the padding is not seen, and positions are counted
+    from each prompt's first token. With `beams` above 1 (and temperature 0) so many texts are followed at once, and
+    the one with the largest $\ln p / n^\alpha$ is given, n its tokens and $\alpha$ the `length_penalty`.
+
     Shapes:
-        prompt: (batch, time)    returns: (batch, written) what was added, written being at most `length`
+        prompt: (batch, time)    mask: (batch, time), true where there is a token
+        returns: (batch, written) what was added, written being at most `length`
 
     Claims: gpt.model, gpt.in_context
 
@@ -103,10 +111,18 @@ def generate(
     ends = torch.tensor([stop] if isinstance(stop, int) else [*stop], dtype=prompt.dtype)
     ends = validate.tokens("stop", ends, model.vocab_size).to(prompt.device)
     ended = torch.zeros(len(prompt), dtype=torch.bool, device=prompt.device)
+    if mask is not None:
+        mask = torch.cat([_left_padded(mask, prompt), mask.new_ones(len(prompt), length)], 1)  # (batch, time + length)
+    if validate.count("beams", beams) > 1:
+        if temperature != 0:
+            raise ValueError(f"beams={beams} follows the likeliest texts and draws none: say temperature=0")
+        validate.finite_number("length_penalty", length_penalty)
+        with evaluating(model):
+            return _searched(model, prompt, length, beams, length_penalty, ends, mask)
     start = prompt.shape[1]
     text = torch.cat([prompt, prompt.new_empty(len(prompt), length)], 1)  # (batch, time + length)
     with evaluating(model):
-        reader = _Reader(model, start + length - 1)
+        reader = _Reader(model, start + length - 1, mask)
         for place in range(start, start + length):
             logits = reader.read(text[:, :place])  # (batch, vocab_size)
             if temperature == 0:
@@ -141,31 +157,119 @@ def _checked_choices(temperature: int | float, top_k: int | None, top_p: int | f
         validate.number("top_p", top_p, above=0, most=1)
 
 
+def _left_padded(mask: Tensor, prompt: Tensor) -> Tensor:
+    """A mask of prompts that have their padding before them, if any."""
+    if mask.dtype is not torch.bool:
+        raise TypeError(f"mask must be boolean, true where there is a token, got {mask.dtype}: use mask.bool()")
+    if mask.shape != prompt.shape:
+        raise ValueError(f"mask must have the shape of prompt, {tuple(prompt.shape)}, got {tuple(mask.shape)}")
+    if not bool((mask[:, 1:] >= mask[:, :-1]).all() & mask[:, -1].all()):
+        raise ValueError("mask must be true from the first token of each prompt to its end: pad prompts on the left")
+    return mask.to(prompt.device)
+
+
+def seen_tokens(mask: Bool[Tensor, "batch keys"], asking: int) -> tuple[Tensor, Tensor]:
+    """Of tokens behind a mask: what the last of them may look at, (batch, asking, keys), and where they stand.
+
+    >>> seen, positions = seen_tokens(torch.tensor([[False, True, True]]), asking=2)
+    >>> seen.shape, positions
+    (torch.Size([1, 2, 3]), tensor([[0, 1]]))
+    """
+    positions = (mask.cumsum(1) - 1).clamp(min=0)  # (batch, keys)
+    return mask[:, None].expand(-1, asking, -1), positions[:, -asking:]
+
+
+def _searched(
+    model: GPT, prompt: Tensor, length: int, beams: int, penalty: float, ends: Tensor, mask: Tensor | None
+) -> Tensor:
+    """The best of so many texts that are followed at once, by the logarithm of their probability for each token.
+
+    A text that ends among the best `beams` candidates is put aside; a row is done when no open text can overtake the
+    worst of those that were put aside, as far as its score so far tells.
+    """
+    batch, start = prompt.shape
+    if start + length - 1 > model.config.max_length:
+        told = f"got {start} + {length} with beams={beams}: ask for fewer, or cut the prompt"
+        raise ValueError(f"prompt and length may have at most {model.config.max_length + 1} tokens together, {told}")
+    reader = _Reader(model, start + length - 1, mask, recorded=False)
+    steps = _log_probabilities(reader.read(prompt))[:, None].expand(-1, beams, -1)  # (batch, beams, vocab_size)
+    reader.choose(torch.arange(batch, device=prompt.device).repeat_interleave(beams))
+    text = prompt[:, None].expand(-1, beams, -1)  # (batch, beams, time)
+    total = steps.new_full((batch, beams), -torch.inf)
+    total[:, 0] = 0  # all beams begin alike: one of them is enough
+    best, score = prompt.new_zeros(batch, beams, length), torch.full_like(total, -torch.inf)  # of those put aside
+    kept = min(max(2, 1 + len(ends)), steps.shape[-1]) * beams  # so that enough of them go on, whichever end
+    for written in range(1, length + 1):
+        values, ranked = (total[..., None] + steps).flatten(1).topk(kept)  # (batch, kept)
+        parent, token = ranked // steps.shape[-1], ranked % steps.shape[-1]
+        texts = torch.cat([_of_beams(text, parent), token[..., None].to(text.dtype)], -1)  # (batch, kept, time)
+        over = torch.isin(token, ends) | (written == length)
+        scores = (values / written**penalty).masked_fill(~over, -torch.inf)[:, :beams]
+        filled = texts[:, :beams, -1:].expand(-1, -1, length - written)  # what ended repeats its end
+        added = torch.cat([texts[:, :beams, start:], filled], -1)  # (batch, beams, length)
+        # What was put aside is decided on in rows where no open text can overtake it.
+        done = score[:, -1:] >= total[:, :1] / max(written - 1, 1) ** penalty
+        score, chosen = torch.cat([score, scores.masked_fill(done, -torch.inf)], 1).topk(beams)
+        best = _of_beams(torch.cat([best, added], 1), chosen)
+        total, chosen = values.masked_fill(over, -torch.inf).topk(beams)
+        if written == length or bool((score[:, -1] >= total[:, 0] / written**penalty).all()):
+            break
+        text, parent = _of_beams(texts, chosen), parent.gather(1, chosen)
+        reader.choose((parent + beams * torch.arange(batch, device=parent.device)[:, None]).flatten())
+        steps = _log_probabilities(reader.read(text.flatten(0, 1))).view(batch, beams, -1)
+    return until_all_have_ended(best[:, 0], ends) if len(ends) else best[:, 0]
+
+
+def _log_probabilities(logits: Tensor) -> Tensor:
+    return logits.to(torch.promote_types(logits.dtype, torch.float32)).log_softmax(-1)
+
+
+def _of_beams(texts: Tensor, chosen: Tensor) -> Tensor:
+    """These of the texts (batch, beams, time) of each row."""
+    return texts.gather(1, chosen[..., None].expand(-1, -1, texts.shape[-1]))
+
+
 class _Reader:
     """Reads a text that grows by one token at a time, and foresees the next one."""
 
-    def __init__(self, model: GPT, longest: int) -> None:
-        self.model, self.room = model, min(longest, model.config.max_length)
+    def __init__(self, model: GPT, longest: int, mask: Tensor | None = None, recorded: bool = True) -> None:
+        self.model, self.room, self.mask = model, min(longest, model.config.max_length), mask
+        self.recorded = recorded
+        self.caches: list[KeyValueCache] = []
         self.read_so_far = 0
-        self.step: Callable[[Tensor], Tensor] | None = None
+        self.step: Callable[..., Tensor] | None = None
 
     def read(self, text: Int[Tensor, "batch time"]) -> Float[Tensor, "batch vocab_size"]:
         """The logits of what comes next."""
+        place = text.shape[1]
         if self.step is not None and self.read_so_far < self.room:
             self.read_so_far += 1
-            return self.step(text[:, -1:])
+            return self.step(text[:, -1:], *self._seen(place, 1))
         first, most = self.step is None, self.model.config.max_length
         text = text[:, -(most if first else max(most // 2, 1)) :]
         self.read_so_far = text.shape[1]
-        caches = self.model.new_caches(-(-self.room // ALIGNED) * ALIGNED)
-        known = self.model.hidden(text, caches=caches)[:, -1]  # (batch, width)
-        if text.device.type == "cuda" and self.room - self.read_so_far >= WORTH_RECORDING:
+        self.caches = caches = self.model.new_caches(-(-self.room // ALIGNED) * ALIGNED)
+        words = dict(zip(("mask", "positions"), self._seen(place, self.read_so_far), strict=False))
+        known = self.model.hidden(text, caches=caches, **words)[:, -1]  # (batch, width)
+        if self.mask is not None:
+            self.step = lambda token, mask, positions: self.model(token, mask, caches, positions)[:, -1]
+        elif self.recorded and text.device.type == "cuda" and self.room - self.read_so_far >= WORTH_RECORDING:
             self.step = RecordedStep(self.model, caches)
         elif text.device.type == "cpu" and DecodingStep.suited(self.model):
             self.step = DecodingStep(self.model, caches)
         else:
             self.step = lambda token: self.model(token, caches=caches)[:, -1]
         return self.model.foreseen(known)
+
+    def choose(self, rows: Int[Tensor, " rows"]) -> None:
+        """Go on with these rows of the batch, in this order."""
+        for cache in self.caches:
+            cache.reorder(rows)
+        self.mask = self.mask if self.mask is None else self.mask[rows]
+
+    def _seen(self, place: int, asking: int) -> tuple[Tensor, Tensor] | tuple[()]:
+        """What the last tokens before a place may see of all that is kept, and their positions; nothing if all is."""
+        return () if self.mask is None else seen_tokens(self.mask[:, place - self.read_so_far : place], asking)
 
 
 class RecordedStep:

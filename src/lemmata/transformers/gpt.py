@@ -12,9 +12,11 @@ from torch.nn import functional
 
 from lemmata import validate
 from lemmata.marks import system
+from lemmata.signatures import config_of
 from lemmata.transformers.key_value_cache import FixedCache, KeyValueCache
 from lemmata.transformers.pretrained import (
     Fields,
+    Sizes,
     Stored,
     activation_read,
     activation_written,
@@ -31,35 +33,36 @@ Caches = Sequence[KeyValueCache] | Sequence[FixedCache]
 
 @dataclass(frozen=True)
 class GPTConfig:
-    """What can be chosen of a GPT; the defaults are GPT-2 small."""
+    """Configuration of a GPT; the defaults are GPT-2 small."""
 
     width: int = 768
-    """Values that stand for a token on its way through the blocks."""
+    """Embedding dimension."""
     depth: int = 12
-    """Blocks, one above another."""
+    """Number of blocks."""
     heads: int = 12
-    """Attentions side by side in each block."""
+    """Attention heads per block."""
     max_length: int = 1024
-    """Tokens that it can read at once: it has learnt a vector for each position."""
+    """Context length, in tokens: the number of learnt positions."""
     hidden: int | None = None
-    """Units inside the network of each position; four times the width if None."""
+    """Hidden units of the feed-forward network; four times the width if None."""
     activation: str = "gelu_tanh"
-    """What those units do."""
+    """Activation of the feed-forward network."""
     dropout: float = 0.0
-    """Fraction of what each part adds that is left out while training."""
+    """Dropout probability of residual branches."""
     attention_dropout: float = 0.0
-    """Fraction of the weights of attention that is left out while training."""
+    """Dropout probability of attention weights."""
     eps: float = 1e-5
-    """What layer normalisation adds to a variance."""
-    embedding_dropout: float = 0.0
-    """Fraction of the embedded tokens that is left out while training."""
+    """Added to the variance by layer normalisation."""
+    embedding_dropout: float | None = None
+    """Dropout probability of the embedded tokens; that of residual branches if None."""
 
     def __post_init__(self) -> None:
         for name in ("width", "depth", "heads", "max_length"):
             validate.count(name, getattr(self, name))
         validate.fraction("dropout", self.dropout)
         validate.fraction("attention_dropout", self.attention_dropout)
-        validate.fraction("embedding_dropout", self.embedding_dropout)
+        if self.embedding_dropout is not None:
+            validate.fraction("embedding_dropout", self.embedding_dropout)
 
 
 FIELDS = Fields(
@@ -91,9 +94,24 @@ FIELDS = Fields(
         "summary_use_proj".split()
     ),
 )
+SIZES = Sizes(
+    axes={
+        "vocab_size": ("wte.weight", 0),
+        "n_embd": ("wte.weight", 1),
+        "n_positions": ("wpe.weight", 0),
+        "n_inner": ("h.0.mlp.c_fc.weight", 1),
+    },
+    layers=("n_layer", "h.N.ln_1.weight"),
+)
+HEADS = dict.fromkeys(("score.", "multiple_choice_head."), "GPT foresees tokens, and has no other head")
 
 
-@system("gpt", title="GPT", kind="module")
+@system(
+    "gpt",
+    title="GPT",
+    kind="module",
+    example="GPT(vocab_size=20, width=16, depth=1, heads=2, max_length=32)(torch.randint(20, (4, 7)))",
+)
 class GPT(nn.Module):
     r"""Tokens and positions as learnt vectors, blocks that look back only, and a softmax over the next token.
 
@@ -101,12 +119,12 @@ class GPT(nn.Module):
        p(x_{t+1} \mid x_{1:t}) = \mathrm{softmax}\big(E\,\mathrm{LN}(h_L)_t\big) $$
 
     The blocks normalise first. The vectors $E$ by which tokens are read are also those by which they are foreseen.
-    `GPT.from_pretrained(folder)` reads a folder of GPT-2 in Hugging Face's format, `save_pretrained` writes one. The
-    `embedding_dropout` is `dropout` unless told.
+    `GPT.from_pretrained(folder)` reads a folder of GPT-2 in Hugging Face's format, `save_pretrained` writes one.
 
     Shapes:
         x: (batch, time) tokens    returns: logits (batch, time, vocab_size)
         mask: (batch, time), true where there is a token, or (batch, time, keys) for each position that looks
+        positions: (batch, time), where each token stands; 0, 1, ... after what the caches hold unless given
         caches: one for each block (`new_caches`); x is then what comes after them
 
     Claims: gpt.model, gpt.objective
@@ -131,16 +149,14 @@ class GPT(nn.Module):
         dropout: float = GPTConfig.dropout,
         attention_dropout: float = GPTConfig.attention_dropout,
         eps: float = GPTConfig.eps,
-        embedding_dropout: float | None = None,
+        embedding_dropout: float | None = GPTConfig.embedding_dropout,
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__()
         self.vocab_size = validate.count("vocab_size", vocab_size)
-        self.config = GPTConfig(
-            width, depth, heads, max_length, hidden, activation, dropout, attention_dropout, eps,
-            dropout if embedding_dropout is None else embedding_dropout,
-        )  # fmt: skip
+        self.config = config_of(GPTConfig, locals())
+        self.embedding_dropout = dropout if embedding_dropout is None else embedding_dropout
         with torch.device(device or torch.get_default_device()):
             self.tokens = nn.Embedding(vocab_size, width)
             self.positions = nn.Embedding(max_length, width)
@@ -169,18 +185,24 @@ class GPT(nn.Module):
         x: Int[Tensor, "batch time"],
         mask: Bool[Tensor, "batch time *_"] | None = None,
         caches: Caches | None = None,
+        positions: Int[Tensor, "batch time"] | None = None,
     ) -> Float[Tensor, "batch time vocab_size"]:
-        return self.foreseen(self.hidden(x, mask, caches))  # (batch, time, vocab_size)
+        words = {} if positions is None else {"positions": positions}
+        return self.foreseen(self.hidden(x, mask, caches, **words))  # (batch, time, vocab_size)
 
     def foreseen(self, h: Float[Tensor, "... width"]) -> Float[Tensor, "... vocab_size"]:
         """Logits of the next token, from what the last block knows: by the vectors by which tokens are read."""
         return functional.linear(h, self.tokens.weight)
 
     def hidden(
-        self, x: Int[Tensor, "batch time"], mask: Tensor | None = None, caches: Caches | None = None
+        self,
+        x: Int[Tensor, "batch time"],
+        mask: Tensor | None = None,
+        caches: Caches | None = None,
+        positions: Int[Tensor, "batch time"] | None = None,
     ) -> Float[Tensor, "batch time width"]:
         """What the last block knows of each position, normalised."""
-        if x.ndim != 2 or x.shape[1] == 0:
+        if validate.tensor("x", x).ndim != 2 or x.shape[1] == 0:
             raise ValueError(f"x must be (batch, time) with at least 1 token, got shape {tuple(x.shape)}")
         x = validate.tokens("x", x, self.vocab_size).long()
         if caches is not None and len(caches) != len(self.blocks):
@@ -191,8 +213,13 @@ class GPT(nn.Module):
         if isinstance(start, int) and start + x.shape[1] > self.config.max_length:
             told = f"{start + x.shape[1]}: cut it, or build the model with a larger max_length"
             raise ValueError(f"a text may have at most {self.config.max_length} tokens, got {told}")
-        places = start + torch.arange(x.shape[1], device=x.device)  # (time,)
-        h = functional.dropout(self.tokens(x) + self.positions(places), self.config.embedding_dropout, self.training)
+        if positions is None:
+            places = start + torch.arange(x.shape[1], device=x.device)  # (time,)
+        elif validate.tensor("positions", positions).shape != x.shape:
+            raise ValueError(f"positions must have the shape of x, {tuple(x.shape)}, got {tuple(positions.shape)}")
+        else:
+            places = validate.tokens("positions", positions, self.config.max_length).long()  # (batch, time)
+        h = functional.dropout(self.tokens(x) + self.positions(places), self.embedding_dropout, self.training)
         for number, block in enumerate(self.blocks):
             h = block(h, mask, cache=None if caches is None else caches[number])  # (batch, time, width)
         return self.norm(h)
@@ -227,21 +254,22 @@ class GPT(nn.Module):
 
         The weights come to `device` in `dtype`, by default torch's own (float32), whatever the file holds.
         """
-        config, tensors = read_pretrained(folder, "gpt2")
+        config, weights = read_pretrained(folder, "gpt2")
         # A field that an older file leaves out has the value that GPT-2 was published with.
         published = dict.fromkeys(("dropout", "attention_dropout", "embedding_dropout"), 0.1)
         arguments: dict[str, Any] = published | FIELDS.arguments(config, folder)
         if "activation" in arguments:
             arguments["activation"] = activation_read("activation_function", arguments["activation"])
+        SIZES.check(config, weights, folder, "transformer.")
         model = cls(**arguments, device="meta", dtype=dtype)  # initial weights need not be drawn
-        model.to_empty(device=device or torch.get_default_device())
-        ignored = (".attn.bias", ".attn.masked_bias", "lm_head.weight")  # constant masks, and what is tied
-        take_weights(model, model.stored(), tensors, folder, prefix="transformer.", ignored=ignored)
+        words: dict[str, Any] = {"ignored": (".attn.bias", ".attn.masked_bias"), "heads": HEADS}  # constant masks
+        words["tied"] = {"lm_head.weight": "wte.weight"}
+        take_weights(model, model.stored(), weights, folder, prefix="transformer.", device=device, **words)
         return model.eval()
 
     def save_pretrained(self, folder: Path | str) -> None:
         """Write config.json and model.safetensors, which `GPT2LMHeadModel.from_pretrained` reads."""
-        ours = vars(self.config) | {"vocab_size": self.vocab_size}
+        ours = vars(self.config) | {"vocab_size": self.vocab_size, "embedding_dropout": self.embedding_dropout}
         config = {field: ours[name] for field, name in FIELDS.honoured.items()}
         config["activation_function"] = activation_written(self.config.activation)
         head = {"model_type": "gpt2", "architectures": ["GPT2LMHeadModel"]}

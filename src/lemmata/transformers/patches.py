@@ -43,7 +43,12 @@ def cut_into_patches(
     return cut.permute(0, 2, 4, 1, 3, 5).flatten(3).flatten(1, 2)  # (batch, rows * columns, entries)
 
 
-@system("patch_embedding", title="Patch embedding", kind="module")
+@system(
+    "patch_embedding",
+    title="Patch embedding",
+    kind="module",
+    example="PatchEmbedding(patch_size=4, channels=3, width=8)(torch.randn(4, 3, 8, 12))",
+)
 class PatchEmbedding(nn.Module):
     r"""Each patch of $p\times p$ pixels and $q$ channels as a vector: $x_t = V\,\mathrm{vec}(\mathrm{patch}_t) + b$.
 

@@ -6,6 +6,7 @@ from torch import Tensor, nn
 
 from lemmata import validate
 from lemmata.marks import system
+from lemmata.transformers.sequence_input import vectors
 
 __all__ = ["LearnedPositions", "SinusoidalPositions", "sinusoidal_encoding"]
 
@@ -59,7 +60,7 @@ class SinusoidalPositions(nn.Module):
         sinusoidal_encoding(torch.zeros(1), width, base)  # so that a bad width or base is told now
 
     def forward(self, x: Float[Tensor, "batch time width"], start: int = 0) -> Float[Tensor, "batch time width"]:
-        places = torch.arange(start, start + _time(x, self.width), device=x.device)
+        places = torch.arange(start, start + vectors("x", x, self.width).shape[1], device=x.device)
         return x + sinusoidal_encoding(places, self.width, self.base, x.dtype)  # (time, width) for every row
 
     def extra_repr(self) -> str:
@@ -76,10 +77,16 @@ class LearnedPositions(nn.Module):
     torch.Size([2, 10, 16])
     """
 
-    def __init__(self, max_length: int, width: int) -> None:
+    def __init__(
+        self,
+        max_length: int,
+        width: int,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
         super().__init__()
         sizes = validate.count("max_length", max_length), validate.count("width", width)
-        self.weight = nn.Parameter(torch.empty(sizes))
+        self.weight = nn.Parameter(torch.empty(sizes, device=device, dtype=dtype))
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -87,14 +94,8 @@ class LearnedPositions(nn.Module):
         nn.init.normal_(self.weight, std=0.02)
 
     def forward(self, x: Float[Tensor, "batch time width"], start: int = 0) -> Float[Tensor, "batch time width"]:
-        end = start + _time(x, self.weight.shape[1])
+        end = start + vectors("x", x, self.weight.shape[1]).shape[1]
         if end > len(self.weight):
             told = f"got {end}: cut the sequences, or build the model with a larger max_length"
             raise ValueError(f"there are {len(self.weight)} learned positions, {told}")
         return x + self.weight[start:end]
-
-
-def _time(x: Tensor, width: int) -> int:
-    if x.ndim != 3 or x.shape[-1] != width:
-        raise ValueError(f"x must be (batch, time, {width}), got shape {tuple(x.shape)}")
-    return x.shape[1]

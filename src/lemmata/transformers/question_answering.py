@@ -30,7 +30,12 @@ class Span(NamedTuple):
     score: Float[Tensor, " *batch"]
 
 
-@system("question_answerer", title="BERT that finds answers", kind="module")
+@system(
+    "question_answerer",
+    title="BERT that finds answers",
+    kind="module",
+    example="QuestionAnswerer(20, width=16, depth=1, heads=2, hidden=32)(torch.randint(20, (4, 7)))",
+)
 class QuestionAnswerer(FineTuned):
     r"""Two logits for every token, from what BERT says of it: that the answer begins here, and that it ends here.
 
@@ -151,7 +156,7 @@ def best_span(
         if mask.shape != start.shape:
             raise ValueError(f"mask must have the shape of start, {tuple(start.shape)}, got {tuple(mask.shape)}")
         outside = ~mask.bool()
-        if mask.device.type == "cpu" and not torch.compiler.is_compiling() and bool(outside.all(-1).any()):
+        if validate.visible(mask) and bool(outside.all(-1).any()):
             raise ValueError("mask must leave at least one token to answer with in every row")
         start, end = start.masked_fill(outside, -torch.inf), end.masked_fill(outside, -torch.inf)
     best, place = _best_before(start, max_length)  # of each end, (..., time)

@@ -5,7 +5,7 @@ vocab.txt), which is what fine-tuning means.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import torch
@@ -20,10 +20,11 @@ from lemmata.figure import Bars, Figure
 from lemmata.marks import recipe
 from lemmata.train.evaluation_mode import evaluating
 from lemmata.train.experiment import Experiment
+from lemmata.train.forms import Classification, accuracy, chosen, fraction
 from lemmata.train.options import Options
 from lemmata.train.randomness import seeded
 from lemmata.transformers.bert import Bert
-from lemmata.transformers.fine_tuned import FineTuned
+from lemmata.transformers.fine_tuned import FineTuned, encoder_settings
 from lemmata.transformers.question_answering import QuestionAnswerer
 from lemmata.transformers.sentence_classification import SentenceClassifier
 from lemmata.transformers.tagging import IGNORED, Tagger
@@ -59,8 +60,7 @@ def new_model(
     kind: type[Model], config: FineTuningConfig, options: Options, large: bool = True, **given: Any
 ) -> tuple[Model, dict[str, Any]]:
     """A new model, and the arguments that make it."""
-    chosen = {field.name: getattr(config, field.name) for field in fields(FineTuningConfig)}
-    arguments = {**given, **chosen, "attention_dropout": config.dropout}
+    arguments = {**given, **chosen(config, FineTuningConfig), "attention_dropout": config.dropout}
     with seeded(options.seed):
         model = kind(**arguments)
         # To find a pattern, a narrow network begins with larger weights than BERT's 0.02, or would long stay there. To
@@ -134,8 +134,7 @@ def classify_texts(
         validate.count("max_length", config.max_length, most=encoder.config.max_length)
         with seeded(options.seed):
             model = SentenceClassifier.on(encoder, list(found.classes))
-        sizes = {**vars(encoder.config), "vocab_size": encoder.vocab_size, "classes": list(found.classes)}
-        arguments: dict[str, Any] = sizes
+        arguments: dict[str, Any] = {**encoder_settings(encoder), "classes": list(found.classes)}
     else:
         tokenizer = WordPiece.train((texts[int(k)] for k in found.train.text), config.vocab_size, by="count")
         sizes = {"vocab_size": len(tokenizer.vocab), "max_length": config.max_length}
@@ -165,14 +164,11 @@ def _classifying(
 ) -> Experiment:
     shown = data.test[:: max(len(data.test) // 6, 1)][:6]
 
-    def predict(system: SentenceClassifier, examples: Examples) -> dict[str, Tensor]:
-        x, mask = trimmed(examples.x)
-        probability = system(x, mask=mask).softmax(1)
-        return {"class": probability.argmax(1), "probability": probability.amax(1)}
+    form = Classification(class_logits)
 
     def told(system: SentenceClassifier, x: Tensor) -> list[str]:
         with evaluating(system):
-            said = predict(system, Examples(x=x.to(system.classifier.weight.device)))
+            said = form.predict(system, Examples(x=x.to(system.classifier.weight.device)))
         pairs = zip(said["class"].tolist(), said["probability"].tolist(), strict=True)
         return [f"{system.classes[label]} ({probability:.2f})" for label, probability in pairs]
 
@@ -187,10 +183,9 @@ def _classifying(
         rows = data.test.x[torch.randperm(len(data.test), generator=generator)[:count]]
         return "\n".join(f"{decode(x)} -> {says}" for x, says in zip(rows, told(system, rows), strict=True))
 
-    return Experiment(
-        model, arguments, data.train, data.test, options, loss=classification_loss, metric="accuracy", largest=True,
-        classes=data.classes, predict=predict, write=write, sample=sample, notes=notes,
-    )  # fmt: skip
+    return form.experiment(
+        model, arguments, data.train, data.test, options, classes=data.classes, write=write, sample=sample, notes=notes
+    )
 
 
 def trimmed(x: Tensor) -> tuple[Tensor, Tensor]:
@@ -200,12 +195,10 @@ def trimmed(x: Tensor) -> tuple[Tensor, Tensor]:
     return x[:, :longest], mask[:, :longest]
 
 
-def classification_loss(system: SentenceClassifier, batch: Examples) -> dict[str, Tensor]:
-    """The cross-entropy of the classes, and the fraction of right ones."""
+def class_logits(system: SentenceClassifier, batch: Examples) -> Tensor:
+    """(texts, classes), of texts without the columns that are padding in all of them."""
     x, mask = trimmed(batch.x)
-    logits = system(x, mask=mask)
-    right = (logits.argmax(1) == batch.y).to(logits.dtype).mean()
-    return {"loss": functional.cross_entropy(logits, batch.y), "accuracy": right}
+    return system(x, mask=mask)
 
 
 def naive_bayes(data: Dataset, vocab_size: int) -> float:
@@ -219,7 +212,7 @@ def naive_bayes(data: Dataset, vocab_size: int) -> float:
     prior = torch.bincount(data.train.y, minlength=classes).double().log()
     likelihood[:, 0] = 0.0  # padding says nothing
     said = [(likelihood[:, row].sum(1) + prior).argmax() for row in data.test.x]
-    return float((torch.stack(said) == data.test.y).double().mean())
+    return fraction(torch.stack(said) == data.test.y).item()
 
 
 # --- Tags ---
@@ -242,14 +235,9 @@ def tag_words(
         said = _tags(system, found.test.x[:4])
         return "\n".join(_tagged(vocabulary, found.classes, x, y) for x, y in zip(found.test.x, said, strict=False))
 
-    def predict(system: Tagger, examples: Examples) -> dict[str, Tensor]:
-        x, mask = trimmed(examples.x)
-        right = (system(x, mask=mask).argmax(-1) == examples.y[:, : x.shape[1]]).sum(1)
-        return {"words": (examples.y != IGNORED).sum(1), "right": right}
-
     return Experiment(
         model, arguments, found.train, found.test, options, loss=tagging_loss, metric="accuracy", largest=True,
-        classes=found.classes, predict=predict, write=write,
+        classes=found.classes, predict=words_tagged, write=write,
         notes={"baselines": {"most frequent tag of the word": baseline}},
     )  # fmt: skip
 
@@ -260,8 +248,15 @@ def tagging_loss(system: Tagger, batch: Examples) -> dict[str, Tensor]:
     y = batch.y[:, : x.shape[1]]
     logits = system(x, mask=mask)
     counted = y != IGNORED
-    right = (logits.argmax(-1) == y)[counted].to(logits.dtype).mean()
-    return {"loss": functional.cross_entropy(logits[counted], y[counted]), "accuracy": right}
+    logits, y = logits[counted], y[counted]  # (counted, classes)
+    return {"loss": functional.cross_entropy(logits, y), "accuracy": accuracy(logits, y)}
+
+
+def words_tagged(system: Tagger, examples: Examples) -> dict[str, Tensor]:
+    """How many words a sentence has, and how many of them are tagged rightly."""
+    x, mask = trimmed(examples.x)
+    right = (system(x, mask=mask).argmax(-1) == examples.y[:, : x.shape[1]]).sum(1)
+    return {"words": (examples.y != IGNORED).sum(1), "right": right}
 
 
 def most_frequent_tag(data: Dataset, vocab_size: int) -> float:
@@ -272,7 +267,7 @@ def most_frequent_tag(data: Dataset, vocab_size: int) -> float:
     table = torch.bincount(pairs, minlength=vocab_size * classes).reshape(vocab_size, classes)
     common = table.sum(0).argmax()  # for words that the training part lacks
     best = torch.where(table.sum(1) > 0, table.argmax(1), common)
-    return float((best[data.test.x[tested]] == data.test.y[tested]).double().mean())
+    return fraction(best[data.test.x[tested]] == data.test.y[tested]).item()
 
 
 def _tags(system: Tagger, x: Tensor) -> Tensor:
@@ -329,7 +324,7 @@ def span_loss(system: QuestionAnswerer, batch: Examples) -> dict[str, Tensor]:
         return {"loss": loss}
     answer = system.answer(batch.x, batch.segments, mask)
     exact = (answer.start == batch.start) & (answer.end == batch.end)
-    return {"loss": loss, "exact": exact.to(loss.dtype).mean()}
+    return {"loss": loss, "exact": fraction(exact)}
 
 
 def _where(system: QuestionAnswerer, example: Examples, vocabulary: Vocabulary) -> Figure:

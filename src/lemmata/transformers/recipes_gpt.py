@@ -7,22 +7,20 @@ train gpt --device cuda --precision bfloat16 --width 256 --depth 5 --heads 4 --w
 --clip 1.0 --epochs 1000 --steps 1809 --evaluate 1000`.
 """
 
-import math
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from lemmata import validate
-from lemmata.data.examples import Examples
 from lemmata.data.registry import load
 from lemmata.data.text import Vocabulary, windows
 from lemmata.marks import recipe
 from lemmata.recurrent.recipes import BASELINES as N_GRAMS
-from lemmata.recurrent.recipes import PROMPT, costs_by_context
+from lemmata.recurrent.recipes import PROMPT, continued, costs_by_context
 from lemmata.train.experiment import Experiment
+from lemmata.train.forms import Language, chosen
 from lemmata.train.options import Options
-from lemmata.train.randomness import seeded
 from lemmata.transformers.generation import generate
 from lemmata.transformers.gpt import GPT
 
@@ -90,11 +88,8 @@ def write_plays(
         held_out = windows(last, config.window, stride=half)
     train = windows(learnt, config.window, stride=config.stride or half)
     test = windows(text.validation.x, config.window, stride=half)
-    told = ("window", "stride")
-    chosen = {field.name: getattr(config, field.name) for field in fields(config) if field.name not in told}
-    arguments = {"vocab_size": len(vocabulary), "max_length": config.window, **chosen}
-    with seeded(options.seed):
-        model = GPT(**arguments)
+    own = chosen(config, without=("window", "stride"))
+    arguments = {"vocab_size": len(vocabulary), "max_length": config.window, **own}
 
     def write(system: GPT) -> str:
         return written(system, vocabulary, 1, torch.Generator().manual_seed(0), length=200)
@@ -111,22 +106,11 @@ def write_plays(
     ) -> str:
         return written(system, vocabulary, count, generator, prompt, length, temperature, top_k, top_p)
 
-    return Experiment(
-        model, arguments, train, test, options, held_out, loss=loss, metrics=scores, metric="bits",
-        picture=costs_by_context(test, write, BASELINES), sample=sample, write=write,
-        notes={"baselines": BASELINES, "how": HOW},
+    # Over the second halves of windows: the first halves are the second ones of others.
+    return Language(scored=lambda nll: nll[:, nll.shape[1] // 2 :]).experiment(
+        GPT, arguments, train, test, options, validation=held_out, sample=sample, write=write,
+        picture=costs_by_context(test, write, BASELINES), notes={"baselines": BASELINES, "how": HOW},
     )  # fmt: skip
-
-
-def loss(system: GPT, batch: Examples) -> Tensor:
-    """The mean negative log-likelihood in nats."""
-    return system.nll(batch.x, batch.y).mean()
-
-
-def scores(system: GPT, batch: Examples) -> dict[str, float]:
-    """Bits a character, over the second halves of windows: the first halves are the second ones of others."""
-    half = batch.x.shape[1] // 2
-    return {"bits": system.nll(batch.x, batch.y)[:, half:].mean().item() / math.log(2)}
 
 
 def written(
@@ -141,13 +125,8 @@ def written(
     top_p: float | None = None,
 ) -> str:
     """Texts that begin with the prompt, set apart by a line of dashes."""
-    if not prompt:
-        raise ValueError("prompt must hold at least one character")
-    unknown = sorted(set(prompt) - set(vocabulary.tokens))
-    if unknown:
-        raise ValueError(f"prompt must hold characters that the model has read, got {unknown[0]!r}: leave it out")
-    place = system.tokens.weight.device
-    source = generator if place.type == "cpu" else torch.Generator(place).manual_seed(generator.initial_seed())
-    numbers = vocabulary.encode(prompt).to(place).expand(count, -1)
-    texts = generate(system, numbers, length, temperature, top_k, top_p, generator=source)
-    return f"\n{'-' * 20}\n".join(prompt + vocabulary.decode(text) for text in texts)
+
+    def write(numbers: Tensor, source: torch.Generator) -> Tensor:
+        return generate(system, numbers, length, temperature, top_k, top_p, generator=source)
+
+    return continued(system, vocabulary, count, generator, prompt, write)

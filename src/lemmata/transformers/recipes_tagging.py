@@ -16,6 +16,7 @@ from lemmata.train.experiment import Experiment
 from lemmata.train.options import Options
 from lemmata.train.randomness import seeded
 from lemmata.transformers.bert import Bert
+from lemmata.transformers.fine_tuned import encoder_settings
 from lemmata.transformers.positions import sinusoidal_encoding
 from lemmata.transformers.recipes_fine_tuned import (
     SHARED,
@@ -23,7 +24,7 @@ from lemmata.transformers.recipes_fine_tuned import (
     most_frequent_tag,
     new_model,
     tagging_loss,
-    trimmed,
+    words_tagged,
 )
 from lemmata.transformers.tagging import IGNORED, Tagger, first_pieces, tag_targets
 from lemmata.transformers.wordpiece import WordPiece
@@ -76,7 +77,7 @@ def tag_sentences(
         validate.count("max_length", config.max_length, most=encoder.config.max_length)
         with seeded(options.seed):
             model = Tagger.on(encoder, found.classes)
-        arguments = {"vocab_size": encoder.vocab_size, "classes": list(found.classes), **vars(encoder.config)}
+        arguments = {**encoder_settings(encoder), "classes": list(found.classes)}
     else:
         texts = (" ".join(words[k]) for k in train)
         tokenizer = WordPiece.train(texts, config.vocab_size, by="count", lower=False)
@@ -105,15 +106,10 @@ def tag_sentences(
         sentences = [words[k] for k in chosen] if prompt is None else [tokenizer.words(prompt)]
         return "\n".join(tagged_words(system, tokenizer, sentence) for sentence in sentences)
 
-    def predict(system: Tagger, examples: Examples) -> dict[str, Tensor]:
-        x, mask = trimmed(examples.x)
-        right = (system(x, mask=mask).argmax(-1) == examples.y[:, : x.shape[1]]).sum(1)
-        return {"words": (examples.y != IGNORED).sum(1), "right": right}
-
     baseline = by_the_word({part: ([words[k] for k in kept], [tags[k] for k in kept]) for part, kept in parts.items()})
     return Experiment(
         model, arguments, read["train"], read["test"], options, loss=loss, metric="accuracy", largest=True,
-        classes=found.classes, predict=predict, write=write, sample=sample,
+        classes=found.classes, predict=words_tagged, write=write, sample=sample,
         notes={"baselines": {"most frequent tag of the word": baseline}},
     )  # fmt: skip
 

@@ -13,7 +13,6 @@ from lemmata.marks import recipe
 from lemmata.train.experiment import Experiment
 from lemmata.train.options import Options
 from lemmata.train.pictures import confusion_matrix, labelled_pictures
-from lemmata.train.randomness import seeded
 from lemmata.transformers.attention_recording import attention_maps
 from lemmata.transformers.vit import ViT
 
@@ -93,8 +92,6 @@ def _classification(data: Dataset, config: ViTPictureConfig, options: Options) -
     chosen = asdict(config)
     shift, size = chosen.pop("shift"), tuple(data.train.x.shape[1:])
     arguments = {"classes": len(data.classes), "image_size": size, "channels": 1, **chosen}
-    with seeded(options.seed):
-        network = ViT(**arguments)
 
     def draw(system: nn.Module, predicted: Tensor) -> Figure:
         assert isinstance(system, ViT)
@@ -109,4 +106,4 @@ def _classification(data: Dataset, config: ViTPictureConfig, options: Options) -
         marks = [*pairs, confusion_matrix(predicted, test.y, data.classes)]
         return Figure("Where it looks, and mistakes", "taken for", "is", marks, note=note)
 
-    return picture_classification(data, network, arguments, shift, options, draw)
+    return picture_classification(data, ViT, arguments, shift, options, draw)

@@ -1,5 +1,7 @@
 r"""Multi-head self-attention: a sequence looks at itself, several times in parallel."""
 
+from typing import Any
+
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
@@ -7,14 +9,19 @@ from torch import Tensor, nn
 from lemmata import validate
 from lemmata.marks import system
 from lemmata.transformers.dot_product_attention import attention, attention_weights
-from lemmata.transformers.heads import for_all_heads, head_width_of, side_by_side
 from lemmata.transformers.key_value_cache import FixedCache, KeyValueCache
 from lemmata.transformers.rotary import rotate
+from lemmata.transformers.sequence_input import for_all_heads, head_width_of, vectors
 
 __all__ = ["SelfAttention"]
 
 
-@system("self_attention", title="Multi-head self-attention", kind="module")
+@system(
+    "self_attention",
+    title="Multi-head self-attention",
+    kind="module",
+    example="SelfAttention(width=8, heads=2, causal=True)(torch.randn(4, 7, 8))",
+)
 class SelfAttention(nn.Module):
     r"""$h$ attentions side by side, each with queries, keys and values of its own, and a map that joins them.
 
@@ -51,6 +58,8 @@ class SelfAttention(nn.Module):
         dropout: float = 0.0,
         bias: bool = True,
         rotary: float | None = None,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__()
         self.width, self.heads = validate.count("width", width), validate.count("heads", heads)
@@ -61,8 +70,9 @@ class SelfAttention(nn.Module):
             validate.number("rotary", rotary, above=1)
             if self.head_width % 2:
                 raise ValueError(f"rotary turns pairs of values, but head_width is {self.head_width}, which is odd")
-        self.project = nn.Linear(width, 3 * heads * self.head_width, bias=validate.flag("bias", bias))
-        self.join = nn.Linear(heads * self.head_width, width, bias=bias)
+        factory_kwargs: Any = {"bias": validate.flag("bias", bias), "device": device, "dtype": dtype}
+        self.project = nn.Linear(width, 3 * heads * self.head_width, **factory_kwargs)
+        self.join = nn.Linear(heads * self.head_width, width, **factory_kwargs)
 
     def forward(
         self,
@@ -81,15 +91,15 @@ class SelfAttention(nn.Module):
             key, value = cache.append(key, value)  # (batch, heads, past, head_width)
         dropout = self.dropout if self.training else 0.0
         found = attention(query, key, value, for_all_heads(mask), self.causal, dropout=dropout)
-        return self.join(side_by_side(found))  # (batch, answers, width)
+        return self.join(found.transpose(1, 2).flatten(2))  # (batch, answers, width)
 
     def heads_of(self, x: Float[Tensor, "batch time width"], start: int | Tensor = 0) -> tuple[Tensor, Tensor, Tensor]:
         """Queries, keys and values of each head, where x begins at position `start`."""
-        if x.ndim != 3 or x.shape[-1] != self.width:
-            raise ValueError(f"x must be (batch, time, {self.width}), got shape {tuple(x.shape)}")
+        batch, time, _ = vectors("x", x, self.width).shape
         # Cut before they are turned, so that their gradients are joined again where they lie.
-        parts = (part.unflatten(-1, (self.heads, self.head_width)) for part in self.project(x).chunk(3, -1))
-        query, key, value = (part.transpose(1, 2) for part in parts)  # each (batch, heads, time, head_width)
+        query, key, value = self.project(x).view(batch, time, 3, self.heads, self.head_width).unbind(2)
+        query, key, value = query.transpose(1, 2), key.transpose(1, 2), value.transpose(1, 2)
+        # each (batch, heads, time, head_width)
         if self.rotary is not None:
             positions = start + torch.arange(x.shape[1], device=x.device)
             query, key = rotate(query, positions, self.rotary), rotate(key, positions, self.rotary)

@@ -9,7 +9,12 @@ from lemmata.transformers.fine_tuned import FineTuned
 __all__ = ["SentenceClassifier"]
 
 
-@system("sentence_classifier", title="BERT that classifies sentences", kind="module")
+@system(
+    "sentence_classifier",
+    title="BERT that classifies sentences",
+    kind="module",
+    example="SentenceClassifier(20, width=16, depth=1, heads=2, hidden=32)(torch.randint(20, (4, 7)))",
+)
 class SentenceClassifier(FineTuned):
     r"""A class for a sentence, or for a pair of them, from what BERT says at `[CLS]`.
 

@@ -1,6 +1,5 @@
 r"""Sentences as vectors whose directions say what they mean: the pooled tokens of a BERT."""
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ from lemmata import validate
 from lemmata.marks import system
 from lemmata.train.evaluation_mode import evaluating
 from lemmata.transformers.bert import Bert
-from lemmata.transformers.pretrained import read_config
+from lemmata.transformers.pretrained import read_config, read_json
 from lemmata.transformers.wordpiece import WordPiece
 
 __all__ = ["SentenceEncoder", "pooled_tokens"]
@@ -41,7 +40,14 @@ def pooled_tokens(
     return (tokens * there).sum(1) / there.sum(1)  # (batch, width)
 
 
-@system("sentence_encoder", title="Sentence embeddings", kind="module")
+@system(
+    "sentence_encoder",
+    title="Sentence embeddings",
+    kind="module",
+    example="SentenceEncoder(Bert(40, width=8, depth=1, heads=2, hidden=8, pooling=False), "
+    "WordPiece.train(['a cat'], vocab_size=40))"
+    "(torch.randint(40, (4, 7)), torch.zeros(4, 7).long(), torch.ones(4, 7).bool())",
+)
 class SentenceEncoder(nn.Module):
     r"""A BERT and its tokeniser that give each text one vector; the inner product of two is their similarity.
 
@@ -136,10 +142,10 @@ def _settings(folder: Path, lower: bool) -> dict[str, Any]:
 
 def _modules(file: Path) -> list[dict[str, str]]:
     """The modules that a modules.json lists, each with its type and its folder."""
+    found = read_json(file)
     try:
-        found = json.loads(file.read_text(encoding="utf-8"))
         modules = [{"type": str(each["type"]), "path": str(each["path"])} for each in found]
-    except (ValueError, OSError, TypeError, KeyError) as error:
+    except (TypeError, KeyError) as error:
         raise ValueError(f"{file} cannot be read as a list of modules ({error}): copy it again") from None
     for module in modules:
         if Path(module["path"]).name != module["path"]:

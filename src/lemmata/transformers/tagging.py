@@ -15,7 +15,12 @@ __all__ = ["Tagger", "first_pieces", "tag_targets"]
 IGNORED = -100  # what torch's cross-entropy leaves out unless told otherwise
 
 
-@system("tagger", title="BERT that tags words", kind="module")
+@system(
+    "tagger",
+    title="BERT that tags words",
+    kind="module",
+    example="Tagger(20, width=16, depth=1, heads=2, hidden=32)(torch.randint(20, (4, 7)))",
+)
 class Tagger(FineTuned):
     r"""A tag for every token: one classifier, shared by all places, on what BERT says of each.
 

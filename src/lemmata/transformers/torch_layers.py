@@ -42,6 +42,9 @@ def settings_of(layer: Layer) -> dict[str, Any]:
     name = next((name for kind, name in ACTIVATIONS if layer.activation is kind), None)
     if name is None:
         raise ValueError(f"layer must have the activation relu or gelu, got {layer.activation}: name it in words")
+    for what, found in _kinds(layer).items():
+        if len(found) > 1:
+            raise ValueError(f"layer must have one {what} throughout, got {', '.join(map(str, sorted(found)))}")
     return {
         "width": layer.linear1.in_features,
         "heads": layer.self_attn.num_heads,
@@ -52,6 +55,25 @@ def settings_of(layer: Layer) -> dict[str, Any]:
         "attention_dropout": layer.self_attn.dropout,
         "eps": layer.norm1.eps,
     }
+
+
+def _kinds(layer: Layer) -> dict[str, set[Any]]:
+    """What a block has one of, where the parts of a layer that somebody has put together may differ."""
+    looks: list[Any] = [layer.self_attn, getattr(layer, "multihead_attn", layer.self_attn)]
+    norms = [part for part in layer.children() if isinstance(part, nn.LayerNorm)]
+    return {
+        "number of heads": {look.num_heads for look in looks},
+        "attention dropout": {look.dropout for look in looks},
+        "eps of its normalisations": {norm.eps for norm in norms},
+        "dropout": {getattr(layer, f"dropout{n}").p for n in range(1, len(norms) + 1)},
+        "kind of attention": {"plain", *(_attention_kind(look) for look in looks)},
+    }
+
+
+def _attention_kind(look: nn.MultiheadAttention) -> str:
+    extra = {"add_zero_attn": look.add_zero_attn, "add_bias_kv": look.bias_k is not None}
+    extra["kdim or vdim"] = look.in_proj_weight is None
+    return next((name for name, there in extra.items() if there), "plain")
 
 
 def take_layer(block: TransformerBlock, layer: Layer) -> TransformerBlock:

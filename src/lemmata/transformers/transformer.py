@@ -1,6 +1,6 @@
 r"""The transformer: an encoder reads a sentence, a decoder writes another, and attention is all that joins them."""
 
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -10,8 +10,9 @@ from torch.nn import functional
 from lemmata import validate
 from lemmata.marks import system
 from lemmata.recurrent.conditional_sequence import ConditionalSequence, checked_tokens
+from lemmata.signatures import config_of
 from lemmata.transformers.cross_attention import Remembered
-from lemmata.transformers.encoder_decoder import TransformerDecoder, TransformerEncoder
+from lemmata.transformers.encoder_decoder import TransformerDecoder, TransformerEncoder, TransformerStackConfig
 from lemmata.transformers.key_value_cache import KeyValueCache
 
 __all__ = ["Transformer", "TransformerMemory"]
@@ -24,7 +25,13 @@ class TransformerMemory(NamedTuple):
     mask: Bool[Tensor, "batch positions"] | None
 
 
-@system("transformer", title="Encoder-decoder transformer", kind="module")
+@system(
+    "transformer",
+    title="Encoder-decoder transformer",
+    kind="module",
+    example="Transformer(12, 10, width=8, depth=1, heads=2)"
+    "(torch.randint(4, 12, (4, 7)), torch.randint(4, 10, (4, 5)))",
+)
 class Transformer(ConditionalSequence):
     r"""A distribution over targets given a source, without recurrence: each step looks back at everything.
 
@@ -57,16 +64,17 @@ class Transformer(ConditionalSequence):
         self,
         source_vocab_size: int,
         target_vocab_size: int,
-        width: int = 512,
-        depth: int = 6,
-        heads: int = 8,
-        hidden: int | None = None,
-        activation: str = "relu",
-        norm_first: bool = True,
-        positions: str | None = "sinusoidal",
-        max_length: int = 512,
-        dropout: float = 0.0,
-        attention_dropout: float = 0.0,
+        width: int = TransformerStackConfig.width,
+        depth: int = TransformerStackConfig.depth,
+        heads: int = TransformerStackConfig.heads,
+        hidden: int | None = TransformerStackConfig.hidden,
+        activation: str = TransformerStackConfig.activation,
+        norm_first: bool = TransformerStackConfig.norm_first,
+        positions: Literal["sinusoidal", "learned"] | None = TransformerStackConfig.positions,
+        max_length: int = TransformerStackConfig.max_length,
+        dropout: float = TransformerStackConfig.dropout,
+        attention_dropout: float = TransformerStackConfig.attention_dropout,
+        eps: float = TransformerStackConfig.eps,
         tied: bool = True,
         start: int = 2,
         end: int = 3,
@@ -74,19 +82,17 @@ class Transformer(ConditionalSequence):
         dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__()
-        validate.count("source_vocab_size", source_vocab_size)
+        self.config = config_of(TransformerStackConfig, locals())
+        self.source_vocab_size = validate.count("source_vocab_size", source_vocab_size)
         self.target_vocab_size = validate.count("target_vocab_size", target_vocab_size)
-        self.width, self.max_length = validate.count("width", width), validate.count("max_length", max_length)
+        self.width, self.max_length, self.tied = width, max_length, validate.flag("tied", tied)
         self.start = validate.count("start", start, least=0, most=target_vocab_size - 1)
         self.end = validate.count("end", end, least=0, most=target_vocab_size - 1)
-        words: dict[str, Any] = {"activation": activation, "norm_first": norm_first, "positions": positions}
-        words |= {"max_length": max_length, "dropout": dropout, "attention_dropout": attention_dropout}
         with torch.device(device or torch.get_default_device()):
             self.of_source = nn.Embedding(source_vocab_size, width)
             self.of_target = nn.Embedding(target_vocab_size, width)
-            self.encoder = TransformerEncoder(width, depth, heads, hidden, **words)
-            self.decoder = TransformerDecoder(width, depth, heads, hidden, **words)
-            tied = validate.flag("tied", tied)
+            self.encoder = TransformerEncoder(**vars(self.config))
+            self.decoder = TransformerDecoder(**vars(self.config))
             self.output_weight = None if tied else nn.Parameter(torch.empty(target_vocab_size, width))
             self.output_bias = nn.Parameter(torch.empty(target_vocab_size))
         self.to(dtype)
@@ -146,8 +152,8 @@ class Transformer(ConditionalSequence):
         return TransformerMemory(self.decoder.remember(found), mask)
 
     def _taught(self, source: Tensor, target: Tensor, lengths: Tensor | None) -> tuple[Tensor, None]:
-        before = self._before(source, target)  # (batch, time)
         blocks, mask = self._memory(source, lengths)
+        before = self._before(source, target)  # (batch, time)
         return self.decoder(self._embedded(self.of_target, before), blocks, mask), None  # (batch, time, width)
 
     def _embedded(self, table: nn.Embedding, tokens: Tensor) -> Tensor:
@@ -160,9 +166,10 @@ class Transformer(ConditionalSequence):
 
 def _within(lengths: Tensor, source: Tensor) -> Tensor:
     """Which positions of the sources hold a token: those before the end."""
-    if lengths.shape != source.shape[:1]:
-        raise ValueError(f"lengths must hold one number for each of {len(source)} sources, got {tuple(lengths.shape)}")
-    if lengths.device.type == "cpu" and not torch.compiler.is_compiling():  # elsewhere a look would make all wait
+    if validate.tensor("lengths", lengths).shape != source.shape[:1]:
+        rows = source.shape[0]
+        raise ValueError(f"lengths must hold one number for each of {rows} sources, got {tuple(lengths.shape)}")
+    if validate.visible(lengths):
         wrong = lengths[(lengths < 0) | (lengths > source.shape[1])]
         if len(wrong):
             raise ValueError(

@@ -4,6 +4,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from torch.nn import functional
@@ -14,6 +15,7 @@ from lemmata.marks import system
 from lemmata.transformers.cross_attention import CrossAttention, Remembered
 from lemmata.transformers.key_value_cache import FixedCache, KeyValueCache
 from lemmata.transformers.self_attention import SelfAttention
+from lemmata.transformers.sequence_input import vectors
 
 __all__ = ["FeedForward", "TransformerBlock"]
 
@@ -37,11 +39,20 @@ class FeedForward(nn.Module):
     torch.Size([2, 10, 8])
     """
 
-    def __init__(self, width: int, hidden: int, activation: str = "gelu", bias: bool = True) -> None:
+    def __init__(
+        self,
+        width: int,
+        hidden: int,
+        activation: str = "gelu",
+        bias: bool = True,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
         super().__init__()
         self.activation = activation_named(activation).name
-        self.expand = nn.Linear(validate.count("width", width), validate.count("hidden", hidden), bias=bias)
-        self.contract = nn.Linear(hidden, width, bias=bias)
+        factory_kwargs: Any = {"bias": validate.flag("bias", bias), "device": device, "dtype": dtype}
+        self.expand = nn.Linear(validate.count("width", width), validate.count("hidden", hidden), **factory_kwargs)
+        self.contract = nn.Linear(hidden, width, **factory_kwargs)
 
     def forward(self, x: Float[Tensor, "... width"]) -> Float[Tensor, "... width"]:
         return self.contract(activated(self.activation, self.expand(x)))  # (..., hidden) in between
@@ -52,7 +63,12 @@ def activated(name: str, z: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
     return FUSED[name](z) if name in FUSED else activation_named(name).value(z)
 
 
-@system("transformer_block", title="Transformer block", kind="module")
+@system(
+    "transformer_block",
+    title="Transformer block",
+    kind="module",
+    example="TransformerBlock(width=8, heads=2, causal=True)(torch.randn(4, 7, 8))",
+)
 class TransformerBlock(nn.Module):
     r"""Self-attention, cross-attention where there is a memory, and a network for each position, all with residuals.
 
@@ -92,20 +108,29 @@ class TransformerBlock(nn.Module):
         bias: bool = True,
         eps: float = 1e-5,
         rotary: float | None = None,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__()
         self.norm_first, self.dropout = validate.flag("norm_first", norm_first), validate.fraction("dropout", dropout)
         eps = validate.number("eps", eps, least=0)
-        self.self_attention = SelfAttention(width, heads, None, causal, attention_dropout, bias, rotary)
-        self.self_attention_norm = nn.LayerNorm(width, eps)
+        factory_kwargs: Any = {"device": device, "dtype": dtype}
+        self.self_attention = SelfAttention(
+            width, heads, None, causal, attention_dropout, bias, rotary, **factory_kwargs
+        )
+        self.self_attention_norm = nn.LayerNorm(width, eps, **factory_kwargs)
         self.cross_attention = None
         if validate.flag("cross", cross):
-            self.cross_attention = CrossAttention(width, heads, memory_width, None, attention_dropout, bias)
-            self.cross_attention_norm = nn.LayerNorm(width, eps)
+            self.cross_attention = CrossAttention(
+                width, heads, memory_width, None, attention_dropout, bias, **factory_kwargs
+            )
+            self.cross_attention_norm = nn.LayerNorm(width, eps, **factory_kwargs)
         elif memory_width is not None:
             raise ValueError("memory_width belongs to cross-attention: say cross=True")
-        self.feed_forward = FeedForward(width, 4 * width if hidden is None else hidden, activation, bias)
-        self.feed_forward_norm = nn.LayerNorm(width, eps)
+        self.feed_forward = FeedForward(
+            width, 4 * width if hidden is None else hidden, activation, bias, **factory_kwargs
+        )
+        self.feed_forward_norm = nn.LayerNorm(width, eps, **factory_kwargs)
 
     def forward(
         self,
@@ -116,20 +141,21 @@ class TransformerBlock(nn.Module):
         cache: KeyValueCache | FixedCache | None = None,
         answered: int | None = None,
     ) -> Float[Tensor, "batch answers width"]:
-        width = self.self_attention.width
-        if x.ndim != 3 or x.shape[-1] != width:
-            raise ValueError(f"x must be (batch, time, {width}), got shape {tuple(x.shape)}")
+        look = self.self_attention
+        vectors("x", x, look.width)
         if (memory is None) != (self.cross_attention is None):
             raise ValueError("a block with cross=True needs a memory, and only such a block takes one")
-        words: dict[str, Any] = {"cache": cache, "answered": answered}
-        x = self._added(x, self.self_attention_norm, lambda h: self.self_attention(h, mask, **words))
+        x = self._added(x, self.self_attention_norm, lambda h: look(h, mask, cache=cache, answered=answered))
         if self.cross_attention is not None:
-            look = self.cross_attention
-            x = self._added(x, self.cross_attention_norm, lambda h: look(h, memory, memory_mask))
+            other = self.cross_attention
+            x = self._added(x, self.cross_attention_norm, lambda h: other(h, memory, memory_mask))
         return self._added(x, self.feed_forward_norm, self.feed_forward)
 
     def _added(self, x: Tensor, norm: nn.LayerNorm, part: Callable[[Tensor], Tensor]) -> Tensor:
         """x and what one part makes of it, where that part answers."""
-        found = functional.dropout(part(norm(x) if self.norm_first else x), self.dropout, self.training)
-        x = x[:, : found.shape[1]]  # (batch, answers, width)
+        found = part(norm(x) if self.norm_first else x)
+        if self.dropout and self.training:
+            found = functional.dropout(found, self.dropout)
+        if found.shape[1] != x.shape[1]:
+            x = x[:, : found.shape[1]]  # (batch, answers, width)
         return x + found if self.norm_first else norm(x + found)

@@ -1,5 +1,6 @@
 r"""ViT: a picture is a sequence of patches, and a token of its own says what they show."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,12 +13,16 @@ from torch.nn import functional
 
 from lemmata import validate
 from lemmata.marks import system
+from lemmata.signatures import config_of
 from lemmata.transformers.patches import PatchEmbedding, sides_of
 from lemmata.transformers.pretrained import (
     Fields,
+    Sizes,
     Stored,
+    Weights,
     activation_read,
     activation_written,
+    class_labels,
     read_pretrained,
     take_weights,
     write_pretrained,
@@ -29,32 +34,32 @@ __all__ = ["ViT", "ViTConfig"]
 
 @dataclass(frozen=True)
 class ViTConfig:
-    """What can be chosen of a vision transformer; the defaults are ViT-B/16."""
+    """Configuration of a vision transformer; the defaults are ViT-B/16."""
 
     image_size: int | tuple[int, int] = 224
-    """Sides of the pictures for which it learns a vector for each position; others are interpolated."""
+    """Height and width of the images whose positions are learnt; those of other sizes are interpolated."""
     patch_size: int | tuple[int, int] = 16
-    """Sides of a patch, in pixels."""
+    """Height and width of a patch, in pixels."""
     channels: int = 3
-    """Values of a pixel: 1 of a grey picture, 3 of a coloured one."""
+    """Image channels: 1 for grey images, 3 for colour."""
     width: int = 768
-    """Values that stand for a patch on its way through the blocks."""
+    """Embedding dimension."""
     depth: int = 12
-    """Blocks, one above another."""
+    """Number of blocks."""
     heads: int = 12
-    """Attentions side by side in each block."""
+    """Attention heads per block."""
     hidden: int = 3072
-    """Units inside the network of each position."""
+    """Hidden units of the feed-forward network."""
     activation: str = "gelu"
-    """What those units do."""
+    """Activation of the feed-forward network."""
     dropout: float = 0.0
-    """Fraction of what each part adds, and of the embedded patches, that is left out while training."""
+    """Dropout probability of residual branches and of the embedded patches."""
     attention_dropout: float = 0.0
-    """Fraction of the weights of attention that is left out while training."""
+    """Dropout probability of attention weights."""
     eps: float = 1e-12
-    """What layer normalisation adds to a variance."""
+    """Added to the variance by layer normalisation."""
     qkv_bias: bool = True
-    """Whether queries, keys and values have constants."""
+    """Whether queries, keys and values have a bias."""
     pooled: int | None = None
     """Units of a layer with tanh between the [CLS] token and the classes; no such layer if None."""
 
@@ -99,10 +104,26 @@ FIELDS = Fields(
     fixed={"pooler_act": ("tanh",)},
     without_effect=frozenset(["encoder_stride", "num_labels"]),  # of a head for masked pictures; told by the weights
 )
+SIZES = Sizes(
+    axes={
+        "num_channels": ("embeddings.patch_embeddings.projection.weight", 1),
+        "hidden_size": ("embeddings.patch_embeddings.projection.weight", 0),
+        "intermediate_size": ("encoder.layer.0.intermediate.dense.weight", 0),
+    },
+    layers=("num_hidden_layers", "encoder.layer.N.intermediate.dense.weight"),
+)
+POOLED = "pooler.dense.weight", 0  # asked of folders with such a layer alone
+HEADS = {"decoder.": "it paints hidden patches, which ViT does not"}
 MASK = ("embeddings.mask_token",)  # which pre-training by masked pictures leaves behind
 
 
-@system("vit", title="Vision transformer", kind="module")
+@system(
+    "vit",
+    title="Vision transformer",
+    kind="module",
+    example="ViT(classes=5, image_size=8, patch_size=4, channels=1, width=16, depth=1, heads=2, hidden=32)"
+    "(torch.randn(4, 1, 8, 8))",
+)
 class ViT(nn.Module):
     r"""Patches as tokens behind a [CLS] token, learnt positions, blocks that see all, and classes from the [CLS].
 
@@ -150,10 +171,7 @@ class ViT(nn.Module):
     ) -> None:
         super().__init__()
         self.classes = classes if classes is None else validate.count("classes", classes)
-        self.config = ViTConfig(
-            image_size, patch_size, channels, width, depth, heads, hidden, activation, dropout, attention_dropout, eps,
-            qkv_bias, pooled,
-        )  # fmt: skip
+        self.config = config_of(ViTConfig, locals())
         rows, columns = self.config.grid
         words: dict[str, Any] = {"norm_first": True, "eps": eps, "dropout": dropout}
         words |= {"attention_dropout": attention_dropout}
@@ -221,23 +239,28 @@ class ViT(nn.Module):
         cls, folder: Path | str, device: torch.device | str | None = None, dtype: torch.dtype | None = None
     ) -> "ViT":
         """A vision transformer from a folder with config.json and model.safetensors, in evaluation mode."""
-        config, tensors = read_pretrained(folder, "vit")
+        config, weights = read_pretrained(folder, "vit")
         arguments = FIELDS.arguments(config, folder)
         if "activation" in arguments:
             arguments["activation"] = activation_read("hidden_act", arguments["activation"])
+        pooling = any(name.endswith("pooler.dense.weight") for name in weights)
+        sizes = SIZES._replace(axes={**SIZES.axes, "pooler_output_size": POOLED}) if pooling else SIZES
+        sizes.check(config, weights, folder, "vit.")
         pooled = arguments.pop("pooled", None) or arguments.get("width", ViTConfig.width)
-        arguments["pooled"] = pooled if any(name.endswith("pooler.dense.weight") for name in tensors) else None
+        arguments["pooled"] = pooled if pooling else None
         for name in ("image_size", "patch_size"):
             if isinstance(arguments.get(name), list):
                 arguments[name] = tuple(arguments[name])
-        head = tensors.get("classifier.weight")
-        model = cls(classes=None if head is None else len(head), **arguments, device=device, dtype=dtype)
-        if head is None:
-            take_weights(model, model.stored(), tensors, folder, prefix="vit.", ignored=MASK)
+        _check_patches(ViTConfig(**arguments), weights, folder)
+        classes = weights.described("classifier.weight").shape[0] if "classifier.weight" in weights else None
+        names = class_labels(config, folder)
+        model = cls(classes=classes, **arguments, device="meta", dtype=dtype)
+        if classes is None:
+            words: dict[str, Any] = {"ignored": MASK, "heads": HEADS, "device": device}
+            take_weights(model, model.stored(), weights, folder, prefix="vit.", **words)
         else:
-            take_weights(model, model.stored("vit."), tensors, folder, ignored=MASK)
-            names = config.get("id2label") or {}
-            model.labels = [names.get(str(n), f"LABEL_{n}") for n in range(len(head))]
+            take_weights(model, model.stored("vit."), weights, folder, ignored=MASK, device=device)
+            model.labels = [names.get(str(n), f"LABEL_{n}") for n in range(classes)]
         return model.eval()
 
     def save_pretrained(self, folder: Path | str) -> None:
@@ -279,3 +302,17 @@ class ViT(nn.Module):
                 ):
                     table[f"{ours}{here}.{part}"] = Stored((f"{theirs}{there}.{part}",))
         return table
+
+
+def _check_patches(config: ViTConfig, weights: Weights, where: Path | str) -> None:
+    """Refuse a config whose patches or positions are not those of the weights, before they are built."""
+    prefix = "vit." if any(name.startswith("vit.") for name in weights) else ""
+    for name, wanted in (
+        ("patch_embeddings.projection.weight", (config.width, config.channels, *sides_of("", config.patch_size))),
+        ("position_embeddings", (1, 1 + math.prod(config.grid), config.width)),
+    ):
+        name = f"{prefix}embeddings.{name}"
+        if name not in weights:
+            raise ValueError(f"{where} lacks the tensor {name}: copy it again, or it is another kind of model")
+        if (shape := tuple(weights.described(name).shape)) != wanted:
+            raise ValueError(f"{where}: {name} {shape} does not fit the config, which asks for {wanted}")

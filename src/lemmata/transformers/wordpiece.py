@@ -16,9 +16,9 @@ from lemmata import validate
 from lemmata.files import write_whole
 from lemmata.marks import system
 from lemmata.transformers.pair_merging import merged_pairs, several_texts
-from lemmata.transformers.pretrained import read_config
+from lemmata.transformers.pretrained import read_text
 from lemmata.transformers.text_cleaning import CleanedCharacters
-from lemmata.transformers.tokenizer_file import TokenizerFile, added_token
+from lemmata.transformers.tokenizer_file import TokenizerFile, TokenizerSettings, tokenizer_settings
 
 __all__ = ["Encoding", "SpecialTokens", "TokenBatch", "WordPiece"]
 
@@ -266,14 +266,14 @@ class WordPiece:
     def from_pretrained(cls, folder: Path | str) -> "WordPiece":
         """A tokeniser from a folder with a vocab.txt, or a tokenizer.json, and the tokenizer_config.json beside it."""
         folder = Path(folder)
-        settings: dict[str, Any] = {}
-        if (folder / "tokenizer_config.json").exists():
-            settings = _settings(read_config(folder / "tokenizer_config.json"), folder / "tokenizer_config.json")
-        if (older := folder / "added_tokens.json").exists():
-            _only_special(read_config(older), settings.get("special", USUAL), older)
-        if (folder / "tokenizer.json").exists() and not (folder / "vocab.txt").exists():
-            return cls(**settings | _of_one_file(TokenizerFile(folder / "tokenizer.json"), settings))
-        return cls(_vocab_lines(folder / "vocab.txt"), **settings)
+        files = tokenizer_settings(folder)
+        settings, vocab = _settings(files), folder / "vocab.txt"
+        if not (folder / "tokenizer.json").exists():
+            return cls(_vocab_lines(vocab), **settings)
+        arguments = settings | _of_one_file(TokenizerFile(folder / "tokenizer.json"), files, settings)
+        if vocab.exists() and _vocab_lines(vocab) != arguments["vocab"]:
+            raise ValueError(f"{vocab} and tokenizer.json hold different pieces: remove the older of the two")
+        return cls(**arguments)
 
     def save_pretrained(self, folder: Path | str) -> None:
         """Write vocab.txt and tokenizer_config.json, which `BertTokenizer.from_pretrained` reads."""
@@ -294,24 +294,27 @@ SETTINGS = {
     "do_lower_case": "lower", "strip_accents": "strip_accents", "tokenize_chinese_chars": "split_chinese",
     "max_input_chars_per_word": "max_chars",
 }  # fmt: skip
+# Fields of a tokenizer_config.json, their names in a tokenizer.json, and what they are where they are not told.
+NORMALISED = (
+    ("do_lower_case", "lowercase", True),
+    ("strip_accents", "strip_accents", None),
+    ("tokenize_chinese_chars", "handle_chinese_chars", True),
+)
 
 
-def _settings(config: dict[str, Any], where: Path) -> dict[str, Any]:
-    """The arguments that a tokenizer_config.json gives; tokens that we would not find in a text are refused."""
+def _settings(files: TokenizerSettings) -> dict[str, Any]:
+    """The arguments that the files beside a vocabulary give; tokens that we would not find in a text are refused."""
+    config, where = files.config, files.file
     settings = {ours: config[field] for field, ours in SETTINGS.items() if config.get(field) is not None}
-    names = {}
-    for theirs, ours in SPECIAL_FIELDS.items():
-        given = config.get(f"{theirs}_token")
-        given = given.get("content") if isinstance(given, dict) else given
-        if given is not None:
-            names[ours] = given
-    special = SpecialTokens(**names)
+    names = {ours: files.named.get(theirs) for theirs, ours in SPECIAL_FIELDS.items()}
+    special = SpecialTokens(**{ours: name for ours, name in names.items() if name is not None})
     if config.get("do_basic_tokenize") is False:
         raise ValueError(f"{where}: do_basic_tokenize is false, which is not supported: texts are split at marks first")
-    decoder = config.get("added_tokens_decoder") or {}
-    extra = [added_token(number, token, where)[0] for number, token in decoder.items()]
-    extra += [each for field in ("never_split", "additional_special_tokens") for each in config.get(field) or []]
-    _only_special(extra, special, where)
+    whole = config.get("never_split") or []
+    if not isinstance(whole, list):
+        raise ValueError(f"{where}: never_split must be a list of tokens, got {whole!r}")
+    others = [name for name in files.named.values() if name is not None]
+    _only_special([*files.added, *files.extra, *others, *whole], special, where.parent)
     return settings | {"special": special}
 
 
@@ -321,32 +324,39 @@ def _only_special(tokens: Iterable[str], special: SpecialTokens, where: Path) ->
             raise ValueError(f"{where} adds the token {token!r}, which is not supported: only {', '.join(special)}")
 
 
-def _of_one_file(file: TokenizerFile, settings: dict[str, Any]) -> dict[str, Any]:
+def _of_one_file(file: TokenizerFile, files: TokenizerSettings, settings: dict[str, Any]) -> dict[str, Any]:
     """The arguments that a tokenizer.json gives."""
-    model = file.section("model", {"type": ("WordPiece",), "continuing_subword_prefix": (CONTINUED,)})
-    cleaning = file.section("normalizer", {"type": ("BertNormalizer",), "clean_text": (True,)})
+    special: SpecialTokens = settings["special"]
+    known = {"type": ("WordPiece",), "continuing_subword_prefix": (CONTINUED,), "unk_token": (special.unknown,)}
+    model = file.section("model", known)
+    flags = {"clean_text": (True,), "lowercase": (True, False), "handle_chinese_chars": (True, False)}
+    flags |= {"type": ("BertNormalizer",), "strip_accents": (None, True, False)}
+    cleaning = file.section("normalizer", flags)
     file.section("pre_tokenizer", {"type": ("BertPreTokenizer",)})
-    _only_special(file.added(), settings.get("special", USUAL), file.file)
+    _only_special(file.added(), special, file.file)
     vocab = file.vocab(model)
     if sorted(vocab.values()) != list(range(len(vocab))):
         raise ValueError(f"{file.file}: the pieces must be numbered from 0 to {len(vocab) - 1} without gaps")
+    if file.content.get("post_processor") or not str(files.config.get("tokenizer_class")).startswith("BertTokenizer"):
+        first, end = special.first, special.separator
+        file.check_template(f"{first}:0 A:0 {end}:0", f"{first}:0 A:0 {end}:0 B:1 {end}:1", vocab)
+    # Hugging Face takes these from the config, and their usual values where it is silent: both must say the same.
+    for field, theirs, usual in NORMALISED:
+        if cleaning[theirs] != (told := files.config.get(field, usual)):
+            said = f"{field} is {told!r}" if field in files.config else f"{field}, which is not there, means {told!r}"
+            raise ValueError(f"{file.file}: normalizer has {theirs} {cleaning[theirs]!r}, but in {files.file} {said}")
     return {
         "vocab": sorted(vocab, key=vocab.__getitem__),
         "lower": cleaning["lowercase"],
         "strip_accents": cleaning["strip_accents"],
         "split_chinese": cleaning["handle_chinese_chars"],
-        "max_chars": model["max_input_chars_per_word"],
+        "max_chars": model.get("max_input_chars_per_word", 100),
     }
 
 
 def _vocab_lines(file: Path) -> list[str]:
     """The pieces of a vocab.txt, one a line."""
-    try:
-        text = file.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        raise FileNotFoundError(f"{file} is missing: copy it into the folder") from None
-    except (UnicodeDecodeError, OSError) as error:
-        raise ValueError(f"{file} cannot be read as text ({error}): copy it again") from None
+    text = read_text(file).replace("\r\n", "\n")
     return text.removesuffix("\n").split("\n")  # not splitlines: some pieces are separators of lines
 
 

@@ -44,7 +44,12 @@ class Transformation(nn.Module):
         return x
 
 
-@system("augment", title="Data augmentation", kind="module")
+@system(
+    "augment",
+    title="Data augmentation",
+    kind="module",
+    example="Augment(Shift(2), Flip(), Cutout(3))(torch.randn(4, 3, 8, 8))",
+)
 class Augment(Transformation):
     r"""Several random changes, one after another; which of them leave a label as it is, only the user can know.
 

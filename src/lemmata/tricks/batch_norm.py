@@ -14,7 +14,7 @@ from lemmata.tricks.normalization import standardize
 __all__ = ["BatchNorm"]
 
 
-@system("batch_norm", title="Batch normalisation", kind="module")
+@system("batch_norm", title="Batch normalisation", kind="module", example="BatchNorm(3)(torch.randn(8, 3))")
 class BatchNorm(nn.Module):
     r"""Each feature minus its mean over the batch, over its deviation, with a learnt scale and shift.
 

@@ -15,10 +15,10 @@ from lemmata import validate
 from lemmata.data.examples import Examples
 from lemmata.feedforward.softmax import cross_entropy
 from lemmata.figure import Figure, Line
-from lemmata.marks import usual_settings
 from lemmata.train.experiment import Experiment
 from lemmata.train.loop import run_experiment
 from lemmata.train.options import Options
+from lemmata.train.recipe import Recipe
 from lemmata.train.run import Run
 from lemmata.train.watch import Watcher
 from lemmata.tricks.augmentation import Shift
@@ -54,11 +54,13 @@ def _smoothed(experiment: Experiment, smoothing: int | float) -> Experiment:
     """Labels are smoothed while training."""
     if not experiment.classes:
         raise ValueError("label_smoothing needs classes, which these data do not have")
-    loss = experiment.loss
+    loss, output = experiment.loss, experiment.output
     assert loss is not None
+    if output is None:
+        raise ValueError("label_smoothing needs one class an example, which these data do not have")
 
     def with_smoothing(system: nn.Module, batch: Examples) -> Any:
-        return cross_entropy(system(batch.x), batch.y, smoothing) if system.training else loss(system, batch)
+        return cross_entropy(output(system, batch), batch.y, smoothing) if system.training else loss(system, batch)
 
     return dataclasses.replace(experiment, loss=with_smoothing)
 
@@ -239,7 +241,7 @@ class Comparison:
 
 
 def compare(
-    recipe: Callable[..., Experiment],
+    recipe: Callable[..., Experiment] | Recipe,
     tricks: Sequence[str],
     data: str = "",
     config: Any = None,
@@ -264,13 +266,12 @@ def compare(
             validate.one_of("tricks", each, TRICKS)
     if len(set(tricks)) != len(tricks) or not tricks:
         raise ValueError(f"tricks must have one name or more, each once, got {', '.join(tricks) or 'none'}")
-    mark = recipe.__lemmata_recipe__  # type: ignore[attr-defined]
-    usual_config, usual_options = usual_settings(recipe, mark["systems"][0])
-    config, options = config or usual_config, usual_options if options is None else options
+    recipe = Recipe.of(recipe)
+    config, options = config or recipe.usual[0], recipe.usual[1] if options is None else options
     assert options is not None
     strengths = {name: value for name, trick in TRICKS.items() if (value := _setting(trick.setting, config, options))}
     config, options = _without(config, options)
-    build = functools.partial(recipe, data or mark["data"].split()[0], config=config, options=options)
+    build = functools.partial(recipe, data, config, options)
     plain = build()
     if plain.loss is None:
         name = type(plain.system).__name__

@@ -7,11 +7,11 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from lemmata import validate
+from lemmata.data.columns import inputs_and_target
 from lemmata.data.examples import Examples
 from lemmata.marks import system
 from lemmata.train.evaluation_mode import evaluating
 from lemmata.train.loop import fit
-from lemmata.train.losses import input_and_target
 from lemmata.train.run import Run
 
 __all__ = ["DistillationLoss", "distill", "distillation_loss"]
@@ -123,8 +123,10 @@ def distill(
     objective = DistillationLoss(temperature, hard)
 
     def answers(batch: Examples) -> tuple[Tensor, Tensor, Tensor | None]:
-        columns = batch.columns
-        x, y = input_and_target(batch) if len(columns) > 1 else (next(iter(columns.values())), None)
+        inputs, y = inputs_and_target(batch)
+        if len(inputs) > 1:
+            raise ValueError(f"data must have one input x beside the target y, got {' and '.join(inputs)}")
+        x = next(iter(inputs.values()))
         with evaluating(teacher):
             return x, _asked(teacher, x), y
 

@@ -19,7 +19,7 @@ from lemmata.train.evaluation_mode import evaluating
 __all__ = ["Dropout", "DropoutEnsemble", "dropout_ensemble", "scaled_for_inference"]
 
 
-@system("dropout", title="Dropout", kind="module")
+@system("dropout", title="Dropout", kind="module", example="Dropout([0.5, 0.2, 0.1])(torch.randn(4, 3))")
 class Dropout(nn.Module):
     r"""While training, leave each unit out with probability `p`, independently: it is kept with $\pi_i = 1 - p_i$.
 
@@ -37,8 +37,8 @@ class Dropout(nn.Module):
     Claims: reg.dropout, reg.dropout.ensemble, reg.dropout.weight_scaling, reg.dropout.regulariser
     Source: N. Srivastava et al., Dropout: a simple way to prevent neural networks from overfitting (2014); for weights
         L. Wan et al., Regularization of neural networks using DropConnect (2013).
-    Differs: one `p` for all units is torch's own kernel; several are kept in float32 or finer, whatever numbers the
-        module computes in.
+    Differs: one `p` for all units is torch's own kernel; several are kept in float32, or in float64
+        where the module or its input is, whatever else the module computes in.
 
     >>> layer = Dropout([0.0, 1.0, 0.5])
     >>> layer(torch.ones(3))[:2], layer.eval()(torch.ones(3))
@@ -60,21 +60,26 @@ class Dropout(nn.Module):
         if self.p == ():
             raise ValueError("p must be a number, or have one for each unit, got none")
         self.inverted = validate.flag("inverted", inverted)
-        self.register_buffer("keep", 1 - torch.tensor(self.p), persistent=False)
+        self.register_buffer("keep", self._keep(torch.empty(0)), persistent=False)
+
+    def _keep(self, like: Tensor) -> Tensor:
+        """The probabilities to be kept where `like` lies, as fine as its numbers, in float32 at least."""
+        exact = 1 - torch.tensor(self.p, dtype=torch.float64)
+        return exact.to(like.device, torch.promote_types(like.dtype, torch.float32))
 
     def forward(self, x: Float[Tensor, "*batch units"]) -> Float[Tensor, "*batch units"]:
         if isinstance(self.p, float) and self.inverted:
             return functional.dropout(x, self.p, self.training)
         if isinstance(self.p, tuple):
             validate.last_axis("x", x, len(self.p), "unit")
-        return drop_units(x, self.keep, self.training, self.inverted)
+        # A module without parameters may be given float64 though it was never told of it.
+        keep = self._keep(x) if x.dtype == torch.float64 != self.keep.dtype else self.keep
+        return drop_units(x, keep, self.training, self.inverted)
 
     def _apply(self, fn: Any, recurse: bool = True) -> "Dropout":
         # As numbers of the module they would be rounded, 0.999 to 1 in bfloat16, and come from the meta device empty.
-        before = self.keep
         super()._apply(fn, recurse)
-        exact = 1 - torch.tensor(self.p, device=self.keep.device) if before.is_meta else before
-        self.keep = exact.to(self.keep.device, torch.promote_types(self.keep.dtype, torch.float32))
+        self.keep = self._keep(self.keep)
         return self
 
     def extra_repr(self) -> str:
@@ -290,4 +295,6 @@ def _scale(layer: nn.Module | None, dropout: Dropout, model: nn.Module) -> None:
             f"the weight after {dropout} is used in {max(places, owners)} places: it can have one scale only"
         )
     with torch.no_grad():
-        layer.weight.mul_(dropout.keep.to(layer.weight))  # (outputs, inputs), by columns; or everything alike
+        layer.weight.mul_(
+            dropout._keep(layer.weight).to(layer.weight)
+        )  # (outputs, inputs), by columns; or everything alike

@@ -14,7 +14,7 @@ from lemmata.tricks.normalization import standardize
 __all__ = ["LayerNorm"]
 
 
-@system("layer_norm", title="Layer normalisation", kind="module")
+@system("layer_norm", title="Layer normalisation", kind="module", example="LayerNorm(5)(torch.randn(4, 5))")
 class LayerNorm(nn.Module):
     r"""Each example minus its mean over the features, over its deviation, with a learnt scale and shift.
 
@@ -78,6 +78,8 @@ class LayerNorm(nn.Module):
         return values if self.bias is None else values + self.bias
 
     def _check(self, x: Tensor) -> None:
+        if not validate.tensor("x", x).is_floating_point():
+            raise TypeError(f"x must hold floating-point numbers, got {x.dtype}: use x.float()")
         if x.shape[-len(self.shape) :] != self.shape:
             wanted = ", ".join(map(str, self.shape))
             raise ValueError(f"x must be a (..., {wanted}) tensor, got shape {tuple(x.shape)}")

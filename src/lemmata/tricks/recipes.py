@@ -1,6 +1,6 @@
 """What can be trained of the tricks: a small student from a large teacher. The others: `lemmata train --compare`."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -15,6 +15,7 @@ from lemmata.feedforward.recipes import PictureConfig, classification
 from lemmata.marks import recipe
 from lemmata.train.evaluation_mode import evaluating
 from lemmata.train.experiment import Experiment
+from lemmata.train.forms import chosen
 from lemmata.train.loop import run_experiment
 from lemmata.train.options import Options
 from lemmata.train.randomness import seeded
@@ -59,8 +60,9 @@ def distill_clothing(
 ) -> Experiment:
     """Ten kinds of clothing: a student of 32 units learns from a teacher with 512, and from 200 labels."""
     found = load(data)
-    names = {field: getattr(config, field) for field in ("widths", "activation", "dropout", "bias")}
-    plain = classification(found, PictureConfig(**names), options, {})
+    plain = classification(found, PictureConfig(**chosen(config, MLPConfig)), options, {})
+    measured = plain.loss
+    assert measured is not None
     teacher, shift = _Teacher(data, config, options), Shift(1)
     order = torch.randperm(len(found.train), generator=torch.Generator().manual_seed(options.seed))
     known = torch.zeros(len(order), dtype=torch.bool)
@@ -69,7 +71,7 @@ def distill_clothing(
 
     def loss(student: nn.Module, batch: Examples) -> Any:
         if not student.training:
-            return functional.cross_entropy(student(batch.x), batch.y)
+            return measured(student, batch)
         x = shift(batch.x)
         logits = student(x)  # (batch, classes)
         losses = functional.cross_entropy(logits, batch.y, reduction="none")
@@ -80,11 +82,7 @@ def distill_clothing(
         soft = config.temperature**2 * distillation_loss(logits, teacher(x), config.temperature)
         return (1 - config.hard) * soft + config.hard * hard
 
-    return Experiment(
-        plain.system, plain.arguments, train, found.test, options, loss=loss, metrics=plain.metrics, metric="accuracy",
-        largest=True, classes=plain.classes, picture=plain.picture, predict=plain.predict,
-        notes={"baselines": BASELINES, "how": HOW},
-    )  # fmt: skip
+    return replace(plain, train=train, loss=loss, notes={"baselines": BASELINES, "how": HOW})
 
 
 class _Teacher:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from lemmata.fast.sparse import compiled
+from lemmata.fast.sparse import compiled, sorted_edges
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -12,6 +12,7 @@ def _sparse_libraries(pytestconfig):
         patch.setenv("LEMMATA_CACHE", str(pytestconfig.cache.mkdir("lemmata")))
         for dtype in compiled.NUMBERS:
             compiled.why_not_compiled(dtype)
+        sorted_edges._library()
 
 
 @pytest.fixture(params=["as it comes", "three threads", "no compiler"])

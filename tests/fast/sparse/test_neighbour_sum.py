@@ -1,8 +1,11 @@
 """Sums over the entries of rows against a dense matrix: every path, size and number; gradients, also second ones."""
 
+import itertools
+
 import pytest
 import torch
 
+from cases import for_each
 from lemmata.fast.sparse import compiled, neighbour_sum, paths
 from lemmata.fast.sparse.neighbour_sum import entry_dots, row_sums
 from lemmata.fast.sparse.paths import sparse_path
@@ -23,9 +26,7 @@ def dense(r, c, rows, columns, weights):
     return weights.new_zeros(rows, columns).index_put((r, c), weights, accumulate=True)
 
 
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("features", [0, 1, 7, 10, 16, 64, 83])
-@pytest.mark.parametrize("size", SIZES)
+@for_each(("size", "features", "weighted"), itertools.product(SIZES, [0, 1, 7, 10, 16, 64, 83], [False, True]))
 def test_it_is_the_product_with_the_dense_matrix_and_so_are_its_gradients(way, size, features, weighted):
     rows, columns, entries = size
     r, c, by_row, by_column = pattern(*size)
@@ -78,9 +79,9 @@ def test_halves_are_added_up_in_single_precision_and_rounded_once(way, dtype):
 def test_gradients_that_nobody_asks_for_are_not_computed(monkeypatch):
     _, _, by_row, by_column = pattern(6, 9, 40)
     computed = []
-    for name in ("sums", "dots"):
+    for kind, name in (("sums", "checked_sums"), ("dots", "dots")):
         work = getattr(neighbour_sum, name)
-        monkeypatch.setattr(neighbour_sum, name, lambda *given, n=name, f=work: (computed.append(n), f(*given))[1])
+        monkeypatch.setattr(neighbour_sum, name, lambda *given, k=kind, f=work: (computed.append(k), f(*given))[1])
     x, weights = torch.randn(9, 4, requires_grad=True), torch.randn(40, requires_grad=True)
     for given, expected in (
         ((x, weights), ["sums", "sums", "dots"]),
@@ -110,8 +111,8 @@ def test_rows_are_shared_by_the_number_of_their_entries():
     assert compiled._fair_bounds(rows_of(even, even, 6), 3) == [0, 2, 4, 6]
 
 
-@pytest.mark.parametrize(("worth", "bounds"), [(40 * 4, [0, 6]), (40 * 4 // 2, [0, 3, 6]), (1, [0, 2, 4, 6])])
-def test_threads_are_asked_when_there_is_work_for_them(monkeypatch, worth, bounds):
+@pytest.mark.parametrize(("worth", "expected"), [(40 * 4, []), (40 * 4 // 2, [[0, 3, 6]] * 3), (1, [[0, 2, 4, 6]] * 4)])
+def test_threads_are_asked_when_there_is_work_for_them(monkeypatch, worth, expected):
     if compiled.why_not_compiled(torch.float32):
         pytest.skip(compiled.why_not_compiled(torch.float32))
     r = torch.arange(6).repeat_interleave(7)[:40]
@@ -128,8 +129,9 @@ def test_threads_are_asked_when_there_is_work_for_them(monkeypatch, worth, bound
     y, softmax = compiled.compiled_attention(x[..., 0], x[..., 1], None, x, 0.2, by_row)
     compiled.compiled_attention_back(x[..., 0], x[..., 1], None, x, 0.2, by_row, by_row, softmax, y, x)
     row_sums(x.flatten(1), by_row, by_row)
-    assert given[:2] == [bounds] * 2  # entries times heads times width
-    assert given[-1] == bounds  # entries times features
+    # Attention and its way back read entries times heads times width, the sums entries times features: 40 * 4 each.
+    # Between them gradients are added up over entries times heads, 40 * 2. Work for one thread is not handed over.
+    assert given == expected
 
 
 def test_views_with_gaps_and_other_strides_are_read_rightly(way):

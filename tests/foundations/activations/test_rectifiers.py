@@ -20,12 +20,20 @@ def test_relu_is_the_positive_part():
     assert relu(z).equal(torch.where(z > 0, z, 0.0))
 
 
-def test_gelu_keeps_the_precision_of_its_tails():
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("function", [gelu, gelu_tanh])
+def test_gelu_is_nothing_or_its_input_far_out(function, dtype):
+    z = torch.tensor([-1e30, -30.0, 30.0, 1e30], dtype=dtype)
+    assert function(z).equal(torch.tensor([0.0, 0.0, 30.0, 1e30], dtype=dtype))
+
+
+def test_the_slope_of_gelu_keeps_the_precision_of_its_tails():
     z = torch.tensor([-30.0, 30.0], dtype=torch.float64)
-    assert gelu(z)[1] == 30
-    # z Phi(z) is -phi(z) (1 - 1/z^2 + 3/z^4 - ...), and the next term is 15/z^6 = 2e-8.
-    expected = -torch.exp(-(z[0] ** 2) / 2) / (2 * torch.pi) ** 0.5 * (1 - 1 / 900 + 3 / 900**2)
-    torch.testing.assert_close(gelu(z)[0], expected, rtol=1e-7, atol=0.0)
+    assert gelu_derivative(z)[1] == 1
+    # Phi(z) is -phi(z)/z (1 - 1/z^2 + 3/z^4 - ...); beside z phi(z) the next term, 15/z^6, is 2e-11.
+    density = torch.exp(-(z[0] ** 2) / 2) / (2 * torch.pi) ** 0.5
+    expected = density * (z[0] - (1 - 1 / 900 + 3 / 900**2) / z[0])
+    torch.testing.assert_close(gelu_derivative(z)[0], expected, rtol=1e-9, atol=0.0)
 
 
 def test_the_slope_of_the_approximation_is_that_of_autograd():

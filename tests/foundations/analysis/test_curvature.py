@@ -6,9 +6,9 @@ import mpmath
 import pytest
 import torch
 
+from lemmata.certified.rounding import fractions
 from lemmata.foundations import QuadraticFunction, is_convex, lipschitz, pl_constant, smoothness, strong_convexity
 from lemmata.foundations.analysis.claims.functions import curvature_between
-from lemmata.measure.rounding import fractions
 
 DOUBLE = torch.float64
 

@@ -5,8 +5,8 @@ import itertools
 import pytest
 import torch
 
+from lemmata.certified.exact_elimination import exact_rank
 from lemmata.connectionism.cover import in_general_position
-from lemmata.foundations.linear_algebra.exact_elimination import exact_rank
 from lemmata.foundations.linear_algebra.general_position import _proved_independent, dependent_subset
 
 SETS = [

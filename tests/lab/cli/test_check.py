@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from lemmata.judge.verdict import Result
 from lemmata.lab.cli import main
 from lemmata.workers import KEPT
 
@@ -216,9 +217,60 @@ def test_open_and_skipped_count_only_when_strict(capsys, tmp_path):
     assert check(str(path), "--strict") == 1
 
 
-def test_a_budget_that_is_exceeded_fails(capsys):
-    assert check("cover.base_cases", "--fresh", "--budget", "0.001") == 1
-    assert "the budget is" in capsys.readouterr().err
+def test_a_budget_that_is_exceeded_is_told_and_no_failure(capsys):
+    assert check("cover.base_cases", "--fresh", "--budget", "1e-9") == 0
+    assert "CPU seconds, the budget is" in capsys.readouterr().err
+
+
+def test_long_work_is_announced(capsys, monkeypatch):
+    monkeypatch.setattr("lemmata.lab.cli.check.judge_all", lambda *given, **how: (one for one in ()))
+    main(["check", "--all", "--jobs", "2"])
+    assert "on this machine when it is idle" in capsys.readouterr().out
+    main(["check", "cover.base_cases", "--jobs", "2"])
+    assert "when it is idle" not in capsys.readouterr().out
+
+
+MOODY = """
+from lemmata.judge import claim, close, lie
+
+@claim("mine.moody")
+@lie("a half", value=0.5)
+def moody(draw, value=1.0):
+    return close(2.0 if draw.seed == 2 else 1.0, value)
+
+@claim("mine.weak")
+@lie("also true", value=2.0)
+def weak(draw, value=1.0):
+    return close(1.0, 1.0)
+"""
+
+
+def test_a_seed_that_falls_is_told_with_the_command_that_repeats_it(tmp_path, capsys):
+    path = tmp_path / "mine.py"
+    path.write_text(MOODY)
+    assert check(str(path), "mine.moody", "--seeds", "2") == 0
+    capsys.readouterr()
+    assert check(str(path), "--truths", "--seed", "1", "--seeds", "3") == 1, "the fall of seed 2 is found"
+    out = capsys.readouterr().out
+    assert "seed 2: measured 2, predicted 1" in out
+    assert "mine.weak" not in out.partition("chapter")[2], "no lie was asked for, so none was accepted"
+    command = next(line for line in out.splitlines() if "--seed 2 --fresh" in line).split()
+    assert command == ["lemmata", "check", str(path), "mine.moody", "--seed", "2", "--fresh"]
+    assert check(*command[2:]) == 1
+    assert "measured 2, predicted 1" in capsys.readouterr().out
+    assert check(str(path), "mine.moody", "--seed", "1") == 0
+    assert "remembered" in capsys.readouterr().out, "as it was judged with its lies"
+
+
+def test_truths_alone_are_not_remembered(tmp_path, capsys):
+    path = tmp_path / "mine.py"
+    path.write_text(MOODY)
+    assert check(str(path), "--truths") == 0
+    assert "2 truths hold; lies were not asked for" in capsys.readouterr().out
+    assert check(str(path)) == 1
+    out = capsys.readouterr().out
+    assert "remembered" not in out
+    assert "accepted the lie: also true" in out
 
 
 def test_show_judges_what_is_not_known_and_tells_how_each_lie_failed(capsys):
@@ -278,3 +330,17 @@ def test_a_folder_is_all_its_files_with_claims(tmp_path, capsys):
     assert "1 claim holds" in capsys.readouterr().out
     assert check(str(tmp_path / "nowhere.py")) == 2
     assert "there is no file" in capsys.readouterr().err
+
+
+def test_what_an_engine_prints_does_not_stand_in_the_json(capsys, monkeypatch):
+    """Ray tells on stdout that a worker of its died."""
+
+    def judged(claims, arguments, ledger):
+        print("(raylet) A worker died")
+        return {claim.id: Result(claim.id, "holds") for claim in claims}
+
+    monkeypatch.setattr("lemmata.lab.cli.check._judge", judged)
+    assert main(["check", "cover.base_cases", "--json"]) == 0
+    captured = capsys.readouterr()
+    assert [entry["id"] for entry in json.loads(captured.out)] == ["cover.base_cases"]
+    assert "raylet" in captured.err

@@ -1,5 +1,6 @@
 """Every command in-process: contracts, exit codes, messages. Nothing here starts a worker."""
 
+import importlib
 import json
 import os
 import re
@@ -9,6 +10,7 @@ import sys
 import pytest
 
 from lemmata import catalog as catalogs
+from lemmata.catalog.search import search
 from lemmata.lab.cli import COMMANDS, main
 
 CHAPTER = "connectionism"
@@ -68,12 +70,18 @@ def test_an_unknown_command_names_the_nearest(capsys):
         (["check", "--engine", "spark"], "invalid choice 'spark'"),
         (["check", "--jobs"], "missing value"),
         (["check", "--seeds", "0"], "--seeds >= 1"),
+        (["check", "--seed", "-1"], "--seed, --budget and --slowest must be >= 0"),
+        (["check", "--truths", "--sharp"], "--sharp measures lies, and --truths leaves them out"),
         (["check", "--jobs", "-1"], "must be >= 0"),
         (["check", "--address", "auto", "cover.count"], "--address needs --engine ray"),
         (["show"], "which claim? give its id"),
-        (["show", "perceptron.novikof"], "did you mean perceptron.novikoff"),
-        (["show", "perceptron"], "did you mean perceptron.unit"),
+        (["show", "perceptron.novikof"], "show one of perceptron.novikoff, perceptron.novikoff_bias"),
+        (["show", "perceptron"], "show one of perceptron.unit"),
         (["show", "forget", "gate"], "'forget gate' is in"),
+        (["show", "zzzz"], "no statement has the id or words 'zzzz'"),
+        (["claims", "novikofs"], "no statement has the id or word 'novikofs': did you mean novikoff"),
+        (["systems", "residul"], "no system is called or speaks of 'residul'"),
+        (["doctor", "\x1b[2J\x07"], "\\x1b[2J\\x07"),
         (["source", "009"], "unknown source '009'"),
     ],
 )
@@ -91,7 +99,7 @@ def test_bad_use_is_one_line_that_names_the_fix(capsys, words, said):
 def test_unknown_ids_are_named_and_the_known_ones_still_listed(capsys, command):
     code, out, err = call(capsys, command, "hopfeild", "cover.theorem", "--json")
     assert code == 2
-    assert "unknown id 'hopfeild'" in err
+    assert "no statement has the id or word 'hopfeild': did you mean hopfield" in err
     assert {entry["id"] for entry in json.loads(out)} == {"cover.theorem"}
 
 
@@ -101,7 +109,9 @@ def test_claims_json_is_the_contract(capsys):
     stated = catalogs.load().statements.values()
     assert len(entries) == sum(statement.chapter == CHAPTER for statement in stated) >= 42
     for entry in entries:
-        assert list(entry) == ["id", "kind", "chapter", "room", "title", "statement", "cost", "sources", "lies"]
+        keys = ["id", "kind", "chapter", "room", "title", "statement", "cost", "sources", "lies", "verdict"]
+        assert list(entry) == keys
+        assert entry["verdict"] == "not judged"  # the ledger of a test is empty
         assert entry["lies"], f"{entry['id']} has no lie"
         assert all(list(lie) == ["text", "printed"] for lie in entry["lies"])
 
@@ -109,7 +119,7 @@ def test_claims_json_is_the_contract(capsys):
 def test_errata_json_is_the_contract_and_every_misprint_is_settled(capsys):
     _, out, _ = call(capsys, "errata", CHAPTER, "--json")
     entries = json.loads(out)
-    assert len(entries) == 27
+    assert len(entries) == 31
     for entry in entries:
         assert list(entry) == ["id", "source", "number", "printed", "problem", "correct", "settled"]
         assert entry["settled"] in ("refuted", "convention", "imprecise", "notation", "extraction"), entry
@@ -118,7 +128,51 @@ def test_errata_json_is_the_contract_and_every_misprint_is_settled(capsys):
 def test_systems_json_is_the_contract(capsys):
     _, out, _ = call(capsys, "systems", "--json")
     for entry in json.loads(out):
-        assert list(entry) == ["id", "chapter", "room", "title", "kind", "data", "trains"]
+        assert list(entry) == ["id", "chapter", "room", "title", "kind", "import", "data", "trains"]
+
+
+def test_the_import_of_every_system_works(capsys):
+    """What the listing says to type, typed: all of them in one process."""
+    entries = json.loads(call(capsys, "systems", "--json")[1])
+    for entry in entries:
+        words = entry["import"].split()
+        assert words[::2] == ["from", "import"]
+        assert getattr(importlib.import_module(words[1]), words[3]), entry
+
+
+@pytest.mark.parametrize(
+    ("command", "words", "found"),
+    [
+        ("systems", ["residual", "network"], "resnet"),
+        ("systems", ["message", "passing"], "message_passing"),
+        ("systems", ["kipf"], "gcn_convolution"),
+        ("claims", ["Hochreiter"], "rnn.lstm"),
+        ("claims", ["chain", "rule", "matrix"], "matcalc.chain_numerator"),
+        ("claims", ["kullback", "leibler", "gauss"], "gaussian.kl"),
+        ("claims", ["what", "does", "dropout", "do"], "reg.dropout"),
+        ("claims", ["batch", "normalization"], "norm.batch"),
+        ("claims", ["novikov"], "perceptron.novikoff"),
+        ("claims", [r"\lfloor"], "perceptron.novikoff"),
+    ],
+)
+def test_words_authors_and_formulas_are_found(capsys, command, words, found):
+    code, out, _ = call(capsys, command, *words, "--json")
+    assert code == 0
+    assert found in [entry["id"] for entry in json.loads(out)]
+
+
+def test_a_search_has_titles_first():
+    """`adam` is in the name of Hadamard's product too."""
+    assert search(catalogs.load(), "adam")[0] == "optim.adam"
+
+
+def test_an_id_is_found_by_its_last_word_and_leads_to_the_code(capsys):
+    code, out, err = call(capsys, "show", "lstm", "--json")
+    assert (code, json.loads(out)["id"]) == (0, "rnn.lstm"), err
+
+
+def test_a_source_is_found_by_its_number_alone(capsys):
+    assert call(capsys, "source", "3", "--json") == call(capsys, "source", "003", "--json")
 
 
 @pytest.mark.parametrize("command", ["claims", "systems"])

@@ -1,4 +1,4 @@
-"""What a chapter may cost: the slowest claims, those over their class, and the limits that make a check fail."""
+"""What a chapter may cost: the slowest claims, those over their class, and the limits above which it is told."""
 
 import pytest
 from rich.console import Console
@@ -65,16 +65,16 @@ def test_instant_and_quick_claims_have_their_share_of_twelve_minutes():
     assert too_dear(spent(catalogs.load(), results(yours=5000.0))) == [], "one's own claims cost what they cost"
 
 
-@pytest.mark.parametrize(("taken", "code"), [(1.0, 0), (400.0, 1)])
-def test_a_chapter_that_is_too_dear_fails_the_check(monkeypatch, capsys, taken, code):
+@pytest.mark.parametrize(("taken", "dear"), [(1.0, False), (400.0, True)])
+def test_a_chapter_that_is_too_dear_is_told_and_no_failure(monkeypatch, capsys, taken, dear):
     judged = {LONG: Result(LONG, "holds", seconds=taken)}
     monkeypatch.setattr(check_module, "_judge", lambda *_: judged)
     assert main(["check", LONG]) == 0
-    assert main(["check", LONG, "--slowest", "3"]) == code
+    assert main(["check", LONG, "--slowest", "3"]) == 0
     captured = capsys.readouterr()
     assert f"{taken:8.2f} s  {LONG}" in captured.out
-    assert ("lemmata: the long claims of recurrent take 200 s" in captured.err) == bool(code)
-    assert main(["check", LONG, "--slowest", "3", "--json"]) == code
+    assert ("lemmata: the long claims of recurrent take 200 s" in captured.err) == dear
+    assert main(["check", LONG, "--slowest", "3", "--json"]) == 0
 
 
 def test_the_number_of_slowest_must_make_sense(capsys):

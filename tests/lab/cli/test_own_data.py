@@ -148,7 +148,7 @@ def test_what_cannot_be_learnt_from_is_one_sentence(capsys, tmp_path, monkeypatc
 
 
 def test_help_and_listing_name_files_of_ones_own(capsys, files):
-    assert "FILE is a table (.csv), arrays x and y (.npz) or a folder of pictures of yours" in call(capsys, "train")[1]
+    assert "FILE is a table (.csv), arrays x and y (.npz) or a folder of images of yours" in call(capsys, "train")[1]
     with pytest.raises(SystemExit):
         main(["train", "mlp", "--data", str(files / "moons.csv"), "--help"])
     said = capsys.readouterr().out

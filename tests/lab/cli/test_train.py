@@ -59,7 +59,7 @@ def test_the_options_are_those_of_the_recipe_with_its_defaults(capsys):
     assert code == 0
     assert "fashion, digits, moons" in out
     said = " ".join(out.replace("│", " ").split())
-    assert "--widths [INT [INT ...]] Units of each hidden layer; none makes the model linear. (default: 512)" in said
+    assert "[INT ...]] Units of each hidden layer; without hidden layers the model is linear. (default: 512)" in said
     assert "--epochs INT Passes over the training examples. (default: 160)" in said
     assert "--shift" in out
     assert "--shift" not in call(capsys, "train", "mlp", "--data", "moons", "--help")[1]

@@ -2,6 +2,7 @@
 
 import asyncio
 import importlib
+import itertools
 import json
 import re
 import subprocess
@@ -12,6 +13,7 @@ from urllib.parse import parse_qsl
 
 import pytest
 
+from cases import for_each
 from lemmata import catalog
 from lemmata.lab.site import work
 from lemmata.lab.site.app import Settings, create_app
@@ -68,7 +70,7 @@ BAD = [
 ]
 
 
-@pytest.mark.parametrize(("lab", "state"), BAD)
+@for_each(("lab", "state"), BAD)
 def test_what_is_out_of_bounds_is_a_line_that_does_not_repeat_it(lab, state):
     (value,) = state.values()
     told = lab_work.perform({"lab": lab.__name__.rpartition(".")[2].removesuffix("_lab"), "state": state}, print)
@@ -85,7 +87,7 @@ def test_labs_are_listed_without_importing_what_they_run():
     assert (done.returncode, done.stdout.split()) == (0, NAMES)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@for_each("name", NAMES)
 def test_each_lab_is_whole(name):
     lab, known = labs()[name], catalog.load()
     assert set(lab.systems) <= set(known.systems)
@@ -101,7 +103,7 @@ def addresses():
         yield from re.findall(r'href="/labs/(\w+)\?([^"]*)"', path.read_text())
 
 
-@pytest.mark.parametrize(("name", "query"), list(addresses()))
+@for_each(("name", "query"), addresses())
 def test_every_state_that_a_page_links_to_exists(name, query):
     state = dict(parse_qsl(unescape(query), keep_blank_values=True, strict_parsing=True))
     told = lab_work.perform({"lab": name, "state": state}, print)
@@ -143,14 +145,14 @@ def test_the_list_names_every_lab(client):
         assert lab.sentence in page.text
 
 
-@pytest.mark.parametrize("name", NAMES)
+@for_each("name", NAMES)
 def test_a_lab_is_readable_before_any_process_has_started(client, name):
     page = client.get(f"/labs/{name}")
     assert page.status == 200
     assert "<h1>" in page.text
 
 
-@pytest.mark.parametrize("name", NAMES)
+@for_each("name", NAMES)
 def test_the_link_to_the_chapter_leads_to_something_of_it(client, name):
     (place,) = set(
         re.findall(
@@ -162,7 +164,7 @@ def test_the_link_to_the_chapter_leads_to_something_of_it(client, name):
     assert f'id="{anchor}"' in there if anchor else 'class="entries' in there
 
 
-@pytest.mark.parametrize("name", NAMES)
+@for_each("name", NAMES)
 def test_a_lab_comes_with_a_picture_for_readers_without_scripts(working, name):
     page = working.get(f"/labs/{name}").text
     assert '<figure class="figure">' in page
@@ -186,15 +188,14 @@ def test_a_state_that_cannot_be_is_told_on_the_page(working):
     assert '<figure class="figure">' in page.text
 
 
-@pytest.mark.parametrize("name", NAMES)
+@for_each("name", NAMES)
 def test_a_state_is_answered_with_drawn_figures(working, name):
     told = working.post(f"/labs/{name}/show", {"state": {}})
     assert told.status == 200
     assert all(drawn.startswith("<figure") for drawn in told.json()["figures"].values())
 
 
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("brief", ["wide", "narrow"])
+@for_each(("name", "brief"), itertools.product(NAMES, ["wide", "narrow"]))
 def test_a_hand_that_drags_is_answered_with_drawings_alone(working, name, brief):
     told = working.post(f"/labs/{name}/show", {"state": {}, "brief": brief})
     figures = told.json()["figures"]
@@ -202,7 +203,7 @@ def test_a_hand_that_drags_is_answered_with_drawings_alone(working, name, brief)
     assert len(told.body) < 32_000
 
 
-@pytest.mark.parametrize("name", NAMES)
+@for_each("name", NAMES)
 def test_the_list_has_a_small_picture_of_each_lab(working, name):
     answers = (working.get(f"/labs/{name}/thumbnail.svg") for _ in range(200))  # each waits for a while
     picture = next(answer for answer in answers if answer.status != 202)

@@ -9,7 +9,7 @@ from contextlib import redirect_stdout
 import pytest
 import torch
 
-from lemmata.geometric.gcn import gcn_coupling
+from lemmata.geometric.gcn import normalized_adjacency
 from lemmata.lab.site.labs import read_state
 from lemmata.lab.site.work import oversmoothing_lab as lab
 from lemmata.lab.site.work.lab import perform
@@ -64,7 +64,7 @@ def test_layers_go_to_the_limit(graph, mix, skip):
 def test_the_start_of_every_layer_is_solved_for():
     here = state(skip="initial", alpha=0.3)
     start = lab.layers(here)[0]
-    coupling = gcn_coupling(lab.scene("karate").graph, torch.float64).dense(torch.float64)
+    coupling = normalized_adjacency(lab.scene("karate").graph, torch.float64).dense(torch.float64)
     wanted = 0.3 * torch.linalg.solve(torch.eye(34).double() - 0.7 * coupling, start)
     torch.testing.assert_close(lab.limit(here, start), wanted, rtol=0, atol=1e-12)
 

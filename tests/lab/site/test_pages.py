@@ -17,6 +17,7 @@ from lemmata.judge.ledger import Ledger
 from lemmata.judge.verdict import VERDICTS, Result
 from lemmata.lab.site import code, dials, formulas, knowledge, pages
 from lemmata.lab.site.knowledge import Knowledge, Snapshot
+from lemmata.lab.site.labs import labs
 from lemmata.lab.site.views import atlas, claim, errata, home, source, trust
 
 NO_FILTER = dict.fromkeys(("q", "chapter", "kind", "source", "verdict"), "")
@@ -121,6 +122,7 @@ def test_every_page_is_whole_and_every_field_has_its_label(snapshot, live):
     for page in read.values():
         assert page.fields <= page.labels
     known = {*read, "/systems", "/labs", "/errata.csv", *(f"/systems/{id}" for id in snapshot.catalog.systems)}
+    known |= {f"/labs/{name}" for name in labs()}
     known |= {f"/claim/{id}/figure.{kind}" for id in snapshot.catalog.statements for kind in ("csv", "svg")}
     for place, page in read.items():
         for link in page.links:
@@ -240,6 +242,25 @@ def shown(snapshot, id, **more):
     return pages.render("claim.html", **({"live": True} | facts | more))
 
 
+def test_a_statement_says_why_it_is_true_and_leads_to_its_neighbours(snapshot):
+    known = dict(snapshot.catalog.statements)
+    id, ground = list(known)[:2]
+    known[id] = dataclasses.replace(known[id], why="Because $a<b$.", builds_on=(ground,))
+    catalog = dataclasses.replace(snapshot.catalog, statements=known)
+    changed = dataclasses.replace(snapshot, catalog=catalog)
+    above = pages.render("claim.html", **claim.claim_context(changed, id, []))
+    assert "Why it is true" in above
+    assert f'href="/claim/{ground}"' in above.partition("Builds on")[2]
+    below = pages.render("claim.html", **claim.claim_context(changed, ground, []))
+    assert f'href="/claim/{id}"' in below.partition("Leads to")[2]
+
+
+def test_a_statement_leads_to_the_labs_that_show_it(snapshot):
+    shown = pages.render("claim.html", **claim.claim_context(snapshot, "perceptron.novikoff", []))
+    assert [lab.name for lab in labs().values() if "perceptron.novikoff" in lab.claims]
+    assert 'href="/labs/perceptron"' in shown.partition("<dt>Labs")[2]
+
+
 def test_an_open_statement_says_so_and_offers_no_check(snapshot):
     bare = dataclasses.replace(snapshot.catalog, claims={})
     text = shown(Snapshot(bare, {}, snapshot.sources), "perceptron.novikoff")
@@ -251,7 +272,8 @@ def test_an_open_statement_says_so_and_offers_no_check(snapshot):
 def test_every_verdict_is_a_word_and_a_shape(snapshot, verdict):
     result = Result("perceptron.novikoff", verdict, reason="because")
     text = shown(Snapshot(snapshot.catalog, {"perceptron.novikoff": result}, snapshot.sources), "perceptron.novikoff")
-    assert re.search(rf'class="seal"><span class="verdict {verdict}"><svg.*?</svg> {verdict}</span>', text)
+    seal = re.search(r'<p class="seal"><span class="whose">The statement, as checked:</span> (.*?</span>)', text, re.S)
+    assert re.fullmatch(rf'<span class="verdict {verdict}"><svg.*?</svg> {verdict}</span>', seal[1])
     assert "because" in text
 
 

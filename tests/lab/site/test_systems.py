@@ -9,6 +9,7 @@ import zipfile
 
 import pytest
 
+from cases import for_each
 from lemmata import catalog
 from lemmata.catalog import SystemEntry
 from lemmata.figure import Figure
@@ -103,7 +104,7 @@ class X:
     assert found.source.endswith("value = 1")
 
 
-@pytest.mark.parametrize("entry", SYSTEMS.values(), ids=lambda entry: entry.id)
+@for_each("entry", SYSTEMS.values())
 def test_every_system_of_the_course_tells_what_it_is(entry):
     found = describe(entry)
     assert found.sentence == entry.sentence
@@ -119,10 +120,10 @@ def test_the_list_has_every_system_with_its_import_and_what_it_is_trained_on(cli
     for entry in SYSTEMS.values():
         assert f"/systems/{entry.id}" in text
         assert f"from lemmata.{entry.chapter} import {entry.name}" in text
-    assert "fashion, digits, moons" in text
+    assert "<code>fashion</code>, <code>digits</code>, <code>moons</code>" in text
 
 
-@pytest.mark.parametrize("id", SYSTEMS)
+@for_each("id", SYSTEMS)
 def test_every_system_has_a_page_that_needs_no_child_process(client, id):
     answer = client.get(f"/systems/{id}")
     assert answer.status == 200

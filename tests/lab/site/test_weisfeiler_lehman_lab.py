@@ -1,6 +1,7 @@
 """The Weisfeiler-Lehman lab: its colours are the library's, its pairs are what it says, networks tell no more."""
 
 import io
+import itertools
 import json
 import runpy
 from contextlib import redirect_stdout
@@ -9,6 +10,7 @@ import networkx as nx
 import pytest
 import torch
 
+from cases import for_each
 from lemmata.geometric.weisfeiler_lehman import refine_colours, same_colours
 from lemmata.lab.site.labs import read_state
 from lemmata.lab.site.work import weisfeiler_lehman_lab as lab
@@ -57,9 +59,7 @@ def test_the_words_about_pairs_are_true():
     assert all(degree == 6 for graph in graphs["rook"] for _, degree in graph.degree)
 
 
-@pytest.mark.parametrize("pair", PAIRS)
-@pytest.mark.parametrize("start", ["alike", "marked"])
-@pytest.mark.parametrize("rounds", range(7))
+@for_each(("pair", "start", "rounds"), itertools.product(PAIRS, ["alike", "marked"], range(7)))
 def test_colours_are_those_of_the_library(pair, start, rounds):
     here = state(pair=pair, start=start, rounds=rounds)
     told = lab.show(here)

@@ -145,7 +145,7 @@ def _one_step(subject: Subject, sample: Sample, outputs: Tensor) -> Iterator[Aud
     size = (moved(x) - x).flatten(1).norm(dim=1)
     noise = torch.randn(x.shape, generator=torch.Generator().manual_seed(0)).to(x)
     noise = noise * (size / noise.flatten(1).norm(dim=1).clamp_min(1e-12)).reshape(-1, *[1] * (x.ndim - 1))
-    noisy_x = Sample({**sample.inputs, next(iter(sample.inputs)): x + noise}, sample.targets, sample.named)
+    noisy_x = Sample({**sample.inputs, next(iter(sample.inputs)): x + noise}, sample.targets)
     there, noisy = _answers(subject, sample, moved), _answers(subject, noisy_x)
     change, by_noise = _change(there, outputs), _change(noisy, outputs)
     numbers = {"change": change, "noise": by_noise, "other_class": _other_class(there, outputs)}
@@ -194,7 +194,7 @@ def _order(subject: Subject, sample: Sample) -> Iterator[AuditFinding]:
         name: values[:, order] if values.ndim > 1 and values.shape[1] == length else values
         for name, values in sample.inputs.items()
     }
-    there = _answers(subject, Sample(inputs, sample.targets, sample.named))
+    there = _answers(subject, Sample(inputs, sample.targets))
     change = _change(there, outputs[:, :, order] if along else outputs)
     numbers, rounding = {"change": change}, torch.finfo(subject.dtype).eps ** 0.5
     if change > 2 * rounding:

@@ -12,26 +12,23 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from lemmata.bench.registry import agreement, entry, limit, ours, peer
+from lemmata.bench.registry import Seconds, agreement, entry, limit, ours, peer
 from lemmata.bench.workloads import model_steps
+from lemmata.bench.workloads.roofline import roofline
 from lemmata.transformers.generation import generate
 from lemmata.transformers.gpt import GPT
 
 SIZES = {"cpu": (64, 256, 1000, 128, 4, 4)}  # tokens of the prompt, new ones, vocab_size, width, depth, heads
 ON_GPU = (128, 512, 50_257, 768, 12, 12)
+POSITIONS = "positions.weight"
 
 
 class Writing(NamedTuple):
     """A model, the beginnings of texts, and how many tokens are to come."""
 
-    step: model_steps.Step
+    model: GPT
     prompt: Tensor
     length: int
-
-    @property
-    def model(self) -> GPT:
-        assert isinstance(self.step.model, GPT)
-        return self.step.model
 
 
 @entry(
@@ -53,8 +50,8 @@ def writing(case: str, device: str) -> Writing:
         text = torch.randint(vocab_size, (given + length,))
         prompt = torch.randint(vocab_size, (8 if case == "eight" else 1, given))
     model.positions.weight.data = 8 * model.tokens.weight.data[text]
-    step = model_steps.step(model, prompt, prompt, case, device)
-    return Writing(step, step.x, length)
+    (prompt,) = model_steps.dressed(model, case, device, prompt)
+    return Writing(model, prompt, length)
 
 
 @ours("lemmata")
@@ -75,23 +72,18 @@ def with_static_cache(writing: Writing) -> Callable[[], Tensor]:
     return _theirs(writing, cache_implementation="static")
 
 
-@limit("the products of one token with all matrices, as often as there are tokens")
-def products(writing: Writing) -> Callable[[], Tensor]:
-    """No attention, no normalisation, nothing drawn."""
-    width, rows = writing.model.config.width, len(writing.prompt)
-    outputs = (rows, writing.model.vocab_size)
-    once = model_steps.products(writing.step, width, 4 * width, writing.model.config.depth, rows, outputs)
-
-    def work() -> Tensor:
-        for _ in range(writing.length):
-            found = once()
-        return found  # type: ignore[possibly-undefined] - length is at least 1
-
-    return work
+@limit("the products of every new token with all matrices at the best rate, or all matrices through memory for each")
+def products(writing: Writing) -> Callable[[], Seconds]:
+    """No attention, no normalisation, nothing drawn; a token is read by a row of a table and predicted by all."""
+    matrices = [each for name, each in writing.model.named_parameters() if each.ndim == 2 and name != POSITIONS]
+    numbers = sum(each.numel() for each in matrices)
+    operations, moved = 2 * len(writing.prompt) * numbers, numbers * matrices[0].element_size()
+    device, dtype = str(writing.prompt.device), matrices[0].dtype
+    return roofline(writing.length * operations, writing.length * moved, device, dtype, held=moved)
 
 
 def _theirs(writing: Writing, **words: Any) -> Callable[[], Tensor]:
-    model: Any = model_steps.theirs("GPT2LMHeadModel", writing.step)
+    model: Any = model_steps.hugging_faces("GPT2LMHeadModel", writing.model)
     words |= {"attention_mask": torch.ones_like(writing.prompt), "do_sample": False, "pad_token_id": 0}
     words |= {"max_new_tokens": writing.length, "min_new_tokens": writing.length}
     return lambda: model.generate(writing.prompt, **words)[:, writing.prompt.shape[1] :]

@@ -8,6 +8,9 @@ from torch import Tensor
 from torch.nn import functional
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
+from lemmata.bench.registry import Seconds
+from lemmata.bench.workloads.roofline import roofline
+
 Attend = Callable[[Tensor, Tensor, Tensor], Tensor]
 Results = tuple[Tensor, ...]  # what was found, and in training the gradients to queries, keys and values
 
@@ -53,18 +56,14 @@ def by_kernel(problem: Heads, *kernels: SDPBackend) -> Callable[[], Results]:
     return repeat(attend, problem)
 
 
-def products(problem: Heads) -> Callable[[], Tensor]:
-    """Two products forward and four backward, with the mean number of keys that a query may look at."""
-    seen = problem.key.shape[-2] // 2 if problem.causal else problem.key.shape[-2]
-    query, key, value = (each.detach() for each in problem[:3])
-    key, value = key[..., :seen, :].contiguous(), value[..., :seen, :].contiguous()
-
-    def work() -> Tensor:
-        for _ in range(3 if problem.training else 1):
-            found = query @ key.mT @ value
-        return found
-
-    return work
+def least_time(problem: Heads) -> Callable[[], Seconds]:
+    """Two products forward and four backward, of the pairs that meet; each input and output through memory once."""
+    batch, heads, time, width = problem.query.shape
+    pairs = batch * heads * (time * (time + 1) / 2 if problem.causal else time**2)
+    tensors = 3 + 1 + (1 + 3 if problem.training else 0)  # queries, keys and values, what is found, and the gradients
+    moved = tensors * problem.query.numel() * problem.query.element_size()
+    products = 6 if problem.training else 2
+    return roofline(products * 2 * pairs * width, moved, str(problem.query.device), problem.query.dtype)
 
 
 def in_numbers(results: Results) -> dict[str, float]:

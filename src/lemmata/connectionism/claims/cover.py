@@ -9,6 +9,7 @@ from fractions import Fraction
 import torch
 from torch import Tensor
 
+from lemmata.certified.exact_elimination import exact_rank
 from lemmata.connectionism.cover import (
     count_dichotomies,
     dichotomies,
@@ -18,7 +19,6 @@ from lemmata.connectionism.cover import (
 )
 from lemmata.connectionism.separability import separate
 from lemmata.connectionism.version_space import VersionSpace
-from lemmata.foundations.linear_algebra import exact_rank
 from lemmata.judge import Figure, Heat, Line, all_of, always, claim, exactly, lie, probability_is
 
 
@@ -121,7 +121,7 @@ def a_sum_of_binomials_counts_the_dichotomies(
     fractions = [[count / 2**s for s, count in enumerate(row[:16], start=1)] for row in by_formula[1:]]
     figure = Figure(
         "Fraction of the labellings that are separable", "points", "dimensions",
-        [Heat(fractions, x=list(range(1, 17)), y=list(range(1, 9)), label="C(s, n) / 2^s")],
+        [Heat(fractions, x=list(range(1, 17)), y=list(range(1, 9)), label="C(s, n) / 2ˢ")],
     )  # fmt: skip
     return all_of(
         exactly(enumerated, [by_formula[n][s - 1] for s, n in sizes]),

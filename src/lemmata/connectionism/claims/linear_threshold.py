@@ -145,7 +145,7 @@ def the_margin_of_a_point_is_its_signed_distance(draw, margin=geometric_margin, 
     x, y = draw.normal(1000, 4), draw.signs(1000)
     nearest = nearest_on_boundary(w, b, x)
     correct = LinearThresholdUnit(w, b)(x) == y
-    predicted = (x - nearest).norm(dim=1) * torch.where(correct, 1.0, -1.0)
+    predicted = (x - nearest).norm(dim=1) * torch.where(correct, 1.0, -1.0).double()
     return all_of(
         close(margin(w, b, x, y), predicted),
         # Also by factors with which squares underflow and overflow.
@@ -189,7 +189,7 @@ def the_margin_of_a_data_set_is_that_of_its_worst_point(draw, margin=dataset_mar
     for index in range(20):
         w, b, x = draw.normal(3), 0.4, draw.normal(12, 3)
         y = LinearThresholdUnit(w, b)(x)
-        y = y if index % 2 else y * torch.where(draw.uniform(12) < 0.3, -1.0, 1.0)
+        y = y if index % 2 else y * torch.where(draw.uniform(12) < 0.3, -1.0, 1.0).double()
         prefix = torch.stack([margin(w, b, x[:n], y[:n]) for n in range(1, 13)])
         distances = geometric_margin(w, b, x, y)
         quantiles.append((prefix[-1], torch.quantile(distances, quantile)))

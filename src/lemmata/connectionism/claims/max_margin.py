@@ -76,7 +76,7 @@ def _street(model, x: Tensor, y: Tensor, width: float) -> Figure:
     def line(level, label):
         foot = middle - (weight @ middle + model.bias_ - level) * weight / weight.square().sum()
         along = torch.stack([-weight[1], weight[0]]) / weight.norm()
-        ends = foot + torch.tensor([[-reach], [reach]]) * along
+        ends = foot + torch.tensor([[-reach], [reach]], dtype=along.dtype) * along
         return Line(ends[:, 0], ends[:, 1], label=label)
 
     lines = [line(0.0, "boundary"), line(width, "edge of the street"), line(-width, "edge of the street")]

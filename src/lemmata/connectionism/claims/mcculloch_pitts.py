@@ -16,10 +16,10 @@ from lemmata.judge import Domain, all_of, claim, count_is, everywhere, exactly, 
 
 
 class StrictNeuron(McCullochPittsNeuron):
-    """Fires only above its threshold: for whole numbers, the neuron with a threshold higher by one."""
+    """Fires only above its threshold: for whole sums, from the next whole number above the threshold on."""
 
     def __init__(self, synapses, threshold):
-        super().__init__(synapses, torch.as_tensor(threshold) + 1)
+        super().__init__(synapses, torch.as_tensor(threshold).floor() + 1)
 
 
 @claim("mcculloch.neuron")
@@ -72,7 +72,8 @@ def computes(neuron, inputs):
 def one_neuron_computes_few_functions_and_networks_compute_all(
     draw, two=10, three=26, beyond=("x", "not x", "y", "not y", "x = y", "x ≠ y"), network=boolean_network
 ):
-    """The gates found by exhaustive search, each run on every input, and networks for all functions of two."""
+    """The gates found by exhaustive search, each run on every input; networks for all functions of up to three inputs
+    and for some of four."""
     meanings = {
         "x": lambda x, y: x,
         "not x": lambda x, y: not x,
@@ -93,9 +94,8 @@ def one_neuron_computes_few_functions_and_networks_compute_all(
         ]
     missing = {tuple(meanings[name](*at) for at in corners) for name in beyond}
     parts.append(everywhere(Domain.bits(4), lambda table: (table in found[2]) != (table in missing)))
-    all_tables = [torch.tensor(list(itertools.product([0, 1], repeat=2**n))) for n in (1, 2)]
-    constants = torch.tensor([[0] * 8, [1] * 8])
-    for n, tables in ((1, all_tables[0]), (2, all_tables[1]), (3, torch.cat([constants, draw.integers(0, 2, 6, 8)]))):
+    all_tables = [torch.tensor(list(itertools.product([0, 1], repeat=2**n))) for n in (1, 2, 3)]
+    for n, tables in enumerate([*all_tables, draw.integers(0, 2, 8, 16)], start=1):
         computed = torch.stack([network(table.tolist())(boolean_inputs(n)) for table in tables])
         parts.append(exactly(computed, tables))
     return all_of(*parts)

@@ -108,6 +108,10 @@ def even_axes(draw, n):
 @lie("the cosine grows like the number of updates", growth=1.0)
 def mistakes_are_at_most_the_squared_ratio(draw, more=0, rounded=math.floor, exponent=2.0, growth=0.5):
     """Updates against R²/γ² on 100 planted sets, and on orthogonal points where the bounds are attained."""
+
+    def bound(ratio):
+        return rounded(ratio**exponent * (1 + 1e-12)) + more  # the margin is known up to rounding
+
     mistakes, ratios, bounds, cosines, lower = [], [], [], [], []
     for x, y, w in planted_sets(draw, 100) + [even_axes(draw, n) for n in (2, 5, 9)]:
         learnt, margin, radius = fit(x, y), dataset_margin(w, 0.0, x, y), x.norm(dim=1).max()
@@ -116,7 +120,7 @@ def mistakes_are_at_most_the_squared_ratio(draw, more=0, rounded=math.floor, exp
         lower.append(torch.arange(1, len(path) + 1).double() ** growth * margin / radius)
         mistakes.append(learnt.mistakes_)
         ratios.append(float(radius / margin))
-        bounds.append(rounded(ratios[-1] ** exponent * (1 + 1e-12)) + more)  # the margin is known up to rounding
+        bounds.append(bound(ratios[-1]))
     axes = [stretched_axes(*s) for s in [(1,), (1, 1), (1,) * 5, (1,) * 60, (4, 4, 3), (2, 3, 3, 3, 3), (8, 8, 7, 6)]]
     sharp = [rounded(square ** (Fraction(exponent) / 2)) + more for _, _, square in axes]
     return all_of(
@@ -124,18 +128,24 @@ def mistakes_are_at_most_the_squared_ratio(draw, more=0, rounded=math.floor, exp
         exactly([fit(x, y).mistakes_ for x, y, _ in axes], sharp),
         at_least(torch.cat(cosines), torch.cat(lower)),
         close(torch.cat(cosines[-3:]), torch.cat(lower[-3:])),  # orthogonal points of one length
-    ).showing(below_the_bound(ratios, mistakes, bounds, growth))
+    ).showing(below_the_bound(ratios, mistakes, bound, growth))
 
 
-def below_the_bound(ratios, mistakes, bounds, growth):
-    """Every run below the bound as it was moved, and where the bound on the cosine would pass 1."""
-    order = sorted(range(len(ratios)), key=lambda k: ratios[k])
-    across = [ratios[k] for k in order]
+def below_the_bound(ratios, mistakes, bound, growth):
+    """Every run and the stairs of the bound as it was moved, and where the bound on the cosine would pass 1."""
+    across = torch.logspace(math.log10(min(ratios)), math.log10(max(ratios)), 300).tolist()
+    stairs = [(x, bound(before)) for before, after in itertools.pairwise(across) for x in (before, after)]
+    drawn = [(x, y) for x, y in stairs if y > 0]  # the axis is logarithmic: a bound of 0 lies below it
+    above = [ratio for ratio, made in zip(ratios, mistakes, strict=True) if made > bound(ratio)]
+    within = [ratio for ratio in ratios if ratio not in above]
+    made = dict(zip(ratios, mistakes, strict=True))
+    name = "the bound" if len(drawn) == len(stairs) else "the bound, 0 before it"
     marks = [
-        Points(ratios, mistakes, "one data set each"),
-        Line(across, [max(bounds[k], 0.5) for k in order], "the bound"),
+        Points(within, [made[ratio] for ratio in within], "one data set each"),
+        Line([x for x, _ in drawn], [y for _, y in drawn], name),
         Line(across, [ratio ** (1 / growth) for ratio in across], "where the cosine would pass 1"),
     ]
+    marks += [Points(above, [made[ratio] for ratio in above], "above the bound")] if above else []
     return Figure("Novikoff's bound", "R/γ", "updates", marks, x_log=True, y_log=True)
 
 

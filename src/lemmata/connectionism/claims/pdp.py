@@ -43,7 +43,7 @@ def _neuron(synapses: Tensor, threshold: float) -> dict:
 
 def _training(x: Tensor, y: Tensor) -> dict:
     """Units: the features, a constant, the teacher, and the answering unit, which alone has connections."""
-    rows = torch.cat([x, torch.ones(len(x), 1), y[:, None]], dim=1)
+    rows = torch.cat([x, torch.ones(len(x), 1, dtype=torch.float64), y[:, None]], dim=1)
     n = rows.shape[1] + 1
     teacher, answering = torch.eye(n, dtype=torch.float64)[-2:]
     heard = 1 - answering - teacher  # the teacher speaks, but not through a weight
@@ -116,7 +116,10 @@ def _agree(draw, build) -> list[Evidence]:
     learnt = torch.stack([moment.connectivity[-1, :3] for moment in moments])
     updates = torch.nonzero((learnt.diff(dim=0) != 0).any(dim=1))[:, 0]
 
-    network, state = draw.until(lambda: _restless(draw), lambda made: not made[0].is_stable(made[1]))
+    # A state of +1 alone is also what silent units send: it would not show that there were units to start from.
+    network, state = draw.until(
+        lambda: _restless(draw), lambda made: not made[0].is_stable(made[1]) and bool((made[1] < 0).any())
+    )
     in_turn = build(_memory(network, 2 * state, sequential=True)).run(16)  # what a unit sends is its sign alone
     together = build(_memory(network, state, sequential=False)).run(3)
     states = [state]

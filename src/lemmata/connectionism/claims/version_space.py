@@ -1,5 +1,7 @@
 """The version space: an open convex cone, empty iff no unit fits, and never larger with more data."""
 
+import itertools
+
 import torch
 from torch import Tensor
 
@@ -35,6 +37,24 @@ def _separable(draw, points: int, features: int, bias: bool = True, fraction: fl
     return draw.until(make, lambda data: VersionSpace(*data, bias=bias).fraction() > fraction)
 
 
+def _lattice(draw) -> tuple[Tensor, tuple[Tensor, Tensor]]:
+    """All units of small whole numbers, and labelled points that some of them get right and some leave on the edge."""
+    units = torch.tensor(list(itertools.product(range(-2, 3), repeat=3)))
+
+    def make():
+        return draw.integers(-2, 3, 3, 2).double(), draw.signs(3)
+
+    def telling(data):
+        sums = data[1].long() * (units @ augment(data[0]).long().T)
+        return bool((sums > 0).all(1).any() and ((sums >= 0).all(1) & (sums > 0).any(1) & (sums == 0).any(1)).any())
+
+    return units, draw.until(make, telling)
+
+
+def _all_positive(units: Tensor, x: Tensor, y: Tensor) -> Tensor:
+    return (y.long() * (units @ augment(x).long().T) > 0).all(dim=1)
+
+
 @claim("perceptron.version_space")
 @lie("defined with ties: then (0, 0) always belongs and every data set is separable", space=_WithTies)
 @lie("one correct point is enough: a union of half-spaces", space=_AnyPoint)
@@ -46,11 +66,13 @@ def _separable(draw, points: int, features: int, bias: bool = True, fraction: fl
 )
 @lie("closed under affine combinations, not only convex ones", loose="fewer mixtures are members too", reach=3.0)
 def the_version_space_is_an_open_convex_cone(draw, space=VersionSpace, sign=1.0, reach=1.0):
-    """Members are the units of positive margin, and the perceptron finds one iff there is one; mixed and scaled they
-    stay members, also next to an edge of the cone."""
+    """Members are the units of positive margin, and the perceptron finds one iff there is one; whole units, also those
+    with ties or without a weight, against sums of whole numbers; mixed and scaled, members stay members, also next to
+    an edge of the cone."""
     sets = [(draw.integers(-2, 3, 3 + k, 1 + k % 3).double(), draw.signs(3 + k)) for k in range(6)]
     found = [Perceptron(certify=False, max_epochs=3000).fit(x, y) for x, y in sets]
     separated = [each.status_ == "separated" for each in found]
+    small, points = _lattice(draw)
     labelled = _separable(draw, 4, 2)
     flat, units = space(*labelled), draw.normal(4000, 3)
     inside = flat.contains(units[:, :2], units[:, 2])
@@ -64,6 +86,8 @@ def the_version_space_is_an_open_convex_cone(draw, space=VersionSpace, sign=1.0,
     changed = sign * draw.uniform(len(members), 1, low=0.1, high=9.0) * (weights * members + (1 - weights) * partners)
     return all_of(
         exactly(inside[:60], margins > 0),
+        # The cone is open: a unit with a point on its boundary does not belong. Without a weight, the bias decides.
+        exactly(space(*points).contains(small[:, :2].double(), small[:, 2].double()), _all_positive(small, *points)),
         always(flat.contains(changed[:, :2], changed[:, 2])),
         exactly(bool(flat.contains(torch.zeros(2).double(), 0.0)), False),
         exactly([not space(x, y).is_empty for x, y in sets], separated),
@@ -78,8 +102,8 @@ def the_version_space_is_an_open_convex_cone(draw, space=VersionSpace, sign=1.0,
 @lie("more data leave more units", subset=torch.ge)
 @lie("a unit need only be right on one of the points", space=_AnyPoint)
 def more_data_leave_no_unit_that_was_not_there_before(draw, space=VersionSpace, subset=torch.le, least=0.0):
-    """Whether the units that are left are right on all points before the new one, for each of a stream of points, and
-    the exact fraction that is left; the last point is implied by others."""
+    """The units that are left are those that are right on all points so far, for each of a stream of points, so that
+    they were there before; and the exact fraction that is left. The last point is implied by others."""
     x, y = _separable(draw, 5, 2, fraction=0.005)
     same = torch.nonzero(y == y[0])[:, 0]
     x, y = torch.cat([x, x[same].mean(dim=0, keepdim=True)]), torch.cat([y, y[:1]])
@@ -89,9 +113,11 @@ def more_data_leave_no_unit_that_was_not_there_before(draw, space=VersionSpace, 
     for k in range(1, len(x)):
         spaces.append(spaces[-1].and_also(x[k : k + 1], y[k : k + 1]))
     inside = torch.stack([each.contains(units[:, :2], units[:, 2]) for each in spaces[1:]])
-    before = torch.stack([right[:, :k].all(dim=1) for k in range(1, len(x))])
+    before, now = (torch.stack([right[:, : k + new].all(dim=1) for k in range(1, len(x))]) for new in (0, 1))
     left = torch.tensor([each.fraction() for each in spaces], dtype=torch.float64)
     return all_of(
         always(subset(inside, before)),
+        exactly(inside, now),
         at_most(1 + left[1:], 1 + left[:-1] - least, attained=True),  # angles are known to rounding of the whole sphere
+        always(left[-1] < left[0]),
     )

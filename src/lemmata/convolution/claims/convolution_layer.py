@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch.nn import functional
 
 from lemmata.convolution.convolution_layer import conv_nd
 from lemmata.convolution.discrete_convolution import convolve
@@ -75,9 +76,9 @@ def _one(k):
 @lie("padding p adds p places", sides=1)
 @lie("reflection repeats the last value", mirrored="edge")
 def padding_extends_each_side(draw, keeps=_half_the_reach, sides=2, mirrored="reflect"):
-    """Sizes of all small signals and kernels, and each mode against numpy's."""
-    grown, wanted, valid, inside, same, sizes = ([] for _ in range(6))
-    for x, k in itertools.product(range(5, 10), range(1, 6)):
+    """Sizes of all small signals, kernels and gaps; same padding by torch's kernel, each mode against numpy's."""
+    grown, wanted, valid, inside, same, sizes, ours, torchs = ([] for _ in range(8))
+    for x, k, d in itertools.product(range(9, 14), range(1, 6), (1, 2)):
         signal, kernel = draw.normal(1, 1, x), draw.normal(1, 1, k)
         grown.append(pad_space(signal, [(k, k)]).shape[-1])
         wanted.append(x + sides * k)
@@ -85,16 +86,26 @@ def padding_extends_each_side(draw, keeps=_half_the_reach, sides=2, mirrored="re
         inside.append(x - k + 1)
         same.append(conv_nd(signal, kernel, padding=keeps(k) if k % 2 else "same").shape[-1])
         sizes.append(x)
-    image, kernel = draw.normal(1, 1, 5, 6), draw.normal(1, 1, 3, 5)
+        ours.append(conv_nd(signal, kernel, padding="same", dilation=d).flatten())
+        before, after = d * (k - 1) // 2, -(-d * (k - 1) // 2)  # the odd one of an even kernel comes after
+        torchs.append(functional.conv1d(functional.pad(signal, (before, after)), kernel, dilation=d).flatten())
     modes: dict[str, Any] = {"zeros": "constant", "reflect": mirrored, "replicate": "edge", "circular": "wrap"}
+    extended, by_numpy = [], []
+    for mode, amounts in itertools.product(modes, ([(1, 1), (2, 2)], [(0, 3), (4, 1)])):
+        image = draw.normal(1, 1, 5, 6)
+        extended.append(pad_space(image, amounts, mode).flatten())
+        around = [(0, 0), (0, 0), *amounts]
+        by_numpy.append(torch.from_numpy(np.pad(image.numpy(), around, mode=modes[mode])).flatten())
+    image, kernel = draw.normal(1, 1, 5, 6), draw.normal(1, 1, 3, 5)
     found = [conv_nd(image, kernel, padding="same", padding_mode=mode) for mode in modes]
-    around = [(0, 0), (0, 0), (1, 1), (2, 2)]
-    padded = [torch.from_numpy(np.pad(image.numpy(), around, mode=mode)) for mode in modes.values()]
+    padded = [conv_nd(pad_space(image, [(1, 1), (2, 2)], mode), kernel) for mode in modes]
     return all_of(
         exactly(grown, wanted),
         exactly(valid, inside),
         exactly(same, sizes),
-        close(torch.stack(found), torch.stack([conv_nd(extended, kernel) for extended in padded]), ulps=1000),
+        close(torch.cat(ours), torch.cat(torchs), ulps=1000),
+        exactly(torch.cat(extended), torch.cat(by_numpy)),
+        close(torch.stack(found), torch.stack(padded), ulps=1000),
     )
 
 
@@ -103,7 +114,7 @@ def _every(x, w, s):
 
 
 def _of_every(x, w, s):
-    return conv_nd(torch.nn.functional.interpolate(x[..., ::s, ::s], x.shape[2:]), w)[..., ::s, ::s]
+    return conv_nd(functional.interpolate(x[..., ::s, ::s], x.shape[2:]), w)[..., ::s, ::s]
 
 
 @claim("conv.stride")

@@ -3,10 +3,13 @@
 import math
 
 import torch
+from torch.nn import functional
+from torch.utils.flop_counter import FlopCounterMode
 
+from lemmata.convolution.claims.fourier import gaussian, turn
 from lemmata.convolution.convolution_cost import direct_operations, fft_operations
 from lemmata.convolution.discrete_convolution import convolve, correlate
-from lemmata.judge import all_of, always, at_most, claim, close, exactly, lie
+from lemmata.judge import all_of, always, at_most, claim, close, exactly, lie, slope_is
 
 
 def _whole(draw, *sizes):
@@ -97,7 +100,7 @@ def spectra_multiply(draw, joined=torch.mul, length=_long_enough, power=-1.0):
     return all_of(
         close(torch.cat(ffts), torch.cat(products), ulps=1000),
         close(torch.cat(duals), torch.cat(convolved), ulps=1000),
-        close(torch.nn.functional.pad(linear, (0, len(whole) - long)), whole, ulps=1000),
+        close(functional.pad(linear, (0, len(whole) - long)), whole, ulps=1000),
         close(convolve(f, h, method="fft"), whole, ulps=1000),
     )
 
@@ -110,6 +113,40 @@ def _square(n):
     return n * n
 
 
+def _counted_transform(x, counts):
+    """The Fourier transform of 2^j complex numbers by halves, and the real operations that each step takes."""
+    n = x.shape[-1]
+    if n == 1:
+        return x
+    even, odd = _counted_transform(x.unflatten(-1, (n // 2, 2)).mT, counts).unbind(-2)
+    odd = odd * turn(-torch.arange(n // 2).double() / n)
+    counts.append(odd.numel() * (6 + 2 + 2))  # a product of complex numbers takes six, a sum or difference two
+    return torch.cat([even + odd, even - odd], -1)
+
+
+def _by_counted_transforms(signals, kernels, length):
+    """Two real signals with each of two real kernels: (kernels, signals, length), and how many operations it took.
+
+    A complex number holds two signals, and after a product with the spectrum of a real kernel their convolutions.
+    """
+    counts = []
+    both, pair = (functional.pad(torch.complex(*two), (0, length - two.shape[1])) for two in (signals, kernels))
+    spectra, mixed = _counted_transform(torch.stack([both, pair]), counts)
+    mirrored = mixed[-torch.arange(length) % length].conj()
+    apart = torch.stack([mixed + mirrored, -1j * (mixed - mirrored)])  # twice the spectrum of each kernel
+    products = spectra * apart
+    counts += [2 * apart.numel(), 6 * products.numel()]
+    found = _counted_transform(products.conj(), counts).conj() / (2 * length)
+    return torch.stack([found.real, found.imag], 1), sum(counts)
+
+
+def _counted_products(n, k):
+    """Operations of torch's kernel for n outputs, counted by torch while it runs without numbers."""
+    with FlopCounterMode(display=False) as counter:
+        functional.conv1d(torch.empty(1, 1, n + k - 1, device="meta"), torch.empty(1, 1, k, device="meta"))
+    return counter.get_total_flops()
+
+
 @claim("conv.fft_cost")
 @lie(
     "a kernel of 300 is short",
@@ -119,18 +156,26 @@ def _square(n):
 )
 @lie("transforms cost n² operations", grows=_square)
 def spectra_pay_for_long_kernels(draw, short=3, grows=_n_log_n):
-    """Operations counted: short and long kernels, and how they grow with the signal and the kernel."""
-
-    def ratio(n, k):  # of the operations by definition to those by spectra, for all n outputs
-        return direct_operations((1, 1, n + k - 1), (1, 1, k), (n,)) / fft_operations((1, 1, n + k - 1), (1, 1, k))
-
-    growth = torch.tensor([fft_operations((1, 1, 2**j), (1, 1, 3)) / grows(2**j) for j in range(8, 21)])
-    direct = [direct_operations((1, 1, n + k - 1), (1, 1, k), (n,)) for n in (100, 1000) for k in (3, 300)]
+    """Operations counted as they are done, by the definition and by transforms in halves; and as the library says."""
+    found, definition, spectral, told, growth = [], [], [], [], []
+    for n, k in ((1024, short), (4096, 4096), *((2**j - 2, 3) for j in range(8, 14))):
+        signals, kernels, length = draw.normal(2, n), draw.normal(2, k), 2 ** (n + k - 2).bit_length()
+        convolved, operations = _by_counted_transforms(signals, kernels, length)
+        found.append(convolved[1, 0, : n + k - 1])
+        definition.append(convolve(signals[0], kernels[1], method="definition"))
+        spectral.append(operations / 4)  # of one signal and one kernel, whose spectrum another shares
+        told.append(fft_operations((2, 1, length), (2, 1, k)) / 4)
+        growth.append(spectral[-1] / grows(length))
+    sizes = [(1024, short), (4096, 4096), (100, 3), (1000, 300)]
+    direct = [_counted_products(n, k) for n, k in sizes]
     return all_of(
-        at_most(ratio(1024, short), 1.0),
-        at_most(1.0, ratio(4096, 4096)),
-        at_most(growth.max() / growth.min(), 1.1),  # 3 · 5/2 and 4/log n for the product: 8.0 to 7.7
-        exactly(direct, [2 * n * k for n in (100, 1000) for k in (3, 300)]),
+        close(torch.cat(found), torch.cat(definition), ulps=1000),
+        at_most(direct[0], spectral[0], detail="a short kernel by its definition"),
+        at_most(spectral[1], direct[1], detail="a long one by spectra"),
+        at_most(max(growth[2:]) / min(growth[2:]), 1.1),  # 5 and 4/log n for the products: 5.5 to 5.3
+        exactly(direct, [direct_operations((1, 1, n + k - 1), (1, 1, k), (n,)) for n, k in sizes]),
+        exactly(direct, [2 * n * k for n, k in sizes]),
+        exactly(spectral, told),
     )
 
 
@@ -147,12 +192,30 @@ def _only_equivariant(T, n):
     return lambda f: _circular(f, T[0]) ** 2
 
 
+def _narrowing(x, width):
+    """Peaks of the mass one, which become a unit mass at zero as their width falls."""
+    return gaussian(x, 0.0, width)
+
+
+def _of_one_width(x, width):
+    return gaussian(x, 0.0, 0.5)
+
+
+def _recursion(f):
+    """Linear and the same at every place: y[t] = f[t] + 2 y[t-1] - 3 y[t-2], from rest."""
+    y = [0, 0]
+    for value in f.tolist():
+        y.append(value + 2 * y[-1] - 3 * y[-2])
+    return torch.tensor(y[2:])
+
+
 @claim("conv.characterisation")
 @lie("any linear operator is a convolution", operator=_only_linear)
 @lie("any shift-equivariant operator is a convolution", operator=_only_equivariant)
 @lie("shift-equivariant operators have n² free numbers", power=2.0)
-def what_commutes_with_shifts_is_a_convolution(draw, operator=_averaged, power=1.0):
-    """Circles of 2 to 8 places: random operators averaged over shifts, and how many dimensions commute with shifts."""
+@lie("on the real line the identity is the convolution with a function", peak=_of_one_width)
+def what_commutes_with_shifts_is_a_convolution(draw, operator=_averaged, power=1.0, peak=_narrowing):
+    """Circles of 2 to 8 places, and all that commutes with their shifts; a recursion on the integers; narrow peaks."""
     applied, convolved, moved, shifted, dimensions, sizes = ([] for _ in range(6))
     for n in range(2, 9):
         impulse, identity = torch.eye(n).double()[0], torch.eye(n).double()
@@ -166,10 +229,16 @@ def what_commutes_with_shifts_is_a_convolution(draw, operator=_averaged, power=1
         commutator = torch.kron(S, identity) - torch.kron(identity, S.mT.contiguous())  # of T flattened: S T - T S
         dimensions.append(n * n - int(torch.linalg.matrix_rank(commutator)))
         sizes.append(float(n) ** power)
+    f, impulse = draw.integers(-9, 10, 24), torch.eye(24).long()[0]
+    x, at, widths = torch.arange(-600, 601).double() / 200, float(draw.uniform(1)), 2.0 ** -torch.arange(3, 7).double()
+    bell = gaussian(x, at, 0.5)
+    errors = [(convolve(bell, peak(x, width))[600:1801] / 200 - bell).abs().max() for width in widths]
     return all_of(
         close(torch.cat(applied), torch.cat(convolved), ulps=1000),
         close(torch.cat(moved), torch.cat(shifted), ulps=1000),
         exactly(torch.tensor(dimensions).double(), torch.tensor(sizes).double()),
+        exactly(_recursion(f), convolve(f, _recursion(impulse))[:24]),
+        slope_is(widths, errors, 2.0, within=0.1),
     )
 
 
@@ -234,23 +303,35 @@ def _as_it_is(h):
     return h
 
 
+def _equal_to_mirror(kernels):
+    return (kernels == kernels.flip(1)).all(1)
+
+
+def _equal_to_mirror_but_for_the_sign(kernels):
+    return (kernels.abs() == kernels.abs().flip(1)).all(1)
+
+
 @claim("conv.cross_correlation")
 @lie("the kernel is not turned around", mirrored=_as_it_is)
 @lie("exchanged arguments change nothing", exchanged=_as_it_is)
-def cross_correlation_slides_a_kernel(draw, mirrored=_turned, exchanged=_turned, operation=correlate):
-    """Inner products one by one, the mirrored kernel's convolution, exchanged arguments, and torch's layer."""
+@lie("with antisymmetric kernels it is convolution too", symmetric=_equal_to_mirror_but_for_the_sign)
+def cross_correlation_slides_a_kernel(
+    draw, mirrored=_turned, exchanged=_turned, symmetric=_equal_to_mirror, operation=correlate
+):
+    """Inner products, the mirrored kernel's convolution, exchanged arguments, torch's layer; all 81 small kernels."""
     h, f, g = torch.tensor([1, 2, 4]), draw.integers(1, 10, 9), torch.tensor([1, 3])
     slid = operation(h, f)  # from u = -2 on
     inner = torch.stack([h @ f[u : u + 3] for u in range(7)])
     layer = torch.nn.functional.conv1d(f.double()[None, None], h.double()[None, None])[0, 0]
-    even = torch.tensor([1, 5, 1])
+    kernels = torch.cartesian_prod(*[torch.arange(-1, 2)] * 4)  # all of four entries, zeros and unsymmetric ones too
+    same = [torch.equal(operation(each, f), convolve(each, f)) for each in kernels]
     return all_of(
         exactly(slid[2:-2], inner),
         exactly(slid, convolve(mirrored(h), f)),
         exactly(operation(f, h), exchanged(slid)),
         close(slid[2:-2], layer),
-        exactly(operation(even, f), convolve(even, f)),
-        always([not torch.equal(slid, convolve(h, f)), not torch.equal(operation(h, f), operation(f, h))]),
+        exactly(same, symmetric(kernels).tolist(), detail="the kernels with which it is convolution"),
+        always([not torch.equal(operation(h, f), operation(f, h))]),
         always([not torch.equal(operation(operation(h, g), f), operation(h, operation(g, f)))]),
     )
 

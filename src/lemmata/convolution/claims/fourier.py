@@ -10,7 +10,8 @@ from lemmata.convolution.fourier import fourier_transform, inverse_fourier_trans
 from lemmata.judge import Figure, Line, all_of, at_most, claim, close, exactly, lie, slope_is
 
 # Gaussians about centres within 1 of zero, and their transforms, fade below 1e-16 inside it, at widths 0.4 to 1.0:
-# sums over it are integrals up to rounding. It is not centred at zero.
+# sums over it are integrals up to rounding. It is not centred at zero. A spectrum known on it gives a function that
+# repeats after 16, so that a Gaussian found again from its spectrum must have faded at 8: at widths up to 0.75.
 GRID = (torch.arange(400, dtype=torch.float64) - 190) / 16
 STEP = 1 / 16
 
@@ -86,7 +87,7 @@ def transforms_add_up(draw, joined=_sum, read=_itself, scalar=_itself):
     together, apart = [], []
     for size in (0.0, 1.0, 1e6):
         f, g = torch.complex(draw.normal(2, 7, 128), draw.normal(2, 7, 128))
-        alpha, beta = torch.complex(draw.normal(2), draw.normal(2)) * torch.tensor([1.0, size])
+        alpha, beta = torch.complex(draw.normal(2), draw.normal(2)) * torch.tensor([1.0, size], dtype=torch.float64)
         for grids in ((y,), (x, y)):
             scale = 1 / (1 + size)
             F, G, both = (fourier_transform(h, *grids)[0] for h in (f, g, joined(f, g, alpha, beta)))
@@ -100,7 +101,7 @@ def transforms_add_up(draw, joined=_sum, read=_itself, scalar=_itself):
 @lie("the discrete transform twice, without n", power=0.0)
 def twice_is_a_reflection(draw, sign=-1.0, power=1.0):
     """Shifted Gaussians transformed twice, and their closed form once; signals on circles of all sizes up to 17."""
-    centre, width = draw.uniform(2, low=0.5, high=1.0)
+    centre, width = draw.uniform(1, low=0.5, high=1.0), draw.uniform(1, low=0.4, high=0.75)
     F, u = fourier_transform(gaussian(GRID, centre, width), GRID)
     twice, s = fourier_transform(F, u)
     once, v = fourier_transform(gaussian_spectrum(GRID, centre, width), GRID)
@@ -125,7 +126,7 @@ def narrow_peaks_sift(draw, scaling=-1.0, order=2.0, power=-1.0):
     x, f, at = torch.arange(-8000, 8001).double() / 4000, torch.exp, float(draw.uniform(1, low=-0.5, high=0.5))
     sigmas = 2.0 ** -torch.arange(4, 10).double()  # the narrowest last
     peak = (2 * math.pi) ** -0.5 * sigmas[:, None] ** scaling * torch.exp(-(((x - at) / sigmas[:, None]) ** 2) / 2)
-    errors = ((peak * f(x)).sum(-1) / 4000 - f(torch.tensor(at))).abs()
+    errors = ((peak * f(x)).sum(-1) / 4000 - f(torch.tensor(at, dtype=torch.float64))).abs()
     factors = torch.tensor([-3.0, 0.5, 2.0]).double()
     narrow = sigmas[-1]
     scaled = gaussian(factors[:, None] * x, 0.0, narrow)
@@ -135,7 +136,7 @@ def narrow_peaks_sift(draw, scaling=-1.0, order=2.0, power=-1.0):
     return all_of(
         # f'' is at most 4 where a peak has any mass; a peak for δ(x / 2) is twice as wide
         close(errors[-1], 0.0, within=2 * narrow**2),
-        close(peak.sum(-1) / 4000, torch.ones(6), ulps=1000),
+        close(peak.sum(-1) / 4000, 1.0, ulps=1000),
         slope_is(sigmas, errors, order, within=0.02),
         close((scaled * f(x)).sum(-1) / 4000, factors.abs() ** power, within=16 * narrow**2),
         exactly(convolve(impulse, signal)[2:8], signal),

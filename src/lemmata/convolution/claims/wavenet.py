@@ -3,6 +3,7 @@
 import itertools
 
 import torch
+from torch.nn import functional
 
 from lemmata.convolution.wavenet import WaveNet
 from lemmata.data.sound import mu_law
@@ -34,6 +35,27 @@ def _support(network, x, at):
     return slope[0, : x.shape[1]].abs().sum(-1) > 0  # (time,)
 
 
+def _ungated(z):
+    return torch.ones_like(z)
+
+
+def _logits(network, x, gate):
+    """From the weights by their names: gated filters, a residual for the next layer, and skips that are added up."""
+    state = network.state_dict()
+    h = functional.pad(state["embedding.weight"][x].mT, (1, -1))  # (batch, channels, time), one step later
+    channels, skips = h.shape[1], torch.zeros(()).double()
+    for number, dilation in enumerate([2**level for level in range(network.config.depth)] * network.config.stacks):
+        weight, bias, out, constant = (
+            state[f"layers.{number}.{name}"] for name in ("gated.weight", "gated.bias", "out.weight", "out.bias")
+        )
+        past = functional.pad(h, (dilation * (weight.shape[-1] - 1), 0))
+        filtered, gates = functional.conv1d(past, weight, bias, dilation=dilation).chunk(2, 1)
+        found = functional.conv1d(filtered.tanh() * gate(gates), out, constant)
+        h, skips = h + found[:, :channels], skips + found[:, channels:]
+    hidden = functional.linear(skips.mT.relu(), state["hidden.weight"], state["hidden.bias"]).relu()
+    return functional.linear(hidden, state["head.weight"], state["head.bias"])
+
+
 def _gain_on_two_sines(draw):
     """The entropy of single samples less the negative log-likelihood that training reaches, in nats."""
     phase = draw.uniform(64, 2, 1, high=6.3)
@@ -54,8 +76,9 @@ def _gain_on_two_sines(draw):
 @lie("a block sees 64 ms at 8 kHz", rate=8000.0)
 @lie("the samples are not moved on by one step", network=Unshifted)
 @lie("generation need not hear the beginning", network=Forgetful)
-def a_wavenet_is_a_law_of_samples_given_those_before(draw, base=2.0, rate=16000.0, network=WaveNet):
-    """Gradients, all sequences of four samples, and generation computed anew for each sample; then training."""
+@lie("the units have no gates", gate=_ungated)
+def a_wavenet_is_a_law_of_samples_given_those_before(draw, base=2.0, rate=16000.0, gate=torch.sigmoid, network=WaveNet):
+    """By torch's functions, gradients, all sequences of four samples, generation computed anew; then training."""
     wide = network(4, 3, 16, dtype=torch.float64)
     past = 1060 - torch.arange(1100)
     seen = _support(wide, draw.integers(0, 4, 1, 1100), 1060)
@@ -72,7 +95,8 @@ def a_wavenet_is_a_law_of_samples_given_those_before(draw, base=2.0, rate=16000.
     ]
     checks = all_of(
         exactly(seen, (past >= 1) & (past <= field), detail="samples with a gradient"),
-        close(1000 * seen.sum() / rate, 64.0, ulps=4, detail="milliseconds"),
+        close(small(prompt).detach(), _logits(small, prompt, gate), ulps=1000, detail="logits from the weights"),
+        close(1000 * int(seen.sum()) / rate, 64.0, ulps=4, detail="milliseconds"),
         close(given.sum(1).exp().sum(), 1.0, ulps=1000, detail="the probabilities of all sequences"),
         close(small.step(small.begin(prompt)), anew, ulps=1000, detail="the next logits, from queues"),
         exactly(drawn[0], drawn[1], detail="generated from queues, and with everything computed anew"),

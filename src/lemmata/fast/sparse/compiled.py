@@ -9,11 +9,19 @@ from torch import Tensor
 
 from lemmata.fast.compiled_library import load_compiled
 from lemmata.fast.sparse.rows import Rows
-from lemmata.fast.threads import even_bounds, share_work
+from lemmata.fast.threads import share_work
 
 __all__ = []  # for the choice of a path
 
 NUMBERS = {torch.float32: ("-DREAL=float", "-DSINGLE"), torch.float64: ("-DREAL=double",)}
+# What the functions of the library take: pointers, real numbers and integers; the last two are the rows.
+ARGUMENTS = {
+    "row_sums": "pp ppp i p ii",
+    "entry_dots": "pp ppp i p ii",
+    "row_extremes": "pr ppp i p ii",
+    "attend": "ppppr ppp ii pp ii",
+    "attend_back": "pppppr ppp ii ppp ii",
+}
 WORTH_A_THREAD = 1 << 15  # numbers that are read; handing work to a thread costs as much as some ten thousand of them
 
 
@@ -76,25 +84,19 @@ def _run(
     library, problem = _library(first.dtype)
     if library is None:
         raise RuntimeError(problem)
-    real = ctypes.c_float if first.dtype is torch.float32 else ctypes.c_double
-
-    def passed(value: Tensor | float | None) -> ctypes.c_void_p | ctypes.c_float | ctypes.c_double:
-        if isinstance(value, int | float):
-            return real(value)
-        return ctypes.c_void_p(None if value is None else value.data_ptr())
-
-    kept = [value.contiguous() if isinstance(value, Tensor) else value for value in (*read, *rows, *more)]
-    before = len(read) + 3
-    arguments = [*map(passed, kept[:before]), *map(ctypes.c_int64, sizes), *map(passed, kept[before:])]
-    function = getattr(library, name)
+    kept = [value.contiguous() if isinstance(value, Tensor) else value for value in (*read, *rows, *sizes, *more)]
+    arguments = [value.data_ptr() if isinstance(value, Tensor) else value for value in kept]
+    function, number = getattr(library, name), rows.pointers.shape[0] - 1
+    threads = min(torch.get_num_threads(), rows.columns.shape[0] * width // WORTH_A_THREAD)
+    if threads <= 1:
+        function(*arguments, 0, number)
+        return
 
     def work(begin: int, end: int) -> object:
-        function(*arguments, ctypes.c_int64(begin), ctypes.c_int64(end))
+        function(*arguments, begin, end)
         return kept  # a thread holds what it works on, even if its caller was interrupted and has let go
 
-    entries = len(rows.columns)
-    threads = max(1, min(torch.get_num_threads(), entries * max(width, 1) // WORTH_A_THREAD))
-    share_work(work, even_bounds(rows.number, 1) if threads == 1 else _fair_bounds(rows, threads))
+    share_work(work, _fair_bounds(rows, threads))
 
 
 def _fair_bounds(rows: Rows, threads: int) -> list[int]:
@@ -108,4 +110,9 @@ def _fair_bounds(rows: Rows, threads: int) -> list[int]:
 def _library(dtype: torch.dtype) -> tuple[ctypes.CDLL | None, str]:
     if dtype not in NUMBERS:
         return None, f"no compiled numbers of type {dtype}"
-    return load_compiled(Path(__file__).with_name("kernels.c"), NUMBERS[dtype])
+    library, problem = load_compiled(Path(__file__).with_name("kernels.c"), NUMBERS[dtype])
+    real = ctypes.c_float if dtype is torch.float32 else ctypes.c_double
+    kinds = {"p": ctypes.c_void_p, "i": ctypes.c_int64, "r": real}
+    for name, given in ARGUMENTS.items() if library is not None else ():
+        getattr(library, name).argtypes = [kinds[kind] for kind in given.replace(" ", "")]
+    return library, problem

@@ -6,6 +6,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from lemmata import validate
+from lemmata.fast.sparse.arguments import STEEPEST, check_one_device, check_pair, check_tensor
 from lemmata.fast.sparse.paths import attention, attention_back
 from lemmata.fast.sparse.reference import WIDER, gathered_attention
 from lemmata.fast.sparse.rows import PATTERN, Rows
@@ -29,7 +31,7 @@ def row_attention(
 
     Nothing with a row for every entry is kept: the way back finds the shares again from two numbers of each row and
     head. A row without entries gets zero. Half precision is computed in single precision. Gradients of gradients work
-    too, by the readable path.
+    too, and torch.func, by the readable path.
 
     >>> from lemmata.fast.sparse.rows import rows_of
     >>> r, c = torch.tensor([0, 0]), torch.tensor([0, 1])
@@ -37,6 +39,13 @@ def row_attention(
     >>> row_attention(scores[:1], scores, values, rows_of(r, c, 1), rows_of(c, r, 2))
     tensor([[[3.]]])
     """
+    check_pair(rows, transposed)
+    for name, given in (("to", to), ("source", source), ("values", values), ("more", more)):
+        if given is not None or name != "more":
+            check_tensor(name, given, rows)  # type: ignore[arg-type]
+            if not given.is_floating_point():  # type: ignore[union-attr]
+                raise TypeError(f"{name} must be floating point, got {given.dtype}: use {name}.float()")  # type: ignore[union-attr]
+    validate.number("slope", slope, least=-STEEPEST, most=STEEPEST)
     heads = values.shape[1] if values.ndim == 3 else -1
     wanted = {"to": (rows.number, heads), "source": (transposed.number, heads), "more": (len(rows.columns), heads)}
     if values.ndim != 3 or len(values) != transposed.number:
@@ -49,7 +58,10 @@ def row_attention(
         dtype = dtype if given is None else torch.promote_types(dtype, given.dtype)
     wide = WIDER.get(dtype, dtype)
     scores = to.to(wide), source.to(wide), None if more is None else more.to(wide)
-    y = _RowAttention.apply(*scores, values.to(wide), float(slope), *rows, *transposed)
+    if torch._C._are_functorch_transforms_active():
+        y, _ = gathered_attention(*scores, values.to(wide), float(slope), rows)
+    else:
+        y = _RowAttention.apply(*scores, values.to(wide), float(slope), *rows, *transposed)
     return y.to(values.dtype)
 
 
@@ -70,8 +82,9 @@ class _RowAttention(torch.autograd.Function):
         to, source, more, values, *rest = ctx.saved_tensors
         pattern, (softmax, y) = rest[:6], rest[6:]
         if torch.is_grad_enabled():  # somebody wants the gradient of this gradient
-            again, _ = gathered_attention(to, source, more, values, ctx.slope, Rows(*pattern[:3]))
-            given = (to, source, more, values)
+            # Of aliases: scores and values may come from one another, and each has a gradient of its own.
+            given = [None if value is None else value.view_as(value) for value in (to, source, more, values)]
+            again, _ = gathered_attention(*given, ctx.slope, Rows(*pattern[:3]))  # type: ignore[arg-type]
             wanted = [value for value in given if value is not None and value.requires_grad]
             made = iter(torch.autograd.grad(again, wanted, grad, create_graph=True, materialize_grads=True))
             found = [next(made) if value is not None and value.requires_grad else None for value in given]
@@ -113,6 +126,7 @@ _library.impl("row_attention_backward", _backward, "CompositeExplicitAutograd")
 def _(
     to: Tensor, source: Tensor, more: Tensor | None, values: Tensor, slope: float, *pattern: Tensor
 ) -> tuple[Tensor, Tensor]:
+    check_one_device(to, source, more, values, *pattern)
     rows, (_, heads, width) = pattern[0].shape[0] - 1, values.shape
     return values.new_empty(rows, heads, width), values.new_empty(rows, 2, heads)
 
@@ -121,5 +135,6 @@ def _(
 def _(
     to: Tensor, source: Tensor, more: Tensor | None, values: Tensor, slope: float, *rest: Tensor
 ) -> tuple[Tensor, ...]:
+    check_one_device(to, source, more, values, *rest)
     d = values.new_empty(rest[1].shape[0], values.shape[1])
     return to.new_empty(to.shape), source.new_empty(source.shape), d, values.new_empty(values.shape)

@@ -4,8 +4,10 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from lemmata import validate
+from lemmata.fast.sparse.arguments import check_one_device, check_pair, check_tensor
 from lemmata.fast.sparse.paths import extremes
-from lemmata.fast.sparse.reference import WIDER
+from lemmata.fast.sparse.reference import WIDER, gathered_extremes
 from lemmata.fast.sparse.rows import PATTERN, Rows, check_rows
 
 __all__ = ["row_extremes"]
@@ -26,10 +28,17 @@ def row_extremes(
             [1.],
             [0.]])
     """
+    check_pair(rows, transposed)
+    check_tensor("x", x, rows)
     check_rows("x", x, transposed.number)
+    validate.flag("largest", largest)
     if not len(x):
         return x.new_zeros(rows.number, x.shape[1])
-    at = torch.ops.lemmata.row_extremes(x, 1.0 if largest else -1.0, *rows)  # (rows, features), -1 where there is none
+    sign = 1.0 if largest else -1.0
+    if torch._C._are_functorch_transforms_active():
+        at = gathered_extremes(x.detach(), sign, rows)  # (rows, features), -1 where there is none
+    else:
+        at = torch.ops.lemmata.row_extremes(x, sign, *rows)
     # Torch's own gather brings the gradients, also those of gradients. One column may win in many rows: halves are wide
     # enough for what it takes, not for adding up what comes back.
     wide = x.to(WIDER.get(x.dtype, x.dtype))
@@ -43,7 +52,7 @@ _library.define(f"row_extremes(Tensor x, float sign, {PATTERN}) -> Tensor")
 
 
 def _extremes(x: Tensor, sign: float, *pattern: Tensor) -> Tensor:
-    return extremes(x.detach(), sign, Rows(*pattern))
+    return extremes(x, sign, Rows(*pattern))
 
 
 _library.impl("row_extremes", _extremes, "CompositeExplicitAutograd")
@@ -51,4 +60,5 @@ _library.impl("row_extremes", _extremes, "CompositeExplicitAutograd")
 
 @torch.library.register_fake("lemmata::row_extremes", lib=_library)
 def _(x: Tensor, sign: float, *pattern: Tensor) -> Tensor:
+    check_one_device(x, *pattern)
     return pattern[1].new_empty(pattern[0].shape[0] - 1, x.shape[1])

@@ -6,7 +6,9 @@ from types import ModuleType
 import torch
 from torch import Tensor
 
+from lemmata import validate
 from lemmata.fast.sparse import compiled
+from lemmata.fast.sparse.arguments import check_attention, check_attention_back, check_dots, check_extremes, check_sums
 from lemmata.fast.sparse.reference import (
     WIDER,
     gathered_attention,
@@ -25,6 +27,7 @@ def sparse_path(x: Tensor) -> str:
     >>> sparse_path(torch.ones(2, 3)).split(":")[0] in ("compiled", "torch")
     True
     """
+    validate.tensor("x", x)
     if x.device.type == "cuda":
         kernels = _triton()
         if not kernels:
@@ -38,6 +41,12 @@ def sparse_path(x: Tensor) -> str:
 
 def sums(x: Tensor, weights: Tensor | None, rows: Rows) -> Tensor:
     """The sum over the entries of each row."""
+    check_sums(x, weights, rows)
+    return checked_sums(x, weights, rows)
+
+
+def checked_sums(x: Tensor, weights: Tensor | None, rows: Rows) -> Tensor:
+    """The same of what was looked at before."""
     if kernels := _kernels(x, weights, *rows):
         return kernels.sums(x, weights, rows)
     wide = WIDER.get(x.dtype, x.dtype)  # halves are widened first
@@ -48,6 +57,7 @@ def sums(x: Tensor, weights: Tensor | None, rows: Rows) -> Tensor:
 
 def dots(a: Tensor, b: Tensor, rows: Rows) -> Tensor:
     """The inner product of each entry's row and column, in the order of the list."""
+    check_dots(a, b, rows)
     if kernels := _kernels(a, b, *rows):
         return kernels.dots(a, b, rows)
     wide = WIDER.get(a.dtype, a.dtype)
@@ -58,6 +68,8 @@ def dots(a: Tensor, b: Tensor, rows: Rows) -> Tensor:
 
 def extremes(x: Tensor, sign: float, rows: Rows) -> Tensor:
     """The column of the largest (sign 1) or smallest (sign -1) feature in each row; -1 where there is none."""
+    check_extremes(x, sign, rows)
+    x = x.detach()
     if kernels := _kernels(x, *rows):
         return kernels.extremes(x, sign, rows)
     wide = WIDER.get(x.dtype, x.dtype) if x.is_floating_point() else torch.float64  # which holds whole numbers too
@@ -70,6 +82,7 @@ def attention(
     to: Tensor, source: Tensor, more: Tensor | None, values: Tensor, slope: float, rows: Rows
 ) -> tuple[Tensor, Tensor]:
     """What each row gets, (rows, heads, width), and what the way back needs of its softmax, (rows, 2, heads)."""
+    check_attention(to, source, more, values, slope, rows)
     if kernels := _kernels(values, to, source, more, *rows):
         return kernels.attention(to, source, more, values, slope, rows)
     if _fits(values.dtype, to, source, more, values, *rows):
@@ -83,6 +96,7 @@ def attention_back(
     softmax: Tensor, y: Tensor, grad: Tensor,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
     """Gradients to `to`, `source`, `more` and the values."""
+    check_attention_back((to, source, more, values, slope), rows, transposed, softmax, y, grad)
     if kernels := _kernels(values, to, source, more, *rows):
         return kernels.attention_back(to, source, more, values, slope, rows, transposed, softmax, y, grad)
     if _fits(values.dtype, to, source, more, values, *rows):
@@ -100,10 +114,7 @@ def attention_back(
 
 def _fits(wide: torch.dtype, *values: Tensor | None) -> bool:
     """Whether all lies on the processor in numbers the library knows."""
-    here = [value for value in values if value is not None]
-    if any(value.device.type != "cpu" for value in here):
-        return False
-    return not compiled.why_not_compiled(wide)
+    return all(value is None or value.device.type == "cpu" for value in values) and not compiled.why_not_compiled(wide)
 
 
 def _kernels(values: Tensor, *others: Tensor | None) -> ModuleType | None:

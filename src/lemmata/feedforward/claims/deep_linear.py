@@ -63,8 +63,12 @@ def planted_map():
     return left @ torch.diag(torch.tensor([3.0, 2.0, 1.0, 0.5, 0.25], dtype=torch.float64)) @ left.flip(1).T
 
 
-def factors(width):
-    return DeepLinear(5, 5, widths=(8, width), bias=False, dtype=torch.float64)
+def factors(width, scale=1.0):
+    network = DeepLinear(5, 5, widths=(8, width), bias=False, dtype=torch.float64)
+    with torch.no_grad():
+        for weight in network.parameters():
+            weight *= scale
+    return network
 
 
 def learn_planted_map(network, generator, steps):
@@ -94,13 +98,19 @@ def _middle(network):
 @claim("linear.network")
 @lie("with one unit between the layers it reaches the best map of rank 3", kept=3)
 @lie("the loss is convex in the factors", convexity=operator.le)
-def a_deep_linear_network_learns_the_best_map_of_its_rank(draw, kept=1, convexity=operator.gt):
-    """Three layers learn a matrix of rank 5; through one unit they learn its best approximation of rank 1."""
-    wide, narrow = (draw.trained(factors, learn_planted_map, width=width, steps=600) for width in (8, 1))
+@lie(
+    "from zero it finds them too", scale=0.0, regime="small weights grow, if slowly", loose="larger weights do as well"
+)
+def a_deep_linear_network_learns_the_best_map_of_its_rank(draw, kept=1, convexity=operator.gt, scale=1.0):
+    """Three layers learn a matrix of rank 5; through one unit they learn its best approximation of rank 1; from zero
+    they learn nothing."""
+    wide, narrow = (draw.trained(factors, learn_planted_map, width=width, scale=scale, steps=600) for width in (8, 1))
+    still = draw.trained(factors, learn_planted_map, width=8, scale=0.0, steps=600)
     tail = float(torch.linalg.svdvals(planted_map())[kept:].norm())
     ends = _distance(wide) ** 2  # both ends compute the same
     return all_of(
         reaches(_distance(wide) / float(planted_map().norm()), 1e-4, at_most=True, detail="relative error"),
         close(_distance(narrow), tail, within=0.01 * tail),
+        close(_distance(still), float(planted_map().norm())),
         always([convexity(_distance(_middle(wide)) ** 2, ends)]),
     )

@@ -152,18 +152,18 @@ def the_pseudoinverse_solves_with_least_norm(draw, product=ridge_matrix, square=
     below both sides, more examples than features and fewer."""
     limits, penrose, lengths, sums = ([] for _ in range(4))
     for points, features in ((6, 4), (4, 6)):
-        x = draw.orthogonal(points)[:, :2] * torch.tensor([2.0, 1.0]) @ draw.orthogonal(features)[:2]
+        x = draw.orthogonal(points)[:, :2] * torch.tensor([2.0, 1.0]).double() @ draw.orthogonal(features)[:2]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # that x has rank 2
             inverse = model(bias=False, solver="svd").fit(x, torch.eye(points).double()).weight_
         y, small = draw.normal(points), 1e-7
-        near = torch.linalg.solve(product(x) + (small + delta) * torch.eye(features), x.T)
+        near = torch.linalg.solve(product(x) + (small + delta) * torch.eye(features).double(), x.T)
         ridge = model(bias=False, solver="svd", ridge=small / points).fit(x, torch.eye(points).double()).weight_
         limits += [(near - inverse).flatten(), (ridge - inverse).flatten()]
         sides = x @ inverse, inverse @ x
         pairs = (sides[0] @ x, x), (sides[1] @ inverse, inverse), (sides[0], sides[0].T), (sides[1], sides[1].T)
         penrose += [(left - right).flatten() for left, right in pairs]
-        null = draw.normal(20, features) @ (torch.eye(features) - sides[1])  # (20, features): x maps them to 0
+        null = draw.normal(20, features) @ (torch.eye(features).double() - sides[1])  # (20, features): x maps them to 0
         best = inverse @ y
         lengths.append((best + null).square().sum(1))
         sums.append(best.square().sum() + square * null.square().sum(1))

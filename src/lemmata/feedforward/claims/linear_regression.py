@@ -7,7 +7,7 @@ from torch.distributions import Laplace, Normal
 
 from lemmata.feedforward.least_mean_squares import widrow_hoff
 from lemmata.feedforward.linear_regression import LinearRegression
-from lemmata.judge import all_of, always, at_most, claim, close, exactly, lie
+from lemmata.judge import all_of, always, at_most, claim, close, exactly, lie, slope_is
 
 
 def gradient(function, at):
@@ -16,24 +16,49 @@ def gradient(function, at):
     return torch.autograd.grad(function(at), at)[0]
 
 
+def one_over_t(first, steps):
+    """In the end 4/t: for the curvature of 1/4 along each axis that is fast enough to forget the start."""
+    return first / (1 + torch.arange(steps, dtype=torch.float64) / 4)
+
+
+def constant(first, steps):
+    return torch.full((steps,), first, dtype=torch.float64)
+
+
 @claim("regression.sgd")
 @lie("the error is subtracted", sign=-1.0)
 @lie("a constant step converges with noise as well", noise=0.1)
-def a_step_on_one_example_is_unbiased(draw, sign=1.0, noise=0.0, learn=widrow_hoff):
-    """The mean of the steps on each example, against the gradient of the mean loss and the formula; and 20,000 steps
-    of constant length on data without noise."""
+@lie("of dependent columns it finds the planted weights too", copies=1)
+@lie("what noise leaves does not depend on the step", floor=0.0, regime="of random steps", loose="the same")
+@lie("what noise leaves grows with the square of the step", floor=2.0, regime="of random steps", loose="the same")
+@lie("steps of any lengths converge with noise", decay=constant)
+def a_step_on_one_example_is_unbiased(
+    draw, sign=1.0, noise=0.0, copies=0, floor=1.0, decay=one_over_t, learn=widrow_hoff
+):
+    """The mean of the steps on each example, against the gradient of the mean loss and the formula; 20,000 steps of
+    constant length without noise; and with it what steps of three lengths leave, and those that fall."""
     x, y, w, lr = draw.normal(9, 4), draw.normal(9), draw.normal(4), 0.1
     steps = torch.stack([learn(x, y, torch.tensor([i]), lr, w)[1] - w for i in range(9)])  # (9, 4)
     formula = torch.stack([sign * lr * (y[i] - w @ x[i]) * x[i] for i in range(9)])
     mean = gradient(lambda w: (x @ w - y).square().sum() / 18, w)
     points, best = draw.normal(40, 4), draw.normal(4)
+    points[:, 4 - copies :] = points[:, :copies]
     values = points @ best + noise * draw.normal(40)
-    order = draw.integers(0, 40, 20_000)
-    last = learn(points, values, order, float(0.9 / points.square().sum(1).max()))[-1]
+    order, longest = draw.integers(0, 40, 20_000), float(0.9 / points.square().sum(1).max())
+    last = learn(points, values, order, longest)[-1]
+    # Each axis twice, with errors of 1 and -1, so that the minimiser is 0 and every step has the noise.
+    axes, errors = torch.eye(4, dtype=torch.float64).repeat(2, 1), draw.signs(1).repeat(8)
+    errors[:4] *= -1
+    order, lengths = draw.integers(0, 8, 20_000), [0.05, 0.1, 0.2]
+    start = torch.ones(4, dtype=torch.float64)
+    left = [learn(axes, errors, order, each, start)[1000:].square().sum(1).mean() for each in lengths]
+    end = learn(axes, errors, order, decay(1.0, 20_000), start)[-1]
     return all_of(
         close(steps, formula),
         close(steps.mean(0), -lr * mean),
-        at_most((last - LinearRegression(bias=False).fit(points, values).weight_).norm(), 1e-6),
+        at_most((last - best).norm(), 1e-6),
+        slope_is(lengths, left, floor, within=0.2),
+        at_most(end.norm(), 0.1),
     )
 
 
@@ -55,7 +80,7 @@ def least_squares_is_maximum_likelihood(draw, power=2.0, constant=0.5, noise=Nor
     pull = gradient(lambda w: -noise(x @ w, deviation).log_prob(y).sum(), learnt.weight_)
     return all_of(
         close(nll, squares + constant * 20 * torch.log(torch.tensor(2 * torch.pi * deviation**2, dtype=x.dtype))),
-        close(pull, torch.zeros(3), scale=float(x.abs().sum() * y.abs().max()) / deviation**2),
+        close(pull, 0.0, scale=float(x.abs().sum() * y.abs().max()) / deviation**2),
     )
 
 
@@ -79,10 +104,10 @@ def ridge_regression_has_one_minimiser(draw, power=1.0, half=0.5, model=LinearRe
             )
         )
         shift = points**power * ridge
-        primal.append(torch.linalg.solve(x.T @ x + shift * torch.eye(features), x.T @ y))
-        dual.append(x.T @ torch.linalg.solve(x @ x.T + shift * torch.eye(points), y))
+        primal.append(torch.linalg.solve(x.T @ x + shift * torch.eye(features).double(), x.T @ y))
+        dual.append(x.T @ torch.linalg.solve(x @ x.T + shift * torch.eye(points).double(), y))
         learnt.append(w)
-    learnt, condition = torch.cat(learnt), 1e5  # of the last, whose ridge is a hundred-thousandth of its largest square
+    learnt, condition = torch.cat(learnt), 1e4  # of the last: x has squares below 100, the ridge is 0.02
     return all_of(
         close(torch.cat(primal), learnt, condition=condition),
         close(torch.cat(dual), learnt, condition=condition),
@@ -110,8 +135,8 @@ def all_ways_lead_to_one_minimiser(draw, step=1.9, first=0.5, model=LinearRegres
     return all_of(
         close(found, found[0].expand(5, 6), within=1e-5),
         close(torch.stack([values[0] / values[-1]] * 5), [one.condition_ for one in learnt]),
-        close([one.residual_norm_ for one in learnt], torch.zeros(5), within=1e-4),
+        close([one.residual_norm_ for one in learnt], 0.0, within=1e-4),
         exactly([one.rank_ for one in [*learnt, twice]], [5] * 6),
-        close(weights, torch.tensor([first, 1 - first]), ulps=1e5),
+        close(weights, [first, 1 - first], ulps=1e5),
         always(["not unique" in str(warning.message) for warning in told]),
     )

@@ -167,10 +167,13 @@ def _folding(draw, width, depth):
     loose="the same",
 )
 @lie("each layer of a folding network multiplies by one more", more=1)
-def regions_grow_exponentially_at_best_and_linearly_at_random(draw, typical=_random, exponent=1.0, more=0):
+@lie("three layers grow with the square of their width", degree=2)
+def regions_grow_exponentially_at_best_and_linearly_at_random(draw, typical=_random, exponent=1.0, more=0, degree=3):
     """Folding networks against powers of the width; random networks of width 16 over their depth, on [-3, 3]."""
     depths = [1, 2, 3, 4]
     best = [len(linear_regions(folding_network(1, 4, depth), [(0, 1)])) for depth in depths]
+    widths = [2, 4, 8]
+    wider = [len(linear_regions(folding_network(1, width, 3), [(0, 1)])) for width in widths]
     others = [len(linear_regions(typical(draw, 4, 4), [(-3, 3)])) for _ in range(20)]
     means = [sum(len(linear_regions(_random(draw, 16, depth), [(-3, 3)])) for _ in range(20)) / 20 for depth in depths]
     figure = Figure(
@@ -179,6 +182,7 @@ def regions_grow_exponentially_at_best_and_linearly_at_random(draw, typical=_ran
     )  # fmt: skip
     return all_of(
         exactly(best, [5 * (4 + more) ** (depth - 1) for depth in depths]),
+        exactly(wider, [(width + 1) * width ** (degree - 1) for width in widths]),
         at_most(others, best[-1] / 4),
         slope_is(depths, means, exponent, within=0.3),
     ).showing(figure)

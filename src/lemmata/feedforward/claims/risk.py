@@ -60,16 +60,24 @@ def the_empirical_risk_is_unbiased(draw, choose=fixed, power=-0.5, width=1.0, es
     )
 
 
+def unit_moments(covariance):
+    """Those of standard normal inputs."""
+    return torch.eye(len(covariance), dtype=covariance.dtype)
+
+
 @claim("risk.validation")
 @lie("the training error is the variance of the noise", factor=0.0)
 @lie("training and validation error are equal in the mean", gap=0.0)
-def the_training_error_is_too_small(draw, factor=1.0, gap=1.0, model=LinearRegression):
+@lie("so it is whatever the law of the new examples", moments=unit_moments)
+def the_training_error_is_too_small(draw, factor=1.0, gap=1.0, moments=torch.clone, model=LinearRegression):
     """Least squares with 10 weights on 20 examples, for many draws of the noise at once: the mean error on the
     training examples, and on one new example for each."""
     points, features = 20, 10
     x, w = draw.normal(points, features), draw.normal(features, 1)
     # An error of the weights is the noise through the inverse of the data: given x, its mean square is known.
-    spread = float(torch.linalg.inv(x.T @ x).trace())
+    covariance = 4 * draw.covariance(features)  # of the new examples: not that of these
+    spread = float((torch.linalg.inv(x.T @ x) @ moments(covariance)).trace())
+    mixing = torch.linalg.cholesky(covariance)
 
     def learnt(n):
         y = x @ w + draw.normal(points, n)
@@ -80,13 +88,13 @@ def the_training_error_is_too_small(draw, factor=1.0, gap=1.0, model=LinearRegre
         return (found.predict(x) - y).square().mean(0)
 
     def validation_errors(n):
-        new = draw.normal(n, features)
+        new = draw.normal(n, features) @ mixing.T
         answer = (new * learnt(n)[0].weight_.T).sum(1)
         return (answer - (new @ w)[:, 0] - draw.normal(n)).square()
 
     training = 1 - factor * features / points
     validation = training + gap * (features / points + spread)
-    deviation = math.sqrt(2) * (1 + spread)
+    deviation = math.sqrt(2) * (1 + float((torch.linalg.inv(x.T @ x) @ covariance).trace()))
     return all_of(
         mean_is(torch.clone, training_errors, training, effect=0.007, alpha=5e-10),
         mean_is(torch.clone, validation_errors, validation, effect=0.016 * deviation, alpha=5e-10),

@@ -22,7 +22,9 @@ def gradient(function, at):
 @lie("of two classes the first has the probability σ(z₁ + z₂)", sign=1.0)
 def softmax_is_a_distribution(draw, factor=1.0, axis=1, sign=-1.0, softmax=torch.softmax):
     """Ratios and sums of probabilities, a constant added, two classes; with logits from tiny to 10,000."""
-    logits = draw.normal(8, 5) * torch.tensor([[0.0], [1e-8], [1.0], [1.0], [1.0], [10.0], [1e3], [1e4]])
+    logits = draw.normal(8, 5) * torch.tensor(
+        [[0.0], [1e-8], [1.0], [1.0], [1.0], [10.0], [1e3], [1e4]], dtype=torch.float64
+    )
     p = softmax(logits, 1)
     mild = logits[1:6]
     ratios = softmax(mild, 1)[:, :1] / softmax(mild, 1)
@@ -31,7 +33,7 @@ def softmax_is_a_distribution(draw, factor=1.0, axis=1, sign=-1.0, softmax=torch
     shifted = softmax(factor * logits + draw.normal(8, 1) * 10, 1)
     return all_of(
         close(ratios, torch.exp(mild[:, :1] - mild), scale=ratios, ulps=100),
-        close(p.sum(axis), torch.ones(p.shape[1 - axis])),
+        close(p.sum(axis), 1.0),
         always((p >= 0).flatten()),
         close(shifted, p, scale=1 + logits.abs().amax(1, keepdim=True) + 30),
         close(softmax(two, 1)[:, 0], torch.sigmoid(two[:, 0] + sign * two[:, 1])),
@@ -83,7 +85,7 @@ def binary_cross_entropy_is_that_of_two_classes(
     z, y = draw.uniform(40, low=-3.0, high=0.9), draw.integers(0, 2, 40).double()
     target = one * y + (1 - one) * (1 - y)
     formula = -mean(target * torch.log(torch.sigmoid(z)) + (1 - target) * second(z))
-    wide = torch.cat([z, draw.normal(20) * 20, torch.tensor([-50.0, 50.0, 800.0, -800.0, 0.0])])
+    wide = torch.cat([z, draw.normal(20) * 20, torch.tensor([-50.0, 50.0, 800.0, -800.0, 0.0]).double()])
     labels = draw.integers(0, 2, len(wide))
     pair = functional.cross_entropy(torch.stack([torch.zeros_like(wide), wide], 1), labels, reduction="none")
     return all_of(

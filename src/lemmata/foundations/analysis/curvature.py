@@ -6,14 +6,14 @@ import torch
 from torch import Tensor
 
 from lemmata import validate
+from lemmata.certified.interval_curvature import curvature_bounds
+from lemmata.certified.norms import p_norm
+from lemmata.certified.rounding import gamma, power_of_two
 from lemmata.foundations.analysis.function_values import Function, batch_gradients, batch_hessians
-from lemmata.foundations.analysis.interval_curvature import curvature_bounds
 from lemmata.foundations.analysis.measurements import Measured
 from lemmata.foundations.analysis.quadratic_functions import QuadraticFunction
 from lemmata.foundations.analysis.regions import POINTS, Box, box_region, seeded
 from lemmata.marks import system
-from lemmata.measure.norms import p_norm
-from lemmata.measure.rounding import gamma, power_of_two
 
 __all__ = ["smoothness", "strong_convexity"]
 
@@ -79,7 +79,7 @@ def _in_box(quantity: str, f: Function, box: Box, points: int, generator: torch.
     pair = box.pair(point, vectors[:, int(values.abs().argmax()) if largest else 0])
     size, along, noise = _quotients(f, *pair)
     seen, bent = size if largest else along, sign * float(_extreme(values, largest))
-    bounds = curvature_bounds(f, box, bent, extreme)
+    bounds = curvature_bounds(f, box.low, box.high, bent, extreme)
     reason = f"the {extreme} found in the box, {points:,} points"
     if bounds is not None:
         proved = max(-bounds[0], bounds[1]) if largest else bounds[0]

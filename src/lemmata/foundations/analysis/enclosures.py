@@ -3,9 +3,9 @@ r"""Values of a function enclosed by intervals: what lies outside them is no rou
 import torch
 from torch import Tensor
 
+from lemmata.certified.interval_curvature import enclosed
+from lemmata.certified.intervals import Interval
 from lemmata.foundations.analysis.function_values import Function
-from lemmata.foundations.analysis.interval_curvature import enclosed
-from lemmata.foundations.analysis.intervals import Interval
 from lemmata.foundations.analysis.quadratic_functions import QuadraticFunction
 
 __all__ = []  # for certificates; users meet only their answers

@@ -6,15 +6,15 @@ import torch
 from torch import Tensor
 
 from lemmata import validate
-from lemmata.foundations.analysis.exact_spectra import LARGEST, eigenvalue_counts
+from lemmata.certified.definiteness import certify_definiteness
+from lemmata.certified.exact_elimination import exact_rank
+from lemmata.certified.exact_spectra import LARGEST, eigenvalue_counts
+from lemmata.certified.rounding import power_of_two
 from lemmata.foundations.analysis.function_values import Function, batch_gradients, batch_values
 from lemmata.foundations.analysis.measurements import Measured, invisible
 from lemmata.foundations.analysis.quadratic_functions import QuadraticFunction
 from lemmata.foundations.analysis.regions import POINTS, Box, box_region, seeded
-from lemmata.foundations.linear_algebra.exact_elimination import exact_rank
 from lemmata.marks import system
-from lemmata.measure.definiteness import certify_definiteness
-from lemmata.measure.rounding import power_of_two
 
 __all__ = ["pl_constant"]
 

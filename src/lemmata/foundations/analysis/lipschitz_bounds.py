@@ -7,13 +7,13 @@ from torch import nn
 from torch.nn.modules.module import _global_forward_hooks, _global_forward_pre_hooks
 
 from lemmata import validate
+from lemmata.certified.norms import p_norm
 from lemmata.foundations.activations import ACTIVATION_TABLE
 from lemmata.foundations.analysis.curvature import search_box
 from lemmata.foundations.analysis.function_values import Function, batch_jacobians
 from lemmata.foundations.analysis.measurements import Measured
 from lemmata.foundations.analysis.regions import POINTS, Box, seeded
 from lemmata.marks import system
-from lemmata.measure.norms import p_norm
 from lemmata.measure.spectral import certified_spectral_norm
 
 __all__ = ["lipschitz"]

@@ -5,9 +5,9 @@ from jaxtyping import Float
 from torch import Tensor
 
 from lemmata import validate
+from lemmata.certified.definiteness import certify_definiteness
+from lemmata.certified.rounding import power_of_two
 from lemmata.marks import system
-from lemmata.measure.definiteness import certify_definiteness
-from lemmata.measure.rounding import power_of_two
 from lemmata.validate import fits, symmetric
 
 __all__ = ["QuadraticFunction"]

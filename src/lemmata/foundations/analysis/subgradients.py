@@ -5,9 +5,9 @@ from jaxtyping import Float
 from torch import Tensor
 
 from lemmata import validate
+from lemmata.certified.intervals import Interval
 from lemmata.foundations.analysis.enclosures import enclosed_value, exactly
 from lemmata.foundations.analysis.function_values import Function, batch_values
-from lemmata.foundations.analysis.intervals import Interval
 from lemmata.foundations.analysis.measurements import Measured, invisible
 from lemmata.foundations.analysis.regions import POINTS, Box, box_region, seeded
 from lemmata.marks import system

@@ -8,9 +8,9 @@ from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 
 from lemmata import validate
-from lemmata.foundations.linear_algebra.exact_elimination import exact_rank
+from lemmata.certified.exact_elimination import exact_rank
+from lemmata.certified.rounding import gamma, power_of_two
 from lemmata.marks import system
-from lemmata.measure.rounding import gamma, power_of_two
 
 __all__ = ["dependent_subset"]
 

@@ -7,10 +7,10 @@ from jaxtyping import Float
 from torch import Tensor
 
 from lemmata import validate
+from lemmata.certified.definiteness import certify_definiteness
 from lemmata.foundations.probability import parameters
 from lemmata.foundations.probability.gaussian_law import GaussianLaw
 from lemmata.marks import system
-from lemmata.measure.definiteness import certify_definiteness
 
 __all__ = ["Gaussian"]
 

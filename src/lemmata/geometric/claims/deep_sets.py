@@ -34,7 +34,7 @@ def with_its_place(phi):
 
 
 @claim("sets.deep_sets")
-@lie("rho is the aggregator", printed="002/2", read_out=aggregate)
+@lie("the sum alone, read out by another sum, is the variance", read_out=aggregate)
 @lie("phi may know the place of its element", encode=with_its_place)
 @lie("the mean in place of the sum", join="mean")
 def each_alone_then_all_together(draw, read_out=variance, encode=by_itself, join="sum", network=DeepSets):

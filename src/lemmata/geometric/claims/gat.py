@@ -19,13 +19,12 @@ def over_all(scores, allowed):
     return scores.softmax(-1) * allowed
 
 
-def written_out(layer, x, graph, softmax, slope, edge_part):
-    """Shares (heads, i, j) of node i in node j and outputs, with a matrix of scores for all pairs."""
+def written_out(layer, x, graph, allowed, softmax, slope, edge_part):
+    """Shares (heads, i, j) of node i in node j and outputs, with a matrix of scores for all pairs; who hears whom."""
     heads, width = layer.heads, layer.outputs
     v = layer.lin(x).view(len(x), heads, width)  # V x_j
     to, source = (v * layer.att_dst).sum(-1), (v * layer.att_src).sum(-1)  # u split into the part of i and that of j
     scores = to.mT[:, :, None] + source.mT[:, None]  # (heads, i, j)
-    allowed = graph.dense(torch.float64).mT > 0
     if layer.lin_edge is not None:
         feature = layer.lin_edge(graph.edge_features).view(-1, heads, width)
         part = torch.zeros_like(scores)
@@ -55,11 +54,14 @@ def neighbours_share_attention(
             graph = graph.replace(edge_features=draw.normal(graph.edges.shape[1], edge_inputs))
         network = with_drawn_weights(layer(3, 2, heads, self_loops=loops, edge_inputs=edge_inputs), draw)
         y, attended, q = network.requires_grad_(False).with_weights(x, graph)
-        matrix_of_shares, expected = written_out(network, x, attended, softmax, slope, edge_part)
+        near = (matrix + loops * torch.eye(len(matrix)).double()) > 0
+        matrix_of_shares, expected = written_out(network, x, graph, near, softmax, slope, edge_part)
         outputs += [y.flatten(), network(x, graph).flatten()]
         formula += [expected.flatten()] * 2
-        shares.append(q.mT.flatten())
-        matrices.append(matrix_of_shares[:, attended.edges[1], attended.edges[0]].flatten())
+        told = torch.zeros_like(matrix_of_shares)
+        told[:, attended.edges[1], attended.edges[0]] = q.mT
+        shares.append(told.flatten())
+        matrices.append(matrix_of_shares.flatten())
         sums.append(torch.zeros(len(x), heads).double().index_add(0, attended.edges[1], q).flatten())
     return all_of(
         close(torch.cat(outputs), torch.cat(formula), ulps=1024),

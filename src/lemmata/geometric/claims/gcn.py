@@ -1,4 +1,4 @@
-"""Graph convolutional networks: their coupling, its norm, and what two layers compute and learn."""
+"""Graph convolutional networks: their normalised adjacency, its norm, and what two layers compute and learn."""
 
 import torch
 from torch.nn import functional
@@ -16,7 +16,7 @@ from lemmata.geometric.claims.drawn_graphs import (
     side_by_side,
     star,
 )
-from lemmata.geometric.gcn import GCN, GCNConvolution, gcn_coupling
+from lemmata.geometric.gcn import GCN, GCNConvolution, normalized_adjacency
 from lemmata.geometric.graph import Graph
 from lemmata.geometric.message_passing import aggregate_neighbours
 from lemmata.judge import all_of, at_least, claim, close, exactly, lie, reaches
@@ -25,38 +25,38 @@ from lemmata.recurrent.claims.recall import with_drawn_weights
 ALONE = torch.zeros(1, 1, dtype=torch.float64)
 
 
-def coupling(graph):
-    return gcn_coupling(graph, torch.float64).dense(torch.float64)
+def adjacency(graph):
+    return normalized_adjacency(graph, torch.float64).dense(torch.float64)
 
 
 def mean_of_neighbourhood(graph, x):
     return aggregate_neighbours(x, graph.with_self_loops(), "mean")
 
 
-def coupled(graph, x):
-    return coupling(graph) @ x
+def normalised_sum(graph, x):
+    return adjacency(graph) @ x
 
 
 @claim("graph.gcn.coupling")
-@lie("the coupling averages over a node and its neighbours", printed="000/1", average=coupled)
+@lie("the normalised adjacency averages over a node and its neighbours", printed="000/1", average=normalised_sum)
 @lie("degrees do not count the node itself", own=0.0)
 @lie("divided by both degrees, without a root", power=1.0)
-def coupling_is_normalised_on_both_sides(draw, own=1.0, power=0.5, average=mean_of_neighbourhood):
+def adjacency_is_normalised_on_both_sides(draw, own=1.0, power=0.5, average=mean_of_neighbourhood):
     """Entries of drawn graphs, a single node and stars; rows of regular and other graphs; means written out."""
-    matrices = [connected_matrix(draw, 7), connected_matrix(draw, 12), star(100), path(2), ALONE]
+    matrices = [connected_matrix(draw, 7), connected_matrix(draw, 12), star(101), path(2), ALONE]
     found, entries, means, written = [], [], [], []
     for matrix in matrices:
         graph, degrees, x = graph_of(matrix), own + matrix.sum(0), draw.normal(len(matrix), 2)
-        found.append(coupling(graph).flatten())
+        found.append(adjacency(graph).flatten())
         looped = matrix + torch.eye(len(matrix)).double()
         entries.append((looped / (degrees[:, None] * degrees) ** power).flatten())
         means.append(average(graph, x))
         written.append(torch.stack([x[row > 0].mean(0) for row in looped]))
     regular = side_by_side(cycle(5), complete(4), bipartite(3, 3), ALONE)
-    others = [coupling(graph_of(matrix)).sum(1) for matrix in (path(3), star(5), connected_matrix(draw, 8, 0.2))]
+    others = [adjacency(graph_of(matrix)).sum(1) for matrix in (path(3), star(6), connected_matrix(draw, 8, 0.2))]
     return all_of(
         close(torch.cat(found), torch.cat(entries)),
-        close(coupling(graph_of(regular)).sum(1), 1.0, detail="rows, each component regular"),
+        close(adjacency(graph_of(regular)).sum(1), 1.0, detail="rows, each component regular"),
         at_least([(rows - 1).abs().max() for rows in others], 0.05, detail="rows, degrees differ"),
         close(torch.cat(means), torch.cat(written)),
     )
@@ -79,10 +79,10 @@ def without_loops(graph):
 @lie("without edges to oneself no eigenvalue is near -1", made=without_loops)
 @lie("eigenvalues keep further away from -1", gap=2.5)
 @lie("one is an eigenvalue once, however many components there are", once=True)
-def coupling_has_norm_one(draw, norm=1.0, made=coupling, gap=2.0, once=False):
+def normalised_adjacency_has_norm_one(draw, norm=1.0, made=adjacency, gap=2.0, once=False):
     """Eigenvalues of 60 drawn graphs of 1 to 12 nodes, sparse to dense, of bipartite ones, cycles, and a large star."""
     matrices = [drawn_matrix(draw, 1 + k % 12, float(draw.uniform(1))) for k in range(60)]
-    matrices += [bipartite(1, 1), bipartite(3, 3), cycle(6), cycle(7), star(200), side_by_side(path(3), cycle(4))]
+    matrices += [bipartite(1, 1), bipartite(3, 3), cycle(6), cycle(7), star(201), side_by_side(path(3), cycle(4))]
     norms, left, lowest, least, ones, parts = [], [], [], [], [], []
     for matrix in matrices:
         found, degrees = made(graph_of(matrix)), 1 + matrix.sum(0)
@@ -136,7 +136,7 @@ def club_accuracy(draw, edges):
 
 
 @claim("graph.gcn")
-@lie("W has a row for each node", printed="001/2", raises=ValueError, rows=nodes_of)
+@lie("W has a row for each node", raises=ValueError, rows=nodes_of)
 @lie("no rectifier stands between the layers", between=torch.clone)
 @lie("the nodes are mixed once", layers=1)
 @lie("the nodes learn without their edges", edges=False)
@@ -145,7 +145,7 @@ def two_layers_mix_nodes_and_features(
 ):
     """One layer and two against the formula with matrices; the karate club from the labels of its two leaders."""
     matrix, x = side_by_side(connected_matrix(draw, 9), ALONE), draw.normal(10, 3)
-    graph, mix = graph_of(matrix), coupling(graph_of(matrix))
+    graph, mix = graph_of(matrix), adjacency(graph_of(matrix))
     narrow, wide = (with_drawn_weights(layer(rows(x), width), draw).requires_grad_(False) for width in (2, 5))
     network = with_drawn_weights(GCN(rows(x), [6], 4), draw).requires_grad_(False)
     found = network(x, graph).softmax(1)  # (nodes, classes)

@@ -8,7 +8,7 @@ from scipy.special import ive
 from torch import nn
 
 from lemmata.geometric.chebyshev_convolution import ChebyshevConvolution, chebyshev_terms
-from lemmata.geometric.claims.small_graphs import complete, cycle, path, random_graph, small_graphs, star
+from lemmata.geometric.claims.drawn_graphs import complete, cycle, graph_of, path, random_graph, small_graphs, star
 from lemmata.geometric.graph import Graph
 from lemmata.geometric.graph_fourier import GraphFourier
 from lemmata.geometric.graph_laplacian import GraphLaplacian
@@ -55,13 +55,13 @@ def graph_fourier_transform(
         matrices.append(L.dense(x).flatten())
     heat, circular, turned, whole = [], [], [], []
     for n in (6, 7, 12):
-        fourier = transform(GraphLaplacian(cycle(n)))
+        fourier = transform(GraphLaplacian(graph_of(cycle(n))))
         predicted = constant - 2 * torch.cos(turn * torch.arange(n).double() / n)
         heat.append((fourier.basis * (-fourier.frequencies).exp()) @ fourier.basis[0])
         circular.append(torch.fft.ifft((-predicted).exp()).real)
         other = _turned(-fourier.basis, *pair)  # columns 1 and 2 are waves of the same length
         turned.append((other * fourier.frequencies @ other.mT).flatten())
-        whole.append(GraphLaplacian(cycle(n)).dense(predicted).flatten())
+        whole.append(GraphLaplacian(graph_of(cycle(n))).dense(predicted).flatten())
     return all_of(
         close(torch.cat(found), torch.cat(transformed), ulps=1000),
         close(torch.cat(back), torch.cat(signals), ulps=1000),
@@ -161,7 +161,8 @@ def spectral_filters_are_functions_of_the_frequency(
         relabelled = GraphFourier(GraphLaplacian(graph.permuted(order)))
         moved.append(filtered(x[order], relabelled, gain).flatten())
         wanted.append(filtered(x, fourier, gain)[order].flatten())
-    for graph in (cycle(8), star(6), complete(5)):  # the second and the third wave have the same frequency
+    twofold = cycle(8), star(6), complete(5)  # their second and third wave have the same frequency
+    for graph in map(graph_of, twofold):
         fourier, x = GraphFourier(GraphLaplacian(graph)), draw.normal(graph.nodes)
         before.append(filtered(x, fourier, gain))
         turned.append(filtered(x, _GivenBasis(_turned(fourier.basis, 1, 2), fourier.frequencies), gain))
@@ -213,7 +214,7 @@ def polynomial_filters(draw, sides=_powers, extra=1, products=0, filtered=polyno
     ranks, free = [], []
     for K in range(5):  # the path of 6 nodes has six frequencies, all different
         eye = torch.eye(6).double()
-        columns = [filtered(eye, GraphLaplacian(path(6)), eye[k, : k + 1]).flatten() for k in range(K + 1)]
+        columns = [filtered(eye, GraphLaplacian(graph_of(path(6))), eye[k, : k + 1]).flatten() for k in range(K + 1)]
         ranks.append(int(torch.linalg.matrix_rank(torch.stack([c / c.norm() for c in columns]))))
         free.append(K + extra)
     return all_of(
@@ -290,7 +291,7 @@ def polynomial_layers(draw, summed=_over_channels, extra=1, biases=1, layer=Poly
     C, D, K = 4, 3, 3
     net = _filled(layer(C, D, K, dtype=torch.float64))
     found, loops, moved, wanted = [], [], [], []
-    for graph in (path(3), path(2), complete(3)):
+    for graph in map(graph_of, (path(3), path(2), complete(3))):
         x, L = draw.normal(graph.nodes, C), GraphLaplacian(graph)
         found.append(net(x, L).flatten())
         loops.append(summed(net, x, L).flatten())
@@ -330,35 +331,41 @@ def _fifth_term(shift, twice, frequencies):
 
 @claim("graph.chebnet")
 @lie("the normalised Laplacian itself, on [0, 2]", shift=0.0)
+@lie("divided by the largest eigenvalue alone, on [-1, 0]", stretch=1.0)
 @lie("the recursion without the factor 2", twice=1.0)
 @lie("one step less is seen", reach=-1, loose="what is zero beyond K steps is zero beyond K + 1")
 @lie("one product more", products=1)
-def chebyshev_layers(draw, shift=1.0, twice=2.0, reach=0, products=0, layer=ChebyshevConvolution):
-    """Layers of degrees up to 6 against their spectra; signals of a degree of 40; and heat, approximated."""
+def chebyshev_layers(draw, stretch=2.0, shift=1.0, twice=2.0, reach=0, products=0, layer=ChebyshevConvolution):
+    """Layers of degrees up to 6 against their spectra, for the bound 2 and the largest eigenvalue; degree 40; heat."""
     found, spectral, terms, cosines, outside, sizes, bounds, counted = ([] for _ in range(8))
-    for i, graph in enumerate((path(2), cycle(5), cycle(6), star(6), complete(5), path(9), path(8))):
+    # Of all of them but the cycle of 5 and the complete graph the largest eigenvalue is 2.
+    known = (path(2), cycle(5), cycle(5), star(6), complete(5), path(9), complete(5))
+    for i, graph in enumerate(map(graph_of, known)):
         K, x = i, draw.normal(graph.nodes, 1 + i % 3)
         L = GraphLaplacian(graph, "symmetric")
-        fourier, net = GraphFourier(L), _filled(layer(1 + i % 3, 2, K, dtype=torch.float64))
-        y = fourier.frequencies - shift  # 2/2 times the frequencies
+        fourier = GraphFourier(L)
+        largest = 2.0 if i % 2 else float(fourier.frequencies[-1])
+        net = _filled(layer(1 + i % 3, 2, K, eigenvalue_bound=largest, dtype=torch.float64))
+        y = stretch / largest * fourier.frequencies - shift
         terms += _recursion(y, K, twice)
         cosines += [torch.cos(k * torch.arccos(y.clamp(-1, 1))) for k in range(K + 1)]
         waves = [fourier.inverse(T[:, None] * fourier.transform(x)) for T in terms[-K - 1 :]]
         found.append(net(x, graph).flatten())
         mixed = torch.stack([lin(wave) for lin, wave in zip(net.lins, waves, strict=True)]).sum(0)
         spectral.append((mixed + net.get_parameter("bias")).flatten())
-        single = layer(1, 1, K, bias=False, dtype=torch.float64).requires_grad_(False)
+        single = layer(1, 1, K, bias=False, eigenvalue_bound=largest, dtype=torch.float64).requires_grad_(False)
         response = torch.cat([single(impulse[:, None], graph) for impulse in torch.eye(graph.nodes).double()], 1)
         outside.append(response[_distances(graph) > K + reach])
         operated = []
-        far = chebyshev_terms(x, 40, lambda s, L=L, seen=operated: seen.append(1) or L(s) - shift * s)
+        scale = stretch / largest
+        far = chebyshev_terms(x, 40, lambda s, L=L, c=scale, seen=operated: seen.append(1) or c * L(s) - shift * s)
         counted.append(len(operated))
         sizes.append(torch.stack(far).norm(dim=1).flatten())
         bounds.append(x.norm(dim=0).expand(41, -1).flatten())
     heat, (t, K) = layer(1, 1, 20, bias=False, dtype=torch.float64), (1.5, 20)
     for k, weight in enumerate(heat.parameters()):  # the coefficients of exp(-t(1 + y))
         nn.init.constant_(weight, (-1) ** k * (2 if k else 1) * float(ive(k, t)))
-    x, L = draw.normal(9, 1), GraphLaplacian(path(9), "symmetric")
+    x, L = draw.normal(9, 1), GraphLaplacian(graph_of(path(9)), "symmetric")
     return all_of(
         close(torch.cat(found), torch.cat(spectral), ulps=1000),
         close(torch.cat(terms), torch.cat(cosines), ulps=1000),

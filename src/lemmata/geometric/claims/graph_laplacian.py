@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from scipy.sparse.csgraph import connected_components
 
-from lemmata.geometric.claims.small_graphs import path, small_graphs, without_isolated
+from lemmata.geometric.claims.drawn_graphs import graph_of, path, small_graphs, without_isolated
 from lemmata.geometric.graph_laplacian import GraphLaplacian
 from lemmata.judge import Figure, Line, Points, all_of, at_most, claim, close, exactly, lie, slope_is
 
@@ -85,8 +85,8 @@ def laplacian_of_a_graph(draw, loop=0.0, sign=1.0, times=1.0, zeros=_components,
         # No connected graph of n nodes with weights from 1 on has less than its path: 0.098 for 10. Rounding is 1e-14.
         nullities.append(int((torch.linalg.eigvalsh(L.dense(x)) < 1e-3).sum()))
         pieces.append(zeros(A))
-    x, line = draw.integers(-9, 10, 9).double(), path(9).dense(torch.float64)
-    found, told = laplacian(path(9))(x), sign * ((line.sum(0) + loop) * x - line @ x)
+    x, line = draw.integers(-9, 10, 9).double(), path(9)
+    found, told = laplacian(graph_of(path(9)))(x), sign * ((line.sum(0) + loop) * x - line @ x)
     marks = [Points(range(1, 10), found, "Lx"), Line(range(1, 10), told, "(D − A)x")]
     marks.append(Line(range(2, 9), bend * x.diff(n=2), "second difference"))
     return all_of(

@@ -15,7 +15,7 @@ from lemmata.geometric.claims.drawn_graphs import (
     path,
     star,
 )
-from lemmata.geometric.gcn import GCN, GCNConvolution, gcn_coupling
+from lemmata.geometric.gcn import GCN, GCNConvolution, normalized_adjacency
 from lemmata.geometric.graph import Graph
 from lemmata.geometric.message_passing import aggregate_neighbours
 from lemmata.judge import all_of, at_most, claim, close, exactly, lie
@@ -49,7 +49,7 @@ def positive_network(depth, layer=GCN):
 def nodes_depend_on_their_ball(draw, hops=1, needed=diameter, more=0, network=positive_network):
     """Which derivatives are not zero, against distances: a path, a star, a cycle, all joined, two drawn graphs."""
     found, balls, least, enough = [], [], [], []
-    for matrix in (path(6), star(5), cycle(7), complete(4), connected_matrix(draw, 8, 0.1), connected_matrix(draw, 9)):
+    for matrix in (path(6), star(6), cycle(7), complete(4), connected_matrix(draw, 8, 0.1), connected_matrix(draw, 9)):
         graph, steps, x = graph_of(matrix), distances(matrix), draw.uniform(len(matrix), 1, low=0.5)
         far, depths = int(steps.max()), []
         for depth in range(1, far + 2):
@@ -67,7 +67,7 @@ def nodes_depend_on_their_ball(draw, hops=1, needed=diameter, more=0, network=po
 
 
 def with_loops(graph):
-    return gcn_coupling(graph, torch.float64)
+    return normalized_adjacency(graph, torch.float64)
 
 
 def without_loops(graph):
@@ -76,12 +76,12 @@ def without_loops(graph):
     return graph.replace(edge_weights=scale[graph.edges[0]] * scale[graph.edges[1]])
 
 
-def smoothed(x, coupling, times):
+def smoothed(x, adjacency, times):
     """So many layers whose weights are the unit matrix, with nothing between them."""
     layer = GCNConvolution(x.shape[1], x.shape[1], bias=False).double().requires_grad_(False)
     torch.nn.init.eye_(layer.lin.weight)
     for _ in range(times):
-        x = layer(x, coupling, coupled=True)
+        x = layer(x, adjacency, normalized=True)
     return x
 
 
@@ -93,14 +93,14 @@ def smoothed(x, coupling, times):
 def features_fade_to_one_direction(draw, power=0.5, rate=1.0, made=with_loops):
     """150 layers on paths, a star and a drawn graph; what is left after 1 to 12 layers; and averages instead."""
     limits, left, faded, spread = [], [], [], []
-    for matrix in (path(2), path(4), star(6), connected_matrix(draw, 8)):
+    for matrix in (path(2), path(4), star(7), connected_matrix(draw, 8)):
         graph, degrees, one = graph_of(matrix), 1 + matrix.sum(0), torch.eye(len(matrix)).double()
-        coupling, u = made(graph), functional.normalize(degrees**power, dim=0)
-        limits.append((smoothed(one, coupling, 150) - torch.outer(u, u)).abs().max())
+        adjacency, u = made(graph), functional.normalize(degrees**power, dim=0)
+        limits.append((smoothed(one, adjacency, 150) - torch.outer(u, u)).abs().max())
         root = functional.normalize(degrees.sqrt(), dim=0)
-        second = torch.linalg.eigvalsh(coupling.dense(torch.float64)).abs().sort().values[-2]
+        second = torch.linalg.eigvalsh(adjacency.dense(torch.float64)).abs().sort().values[-2]
         for k in range(1, 13):
-            gap = smoothed(one, coupling, k) - torch.outer(root, root)
+            gap = smoothed(one, adjacency, k) - torch.outer(root, root)
             left.append(torch.linalg.matrix_norm(gap, 2))
             faded.append(second ** (rate * k))
         x, looped = draw.normal(len(matrix), 2), graph.with_self_loops()
@@ -137,12 +137,12 @@ def stacked(draw, depth, width, scale, activation):
     return network
 
 
-def all_hops(coupling, depth):
-    return torch.linalg.matrix_power(coupling, depth)
+def all_hops(adjacency, depth):
+    return torch.linalg.matrix_power(adjacency, depth)
 
 
-def one_hop(coupling, depth):
-    return coupling
+def one_hop(adjacency, depth):
+    return adjacency
 
 
 def binary_tree(depth):
@@ -150,7 +150,7 @@ def binary_tree(depth):
 
 
 @claim("graph.limit.oversquashing")
-@lie("the coupling itself bounds what many layers let through", through=one_hop)
+@lie("the normalised adjacency itself bounds what many layers let through", through=one_hop)
 @lie("weights and slopes do not count", layers=0.0)
 @lie("a leaf's part halves with each level", base=2.0)
 def little_comes_through_bottlenecks(draw, through=all_hops, layers=1.0, base=4.0):
@@ -162,8 +162,8 @@ def little_comes_through_bottlenecks(draw, through=all_hops, layers=1.0, base=4.
             graph, network = graph_of(matrix), stacked(draw, depth, 3, scale, activation)
             found = sensitivities(lambda x, f=network, g=graph: f(x, g), draw.normal(8, 3))  # (to, 3, from, 3)
             norms.append(torch.linalg.matrix_norm(found.permute(0, 2, 1, 3), 2).flatten())
-            coupling = gcn_coupling(graph, torch.float64).dense(torch.float64)
-            bounds.append(((slope * scale) ** (layers * depth) * through(coupling, depth)).flatten())
+            adjacency = normalized_adjacency(graph, torch.float64).dense(torch.float64)
+            bounds.append(((slope * scale) ** (layers * depth) * through(adjacency, depth)).flatten())
             if activation is torch.clone:
                 reached.append((norms[-1] - bounds[-1]).abs().max() / bounds[-1].max())
     parts = []
@@ -171,7 +171,7 @@ def little_comes_through_bottlenecks(draw, through=all_hops, layers=1.0, base=4.
         graph = Graph(binary_tree(depth).nonzero().mT, 2 ** (depth + 1) - 1)
         leaf = torch.zeros(graph.nodes, 1).double()
         leaf[-1] = 1.0
-        parts.append(smoothed(leaf, gcn_coupling(graph, torch.float64), depth)[0, 0])
+        parts.append(smoothed(leaf, normalized_adjacency(graph, torch.float64), depth)[0, 0])
     return all_of(
         at_most(torch.cat(norms), torch.cat(bounds), ulps=4096),
         at_most(reached, 1e-12, detail="reached without an activation"),

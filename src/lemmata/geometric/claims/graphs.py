@@ -105,7 +105,7 @@ JOIN = {
 @lie("a node hears itself", itself=True)
 def nodes_hear_a_multiset(draw, heard=all_of_them, own=1.0, itself=False, layer=MessagePassing):
     """Five ways to join messages, written out node by node; leaves with equal features; isomorphic graphs."""
-    tree = torch.block_diag(star(4), torch.zeros(1, 1).double())  # four leaves, and a node without neighbours
+    tree = torch.block_diag(star(5), torch.zeros(1, 1).double())  # four leaves, and a node without neighbours
     x = torch.cat([draw.normal(1, 3), draw.normal(2, 3).repeat(2, 1), draw.normal(1, 3)])  # leaves are alike in pairs
     cases = [(tree, x), (drawn_matrix(draw, 9, 0.4), draw.normal(9, 3)), (joined((0, 1)), draw.normal(2, 3))]
     found, written, there, back = [], [], [], []

@@ -35,22 +35,41 @@ class Summed(PointNetFeatures):
         return found._replace(whole=self.deep(found.local.mT).sum(-1))
 
 
+def multiplied(matrix, x):
+    return matrix @ x
+
+
+def untouched(matrix, x):
+    return x
+
+
+def by_parts(features, x, moved):
+    """Features of the points and of the whole from the parts of the network, one after the other."""
+    points = x.mT  # (batch, 3, points)
+    local = features.local(moved(features.input_transform(points), points))
+    local = moved(features.feature_transform(local), local)  # (batch, 64, points)
+    return local.mT, features.deep(local).amax(-1)
+
+
 @claim("sets.pointnet")
 @lie("the T-Nets move clouds rigidly", printed="000/1", rigid=True)
 @lie("with sums in place of maxima a point that comes twice counts once too", network=Summed)
 @lie("the feature of the whole has 1088 numbers", whole=1088)
 @lie("that of a point has 128", local=128)
-def few_points_decide(draw, rigid=False, whole=1024, local=64, network=PointNetFeatures):
-    """A cloud in other orders and with points twice; then one without the points that do not matter."""
+@lie("the matrices are found and not applied", moved=untouched)
+def few_points_decide(draw, rigid=False, whole=1024, local=64, moved=multiplied, network=PointNetFeatures):
+    """The parts one by one; a cloud in other orders, with points twice, and without the points that do not matter."""
     x, features = draw.normal(1, 30, 3), drawn(draw, network())
-    found, moved = features(x), features(shuffled(draw, x)[0])
+    found, in_order, (each, all_together) = features(x), features(shuffled(draw, x)[0]), by_parts(features, x, moved)
     twice = features(torch.cat([x, x[:, :7]], 1))
     transform = found.transforms[0][0]
     small, cloud = drawn(draw, network(width=16, transformed=False)), draw.normal(1, 150, 3)
     deciding = critical(small, cloud)
     return all_of(
         exactly([found.local.shape[-1], found.whole.shape[-1]], [local, whole]),
-        close(torch.cat([moved.whole, twice.whole]), found.whole.expand(5, -1), ulps=4096),
+        close(found.local, each, ulps=4096),
+        close(found.whole, all_together, ulps=4096),
+        close(torch.cat([in_order.whole, twice.whole]), found.whole.expand(5, -1), ulps=4096),
         exactly(torch.allclose(torch.cdist(x @ transform.mT, x @ transform.mT), torch.cdist(x, x), rtol=1e-3), rigid),
         at_most(deciding.shape[1], 16),
         close(small(deciding).whole, small(cloud).whole, ulps=4096),
@@ -82,7 +101,7 @@ def a_matrix_of_the_cloud(draw, aligned=False, product=gram, power=2.0, network=
         same.append(torch.allclose(moved, x @ transform.mT, rtol=1e-3))
         for each in (transform, rotation[None], torch.diag(draw.signs(k))[None]):
             penalties.append(PointFeatures(x, x, (each,)).orthogonality_penalty())
-            norms.append(torch.linalg.matrix_norm(torch.eye(k) - product(each)[0]) ** power)
+            norms.append(torch.linalg.matrix_norm(torch.eye(k).double() - product(each)[0]) ** power)
     return all_of(
         close(torch.cat(matrices), torch.cat(alike), ulps=4096),
         exactly(same, [aligned, aligned]),

@@ -71,20 +71,49 @@ def _undecided(rounds):
     return Figure("Two graphs whose colours are the same", marks=marks)
 
 
+def own_and_neighbours(own, heard):
+    return own, heard
+
+
+def neighbours_alone(own, heard):
+    return heard
+
+
+def recoloured(matrix, colours, hashed):
+    """One round with pairs in place of hashes: the number of the first node with the same."""
+    found = [hashed(own, sorted(colours[n] for n in row.nonzero())) for own, row in zip(colours, matrix, strict=True)]
+    return [found.index(pair) for pair in found]
+
+
+def partition(colours):
+    """The number of the first node with the same colour, for each."""
+    colours = colours.tolist()
+    return [colours.index(colour) for colour in colours]
+
+
 @claim("graph.wl")
 @lie("the test decides whether two graphs are isomorphic", printed="003/1", undecided=0)
 @lie("one round is enough", rounds=1)
 @lie("a hexagon is told from two triangles", told=True)
-def colours_prove_that_graphs_differ(draw, undecided=4, rounds=None, told=False, same=same_colours):
-    """Histograms of all graphs with up to six nodes, counted against Burnside's lemma; drawn ones relabelled."""
-    kept, most = [], []
+@lie("the neighbours' colours alone are hashed", hashed=neighbours_alone)
+def colours_prove_that_graphs_differ(
+    draw, undecided=4, rounds=None, told=False, hashed=own_and_neighbours, same=same_colours
+):
+    """Histograms of all graphs with up to six nodes, by Burnside's lemma; drawn ones relabelled, and coloured."""
+    kept, most, found, written = [], [], [], []
     for _ in range(40):
         matrix = drawn_matrix(draw, int(draw.integers(1, 20, 1)), 0.3)
-        order = draw.permutation(len(matrix))
+        order, coloured = draw.permutation(len(matrix)), draw.integers(0, 3, len(matrix))
+        expected = coloured.tolist()
+        for count in (1, 2):
+            expected = recoloured(matrix, expected, hashed)
+            found += partition(refine_colours(graph_of(matrix), coloured, count).colours)
+            written += expected
         kept.append(same(graph_of(matrix), graph_of(matrix[order][:, order])))
         most.append(refine_colours(graph_of(matrix)).rounds - len(matrix))
     return all_of(
         always(kept, detail="isomorphic graphs are never told apart"),
+        exactly(found, written, detail="from drawn colours, once and twice"),
         exactly([colour_classes(n, rounds) for n in range(2, 6)], [isomorphism_classes(n) for n in range(2, 6)]),
         exactly(156 - colour_classes(6, rounds), undecided, detail="of the 156 graphs of six nodes"),
         exactly(isomorphism_classes(6), 156),
@@ -163,15 +192,20 @@ def by_colour(features, matrix):
 @lie("features that differ from node to node change nothing", start=told_apart)
 @lie("means tell as much as sums", reduce="mean")
 @lie("maxima tell as much as sums", reduce="max")
-def networks_tell_no_more_than_colours(draw, start=alike, reduce="sum"):
-    """Four pairs that colours do not tell apart, eight kinds of networks; then all graphs of five nodes by sums."""
-    one, other = [], []
+@lie("GIN's layer weighs a node as its neighbours", own=0.0)
+@lie("GIN's layer has the weight ε for a node itself", one=0.0)
+def networks_tell_no_more_than_colours(draw, start=alike, reduce="sum", one=1.0, own=1.0, gin=GINConvolution):
+    """Four pairs that colours do not tell apart, eight kinds of networks; all graphs of five nodes; one layer."""
+    left, right = [], []
     for network in of_each_kind(draw):
         for first, second in SAME:
-            one.append(by_colour(network(start(draw, len(first)), graph_of(first)), first))
-            other.append(by_colour(network(start(draw, len(second)), graph_of(second)), second))
+            left.append(by_colour(network(start(draw, len(first)), graph_of(first)), first))
+            right.append(by_colour(network(start(draw, len(second)), graph_of(second)), second))
+    matrix, x, perceptron = drawn_matrix(draw, 9, 0.4), draw.normal(9, 2), nn.Sequential(nn.Linear(2, 4), nn.Tanh())
+    layer = with_drawn_weights(gin(perceptron, eps=0.25), draw).requires_grad_(False)
     return all_of(
         always([same_colours(graph_of(first), graph_of(second)) for first, second in SAME]),
-        close(torch.cat(one), torch.cat(other), within=1e-12),
+        close(torch.cat(left), torch.cat(right), within=1e-12),
+        close(layer(x, graph_of(matrix)), perceptron((one + own * 0.25) * x + matrix @ x), ulps=256),
         exactly(networks_classes(draw, reduce), colour_classes(5)),
     )

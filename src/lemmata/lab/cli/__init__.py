@@ -23,6 +23,7 @@ COMMANDS = {
     "train": "train a system, or list what can be trained",
     "predict": "what a trained system says of examples",
     "sample": "what a trained system makes up",
+    "restore": "undo a blur of an image of yours",
     "audit": "what theory says about a network of your own: FILE.py:NAME, or a run",
     "bench": "ours and each installed peer in one run: time, memory, ratio to the peer and to the limit",
     "serve": "the lab: a local page with every formula, verdict, picture and slider",
@@ -44,7 +45,6 @@ usage: lemmata COMMAND [options]
 For tests of your own:
   pytest --lemmata mine.py                  claims as tests
   lemmata.testing.check_recurrence(layer)   in Python: causality, streaming, state and lengths of a recurrent layer
-  python -m lemmata.testing.mutate          what claims and tests notice when the code is broken in one place
 
 Listings take --json. Exit codes: 0 fine, 1 something did not hold, 2 bad use, 130 stopped by Ctrl-C.
 """
@@ -156,6 +156,8 @@ def _dispatch(words: list[str]) -> int:
 
 
 def _complain(message: str, code: int) -> int:
+    # What a user typed may hold the terminal's own commands (clear the screen, set its title): shown, not obeyed.
+    shown = "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in message)
     with contextlib.suppress(OSError, ValueError):
-        print(f"lemmata: {message}", file=sys.stderr)
+        print(f"lemmata: {shown}", file=sys.stderr)
     return code

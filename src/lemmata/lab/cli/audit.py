@@ -17,6 +17,10 @@ if TYPE_CHECKING:  # help must not import torch
 
     from lemmata.audit import AuditReport
 
+START = 120.0  # seconds for a process to start and import torch, on a busy machine
+READING = 60.0  # seconds, or the budget where that is more, in which a user's files are imported and data are read
+GRACE = 5.0  # seconds beyond 1.2 of the budget before a process that does not answer is ended
+
 
 @dataclass(frozen=True)
 class Arguments:
@@ -72,18 +76,13 @@ def run(arguments: Arguments) -> int:
     if arguments.model and arguments.demo:
         raise UserError("--demo brings its own model: leave one of them out")
     from lemmata.lab.cli.findings import tell
-    from lemmata.lab.recipe import FAILURES, one_sentence
     from lemmata.lab.report.audit_page import write_report
 
     try:
-        # What a user's file prints must not stand among the JSON.
-        with contextlib.redirect_stdout(sys.stderr) if arguments.json else contextlib.nullcontext():
-            report = _audited(arguments)
+        report = _audited(arguments)
     except KeyboardInterrupt:
-        print("lemmata: stopped; the model is as it was, and no report was written", file=sys.stderr)
+        print("lemmata: stopped; no report was written", file=sys.stderr)
         return 130
-    except FAILURES as error:
-        raise one_sentence(error) from error
     place = write_report(report, arguments.out)
     if arguments.json:
         print_json(report.to_json())
@@ -93,46 +92,79 @@ def run(arguments: Arguments) -> int:
 
 
 def _audited(arguments: Arguments) -> "AuditReport":
-    words = ("optimizer", "lr", "momentum", "batch_size")
-    chosen: dict[str, Any] = {name: getattr(arguments, name) for name in words}
-    chosen = {name: value for name, value in chosen.items() if value is not None}
-    chosen |= {"budget": arguments.budget, "probes": arguments.probes or None}
-    with _watched(arguments) as watch:
-        if arguments.demo:
-            from lemmata.audit.demo import faulty
+    """The report of a process of its own: what a user's code does there is seen here, and ended with its time."""
+    from lemmata.workers import Lost, Worker
 
-            return _of_demo(faulty(), chosen, watch)
-        return _of_user(arguments, chosen, watch)
+    with _watched(arguments) as watch, Worker(["-m", "lemmata.lab.cli.audit_child"], {}) as worker:
+        audit = _Audit(arguments, watch)
+        try:
+            worker.wait(START)  # it is ready
+            worker.give({"arguments": _plain(arguments)})
+            answer = worker.wait(audit.limit, audit.heard)
+        except Lost as lost:
+            return audit.cut_short(str(lost), worker.killed)
+        finally:
+            if printed := worker.said.strip():  # by the user's code: it must not stand among the JSON
+                print(printed, file=sys.stderr)
+    if "error" in answer:
+        raise UserError(answer["error"])
+    if "ended" in answer:
+        return audit.cut_short(answer["ended"], late=False)
+    return audit.whole(answer["report"])
 
 
-def _of_demo(demo: Any, chosen: dict[str, Any], watch: "Callable[[str], None]") -> "AuditReport":
-    from lemmata.audit import audit
+class _Audit:
+    """What was heard of an audit so far."""
 
-    return audit(**{**demo, **chosen}, watch=watch)
+    def __init__(self, arguments: Arguments, watch: "Callable[[str], None]"):
+        self.arguments, self.watch = arguments, watch
+        self.findings: list[dict[str, Any]] = []
+        self.title, self.began = "", False
+        self.limit = max(READING, arguments.budget)
+
+    def heard(self, message: dict[str, Any]) -> float | None:
+        """Take one message; the first gives the audit its own time, from now on."""
+        if "finding" in message:
+            self.findings.append(message["finding"])
+        if "title" in message:
+            self.title = message["title"]
+            self.watch(self.title)
+        self.began |= "began" in message
+        return 1.2 * self.arguments.budget + GRACE if "began" in message else None
+
+    def whole(self, report: dict[str, Any]) -> "AuditReport":
+        """The report with its findings."""
+        from lemmata.audit.report import AuditReport
+
+        return AuditReport.from_json(report | {"findings": self.findings})
+
+    def cut_short(self, why: str, late: bool) -> "AuditReport":
+        """What was found before the process ended, or was ended for being late, and that it did."""
+        model = self.arguments.model or "the demo"
+        if late and not self.began:
+            raise UserError(f"{model} and its data were not read within {self.limit:.0f} s: give a larger --budget")
+        if late and not self.findings:
+            raise UserError(f"nothing could be measured in {self.arguments.budget:g} s: give a larger --budget")
+        if not self.title:
+            raise UserError(f"the code of {model} ended the process before anything was measured ({why})")
+        from lemmata.audit.finding import alarm, skipped
+
+        if late:
+            told = f"the budget was over while the audit asked: {self.title.lower()}; what comes after it was not asked"
+            last = skipped("the rest", f"{told}: give a larger --budget")
+        else:
+            told = f"the model's code ended the process while the audit asked: {self.title.lower()} ({why})"
+            advice = "let forward neither call sys.exit or os._exit nor crash; what comes after was not asked"
+            last = alarm("ended process", told, advice=advice, weight=1e9)
+        report = {"subject": self.arguments.model, "facts": {}, "seconds": self.arguments.budget}
+        self.findings.append(last.to_json())
+        return self.whole(report | {"budget": self.arguments.budget})
 
 
-def _of_user(arguments: Arguments, chosen: dict[str, Any], watch: "Callable[[str], None]") -> "AuditReport":
-    from lemmata.audit import audit
-    from lemmata.lab.cli.audit_input import read_data, read_forward, read_loss, read_model
-
-    if arguments.data:
-        chosen["data"], test = read_data(arguments.data, arguments.target)
-        chosen["test"] = read_data(arguments.test, arguments.target)[0] if arguments.test else test
-    elif arguments.test:
-        raise UserError("--test needs --data, the examples it is trained on")
-    chosen |= {"loss": read_loss(arguments.loss), "forward": read_forward(arguments.forward)}
-    folder = Path(arguments.model)
-    if folder.is_dir():
-        from lemmata.lab.audited_run import audit_run
-        from lemmata.lab.trained import restore
-
-        if arguments.weights or arguments.device:
-            raise UserError(f"{folder} is a run, which has its own weights: leave out --weights and --device")
-        return audit_run(restore(folder), **chosen, watch=watch)
-    model = read_model(arguments.model, arguments.weights, arguments.device)
-    if not arguments.data:
-        raise UserError("--data is missing: a data set such as digits, an .npz or .csv file, or FILE.py:NAME")
-    return audit(model, **chosen, watch=watch)
+def _plain(arguments: Arguments) -> dict[str, Any]:
+    """The arguments as JSON has them."""
+    words = {name: str(value) if isinstance(value, Path) else value for name, value in vars(arguments).items()}
+    return words | {"out": None}
 
 
 @contextlib.contextmanager

@@ -4,7 +4,7 @@ import importlib.util
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, nullcontext, redirect_stdout
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
@@ -16,7 +16,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from lemmata import catalog as catalogs
 from lemmata.catalog import ClaimEntry
 from lemmata.catalog.selection import Selection, select
-from lemmata.judge.engine import MEMORY, Engine, ProcessEngine
+from lemmata.judge.engine import MEMORY, Engine, ProcessEngine, available_cores
 from lemmata.judge.ledger import Ledger
 from lemmata.judge.session import judge_all, remembered
 from lemmata.judge.verdict import Result, is_blunt
@@ -25,6 +25,9 @@ from lemmata.lab.cli.sharpness import tell_sharpness
 from lemmata.lab.cli.summary import summarise
 from lemmata.lab.cli.terminal import console, mark, print_json
 from lemmata.lab.words import UserError, seconds
+
+USUAL_SECONDS = {"instant": 0.1, "quick": 1.0, "long": 10.0}  # of CPU, with all lies, measured over all chapters
+LONG = 60.0  # seconds: whoever waits longer is told beforehand
 
 
 @dataclass(frozen=True)
@@ -43,7 +46,7 @@ class Arguments:
     jobs: int = 0
     """Worker processes; 0 means one for each core."""
     engine: Literal["process", "ray"] = "process"
-    """Own worker processes, or Ray tasks (pip install 'lemmata[ray]')."""
+    """Own worker processes, or Ray tasks (pip install 'lemmata[ray]'), whose ports others on the network can reach."""
     address: str = ""
     """With --engine ray: the cluster to join."""
     sharp: bool = False
@@ -52,21 +55,27 @@ class Arguments:
     """Run each truth a second time, after its lies, and demand the same bits; nothing is taken from the ledger."""
     seeds: int = 1
     """Judge each claim under this many seeds; the worst verdict counts."""
+    seed: int = 0
+    """The first of these seeds: `--seed 13` judges under seed 13 alone."""
+    truths: bool = False
+    """Judge the truths alone, without their lies, and remember nothing: quick, for many seeds."""
     strict: bool = False
     """Open and skipped claims make the exit code 1."""
     memory: float = MEMORY / 2**30
     """GiB that a process judging a file of yours may hold, with all that it starts (Linux)."""
     budget: float = 0.0
-    """Fail if judging takes longer than this many seconds; 0 means no limit."""
+    """Say so if judging takes more than this many CPU seconds; 0 means no limit."""
     slowest: int = 0
-    """Also list this many of the slowest claims and what each chapter costs; fail where that is more than it may."""
+    """Also list this many of the slowest claims and what each chapter costs, and where that is more than it may."""
     json: bool = False
     """Print the verdicts as JSON."""
 
 
 def run(arguments: Arguments) -> int:
-    if arguments.jobs < 0 or arguments.seeds < 1 or arguments.budget < 0 or arguments.slowest < 0:
-        raise UserError("--jobs, --budget and --slowest must be >= 0 and --seeds >= 1")
+    if min(arguments.jobs, arguments.seed, arguments.budget, arguments.slowest) < 0 or arguments.seeds < 1:
+        raise UserError("--jobs, --seed, --budget and --slowest must be >= 0 and --seeds >= 1")
+    if arguments.truths and arguments.sharp:
+        raise UserError("--sharp measures lies, and --truths leaves them out: give one of the two")
     if not 1 <= arguments.memory < 2**30:
         raise UserError(
             f"--memory must be at least 1 (GiB; torch alone takes a third of that), got {arguments.memory:g}"
@@ -83,9 +92,11 @@ def run(arguments: Arguments) -> int:
     to_judge = [claim for claim in chosen.claims.values() if claim not in left_out]
     started = time.perf_counter()
     results = {id: Result(id, "open", reason="stated, no check yet") for id in chosen.open}
-    if not arguments.fresh:
+    if not (arguments.fresh or arguments.seed or arguments.truths):
         results |= remembered(left_out, ledger)
-    results |= _judge(to_judge, arguments, ledger)
+    # Ray prints what befell its workers, whatever it is told: it must not stand among the JSON.
+    with redirect_stdout(sys.stderr) if arguments.json else nullcontext():
+        results |= _judge(to_judge, arguments, ledger)
     took = time.perf_counter() - started
     results = {id: results[id] for id in chosen.ids if id in results}
     if arguments.json:
@@ -93,18 +104,23 @@ def run(arguments: Arguments) -> int:
     elif results or left_out:
         forgotten = [claim.id for claim in left_out if claim.id not in results]
         files = {claim.id: claim.path for claim in chosen.claims.values() if claim.id not in catalog.statements}
-        summarise(console(), catalog, results, took, forgotten, files, everything=not arguments.claims)
+        seeded = arguments.seed + arguments.seeds > 1
+        summarise(console(), catalog, results, took, forgotten, files, everything=not arguments.claims, seeded=seeded)
     if arguments.slowest and not arguments.json:
         tell_slowest(console(), catalog, list(results.values()), arguments.slowest, arguments.seeds)
     if arguments.sharp and not arguments.json:
         tell_sharpness(console(), catalog, results)
     for message in ledger.messages:
         print(f"lemmata: {message}", file=sys.stderr)
+    # What is dear is told and no failure: a busy machine must not accuse a claim.
     dear = too_dear(spent(catalog, list(results.values()), arguments.seeds)) if arguments.slowest else []
-    for fault in dear:
-        print(f"lemmata: {fault}", file=sys.stderr)
-    own = bool(dear or (ours and catalog.problems)) and not chosen.faults
-    return 1 if own else _code(arguments, chosen, results, took)
+    work = sum(result.seconds for result in results.values())
+    if arguments.budget and work > arguments.budget:
+        dear.append(f"judging took {work:.0f} CPU seconds, the budget is {arguments.budget:.0f}")
+    for message in dear:
+        print(f"lemmata: {message}", file=sys.stderr)
+    own = bool(ours and catalog.problems) and not chosen.faults
+    return 1 if own else _code(arguments, chosen, results)
 
 
 def contract(result: Result) -> dict[str, Any]:
@@ -121,14 +137,24 @@ def _judge(claims: list[ClaimEntry], arguments: Arguments, ledger: Ledger) -> di
         return {}
     engine = _engine(arguments)
     results: dict[str, Result] = {}
+    if not arguments.json and (expected := _expected(claims, arguments, ledger)) > LONG:
+        console().print(f"[dim]about {seconds(expected)} on this machine when it is idle[/]")
     with _stopping(engine), _progress(len(claims), quiet=arguments.json) as tell:
-        how = {name: getattr(arguments, name) for name in ("seeds", "fresh", "sharp", "twice")}
-        judged = judge_all(claims, engine, ledger, **how)
+        how = {name: getattr(arguments, name) for name in ("seed", "seeds", "fresh", "sharp", "twice")}
+        judged = judge_all(claims, engine, ledger, **how, truth_only=arguments.truths)
         with closing(judged):
             for result, known in judged:
                 results[result.id] = result
                 tell(result, known)
     return results
+
+
+def _expected(claims: list[ClaimEntry], arguments: Arguments, ledger: Ledger) -> float:
+    """Seconds that judging will take about, by what claims of each cost take on the average."""
+    anew = arguments.fresh or arguments.twice or arguments.truths or not ledger.size()[0]
+    # Where some verdicts are remembered, to find out which would cost as much as judging begins with: no word then.
+    work = sum(USUAL_SECONDS[claim.cost] for claim in claims) * arguments.seeds if anew else 0.0
+    return work * (0.4 if arguments.truths else 1.0) / (arguments.jobs or available_cores())
 
 
 def _engine(arguments: Arguments) -> Engine:
@@ -194,13 +220,10 @@ def _fell(screen: Console, result: Result) -> None:
     screen.print(mark(result.verdict), f"[bold]{result.id}[/]", escape(result.reason), soft_wrap=True)
 
 
-def _code(arguments: Arguments, chosen: Selection, results: dict[str, Result], took: float) -> int:
+def _code(arguments: Arguments, chosen: Selection, results: dict[str, Result]) -> int:
     if chosen.faults:
         return 2
     verdicts = {result.verdict for result in results.values()}
-    if arguments.budget and took > arguments.budget:
-        print(f"lemmata: judging took {took:.0f} s, the budget is {arguments.budget:.0f} s", file=sys.stderr)
-        return 1
     if arguments.sharp and any(is_blunt(lie.get("notices")) for result in results.values() for lie in result.lies):
         return 1
     bad = {"refuted", "weak", "error"} | ({"open", "skipped"} if arguments.strict else set())

@@ -23,7 +23,7 @@ class Arguments:
     """List statements and their claims."""
 
     patterns: Annotated[tuple[str, ...], tyro.conf.Positional] = ()
-    """Ids, topics (hopfield), patterns ('cover.*'), chapters or their rooms (linear_algebra); everything if none."""
+    """Ids, topics (hopfield), patterns ('cover.*'), chapters or rooms (linear_algebra), words, authors; all if none."""
     json: bool = False
     """Print the list as JSON."""
 
@@ -34,7 +34,8 @@ def run(arguments: Arguments) -> int:
     ids = set(chosen.ids)
     statements = [statement for id, statement in catalog.statements.items() if id in ids]
     if arguments.json:
-        print_json([contract(catalog, statement) for statement in statements])
+        known = _known(catalog, statements)
+        print_json([contract(catalog, s) | {"verdict": _verdict(catalog, known, s.id)} for s in statements])
     else:
         _print(catalog, statements)
     for fault in [*catalog.problems, *chosen.faults]:
@@ -50,10 +51,18 @@ def contract(catalog: Catalog, statement: Statement) -> dict[str, Any]:
     return {key: getattr(statement, key) for key in fields} | {"sources": list(statement.sources), "lies": lies}
 
 
-def _print(catalog: Catalog, statements: list[Statement]) -> None:
-    screen = console()
+def _known(catalog: Catalog, statements: list[Statement]) -> dict[str, Result]:
+    """The verdicts that the ledger remembers of these statements."""
     ledger = Ledger()
     known = remembered((catalog.claims[s.id] for s in statements if s.id in catalog.claims), ledger)
+    for message in ledger.messages:
+        print(f"lemmata: {message}", file=sys.stderr)
+    return known
+
+
+def _print(catalog: Catalog, statements: list[Statement]) -> None:
+    screen = console()
+    known = _known(catalog, statements)
     for chapter, room in dict.fromkeys((statement.chapter, statement.room) for statement in statements):
         table = Table(box=None, padding=(0, 2, 0, 0), show_header=False)
         table.add_column(width=10)
@@ -63,11 +72,12 @@ def _print(catalog: Catalog, statements: list[Statement]) -> None:
             table.add_row(_state(catalog, known, statement.id), statement.id, statement.kind, maths(statement.title))
         screen.print(f"\n[bold]{chapter}[/] {room}".rstrip())
         screen.print(table)
-    for message in ledger.messages:
-        print(f"lemmata: {message}", file=sys.stderr)
 
 
 def _state(catalog: Catalog, known: dict[str, Result], id: str) -> Text:
-    if id in known or id not in catalog.claims:
-        return mark(known[id].verdict if id in known else "open")
-    return Text("not judged", style="dim")
+    verdict = _verdict(catalog, known, id)
+    return Text(verdict, style="dim") if verdict == "not judged" else mark(verdict)
+
+
+def _verdict(catalog: Catalog, known: dict[str, Result], id: str) -> str:
+    return known[id].verdict if id in known else "open" if id not in catalog.claims else "not judged"

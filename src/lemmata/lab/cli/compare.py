@@ -9,8 +9,9 @@ from rich.table import Table
 
 from lemmata.files import write_whole
 from lemmata.lab.cli.terminal import console, print_json
-from lemmata.lab.recipe import FAILURES, one_sentence, recipe_of
-from lemmata.lab.words import SHARES, UserError, score, seconds
+from lemmata.lab.recipe import FAILURES, one_sentence
+from lemmata.lab.words import UserError, is_fraction, score, seconds
+from lemmata.train.recipe import Recipe
 
 if TYPE_CHECKING:  # listing and help must not import torch
     from lemmata.tricks.comparison import Comparison
@@ -39,7 +40,7 @@ def run_comparison(arguments: Any, folder: Path) -> int:
     names = [name for name in arguments.compare.split(",") if name]
     settings = {"data": arguments.data, "config": arguments.config, "options": arguments.options}
     try:
-        found = compare(recipe_of(arguments.entry), names, on_run=on_run, **settings)
+        found = compare(Recipe.at(arguments.entry), names, on_run=on_run, **settings)
     except Diverged as error:
         raise UserError(f"{lives[0].headline}: {error}") from error
     except FAILURES as error:
@@ -77,7 +78,7 @@ def _report(found: "Comparison", figure: Any, folder: Path, quiet: bool) -> None
     plain = found.scores["plain"]
     for name, run in found.runs.items():
         value = found.scores[name]
-        share = found.metric in SHARES
+        share = is_fraction(found.metric)
         gap = "" if name == "plain" else f"{100 * (value - plain):+.1f}" if share else f"{value - plain:+.3g}"
         told = score("", value, share=share).strip()
         table.add_row(name, told, gap, str(run.epochs), seconds(run.seconds))

@@ -18,7 +18,7 @@ from lemmata.lab.words import count
 
 # What an optional part of lemmata needs, and what it is for.
 EXTRAS = {
-    "lab": (("fastapi", "uvicorn", "jinja2", "matplotlib", "scikit-learn"), "lemmata serve, and figures in notebooks"),
+    "lab": (("fastapi", "uvicorn", "jinja2", "matplotlib", "scikit-learn"), "serve and report, figures in notebooks"),
     "ray": (("ray",), "lemmata check --engine ray"),
     "peers": (("scikit-learn", "lightning"), "more rows in lemmata bench"),
     "dev": (("pytest", "ruff", "basedpyright", "import-linter", "beartype"), "tests and linters"),
@@ -47,7 +47,8 @@ def run(arguments: Arguments) -> int:
     for line in advice["optional"]:
         screen.print(f"\n[dim]optional:[/] {escape(line)}", soft_wrap=True)
     if not advice["broken"]:
-        screen.print("\n[green]Everything the commands need is here.[/]")
+        what = f"All but {' and '.join(advice['cannot'])}" if advice["cannot"] else "Every command"
+        screen.print(f"\n[green]{what} can be used here.[/]")
     return 1 if advice["broken"] else 0
 
 
@@ -87,7 +88,8 @@ def examine() -> tuple[dict[str, Any], dict[str, list[str]]]:
             optional.append(f"{', '.join(missing)} for {purpose}: pip install 'lemmata[{extra}]'")
     if (getattr(sys.stdout, "encoding", "") or "").lower() not in ("utf-8", "utf8"):
         optional.append("the terminal does not speak UTF-8, formulas are spelled out: export PYTHONIOENCODING=utf-8")
-    return found, {"broken": broken, "optional": optional}
+    page = [package for package in ("fastapi", "uvicorn", "jinja2") if not _installed(package)]
+    return found, {"broken": broken, "optional": optional, "cannot": ["serve", "report"] if page else []}
 
 
 def _devices(torch: Any) -> list[str]:

@@ -21,6 +21,8 @@ from lemmata.train.watch import Watcher
 # Drawing more often than anybody can read would take time from the training.
 SECONDS_BETWEEN_DRAWINGS = 0.1
 SECONDS_BETWEEN_LINES = 30.0
+SECONDS_BEFORE_ESTIMATE = 3.0  # the first steps allocate and compile: they say little about the rest
+LONG = 60.0  # seconds: whoever waits longer is told beforehand
 
 
 class Live(Watcher):
@@ -34,6 +36,7 @@ class Live(Watcher):
         self.told: dict[str, float] = {}
         self.drawn = self.lined = -1e9
         self.tenth = 0
+        self.estimate_due = True
 
     def started(self, facts: Mapping[str, Any]) -> None:
         self.first, self.total, self.epochs = facts["step"], facts["steps"], facts["epochs"]
@@ -61,6 +64,14 @@ class Live(Watcher):
             line = "  ".join([*(score(*told) for told in self.told.items()), f"[dim]{rate}[/]"])
             self.bar.update(self.task, completed=step, description=line, epoch=f"{epoch + 1}/{self.epochs}")
             self.bar.refresh()
+
+        if self.estimate_due and now - self.began > SECONDS_BEFORE_ESTIMATE:
+            self.estimate_due = False
+            left = (now - self.began) * (self.total - step) / max(step - self.first, 1)
+            if left > LONG and not self.quiet:
+                self.screen.print(
+                    f"[dim]about {seconds(left)} to go; Ctrl-C stops, --resume goes on[/]", soft_wrap=True
+                )
 
     def evaluated(self, step: int, epoch: int, scores: Mapping[str, float]) -> None:
         self.told |= {self.metric: scores[self.metric]}

@@ -1,6 +1,8 @@
 """What a user's own file defines: FILE.py:NAME, imported once, and one line for each way that this can go wrong."""
 
+import contextlib
 import importlib.util
+import os
 import sys
 import traceback
 from collections.abc import Callable
@@ -68,7 +70,8 @@ def _import(path: Path) -> ModuleType:
         sys.path.insert(0, str(place.parent))  # what stands beside it can be imported, as python FILE.py does
     sys.modules[name] = module  # where dataclasses and the workers of a loader look for it
     try:
-        spec.loader.exec_module(module)
+        with contextlib.chdir(os.getcwd()):  # a file that changes its folder must not move what is read after it
+            spec.loader.exec_module(module)
     except KeyboardInterrupt:
         raise
     except BaseException as error:

@@ -44,12 +44,13 @@ def run(arguments: Arguments) -> int:
 
 def _write(folder: Path, ids: set[str] | None, offline: bool) -> None:
     from lemmata.lab.report.contents import narrowed, report_files
-    from lemmata.lab.report.folder import NotOurs, refuse_others, write_folder
+    from lemmata.lab.report.folder import NotOurs, refuse_others, try_folder, write_folder
     from lemmata.lab.site import assets
     from lemmata.lab.site.knowledge import known
 
     try:
         refuse_others(folder)
+        try_folder(folder)
         if not offline:
             assets.build(lambda line: print(line, file=sys.stderr))
         snapshot = known() if ids is None else narrowed(known(), ids)

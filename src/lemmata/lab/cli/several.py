@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from lemmata.lab.words import UserError
+from lemmata.workers import end_with_parent
 
 HANGUP = getattr(signal, "SIGHUP", None)  # a closed terminal; Windows has none
 
@@ -23,7 +24,13 @@ def run_processes(words: list[str], procs: int, folder: Path) -> int:
     environment = {"OMP_NUM_THREADS": threads, **os.environ}
     # A process group of its own, so that Ctrl-C comes once, from us: a worker takes a second one for "at once".
     launcher = subprocess.Popen(
-        command, stderr=subprocess.PIPE, text=True, errors="replace", env=environment, start_new_session=True
+        command,
+        stderr=subprocess.PIPE,
+        text=True,
+        errors="replace",
+        env=environment,
+        start_new_session=True,
+        preexec_fn=end_with_parent if os.name == "posix" else None,  # kill -9 of us must not leave it training
     )
     with _forwarding(launcher) as asked:
         _, noise = launcher.communicate()

@@ -13,7 +13,7 @@ from rich.padding import Padding
 
 from lemmata import catalog as catalogs
 from lemmata.catalog import Catalog, ClaimEntry, LieEntry
-from lemmata.catalog.search import did_you_mean, search
+from lemmata.catalog.search import did_you_mean, nearest_words, search
 from lemmata.catalog.selection import matching, select
 from lemmata.catalog.settlement import settlement
 from lemmata.catalog.statements import Statement
@@ -58,17 +58,20 @@ def run(arguments: Arguments) -> int:
 
 
 def _named(catalog: Catalog, words: str) -> str:
-    """The statement of that id, or the only one in which all the words occur."""
+    """The statement of that id, the only one whose id ends in it (`lstm`), or in which all the words occur."""
     if not words:
         raise UserError("which claim? give its id, or words of its statement; lemmata claims lists them")
     if words in catalog.statements:
         return words
+    ending = [id for id in catalog.statements if id.endswith(f".{words}")]
     found = matching(catalog, words) or search(catalog, words)
-    if len(found) == 1:
-        return found[0]
-    hint = f": did you mean {', '.join(found[:6])}?" if found else did_you_mean(words, catalog.statements)
-    told = f"{words!r} is in {len(found)} statements" if found else f"unknown id {words!r}"
-    raise UserError(f"{told}{hint}")
+    for hits in (ending, found):
+        if len(hits) == 1:
+            return hits[0]
+    if not found:
+        raise UserError(f"no statement has the id or words {words!r}{nearest_words(catalog, words)}")
+    more = f" and {len(found) - 8} more (lemmata claims {words})" if len(found) > 8 else ""
+    raise UserError(f"{words!r} is in {len(found)} statements: show one of {', '.join(found[:8])}{more}")
 
 
 def _own(catalog: Catalog, path: str, id: str = "") -> ClaimEntry:
@@ -91,7 +94,8 @@ def _show(arguments: Arguments, catalog: Catalog, statement: Statement, claim: C
     if arguments.json:
         from lemmata.lab.cli.claims import contract
 
-        print_json(contract(catalog, statement) | {"result": result.to_json() if result else None})
+        reasons = {"why": statement.why, "builds_on": list(statement.builds_on)}
+        print_json(contract(catalog, statement) | reasons | {"result": result.to_json() if result else None})
     else:
         page(console(), catalog, statement, claim, result)
     return 0 if result is None or result.verdict in ("holds", "open", "skipped") else 1
@@ -113,6 +117,7 @@ def page(
             from lemmata.lab.figures.terminal import draw
 
             screen.print(Padding(draw(Figure.from_json(result.evidence["figure"])), (1, 0, 0, 4)))
+    _why(screen, catalog, statement)
     if claim and claim.lies:
         screen.print("\n  [bold]Lies[/] [dim]that the same check must reject[/]")
         for index, lie in enumerate(claim.lies):
@@ -120,6 +125,7 @@ def page(
             screen.print() if index else None
             _lie(screen, statement, lie, outcome)
     _other_misprints(screen, catalog, statement, result)
+    _systems(screen, catalog, statement.id)
     places: dict[str, list[str]] = {}
     for source in statement.sources:
         places.setdefault(source["source"], []).append(maths(source["where"]))
@@ -133,7 +139,7 @@ def page(
         screen.print(f"    [dim]{_short(claim.path)}:{claim.line}[/]")
         own = "" if claim.id in catalog.statements else f"{_short(claim.path)} "
         screen.print(f"    lemmata check {own}{claim.id} --fresh", soft_wrap=True)
-        screen.print("    [dim]What a verdict rests on: docs/trust.md, and /trust in lemmata serve[/]", soft_wrap=True)
+        screen.print("    [dim]What a verdict rests on: /trust in lemmata serve[/]", soft_wrap=True)
     screen.print()
 
 
@@ -180,6 +186,17 @@ def _lie(screen: Console, statement: Statement, lie: LieEntry, outcome: dict[str
         screen.print(Padding(f"correct: {maths(erratum.correct)}", (0, 0, 0, 16)))
 
 
+def _why(screen: Console, catalog: Catalog, statement: Statement) -> None:
+    """Why it is true, what that takes as known, and what builds on it."""
+    if statement.why:
+        screen.print("\n  [bold]Why[/]")
+        screen.print(Padding(maths(statement.why), (0, 4, 0, 4)))
+    for title, ids in ("Builds on", statement.builds_on), ("Leads to", catalog.built_on.get(statement.id, ())):
+        if ids:
+            screen.print(f"\n  [bold]{title}[/]")
+            screen.print(Padding(", ".join(ids), (0, 4, 0, 4)))
+
+
 def _other_misprints(screen: Console, catalog: Catalog, statement: Statement, result: Result | None) -> None:
     known = {result.id: result} if result else {}
     others = [e for e in statement.errata if e.reading or catalog.settled(statement.id, e) == "open"]
@@ -190,6 +207,15 @@ def _other_misprints(screen: Console, catalog: Catalog, statement: Statement, re
         screen.print(f"    {settled}  printed in {erratum.source}: [italic]{maths(erratum.printed)}[/]")
         why = erratum.reason or erratum.problem
         screen.print(Padding(f"{maths(why)} Correct: {maths(erratum.correct)}", (0, 0, 0, 4)))
+
+
+def _systems(screen: Console, catalog: Catalog, id: str) -> None:
+    """The code that the statement is about: the line that imports each system which promises it."""
+    promising = [entry for entry in catalog.systems.values() if id in entry.claims]
+    if promising:
+        screen.print("\n  [bold]Code[/]")
+    for entry in promising:
+        screen.print(f"    {entry.import_line}  [dim]# {_short(entry.path)}:{entry.line}[/]", soft_wrap=True)
 
 
 def _write_figure(path: Path, result: Result | None) -> None:

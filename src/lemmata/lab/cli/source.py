@@ -9,7 +9,6 @@ from rich.table import Table
 
 from lemmata import catalog as catalogs
 from lemmata.catalog import Catalog
-from lemmata.catalog.search import did_you_mean
 from lemmata.catalog.settlement import settlement
 from lemmata.catalog.sources import cited, sources
 from lemmata.catalog.statements import Statement
@@ -36,16 +35,16 @@ def run(arguments: Arguments) -> int:
         print(f"lemmata: {problem}", file=sys.stderr)
     if not arguments.source:
         return _list(catalog, notes, arguments.json)
-    if arguments.source not in notes:
-        near = did_you_mean(arguments.source, notes) or f": the sources are {', '.join(notes)}"
-        raise UserError(f"unknown source {arguments.source!r}{near}")
-    rows = cited(catalog, arguments.source)
+    source = arguments.source.zfill(3)  # 3 is 003
+    if source not in notes:
+        raise UserError(f"unknown source {arguments.source!r}: the sources are {', '.join(notes)}")
+    rows = cited(catalog, source)
     ledger = Ledger()
     known = remembered((catalog.claims[s.id] for _, s in rows if s.id in catalog.claims), ledger)
     if arguments.json:
-        print_json([_row(catalog, known, arguments.source, where, statement) for where, statement in rows])
+        print_json([_row(catalog, known, source, where, statement) for where, statement in rows])
     else:
-        _print(catalog, known, arguments.source, notes[arguments.source], rows)
+        _print(catalog, known, source, notes[source], rows)
     return 0
 
 

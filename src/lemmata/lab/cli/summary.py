@@ -1,5 +1,6 @@
 """What `lemmata check` says at the end: what holds, what fell, what was refuted, what to try next."""
 
+import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -11,6 +12,7 @@ from rich.table import Table
 from lemmata.catalog import Catalog
 from lemmata.catalog.settlement import settlement
 from lemmata.catalog.statements import READINGS
+from lemmata.judge.fingerprint import SWITCHES
 from lemmata.judge.verdict import VERDICTS, Result
 from lemmata.lab.cli.terminal import mark, maths, unicode_works, words
 from lemmata.lab.words import count, seconds
@@ -24,8 +26,13 @@ def summarise(
     left_out: Sequence[str],
     files: Mapping[str, Path],
     everything: bool,
+    seeded: bool = False,
 ) -> None:
-    """The closing words: a table by chapter, the fallen, the misprints, and three commands. `files`: users' claims."""
+    """The closing words: a table by chapter, the fallen, the misprints, and three commands. `files`: users' claims.
+
+    Where other seeds than 0 were judged (`seeded`), what fell comes with the command that repeats it.
+    """
+    truths = any(result.truth_only for result in results.values())
     tally = Counter(result.verdict for result in results.values())
     screen.print()
     screen.print(_table(catalog, results))
@@ -42,13 +49,18 @@ def summarise(
         screen.print(mark(result.verdict), name, words(result.reason or VERDICTS[result.verdict]))
         place = result.id if result.id in catalog.statements else f"{files[result.id]} {result.id}"
         screen.print(f"    [dim]lemmata show {place}[/]", soft_wrap=True)
+        if seeded:
+            switches = "".join(f"{name}={os.environ[name]} " for name in SWITCHES if name in os.environ)
+            screen.print(f"    [dim]{switches}lemmata check {place} --seed {result.seed} --fresh[/]", soft_wrap=True)
     if not fallen:
         lies = sum(len(result.lies) for result in results.values())
         told = f"{count(tally['holds'], 'claim holds', 'claims hold')}; {count(lies, 'lie was', 'lies were')} rejected"
+        if truths:
+            told = f"{count(tally['holds'], 'truth holds', 'truths hold')}; lies were not asked for"
         screen.print(f"[green]Nothing fell.[/] {told} ({seconds(took)}).")
     if left_out:
         screen.print(f"[dim]{count(len(left_out), 'long claim')} left out: add --all.[/]")
-    shown = _misprints(screen, catalog, results)
+    shown = _misprints(screen, catalog, results) if not truths else ""
     if everything:
         _try_next(screen, catalog, shown or next(iter(results), ""))
 
@@ -65,7 +77,8 @@ def _table(catalog: Catalog, results: Mapping[str, Result]) -> Table:
         chapters.setdefault(catalog.statements[id].chapter if id in catalog.statements else "yours", []).append(id)
     for chapter, ids in chapters.items():
         tally = Counter(results[id].verdict for id in ids)
-        errata = [(id, e) for id in ids if id in catalog.statements for e in catalog.statements[id].errata]
+        asked = [id for id in ids if id in catalog.statements and not results[id].truth_only]
+        errata = [(id, e) for id in asked for e in catalog.statements[id].errata]
         settled = sum(settlement(catalog, results, id, erratum) != "open" for id, erratum in errata)
         cells = [str(tally[verdict]) if tally[verdict] else nothing for verdict in VERDICTS]
         table.add_row(chapter, *cells, f"{settled} of {len(errata)}" if errata else nothing)

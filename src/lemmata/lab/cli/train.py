@@ -26,12 +26,13 @@ from lemmata.lab.recipe import (
     defaults,
     is_path,
     one_sentence,
-    recipe_of,
     record_of,
     takes_files,
     with_depth,
 )
 from lemmata.lab.words import UserError, count, seconds
+from lemmata.train.recipe import Recipe
+from lemmata.workers import end_with_parent
 
 if TYPE_CHECKING:  # listing and help must not import torch
     from lemmata.lab.cli.live import Live
@@ -66,7 +67,7 @@ class Arguments:
     tensorboard: bool = False
     """Write for TensorBoard too."""
     quiet: bool = False
-    """Say only how it ended."""
+    """Print only the final result."""
     json: bool = False
     """Print the result as JSON."""
 
@@ -88,10 +89,10 @@ def parse_own(words: list[str]) -> Any:
         raise UserError(f"{folder} holds a run of {record.get('system')} on {record.get('data')}: resume that one")
     config, options = defaults(entry, record)
     names = data_of(catalog, system)
-    own = ", or a .csv or .npz file or a folder of pictures of yours" if takes_files(catalog, system) else ""
+    own = ", or a .csv or .npz file or a folder of images of yours" if takes_files(catalog, system) else ""
     fields = [
         ("data", Annotated[str, tyro.conf.arg(help=f"What it learns from: {', '.join(names)}{own}.")], data),
-        ("config", _group(type(config), system, "What can be chosen of it."), config),
+        ("config", _group(type(config), system, "Configuration of the system."), config),
         ("options", _group(type(options), "training", "How it is trained."), options),
     ]
     known = {"__doc__": _about(system, data, names, bool(own)), "system": system, "folder": folder}
@@ -189,7 +190,7 @@ def _list(arguments: Listing) -> int:
     screen = console()
     screen.print(table)
     screen.print("\n[dim]lemmata train SYSTEM --data D trains; with --help it lists the options for these data[/]")
-    screen.print("[dim]FILE is a table (.csv), arrays x and y (.npz) or a folder of pictures of yours[/]")
+    screen.print("[dim]FILE is a table (.csv), arrays x and y (.npz) or a folder of images of yours[/]")
     return 0
 
 
@@ -202,6 +203,8 @@ def _train(arguments: Any, folder: Path) -> int:
     from lemmata.lab.cli.live import Live
     from lemmata.train.run import Diverged
 
+    if "RANK" in os.environ:
+        end_with_parent()  # the launcher: nobody else would wait for this process
     first = int(os.environ.get("RANK", "0")) == 0  # of several processes, one speaks
     screen = console(stderr=arguments.json)
     quiet = arguments.quiet or not first or (arguments.json and not screen.is_terminal)
@@ -233,7 +236,7 @@ def _run(arguments: Any, folder: Path, live: "Live", first: bool) -> "Run":
     from lemmata.train.watch import TensorBoard
 
     entry = arguments.entry
-    experiment = recipe_of(entry)(arguments.data, config=arguments.config, options=arguments.options)
+    experiment = Recipe.at(entry)(arguments.data, arguments.config, arguments.options)
     if arguments.resume and _record(folder).get("notes", {}).get("sha256") != experiment.notes.get("sha256"):
         raise UserError(f"{arguments.data} has changed since this run began: start a new one")
     live.metric = experiment.metric
@@ -251,7 +254,7 @@ def _run(arguments: Any, folder: Path, live: "Live", first: bool) -> "Run":
 def _report(arguments: Any, done: "Run", live: "Live") -> None:
     from lemmata.lab.cli.live import curve, draw_figures
     from lemmata.lab.figures.terminal import draw
-    from lemmata.lab.words import SHARES, score
+    from lemmata.lab.words import is_fraction, score
 
     assert done.folder
     words = ("scores", "best", "steps", "epochs", "seconds", "stopped")
@@ -268,7 +271,7 @@ def _report(arguments: Any, done: "Run", live: "Live") -> None:
     screen.print(f"[bold]{'  '.join(score(*pair) for pair in scores)}[/]  on the test examples, after {length}")
     baselines = _record(done.folder).get("notes", {}).get("baselines")
     if isinstance(baselines, dict):
-        told = "; ".join(score(name, value, share=live.metric in SHARES) for name, value in baselines.items())
+        told = "; ".join(score(name, value, share=is_fraction(live.metric)) for name, value in baselines.items())
         screen.print(f"[dim]for comparison: {told}[/]", soft_wrap=True)
     last = max((done.folder / "pictures").glob("step-*.svg"), default=None)
     more = (("picture", path) for path in draw_figures(done.folder))

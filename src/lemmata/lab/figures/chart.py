@@ -76,7 +76,7 @@ def _chart(figure: Figure, looks: dict[int, int], width: float, top: float) -> t
     heat = ground if isinstance(ground, Heat) else None
     bars = [mark for mark in figure.marks if isinstance(mark, Bars)]
     down = heat is not None and heat.y is None
-    y_ticks = _whole(y.ticks(6)) if down else y.ticks(6)
+    y_ticks = [] if is_plan(figure) else _whole(y.ticks(6)) if down else y.ticks(6)
     if heat is not None and heat.rows:
         y_ticks = [(row, _shortened(str(name), width / 3)) for row, name in enumerate(heat.rows)]
     left = MARGIN + max([text_width(label, 12) for _, label in y_ticks], default=0) + 8
@@ -85,15 +85,24 @@ def _chart(figure: Figure, looks: dict[int, int], width: float, top: float) -> t
     ratio = 0.52 if ground is None else (y.high - y.low) / (x.high - x.low)  # areas keep their shape
     ratio = ratio if heat is None else len(heat.values) / max(map(len, heat.values))
     ratio = ratio if ground is None else min(1.0, max(0.3, ratio))
-    frame = Frame(left, head, right, head + max(150, ratio * min(right - left, 520)), x, y, down)
+    bottom = head + max(150, ratio * min(right - left, 520))
+    if is_plan(figure):
+        x, y = _to_scale(x, y, (bottom - head) / (right - left))
+    frame = Frame(left, head, right, bottom, x, y, down)
     names = [str(name) for name in max((bar.names for bar in bars), key=len)] if bars else []
     names = [str(name) for name in heat.columns] if heat is not None and heat.columns else names
-    labels, below = _names(frame, names) if names else _numbers(frame, whole=heat is not None and heat.x is None)
+    labels, below = (
+        ([], 0.0)
+        if is_plan(figure)
+        else _names(frame, names)
+        if names
+        else _numbers(frame, whole=heat is not None and heat.x is None)
+    )
     drawn = [] if ground else [_rule(frame, frame.up(value), ".35" if value == 0 else ".13") for value, _ in y_ticks]
     drawn += _marks(figure, looks, frame)
     drawn += [text(left - 7, frame.up(value) + 4, label, "soft small", "end") for value, label in y_ticks]
     drawn += labels
-    if ground is None:
+    if ground is None and not is_plan(figure):
         drawn.append(
             f'<path d="M{clean(left)} {clean(frame.bottom)}H{clean(right)}" stroke="currentColor" opacity=".6"/>'
         )
@@ -128,6 +137,23 @@ def _scales(figure: Figure) -> tuple[Scale, Scale]:
         return Scale(min(xs), max(xs), figure.x_log), Scale(min(ys), max(ys), figure.y_log)
     x = Scale(-0.6, bars - 0.4) if bars else Scale.around(xs, figure.x_log)
     return x, Scale.around(ys, figure.y_log, zero=bars > 0)
+
+
+def is_plan(figure: Figure) -> bool:
+    """Whether a figure is a drawing in the plane, such as a graph: it measures nothing, and keeps its shape."""
+    bare = not (figure.x_label or figure.y_label or figure.x_log or figure.y_log)
+    return bare and all(isinstance(mark, Line | Points) for mark in figure.marks)
+
+
+def _to_scale(x: Scale, y: Scale, ratio: float) -> tuple[Scale, Scale]:
+    """Both scales with one length for one unit, in a frame of so many times its width in height."""
+    wide, high = x.high - x.low, y.high - y.low
+    unit = max(wide, high / ratio)
+    middle = (x.low + x.high) / 2, (y.low + y.high) / 2
+    return (
+        Scale(middle[0] - unit / 2, middle[0] + unit / 2),
+        Scale(middle[1] - unit * ratio / 2, middle[1] + unit * ratio / 2),
+    )
 
 
 def _edges(centres: Sequence[float] | None, length: int, log: bool) -> list[float]:

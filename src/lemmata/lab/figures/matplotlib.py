@@ -4,6 +4,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from lemmata.figure import Band, Bars, Figure, Heat, Image, Line, Mark, Points, Polygons
+from lemmata.lab.figures.chart import is_plan
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -32,6 +33,9 @@ def _single(figure: Figure, ax: Any) -> Any:
     for axis, log in (("x", figure.x_log), ("y", figure.y_log)):
         if log:
             ax.set(**{f"{axis}scale": "log"})
+    if is_plan(figure):
+        ax.set_aspect("equal")
+        ax.axis("off")
     if ax.get_legend_handles_labels()[1]:
         ax.legend(loc="best", frameon=False)
     if figure.note:

@@ -6,6 +6,8 @@ from html import escape, unescape
 from posixpath import dirname, relpath
 from urllib.parse import parse_qs, urlsplit
 
+from lemmata.lab.site.files import EDITION
+
 __all__ = ["file_of", "relinked"]
 
 # A script would ask the lab for what only the lab can do; the pages read without.
@@ -22,7 +24,7 @@ def file_of(address: str) -> str:
     ('atlas.html#connectionism', 'source/003.html#hopfield.energy')
     """
     parts = urlsplit(address)
-    path, place = parts.path.strip("/"), parts.fragment
+    path, place = re.sub(rf"^/assets/{EDITION}/", "/assets/", parts.path).strip("/"), parts.fragment
     if path == "atlas" and not place:  # a chapter is a place on the one page; other filters have nothing to stand for
         place = parse_qs(parts.query).get("chapter", [""])[0]
     kept = path.startswith(("static/", "assets/")) or path.endswith(".csv")

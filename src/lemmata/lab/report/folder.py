@@ -16,7 +16,7 @@ try:
 except ImportError:  # Windows
     fcntl = None
 
-__all__ = ["NotOurs", "refuse_others", "write_folder"]
+__all__ = ["NotOurs", "refuse_others", "try_folder", "write_folder"]
 
 LIST = "report.json"  # what the report wrote, so that the next one knows what it may replace
 
@@ -36,6 +36,13 @@ def refuse_others(folder: Path) -> None:
     found = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_symlink() or path.is_file()}
     if foreign := sorted(found - _listed(folder)):
         raise NotOurs(f"{folder} holds {foreign[0]}, which no report wrote: name another folder, or an empty one")
+
+
+def try_folder(folder: Path) -> None:
+    """Raise OSError where no report could be written, before minutes are spent on its contents."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with _draft(folder):
+        pass
 
 
 def write_folder(folder: Path, files: Iterable[tuple[str, bytes]]) -> int:

@@ -15,8 +15,9 @@ from typing import Any
 from lemmata.catalog import LieEntry
 from lemmata.catalog.dials import dials_in
 from lemmata.catalog.statements import Argument, Statement
+from lemmata.catalog.unicode_math import unicode_math
 from lemmata.judge.dial import Dial, dial_of
-from lemmata.lab.site.formulas import inside, style_of
+from lemmata.lab.site.formulas import inside, pieces, prose, style_of
 
 __all__ = ["guess", "reader_view"]
 
@@ -63,15 +64,22 @@ def reader_view(dial: Dial, lie: LieEntry, statement: Statement) -> dict[str, An
         texts = [known.label(lie.truth) or AS_STATED, known.label(lie.value) or lie.text]
     else:
         texts = [shown(value) for value in values]
+    words = known.words or lie.argument.replace("_", " ")
+    two = dial.last == 1  # nothing lies between them: a switch, whatever stands on it
+    worded = any(name == lie.argument for before, _, _ in pieces(statement.dialled) for name, _ in dials_in(before))
     styles = {style_of(value) for name, value in dials_in(statement.dialled) if name == lie.argument}
     return {
         "argument": lie.argument,
-        "kind": dial.kind,
-        "words": known.words or lie.argument.replace("_", " "),
+        "kind": "switch" if two else dial.kind,
+        "words": words,
+        "heard": unicode_math(words),
         "values": values,
         "texts": texts,
+        "spoken": [unicode_math(text) for text in texts],  # a screen reader names no control by a formula
+        "ends": ["", lie.text if two and texts[1] != lie.text else ""],
         "last": dial.last,
-        "formula": {style: ["", *_moved(style, dial, texts)] for style in styles},
+        "formula": {style: ["", *_moved(style, dial, texts)] for style in styles}
+        | ({"words": ["", *(str(prose(text)) for text in texts[1:])]} if worded else {}),
     }
 
 
@@ -93,10 +101,13 @@ def _moved(style: str, dial: Dial, texts: list[str]) -> list[str]:
 
 
 def _written(style: str, value: float, truth: float) -> str:
-    """MathML of a moved value: a number; a sign, or a signed number; a factor 1 or a summand 0 that is not printed."""
+    """MathML of a moved value: a number; a sign, or a signed number; what is neutral at the truth, and not printed."""
     size = f"<mn>{escape(shown(abs(value)))}</mn>"
     if style == "number" or (style == "nothing" and truth != 0):
         return MINUS + size if value < 0 else size
+    if style == "divisor":
+        return "<mo>/</mo>" + (MINUS + size if value < 0 else size)
+    value = -value if style == "subtrahend" else value
     sign = f"<mo>{'−' if value < 0 else '+'}</mo>"
     return sign if style == "sign" and abs(value) == 1 else sign + size
 

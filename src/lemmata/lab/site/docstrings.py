@@ -52,7 +52,7 @@ def _parts(docstring: str) -> Description:
         if part.startswith(">>>") or found.example:
             found.example += f"\n\n{part}" if found.example else part
         elif part.startswith("$$"):
-            found.formulas.append(" ".join(part.strip("$ \n").split()))
+            found.formulas += [" ".join(latex.split()) for latex in re.findall(r"\$\$(.+?)\$\$", part, re.S)]
         elif part.startswith("Shapes:"):
             lines = part.removeprefix("Shapes:").splitlines()
             found.shapes = [shape.strip() for line in lines for shape in re.split(r"\s{4,}", line) if shape.strip()]

@@ -1,10 +1,11 @@
 """Static files, from a fixed listing: a request names one of the names we know, and never becomes a path."""
 
+import re
 from pathlib import Path
 
 from fastapi import APIRouter, HTTPException, Request, Response
 
-__all__ = ["listing"]
+__all__ = ["assets_edition", "listing"]
 
 HERE = Path(__file__).parent
 FOLDERS = {"static": HERE / "static", "assets": HERE / "assets"}
@@ -18,6 +19,7 @@ KINDS = {
     ".woff2": "font/woff2",
     ".txt": "text/plain; charset=utf-8",
 }
+EDITION = r"v-[0-9a-f]+-[0-9a-f]+"
 router = APIRouter()
 
 
@@ -36,8 +38,23 @@ def static(request: Request, name: str) -> Response:
 
 @router.get("/assets/{name:path}")
 def asset(request: Request, name: str) -> Response:
-    """A font, style sheet or script of others."""
-    return _file(request, FOLDERS["assets"], name)
+    """A font, style sheet or script of others; under the name of its edition it never changes."""
+    edition, _, rest = name.partition("/")
+    if not re.fullmatch(EDITION, edition):
+        return _file(request, FOLDERS["assets"], name)
+    answer = _file(request, FOLDERS["assets"], rest)
+    if edition == assets_edition(FOLDERS["assets"]):
+        answer.headers["cache-control"] = "public, max-age=31536000, immutable"
+    return answer
+
+
+def assets_edition(folder: Path) -> str:
+    """The edition of the assets in a folder, as a part of their address: another one whenever they are built anew."""
+    try:
+        facts = (folder / "built.json").stat()
+    except OSError:
+        return ""
+    return f"v-{facts.st_mtime_ns:x}-{facts.st_size:x}"
 
 
 def _file(request: Request, folder: Path, name: str) -> Response:

@@ -15,8 +15,9 @@ from pathlib import Path
 
 from markupsafe import Markup, escape
 
-from lemmata.catalog.dials import DIAL, number_in, without_dials
+from lemmata.catalog.dials import DIAL, NEUTRAL, number_in, without_dials
 from lemmata.catalog.unicode_math import unicode_math
+from lemmata.lab.site.words import words
 
 __all__ = ["ASSETS", "formula", "inside", "pieces", "prose", "stated", "style_of", "table_version", "with_classes"]
 
@@ -75,12 +76,12 @@ def inside(label: str) -> str:
 def style_of(shown: str) -> str:
     r"""How a dial in a formula is written when it moves, by what it shows at the truth.
 
-    >>> [style_of(text) for text in (r"\tfrac12", "-", "", r"\min")]
-    ['number', 'sign', 'nothing', 'label']
+    >>> [style_of(text) for text in (r"\tfrac12", "-", "", r"\min", "/", "-0")]
+    ['number', 'sign', 'nothing', 'label', 'divisor', 'subtrahend']
     """
     text = shown.strip()
-    if not text:
-        return "nothing"
+    if text in NEUTRAL:
+        return {"": "nothing", "/": "divisor", "-0": "subtrahend"}[text]
     return "sign" if text in "+-" else "number" if number_in(text) is not None else "label"
 
 
@@ -90,7 +91,12 @@ def with_classes(latex: str) -> str:
     >>> with_classes(r"R^{\dial{power}{2}}")
     'R^{\\class{dial power number}{2}}'
     """
-    return DIAL.sub(lambda found: rf"\class{{dial {found[1]} {style_of(found[2])}}}{{{found[2]}}}", latex)
+
+    def classed(found: re.Match[str]) -> str:
+        text = "" if found[2].strip() in NEUTRAL else found[2]
+        return rf"\class{{dial {found[1]} {style_of(found[2])}}}{{{text}}}"
+
+    return DIAL.sub(classed, latex)
 
 
 @functools.lru_cache(8192)
@@ -100,7 +106,7 @@ def _prose(text: str, version: tuple[int, int], displayed: bool) -> Markup:
         stop = re.match(r"[.,;:]+", before) if parts and parts[-1].endswith("</math></span>") else None
         if stop:
             parts[-1] = parts[-1].removesuffix("</span>") + f'<span class="stop">{stop[0]}</span></span>'
-        parts.append(str(escape(before[stop.end() :] if stop else before)))
+        parts.append(words(before[stop.end() :] if stop else before))
         if displayed and _deserves_a_line(latex):
             style = "block"
         if latex:

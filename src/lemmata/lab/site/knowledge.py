@@ -16,6 +16,7 @@ from lemmata.catalog.sources import sources
 from lemmata.catalog.statements import READINGS, Erratum, Statement
 from lemmata.judge.fingerprint import closure, fingerprints
 from lemmata.judge.ledger import Ledger
+from lemmata.judge.loaded import place
 from lemmata.judge.verdict import Result
 
 __all__ = ["SETTLEMENTS", "Knowledge", "Snapshot", "known"]
@@ -84,7 +85,7 @@ class Knowledge:
         """What is known at this moment, for the code as it stands on the disk."""
         with self._lock:
             if unsure := self._unsure():
-                asked = {id: self.ledger.get(self._keys[id]) for id in unsure}
+                asked = {id: self.ledger.get(self._keys[id], place(self.catalog.claims[id].path)) for id in unsure}
                 kept = {id: result for id, result in self._results.items() if id not in unsure}
                 self._results = kept | {id: result for id, result in asked.items() if result}
             return Snapshot(self.catalog, self._results, self.sources)

@@ -10,11 +10,13 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 import lemmata
+from lemmata.catalog.unicode_math import unicode_math
 from lemmata.judge.words import sentence
 from lemmata.lab.site.changes import compared
 from lemmata.lab.site.figures import draw
+from lemmata.lab.site.files import assets_edition
 from lemmata.lab.site.formulas import ASSETS, formula, prose, stated
-from lemmata.lab.site.verdicts import mark, shown
+from lemmata.lab.site.verdicts import mark, reason, shown
 from lemmata.lab.words import GROUNDS, count, number, seconds
 
 __all__ = ["environment", "ground", "page", "render"]
@@ -41,7 +43,14 @@ def environment() -> Environment:
         undefined=StrictUndefined,
     )
     made.filters |= {"prose": prose, "stated": stated, "formula": formula, "number": number, "seconds": seconds}
-    made.filters |= {"mark": mark, "figure": draw, "evidence": sentence, "ground": ground}
+    made.filters |= {
+        "plain": unicode_math,
+        "reason": reason,
+        "mark": mark,
+        "figure": draw,
+        "evidence": sentence,
+        "ground": ground,
+    }
     made.globals |= {"mark": mark, "compared": compared, "count": count, "asset": asset, "shown": shown}
     made.globals |= {"command_line": command_line, "version": lemmata.__version__}
     return made
@@ -54,8 +63,14 @@ def command_line(command: str) -> Markup:
 
 
 def asset(name: str) -> str:
-    """The address of something fetched from others, or nothing where it was not: a page must do without."""
-    return f"/assets/{name}" if (ASSETS / name).is_file() else ""
+    """The address of something fetched from others, or nothing where it was not: a page must do without.
+
+    The address changes with the assets, so that a browser keeps what it has of them and need not ask.
+    """
+    if not (ASSETS / name).is_file():
+        return ""
+    edition = assets_edition(ASSETS)
+    return f"/assets/{edition}/{name}" if edition else f"/assets/{name}"
 
 
 def render(template: str, **context: Any) -> str:

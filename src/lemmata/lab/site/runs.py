@@ -120,6 +120,7 @@ def find_run(name: str) -> Trained | None:
 def new_run(system: str, data: str) -> str:
     """A name that no run has, taken at once by making its folder."""
     _root().mkdir(parents=True, exist_ok=True)
+    _root().chmod(0o700)  # weights and pictures are the user's own, whatever the umask
     stem = f"{system}-{data}"
     number = max((int(name.rpartition("-")[2]) for name in _names() if name.rpartition("-")[0] == stem), default=0)
     while True:

@@ -153,7 +153,7 @@ def _row(children: list[Element]) -> Element:
 
 def _texts(catalog: Catalog) -> Iterator[str]:
     for statement in catalog.statements.values():
-        yield from (statement.title, statement.statement, statement.dialled)
+        yield from (statement.title, statement.statement, statement.dialled, statement.why)
         yield from (source["where"] for source in statement.sources)
         yield from (label for argument in statement.arguments for _, label in argument.values)
         yield from (argument.words for argument in statement.arguments)

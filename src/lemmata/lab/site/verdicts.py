@@ -1,12 +1,13 @@
 """Verdicts on a page, of claims and of audits: a word and a shape."""
 
 import functools
+import re
 
 from markupsafe import Markup, escape
 
 from lemmata.catalog.statements import READINGS
 
-__all__ = ["mark", "shown"]
+__all__ = ["mark", "reason", "shown"]
 
 # A verdict is a word and a shape; colour only repeats it. Drawn here, so that no font decides how they look.
 RING = '<circle cx="8" cy="8" r="6.6" fill="none" stroke="currentColor" stroke-width="1.6"{}/>'
@@ -41,6 +42,24 @@ def mark(verdict: str, word: str = "") -> Markup:
         f'<svg viewBox="0 0 16 16" width="16" height="16" aria-hidden="true">{SHAPES.get(shape, SHAPES["open"])}</svg>'
     )
     return Markup(f'<span class="verdict {escape(shape.replace(" ", "-"))}">{drawn} {escape(word)}</span>')
+
+
+def reason(how: str) -> str:
+    """Why a check came to its end, without the names of exceptions and files, which are for a terminal.
+
+    >>> reason("ValueError: the ring has no such eigenvalue (eigenvalue_ring.py:92)")
+    'it cannot be computed: the ring has no such eigenvalue'
+    >>> reason("TypeError: Process.__init__() missing 1 required positional argument: 'environment' (pdp.py:20)")
+    'it cannot be computed without environment'
+    """
+    missing = re.search(r"\w+\(\) missing \d+ required [\w -]+: (.+?)(?: \([\w.]+:\d+\))?$", how)
+    if missing:  # Python's words for a call that leaves an argument out
+        names = missing[1].replace("'", "")
+        return f"it cannot be computed without {names}"
+    raised = re.fullmatch(r"(?:[\w.]*(?:Error|Exception|Degenerate|Warning)): (.*?)(?: \([\w.]+:\d+\))?", how, re.S)
+    if not raised:
+        return how
+    return "it cannot be computed" + ("" if raised[1] == "without a message" else f": {raised[1]}")
 
 
 def shown(word: str) -> str:

@@ -66,7 +66,7 @@ def acceleration_has_better_guarantees(
         f, start = QuadraticFunction(torch.diag(curvatures)), torch.tensor([1.0, 0.3], dtype=torch.float64)
         path = iterates(accelerated, f, start, steps, 1.0, momentum=momentum)
         rates.append(1 - (path[-1, 0] / path[steps // 2, 0]) ** (2 / steps))
-        bound = (1 - kappa**-root) ** torch.arange(steps + 1.0) * (f(start) + start.square().sum() / (2 * kappa))
+        bound = (1 - kappa**-root) ** torch.arange(steps + 1).double() * (f(start) + start.square().sum() / (2 * kappa))
         heights.append(f(path) - bound)
     return all_of(
         at_most(fast, (2 / (taken + 1) ** power)[:, None]),

@@ -49,7 +49,7 @@ def steps_shrink_with_all_past_gradients(draw, root=0.5, below=outside, optimize
     random = draw.normal(100, 5)
     rates = -driven(lambda p: optimizer(p, lr=eta, eps=0.5), random) / random
     return all_of(
-        close(constant, -eta * t**-root * torch.ones(7), ulps=1000),
+        close(constant, -eta * t**-root * torch.ones(7).double(), ulps=1000),
         close(first[0], -eta * SCALES / below(SCALES**2, 0.5), ulps=1000),
         always(rates.diff(dim=0) < 0),
     )
@@ -94,7 +94,7 @@ def weighted_means_make_the_step(draw, decay=0.999, corrected=1.0, below=outside
     found = driven(lambda p: optimizer(p, lr=eta, eps=eps), g, start)
     first = driven(lambda p: optimizer(p, lr=eta, eps=0.0), SCALES[None])[0]
     shrunk = driven(lambda p: decoupled(p, lr=eta, eps=eps, weight_decay=0.5), g, start)
-    places = start + torch.cat([torch.zeros(1, 5), shrunk[:-1].cumsum(0)])
+    places = start + torch.cat([torch.zeros(1, 5).double(), shrunk[:-1].cumsum(0)])
     return all_of(
         close(found, -eta * mean / below(square, eps), ulps=1000),
         close(first, -eta, ulps=1000),

@@ -4,6 +4,7 @@ import itertools
 
 import torch
 from torch import nn
+from torch.utils.flop_counter import FlopCounterMode
 
 from lemmata.figure import Figure, Line, Points
 from lemmata.judge import all_of, at_least, at_most, claim, close, lie
@@ -132,22 +133,25 @@ def a_ridge_layer_passes_one_slope(draw, power=1, constant=1.0, sweep=backpropag
     "forward mode costs a whole pass for each parameter", share=1.0, loose="a bound, which two wide layers nearly meet"
 )
 def a_gradient_costs_three_passes(draw, passes=3.0, gradient=backpropagate, share=0.25, tangents=forward_mode):
-    """Multiply-adds of networks of 2 to 64 layers and up to four million parameters; small ones against autograd."""
+    """Multiply-adds of networks of 2 to 64 layers and up to four million parameters, as torch counts them too; small
+    ones against autograd."""
     found, autograd = [], []
     for sizes in ([1, 1, 1], [3, 5, 2, 4], [6] * 6):
         network, x, loss = _network(draw, sizes, list(ACTIVATIONS)), draw.normal(3, sizes[0]), _loss(draw, sizes[-1])
         found += [values.flatten() for values in gradient(network, x, loss).gradients.values()]
         whole = loss(network.requires_grad_()(x))
         autograd += [values.flatten() for values in torch.autograd.grad(whole, list(network.parameters()))]
-    parameters, costs, forward, tangent = [], [], [], []
+    parameters, costs, products, forward, tangent = [], [], [], [], []
     with torch.device("meta"):  # only shapes, for the operations are counted and not timed
         for width, depth in [(4, 2), (4, 8), (32, 2), (32, 8), (256, 2), (256, 64)]:
             layers = [part for _ in range(depth) for part in (nn.Linear(width, width), nn.Tanh())]
             network, x = nn.Sequential(*layers), torch.empty(32, width)
-            counted = gradient(network, x, torch.sum)
+            with FlopCounterMode(display=False) as flops:  # torch's own count, of products alone
+                counted = gradient(network, x, torch.sum)
             parameters.append(depth * (width + 1) * width)
             costs.append(counted.multiply_adds / 32)
-            forward.append(counted.forward_multiply_adds / 32)
+            products.append(flops.get_total_flops() / (2 * 32 * depth * width**2))
+            forward.append(depth * width * (width + 2))  # products, a bias and an activation for each unit
             tangent.append(tangents(network, x, torch.sum).multiply_adds / 32)
     bound = [passes * once for once in forward]
     marks = [
@@ -160,5 +164,6 @@ def a_gradient_costs_three_passes(draw, passes=3.0, gradient=backpropagate, shar
     return all_of(
         close(torch.cat(found), torch.cat(autograd), ulps=256),
         at_most(costs, bound).showing(figure),
+        at_most(products, passes),
         at_least(tangent, [share * count * once for count, once in zip(parameters, forward, strict=True)]),
     )

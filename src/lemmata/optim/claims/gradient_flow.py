@@ -23,10 +23,11 @@ def steps_of_a_tenth(f, start, times, tolerance=None):
 def descent_follows_the_flow_in_steps(draw, flow=flow_path, order=1.0, power=2.0, optimizer=GradientDescent):
     """The flow of a quadratic in closed form; descent's distance from the flow of two functions; the loss in time."""
     matrix = spectrum(draw, 0.3, 1.0, 2.5)
-    quadratic, start = QuadraticFunction(matrix), draw.normal(3)
+    # From one start alone the error of first order may cancel along the way; over twenty it cannot.
+    quadratic, start = QuadraticFunction(matrix), draw.normal(20, 3)
     times = (0.0, 0.5, 1.0, 2.0)
-    exact = torch.stack([torch.linalg.matrix_exp(-matrix * time) @ start for time in times])
-    mixing = draw.normal(4, 3)
+    exact = torch.stack([start @ torch.linalg.matrix_exp(-matrix * time) for time in times])
+    mixing = draw.orthogonal(4)[:, :3]  # so that no seed bends the function more than another
 
     def bent(x):
         return torch.tanh(x @ mixing.T - 1).sum(-1)
@@ -44,6 +45,6 @@ def descent_follows_the_flow_in_steps(draw, flow=flow_path, order=1.0, power=2.0
     return all_of(
         close(flow(quadratic, start, times, tolerance=1e-10), exact, within=1e-7),
         *parts,
-        # The central difference errs by its step squared, times a sixth of a third derivative of some 100.
-        close(fall, -(slopes(bent, middle).norm() ** power), within=1e-4),
+        # The central difference errs by its step squared, times a sixth of a third derivative in time of some 10.
+        close(fall, -(slopes(bent, middle).norm(dim=-1) ** power), within=1e-5),
     )

@@ -4,6 +4,8 @@ import torch
 
 from lemmata.judge import all_of, always, at_most, claim, close, lie, mean_is
 from lemmata.optim.claims.paths import driven, path
+from lemmata.optim.gradient_descent import GradientDescent
+from lemmata.optim.gradient_flow import descent_path
 from lemmata.optim.heavy_ball import HeavyBall
 from lemmata.optim.nesterov import Nesterov
 
@@ -19,17 +21,24 @@ BETAS = (0.0, 0.5, 0.9)
     loose="with more friction it comes to rest as well",
 )
 @lie("the gradient is taken ahead of the ball", optimizer=Nesterov)
+@lie("a new step size scales the last displacement too", optimizer=GradientDescent)
 def a_ball_with_friction(draw, sign=-1.0, friction=0.9, optimizer=HeavyBall):
-    """A run on a quadratic, against both forms; and the ball's rest, which needs β < 1."""
-    hessian, start, eta, beta = draw.covariance(8), draw.normal(8), 0.1, 0.9
-    found = path(lambda p: optimizer(p, lr=eta, momentum=beta), start, lambda theta: hessian @ theta, 200)
+    """A run on a quadratic with step sizes that change, against both forms; and the ball's rest, which needs β < 1."""
+    hessian, start, beta, etas = draw.covariance(8), draw.normal(8), 0.9, draw.uniform(200, low=0.02, high=0.1)
+    found = descent_path(
+        lambda theta: ((theta @ hessian) * theta).sum(-1) / 2,
+        start,
+        200,
+        lambda p: optimizer(p, lr=0.1, momentum=beta),
+        lambda step: {"lr": float(etas[step])},
+    )
     now, before = found[1:-1], found[:-2]
-    three = now + sign * eta * now @ hessian + beta * (now - before)
+    three = now + sign * etas[1:, None] * now @ hessian + beta * (now - before)
     displacement, two = torch.zeros(8).double(), [start]
-    for _ in range(200):
+    for eta in etas:
         displacement = beta * displacement + sign * eta * hessian @ two[-1]
         two.append(two[-1] + displacement)
-    rolled = path(lambda p: optimizer(p, lr=eta, momentum=friction), start, lambda theta: hessian @ theta, 600)
+    rolled = path(lambda p: optimizer(p, lr=0.1, momentum=friction), start, lambda theta: hessian @ theta, 600)
     return all_of(
         close(found[2:], three, ulps=100),
         close(found, torch.stack(two), ulps=2000),

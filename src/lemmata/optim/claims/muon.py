@@ -1,5 +1,7 @@
 """Muon: what its steps are made of, and why an orthogonal matrix is the steepest one."""
 
+from typing import Any
+
 import torch
 
 from lemmata.judge import all_of, at_most, claim, close, exactly, lie
@@ -36,6 +38,26 @@ def _conditioned(draw, rows, columns, smallest=0.1):
     return (u * values) @ v.T, values, u, v
 
 
+def _mapped(values, quintic):
+    """What five steps of Newton and Schulz make of singular values of a matrix of norm 1."""
+    a, b, c = QUINTIC
+    for _ in range(5):
+        values = a * values + b * values**3 + c * values**quintic
+    return values
+
+
+def _moves(draw, make, rows, columns, mu, carry, update, decay=0.0):
+    """Where four steps with drawn gradients lead from a drawn matrix: the optimiser's, and those of the formula."""
+    weight = torch.nn.Parameter(draw.normal(rows, columns))
+    muon, place, momentum = make([weight]), weight.detach().clone(), torch.zeros(rows, columns).double()
+    for _ in range(4):
+        weight.grad = gradient = _conditioned(draw, rows, columns)[0]
+        momentum = carry * mu * momentum + gradient
+        place = (1 - decay) * place - update(momentum, gradient)
+        muon.step()
+    return weight.detach().flatten(), place.flatten(), momentum
+
+
 @claim("optim.muon")
 @lie("the momentum is forgotten", carry=0.0)
 @lie("the shape of the matrix is not counted", power=0.0)
@@ -44,38 +66,39 @@ def _conditioned(draw, rows, columns, smallest=0.1):
 @lie("the last power of the polynomial is even", quintic=4.0)
 @lie("five steps come within a tenth of P", near=0.1, loose="a wider band holds them too")
 @lie("the left singular vectors form an n × m matrix", printed="002/1", left=swapped_left)
+@lie("by default the momentum is not Nesterov's", ahead=0.0)
 def muon_steps_are_orthogonal(
-    draw, carry=1.0, power=0.5, quintic=5.0, near=0.32, orthogonalise=inverse_root, left=square_left, optimizer=Muon
-):
-    """Four steps for five shapes against roots of M'M; Newton-Schulz against its polynomial, and against P."""
-    lr, mu, found, formula, shapes, expected = 0.1, 0.9, [], [], [], []
+    draw, carry=1.0, power=0.5, quintic=5.0, near=0.32, ahead=1.0, orthogonalise=inverse_root, left=square_left,
+    optimizer=Muon,
+):  # fmt: skip
+    """Four steps for five shapes against roots of M'M, and by default; Newton-Schulz against its polynomial and P."""
+    lr, found, formula, default, nearly, shapes, expected = 0.1, [], [], [], [], [], []
+    exact: dict[str, Any] = {"weight_decay": 0.0, "nesterov": False, "method": "svd", "adjust_lr_fn": "rms_to_rms"}
     for rows, columns in SHAPES:
-        weight = torch.nn.Parameter(draw.normal(rows, columns))
-        muon = optimizer(
-            [weight], lr=lr, momentum=mu, weight_decay=0.0, nesterov=False, method="svd", adjust_lr_fn="rms_to_rms"
-        )
-        start, momentum = weight.detach().clone(), torch.zeros(rows, columns).double()
-        total = torch.zeros_like(momentum)
-        for _ in range(4):
-            weight.grad = gradient = _conditioned(draw, rows, columns)[0]
-            momentum = carry * mu * momentum + gradient
-            total = total - lr * (rows / columns) ** power * orthogonalise(momentum)
-            muon.step()
-        found.append((weight.detach() - start).flatten())
-        formula.append(total.flatten())
-        shapes.append(tuple(torch.linalg.svd(momentum).U.shape))
+        ratio = rows / columns
+
+        def polar(momentum, gradient, ratio=ratio):
+            return lr * ratio**power * orthogonalise(momentum)
+
+        def as_shipped(momentum, gradient, ratio=ratio):
+            chosen = ahead * (gradient + 0.95 * momentum) + (1 - ahead) * momentum
+            u, sigma, vh = torch.linalg.svd(chosen, full_matrices=False)
+            return lr * max(1.0, ratio) ** power * (u * _mapped(sigma / sigma.norm(), quintic)) @ vh
+
+        moved = _moves(draw, lambda p: optimizer(p, lr=lr, momentum=0.9, **exact), rows, columns, 0.9, carry, polar)
+        plain = _moves(draw, lambda p: optimizer(p, lr=lr), rows, columns, 0.95, carry, as_shipped, decay=0.1 * lr)
+        for where, points in ((found, moved[0]), (formula, moved[1]), (default, plain[0]), (nearly, plain[1])):
+            where.append(points)
+        shapes.append(tuple(torch.linalg.svd(moved[2]).U.shape))
         expected.append(left(rows, columns))
     matrix, values, u, v = _conditioned(draw, 7, 4, smallest=1e-3)
-    a, b, c = QUINTIC
-    mapped = values / matrix.norm()
-    for _ in range(5):
-        mapped = a * mapped + b * mapped**3 + c * mapped**quintic
     small = torch.logspace(-2, -0.1505, 1000).double()  # the other singular value fills up to norm 1
     pairs = draw.orthogonal(2) @ torch.diag_embed(torch.stack([small, (1 - small**2).sqrt()], 1)) @ draw.orthogonal(2)
     return all_of(
         # Eigenvalues of M'M have the square of M's condition; momenta of such matrices stay below a thousand.
         close(torch.cat(found), torch.cat(formula), within=1e-8),
-        close(u.T @ newton_schulz(matrix) @ v, torch.diag(mapped), ulps=2**14, scale=1.0),
+        close(torch.cat(default), torch.cat(nearly), within=1e-8),
+        close(u.T @ newton_schulz(matrix) @ v, _mapped(values / matrix.norm(), quintic).diag(), ulps=2**14, scale=1.0),
         at_most(torch.linalg.matrix_norm(newton_schulz(pairs) - polar_factor(pairs), 2), near),
         exactly(shapes, expected),
     )

@@ -9,9 +9,21 @@ from lemmata.optim.sam import SAM
 RHO, LR = 0.3, 0.1
 
 
+TENSORS = (1, 3)  # the weights are two tensors, of so many entries
+
+
 def _bent(x):
     """A loss with curvature that changes from place to place."""
     return (x**4).sum() / 4 + torch.sin(x).sum() + x[0] * x[1]
+
+
+def together(gradient):
+    return gradient.norm()
+
+
+def apart(gradient):
+    """The norm of each tensor, at its entries."""
+    return torch.cat([part.norm().expand(len(part)) for part in gradient.split(TENSORS)])
 
 
 def largest(eigenvalues):
@@ -24,37 +36,39 @@ def trace(eigenvalues):
 
 def _two_passes(optimizer, start):
     """The places where the loss was looked at, and where one step leads."""
-    weight, seen = torch.nn.Parameter(start.clone()), []
-    sam = optimizer([weight], base=torch.optim.SGD, lr=LR, rho=RHO)
+    weights, seen = [torch.nn.Parameter(part.clone()) for part in start.split(TENSORS)], []
+    sam = optimizer(weights, base=torch.optim.SGD, lr=LR, rho=RHO)
 
     def closure():
-        seen.append(weight.detach().clone())
+        seen.append(torch.cat([*weights]).detach())
         sam.zero_grad()
-        loss = _bent(weight)
+        loss = _bent(torch.cat([*weights]))
         loss.backward()
         return loss
 
     sam.step(closure)
-    return seen, weight.detach()
+    return seen, torch.cat([*weights]).detach()
 
 
 @claim("optim.sam")
 @lie("the gradient is not normalised", power=0.0)
 @lie("divided by the square of its norm", power=2.0)
+@lie("each tensor is divided by its own norm", norm=apart)
 @lie("the gradient is taken where one stands", ahead=0.0)
 @lie("all curvatures count, not only the largest", curvature=trace)
 @lie("without the factor one half", half=1.0)
 def the_gradient_of_the_worst_point_nearby(
-    draw, power=1.0, ahead=1.0, half=0.5, curvature=largest, optimizer=SAM, measure=worst_loss_rise
+    draw, power=1.0, norm=together, ahead=1.0, half=0.5, curvature=largest, optimizer=SAM, measure=worst_loss_rise
 ):
-    """Both passes of twenty steps against autograd; then minima of quadratics: SAM's way up repeated, and others."""
+    """Both passes over two tensors, twenty times, against autograd; then minima of quadratics: SAM's way up, repeated,
+    and other ways."""
     moved, formula, ends, steps = [], [], [], []
     gradient = torch.func.grad(_bent)
     for start in draw.normal(20, 4) * 10.0 ** draw.uniform(20, 1, low=-2, high=0.5):
         (first, second), end = _two_passes(optimizer, start)
         g = gradient(first)
         moved.append(second - first)
-        formula.append(RHO * g / g.norm() ** power)
+        formula.append(RHO * g / norm(g) ** power)
         ends.append(end)
         steps.append(start - LR * gradient(start + ahead * moved[-1]))
     rises, others, bounds = [], [], []

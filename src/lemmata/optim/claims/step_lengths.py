@@ -24,7 +24,7 @@ def model_of(f, w):
 @lie("the quadratic term has no one half", half=1.0)
 @lie("the remainder is of second order", order=2.0)
 def the_loss_along_its_gradient(draw, half=0.5, order=3.0, optimizer=GradientDescent):
-    """Steps short and long on quadratics, bent up and down; and the remainder on a network of tanh units."""
+    """Steps short and long on quadratics, bent up and down; and the remainder on eight networks of tanh units."""
     found, formula, sizes = [], [], []
     for values in ((1.0,), (-2.0, 0.0, 3.0), (1e-6, 1e6), (0.5, 1.0, 2.0, 4.0)):
         f, w = QuadraticFunction(spectrum(draw, *values), draw.normal(len(values))), draw.normal(len(values))
@@ -33,17 +33,20 @@ def the_loss_along_its_gradient(draw, half=0.5, order=3.0, optimizer=GradientDes
             found.append(f(stepped(optimizer, f, w, lr)[-1]))
             formula.append(model.loss - lr * model.slope + half * lr**2 * model.bend)
             sizes.append(abs(model.loss) + lr * model.slope + lr**2 * abs(model.bend) + values[-1])
-    inputs, target, w = draw.normal(6, 3), draw.normal(6), draw.normal(20)
+    lengths, remainders = torch.logspace(-4.0, -3.0, 5, dtype=torch.float64), []
+    for _ in range(8):
+        inputs, target, w = draw.normal(6, 3), draw.normal(6), draw.unit(20)
 
-    def network(w):
-        return (torch.tanh(inputs @ w[:15].reshape(3, 5)) @ w[15:] - target).square().mean()
+        def network(w, inputs=inputs, target=target):
+            return (torch.tanh(inputs @ w[:15].reshape(3, 5)) @ w[15:] - target).square().mean()
 
-    model, lengths = model_of(network, w), torch.logspace(-4.0, -3.0, 5, dtype=torch.float64)
-    values = torch.stack([network(stepped(optimizer, lambda p: network(p), w, float(lr))[-1]) for lr in lengths])
-    remainder = values - model.loss + lengths * model.slope - half * lengths**2 * model.bend
+        model = model_of(network, w)
+        values = torch.stack([network(stepped(optimizer, network, w, float(lr))[-1]) for lr in lengths])
+        remainders.append(values - model.loss + lengths * model.slope - half * lengths**2 * model.bend)
     return all_of(
         close(torch.stack(found), formula, within=torch.tensor(sizes) * 1e-12),
-        slope_is(lengths, remainder.abs(), order, within=0.05),
+        # Along one gradient the third derivative may vanish; the root mean square over eight networks does not.
+        slope_is(lengths, torch.stack(remainders).square().mean(0).sqrt(), order, within=0.05),
     )
 
 
@@ -100,6 +103,6 @@ def descent_converges_below_two_over_beta(draw, limit=2.0, strict=True, start=0.
         at_least(ratios, 1.0, attained=True),
         at_most(rest[:, 0], 0.06),
         at_least(rest[:, 2], 18.0),
-        close(rest[:, 1], torch.ones(3) if strict else torch.zeros(3), within=1e-6),
+        close(rest[:, 1], 1.0 if strict else 0.0, within=1e-6),
         close(torch.cat(ends), torch.cat(solutions), within=1e-6),
     )

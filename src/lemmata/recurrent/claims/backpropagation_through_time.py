@@ -13,7 +13,7 @@ from lemmata.recurrent.backpropagation_through_time import (
     through_readout,
 )
 from lemmata.recurrent.elman import Elman
-from lemmata.recurrent.gradient_flow import jacobian_products, state_jacobians
+from lemmata.recurrent.jacobians_through_time import jacobian_products, state_jacobians
 from lemmata.recurrent.output_map import Tagger
 
 

@@ -57,7 +57,7 @@ def equal_to_the_last(draw, layer, steps=250, lr=0.01):
 def every_output_sees_the_whole_sequence(draw, layer=Bidirectional, backward=1.0, directions=2):
     """Against torch's network both ways, with several lengths; derivatives; the readout by blocks; a task learnt."""
     theirs = nn.RNN(3, 4, bidirectional=True, batch_first=True).double()
-    ours = layer(Elman.from_torch(theirs), Elman.from_torch(theirs, reverse=True))
+    ours = layer(Elman.from_torch(theirs, reverse=False), Elman.from_torch(theirs, reverse=True))
     x, start, lengths = draw.normal(4, 7, 3), draw.normal(2, 4, 4), torch.tensor([7, 3, 1, 5])
     packed = nn.utils.rnn.pack_padded_sequence(x, lengths, batch_first=True, enforce_sorted=False)
     outputs, last = theirs(packed, start)

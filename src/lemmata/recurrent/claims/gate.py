@@ -51,7 +51,7 @@ def gates_scale_memory_and_gradient(draw, sign=1.0, passed=1.0, half=0.5, least=
             parts.append(close(left[:3], gate**steps, within=1e-10))
             parts.append(close(left[3:], gate ** (passed * steps), within=1e-10))
     layers = with_drawn_weights(LSTM(2, 50), draw), with_drawn_weights(GRU(2, 50), draw)
-    x, state = 3 * draw.normal(4, 10, 2), draw.normal(4, 10, 50)
+    x, state = draw.normal(4, 10, 2), draw.normal(4, 10, 50)
     shown, formula = [], []
     for layer, gated in zip(layers, (("input", "forget", "output"), ("reset", "update")), strict=True):
         for name in gated:
@@ -64,5 +64,7 @@ def gates_scale_memory_and_gradient(draw, sign=1.0, passed=1.0, half=0.5, least=
         *parts,
         close(gates, torch.stack(formula)),
         always((gates > 0) & (gates < 1)),
-        close(gates.min(), least, within=1e-4),  # sums of variance 30 and more reach far below zero
+        close(
+            gates.min(), least, within=1e-4
+        ),  # sums of variance 25 and more reach far below zero, but not where a gate is rounded to one
     )

@@ -109,12 +109,23 @@ def negating_the_update_gate_exchanges_the_conventions(draw, gru=GRU, sign=-1.0,
     return all_of(*parts)
 
 
+def torchs_gru(layer):
+    """torch's GRU with a layer's weights, block by block; its bias of the state is inside the reset product."""
+    made = nn.GRU(layer.inputs, layer.hidden, batch_first=True).double()
+    order = torch.cat([torch.arange(3 * layer.hidden)[layer.rows(block)] for block in ("reset", "update", "candidate")])
+    inside = torch.cat([torch.zeros(2 * layer.hidden).double(), layer.inner_bias])
+    weights = layer.input_weight[order], layer.recurrent_weight[order], layer.bias[order], inside
+    made.load_state_dict(dict(zip(made.state_dict(), weights, strict=True)))
+    return made
+
+
 @claim("rnn.gru.reset_placement")
 @lie("the two placements are equal for every matrix", outside=1.0)
 @lie("the two placements are equal for every reset gate", spread=1.0)
 @lie("the bias of the state belongs outside of the reset", inner=1.0)
 def the_placement_matters_unless_matrix_and_gate_commute(draw, gru=GRU, outside=0.0, spread=0.0, inner=0.0):
-    """Diagonal matrices and uniform gates give equal states; otherwise a unit differs where the products do."""
+    """The second against torch's GRU; diagonal matrices and uniform gates give equal states; otherwise a unit differs
+    where the products do."""
     x, start = draw.normal(3, 12, 2), draw.uniform(3, 6, low=-1.0)
 
     def pair(change=lambda layer: None):
@@ -139,13 +150,16 @@ def the_placement_matters_unless_matrix_and_gate_commute(draw, gru=GRU, outside=
         return (layers[0](x, start)[0] - layers[1](x, start)[0]).abs().max()
 
     # Three units are told of themselves alone: there the products agree, at the others not, and so do the candidates.
-    half = torch.eye(6) + (torch.arange(6)[:, None] > 2)
+    half = torch.eye(6).double() + (torch.arange(6)[:, None] > 2)
     before, after = pair(lambda layer: layer.recurrent_weight.data[layer.rows("candidate")].mul_(half))
     after.get_parameter("inner_bias").data.zero_()
     states, u = draw.normal(200, 6), draw.normal(200, 2)
     first, second = before.gates(u, states), after.gates(u, states)
     apart, curved = (first.candidate - second.candidate).abs(), first.candidate.abs() < 0.99
+    plain = with_drawn_weights(gru(2, 6, reset="after"), draw)
+    theirs = torchs_gru(plain)(x, start[None])[0]
     return all_of(
+        *(close(run(x, start)[0], theirs, ulps=1024) for run in (plain, plain.by_steps)),
         close(gap(pair(diagonal)), 0.0, within=1e-14),
         close(gap(pair(uniform)), 0.0, within=1e-14),
         always(apart[:, :3] < 1e-12),

@@ -131,8 +131,8 @@ def states_stay_bounded_strictly_inside_the_circle(
     # A constant input, and one that turns in step with the eigenvalue: as large after twice the time.
     growth = []
     for phase in (0.0, 0.7):
-        sums = impulse_response(modulus * torch.exp(torch.tensor([1j * phase])), 2000).double()
-        turned = (sums * torch.cos(phase * torch.arange(2000))).cumsum(0).abs()
+        sums = impulse_response(modulus * torch.exp(torch.tensor([1j * phase], dtype=torch.complex128)), 2000).double()
+        turned = (sums * torch.cos(phase * torch.arange(2000).double())).cumsum(0).abs()
         growth.append(float(turned[-1] / turned[999]))
     block = torch.tensor([[1.0, coupling], [0.0, 1.0]]).double()
     long = torch.linalg.matrix_norm(torch.linalg.matrix_power(block, 500), 2)
@@ -151,7 +151,7 @@ def states_stay_bounded_strictly_inside_the_circle(
 def similar(draw, blocks):
     """A matrix with given diagonal blocks of few binary digits, in a random well-conditioned basis, not rounded."""
     halves = [torch.diag(draw.signs(len(blocks) - 1).double() / 2, side) for side in (-1, 1)]
-    basis = (torch.eye(len(blocks)) + halves[0]) @ (torch.eye(len(blocks)) + halves[1])
+    basis = (torch.eye(len(blocks)).double() + halves[0]) @ (torch.eye(len(blocks)).double() + halves[1])
     inverse = (torch.linalg.inv(basis) * 1024).round() / 1024  # products of up to ten halves
     return basis @ blocks @ inverse, torch.linalg.eigvals(blocks)
 

@@ -13,16 +13,19 @@ LAG = 60
 
 
 def against_torch(draw, lstm, matrix):
-    """Outputs and last cells of a layer, with U = I unless `matrix` says otherwise, and of torch's LSTM."""
-    layer, other = with_drawn_weights(lstm(3, 4, cell_matrix=True), draw), nn.LSTM(3, 4, batch_first=True).double()
-    layer.cell_weight.data = torch.eye(4).double() + matrix * draw.normal(4, 4)
+    """Outputs and last cells of a layer without U and of one with U = I, unless `matrix` says otherwise, both at once
+    and step by step, and those of torch's LSTM."""
+    layer, other = with_drawn_weights(lstm(3, 4), draw), nn.LSTM(3, 4, batch_first=True).double()
+    shown = lstm(3, 4, cell_matrix=True).double()
+    shown.load_state_dict(layer.state_dict() | {"cell_weight": torch.eye(4).double() + matrix * draw.normal(4, 4)})
     split = draw.normal(16)  # of the two biases only the sum matters
     weights = layer.input_weight, layer.recurrent_weight, layer.bias - split, split
     other.load_state_dict(dict(zip(other.state_dict(), weights, strict=True)))
     x, start = draw.normal(5, 9, 3), (draw.normal(5, 4), draw.normal(5, 4))
-    outputs, (_, cell) = layer(x, start)
+    runs = [run(x, start) for each in (layer, shown) for run in (each, each.by_steps)]
+    outputs, cells = torch.stack([states for states, _ in runs]), torch.stack([cell for _, (_, cell) in runs])
     theirs, (_, their_cell) = other(x, tuple(part[None] for part in start))
-    return (outputs, cell), (theirs, their_cell[0])
+    return (outputs, cells), (theirs.expand_as(outputs), their_cell.expand_as(cells))
 
 
 def shown_through(draw, lstm):
@@ -65,7 +68,7 @@ def the_cell_is_kept_written_and_shown_by_gates(draw, lstm=LSTM, writes="input",
     ours, shown = shown_through(draw, lstm)
     kept, left = with_input_kept_out(draw, lstm, writes)
     same = all_of(
-        close(outputs[:, shift:], theirs[:, : 9 - shift]),
+        close(outputs[:, :, shift:], theirs[:, :, : 9 - shift]),
         close(cell, their_cell),
         close(ours, shown, ulps=4096),  # the division loses digits near zero
         close(kept, left),

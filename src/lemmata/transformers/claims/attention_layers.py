@@ -128,7 +128,7 @@ def times_zero(scores, allowed):
 def the_future_is_not_seen(draw, hide=before_the_softmax, ahead=0, system=SelfAttention):
     """Weights against masked scores, and each output against that of the sequence cut off there; far futures, too."""
     layer = drawn(draw, system(6, heads=2, causal=True))
-    x = draw.normal(3, 9, 6) * torch.tensor([1e-3, 1.0, 1.0])[:, None, None]
+    x = draw.normal(3, 9, 6) * torch.tensor([1e-3, 1.0, 1.0], dtype=torch.float64)[:, None, None]
     x[2, 5:] *= 1e4  # a future with huge scores
     query, key, _ = layer.heads_of(x)
     allowed = torch.ones(9, 9, dtype=torch.bool).tril(ahead)

@@ -1,10 +1,12 @@
 """BERT: what it computes, the two tasks it is taught, and what it is to see both sides of a hidden token."""
 
+import math
+
 import torch
 from torch import nn
 from torch.nn import functional
 
-from lemmata.judge import all_of, always, claim, close, exactly, law_is, lie, probability_is, reaches
+from lemmata.judge import ALPHA, all_of, always, claim, close, exactly, law_is, lie, probability_is, reaches
 from lemmata.recurrent.bidirectional import Bidirectional
 from lemmata.recurrent.gru import GRU
 from lemmata.transformers.bert import Bert
@@ -35,10 +37,25 @@ def ahead(time):
     return torch.ones(time, time, dtype=torch.bool).triu(1)
 
 
-def by_torch(encoder, pairs, segment, place, hidden_from):
+def written_out(pairs):
+    """[CLS] A [SEP] B [SEP] of each pair, its segments, and where there is a token: (pairs, time) each."""
+    rows = [[torch.tensor([CLS, *a, SEP, *b, SEP]), torch.arange(len(a) + len(b) + 3) > len(a) + 1] for a, b in pairs]
+    x, segments = (nn.utils.rnn.pad_sequence(list(column), batch_first=True) for column in zip(*rows, strict=True))
+    return x, segments.long(), x != 0
+
+
+def early(pairs, *tokens):
+    """Pairs whose second segment begins with the [SEP] before B."""
+    joined = join_pairs(pairs, *tokens)
+    second = functional.pad(joined.segments, (0, 1))[:, 1:] | joined.segments
+    return joined._replace(segments=second)
+
+
+def by_torch(encoder, written, segment, place, hidden_from):
     """Tokens and sentence from torch's own encoder layers with the same weights."""
-    h = functional.one_hot(pairs.x, encoder.vocab_size).double() @ encoder.tokens.weight
-    h = h + encoder.positions.weight[: h.shape[1]] + segment * encoder.segments.weight[pairs.segments]
+    x, segments, mask = written
+    h = functional.one_hot(x, encoder.vocab_size).double() @ encoder.tokens.weight
+    h = h + encoder.positions.weight[: h.shape[1]] + segment * encoder.segments.weight[segments]
     h = encoder.norm(h)
     for block in encoder.blocks:
         layer = nn.TransformerEncoderLayer(
@@ -50,23 +67,27 @@ def by_torch(encoder, pairs, segment, place, hidden_from):
         for name, parameter in layer.named_parameters():
             ours = next(part for start, part in values.items() if name.removeprefix("self_attn.").startswith(start))
             parameter.data = getattr(ours, "weight" if name.endswith("weight") else "bias").data
-        h = layer(h, src_mask=hidden_from(h.shape[1]), src_key_padding_mask=~pairs.mask)
-    return h[pairs.mask], encoder.pool(h[:, place]).tanh()
+        h = layer(h, src_mask=hidden_from(h.shape[1]), src_key_padding_mask=~mask)
+    return h[mask], encoder.pool(h[:, place]).tanh()
 
 
 @claim("bert.model")
 @lie("segments do not enter", segment=0.0)
 @lie("a token sees those before it alone", hidden_from=ahead)
 @lie("the sentence is read off its last place", place=-1)
-@lie("two stages: masked tokens alone in the first", printed="003/2", second=0.0)
+@lie("the second segment begins with the [SEP] before B", join=early)
+@lie("the loss is that of the masked tokens alone", second=0.0)
 @lie("the pooler is not counted", count=108_891_648)
-def an_encoder_of_pairs(draw, segment=1.0, hidden_from=everywhere, place=0, second=1.0, count=109_482_240):
+def an_encoder_of_pairs(
+    draw, segment=1.0, hidden_from=everywhere, place=0, join=join_pairs, second=1.0, count=109_482_240
+):
     """Against torch's encoder layers; the loss against both tasks of one batch; the size of BERT-base."""
     model = random_model(draw)
     sentences = [draw.integers(5, 40, n).tolist() for n in (1, 6, 4, 2, 3, 5)]
-    pairs = join_pairs([*zip(sentences[:3], sentences[3:], strict=True)], CLS, SEP)
+    couples = [*zip(sentences[:3], sentences[3:], strict=True)]
+    pairs = join(couples, CLS, SEP)
     tokens, pooled = model.encoder(*pairs[:3])
-    expected = by_torch(model.encoder, pairs, segment, place, hidden_from)
+    expected = by_torch(model.encoder, written_out(couples), segment, place, hidden_from)
     x, targets = mask_tokens(pairs.x, 40, MASK, [0, CLS, SEP], fraction=0.5, generator=draw.generator)
     targets[0, 1] = pairs.x[0, 1]  # at least one is chosen
     follows = torch.tensor([True, False, True])
@@ -75,7 +96,7 @@ def an_encoder_of_pairs(draw, segment=1.0, hidden_from=everywhere, place=0, seco
     loss = masked + second * functional.cross_entropy(following, (~follows).long())
     return all_of(
         close(torch.cat([tokens[pairs.mask].flatten(), pooled.flatten()]), torch.cat([e.flatten() for e in expected])),
-        close(model.losses(x, targets, *pairs[1:3], follows)["loss"], loss),
+        close(model.losses(x, targets, pairs.segments, pairs.mask, follows)["loss"], loss),
         exactly(sum(values.numel() for values in Bert(device="meta").parameters()), count),
     )
 
@@ -91,12 +112,23 @@ def at_all(targets):
     return torch.ones_like(targets, dtype=torch.bool)
 
 
+def evenly(token, vocab_size):
+    """The share of tokens up to this one, if all are as likely."""
+    return (token + 1) / vocab_size
+
+
+def by_rank(token, vocab_size):
+    """The same if a token is as frequent as in a language: one over its rank, by Zipf."""
+    return (token + 2).log() / math.log(vocab_size + 1)
+
+
 @claim("bert.mlm")
 @lie("what is done to the chosen tokens is done to all", fraction=1.0)
 @lie("every chosen token becomes [MASK]", hidden=1.0)
 @lie("no token is replaced by another", replaced=0.0)
+@lie("a token is replaced by frequent tokens more often", law=by_rank)
 @lie("the loss is that of all tokens", asked=at_all)
-def most_chosen_tokens_are_hidden(draw, fraction=0.15, hidden=0.8, replaced=0.1, asked=at_chosen):
+def most_chosen_tokens_are_hidden(draw, fraction=0.15, hidden=0.8, replaced=0.1, asked=at_chosen, law=evenly):
     """How often a token is hidden, replaced and kept; what is asked; and the loss at these places alone."""
     vocab_size = 30_000
 
@@ -116,6 +148,10 @@ def most_chosen_tokens_are_hidden(draw, fraction=0.15, hidden=0.8, replaced=0.1,
         x, read, chosen = fates(n)
         return chosen & (read == x)
 
+    def put_instead(n):
+        words = {"fraction": 1.0, "hidden": 0.0, "replaced": 1.0, "generator": draw.generator}
+        return mask_tokens(torch.full((n,), 5), vocab_size, MASK, **words).x
+
     model = random_model(draw)
     x = draw.integers(0, 40, 4, 12)
     read, targets = mask_tokens(x, 40, MASK, [0, CLS, SEP], fraction=0.5, generator=draw.generator)
@@ -124,9 +160,10 @@ def most_chosen_tokens_are_hidden(draw, fraction=0.15, hidden=0.8, replaced=0.1,
     special = torch.isin(x, torch.tensor([0, CLS, SEP]))
     # A random token is by chance the true one or [MASK] in one of 15,000 cases, far below what can be noticed here.
     return all_of(
-        probability_is(is_hidden, fraction * hidden, effect=0.0025, alpha=1e-9 / 3),
-        probability_is(is_replaced, fraction * replaced, effect=0.0025, alpha=1e-9 / 3),
-        probability_is(is_kept, fraction * (1 - hidden - replaced), effect=0.0025, alpha=1e-9 / 3),
+        probability_is(is_hidden, fraction * hidden, effect=0.0025, alpha=ALPHA / 4),
+        probability_is(is_replaced, fraction * replaced, effect=0.0025, alpha=ALPHA / 4),
+        probability_is(is_kept, fraction * (1 - hidden - replaced), effect=0.0025, alpha=ALPHA / 4),
+        law_is(put_instead, lambda k: law(k.floor(), vocab_size).clamp(0, 1), effect=0.05, alpha=ALPHA / 4),
         always((targets == -100)[special] & (read == x)[special], detail="special tokens are left alone"),
         close(model.losses(read, targets, follows=torch.ones(4, dtype=torch.bool))["masked_language"], loss),
     )
@@ -225,7 +262,7 @@ def first_of_another(documents, count, *tokens, generator):
     """Pairs whose random sentence is always the first of the next document."""
     pairs = draw_pairs(documents, count, *tokens, generator=generator)
     begins = torch.tensor([sentences[0][0] for sentences in documents])
-    following = torch.searchsorted(begins, pairs.x[:, 1], right=True) % len(begins)
+    following = torch.searchsorted(begins, pairs.x[:, 1].contiguous(), right=True) % len(begins)
     pairs.x[:, 3] = torch.where(pairs.follows, pairs.x[:, 3], begins[following])  # type: ignore
     return pairs
 
@@ -274,7 +311,10 @@ def neighbours_are_told_from_strangers(draw, fraction=0.5, summary=first_place, 
     home, place = (torch.searchsorted(ends, each, right=True) for each in (first, second))
     right = torch.where(drawn.follows, (second == first + 1) & (home == place), home != place)
     layout = (drawn.x[:, [0, 2, 4]] == torch.tensor([CLS, SEP, SEP])).all(1)
-    strangers = second[~drawn.follows & (home == 0)] - 20  # any of the 37 sentences of other documents
+    # Any sentence of other documents: its number among them, with a random digit behind, in parts of how many they are.
+    sizes = ends.diff(prepend=torch.tensor([0]))[home]
+    number = second - torch.where(second > first, sizes, 0) + draw.uniform(len(second))
+    strangers = (number / (57 - sizes))[~drawn.follows]
     model = random_model(draw, 70)
     some = [column[:50] for column in drawn[:3]]
     expected = model.next_sentence(model.encoder.pool(summary(model.encoder(*some).tokens)).tanh())  # type: ignore
@@ -285,7 +325,7 @@ def neighbours_are_told_from_strangers(draw, fraction=0.5, summary=first_place, 
     return all_of(
         probability_is(neighbours, fraction, effect=0.015, alpha=5e-10),
         always(right & layout, detail="the sentence after A, or one of another document"),
-        law_is(lambda n: strangers[:n], lambda k: ((k.floor() + 1) / 37).clamp(0, 1), effect=0.1, alpha=5e-10),
+        law_is(lambda n: strangers[:n], lambda u: u.clamp(0, 1), effect=0.1, alpha=5e-10),
         close(model(*some).next_sentence, expected),
         reaches((told == fresh.follows).double().mean(), 0.9, detail="of 1,000 pairs in two topics"),
     )

@@ -26,7 +26,7 @@ class AttentionFirst(TransformerEncoder):
         return self._normalised(h)
 
 
-def torchs(kind, layer, first):
+def torchs(kind, layer, first) -> Any:
     """Two of torch's layers, as they come, in float64."""
     settings = {"norm_first": first, "batch_first": True, "dropout": 0.0}
     last = nn.LayerNorm(WIDTH) if first else None
@@ -130,11 +130,13 @@ class LooksAtTheSourceFirst(TransformerDecoder):
 @lie("the history is read without a mask", decoder=LooksAhead)
 @lie("the source is looked at before the history", decoder=LooksAtTheSourceFirst)
 @lie("a token that is written is always the first", decoder=StartsAgain)
-def a_decoder_writes_step_by_step_what_it_would_at_once(draw, decoder=TransformerDecoder):
-    """Torch's decoder with both masks; beginnings of a sequence alone; one token at a time from what caches keep."""
+@lie("what is kept need not follow sequences that a search puts in another order", follows=False)
+def a_decoder_writes_step_by_step_what_it_would_at_once(draw, decoder=TransformerDecoder, follows=True):
+    """Torch's decoder with both masks; beginnings alone; one token at a time or two, and sequences in another order."""
     y, memory, lengths = draw.normal(3, 6, WIDTH), draw.normal(3, 7, WIDTH), torch.tensor([7, 1, 4])
     seen, ahead = torch.arange(7) < lengths[:, None], torch.ones(6, 6, dtype=torch.bool).triu(1)
-    at_once, torch_says, alone, stepped = [], [], [], []
+    at_once, torch_says, alone, stepped, exchanged = ([] for _ in range(5))
+    order = torch.tensor([2, 0, 1])
     for first in (True, False):
         theirs = torchs(nn.TransformerDecoder, nn.TransformerDecoderLayer, first)
         ours = decoder(WIDTH, 2, HEADS, 24, norm_first=first, dtype=torch.float64)
@@ -145,9 +147,16 @@ def a_decoder_writes_step_by_step_what_it_would_at_once(draw, decoder=Transforme
         alone.append(torch.stack([ours(y[:, : t + 1], memory, seen)[:, t] for t in range(6)], 1))
         caches = ours.new_caches()
         stepped.append(torch.cat([ours(y[:, t : t + 1], memory, seen, caches) for t in range(6)], 1))
+        caches = ours.new_caches()
+        before = [ours(piece, memory, seen, caches) for piece in y[:, :4].split(2, 1)]
+        for cache in caches if follows else ():
+            cache.reorder(order)
+        after = [ours(piece, memory[order], seen[order], caches) for piece in y[order, 4:].split(1, 1)]
+        exchanged.append(torch.cat([*(piece[order] for piece in before), *after], 1))
     whole = torch.stack(at_once)
     return all_of(
         close(whole, torch.stack(torch_says), ulps=1000),
         close(whole, torch.stack(alone), ulps=1000),
         close(whole, torch.stack(stepped), ulps=1000),
+        close(whole[:, order], torch.stack(exchanged), ulps=1000),
     )

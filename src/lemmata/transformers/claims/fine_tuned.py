@@ -25,12 +25,17 @@ def in_float64(draw, model):
 # --- Answers ---
 
 
-def inside(mask, time):
-    return torch.stack([mask[:, i] & mask[:, j] for i, j in itertools.product(range(time), repeat=2)], 1)
+def inside(passage):
+    return passage
 
 
-def anywhere(mask, time):
-    return torch.ones(len(mask), time * time, dtype=torch.bool)
+def up_to_the_end(passage):
+    """The [SEP] after the passage too."""
+    return passage | passage.roll(1, 1)
+
+
+def anywhere(passage):
+    return torch.ones_like(passage)
 
 
 def in_order(i, j):
@@ -45,26 +50,28 @@ def in_any_order(i, j):
 @claim("bert.finetune.qa")
 @lie("the best start and the best end make the best span", order=in_any_order)
 @lie("the question's words may answer it", allowed=anywhere)
+@lie("the [SEP] that ends the passage may answer it", allowed=up_to_the_end)
 @lie("the start decides alone", weight=0.0)
 @lie("the two logits come without a bias", bias=0.0)
 def the_answer_is_the_best_span(draw, weight=1.0, bias=1.0, order=in_order, allowed=inside, answerer=QuestionAnswerer):
     """Logits against the formula, and spans against all pairs of places, in passages of many lengths."""
     time, batch = 16, 400
     model = in_float64(draw, answerer(30, **SMALL))
-    question, length = draw.integers(2, 8, batch, 1), draw.integers(10, time + 1, batch, 1)
-    x, place = draw.integers(0, 30, batch, time), torch.arange(time)
-    mask = place < length
-    segments = (mask & (place >= question)).long()
+    x, place, question = draw.integers(0, 30, batch, time), torch.arange(time), draw.integers(1, 6, batch, 1)
+    begin = question + 2  # behind [CLS], the question and [SEP]
+    end = begin + 1 + (draw.uniform(batch, 1) * (time - 1 - begin)).long()  # the place of the last [SEP]
+    passage, mask = (place >= begin) & (place < end), place <= end
+    segments = (mask & (place >= begin)).long()
     logits = torch.stack(model(x, segments, mask), -1)
     h = model.encoder(x, segments, mask).tokens
     formula = h @ model.classifier.weight.T + bias * model.classifier.bias
     # Drawn logits too: a network without training says nearly the same of all places.
-    start, end = torch.cat([logits, 3 * draw.normal(2 * batch, time, 2)]).unbind(-1)
-    passage = passage_mask(segments, mask).repeat(3, 1)
-    found = best_span(start, end, passage)
+    first, last = torch.cat([logits, 3 * draw.normal(2 * batch, time, 2)]).unbind(-1)
+    found = best_span(first, last, passage_mask(segments, mask).repeat(3, 1))
     pairs = torch.tensor([order(i, j) for i, j in itertools.product(range(time), repeat=2)])
-    sums = (start[:, :, None] + weight * end[:, None, :]).flatten(1)  # (passages, spans)
-    best = sums.masked_fill(~(pairs & allowed(passage, time)), -torch.inf).argmax(1)
+    sums, within = first[:, :, None] + weight * last[:, None], allowed(passage).repeat(3, 1)  # (passages, time, time)
+    spans = pairs.view(time, time) & within[:, :, None] & within[:, None]
+    best = sums.masked_fill(~spans, -torch.inf).flatten(1).argmax(1)
     answered = model.answer(x, segments, mask)
     return all_of(
         close(logits, formula, ulps=256, scale=10.0),

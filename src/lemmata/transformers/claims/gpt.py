@@ -198,4 +198,4 @@ def examples_in_a_prompt_teach_a_task(draw, gain=1.0, examples=of_the_task):
     model = draw.trained(learner_of_maps, read_maps, steps=2000)
     shots = torch.arange(SYMBOLS)
     found = torch.stack([accuracy(model, k, examples, draw.generator) for k in shots.tolist()])
-    return close(found, (1 + gain * shots) / SYMBOLS, within=0.08)
+    return close(found, (1 + gain * shots.double()) / SYMBOLS, within=0.08)

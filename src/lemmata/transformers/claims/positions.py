@@ -46,14 +46,29 @@ def added(x, positions):
     return x + sinusoidal_encoding(positions, x.shape[-1], dtype=x.dtype)
 
 
+def unturned(x, positions):
+    """Positions that change nothing."""
+    return x
+
+
+def turned_pairs(query, key, apart, rate):
+    """The product of a query and a key as complex numbers, one for each pair, turned by their distance: (vectors,)."""
+    half = query.shape[-1] // 2
+    q, k = (torch.complex(x[..., :half], x[..., half:]) for x in (query, key))
+    angle = rate * apart * BASE ** (-torch.arange(half).double() / half)
+    return (q * k.conj() * torch.polar(torch.ones_like(angle), angle)).real.sum(-1)
+
+
 @claim("attention.positional.shift")
 @lie("also with a frequency of its own for each column", encoding=unpaired)
 @lie("the rotation goes the other way", turned=-1.0)
 @lie("the product depends on the sum of the positions", sign=1.0)
 @lie("every encoding has the squared length d", half=1.0)
 @lie("so does that of queries and keys to which positions are added", turn=added)
-def a_shift_is_a_rotation(draw, encoding=sinusoidal_encoding, turned=1.0, sign=-1.0, half=0.5, turn=rotate):
-    """Shifts near and far, back and none; products and lengths of all pairs; queries and keys turned alike."""
+@lie("queries and keys need not be turned", turn=unturned)
+@lie("queries and keys turn three times as fast as the encoding", rate=3.0)
+def a_shift_is_a_rotation(draw, encoding=sinusoidal_encoding, turned=1.0, sign=-1.0, half=0.5, turn=rotate, rate=1.0):
+    """Shifts near and far, back and none; products and lengths of all pairs; queries and keys as complex numbers."""
     shifted, rotated, products, cosines = [], [], [], []
     for width in (2, 8, 64):
         t = torch.arange(200)
@@ -64,14 +79,16 @@ def a_shift_is_a_rotation(draw, encoding=sinusoidal_encoding, turned=1.0, sign=-
         apart = (t[:, None] + sign * t)[..., None] * BASE ** (-torch.arange(0, width, 2).double() / width)
         products.append((p @ p.mT / width).flatten())
         cosines.append((apart.cos().sum(-1) / width).flatten())
-    query, key, s, t = draw.normal(50, 1, 8), draw.normal(50, 1, 8), draw.integers(0, 500, 1), draw.integers(0, 500, 1)
-    met = (turn(query, s) * turn(key, t)).sum(-1)
+    query, key = draw.normal(2, 50, 8)
+    s, t = draw.integers(0, 500, 50), draw.integers(0, 500, 50)
     return all_of(
         close(torch.cat(shifted), torch.cat(rotated), scale=1000.0),  # the rounding of an angle of a thousand radians
         close(torch.cat(products), torch.cat(cosines), scale=200.0),
         close(
             torch.cat([(p * p).sum(-1), encoding(s, 8, dtype=torch.float64).square().sum(-1)]),
-            torch.tensor([half * 64] * 200 + [half * 8]).double(),
+            torch.tensor([half * 64] * 200 + [half * 8] * 50).double(),
         ),
-        close(met, (turn(query, s - t) * turn(key, 0 * t)).sum(-1), scale=500.0 * 8),
+        close(
+            (turn(query, s) * turn(key, t)).sum(-1), turned_pairs(query, key, (s - t)[:, None], rate), scale=500.0 * 8
+        ),
     )

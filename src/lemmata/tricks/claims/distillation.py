@@ -7,7 +7,7 @@ from torch.nn import functional
 import lemmata
 from lemmata.feedforward.mlp import MLP
 from lemmata.judge import all_of, at_least, claim, close, lie, reaches, slope_is
-from lemmata.tricks.distillation import distill, distillation_loss
+from lemmata.tricks.distillation import DistillationLoss, distill, distillation_loss
 
 
 def points(count, seed):
@@ -70,20 +70,28 @@ def _likelihood(student, teacher, temperature, reduction="mean"):
 @lie("the sum without the minus sign", printed="000/1", sign=1.0)
 @lie("the sum without the minus sign is least at the teacher", printed="001/2", loss=_likelihood)
 @lie("a student that minimises it without the minus sign comes near its teacher", printed="003/3", minus=False)
-def students_learn_tempered_probabilities(draw, sign=-1.0, loss=distillation_loss, minus=True):
+@lie("beside the labels it is multiplied by the temperature", factor=1.0)
+def students_learn_tempered_probabilities(draw, sign=-1.0, factor=2.0, loss=distillation_loss, minus=True):
     """The loss against the formula, its least value, the entropy of tempered teachers; and a student of 16 units."""
     teacher, others, formula, least, entropies = 4 * draw.normal(50, 5), [], [], [], []
-    student = 4 * draw.normal(50, 5)
+    student, labels, mixed = 4 * draw.normal(50, 5), draw.integers(0, 5, 50), []
     near = [teacher + 0.1 * draw.normal(50, 5) for _ in range(3)]
     for t in (0.5, 1.0, 4.0, 20.0):
         p = (teacher / t).softmax(-1)
         inner = student / t - torch.logsumexp(student / t, -1, keepdim=True)
-        formula.append(sign * (p * inner).sum(-1) - distillation_loss(student, teacher, t, "none"))
+        soft = sign * (p * inner).sum(-1)
+        formula.append(soft - distillation_loss(student, teacher, t, "none"))
+        hard = -student.log_softmax(-1).gather(1, labels[:, None]).mean()
+        mixed += [
+            DistillationLoss(t, alpha)(student, teacher, labels) - (1 - alpha) * t**factor * soft.mean() - alpha * hard
+            for alpha in (0.0, 0.25, 1.0)
+        ]
         entropies.append(torch.distributions.Categorical(p).entropy())
         least.append(loss(teacher + draw.normal(50, 1), teacher, t, "none"))
         others.append(torch.stack([loss(each, teacher, t, "none") for each in (student, *near)]))
     told = all_of(
         close(torch.stack(formula), 0.0, scale=50.0),
+        close(torch.stack(mixed), 0.0, scale=20.0**2 * 50.0),
         close(torch.stack(least), torch.stack(entropies), scale=20.0),
         at_least(torch.stack(others), torch.stack(least)[:, None]),
         at_least(torch.stack(entropies).diff(dim=0), 0.0),

@@ -44,7 +44,8 @@ def _batch_norm(draw, features=5, **more):
 @lie("the variance is divided by one less", more=-1)
 @lie("at inference the batch decides too", mode=nn.Module.train)
 @lie("the average so far counts what the newest batch should", newest=0.7)
-def batches_standardise_every_feature(draw, axis=0, more=0, mode=nn.Module.eval, newest=0.3):
+@lie("the running average is that of the variance that trains", less=0)
+def batches_standardise_every_feature(draw, axis=0, more=0, mode=nn.Module.eval, newest=0.3, less=1):
     """One batch against the sums written out; then many, whose averages stay at inference, whoever else is there."""
     layer, x = _batch_norm(draw), 3 + 2 * draw.normal(40, 5)
     mean = x.mean(axis, keepdim=True)
@@ -57,7 +58,7 @@ def batches_standardise_every_feature(draw, axis=0, more=0, mode=nn.Module.eval,
         average(batch)
         fading(batch)
     mode(average)
-    means, variances, start = batches.mean(1), batches.var(1), (1 - newest) ** 8
+    means, variances, start = batches.mean(1), batches.var(1, correction=less), (1 - newest) ** 8
     counts = newest * (1 - newest) ** torch.arange(7, -1, -1, dtype=torch.float64)  # the last of eight counts most
     kept = (x - means.mean(0)) / variances.mean(0).sqrt()
     faded = (x - counts @ means) / (start + counts @ variances).sqrt()  # from mean zero and variance one
@@ -145,11 +146,25 @@ def the_length_of_normalised_weights_does_not_matter(draw, power=-1.0, layer=Bat
     )
 
 
+def _order(x):
+    """Which of two features is the larger: (1, -1) or (-1, 1)."""
+    return (x - x.flip(1)).sign()
+
+
 @claim("norm.layer")
 @lie("the variance is divided by d - 1", more=-1)
 @lie("statistics over the batch", axis=0)
 @lie("the sphere has the radius d", root=1.0)
-def examples_lie_on_a_sphere_whatever_their_batch(draw, more=0, axis=1, root=0.5, layer=LayerNorm):
+@lie(
+    "a negative factor changes nothing either",
+    factor=-0.5,
+    regime="no positive factor does",
+    loose="larger factors change nothing either",
+)
+@lie("two features are wide enough", narrow=torch.clone)
+def examples_lie_on_a_sphere_whatever_their_batch(
+    draw, more=0, axis=1, root=0.5, factor=0.5, narrow=_order, layer=LayerNorm
+):
     """Widths from two on: against the sums written out, on the sphere and the hyperplane, alone and in a batch."""
     found, written, radii, sums, alone = [], [], [], [], []
     for d in (2, 4, 64):
@@ -161,13 +176,16 @@ def examples_lie_on_a_sphere_whatever_their_batch(draw, more=0, axis=1, root=0.5
         written.append(((x - mean) / variance.sqrt()).flatten())
         radii.append(y.norm(dim=1) / d**root)
         sums.append(y.sum(1) / d)
-        moved = norm(0.5 * x + 2)
+        moved = norm(factor * x + 2)
+        if d == 2:
+            pairs = y, narrow(x)
         alone.append(torch.cat([norm(x[:1])[0] - y[0], (moved - y).flatten()]))
     return all_of(
         close(torch.cat(found), torch.cat(written), ulps=2**16, scale=10.0),
         close(torch.cat(radii), 1.0, ulps=2**16),
         close(torch.cat(sums), 0.0, ulps=2**16, scale=1.0),
         close(torch.cat(alone), 0.0, ulps=2**16, scale=10.0),
+        close(*pairs, ulps=2**16),
     )
 
 

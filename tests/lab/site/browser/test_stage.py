@@ -131,6 +131,56 @@ def test_every_answer_is_drawn_and_of_the_questions_meanwhile_only_the_last_is_a
     assert asked == [40, 37]
 
 
+# What a reader could take for the verdict on the formula as it stands, after every frame in which something moved.
+SAMPLED = """() => {
+    const root = document.querySelector("[data-stage]");
+    window.samples = [];
+    const look = () => {
+        const part = (name) => root.querySelector(`[data-probe-${name}]`);
+        const shown = (name) => !part(name) || getComputedStyle(part(name)).opacity === "1";
+        const at = root.querySelector("form[data-probe]:not([hidden]) input[type=range]").value;
+        const word = part("verdict").textContent.trim();
+        const heard = part("said")?.getAttribute("aria-hidden") !== "true";
+        const verdict = word !== "" && shown("verdict") && shown("said");
+        const whose = part("whose")?.textContent ?? "";
+        window.samples.push({ at, word, heard, verdict, figure: shown("figure"), whose });
+    };
+    root.addEventListener("input", look);
+    document.addEventListener("click", look);
+    root.addEventListener("pointermove", look);
+}"""
+
+
+def test_no_verdict_and_no_figure_stand_undimmed_beside_a_formula_they_are_not_of(stage):
+    page, found = stage()
+    held = []
+    page.route("**/probe", lambda route: held.append(route))  # every answer is late
+    page.evaluate(SAMPLED)
+    slider = found.locator("form[data-probe]:visible input[type=range]")
+    box = slider.bounding_box()
+    y = box["y"] + box["height"] / 2
+    page.mouse.move(box["x"] + 12, y)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] - 12, y, steps=8)
+    page.mouse.up()
+    samples = [each for each in page.evaluate("window.samples") if each["at"] != "0"]
+    assert len(samples) > 3
+    assert [each for each in samples if each["verdict"] or each["figure"] or each["heard"]] == []
+    assert all(re.match("This version: (being|not) checked", each["whose"]) for each in samples)
+    page.unroute("**/probe")  # answers a position on the way; the last one is asked next
+    expect(found.locator("[data-probe-verdict]")).to_have_text(re.compile("rejected"))
+    expect(found.locator("[data-stale]")).to_have_count(0)
+    expect(found.locator("[data-probe-whose]")).to_have_text("This version")
+    page.route("**/probe", lambda route: held.append(route))
+    # The end is known now. Another lie begins at the truth, which this verdict is not of.
+    page.evaluate("window.samples.length = 0")
+    found.locator(".wrongs a:not([aria-current])").first.click()
+    chosen = page.evaluate("window.samples").pop()
+    assert (chosen["at"], chosen["word"].endswith("rejected")) == ("0", True)
+    assert [chosen[part] for part in ("verdict", "figure", "heard")] == [False] * 3
+    page.unroute("**/probe")
+
+
 def test_a_check_that_takes_long_says_so_and_can_be_stopped(stage):
     page, found = stage()
     held = []
@@ -138,10 +188,12 @@ def test_a_check_that_takes_long_says_so_and_can_be_stopped(stage):
     with page.expect_request("**/probe"):
         found.locator("form[data-probe]:visible input[type=range]").press("End")
     expect(found.locator("[data-probe-wait]")).to_be_visible()
-    expect(found.locator("[data-probe-verdict]")).to_have_text("")  # nothing that belongs to another value
+    expect(found.locator("[data-probe-whose]")).to_have_text("This version: being checked")
+    expect(found.locator("[data-probe-said][data-stale]")).to_have_count(1)  # it belongs to another value
     with page.expect_event("requestfailed"):
         found.get_by_role("button", name="Cancel").click()
     expect(found.locator("[data-probe-evidence]")).to_have_text("stopped")
+    expect(found.locator("[data-probe-figure][data-stale]")).to_have_count(1)
     expect(found.locator("[data-probe-wait]")).to_be_hidden()
     page.unroute("**/probe")
     found.locator("form[data-probe]:visible input[type=range]").press("ArrowLeft")

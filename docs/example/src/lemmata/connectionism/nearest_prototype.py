@@ -10,7 +10,12 @@ from lemmata.marks import system
 __all__ = ["NearestPrototype"]  # what users import; a name other than the file's
 
 
-@system("nearest_prototype", title="Nearest prototype", kind="module")
+@system(
+    "nearest_prototype",
+    title="Nearest prototype",
+    kind="module",
+    example="NearestPrototype(inputs=2, classes=3)(torch.randn(5, 2))",
+)
 class NearestPrototype(nn.Module):
     r"""The logit of class c is how near its prototype is: $\ell_c(x)=-\|x-p_c\|^2$.
 
@@ -25,13 +30,20 @@ class NearestPrototype(nn.Module):
     torch.Size([5, 3])
     """
 
-    def __init__(self, inputs: int, classes: int) -> None:
+    def __init__(
+        self,
+        inputs: int,
+        classes: int,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
         super().__init__()
         sizes = validate.count("classes", classes, least=2), validate.count("inputs", inputs)
-        self.prototypes = nn.Parameter(torch.randn(sizes) / sizes[1] ** 0.5)
+        self.prototypes = nn.Parameter(torch.randn(sizes, device=device, dtype=dtype) / sizes[1] ** 0.5)
 
     def forward(self, x: Float[Tensor, "batch inputs"]) -> Float[Tensor, "batch classes"]:
-        validate.last_axis("x", x, self.prototypes.shape[1])
+        if validate.inputs("x", x, self.prototypes.shape[1]).ndim != 2:
+            raise ValueError(f"x must be (batch, inputs), got shape {tuple(x.shape)}")
         # |x - p|^2 = |x|^2 - 2 x.p + |p|^2: one product instead of a difference for each pair
         products = x @ self.prototypes.mT  # (batch, classes)
         squares = x.square().sum(1, keepdim=True), self.prototypes.square().sum(1)  # (batch, 1), (classes,)

@@ -2,17 +2,13 @@
 
 from dataclasses import dataclass
 
-from torch import Tensor
-from torch.nn import functional
-
 from lemmata.connectionism.nearest_prototype import NearestPrototype
-from lemmata.data.examples import Examples
 from lemmata.data.registry import load
 from lemmata.figure import Figure, Image
 from lemmata.marks import recipe
 from lemmata.train.experiment import Experiment
+from lemmata.train.forms import Classification
 from lemmata.train.options import Options
-from lemmata.train.randomness import seeded
 
 __all__ = ["PrototypeConfig", "classify_by_prototypes"]
 
@@ -22,7 +18,7 @@ BASELINES = {"class means": 0.897}
 
 @dataclass(frozen=True)
 class PrototypeConfig:
-    """What can be chosen of a nearest prototype: nothing yet."""
+    """Configuration of a nearest prototype: nothing to choose yet."""
 
 
 @recipe("nearest_prototype", data="digits", metric="accuracy")
@@ -33,28 +29,13 @@ def classify_by_prototypes(
 ) -> Experiment:
     """Ten digits, one learned picture of each."""
     found = load(data)
-    inputs = found.train.x[0].numel()
-    with seeded(options.seed):
-        system = NearestPrototype(inputs, len(found.classes))
-
-    def logits(system: NearestPrototype, batch: Examples) -> Tensor:
-        return system(batch.x.flatten(1))  # (batch, classes)
-
-    def loss(system: NearestPrototype, batch: Examples) -> Tensor:
-        return functional.cross_entropy(logits(system, batch), batch.y)
-
-    def metrics(system: NearestPrototype, batch: Examples) -> dict[str, float]:
-        return {"accuracy": (logits(system, batch).argmax(1) == batch.y).double().mean().item()}
+    arguments = {"inputs": found.train.x[0].numel(), "classes": len(found.classes)}
 
     def picture(system: NearestPrototype) -> Figure:
         pictures = system.prototypes.detach().reshape(-1, *found.train.x.shape[1:]).clamp(0, 1)
         return Figure("What was learned of each class", marks=[*map(Image, pictures, found.classes)])
 
-    def predict(system: NearestPrototype, examples: Examples) -> dict[str, Tensor]:
-        return {"class": logits(system, examples).argmax(1)}
-
-    return Experiment(
-        system, {"inputs": inputs, "classes": len(found.classes)}, found.train, found.test, options, loss=loss,
-        metrics=metrics, metric="accuracy", largest=True, classes=found.classes, picture=picture, predict=predict,
+    return Classification(lambda system, batch: system(batch.x.flatten(1))).experiment(
+        NearestPrototype, arguments, found.train, found.test, options, classes=found.classes, picture=picture,
         notes={"baselines": BASELINES},
     )  # fmt: skip

@@ -99,7 +99,7 @@ def squared_sech(z):
 
 
 @claim("activation.sigmoid_derivative")
-@lie("the middle form is tanh²(z/2)/4", printed="002/1", middle=squared_tanh)
+@lie("the middle form is tanh²(z/2)/4", middle=squared_tanh)
 @lie("the derivative with respect to a vector is a vector", jacobian=torch.positive)
 @lie("the factor is one half", factor=0.5)
 @lie("the largest slope is 0.3", largest=0.3)

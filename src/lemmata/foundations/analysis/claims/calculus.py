@@ -4,6 +4,7 @@ import functools
 import math
 from fractions import Fraction
 
+import numpy
 import sympy
 import torch
 from torch.autograd.functional import hessian, jacobian
@@ -177,7 +178,7 @@ def one_minus_x_stays_below_its_exponential(draw, highest=1.0, rate=1.0, steeper
     reach = grid(-1, highest, 41)
     return all_of(
         at_most(1 - x, torch.exp(-rate * x), attained=True),
-        at_most((1 - share) ** n, torch.exp(-steeper * n * share), attained=True),
+        at_most((1 - share) ** n, torch.exp(-steeper * n.double() * share), attained=True),
         at_most((1 - reach) ** n[:20], torch.exp(-n[:20] * reach)),
     )
 
@@ -287,8 +288,12 @@ def laws(draw):
 
 @claim("calculus.log_trick")
 @lie("the density is left out: its gradient is the score", power=0.0)
-def densities_differentiate_through_their_logarithm(draw, power=1.0):
-    """Three densities written out, with the scores of torch's laws; and the second moment of a Gaussian, integrated."""
+@lie(
+    "the support may move with the parameter",
+    moved=1.0,
+)
+def densities_differentiate_through_their_logarithm(draw, power=1.0, moved=0.0):
+    """Three densities written out, with the scores of torch's laws; means of squares, on the line and an interval."""
     parts = []
     for theta, density, log_density in laws(draw):
         p = density(theta).reshape(-1, *[1] * theta.ndim)
@@ -297,4 +302,20 @@ def densities_differentiate_through_their_logarithm(draw, power=1.0):
     theta, x = draw.uniform(2, low=0.5, high=1.5), grid(-20, 20, 161)
     p, score = Normal(*theta).log_prob(x).exp(), jacobian(lambda theta: Normal(*theta).log_prob(x), theta)
     gradient = 0.25 * (x**2 * p**power) @ score
-    return all_of(*parts, close(gradient, 2 * theta, ulps=1024))
+    return all_of(*parts, close(gradient, 2 * theta, ulps=1024), close(*on_an_interval(theta[0], moved, power)))
+
+
+def on_an_interval(theta, moved, power):
+    """The derivative of E[x²] under p(x) ~ exp(-θx) on [0, 2 + moved θ]: by the score, and by that of the integral."""
+    nodes, weights = (torch.as_tensor(part) for part in numpy.polynomial.legendre.leggauss(24))
+
+    def moment(theta, degree):
+        half = (2 + moved * theta) / 2
+        x = half * (1 + nodes)
+        return (half * weights * x**degree * torch.exp(-theta * x)).sum()
+
+    half = (2 + moved * theta) / 2
+    x, p = half * (1 + nodes), torch.exp(-theta * half * (1 + nodes)) / moment(theta, 0)
+    score = jacobian(lambda theta: -theta * x - moment(theta, 0).log(), theta)
+    by_integral = jacobian(lambda theta: moment(theta, 2) / moment(theta, 0), theta)
+    return (half * weights * x**2 * p**power * score).sum(), by_integral

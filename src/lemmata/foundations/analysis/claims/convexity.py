@@ -53,15 +53,15 @@ def segments_between_members_of_a_convex_set_stay_inside(draw, inner=0.0, apart=
         return (x.norm(dim=1) <= 1) & (x.norm(dim=1) >= inner)
 
     def two_balls(x):
-        centre = torch.tensor([apart / 2, 0.0])
+        centre = torch.tensor([apart / 2, 0.0], dtype=torch.float64)
         return torch.minimum((x - centre).norm(dim=1), (x + centre).norm(dim=1)).le(0.5)
 
     normals, offsets = draw.unit(3, 2), draw.uniform(3, low=0.2, high=0.6)
     sets = [
         shell,
-        lambda x: (x - torch.tensor([0.4, 0.4])).norm(dim=1) <= 0.5,
+        lambda x: (x - torch.tensor([0.4, 0.4], dtype=torch.float64)).norm(dim=1) <= 0.5,
         two_balls,
-        lambda x: (x.abs() <= torch.tensor([0.3, 0.8])).all(1),
+        lambda x: (x.abs() <= torch.tensor([0.3, 0.8], dtype=torch.float64)).all(1),
         lambda x: (x @ normals.T <= offsets).all(1),
         lambda x: torch.ones(len(x), dtype=torch.bool),
     ]

@@ -47,13 +47,15 @@ def a_small_gradient_means_a_value_near_the_minimum(draw, half=0.5, least=least_
     """Quadratics of many spectra; least squares with more unknowns than equations; functions with other minima."""
     parts = []
     for values in SPECTRA:
-        matrix, lowest = spectrum(draw, *values), draw.normal(len(values))
+        matrix = spectrum(draw, *values)
+        curved = torch.linalg.eigh(matrix).eigenvectors[:, values.count(0.0) :]
+        # Of a minimiser with a part along the kernel, Mx would be rounded at the size of that part.
+        lowest = curved @ draw.normal(curved.shape[1])
         f = QuadraticFunction(matrix, -matrix @ lowest, constant=-values[-1])
         found, predicted = pl_constant(f), least(values)
         # At random points away from the minimum, where nothing cancels, and along the least curvature.
         around = draw.uniform(200, 1, low=1.0, high=5.0) * draw.unit(200, len(values))
-        bottom = torch.linalg.eigh(matrix).eigenvectors[:, values.count(0.0)]
-        ratios = pl_ratio(f, lowest + torch.cat([around, bottom[None]]), f(lowest), half)
+        ratios = pl_ratio(f, lowest + torch.cat([around, curved.T[:1]]), f(lowest), half)
         rounding = 1e-11 * values[-1]  # of sums that cancel, and of the least eigenvalue
         parts += [
             at_least(ratios + rounding, predicted),
@@ -69,8 +71,23 @@ def a_small_gradient_means_a_value_near_the_minimum(draw, half=0.5, least=least_
     )
 
 
+def wavy(x, height):
+    return (x**2 + height * torch.sin(x) ** 2).sum()
+
+
+@functools.cache
+def constant_of_wave(height):
+    """The PL constant of x² + h sin² x, searched far beyond its waves."""
+    return pl_constant(functools.partial(wavy, height=height), (-20.0, 20.0), minimum=0.0, points=4096).value
+
+
 @claim("pl.strong_implies_pl")
-@lie("x² + 5 sin² x is PL as well", height=5.0)
+@lie(
+    "x² + 5 sin² x is PL as well",
+    regime="up to 4.6 the only stationary point is the minimum",
+    loose="a lower wave bends it less",
+    height=5.0,
+)
 @lie("PL implies convexity", convex=True)
 @lie("the constant of x² + 3 sin² x is 0.3", constant=0.3)
 def strong_convexity_implies_pl_and_not_conversely(draw, height=3.0, convex=False, constant=0.1755):
@@ -80,21 +97,21 @@ def strong_convexity_implies_pl_and_not_conversely(draw, height=3.0, convex=Fals
     loss = logistic(draw, ridge)
     lowest = descend(loss, torch.zeros(1, 3, dtype=torch.float64), 0.5, 60)  # the loss bends by less than 2
     minimum = float(batch_values(loss, lowest)) - 1e-12
-
-    def wavy(x):
-        return (x**2 + height * torch.sin(x) ** 2).sum()
-
-    bend = strong_convexity(wavy, (-4.0, 4.0), points=256).value
-    wide = draw.normal(2, 4)
+    wave = functools.partial(wavy, height=height)
+    bend = strong_convexity(wave, (-4.0, 4.0), points=256).value
+    # Whole numbers: rounded ones would hardly ever be singular.
+    wide = draw.until(lambda: draw.integers(-3, 4, 2, 4).double(), lambda a: torch.linalg.matrix_rank(a) == 2)
     flat = QuadraticFunction(2 * wide.T @ wide)
     return all_of(
-        close(pl_constant(wavy, (-20.0, 20.0), minimum=0.0, points=4096).value, constant, within=1e-3),
-        exactly(is_convex(wavy, (-4.0, 4.0), points=256).value, convex),
-        close(bend, 2 - 2 * height, within=0.05),
-        close(pl_constant(quadratic).value, strong_convexity(quadratic).value, within=1e-10),
+        close(constant_of_wave(3.0), constant, within=1e-3),
+        at_least(constant_of_wave(height), 1 / 32),
+        exactly(is_convex(wave, (-4.0, 4.0), points=256).value, convex),
+        close(bend, 2 - 2 * height, within=1e-3),
+        close([pl_constant(quadratic).value, strong_convexity(quadratic).value], [0.4, 0.4], within=1e-10),
         at_least(pl_ratio(loss, draw.normal(1000, 3), minimum), ridge),
         at_most(strong_convexity(flat).value, 0.0),
-        close(pl_constant(flat).value, 2 * torch.linalg.eigvalsh(wide @ wide.T)[0], ulps=1024),
+        # What is proved lies 2^-40, or 4,096 units of rounding, below what is computed.
+        close(pl_constant(flat).value, 2 * torch.linalg.eigvalsh(wide @ wide.T)[0], ulps=8192),
     )
 
 

@@ -9,6 +9,7 @@ import torch
 from lemmata.foundations.activations import activation
 from lemmata.foundations.analysis.claims.functions import (
     curvature_between,
+    log_sum_exp,
     logistic,
     quadratic_bound_gap,
     sines,
@@ -36,7 +37,7 @@ def a_lipschitz_map_never_stretches_by_more_than_its_constant(draw, sigmoid=0.25
     """Quotients over far and close pairs, and where they are largest; Jacobians of the softmax; x² on intervals."""
     # Far apart and ever closer, near 0 and far out; beside 0 and 20, where some have a kink or change their formula.
     x, step = draw.uniform(2000, low=-60.0, high=60.0), 10.0 ** -draw.uniform(2000, high=12.0)
-    x[:500], x[500:800] = x[:500] / 10, torch.tensor([0.0, 20.0, -20.0]).repeat(100) - step[500:800] / 2
+    x[:500], x[500:800] = x[:500] / 10, torch.tensor([0.0, 20.0, -20.0]).double().repeat(100) - step[500:800] / 2
     y = torch.cat([draw.uniform(200, low=-60.0, high=60.0), x[200:] + step[200:]])
     functions = [activation("relu"), torch.abs, activation("tanh"), activation("sigmoid")]
     constants = [1.0, 1.0, 1.0, sigmoid]
@@ -47,7 +48,7 @@ def a_lipschitz_map_never_stretches_by_more_than_its_constant(draw, sigmoid=0.25
     radii = [1.0, 10.0, 100.0]
     squared = [lipschitz(lambda t: t**2, (-r, r), points=64).value for r in radii]
     return all_of(
-        at_most(quotients, torch.tensor(constants)[:, None]),
+        at_most(quotients, torch.tensor(constants, dtype=torch.float64)[:, None]),
         close(found, constants, within=1e-3),
         at_most(norms, softmax, attained=True),
         close(squared, [2 * r**growth for r in radii], within=[1e-3 * r for r in radii]),
@@ -104,6 +105,10 @@ def touching_from_above(half, reach):
     return Figure("The parabola of curvature L touches from above", "x", "f(x)", lines)
 
 
+def falling_fourth_powers(x):
+    return -(x**4).sum()
+
+
 @claim("smooth.descent_lemma")
 @lie("the parabola L/4 |x - y|² suffices", half=0.25)
 @lie(
@@ -113,8 +118,9 @@ def touching_from_above(half, reach):
     loose="a longer stretch holds it too",
     reach=0.0,
 )
-def a_parabola_of_curvature_l_touches_from_above(draw, half=0.5, reach=1.0):
-    """Random pairs for six smooth functions, one with a bound proved by intervals; the Hessian in between."""
+@lie("the parabola bounds the gradient's change without convexity, too", bent=falling_fourth_powers)
+def a_parabola_of_curvature_l_touches_from_above(draw, half=0.5, reach=1.0, bent=log_sum_exp):
+    """Random pairs of six functions, one with a bound proved by intervals; the converse; the Hessian in between."""
     x, y = draw.normal(2000, 3), draw.normal(2000, 3)
     data, labels = draw.normal(15, 3), draw.signs(15)
     lowest = torch.full((1, 3), -math.pi / 2, dtype=torch.float64)  # where the sine bends upwards most
@@ -132,11 +138,11 @@ def a_parabola_of_curvature_l_touches_from_above(draw, half=0.5, reach=1.0):
         for f, pair, bound in (
             (quadratic, (x, y), 2.0),
             (loss, (x, y), largest),
-            (lambda t: torch.logsumexp(t, 0), (x, y), 0.5),
+            (log_sum_exp, (x, y), 0.5),
             (sines, (torch.cat([x, lowest + 0.1]), torch.cat([y, lowest])), 1.0),
             (fit, tuple(draw.uniform(2, 500, 1, low=-0.5, high=0.5)), smoothness(fit, (-0.5, 0.5), points=64).value),
             # The one-sided bound suffices: -x⁴ curves by at most 0, though no constant bounds it from below.
-            (lambda t: -(t**4).sum(), (x, y), 0.0),
+            (falling_fourth_powers, (x, y), 0.0),
         )
     ]
     top = quadratic.eigenvectors[:, -1]
@@ -147,6 +153,9 @@ def a_parabola_of_curvature_l_touches_from_above(draw, half=0.5, reach=1.0):
     return all_of(
         at_least(torch.cat(gaps), -1e-11).showing(touching_from_above(half, reach)),
         close(quadratic_bound_gap(quadratic, y + top, y, 2 * half * 2.0), torch.zeros_like(x[:, 0]), within=1e-11),
+        # Both functions lie below their parabolas of curvature 1/2; the gradient of the convex one changes no faster.
+        at_least(quadratic_bound_gap(bent, x, y, half), -1e-11),
+        at_most(curvature_between(bent, x, y)[0], 0.5),
         at_least(needed, occurring.amin(1) - 1e-4),
         at_most(needed, occurring.amax(1) + 1e-4),
     )
@@ -269,10 +278,15 @@ def products_of_slopes(f, x):
 def the_second_order_model_is_exact_to_third_order(draw, hessian=batch_hessians, half=0.5, order=3.0):
     """Exact on quadratics; the error against the length of the step; the Hessian against finite differences."""
     quadratic = QuadraticFunction(draw.covariance(4), draw.normal(4), constant=2.0)
-    at, x, mixing, direction = draw.normal(4), draw.normal(50, 4), draw.normal(6, 4), draw.unit(4)
+    at, x, mixing = draw.normal(4), draw.normal(50, 4), draw.normal(6, 4)
 
     def wavy(w):
         return torch.exp(torch.sin(mixing @ w)).sum()
+
+    # The error along a direction is its third derivative, which vanishes along some: of many the one with the largest.
+    directions = draw.unit(200, 4)
+    turns = sum(batch_gradients(wavy, at + step * directions) for step in (-0.01, 0.01)) - 2 * batch_gradients(wavy, at)
+    direction = directions[(turns * directions).sum(-1).abs().argmax()]
 
     def model(f, w):
         step = w - at

@@ -91,7 +91,8 @@ def the_divergence_is_neither_symmetric_nor_a_metric(draw, forward=0.5108, compa
         close(kl_divergence(fair, unfair), forward, within=5e-5),
         close(kl_divergence(unfair, fair), 0.3681, within=5e-5),
         always(compare(kl_divergence(coins[0], coins[2]), detour)[None]),
-        at_least((kl_divergence(p, q) - kl_divergence(q, p)).abs(), 1e-6),
+        # Of random pairs, too, though among many one may come near to equality.
+        at_least((kl_divergence(p, q) - kl_divergence(q, p)).abs().median(), 0.01),
     )
 
 

@@ -7,8 +7,8 @@ import torch
 from sympy import ZZ
 from sympy.polys.matrices import DomainMatrix
 
+from lemmata.certified.definiteness import certify_definiteness
 from lemmata.judge import all_of, always, at_least, at_most, claim, close, exactly, lie
-from lemmata.measure.definiteness import certify_definiteness
 
 
 def symmetric(draw, count, n):
@@ -89,14 +89,15 @@ def semidefinite_matrices_have_no_negative_eigenvalue(draw, criterion=no_eigenva
 
 
 def psd_factor(matrix):
-    """A triangular factor of any semidefinite matrix: A = BB^T with B = Q sqrt(L), made triangular by B^T = QR."""
+    """A triangular factor of any semidefinite matrix: A = BB^T with B = Q sqrt(L), made triangular by B^T = QR.
+
+    Of other symmetric matrices it is that of the nearest semidefinite one: every LL^T is at least as far away.
+    """
     values, vectors = torch.linalg.eigh(matrix)
     rounding = 16 * matrix.shape[-1] * 2.0**-52 * values.abs().amax(-1)
-    if (values[..., 0] < -rounding).any():
-        raise ValueError("the root of a negative eigenvalue is not real")
     root = vectors * torch.where(values > rounding[..., None], values, 0.0).sqrt()[..., None, :]
     factor = torch.linalg.qr(root.mT).R.mT
-    return factor * torch.where(factor.diagonal(dim1=-2, dim2=-1) < 0, -1.0, 1.0)[..., None, :]
+    return factor * torch.where(factor.diagonal(dim1=-2, dim2=-1) < 0, -1.0, 1.0).to(factor)[..., None, :]
 
 
 def factors(algorithm, matrix):
@@ -109,7 +110,7 @@ def factors(algorithm, matrix):
 
 
 @claim("linalg.cholesky")
-@lie("every symmetric matrix has such a factor", raises=ValueError, lowest=-1.0)
+@lie("every symmetric matrix has such a factor", loose="with a positive eigenvalue it is definite", lowest=-1.0)
 @lie("a factor with a diagonal of either sign is the only one", signs=torch.neg)
 @lie(
     "the only factor of a singular matrix is the one found",
@@ -126,7 +127,7 @@ def semidefinite_matrices_have_triangular_factors(
     for n, size, last in ((1, 1.0, 1.0), (4, 2.0**-300, 1e-3), (30, 2.0**300, 1.0)):
         root = draw.normal(5, n, n).tril(-1) / math.sqrt(n) + torch.diag_embed(0.5 + draw.uniform(5, n))
         root[..., -1, -1] *= last  # a thousandth makes the product nearly singular, to a millionth
-        signed = size * root * signs(torch.ones(n))
+        signed = size * root * signs(torch.ones(n).double())
         # The condition of the product is the square of that of its factor.
         worst = float(torch.linalg.cond(root).max()) ** 2
         for found in (torch.linalg.cholesky(signed @ signed.mT), psd_factor(signed @ signed.mT)):
@@ -282,8 +283,13 @@ def gram_matrices_of_kernels_are_semidefinite(draw, sign=-1.0, other=linear_kern
 
 
 def nowhere_below_rounding(gram):
-    """Proved: no eigenvalue of a matrix is below minus the rounding of its entries, of which each costs a few ulps."""
-    rounding = 64 * len(gram[0]) * torch.finfo(gram.dtype).eps * float(gram.abs().max())
+    """Proved: no eigenvalue of a matrix is below minus what rounding takes, from its entries and from the proof.
+
+    Entries that are wrong by a few ulps move an eigenvalue by n times that. The proof gives away 4 (n + 2) eps of the
+    Frobenius norm and (n + 2) eps of the trace, of which each is at most n times the largest entry.
+    """
+    n = gram.shape[-1]
+    rounding = (64 + 5 * (n + 2)) * n * torch.finfo(gram.dtype).eps * float(gram.abs().max())
     return certify_definiteness(gram, rounding).semidefinite
 
 
@@ -311,7 +317,7 @@ def the_quotient_lies_between_the_extreme_eigenvalues(draw, share=1.0, top=torch
         quotients = torch.einsum("bi,ij,bj->b", v, h, v) / (v * v).sum(-1)
         upper = share * top(values)
         betas = values[-1] + scale * torch.tensor([-0.01, -1e-9, 1e-9, 0.01]).double()
-        answers = certify_definiteness(betas[:, None, None] * torch.eye(n) - h)
+        answers = certify_definiteness(betas[:, None, None] * torch.eye(n).double() - h)
         parts += [
             # In units of the largest eigenvalue, and moved away from 0, all are rounded alike.
             at_most(2 + quotients / scale, 2 + upper / scale, attained=True),

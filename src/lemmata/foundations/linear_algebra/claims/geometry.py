@@ -6,8 +6,8 @@ import sympy
 import torch
 from torch.nn.functional import cosine_similarity
 
+from lemmata.certified.norms import p_norm
 from lemmata.judge import all_of, always, at_least, at_most, claim, close, lie, symbolic
-from lemmata.measure.norms import p_norm
 
 
 def squared_distances(x, y):

@@ -5,7 +5,8 @@ import itertools
 import sympy
 import torch
 
-from lemmata.foundations.linear_algebra.exact_elimination import exact_rank
+from lemmata.certified.exact_elimination import exact_rank
+from lemmata.certified.norms import frobenius_norm
 from lemmata.foundations.linear_algebra.general_position import dependent_subset
 from lemmata.foundations.linear_algebra.woodbury import DiagonalPlusLowRank
 from lemmata.judge import (
@@ -18,7 +19,6 @@ from lemmata.judge import (
     lie,
     symbolic,
 )
-from lemmata.measure.norms import frobenius_norm
 
 
 @claim("linalg.completing_square")
@@ -69,7 +69,7 @@ def a_low_rank_change_is_undone_by_a_small_inverse(draw, sign=-1.0, inside=1.0, 
     for (n, k), gap in itertools.product(((5, 2), (8, 8), (3, 7), (6, 1), (1, 1)), (1.0, 1e-4, 1e-8, 1e-12)):
         u, v = nearly_singular(draw, n, k, gap)
         identity, core = torch.eye(n).double(), middle(u, v)
-        small = torch.linalg.solve(inside * torch.eye(core.shape[-1]) + core, v)
+        small = torch.linalg.solve(inside * torch.eye(core.shape[-1]).double() + core, v)
         inverse = identity + sign * u @ small
         # A residual is the rounding of the terms that are added up in it, whatever the condition of the matrix.
         factors = (1 + frobenius_norm(u) * frobenius_norm(v))[:, None, None]
@@ -103,7 +103,7 @@ def general_position_is_independence_of_all_small_subsets(draw, linear=0, affine
     flat = torch.tensor([[1, 0, 0], [0, 1, 0], [1, 1, 0], [0, 0, 1]]).double()
     line = torch.tensor([[0, 0, 1], [1, 1, 0], [2, 2, -1], [3, 0, 0], [0, 5, 1]]).double()
     plane = torch.tensor([[0, 0, 1], [1, 0, 1], [0, 1, 1], [2, 3, 1]]).double()  # no three of them on a line
-    repeated = torch.cat([draw.normal(3, 3), draw.normal(1, 3).repeat(2, 1) * torch.tensor([[1.0], [-2.0]])])
+    repeated = torch.cat([draw.normal(3, 3), draw.normal(1, 3).repeat(2, 1) * torch.tensor([[1.0], [-2.0]]).double()])
     # Far from general position only by the size of their numbers, and in it only by the last digits of one of them.
     scaled, nearly = 2.0**-500 * line, torch.cat([flat[:2], flat[2:3] + 1e-9 * flat[3:], flat[3:]])
     sets = [draw.normal(5, 3), flat, line, plane, repeated, torch.zeros(1, 3).double(), flat[:2], scaled, nearly]

@@ -4,8 +4,8 @@ import math
 
 import torch
 
+from lemmata.certified.norms import p_norm
 from lemmata.judge import Figure, Line, all_of, always, at_least, at_most, claim, close, exactly, lie
-from lemmata.measure.norms import p_norm
 
 INFINITY = math.inf
 

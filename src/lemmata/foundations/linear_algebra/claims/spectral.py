@@ -2,8 +2,8 @@
 
 import torch
 
+from lemmata.certified.norms import frobenius_norm
 from lemmata.judge import all_of, always, at_most, claim, close, lie
-from lemmata.measure.norms import frobenius_norm
 from lemmata.measure.probable_norm import probable_spectral_norm
 from lemmata.measure.spectral import certified_spectral_norm
 

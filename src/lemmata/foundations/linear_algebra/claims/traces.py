@@ -5,8 +5,8 @@ import itertools
 
 import torch
 
+from lemmata.certified.norms import frobenius_norm, p_norm
 from lemmata.judge import all_of, claim, close, exactly, lie
-from lemmata.measure.norms import frobenius_norm, p_norm
 
 
 def trace(matrices):
@@ -150,7 +150,7 @@ def turning_leaves_the_frobenius_norm_unchanged(draw, bend=0.0):
     parts = []
     for n in (1, 2, 6, 20):
         q, a = draw.orthogonal(n), draw.normal(10, n, 3)
-        q = q + bend * torch.eye(n)
+        q = q + bend * torch.eye(n).double()
         parts += [
             close(frobenius_norm(q @ a), frobenius_norm(a)),
             close(frobenius_norm(a.mT @ q), frobenius_norm(a)),

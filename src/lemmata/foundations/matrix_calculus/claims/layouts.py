@@ -17,7 +17,7 @@ from lemmata.judge import all_of, always, claim, close, lie
 
 
 @claim("matcalc.layout")
-@lie("the matrix of df_i/dx_j lies in R^(n x m)", printed="002/1", shape=lambda m, n: (n, m))
+@lie("the matrix of df_i/dx_j lies in R^(n x m)", shape=lambda m, n: (n, m))
 @lie("every row of the table is in the numerator layout", declared="numerator")
 def numerator_and_denominator_layout_are_transposes(draw, shape=lambda m, n: (m, n), declared=None):
     """Jacobians entry by entry from differences; and a table whose rows are right in the layout they state."""

@@ -90,7 +90,7 @@ def the_distribution_function_grows_at_the_rate_of_the_density(draw, sign=1.0, j
     uniform = Density(torch.ones_like, 0.0, 1.0)
     step = 1e-3
     sides = torch.stack([uniform.cdf(jump + step) - uniform.cdf(jump), uniform.cdf(jump) - uniform.cdf(jump - step)])
-    return all_of(*parts, close(sides / step, uniform(torch.tensor([jump, jump])), within=1e-9))
+    return all_of(*parts, close(sides / step, uniform(torch.tensor([jump, jump], dtype=torch.float64)), within=1e-9))
 
 
 def doubles(*values):
@@ -132,7 +132,9 @@ def sum_density(first, second):
         # the panels are finest at the centres of both.
         low = (z - second.high).clamp(min=first.low)
         high = torch.maximum(low, (z - second.low).clamp(max=first.high))
-        one, two = (torch.as_tensor(c).expand_as(z).clamp(low, high) for c in (first.centre, z - second.centre))
+        one, two = (
+            torch.as_tensor(c, dtype=z.dtype).expand_as(z).clamp(low, high) for c in (first.centre, z - second.centre)
+        )
         left, right = torch.minimum(one, two), torch.maximum(one, two)
 
         def overlap(t):

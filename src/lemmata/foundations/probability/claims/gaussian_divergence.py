@@ -67,7 +67,7 @@ def log_of_all(theta, sigma, prior, half=0.5, ratio=1.0):
 
 
 @claim("gaussian.kl_diagonal")
-@lie("the logarithm takes the whole bracket", printed="001/1", divergence=log_of_all)
+@lie("the logarithm takes the whole bracket", divergence=log_of_all)
 @lie("the half is not subtracted", half=0.0)
 @lie("prior and posterior deviation change places in the logarithm", ratio=-1.0)
 def the_divergence_to_an_isotropic_prior_is_a_sum(draw, divergence=kl_to_isotropic, half=0.5, ratio=1.0):

@@ -163,14 +163,16 @@ def the_binomial_function_is_a_power(draw, mgf=binomial_mgf):
 @lie("the function is finite up to 2/β", border=2.0)
 def the_gamma_function_is_a_power_up_to_one_over_the_scale(draw, constant=1.0, exponent=1.0, border=1.0):
     """The formula against the integral of e^{tx} over the gamma density; from t = 1/scale on there is none."""
-    found, exact, finite = [], [], []
+    found, exact, finite, starts = [], [], [], []
     for _ in range(6):
         shape, scale = draw.uniform(2, low=1.2, high=2.5).tolist()
         t = draw.uniform(3, low=-2.0, high=0.8) / scale
         found.append((constant - scale**exponent * t).clamp(min=0.0) ** -shape)  # infinite where there is none
         exact.append(gamma(shape, scale).mgf(t))
+        starts.append(constant**-shape)
         finite.append([has_integral(shape, scale, border / scale * near) for near in (1 - 1e-6, 1.0, 1 + 1e-6)])
     return all_of(
+        close(starts, 1.0, detail="at t = 0"),
         close(torch.stack(found), torch.stack(exact), ulps=4096),
         exactly(finite, [[True, False, False]] * 6),
     )

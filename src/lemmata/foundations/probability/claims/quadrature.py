@@ -101,7 +101,8 @@ class Density:
 
     def __init__(self, function, low=-math.inf, high=math.inf, centre=None):
         self.function, self.low, self.high = function, low, high
-        self.centre = float(anchor(torch.tensor(low), torch.tensor(high)) if centre is None else centre)
+        ends = torch.tensor([low, high], dtype=torch.float64)
+        self.centre = float(anchor(*ends) if centre is None else centre)
         mass = float(absolute_integral(self, low, high, self.centre).detach())
         if abs(mass - 1) > 1e-5:
             raise ValueError(f"function must integrate to 1, got {mass:g}: normalise it, or move low, high or centre")

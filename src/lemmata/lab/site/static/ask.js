@@ -47,15 +47,20 @@ window.lemmata = (() => {
     }
   }
 
-  // The news of a job, each given to `hear`, until it is over. Gives back what stops listening.
-  function follow(address, hear, gone = () => {}) {
+  // The news of a job, each given to `hear`, until it is over. Gives back what stops listening. `silent(true)` says that
+  // the lab does not answer any more, `silent(false)` that it does again.
+  function follow(address, hear, gone = () => {}, silent = () => {}) {
     const source = new EventSource(address);
+    source.onopen = () => silent(false);
     source.onmessage = (message) => {
       const event = JSON.parse(message.data);
       if (ends.includes(event.event)) source.close();
       hear(event, ends.includes(event.event));
     };
-    source.onerror = () => source.readyState === EventSource.CLOSED && gone();
+    source.onerror = () => {
+      silent(true);
+      if (source.readyState === EventSource.CLOSED) gone();
+    };
     return () => source.close();
   }
 

@@ -29,7 +29,7 @@
         event.target.disabled = true;
         post(`/jobs/${begun.job}/cancel`, {});
       };
-      follow(begun.events, (event, over) => hear(event, over, say, going), () => say(lost));
+      follow(begun.events, (event, over) => hear(event, over, say, going), () => say(lost), (silent) => silent && say(lost));
     });
   }
 

@@ -2,7 +2,7 @@
 "use strict";
 
 (() => {
-  const { live, post } = window.lemmata;
+  const { live, lost, post } = window.lemmata;
   if (!live) return;
 
   function judging(form) {
@@ -38,6 +38,7 @@
       job = found.job;
       const source = new EventSource(found.events);
       source.onmessage = (message) => hear(JSON.parse(message.data), source);
+      source.onerror = () => say(lost);
       if (unwanted) cancel();
     });
 

@@ -72,15 +72,15 @@
     if (!lab.may() || !before) return;
     time.stop();
     lab.complain("");
-    job = { epochs: lab.get("epochs"), id: "", heard: [], wanted: true };
-    const mine = job;
+    const mine = (job = { epochs: lab.get("epochs"), id: "", heard: [], wanted: true });
     buttons();
     say("Waiting for a free process.");
     const answer = await lab.post("/labs/boundary/run", { state: state(), brief: "wide" });
     if (answer.error) return end(mine, answer.error);
     mine.id = answer.job;
     if (!mine.wanted) return cancel(mine);
-    mine.leave = lab.follow(answer.events, (event, over) => hear(mine, event, over), () => end(mine, "The training was lost."));
+    const over = [() => end(mine, "The training was lost."), (silent) => lab.complain(silent ? window.lemmata.lost : "")];
+    mine.leave = lab.follow(answer.events, (event, last) => hear(mine, event, last), ...over);
   }
 
   // News may come faster than the eye follows: one map at a time, each shown for a moment.

@@ -15,7 +15,7 @@
   function fate(log10) {
     if (log10 === null || log10 < -2) return "vanishes";
     if (log10 > 2) return "explodes";
-    return Math.abs(log10) < 1 ? "keeps about its size" : log10 < 0 ? "fades" : "grows";
+    return Math.abs(log10) < Math.log10(2) ? "keeps about its size" : log10 < 0 ? "fades" : "grows";
   }
 
   lab.begin(({ signal, gradient }) => {

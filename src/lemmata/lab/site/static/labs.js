@@ -34,7 +34,7 @@ window.lemmataLab = (() => {
   // --- The state, which is the address ---
 
   // A page that may only be read, or whose address makes no sense, shows how the lab begins.
-  const heeded = live && part("problem").hidden;
+  const heeded = "heeded" in root.dataset && part("problem").hidden;
   const given = () => (heeded ? Object.fromEntries(new URLSearchParams(location.search)) : {});
 
   function remember(state) {

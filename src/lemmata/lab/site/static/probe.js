@@ -3,10 +3,11 @@
 
 (() => {
   const { live, post } = window.lemmata;
-  if (!live) return; // the forms ask for another page, as without JavaScript
 
   const PATIENCE = 500; // milliseconds after which a running check says so, and can be stopped
   const SLOW = 1; // seconds from which a check runs when a slider is let go, and not on its way
+  const NO_FIGURE = '<p class="note">There is no figure of this version.</p>';
+  const NEUTRAL = ["nothing", "divisor", "subtrahend"]; // styles of dials: see formulas.py
   const STROKE = 180; // pixels that a dial in a formula is dragged from truth to lie
 
   function stage(root) {
@@ -18,9 +19,12 @@
     let running = null; // the question that waits for its answer
 
     const facts = new Map(forms.map((each) => [each, read(each)]));
-    const at = (of = form) => Number(new FormData(of).get("at"));
+    const at = () => Number(form.querySelector("input[type=range], input[type=radio]:checked").value);
     const key = () => `${form.dataset.lie}:${at()}`;
-    let shown = part("verdict").textContent.trim() ? key() : ""; // what the verdict on the page belongs to
+    const version = () => (at() ? key() : "the statement"); // at the truth every lie is the statement itself
+    const begun = part("verdict").textContent.trim() ? version() : "";
+    const belongs = { verdict: begun, figure: begun }; // which version the verdict and the figure on the page are of
+    if (begun) answers.set(begun, kept());
 
     // --- What is seen at once: the value beside the slider, and in the formula ---
 
@@ -34,6 +38,21 @@
       }
       root.dataset.colour = form.dataset.colour;
       dials(root).forEach((dial) => write(dial));
+      compare();
+    }
+
+    // What the page shows of another version than the one in the formula is dimmed, and not read out.
+    function compare() {
+      const [now, name] = [version(), at() ? "This version" : "The statement, as it stands"];
+      const known = belongs.verdict === now;
+      const said = known ? name : `${name}: ${running ? "being checked" : "not checked yet"}`;
+      if (part("whose").textContent !== said) part("whose").textContent = said;
+      part("said").toggleAttribute("data-stale", !known);
+      part("said").setAttribute("aria-hidden", String(!known));
+      part("figure").toggleAttribute("data-stale", belongs.figure !== now);
+      part("figure").inert = belongs.figure !== now;
+      // A slow check waits until it is asked.
+      forms.forEach((each) => (each.querySelector("[data-probe-run]").hidden = !live || known || Boolean(running) || seconds < SLOW));
     }
 
     function write(dial) {
@@ -45,8 +64,12 @@
       // Of our own making, every text in it escaped: dials.py.
       dial.innerHTML = shown ? enclosed(dial, shown) : dial.original;
       dial.classList.toggle("moved", Boolean(position));
+      // What is neutral at the truth (a factor 1, a summand 0) is not written there, and nothing to take hold of.
+      const absent = !position && NEUTRAL.includes(dial.dataset.as);
+      if (live) dial.tabIndex = absent ? -1 : 0;
+      dial.setAttribute("aria-hidden", String(absent));
       dial.setAttribute("aria-valuenow", position);
-      dial.setAttribute("aria-valuetext", facts.get(mine).texts[position].replaceAll("$", ""));
+      dial.setAttribute("aria-valuetext", facts.get(mine).texts[position]);
     }
 
     // The form that moves a dial: the chosen one if it does, else the first of its argument.
@@ -59,9 +82,9 @@
 
     function dress(dial) {
       const mine = formOf(dial);
-      if (!mine || dial.hasAttribute("role")) return;
+      if (!live || !mine || dial.hasAttribute("role")) return;
       dial.dataset.colour = mine.dataset.colour;
-      dial.closest("math").setAttribute("role", "group"); // what a formula holds cannot be reached otherwise
+      dial.closest("math")?.setAttribute("role", "group"); // what a formula holds cannot be reached otherwise
       const { texts, words } = facts.get(mine);
       const aria = { role: "slider", tabindex: 0, "aria-label": words, "aria-valuemin": 0, "aria-valuemax": texts.length - 1 };
       Object.entries(aria).forEach(([name, value]) => dial.setAttribute(name, value));
@@ -110,8 +133,11 @@
 
     function turned() {
       look();
-      if (seconds < SLOW || form.dataset.kind === "switch" || answers.has(key())) run();
+      if (seconds < SLOW || form.dataset.kind === "switch" || remembered()) run();
     }
+
+    // What is known of the version in the formula; of a quick check, the figure that belongs to this very lie.
+    const remembered = () => answers.get(key()) ?? (seconds < SLOW ? undefined : answers.get(version()));
 
     function release() {
       run();
@@ -127,32 +153,34 @@
         if (link.dataset.choose === form.dataset.lie) link.setAttribute("aria-current", "true");
         else link.removeAttribute("aria-current");
       });
-      look();
-      run();
+      turned();
       remember(root, form, at());
     }
 
     // --- The check: every answer is drawn; of the questions that come while one is out, only the last is asked ---
 
     async function run() {
-      if (running) return;
+      if (running || !live) return;
       running = new AbortController();
+      compare();
       const clock = setTimeout(wait, PATIENCE, performance.now());
       for (let asked = null; asked !== key() && !running.signal.aborted; ) {
         asked = key();
-        const answer = answers.get(asked) ?? (await ask(root.dataset.claim, form.dataset.lie, at(), running.signal));
+        const of = version();
+        const answer = remembered() ?? (await ask(root.dataset.claim, form.dataset.lie, at(), running.signal));
         if (!answer.error) {
           answers.set(asked, answer);
-          seconds = answer.seconds;
+          if (of !== asked) answers.set(of, answer);
+          seconds = answer.seconds ?? seconds;
         }
-        shown = asked;
-        fill(answer);
+        fill(answer, of);
       }
       clearTimeout(clock);
       clearInterval(part("wait").clock);
       part("wait").hidden = true;
       root.setAttribute("aria-busy", "false");
       running = null;
+      compare();
     }
 
     function wait(began) {
@@ -162,23 +190,32 @@
         if (seconds > 1) part("progress").value = Math.min(passed / seconds, 0.98);
       };
       root.setAttribute("aria-busy", "true");
-      if (shown !== key()) part("verdict").textContent = part("evidence").textContent = ""; // of another value
       part("progress").removeAttribute("value");
       part("wait").hidden = false;
       part("wait").clock = setInterval(show, 250);
       show();
     }
 
-    function fill(answer) {
+    function fill(answer, of) {
       // What the lab sends is its own: marks and figures, with every text in them escaped.
       part("verdict").innerHTML = answer.error ? "" : answer.verdict;
-      part("evidence").textContent = answer.error ?? answer.evidence;
+      if (answer.error) part("evidence").textContent = answer.error;
+      else part("evidence").innerHTML = answer.evidence;
       root.dataset.outcome = answer.outcome ?? "";
-      if (answer.figure) part("figure").innerHTML = answer.figure;
+      belongs.verdict = of;
+      if (!answer.error) {
+        part("figure").innerHTML = answer.figure || NO_FIGURE;
+        belongs.figure = of;
+      }
+      compare();
+    }
+
+    // The answer that came with the page.
+    function kept() {
+      return { verdict: part("verdict").innerHTML, evidence: part("evidence").innerHTML, figure: part("figure").innerHTML };
     }
 
     forms.forEach((each) => {
-      each.querySelector("[data-probe-run]").hidden = true;
       each.addEventListener("input", turned);
       each.addEventListener("change", release);
       each.addEventListener("submit", (event) => (event.preventDefault(), release()));
@@ -187,7 +224,7 @@
     document.addEventListener("click", (event) => {
       const link = event.target.closest("[data-choose]");
       const next = link && forms.find((each) => each.dataset.lie === link.dataset.choose);
-      if (!next) return;
+      if (!next || !live) return;
       event.preventDefault();
       choose(next);
       root.scrollIntoView({ block: "nearest" });
@@ -198,7 +235,7 @@
     dressed();
     // A quick check says at once what there is to see; a slow one when it is asked.
     if (seconds < SLOW) run();
-    else fetch(`/claim/${root.dataset.claim}/dials`).catch(() => {}); // have it imported before a slider is touched
+    else if (live) fetch(`/claim/${root.dataset.claim}/dials`).catch(() => {}); // have it imported before a slider is touched
   }
 
   // A negative number after a sign stands in parentheses.

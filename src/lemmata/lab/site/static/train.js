@@ -124,9 +124,23 @@
     const shown = { job, steps: 0, panel: document.querySelector(`[data-run="${run}"]`) };
     if (!shown.panel) wait(run, job);
     let order = Promise.resolve(); // events are shown one after another, though some fetch parts of the page
-    leave = listen(events, (event, over) => {
-      order = order.then(() => hear(run, shown, event, over));
-    });
+    const heard = (event, over) => (order = order.then(() => hear(run, shown, event, over)));
+    leave = listen(events, heard, undefined, (silent) => tellSilence(shown.panel ?? slot, silent));
+  }
+
+  // A run of which nothing is heard is not said to train; what it was comes back with the lab.
+  function tellSilence(panel, silent) {
+    const state = panel.querySelector("[data-run-state]") ?? panel.querySelector("[role=status]");
+    if (!state || silent === (state.dataset.before !== undefined)) return;
+    if (silent) {
+      state.dataset.before = state.innerHTML;
+      state.textContent = `Connection lost: ${lost}`;
+    } else {
+      state.innerHTML = state.dataset.before; // what our own page had there
+      delete state.dataset.before;
+    }
+    panel.toggleAttribute("data-silent", silent);
+    document.querySelectorAll("[data-run-stop], [data-train-stop]").forEach((button) => (button.disabled = silent));
   }
 
   // What stands for a run until it has begun.

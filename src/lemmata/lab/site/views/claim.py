@@ -20,10 +20,11 @@ from lemmata.lab.site.dials import guess, reader_view
 from lemmata.lab.site.figures import figure_csv, figure_svg
 from lemmata.lab.site.job import JobError
 from lemmata.lab.site.knowledge import SETTLEMENTS, Snapshot, known
+from lemmata.lab.site.labs import labs
 from lemmata.lab.site.pages import page
-from lemmata.lab.site.rights import needs_cookie
-from lemmata.lab.site.views.probe import dials_of, probed, word_of
-from lemmata.lab.words import sharpness_words
+from lemmata.lab.site.rights import for_a_reader, needs_cookie
+from lemmata.lab.site.views.probe import SECONDS, dials_of, probed, word_of
+from lemmata.lab.words import seconds, sharpness_words
 
 router = APIRouter()
 
@@ -31,6 +32,7 @@ Lie = Annotated[int | None, Query(ge=0, le=999)]
 At = Annotated[int, Query(ge=0, le=999)]
 
 PATIENCE = 2.0  # seconds that a page waits for a child process to tell what can be turned
+LONGEST = "takes seconds to minutes"  # a long check that was never run on this machine
 OUTCOMES = {True: "rejected", False: "accepted", None: "not run"}
 
 
@@ -40,18 +42,27 @@ async def show(
     id: str,
     lie: Lie = None,
     at: At = 0,
+    run: str = "",
 ) -> HTMLResponse:
-    """The page of one statement; with `lie`, that one to turn, and with `at` at this position."""
+    """The page of one statement; with `lie`, that one to turn, and with `at` at this position.
+
+    A long check is run only where the form asks for it, by `run`.
+    """
     found = catalog.load()
     if id not in found.statements:
         raise HTTPException(404, "there is no statement of this name")
-    dials, shown = [], None
-    if request.state.live and (claim := found.claims.get(id)):
-        dials = await _asked(request, claim)
-        shown = await _probed(request, id, lie, at) if lie is not None and at else None
+    dials, shown, claim = [], None, found.claims.get(id)
+    moved = claim is not None and lie is not None and at > 0
+    if claim and (request.state.live or moved):
+        dials = await for_a_reader(request, lambda: _asked(request, claim)) or []
+    if claim and lie is not None and moved:
+        if claim.cost != "long" or run:
+            shown = await for_a_reader(request, lambda: _probed(request, id, lie, at))
+        shown = shown or {"at": at, "outcome": "", "word": "", "evidence": "", "figure": None}
 
     def made() -> HTMLResponse:
-        return page(request, "claim.html", **claim_context(known(), id, dials, lie, shown))
+        context = claim_context(known(), id, dials, lie, shown)
+        return page(request, "claim.html", **context | {"reading": moved})
 
     return await run_in_threadpool(made)
 
@@ -89,6 +100,8 @@ def claim_context(
         }
         for erratum in statement.errata
     ]
+    long = claim is not None and claim.cost == "long"
+    expected = result.seconds / (1 + len(lies)) if result else SECONDS["long"] if long else 0.0
     order = list(snapshot.statements())
     place = order.index(statement)
     return {
@@ -100,14 +113,20 @@ def claim_context(
         "errata": errata,
         "lies": lies,
         "turned": turned,
-        "chosen": _chosen(turned, lie),
-        "shown": shown or truth_shown(snapshot, id),
-        "seconds_expected": result.seconds / (1 + len(lies)) if result else 0.0,
+        "chosen": (chosen := _chosen(turned, lie)),
+        "shown": _within(chosen, lie, shown) or truth_shown(snapshot, id),
+        "seconds_expected": expected,
+        "takes": f"about {seconds(expected)}" if result and expected >= 1 else LONGEST if long else "",
+        "reading": False,
         "places": _places(snapshot, statement),
         "code": _code(claim) if claim else None,
         "previous": order[place - 1] if place else None,
         "next": order[place + 1] if place + 1 < len(order) else None,
         "systems": [entry for entry in snapshot.catalog.systems.values() if id in entry.claims],
+        # A report of a part of the course has not all of them.
+        "builds_on": [ground for each in statement.builds_on if (ground := snapshot.catalog.statements.get(each))],
+        "leads_to": [snapshot.catalog.statements[each] for each in snapshot.catalog.built_on.get(id, ())],
+        "labs": [lab for lab in labs().values() if id in lab.claims],
         "command": f"lemmata show {id}",
     }
 
@@ -148,6 +167,13 @@ def _chosen(turned: list[dict[str, Any]], lie: int | None) -> dict[str, Any] | N
     return next(iter([*asked, *moving, *turned]), None)
 
 
+def _within(chosen: dict[str, Any] | None, lie: int | None, shown: dict[str, Any] | None) -> dict[str, Any] | None:
+    """What is shown of a lie, unless it has no dial; where its dial has no such position, at the truth."""
+    if not shown or chosen is None or chosen["index"] != lie:
+        return None
+    return shown if shown["at"] <= chosen["dial"]["last"] else shown | {"at": 0, "outcome": ""}
+
+
 async def _asked(request: Request, claim: ClaimEntry) -> list[Dial]:
     """The dials from the code itself, if some lie's source does not tell; nothing while no child is ready."""
     if all(guess(lie) for lie in claim.lies):
@@ -164,7 +190,7 @@ async def _probed(request: Request, id: str, lie: int, at: int) -> dict[str, Any
         return await probed(request, id, lie, at)
     except (HTTPException, JobError) as problem:
         told = problem.detail if isinstance(problem, HTTPException) else str(problem)
-        return {"at": 0, "outcome": "undecided", "word": "undecided", "evidence": told, "figure": None}
+        return {"at": at, "outcome": "", "word": "", "evidence": told, "figure": None}
 
 
 def _places(snapshot: Snapshot, statement: Statement) -> list[dict[str, Any]]:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import HTMLResponse
 
-from lemmata.catalog.search import searchable
+from lemmata.catalog.search import fits, searchable, words_of
 from lemmata.catalog.settlement import contract
 from lemmata.catalog.statements import Erratum, Statement
 from lemmata.lab.site.knowledge import SETTLEMENTS, Snapshot, known
@@ -54,13 +54,13 @@ def errata_context(snapshot: Snapshot, wanted: dict[str, str]) -> dict[str, Any]
 
 def chosen(snapshot: Snapshot, wanted: dict[str, str]) -> list[tuple[Statement, Erratum]]:
     """The remarks that pass every filter."""
-    words = wanted["q"].casefold().split()[:12]
+    words = words_of(wanted["q"])
     return [
         (statement, erratum)
         for statement, erratum in snapshot.errata()
         if wanted["source"] in ("", erratum.source)
         and wanted["settled"] in ("", snapshot.standing(statement.id, erratum))
-        and all(word in _haystack(statement, erratum) for word in words)
+        and fits(words, _haystack(statement, erratum))
     ]
 
 

@@ -16,7 +16,7 @@ from lemmata.lab.site.job import JobError
 from lemmata.lab.site.knowledge import known
 from lemmata.lab.site.labs import Lab, labs
 from lemmata.lab.site.pages import page
-from lemmata.lab.site.rights import needs_token
+from lemmata.lab.site.rights import for_a_reader, needs_token
 from lemmata.lab.site.views.jobs import started, while_wanted
 
 router = APIRouter()
@@ -48,10 +48,13 @@ def listing(request: Request) -> HTMLResponse:
 
 @router.get("/labs/{name}")
 async def lab(request: Request, name: str) -> HTMLResponse:
-    """One lab in the state of its address; whoever did not open the link sees how it begins, which is found once."""
-    found = _lab(name)
-    given = dict(request.query_params) if request.state.live else {}
-    shown = await _first(request, found, given) or {}
+    """One lab in the state of its address. Without that, or where it cannot be shown, how it begins, found once."""
+    found, given = _lab(name), dict(request.query_params)
+    patience = PATIENCE if request.state.live else found.seconds  # no script of a reader's page may ask again
+    shown = await for_a_reader(request, lambda: _first(request, found, given, patience)) if given else {}
+    if not given or (shown is None and not request.state.live):
+        shown, given = await _first(request, found, {}), {}
+    shown = shown or {}
     if "problem" in shown:  # of the address: the lab begins as usual, and says so
         shown, given = (await _first(request, found, {}) or {}) | {"problem": shown["problem"]}, {}
     return await run_in_threadpool(lambda: page(request, f"lab_{name}.html", **lab_context(found, shown, given)))
@@ -115,11 +118,13 @@ def lab_context(found: Lab, shown: dict[str, Any], state: dict[str, str] | None 
     }
 
 
-async def _first(request: Request, found: Lab, given: dict[str, str]) -> dict[str, Any] | None:
+async def _first(
+    request: Request, found: Lab, given: dict[str, str], patience: float = PATIENCE
+) -> dict[str, Any] | None:
     """The picture that a page comes with, if it is there soon; how a lab begins is found once."""
     if len(given) > 40 or any(len(key) > 40 or len(value) > 6000 for key, value in given.items()):
         return {"problem": "this address is too long for a lab"}
-    return await _kept(request, "" if given else found.name, found, given, "still")
+    return await _kept(request, "" if given else found.name, found, given, "still", patience)
 
 
 async def _kept(

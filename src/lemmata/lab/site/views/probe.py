@@ -16,10 +16,11 @@ from lemmata.judge.dial import Dial
 from lemmata.judge.evidence import failed_part
 from lemmata.judge.words import sentence
 from lemmata.lab.site.figures import sketch
+from lemmata.lab.site.formulas import prose
 from lemmata.lab.site.job import JobFailed
 from lemmata.lab.site.knowledge import known
 from lemmata.lab.site.rights import needs_cookie
-from lemmata.lab.site.verdicts import mark
+from lemmata.lab.site.verdicts import mark, reason
 
 router = APIRouter()
 
@@ -55,7 +56,8 @@ async def probe(request: Request, id: str, asked: Probing) -> Response:
     drawn, place = "", (asked.narrow, f"/claim/{id}/figure", f"lie={asked.lie}&at={asked.at}")
     if found["figure"]:
         drawn = str(await run_in_threadpool(sketch, found["figure"], *place))
-    return JSONResponse(found | {"verdict": str(mark(found["outcome"], found["word"])), "figure": drawn})
+    told = {"verdict": str(mark(found["outcome"], found["word"])), "evidence": str(prose(found["evidence"]))}
+    return JSONResponse(found | told | {"figure": drawn})
 
 
 async def dials_of(request: Request, id: str) -> list[Dial]:
@@ -78,7 +80,7 @@ async def probed(request: Request, id: str, lie: int, at: int, seed: int = 0) ->
     if "problem" in found:
         raise HTTPException(422, found["problem"])
     evidence = found["evidence"]
-    line = found["how"] if evidence is None or evidence["weak"] else sentence(evidence)
+    line = reason(found["how"]) if evidence is None or evidence["weak"] else sentence(evidence)
     word = word_of(catalog.load().statements[id].kind, found["outcome"], at)
     shown = {"evidence": line, "figure": evidence and evidence["figure"], "word": word}
     return shown | {"at": at} | {key: found[key] for key in ("outcome", "value", "seconds")}

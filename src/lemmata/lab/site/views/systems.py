@@ -1,6 +1,5 @@
 """What is built: a list by chapter, and a page for each system, from which it can be trained."""
 
-import re
 from typing import Annotated, Any
 from urllib.parse import urlencode
 
@@ -15,7 +14,6 @@ from lemmata.catalog import CHAPTERS, SystemEntry
 from lemmata.lab.recipe import data_of
 from lemmata.lab.site.code import coloured
 from lemmata.lab.site.docstrings import describe
-from lemmata.lab.site.formulas import prose
 from lemmata.lab.site.knowledge import Snapshot, known
 from lemmata.lab.site.pages import page, render
 from lemmata.lab.site.rights import needs_cookie, needs_token
@@ -75,7 +73,7 @@ def systems_context(now: Snapshot) -> dict[str, Any]:
         found.setdefault(entry.chapter, []).append(row | {"claims": _claims(now, entry)})
     order = dict.fromkeys([*(c for c in CHAPTERS if c in found), *found])
     chapters = {name: catalog.by_room(found[name], lambda row: row["entry"].room) for name in order}
-    return {"chapters": chapters, "coded": coded, "command": "lemmata systems"}
+    return {"chapters": chapters, "command": "lemmata systems"}
 
 
 def system_context(now: Snapshot, id: str) -> dict[str, Any]:
@@ -87,7 +85,6 @@ def system_context(now: Snapshot, id: str) -> dict[str, Any]:
         "description": describe(entry),
         "claims": _claims(now, entry),
         "data": data_of(now.catalog, id),
-        "coded": coded,
         "coloured": coloured,
         "form": "",
         "load": "",
@@ -135,11 +132,6 @@ def size(found: dict[str, Any]) -> str:
     counted = f"{found['stored']:,} stored numbers" if found["stored"] else "weights that a fit finds"
     counted = f"{found['parameters']:,} parameters" if found["parameters"] else counted
     return f"{counted}, {found['examples']['train']:,} examples, {found['examples']['test']:,} for the test"
-
-
-def coded(text: str) -> Markup:
-    """Prose with formulas and, between backticks, code."""
-    return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(prose(text))))
 
 
 # --- Parts ---

@@ -12,8 +12,8 @@ from torch.nn.functional import cross_entropy
 
 from lemmata.data.text import Vocabulary, shakespeare
 from lemmata.figure import Figure, Heat, Image
-from lemmata.judge.trained import trained
 from lemmata.lab.site.labs import LabState
+from lemmata.testing.trained import trained
 from lemmata.transformers.attention_recording import attention_maps
 from lemmata.transformers.claims.gpt import read_plays, reader_of_plays
 from lemmata.transformers.gpt import GPT

@@ -13,9 +13,9 @@ from lemmata.data import planar
 from lemmata.data.examples import Dataset, Examples
 from lemmata.data.registry import load
 from lemmata.feedforward.mlp import MLP
-from lemmata.feedforward.recipes import accuracy
 from lemmata.figure import Figure, Line
 from lemmata.lab.site.labs import LabState
+from lemmata.train.forms import accuracy
 from lemmata.train.loop import fit
 from lemmata.train.options import Options
 from lemmata.train.pictures import decision_map
@@ -100,7 +100,7 @@ def run(state: State, tell: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
     data, network = state.points(), state.network()
     telling = Telling(state, data, network, tell)
     done = fit(
-        network, data.train, test=data.test, metrics=accuracy, metric="accuracy", largest=True,
+        network, data.train, test=data.test, metrics={"accuracy": accuracy}, metric="accuracy", largest=True,
         options=state.options(), watchers=[telling], progress=False,
     )  # fmt: skip
     figures = {"curve": curve(telling.epochs, telling.train, telling.test)}
@@ -213,12 +213,11 @@ def python(state: State) -> str:
     widths = f"({state.width},) * {state.depth}"
     return (
         "from lemmata.data import load\nfrom lemmata.feedforward import MLP\n"
-        "from lemmata.feedforward.recipes import accuracy\n"
-        "from lemmata.train import Options, fit, seeded\n\n"
+        "from lemmata.train import Options, accuracy, fit, seeded\n\n"
         f'data = load("{state.data}", noise={noise:g})\nwith seeded({state.seed}):\n'
         f'    network = MLP(2, 2, widths={widths}, activation="{state.activation}")\n'
         f"options = Options(epochs={state.epochs}, lr={state.lr:g}, seed={state.seed}, "
         'schedule="cosine", device="cpu")\n'
-        "run = fit(network, data.train, test=data.test, metrics=accuracy, options=options)\n"
+        'run = fit(network, data.train, test=data.test, metrics={"accuracy": accuracy}, options=options)\n'
         "print(run.scores)"
     )

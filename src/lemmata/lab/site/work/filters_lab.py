@@ -11,11 +11,11 @@ from torch.nn.functional import avg_pool2d, cross_entropy, interpolate
 from lemmata.convolution.lenet import LeNet5
 from lemmata.data.examples import Examples
 from lemmata.data.images import digits
-from lemmata.feedforward.recipes import moved
 from lemmata.figure import Bars, Figure, Heat, Image
-from lemmata.judge.trained import trained
 from lemmata.lab.site.labs import LabState
+from lemmata.testing.trained import trained
 from lemmata.train.loop import fit
+from lemmata.train.shifted_images import moved
 
 LAB = {
     "title": "Filters and feature maps",

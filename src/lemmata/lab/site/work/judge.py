@@ -11,11 +11,14 @@ from lemmata.judge.decorators import Claim
 from lemmata.judge.draw import seed_of
 from lemmata.judge.fingerprint import changed, fingerprint, sources
 from lemmata.judge.ledger import Ledger
+from lemmata.judge.loaded import place
+from lemmata.judge.opened import UNSTEADY, digests, watch
 from lemmata.judge.runner import judge, sealed_randomness
 from lemmata.judge.session import with_notices
 
 # When the first of these was imported, or before: the imports took at least the processor time spent so far.
 STARTED = time.time_ns() - time.process_time_ns()
+watch()
 
 
 def perform(parameters: dict[str, Any], tell: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
@@ -34,8 +37,10 @@ def perform(parameters: dict[str, Any], tell: Callable[[dict[str, Any]], None]) 
     if where := changed(before, {}, sources(entry.path)):
         raise ValueError(f"{where} changed while it was judged: start lemmata serve again")
     if result.verdict not in ("error", "skipped"):  # those depend on more than the key covers
-        ledger, key = Ledger(), fingerprint(entry, seed, before)
-        ledger.put(key, with_notices(result, ledger.get(key)))
+        ledger, key, at = Ledger(), fingerprint(entry, seed, before), place(entry.path)
+        data = digests(entry.path, before)
+        if UNSTEADY not in data.values():
+            ledger.put(key, with_notices(result, ledger.get(key, at)), data, at)
     return result.to_json()
 
 

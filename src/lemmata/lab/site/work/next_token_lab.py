@@ -9,8 +9,8 @@ from torch import Tensor
 
 from lemmata.data.text import Vocabulary, shakespeare
 from lemmata.figure import Bars, Figure
-from lemmata.judge.trained import trained
 from lemmata.lab.site.labs import LabState
+from lemmata.testing.trained import trained
 from lemmata.transformers.claims.gpt import read_plays, reader_of_plays
 from lemmata.transformers.generation import generate, next_token_distribution
 from lemmata.transformers.gpt import GPT

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from lemmata.data.graphs import debian, karate
 from lemmata.figure import Figure, Line, Points
-from lemmata.geometric.gcn import GCNConvolution, gcn_coupling
+from lemmata.geometric.gcn import GCNConvolution, normalized_adjacency
 from lemmata.geometric.graph import Graph
 from lemmata.geometric.message_passing import aggregate_neighbours
 from lemmata.lab.site.labs import LabState
@@ -73,7 +73,7 @@ def scene(name: str) -> Scene:
         known = (nodes.tolist().index(hubs[0]), nodes.tolist().index(hubs[1]))
         names, groups = tuple(packages.names[node] for node in nodes.tolist()), ("text", "graphics")
     graph = graph.undirected().replace(x=None)
-    values, waves = torch.linalg.eigh(gcn_coupling(graph, torch.float64).dense(torch.float64))
+    values, waves = torch.linalg.eigh(normalized_adjacency(graph, torch.float64).dense(torch.float64))
     return Scene(graph, places, y, known, names, groups, values, waves)
 
 
@@ -102,11 +102,11 @@ def layers(state: State) -> Tensor:
     x[here.known[0], 0] = x[here.known[1], 1] = 1.0
     layer = GCNConvolution(2, 2, bias=False, dtype=torch.float64)
     torch.nn.init.eye_(layer.lin.weight)
-    coupling, looped, found = gcn_coupling(here.graph, torch.float64), here.graph.with_self_loops(), [x]
+    coupling, looped, found = normalized_adjacency(here.graph, torch.float64), here.graph.with_self_loops(), [x]
     for _ in range(DEEPEST):
         x = found[-1]
         mean = state.mix == "mean"
-        mixed = aggregate_neighbours(x, looped, "mean") if mean else layer(x, coupling, coupled=True)
+        mixed = aggregate_neighbours(x, looped, "mean") if mean else layer(x, coupling, normalized=True)
         found.append(kept(state, mixed, x, found[0]))
     return torch.stack(found)
 
@@ -229,8 +229,8 @@ def python(state: State) -> str:
         "initial": f"{state.alpha:g} * start + {1 - state.alpha:g} * mixed",
     }
     mean = state.mix == "mean"
-    imported = "Graph, aggregate_neighbours" + ("" if mean else ", gcn_coupling")
-    coupled = 'graph.with_self_loops(), "mean"' if mean else "gcn_coupling(graph, torch.float64)"
+    imported = "Graph, aggregate_neighbours" + ("" if mean else ", normalized_adjacency")
+    coupled = 'graph.with_self_loops(), "mean"' if mean else "normalized_adjacency(graph, torch.float64)"
     return (
         f"import torch\nfrom lemmata.data import load\nfrom lemmata.geometric import {imported}\n\n"
         f"{graphs[state.graph]}\n"

@@ -232,7 +232,7 @@ def squeeze(learnt: Perceptron, rows: Tensor, bound: dict[str, Any] | None) -> F
     marks.append(Line([1, last], [radius, radius * math.sqrt(last)], "at most R√t"))
     marks.append(Line([1, last], [bound["margin"], bound["margin"] * last], "at least γt"))
     marks.append(Points([bound["ratio"]], [radius * math.sqrt(bound["ratio"])], "no room beyond: R²/γ²"))
-    title = f"{count(learnt.mistakes_, 'correction')}; after {bound['bound']:,} there is no room left"
+    title = f"The whole run: {count(learnt.mistakes_, 'correction')}; after {bound['bound']:,} there is no room left"
     note = "‖w‖ may not rise above the root nor sink below the line; where they cross, learning must be over."
     return Figure(title, *axes, marks, x_log=True, y_log=True, note=note)
 

@@ -22,8 +22,9 @@ import torch
 
 from lemmata import catalog
 from lemmata.catalog import RecipeEntry
-from lemmata.lab.recipe import choose, defaults, recipe_of
+from lemmata.lab.recipe import choose, defaults
 from lemmata.train.experiment import Experiment
+from lemmata.train.recipe import Recipe
 
 EMPTY = ("", "None")
 
@@ -33,11 +34,11 @@ def perform(parameters: dict[str, Any], tell: Callable[[dict[str, Any]], None]) 
     entry, data = choose(catalog.load(), parameters["system"], parameters["data"])
     usual = defaults(entry, {})
     forms = [form(each) for each in usual]
-    found: dict[str, Any] = {"config": forms[0], "options": forms[1], "sentence": _sentence(entry)}
+    found: dict[str, Any] = {"config": forms[0], "options": forms[1], "sentence": Recipe.at(entry).sentence}
     found |= {"problem": "", "command": "", "python": ""}
     try:
         config, options = settings(usual, parameters["chosen"])
-        experiment = recipe_of(entry)(data, config=config, options=options)
+        experiment = Recipe.at(entry)(data, config, options)
     except (ValueError, TypeError) as error:
         return found | {"problem": " ".join(str(error).split())[:300]}
     found["command"] = shlex.join(["lemmata", "train", entry.system, "--data", data, *words(usual, (config, options))])
@@ -84,8 +85,8 @@ def _kind(chosen: Any, name: str, kind: Any, help: str) -> dict[str, Any]:
         return {"kind": "real", "least": None if accepts(-1e-6) else 0, "most": most}
     if kind == tuple[int, ...]:
         return {"kind": "wholes"}
-    if kind is str:  # "relu, tanh or identity." lists what there is, if the dataclass agrees and takes nothing else
-        listed = re.findall(r"\w+", re.sub(r"\bor\b", "", help))
+    if kind is str:  # "Activation: relu or tanh." lists what there is, if the dataclass agrees and takes nothing else
+        listed = re.findall(r"\w+", re.sub(r"\bor\b", "", help.rpartition(":")[2]))
         agreed = listed and all(map(accepts, listed)) and not accepts("nonsense")
         return {"kind": "choice", "choices": listed} if agreed else {"kind": "text"}
     return {"kind": ""}
@@ -182,7 +183,7 @@ def _python(entry: RecipeEntry, data: str, usual: tuple[Any, Any], chosen: tuple
         imports.setdefault(module, set()).add(type(now).__name__)
     lines = [f"from {module} import {', '.join(sorted(names))}" for module, names in sorted(imports.items())]
     arguments = [json.dumps(data), *(f"{name}={_call(now)}" for name, now in made)]
-    if "system" in inspect.signature(recipe_of(entry)).parameters:  # one recipe for several
+    if Recipe.at(entry).names_its_system:
         arguments.append(f"system={json.dumps(entry.system)}")
     inside = "\n    ".join(f"{argument}," for argument in arguments)
     called = f"{entry.name}({arguments[0]})" if len(arguments) == 1 else f"{entry.name}(\n    {inside}\n)"
@@ -193,10 +194,6 @@ def _call(value: Any) -> str:
     given = ((field, getattr(value, field.name)) for field in dataclasses.fields(value))
     told = [f"{f.name}={json.dumps(v) if isinstance(v, str) else repr(v)}" for f, v in given if v != f.default]
     return f"{type(value).__name__}({', '.join(told)})"
-
-
-def _sentence(entry: RecipeEntry) -> str:
-    return " ".join((recipe_of(entry).__doc__ or "").split("\n\n")[0].split())
 
 
 def _size(experiment: Experiment) -> dict[str, Any]:

@@ -10,11 +10,12 @@ from typing import Any
 from lemmata import catalog
 from lemmata.figure import Figure
 from lemmata.files import cache_folder
-from lemmata.lab.recipe import choose, defaults, recipe_of, record_of
+from lemmata.lab.recipe import choose, defaults, record_of
 from lemmata.lab.site.work.recipe import settings, words
 from lemmata.lab.words import score
 from lemmata.train.folder import read_record
 from lemmata.train.loop import run_experiment
+from lemmata.train.recipe import Recipe
 from lemmata.train.watch import Watcher
 
 SECONDS_BETWEEN_STEPS = 0.1  # more often than this no eye follows; evaluations, pictures and the last step are all told
@@ -31,7 +32,7 @@ def perform(parameters: dict[str, Any], tell: Callable[[dict[str, Any]], None]) 
     # The run's record keeps the command that does the same, not the one that started this process.
     sys.argv = ["lemmata", "train", entry.system, "--data", data, *words(usual, (config, options))]
     try:
-        experiment = recipe_of(entry)(data, config=config, options=options)
+        experiment = Recipe.at(entry)(data, config, options)
         record = record_of(entry, data, config, experiment)
         watchers = [Telling(folder, tell)]
         done = run_experiment(experiment, out=folder, resume=resume, watchers=watchers, record=record)

@@ -1,0 +1,125 @@
+"""`lemmata restore`: undo a blur of an image of yours, with a balance that the image itself decides."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import tyro
+
+from lemmata.lab.cli.terminal import console, print_json
+from lemmata.lab.words import UserError
+
+if TYPE_CHECKING:  # help must not import torch
+    from torch import Tensor
+
+SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".tif", ".tiff", ".webp")
+MOST = 60_000_000  # pixels: some gigabytes of spectra
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """Restore an image that was blurred by a motion, by a lens, or by a box.
+
+    For example: lemmata restore blurred.png --blur motion --length 9 --angle 30 --out sharp.png
+    """
+
+    image: Annotated[Path, tyro.conf.Positional]
+    """The blurred image, a file that Pillow can read."""
+    out: Path
+    """Where the restored image goes: .png, .jpg, .bmp, .tif or .webp."""
+    blur: Literal["motion", "gaussian", "box"] = "motion"
+    """What blurred it."""
+    length: float = 9.0
+    """Of a motion: its length in pixels; of a box: its side, an odd number."""
+    angle: float = 0.0
+    """Of a motion: its direction in degrees, counter-clockwise from the right."""
+    sigma: float = 1.5
+    """Of a Gaussian: its standard deviation in pixels."""
+    noise: float | None = None
+    """Standard deviation of the noise, for white = 1; without it cross-validation chooses the balance."""
+    balance: float | None = None
+    """The balance between detail and noise, if you want to choose it."""
+    json: bool = False
+    """Print what was done as JSON."""
+
+
+def run(arguments: Arguments) -> int:
+    if arguments.out.suffix.lower() not in SUFFIXES:
+        raise UserError(f"--out must end in {', '.join(SUFFIXES)}, got {arguments.out}")
+    if arguments.noise is not None and arguments.balance is not None:
+        raise UserError("give --noise or --balance, not both")
+    colours, alpha = _read(arguments.image)
+    try:
+        sharp, balance, reason = _restored(colours, arguments)
+    except (TypeError, ValueError) as error:
+        raise UserError(str(error)) from None
+    _write(arguments.out, sharp, alpha)
+    height, width = colours.shape[-2:]
+    facts = {"image": str(arguments.image), "out": str(arguments.out), "height": height, "width": width}
+    facts |= {"blur": arguments.blur, "balance": balance, "reason": reason}
+    if arguments.json:
+        print_json(facts)
+    else:
+        console().print(f"{arguments.out}: {width} x {height} pixels, balance {balance:.3g}: {reason}", soft_wrap=True)
+    return 0
+
+
+def _restored(image: "Tensor", arguments: Arguments) -> "tuple[Tensor, float, str]":
+    import torch
+
+    from lemmata.vision import Restoration, box_kernel, gaussian_kernel, motion_blur_kernel
+
+    if arguments.blur == "motion":
+        kernel = motion_blur_kernel(arguments.length, arguments.angle)
+    elif arguments.blur == "gaussian":
+        kernel = gaussian_kernel(arguments.sigma).dense()
+    else:
+        if arguments.length != int(arguments.length):
+            raise ValueError(f"--length of a box must be an odd integer, got {arguments.length:g}")
+        kernel = box_kernel(int(arguments.length)).dense()
+    restoration = Restoration(kernel, regulariser="gradient")
+    with torch.no_grad():
+        if arguments.balance is not None:
+            return restoration(image, arguments.balance), arguments.balance, "as given"
+        by = "cross-validation" if arguments.noise is None else "discrepancy"
+        return restoration.restore(image, arguments.noise, by)
+
+
+def _read(path: Path) -> "tuple[Tensor, Any]":
+    """Colours as (channels, height, width) in [0, 1], and the transparency, which no blur is undone of."""
+    import numpy as np
+    import torch
+    from PIL import Image, UnidentifiedImageError
+
+    if not path.is_file():
+        raise UserError(f"there is no file {path}")
+    try:
+        with Image.open(path) as opened:
+            if opened.width * opened.height > MOST:
+                raise UserError(
+                    f"{path} has {opened.width} x {opened.height} pixels, more than {MOST:,}: make it smaller"
+                )
+            alpha = opened.getchannel("A") if "A" in opened.getbands() else None
+            deep = opened.mode.startswith("I")  # 16 bits
+            pixels = np.asarray(opened if deep else opened.convert("L" if opened.mode in ("1", "L", "LA") else "RGB"))
+    except (UnidentifiedImageError, OSError, ValueError, Image.DecompressionBombError) as error:
+        raise UserError(f"{path} is no image that Pillow can read: {error}") from None
+    values = torch.from_numpy(pixels.astype(np.float32)) / (65535 if deep else 255)
+    return (values[None] if values.ndim == 2 else values.permute(2, 0, 1)), alpha
+
+
+def _write(path: Path, image: "Tensor", alpha: Any) -> None:
+    import io
+
+    from PIL import Image
+
+    from lemmata.files import write_whole
+
+    values = (image.clamp(0, 1) * 255).round().byte()
+    made = Image.fromarray(values[0].numpy()) if len(values) == 1 else Image.fromarray(values.permute(1, 2, 0).numpy())
+    if alpha is not None and path.suffix.lower() in (".png", ".webp", ".tif", ".tiff"):
+        made.putalpha(alpha)
+    content = io.BytesIO()
+    kind = {".jpg": "jpeg", ".tif": "tiff"}.get(path.suffix.lower(), path.suffix.lower()[1:])
+    made.save(content, kind)
+    write_whole(path, content.getvalue())

@@ -1,0 +1,171 @@
+"""Motion blur and restoration: sizes, borders, the choice of the balance, agreement with scikit-image."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from lemmata.data.registry import load
+from lemmata.measure import psnr
+from lemmata.vision import (
+    Restoration,
+    laplacian_kernel,
+    motion_blur_kernel,
+    motion_blur_length,
+    motion_blur_spectrum,
+    transfer_function,
+)
+
+
+def images(*shape, dtype=torch.float64):
+    return torch.rand(shape, generator=torch.Generator().manual_seed(6), dtype=dtype)
+
+
+def photograph(name="camera"):
+    return load("photos").parts[name].x[0].mean(0)[:128, :160].double()
+
+
+@pytest.mark.parametrize("size", [(1, 9), (8, 8), (7, 12), (12, 7), (9, 9)])
+@pytest.mark.parametrize("centre", [None, (0, 0), (0, 2)])
+def test_transfer_functions_are_those_of_the_fft(size, centre):
+    kernel = images(1, 3)
+    whole = torch.zeros(size, dtype=torch.float64)
+    whole[:1, :3] = kernel
+    theirs = torch.fft.rfft2(whole.roll(-(centre or (0, 1))[1], 1))
+    assert torch.allclose(transfer_function(kernel, size, centre), theirs, atol=1e-14)
+
+
+@pytest.mark.parametrize("size", [(8, 8), (7, 12), (12, 7), (9, 9), (1, 8)])
+@pytest.mark.parametrize("border", ["circular", "blended"])
+def test_sizes_stay_and_a_delta_stays_in_its_place(size, border):
+    restoration = Restoration(motion_blur_kernel(3, dtype=torch.float64), border=border)
+    delta = torch.zeros(2, *size, dtype=torch.float64)
+    delta[:, size[0] // 2, size[1] // 2] = 1.0
+    found = restoration(restoration.blur(delta), 1e-6)
+    assert found.shape == delta.shape
+    assert int(found[0].argmax()) == int(delta[0].argmax())
+
+
+def test_the_regularised_filter_is_that_of_scikit_image():
+    restoration = pytest.importorskip("skimage.restoration", reason="scikit-image is not installed")
+    image, kernel, size = images(20, 22), images(3, 3), (20, 22)
+    # Theirs weighs each frequency by the square of a Laplacian, and puts the kernel's first tap at the origin.
+    theirs = restoration.wiener(image.numpy(), kernel.numpy(), balance=0.1, clip=False)
+    weight = transfer_function(laplacian_kernel(dtype=torch.float64), size).abs().square()
+    ours = Restoration(kernel, border="circular", centre=(1, 1))(image, 0.1 * weight)
+    assert ours.numpy() == pytest.approx(np.asarray(theirs), abs=1e-10)
+
+
+@pytest.mark.parametrize("by", ["noise", "discrepancy", "cross-validation"])
+@pytest.mark.parametrize("noise", [0.003, 0.02])
+def test_every_choice_of_the_balance_helps(by, noise):
+    scene, kernel = load("photos").parts["camera"].x[0].mean(0).double(), motion_blur_kernel(9, 30, torch.float64)
+    blurred = torch.nn.functional.conv2d(scene[None, None], kernel[None, None])[0, 0]  # a camera's own border
+    rows, columns = (size // 2 for size in kernel.shape)
+    truth = scene[rows:-rows, columns:-columns]
+    blurred = blurred + noise * torch.randn(truth.shape, generator=torch.Generator().manual_seed(0)).double()
+    restoration = Restoration(kernel, regulariser="gradient")
+    found = restoration.restore(blurred, noise, by)
+    scores = [float(psnr(x, truth, 1.0)) for x in (found.image, blurred)]
+    best = max(float(psnr(restoration(blurred, 10**p), truth, 1.0)) for p in np.arange(-5, 0, 0.5))
+    assert scores[0] > scores[1] + 1.0
+    assert scores[0] > best - (0.5 if by == "cross-validation" else 2.5)
+    assert f"{noise**2:.3g}" in found.reason or "cross-validation" in found.reason
+
+
+def test_blended_borders_do_not_ring_where_circular_ones_do():
+    scene = photograph() + torch.linspace(0, 1, 160).double()  # its left is dark and its right bright
+    kernel = motion_blur_kernel(9, dtype=torch.float64)
+    wide = torch.nn.functional.conv2d(scene[None, None], kernel[None, None])[0, 0]  # a camera's own border
+    truth = scene[:, 4:-4]
+    rough, smooth = (Restoration(kernel, border=border)(wide, 1e-3) for border in ("circular", "blended"))
+    middle = slice(30, -30)
+    errors = [float((found - truth)[:, middle].square().mean()) for found in (rough, smooth)]
+    assert errors[1] < 0.5 * errors[0]
+
+
+def test_the_balance_does_not_depend_on_the_number_of_pixels():
+    restoration, tile = Restoration(motion_blur_kernel(3, dtype=torch.float64), border="circular"), images(12, 12)
+    small, large = restoration(tile, 0.05), restoration(tile.repeat(3, 2), 0.05)
+    assert torch.allclose(small.repeat(3, 2), large, atol=1e-12)
+
+
+def test_spectra_of_noise_and_image_are_used():
+    restoration, image = Restoration(images(3, 3), border="circular"), images(2, 12, 13)
+    flat = torch.full((12, 7), 0.3, dtype=torch.float64)
+    assert torch.allclose(restoration.wiener(image, 0.03, flat), restoration(image, 0.1))
+    assert torch.allclose(restoration.wiener(image, 0.03, 0.3), restoration(image, 0.1))
+
+
+def test_gradients_of_image_balance_and_state():
+    restoration = Restoration(images(3, 3), balance=0.2)
+    image = images(6, 7).requires_grad_()
+    assert torch.autograd.gradcheck(restoration, image)
+    restoration(image.detach()).square().sum().backward()
+    assert restoration.log_balance.grad < 0  # more balance, smaller images
+    again = Restoration(images(3, 3).tolist(), balance=0.5)
+    again.double().load_state_dict(restoration.state_dict())
+    assert torch.allclose(again(image), restoration(image), atol=1e-6)
+    assert Restoration(images(3, 3).float())(images(8, 8, dtype=torch.float32)).dtype is torch.float32
+
+
+@pytest.mark.parametrize("length", [1, 2, 2.5, 3, 9])
+@pytest.mark.parametrize("angle", [0, 30, 45, 90, 135, 180, 270, -60])
+def test_ways_have_unit_mass_and_are_symmetric(length, angle):
+    kernel = motion_blur_kernel(length, angle, torch.float64)
+    assert kernel.sum().item() == pytest.approx(1.0, abs=1e-14)
+    assert torch.allclose(kernel, kernel.flip(0, 1), atol=1e-14)
+    assert kernel.shape[0] % 2 == kernel.shape[1] % 2 == 1
+    turned = motion_blur_kernel(length, angle + 90, torch.float64)
+    assert torch.allclose(turned, kernel.rot90(), atol=1e-12)
+
+
+@pytest.mark.parametrize(("length", "angle"), [(7, 0), (11, 0), (15, 90), (12, 45)])
+def test_lengths_are_read_back(length, angle):
+    image = load("photos").parts["coffee"].x[0].mean(0).double()
+    blurred = Restoration(motion_blur_kernel(length, angle, torch.float64), border="circular").blur(image)
+    found, depth = motion_blur_length(blurred, angle)
+    assert abs(found - length) <= (0 if angle % 90 == 0 else 1)
+    assert depth > 1
+
+
+def test_the_spectrum_turns_with_the_way():
+    u, v = images(2, 5)
+    assert torch.allclose(motion_blur_spectrum(4, u, v, 90), motion_blur_spectrum(4, v))
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize(
+    ("call", "error", "words"),
+    [
+        (lambda r: r.inverse(torch.zeros(6, 6)), ValueError, "the kernel cancels a frequency of 6 x 6 pixels"),
+        (lambda r: r(torch.zeros(6, 2)), ValueError, r"kernel must not be larger than the image, got \(1, 3\)"),
+        (lambda r: r(torch.zeros(6, 6), -1.0), ValueError, "balance must be >= 0, got -1.0"),
+        (lambda r: r(torch.full((6, 6), math.nan)), ValueError, "image must be finite"),
+        (lambda r: r.restore(torch.ones(6, 6), by="noise"), ValueError, "needs the standard deviation of the noise"),
+        (lambda r: r.restore(torch.ones(6, 6), -0.1), ValueError, "noise must be >= 0, got -0.1"),
+        (lambda r: r.restore(torch.ones(6, 6), by="eye"), ValueError, "by must be one of cross-validation, "),
+        (lambda r: r.wiener(torch.ones(6, 6), -1.0, 1.0), ValueError, "noise must be a power, >= 0, got -1"),
+        (lambda r: r.wiener(torch.ones(6, 6), torch.ones(6, 4), 1.0), None, ""),
+        (lambda r: Restoration(torch.ones(2, 2)), ValueError, "a kernel of even size has no middle, got 2 x 2"),
+        (lambda r: Restoration(torch.ones(3, 3) * 1j), TypeError, "kernel must be real"),
+        (lambda r: Restoration(torch.ones(3, 3), balance=0.0), ValueError, "balance must be > 0, got 0.0"),
+        (
+            lambda r: Restoration(torch.ones(3, 3)).wiener(torch.ones(6, 6), torch.ones(6, 4), 1.0),
+            ValueError,
+            "circular",
+        ),
+        (lambda r: motion_blur_kernel(0), ValueError, "length must be > 0, got 0"),
+        (lambda r: motion_blur_kernel(3, math.inf), ValueError, "angle must be finite, got inf"),
+        (lambda r: motion_blur_length(torch.ones(3, 9, 9)), ValueError, r"image must be \(height, width\)"),
+        (lambda r: motion_blur_length(torch.ones(9, 9)), ValueError, "max_length must be from 5 to half"),
+    ],
+)
+def test_bad_input_is_answered_in_a_sentence(call, error, words):
+    restoration = Restoration(motion_blur_kernel(3), border="circular")
+    if error is None:
+        assert call(restoration).shape == (6, 6)
+        return
+    with pytest.raises(error, match=words):
+        call(restoration)
