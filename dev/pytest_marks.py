@@ -31,15 +31,18 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
         without = BROWSER in (collection_path, *collection_path.parents) and "not browser" in wanted
         return without or None
     claims = config.getoption("lemmata", False) or config.getoption("lemmata_all", False)  # items without an example
-    if not claims and not collection_path.name.startswith("test_") and is_ours(collection_path):
-        # Without an example there is nothing to run: a module of ours, or a script that a test starts in a child.
-        if ">>>" not in collection_path.read_text(encoding="utf-8"):
-            return True
+    if not claims and is_ours(collection_path) and is_without_tests(collection_path):
+        return True
     return (wanted.startswith("rounding") and not is_numeric(collection_path)) or None
 
 
 def is_ours(path: Path) -> bool:
     return any(home in path.parents for home in HOMES)
+
+
+def is_without_tests(path: Path) -> bool:
+    """Whether a file is a module without an example, or a script that a test starts in a child."""
+    return not path.name.startswith("test_") and ">>>" not in path.read_text(encoding="utf-8")
 
 
 def is_numeric(path: Path) -> bool:
