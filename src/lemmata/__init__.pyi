@@ -1,6 +1,7 @@
 """Made by `python3 dev.py lint --fix`: packages with something for users, and the names people use first."""
 
 from lemmata import audit as audit
+from lemmata import bayes as bayes
 from lemmata import bench as bench
 from lemmata import certified as certified
 from lemmata import connectionism as connectionism
@@ -9,8 +10,10 @@ from lemmata import data as data
 from lemmata import fast as fast
 from lemmata import feedforward as feedforward
 from lemmata import foundations as foundations
+from lemmata import generalization as generalization
 from lemmata import geometric as geometric
 from lemmata import judge as judge
+from lemmata import kernel as kernel
 from lemmata import measure as measure
 from lemmata import optim as optim
 from lemmata import recurrent as recurrent

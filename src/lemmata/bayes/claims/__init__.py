@@ -1,0 +1,1 @@
+"""What is true of samplers, posteriors and ensembles; one file a subject."""
