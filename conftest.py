@@ -19,8 +19,11 @@ pytest_plugins = ["pytester", "pytest_marks", "pytest_prices"]  # the last two f
 # What is written in Triton can be imported only where it is installed, which is where there is a GPU.
 KERNELS = ["src/lemmata/fast/scan_triton*.py", "src/lemmata/fast/sparse/row_kernels*.py"]
 collect_ignore_glob = [] if importlib.util.find_spec("triton") else KERNELS
-# A shell that starts us in the background lets us ignore Ctrl-C, and every process that a test starts and interrupts.
+# A shell that starts us in the background, and nohup, let us ignore Ctrl-C and a closed terminal, and with us every
+# process that a test starts and interrupts.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+if hasattr(signal, "SIGHUP"):
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 torch.set_num_threads(1)
 tests = itertools.count()
 

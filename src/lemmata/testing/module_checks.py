@@ -12,11 +12,9 @@ from torch import Tensor, nn
 
 from lemmata.testing.findings import Broken, Undecided
 from lemmata.testing.findings import told as error_message
-from lemmata.testing.module_subject import Subject, demand_same, moved, off, outputs_of
+from lemmata.testing.module_subject import ROUNDING, Subject, demand_same, moved, off, outputs_of
 
 __all__ = []  # for the suite alone
-
-ROUNDING = 1e-5  # for what is computed twice in the same way, in float32; memory may be aligned otherwise
 
 
 def call(subject: Subject) -> None:

@@ -18,6 +18,8 @@ from lemmata.testing.recurrence_subject import leaves
 
 __all__ = []  # for the suite alone
 
+ROUNDING = 1e-5  # for what is computed twice in the same way, in float32; memory may be aligned otherwise
+
 # The names of axes whose size is the caller's choice; any other axis of an annotation is a width of the module.
 LENGTHS = ("time", "positions", "queries", "keys", "memories", "points", "elements")
 FREE = ("batch", *LENGTHS, "nodes", "height", "width", "shape", "rest")
@@ -250,3 +252,19 @@ def demand_same(found: Sequence[Tensor], wanted: Sequence[Tensor], when: str, to
     worst = max((off(a, b) for a, b in zip(found, wanted, strict=True)), default=0.0)
     if not worst <= tolerance:
         raise Broken(f"{when} the result differs by {worst:.1e} of its largest entry")
+
+
+def demand_same_gradients(found: Sequence[Tensor], wanted: Sequence[Tensor], when: str) -> None:
+    """The gradients of one loss must agree, each up to rounding at the size of the largest of them.
+
+    A gradient may be zero by a law (what a softmax adds to all its scores) and then holds rounding alone, which no
+    two ways share.
+    """
+    largest = max((float(x.detach().abs().max()) for x in wanted if x.numel() and not x.is_complex()), default=0.0)
+    floor = ROUNDING * largest
+    kept = [
+        (a, b)
+        for a, b in zip(found, wanted, strict=True)
+        if a.shape != b.shape or a.is_complex() or not a.numel() or not float(torch.stack([a, b]).abs().max()) <= floor
+    ]
+    demand_same([a for a, _ in kept], [b for _, b in kept], when)

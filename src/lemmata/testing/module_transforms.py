@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from torch.autograd.gradcheck import GradcheckError
 
 from lemmata.testing.findings import Broken, Undecided
-from lemmata.testing.module_subject import LENGTHS, Subject, demand_same, outputs_of, scalar
+from lemmata.testing.module_subject import LENGTHS, Subject, demand_same, demand_same_gradients, outputs_of, scalar
 
 __all__ = []  # for the suite alone
 
@@ -67,7 +67,7 @@ def functional(subject: Subject) -> None:
     wanted = dict(zip(_trained(changed), subject.gradients(changed)[1], strict=False))
     gradients = torch.func.grad(loss)(other)
     names = [name for name in wanted if name in gradients]
-    demand_same([gradients[name] for name in names], [wanted[name] for name in names], "of torch.func.grad")
+    demand_same_gradients([gradients[name] for name in names], [wanted[name] for name in names], "of torch.func.grad")
 
 
 def _trained(module: nn.Module) -> list[str]:
@@ -97,7 +97,9 @@ def vmap(subject: Subject) -> None:
     if weights and any(x.is_floating_point() for x in found):
         each = torch.func.vmap(torch.func.grad(loss), in_dims=axes)(weights, *batch)
         first = torch.func.grad(loss)(weights, *(x[0] for x in batch))
-        demand_same([x[0] for x in each.values()], list(first.values()), "of the gradients of each row by vmap")
+        demand_same_gradients(
+            [x[0] for x in each.values()], list(first.values()), "of the gradients of each row by vmap"
+        )
 
 
 def compiled(subject: Subject) -> None:
@@ -110,7 +112,7 @@ def compiled(subject: Subject) -> None:
     finally:
         torch.compiler.reset()
     demand_same(found, outputs, "compiled,")
-    demand_same(slopes, gradients, "of the gradients, compiled,")
+    demand_same_gradients(slopes, gradients, "of the gradients, compiled,")
     buffers = [[x for x in module.buffers() if x.is_floating_point()] for module in modules]
     demand_same(buffers[1], buffers[0], "in its buffers, compiled,")
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from lemmata.judge.fingerprint import SWITCHES
 from lemmata.judge.verdict import Result
 from lemmata.lab.cli import main
 from lemmata.workers import KEPT
@@ -245,7 +246,9 @@ def weak(draw, value=1.0):
 """
 
 
-def test_a_seed_that_falls_is_told_with_the_command_that_repeats_it(tmp_path, capsys):
+def test_a_seed_that_falls_is_told_with_the_command_that_repeats_it(tmp_path, capsys, monkeypatch):
+    for name in SWITCHES:  # what moves the last bit of some machines is told before the command
+        monkeypatch.delenv(name, raising=False)
     path = tmp_path / "mine.py"
     path.write_text(MOODY)
     assert check(str(path), "mine.moody", "--seeds", "2") == 0

@@ -14,7 +14,7 @@ def shown(**given):
 def test_sincs_return_what_is_sampled_densely_enough(frequency):
     dense = shown(frequency=frequency, rate=2 * frequency + 4)
     assert dense["enough"]
-    assert dense["error"] < 0.01
+    assert dense["off_by"] < 0.01
     assert dense["alias"] == frequency
 
 
@@ -22,12 +22,12 @@ def test_waves_are_taken_for_slower_ones():
     few = shown(frequency=4, rate=6)
     assert not few["enough"]
     assert few["alias"] == 2
-    assert few["error"] > 0.5
+    assert few["off_by"] > 0.5
 
 
 def test_gaussians_damp():
-    assert shown(by="gaussian")["error"] > 0.05
-    assert shown()["error"] < 1e-4
+    assert shown(by="gaussian")["off_by"] > 0.05
+    assert shown()["off_by"] < 1e-4
 
 
 def test_boxes_exchange_bright_and_dark():

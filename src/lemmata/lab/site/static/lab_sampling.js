@@ -19,7 +19,7 @@
     });
   }
 
-  lab.begin(({ error, alias, enough, images }) => {
+  lab.begin(({ off_by: error, alias, enough, images }) => {
     paint(images);
     part("error").textContent = short(error, 2);
     part("alias").textContent = short(alias, 3);

@@ -64,7 +64,7 @@ def show(state: State) -> dict[str, Any]:
     error = float((state.reconstructed(at) - state.wave(at)).abs().max())
     alias = abs(state.frequency - state.rate * round(state.frequency / state.rate))
     return {
-        "error": error,
+        "off_by": error,
         "alias": alias,
         "enough": state.rate > 2 * state.frequency,
         "python": python(state),
