@@ -34,7 +34,10 @@ def search(catalog: Catalog, text: str) -> list[str]:
     words = words_of(text)
     if not words:
         return []
-    found = [id for id in catalog.statements if fits(words, statement_text(catalog, id))]
+    texts = {id: statement_text(catalog, id) for id in catalog.statements}
+    found = [id for id, text in texts.items() if fits(words, text)]
+    if not found and (begun := [word.rstrip(")]}") for word in words]) != words and all(begun):
+        found = [id for id, text in texts.items() if fits(begun, text)]  # tr(AB), where a statement has tr(ABC)
     return sorted(found, key=lambda id: -_in_title(words, f"{id} {catalog.statements[id].title}"))
 
 

@@ -135,7 +135,7 @@ def receptive_field(model: nn.Module, shape: Sequence[int], channels: int | None
             y = functional_call(model, state, (x,))
         except UnknownOperationError:
             raise
-        except (RuntimeError, NotImplementedError) as error:
+        except (RuntimeError, NotImplementedError, TypeError, ValueError) as error:  # of torch, or of our own networks
             told = str(error).strip().splitlines()[0]
             hint = f": leave the batch out, shape={sizes[1:]}" if _runs_on(model, sizes[1:], channels) else ""
             wanted = f"model must run on one example of shape {sizes} without looking at numbers"

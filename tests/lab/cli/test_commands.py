@@ -153,6 +153,7 @@ def test_the_import_of_every_system_works(capsys):
         ("claims", ["batch", "normalization"], "norm.batch"),
         ("claims", ["novikov"], "perceptron.novikoff"),
         ("claims", [r"\lfloor"], "perceptron.novikoff"),
+        ("claims", ["tr(AB)"], "linalg.trace_cyclic"),  # which speaks of three factors
     ],
 )
 def test_words_authors_and_formulas_are_found(capsys, command, words, found):

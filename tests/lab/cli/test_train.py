@@ -5,12 +5,14 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 import torch
 
 import lemmata
 from lemmata.lab.cli import live, main, several
+from lemmata.workers import end_with_parent
 
 
 @pytest.fixture(autouse=True)
@@ -236,7 +238,7 @@ class Launcher:
     returncode, noise = 0, ""
 
     def __init__(self, command, **options):
-        Launcher.command = command
+        Launcher.command, Launcher.options = command, options
 
     def communicate(self):
         return None, self.noise
@@ -260,6 +262,18 @@ def test_several_processes_are_started_by_torchs_launcher_in_one_folder(capsys, 
     assert words[1:6] == ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
     asked = "-m lemmata train mlp --data moons --device cpu --lr=0.1 --out runs/mlp-moons-1"
     assert " ".join(words[6:]) == asked
+    assert launcher.options["preexec_fn"] is end_with_parent  # kill -9 of `lemmata train` leaves nobody training
+
+
+def test_a_process_of_several_ends_with_its_launcher(capsys, monkeypatch):
+    asked = []
+    monkeypatch.setattr("lemmata.lab.cli.train.end_with_parent", lambda: asked.append("RANK"))
+    train(capsys, "--epochs", "1")
+    assert asked == []
+    monkeypatch.setenv("RANK", "0")
+    monkeypatch.setattr("lemmata.lab.cli.train._run", Mock(side_effect=KeyboardInterrupt))  # nothing is trained here
+    train(capsys, "--epochs", "1")
+    assert asked == ["RANK"]
 
 
 def test_of_a_failure_of_several_processes_one_line_remains(capsys, launcher, monkeypatch):

@@ -98,6 +98,13 @@ def test_words_are_marked_too_and_neighbours_share_one_mark(table):
     assert "<ins>at most</ins>" in correct
 
 
+def test_scripts_outside_formulas_are_set_in_a_misprint_and_its_correction(table):
+    assert compared("the bias sigma_b^2", "all widths m_l") == (
+        "the bias sigma<sub>b</sub><sup>2</sup>",
+        "all widths m<sub>l</sub>",
+    )
+
+
 def test_texts_that_have_little_in_common_are_not_marked(table):
     assert compared("one thing", "quite another matter") == ("one thing", "quite another matter")
 

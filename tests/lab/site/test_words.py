@@ -8,6 +8,7 @@ from tests.lab.site.test_pages import every_page
 
 from lemmata.judge.words import sentence
 from lemmata.lab.site import pages
+from lemmata.lab.site.formulas import ASSETS
 from lemmata.lab.site.knowledge import known
 from lemmata.lab.site.labs import labs
 from lemmata.lab.site.verdicts import reason
@@ -64,6 +65,7 @@ def walk(snapshot):
         yield f"/labs/{lab.name}", pages.render(f"lab_{lab.name}.html", **lab_views.lab_context(lab, {}))
 
 
+@pytest.mark.skipif(not (ASSETS / "formulas.json").is_file(), reason="formulas were not set here: they show as Unicode")
 def test_no_page_shows_latex_backticks_carets_underscores_or_python(snapshot):
     fallen = {}
     for place, page in walk(snapshot):

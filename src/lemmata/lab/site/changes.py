@@ -12,9 +12,10 @@ from difflib import SequenceMatcher
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
 from lemmata.lab.site.formulas import formula, pieces, table_version
+from lemmata.lab.site.words import words
 
 __all__ = ["compared"]
 
@@ -55,7 +56,7 @@ def _parts(text: str) -> list[_Word | Element]:
     """The text in words and formulas; a formula that the table lacks is taken sign by sign."""
     parts: list[_Word | Element] = []
     for before, latex, style in pieces(text):
-        parts += [_Word(word) for word in re.findall(r"\s+|[\w’'-]+|[^\w\s]", before)]
+        parts += [_Word(word) for word in re.findall(r"\s+|[\w’'^-]+|[^\w\s]", before)]
         shown = str(formula(latex, style)) if latex else ""
         if shown.startswith("<math"):
             parts.append(ElementTree.fromstring(shown))
@@ -105,7 +106,7 @@ def _joined(parts: list[_Word | Element]) -> Markup:
 
 
 def _told(word: _Word) -> str:
-    text = str(escape(word.text))
+    text = words(word.text)
     if word.tag == "gap":
         return f'<span class="gap">{text}</span>'
     return f"<{word.tag}>{text}</{word.tag}>" if word.tag else text

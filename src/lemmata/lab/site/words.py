@@ -11,7 +11,8 @@ from lemmata.catalog.dials import DIAL
 
 __all__ = ["words"]
 
-SCRIPT = r"(?P<base>[^\s\^_])(?P<mark>[\^_])(?:\{(?P<braced>[^{}]*)\}|\((?P<fenced>[^()]*)\)|(?P<bare>-?\w[^\W_]*))"
+# A script may follow another one, which has taken the base: sigma_w^2.
+SCRIPT = r"(?P<base>[^\s\^_])?(?P<mark>[\^_])(?:\{(?P<braced>[^{}]*)\}|\((?P<fenced>[^()]*)\)|(?P<bare>-?\w[^\W_]*))"
 NAME = r"(?P<name>(?<![\w.])(?:[A-Za-z]\w*\.)*[A-Za-z]\w*[A-Za-z0-9]_[A-Za-z0-9]\w+(?:\.\w+)*)"
 # At the start of a sentence "True" and "None" are English.
 CONSTANT = r"(?P<constant>(?<!^)(?<![.!?:] )\b(?:True|False|None)\b)"
@@ -24,6 +25,8 @@ def words(text: str) -> str:
 
     >>> words("`a_b` of vocab_size is e_y - x^2 < 2^(N+1)")
     '<code>a_b</code> of <code>vocab_size</code> is e<sub>y</sub> - x<sup>2</sup> &lt; 2<sup>N+1</sup>'
+    >>> words("sigma_w^2")
+    'sigma<sub>w</sub><sup>2</sup>'
     >>> words(r"\dial{pairs}{any sentence}")
     '<span class="dial" data-dial="pairs" data-as="words">any sentence</span>'
     """
@@ -42,4 +45,4 @@ def _part(found: re.Match[str]) -> str:
     script = next(text for text in (found["braced"], found["fenced"], found["bare"]) if text is not None)
     raised = "⊤" if script == "T" and found["mark"] == "^" else escape(script.replace("-", "−"))
     tag = TAGS[found["mark"]]
-    return f"{escape(found['base'])}<{tag}>{raised}</{tag}>"
+    return f"{escape(found['base'] or '')}<{tag}>{raised}</{tag}>"
