@@ -54,6 +54,18 @@ def test_no_file_is_longer_than_400_lines():
     assert not of_each(SOURCES, length), "split them along their subjects"
 
 
+def test_private_functions_say_their_noun():
+    """`_trial_message`, not `_told`: a name of one word means something else in every file, and no search finds it."""
+
+    def one_word(path):
+        functions = [n for n in ast.walk(parse(path)) if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)]
+        names = {f.name for f in functions if f.name.startswith("_") and not f.name.startswith("__")}
+        # `_` is registered for a kernel and never called by name; `_apply` is torch's own
+        return sorted(n for n in names - {"_", "_apply"} if "_" not in n.strip("_"))
+
+    assert not of_each(PACKAGE, one_word)
+
+
 def forbidden(node):
     """What is wrong with a node, or None. `model.eval()` is fine; the builtin is not."""
     if isinstance(node, ast.Import | ast.ImportFrom):

@@ -194,7 +194,7 @@ def test_a_second_answer_is_nobodys(worker):
     assert worker.wait(60.0) == {"held": 1 << 20}
     for late in ({"nonce": nonce, "answer": {"held": 1}}, {"nonce": "", "answer": {"held": 1}}):
         with pytest.raises(Lost, match="answered what it was not asked"):
-            worker._believed(json.dumps(late).encode())
+            worker._believed_answer(json.dumps(late).encode())
 
 
 @pytest.mark.parametrize(

@@ -10,19 +10,19 @@ __all__ = ["Band", "Bars", "Figure", "Heat", "Image", "Line", "Points", "Polygon
 Numbers = Any  # a list, a range, an array or a tensor, nested as the mark wants it
 
 
-def _plain(values: Any) -> Any:
+def _plain_lists(values: Any) -> Any:
     """Tensors and arrays become nested lists of numbers, which is all JSON knows; NaN and infinity become gaps."""
     if hasattr(values, "tolist"):
         values = values.tolist()
     if isinstance(values, list | tuple | range):
-        return [_plain(value) for value in values]
+        return [_plain_lists(value) for value in values]
     return None if isinstance(values, float) and not math.isfinite(values) else values
 
 
 class _Mark:
     def __post_init__(self) -> None:
         for name, value in vars(self).items():
-            object.__setattr__(self, name, _plain(value))
+            object.__setattr__(self, name, _plain_lists(value))
 
     def to_json(self) -> dict[str, Any]:
         return {"mark": type(self).__name__, **asdict(self)}  # type: ignore[call-overload]

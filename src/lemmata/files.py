@@ -56,7 +56,7 @@ def write_whole(path: Path, data: bytes, lasting: bool = True) -> None:
         try:
             _write_all(handle, data)
             if lasting:
-                _sync(handle)
+                _sync_file(handle)
             if fcntl:
                 os.replace(draft, path)  # still locked, so that nobody takes the draft for a dead process's
         finally:
@@ -115,12 +115,12 @@ def _open_draft(path: Path) -> tuple[int, Path]:
     while True:
         draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}{DRAFT}")
         handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
-        if _lock(handle):
+        if _lock_draft(handle):
             return handle, draft
         os.close(handle)
 
 
-def _lock(handle: int) -> bool:
+def _lock_draft(handle: int) -> bool:
     """Lock a draft; False if somebody who removes dead drafts was quicker."""
     try:
         if fcntl:
@@ -141,7 +141,7 @@ def _write_all(handle: int, data: bytes) -> None:
         rest = rest[written:]
 
 
-def _sync(handle: int) -> None:
+def _sync_file(handle: int) -> None:
     if sys.platform == "darwin" and fcntl:
         with contextlib.suppress(OSError):  # fsync on macOS stops at the drive's own cache
             fcntl.fcntl(handle, fcntl.F_FULLFSYNC)

@@ -28,7 +28,7 @@ def public_names(folder: Path) -> dict[str, str]:
     names: dict[str, str] = {}
     for path in sorted(folder.glob("[!_]*.py")):
         if not path.stem.startswith("recipes"):
-            names |= dict.fromkeys(_listed(path), path.stem)
+            names |= dict.fromkeys(_listed_names(path), path.stem)
     for room in rooms(folder):
         for name, home in public_names(folder / room).items():
             if name in names:
@@ -127,7 +127,7 @@ def gives_names_lazily(path: Path) -> bool:
     return "= lazy(__name__" in path.read_text(encoding="utf-8")
 
 
-def _listed(path: Path) -> list[str]:
+def _listed_names(path: Path) -> list[str]:
     for node in ast.parse(path.read_text(encoding="utf-8"), str(path)).body:
         if isinstance(node, ast.Assign) and any(getattr(t, "id", "") == "__all__" for t in node.targets):
             return ast.literal_eval(node.value)

@@ -49,7 +49,7 @@ def recipe(*systems: str, data: str, metric: str) -> Callable[[Marked], Marked]:
             system = given.arguments["system"]
             if system not in systems:
                 raise ValueError(f"system must be one of {', '.join(systems)}, got {system!r}")
-            return function(**{name: _of(value, system) for name, value in given.arguments.items()})
+            return function(**{name: _value_for_system(value, system) for name, value in given.arguments.items()})
 
         return of_one_system  # type: ignore[return-value]
 
@@ -71,8 +71,10 @@ def recipe_for(function: Callable[..., Any], system: str) -> Callable[..., Any]:
 def usual_settings(function: Callable[..., Any], system: str) -> tuple[Any, Any]:
     """The config and the options that a recipe has for one of its systems unless others are given."""
     parameters = inspect.signature(function).parameters
-    return _of(parameters["config"].default, system), _of(parameters["options"].default, system)
+    return _value_for_system(parameters["config"].default, system), _value_for_system(
+        parameters["options"].default, system
+    )
 
 
-def _of(value: Any, system: str) -> Any:
+def _value_for_system(value: Any, system: str) -> Any:
     return value[system] if isinstance(value, Mapping) else value

@@ -47,7 +47,7 @@ def signed_files(root: Path = HERE) -> list[Path]:
     return [
         path
         for path in sorted(root.rglob("*.py"))
-        if MARK in path.read_text(encoding="utf-8") and list(_constructors(ast.parse(path.read_bytes())))
+        if MARK in path.read_text(encoding="utf-8") and list(_config_constructors(ast.parse(path.read_bytes())))
     ]
 
 
@@ -55,16 +55,18 @@ def rewritten(path: Path, root: Path = HERE) -> str:
     """The source of a file with the parameters of its constructors as their Configs declare them."""
     source = path.read_text(encoding="utf-8")
     tree = ast.parse(source, str(path))
-    for function, config in reversed(list(_constructors(tree))):  # from the last: what stands before keeps its place
-        start, end = _parentheses(source, function)
-        written = _parameters(source, function)
-        fields = _fields(tree, config, path, root)
-        lines = "".join(f"        {parameter.text},\n" for parameter in _merged(written, config, fields))
+    for function, config in reversed(
+        list(_config_constructors(tree))
+    ):  # from the last: what stands before keeps its place
+        start, end = _parameter_span(source, function)
+        written = _written_parameters(source, function)
+        fields = _config_fields(tree, config, path, root)
+        lines = "".join(f"        {parameter.text},\n" for parameter in _merge_parameters(written, config, fields))
         source = f"{source[:start]}(\n{lines}    ){source[end:]}"
     return source
 
 
-def _constructors(tree: ast.Module) -> Iterator[tuple[ast.FunctionDef, str]]:
+def _config_constructors(tree: ast.Module) -> Iterator[tuple[ast.FunctionDef, str]]:
     """Each `__init__` that calls config_of, and the name of its Config."""
     for kind in (node for node in tree.body if isinstance(node, ast.ClassDef)):
         for function in kind.body:
@@ -74,31 +76,31 @@ def _constructors(tree: ast.Module) -> Iterator[tuple[ast.FunctionDef, str]]:
                         yield function, ast.unparse(node.args[0])
 
 
-def _parameters(source: str, function: ast.FunctionDef) -> list[Parameter]:
+def _written_parameters(source: str, function: ast.FunctionDef) -> list[Parameter]:
     """The parameters as they are written, `*` and `/` among them."""
     found = function.args
     positional = [*found.posonlyargs, *found.args]
     defaults = [None] * (len(positional) - len(found.defaults)) + found.defaults
-    written = [_parameter(source, *pair) for pair in zip(positional, defaults, strict=True)]
+    written = [_written_parameter(source, *pair) for pair in zip(positional, defaults, strict=True)]
     if found.posonlyargs:
         written.insert(len(found.posonlyargs), Parameter("/", "/"))
     if found.vararg or found.kwonlyargs:
-        star = _parameter(source, found.vararg, None).text if found.vararg else ""
+        star = _written_parameter(source, found.vararg, None).text if found.vararg else ""
         written.append(Parameter("*", f"*{star}"))
-    written += [_parameter(source, *pair) for pair in zip(found.kwonlyargs, found.kw_defaults, strict=True)]
+    written += [_written_parameter(source, *pair) for pair in zip(found.kwonlyargs, found.kw_defaults, strict=True)]
     if found.kwarg:
-        written.append(Parameter("**", f"**{_parameter(source, found.kwarg, None).text}"))
+        written.append(Parameter("**", f"**{_written_parameter(source, found.kwarg, None).text}"))
     return written
 
 
-def _parameter(source: str, argument: ast.arg, default: ast.expr | None) -> Parameter:
+def _written_parameter(source: str, argument: ast.arg, default: ast.expr | None) -> Parameter:
     text = ast.get_source_segment(source, argument) or argument.arg
     if default is not None:
         text += f"{' = ' if argument.annotation else '='}{ast.get_source_segment(source, default)}"
     return Parameter(argument.arg, text, default)
 
 
-def _merged(written: list[Parameter], config: str, fields: dict[str, str]) -> list[Parameter]:
+def _merge_parameters(written: list[Parameter], config: str, fields: dict[str, str]) -> list[Parameter]:
     """The parameters with those of the Config in one run, where its first stands, or else before `device`."""
 
     def declared(parameter: Parameter) -> bool:  # by a field that is there, or by one that is no more
@@ -112,15 +114,15 @@ def _merged(written: list[Parameter], config: str, fields: dict[str, str]) -> li
     return [*before, *(Parameter(name, text) for name, text in fields.items()), *after]
 
 
-def _fields(tree: ast.Module, config: str, path: Path, root: Path) -> dict[str, str]:
+def _config_fields(tree: ast.Module, config: str, path: Path, root: Path) -> dict[str, str]:
     """Name -> parameter as it is written, for every field of a Config that this file defines or imports."""
     kind = next((node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == config), None)
     if kind is None:
-        home = _home(tree, config, path, root)
-        return _fields(ast.parse(home.read_bytes(), str(home)), config, home, root)
+        home = _home_of_name(tree, config, path, root)
+        return _config_fields(ast.parse(home.read_bytes(), str(home)), config, home, root)
     found: dict[str, str] = {}
     for base in reversed(kind.bases):  # as dataclasses order what they inherit
-        inherited = _fields(tree, ast.unparse(base), path, root)
+        inherited = _config_fields(tree, ast.unparse(base), path, root)
         found |= {name: text.replace(f" = {ast.unparse(base)}.", f" = {config}.") for name, text in inherited.items()}
     source = path.read_text(encoding="utf-8")
     for node in kind.body:
@@ -133,7 +135,7 @@ def _fields(tree: ast.Module, config: str, path: Path, root: Path) -> dict[str, 
     return found
 
 
-def _home(tree: ast.Module, name: str, path: Path, root: Path) -> Path:
+def _home_of_name(tree: ast.Module, name: str, path: Path, root: Path) -> Path:
     """The file from which this one imports a name of ours."""
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and name in [alias.name for alias in node.names]:
@@ -143,7 +145,7 @@ def _home(tree: ast.Module, name: str, path: Path, root: Path) -> Path:
     raise ValueError(f"{path} must define {name}, or import it from the file that does")
 
 
-def _parentheses(source: str, function: ast.FunctionDef) -> tuple[int, int]:
+def _parameter_span(source: str, function: ast.FunctionDef) -> tuple[int, int]:
     """Where the list of parameters begins and ends in the source, parentheses included."""
     lines = source.splitlines(keepends=True)
     before = sum(map(len, lines[: function.lineno - 1]))

@@ -28,16 +28,16 @@ def floating(name: str, value: Tensor) -> Tensor:
     Traceback (most recent call last):
     ValueError: x must be finite, found 1 NaN value: remove or impute it
     """
-    _tensor(name, value)
+    _nonempty_tensor(name, value)
     if not value.is_floating_point():
         raise TypeError(f"{name} must be floating point, got {value.dtype}: use {name}.double()")
-    _finite(name, value)
+    _check_finite(name, value)
     return value
 
 
 def matrix(name: str, value: Tensor, axes: str = "points, features") -> Tensor:
     """A finite, non-empty, floating-point tensor with two axes; `axes` names them in the message."""
-    _tensor(name, value)
+    _nonempty_tensor(name, value)
     if value.ndim != 2:
         raise ValueError(f"{name} must be a ({axes}) tensor, got shape {tuple(value.shape)}")
     return floating(name, value)
@@ -45,11 +45,11 @@ def matrix(name: str, value: Tensor, axes: str = "points, features") -> Tensor:
 
 def vector(name: str, value: Tensor, length: int | None = None) -> Tensor:
     """A finite, non-empty, floating-point tensor with one axis, of the given length if one is given."""
-    _tensor(name, value)
+    _nonempty_tensor(name, value)
     if value.ndim != 1:
         raise ValueError(f"{name} must be a tensor with one axis, got shape {tuple(value.shape)}")
     if length is not None and len(value) != length:
-        raise ValueError(f"{name} must have {_plural(length, 'entry', 'entries')}, got {len(value)}")
+        raise ValueError(f"{name} must have {_plural_words(length, 'entry', 'entries')}, got {len(value)}")
     return floating(name, value)
 
 
@@ -61,7 +61,7 @@ def last_axis(name: str, value: Tensor, size: int, axis: str = "feature") -> Ten
     ValueError: x must have 2 features on its last axis, got shape (4, 3)
     """
     if tensor(name, value).ndim == 0 or value.shape[-1] != size:
-        wanted = _plural(size, axis, axis + "s")
+        wanted = _plural_words(size, axis, axis + "s")
         raise ValueError(f"{name} must have {wanted} on its last axis, got shape {tuple(value.shape)}")
     return value
 
@@ -100,9 +100,9 @@ def labels(name: str, value: Tensor, like: Tensor) -> Tensor:
     Traceback (most recent call last):
     ValueError: y must hold only -1 and +1, got labels {0, 1}: use 2 * y - 1
     """
-    _tensor(name, value)
+    _nonempty_tensor(name, value)
     if value.ndim != 1 or len(value) != len(like):
-        wanted = f"one label for each of the {_plural(len(like), 'point', 'points')}"
+        wanted = f"one label for each of the {_plural_words(len(like), 'point', 'points')}"
         raise ValueError(f"{name} must hold {wanted}, got shape {tuple(value.shape)}")
     _only_signs(name, value, "labels")
     return value.detach().to(like)
@@ -115,19 +115,19 @@ def signs(name: str, value: Tensor) -> Tensor:
     Traceback (most recent call last):
     ValueError: state must hold only -1 and +1, got values {-1, 0, 1}
     """
-    _tensor(name, value)
+    _nonempty_tensor(name, value)
     _only_signs(name, value, "values")
     return value
 
 
 def bits(name: str, value: Tensor) -> Tensor:
     """A non-empty tensor of any shape and dtype whose entries are 0 or 1 (or False and True)."""
-    _tensor(name, value)
+    _nonempty_tensor(name, value)
     if value.dtype is not torch.bool:
-        _finite(name, value)
+        _check_finite(name, value)
         if not ((value == 0) | (value == 1)).all():
             hint = f": use ({name} + 1) / 2" if (value.abs() == 1).all() else ""
-            raise ValueError(f"{name} must hold only 0 and 1, got values {_distinct(value)}{hint}")
+            raise ValueError(f"{name} must hold only 0 and 1, got values {_distinct_values(value)}{hint}")
     return value
 
 
@@ -329,37 +329,37 @@ def broadcast(**shapes: tuple[int, ...]) -> None:
         raise ValueError(f"{names} must have leading axes that broadcast, got {found}") from None
 
 
-def _tensor(name: str, value: Tensor) -> None:
+def _nonempty_tensor(name: str, value: Tensor) -> None:
     if tensor(name, value).numel() == 0:
         raise ValueError(f"{name} must not be empty, got shape {tuple(value.shape)}")
 
 
-def _finite(name: str, value: Tensor) -> None:
+def _check_finite(name: str, value: Tensor) -> None:
     if math.isfinite(value.detach().sum()):  # one pass without a copy; a sum that merely overflows is looked at below
         return
     missing = int(torch.isnan(value).sum())
     if missing:
         remedy = "remove or impute " + ("it" if missing == 1 else "them")
-        raise ValueError(f"{name} must be finite, found {_plural(missing, 'NaN value', 'NaN values')}: {remedy}")
+        raise ValueError(f"{name} must be finite, found {_plural_words(missing, 'NaN value', 'NaN values')}: {remedy}")
     infinite = int(torch.isinf(value).sum())
     if infinite:
-        amount = _plural(infinite, "infinite value", "infinite values")
+        amount = _plural_words(infinite, "infinite value", "infinite values")
         raise ValueError(f"{name} must be finite, found {amount}: clip or rescale the data")
 
 
 def _only_signs(name: str, value: Tensor, noun: str) -> None:
     if value.dtype is torch.bool:
         raise ValueError(f"{name} must hold only -1 and +1, got booleans: use 2 * {name}.long() - 1")
-    _finite(name, value)
+    _check_finite(name, value)
     if not (value.abs() == 1).all():
         hint = f": use 2 * {name} - 1" if ((value == 0) | (value == 1)).all() else ""
-        raise ValueError(f"{name} must hold only -1 and +1, got {noun} {_distinct(value)}{hint}")
+        raise ValueError(f"{name} must hold only -1 and +1, got {noun} {_distinct_values(value)}{hint}")
 
 
-def _distinct(value: Tensor, shown: int = 4) -> str:
+def _distinct_values(value: Tensor, shown: int = 4) -> str:
     found = [f"{entry:g}" for entry in torch.unique(value).tolist()]
     return "{" + ", ".join(found[:shown]) + (", ..." if len(found) > shown else "") + "}"
 
 
-def _plural(number: int, one: str, many: str) -> str:
+def _plural_words(number: int, one: str, many: str) -> str:
     return f"{number} {one if number == 1 else many}"

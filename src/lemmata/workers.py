@@ -94,7 +94,7 @@ class Worker:
         self._buffer = bytearray()
         self._said = b""
         self.killed = False  # for being late
-        self._ear = threading.Thread(target=self._overhear, daemon=True)
+        self._ear = threading.Thread(target=self._overhear_stderr, daemon=True)
         self._ear.start()
         self.give({"memory": memory})
 
@@ -115,11 +115,11 @@ class Worker:
         """The answer, if this completes it; waits only if nothing has come on `output`. Raises Lost."""
         data = os.read(self.output.fileno(), 1 << 16)
         if not data:
-            raise self._epitaph()
+            raise self._exit_reason()
         self._buffer += data
         if b"\n" in data:
             *lines, self._buffer = self._buffer.split(b"\n")
-            yield from (self._believed(line) for line in lines if line)
+            yield from (self._believed_answer(line) for line in lines if line)
         if len(self._buffer) > LONGEST_LINE:
             raise Lost(f"the worker's answer is longer than {LONGEST_LINE >> 20} MiB")
 
@@ -163,7 +163,7 @@ class Worker:
             if not self._ear.is_alive():  # else somebody who escaped holds the other end, and the ear still listens
                 stream.close()
 
-    def _believed(self, line: bytes | bytearray) -> dict[str, Any]:
+    def _believed_answer(self, line: bytes | bytearray) -> dict[str, Any]:
         try:
             message = parsed(line)
         except ValueError:
@@ -178,12 +178,12 @@ class Worker:
         self._nonce = self._nonce if set(answer) == {PROGRESS} else ""
         return answer
 
-    def _overhear(self) -> None:
+    def _overhear_stderr(self) -> None:
         with contextlib.suppress(OSError):
             while data := os.read(self.errors.fileno(), 1 << 16):
                 self._said = (self._said + data)[-MOST_SAID:]
 
-    def _epitaph(self) -> Lost:
+    def _exit_reason(self) -> Lost:
         """Why the process ended, as well as can be known."""
         try:
             code = self.process.wait(GRACE)
@@ -193,7 +193,7 @@ class Worker:
         last = [line for line in self._said.decode(errors="replace").splitlines() if line.strip()][-1:]
         if code < 0 and -code == getattr(signal, "SIGKILL", 0):
             return Lost("the worker was killed, often for lack of memory", "killed")
-        how = f"by signal {_name(-code)}" if code < 0 else f"with exit code {code}"
+        how = f"by signal {_signal_name(-code)}" if code < 0 else f"with exit code {code}"
         return Lost(f"the worker ended {how}{': ' + last[0][:200] if last else ''}")
 
 
@@ -209,7 +209,7 @@ def _no_number(name: str) -> NoReturn:
     raise ValueError(f"JSON has no {name}")
 
 
-def _name(number: int) -> str:
+def _signal_name(number: int) -> str:
     try:
         return signal.Signals(number).name
     except ValueError:  # the real-time signals have no names
@@ -235,9 +235,9 @@ def serve(perform: Callable[[dict[str, Any]], dict[str, Any]], ready: Callable[[
     if KEPT:
         _under_a_keeper(tasks.fileno(), answers, setup["task"]["memory"])
     if hasattr(os, "register_at_fork"):
-        os.register_at_fork(after_in_child=lambda: _close(tasks.fileno(), answers))
+        os.register_at_fork(after_in_child=lambda: _close_descriptors(tasks.fileno(), answers))
     lines: SimpleQueue[str] = SimpleQueue()
-    threading.Thread(target=_listen, args=(tasks, lines), daemon=True).start()
+    threading.Thread(target=_listen_for_tasks, args=(tasks, lines), daemon=True).start()
     me = os.getpid()
 
     def answer(nonce: str, message: dict[str, Any]) -> None:
@@ -269,7 +269,7 @@ def progress(message: dict[str, Any]) -> None:
 _say: list[Callable[[dict[str, Any]], None]] = []  # to whoever gave the task at hand
 
 
-def _listen(tasks: IO[str], lines: SimpleQueue[str]) -> None:
+def _listen_for_tasks(tasks: IO[str], lines: SimpleQueue[str]) -> None:
     """Pass tasks on. When the pipe ends the parent is gone, however it died: nobody waits for this process either."""
     for line in tasks:
         lines.put(line)
@@ -278,7 +278,7 @@ def _listen(tasks: IO[str], lines: SimpleQueue[str]) -> None:
     os._exit(0)
 
 
-def _close(*descriptors: int) -> None:
+def _close_descriptors(*descriptors: int) -> None:
     for descriptor in descriptors:
         with contextlib.suppress(OSError):
             os.close(descriptor)
@@ -311,7 +311,7 @@ def _under_a_keeper(tasks: int, answers: int, memory: int | None) -> None:
     signal.pthread_sigmask(signal.SIG_BLOCK, HEARD)
     keeper, worker = os.getpid(), os.fork()
     if worker:
-        _keep(worker, tasks, answers, memory)
+        _keep_worker(worker, tasks, answers, memory)
     os.setsid()
     prctl(SET_DEATH_SIGNAL, int(signal.SIGKILL), 0, 0, 0)
     if os.getppid() != keeper:  # it died before we could ask
@@ -319,7 +319,7 @@ def _under_a_keeper(tasks: int, answers: int, memory: int | None) -> None:
     signal.pthread_sigmask(signal.SIG_UNBLOCK, HEARD)
 
 
-def _keep(worker: int, tasks: int, answers: int, memory: int | None) -> NoReturn:
+def _keep_worker(worker: int, tasks: int, answers: int, memory: int | None) -> NoReturn:
     """The keeper's life: it waits for the worker's end, or for a reason to end the worker."""
     pipe = select.poll()
     pipe.register(tasks, 0)  # nothing but its end is of interest here
@@ -328,17 +328,17 @@ def _keep(worker: int, tasks: int, answers: int, memory: int | None) -> NoReturn
         if (heard and heard.si_signo == signal.SIGTERM) or pipe.poll(0):
             _end_all()
             os._exit(0)
-        for pid, status in _ended():
+        for pid, status in _reap_children():
             if pid == worker:
                 _end_all()
                 _end_as(os.waitstatus_to_exitcode(status))
-        if memory and _resident(descendants(os.getpid())) > memory:
+        if memory and _resident_bytes(descendants(os.getpid())) > memory:
             _end_all()
             os.write(answers, b'\n{"stopped": "memory"}\n')
             os._exit(0)
 
 
-def _ended() -> Iterator[tuple[int, int]]:
+def _reap_children() -> Iterator[tuple[int, int]]:
     """The children that are gone, reaped."""
     with contextlib.suppress(ChildProcessError):
         while (found := os.waitpid(-1, os.WNOHANG))[0]:
@@ -375,7 +375,7 @@ def descendants(pid: int) -> list[int]:
     return found[1:]
 
 
-def _resident(pids: Iterable[int]) -> int:
+def _resident_bytes(pids: Iterable[int]) -> int:
     """The memory that processes hold. What they share (libraries, above all) is counted once."""
     own, shared = 0, 0
     for pid in pids:

@@ -103,7 +103,7 @@ def folder(tmp_path, monkeypatch):
         return registry.entries()
 
     yield write
-    registry._entries.cache_clear()
+    registry._read_entries.cache_clear()
 
 
 @pytest.fixture

@@ -32,7 +32,7 @@ def test_a_uniform_law_of_the_same_variance_is_no_gaussian():
 class LeavesOneOut(HopfieldNetwork):
     """The last unit is never updated, and none is missed."""
 
-    def _sweep(self, states, generator):
+    def _sweep_units(self, states, generator):
         for unit in range(self.units - 1):
             states = self.update(states, unit)
         return states

@@ -124,9 +124,12 @@ def test_beyond_the_whole_numbers_of_float32_fields_are_exact_all_the_same():
     assert network.field(state)[0, 0] == -1
     assert network.update(state, 0)[0, 0] == -1
     assert not network.is_stable(state).any()
-    assert network._sweep(state, None)[0, 0] == -1
+    assert network._sweep_units(state, None)[0, 0] == -1
     assert (
-        network.field(state).dtype is network.update(state, 0).dtype is network._sweep(state, None).dtype is state.dtype
+        network.field(state).dtype
+        is network.update(state, 0).dtype
+        is network._sweep_units(state, None).dtype
+        is state.dtype
     )
 
 

@@ -236,7 +236,7 @@ def test_torchs_kernels_transpose_and_pad_without_a_copy(monkeypatch, axes, sett
     transposed = getattr(torch.nn.functional, f"conv_transpose{axes}d")
     others = conv_transpose_nd(x, weight, bias, stride, padding, more, groups, dilation, method="definition")
     monkeypatch.setattr("lemmata.convolution.convolution_layer.pad_space", None)
-    monkeypatch.setattr("lemmata.convolution.convolution_layer._spread", None)
+    monkeypatch.setattr("lemmata.convolution.convolution_layer._spread_zeros", None)
     found = conv_transpose_nd(x, weight, bias, stride, padding, more, groups, dilation)
     assert torch.equal(found, transposed(x, weight, bias, stride, padding, more, groups, dilation))
     torch.testing.assert_close(found, others, rtol=0, atol=WITHIN)

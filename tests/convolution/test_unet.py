@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch.nn import functional
 
-from lemmata.convolution.unet import UNet, UNetConfig, _cropped
+from lemmata.convolution.unet import UNet, UNetConfig, _crop_maps
 
 
 def small(**chosen):
@@ -54,7 +54,7 @@ def test_the_middle_of_what_was_seen_is_kept(size, like):
     maps = torch.arange(size * size).reshape(1, 1, size, size)
     start = (size - like) // 2
     wanted = maps[:, :, start : start + like, start : start + like]
-    assert torch.equal(_cropped(maps, torch.empty(1, 1, like, like)), wanted)
+    assert torch.equal(_crop_maps(maps, torch.empty(1, 1, like, like)), wanted)
 
 
 def test_without_padding_an_output_is_that_of_the_middle_with_more_around_it():

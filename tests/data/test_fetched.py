@@ -108,7 +108,7 @@ def mnist(monkeypatch):
     sizes = {file: (key, len(IDX[file])) for file, (key, _) in fetched_mnist.IDX.items()}
     monkeypatch.setattr(fetched_mnist, "IDX", sizes)
     remotes = tuple(Remote(f"https://a.example/{name}", len(c), sha256(c)) for name, c in IDX_GZ.items())
-    forms = fetched_mnist._forms("package/data/", *map(sha256, IDX.values()))
+    forms = fetched_mnist._file_forms("package/data/", *map(sha256, IDX.values()))
     tiny = replace(fetched_mnist.SOURCES["mnist"], remotes=remotes, forms=forms)
     monkeypatch.setitem(fetched_mnist.SOURCES, "mnist", tiny)
     return tiny
@@ -263,7 +263,7 @@ def cifar(monkeypatch):
         Content(file, some.size, sha256(some.tobytes()), (f"cifar-10-batches-bin/{file}",))
         for file, some in records.items()
     )
-    decode, rebuild = fetched_cifar._decode, fetched_cifar._rebuild
+    decode, rebuild = fetched_cifar._decode_sentences, fetched_cifar._rebuild_records
     forms = (Form(contents, decode), Form(contents, decode, fetched_cifar.STRIPS, rebuild))
     monkeypatch.setitem(fetched_cifar.SOURCES, "cifar10", replace(fetched_cifar.SOURCES["cifar10"], forms=forms))
     return records

@@ -27,7 +27,7 @@ def archive(monkeypatch, tmp_path):
     content = packed.getvalue()
     monkeypatch.setattr(fetched_brown, "SENTENCES", 11)
     known = Content(fetched_brown.PACKAGE.name, len(content), hashlib.sha256(content).hexdigest())
-    source = replace(fetched_brown.SOURCES["brown"], forms=(Form((known,), fetched_brown._decode),))
+    source = replace(fetched_brown.SOURCES["brown"], forms=(Form((known,), fetched_brown._decode_sentences),))
     monkeypatch.setitem(fetched_brown.SOURCES, "brown", source)
     (tmp_path / "brown.tgz").write_bytes(content)
     return tmp_path / "brown.tgz"

@@ -115,7 +115,7 @@ def mutag(monkeypatch):
     """The source of MUTAG with two molecules."""
     contents = tuple(Content(f"MUTAG_{name}.txt", len(t), sha256(t.encode())) for name, t in TABLES.items())
     monkeypatch.setattr(fetched_graphs, "CONTENTS", contents)
-    forms = tuple(fetched_graphs._form(folder) for folder in fetched_graphs.FOLDERS)
+    forms = tuple(fetched_graphs._folder_files(folder) for folder in fetched_graphs.FOLDERS)
     tiny = replace(fetched_graphs.SOURCES["mutag"], forms=forms)
     monkeypatch.setitem(fetched_graphs.SOURCES, "mutag", tiny)
     return tiny
@@ -141,7 +141,7 @@ def test_mutag_comes_from_the_wheel_or_the_collection_whatever_ends_its_lines(mu
 
 def test_the_split_of_mutag_keeps_a_fifth_of_each_class_and_never_changes():
     labels = [int(row % 3 != 0) for row in range(188)]
-    parts = fetched_graphs._split(labels)
+    parts = fetched_graphs._split_by_digest(labels)
     assert sorted(torch.cat(list(parts.values())).tolist()) == list(range(188))
     assert torch.tensor(labels)[parts["test"]].bincount().tolist() == [13, 25]
     assert parts["test"][:5].tolist() == [9, 10, 14, 17, 25]
@@ -194,7 +194,7 @@ def omniglot(monkeypatch):
         monkeypatch.setattr(fetched_omniglot, "CHARACTERS", {"images_background.zip": 2, "images_evaluation.zip": 1})
         monkeypatch.setattr(fetched_omniglot, "DRAWERS", 2)
         contents = tuple(Content(name, len(content), sha256(content)) for name, content in files.items())
-        source = replace(fetched_omniglot.SOURCES["omniglot"], forms=(Form(contents, fetched_omniglot._decode),))
+        source = replace(fetched_omniglot.SOURCES["omniglot"], forms=(Form(contents, fetched_omniglot._decode_graphs),))
         monkeypatch.setitem(fetched_omniglot.SOURCES, "omniglot", source)
         return source, files
 

@@ -46,13 +46,13 @@ def answer(source, number=42):
 def test_a_library_is_made_once_and_kept_where_only_its_owner_may_write(tiny, cache, monkeypatch):
     assert answer(tiny) == 42
     assert stat.S_IMODE(cache.stat().st_mode) == 0o700
-    monkeypatch.setattr(compiled_library, "_compile", None)  # a second making would fail
+    monkeypatch.setattr(compiled_library, "_compile_library", None)  # a second making would fail
     assert answer(tiny) == 42
 
 
 def test_other_words_or_another_processor_get_their_own(tiny, cache, monkeypatch):
     assert [answer(tiny, number) for number in (1, 2)] == [1, 2]
-    monkeypatch.setattr(compiled_library, "_processor", lambda: "another one")
+    monkeypatch.setattr(compiled_library, "_processor_features", lambda: "another one")
     answer(tiny, 2)
     tiny.write_text(TINY + "\n")
     answer(tiny, 2)
@@ -137,7 +137,7 @@ def test_any_umask_leaves_files_that_are_believed(tiny, cache, monkeypatch, umas
         answer(tiny)
     finally:
         os.umask(before)
-    monkeypatch.setattr(compiled_library, "_compile", None)
+    monkeypatch.setattr(compiled_library, "_compile_library", None)
     assert answer(tiny) == 42
 
 
@@ -277,7 +277,7 @@ def test_what_is_no_source_is_refused(arguments):
 
 
 def test_no_library_means_the_plain_path(monkeypatch):
-    monkeypatch.setattr(scan_compiled, "_library", lambda dtype: (None, "none today"))
+    monkeypatch.setattr(scan_compiled, "_scan_library", lambda dtype: (None, "none today"))
     a, b = torch.rand(2, 40, 3, dtype=torch.float64), torch.randn(2, 40, 3, dtype=torch.float64)
     inputs = a.requires_grad_(), b.requires_grad_()
     z, expected = linear_scan(*inputs), scan_by_steps(*inputs)

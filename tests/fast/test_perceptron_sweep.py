@@ -89,7 +89,7 @@ def test_many_mistakes_are_made_in_the_same_order_with_and_without_a_compiler(mo
     x, y = noise(300, 5, torch.float64)
     fitted = [Perceptron(max_epochs=6, certify=False).fit(x, y)]
     asked = []
-    monkeypatch.setattr(perceptron_sweep, "_library", asked.append)
+    monkeypatch.setattr(perceptron_sweep, "_sweep_library", asked.append)
     fitted.append(Perceptron(max_epochs=6, certify=False).fit(x, y))
     assert fitted[0].mistakes_ > perceptron_sweep.MANY
     assert fitted[0].updates_.tolist() == fitted[1].updates_.tolist() == textbook_perceptron(x, y, epochs=6)[2]
@@ -97,7 +97,7 @@ def test_many_mistakes_are_made_in_the_same_order_with_and_without_a_compiler(mo
 
 
 def test_few_mistakes_ask_for_no_compiler(monkeypatch):
-    monkeypatch.setattr(perceptron_sweep, "_compiled", None)
+    monkeypatch.setattr(perceptron_sweep, "_compiled_sweep", None)
     x, _ = noise(300, 5, torch.float64)
     few = Perceptron(max_epochs=1, certify=False).fit(x, torch.where(x[:, 0] > 2, 1.0, -1.0))
     assert 0 < few.mistakes_ < perceptron_sweep.MANY

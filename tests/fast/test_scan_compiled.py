@@ -30,7 +30,7 @@ def test_neighbouring_channels_go_in_blocks_of_whole_cache_lines_and_others_in_f
         work(0, blocks)
         told.append((*told.pop(), blocks, threads))
 
-    monkeypatch.setattr(scan_compiled, "_library", lambda dtype: (Library(), ""))
+    monkeypatch.setattr(scan_compiled, "_scan_library", lambda dtype: (Library(), ""))
     monkeypatch.setattr(scan_compiled, "even_bounds", lambda blocks, threads: (blocks, threads))
     monkeypatch.setattr(scan_compiled, "share_work", lambda work, bounds: share(work, *bounds))
     monkeypatch.setattr(scan_compiled, "WORTH_A_THREAD", 8)

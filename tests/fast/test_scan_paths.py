@@ -51,7 +51,7 @@ WAYS = {
         patch.object(torch, "get_num_threads", lambda: 3),
     ),
     "no compiler, small pieces": (patch.multiple(scan_paths, why_not_compiled=lambda dtype: "switched off", PIECE=80),),
-    "kernels": (patch.object(scan_paths, "_kernels", lambda b: StandIn),),
+    "kernels": (patch.object(scan_paths, "_gpu_kernels", lambda b: StandIn),),
 }
 CASES = list(enumerate(itertools.product((REAL, COMPLEX), (False, True), ("varying", "for each sequence", "for all"))))
 
@@ -102,7 +102,7 @@ def test_the_backward_pass_of_halves_is_told_the_rounded_states(monkeypatch, tim
 def test_each_number_is_in_one_piece_and_the_pieces_are_few(monkeypatch, shape, fewest):
     monkeypatch.setattr(scan_paths, "PIECE", 21)  # or one channel of one sequence
     b = torch.zeros(shape)
-    sizes = [scan_paths._cut(b, piece).add_(1).numel() for piece in scan_paths._pieces(b)]
+    sizes = [scan_paths._cut_piece(b, piece).add_(1).numel() for piece in scan_paths._scan_pieces(b)]
     assert bool((b == 1).all())
     assert len(sizes) == fewest
     assert max(sizes) <= max(21, shape[1])

@@ -202,7 +202,7 @@ def test_offsets_beyond_32_bits_are_counted_or_refused(kernels):
     assert z[2, :3, -1].tolist() == [1.0, 1.5, 1.75]
     huge = torch.ones((), device="cuda").expand(1, 3, 2**31)
     with pytest.raises(NotImplementedError, match="no kernel counts 3 steps of"):
-        kernels._launch(Plan(1, 4, 2), huge, huge, None, None, huge, None, False, False)
+        kernels._launch_plan(Plan(1, 4, 2), huge, huge, None, None, huge, None, False, False)
 
 
 # --- The choice of tiles needs no GPU ---

@@ -32,12 +32,12 @@ def test_another_universal_class_is_accepted_and_one_of_a_single_interval_is_not
 
     check = approximation.a_universal_class_is_at_distance_zero_on_every_compact_set
     assert check(Draw("approx.universal"), family=cosines).holds
-    assert not check(Draw("approx.universal"), family=approximation._waves).holds
+    assert not check(Draw("approx.universal"), family=approximation._cosine_waves).holds
 
 
 def test_units_that_add_nothing_do_not_come_nearer(monkeypatch):
     """An error below the limit that more units do not lower."""
-    monkeypatch.setattr(piecewise_linear, "_ridges", lambda draw, units: 0.04)
+    monkeypatch.setattr(piecewise_linear, "_ridge_error", lambda draw, units: 0.04)
     assert not piecewise_linear.one_layer_of_relus_comes_as_near_as_one_likes(Draw("relu.universality")).holds
 
 

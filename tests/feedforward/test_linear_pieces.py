@@ -7,7 +7,15 @@ import pytest
 import torch
 from torch import nn
 
-from lemmata.feedforward.linear_pieces import Ends, History, _Proof, _settled, _signs, _zeros, linear_pieces
+from lemmata.feedforward.linear_pieces import (
+    Ends,
+    History,
+    _crossing_zeros,
+    _end_signs,
+    _Proof,
+    _settle_crossings,
+    linear_pieces,
+)
 from lemmata.feedforward.relu_program import Coefficients, program
 
 CPU = torch.device("cpu")
@@ -179,7 +187,9 @@ def test_signs_are_asked_for_just_where_errors_could_change_them(errors, slope, 
     ends = Ends(one(place), one(off), torch.tensor([0]), torch.tensor([0]))
     for share, asked in ((0.95, True), (-0.95, True), (1.05, False), (-1.05, False)):
         answers = Answers()
-        found = _signs(unit_of(slope, -slope * place + share * worst, slope_bound, constant_bound), ends, 1, answers)
+        found = _end_signs(
+            unit_of(slope, -slope * place + share * worst, slope_bound, constant_bound), ends, 1, answers
+        )
         assert answers.asked == ([(0, 0, 1)] if asked else [])
         assert found.item() == (7 if asked else (1 if share > 0 else -1))
 
@@ -193,7 +203,7 @@ def test_signs_of_what_is_exact_are_not_asked_for_and_those_of_lost_digits_are()
         (0.0, 0.0, False),
     ):
         answers = Answers()
-        found = _signs(unit_of(slope, constant), ends, 0, answers).item()
+        found = _end_signs(unit_of(slope, constant), ends, 0, answers).item()
         assert bool(answers.asked) == asked
         true = Fraction(slope) * Fraction(0.1) + Fraction(constant)
         assert found == 7 if asked else found == (true > 0) - (true < 0)
@@ -203,7 +213,7 @@ def test_signs_of_what_is_exact_are_not_asked_for_and_those_of_lost_digits_are()
 @pytest.mark.parametrize(("slope", "constant"), [(3.0, -1.0), (-0.1, 0.7), (2.0, 1.0)])
 def test_zeros_lie_within_their_bounds_which_are_not_much_too_wide(slope, constant, slope_bound, constant_bound):
     index, answers = torch.tensor([0]), Answers()
-    zero = _zeros(unit_of(slope, constant, slope_bound, constant_bound), index, index, answers)
+    zero = _crossing_zeros(unit_of(slope, constant, slope_bound, constant_bound), index, index, answers)
     place, bound = Fraction(zero.place.item()), Fraction(zero.bound.item())
     worst = max(
         abs(
@@ -221,11 +231,11 @@ def test_zeros_that_rounding_cannot_place_are_asked_for():
     index = torch.tensor([0])
     for slope, constant, bounds in ((1.0, 1.0, (2.0, 0.0)), (1e-200, 1e-320, (0.0, 0.0)), (1.0, 0.0, (0.0, 1e-320))):
         answers = Answers([[Fraction(1, 3)]])
-        zero = _zeros(unit_of(slope, constant, *bounds), index, index, answers)
+        zero = _crossing_zeros(unit_of(slope, constant, *bounds), index, index, answers)
         assert answers.asked == [(0, 0)]
         assert abs(Fraction(zero.place.item()) - Fraction(1, 3)) <= Fraction(zero.bound.item())
     answers = Answers()
-    assert _zeros(unit_of(3.0, 0.0), index, index, answers).bound.item() == 0  # exactly at the origin
+    assert _crossing_zeros(unit_of(3.0, 0.0), index, index, answers).bound.item() == 0  # exactly at the origin
     assert not answers.asked
 
 
@@ -235,19 +245,19 @@ def test_places_in_doubt_are_put_in_order_in_fractions():
     bounds = torch.tensor([1e-3, 1e-3, 1e-3, 0.0, 0.0, 1e-3, 1e-3], dtype=torch.float64)
     zero = Ends(places, bounds, torch.zeros_like(unit), unit)
     answers = Answers({0: [Fraction(3001, 10000), Fraction(3, 10), Fraction(9, 10)]})
-    order, fresh = _settled(piece, unit, zero, answers)
+    order, fresh = _settle_crossings(piece, unit, zero, answers)
     assert order.tolist() == [1, 0, 2, 3, 4, 5, 6]
     assert fresh.tolist() == [True, True, True, True, False, True, True]  # equal and exact ones are one
     assert sorted(answers.asked) == [(0, 0), (0, 1), (0, 2)]
     answers = Answers({0: [Fraction(3, 10), Fraction(3, 10), Fraction(9, 10)]})
-    assert _settled(piece, unit, zero, answers)[1].tolist() == [True, False, True, True, False, True, True]
+    assert _settle_crossings(piece, unit, zero, answers)[1].tolist() == [True, False, True, True, False, True, True]
 
 
 def test_equal_places_of_different_pieces_stay_apart():
     piece, unit = torch.tensor([0, 1]), torch.tensor([0, 0])
     zero = Ends(torch.tensor([0.5, 0.5]).double(), torch.zeros(2).double(), torch.zeros_like(unit), unit)
     answers = Answers()
-    assert _settled(piece, unit, zero, answers)[1].tolist() == [True, True]
+    assert _settle_crossings(piece, unit, zero, answers)[1].tolist() == [True, True]
     assert not answers.asked
 
 
@@ -256,8 +266,8 @@ def test_places_are_in_doubt_if_either_or_both_could_reach_the_other(bounds):
     piece, unit = torch.tensor([0, 0]), torch.tensor([0, 1])
     zero = Ends(torch.tensor([0.3, 0.31]).double(), torch.tensor(bounds).double(), torch.zeros_like(unit), unit)
     answers = Answers([[Fraction(31, 100), Fraction(3, 10)]])
-    assert _settled(piece, unit, zero, answers)[0].tolist() == [1, 0]
+    assert _settle_crossings(piece, unit, zero, answers)[0].tolist() == [1, 0]
     narrow = Ends(zero.place, zero.bound / 10, zero.layer, unit)
     answers = Answers()
-    assert _settled(piece, unit, narrow, answers)[0].tolist() == [0, 1]
+    assert _settle_crossings(piece, unit, narrow, answers)[0].tolist() == [0, 1]
     assert not answers.asked

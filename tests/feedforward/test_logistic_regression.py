@@ -305,7 +305,7 @@ def test_a_start_from_a_part_of_many_examples_changes_no_result(classes, ridge, 
         by = y if order == "by class" else x[:, 0]
         x, y = x[by.argsort()], y[by.argsort()]
     quick = LogisticRegression(ridge, bias, tolerance=1e-10).fit(x, y)
-    monkeypatch.setattr(LogisticRegression, "_part", lambda self, problem: None)
+    monkeypatch.setattr(LogisticRegression, "_sample_part", lambda self, problem: None)
     plain = LogisticRegression(ridge, bias, tolerance=1e-10).fit(x, y)
     assert quick.status_ == plain.status_ == "converged"
     torch.testing.assert_close(quick.weight_, plain.weight_, rtol=1e-8, atol=1e-9)
@@ -344,7 +344,7 @@ def test_where_the_part_misleads_the_curvature_of_all_is_computed(monkeypatch):
     stretch = torch.tensor([1.0, 1.0, 1.0, 1.0, 50.0]).double()  # directions of which the part says nothing true
     monkeypatch.setattr(
         LogisticRegression,
-        "_part",
+        "_sample_part",
         lambda self, whole: None if len(whole.x) < 6000 else whole._replace(x=whole.x[:300] * stretch, y=whole.y[:300]),
     )
     misled = LogisticRegression(0.01).fit(x, y)

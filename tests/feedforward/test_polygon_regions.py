@@ -11,12 +11,12 @@ from lemmata.feedforward import linear_regions, polygon_regions
 from lemmata.feedforward.polygon_regions import (
     PolygonCutter,
     Polygons,
-    _before,
-    _between,
-    _crossing,
-    _determinant,
-    _joined,
-    _values,
+    _certified_determinant,
+    _corner_values,
+    _crossing_point,
+    _cut_sides,
+    _join_polygons,
+    _side_before,
     box_polygon,
 )
 from lemmata.feedforward.relu_program import Coefficients, program
@@ -122,7 +122,7 @@ def test_the_box_goes_against_the_clock_and_each_side_has_its_line():
     corners = box.corners[0]
     assert corners.tolist() == [[-2, -1], [1, -1], [1, 3], [-2, 3]]
     assert box.sources.tolist() == [[-1, -2, -3, -4]]
-    assert _before(box).tolist() == [[-4, -1, -2, -3]]
+    assert _side_before(box).tolist() == [[-4, -1, -2, -3]]
     for side in range(4):
         a, b, c = box.lines[0, side].tolist()
         for x, y in corners[[side, (side + 1) % 4]].tolist():
@@ -166,7 +166,7 @@ def test_rows_of_several_lists_are_filled_up_with_their_first_corner():
     triangle = Polygons(
         box.corners[:, :3], box.bound[:, :3], box.lines[:, :3], box.line_bound[:, :3], box.sources[:, :3], box.size - 1
     )
-    both = _joined([triangle, box])
+    both = _join_polygons([triangle, box])
     assert both.size.tolist() == [3, 4]
     assert both.corners[0, 3].tolist() == both.corners[0, 0].tolist()
     assert both.sources.tolist() == [[-1, -2, -3, -1], [-1, -2, -3, -4]]
@@ -197,7 +197,7 @@ def test_determinants_are_as_wrong_as_they_may_be(share, seed):
     values = normal(4, seed=seed)
     errors = share * values.abs() * torch.tensor([1.0, 0.5, 0.0, 2.0], dtype=torch.float64)
     terms = [(v[None], e[None]) for v, e in zip(values, errors, strict=True)]
-    found, bound = _determinant(*terms)
+    found, bound = _certified_determinant(*terms)
     worst = 0
     for signs in itertools.product(SIGNS, repeat=4):
         a, b, c, d = (v + s * e for v, s, e in zip(exactly(values), signs, exactly(errors), strict=True))
@@ -213,7 +213,7 @@ def test_units_at_corners_are_as_wrong_as_they_may_be(share, seed):
     corner, unit = normal(2, seed=seed), normal(3, seed=seed + 10)
     errors = share * torch.tensor([0.5, 2.0, 1.0], dtype=torch.float64)
     placed = single(corner, share * 3)
-    values, bounds = _values(placed, Coefficients(unit[None, None], errors[None, None], 1.0))
+    values, bounds = _corner_values(placed, Coefficients(unit[None, None], errors[None, None], 1.0))
     worst = 0
     for signs in itertools.product(SIGNS, repeat=5):
         (a, b, c), (x, y) = exactly(unit), exactly(corner)
@@ -231,7 +231,7 @@ def test_crossings_are_as_far_off_as_they_may_be(share, seed):
     side, line = normal(3, seed=seed), normal(3, seed=seed + 20)
     errors = [share * normal(3, seed=seed + more).abs() for more in (40, 60)]
     polygons = single(line=side, line_off=errors[0])
-    place, off = _crossing(polygons, (line[None], errors[1][None]))
+    place, off = _crossing_point(polygons, (line[None], errors[1][None]))
     worst = 0
     for signs in itertools.product((-1, 1), repeat=6):
         moved = [
@@ -251,7 +251,7 @@ def test_crossings_are_as_far_off_as_they_may_be(share, seed):
 def test_parallel_lines_cross_nowhere():
     side = torch.tensor([1.0, 2.0, 3.0], dtype=torch.float64)
     polygons = single(line=side)
-    assert _crossing(polygons, (2 * side[None], torch.zeros(1, 3).double()))[1].isinf().all()
+    assert _crossing_point(polygons, (2 * side[None], torch.zeros(1, 3).double()))[1].isinf().all()
 
 
 @pytest.mark.parametrize("share", [1e-12, 1e-4])
@@ -263,7 +263,7 @@ def test_cuts_between_corners_are_as_far_off_as_they_may_be(share, ends):
     bounds = share * torch.tensor([[1.0, 0.5]], dtype=torch.float64) * values.abs()
     box = box_polygon(LOW, HIGH, CPU)
     polygons = Polygons(corners, offs, box.lines[:, :2], box.line_bound[:, :2], box.sources[:, :2], box.size - 2)
-    place, off = _between(polygons, torch.tensor([[1, 0]]), values, bounds)
+    place, off = _cut_sides(polygons, torch.tensor([[1, 0]]), values, bounds)
     worst = 0
     for signs in itertools.product((-1, 1), repeat=4):
         v = [x + s * e for x, s, e in zip(exactly(values), signs, exactly(bounds), strict=False)]
@@ -282,7 +282,7 @@ def test_cuts_between_corners_are_as_far_off_as_they_may_be(share, ends):
 def test_a_cut_whose_ends_are_in_doubt_is_not_placed():
     box = box_polygon(LOW, HIGH, CPU)
     values, bounds = torch.tensor([[1.0, -1.0, 0.0, 0.0]]).double(), torch.tensor([[1.5, 0.6, 0.0, 0.0]]).double()
-    off = _between(box, torch.tensor([[1, 2, 3, 0]]), values, bounds)[1]
+    off = _cut_sides(box, torch.tensor([[1, 2, 3, 0]]), values, bounds)[1]
     assert off[0, 0].isinf()
     assert off[0, 2].isinf()  # nothing rises from 0 to 0
 
@@ -291,7 +291,7 @@ def test_a_cut_whose_ends_are_in_doubt_is_not_placed():
 def test_what_is_exact_is_only_rounded(scale):
     """Without errors in what is given, bounds are a few units in the last place of the largest term."""
     corner, unit = normal(2, seed=1) * scale, normal(3, seed=2)
-    _, bounds = _values(single(corner), Coefficients(unit[None, None], torch.zeros(1, 1, 3).double(), 1.0))
+    _, bounds = _corner_values(single(corner), Coefficients(unit[None, None], torch.zeros(1, 1, 3).double(), 1.0))
     size = float((unit[:2] * corner).abs().sum() + unit[2].abs())
     assert 2.0**-52 * size <= bounds.item() <= 2.0**-50 * size
     corners = torch.stack([corner, corner + scale])[None]
@@ -299,7 +299,7 @@ def test_what_is_exact_is_only_rounded(scale):
     side = Polygons(
         corners, torch.zeros(1, 2).double(), box.lines[:, :2], box.line_bound[:, :2], box.sources[:, :2], box.size - 2
     )
-    _, off = _between(side, torch.tensor([[1, 0]]), torch.tensor([[1.0, -1.0]]).double(), torch.zeros(1, 2).double())
+    _, off = _cut_sides(side, torch.tensor([[1, 0]]), torch.tensor([[1.0, -1.0]]).double(), torch.zeros(1, 2).double())
     size = float(corners.abs().amax(-1).sum())
     assert 2.0**-52 * size <= off[0, 0].item() <= 2.0**-49 * size
 

@@ -53,15 +53,15 @@ def test_exact_units_are_those_of_the_forward_pass(inputs, parts):
 
 
 def test_sums_of_fractions_are_reduced_and_exact():
-    from lemmata.feedforward.relu_program import _combined
+    from lemmata.feedforward.relu_program import _combine_rows
 
     tenth = Fraction(0.1)  # a double, hence a whole number over a power of two
     rows = [[Fraction(1, 2), tenth], [Fraction(3), Fraction(5, 8)], [Fraction(7), Fraction(9)]]
     weights = [tenth, Fraction(-1, 4), Fraction(0)]
-    found = _combined(weights, rows, Fraction(1, 16))
+    found = _combine_rows(weights, rows, Fraction(1, 16))
     wanted = [sum(w * row[term] for w, row in zip(weights, rows, strict=True)) for term in range(2)]
     assert found == [wanted[0], wanted[1] + Fraction(1, 16)]
-    assert _combined([Fraction(0)] * 3, rows, Fraction(2)) == [0, 2]
+    assert _combine_rows([Fraction(0)] * 3, rows, Fraction(2)) == [0, 2]
 
 
 def test_a_hook_on_a_projection_is_refused_and_so_is_one_that_adds_a_constant():

@@ -72,19 +72,19 @@ def test_weights_and_ignored_examples_are_torchs(reduction, smoothing, weighted,
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("shape", [(), (6,), (2, 3), (2, 1, 3)])
 def test_what_is_called_on_a_gpu_is_the_same_function(reduction, smoothing, weighted, shape):
-    from lemmata.feedforward.softmax import _torchs
+    from lemmata.feedforward.softmax import _torch_losses
 
     logits = torch.randn(*shape, 5, dtype=torch.double, requires_grad=True)
     y = torch.randint(5, shape).to(torch.int32)
     weight = torch.rand(5, dtype=torch.double) if weighted else None
     there, here = (
-        _torchs(logits, y, smoothing, reduction, weight),
+        _torch_losses(logits, y, smoothing, reduction, weight),
         cross_entropy(logits, y, smoothing, reduction, weight),
     )
     torch.testing.assert_close(there, here)
     torch.testing.assert_close(*(torch.autograd.grad(loss.sum(), logits)[0] for loss in (there, here)))
     with pytest.raises(IndexError, match="out of bounds"):  # torch would have left it out
-        _torchs(logits, y * 0 - 100, smoothing, reduction, weight)
+        _torch_losses(logits, y * 0 - 100, smoothing, reduction, weight)
 
 
 @pytest.mark.parametrize("reduction", ["mean", "sum", "none"])

@@ -47,7 +47,7 @@ def test_noise_that_is_not_normal_is_noticed_though_its_covariance_is_right(monk
     token = cost_class.set("instant")
     try:
         assert the_image_of_a_gaussian_is_gaussian(Draw("gaussian.linear_map", 0)).holds
-        monkeypatch.setattr(GaussianLaw, "_normal", uniform)
+        monkeypatch.setattr(GaussianLaw, "_normal_sample", uniform)
         assert not the_image_of_a_gaussian_is_gaussian(Draw("gaussian.linear_map", 0)).holds
     finally:
         cost_class.reset(token)

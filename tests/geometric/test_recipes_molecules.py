@@ -46,7 +46,7 @@ def archive(monkeypatch, tmp_path):
             file.writestr(f"MUTAG/{name}", text)
     pins = tuple(Content(name, len(t), hashlib.sha256(t.encode()).hexdigest()) for name, t in tables().items())
     monkeypatch.setattr(fetched_graphs, "CONTENTS", pins)
-    forms = tuple(fetched_graphs._form(folder) for folder in fetched_graphs.FOLDERS)
+    forms = tuple(fetched_graphs._folder_files(folder) for folder in fetched_graphs.FOLDERS)
     tiny = dataclasses.replace(fetched_graphs.SOURCES["mutag"], forms=forms)
     monkeypatch.setitem(fetched_graphs.SOURCES, "mutag", tiny)
     return path

@@ -21,7 +21,7 @@ SEEDS = 1000
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch):
     """The same sample size is asked for 1,000 times; it is worked out once."""
-    monkeypatch.setattr(statistics, "_accepted", functools.cache(statistics._accepted))
+    monkeypatch.setattr(statistics, "_accepted_counts", functools.cache(statistics._accepted))
     monkeypatch.setattr(statistics, "_binomial_miss", functools.cache(statistics._binomial_miss))
 
 

@@ -111,7 +111,7 @@ def processor(monkeypatch):
     """Another processor, and none of the variables that change what it does."""
 
     def put(features, maker="GenuineIntel"):
-        monkeypatch.setattr(module, "_processor", lambda: (maker, frozenset(features.split())))
+        monkeypatch.setattr(module, "_processor_features", lambda: (maker, frozenset(features.split())))
         versions.cache_clear()
 
     for name in module.SWITCHES:

@@ -8,7 +8,7 @@ from scipy import stats
 
 from lemmata.judge import law_is, mean_is, probability_is
 from lemmata.judge.evidence import ALPHA, BETA
-from lemmata.judge.statistics import SAMPLE_LIMIT, _accepted, _binomial_miss, cost_class
+from lemmata.judge.statistics import SAMPLE_LIMIT, _accepted_counts, _binomial_miss, cost_class
 
 
 @pytest.fixture
@@ -81,7 +81,7 @@ def test_the_sample_size_of_a_law_is_the_design(effect):
 def test_the_sample_size_of_a_probability_has_the_power(p, effect, side):
     evidence = probability_is(lambda n: torch.arange(n) < round(n * p), p, effect=effect, side=side)
     n, alpha = taken(evidence), ALPHA
-    low, high = _accepted(n, p, alpha, side)
+    low, high = _accepted_counts(n, p, alpha, side)
     true = stats.binom(n, p)
     assert true.cdf(low - 1) + true.sf(high) <= alpha
     if side != "at_most":

@@ -17,7 +17,7 @@ from lemmata import catalog
 from lemmata.judge import claim, close, judge, lie
 from lemmata.judge.draw import Draw
 from lemmata.judge.fingerprint import closure
-from lemmata.judge.runner import _difference
+from lemmata.judge.runner import _evidence_difference
 from lemmata.testing import trained
 from lemmata.train.loop import run_experiment
 from lemmata.train.options import Options
@@ -337,4 +337,4 @@ def test_a_mutant_is_not_taken_for_the_code_on_the_disk(monkeypatch):
 )
 def test_only_the_last_digits_of_evidence_may_change(changed, told):
     piece = {"measured": 1.5649529694145377, "points": 3, "worst": [0.0, 2.0]}
-    assert _difference({"parts": [piece]}, {"parts": [piece | changed]}) == told
+    assert _evidence_difference({"parts": [piece]}, {"parts": [piece | changed]}) == told

@@ -168,14 +168,14 @@ def test_chains_are_written_out_on_a_processor_and_else_left_to_autograd():
     model, x = perceptron()
     operator = HessianOperator(model, functional.cross_entropy, (x, LABELS))
     assert not operator.at_once
-    assert isinstance(operator._prepared(x, LABELS), ChainCurvature)
-    assert not isinstance(operator._prepared((x,), LABELS), ChainCurvature)
+    assert isinstance(operator._prepare_product(x, LABELS), ChainCurvature)
+    assert not isinstance(operator._prepare_product((x,), LABELS), ChainCurvature)
     whole = HessianOperator(model, functional.cross_entropy, (x, LABELS), at_once=True)
-    assert not isinstance(whole._prepared(x, LABELS), ChainCurvature)
+    assert not isinstance(whole._prepare_product(x, LABELS), ChainCurvature)
     single = HessianOperator(model.float(), functional.cross_entropy, (x.float(), LABELS))
-    assert isinstance(single._prepared(x.float(), LABELS), ChainCurvature)
+    assert isinstance(single._prepare_product(x.float(), LABELS), ChainCurvature)
     narrow = HessianOperator(model.bfloat16(), functional.cross_entropy, (x.bfloat16(), LABELS))
-    assert not isinstance(narrow._prepared(x.bfloat16(), LABELS), ChainCurvature)
+    assert not isinstance(narrow._prepare_product(x.bfloat16(), LABELS), ChainCurvature)
 
 
 def test_classes_may_have_positions_behind_them():

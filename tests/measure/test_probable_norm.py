@@ -9,8 +9,8 @@ import torch
 
 from lemmata.measure import probable_norm
 from lemmata.measure.probable_norm import (
-    _blocks,
-    _plan,
+    _iteration_plan,
+    _row_blocks,
     krylov_miss_probability,
     krylov_steps,
     probable_spectral_norm,
@@ -128,11 +128,11 @@ def test_narrow_numbers_are_widened(dtype):
 
 
 def test_where_rounding_leaves_no_room_for_the_tolerance_there_are_more_starts_and_then_wider_bounds():
-    assert _plan(4096, 4096, 1e-2, 1e-9)[:3] == (pytest.approx(1e-2), 3, 43)
-    apart, starts, *_ = _plan(20000, 20000, 1e-3, 1e-9)
+    assert _iteration_plan(4096, 4096, 1e-2, 1e-9)[:3] == (pytest.approx(1e-2), 3, 43)
+    apart, starts, *_ = _iteration_plan(20000, 20000, 1e-3, 1e-9)
     assert apart == pytest.approx(1e-3)
     assert 3 < starts <= 8
-    apart, starts, steps, lost = _plan(20000, 20000, 1e-5, 1e-9)
+    apart, starts, steps, lost = _iteration_plan(20000, 20000, 1e-5, 1e-9)
     assert starts == 8
     assert 1e-5 < apart < 1e-3
     chance = 1e-9 ** (1 / 8)
@@ -140,9 +140,9 @@ def test_where_rounding_leaves_no_room_for_the_tolerance_there_are_more_starts_a
     error = 1 - (1 + apart) ** -2
     missed = krylov_miss_probability(20000, steps, error) + math.sqrt(2 * 20000 / math.pi) * 2 * lost / error
     assert missed <= chance
-    assert _plan(7, 5, 1e-14, 1e-9)[1:3] == (3, 5)
+    assert _iteration_plan(7, 5, 1e-14, 1e-9)[1:3] == (3, 5)
     # Two products with m and n terms, and k vectors made orthogonal twice; of all that twice as much is allowed.
-    *_, steps, lost = _plan(300, 200, 1e-2, 1e-9)
+    *_, steps, lost = _iteration_plan(300, 200, 1e-2, 1e-9)
     u, k = 2.0**-53, math.sqrt(steps)
     assert lost == pytest.approx(2 * u * k * ((300 + 200) * math.sqrt(200) + 4 * 200 * k), rel=1e-12, abs=0)
 
@@ -168,7 +168,7 @@ def test_blocks_of_a_batch_are_scaled_each_by_its_own_size():
 def test_a_matrix_that_fits_is_scaled_once_and_a_larger_one_block_by_block(rows, whole, monkeypatch):
     monkeypatch.setattr(probable_norm, "CACHED", 1000)  # numbers for each thread, of which there may be many
     drawn, unit = torch.randn(1, rows, 250, dtype=torch.float64), torch.full((1, 1, 1), 2.0, dtype=torch.float64)
-    before, blocks = drawn / 2, _blocks(drawn, unit)
+    before, blocks = drawn / 2, _row_blocks(drawn, unit)
     assert torch.cat([part.clone() for part in blocks()], 1).equal(before)
     drawn.zero_()  # of which only who reads it again can know
     parts = [part.clone() for part in blocks()]

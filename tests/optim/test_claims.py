@@ -52,7 +52,7 @@ class NormOfTheFirst(SAM):
     @torch.no_grad()
     def ascend(self):
         params = [p for group in self.param_groups for p in group["params"]]
-        self._keep(params)
+        self._keep_copy(params)
         length = self.param_groups[0]["rho"] / params[0].grad.norm()
         for p in params:
             p.add_(p.grad, alpha=float(length))

@@ -53,8 +53,8 @@ class HalfBefore(GRU):
     def kernel(self):
         return None
 
-    def _gates(self, projected, state):
-        reset, update, candidate = super()._gates(projected, state)
+    def _gate_values(self, projected, state):
+        reset, update, candidate = super()._gate_values(projected, state)
         if self.inner_bias is not None:  # reset after the product
             weight, driven = self.recurrent_weight[2 * self.hidden :], projected[..., 2 * self.hidden :]
             before = (reset * state) @ weight.T + reset * self.inner_bias

@@ -14,7 +14,7 @@ from lemmata.recurrent.cells import CELLS
 from lemmata.recurrent.recipes import TextConfig
 from lemmata.recurrent.recipes_memory import MemoryConfig, PixelConfig
 from lemmata.recurrent.sequence_reader import SequenceReader
-from lemmata.recurrent.task_gradients import _norms, _theory, gradient_reach
+from lemmata.recurrent.task_gradients import _gradient_norms, _theory_bound, gradient_reach
 from lemmata.train import Options, run_experiment
 
 TINY = TextConfig(width=8, hidden=8, depth=1, dropout=0.1, window=32)
@@ -126,9 +126,9 @@ def test_no_gradient_exceeds_what_theory_allows(cell, data):
     experiment = task(cell, data, lag=30)
     system, batch = experiment.system.double(), experiment.test[:8]
     x = batch.x.double() if data == "adding" else batch.x
-    norms = _norms(system, x, batch.y)
+    norms = _gradient_norms(system, x, batch.y)
     layer = system.layers[0]
-    bound, label = _theory(layer.layer, layer.before(system.embed(x)).detach(), len(norms))
+    bound, label = _theory_bound(layer.layer, layer.before(system.embed(x)).detach(), len(norms))
     assert len(norms) == x.shape[1] + 1
     assert label.startswith("bound")
     assert (norms / norms[0] <= bound[:, None] * (1 + 1e-9)).all()
@@ -148,7 +148,7 @@ def test_gradients_are_those_of_differences():
         _, states = system.with_states(x)
         middle, step = states[2], 1e-6
         slopes = [(loss(middle + step * e) - loss(middle - step * e)) / (2 * step) for e in torch.eye(3).double()]
-    assert _norms(system, x, y)[4, 0].item() == pytest.approx(torch.stack(slopes).norm().item(), rel=1e-6)
+    assert _gradient_norms(system, x, y)[4, 0].item() == pytest.approx(torch.stack(slopes).norm().item(), rel=1e-6)
 
 
 @pytest.mark.parametrize("cell", ["lstm", "lru"])

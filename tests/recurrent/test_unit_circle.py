@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from lemmata.recurrent.unit_circle import _by_polynomial, _by_quadratic_form, _whole, place_of
+from lemmata.recurrent.unit_circle import _by_polynomial, _by_quadratic_form, _integer_matrix, place_of
 
 
 def drawn(kind, generator):
@@ -26,7 +26,7 @@ def test_what_double_precision_proves_is_what_whole_numbers_say(kind):
     generator, proved = torch.Generator().manual_seed(0), 0
     for _ in range(40):
         matrix = drawn(kind, generator)
-        quick, (exact, _) = _by_quadratic_form(matrix), _by_polynomial(*_whole(matrix))
+        quick, (exact, _) = _by_quadratic_form(matrix), _by_polynomial(*_integer_matrix(matrix))
         assert quick in (None, exact), matrix
         assert place_of(matrix)[0] == place_of(matrix.mT)[0] == exact, matrix
         proved += quick is not None

@@ -259,11 +259,11 @@ def test_a_reader_beside_a_training_takes_what_came_meanwhile(tmp_path, monkeypa
     load = checkpoint._load
 
     def overtaken(*arguments):
-        monkeypatch.setattr(checkpoint, "_load", load)
+        monkeypatch.setattr(checkpoint, "_load_checkpoint", load)
         save(tmp_path, 2, {"step": 2}, keep=1)
         return load(*arguments)
 
-    monkeypatch.setattr(checkpoint, "_load", overtaken)
+    monkeypatch.setattr(checkpoint, "_load_checkpoint", overtaken)
     assert newest(tmp_path).state == {"step": 2}
 
 

@@ -30,7 +30,7 @@ def test_an_order_depends_on_seed_and_epoch_and_on_nothing_else():
     torch.manual_seed(1)
     first = batch_indices(0, 1, 0, 50, 50).clone()
     torch.manual_seed(2)
-    batch_indices.__globals__["_order"].cache_clear()
+    batch_indices.__globals__["_epoch_order"].cache_clear()
     assert torch.equal(first, batch_indices(0, 1, 0, 50, 50))
     assert not torch.equal(first, batch_indices(1, 0, 0, 50, 50))
 

@@ -197,7 +197,7 @@ def json_first(path, data, held=[]):  # noqa: B006 - what waits for its turn
 @pytest.mark.parametrize(
     ("module", "name", "lie"),
     [
-        (files, "_sync", lambda handle: None),
+        (files, "_sync_file", lambda handle: None),
         (files, "sync_folder", lambda folder: None),
         (files, "_make_folder", lambda folder, lasting: folder.mkdir(parents=True, exist_ok=True)),
         (checkpoint, "write_whole", json_first),

@@ -12,7 +12,7 @@ import torch
 from lemmata.data import load
 from lemmata.data.text import Vocabulary
 from lemmata.transformers import BytePairEncoding
-from lemmata.transformers.byte_pair import END, _merged, byte_characters, word_pattern
+from lemmata.transformers.byte_pair import END, _merge_parts, byte_characters, word_pattern
 from lemmata.transformers.pair_merging import with_merged
 
 
@@ -194,7 +194,7 @@ def test_merging_is_that_of_looking_for_the_lowest_pair_again_and_again(learnt):
             while known := [pair for pair in itertools.pairwise(parts) if pair in ranks]:
                 best = min(known, key=ranks.__getitem__)
                 parts = with_merged(parts, best, "".join(best))
-            assert _merged(list(word), ranks) == parts
+            assert _merge_parts(list(word), ranks) == parts
 
 
 def test_a_word_may_be_as_long_as_a_file(learnt):

@@ -148,7 +148,7 @@ def test_one_graph_and_the_meta_device(causal, unchecked):
     ],
 )
 def test_cudnn_is_preferred_on_new_gpus_alone(monkeypatch, unchecked, device, dtype, capability, first):
-    monkeypatch.setattr(dot_product_attention, "_capability", lambda device: capability)
+    monkeypatch.setattr(dot_product_attention, "_device_capability", lambda device: capability)
     query = types.SimpleNamespace(device=torch.device(device), dtype=dtype)
     assert dot_product_attention._prefers_cudnn(query) == first
 

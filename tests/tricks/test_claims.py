@@ -36,7 +36,7 @@ def test_signed_permutations_are_not_haars_law(monkeypatch):
         layer.weight.copy_(draw.signs(inputs, 1) * torch.eye(inputs)[draw.permutation(inputs)])
         return layer
 
-    monkeypatch.setattr(initialization, "_layer", signed)
+    monkeypatch.setattr(initialization, "_drawn_layer", signed)
     assert not initialization.orthogonal_layers_preserve_every_norm(Draw("init.orthogonal")).holds
 
 
@@ -55,7 +55,7 @@ def test_a_network_that_learns_without_normalisation_is_no_example(monkeypatch, 
     def loss(draw, normalization, lr=0.01, gain=1 / 3, learnt="all"):
         return losses[normalization] + (learnt == "bias")
 
-    monkeypatch.setattr(normalized_training, "_loss", loss)
+    monkeypatch.setattr(normalized_training, "_trained_loss", loss)
     found = normalized_training.normalisation_makes_deep_networks_trainable(Draw("norm.effectiveness"))
     assert found.holds is holds
 
@@ -110,7 +110,7 @@ def test_normal_weights_have_more_than_the_moments_of_normal_ones(monkeypatch, c
 @pytest.mark.parametrize("sign", [1, -1], ids=["rotations", "reflections"])
 def test_half_of_the_orthogonal_matrices_are_not_all_of_them(sign):
     def of_one_kind(draw, m):
-        layer = initialization._haar(draw, m)
+        layer = initialization._haar_matrix(draw, m)
         layer.weight[0] *= sign * torch.linalg.det(layer.weight).sign()
         return layer
 

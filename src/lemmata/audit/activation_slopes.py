@@ -94,7 +94,7 @@ class ActivationSlopes(TorchDispatchMode):
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
         tensors = [one for one in (*args, *kwargs.values()) if isinstance(one, Tensor)]
-        self._notice(func, tensors)
+        self._notice_parameters(func, tensors)
         given = (
             args[0].detach() if len(tensors) == 1 and tensors[0] is args[0] and self._may_be(func, args[0]) else None
         )
@@ -102,10 +102,10 @@ class ActivationSlopes(TorchDispatchMode):
             given = given.clone()  # before it is overwritten
         output = func(*args, **kwargs)
         if given is not None and isinstance(output, Tensor) and output.shape == given.shape:
-            self._see(func, given, args[1:], kwargs, output)
+            self._see_activation(func, given, args[1:], kwargs, output)
         return output
 
-    def _notice(self, func: Any, tensors: list[Tensor]) -> None:
+    def _notice_parameters(self, func: Any, tensors: list[Tensor]) -> None:
         """Which parameters were used last, and what is multiplied by an activation."""
         for one in tensors:
             if (own := self.parameters.get(one.data_ptr())) is not None:
@@ -120,15 +120,15 @@ class ActivationSlopes(TorchDispatchMode):
         rows = (given.ndim > 1 and self.examples in given.shape) or (given.ndim > 1 and len(given) % self.examples == 0)
         return pointwise and rows and given.is_floating_point() and given.numel() > 0 and self.last is not None
 
-    def _see(self, func: Any, given: Tensor, rest: Any, kwargs: Any, output: Tensor) -> None:
+    def _see_activation(self, func: Any, given: Tensor, rest: Any, kwargs: Any, output: Tensor) -> None:
         key = func, str(rest), str(kwargs)
         if key not in self.kinds:
-            self.kinds[key] = _kind(func, rest, kwargs, given.device)
+            self.kinds[key] = _slope_kind(func, rest, kwargs, given.device)
         steepest, both = self.kinds[key]
         if not steepest or self.last is None:
             return
         name, units = self.last
-        steep = _slopes(func, given, rest, kwargs) > FLAT * steepest
+        steep = _slope_sizes(func, given, rest, kwargs) > FLAT * steepest
         number = len(units_first(steep, units, self.examples))
         activation = func._schema.name.partition("::")[2].rstrip("_")
         layer = self.layers.setdefault((name, activation, number), ActivationLayer(name, activation, number, both))
@@ -138,7 +138,7 @@ class ActivationSlopes(TorchDispatchMode):
             self.held[output.data_ptr()] = output, layer
 
 
-def _slopes(func: Any, x: Tensor, rest: Any, kwargs: Any) -> Tensor:
+def _slope_sizes(func: Any, x: Tensor, rest: Any, kwargs: Any) -> Tensor:
     """Sizes of slopes, by differences from the left: at the kink of ReLU this is zero, as torch has it. Of two steps
     the steeper slope counts: one goes with the input, so that no tiny one falls behind a kink at zero; the other does
     not, as rounding drowns tiny steps where the values themselves are not tiny.
@@ -151,11 +151,11 @@ def _slopes(func: Any, x: Tensor, rest: Any, kwargs: Any) -> Tensor:
     return torch.maximum(fixed.abs(), scaled.abs().nan_to_num(0.0))
 
 
-def _kind(func: Any, rest: Any, kwargs: Any, device: torch.device) -> tuple[float, bool]:
+def _slope_kind(func: Any, rest: Any, kwargs: Any, device: torch.device) -> tuple[float, bool]:
     """The steepest slope, and whether both sides are flat; no slope for what is no activation."""
     places = torch.linspace(-32, 32, 1025, device=device)
     try:
-        slopes = _slopes(func, places, rest, kwargs)
+        slopes = _slope_sizes(func, places, rest, kwargs)
     except (RuntimeError, TypeError):
         return 0.0, False
     steepest, within = float(slopes.max()), float(slopes[256:769].max())

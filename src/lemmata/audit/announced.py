@@ -59,14 +59,14 @@ def pooled_places(subject: Subject, inputs: tuple[Tensor, ...]) -> PooledPlaces 
         return None
     pooled, answer = linear[0] if linear else (outputs, outputs)
     for one in reversed(maps):
-        mean = _pools(pooled, one)
+        mean = _pooling_kind(pooled, one)
         if mean is not None:
             places = one.shape[2] * one.shape[3]
             return PooledPlaces(places, mean, answer.shape == outputs.shape and torch.equal(answer, outputs))
     return None
 
 
-def _pools(pooled: Tensor, one: Tensor) -> bool | None:
+def _pooling_kind(pooled: Tensor, one: Tensor) -> bool | None:
     """Whether a vector is the mean (True) or the maximum (False) of maps over their places, or neither (None)."""
     if one.shape[:2] != pooled.shape:
         return None

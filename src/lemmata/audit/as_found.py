@@ -49,16 +49,16 @@ class _Kept:
         self.values = [(value, value.detach().clone()) for value in [*parameters, *model.buffers()]]
         self.flags = [(value, value.requires_grad) for value in parameters]
         self.grads = [(value, value.grad, None if value.grad is None else value.grad.clone()) for value in parameters]
-        self.tables = [(part, _tables(part)) for part in model.modules()]
+        self.tables = [(part, _module_tables(part)) for part in model.modules()]
         self.attributes = [(part, dict(vars(part))) for part in model.modules()]  # mode, counters, what forward keeps
 
     def give_back(self) -> None:
         with torch.no_grad():
             for part, attributes in self.attributes:
-                _restore(vars(part), attributes)
+                _restore_entries(vars(part), attributes)
             for part, tables in self.tables:  # before the values: a part that was replaced holds other tensors
                 for name, table in tables.items():
-                    _restore(getattr(part, name), table)
+                    _restore_entries(getattr(part, name), table)
             for value, before in self.values:
                 _put_back(value, before)
             for value, grad, before in self.grads:
@@ -71,13 +71,13 @@ class _Kept:
         restore_random_state(self.random)
 
 
-def _tables(part: nn.Module) -> dict[str, dict[Any, Any]]:
+def _module_tables(part: nn.Module) -> dict[str, dict[Any, Any]]:
     """A module's own tables: what hangs on it, and which tensors and parts it holds by which names."""
     names = [name for name in HOOKS if isinstance(getattr(part, name, None), dict)]
     return {name: dict(getattr(part, name)) for name in [*names, "_parameters", "_buffers", "_modules"]}
 
 
-def _restore(held: dict[Any, Any], before: dict[Any, Any]) -> None:
+def _restore_entries(held: dict[Any, Any], before: dict[Any, Any]) -> None:
     """The same entries in the same order, each the very object it was."""
     if list(held) != list(before) or any(held[key] is not value for key, value in before.items()):
         held.clear()

@@ -68,22 +68,22 @@ def audit(
     if any(p.is_meta for p in [*model.parameters(), *model.buffers()]):
         raise ValueError("model is on the meta device, where tensors hold no numbers: load its weights first")
     validate.positive("budget", budget)
-    chosen = _chosen(probes)
-    training = _training(optimizer, lr, momentum, batch_size)
+    chosen = _chosen_probes(probes)
+    training = _training_facts(optimizer, lr, momentum, batch_size)
     clock = Clock(float(budget))  # from here on: to import the probes takes seconds the first time
     with seeded(0):  # loaders draw too
-        train_sample, test_sample = _samples(data, test, budget)
+        train_sample, test_sample = _read_samples(data, test, budget)
     with _as_it_is_written(model), kept_as_found(model), torch.enable_grad(), seeded(0):
         model = getattr(model, "_orig_mod", model)  # what was compiled
         subject = Subject(model, train_sample, test_sample, loss, forward, training, name, clock.left())
         # Each probe finds the model as the first one did, whatever the ones before it tried.
         with kept_as_found(model) as give_back:
             findings = []
-            for finding in (finding for one in chosen for finding in _asked(one, subject, clock, watch, give_back)):
+            for finding in (finding for one in chosen for finding in _ask_probe(one, subject, clock, watch, give_back)):
                 findings.append(finding)
                 if on_finding:
                     on_finding(finding)
-        facts = _facts(subject)
+        facts = _report_facts(subject)
     return AuditReport(subject.name, findings, facts, clock.spent(), budget)
 
 
@@ -95,7 +95,7 @@ def _as_it_is_written(model: nn.Module) -> contextlib.AbstractContextManager[Any
     return torch.compiler.set_stance("force_eager") if compiled else contextlib.nullcontext()
 
 
-def _asked(
+def _ask_probe(
     one: Probe, subject: Subject, clock: Clock, watch: Callable[[str], None] | None, give_back: Callable[[], None]
 ) -> Iterator[AuditFinding]:
     """The findings of one probe; what cannot be asked is said."""
@@ -121,7 +121,7 @@ def _asked(
         give_back()
 
 
-def _chosen(names: Sequence[str] | None) -> list[Probe]:
+def _chosen_probes(names: Sequence[str] | None) -> list[Probe]:
     known = all_probes()
     if names is None:
         return known
@@ -129,7 +129,7 @@ def _chosen(names: Sequence[str] | None) -> list[Probe]:
     return [one for one in known if one.name in wanted]
 
 
-def _samples(data: Any, test: Any, budget: float) -> tuple[Sample, Sample | None]:
+def _read_samples(data: Any, test: Any, budget: float) -> tuple[Sample, Sample | None]:
     """Training and test part; at most a tenth of the time goes into reading each."""
     if isinstance(data, str):
         data = load(data)
@@ -146,7 +146,7 @@ def _samples(data: Any, test: Any, budget: float) -> tuple[Sample, Sample | None
     return train_sample, test_sample
 
 
-def _training(
+def _training_facts(
     optimizer: "str | torch.optim.Optimizer | None", lr: float | None, momentum: float, batch_size: int | None
 ) -> Training:
     if batch_size is not None:
@@ -167,7 +167,7 @@ def _training(
     return Training(lr, optimizer and optimizer.lower(), momentum, batch_size=batch_size)
 
 
-def _facts(subject: Subject) -> dict[str, str]:
+def _report_facts(subject: Subject) -> dict[str, str]:
     """What the report is about, in a few words each."""
     inputs = ", ".join(f"{name} {tuple(x.shape[1:])}" for name, x in subject.train.inputs.items())
     parts = f"{len(subject.train):,} training"

@@ -52,8 +52,11 @@ class Clock:
             raise OutOfTime(f"its time was over before {what}")
         if seconds > left:
             times = 1 + (seconds - left) / self.seconds
-            raise OutOfTime(f"{what} would take about {_told(seconds)}, of which {_told(left)} are left", times)
+            raise OutOfTime(
+                f"{what} would take about {_seconds_in_words(seconds)}, of which {_seconds_in_words(left)} are left",
+                times,
+            )
 
 
-def _told(seconds: float) -> str:
+def _seconds_in_words(seconds: float) -> str:
     return f"{seconds:.0f} s" if seconds >= 10 else f"{seconds:.1f} s" if seconds >= 0.1 else f"{seconds:.1g} s"

@@ -43,9 +43,9 @@ def repeated_units(product: WeightProduct, examples: int) -> Tensor:
     if weight.shape[1] < 2 or int(used.sum()) < 2:
         return found
     nearness = 4 * torch.finfo(product.weight.dtype).eps
-    first = _earlier(weight / lengths.clamp_min(1e-300)[:, None], used, nearness)
+    first = _earlier_rows(weight / lengths.clamp_min(1e-300)[:, None], used, nearness)
     alike = len(weight) >= LEAST_ALIKE and int((first >= 0).sum()) == int(used.sum()) - 1
-    if not alike and _chance(weight, nearness) > CHANCE:
+    if not alike and _chance_of_pair(weight, nearness) > CHANCE:
         return found
     outputs = units_first(product.output.detach().double(), len(weight), examples)  # (units, values)
     if len(outputs) != len(weight):
@@ -60,7 +60,7 @@ def repeated_units(product: WeightProduct, examples: int) -> Tensor:
     return found
 
 
-def _earlier(rows: Tensor, used: Tensor, nearness: float) -> Tensor:
+def _earlier_rows(rows: Tensor, used: Tensor, nearness: float) -> Tensor:
     """For each row the first one near it, by order along a random direction: equal rows lie next to each other."""
     generator = torch.Generator().manual_seed(0)
     direction = torch.randn(rows.shape[1], generator=generator, dtype=torch.float64).to(rows.device)
@@ -75,7 +75,7 @@ def _earlier(rows: Tensor, used: Tensor, nearness: float) -> Tensor:
     return first
 
 
-def _chance(weight: Tensor, nearness: float) -> float:
+def _chance_of_pair(weight: Tensor, nearness: float) -> float:
     entries = weight.flatten()[:100_000]
     shares = entries.unique(return_counts=True)[1].double() / len(entries)
     agreeing = max(nearness, float(shares.square().sum()) if len(shares) < len(entries) else 0.0)

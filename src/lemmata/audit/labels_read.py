@@ -47,7 +47,7 @@ def why_unusable(task: str, targets: Tensor, outputs: Tensor, loss: Any, ask: Ca
     low, high = targets.min().item(), targets.max().item()
     if callable(loss) and task != "classes" and not targets.is_floating_point():
         wrong = (targets == low) | (targets == high)
-        if not _taken(loss, targets, wrong, outputs, ask, (IndexError,)):
+        if not _loss_takes_labels(loss, targets, wrong, outputs, ask, (IndexError,)):
             shape = f"(batch, {outputs[0].numel()})"
             return f"the loss refuses labels from {low:g} to {high:g} with outputs {shape}: it takes them for classes"
     if task == "binary":
@@ -58,7 +58,7 @@ def why_unusable(task: str, targets: Tensor, outputs: Tensor, loss: Any, ask: Ca
         return f"the labels are real numbers from {low:g} to {high:g}, not classes"
     classes = outputs.shape[1]
     wrong = out_of_range(targets, classes, loss)
-    if not bool(wrong.any()) or (callable(loss) and _taken(loss, targets, wrong, outputs, ask)):
+    if not bool(wrong.any()) or (callable(loss) and _loss_takes_labels(loss, targets, wrong, outputs, ask)):
         return ""
     stand = "one output stands for class 0 alone"
     if classes > 1:
@@ -66,7 +66,7 @@ def why_unusable(task: str, targets: Tensor, outputs: Tensor, loss: Any, ask: Ca
     return f"the labels run from {low:g} to {high:g}, but {stand}"
 
 
-def _taken(
+def _loss_takes_labels(
     loss: Callable[..., Any],
     targets: Tensor,
     wrong: Tensor,

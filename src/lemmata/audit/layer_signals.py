@@ -74,25 +74,25 @@ def layer_signals(subject: Subject, sample: Sample) -> list[LayerSignal]:
         own.square += float(values.square().mean())
         own.expected += _expected_square(product)
         if product.output.requires_grad:
-            product.output.register_hook(lambda gradient: _add(own, gradient, number))
+            product.output.register_hook(lambda gradient: _add_gradient(own, gradient, number))
 
     with torch.backends.cudnn.flags(enabled=False):  # its recurrent layers have no gradient in evaluation mode
         outputs, _ = weight_products(subject, sample.tensors, see)
         if outputs.requires_grad:
             upstream = torch.randn(outputs.shape, generator=torch.Generator().manual_seed(0))
-            torch.autograd.backward(outputs, upstream.to(outputs), inputs=_wanted(subject))
-    return [_signal(own) for own in seen.values()]
+            torch.autograd.backward(outputs, upstream.to(outputs), inputs=_wanted_parameters(subject))
+    return [_layer_signal(own) for own in seen.values()]
 
 
-def _wanted(subject: Subject) -> list[Tensor]:
+def _wanted_parameters(subject: Subject) -> list[Tensor]:
     return [values for values in subject.model.parameters() if values.requires_grad]
 
 
-def _add(own: _Seen, gradient: Tensor, number: int) -> None:
+def _add_gradient(own: _Seen, gradient: Tensor, number: int) -> None:
     own.gradient += float(gradient.detach().double().square().sum()) / number
 
 
-def _signal(own: _Seen) -> LayerSignal:
+def _layer_signal(own: _Seen) -> LayerSignal:
     deviation, size = math.sqrt(own.variance / own.calls), math.sqrt(own.square / own.calls)
     product, gradient, expected = own.product, math.sqrt(own.gradient / own.calls), math.sqrt(own.expected / own.calls)
     weight, then = product.weight.detach(), tuple(product.then)

@@ -101,17 +101,17 @@ def learning_form(subject: Subject, examples: int) -> Iterator[LearningForm]:
     for part, mode in zip(network.model.modules(), wanted, strict=True):
         part.training = mode
         part.training = mode and not draws(part)
-    sample, fresh = _chosen(subject, examples)
+    sample, fresh = _choose_examples(subject, examples)
     if narrow:
         sample = sample.to(subject.device, torch.float32)
         fresh = fresh and fresh.to(subject.device, torch.float32)
     with _differentiable_twice(network):
         words = "as it learns, without dropout"
-        if not _repeats(network, sample[: max(2, min(len(sample), SMALLEST))]):
+        if not _passes_repeat(network, sample[: max(2, min(len(sample), SMALLEST))]):
             network.eval()
             words = "in evaluation mode"
         size = min(size, len(sample))
-        form = LearningForm(network, subject, sample, fresh, words, size, _mixes(network, sample[:SMALLEST]))
+        form = LearningForm(network, subject, sample, fresh, words, size, _mixes_examples(network, sample[:SMALLEST]))
         yield form if _has_two_derivatives(form) else replace(form, twice=False)
 
 
@@ -126,7 +126,7 @@ def examples_for(subject: Subject, seconds: float, passes: float, most: int = LA
     return max(min(affordable, most, len(subject.train)), min(SMALLEST, len(subject.train)))
 
 
-def _chosen(subject: Subject, examples: int) -> tuple[Sample, Sample | None]:
+def _choose_examples(subject: Subject, examples: int) -> tuple[Sample, Sample | None]:
     """Examples for measuring, and as many others for testing what was found, unless these are all there are."""
     train = subject.train
     if examples >= len(train):
@@ -138,28 +138,30 @@ def _chosen(subject: Subject, examples: int) -> tuple[Sample, Sample | None]:
     return both[:examples], both[examples:] if len(both) - examples >= SMALLEST else None
 
 
-def _repeats(network: nn.Module, sample: Sample) -> bool:
+def _passes_repeat(network: nn.Module, sample: Sample) -> bool:
     """Whether two passes of the same examples give the same."""
     try:
-        return _same(_outputs(network, sample), _outputs(network, sample))
+        return _is_same_output(_outputs_counted(network, sample), _outputs_counted(network, sample))
     except (RuntimeError, ValueError):  # a single example has no batch statistics
         return False
 
 
-def _mixes(network: nn.Module, sample: Sample) -> bool:
+def _mixes_examples(network: nn.Module, sample: Sample) -> bool:
     """Whether an example is answered differently in a smaller batch."""
     half = (len(sample) + 1) // 2
-    return half > 1 and not _same(_outputs(network, sample)[:half], _outputs(network, sample[:half]))
+    return half > 1 and not _is_same_output(
+        _outputs_counted(network, sample)[:half], _outputs_counted(network, sample[:half])
+    )
 
 
-def _outputs(network: nn.Module, sample: Sample) -> Tensor:
+def _outputs_counted(network: nn.Module, sample: Sample) -> Tensor:
     """The outputs, with batch statistics counted in copies."""
     with torch.no_grad():
         buffers = {name: value.clone() for name, value in network.named_buffers()}
         return functional_call(network, buffers, sample.tensors)
 
 
-def _same(first: Tensor, second: Tensor) -> bool:
+def _is_same_output(first: Tensor, second: Tensor) -> bool:
     return bool((first - second).abs().max() <= SAME * first.abs().max())
 
 

@@ -85,14 +85,14 @@ def one_each(
     those that count.
     """
     assert targets is not None
-    outputs, targets = _flat(outputs, targets, subject)
+    outputs, targets = _flat_predictions(outputs, targets, subject)
     keys = torch.rand(targets.shape, generator=random).to(targets.device)
     best, where = torch.where(subject.counted(targets), keys, -1.0).max(1)
     rows = (best >= 0).nonzero()[:, 0]
     return outputs[rows, where[rows]], targets[rows, where[rows]], rows
 
 
-def _flat(outputs: Tensor, targets: Tensor, subject: Subject) -> tuple[Tensor, Tensor]:
+def _flat_predictions(outputs: Tensor, targets: Tensor, subject: Subject) -> tuple[Tensor, Tensor]:
     """As (examples, labels of each, classes) and (examples, labels of each)."""
     number = len(outputs)
     if subject.task == "binary":

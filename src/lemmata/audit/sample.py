@@ -68,23 +68,23 @@ def as_sample(given: Any, name: str = "data", seconds: float = float("inf")) -> 
     given = in_memory(given)
     try:
         by_number = not is_columns(given, name) and is_map_style(given)
-        sample, whole = _indexed(given, name, seconds) if by_number else _read(given, name, seconds)
+        sample, whole = _read_indexed(given, name, seconds) if by_number else _read_batches(given, name, seconds)
     except (TypeError, ValueError):
         raise
     except Exception as error:  # what a data set of the user's own raises
         told = " ".join(f"{type(error).__name__}: {error}".split())[:200]
         raise ValueError(f"{name} cannot be read: {told}") from error
     if len(sample) > MOST:
-        sample, whole = sample[_drawn(len(sample))[:MOST].sort().values], False
-    return _checked(sample, name, whole)
+        sample, whole = sample[_drawn_order(len(sample))[:MOST].sort().values], False
+    return _check_sample(sample, name, whole)
 
 
-def _read(given: Any, name: str, seconds: float) -> tuple[Sample, bool]:
+def _read_batches(given: Any, name: str, seconds: float) -> tuple[Sample, bool]:
     """Batch after batch, until there are enough; and whether that was all."""
     started, parts, bytes_, number = time.perf_counter(), [], 0, 0
-    batches, whole = iter(_batches(given, name)), True
+    batches, whole = iter(_iterate_batches(given, name)), True
     for batch in batches:
-        part = _one(batch, name)
+        part = _one_batch(batch, name)
         if len(part) == 0:
             continue
         parts.append(part)
@@ -94,32 +94,32 @@ def _read(given: Any, name: str, seconds: float) -> tuple[Sample, bool]:
             break
     if not parts:
         raise ValueError(f"{name} must hold at least one example, got none")
-    joined = _joined(parts, name)
+    joined = _join_parts(parts, name)
     return joined, whole and len(joined) == number
 
 
-def _indexed(given: Any, name: str, seconds: float) -> tuple[Sample, bool]:
+def _read_indexed(given: Any, name: str, seconds: float) -> tuple[Sample, bool]:
     """Examples by their numbers, read in a drawn order and then put back into their own."""
-    started, order, parts, first, size = time.perf_counter(), _drawn(len(given)), [], 0, 8
+    started, order, parts, first, size = time.perf_counter(), _drawn_order(len(given)), [], 0, 8
     while first < min(len(given), MOST):
-        parts.append(_one(collated(given, order[first : first + size].tolist()), name))
+        parts.append(_one_batch(collated(given, order[first : first + size].tolist()), name))
         first, size = first + size, min(2 * size, AT_ONCE)  # few at first: one example alone may take long
         bytes_ = sum(values.nbytes for part in parts for values in part.inputs.values())
         if bytes_ >= BYTES or time.perf_counter() - started > seconds:
             break
     if not parts:
         raise ValueError(f"{name} must hold at least one example, got none")
-    joined = _joined(parts, name)
+    joined = _join_parts(parts, name)
     if len(joined) < min(first, len(given)):  # parts of another shape were left out
         return joined, False
     return joined[order[:first].argsort()], first >= len(given)
 
 
-def _drawn(number: int) -> Tensor:
+def _drawn_order(number: int) -> Tensor:
     return torch.randperm(number, generator=torch.Generator().manual_seed(0))
 
 
-def _joined(parts: list[Sample], name: str) -> Sample:
+def _join_parts(parts: list[Sample], name: str) -> Sample:
     first = parts[0]
     try:
         inputs = {key: torch.cat([part.inputs[key] for part in parts]) for key in first.inputs}
@@ -131,11 +131,11 @@ def _joined(parts: list[Sample], name: str) -> Sample:
         chosen = [part for part, shape in zip(parts, shapes, strict=True) if shape == usual]
         if len(chosen) == len(parts):
             raise ValueError(f"{name} must hold batches of one kind: their columns do not fit together") from None
-        return _joined(chosen, name)
+        return _join_parts(chosen, name)
     return Sample(inputs, targets, first.whole)
 
 
-def _checked(sample: Sample, name: str, whole: bool) -> Sample:
+def _check_sample(sample: Sample, name: str, whole: bool) -> Sample:
     for key, values in [*sample.inputs.items(), ("y", sample.targets)]:
         if values is not None and values.is_floating_point() and not bool(values.isfinite().all()):
             bad = int((~values.isfinite()).sum())
@@ -143,14 +143,14 @@ def _checked(sample: Sample, name: str, whole: bool) -> Sample:
     return Sample(sample.inputs, sample.targets, whole)
 
 
-def _batches(given: Any, name: str) -> Iterator[Any]:
+def _iterate_batches(given: Any, name: str) -> Iterator[Any]:
     """One batch after another; columns in memory are one batch."""
     if is_columns(given, name):
         return iter([given])
-    return _mixed(given) if isinstance(given, DataLoader) else stream_batches(given, AT_ONCE)
+    return _mix_loader(given) if isinstance(given, DataLoader) else stream_batches(given, AT_ONCE)
 
 
-def _mixed(loader: DataLoader[Any]) -> Iterator[Any]:
+def _mix_loader(loader: DataLoader[Any]) -> Iterator[Any]:
     """The loader's batches; where it goes through more than is held from the first to the last, in a drawn order."""
     if not isinstance(loader.sampler, SequentialSampler) or loader.batch_size is None or len(loader.dataset) <= MOST:  # type: ignore[arg-type]
         generator = loader.generator
@@ -171,6 +171,6 @@ def _mixed(loader: DataLoader[Any]) -> Iterator[Any]:
     )
 
 
-def _one(batch: Any, name: str) -> Sample:
+def _one_batch(batch: Any, name: str) -> Sample:
     """Inputs and targets of one batch."""
     return Sample(*inputs_and_target(as_examples(batch, name), name))

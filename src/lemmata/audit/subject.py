@@ -158,41 +158,41 @@ class Subject:
         model.eval()
         outputs = self._first_outputs()
         self.room = max(ROOM // (outputs[0].numel() * max(outputs.itemsize, 4)), 1)
-        self.seconds, self.chunk = self._timed(budget)
+        self.seconds, self.chunk = self._measure_time(budget)
         self.labels_were = ""
         self._read_targets(outputs)
-        self.task = self._task(outputs, loss)
+        self.task = self._task_of_loss(outputs, loss)
         self.classes = outputs.shape[1] if self.task == "classes" else 2 if self.task == "binary" else 0
         parts = [part.targets for part in (self.train, self.test) if part is not None and part.targets is not None]
-        reasons = [why_unusable(self.task, targets, outputs, loss, self._asked) for targets in parts]
+        reasons = [why_unusable(self.task, targets, outputs, loss, self._ask_own_loss) for targets in parts]
         self.unusable = next((reason for reason in reasons if reason), "")
         self.labels = self.train.targets  # all of them: to look at them takes no pass
-        self._thin(budget)
+        self._thin_parts(budget)
         self._kept: dict[int, tuple[Sample, Tensor]] = {}
 
     def loss(self, outputs: Tensor, targets: Tensor) -> Tensor:
         """The loss of a batch, in a form that no shape can spoil: targets are brought to the outputs' shape."""
         loss = self.given_loss
         if callable(loss):
-            return self._asked(loss, outputs, targets)
+            return self._ask_own_loss(loss, outputs, targets)
         name = loss or {"classes": "cross_entropy", "binary": "bce", "numbers": "mse"}[self.task]
         if self.task == "classes":
             return LOSSES[name](outputs.float() if outputs.dtype.itemsize < 4 else outputs, targets)
         return LOSSES[name](outputs, targets.to(outputs.dtype).reshape(outputs.shape))
 
-    def _asked(self, loss: Callable[[Any, Any], Tensor], outputs: Tensor, targets: Tensor) -> Tensor:
+    def _ask_own_loss(self, loss: Callable[[Any, Any], Tensor], outputs: Tensor, targets: Tensor) -> Tensor:
         """A loss of one's own, given outputs as the model gives them."""
         with warnings.catch_warnings():
             # Shapes that torch broadcasts are a finding of their own, told once.
             warnings.filterwarnings("ignore", "Using a target size")
             return loss(self.network.as_answered(outputs), targets)
 
-    def _takes(self, loss: Any, outputs: Tensor) -> bool:
+    def _takes_outputs(self, loss: Any, outputs: Tensor) -> bool:
         """Whether a loss of one's own takes these outputs of the first examples."""
         targets = self.train.targets
         assert targets is not None
         try:
-            return bool(self._asked(loss, outputs, targets[: len(outputs)]).isfinite().all())
+            return bool(self._ask_own_loss(loss, outputs, targets[: len(outputs)]).isfinite().all())
         except (RuntimeError, IndexError, TypeError, ValueError):
             return False
 
@@ -280,15 +280,15 @@ class Subject:
                 setattr(self, name, replace(sample, targets=targets))
                 self.labels_were = self.labels_were or were
 
-    def _timed(self, budget: float) -> tuple[float, int]:
+    def _measure_time(self, budget: float) -> tuple[float, int]:
         """The time of an example in a large batch, and how many make a batch that takes at most 2 % of the budget."""
         few = min(2, len(self.train))
-        short = self._seconds(few, budget)
+        short = self._forward_seconds(few, budget)
         many = max(few, int(min(CHUNK, self.room, len(self.train), few * budget / 50 / max(short, 1e-9))))
         long, most = short, min(CHUNK, self.room)
         while many > few:
             try:
-                long = self._seconds(many, budget)
+                long = self._forward_seconds(many, budget)
                 break
             except torch.OutOfMemoryError:
                 many = most = max(many // 2, few)
@@ -299,7 +299,7 @@ class Subject:
         chunk = min(most, (budget / 50 - network.overhead) / max(network.seconds, 1e-9))
         return long / many, max(int(chunk), 1)
 
-    def _thin(self, budget: float) -> None:
+    def _thin_parts(self, budget: float) -> None:
         """Keep of each part what goes through the network in a tenth of the time, so that every probe can use it."""
         most = max(int(min(budget / 10 / max(self.seconds, 1e-9), 1e9)), 2)
         if len(self.train) > most:
@@ -307,7 +307,7 @@ class Subject:
         if self.test is not None and len(self.test) > most:
             self.test = replace(self.some(most, self.test), whole=False)
 
-    def _seconds(self, number: int, budget: float) -> float:
+    def _forward_seconds(self, number: int, budget: float) -> float:
         """How long so many examples take, forwards: the quickest of up to three passes, as far as a hundredth of the
         budget goes. The first of a size loads kernels on a GPU, and any may meet a machine that is busy.
         """
@@ -321,7 +321,7 @@ class Subject:
             passes.append(time.perf_counter() - started)
         return min(passes)
 
-    def _task(self, outputs: Tensor, loss: Any) -> str:
+    def _task_of_loss(self, outputs: Tensor, loss: Any) -> str:
         targets = self.train.targets
         if targets is None:
             return ""
@@ -336,11 +336,11 @@ class Subject:
         whole = not targets.is_floating_point()
         if said == "classes" or (said is None and whole and len(shape) == len(wanted) + 1 and shape[0] > 1):
             if len(shape) != len(wanted) + 1 and not (targets.is_floating_point() and shape == wanted):
-                raise ValueError(_unfit(outputs, targets, loss))
+                raise ValueError(_unfit_reason(outputs, targets, loss))
             return "classes"
         if math.prod(shape) != math.prod(wanted):
-            if isinstance(loss, str | None) or not self._takes(loss, outputs):
-                raise ValueError(_unfit(outputs, targets, loss))
+            if isinstance(loss, str | None) or not self._takes_outputs(loss, outputs):
+                raise ValueError(_unfit_reason(outputs, targets, loss))
             return "numbers"  # several outputs for one target: a mean and a variance, or quantiles
         if said is not None:
             return said
@@ -355,7 +355,7 @@ def _classes_last(outputs: Tensor, targets: Tensor) -> bool:
     return outputs.shape[:1] + outputs.shape[2:] != targets.shape == outputs.shape[:-1]
 
 
-def _unfit(outputs: Tensor, targets: Tensor, loss: Any) -> str:
+def _unfit_reason(outputs: Tensor, targets: Tensor, loss: Any) -> str:
     seen = f"outputs (batch, {', '.join(map(str, outputs.shape[1:]))}) with targets (batch, "
     seen += f"{', '.join(map(str, targets.shape[1:]))})".replace("(batch, )", "(batch)")
     cure = "give loss=..., or forward=lambda model, batch: ..., which returns the logits"

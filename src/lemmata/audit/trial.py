@@ -61,11 +61,11 @@ def tried(form: LearningForm, training: Training, clock: Clock, factor: float = 
     An optimiser of which only the name is known starts with the moments of the gradients at these weights, as if it had
     been here for long: what it does in its very first steps would say more about its start than about the step size.
     """
-    network, optimizer = _copied(form, training)
+    network, optimizer = _copy_together(form, training)
     for group in optimizer.param_groups:
         group["lr"] = factor * group["lr"]
     batches, total = form.batches, sum(len(targets) for _, targets in form.batches)
-    constant = _constant(form, network)
+    constant = _constant_loss(form, network)
     losses: list[float] = []
 
     def closure() -> Any:
@@ -94,11 +94,11 @@ def tried(form: LearningForm, training: Training, clock: Clock, factor: float = 
     return Trial(losses, constant)
 
 
-def _copied(form: LearningForm, training: Training) -> tuple[nn.Module, torch.optim.Optimizer]:
+def _copy_together(form: LearningForm, training: Training) -> tuple[nn.Module, torch.optim.Optimizer]:
     """The network and its optimiser, copied together so that they stay a pair."""
     if training.running is None:
         network = copy.deepcopy(form.network)
-        return network, _made(form, network, training)
+        return network, _make_optimizer(form, network, training)
     # The optimiser holds the parameters of the model itself, which may be of lower precision than the form.
     pair: Any = (form.subject.network, training.running)
     network, optimizer = copy.deepcopy(pair)
@@ -113,7 +113,7 @@ def _copied(form: LearningForm, training: Training) -> tuple[nn.Module, torch.op
     return network, optimizer
 
 
-def _made(form: LearningForm, network: nn.Module, training: Training) -> torch.optim.Optimizer:
+def _make_optimizer(form: LearningForm, network: nn.Module, training: Training) -> torch.optim.Optimizer:
     """The optimiser of this name, warmed up where its steps depend on past gradients."""
     named = {name: value for name, value in network.named_parameters() if value.requires_grad}
     lr, decay, kind = training.lr or 0.0, training.weight_decay, kind_of(training)
@@ -140,7 +140,7 @@ def _made(form: LearningForm, network: nn.Module, training: Training) -> torch.o
     return optimizer
 
 
-def _constant(form: LearningForm, network: nn.Module) -> float:
+def _constant_loss(form: LearningForm, network: nn.Module) -> float:
     """The loss of a network that gives its mean output to all examples."""
     inputs, targets = form.batches[0]
     with torch.no_grad():

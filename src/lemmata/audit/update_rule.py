@@ -96,10 +96,10 @@ def update_rule(form: LearningForm, training: Training) -> UpdateRule | None:
     given.
     """
     kind = kind_of(training)
-    groups = _groups(form, training)
+    groups = _parameter_options(form, training)
     if not kind or not groups:
         return None
-    squares, source = _squares(form, training, kind, groups)
+    squares, source = _squared_gradients(form, training, kind, groups)
     if kind == "adagrad" and source != STATE:
         return None
     rates: dict[str, Tensor | float] = {}
@@ -107,7 +107,7 @@ def update_rule(form: LearningForm, training: Training) -> UpdateRule | None:
     for name, group in groups.items():
         rate = float(group["lr"]) * (1 - float(group.get("dampening", 0.0)))
         if group.get("lr_decay"):
-            rate /= 1 + (_steps(training, form.original(name)) - 1) * group["lr_decay"]
+            rate /= 1 + (_steps_taken(training, form.original(name)) - 1) * group["lr_decay"]
         rates[name] = rate / (squares[name].sqrt() + group.get("eps", 0.0)) if kind in SQUARES else rate
         momentum = group["betas"][0] if kind in ("adam", "adamw") else group.get("momentum", 0.0)
         limits.append(limit_of(kind, float(momentum), bool(group.get("nesterov", False))))
@@ -119,7 +119,7 @@ def update_rule(form: LearningForm, training: Training) -> UpdateRule | None:
     return UpdateRule(kind, lr, rates, limit, formula, source, 0.0 if apart else decay, decoupled)
 
 
-def _groups(form: LearningForm, training: Training) -> dict[str, dict[str, Any]]:
+def _parameter_options(form: LearningForm, training: Training) -> dict[str, dict[str, Any]]:
     """The options that hold for each parameter, by its name; only those that learn."""
     names = [name for name, value in form.network.named_parameters() if value.requires_grad]
     if training.running is None:
@@ -132,7 +132,7 @@ def _groups(form: LearningForm, training: Training) -> dict[str, dict[str, Any]]
     return {name: held[key] for name, key in originals.items() if key in held}
 
 
-def _squares(
+def _squared_gradients(
     form: LearningForm, training: Training, kind: str, groups: dict[str, dict[str, Any]]
 ) -> tuple[dict[str, Tensor], str]:
     """The mean squares of gradients by which an adaptive optimiser divides, and where they were taken from."""
@@ -156,7 +156,7 @@ def _of_state(state: dict[str, Any], kind: str, group: dict[str, Any]) -> Tensor
     return square
 
 
-def _steps(training: Training, parameter: Tensor) -> float:
+def _steps_taken(training: Training, parameter: Tensor) -> float:
     state = training.running.state.get(parameter, {}) if training.running is not None else {}
     return max(float(state.get("step", 1)), 1.0)
 

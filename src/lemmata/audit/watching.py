@@ -65,24 +65,26 @@ class _Watch(TorchFunctionMode):
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
         output = func(*args, **kwargs)
-        first = _first(output)
+        first = _first_tensor(output)
         if first is None:
             return output
         function = getattr(func, "__name__", "")
-        tensors = list(_tensors([args, list(kwargs.values())]))
+        tensors = list(_tensors_in([args, list(kwargs.values())]))
         owned = [self.owned[id(one)] for one in tensors if id(one) in self.owned]
         others = [one for one in tensors if id(one) not in self.owned]
         if owned and not others:
             self.owned[id(first)] = owned[0][0], first  # made of weights alone, as by weight normalisation: weights
         elif owned and function in PRODUCTS:
-            self._product(function, owned, others, first)
+            self._note_product(function, owned, others, first)
         else:
             self.then.append(function)
             if "norm" in function and owned and not others[0].requires_grad:
                 self.normalised.append(owned[0][0])
         return output
 
-    def _product(self, function: str, owned: "list[tuple[str, Tensor]]", others: list[Tensor], output: Tensor) -> None:
+    def _note_product(
+        self, function: str, owned: "list[tuple[str, Tensor]]", others: list[Tensor], output: Tensor
+    ) -> None:
         matrices = [(name, values) for name, values in owned if values.ndim > 1]
         given = next((one for one in others if one.is_floating_point()), None)
         if matrices and given is not None:
@@ -111,16 +113,16 @@ def layer_names(model: nn.Module) -> dict[int, tuple[str, Tensor]]:
     return found
 
 
-def _tensors(values: Any) -> Iterator[Tensor]:
+def _tensors_in(values: Any) -> Iterator[Tensor]:
     if isinstance(values, Tensor):
         yield values
     elif isinstance(values, list | tuple):
         for value in values:
-            yield from _tensors(value)
+            yield from _tensors_in(value)
 
 
-def _first(output: Any) -> Tensor | None:
-    return next((one for one in _tensors(output) if one.is_floating_point()), None)
+def _first_tensor(output: Any) -> Tensor | None:
+    return next((one for one in _tensors_in(output) if one.is_floating_point()), None)
 
 
 @contextlib.contextmanager

@@ -62,7 +62,7 @@ def initial_law(weight: Tensor, inputs: float, outputs: float) -> InitialLaw:
         return InitialLaw("orthogonal", "orthogonal", ratio)
     if len(entries) < LEAST:
         return InitialLaw("small", "", ratio)
-    family = _family(entries)
+    family = _distribution_family(entries)
     if not family:
         return InitialLaw("", "", ratio)
     error = math.sqrt((KURTOSIS[family] - 1) / len(entries)) / 2
@@ -78,7 +78,7 @@ def initial_law(weight: Tensor, inputs: float, outputs: float) -> InitialLaw:
     return InitialLaw(family, "", ratio)
 
 
-def _family(entries: Tensor) -> str:
+def _distribution_family(entries: Tensor) -> str:
     """normal, uniform, or neither."""
     if len(entries) > MOST:
         entries = entries[:: len(entries) // MOST]

@@ -23,7 +23,7 @@ class Prepared:
     """A contender with its problem built, ready to repeat."""
 
     def __init__(self, task: dict[str, Any]):
-        module = _load(task["path"])
+        module = _load_module(task["path"])
         if "torch" in sys.modules:  # an entry without torch need not wait for its import
             sys.modules["torch"].set_num_threads(task["threads"])
         self.device: str = task["device"]
@@ -69,7 +69,7 @@ class Prepared:
             sys.modules["torch"].accelerator.synchronize()
 
 
-def _load(path: str) -> ModuleType:
+def _load_module(path: str) -> ModuleType:
     spec = importlib.util.spec_from_file_location("lemmata_bench_entry", path)
     if spec is None or spec.loader is None:
         raise ImportError(f"{path} is not a Python file")

@@ -38,14 +38,14 @@ class PeakMemory:
     def __enter__(self) -> "PeakMemory":
         gc.collect()
         _give_back()
-        self.before = self._lower()
+        self.before = self._lower_mark()
         return self
 
     def __exit__(self, *_: object) -> None:
-        mark = self._mark()
+        mark = self._read_mark()
         self.bytes = None if mark is None or self.before is None else max(0, mark - self.before)
 
-    def _lower(self) -> int | None:
+    def _lower_mark(self) -> int | None:
         """Lower the mark where possible; what it stands at now."""
         if self.device.startswith("cuda"):
             import torch
@@ -56,9 +56,9 @@ class PeakMemory:
             with contextlib.suppress(OSError):  # a sandbox may refuse; then the mark only rises, as elsewhere
                 Path("/proc/self/clear_refs").write_text("5")
                 self.lowered = True
-        return self._mark()
+        return self._read_mark()
 
-    def _mark(self) -> int | None:
+    def _read_mark(self) -> int | None:
         if self.device.startswith("cuda"):
             import torch
 

@@ -116,27 +116,27 @@ class BenchEntry:
 
 def entries(folder: Path | None = None) -> dict[str, BenchEntry]:
     """Every entry of a folder (default: this one) by name."""
-    return _entries(folder or FOLDER)
+    return _read_entries(folder or FOLDER)
 
 
 @functools.cache
-def _entries(folder: Path) -> dict[str, BenchEntry]:
+def _read_entries(folder: Path) -> dict[str, BenchEntry]:
     found: dict[str, BenchEntry] = {}
     for path in sorted(folder.glob("[!_]*.py")):
-        for one in _read(path):
+        for one in _read_contest(path):
             if one.name in found:
                 raise ValueError(f"{path}: entry {one.name!r} is also in {found[one.name].path.name}: rename one")
             found[one.name] = one
     return found
 
 
-def _read(path: Path) -> Iterator[BenchEntry]:
+def _read_contest(path: Path) -> Iterator[BenchEntry]:
     marked = {kind: [] for kind in MARKS}
     for node in ast.parse(path.read_text(encoding="utf-8"), str(path)).body:
         for mark in getattr(node, "decorator_list", ()):
             kind = getattr(getattr(mark, "func", None), "id", "")
             if isinstance(node, ast.FunctionDef) and kind in MARKS:
-                marked[kind].append((node.name, *_words(mark, path)))
+                marked[kind].append((node.name, *_decorator_words(mark, path)))
     if not marked["entry"]:
         return
     if len(marked["agreement"]) != 1 or not marked["ours"]:
@@ -152,7 +152,7 @@ def _read(path: Path) -> Iterator[BenchEntry]:
         yield BenchEntry(name, **words, **bound, **shared, problem=problem)
 
 
-def _words(mark: ast.Call, path: Path) -> tuple[Any, dict[str, Any]]:
+def _decorator_words(mark: ast.Call, path: Path) -> tuple[Any, dict[str, Any]]:
     try:
         first = ast.literal_eval(mark.args[0]) if mark.args else None
         return first, {keyword.arg or "": ast.literal_eval(keyword.value) for keyword in mark.keywords}

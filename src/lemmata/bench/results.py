@@ -57,7 +57,7 @@ def rows_of(entry: BenchEntry, case: str, measured: Sequence[Measured]) -> list[
     """The rows of one case; the limit is no row, but a column of all."""
     disagreements(measured, entry.within)
     limit = next((one for one in measured if one.contender.role == "limit"), None)
-    rows = [_row(entry, case, one) for one in measured if one is not limit]
+    rows = [_result_row(entry, case, one) for one in measured if one is not limit]
     sound = [row for row in rows if row.median_s is not None and not row.reason]
     best = min((row.median_s for row in sound if row.role == "peer" and row.median_s), default=None)
     # The quickest repeat, not the median: a limit must not rise because the machine was busy meanwhile.
@@ -67,7 +67,7 @@ def rows_of(entry: BenchEntry, case: str, measured: Sequence[Measured]) -> list[
         if row.median_s is not None:
             row.ratio_to_best_peer = row.median_s / best if best else None
             row.ratio_to_limit = row.median_s / least if least else None
-    _judge(entry, case, rows)
+    _judge_targets(entry, case, rows)
     return rows
 
 
@@ -84,7 +84,7 @@ def disagreements(measured: Sequence[Measured], within: float) -> None:
                 break
 
 
-def _row(entry: BenchEntry, case: str, one: Measured) -> BenchRow:
+def _result_row(entry: BenchEntry, case: str, one: Measured) -> BenchRow:
     row = BenchRow(entry.name, one.contender.who, entry.cases[case], role=one.contender.role, case=case)
     row.reason, row.repeats, row.peak_bytes = one.reason, len(one.seconds), one.peak_bytes
     if one.seconds and not one.reason.startswith("failed"):
@@ -95,7 +95,7 @@ def _row(entry: BenchEntry, case: str, one: Measured) -> BenchRow:
     return row
 
 
-def _judge(entry: BenchEntry, case: str, rows: Sequence[BenchRow]) -> None:
+def _judge_targets(entry: BenchEntry, case: str, rows: Sequence[BenchRow]) -> None:
     """Hold the first contender of ours against the targets, as far as their peers are here."""
     judged = next(row for row in rows if row.role == "ours")
     peers = {row.who: row.median_s for row in rows if row.role == "peer" and not row.reason and row.median_s}

@@ -70,15 +70,15 @@ def contest(
         tell(f"{entry.name} ({case}): preparing {len(playing)} processes")
         playing = _who_answer(playing)
         for one, worker in playing:
-            worker.give(_task(entry, one.contender, case, device, threads))
+            worker.give(_task_message(entry, one.contender, case, device, threads))
         playing = _who_answer(playing)
         playing = _warm_up(playing, budget, tell)
-        _rounds(playing, budget, tell)
+        _play_rounds(playing, budget, tell)
     return everyone
 
 
 def _who_answer(playing: Playing) -> Playing:
-    return [(one, worker) for one, worker in playing if _hear(one, worker, START_LIMIT) is not None]
+    return [(one, worker) for one, worker in playing if _hear_answer(one, worker, START_LIMIT) is not None]
 
 
 def _warm_up(playing: Playing, budget: float, tell: Tell) -> Playing:
@@ -86,10 +86,10 @@ def _warm_up(playing: Playing, budget: float, tell: Tell) -> Playing:
     quick = []
     for one, worker in playing:
         tell(f"{one.contender.who}: warm-up")
-        repeat = _repeat(one, worker)
+        repeat = _repeat_once(one, worker)
         if repeat is not None:
             one.add(repeat, counts=False)
-            again = _repeat(one, worker) if repeat["seconds"] > budget else None
+            again = _repeat_once(one, worker) if repeat["seconds"] > budget else None
             slow = again is not None and again["seconds"] > budget
             if again is not None and slow:
                 one.add(again)
@@ -97,12 +97,12 @@ def _warm_up(playing: Playing, budget: float, tell: Tell) -> Playing:
     return quick
 
 
-def _rounds(playing: Playing, budget: float, tell: Tell) -> None:
+def _play_rounds(playing: Playing, budget: float, tell: Tell) -> None:
     began, turn = time.perf_counter(), 0
     while playing and turn < MOST and (turn < LEAST or time.perf_counter() - began < budget):
         for one, worker in turns(playing, turn):
             tell(f"{one.contender.who}: repeat {turn + 1}")
-            repeat = _repeat(one, worker)
+            repeat = _repeat_once(one, worker)
             if repeat is not None:
                 one.add(repeat)
         playing = [(one, worker) for one, worker in playing if not one.reason]
@@ -119,12 +119,12 @@ def turns(playing: list[Any], turn: int) -> list[Any]:
     return playing[first:] + playing[:first]
 
 
-def _repeat(one: Measured, worker: Worker) -> dict[str, Any] | None:
+def _repeat_once(one: Measured, worker: Worker) -> dict[str, Any] | None:
     worker.give({"repeat": True})
-    return _hear(one, worker, REPEAT_LIMIT)
+    return _hear_answer(one, worker, REPEAT_LIMIT)
 
 
-def _hear(one: Measured, worker: Worker, patience: float) -> dict[str, Any] | None:
+def _hear_answer(one: Measured, worker: Worker, patience: float) -> dict[str, Any] | None:
     """The answer; None, with the reason noted, if there is none or it is an error."""
     try:
         answer = worker.wait(patience)
@@ -137,7 +137,7 @@ def _hear(one: Measured, worker: Worker, patience: float) -> dict[str, Any] | No
     return None
 
 
-def _task(entry: BenchEntry, contender: Contender, case: str, device: str, threads: int) -> dict[str, Any]:
+def _task_message(entry: BenchEntry, contender: Contender, case: str, device: str, threads: int) -> dict[str, Any]:
     agreement = "" if contender.role == "limit" else entry.agreement
     functions = {"problem": entry.problem, "contender": contender.function, "agreement": agreement}
     return functions | {"path": str(entry.path.resolve()), "case": case, "device": device, "threads": threads}

@@ -58,24 +58,24 @@ def load(root: Path | None = None) -> Catalog:
         catalog.problems.extend(problems)
         yield from entries
 
-    for chapter, folder in _folders(root):
+    for chapter, folder in _chapter_folders(root):
         room = folder.name if folder.parent != root else ""
         package = ".".join([root.name, *folder.relative_to(root).parts])
         path = folder / "statements.yaml"
         if path.exists():
             for statement in found(path, "statements", functools.partial(read_statements, folder, chapter, room)):
-                _add(catalog.statements, statement, path, catalog.problems)
+                _add_entry(catalog.statements, statement, path, catalog.problems)
         for path in sorted((folder / "claims").glob("*.py")):
             read = functools.partial(read_claims, path, f"{package}.claims.{path.stem}")
             for claim in found(path, "claims", read):
-                _add(catalog.claims, claim, path, catalog.problems)
+                _add_entry(catalog.claims, claim, path, catalog.problems)
         for path in sorted(folder.glob("*.py")):
             read = functools.partial(read_systems, path, chapter, room, f"{package}.{path.stem}")
             for entry in found(path, "systems", read):
                 if isinstance(entry, RecipeEntry):
                     catalog.recipes.append(entry)
                 else:
-                    _add(catalog.systems, entry, path, catalog.problems)
+                    _add_entry(catalog.systems, entry, path, catalog.problems)
     index.keep()
     catalog.claims = {id: _with_cost(claim, catalog.statements.get(id)) for id, claim in catalog.claims.items()}
     if not any("not valid YAML" in problem for problem in catalog.problems):  # which would explain all that follow
@@ -90,7 +90,7 @@ def optimizers(root: Path | None = None) -> dict[str, SystemEntry]:
     """The optimisers by name. Only files that mark one are parsed, for every training starts with this."""
     root = root or Path(__file__).parents[1]
     found: dict[str, SystemEntry] = {}
-    for chapter, folder in _folders(root):
+    for chapter, folder in _chapter_folders(root):
         package = ".".join([root.name, *folder.relative_to(root).parts])
         for path in sorted(folder.glob("*.py")):
             if 'kind="optimizer"' in path.read_text(encoding="utf-8"):
@@ -107,22 +107,22 @@ def by_room(rows: Iterable[Row], room: Callable[[Row], str]) -> dict[str, list[R
     return found
 
 
-def _folders(root: Path) -> Iterator[tuple[str, Path]]:
+def _chapter_folders(root: Path) -> Iterator[tuple[str, Path]]:
     """(chapter, folder) of every chapter and of its rooms: folders in it that have their own statements."""
-    for chapter in _chapters(root):
+    for chapter in _ordered_chapters(root):
         yield chapter.name, chapter
         rooms = {path.parent.name: path.parent for path in sorted(chapter.glob("*/statements.yaml"))}
         for name in [*(name for name in ROOMS if name in rooms), *(name for name in rooms if name not in ROOMS)]:
             yield chapter.name, rooms[name]
 
 
-def _chapters(root: Path) -> list[Path]:
+def _ordered_chapters(root: Path) -> list[Path]:
     found = {path.parent.name: path.parent for path in root.glob("*/statements.yaml")}
     found |= {name: root / name for name in (*CHAPTERS, *SHARED) if (root / name / "__init__.py").is_file()}
     return [found.pop(name) for name in CHAPTERS if name in found] + [found[name] for name in sorted(found)]
 
 
-def _add(known: dict[str, Any], entry: Any, path: Path, problems: list[str]) -> None:
+def _add_entry(known: dict[str, Any], entry: Any, path: Path, problems: list[str]) -> None:
     first = known.setdefault(entry.id, entry)
     if first is not entry:
         where = f"{getattr(first, 'path', path).name}:{first.line}"

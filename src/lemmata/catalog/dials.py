@@ -60,11 +60,11 @@ def number_in(text: str) -> float | None:
     if not factors or re.sub(r"\*|\\cdot|\\,", "", text) != "".join(factors):
         return None
     try:
-        return math.prod(map(_factor, factors))
+        return math.prod(map(_dial_factor, factors))
     except (ValueError, ZeroDivisionError):
         return None
 
 
-def _factor(text: str) -> float:
+def _dial_factor(text: str) -> float:
     above, _, below = text.partition("/")
     return CONSTANTS[text] if text in CONSTANTS else float(above) / float(below or 1)

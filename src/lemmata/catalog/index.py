@@ -39,14 +39,14 @@ class Index:
 
     def read(self, path: Path, kind: str, read: Callable[[list[str]], Iterable[Any]]) -> tuple[list[Any], list[str]]:
         """The entries of this kind in a file, and its problems: remembered, or found by `read`, which adds problems."""
-        key = self._key(path, kind)
+        key = self._index_key(path, kind)
         try:
             entries, problems = self.used[key] if key in self.used else self.known[key]
-            decoded = [self._decoded(entry) for entry in entries]
+            decoded = [self._decode_value(entry) for entry in entries]
         except (KeyError, ValueError, TypeError):  # not known, or damaged
             problems = []
             decoded = list(read(problems))
-            entries = [self._encoded(entry) for entry in decoded]
+            entries = [self._encode_value(entry) for entry in decoded]
         self.used[key] = [entries, problems]
         return decoded, list(problems)
 
@@ -58,27 +58,27 @@ class Index:
         with contextlib.suppress(OSError):  # then the next time takes as long as this one
             write_whole(self.path, json.dumps(dict(rest[-MOST:]) | self.used).encode(), lasting=False)
 
-    def _key(self, path: Path, kind: str) -> str:
+    def _index_key(self, path: Path, kind: str) -> str:
         where = f"{__version__} {kind} {path} ".encode()
         try:
             return hashlib.sha256(where + self.readers + path.read_bytes()).hexdigest()
         except OSError:  # the reader will say what is wrong
             return hashlib.sha256(where).hexdigest()
 
-    def _encoded(self, value: Any) -> Any:
+    def _encode_value(self, value: Any) -> Any:
         if dataclasses.is_dataclass(value):
-            fields = {field.name: self._encoded(getattr(value, field.name)) for field in dataclasses.fields(value)}
+            fields = {field.name: self._encode_value(getattr(value, field.name)) for field in dataclasses.fields(value)}
             return {"~": type(value).__name__, **fields}
         if isinstance(value, Path):
             return {"~": "Path", "at": str(value)}
-        return [self._encoded(item) for item in value] if isinstance(value, tuple) else value
+        return [self._encode_value(item) for item in value] if isinstance(value, tuple) else value
 
-    def _decoded(self, value: Any) -> Any:
+    def _decode_value(self, value: Any) -> Any:
         if isinstance(value, list):
-            return tuple(map(self._decoded, value))
+            return tuple(map(self._decode_value, value))
         if not isinstance(value, dict) or "~" not in value:
             return value
         if value["~"] == "Path":
             return Path(value["at"])
-        fields = {name: self._decoded(item) for name, item in value.items() if name != "~"}
+        fields = {name: self._decode_value(item) for name, item in value.items() if name != "~"}
         return self.kinds[value["~"]](**fields)

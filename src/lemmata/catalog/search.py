@@ -50,7 +50,7 @@ def search_systems(catalog: Catalog, text: str) -> list[str]:
 
 def words_of(text: str) -> list[str]:
     """What was typed into a search, word by word, as `searchable` writes it, without filler if anything is left."""
-    words = _folded(text).split()[:12]
+    words = _fold_spelling(text).split()[:12]
     return [word for word in words if word not in FILLER] or words
 
 
@@ -63,7 +63,7 @@ def statement_text(catalog: Catalog, id: str) -> str:
     """All that a search for statements looks at: the statement, and the sources of the systems that it is about."""
     statement = catalog.statements[id]
     place = f"{statement.chapter} {statement.room} {catalog.authors.get(id, '')}".replace("_", " ")
-    return f"{searchable(id, statement.title, statement.statement)} {_folded(place)}"
+    return f"{searchable(id, statement.title, statement.statement)} {_fold_spelling(place)}"
 
 
 @functools.lru_cache(8192)
@@ -75,14 +75,14 @@ def searchable(id: str, title: str, statement: str) -> str:
     text = f"{title} {statement}"
     read = unicode_math(text)
     close = re.sub(r"[\s{}$\\]", "", f"{statement} {read}")
-    return _folded(f"{id} {text} {read} {close}")
+    return _fold_spelling(f"{id} {text} {read} {close}")
 
 
 def nearest_words(catalog: Catalog, text: str) -> str:
     """ ": did you mean a, b?" or nothing, for words that occur nowhere: ids, and words that do occur."""
     known = {*catalog.statements, *(statement.chapter for statement in catalog.statements.values())}
     for statement in catalog.statements.values():
-        known |= set(re.findall(r"[a-z]{4,}", _folded(statement.title)))
+        known |= set(re.findall(r"[a-z]{4,}", _fold_spelling(statement.title)))
     return did_you_mean(text, known, cutoff=0.7)
 
 
@@ -94,7 +94,7 @@ def did_you_mean(word: str, known: Iterable[str], cutoff: float = 0.5) -> str:
 
 def _in_title(words: list[str], title: str) -> int:
     """How many of the words begin a word of the title: `adam` is Adam before it is the Hadamard product."""
-    title = _folded(title)
+    title = _fold_spelling(title)
 
     def begins(word: str) -> bool:
         return bool(re.search(rf"(?<![a-z0-9]){re.escape(word)}", title))
@@ -108,7 +108,7 @@ def _system_text(catalog: Catalog, entry: SystemEntry) -> str:
     return f"{searchable(entry.id, told, entry.sentence)} {entry.id.replace('_', ' ')}"
 
 
-def _folded(text: str) -> str:
+def _fold_spelling(text: str) -> str:
     """One spelling for all: no capitals, no accents, -ise and -isation for -ize and -ization."""
     plain = "".join(c for c in unicodedata.normalize("NFKD", text) if not unicodedata.combining(c)).casefold()
     return re.sub(r"iz(?=(e|es|ed|er|ing|ation|ations)\b)", "is", plain)

@@ -41,7 +41,7 @@ def select(catalog: Catalog, words: Sequence[str], text: bool = False) -> Select
     chosen = Selection()
     paths = [word for word in dict.fromkeys(words) if word.endswith(".py") or _is_path(catalog, word)]
     for word in paths:
-        _read(Path(word), catalog, chosen)
+        _read_claim_files(Path(word), catalog, chosen)
     own = dict(chosen.claims)
     picked = [word for word in words if word in own]
     if picked:  # `check mine.py mine.first`: of the file, only that
@@ -75,7 +75,7 @@ def _is_path(catalog: Catalog, word: str) -> bool:
     return Path(word).is_file() or (Path(word).is_dir() and not matching(catalog, word))
 
 
-def _read(path: Path, catalog: Catalog, chosen: Selection) -> None:
+def _read_claim_files(path: Path, catalog: Catalog, chosen: Selection) -> None:
     """The claims of a file, or of every file below a folder that has some."""
     if not path.exists():
         chosen.faults.append(f"there is no file {path}: give the path of a Python file with claims")

@@ -113,21 +113,27 @@ def read_statements(folder: Path, chapter: str, room: str, problems: list[str]) 
     for index, entry in enumerate(entries):
         line = tree.value[index].start_mark.line + 1
         try:
-            yield _statement(entry, chapter, room, line)
+            yield _read_statement(entry, chapter, room, line)
         except ValueError as error:
             name = f"{entry['id']}: " if isinstance(entry, dict) and "id" in entry else ""
             problems.append(f"{path}:{line}: {name}{error}")
 
 
-def _statement(entry: Any, chapter: str, room: str, line: int) -> Statement:
-    words = _words("a statement", entry, "id kind title statement cost", "sources errata arguments why builds_on")
+def _read_statement(entry: Any, chapter: str, room: str, line: int) -> Statement:
+    words = _check_entry_keys(
+        "a statement", entry, "id kind title statement cost", "sources errata arguments why builds_on"
+    )
     words["dialled"], words["statement"] = words["statement"], without_dials(words["statement"])
-    words["arguments"] = tuple(_argument(*item) for item in (words.get("arguments") or {}).items())
+    words["arguments"] = tuple(_read_argument(*item) for item in (words.get("arguments") or {}).items())
     words["why"] = words.get("why") or ""
-    words["sources"] = tuple(_words("a source", source, "source where") for source in words.get("sources") or ())
+    words["sources"] = tuple(
+        _check_entry_keys("a source", source, "source where") for source in words.get("sources") or ()
+    )
     words["builds_on"] = tuple(words.get("builds_on") or ())
     keys = "number source printed problem correct", " ".join(READINGS)
-    words["errata"] = tuple(Erratum(**_words("an erratum", erratum, *keys)) for erratum in words.get("errata") or ())
+    words["errata"] = tuple(
+        Erratum(**_check_entry_keys("an erratum", erratum, *keys)) for erratum in words.get("errata") or ()
+    )
     statement = Statement(**words, chapter=chapter, room=room, line=line)
     if not ID.fullmatch(statement.id):
         raise ValueError(f"id must be lower-case words joined by dots, got {statement.id!r}")
@@ -144,18 +150,18 @@ def _statement(entry: Any, chapter: str, room: str, line: int) -> Statement:
     return statement
 
 
-def _argument(name: Any, told: Any) -> Argument:
+def _read_argument(name: Any, told: Any) -> Argument:
     """`name: words`, or `name: {words: ..., values: {source text: label}}`."""
     if isinstance(told, str):
         return Argument(str(name), told)
-    found = _words(f"the argument {name}", told, "words", "values")
+    found = _check_entry_keys(f"the argument {name}", told, "words", "values")
     values = found.get("values") or {}
     if wrong := [item for pair in values.items() for item in pair if not isinstance(item, str)]:
         raise ValueError(f"the values of the argument {name} must be text, got {wrong[0]!r}: quote it")
     return Argument(str(name), found["words"], tuple(values.items()))
 
 
-def _words(what: str, entry: Any, needed: str, optional: str = "") -> dict[str, Any]:
+def _check_entry_keys(what: str, entry: Any, needed: str, optional: str = "") -> dict[str, Any]:
     """The entry, if it has every key it needs and no other, and text where text belongs."""
     if not isinstance(entry, dict):
         raise ValueError(f"{what} must have the keys {needed.replace(' ', ', ')}, got {entry!r:.60}")

@@ -86,7 +86,7 @@ def unicode_math(text: str, plain: bool = False) -> str:
     def typeset(found: re.Match) -> str:
         setter = _Setter()
         line = setter.join(setter.atoms(_Parser(found[1] or found[2]).row())).strip()
-        return _ascii(line) if plain else line
+        return _ascii_line(line) if plain else line
 
     return _FORMULA.sub(typeset, text)
 
@@ -334,7 +334,7 @@ class _Setter:
         return " " if scripted and (atom.text[:1].isalnum() or atom.text[:1] in ("√", "∂", "∇")) else ""
 
 
-def _ascii(line: str) -> str:
+def _ascii_line(line: str) -> str:
     """The same line in ASCII: x̂ᵢ² as x_hat_i^2."""
     line = "".join(unicodedata.normalize("NFD", c) if c.isalpha() else c for c in line)
     line = re.sub(rf"([√∛∜])(?!\()(\w[{''.join(_ACCENTS.values())}]?[{_LOWERED}]*)", r"\1(\2)", line)

@@ -96,7 +96,7 @@ def certify_definiteness(matrix: Shaped[Tensor, "*batch n n"], tolerance: int | 
     >>> bool(certify_definiteness(torch.ones(3, 3, dtype=torch.uint8)).semidefinite)
     True
     """
-    original = _symmetric(matrix)
+    original = _symmetric_matrix(matrix)
     if validate.finite_number("tolerance", tolerance) < 0:
         raise ValueError(f"tolerance must be >= 0, got {tolerance}")
     size = original.shape[-1]
@@ -117,7 +117,7 @@ def certify_definiteness(matrix: Shaped[Tensor, "*batch n n"], tolerance: int | 
     if size <= EXACT and tolerance == 0:
         for place in ((floor <= 0) & (ceiling >= 0)).nonzero().tolist():
             at = tuple(place)
-            floor[at], ceiling[at], witness[at] = _exactly(matrix[at], floor[at], ceiling[at], witness[at])
+            floor[at], ceiling[at], witness[at] = _exact_bounds(matrix[at], floor[at], ceiling[at], witness[at])
     curvature = form(original, witness, witness, unit)
     return DefinitenessCertificate(floor, ceiling, witness, curvature, float(tolerance))
 
@@ -148,7 +148,7 @@ def cholesky_floor(
     return floor.nextafter(floor.new_tensor(-math.inf))
 
 
-def _symmetric(matrix: Tensor) -> Tensor:
+def _symmetric_matrix(matrix: Tensor) -> Tensor:
     """The matrix, widened to float64 if it holds integers or truth values, which must be symmetric exactly."""
     if not isinstance(matrix, Tensor) or matrix.is_floating_point() or matrix.is_complex():
         return validate.symmetric("matrix", matrix)
@@ -161,28 +161,34 @@ def _symmetric(matrix: Tensor) -> Tensor:
 # --- Without rounding ---
 
 
-def _exactly(matrix: Tensor, floor: Tensor, ceiling: Tensor, witness: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def _exact_bounds(matrix: Tensor, floor: Tensor, ceiling: Tensor, witness: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Bounds and witness again: now a floor above zero, both bounds at zero, or a ceiling below zero is proved.
 
     But for eigenvalues that are nearer to zero than the least float64.
     """
     stored = fractions(matrix)
     rows = [[(stored[i][j] + stored[j][i]) / 2 for j in range(len(stored))] for i in range(len(stored))]
-    pivots, combinations, below = _eliminated(rows)
+    pivots, combinations, below = _eliminate_symmetrically(rows)
     if below is not None:
         seen = [Fraction(entry) for entry in witness.tolist()]
         vector = (
-            seen if _quotient(rows, seen) < 0 else below
+            seen if _rayleigh_quotient(rows, seen) < 0 else below
         )  # the one found in floats is lower, where it is below zero
-        return floor, ceiling.new_tensor(_towards(_quotient(rows, vector), math.inf)), _unit(vector, witness)
+        return (
+            floor,
+            ceiling.new_tensor(_float_towards(_rayleigh_quotient(rows, vector), math.inf)),
+            _unit_vector(vector, witness),
+        )
     if 0 in pivots:
         return torch.zeros_like(floor), torch.zeros_like(ceiling), witness
     # No eigenvalue of the inverse, which is the sum over rows r of r^T r / pivot, exceeds its trace.
-    trace = _total(_total(entry * entry for entry in row) / d for row, d in zip(combinations, pivots, strict=True))
-    return floor.new_tensor(_towards(1 / trace, -math.inf)), ceiling, witness
+    trace = _total_of_terms(
+        _total_of_terms(entry * entry for entry in row) / d for row, d in zip(combinations, pivots, strict=True)
+    )
+    return floor.new_tensor(_float_towards(1 / trace, -math.inf)), ceiling, witness
 
 
-def _eliminated(rows: Rows) -> tuple[list[Fraction], Rows, list[Fraction] | None]:
+def _eliminate_symmetrically(rows: Rows) -> tuple[list[Fraction], Rows, list[Fraction] | None]:
     """Symmetric elimination: pivots D and combinations R of rows with R M R^T = D, all >= 0; or a vector below zero."""
     size = len(rows)
     rest = [list(row) for row in rows]
@@ -204,22 +210,22 @@ def _eliminated(rows: Rows) -> tuple[list[Fraction], Rows, list[Fraction] | None
     return [rest[k][k] for k in range(size)], combinations, None
 
 
-def _quotient(rows: Rows, vector: list[Fraction]) -> Fraction:
-    images = [_total(a * b for a, b in zip(row, vector, strict=True)) for row in rows]
-    return _total(a * b for a, b in zip(images, vector, strict=True)) / _total(a * a for a in vector)
+def _rayleigh_quotient(rows: Rows, vector: list[Fraction]) -> Fraction:
+    images = [_total_of_terms(a * b for a, b in zip(row, vector, strict=True)) for row in rows]
+    return _total_of_terms(a * b for a, b in zip(images, vector, strict=True)) / _total_of_terms(a * a for a in vector)
 
 
-def _total(terms: Iterable[Fraction]) -> Fraction:
+def _total_of_terms(terms: Iterable[Fraction]) -> Fraction:
     return sum(terms, Fraction(0))
 
 
-def _towards(exact: Fraction, end: float) -> float:
+def _float_towards(exact: Fraction, end: float) -> float:
     """The float64 next to a number on this side of it."""
     largest = Fraction(torch.finfo(torch.float64).max)
     nearest = float(max(-largest, min(exact, largest)))
     return math.nextafter(nearest, end) if (nearest < exact if end > 0 else nearest > exact) else nearest
 
 
-def _unit(vector: list[Fraction], like: Tensor) -> Tensor:
+def _unit_vector(vector: list[Fraction], like: Tensor) -> Tensor:
     largest = max(map(abs, vector))
     return torch.nn.functional.normalize(like.new_tensor([float(entry / largest) for entry in vector]), dim=-1)

@@ -38,12 +38,12 @@ def two_product(a: Float[Tensor, "*shape"], b: Float[Tensor, "*shape"]) -> tuple
     [1.0, -5.551115123125783e-17]
     """
     product = a * b
-    (a_high, a_low), (b_high, b_low) = _halves(a), _halves(b)
+    (a_high, a_low), (b_high, b_low) = _split_halves(a), _split_halves(b)
     remainder = ((a_high * b_high - product) + a_high * b_low + a_low * b_high) + a_low * b_low
     return product, remainder
 
 
-def _halves(a: Tensor) -> tuple[Tensor, Tensor]:
+def _split_halves(a: Tensor) -> tuple[Tensor, Tensor]:
     scaled = SPLITTER * a
     high = scaled - (scaled - a)
     return high, a - high

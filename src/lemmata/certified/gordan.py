@@ -69,9 +69,9 @@ class _Basis:
         """The vector, or None once the basis has multipliers of which none is negative."""
         for index in self.order:
             idle = (row for row, member in enumerate(self.members) if member is None)
-            row = next((row for row in idle if self._product(row, index)), None)
+            row = next((row for row in idle if self._row_product(row, index)), None)
             if row is not None:
-                self._enter(row, index)
+                self._enter_column(row, index)
         for row, member in zip(self.inverse, self.members, strict=True):
             # At right angles to all columns: unless the right side is 0 here, the equations contradict each other.
             if member is None and row[-1]:
@@ -82,25 +82,25 @@ class _Basis:
             if not negative:
                 return None
             row = negative[min(negative)]
-            index = next((index for index in self.order if self._product(row, index) < 0), None)
+            index = next((index for index in self.order if self._row_product(row, index) < 0), None)
             if index is None:
                 return [Fraction(value, -self.inverse[row][-1]) for value in self.inverse[row][:-1]]
-            self._enter(row, index)
+            self._enter_column(row, index)
 
-    def _product(self, row: int, index: int) -> int:
-        self._count(len(self.inverse))
+    def _row_product(self, row: int, index: int) -> int:
+        self._count_products(len(self.inverse))
         return sum(map(mul, self.inverse[row], self.columns[index]))
 
-    def _count(self, products: int) -> None:
+    def _count_products(self, products: int) -> None:
         self.words += products * (1 + self.determinant.bit_length() // 64)
         if self.words > MAX_WORDS:
             size = f"{len(self.columns)} rows of {len(self.inverse) - 1} numbers"
             raise ArithmeticError(f"{size} are too many for exact arithmetic")
 
-    def _enter(self, row: int, index: int) -> None:
-        weights = [self._product(i, index) for i in range(len(self.inverse))]
+    def _enter_column(self, row: int, index: int) -> None:
+        weights = [self._row_product(i, index) for i in range(len(self.inverse))]
         pivot, top = weights[row], self.inverse[row]
-        self._count(len(top) ** 2)
+        self._count_products(len(top) ** 2)
         for i, weight in enumerate(weights):
             if i != row:
                 pairs = zip(self.inverse[i], top, strict=True)

@@ -49,7 +49,7 @@ def curvature_bounds(f: Function, lowest: Tensor, highest: Tensor, seen: float, 
     enough = target + (TIGHT - 1) * abs(target)
     together = max(1, min(TOGETHER, NUMBERS // len(low) ** 3))
     try:
-        bounds = _eigenvalue_bounds(_enclosed(f, low, high, lowest.dtype).bend)  # (2, boxes)
+        bounds = _eigenvalue_bounds(_enclose_boxes(f, low, high, lowest.dtype).bend)  # (2, boxes)
         while True:
             worst = torch.maximum(-bounds[0], bounds[1]) if aim == "largest" else -bounds[0]
             bad = worst.argsort(descending=True)[: min(int((worst > enough).sum()), together, PIECES - len(worst))]
@@ -59,7 +59,7 @@ def curvature_bounds(f: Function, lowest: Tensor, highest: Tensor, seen: float, 
             axes, columns = ((high - low) / width)[:, bad].argmax(0), torch.arange(len(bad))
             left[axes, columns] = right[axes, columns] = right[axes, columns] / 2 + left[axes, columns] / 2
             halves = torch.cat([low[:, bad], right], dim=1), torch.cat([left, high[:, bad]], dim=1)
-            found = _eigenvalue_bounds(_enclosed(f, *halves, lowest.dtype).bend)
+            found = _eigenvalue_bounds(_enclose_boxes(f, *halves, lowest.dtype).bend)
             good = torch.ones(len(worst), dtype=torch.bool).index_fill(0, bad, False)
             low, high = (torch.cat([ends[:, good], new], 1) for ends, new in zip((low, high), halves, strict=True))
             bounds = torch.cat([bounds[:, good], found], dim=1)
@@ -92,10 +92,10 @@ def enclosed(f: Function, low: Tensor, high: Tensor, dtype: torch.dtype = torch.
     arrives is one of its elementary operations with its arguments, and only those in `KNOWN` are answered, with no
     argument more than their signature here. To look at a number of the tensor is an error, as is to change one.
     """
-    return _enclosed(f, low[:, None], high[:, None], dtype)
+    return _enclose_boxes(f, low[:, None], high[:, None], dtype)
 
 
-def _enclosed(f: Function, low: Tensor, high: Tensor, dtype: torch.dtype) -> Jet:
+def _enclose_boxes(f: Function, low: Tensor, high: Tensor, dtype: torch.dtype) -> Jet:
     """The same over many boxes at once, whose ends are (n, boxes)."""
     enclosing = _Enclosing()
     point = enclosing.stand_in(Jet.variables(low.double(), high.double()), dtype)
@@ -133,15 +133,15 @@ class _Enclosing(TorchDispatchMode):
 
     def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
-        tensors = [value for value in _values((args, tuple(kwargs.values()))) if isinstance(value, Tensor)]
+        tensors = [value for value in _argument_values((args, tuple(kwargs.values()))) if isinstance(value, Tensor)]
         if all(self.jet(tensor) is None for tensor in tensors):
             return self._of_numbers(function, args, kwargs)
-        if any(self.jet(value) is not None for value in _values(tuple(kwargs.values()))):
+        if any(self.jet(value) is not None for value in _argument_values(tuple(kwargs.values()))):
             raise NotImplementedError(f"{function} into a given tensor")
         dtype = functools.reduce(torch.promote_types, (tensor.dtype for tensor in tensors))
         if function is aten.squeeze_.dim:  # the one change in place: of the shape, by torch's own products
             tensor, axis = args
-            moved = _moved(aten.squeeze.dim)(self.jet(tensor), axis)
+            moved = _moving_operation(aten.squeeze.dim)(self.jet(tensor), axis)
             self.jets[tensor.untyped_storage()._cdata] = (tensor, moved)
             return function(tensor, axis)
         if function not in KNOWN:
@@ -162,13 +162,13 @@ class _Enclosing(TorchDispatchMode):
         return function(*args, **kwargs)
 
 
-def _values(arguments: Any) -> list[Any]:
+def _argument_values(arguments: Any) -> list[Any]:
     if not isinstance(arguments, list | tuple):
         return [arguments]
-    return [value for part in arguments for value in _values(part)]
+    return [value for part in arguments for value in _argument_values(part)]
 
 
-def _moved(function: Callable) -> Callable:
+def _moving_operation(function: Callable) -> Callable:
     """An operation that only moves entries, or repeats or leaves some out: it is applied to their numbers."""
 
     def moved(jet: Jet, *args: Any, **kwargs: Any) -> Any:
@@ -178,7 +178,7 @@ def _moved(function: Callable) -> Callable:
     return moved
 
 
-def _joined(function: Callable) -> Callable:
+def _joining_operation(function: Callable) -> Callable:
     """Several tensors put together, of which some may be numbers."""
 
     def joined(some: list[Any], dim: int = 0) -> Jet:
@@ -195,25 +195,25 @@ def _joined(function: Callable) -> Callable:
     return joined
 
 
-def _plus(a: Any, b: Any, *, alpha: int | float = 1) -> Jet:
+def _jet_plus(a: Any, b: Any, *, alpha: int | float = 1) -> Jet:
     if alpha != 1:
         b = (b if isinstance(b, Jet) else a.constant(b)) * alpha
     return a + b if isinstance(a, Jet) else b + a
 
 
-def _minus(a: Any, b: Any, *, alpha: int | float = 1) -> Jet:
-    return _plus(a, b, alpha=-alpha)
+def _jet_minus(a: Any, b: Any, *, alpha: int | float = 1) -> Jet:
+    return _jet_plus(a, b, alpha=-alpha)
 
 
-def _times(a: Any, b: Any) -> Jet:
+def _jet_times(a: Any, b: Any) -> Jet:
     return a * b if isinstance(a, Jet) else b * a
 
 
-def _over(a: Any, b: Any) -> Jet:
+def _jet_over(a: Any, b: Any) -> Jet:
     return a / b if isinstance(a, Jet) else b.reciprocal() * a
 
 
-def _sum(jet: Jet, dim: list[int] | None = None, keepdim: bool = False) -> Jet:
+def _jet_sum(jet: Jet, dim: list[int] | None = None, keepdim: bool = False) -> Jet:
     axes = sorted(axis % jet.ndim for axis in dim) if dim and jet.ndim else list(range(jet.ndim))
     for axis in reversed(axes):
         jet = jet.sum(axis)
@@ -222,39 +222,39 @@ def _sum(jet: Jet, dim: list[int] | None = None, keepdim: bool = False) -> Jet:
     return jet
 
 
-def _mean(jet: Jet, dim: list[int] | None = None, keepdim: bool = False) -> Jet:
-    total = _sum(jet, dim, keepdim)
+def _jet_mean(jet: Jet, dim: list[int] | None = None, keepdim: bool = False) -> Jet:
+    total = _jet_sum(jet, dim, keepdim)
     return total / (jet.count // total.count)
 
 
-def _logsumexp(jet: Jet, dim: list[int], keepdim: bool = False) -> Jet:
-    return jet.logsumexp(lambda terms: _sum(terms, dim, keepdim))
+def _jet_logsumexp(jet: Jet, dim: list[int], keepdim: bool = False) -> Jet:
+    return jet.logsumexp(lambda terms: _jet_sum(terms, dim, keepdim))
 
 
-def _softplus(jet: Jet, beta: int | float = 1, threshold: int | float = 20) -> Jet:
+def _jet_softplus(jet: Jet, beta: int | float = 1, threshold: int | float = 20) -> Jet:
     if beta != 1 or not bool((jet.value.high < threshold).all()):
         raise NotImplementedError("softplus at its threshold, where it jumps to a straight line")
     return jet.softplus()
 
 
-def _mm(a: Any, b: Any) -> Jet:
+def _jet_mm(a: Any, b: Any) -> Jet:
     if not isinstance(a, Jet):
         return b.mapped(a)
-    turn = _moved(aten.t.default)
-    return _bmm(a, b) if isinstance(b, Jet) else turn(turn(a).mapped(b.mT))
+    turn = _moving_operation(aten.t.default)
+    return _jet_bmm(a, b) if isinstance(b, Jet) else turn(turn(a).mapped(b.mT))
 
 
-def _bmm(a: Any, b: Any) -> Jet:
-    terms = _times(_with_axis(a, -1), _with_axis(b, -3))  # (..., rows, inner, columns)
+def _jet_bmm(a: Any, b: Any) -> Jet:
+    terms = _jet_times(_with_axis(a, -1), _with_axis(b, -3))  # (..., rows, inner, columns)
     return terms.sum(terms.ndim - 2)
 
 
-def _mv(matrix: Any, vector: Any) -> Jet:
-    return _times(matrix, vector).sum(1) if isinstance(matrix, Jet) else vector.mapped(matrix)
+def _jet_mv(matrix: Any, vector: Any) -> Jet:
+    return _jet_times(matrix, vector).sum(1) if isinstance(matrix, Jet) else vector.mapped(matrix)
 
 
 def _with_axis(value: Any, axis: int) -> Any:
-    return _moved(aten.unsqueeze.default)(value, axis) if isinstance(value, Jet) else value.unsqueeze(axis)
+    return _moving_operation(aten.unsqueeze.default)(value, axis) if isinstance(value, Jet) else value.unsqueeze(axis)
 
 
 def _as_double(jet: Jet, *, dtype: torch.dtype) -> Jet:
@@ -271,27 +271,27 @@ MOVES = (
 
 # Torch's elementary operations, each with the arguments that are understood; one more is an error.
 KNOWN: dict[Any, Callable] = {
-    **{move: _moved(move) for move in MOVES},
-    **{join: _joined(join) for join in (aten.cat.default, aten.stack.default)},
-    aten.add.Tensor: _plus,
-    aten.sub.Tensor: _minus,
-    aten.rsub.Scalar: lambda a, b, alpha=1: _minus(b, a, alpha=alpha),
-    aten.mul.Tensor: _times,
-    aten.div.Tensor: _over,
+    **{move: _moving_operation(move) for move in MOVES},
+    **{join: _joining_operation(join) for join in (aten.cat.default, aten.stack.default)},
+    aten.add.Tensor: _jet_plus,
+    aten.sub.Tensor: _jet_minus,
+    aten.rsub.Scalar: lambda a, b, alpha=1: _jet_minus(b, a, alpha=alpha),
+    aten.mul.Tensor: _jet_times,
+    aten.div.Tensor: _jet_over,
     aten.neg.default: lambda jet: -jet,
     aten.reciprocal.default: lambda jet: jet.reciprocal(),
     aten.pow.Tensor_Scalar: lambda jet, exponent: jet**exponent,
-    aten.sum.default: _sum,
-    aten.sum.dim_IntList: _sum,
-    aten.mean.default: _mean,
-    aten.mean.dim: _mean,
-    aten.logsumexp.default: _logsumexp,
-    aten.mm.default: _mm,
-    aten.bmm.default: _bmm,
-    aten.mv.default: _mv,
-    aten.dot.default: lambda a, b: _times(a, b).sum(0),
-    aten.addmm.default: lambda shift, a, b: _plus(_mm(a, b), shift),
-    aten.softplus.default: _softplus,
+    aten.sum.default: _jet_sum,
+    aten.sum.dim_IntList: _jet_sum,
+    aten.mean.default: _jet_mean,
+    aten.mean.dim: _jet_mean,
+    aten.logsumexp.default: _jet_logsumexp,
+    aten.mm.default: _jet_mm,
+    aten.bmm.default: _jet_bmm,
+    aten.mv.default: _jet_mv,
+    aten.dot.default: lambda a, b: _jet_times(a, b).sum(0),
+    aten.addmm.default: lambda shift, a, b: _jet_plus(_jet_mm(a, b), shift),
+    aten.softplus.default: _jet_softplus,
     aten._to_copy.default: _as_double,
     **{
         getattr(aten, name).default: (lambda jet, name=name: getattr(jet, name)())

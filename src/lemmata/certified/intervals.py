@@ -47,13 +47,13 @@ class Interval:
         return Interval(-self.high, -self.low)
 
     def __add__(self, other: "Interval") -> "Interval":
-        return _outward(self.low + other.low, self.high + other.high)
+        return _round_outward(self.low + other.low, self.high + other.high)
 
     def __mul__(self, other: "Interval") -> "Interval":
         products = torch.stack(torch.broadcast_tensors(
             self.low * other.low, self.low * other.high, self.high * other.low, self.high * other.high
         ))  # fmt: skip
-        return _outward(products.amin(0), products.amax(0))
+        return _round_outward(products.amin(0), products.amax(0))
 
     def power(self, exponent: int) -> "Interval":
         """A whole power; an even one is never negative."""
@@ -63,31 +63,31 @@ class Interval:
         if exponent % 2 == 0:
             inside = (self.low <= 0) & (self.high >= 0)
             low, high = torch.where(inside, 0.0, torch.minimum(low, high)), torch.maximum(low, high)
-        return _outward(low, high)
+        return _round_outward(low, high)
 
     def reciprocal(self) -> "Interval":
         if bool(((self.low <= 0) & (self.high >= 0)).any()):
             raise ArithmeticError("an interval that holds 0 has no reciprocal")
-        return _outward(1 / self.high, 1 / self.low)
+        return _round_outward(1 / self.high, 1 / self.low)
 
     def increasing(self, function: Callable[[Tensor], Tensor]) -> "Interval":
         """The image under an increasing function."""
-        return _outward(function(self.low), function(self.high))
+        return _round_outward(function(self.low), function(self.high))
 
     def even_falling(self, function: Callable[[Tensor], Tensor]) -> "Interval":
         """The image under an even function that falls away from 0."""
         inside = (self.low <= 0) & (self.high >= 0)
         nearest = torch.where(inside, 0.0, torch.minimum(self.low.abs(), self.high.abs()))
-        return _outward(function(self.size), function(nearest))
+        return _round_outward(function(self.size), function(nearest))
 
     def cosine(self) -> "Interval":
         """1 where a multiple of 2 pi lies inside, -1 where one does between them; else the larger end."""
-        return self._wave(torch.cos, top=0.0, bottom=math.pi)
+        return self._wave_interval(torch.cos, top=0.0, bottom=math.pi)
 
     def sine(self) -> "Interval":
-        return self._wave(torch.sin, top=math.pi / 2, bottom=-math.pi / 2)
+        return self._wave_interval(torch.sin, top=math.pi / 2, bottom=-math.pi / 2)
 
-    def _wave(self, function: Callable[[Tensor], Tensor], top: float, bottom: float) -> "Interval":
+    def _wave_interval(self, function: Callable[[Tensor], Tensor], top: float, bottom: float) -> "Interval":
         if bool((self.size > LARGEST_ANGLE).any()):
             raise ArithmeticError("the wave at so large an angle is not resolved")
         high, low = (
@@ -95,13 +95,13 @@ class Interval:
             for peak in (top, bottom)
         )
         ends = torch.stack([function(self.low), function(self.high)])
-        found = _outward(ends.amin(0), ends.amax(0))
+        found = _round_outward(ends.amin(0), ends.amax(0))
         return Interval(torch.where(low, -1.0, found.low), torch.where(high, 1.0, found.high))
 
     def sum(self, dim: int) -> "Interval":
         # Enough for additions in any order, of which torch takes a good one
         lost = self.low.shape[dim] * EPS * self.size.sum(dim)
-        return _outward(self.low.sum(dim) - lost, self.high.sum(dim) + lost)
+        return _round_outward(self.low.sum(dim) - lost, self.high.sum(dim) + lost)
 
     def mapped(self, matrix: Tensor) -> "Interval":
         """The image of the first axis under a matrix of exact numbers: each end takes the sign of the entry."""
@@ -109,8 +109,8 @@ class Interval:
         lost = 2 * matrix.shape[1] * EPS * torch.tensordot(matrix.double().abs(), self.size, 1)
         low = torch.tensordot(positive, self.low, 1) + torch.tensordot(negative, self.high, 1)
         high = torch.tensordot(positive, self.high, 1) + torch.tensordot(negative, self.low, 1)
-        return _outward(low - lost, high + lost)
+        return _round_outward(low - lost, high + lost)
 
 
-def _outward(low: Tensor, high: Tensor) -> Interval:
+def _round_outward(low: Tensor, high: Tensor) -> Interval:
     return Interval(low - ULPS * EPS * low.abs() - TINY, high + ULPS * EPS * high.abs() + TINY)

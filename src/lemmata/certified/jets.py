@@ -80,7 +80,7 @@ class Jet:
         if other is self:
             return self**2
         if not isinstance(other, Jet):
-            return self._scaled(exactly(other))
+            return self._scaled_by(exactly(other))
         a, b = self, other
         slope = a.value[..., None, :] * b.slope + b.value[..., None, :] * a.slope
         cross = (
@@ -92,9 +92,9 @@ class Jet:
     def __truediv__(self, other: Any) -> "Jet":
         if isinstance(other, Jet):
             return self * other.reciprocal()
-        return self._scaled(exactly(other).reciprocal())
+        return self._scaled_by(exactly(other).reciprocal())
 
-    def _scaled(self, by: Interval) -> "Jet":
+    def _scaled_by(self, by: Interval) -> "Jet":
         return Jet(self.value * by, self.slope * by[..., None, :], self.bend * by[..., None, None, :])
 
     def mapped(self, matrix: Tensor) -> "Jet":

@@ -36,7 +36,7 @@ def p_norm(x: Float[Tensor, "..."], p: int | float = 2.0, dim: int = -1) -> Floa
     x = validate.floating("x", x)
     if p != math.inf and validate.finite_number("p", p) < 0:
         raise ValueError(f"p must be >= 0 or infinity, got {p}")
-    _axis(x, dim)
+    _checked_axis(x, dim)
     if p in (0, math.inf):
         return torch.linalg.vector_norm(x, p, dim=dim)
     largest = x.detach().abs().amax(dim, keepdim=True)
@@ -63,7 +63,7 @@ def frobenius_norm(matrix: Float[Tensor, "*batch rows columns"]) -> Float[Tensor
     return p_norm(matrices("matrix", matrix).flatten(-2))
 
 
-def _axis(x: Tensor, dim: int) -> None:
+def _checked_axis(x: Tensor, dim: int) -> None:
     if isinstance(dim, bool) or not isinstance(dim, int):
         raise TypeError(f"dim must be an integer, got {type(dim).__name__}")
     if not -x.ndim <= dim < x.ndim:

@@ -88,11 +88,11 @@ def fractions(value: Shaped[Tensor, "*shape"]) -> Any:
     if value.is_complex():
         raise TypeError(f"complex numbers are no fractions, got {value.dtype}: use torch.view_as_real")
     plain = value.detach().cpu()
-    return _deep((plain.double() if plain.is_floating_point() else plain).tolist())
+    return _deep_list((plain.double() if plain.is_floating_point() else plain).tolist())
 
 
-def _deep(entry: Any) -> Any:
-    return [_deep(one) for one in entry] if isinstance(entry, list) else Fraction(entry)
+def _deep_list(entry: Any) -> Any:
+    return [_deep_list(one) for one in entry] if isinstance(entry, list) else Fraction(entry)
 
 
 def exact_signs(rows: Shaped[Tensor, "points n"], vector: Shaped[Tensor, "n"]) -> Int8[Tensor, "points"]:

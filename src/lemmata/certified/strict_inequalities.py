@@ -61,16 +61,16 @@ class StrictInequalities:
             return False
         if exact is not None:
             rounded = [float(share) for share in exact] == multipliers.tolist()
-            return rounded and min(exact) >= 0 and sum(exact) == 1 and self._cancel(exact)
+            return rounded and min(exact) >= 0 and sum(exact) == 1 and self._shares_cancel(exact)
         if self.exact is None:  # what rounding cannot hide takes no fractions
             support = _Support(self.rounded, multipliers)
             if support.plain and not support.vanishes:
                 return False
             if support.vanishes_nearby:
                 return True
-        return self._cancel(fractions(multipliers))
+        return self._shares_cancel(fractions(multipliers))
 
-    def _cancel(self, exact: Sequence[Fraction]) -> bool:
+    def _shares_cancel(self, exact: Sequence[Fraction]) -> bool:
         support = [index for index, share in enumerate(exact) if share]
         shares = [exact[index] for index in support]
         return not any(exact_dot(column, shares) for column in zip(*self.fractions(support), strict=True))
@@ -115,8 +115,8 @@ def guessed_by_linear_program(rows: np.ndarray) -> tuple[Tensor, Tensor, list[in
     Columns and rows are divided by powers of two, which rounds nothing, so that the solver's absolute tolerances mean
     something.
     """
-    across = _exponents(rows, axis=0)  # (inputs,)
-    along = _exponents(np.ldexp(rows, -across), axis=1)  # (points,)
+    across = _largest_exponents(rows, axis=0)  # (inputs,)
+    along = _largest_exponents(np.ldexp(rows, -across), axis=1)  # (points,)
     scaled = np.ldexp(rows, -across - along[:, None])  # (points, inputs)
     result = linprog(
         c=-np.eye(rows.shape[1] + 1)[-1],
@@ -135,7 +135,7 @@ def guessed_by_linear_program(rows: np.ndarray) -> tuple[Tensor, Tensor, list[in
     return rounded_direction(weights), torch.from_numpy(shares / max(shares.sum(), 1e-300)), order.tolist()
 
 
-def _exponents(rows: np.ndarray, axis: int) -> np.ndarray:
+def _largest_exponents(rows: np.ndarray, axis: int) -> np.ndarray:
     return np.frexp(np.abs(rows).max(axis=axis))[1]
 
 
@@ -150,8 +150,8 @@ class _Support:
         counted = counted[:, counted.any(0)].numpy()  # (points, inputs) that count
         shares = multipliers[multipliers > 0].numpy()
         if counted.size:
-            across = _exponents(counted, axis=0)
-            along = _exponents(np.ldexp(counted, -across), axis=1)
+            across = _largest_exponents(counted, axis=0)
+            along = _largest_exponents(np.ldexp(counted, -across), axis=1)
             scaled = np.ldexp(counted, -across - along[:, None])
             shares = np.ldexp(shares, along - along.max())
         else:

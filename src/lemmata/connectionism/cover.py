@@ -82,13 +82,13 @@ def separable_labellings(x: Float[Tensor, "points features"], bias: bool = False
     """
     x = validate.matrix("x", x).detach()
     rows = (augment(x) if validate.flag("bias", bias) else x).double().cpu()  # (points, inputs)
-    known = [([1.0], unit) for unit in _units(rows[:1], [1.0], None)]
+    known = [([1.0], unit) for unit in _unit_for_labels(rows[:1], [1.0], None)]
     for k in range(2, len(rows) + 1):
         known = [
             ([*labels, label], wider)
             for labels, unit in known
             for label in (1.0, -1.0)
-            for wider in _units(rows[:k], [*labels, label], unit)
+            for wider in _unit_for_labels(rows[:k], [*labels, label], unit)
         ]
     half = torch.tensor([labels for labels, _ in known], dtype=x.dtype, device=x.device).reshape(-1, len(x))
     # If w realises y, then -w realises -y: the first label may be held at +1.
@@ -137,17 +137,17 @@ def in_general_position(x: Float[Tensor, "points features"], bias: bool = False)
         raise ValueError(
             f"x must have fewer points: {len(rows)} of them have {math.comb(len(rows), size):,} subsets to test"
         )
-    scaled = _scaled(rows)
+    scaled = _scale_rows(rows)
     subsets = itertools.combinations(range(len(rows)), size)
     while block := list(itertools.islice(subsets, 100_000)):
         chosen = torch.tensor(block)  # (subsets, size)
-        for subset in chosen[~_independent(scaled[chosen])].tolist():
+        for subset in chosen[~_rows_independent(scaled[chosen])].tolist():
             if exact_rank(rows[subset]) < size:
                 return False
     return True
 
 
-def _scaled(rows: Tensor) -> Tensor:
+def _scale_rows(rows: Tensor) -> Tensor:
     """The rows, and their columns, divided by powers of two; NaN where that would round: nothing is proved of it."""
     scaled = rows
     for axis in (0, 1):
@@ -156,7 +156,7 @@ def _scaled(rows: Tensor) -> Tensor:
     return torch.where((rows == 0) | (scaled.abs() > 2.0**-500), scaled, torch.nan)
 
 
-def _independent(rows: Tensor) -> Tensor:
+def _rows_independent(rows: Tensor) -> Tensor:
     """Whether the rows of each matrix are proved independent: they have a right inverse but for an error below 1.
 
     The error is that of the inverse and of the product that tests it, the bound twice over for its own rounding.
@@ -169,7 +169,7 @@ def _independent(rows: Tensor) -> Tensor:
     return 2 * error.sum(-1).amax(-1) < 1  # false for NaN and infinity
 
 
-def _units(rows: Tensor, labels: list[float], unit: Separation | None) -> list[Separation]:
+def _unit_for_labels(rows: Tensor, labels: list[float], unit: Separation | None) -> list[Separation]:
     """A unit that gives the rows these labels, or none: the one at hand if it does, else what `separate` finds."""
     if unit is not None and unit.signs(rows[-1:]).item() == labels[-1]:
         return [unit]

@@ -49,7 +49,7 @@ class SeparationMemory(nn.Module, ABC):
         """The energy of each state."""
 
     @abstractmethod
-    def _separation(self, overlaps: Float[Tensor, "*batch patterns"]) -> Callable[[Tensor], Tensor]:
+    def _separation_function(self, overlaps: Float[Tensor, "*batch patterns"]) -> Callable[[Tensor], Tensor]:
         """$F$ for states with these overlaps, up to a positive factor for each state, which no sign can see."""
 
     @property
@@ -58,13 +58,15 @@ class SeparationMemory(nn.Module, ABC):
 
     def overlaps(self, states: Real[Tensor, "*batch units"]) -> Float[Tensor, "*batch patterns"]:
         r"""$\xi_\mu^\top x$ of each state with each pattern, from $-n$ to $n$."""
-        return self._states("states", states) @ self.patterns.double().T  # (..., units) -> (..., patterns)
+        return self._checked_states("states", states) @ self.patterns.double().T  # (..., units) -> (..., patterns)
 
     def update(self, states: Real[Tensor, "*batch units"], unit: int) -> Float[Tensor, "*batch units"]:
         """Set one unit of every state to its value of smaller energy: the formula as it is printed."""
         count("unit", unit, least=0, most=self.units - 1)
-        overlaps, states = self.overlaps(states), self._states("states", states).clone()
-        states[..., unit] = hopfield_sign(self._gap(overlaps, states[..., unit], self.patterns[:, unit].double()))
+        overlaps, states = self.overlaps(states), self._checked_states("states", states).clone()
+        states[..., unit] = hopfield_sign(
+            self._energy_gap(overlaps, states[..., unit], self.patterns[:, unit].double())
+        )
         return states.to(self.patterns.dtype)
 
     def field(self, states: Real[Tensor, "*batch units"]) -> Float[Tensor, "*batch units"]:
@@ -74,7 +76,7 @@ class SeparationMemory(nn.Module, ABC):
         $F(m_\mu - 2 \xi_{\mu i} x_i)$ is linear in $\xi_{\mu i} x_i$: a mean minus half a difference.
         """
         overlaps = self.overlaps(states)
-        F = self._separation(overlaps)
+        F = self._separation_function(overlaps)
         low, here, high = F(overlaps - 2), F(overlaps), F(overlaps + 2)  # (..., patterns)
         own = (here - (low + high) / 2).sum(-1, keepdim=True)  # (..., 1)
         return (high - low) / 2 @ self.patterns.double() + own * states  # (..., units)
@@ -97,7 +99,7 @@ class SeparationMemory(nn.Module, ABC):
         the whole batch. `trace=True` records the energies.
         """
         count("max_sweeps", max_sweeps)
-        current = self._states("states", states).clone()
+        current = self._checked_states("states", states).clone()
         if current.ndim != 2:
             raise ValueError(f"states must be a (batch, units) tensor, got shape {tuple(states.shape)}")
         sweeps = torch.zeros(len(current), dtype=torch.long, device=current.device)
@@ -106,7 +108,7 @@ class SeparationMemory(nn.Module, ABC):
         for _ in range(max_sweeps):
             if len(moving) == 0:
                 break
-            old, new = current[moving], self._sweep(current[moving], generator)
+            old, new = current[moving], self._sweep_units(current[moving], generator)
             current[moving] = new
             sweeps[moving] += 1
             energies += [self.energy(current)] if trace else []
@@ -134,23 +136,23 @@ class SeparationMemory(nn.Module, ABC):
             found.append(states[self.is_stable(states)])
         return torch.cat(found).to(self.patterns.dtype)
 
-    def _sweep(self, states: Tensor, generator: torch.Generator | None) -> Tensor:
+    def _sweep_units(self, states: Tensor, generator: torch.Generator | None) -> Tensor:
         """Update every unit once; each flip moves the overlaps by its own pattern values, so none is computed anew."""
         states = states.clone()  # (batch, units)
         overlaps, columns = self.overlaps(states), self.patterns.double().T  # (batch, patterns), (units, patterns)
-        order = range(self.units) if generator is None else _shuffled(self.units, generator)
+        order = range(self.units) if generator is None else _shuffled_units(self.units, generator)
         for unit in order:
-            new = hopfield_sign(self._gap(overlaps, states[:, unit], columns[unit]))  # (batch,)
+            new = hopfield_sign(self._energy_gap(overlaps, states[:, unit], columns[unit]))  # (batch,)
             overlaps.addr_(new - states[:, unit], columns[unit])
             states[:, unit] = new
         return states
 
-    def _gap(self, overlaps: Tensor, values: Tensor, column: Tensor) -> Tensor:
+    def _energy_gap(self, overlaps: Tensor, values: Tensor, column: Tensor) -> Tensor:
         """How much lower the energy is with +1 than with -1 at the unit that has these values and pattern values."""
-        F, rest = self._separation(overlaps), overlaps - values.unsqueeze(-1) * column  # (..., patterns)
+        F, rest = self._separation_function(overlaps), overlaps - values.unsqueeze(-1) * column  # (..., patterns)
         return (F(rest + column) - F(rest - column)).sum(-1)  # (...)
 
-    def _states(self, name: str, states: Tensor) -> Tensor:
+    def _checked_states(self, name: str, states: Tensor) -> Tensor:
         return last_axis(name, signs(name, states), self.units, "unit").double()
 
     def extra_repr(self) -> str:
@@ -187,22 +189,22 @@ class DenseAssociativeMemory(SeparationMemory):
 
     def energy(self, states: Real[Tensor, "*batch units"]) -> Float[Tensor, "*batch"]:
         r"""$-\sum_\mu (\xi_\mu^\top x)^k$ of each state."""
-        return -_power(self.overlaps(states), self.order).sum(-1)
+        return -_integer_power(self.overlaps(states), self.order).sum(-1)
 
-    def _separation(self, overlaps: Tensor) -> Callable[[Tensor], Tensor]:
-        return lambda overlaps: _power(overlaps, self.order)
+    def _separation_function(self, overlaps: Tensor) -> Callable[[Tensor], Tensor]:
+        return lambda overlaps: _integer_power(overlaps, self.order)
 
     def extra_repr(self) -> str:
         return f"{super().extra_repr()}, order={self.order}"
 
 
-def _power(base: Tensor, exponent: int) -> Tensor:
+def _integer_power(base: Tensor, exponent: int) -> Tensor:
     """By products alone, which are exact on whole numbers; `pow` promises its last bit on no device."""
     if exponent < 4:
         return base if exponent == 1 else base * base if exponent == 2 else base * base * base
-    half = _power(base, exponent // 2)
+    half = _integer_power(base, exponent // 2)
     return half * half * base if exponent % 2 else half * half
 
 
-def _shuffled(units: int, generator: torch.Generator) -> list[int]:
+def _shuffled_units(units: int, generator: torch.Generator) -> list[int]:
     return torch.randperm(units, generator=generator, device=generator.device).tolist()

@@ -50,6 +50,6 @@ class ExponentialMemory(SeparationMemory):
         r"""$-\log \sum_\mu e^{\xi_\mu^\top x}$ of each state."""
         return -self.overlaps(states).logsumexp(-1)
 
-    def _separation(self, overlaps: Tensor) -> Callable[[Tensor], Tensor]:
+    def _separation_function(self, overlaps: Tensor) -> Callable[[Tensor], Tensor]:
         total = overlaps.logsumexp(-1, keepdim=True)  # (..., 1)
         return lambda overlaps: (torch.exp(overlaps - total) * GRID).round() / GRID

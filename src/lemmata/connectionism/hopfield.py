@@ -118,7 +118,7 @@ class HopfieldNetwork(nn.Module):
     ) -> None:
         super().__init__()
         count("units", units)
-        given = [_symmetric(weight, units)] if weight is not None else []
+        given = [_symmetric_weight(weight, units)] if weight is not None else []
         given += [vector("bias", bias, units)] if bias is not None else []
         if given:  # the dtype and device of what is given, unless others are asked for
             device, dtype = device or given[0].device, dtype or given[0].dtype
@@ -154,7 +154,7 @@ class HopfieldNetwork(nn.Module):
         without its diagonal, which holds correlated patterns too, if they are linearly independent and no unit is told
         by their span alone what to do (its diagonal entry is below 1; fewer patterns than units).
         """
-        stored = self._states("patterns", _matrix_of_signs("patterns", patterns)).detach()
+        stored = self._checked_states("patterns", _matrix_of_signs("patterns", patterns)).detach()
         if one_of("rule", rule, RULES) == "hebb":
             wide = stored.to(whole_number_dtype(stored.dtype, len(stored)))
             couplings, scale = (wide.T @ wide).to(stored.dtype), self.units  # (units, patterns) @ (patterns, units)
@@ -169,34 +169,34 @@ class HopfieldNetwork(nn.Module):
 
     def energy(self, states: Real[Tensor, "*batch units"]) -> Float[Tensor, "*batch"]:
         r"""$H(x) = -\frac12 x^\top W x + b^\top x$ of each state."""
-        given, wide = self._states("states", states), self._wide  # (..., units)
+        given, wide = self._checked_states("states", states), self._sum_dtype  # (..., units)
         states = given.to(wide)
         pairs = ((states @ self.couplings.to(wide)) * states).sum(-1) / self.scale  # (...), the sum over i and j
         return (states @ self.bias.to(wide) - pairs / 2).to(given.dtype)
 
     def field(self, states: Real[Tensor, "*batch units"]) -> Float[Tensor, "*batch units"]:
         r"""Local field $H_i = \sum_j w_{ij} x_j - b_i$ at each unit: half of what the energy gains if $x_i$ is -1."""
-        states, wide = self._states("states", states), self._wide
+        states, wide = self._checked_states("states", states), self._sum_dtype
         fields = states.to(wide) @ self.couplings.to(wide) - self.scale * self.bias  # (..., units)
         return (fields / self.scale).to(states.dtype)
 
     def update(self, states: Real[Tensor, "*batch units"], unit: int) -> Float[Tensor, "*batch units"]:
         """Set one unit of every state to the sign of its field: the textbook step, and recall's reference."""
         count("unit", unit, least=0, most=self.units - 1)
-        states, wide = self._states("states", states).clone(), self._wide
+        states, wide = self._checked_states("states", states).clone(), self._sum_dtype
         field = states.to(wide) @ self.couplings[unit].to(wide) - self.scale * self.bias[unit]  # (...)
         states[..., unit] = hopfield_sign(field).to(states.dtype)
         return states
 
     def is_stable(self, patterns: Real[Tensor, "*batch units"]) -> Bool[Tensor, "*batch"]:
         """Whether no single update changes the pattern, that is, whether it is memorised."""
-        patterns = self._states("patterns", patterns)
+        patterns = self._checked_states("patterns", patterns)
         return (hopfield_sign(self.field(patterns)) == patterns).all(-1)
 
     def crosstalk(self, patterns: Real[Tensor, "*batch units"]) -> Float[Tensor, "*batch units"]:
         r"""What the other memories add to the field of a pattern stored by Hebb's rule:
         $C_{t,i} = \sum_j w_{ij} x_{t,j} - (1 - \frac1n) x_{t,i}$."""
-        given, wide = self._states("patterns", patterns), self._wide
+        given, wide = self._checked_states("patterns", patterns), self._sum_dtype
         patterns = given.to(wide)
         return (patterns @ self.couplings.to(wide) / self.scale - (1 - 1 / self.units) * patterns).to(given.dtype)
 
@@ -216,7 +216,7 @@ class HopfieldNetwork(nn.Module):
         """
         one_of("dynamics", dynamics, ("asynchronous", "synchronous"))
         count("max_sweeps", max_sweeps)
-        current = self._states("states", _matrix_of_signs("states", states)).clone()  # (batch, units)
+        current = self._checked_states("states", _matrix_of_signs("states", states)).clone()  # (batch, units)
         before = current.clone()  # the states of one sweep ago: meeting them again is a cycle of two
         sweeps = torch.zeros(len(current), dtype=torch.long, device=current.device)
         cycled = torch.zeros_like(sweeps, dtype=torch.bool)
@@ -224,7 +224,7 @@ class HopfieldNetwork(nn.Module):
         energies = [self.energy(current)] if trace else []
         for _ in range(max_sweeps):
             old = current[moving]  # (moving, units)
-            new = self._sweep(old, generator) if dynamics == "asynchronous" else hopfield_sign(self.field(old))
+            new = self._sweep_units(old, generator) if dynamics == "asynchronous" else hopfield_sign(self.field(old))
             changed = (new != old).any(1)
             cycled[moving] = changed & (new == before[moving]).all(1)
             before[moving], current[moving] = old, new
@@ -246,16 +246,16 @@ class HopfieldNetwork(nn.Module):
         """The recalled states alone, so that a memory fits into any stack of modules."""
         return self.recall(states).states
 
-    def _sweep(self, states: Tensor, generator: torch.Generator | None) -> Tensor:
+    def _sweep_units(self, states: Tensor, generator: torch.Generator | None) -> Tensor:
         """Update every unit once, one after the other, for all states together.
 
         A block of fields comes from one matrix product; inside the block each flip is passed on to the units still
         to come through the block's own couplings. So the work is that of a synchronous sweep plus a sliver.
         """
-        order = _order(self.units, generator).to(states.device)
-        threshold = (self.scale * self.bias).to(self._wide)
+        order = _update_order(self.units, generator).to(states.device)
+        threshold = (self.scale * self.bias).to(self._sum_dtype)
         # (units, batch): a unit's values side by side
-        state = states.T.to(self._wide).clone(memory_format=torch.contiguous_format)
+        state = states.T.to(self._sum_dtype).clone(memory_format=torch.contiguous_format)
         for block in order.split(BLOCK):
             rows, mine, least = self.couplings[block].to(state), state[block], threshold[block, None]
             fields = rows @ state  # (block, units) @ (units, batch)
@@ -270,11 +270,11 @@ class HopfieldNetwork(nn.Module):
         return state.T.to(states.dtype).contiguous()
 
     @property
-    def _wide(self) -> torch.dtype:
+    def _sum_dtype(self) -> torch.dtype:
         """The dtype of sums over all units, in which Hebb's whole numbers are exact."""
         return whole_number_dtype(self.couplings.dtype, len(self.patterns) * self.units)
 
-    def _states(self, name: str, states: Tensor) -> Tensor:
+    def _checked_states(self, name: str, states: Tensor) -> Tensor:
         return last_axis(name, signs(name, states), self.units, "unit").to(self.couplings)
 
     def _load_from_state_dict(self, state_dict, prefix, *args) -> None:
@@ -297,13 +297,13 @@ def whole_number_dtype(dtype: torch.dtype, most: int) -> torch.dtype:
     return torch.promote_types(dtype, torch.float32 if most <= 2**24 else torch.float64)
 
 
-def _order(units: int, generator: torch.Generator | None) -> Tensor:
+def _update_order(units: int, generator: torch.Generator | None) -> Tensor:
     if generator is None:
         return torch.arange(units)
     return torch.randperm(units, generator=generator, device=generator.device)
 
 
-def _symmetric(weight: Tensor, units: int) -> Tensor:
+def _symmetric_weight(weight: Tensor, units: int) -> Tensor:
     if matrix("weight", weight, "units, units").shape != (units, units):
         raise ValueError(f"weight must have shape ({units}, {units}), got {tuple(weight.shape)}")
     if not torch.equal(weight, weight.T):

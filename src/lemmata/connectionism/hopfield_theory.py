@@ -135,11 +135,11 @@ def retrieval_overlap(load: float) -> float:
     (0.998, 0.0)
     """
     width = math.sqrt(2 * positive("load", load))
-    peak = _widest()
-    if width > _width(peak):
+    peak = _critical_width()
+    if width > _retrieval_width(peak):
         return 0.0
     # The right side is below 1 / y, so the root lies below 1 / width.
-    root = optimize.root_scalar(lambda y: _width(y) - width, bracket=(peak, 2 / width))
+    root = optimize.root_scalar(lambda y: _retrieval_width(y) - width, bracket=(peak, 2 / width))
     return math.erf(root.root)
 
 
@@ -152,16 +152,16 @@ def critical_load() -> float:
     >>> round(critical_load(), 6)
     0.137906
     """
-    return _width(_widest()) ** 2 / 2
+    return _retrieval_width(_critical_width()) ** 2 / 2
 
 
-def _width(y: float) -> float:
+def _retrieval_width(y: float) -> float:
     """The square root of twice the load whose retrieval state has m = erf(y)."""
     return math.erf(y) / y - 2 / math.sqrt(math.pi) * math.exp(-y * y)
 
 
 @cache
-def _widest() -> float:
+def _critical_width() -> float:
     """The y of the critical load: left of it the width still grows with y."""
-    found = optimize.minimize_scalar(lambda y: -_width(y), bounds=(1, 2), method="bounded")
+    found = optimize.minimize_scalar(lambda y: -_retrieval_width(y), bounds=(1, 2), method="bounded")
     return float(found["x"])  # type: ignore[index]

@@ -43,11 +43,11 @@ class LinearThresholdUnit(nn.Module):
         super().__init__()
         weight = validate.vector("weight", weight)
         self.register_buffer("weight", weight.detach().clone())
-        self.register_buffer("bias", _scalar("bias", bias, like=weight).detach().clone())
+        self.register_buffer("bias", _scalar_like("bias", bias, like=weight).detach().clone())
 
     def activation(self, x: Float[Tensor, "*batch features"]) -> Float[Tensor, "*batch"]:
         r"""The value $w^\top x + b$ whose sign is the answer."""
-        _points("x", x, weight=self.weight)
+        _checked_points("x", x, weight=self.weight)
         return x @ self.weight + self.bias  # (..., features) -> (...)
 
     def forward(self, x: Float[Tensor, "*batch features"]) -> Float[Tensor, "*batch"]:
@@ -56,16 +56,16 @@ class LinearThresholdUnit(nn.Module):
     @property
     def normal(self) -> Float[Tensor, "features"]:
         r"""The unit normal $w/\|w\|$ of the decision boundary, pointing to the side of $+1$."""
-        return self.weight / _length(self.weight)
+        return self.weight / _weight_norm(self.weight)
 
     @property
     def offset(self) -> Float[Tensor, ""]:
         r"""The signed distance $-b/\|w\|$ from the origin to the boundary, along the normal."""
-        return -self.bias / _length(self.weight)
+        return -self.bias / _weight_norm(self.weight)
 
     def project(self, x: Float[Tensor, "*batch features"]) -> Float[Tensor, "*batch features"]:
         r"""The nearest point of the boundary: $x - (w^\top x + b)\,w/\|w\|^2$."""
-        distance = self.activation(x) / _length(self.weight)  # (...)
+        distance = self.activation(x) / _weight_norm(self.weight)  # (...)
         return x - distance[..., None] * self.normal  # (..., features)
 
     def extra_repr(self) -> str:
@@ -94,10 +94,10 @@ def geometric_margin(
     tensor([ 5., -5.])
     """
     validate.matrix("x", x)
-    _points("x", x, weight=validate.vector("weight", weight))
+    _checked_points("x", x, weight=validate.vector("weight", weight))
     y = validate.labels("y", y, like=x)
-    activation = x @ weight + _scalar("bias", bias, like=weight)  # (points, features) -> (points,)
-    return y * activation / _length(weight)
+    activation = x @ weight + _scalar_like("bias", bias, like=weight)  # (points, features) -> (points,)
+    return y * activation / _weight_norm(weight)
 
 
 def dataset_margin(
@@ -139,14 +139,14 @@ def augment(x: Float[Tensor, "*batch features"]) -> Float[Tensor, "*batch inputs
     return torch.nn.functional.pad(x, (0, 1), value=1.0)  # (..., features + 1)
 
 
-def _points(name: str, x: Tensor, weight: Tensor) -> None:
+def _checked_points(name: str, x: Tensor, weight: Tensor) -> None:
     """Points with as many features as weights and in their dtype; not looked at, so that NaN passes."""
     validate.last_axis(name, x, len(weight))
     if x.dtype != weight.dtype:
         raise TypeError(f"{name} must have the dtype of weight, got {x.dtype}: use {name}.to({weight.dtype})")
 
 
-def _scalar(name: str, value: int | float | Tensor, like: Tensor) -> Tensor:
+def _scalar_like(name: str, value: int | float | Tensor, like: Tensor) -> Tensor:
     if isinstance(value, Tensor) and value.numel() != 1:
         raise ValueError(f"{name} must be one number, got shape {tuple(value.shape)}")
     if isinstance(value, Tensor):
@@ -155,7 +155,7 @@ def _scalar(name: str, value: int | float | Tensor, like: Tensor) -> Tensor:
     return like.new_tensor(validate.finite_number(name, value))
 
 
-def _length(weight: Tensor) -> Tensor:
+def _weight_norm(weight: Tensor) -> Tensor:
     largest = weight.detach().abs().max()
     if largest == 0:
         raise ValueError("weight must not be zero: a unit with weight 0 has no decision boundary and no margin")

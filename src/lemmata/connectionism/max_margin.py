@@ -90,8 +90,8 @@ class MaximumMarginClassifier:
         level = float(lowest[-1] - lowest[0]) / 2  # both classes equally far; nothing to choose without a bias
         weight = weight / scale
         self.weight_ = weight.to(x)
-        self.bias_ = x.new_tensor(_level(level, weight, centre) if weight.isfinite().all() else level)
-        if not self._separates(x, signs):
+        self.bias_ = x.new_tensor(_bias_of_level(level, weight, centre) if weight.isfinite().all() else level)
+        if not self._separates_points(x, signs):
             raise self._no_street(x, signs)
         self.margin_ = float(nearest.norm() * scale / len(groups))
         support = torch.nonzero(coefficients)[:, 0]
@@ -110,7 +110,7 @@ class MaximumMarginClassifier:
         """The side of the hyperplane on which each point lies: -1 or +1, and 0 on the hyperplane itself."""
         return torch.sign(self.decision_function(x))
 
-    def _separates(self, x: Tensor, signs: Tensor) -> bool:
+    def _separates_points(self, x: Tensor, signs: Tensor) -> bool:
         """Whether the hyperplane as it is stored has every point on its side, exactly."""
         stored = self.weight_.double(), self.bias_.double()
         return Separation(True, *stored, biased=True).verify(x, signs)
@@ -141,7 +141,7 @@ def _near_centre(points: Tensor) -> Tensor:
     return torch.where(helps, first, 0.0)
 
 
-def _level(level: float, weight: Tensor, centre: Tensor) -> float:
+def _bias_of_level(level: float, weight: Tensor, centre: Tensor) -> float:
     """The bias for points at their own place: level - weight^T centre, rounded once."""
     moved = sum((a * b for a, b in zip(fractions(weight), fractions(centre), strict=True)), Fraction(0))
     return float(Fraction(level) - moved)
@@ -162,7 +162,9 @@ def _nearest_to_origin(signed: Tensor, groups: list[Tensor]) -> tuple[Tensor, Te
     corral = torch.stack([group[0] for group in groups])[None]  # (vertices, groups): the rows that each adds up
     coefficients, nearest = torch.ones(1, dtype=torch.double), signed[corral[0]].sum(dim=0)
     while not (corral == (vertex := furthest_down(nearest))).all(dim=1).any():
-        tried = _inside(signed, torch.cat([corral, vertex[None]]), torch.cat([coefficients, coefficients.new_zeros(1)]))
+        tried = _move_inside(
+            signed, torch.cat([corral, vertex[None]]), torch.cat([coefficients, coefficients.new_zeros(1)])
+        )
         if not tried[2].norm() < nearest.norm():
             break
         corral, coefficients, nearest = tried
@@ -170,7 +172,7 @@ def _nearest_to_origin(signed: Tensor, groups: list[Tensor]) -> tuple[Tensor, Te
     return nearest, totals.index_add(0, corral.flatten(), coefficients.repeat_interleave(len(groups)))
 
 
-def _inside(signed: Tensor, corral: Tensor, coefficients: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def _move_inside(signed: Tensor, corral: Tensor, coefficients: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Move to the nearest point of the corral's affine hull, dropping the vertices met on the way out of its hull."""
     while True:
         wanted, nearest = _affine_nearest(signed[corral].sum(dim=1))

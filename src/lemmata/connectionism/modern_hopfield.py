@@ -53,7 +53,7 @@ class ModernHopfield(nn.Module):
         mask: Bool[Tensor, "*batch patterns"] | None = None,
     ):
         super().__init__()
-        if _finite("patterns", patterns).ndim not in (2, 3):
+        if _check_finite("patterns", patterns).ndim not in (2, 3):
             axes = "(patterns, features) or (batch, patterns, features)"
             raise ValueError(f"patterns must be a {axes} tensor, got shape {tuple(patterns.shape)}")
         everything = torch.ones(patterns.shape[:-1], dtype=torch.bool, device=patterns.device)
@@ -64,7 +64,7 @@ class ModernHopfield(nn.Module):
 
     def scores(self, states: Float[Tensor, "*queries features"]) -> Float[Tensor, "*queries patterns"]:
         r"""$\beta x_\mu^\top \xi$ for each state and pattern; minus infinity for padding."""
-        scores = self.beta * (self._checked(states) @ self.patterns.mT)  # (..., queries, patterns)
+        scores = self.beta * (self._checked_states(states) @ self.patterns.mT)  # (..., queries, patterns)
         # One memory serves states of any shape; the masks of a batch need an axis for the queries.
         mask = self.mask if self.mask.ndim == 1 else self.mask[:, None, :]
         return scores.masked_fill(~mask, -math.inf)
@@ -88,8 +88,8 @@ class ModernHopfield(nn.Module):
         offset = number.log() / self.beta + norms.amax(-1, keepdim=batched) / 2
         return states.square().sum(-1) / 2 - attraction + offset
 
-    def _checked(self, states: Tensor) -> Tensor:
-        (*batch, _, features), shape = self.patterns.shape, tuple(_finite("states", states).shape)
+    def _checked_states(self, states: Tensor) -> Tensor:
+        (*batch, _, features), shape = self.patterns.shape, tuple(_check_finite("states", states).shape)
         last_axis("states", states, features)
         if batch and (len(shape) != 3 or shape[0] != batch[0]):
             raise ValueError(f"states must be a ({batch[0]}, queries, {features}) tensor, got shape {shape}")
@@ -164,12 +164,12 @@ class ModernHopfieldLayer(nn.Module):
         mask: Bool[Tensor, "batch memories"] | None = None,
     ) -> Float[Tensor, "batch queries features"]:
         """What the memories answer to the states."""
-        self._check("states", states)
-        memories = states if memories is None else self._check("memories", memories)
+        self._check_tensor("states", states)
+        memories = states if memories is None else self._check_tensor("memories", memories)
         batch, found = states.shape[0], memories.shape[0]
         if batch != found:
             raise ValueError(f"memories must hold one memory for each of {batch} states, got {found}")
-        query, key, value = self._project(states, memories)  # (batch, heads, length, head_dim) each
+        query, key, value = self._project_heads(states, memories)  # (batch, heads, length, head_dim) each
         shown = None if mask is None else _checked_mask(mask, memories.shape[:-1])[:, None, None, :]
         for _ in range(self.steps - 1):
             query = F.scaled_dot_product_attention(query, key, key, shown, scale=self.beta)
@@ -177,14 +177,14 @@ class ModernHopfieldLayer(nn.Module):
         read = rearrange(read, "batch heads length head_dim -> batch length (heads head_dim)")
         return self.out_proj(read)  # (batch, queries, features)
 
-    def _project(self, states: Tensor, memories: Tensor) -> tuple[Tensor, ...]:
+    def _project_heads(self, states: Tensor, memories: Tensor) -> tuple[Tensor, ...]:
         bias = self.in_proj_bias
         weights, biases = self.in_proj_weight.chunk(3), (None,) * 3 if bias is None else bias.chunk(3)
         query, key, value = map(F.linear, (states, memories, memories), weights, biases)  # (batch, length, features)
         heads = "batch length (heads head_dim) -> batch heads length head_dim"
         return tuple(rearrange(x, heads, heads=self.heads) for x in (query, key, value))
 
-    def _check(self, name: str, value: Tensor) -> Tensor:
+    def _check_tensor(self, name: str, value: Tensor) -> Tensor:
         if inputs(name, value, self.features).ndim != 3:
             wanted = f"a (batch, length, {self.features}) tensor"
             raise ValueError(f"{name} must be {wanted}, got shape {tuple(value.shape)}")
@@ -204,7 +204,7 @@ def _checked_mask(mask: Tensor, shape: torch.Size) -> Tensor:
     return mask
 
 
-def _finite(name: str, value: Tensor) -> Tensor:
+def _check_finite(name: str, value: Tensor) -> Tensor:
     """Check the values, except inside a compiled graph, where looking at them would break it."""
     if not torch.compiler.is_compiling():
         floating(name, value.detach() if isinstance(value, Tensor) else value)

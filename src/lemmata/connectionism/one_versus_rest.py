@@ -55,7 +55,7 @@ class OneVersusRest:
 
     def sweep(self, x: Float[Tensor, "points features"], y: Int[Tensor, " points"]) -> int:
         """Show every point once, in order, to every perceptron; the number of updates made."""
-        x, signs = self._points(x), self._signs(x, y)  # (points, features), (units, points)
+        x, signs = self._checked_points(x), self._class_signs(x, y)  # (points, features), (units, points)
         once, updates = Perceptron(bias=self.biased, max_epochs=1, certify=False), 0
         weight = self.weight.to("cpu", torch.promote_types(self.weight.dtype, x.dtype)).clone()  # (units, features)
         bias = self.bias.to(weight).clone()  # (units,)
@@ -68,13 +68,13 @@ class OneVersusRest:
 
     def mistakes(self, x: Float[Tensor, "points features"], y: Int[Tensor, " points"]) -> int:
         """On how many points some perceptron is wrong; 0 means that each class is separated from the rest."""
-        x = self._points(x)
-        wrong = self._signs(x, y) * self._activation(x).T <= 0  # (units, points)
+        x = self._checked_points(x)
+        wrong = self._class_signs(x, y) * self._class_activations(x).T <= 0  # (units, points)
         return int(wrong.any(0).sum())
 
     def decision_function(self, x: Float[Tensor, "points features"]) -> Float[Tensor, "points classes"]:
         r"""The activations $w_k^\top x + b_k$, a column for each class."""
-        activation = self._activation(self._points(x))  # (points, units)
+        activation = self._class_activations(self._checked_points(x))  # (points, units)
         return torch.cat([-activation, activation], 1) if self.classes == 2 else activation
 
     def predict(self, x: Float[Tensor, "points features"]) -> Int[Tensor, " points"]:
@@ -93,14 +93,14 @@ class OneVersusRest:
                 raise RuntimeError(f"{name} must have shape {wanted}, got {got}")
         self.weight, self.bias = state["weight"].clone(), state["bias"].clone()
 
-    def _activation(self, x: Tensor) -> Tensor:
+    def _class_activations(self, x: Tensor) -> Tensor:
         wide = torch.promote_types(self.weight.dtype, x.dtype)
         return x.to(wide) @ self.weight.to(x.device, wide).T + self.bias.to(x.device, wide)  # (points, units)
 
-    def _points(self, x: Tensor) -> Tensor:
+    def _checked_points(self, x: Tensor) -> Tensor:
         return validate.last_axis("x", validate.matrix("x", x), self.features).detach()
 
-    def _signs(self, x: Tensor, y: Tensor) -> Tensor:
+    def _class_signs(self, x: Tensor, y: Tensor) -> Tensor:
         """A row of -1 and +1 for each perceptron."""
         if y.shape != (len(x),) or y.is_floating_point() or not ((y >= 0) & (y < self.classes)).all():
             raise ValueError(f"y must be a whole number from 0 to {self.classes - 1} for each of the {len(x)} points")

@@ -105,19 +105,19 @@ class ParallelDistributedProcess:
     def start(self) -> Moment:
         """The moment before the first step."""
         held = self.units.value
-        return Moment(0, held, self._result("output", held, held), self.connectivity.value)
+        return Moment(0, held, self._unit_result("output", held, held), self.connectivity.value)
 
     def step(self, now: Moment) -> Moment:
         """One round: the world acts, units send, what arrives changes their activation, and experience the weights."""
         # Everything that units hold, send and hear is (units,); the weights are (units, units).
-        held = self._result("environment", now.activation, now.step, now.activation)
-        sent = self._result("output", held, held)
-        arriving = self._result("propagation", held, now.connectivity, sent)
-        held = self._result("activation", held, now.step, held, arriving)
-        answered = self._result("output", held, held)
+        held = self._unit_result("environment", now.activation, now.step, now.activation)
+        sent = self._unit_result("output", held, held)
+        arriving = self._unit_result("propagation", held, now.connectivity, sent)
+        held = self._unit_result("activation", held, now.step, held, arriving)
+        answered = self._unit_result("output", held, held)
         weights = now.connectivity
         if self.learning.value is not None:
-            weights = self._result("learning", weights, weights, sent, answered)
+            weights = self._unit_result("learning", weights, weights, sent, answered)
         return Moment(now.step + 1, held, answered, weights)
 
     def run(self, steps: int) -> list[Moment]:
@@ -127,7 +127,7 @@ class ParallelDistributedProcess:
             moments.append(self.step(moments[-1]))
         return moments
 
-    def _result(self, name: str, like: Tensor, *arguments: Any) -> Tensor:
+    def _unit_result(self, name: str, like: Tensor, *arguments: Any) -> Tensor:
         rule: Callable[..., Tensor] = getattr(self, name).value
         result = rule(*arguments)
         if not isinstance(result, Tensor):

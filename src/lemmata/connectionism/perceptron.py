@@ -130,16 +130,16 @@ class Perceptron:
         bias: int | float = 0.0,
     ) -> "Perceptron":
         """Go over the data, from the given weight and bias (default 0), until an epoch makes no mistake."""
-        reach = _reach(x)
+        reach = _largest_size(x)
         x = x.detach() if x.dtype is torch.float64 else x.detach().float()
         y = validate.labels("y", y, like=x)
         w = x.new_zeros(x.shape[1]) if weight is None else validate.vector("weight", weight, length=x.shape[1]).to(x)
         if validate.finite_number("bias", bias) != 0 and not self.bias:
             raise ValueError(f"bias must be 0 for a perceptron without bias, got {bias}")
         start = torch.cat([w, w.new_tensor([bias])])  # (features + 1,)
-        lowest, loop = self._learn(x, y, start)
-        separated = lowest is not None and (self._exceeds_rounding(lowest, reach) or self._separates(x, y))
-        self.certificate_ = None if separated else self._certificate(x, y, loop)
+        lowest, loop = self._run_epochs(x, y, start)
+        separated = lowest is not None and (self._exceeds_rounding(lowest, reach) or self._separates_points(x, y))
+        self.certificate_ = None if separated else self._find_certificate(x, y, loop)
         if separated:
             self.status_ = "separated"
         elif self.certificate_ is not None and not self.certificate_.separable:
@@ -152,7 +152,7 @@ class Perceptron:
             self.trajectory_ = torch.cumsum(torch.cat([start[None], steps]), dim=0)
         return self
 
-    def _learn(self, x: Tensor, y: Tensor, start: Tensor) -> tuple[float | None, list[int]]:
+    def _run_epochs(self, x: Tensor, y: Tensor, start: Tensor) -> tuple[float | None, list[int]]:
         """Epoch after epoch; the lowest product of the last if it was clean, the updates of a loop if states repeat."""
         points, labels = x.cpu().contiguous().numpy(), y.cpu().numpy()
         state = start.cpu().numpy().copy()  # (features + 1,): weight and bias, which each mistake changes
@@ -184,11 +184,11 @@ class Perceptron:
             return False
         return lowest > 2 * gamma(terms, self.weight_.dtype) * size + terms * limits.tiny
 
-    def _separates(self, x: Tensor, y: Tensor) -> bool:
+    def _separates_points(self, x: Tensor, y: Tensor) -> bool:
         """Whether the learnt weights have every point on its side, exactly."""
         return Separation(True, self.weight_.double(), self.bias_.double(), biased=True).verify(x, y)
 
-    def _certificate(self, x: Tensor, y: Tensor, loop: list[int]) -> Separation | None:
+    def _find_certificate(self, x: Tensor, y: Tensor, loop: list[int]) -> Separation | None:
         """Why no epoch was clean: weights that repeat are themselves a proof, else a linear program decides."""
         if loop:
             # The corrections of a loop add up to 0, and that is what multipliers of a Separation must do.
@@ -203,7 +203,7 @@ class Perceptron:
             return None
 
 
-def _reach(x: Tensor) -> float:
+def _largest_size(x: Tensor) -> float:
     """The size of the largest number among the points, which must be a finite matrix.
 
     One pass finds both, piece by piece so that the second look at a piece finds it in the cache.

@@ -52,7 +52,7 @@ def separate_classes(
 ) -> Experiment:
     """One perceptron for each class against the rest; ends early when a whole sweep makes no mistake."""
     notes = {"baselines": {"scikit-learn's Perceptron": BASELINES[data]}, "how": HOW}
-    return _separate(load(data), config, options, notes)
+    return _separation_experiment(load(data), config, options, notes)
 
 
 @dataclass(frozen=True)
@@ -72,11 +72,13 @@ def separate_file(
         name = found.extra["preparation"].target.name
         raise ValueError(f"{name} holds numbers, but a perceptron tells classes apart: use mlp, or another target")
     notes = {"baselines": baselines(found), "sha256": found.extra.get("digest", "")}
-    return replace(_separate(found, config, options, notes), preparation=found.extra["preparation"])
+    return replace(_separation_experiment(found, config, options, notes), preparation=found.extra["preparation"])
 
 
-def _separate(found: Dataset, config: PerceptronConfig, options: Options, notes: Mapping[str, Any]) -> Experiment:
-    train, test = _flat(found.train), _flat(found.test)
+def _separation_experiment(
+    found: Dataset, config: PerceptronConfig, options: Options, notes: Mapping[str, Any]
+) -> Experiment:
+    train, test = _flatten_inputs(found.train), _flatten_inputs(found.test)
     arguments = {"features": train.x.shape[1], "classes": len(found.classes), "bias": config.bias}
     system = OneVersusRest(**arguments)
 
@@ -84,12 +86,14 @@ def _separate(found: Dataset, config: PerceptronConfig, options: Options, notes:
 
     def picture(system: OneVersusRest) -> Figure:
         if arguments["features"] == 2:
-            return decision_map(lambda x: _votes(system, x), test, found.classes, "The two sides of the line")
+            return decision_map(lambda x: _class_votes(system, x), test, found.classes, "The two sides of the line")
         shown = found.test[:15]
-        return labelled_pictures(shown.x, system.predict(_flat(shown).x), shown.y, found.classes, "Test pictures")
+        return labelled_pictures(
+            shown.x, system.predict(_flatten_inputs(shown).x), shown.y, found.classes, "Test pictures"
+        )
 
     def predict(system: OneVersusRest, examples: Examples) -> dict[str, Tensor]:
-        activation = system.decision_function(_flat(examples).x)
+        activation = system.decision_function(_flatten_inputs(examples).x)
         return {"class": activation.argmax(1), "activation": activation.amax(1)}
 
     return Experiment(
@@ -127,11 +131,11 @@ class SweepLearner:
         self.shown, self.mistakes = state["shown"], state["mistakes"]
 
 
-def _flat(examples: Examples) -> Examples:
+def _flatten_inputs(examples: Examples) -> Examples:
     return Examples(**{name: values.flatten(1) if name == "x" else values for name, values in examples.columns.items()})
 
 
-def _votes(system: OneVersusRest, x: Tensor) -> Tensor:
+def _class_votes(system: OneVersusRest, x: Tensor) -> Tensor:
     """1 for the class that wins, 0 for the others: a perceptron knows no probabilities."""
     return torch.nn.functional.one_hot(system.predict(x), system.classes).float()
 
@@ -171,8 +175,8 @@ def remember_prototypes(
         return recalls(noisy, system.recall(noisy), shape, title, found.classes)
 
     def predict(system: HopfieldNetwork, examples: Examples) -> dict[str, Tensor]:
-        recall = system.recall(_signs(examples.x))
-        return {"class": _class(recall), "overlap": recall.overlap}
+        recall = system.recall(_ink_signs(examples.x))
+        return {"class": _recalled_class(recall), "overlap": recall.overlap}
 
     def sample(system: HopfieldNetwork, count: int, generator: torch.Generator) -> Figure:
         noise = torch.randint(0, 2, (count, system.units), generator=generator) * 2.0 - 1
@@ -193,7 +197,7 @@ class PrototypeLearner:
         self.votes = torch.zeros(classes, system.units)
 
     def step(self, batch: Examples, progress: float) -> dict[str, Tensor | float]:
-        self.votes = self.votes.to(batch.x.device).index_add(0, batch.y, _signs(batch.x))
+        self.votes = self.votes.to(batch.x.device).index_add(0, batch.y, _ink_signs(batch.x))
         prototypes = torch.where(self.votes > 0, 1.0, -1.0)
         self.system.store(prototypes, self.config.rule)
         updated = torch.where(self.system.field(prototypes) >= 0, 1.0, -1.0)
@@ -203,7 +207,9 @@ class PrototypeLearner:
         names = torch.arange(len(self.votes), device=self.system.patterns.device)
         recall = self.system.recall(corrupted(self.system.patterns, self.config.noise, times=20))
         exact = recall.exact & (recall.memory == names.repeat(20))
-        right = _class(self.system.recall(_signs(examples.x).to(names.device))) == examples.y.to(names.device)
+        right = _recalled_class(self.system.recall(_ink_signs(examples.x).to(names.device))) == examples.y.to(
+            names.device
+        )
         return {"recalled": exact.double().mean().item(), "accuracy": right.double().mean().item()}
 
     def state(self) -> dict[str, Tensor]:
@@ -222,31 +228,31 @@ def corrupted(patterns: Tensor, noise: float, times: int = 1, seed: int = 0) -> 
 
 def recalls(before: Tensor, recall: Recall, shape: tuple[int, ...], title: str, classes: tuple[str, ...]) -> Figure:
     """States before and after recall: rows of five, each above what it became."""
-    names = [_told(recall, k, classes) for k in range(len(before))]
+    names = [_recall_name(recall, k, classes) for k in range(len(before))]
     after, marks = recall.states, []
     for first in range(0, len(before), 5):
         row = slice(first, first + 5)
-        marks += [Image(_grey(state, shape), "given") for state in before[row]]
-        marks += [Image(_grey(s, shape), name) for s, name in zip(after[row], names[row], strict=True)]
+        marks += [Image(_grey_image(state, shape), "given") for state in before[row]]
+        marks += [Image(_grey_image(s, shape), name) for s, name in zip(after[row], names[row], strict=True)]
     return Figure(title, marks=marks)
 
 
-def _told(recall: Recall, k: int, classes: tuple[str, ...]) -> str:
+def _recall_name(recall: Recall, k: int, classes: tuple[str, ...]) -> str:
     name = classes[int(recall.memory[k])]
     if recall.exact[k]:
         return name
     return f"{name}, mirrored" if recall.mirror[k] else "spurious"
 
 
-def _class(recall: Recall) -> Tensor:
+def _recalled_class(recall: Recall) -> Tensor:
     """The memory that was recalled is the class; a mirror image is none (-1)."""
     return torch.where(recall.overlap > 0, recall.memory, -1)
 
 
-def _signs(x: Tensor) -> Tensor:
+def _ink_signs(x: Tensor) -> Tensor:
     """Ink above the middle grey is +1."""
     return torch.where(x.flatten(1) > 0.5, 1.0, -1.0)
 
 
-def _grey(state: Tensor, shape: tuple[int, ...]) -> list[list[float]]:
+def _grey_image(state: Tensor, shape: tuple[int, ...]) -> list[list[float]]:
     return ((state + 1) / 2).reshape(shape).tolist()

@@ -80,7 +80,7 @@ class Separation:
         vanishes exactly, or if it vanishes up to rounding and a rounding bound proves that it does so exactly for
         multipliers next to them.
         """
-        rows = _inequalities(x, y, self.biased)
+        rows = _signed_inequalities(x, y, self.biased)
         if self.multipliers is not None and not self.separable:
             return rows.cancelled_by(self.multipliers.double().cpu(), self.exact)
         if self.weight is not None and self.bias is not None and self.separable:
@@ -122,10 +122,10 @@ def separate(x: Shaped[Tensor, "points features"], y: Tensor, bias: bool = True)
     >>> separate(torch.tensor([[10**13], [10**13 + 1]]), torch.tensor([-1, 1])).separable
     True
     """
-    rows = _inequalities(x, y, bias)
+    rows = _signed_inequalities(x, y, bias)
     weights, multipliers, order = guessed_by_linear_program(rows.rounded.numpy())  # (inputs,), (points,), (points,)
     if rows.positive_under(weights):
-        return _plane(weights, bias, x.device)
+        return _separating_plane(weights, bias, x.device)
     multipliers = refined_multipliers(rows.rounded, multipliers)
     if rows.cancelled_by(multipliers):
         return Separation(False, multipliers=multipliers.to(x.device), biased=bias)
@@ -140,17 +140,19 @@ def separate(x: Shaped[Tensor, "points features"], y: Tensor, bias: bool = True)
     for factor in range(8, 16):
         weights = rounded_direction([factor * value for value in vector])
         if rows.positive_under(weights):
-            return _plane(weights, bias, x.device)
-    return _plane(weights, bias, x.device, exact=tuple(vector))
+            return _separating_plane(weights, bias, x.device)
+    return _separating_plane(weights, bias, x.device, exact=tuple(vector))
 
 
-def _plane(weights: Tensor, bias: bool, device: torch.device, exact: tuple[Fraction, ...] | None = None) -> Separation:
+def _separating_plane(
+    weights: Tensor, bias: bool, device: torch.device, exact: tuple[Fraction, ...] | None = None
+) -> Separation:
     weights = weights.to(device)
     weight, intercept = (weights[:-1], weights[-1]) if bias else (weights, weights.new_zeros(()))
     return Separation(True, weight, intercept, biased=bias, exact=exact)
 
 
-def _inequalities(x: Tensor, y: Tensor, bias: bool) -> StrictInequalities:
+def _signed_inequalities(x: Tensor, y: Tensor, bias: bool) -> StrictInequalities:
     """The signed points, in double, and in fractions where double has no room for integers of 64 bits."""
     whole = isinstance(x, Tensor) and not x.is_floating_point() and not x.is_complex()
     rounded = signed_rows(x.double() if whole else x, y, bias).double().cpu()  # (points, inputs)

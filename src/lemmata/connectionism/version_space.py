@@ -97,7 +97,7 @@ class VersionSpace:
     @property
     def is_empty(self) -> bool:
         """Whether no unit classifies all points correctly, that is whether the data are not linearly separable."""
-        return not self._separation.separable
+        return not self._separation_of_points.separable
 
     def fraction(self) -> float:
         r"""The fraction of all directions $(w, b)$ that lie in the version space: its angle over $2\pi$ or $4\pi$.
@@ -107,17 +107,17 @@ class VersionSpace:
 
         0 says that there is no unit; otherwise it is right but for a few roundings, however narrow the cone is.
         """
-        ring = self._ring()
+        ring = self._cone_ring()
         if ring is None:
             return 0.0
         if len(ring) < 3:
             first, last = ring[0], ring[-1]
-            shared = _dot(first, last)
+            shared = _integer_dot(first, last)
             # Both times two to the same power, so that the root of a whole number keeps its digits.
             bits = 2 * max(value.bit_length() for value in (*first, *last)) + 64
-            across = math.isqrt((_dot(first, first) * _dot(last, last) - shared**2) << 2 * bits)
-            return _angle(across, -(shared << bits)) / (2 * math.pi) or SMALLEST
-        return _area(_edges(ring)) / (4 * math.pi) or SMALLEST
+            across = math.isqrt((_integer_dot(first, first) * _integer_dot(last, last) - shared**2) << 2 * bits)
+            return _integer_angle(across, -(shared << bits)) / (2 * math.pi) or SMALLEST
+        return _polygon_area(_ring_edges(ring)) / (4 * math.pi) or SMALLEST
 
     def corners(self) -> Float[Tensor, "corners inputs"]:
         """The unit vectors along the edges of a cone in space, in order around it; no rows if the cone has none."""
@@ -125,25 +125,25 @@ class VersionSpace:
             raise ValueError(
                 f"x must have {3 - self.bias} features for the version space to have corners, got {self.x.shape[1]}"
             )
-        ring = self._ring()
+        ring = self._cone_ring()
         if ring is None or len(ring) < 2:
             return self.x.new_zeros(0, 3)
-        edges = [[value / max(map(abs, edge)) for value in edge] for edge in _edges(ring)]
+        edges = [[value / max(map(abs, edge)) for value in edge] for edge in _ring_edges(ring)]
         corners = torch.tensor(edges, dtype=torch.double)  # (corners, 3)
         return (corners / corners.norm(dim=1, keepdim=True)).to(self.x)
 
     @functools.cached_property
-    def _separation(self) -> Separation:
+    def _separation_of_points(self) -> Separation:
         return separate(self.x, self.y, bias=self.bias)
 
-    def _ring(self) -> list[list[int]] | None:
+    def _cone_ring(self) -> list[list[int]] | None:
         """Whole numbers along the edges of the cone that the signed points span, in order; None if there is no unit."""
         if self.x.shape[1] + self.bias not in (2, 3):
             raise ValueError(
                 f"x must have {'1 or 2' if self.bias else '2 or 3'} features to measure the version space, "
                 f"got {self.x.shape[1]}: draw units and average contains() instead"
             )
-        found = self._separation
+        found = self._separation_of_points
         if found.weight is None or found.bias is None:
             return None
         stored = torch.cat([found.weight, found.bias[None]]) if self.bias else found.weight
@@ -153,10 +153,10 @@ class VersionSpace:
         picture = {}
         axes = _other_axes(inside)
         for row in fractions(signed_rows(self.x, self.y, self.bias)):
-            height = _dot(row, inside)
+            height = _integer_dot(row, inside)
             factor = math.lcm(*(value.denominator for value in row))
             picture[tuple(row[axis] / height for axis in axes)] = [int(value * factor) for value in row]
-        return [picture[point] for point in _hull(sorted(picture))]
+        return [picture[point] for point in _convex_hull(sorted(picture))]
 
 
 def _other_axes(direction: list[Fraction]) -> list[int]:
@@ -167,14 +167,14 @@ def _other_axes(direction: list[Fraction]) -> list[int]:
     return others if direction[largest] > 0 else others[::-1]
 
 
-def _hull(points: list[tuple[Fraction, ...]]) -> list[tuple[Fraction, ...]]:
+def _convex_hull(points: list[tuple[Fraction, ...]]) -> list[tuple[Fraction, ...]]:
     """The corners of the convex hull of sorted points on a line or in the plane, the latter counter-clockwise."""
     if len(points) < 2 or len(points[0]) == 1:
         return points[:1] + points[1:][-1:]
-    return _chain(points)[:-1] + _chain(points[::-1])[:-1]
+    return _half_hull(points)[:-1] + _half_hull(points[::-1])[:-1]
 
 
-def _chain(points: list[tuple[Fraction, ...]]) -> list[tuple[Fraction, ...]]:
+def _half_hull(points: list[tuple[Fraction, ...]]) -> list[tuple[Fraction, ...]]:
     """The corners met when walking round half the hull with every turn to the left (Andrew's monotone chain)."""
     chain: list[tuple[Fraction, ...]] = []
     for x, y in points:
@@ -187,31 +187,31 @@ def _chain(points: list[tuple[Fraction, ...]]) -> list[tuple[Fraction, ...]]:
     return chain
 
 
-def _edges(ring: list[list[int]]) -> list[list[int]]:
+def _ring_edges(ring: list[list[int]]) -> list[list[int]]:
     """The cross products of neighbours on a ring in space."""
     pairs = zip(ring, ring[1:] + ring[:1], strict=True)
     return [[a[j - 2] * b[j - 1] - a[j - 1] * b[j - 2] for j in range(3)] for a, b in pairs]
 
 
-def _area(corners: list[list[int]]) -> float:
+def _polygon_area(corners: list[list[int]]) -> float:
     """The area that a convex polygon with corners in these directions has on the unit sphere."""
     # Lengths are roots: so many bits more that sums which nearly cancel keep their digits.
     bits = 8 * max(value.bit_length() for corner in corners for value in corner) + 64
-    lengths = [math.isqrt(_dot(corner, corner) << 2 * bits) for corner in corners]  # times 2^bits
+    lengths = [math.isqrt(_integer_dot(corner, corner) << 2 * bits) for corner in corners]  # times 2^bits
     (a, A), *others = zip(corners, lengths, strict=True)
     area = 0.0
     for (b, B), (c, C) in itertools.pairwise(others):
-        volume = _dot(_edges([a, b])[0], c) << 3 * bits
-        shared = _dot(a, b) * C + _dot(b, c) * A + _dot(a, c) * B
-        area += 2 * _angle(volume, A * B * C + (shared << 2 * bits))
+        volume = _integer_dot(_ring_edges([a, b])[0], c) << 3 * bits
+        shared = _integer_dot(a, b) * C + _integer_dot(b, c) * A + _integer_dot(a, c) * B
+        area += 2 * _integer_angle(volume, A * B * C + (shared << 2 * bits))
     return area
 
 
-def _angle(y: int, x: int) -> float:
+def _integer_angle(y: int, x: int) -> float:
     """atan2 of whole numbers of any size."""
     unit = 1 << max(y.bit_length(), x.bit_length())
     return math.atan2(y / unit, x / unit)
 
 
-def _dot(a: list, b: list) -> Any:
+def _integer_dot(a: list, b: list) -> Any:
     return sum(map(mul, a, b))

@@ -42,9 +42,9 @@ def conv_input_gradient(
     >>> conv_input_gradient(4, torch.tensor([[[1.0, 2.0]]]), torch.ones(1, 1, 3))
     tensor([[[1., 3., 3., 2.]]])
     """
-    kernel = _kernel("weight", weight)
-    steps, gaps, around, sizes, space = _layer(size, kernel, stride, padding, dilation)
-    _behind(delta, len(weight), sizes, "weight", weight)
+    kernel = _kernel_sizes("weight", weight)
+    steps, gaps, around, sizes, space = _layer_sizes(size, kernel, stride, padding, dilation)
+    _check_gradient_shape(delta, len(weight), sizes, "weight", weight)
     # Places at the end that no window reaches, which have no gradient.
     left = [
         (n + sum(sides) - gap * (k - 1) - 1) % step
@@ -85,8 +85,8 @@ def conv_weight_gradient(
     if validate.tensor("x", x).ndim < 3:
         raise ValueError(f"x must be (batch, inputs, *space), got shape {tuple(x.shape)}")
     kernel = per_axis("kernel_size", kernel_size, x.ndim - 2)
-    steps, gaps, around, sizes, _ = _layer(x.shape[2:], kernel, stride, padding, dilation)
-    _behind(delta, None, sizes, "x", x)
+    steps, gaps, around, sizes, _ = _layer_sizes(x.shape[2:], kernel, stride, padding, dilation)
+    _check_gradient_shape(delta, None, sizes, "x", x)
     if len(delta) != len(x):
         raise ValueError(f"delta must have the {len(x)} examples of x, got {len(delta)}")
     for name, channels in ("x", x.shape[1]), ("delta", delta.shape[1]):
@@ -100,13 +100,13 @@ def conv_weight_gradient(
     return found[(..., *(slice(k) for k in kernel))].transpose(0, 1)
 
 
-def _kernel(name: str, weight: Tensor) -> list[int]:
+def _kernel_sizes(name: str, weight: Tensor) -> list[int]:
     if validate.tensor(name, weight).ndim < 3:
         raise ValueError(f"{name} must be (outputs, inputs / groups, *kernel), got shape {tuple(weight.shape)}")
     return list(weight.shape[2:])
 
 
-def _layer(
+def _layer_sizes(
     size: int | Sequence[int],
     kernel: Sequence[int],
     stride: int | Sequence[int],
@@ -124,7 +124,7 @@ def _layer(
     return steps, gaps, around, sizes, space
 
 
-def _behind(delta: Tensor, outputs: int | None, sizes: Sequence[int], name: str, like: Tensor) -> None:
+def _check_gradient_shape(delta: Tensor, outputs: int | None, sizes: Sequence[int], name: str, like: Tensor) -> None:
     """The gradient has the shape of the layer's output, its dtype and its device."""
     fits = validate.tensor("delta", delta).ndim == len(sizes) + 2 and list(delta.shape[2:]) == list(sizes)
     if not fits or (outputs is not None and delta.shape[1] != outputs):

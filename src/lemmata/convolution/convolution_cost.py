@@ -52,7 +52,7 @@ def direct_operations(x: Sequence[int], weight: Sequence[int], sizes: Sequence[i
     >>> direct_operations((1, 1, 1024), (1, 1, 3), (1022,))
     6132
     """
-    _check(x, weight, sizes)
+    _check_shapes(x, weight, sizes)
     return 2 * x[0] * math.prod(weight) * math.prod(sizes)
 
 
@@ -64,7 +64,7 @@ def fft_operations(x: Sequence[int], weight: Sequence[int]) -> float:
     >>> fft_operations((1, 1, 1024), (1, 1, 3)) > 10 * direct_operations((1, 1, 1024), (1, 1, 3), (1022,))
     True
     """
-    _check(x, weight, x[2:])
+    _check_shapes(x, weight, x[2:])
     length = math.prod([fast_length(size) for size in x[2:]])
     transforms = x[0] * x[1] + weight[0] * weight[1] + x[0] * weight[0]
     products = x[0] * weight[0] * weight[1] * length / 2  # half of a real signal's spectrum says all
@@ -84,12 +84,12 @@ def expected_ratio(x: Sequence[int], weight: Sequence[int], sizes: Sequence[int]
     """The expected time of torch's kernels over that of spectra."""
     if not dtype.is_floating_point:
         raise TypeError(f"dtype must be floating point, got {dtype}")
-    ratio = _ratio.__wrapped__ if torch.compiler.is_compiling() else _ratio
+    ratio = _time_ratio.__wrapped__ if torch.compiler.is_compiling() else _time_ratio
     return ratio(tuple(x), tuple(weight), tuple(sizes), dtype)
 
 
 @functools.lru_cache(maxsize=1024)  # to work it out takes as long as a small convolution
-def _ratio(x: Sequence[int], weight: Sequence[int], sizes: Sequence[int], dtype: torch.dtype) -> float:
+def _time_ratio(x: Sequence[int], weight: Sequence[int], sizes: Sequence[int], dtype: torch.dtype) -> float:
     return _direct_time(x, weight, sizes, dtype) / _spectral_time(x, weight, dtype)
 
 
@@ -102,14 +102,14 @@ def _direct_time(x: Sequence[int], weight: Sequence[int], sizes: Sequence[int], 
         copied = value * x[0] * x[1] * math.prod(weight[2:]) * math.prod(sizes)
         largest = copied * weight[1] / x[1]  # groups take turns
     else:
-        before, after = _filled(x[1]) * math.prod(x[2:]), _filled(weight[0]) * math.prod(sizes)
+        before, after = _filled_lanes(x[1]) * math.prod(x[2:]), _filled_lanes(weight[0]) * math.prod(sizes)
         copied, largest = value * x[0] * (before + after), value * x[0] * max(before, after)
-        operations *= 1 if alone else _filled(weight[0]) / weight[0]
+        operations *= 1 if alone else _filled_lanes(weight[0]) / weight[0]
     copies = copied * (rates.copy + (rates.fresh if largest >= FRESH else 0.0))
     return CALL + operations / (rates.each_channel if alone else rates.channels) + copies
 
 
-def _filled(channels: int) -> int:
+def _filled_lanes(channels: int) -> int:
     return -(-channels // LANES) * LANES
 
 
@@ -138,13 +138,13 @@ def measured_choice(key: Hashable, ways: Mapping[str, Callable[[], Tensor]], sec
         best, begun, rounds = dict.fromkeys(ways, math.inf), time.perf_counter(), 0
         while rounds < 3 or time.perf_counter() - begun < seconds:
             for name, way in ways.items():
-                best[name] = min(best[name], _seconds(way))
+                best[name] = min(best[name], _measured_seconds(way))
             rounds += 1
         _quicker[key] = min(best, key=best.__getitem__)
     return _quicker[key]
 
 
-def _seconds(way: Callable[[], Tensor]) -> float:
+def _measured_seconds(way: Callable[[], Tensor]) -> float:
     begun = time.perf_counter()
     y = way()
     if y.is_cuda:
@@ -165,13 +165,13 @@ def _block_length(size: int, reach: int, rows: int) -> int:
     best, length = fast_length(size), 1
     while length < size:
         # At least half of a block are windows.
-        if length >= 2 * reach and _along(length, size, reach, rows) < _along(best, size, reach, rows):
+        if length >= 2 * reach and _axis_cost(length, size, reach, rows) < _axis_cost(best, size, reach, rows):
             best = length
         length *= 2
     return best
 
 
-def _along(length: int, size: int, reach: int, rows: int) -> float:
+def _axis_cost(length: int, size: int, reach: int, rows: int) -> float:
     """What transforms of one axis cost in blocks of a length."""
     blocks = -(-(size - reach + 1) // (length - reach + 1))
     levels = max(1.0, math.log2(length))
@@ -190,7 +190,7 @@ def fast_length(size: int) -> int:
         size += 1
 
 
-def _check(x: Sequence[int], weight: Sequence[int], sizes: Sequence[int]) -> None:
+def _check_shapes(x: Sequence[int], weight: Sequence[int], sizes: Sequence[int]) -> None:
     if not len(x) == len(weight) == len(sizes) + 2:
         raise ValueError(f"x and weight must have two axes more than sizes, got {len(x)}, {len(weight)}, {len(sizes)}")
     for name, shape in ("x", x), ("weight", weight), ("sizes", sizes):

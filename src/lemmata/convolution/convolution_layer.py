@@ -59,12 +59,12 @@ def conv_nd(
     >>> conv_nd(torch.ones(1, 1, 5), torch.ones(1, 1, 3), stride=2)
     tensor([[[3., 3.]]])
     """
-    axes = _checked(x, weight, bias, groups)
+    axes = _check_tensors(x, weight, bias, groups)
     if x.shape[1] != weight.shape[1] * groups:
         raise ValueError(f"x must have {weight.shape[1] * groups} channels to fit weight, got {x.shape[1]}")
-    layout = _remembered(_layout, x.shape[2:], weight.shape[2:], stride, padding, dilation)
+    layout = _remember_plan(_window_layout, x.shape[2:], weight.shape[2:], stride, padding, dilation)
     shape = (*x.shape[:2], *layout.padded)
-    chosen = _chosen(method, x, shape, weight, layout, groups, padding_mode)
+    chosen = _choose_method(method, x, shape, weight, layout, groups, padding_mode)
     if chosen == "torch" and padding_mode == "zeros" and layout.even is not None:
         # Torch pads and adds the bias where it is: a copy with zeros around would take half as long as the kernel.
         return _TORCH[axes - 1](x, weight, bias, layout.steps, layout.even, layout.gaps, groups)
@@ -84,7 +84,7 @@ class _Layout(NamedTuple):
     sizes: tuple[int, ...]  # of the output
 
 
-def _remembered(plan: Any, space: Sequence[int], kernel: Sequence[int], *settings: Any) -> Any:
+def _remember_plan(plan: Any, space: Sequence[int], kernel: Sequence[int], *settings: Any) -> Any:
     """What follows from sizes and settings, which takes as long to work out and to check as a small convolution.
 
     Only plain numbers and words are looked up: 1.0 and True are equal to 1, and are refused.
@@ -94,7 +94,7 @@ def _remembered(plan: Any, space: Sequence[int], kernel: Sequence[int], *setting
 
 
 @functools.lru_cache(maxsize=1024)
-def _layout(
+def _window_layout(
     space: Sequence[int],
     kernel: Sequence[int],
     stride: int | Sequence[int],
@@ -139,18 +139,18 @@ def conv_transpose_nd(
     >>> conv_transpose_nd(torch.ones(1, 1, 2), torch.tensor([[[1.0, 2.0]]]), stride=2)
     tensor([[[1., 2., 1., 2.]]])
     """
-    axes = _checked(x, weight, bias, groups, transposed=True)
+    axes = _check_tensors(x, weight, bias, groups, transposed=True)
     if x.shape[1] != len(weight):
         raise ValueError(f"x must have {len(weight)} channels to fit weight, got {x.shape[1]}")
     settings = (stride, dilation, padding, output_padding)
-    steps, gaps, less, more = _remembered(_transposed_layout, x.shape[2:], weight.shape[2:], *settings)
+    steps, gaps, less, more = _remember_plan(_transposed_layout, x.shape[2:], weight.shape[2:], *settings)
     chosen = _chosen_transposed(method, x, weight, steps, gaps, groups)
     if chosen == "torch":
         return _TRANSPOSED[axes - 1](x, weight, bias, steps, less, more, groups, gaps)
     turned = weight.flip(tuple(range(2, weight.ndim))).unflatten(0, (groups, -1)).transpose(1, 2).flatten(0, 1)
     reach = [gap * (size - 1) for gap, size in zip(gaps, weight.shape[2:], strict=True)]
     full = conv_nd(
-        _spread(x, steps), turned, padding=reach, dilation=gaps, groups=groups, method=chosen
+        _spread_zeros(x, steps), turned, padding=reach, dilation=gaps, groups=groups, method=chosen
     )  # as if nothing were padded
     y = pad_space(full, [(-p, o - p) for p, o in zip(less, more, strict=True)])
     return y if bias is None else y + bias.reshape(-1, *[1] * axes)
@@ -191,7 +191,7 @@ def _chosen_transposed(
     return "fft" if expected_ratio(padded, turned, sizes, x.dtype) > math.prod(steps) else "torch"
 
 
-def _checked(x: Tensor, weight: Tensor, bias: Tensor | None, groups: int, transposed: bool = False) -> int:
+def _check_tensors(x: Tensor, weight: Tensor, bias: Tensor | None, groups: int, transposed: bool = False) -> int:
     """How many axes of space there are, once the tensors are known to fit together."""
     if validate.tensor("x", x).ndim != validate.tensor("weight", weight).ndim or x.ndim < 3:
         shapes = f"{tuple(x.shape)} and {tuple(weight.shape)}"
@@ -221,7 +221,7 @@ def alike(name: str, value: Tensor, other: str, like: Tensor) -> None:
         raise ValueError(f"{name} must be on the device of {other}, {where}: use {name}.to({other})")
 
 
-def _chosen(
+def _choose_method(
     method: str,
     x: Tensor,
     shape: Sequence[int],
@@ -301,11 +301,11 @@ def _by_fft(
     x: Tensor, weight: Tensor, sizes: Sequence[int], steps: Sequence[int], gaps: Sequence[int], groups: int
 ) -> Tensor:
     """Spectra of blocks that overlap are multiplied; a block's sum wraps around only where no whole window fits."""
-    kernels = _spread(weight, gaps)
+    kernels = _spread_zeros(weight, gaps)
     blocks = block_lengths(x.shape, kernels.shape)
     whole = [length - reach + 1 for length, reach in zip(blocks, kernels.shape[2:], strict=True)]  # windows in a block
     axes = tuple(range(-len(blocks), 0))
-    signal = torch.fft.rfftn(_blocks(x, blocks, whole), blocks, axes)  # (batch, inputs, *counts, *frequencies)
+    signal = torch.fft.rfftn(_cut_blocks(x, blocks, whole), blocks, axes)  # (batch, inputs, *counts, *frequencies)
     counts, frequencies = signal.shape[2 : 2 + len(blocks)], signal.shape[2 + len(blocks) :]
     signal = signal.flatten(2 + len(blocks)).flatten(2, -2).unflatten(1, (groups, -1))  # (batch, group, in, block, f)
     response = torch.fft.rfftn(kernels, blocks, axes).flatten(2).unflatten(0, (groups, -1))  # (group, outputs, in, f)
@@ -317,10 +317,10 @@ def _by_fft(
         spectrum = spectrum.unflatten(2, (len(x), -1)).permute(2, 1, 4, 3, 0)
     spectrum = spectrum.flatten(1, 2).unflatten(2, counts).unflatten(-1, frequencies)
     y = torch.fft.irfftn(spectrum, blocks, axes)  # (batch, outputs, *counts, *blocks)
-    return _joined(y, whole)[(..., *(slice(0, s * (n - 1) + 1, s) for s, n in zip(steps, sizes, strict=True)))]
+    return _join_blocks(y, whole)[(..., *(slice(0, s * (n - 1) + 1, s) for s, n in zip(steps, sizes, strict=True)))]
 
 
-def _blocks(x: Tensor, lengths: Sequence[int], steps: Sequence[int]) -> Tensor:
+def _cut_blocks(x: Tensor, lengths: Sequence[int], steps: Sequence[int]) -> Tensor:
     """Cut each axis of space into blocks that begin `steps` apart: (batch, inputs, *counts, *lengths or less)."""
     for axis, (length, step) in enumerate(zip(lengths, steps, strict=True), start=2):
         if x.shape[axis] <= length:  # one block, which the transform fills up
@@ -331,7 +331,7 @@ def _blocks(x: Tensor, lengths: Sequence[int], steps: Sequence[int]) -> Tensor:
     return x
 
 
-def _joined(y: Tensor, steps: Sequence[int]) -> Tensor:
+def _join_blocks(y: Tensor, steps: Sequence[int]) -> Tensor:
     """Put the first places of all blocks behind one another."""
     axes = len(steps)
     y = y[(..., *(slice(0, step) for step in steps))]
@@ -343,7 +343,7 @@ def _joined(y: Tensor, steps: Sequence[int]) -> Tensor:
     return y
 
 
-def _spread(x: Tensor, steps: Sequence[int]) -> Tensor:
+def _spread_zeros(x: Tensor, steps: Sequence[int]) -> Tensor:
     """Put step - 1 zeros between neighbours on each axis of space."""
     if math.prod(steps) == 1:
         return x

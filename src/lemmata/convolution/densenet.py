@@ -32,7 +32,7 @@ class _DenseLayer(nn.Module):
         self.conv1 = nn.Conv2d(inputs, BOTTLENECK * growth, 1, bias=False, **place)
         self.norm2 = nn.BatchNorm2d(BOTTLENECK * growth, **place)
         self.conv2 = nn.Conv2d(BOTTLENECK * growth, growth, 3, padding=1, bias=False, **place)
-        self.register_load_state_dict_pre_hook(_rename)
+        self.register_load_state_dict_pre_hook(_rename_keys)
 
     def forward(self, seen: Float[Tensor, "batch inputs height width"]) -> Float[Tensor, "batch growth height width"]:
         few = self.conv1(functional.relu(self.norm1(seen)))  # (batch, 4 * growth, height, width)
@@ -157,7 +157,7 @@ class DenseNet(nn.Module):
             parts[f"denseblock{number}"] = DenseBlock(width, growth, layers, dropout, **place)
             width += layers * growth
             if number < len(BLOCKS[depth]):
-                parts[f"transition{number}"] = _transition(width, place)
+                parts[f"transition{number}"] = _transition_layer(width, place)
                 width //= 2
         parts["norm5"] = nn.BatchNorm2d(width, **place)
         self.features = nn.Sequential(parts)
@@ -181,14 +181,14 @@ class DenseNet(nn.Module):
         return f"depth={self.config.depth}, growth={self.config.growth}"
 
 
-def _rename(layer: nn.Module, state: dict[str, Tensor], prefix: str, *_: Any) -> None:
+def _rename_keys(layer: nn.Module, state: dict[str, Tensor], prefix: str, *_: Any) -> None:
     """Torchvision's published files are older than its names: they say norm.1 where the network says norm1."""
     for name in ("norm", "conv"):
         for key in [key for key in state if key.startswith(f"{prefix}{name}.")]:
             state[f"{prefix}{name}{key.removeprefix(f'{prefix}{name}.')}"] = state.pop(key)
 
 
-def _transition(width: int, place: dict) -> nn.Sequential:
+def _transition_layer(width: int, place: dict) -> nn.Sequential:
     half = nn.Conv2d(width, width // 2, 1, bias=False, **place)
     parts = {"norm": nn.BatchNorm2d(width, **place), "relu": nn.ReLU(), "conv": half, "pool": nn.AvgPool2d(2)}
     return nn.Sequential(OrderedDict(parts))

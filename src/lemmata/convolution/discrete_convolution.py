@@ -28,7 +28,7 @@ def convolve(f: Num[Tensor, "*n"], h: Num[Tensor, "*m"], method: str = "auto") -
     >>> convolve(torch.tensor([1, 2, 3]), torch.tensor([1, 10]))
     tensor([ 1, 12, 23, 30])
     """
-    _signals(f=f, h=h)
+    _check_signals(f=f, h=h)
     around = [size - 1 for size in h.shape]
     turned = h.flip(tuple(range(h.ndim)))
     return conv_nd(f[None, None], turned[None, None], padding=around, method=method)[0, 0]
@@ -48,12 +48,12 @@ def correlate(h: Num[Tensor, "*m"], f: Num[Tensor, "*n"], method: str = "auto") 
     >>> correlate(torch.tensor([1, 10]), torch.tensor([1, 2, 3]))
     tensor([10, 21, 32,  3])
     """
-    _signals(h=h, f=f)
+    _check_signals(h=h, f=f)
     around = [size - 1 for size in h.shape]
     return conv_nd(f[None, None], h[None, None], padding=around, method=method)[0, 0]
 
 
-def _signals(**signals: Tensor) -> None:
+def _check_signals(**signals: Tensor) -> None:
     """Two tensors with as many axes, alike, none of them empty."""
     for name, signal in signals.items():
         if validate.tensor(name, signal).ndim == 0 or signal.numel() == 0:

@@ -95,11 +95,13 @@ def joined(fields: Iterable[tuple[Field, Sequence[int]]], shape: Sequence[int]) 
         more = len(shape) - len(own)
         spread = [axis for axis in range(len(own)) if own[axis] != shape[axis + more]]
         field = moved(seen_whole(field, own, spread), {axis: axis + more for axis in range(len(own))})
-        found = field if found is None else tuple(_either(*pair, shape) for pair in zip(found, field, strict=True))
+        found = (
+            field if found is None else tuple(_either_field(*pair, shape) for pair in zip(found, field, strict=True))
+        )
     return found
 
 
-def _either(
+def _either_field(
     one: tuple[Reach, int | None], other: tuple[Reach, int | None], shape: Sequence[int]
 ) -> tuple[Reach, int | None]:
     """What two tensors see together; all of it at every unit where their fields move differently."""

@@ -92,7 +92,7 @@ def spread(v: int, size: int, stride: int = 1, padding: int = 0, dilation: int =
 
 
 @rule("convolution")
-def _convolution(called: Operation, out: Tensor) -> Field:
+def _convolution_rule(called: Operation, out: Tensor) -> Field:
     field, kernel = seen_whole(called.field, called.x.shape, [1]), called.arguments["weight"].shape[2:]
     settings = [called.numbers(name, len(kernel)) for name in ("stride", "padding", "dilation")]
     for axis, (size, stride, padding, dilation) in enumerate(zip(kernel, *settings, strict=True), start=2):
@@ -108,7 +108,7 @@ def _convolution(called: Operation, out: Tensor) -> Field:
 
 
 @rule("max_pool2d_with_indices max_pool3d_with_indices avg_pool2d avg_pool3d")
-def _pooling(called: Operation, out: Tensor) -> Field:
+def _pooling_rule(called: Operation, out: Tensor) -> Field:
     field, axes = called.field, 3 if "3d" in called.name else 2
     kernel = called.numbers("kernel_size", axes)
     settings = called.numbers("stride", axes, kernel), called.numbers("padding", axes), called.numbers("dilation", axes)
@@ -131,7 +131,7 @@ def _adaptive_pooling(called: Operation, out: Tensor) -> Field:
 
 
 @rule("unfold")
-def _unfolding(called: Operation, out: Tensor) -> Field:
+def _unfolding_rule(called: Operation, out: Tensor) -> Field:
     """A new last axis holds the values of each window."""
     size, step = called.arguments["size"], called.arguments["step"]
     return along(called.field, called.axis("dimension"), partial(window, size=size, stride=step), step)
@@ -140,13 +140,13 @@ def _unfolding(called: Operation, out: Tensor) -> Field:
 # --- Larger maps ---
 
 
-def _neighbours(place: Fraction, reach: int) -> list[int]:
+def _neighbours_within(place: Fraction, reach: int) -> list[int]:
     """So many units on either side of a place between units; the unit itself where the place is one."""
     low = math.floor(place)
     return [low] if place == low else list(range(low - reach + 1, low + reach + 1))
 
 
-def _sizes(called: Operation, out: Tensor, axis: int) -> tuple[int, int]:
+def _axis_sizes(called: Operation, out: Tensor, axis: int) -> tuple[int, int]:
     """Units along an axis before and after; KeyError where torch takes them further apart than these numbers say."""
     scale = [value for name, value in called.arguments.items() if name.startswith("scales")][axis - 2]
     if scale is not None and called.x.shape[axis] * scale != out.shape[axis]:
@@ -155,29 +155,29 @@ def _sizes(called: Operation, out: Tensor, axis: int) -> tuple[int, int]:
 
 
 @rule("upsample_nearest1d upsample_nearest2d upsample_nearest3d")
-def _nearest(called: Operation, out: Tensor) -> Field:
+def _nearest_rule(called: Operation, out: Tensor) -> Field:
     field = called.field
     for axis in range(2, out.ndim):
-        n, m = _sizes(called, out, axis)
+        n, m = _axis_sizes(called, out, axis)
         field = along(field, axis, lambda v, n=n, m=m: [v * n // m], n, m)
     return field
 
 
 @rule("upsample_linear1d upsample_bilinear2d upsample_trilinear3d upsample_bicubic2d")
-def _interpolation(called: Operation, out: Tensor) -> Field:
+def _interpolation_rule(called: Operation, out: Tensor) -> Field:
     field, reach = called.field, 2 if "cubic" in called.name else 1
     for axis in range(2, out.ndim):
-        n, m = _sizes(called, out, axis)
+        n, m = _axis_sizes(called, out, axis)
         shift = Fraction(n - m, 2 * m)  # the middles of the first units lie apart by this
         if called.arguments["align_corners"]:
             shift, n, m = Fraction(0), n - (m > 1), m - (m > 1)  # a single unit is the first corner
-        reads = lambda v, n=n, m=m, shift=shift: _neighbours(Fraction(v * n, m) + shift, reach)  # noqa: E731
+        reads = lambda v, n=n, m=m, shift=shift: _neighbours_within(Fraction(v * n, m) + shift, reach)  # noqa: E731
         field = along(field, axis, reads, n, m)
     return field
 
 
 @rule("pixel_shuffle pixel_unshuffle")
-def _pixels(called: Operation, out: Tensor) -> Field:
+def _pixel_shuffle_rule(called: Operation, out: Tensor) -> Field:
     field = called.field
     for axis in (out.ndim - 2, out.ndim - 1):
         if called.name == "pixel_shuffle":
@@ -194,7 +194,7 @@ def _pixels(called: Operation, out: Tensor) -> Field:
 
 @rule("constant_pad_nd reflection_pad1d reflection_pad2d reflection_pad3d")
 @rule("replication_pad1d replication_pad2d replication_pad3d")
-def _padding(called: Operation, out: Tensor) -> Field:
+def _padding_rule(called: Operation, out: Tensor) -> Field:
     """Mirrored or repeated values change only what units near the border see."""
     field = called.field
     sides = called.arguments["pad" if called.name == "constant_pad_nd" else "padding"]  # from the last axis on
@@ -204,14 +204,14 @@ def _padding(called: Operation, out: Tensor) -> Field:
 
 
 @rule("slice")
-def _slice(called: Operation, out: Tensor) -> Field:
+def _slice_rule(called: Operation, out: Tensor) -> Field:
     given, axis = called.arguments, called.axis()
     start, _, step = slice(given["start"], given["end"], given["step"]).indices(called.x.shape[axis])
     return along(called.field, axis, lambda v: [start + step * v], step)
 
 
 @rule("select")
-def _select(called: Operation, out: Tensor) -> Field:
+def _select_rule(called: Operation, out: Tensor) -> Field:
     axis = called.axis()
     index = called.arguments["index"] % called.x.shape[axis]
     picked = tuple((Reach(0, (reach.at(index),)), None) if a == axis else (reach, a) for reach, a in called.field)
@@ -219,14 +219,14 @@ def _select(called: Operation, out: Tensor) -> Field:
 
 
 @rule("split split_with_sizes")
-def _split(called: Operation, out: Tensor) -> Field:
+def _split_rule(called: Operation, out: Tensor) -> Field:
     axis = called.axis()
     before = sum(part.shape[axis] for part in itertools.takewhile(lambda part: part is not out, called.results))
     return along(called.field, axis, lambda v: [v + before])
 
 
 @rule("flip")
-def _flip(called: Operation, out: Tensor) -> Field:
+def _flip_rule(called: Operation, out: Tensor) -> Field:
     field = called.field
     for axis in called.arguments["dims"]:
         field = along(field, axis % out.ndim, lambda v, size=out.shape[axis]: [size - 1 - v], -1)
@@ -234,7 +234,7 @@ def _flip(called: Operation, out: Tensor) -> Field:
 
 
 @rule("permute transpose t")
-def _permute(called: Operation, out: Tensor) -> Field:
+def _permute_rule(called: Operation, out: Tensor) -> Field:
     order = list(range(out.ndim))
     if called.name == "permute":
         order = [axis % out.ndim for axis in called.arguments["dims"]]
@@ -245,7 +245,7 @@ def _permute(called: Operation, out: Tensor) -> Field:
 
 
 @rule("view _unsafe_view reshape unsqueeze squeeze")
-def _reshape(called: Operation, out: Tensor) -> Field:
+def _reshape_rule(called: Operation, out: Tensor) -> Field:
     """Axes that stay what they are keep what they see; those that are merged or divided are seen whole."""
     old = called.x.shape
     kept = same_axes(old, out.shape)
@@ -268,12 +268,12 @@ def same_axes(old: Sequence[int], new: Sequence[int]) -> dict[int, int]:
 
 
 @rule("expand")
-def _expand(called: Operation, out: Tensor) -> Field | None:
+def _expand_rule(called: Operation, out: Tensor) -> Field | None:
     return joined([(called.field, called.x.shape)], out.shape)
 
 
 @rule("cat")
-def _cat(called: Operation, out: Tensor) -> Field | None:
+def _cat_rule(called: Operation, out: Tensor) -> Field | None:
     tensors, axis = called.arguments["tensors"], called.arguments["dim"] % out.ndim
     known = [(field, part) for part in tensors if (field := called.field_of(part)) is not None]
     if len(known) == 1:
@@ -283,7 +283,7 @@ def _cat(called: Operation, out: Tensor) -> Field | None:
 
 
 @rule("stack")
-def _stack(called: Operation, out: Tensor) -> Field:
+def _stack_rule(called: Operation, out: Tensor) -> Field:
     axis = called.arguments["dim"] % out.ndim
     known = [
         (field, part.shape) for part in called.arguments["tensors"] if (field := called.field_of(part)) is not None
@@ -295,7 +295,7 @@ def _stack(called: Operation, out: Tensor) -> Field:
 
 
 @rule("mean sum amax amin max min var std prod logsumexp linalg_vector_norm")
-def _reduction(called: Operation, out: Tensor) -> Field | None:
+def _reduction_rule(called: Operation, out: Tensor) -> Field | None:
     x, dims = called.x, called.arguments.get("dim")
     if isinstance(called.arguments.get("other"), Tensor):  # the larger or smaller of two
         return _entry_by_entry(called, out)
@@ -306,13 +306,13 @@ def _reduction(called: Operation, out: Tensor) -> Field | None:
 
 
 @rule("_softmax _log_softmax glu")
-def _softmax(called: Operation, out: Tensor) -> Field:
+def _softmax_rule(called: Operation, out: Tensor) -> Field:
     return seen_whole(called.field, called.x.shape, [called.axis()])
 
 
 @rule("native_layer_norm native_group_norm native_batch_norm _native_batch_norm_legit")
 @rule("_native_batch_norm_legit_no_training")
-def _normalisation(called: Operation, out: Tensor) -> Field:
+def _normalization_rule(called: Operation, out: Tensor) -> Field:
     """Statistics of an example let every unit see all that they are taken over; those of the training data do not."""
     given, axes = called.arguments, range(out.ndim)
     if "normalized_shape" in given:
@@ -326,7 +326,7 @@ FACTORS = {"mm": ("self", "mat2"), "bmm": ("self", "mat2"), "addmm": ("mat1", "m
 
 
 @rule(" ".join(FACTORS))
-def _product(called: Operation, out: Tensor) -> Field | None:
+def _product_rule(called: Operation, out: Tensor) -> Field | None:
     """What is summed over is seen whole: the last axis of the left factor, the one before it of the right."""
     known = []
     for name, axis in zip(FACTORS[called.name], (out.ndim - 1, out.ndim - 2), strict=True):
@@ -338,7 +338,7 @@ def _product(called: Operation, out: Tensor) -> Field | None:
 
 
 @rule("embedding")
-def _embedding(called: Operation, out: Tensor) -> Field | None:
+def _embedding_rule(called: Operation, out: Tensor) -> Field | None:
     return called.field_of(called.arguments["indices"])
 
 
@@ -350,5 +350,5 @@ def _entry_by_entry(called: Operation, out: Tensor) -> Field | None:
 
 
 @rule("zeros_like ones_like empty_like full_like rand_like randn_like new_zeros new_ones new_empty new_full")
-def _nothing(called: Operation, out: Tensor) -> None:
+def _nothing_seen(called: Operation, out: Tensor) -> None:
     """What has another tensor's shape and none of its numbers."""

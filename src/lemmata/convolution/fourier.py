@@ -37,7 +37,7 @@ def fourier_transform(f: Num[Tensor, "*space"], *t: Float[Tensor, "_"]) -> tuple
     >>> torch.allclose(F, torch.exp(-torch.pi * u**2 - 2j * torch.pi * u), atol=1e-6)
     True
     """
-    return _integral(f, t, -1, "f", "t", [None] * len(t))
+    return _grid_integral(f, t, -1, "f", "t", [None] * len(t))
 
 
 @system("inverse_fourier_transform", title="Inverse Fourier transform of a sampled spectrum", kind="function")
@@ -68,14 +68,14 @@ def inverse_fourier_transform(
     for first in starts:
         if first is not None:
             validate.finite_number("start", first)
-    return _integral(F, u, +1, "F", "u", starts)
+    return _grid_integral(F, u, +1, "F", "u", starts)
 
 
-def _integral(
+def _grid_integral(
     f: Tensor, grids: Sequence[Tensor], sign: int, name: str, axis: str, starts: Sequence[int | float | None]
 ) -> tuple[Complex[Tensor, "*space"], *tuple[Float[Tensor, "_"], ...]]:
     """The sum over all grids, one axis after the other: its phases split into those of either start, and an FFT's."""
-    _sampled(name, f, axis, grids)
+    _sampled_values(name, f, axis, grids)
     f = f.to(torch.promote_types(f.dtype, torch.complex64))
     conjugate = []
     for place, (grid, start) in enumerate(zip(grids, starts, strict=True), -len(grids)):
@@ -87,7 +87,7 @@ def _integral(
         b = torch.full_like(a, -(n // 2)) if start is None else start * n * step
         aside = (1,) * (-place - 1)
         before, after = (
-            _turn(sign * turns.remainder(n) / n).view(n, *aside).to(f.dtype) for turns in (b * k, a * (b + k))
+            _unit_phase(sign * turns.remainder(n) / n).view(n, *aside).to(f.dtype) for turns in (b * k, a * (b + k))
         )
         f = torch.fft.fft(f * before, dim=place) if sign < 0 else torch.fft.ifft(f * before, dim=place, norm="forward")
         f = f * (after * step)  # (..., n, ...)
@@ -95,25 +95,25 @@ def _integral(
     return f, *conjugate
 
 
-def _turn(turns: Tensor) -> Tensor:
+def _unit_phase(turns: Tensor) -> Tensor:
     return torch.polar(torch.ones_like(turns), 2 * math.pi * turns)
 
 
-def _sampled(name: str, f: Tensor, axis: str, grids: Sequence[Tensor]) -> None:
+def _sampled_values(name: str, f: Tensor, axis: str, grids: Sequence[Tensor]) -> None:
     """Numbers on a regular grid, one for each of the last axes."""
     if not (validate.tensor(name, f).is_floating_point() or f.is_complex()):
         raise TypeError(f"{name} must hold floating-point or complex numbers, got {f.dtype}: use {name}.double()")
     if not grids:
         raise ValueError(f"{name} needs a grid for each axis that is transformed, got none: give {axis}")
     for grid in grids:
-        _regular(axis, grid)
+        _regular_step(axis, grid)
     sizes = tuple(len(grid) for grid in grids)
     if tuple(f.shape[-len(sizes) :]) != sizes:
         wanted = f"(..., {', '.join(map(str, sizes))})"
         raise ValueError(f"{name} must be {wanted} to fit the grids {axis}, got shape {tuple(f.shape)}")
 
 
-def _regular(name: str, grid: Tensor) -> None:
+def _regular_step(name: str, grid: Tensor) -> None:
     if validate.tensor(name, grid).ndim != 1 or len(grid) < 2:
         raise ValueError(f"{name} must have one axis and two points or more, got shape {tuple(grid.shape)}")
     if torch.compiler.is_compiling() or grid.is_meta:  # there are no values to look at

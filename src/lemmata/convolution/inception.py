@@ -199,7 +199,7 @@ class GoogLeNet(nn.Module):
                 nn.init.trunc_normal_(part.weight, std=0.01)
 
     def forward(self, x: Float[Tensor, "batch channels height width"]) -> Float[Tensor, "batch classes"]:
-        _, _, maps = self._maps(x)
+        _, _, maps = self._named_maps(x)
         features = functional.dropout(maps.mean((2, 3)), self.config.dropout, self.training)  # (batch, 1024)
         return self.fc(features)  # (batch, classes)
 
@@ -209,23 +209,23 @@ class GoogLeNet(nn.Module):
         """The logits, and those of the two classifiers in the middle, in this order."""
         if self.aux1 is None or self.aux2 is None:
             raise ValueError("auxiliary must be True for auxiliary logits: use GoogLeNet(auxiliary=True)")
-        first, second, maps = self._maps(x)
+        first, second, maps = self._named_maps(x)
         middle = self.aux1(first), self.aux2(second)  # before the last, so that dropout draws in torchvision's order
         features = functional.dropout(maps.mean((2, 3)), self.config.dropout, self.training)  # (batch, 1024)
         return self.fc(features), *middle
 
-    def _maps(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def _named_maps(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         hidden = self.conv1(images("x", x, self.channels, LEAST))  # (batch, 64, height / 2, width / 2)
-        hidden = self.conv3(self.conv2(_halved(hidden)))  # (batch, 192, height / 4, width / 4)
-        hidden = self.inception3b(self.inception3a(_halved(hidden)))  # (batch, 480, height / 8, width / 8)
-        first = self.inception4a(_halved(hidden))  # (batch, 512, height / 16, width / 16)
+        hidden = self.conv3(self.conv2(_halve_maps(hidden)))  # (batch, 192, height / 4, width / 4)
+        hidden = self.inception3b(self.inception3a(_halve_maps(hidden)))  # (batch, 480, height / 8, width / 8)
+        first = self.inception4a(_halve_maps(hidden))  # (batch, 512, height / 16, width / 16)
         second = self.inception4d(self.inception4c(self.inception4b(first)))  # (batch, 528, ...)
         hidden = self.inception4e(second)  # (batch, 832, height / 16, width / 16)
         hidden = functional.max_pool2d(hidden, 2, stride=2, ceil_mode=True)  # (batch, 832, height / 32, width / 32)
         return first, second, self.inception5b(self.inception5a(hidden))  # (batch, 1024, height / 32, width / 32)
 
 
-def _halved(maps: Tensor) -> Tensor:
+def _halve_maps(maps: Tensor) -> Tensor:
     return functional.max_pool2d(maps, 3, stride=2, ceil_mode=True)
 
 

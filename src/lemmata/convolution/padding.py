@@ -34,7 +34,7 @@ def pad_space(
         return functional.pad(x, [places for pair in reversed(amounts) for places in pair])
     for axis, (before, after) in enumerate(amounts, start=x.ndim - len(amounts)):
         if before or after:
-            x = x.index_select(axis, _places(x.shape[axis], before, after, mode, x.device))
+            x = x.index_select(axis, _padded_positions(x.shape[axis], before, after, mode, x.device))
     return x
 
 
@@ -61,7 +61,7 @@ def per_axis(name: str, value: int | Sequence[int], axes: int, least: int = 1) -
     return [validate.count(name, entry, least=least) for entry in values]
 
 
-def _places(size: int, before: int, after: int, mode: str, device: torch.device) -> Tensor:
+def _padded_positions(size: int, before: int, after: int, mode: str, device: torch.device) -> Tensor:
     """Which place of an axis stands at each place of the padded one."""
     most = {"reflect": size - 1, "circular": size}.get(mode)
     if most is not None and max(before, after) > most:

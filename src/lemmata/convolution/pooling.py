@@ -54,12 +54,12 @@ def pool_nd(
     >>> pool_nd(torch.tensor([[[1.0, 3.0, 2.0, 8.0]]]), 2, kind="softmax", beta=0.0)
     tensor([[[2., 5.]]])
     """
-    axes = _checked(x, kind, method, beta)
+    axes = _check_pooling(x, kind, method, beta)
     kernel, gaps = per_axis("kernel_size", kernel_size, axes), per_axis("dilation", dilation, axes)
     steps = kernel if stride is None else per_axis("stride", stride, axes)
     around = per_axis("padding", padding, axes, least=0)
     for size, k, s, p, d in zip(x.shape[2:], kernel, steps, around, gaps, strict=True):
-        _fits(size, k, s, p, d)
+        _windows_fit(size, k, s, p, d)
     known = kind != "softmax" and axes <= 3 and (kind != "average" or set(gaps) == {1})
     if kind == "average" and axes == 3:  # where torch refuses windows larger than what is not padded
         known = known and all(k <= n for k, n in zip(kernel, x.shape[2:], strict=True))
@@ -119,7 +119,7 @@ class Pool(nn.Module):
         return f"{self.kernel_size}, kind={self.kind!r}, stride={self.stride}{shown}"
 
 
-def _checked(x: Tensor, kind: str, method: str, beta: float | Tensor) -> int:
+def _check_pooling(x: Tensor, kind: str, method: str, beta: float | Tensor) -> int:
     """How many axes of space there are, once what is given makes sense."""
     validate.one_of("kind", kind, KINDS)
     validate.one_of("method", method, METHODS)
@@ -134,7 +134,7 @@ def _checked(x: Tensor, kind: str, method: str, beta: float | Tensor) -> int:
     return x.ndim - 2
 
 
-def _fits(size: int, kernel: int, stride: int, padding: int, dilation: int) -> None:
+def _windows_fit(size: int, kernel: int, stride: int, padding: int, dilation: int) -> None:
     """Every window meets at least one place that is not padded."""
     output_size(size, kernel, stride, padding, dilation)  # says what is wrong where no window fits
     if 2 * padding > kernel:

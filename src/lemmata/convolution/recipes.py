@@ -109,7 +109,7 @@ def classify_few_pictures(
     system: str = "lenet",
 ) -> Experiment:
     """Ten kinds of clothing, from 2,000 small pictures, by convolutions."""
-    return _classification(load(data), system, config, options)
+    return _image_classification(load(data), system, config, options)
 
 
 @recipe("lenet", "resnet", "densenet", data="mnist fashion_mnist kmnist", metric="accuracy")
@@ -120,7 +120,7 @@ def classify_all_pictures(
     system: str = "lenet",
 ) -> Experiment:
     """Digits, clothing or old Japanese characters, from 60,000 pictures that `lemmata data` fetches or reads."""
-    return _classification(load(data), system, config, options)
+    return _image_classification(load(data), system, config, options)
 
 
 def nearest_class_mean(data: Dataset) -> float:
@@ -133,7 +133,7 @@ def nearest_class_mean(data: Dataset) -> float:
     return (distance.argmin(1) == data.test.y).double().mean().item()
 
 
-def _classification(data: Dataset, name: str, config: PictureConfig, options: Options) -> Experiment:
+def _image_classification(data: Dataset, name: str, config: PictureConfig, options: Options) -> Experiment:
     chosen = asdict(config)
     shift = chosen.pop("shift")
     arguments = {"channels": 1, "classes": len(data.classes), **chosen}

@@ -57,7 +57,7 @@ def speak_numbers(
 ) -> Experiment:
     """Numbers spoken by one voice, 8,000 samples a second: how well the next one is foreseen, and how it sounds."""
     found = load(data)
-    train, test = (torch.cat(_clips(found, held_out)) for held_out in (False, True))
+    train, test = (torch.cat(_word_clips(found, held_out)) for held_out in (False, True))
     if config.window > len(train):
         raise ValueError(f"window must be at most the {len(train)} samples there are, got {config.window}")
     arguments = chosen(config, without=("window",))
@@ -65,21 +65,21 @@ def speak_numbers(
     heard = Examples(x=train.unfold(0, config.window, -(-config.window // 2)))
     rate = found.extra["rate"]
 
-    beginnings = torch.stack([clip[loudest - PROMPT : loudest] for clip, loudest in _loudest(found)])
+    beginnings = torch.stack([clip[loudest - PROMPT : loudest] for clip, loudest in _loudest_position(found)])
 
     def sample(
         system: WaveNet, count: int, generator: torch.Generator, length: int = 4000, temperature: float = 0.9
     ) -> bytes:
-        return wav_bytes(_spoken(system, beginnings, count, generator, length, temperature).flatten(), rate)
+        return wav_bytes(_continue_sound(system, beginnings, count, generator, length, temperature).flatten(), rate)
 
     def files(system: WaveNet) -> dict[str, bytes]:
         return {"sample.wav": sample(system, len(HELD_OUT), torch.Generator().manual_seed(0))}
 
     def picture(system: WaveNet) -> Figure:
-        made = _spoken(system, beginnings, 1, torch.Generator().manual_seed(0), 4000, 0.9)[0]
-        clip, loudest = _loudest(found)[0]
+        made = _continue_sound(system, beginnings, 1, torch.Generator().manual_seed(0), 4000, 0.9)[0]
+        clip, loudest = _loudest_position(found)[0]
         recorded = mu_law_inverse(clip[loudest - PROMPT : loudest + 4000])
-        marks = [_outline(recorded, 1.0, "recorded"), _outline(made, -1.0, "gone on with")]
+        marks = [_wave_outline(recorded, 1.0, "recorded"), _wave_outline(made, -1.0, "gone on with")]
         note = f"From {HELD_OUT[0]}, which was not learnt from. The first {PROMPT:,} samples of both are the recording."
         return Figure("One voice", "samples", "amplitude, one above the other", marks, note=note)
 
@@ -89,19 +89,19 @@ def speak_numbers(
     )  # fmt: skip
 
 
-def _clips(words: Dataset, held_out: bool) -> list[Tensor]:
+def _word_clips(words: Dataset, held_out: bool) -> list[Tensor]:
     """The codes of each word that is learnt from, or of each that is held out."""
     chosen = [place for place, name in enumerate(words.classes) if (name in HELD_OUT) == held_out]
     return [words.train.code[place, : words.train.length[place]] for place in chosen]
 
 
-def _loudest(words: Dataset) -> list[tuple[Tensor, int]]:
+def _loudest_position(words: Dataset) -> list[tuple[Tensor, int]]:
     """Each word held out, and where it is loudest, though not before a whole prompt."""
-    clips = _clips(words, held_out=True)
+    clips = _word_clips(words, held_out=True)
     return [(clip, max(PROMPT, int(mu_law_inverse(clip).abs().argmax()))) for clip in clips]
 
 
-def _spoken(
+def _continue_sound(
     system: WaveNet, beginnings: Tensor, count: int, generator: torch.Generator, length: int, temperature: float
 ) -> Tensor:
     """(count, PROMPT + length) amplitudes: the beginnings in turn, each gone on with."""
@@ -111,7 +111,7 @@ def _spoken(
     return mu_law_inverse(system.generate(given, length, temperature, source)).cpu()
 
 
-def _outline(wave: Tensor, height: float, label: str) -> Band:
+def _wave_outline(wave: Tensor, height: float, label: str) -> Band:
     """The lowest and the highest amplitude of every five milliseconds."""
     pieces = wave.unfold(0, 40, 40)  # (pieces, 40)
     return Band(40 * torch.arange(len(pieces)), height + pieces.amin(1), height + pieces.amax(1), label)

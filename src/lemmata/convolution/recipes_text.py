@@ -103,7 +103,8 @@ def _tell_apart(
 ) -> Experiment:
     vocabulary = Vocabulary.of_texts(train[0], config.min_freq)
     everything, held_out = (
-        Examples(x=_rows(vocabulary, texts, config.length), y=torch.tensor(labels)) for texts, labels in (train, test)
+        Examples(x=_token_rows(vocabulary, texts, config.length), y=torch.tensor(labels))
+        for texts, labels in (train, test)
     )
     # Which texts have labels follows from the texts alone: a baseline has the same.
     order = torch.randperm(len(everything), generator=torch.Generator().manual_seed(0))
@@ -111,7 +112,7 @@ def _tell_apart(
     arguments: dict[str, Any] = {"vocab_size": len(vocabulary), "classes": len(classes)}
     arguments |= chosen(config, TextCNNConfig)
     with seeded(options.seed):
-        vectors = _vectors(everything.x, len(vocabulary), config.dimensions) if config.pretrained else None
+        vectors = _word_vectors(everything.x, len(vocabulary), config.dimensions) if config.pretrained else None
         system = TextCNN(**arguments, vectors=vectors)
 
     def text(place: int) -> str:
@@ -119,12 +120,12 @@ def _tell_apart(
 
     def write(system: TextCNN) -> str:
         places = torch.linspace(0, len(held_out) - 1, SHOWN).long()
-        found = _classes(system, held_out.x[places])
+        found = _predicted_classes(system, held_out.x[places])
         told = [f"{classes[k]}: {text(place)}" for k, place in zip(found.tolist(), places.tolist(), strict=True)]
         return "\n".join(told)
 
     def picture(system: TextCNN) -> Figure:
-        return _confusion(_classes(system, held_out.x), held_out.y, classes)
+        return _confusion_figure(_predicted_classes(system, held_out.x), held_out.y, classes)
 
     return Classification(lambda system, batch: system(batch.x.long())).experiment(
         system, arguments, labelled, held_out, options, classes=classes, write=write, picture=picture,
@@ -146,7 +147,7 @@ def bag_of_words(train: Examples, test: Examples, size: int) -> float:
     return fraction(scores.argmax(1) == test.y).item()
 
 
-def _rows(vocabulary: Vocabulary, texts: Sequence[str], length: int) -> Int[Tensor, "texts length"]:
+def _token_rows(vocabulary: Vocabulary, texts: Sequence[str], length: int) -> Int[Tensor, "texts length"]:
     """The first words of each text, filled with padding, which is number 0."""
     rows = torch.zeros(len(texts), length, dtype=torch.int64)
     for row, text in zip(rows, texts, strict=True):
@@ -155,7 +156,7 @@ def _rows(vocabulary: Vocabulary, texts: Sequence[str], length: int) -> Int[Tens
     return rows
 
 
-def _vectors(x: Int[Tensor, "texts length"], size: int, dimensions: int) -> Float[Tensor, "size dimensions"]:
+def _word_vectors(x: Int[Tensor, "texts length"], size: int, dimensions: int) -> Float[Tensor, "size dimensions"]:
     """Vectors of variance 1 by a skip-gram model of the texts one after another."""
     tokens = x[x > 0]
     model, law = SkipGram(size, dimensions), alias_table(unigram_law(tokens, size))
@@ -168,13 +169,13 @@ def _vectors(x: Int[Tensor, "texts length"], size: int, dimensions: int) -> Floa
     return vectors / vectors.std()
 
 
-def _classes(system: TextCNN, x: Tensor) -> Int[Tensor, "texts"]:
+def _predicted_classes(system: TextCNN, x: Tensor) -> Int[Tensor, "texts"]:
     place = next(system.parameters()).device
     with evaluating(system):
         return torch.cat([system(rows.to(place)).argmax(1).cpu() for rows in x.split(1024)])
 
 
-def _confusion(predicted: Tensor, truth: Tensor, classes: Sequence[str]) -> Figure:
+def _confusion_figure(predicted: Tensor, truth: Tensor, classes: Sequence[str]) -> Figure:
     counts = torch.bincount(truth * len(classes) + predicted, minlength=len(classes) ** 2).view(len(classes), -1)
     heat = Heat(counts, label="texts", columns=list(classes), rows=list(classes))
     return Figure("What texts are taken for", "taken for", "is", [heat])

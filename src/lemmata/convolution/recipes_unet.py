@@ -66,9 +66,9 @@ def find_hidden_objects(
     train = hidden_objects(data, "train", config.scenes)
     test, validation = (hidden_objects(data, part, HELD_OUT) for part in ("test", "validation"))
     arguments = {"channels": 1, "classes": 2, **chosen(config, without=("scenes",))}
-    return Segmentation(lambda system, batch: system(batch.x[:, None]), _turned, metric="iou").experiment(
+    return Segmentation(lambda system, batch: system(batch.x[:, None]), _turn_batch, metric="iou").experiment(
         UNet, arguments, train, test, options, validation=validation, classes=("photograph", "object"),
-        picture=_picture(test), predict=_places, notes={"baselines": BASELINES[data]},
+        picture=_scene_figure(test), predict=_object_positions, notes={"baselines": BASELINES[data]},
     )  # fmt: skip
 
 
@@ -109,10 +109,12 @@ def hidden_objects(data: str = "glyphs", part: str = "train", count: int = 1500,
     validate.one_of("part", part, tuple(PHOTOGRAPHS))
     validate.count("count", count)
     drawn = torch.Generator().manual_seed(len(PHOTOGRAPHS) * seed + tuple(PHOTOGRAPHS).index(part))
-    pieces = _glyphs(part) if data == "glyphs" else _silhouettes(part)
+    pieces = _letter_images(part) if data == "glyphs" else _furniture_images(part)
     masks = pieces[torch.randint(len(pieces), (count,), generator=drawn)]  # (count, 28, 28)
-    m = _windows(functional.pad(masks, (SIDE - OBJECT,) * 4), drawn)  # (count, 48, 48), the object somewhere in it
-    p, t = (_windows(_photographs(part, count, drawn), drawn) for _ in range(2))
+    m = _image_windows(
+        functional.pad(masks, (SIDE - OBJECT,) * 4), drawn
+    )  # (count, 48, 48), the object somewhere in it
+    p, t = (_image_windows(_grey_photographs(part, count, drawn), drawn) for _ in range(2))
     mean = (m * p).sum((1, 2), keepdim=True) / m.sum((1, 2), keepdim=True)
     c = 0.15 + 0.25 * torch.rand(count, 1, 1, generator=drawn)
     # Towards the side on which there is more room: a bright object would vanish on white paper.
@@ -121,23 +123,25 @@ def hidden_objects(data: str = "glyphs", part: str = "train", count: int = 1500,
     return Examples(x=torch.where(m > 0, inside, p).clamp(0, 1), y=m.long())
 
 
-def _glyphs(part: str) -> Tensor:
+def _letter_images(part: str) -> Tensor:
     """Letters, white on black, (letters, 28, 28)."""
     letters = load("glyphs").parts["test" if part == "test" else "train"]
-    return letters.x[_belongs(part, letters.alphabet)]
+    return letters.x[_belongs_to_part(part, letters.alphabet)]
 
 
-def _belongs(part: str, number: Tensor) -> Tensor:
+def _belongs_to_part(part: str, number: Tensor) -> Tensor:
     """Which of the numbered alphabets or pieces are of this part, of those that are all for the test or all not."""
     if part == "test":
         return torch.ones_like(number, dtype=torch.bool)
     return (number % EVERY == EVERY - 1) == (part == "validation")
 
 
-def _silhouettes(part: str, turns: int = 8) -> Tensor:
+def _furniture_images(part: str, turns: int = 8) -> Tensor:
     """Pieces of furniture from all around, white on black, (turns * models, 28, 28)."""
     models = load("furniture").parts["test" if part == "test" else "train"].x
-    points = models[_belongs(part, torch.arange(len(models)))]  # (models, 512, 3), y upwards, inside the unit sphere
+    points = models[
+        _belongs_to_part(part, torch.arange(len(models)))
+    ]  # (models, 512, 3), y upwards, inside the unit sphere
     views = []
     for turn in range(turns):
         angle = 2 * math.pi * turn / turns
@@ -153,7 +157,7 @@ def _silhouettes(part: str, turns: int = 8) -> Tensor:
     return closed[:, 0]
 
 
-def _photographs(part: str, count: int, drawn: torch.Generator) -> Tensor:
+def _grey_photographs(part: str, count: int, drawn: torch.Generator) -> Tensor:
     """So many of the photographs of a part, in grey, each as often mirrored as not."""
     grey = [load("photos").parts[name].x[0].mean(0) for name in PHOTOGRAPHS[part]]
     seen = [picture[:, SQUARE:] if part == "validation" else picture[:SQUARE, :SQUARE] for picture in grey]
@@ -161,14 +165,14 @@ def _photographs(part: str, count: int, drawn: torch.Generator) -> Tensor:
     return both[torch.randint(len(both), (count,), generator=drawn)]
 
 
-def _windows(pictures: Tensor, drawn: torch.Generator) -> Tensor:
+def _image_windows(pictures: Tensor, drawn: torch.Generator) -> Tensor:
     """A square of each picture, 48 x 48, somewhere in it."""
     tops, lefts = (torch.randint(n - SIDE + 1, (len(pictures),), generator=drawn) for n in pictures.shape[1:])
     pairs = zip(pictures, tops.tolist(), lefts.tolist(), strict=True)
     return torch.stack([picture[top : top + SIDE, left : left + SIDE] for picture, top, left in pairs])
 
 
-def _turned(batch: Examples) -> Examples:
+def _turn_batch(batch: Examples) -> Examples:
     """Each batch mirrored, turned and made a negative at random: what is hidden stays hidden."""
     mirror, turns, negative = torch.randint(8, (3,)).tolist()
     x, y = (torch.rot90(values.flip(2) if mirror % 2 else values, turns % 4, (1, 2)) for values in batch)
@@ -193,7 +197,7 @@ def object_by_threshold(pictures: Tensor) -> Tensor:
 # --- What is shown ---
 
 
-def _picture(scenes: Examples, shown: int = 4) -> Callable[[nn.Module], Figure]:
+def _scene_figure(scenes: Examples, shown: int = 4) -> Callable[[nn.Module], Figure]:
     def picture(system: nn.Module) -> Figure:
         weight, first = next(system.parameters()), scenes[:shown]
         with evaluating(system):
@@ -214,7 +218,7 @@ def _picture(scenes: Examples, shown: int = 4) -> Callable[[nn.Module], Figure]:
     return picture
 
 
-def _places(system: nn.Module, examples: Examples) -> dict[str, Tensor]:
+def _object_positions(system: nn.Module, examples: Examples) -> dict[str, Tensor]:
     """How much of each scene the object covers, and where its middle is, in pixels from the upper left corner."""
     found = (system(examples.x[:, None]).argmax(1) == 1).double()  # (batch, height, width)
     covered = found.sum((1, 2))

@@ -82,7 +82,7 @@ def learn_word_vectors(
     options: Options = Options(epochs=5, batch_size=256, lr=0.025, schedule="linear", device="cpu"),  # noqa: B008
 ) -> Experiment:
     """Vectors for the words of three plays, or of verses: words in the same company become neighbours."""
-    vocabulary, tokens, held_out = _texts(data, config.min_freq)
+    vocabulary, tokens, held_out = _text_parts(data, config.min_freq)
     size = len(vocabulary)
     law = unigram_law(tokens, size)
     # What is learnt from and looked at follows from the text alone: another seed draws other vectors and negatives.
@@ -127,9 +127,9 @@ class PairLearner:
 
     def evaluate(self, examples: Examples) -> dict[str, float]:
         with torch.no_grad():
-            return {"accuracy": ranked(self._scores, examples.to(self.system.given.weight.device))}
+            return {"accuracy": ranked(self._pair_scores, examples.to(self.system.given.weight.device))}
 
-    def _scores(self, words: Tensor, contexts: Tensor) -> Tensor:
+    def _pair_scores(self, words: Tensor, contexts: Tensor) -> Tensor:
         return (self.system.embed(words) * self.system.predicted(contexts)).sum(1)
 
     def state(self) -> dict[str, Any]:
@@ -180,7 +180,7 @@ def picture(system: SkipGram, vocabulary: Vocabulary, groups: Mapping[str, str])
     return Figure("Words by the company they keep", "first principal axis", "second", marks, note=note)
 
 
-def _texts(data: str, min_freq: int) -> tuple[Vocabulary, Tensor, Tensor]:
+def _text_parts(data: str, min_freq: int) -> tuple[Vocabulary, Tensor, Tensor]:
     """The words that are frequent enough, and both parts of the text in them alone."""
     if data == "shakespeare":
         found = load(data, unit="word")

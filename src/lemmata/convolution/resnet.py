@@ -47,13 +47,13 @@ class BasicResidualBlock(nn.Module):
         dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__()
-        _counts(inputs, outputs, stride, self.expansion)
+        _block_channels(inputs, outputs, stride, self.expansion)
         place = {"device": device, "dtype": dtype}
         self.conv1 = nn.Conv2d(inputs, outputs, 3, stride, padding=1, bias=False, **place)
         self.bn1 = nn.BatchNorm2d(outputs, **place)
         self.conv2 = nn.Conv2d(outputs, outputs, 3, padding=1, bias=False, **place)
         self.bn2 = nn.BatchNorm2d(outputs, **place)
-        self.downsample = _projection(inputs, outputs, stride, place)
+        self.downsample = _skip_projection(inputs, outputs, stride, place)
 
     def forward(self, x: Float[Tensor, "batch inputs height width"]) -> Float[Tensor, "batch outputs rows columns"]:
         change = functional.relu(self.bn1(self.conv1(x)))  # (batch, outputs, rows, columns)
@@ -90,7 +90,7 @@ class BottleneckResidualBlock(nn.Module):
         dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__()
-        _counts(inputs, outputs, stride, self.expansion)
+        _block_channels(inputs, outputs, stride, self.expansion)
         place, few = {"device": device, "dtype": dtype}, outputs // self.expansion
         self.conv1 = nn.Conv2d(inputs, few, 1, bias=False, **place)
         self.bn1 = nn.BatchNorm2d(few, **place)
@@ -98,7 +98,7 @@ class BottleneckResidualBlock(nn.Module):
         self.bn2 = nn.BatchNorm2d(few, **place)
         self.conv3 = nn.Conv2d(few, outputs, 1, bias=False, **place)
         self.bn3 = nn.BatchNorm2d(outputs, **place)
-        self.downsample = _projection(inputs, outputs, stride, place)
+        self.downsample = _skip_projection(inputs, outputs, stride, place)
 
     def forward(self, x: Float[Tensor, "batch inputs height width"]) -> Float[Tensor, "batch outputs rows columns"]:
         change = functional.relu(self.bn1(self.conv1(x)))  # (batch, outputs / 4, height, width)
@@ -206,14 +206,14 @@ class ResNet(nn.Module):
         return f"depth={self.config.depth}"
 
 
-def _counts(inputs: int, outputs: int, stride: int, expansion: int) -> None:
+def _block_channels(inputs: int, outputs: int, stride: int, expansion: int) -> None:
     for name, value in ("inputs", inputs), ("outputs", outputs), ("stride", stride):
         validate.count(name, value)
     if outputs % expansion:
         raise ValueError(f"outputs must be a multiple of {expansion}, got {outputs}")
 
 
-def _projection(inputs: int, outputs: int, stride: int, place: dict) -> nn.Sequential | None:
+def _skip_projection(inputs: int, outputs: int, stride: int, place: dict) -> nn.Sequential | None:
     if inputs == outputs and stride == 1:
         return None
     return nn.Sequential(nn.Conv2d(inputs, outputs, 1, stride, bias=False, **place), nn.BatchNorm2d(outputs, **place))

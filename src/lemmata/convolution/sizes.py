@@ -23,7 +23,7 @@ def output_size(size: int, kernel_size: int, stride: int = 1, padding: int = 0, 
     >>> output_size(224, kernel_size=7, stride=2, padding=3)
     112
     """
-    reach = _reach(kernel_size, dilation)
+    reach = _kernel_reach(kernel_size, dilation)
     _ = validate.count("size", size), validate.count("stride", stride), validate.count("padding", padding, least=0)
     room = size + 2 * padding - reach
     if room < 0:
@@ -41,7 +41,7 @@ def transposed_output_size(
     >>> transposed_output_size(7, kernel_size=4, stride=2, padding=1)
     14
     """
-    reach = _reach(kernel_size, dilation)
+    reach = _kernel_reach(kernel_size, dilation)
     _ = validate.count("size", size), validate.count("stride", stride), validate.count("padding", padding, least=0)
     # A larger one would name a size that has one more window.
     validate.count("output_padding", output_padding, least=0, most=max(stride, dilation) - 1)
@@ -57,7 +57,7 @@ def same_padding(kernel_size: int, dilation: int = 1) -> tuple[int, int]:
     >>> same_padding(3), same_padding(4), same_padding(3, dilation=2)
     ((1, 1), (1, 2), (2, 2))
     """
-    total = _reach(kernel_size, dilation) - 1
+    total = _kernel_reach(kernel_size, dilation) - 1
     return total // 2, total - total // 2
 
 
@@ -94,6 +94,6 @@ def parameter_counts(
     return ParameterCounts(kernels * window, units * window, units * (height * width * channels + offset))
 
 
-def _reach(kernel_size: int, dilation: int) -> int:
+def _kernel_reach(kernel_size: int, dilation: int) -> int:
     """How many places a kernel spans from its first tap to its last."""
     return validate.count("dilation", dilation) * (validate.count("kernel_size", kernel_size) - 1) + 1

@@ -78,11 +78,12 @@ class UNet(nn.Module):
         place = {"device": device, "dtype": dtype}
         widths = [width * 2**level for level in range(levels + 1)]
         self.down = nn.ModuleList(
-            _twice(inputs, outputs, same, place) for inputs, outputs in zip([channels, *widths], widths, strict=False)
+            _double_convolution(inputs, outputs, same, place)
+            for inputs, outputs in zip([channels, *widths], widths, strict=False)
         )
         upwards = widths[:-1][::-1]  # the lowest level first
         self.up = nn.ModuleList(nn.ConvTranspose2d(2 * n, n, 2, stride=2, **place) for n in upwards)
-        self.join = nn.ModuleList(_twice(2 * n, n, same, place) for n in upwards)
+        self.join = nn.ModuleList(_double_convolution(2 * n, n, same, place) for n in upwards)
         self.head = nn.Conv2d(width, classes, 1, **place)
         self.reset_parameters()
 
@@ -97,17 +98,17 @@ class UNet(nn.Module):
                 nn.init.zeros_(part.bias)
 
     def forward(self, x: Float[Tensor, "batch channels height width"]) -> Float[Tensor, "batch classes rows columns"]:
-        self._fits(images("x", x, self.channels))
+        self._check_sides(images("x", x, self.channels))
         seen = [self.down[0](x)]  # (batch, width, height, width)
         for level in self.down[1:]:
             seen.append(level(functional.max_pool2d(seen[-1], 2)))  # twice the channels, half the size
         hidden = seen.pop()
         for up, join in zip(self.up, self.join, strict=True):
             hidden = up(hidden)  # half the channels, twice the size
-            hidden = join(torch.cat([_cropped(seen.pop(), hidden), hidden], dim=1))
+            hidden = join(torch.cat([_crop_maps(seen.pop(), hidden), hidden], dim=1))
         return self.head(hidden)  # (batch, classes, rows, columns)
 
-    def _fits(self, x: Tensor) -> None:
+    def _check_sides(self, x: Tensor) -> None:
         """Sides that can be halved on every level, and of which something is left at the end."""
         lost = 0 if self.config.same else 4  # pixels, by two convolutions
         for side in x.shape[2:]:
@@ -125,13 +126,13 @@ class UNet(nn.Module):
         return f"width={self.config.width}, levels={self.config.levels}, same={self.config.same}"
 
 
-def _twice(inputs: int, outputs: int, same: bool, place: dict) -> nn.Sequential:
+def _double_convolution(inputs: int, outputs: int, same: bool, place: dict) -> nn.Sequential:
     first = nn.Conv2d(inputs, outputs, 3, padding=int(same), **place)
     second = nn.Conv2d(outputs, outputs, 3, padding=int(same), **place)
     return nn.Sequential(first, nn.ReLU(), second, nn.ReLU())
 
 
-def _cropped(maps: Tensor, like: Tensor) -> Tensor:
+def _crop_maps(maps: Tensor, like: Tensor) -> Tensor:
     """The middle of the maps, as large as another."""
     top, left = ((maps.shape[axis] - like.shape[axis]) // 2 for axis in (2, 3))
     return maps[:, :, top : top + like.shape[2], left : left + like.shape[3]]

@@ -131,7 +131,7 @@ class WaveNet(nn.Module):
         return 1 + self.config.stacks * (self.config.kernel_size - 1) * (2**self.config.depth - 1)
 
     def forward(self, x: Int[Tensor, "batch time"]) -> Float[Tensor, "batch time levels"]:
-        embedded = self._embedded(x)  # (batch, time, channels)
+        embedded = self._embed_codes(x)  # (batch, time, channels)
         before = functional.pad(embedded, (0, 0, 1, 0))[:, :-1]  # the sample before each: zeros, x_0, x_1, ...
         return self._read_out(self._inputs_and_skips(before.mT)[1].mT)
 
@@ -142,7 +142,7 @@ class WaveNet(nn.Module):
     @torch.no_grad()
     def begin(self, x: Int[Tensor, "batch time"]) -> WaveNetState:
         """The state after these samples, which may be none; all steps are computed at once."""
-        embedded, time = self._embedded(x), x.shape[1]  # (batch, time, channels)
+        embedded, time = self._embed_codes(x), x.shape[1]  # (batch, time, channels)
         before = functional.pad(embedded, (0, 0, 1, 0))  # (batch, 1 + time, channels): zeros, x_0, x_1, ...
         weights, rings = self._step_weights(), []
         for slots, values in zip(weights.slots.tolist(), self._inputs_and_skips(before.mT)[0], strict=True):
@@ -176,7 +176,7 @@ class WaveNet(nn.Module):
         generator: torch.Generator | None = None,
     ) -> Int[Tensor, "batch length"]:
         """The next samples, (batch, length); the state moves on. Long ones are compiled where there is a compiler."""
-        chances = _chances(state.last, length, temperature, generator)
+        chances = _uniform_numbers(state.last, length, temperature, generator)
         if length >= WORTH_COMPILING and not why_no_compiled_steps(state.last):
             drawn = compiled_steps(
                 state.weights, state.memory, state.last, state.position, temperature, chances
@@ -208,7 +208,7 @@ class WaveNet(nn.Module):
         generator: torch.Generator | None = None,
     ) -> Int[Tensor, "batch longer"]:
         """The same as `generate`, with the whole receptive field computed anew for every sample."""
-        for chance in _chances(self._embedded(x)[:, :0, 0], length, temperature, generator):
+        for chance in _uniform_numbers(self._embed_codes(x)[:, :0, 0], length, temperature, generator):
             unknown = functional.pad(x, (0, 1))  # the logits at a step do not see its sample
             # One step more than the field: at the cut, zeros stand for "no sample", which the field must not reach.
             logits = self(unknown[:, -self.receptive_field - 1 :])[:, -1]
@@ -218,7 +218,7 @@ class WaveNet(nn.Module):
     def extra_repr(self) -> str:
         return f"receptive_field={self.receptive_field}"
 
-    def _embedded(self, x: Tensor) -> Tensor:
+    def _embed_codes(self, x: Tensor) -> Tensor:
         validate.tokens("x", x, self.config.levels)
         if x.ndim != 2:
             raise ValueError(f"x must be (batch, time), got shape {tuple(x.shape)}")
@@ -261,7 +261,7 @@ class WaveNet(nn.Module):
         )
 
 
-def _chances(like: Tensor, length: int, temperature: float, generator: torch.Generator | None) -> Tensor:
+def _uniform_numbers(like: Tensor, length: int, temperature: float, generator: torch.Generator | None) -> Tensor:
     """(length, batch) numbers in [0, 1), one for each sample, the same whichever way the logits are computed."""
     validate.count("length", length)
     validate.number("temperature", temperature, least=0)

@@ -50,14 +50,14 @@ def members(path: Path, limit: Limit) -> Iterator[tuple[str, bytes]]:
         return
     with open(path, "rb") as file:
         if (most := limit(path.name)) is not None:
-            yield path.name, _bounded(file, most, path.name)
+            yield path.name, _read_bounded(file, most, path.name)
         else:
             yield from members_of(file, str(path), limit)
 
 
 def members_of(file: IO[bytes], name: str, limit: Limit) -> Iterator[tuple[str, bytes]]:
     """The same for an archive that is open."""
-    with _told(name):
+    with _archive_errors(name):
         start = file.read(262)
         file.seek(0)
         if start.startswith(b"PK\x03\x04"):
@@ -71,7 +71,7 @@ def members_of(file: IO[bytes], name: str, limit: Limit) -> Iterator[tuple[str, 
 
 
 @contextlib.contextmanager
-def _told(name: str) -> Iterator[None]:
+def _archive_errors(name: str) -> Iterator[None]:
     try:
         yield
     except ArchiveError:
@@ -81,7 +81,7 @@ def _told(name: str) -> Iterator[None]:
         raise ArchiveError(f"{name} is damaged or cannot be read: {said}") from error
 
 
-def _bounded(file: Any, most: int, name: str) -> bytes:
+def _read_bounded(file: Any, most: int, name: str) -> bytes:
     content = file.read(most + 1)
     if len(content) > most:
         raise ArchiveError(f"{name} is larger than the {most:,} bytes that it should have at most")
@@ -93,7 +93,7 @@ def _from_zip(file: IO[bytes], limit: Limit) -> Iterator[tuple[str, bytes]]:
         for info in archive.infolist():
             if (most := limit(info.filename)) is not None:
                 with archive.open(info) as member:
-                    yield info.filename, _bounded(member, most, info.filename)
+                    yield info.filename, _read_bounded(member, most, info.filename)
 
 
 def _data_of_deb(file: IO[bytes]) -> IO[bytes]:
@@ -164,8 +164,8 @@ def gunzip(content: bytes, most: int, name: str) -> bytes:
     >>> gunzip(gzip.compress(b"idx"), most=3, name="x.gz")
     b'idx'
     """
-    with _told(name), gzip.open(io.BytesIO(content)) as file:
-        return _bounded(file, most, name)
+    with _archive_errors(name), gzip.open(io.BytesIO(content)) as file:
+        return _read_bounded(file, most, name)
 
 
 def idx_array(content: bytes) -> np.ndarray:
@@ -178,7 +178,7 @@ def idx_array(content: bytes) -> np.ndarray:
     shape = [int.from_bytes(content[4 * axis : 4 * axis + 4], "big") for axis in range(1, axes + 1)]
     if not shape or len(content) < 4 * (axes + 1):
         raise ArchiveError(f"this is no idx file: it begins with {content[:8]!r}")
-    return _shaped(content, 4 * (axes + 1), np.dtype(IDX_KINDS[content[2]]), tuple(shape), "C")
+    return _shaped_array(content, 4 * (axes + 1), np.dtype(IDX_KINDS[content[2]]), tuple(shape), "C")
 
 
 def idx_bytes(array: np.ndarray) -> bytes:
@@ -203,10 +203,10 @@ def npy_array(content: bytes) -> np.ndarray:
         raise ArchiveError(f"this is no npy file: {' '.join(str(error).split())}") from error
     if dtype.hasobject:
         raise ArchiveError("this npy file holds Python objects, which are not read")
-    return _shaped(content, file.tell(), dtype, shape, "F" if columns_first else "C")
+    return _shaped_array(content, file.tell(), dtype, shape, "F" if columns_first else "C")
 
 
-def _shaped(content: bytes, start: int, dtype: np.dtype, shape: tuple[int, ...], order: Any) -> np.ndarray:
+def _shaped_array(content: bytes, start: int, dtype: np.dtype, shape: tuple[int, ...], order: Any) -> np.ndarray:
     wanted = math.prod(shape) * dtype.itemsize  # in Python's integers, which do not overflow
     if wanted != len(content) - start:
         raise ArchiveError(f"the header promises {wanted:,} bytes, there are {len(content) - start:,}")

@@ -31,11 +31,11 @@ def read_arrays(path: Path, names: Sequence[str] = ("x", "y"), max_memory: int |
         with open_regular(path) as file:
             if file.read(len(PLAIN)) == PLAIN:
                 file.seek(0)
-                check_memory(f"{path}: the array", _declared(file), max_memory)
+                check_memory(f"{path}: the array", _declared_bytes(file), max_memory)
                 file.seek(0)
                 return {names[0]: np.lib.format.read_array(file, allow_pickle=False)}
             file.seek(0)
-            arrays, others = _unpacked(path, file, names, max_memory)
+            arrays, others = _unpack_archive(path, file, names, max_memory)
     except TooLarge:
         raise
     except UNREADABLE as error:
@@ -47,7 +47,7 @@ def read_arrays(path: Path, names: Sequence[str] = ("x", "y"), max_memory: int |
     return arrays
 
 
-def _unpacked(
+def _unpack_archive(
     path: Path, file: BinaryIO, names: Sequence[str], max_memory: int | None
 ) -> tuple[dict[str, np.ndarray], list[str]]:
     """The arrays of a zip archive, once their headers together are within the limit; and the names of all."""
@@ -61,7 +61,7 @@ def _unpacked(
                 if content.read(len(PLAIN)) != PLAIN:
                     raise TooLarge(f"{path}: {name} in it is no array")
             with archive.open(member) as content:
-                needed += _declared(content)
+                needed += _declared_bytes(content)
         check_memory(f"{path}: {' and '.join(kept)} in it", needed, max_memory)
         arrays = {}
         for name, member in kept.items():
@@ -70,7 +70,7 @@ def _unpacked(
     return arrays, [name.removesuffix(".npy") for name in held]
 
 
-def _declared(file: Any) -> int:
+def _declared_bytes(file: Any) -> int:
     """Bytes of the array by its header, which is small."""
     readers = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
     version = np.lib.format.read_magic(file)

@@ -65,7 +65,7 @@ def block_graph(
     y = np.sort(np.arange(n) % blocks)
     chosen = torch.from_numpy(_first_of_each_block(nodes, y, labels))
     x = means[y] + nodes.standard_normal((n, features))
-    edges = torch.from_numpy(_tossed(pairs, probabilities[y][:, y]))
+    edges = torch.from_numpy(_toss_edges(pairs, probabilities[y][:, y]))
     block = torch.from_numpy(y)
     return GraphDataset(
         name="blocks",
@@ -90,7 +90,7 @@ def _first_of_each_block(generator: np.random.Generator, y: np.ndarray, labels: 
     return chosen
 
 
-def _tossed(generator: np.random.Generator, probabilities: np.ndarray) -> np.ndarray:
+def _toss_edges(generator: np.random.Generator, probabilities: np.ndarray) -> np.ndarray:
     """Toss once for each pair of nodes; each edge is returned in both directions."""
     joined = np.triu(generator.random(probabilities.shape) < probabilities, k=1)
     return np.stack(np.nonzero(joined | joined.T))

@@ -26,16 +26,16 @@ class Example:
         self.columns = columns
 
     def __getattr__(self, name: str) -> Tensor:
-        return _column(self, name, AttributeError)
+        return _column_of(self, name, AttributeError)
 
     def __getitem__(self, name: str) -> Tensor:
-        return _column(self, name, KeyError)
+        return _column_of(self, name, KeyError)
 
     def __iter__(self) -> Iterator[Tensor]:
         return iter(self.columns.values())
 
     def __repr__(self) -> str:
-        return f"Example({_shapes(self)})"
+        return f"Example({_column_shapes(self)})"
 
 
 class Examples:
@@ -68,7 +68,7 @@ class Examples:
         return len(next(iter(self.columns.values())))
 
     def __getattr__(self, name: str) -> Tensor:
-        return _column(self, name, AttributeError)
+        return _column_of(self, name, AttributeError)
 
     @overload
     def __getitem__(self, which: str) -> Tensor: ...
@@ -79,12 +79,12 @@ class Examples:
     def __getitem__(self, which: Any) -> "Tensor | Example | Examples":
         # index_select is several times quicker than column[which] for the few rows of a batch
         if isinstance(which, Tensor) and which.dtype is torch.int64 and which.ndim:
-            return self._map(lambda column: column.index_select(0, which))
+            return self._map_columns(lambda column: column.index_select(0, which))
         if isinstance(which, str):
-            return _column(self, which, KeyError)
+            return _column_of(self, which, KeyError)
         if isinstance(which, int | np.integer) or (isinstance(which, Tensor) and not which.ndim):
             return Example({name: column[int(which)] for name, column in self.columns.items()})
-        return self._map(lambda column: column[which])
+        return self._map_columns(lambda column: column[which])
 
     def __iter__(self) -> Iterator[Tensor]:
         """The columns in order, so that `x, y = examples` reads as it should."""
@@ -92,39 +92,39 @@ class Examples:
 
     def to(self, *place: Any, **options: Any) -> "Examples":
         """On a device or in a dtype; whole numbers (labels, tokens) change their device only."""
-        return self._map(lambda column: moved(column, *place, **options))
+        return self._map_columns(lambda column: moved(column, *place, **options))
 
     def pin_memory(self) -> "Examples":
         """In memory that a GPU can read by itself; a DataLoader with pin_memory=True asks for it."""
-        return self._map(Tensor.pin_memory)
+        return self._map_columns(Tensor.pin_memory)
 
-    def _map(self, change: Callable[[Tensor], Tensor]) -> "Examples":
+    def _map_columns(self, change: Callable[[Tensor], Tensor]) -> "Examples":
         # Without the checks of __init__: this runs once a batch.
         new = object.__new__(Examples)
         new.columns = {name: change(column) for name, column in self.columns.items()}
         return new
 
     def __repr__(self) -> str:
-        return f"Examples({_shapes(self)})"
+        return f"Examples({_column_shapes(self)})"
 
 
-def _column(of: Example | Examples, name: str, missing: type[Exception]) -> Tensor:
+def _column_of(of: Example | Examples, name: str, missing: type[Exception]) -> Tensor:
     try:
         return of.__dict__["columns"][name]
     except KeyError:
         raise missing(f"no column {name!r} among {', '.join(of.__dict__.get('columns', ()))}") from None
 
 
-def _shapes(of: Example | Examples) -> str:
+def _column_shapes(of: Example | Examples) -> str:
     return ", ".join(f"{name}={tuple(column.shape)}" for name, column in of.columns.items())
 
 
-def _collate(examples: Sequence[Example], *, collate_fn_map: Any = None) -> Examples:
+def _collate_examples(examples: Sequence[Example], *, collate_fn_map: Any = None) -> Examples:
     """Examples that a DataLoader took one by one as the batch they form."""
     return Examples(**{name: torch.stack([one.columns[name] for one in examples]) for name in examples[0].columns})
 
 
-default_collate_fn_map[Example] = _collate
+default_collate_fn_map[Example] = _collate_examples
 
 
 def moved(tensor: Tensor, *place: Any, **options: Any) -> Tensor:
@@ -155,17 +155,17 @@ class Dataset:
     @property
     def train(self) -> Examples:
         """What may be learnt from."""
-        return self._part("train")
+        return self._part_named("train")
 
     @property
     def validation(self) -> Examples:
         """What choices may be made by."""
-        return self._part("validation")
+        return self._part_named("validation")
 
     @property
     def test(self) -> Examples:
         """What is kept for the final number."""
-        return self._part("test")
+        return self._part_named("test")
 
     @property
     def everything(self) -> Examples:
@@ -181,7 +181,7 @@ class Dataset:
         """The same parts on a device or in a dtype."""
         return replace(self, parts={name: part.to(*place, **options) for name, part in self.parts.items()})
 
-    def _part(self, name: str) -> Examples:
+    def _part_named(self, name: str) -> Examples:
         if name not in self.parts:
             raise AttributeError(f"{self.name} has no {name} part, only {', '.join(self.parts)}")
         return self.parts[name]

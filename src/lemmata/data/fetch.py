@@ -74,10 +74,10 @@ def fetch(remote: Remote, folder: Path, progress: Progress = lambda done, size: 
     if _is_whole(path, remote):
         return path
     folder.mkdir(parents=True, exist_ok=True)
-    with _part(path) as part:
-        _download(remote, part, progress, timeout)
+    with _part_file(path) as part:
+        _download_file(remote, part, progress, timeout)
         part.seek(0)
-        found = _sha256(part)  # of the file, not of the stream: what counts is what will be read
+        found = _file_sha256(part)  # of the file, not of the stream: what counts is what will be read
         os.fsync(part.fileno())
         if fcntl is None:
             part.close()  # Windows moves and deletes only what is closed; elsewhere the lock is kept to the end
@@ -107,17 +107,17 @@ def _is_whole(path: Path, remote: Remote) -> bool:
     if not path.is_file() or path.stat().st_size != remote.size:
         return False
     with open(path, "rb") as file:
-        return _sha256(file) == remote.sha256
+        return _file_sha256(file) == remote.sha256
 
 
-def _sha256(file: IO[bytes] | FileIO) -> str:
+def _file_sha256(file: IO[bytes] | FileIO) -> str:
     return hashlib.file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type]
 
 
 @contextlib.contextmanager
-def _part(path: Path) -> Iterator[FileIO]:
+def _part_file(path: Path) -> Iterator[FileIO]:
     """NAME.part, or a part of our own, dropped on failure, while another process is writing to that one."""
-    part = _locked(path.with_name(path.name + ".part"))
+    part = _lock_part(path.with_name(path.name + ".part"))
     if part is not None:
         with part:
             try:
@@ -137,7 +137,7 @@ def _part(path: Path) -> Iterator[FileIO]:
             os.unlink(own)
 
 
-def _locked(path: Path) -> FileIO | None:
+def _lock_part(path: Path) -> FileIO | None:
     # Not "ab": that writes at the end wherever we stand. Unbuffered: a full disk is told by the write itself.
     part = FileIO(path, "r+", opener=lambda name, flags: os.open(name, flags | os.O_CREAT, 0o644))
     if fcntl is None:
@@ -153,7 +153,7 @@ def _locked(path: Path) -> FileIO | None:
     return None
 
 
-def _download(remote: Remote, part: FileIO, progress: Progress, timeout: float) -> None:
+def _download_file(remote: Remote, part: FileIO, progress: Progress, timeout: float) -> None:
     if (have := part.seek(0, os.SEEK_END)) > remote.size:
         part.truncate(have := 0)
     free = shutil.disk_usage(Path(part.name).parent).free
@@ -165,7 +165,7 @@ def _download(remote: Remote, part: FileIO, progress: Progress, timeout: float) 
         before = part.seek(0, os.SEEK_END)
         if before == remote.size:
             return
-        trouble = _attempt(remote, part, progress, timeout)
+        trouble = _attempt_download(remote, part, progress, timeout)
         if part.tell() == remote.size:
             return
         if part.tell() <= before:
@@ -173,18 +173,18 @@ def _download(remote: Remote, part: FileIO, progress: Progress, timeout: float) 
     raise FetchError(f"{remote.name} from {remote.host}: {trouble}")
 
 
-def _attempt(remote: Remote, part: FileIO, progress: Progress, timeout: float) -> str:
+def _attempt_download(remote: Remote, part: FileIO, progress: Progress, timeout: float) -> str:
     """Go on where the part ends; what stopped us, if something that may pass did."""
     try:
-        with _ask(remote, part, timeout) as answer:
+        with _ask_server(remote, part, timeout) as answer:
             while block := answer.read1(BLOCK):  # read would wait for all of it, and lose it when cut
-                _keep(remote, part, block)
+                _keep_block(remote, part, block)
                 progress(part.tell(), remote.size)
-        return _cut(remote, part)
+        return _cut_message(remote, part)
     except FetchError:
         raise
     except (ConnectionError, http.client.IncompleteRead):
-        return _cut(remote, part)
+        return _cut_message(remote, part)
     except urllib.error.HTTPError as error:
         error.close()
         return f"the server answered {error.code} {error.reason}"
@@ -197,34 +197,34 @@ def _attempt(remote: Remote, part: FileIO, progress: Progress, timeout: float) -
         return f"no connection ({getattr(reason, 'strerror', None) or reason or type(error).__name__})"
 
 
-def _cut(remote: Remote, part: FileIO) -> str:
+def _cut_message(remote: Remote, part: FileIO) -> str:
     return f"the connection was cut after {megabytes(part.tell())} of {megabytes(remote.size)}"
 
 
-def _ask(remote: Remote, part: FileIO, timeout: float) -> Any:
+def _ask_server(remote: Remote, part: FileIO, timeout: float) -> Any:
     """The server's answer, with the part cut back to where the answer starts."""
     try:
-        answer = _open(remote.url, part.tell(), timeout)
+        answer = _open_url(remote.url, part.tell(), timeout)
     except urllib.error.HTTPError as error:
         if error.code != http.client.REQUESTED_RANGE_NOT_SATISFIABLE or not part.tell():
             raise
         error.close()
-        _restart(part)
-        answer = _open(remote.url, 0, timeout)
-    start, size = _range(answer)
+        _restart_part(part)
+        answer = _open_url(remote.url, 0, timeout)
+    start, size = _answer_range(answer)
     if size not in (None, remote.size):
         answer.close()
         changed = f"{size:,} bytes, not the {remote.size:,} it had, so it has changed there"
         raise FetchError(f"{remote.name} from {remote.host} is refused: the server offers {changed}")
     if start != part.tell():  # most often a server that knows no ranges and starts again
-        _restart(part)
+        _restart_part(part)
     if start != part.tell():
         answer.close()
         raise FetchError(f"{remote.name} from {remote.host} is refused: the server sent a range nobody asked for")
     return answer
 
 
-def _open(url: str, start: int, timeout: float) -> Any:
+def _open_url(url: str, start: int, timeout: float) -> Any:
     headers = {"Accept-Encoding": "identity", "User-Agent": "lemmata"} | ({"Range": f"bytes={start}-"} if start else {})
     asked = url
     for _ in range(1 + REDIRECTS):
@@ -232,7 +232,7 @@ def _open(url: str, start: int, timeout: float) -> Any:
             via = f", where {asked} redirects," if url != asked else ""
             raise FetchError(f"{url}{via} is refused: only {SCHEMES[0]} is fetched")
         try:
-            return _opener().open(urllib.request.Request(url, headers=headers), timeout=timeout)
+            return _download_opener().open(urllib.request.Request(url, headers=headers), timeout=timeout)
         except urllib.error.HTTPError as error:
             if error.code not in MOVED or not error.headers.get("Location"):
                 raise
@@ -241,7 +241,7 @@ def _open(url: str, start: int, timeout: float) -> Any:
     raise FetchError(f"{asked} is refused: more than {REDIRECTS} redirects")
 
 
-def _range(answer: Any) -> tuple[int, int | None]:
+def _answer_range(answer: Any) -> tuple[int, int | None]:
     """Where an answer starts and how long the whole file is, as far as the server says."""
     if answer.status != http.client.PARTIAL_CONTENT:
         length = answer.headers.get("Content-Length", "")
@@ -254,14 +254,14 @@ def _range(answer: Any) -> tuple[int, int | None]:
     return int(start), int(size) if size.isdecimal() else None
 
 
-def _restart(part: FileIO) -> None:
+def _restart_part(part: FileIO) -> None:
     part.seek(0)
     part.truncate()
 
 
-def _keep(remote: Remote, part: FileIO, block: bytes) -> None:
+def _keep_block(remote: Remote, part: FileIO, block: bytes) -> None:
     if part.tell() + len(block) > remote.size:
-        _restart(part)
+        _restart_part(part)
         raise FetchError(f"{remote.name} from {remote.host} is refused: longer than its {remote.size:,} bytes")
     rest = memoryview(block)
     try:
@@ -275,7 +275,7 @@ def _keep(remote: Remote, part: FileIO, block: bytes) -> None:
 
 
 @functools.cache  # reading the certificates takes a while
-def _opener() -> urllib.request.OpenerDirector:
+def _download_opener() -> urllib.request.OpenerDirector:
     """Only what a download needs: urllib's own opener would also read file: and ftp:, and follow any redirect."""
     opener = urllib.request.OpenerDirector()
     opener.add_handler(urllib.request.ProxyHandler())

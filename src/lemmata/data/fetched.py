@@ -142,7 +142,7 @@ def fetch_source(source: Source, progress: Progress = lambda done, size: None) -
     kept = cached_path(source.name)
     folder = kept.with_suffix(".parts")
     try:
-        paths = _downloaded(source, folder, progress)
+        paths = _download_files(source, folder, progress)
         keep_from(source, paths)
         for path in paths:
             path.unlink(missing_ok=True)  # another process may have been as quick
@@ -152,7 +152,7 @@ def fetch_source(source: Source, progress: Progress = lambda done, size: None) -
     return kept
 
 
-def _downloaded(source: Source, folder: Path, progress: Progress) -> list[Path]:
+def _download_files(source: Source, folder: Path, progress: Progress) -> list[Path]:
     paths, before = [], 0
     for remote in source.remotes:
         start = before  # bound now: each file counts on from where the last one ended
@@ -171,7 +171,7 @@ def keep_from(source: Source, paths: Sequence[Path]) -> Path:
     for path in paths:
         if not path.exists():
             raise FileNotFoundError(f"there is no file {path}")
-    arrays = _read(source, paths)
+    arrays = _read_files(source, paths)
     stored, kept = io.BytesIO(), cached_path(source.name)
     (np.savez_compressed if source.packs else np.savez)(stored, **arrays)  # type: ignore[arg-type]
     try:
@@ -181,8 +181,8 @@ def keep_from(source: Source, paths: Sequence[Path]) -> Path:
     return kept
 
 
-def _read(source: Source, paths: Sequence[Path]) -> Arrays:
-    found = dict(_found(source, paths))
+def _read_files(source: Source, paths: Sequence[Path]) -> Arrays:
+    found = dict(_find_files(source, paths))
     for form in source.forms:
         try:
             arrays = form.arrays(found)
@@ -197,7 +197,7 @@ def _read(source: Source, paths: Sequence[Path]) -> Arrays:
     raise ArchiveError(f"{given} holds no {missing}, so no {source.name}; known to hold it: {source.packages}")
 
 
-def _found(source: Source, paths: Sequence[Path]) -> Iterator[tuple[str, bytes]]:
+def _find_files(source: Source, paths: Sequence[Path]) -> Iterator[tuple[str, bytes]]:
     limits = {name: limit for form in source.forms for name, limit in form.limits().items()}
     by_size = {content.size: content.name for form in source.forms for content in form.contents}
     for path in paths:

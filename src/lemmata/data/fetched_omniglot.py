@@ -38,8 +38,10 @@ REMOTES = (
 )
 
 
-def _decode(files: Files) -> Arrays:
-    drawings = [drawing for number, file in enumerate(CHARACTERS) for drawing in _drawings(files[file], file, number)]
+def _decode_drawings(files: Files) -> Arrays:
+    drawings = [
+        drawing for number, file in enumerate(CHARACTERS) for drawing in _drawings_of_archive(files[file], file, number)
+    ]
     characters = sorted({drawing[:3] for drawing in drawings})
     alphabets = sorted({alphabet for _, alphabet, _ in characters})
     number_of = {character: number for number, character in enumerate(characters)}
@@ -54,7 +56,7 @@ def _decode(files: Files) -> Arrays:
     }
 
 
-def _drawings(content: bytes, file: str, part: int) -> Iterator[tuple[int, str, int, int, np.ndarray]]:
+def _drawings_of_archive(content: bytes, file: str, part: int) -> Iterator[tuple[int, str, int, int, np.ndarray]]:
     """Part, alphabet, number of the character, number of the drawer, and the ink in bits."""
     pattern = re.compile(rf"{file[:-4]}/([^/]+)/character(\d+)/\d+_(\d+)\.png")
     found = dict(members_of(io.BytesIO(content), file, lambda name: LONGEST if pattern.fullmatch(name) else None))
@@ -62,10 +64,16 @@ def _drawings(content: bytes, file: str, part: int) -> Iterator[tuple[int, str, 
         raise ArchiveError(f"{file} has {len(found):,} drawings, not {CHARACTERS[file] * DRAWERS:,}")
     for name in sorted(found):
         alphabet, character, drawer = pattern.fullmatch(name).groups()  # type: ignore[union-attr]
-        yield part, alphabet.replace("_", " "), int(character), int(drawer), np.packbits(_ink(found[name], name))
+        yield (
+            part,
+            alphabet.replace("_", " "),
+            int(character),
+            int(drawer),
+            np.packbits(_black_pixels(found[name], name)),
+        )
 
 
-def _ink(content: bytes, name: str) -> np.ndarray:
+def _black_pixels(content: bytes, name: str) -> np.ndarray:
     """Where a drawing is black."""
     picture = read_image(content)
     if picture.shape != (SIDE, SIDE):
@@ -78,7 +86,7 @@ SOURCES: Mapping[str, Source] = {
         "omniglot",
         REMOTES,
         "the two official files images_background.zip and images_evaluation.zip, or their folder",
-        (Form(tuple(Content(remote.name, remote.size, remote.sha256) for remote in REMOTES), _decode),),
+        (Form(tuple(Content(remote.name, remote.size, remote.sha256) for remote in REMOTES), _decode_drawings),),
     )
 }
 
@@ -115,7 +123,7 @@ def omniglot(side: int = 28, fetch: bool = False) -> Dataset:
     arrays = cached_arrays(SOURCES["omniglot"], fetch)
     columns = {"y": arrays["y"], "alphabet": arrays["alphabet"][arrays["y"]], "drawer": arrays["drawer"]}
     everything = Examples(
-        x=_shrunk(arrays["bits"], side),
+        x=_shrink_drawings(arrays["bits"], side),
         **{name: torch.from_numpy(column.astype(np.int64)) for name, column in columns.items()},
     )
     held_out = torch.from_numpy(arrays["part"][arrays["y"]] == 1)
@@ -125,9 +133,9 @@ def omniglot(side: int = 28, fetch: bool = False) -> Dataset:
     )
 
 
-def _shrunk(bits: np.ndarray, side: int) -> Float[Tensor, "drawings side side"]:
+def _shrink_drawings(bits: np.ndarray, side: int) -> Float[Tensor, "drawings side side"]:
     """In pieces: all drawings at once as float32 would take 1.4 GB before they are made smaller."""
-    cover = torch.from_numpy(_cover(side))
+    cover = torch.from_numpy(_pixel_cover(side))
     pieces = []
     for some in np.array_split(bits, max(1, len(bits) // 1000)):
         pixels = np.unpackbits(some, axis=1, count=SIDE * SIDE).reshape(-1, SIDE, SIDE)
@@ -135,7 +143,7 @@ def _shrunk(bits: np.ndarray, side: int) -> Float[Tensor, "drawings side side"]:
     return torch.cat(pieces)
 
 
-def _cover(side: int) -> np.ndarray:
+def _pixel_cover(side: int) -> np.ndarray:
     """Which share of each new pixel each old one makes up, along one axis: rows that sum to one."""
     edges = np.linspace(0, SIDE, side + 1)
     old = np.arange(SIDE)

@@ -34,7 +34,7 @@ def _decode_official(files: Files) -> Arrays:
     rows = {name: match.groups() for name in found if (match := pattern.fullmatch(name))}
     order = sorted(found, key=lambda name: (PARTS.index(rows[name][0]), rows[name][1], rows[name][2]))
     reviews = [(rows[name][0], rows[name][1] == "pos", found[name]) for name in order]
-    return _packed(reviews)
+    return _pack_texts(reviews)
 
 
 def _decode_listed(files: Files) -> Arrays:
@@ -43,10 +43,10 @@ def _decode_listed(files: Files) -> Arrays:
     quarter = len(listed) // 4
     parts = [part for part in ("test", "train", "test", "train") for _ in range(quarter)]
     reviews = [(part, bool(row["s"]), row["t"].encode()) for part, row in zip(parts, listed, strict=True)]
-    return _packed(sorted(reviews, key=lambda review: (PARTS.index(review[0]), review[1])))
+    return _pack_texts(sorted(reviews, key=lambda review: (PARTS.index(review[0]), review[1])))
 
 
-def _packed(reviews: Sequence[tuple[str, bool, bytes]]) -> Arrays:
+def _pack_texts(reviews: Sequence[tuple[str, bool, bytes]]) -> Arrays:
     """All texts in one row of bytes, with where each ends: an array of strings would be as wide as the longest."""
     if len(reviews) != REVIEWS:
         raise ArchiveError(f"{len(reviews):,} reviews were found, not {REVIEWS:,}")
@@ -108,7 +108,7 @@ def imdb(duplicates: bool = False, fetch: bool = False) -> Dataset:
     'Story of a man who has unnatural fe'
     """
     arrays = cached_arrays(SOURCES["imdb"], fetch)
-    texts = _unpacked(arrays["text"].tobytes(), arrays["end"].tolist())
+    texts = _unpack_texts(arrays["text"].tobytes(), arrays["end"].tolist())
     first = dict(zip(reversed(texts), range(len(texts) - 1, -1, -1), strict=True))
     rows = torch.tensor([row for row, text in enumerate(texts) if duplicates or first[text] == row])
     everything = Examples(text=rows, y=torch.from_numpy(arrays["y"]).long()[rows])
@@ -117,7 +117,7 @@ def imdb(duplicates: bool = False, fetch: bool = False) -> Dataset:
     return Dataset("imdb", parts, ("negative", "positive"), {"texts": texts})
 
 
-def _unpacked(text: bytes, ends: Iterable[int]) -> list[str]:
+def _unpack_texts(text: bytes, ends: Iterable[int]) -> list[str]:
     start, texts = 0, []
     for end in ends:
         texts.append(text[start:end].decode())

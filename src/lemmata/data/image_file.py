@@ -50,10 +50,10 @@ def read_image(
     header = image_header(io.BytesIO(content), max_memory)
     try:
         if content.startswith(b"\x89PNG"):
-            with _opened(io.BytesIO(content)) as image:
+            with _open_image(io.BytesIO(content)) as image:
                 image.verify()  # the checksums, at which decoding does not look
-        with _opened(io.BytesIO(content)) as image:
-            turned = _orientation(image) != 1
+        with _open_image(io.BytesIO(content)) as image:
+            turned = _exif_orientation(image) != 1
             shown = _eight_bits(ImageOps.exif_transpose(image) if turned else image, header.colour or colour)
     except Refused:
         raise
@@ -67,8 +67,10 @@ def read_image(
 def image_header(file: BinaryIO, max_memory: int | None = None) -> Header:
     """What the image in a file declares; none of it is decoded, and what would take too much memory is refused."""
     try:
-        with _opened(file) as image:
-            width, height = image.size if _orientation(image) < 5 else image.size[::-1]  # rows and columns exchanged
+        with _open_image(file) as image:
+            width, height = (
+                image.size if _exif_orientation(image) < 5 else image.size[::-1]
+            )  # rows and columns exchanged
             header = Header(width, height, image.mode not in GREY)
             deep = image.mode not in ("1", "L")
     except Image.DecompressionBombError:
@@ -87,13 +89,13 @@ class Refused(ValueError):
     """An image that is sound, and is not what is needed."""
 
 
-def _opened(file: BinaryIO) -> Image.Image:
+def _open_image(file: BinaryIO) -> Image.Image:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", Image.DecompressionBombWarning)  # the memory is looked at here
         return Image.open(file, formats=FORMATS)
 
 
-def _orientation(image: Image.Image) -> int:
+def _exif_orientation(image: Image.Image) -> int:
     """The EXIF orientation, 1 to 8, as far as it stands before the pixels: Pillow would decode to find a later one."""
     exif = Image.Exif()
     exif.load(image.info.get("exif") or b"")

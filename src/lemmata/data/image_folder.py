@@ -34,11 +34,11 @@ def read_images(
     files = [file for file in files if file.suffix.lower() in SUFFIXES]
     if not files:
         raise ValueError(f"{path} holds no image: .png, .jpg, .pgm or .ppm files in one subfolder for each class")
-    headers = [_header(file, max_memory) for file in files]
+    headers = [_file_header(file, max_memory) for file in files]
     colour = colour or any(header.colour for header in headers)
     for file, header in zip(files, headers, strict=True):
         if side is None and header[:2] != headers[0][:2]:
-            sizes = f"is {_size(header)}, but {files[0].name} is {_size(headers[0])}"
+            sizes = f"is {_header_size(header)}, but {files[0].name} is {_header_size(headers[0])}"
             raise ValueError(f"{file} {sizes}: bring all images to one size, as image_size=32 (--image-size 32) does")
     height, width = (side, side) if side else (headers[0].height, headers[0].width)
     shape = (3, height, width) if colour else (height, width)
@@ -56,7 +56,7 @@ def read_images(
     return images, names, [str(file) for file in files]
 
 
-def _header(file: Path, max_memory: int | None) -> Header:
+def _file_header(file: Path, max_memory: int | None) -> Header:
     try:
         with open_regular(file) as opened:
             return image_header(opened, max_memory)
@@ -64,5 +64,5 @@ def _header(file: Path, max_memory: int | None) -> Header:
         raise ValueError(f"{file}: {error}") from None
 
 
-def _size(header: Header) -> str:
+def _header_size(header: Header) -> str:
     return f"{header.width} x {header.height}"

@@ -48,7 +48,9 @@ def check_memory(what: str, needed: int, max_memory: int | None = None) -> None:
     limit = memory_limit(max_memory)
     if needed > limit:
         whose = "half of the free memory" if max_memory is None else "max_memory"
-        raise TooLarge(f"{what} needs {_size(needed)}, more than the {_size(limit)} of {whose}: use a smaller file")
+        raise TooLarge(
+            f"{what} needs {_size_text(needed)}, more than the {_size_text(limit)} of {whose}: use a smaller file"
+        )
 
 
 def open_regular(path: Path) -> BufferedReader:
@@ -65,11 +67,11 @@ def read_regular(path: Path, max_memory: int | None = None, times: int = 1) -> b
     """The content of a file whose reading takes so many times its size."""
     with open_regular(path) as file:
         size = os.fstat(file.fileno()).st_size
-        check_memory(f"{path}, a file of {_size(size)},", times * size, max_memory)
+        check_memory(f"{path}, a file of {_size_text(size)},", times * size, max_memory)
         return file.read(size + 1)  # one that grows meanwhile is not followed
 
 
-def _size(count: int) -> str:
+def _size_text(count: int) -> str:
     for unit, name in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
         if count >= unit:
             return f"{count / unit:.3g} {name}"

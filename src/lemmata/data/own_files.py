@@ -90,10 +90,10 @@ def _from_table(table: Table, choices: FileChoices, seed: int, max_memory: int |
     if not inputs:
         raise ValueError(f"{table.path} has no column to learn from beside {table.names[place]}")
     numbers = table.numbers(place)
-    column, y = _target(
+    column, y = _target_column(
         table.names[place], table.cells(place) if numbers is None else numbers, choices.task, table.path
     )
-    train, test = _split(y, column, choices.test_fraction, seed, table.path)
+    train, test = _split_rows(y, column, choices.test_fraction, seed, table.path)
     columns = []
     for index in inputs:
         values = table.numbers(index)
@@ -102,7 +102,7 @@ def _from_table(table: Table, choices: FileChoices, seed: int, max_memory: int |
         of_train = None if values is None else np.array(values)[train]
         columns.append(Column(name, categories=known) if of_train is None else Column.of(name, of_train))
     made = Preparation("table", tuple(columns), column, (sum(each.width for each in columns),))
-    return _dataset(table.path, made.rows(table, max_memory), y, made, train, test)
+    return _dataset_of_columns(table.path, made.rows(table, max_memory), y, made, train, test)
 
 
 def _from_arrays(path: Path, choices: FileChoices, seed: int, max_memory: int | None) -> Dataset:
@@ -114,8 +114,8 @@ def _from_arrays(path: Path, choices: FileChoices, seed: int, max_memory: int | 
         raise ValueError(f"{path}: x must be (examples, ...) and y (examples,), got {x.shape} and {values.shape}")
     if 0 in x.shape:
         raise ValueError(f"{path}: x must not be empty, got shape {x.shape}")
-    column, y = _target("y", values.tolist(), choices.task, path)
-    train, test = _split(y, column, choices.test_fraction, seed, path)
+    column, y = _target_column("y", values.tolist(), choices.task, path)
+    train, test = _split_rows(y, column, choices.test_fraction, seed, path)
     if x.dtype.kind not in "fiub":
         raise ValueError(f"{path}: x must hold numbers, got {x.dtype}")
     if x.ndim == 2:
@@ -123,7 +123,7 @@ def _from_arrays(path: Path, choices: FileChoices, seed: int, max_memory: int | 
     else:
         columns = (Column.of_blocks("x", Blocks(x, train)),)
     made = Preparation("arrays", columns, column, x.shape[1:])
-    return _dataset(path, made.array(x, path, max_memory), y, made, train, test)
+    return _dataset_of_columns(path, made.array(x, path, max_memory), y, made, train, test)
 
 
 def _from_images(path: Path, choices: FileChoices, seed: int, max_memory: int | None) -> Dataset:
@@ -133,14 +133,14 @@ def _from_images(path: Path, choices: FileChoices, seed: int, max_memory: int | 
         raise ValueError(f"{loose} lies in no subfolder: make one for each class, named as the class")
     if choices.task == "regression":
         raise ValueError(f"{path} holds images of classes: task cannot be regression")
-    column, y = _target("class", names, "classification", path)
-    train, test = _split(y, column, choices.test_fraction, seed, path)
+    column, y = _target_column("class", names, "classification", path)
+    train, test = _split_rows(y, column, choices.test_fraction, seed, path)
     resized = choices.image_size is not None
     made = Preparation("pictures", (Column("grey", 0.0, 255.0),), column, images.shape[1:], resized)
-    return _dataset(path, made.array(images, path, max_memory), y, made, train, test)
+    return _dataset_of_columns(path, made.array(images, path, max_memory), y, made, train, test)
 
 
-def _target(name: str, values: Sequence[Any], task: str, path: Path) -> tuple[Column, np.ndarray]:
+def _target_column(name: str, values: Sequence[Any], task: str, path: Path) -> tuple[Column, np.ndarray]:
     """The target's column, and its raw values: numbers of classes, or real numbers."""
     real = all(isinstance(value, int | float) for value in values)
     if real and not np.isfinite(values).all():
@@ -166,7 +166,7 @@ def _target(name: str, values: Sequence[Any], task: str, path: Path) -> tuple[Co
     return Column(name, categories=known), np.array([number[each] for each in names])
 
 
-def _split(y: np.ndarray, column: Column, fraction: float, seed: int, path: Path) -> tuple[np.ndarray, np.ndarray]:
+def _split_rows(y: np.ndarray, column: Column, fraction: float, seed: int, path: Path) -> tuple[np.ndarray, np.ndarray]:
     """Positions for training and for the test, drawn by the seed; of each class its fraction, never all of it."""
     generator = np.random.default_rng(seed)
     groups = [np.arange(len(y))] if column.categories is None else [np.flatnonzero(y == k) for k in np.unique(y)]
@@ -178,7 +178,9 @@ def _split(y: np.ndarray, column: Column, fraction: float, seed: int, path: Path
     return train, test
 
 
-def _dataset(path: Path, x: Tensor, y: np.ndarray, made: Preparation, train: np.ndarray, test: np.ndarray) -> Dataset:
+def _dataset_of_columns(
+    path: Path, x: Tensor, y: np.ndarray, made: Preparation, train: np.ndarray, test: np.ndarray
+) -> Dataset:
     if made.target.categories is None:
         made = replace(made, target=Column.of(made.target.name, y[train]))
         targets = torch.from_numpy(made.target.prepare(y))

@@ -43,24 +43,24 @@ def parity(bits: int = 8, n: int | None = None, test: int | None = None, seed: i
             [1., 1.]])
     """
     if n is None and test is None:
-        return _table(validate.count("bits", bits, least=1, most=LONGEST_TABLE), seed)
+        return _parity_table(validate.count("bits", bits, least=1, most=LONGEST_TABLE), seed)
     validate.count("bits", bits, least=1)
     if n is None:
         raise ValueError(f"n must be given with test, got test={test} alone: without both, all strings are listed")
 
     def sample(generator: np.random.Generator, size: int) -> dict[str, np.ndarray]:
-        return _labelled(generator.integers(0, 2, (size, bits)))
+        return _label_strings(generator.integers(0, 2, (size, bits)))
 
     return two_parts("parity", sample, n=n, test=n if test is None else test, seed=seed, classes=("even", "odd"))
 
 
-def _table(bits: int, seed: int) -> Dataset:
+def _parity_table(bits: int, seed: int) -> Dataset:
     numbers = streams(seed)[0].permutation(2**bits)
-    whole_table = Examples(**tensors(_labelled(numbers[:, None] >> np.arange(bits) & 1)))
+    whole_table = Examples(**tensors(_label_strings(numbers[:, None] >> np.arange(bits) & 1)))
     cut = 4 * 2**bits // 5
     order = torch.arange(2**bits)
     return Dataset("parity", {"train": whole_table[order[:cut]], "test": whole_table[order[cut:]]}, ("even", "odd"))
 
 
-def _labelled(strings: np.ndarray) -> dict[str, np.ndarray]:
+def _label_strings(strings: np.ndarray) -> dict[str, np.ndarray]:
     return {"x": strings.astype(np.float32), "y": strings.sum(axis=1) % 2}

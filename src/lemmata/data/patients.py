@@ -39,7 +39,7 @@ def diabetes(standardised: bool = True) -> Dataset:
     (Examples(x=(354, 10), y=(354,)), 'bmi')
     """
     stored = stored_arrays("diabetes.npz")
-    return _table("diabetes", stored, stored["y"].astype(np.float32), standardised)
+    return _patient_table("diabetes", stored, stored["y"].astype(np.float32), standardised)
 
 
 @dataset(
@@ -72,10 +72,10 @@ def breast_cancer(standardised: bool = True) -> Dataset:
     """
     stored = stored_arrays("breast_cancer.npz")
     classes = tuple(stored["classes"].tolist())
-    return _table("breast_cancer", stored, stored["y"].astype(np.int64), standardised, classes)
+    return _patient_table("breast_cancer", stored, stored["y"].astype(np.int64), standardised, classes)
 
 
-def _table(
+def _patient_table(
     name: str, stored: dict[str, np.ndarray], y: np.ndarray, standardised: bool, classes: tuple[str, ...] = ()
 ) -> Dataset:
     if not isinstance(standardised, bool):

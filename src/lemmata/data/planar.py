@@ -40,7 +40,7 @@ def moons(n: int = 1000, test: int = 1000, noise: float = 0.1, seed: int = 0) ->
     def sample(generator: np.random.Generator, size: int) -> dict[str, np.ndarray]:
         y, angle = balanced(generator, size, 2), generator.uniform(0, math.pi, size)
         upper = _on_circle(angle)
-        return {"x": _noisy(generator, np.where(y[:, None] == 0, upper, [1, 0.5] - upper), noise), "y": y}
+        return {"x": _add_noise(generator, np.where(y[:, None] == 0, upper, [1, 0.5] - upper), noise), "y": y}
 
     return two_parts("moons", sample, n=n, test=test, seed=seed, classes=("upper", "lower"))
 
@@ -73,7 +73,7 @@ def rings(n: int = 1000, test: int = 1000, classes: int = 2, noise: float = 0.05
     def sample(generator: np.random.Generator, size: int) -> dict[str, np.ndarray]:
         y, angle = balanced(generator, size, classes), generator.uniform(0, 2 * math.pi, size)
         points = _on_circle(angle) * ((y[:, None] + 1) / classes)
-        return {"x": _noisy(generator, points, noise), "y": y}
+        return {"x": _add_noise(generator, points, noise), "y": y}
 
     return two_parts("rings", sample, n=n, test=test, seed=seed, classes=tuple(map(str, range(classes))))
 
@@ -110,7 +110,7 @@ def spirals(
     def sample(generator: np.random.Generator, size: int) -> dict[str, np.ndarray]:
         y, radius = balanced(generator, size, arms), generator.uniform(0, 1, size)
         points = _on_circle(2 * math.pi * (turns * radius + y / arms)) * radius[:, None]
-        return {"x": _noisy(generator, points, noise), "y": y}
+        return {"x": _add_noise(generator, points, noise), "y": y}
 
     return two_parts("spirals", sample, n=n, test=test, seed=seed, classes=tuple(map(str, range(arms))))
 
@@ -143,7 +143,7 @@ def xor(n: int = 1000, test: int = 1000, noise: float = 0.3, seed: int = 0) -> D
     def sample(generator: np.random.Generator, size: int) -> dict[str, np.ndarray]:
         corner = balanced(generator, size, 4)
         bits = np.stack([corner // 2, corner % 2], axis=1)
-        return {"x": _noisy(generator, 2.0 * bits - 1, noise), "y": bits[:, 0] ^ bits[:, 1]}
+        return {"x": _add_noise(generator, 2.0 * bits - 1, noise), "y": bits[:, 0] ^ bits[:, 1]}
 
     return two_parts("xor", sample, n=n, test=test, seed=seed, classes=("same signs", "different signs"))
 
@@ -152,5 +152,5 @@ def _on_circle(angle: np.ndarray) -> np.ndarray:
     return np.stack([np.cos(angle), np.sin(angle)], axis=1)
 
 
-def _noisy(generator: np.random.Generator, points: np.ndarray, noise: float) -> np.ndarray:
+def _add_noise(generator: np.random.Generator, points: np.ndarray, noise: float) -> np.ndarray:
     return points + noise * generator.standard_normal(points.shape)

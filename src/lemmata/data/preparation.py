@@ -111,7 +111,11 @@ class Preparation:
             return Examples(x=x, y=self.labels(names, "")) if known else Examples(x=x)
         arrays = read_arrays(path)
         x = self.array(arrays["x"], path)
-        return Examples(x=x, y=self._targets(arrays["y"].tolist(), f"{path}: y")) if "y" in arrays else Examples(x=x)
+        return (
+            Examples(x=x, y=self._prepare_targets(arrays["y"].tolist(), f"{path}: y"))
+            if "y" in arrays
+            else Examples(x=x)
+        )
 
     def rows(self, table: Table, max_memory: int | None = None) -> Tensor:
         """The inputs of a table's rows, its columns found by name, or by their order where they have none."""
@@ -133,14 +137,14 @@ class Preparation:
         inputs = np.zeros((len(table.rows), sum(widths)), np.float32)
         begin = 0
         for column, number in zip(self.columns, places, strict=True):
-            self._fill(inputs[:, begin : begin + column.width], table, column, number)
+            self._fill_inputs(inputs[:, begin : begin + column.width], table, column, number)
             begin += column.width
         return torch.from_numpy(inputs)
 
-    def _fill(self, inputs: np.ndarray, table: Table, column: Column, place: int) -> None:
+    def _fill_inputs(self, inputs: np.ndarray, table: Table, column: Column, place: int) -> None:
         """The inputs of one column, in the room they have."""
         if column.categories is not None:
-            inputs[np.arange(len(inputs)), self._known(table, column, place)] = 1
+            inputs[np.arange(len(inputs)), self._known_categories(table, column, place)] = 1
             return
         values = table.numbers(place)
         if values is None:
@@ -148,7 +152,7 @@ class Preparation:
             raise ValueError(f"{table.path}, line {line}, column {column.name}: {cell!r} is no number")
         inputs[:, 0] = _told_where(table.path, column, np.array(values))
 
-    def _known(self, table: Table, column: Column, place: int) -> list[int]:
+    def _known_categories(self, table: Table, column: Column, place: int) -> list[int]:
         known = {name: number for number, name in enumerate(column.categories or ())}
         cells = table.cells(place)
         for cell, line in zip(cells, table.lines, strict=True):
@@ -178,10 +182,10 @@ class Preparation:
             if len(self.columns) == 1:
                 inputs[some] = _told_where(path, self.columns[0], wide)
             else:
-                inputs[some] = self._prepared(wide, path)
+                inputs[some] = self._prepare_columns(wide, path)
         return torch.from_numpy(inputs).reshape(len(x), *self.shape)
 
-    def _prepared(self, values: np.ndarray, path: Path) -> np.ndarray:
+    def _prepare_columns(self, values: np.ndarray, path: Path) -> np.ndarray:
         """All columns of some rows at once, one by one where a number is out of the ordinary."""
         means, scales = (np.array([getattr(column, name) for column in self.columns]) for name in ("mean", "scale"))
         with np.errstate(over="ignore", invalid="ignore"):
@@ -195,13 +199,13 @@ class Preparation:
     def _targets_of(self, table: Table) -> Tensor:
         place = table.names.index(self.target.name)
         if self.target.categories is None:
-            return self._targets(table.numbers(place) or [], f"{table.path}: {self.target.name}")
+            return self._prepare_targets(table.numbers(place) or [], f"{table.path}: {self.target.name}")
         cells = table.cells(place)
         if all(_as_number(name) is not None for name in self.classes):  # 1 and 1.0 are one class
             cells = [class_name(cell) for cell in cells]
         return self.labels(cells, f"{table.path}: {self.target.name}")
 
-    def _targets(self, values: Sequence[Any], where: str) -> Tensor:
+    def _prepare_targets(self, values: Sequence[Any], where: str) -> Tensor:
         if self.target.categories is not None:
             return self.labels([class_name(value) for value in values], where)
         return torch.from_numpy(self.target.prepare(np.array(values, dtype=np.float64)))
@@ -229,9 +233,15 @@ class Preparation:
     def from_json(cls, told: Any) -> "Preparation":
         """What `to_json` wrote; a ValueError for anything else."""
         try:
-            columns = tuple(_column(each) for each in told["columns"])
+            columns = tuple(_column_from_record(each) for each in told["columns"])
             shape = tuple(int(size) for size in told["shape"])
-            made = cls(str(told["kind"]), columns, _column(told["target"]), shape, told.get("resized", False) is True)
+            made = cls(
+                str(told["kind"]),
+                columns,
+                _column_from_record(told["target"]),
+                shape,
+                told.get("resized", False) is True,
+            )
         except (LookupError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise ValueError(f"its preparation is damaged ({type(error).__name__}: {error})"[:200]) from None
         if (
@@ -269,7 +279,7 @@ def _told_where(path: Path, column: Column, values: np.ndarray) -> np.ndarray:
         raise ValueError(f"{path}, {error}") from None
 
 
-def _column(told: Mapping[str, Any]) -> Column:
+def _column_from_record(told: Mapping[str, Any]) -> Column:
     categories = told["categories"]
     if categories is not None and not (categories and all(isinstance(name, str) for name in categories)):
         raise ValueError("categories must be names")

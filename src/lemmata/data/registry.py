@@ -60,7 +60,7 @@ def entries() -> dict[str, DatasetEntry]:
 def read_entries(folder: Path) -> dict[str, DatasetEntry]:
     """The data sets whose loaders stand in the files of a folder; two of one name are an error."""
     found: dict[str, DatasetEntry] = {}
-    for entry in (entry for path in sorted(folder.glob("[!_]*.py")) for entry in _read(path)):
+    for entry in (entry for path in sorted(folder.glob("[!_]*.py")) for entry in _read_loaders(path)):
         first = found.setdefault(entry.name, entry)
         if first is not entry:
             places = f"{first.module}.{first.function} and {entry.module}.{entry.function}"
@@ -70,7 +70,7 @@ def read_entries(folder: Path) -> dict[str, DatasetEntry]:
     return dict(sorted(found.items(), key=lambda item: (ORIGINS.index(item[1].origin), item[0])))
 
 
-def _read(path: Path) -> Iterator[DatasetEntry]:
+def _read_loaders(path: Path) -> Iterator[DatasetEntry]:
     for node in ast.parse(path.read_text(encoding="utf-8"), str(path)).body:
         if not isinstance(node, ast.FunctionDef):
             continue
@@ -79,10 +79,10 @@ def _read(path: Path) -> Iterator[DatasetEntry]:
                 words = {keyword.arg or "": ast.literal_eval(keyword.value) for keyword in mark.keywords}
                 sentence = " ".join((ast.get_docstring(node) or "").split("\n\n")[0].split())
                 place = {"module": f"lemmata.data.{path.stem}", "function": node.name, "sentence": sentence}
-                yield DatasetEntry(ast.literal_eval(mark.args[0]), **words, **place, options=_options(node.args))
+                yield DatasetEntry(ast.literal_eval(mark.args[0]), **words, **place, options=_loader_options(node.args))
 
 
-def _options(arguments: ast.arguments) -> dict[str, str]:
+def _loader_options(arguments: ast.arguments) -> dict[str, str]:
     """A loader works without any argument, so every parameter has a default."""
     names = [argument.arg for argument in [*arguments.args, *arguments.kwonlyargs]]
     defaults = [*arguments.defaults, *(default for default in arguments.kw_defaults if default)]

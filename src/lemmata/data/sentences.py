@@ -64,7 +64,7 @@ def facts(n: int = 4000, test: int = 1000, count: int = 2, seed: int = 0) -> Dat
     '[CLS] what colour is the hat ? [SEP] the'
     """
     validate.count("count", count, most=len(THINGS))
-    vocabulary = _vocabulary(["what", "colour", "is", "the", "?", "."], THINGS, COLOURS, SHADES)
+    vocabulary = _group_vocabulary(["what", "colour", "is", "the", "?", "."], THINGS, COLOURS, SHADES)
     width = 8 + count * LONGEST_FACT + 1
 
     def sample(generator: np.random.Generator, size: int) -> dict[str, np.ndarray]:
@@ -85,7 +85,8 @@ def facts(n: int = 4000, test: int = 1000, count: int = 2, seed: int = 0) -> Dat
             segments[n, begin : len(row)] = 1
             rows.append(row)
         return {
-            "x": _numbers(vocabulary, rows, width), "segments": segments, "start": places[:, 0], "end": places[:, 1],
+            "x": _token_numbers(vocabulary, rows, width), "segments": segments,
+            "start": places[:, 0], "end": places[:, 1],
         }  # fmt: skip
 
     return two_parts("facts", sample, n=n, test=test, seed=seed, extra={"vocabulary": vocabulary})
@@ -117,7 +118,7 @@ def homographs(n: int = 2000, test: int = 500, seed: int = 0) -> Dataset:
     >>> data.extra["vocabulary"].decode(data.train.x[0]), data.train.y[0][:4].tolist()
     ('[CLS] they dance a help [SEP] [PAD] [PAD]', [-100, 2, 1, 2])
     """
-    vocabulary = _vocabulary(BOTH, NOUNS, VERBS, PERSONS, ARTICLES, ADVERBS)
+    vocabulary = _group_vocabulary(BOTH, NOUNS, VERBS, PERSONS, ARTICLES, ADVERBS)
     classes, width = (NOUN, VERB, OTHER), 8
 
     def sample(generator: np.random.Generator, size: int) -> dict[str, np.ndarray]:
@@ -134,7 +135,7 @@ def homographs(n: int = 2000, test: int = 500, seed: int = 0) -> Dataset:
             sentence = [*subject, *adverb, (word(VERBS), VERB), *thing]
             rows.append([CLS, *(each for each, _ in sentence), SEP])
             y[n, 1 : len(sentence) + 1] = [classes.index(tag) for _, tag in sentence]
-        return {"x": _numbers(vocabulary, rows, width), "y": y}
+        return {"x": _token_numbers(vocabulary, rows, width), "y": y}
 
     ambiguous = [vocabulary.numbers[each] for each in BOTH]
     extra = {"vocabulary": vocabulary, "ambiguous": ambiguous}
@@ -165,7 +166,7 @@ def negation(n: int = 2000, test: int = 500, seed: int = 0) -> Dataset:
     >>> data.extra["vocabulary"].decode(data.train.x[0]), data.classes[data.train.y[0]]
     ('[CLS] the film was not funny [SEP] [PAD]', 'negative')
     """
-    vocabulary = _vocabulary(["the", "was", "not"], GOOD, BAD, PARTS, DEGREES)
+    vocabulary = _group_vocabulary(["the", "was", "not"], GOOD, BAD, PARTS, DEGREES)
 
     def sample(generator: np.random.Generator, size: int) -> dict[str, np.ndarray]:
         y, rows = balanced(generator, size, 2), []
@@ -175,7 +176,7 @@ def negation(n: int = 2000, test: int = 500, seed: int = 0) -> Dataset:
             degree = [str(generator.choice(DEGREES))] if generator.random() < 0.5 else []
             middle = [*(["not"] if negated else []), *degree]
             rows.append([CLS, "the", str(generator.choice(PARTS)), "was", *middle, judged, SEP])
-        return {"x": _numbers(vocabulary, rows, 8), "y": y}
+        return {"x": _token_numbers(vocabulary, rows, 8), "y": y}
 
     classes = ("negative", "positive")
     return two_parts("negation", sample, n=n, test=test, seed=seed, classes=classes, extra={"vocabulary": vocabulary})
@@ -211,8 +212,8 @@ def plays_or_verses() -> Dataset:
     parts = {}
     for part, passage in (("train", plays[:cut]), ("test", plays[cut:])):
         # A speaker's name, which stands before what is said, would tell too.
-        lines = _beginnings(re.sub(r"^ +\w+\. ", "", line) for line in passage.split("\n"))
-        begun = _beginnings(english for english, _ in bible.extra[part])
+        lines = _sentence_beginnings(re.sub(r"^ +\w+\. ", "", line) for line in passage.split("\n"))
+        begun = _sentence_beginnings(english for english, _ in bible.extra[part])
         both = [lines[k * len(lines) // len(begun)] for k in range(len(begun))], begun  # as many, from all acts
         y = torch.tensor([label for label, found in enumerate(both) for _ in found])
         parts[part] = Examples(text=torch.arange(len(texts), len(texts) + len(y)), y=y)
@@ -220,17 +221,17 @@ def plays_or_verses() -> Dataset:
     return Dataset("plays_or_verses", parts, ("Shakespeare", "Bible"), {"texts": texts})
 
 
-def _beginnings(lines: Iterable[str], length: int = 6) -> list[str]:
+def _sentence_beginnings(lines: Iterable[str], length: int = 6) -> list[str]:
     """The first words of every line that has so many, without marks."""
     found = ([word for word in words(line) if word.isalpha()] for line in lines)
     return [" ".join(line[:length]) for line in found if len(line) >= length]
 
 
-def _vocabulary(*groups: Iterable[str]) -> Vocabulary:
+def _group_vocabulary(*groups: Iterable[str]) -> Vocabulary:
     """The special tokens of BERT, and then the words of all groups."""
     return Vocabulary([*SPECIAL, *(word for group in groups for word in group)], of_words=True)
 
 
-def _numbers(vocabulary: Vocabulary, rows: Sequence[Sequence[str]], width: int) -> np.ndarray:
+def _token_numbers(vocabulary: Vocabulary, rows: Sequence[Sequence[str]], width: int) -> np.ndarray:
     filled = [[*row, *[PAD] * (width - len(row))] for row in rows]
     return np.array([[vocabulary.numbers[token] for token in row] for row in filled])

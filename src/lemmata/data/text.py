@@ -65,9 +65,9 @@ class Vocabulary:
 
     def encode(self, text: str) -> Int[Tensor, " tokens"]:
         """The numbers of a text's characters or words."""
-        return torch.tensor(self._numbers(text), dtype=torch.int64)
+        return torch.tensor(self._token_numbers(text), dtype=torch.int64)
 
-    def _numbers(self, text: str) -> list[int]:
+    def _token_numbers(self, text: str) -> list[int]:
         tokens: Sequence[str] = words(text) if self.of_words else text
         other = self.numbers.get(UNKNOWN)
         numbers = [self.numbers.get(token, other) for token in tokens]
@@ -180,14 +180,17 @@ def verses(min_freq: int = 1) -> Dataset:
     pairs = {part: tuple((en, de) for split, en, de in rows if split == part) for part in ("train", "test")}
     source = Vocabulary.of_texts((en for en, _ in pairs["train"]), min_freq)
     target = Vocabulary.of_texts((de for _, de in pairs["train"]), min_freq)
-    sides = {"x": _padded(source, [en for _, en, _ in rows]), "y": _padded(target, [de for _, _, de in rows])}
+    sides = {
+        "x": _pad_sentences(source, [en for _, en, _ in rows]),
+        "y": _pad_sentences(target, [de for _, _, de in rows]),
+    }
     training, everything = torch.tensor([split == "train" for split, _, _ in rows]), Examples(**sides)
     parts = {"train": everything[training], "test": everything[~training]}
     return Dataset("verses", parts, (), {"source": source, "target": target, **pairs})
 
 
-def _padded(vocabulary: Vocabulary, sentences: list[str]) -> Int[Tensor, "sentences longest"]:
+def _pad_sentences(vocabulary: Vocabulary, sentences: list[str]) -> Int[Tensor, "sentences longest"]:
     pad, start, end = (vocabulary.numbers[token] for token in (PAD, START, END))
-    rows = [[start, *vocabulary._numbers(sentence), end] for sentence in sentences]
+    rows = [[start, *vocabulary._token_numbers(sentence), end] for sentence in sentences]
     longest = max(map(len, rows))
     return torch.tensor([row + [pad] * (longest - len(row)) for row in rows])

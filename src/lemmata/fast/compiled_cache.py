@@ -98,7 +98,7 @@ def _own_folder(process: int) -> Path:
 
 def keep_library(path: Path, library: bytes) -> None:
     """Write a library and its seal; an OSError if something that is no file stands in the way."""
-    write_own(_seal_file(path), _seal(path, library))
+    write_own(_seal_file(path), _library_seal(path, library))
     write_own(path, library)
 
 
@@ -111,7 +111,7 @@ def write_own(path: Path, content: bytes) -> None:
 def is_whole(path: Path) -> bool:
     """Whether the file is what was written, by us: loading a part of a library kills the process."""
     library, seal = read_own(path), read_own(_seal_file(path))
-    return library is not None and seal == _seal(path, library)
+    return library is not None and seal == _library_seal(path, library)
 
 
 def read_own(path: Path) -> bytes | None:
@@ -129,7 +129,7 @@ def read_own(path: Path) -> bytes | None:
         return file.read(LARGEST)
 
 
-def _seal(path: Path, library: bytes) -> bytes:
+def _library_seal(path: Path, library: bytes) -> bytes:
     """The name belongs to it: a library of ours under the name of another would be called with wrong arguments."""
     return hashlib.sha256(path.name.encode() + b"\0" + library).hexdigest().encode()
 

@@ -45,7 +45,7 @@ def load_compiled(source: Path, defines: Sequence[str] = ()) -> tuple[ctypes.CDL
     if not isinstance(defines, tuple | list) or not all(isinstance(each, str) for each in defines):
         raise TypeError(f"defines must be words for the compiler, such as ['-DREAL=float'], got {defines!r}")
     try:
-        return _load(source, tuple(defines)), ""
+        return _load_library(source, tuple(defines)), ""
     except _NoLibrary as missing:
         return None, str(missing)
     except (OSError, subprocess.SubprocessError) as error:
@@ -60,12 +60,17 @@ class _Hung(_NoLibrary):
     pass
 
 
-def _load(source: Path, defines: tuple[str, ...]) -> ctypes.CDLL:
+def _load_library(source: Path, defines: tuple[str, ...]) -> ctypes.CDLL:
     compiler = next(filter(None, map(shutil.which, COMPILERS)), None)
     if compiler is None or os.name == "nt":
         raise _NoLibrary(f"no C compiler found: tried {', '.join(COMPILERS)}")
     kept, text = kept_folder(cache_folder()), source.read_bytes()
-    who = {"compiler": compiler, "file": _identity(compiler), "cpu": _processor(), "flags": (FLAGS, TUNING)}
+    who = {
+        "compiler": compiler,
+        "file": _compiler_identity(compiler),
+        "cpu": _processor_features(),
+        "flags": (FLAGS, TUNING),
+    }
     digest = hashlib.sha256(text + repr(who | {"defines": defines}).encode()).hexdigest()
     name = f"{source.stem}-{digest[:32]}"
     if kept and is_whole(kept / f"{name}.so"):
@@ -73,14 +78,14 @@ def _load(source: Path, defines: tuple[str, ...]) -> ctypes.CDLL:
     for failure in (f"{name}.failed", _hung_name(who)):
         _raise_remembered(kept, failure)
     try:
-        library = _compile(compiler, source, defines)
+        library = _compile_library(compiler, source, defines)
     except _NoLibrary as problem:
-        _remember(kept, _hung_name(who) if isinstance(problem, _Hung) else f"{name}.failed", str(problem))
+        _remember_problem(kept, _hung_name(who) if isinstance(problem, _Hung) else f"{name}.failed", str(problem))
         raise
-    return ctypes.CDLL(str(_stored(library, kept, f"{name}.so")))
+    return ctypes.CDLL(str(_store_library(library, kept, f"{name}.so")))
 
 
-def _stored(library: bytes, kept: Path | None, name: str) -> Path:
+def _store_library(library: bytes, kept: Path | None, name: str) -> Path:
     """Where the library now lies: in the cache, or in this process's own folder if the cache does not take it."""
     for folder in (kept, own_folder()):
         try:
@@ -93,26 +98,26 @@ def _stored(library: bytes, kept: Path | None, name: str) -> Path:
     raise _NoLibrary("there is no folder to write to")
 
 
-def _compile(compiler: str, source: Path, defines: tuple[str, ...]) -> bytes:
+def _compile_library(compiler: str, source: Path, defines: tuple[str, ...]) -> bytes:
     """The first library that compiles and passes its own test, in a process of its own: a bad one may crash."""
     problem = ""
     with tempfile.TemporaryDirectory(prefix="lemmata-") as folder:
         made = Path(folder) / "made.so"
         for tuning in TUNING:
             command = [compiler, *FLAGS, *tuning, *defines, str(source), "-o", str(made)]
-            code, said = _finished(command, Path(folder), compiler)
+            code, said = _finish_command(command, Path(folder), compiler)
             if code != 0:
                 problem = f"{compiler} failed: {said[:200] or f'exit code {code}'}"
                 continue
             tested = [sys.executable, "-I", "-S", "-c", CHECK, str(made)]
-            code, _ = _finished(tested, Path(folder), f"the test of what {compiler} made")
+            code, _ = _finish_command(tested, Path(folder), f"the test of what {compiler} made")
             if code == 0:
                 return made.read_bytes()
             problem = f"what {compiler} made fails its test with exit code {code}"
     raise _NoLibrary(problem)
 
 
-def _finished(command: list[str], folder: Path, name: str) -> tuple[int, str]:
+def _finish_command(command: list[str], folder: Path, name: str) -> tuple[int, str]:
     """The exit code of a command and what it said; it is ended with all that it started if it takes too long."""
     with open(folder / "said", "w+b") as said:  # a pipe would be waited for as long as a grandchild holds it
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=said, stderr=said, start_new_session=True)
@@ -141,7 +146,7 @@ def _raise_remembered(kept: Path | None, name: str) -> None:
         raise _NoLibrary(_failures[name])
 
 
-def _remember(kept: Path | None, name: str, problem: str) -> None:
+def _remember_problem(kept: Path | None, name: str, problem: str) -> None:
     _failures[name] = problem
     if kept and not any(word in problem for word in PASSING):
         with contextlib.suppress(OSError):  # remembered by this process alone
@@ -156,14 +161,14 @@ def _hung_name(who: dict[str, object]) -> str:
 # --- What decides which library fits ---
 
 
-def _identity(compiler: str) -> tuple[str, int, int]:
+def _compiler_identity(compiler: str) -> tuple[str, int, int]:
     """Which file it is, and whether it is the same as before: asking one that hangs for its version would hang too."""
     found = os.stat(compiler)
     return os.path.realpath(compiler), found.st_size, found.st_mtime_ns
 
 
 @functools.cache
-def _processor() -> str:
+def _processor_features() -> str:
     """What this processor can do: a home folder may be shared by different machines."""
     told = f"{sys.platform} {platform.machine()} {platform.processor()}"
     try:

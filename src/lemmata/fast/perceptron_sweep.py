@@ -39,12 +39,12 @@ def quick_sweep(
     """
     _check_sweep(x, y, state, bias)
     validate.count("earlier", earlier, least=0)
-    mistakes, first, lowest = _blocks(x, y, state, bias, max_mistakes=max(MANY - earlier, 0))
+    mistakes, first, lowest = _sweep_blocks(x, y, state, bias, max_mistakes=max(MANY - earlier, 0))
     if first == len(x):
         return mistakes, lowest
-    rest = _compiled(x[first:], y[first:], state, bias)
+    rest = _compiled_sweep(x[first:], y[first:], state, bias)
     if rest is None:  # nothing compiled on this machine
-        rest, _, _ = _blocks(x[first:], y[first:], state, bias)
+        rest, _, _ = _sweep_blocks(x[first:], y[first:], state, bias)
     return mistakes + [first + index for index in rest] if first else rest, -math.inf
 
 
@@ -58,10 +58,10 @@ def block_sweep(
     _check_sweep(x, y, state, bias)
     if max_mistakes is not None:
         validate.count("max_mistakes", max_mistakes, least=0)
-    return _blocks(x, y, state, bias, max_mistakes)
+    return _sweep_blocks(x, y, state, bias, max_mistakes)
 
 
-def _blocks(
+def _sweep_blocks(
     x: np.ndarray, y: np.ndarray, state: np.ndarray, bias: bool, max_mistakes: int | None = None
 ) -> tuple[list[int], int, float]:
     weight = state[:-1]
@@ -89,11 +89,11 @@ def _blocks(
 def compiled_sweep(x: np.ndarray, y: np.ndarray, state: np.ndarray, bias: bool) -> list[int] | None:
     """The whole pass in C; None if nothing compiled can be had on this machine."""
     _check_sweep(x, y, state, bias)
-    return _compiled(x, y, state, bias)
+    return _compiled_sweep(x, y, state, bias)
 
 
-def _compiled(x: np.ndarray, y: np.ndarray, state: np.ndarray, bias: bool) -> list[int] | None:
-    library = _library(x.dtype)
+def _compiled_sweep(x: np.ndarray, y: np.ndarray, state: np.ndarray, bias: bool) -> list[int] | None:
+    library = _sweep_library(x.dtype)
     if library is None:
         return None
     mistakes = np.empty(len(x), dtype=np.int64)
@@ -133,7 +133,7 @@ def _check_sweep(x: np.ndarray, y: np.ndarray, state: np.ndarray, bias: bool) ->
 
 
 @functools.cache
-def _library(dtype: np.dtype) -> ctypes.CDLL | None:
+def _sweep_library(dtype: np.dtype) -> ctypes.CDLL | None:
     library, _ = load_compiled(Path(__file__).with_suffix(".c"), (NUMBERS[dtype],))
     if library is not None:
         library.sweep.restype = ctypes.c_int64

@@ -38,7 +38,7 @@ def linear_scan(
     >>> linear_scan(torch.tensor([0.5]), torch.ones(1, 4, 1)).flatten()
     tensor([1.0000, 1.5000, 1.7500, 1.8750])
     """
-    _check(a, b, z0, reverse, time_last)
+    _check_arguments(a, b, z0, reverse, time_last)
     dtype = torch.promote_types(a.dtype, b.dtype)
     dtype = dtype if z0 is None else torch.promote_types(dtype, z0.dtype)
     a, b, z0 = a.to(dtype), b.to(dtype), None if z0 is None else z0.to(dtype)
@@ -53,7 +53,7 @@ def linear_scan(
     return z.mT if time_last else z
 
 
-def _check(a: Tensor, b: Tensor, z0: Tensor | None, reverse: bool, time_last: bool) -> None:
+def _check_arguments(a: Tensor, b: Tensor, z0: Tensor | None, reverse: bool, time_last: bool) -> None:
     validate.flag("reverse", reverse)
     validate.flag("time_last", time_last)
     for name, value in (("b", b), ("a", a), ("z0", b if z0 is None else z0)):
@@ -82,21 +82,21 @@ _library.impl("linear_scan", forward, "CompositeExplicitAutograd")
 _library.impl("linear_scan_backward", backward, "CompositeExplicitAutograd")
 
 
-def _save(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+def _save_for_backward(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
     a, _, z0, ctx.reverse = inputs
     ctx.save_for_backward(a, output, z0)
 
 
-def _gradients(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+def _scan_gradients(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
     a, z, z0 = ctx.saved_tensors
     if torch.is_grad_enabled():  # somebody wants the gradient of this gradient
-        found = _differentiable(a, z, z0, grad, ctx.reverse)
+        found = _differentiable_backward(a, z, z0, grad, ctx.reverse)
     else:
         found = torch.ops.lemmata.linear_scan_backward(a, z, z0, grad, ctx.reverse)
     return *found[:2], None if z0 is None else found[2], None
 
 
-def _differentiable(a: Tensor, z: Tensor, z0: Tensor | None, grad: Tensor, reverse: bool) -> Gradients:
+def _differentiable_backward(a: Tensor, z: Tensor, z0: Tensor | None, grad: Tensor, reverse: bool) -> Gradients:
     """The backward pass as a scan that runs the other way, and so has a gradient itself."""
     edge = torch.zeros_like(z[:, :1])
     gates = (a[:, None].expand_as(z) if a.ndim == 2 else a).conj()
@@ -126,4 +126,4 @@ def _(a: Tensor, z: Tensor, z0: Tensor | None, grad: Tensor, reverse: bool) -> G
     return gates_like(a, z), torch.empty_like(z), starts_like(z)
 
 
-torch.library.register_autograd("lemmata::linear_scan", _gradients, setup_context=_save, lib=_library)
+torch.library.register_autograd("lemmata::linear_scan", _scan_gradients, setup_context=_save_for_backward, lib=_library)

@@ -57,14 +57,14 @@ def check_scan(
 
 def check_room(name: str, out: Tensor, *read: Tensor | None) -> None:
     """A tensor that is written to: each number in a place of its own, which none of those that are read shares."""
-    if out.is_conj() or out.is_neg() or _overlaps(out):
+    if out.is_conj() or out.is_neg() or _overlaps_itself(out):
         raise ValueError(f"{name} must have a place in memory for each number: use torch.empty_like(b)")
     place = out.untyped_storage().data_ptr()
     if any(x is not None and x.untyped_storage().data_ptr() == place for x in read) and out.numel():
         raise ValueError(f"{name} must not share memory with what is read: use torch.empty_like(b)")
 
 
-def _overlaps(x: Tensor) -> bool:
+def _overlaps_itself(x: Tensor) -> bool:
     """Whether two positions may be one place in memory, as in what `expand` makes."""
     reach = 0
     for stride, size in sorted(zip(x.stride(), x.shape, strict=True)):

@@ -48,10 +48,10 @@ def forward(a: Tensor, b: Tensor, z0: Tensor | None, reverse: bool, out: Tensor)
         (slice(time - whole, None), slice(0, time - whole)) if reverse else (slice(0, whole), slice(whole, None))
     )
     if time >= 16:  # short ones may go either way
-        start = _chunks(gates[:, body], b[:, body], start, out[:, body], length, reverse)
-        _loop(gates[:, rest], b[:, rest], start, out[:, rest], reverse)
+        start = _fill_chunks(gates[:, body], b[:, body], start, out[:, body], length, reverse)
+        _step_loop(gates[:, rest], b[:, rest], start, out[:, rest], reverse)
     else:
-        _loop(gates, b, start, out, reverse)
+        _step_loop(gates, b, start, out, reverse)
     return out
 
 
@@ -86,7 +86,7 @@ def backward(a: Tensor, z: Tensor, z0: Tensor | None, grad: Tensor, reverse: boo
     return (da.sum(1) if a.ndim == 2 else da), db, gates[:, first] * db[:, first]
 
 
-def _chunks(a: Tensor, b: Tensor, start: Tensor, out: Tensor, length: int, reverse: bool) -> Tensor:
+def _fill_chunks(a: Tensor, b: Tensor, start: Tensor, out: Tensor, length: int, reverse: bool) -> Tensor:
     """Fill `out` for a whole number of chunks and return the last state."""
     a, b, z = (x.unflatten(1, (-1, length)) for x in (a, b, out))
     order = range(length)[::-1] if reverse else range(length)
@@ -95,7 +95,7 @@ def _chunks(a: Tensor, b: Tensor, start: Tensor, out: Tensor, length: int, rever
         torch.addcmul(b[:, :, step], a[:, :, step], states, out=states)
         product *= a[:, :, step]
     if not product.isfinite().all():  # a product may overflow where no state does
-        return _loop(a.flatten(1, 2), b.flatten(1, 2), start, out, reverse)
+        return _step_loop(a.flatten(1, 2), b.flatten(1, 2), start, out, reverse)
     chunks = range(a.shape[1])[::-1] if reverse else range(a.shape[1])
     for chunk in chunks:
         after = torch.addcmul(states[:, chunk], product[:, chunk], start)
@@ -107,7 +107,7 @@ def _chunks(a: Tensor, b: Tensor, start: Tensor, out: Tensor, length: int, rever
     return states[:, chunks[-1]]
 
 
-def _loop(a: Tensor, b: Tensor, state: Tensor, out: Tensor, reverse: bool) -> Tensor:
+def _step_loop(a: Tensor, b: Tensor, state: Tensor, out: Tensor, reverse: bool) -> Tensor:
     for time in range(b.shape[1])[::-1] if reverse else range(b.shape[1]):
         state = torch.addcmul(b[:, time], a[:, time], state)
         out[:, time] = state

@@ -31,7 +31,7 @@ def why_not_compiled(dtype: torch.dtype) -> str:
     """Why there is no compiled path for such numbers; empty if there is one."""
     if not isinstance(dtype, torch.dtype):
         raise TypeError(f"dtype must be one of torch's, such as torch.float32, got {type(dtype).__name__}")
-    return _library(dtype)[1]
+    return _scan_library(dtype)[1]
 
 
 def compiled_forward(a: Tensor, b: Tensor, z0: Tensor | None, reverse: bool, out: Tensor) -> Tensor:
@@ -50,7 +50,7 @@ def forward(a: Tensor, b: Tensor, z0: Tensor | None, reverse: bool, out: Tensor)
     """The same for what was checked before."""
     if out.numel() == 0:
         return out
-    _run("forward", reverse, {"a": a, "b": b, "z0": z0}, {"z": out})
+    _run_library("forward", reverse, {"a": a, "b": b, "z0": z0}, {"z": out})
     return out
 
 
@@ -71,7 +71,7 @@ def backward(a: Tensor, z: Tensor, z0: Tensor | None, grad: Tensor, reverse: boo
     grad = grad.contiguous() if 0 in grad.stride() else grad
     if z.numel() == 0:
         return da.zero_(), db, dz0.zero_()
-    _run("backward", reverse, {"a": a, "z": z, "z0": z0, "grad": grad}, {"da": da, "db": db, "dz0": dz0})
+    _run_library("backward", reverse, {"a": a, "z": z, "z0": z0, "grad": grad}, {"da": da, "db": db, "dz0": dz0})
     return da, db, dz0
 
 
@@ -96,15 +96,15 @@ class _Task(ctypes.Structure):
     ]
 
 
-def _run(direction: str, reverse: bool, read: dict[str, Tensor | None], written: dict[str, Tensor]) -> None:
-    used = {name: _plain(x) for name, x in read.items() if x is not None} | written
+def _run_library(direction: str, reverse: bool, read: dict[str, Tensor | None], written: dict[str, Tensor]) -> None:
+    used = {name: _plain_numbers(x) for name, x in read.items() if x is not None} | written
     batch, time, channel = used["z"].shape
     # Few channels in many sequences: the sequences run side by side instead.
     swapped = channel < LANES and batch > channel
     batch, channel = (channel, batch) if swapped else (batch, channel)
     task = _Task(time=time, channel=channel)
     for name, x in used.items():
-        setattr(task, name, _described(x, reverse, swapped))
+        setattr(task, name, _describe_tensor(x, reverse, swapped))
     # Any number of threads gives the same bits.
     threads = max(1, min(torch.get_num_threads(), used["z"].numel() // WORTH_A_THREAD))
     neighbours = all(getattr(task, name).channel == 1 for name in used)
@@ -112,7 +112,7 @@ def _run(direction: str, reverse: bool, read: dict[str, Tensor | None], written:
     share = batch * channel // threads
     # Whole cache lines of as many channels as can be, so that every thread gets a block.
     task.width = min(WIDTH, max(16, share - share % -16)) if columns else LANES
-    function = getattr(_library(used["z"].dtype)[0], f"{direction}_{'columns' if columns else 'rows'}")
+    function = getattr(_scan_library(used["z"].dtype)[0], f"{direction}_{'columns' if columns else 'rows'}")
 
     def work(first: int, last: int) -> dict[str, Tensor]:
         function(ctypes.byref(task), ctypes.c_int64(first), ctypes.c_int64(last))
@@ -121,13 +121,13 @@ def _run(direction: str, reverse: bool, read: dict[str, Tensor | None], written:
     share_work(work, even_bounds(batch * -(-channel // task.width), threads))
 
 
-def _plain(x: Tensor) -> Tensor:
+def _plain_numbers(x: Tensor) -> Tensor:
     """Numbers as they are, not marked as to be conjugated or negated; states without gaps, since they are small."""
     x = x.resolve_conj().resolve_neg()
     return x.contiguous() if x.ndim == 2 else x
 
 
-def _described(x: Tensor, reverse: bool, swapped: bool) -> _Tensor:
+def _describe_tensor(x: Tensor, reverse: bool, swapped: bool) -> _Tensor:
     batch, along, channel = x.stride(0), x.stride(1) if x.ndim == 3 else 0, x.stride(-1)
     data = x.data_ptr() + (x.element_size() * (x.shape[1] - 1) * along if reverse else 0)
     batch, channel = (channel, batch) if swapped else (batch, channel)
@@ -135,7 +135,7 @@ def _described(x: Tensor, reverse: bool, swapped: bool) -> _Tensor:
 
 
 @functools.cache
-def _library(dtype: torch.dtype) -> tuple[ctypes.CDLL | None, str]:
+def _scan_library(dtype: torch.dtype) -> tuple[ctypes.CDLL | None, str]:
     if dtype not in NUMBERS:  # without a library torch computes the same
         return None, f"no compiled numbers of type {dtype}"
     lanes = f"-DWIDTH={WIDTH}", f"-DLANES={LANES}"

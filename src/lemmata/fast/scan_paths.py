@@ -33,7 +33,7 @@ def scan_path(b: Tensor) -> str:
     """
     validate.tensor("b", b)
     if b.device.type == "cuda":
-        return "triton" if _triton() else "chunked: triton is not installed"
+        return "triton" if _import_triton() else "chunked: triton is not installed"
     if b.device.type != "cpu":
         return f"chunked: no kernels for {b.device.type}"
     problem = why_not_compiled(WIDER.get(b.dtype, b.dtype))
@@ -48,20 +48,20 @@ def forward(a: Tensor, b: Tensor, z0: Tensor | None, reverse: bool) -> Tensor:
     check_scan(a, b, z0, reverse)
     if b.numel() == 0:
         return states_like(b)
-    if kernels := _kernels(b):
+    if kernels := _gpu_kernels(b):
         last = time_is_last(b)
         try:
-            z = kernels.forward(*(_laid(x, last) for x in (a, b, z0)), reverse, last)
+            z = kernels.forward(*(_lay_out(x, last) for x in (a, b, z0)), reverse, last)
             return z.mT if last else z
         except NotImplementedError:
             pass  # this case has no kernel
     z = states_like(b)
-    scan = (scan_compiled if _compiled(b) else scan_chunked).forward
-    if _whole(b):
+    scan = (scan_compiled if _is_compiled(b) else scan_chunked).forward
+    if _runs_whole(b):
         return scan(a, b, z0, reverse, z)
-    for piece in _pieces(b):
-        start, term = None if z0 is None else _widened(z0, piece), _widened(b, piece)
-        _cut(z, piece).copy_(scan(_widened(a, piece), term, start, reverse, torch.empty_like(term)))
+    for piece in _scan_pieces(b):
+        start, term = None if z0 is None else _widen_piece(z0, piece), _widen_piece(b, piece)
+        _cut_piece(z, piece).copy_(scan(_widen_piece(a, piece), term, start, reverse, torch.empty_like(term)))
     return z
 
 
@@ -70,35 +70,35 @@ def backward(a: Tensor, z: Tensor, z0: Tensor | None, grad: Tensor, reverse: boo
     check_scan(a, z, z0, reverse, "z", grad=grad)
     if z.numel() == 0:
         return gates_like(a, z).zero_(), torch.empty_like(z), starts_like(z).zero_()
-    if kernels := _kernels(z):
+    if kernels := _gpu_kernels(z):
         last = time_is_last(z)
         try:
-            da, db, dz0 = kernels.backward(*(_laid(x, last) for x in (a, z, z0, grad)), reverse, last)
+            da, db, dz0 = kernels.backward(*(_lay_out(x, last) for x in (a, z, z0, grad)), reverse, last)
             return da.mT if last and da.ndim == 3 else da, db.mT if last else db, dz0
         except NotImplementedError:
             pass
-    scan = (scan_compiled if _compiled(z) else scan_chunked).backward
-    if _whole(z):
+    scan = (scan_compiled if _is_compiled(z) else scan_chunked).backward
+    if _runs_whole(z):
         return scan(a, z, z0, grad, reverse)
     gradients = gates_like(a, z), torch.empty_like(z), starts_like(z)
-    for piece in _pieces(z):
-        start = None if z0 is None else _widened(z0, piece)
-        found = scan(_widened(a, piece), _widened(z, piece), start, _widened(grad, piece), reverse)
+    for piece in _scan_pieces(z):
+        start = None if z0 is None else _widen_piece(z0, piece)
+        found = scan(_widen_piece(a, piece), _widen_piece(z, piece), start, _widen_piece(grad, piece), reverse)
         for whole, part in zip(gradients, found, strict=True):
-            _cut(whole, piece).copy_(part)
+            _cut_piece(whole, piece).copy_(part)
     return gradients
 
 
-def _compiled(b: Tensor) -> bool:
+def _is_compiled(b: Tensor) -> bool:
     return scan_path(b) == "compiled"
 
 
-def _kernels(b: Tensor) -> ModuleType | None:
-    return _triton() if b.device.type == "cuda" else None
+def _gpu_kernels(b: Tensor) -> ModuleType | None:
+    return _import_triton() if b.device.type == "cuda" else None
 
 
 @functools.cache
-def _triton() -> ModuleType | None:
+def _import_triton() -> ModuleType | None:
     try:
         from lemmata.fast import scan_triton
     except ImportError:
@@ -130,7 +130,7 @@ def starts_like(z: Tensor) -> Tensor:
     return z.new_empty(z.shape[0], z.shape[2])
 
 
-def _laid(x: Tensor | None, time_last: bool) -> Tensor | None:
+def _lay_out(x: Tensor | None, time_last: bool) -> Tensor | None:
     """Without gaps, and transposed where time comes last in memory: what a kernel of that layout reads."""
     if x is None:
         return None
@@ -140,12 +140,12 @@ def _laid(x: Tensor | None, time_last: bool) -> Tensor | None:
 # --- Piece by piece, where a copy must be: half precision, and time last in memory where only torch computes ---
 
 
-def _whole(b: Tensor) -> bool:
+def _runs_whole(b: Tensor) -> bool:
     # Whatever goes as a whole goes in pieces too, more slowly.
-    return b.dtype not in WIDER and (_compiled(b) or not time_is_last(b))
+    return b.dtype not in WIDER and (_is_compiled(b) or not time_is_last(b))
 
 
-def _pieces(b: Tensor) -> Iterator[Piece]:
+def _scan_pieces(b: Tensor) -> Iterator[Piece]:
     batch, time, channel = b.shape
     rows, columns = max(1, PIECE // (time * channel)), max(1, PIECE // time)
     for row in range(0, batch, rows):
@@ -153,10 +153,10 @@ def _pieces(b: Tensor) -> Iterator[Piece]:
             yield slice(row, row + rows), slice(column, column + columns)
 
 
-def _cut(x: Tensor, piece: Piece) -> Tensor:
+def _cut_piece(x: Tensor, piece: Piece) -> Tensor:
     return x[piece[0], ..., piece[1]]
 
 
-def _widened(x: Tensor, piece: Piece) -> Tensor:
-    wide = _cut(x, piece).to(WIDER.get(x.dtype, x.dtype))
-    return wide if _compiled(wide) else wide.contiguous()  # torch takes any strides, but not as quickly
+def _widen_piece(x: Tensor, piece: Piece) -> Tensor:
+    wide = _cut_piece(x, piece).to(WIDER.get(x.dtype, x.dtype))
+    return wide if _is_compiled(wide) else wide.contiguous()  # torch takes any strides, but not as quickly

@@ -71,8 +71,8 @@ def scan_by_doubling(steps: Pair, compose: Callable[[Pair, Pair], Pair] = compos
     check_prefixes(steps, compose)
     length, distance = steps[0].shape[1], 1
     while distance < length:
-        joined = compose(_each(steps, slice(distance, None)), _each(steps, slice(None, -distance)))
-        steps = _after(_each(steps, slice(None, distance)), joined)
+        joined = compose(_each_step(steps, slice(distance, None)), _each_step(steps, slice(None, -distance)))
+        steps = _compose_steps(_each_step(steps, slice(None, distance)), joined)
         distance *= 2
     return steps
 
@@ -89,21 +89,21 @@ def scan_by_halving(steps: Pair, compose: Callable[[Pair, Pair], Pair] = compose
     length = steps[0].shape[1]
     if length < 2:
         return steps
-    joined = compose(_each(steps, slice(1, None, 2)), _each(steps, slice(0, length - 1, 2)))
+    joined = compose(_each_step(steps, slice(1, None, 2)), _each_step(steps, slice(0, length - 1, 2)))
     odd = scan_by_halving(joined, compose)
-    even = _each(steps, slice(0, 1))
+    even = _each_step(steps, slice(0, 1))
     if length > 2:
-        rest = _each(steps, slice(2, None, 2))
-        before = _each(odd, slice(None, rest[0].shape[1]))
-        even = _after(even, compose(rest, before))
-    return _interleaved(even[0], odd[0]), _interleaved(even[1], odd[1])
+        rest = _each_step(steps, slice(2, None, 2))
+        before = _each_step(odd, slice(None, rest[0].shape[1]))
+        even = _compose_steps(even, compose(rest, before))
+    return _interleave_steps(even[0], odd[0]), _interleave_steps(even[1], odd[1])
 
 
-def _each(steps: Pair, times: slice) -> Pair:
+def _each_step(steps: Pair, times: slice) -> Pair:
     return steps[0][:, times], steps[1][:, times]
 
 
-def _after(first: Pair, then: Pair) -> Pair:
+def _compose_steps(first: Pair, then: Pair) -> Pair:
     try:
         return torch.cat([first[0], then[0]], dim=1), torch.cat([first[1], then[1]], dim=1)
     except RuntimeError:
@@ -111,6 +111,6 @@ def _after(first: Pair, then: Pair) -> Pair:
         raise ValueError(f"compose must keep the shapes of a and b, got {shapes}: expand them") from None
 
 
-def _interleaved(even: Tensor, odd: Tensor) -> Tensor:
+def _interleave_steps(even: Tensor, odd: Tensor) -> Tensor:
     both = torch.stack([even[:, : odd.shape[1]], odd], dim=2).flatten(1, 2)
     return torch.cat([both, even[:, odd.shape[1] :]], dim=1)

@@ -52,7 +52,7 @@ def plan_of(task: Task) -> Plan:
     >>> plan_of(Task(1, 12288, 16384, torch.float32, constant=False, backward=False, time_last=True))
     Plan(runs=256, steps=4, columns=1, warps=4, group=0, stages=1, registers=None)
     """
-    plan = _fitted(_time_last(task) if task.time_last else _columns_last(task), task)
+    plan = _fit_tile(_time_last(task) if task.time_last else _columns_last(task), task)
     one_chunk = task.length <= plan.runs * plan.steps
     return replace(plan, group=0) if one_chunk else plan
 
@@ -106,7 +106,7 @@ def _complex_columns_last(task: Task, line: int, group: int) -> Plan:
     return Plan(16, 8 if task.backward else 16, line, group=group)
 
 
-def _fitted(plan: Plan, task: Task) -> Plan:
+def _fit_tile(plan: Plan, task: Task) -> Plan:
     """A tile as large, but not much wider or longer than the task."""
     runs, steps, columns = plan.runs, plan.steps, plan.columns
     while columns > 1 and columns >= 2 * task.columns:

@@ -34,7 +34,7 @@ def run_kernel(kernel: str, x: Tensor, start: Ends, weights: list[Tensor]) -> tu
     (torch.Size([2, 7, 5]), True)
     """
     if not torch.compiler.is_compiling() or (torch.compiler.is_exporting() and isinstance(x.shape[1], int)):
-        return _run(kernel, x, start, weights, torch.is_grad_enabled())
+        return _run_kernel(kernel, x, start, weights, torch.is_grad_enabled())
     if torch.is_autocast_enabled(x.device.type):  # whose rules hold while tracing, and not inside an operator
         dtype = torch.get_autocast_dtype(x.device.type)
         x, start, weights = x.to(dtype), tuple(part.to(dtype) for part in start), [part.to(dtype) for part in weights]
@@ -57,7 +57,7 @@ def in_one_piece(*weights: Tensor) -> list[Tensor]:
     return [piece.view(weight.shape) for piece, weight in zip(pieces, weights, strict=True)]
 
 
-def _run(kernel: str, x: Tensor, start: Ends, weights: list[Tensor], train: bool) -> tuple[Tensor, Ends]:
+def _run_kernel(kernel: str, x: Tensor, start: Ends, weights: list[Tensor], train: bool) -> tuple[Tensor, Ends]:
     states = [part[None] for part in start]  # (1, batch, hidden): torch counts layers
     if kernel == "lstm" and x.device.type == "cpu" and torch.is_autocast_enabled("cpu"):
         # Without this torch would ask oneDNN for a kernel in half precision, also where it has none.
@@ -79,9 +79,11 @@ _library.define(
 )
 
 
-def _forward(kernel: str, x: Tensor, hidden: Tensor, cell: Tensor | None, *weights: Tensor) -> tuple[Tensor, Tensor]:
+def _forward_pass(
+    kernel: str, x: Tensor, hidden: Tensor, cell: Tensor | None, *weights: Tensor
+) -> tuple[Tensor, Tensor]:
     """Outputs (batch, time, hidden) and the last cell (batch, hidden), of which only an lstm has one."""
-    outputs, ends = _run(kernel, x, (hidden,) if cell is None else (hidden, cell), list(weights), train=False)
+    outputs, ends = _run_kernel(kernel, x, (hidden,) if cell is None else (hidden, cell), list(weights), train=False)
     return outputs.contiguous(), x.new_empty(0) if cell is None else ends[1].contiguous()
 
 
@@ -91,15 +93,17 @@ def _forward_like(
     return x.new_empty(*x.shape[:2], hidden.shape[1]), x.new_empty(0 if cell is None else cell.shape)
 
 
-def _save(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
+def _save_for_backward(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
     ctx.kernel, *tensors = inputs
     ctx.save_for_backward(*tensors, output[0])
 
 
-def _backward(ctx: Any, grad: Tensor, grad_cell: Tensor) -> tuple[Tensor | None, ...]:
+def _backward_pass(ctx: Any, grad: Tensor, grad_cell: Tensor) -> tuple[Tensor | None, ...]:
     return None, *kernel_gradients(ctx.kernel, grad, grad_cell, *ctx.saved_tensors)
 
 
-_library.impl("sequence_kernel", _forward, "CompositeExplicitAutograd")
+_library.impl("sequence_kernel", _forward_pass, "CompositeExplicitAutograd")
 torch.library.register_fake("lemmata::sequence_kernel", _forward_like, lib=_library)
-torch.library.register_autograd("lemmata::sequence_kernel", _backward, setup_context=_save, lib=_library)
+torch.library.register_autograd(
+    "lemmata::sequence_kernel", _backward_pass, setup_context=_save_for_backward, lib=_library
+)

@@ -78,24 +78,24 @@ def alias_negatives(table: AliasTable, seed: int, first: int, shape: tuple[int, 
         raise TypeError(f"shape must be two sizes, (batch, samples), got {shape!r}")
     if math.prod(validate.count("shape", size, least=0) for size in shape) > MOST:
         raise ValueError(f"shape must ask for at most {MOST} draws, got {tuple(shape)}: draw fewer at a time")
-    return _negatives(table, seed, first, tuple(shape))
+    return _draw_negatives(table, seed, first, tuple(shape))
 
 
-def _negatives(table: AliasTable, seed: int, first: int, shape: tuple[int, ...]) -> Tensor:
+def _draw_negatives(table: AliasTable, seed: int, first: int, shape: tuple[int, ...]) -> Tensor:
     n = torch.arange(first + 1, first + 1 + math.prod(shape), device=table.keep.device)
-    z = n * _signed(GOLDEN) + _signed(seed)  # products wrap around, as in C
-    z = (z ^ _shifted(z, 30)) * _signed(FIRST)
-    z = (z ^ _shifted(z, 27)) * _signed(SECOND)
-    z = z ^ _shifted(z, 31)
-    slot = (_shifted(z, 32) * len(table.keep)) >> 32
+    z = n * _as_signed(GOLDEN) + _as_signed(seed)  # products wrap around, as in C
+    z = (z ^ _shift_right(z, 30)) * _as_signed(FIRST)
+    z = (z ^ _shift_right(z, 27)) * _as_signed(SECOND)
+    z = z ^ _shift_right(z, 31)
+    slot = (_shift_right(z, 32) * len(table.keep)) >> 32
     return torch.where((z & (WHOLE - 1)) < table.keep[slot], slot, table.other[slot]).view(shape)
 
 
-def _signed(bits: int) -> int:
+def _as_signed(bits: int) -> int:
     return (bits + 2**63) % 2**64 - 2**63
 
 
-def _shifted(z: Tensor, places: int) -> Tensor:
+def _shift_right(z: Tensor, places: int) -> Tensor:
     """Bits moved to the right, zeros coming from the left."""
     return (z >> places) & ((1 << (64 - places)) - 1)
 
@@ -120,7 +120,7 @@ def sweep_pairs(
     """
     arguments = (given, predicted, pairs, table, lr, samples, batch_size, seed)
     _check_sweep(*arguments)
-    found = _compiled(*arguments)
+    found = _compiled_sweep(*arguments)
     return _in_torch(*arguments) if found is None else found
 
 
@@ -154,7 +154,7 @@ def _in_torch(
     total = given.new_zeros((), dtype=torch.float64)
     for first in range(0, len(pairs), batch_size):
         words, contexts = pairs[first : first + batch_size].unbind(1)
-        negatives = _negatives(table, seed, first * samples, (len(words), samples))
+        negatives = _draw_negatives(table, seed, first * samples, (len(words), samples))
         targets = torch.cat([contexts[:, None], negatives], dim=1)  # (batch, 1 + samples)
         x, y = given[words], predicted[targets]  # (batch, dimensions) and (batch, 1 + samples, dimensions)
         scores = sign * torch.einsum("bd,bsd->bs", x, y)
@@ -183,10 +183,10 @@ def sweep_pairs_compiled(
 ) -> float | None:
     """The whole pass in C; None for what it is not made for, or if nothing compiled can be had on this machine."""
     _check_sweep(given, predicted, pairs, table, lr, samples, batch_size, seed)
-    return _compiled(given, predicted, pairs, table, lr, samples, batch_size, seed)
+    return _compiled_sweep(given, predicted, pairs, table, lr, samples, batch_size, seed)
 
 
-def _compiled(
+def _compiled_sweep(
     given: Tensor,
     predicted: Tensor,
     pairs: Tensor,
@@ -200,7 +200,7 @@ def _compiled(
     made_for = given.device.type == "cpu" and given.dtype is torch.float32 and samples > 0
     if not made_for or not all(values.is_contiguous() for values in tables):
         return None
-    library = _library()
+    library = _sweep_library()
     if library is None:
         return None
     pairs, size = pairs.contiguous(), min(batch_size, len(pairs))
@@ -283,7 +283,7 @@ def _check_seed(seed: int) -> None:
 
 
 @functools.cache
-def _library() -> ctypes.CDLL | None:
+def _sweep_library() -> ctypes.CDLL | None:
     library, _ = load_compiled(Path(__file__).with_suffix(".c"))
     if library is not None:
         library.sweep.restype = _Loss

@@ -35,7 +35,7 @@ def share_work(work: Callable[[int, int], object], bounds: Sequence[int]) -> Non
     whole = isinstance(bounds, tuple | list) and all(isinstance(each, int) for each in bounds)
     if not whole or len(bounds) < 2 or any(a > b for a, b in itertools.pairwise(bounds)):
         raise ValueError(f"bounds must be two integers or more that go up, got {bounds!r}"[:200])
-    pool = _pool(torch.get_num_threads())  # which starts a thread when there is work for it
+    pool = _thread_pool(torch.get_num_threads())  # which starts a thread when there is work for it
     others = [pool.submit(work, *bounds[index : index + 2]) for index in range(1, len(bounds) - 1)]
     work(*bounds[:2])
     for other in others:
@@ -43,10 +43,10 @@ def share_work(work: Callable[[int, int], object], bounds: Sequence[int]) -> Non
 
 
 @functools.cache
-def _pool(size: int) -> ThreadPoolExecutor:
+def _thread_pool(size: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(size, thread_name_prefix="lemmata-fast")
 
 
 # A forked process has none of its parent's threads.
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_pool.cache_clear)
+    os.register_at_fork(after_in_child=_thread_pool.cache_clear)

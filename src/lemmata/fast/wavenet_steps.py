@@ -169,7 +169,7 @@ def compiled_steps(
         raise ValueError("memory and last must be contiguous, as they are written to: use .contiguous()")
     if last.device.type != "cpu" or chance.device.type != "cpu":
         raise ValueError("weights, memory, last and chance must be on the CPU: use .cpu()")
-    library, problem = _library(last.dtype)
+    library, problem = _wavenet_library(last.dtype)
     if library is None:
         raise ValueError(f"there are no compiled steps of {last.dtype} ({problem}): use one_step")
     given = {field.name: getattr(weights, field.name).contiguous() for field in fields(StepWeights)}
@@ -236,7 +236,7 @@ def why_no_compiled_steps(last: Tensor) -> str:
     validate.tensor("last", last)
     if last.device.type != "cpu":
         return f"no compiled steps on {last.device.type}"
-    return _library(last.dtype)[1]
+    return _wavenet_library(last.dtype)[1]
 
 
 class _Task(ctypes.Structure):
@@ -250,7 +250,7 @@ class _Task(ctypes.Structure):
 
 
 @functools.cache
-def _library(dtype: torch.dtype) -> tuple[ctypes.CDLL | None, str]:
+def _wavenet_library(dtype: torch.dtype) -> tuple[ctypes.CDLL | None, str]:
     if dtype not in NUMBERS:
         return None, f"no compiled numbers of type {dtype}"
     return load_compiled(Path(__file__).with_suffix(".c"), (NUMBERS[dtype], *MATHEMATICS))

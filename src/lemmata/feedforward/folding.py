@@ -28,7 +28,11 @@ def sawtooth_network(depth: int, dtype: torch.dtype = torch.float64) -> nn.Seque
     """
     layers: list[nn.Module] = []
     for _ in range(validate.count("depth", depth)):
-        layers += [_linear([[1.0], [1.0]], [0.0, -0.5], dtype), nn.ReLU(), _linear([[2.0, -4.0]], [0.0], dtype)]
+        layers += [
+            _linear_layer([[1.0], [1.0]], [0.0, -0.5], dtype),
+            nn.ReLU(),
+            _linear_layer([[2.0, -4.0]], [0.0], dtype),
+        ]
     return nn.Sequential(*layers)
 
 
@@ -67,19 +71,19 @@ def folding_network(inputs: int, width: int, depth: int, dtype: torch.dtype = to
         coordinate, k = divmod(unit, folds)
         fold[unit, coordinate], thresholds[unit] = folds, -k
         join[coordinate, unit] = 1.0 if k == 0 else 2.0 * (-1) ** k
-    normals, offsets = _lines(inputs, width)
+    normals, offsets = _crossing_lines(inputs, width)
     layers: list[nn.Module] = []
     read = torch.eye(inputs, **exact)  # how coordinates are read off what is there
     for _ in range(depth - 1):
-        layers += [_linear(fold @ read, thresholds, dtype), nn.ReLU()]
+        layers += [_linear_layer(fold @ read, thresholds, dtype), nn.ReLU()]
         read = join
     alternating = [[(-1.0) ** unit for unit in range(width)]]
     return nn.Sequential(
-        *layers, _linear(normals @ read, offsets, dtype), nn.ReLU(), _linear(alternating, [0.0], dtype)
+        *layers, _linear_layer(normals @ read, offsets, dtype), nn.ReLU(), _linear_layer(alternating, [0.0], dtype)
     )
 
 
-def _lines(inputs: int, count: int) -> tuple[Tensor, Tensor]:
+def _crossing_lines(inputs: int, count: int) -> tuple[Tensor, Tensor]:
     """Hyperplanes in general position that cross near the middle of the cube, with coefficients of a few digits."""
     numbers = torch.arange(count, dtype=torch.float64, device="cpu")
     if inputs == 1:
@@ -91,7 +95,7 @@ def _lines(inputs: int, count: int) -> tuple[Tensor, Tensor]:
     return normals.float().double(), offsets.float().double()
 
 
-def _linear(weight: Tensor | list[list[float]], bias: Tensor | list[float], dtype: torch.dtype) -> nn.Linear:
+def _linear_layer(weight: Tensor | list[list[float]], bias: Tensor | list[float], dtype: torch.dtype) -> nn.Linear:
     if not dtype.is_floating_point:
         raise TypeError(f"dtype must be floating point, got {dtype}: use torch.float64")
     rows = torch.as_tensor(weight, dtype=dtype)

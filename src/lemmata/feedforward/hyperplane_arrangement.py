@@ -54,28 +54,28 @@ def arrangement_regions(weight: Shaped[Tensor, "hyperplanes n"], bias: Shaped[Te
     if not (weight.double().isfinite().all() and bias.double().isfinite().all()):
         raise ValueError("weight and bias must be finite, got NaN or infinity: remove these hyperplanes")
     rows = [[*normal, offset] for normal, offset in zip(fractions(weight), fractions(bias), strict=True)]
-    return _regions({plane for row in rows if (plane := _normalised(row)) is not None})
+    return _count_regions({plane for row in rows if (plane := _normalized_row(row)) is not None})
 
 
 Plane = tuple[Fraction, ...]
 
 
-def _normalised(row: list[Fraction]) -> Plane | None:
+def _normalized_row(row: list[Fraction]) -> Plane | None:
     """The hyperplane with 1 as its first coefficient, by which equal ones are equal; None where there is none."""
     first = next((value for value in row[:-1] if value), None)
     return None if first is None else tuple(value / first for value in row)
 
 
-def _regions(planes: set[Plane]) -> int:
+def _count_regions(planes: set[Plane]) -> int:
     count, before = 1, []
     for plane in sorted(planes):
-        count += _regions({cut for other in before if (cut := _restricted(other, plane)) is not None})
+        count += _count_regions({cut for other in before if (cut := _restrict_plane(other, plane)) is not None})
         before.append(plane)
     return count
 
 
-def _restricted(other: Plane, plane: Plane) -> Plane | None:
+def _restrict_plane(other: Plane, plane: Plane) -> Plane | None:
     """What another hyperplane is on this one: its first coordinate that counts is expressed by the others."""
     pivot = next(index for index, value in enumerate(plane) if value)  # where the coefficient is 1
     row = [a - other[pivot] * b for a, b in zip(other, plane, strict=True)]
-    return _normalised(row[:pivot] + row[pivot + 1 :])
+    return _normalized_row(row[:pivot] + row[pivot + 1 :])

@@ -95,7 +95,7 @@ def linear_pieces(steps: list[Step], low: float, high: float, device: torch.devi
             hidden = hidden.plus(remembered, step.projection)
         elif isinstance(step, Rectify):
             proof = _Proof(exact, border, history, left, right)
-            parents, left, right, active = _cut(hidden, left, right, proof)
+            parents, left, right, active = _cut_pieces(hidden, left, right, proof)
             hidden, remembered = hidden[parents].rectified(active, step.slope), remembered[parents] if adds else hidden
             history.layers.append((parents, active))
     return Pieces(left, right, history, hidden), exact.asked
@@ -138,16 +138,16 @@ class _Proof:
         return -constant / slope
 
 
-def _cut(units: Coefficients, left: Ends, right: Ends, proof: _Proof) -> tuple[Tensor, Ends, Ends, Tensor]:
+def _cut_pieces(units: Coefficients, left: Ends, right: Ends, proof: _Proof) -> tuple[Tensor, Ends, Ends, Tensor]:
     """Cut every piece where a unit changes its sign: parents, ends and active units of the new pieces."""
-    signs = [_signs(units, ends, side, proof) for side, ends in enumerate((left, right))]
+    signs = [_end_signs(units, ends, side, proof) for side, ends in enumerate((left, right))]
     crossing = signs[0] * signs[1] < 0  # (pieces, units)
     piece, unit = crossing.nonzero(as_tuple=True)
-    zero = _zeros(units, piece, unit, proof)
+    zero = _crossing_zeros(units, piece, unit, proof)
     order = zero.place.argsort(stable=True)
     order = order[piece[order].argsort(stable=True)]
     piece, unit, zero = piece[order], unit[order], zero[order]
-    order, fresh = _settled(piece, unit, zero, proof)
+    order, fresh = _settle_crossings(piece, unit, zero, proof)
     unit, zero = unit[order], zero[order]  # the pieces are in order already
 
     count = left.place.new_zeros(len(left.place), dtype=torch.long).index_add(0, piece, fresh.long())
@@ -175,7 +175,7 @@ def _cut(units: Coefficients, left: Ends, right: Ends, proof: _Proof) -> tuple[T
     return parents, lefts, rights, active
 
 
-def _signs(units: Coefficients, ends: Ends, side: int, proof: _Proof) -> Int[Tensor, "pieces units"]:
+def _end_signs(units: Coefficients, ends: Ends, side: int, proof: _Proof) -> Int[Tensor, "pieces units"]:
     """The signs of all units at one end of every piece, proved."""
     slope, constant = units.value.unbind(-1)
     slope_bound, constant_bound = units.bound.unbind(-1)
@@ -193,7 +193,7 @@ def _signs(units: Coefficients, ends: Ends, side: int, proof: _Proof) -> Int[Ten
     return signs
 
 
-def _zeros(units: Coefficients, piece: Tensor, unit: Tensor, proof: _Proof) -> Ends:
+def _crossing_zeros(units: Coefficients, piece: Tensor, unit: Tensor, proof: _Proof) -> Ends:
     """Where the crossing units vanish: exactly, where the quotient is exact; in fractions, where rounding ate it."""
     slope, constant = units.value[piece, unit].unbind(-1)
     slope_bound, constant_bound = units.bound[piece, unit].unbind(-1)
@@ -211,7 +211,7 @@ def _zeros(units: Coefficients, piece: Tensor, unit: Tensor, proof: _Proof) -> E
     return Ends(place, off, torch.full_like(unit, proof.layer), unit)
 
 
-def _settled(piece: Tensor, unit: Tensor, zero: Ends, proof: _Proof) -> tuple[Tensor, Tensor]:
+def _settle_crossings(piece: Tensor, unit: Tensor, zero: Ends, proof: _Proof) -> tuple[Tensor, Tensor]:
     """The crossings of each piece from left to right, and which of them lie where no other one was before."""
     order = torch.arange(len(piece), device=piece.device)
     fresh = torch.ones(len(piece), dtype=torch.bool, device=piece.device)

@@ -127,7 +127,7 @@ class LinearRegression:
         values, y_unit = within_range(y.reshape(len(y), -1))  # (points, outputs)
         centre, means = self.bias, None
         if sample_weight is not None:
-            inputs, values, means = _weighted(inputs, values, counts(sample_weight, x), self.bias)
+            inputs, values, means = _weighted_data(inputs, values, counts(sample_weight, x), self.bias)
             centre = False  # they are centred already
         equations = normal_equations(inputs, values, centre) if self.solver == "cholesky" else None
         x_mean, y_mean = (side.new_zeros(()).double() for side in (inputs, values))
@@ -140,7 +140,7 @@ class LinearRegression:
             start = start + (fitting.detach() * (x_unit / y_unit)).reshape(start.shape)
         lr = None if self.lr is None else self.lr * x_unit * x_unit
         problem = _Problem(inputs, values, x_mean, y_mean, self.ridge / x_unit / x_unit, lr, start)
-        found = self._solve(problem, equations)  # (features, outputs)
+        found = self._solve_equations(problem, equations)  # (features, outputs)
         x_mean, y_mean = means or (x_mean, y_mean)
         bias = (y_mean - x_mean @ found) if self.bias else found.new_zeros(found.shape[1])
         self.weight_ = in_dtype((found * (y_unit / x_unit)).reshape(x.shape[1], *y.shape[1:]), x.dtype)
@@ -188,27 +188,29 @@ class LinearRegression:
         if state:
             self.weight_, self.bias_ = weight_and_bias(state)
 
-    def _solve(self, problem: _Problem, equations: tuple[Tensor, ...] | None) -> Float[Tensor, "features outputs"]:
+    def _solve_equations(
+        self, problem: _Problem, equations: tuple[Tensor, ...] | None
+    ) -> Float[Tensor, "features outputs"]:
         (points, features), ridge = problem.x.shape, len(problem.x) * problem.ridge
         self.solver_, self.epochs_ = self.solver, 0
         if equations is not None:
             gram, moment = equations[:2]  # (features, features), (features, outputs)
             squares = torch.linalg.eigvalsh(gram).flip(0)
             if squares[-1] * WELL_CONDITIONED**2 > squares[0]:
-                self._note(squares.sqrt(), (points, features), ridge)
+                self._note_rank(squares.sqrt(), (points, features), ridge)
                 gram.diagonal().add_(ridge)
                 return torch.cholesky_solve(moment, torch.linalg.cholesky(gram))
             self.solver_ = "qr"
         x, y = problem.centred()
         small, aim = reduced_rows(x, y)  # (at most features, features), (as many, outputs)
         left, values, right = torch.linalg.svd(small, full_matrices=False)
-        self._note(values, (points, features), ridge)
+        self._note_rank(values, (points, features), ridge)
         if self.solver_ == "gd":
             # The triangle has the gradients of the data, whatever their number.
             root = points**0.5
-            return self._descend(small / root, aim / root, values / root, problem)
+            return self._descend_full_gradient(small / root, aim / root, values / root, problem)
         if self.solver_ == "sgd":
-            return self._sample(x, y, problem)
+            return self._descend_one_by_one(x, y, problem)
         if self.solver_ == "qr" and self.rank_ == features:
             return solved_triangle(small, aim, ridge)
         self.solver_ = "svd"
@@ -219,7 +221,7 @@ class LinearRegression:
         gains = torch.where(kept, values / torch.where(kept, values.square() + ridge, 1.0), 0.0)
         return right.mT @ (gains[:, None] * (left.mT @ aim))
 
-    def _note(self, values: Tensor, shape: tuple[int, int], ridge: float) -> None:
+    def _note_rank(self, values: Tensor, shape: tuple[int, int], ridge: float) -> None:
         """Rank and condition from the singular values, the largest first."""
         large = float(values[0])
         # What rounding leaves of a dependent column is below this.
@@ -227,7 +229,7 @@ class LinearRegression:
         least = float(values[-1]) ** 2 * (self.rank_ == shape[1]) + ridge
         self.condition_ = ((large**2 + ridge) / least) ** 0.5 if least > 0 else float("inf")
 
-    def _descend(self, x: Tensor, y: Tensor, values: Tensor, problem: _Problem) -> Tensor:
+    def _descend_full_gradient(self, x: Tensor, y: Tensor, values: Tensor, problem: _Problem) -> Tensor:
         r"""$w \leftarrow w - \eta\,(X^\top(Xw - y)/s + \lambda w)$ until the gradient is `tolerance` of the first."""
         # Directions without data keep their start, and have no say in the step.
         low, high = (float(value) ** 2 + problem.ridge for value in (values[max(self.rank_, 1) - 1], values[0]))
@@ -251,7 +253,7 @@ class LinearRegression:
             warnings.warn(f"{told}: raise max_epochs, or use solver='qr'", stacklevel=4)
         return w
 
-    def _sample(self, x: Tensor, y: Tensor, problem: _Problem) -> Tensor:
+    def _descend_one_by_one(self, x: Tensor, y: Tensor, problem: _Problem) -> Tensor:
         """One example after another, drawn uniformly; the mean of the iterates in the second half of the epochs."""
         most = float(x.square().sum(1).max()) + problem.ridge
         lr = problem.lr or (0.5 / most if most else 1.0)
@@ -313,7 +315,7 @@ def affine(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     return (wide @ weight.to(wide) + bias.to(wide)).to(x.dtype)
 
 
-def _weighted(x: Tensor, y: Tensor, often: Tensor, bias: bool) -> tuple[Tensor, Tensor, tuple[Tensor, Tensor]]:
+def _weighted_data(x: Tensor, y: Tensor, often: Tensor, bias: bool) -> tuple[Tensor, Tensor, tuple[Tensor, Tensor]]:
     """Centred data whose rows are as long as the root of how often they count, and the means."""
     means = tuple((often @ side.double()) / len(often) * bias for side in (x, y))
     x, y = (often.sqrt()[:, None] * (side.double() - mean) for side, mean in zip((x, y), means, strict=True))

@@ -90,7 +90,9 @@ def expansion(
     # A Hessian uses each block many times, and what is not double is converted: these stay in the cache.
     whole = problem.x.dtype is torch.double and not curved
     at_once = max(BLOCK, 64 * BLOCK // units) if whole else BLOCK
-    parts = zip(problem.x.split(at_once), aims.split(at_once), _blocks(problem.often, points, at_once), strict=True)
+    parts = zip(
+        problem.x.split(at_once), aims.split(at_once), _weight_blocks(problem.often, points, at_once), strict=True
+    )
     for x, aim, often in parts:
         x = x.double()
         z = torch.addmm(offset, x, weight)  # (block, units)
@@ -122,7 +124,7 @@ def expansion(
     return mean_loss, gradient / points + penalty * theta, hessian, bool(worst > 0)
 
 
-def _blocks(often: Tensor | None, points: int, size: int) -> Sequence[Tensor | None]:
+def _weight_blocks(often: Tensor | None, points: int, size: int) -> Sequence[Tensor | None]:
     return [None] * -(-points // size) if often is None else often.split(size)
 
 
@@ -184,13 +186,13 @@ def newton_step(
     for move, change in reversed(pairs):
         shares.append((move * gradient).sum() / (move * change).sum())
         gradient = gradient - shares[-1] * change
-    step = _solve(hessian, gradient.mT.reshape(-1), gradient.shape[1]).reshape(gradient.mT.shape).mT
+    step = _newton_step(hessian, gradient.mT.reshape(-1), gradient.shape[1]).reshape(gradient.mT.shape).mT
     for (move, change), share in zip(pairs, reversed(shares), strict=True):
         step = step + (share - (change * step).sum() / (move * change).sum()) * move
     return step
 
 
-def _solve(hessian: Tensor, gradient: Tensor, units: int) -> Tensor:
+def _newton_step(hessian: Tensor, gradient: Tensor, units: int) -> Tensor:
     """The Newton step; where the Hessian is singular, the shortest, in units of each input's own size."""
     inputs = len(hessian) // units
     curved = hessian.diagonal().reshape(units, inputs).mean(0)  # (inputs,)

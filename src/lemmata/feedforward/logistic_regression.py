@@ -103,7 +103,7 @@ class LogisticRegression:
         An example counts as often as `sample_weight` says: 2 is the same as two copies of it.
         """
         x = validate.matrix("x", x).detach()
-        y, self.classes_ = _labels(x, y, classes)
+        y, self.classes_ = _class_numbers(x, y, classes)
         often = None if sample_weight is None else counts(sample_weight, x)
         if often is not None:
             used = often > 0
@@ -114,7 +114,12 @@ class LogisticRegression:
         lr = None if self.lr is None else self.lr * unit * unit
         problem = LogisticProblem(inputs, y, off, self.bias, units, self.ridge / unit / unit, lr, sizes, often)
         self.epochs_, self.status_, self.separation_ = 0, "epoch limit", None
-        solve = {"newton": self._newton, "lbfgs": self._lbfgs, "gd": self._gd, "sgd": self._sgd}[self.solver]
+        solve = {
+            "newton": self._newton_minimum,
+            "lbfgs": self._lbfgs_minimum,
+            "gd": self._gradient_descent_minimum,
+            "sgd": self._sgd_minimum,
+        }[self.solver]
         theta, loss = solve(problem)  # (inputs, units)
         weight = theta[: x.shape[1]]
         self.loss_ = loss - problem.ridge / 2 * float(weight.square().sum())
@@ -122,7 +127,7 @@ class LogisticRegression:
         shape = () if units == 1 else (units,)
         self.weight_ = in_dtype((weight / unit).reshape(-1, *shape), x.dtype)
         self.bias_ = in_dtype(bias.reshape(shape), x.dtype)
-        self._say(x, y)
+        self._warn_minimum(x, y)
         return self
 
     def decision_function(self, x: Float[Tensor, "points features"]) -> Float[Tensor, "points *classes"]:
@@ -149,7 +154,7 @@ class LogisticRegression:
         sample_weight: Float[Tensor, "points"] | None = None,
     ) -> float:
         """The accuracy: the fraction of examples whose likeliest class is theirs."""
-        right = (self.predict(x) == _labels(x, y, self.classes_)[0]).double()
+        right = (self.predict(x) == _class_numbers(x, y, self.classes_)[0]).double()
         return float((right if sample_weight is None else right * counts(sample_weight, x)).mean())
 
     def state_dict(self) -> dict[str, Tensor]:
@@ -162,21 +167,21 @@ class LogisticRegression:
             self.weight_, self.bias_ = weight_and_bias(state)
             self.classes_ = 2 if self.weight_.ndim == 1 else self.weight_.shape[1]
 
-    def _newton(self, problem: LogisticProblem) -> tuple[Tensor, float]:
-        theta, _, loss = self._minimise(problem, self.tolerance)
+    def _newton_minimum(self, problem: LogisticProblem) -> tuple[Tensor, float]:
+        theta, _, loss = self._minimize_loss(problem, self.tolerance)
         return theta, loss
 
-    def _minimise(self, problem: LogisticProblem, tolerance: float) -> tuple[Tensor, Tensor, float]:
+    def _minimize_loss(self, problem: LogisticProblem, tolerance: float) -> tuple[Tensor, Tensor, float]:
         """Whole Newton steps, halved where the loss would not fall: minimiser, the Hessian that led there, and loss.
 
         Of many examples a part gives the start and its Hessian. Gradients of all then correct both, as a Hessian of all
         would cost as much as several of them; it is computed where that correction is slow.
         """
         theta, hessian, pairs = problem.start(), None, list[tuple[Tensor, Tensor]]()
-        part = self._part(problem)
+        part = self._sample_part(problem)
         if part is not None:
             # A step of a tenth leaves a hundredth, far less than what the part is off.
-            theta, hessian, _ = self._minimise(part, 0.1)
+            theta, hessian, _ = self._minimize_loss(part, 0.1)
             self.status_ = "epoch limit"
         curved, last = hessian is None, torch.inf
         loss, gradient, found_hessian, _ = expansion(problem, theta, curved)
@@ -210,7 +215,7 @@ class LogisticRegression:
                 break
         return theta, hessian, loss
 
-    def _part(self, problem: LogisticProblem) -> LogisticProblem | None:
+    def _sample_part(self, problem: LogisticProblem) -> LogisticProblem | None:
         """So many examples that they have nearly the same minimiser, if these are but a small part of all."""
         points, enough = len(problem.x), ENOUGH * problem.start().numel()
         if points < 4 * enough:
@@ -221,7 +226,7 @@ class LogisticRegression:
             return None
         return problem.some(some)
 
-    def _lbfgs(self, problem: LogisticProblem) -> tuple[Tensor, float]:
+    def _lbfgs_minimum(self, problem: LogisticProblem) -> tuple[Tensor, float]:
         """scipy's quasi-Newton method: no Hessian as large as features times classes."""
         start, first = problem.start(), expansion(problem, problem.start(), curved=False)[1]
         # In units in which no curvature is above about 1, whatever the units of the inputs are.
@@ -243,7 +248,7 @@ class LogisticRegression:
         self.status_ = "converged" if abs(found.jac).max() <= max(least, rounding) else "epoch limit"
         return unit * torch.from_numpy(found.x).to(start).reshape(start.shape), float(found.fun)
 
-    def _gd(self, problem: LogisticProblem) -> tuple[Tensor, float]:
+    def _gradient_descent_minimum(self, problem: LogisticProblem) -> tuple[Tensor, float]:
         """Steps against the gradient, until it is `tolerance` of the first."""
         theta, rows = problem.start(), problem.rows(problem.x)
         rows = rows if problem.often is None else rows * problem.often.sqrt()[:, None]
@@ -262,7 +267,7 @@ class LogisticRegression:
             theta, self.epochs_ = theta - lr * gradient, min(epoch + 1, self.max_epochs)
         return theta, loss
 
-    def _sgd(self, problem: LogisticProblem) -> tuple[Tensor, float]:
+    def _sgd_minimum(self, problem: LogisticProblem) -> tuple[Tensor, float]:
         """A few examples at a time, in a new order each epoch; the mean of the iterates of the second half."""
         generator = torch.Generator().manual_seed(self.seed)
         theta, total, kept = problem.start(), problem.start(), 0
@@ -282,13 +287,13 @@ class LogisticRegression:
             raise ArithmeticError(f"sgd diverges with lr = {self.lr}: leave it out, or use a smaller one")
         return total / kept, losses[1]
 
-    def _say(self, x: Tensor, y: Tensor) -> None:
+    def _warn_minimum(self, x: Tensor, y: Tensor) -> None:
         """Why there is no minimiser, or that it lies further on."""
-        if not self.ridge and self._separated(x, y):
+        if not self.ridge and self._is_separated(x, y):
             self.status_ = "separable"
             told = "the classes are separated by the weights, which would grow without end: there is no minimiser"
             warnings.warn(f"{told}; use ridge > 0", stacklevel=3)
-        elif self.status_ == "converged" and not self.ridge and self._unbounded(x, y):
+        elif self.status_ == "converged" and not self.ridge and self._is_unbounded(x, y):
             self.status_ = "epoch limit"
             told = "a class has no example, or the classes only touch: with longer weights the loss falls further"
             warnings.warn(f"{told}; use ridge > 0", stacklevel=3)
@@ -300,7 +305,7 @@ class LogisticRegression:
                 told, fix = f"{told}, as a class has no example and its bias falls without end", "use bias=False"
             warnings.warn(f"{told}: {fix}", stacklevel=3)
 
-    def _unbounded(self, x: Tensor, y: Tensor) -> bool:
+    def _is_unbounded(self, x: Tensor, y: Tensor) -> bool:
         """Whether a class has no example, or no example is on the wrong side by more than a trifle."""
         if len(torch.unique(y)) < self.classes_:
             return True
@@ -313,11 +318,11 @@ class LogisticRegression:
         worst, best = float(margins.min()), float(margins.max())
         return best > 0 and worst >= -1e-6 * best
 
-    def _separated(self, x: Tensor, y: Tensor) -> bool:
+    def _is_separated(self, x: Tensor, y: Tensor) -> bool:
         """Whether the learnt weights separate the classes, or else others do: then no weights have the least loss."""
         weight, bias, signs = self.weight_.double(), self.bias_.double(), 2 * y - 1
         if self.classes_ > 2:
-            return _separates(x, y, weight, bias)
+            return _logits_separate(x, y, weight, bias)
         plane = Separation(True, weight, bias, biased=self.bias)
         if plane.verify(x, signs):
             self.separation_ = plane
@@ -326,7 +331,7 @@ class LogisticRegression:
         return self.separation_ is not None and self.separation_.separable
 
 
-def _separates(x: Tensor, y: Tensor, weight: Tensor, bias: Tensor) -> bool:
+def _logits_separate(x: Tensor, y: Tensor, weight: Tensor, bias: Tensor) -> bool:
     """Whether the logit of the right class exceeds all others by more than rounding can have done."""
     x = x.double()
     z, right = x @ weight + bias, functional.one_hot(y, len(bias)).bool()
@@ -336,7 +341,7 @@ def _separates(x: Tensor, y: Tensor, weight: Tensor, bias: Tensor) -> bool:
     return bool((low > (z + rounding).masked_fill(right, -torch.inf).amax(1)).all())
 
 
-def _labels(x: Tensor, y: Tensor, classes: int | None) -> tuple[Tensor, int]:
+def _class_numbers(x: Tensor, y: Tensor, classes: int | None) -> tuple[Tensor, int]:
     if validate.tensor("y", y).shape != (len(x),) or y.is_floating_point() or y.dtype is torch.bool:
         told = f"got {y.dtype} of shape {tuple(y.shape)}" + (": use y.long()" if y.shape == (len(x),) else "")
         raise ValueError(f"y must hold a whole number for each of the {len(x)} points, {told}")

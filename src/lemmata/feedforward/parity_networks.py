@@ -119,7 +119,7 @@ class ParityNetwork(nn.Module):
         super().__init__()
         self.inputs = validate.count("inputs", inputs, least=2)
         self.shape = validate.one_of("shape", shape, ["chain", "tree"])
-        self.wiring = _chain(inputs) if shape == "chain" else _tree(inputs)
+        self.wiring = _chain_edges(inputs) if shape == "chain" else _tree_edges(inputs)
         self.blocks = nn.ModuleList(ExclusiveOr(skip) for _ in self.wiring)
 
     @property
@@ -146,11 +146,11 @@ class ParityNetwork(nn.Module):
 # Wires are numbered: first the inputs, then the output of one block after the other.
 
 
-def _chain(inputs: int) -> list[tuple[int, int]]:
+def _chain_edges(inputs: int) -> list[tuple[int, int]]:
     return [(0, 1), *((inputs + block, block + 2) for block in range(inputs - 2))]
 
 
-def _tree(inputs: int) -> list[tuple[int, int]]:
+def _tree_edges(inputs: int) -> list[tuple[int, int]]:
     """In every round neighbours are paired; one that is left over waits for the next round."""
     wiring, open = list[tuple[int, int]](), list(range(inputs))
     while len(open) > 1:

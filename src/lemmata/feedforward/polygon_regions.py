@@ -80,27 +80,27 @@ class PolygonCutter:
             elif isinstance(step, Add):
                 hidden = hidden.plus(remembered, step.projection)
             elif isinstance(step, Rectify):
-                parents, polygons, active = self._layer(polygons, hidden, patterns)
+                parents, polygons, active = self._cut_by_layer(polygons, hidden, patterns)
                 hidden, remembered = hidden[parents].rectified(active, step.slope), remembered[parents]
                 patterns = [*(pattern[parents] for pattern in patterns), active]
         return polygons, patterns, hidden
 
-    def _layer(
+    def _cut_by_layer(
         self, polygons: Polygons, units: Coefficients, patterns: list[Tensor]
     ) -> tuple[Tensor, Polygons, Tensor]:
         step = max(1, AT_ONCE // (units.value.shape[1] * (polygons.sources.shape[1] + 4)))
         regions = torch.arange(len(polygons.size), device=polygons.size.device)
-        done = [self._part(polygons[part], units, patterns, part) for part in regions.split(step)]
-        return _together(done)
+        done = [self._cut_until_uniform(polygons[part], units, patterns, part) for part in regions.split(step)]
+        return _join_layers(done)
 
-    def _part(
+    def _cut_until_uniform(
         self, polygons: Polygons, units: Coefficients, patterns: list[Tensor], parents: Tensor
     ) -> tuple[Tensor, Polygons, Tensor]:
         """Cut until no unit has both signs on a polygon: in each round every polygon is cut by one of its units."""
         finished: list[tuple[Tensor, Polygons, Tensor]] = []
         while True:
-            values, bounds = _values(polygons, units[parents])  # (regions, corners, units)
-            signs = self._signs(values, bounds, polygons, patterns, parents)
+            values, bounds = _corner_values(polygons, units[parents])  # (regions, corners, units)
+            signs = self._corner_signs(values, bounds, polygons, patterns, parents)
             used = polygons.used[..., None]
             above, below = ((used & (signs * side > 0)).any(1) for side in (1, -1))  # (regions, units)
             cut = above & below
@@ -116,25 +116,28 @@ class PolygonCutter:
             rows = torch.arange(len(unit), device=unit.device)
             line = chosen.value[rows, unit], chosen.bound[rows, unit]
             polygons, parents = polygons[open], parents[open]
-            new = self._corners(polygons, value, bound, sign, source, line, patterns, parents)
-            halves = [_half(polygons, side * sign, source, line, new) for side in (1, -1)]
-            polygons, parents = _joined(halves), parents.repeat(2)
-        return _together(finished)
+            new = self._cut_corners(polygons, value, bound, sign, source, line, patterns, parents)
+            halves = [_half_polygons(polygons, side * sign, source, line, new) for side in (1, -1)]
+            polygons, parents = _join_polygons(halves), parents.repeat(2)
+        return _join_layers(finished)
 
-    def _corners(
+    def _cut_corners(
         self, polygons: Polygons, value: Tensor, bound: Tensor, sign: Tensor, source: Tensor,
         line: tuple[Tensor, Tensor], patterns: list[Tensor], parents: Tensor,
     ) -> tuple[Tensor, Tensor]:  # fmt: skip
         """Where each side is cut, and how far off that may be: of three ways the first that knows, and knows best."""
-        after = _after(polygons)
-        crossing, crossing_bound = _crossing(polygons, line)
-        between, between_bound = _between(polygons, after, value, bound)
+        after = _corner_after(polygons)
+        crossing, crossing_bound = _crossing_point(polygons, line)
+        between, between_bound = _cut_sides(polygons, after, value, bound)
         better = (crossing_bound < between_bound)[..., None]
         corner, off = torch.where(better, crossing, between), torch.minimum(crossing_bound, between_bound)
         crossed = polygons.used & (sign * sign.gather(1, after) < 0)
         for region, side in (crossed & ~off.isfinite()).nonzero().tolist():  # in fractions, where rounding ate both
             pattern = [layer[parents[region]] for layer in patterns]
-            lines = self._line(int(polygons.sources[region, side]), pattern), self._line(int(source[region]), pattern)
+            lines = (
+                self._line_of_side(int(polygons.sources[region, side]), pattern),
+                self._line_of_side(int(source[region]), pattern),
+            )
             x, y, weight = _cross_product(*lines)
             self.exact.asked += 1
             place = float(x / weight), float(y / weight)
@@ -142,13 +145,16 @@ class PolygonCutter:
             off[region, side] = max(map(math.ulp, place))
         return corner, off
 
-    def _signs(
+    def _corner_signs(
         self, values: Tensor, bounds: Tensor, polygons: Polygons, patterns: list[Tensor], parents: Tensor
     ) -> Int[Tensor, "regions corners units"]:
         signs = values.sign().to(torch.int8)
         # What overflowed is no number, and above no bound; what has the bound 0 is exact.
         doubt = ~(values.abs() > bounds) & (bounds != 0) & polygons.used[..., None]
-        for sources in (polygons.sources, _before(polygons)):  # a unit vanishes at both corners of the side it made
+        for sources in (
+            polygons.sources,
+            _side_before(polygons),
+        ):  # a unit vanishes at both corners of the side it made
             unit = sources - len(patterns) * self.width  # (regions, corners)
             made = (unit >= 0)[..., None]
             index = unit.clamp(min=0)[..., None]
@@ -157,13 +163,13 @@ class PolygonCutter:
         for region, corner, unit in doubt.nonzero().tolist():
             pattern = [layer[parents[region]] for layer in patterns]
             around = polygons.sources[region, : int(polygons.size[region])].tolist()
-            lines = [self._line(around[index], pattern) for index in (corner - 1, corner)]
+            lines = [self._line_of_side(around[index], pattern) for index in (corner - 1, corner)]
             signs[region, corner, unit] = self._exact_sign(
-                lines, self._line(len(patterns) * self.width + unit, pattern)
+                lines, self._line_of_side(len(patterns) * self.width + unit, pattern)
             )
         return signs
 
-    def _line(self, source: int, pattern: list[Tensor]) -> list[Fraction]:
+    def _line_of_side(self, source: int, pattern: list[Tensor]) -> list[Fraction]:
         if source < 0:
             return self.sides[-source - 1]
         layer, unit = divmod(source, self.width)
@@ -184,7 +190,7 @@ def _cross_product(first: list[Fraction], second: list[Fraction]) -> tuple[Fract
     return b * f - c * e, c * d - a * f, a * e - b * d
 
 
-def _values(polygons: Polygons, units: Coefficients) -> tuple[Tensor, Tensor]:
+def _corner_values(polygons: Polygons, units: Coefficients) -> tuple[Tensor, Tensor]:
     """All units at all corners, and how wrong they may be: not at all, at the origin, if they have no constant."""
     x, y = polygons.corners[:, :, None].unbind(-1)  # (regions, corners, 1)
     a, b, c = units.value[:, None].unbind(-1)  # (regions, 1, units)
@@ -199,23 +205,23 @@ def _values(polygons: Polygons, units: Coefficients) -> tuple[Tensor, Tensor]:
     return values, torch.where(nothing, 0.0, bounds)
 
 
-def _before(polygons: Polygons) -> Int[Tensor, "regions corners"]:
+def _side_before(polygons: Polygons) -> Int[Tensor, "regions corners"]:
     """The source of the side that ends at each corner."""
     last = polygons.sources.gather(1, polygons.size[:, None] - 1)
     return torch.cat([last, polygons.sources[:, :-1]], dim=1)
 
 
-def _after(polygons: Polygons) -> Int[Tensor, "regions corners"]:
+def _corner_after(polygons: Polygons) -> Int[Tensor, "regions corners"]:
     """The number of the corner that follows each."""
     after = torch.arange(polygons.sources.shape[1], device=polygons.size.device) + 1
     return torch.where(after < polygons.size[:, None], after, 0)
 
 
-def _half(
+def _half_polygons(
     polygons: Polygons, sign: Tensor, source: Tensor, line: tuple[Tensor, Tensor], new: tuple[Tensor, Tensor]
 ) -> Polygons:
     """The part of every polygon where the sign is not negative: old corners, and new ones where sides are cut."""
-    used, next_sign = polygons.used, sign.gather(1, _after(polygons))
+    used, next_sign = polygons.used, sign.gather(1, _corner_after(polygons))
     crossed = used & (sign * next_sign < 0)
     kept = used & (sign >= 0)
     # On a new corner, or an old one on the line, the cut begins where the polygon would be left.
@@ -246,7 +252,7 @@ def _half(
     return Polygons(corners, offs, lines, bounds, sides(polygons.sources, source), size)
 
 
-def _between(polygons: Polygons, after: Tensor, value: Tensor, bound: Tensor) -> tuple[Tensor, Tensor]:
+def _cut_sides(polygons: Polygons, after: Tensor, value: Tensor, bound: Tensor) -> tuple[Tensor, Tensor]:
     """Where each side is cut, between its two corners: inherits how far off these are."""
     rows = torch.arange(len(value), device=value.device)[:, None]
     start, end = polygons.corners, polygons.corners[rows, after]
@@ -258,14 +264,14 @@ def _between(polygons: Polygons, after: Tensor, value: Tensor, bound: Tensor) ->
     return start + share[..., None] * (end - start), torch.where(rise.abs() > doubt, SLACK * off, torch.inf)
 
 
-def _crossing(polygons: Polygons, line: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
+def _crossing_point(polygons: Polygons, line: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
     """Where each side is cut, by Cramer's rule: depends on the two lines alone, and fails where they are parallel."""
     terms = [(polygons.lines[..., i], polygons.line_bound[..., i]) for i in range(3)]
     a, b, c = terms
     d, e, f = ((line[0][:, None, i], line[1][:, None, i]) for i in range(3))
-    weight, weight_bound = _determinant(a, e, b, d)
-    x, x_bound = _determinant(b, f, c, e)
-    y, y_bound = _determinant(c, d, a, f)
+    weight, weight_bound = _certified_determinant(a, e, b, d)
+    x, x_bound = _certified_determinant(b, f, c, e)
+    y, y_bound = _certified_determinant(c, d, a, f)
     place = torch.stack([x, y], dim=-1) / weight[..., None]
     known = weight.abs() - weight_bound
     largest = place.abs().amax(-1)
@@ -273,7 +279,7 @@ def _crossing(polygons: Polygons, line: tuple[Tensor, Tensor]) -> tuple[Tensor, 
     return place, torch.where((known > 0) & off.isfinite(), SLACK * off, torch.inf)
 
 
-def _determinant(a: tuple, b: tuple, c: tuple, d: tuple) -> tuple[Tensor, Tensor]:
+def _certified_determinant(a: tuple, b: tuple, c: tuple, d: tuple) -> tuple[Tensor, Tensor]:
     """a b - c d, and how wrong it may be: not at all, if each product has a factor that is exactly 0."""
     exact = [(p[0] == 0) & (p[1] == 0) for p in (a, b, c, d)]
     sure = (exact[0] | exact[1]) & (exact[2] | exact[3])
@@ -284,12 +290,12 @@ def _determinant(a: tuple, b: tuple, c: tuple, d: tuple) -> tuple[Tensor, Tensor
     return a[0] * b[0] - c[0] * d[0], lost
 
 
-def _together(parts: list[tuple[Tensor, Polygons, Tensor]]) -> tuple[Tensor, Polygons, Tensor]:
+def _join_layers(parts: list[tuple[Tensor, Polygons, Tensor]]) -> tuple[Tensor, Polygons, Tensor]:
     parents, polygons, active = zip(*parts, strict=True)
-    return torch.cat(parents), _joined(list(polygons)), torch.cat(active)
+    return torch.cat(parents), _join_polygons(list(polygons)), torch.cat(active)
 
 
-def _joined(parts: list[Polygons]) -> Polygons:
+def _join_polygons(parts: list[Polygons]) -> Polygons:
     """Several lists of polygons as one, rows filled up to the same length with their first corner."""
     most = max(part.sources.shape[1] for part in parts)
 

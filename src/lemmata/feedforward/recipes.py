@@ -100,7 +100,7 @@ def learn_file(
     arguments = {**sizes(found), **chosen(config, MLPConfig)}
     grey = found.extra["preparation"].kind == "pictures" and found.train.x.ndim == 3
     drawn = found.classes and (grey or arguments["inputs"] == 2)
-    return supervised(MLP, arguments, found, options, picture=_picture(found) if drawn else None)
+    return supervised(MLP, arguments, found, options, picture=_prediction_figure(found) if drawn else None)
 
 
 def classification(
@@ -114,18 +114,25 @@ def classification(
     """A network that learns the classes of a data set; of a config, `choices` names what the network itself takes."""
     arguments = {"inputs": data.train.x[0].numel(), "outputs": len(data.classes), **chosen(config, choices)}
     return Classification(varied=shifted(getattr(config, "shift", 0))).experiment(
-        network, arguments, data.train, data.test, options, classes=data.classes, picture=_picture(data), notes=notes
+        network,
+        arguments,
+        data.train,
+        data.test,
+        options,
+        classes=data.classes,
+        picture=_prediction_figure(data),
+        notes=notes,
     )
 
 
-def _picture(data: Dataset) -> Callable[[nn.Module], Figure]:
+def _prediction_figure(data: Dataset) -> Callable[[nn.Module], Figure]:
     test = data.test
 
     def plane(system: nn.Module) -> Figure:
-        return decision_map(lambda x: _logits(system, x).softmax(1), test, data.classes)
+        return decision_map(lambda x: _evaluated_logits(system, x).softmax(1), test, data.classes)
 
     def examples(system: nn.Module) -> Figure:
-        predicted = _logits(system, test.x).argmax(1).cpu()
+        predicted = _evaluated_logits(system, test.x).argmax(1).cpu()
         wrong = (predicted != test.y).nonzero()[:5, 0]
         shown = torch.cat([torch.arange(min(10, len(test))), wrong])
         note = "The first ten test pictures, and five that are taken for something else."
@@ -135,7 +142,7 @@ def _picture(data: Dataset) -> Callable[[nn.Module], Figure]:
 
 
 @torch.no_grad()
-def _logits(system: nn.Module, x: Tensor) -> Tensor:
+def _evaluated_logits(system: nn.Module, x: Tensor) -> Tensor:
     """The outputs in evaluation mode, wherever and in whatever mode the system is."""
     training = system.training
     weight = next(system.parameters())

@@ -65,7 +65,7 @@ def predict_progression(
     """How far the diabetes of a patient has gone after a year, from ten measurements."""
     found = load(data)
     same = {"always the mean": float((found.test.y - found.train.y.mean()).abs().mean())}
-    return _regress(found, asdict(config), options, {"baselines": same})
+    return _regression_experiment(found, asdict(config), options, {"baselines": same})
 
 
 @dataclass(frozen=True)
@@ -85,15 +85,17 @@ def predict_file(
     if found.classes:
         raise ValueError(f"{preparation.target.name} holds classes, but this predicts a number: use logistic")
     notes = {"baselines": baselines(found), "sha256": found.extra.get("digest", "")}
-    return _regress(found, chosen(config, RegressionConfig), options, notes)
+    return _regression_experiment(found, chosen(config, RegressionConfig), options, notes)
 
 
-def _regress(found: Dataset, arguments: dict[str, Any], options: Options, notes: Mapping[str, Any]) -> Experiment:
+def _regression_experiment(
+    found: Dataset, arguments: dict[str, Any], options: Options, notes: Mapping[str, Any]
+) -> Experiment:
     arguments = {**arguments, "seed": options.seed}
     system, preparation = LinearRegression(**arguments), found.extra.get("preparation")
     scale = preparation.target.scale if preparation else 1.0
     name = preparation.target.name if preparation else "predicted"
-    test = _flat(found.test)
+    test = _flat_inputs(found.test)
 
     def own_unit(values: Tensor) -> Tensor:
         return preparation.value(values) if preparation else values
@@ -111,10 +113,10 @@ def _regress(found: Dataset, arguments: dict[str, Any], options: Options, notes:
         return Figure("What was predicted, and what was measured", "measured", "predicted", marks)
 
     def predict(system: LinearRegression, examples: Examples) -> dict[str, Tensor]:
-        return {name: own_unit(system.predict(_flat(examples).x.double()))}
+        return {name: own_unit(system.predict(_flat_inputs(examples).x.double()))}
 
     return Experiment(
-        system, arguments, _flat(found.train), test, options, learner=AllAtOnce(system, measure), metric="mae",
+        system, arguments, _flat_inputs(found.train), test, options, learner=AllAtOnce(system, measure), metric="mae",
         largest=False, picture=picture, predict=predict, preparation=preparation, notes=notes,
     )  # fmt: skip
 
@@ -144,7 +146,7 @@ def classify_tumours(
     options: Options = ONCE,
 ) -> Experiment:
     """Malignant or benign, from thirty measurements of cell nuclei."""
-    return _classify(load(data), asdict(config), options, {})
+    return _classification_experiment(load(data), asdict(config), options, {})
 
 
 @recipe("logistic", data="digits", metric="accuracy")
@@ -154,7 +156,7 @@ def classify_written_digits(
     options: Options = ONCE,
 ) -> Experiment:
     """Ten handwritten digits by one linear function each."""
-    return _classify(load(data), asdict(config), options, {})
+    return _classification_experiment(load(data), asdict(config), options, {})
 
 
 @dataclass(frozen=True)
@@ -173,13 +175,17 @@ def classify_file(
     if not found.classes:
         name = found.extra["preparation"].target.name
         raise ValueError(f"{name} holds numbers, but this tells classes apart: use regression, or another target")
-    return _classify(found, chosen(config, LogisticConfig), options, {"sha256": found.extra.get("digest", "")})
+    return _classification_experiment(
+        found, chosen(config, LogisticConfig), options, {"sha256": found.extra.get("digest", "")}
+    )
 
 
-def _classify(found: Dataset, arguments: dict[str, Any], options: Options, notes: Mapping[str, Any]) -> Experiment:
+def _classification_experiment(
+    found: Dataset, arguments: dict[str, Any], options: Options, notes: Mapping[str, Any]
+) -> Experiment:
     arguments = {**arguments, "seed": options.seed}
     system, count = LogisticRegression(**arguments), len(found.classes)
-    train, test = _flat(found.train), _flat(found.test)
+    train, test = _flat_inputs(found.train), _flat_inputs(found.test)
     grey, flat = found.test.x.ndim == 3, test.x.shape[1] == 2
 
     def measure(system: LogisticRegression, examples: Examples) -> dict[str, float]:
@@ -195,10 +201,10 @@ def _classify(found: Dataset, arguments: dict[str, Any], options: Options, notes
             wrong = (predicted != shown.y).nonzero()[:5, 0]
             rows = torch.cat([torch.arange(min(10, len(shown))), wrong])
             return labelled_pictures(shown.x[rows], predicted[rows], shown.y[rows], found.classes)
-        return _curve(system, test, found.classes)
+        return _logistic_curve(system, test, found.classes)
 
     def predict(system: LogisticRegression, examples: Examples) -> dict[str, Tensor]:
-        p = system.probability(_flat(examples).x.double())
+        p = system.probability(_flat_inputs(examples).x.double())
         return likeliest_class(p)
 
     drawn = flat or grey or count == 2
@@ -210,7 +216,7 @@ def _classify(found: Dataset, arguments: dict[str, Any], options: Options, notes
     )  # fmt: skip
 
 
-def _curve(system: LogisticRegression, test: Examples, classes: tuple[str, ...]) -> Figure:
+def _logistic_curve(system: LogisticRegression, test: Examples, classes: tuple[str, ...]) -> Figure:
     """The sigmoid over the logits, and the test examples of both classes at theirs."""
     logits = system.decision_function(test.x.double())
     across = torch.linspace(float(logits.min()), float(logits.max()), 200)
@@ -253,5 +259,5 @@ class AllAtOnce:
         self.x, self.y = state["x"], state["y"]
 
 
-def _flat(examples: Examples) -> Examples:
+def _flat_inputs(examples: Examples) -> Examples:
     return Examples(**{name: values.flatten(1) if name == "x" else values for name, values in examples.columns.items()})

@@ -32,7 +32,7 @@ def residual_digits(
     options: Options = Options(epochs=30, lr=5e-4, weight_decay=0.05, schedule="cosine", evaluate=3),  # noqa: B008
 ) -> Experiment:
     """Ten handwritten digits, from 1,438 pictures of 8 by 8 pixels, by 32 residual layers."""
-    return _residual(data, config, options, {"baselines": DIGITS, "how": HOW})
+    return _residual_experiment(data, config, options, {"baselines": DIGITS, "how": HOW})
 
 
 @recipe("resmlp", data="fashion", metric="accuracy")
@@ -42,7 +42,7 @@ def residual_clothing(
     options: Options = Options(epochs=60, batch_size=128, lr=5e-4, weight_decay=0.05, schedule="cosine", evaluate=4),  # noqa: B008
 ) -> Experiment:
     """Ten kinds of clothing, from 2,000 small pictures, by eight residual layers."""
-    return _residual(data, config, options, {"baselines": FASHION, "how": HOW})
+    return _residual_experiment(data, config, options, {"baselines": FASHION, "how": HOW})
 
 
 @recipe("resmlp", data="moons rings spirals xor", metric="accuracy")
@@ -52,8 +52,8 @@ def residual_points(
     options: Options = Options(epochs=15, lr=1e-3, schedule="cosine", evaluate=3),  # noqa: B008
 ) -> Experiment:
     """Classes of points in the plane that no straight line separates, by 64 residual layers of 16 units."""
-    return _residual(data, config, options, straight_line(data))
+    return _residual_experiment(data, config, options, straight_line(data))
 
 
-def _residual(data: str, config: ResidualMLPConfig, options: Options, notes: dict) -> Experiment:
+def _residual_experiment(data: str, config: ResidualMLPConfig, options: Options, notes: dict) -> Experiment:
     return classification(load(data), config, options, notes, ResidualMLP, ResidualMLPConfig)

@@ -75,18 +75,18 @@ def program(model: nn.Module) -> list[Step]:
         drops = model.config.dropout > 0
         steps = [step for part in (model.embedding, *model.layers, model.head) for step in program(part)]
     elif isinstance(model, ResidualLayer) and kind is ResidualLayer and model.activation in RECTIFIERS:
-        skip = None if model.projection is None else _projection(model.projection)
+        skip = None if model.projection is None else _projection_matrix(model.projection)
         steps = [Remember(), *program(model.linear), RECTIFIERS[model.activation], Add(skip)]
     elif isinstance(model, DenselyConnectedBlock) and kind is DenselyConnectedBlock and model.activation in RECTIFIERS:
-        steps = [step for layer in model.layers for step in _joined(layer, RECTIFIERS[model.activation])]
+        steps = [step for layer in model.layers for step in _joined_map(layer, RECTIFIERS[model.activation])]
     elif isinstance(model, nn.Dropout) and kind is nn.Dropout:
         drops = model.p > 0
     elif isinstance(model, nn.BatchNorm1d) and kind is nn.BatchNorm1d:
-        steps.append(_normalisation(model))
+        steps.append(_normalization_layer(model))
     elif isinstance(model, nn.LeakyReLU) and kind is nn.LeakyReLU:
         steps.append(Rectify(float(validate.finite_number("negative_slope", model.negative_slope))))
     elif kind is nn.Linear:
-        steps.append(_affine(model))
+        steps.append(_affine_layer(model))
     elif kind is nn.ReLU:
         steps.append(Rectify())
     elif not (kind is nn.Identity or (isinstance(model, nn.Flatten) and model.start_dim == 1)):
@@ -96,7 +96,7 @@ def program(model: nn.Module) -> list[Step]:
     return steps
 
 
-def _joined(layer: nn.Module, rectify: Rectify) -> list[Step]:
+def _joined_map(layer: nn.Module, rectify: Rectify) -> list[Step]:
     """h becomes (h, relu(W h + b)): both parts are moved to their places, then added."""
     assert isinstance(layer, nn.Linear)
     old, new = layer.in_features, layer.out_features
@@ -105,7 +105,7 @@ def _joined(layer: nn.Module, rectify: Rectify) -> list[Step]:
     return [Remember(), *program(layer), rectify, added, Add(places[:, :old])]
 
 
-def _projection(layer: nn.Module) -> Tensor:
+def _projection_matrix(layer: nn.Module) -> Tensor:
     """The matrix of a layer without a constant, read like any other layer."""
     steps = program(layer)
     if len(steps) != 1 or not isinstance(steps[0], Affine) or bool(steps[0].bias.any()):
@@ -113,14 +113,14 @@ def _projection(layer: nn.Module) -> Tensor:
     return steps[0].weight
 
 
-def _affine(layer: nn.Module) -> Affine:
+def _affine_layer(layer: nn.Module) -> Affine:
     assert isinstance(layer, nn.Linear)
     weight = layer.weight.detach().double()
     bias = torch.zeros_like(weight[:, 0]) if layer.bias is None else layer.bias.detach().double()
-    return _finite(weight, bias)
+    return _finite_affine(weight, bias)
 
 
-def _normalisation(layer: nn.BatchNorm1d) -> Affine:
+def _normalization_layer(layer: nn.BatchNorm1d) -> Affine:
     """What batch normalisation does once its statistics are fixed: a scale and a shift, each rounded to a double."""
     if layer.training or layer.running_mean is None or layer.running_var is None:
         told = "use model.eval(), and running statistics"
@@ -129,10 +129,10 @@ def _normalisation(layer: nn.BatchNorm1d) -> Affine:
     scale = (variance + layer.eps).rsqrt()
     scale = scale if layer.weight is None else scale * layer.weight.detach().double()
     shift = -mean * scale if layer.bias is None else layer.bias.detach().double() - mean * scale
-    return _finite(torch.diag(scale), shift)
+    return _finite_affine(torch.diag(scale), shift)
 
 
-def _finite(weight: Tensor, bias: Tensor) -> Affine:
+def _finite_affine(weight: Tensor, bias: Tensor) -> Affine:
     if not (weight.isfinite().all() and bias.isfinite().all()):
         raise ValueError("weights must be finite, got NaN or infinity: look at how the network was trained")
     return Affine(weight, bias)
@@ -156,17 +156,17 @@ class Coefficients:
         return cls(identity, torch.zeros_like(identity), 1.0)
 
     def affine(self, step: Affine) -> "Coefficients":
-        return self._mapped(step.weight, step.bias)
+        return self._map_affine(step.weight, step.bias)
 
-    def _mapped(self, weight: Tensor, bias: Tensor | None) -> "Coefficients":
+    def _map_affine(self, weight: Tensor, bias: Tensor | None) -> "Coefficients":
         if weight.shape[1] != self.value.shape[1]:
             raise ValueError(f"layers must fit: one takes {weight.shape[1]} values, but is given {self.value.shape[1]}")
         constant = torch.zeros_like(self.value[:1, :1]).expand(1, len(weight), -1).clone()
         if bias is not None:
             constant[..., -1] = bias
-        value = _product(weight, self.value) + constant
-        size = _product(weight.abs(), self.value.abs()) + constant.abs()
-        carried = _product(weight.abs(), self.bound) if self.bound.any() else torch.zeros_like(size)
+        value = _matrix_product(weight, self.value) + constant
+        size = _matrix_product(weight.abs(), self.value.abs()) + constant.abs()
+        carried = _matrix_product(weight.abs(), self.bound) if self.bound.any() else torch.zeros_like(size)
         # Every partial sum is a multiple of the grain and below `size`: with fewer than 53 digits nothing is rounded.
         fine = min(grain(weight) * self.grain, grain(constant))
         exact = (carried == 0) & (size < 2.0 ** (DIGITS - 1) * fine)
@@ -175,7 +175,7 @@ class Coefficients:
         return Coefficients(value, torch.where(exact, 0.0, lost), fine)
 
     def plus(self, other: "Coefficients", projection: Tensor | None) -> "Coefficients":
-        other = other if projection is None else other._mapped(projection, None)
+        other = other if projection is None else other._map_affine(projection, None)
         value, fine = self.value + other.value, min(self.grain, other.grain)
         size, carried = self.value.abs() + other.value.abs(), self.bound + other.bound
         exact = (carried == 0) & (size < 2.0 ** (DIGITS - 1) * fine)
@@ -197,7 +197,7 @@ class Coefficients:
         return Coefficients(self.value[regions], self.bound[regions], self.grain)
 
 
-def _product(weight: Tensor, values: Tensor) -> Tensor:
+def _matrix_product(weight: Tensor, values: Tensor) -> Tensor:
     """One product of matrices for all regions, which is many times as fast as one small product for each."""
     regions, units, terms = values.shape
     flat = weight @ values.transpose(0, 1).reshape(units, regions * terms)
@@ -209,12 +209,12 @@ class ExactUnits:
 
     def __init__(self, steps: list[Step], dimensions: int) -> None:
         self.dimensions = dimensions
-        self.steps = [self._step(step) for step in steps]
+        self.steps = [self._fraction_step(step) for step in steps]
         self.known: dict[tuple, list[list[Fraction]]] = {}
         self.asked = 0  # how many decisions rounding left open
 
     @staticmethod
-    def _step(step: Step) -> tuple:
+    def _fraction_step(step: Step) -> tuple:
         if isinstance(step, Affine):
             return ("affine", fractions(step.weight), fractions(step.bias))
         if isinstance(step, Add):
@@ -226,20 +226,20 @@ class ExactUnits:
         if pattern not in self.known:
             if len(self.known) > 4096:
                 self.known.clear()
-            self.known[pattern] = self._units(pattern)
+            self.known[pattern] = self._unit_rows(pattern)
         return self.known[pattern]
 
-    def _units(self, pattern: tuple[tuple[bool, ...], ...]) -> list[list[Fraction]]:
+    def _unit_rows(self, pattern: tuple[tuple[bool, ...], ...]) -> list[list[Fraction]]:
         size, layer = self.dimensions, 0
         rows = [[Fraction(int(i == j)) for j in range(size + 1)] for i in range(size)]
         remembered = rows
         for step in self.steps:
             if step[0] == "affine":
-                rows = [_combined(weights, rows, bias) for weights, bias in zip(step[1], step[2], strict=True)]
+                rows = [_combine_rows(weights, rows, bias) for weights, bias in zip(step[1], step[2], strict=True)]
             elif step[0] == "remember":
                 remembered = rows
             elif step[0] == "add":
-                other = remembered if step[1] is None else [_combined(w, remembered, Fraction(0)) for w in step[1]]
+                other = remembered if step[1] is None else [_combine_rows(w, remembered, Fraction(0)) for w in step[1]]
                 rows = [[a + b for a, b in zip(x, y, strict=True)] for x, y in zip(rows, other, strict=True)]
             elif layer == len(pattern):
                 return rows
@@ -250,7 +250,7 @@ class ExactUnits:
         return rows
 
 
-def _combined(weights: list[Fraction], rows: list[list[Fraction]], bias: Fraction) -> list[Fraction]:
+def _combine_rows(weights: list[Fraction], rows: list[list[Fraction]], bias: Fraction) -> list[Fraction]:
     """A sum of rows, and a bias to its constant; reduced once, as every denominator is a power of two."""
     pairs = [(weight, row) for weight, row in zip(weights, rows, strict=True) if weight]
     total = []

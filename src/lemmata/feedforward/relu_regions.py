@@ -90,7 +90,7 @@ def linear_regions(model: nn.Module, box: Box) -> LinearRegions:
     True
     """
     steps = program(model)
-    low, high = _ends(box)
+    low, high = _box_ends(box)
     affine = [step for step in steps if isinstance(step, Affine)]
     inputs = affine[0].weight.shape[1] if affine else len(low)
     if inputs != len(low):
@@ -106,7 +106,7 @@ def _on_a_line(
     count = len(pieces.left.place)
     corners = torch.stack([pieces.left.place, pieces.right.place], dim=1)[..., None]  # (regions, 2, 1)
     patterns = pieces.history.patterns(count, device)
-    return _answer(corners, torch.full((count,), 2, device=device), pieces.outputs, patterns, asked)
+    return _regions_answer(corners, torch.full((count,), 2, device=device), pieces.outputs, patterns, asked)
 
 
 def _in_the_plane(
@@ -115,16 +115,18 @@ def _in_the_plane(
     ends = (low[0], low[1]), (high[0], high[1])
     cutter = PolygonCutter(steps, *ends)
     polygons, patterns, outputs = cutter.run(box_polygon(*ends, device))
-    return _answer(polygons.corners, polygons.size, outputs, patterns, cutter.exact.asked)
+    return _regions_answer(polygons.corners, polygons.size, outputs, patterns, cutter.exact.asked)
 
 
-def _answer(corners: Tensor, sizes: Tensor, outputs: Coefficients, patterns: list[Tensor], asked: int) -> LinearRegions:
+def _regions_answer(
+    corners: Tensor, sizes: Tensor, outputs: Coefficients, patterns: list[Tensor], asked: int
+) -> LinearRegions:
     slopes, constants = outputs.value[..., :-1], outputs.value[..., -1]
     slopes, constants = (part.expand(len(sizes), *part.shape[1:]) for part in (slopes, constants))
     return LinearRegions(corners, sizes, slopes, constants, tuple(patterns), asked)
 
 
-def _ends(box: Box) -> tuple[tuple[float, ...], tuple[float, ...]]:
+def _box_ends(box: Box) -> tuple[tuple[float, ...], tuple[float, ...]]:
     box = box.tolist() if isinstance(box, Tensor | np.ndarray) else box
     if not isinstance(box, Sequence) or not all(isinstance(ends, Sequence) for ends in box):
         raise TypeError(f"box must be a list of (low, high), one for each input, such as [(0, 1)], got {box!r}")

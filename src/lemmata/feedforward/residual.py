@@ -70,13 +70,13 @@ class ResidualLayer(nn.Module):
 
     def reset_parameters(self) -> None:
         """Draw the initial weights anew."""
-        _draw(self.linear, self.scale * ACTIVATION_TABLE[self.activation].gain)
+        _draw_weights(self.linear, self.scale * ACTIVATION_TABLE[self.activation].gain)
         if self.projection is not None:
-            _draw(self.projection, 1.0)
+            _draw_weights(self.projection, 1.0)
 
     def forward(self, x: Float[Tensor, "*batch inputs"]) -> Float[Tensor, "*batch outputs"]:
         validate.inputs("x", x, self.linear.in_features)
-        change = _change(self.activation, self.linear(x))  # (..., outputs)
+        change = _activation_change(self.activation, self.linear(x))  # (..., outputs)
         return (x if self.projection is None else self.projection(x)) + change
 
     def extra_repr(self) -> str:
@@ -129,7 +129,7 @@ class DenselyConnectedBlock(nn.Module):
     def reset_parameters(self) -> None:
         """Draw the initial weights anew."""
         for layer in self.layers:
-            _draw(layer, ACTIVATION_TABLE[self.activation].gain)
+            _draw_weights(layer, ACTIVATION_TABLE[self.activation].gain)
 
     def forward(self, x: Float[Tensor, "*batch inputs"]) -> Float[Tensor, "*batch features"]:
         activate = ACTIVATION_TABLE[self.activation].value
@@ -219,10 +219,10 @@ class ResidualMLP(nn.Module):
 
     def reset_parameters(self) -> None:
         """Draw the initial weights anew."""
-        _draw(self.embedding, 1.0)
+        _draw_weights(self.embedding, 1.0)
         for layer in self.layers:
             layer.reset_parameters()  # type: ignore[operator]
-        _draw(self.head, 1.0)
+        _draw_weights(self.head, 1.0)
 
     def forward(self, x: Float[Tensor, "batch ..."]) -> Float[Tensor, "batch outputs"]:
         hidden = self.embedding(validate.examples("x", x, self.inputs))  # (batch, ...) -> (batch, width)
@@ -235,14 +235,14 @@ class ResidualMLP(nn.Module):
         return f"activation={self.config.activation}, dropout={self.config.dropout}"
 
 
-def _draw(layer: nn.Module, gain: float) -> None:
+def _draw_weights(layer: nn.Module, gain: float) -> None:
     assert isinstance(layer, nn.Linear)
     nn.init.normal_(layer.weight, std=gain / math.sqrt(layer.in_features))
     if layer.bias is not None:
         nn.init.zeros_(layer.bias)
 
 
-def _change(name: str, z: Tensor) -> Tensor:
+def _activation_change(name: str, z: Tensor) -> Tensor:
     """phi(z) - phi(0); few activations are not zero at zero."""
     value = ACTIVATION_TABLE[name].value(z)
     return value - AT_ZERO[name] if AT_ZERO[name] else value

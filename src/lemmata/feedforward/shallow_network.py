@@ -74,7 +74,7 @@ class ShallowNetwork(nn.Module):
         if mine != theirs:
             raise ValueError(f"networks must have the same inputs and activation to be added, got {mine} and {theirs}")
         weight = torch.cat([self.hidden.weight, other.hidden.weight])
-        return self._built(
+        return self._build_network(
             weight, torch.cat([self.hidden.bias, other.hidden.bias]), torch.cat([self.outer, other.outer])
         )
 
@@ -114,10 +114,12 @@ class ShallowNetwork(nn.Module):
         still, value = (0.0, 0.5) if pair[1] == "sigmoid" else (1.0, math.tanh(1.0))
         weight = torch.cat([inner * weight, torch.zeros_like(weight[:1])])
         bias = torch.cat([inner * bias, torch.full_like(bias[:1], still)])
-        return self._built(weight, bias, torch.cat([factor * outer, constant[None] / value]), activation)
+        return self._build_network(weight, bias, torch.cat([factor * outer, constant[None] / value]), activation)
 
     @torch.no_grad()
-    def _built(self, weight: Tensor, bias: Tensor, outer: Tensor, activation: str | None = None) -> "ShallowNetwork":
+    def _build_network(
+        self, weight: Tensor, bias: Tensor, outer: Tensor, activation: str | None = None
+    ) -> "ShallowNetwork":
         width, inputs = weight.shape
         network = ShallowNetwork(inputs, width, activation or self.activation, weight.device, weight.dtype)
         network.hidden.weight.copy_(weight)

@@ -56,31 +56,31 @@ def cross_entropy(
     """
     validate.one_of("reduction", reduction, REDUCTIONS)
     validate.fraction("smoothing", smoothing, most=1.0)
-    logits = _wide(logits)
+    logits = _wide_logits(logits)
     if logits.ndim == 0:
         raise ValueError("logits must have the classes on their last axis, got shape ()")
     weight = _class_weights(weight, logits)
     if validate.tensor("y", y).is_floating_point():
         if ignore_index is not None:
             raise ValueError("ignore_index must be left out for probabilities: give the rows to ignore no weight")
-        return _reduced(_soft(logits, y, smoothing, weight), reduction)
+        return _reduce_losses(_soft_losses(logits, y, smoothing, weight), reduction)
     if y.shape != logits.shape[:-1]:
         hint = ": use y.argmax(-1)" if y.shape == logits.shape else ""
         wanted = f"of shape {tuple(logits.shape[:-1])} for logits of shape {tuple(logits.shape)}"
         raise ValueError(f"y must hold a class {wanted}, got shape {tuple(y.shape)}{hint}")
     # A compiler finds the one pass by itself, and torch.func differentiates the formula as often as it likes.
-    quick = not _transformed() and not (weight is not None and weight.requires_grad)
-    few = logits.numel() <= FEW and logits.device.type == "cpu" and not _dual(logits)
+    quick = not _is_transformed() and not (weight is not None and weight.requires_grad)
+    few = logits.numel() <= FEW and logits.device.type == "cpu" and not _has_tangents(logits)
     ignored = None
     try:
         if quick and (few or (logits.is_cuda and ignore_index is None)):
-            return _torchs(logits, y, smoothing, reduction, weight, ignore_index)
+            return _torch_losses(logits, y, smoothing, reduction, weight, ignore_index)
         if ignore_index is not None:
             ignored = y == ignore_index
             # Whatever stands in a row that does not count, its gradient is 0; the one pass sees to that itself.
             logits = logits if quick else logits.masked_fill(ignored[..., None], 0.0)
         y = y.long() if ignored is None else y.long().masked_fill(ignored, 0)
-        losses = (_quick if quick else _readable)(logits, y, smoothing, weight, ignored)
+        losses = (_quick_losses if quick else _readable_losses)(logits, y, smoothing, weight, ignored)
     except (RuntimeError, IndexError):  # looking at the classes first would cost time, and on a GPU make each step wait
         seen = y if ignore_index is None else y[y != ignore_index]
         if y.device.type == "cpu" and seen.numel() and not 0 <= int(seen.min()) <= int(seen.max()) < logits.shape[-1]:
@@ -89,11 +89,11 @@ def cross_entropy(
             raise ValueError(f"y must hold classes {told}") from None
         raise
     if ignored is None and weight is None:
-        return _reduced(losses, reduction)
+        return _reduce_losses(losses, reduction)
     counts = torch.ones_like(losses) if weight is None else weight[y]  # (...): how much each example counts
     if ignored is not None:
         losses, counts = losses.masked_fill(ignored, 0.0), counts.masked_fill(ignored, 0.0)
-    return losses.sum() / counts.sum() if reduction == "mean" else _reduced(losses, reduction)
+    return losses.sum() / counts.sum() if reduction == "mean" else _reduce_losses(losses, reduction)
 
 
 @system("binary_cross_entropy", title="Binary cross-entropy of logits", kind="function")
@@ -117,19 +117,19 @@ def binary_cross_entropy(
     tensor([8.7565e-27, 6.9315e-01, 6.0000e+01])
     """
     validate.one_of("reduction", reduction, REDUCTIONS)
-    logits = _wide(logits)
+    logits = _wide_logits(logits)
     if validate.tensor("y", y).shape != logits.shape:
         raise ValueError(f"y must have the shape of logits, {tuple(logits.shape)}, got {tuple(y.shape)}")
-    if y.device.type == "cpu" and y.numel() and not _transformed():
+    if y.device.type == "cpu" and y.numel() and not _is_transformed():
         low, high = map(float, y.detach().aminmax())
         if not 0 <= low <= high <= 1:
             hint = ": use (y + 1) / 2" if (low, high) == (-1, 1) else ""
             raise ValueError(f"y must lie from 0 to 1, got {low:g} to {high:g}{hint}")
     y = y.to(logits.dtype)
-    return _reduced(-(y * functional.logsigmoid(logits) + (1 - y) * functional.logsigmoid(-logits)), reduction)
+    return _reduce_losses(-(y * functional.logsigmoid(logits) + (1 - y) * functional.logsigmoid(-logits)), reduction)
 
 
-def _readable(
+def _readable_losses(
     logits: Tensor, y: Tensor, smoothing: float, weight: Tensor | None = None, ignored: Tensor | None = None
 ) -> Tensor:
     """The losses of class numbers, as the formula has them; what is ignored is left to the caller."""
@@ -139,7 +139,7 @@ def _readable(
     return (1 - smoothing) * losses - smoothing * log_p.mean(-1) if smoothing else losses
 
 
-def _torchs(
+def _torch_losses(
     logits: Tensor, y: Tensor, smoothing: float, reduction: str, weight: Tensor | None, ignore_index: int | None = None
 ) -> Tensor:
     """The same by torch's kernels, which are the quicker ones on a GPU, and for few logits."""
@@ -155,7 +155,7 @@ def _torchs(
     return losses.reshape(y.shape) if reduction == "none" else losses
 
 
-def _quick(logits: Tensor, y: Tensor, smoothing: float, weight: Tensor | None, ignored: Tensor | None) -> Tensor:
+def _quick_losses(logits: Tensor, y: Tensor, smoothing: float, weight: Tensor | None, ignored: Tensor | None) -> Tensor:
     """The same; the gradient is written where the probabilities stand, which saves passes over the logits."""
     return _OnePass.apply(logits, y, smoothing, weight, ignored)[0]
 
@@ -188,21 +188,21 @@ class _OnePass(torch.autograd.Function):
         if grad is None:
             return None, None, None, None, None
         try:  # What is differentiated again must not be overwritten,
-            slope = _slope(ctx)[0] * grad[..., None] if torch.is_grad_enabled() else _written_slope(ctx, grad)
+            slope = _logit_gradient(ctx)[0] * grad[..., None] if torch.is_grad_enabled() else _written_slope(ctx, grad)
         except RuntimeError:  # nor can it be by many gradients at once
-            slope = _slope(ctx)[0] * grad[..., None]
+            slope = _logit_gradient(ctx)[0] * grad[..., None]
         return slope.to(ctx.saved_tensors[0].dtype), None, None, None, None
 
     @staticmethod
     def jvp(ctx: Any, tangent: Tensor | None, *_: None) -> tuple[Tensor | None, None]:  # type: ignore[override]
         if tangent is None:
             return None, None
-        slope, ignored = _slope(ctx)
+        slope, ignored = _logit_gradient(ctx)
         tangent = tangent if ignored is None else tangent.masked_fill(ignored[..., None], 0.0)
         return (slope * tangent).sum(-1), None
 
 
-def _slope(ctx: Any) -> tuple[Tensor, Tensor | None]:
+def _logit_gradient(ctx: Any) -> tuple[Tensor, Tensor | None]:
     """Softmax less the target, (..., classes): the gradient of each loss in its logits; and what is ignored."""
     logits, y, log_p, weight, ignored = ctx.saved_tensors
     logits = logits if ignored is None else logits.masked_fill(ignored[..., None], 0.0)
@@ -235,7 +235,7 @@ def _written_slope(ctx: Any, grad: Tensor) -> Tensor:
     return slope
 
 
-def _soft(logits: Tensor, y: Tensor, smoothing: float, weight: Tensor | None) -> Tensor:
+def _soft_losses(logits: Tensor, y: Tensor, smoothing: float, weight: Tensor | None) -> Tensor:
     if y.shape != logits.shape:
         hint = ": use y.long()" if y.shape == logits.shape[:-1] else ""
         wanted = f"class numbers, or probabilities of shape {tuple(logits.shape)} as the logits have"
@@ -254,17 +254,17 @@ def _class_weights(weight: Tensor | None, logits: Tensor) -> Tensor | None:
     return weight.to(logits)
 
 
-def _transformed() -> bool:
+def _is_transformed() -> bool:
     """Whether a compiler or torch.func is at work, for which no value may be looked at."""
     return torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active()
 
 
-def _dual(logits: Tensor) -> bool:
+def _has_tangents(logits: Tensor) -> bool:
     """Whether derivatives are pushed forwards, which torch's loss of class numbers does not know."""
     return forward_ad.unpack_dual(logits).tangent is not None if forward_ad._current_level >= 0 else False
 
 
-def _wide(logits: Tensor) -> Tensor:
+def _wide_logits(logits: Tensor) -> Tensor:
     """Under autocast the losses are computed in float32, as torch computes its own."""
     if not validate.tensor("logits", logits).is_floating_point():
         raise TypeError(f"logits must be floating point, got {logits.dtype}: use logits.float()")
@@ -272,5 +272,5 @@ def _wide(logits: Tensor) -> Tensor:
     return logits.float() if half and torch.is_autocast_enabled(logits.device.type) else logits
 
 
-def _reduced(losses: Tensor, reduction: str) -> Tensor:
+def _reduce_losses(losses: Tensor, reduction: str) -> Tensor:
     return losses if reduction == "none" else losses.sum() if reduction == "sum" else losses.mean()

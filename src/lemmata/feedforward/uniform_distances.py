@@ -76,8 +76,8 @@ def uniform_distance(
     (True, True)
     """
     whole = box_region(region)
-    box = _representable(whole, f, g)
-    constant = _constant(f, g) if lipschitz is None else float(validate.number("lipschitz", lipschitz, least=0))
+    box = _representable_box(whole, f, g)
+    constant = _certified_sum(f, g) if lipschitz is None else float(validate.number("lipschitz", lipschitz, least=0))
     validate.number("tolerance", tolerance, least=0)
     validate.count("points", points)
     low, half = (part.to(box.low.device) for part in (whole.low.double(), whole.width.double() / 2))
@@ -87,7 +87,7 @@ def uniform_distance(
 
     def gaps(x: Tensor) -> tuple[Tensor, Tensor]:
         """How far apart the functions are at each point, at least and at most."""
-        first, second = (_values(name, h, x) for name, h in (("f", f), ("g", g)))
+        first, second = (_double_values(name, h, x) for name, h in (("f", f), ("g", g)))
         if first.shape != second.shape:
             counts = f"{first.shape[1]} and {second.shape[1]}"
             raise ValueError(f"f and g must have as many outputs as each other, got {counts}")
@@ -103,7 +103,7 @@ def uniform_distance(
         x = box.clip(centres.to(box.low))  # a coarse dtype moves them a little
         least, most = gaps(x)
         # Corners lie in the first cell, and centres in those that were halved: both tell how steep it is at least.
-        _check(constant, least, most, *before, reach)
+        _check_constant(constant, least, most, *before, reach)
         taken += len(x)
         if float(least.max()) > lower:
             lower, point = float(least.max()), x[least.argmax()]
@@ -120,10 +120,10 @@ def uniform_distance(
     return UniformDistance(lower, upper, point, taken)
 
 
-def _representable(box: Box, *functions: Function) -> Box:
+def _representable_box(box: Box, *functions: Function) -> Box:
     """The box rounded inwards to the coarsest dtype of the networks, so that each of them takes all of its points."""
     dtype, device = box.low.dtype, box.low.device
-    for weight in [weight for function in functions if (weight := _weight(function)) is not None]:
+    for weight in [weight for function in functions if (weight := _first_weight(function)) is not None]:
         dtype = max(dtype, weight.dtype, key=lambda kind: torch.finfo(kind).eps)
         device = weight.device
     low, high = box.low.to(device, dtype), box.high.to(device, dtype)
@@ -135,18 +135,18 @@ def _representable(box: Box, *functions: Function) -> Box:
     return Box(low, high)
 
 
-def _weight(function: Function) -> Tensor | None:
+def _first_weight(function: Function) -> Tensor | None:
     """The first parameter of a network, which tells its dtype and device."""
     weights = function.parameters() if isinstance(function, nn.Module) else iter(())
     return next((weight for weight in weights if weight.is_floating_point()), None)
 
 
-def _constant(f: Function, g: Function) -> float:
+def _certified_sum(f: Function, g: Function) -> float:
     """The sum of two certified constants."""
-    return math.nextafter(_certified("f", f) + _certified("g", g), math.inf)
+    return math.nextafter(_certified_constant("f", f) + _certified_constant("g", g), math.inf)
 
 
-def _certified(name: str, function: Function) -> float:
+def _certified_constant(name: str, function: Function) -> float:
     """The product of the norms of a network's layers, and of the steepest slopes of its activation."""
     network, slopes = function, list[float]()
     if isinstance(network, MLP) and type(network) is MLP and not (network.training and network.config.dropout):
@@ -166,9 +166,9 @@ def _certified(name: str, function: Function) -> float:
     return constant
 
 
-def _values(name: str, function: Function, x: Tensor) -> Tensor:
+def _double_values(name: str, function: Function, x: Tensor) -> Tensor:
     """The values as (points, outputs), in double precision."""
-    weight = _weight(function)
+    weight = _first_weight(function)
     values = function(x if weight is None else x.to(weight))
     if not isinstance(values, Tensor):
         raise TypeError(f"{name} must give a tensor, got {type(values).__name__}")
@@ -182,7 +182,7 @@ def _values(name: str, function: Function, x: Tensor) -> Tensor:
     return values.reshape(len(x), -1).double()
 
 
-def _check(
+def _check_constant(
     constant: float, least: Tensor, most: Tensor, least_before: Tensor, most_before: Tensor, reach: Tensor
 ) -> None:
     """Refuse a constant with which the gaps could not differ so much over a distance of `reach` at most."""

@@ -53,9 +53,9 @@ def uniform_fit(features: Float[Tensor, "points features"], y: Float[Tensor, "po
     validate.vector("y", y, length=len(features))
     columns, heights = features.detach().double().cpu().numpy(), y.detach().double().cpu().numpy()
     # An orthonormal basis of the span: features that nearly agree would stop the solver.
-    basis, sizes, mixing = np.linalg.svd(columns / _size(columns), full_matrices=False)
+    basis, sizes, mixing = np.linalg.svd(columns / _largest_size(columns), full_matrices=False)
     rank = int((sizes > sizes[0] * max(columns.shape) * np.finfo(float).eps).sum())
-    table, target = basis[:, :rank] * math.sqrt(len(basis)), heights / _size(heights)
+    table, target = basis[:, :rank] * math.sqrt(len(basis)), heights / _largest_size(heights)
     ones = np.ones((len(table), 1))
     # Each of the solver's methods gives up on a few programs that another one solves.
     for method, tolerance in itertools.product(("highs-ds", "highs-ipm"), (SOLVED, 1e3 * SOLVED)):
@@ -72,11 +72,11 @@ def uniform_fit(features: Float[Tensor, "points features"], y: Float[Tensor, "po
     else:
         raise ArithmeticError(f"the linear program was not solved ({result.message}): take fewer points")
     inner = result.x[:-1] * math.sqrt(len(basis)) / sizes[:rank]
-    weights = inner @ mixing[:rank] * (_size(heights) / _size(columns))
+    weights = inner @ mixing[:rank] * (_largest_size(heights) / _largest_size(columns))
     distance = float(np.abs(heights - columns @ weights).max())
     return UniformFit(torch.from_numpy(weights).to(features), distance)
 
 
-def _size(values: np.ndarray) -> float:
+def _largest_size(values: np.ndarray) -> float:
     """The largest size of a value, or 1 where all are 0."""
     return float(np.abs(values).max()) or 1.0

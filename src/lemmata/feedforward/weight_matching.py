@@ -41,18 +41,18 @@ def match_hidden_units(reference: MLP, other: MLP, max_rounds: int = 100) -> MLP
     """
     validate.count("max_rounds", max_rounds)
     _same_layers(reference, other)
-    theirs, ours = _weights(reference), _weights(other)
+    theirs, ours = _joint_weights(reference), _joint_weights(other)
     orders = [torch.arange(width) for width in reference.config.widths]
     for _ in range(max_rounds):
-        improved = [_improve(theirs, ours, orders, layer) for layer in range(len(orders))]
+        improved = [_improve_order(theirs, ours, orders, layer) for layer in range(len(orders))]
         if not any(improved):
             break
     return other.permuted(orders)
 
 
-def _improve(theirs: list[Tensor], ours: list[Tensor], orders: list[Tensor], layer: int) -> bool:
+def _improve_order(theirs: list[Tensor], ours: list[Tensor], orders: list[Tensor], layer: int) -> bool:
     """Put the units of one hidden layer into the best order; whether that made the weights more alike."""
-    before = _ordered(ours[layer], orders[layer - 1] if layer else None)  # (units, inputs and bias)
+    before = _reorder_inputs(ours[layer], orders[layer - 1] if layer else None)  # (units, inputs and bias)
     after = ours[layer + 1]
     if layer + 1 < len(orders):
         after = after[orders[layer + 1]]
@@ -67,19 +67,19 @@ def _improve(theirs: list[Tensor], ours: list[Tensor], orders: list[Tensor], lay
     return better
 
 
-def _ordered(weight: Tensor, order: Tensor | None) -> Tensor:
+def _reorder_inputs(weight: Tensor, order: Tensor | None) -> Tensor:
     """The inputs of a layer in another order; its last column is the bias."""
     return weight if order is None else torch.cat([weight[:, order], weight[:, -1:]], dim=1)
 
 
-def _linear(mlp: MLP) -> list[nn.Linear]:
+def _linear_layers(mlp: MLP) -> list[nn.Linear]:
     return [layer for layer in mlp.layers if isinstance(layer, nn.Linear)]
 
 
-def _weights(mlp: MLP) -> list[Tensor]:
+def _joint_weights(mlp: MLP) -> list[Tensor]:
     """Weights and bias of each layer side by side, in double precision."""
     found = []
-    for layer in _linear(mlp):
+    for layer in _linear_layers(mlp):
         weight = layer.weight.detach().double().cpu()
         bias = torch.zeros(len(weight)) if layer.bias is None else layer.bias.detach().double().cpu()
         found.append(validate.floating("weights", torch.cat([weight, bias[:, None]], dim=1)))
@@ -90,7 +90,7 @@ def _same_layers(first: MLP, second: MLP) -> None:
     for name, mlp in (("reference", first), ("other", second)):
         if not isinstance(mlp, MLP):
             raise TypeError(f"{name} must be an MLP, got {type(mlp).__name__}: use one with the same weights")
-    shapes = [[tuple(layer.weight.shape) for layer in _linear(mlp)] for mlp in (first, second)]
+    shapes = [[tuple(layer.weight.shape) for layer in _linear_layers(mlp)] for mlp in (first, second)]
     kinds = [mlp.config.activation for mlp in (first, second)]
     if shapes[0] != shapes[1] or kinds[0] != kinds[1]:
         found = " and ".join(f"{kind} with weights {sizes}" for kind, sizes in zip(kinds, shapes, strict=True))
@@ -145,14 +145,14 @@ def loss_barrier(
     validate.count("points", points, least=2)
     fractions = [step / (points - 1) for step in range(points)]
     with torch.no_grad():
-        losses = [_number(loss(interpolate_weights(first, second, t))) for t in fractions]
+        losses = [_loss_value(loss(interpolate_weights(first, second, t))) for t in fractions]
     if not all(map(math.isfinite, losses)):
         raise ValueError("loss must be finite on the way between the networks, got NaN or infinity")
     chord = [(1 - t) * losses[0] + t * losses[-1] for t in fractions]
     return max(0.0, *(found - line for found, line in zip(losses, chord, strict=True)))
 
 
-def _number(loss: Tensor | float) -> float:
+def _loss_value(loss: Tensor | float) -> float:
     if isinstance(loss, Tensor) and loss.numel() != 1:
         raise ValueError(f"loss must give one number, got shape {tuple(loss.shape)}: use its mean")
     return float(loss)

@@ -44,7 +44,7 @@ def _chebyshev_sum(signals: list[Tensor], operator: Callable[[Tensor], Tensor]) 
     return signals[0] + operator(later) - latest
 
 
-def _rescaled(laplacian: GraphLaplacian, stretch: float, x: Tensor) -> Tensor:
+def _rescaled_laplacian(laplacian: GraphLaplacian, stretch: float, x: Tensor) -> Tensor:
     """The multiple of the Laplacian less the identity; the Laplacian is the identity less what neighbours send."""
     return (stretch - 1) * x - stretch * laplacian.neighbours(x)
 
@@ -115,7 +115,7 @@ class ChebyshevConvolution(nn.Module):
                 f"the Laplacian must be of kind symmetric, got {laplacian.kind}: its spectrum is not [0, 2]"
             )
         check_nodes(x, laplacian.graph, self.inputs)
-        rescaled = functools.partial(_rescaled, laplacian, 2 / self.eigenvalue_bound)
+        rescaled = functools.partial(_rescaled_laplacian, laplacian, 2 / self.eigenvalue_bound)
         # The smaller of inputs and outputs goes along the edges.
         if self.outputs < self.inputs:
             found = _chebyshev_sum([layer(x) for layer in self.lins], rescaled)  # (nodes, outputs)

@@ -24,7 +24,7 @@ def from_dense(matrix: Shaped[Tensor, "nodes nodes"], x: Float[Tensor, "nodes ..
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
         raise ValueError(f"matrix must be square, got shape {tuple(matrix.shape)}")
     edges = matrix.nonzero().mT.contiguous()
-    return Graph(edges, len(matrix), x, _weights(matrix[edges[0], edges[1]]))
+    return Graph(edges, len(matrix), x, _edge_weights_of(matrix[edges[0], edges[1]]))
 
 
 def from_scipy(matrix: Any, x: Float[Tensor, "nodes ..."] | None = None) -> Graph:
@@ -38,7 +38,7 @@ def from_scipy(matrix: Any, x: Float[Tensor, "nodes ..."] | None = None) -> Grap
     if len(listed.shape) != 2 or listed.shape[0] != listed.shape[1]:
         raise ValueError(f"matrix must be square, got shape {tuple(listed.shape)}")
     edges = torch.stack([torch.as_tensor(index, dtype=torch.int64) for index in (listed.row, listed.col)])
-    return Graph(edges, listed.shape[0], x, _weights(torch.tensor(listed.data)))
+    return Graph(edges, listed.shape[0], x, _edge_weights_of(torch.tensor(listed.data)))
 
 
 def to_scipy(graph: Graph) -> Any:
@@ -143,7 +143,7 @@ def to_pyg(graph: Graph) -> Any:
     return Data(graph.x, graph.edges, graph.edge_features, num_nodes=graph.nodes, **named)  # type: ignore[arg-type]
 
 
-def _weights(values: Tensor) -> Tensor | None:
+def _edge_weights_of(values: Tensor) -> Tensor | None:
     """Numbers other than one; none where all are one and nobody asks for their gradient."""
     if not values.requires_grad and bool((values == 1).all()):
         return None

@@ -86,20 +86,20 @@ class GATConvolution(nn.Module):
 
     def forward(self, x: Float[Tensor, "nodes inputs"], graph: Graph) -> Float[Tensor, "nodes outputs"]:
         check_nodes(x, graph, self.inputs)
-        graph = self._looped(graph)
-        values, to, source, more = self._scores(x, graph)
+        graph = self._with_loops(graph)
+        values, to, source, more = self._edge_scores(x, graph)
         found = row_attention(to, source, values, graph.incoming, graph.outgoing, more, self.slope)
-        return self._joined(found)
+        return self._add_bias(found)
 
     def with_weights(self, x: Float[Tensor, "nodes inputs"], graph: Graph) -> tuple[Tensor, Graph, Tensor]:
         """The outputs, the graph with the edges that were attended to, and the share of each, (edges, heads)."""
         check_nodes(x, graph, self.inputs)
-        graph = self._looped(graph)
-        values, to, source, more = self._scores(x, graph)
+        graph = self._with_loops(graph)
+        values, to, source, more = self._edge_scores(x, graph)
         found, shares = gathered_attention(to, source, more, values, self.slope, graph.incoming)
-        return self._joined(found), graph, shares
+        return self._add_bias(found), graph, shares
 
-    def _scores(self, x: Tensor, graph: Graph) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
+    def _edge_scores(self, x: Tensor, graph: Graph) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
         values = self.lin(x).view(len(x), self.heads, self.outputs)  # (nodes, heads, outputs)
         # u^T W and v^T W are small matrices: the scores come from x, and nothing else is as large as the values.
         weight = self.lin.weight.view(self.heads, self.outputs, self.inputs)
@@ -115,7 +115,7 @@ class GATConvolution(nn.Module):
         joined = (self.lin_edge.weight.view(self.heads, self.outputs, -1) * self.att_edge[0, :, :, None]).sum(1)
         return values, to, source, features @ joined.mT  # (edges, heads)
 
-    def _looped(self, graph: Graph) -> Graph:
+    def _with_loops(self, graph: Graph) -> Graph:
         if not self.self_loops:
             return graph
         features = graph.edge_features
@@ -133,7 +133,7 @@ class GATConvolution(nn.Module):
         looped = kept.replace(edge_features=None, edge_weights=None).with_self_loops()
         return looped.replace(edge_features=torch.cat([kept.edge_features, mean]))
 
-    def _joined(self, found: Float[Tensor, "nodes heads outputs"]) -> Tensor:
+    def _add_bias(self, found: Float[Tensor, "nodes heads outputs"]) -> Tensor:
         found = found.flatten(1) if self.concat else found.mean(1)
         return found if self.bias is None else found + self.bias
 

@@ -42,7 +42,7 @@ def normalized_adjacency(graph: Graph, dtype: torch.dtype | None = None, improve
     if own is None:
         dtype = torch.get_default_dtype() if dtype is None else dtype
         return looped.replace(edge_weights=_normalised_once(looped, dtype))
-    weights = _normalised(looped, dtype)
+    weights = _normalized_edges(looped, dtype)
     return looped.replace(edge_weights=weights * own.to(weights.dtype))
 
 
@@ -60,10 +60,10 @@ def _is_plain(layer: nn.Module) -> bool:
 
 def _normalised_once(looped: Graph, dtype: torch.dtype) -> Float[Tensor, " edges"]:
     """The weights that depend on the edges alone, kept with them."""
-    return looped.once(("normalized_adjacency", dtype), lambda: _normalised(looped, dtype))
+    return looped.once(("normalized_adjacency", dtype), lambda: _normalized_edges(looped, dtype))
 
 
-def _normalised(looped: Graph, dtype: torch.dtype | None) -> Float[Tensor, " edges"]:
+def _normalized_edges(looped: Graph, dtype: torch.dtype | None) -> Float[Tensor, " edges"]:
     """One over the root of the degrees of both ends."""
     degrees = looped.degrees(dtype=dtype)
     # Looked at on the processor only: every step would wait for another device.
@@ -130,7 +130,7 @@ class GCNConvolution(nn.Module):
         self, x: Float[Tensor, "nodes inputs"], graph: Graph, normalized: bool = False
     ) -> Float[Tensor, "nodes outputs"]:
         check_nodes(x, graph, self.inputs)
-        rows, transposed, weights = self._adjacency(graph, WIDER.get(x.dtype, x.dtype), normalized)
+        rows, transposed, weights = self._weighted_adjacency(graph, WIDER.get(x.dtype, x.dtype), normalized)
         weights = weights.to(x.dtype)
         if _is_plain(self.lin):
             return linear_row_sums(x, self.lin.weight, self.bias, rows, transposed, weights)  # (nodes, outputs)
@@ -140,7 +140,7 @@ class GCNConvolution(nn.Module):
             found = self.lin(row_sums(x, rows, transposed, weights))
         return found if self.bias is None else found + self.bias
 
-    def _adjacency(self, graph: Graph, dtype: torch.dtype, normalized: bool) -> tuple[Rows, Rows, Tensor]:
+    def _weighted_adjacency(self, graph: Graph, dtype: torch.dtype, normalized: bool) -> tuple[Rows, Rows, Tensor]:
         """The edges by target and by source, and their weights."""
         if not normalized and graph.edge_weights is None and not self.improved:
             graph = graph.with_self_loops()

@@ -46,7 +46,11 @@ class _Pattern:
     @property
     def apart(self) -> Tensor | None:
         """Which edges join different nodes; None if all do."""
-        return None if self._known_loops() == 0 else self.once("apart", lambda: _apart(self.edges, self._known_loops()))
+        return (
+            None
+            if self._known_loops() == 0
+            else self.once("apart", lambda: _edges_apart(self.edges, self._known_loops()))
+        )
 
     @property
     def alone(self) -> "_Pattern":
@@ -72,7 +76,7 @@ class _Pattern:
         return self.loops
 
 
-def _apart(edges: Int[Tensor, "2 edges"], loops: int) -> Int[Tensor, " kept"]:
+def _edges_apart(edges: Int[Tensor, "2 edges"], loops: int) -> Int[Tensor, " kept"]:
     """The indices of the edges between different nodes, whose number is known: no device is waited for."""
     return (edges[0] == edges[1]).to(torch.uint8).argsort(stable=True)[: edges.shape[1] - loops]
 
@@ -134,7 +138,7 @@ class Graph:
         if low < 0 or high >= self.nodes:
             raise ValueError(f"edges must join nodes 0 to {self.nodes - 1}, got {low} to {high}: give nodes={high + 1}")
         self._pattern = _Pattern(edges, self.nodes, loops)
-        self._dress(x=x, edge_weights=edge_weights, edge_features=edge_features, graph_of=graph_of)
+        self._attach_features(x=x, edge_weights=edge_weights, edge_features=edge_features, graph_of=graph_of)
         last = 0
         if graph_of is not None and len(graph_of):
             last = int(graph_of[-1]) + 1 if has_values(graph_of) else (graphs or 1)
@@ -146,7 +150,7 @@ class Graph:
             validate.count("graphs", last if graphs is None else graphs, least=last) if graph_of is not None else 1
         )
 
-    def _dress(self, **parts: Tensor | None) -> None:
+    def _attach_features(self, **parts: Tensor | None) -> None:
         """Whatever belongs to nodes and edges, where it fits."""
         x, graph_of = parts.get("x"), parts.get("graph_of")
         if x is not None and (x.ndim == 0 or len(x) != self.nodes):
@@ -241,7 +245,7 @@ class Graph:
             raise TypeError(f"parts must be among {', '.join(names)}, got {unknown[0]}")
         if not {"edges", "nodes", "graph_of", "graphs"} & set(parts):
             made = copy.copy(self)  # the edges are the same, and so is their order by node, which is dear
-            made._dress(**parts)
+            made._attach_features(**parts)
             return made
         own: dict[str, Any] = {name: getattr(self, name) for name in names}
         own["graphs"] = None if "graph_of" in parts else self.graphs
@@ -283,14 +287,14 @@ class Graph:
         if self.edge_features is not None:
             raise ValueError("edges to oneself have no edge_features: use replace(edge_features=None) first")
         if self.edge_weights is None and weight == 1.0:
-            return self._on(self._pattern.looped, None, None)
+            return self._with_pattern(self._pattern.looped, None, None)
         alone = self.without_self_loops()
         weights = alone.edge_weights
         if weights is None and weight != 1.0:
             weights = torch.ones(alone.edges.shape[1], device=self.device)
         if weights is not None:
             weights = torch.cat([weights, weights.new_full((self.nodes,), weight)])
-        return alone._on(self._pattern.looped, weights, None)
+        return alone._with_pattern(self._pattern.looped, weights, None)
 
     def without_self_loops(self) -> "Graph":
         """Without edges from a node to itself."""
@@ -298,9 +302,9 @@ class Graph:
         if kept is None:
             return self
         weights, features = (None if part is None else part[kept] for part in (self.edge_weights, self.edge_features))
-        return self._on(self._pattern.alone, weights, features)
+        return self._with_pattern(self._pattern.alone, weights, features)
 
-    def _on(self, pattern: "_Pattern", weights: Tensor | None, features: Tensor | None) -> "Graph":
+    def _with_pattern(self, pattern: "_Pattern", weights: Tensor | None, features: Tensor | None) -> "Graph":
         """The same nodes with other edges, known to be right."""
         made = copy.copy(self)
         made._pattern, made.edge_weights, made.edge_features = pattern, weights, features
@@ -329,7 +333,7 @@ class Graph:
             made._pattern.loops = self._pattern.loops  # which the meta device cannot tell
             return made
         made = copy.copy(self)  # whose edges are sorted already
-        made._dress(**there)
+        made._attach_features(**there)
         return made
 
     @classmethod

@@ -32,15 +32,15 @@ def batch_graphs(graphs: Sequence[Graph]) -> Graph:
     return Graph(
         torch.cat([graph.edges + start for graph, start in zip(graphs, starts, strict=False)], 1),
         starts[-1],
-        _joined("x", graphs),
-        _joined("edge_weights", graphs),
-        _joined("edge_features", graphs),
+        _join_values("x", graphs),
+        _join_values("edge_weights", graphs),
+        _join_values("edge_features", graphs),
         torch.arange(len(graphs)).repeat_interleave(sizes).to(device),
         len(graphs),
     )
 
 
-def _joined(name: str, graphs: Sequence[Graph]) -> Tensor | None:
+def _join_values(name: str, graphs: Sequence[Graph]) -> Tensor | None:
     parts = [getattr(graph, name) for graph in graphs]
     if all(part is None for part in parts):
         return None

@@ -50,13 +50,13 @@ class GraphFourier:
 
     def transform(self, x: Inexact[Tensor, "nodes *features"]) -> Inexact[Tensor, "nodes *features"]:
         """How much of each wave a signal holds."""
-        return self._times(self.basis.mH, x)
+        return self._matrix_product(self.basis.mH, x)
 
     def inverse(self, x: Inexact[Tensor, "nodes *features"]) -> Inexact[Tensor, "nodes *features"]:
         """The signal that holds so much of each wave."""
-        return self._times(self.basis, x)
+        return self._matrix_product(self.basis, x)
 
-    def _times(self, matrix: Tensor, x: Tensor) -> Tensor:
+    def _matrix_product(self, matrix: Tensor, x: Tensor) -> Tensor:
         if not (x.is_floating_point() or x.is_complex()):
             raise TypeError(f"x must be floating point, got {x.dtype}: use x.double()")
         if x.ndim == 0 or len(x) != len(matrix):

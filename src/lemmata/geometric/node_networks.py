@@ -19,23 +19,23 @@ from lemmata.marks import system
 __all__ = ["NodeClassifier"]
 
 
-def _convolution(inputs: int, outputs: int, chosen: "_Choices", last: bool, **factory: Any) -> nn.Module:
+def _gcn_layer(inputs: int, outputs: int, chosen: "_Choices", last: bool, **factory: Any) -> nn.Module:
     return GCNConvolution(inputs, outputs, **factory)
 
 
-def _attention(inputs: int, outputs: int, chosen: "_Choices", last: bool, **factory: Any) -> nn.Module:
+def _gat_layer(inputs: int, outputs: int, chosen: "_Choices", last: bool, **factory: Any) -> nn.Module:
     # Heads side by side share the width; those of the last layer are averaged.
     each = outputs if last else outputs // chosen.heads
     return GATConvolution(inputs, each, chosen.heads, concat=not last, **factory)
 
 
-def _isomorphism(inputs: int, outputs: int, chosen: "_Choices", last: bool, **factory: Any) -> nn.Module:
+def _gin_layer(inputs: int, outputs: int, chosen: "_Choices", last: bool, **factory: Any) -> nn.Module:
     # As many hidden units in the last layer too: of two, for two classes, both were at rest for half of the seeds.
     first, second = nn.Linear(inputs, chosen.width, **factory), nn.Linear(chosen.width, outputs, **factory)
     return GINConvolution(nn.Sequential(first, nn.ReLU(), second))
 
 
-def _polynomial(inputs: int, outputs: int, chosen: "_Choices", last: bool, **factory: Any) -> nn.Module:
+def _chebyshev_layer(inputs: int, outputs: int, chosen: "_Choices", last: bool, **factory: Any) -> nn.Module:
     return ChebyshevConvolution(inputs, outputs, chosen.degree, **factory)
 
 
@@ -48,10 +48,10 @@ class _Choices(NamedTuple):
 
 
 KINDS: dict[str, Callable[..., nn.Module]] = {
-    "gcn": _convolution,
-    "gat": _attention,
-    "gin": _isomorphism,
-    "chebnet": _polynomial,
+    "gcn": _gcn_layer,
+    "gat": _gat_layer,
+    "gin": _gin_layer,
+    "chebnet": _chebyshev_layer,
 }
 
 

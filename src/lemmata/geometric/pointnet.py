@@ -100,12 +100,12 @@ class TransformNetwork(nn.Module):
             raise ValueError(f"x must be {wanted}, got shape {tuple(x.shape)}")
         if not x.is_floating_point():
             raise TypeError(f"x must hold floating-point numbers, got {x.dtype}: use x.float()")
-        found = self.head(_several(self, self.points(x).amax(-1)))  # (batch, k * k)
+        found = self.head(_several_clouds(self, self.points(x).amax(-1)))  # (batch, k * k)
         eye = torch.eye(self.features, dtype=x.dtype, device=x.device)
         return eye + found.unflatten(1, (self.features, self.features))
 
 
-def _several(module: nn.Module, whole: Tensor) -> Tensor:
+def _several_clouds(module: nn.Module, whole: Tensor) -> Tensor:
     """Features of whole clouds, of two at least in training: the variance of one has no meaning."""
     if module.training and len(whole) < 2:
         fix = "give it several clouds at once, or call eval()"
@@ -214,7 +214,7 @@ class PointNetClassifier(nn.Module):
 
     def logits(self, found: PointFeatures) -> Float[Tensor, "batch classes"]:
         """The logits of clouds whose features are known, as where their penalty is asked for too."""
-        return self.head(_several(self, found.whole))
+        return self.head(_several_clouds(self, found.whole))
 
 
 @system(

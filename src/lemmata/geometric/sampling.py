@@ -67,11 +67,11 @@ def sample_neighbours(
     targets, sources, places, counts = [], [], [], []  # of the edges drawn, round by round
     for fanout in fanouts:
         count = None if fanout is None else validate.count("fanouts", fanout)
-        which, row, share = _drawn(graph.incoming, known[front:], count, generator)
+        which, row, share = _draw_neighbours(graph.incoming, known[front:], count, generator)
         targets.append(row + front)
         places.append(graph.incoming.entries[which])
         counts.append(share)
-        front, (known, local) = len(known), _joined(known, graph.incoming.columns[which])
+        front, (known, local) = len(known), _join_nodes(known, graph.incoming.columns[which])
         sources.append(local)
     if not targets:
         raise ValueError("fanouts must be at least one, got none")
@@ -116,7 +116,7 @@ def neighbour_batches(
         yield sample_neighbours(graph, some, fanouts, generator, unbiased)
 
 
-def _drawn(
+def _draw_neighbours(
     rows: Rows, asked: Int[Tensor, " asked"], count: int | None, generator: torch.Generator | None
 ) -> tuple[Int[Tensor, " drawn"], Int[Tensor, " drawn"], Float[Tensor, " drawn"]]:
     """Places among the columns, which of those asked each belongs to, and how many edges each stands for."""
@@ -127,13 +127,15 @@ def _drawn(
     inner = torch.arange(len(row), device=asked.device) - begin[row]  # 0, 1, ... in each row: all its edges, or
     many = (degrees > taken).nonzero()[:, 0]
     if count is not None and len(many):
-        inner[begin[many][:, None] + torch.arange(count, device=asked.device)] = _subsets(
+        inner[begin[many][:, None] + torch.arange(count, device=asked.device)] = _draw_subsets(
             degrees[many], count, generator
         )
     return first[row] + inner, row, (degrees.double() / taken.clamp(min=1))[row]
 
 
-def _subsets(sizes: Int[Tensor, " sets"], count: int, generator: torch.Generator | None) -> Int[Tensor, "sets {count}"]:
+def _draw_subsets(
+    sizes: Int[Tensor, " sets"], count: int, generator: torch.Generator | None
+) -> Int[Tensor, "sets {count}"]:
     """From each of 0, ..., size - 1 so many different numbers, each subset as likely: by R. Floyd, for all at once."""
     device = "cpu" if generator is None else generator.device
     uniform = torch.rand(len(sizes), count, dtype=torch.float64, generator=generator, device=device).to(sizes.device)
@@ -146,7 +148,7 @@ def _subsets(sizes: Int[Tensor, " sets"], count: int, generator: torch.Generator
     return chosen
 
 
-def _joined(
+def _join_nodes(
     known: Int[Tensor, " known"], found: Int[Tensor, " found"]
 ) -> tuple[Int[Tensor, " all"], Int[Tensor, " found"]]:
     """Those known, then those found that are new, in their order; and the place of each one found."""

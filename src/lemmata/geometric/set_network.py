@@ -47,7 +47,7 @@ class SetNetwork(DeepSets):
         validate.count("width", width)
         validate.count("latent", latent)
         factory = {"device": device, "dtype": dtype}
-        phi, rho = _perceptron(inputs, width, latent, **factory), _perceptron(latent, width, outputs, **factory)
+        phi, rho = _two_layers(inputs, width, latent, **factory), _two_layers(latent, width, outputs, **factory)
         super().__init__(phi, rho, reduce)
         self.inputs, self.outputs, self.width, self.latent = inputs, outputs, width, latent
 
@@ -57,6 +57,6 @@ class SetNetwork(DeepSets):
         return super().forward(validate.inputs("x", x, self.inputs), mask)
 
 
-def _perceptron(inputs: int, width: int, outputs: int, **factory: object) -> nn.Sequential:
+def _two_layers(inputs: int, width: int, outputs: int, **factory: object) -> nn.Sequential:
     first, second = nn.Linear(inputs, width, **factory), nn.Linear(width, outputs, **factory)  # type: ignore[arg-type]
     return nn.Sequential(first, nn.ReLU(), second)

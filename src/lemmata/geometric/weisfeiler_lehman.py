@@ -92,11 +92,11 @@ def same_colours(one: Graph, other: Graph) -> bool:
 
 def mixed(z: Int[Tensor, " *n"]) -> Int[Tensor, " *n"]:
     """Whole numbers scattered over 64 bits, by the finaliser of splitmix64; one to one."""
-    z = (z ^ _shifted(z, 30)) * FIRST
-    z = (z ^ _shifted(z, 27)) * SECOND
-    return z ^ _shifted(z, 31)
+    z = (z ^ _shift_right(z, 30)) * FIRST
+    z = (z ^ _shift_right(z, 27)) * SECOND
+    return z ^ _shift_right(z, 31)
 
 
-def _shifted(z: Tensor, places: int) -> Tensor:
+def _shift_right(z: Tensor, places: int) -> Tensor:
     """Bits moved to the right, zeros coming from the left."""
     return (z >> places) & ((1 << (64 - places)) - 1)

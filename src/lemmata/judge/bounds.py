@@ -22,17 +22,17 @@ def at_most(measured: Any, bound: Any, *, attained: bool = False, ulps: float = 
     >>> at_most([1.0, 2.0], 3.0, attained=True).holds
     False
     """
-    left, right, rounding = _pair("at_most", measured, bound, ulps)
-    return _evidence(left, right, rounding, torch.where(left == right, 0.0, left - right), attained, detail, "≤")
+    left, right, rounding = _bounded_pair("at_most", measured, bound, ulps)
+    return _bound_evidence(left, right, rounding, torch.where(left == right, 0.0, left - right), attained, detail, "≤")
 
 
 def at_least(measured: Any, bound: Any, *, attained: bool = False, ulps: float = 64, detail: str = "") -> Evidence:
     """Measured >= bound on every instance, up to rounding; as `at_most`."""
-    left, right, rounding = _pair("at_least", measured, bound, ulps)
-    return _evidence(left, right, rounding, torch.where(left == right, 0.0, right - left), attained, detail, "≥")
+    left, right, rounding = _bounded_pair("at_least", measured, bound, ulps)
+    return _bound_evidence(left, right, rounding, torch.where(left == right, 0.0, right - left), attained, detail, "≥")
 
 
-def _pair(judge: str, measured: Any, bound: Any, ulps: float) -> tuple[Tensor, Tensor, Tensor]:
+def _bounded_pair(judge: str, measured: Any, bound: Any, ulps: float) -> tuple[Tensor, Tensor, Tensor]:
     eps = rounding_unit(judge, measured=measured, bound=bound)
     left, right = numbers(measured), numbers(bound)
     if left.numel() == 0 or right.numel() == 0:
@@ -55,7 +55,7 @@ def _pair(judge: str, measured: Any, bound: Any, ulps: float) -> tuple[Tensor, T
     return left, right, ulps * eps * torch.maximum(*sizes)
 
 
-def _evidence(
+def _bound_evidence(
     left: Tensor, right: Tensor, rounding: Tensor, excess: Tensor, attained: bool, detail: str, relation: str
 ) -> Evidence:
     nan = float("nan")

@@ -81,11 +81,11 @@ def check(
     results = [merge([judge(claim, seed) for seed in range(seeds)]) for claim in at_hand]
     words = [str(item) for item in what if not isinstance(item, Claim)]
     if words or not what:
-        results += _selected(words, everything, fresh, jobs, seeds)
+        results += _select_results(words, everything, fresh, jobs, seeds)
     return Verdicts(results)
 
 
-def _selected(words: list[str], everything: bool, fresh: bool, jobs: int | None, seeds: int) -> list[Result]:
+def _select_results(words: list[str], everything: bool, fresh: bool, jobs: int | None, seeds: int) -> list[Result]:
     catalog = catalogs.load()
     chosen = select(catalog, words)
     if chosen.faults:

@@ -62,7 +62,7 @@ def claim(id: str, *, cost: str = "quick") -> Callable[[Callable[..., Evidence]]
         for each in lies:
             if each.argument not in truth:
                 raise TypeError(f"{id}: lie {each.text!r} changes {each.argument!r}, which the check does not take")
-            if _same(truth[each.argument], each.value):
+            if _is_same_value(truth[each.argument], each.value):
                 raise TypeError(f"{id}: lie {each.text!r} gives {each.argument} its true value")
         return Claim(id, function, lies, cost)
 
@@ -99,7 +99,7 @@ def lie(
     return add
 
 
-def _same(truth: Any, value: Any) -> bool:
+def _is_same_value(truth: Any, value: Any) -> bool:
     if truth is value:
         return True
     plain = (int, float, complex, str, bool, tuple, type(None))

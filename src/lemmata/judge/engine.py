@@ -51,7 +51,7 @@ class Task:
     @property
     def home(self) -> str:
         """Whose workers may run it: nobody's in particular for a claim of ours, else those of this one file."""
-        return _home(self.path)
+        return _worker_home(self.path)
 
     def to_json(self) -> dict[str, Any]:
         """What a worker needs to know."""
@@ -59,7 +59,7 @@ class Task:
 
 
 @functools.cache
-def _home(path: str) -> str:
+def _worker_home(path: str) -> str:
     return "" if PACKAGE in Path(path).parents else path
 
 
@@ -88,14 +88,14 @@ def credited(task: Task, message: Any) -> Answer:
             raise ValueError("it is about another claim or seed")
     if result.truth_only and not task.truth_only:
         raise ValueError("it leaves out the lies")
-    loaded, opened = _files(message, "loaded", "loaded"), _files(message, "opened", "read")
+    loaded, opened = _files_of_message(message, "loaded", "loaded"), _files_of_message(message, "opened", "read")
     capability, left = message.get("capability"), message.get("left")
     if not isinstance(capability, str) or not isinstance(left, str):
         raise ValueError("it does not say how it was computed")
     return Answer(result, loaded, capability, left, opened)
 
 
-def _files(message: Mapping[str, Any], name: str, done: str) -> dict[str, str]:
+def _files_of_message(message: Mapping[str, Any], name: str, done: str) -> dict[str, str]:
     files = message.get(name)
     if not isinstance(files, dict) or not all(isinstance(digest, str) for digest in files.values()):
         raise ValueError(f"it does not say what was {done}")
@@ -133,23 +133,23 @@ class ProcessEngine:
     def results(self) -> Iterator[tuple[Task, Answer]]:
         """Answers in the order they come, until every submitted task has one."""
         while self.waiting or any(worker.task for worker in self.workers):
-            yield from self._assign()
+            yield from self._assign_tasks()
             if not self.workers:
                 continue
             soonest = min(worker.deadline for worker in self.workers)
             wait = None if soonest == float("inf") else max(0.0, soonest - time.monotonic())
             for key, _ in self.selector.select(wait):
-                yield from self._hear(key.data)
+                yield from self._hear_worker(key.data)
             for worker in [w for w in self.workers if w.deadline <= time.monotonic()]:
-                yield from self._overdue(worker)
+                yield from self._end_overdue_task(worker)
 
     def stop(self) -> None:
         """End every worker at once; nothing of ours is left running."""
         for worker in list(self.workers):
-            self._dismiss(worker)
+            self._dismiss_worker(worker)
         self.waiting.clear()
 
-    def _assign(self) -> Iterator[tuple[Task, Answer]]:
+    def _assign_tasks(self) -> Iterator[tuple[Task, Answer]]:
         """Give tasks to those who may run them, and start workers for the rest."""
         for worker in [w for w in self.workers if w.ready and w.task is None]:
             task = next((task for task in self.waiting if task.home == worker.home), None)
@@ -158,15 +158,15 @@ class ProcessEngine:
                 worker.begin(task, self.time_limit[task.patience])
             elif task is not None or (self.waiting and len(self.workers) == self.jobs):
                 # Its code is old, or it takes the place of one who would have work.
-                self._dismiss(worker)
+                self._dismiss_worker(worker)
         starting = Counter(worker.home for worker in self.workers if not worker.ready)
         for task in list(self.waiting):
             if starting[task.home]:
                 starting[task.home] -= 1
             elif len(self.workers) < self.jobs:
-                yield from self._start(task)
+                yield from self._start_worker(task)
 
-    def _start(self, task: Task) -> Iterator[tuple[Task, Answer]]:
+    def _start_worker(self, task: Task) -> Iterator[tuple[Task, Answer]]:
         try:
             worker = _Judge(task.home, self.memory if task.home else None)
         except OSError as error:
@@ -176,7 +176,7 @@ class ProcessEngine:
             self.selector.register(worker.output, selectors.EVENT_READ, worker)
             self.workers.append(worker)
 
-    def _hear(self, worker: "_Judge") -> Iterator[tuple[Task, Answer]]:
+    def _hear_worker(self, worker: "_Judge") -> Iterator[tuple[Task, Answer]]:
         try:
             for message in worker.hear():
                 if worker.task is None:
@@ -185,32 +185,34 @@ class ProcessEngine:
                     continue
                 task, answer = worker.finish(message)
                 if answer.left:
-                    self._dismiss(worker)
+                    self._dismiss_worker(worker)
                 yield task, answer
         except Lost as lost:
             if worker in self.workers:
-                yield from self._lost(worker, f"{lost}: {ADVICE[lost.why]}" if lost.why else str(lost))
+                yield from self._answer_lost_worker(worker, f"{lost}: {ADVICE[lost.why]}" if lost.why else str(lost))
 
-    def _overdue(self, worker: "_Judge") -> Iterator[tuple[Task, Answer]]:
+    def _end_overdue_task(self, worker: "_Judge") -> Iterator[tuple[Task, Answer]]:
         if worker.task:
             limit = self.time_limit[worker.task.patience]
-            yield from self._lost(worker, f"stopped after {limit:g} s: it hangs, or its cost class is wrong")
+            yield from self._answer_lost_worker(
+                worker, f"stopped after {limit:g} s: it hangs, or its cost class is wrong"
+            )
         else:
-            yield from self._lost(
+            yield from self._answer_lost_worker(
                 worker, f"a worker did not start within {START_LIMIT:g} s: is the machine overloaded?"
             )
 
-    def _lost(self, worker: "_Judge", reason: str) -> Iterator[tuple[Task, Answer]]:
+    def _answer_lost_worker(self, worker: "_Judge", reason: str) -> Iterator[tuple[Task, Answer]]:
         task = worker.task
         if task is None and not worker.ready:  # a worker that cannot start would otherwise be replaced for ever
             task = next((task for task in self.waiting if task.home == worker.home), None)
             if task:
                 self.waiting.remove(task)
-        self._dismiss(worker)
+        self._dismiss_worker(worker)
         if task:
             yield task, Answer.failed(task, reason)
 
-    def _dismiss(self, worker: "_Judge") -> None:
+    def _dismiss_worker(self, worker: "_Judge") -> None:
         self.selector.unregister(worker.output)
         self.workers.remove(worker)
         worker.kill()

@@ -80,7 +80,7 @@ class Domain:
         return Domain("values", values)
 
     def __mul__(self, other: "Domain") -> "Domain":
-        return Domain("combinations", (*self._factors(), *other._factors()))
+        return Domain("combinations", (*self._domain_factors(), *other._domain_factors()))
 
     @property
     def size(self) -> int:
@@ -90,12 +90,12 @@ class Domain:
         return _KINDS[self.kind][1](self)
 
     def __repr__(self) -> str:
-        return f"all {self.size:,} {self._words()}"
+        return f"all {self.size:,} {self._domain_words()}"
 
-    def _factors(self) -> tuple["Domain", ...]:
+    def _domain_factors(self) -> tuple["Domain", ...]:
         return self.of if self.kind == "combinations" else (self,)
 
-    def _words(self) -> str:
+    def _domain_words(self) -> str:
         if self.kind == "vectors":
             entries = {(-1, 1): "signs", (0, 1): "bits"}.get(self.of, f"entries from {self.of}")
             return f"vectors of {self.length} {entries}"
@@ -104,7 +104,7 @@ class Domain:
         if self.kind == "values":
             return f"of {', '.join(map(str, self.of))}"
         if self.kind == "combinations":
-            return "combinations of " + " and ".join(f"{factor.size:,} {factor._words()}" for factor in self.of)
+            return "combinations of " + " and ".join(f"{factor.size:,} {factor._domain_words()}" for factor in self.of)
         return f"{self.kind} of {self.length} things"
 
 
@@ -136,7 +136,7 @@ def everywhere(cases: Domain, condition: Callable[..., Any], *, vectorised: bool
     >>> everywhere(Domain.bits(10), lambda b: b.sum(dim=1) < 10, vectorised=True).detail
     'all 1,024 vectors of 10 bits; first fails at (1, 1, 1, 1, 1, 1, 1, 1, 1, 1)'
     """
-    return _counted(cases, condition, vectorised)
+    return _count_cases(cases, condition, vectorised)
 
 
 def count_is(cases: Domain, condition: Callable[..., Any], predicted: int, *, vectorised: bool = False) -> Evidence:
@@ -145,7 +145,7 @@ def count_is(cases: Domain, condition: Callable[..., Any], predicted: int, *, ve
     >>> count_is(Domain.bits(4), lambda b: sum(b) == 2, 6).detail
     '6 among all 16 vectors of 4 bits'
     """
-    return _counted(cases, condition, vectorised, predicted)
+    return _count_cases(cases, condition, vectorised, predicted)
 
 
 def same_everywhere(
@@ -170,13 +170,15 @@ def same_everywhere(
         unknown.append(bool(left.isnan().any() or right.isnan().any()))
         return ~differs(left, right).flatten(1).any(dim=1) if left.ndim > 1 else ~differs(left, right)
 
-    evidence = _counted(cases, same, vectorised)
+    evidence = _count_cases(cases, same, vectorised)
     return (
         Evidence("exact", math.nan, math.nan, detail=f"NaN among the values on {cases}") if any(unknown) else evidence
     )
 
 
-def _counted(cases: Domain, condition: Callable[..., Any], vectorised: bool, predicted: int | None = None) -> Evidence:
+def _count_cases(
+    cases: Domain, condition: Callable[..., Any], vectorised: bool, predicted: int | None = None
+) -> Evidence:
     if not isinstance(cases, Domain):
         raise TypeError(f"cases must be a Domain such as Domain.signs(4), got {type(cases).__name__}")
     if cases.size < 2:
@@ -184,8 +186,8 @@ def _counted(cases: Domain, condition: Callable[..., Any], vectorised: bool, pre
     if cases.size > MOST_CASES:
         raise ValueError(f"{cases}: more than {MOST_CASES:,} are too many to go through")
     true, fails = 0, ""
-    for batch in _batches(cases):
-        met = _answers(batch, condition) if vectorised else [boolean(condition(*c)) for c in batch]
+    for batch in _case_batches(cases):
+        met = _condition_answers(batch, condition) if vectorised else [boolean(condition(*c)) for c in batch]
         true += sum(met)
         if not fails and not all(met):
             fails = f"; first fails at {', '.join(map(str, batch[met.index(False)]))[:80]}"
@@ -196,14 +198,14 @@ def _counted(cases: Domain, condition: Callable[..., Any], vectorised: bool, pre
     return while_watched(proved(evidence), lambda: pictures.cases(true, cases.size, predicted))
 
 
-def _batches(cases: Domain) -> Iterator[list[tuple[Any, ...]]]:
+def _case_batches(cases: Domain) -> Iterator[list[tuple[Any, ...]]]:
     """Every case as the arguments of a condition."""
     walk = cases.cases() if cases.kind == "combinations" else ((case,) for case in cases.cases())
     while batch := list(itertools.islice(walk, BATCH)):
         yield batch
 
 
-def _answers(batch: list[tuple[Any, ...]], condition: Callable[..., Any]) -> list[bool]:
+def _condition_answers(batch: list[tuple[Any, ...]], condition: Callable[..., Any]) -> list[bool]:
     met = condition(*(torch.tensor(column) for column in zip(*batch, strict=True)))
     if not isinstance(met, Tensor) or met.dtype != torch.bool or met.shape != (len(batch),):
         got = f"{met.dtype} of shape {tuple(met.shape)}" if isinstance(met, Tensor) else type(met).__name__

@@ -69,20 +69,20 @@ class Evidence:
         if self.relation not in RELATIONS:
             raise ValueError(f"relation must be one of {', '.join(RELATIONS)}, got {self.relation!r}")
         for name in ("measured", "predicted", "margin"):
-            object.__setattr__(self, name, _plain(getattr(self, name)))
+            object.__setattr__(self, name, _plain_values(getattr(self, name)))
         if not isinstance(self.margin, int | float) or self.margin < 0:
             raise ValueError(f"margin must be a number >= 0, got {self.margin!r}")
 
     @property
     def holds(self) -> bool:
         """Whether the numbers say so: those of every part too, where there are parts."""
-        stands = _stands(self.measured, self.relation, self.predicted, self.margin)
+        stands = _relation_stands(self.measured, self.relation, self.predicted, self.margin)
         return stands and not (self.weak or self.unmet) and all(part.holds for part in self.parts)
 
     @property
     def undecided(self) -> bool:
         """NaN neither confirms the truth nor rejects a lie; nor does a margin without end, which allows everything."""
-        return _undecided(self.measured, self.predicted, self.margin)
+        return _is_undecided(self.measured, self.predicted, self.margin)
 
     def showing(self, figure: Figure | None) -> "Evidence":
         """The same evidence with this figure, or with none."""
@@ -91,18 +91,18 @@ class Evidence:
         return other
 
     def to_json(self) -> dict[str, Any]:
-        values = {f.name: _finite(getattr(self, f.name)) for f in dataclasses.fields(self)}
+        values = {f.name: _json_number(getattr(self, f.name)) for f in dataclasses.fields(self)}
         figure = self.figure.to_json() if self.figure else None
-        parts = [part._numbers() for part in self.parts]
+        parts = [part._decisive_numbers() for part in self.parts]
         return {"holds": self.holds, **values, "figure": figure, "parts": parts}
 
-    def _numbers(self) -> dict[str, Any]:
+    def _decisive_numbers(self) -> dict[str, Any]:
         """What decides whether a part holds, as JSON, and no more: some claims have hundreds of parts."""
-        kept = {"measured": _finite(self.measured), "predicted": _finite(self.predicted)}
-        kept |= {"margin": _finite(self.margin)} if self.margin != 0 else {}
+        kept = {"measured": _json_number(self.measured), "predicted": _json_number(self.predicted)}
+        kept |= {"margin": _json_number(self.margin)} if self.margin != 0 else {}
         kept |= {"relation": self.relation} if self.relation != "=" else {}
         kept |= {name: getattr(self, name) for name in ("weak", "unmet") if getattr(self, name)}
-        return kept | ({"parts": [part._numbers() for part in self.parts]} if self.parts else {})
+        return kept | ({"parts": [part._decisive_numbers() for part in self.parts]} if self.parts else {})
 
 
 def all_of(*parts: Evidence) -> Evidence:
@@ -149,24 +149,24 @@ def consistent(evidence: Mapping[str, Any], holds: bool) -> bool:
     Undecided and weak evidence says neither.
     """
     if holds or not evidence.keys() >= {"measured", "predicted", "margin"}:
-        return holds and _holds(evidence)
-    values = (_number(evidence.get(name)) for name in ("measured", "predicted", "margin"))
-    return not (_undecided(*values) or evidence.get("weak") or _holds(evidence))
+        return holds and _numbers_hold(evidence)
+    values = (_number_from_json(evidence.get(name)) for name in ("measured", "predicted", "margin"))
+    return not (_is_undecided(*values) or evidence.get("weak") or _numbers_hold(evidence))
 
 
 def failed_part(evidence: Mapping[str, Any] | None) -> list[int]:
     """The way to the first part of a part of evidence (as JSON) that fails, by numbers; empty where it has none."""
     parts = (evidence or {}).get("parts") or ()
-    found = next((k for k, part in enumerate(parts) if not _holds(part)), None)
+    found = next((k for k, part in enumerate(parts) if not _numbers_hold(part)), None)
     return [] if found is None else [found, *failed_part(parts[found])]
 
 
 # --- The rule ---
 
 
-def _stands(measured: Any, relation: str, predicted: Any, margin: Any) -> bool:
+def _relation_stands(measured: Any, relation: str, predicted: Any, margin: Any) -> bool:
     """Whether numbers stand in the relation up to the margin; anything else is equal or not."""
-    if _undecided(measured, predicted, margin):
+    if _is_undecided(measured, predicted, margin):
         return False
     if measured == predicted:
         return True
@@ -182,25 +182,27 @@ def _stands(measured: Any, relation: str, predicted: Any, margin: Any) -> bool:
     return {"=": abs(excess), "≤": excess, "≥": -excess}[relation] <= margin
 
 
-def _undecided(measured: Any, predicted: Any, margin: Any) -> bool:
+def _is_undecided(measured: Any, predicted: Any, margin: Any) -> bool:
     nan = any(isinstance(v, float | complex) and v != v for v in (measured, predicted))
     return nan or not isinstance(margin, int | float) or not math.isfinite(margin)
 
 
-def _holds(evidence: Mapping[str, Any]) -> bool:
+def _numbers_hold(evidence: Mapping[str, Any]) -> bool:
     """The rule on JSON; a part leaves out what is as usual."""
     if not evidence.keys() >= {"measured", "predicted"}:
         return False
-    measured, predicted, margin = (_number(evidence.get(name, 0.0)) for name in ("measured", "predicted", "margin"))
-    stands = _stands(measured, evidence.get("relation", "="), predicted, margin)
+    measured, predicted, margin = (
+        _number_from_json(evidence.get(name, 0.0)) for name in ("measured", "predicted", "margin")
+    )
+    stands = _relation_stands(measured, evidence.get("relation", "="), predicted, margin)
     met = not (evidence.get("weak") or evidence.get("unmet"))
-    return stands and met and all(_holds(part) for part in evidence.get("parts", ()))
+    return stands and met and all(_numbers_hold(part) for part in evidence.get("parts", ()))
 
 
 # --- Values that JSON can carry, and back ---
 
 
-def _plain(value: Any) -> Any:
+def _plain_values(value: Any) -> Any:
     """Numbers as Python has them, anything else as text: what is compared is what is shown."""
     if hasattr(value, "item"):  # a tensor or an array of one number
         try:
@@ -210,18 +212,18 @@ def _plain(value: Any) -> Any:
     if not (value is None or isinstance(value, bool | int | float | complex | str)):
         value = str(value)
     # The word "nan" is not a number, although as JSON a NaN is written so.
-    return repr(value) if isinstance(value, str) and not isinstance(_number(value), str) else value
+    return repr(value) if isinstance(value, str) and not isinstance(_number_from_json(value), str) else value
 
 
-def _finite(value: Any) -> Any:
+def _json_number(value: Any) -> Any:
     """JSON has no NaN, no infinity, no complex numbers, and no types but its own."""
     if isinstance(value, float) and not math.isfinite(value):
         return str(float(value))
     return value if value is None or isinstance(value, bool | int | float | str | dict) else str(value)
 
 
-def _number(value: Any) -> Any:
-    """What `_finite` made of a number, as that number again."""
+def _number_from_json(value: Any) -> Any:
+    """What `_json_number` made of a number, as that number again."""
     if not isinstance(value, str):
         return value
     if value in ("nan", "inf", "-inf"):

@@ -25,11 +25,11 @@ def exactly(measured: Any, predicted: Any, *, detail: str = "") -> Evidence:
     '1 of 3 values differ'
     """
     rounding_unit("exactly", measured=measured, predicted=predicted)
-    left, right = _comparable(measured), _comparable(predicted)
+    left, right = _comparable_value(measured), _comparable_value(predicted)
     if isinstance(left, Tensor) != isinstance(right, Tensor):
         left, right = _as_tensors(left, right)
     if isinstance(left, Tensor) and isinstance(right, Tensor):
-        return _tensors(left, right, detail)
+        return _compare_tensors(left, right, detail)
     if isinstance(left, Sized) and isinstance(right, Sized) and not len(left) + len(right):
         raise ValueError("exactly was given nothing on either side: draw at least one instance")
     if any(isinstance(side, tuple) and any(v != v for v in side if isinstance(v, float)) for side in (left, right)):
@@ -39,7 +39,7 @@ def exactly(measured: Any, predicted: Any, *, detail: str = "") -> Evidence:
     if isinstance(left, tuple) and isinstance(right, tuple) and len(left) == len(right) and left != right:
         where = next(i for i, (a, b) in enumerate(zip(left, right, strict=True)) if a != b)
         left, right, detail = left[where], right[where], f"entry {where} of {len(left)} differs"
-    return Evidence("exact", *_shown(left, right), detail=detail)
+    return Evidence("exact", *_shown_sides(left, right), detail=detail)
 
 
 def always(conditions: Tensor | Iterable[Any], *, detail: str = "") -> Evidence:
@@ -78,7 +78,7 @@ def symbolic(left: Any, right: Any, *, points: int = 8) -> Evidence:
     rng = random.Random(str(difference))  # the points depend on the expression alone
     gaps = []
     for _ in range(points if symbols else 1):
-        at = {symbol: _value(symbol, rng) for symbol in symbols}
+        at = {symbol: _random_value(symbol, rng) for symbol in symbols}
         scale = sum(abs(sympy.N(side.subs(at), 30)) for side in map(sympy.sympify, (left, right))) + 1
         gaps.append(float(abs(sympy.N(difference.subs(at), 30)) / scale))
     if any(math.isnan(gap) for gap in gaps):
@@ -90,18 +90,18 @@ def symbolic(left: Any, right: Any, *, points: int = 8) -> Evidence:
         raise ArithmeticError("the sides agree at random points, but sympy cannot prove it: help it with a rewrite")
     found = f"{len(gaps)} random points agree" if equal else f"they differ by {max(gaps):.2g} at a random point"
     detail = f"both sides as symbols, {found}"
-    evidence = Evidence("exact", 0 if rest == 0 else _short(rest), 0, detail=detail)
-    return while_watched(proved(evidence), lambda: _curves(left, right, symbols))
+    evidence = Evidence("exact", 0 if rest == 0 else _shorten_text(rest), 0, detail=detail)
+    return while_watched(proved(evidence), lambda: _side_curves(left, right, symbols))
 
 
-def _curves(left: Any, right: Any, symbols: list[Any]) -> Figure | None:
+def _side_curves(left: Any, right: Any, symbols: list[Any]) -> Figure | None:
     """Both sides as functions of their symbol; of several, the others stay where they are."""
     import sympy
 
     if not symbols:
         return None
     rng = random.Random(0)
-    symbol, others = symbols[0], {other: _value(other, rng) for other in symbols[1:]}
+    symbol, others = symbols[0], {other: _random_value(other, rng) for other in symbols[1:]}
     at = [sympy.Rational(k, 10) for k in range(1 if symbol.is_nonnegative else -30, 31)]
     at = list(range(1, 10)) if symbol.is_integer else [-x for x in at if x > 0] if symbol.is_nonpositive else at
     lines = []
@@ -112,7 +112,7 @@ def _curves(left: Any, right: Any, symbols: list[Any]) -> Figure | None:
     return Figure("Both sides of the equation", str(symbol), marks=lines)
 
 
-def _value(symbol: Any, rng: random.Random) -> Any:
+def _random_value(symbol: Any, rng: random.Random) -> Any:
     import sympy
 
     value = sympy.Integer(rng.randint(1, 9)) if symbol.is_integer else sympy.Rational(rng.randint(1, 999), 500)
@@ -121,7 +121,7 @@ def _value(symbol: Any, rng: random.Random) -> Any:
     return value if symbol.is_nonnegative or symbol.is_integer or rng.random() < 0.5 else -value
 
 
-def _tensors(left: Tensor, right: Tensor, detail: str) -> Evidence:
+def _compare_tensors(left: Tensor, right: Tensor, detail: str) -> Evidence:
     if left.shape != right.shape:
         return Evidence("exact", f"shape {tuple(left.shape)}", f"shape {tuple(right.shape)}", detail="shapes differ")
     if left.numel() == 0:
@@ -132,7 +132,7 @@ def _tensors(left: Tensor, right: Tensor, detail: str) -> Evidence:
     where = int(unequal.int().argmax())  # the first, or 0 where none differs
     detail = f"{int(unequal.sum()):,} of {left.numel():,} values differ" if bool(unequal.any()) else detail
     measured, predicted = (side.flatten()[where].item() for side in (left, right))
-    evidence = Evidence("exact", *_shown(measured, predicted), detail=detail or f"{left.numel():,} values")
+    evidence = Evidence("exact", *_shown_sides(measured, predicted), detail=detail or f"{left.numel():,} values")
     return while_watched(evidence, lambda: pictures.two_sides(left, right, unequal))
 
 
@@ -146,7 +146,7 @@ def differs(left: Tensor, right: Tensor) -> Tensor:
     return ~within | (whole.long() != torch.where(within, real, 0.0).long())
 
 
-def _comparable(value: Any) -> Any:
+def _comparable_value(value: Any) -> Any:
     """Lists of numbers compare as tensors; a tensor of one number as that number does."""
     if isinstance(value, numpy.ndarray):
         value = torch.as_tensor(value)
@@ -157,18 +157,18 @@ def _comparable(value: Any) -> Any:
         return tuple(value)
     if isinstance(value, bool):
         return int(value)
-    return _comparable(value.item()) if isinstance(value, Tensor) and value.dim() == 0 else value
+    return _comparable_value(value.item()) if isinstance(value, Tensor) and value.dim() == 0 else value
 
 
 def _as_tensors(left: Any, right: Any) -> tuple[Any, Any]:
     """A tensor against a list of numbers: two tensors. Against anything else they differ as they stand."""
     try:
-        return torch.as_tensor(left, dtype=_dtype(left)), torch.as_tensor(right, dtype=_dtype(right))
+        return torch.as_tensor(left, dtype=_dtype_of(left)), torch.as_tensor(right, dtype=_dtype_of(right))
     except (TypeError, ValueError):
         return str(left), right
 
 
-def _dtype(value: Any) -> torch.dtype:
+def _dtype_of(value: Any) -> torch.dtype:
     return value.dtype if isinstance(value, Tensor) else torch.float64
 
 
@@ -181,14 +181,14 @@ def condition(case: Any) -> bool:
     return bool(case)
 
 
-def _shown(left: Any, right: Any) -> tuple[Any, Any]:
+def _shown_sides(left: Any, right: Any) -> tuple[Any, Any]:
     """Both sides for the reader: equal if the values are, and different, however long, if they are not."""
     if any(isinstance(v, float) and math.isnan(v) for v in (left, right)):
         return math.nan, math.nan
     if all(isinstance(v, int | float | complex | str) and len(str(v)) <= 60 for v in (left, right)):
         return left, right  # numbers by value: a lie must not fall for giving 5.0 where the truth gives 5
     if left == right:
-        return _short(right), _short(right)
+        return _shorten_text(right), _shorten_text(right)
     one, other = str(left), str(right)
     if one == other:  # a fraction and the text of it, say
         one, other = (f"{type(v).__name__} {v!r}" for v in (left, right))
@@ -197,9 +197,9 @@ def _shown(left: Any, right: Any) -> tuple[Any, Any]:
     start = next((i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
     if start >= 50:  # what they have in common tells nothing
         one, other = ("..." + text[start - 9 :] for text in (one, other))
-    return _short(one), _short(other)
+    return _shorten_text(one), _shorten_text(other)
 
 
-def _short(value: Any) -> str:
+def _shorten_text(value: Any) -> str:
     text = str(value)
     return text if len(text) <= 60 else text[:57] + "..."

@@ -55,8 +55,10 @@ def fingerprints(claims: Iterable[ClaimEntry], seed: int) -> dict[str, str]:
 
 def sources(path: Path) -> dict[str, Source]:
     """The code that a claim in this file runs, and the judge's, by the place of each file."""
-    stamped = _stamped(path) | _stamped(JUDGES)
-    return {_place(file): Source(_label(file), _digest(file, stamp), stamp) for file, stamp in stamped.items()}
+    stamped = _stamped_closure(path) | _stamped_closure(JUDGES)
+    return {
+        _place(file): Source(_file_label(file), _file_digest(file, stamp), stamp) for file, stamp in stamped.items()
+    }
 
 
 def changed(before: Mapping[str, Source], loaded: Mapping[str, str], after: Mapping[str, Source]) -> str:
@@ -89,7 +91,7 @@ def versions() -> dict[str, str]:
     """Versions of everything that computes, for keys and for `lemmata doctor`."""
     found = {"python": platform.python_version(), "machine": f"{sys.platform} {platform.machine()}"}
     switched = [f"{name}={os.environ[name]}" for name in SWITCHES if name in os.environ]
-    found["instructions"] = "; ".join([_vectors(), *switched])
+    found["instructions"] = "; ".join([_vector_instructions(), *switched])
     for name in ("torch", "numpy", "scipy", "sympy", "networkx", "scikit-learn"):
         try:
             found[name] = importlib.metadata.version(name)
@@ -100,7 +102,7 @@ def versions() -> dict[str, str]:
 
 def capability() -> str:
     """What torch will say that it computes with, as far as can be known without importing it; else nothing."""
-    features = _processor()[1]
+    features = _processor_features()[1]
     if platform.machine().lower() not in ("x86_64", "amd64") or not features:
         return ""
     told = os.environ.get("ATEN_CPU_CAPABILITY", "").upper()
@@ -111,14 +113,14 @@ def capability() -> str:
     return "AVX2" if {"avx2", "fma"} <= features else "DEFAULT"
 
 
-def _vectors() -> str:
+def _vector_instructions() -> str:
     """The processor's maker and its vector instructions: MKL, for one, asks for both."""
-    maker, features = _processor()
+    maker, features = _processor_features()
     return " ".join([maker, *sorted(name for name in features if name.startswith(VECTORS))])
 
 
 @functools.cache
-def _processor() -> tuple[str, frozenset[str]]:
+def _processor_features() -> tuple[str, frozenset[str]]:
     """Maker and features, as Linux tells them; elsewhere what Python knows."""
     try:
         text = Path("/proc/cpuinfo").read_text(errors="replace")
@@ -137,14 +139,14 @@ _closures: dict[Path, dict[Path, Stamp]] = {}
 
 def closure(path: Path) -> frozenset[Path]:
     """A file, the files it imports (installed packages aside), theirs in turn, and our data files."""
-    return frozenset(_stamped(path))
+    return frozenset(_stamped_closure(path))
 
 
-def _stamped(path: Path) -> dict[Path, Stamp]:
+def _stamped_closure(path: Path) -> dict[Path, Stamp]:
     """The closure with the stamp of each file; looked up again when one has changed, so that a server sees edits."""
     known = _closures.get(path)
-    if known is None or any(_stamp(file) != stamp for file, stamp in known.items()):
-        known = _closures[path] = {file: _stamp(file) for file in _reachable(path.resolve())}
+    if known is None or any(_file_stamp(file) != stamp for file, stamp in known.items()):
+        known = _closures[path] = {file: _file_stamp(file) for file in _reachable_files(path.resolve())}
     return known
 
 
@@ -156,7 +158,7 @@ def home(path: Path) -> Path:
     return folder
 
 
-def _reachable(path: Path) -> set[Path]:
+def _reachable_files(path: Path) -> set[Path]:
     seen: set[Path] = set()
     around = path.relative_to(home(path)).parents  # the packages it is in are imported before it
     waiting = [path, *(home(path) / folder / "__init__.py" for folder in around if folder.name)]
@@ -165,7 +167,7 @@ def _reachable(path: Path) -> set[Path]:
         if current not in seen:
             seen.add(current)
             ours = _is_in(current, PACKAGE)  # the same for every claim, whatever its file
-            found = _our_imports(current, _stamp(current)) if ours else _imports(current, home(path))
+            found = _our_imports(current, _file_stamp(current)) if ours else _imported_files(current, home(path))
             waiting += [file for file in found if not _is_in(file, CATALOG)]
     folders = {file.parent for file in seen if _is_in(file, PACKAGE) and file.parent != PACKAGE}
     data = (file for folder in folders for file in folder.rglob("*.*") if not FETCHED & set(file.parts))
@@ -179,7 +181,7 @@ def _is_in(file: Path, folder: Path) -> bool:
 
 @functools.cache
 def _our_imports(path: Path, stamp: Stamp) -> tuple[Path, ...]:
-    return tuple(_imports(path, PACKAGE.parent))
+    return tuple(_imported_files(path, PACKAGE.parent))
 
 
 # Code is followed by its imports, and statements are words about it; all else is data, kernels in C too.
@@ -187,17 +189,17 @@ NOT_DATA = (".py", ".pyi", ".pyc", ".yaml", ".md", ".typed")
 FETCHED = {"node_modules", "assets"}  # fonts and formulas of the page, which no claim reads
 
 
-def _imports(path: Path, root: Path) -> Iterator[Path]:
-    for module, name, level in _import_lines(path, _stamp(path)):
+def _imported_files(path: Path, root: Path) -> Iterator[Path]:
+    for module, name, level in _import_lines(path, _file_stamp(path)):
         base = path.parents[level - 1] if level else None
         if name is None:
-            yield from _find(module, path, root, base)
+            yield from _file_of_module(module, path, root, base)
         else:
-            yield from _from(module, name, path, root, base)
-    listed = {name for module, name, _ in _import_lines(path, _stamp(path)) if module == "lemmata.catalog"}
+            yield from _file_of_import(module, name, path, root, base)
+    listed = {name for module, name, _ in _import_lines(path, _file_stamp(path)) if module == "lemmata.catalog"}
     if {"marked", "optimizers"} <= listed:  # it imports the optimiser that the options name
         yield from (entry.path.resolve() for entry in optimizers().values())
-    for _, system in (entry for entry in _outline(path, _stamp(path)) if len(entry) == 2):
+    for _, system in (entry for entry in _file_outline(path, _file_stamp(path)) if len(entry) == 2):
         yield provided_file("training")
         if system:
             yield provided_file("recipe_training")
@@ -206,7 +208,7 @@ def _imports(path: Path, root: Path) -> Iterator[Path]:
 
 def _import_lines(path: Path, stamp: Stamp) -> list[tuple[str, str | None, int]]:
     """(module, name, level) of every import in a file; name is None for `import module`."""
-    return [entry for entry in _outline(path, stamp) if len(entry) == 3]
+    return [entry for entry in _file_outline(path, stamp) if len(entry) == 3]
 
 
 def _public_names(package: Path) -> dict[str, str]:
@@ -214,27 +216,27 @@ def _public_names(package: Path) -> dict[str, str]:
     with os.scandir(package) as inside:
         entries = list(inside)
     files = [file for file in entries if file.name.endswith(".py") and not file.name.startswith("_")]
-    names = _names(package, tuple(sorted((file.name, _stamp_of(file.stat())) for file in files)))
+    names = _exported_names(package, tuple(sorted((file.name, _stamp_of(file.stat())) for file in files)))
     for room in sorted(entry.name for entry in entries if os.path.exists(os.path.join(entry.path, "statements.yaml"))):
         names = names | {name: f"{room}/{home}" for name, home in _public_names(package / room).items()}
     return names
 
 
 @functools.cache
-def _names(package: Path, stamps: tuple[tuple[str, Stamp], ...]) -> dict[str, str]:
-    outlines = ((name, _outline(package / name, stamp)) for name, stamp in stamps)
+def _exported_names(package: Path, stamps: tuple[tuple[str, Stamp], ...]) -> dict[str, str]:
+    outlines = ((name, _file_outline(package / name, stamp)) for name, stamp in stamps)
     return {entry[0]: name.removesuffix(".py") for name, outline in outlines for entry in outline if len(entry) == 1}
 
 
 @functools.cache
-def _outline(path: Path, stamp: Stamp) -> list[tuple[Any, ...]]:
+def _file_outline(path: Path, stamp: Stamp) -> list[tuple[Any, ...]]:
     """What a file imports or has trained by a recipe, and the names it lists in a literal `__all__`; parsed once."""
-    index = _index(cache_folder() / "imports.json")
+    index = _package_index(cache_folder() / "imports.json")
     return index.read(path, "outline", functools.partial(_read_outline, path))[0]
 
 
 @functools.cache
-def _index(path: Path) -> Index:
+def _package_index(path: Path) -> Index:
     index = Index(path, (), [Path(__file__)])
     atexit.register(index.keep)
     return index
@@ -262,15 +264,18 @@ def _read_outline(path: Path, problems: list[str]) -> Iterator[tuple[Any, ...]]:
                 yield from ((str(name),) for name in ast.literal_eval(node.value))
 
 
-def _from(module: str, name: str, path: Path, root: Path, base: Path | None) -> list[Path]:
+def _file_of_import(module: str, name: str, path: Path, root: Path, base: Path | None) -> list[Path]:
     """`from module import name`: the module, and in a package the file `name` or the one that defines it; all for *."""
-    files = _find(module, path, root, base) if module else [base / "__init__.py"] if base else []
+    files = _file_of_module(module, path, root, base) if module else [base / "__init__.py"] if base else []
     if not files or not files[-1].exists() or files[-1].name != "__init__.py":
         return files if module else []
     package = files[-1].parent
     public = _public_names(package)
     if name == "*":  # whatever it may bring
-        stems = {*public.values(), *(entry[0] for entry in _outline(files[-1], _stamp(files[-1])) if len(entry) == 1)}
+        stems = {
+            *public.values(),
+            *(entry[0] for entry in _file_outline(files[-1], _file_stamp(files[-1])) if len(entry) == 1),
+        }
     else:
         stems = {public.get(name, name)}
     inner = [package / file for stem in sorted(stems) for file in (f"{stem}.py", f"{stem}/__init__.py")]
@@ -278,7 +283,7 @@ def _from(module: str, name: str, path: Path, root: Path, base: Path | None) -> 
     return [*files, *(file.resolve() for file in inner if file.exists())]
 
 
-def _find(module: str, path: Path, root: Path, base: Path | None = None) -> list[Path]:
+def _file_of_module(module: str, path: Path, root: Path, base: Path | None = None) -> list[Path]:
     """The file of a dotted module name after those of the packages around it; nothing for an installed package."""
     parts = module.split(".")
     ours = parts[0] == PACKAGE.name
@@ -308,12 +313,12 @@ def _working_copy(top: str) -> Path | None:
     return file.parents[1] if file.name == "__init__.py" else file.parent
 
 
-def _label(path: Path) -> str:
+def _file_label(path: Path) -> str:
     """The same on every machine: below the package by its place there, elsewhere by its name."""
     return path.relative_to(PACKAGE).as_posix() if PACKAGE in path.parents else path.name
 
 
-def _stamp(path: Path) -> Stamp:
+def _file_stamp(path: Path) -> Stamp:
     """Whatever any change of a file changes: nobody can set the time at which its content or name last changed."""
     try:
         status = path.stat()
@@ -330,7 +335,7 @@ _place = functools.cache(place)
 
 
 @functools.cache
-def _digest(path: Path, stamp: Stamp) -> str:
+def _file_digest(path: Path, stamp: Stamp) -> str:
     """Most claims share most files: made once for each state of a file."""
     try:
         return hashlib.sha256(path.read_bytes()).hexdigest()

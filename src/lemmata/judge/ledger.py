@@ -31,10 +31,10 @@ class Ledger:
 
         `at` is the place of the claim's file: a copy of it elsewhere has the same key, and other files beside it.
         """
-        path = self._path(key)
+        path = self._entry_path(key)
         try:
             entry = parsed(path.read_bytes())
-            if entry.pop("sha256") != _digest(key, entry):
+            if entry.pop("sha256") != _entry_digest(key, entry):
                 raise ValueError("the checksum does not match")
             result = Result.from_json(entry["result"])
             return None if entry["files"] and (entry["at"] != at or differs(entry["files"])) else result
@@ -48,8 +48,8 @@ class Ledger:
 
     def put(self, key: str, result: Result, files: Mapping[str, str] | None = None, at: str = "") -> None:
         """Keep a verdict, with the digests of the data that it rests on beside its key."""
-        path, entry = self._path(key), {"result": result.to_json(), "files": dict(files or {}), "at": at}
-        text = json.dumps({"sha256": _digest(key, entry), **entry}, allow_nan=False)
+        path, entry = self._entry_path(key), {"result": result.to_json(), "files": dict(files or {}), "at": at}
+        text = json.dumps({"sha256": _entry_digest(key, entry), **entry}, allow_nan=False)
         try:
             write_whole(path, text.encode(), lasting=False)  # what a power cut takes is judged again
         except OSError as error:
@@ -61,7 +61,7 @@ class Ledger:
         sizes = [path.stat().st_size for path in self.folder.rglob("*.json")] if self.folder.exists() else []
         return len(sizes), sum(sizes)
 
-    def _path(self, key: str) -> Path:
+    def _entry_path(self, key: str) -> Path:
         return self.folder / key[:2] / f"{key}.json"
 
     def _set_aside(self, path: Path, error: Exception) -> None:
@@ -78,6 +78,6 @@ class Ledger:
             self.messages.append(message)
 
 
-def _digest(key: str, data: Any) -> str:
+def _entry_digest(key: str, data: Any) -> str:
     """Of an entry and its key: one under another name is damaged too."""
     return hashlib.sha256(json.dumps([key, data], sort_keys=True).encode()).hexdigest()

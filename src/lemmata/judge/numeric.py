@@ -100,21 +100,23 @@ def rounding_unit(judge: str, **sides: Any) -> float:
 
     A literal `torch.zeros(3)` beside a float64 result would give it float32's tolerance, 5e8 times too wide: refused.
     """
-    found = {name: _floating(side) for name, side in sides.items()}
+    found = {name: _floating_dtypes(side) for name, side in sides.items()}
     dtypes = sorted({dtype for of_side in found.values() for dtype in of_side}, key=lambda d: torch.finfo(d).eps)
     units = [torch.finfo(dtype).eps for dtype in dtypes]
     if len({*units}) > 1:
-        said = " beside ".join(f"{name} in {' and '.join(sorted(map(_name, of)))}" for name, of in found.items() if of)
-        fine, coarse = (_name(dtypes[k].to_real()) for k in (0, -1))
+        said = " beside ".join(
+            f"{name} in {' and '.join(sorted(map(_dtype_name, of)))}" for name, of in found.items() if of
+        )
+        fine, coarse = (_dtype_name(dtypes[k].to_real()) for k in (0, -1))
         fix = f"compute both in {fine} (dtype=torch.{fine}, {CASTS.get(fine, f'.to(torch.{fine})')})"
         raise TypeError(f"{judge} was given {said}: {fix}; to judge a system in {coarse}, cast its reference to that")
     return units[0] if units else torch.finfo(torch.float64).eps
 
 
-def _floating(value: Any) -> set[torch.dtype]:
+def _floating_dtypes(value: Any) -> set[torch.dtype]:
     """The floating and complex dtypes among tensors and arrays; NumPy's float64 scalar is one of Python's floats."""
     if isinstance(value, list | tuple):
-        return set().union(*map(_floating, value))
+        return set().union(*map(_floating_dtypes, value))
     dtype = None if isinstance(value, float | complex) else getattr(value, "dtype", None)
     dtype = dtype if isinstance(dtype, torch.dtype) else getattr(torch, str(dtype), None)  # NumPy's, by its name
     if not isinstance(dtype, torch.dtype):
@@ -122,5 +124,5 @@ def _floating(value: Any) -> set[torch.dtype]:
     return {dtype} if dtype.is_floating_point or dtype.is_complex else set()
 
 
-def _name(dtype: torch.dtype) -> str:
+def _dtype_name(dtype: torch.dtype) -> str:
     return str(dtype).removeprefix("torch.")

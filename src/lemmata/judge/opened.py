@@ -37,10 +37,10 @@ _busy = threading.local()  # looking at a file is not reading it
 @functools.cache
 def watch() -> None:
     """From now on note what is read; once for each process, since a hook cannot be taken away."""
-    sys.addaudithook(_hook)
+    sys.addaudithook(_audit_hook)
     with contextlib.suppress(ImportError):
         safetensors: Any = importlib.import_module("safetensors")
-        safetensors.safe_open = _told(safetensors.safe_open)
+        safetensors.safe_open = _forward_opens(safetensors.safe_open)
 
 
 def digests(beside: Path, known: Iterable[str] = ()) -> dict[str, str]:
@@ -53,14 +53,14 @@ def digests(beside: Path, known: Iterable[str] = ()) -> dict[str, str]:
     found = {}
     for path, before in list(_read.items()):
         if place(path) not in known and not _is_passing(os.path.realpath(path), before, roots):
-            found[path] = digest(path, _written) if _state(path, _written) == before else UNSTEADY
+            found[path] = digest(path, _written) if _file_state(path, _written) == before else UNSTEADY
     return found
 
 
 def digest(path: str, less: Set[str] = frozenset()) -> str:
     """Of a file's content, of the names in a folder (those in `less` left out), or that there is nothing."""
-    state = _state(path, less)
-    return state if isinstance(state, str) else _digest(path, os.getcwd(), state)
+    state = _file_state(path, less)
+    return state if isinstance(state, str) else _state_digest(path, os.getcwd(), state)
 
 
 def differs(files: Mapping[str, str]) -> str:
@@ -79,7 +79,7 @@ READS = ("open", "os.listdir", "os.scandir", "sqlite3.connect")
 MAKES = {"os.rename": 1, "os.mkdir": 0}  # and which argument says what there is then
 
 
-def _hook(event: str, arguments: tuple[Any, ...]) -> None:
+def _audit_hook(event: str, arguments: tuple[Any, ...]) -> None:
     """Must be quick, and must not raise: that would forbid what is being done."""
     if event not in READS and event not in MAKES:
         return
@@ -87,21 +87,21 @@ def _hook(event: str, arguments: tuple[Any, ...]) -> None:
         return
     _busy.looking = True
     try:
-        _note(event, arguments)
+        _note_open(event, arguments)
     except (OSError, ValueError, TypeError):  # a path that is none: whoever opens it will be told
         pass
     finally:
         _busy.looking = False
 
 
-def _note(event: str, arguments: tuple[Any, ...]) -> None:
+def _note_open(event: str, arguments: tuple[Any, ...]) -> None:
     given = arguments[MAKES.get(event, 0)]
     if isinstance(given, int):
         return
     given = os.fsdecode(given) if given is not None else os.curdir
     path = given if not os.path.isabs(given) and os.getcwd() == FOLDER else os.path.abspath(given)
     full = os.path.abspath(path)
-    if event in MAKES or (event == "open" and _replaces(arguments[2])):
+    if event in MAKES or (event == "open" and _replaces_file(arguments[2])):
         if path not in _read:
             _written.add(full)
         return
@@ -112,7 +112,7 @@ def _note(event: str, arguments: tuple[Any, ...]) -> None:
         if "importlib" in asking or asking.endswith("pkgutil.py") or os.path.join(full, "").startswith(INSIDE):
             return  # in search of modules, or of systems
         path = os.path.join(path, "")
-    _read.setdefault(path, _state(path, _written))
+    _read.setdefault(path, _file_state(path, _written))
 
 
 def _is_own(path: str) -> bool:
@@ -120,7 +120,7 @@ def _is_own(path: str) -> bool:
     return bool(_written) and not _written.isdisjoint([path, *map(str, Path(path).parents)])
 
 
-def _replaces(flags: int) -> bool:
+def _replaces_file(flags: int) -> bool:
     """Whether a file is opened to be written, and not to be read as well as it stands."""
     if flags & os.O_TRUNC:
         return True
@@ -136,11 +136,11 @@ def _is_foreign(path: str) -> bool:
     real = os.path.realpath(path)
     if real.startswith(INSIDE):
         return real.endswith((".py", ".pyi", ".yaml"))
-    return installed(real) or real.startswith(_prefixes())
+    return installed(real) or real.startswith(_ignored_prefixes())
 
 
 @functools.cache
-def _prefixes() -> tuple[str, ...]:
+def _ignored_prefixes() -> tuple[str, ...]:
     folders = {os.path.realpath(folder) for folder in (sys.prefix, sys.base_prefix, cache_folder())}
     return tuple(f"{folder}{os.sep}" for folder in folders if folder != os.sep)
 
@@ -148,15 +148,15 @@ def _prefixes() -> tuple[str, ...]:
 def _is_passing(real: str, state: Stamp | str, roots: tuple[str, ...]) -> bool:
     """A temporary file that was made since this process began, away from the claim: a compiler's, say."""
     new = not isinstance(state, tuple) or max(state[:2]) > STARTED
-    return new and real.startswith(f"{_temporary()}{os.sep}") and not real.startswith(roots)
+    return new and real.startswith(f"{_temporary_folder()}{os.sep}") and not real.startswith(roots)
 
 
 @functools.cache
-def _temporary() -> str:
+def _temporary_folder() -> str:
     return os.path.realpath(tempfile.gettempdir())
 
 
-def _state(path: str, less: Set[str]) -> Stamp | str:
+def _file_state(path: str, less: Set[str]) -> Stamp | str:
     """What any change of a file changes; of a folder the digest of its names, those in `less` left out.
 
     What a process wrote itself says nothing about what it read; whoever compares later sees all names there are.
@@ -176,7 +176,7 @@ def _state(path: str, less: Set[str]) -> Stamp | str:
 
 
 @functools.lru_cache(1024)
-def _digest(path: str, folder: str, stamp: Stamp | str) -> str:
+def _state_digest(path: str, folder: str, stamp: Stamp | str) -> str:
     """Made once for each state of a file; `folder` is the current one, from which a relative path leads."""
     _busy.looking, before = True, getattr(_busy, "looking", False)
     try:
@@ -188,7 +188,7 @@ def _digest(path: str, folder: str, stamp: Stamp | str) -> str:
         _busy.looking = before
 
 
-def _told(opens: Any) -> Any:
+def _forward_opens(opens: Any) -> Any:
     """A reader in native code that says what it opens, as Python's own do."""
 
     @functools.wraps(opens, updated=())

@@ -77,11 +77,12 @@ def _two_numbers(evidence: Evidence) -> Figure | None:
         return None
     other = "predicted" if evidence.relation == "=" else "target" if evidence.by == "training" else "the bound"
     return Figure(
-        f"Measured against {'the ' if other == 'target' else ''}{other}", marks=[_bars(measured, predicted, other)]
+        f"Measured against {'the ' if other == 'target' else ''}{other}",
+        marks=[_comparison_bars(measured, predicted, other)],
     )
 
 
-def _bars(measured: float, predicted: float, other: str) -> Bars:
+def _comparison_bars(measured: float, predicted: float, other: str) -> Bars:
     return Bars(["measured", other], [measured, predicted])
 
 
@@ -90,15 +91,15 @@ def _bars(measured: float, predicted: float, other: str) -> Bars:
 
 def two_sides(measured: Tensor, predicted: Tensor, differs: Tensor) -> Figure:
     """Entry by entry: bars while they are few, then points about the line on which both are equal."""
-    left, right = _reals(measured), _reals(predicted)
+    left, right = _real_entries(measured), _real_entries(predicted)
     # Equal up to rounding is drawn as equal: alone on an axis, errors of 1e-16 would look like a refutation.
     left = torch.where((left - right).abs() <= ROUNDING * right.abs().max().clamp(min=1.0), right, left)
     if len(left) <= FEW:
-        return _few(left, right, "Measured against predicted", "predicted")
+        return _few_values_figure(left, right, "Measured against predicted", "predicted")
     differs = differs.flatten().repeat_interleave(len(left) // differs.numel())  # two for a complex number
-    kept = _thinned(left - right)
+    kept = _thinned_positions(left - right)
     left, right, differs = left[kept], right[kept], differs[kept]
-    log = _wide(left, right)
+    log = _is_wide_range(left, right)
     ends = [min(left.min(), right.min()).item(), max(left.max(), right.max()).item()]
     marks = [
         Points(right[~differs], left[~differs], "one value each"),
@@ -110,10 +111,10 @@ def two_sides(measured: Tensor, predicted: Tensor, differs: Tensor) -> Figure:
 
 def against_bound(measured: Tensor, bound: Tensor, broken: Tensor, relation: str) -> Figure:
     """Every instance with its bound: those that keep it, and those that break it."""
-    left, right = _reals(measured), _reals(bound)
+    left, right = _real_entries(measured), _real_entries(bound)
     if len(left) <= FEW:
-        return _few(left, right, "Measured against the bound", "the bound")
-    kept = _thinned(left - right if relation == "≤" else right - left)
+        return _few_values_figure(left, right, "Measured against the bound", "the bound")
+    kept = _thinned_positions(left - right if relation == "≤" else right - left)
     left, right, broken = left[kept], right[kept], broken.flatten()[kept]
     constant = bool((right == right[0]).all())
     if constant:  # one bound for all: the instances in the order of what was measured
@@ -121,7 +122,7 @@ def against_bound(measured: Tensor, bound: Tensor, broken: Tensor, relation: str
         left, broken, places = left[order], broken[order], torch.arange(1.0, len(left) + 1)
     else:
         places = right
-    log = _wide(left, right)
+    log = _is_wide_range(left, right)
     low, high = min(left.min(), right.min()).item(), max(left.max(), right.max()).item()
     line = Line([1.0, float(len(left))], [right[0].item()] * 2, "the bound") if constant else None
     marks = [
@@ -136,13 +137,13 @@ def against_bound(measured: Tensor, bound: Tensor, broken: Tensor, relation: str
 def cases(true: int, count: int, predicted: int | None = None) -> Figure:
     """How many cases are as stated, and how many are not or ought to be."""
     if predicted is not None:
-        return Figure("Cases counted", marks=[_bars(true, predicted, "predicted")])
+        return Figure("Cases counted", marks=[_comparison_bars(true, predicted, "predicted")])
     return Figure("Cases", marks=[Bars(["as stated", "otherwise"], [true, count - true])])
 
 
-def _few(left: Tensor, right: Tensor, title: str, other: str) -> Figure:
+def _few_values_figure(left: Tensor, right: Tensor, title: str, other: str) -> Figure:
     if len(left) == 1:
-        return Figure(title, marks=[_bars(left[0].item(), right[0].item(), other)])
+        return Figure(title, marks=[_comparison_bars(left[0].item(), right[0].item(), other)])
     names = [str(k + 1) for k in range(len(left))]
     return Figure(title, "entry", marks=[Bars(names, left, "measured"), Bars(names, right, other)])
 
@@ -190,12 +191,12 @@ def running_mean(values: Tensor, predicted: float, margin: float) -> Figure:
 # --- Numbers that make a picture ---
 
 
-def _reals(side: Tensor) -> Tensor:
+def _real_entries(side: Tensor) -> Tensor:
     side = side.detach()
     return (torch.view_as_real(side) if side.is_complex() else side).double().flatten()
 
 
-def _thinned(excess: Tensor) -> Tensor:
+def _thinned_positions(excess: Tensor) -> Tensor:
     """Which of many entries to show: evenly spread ones, and those that stand out most."""
     n = len(excess)
     if n <= MANY:
@@ -204,7 +205,7 @@ def _thinned(excess: Tensor) -> Tensor:
     return torch.cat([even, excess.nan_to_num(0.0).abs().topk(MANY // 4).indices]).unique()
 
 
-def _wide(*sides: Tensor) -> bool:
+def _is_wide_range(*sides: Tensor) -> bool:
     """Whether values of very different sizes ask for logarithmic axes, on which the few zeros have no place."""
     both = torch.cat([side.flatten() for side in sides])
     positive = both[both > 0]

@@ -41,7 +41,7 @@ def probe_claim(
     if not 0 <= lie < len(claim.lies):
         raise ValueError(f"lie must be from 0 to {len(claim.lies) - 1}, got {lie}")
     told = claim.lies[lie]
-    tried = _setting(claim, told, value)
+    tried = _argument_setting(claim, told, value)
     token, started = cost_class.set(cost or claim.cost), time.perf_counter()
     try:
         with watched():
@@ -51,10 +51,10 @@ def probe_claim(
     seconds = round(time.perf_counter() - started, 4)
     if isinstance(found, Evidence):
         found = found.showing(figure_of(found, part))
-    return {"argument": told.argument, "value": value, "seconds": seconds} | _outcome(found, told)
+    return {"argument": told.argument, "value": value, "seconds": seconds} | _outcome_entry(found, told)
 
 
-def _outcome(found: Any, lie: Lie) -> dict[str, Any]:
+def _outcome_entry(found: Any, lie: Lie) -> dict[str, Any]:
     if not isinstance(found, Evidence):
         outcome = "rejected" if lie.raises and type(found) is lie.raises else "undecided"
         how = place(found) if isinstance(found, BaseException) else "the check returned no evidence"
@@ -67,7 +67,7 @@ def truth_of(claim: Claim, lie: Lie) -> Any:
     return inspect.signature(claim.function).parameters[lie.argument].default
 
 
-def _setting(claim: Claim, lie: Lie, value: float) -> Any:
+def _argument_setting(claim: Claim, lie: Lie, value: float) -> Any:
     """What the argument becomes; the truth and the lie themselves where the value is theirs."""
     truth = truth_of(claim, lie)
     dial = dial_of(lie.argument, truth, lie.value)

@@ -56,7 +56,7 @@ class RayEngine:
         """Answers in the order they come. As many tasks are in flight as the cluster has cores."""
         if not self.waiting:
             return
-        remote = self.ray.remote(num_cpus=1, max_retries=2)(_perform)
+        remote = self.ray.remote(num_cpus=1, max_retries=2)(_perform_task)
         width = int(self.ray.cluster_resources().get("CPU", 1))
         flying: dict[Any, tuple[Task, str, float]] = {}
         while self.waiting or flying:
@@ -70,7 +70,7 @@ class RayEngine:
             done, _ = self.ray.wait(list(flying), num_returns=1, timeout=max(0.0, soonest - time.monotonic()))
             for reference in done:
                 task, nonce, _ = flying.pop(reference)
-                yield task, self._collect(reference, task, nonce)
+                yield task, self._collect_answer(reference, task, nonce)
             for reference in [r for r, (*_, deadline) in flying.items() if deadline <= time.monotonic()]:
                 task, *_ = flying.pop(reference)
                 self.ray.cancel(reference, force=True)
@@ -84,7 +84,7 @@ class RayEngine:
                 self.ray.shutdown()
             self.ray = None
 
-    def _collect(self, reference: Any, task: Task, nonce: str) -> Answer:
+    def _collect_answer(self, reference: Any, task: Task, nonce: str) -> Answer:
         try:
             message = self.ray.get(reference)
             if not isinstance(message, dict) or message.get("nonce") != nonce:
@@ -102,7 +102,7 @@ def _own_engine() -> ProcessEngine:
     return ProcessEngine(1)
 
 
-def _perform(nonce: str, task: dict[str, Any], limit: float, memory: int) -> dict[str, Any]:
+def _perform_task(nonce: str, task: dict[str, Any], limit: float, memory: int) -> dict[str, Any]:
     engine, asked = _own_engine(), Task(**task)
     engine.time_limit, engine.memory = {asked.patience: limit}, memory
     engine.submit(asked)

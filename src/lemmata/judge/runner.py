@@ -49,22 +49,22 @@ def judge(
     started = time.process_time()
     token = cost_class.set(cost or claim.cost)
     try:
-        result = _judge(claim, seed, tell or (lambda k: None), truth_only)
+        result = _judge_claim(claim, seed, tell or (lambda k: None), truth_only)
         result = dataclasses.replace(result, seconds=round(time.process_time() - started, 4))
-        changed = _changed(claim, seed, result.evidence) if twice and result.evidence else ""
+        changed = _changed_evidence(claim, seed, result.evidence) if twice and result.evidence else ""
     finally:
         cost_class.reset(token)
     return dataclasses.replace(result, verdict="error", reason=f"{UNSTEADY} ({changed})") if changed else result
 
 
-def _judge(claim: Claim, seed: int, tell: Callable[[int], None], truth_only: bool) -> Result:
+def _judge_claim(claim: Claim, seed: int, tell: Callable[[int], None], truth_only: bool) -> Result:
     unrun = {"evidence": None, "rejected": None, "how": "not run"}
     unheard = [{"text": lie.text, "printed": lie.printed, **unrun} for lie in claim.lies]
     tell(0)
     truth = attempt(claim, seed, {})
     if isinstance(truth, Skip):
         return Result(claim.id, "skipped", reason=str(truth), lies=unheard, seed=seed)
-    fault = _fault(truth)
+    fault = _evidence_fault(truth)
     if fault:
         return Result(claim.id, "error", reason=fault, lies=unheard, seed=seed)
     assert isinstance(truth, Evidence)
@@ -77,7 +77,7 @@ def _judge(claim: Claim, seed: int, tell: Callable[[int], None], truth_only: boo
     heard = []
     for k, lie in enumerate(claim.lies, 1):
         tell(k)
-        heard.append(_hear(claim, lie, seed))
+        heard.append(_hear_lie(claim, lie, seed))
     broken = next((lie["how"] for lie in heard if lie["rejected"] is None), "")
     accepted = next((lie["text"] for lie in heard if lie["rejected"] is False), "")
     if broken:
@@ -91,7 +91,7 @@ def _judge(claim: Claim, seed: int, tell: Callable[[int], None], truth_only: boo
     return Result(claim.id, verdict, reason=reason, lies=heard, **known)
 
 
-def _changed(claim: Claim, seed: int, evidence: dict[str, Any]) -> str:
+def _changed_evidence(claim: Claim, seed: int, evidence: dict[str, Any]) -> str:
     """What is not as it was when the truth is run once more, its trainings too."""
     token = anew.set(True)
     try:
@@ -99,36 +99,36 @@ def _changed(claim: Claim, seed: int, evidence: dict[str, Any]) -> str:
     finally:
         anew.reset(token)
     if not isinstance(again, Evidence):
-        return f"then {_fault(again)}"
-    return _difference(evidence, again.to_json())
+        return f"then {_evidence_fault(again)}"
+    return _evidence_difference(evidence, again.to_json())
 
 
-def _difference(before: dict[str, Any], after: dict[str, Any]) -> str:
+def _evidence_difference(before: dict[str, Any], after: dict[str, Any]) -> str:
     """The first entry in which two forms of evidence differ; nothing where they are the same."""
-    key = next((key for key in before | after if not _same(before.get(key), after.get(key))), "")
+    key = next((key for key in before | after if not _is_same_entry(before.get(key), after.get(key))), "")
     pieces, others = before.get(key), after.get(key)
     if key == "parts" and pieces and others and len(pieces) == len(others):
-        k = next(k for k in range(len(pieces)) if not _same(pieces[k], others[k]))
-        return f"part {k + 1} of {len(pieces)}: {_difference(pieces[k], others[k])}"
-    return f"{key} {_brief(pieces)}, then {_brief(others)}" if key else ""
+        k = next(k for k in range(len(pieces)) if not _is_same_entry(pieces[k], others[k]))
+        return f"part {k + 1} of {len(pieces)}: {_evidence_difference(pieces[k], others[k])}"
+    return f"{key} {_brief_value(pieces)}, then {_brief_value(others)}" if key else ""
 
 
-def _same(before: Any, after: Any) -> bool:
+def _is_same_entry(before: Any, after: Any) -> bool:
     """Equal, where numbers may differ in their last digits: what is drawn at random differs in the first ones."""
     if isinstance(before, dict) and isinstance(after, dict):
-        return before.keys() == after.keys() and all(_same(before[key], after[key]) for key in before)
+        return before.keys() == after.keys() and all(_is_same_entry(before[key], after[key]) for key in before)
     if isinstance(before, list) and isinstance(after, list):
-        return len(before) == len(after) and all(map(_same, before, after))
+        return len(before) == len(after) and all(map(_is_same_entry, before, after))
     if isinstance(before, float) and isinstance(after, float):
         return math.isclose(before, after, rel_tol=1e-9, abs_tol=1e-12) or (math.isnan(before) and math.isnan(after))
     return type(before) is type(after) and before == after
 
 
-def _brief(value: Any) -> str:
+def _brief_value(value: Any) -> str:
     return str(value) if len(str(value)) <= 60 else f"{str(value)[:57]}..."
 
 
-def _hear(claim: Claim, lie: Lie, seed: int) -> dict[str, Any]:
+def _hear_lie(claim: Claim, lie: Lie, seed: int) -> dict[str, Any]:
     """One lie: rejected True or False, or None where the check itself broke on it."""
     outcome = attempt(claim, seed, {lie.argument: lie.value})
     told = {"text": lie.text, "printed": lie.printed, "evidence": None}
@@ -142,12 +142,12 @@ def _hear(claim: Claim, lie: Lie, seed: int) -> dict[str, Any]:
         hint = f"if that is how it must fail, declare raises={name}"
         return told | {"rejected": None, "how": f"the lie {lie.text!r} raised {place(outcome)}; {hint}"}
     if not isinstance(outcome, Evidence):
-        return told | {"rejected": None, "how": f"the lie {lie.text!r}: {_fault(outcome)}"}
+        return told | {"rejected": None, "how": f"the lie {lie.text!r}: {_evidence_fault(outcome)}"}
     told["evidence"] = outcome.showing(None).to_json()
     if lie.raises:
         return told | {"rejected": False, "how": f"did not raise {lie.raises.__name__}"}
     if outcome.undecided or outcome.weak:
-        return told | {"rejected": False, "how": outcome.weak or _fault(outcome)}
+        return told | {"rejected": False, "how": outcome.weak or _evidence_fault(outcome)}
     return told | {"rejected": not outcome.holds, "how": sentence(vars(outcome)) if not outcome.holds else "accepted"}
 
 
@@ -160,7 +160,7 @@ def attempt(claim: Claim, seed: int, changed: dict[str, Any]) -> Any:
             return error
 
 
-def _fault(outcome: Any) -> str:
+def _evidence_fault(outcome: Any) -> str:
     """Why this is no evidence, or nothing."""
     if isinstance(outcome, BaseException):
         return place(outcome)

@@ -73,11 +73,11 @@ def judge_all(
                 continue
             found[task.id].append(result)
             if len(found[task.id]) == seeds:
-                yield _merged(found[task.id]), False
+                yield _merge_results(found[task.id]), False
         for id, each in asked:
             found[id].append(Result(id, "error", reason="its judging ended without a result", seed=each))
             if len(found[id]) == seeds:
-                yield _merged(found[id]), False
+                yield _merge_results(found[id]), False
     except BaseException:  # Ctrl-C, or the consumer has closed us: nobody waits for the rest
         engine.stop()
         raise
@@ -112,15 +112,23 @@ class _Question:
         """
         result, loaded = answer.result, answer.loaded
         if not loaded:
-            return result if result.verdict == "error" else self._error("the worker does not say what it loaded")
+            return result if result.verdict == "error" else self._error_result("the worker does not say what it loaded")
         if where := changed(self.before, loaded, sources(self.claim.path)):
-            return self._error(f"{where} changed while it was judged: run the check again") if self.repeated else None
-        if result.verdict not in ("error", "skipped") and not self.task.truth_only and self._covered(answer, ledger):
+            return (
+                self._error_result(f"{where} changed while it was judged: run the check again")
+                if self.repeated
+                else None
+            )
+        if (
+            result.verdict not in ("error", "skipped")
+            and not self.task.truth_only
+            and self._covered_by_key(answer, ledger)
+        ):
             data = {path: digest for path, digest in answer.opened.items() if place(path) not in self.before}
             ledger.put(self.key, with_notices(result, self.known(ledger)), data, self.place)
         return result
 
-    def _covered(self, answer: Answer, ledger: Ledger) -> bool:
+    def _covered_by_key(self, answer: Answer, ledger: Ledger) -> bool:
         """Whether the key covers what the verdict rests on. If not, why the next check must judge again is told.
 
         Our own claims share workers, which have loaded what other claims need: of them this is not asked.
@@ -138,7 +146,7 @@ class _Question:
             ledger.tell(f"verdicts are not remembered, since torch computes with {other} where {expected} was expected")
         return not (unseen or unsteady or other)
 
-    def _error(self, reason: str) -> Result:
+    def _error_result(self, reason: str) -> Result:
         return Result(self.claim.id, "error", reason=reason, seed=self.seed)
 
 
@@ -150,7 +158,7 @@ def remembered(claims: Iterable[ClaimEntry], ledger: Ledger) -> dict[str, Result
     return {id: result for id, result in found.items() if result is not None and result.id == id}
 
 
-def _merged(results: Sequence[Result]) -> Result:
+def _merge_results(results: Sequence[Result]) -> Result:
     return merge(sorted(results, key=lambda result: result.seed))
 
 

@@ -48,12 +48,12 @@ def notices(claim: Claim, seed: int = 0, cost: str | None = None) -> list[dict[s
     token = cost_class.set(cost or claim.cost)
     try:
         tried: dict[tuple[str, float], bool] = {}
-        return [_notice(claim, lie, seed, tried) for lie in claim.lies]
+        return [_notice_of_value(claim, lie, seed, tried) for lie in claim.lies]
     finally:
         cost_class.reset(token)
 
 
-def _notice(claim: Claim, lie: Lie, seed: int, tried: dict[tuple[str, float], bool]) -> dict[str, Any] | None:
+def _notice_of_value(claim: Claim, lie: Lie, seed: int, tried: dict[tuple[str, float], bool]) -> dict[str, Any] | None:
     truth = truth_of(claim, lie)
     if not (is_number(truth) and is_number(lie.value)) or lie.raises:
         return None
@@ -62,27 +62,27 @@ def _notice(claim: Claim, lie: Lie, seed: int, tried: dict[tuple[str, float], bo
     def accepts(value: float) -> bool:
         value = int(value) if whole else value
         if (lie.argument, value) not in tried:
-            tried[lie.argument, value] = _accepts(claim, lie.argument, value, seed)
+            tried[lie.argument, value] = _accepts_value(claim, lie.argument, value, seed)
         return tried[lie.argument, value]
 
     first = _first_whole if whole else _first_real
     own = first(truth, lie.value, accepts)
     other = first(truth, 2 * truth - lie.value, accepts)
     scale = max(abs(truth), 1.0)
-    away, away_other = (None if v is None else _away(abs(v - truth), scale, whole) for v in (own, other))
+    away, away_other = (None if v is None else _distance_away(abs(v - truth), scale, whole) for v in (own, other))
     return {
         "argument": lie.argument, "truth": truth, "from": own, "other": other, "away": away, "away_other": away_other,
         "regime": lie.regime, "loose": lie.loose,
     }  # fmt: skip
 
 
-def _accepts(claim: Claim, argument: str, value: float, seed: int) -> bool:
+def _accepts_value(claim: Claim, argument: str, value: float, seed: int) -> bool:
     """Whether the check takes this value for true. A value that the code refuses is noticed; NaN notices nothing."""
     outcome = attempt(claim, seed, {argument: value})
     return isinstance(outcome, Evidence) and (outcome.holds or outcome.undecided or bool(outcome.weak))
 
 
-def _away(distance: float, scale: float, whole: bool) -> float:
+def _distance_away(distance: float, scale: float, whole: bool) -> float:
     """The distance in units of the truth; one step is the finest that a whole number can take."""
     return 0.0 if whole and distance <= 1 else round(distance / scale, 9)
 
@@ -101,7 +101,7 @@ def _first_whole(truth: int, end: int, accepts: Accepts) -> int | None:
 def _first_real(truth: float, end: float, accepts: Accepts) -> float | None:
     far, side = abs(end - truth), math.copysign(1.0, end - truth)
     scale = max(abs(truth), 1.0)
-    at = functools.partial(_value, truth, side)
+    at = functools.partial(_moved_value, truth, side)
     if not accepts(at(min(FINEST * scale, far))):
         return at(min(FINEST * scale, far))
     near, ratio = FINEST * scale, SMALL_RATIO
@@ -117,5 +117,5 @@ def _first_real(truth: float, end: float, accepts: Accepts) -> float | None:
     return at(far)
 
 
-def _value(truth: float, side: float, distance: float) -> float:
+def _moved_value(truth: float, side: float, distance: float) -> float:
     return truth + side * distance

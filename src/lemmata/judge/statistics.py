@@ -48,22 +48,22 @@ def mean_is(
     on the statistic the empirical Bernstein interval, which holds for every law and sample size.
     """
     given, predicted = predicted, float(predicted.detach() if isinstance(predicted, Tensor) else predicted)
-    _check(effect, alpha, side)
+    _check_test_arguments(effect, alpha, side)
     if bounds and not bounds[0] < bounds[1]:
         raise ValueError(f"bounds must be (low, high) with low < high, got {bounds}")
     width = bounds[1] - bounds[0] if bounds else 0.0
-    values = _take(statistic, sample, pilot, chunk, bounds)
+    values = _take_sample(statistic, sample, pilot, chunk, bounds)
     eps = rounding_unit("mean_is", statistic=values, predicted=given)
     for _ in range(ROUNDS):
-        mean, spread, skew = _moments(values, side)
-        reach = functools.partial(_reach, skew=skew, width=width, alpha=alpha, side=side)
+        mean, spread, skew = _sample_moments(values, side)
+        reach = functools.partial(_detectable_error, skew=skew, width=width, alpha=alpha, side=side)
         if math.isnan(mean) or reach(len(values), spread) <= effect:
             break
         # The spread found so far is itself uncertain; a tenth more of it keeps the power promised.
         n = _sample_size(lambda n, reach=reach, spread=1.1 * spread: reach(n, spread), effect)
         if n > SAMPLE_LIMIT[cost_class.get()]:
             return _too_many(n, predicted, mean, alpha)
-        values = _take(statistic, sample, max(n, pilot), chunk, bounds)
+        values = _take_sample(statistic, sample, max(n, pilot), chunk, bounds)
     else:
         why = f"the spread grows with the sample: {len(values):,} draws cannot resolve {effect:g}"
         return Evidence("statistical", mean, predicted, float("nan"), alpha, weak=why)
@@ -91,15 +91,15 @@ def probability_is(
     (True, '2,112 trials, exact binomial')
     """
     predicted = float(predicted)
-    _check(effect, alpha, side)
+    _check_test_arguments(effect, alpha, side)
     if not 0 <= predicted <= 1:
         return Evidence("exact", "a probability", predicted, detail="a probability lies between 0 and 1")
     n = _sample_size(lambda n: _binomial_miss(n, predicted, effect, alpha, side), BETA)
     if n > SAMPLE_LIMIT[cost_class.get()]:
         return _too_many(n, predicted, float("nan"), alpha)
-    events = _take(_events, happens, n, chunk)
+    events = _take_sample(_event_values, happens, n, chunk)
     count = int(events.sum())
-    low, high = _accepted(n, predicted, alpha, side)
+    low, high = _accepted_counts(n, predicted, alpha, side)
     # The binomial law is skewed: the margin shown is that of the side on which the count fell.
     below = side == "at_least" or (side == "both" and count < n * predicted)
     margin = max(predicted - low / n if below else high / n - predicted, 0.0)
@@ -121,11 +121,11 @@ def law_is(
     `effect` is the Kolmogorov distance of the nearest lie. Measured is the largest gap between the two functions.
     Laws with atoms are welcome: `cdf` is then the step function itself, P(X <= x) at every real x, jumps included.
     """
-    _check(effect, alpha, "both")
-    n = _sample_size(lambda n: _dkw(n, alpha) + _dkw(n, BETA), effect)
+    _check_test_arguments(effect, alpha, "both")
+    n = _sample_size(lambda n: _dkw_radius(n, alpha) + _dkw_radius(n, BETA), effect)
     if n > SAMPLE_LIMIT[cost_class.get()]:
         return _too_many(n, 0.0, float("nan"), alpha)
-    values = _take(lambda draws: draws, sample, n, chunk).double().sort().values
+    values = _take_sample(lambda draws: draws, sample, n, chunk).double().sort().values
     if bool(values.isnan().any()):  # a cdf made of comparisons would give them a place
         return Evidence("statistical", math.nan, 0.0, math.nan, alpha, "NaN among the draws")
     # Both functions are compared at each value and just before it: between values the empirical one is constant, so
@@ -137,7 +137,7 @@ def law_is(
         raise ValueError(f"cdf gave shape {tuple(theory.shape)} for {n} values: return one for each")
     rounding_unit("law_is", values=values, cdf=theory)
     gap = torch.maximum((after - theory).abs(), (before - limit).abs()).max()
-    margin = _dkw(n, alpha)
+    margin = _dkw_radius(n, alpha)
     detail = f"{n:,} samples, largest gap of the laws"
     evidence = Evidence("statistical", float(gap), 0.0, margin, alpha, detail)
     return while_watched(evidence, lambda: pictures.law(values, theory))
@@ -146,7 +146,7 @@ def law_is(
 # --- The arithmetic of error rates ---
 
 
-def _check(effect: float, alpha: float, side: str) -> None:
+def _check_test_arguments(effect: float, alpha: float, side: str) -> None:
     if not effect > 0:
         raise ValueError(f"effect must be > 0, got {effect}: state by how much the nearest lie is wrong")
     if not 0 < alpha < 1:
@@ -155,13 +155,13 @@ def _check(effect: float, alpha: float, side: str) -> None:
         raise ValueError(f"side must be one of {', '.join(SIDES)}, got {side!r}")
 
 
-def _events(events: Tensor) -> Tensor:
+def _event_values(events: Tensor) -> Tensor:
     if events.dtype != torch.bool:
         raise TypeError(f"happens must return booleans, one for each trial, got {events.dtype}: compare first")
     return events
 
 
-def _take(
+def _take_sample(
     statistic: Callable[[Tensor], Tensor],
     sample: Callable[[int], Tensor],
     n: int,
@@ -180,11 +180,11 @@ def _take(
     return torch.cat(parts)
 
 
-def _tail(probability: float) -> float:
+def _tail_quantile(probability: float) -> float:
     return float(-special.ndtri(probability))
 
 
-def _moments(values: Tensor, side: str) -> tuple[float, float, float]:
+def _sample_moments(values: Tensor, side: str) -> tuple[float, float, float]:
     """Mean, standard deviation, and the skewness towards the tail that could raise a false alarm."""
     values = values.double()
     mean, spread = values.mean(), values.std()
@@ -192,9 +192,9 @@ def _moments(values: Tensor, side: str) -> tuple[float, float, float]:
     return float(mean), float(spread), {"both": abs(skew), "at_least": max(skew, 0.0), "at_most": max(-skew, 0.0)}[side]
 
 
-def _reach(n: int, spread: float, skew: float, width: float, alpha: float, side: str) -> float:
+def _detectable_error(n: int, spread: float, skew: float, width: float, alpha: float, side: str) -> float:
     """The smallest error of the mean that n draws find with the power promised."""
-    return _half_width(n, spread, skew, width, alpha, side) + _tail(BETA) * spread / math.sqrt(n)
+    return _half_width(n, spread, skew, width, alpha, side) + _tail_quantile(BETA) * spread / math.sqrt(n)
 
 
 def _half_width(n: int, spread: float, skew: float, width: float, alpha: float, side: str) -> float:
@@ -202,10 +202,10 @@ def _half_width(n: int, spread: float, skew: float, width: float, alpha: float, 
     if width:  # empirical Bernstein (Maurer and Pontil 2009, theorem 4)
         log = math.log(2 / share)
         return spread * math.sqrt(2 * log / n) + 7 * width * log / (3 * max(n - 1, 1))
-    return _student(n, share, skew) * spread / math.sqrt(n)
+    return _student_quantile(n, share, skew) * spread / math.sqrt(n)
 
 
-def _student(n: int, share: float, skew: float) -> float:
+def _student_quantile(n: int, share: float, skew: float) -> float:
     r"""The quantile of Student's law, moved out for skewed statistics.
 
     Far out, at the $z \approx 6$ of $\alpha = 10^{-9}$, one tail of Student's ratio is heavier by the factor
@@ -223,19 +223,19 @@ def _student(n: int, share: float, skew: float) -> float:
     return z
 
 
-def _dkw(n: int, alpha: float) -> float:
+def _dkw_radius(n: int, alpha: float) -> float:
     return math.sqrt(math.log(2 / alpha) / (2 * n))
 
 
-def _accepted(n: int, p: float, alpha: float, side: str) -> tuple[int, int]:
+def _accepted_counts(n: int, p: float, alpha: float, side: str) -> tuple[int, int]:
     """The counts that a true probability p gives except with probability alpha."""
     share = alpha / 2 if side == "both" else alpha
-    low = _quantile(n, p, share) if side != "at_most" else 0
-    high = n - _quantile(n, 1 - p, share) if side != "at_least" else n
+    low = _binomial_quantile(n, p, share) if side != "at_most" else 0
+    high = n - _binomial_quantile(n, 1 - p, share) if side != "at_least" else n
     return low, high
 
 
-def _quantile(n: int, p: float, share: float) -> int:
+def _binomial_quantile(n: int, p: float, share: float) -> int:
     """The least count k with P(K <= k) >= share, for K binomial."""
     low, high = -1, n
     while high - low > 1:
@@ -246,7 +246,7 @@ def _quantile(n: int, p: float, share: float) -> int:
 
 def _binomial_miss(n: int, p: float, effect: float, alpha: float, side: str) -> float:
     """The chance that a probability wrong by `effect` is accepted."""
-    low, high = _accepted(n, p, alpha, side)
+    low, high = _accepted_counts(n, p, alpha, side)
     misses = [0.0]
     if side != "at_most" and p - effect >= 0:
         misses.append(float(special.bdtrc(low - 1, n, p - effect)) if low else 1.0)

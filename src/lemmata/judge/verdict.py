@@ -44,7 +44,7 @@ class Result:
     @classmethod
     def from_json(cls, data: Any) -> "Result":
         """The result that was written, or ValueError: what comes from a disk or a pipe may be anything."""
-        known = _typed("a result", data, FIELDS)
+        known = _typed_data("a result", data, FIELDS)
         if unknown := known.keys() - FIELDS:
             raise ValueError(f"a result has no field {min(unknown)!r}")
         result = cls(**known)
@@ -53,11 +53,11 @@ class Result:
         if result.seed < 0 or not 0 <= result.seconds < math.inf:
             raise ValueError(f"seed and seconds must be >= 0, got {result.seed} and {result.seconds}")
         if result.evidence is not None:
-            _typed("evidence", result.evidence, EVIDENCE)
+            _typed_data("evidence", result.evidence, EVIDENCE)
         for lie in result.lies:
-            _typed("a lie", lie, LIE)
+            _typed_data("a lie", lie, LIE)
             if lie.get("notices") is not None:
-                _typed("what a lie notices", lie["notices"], NOTICE)
+                _typed_data("what a lie notices", lie["notices"], NOTICE)
         if result.verdict == "holds" and not result.is_founded:
             raise ValueError("a verdict that holds needs evidence that holds and lies that were rejected")
         return result
@@ -65,15 +65,17 @@ class Result:
     @property
     def is_founded(self) -> bool:
         """Whether it may say that a claim holds: its numbers hold, and those of every lie that was asked for do not."""
-        held = self.evidence is not None and self.evidence["holds"] and _says(self.evidence, True)
+        held = self.evidence is not None and self.evidence["holds"] and _evidence_says(self.evidence, True)
         if self.truth_only:
             return held
         return (
-            held and bool(self.lies) and all(lie["rejected"] and _says(lie.get("evidence"), False) for lie in self.lies)
+            held
+            and bool(self.lies)
+            and all(lie["rejected"] and _evidence_says(lie.get("evidence"), False) for lie in self.lies)
         )
 
 
-def _says(evidence: Any, holds: bool) -> bool:
+def _evidence_says(evidence: Any, holds: bool) -> bool:
     """Whether evidence says so when it is computed again; a lie that is rejected by an exception has none."""
     try:
         return not holds if evidence is None else consistent(evidence, holds)
@@ -95,7 +97,7 @@ NOTICE |= dict.fromkeys(("from", "other", "away", "away_other"), (int, float, ty
 OPTIONAL = {"evidence", "notices", "parts", "truth_only", "unmet"}
 
 
-def _typed(what: str, data: Any, types: Mapping[str, tuple[type, ...]]) -> dict[str, Any]:
+def _typed_data(what: str, data: Any, types: Mapping[str, tuple[type, ...]]) -> dict[str, Any]:
     """The data, if it is an object with all that it needs, every value of its type and every text fit to print."""
     if not isinstance(data, dict):
         raise ValueError(f"{what} must be an object, got {type(data).__name__}")

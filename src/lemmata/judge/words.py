@@ -23,25 +23,25 @@ def sentence(evidence: Mapping[str, Any] | None) -> str:
     """
     if not evidence:
         return ""
-    detail, checks = _split(evidence["detail"])
-    told = _compared(evidence)
+    detail, checks = _split_detail(evidence["detail"])
+    told = _comparison_sentence(evidence)
     if evidence["alpha"]:
         told += f" (chance misleads once in {1 / evidence['alpha']:,.0f} times)"
     return (f"{detail}: {told}" if detail else told) + (f"; {checks}" if checks else "")
 
 
-def _compared(evidence: Mapping[str, Any]) -> str:
+def _comparison_sentence(evidence: Mapping[str, Any]) -> str:
     if isinstance(evidence["measured"], bool) and isinstance(evidence["predicted"], bool):
         return "as predicted" if evidence["measured"] == evidence["predicted"] else "not as predicted"
-    measured, predicted = (_number(evidence[key]) for key in ("measured", "predicted"))
+    measured, predicted = (_number_in_words(evidence[key]) for key in ("measured", "predicted"))
     margin, relation = evidence["margin"], evidence["relation"]
-    if relation == "=" and measured == predicted and not _counts(margin, evidence["predicted"]):
+    if relation == "=" and measured == predicted and not _margin_matters(margin, evidence["predicted"]):
         return f"measured {measured}, as predicted"
-    allowed = f" ± {_number(margin)}" if _counts(margin, evidence["predicted"]) else ""
+    allowed = f" ± {_number_in_words(margin)}" if _margin_matters(margin, evidence["predicted"]) else ""
     return f"measured {measured}, predicted {BOUNDS[relation]}{predicted}{allowed}"
 
 
-def _counts(margin: Any, predicted: Any) -> bool:
+def _margin_matters(margin: Any, predicted: Any) -> bool:
     """Whether a margin says more than that numbers are rounded."""
     if not isinstance(margin, int | float) or margin != margin:
         return False
@@ -49,7 +49,7 @@ def _counts(margin: Any, predicted: Any) -> bool:
     return margin > ROUNDING * max(size, 1e-3)
 
 
-def _split(detail: str) -> tuple[str, str]:
+def _split_detail(detail: str) -> tuple[str, str]:
     """The words of the judge that speaks, and how many judges agree with it: see `all_of`."""
     found = re.fullmatch(r"(?:(.*); )?(\d+) of (\d+) checks (hold|failed)", detail)
     if not found:
@@ -61,15 +61,15 @@ def _split(detail: str) -> tuple[str, str]:
     return found[1] or "", f"all {of} checks hold" if every else f"{count} of {of} checks {outcome}"
 
 
-def _number(value: Any) -> str:
+def _number_in_words(value: Any) -> str:
     if isinstance(value, bool) or not isinstance(value, int | float):
-        return _plain(str(value))
+        return _plain_text(str(value))
     if abs(value) < 1e15 and float(value).is_integer():
         return f"{int(value):,}"
     return f"{value:.5g}"
 
 
-def _plain(text: str) -> str:
+def _plain_text(text: str) -> str:
     """What Python writes of a value, in words.
 
     >>> _plain("((True, True), (True, False))"), _plain("torch.Size([2, 3])"), _plain("('a', 'b')"), _plain("(1+2j)")
@@ -79,10 +79,10 @@ def _plain(text: str) -> str:
         return size[1].replace(", ", " × ")
     text = re.sub(r"\b(True|False|None)\b", lambda found: PYTHON[found[0]], re.sub(r"'([^']*)'", r"\1", text))
     inner = text[1:-1] if text[:1] + text[-1:] in ("()", "[]", "{}") else ""
-    return inner.removesuffix(",") if inner and _balanced(inner) else text
+    return inner.removesuffix(",") if inner and _has_balanced_brackets(inner) else text
 
 
-def _balanced(text: str) -> bool:
+def _has_balanced_brackets(text: str) -> bool:
     """Whether no bracket of a text belongs to one outside it."""
     depth = 0
     for sign in text:

@@ -28,10 +28,10 @@ __all__ = ["perform"]
 
 def perform(task: dict[str, Any]) -> Result:
     """Judge the claim that a task names."""
-    return _performed(task)[0]
+    return _perform_claim(task)[0]
 
 
-def _performed(task: dict[str, Any], look: Callable[[], Any] = lambda: None) -> tuple[Result, Any]:
+def _perform_claim(task: dict[str, Any], look: Callable[[], Any] = lambda: None) -> tuple[Result, Any]:
     """The result, and what `look` saw between the import of the file and the judging."""
     from lemmata.judge.decorators import Claim
     from lemmata.judge.draw import seed_of
@@ -41,7 +41,7 @@ def _performed(task: dict[str, Any], look: Callable[[], Any] = lambda: None) -> 
     path = Path(task["path"])
     try:
         with sealed_randomness(seed_of(path.stem, 0)):  # what a file does on import must not reach other files' claims
-            module = _module(task["module"], path)
+            module = _import_claim_file(task["module"], path)
     except (Exception, SystemExit) as error:
         reason = f"{path} cannot be imported: {type(error).__name__}: {' '.join(str(error).split())[:300]}"
         return Result(task["id"], "error", reason=reason, seed=task["seed"]), look()
@@ -49,7 +49,7 @@ def _performed(task: dict[str, Any], look: Callable[[], Any] = lambda: None) -> 
     if not isinstance(claim, Claim) or claim.id != task["id"]:
         fault = f"{path} has no claim {task['id']!r} under the name {task['function']}: is the name used twice?"
         return Result(task["id"], "error", reason=fault, seed=task["seed"]), look()
-    _warm(module)
+    _warm_imports(module)
     seen = look()
     result = judge(claim, task["seed"], task["cost"], twice=task["twice"], truth_only=task["truth_only"])
     if task["sharp"] and result.verdict == "holds" and task["cost"] != "long":
@@ -58,22 +58,22 @@ def _performed(task: dict[str, Any], look: Callable[[], Any] = lambda: None) -> 
     return result, seen
 
 
-def _warm(module: ModuleType) -> None:
+def _warm_imports(module: ModuleType) -> None:
     """Import what the first use of torch.optim or torch.func would, for a second: the time of a claim is its own."""
     if "torch._dynamo" in sys.modules:
         return
     chapters = [m for name, m in sys.modules.items() if re.match(r"lemmata\.(?!judge|train)\w+\.", name)]
     files = {getattr(other, "__file__", None) for other in (module, *chapters)}
-    if any(re.search(r"torch\.(optim|func)\b|torch import func\b", _text(file)) for file in files if file):
+    if any(re.search(r"torch\.(optim|func)\b|torch import func\b", _file_text(file)) for file in files if file):
         importlib.import_module("torch._dynamo")
 
 
 @functools.cache
-def _text(file: str) -> str:
+def _file_text(file: str) -> str:
     return Path(file).read_text(encoding="utf-8")
 
 
-def _module(name: str, path: Path) -> ModuleType:
+def _import_claim_file(name: str, path: Path) -> ModuleType:
     """Ours, or a file in a package, by its name; any other file by its path, with its folder on the import path."""
     if PACKAGE in path.parents:
         return importlib.import_module(name)
@@ -105,7 +105,7 @@ def _module(name: str, path: Path) -> ModuleType:
 SHARED = ("builtins", "math", "random", "numpy", "torch", "torch.linalg", "torch.nn", "torch.nn.functional")
 
 
-def _state() -> dict[str, Any]:
+def _global_state() -> dict[str, Any]:
     """What the next claim would find changed if this one changed it: functions, classes, settings, threads.
 
     Identities only, a millisecond or two in all. It cannot see everything (an array overwritten in place, a C
@@ -120,9 +120,9 @@ def _state() -> dict[str, Any]:
     return state | settings | {"numpy.geterr": sys.modules["numpy"].geterr(), "a thread": set(threading.enumerate())}
 
 
-def _left(before: dict[str, Any]) -> str:
+def _changed_state(before: dict[str, Any]) -> str:
     """The first thing that is not as it was, or nothing. What is new is no change: modules are imported late."""
-    after = _state()
+    after = _global_state()
     for name, value in before.items():
         if callable(value) and after.get(name) is not value:
             return name
@@ -137,26 +137,26 @@ def _left(before: dict[str, Any]) -> str:
 def main(loaded: dict[str, str]) -> None:
     """Answer tasks until nobody asks."""
     watch()
-    serve(functools.partial(_answer, loaded), functools.partial(_ready, loaded))
+    serve(functools.partial(_answer_task, loaded), functools.partial(_ready_message, loaded))
 
 
-def _ready(loaded: dict[str, str]) -> dict[str, Any]:
+def _ready_message(loaded: dict[str, str]) -> dict[str, Any]:
     import lemmata.judge.runner  # noqa: F401  (torch takes seconds; be ready before the clock of a claim starts)
 
     return {"loaded": loaded}
 
 
-def _answer(loaded: dict[str, str], task: dict[str, Any]) -> dict[str, Any]:
+def _answer_task(loaded: dict[str, str], task: dict[str, Any]) -> dict[str, Any]:
     import torch
 
-    result, before = _performed(task, _state)
+    result, before = _perform_claim(task, _global_state)
     try:
         json.dumps(result.to_json(), allow_nan=False)
     except (TypeError, ValueError, RecursionError) as error:
         reason = f"its evidence cannot be written as JSON: {error}"
         result = Result(task["id"], "error", reason=reason, seed=task["seed"])
     others = [pid for pid in descendants(os.getppid()) if pid != os.getpid()]  # below our keeper, where there is one
-    left = _left(before) or ("a process" if others else "")
+    left = _changed_state(before) or ("a process" if others else "")
     known = {"id": task["id"], "seed": task["seed"], "loaded": loaded, "left": left}
     known["opened"] = digests(Path(task["path"]), loaded)
     return known | {"result": result.to_json(), "capability": torch.backends.cpu.get_cpu_capability()}

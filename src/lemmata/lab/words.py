@@ -47,14 +47,14 @@ def sharpness_words(notice: Mapping[str, Any] | None) -> str:
     if not notice:
         return ""
     name = notice["argument"]
-    own = f"notices {name} from {_number(notice['from'])}" if notice["from"] is not None else f"notices no {name}"
+    own = f"notices {name} from {_number_text(notice['from'])}" if notice["from"] is not None else f"notices no {name}"
     own += f" ({notice['regime']})" if notice["regime"] else ""
     if notice["other"] is not None:
-        other = f"from {_number(notice['other'])} on the other side"
+        other = f"from {_number_text(notice['other'])} on the other side"
     else:
         other = "nothing on the other side"
     return f"{own}, {other}" + (f" ({notice['loose']})" if notice["loose"] else "")
 
 
-def _number(value: float) -> str:
+def _number_text(value: float) -> str:
     return str(value) if isinstance(value, int) else f"{value:.8g}"

@@ -40,10 +40,10 @@ def corpus_bleu(translations: Sequence[Sequence[str]], references: Sequence[Sequ
 def _log_share(translations: Sequence[Sequence[str]], references: Sequence[Sequence[str]], n: int) -> float:
     common = total = 0
     for translation, reference in zip(translations, references, strict=True):
-        ours, theirs = _runs(translation, n), _runs(reference, n)
+        ours, theirs = _word_runs(translation, n), _word_runs(reference, n)
         common, total = common + (ours & theirs).total(), total + ours.total()
     return math.log(common / total) if common else -math.inf
 
 
-def _runs(words: Sequence[str], n: int) -> Counter[tuple[str, ...]]:
+def _word_runs(words: Sequence[str], n: int) -> Counter[tuple[str, ...]]:
     return Counter(tuple(words[i : i + n]) for i in range(len(words) - n + 1))

@@ -63,9 +63,9 @@ def reliability_curve(
     >>> curve.accuracy.tolist(), curve.count.tolist()
     ([0.0, 1.0], [40, 40])
     """
-    confidence, correct = _checked(confidence, correct)
+    confidence, correct = _checked_pair(confidence, correct)
     order = confidence.argsort(stable=True)
-    parts = order.tensor_split(_bins(len(order), bins))
+    parts = order.tensor_split(_bin_count(len(order), bins))
     count = torch.tensor([len(part) for part in parts])
     accuracy = torch.stack([correct[part].mean() for part in parts])
     shrunk = 1 + z**2 / count
@@ -96,13 +96,15 @@ def calibration_error(
     >>> round(error.value, 3), error.low < 0.15 < error.high
     (0.15, True)
     """
-    confidence, correct = _checked(confidence, correct)
+    confidence, correct = _checked_pair(confidence, correct)
     # Examples may come in an order with a pattern: fifths are drawn, always the same ones.
     drawn = torch.randperm(len(confidence), generator=torch.Generator().manual_seed(0)).to(confidence.device)
     order = drawn[confidence[drawn].argsort(stable=True)]
     residual = (correct - confidence)[order]
     plain = value = variance = 0.0
-    for part, right in zip(*(x.tensor_split(_bins(len(order), bins)) for x in (residual, correct[order])), strict=True):
+    for part, right in zip(
+        *(x.tensor_split(_bin_count(len(order), bins)) for x in (residual, correct[order])), strict=True
+    ):
         plain += part.sum().abs().item()
         fifths = torch.stack([part[start::5].sum() for start in range(5)])
         value += (fifths * (fifths.sum() - fifths).sign()).sum().item()
@@ -132,8 +134,8 @@ def fit_temperature(
     >>> round(fit_temperature(logits, torch.tensor([0, 0, 0, 1])).value, 4)  # 2 / T = log 3
     1.8205
     """
-    logits = _logits(logits, labels)
-    value, low, high = (_crossing(logits, labels, level) for level in (0.0, z, -z))
+    logits = _shifted_logits(logits, labels)
+    value, low, high = (_level_crossing(logits, labels, level) for level in (0.0, z, -z))
     return Temperature(value, min(low, value), max(high, value))
 
 
@@ -153,8 +155,8 @@ def temperature_evidence(
     >>> round(temperature_evidence(logits, wrong, at=1.0), 2)
     4.27
     """
-    shifted = _logits(logits, labels)
-    best = min(max(_crossing(shifted, labels, 0.0), COLDEST), HOTTEST)
+    shifted = _shifted_logits(logits, labels)
+    best = min(max(_level_crossing(shifted, labels, 0.0), COLDEST), HOTTEST)
 
     def total(temperature: float) -> float:
         return (shifted / temperature).logsumexp(1).sum().item()  # the label's own logit is zero
@@ -162,7 +164,7 @@ def temperature_evidence(
     return math.copysign(math.sqrt(max(2 * (total(at) - total(best)), 0.0)), best - at)
 
 
-def _score(logits: Tensor, labels: Tensor, at: float) -> float:
+def _temperature_score(logits: Tensor, labels: Tensor, at: float) -> float:
     """In standard errors, the slope of the loss in 1 / T at a temperature: positive where the best one lies above. The
     larger of two standard errors is taken, that of the measured slopes and that of the probabilities at this
     temperature: where mistakes are rare, either alone is too small.
@@ -176,25 +178,25 @@ def _score(logits: Tensor, labels: Tensor, at: float) -> float:
     return slopes.sum().item() / math.sqrt(max(said, seen, scale**2, torch.finfo(logits.dtype).tiny))
 
 
-def _crossing(logits: Tensor, labels: Tensor, level: float) -> float:
+def _level_crossing(logits: Tensor, labels: Tensor, level: float) -> float:
     """The temperature at which the slope, in standard errors, falls to a level."""
-    if _score(logits, labels, COLDEST) <= level:
+    if _temperature_score(logits, labels, COLDEST) <= level:
         return 0.0
-    if _score(logits, labels, HOTTEST) > level:
+    if _temperature_score(logits, labels, HOTTEST) > level:
         return math.inf
 
     def above(place: float) -> float:
-        return _score(logits, labels, math.exp(place)) - level
+        return _temperature_score(logits, labels, math.exp(place)) - level
 
     place = brentq(above, math.log(COLDEST), math.log(HOTTEST), xtol=1e-10)  # of a logarithm: a relative tolerance
     return math.exp(float(place))  # type: ignore[arg-type]
 
 
-def _bins(number: int, most: int) -> int:
+def _bin_count(number: int, most: int) -> int:
     return max(min(most, number // EXAMPLES_A_BIN), 1)
 
 
-def _checked(confidence: Tensor, correct: Tensor) -> tuple[Tensor, Tensor]:
+def _checked_pair(confidence: Tensor, correct: Tensor) -> tuple[Tensor, Tensor]:
     validate.vector("confidence", confidence)
     if not bool(((confidence >= 0) & (confidence <= 1)).all()):
         raise ValueError(f"confidence must be in [0, 1], got {confidence.min():g} to {confidence.max():g}: use softmax")
@@ -203,7 +205,7 @@ def _checked(confidence: Tensor, correct: Tensor) -> tuple[Tensor, Tensor]:
     return confidence.detach().double(), correct.detach().to(confidence.device).double()
 
 
-def _logits(logits: Tensor, labels: Tensor) -> Tensor:
+def _shifted_logits(logits: Tensor, labels: Tensor) -> Tensor:
     validate.matrix("logits", logits, "examples, classes")
     if labels.shape != logits.shape[:1]:
         raise ValueError(f"labels must hold one class for each of {len(logits)} examples, got {tuple(labels.shape)}")

@@ -33,12 +33,14 @@ class Affine:
         return functional.conv2d(x, weight, bias, *self.how) if self.how else functional.linear(x, weight, bias)
 
     def to_inputs(self, delta: Tensor, x: Tensor, weight: Tensor) -> Tensor:
-        return self._back(delta, x, weight, 0) if self.how else delta @ weight
+        return self._convolution_back(delta, x, weight, 0) if self.how else delta @ weight
 
     def to_weight(self, delta: Tensor, x: Tensor) -> Tensor:
-        return self._back(delta, x, self.weight, 1) if self.how else delta.flatten(0, -2).mT @ x.flatten(0, -2)
+        return (
+            self._convolution_back(delta, x, self.weight, 1) if self.how else delta.flatten(0, -2).mT @ x.flatten(0, -2)
+        )
 
-    def _back(self, delta: Tensor, x: Tensor, weight: Tensor, which: int) -> Tensor:
+    def _convolution_back(self, delta: Tensor, x: Tensor, weight: Tensor, which: int) -> Tensor:
         stride, padding, dilation, groups = self.how
         wanted = [which == 0, which == 1, False]
         words = (None, stride, padding, dilation, False, [0, 0], groups, wanted)
@@ -68,31 +70,31 @@ class ChainCurvature:
         inputs: Tensor,
         targets: Any,
     ) -> None:
-        size = _largest(layers, inputs[:1]) * inputs.element_size()
+        size = _largest_size(layers, inputs[:1]) * inputs.element_size()
         self.size = max(1, CACHED // size)
         self.chunks: list[list[_Passed]] = []
         found = []
         for part in inputs.split(self.size):
-            passed, outputs = _forward(layers, _laid_out(part))
+            passed, outputs = _forward_chain(layers, _laid_out(part))
             self.chunks.append(passed)
             found.append(outputs)
         with torch.enable_grad():
             self.end = torch.cat(found).requires_grad_()
             self.slope = torch.autograd.grad(loss(self.end, targets), self.end, create_graph=True)[0]
         for passed, delta in zip(self.chunks, self.slope.detach().split(self.size), strict=True):
-            _backward(passed, delta)
+            _backward_chain(passed, delta)
 
     def __call__(self, vectors: list[Tensor]) -> list[Tensor]:
         """The Hessian times a vector, given and returned in the parts that belong to each parameter."""
         vectors = [_laid_out(part) for part in vectors]
         tangents, pushed = [], []
         for passed in self.chunks:
-            kept, end = _push(passed, vectors)
+            kept, end = _push_tangents(passed, vectors)
             tangents.append(kept)
             pushed.append(end)
         totals = [torch.zeros_like(part) for part in vectors]
-        for passed, kept, delta in zip(self.chunks, tangents, self._curved(pushed), strict=True):
-            _pull(passed, kept, delta, vectors, totals)
+        for passed, kept, delta in zip(self.chunks, tangents, self._curved_tangents(pushed), strict=True):
+            _pull_cotangents(passed, kept, delta, vectors, totals)
         return totals
 
     def form(self, vectors: list[Tensor]) -> Tensor:
@@ -100,14 +102,14 @@ class ChainCurvature:
         vectors = [_laid_out(part) for part in vectors]
         pushed, total = [], self.end.new_zeros((), dtype=torch.float64)
         for passed in self.chunks:
-            kept, end = _push(passed, vectors)
+            kept, end = _push_tangents(passed, vectors)
             pushed.append(end)
-            total += _bent(passed, kept, vectors)
-        for end, delta in zip(pushed, self._curved(pushed), strict=True):
+            total += _bent_gradient(passed, kept, vectors)
+        for end, delta in zip(pushed, self._curved_tangents(pushed), strict=True):
             total += (end.double() * delta.double()).sum()
         return total
 
-    def _curved(self, pushed: list[Tensor]) -> tuple[Tensor, ...]:
+    def _curved_tangents(self, pushed: list[Tensor]) -> tuple[Tensor, ...]:
         """The Hessian of the loss in the outputs, times their tangents."""
         if not self.slope.requires_grad:
             return tuple(torch.zeros_like(part) for part in pushed)
@@ -122,7 +124,7 @@ def known_chain(model: nn.Module, parameters: Mapping[str, Tensor]) -> list[Affi
     left, order = dict(parameters), []
     if type(model) is not nn.Sequential:
         return None
-    for name, layer in _unrolled(model, ""):
+    for name, layer in _unroll_layers(model, ""):
         kind = type(layer)
         if kind is nn.Linear or (kind is nn.Conv2d and layer.padding_mode == "zeros" and _plain_padding(layer)):
             weight, bias = left.pop(f"{name}.weight", None), left.pop(f"{name}.bias", None)
@@ -130,7 +132,11 @@ def known_chain(model: nn.Module, parameters: Mapping[str, Tensor]) -> list[Affi
                 return None
             order += [f"{name}.weight"] + ([] if bias is None else [f"{name}.bias"])
             found.append(Affine(layer, weight.detach(), None if bias is None else bias.detach()))
-        elif kind in ELEMENTWISE or (kind is nn.MaxPool2d and _tiles(layer)) or (kind is nn.Flatten and _whole(layer)):
+        elif (
+            kind in ELEMENTWISE
+            or (kind is nn.MaxPool2d and _windows_tile(layer))
+            or (kind is nn.Flatten and _flattens_whole(layer))
+        ):
             found.append(layer)
         else:
             return None
@@ -144,10 +150,12 @@ def takes_batches(layers: list[Affine | nn.Module], inputs: Tensor) -> bool:
     return inputs.ndim == 4 if flat else inputs.ndim > 1
 
 
-def _unrolled(model: nn.Sequential, prefix: str) -> list[tuple[str, Any]]:
+def _unroll_layers(model: nn.Sequential, prefix: str) -> list[tuple[str, Any]]:
     layers = []
     for name, layer in model._modules.items():  # named_children would leave out what comes a second time
-        inner = _unrolled(layer, f"{prefix}{name}.") if type(layer) is nn.Sequential else [(f"{prefix}{name}", layer)]
+        inner = (
+            _unroll_layers(layer, f"{prefix}{name}.") if type(layer) is nn.Sequential else [(f"{prefix}{name}", layer)]
+        )
         layers.extend(inner)
     return layers
 
@@ -156,18 +164,18 @@ def _plain_padding(layer: nn.Conv2d) -> bool:
     return not isinstance(layer.padding, str)
 
 
-def _whole(layer: nn.Flatten) -> bool:
+def _flattens_whole(layer: nn.Flatten) -> bool:
     return (layer.start_dim, layer.end_dim) == (1, -1)
 
 
-def _tiles(layer: nn.MaxPool2d) -> bool:
+def _windows_tile(layer: nn.MaxPool2d) -> bool:
     """Whether the windows lie side by side, so that each input belongs to at most one."""
-    kernel, stride = _pair(layer.kernel_size), _pair(layer.stride)
-    plain = _pair(layer.padding) == (0, 0) and _pair(layer.dilation) == (1, 1)
+    kernel, stride = _as_pair(layer.kernel_size), _as_pair(layer.stride)
+    plain = _as_pair(layer.padding) == (0, 0) and _as_pair(layer.dilation) == (1, 1)
     return kernel == stride and plain and not layer.ceil_mode and not layer.return_indices
 
 
-def _pair(value: Any) -> tuple[int, int]:
+def _as_pair(value: Any) -> tuple[int, int]:
     return (value, value) if isinstance(value, int) else tuple(value)  # type: ignore[return-value]
 
 
@@ -181,7 +189,7 @@ def _laid_out(x: Tensor) -> Tensor:
 
 
 @torch.no_grad()
-def _largest(layers: list[Affine | nn.Module], x: Tensor) -> int:
+def _largest_size(layers: list[Affine | nn.Module], x: Tensor) -> int:
     size = x.numel()
     for layer in layers:
         x = layer.outputs(layer.weight, x, layer.bias) if isinstance(layer, Affine) else layer(x.clone())
@@ -190,15 +198,15 @@ def _largest(layers: list[Affine | nn.Module], x: Tensor) -> int:
 
 
 @torch.no_grad()
-def _forward(layers: list[Affine | nn.Module], x: Tensor) -> tuple[list[_Passed], Tensor]:
+def _forward_chain(layers: list[Affine | nn.Module], x: Tensor) -> tuple[list[_Passed], Tensor]:
     passed: list[_Passed] = []
     for layer in layers:
         if isinstance(layer, Affine):
             passed.append(_Passed(affine=layer, x=x))
             x = layer.outputs(layer.weight, x, layer.bias)
         elif isinstance(layer, nn.MaxPool2d):
-            window = _pair(layer.kernel_size)
-            x, mask = _pooled(x, window)
+            window = _as_pair(layer.kernel_size)
+            x, mask = _pool_largest(x, window)
             slope = _only_slope(passed)
             if slope is not None:  # both only choose and scale: one pass for two layers
                 mask = mask * slope
@@ -208,7 +216,7 @@ def _forward(layers: list[Affine | nn.Module], x: Tensor) -> tuple[list[_Passed]
             passed.append(_Passed(shape=x.shape))
             x = x.flatten(1)
         elif not isinstance(layer, nn.Identity | nn.Dropout):
-            slope, curvature = _derivatives(layer, x)
+            slope, curvature = _activation_derivatives(layer, x)
             passed.append(_Passed(slope=slope, curvature=curvature))
             x = layer(x.clone())
     return passed, x
@@ -220,7 +228,7 @@ def _only_slope(passed: list[_Passed]) -> Tensor | None:
     return last.slope if last.curvature is None and last.window is None else None
 
 
-def _pooled(x: Tensor, window: tuple[int, int]) -> tuple[Tensor, Tensor]:
+def _pool_largest(x: Tensor, window: tuple[int, int]) -> tuple[Tensor, Tensor]:
     """The largest of each window, and a one at its place, zeros elsewhere."""
     height, width = (side // step * step for side, step in zip(x.shape[2:], window, strict=True))
     largest, places = functional.max_pool2d(x[:, :, :height, :width], window, return_indices=True)
@@ -230,7 +238,7 @@ def _pooled(x: Tensor, window: tuple[int, int]) -> tuple[Tensor, Tensor]:
     return largest, _laid_out(mask)
 
 
-def _derivatives(layer: nn.Module, x: Tensor) -> tuple[Tensor, Tensor | None]:
+def _activation_derivatives(layer: nn.Module, x: Tensor) -> tuple[Tensor, Tensor | None]:
     """Slope and curvature of an activation at each entry; no curvature where it is zero everywhere."""
     with torch.enable_grad():
         z = x.detach().requires_grad_()
@@ -243,7 +251,7 @@ def _derivatives(layer: nn.Module, x: Tensor) -> tuple[Tensor, Tensor | None]:
 
 
 @torch.no_grad()
-def _backward(passed: list[_Passed], delta: Tensor) -> None:
+def _backward_chain(passed: list[_Passed], delta: Tensor) -> None:
     first = next(layer for layer in passed if layer.affine is not None)
     for layer in reversed(passed):
         layer.delta = delta
@@ -253,10 +261,10 @@ def _backward(passed: list[_Passed], delta: Tensor) -> None:
             assert layer.x is not None
             delta = layer.affine.to_inputs(delta, layer.x, layer.affine.weight)
         else:
-            delta = _through(layer, delta)
+            delta = _through_layer(layer, delta)
 
 
-def _through(layer: _Passed, delta: Tensor) -> Tensor:
+def _through_layer(layer: _Passed, delta: Tensor) -> Tensor:
     """A gradient through a layer without parameters."""
     if layer.shape is not None:
         return _laid_out(delta.reshape(layer.shape))
@@ -270,11 +278,11 @@ def _through(layer: _Passed, delta: Tensor) -> Tensor:
 
 
 @torch.no_grad()
-def _push(passed: list[_Passed], vectors: list[Tensor]) -> tuple[list[Tensor | None], Tensor]:
+def _push_tangents(passed: list[_Passed], vectors: list[Tensor]) -> tuple[list[Tensor | None], Tensor]:
     """The tangents of what each layer is given, and of the outputs, along a vector of parameters."""
     kept: list[Tensor | None] = []
     tangent: Tensor | None = None
-    for layer, parts in zip(passed, _parts(passed, vectors), strict=True):
+    for layer, parts in zip(passed, _parameter_parts(passed, vectors), strict=True):
         kept.append(tangent)
         if layer.affine is not None:
             assert layer.x is not None
@@ -292,15 +300,17 @@ def _push(passed: list[_Passed], vectors: list[Tensor]) -> tuple[list[Tensor | N
 
 
 @torch.no_grad()
-def _pull(
+def _pull_cotangents(
     passed: list[_Passed], kept: list[Tensor | None], delta: Tensor, vectors: list[Tensor], totals: list[Tensor]
 ) -> None:
     """What changes of the gradient along a vector, from the change of it in the outputs; added to the totals."""
-    everything = list(zip(passed, kept, _parts(passed, vectors), _parts(passed, totals), strict=True))
+    everything = list(
+        zip(passed, kept, _parameter_parts(passed, vectors), _parameter_parts(passed, totals), strict=True)
+    )
     for layer, tangent, parts, sums in reversed(everything):
         assert layer.delta is not None
         if layer.affine is None:
-            delta = _through(layer, delta)
+            delta = _through_layer(layer, delta)
             if layer.curvature is not None and tangent is not None:
                 delta = delta + layer.curvature * tangent * layer.delta
             continue
@@ -317,10 +327,10 @@ def _pull(
 
 
 @torch.no_grad()
-def _bent(passed: list[_Passed], kept: list[Tensor | None], vectors: list[Tensor]) -> Tensor:
+def _bent_gradient(passed: list[_Passed], kept: list[Tensor | None], vectors: list[Tensor]) -> Tensor:
     """How the network itself bends along a vector, weighed by the gradients of the loss in each layer."""
     total = passed[-1].delta.new_zeros((), dtype=torch.float64)  # type: ignore[union-attr]
-    for layer, tangent, parts in zip(passed, kept, _parts(passed, vectors), strict=True):
+    for layer, tangent, parts in zip(passed, kept, _parameter_parts(passed, vectors), strict=True):
         if tangent is None:
             continue
         assert layer.delta is not None
@@ -331,7 +341,7 @@ def _bent(passed: list[_Passed], kept: list[Tensor | None], vectors: list[Tensor
     return total
 
 
-def _parts(passed: list[_Passed], vectors: list[Tensor]) -> list[tuple[Any, Any]]:
+def _parameter_parts(passed: list[_Passed], vectors: list[Tensor]) -> list[tuple[Any, Any]]:
     """Weight and bias of each layer, in the order of the layers; nothing for those without."""
     left, found = iter(vectors), []
     for layer in passed:

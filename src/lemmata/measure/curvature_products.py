@@ -55,7 +55,7 @@ class CurvatureOperator(ABC):
         at_once: bool | None = None,
     ) -> None:
         self.reduction = validate.one_of("reduction", reduction, ("mean", "sum"))
-        chosen = dict(model.named_parameters()) if names is None else _named(model, names)
+        chosen = dict(model.named_parameters()) if names is None else _named_parameters(model, names)
         chosen = {name: value for name, value in chosen.items() if names is not None or value.requires_grad}
         if not chosen:
             raise ValueError("model must have parameters that require gradients, got none")
@@ -73,13 +73,13 @@ class CurvatureOperator(ABC):
         self.size = sum(value.numel() for value in values)
         self.dtype, self.device = values[0].dtype, values[0].device
         self.at_once = self.device.type == "cuda" if at_once is None else validate.flag("at_once", at_once)
-        self.examples = sum(_examples(inputs) for inputs, _ in self.batches)
+        self.examples = sum(_example_count(inputs) for inputs, _ in self.batches)
         if self.examples == 0:
             raise ValueError("batches must hold at least one example, got none")
         self._kept: tuple[Product, float] | None = None
 
     @abstractmethod
-    def _prepared(self, inputs: Any, targets: Any) -> Product:
+    def _prepare_product(self, inputs: Any, targets: Any) -> Product:
         """One pass through the network, and a function that then gives products with the matrix of this batch."""
 
     def __call__(self, vectors: Float[Tensor, "*block size"]) -> Float[Tensor, "*block size"]:
@@ -89,8 +89,8 @@ class CurvatureOperator(ABC):
         block = vectors.detach().reshape(-1, self.size)  # (vectors, size)
         total = torch.zeros_like(block)
         if len(block):
-            for product, weight in self._products():
-                total += weight * self._applied(product, block)
+            for product, weight in self._batch_products():
+                total += weight * self._apply_product(product, block)
         return total.reshape(vectors.shape)
 
     def forms(self, vectors: Float[Tensor, "*block size"]) -> Float[Tensor, "*block"]:
@@ -98,11 +98,11 @@ class CurvatureOperator(ABC):
         validate.last_axis("vectors", vectors, self.size, "number")
         block = vectors.detach().reshape(-1, self.size)
         total = block.new_zeros(len(block), dtype=torch.float64)
-        for product, weight in self._products():
+        for product, weight in self._batch_products():
             if isinstance(product, ChainCurvature):
                 total += weight * torch.stack([product.form(list(self.split(row).values())) for row in block])
             else:
-                total += weight * (block.double() * self._applied(product, block).double()).sum(-1)
+                total += weight * (block.double() * self._apply_product(product, block).double()).sum(-1)
         return total.reshape(vectors.shape[:-1])
 
     @property
@@ -131,35 +131,35 @@ class CurvatureOperator(ABC):
         """Independent normal vectors, with which iterations begin."""
         return torch.randn(*block, self.size, dtype=self.dtype, device=self.device, generator=generator)
 
-    def _products(self) -> Iterator[tuple[Product, float]]:
+    def _batch_products(self) -> Iterator[tuple[Product, float]]:
         if self._kept is not None:
             yield self._kept
             return
         single = isinstance(self.batches, list) and len(self.batches) == 1
         for inputs, targets in self.batches:
-            if _examples(inputs) == 0:  # its mean would be NaN
+            if _example_count(inputs) == 0:  # its mean would be NaN
                 continue
-            weight = _examples(inputs) / self.examples if self.reduction == "mean" else 1.0
+            weight = _example_count(inputs) / self.examples if self.reduction == "mean" else 1.0
             with torch.enable_grad():
-                product = self._prepared(inputs, targets)
+                product = self._prepare_product(inputs, targets)
             if single:
                 self._kept = product, weight
             yield product, weight
 
-    def _applied(self, product: Product, block: Tensor) -> Tensor:
+    def _apply_product(self, product: Product, block: Tensor) -> Tensor:
         if self.at_once:
-            return self._flat(product(list(self.split(block).values())), 1)
-        return torch.stack([self._flat(product(list(self.split(row).values())), 0) for row in block])
+            return self._flat_parts(product(list(self.split(block).values())), 1)
+        return torch.stack([self._flat_parts(product(list(self.split(row).values())), 0) for row in block])
 
-    def _flat(self, parts: Sequence[Tensor], start: int) -> Tensor:
+    def _flat_parts(self, parts: Sequence[Tensor], start: int) -> Tensor:
         return torch.cat([part.flatten(start) for part in parts], -1)
 
-    def _outputs(self, inputs: Any) -> Tensor:
+    def _model_outputs(self, inputs: Any) -> Tensor:
         arguments = inputs if isinstance(inputs, tuple) else (inputs,)
         buffers = {name: value.clone() for name, value in self.buffers.items()}  # batch normalisation counts in them
         return functional_call(self.model, self.parameters | buffers, arguments)
 
-    def _pull(self, outputs: Tensors, into: Tensors, cotangents: Tensors, batched: bool) -> Tensors:
+    def _pull_back(self, outputs: Tensors, into: Tensors, cotangents: Tensors, batched: bool) -> Tensors:
         """Products of cotangents with a Jacobian, by going back through the graph; zero where there is no way."""
         lead = cotangents[0].shape[:1] if batched else ()
         pairs = [pair for pair in zip(outputs, cotangents, strict=True) if pair[0].requires_grad]
@@ -211,17 +211,17 @@ class HessianOperator(_OfLoss):
     True
     """
 
-    def _prepared(self, inputs: Any, targets: Any) -> Product:
-        chain = known_chain(self.model, self.parameters) if self._plain(inputs) else None
+    def _prepare_product(self, inputs: Any, targets: Any) -> Product:
+        chain = known_chain(self.model, self.parameters) if self._is_plain(inputs) else None
         if chain is not None and takes_batches(chain, inputs):
             return ChainCurvature(chain, lambda f, y: _one_number(self.loss(f, y)), inputs.detach(), targets)
         values = list(self.parameters.values())
-        loss = _one_number(self.loss(self._outputs(inputs), targets))
+        loss = _one_number(self.loss(self._model_outputs(inputs), targets))
         gradient = list(torch.autograd.grad(loss, values, create_graph=True, materialize_grads=True))
         differentiable_again(gradient)
-        return lambda vectors: self._pull(gradient, values, vectors, self.at_once)
+        return lambda vectors: self._pull_back(gradient, values, vectors, self.at_once)
 
-    def _plain(self, inputs: Any) -> bool:
+    def _is_plain(self, inputs: Any) -> bool:
         """Whether products may be written out: on a processor, one vector after the other."""
         single = isinstance(inputs, Tensor) and self.dtype in (torch.float32, torch.float64)
         return single and self.device.type == "cpu" and not self.at_once
@@ -247,25 +247,25 @@ class GaussNewtonOperator(_OfLoss):
     True
     """
 
-    def _prepared(self, inputs: Any, targets: Any) -> Product:
+    def _prepare_product(self, inputs: Any, targets: Any) -> Product:
         values = list(self.parameters.values())
-        outputs = self._outputs(inputs)
-        inner = self._inner(outputs, targets)
+        outputs = self._model_outputs(inputs)
+        inner = self._inner_hessian(outputs, targets)
         # What is pulled back is linear in the cotangent; pulling that back in turn pushes a vector forward.
         cotangent = torch.zeros_like(outputs, requires_grad=True)
         pulled = list(torch.autograd.grad(outputs, values, cotangent, create_graph=True, materialize_grads=True))
 
         def product(vectors: Tensors) -> Tensors:
-            pushed = self._pull(pulled, [cotangent], vectors, self.at_once)
-            return self._pull([outputs], values, inner(pushed), self.at_once)
+            pushed = self._pull_back(pulled, [cotangent], vectors, self.at_once)
+            return self._pull_back([outputs], values, inner(pushed), self.at_once)
 
         return product
 
-    def _inner(self, outputs: Tensor, targets: Any) -> Product:
+    def _inner_hessian(self, outputs: Tensor, targets: Any) -> Product:
         """Products with the Hessian of the loss in the outputs."""
         end = outputs.detach().requires_grad_()
         slope = torch.autograd.grad(_one_number(self.loss(end, targets)), end, create_graph=True)[0]
-        return lambda pushed: self._pull([slope], [end], pushed, self.at_once)
+        return lambda pushed: self._pull_back([slope], [end], pushed, self.at_once)
 
 
 @system("fisher", title="Fisher-vector products", kind="function")
@@ -304,7 +304,7 @@ class FisherOperator(GaussNewtonOperator):
         self.distribution = validate.one_of("distribution", distribution, ("categorical", "bernoulli", "gaussian"))
         super().__init__(model, functional.mse_loss, batches, names, reduction, at_once)
 
-    def _inner(self, outputs: Tensor, targets: Any) -> Product:
+    def _inner_hessian(self, outputs: Tensor, targets: Any) -> Product:
         number = len(outputs) if self.reduction == "mean" else 1
         logits = outputs.detach()
         if self.distribution == "gaussian":
@@ -351,9 +351,9 @@ class EmpiricalFisherOperator(CurvatureOperator):
         self.losses = losses
         super().__init__(model, batches, names, reduction, at_once)
 
-    def _prepared(self, inputs: Any, targets: Any) -> Product:
+    def _prepare_product(self, inputs: Any, targets: Any) -> Product:
         values = list(self.parameters.values())
-        losses, number = self.losses(self._outputs(inputs), targets), _examples(inputs)
+        losses, number = self.losses(self._model_outputs(inputs), targets), _example_count(inputs)
         if losses.shape != (number,):
             raise ValueError(f"losses must give ({number},) numbers, one for each example, got {tuple(losses.shape)}")
         cotangent = torch.zeros_like(losses, requires_grad=True)
@@ -361,8 +361,10 @@ class EmpiricalFisherOperator(CurvatureOperator):
         number = number if self.reduction == "mean" else 1
 
         def product(vectors: Tensors) -> Tensors:
-            pushed = self._pull(pulled, [cotangent], vectors, self.at_once)[0]  # slopes of the losses along the vector
-            return self._pull([losses], values, [pushed / number], self.at_once)
+            pushed = self._pull_back(pulled, [cotangent], vectors, self.at_once)[
+                0
+            ]  # slopes of the losses along the vector
+            return self._pull_back([losses], values, [pushed / number], self.at_once)
 
         return product
 
@@ -373,14 +375,14 @@ def _one_number(loss: Tensor) -> Tensor:
     return loss.reshape(())
 
 
-def _examples(inputs: Any) -> int:
+def _example_count(inputs: Any) -> int:
     first = inputs[0] if isinstance(inputs, tuple) else inputs
     if not isinstance(first, Tensor) or first.ndim == 0:
         raise TypeError(f"batches must hold pairs of inputs and targets, with tensors as inputs, got {type(first)}")
     return len(first)
 
 
-def _named(model: nn.Module, names: Iterable[str]) -> dict[str, Tensor]:
+def _named_parameters(model: nn.Module, names: Iterable[str]) -> dict[str, Tensor]:
     if isinstance(names, str):
         raise TypeError(f"names must be a list of names, got {names!r}: use [{names!r}]")
     known = dict(model.named_parameters(remove_duplicate=False))

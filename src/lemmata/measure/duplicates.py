@@ -36,7 +36,7 @@ def equal_groups(*columns: Tensor) -> Int[Tensor, " examples"]:
     if len({len(column) for column in columns}) != 1:
         raise ValueError(f"columns must have one row an example, got {[len(column) for column in columns]} rows")
     # As bytes: numpy knows no bfloat16.
-    rows = [_bytes(column) for column in columns]
+    rows = [_row_bytes(column) for column in columns]
     seen: dict[bytes, int] = {}
     groups = []
     for parts in zip(*rows, strict=True):
@@ -47,7 +47,7 @@ def equal_groups(*columns: Tensor) -> Int[Tensor, " examples"]:
     return torch.tensor(groups, dtype=torch.long)
 
 
-def _bytes(column: Tensor) -> list[memoryview]:
+def _row_bytes(column: Tensor) -> list[memoryview]:
     column = column.detach().cpu()
     if column.is_floating_point():
         column = column + 0.0  # turns -0 into 0
@@ -78,15 +78,15 @@ def agreement_of_rest(first: Tensor, second: Tensor, draws: int = 3) -> float:
         return 0.0
     random, least = torch.Generator().manual_seed(0), 1.0
     both = torch.cat([first, second]).cpu()
-    whole = _pairs(equal_groups(both), len(first))
+    whole = _pair_count(equal_groups(both), len(first))
     for _ in range(draws):
         half = torch.randperm(features, generator=random)[: features // 2]
-        half_pairs = _pairs(equal_groups(both[:, half]), len(first))
+        half_pairs = _pair_count(equal_groups(both[:, half]), len(first))
         least = min(least, whole / half_pairs if half_pairs else 1.0)
     return least
 
 
-def _pairs(groups: Tensor, number: int) -> int:
+def _pair_count(groups: Tensor, number: int) -> int:
     """How many pairs of one of the first `number` and one of the rest stand in one group."""
     size = int(groups.max()) + 1
     left, right = (torch.bincount(part, minlength=size) for part in (groups[:number], groups[number:]))

@@ -41,10 +41,10 @@ class DifferencedHessian(HessianOperator):
         # One vector at a time: each goes to points of its own.
         super().__init__(model, loss, batches, names, reduction, at_once=False)
 
-    def _prepared(self, inputs: Any, targets: Any) -> Product:
+    def _prepare_product(self, inputs: Any, targets: Any) -> Product:
         own = list(self.parameters.values())
         here = [value.detach().clone() for value in own]
-        length = max(_norm(here), 1.0)
+        length = max(_parts_norm(here), 1.0)
 
         def gradient(step: float, vectors: Tensors) -> Tensors:
             moved = {
@@ -58,7 +58,7 @@ class DifferencedHessian(HessianOperator):
             return list(torch.autograd.grad(loss, list(moved.values()), materialize_grads=True))
 
         def product(vectors: Tensors) -> Tensors:
-            size = _norm(vectors)
+            size = _parts_norm(vectors)
             if size == 0:
                 return [torch.zeros_like(part) for part in vectors]
             step = torch.finfo(self.dtype).eps ** (1 / 3) * length / size
@@ -68,5 +68,5 @@ class DifferencedHessian(HessianOperator):
         return product
 
 
-def _norm(parts: Tensors) -> float:
+def _parts_norm(parts: Tensors) -> float:
     return torch.stack([part.detach().double().square().sum() for part in parts]).sum().sqrt().item()

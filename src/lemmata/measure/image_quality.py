@@ -30,7 +30,7 @@ def psnr(
     >>> psnr(torch.full((8, 8), 0.6), torch.full((8, 8), 0.5), data_range=1.0)
     tensor(20.0000)
     """
-    _pair(image, reference)
+    _image_pair(image, reference)
     validate.positive("data_range", data_range)
     return 10 * torch.log10(data_range**2 / (image - reference).square().mean((-2, -1)))
 
@@ -58,7 +58,7 @@ def ssim(
     >>> ssim(board, board, data_range=1.0).round(decimals=3), ssim(board, 1 - board, data_range=1.0).round(decimals=3)
     (tensor(1.), tensor(-0.9960))
     """
-    _pair(image, reference)
+    _image_pair(image, reference)
     validate.positive("data_range", data_range)
     height, width = image.shape[-2:]
     if min(height, width) < 2 * REACH + 1:
@@ -66,7 +66,7 @@ def ssim(
     # Five means in two passes; half precision would lose the variance in the difference of squares.
     x, y = (part.to(torch.promote_types(part.dtype, torch.float32)) for part in (image, reference))
     stacked = torch.stack([x, y, x * x + y * y, x * y]).reshape(-1, 1, height, width)
-    means = _windowed(stacked)
+    means = _windowed_mean(stacked)
     mean_x, mean_y, squares, product = means.reshape(4, *image.shape[:-2], *means.shape[-2:])
     c1, c2 = (K1 * data_range) ** 2, (K2 * data_range) ** 2
     both, apart = mean_x * mean_y, mean_x**2 + mean_y**2
@@ -74,7 +74,7 @@ def ssim(
     return alike.mean((-2, -1)).to(image.dtype)
 
 
-def _windowed(planes: Tensor) -> Tensor:
+def _windowed_mean(planes: Tensor) -> Tensor:
     """The mean under Wang's window wherever it fits, (planes, 1, height - 10, width - 10)."""
     window = torch.exp(-0.5 * (torch.arange(-REACH, REACH + 1, dtype=torch.float64) / SIGMA) ** 2)
     window = window / window.sum()
@@ -90,7 +90,7 @@ def _windowed(planes: Tensor) -> Tensor:
     return planes
 
 
-def _pair(image: Tensor, reference: Tensor) -> None:
+def _image_pair(image: Tensor, reference: Tensor) -> None:
     for name, value in (("image", image), ("reference", reference)):
         if validate.floating(name, value).ndim < 2:
             raise ValueError(f"{name} must be (..., height, width), got shape {tuple(value.shape)}")

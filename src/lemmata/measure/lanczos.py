@@ -77,7 +77,7 @@ def largest_ritz_pair(
     space = krylov_space(operator, start, steps, generator, done, CHECKED_EVERY if accuracy > 0 else 0)
     vectors = torch.linalg.eigh(space.tridiagonal).eigenvectors
     top = (space.basis.mT @ vectors[..., -1, None].to(start))[..., 0]
-    return measured_pair(operator, _normalised(top), lost=(start.shape[-1] + 1) * torch.finfo(start.dtype).eps / 2)
+    return measured_pair(operator, _unit_vector(top), lost=(start.shape[-1] + 1) * torch.finfo(start.dtype).eps / 2)
 
 
 def krylov_space(
@@ -110,16 +110,16 @@ def krylov_space(
     last = min(validate.count("steps", steps), start.shape[-1])  # n steps span the whole space
     # Vectors are rows, without gaps, and room for all of them is taken once.
     basis = start.new_empty(*start.shape[:-1], last, start.shape[-1])
-    basis[..., 0, :] = _normalised(start.detach())
+    basis[..., 0, :] = _unit_vector(start.detach())
     diagonal, beside, sizes, exponents = [], [], [], []
     for step in range(1, last + 1):
         known = basis[..., :step, :]
         newest = known[..., -1, :]
-        image, exponent = _applied(operator, newest)
+        image, exponent = _apply_operator(operator, newest)
         diagonal.append((image * newest).sum(-1))
         sizes.append(torch.linalg.vector_norm(image, dim=-1))
         exponents.append(exponent)
-        image = _beside(known, image)
+        image = _orthogonal_part(known, image)
         rest = torch.linalg.vector_norm(image, dim=-1)
         powers = torch.stack(exponents)
         most = powers.amax(0)
@@ -129,24 +129,24 @@ def krylov_space(
         beside.append(torch.where(exhausted, 0.0, rest))
         asked = done is not None and checked_every > 0 and step % checked_every == 0
         if step == last or asked:
-            matrix = _tridiagonal(diagonal, beside[:-1], shares).double()
+            matrix = _tridiagonal_matrix(diagonal, beside[:-1], shares).double()
             space = KrylovSpace(known, matrix, (rest * shares[-1]).double(), most)
             if step == last or (done is not None and done(space)):
                 return space
         following = image / rest[..., None]
         if exhausted.any():
-            following = torch.where(exhausted[..., None], _fresh(known, generator), following)
+            following = torch.where(exhausted[..., None], _fresh_vector(known, generator), following)
         basis[..., step, :] = following
     raise AssertionError("the last step returns")
 
 
-def _normalised(vector: Tensor) -> Tensor:
+def _unit_vector(vector: Tensor) -> Tensor:
     """The unit vector along one of any size; its largest entry is made about 1 first, so that no square underflows."""
-    scaled = _raised(vector, -torch.frexp(vector.abs().amax(-1, keepdim=True)).exponent)
+    scaled = _raise_by_power(vector, -torch.frexp(vector.abs().amax(-1, keepdim=True)).exponent)
     return scaled / torch.linalg.vector_norm(scaled, dim=-1, keepdim=True)
 
 
-def _applied(operator: Callable[[Tensor], Tensor], vector: Tensor) -> tuple[Tensor, Tensor]:
+def _apply_operator(operator: Callable[[Tensor], Tensor], vector: Tensor) -> tuple[Tensor, Tensor]:
     """The image of a unit vector with its largest entry about 1, and the exponent of the power of two taken out."""
     image = operator(vector)
     largest = image.abs().amax(-1)
@@ -163,24 +163,24 @@ def _applied(operator: Callable[[Tensor], Tensor], vector: Tensor) -> tuple[Tens
     return torch.ldexp(image, -exponent[..., None]), exponent - lift
 
 
-def _beside(known: Tensor, vector: Tensor) -> Tensor:
+def _orthogonal_part(known: Tensor, vector: Tensor) -> Tensor:
     """What of a vector is orthogonal to all known ones."""
     for _ in range(2):  # twice: once leaves what rounding put there
         vector = vector - (known.mT @ (known @ vector[..., None]))[..., 0]
     return vector
 
 
-def _fresh(known: Tensor, generator: torch.Generator | None) -> Tensor:
+def _fresh_vector(known: Tensor, generator: torch.Generator | None) -> Tensor:
     """A random unit vector that is orthogonal to all known ones; drawn again where it is none beside rounding."""
     shape, least = known[..., 0, :].shape, torch.finfo(known.dtype).eps ** 0.5
     while True:
-        drawn = _normalised(torch.randn(shape, generator=generator, dtype=known.dtype, device=known.device))
-        left = _beside(known, drawn)
+        drawn = _unit_vector(torch.randn(shape, generator=generator, dtype=known.dtype, device=known.device))
+        left = _orthogonal_part(known, drawn)
         if (torch.linalg.vector_norm(left, dim=-1) > least).all():
-            return _normalised(left)
+            return _unit_vector(left)
 
 
-def _tridiagonal(diagonal: list[Tensor], beside: list[Tensor], shares: Tensor) -> Tensor:
+def _tridiagonal_matrix(diagonal: list[Tensor], beside: list[Tensor], shares: Tensor) -> Tensor:
     matrix = torch.diag_embed((torch.stack(diagonal) * shares).movedim(0, -1))
     if beside:
         below = (torch.stack(beside) * shares[:-1]).movedim(0, -1)
@@ -196,22 +196,22 @@ def measured_pair(
     The residual includes what the operator itself may have lost to rounding, as far as it is known: a part `lost` of
     the image, and `lost_at_most` whatever its size.
     """
-    image, exponent = _applied(operator, vector)
+    image, exponent = _apply_operator(operator, vector)
     x, image = vector.double(), image.double()
     length = torch.linalg.vector_norm(x, dim=-1)
-    value = _raised((image * x).sum(-1) / length.square(), exponent).to(vector.dtype)
+    value = _raise_by_power((image * x).sum(-1) / length.square(), exponent).to(vector.dtype)
     if not value.isfinite().all():
         raise ValueError(f"operator must have eigenvalues that {vector.dtype} can hold: scale it")
-    kept = _raised(value.double(), -exponent)  # as it was rounded
+    kept = _raise_by_power(value.double(), -exponent)  # as it was rounded
     residual = torch.linalg.vector_norm(image - kept[..., None] * x, dim=-1) / length
     # Differences round by 3 u of the image or of what is subtracted, sums by (n + 3) u of the result.
     residual = residual * (1 + (x.shape[-1] + 8) * EPS) + (lost + 2 * EPS) * torch.linalg.vector_norm(image, dim=-1)
-    rounded = (_raised(residual, exponent) + lost_at_most * (1 + 4 * EPS)).to(vector.dtype)
+    rounded = (_raise_by_power(residual, exponent) + lost_at_most * (1 + 4 * EPS)).to(vector.dtype)
     above = rounded.nextafter(rounded.new_tensor(torch.inf))  # also where nothing is left of it
     return RitzPair(value, vector, torch.where((residual == 0) & (rounded == 0), rounded, above))
 
 
-def _raised(number: Tensor, exponent: Tensor) -> Tensor:
+def _raise_by_power(number: Tensor, exponent: Tensor) -> Tensor:
     """A number times a power of two, in two steps, for that power may be too large or too small to store."""
     half = exponent // 2
     return torch.ldexp(torch.ldexp(number, half), exponent - half)

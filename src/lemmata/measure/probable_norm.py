@@ -115,8 +115,8 @@ def probable_spectral_norm(
     wide = matrix.shape[-1] > matrix.shape[-2]  # both Gram matrices have the same norm; this one is smaller
     tall = matrix.detach().mT if wide else matrix.detach()
     batch, (rows, columns) = tall.shape[:-2], tall.shape[-2:]
-    blocks = _blocks(tall.reshape(-1, rows, columns), unit.reshape(-1, 1, 1))
-    apart, starts, steps, lost = _plan(rows, columns, tolerance, failure)
+    blocks = _row_blocks(tall.reshape(-1, rows, columns), unit.reshape(-1, 1, 1))
+    apart, starts, steps, lost = _iteration_plan(rows, columns, tolerance, failure)
     start = torch.randn(math.prod(batch), starts, columns, generator=generator, dtype=unit.dtype, device=unit.device)
 
     def gram(x: Tensor) -> Tensor:
@@ -139,7 +139,7 @@ def probable_spectral_norm(
     return SpectralNormBounds(scaled_down(lower, unit), scaled_up(upper, unit), left, right, value)
 
 
-def _blocks(
+def _row_blocks(
     matrix: Float[Tensor, "batch rows columns"], unit: Float[Tensor, "batch 1 1"]
 ) -> Callable[[], Iterator[Float[Tensor, "batch some columns"]]]:
     """Some rows at a time, in double precision and divided by their power of two, in a copy that stays in the cache."""
@@ -159,7 +159,7 @@ def _blocks(
     return blocks
 
 
-def _plan(rows: int, columns: int, tolerance: float, failure: float) -> tuple[float, int, int, float]:
+def _iteration_plan(rows: int, columns: int, tolerance: float, failure: float) -> tuple[float, int, int, float]:
     """How far apart the bounds are, the number of starts and of steps, and the share of A^T A that rounding may be.
 
     A product with A^T A is wrong by (rows + columns) u |A|_F |A|, making an image orthogonal to k vectors, twice, by

@@ -25,7 +25,7 @@ def intersection_over_union(
     >>> intersection_over_union(torch.tensor([[[True, True]]]), torch.tensor([[[True, False]]]))
     tensor([0.5000], dtype=torch.float64)
     """
-    _masks(found, truth)
+    _mask_pair(found, truth)
     shared, either = (found & truth).sum((-2, -1)), (found | truth).sum((-2, -1))
     return torch.where(either > 0, shared.double() / either.clamp(min=1), 1.0)
 
@@ -45,12 +45,12 @@ def dice(
     >>> dice(torch.tensor([[[True, True]]]), torch.tensor([[[True, False]]]))
     tensor([0.6667], dtype=torch.float64)
     """
-    _masks(found, truth)
+    _mask_pair(found, truth)
     shared, sizes = (found & truth).sum((-2, -1)), found.sum((-2, -1)) + truth.sum((-2, -1))
     return torch.where(sizes > 0, 2 * shared.double() / sizes.clamp(min=1), 1.0)
 
 
-def _masks(found: Tensor, truth: Tensor) -> None:
+def _mask_pair(found: Tensor, truth: Tensor) -> None:
     for name, value in (("found", found), ("truth", truth)):
         if validate.tensor(name, value).dtype is not torch.bool or value.ndim < 2:
             shape = tuple(value.shape)

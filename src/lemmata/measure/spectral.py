@@ -86,7 +86,7 @@ def certified_spectral_norm(
     scaled = scaled.mT if wide else scaled
     rows, columns = scaled.shape[-2:]
     single = columns >= LARGE and tolerance >= 1e-6
-    negative, gram = _grams(scaled, torch.float32 if single else torch.float64)
+    negative, gram = _gram_products(scaled, torch.float32 if single else torch.float64)
     frobenius = (-negative.diagonal(dim1=-2, dim2=-1).sum(-1)).sqrt()
     right = _top_eigenvector(gram, tolerance)
     image = (scaled @ right[..., None])[..., 0]
@@ -100,7 +100,7 @@ def certified_spectral_norm(
     return SpectralNormBounds(scaled_down(lower, unit), scaled_up(upper, unit), left, right, value)
 
 
-def _grams(
+def _gram_products(
     matrix: Float[Tensor, "*batch rows columns"], dtype: torch.dtype
 ) -> tuple[Float[Tensor, "*batch columns columns"], Float[Tensor, "*batch columns columns"]]:
     """The products of all columns, each pair once: their negatives below the diagonal, and all in another dtype."""

@@ -51,9 +51,9 @@ def hutchinson_trace(
     >>> hutchinson_trace(lambda x: torch.tensor([1.0, 2.0, 3.0]) * x, probes=2, like=torch.ones(3))
     TraceEstimate(value=6.0, standard_error=0.0, products=2)
     """
-    signs = _signs(operator, validate.count("probes", probes), like, generator)
-    forms = torch.cat([_forms(operator, part) for part in signs.split(BLOCK)])
-    return TraceEstimate(forms.mean().item(), _error(forms), probes)
+    signs = _random_signs(operator, validate.count("probes", probes), like, generator)
+    forms = torch.cat([_quadratic_forms(operator, part) for part in signs.split(BLOCK)])
+    return TraceEstimate(forms.mean().item(), _standard_error(forms), probes)
 
 
 @system("hutch_plus_plus", title="Hutch++ trace estimate", kind="function")
@@ -85,23 +85,23 @@ def hutch_plus_plus(
     (True, 6)
     """
     validate.count("products", products, least=3)
-    signs = _signs(operator, products - products // 3, like, generator)  # (sketch + probes, n)
+    signs = _random_signs(operator, products - products // 3, like, generator)  # (sketch + probes, n)
     sketched = min(products // 3, signs.shape[1])
     if signs.dtype not in (torch.float32, torch.float64):  # torch has no QR of others
         raise TypeError(f"operator must take float32 or float64, got {signs.dtype}: use hutchinson_trace")
     images = torch.cat([operator(part) for part in signs[:sketched].split(BLOCK)])
     basis = torch.linalg.qr(images.mT).Q.mT  # (sketched, n)
-    inside = torch.cat([_forms(operator, part) for part in basis.split(BLOCK)]).sum().item()
+    inside = torch.cat([_quadratic_forms(operator, part) for part in basis.split(BLOCK)]).sum().item()
     if sketched == signs.shape[1]:
         return TraceEstimate(inside, 0.0, 2 * sketched)
     rest = signs[sketched:]
     for _ in range(2):  # twice: once leaves what rounding put there
         rest = rest - (rest @ basis.mT) @ basis
-    forms = torch.cat([_forms(operator, part) for part in rest.split(BLOCK)])
-    return TraceEstimate(inside + forms.mean().item(), _error(forms), 2 * sketched + len(rest))
+    forms = torch.cat([_quadratic_forms(operator, part) for part in rest.split(BLOCK)])
+    return TraceEstimate(inside + forms.mean().item(), _standard_error(forms), 2 * sketched + len(rest))
 
 
-def _signs(
+def _random_signs(
     operator: Callable[[Tensor], Tensor], count: int, like: Tensor | None, generator: torch.Generator | None
 ) -> Tensor:
     if like is not None:
@@ -115,12 +115,12 @@ def _signs(
     return drawn.to(dtype) * 2 - 1
 
 
-def _forms(operator: Callable[[Tensor], Tensor], vectors: Tensor) -> Tensor:
+def _quadratic_forms(operator: Callable[[Tensor], Tensor], vectors: Tensor) -> Tensor:
     """The quadratic form of each row, added up in double precision; operators that know a shorter way take it."""
     if hasattr(operator, "forms"):
         return operator.forms(vectors)  # type: ignore[attr-defined]
     return (vectors.double() * operator(vectors).double()).sum(-1)
 
 
-def _error(forms: Tensor) -> float:
+def _standard_error(forms: Tensor) -> float:
     return forms.std().item() / math.sqrt(len(forms)) if len(forms) > 1 else math.inf

@@ -35,7 +35,7 @@ class WordByWord:
         pairs = list(pairs)
         if not pairs:
             raise ValueError("pairs must hold at least one pair of sentences")
-        sources, targets = _numbered((s for s, _ in pairs), 1), _numbered((t for _, t in pairs), 0)
+        sources, targets = _number_words((s for s, _ in pairs), 1), _number_words((t for _, t in pairs), 0)
         # One row for each target word and each word of its source sentence: its entry in the table, and its place.
         entries, places, place = [], [], 0
         for source, target in pairs:
@@ -64,7 +64,7 @@ class WordByWord:
         return [self.dictionary_.get(word, word) for word in words]
 
 
-def _numbered(sentences: Iterable[Sequence[str]], first: int) -> dict[str, int]:
+def _number_words(sentences: Iterable[Sequence[str]], first: int) -> dict[str, int]:
     distinct = dict.fromkeys(word for sentence in sentences for word in sentence)
     return {word: number for number, word in enumerate(distinct, first)}
 

@@ -105,18 +105,18 @@ def backpropagate(network: nn.Sequential, x: Float[Tensor, "batch inputs"], loss
     >>> all(torch.allclose(found.gradients[name], p.grad) for name, p in network.named_parameters())
     True
     """
-    layers, names, work = _chain(network), _names(network), _Work()
-    hidden = [_checked(x, layers)]
+    layers, names, work = _layer_chain(network), _parameter_names(network), _Work()
+    hidden = [_checked_input(x, layers)]
     for layer in layers:
-        hidden.append(_forward(layer, hidden[-1], work))  # (batch, width)
+        hidden.append(_forward_value(layer, hidden[-1], work))  # (batch, width)
     forward = work.multiply_adds
-    delta, value = _pulled(loss, hidden[-1])
+    delta, value = _loss_gradient(loss, hidden[-1])
     deltas, gradients = [delta], {}
     for layer, before in zip(reversed(layers), reversed(hidden[:-1]), strict=True):
         if isinstance(layer, nn.Linear):
-            _add(gradients, names, layer.weight, work.product(delta.mT, before))  # (outputs, inputs)
+            _add_gradient(gradients, names, layer.weight, work.product(delta.mT, before))  # (outputs, inputs)
             if layer.bias is not None:
-                _add(gradients, names, layer.bias, work.total(delta))
+                _add_gradient(gradients, names, layer.bias, work.total(delta))
             delta = work.product(delta, layer.weight)  # rows are examples: the transpose of the Jacobian, W
         else:
             delta = work.times(delta, work.slope(layer, before))
@@ -144,8 +144,8 @@ def forward_mode(network: nn.Sequential, x: Float[Tensor, "batch inputs"], loss:
     >>> torch.allclose(one.gradients["0.weight"], other.gradients["0.weight"]), one.passes > 20 * other.passes
     (True, True)
     """
-    layers, names, work, once = _chain(network), _names(network), _Work(), _Work()
-    hidden = _checked(x, layers)
+    layers, names, work, once = _layer_chain(network), _parameter_names(network), _Work(), _Work()
+    hidden = _checked_input(x, layers)
     tangents, owners = hidden.new_empty(0, *hidden.shape), []  # (parameters so far, batch, width)
     for layer in layers:
         if isinstance(layer, nn.Linear):
@@ -160,12 +160,12 @@ def forward_mode(network: nn.Sequential, x: Float[Tensor, "batch inputs"], loss:
             tangents = torch.cat([tangents, *fresh])
         else:
             tangents = work.times(tangents, work.slope(layer, hidden))
-        hidden = _forward(layer, hidden, once)
-    delta, value = _pulled(loss, hidden)
+        hidden = _forward_value(layer, hidden, once)
+    delta, value = _loss_gradient(loss, hidden)
     directional = work.product(tangents.flatten(1), delta.flatten()[:, None])[:, 0]  # (parameters,)
     gradients: dict[str, Tensor] = {}
     for owner, part in zip(owners, directional.split([p.numel() for p in owners]), strict=True):
-        _add(gradients, names, owner, part.reshape(owner.shape))
+        _add_gradient(gradients, names, owner, part.reshape(owner.shape))
     return CountedGradient(value, gradients, once.multiply_adds, work.multiply_adds + once.multiply_adds)
 
 
@@ -190,14 +190,14 @@ def finite_differences(
     (True, 33.0)
     """
     moved = copy.deepcopy(network)
-    layers, work = _chain(moved), _Work()
-    x = _checked(x, layers)
+    layers, work = _layer_chain(moved), _Work()
+    x = _checked_input(x, layers)
     size = torch.finfo(x.dtype).eps ** (1 / 3) if step is None else float(validate.positive("step", step))
 
     def value() -> Tensor:
         hidden = x
         for layer in layers:
-            hidden = _forward(layer, hidden, work)
+            hidden = _forward_value(layer, hidden, work)
         return loss(hidden)
 
     here = value()
@@ -214,40 +214,40 @@ def finite_differences(
     return CountedGradient(here, gradients, forward, work.multiply_adds)
 
 
-def _forward(layer: nn.Module, before: Tensor, work: _Work) -> Tensor:
+def _forward_value(layer: nn.Module, before: Tensor, work: _Work) -> Tensor:
     if not isinstance(layer, nn.Linear):
         return work.value(layer, before)
     product = work.product(before, layer.weight.mT)
     return product if layer.bias is None else work.add(product, layer.bias)
 
 
-def _pulled(loss: Loss, outputs: Tensor) -> tuple[Tensor, Tensor]:
+def _loss_gradient(loss: Loss, outputs: Tensor) -> tuple[Tensor, Tensor]:
     """The gradient of the loss in the outputs, and its value."""
 
     def checked(outputs: Tensor) -> Tensor:
         value = loss(outputs)
         if not isinstance(value, Tensor) or value.numel() != 1:
-            raise ValueError(f"loss must give one number, got {_described(value)}: take its mean or sum")
+            raise ValueError(f"loss must give one number, got {_value_in_words(value)}: take its mean or sum")
         return value.reshape(())
 
     return torch.func.grad_and_value(checked)(outputs)  # type: ignore[return-value]
 
 
-def _described(value: Any) -> str:
+def _value_in_words(value: Any) -> str:
     return f"shape {tuple(value.shape)}" if isinstance(value, Tensor) else type(value).__name__
 
 
-def _names(network: nn.Module) -> dict[int, str]:
+def _parameter_names(network: nn.Module) -> dict[int, str]:
     """The name of each parameter by its identity, so that one used twice gets the sum of both gradients."""
     return {id(parameter): name for name, parameter in network.named_parameters()}
 
 
-def _add(gradients: dict[str, Tensor], names: dict[int, str], parameter: Tensor, gradient: Tensor) -> None:
+def _add_gradient(gradients: dict[str, Tensor], names: dict[int, str], parameter: Tensor, gradient: Tensor) -> None:
     name = names[id(parameter)]
     gradients[name] = gradients[name] + gradient if name in gradients else gradient
 
 
-def _checked(x: Tensor, layers: list[nn.Module]) -> Tensor:
+def _checked_input(x: Tensor, layers: list[nn.Module]) -> Tensor:
     if x.device.type != "meta" or x.ndim != 2:  # where there are no numbers, only shapes are followed and counted
         validate.matrix("x", x, "batch, inputs")
     first = next((layer for layer in layers if isinstance(layer, nn.Linear)), None)
@@ -259,11 +259,11 @@ def _checked(x: Tensor, layers: list[nn.Module]) -> Tensor:
     return x.detach()
 
 
-def _chain(network: nn.Sequential) -> list[nn.Module]:
+def _layer_chain(network: nn.Sequential) -> list[nn.Module]:
     """The layers in their order, chains within the chain unrolled; a sentence where one of them is not known."""
     if not isinstance(network, nn.Sequential):
         raise TypeError(f"network must be an nn.Sequential, got {type(network).__name__}")
-    layers = list(_unrolled(network))
+    layers = list(_unroll_layers(network))
     for layer in layers:
         if not isinstance(layer, nn.Linear) and not _works_entry_by_entry(layer):
             known = "nn.Linear and activations without parameters or chance that work entry by entry"
@@ -271,10 +271,10 @@ def _chain(network: nn.Sequential) -> list[nn.Module]:
     return layers
 
 
-def _unrolled(network: nn.Sequential) -> Iterator[nn.Module]:
+def _unroll_layers(network: nn.Sequential) -> Iterator[nn.Module]:
     for layer in network:
         if isinstance(layer, nn.Sequential):
-            yield from _unrolled(layer)
+            yield from _unroll_layers(layer)
         else:
             yield layer
 

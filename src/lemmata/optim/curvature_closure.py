@@ -20,15 +20,15 @@ class Curvature(NamedTuple):
 
     def product(self, vector: Tensor) -> Tensor:
         """The Hessian times a vector, of shape (parameters,)."""
-        return self._derivative(_parts(vector, self.parameters), batched=False)
+        return self._second_derivative(_parameter_parts(vector, self.parameters), batched=False)
 
     def hessian(self) -> Tensor:
         """The Hessian, of shape (parameters, parameters)."""
         unit = torch.eye(len(self.gradient), dtype=self.gradient.dtype, device=self.gradient.device)
-        matrix = self._derivative(_parts(unit, self.parameters), batched=True)
+        matrix = self._second_derivative(_parameter_parts(unit, self.parameters), batched=True)
         return (matrix + matrix.mT) / 2
 
-    def _derivative(self, vectors: list[Tensor], batched: bool) -> Tensor:
+    def _second_derivative(self, vectors: list[Tensor], batched: bool) -> Tensor:
         reached = [(grad, v) for grad, v in zip(self.differentiable, vectors, strict=True) if grad.requires_grad]
         lead = vectors[0].shape[:1] if batched else ()
         if not reached:  # the loss is linear in every parameter
@@ -131,11 +131,11 @@ def spread(groups: Sequence[dict[str, Any]], word: str, like: Tensor) -> Tensor:
 @torch.no_grad()
 def move(parameters: Sequence[Tensor], change: Tensor) -> None:
     """Add a vector of shape (parameters,) to the parameters."""
-    for parameter, part in zip(parameters, _parts(change, parameters), strict=True):
+    for parameter, part in zip(parameters, _parameter_parts(change, parameters), strict=True):
         parameter.add_(part.to(parameter.dtype))
 
 
-def _parts(vectors: Tensor, parameters: Sequence[Tensor]) -> list[Tensor]:
+def _parameter_parts(vectors: Tensor, parameters: Sequence[Tensor]) -> list[Tensor]:
     """(..., parameters) -> one (..., *shape) for each parameter."""
     pieces = vectors.split([p.numel() for p in parameters], dim=-1)
     return [piece.reshape((*vectors.shape[:-1], *p.shape)) for piece, p in zip(pieces, parameters, strict=True)]

@@ -107,7 +107,7 @@ class EntropySGD(Optimizer):
                 loss = found if step == 0 else loss
                 for group, params in groups:
                     for parameter in params:
-                        self._walk(group, parameter, places[parameter])
+                        self._walk_inner(group, parameter, places[parameter])
                         means[parameter].lerp_(parameter, group["mean_rate"])
         finally:
             torch._foreach_copy_(list(places), list(places.values()))
@@ -116,7 +116,7 @@ class EntropySGD(Optimizer):
                 parameter.lerp_(means[parameter], group["outer_lr"])
         return loss
 
-    def _walk(self, group: dict[str, Any], parameter: Tensor, place: Tensor) -> None:
+    def _walk_inner(self, group: dict[str, Any], parameter: Tensor, place: Tensor) -> None:
         grad = parameter.grad
         if grad is None:
             return

@@ -63,15 +63,15 @@ class Extragradient(Optimizer):
         if not places:
             raise ValueError("Extragradient found no gradient: closure must call backward")
         try:
-            self._descend()
+            self._descend_once()
             self.zero_grad()
             compute()
         finally:
             torch._foreach_copy_(list(places), list(places.values()))
-        self._descend()
+        self._descend_once()
         return loss
 
-    def _descend(self) -> None:
+    def _descend_once(self) -> None:
         for group in self.param_groups:
             params = [p for p in group["params"] if p.grad is not None]
             grads = [p.grad for p in params if p.grad is not None]

@@ -127,7 +127,7 @@ class FirstOrder(Optimizer, ABC):
         if group["fused"]:
             if any(parameter.is_complex() for parameter in theta):
                 raise ValueError("fused must be False or None for complex parameters: torch's kernels take real ones")
-            for part in _alike(theta, g, steps, *state):
+            for part in _alike_portions(theta, g, steps, *state):
                 self.update_fused(group, *part)
             return
         compiling = torch.compiler.is_compiling()
@@ -141,12 +141,12 @@ class FirstOrder(Optimizer, ABC):
             g = torch._foreach_neg(g)
         if group["weight_decay"] and self.coupled_decay:
             g = torch._foreach_add(g, theta, alpha=group["weight_decay"])
-        theta, g, *slots = (list(map(_real, values)) for values in (theta, g, *state))
+        theta, g, *slots = (list(map(_as_real, values)) for values in (theta, g, *state))
         many = group["foreach"]
         if many is None:
             many = compiling or all(parameter.device.type not in ("cpu", "meta") for parameter in theta)
         if many:
-            for part in _alike(theta, g, t, *slots):
+            for part in _alike_portions(theta, g, t, *slots):
                 self.update_all(group, *part)
         else:
             for part in zip(theta, g, t or [None] * len(g), *slots, strict=True):
@@ -186,12 +186,12 @@ def add_quotient_all(theta: Tensors, above: Tensors, below: Tensors, factors: li
         torch._foreach_addcdiv_(theta, above, below, factors)
 
 
-def _real(value: Tensor) -> Tensor:
+def _as_real(value: Tensor) -> Tensor:
     """A complex number is a pair of real ones; a view, so that steps reach the parameter itself."""
     return torch.view_as_real(value) if value.is_complex() else value
 
 
-def _alike(*lists: Sequence[Any]) -> Iterator[list[Any]]:
+def _alike_portions(*lists: Sequence[Any]) -> Iterator[list[Any]]:
     """The same lists in portions of one device and one dtype; empty lists stay empty."""
     kinds: dict[Any, list[int]] = {}
     for index, value in enumerate(lists[0]):

@@ -55,7 +55,7 @@ def flow_path(
 
     def velocity(_: float, flat: Any) -> Any:
         point = torch.as_tensor(flat, dtype=torch.float64).to(start.device).reshape(start.shape)
-        slope = _gradient(f, point)[1]
+        slope = _point_gradient(f, point)[1]
         if next(taken) == most or not bool(slope.isfinite().all()):  # the solver would halve its step for ever
             raise ValueError(f"the flow could not be followed to time {end:g}: f may fall without bound")
         return -slope.flatten().cpu().numpy()
@@ -110,7 +110,7 @@ def descent_path(
     chosen = optimizer([point])
 
     def closure() -> Any:
-        value, point.grad = _gradient(f, point)
+        value, point.grad = _point_gradient(f, point)
         return value
 
     path = [point.detach().clone()]
@@ -122,7 +122,7 @@ def descent_path(
     return torch.stack(path)  # (steps + 1, ..., n)
 
 
-def _gradient(f: Function, point: Tensor) -> tuple[Tensor, Tensor]:
+def _point_gradient(f: Function, point: Tensor) -> tuple[Tensor, Tensor]:
     """The sum of the values, and the gradient at each point; parameters inside the function get none."""
     with torch.enable_grad():
         point = point.detach().requires_grad_()

@@ -77,16 +77,16 @@ def banded(values: Tensor, bands: int = BANDS) -> Tensor:
     return (order * bands).floor().clamp(max=bands - 1) / (bands - 1)
 
 
-def _valley(x: Tensor) -> Tensor:
+def _narrow_valley(x: Tensor) -> Tensor:
     return (x[..., 0] ** 2 + 20 * x[..., 1] ** 2) / 2
 
 
-def _turned(x: Tensor) -> Tensor:
+def _turned_valley(x: Tensor) -> Tensor:
     along, across = (x[..., 0] + x[..., 1]) / math.sqrt(2), (x[..., 1] - x[..., 0]) / math.sqrt(2)
     return (along**2 + 20 * across**2) / 2
 
 
-def _rosenbrock(x: Tensor) -> Tensor:
+def _rosenbrock_function(x: Tensor) -> Tensor:
     return (1 - x[..., 0]) ** 2 + 100 * (x[..., 1] - x[..., 0] ** 2) ** 2
 
 
@@ -94,11 +94,11 @@ def _double_well(x: Tensor) -> Tensor:
     return (x[..., 0] ** 2 - 1) ** 2 + x[..., 1] ** 2
 
 
-def _saddle(x: Tensor) -> Tensor:
+def _saddle_function(x: Tensor) -> Tensor:
     return x[..., 0] ** 2 / 2 + torch.cos(x[..., 1]) - 1
 
 
-def _beale(x: Tensor) -> Tensor:
+def _beale_function(x: Tensor) -> Tensor:
     first, second = x[..., 0], x[..., 1]
     return (
         (1.5 - first + first * second) ** 2
@@ -107,18 +107,34 @@ def _beale(x: Tensor) -> Tensor:
     )
 
 
-def _ripples(x: Tensor) -> Tensor:
+def _rippled_bowl(x: Tensor) -> Tensor:
     return (x**2 + 3 * torch.sin(x) ** 2).sum(-1)
 
 
 LANDSCAPES = {
     each.name: each
     for each in (
-        Landscape("valley", "Narrow valley", _valley, (-4.5, 4.5, -4.5, 4.5), (-4.0, 1.6), ((0.0, 0.0),), (), 20.0),
         Landscape(
-            "turned", "Valley across the axes", _turned, (-4.0, 4.0, -4.0, 4.0), (-3.4, -1.8), ((0.0, 0.0),), (), 20.0
+            "valley", "Narrow valley", _narrow_valley, (-4.5, 4.5, -4.5, 4.5), (-4.0, 1.6), ((0.0, 0.0),), (), 20.0
         ),
-        Landscape("rosenbrock", "Rosenbrock's banana", _rosenbrock, (-2.0, 2.0, -1.0, 3.0), (-1.5, 2.2), ((1.0, 1.0),)),
+        Landscape(
+            "turned",
+            "Valley across the axes",
+            _turned_valley,
+            (-4.0, 4.0, -4.0, 4.0),
+            (-3.4, -1.8),
+            ((0.0, 0.0),),
+            (),
+            20.0,
+        ),
+        Landscape(
+            "rosenbrock",
+            "Rosenbrock's banana",
+            _rosenbrock_function,
+            (-2.0, 2.0, -1.0, 3.0),
+            (-1.5, 2.2),
+            ((1.0, 1.0),),
+        ),
         Landscape(
             "double_well",
             "Double well",
@@ -131,7 +147,7 @@ LANDSCAPES = {
         Landscape(
             "saddle",
             "Saddle",
-            _saddle,
+            _saddle_function,
             (-5.0, 5.0, -5.0, 5.0),
             (-4.0, 0.001),
             ((0.0, -math.pi), (0.0, math.pi)),
@@ -139,9 +155,15 @@ LANDSCAPES = {
             1.0,
         ),
         Landscape(
-            "beale", "Beale's plateau", _beale, (-0.5, 4.5, -2.5, 2.5), (0.6, -1.6), ((3.0, 0.5),), ((0.0, 1.0),)
+            "beale",
+            "Beale's plateau",
+            _beale_function,
+            (-0.5, 4.5, -2.5, 2.5),
+            (0.6, -1.6),
+            ((3.0, 0.5),),
+            ((0.0, 1.0),),
         ),
-        Landscape("ripples", "Ripples", _ripples, (-5.0, 5.0, -5.0, 5.0), (-4.5, 3.6), ((0.0, 0.0),), (), 8.0),
+        Landscape("ripples", "Ripples", _rippled_bowl, (-5.0, 5.0, -5.0, 5.0), (-4.5, 3.6), ((0.0, 0.0),), (), 8.0),
     )
 }
 

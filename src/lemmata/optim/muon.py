@@ -99,17 +99,17 @@ class Muon(Optimizer):
         for group in self.param_groups:
             for name, value in ({"rule": "muon"} | self.defaults).items():
                 group.setdefault(name, value)
-            _checked(group)
+            _checked_group(group)
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
         """Add a group; one that holds matrices and other parameters becomes two."""
-        words = _checked(group_options(self.defaults, param_group))
+        words = _checked_group(group_options(self.defaults, param_group))
         given = words["params"]
         members = [given] if isinstance(given, Tensor) else list(given)
         rule = validate.one_of("rule", param_group.get("rule", "muon"), ("muon", "adamw"))
-        flat = [rule == "adamw" or getattr(_parameter(member), "ndim", 2) < 2 for member in members]
+        flat = [rule == "adamw" or getattr(_parameter_of(member), "ndim", 2) < 2 for member in members]
         if "rule" in param_group and rule == "muon" and any(flat):
-            shape = tuple(_parameter(members[flat.index(True)]).shape)
+            shape = tuple(_parameter_of(members[flat.index(True)]).shape)
             raise ValueError(f'rule must be "adamw" for a parameter with fewer than two axes, got shape {shape}')
         for name, wanted in (("muon", False), ("adamw", True)):
             chosen = [member for member, is_flat in zip(members, flat, strict=True) if is_flat is wanted]
@@ -129,11 +129,11 @@ class Muon(Optimizer):
         for group in self.param_groups:
             params = [p for p in group["params"] if p.grad is not None and p.numel()]
             if params:
-                grads = [self._gradient(p, group["maximize"]) for p in params]
+                grads = [self._signed_gradient(p, group["maximize"]) for p in params]
                 (self._by_adamw if group["rule"] == "adamw" else self._by_muon)(group, params, grads)
         return loss
 
-    def _gradient(self, parameter: Tensor, maximize: bool) -> Tensor:
+    def _signed_gradient(self, parameter: Tensor, maximize: bool) -> Tensor:
         grad = parameter.grad
         assert grad is not None
         if grad.is_sparse:
@@ -141,21 +141,21 @@ class Muon(Optimizer):
         return -grad if maximize else grad
 
     def _by_muon(self, group: dict[str, Any], params: list[Tensor], grads: list[Tensor]) -> None:
-        buffers = [self._state(p, "momentum_buffer") for p in params]
+        buffers = [self._named_state(p, "momentum_buffer") for p in params]
         one_by_one = group["foreach"] is False
         momentum, lr = group["momentum"], group["lr"]
         if one_by_one:
             for parameter, grad, buffer in zip(params, grads, buffers, strict=True):
                 buffer.lerp_(grad, 1 - momentum)
                 mean = grad.lerp(buffer, momentum) if group["nesterov"] else buffer
-                update = _orthogonal([mean.flatten(1)], group)[0]  # (d_out, d_in)
+                update = _orthogonalize_all([mean.flatten(1)], group)[0]  # (d_out, d_in)
                 parameter.mul_(1 - lr * group["weight_decay"])
-                parameter.sub_(update.view_as(parameter) * (lr * _factor(parameter, group["adjust_lr_fn"])))
+                parameter.sub_(update.view_as(parameter) * (lr * _adjustment_factor(parameter, group["adjust_lr_fn"])))
             return
         torch._foreach_lerp_(buffers, grads, 1 - momentum)
         means = list(torch._foreach_lerp(grads, buffers, momentum)) if group["nesterov"] else buffers
-        updates = _orthogonal([mean.flatten(1) for mean in means], group)
-        scaled = torch._foreach_mul(updates, [-_factor(p, group["adjust_lr_fn"]) for p in params])
+        updates = _orthogonalize_all([mean.flatten(1) for mean in means], group)
+        scaled = torch._foreach_mul(updates, [-_adjustment_factor(p, group["adjust_lr_fn"]) for p in params])
         torch._foreach_mul_(scaled, lr)
         torch._foreach_mul_(params, 1 - lr * group["weight_decay"])
         torch._foreach_add_(params, [update.view_as(p) for update, p in zip(scaled, params, strict=True)])
@@ -166,7 +166,7 @@ class Muon(Optimizer):
             self.state[p].setdefault("step", torch.zeros((), dtype=torch.float64 if p.dtype in wide else torch.float32))
             for p in params
         ]
-        means, squares = ([self._state(p, name) for p in params] for name in ("exp_avg", "exp_avg_sq"))
+        means, squares = ([self._named_state(p, name) for p in params] for name in ("exp_avg", "exp_avg_sq"))
         beta1, beta2 = group["adamw_betas"]
         words = {"lr": group["lr"], "weight_decay": group["weight_decay"], "eps": group["adamw_eps"]}
         # With an lr that is a tensor torch takes one parameter after the other, or refuses.
@@ -175,7 +175,7 @@ class Muon(Optimizer):
         has_complex = any(p.is_complex() for p in params)
         adamw(params, grads, means, squares, [], steps, has_complex=has_complex, **words)
 
-    def _state(self, parameter: Tensor, name: str) -> Tensor:
+    def _named_state(self, parameter: Tensor, name: str) -> Tensor:
         state = self.state[parameter]
         if name not in state:
             state[name] = torch.zeros_like(parameter, memory_format=torch.preserve_format)
@@ -245,7 +245,7 @@ def _newton_schulz_by_gram(
     $$ P_k = aI + bA_k + cA_k^2, \qquad A_{k+1} = P_k A_k P_k, \qquad X_n = P_{n-1} \cdots P_0 X_0 $$
 
     since all $P_k$ are polynomials of $A_0 = X_0X_0^\top$. What rounding does to $A_0$ grows as $a^{2k}$ where singular
-    values are tiny: `_orthogonal` takes it only as long as that is less than a hundredth.
+    values are tiny: `_orthogonalize_all` takes it only as long as that is less than a hundredth.
     """
     a, b, c = coefficients
     x = matrices / torch.linalg.matrix_norm(matrices, keepdim=True).clamp(min=eps)
@@ -283,7 +283,7 @@ def polar_factor(matrices: Inexact[Tensor, "*batch rows columns"]) -> Inexact[Te
     return torch.where(finite, (u * present[..., None, :]) @ vh, torch.nan)
 
 
-def _orthogonal(matrices: list[Tensor], group: dict[str, Any]) -> list[Tensor]:
+def _orthogonalize_all(matrices: list[Tensor], group: dict[str, Any]) -> list[Tensor]:
     """Each matrix made orthogonal, in its own dtype; equal shapes together as far as memory is not the limit."""
     found: list[Tensor] = [torch.empty(0)] * len(matrices)
     for places in _equal_shapes(matrices):
@@ -291,7 +291,7 @@ def _orthogonal(matrices: list[Tensor], group: dict[str, Any]) -> list[Tensor]:
         if group["method"] == "svd":  # which torch has in float32 and wider
             made = polar_factor(stacked.to(torch.promote_types(stacked.dtype, torch.float32)))
         else:
-            wide = stacked.to(_dtype(stacked, group["ns_dtype"]))
+            wide = stacked.to(_working_dtype(stacked, group["ns_dtype"]))
             made = _nearly_orthogonal(wide, group["ns_steps"], group["ns_coefficients"], group["eps"])
         for place, matrix in zip(places, made.to(stacked.dtype), strict=True):
             found[place] = matrix
@@ -321,20 +321,20 @@ def _equal_shapes(matrices: list[Tensor]) -> list[list[int]]:
     return [places for alike in stacks.values() for places in alike]
 
 
-def _dtype(matrix: Tensor, wanted: torch.dtype | None) -> torch.dtype:
+def _working_dtype(matrix: Tensor, wanted: torch.dtype | None) -> torch.dtype:
     if matrix.is_complex() or (wanted is None and matrix.dtype == torch.float64):
         return matrix.dtype
     return wanted or (torch.bfloat16 if matrix.is_cuda else torch.float32)
 
 
-def _factor(parameter: Tensor, adjust: str | None) -> float:
+def _adjustment_factor(parameter: Tensor, adjust: str | None) -> float:
     rows, columns = len(parameter), parameter[0].numel()
     if adjust == "match_rms_adamw":
         return 0.2 * math.sqrt(max(rows, columns))
     return math.sqrt(rows / columns if adjust == "rms_to_rms" else max(1.0, rows / columns))
 
 
-def _parameter(member: Any) -> Tensor:
+def _parameter_of(member: Any) -> Tensor:
     return member[1] if isinstance(member, tuple) else member  # named parameters come as pairs
 
 
@@ -350,7 +350,7 @@ def _by_rule(model: nn.Module) -> list[dict[str, Any]]:
     return [group for group in groups if group["params"]]
 
 
-def _checked(group: dict[str, Any]) -> dict[str, Any]:
+def _checked_group(group: dict[str, Any]) -> dict[str, Any]:
     learning_rate("lr", group["lr"])
     for name in ("weight_decay", "eps", "adamw_eps"):
         validate.number(name, group[name], least=0)

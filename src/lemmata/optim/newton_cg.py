@@ -99,10 +99,10 @@ class NewtonCG(Optimizer):
             change = -rates * found.gradient
             slope = float(found.gradient @ change)
         if slope < 0:
-            self._search(closure, parameters, change, _number(found.loss), slope)
+            self._line_search(closure, parameters, change, _loss_value(found.loss), slope)
         return found.loss
 
-    def _search(
+    def _line_search(
         self, closure: Callable[[], Any], parameters: list[Tensor], change: Tensor, start: float, slope: float
     ) -> None:
         """Go along the change, halving it until the loss falls enough; without such a step stay."""
@@ -113,7 +113,7 @@ class NewtonCG(Optimizer):
             move(parameters, length * change)
             try:
                 with torch.enable_grad():  # the closure may call backward
-                    reached = _number(closure())
+                    reached = _loss_value(closure())
             except BaseException:
                 torch._foreach_copy_(parameters, places)  # they must not be left where only the loss was wanted
                 raise
@@ -123,7 +123,7 @@ class NewtonCG(Optimizer):
             length /= 2
 
 
-def _number(loss: Any) -> float:
+def _loss_value(loss: Any) -> float:
     return float(loss.detach() if isinstance(loss, Tensor) else loss)
 
 

@@ -69,7 +69,7 @@ class SAM(Optimizer):
         super().__init__(params, {"rho": rho, "adaptive": adaptive})
         self.base = base(self.param_groups, **options)
         self.defaults |= self.base.defaults
-        self._share()
+        self._share_state()
         self._places: dict[Tensor, Tensor] = {}  # where the parameters stood before they were moved away
         self._away: list[Tensor] = []
 
@@ -92,9 +92,9 @@ class SAM(Optimizer):
         super().load_state_dict(state_dict)
         assert self.base is not None
         self.base.__setstate__({"state": self.state, "param_groups": self.param_groups})
-        self._share()
+        self._share_state()
 
-    def _share(self) -> None:
+    def _share_state(self) -> None:
         assert self.base is not None
         self.param_groups, self.state = self.base.param_groups, self.base.state
 
@@ -108,7 +108,7 @@ class SAM(Optimizer):
         try:
             compute()
         except BaseException:
-            self._return()  # the parameters must not be left where only the gradient was wanted
+            self._return_to_start()  # the parameters must not be left where only the gradient was wanted
             raise
         self.descend()
         return loss
@@ -133,7 +133,7 @@ class SAM(Optimizer):
         for (group, params, grads), each in zip(groups, directions, strict=True):
             if not params:
                 continue
-            self._keep(params)
+            self._keep_copy(params)
             least = max(group["rho"], 1.0) * torch.finfo(torch.float32).tiny  # so that the length fits into float32
             wide = torch.promote_types(grads[0].dtype.to_real(), torch.float32)
             length = (group["rho"] / total.clamp(min=least)).to(grads[0].device, wide)
@@ -148,11 +148,11 @@ class SAM(Optimizer):
         """Return, and let the base step with the gradients of the worst point."""
         if not self._away:
             raise RuntimeError("descend was called before ascend")
-        self._return()
+        self._return_to_start()
         assert self.base is not None
         self.base.step()
 
-    def _keep(self, params: list[Tensor]) -> None:
+    def _keep_copy(self, params: list[Tensor]) -> None:
         """Copy the parameters, each into memory of its own that is used again in every step."""
         for parameter in params:
             if parameter not in self._places:
@@ -160,7 +160,7 @@ class SAM(Optimizer):
         torch._foreach_copy_([self._places[p] for p in params], params)
         self._away += params
 
-    def _return(self) -> None:
+    def _return_to_start(self) -> None:
         torch._foreach_copy_(self._away, [self._places[p] for p in self._away])
         self._away = []
 

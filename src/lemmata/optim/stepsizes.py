@@ -57,7 +57,7 @@ def step_model(loss: Callable[[], Tensor], parameters: Iterable[Tensor]) -> Step
     >>> model.slope, model.bend, round(model.largest, 4)
     (10.0, 28.0, 0.7143)
     """
-    value, gradient, product = _derivatives(loss, parameters)
+    value, gradient, product = _loss_derivatives(loss, parameters)
     return StepModel(float(value), float(gradient @ gradient), float(gradient @ product(gradient)))
 
 
@@ -80,8 +80,8 @@ def stability_limit(loss: Callable[[], Tensor], parameters: Iterable[Tensor]) ->
     >>> stability_limit(lambda: (w * w * torch.tensor([1.0, 4.0])).sum() / 2, [w])
     0.5
     """
-    _, gradient, product = _derivatives(loss, parameters)
-    largest = _largest(gradient, product)
+    _, gradient, product = _loss_derivatives(loss, parameters)
+    largest = _largest_eigenvalue(gradient, product)
     return 2 / largest if largest > 0 else math.inf
 
 
@@ -101,8 +101,8 @@ def best_constant_step(loss: Callable[[], Tensor], parameters: Iterable[Tensor])
     >>> best_constant_step(lambda: (w * w * torch.tensor([1.0, 4.0])).sum() / 2, [w])
     0.4
     """
-    _, gradient, product = _derivatives(loss, parameters)
-    largest, least = _largest(gradient, product), -_largest(gradient, product, sign=-1)
+    _, gradient, product = _loss_derivatives(loss, parameters)
+    largest, least = _largest_eigenvalue(gradient, product), -_largest_eigenvalue(gradient, product, sign=-1)
     if not largest > 0 or least < -1e-6 * largest:  # the rounding of a zero eigenvalue in single precision
         raise ValueError(
             f"the loss must be convex where it is measured, got a Hessian from {least:.3g} to {largest:.3g}"
@@ -110,7 +110,7 @@ def best_constant_step(loss: Callable[[], Tensor], parameters: Iterable[Tensor])
     return 2 / (largest + max(least, 0.0))
 
 
-def _largest(gradient: Tensor, product: Callable[[Tensor], Tensor], sign: int = 1) -> float:
+def _largest_eigenvalue(gradient: Tensor, product: Callable[[Tensor], Tensor], sign: int = 1) -> float:
     """The largest eigenvalue of the Hessian, or with -1 of its negative, by Lanczos's iteration."""
     dtype = torch.promote_types(gradient.dtype, torch.float32)
     generator = torch.Generator().manual_seed(0)  # a start that no structure of the parameters misses, always the same
@@ -122,7 +122,7 @@ def _largest(gradient: Tensor, product: Callable[[Tensor], Tensor], sign: int = 
     return float(largest_ritz_pair(operator, start, STEPS, accuracy=ACCURACY, generator=generator).value)
 
 
-def _derivatives(
+def _loss_derivatives(
     loss: Callable[[], Tensor], parameters: Iterable[Tensor]
 ) -> tuple[Tensor, Tensor, Callable[[Tensor], Tensor]]:
     """The loss, its gradient as one vector, and the product of the Hessian with a vector."""
@@ -134,7 +134,7 @@ def _derivatives(
         if not isinstance(value, Tensor) or value.numel() != 1:
             got = f"shape {tuple(value.shape)}" if isinstance(value, Tensor) else type(value).__name__
             raise ValueError(f"loss must return one number, got {got}")
-        gradient = _flat(torch.autograd.grad(value, chosen, create_graph=True, materialize_grads=True))
+        gradient = _flat_vector(torch.autograd.grad(value, chosen, create_graph=True, materialize_grads=True))
     if not bool(gradient.isfinite().all()):
         raise ValueError("the gradient must be finite, found NaN or infinity: take the loss elsewhere")
 
@@ -142,10 +142,10 @@ def _derivatives(
         if not gradient.requires_grad:  # a linear loss has a gradient that depends on nothing
             return torch.zeros_like(vector)
         parts = torch.autograd.grad(gradient, chosen, vector, retain_graph=True, materialize_grads=True)
-        return _flat(parts)
+        return _flat_vector(parts)
 
     return value.detach(), gradient.detach(), product
 
 
-def _flat(parts: Iterable[Tensor]) -> Tensor:
+def _flat_vector(parts: Iterable[Tensor]) -> Tensor:
     return torch.cat([part.reshape(-1) for part in parts])

@@ -68,7 +68,7 @@ def backpropagate_through_time(
     >>> torch.allclose(found["recurrent_weight"], layer.recurrent_weight.grad, atol=1e-6)
     True
     """
-    before, slopes = _run(layer, x, state)
+    before, slopes = _run_states(layer, x, state)
     if immediate.shape != slopes.shape:
         raise ValueError(f"immediate must have shape {tuple(slopes.shape)}, got {tuple(immediate.shape)}")
     carried, totals = torch.zeros_like(before[:, 0]), []
@@ -106,7 +106,7 @@ def forward_sensitivities(
     >>> forward_sensitivities(Elman(2, 3), torch.randn(1, 4, 2)).shape
     torch.Size([1, 4, 3, 3, 6])
     """
-    before, slopes = _run(layer, x, state)
+    before, slopes = _run_states(layer, x, state)
     columns = functional.pad(torch.cat([before, x], dim=-1), (0, 1), value=1.0)  # (batch, time, hidden + inputs + 1)
     units = torch.eye(layer.hidden, dtype=x.dtype, device=x.device)
     direct = torch.einsum("ki,btj->btkij", units, columns)  # (batch, time, hidden, hidden, columns)
@@ -135,7 +135,7 @@ def through_readout(
     return (delta * slope) @ head.readout.weight
 
 
-def _run(layer: Elman, x: Tensor, state: Tensor | None) -> tuple[Tensor, Tensor]:
+def _run_states(layer: Elman, x: Tensor, state: Tensor | None) -> tuple[Tensor, Tensor]:
     """The states before every step, and the slopes of the activation at it."""
     if not isinstance(layer, Elman):
         raise TypeError(f"layer must be an Elman layer, got {type(layer).__name__}: use autograd for others")

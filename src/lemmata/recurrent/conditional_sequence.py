@@ -16,7 +16,8 @@ class ConditionalSequence(nn.Module):
     r"""$p(y \mid x) = \prod_t p(y_t \mid y_{1:t-1}, x)$: what follows from the steps, whoever makes them.
 
     A sequence begins after the token `start` and is over with the token `end`. A model says how it reads a source
-    (`encode`), makes one step (`step`), runs along a given target (`_taught`) and what logits follow (`_logits`).
+    (`encode`), makes one step (`step`), runs along a given target (`_taught_output`) and what logits follow
+    (`_output_logits`).
 
     Claims: seq.factorisation
     """
@@ -44,11 +45,11 @@ class ConditionalSequence(nn.Module):
         """Where the decoder looks before it writes each token of a given target: rows that add up to one."""
 
     @abstractmethod
-    def _taught(self, source: Tensor, target: Tensor, lengths: Tensor | None) -> tuple[Tensor, Any]:
+    def _taught_output(self, source: Tensor, target: Tensor, lengths: Tensor | None) -> tuple[Tensor, Any]:
         """What the decoder finds, and where it looks, if shown the true tokens before each (teacher forcing)."""
 
     @abstractmethod
-    def _logits(self, found: Tensor) -> Tensor:
+    def _output_logits(self, found: Tensor) -> Tensor:
         """From what the decoder found, steps or whole sequences, to one number for each token."""
 
     def forward(
@@ -57,8 +58,8 @@ class ConditionalSequence(nn.Module):
         target: Int[Tensor, "batch time"],
         lengths: Int[Tensor, " batch"] | None = None,
     ) -> Float[Tensor, "batch time target_vocab_size"]:
-        found, _ = self._taught(source, target, lengths)  # (batch, time, what the decoder finds)
-        return self._logits(found)  # (batch, time, target_vocab_size)
+        found, _ = self._taught_output(source, target, lengths)  # (batch, time, what the decoder finds)
+        return self._output_logits(found)  # (batch, time, target_vocab_size)
 
     def log_probability(
         self,
@@ -83,7 +84,9 @@ class ConditionalSequence(nn.Module):
         With `smoothing` $\epsilon$, the token that came counts $1 - \epsilon$, and all tokens share $\epsilon$.
         """
         counted = self.counted(target)
-        logits = self._logits(self._taught(source, target, lengths)[0][counted])  # (counted, target_vocab_size)
+        logits = self._output_logits(
+            self._taught_output(source, target, lengths)[0][counted]
+        )  # (counted, target_vocab_size)
         return functional.cross_entropy(logits, target[counted].long(), label_smoothing=smoothing)
 
     def counted(self, target: Int[Tensor, "batch time"]) -> Bool[Tensor, "batch time"]:
@@ -91,7 +94,7 @@ class ConditionalSequence(nn.Module):
         ends = target == self.end
         return ends.cumsum(1) == ends.long()  # no end so far, or this is the first
 
-    def _before(self, source: Tensor, target: Tensor) -> Tensor:
+    def _tokens_before(self, source: Tensor, target: Tensor) -> Tensor:
         """The token before each position of a target: `start`, then the target without its last."""
         if checked_tokens("target", target, self.target_vocab_size).shape[0] != source.shape[0]:
             rows = source.shape[0], target.shape[0]

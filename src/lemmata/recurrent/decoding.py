@@ -46,7 +46,7 @@ def greedy_decode(
     torch.Size([2])
     """
     with evaluating(model):
-        return _written(model, source, lengths, max_length, lambda steps: steps.argmax(1))
+        return _write_tokens(model, source, lengths, max_length, lambda steps: steps.argmax(1))
 
 
 def sample_decode(
@@ -80,10 +80,10 @@ def sample_decode(
         return (steps / temperature).softmax(1).multinomial(1, generator=generator)[:, 0]
 
     with evaluating(model):
-        return _written(model, source, lengths, max_length, drawn)
+        return _write_tokens(model, source, lengths, max_length, drawn)
 
 
-def _written(
+def _write_tokens(
     model: ConditionalSequence,
     source: Tensor,
     lengths: Tensor | None,
@@ -137,8 +137,8 @@ def beam_decode(
     validate.finite_number("length_power", length_power)
     with evaluating(model):
         greedy = greedy_decode(model, source, lengths, max_length)
-        found = _searched(model, model.encode(source, lengths), len(source), max_length, beams, length_power)
-    found_score, greedy_score = (_score(each, model, length_power) for each in (found, greedy))
+        found = _beam_search(model, model.encode(source, lengths), len(source), max_length, beams, length_power)
+    found_score, greedy_score = (_sequence_score(each, model, length_power) for each in (found, greedy))
     better = found_score > greedy_score
     missing = [max_length - each.tokens.shape[1] for each in (found, greedy)]
     both = (
@@ -149,13 +149,13 @@ def beam_decode(
     return Decoded(tokens[:, : model.counted(tokens).sum(1).max()], total)
 
 
-def _searched(
+def _beam_search(
     model: ConditionalSequence, encoded: tuple[Any, Any], batch: int, max_length: int, beams: int, power: float
 ) -> Decoded:
     """The best sequence of a beam: `beams` rows for each source lie one after another."""
     device, dtype = model.output_bias.device, model.output_bias.dtype
     each = torch.arange(batch, device=device).repeat_interleave(beams)
-    state, memory = (_rows(part, each) for part in encoded)
+    state, memory = (_select_rows(part, each) for part in encoded)
     total = torch.full((batch, beams), -torch.inf, device=device, dtype=dtype)
     total[:, 0] = 0  # all beams begin alike: one of them is enough
     length = torch.zeros(batch, beams, device=device)
@@ -178,20 +178,20 @@ def _searched(
         if over.all():
             break
         chosen = (parent + beams * torch.arange(batch, device=device)[:, None]).flatten()
-        state, last = _rows(state, chosen), token.flatten()
+        state, last = _select_rows(state, chosen), token.flatten()
     return Decoded(tokens[:, 0], total[:, 0])  # topk puts the best first
 
 
-def _score(decoded: Decoded, model: ConditionalSequence, power: float) -> Tensor:
+def _sequence_score(decoded: Decoded, model: ConditionalSequence, power: float) -> Tensor:
     return decoded.log_probability / model.counted(decoded.tokens).sum(1) ** power
 
 
-def _rows(tree: Any, rows: Tensor) -> Any:
+def _select_rows(tree: Any, rows: Tensor) -> Any:
     """These rows of every tensor in a state or a memory, and of what can put its rows in order by itself."""
     if tree is None:
         return None
     if isinstance(tree, tuple):
-        parts = [_rows(part, rows) for part in tree]
+        parts = [_select_rows(part, rows) for part in tree]
         return type(tree)(*parts) if hasattr(tree, "_fields") else tuple(parts)
     if hasattr(tree, "reorder"):
         tree.reorder(rows)

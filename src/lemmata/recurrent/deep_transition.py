@@ -90,7 +90,7 @@ class DeepTransition(RecurrentLayer):
             return x.new_empty(x.shape[0], 0, self.hidden), state
         start, states = state, []
         phi, inner = ACTIVATION_TABLE[self.activation], ACTIVATION_TABLE[self.transition.config.activation]
-        first, *rest = self._layers()
+        first, *rest = self._transition_layers()
         from_state, from_input = first.weight.split([self.hidden, self.inputs], dim=1)
         # The part of the input, which needs no state, is one product for all steps.
         parts = functional.linear(x, from_input, first.bias)  # (batch, time, first of the widths)
@@ -107,7 +107,7 @@ class DeepTransition(RecurrentLayer):
         r"""The Elman layer that equals this one, which exists where the hidden units are linear: $U = W \cdots A$."""
         if self.transition.config.activation != "identity":
             raise ValueError(f"only linear hidden units collapse, these are {self.transition.config.activation}")
-        first, *rest = self._layers()
+        first, *rest = self._transition_layers()
         product, offset = first.weight, first.bias
         for layer in rest:
             product = layer.weight @ product
@@ -117,7 +117,7 @@ class DeepTransition(RecurrentLayer):
         made.load_state_dict(weights if offset is None else weights | {"bias": offset})
         return made
 
-    def _layers(self) -> list[nn.Linear]:
+    def _transition_layers(self) -> list[nn.Linear]:
         return cast("list[nn.Linear]", list(self.transition.layers))
 
     def extra_repr(self) -> str:

@@ -49,7 +49,7 @@ class CausalAttention(nn.Module):
         self.query, self.key, self.value = (nn.Linear(features, features, bias=False) for _ in range(3))
 
     def forward(self, x: Float[Tensor, "batch time features"]) -> Float[Tensor, "batch time features"]:
-        self._check(x, 3)
+        self._check_axes(x, 3)
         scores = self.query(x) @ self.key(x).mT / math.sqrt(self.features)  # (batch, time, time)
         later = torch.ones_like(scores, dtype=torch.bool).triu(1)
         return scores.masked_fill(later, -math.inf).softmax(-1) @ self.value(x)  # (batch, time, features)
@@ -63,13 +63,13 @@ class CausalAttention(nn.Module):
         self, x: Float[Tensor, "batch features"], cache: KeyValueCache
     ) -> tuple[Float[Tensor, "batch features"], KeyValueCache]:
         """The output at the next place, and the cache with that place in it."""
-        self._check(x, 2)
+        self._check_axes(x, 2)
         keys = torch.cat([cache.keys, self.key(x)[:, None]], 1)  # (batch, time + 1, features)
         values = torch.cat([cache.values, self.value(x)[:, None]], 1)
         scores = self.query(x)[:, None] @ keys.mT / math.sqrt(self.features)  # (batch, 1, time + 1)
         return (scores.softmax(-1) @ values).squeeze(1), KeyValueCache(keys, values)  # (batch, features)
 
-    def _check(self, x: Tensor, axes: int) -> None:
+    def _check_axes(self, x: Tensor, axes: int) -> None:
         if x.ndim != axes or x.shape[-1] != self.features:
             wanted = f"(batch, {'time, ' if axes == 3 else ''}{self.features})"
             raise ValueError(f"x must be {wanted}, got shape {tuple(x.shape)}")

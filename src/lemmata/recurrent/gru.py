@@ -90,15 +90,15 @@ class GRU(GatedLayer):
 
     def gates(self, x: Tensor, state: Tensor) -> GRUGates:
         """The gates and the candidate at an input and the state before it."""
-        return self._gates(self.project(x), state)
+        return self._gate_values(self.project(x), state)
 
     def advance(self, projected: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
-        _, update, candidate = self._gates(projected, state)  # each (batch, hidden)
+        _, update, candidate = self._gate_values(projected, state)  # each (batch, hidden)
         keep = update if self.update == "keep" else 1 - update
         state = keep * state + (1 - keep) * candidate
         return state, state
 
-    def _gates(self, projected: Tensor, state: Tensor) -> GRUGates:
+    def _gate_values(self, projected: Tensor, state: Tensor) -> GRUGates:
         of_gates, of_candidate = self.recurrent_weight.split([2 * self.hidden, self.hidden])  # rows: 2 hidden, hidden
         to_gates, to_candidate = projected.split(
             [2 * self.hidden, self.hidden], dim=-1

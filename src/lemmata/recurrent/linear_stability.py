@@ -74,7 +74,7 @@ def is_stable(system: Tensor) -> Stability:
         values = computed_eigenvalues(system)
         radius = float(values.abs().max())
         eigenvalue = complex(values[values.abs().argmax()]) if eigenvalue is None else eigenvalue
-    return _verdict(place, eigenvalue, radius)
+    return _stability_verdict(place, eigenvalue, radius)
 
 
 def steady_state(
@@ -100,13 +100,13 @@ def steady_state(
     return torch.linalg.solve(torch.eye(len(A), dtype=A.dtype, device=A.device) - A, B @ x)
 
 
-def _verdict(place: Place | None, eigenvalue: complex, radius: float) -> Stability:
+def _stability_verdict(place: Place | None, eigenvalue: complex, radius: float) -> Stability:
     at = f"eigenvalue {_eigenvalue_message(eigenvalue)}"
     if place == "inside":
-        why = f"{at} as the largest, inside the unit circle{_distance(eigenvalue, -1)}: states are forgotten"
+        why = f"{at} as the largest, inside the unit circle{_circle_distance(eigenvalue, -1)}: states are forgotten"
         return Stability(True, True, radius, why)
     if place == "outside":
-        why = f"{at} outside the unit circle{_distance(eigenvalue, 1)}: powers grow exponentially"
+        why = f"{at} outside the unit circle{_circle_distance(eigenvalue, 1)}: powers grow exponentially"
         return Stability(False, False, radius, why)
     if place == "block":
         why = f"a Jordan block at {at} on the unit circle: powers grow like a power of the time"
@@ -118,7 +118,7 @@ def _verdict(place: Place | None, eigenvalue: complex, radius: float) -> Stabili
     return Stability(None, None, radius, why)
 
 
-def _distance(eigenvalue: complex, side: int) -> str:
+def _circle_distance(eigenvalue: complex, side: int) -> str:
     """How far from the circle, where the digits of an eigenvalue do not show it; `side` is 1 outside and -1 inside."""
     square = squared_modulus(eigenvalue) - 1
     if abs(square) > 1e-5:

@@ -92,17 +92,17 @@ class LSTM(GatedLayer):
 
     def gates(self, x: Float[Tensor, "*batch inputs"], hidden: Float[Tensor, "*batch hidden"]) -> LSTMGates:
         """The gates and the candidate at an input and the hidden state before it."""
-        return self._gates(self.project(x), hidden)
+        return self._gate_values(self.project(x), hidden)
 
     def advance(self, projected: Tensor, state: tuple[Tensor, Tensor]) -> tuple[Tensor, tuple[Tensor, Tensor]]:
         hidden, cell = state  # each (batch, hidden)
-        gates = self._gates(projected, hidden)  # each (batch, hidden)
+        gates = self._gate_values(projected, hidden)  # each (batch, hidden)
         cell = gates.forget * cell + gates.input * gates.candidate
         shown = cell if self.cell_weight is None else nn.functional.linear(cell, self.cell_weight)
         hidden = gates.output * torch.tanh(shown)
         return hidden, (hidden, cell)
 
-    def _gates(self, projected: Tensor, hidden: Tensor) -> LSTMGates:
+    def _gate_values(self, projected: Tensor, hidden: Tensor) -> LSTMGates:
         total = projected + hidden @ self.recurrent_weight.T  # (..., 4 hidden)
         input, forget, candidate, output = total.chunk(4, dim=-1)  # each (..., hidden)
         return LSTMGates(torch.sigmoid(input), torch.sigmoid(forget), torch.tanh(candidate), torch.sigmoid(output))

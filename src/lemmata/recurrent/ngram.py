@@ -41,19 +41,19 @@ class NGram:
 
     def fit(self, tokens: Int[Tensor, " tokens"]) -> "NGram":
         """Count all orders in a text."""
-        tokens = self._checked(tokens)
+        tokens = self._checked_tokens(tokens)
         if len(tokens) < self.order:
             raise ValueError(f"tokens must be at least {self.order} for this order, got {len(tokens)}")
         self.counts_ = []
         for length in range(self.order):
-            contexts = self._contexts(tokens, length)
+            contexts = self._context_numbers(tokens, length)
             followed = _Counts(contexts * self.vocab_size + tokens[length:])
             seen = _Counts(contexts)
             kinds = _Counts(followed.keys // self.vocab_size)  # each pair once: how many tokens follow a context
             self.counts_.append((followed, seen, kinds.counts))
         return self
 
-    def _contexts(self, tokens: Tensor, length: int) -> Tensor:
+    def _context_numbers(self, tokens: Tensor, length: int) -> Tensor:
         """The number of the `length` tokens before each token that has so many before it."""
         numbers = torch.zeros(len(tokens) - length, dtype=torch.int64)
         for first in range(length):
@@ -64,10 +64,10 @@ class NGram:
         r"""The negative log-likelihood $-\ln p$ of every token of a text given those before it, in nats."""
         if self.counts_ is None:
             raise ValueError("the n-gram has counted nothing yet: call fit")
-        tokens = self._checked(tokens)
+        tokens = self._checked_tokens(tokens)
         probability = torch.full((len(tokens),), 1 / self.vocab_size, dtype=torch.float64)
         for length, (followed, seen, kinds) in enumerate(self.counts_[: len(tokens)]):
-            contexts = self._contexts(tokens, length)
+            contexts = self._context_numbers(tokens, length)
             together = followed.of(contexts * self.vocab_size + tokens[length:])
             alone, different = seen.of(contexts), seen.of(contexts, kinds)
             mixed = (together + different * probability[length:]) / (alone + different)
@@ -81,12 +81,12 @@ class NGram:
 
     def probabilities(self, context: Int[Tensor, " time"]) -> Float[Tensor, " vocab_size"]:
         """How likely every token is after a text, of which the last order - 1 tokens count."""
-        context = self._checked(context, least=0)
+        context = self._checked_tokens(context, least=0)
         context = context[max(0, len(context) - self.order + 1) :]  # the rest has no influence
         texts = [torch.cat([context, torch.tensor([token])]) for token in range(self.vocab_size)]
         return torch.stack([self.nll(text)[-1] for text in texts]).neg().exp()
 
-    def _checked(self, tokens: Tensor, least: int = 1) -> Tensor:
+    def _checked_tokens(self, tokens: Tensor, least: int = 1) -> Tensor:
         tokens = validate.tokens("tokens", tokens.cpu(), self.vocab_size)
         if tokens.ndim != 1 or len(tokens) < least:
             raise ValueError(f"tokens must be a tensor with one axis, not empty, got shape {tuple(tokens.shape)}")

@@ -93,7 +93,7 @@ def write_text(
     arguments = {"vocab_size": len(vocabulary), "cell": system, **chosen(config, without=("window",))}
 
     def write(system: CharacterModel) -> str:
-        return _written(system, vocabulary, 1, torch.Generator().manual_seed(0), length=200)
+        return _write_texts(system, vocabulary, 1, torch.Generator().manual_seed(0), length=200)
 
     def sample(
         system: CharacterModel,
@@ -103,7 +103,7 @@ def write_text(
         length: int = 500,
         temperature: float = 0.8,
     ) -> str:
-        return _written(system, vocabulary, count, generator, prompt, length, temperature)
+        return _write_texts(system, vocabulary, count, generator, prompt, length, temperature)
 
     return Language().experiment(
         CharacterModel, arguments, train, test, options, sample=sample, write=write,
@@ -111,7 +111,7 @@ def write_text(
     )  # fmt: skip
 
 
-def _written(
+def _write_texts(
     system: CharacterModel,
     vocabulary: Vocabulary,
     count: int,

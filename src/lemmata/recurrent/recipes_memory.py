@@ -80,7 +80,7 @@ def read_digits(
     found = load(data)
     train, test = (_as_sequences(part, config.read) for part in (found.train, found.test))
     notes = {"baselines": DIGITS, "how": HOW}
-    return _answering(
+    return _answering_experiment(
         system,
         replace(found, parts={"train": train, "test": test}),
         config,
@@ -153,13 +153,13 @@ def recall(
     found = load(data, **{"length" if data == "adding" else "lag": config.lag})
     notes = {"baselines": ADDING if data == "adding" else {"guessing": 1 / len(found.classes)}}
 
-    return _answering(system, found, config, options, notes)
+    return _answering_experiment(system, found, config, options, notes)
 
 
 # --- What all of them share ---
 
 
-def _answering(
+def _answering_experiment(
     cell: str,
     data: Dataset,
     config: ReaderConfig,

@@ -136,10 +136,10 @@ class Translator:
 
     def translate(self, system: ConditionalSequence, text: str) -> str:
         """One English sentence in German."""
-        row = torch.tensor([[self._mark(START), *self.source.encode(text).tolist(), self._mark(END)]])
-        return _sentence(self.translations(system, row.to(system.output_bias.device), [words(text)])[0])
+        row = torch.tensor([[self._token_number(START), *self.source.encode(text).tolist(), self._token_number(END)]])
+        return _joined_sentence(self.translations(system, row.to(system.output_bias.device), [words(text)])[0])
 
-    def _mark(self, token: str) -> int:
+    def _token_number(self, token: str) -> int:
         return self.source.numbers[token]
 
     def scores(self, system: ConditionalSequence, batch: Examples) -> dict[str, float]:
@@ -170,7 +170,9 @@ class Translator:
 
     def predict(self, system: ConditionalSequence, examples: Examples) -> dict[str, Tensor]:
         """How likely the model holds each verse's translation, for each of its words: the geometric mean."""
-        x, y = (_known(column, table) for column, table in ((examples.x, self.source), (examples.y, self.target)))
+        x, y = (
+            _known_numbers(column, table) for column, table in ((examples.x, self.source), (examples.y, self.target))
+        )
         source, target, lengths = read(Examples(x=x, y=y))
         mean = system.log_probability(source, target, lengths) / system.counted(target).sum(1)
         return {"probability of a word": mean.exp(), "words": lengths - 2}
@@ -185,20 +187,20 @@ class Translator:
                 made = beam_decode(system, x, None, self.max_length, self.beams, self.length_power).tokens
                 weights = self.looked(system, x, made)[0]
                 values = [[round(weight, 3) for weight in row] for row in weights.tolist()]
-                read, written = _words(self.source, x[0]), _words(self.target, made[0])
+                read, written = _tokens_of(self.source, x[0]), _tokens_of(self.target, made[0])
                 marks.append(Heat(values, label="weight", columns=read, rows=written))
         return Figure("Where the translator looks", "word read", "word written", marks)
 
 
-def _known(numbers: Tensor, vocabulary: Vocabulary) -> Tensor:
+def _known_numbers(numbers: Tensor, vocabulary: Vocabulary) -> Tensor:
     """The numbers of a vocabulary with more words, where rare words come last, in one with fewer."""
     return numbers.where(numbers < len(vocabulary), vocabulary.numbers[UNKNOWN])
 
 
-def _words(vocabulary: Vocabulary, numbers: Tensor) -> list[str]:
+def _tokens_of(vocabulary: Vocabulary, numbers: Tensor) -> list[str]:
     return [vocabulary.tokens[number] for number in numbers.tolist()]
 
 
-def _sentence(written: list[str]) -> str:
+def _joined_sentence(written: list[str]) -> str:
     """Words as one reads them: marks stand at the word before."""
     return re.sub(r" ([.,:;!?)])", r"\1", " ".join(written))

@@ -119,7 +119,7 @@ class SequenceToSequence(ConditionalSequence):
     def encode(self, source: Int[Tensor, "batch positions"], lengths: Int[Tensor, " batch"] | None = None) -> Encoded:
         """Read the source once: everything the decoder will ever know of it."""
         checked_tokens("source", source, self.of_source.num_embeddings)
-        embedded = self._embedded(self.of_source, source)  # (batch, positions, embedding)
+        embedded = self._embed_tokens(self.of_source, source)  # (batch, positions, embedding)
         outputs, state = self.encoder(embedded, lengths=lengths)  # (batch, positions, outputs of the encoder)
         memory = self.attention.remember(outputs, lengths) if self.attention else None
         return Encoded(self.hand_over(state), memory)
@@ -128,8 +128,8 @@ class SequenceToSequence(ConditionalSequence):
         self, token: Int[Tensor, " batch"], state: State, memory: AttentionMemory | None = None
     ) -> tuple[Float[Tensor, "batch target_vocab_size"], State, Float[Tensor, "batch positions"] | None]:
         """The logits of the next token after this one, the state that has read it, and where was looked."""
-        found, state, weights = self._advance(self._embedded(self.of_target, token), state, memory)
-        return self._logits(found), state, weights
+        found, state, weights = self._advance_decoder(self._embed_tokens(self.of_target, token), state, memory)
+        return self._output_logits(found), state, weights
 
     # --- a whole target at once ---
 
@@ -140,26 +140,30 @@ class SequenceToSequence(ConditionalSequence):
         lengths: Int[Tensor, " batch"] | None = None,
     ) -> Float[Tensor, "batch time positions"]:
         """Where the decoder looks before it writes each token of a given target: rows that add up to one."""
-        weights = self._taught(source, target, lengths)[1]
+        weights = self._taught_output(source, target, lengths)[1]
         if weights is None:
             raise ValueError("this model has no attention to show: make it with attention=True")
         return weights
 
-    def _taught(self, source: Tensor, target: Tensor, lengths: Tensor | None) -> tuple[Tensor, Tensor | None]:
+    def _taught_output(self, source: Tensor, target: Tensor, lengths: Tensor | None) -> tuple[Tensor, Tensor | None]:
         """What the decoder finds, and where it looks, if shown the true tokens before each (teacher forcing)."""
         state, memory = self.encode(source, lengths)
-        inputs = self._embedded(self.of_target, self._before(source, target))
+        inputs = self._embed_tokens(self.of_target, self._tokens_before(source, target))
         if memory is None:
             return self.decoder(inputs, state)[0], None
         rows, (width, positions) = source.shape[0], (self.readout.in_features, source.shape[1])
         found, looked = [inputs.new_empty(rows, 0, width)], [inputs.new_empty(rows, 0, positions)]  # for empty targets
         for x in inputs.unbind(1):  # not inputs[:, t]: the gradient of each such piece is as large as all of them
-            output, state, weights = self._advance(x, state, memory)  # (batch, width), state, (batch, positions)
+            output, state, weights = self._advance_decoder(
+                x, state, memory
+            )  # (batch, width), state, (batch, positions)
             found.append(output[:, None])
             looked.append(weights[:, None])  # type: ignore[index]
         return torch.cat(found, 1), torch.cat(looked, 1)
 
-    def _advance(self, x: Tensor, state: State, memory: AttentionMemory | None) -> tuple[Tensor, State, Tensor | None]:
+    def _advance_decoder(
+        self, x: Tensor, state: State, memory: AttentionMemory | None
+    ) -> tuple[Tensor, State, Tensor | None]:
         if (self.attention is None) != (memory is None):
             raise ValueError("memory must be the one that encode returned")
         if memory is None:
@@ -169,10 +173,10 @@ class SequenceToSequence(ConditionalSequence):
         output, state = self.decoder.step(torch.cat([x, context], 1), state)
         return torch.cat([output, context], 1), state, weights
 
-    def _embedded(self, table: nn.Embedding, tokens: Tensor) -> Tensor:
+    def _embed_tokens(self, table: nn.Embedding, tokens: Tensor) -> Tensor:
         return functional.dropout(table(tokens), self.dropout, self.training)
 
-    def _logits(self, found: Tensor) -> Tensor:
+    def _output_logits(self, found: Tensor) -> Tensor:
         """From what the decoder found, steps or whole sequences, to one number for each token."""
         hidden = functional.dropout(torch.tanh(self.readout(found)), self.dropout, self.training)
         weight = self.of_target.weight if self.output_weight is None else self.output_weight

@@ -85,12 +85,12 @@ class Stacked(RecurrentLayer):
         return tuple(layer.initial_state(batch) for layer in self.layers)  # type: ignore[operator]
 
     def step(self, x: Tensor, state: State) -> tuple[Tensor, State]:
-        return self._upwards(lambda layer, now, before: layer.step(now, before), x, state)
+        return self._run_upwards(lambda layer, now, before: layer.step(now, before), x, state)
 
     def sequence(self, x: Tensor, state: State, lengths: Tensor | None) -> tuple[Tensor, State]:
-        return self._upwards(lambda layer, now, before: layer(now, before, lengths), x, state)
+        return self._run_upwards(lambda layer, now, before: layer(now, before, lengths), x, state)
 
-    def _upwards(self, run: Callable[..., Any], x: Tensor, state: State) -> tuple[Tensor, State]:
+    def _run_upwards(self, run: Callable[..., Any], x: Tensor, state: State) -> tuple[Tensor, State]:
         after = []
         for number, (layer, before) in enumerate(zip(self.layers, state, strict=True)):
             if number > 0:

@@ -32,27 +32,27 @@ def gradient_reach(system: SequenceReader, batch: Examples) -> Figure:
     """
     system = copy.deepcopy(system).to("cpu", torch.float64).eval()
     x = batch.x.cpu().double() if batch.x.is_floating_point() else batch.x.cpu()
-    norms = _norms(system, x, batch.y.cpu())
+    norms = _gradient_norms(system, x, batch.y.cpu())
     lags = torch.arange(len(norms))
     shown = lags[:: max(1, len(lags) // 200)]
     relative = norms / norms[0]
     typical = relative.median(1).values
-    marks = [Line(shown.tolist(), _within(typical[shown]), "measured, median over sequences")]
+    marks = [Line(shown.tolist(), _within_range(typical[shown]), "measured, median over sequences")]
     lowest = system.layers[0]
-    bound, label = _theory(lowest.layer, lowest.before(system.embed(x)).detach(), len(norms))
+    bound, label = _theory_bound(lowest.layer, lowest.before(system.embed(x)).detach(), len(norms))
     note = "No bound is known for this layer."
-    if bound is not None and len(system.layers) == 1 and _exceeded(relative, bound):
+    if bound is not None and len(system.layers) == 1 and _bound_exceeded(relative, bound):
         note = "This layer exceeds the bound of its kind: it is not drawn."
     elif bound is not None:
         above = "The bound is that of the lowest layer alone; gradients also pass above it."
         note = above if len(system.layers) > 1 else ""
-        marks.append(Line(shown.tolist(), _within(bound[shown]), label))
+        marks.append(Line(shown.tolist(), _within_range(bound[shown]), label))
     title = "How far back the gradient reaches"
     return Figure(title, "steps before the end", "gradient, relative to the last", marks, y_log=True, note=note)
 
 
 @torch.enable_grad()
-def _norms(system: SequenceReader, x: Tensor, y: Tensor) -> Tensor:
+def _gradient_norms(system: SequenceReader, x: Tensor, y: Tensor) -> Tensor:
     """Norms (lags, batch) of the gradients of each sequence's loss with respect to its states, the last state first."""
     answers, states = system.with_states(x)
     if y.is_floating_point():
@@ -65,7 +65,7 @@ def _norms(system: SequenceReader, x: Tensor, y: Tensor) -> Tensor:
     return norms.unflatten(0, (len(states), -1)).norm(dim=1).flip(0)
 
 
-def _theory(layer: RecurrentLayer, x: Tensor, lags: int) -> tuple[Tensor | None, str]:
+def _theory_bound(layer: RecurrentLayer, x: Tensor, lags: int) -> tuple[Tensor | None, str]:
     """What the gradient cannot exceed at each lag, relative to the last state, but for rounding; and its name."""
     steps = torch.arange(lags, dtype=torch.float64)
     factor = known_step_bound(layer)
@@ -80,11 +80,11 @@ def _theory(layer: RecurrentLayer, x: Tensor, lags: int) -> tuple[Tensor | None,
     return None, ""
 
 
-def _exceeded(measured: Tensor, bound: Tensor) -> bool:
+def _bound_exceeded(measured: Tensor, bound: Tensor) -> bool:
     """Whether a subclass, a hook or a patch made more of a layer than theory knows: not by rounding, and where seen."""
     rounding = 1e-9  # thousands of steps of thousands of terms
     return bool((measured > bound[:, None] * (1 + rounding))[bound >= SEEN[0]].any())
 
 
-def _within(values: Tensor) -> list[float]:
+def _within_range(values: Tensor) -> list[float]:
     return torch.where((values >= SEEN[0]) & (values <= SEEN[1]), values, math.nan).tolist()

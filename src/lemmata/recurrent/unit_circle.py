@@ -34,13 +34,13 @@ def place_of(matrix: Shaped[Tensor, "n n"]) -> tuple[Place | None, complex | Non
     """
     if not matrix.tril(-1).any() or not matrix.triu(1).any():
         place, eigenvalue = place_of_eigenvalues(matrix.diagonal())
-        if place != "circle" or not _coupled(matrix):
+        if place != "circle" or not _may_be_coupled(matrix):
             return place, eigenvalue
     real = _as_real(matrix.detach().cpu())
-    place = _by_quadratic_form(*_nearer(real))
+    place = _by_quadratic_form(*_scaled_matrix(real))
     if place is not None or len(real) ** 4 > EXACT_WORK:
         return place, None
-    rows, scale = _whole(real)
+    rows, scale = _integer_matrix(real)
     digits = max(scale, *(abs(entry) for row in rows for entry in row)).bit_length()
     return _by_polynomial(rows, scale) if len(rows) ** 4 * digits <= EXACT_WORK else (None, None)
 
@@ -58,7 +58,7 @@ def squared_modulus(value: float | complex) -> Fraction:
     return Fraction(value.real) ** 2 + Fraction(value.imag) ** 2
 
 
-def _coupled(matrix: Tensor) -> bool:
+def _may_be_coupled(matrix: Tensor) -> bool:
     """Whether a triangular matrix may have a Jordan block: it is not diagonal, and some value on the circle returns."""
     on = [value for value in matrix.diagonal().tolist() if squared_modulus(value) == 1]
     return len(set(on)) < len(on) and bool((matrix - matrix.diagonal().diag()).any())
@@ -82,7 +82,7 @@ def computed_eigenvalues(matrix: Shaped[Tensor, "n n"]) -> Complex[Tensor, " n"]
 # --- Double precision, with proof ---
 
 
-def _nearer(matrix: Float[Tensor, "n n"]) -> tuple[Float[Tensor, "n n"], float]:
+def _scaled_matrix(matrix: Float[Tensor, "n n"]) -> tuple[Float[Tensor, "n n"], float]:
     """A matrix with eigenvalues far from the circle, divided by a power of two that leaves them on their side of it."""
     radius = float(computed_eigenvalues(matrix).abs().max())
     if not 0 < radius < math.inf or 0.25 <= radius <= 4:
@@ -131,7 +131,7 @@ def _by_quadratic_form(matrix: Float[Tensor, "n n"], factor: float = 1.0) -> Pla
 # --- Whole numbers ---
 
 
-def _whole(matrix: Float[Tensor, "n n"]) -> tuple[list[list[int]], int]:
+def _integer_matrix(matrix: Float[Tensor, "n n"]) -> tuple[list[list[int]], int]:
     """The matrix times the least number that makes it whole, and that number."""
     rows = fractions(matrix)
     scale = math.lcm(*(entry.denominator for row in rows for entry in row))
@@ -168,8 +168,8 @@ def _by_polynomial(rows: list[list[int]], scale: int) -> tuple[Place, complex | 
         for k, c in enumerate(factor.all_coeffs()):
             value = value * whole + whole.eye(size, ZZ) * ZZ(int(c) * scale**k)
         if size - value.rank() < times * factor.degree():
-            return "block", _zero(factor)
-    return "circle", _zero(s)
+            return "block", _largest_zero(factor)
+    return "circle", _largest_zero(s)
 
 
 def _all_inside(polynomial: Any) -> bool:
@@ -186,7 +186,7 @@ def _all_inside(polynomial: Any) -> bool:
     return True
 
 
-def _zero(polynomial: Any) -> complex:
+def _largest_zero(polynomial: Any) -> complex:
     """The zero with the largest real part, above the real axis or on it: for words, rounded."""
     zeros = np.roots([float(c / polynomial.LC()) for c in polynomial.all_coeffs()])
     return complex(max((z for z in zeros if z.imag >= -1e-9), key=lambda z: z.real))

@@ -48,9 +48,9 @@ class Subject:
         validate.one_of("group", group, GROUPS)
         validate.one_of("output", output, ("equivariant", "invariant"))
         generator = torch.Generator().manual_seed(0)
-        x = _checked_example(_example(module, graph, inputs, generator) if x is None else x, group)
-        if graph is not None and not _fits(graph, x.shape[-2]):
-            raise ValueError(f"x must have a row for each of {_nodes(graph)} nodes, got shape {tuple(x.shape)}")
+        x = _checked_example(_example_input(module, graph, inputs, generator) if x is None else x, group)
+        if graph is not None and not _graph_fits(graph, x.shape[-2]):
+            raise ValueError(f"x must have a row for each of {_node_count(graph)} nodes, got shape {tuple(x.shape)}")
         if tolerance is None:
             tolerance = math.sqrt(torch.finfo(x.dtype if x.is_floating_point() else torch.float32).eps)
         name = type(module).__name__ if isinstance(module, nn.Module) else getattr(module, "__name__", repr(module))
@@ -91,9 +91,11 @@ class Subject:
         if wrong.any():
             place = tuple(wrong.nonzero()[0].tolist())
             values = f"{found[place].item():.4g} instead of {wanted[place].item():.4g}"
-            raise Broken(f"after {motion.words} the output at {place} is {values}{self._hint(motion, found, plain)}")
+            raise Broken(
+                f"after {motion.words} the output at {place} is {values}{self._hint_of_motion(motion, found, plain)}"
+            )
 
-    def _hint(self, motion: Motion, found: Tensor, plain: Tensor) -> str:
+    def _hint_of_motion(self, motion: Motion, found: Tensor, plain: Tensor) -> str:
         if motion.order is None or self.invariant:
             return ""
         back = plain.index_select(self.axis, motion.order.argsort())
@@ -160,13 +162,13 @@ def _lists_edges(graph: Tensor) -> bool:
     return not graph.is_floating_point() and graph.ndim == 2 and graph.shape[0] == 2 and graph.dtype != torch.bool
 
 
-def _fits(graph: Any, rows: int) -> bool:
+def _graph_fits(graph: Any, rows: int) -> bool:
     """A list of edges does not say how many nodes without an edge there are beyond the last."""
-    nodes = _nodes(graph)
+    nodes = _node_count(graph)
     return rows == nodes or (rows > nodes and isinstance(graph, Tensor) and _lists_edges(graph))
 
 
-def _nodes(graph: Any) -> int:
+def _node_count(graph: Any) -> int:
     if isinstance(graph, Graph):
         return graph.nodes
     if not isinstance(graph, Tensor):
@@ -180,13 +182,13 @@ def _nodes(graph: Any) -> int:
     return graph.shape[-1]
 
 
-def _example(module: Any, graph: Any, inputs: int | None, generator: torch.Generator) -> Tensor:
+def _example_input(module: Any, graph: Any, inputs: int | None, generator: torch.Generator) -> Tensor:
     for name in ("inputs", "input_size", "dimensions", "in_features", "in_channels"):
         found = getattr(module, name, None)
         inputs = found if inputs is None and isinstance(found, int) else inputs
     if inputs is None:
         raise ValueError("inputs must be given (or an example x): the module does not say how many features it takes")
-    shape = (SETS, ELEMENTS) if graph is None else (_nodes(graph),)
+    shape = (SETS, ELEMENTS) if graph is None else (_node_count(graph),)
     x = torch.randn(*shape, validate.count("inputs", inputs), generator=generator)
     parameters = module.parameters() if isinstance(module, nn.Module) else ()
     return next((x.to(p) for p in parameters if p.is_floating_point()), x)

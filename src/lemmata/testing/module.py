@@ -118,7 +118,7 @@ def check_module(
         raise ValueError(f"differs must name checks among {', '.join(CHECKS)}, got {', '.join(unknown)}")
     with torch.random.fork_rng(devices=[]), torch.enable_grad():
         torch.manual_seed(0)
-        findings = [_judged(finding, differs) for finding in found(CHECKS, subject, skip, "module")]
+        findings = [_judge_finding(finding, differs) for finding in found(CHECKS, subject, skip, "module")]
     report = ModuleReport(subject.name, findings)
     if on_fail == "raise" and not report.passed:
         raise ModuleError(report)
@@ -139,7 +139,7 @@ def disclaimed(system: type) -> tuple[str, ...]:
     return tuple(name for names in found for name in re.findall(r"`(\w+)`", names))
 
 
-def _judged(finding: Finding, differs: Sequence[str]) -> Finding:
+def _judge_finding(finding: Finding, differs: Sequence[str]) -> Finding:
     """A check that the module is said not to pass must fail."""
     if finding.check not in differs:
         return finding

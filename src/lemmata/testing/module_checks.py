@@ -34,13 +34,13 @@ def untouched(subject: Subject) -> None:
 
 
 def strides(subject: Subject) -> None:
-    scattered = {name: _scattered(x) for name, x in subject.tensors().items()}
+    scattered = {name: _scatter_memory(x) for name, x in subject.tensors().items()}
     with torch.no_grad():
         outputs = outputs_of(subject.module(*{**subject.inputs, **scattered}.values()))
     demand_same(outputs, subject.whole(), "with inputs that are not contiguous")
 
 
-def _scattered(x: Tensor) -> Tensor:
+def _scatter_memory(x: Tensor) -> Tensor:
     """The same values in another order in memory, so that `view` cannot join axes."""
     return torch.stack([x, x], -1)[..., 0] if x.ndim < 2 else x.transpose(0, -1).contiguous().transpose(0, -1)
 
@@ -84,13 +84,13 @@ def dtypes(subject: Subject) -> None:
                 outputs = subject.run(subject.copied(dtype), subject.with_dtype(dtype))
             for x in outputs:
                 if x.is_floating_point() and x.dtype != dtype:
-                    raise Broken(f"in {_short(dtype)} it gives {_short(x.dtype)}")
+                    raise Broken(f"in {_dtype_name(dtype)} it gives {_dtype_name(x.dtype)}")
             if dtype == torch.float32:
                 demand_same(outputs, wide, "in float32, compared with float64,", 1e-3)
             elif [x.shape for x in outputs] != [x.shape for x in wide]:
-                raise Broken(f"in {_short(dtype)} it gives other shapes than in float64")
+                raise Broken(f"in {_dtype_name(dtype)} it gives other shapes than in float64")
             elif not all(x.isfinite().all() for x in outputs) and all(x.isfinite().all() for x in wide):
-                raise Broken(f"in {_short(dtype)} it gives NaN or infinity where float64 does not")
+                raise Broken(f"in {_dtype_name(dtype)} it gives NaN or infinity where float64 does not")
 
 
 @contextlib.contextmanager
@@ -102,7 +102,7 @@ def _torchs_kernels(dtype: torch.dtype) -> Iterator[None]:
             yield
 
 
-def _short(dtype: torch.dtype) -> str:
+def _dtype_name(dtype: torch.dtype) -> str:
     return str(dtype).removeprefix("torch.")
 
 
@@ -139,7 +139,7 @@ def meta(subject: Subject) -> None:
 
 def state_dict(subject: Subject) -> None:
     fresh = subject.built()[0] if subject.build else subject.copied()
-    _perturb(fresh)
+    _perturb_state(fresh)
     saved = subject.module.state_dict()
     if odd := [name for name, value in saved.items() if not isinstance(value, Tensor) and "extra_state" not in name]:
         raise Broken(f"its state_dict holds {odd[0]}, which is no tensor")
@@ -151,7 +151,7 @@ def state_dict(subject: Subject) -> None:
         demand_same(subject.run(fresh), subject.whole(), "loaded from the state_dict", ROUNDING)
 
 
-def _perturb(module: nn.Module) -> None:
+def _perturb_state(module: nn.Module) -> None:
     """Other numbers in everything that a state_dict holds, still positive where they were, as a variance."""
     with torch.no_grad():
         for x in module.state_dict().values():
@@ -163,7 +163,7 @@ def deepcopy(subject: Subject) -> None:
     twin = copy.deepcopy(subject.module)
     with torch.no_grad():
         demand_same(subject.run(twin), subject.whole(), "of a deep copy", ROUNDING)
-        _perturb(twin)
+        _perturb_state(twin)
         demand_same(subject.run(), subject.whole(), "after a deep copy was changed", ROUNDING)
 
 
@@ -196,25 +196,25 @@ def autocast(subject: Subject) -> None:
 def global_state(subject: Subject) -> None:
     module = subject.copied()
     if subject.build is not None:
-        with _kept("making it"):
+        with _settings_kept("making it"):
             subject.built()
     before = torch.get_rng_state(), random.getstate()
-    with _kept("a call"):
+    with _settings_kept("a call"):
         subject.run(module)
     if not torch.equal(torch.get_rng_state(), before[0]) or random.getstate() != before[1]:
         raise Broken("in evaluation mode a call draws from the global random numbers")
-    with _kept("a call in training mode"):
+    with _settings_kept("a call in training mode"):
         subject.run(module.train())
 
 
 @contextlib.contextmanager
-def _kept(what: str) -> Iterator[None]:
+def _settings_kept(what: str) -> Iterator[None]:
     """Say what a piece of code changes in torch's settings, and undo it."""
-    before = after = _settings()
+    before = after = _torch_settings()
     try:
         with warnings.catch_warnings():
             yield
-            after = _settings()
+            after = _torch_settings()
     finally:
         torch.set_default_dtype(before["the default dtype"])
         torch.set_grad_enabled(before["the grad mode"])
@@ -226,7 +226,7 @@ def _kept(what: str) -> Iterator[None]:
         raise Broken(f"{what} changes {odd[0]} from {before[odd[0]]} to {after[odd[0]]}")
 
 
-def _settings() -> dict[str, Any]:
+def _torch_settings() -> dict[str, Any]:
     return {
         "the default dtype": torch.get_default_dtype(),
         "the default device": torch.get_default_device(),

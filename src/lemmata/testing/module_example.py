@@ -41,29 +41,29 @@ def example_of(system: type[nn.Module]) -> Example:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         made = call.func
-        arguments = [_value(part, system) for part in made.args]
-        options = {word.arg or "": _value(word.value, system) for word in made.keywords}
-        inputs = tuple(_value(part, system) for part in call.args)
-    return Example(functools.partial(_value(made.func, system), *arguments, **options), inputs)
+        arguments = [_expression_value(part, system) for part in made.args]
+        options = {word.arg or "": _expression_value(word.value, system) for word in made.keywords}
+        inputs = tuple(_expression_value(part, system) for part in call.args)
+    return Example(functools.partial(_expression_value(made.func, system), *arguments, **options), inputs)
 
 
-def _value(node: ast.expr, system: type) -> Any:
+def _expression_value(node: ast.expr, system: type) -> Any:
     """What an expression of names, attributes, calls, sums and literals stands for."""
     if isinstance(node, ast.Call):
-        options = {word.arg or "": _value(word.value, system) for word in node.keywords}
-        return _value(node.func, system)(*(_value(part, system) for part in node.args), **options)
+        options = {word.arg or "": _expression_value(word.value, system) for word in node.keywords}
+        return _expression_value(node.func, system)(*(_expression_value(part, system) for part in node.args), **options)
     if isinstance(node, ast.Attribute):
-        return getattr(_value(node.value, system), node.attr)
+        return getattr(_expression_value(node.value, system), node.attr)
     if isinstance(node, ast.Name):
-        return _named(node.id, system)
+        return _named_object(node.id, system)
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
-        return operator.add(_value(node.left, system), _value(node.right, system))
+        return operator.add(_expression_value(node.left, system), _expression_value(node.right, system))
     if isinstance(node, ast.List | ast.Tuple):
-        return (list if isinstance(node, ast.List) else tuple)(_value(part, system) for part in node.elts)
+        return (list if isinstance(node, ast.List) else tuple)(_expression_value(part, system) for part in node.elts)
     return ast.literal_eval(node)
 
 
-def _named(name: str, system: type) -> Any:
+def _named_object(name: str, system: type) -> Any:
     """A name of the file that holds the system, or else of its chapter."""
     found = {"torch": torch, "nn": nn, **vars(sys.modules[system.__module__])}
     if name in found:

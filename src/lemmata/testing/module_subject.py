@@ -49,10 +49,10 @@ class Subject:
         positional = [p.name for p in parameters.values() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
         if len(given) > len(positional):
             raise ValueError(f"forward takes {len(positional)} inputs, got {len(given)}")
-        named = dict(zip(positional, map(_own, given), strict=False))
+        named = dict(zip(positional, map(_own_copy, given), strict=False))
         if not any(isinstance(value, Tensor) for value in named.values()):
             raise TypeError("inputs must be a tensor, or a tuple of the arguments of forward with a tensor among them")
-        declared = {name: _declared(module, name) for name in named if isinstance(named[name], Tensor)}
+        declared = {name: _declared_axes(module, name) for name in named if isinstance(named[name], Tensor)}
         declared |= {name: tuple(text.split()) for name, text in dict(axes or {}).items()}
         if unknown := sorted(set(declared) - set(named)):
             raise ValueError(f"axes must name inputs among {', '.join(named)}, got {', '.join(unknown)}")
@@ -75,7 +75,9 @@ class Subject:
         foreign = {id(x) for part in layers for x in (*part.parameters(), *part.buffers())}
         values = [x for x in given if isinstance(x, Tensor)]
         own = (*module.named_parameters(), *module.named_buffers())
-        return module, {name for name, x in own if id(x) in foreign or any(_equal(x, value) for value in values)}
+        return module, {
+            name for name, x in own if id(x) in foreign or any(_equal_tensors(x, value) for value in values)
+        }
 
     def copied(self, dtype: torch.dtype | None = None) -> nn.Module:
         """A copy of the module in evaluation mode."""
@@ -114,9 +116,9 @@ class Subject:
         x = self.inputs[name]
         if axes is None:
             return {0: "batch"}
-        if not any(_variadic(axis) for axis in axes):
+        if not any(_is_variadic_axis(axis) for axis in axes):
             return {position: axis for position, axis in enumerate(axes) if axis in FREE}
-        at = next(position for position, axis in enumerate(axes) if _variadic(axis))
+        at = next(position for position, axis in enumerate(axes) if _is_variadic_axis(axis))
         free = {position: axis for position, axis in enumerate(axes[:at]) if axis in FREE}
         after = {x.ndim - len(axes) + p: axis for p, axis in enumerate(axes) if p > at and axis in FREE}
         several = {p: "batch" if p == 0 else f"axis_{p}" for p in range(at, x.ndim - len(axes) + at + 1)}
@@ -124,7 +126,7 @@ class Subject:
 
     def any_rank(self, name: str) -> bool:
         """Is the number of axes of an input not declared, or not fixed?"""
-        return name not in self.axes or any(_variadic(axis) for axis in self.axes[name])
+        return name not in self.axes or any(_is_variadic_axis(axis) for axis in self.axes[name])
 
     def with_dtype(self, dtype: torch.dtype) -> dict[str, Any]:
         """The inputs in another floating dtype."""
@@ -158,33 +160,33 @@ class Subject:
 
         Where it has none, at the floating inputs.
         """
-        given = {name: _leaf(value, not self.parameters) for name, value in self.inputs.items()}
+        given = {name: _leaf_input(value, not self.parameters) for name, value in self.inputs.items()}
         outputs = outputs_of(module(*given.values()))
         loss = scalar(outputs)
         if not loss.requires_grad:
             raise Undecided("nothing that it gives has a gradient")
-        at = [p for p in _parameters(module) if p.requires_grad]
+        at = [p for p in _real_parameters(module) if p.requires_grad]
         at += [x for x in given.values() if isinstance(x, Tensor) and x.requires_grad]
         found = torch.autograd.grad(loss, at, allow_unused=True)
         kept = [torch.zeros_like(x) if g is None else g for g, x in zip(found, at, strict=True)]
         return [output.detach() for output in outputs], kept
 
 
-def _equal(one: Tensor, two: Tensor) -> bool:
+def _equal_tensors(one: Tensor, two: Tensor) -> bool:
     return one.shape == two.shape and one.device == two.device and bool((one == two).all())
 
 
-def _parameters(module: Any) -> list[nn.Parameter]:
+def _real_parameters(module: Any) -> list[nn.Parameter]:
     return [p for p in module.parameters() if p.is_floating_point() or p.is_complex()]
 
 
-def _leaf(value: Any, differentiable: bool) -> Any:
+def _leaf_input(value: Any, differentiable: bool) -> Any:
     if not isinstance(value, Tensor):
         return value
     return value.detach().clone().requires_grad_(differentiable and value.is_floating_point())
 
 
-def _own(value: Any) -> Any:
+def _own_copy(value: Any) -> Any:
     return value.detach().clone() if isinstance(value, Tensor) else value
 
 
@@ -195,11 +197,11 @@ def moved(value: Any, place: Any) -> Any:
     return value.to(place) if hasattr(value, "to") else value
 
 
-def _variadic(axis: str) -> bool:
+def _is_variadic_axis(axis: str) -> bool:
     return axis.startswith("*") or axis == "..."
 
 
-def _declared(module: nn.Module, name: str) -> tuple[str, ...]:
+def _declared_axes(module: nn.Module, name: str) -> tuple[str, ...]:
     """The axes in an annotation of jaxtyping, such as Float[Tensor, "batch time inputs"]."""
     annotation = inspect.signature(module.forward).parameters[name].annotation
     if isinstance(annotation, str):

@@ -64,13 +64,13 @@ def functional(subject: Subject) -> None:
     def loss(weights: dict[str, Tensor]) -> Tensor:
         return scalar(outputs_of(torch.func.functional_call(module, weights, inputs)))
 
-    wanted = dict(zip(_trained(changed), subject.gradients(changed)[1], strict=False))
+    wanted = dict(zip(_trained_names(changed), subject.gradients(changed)[1], strict=False))
     gradients = torch.func.grad(loss)(other)
     names = [name for name in wanted if name in gradients]
     demand_same_gradients([gradients[name] for name in names], [wanted[name] for name in names], "of torch.func.grad")
 
 
-def _trained(module: nn.Module) -> list[str]:
+def _trained_names(module: nn.Module) -> list[str]:
     return [n for n, p in module.named_parameters() if p.requires_grad and (p.is_floating_point() or p.is_complex())]
 
 
@@ -140,7 +140,7 @@ class _OfTensors(nn.Module):
 
 def exported(subject: Subject) -> None:
     """With all lengths dynamic, which is more, and else with the batch alone."""
-    if _lengths(subject):
+    if _has_dynamic_lengths(subject):
         try:
             _demand_exported(subject, ("batch", *LENGTHS))
         except Broken as broken:
@@ -151,13 +151,13 @@ def exported(subject: Subject) -> None:
 
 
 def exported_with_lengths(subject: Subject) -> None:
-    if not _lengths(subject):
+    if not _has_dynamic_lengths(subject):
         raise Undecided(f"no axis of its inputs is called {', '.join(LENGTHS)}")
     if "export_lengths" in subject.known:
         raise subject.known["export_lengths"]
 
 
-def _lengths(subject: Subject) -> bool:
+def _has_dynamic_lengths(subject: Subject) -> bool:
     return any(label in LENGTHS for name in subject.tensors() for label in subject.free_axes(name).values())
 
 

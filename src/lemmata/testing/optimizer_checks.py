@@ -16,7 +16,7 @@ from lemmata.testing.optimizer_subject import MATRICES, STEPS, Subject, bowl, ex
 __all__ = []  # for the suite alone
 
 
-def _interface(subject: Subject) -> None:
+def _check_interface(subject: Subject) -> None:
     theta = subject.parameters()
     try:
         optimizer = subject.built(theta)
@@ -33,7 +33,7 @@ def _interface(subject: Subject) -> None:
     subject.walk(optimizer, theta, 1)
 
 
-def _closure(subject: Subject) -> None:
+def _closure_of_loss(subject: Subject) -> None:
     theta = subject.parameters()
     optimizer, losses = subject.built(theta), []
 
@@ -61,7 +61,7 @@ def _closure(subject: Subject) -> None:
             raise Broken("step(closure) goes elsewhere than the closure followed by step()")
 
 
-def _descent(subject: Subject) -> None:
+def _check_descent(subject: Subject) -> None:
     theta = subject.parameters()
     optimizer = subject.built(theta)
     losses = [height(theta), *(height(subject.walk(optimizer, theta, 20)) for _ in range(3))]
@@ -70,7 +70,7 @@ def _descent(subject: Subject) -> None:
         raise Broken(f"on a bowl the loss is {told}")
 
 
-def _deterministic(subject: Subject) -> None:
+def _check_deterministic(subject: Subject) -> None:
     if not exactly_same(subject.run(), subject.whole()):
         raise Broken("a second optimiser, made in the same way, goes elsewhere: they share state")
 
@@ -91,14 +91,14 @@ def _gradients_untouched(subject: Subject) -> None:
     subject.walk(optimizer, theta, 3)
     optimizer.zero_grad()
     bowl(theta).backward()
-    before = [_grad(parameter).clone() for parameter in theta]
+    before = [_gradient_of(parameter).clone() for parameter in theta]
     last: list[Tensor] = []
 
     def closure() -> Any:
         optimizer.zero_grad()
         loss = bowl(theta)
         loss.backward()
-        last[:] = [_grad(parameter).clone() for parameter in theta]
+        last[:] = [_gradient_of(parameter).clone() for parameter in theta]
         return loss
 
     if subject.needs_closure(optimizer):
@@ -106,11 +106,11 @@ def _gradients_untouched(subject: Subject) -> None:
         before = last
     else:
         optimizer.step()
-    if not exactly_same([_grad(parameter) for parameter in theta], before):
+    if not exactly_same([_gradient_of(parameter) for parameter in theta], before):
         raise Broken("a step writes into the gradients: whoever logs or accumulates them sees something else")
 
 
-def _aliasing(subject: Subject) -> None:
+def _check_aliasing(subject: Subject) -> None:
     """Gradients that live in one place and are overwritten there, as after zero_grad(set_to_none=False)."""
     theta = subject.parameters()
     optimizer = subject.built(theta)
@@ -118,7 +118,7 @@ def _aliasing(subject: Subject) -> None:
     if not same(found, subject.whole()):
         raise Broken("it goes elsewhere when gradients are overwritten in place: its state is a view of a gradient")
     homes = {parameter.data_ptr() for parameter in theta}
-    for state in _tensors(optimizer.state_dict()["state"]):
+    for state in _tensors_in_state(optimizer.state_dict()["state"]):
         if state.numel() > 1 and state.data_ptr() in homes:
             raise Broken("its state is a view of a parameter: use clone()")
 
@@ -136,14 +136,14 @@ def _without_gradient(subject: Subject) -> None:
         raise Broken("a parameter whose gradients begin later goes elsewhere: count its steps in its own state")
 
 
-def _order(subject: Subject) -> None:
+def _check_order(subject: Subject) -> None:
     theta = subject.parameters()
     optimizer = subject.built(theta[::-1])
     if not same(subject.walk(optimizer, theta), subject.whole()):
         raise Broken("it goes elsewhere when the parameters are given in another order")
 
 
-def _groups(subject: Subject) -> None:
+def _check_groups(subject: Subject) -> None:
     theta = subject.parameters()
     equal = subject.walk(subject.groups(theta, {}, {}), theta)
     if not same(equal, subject.whole()):
@@ -169,7 +169,7 @@ def _groups(subject: Subject) -> None:
         raise Broken("a group that add_param_group adds goes elsewhere than one that was there from the start")
 
 
-def _schedule(subject: Subject) -> None:
+def _check_schedule(subject: Subject) -> None:
     lr = subject.lr()
     ends = []
     for factor in (1.0, 0.1):
@@ -184,7 +184,7 @@ def _schedule(subject: Subject) -> None:
         raise Broken("a change of lr between steps has no influence: a scheduler could do nothing")
 
 
-def _resume(subject: Subject) -> None:
+def _check_resume(subject: Subject) -> None:
     """To the bit in float32; in float64 torch's own NAdam loses digits, for it keeps numbers in float32."""
     for dtype, equal in ((torch.float32, exactly_same), (torch.float64, functools.partial(same, tolerance=1e-6))):
         theta = subject.parameters(dtype)
@@ -201,14 +201,14 @@ def _resume(subject: Subject) -> None:
             raise Broken("loaded into a new optimiser, the state_dict gives other steps: some state is not in it")
 
 
-def _maximize(subject: Subject) -> None:
+def _check_maximize(subject: Subject) -> None:
     subject.takes("maximize")
     up = subject.run(loss=lambda theta: -bowl(theta), maximize=True)
     if not same(up, subject.whole()):
         raise Broken("with maximize=True it does not climb -h as it descends h")
 
 
-def _foreach(subject: Subject) -> None:
+def _check_foreach(subject: Subject) -> None:
     subject.takes("foreach")
     one, many = (subject.run(foreach=foreach) for foreach in (False, True))
     if not same(one, many):
@@ -224,14 +224,14 @@ def _weight_decay(subject: Subject) -> None:
         raise Broken("with weight_decay and gradients of zero the parameters must shrink")
 
 
-def _dtypes(subject: Subject) -> None:
+def _check_dtypes(subject: Subject) -> None:
     for dtype in (torch.float64, torch.float32):
         theta = subject.parameters(dtype)
         optimizer = subject.built(theta)
         ends = subject.walk(optimizer, theta)
         if any(parameter.dtype != dtype for parameter in theta):
             raise Broken(f"parameters in {dtype} must stay in it")
-        for state in _tensors(optimizer.state_dict()["state"]):
+        for state in _tensors_in_state(optimizer.state_dict()["state"]):
             coarse = state.is_floating_point() and torch.finfo(state.dtype).eps > torch.finfo(dtype).eps
             if coarse and state.numel() > 1:
                 raise Broken(f"for parameters in {dtype} it keeps state in {state.dtype}")
@@ -239,7 +239,7 @@ def _dtypes(subject: Subject) -> None:
             raise Broken(f"in {dtype} it goes elsewhere than in torch.float64")
 
 
-def _strides(subject: Subject) -> None:
+def _check_strides(subject: Subject) -> None:
     """Parameters whose entries do not lie one after another."""
     theta = [
         torch.nn.Parameter(p.detach().mT.contiguous().mT if p.ndim > 1 else p.detach()) for p in subject.parameters()
@@ -260,7 +260,7 @@ def _small_shapes(subject: Subject) -> None:
         raise Broken(f"parameters of the shapes {', '.join(map(str, shapes))} must stay finite and of their shape")
 
 
-def _complex(subject: Subject) -> None:
+def _check_complex(subject: Subject) -> None:
     pairs = subject.parameters(shapes=[(*shape, 2) for shape in subject.shapes])
     theta = [torch.nn.Parameter(torch.view_as_complex(pair.detach().clone())) for pair in pairs]
     start = [parameter.detach().clone() for parameter in theta]
@@ -272,7 +272,7 @@ def _complex(subject: Subject) -> None:
         raise Broken("for complex parameters the loss does not fall: refuse them, or step them as pairs of real ones")
 
 
-def _sparse(subject: Subject) -> None:
+def _check_sparse(subject: Subject) -> None:
     theta, other = subject.parameters(), subject.parameters()
     optimizer, dense = subject.built(theta[:1]), subject.built(other[:1])
     if subject.needs_closure(optimizer):
@@ -300,7 +300,7 @@ def _lr_refused(subject: Subject) -> None:
     raise Broken("it accepts lr=-1.0: refuse it when it is made")
 
 
-def _nan(subject: Subject) -> None:
+def _check_nan(subject: Subject) -> None:
     theta = subject.parameters()
     optimizer = subject.built(theta)
     subject.walk(optimizer, theta, 2)
@@ -329,19 +329,19 @@ def _nan(subject: Subject) -> None:
         raise Broken("a NaN in the gradient of one parameter reaches another")
 
 
-def _invariances(subject: Subject) -> None:
+def _check_invariances(subject: Subject) -> None:
     if not subject.invariances:
         raise Undecided("none was advertised: see invariances=")
     for name in subject.invariances:
         INVARIANCES[name](subject)
 
 
-def _scale(subject: Subject) -> None:
+def _check_scale(subject: Subject) -> None:
     if not same(subject.run(loss=lambda theta: 1000 * bowl(theta)), subject.whole(), 1e-4):
         raise Broken("scale: with a thousand times the loss it goes elsewhere")
 
 
-def _rotation(subject: Subject) -> None:
+def _check_rotation(subject: Subject) -> None:
     shape = subject.shapes[0]
     turn = torch.linalg.qr(torch.randn(shape[0], shape[0], generator=torch.Generator().manual_seed(1)).double()).Q
     plain, turned = subject.parameters(), subject.parameters()
@@ -352,49 +352,49 @@ def _rotation(subject: Subject) -> None:
         raise Broken("rotation: in rotated coordinates it goes elsewhere")
 
 
-def _separation(subject: Subject) -> None:
+def _check_separation(subject: Subject) -> None:
     if subject.coupled():
         raise Broken("separation: a parameter's steps depend on the other parameters")
 
 
-INVARIANCES = {"scale": _scale, "rotation": _rotation, "separation": _separation}
+INVARIANCES = {"scale": _check_scale, "rotation": _check_rotation, "separation": _check_separation}
 
 
-def _grad(parameter: Tensor) -> Tensor:
+def _gradient_of(parameter: Tensor) -> Tensor:
     if parameter.grad is None:
         raise Broken("a step takes the gradients away: leave that to zero_grad")
     return parameter.grad
 
 
-def _tensors(state: Any) -> list[Tensor]:
+def _tensors_in_state(state: Any) -> list[Tensor]:
     if isinstance(state, Tensor):
         return [state]
     parts = state.values() if isinstance(state, dict) else state if isinstance(state, list | tuple) else ()
-    return [tensor for part in parts for tensor in _tensors(part)]
+    return [tensor for part in parts for tensor in _tensors_in_state(part)]
 
 
 CHECKS = {
-    "interface": (_interface, ()),
-    "descent": (_descent, ("interface",)),
-    "deterministic": (_deterministic, ("interface",)),
-    "closure": (_closure, ("deterministic",)),
+    "interface": (_check_interface, ()),
+    "descent": (_check_descent, ("interface",)),
+    "deterministic": (_check_deterministic, ("interface",)),
+    "closure": (_closure_of_loss, ("deterministic",)),
     "in_place": (_in_place, ("interface",)),
     "gradients_untouched": (_gradients_untouched, ("interface",)),
-    "aliasing": (_aliasing, ("deterministic",)),
+    "aliasing": (_check_aliasing, ("deterministic",)),
     "without_gradient": (_without_gradient, ("interface",)),
-    "order": (_order, ("deterministic",)),
-    "groups": (_groups, ("deterministic",)),
-    "schedule": (_schedule, ("deterministic",)),
-    "resume": (_resume, ("deterministic",)),
-    "maximize": (_maximize, ("deterministic",)),
-    "foreach": (_foreach, ("deterministic",)),
+    "order": (_check_order, ("deterministic",)),
+    "groups": (_check_groups, ("deterministic",)),
+    "schedule": (_check_schedule, ("deterministic",)),
+    "resume": (_check_resume, ("deterministic",)),
+    "maximize": (_check_maximize, ("deterministic",)),
+    "foreach": (_check_foreach, ("deterministic",)),
     "weight_decay": (_weight_decay, ("interface",)),
-    "dtypes": (_dtypes, ("deterministic",)),
-    "strides": (_strides, ("deterministic",)),
+    "dtypes": (_check_dtypes, ("deterministic",)),
+    "strides": (_check_strides, ("deterministic",)),
     "small_shapes": (_small_shapes, ("interface",)),
-    "complex": (_complex, ("descent",)),
-    "sparse": (_sparse, ("deterministic",)),
+    "complex": (_check_complex, ("descent",)),
+    "sparse": (_check_sparse, ("deterministic",)),
     "lr_refused": (_lr_refused, ("interface",)),
-    "nan": (_nan, ("interface",)),
-    "invariances": (_invariances, ("deterministic",)),
+    "nan": (_check_nan, ("interface",)),
+    "invariances": (_check_invariances, ("deterministic",)),
 }

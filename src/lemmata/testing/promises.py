@@ -39,14 +39,16 @@ class Promise:
     spans: tuple[tuple[int, int], ...]
 
     def kept(self, called: Iterable[CodeType]) -> bool:
-        return any(self._is_ours(code) for code in called) or bool(self._generated() & {id(code) for code in called})
+        return any(self._is_ours(code) for code in called) or bool(
+            self._generated_methods() & {id(code) for code in called}
+        )
 
     def _is_ours(self, code: CodeType) -> bool:
         # The body of a class or a file is code too, and runs on import.
         ran = code.co_flags & inspect.CO_OPTIMIZED and code.co_filename == str(self.path)
         return bool(ran) and any(first <= code.co_firstlineno <= last for first, last in self.spans)
 
-    def _generated(self) -> set[int]:
+    def _generated_methods(self) -> set[int]:
         """The methods that a dataclass has without a line of its own."""
         part = getattr(importlib.import_module(self.module), self.name, None)
         methods = vars(part).values() if isinstance(part, type) else ()
@@ -73,16 +75,16 @@ def broken(
     for id, those in by_claim.items():
         if id in claims:
             tell(id)
-            faults += [str(promise) for promise in _unkept(those, claims[id])]
+            faults += [str(promise) for promise in _unkept_promises(those, claims[id])]
     return sorted(faults)
 
 
-def _unkept(those: list[Promise], claim: ClaimEntry) -> list[Promise]:
+def _unkept_promises(those: list[Promise], claim: ClaimEntry) -> list[Promise]:
     if claim.cost == "long":
         words = {getattr(node, "id", getattr(node, "attr", "")) for node in ast.walk(ast.parse(claim.path.read_text()))}
         return [promise for promise in those if promise.name not in words]
     check = getattr(importlib.import_module(claim.module), claim.function)
-    _forget(those)
+    _forget_cached(those)
     token = cost_class.set(claim.cost)
     try:
         with called_code() as called:
@@ -92,7 +94,7 @@ def _unkept(those: list[Promise], claim: ClaimEntry) -> list[Promise]:
     return [promise for promise in those if not promise.kept(called)]
 
 
-def _forget(those: list[Promise]) -> None:
+def _forget_cached(those: list[Promise]) -> None:
     """What is remembered from an earlier claim would not be run again."""
     for module in {promise.module for promise in those}:
         for part in vars(importlib.import_module(module)).values():
@@ -129,11 +131,11 @@ def _of_file(path: Path, root: Path) -> Iterator[Promise]:
         yield Promise(path, 1, module, path.stem, id, ((1, sys.maxsize),))
     for node in known.values():
         for id in catalog.promised(ast.get_docstring(node) or ""):
-            spans = tuple(_span(each) for each in _with_bases(node, known))
+            spans = tuple(_line_span(each) for each in _with_bases(node, known))
             yield Promise(path, node.lineno, module, node.name, id, spans)
 
 
-def _span(node: Definition) -> tuple[int, int]:
+def _line_span(node: Definition) -> tuple[int, int]:
     """A function's code begins at its first decorator."""
     return min([node.lineno, *(mark.lineno for mark in node.decorator_list)]), node.end_lineno or node.lineno
 

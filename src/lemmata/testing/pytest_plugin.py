@@ -38,7 +38,7 @@ class Collection:
         if file_path.suffix != ".py" or b"lemmata.judge" not in file_path.read_bytes():
             return found
         problems: list[str] = []
-        entries = _entries(file_path.resolve(), problems)
+        entries = _claim_entries(file_path.resolve(), problems)
         if not entries and not problems:
             return found
         # Named on the command line, pytest would import it as a test module too, and report its faults a second time.
@@ -101,7 +101,7 @@ class Fallen(Exception):
     """A claim that does not hold, with the reason."""
 
 
-def _entries(path: Path, problems: list[str]) -> list[ClaimEntry]:
+def _claim_entries(path: Path, problems: list[str]) -> list[ClaimEntry]:
     """The claims of a file; in a chapter (statements.yaml beside the folder `claims`) with the cost stated there."""
     module = ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts) if PACKAGE in path.parents else path.stem
     found: dict[str, ClaimEntry] = {}

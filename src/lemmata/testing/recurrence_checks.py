@@ -12,7 +12,7 @@ from lemmata.testing.recurrence_subject import State, Subject, leaves, paired
 __all__ = []  # for the suite alone
 
 
-def _interface(subject: Subject) -> None:
+def _check_interface(subject: Subject) -> None:
     outputs, state = subject.whole()
     if outputs.ndim < 3 or outputs.shape[:2] != subject.x.shape[:2]:
         wanted = f"({len(subject.x)}, {subject.x.shape[1]}, ...)"
@@ -21,7 +21,7 @@ def _interface(subject: Subject) -> None:
         raise Broken(f"the state must hold a tensor, got {type(state).__name__}")
 
 
-def _dtype(subject: Subject) -> None:
+def _check_dtype(subject: Subject) -> None:
     outputs, state = subject.whole()
     wanted = subject.x.dtype if subject.x.is_floating_point() else outputs.dtype
     for name, value in (("outputs", outputs), *(("state", leaf) for leaf in leaves(state))):
@@ -33,7 +33,7 @@ def _dtype(subject: Subject) -> None:
             raise Broken(f"the {name} must be finite for finite inputs, found NaN or infinity")
 
 
-def _untouched(subject: Subject) -> None:
+def _check_untouched(subject: Subject) -> None:
     x, state = subject.x.clone(), subject.run(subject.x)[1]
     given = [leaf.clone() for leaf in leaves(state)]
     subject.call(x, state)
@@ -43,12 +43,12 @@ def _untouched(subject: Subject) -> None:
         raise Broken("the module writes into the state that it is given: a caller cannot go back to it")
 
 
-def _determinism(subject: Subject) -> None:
+def _check_determinism(subject: Subject) -> None:
     again = "called once more in evaluation mode (a module must not be random, nor remember earlier calls)"
     subject.demand_same(subject.run(subject.x), subject.whole(), again)
 
 
-def _batch(subject: Subject) -> None:
+def _check_batch(subject: Subject) -> None:
     outputs, state = subject.whole()
     for index in range(len(subject.x)):
         alone = subject.run(subject.x[index : index + 1])
@@ -56,7 +56,7 @@ def _batch(subject: Subject) -> None:
         subject.demand_same(alone, among, f"when sequence {index} is run alone instead of among others")
 
 
-def _causality(subject: Subject) -> None:
+def _check_causality(subject: Subject) -> None:
     found = _seen_by_changes(subject)
     if found is None and subject.x.is_floating_point() and subject.whole()[0].requires_grad:
         found = _seen_by_gradients(subject)
@@ -78,10 +78,10 @@ def _seen_by_changes(subject: Subject) -> tuple[int, int] | None:
 
 def _seen_by_gradients(subject: Subject) -> tuple[int, int] | None:
     """The first pair of an output and a later input at which it has a gradient, however small the influence."""
-    x = _floating(subject)
+    x = _differentiable_input(subject)
     outputs, _ = subject.run(x)
     for time in range(x.shape[1] - 1):
-        (slope,) = torch.autograd.grad(_total(outputs[:, time]), x, retain_graph=True, allow_unused=True)
+        (slope,) = torch.autograd.grad(_weighted_total(outputs[:, time]), x, retain_graph=True, allow_unused=True)
         if slope is not None:
             sizes = slope.abs().flatten(2).amax(-1).amax(0)
             late = (sizes[time + 1 :] > subject.rounding * sizes.max()).nonzero()
@@ -98,7 +98,7 @@ def _hand_over(subject: Subject) -> None:
         subject.demand_same((torch.cat([first, second], dim=1), end), subject.whole(), when)
 
 
-def _streaming(subject: Subject) -> None:
+def _check_streaming(subject: Subject) -> None:
     outputs, state = [], None
     for x in subject.x.split(1, dim=1):
         output, state = subject.run(x, state)
@@ -106,7 +106,7 @@ def _streaming(subject: Subject) -> None:
     subject.demand_same((torch.cat(outputs, dim=1), state), subject.whole(), "when fed one step at a time")
 
 
-def _empty(subject: Subject) -> None:
+def _check_empty(subject: Subject) -> None:
     outputs, start = subject.whole()
     try:
         result = subject.run(subject.x[:, :0], start)
@@ -117,15 +117,15 @@ def _empty(subject: Subject) -> None:
     subject.demand_same(result, (outputs[:, :0], start), "without any step")
 
 
-def _gradient(subject: Subject) -> None:
-    x = _floating(subject)
-    _demand_slope(_total(subject.run(x)[0][:, -1]), x, "the last output has no gradient at the first input")
+def _check_gradient(subject: Subject) -> None:
+    x = _differentiable_input(subject)
+    _demand_slope(_weighted_total(subject.run(x)[0][:, -1]), x, "the last output has no gradient at the first input")
 
 
-def _detached(subject: Subject) -> None:
-    x = _floating(subject)
+def _check_detached(subject: Subject) -> None:
+    x = _differentiable_input(subject)
     _, state = subject.run(x[:, :1])
-    later = _total(subject.run(x[:, 1:], state)[0])
+    later = _weighted_total(subject.run(x[:, 1:], state)[0])
     _demand_slope(later, x, "the gradient stops at the state that is handed over, as if it were detached")
 
 
@@ -143,7 +143,7 @@ def _by_length(subject: Subject) -> tuple[Tensor, State]:
     return lengths, paired(lambda leaf, _: leaf.detach(), *2 * (subject.whole()[1],))
 
 
-def _lengths(subject: Subject) -> None:
+def _check_lengths(subject: Subject) -> None:
     if not subject.takes_lengths:
         raise Undecided("the module takes no argument lengths")
     lengths, start = _by_length(subject)
@@ -154,7 +154,7 @@ def _lengths(subject: Subject) -> None:
         subject.demand_same(among, alone, f"when sequence {index} ends after {length} steps among longer ones")
 
 
-def _padding(subject: Subject) -> None:
+def _check_padding(subject: Subject) -> None:
     lengths, start = _by_length(subject)
     expected = subject.run(subject.x, start, lengths)
     beyond = torch.arange(subject.x.shape[1], device=lengths.device) >= lengths[:, None]
@@ -174,7 +174,7 @@ def _demand_clean_slopes(
     outputs, _ = subject.run(x, start, lengths)
     parameters = subject.module.parameters() if isinstance(subject.module, nn.Module) else ()
     learnt = [parameter for parameter in parameters if parameter.requires_grad]
-    slopes = torch.autograd.grad(_total(outputs), [x, *learnt], allow_unused=True)
+    slopes = torch.autograd.grad(_weighted_total(outputs), [x, *learnt], allow_unused=True)
     if not all(torch.isfinite(slope).all() for slope in slopes if slope is not None):
         raise Broken(f"when sequences are padded with {fill}, gradients are not finite: set padding to zero before use")
     if slopes[0] is not None and slopes[0][beyond].any():
@@ -198,13 +198,13 @@ def _no_steps(subject: Subject) -> None:
     subject.demand_same((cut[:last], subject.one(end, 0)), (outputs[:last], subject.one(state, 0)), when)
 
 
-def _total(outputs: Tensor) -> Tensor:
+def _weighted_total(outputs: Tensor) -> Tensor:
     """A sum with unequal weights: outputs that always add up to one would otherwise have no gradient."""
     values = (torch.view_as_real(outputs) if outputs.is_complex() else outputs).flatten()
     return (values * torch.arange(1, len(values) + 1, device=values.device).cos()).sum()
 
 
-def _floating(subject: Subject) -> Tensor:
+def _differentiable_input(subject: Subject) -> Tensor:
     if not subject.x.is_floating_point():
         raise Undecided(f"inputs of dtype {subject.x.dtype} have no gradient")
     return subject.x.clone().requires_grad_()
@@ -212,18 +212,18 @@ def _floating(subject: Subject) -> Tensor:
 
 # Each check, and those without which it says nothing.
 CHECKS: dict[str, tuple[Callable[[Subject], None], tuple[str, ...]]] = {
-    "interface": (_interface, ()),
-    "dtype": (_dtype, ("interface",)),
-    "untouched": (_untouched, ("interface",)),
-    "determinism": (_determinism, ("interface", "dtype", "untouched")),
-    "batch": (_batch, ("determinism",)),
-    "causality": (_causality, ("determinism",)),
+    "interface": (_check_interface, ()),
+    "dtype": (_check_dtype, ("interface",)),
+    "untouched": (_check_untouched, ("interface",)),
+    "determinism": (_check_determinism, ("interface", "dtype", "untouched")),
+    "batch": (_check_batch, ("determinism",)),
+    "causality": (_check_causality, ("determinism",)),
     "hand_over": (_hand_over, ("causality",)),
-    "streaming": (_streaming, ("hand_over",)),
-    "empty": (_empty, ("determinism", "hand_over")),
-    "gradient": (_gradient, ("determinism",)),
-    "detached": (_detached, ("gradient", "hand_over")),
-    "lengths": (_lengths, ("batch",)),
-    "padding": (_padding, ("lengths",)),
+    "streaming": (_check_streaming, ("hand_over",)),
+    "empty": (_check_empty, ("determinism", "hand_over")),
+    "gradient": (_check_gradient, ("determinism",)),
+    "detached": (_check_detached, ("gradient", "hand_over")),
+    "lengths": (_check_lengths, ("batch",)),
+    "padding": (_check_padding, ("lengths",)),
     "no_steps": (_no_steps, ("lengths", "hand_over")),
 }

@@ -35,10 +35,10 @@ class Subject:
     def of(cls, module: Any, x: Any, inputs: Any, batch_first: Any, tolerance: Any) -> "Subject":
         if not callable(module):
             raise TypeError(f"module must be callable, got {type(module).__name__}")
-        x = _example(module, inputs) if x is None else _checked_example(x)
+        x = _example_input(module, inputs) if x is None else _checked_example(x)
         if batch_first is None:
             batch_first = getattr(module, "batch_first", True)
-        lengths = isinstance(module, nn.RNNBase) or "lengths" in _parameters(module)
+        lengths = isinstance(module, nn.RNNBase) or "lengths" in _parameters_of(module)
         if tolerance is None:
             tolerance = math.sqrt(torch.finfo(x.dtype if x.is_floating_point() else torch.float32).eps)
         name = type(module).__name__ if isinstance(module, nn.Module) else getattr(module, "__name__", repr(module))
@@ -56,7 +56,7 @@ class Subject:
             return pad_packed_sequence(outputs, batch_first=True, total_length=x.shape[1])[0], state
         given = x if self.batch_first else x.transpose(0, 1)
         options = {} if lengths is None else {"lengths": lengths}
-        result = self.module(given, *self._start(state), **options)
+        result = self.module(given, *self._start_arguments(state), **options)
         if not (isinstance(result, tuple) and len(result) == 2):
             raise Broken(f"the module must return the pair (outputs, state), got {type(result).__name__}")
         outputs, state = result
@@ -64,8 +64,8 @@ class Subject:
             raise Broken(f"the outputs must be a tensor, got {type(outputs).__name__}")
         return outputs if self.batch_first else outputs.transpose(0, 1), state
 
-    def _start(self, state: State) -> tuple[State, ...]:
-        required = [p for p in _parameters(self.module).values() if p.default is p.empty]
+    def _start_arguments(self, state: State) -> tuple[State, ...]:
+        required = [p for p in _parameters_of(self.module).values() if p.default is p.empty]
         return () if state is None and len(required) < 2 else (state,)
 
     def whole(self) -> tuple[Tensor, State]:
@@ -109,10 +109,10 @@ class Subject:
         """The state of one sequence of the batch, found by what a batch of one has otherwise."""
         if "single" not in self.known:
             self.known["single"] = self.run(self.x[:1])[1]
-        return paired(lambda leaf, single: _member(leaf, single, index), state, self.known["single"])
+        return paired(lambda leaf, single: _batch_member(leaf, single, index), state, self.known["single"])
 
 
-def _parameters(module: Any) -> dict[str, inspect.Parameter]:
+def _parameters_of(module: Any) -> dict[str, inspect.Parameter]:
     try:
         found = inspect.signature(module.forward if isinstance(module, nn.Module) else module).parameters
     except ValueError:  # some built-in functions have none
@@ -120,7 +120,7 @@ def _parameters(module: Any) -> dict[str, inspect.Parameter]:
     return {name: p for name, p in found.items() if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)}
 
 
-def _example(module: Any, inputs: int | None) -> Tensor:
+def _example_input(module: Any, inputs: int | None) -> Tensor:
     for name in ("inputs", "input_size"):
         found = getattr(module, name, None)
         inputs = found if inputs is None and isinstance(found, int) else inputs
@@ -162,7 +162,7 @@ def paired(function: Callable[[Tensor, Tensor], Tensor], state: State, like: Sta
     return state
 
 
-def _member(leaf: Tensor, single: Tensor, index: int) -> Tensor:
+def _batch_member(leaf: Tensor, single: Tensor, index: int) -> Tensor:
     if leaf.ndim != single.ndim:
         raise Broken(f"the state of a batch has {leaf.ndim} axes, that of a batch of one {single.ndim}")
     axes = [axis for axis in range(leaf.ndim) if leaf.shape[axis] != single.shape[axis]]

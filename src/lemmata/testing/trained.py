@@ -64,7 +64,7 @@ def remembered(prepare: Callable[[], Training], seed: int) -> Any:
     """A system of one's own, with the weights that a training gives."""
     with _as_at_the_start(seed):
         training = prepare()
-        system = training.restore(copy.deepcopy(_weights(training)))
+        system = training.restore(copy.deepcopy(_training_weights(training)))
     return system.eval() if isinstance(system, torch.nn.Module) else system
 
 
@@ -97,7 +97,9 @@ def _by_functions(build: Any, teach: Any, settings: Mapping[str, Any], seed: int
         return dict(module.state_dict())
 
     names = [f"{function.__module__}.{function.__qualname__}" for function in (build, teach)]
-    return Training((_file(build), _file(teach)), ("functions", *names, plain(settings), seed), train, made)
+    return Training(
+        (_file_of_function(build), _file_of_function(teach)), ("functions", *names, plain(settings), seed), train, made
+    )
 
 
 def _named_by(function: Any, settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -108,7 +110,7 @@ def _named_by(function: Any, settings: Mapping[str, Any]) -> dict[str, Any]:
     return {name: settings[name] for name in inspect.signature(function).parameters if name in settings}
 
 
-def _file(function: Any) -> Path:
+def _file_of_function(function: Any) -> Path:
     return Path(sys.modules[function.__module__].__file__ or "").resolve()
 
 
@@ -123,18 +125,18 @@ def plain(settings: Mapping[str, Any]) -> str:
 # --- Remembering ---
 
 
-def _weights(training: Training) -> Any:
+def _training_weights(training: Training) -> Any:
     if anew.get():
         return training.train()
-    key, lasting = _key(training)
+    key, lasting = _training_key(training)
     if key not in _memory:
-        _memory[key] = _kept(training, key) if lasting else copy.deepcopy(training.train())
+        _memory[key] = _kept_weights(training, key) if lasting else copy.deepcopy(training.train())
         while len(_memory) > IN_MEMORY:
             del _memory[next(iter(_memory))]
     return _memory[key]
 
 
-def _key(training: Training) -> tuple[str, bool]:
+def _training_key(training: Training) -> tuple[str, bool]:
     """The name of a training, and whether its weights may be kept: not if the code at work is not that on the disk.
 
     A mutant's is not, nor that of a file which was written to since this process began.
@@ -143,7 +145,7 @@ def _key(training: Training) -> tuple[str, bool]:
     digests, lasting = [], True
     for file in sorted({file for path in training.files for file in closure(path)}):
         changed = file.stat().st_ctime_ns
-        digest = _digest(file, changed)
+        digest = _changed_digest(file, changed)
         loaded = hashlib.sha256(odd[str(file)].get_data(str(file))).hexdigest() if str(file) in odd else digest
         lasting &= loaded == digest and changed < BEGAN
         digests.append((file.name, loaded))
@@ -152,7 +154,7 @@ def _key(training: Training) -> tuple[str, bool]:
 
 
 @functools.cache
-def _digest(file: Path, changed: int) -> str:
+def _changed_digest(file: Path, changed: int) -> str:
     return hashlib.sha256(file.read_bytes()).hexdigest()
 
 
@@ -166,7 +168,7 @@ def _odd_loaders() -> dict[str, Any]:
     return found
 
 
-def _kept(training: Training, key: str) -> Any:
+def _kept_weights(training: Training, key: str) -> Any:
     """The weights from the cache folder, where they are put if nobody did; two who ask at once wait in line.
 
     A folder that cannot be written costs the memory, not the verdict.
@@ -175,7 +177,7 @@ def _kept(training: Training, key: str) -> Any:
     with contextlib.ExitStack() as line:
         with contextlib.suppress(OSError):
             line.enter_context(_in_line(folder.with_suffix(".lock")))
-            state = _read(folder)
+            state = _read_weights(folder)
         if state is None:
             watch()
             count = len(read_since())
@@ -183,14 +185,14 @@ def _kept(training: Training, key: str) -> Any:
             known = {file for path in training.files for file in closure(path)}
             data = [path for path in read_since(count) if Path(path).resolve() not in known]
             # What was imported on the way is that of the disk too; data of the claim's own is in no key.
-            if not data and _key(training) == (key, True):
+            if not data and _training_key(training) == (key, True):
                 with contextlib.suppress(OSError):
                     checkpoint.save(folder, 0, state)
                     _make_room(folder.parent)
     return state
 
 
-def _read(folder: Path) -> Any:
+def _read_weights(folder: Path) -> Any:
     try:
         found = checkpoint.newest(folder)
     except checkpoint.CheckpointError:

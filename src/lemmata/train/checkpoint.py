@@ -73,7 +73,7 @@ def save(folder: Path, step: int, state: Any, keep: int = 2) -> Path:
     name = _free_tensors_name(folder, step)
     facts = {"file": name, "length": len(data), "header": int.from_bytes(data[:8], "little")}
     facts["sha256"] = hashlib.sha256(data).hexdigest()
-    text = _json({"step": step, "tensors": facts, "state": tree})
+    text = _json_document({"step": step, "tensors": facts, "state": tree})
     try:
         write_whole(folder / name, data)
         write_whole(_json_path(folder, step), text)
@@ -83,8 +83,8 @@ def save(folder: Path, step: int, state: Any, keep: int = 2) -> Path:
                 os.unlink(folder / name)
         raise _not_saved(folder, step, error) from error
     with contextlib.suppress(OSError):  # complete by now; what cannot be removed is tried again next time
-        _remember(folder / name, facts["sha256"])
-        _prune(folder, step, name, keep)
+        _remember_digest(folder / name, facts["sha256"])
+        _prune_checkpoints(folder, step, name, keep)
     return _json_path(folder, step)
 
 
@@ -95,7 +95,7 @@ def newest(folder: Path) -> Checkpoint | None:
         messages = [f"skipped {reason}" for reason in incomplete(folder, listed[0])] if listed else []
         for step in listed:
             try:
-                return _load(folder, step, messages)
+                return _load_checkpoint(folder, step, messages)
             except CheckpointError as error:
                 messages.append(f"skipped {error}")
         if not listed:
@@ -107,7 +107,7 @@ def newest(folder: Path) -> Checkpoint | None:
 
 def incomplete(folder: Path, last: int = -1) -> list[str]:
     """Of steps after the last that has a JSON: tensors that lack theirs, since it was deleted or is not written yet."""
-    found = {step: path.name for step, path in _files(folder) if step > last}
+    found = {step: path.name for step, path in _checkpoint_files(folder) if step > last}
     return [f"{found[step]}: {_json_path(folder, step).name} is missing" for step in sorted(found, reverse=True)]
 
 
@@ -117,7 +117,7 @@ def at(folder: Path, step: int) -> Checkpoint:
     if step not in steps:
         known = ", ".join(map(str, reversed(steps))) or "none"
         raise CheckpointError(f"{folder} has no checkpoint of step {step}: there are {known}")
-    return _load(folder, step, [])
+    return _load_checkpoint(folder, step, [])
 
 
 # --- names ---
@@ -139,12 +139,12 @@ def _free_tensors_name(folder: Path, step: int) -> str:
 
 def _named_tensors(folder: Path, step: int) -> str | None:
     try:
-        return _content(folder, step)["tensors"]["file"]
+        return _checkpoint_content(folder, step)["tensors"]["file"]
     except CheckpointError:
         return None
 
 
-def _files(folder: Path) -> list[tuple[int, Path]]:
+def _checkpoint_files(folder: Path) -> list[tuple[int, Path]]:
     """(step, path) of every file that has the name of a checkpoint's."""
     with contextlib.suppress(FileNotFoundError, NotADirectoryError):
         matches = [FILE_PATTERN.fullmatch(name) for name in os.listdir(folder)]
@@ -154,14 +154,14 @@ def _files(folder: Path) -> list[tuple[int, Path]]:
 
 def steps_of(folder: Path) -> list[int]:
     """The steps of which there is a JSON file, newest first."""
-    found = {step for step, path in _files(folder) if path == _json_path(folder, step)}
+    found = {step for step, path in _checkpoint_files(folder) if path == _json_path(folder, step)}
     return sorted(found, reverse=True)
 
 
 # --- writing ---
 
 
-def _json(content: dict[str, Any]) -> bytes:
+def _json_document(content: dict[str, Any]) -> bytes:
     text = json.dumps(content, allow_nan=False).encode()
     if len(text) > LARGEST_JSON:
         size = len(text) // 2**20
@@ -169,14 +169,14 @@ def _json(content: dict[str, Any]) -> bytes:
     return HEAD.format(FORMAT, len(text), hashlib.sha256(text).hexdigest()).encode() + text + TAIL
 
 
-def _remember(path: Path, digest: str) -> None:
+def _remember_digest(path: Path, digest: str) -> None:
     """Note what a file holds that was just written: pruning need not read it again while it is the same."""
-    _written[_identity(path)] = digest
+    _written[_file_identity(path)] = digest
     while len(_written) > 32:
         del _written[next(iter(_written))]
 
 
-def _identity(path: Path) -> tuple[int, ...]:
+def _file_identity(path: Path) -> tuple[int, ...]:
     facts = os.stat(path)
     return facts.st_dev, facts.st_ino, facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns
 
@@ -196,10 +196,10 @@ def _not_saved(folder: Path, step: int, error: OSError) -> NotSaved:
     return failure
 
 
-def _prune(folder: Path, step: int, name: str, keep: int) -> None:
+def _prune_checkpoints(folder: Path, step: int, name: str, keep: int) -> None:
     """Remove what the checkpoint of this step made needless."""
     oldest = _oldest_kept(folder, step, keep)
-    needless = [path for other, path in _files(folder) if other < oldest]
+    needless = [path for other, path in _checkpoint_files(folder) if other < oldest]
     needless.sort(key=lambda path: path.suffix)  # .json first: without its tensors it would look damaged
     needless += [folder / other for other in _tensors_names(step) if other != name]
     for path in needless:
@@ -221,32 +221,32 @@ def _oldest_kept(folder: Path, step: int, keep: int) -> int:
 # --- reading ---
 
 
-def _load(folder: Path, step: int, messages: list[str]) -> Checkpoint:
+def _load_checkpoint(folder: Path, step: int, messages: list[str]) -> Checkpoint:
     path = _json_path(folder, step)
-    content = _content(folder, step)
-    data = _tensors(folder, content)
+    content = _checkpoint_content(folder, step)
+    data = _checkpoint_tensors(folder, content)
     try:
         state = unpack(content["state"], safetensors.torch.load(data))
     except (*BROKEN, safetensors.SafetensorError, AssertionError) as error:  # only a forger gets here
-        raise CheckpointError(f"{path.name}: its tree and its tensors do not fit ({_short(error)})") from None
+        raise CheckpointError(f"{path.name}: its tree and its tensors do not fit ({_short_error(error)})") from None
     return Checkpoint(step, state, path, messages)
 
 
 def _is_sound(folder: Path, step: int) -> bool:
     try:
-        content = _content(folder, step)
+        content = _checkpoint_content(folder, step)
         facts = content["tensors"]
-        if _written.get(_identity(folder / facts["file"])) != facts["sha256"]:
-            _tensors(folder, content)
+        if _written.get(_file_identity(folder / facts["file"])) != facts["sha256"]:
+            _checkpoint_tensors(folder, content)
     except (OSError, LookupError, CheckpointError):
         return False
     return True
 
 
-def _content(folder: Path, step: int) -> dict[str, Any]:
+def _checkpoint_content(folder: Path, step: int) -> dict[str, Any]:
     """What the JSON says, once its own length and checksum are right."""
     path = _json_path(folder, step)
-    data = _read(path)
+    data = _read_whole(path)
     made = FORMAT_PATTERN.match(data)
     if made and int(made[1]) > FORMAT:
         raise CheckpointError(f"{path.name}: made by a newer lemmata: upgrade")
@@ -259,19 +259,19 @@ def _content(folder: Path, step: int) -> dict[str, Any]:
     if hashlib.sha256(text).hexdigest().encode() != head[2]:
         raise CheckpointError(f"{path.name}: its checksum does not match")
     try:
-        content = json.loads(bytes(text), parse_constant=_refuse)
+        content = json.loads(bytes(text), parse_constant=_refuse_constant)
         if content["step"] == step and content["tensors"]["file"] in _tensors_names(step):
             return content
     except BROKEN as error:
-        raise CheckpointError(f"{path.name}: it is no checkpoint ({_short(error)})") from None
+        raise CheckpointError(f"{path.name}: it is no checkpoint ({_short_error(error)})") from None
     raise CheckpointError(f"{path.name}: it belongs to another step")
 
 
-def _tensors(folder: Path, content: dict[str, Any]) -> bytes:
+def _checkpoint_tensors(folder: Path, content: dict[str, Any]) -> bytes:
     """The bytes of the tensors' file, once length, checksum and the length of its header are as promised."""
     facts = content["tensors"]
     path = folder / facts["file"]
-    data = _read(path, facts.get("length"))
+    data = _read_whole(path, facts.get("length"))
     if hashlib.sha256(data).hexdigest() != facts.get("sha256"):
         raise CheckpointError(f"{path.name}: its checksum does not match")
     if int.from_bytes(data[:8], "little") != facts.get("header"):
@@ -279,7 +279,7 @@ def _tensors(folder: Path, content: dict[str, Any]) -> bytes:
     return data
 
 
-def _read(path: Path, length: int | None = None) -> bytes:
+def _read_whole(path: Path, length: int | None = None) -> bytes:
     """A file of the promised length, or of any that a JSON file may have; it is known before a byte is read."""
     try:
         if not path.is_file():  # a pipe would keep us waiting
@@ -294,9 +294,9 @@ def _read(path: Path, length: int | None = None) -> bytes:
         raise CheckpointError(f"{path.name}: cannot be read ({error.strerror})") from None
 
 
-def _short(error: Exception) -> str:
+def _short_error(error: Exception) -> str:
     return " ".join(f"{type(error).__name__}: {error}".split())[:160]
 
 
-def _refuse(constant: str) -> None:
+def _refuse_constant(constant: str) -> None:
     raise ValueError(f"{constant} is not JSON")

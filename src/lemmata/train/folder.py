@@ -42,7 +42,7 @@ def open_folder(
             )
         record = {"format": FORMAT, **facts, "options": asdict(options), "versions": dict(here), "command": command()}
         record["started"] = datetime.now(UTC).isoformat(timespec="seconds")
-        if wrong := _wrong(_plain(record)):
+        if wrong := _wrong_entry(_plain_json(record)):
             raise ValueError(f"record cannot be kept: {wrong}")
         write_whole(path, json.dumps(record, indent=2).encode())
         return
@@ -50,7 +50,7 @@ def open_folder(
     now = {"options": asdict(options), **facts}
     for group, names in (("options", set(now["options"]) - set(FREE)), ("config", set(now.get("config", {})))):
         for name in sorted(names):
-            was, wanted = before.get(group, {}).get(name), _plain(now[group][name])
+            was, wanted = before.get(group, {}).get(name), _plain_json(now[group][name])
             if was != wanted:
                 raise ValueError(f"this run has {name}={was}, not {wanted}: leave {name} as it was, or start a new run")
 
@@ -70,12 +70,12 @@ def read_record(folder: Path) -> dict[str, Any]:
         raise ValueError(f"{path} is damaged: restore it from a copy, or train again")
     if record["format"] > FORMAT:
         raise ValueError(f"{path} was made by a newer lemmata: pip install --upgrade lemmata")
-    if wrong := _wrong(record):
+    if wrong := _wrong_entry(record):
         raise ValueError(f"{path} is damaged ({wrong}): restore it from a copy, or train again")
     return record
 
 
-def _wrong(record: Mapping[str, Any]) -> str:
+def _wrong_entry(record: Mapping[str, Any]) -> str:
     """Which entry of a record is not of its kind, if there is one."""
     for name, value in record.items():
         if name in GROUPS and not isinstance(value, dict):
@@ -141,7 +141,7 @@ def command() -> str:
     return " ".join(words)
 
 
-def _plain(value: Any) -> Any:
+def _plain_json(value: Any) -> Any:
     return json.loads(json.dumps(value))
 
 

@@ -72,9 +72,9 @@ class GradientLearner:
         def compute() -> Any:
             numbers.clear()
             self.optimizer.zero_grad()
-            for share, part, last in _parts(batch, self.options.accumulate):
+            for share, part, last in _batch_parts(batch, self.options.accumulate):
                 with contextlib.nullcontext() if last or self.world.size == 1 else self._whole.no_sync():  # type: ignore[operator]
-                    self._backward(part, share, weight, numbers)
+                    self._add_gradient(part, share, weight, numbers)
             if self.options.clip is not None:
                 numbers["grad_norm"] = nn.utils.clip_grad_norm_(self.system.parameters(), self.options.clip)
             return numbers["loss"]
@@ -89,9 +89,9 @@ class GradientLearner:
             self.averaged.update_parameters(self.system)
         return {**numbers, "lr": lr}
 
-    def _backward(self, part: Examples, share: float, weight: float, numbers: dict[str, Any]) -> None:
+    def _add_gradient(self, part: Examples, share: float, weight: float, numbers: dict[str, Any]) -> None:
         """Add the gradient of one part of the batch, and its numbers."""
-        with self._autocast():
+        with self._autocast_context():
             found = self._whole(part)
         loss = found["loss"]
         (loss if share * weight == 1 else loss * (share * weight)).backward()
@@ -105,8 +105,11 @@ class GradientLearner:
         totals: dict[str, float] = {}
         for first in range(0, len(examples), ROWS):
             rows = examples[first : first + ROWS].to(self.device)
-            with evaluating(system), self._autocast():
-                found = {**_named(self.loss(system, rows)), **(self.metrics(system, rows) if self.metrics else {})}
+            with evaluating(system), self._autocast_context():
+                found = {
+                    **_loss_by_name(self.loss(system, rows)),
+                    **(self.metrics(system, rows) if self.metrics else {}),
+                }
             for name, value in found.items():
                 totals[name] = totals.get(name, 0.0) + float(value) * len(rows)
         return {name: total / len(examples) for name, total in totals.items()}
@@ -127,7 +130,7 @@ class GradientLearner:
         if self.averaged is not None:
             self.averaged.load_state_dict(state["average"])
 
-    def _autocast(self) -> contextlib.AbstractContextManager[Any]:
+    def _autocast_context(self) -> contextlib.AbstractContextManager[Any]:
         if self.options.precision != "bfloat16":
             return contextlib.nullcontext()
         return torch.autocast(self.device.type, torch.bfloat16)
@@ -142,14 +145,14 @@ class _Whole(nn.Module):
 
     def forward(self, batch: Examples) -> Mapping[str, Tensor]:
         try:
-            return _named(self.loss(self.system, batch))
+            return _loss_by_name(self.loss(self.system, batch))
         except (TypeError, AttributeError) as error:
             if not isinstance(self.loss, OutputLoss):
                 error.add_note("loss was given (model, batch); for (output, target), call its second parameter target")
             raise
 
 
-def _named(loss: "Tensor | Mapping[str, Tensor]") -> Mapping[str, Tensor]:
+def _loss_by_name(loss: "Tensor | Mapping[str, Tensor]") -> Mapping[str, Tensor]:
     found = {"loss": loss} if isinstance(loss, Tensor) else loss
     value = found.get("loss") if isinstance(found, Mapping) else found
     if not isinstance(value, Tensor) or value.numel() != 1:
@@ -158,7 +161,7 @@ def _named(loss: "Tensor | Mapping[str, Tensor]") -> Mapping[str, Tensor]:
     return found
 
 
-def _parts(batch: Examples, count: int) -> list[tuple[float, Examples, bool]]:
+def _batch_parts(batch: Examples, count: int) -> list[tuple[float, Examples, bool]]:
     """The batch in `count` parts of nearly equal size, each with its share of the mean and whether it is the last."""
     if count == 1:
         return [(1.0, batch, True)]

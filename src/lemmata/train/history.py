@@ -41,9 +41,9 @@ class History(Watcher):
             except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
                 continue
             if type(place[1]) is int and type(place[2]) is int and 0 < place[1] <= step:
-                self._note(*place, numbers)
+                self._note_event(*place, numbers)
 
-    def _note(self, event: str, step: int, epoch: int, numbers: Mapping[str, float]) -> None:
+    def _note_event(self, event: str, step: int, epoch: int, numbers: Mapping[str, float]) -> None:
         told = {"step": self.stepped, "epoch": self.epoch_ended, "evaluation": self.evaluated}.get(event)
         if told:
             told(step, epoch, numbers)
@@ -52,14 +52,14 @@ class History(Watcher):
         self.steps.append({"step": step, "epoch": epoch + 1, **numbers})
 
     def epoch_ended(self, step: int, epoch: int, numbers: Mapping[str, float]) -> None:
-        row = self._row(epoch + 1)
+        row = self._epoch_row(epoch + 1)
         row.clear()  # an epoch that was cut short, and then gone on with, counts as a whole
         row.update({"epoch": epoch + 1, "step": step, **numbers})
 
     def evaluated(self, step: int, epoch: int, scores: Mapping[str, float]) -> None:
-        self._row(epoch).update({f"{self.prefix}_{name}": value for name, value in scores.items()})
+        self._epoch_row(epoch).update({f"{self.prefix}_{name}": value for name, value in scores.items()})
 
-    def _row(self, epoch: int) -> dict[str, Any]:
+    def _epoch_row(self, epoch: int) -> dict[str, Any]:
         if not self.epochs or self.epochs[-1]["epoch"] != epoch:
             self.epochs.append({"epoch": epoch})
         return self.epochs[-1]
@@ -86,7 +86,7 @@ class History(Watcher):
         return {"epochs": self.epochs, "steps": self.steps}
 
     def __str__(self) -> str:
-        lines = [self.names, *([_cell(row.get(name)) for name in self.names] for row in self.epochs)]
+        lines = [self.names, *([_table_cell(row.get(name)) for name in self.names] for row in self.epochs)]
         widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
         return "\n".join("  ".join(c.rjust(w) for c, w in zip(line, widths, strict=True)) for line in lines)
 
@@ -94,5 +94,5 @@ class History(Watcher):
         return f"History({len(self.epochs)} epochs of {', '.join(self.names) or 'nothing yet'})"
 
 
-def _cell(value: Any) -> str:
+def _table_cell(value: Any) -> str:
     return "" if value is None else f"{value:.4g}" if isinstance(value, float) else str(value)

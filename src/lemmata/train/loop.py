@@ -80,12 +80,12 @@ def fit(
     """
     if isinstance(optimizer, str):
         chosen, optimizer = {**chosen, "optimizer": optimizer}, None
-    options = _options(options, chosen, optimizer)
+    options = _merge_options(options, chosen, optimizer)
     device = choose_device(options.device)
     check_precision(options.precision, device)
     world = World.join(device)
-    _prepare(model, options, device, learner, world)
-    place = Place(device, _dtype(model, options))
+    _prepare_model(model, options, device, learner, world)
+    place = Place(device, _model_dtype(model, options))
     source = as_source(data, "data", options, place, world)
     held_out = {
         name: None if given is None else as_source(given, name, options, place, world)
@@ -106,7 +106,7 @@ def fit(
         bar = [Progress()] if world.first and wanted(progress) else []
         if record is None:
             with seeded(options.seed):  # an item may be drawn at random: to look at one must not change what is learnt
-                record = _facts(model, source)
+                record = _run_facts(model, source)
         return training.run(resume, [*bar, *watchers], record)
 
 
@@ -119,7 +119,7 @@ def run_experiment(experiment: Experiment, **more: Any) -> Run:
     return fit(experiment.system, experiment.train, **{"progress": False, **given, **more})
 
 
-def _facts(model: Any, source: Source) -> dict[str, Any]:
+def _run_facts(model: Any, source: Source) -> dict[str, Any]:
     """What the folder of a run tells of it where no recipe does: how to build the model again, and what it is given."""
     facts: dict[str, Any] = {"shapes": source.shapes()}
     arguments = told_arguments(model)
@@ -131,7 +131,7 @@ def _facts(model: Any, source: Source) -> dict[str, Any]:
 OF_THE_OPTIMIZER = ("lr", "weight_decay", "momentum")
 
 
-def _options(options: Options | None, chosen: Mapping[str, Any], optimizer: Any) -> Options:
+def _merge_options(options: Options | None, chosen: Mapping[str, Any], optimizer: Any) -> Options:
     names = [field.name for field in dataclasses.fields(Options)]
     for name in chosen:
         if name not in names:
@@ -143,7 +143,7 @@ def _options(options: Options | None, chosen: Mapping[str, Any], optimizer: Any)
     return dataclasses.replace(options or Options(), **chosen)
 
 
-def _prepare(model: Any, options: Options, device: torch.device, learner: Learner | None, world: World) -> None:
+def _prepare_model(model: Any, options: Options, device: torch.device, learner: Learner | None, world: World) -> None:
     """The model on its device, in its numbers, and in training mode."""
     if isinstance(model, nn.Module):
         model.to(device, torch.float64 if options.precision == "float64" else None)
@@ -155,7 +155,7 @@ def _prepare(model: Any, options: Options, device: torch.device, learner: Learne
         raise TypeError(f"model must be an nn.Module, or come with a learner, got {type(model).__name__}")
 
 
-def _dtype(model: Any, options: Options) -> torch.dtype | None:
+def _model_dtype(model: Any, options: Options) -> torch.dtype | None:
     """The real numbers that a model computes with, so that examples come in them; None if it has no one kind."""
     if options.precision == "float64":
         return torch.float64

@@ -54,7 +54,7 @@ def as_metrics(metrics: Any, loss: Any) -> Callable[[Any, Examples], Any] | None
 
     def measure(model: Any, batch: Examples) -> Found:
         inputs, target = _inputs_and_target(batch)
-        return _measured(metrics, _output(model, inputs, taken_by_name(model, list(inputs))), target)
+        return _measure_metrics(metrics, _model_output(model, inputs, taken_by_name(model, list(inputs))), target)
 
     return measure
 
@@ -69,31 +69,31 @@ class OutputLoss:
     def __call__(self, model: Any, batch: Examples) -> "Tensor | Found":
         inputs, target = _inputs_and_target(batch)
         if self.by_name is None:
-            output, loss = self._try(model, inputs, target)
+            output, loss = self._try_loss(model, inputs, target)
         else:
-            output = _output(model, inputs, self.by_name)
+            output = _model_output(model, inputs, self.by_name)
             loss = self.loss(output, target)
-        return {"loss": loss, **_measured(self.metrics, output, target)} if self.metrics else loss
+        return {"loss": loss, **_measure_metrics(self.metrics, output, target)} if self.metrics else loss
 
-    def _try(self, model: Any, inputs: Mapping[str, Tensor], target: Tensor) -> tuple[Any, Tensor]:
+    def _try_loss(self, model: Any, inputs: Mapping[str, Tensor], target: Tensor) -> tuple[Any, Tensor]:
         by_name = taken_by_name(model, list(inputs))
         try:
-            output = _output(model, inputs, by_name)
+            output = _model_output(model, inputs, by_name)
         except torch.OutOfMemoryError:
             raise
         except (RuntimeError, IndexError, TypeError, ValueError) as error:
             integers = [name for name, values in inputs.items() if not values.is_floating_point()]
             cure = f"; use {integers[0]}.float()" if integers and "dtype" in str(error) else ""
             shapes = " and ".join(f"{name} of shape {told(values)}" for name, values in inputs.items())
-            raise ValueError(f"the model cannot take {shapes}: {_short(error)}{cure}") from error
+            raise ValueError(f"the model cannot take {shapes}: {_short_error(error)}{cure}") from error
         if isinstance(output, Tensor):
-            _compare(output, target, self.loss)
+            _check_comparable(output, target, self.loss)
         try:
             loss = self.loss(output, target)
         except (RuntimeError, IndexError, TypeError, ValueError) as error:
             seen = told(output) if isinstance(output, Tensor) else f"a {type(output).__name__}"
             sizes = f"the output, {seen}, with y, {told(target)}"
-            raise ValueError(f"the loss cannot compare {sizes}: {_short(error)}") from error
+            raise ValueError(f"the loss cannot compare {sizes}: {_short_error(error)}") from error
         self.by_name = by_name
         return output, loss
 
@@ -106,20 +106,22 @@ def _inputs_and_target(batch: Examples) -> tuple[dict[str, Tensor], Tensor]:
     return inputs, target
 
 
-def _output(model: Any, inputs: Mapping[str, Tensor], by_name: bool) -> Any:
+def _model_output(model: Any, inputs: Mapping[str, Tensor], by_name: bool) -> Any:
     return model(**inputs) if by_name else model(*inputs.values())
 
 
-def _compare(output: Tensor, target: Tensor, loss: Any) -> None:
+def _check_comparable(output: Tensor, target: Tensor, loss: Any) -> None:
     """Refuse what torch would compute without a word, or with an obscure one."""
-    if not (loss is default_loss or type(loss).__module__.startswith("torch.") or _module(loss).startswith("torch.")):
+    if not (
+        loss is default_loss or type(loss).__module__.startswith("torch.") or _loss_module(loss).startswith("torch.")
+    ):
         return  # what shapes a loss of one's own takes is not known
     if not target.is_floating_point():
-        if loss is default_loss or _is(loss, OF_CLASSES):
+        if loss is default_loss or _is_loss_named(loss, OF_CLASSES):
             _check_classes(output, target, loss)
-        elif _is(loss, OF_VALUES):
+        elif _is_loss_named(loss, OF_VALUES):
             raise ValueError(f"this loss compares values, but y holds whole numbers ({told(target)}): use y.float()")
-    elif _is(loss, OF_CLASSES) and target.ndim == output.ndim - 1:
+    elif _is_loss_named(loss, OF_CLASSES) and target.ndim == output.ndim - 1:
         raise ValueError(f"this loss compares classes, but y holds real numbers ({told(target)}): use y.long()")
     elif output.shape != target.shape and output.numel() and target.numel():
         with contextlib.suppress(RuntimeError):  # torch will say itself what cannot be broadcast
@@ -151,7 +153,7 @@ OF_VALUES = ("MSELoss", "L1Loss", "SmoothL1Loss", "HuberLoss", "BCELoss", "BCEWi
 OF_VALUES += ("smooth_l1_loss", "huber_loss", "binary_cross_entropy", "binary_cross_entropy_with_logits")
 
 
-def _is(loss: Any, names: tuple[str, ...]) -> bool:
+def _is_loss_named(loss: Any, names: tuple[str, ...]) -> bool:
     return (type(loss).__name__ if isinstance(loss, nn.Module) else getattr(loss, "__name__", "")) in names
 
 
@@ -160,7 +162,7 @@ def told(values: Tensor) -> str:
     return f"{tuple(values.shape)} {str(values.dtype).removeprefix('torch.')}"
 
 
-def _measured(metrics: Mapping[str, Callable[..., Any]], output: Any, target: Tensor) -> Found:
+def _measure_metrics(metrics: Mapping[str, Callable[..., Any]], output: Any, target: Tensor) -> Found:
     with torch.no_grad():
         output = output.detach() if isinstance(output, Tensor) else output
         found = {name: metric(output, target) for name, metric in metrics.items()}
@@ -181,9 +183,9 @@ def _takes_output(loss: Any) -> bool:
     return len(parameters) > 1 and parameters[1] == "target"
 
 
-def _module(loss: Any) -> str:
+def _loss_module(loss: Any) -> str:
     return str(getattr(loss, "__module__", ""))
 
 
-def _short(error: BaseException) -> str:
+def _short_error(error: BaseException) -> str:
     return " ".join(str(error).split())[:SHOWN]

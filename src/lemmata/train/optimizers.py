@@ -45,21 +45,21 @@ class Rates:
             optimizer = scheduler.optimizer
         self.options, self.every = options, every
         self.own = optimizer is not None
-        self.optimizer = _own(model, optimizer) if self.own else _by_options(model, options)
+        self.optimizer = _own_optimizer(model, optimizer) if self.own else _by_options(model, options)
         self.highest = [group["lr"] for group in self.optimizer.param_groups]
-        self.scheduler = self._scheduler(scheduler)
+        self.scheduler = self._make_scheduler(scheduler)
         self.moves = self.scheduler is None and (not self.own or options.schedule != "constant" or options.warmup > 0)
         required = inspect.signature(self.optimizer.step).parameters.get("closure")
         self.needs_closure = required is not None and required.default is inspect.Parameter.empty  # such as LBFGS
 
-    def _scheduler(self, given: Any) -> LRScheduler | None:
+    def _make_scheduler(self, given: Any) -> LRScheduler | None:
         if given is None:
             return None
         if isinstance(given, str):
             raise TypeError(f"scheduler must be an object or a function, got {given!r}: names are for schedule")
         if self.options.schedule != "constant" or self.options.warmup:
             raise ValueError("scheduler and schedule are two ways to move lr: leave schedule and warmup as they are")
-        made = given if isinstance(given, LRScheduler) else _made("scheduler", given, self.optimizer)
+        made = given if isinstance(given, LRScheduler) else _make_part("scheduler", given, self.optimizer)
         if not isinstance(made, LRScheduler):
             raise TypeError(f"scheduler must be one of torch.optim.lr_scheduler, got {type(made).__name__}")
         if isinstance(made, ReduceLROnPlateau) and self.every == "step":
@@ -94,13 +94,17 @@ class Rates:
             scheduler.step()
 
     def state(self) -> dict[str, Any]:
-        own = {"optimizer": _kind(self.optimizer), "scheduler": _kind(self.scheduler)} if self.own else None
+        own = (
+            {"optimizer": _kind_of_part(self.optimizer), "scheduler": _kind_of_part(self.scheduler)}
+            if self.own
+            else None
+        )
         moved = self.scheduler.state_dict() if self.scheduler is not None else None
         return {"optimizer": self.optimizer.state_dict(), "scheduler": moved, "kinds": own}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Take over what `state` returned. Of the options' optimiser, rates and the like follow from the options."""
-        kinds = {"optimizer": _kind(self.optimizer), "scheduler": _kind(self.scheduler)}
+        kinds = {"optimizer": _kind_of_part(self.optimizer), "scheduler": _kind_of_part(self.scheduler)}
         for name, was in (state["kinds"] or {}).items():
             if was != kinds.get(name):
                 raise ValueError(f"its {name} was {was}, not {kinds.get(name)}")
@@ -120,9 +124,9 @@ class Rates:
             self.scheduler.load_state_dict(state["scheduler"])
 
 
-def _own(model: nn.Module, given: Any) -> Optimizer:
-    parameters = _learnt(model)
-    made = given if isinstance(given, Optimizer) else _made("optimizer", given, parameters)
+def _own_optimizer(model: nn.Module, given: Any) -> Optimizer:
+    parameters = _learnt_parameters(model)
+    made = given if isinstance(given, Optimizer) else _make_part("optimizer", given, parameters)
     if not isinstance(made, Optimizer):
         raise TypeError(f"optimizer must be one of torch.optim's kind, got {type(made).__name__}")
     held = {id(parameter) for group in made.param_groups for parameter in group["params"]}
@@ -131,13 +135,13 @@ def _own(model: nn.Module, given: Any) -> Optimizer:
     return made
 
 
-def _made(name: str, factory: Any, of: Any) -> Any:
+def _make_part(name: str, factory: Any, of: Any) -> Any:
     if not callable(factory):
         raise TypeError(f"{name} must be an object of torch.optim or a function that makes one, got {factory!r}"[:200])
     return factory(of)
 
 
-def _learnt(model: nn.Module) -> list[nn.Parameter]:
+def _learnt_parameters(model: nn.Module) -> list[nn.Parameter]:
     parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
     if not parameters:
         raise ValueError("model has no parameter to learn: give fit a learner of its own")
@@ -148,7 +152,7 @@ def _by_options(model: nn.Module, options: Options) -> Optimizer:
     """The optimiser that the options name, given those of them that it takes."""
     kind = _optimizer_class(options.optimizer)
     first, *others = inspect.signature(kind).parameters.values()
-    parameters = _learnt(model)
+    parameters = _learnt_parameters(model)
     # One pass over memory for all parameters, where torch has it: it halves the time of a small network's step.
     fused = all(p.device.type in ("cpu", "cuda") and p.is_floating_point() for p in parameters)
     momentum = 0.9 if options.momentum is None and options.optimizer == "sgd" else options.momentum
@@ -177,5 +181,5 @@ def _optimizer_class(name: str) -> Any:
     return marked(optimizers()[name])
 
 
-def _kind(part: Any) -> str | None:
+def _kind_of_part(part: Any) -> str | None:
     return None if part is None else type(part).__name__

@@ -43,11 +43,11 @@ def decision_map(
     values = shares[:, 1] - shares[:, 0] if two else shares.amax(1)
     label = f"{classes[1]} − {classes[0]}" if two else "probability of the likeliest"
     rounded = [[round(value, 3) for value in row] for row in values.reshape(CELLS, CELLS).tolist()]
-    points = [_points(x[examples.y.cpu() == k][:SHOWN], name) for k, name in enumerate(classes)]
+    points = [_class_points(x[examples.y.cpu() == k][:SHOWN], name) for k, name in enumerate(classes)]
     return Figure(title, "x₁", "x₂", [Heat(rounded, x=across.tolist(), y=up.tolist(), label=label), *points])
 
 
-def _points(x: Tensor, label: str) -> Points:
+def _class_points(x: Tensor, label: str) -> Points:
     return Points(x[:, 0].tolist(), x[:, 1].tolist(), label)
 
 

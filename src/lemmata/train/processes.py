@@ -30,7 +30,7 @@ class World:
             # DistributedDataParallel does, they would hold ours for ever.
             importlib.import_module("torch.distributed.nn")
             dist.init_process_group("nccl" if device.type == "cuda" else "gloo")
-            atexit.register(_leave)
+            atexit.register(_leave_group)
         return cls(dist.get_rank(), dist.get_world_size())
 
     @property
@@ -70,7 +70,7 @@ class World:
         return [part.cpu() for part in parts]
 
 
-def _leave() -> None:
+def _leave_group() -> None:
     """Leave the group while Python lives: a thread of it that drops a tensor later ends the process with an error."""
     if dist.is_initialized():
         gc.collect()  # a wrapped system in a cycle would keep the group, and with it the threads

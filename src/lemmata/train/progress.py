@@ -38,16 +38,16 @@ class Progress(Watcher):
     def stepped(self, step: int, epoch: int, numbers: Mapping[str, float]) -> None:
         self.told |= {name: value for name, value in numbers.items() if name != "lr"}
         if time.monotonic() - self.drawn > SECONDS_BETWEEN_DRAWINGS:
-            self._draw(step, epoch + 1)
+            self._draw_bar(step, epoch + 1)
 
     def evaluated(self, step: int, epoch: int, scores: Mapping[str, float]) -> None:
         self.told |= {f"held-out {name}": value for name, value in scores.items()}
-        self._draw(step, epoch)
+        self._draw_bar(step, epoch)
 
     def finished(self, run: "Run") -> None:
-        self._draw(run.steps, run.epochs)
+        self._draw_bar(run.steps, run.epochs)
 
-    def _draw(self, step: int, epoch: int) -> None:
+    def _draw_bar(self, step: int, epoch: int) -> None:
         self.drawn = time.monotonic()
         line = "  ".join(f"{name} {value:.3g}" for name, value in self.told.items())
         self.bar.update(self.task, completed=step, description=line, epoch=f"{epoch}/{self.epochs}")

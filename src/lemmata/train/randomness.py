@@ -22,11 +22,11 @@ def batch_indices(seed: int, epoch: int, batch: int, size: int, examples: int) -
     >>> sorted(torch.cat([batch_indices(0, 7, batch, 4, 10) for batch in range(3)]).tolist())
     [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]
     """
-    return _order(seed, epoch, examples)[batch * size : (batch + 1) * size]
+    return _epoch_order(seed, epoch, examples)[batch * size : (batch + 1) * size]
 
 
 @functools.lru_cache(maxsize=2)
-def _order(seed: int, epoch: int, examples: int) -> Tensor:
+def _epoch_order(seed: int, epoch: int, examples: int) -> Tensor:
     # A hash, since the generators of neighbouring seeds are related and epoch 1 of seed 0 is not epoch 0 of seed 1.
     digest = hashlib.sha256(f"order {seed} {epoch}".encode()).digest()
     generator = torch.Generator().manual_seed(int.from_bytes(digest[:8], "big") >> 1)

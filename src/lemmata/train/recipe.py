@@ -81,7 +81,7 @@ class Recipe:
             kept = {key: tuples(value) for key, value in record.get(name, {}).items() if key in hints}
             try:
                 for key, value in kept.items():
-                    if not _fits(value, hints[key]):
+                    if not _fits_annotation(value, hints[key]):
                         raise TypeError(f"{key} cannot be {value!r}"[:120])
                 found.append(dataclasses.replace(usual, **kept))
             except (TypeError, ValueError) as error:
@@ -117,15 +117,15 @@ def tuples(value: Any) -> Any:
     return tuple(map(tuples, value)) if isinstance(value, list) else value
 
 
-def _fits(value: Any, hint: Any) -> bool:
+def _fits_annotation(value: Any, hint: Any) -> bool:
     """Whether a value from JSON is one that a field with this annotation can have."""
     origin, arms = typing.get_origin(hint), typing.get_args(hint)
     if origin in (types.UnionType, typing.Union):
-        return any(_fits(value, arm) for arm in arms)
+        return any(_fits_annotation(value, arm) for arm in arms)
     if origin is typing.Literal:
         return value in arms
     if origin is tuple:
-        return isinstance(value, tuple) and all(_fits(item, arms[0]) for item in value)
+        return isinstance(value, tuple) and all(_fits_annotation(item, arms[0]) for item in value)
     if hint in (int, float):  # True is no number here, and an integer may stand for a float
         return isinstance(value, int if hint is int else int | float) and not isinstance(value, bool)
     return isinstance(value, hint) if isinstance(hint, type) else True

@@ -40,7 +40,7 @@ def build(folder: Path | str) -> Any:
     try:
         return rebuilt(entry, record.get("arguments", {}))
     except (*checkpoint.BROKEN, MemoryError) as error:
-        raise ValueError(f"{folder}/run.json does not fit {entry.name} ({_short(error)}): train again") from None
+        raise ValueError(f"{folder}/run.json does not fit {entry.name} ({_short_error(error)}): train again") from None
 
 
 def rebuilt(entry: catalog.SystemEntry, arguments: Mapping[str, Any], weights: Mapping[str, Any] | None = None) -> Any:
@@ -106,7 +106,7 @@ def restore_system(system: Any, folder: Path | str) -> str:
         weights = dict(found.state["system"])
         _take_over(system, weights)
     except checkpoint.BROKEN as error:
-        raise ValueError(f"the weights in {folder} do not fit {type(system).__name__}: {_short(error)}") from None
+        raise ValueError(f"the weights in {folder} do not fit {type(system).__name__}: {_short_error(error)}") from None
     said = [*skipped, f"{used} is used instead"] if skipped else []
     later = max(checkpoint.steps_of(folder / "checkpoints"), default=0)
     if later > found.step and not skipped:
@@ -128,5 +128,5 @@ def _not_finite(weights: dict[str, Any], used: str) -> list[str]:
     return []
 
 
-def _short(error: BaseException) -> str:
+def _short_error(error: BaseException) -> str:
     return " ".join(str(error).split())[:300]

@@ -53,22 +53,24 @@ class Indexed:
     def take(self, epoch: int, position: int) -> Taken:
         """The batch of a place, or this process's part of it."""
         if self.held is None:
-            self._settle()
+            self._settle_examples()
         options, weight = self.options, 1.0
         indices = batch_indices(options.seed, epoch, position, options.batch_size, len(self.examples))
         if self.world.size > 1:
             indices, weight = self.world.share(indices)
-        return Taken(self._rows(indices), weight, position + 1 == self.batches)
+        return Taken(self._take_rows(indices), weight, position + 1 == self.batches)
 
-    def _settle(self) -> None:
+    def _settle_examples(self) -> None:
         self.held = self.whole and sum(column.nbytes for column in self.examples) < HELD
         if self.held:
             self.examples = self.place.bring(self.examples)
 
-    def _rows(self, indices: Tensor) -> Examples:
+    def _take_rows(self, indices: Tensor) -> Examples:
         if self.held:
             return self.examples[indices.to(self.place.device)]
-        return self.place.bring(self.examples[indices] if self.whole else _collected(self.examples, indices.tolist()))
+        return self.place.bring(
+            self.examples[indices] if self.whole else _collect_items(self.examples, indices.tolist())
+        )
 
     def everything(self) -> Iterator[Examples]:
         """All examples in order, in parts; those in memory as one, for whoever evaluates parts them himself."""
@@ -76,11 +78,11 @@ class Indexed:
             yield self.examples if self.place.dtype is None else self.examples.to(self.place.dtype)
             return
         for first in range(0, len(self.examples), self.options.batch_size):
-            yield self._rows(torch.arange(first, min(first + self.options.batch_size, len(self.examples))))
+            yield self._take_rows(torch.arange(first, min(first + self.options.batch_size, len(self.examples))))
 
     def shapes(self) -> dict[str, Any]:
         """Of one example: the size and the kind of numbers of each column."""
-        first = self.examples[:1] if self.whole else _collected(self.examples, [0])
+        first = self.examples[:1] if self.whole else _collect_items(self.examples, [0])
         return {name: [list(values.shape[1:]), str(values.dtype)[6:]] for name, values in first.columns.items()}
 
     def check(self, step: int, epoch: int, position: int) -> None:
@@ -108,7 +110,7 @@ class Stream:
             raise ValueError(f"{name} must be tensors or a map-style Dataset to be shared by processes: use --procs 1")
         self.given, self.name, self.options, self.place = given, name, options, place
         self.once = isinstance(given, Iterator)
-        self.batches = _length(given, options)
+        self.batches = _stream_length(given, options)
         self.generator = getattr(given, "generator", None)  # a DataLoader's own, if it was given one
         self.iterator: Iterator[Examples] | None = None
         self.ahead: Examples | None = None
@@ -117,7 +119,7 @@ class Stream:
     def take(self, epoch: int, position: int) -> Taken:
         """The next batch; it is the last of its epoch if none can be had after it."""
         if self.iterator is None:
-            self._begin()
+            self._begin_stream()
         batch, self.ahead = self.ahead, next(self.iterator, None)  # type: ignore[arg-type]
         if batch is None:
             again = ": it can be gone through only once, so use epochs=1" if epoch else ""
@@ -135,12 +137,12 @@ class Stream:
                 raise ValueError(f"a batch of {self.name} must hold at least one example")
             yield self.place.bring(examples)
 
-    def _begin(self) -> None:
-        self.begun = {"random": random_state(), "generator": self._own()}
+    def _begin_stream(self) -> None:
+        self.begun = {"random": random_state(), "generator": self._own_generator_state()}
         self.iterator = self.everything()
         self.ahead = next(self.iterator, None)
 
-    def _own(self) -> Tensor | None:
+    def _own_generator_state(self) -> Tensor | None:
         return None if self.generator is None else self.generator.get_state()
 
     def shapes(self) -> dict[str, Any]:
@@ -152,7 +154,7 @@ class Stream:
 
     def state(self) -> dict[str, Any]:
         """How the generators stood when the epoch began; between two epochs, how its own stands."""
-        return self.begun or {"random": None, "generator": self._own()}
+        return self.begun or {"random": None, "generator": self._own_generator_state()}
 
     def restore(self, state: Mapping[str, Any], position: int) -> str:
         """Go through the batches of an epoch that were seen; returns the sentence that says what this is worth."""
@@ -160,7 +162,7 @@ class Stream:
             self.generator.set_state(state["generator"])
         if position:
             restore_random_state(state["random"])
-            self._begin()
+            self._begin_stream()
         for seen in range(position):
             if self.ahead is None:
                 raise ValueError(f"{self.name} gave {seen} batches, but {position} were seen: it has changed")
@@ -176,7 +178,9 @@ def as_source(given: Any, name: str, options: Options, place: Place, world: Worl
     """Whatever people have examples in, as a source of batches."""
     given = in_memory(given)
     if is_columns(given, name):
-        return Indexed(_checked(as_examples(given, name, place.dtype or torch.float32), name), options, place, world)
+        return Indexed(
+            _check_examples(as_examples(given, name, place.dtype or torch.float32), name), options, place, world
+        )
     if is_map_style(given):
         if len(given) == 0:
             raise ValueError(f"{name} must hold at least one example")
@@ -188,7 +192,7 @@ def as_source(given: Any, name: str, options: Options, place: Place, world: Worl
     return source
 
 
-def _checked(examples: Examples, name: str) -> Examples:
+def _check_examples(examples: Examples, name: str) -> Examples:
     if len(examples) == 0:
         raise ValueError(f"{name} must hold at least one example")
     if wrong := not_finite(examples):
@@ -204,11 +208,11 @@ def not_finite(examples: Examples) -> str:
     return ""
 
 
-def _collected(dataset: Any, indices: list[int]) -> Examples:
+def _collect_items(dataset: Any, indices: list[int]) -> Examples:
     return as_examples(collated(dataset, indices), "an item of data")
 
 
-def _length(given: Any, options: Options) -> int | None:
+def _stream_length(given: Any, options: Options) -> int | None:
     """How many batches an epoch has, if the stream knows."""
     try:
         with warnings.catch_warnings():

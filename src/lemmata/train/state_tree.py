@@ -48,11 +48,11 @@ def unpack(tree: Any, tensors: Mapping[str, Tensor], depth: int = 0) -> Any:
         return {key: inner(value) for key, value in tree.items()}
     kind = tree["$"]
     if kind == "tensor":
-        return _tensor(tree, tensors)
+        return _stored_tensor(tree, tensors)
     if kind == "tuple":
         return tuple(inner(item) for item in tree["items"])
     if kind == "dict":
-        return {_key(inner(key)): inner(value) for key, value in tree["items"]}
+        return {_stored_key(inner(key)): inner(value) for key, value in tree["items"]}
     if kind == "int":
         return int(tree["hex"], 16)
     if kind == "float":
@@ -109,10 +109,10 @@ class _Packing:
         if name is None:
             name = self._names[where] = self._free_name(place)
             self._held.append(value)
-            self.tensors[name] = self._own(tensor, dtype)
+            self.tensors[name] = self._own_tensor(tensor, dtype)
         return {"$": "tensor", "name": name, "dtype": dtype, "shape": list(value.shape)}
 
-    def _own(self, tensor: Tensor, dtype: str) -> Tensor:
+    def _own_tensor(self, tensor: Tensor, dtype: str) -> Tensor:
         """Dense in memory on the CPU, in a dtype that every safetensors reads, and sharing with no other."""
         tensor = tensor.cpu().resolve_conj().resolve_neg().contiguous()
         tensor = torch.view_as_real(tensor) if dtype in PAIRS else tensor
@@ -130,7 +130,7 @@ class _Packing:
         return name
 
 
-def _tensor(leaf: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> Tensor:
+def _stored_tensor(leaf: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> Tensor:
     name, dtype, shape = leaf["name"], leaf["dtype"], leaf["shape"]
     if name not in tensors:
         raise ValueError(f"the tensor {name} is missing")
@@ -144,7 +144,7 @@ def _tensor(leaf: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> Tensor:
     return tensor
 
 
-def _key(key: Any) -> "str | int":
+def _stored_key(key: Any) -> "str | int":
     if not isinstance(key, str | int):
         raise ValueError("it holds a key that is no string or int")
     return key

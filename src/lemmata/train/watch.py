@@ -82,18 +82,18 @@ class Log(Watcher):
         write_whole(self.path, "".join(kept).encode())
         self.file = self.path.open("a", encoding="utf-8", buffering=1)
 
-    def _write(self, event: str, step: int, epoch: int, numbers: Mapping[str, float]) -> None:
+    def _write_event(self, event: str, step: int, epoch: int, numbers: Mapping[str, float]) -> None:
         if self.file:
             self.file.write(json.dumps({"event": event, "step": step, "epoch": epoch, **numbers}) + "\n")
 
     def stepped(self, step: int, epoch: int, numbers: Mapping[str, float]) -> None:
-        self._write("step", step, epoch, numbers)
+        self._write_event("step", step, epoch, numbers)
 
     def epoch_ended(self, step: int, epoch: int, numbers: Mapping[str, float]) -> None:
-        self._write("epoch", step, epoch, numbers)
+        self._write_event("epoch", step, epoch, numbers)
 
     def evaluated(self, step: int, epoch: int, scores: Mapping[str, float]) -> None:
-        self._write("evaluation", step, epoch, scores)
+        self._write_event("evaluation", step, epoch, scores)
 
     def closed(self) -> None:
         if self.file:

@@ -120,7 +120,7 @@ class BytePairEncoding:
 
     def split(self, word: str) -> tuple[int, ...]:
         """The numbers of the pieces of one word: of its pairs, the one that was learnt first is merged, and again."""
-        parts = _merged(_written(word), self.ranks)
+        parts = _merge_parts(_byte_characters(word), self.ranks)
         if len(self._cache) >= CACHED_WORDS:
             self._cache.clear()
         self._cache[word] = numbers = tuple(self.numbers[part] for part in parts)
@@ -136,7 +136,7 @@ class BytePairEncoding:
         table = byte_characters()
         validate.count("vocab_size", vocab_size, least=len(table) + len(special))
         counts = Counter(word for text in several_texts(texts) for word in word_pattern().findall(text))
-        words = {tuple(_written(word)): times for word, times in counts.items()}
+        words = {tuple(_byte_characters(word)): times for word, times in counts.items()}
         pieces, merges = dict.fromkeys(table), []
         for pair in merged_pairs(words, "count", min_freq):
             if len(pieces) + len(special) == vocab_size:
@@ -183,7 +183,7 @@ def byte_characters() -> tuple[str, ...]:
     return tuple(chr(byte if byte in seen else next(hidden)) for byte in range(256))
 
 
-def _written(word: str) -> list[str]:
+def _byte_characters(word: str) -> list[str]:
     """The bytes of a word as characters."""
     try:
         return [byte_characters()[byte] for byte in word.encode()]
@@ -216,7 +216,7 @@ def _class_of(chars: Sequence[str]) -> str:
     return "".join(f"{re.escape(chars[start])}-{re.escape(chars[stop - 1])}" for start, stop in runs)
 
 
-def _merged(parts: list[str], ranks: Mapping[Pair, int]) -> list[str]:
+def _merge_parts(parts: list[str], ranks: Mapping[Pair, int]) -> list[str]:
     """Pieces whose pairs are merged, the lowest rank first and of equals the leftmost, until no pair has a rank.
 
     A heap of the pairs and links between neighbours: n log n steps, since a "word" may be a file without blanks.

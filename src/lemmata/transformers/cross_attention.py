@@ -83,7 +83,7 @@ class CrossAttention(nn.Module):
         memory: Float[Tensor, "batch keys memory_width"] | Remembered,
         mask: Bool[Tensor, "batch *_ keys"] | None = None,
     ) -> Float[Tensor, "batch queries width"]:
-        query, (key, value) = self._queries(x), self._remembered(memory)
+        query, (key, value) = self._project_queries(x), self._remembered_memory(memory)
         dropout = self.dropout if self.training else 0.0
         found = attention(query, key, value, for_all_heads(mask), dropout=dropout)
         return self.join(found.transpose(1, 2).flatten(2))  # (batch, queries, width)
@@ -95,11 +95,11 @@ class CrossAttention(nn.Module):
         mask: Bool[Tensor, "batch *_ keys"] | None = None,
     ) -> Float[Tensor, "batch heads queries keys"]:
         """Where each head looks."""
-        return attention_weights(self._queries(x), self._remembered(memory).key, for_all_heads(mask))
+        return attention_weights(self._project_queries(x), self._remembered_memory(memory).key, for_all_heads(mask))
 
-    def _queries(self, x: Tensor) -> Tensor:
+    def _project_queries(self, x: Tensor) -> Tensor:
         batch, queries, _ = vectors("x", x, self.width, "queries").shape
         return self.project(x).view(batch, queries, self.heads, self.head_width).transpose(1, 2)
 
-    def _remembered(self, memory: Tensor | Remembered) -> Remembered:
+    def _remembered_memory(self, memory: Tensor | Remembered) -> Remembered:
         return memory if isinstance(memory, Remembered) else self.remember(memory)

@@ -83,14 +83,16 @@ class DecodingStep:
         heads, activation, batch = self.config.heads, self.config.activation, len(token)
         x = functional.embedding(token[:, 0], self.tokens) + self.positions[self.caches[0].start]  # (batch, width)
         for block in self.blocks:
-            parts = functional.linear(self._normed(x, block.attention_norm), *block.project)
+            parts = functional.linear(self._normed_states(x, block.attention_norm), *block.project)
             query, key, value = parts.view(batch, 3, heads, 1, -1).unbind(1)  # each (batch, heads, 1, head_width)
             # The last position may look at all others, so that there is no mask.
             found = functional.scaled_dot_product_attention(query, *block.cache.append(key, value))
             x = x + functional.linear(found.reshape(batch, -1), *block.join)
-            inside = activated(activation, functional.linear(self._normed(x, block.feed_forward_norm), *block.expand))
+            inside = activated(
+                activation, functional.linear(self._normed_states(x, block.feed_forward_norm), *block.expand)
+            )
             x = x + functional.linear(inside, *block.contract)  # (batch, width)
-        return functional.linear(self._normed(x, self.norm), self.tokens)  # (batch, vocab_size)
+        return functional.linear(self._normed_states(x, self.norm), self.tokens)  # (batch, vocab_size)
 
-    def _normed(self, x: Float[Tensor, "batch width"], norm: Affine) -> Float[Tensor, "batch width"]:
+    def _normed_states(self, x: Float[Tensor, "batch width"], norm: Affine) -> Float[Tensor, "batch width"]:
         return torch.layer_norm(x, x.shape[-1:], *norm, self.config.eps)

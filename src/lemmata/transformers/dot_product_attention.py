@@ -45,9 +45,9 @@ def attention_weights(
     tensor([[1.0000, 0.0000],
             [0.5000, 0.5000]])
     """
-    scale = _checked(query, key, key, scale)
+    scale = _checked_scale(query, key, key, scale)
     scores = query @ key.mT * scale  # (..., queries, keys)
-    allowed = _allowed(query, key, mask, causal)
+    allowed = _allowed_keys(query, key, mask, causal)
     if allowed is None:
         return scores.softmax(-1)
     lowest = torch.finfo(scores.dtype).min  # not minus infinity, whose softmax has no derivative where all are so
@@ -86,14 +86,14 @@ def attention(
     True
     """
     shape, keys, values = query.shape, key.shape, value.shape
-    # Mostly everything fits, which is seen at once; `_checked` finds out what does not, or what is broadcast.
+    # Mostly everything fits, which is seen at once; `_checked_scale` finds out what does not, or what is broadcast.
     alike = len(shape) == len(keys) == len(values) >= 2 and shape[:-2] == keys[:-2] == values[:-2]
     if not alike or shape[-1] != keys[-1] or keys[-2] != values[-2] or 0 in keys[-2:] or scale is not None:
-        scale = _checked(query, key, value, scale)
+        scale = _checked_scale(query, key, value, scale)
     if dropout:
         validate.fraction("dropout", dropout)
     aligned = causal and mask is None and bool(shape[-2] == keys[-2])  # which the kernels do without a mask
-    allowed = None if aligned else _allowed(query, key, mask, causal)
+    allowed = None if aligned else _allowed_keys(query, key, mask, causal)
     attend = _cudnn_first if query.is_cuda and _prefers_cudnn(query) else functional.scaled_dot_product_attention
     found = attend(query, key, value, allowed, dropout, aligned, scale=scale)  # (..., queries, value_width)
     if mask is None or query.is_cpu:
@@ -102,7 +102,7 @@ def attention(
     return torch.where(allowed.any(-1, keepdim=True), found, 0)  # type: ignore[union-attr]
 
 
-def _allowed(query: Tensor, key: Tensor, mask: Tensor | None, causal: bool) -> Tensor | None:
+def _allowed_keys(query: Tensor, key: Tensor, mask: Tensor | None, causal: bool) -> Tensor | None:
     """Which query may look at which key; None if all may look everywhere."""
     if mask is None and not causal:
         return None
@@ -115,7 +115,7 @@ def _allowed(query: Tensor, key: Tensor, mask: Tensor | None, causal: bool) -> T
             raise ValueError(f"mask must be (..., queries, keys), got shape {tuple(shape)}")
         if (shape[-2] != 1 and shape[-2] != queries) or (shape[-1] != 1 and shape[-1] != keys):
             raise ValueError(f"mask must be (..., {queries}, {keys}) or have axes of 1, got {tuple(shape)}")
-        _together("query, key and mask", query, key, mask)
+        _check_broadcast("query, key and mask", query, key, mask)
     if not causal or queries == 1:
         return mask
     if queries > keys:
@@ -124,7 +124,7 @@ def _allowed(query: Tensor, key: Tensor, mask: Tensor | None, causal: bool) -> T
     return behind if mask is None else mask & behind
 
 
-def _checked(query: Tensor, key: Tensor, value: Tensor, scale: float | None) -> float:
+def _checked_scale(query: Tensor, key: Tensor, value: Tensor, scale: float | None) -> float:
     """The scale, after a look at the shapes."""
     for name, each in (("query", query), ("key", key), ("value", value)):
         if each.ndim < 2:
@@ -133,7 +133,7 @@ def _checked(query: Tensor, key: Tensor, value: Tensor, scale: float | None) -> 
         raise ValueError(f"query and key must have one width, got {query.shape[-1]} and {key.shape[-1]}")
     if key.shape[-2] != value.shape[-2]:
         raise ValueError(f"every key needs a value, got {key.shape[-2]} keys and {value.shape[-2]} values")
-    _together("query, key and value", query, key, value)
+    _check_broadcast("query, key and value", query, key, value)
     if key.shape[-2] == 0:
         raise ValueError("there must be at least one key to look at, got none")
     if scale is None:
@@ -141,7 +141,7 @@ def _checked(query: Tensor, key: Tensor, value: Tensor, scale: float | None) -> 
     return float(validate.finite_number("scale", scale))
 
 
-def _together(names: str, *tensors: Tensor) -> None:
+def _check_broadcast(names: str, *tensors: Tensor) -> None:
     """Refuse tensors whose axes before the last two are neither alike nor of one."""
     sizes: dict[int, int] = {}
     for each in tensors:
@@ -156,13 +156,13 @@ def _prefers_cudnn(query: Tensor) -> bool:
     if query.dtype is not torch.bfloat16 and query.dtype is not torch.float16:
         return False
     capability = (
-        torch.cuda.get_device_capability if torch.compiler.is_compiling() else _capability
+        torch.cuda.get_device_capability if torch.compiler.is_compiling() else _device_capability
     )  # no cache in a graph
     return capability(query.device)[0] >= 9
 
 
 @functools.cache
-def _capability(device: torch.device) -> tuple[int, int]:
+def _device_capability(device: torch.device) -> tuple[int, int]:
     return torch.cuda.get_device_capability(device)  # asked once: it takes as long as a small kernel
 
 

@@ -89,7 +89,7 @@ class _Stack(nn.Module):
         self.width, self.max_length, self.dropout = width, max_length, dropout
         words: dict[str, Any] = {"dropout": dropout, "attention_dropout": attention_dropout, "eps": eps, **self.kind}
         with torch.device(device or torch.get_default_device()):
-            self.positions = _positions(positions, width, max_length)
+            self.positions = _position_table(positions, width, max_length)
             self.blocks = nn.ModuleList(
                 TransformerBlock(width, heads, hidden, activation, norm_first, **words) for _ in range(depth)
             )
@@ -97,14 +97,14 @@ class _Stack(nn.Module):
             self.norm = nn.LayerNorm(width, eps) if norm_first else None
         self.to(dtype)
         for block in self.blocks:
-            _reset(block)
+            _reset_weights(block)
 
-    def _placed(self, x: Tensor, start: int = 0) -> Tensor:
+    def _add_positions(self, x: Tensor, start: int = 0) -> Tensor:
         """x and its positions, without a fraction of the values while training."""
         placed = vectors("x", x, self.width) if self.positions is None else self.positions(x, start)
         return functional.dropout(placed, self.dropout, self.training)
 
-    def _normalised(self, h: Tensor) -> Tensor:
+    def _final_norm(self, h: Tensor) -> Tensor:
         return h if self.norm is None else self.norm(h)
 
     @classmethod
@@ -146,10 +146,10 @@ class TransformerEncoder(_Stack):
     def forward(
         self, x: Float[Tensor, "batch time width"], mask: Bool[Tensor, "batch time"] | None = None
     ) -> Float[Tensor, "batch time width"]:
-        h = self._placed(x)
+        h = self._add_positions(x)
         for block in self.blocks:
             h = block(h, mask)  # (batch, time, width)
-        return self._normalised(h)
+        return self._final_norm(h)
 
     @classmethod
     def from_torch(cls, module: nn.TransformerEncoder) -> "TransformerEncoder":
@@ -196,12 +196,12 @@ class TransformerDecoder(_Stack):
             raise ValueError(
                 f"caches must be one for each of {len(self.blocks)} blocks, got {len(caches)}: new_caches()"
             )
-        h = self._placed(x, 0 if caches is None else len(caches[0]))
+        h = self._add_positions(x, 0 if caches is None else len(caches[0]))
         remembered = self.remember(memory) if isinstance(memory, Tensor) else memory
         for number, block in enumerate(self.blocks):
             cache = None if caches is None else caches[number]
             h = block(h, None, remembered[number], memory_mask, cache)  # (batch, time, width)
-        return self._normalised(h)
+        return self._final_norm(h)
 
     def remember(self, memory: Float[Tensor, "batch positions width"]) -> tuple[Remembered, ...]:
         """Keys and values of the memory for each block: computed once, however many tokens are written."""
@@ -217,13 +217,13 @@ class TransformerDecoder(_Stack):
         return cls._of_layers(module)
 
 
-def _positions(positions: str | None, width: int, max_length: int) -> nn.Module | None:
+def _position_table(positions: str | None, width: int, max_length: int) -> nn.Module | None:
     if positions is None:
         return None
     return SinusoidalPositions(width) if positions == "sinusoidal" else LearnedPositions(max_length, width)
 
 
-def _reset(block: nn.Module) -> None:
+def _reset_weights(block: nn.Module) -> None:
     """Weights by Glorot's rule and biases zero, as in the original."""
     for values in block.parameters():
         if values.ndim > 1:

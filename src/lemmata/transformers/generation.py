@@ -118,7 +118,7 @@ def generate(
             raise ValueError(f"beams={beams} follows the likeliest texts and draws none: say temperature=0")
         validate.finite_number("length_penalty", length_penalty)
         with evaluating(model):
-            return _searched(model, prompt, length, beams, length_penalty, ends, mask)
+            return _beam_search(model, prompt, length, beams, length_penalty, ends, mask)
     start = prompt.shape[1]
     text = torch.cat([prompt, prompt.new_empty(len(prompt), length)], 1)  # (batch, time + length)
     with evaluating(model):
@@ -179,7 +179,7 @@ def seen_tokens(mask: Bool[Tensor, "batch keys"], asking: int) -> tuple[Tensor, 
     return mask[:, None].expand(-1, asking, -1), positions[:, -asking:]
 
 
-def _searched(
+def _beam_search(
     model: GPT, prompt: Tensor, length: int, beams: int, penalty: float, ends: Tensor, mask: Tensor | None
 ) -> Tensor:
     """The best of so many texts that are followed at once, by the logarithm of their probability for each token.
@@ -244,12 +244,12 @@ class _Reader:
         place = text.shape[1]
         if self.step is not None and self.read_so_far < self.room:
             self.read_so_far += 1
-            return self.step(text[:, -1:], *self._seen(place, 1))
+            return self.step(text[:, -1:], *self._visible_positions(place, 1))
         first, most = self.step is None, self.model.config.max_length
         text = text[:, -(most if first else max(most // 2, 1)) :]
         self.read_so_far = text.shape[1]
         self.caches = caches = self.model.new_caches(-(-self.room // ALIGNED) * ALIGNED)
-        words = dict(zip(("mask", "positions"), self._seen(place, self.read_so_far), strict=False))
+        words = dict(zip(("mask", "positions"), self._visible_positions(place, self.read_so_far), strict=False))
         known = self.model.hidden(text, caches=caches, **words)[:, -1]  # (batch, width)
         if self.mask is not None:
             self.step = lambda token, mask, positions: self.model(token, mask, caches, positions)[:, -1]
@@ -267,7 +267,7 @@ class _Reader:
             cache.reorder(rows)
         self.mask = self.mask if self.mask is None else self.mask[rows]
 
-    def _seen(self, place: int, asking: int) -> tuple[Tensor, Tensor] | tuple[()]:
+    def _visible_positions(self, place: int, asking: int) -> tuple[Tensor, Tensor] | tuple[()]:
         """What the last tokens before a place may see of all that is kept, and their positions; nothing if all is."""
         return () if self.mask is None else seen_tokens(self.mask[:, place - self.read_so_far : place], asking)
 
@@ -289,30 +289,30 @@ class RecordedStep:
         self.caches = [FixedCache(cache, self.place) for cache in caches]
         self.graph: torch.cuda.CUDAGraph | None = None
         if place.type == "cuda":
-            self._record()
+            self._record_graph()
 
     def __call__(self, token: Int[Tensor, "batch 1"]) -> Float[Tensor, "batch vocab_size"]:
         self.token.copy_(token)
         if self.graph is None:
-            self.logits = self._logits()
+            self.logits = self._next_logits()
         else:
             self.graph.replay()
         self.place += 1
         return self.logits
 
-    def _logits(self) -> Tensor:
+    def _next_logits(self) -> Tensor:
         mask = (self.places <= self.place).expand(len(self.token), 1, -1)  # (batch, 1, max_length)
         return self.model(self.token, mask, self.caches)[:, -1]  # (batch, vocab_size)
 
-    def _record(self) -> None:
+    def _record_graph(self) -> None:
         # What the kernels need at their first call must not be part of the recording. The steps tried here write to
         # the place of the token that comes, which is written again when it comes.
         aside = torch.cuda.Stream()
         aside.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(aside):
             for _ in range(2):
-                self._logits()
+                self._next_logits()
         torch.cuda.current_stream().wait_stream(aside)
         self.graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(self.graph):
-            self.logits = self._logits()
+            self.logits = self._next_logits()

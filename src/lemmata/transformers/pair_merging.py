@@ -78,10 +78,10 @@ class _Text:
         self.parts = np.zeros((0, 2), dtype=np.int64)
         changes = _Changes()
         for index in range(len(self.words)):
-            self._count(index, 1, changes)
-        self._apply(changes)
+            self._count_pairs(index, 1, changes)
+        self._apply_changes(changes)
 
-    def _count(self, index: int, sign: int, changes: "_Changes") -> None:
+    def _count_pairs(self, index: int, sign: int, changes: "_Changes") -> None:
         """Note what one word adds to the counts, or takes away."""
         word, times = self.words[index], sign * self.times[index]
         for piece in word:
@@ -91,7 +91,7 @@ class _Text:
             if sign > 0:
                 self.where[pair].add(index)
 
-    def _apply(self, changes: "_Changes") -> None:
+    def _apply_changes(self, changes: "_Changes") -> None:
         """Bring the counts up to date; pieces and pairs that are new are numbered."""
         pieces = [self.pieces.setdefault(piece, len(self.pieces)) for piece in changes.pieces]
         pairs = [self.pairs.setdefault(pair, len(self.pairs)) for pair in changes.pairs]
@@ -123,10 +123,10 @@ class _Text:
         """Write a pair as one piece wherever it stands, from left to right."""
         changes = _Changes()
         for index in self.where.pop(pair):
-            self._count(index, -1, changes)
+            self._count_pairs(index, -1, changes)
             self.words[index] = with_merged(self.words[index], pair, piece)
-            self._count(index, 1, changes)
-        self._apply(changes)
+            self._count_pairs(index, 1, changes)
+        self._apply_changes(changes)
 
 
 class _Changes:

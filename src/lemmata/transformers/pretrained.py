@@ -246,10 +246,10 @@ def take_weights(
     names = _inner_names(model, tensors, where, prefix, ignored, tied or {}, heads or {}, stored)
     parameters = dict(model.named_parameters())
     for name, parameter in parameters.items():
-        _check_shape(stored[name], {part: _described(tensors, names, part, where) for part in stored[name].names},
+        _check_shape(stored[name], {part: _tensor_header(tensors, names, part, where) for part in stored[name].names},
                      parameter, where)  # fmt: skip
     for copy, original in (tied or {}).items():
-        if copy in names and not _same(tensors[names[copy]], tensors[names[original]]):
+        if copy in names and not _is_same_tensor(tensors[names[copy]], tensors[names[original]]):
             raise ValueError(
                 f"{where}: {names[copy]} differs from {names[original]}, but {type(model).__name__} has one tensor for "
                 "both: tie them in the program that made the folder, and save it again"
@@ -257,7 +257,9 @@ def take_weights(
     new, strange = {}, []
     for name, parameter in parameters.items():
         parts = {part: tensors[names[part]] for part in stored[name].names}
-        strange += [names[part] for part, values in parts.items() if not _finite(names[part], values, parameter, where)]
+        strange += [
+            names[part] for part, values in parts.items() if not _check_finite(names[part], values, parameter, where)
+        ]
         place = device or torch.get_default_device() if parameter.is_meta else parameter.device
         value = stored[name].joined(parts)
         new[name] = torch.empty(value.shape, dtype=parameter.dtype, device=place).copy_(value)
@@ -295,7 +297,7 @@ def _inner_names(
     return names
 
 
-def _described(tensors: Mapping[str, Tensor], names: Mapping[str, str], part: str, where: Path | str) -> Tensor:
+def _tensor_header(tensors: Mapping[str, Tensor], names: Mapping[str, str], part: str, where: Path | str) -> Tensor:
     """A stored tensor without its values."""
     if part not in names:
         raise ValueError(f"{where} lacks the tensor {part}: copy it again, or it is another kind of model")
@@ -313,14 +315,14 @@ def _check_shape(source: Stored, parts: Mapping[str, Tensor], parameter: Tensor,
         raise ValueError(f"{where}: {shapes} does not fit the config, which asks for {asked}")
 
 
-def _same(copy: Tensor, original: Tensor) -> bool:
+def _is_same_tensor(copy: Tensor, original: Tensor) -> bool:
     if copy.shape != original.shape:
         return False
     wide = torch.promote_types(copy.dtype, original.dtype)
     return torch.allclose(copy.to(wide), original.to(wide), rtol=0, atol=0, equal_nan=True)
 
 
-def _finite(name: str, values: Tensor, parameter: Tensor, where: Path | str) -> bool:
+def _check_finite(name: str, values: Tensor, parameter: Tensor, where: Path | str) -> bool:
     """Whether stored numbers are finite; finite ones that the parameter's dtype cannot hold are refused."""
     if not values.numel():
         return True

@@ -92,7 +92,7 @@ def tell_negations(
     sizes = {"vocab_size": len(vocabulary), "max_length": found.train.x.shape[1]}
     model, arguments = new_model(SentenceClassifier, config, options, classes=list(found.classes), **sizes)
     notes = {"baselines": {"naive Bayes": naive_bayes(found, len(vocabulary))}, "how": HOW}
-    return _classifying(model, arguments, found, options, notes, vocabulary.decode)
+    return _classification_experiment(model, arguments, found, options, notes, vocabulary.decode)
 
 
 @dataclass(frozen=True)
@@ -141,19 +141,19 @@ def classify_texts(
         model, arguments = new_model(
             SentenceClassifier, config, options, large=False, classes=list(found.classes), **sizes
         )
-    read = {part: _read(tokenizer, texts, examples, config.max_length) for part, examples in found.parts.items()}
+    read = {part: _read_texts(tokenizer, texts, examples, config.max_length) for part, examples in found.parts.items()}
     numbered = Dataset(data, read, found.classes)
     notes = {"baselines": {"naive Bayes": naive_bayes(numbered, len(tokenizer.vocab))}, "how": HOW}
-    return _classifying(model, arguments, numbered, options, notes, tokenizer.decode, tokenizer)
+    return _classification_experiment(model, arguments, numbered, options, notes, tokenizer.decode, tokenizer)
 
 
-def _read(tokenizer: WordPiece, texts: Sequence[str], examples: Examples, max_length: int) -> Examples:
+def _read_texts(tokenizer: WordPiece, texts: Sequence[str], examples: Examples, max_length: int) -> Examples:
     """The texts of some examples as rows of pieces."""
     rows = tokenizer([texts[int(k)] for k in examples.text], max_length=max_length)
     return Examples(x=rows.x, y=examples.y)
 
 
-def _classifying(
+def _classification_experiment(
     model: SentenceClassifier,
     arguments: dict[str, Any],
     data: Dataset,
@@ -232,8 +232,10 @@ def tag_words(
     baseline = most_frequent_tag(found, len(vocabulary))
 
     def write(system: Tagger) -> str:
-        said = _tags(system, found.test.x[:4])
-        return "\n".join(_tagged(vocabulary, found.classes, x, y) for x, y in zip(found.test.x, said, strict=False))
+        said = _predicted_tags(system, found.test.x[:4])
+        return "\n".join(
+            _tagged_sentence(vocabulary, found.classes, x, y) for x, y in zip(found.test.x, said, strict=False)
+        )
 
     return Experiment(
         model, arguments, found.train, found.test, options, loss=tagging_loss, metric="accuracy", largest=True,
@@ -270,12 +272,12 @@ def most_frequent_tag(data: Dataset, vocab_size: int) -> float:
     return fraction(best[data.test.x[tested]] == data.test.y[tested]).item()
 
 
-def _tags(system: Tagger, x: Tensor) -> Tensor:
+def _predicted_tags(system: Tagger, x: Tensor) -> Tensor:
     with evaluating(system):
         return system(x.to(system.classifier.weight.device), mask=x.to(system.classifier.weight.device) != 0).argmax(-1)
 
 
-def _tagged(vocabulary: Vocabulary, classes: Sequence[str], x: Tensor, y: Tensor) -> str:
+def _tagged_sentence(vocabulary: Vocabulary, classes: Sequence[str], x: Tensor, y: Tensor) -> str:
     """A sentence with a tag behind each word."""
     pairs = ((vocabulary.tokens[word], classes[tag]) for word, tag in zip(x.tolist(), y.tolist(), strict=True))
     return " ".join(f"{word}/{tag}" for word, tag in pairs if not word.startswith("["))
@@ -311,7 +313,7 @@ def answer_questions(
 
     return Experiment(
         model, arguments, found.train, found.test, options, loss=span_loss, metric="exact", largest=True,
-        predict=predict, write=write, picture=lambda system: _where(system, found.test[:1], vocabulary),
+        predict=predict, write=write, picture=lambda system: _answer_positions(system, found.test[:1], vocabulary),
         notes={"baselines": {"any of the answers": baseline}},
     )  # fmt: skip
 
@@ -327,7 +329,7 @@ def span_loss(system: QuestionAnswerer, batch: Examples) -> dict[str, Tensor]:
     return {"loss": loss, "exact": fraction(exact)}
 
 
-def _where(system: QuestionAnswerer, example: Examples, vocabulary: Vocabulary) -> Figure:
+def _answer_positions(system: QuestionAnswerer, example: Examples, vocabulary: Vocabulary) -> Figure:
     """How likely each token of a passage begins the answer, and ends it."""
     length = int((example.x != 0).sum())
     x, segments = (each[:, :length].to(system.classifier.weight.device) for each in (example.x, example.segments))

@@ -59,7 +59,7 @@ def attend_to_few_pictures(
     options: Options = FEW,
 ) -> Experiment:
     """Ten kinds of clothing, from 2,000 small pictures, by attention between their patches."""
-    return _classification(load(data), config, options)
+    return _vit_classification(load(data), config, options)
 
 
 @recipe("vit", data="mnist fashion_mnist kmnist", metric="accuracy")
@@ -69,7 +69,7 @@ def attend_to_all_pictures(
     options: Options = ALL,
 ) -> Experiment:
     """Digits, clothing or old Japanese characters, from 60,000 pictures that `lemmata data` fetches or reads."""
-    return _classification(load(data), config, options)
+    return _vit_classification(load(data), config, options)
 
 
 def attention_pictures(model: ViT, pictures: Tensor) -> list[Image]:
@@ -88,7 +88,7 @@ def attention_pictures(model: ViT, pictures: Tensor) -> list[Image]:
     return [Image(grey, "where it looks") for grey in looks.mul(1000).round().div(1000).tolist()]
 
 
-def _classification(data: Dataset, config: ViTPictureConfig, options: Options) -> Experiment:
+def _vit_classification(data: Dataset, config: ViTPictureConfig, options: Options) -> Experiment:
     chosen = asdict(config)
     shift, size = chosen.pop("shift"), tuple(data.train.x.shape[1:])
     arguments = {"classes": len(data.classes), "image_size": size, "channels": 1, **chosen}

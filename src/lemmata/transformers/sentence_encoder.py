@@ -114,11 +114,11 @@ class SentenceEncoder(nn.Module):
         """An encoder from a folder, in evaluation mode; what its modules.json asks for beyond pooling is refused."""
         folder = Path(folder)
         tokenizer = WordPiece.from_pretrained(folder)
-        settings = _settings(folder, tokenizer.lower)
+        settings = _pooling_settings(folder, tokenizer.lower)
         return cls(Bert.from_pretrained(folder, device, dtype), tokenizer, **settings).eval()
 
 
-def _settings(folder: Path, lower: bool) -> dict[str, Any]:
+def _pooling_settings(folder: Path, lower: bool) -> dict[str, Any]:
     """How the folder pools, whether it normalises, and where it cuts."""
     settings: dict[str, Any] = {}
     if (folder / "sentence_bert_config.json").exists():
@@ -129,18 +129,18 @@ def _settings(folder: Path, lower: bool) -> dict[str, Any]:
     if not (folder / "modules.json").exists():
         return settings
     settings["normalised"] = False
-    for module in _modules(folder / "modules.json"):
+    for module in _module_list(folder / "modules.json"):
         kind = module["type"].rpartition(".")[2]
         if kind == "Normalize":
             settings["normalised"] = True
         elif kind == "Pooling":
-            settings["pooling"] = _pooling(folder / module["path"] / "config.json")
+            settings["pooling"] = _pooling_mode(folder / module["path"] / "config.json")
         elif kind != "Transformer":
             raise ValueError(f"{folder} asks for a module {kind}, which is not supported: Pooling and Normalize are")
     return settings
 
 
-def _modules(file: Path) -> list[dict[str, str]]:
+def _module_list(file: Path) -> list[dict[str, str]]:
     """The modules that a modules.json lists, each with its type and its folder."""
     found = read_json(file)
     try:
@@ -153,7 +153,7 @@ def _modules(file: Path) -> list[dict[str, str]]:
     return modules
 
 
-def _pooling(file: Path) -> str:
+def _pooling_mode(file: Path) -> str:
     """The one way of pooling that a config asks for."""
     asked = [field for field, value in read_config(file).items() if field.startswith("pooling_mode") and value is True]
     if len(asked) != 1 or asked[0] not in POOLING:

@@ -28,10 +28,12 @@ class CleanedCharacters(dict[int, str]):
         self.lower, self.strip_accents, self.split_chinese = lower, strip_accents, split_chinese
 
     def __missing__(self, code: int) -> str:
-        self[code] = cleaned = "".join(f" {char} " if _punctuation(char) else char for char in self._plain(chr(code)))
+        self[code] = cleaned = "".join(
+            f" {char} " if _is_punctuation(char) else char for char in self._plain_character(chr(code))
+        )
         return cleaned
 
-    def _plain(self, char: str) -> str:
+    def _plain_character(self, char: str) -> str:
         """A character without its accent and in lower case; a space, or nothing, for those that are not to be seen."""
         if char in "\t\n\r" or unicodedata.category(char) in ("Zs", "Zl", "Zp"):
             return " "
@@ -46,6 +48,6 @@ class CleanedCharacters(dict[int, str]):
         return f" {char} " if chinese else char
 
 
-def _punctuation(char: str) -> bool:
+def _is_punctuation(char: str) -> bool:
     """Whether it is a mark; of ASCII, everything that is neither letter nor digit nor space is."""
     return char in string.punctuation or unicodedata.category(char).startswith("P")

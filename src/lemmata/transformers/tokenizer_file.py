@@ -32,7 +32,7 @@ def tokenizer_settings(folder: Path) -> TokenizerSettings:
     for field in NOT_DONE:
         if config.get(field):
             raise ValueError(f"{file}: {field} is {config[field]!r}, which is not supported: only false")
-    decoder = _object(config.get("added_tokens_decoder"), "added_tokens_decoder", file)
+    decoder = _checked_object(config.get("added_tokens_decoder"), "added_tokens_decoder", file)
     added = dict(added_token(number, token, file) for number, token in decoder.items())
     named, extra = _special_tokens(config, file)
     if "added_tokens_decoder" not in config:  # newer folders have there what older ones have in two more files
@@ -56,17 +56,17 @@ def _special_tokens(config: Mapping[str, Any], where: Path) -> tuple[dict[str, s
             values = value.values() if isinstance(value, dict) else value or []
             if not isinstance(values, Iterable) or isinstance(values, str):
                 raise ValueError(f"{where}: {field} must be a list of tokens, got {value!r}")
-            extra += [_content(each, field, where) for each in values]
+            extra += [_token_text(each, field, where) for each in values]
         elif field.endswith("_token") and not field.startswith("add_"):
-            named[field.removesuffix("_token")] = None if value is None else _content(value, field, where)
+            named[field.removesuffix("_token")] = None if value is None else _token_text(value, field, where)
     return named, extra
 
 
-def _content(token: Any, field: str, where: Path) -> str:
+def _token_text(token: Any, field: str, where: Path) -> str:
     """The text of a token, which is told as it is or with its flags."""
     if isinstance(token, str) and token:
         return token
-    return added_token(0, _object(token, field, where), where)[0]
+    return added_token(0, _checked_object(token, field, where), where)[0]
 
 
 class TokenizerFile:
@@ -78,7 +78,7 @@ class TokenizerFile:
 
     def section(self, name: str, wanted: Mapping[str, tuple[Any, ...]]) -> dict[str, Any]:
         """One part of the file, such as its normalizer, each of whose fields must have one of the values given."""
-        found = _object(self.content.get(name), name, self.file)
+        found = _checked_object(self.content.get(name), name, self.file)
         for field, values in wanted.items():
             if found.get(field) not in values:
                 asked = " or ".join(map(repr, values))
@@ -96,7 +96,7 @@ class TokenizerFile:
         tokens = self.content.get("added_tokens") or []
         if not isinstance(tokens, list):
             raise ValueError(f"{self.file}: added_tokens must be a list, got {type(tokens).__name__}: copy it again")
-        each = (_object(token, "an added token", self.file) for token in tokens)
+        each = (_checked_object(token, "an added token", self.file) for token in tokens)
         return dict(added_token(token.get("id"), token, self.file) for token in each)
 
     def check_template(self, single: str, pair: str | None, numbers: Mapping[str, int]) -> None:
@@ -107,11 +107,11 @@ class TokenizerFile:
         found = self.section("post_processor", {"type": (None, "ByteLevel", "TemplateProcessing", "BertProcessing")})
         kind, said, tokens = found.get("type"), {"single": "A:0", "pair": "A:0 B:1"}, {}
         if kind == "TemplateProcessing":
-            said = {name: _template(found.get(name)) for name in said}
-            parts = _object(found.get("special_tokens"), "special_tokens", self.file)
-            tokens = {name: _object(part, name, self.file).get("ids") for name, part in parts.items()}
+            said = {name: _template_text(found.get(name)) for name in said}
+            parts = _checked_object(found.get("special_tokens"), "special_tokens", self.file)
+            tokens = {name: _checked_object(part, name, self.file).get("ids") for name, part in parts.items()}
         elif kind == "BertProcessing":
-            (first, number), (end, other) = (self._token(found, role) for role in ("cls", "sep"))
+            (first, number), (end, other) = (self._token_and_number(found, role) for role in ("cls", "sep"))
             said = {"single": f"{first}:0 A:0 {end}:0", "pair": f"{first}:0 A:0 {end}:0 B:1 {end}:1"}
             tokens = {first: [number], end: [other]}
         for name, wanted in (("single", single), ("pair", pair)):
@@ -123,7 +123,7 @@ class TokenizerFile:
             if ids != [numbers.get(token)]:
                 raise ValueError(f"{self.file}: post_processor writes {token} as {ids}, but the vocab does not")
 
-    def _token(self, found: Mapping[str, Any], role: str) -> tuple[str, Any]:
+    def _token_and_number(self, found: Mapping[str, Any], role: str) -> tuple[str, Any]:
         """A token and its number, which a post_processor tells as a list of two."""
         pair = found.get(role)
         if not isinstance(pair, list) or len(pair) != 2:
@@ -131,7 +131,7 @@ class TokenizerFile:
         return str(pair[0]), pair[1]
 
 
-def _template(parts: Any) -> str:
+def _template_text(parts: Any) -> str:
     """A template in words: tokens and the texts A and B, each with its segment."""
     told = []
     for part in parts if isinstance(parts, list) else []:
@@ -149,7 +149,7 @@ def numbered_pieces(found: Any, where: Path) -> dict[str, int]:
 
 def added_token(number: Any, token: Any, where: Path) -> tuple[str, int]:
     """A token that a file adds to its vocabulary, and its number; one that takes blanks with it is refused."""
-    name = _object(token, "an added token", where).get("content")
+    name = _checked_object(token, "an added token", where).get("content")
     if not isinstance(name, str) or not name:
         raise ValueError(f"{where}: an added token must have a content, got {name!r}: copy it again")
     if asked := [field for field in ("lstrip", "rstrip", "single_word") if token.get(field)]:
@@ -159,7 +159,7 @@ def added_token(number: Any, token: Any, where: Path) -> tuple[str, int]:
     return name, int(number)
 
 
-def _object(found: Any, name: str, where: Path) -> dict[str, Any]:
+def _checked_object(found: Any, name: str, where: Path) -> dict[str, Any]:
     if found is not None and not isinstance(found, dict):
         raise ValueError(f"{where}: {name} must be an object, got {type(found).__name__}: copy it again")
     return found or {}

@@ -42,7 +42,7 @@ def settings_of(layer: Layer) -> dict[str, Any]:
     name = next((name for kind, name in ACTIVATIONS if layer.activation is kind), None)
     if name is None:
         raise ValueError(f"layer must have the activation relu or gelu, got {layer.activation}: name it in words")
-    for what, found in _kinds(layer).items():
+    for what, found in _layer_kinds(layer).items():
         if len(found) > 1:
             raise ValueError(f"layer must have one {what} throughout, got {', '.join(map(str, sorted(found)))}")
     return {
@@ -57,7 +57,7 @@ def settings_of(layer: Layer) -> dict[str, Any]:
     }
 
 
-def _kinds(layer: Layer) -> dict[str, set[Any]]:
+def _layer_kinds(layer: Layer) -> dict[str, set[Any]]:
     """What a block has one of, where the parts of a layer that somebody has put together may differ."""
     looks: list[Any] = [layer.self_attn, getattr(layer, "multihead_attn", layer.self_attn)]
     norms = [part for part in layer.children() if isinstance(part, nn.LayerNorm)]
@@ -80,12 +80,12 @@ def take_layer(block: TransformerBlock, layer: Layer) -> TransformerBlock:
     """Copy the weights of a layer into a block of its settings."""
     parts: dict[str, nn.Module] = {"self_attention_norm": layer.norm1, "feed_forward.expand": layer.linear1}
     parts |= {"feed_forward.contract": layer.linear2, "self_attention.join": layer.self_attn.out_proj}
-    weights = _packed("self_attention.project", layer.self_attn)
+    weights = _packed_maps("self_attention.project", layer.self_attn)
     if isinstance(layer, nn.TransformerDecoderLayer):
         look, rows = layer.multihead_attn, layer.linear1.in_features
         parts |= {"cross_attention_norm": layer.norm2, "feed_forward_norm": layer.norm3}
         parts["cross_attention.join"] = look.out_proj
-        for name, values in _packed("", look).items():  # the queries' rows come first
+        for name, values in _packed_maps("", look).items():  # the queries' rows come first
             weights[f"cross_attention.project{name}"] = values[:rows]
             weights[f"cross_attention.project_memory{name}"] = values[rows:]
     else:
@@ -96,6 +96,6 @@ def take_layer(block: TransformerBlock, layer: Layer) -> TransformerBlock:
     return block.train(layer.training)
 
 
-def _packed(name: str, attention: nn.MultiheadAttention) -> dict[str, Tensor]:
+def _packed_maps(name: str, attention: nn.MultiheadAttention) -> dict[str, Tensor]:
     """Queries', keys' and values' maps, which torch, too, keeps in one piece."""
     return {f"{name}.weight": attention.in_proj_weight, f"{name}.bias": attention.in_proj_bias}

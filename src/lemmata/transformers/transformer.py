@@ -111,14 +111,14 @@ class Transformer(ConditionalSequence):
         self, source: Int[Tensor, "batch positions"], lengths: Int[Tensor, " batch"] | None = None
     ) -> tuple[tuple[KeyValueCache, ...], TransformerMemory]:
         """Read the source once: empty caches for the decoder, and all that it will ever look at."""
-        return self.decoder.new_caches(), self._memory(source, lengths)
+        return self.decoder.new_caches(), self._encode_memory(source, lengths)
 
     def step(
         self, token: Int[Tensor, " batch"], state: tuple[KeyValueCache, ...], memory: TransformerMemory
     ) -> tuple[Float[Tensor, "batch target_vocab_size"], tuple[KeyValueCache, ...], None]:
         """The logits of the next token after this one, and the caches, which have read it; `alignment` tells more."""
-        found = self.decoder(self._embedded(self.of_target, token[:, None]), memory.blocks, memory.mask, state)
-        return self._logits(found[:, 0]), state, None
+        found = self.decoder(self._embed_tokens(self.of_target, token[:, None]), memory.blocks, memory.mask, state)
+        return self._output_logits(found[:, 0]), state, None
 
     def alignment(
         self,
@@ -139,32 +139,32 @@ class Transformer(ConditionalSequence):
             part.register_forward_pre_hook(lambda part, given: looked.append(part.weights(*given))) for part in parts
         ]
         try:
-            self._taught(source, target, lengths)
+            self._taught_output(source, target, lengths)
         finally:
             for hook in hooks:
                 hook.remove()
         return torch.cat(looked, 1).mean(1)  # (batch, heads of all blocks, time, positions) before the mean
 
-    def _memory(self, source: Tensor, lengths: Tensor | None) -> TransformerMemory:
+    def _encode_memory(self, source: Tensor, lengths: Tensor | None) -> TransformerMemory:
         checked_tokens("source", source, self.of_source.num_embeddings)
-        mask = None if lengths is None else _within(lengths, source)  # (batch, positions)
-        found = self.encoder(self._embedded(self.of_source, source), mask)  # (batch, positions, width)
+        mask = None if lengths is None else _within_lengths(lengths, source)  # (batch, positions)
+        found = self.encoder(self._embed_tokens(self.of_source, source), mask)  # (batch, positions, width)
         return TransformerMemory(self.decoder.remember(found), mask)
 
-    def _taught(self, source: Tensor, target: Tensor, lengths: Tensor | None) -> tuple[Tensor, None]:
-        blocks, mask = self._memory(source, lengths)
-        before = self._before(source, target)  # (batch, time)
-        return self.decoder(self._embedded(self.of_target, before), blocks, mask), None  # (batch, time, width)
+    def _taught_output(self, source: Tensor, target: Tensor, lengths: Tensor | None) -> tuple[Tensor, None]:
+        blocks, mask = self._encode_memory(source, lengths)
+        before = self._tokens_before(source, target)  # (batch, time)
+        return self.decoder(self._embed_tokens(self.of_target, before), blocks, mask), None  # (batch, time, width)
 
-    def _embedded(self, table: nn.Embedding, tokens: Tensor) -> Tensor:
+    def _embed_tokens(self, table: nn.Embedding, tokens: Tensor) -> Tensor:
         return self.width**0.5 * table(tokens)  # of size one, as the positions that are added are
 
-    def _logits(self, found: Tensor) -> Tensor:
+    def _output_logits(self, found: Tensor) -> Tensor:
         weight = self.of_target.weight if self.output_weight is None else self.output_weight
         return functional.linear(found, weight, self.output_bias)
 
 
-def _within(lengths: Tensor, source: Tensor) -> Tensor:
+def _within_lengths(lengths: Tensor, source: Tensor) -> Tensor:
     """Which positions of the sources hold a token: those before the end."""
     if validate.tensor("lengths", lengths).shape != source.shape[:1]:
         rows = source.shape[0]

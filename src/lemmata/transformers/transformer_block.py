@@ -145,13 +145,13 @@ class TransformerBlock(nn.Module):
         vectors("x", x, look.width)
         if (memory is None) != (self.cross_attention is None):
             raise ValueError("a block with cross=True needs a memory, and only such a block takes one")
-        x = self._added(x, self.self_attention_norm, lambda h: look(h, mask, cache=cache, answered=answered))
+        x = self._add_part(x, self.self_attention_norm, lambda h: look(h, mask, cache=cache, answered=answered))
         if self.cross_attention is not None:
             other = self.cross_attention
-            x = self._added(x, self.cross_attention_norm, lambda h: other(h, memory, memory_mask))
-        return self._added(x, self.feed_forward_norm, self.feed_forward)
+            x = self._add_part(x, self.cross_attention_norm, lambda h: other(h, memory, memory_mask))
+        return self._add_part(x, self.feed_forward_norm, self.feed_forward)
 
-    def _added(self, x: Tensor, norm: nn.LayerNorm, part: Callable[[Tensor], Tensor]) -> Tensor:
+    def _add_part(self, x: Tensor, norm: nn.LayerNorm, part: Callable[[Tensor], Tensor]) -> Tensor:
         """x and what one part makes of it, where that part answers."""
         found = part(norm(x) if self.norm_first else x)
         if self.dropout and self.training:

@@ -71,17 +71,17 @@ class ViTConfig:
         validate.flag("qkv_bias", self.qkv_bias)
         if self.pooled is not None:
             validate.count("pooled", self.pooled)
-        if not all(self.grid) or any(a % b for a, b in zip(*self._sides, strict=True)):
+        if not all(self.grid) or any(a % b for a, b in zip(*self._side_pairs, strict=True)):
             raise ValueError(f"image_size must be whole patches of {self.patch_size}, got {self.image_size}")
 
     @property
-    def _sides(self) -> tuple[tuple[int, int], tuple[int, int]]:
+    def _side_pairs(self) -> tuple[tuple[int, int], tuple[int, int]]:
         return sides_of("image_size", self.image_size), sides_of("patch_size", self.patch_size)
 
     @property
     def grid(self) -> tuple[int, int]:
         """Rows and columns of patches."""
-        image, patch = self._sides
+        image, patch = self._side_pairs
         return image[0] // patch[0], image[1] // patch[1]
 
 
@@ -205,16 +205,18 @@ class ViT(nn.Module):
                 nn.init.ones_(values)
 
     def forward(self, x: Float[Tensor, "batch channels height width"]) -> Float[Tensor, "batch classes"]:
-        h = self._known(x, answered=1)[:, 0]  # (batch, width): of the last block, only the [CLS] token is asked for
+        h = self._class_or_patches(x, answered=1)[
+            :, 0
+        ]  # (batch, width): of the last block, only the [CLS] token is asked for
         if self.pool is not None:
             h = self.pool(h).tanh()  # (batch, pooled)
         return h if self.head is None else self.head(h)
 
     def features(self, x: Float[Tensor, "batch channels height width"]) -> Float[Tensor, "batch tokens token_width"]:
         """What the last block knows of the picture, the [CLS] token, and of each patch, normalised."""
-        return self._known(x)
+        return self._class_or_patches(x)
 
-    def _known(self, x: Tensor, answered: int | None = None) -> Tensor:
+    def _class_or_patches(self, x: Tensor, answered: int | None = None) -> Tensor:
         """The same, or what it knows of the first so many tokens."""
         tokens = self.patches(x)  # (batch, patches, width)
         h = torch.cat([self.class_token.expand(x.shape[0], -1, -1), tokens], dim=1)  # (batch, 1 + patches, width)

@@ -112,7 +112,7 @@ class WordPiece:
 
     def words(self, text: str) -> list[str]:
         """The cleaned words of a text, before they are split into pieces."""
-        return _string("text", text).translate(self._table).split()
+        return _checked_string("text", text).translate(self._table).split()
 
     def tokenize(self, text: str) -> list[str]:
         """The pieces of a text."""
@@ -121,7 +121,7 @@ class WordPiece:
     def numbered(self, text: str) -> list[int]:
         """The numbers of the pieces of a text."""
         numbers: list[int] = []
-        for place, part in enumerate(self._special.split(_string("text", text))):
+        for place, part in enumerate(self._special.split(_checked_string("text", text))):
             if place % 2:
                 numbers.append(self.numbers[part])
             else:
@@ -131,13 +131,13 @@ class WordPiece:
 
     def split(self, word: str) -> tuple[int, ...]:
         """The numbers of the pieces of one word: each the longest that fits, or the unknown token alone."""
-        found = self._walk(word) if len(word) <= self.max_chars else None
+        found = self._longest_pieces(word) if len(word) <= self.max_chars else None
         if len(self._cache) >= CACHED_WORDS:
             self._cache.clear()
         self._cache[word] = pieces = found or (self.numbers[self.special.unknown],)
         return pieces
 
-    def _walk(self, word: str) -> tuple[int, ...] | None:
+    def _longest_pieces(self, word: str) -> tuple[int, ...] | None:
         """The longest pieces one after another, or None where no piece begins what is left."""
         numbers, start = [], 0
         while start < len(word):
@@ -160,8 +160,8 @@ class WordPiece:
         Offsets are places in the text as it was given, (0, 0) for the special tokens that were added. What exceeds
         `max_length` is cut from the end of the longer text.
         """
-        sides = [self._located(text)] + ([] if pair is None else [self._located(pair)])
-        sides = _cut(sides, max_length)
+        sides = [self._located_pieces(text)] + ([] if pair is None else [self._located_pieces(pair)])
+        sides = _cut_sides(sides, max_length)
         edge = (0, 0)
         tokens, segments = [self.numbers[self.special.first]], [0]
         offsets: list[tuple[int, int]] = [edge]
@@ -189,7 +189,7 @@ class WordPiece:
         rows, lengths = [], []
         for text, pair in itertools.zip_longest(texts, seconds or []):
             sides = [self.numbered(text)] + ([] if seconds is None else [self.numbered(pair)])
-            sides = _cut(sides, max_length)
+            sides = _cut_sides(sides, max_length)
             rows.append([first, *sides[0], separator] + ([] if seconds is None else [*sides[1], separator]))
             lengths.append((len(sides[0]) + 2, len(rows[-1])))
         time, padding = max(len(row) for row in rows), self.numbers[self.special.padding]
@@ -209,15 +209,15 @@ class WordPiece:
             pieces = [piece for piece in pieces if piece not in self.special]
         return " ".join(pieces).replace(f" {CONTINUED}", "")
 
-    def _located(self, text: str) -> list[tuple[int, tuple[int, int]]]:
+    def _located_pieces(self, text: str) -> list[tuple[int, tuple[int, int]]]:
         """The numbers of the pieces of a text with the characters of it, from and to, that each stands for."""
         found, place = [], 0
-        for part in self._special.split(_string("text", text)):
+        for part in self._special.split(_checked_string("text", text)):
             if part in self.special:
                 found.append((self.numbers[part], (place, place + len(part))))
             else:
                 letters = [(each, place + at) for at, char in enumerate(part) for each in self._table[ord(char)]]
-                for word, places in _spans(letters):
+                for word, places in _word_spans(letters):
                     numbers = self._cache.get(word) or self.split(word)
                     start = 0
                     for number in numbers:
@@ -256,10 +256,10 @@ class WordPiece:
             raise ValueError("texts must hold at least one word, got none")
         if validate.count("vocab_size", vocab_size) < len(vocab):
             raise ValueError(f"vocab_size must be >= {len(vocab)}, the characters and special tokens, got {vocab_size}")
-        for pair in merged_pairs(words, by, min_freq, _joined):
+        for pair in merged_pairs(words, by, min_freq, _join_pieces):
             if len(vocab) == vocab_size:
                 break
-            vocab[_joined(*pair)] = None  # another pair may have made the same piece before
+            vocab[_join_pieces(*pair)] = None  # another pair may have made the same piece before
         return cls(list(vocab), special=special, **settings)
 
     @classmethod
@@ -267,7 +267,7 @@ class WordPiece:
         """A tokeniser from a folder with a vocab.txt, or a tokenizer.json, and the tokenizer_config.json beside it."""
         folder = Path(folder)
         files = tokenizer_settings(folder)
-        settings, vocab = _settings(files), folder / "vocab.txt"
+        settings, vocab = _tokenizer_settings(files), folder / "vocab.txt"
         if not (folder / "tokenizer.json").exists():
             return cls(_vocab_lines(vocab), **settings)
         arguments = settings | _of_one_file(TokenizerFile(folder / "tokenizer.json"), files, settings)
@@ -302,7 +302,7 @@ NORMALISED = (
 )
 
 
-def _settings(files: TokenizerSettings) -> dict[str, Any]:
+def _tokenizer_settings(files: TokenizerSettings) -> dict[str, Any]:
     """The arguments that the files beside a vocabulary give; tokens that we would not find in a text are refused."""
     config, where = files.config, files.file
     settings = {ours: config[field] for field, ours in SETTINGS.items() if config.get(field) is not None}
@@ -360,17 +360,17 @@ def _vocab_lines(file: Path) -> list[str]:
     return text.removesuffix("\n").split("\n")  # not splitlines: some pieces are separators of lines
 
 
-def _joined(first: str, second: str) -> str:
+def _join_pieces(first: str, second: str) -> str:
     return first + second.removeprefix(CONTINUED)
 
 
-def _string(name: str, value: str) -> str:
+def _checked_string(name: str, value: str) -> str:
     if not isinstance(value, str):
         raise TypeError(f"{name} must be a string, got {type(value).__name__}")
     return value
 
 
-def _cut(sides: list[list[Any]], max_length: int | None) -> list[list[Any]]:
+def _cut_sides(sides: list[list[Any]], max_length: int | None) -> list[list[Any]]:
     """Sides that fit into `max_length` with the tokens round them; the longer is cut first, from its end."""
     if max_length is None:
         return sides
@@ -385,7 +385,7 @@ def _cut(sides: list[list[Any]], max_length: int | None) -> list[list[Any]]:
     return [side[:size] for side, size in zip(sides, sizes, strict=True)]
 
 
-def _spans(letters: Iterable[tuple[str, int]]) -> Iterable[tuple[str, list[int]]]:
+def _word_spans(letters: Iterable[tuple[str, int]]) -> Iterable[tuple[str, list[int]]]:
     """The words of cleaned characters, with the place in the text of each character."""
     for blank, group in itertools.groupby(letters, key=lambda letter: letter[0] == " "):
         if not blank:

@@ -100,7 +100,7 @@ class Flip(Transformation):
         self.p, self.axis = validate.fraction("p", p, most=1.0), -2 if validate.flag("vertical", vertical) else -1
 
     def changed(self, x: Tensor, generator: torch.Generator | None) -> Tensor:
-        over = _random(x, generator, 1, 1, 1) < self.p  # (batch, 1, 1, 1)
+        over = _random_numbers(x, generator, 1, 1, 1) < self.p  # (batch, 1, 1, 1)
         return torch.where(over, x.flip(self.axis), x)
 
     def extra_repr(self) -> str:
@@ -122,7 +122,7 @@ class Shift(Transformation):
 
     def changed(self, x: Tensor, generator: torch.Generator | None) -> Tensor:
         wide = functional.pad(x, (self.pixels,) * 4, value=self.fill)
-        return _windows(wide, x.shape[-2], x.shape[-1], generator)
+        return _random_windows(wide, x.shape[-2], x.shape[-1], generator)
 
     def extra_repr(self) -> str:
         return f"pixels={self.pixels}"
@@ -141,14 +141,14 @@ class Crop(Transformation):
         self.fill = validate.finite_number("fill", fill)
 
     def changed(self, x: Tensor, generator: torch.Generator | None) -> Tensor:
-        return _windows(self._padded(x), self.size, self.size, generator)
+        return _random_windows(self._pad_images(x), self.size, self.size, generator)
 
     def still(self, x: Tensor) -> Tensor:
-        x = self._padded(x)
+        x = self._pad_images(x)
         top, left = (x.shape[-2] - self.size) // 2, (x.shape[-1] - self.size) // 2
         return x[..., top : top + self.size, left : left + self.size]
 
-    def _padded(self, x: Tensor) -> Tensor:
+    def _pad_images(self, x: Tensor) -> Tensor:
         if min(x.shape[-2:]) + 2 * self.padding < self.size:
             raise ValueError(f"size must be at most that of the padded pictures, got {self.size} for {tuple(x.shape)}")
         return functional.pad(x, (self.padding,) * 4, value=self.fill) if self.padding else x
@@ -170,7 +170,7 @@ class Rotate(Transformation):
         self.degrees = validate.number("degrees", degrees, least=0, most=180)
 
     def changed(self, x: Tensor, generator: torch.Generator | None) -> Tensor:
-        angle = math.radians(self.degrees) * (2 * _random(x, generator) - 1)  # (batch,)
+        angle = math.radians(self.degrees) * (2 * _random_numbers(x, generator) - 1)  # (batch,)
         return rotated(x, angle)
 
     def extra_repr(self) -> str:
@@ -267,13 +267,13 @@ def rotated(x: Tensor, angle: Tensor) -> Tensor:
     return functional.grid_sample(x.to(grid.dtype), grid, align_corners=False).to(x.dtype)
 
 
-def _random(x: Tensor, generator: torch.Generator | None, *ones: int) -> Tensor:
+def _random_numbers(x: Tensor, generator: torch.Generator | None, *ones: int) -> Tensor:
     """A number from 0 to 1 for each picture; in float32 at least, so that coarse dtypes draw as finely."""
     dtype = torch.float64 if x.dtype is torch.float64 else torch.float32
     return torch.rand(len(x), *ones, generator=generator, device=x.device, dtype=dtype)
 
 
-def _windows(x: Tensor, height: int, width: int, generator: torch.Generator | None) -> Tensor:
+def _random_windows(x: Tensor, height: int, width: int, generator: torch.Generator | None) -> Tensor:
     """A window of this size from a place of its own in each picture."""
     views = x.unfold(2, height, 1).unfold(3, width, 1)  # (batch, channels, down, right, height, width), without a copy
     down, right = (

@@ -37,7 +37,7 @@ MOMENTUM = 0.1  # of the running averages of BatchNorm, where none is given
 # --- Changes of an experiment: what its data, loss, options and system become ---
 
 
-def _augmented(experiment: Experiment, pixels: int) -> Experiment:
+def _with_augmentation(experiment: Experiment, pixels: int) -> Experiment:
     """Training pictures are moved by up to so many pixels."""
     if "x" not in experiment.train.columns or experiment.train.x.ndim not in (3, 4):
         raise ValueError("augmentation needs pictures (height, width), which these data are not")
@@ -50,7 +50,7 @@ def _augmented(experiment: Experiment, pixels: int) -> Experiment:
     return dataclasses.replace(experiment, loss=on_changed)
 
 
-def _smoothed(experiment: Experiment, smoothing: int | float) -> Experiment:
+def _with_smoothing(experiment: Experiment, smoothing: int | float) -> Experiment:
     """Labels are smoothed while training."""
     if not experiment.classes:
         raise ValueError("label_smoothing needs classes, which these data do not have")
@@ -65,12 +65,12 @@ def _smoothed(experiment: Experiment, smoothing: int | float) -> Experiment:
     return dataclasses.replace(experiment, loss=with_smoothing)
 
 
-def _decayed(experiment: Experiment, weight_decay: int | float) -> Experiment:
+def _with_weight_decay(experiment: Experiment, weight_decay: int | float) -> Experiment:
     """The optimiser lets weights decay."""
     return _with_options(experiment, weight_decay=weight_decay)
 
 
-def _stopped(experiment: Experiment, patience: int) -> Experiment:
+def _with_early_stopping(experiment: Experiment, patience: int) -> Experiment:
     """A fifth of the training examples is held out, and training stops when it gets no better on these."""
     if experiment.validation is not None:
         return _with_options(experiment, patience=patience)
@@ -86,7 +86,7 @@ def _with_options(experiment: Experiment, **changed: Any) -> Experiment:
     return dataclasses.replace(experiment, options=dataclasses.replace(experiment.options, **changed))
 
 
-def _dropped(experiment: Experiment, p: int | float) -> Experiment:
+def _with_dropout(experiment: Experiment, p: int | float) -> Experiment:
     """The inputs of every linear layer but the first are dropped."""
     for layer in _linear_layers(experiment, "dropout")[1:]:
         layer.dropout = Dropout(p)
@@ -94,7 +94,7 @@ def _dropped(experiment: Experiment, p: int | float) -> Experiment:
     return experiment
 
 
-def _normalised(trick: str, norm: Callable[[int], nn.Module]) -> Change:
+def _with_normalization(trick: str, norm: Callable[[int], nn.Module]) -> Change:
     def change(experiment: Experiment, _: Any) -> Experiment:
         """The outputs of every linear layer but the last are normalised."""
         for layer in _linear_layers(experiment, trick)[:-1]:
@@ -114,7 +114,7 @@ def _weight_normalised(experiment: Experiment, _: Any) -> Experiment:
     return experiment
 
 
-def _initialised(scheme: str) -> Change:
+def _with_initialization(scheme: str) -> Change:
     def change(experiment: Experiment, _: Any) -> Experiment:
         _linear_layers(experiment, scheme)
         initialize(experiment.system, scheme, generator=torch.Generator().manual_seed(experiment.options.seed))
@@ -153,15 +153,15 @@ class Trick:
 
 # In the order in which several are applied: a loss is replaced before its batches are changed.
 TRICKS: dict[str, Trick] = {
-    **{scheme: Trick(_initialised(scheme)) for scheme in ("lecun", "glorot", "he", "orthogonal")},
-    "batchnorm": Trick(_normalised("batchnorm", BatchNorm)),
-    "layernorm": Trick(_normalised("layernorm", LayerNorm)),
+    **{scheme: Trick(_with_initialization(scheme)) for scheme in ("lecun", "glorot", "he", "orthogonal")},
+    "batchnorm": Trick(_with_normalization("batchnorm", BatchNorm)),
+    "layernorm": Trick(_with_normalization("layernorm", LayerNorm)),
     "weightnorm": Trick(_weight_normalised),
-    "dropout": Trick(_dropped, 0.3, "dropout"),
-    "weight_decay": Trick(_decayed, 0.1, "weight_decay"),
-    "label_smoothing": Trick(_smoothed, 0.1),
-    "augmentation": Trick(_augmented, 1, "shift"),
-    "early_stopping": Trick(_stopped, 10, "patience"),
+    "dropout": Trick(_with_dropout, 0.3, "dropout"),
+    "weight_decay": Trick(_with_weight_decay, 0.1, "weight_decay"),
+    "label_smoothing": Trick(_with_smoothing, 0.1),
+    "augmentation": Trick(_with_augmentation, 1, "shift"),
+    "early_stopping": Trick(_with_early_stopping, 10, "patience"),
 }
 
 
@@ -269,8 +269,10 @@ def compare(
     recipe = Recipe.of(recipe)
     config, options = config or recipe.usual[0], recipe.usual[1] if options is None else options
     assert options is not None
-    strengths = {name: value for name, trick in TRICKS.items() if (value := _setting(trick.setting, config, options))}
-    config, options = _without(config, options)
+    strengths = {
+        name: value for name, trick in TRICKS.items() if (value := _trick_setting(trick.setting, config, options))
+    }
+    config, options = _without_tricks(config, options)
     build = functools.partial(recipe, data, config, options)
     plain = build()
     if plain.loss is None:
@@ -287,12 +289,12 @@ def compare(
     return Comparison(runs, plain.metric, plain.largest, len(plain.test))
 
 
-def _setting(name: str, config: Any, options: Options) -> Any:
+def _trick_setting(name: str, config: Any, options: Options) -> Any:
     """What the recipe says about a trick, if anything."""
     return getattr(config, name, None) or getattr(options, name, None) if name else None
 
 
-def _without(config: Any, options: Options) -> tuple[Any, Options]:
+def _without_tricks(config: Any, options: Options) -> tuple[Any, Options]:
     """The same with all tricks turned off."""
     own = {field.name for field in dataclasses.fields(config)}
     off = {trick.setting: 0 for trick in TRICKS.values() if trick.setting in own}

@@ -128,7 +128,7 @@ def distill(
             raise ValueError(f"data must have one input x beside the target y, got {' and '.join(inputs)}")
         x = next(iter(inputs.values()))
         with evaluating(teacher):
-            return x, _asked(teacher, x), y
+            return x, _teacher_logits(teacher, x), y
 
     def loss(model: nn.Module, batch: Examples) -> dict[str, Tensor]:
         x, wanted, y = answers(batch)
@@ -145,7 +145,7 @@ def distill(
     return fit(student, data, loss=loss, **options)
 
 
-def _asked(teacher: nn.Module, x: Tensor) -> Tensor:
+def _teacher_logits(teacher: nn.Module, x: Tensor) -> Tensor:
     """What a teacher answers: it comes to where the student learns, and is asked in its own numbers."""
     weight = next((values for values in teacher.parameters() if values.is_floating_point()), None)
     if weight is not None and weight.device != x.device:

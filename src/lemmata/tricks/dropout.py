@@ -60,9 +60,9 @@ class Dropout(nn.Module):
         if self.p == ():
             raise ValueError("p must be a number, or have one for each unit, got none")
         self.inverted = validate.flag("inverted", inverted)
-        self.register_buffer("keep", self._keep(torch.empty(0)), persistent=False)
+        self.register_buffer("keep", self._keep_probabilities(torch.empty(0)), persistent=False)
 
-    def _keep(self, like: Tensor) -> Tensor:
+    def _keep_probabilities(self, like: Tensor) -> Tensor:
         """The probabilities to be kept where `like` lies, as fine as its numbers, in float32 at least."""
         exact = 1 - torch.tensor(self.p, dtype=torch.float64)
         return exact.to(like.device, torch.promote_types(like.dtype, torch.float32))
@@ -73,13 +73,13 @@ class Dropout(nn.Module):
         if isinstance(self.p, tuple):
             validate.last_axis("x", x, len(self.p), "unit")
         # A module without parameters may be given float64 though it was never told of it.
-        keep = self._keep(x) if x.dtype == torch.float64 != self.keep.dtype else self.keep
+        keep = self._keep_probabilities(x) if x.dtype == torch.float64 != self.keep.dtype else self.keep
         return drop_units(x, keep, self.training, self.inverted)
 
     def _apply(self, fn: Any, recurse: bool = True) -> "Dropout":
         # As numbers of the module they would be rounded, 0.999 to 1 in bfloat16, and come from the meta device empty.
         super()._apply(fn, recurse)
-        self.keep = self._keep(self.keep)
+        self.keep = self._keep_probabilities(self.keep)
         return self
 
     def extra_repr(self) -> str:
@@ -271,7 +271,7 @@ def scaled_for_inference(model: nn.Module) -> nn.Module:
     for block in [part for part in twin.modules() if isinstance(part, nn.Sequential)]:
         for number, layer in enumerate(block):
             if isinstance(layer, Dropout) and not layer.inverted:
-                _scale(block[number + 1] if number + 1 < len(block) else None, layer, twin)
+                _scale_weights(block[number + 1] if number + 1 < len(block) else None, layer, twin)
             if isinstance(layer, Dropout | nn.Dropout):
                 block[number] = nn.Identity()
     if left := [name for name, part in twin.named_modules() if isinstance(part, Dropout) and not part.inverted]:
@@ -279,7 +279,7 @@ def scaled_for_inference(model: nn.Module) -> nn.Module:
     return twin
 
 
-def _scale(layer: nn.Module | None, dropout: Dropout, model: nn.Module) -> None:
+def _scale_weights(layer: nn.Module | None, dropout: Dropout, model: nn.Module) -> None:
     if not isinstance(layer, nn.Linear | nn.Conv1d | nn.Conv2d | nn.Conv3d):
         got = "nothing" if layer is None else type(layer).__name__
         raise ValueError(f"dropout must stand right before a linear layer or a convolution, {got} follows {dropout}")
@@ -296,5 +296,5 @@ def _scale(layer: nn.Module | None, dropout: Dropout, model: nn.Module) -> None:
         )
     with torch.no_grad():
         layer.weight.mul_(
-            dropout._keep(layer.weight).to(layer.weight)
+            dropout._keep_probabilities(layer.weight).to(layer.weight)
         )  # (outputs, inputs), by columns; or everything alike

@@ -60,7 +60,7 @@ class EarlyStopping:
         score = float(score)
         if self.improves(score):
             self.best, self.best_check = score, self.checks
-            self.weights = None if model is None else _copied(model.state_dict())
+            self.weights = None if model is None else _copy_state(model.state_dict())
         self.checks += 1
         return self.checks - 1 - self.best_check >= self.patience
 
@@ -105,14 +105,14 @@ class EarlyStopping:
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Take over what `state_dict` returned."""
         self.best, self.best_check, self.checks = state["best"], state["best_check"], state["checks"]
-        self.weights = None if state["weights"] is None else _copied(state["weights"])
+        self.weights = None if state["weights"] is None else _copy_state(state["weights"])
         self._loaded = True
 
     def __repr__(self) -> str:
         return f"EarlyStopping(patience={self.patience}, best={self.best}, best_check={self.best_check})"
 
 
-def _copied(state: Mapping[str, Any]) -> dict[str, Any]:
+def _copy_state(state: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value.detach().clone() if isinstance(value, Tensor) else value for name, value in state.items()}
 
 

@@ -122,7 +122,7 @@ def initialize(
         told = type(generator).__name__
         raise TypeError(f"generator must be a torch.Generator, got {told}: use torch.Generator().manual_seed(0)")
     choice = _Choice(scheme, distribution, validate.positive("gain", gain), variance, generator)
-    _check(choice)
+    _check_choice(choice)
     for name, values in model.named_parameters():
         if is_lazy(values):
             raise ValueError(f"{name} has no shape yet: give the model a first batch before its weights are drawn")
@@ -134,12 +134,12 @@ def initialize(
             key = (id(module), name) if name in made else id(values)  # tied parameters are drawn once
             if key not in seen:
                 seen.add(key)
-                rule = _initialized(module, name, values, choice)
+                rule = _initialize_parameter(module, name, values, choice)
                 told.append(InitializedParameter(f"{prefix}.{name}".lstrip("."), *rule))
     return told
 
 
-def _check(choice: _Choice) -> None:
+def _check_choice(choice: _Choice) -> None:
     validate.one_of("scheme", choice.scheme, SCHEMES)
     validate.one_of("distribution", choice.distribution, DISTRIBUTIONS)
     if choice.scheme == "fixed" and choice.variance is None:
@@ -152,11 +152,11 @@ def _check(choice: _Choice) -> None:
             raise ValueError(f"scheme 'fixed' has no gain, got {choice.gain}: use variance=gain**2 * variance")
 
 
-def _initialized(module: nn.Module, name: str, values: Tensor, choice: _Choice) -> tuple[str, float | None]:
+def _initialize_parameter(module: nn.Module, name: str, values: Tensor, choice: _Choice) -> tuple[str, float | None]:
     """The rule by which one parameter was set, and the variance with which it was drawn."""
     if not values.numel():
         return "empty", None
-    blocks, constant = _blocks(module, name, values), _constant(module, name)
+    blocks, constant = _weight_blocks(module, name, values), _constant_value(module, name)
     made = parametrize.is_parametrized(module, name)
     if made and not all(hasattr(part, "right_inverse") for part in module.parametrizations[name]):  # type: ignore[index]
         return "left as it was: its parametrisation has no right_inverse", None
@@ -167,10 +167,10 @@ def _initialized(module: nn.Module, name: str, values: Tensor, choice: _Choice) 
         told = "ones" if constant else "zeros", None
     elif blocks is not None and choice.scheme == "orthogonal" and not isinstance(module, EMBEDDINGS):
         for block in fresh.chunk(blocks.count):
-            _draw(block, choice, lambda part: nn.init.orthogonal_(part, choice.gain, generator=choice.generator))
+            _draw_values(block, choice, lambda part: nn.init.orthogonal_(part, choice.gain, generator=choice.generator))
         told = "orthogonal", weight_variance("orthogonal", fresh[0].numel(), len(fresh) // blocks.count, choice.gain)
     elif blocks is not None:
-        told = _independent(module, fresh, blocks, choice)
+        told = _draw_independent(module, fresh, blocks, choice)
     else:
         return told
     if made:
@@ -181,7 +181,7 @@ def _initialized(module: nn.Module, name: str, values: Tensor, choice: _Choice) 
     return told
 
 
-def _independent(module: nn.Module, values: Tensor, blocks: _Blocks, choice: _Choice) -> tuple[str, float]:
+def _draw_independent(module: nn.Module, values: Tensor, blocks: _Blocks, choice: _Choice) -> tuple[str, float]:
     variance, rule = choice.variance, f"{choice.scheme} {choice.distribution}"
     if variance is None and isinstance(module, EMBEDDINGS):
         variance = weight_variance("lecun", blocks.inputs, blocks.outputs)
@@ -190,16 +190,16 @@ def _independent(module: nn.Module, values: Tensor, blocks: _Blocks, choice: _Ch
         variance = weight_variance(choice.scheme, blocks.inputs, blocks.outputs)
     deviation = choice.gain * math.sqrt(variance)
     if choice.distribution == "normal":
-        _draw(values, choice, lambda part: part.normal_(0.0, deviation, generator=choice.generator))
+        _draw_values(values, choice, lambda part: part.normal_(0.0, deviation, generator=choice.generator))
     else:
         width = math.sqrt(3) * deviation
-        _draw(values, choice, lambda part: part.uniform_(-width, width, generator=choice.generator))
+        _draw_values(values, choice, lambda part: part.uniform_(-width, width, generator=choice.generator))
     if isinstance(module, EMBEDDINGS) and module.padding_idx is not None:
         values[module.padding_idx] = 0
     return rule, deviation**2
 
 
-def _draw(values: Tensor, choice: _Choice, fill: Callable[[Tensor], object]) -> None:
+def _draw_values(values: Tensor, choice: _Choice, fill: Callable[[Tensor], object]) -> None:
     """Where the generator is, and in single precision at least: short numbers would round the tails of the law."""
     if values.is_meta:
         return
@@ -213,14 +213,14 @@ def _draw(values: Tensor, choice: _Choice, fill: Callable[[Tensor], object]) -> 
         values.copy_(fresh)
 
 
-def _constant(module: nn.Module, name: str) -> float | None:
+def _constant_value(module: nn.Module, name: str) -> float | None:
     """One for the scales of a normalisation, zero for biases; but gates have biases with a meaning, which they keep."""
     if name == "weight" and isinstance(module, NORMALIZATIONS):
         return 1.0
     return 0.0 if "bias" in name and not hasattr(module, "recurrent_weight") else None
 
 
-def _blocks(module: nn.Module, name: str, values: Tensor) -> _Blocks | None:
+def _weight_blocks(module: nn.Module, name: str, values: Tensor) -> _Blocks | None:
     """The matrices of a parameter that multiplies an input, or None."""
     if not values.is_floating_point():
         return None

@@ -67,17 +67,17 @@ class LayerNorm(nn.Module):
 
     def forward(self, x: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
         """By torch's kernel."""
-        self._check(x)
+        self._check_shape(x)
         return functional.layer_norm(x, self.shape, self.weight, self.bias, self.eps)
 
     def by_formula(self, x: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
         """The same, written out."""
-        self._check(x)
+        self._check_shape(x)
         values = standardize(x, range(-len(self.shape), 0), self.eps).values  # (..., *shape)
         values = values if self.weight is None else values * self.weight
         return values if self.bias is None else values + self.bias
 
-    def _check(self, x: Tensor) -> None:
+    def _check_shape(self, x: Tensor) -> None:
         if not validate.tensor("x", x).is_floating_point():
             raise TypeError(f"x must hold floating-point numbers, got {x.dtype}: use x.float()")
         if x.shape[-len(self.shape) :] != self.shape:

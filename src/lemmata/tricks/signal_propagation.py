@@ -77,7 +77,7 @@ def variance_profile(
         with torch.enable_grad(), torch.random.fork_rng(devices=[x.get_device()] if x.is_cuda else []):
             # The input wants a gradient too: without weights of its own a layer's output would have none.
             output = model(x.detach().clone().requires_grad_())
-        backward = _gradients(output, calls, generator)
+        backward = _mean_square_gradients(output, calls, generator)
     finally:
         for hook in hooks:
             hook.remove()
@@ -96,7 +96,7 @@ class _Call(NamedTuple):
     version: int
 
 
-def _gradients(output: Any, calls: list[_Call], generator: torch.Generator | None) -> Tensor:
+def _mean_square_gradients(output: Any, calls: list[_Call], generator: torch.Generator | None) -> Tensor:
     """The mean square of the gradient at the output of each call."""
     if not isinstance(output, Tensor):
         raise TypeError(f"model must return a tensor, got {type(output).__name__}")

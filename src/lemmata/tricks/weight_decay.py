@@ -46,7 +46,7 @@ def l2_penalty(
     >>> l2_penalty([torch.tensor([[3.0, 4.0]]), torch.tensor([[1.0]])], [0.1, 2.0])
     tensor(2.2500)
     """
-    found = _matrices(weights) if isinstance(weights, nn.Module) else _tensors(weights)
+    found = _weight_matrices(weights) if isinstance(weights, nn.Module) else _weight_tensors(weights)
     if not found:
         raise ValueError("weights must hold at least one tensor")
     each = [weight_decay] * len(found) if isinstance(weight_decay, int | float) else list(weight_decay)
@@ -83,7 +83,7 @@ def decay_weights(weights: nn.Module | Iterable[Tensor], lr: int | float, weight
     if kept < 0:
         raise ValueError(f"lr * weight_decay must be at most 1, got {1 - kept:g}: weights would change their sign")
     module = isinstance(weights, nn.Module)
-    for values in [w for w in _matrices(weights) if w.requires_grad] if module else _tensors(weights):
+    for values in [w for w in _weight_matrices(weights) if w.requires_grad] if module else _weight_tensors(weights):
         values.mul_(kept)
 
 
@@ -98,7 +98,7 @@ def decay_groups(model: nn.Module, weight_decay: int | float) -> list[dict[str, 
     if not isinstance(model, nn.Module):
         raise TypeError(f"model must be an nn.Module, got {type(model).__name__}")
     learnt = [values for values in model.parameters() if values.requires_grad]
-    matrices = {id(values) for values in _matrices(model)}
+    matrices = {id(values) for values in _weight_matrices(model)}
     groups = [
         {"params": [values for values in learnt if id(values) in matrices], "weight_decay": float(weight_decay)},
         {"params": [values for values in learnt if id(values) not in matrices], "weight_decay": 0.0},
@@ -154,7 +154,7 @@ def decayed_minimum(
     >>> decayed_minimum(torch.diag(torch.tensor([9.0, 1.0])), torch.tensor([1.0, 1.0]), weight_decay=1.0)
     tensor([0.9000, 0.5000])
     """
-    values, vectors, along = _modes(hessian, minimum)
+    values, vectors, along = _hessian_modes(hessian, minimum)
     return vectors @ (shrinkage(values, weight_decay).to(along) * along)
 
 
@@ -188,7 +188,7 @@ def constrained_minimum(
     ConstrainedMinimum(theta=tensor([0.6000, 0.8000]), weight_decay=4.0)
     """
     validate.positive("radius", radius)
-    values, vectors, along = _modes(hessian, minimum)
+    values, vectors, along = _hessian_modes(hessian, minimum)
     values, along = values.double(), along.double()
     decay = 0.0
     for _ in range(NEWTON_STEPS):
@@ -210,7 +210,7 @@ NEWTON_STEPS = 100  # it takes about ten; more only where the ball is smaller th
 TINY = torch.finfo(torch.double).tiny
 
 
-def _modes(hessian: Tensor, minimum: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def _hessian_modes(hessian: Tensor, minimum: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Eigenvalues without negative ones, eigenvectors in columns, and the minimum in their basis."""
     validate.symmetric("hessian", hessian)
     validate.vector("minimum", minimum, hessian.shape[-1])
@@ -223,7 +223,7 @@ def _modes(hessian: Tensor, minimum: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     return values, vectors, vectors.mT @ minimum.to(vectors)
 
 
-def _tensors(weights: Iterable[Tensor]) -> list[Tensor]:
+def _weight_tensors(weights: Iterable[Tensor]) -> list[Tensor]:
     found = [weights] if isinstance(weights, Tensor | str) or not isinstance(weights, Iterable) else list(weights)
     for each in found:
         if not isinstance(each, Tensor) or each is weights:
@@ -232,7 +232,7 @@ def _tensors(weights: Iterable[Tensor]) -> list[Tensor]:
     return found
 
 
-def _matrices(model: nn.Module) -> list[Tensor]:
+def _weight_matrices(model: nn.Module) -> list[Tensor]:
     norms = [part for part in model.modules() if isinstance(part, NORMALISATIONS)]
     scales = {id(values) for part in norms for values in part.parameters(recurse=False)}
     return [values for values in model.parameters() if values.ndim >= 2 and id(values) not in scales]

@@ -50,7 +50,7 @@ def weight_normalized(layer: Layer, x: Float[Tensor, "batch ..."] | None = None)
         raise ValueError("the weight of the layer is parametrised already: normalise it before anything else")
     if isinstance(layer, nn.modules.conv._ConvTransposeNd):
         raise TypeError("the outputs of a transposed convolution are not its first axis: use one that is not")
-    found = None if x is None else _statistics(layer, x)
+    found = None if x is None else _output_statistics(layer, x)
     parametrizations.weight_norm(layer, "weight", dim=0)
     if found is not None:
         with torch.no_grad():
@@ -61,7 +61,7 @@ def weight_normalized(layer: Layer, x: Float[Tensor, "batch ..."] | None = None)
 
 
 @torch.no_grad()
-def _statistics(layer: nn.Module, x: Tensor) -> Standardized:
+def _output_statistics(layer: nn.Module, x: Tensor) -> Standardized:
     """Mean and deviation of each output."""
     if not isinstance(getattr(layer, "bias", None), Tensor):
         raise ValueError("a layer without biases cannot have outputs of mean zero: use bias=True, or leave x out")
@@ -79,7 +79,7 @@ def weight_of(length: Float[Tensor, "outputs ..."], direction: Float[Tensor, "ou
     >>> weight_of(torch.tensor([[10.0]]), torch.tensor([[3.0, 4.0]]))
     tensor([[6., 8.]])
     """
-    return length / _norms(direction) * direction
+    return length / _direction_norms(direction) * direction
 
 
 @system("weight_norm_gradients", title="Gradients of weight normalisation", kind="function")
@@ -104,11 +104,11 @@ def weight_norm_gradients(
     """
     if upstream.shape != direction.shape:
         raise ValueError(f"upstream must have the shape {tuple(direction.shape)}, got {tuple(upstream.shape)}")
-    unit = direction / _norms(direction)  # (outputs, ...)
+    unit = direction / _direction_norms(direction)  # (outputs, ...)
     axes = tuple(range(1, direction.ndim))
     along = (upstream * unit).sum(axes, keepdim=True)  # (outputs, 1, ...)
-    return WeightNormGradients(along.view_as(length), length / _norms(direction) * (upstream - along * unit))
+    return WeightNormGradients(along.view_as(length), length / _direction_norms(direction) * (upstream - along * unit))
 
 
-def _norms(direction: Tensor) -> Tensor:
+def _direction_norms(direction: Tensor) -> Tensor:
     return torch.linalg.vector_norm(direction, dim=tuple(range(1, direction.ndim)), keepdim=True)  # (outputs, 1, ...)

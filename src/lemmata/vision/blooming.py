@@ -39,12 +39,12 @@ def bloom(
         raise ValueError(f"charge must be >= 0, got {float(charge.min()):g}: clamp it")
     held = charge.clamp(max=full_well)
     excess = (charge - held) * ((1 - drained) / 2)
-    held, below = _spilled(held, excess, full_well)
-    upwards, above = _spilled(held.flip(-2), excess.flip(-2), full_well)
+    held, below = _spill_charge(held, excess, full_well)
+    upwards, above = _spill_charge(held.flip(-2), excess.flip(-2), full_well)
     return upwards.flip(-2), below + above
 
 
-def _spilled(held: Tensor, excess: Tensor, full_well: int | float) -> tuple[Tensor, Tensor]:
+def _spill_charge(held: Tensor, excess: Tensor, full_well: int | float) -> tuple[Tensor, Tensor]:
     """Charge that runs down its column into the room there is; what is over at the bottom."""
     total = (excess - (full_well - held)).cumsum(-2)  # (..., height, width), S of the docstring
     after = total - total.cummin(-2).values.clamp(max=0)  # c that leaves each row

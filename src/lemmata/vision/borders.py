@@ -54,10 +54,10 @@ def pad_image(
         return padded.reshape(*image.shape[:-2], *padded.shape[-2:])
     for axis, (before, after) in ((-2, (top, bottom)), (-1, (left, right))):
         if before or after:
-            parts = (image.narrow(axis, 0, before).flip(axis), image, _last(image, axis, after).flip(axis))
+            parts = (image.narrow(axis, 0, before).flip(axis), image, _last_rows(image, axis, after).flip(axis))
             image = torch.cat(parts, axis)
     return image
 
 
-def _last(image: Tensor, axis: int, count: int) -> Tensor:
+def _last_rows(image: Tensor, axis: int, count: int) -> Tensor:
     return image.narrow(axis, image.shape[axis] - count, count)

@@ -42,11 +42,13 @@ def prism_camera(
     for shift in shifts:
         for amount in shift:
             validate.finite_number("shifts", amount)
-    moved = [_moved(_moved(image[..., k, :, :], down, -2), right, -1) for k, (down, right) in enumerate(shifts)]
+    moved = [
+        _shift_image(_shift_image(image[..., k, :, :], down, -2), right, -1) for k, (down, right) in enumerate(shifts)
+    ]
     return torch.stack(moved, -3)
 
 
-def _moved(x: Tensor, amount: int | float, axis: int) -> Tensor:
+def _shift_image(x: Tensor, amount: int | float, axis: int) -> Tensor:
     whole = math.floor(amount)
     places = torch.arange(x.shape[axis], device=x.device) - whole
     near, far = (x.index_select(axis, (places - k).clamp(0, x.shape[axis] - 1)) for k in (0, 1))

@@ -34,7 +34,7 @@ def difference_kernel(axis: str = "x", dtype: torch.dtype | None = None) -> Sepa
     >>> difference_kernel("x").dense()
     tensor([[-1.,  1.]])
     """
-    return _along(axis, [-1, 1], [1], dtype)
+    return _directed_kernel(axis, [-1, 1], [1], dtype)
 
 
 @system("prewitt_kernel", title="Prewitt kernel", kind="function")
@@ -52,7 +52,7 @@ def prewitt_kernel(axis: str = "x", dtype: torch.dtype | None = None) -> Separab
     >>> prewitt_kernel().dense()[0]
     tensor([-1.,  0.,  1.])
     """
-    return _along(axis, [-1, 0, 1], [1, 1, 1], dtype)
+    return _directed_kernel(axis, [-1, 0, 1], [1, 1, 1], dtype)
 
 
 @system("sobel_kernel", title="Sobel kernel", kind="function")
@@ -76,7 +76,7 @@ def sobel_kernel(axis: str = "x", size: int = 3, order: int = 1, dtype: torch.dt
     if validate.count("size", size, least=3) % 2 == 0:
         raise ValueError(f"size must be odd, so that there is a middle, got {size}: use {size + 1}")
     validate.count("order", order, least=0, most=size - 1)
-    return _along(axis, _binomial(size, order), _binomial(size, 0), dtype)
+    return _directed_kernel(axis, _binomial_taps(size, order), _binomial_taps(size, 0), dtype)
 
 
 @system("laplacian_kernel", title="Laplacian kernel", kind="function")
@@ -123,14 +123,14 @@ def image_gradient(
     return along_x / slope, along_y / slope
 
 
-def _along(axis: str, taps: list[int], across: list[int], dtype: torch.dtype | None) -> Separable:
+def _directed_kernel(axis: str, taps: list[int], across: list[int], dtype: torch.dtype | None) -> Separable:
     validate.one_of("axis", axis, AXES)
     dtype = dtype or torch.get_default_dtype()
     along, other = torch.tensor(taps, dtype=dtype), torch.tensor(across, dtype=dtype)
     return Separable(other, along) if axis == "x" else Separable(along, other)
 
 
-def _binomial(size: int, order: int) -> list[int]:
+def _binomial_taps(size: int, order: int) -> list[int]:
     taps = [1]
     for step in range(size - 1):
         first = -1 if step < order else 1  # times (-1, 1) or (1, 1), as polynomials in Python's exact integers

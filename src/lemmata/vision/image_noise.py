@@ -34,7 +34,7 @@ def add_gaussian_noise(
     tensor(0.1000)
     """
     validate.number("sigma", sigma, least=0)
-    return image + sigma * _normal(image_of("image", image), generator)
+    return image + sigma * _normal_noise(image_of("image", image), generator)
 
 
 @system("add_shot_noise", title="Shot noise", kind="function")
@@ -93,7 +93,7 @@ def multiply_noise(
     tensor(0.2000)
     """
     validate.number("sigma", sigma, least=0)
-    return image * (1 + sigma * _normal(image_of("image", image), generator))
+    return image * (1 + sigma * _normal_noise(image_of("image", image), generator))
 
 
 @system("quantise", title="Quantisation", kind="function")
@@ -133,5 +133,5 @@ def noise_gain(kernel: Tensor | Separable) -> Float[Tensor, ""]:
     return validate.floating("kernel", kernel).square().sum()
 
 
-def _normal(image: Tensor, generator: torch.Generator | None) -> Tensor:
+def _normal_noise(image: Tensor, generator: torch.Generator | None) -> Tensor:
     return torch.randn(image.shape, generator=generator, dtype=image.dtype, device=image.device)

@@ -33,7 +33,7 @@ def motion_blur_kernel(
     (tensor([[0.3333, 0.3333, 0.3333]]), tensor([0.2500, 0.5000, 0.2500]))
     """
     validate.positive("length", length)
-    right, up = _direction(angle)
+    right, up = _motion_direction(angle)
     reach = [
         math.ceil(abs(part) * length / 2 - 0.5 - 1e-12) for part in (up, right)
     ]  # rows and columns beside the middle
@@ -72,7 +72,7 @@ def motion_blur_spectrum(
     tensor([ 1.0000,  0.6366, -0.2122])
     """
     validate.positive("length", length)
-    right, up = _direction(angle)
+    right, up = _motion_direction(angle)
     return torch.sinc(length * (validate.floating("u", u) * right + v * up))
 
 
@@ -104,7 +104,7 @@ def motion_blur_length(
     faded = (image - image.mean()) * windows[0][:, None] * windows[1]
     power = torch.fft.rfft2(faded).abs().square()
     cepstrum = torch.fft.irfft2(torch.log(power + 1e-9 * power.mean()), s=(height, width))
-    right, up = _direction(angle)
+    right, up = _motion_direction(angle)
     lags = torch.arange(2, max_length + 1, dtype=image.dtype, device=image.device)
     rows, columns = (-up * lags).round().long() % height, (right * lags).round().long() % width
     depth = -cepstrum[rows, columns]
@@ -114,7 +114,7 @@ def motion_blur_length(
     return int(lags[1:-1][valley.argmax()]), best / max(second, 1e-30)
 
 
-def _direction(angle: int | float) -> tuple[float, float]:
+def _motion_direction(angle: int | float) -> tuple[float, float]:
     """To the right and upwards; quarter turns are exact."""
     validate.finite_number("angle", angle)
     quarter, rest = divmod(angle % 360, 90)

@@ -38,7 +38,7 @@ SIDE = 96  # pixels of the windows that are restored
 PHOTOGRAPHS = {"train": ("camera", "coffee"), "test": ("cat",)}  # no window of the test was learnt from
 
 
-def _grey(part: str) -> list[Tensor]:
+def _grey_photographs(part: str) -> list[Tensor]:
     return [load("photos").parts[name].x[0].mean(0) for name in PHOTOGRAPHS[part]]  # (height, width) each
 
 
@@ -77,7 +77,7 @@ def restore_photographs(
     """The balance between detail and noise that restores photographs best after motion blur."""
     del data  # there are no other photographs
     kernel = motion_blur_kernel(config.length, config.angle)
-    train, test = (_blurred(part, kernel, config, options.seed) for part in ("train", "test"))
+    train, test = (_blurred_windows(part, kernel, config, options.seed) for part in ("train", "test"))
     arguments = {"kernel": kernel.tolist(), "balance": config.balance, "regulariser": "gradient"}
     system = Restoration(**arguments)
 
@@ -85,24 +85,24 @@ def restore_photographs(
         return (system(batch.x) - batch.y).square().mean()
 
     def metrics(system: nn.Module, batch: Examples) -> dict[str, float]:
-        return _scores(system(batch.x).clamp(0, 1), batch.y)
+        return _image_scores(system(batch.x).clamp(0, 1), batch.y)
 
     lost = {
-        "the blurred image": _scores(test.x.clamp(0, 1), test.y)["psnr"],
-        "the plain inverse": _scores(system(test.x, 1e-9).detach().clamp(0, 1), test.y)["psnr"],
+        "the blurred image": _image_scores(test.x.clamp(0, 1), test.y)["psnr"],
+        "the plain inverse": _image_scores(system(test.x, 1e-9).detach().clamp(0, 1), test.y)["psnr"],
     }
     return Experiment(
         system, arguments, train, test, options, loss=loss, metrics=metrics, metric="psnr", largest=True,
-        picture=_restored(test), notes={"baselines": lost, "how": "decibels, on the same test windows"},
+        picture=_restored_figure(test), notes={"baselines": lost, "how": "decibels, on the same test windows"},
     )  # fmt: skip
 
 
-def _blurred(part: str, kernel: Tensor, config: RestorationConfig, seed: int) -> Examples:
+def _blurred_windows(part: str, kernel: Tensor, config: RestorationConfig, seed: int) -> Examples:
     """Windows of photographs as a camera in motion sees them, and as they are."""
     drawn = torch.Generator().manual_seed(2 * seed + (part == "test"))
     rows, columns = kernel.shape
     x, y = [], []
-    images = _grey(part)
+    images = _grey_photographs(part)
     for k in range(config.windows if part == "train" else 24):
         image = images[k % len(images)]
         top, left = (
@@ -116,11 +116,11 @@ def _blurred(part: str, kernel: Tensor, config: RestorationConfig, seed: int) ->
     return Examples(x=torch.stack(x), y=torch.stack(y))
 
 
-def _scores(found: Tensor, truth: Tensor) -> dict[str, float]:
+def _image_scores(found: Tensor, truth: Tensor) -> dict[str, float]:
     return {"psnr": psnr(found, truth, 1.0).mean().item(), "ssim": ssim(found, truth, 1.0).mean().item()}
 
 
-def _restored(test: Examples, shown: int = 3) -> Callable[[Restoration], Figure]:
+def _restored_figure(test: Examples, shown: int = 3) -> Callable[[Restoration], Figure]:
     def picture(system: Restoration) -> Figure:
         x, y = test.x[:shown], test.y[:shown]
         with torch.no_grad():
@@ -158,7 +158,7 @@ def find_by_contrast(
     options: Options = Options(epochs=1, batch_size=100, device="cpu"),  # noqa: B008
 ) -> Experiment:
     """How far from the median grey of its scene a pixel must be to belong to the object that is hidden there."""
-    train, test = (_contrast(data, part, n) for part, n in (("train", config.scenes), ("test", 300)))
+    train, test = (_contrast_scenes(data, part, n) for part, n in (("train", config.scenes), ("test", 300)))
     system = Threshold(1.0)
 
     def picture(system: Threshold) -> Figure:
@@ -177,7 +177,7 @@ def find_by_contrast(
     )  # fmt: skip
 
 
-def _contrast(data: str, part: str, count: int) -> Examples:
+def _contrast_scenes(data: str, part: str, count: int) -> Examples:
     """Scenes with hidden objects, as distances from their median grey."""
     scenes = hidden_objects(data, part, count)
     median = scenes.x.flatten(1).median(1).values
@@ -246,13 +246,13 @@ def calibrate_sensor(
     """Gain and read noise of an unknown sensor from how its frames of the same scene differ (photon transfer)."""
     del data
     unknown = Sensor(full_well=4 * config.white, gain=config.gain, read_noise=config.read_noise, bits=16)
-    train, test = (_bursts(part, unknown, config, options.seed) for part in ("train", "test"))
+    train, test = (_frame_bursts(part, unknown, config, options.seed) for part in ("train", "test"))
     arguments = {"full_well": 4 * config.white, "gain": 1.0, "read_noise": 1.0, "bits": 16}
     system = Sensor(**arguments)
     constant = train.x.var(1).mean()
 
     def loss(system: Sensor, batch: Examples) -> Tensor:
-        return _surprise(batch.x, system.variance_at(batch.x.mean(1)))
+        return _frame_nll(batch.x, system.variance_at(batch.x.mean(1)))
 
     def metrics(system: Sensor, batch: Examples) -> dict[str, float]:
         off = [
@@ -273,23 +273,23 @@ def calibrate_sensor(
         marks = [Points(means, variances, "measured"), line, flat]
         return Figure("Photon transfer curve", "mean, digital numbers", "variance", marks, note=found)
 
-    lost = {"constant noise": float(_surprise(test.x, constant))}
+    lost = {"constant noise": float(_frame_nll(test.x, constant))}
     return Experiment(
         system, arguments, train, test, options, loss=loss, metrics=metrics, metric="nll", picture=picture,
         notes={"baselines": lost, "how": "negative log-likelihood of a digital number, on the same test bursts"},
     )  # fmt: skip
 
 
-def _bursts(part: str, sensor: Sensor, config: SensorConfig, seed: int) -> Examples:
+def _frame_bursts(part: str, sensor: Sensor, config: SensorConfig, seed: int) -> Examples:
     """Digital numbers of pixels of photographs, frame after frame: (pixels, frames)."""
     drawn = torch.Generator().manual_seed(2 * seed + (part == "test"))
-    light = torch.cat([image.flatten() for image in _grey(part)])
+    light = torch.cat([image.flatten() for image in _grey_photographs(part)])
     light = light[torch.randint(len(light), (config.pixels,), generator=drawn)] * config.white
     with torch.no_grad():
         return Examples(x=sensor(light[:, None].expand(-1, config.frames).contiguous(), drawn))
 
 
-def _surprise(x: Tensor, variance: Tensor) -> Tensor:
+def _frame_nll(x: Tensor, variance: Tensor) -> Tensor:
     """Of a digital number under a normal distribution around the mean of its burst, which costs a degree of freedom."""
     spread = x.var(1)  # unbiased
     return 0.5 * (spread / variance + torch.log(2 * torch.pi * variance)).mean()

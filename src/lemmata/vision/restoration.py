@@ -46,12 +46,12 @@ def transfer_function(
     tensor([[1.0000+0.j, 0.5000+0.j, 0.0000+0.j]])
     """
     row, column = centre_of(kernel.shape, centre)
-    down = _waves(size[0], size[0], kernel.shape[0], row, kernel)  # (height, rows)
-    across = _waves(size[1], size[1] // 2 + 1, kernel.shape[1], column, kernel)  # (half_width, columns)
+    down = _fourier_waves(size[0], size[0], kernel.shape[0], row, kernel)  # (height, rows)
+    across = _fourier_waves(size[1], size[1] // 2 + 1, kernel.shape[1], column, kernel)  # (half_width, columns)
     return down @ kernel.to(down.dtype) @ across.mT
 
 
-def _waves(size: int, frequencies: int, taps: int, centre: int, like: Tensor) -> Tensor:
+def _fourier_waves(size: int, frequencies: int, taps: int, centre: int, like: Tensor) -> Tensor:
     r"""$e^{-2\pi iua}$ for all frequencies and taps; whole turns are dropped as integers, so that phases are exact."""
     places = torch.arange(taps, device=like.device) - centre
     turns = torch.outer(torch.arange(frequencies, device=like.device), places) % size
@@ -123,16 +123,16 @@ class Restoration(nn.Module):
 
     def blur(self, image: Float[Tensor, "*batch height width"]) -> Float[Tensor, "*batch height width"]:
         """The degradation itself: a circular convolution, whatever `border` says."""
-        wide = _wide(image_of("image", image))
-        transfer = self._transfer(image.shape, wide)
-        return _multiplied(wide, transfer).to(image.dtype)
+        wide = _wide_image(image_of("image", image))
+        transfer = self._kernel_transfer(image.shape, wide)
+        return _multiply_spectrum(wide, transfer).to(image.dtype)
 
     def inverse(self, image: Float[Tensor, "*batch height width"]) -> Float[Tensor, "*batch height width"]:
         """Divide by the transfer function, which must be away from zero by more than rounding at every frequency."""
-        return self._filtered(image, self._inverse)
+        return self._filter_spectrum(image, self._inverse_response)
 
-    def _inverse(self, size: torch.Size, like: Tensor) -> Tensor:
-        transfer = self._transfer(size, like)
+    def _inverse_response(self, size: torch.Size, like: Tensor) -> Tensor:
+        transfer = self._kernel_transfer(size, like)
         least, bound = self.certified_gain(size, like.dtype)
         if least <= 0:
             told = f"the smallest is {float(transfer.abs().min()):.2g} and rounding up to {bound:.2g}"
@@ -148,14 +148,14 @@ class Restoration(nn.Module):
         waves that are off by some units in the last place: $\gamma_{4(r + c) + 32}\sum|h|$ covers all of it.
         """
         kernel = self.kernel.detach().to(dtype)
-        transfer = self._transfer(size, kernel).abs()
+        transfer = self._kernel_transfer(size, kernel).abs()
         bound = gamma(4 * sum(kernel.shape) + 32, dtype) * float(kernel.abs().sum())
         return float(transfer.min()) - bound, bound
 
     def noise_amplification(self, size: Sequence[int]) -> float:
         r"""By how much the inverse filter multiplies the variance of white noise: the mean of $1/|H|^2$."""
-        gains = 1 / self._transfer(size, self.kernel.detach().double()).abs().square()
-        return float((gains * _multiplicity(size, gains)).sum() / (size[-2] * size[-1]))
+        gains = 1 / self._kernel_transfer(size, self.kernel.detach().double()).abs().square()
+        return float((gains * _frequency_multiplicity(size, gains)).sum() / (size[-2] * size[-1]))
 
     def forward(
         self, image: Float[Tensor, "*batch height width"], balance: int | float | Tensor | None = None
@@ -167,13 +167,13 @@ class Restoration(nn.Module):
         chosen = self.log_balance.exp() if balance is None else balance
 
         def regularised(size: torch.Size, like: Tensor) -> Tensor:
-            transfer = self._transfer(size, like)
-            penalty = chosen * self._penalty(size, transfer.real) if balance is None or plain else chosen
+            transfer = self._kernel_transfer(size, like)
+            penalty = chosen * self._frequency_penalty(size, transfer.real) if balance is None or plain else chosen
             weight = 1 / (transfer.real.square() + transfer.imag.square() + penalty)
             # The conjugate times a real weight; torch would make the weight complex first.
             return torch.complex(transfer.real * weight, -transfer.imag * weight)
 
-        return self._filtered(image, regularised)
+        return self._filter_spectrum(image, regularised)
 
     def wiener(
         self, image: Float[Tensor, "*batch height width"], noise: int | float | Tensor, signal: int | float | Tensor
@@ -210,15 +210,15 @@ class Restoration(nn.Module):
             )
         if noise is not None:
             validate.number("noise", noise, least=0)
-        balance, reason = self._chosen(image_of("image", image).detach(), noise, by)
+        balance, reason = self._choose_balance(image_of("image", image).detach(), noise, by)
         return Restored(self.forward(image, balance), balance, reason)
 
-    def _chosen(self, image: Tensor, noise: int | float | None, by: str) -> tuple[float, str]:
-        ready, size, _ = self._ready(image.double())
+    def _choose_balance(self, image: Tensor, noise: int | float | None, by: str) -> tuple[float, str]:
+        ready, size, _ = self._prepare_image(image.double())
         power = torch.fft.rfft2(ready).abs().square().reshape(-1, size[-2], size[-1] // 2 + 1).mean(0)
-        transfer = self._transfer(size, ready).abs().square()
-        weight = _multiplicity(size, transfer) / (size[-2] * size[-1])
-        penalty = self._penalty(size, transfer)
+        transfer = self._kernel_transfer(size, ready).abs().square()
+        weight = _frequency_multiplicity(size, transfer) / (size[-2] * size[-1])
+        penalty = self._frequency_penalty(size, transfer)
         if by == "noise" and noise is not None:
             weighed = weight * penalty * power / (size[-2] * size[-1])
             signal = max(float(weighed.sum() - weighed[0, 0] - noise**2 * (weight * penalty).sum()), noise**2, 1e-12)
@@ -236,15 +236,15 @@ class Restoration(nn.Module):
             balances[k]
         ), f"least generalised cross-validation, {float(score[k]):.3g}, of {len(balances)} balances"
 
-    def _penalty(self, size: Sequence[int], like: Tensor) -> Tensor:
+    def _frequency_penalty(self, size: Sequence[int], like: Tensor) -> Tensor:
         r"""What multiplies the balance at each frequency: 1, or $4\sin^2\pi u + 4\sin^2\pi v$ for the gradient."""
         if self.regulariser == "identity":
             return like.new_ones(())
         u, v = (like.new_tensor(range(n)) / whole for n, whole in ((size[-1] // 2 + 1, size[-1]), (size[-2], size[-2])))
         return 4 * torch.sin(math.pi * u).square() + 4 * torch.sin(math.pi * v[:, None]).square()
 
-    def _transfer(self, size: Sequence[int], like: Tensor) -> Tensor:
-        self._fits(size)
+    def _kernel_transfer(self, size: Sequence[int], like: Tensor) -> Tensor:
+        self._check_size(size)
         if torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active():
             return transfer_function(self.kernel.to(like), (size[-2], size[-1]), self.centre)
         # Images of one size come one after another: the last transfer function is kept.
@@ -255,31 +255,31 @@ class Restoration(nn.Module):
             self._last = key, transfer_function(self.kernel.to(like), (size[-2], size[-1]), self.centre)
         return self._last[1]
 
-    def _fits(self, size: Sequence[int]) -> None:
+    def _check_size(self, size: Sequence[int]) -> None:
         if self.kernel.shape[0] > size[-2] or self.kernel.shape[1] > size[-1]:
             sizes = f"{tuple(self.kernel.shape)} for {size[-2]} x {size[-1]} pixels"
             raise ValueError(f"kernel must not be larger than the image, got {sizes}: crop the kernel")
 
-    def _filtered(self, image: Tensor, response: Callable[[torch.Size, Tensor], Tensor]) -> Tensor:
-        ready, size, inner = self._ready(_wide(image_of("image", image)))
-        return _multiplied(ready, response(size, ready))[(..., *inner)].to(image.dtype)
+    def _filter_spectrum(self, image: Tensor, response: Callable[[torch.Size, Tensor], Tensor]) -> Tensor:
+        ready, size, inner = self._prepare_image(_wide_image(image_of("image", image)))
+        return _multiply_spectrum(ready, response(size, ready))[(..., *inner)].to(image.dtype)
 
-    def _ready(self, image: Tensor) -> tuple[Tensor, torch.Size, tuple[slice, slice]]:
+    def _prepare_image(self, image: Tensor) -> tuple[Tensor, torch.Size, tuple[slice, slice]]:
         """The image as one period of a periodic one, the size of that, and where in it the image stands."""
         height, width = image.shape[-2:]
-        self._fits(image.shape)
+        self._check_size(image.shape)
         if self.border == "blended":
             for axis, taps in ((-2, self.kernel.shape[0]), (-1, self.kernel.shape[1])):
-                image = _blended(image, axis, 4 * (taps - 1))
+                image = _blended_border(image, axis, 4 * (taps - 1))
         return image, image.shape, (slice(0, height), slice(0, width))
 
 
-def _wide(image: Tensor) -> Tensor:
+def _wide_image(image: Tensor) -> Tensor:
     """In float32 at least: half precision has no Fourier transform of every size."""
     return image.to(torch.promote_types(image.dtype, torch.float32))
 
 
-def _multiplied(image: Tensor, factor: Tensor) -> Tensor:
+def _multiply_spectrum(image: Tensor, factor: Tensor) -> Tensor:
     """The image whose spectrum is multiplied by this; the transform does not take a batch of none."""
     if 0 in image.shape:
         return image
@@ -288,7 +288,7 @@ def _multiplied(image: Tensor, factor: Tensor) -> Tensor:
     return torch.fft.irfft2(spectrum, s=image.shape[-2:])
 
 
-def _blended(image: Tensor, axis: int, count: int) -> Tensor:
+def _blended_border(image: Tensor, axis: int, count: int) -> Tensor:
     """Behind the last row so many that lead back to the first: both are mirrored, and one fades into the other."""
     size = image.shape[axis]
     count = min(count, size)
@@ -300,7 +300,7 @@ def _blended(image: Tensor, axis: int, count: int) -> Tensor:
     return torch.cat([image, torch.lerp(after, before, fade)], axis)
 
 
-def _multiplicity(size: Sequence[int], like: Tensor) -> Tensor:
+def _frequency_multiplicity(size: Sequence[int], like: Tensor) -> Tensor:
     """How often a frequency of rfft2 stands in the whole spectrum: twice, but for those that are their own mirror."""
     times = like.new_full((size[-1] // 2 + 1,), 2.0)
     times[0] = 1.0

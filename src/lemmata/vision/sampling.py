@@ -40,7 +40,7 @@ def sampled_spectrum(
     >>> sampled_spectrum(torch.ones(4), torch.arange(4.0), torch.tensor([0.0, 1.0])).real
     tensor([4., 4.])
     """
-    _samples(samples, positions)
+    _sample_distance(samples, positions)
     turns = positions[:, None] * frequencies.flatten()  # (n, frequencies)
     waves = torch.polar(torch.ones_like(turns), -2 * math.pi * turns)
     return (samples.to(waves.dtype) @ waves).reshape(*samples.shape[:-1], *frequencies.shape)
@@ -63,8 +63,8 @@ def sinc_reconstruct(
     >>> sinc_reconstruct(torch.tensor([0.0, 1.0, 0.0]), torch.arange(3.0), torch.tensor([1.0, 1.5]))
     tensor([1.0000, 0.6366])
     """
-    step = _samples(samples, positions)
-    return _weighted(samples, torch.sinc((x.flatten() - positions[:, None]) / step), x)
+    step = _sample_distance(samples, positions)
+    return _weighted_sum(samples, torch.sinc((x.flatten() - positions[:, None]) / step), x)
 
 
 @system("periodic_reconstruct", title="Dirichlet reconstruction", kind="function")
@@ -84,11 +84,11 @@ def periodic_reconstruct(samples: Float[Tensor, "*batch n"], x: Float[Tensor, "*
     tensor([0.7071])
     """
     n = samples.shape[-1]
-    _samples(samples, torch.arange(n, dtype=samples.dtype, device=samples.device))
+    _sample_distance(samples, torch.arange(n, dtype=samples.dtype, device=samples.device))
     t = x.flatten() - torch.arange(n, dtype=x.dtype, device=x.device)[:, None]  # (n, points)
     t = t - n * torch.round(t / n)  # one period: the quotient of small numbers near a sample
     ratio = torch.sinc(t) / torch.sinc(t / n)
-    return _weighted(samples, ratio if n % 2 else ratio * torch.cos(math.pi * t / n), x)
+    return _weighted_sum(samples, ratio if n % 2 else ratio * torch.cos(math.pi * t / n), x)
 
 
 @system("gaussian_reconstruct", title="Gaussian reconstruction", kind="function")
@@ -107,16 +107,16 @@ def gaussian_reconstruct(
     >>> gaussian_reconstruct(torch.ones(9), torch.arange(9.0), torch.tensor([4.0, 4.5]), sigma=1.0)
     tensor([1.0000, 1.0000])
     """
-    step, sigma = _samples(samples, positions), float(validate.positive("sigma", sigma))
+    step, sigma = _sample_distance(samples, positions), float(validate.positive("sigma", sigma))
     scaled = (x.flatten() - positions[:, None]) / sigma
-    return _weighted(samples, torch.exp(-0.5 * scaled**2) * (step / (sigma * math.sqrt(2 * math.pi))), x)
+    return _weighted_sum(samples, torch.exp(-0.5 * scaled**2) * (step / (sigma * math.sqrt(2 * math.pi))), x)
 
 
-def _weighted(samples: Tensor, weights: Tensor, x: Tensor) -> Tensor:
+def _weighted_sum(samples: Tensor, weights: Tensor, x: Tensor) -> Tensor:
     return (samples @ weights.to(samples)).reshape(*samples.shape[:-1], *x.shape)
 
 
-def _samples(samples: Tensor, positions: Tensor) -> float:
+def _sample_distance(samples: Tensor, positions: Tensor) -> float:
     """The distance of neighbouring samples, once they fit together and are equally far apart."""
     validate.floating("samples", samples)
     if samples.ndim == 0 or validate.floating("positions", positions).shape != samples.shape[-1:]:

@@ -62,7 +62,7 @@ class Sensor(nn.Module):
         self, exposure: Float[Tensor, "*shape"], generator: torch.Generator | None = None
     ) -> Float[Tensor, "*shape"]:
         """What the photosites hold: as many electrons as photons met them, or a full well."""
-        return torch.poisson(_exposure(exposure), generator=generator).clamp(max=self.full_well)
+        return torch.poisson(_checked_exposure(exposure), generator=generator).clamp(max=self.full_well)
 
     def read(
         self, electrons: Float[Tensor, "*shape"], generator: torch.Generator | None = None
@@ -84,7 +84,7 @@ class Sensor(nn.Module):
         By the room that is left, $\mathbb E(w-N)_+ = wF(w-1) - \lambda F(w-2)$ with the distribution function $F$ of
         Poisson, and its square alike.
         """
-        exposure, w = _exposure(exposure), int(self.full_well)
+        exposure, w = _checked_exposure(exposure), int(self.full_well)
         below = [torch.special.gammaincc(exposure.new_tensor(max(w - k, 0) * 1.0), exposure) for k in (0, 1, 2)]
         f1, f2, f3 = (value if w >= k else torch.zeros_like(exposure) for k, value in enumerate(below, start=1))
         room = w * f1 - exposure * f2
@@ -102,7 +102,7 @@ class Sensor(nn.Module):
         return self.gain * signal + (self.gain * self.read_noise) ** 2 + 1 / 12
 
 
-def _exposure(exposure: Tensor) -> Tensor:
+def _checked_exposure(exposure: Tensor) -> Tensor:
     validate.floating("exposure", exposure)
     if bool((exposure < 0).any()):
         raise ValueError(f"exposure must be >= 0 electrons, got {float(exposure.min()):g}: clamp it")

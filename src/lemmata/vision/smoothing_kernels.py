@@ -29,7 +29,7 @@ def box_kernel(size: int = 3, dtype: torch.dtype | None = None) -> Separable:
     >>> box_kernel(3).dense()[0]
     tensor([0.1111, 0.1111, 0.1111])
     """
-    row = torch.full((_odd(size),), 1 / size, dtype=dtype or torch.get_default_dtype())
+    row = torch.full((_odd_size(size),), 1 / size, dtype=dtype or torch.get_default_dtype())
     return Separable(row, row)
 
 
@@ -115,13 +115,13 @@ def median_filter(
     tensor([[0., 0., 0., 0., 0.]])
     """
     image_of("image", image)
-    reach = _odd(size) // 2
+    reach = _odd_size(size) // 2
     padded = pad_image(image, (reach, reach, reach, reach), border)
     windows = padded.unfold(-2, size, 1).unfold(-2, size, 1)  # (..., height, width, size, size)
     return windows.flatten(-2).median(-1).values
 
 
-def _odd(size: int) -> int:
+def _odd_size(size: int) -> int:
     if validate.count("size", size) % 2 == 0:
         raise ValueError(f"size must be odd, so that there is a middle, got {size}: use {size + 1}")
     return size

@@ -60,7 +60,7 @@ def best_threshold(image: Float[Tensor, "*pixels"], truth: Bool[Tensor, "*pixels
     >>> best_threshold(torch.tensor([0.1, 0.2, 0.6, 0.9]), torch.tensor([False, False, True, True]))
     0.4...
     """
-    values, right, wrong = _counted(image, truth)  # ascending values, positives and negatives that have each
+    values, right, wrong = _score_counts(image, truth)  # ascending values, positives and negatives that have each
     # With the threshold below value k, all positives from k on and all negatives before k are right.
     none = right.new_zeros(1)
     kept = torch.cat([right.flip(0).cumsum(0).flip(0), none]) + torch.cat([none, wrong.cumsum(0)])
@@ -105,7 +105,7 @@ def roc_curve(
     >>> false.tolist(), true.tolist()
     ([0.0, 0.0, 0.5, 0.5, 1.0], [0.0, 0.5, 0.5, 1.0, 1.0])
     """
-    values, right, wrong = _both(*_counted(scores, truth))
+    values, right, wrong = _both_rates(*_score_counts(scores, truth))
     none = values.new_zeros(1, dtype=torch.float64)
     rates = [torch.cat([none, part.flip(0).cumsum(0) / part.sum()]) for part in (wrong.double(), right.double())]
     return rates[0], rates[1], torch.cat([values.new_full((1,), math.inf), values.flip(0)])
@@ -127,13 +127,13 @@ def area_under_roc(scores: Float[Tensor, "*pixels"], truth: Bool[Tensor, "*pixel
     >>> area_under_roc(torch.tensor([0.1, 0.4, 0.35, 0.8]), torch.tensor([False, False, True, True]))
     0.75
     """
-    _, right, wrong = _both(*_counted(scores, truth))
+    _, right, wrong = _both_rates(*_score_counts(scores, truth))
     below = wrong.cumsum(0) - wrong  # negatives with a lower score
     twice = int((right * (2 * below + wrong)).sum())
     return twice / (2 * int(right.sum()) * int(wrong.sum()))
 
 
-def _counted(scores: Tensor, truth: Shaped[Tensor, "..."]) -> tuple[Tensor, Tensor, Tensor]:
+def _score_counts(scores: Tensor, truth: Shaped[Tensor, "..."]) -> tuple[Tensor, Tensor, Tensor]:
     """The distinct scores in ascending order, and how many positives and negatives have each."""
     validate.floating("scores", scores)
     if validate.tensor("truth", truth).dtype is not torch.bool or truth.shape != scores.shape:
@@ -144,7 +144,7 @@ def _counted(scores: Tensor, truth: Shaped[Tensor, "..."]) -> tuple[Tensor, Tens
     return values, right, torch.bincount(places, minlength=len(values)) - right
 
 
-def _both(values: Tensor, right: Tensor, wrong: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def _both_rates(values: Tensor, right: Tensor, wrong: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     if not int(right.sum()) or not int(wrong.sum()):
         raise ValueError("truth must have positives and negatives, got only one of them: rates would divide by zero")
     return values, right, wrong

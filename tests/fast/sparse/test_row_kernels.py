@@ -45,7 +45,7 @@ def test_kernels_are_asked_first_where_there_are_any(monkeypatch):
         pytest.skip(compiled.why_not_compiled(torch.float64))
     rows, turned = pattern()
     stand_in = StandIn()
-    monkeypatch.setattr(paths, "_kernels", lambda *values: stand_in)
+    monkeypatch.setattr(paths, "_gpu_kernels", lambda *values: stand_in)
     x = torch.randn(29, 6, dtype=torch.float64, requires_grad=True)
     weights = torch.randn(900, dtype=torch.float64, requires_grad=True)
     to, source = (torch.randn(number, 2, dtype=torch.float64, requires_grad=True) for number in (37, 29))

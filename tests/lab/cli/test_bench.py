@@ -43,7 +43,7 @@ def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "sums.py").write_text(ENTRY)
     yield tmp_path
-    registry._entries.cache_clear()
+    registry._read_entries.cache_clear()
 
 
 def call(capsys, *words):

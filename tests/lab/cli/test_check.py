@@ -342,7 +342,7 @@ def test_what_an_engine_prints_does_not_stand_in_the_json(capsys, monkeypatch):
         print("(raylet) A worker died")
         return {claim.id: Result(claim.id, "holds") for claim in claims}
 
-    monkeypatch.setattr("lemmata.lab.cli.check._judge", judged)
+    monkeypatch.setattr("lemmata.lab.cli.check._judge_claims", judged)
     assert main(["check", "cover.base_cases", "--json"]) == 0
     captured = capsys.readouterr()
     assert [entry["id"] for entry in json.loads(captured.out)] == ["cover.base_cases"]

@@ -68,7 +68,7 @@ def test_instant_and_quick_claims_have_their_share_of_twelve_minutes():
 @pytest.mark.parametrize(("taken", "dear"), [(1.0, False), (400.0, True)])
 def test_a_chapter_that_is_too_dear_is_told_and_no_failure(monkeypatch, capsys, taken, dear):
     judged = {LONG: Result(LONG, "holds", seconds=taken)}
-    monkeypatch.setattr(check_module, "_judge", lambda *_: judged)
+    monkeypatch.setattr(check_module, "_judge_claims", lambda *_: judged)
     assert main(["check", LONG]) == 0
     assert main(["check", LONG, "--slowest", "3"]) == 0
     captured = capsys.readouterr()

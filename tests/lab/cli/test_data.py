@@ -134,7 +134,7 @@ def archive(monkeypatch, tmp_path):
     monkeypatch.setattr(fetched_graphs, "CONTENTS", pins)
     content = path.read_bytes()
     remote = Remote("https://a.example/MUTAG.zip", len(content), hashlib.sha256(content).hexdigest())
-    forms = tuple(fetched_graphs._form(folder) for folder in fetched_graphs.FOLDERS)
+    forms = tuple(fetched_graphs._folder_files(folder) for folder in fetched_graphs.FOLDERS)
     tiny = replace(fetched_graphs.SOURCES["mutag"], forms=forms, remotes=(remote,))
     monkeypatch.setitem(fetched_graphs.SOURCES, "mutag", tiny)
     return path

@@ -10,7 +10,7 @@ import torch
 import lemmata
 from lemmata.data import Examples, load
 from lemmata.lab.cli import main
-from lemmata.lab.cli.input_file import _fitting
+from lemmata.lab.cli.input_file import _fit_shape
 
 
 @pytest.fixture(scope="module")
@@ -220,9 +220,9 @@ def test_bad_files_are_refused_in_one_line(capsys, runs, tmp_path, name, content
 
 def test_what_may_be_negative_is_no_picture_and_may_be_large():
     clouds = Examples(x=torch.linspace(-1, 1, 12).reshape(2, 2, 3))
-    assert _fitting(np.full((1, 2, 3), 1.5), clouds).max() == 1.5
+    assert _fit_shape(np.full((1, 2, 3), 1.5), clouds).max() == 1.5
     with pytest.raises(ValueError, match="pictures must lie"):
-        _fitting(np.full((1, 2, 3), 1.5), Examples(x=clouds.x.abs()))
+        _fit_shape(np.full((1, 2, 3), 1.5), Examples(x=clouds.x.abs()))
 
 
 def test_bad_arrays_are_refused_in_one_line(capsys, runs, tmp_path):

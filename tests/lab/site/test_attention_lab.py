@@ -17,11 +17,11 @@ def untaught(monkeypatch):
     """Weights that were never trained, but are far from even: what is tested holds for all weights."""
     with torch.random.fork_rng():
         torch.manual_seed(0)
-        model = lab.GPT(len(lab._vocabulary()), width=64, depth=2, heads=4, max_length=64).eval()
+        model = lab.GPT(len(lab._play_vocabulary()), width=64, depth=2, heads=4, max_length=64).eval()
     with torch.no_grad():
         for values in model.parameters():
             values *= 5 if values.ndim > 1 else 1
-    monkeypatch.setattr(lab, "_trained", lambda: model)
+    monkeypatch.setattr(lab, "_trained_model", lambda: model)
 
 
 def state(**given):
@@ -32,7 +32,7 @@ def test_the_maps_are_those_of_the_model():
     characters, weights, chances, cost = lab.looks(state(text="to be"))
     assert characters == ["t", "o", "␣", "b", "e"]
     assert list(weights) == HEADS
-    model, numbers = lab._trained(), lab.numbers_of("to be", lab._vocabulary())
+    model, numbers = lab._trained_model(), lab.numbers_of("to be", lab._play_vocabulary())
     first = model.blocks[0]
     with torch.no_grad():
         h = model.tokens(numbers) + model.positions(torch.arange(5))
@@ -64,10 +64,10 @@ def test_a_temperature_divides_the_scores():
 
 
 def test_the_model_itself_stays_as_it_is():
-    before = {name: values.clone() for name, values in lab._trained().state_dict().items()}
+    before = {name: values.clone() for name, values in lab._trained_model().state_dict().items()}
     lab.show(state(temperature=2, mask="none"))
-    assert all(torch.equal(values, before[name]) for name, values in lab._trained().state_dict().items())
-    assert lab._trained().blocks[0].self_attention.causal
+    assert all(torch.equal(values, before[name]) for name, values in lab._trained_model().state_dict().items())
+    assert lab._trained_model().blocks[0].self_attention.causal
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def test_the_python_gives_the_same_map(given, monkeypatch, capsys, tmp_path):
 
     import lemmata
 
-    monkeypatch.setattr(lemmata, "load", lambda folder: copy.deepcopy(lab._trained()), raising=False)
+    monkeypatch.setattr(lemmata, "load", lambda folder: copy.deepcopy(lab._trained_model()), raising=False)
     script = tmp_path / "script.py"
     script.write_text(lab.python(state(text="to be", **given)), encoding="utf-8")
     runpy.run_path(str(script))

@@ -59,8 +59,8 @@ def test_numbers_beyond_the_picture_are_gaps():
     chosen = state(gain=0.5, depth=50, activation="sigmoid")
     figure = lab.still(chosen)
     assert any(value is None for mark in figure.marks for value in mark.y)
-    assert lab._power(torch.tensor(0.0)) is None
-    assert lab._power(torch.tensor(math.inf)) is None
+    assert lab._decimal_power(torch.tensor(0.0)) is None
+    assert lab._decimal_power(torch.tensor(math.inf)) is None
 
 
 def test_every_state_of_a_seed_is_the_same_and_other_seeds_differ():

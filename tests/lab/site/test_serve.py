@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from lemmata.lab.cli import main
-from lemmata.lab.cli.serve import _doorway, _has_screen
+from lemmata.lab.cli.serve import _has_screen, _write_doorway
 
 SECONDS = 60  # for anything at all, on a machine that does ten other things
 
@@ -251,7 +251,7 @@ def test_without_a_screen_no_browser_is_opened(monkeypatch):
 def test_a_home_that_cannot_be_written_is_no_hindrance(monkeypatch, tmp_path):
     monkeypatch.setattr(os, "access", lambda path, mode: False)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    doorway = _doorway("http://127.0.0.1:1/open?key=a&b")
+    doorway = _write_doorway("http://127.0.0.1:1/open?key=a&b")
     assert doorway.parent == tmp_path
     assert 'url=http://127.0.0.1:1/open?key=a&amp;b"' in doorway.read_text(encoding="utf-8")
 

@@ -33,12 +33,12 @@ def anatomy(subject: Subject, clock: Clock) -> Iterator[AuditFinding]:
         number = max(min(LEAST_EXAMPLES, number), int(clock.left() / (8 * subject.seconds)))
     clock.need(number * subject.seconds, "the operations of a batch")
     sample = subject.some(affordable(subject, number))
-    yield _costs(subject, sample)
+    yield _cost_finding(subject, sample)
     clock.need(3 * number * subject.seconds, "units that repeat others")
-    yield from _units(subject, sample, clock)
+    yield from _unit_findings(subject, sample, clock)
 
 
-def _costs(subject: Subject, sample: Sample) -> AuditFinding:
+def _cost_finding(subject: Subject, sample: Sample) -> AuditFinding:
     model = subject.model
     own = {name: sum(p.numel() for p in part.parameters(recurse=False)) for name, part in model.named_modules()}
     layers = {name or "the model": count for name, count in own.items() if count}
@@ -49,15 +49,18 @@ def _costs(subject: Subject, sample: Sample) -> AuditFinding:
     batch = subject.training.batch_size or USUAL_BATCH
     states = STATES.get(subject.training.optimizer or "", 1 if subject.training.momentum else 0)
     total = weights * (2 + states) + kept * batch
-    verdict = f"{_count(parameters)} parameters in {len(layers)} layers, {_count(operations)} operations an example, "
+    verdict = (
+        f"{_in_units(parameters)} parameters in {len(layers)} layers, {_in_units(operations)} operations an example, "
+    )
     largest = sorted(layers, key=layers.__getitem__, reverse=True)[:12]
     bars = Bars([name for name in layers if name in largest], [layers[name] for name in layers if name in largest])
     return fine(
         COST,
-        f"{verdict}{_bytes(total)} of memory to train with batches of {batch}",
+        f"{verdict}{_bytes_text(total)} of memory to train with batches of {batch}",
         measured=(
-            f"weights {_bytes(weights)}, as much again for gradients and {states} times for the optimiser, "
-            f"{_bytes(kept)} kept for the gradient of an example; {largest[0] if largest else 'nothing'} is the largest"
+            f"weights {_bytes_text(weights)}, as much again for gradients and {states} times for the optimiser, "
+            f"{_bytes_text(kept)} kept for the gradient of an example; "
+            f"{largest[0] if largest else 'nothing'} is the largest"
         ),
         predicted="a gradient takes about twice the operations of the way forwards",
         claims=CLAIMS,
@@ -69,7 +72,7 @@ def _costs(subject: Subject, sample: Sample) -> AuditFinding:
     )  # fmt: skip
 
 
-def _units(subject: Subject, sample: Sample, clock: Clock) -> Iterator[AuditFinding]:
+def _unit_findings(subject: Subject, sample: Sample, clock: Clock) -> Iterator[AuditFinding]:
     found: dict[str, tuple[WeightProduct, torch.Tensor]] = {}
 
     def see(product: WeightProduct) -> None:
@@ -79,16 +82,16 @@ def _units(subject: Subject, sample: Sample, clock: Clock) -> Iterator[AuditFind
         found[product.name] = product, repeats if before is None else torch.minimum(repeats, before[1])
 
     outputs, _ = weight_products(subject, sample.tensors, see)
-    yield from _repeated(found)
+    yield from _repeated_units(found)
     outputs = outputs.detach()
-    if _spread(outputs) <= _rounding(subject, outputs):  # before it is said, it is seen on more examples
+    if _output_spread(outputs) <= _output_rounding(subject, outputs):  # before it is said, it is seen on more examples
         sample = subject.some(max(len(sample), min(MOST_EXAMPLES, int(clock.left() / (2 * subject.seconds)))))
         with torch.no_grad():
             outputs = torch.cat([subject.network(*part.tensors) for part in subject.batches(sample, 256)])
-    yield _outputs(subject, sample, outputs)
+    yield _output_findings(subject, sample, outputs)
 
 
-def _repeated(found: "dict[str, tuple[WeightProduct, torch.Tensor]]") -> Iterator[AuditFinding]:
+def _repeated_units(found: "dict[str, tuple[WeightProduct, torch.Tensor]]") -> Iterator[AuditFinding]:
     several = False
     for name, (product, repeats) in found.items():
         # What is shuffled into pixels begins with equal kernels on purpose (Aitken et al. 2017).
@@ -117,9 +120,9 @@ def _repeated(found: "dict[str, tuple[WeightProduct, torch.Tensor]]") -> Iterato
         yield fine(REPEATED, f"no unit repeats another in {len(found)} layers", claims=SYMMETRY)
 
 
-def _outputs(subject: Subject, sample: Sample, outputs: torch.Tensor) -> AuditFinding:
+def _output_findings(subject: Subject, sample: Sample, outputs: torch.Tensor) -> AuditFinding:
     """Whether outputs depend on the inputs at all."""
-    spread, size = _spread(outputs), float(outputs.abs().max())
+    spread, size = _output_spread(outputs), float(outputs.abs().max())
     varied = any(bool((values != values[:1]).any()) for values in sample.tensors)
     more: dict[str, Any] = {
         "measured": f"outputs of size {size:.3g} differ by {spread:.3g} between {len(sample)} examples",
@@ -128,7 +131,7 @@ def _outputs(subject: Subject, sample: Sample, outputs: torch.Tensor) -> AuditFi
     }
     if not varied or len(sample) < LEAST_EXAMPLES:
         return skipped(CONSTANT, f"it needs {LEAST_EXAMPLES} examples that differ")
-    if spread > _rounding(subject, outputs):
+    if spread > _output_rounding(subject, outputs):
         return fine(CONSTANT, f"outputs move with the inputs, by {spread:.2g}", **more)
     zero = [name for name, values in subject.model.named_parameters() if not name.endswith("bias") and not values.any()]
     verdict = f"the outputs are the same for all {len(sample)} examples"
@@ -139,24 +142,24 @@ def _outputs(subject: Subject, sample: Sample, outputs: torch.Tensor) -> AuditFi
     return alarm(CONSTANT, verdict, advice=cure, weight=10, **more)
 
 
-def _spread(outputs: torch.Tensor) -> float:
+def _output_spread(outputs: torch.Tensor) -> float:
     """How far an output moves between examples."""
     rows = outputs.double()
     return float((rows.amax(0) - rows.amin(0)).max())
 
 
-def _rounding(subject: Subject, outputs: torch.Tensor) -> float:
+def _output_rounding(subject: Subject, outputs: torch.Tensor) -> float:
     return 2 * torch.finfo(subject.dtype).eps * float(outputs.abs().max())
 
 
-def _count(number: float) -> str:
+def _in_units(number: float) -> str:
     for unit, size in (("billion", 1e9), ("million", 1e6), ("thousand", 1e3)):
         if number >= size:
             return f"{number / size:.3g} {unit}"
     return f"{number:.0f}"
 
 
-def _bytes(number: float) -> str:
+def _bytes_text(number: float) -> str:
     for unit, size in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
         if number >= size:
             return f"{number / size:.3g} {unit}"

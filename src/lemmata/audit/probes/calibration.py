@@ -41,20 +41,20 @@ def calibration(subject: Subject, clock: Clock) -> Iterator[AuditFinding]:
     """Confidence against accuracy on the test part, or on the training part where there is no other."""
     held = subject.test if subject.test is not None and subject.test.targets is not None else None
     sample = subject.train if held is None else held
-    said = _some(predictions(subject, sample, clock), clock)
+    said = _some_examples(predictions(subject, sample, clock), clock)
     if len(said) < LEAST:
         yield skipped("calibration", f"{len(said)} labelled examples are too few to tell: it needs {LEAST}")
         return
-    found = _measured(said)
+    found = _measure_calibration(said)
     if not found.knows:
         told = f"it is right in {found.accuracy:.1%} of {len(said)} examples"
         yield fine("calibration", f"the network knows too little yet to be calibrated: {told}", numbers=found.numbers)
         return
-    train = said if held is None else _some(predictions(subject, subject.train, clock), clock)
-    yield _judged(found, said, train, held is not None, subject)
+    train = said if held is None else _some_examples(predictions(subject, subject.train, clock), clock)
+    yield _judge_calibration(found, said, train, held is not None, subject)
 
 
-def _some(said: Predictions, clock: Clock) -> Predictions:
+def _some_examples(said: Predictions, clock: Clock) -> Predictions:
     """As many as half of the time allows to fit a temperature to: some 50 softmaxes, of up to 100 ns a number."""
     seconds = 5e-6 * said.logits.shape[1]
     number = min(len(said), max(int(clock.left() / 2 / seconds), LEAST))
@@ -72,7 +72,7 @@ class _Measured(NamedTuple):
     numbers: dict[str, float]
 
 
-def _measured(said: Predictions) -> _Measured:
+def _measure_calibration(said: Predictions) -> _Measured:
     confidence, correct = said.probabilities.amax(1), said.correct
     temperature = fit_temperature(said.logits, said.labels)
     error = calibration_error(confidence, correct)
@@ -105,13 +105,15 @@ def _cross_fitted(said: Predictions) -> Predictions:
     return Predictions(logits, said.labels)
 
 
-def _judged(found: _Measured, said: Predictions, train: Predictions, held: bool, subject: Subject) -> AuditFinding:
+def _judge_calibration(
+    found: _Measured, said: Predictions, train: Predictions, held: bool, subject: Subject
+) -> AuditFinding:
     best, error, numbers = found.temperature, found.error, found.numbers
     where = f"{len(said)} {'test' if held else 'training'} examples"
     measured = f"calibration error {error.value:.3f} ({error.low:.3f} to {error.high:.3f}) on {where}; "
     measured += f"negative log-likelihood {numbers['nll']:.3f}"
     more = {
-        "measured": measured, "claims": CLAIMS, "numbers": numbers, "figures": [_figure(said, found)],
+        "measured": measured, "claims": CLAIMS, "numbers": numbers, "figures": [_reliability_figure(said, found)],
         "predicted": "a calibrated network is right as often as it says: error 0, best temperature 1",
     }  # fmt: skip
     right = f"right in {found.accuracy:.1%} of cases and says {found.confidence:.1%}"
@@ -119,29 +121,29 @@ def _judged(found: _Measured, said: Predictions, train: Predictions, held: bool,
     fitted = fit_temperature(train.logits, train.labels, z=0.0).value
     hot = fitted > HOT_TRAIN and temperature_evidence(train.logits, train.labels, 1.0) > SURE
     hot = hot or (held and temperature_evidence(said.logits, said.labels, HOT_TEST) > SURE)
-    hot = hot and _misplaced(train.at(min(max(fitted, 1e-3), 1e3))) < SWINGS
+    hot = hot and _misplaced_probability(train.at(min(max(fitted, 1e-3), 1e3))) < SWINGS
     cold = below and error.low > COLD and best.low > 0 and train.correct.double().mean() >= FITTED
     loud = alarm if _log_loss(subject, train) else hint
     if hot:
         size = f"{best.value:.2g} times" if best.value < math.inf else "far"
         verdict = f"overconfident: the network is {right}; its logits are {size} too large"
         cause = "Look for a factor on the logits, or stop earlier and regularise more."
-        return loud("calibration", verdict, advice=f"{_cure(found)} {cause}", weight=5.0, **more)
+        return loud("calibration", verdict, advice=f"{_cure_words(found)} {cause}", weight=5.0, **more)
     if cold:
         verdict = f"underconfident: the network is {right}; its logits are {1 / best.value:.2g} times too small"
         cause = "Look for a temperature or a softmax left before the output, and for strong label smoothing."
-        return loud("calibration", verdict, advice=f"{_cure(found)} {cause}", weight=4.0, **more)
+        return loud("calibration", verdict, advice=f"{_cure_words(found)} {cause}", weight=4.0, **more)
     apart = temperature_evidence(said.logits, said.labels, 1.0) > SURE and best.value > 1.5
     # To say too little costs less than to say too much, and young networks do.
     if error.low > (0.05 if below else 0.02) or apart:
         how = "" if error.value > 0.1 else "somewhat "
         verdict = f"{how}{'underconfident' if below else 'overconfident'}: the network is {right}"
         young = " It may also just be young: train on." if below else ""
-        return hint("calibration", verdict, advice=_cure(found) + young, weight=1 + 3 * error.value, **more)
+        return hint("calibration", verdict, advice=_cure_words(found) + young, weight=1 + 3 * error.value, **more)
     return fine("calibration", f"calibrated well enough, as far as {where} tell: the network is {right}", **more)
 
 
-def _cure(found: _Measured) -> str:
+def _cure_words(found: _Measured) -> str:
     best = found.temperature.value
     if not 0 < best < math.inf:  # never wrong, or wrong whenever it is sure
         return "Ask more examples: these do not show how sure it may be."
@@ -149,7 +151,7 @@ def _cure(found: _Measured) -> str:
     return told + f"{found.mended.value:.3f} and a negative log-likelihood of {found.numbers['nll_mended']:.3f}."
 
 
-def _misplaced(said: Predictions) -> float:
+def _misplaced_probability(said: Predictions) -> float:
     """The share of probability that stands with other classes than the labels do, in the mean over all examples."""
     shares = torch.bincount(said.labels, minlength=said.logits.shape[1]).double() / len(said)
     return (said.probabilities.mean(0) - shares).abs().sum().item() / 2
@@ -167,7 +169,7 @@ def _log_loss(subject: Subject, train: Predictions) -> bool:
     return own / 2 - 0.1 <= told <= 2 * own + 0.5
 
 
-def _figure(said: Predictions, found: _Measured) -> Figure:
+def _reliability_figure(said: Predictions, found: _Measured) -> Figure:
     curve = reliability_curve(said.probabilities.amax(1), said.correct)
     gap = torch.full_like(curve.low, math.nan)  # between one interval and the next
     across = torch.stack([curve.confidence, curve.confidence, gap], 1).flatten()

@@ -43,30 +43,34 @@ def curvature(subject: Subject, clock: Clock) -> Iterator[AuditFinding]:
         began = clock.left()
         top, bottom = (
             extreme_eigenpairs(
-                hessian, end=end, accuracy=0.01, steps=vectors_for(hessian.size, LANCZOS), generator=_generator(form)
+                hessian,
+                end=end,
+                accuracy=0.01,
+                steps=vectors_for(hessian.size, LANCZOS),
+                generator=_seeded_generator(form),
             )
             for end in ("largest", "smallest")
         )
         product = (began - clock.left()) / (top.products + bottom.products)
         largest, least = top.values.item(), bottom.values.item()
         ends = {"largest": largest, "residual": top.residuals.item()}
-        yield _downwards(form, ends, least, bottom.residuals.item())
+        yield _downward_findings(form, ends, least, bottom.residuals.item())
         clock.need(TRACE * product, "the trace of the Hessian")
-        yield _trace(form, hessian, ends, clock, product)
+        yield _trace_findings(form, hessian, ends, clock, product)
 
 
-def _trace(
+def _trace_findings(
     form: LearningForm, hessian: HessianOperator, ends: dict[str, float], clock: Clock, product: float
 ) -> AuditFinding:
     """How the curvature is spread, with the density where there is time for it."""
     room = vectors_for(hessian.size, STARTS * NODES) == STARTS * NODES
     estimate = hutch_plus_plus if room else hutchinson_trace  # which keeps no vectors
-    found = estimate(hessian, TRACE, generator=_generator(form))
+    found = estimate(hessian, TRACE, generator=_seeded_generator(form))
     error = 3 * found.standard_error
     figures = []
     if room and clock.left() > STARTS * NODES * product:
-        density = stochastic_spectral_density(hessian, STARTS, NODES, generator=_generator(form))
-        figures = [_figure(density)]
+        density = stochastic_spectral_density(hessian, STARTS, NODES, generator=_seeded_generator(form))
+        figures = [_spectrum_figure(density)]
     largest, size = ends["largest"], hessian.size
     steep = found.value / largest if largest > 0 else 0.0
     verdict = f"largest curvature {largest:.3g}, trace {found.value:.3g} ± {error:.2g} over {size:,} parameters"
@@ -80,7 +84,7 @@ def _trace(
     )  # fmt: skip
 
 
-def _downwards(form: LearningForm, ends: dict[str, float], least: float, residual: float) -> AuditFinding:
+def _downward_findings(form: LearningForm, ends: dict[str, float], least: float, residual: float) -> AuditFinding:
     """Whether the loss bends downwards along some direction, and whether the gradient is of use there."""
     (loss, square), largest = _loss_and_slope(form), ends["largest"]
     gain = square / (2 * largest) if largest > 0 else float("inf")
@@ -117,7 +121,7 @@ def _loss_and_slope(form: LearningForm) -> tuple[float, float]:
     return total, sum(part.double().square().sum().item() for part in gradient)
 
 
-def _figure(density: SpectralDensity) -> Figure:
+def _spectrum_figure(density: SpectralDensity) -> Figure:
     low, high = density.nodes.min().item(), density.nodes.max().item()
     spread = max(high - low, 1e-12)
     grid = torch.linspace(low - 0.05 * spread, high + 0.05 * spread, POINTS, dtype=torch.float64)
@@ -126,5 +130,5 @@ def _figure(density: SpectralDensity) -> Figure:
     return Figure("Spectrum of the Hessian", "eigenvalue", "density", [Line(grid, values)], y_log=True, note=note)
 
 
-def _generator(form: LearningForm) -> torch.Generator:
+def _seeded_generator(form: LearningForm) -> torch.Generator:
     return torch.Generator(form.subject.device).manual_seed(0)

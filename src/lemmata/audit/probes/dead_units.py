@@ -46,14 +46,14 @@ def dead_units(subject: Subject, clock: Clock) -> Iterator[AuditFinding]:
     if not found:
         yield skipped(NAME, "no activation that could die or saturate was met")
         return
-    told = [finding for layer, last in found for finding in _judged(layer, last, examples)]
+    told = [finding for layer, last in found for finding in _judge_layer(layer, last, examples)]
     yield from told
     rectifiers = [layer for layer, _ in found if not layer.both]
     if not told or (rectifiers and not any(finding.severity == "alarm" for finding in told)):
-        yield _summary(rectifiers, examples)
+        yield _layers_summary(rectifiers, examples)
 
 
-def _judged(layer: ActivationLayer, last: bool, examples: int) -> Iterator[AuditFinding]:
+def _judge_layer(layer: ActivationLayer, last: bool, examples: int) -> Iterator[AuditFinding]:
     where = f"layer {layer.name}"
     numbers = {"units": layer.units, "dead": layer.dead, "flat": layer.flat_fraction, "examples": examples}
     more: dict[str, Any] = {"numbers": numbers, "where": [layer.name]}
@@ -93,7 +93,7 @@ def _at_least(count: int, number: int) -> float:
     return float(betaincinv(count, number - count + 1, 1e-6)) if count else 0.0
 
 
-def _summary(layers: list[ActivationLayer], examples: int) -> AuditFinding:
+def _layers_summary(layers: list[ActivationLayer], examples: int) -> AuditFinding:
     """All layers together, once none is dead as a whole."""
     if not layers:
         return fine("saturation", f"activations keep their slopes on {examples} examples", claims=SLOPES)

@@ -56,14 +56,14 @@ def evaluation_mode(subject: Subject, clock: Clock) -> Iterator[AuditFinding]:
         yield skipped(NAME, f"it needs {LEAST} examples, got {len(sample)}")
         return
     outputs = subject.outputs(sample)
-    here = _scores(subject, outputs, sample)
+    here = _output_scores(subject, outputs, sample)
     if not is_trained(subject, sample):
         yield skipped(NAME, "the model is not trained yet: its loss is not much below that of a constant answer")
         return
     found = [
-        *_drawn(subject, sample, clock),
+        *_random_outputs(subject, sample, clock),
         *_left_in_training(subject, sample, outputs, here, part is subject.test),
-        *_statistics(subject, sample, here),
+        *_running_statistics(subject, sample, here),
     ]
     yield from found or [fine(NAME, f"evaluation mode is as good as any: {here.told}", claims=CLAIMS)]
 
@@ -74,11 +74,11 @@ def _left_in_training(
     training = [type(part).__name__ for part, flag in subject.modes if flag]
     if not training:
         return
-    there = _answers(subject, sample, as_it_was(subject))
+    there = _outputs_in_modes(subject, sample, as_it_was(subject))
     if torch.equal(there, outputs):
         return
-    found = _scores(subject, there, sample)
-    worse = _worse(found, here)
+    found = _output_scores(subject, there, sample)
+    worse = _points_worse(found, here)
     if worse == 0:
         return
     # A model that is being trained, or that nobody evaluates yet, may well be in training mode.
@@ -91,23 +91,23 @@ def _left_in_training(
         predicted="dropout and batch statistics are for training; evaluation scales weights and uses running averages",
         advice="call model.eval() before evaluation and use, and model.train() before the next epoch",
         claims=CLAIMS,
-        numbers=_numbers(found, here),
+        numbers=_score_pairs(found, here),
         where=sorted(set(training)),
         weight=7 if finished else 3,
     )
 
 
-def _drawn(subject: Subject, sample: Sample, clock: Clock) -> Iterator[AuditFinding]:
+def _random_outputs(subject: Subject, sample: Sample, clock: Clock) -> Iterator[AuditFinding]:
     """Outputs that are random in evaluation mode, against the mean of several."""
     first = sample[:32]
-    one, two = (_answers(subject, first, lambda: None, seed) for seed in (1, 2))
+    one, two = (_outputs_in_modes(subject, first, lambda: None, seed) for seed in (1, 2))
     if not bool((one - two).abs().max() > torch.finfo(subject.dtype).eps ** 0.5 * one.abs().max()):
         return
     affordable = int(clock.left() / 2 / (PASSES * max(subject.seconds, 1e-9)))
     sample = subject.some(max(affordable, 2), sample)
-    draws = torch.stack([_answers(subject, sample, lambda: None, seed) for seed in range(PASSES)])
-    here, best = (_scores(subject, answers, sample) for answers in (draws[0], draws.mean(0)))
-    costly = _worse(here, best) > 0
+    draws = torch.stack([_outputs_in_modes(subject, sample, lambda: None, seed) for seed in range(PASSES)])
+    here, best = (_output_scores(subject, answers, sample) for answers in (draws[0], draws.mean(0)))
+    costly = _points_worse(here, best) > 0
     yield (alarm if costly else hint)(
         "random answers",
         f"the answers are random in evaluation mode: {here.told} in one pass, {best.value} by the mean of {PASSES}",
@@ -116,12 +116,12 @@ def _drawn(subject: Subject, sample: Sample, clock: Clock) -> Iterator[AuditFind
         advice="functional.dropout(x, p, training=self.training), or nn.Dropout, which eval() turns off; "
         "if the draws are meant, use the mean of several",
         claims=CLAIMS,
-        numbers=_numbers(here, best),
+        numbers=_score_pairs(here, best),
         weight=7 if costly else 4,
     )
 
 
-def _statistics(subject: Subject, sample: Sample, here: Scores) -> Iterator[AuditFinding]:
+def _running_statistics(subject: Subject, sample: Sample, here: Scores) -> Iterator[AuditFinding]:
     """Running averages against the statistics of the batch at hand."""
     kept = [part for part in subject.model.modules() if getattr(part, "running_mean", None) is not None]
     if not kept or len(sample) < BATCH:
@@ -131,8 +131,8 @@ def _statistics(subject: Subject, sample: Sample, here: Scores) -> Iterator[Audi
         for part in kept:
             part.train()
 
-    there = _scores(subject, _answers(subject, sample, of_the_batch), sample)
-    if _worse(here, there) < 5:
+    there = _output_scores(subject, _outputs_in_modes(subject, sample, of_the_batch), sample)
+    if _points_worse(here, there) < 5:
         return
     yield hint(
         "running statistics",
@@ -142,7 +142,7 @@ def _statistics(subject: Subject, sample: Sample, here: Scores) -> Iterator[Audi
         advice="train longer, or set them anew: torch.optim.swa_utils.update_bn(loader, model); very small batches "
         "and momentum near 0 or 1 spoil them",
         claims=CLAIMS[2:],
-        numbers=_numbers(here, there),
+        numbers=_score_pairs(here, there),
         weight=6,
     )
 
@@ -157,7 +157,7 @@ def as_it_was(subject: Subject) -> Callable[[], None]:
     return set_modes
 
 
-def _answers(subject: Subject, sample: Sample, set_modes: Callable[[], None], seed: int = 0) -> Tensor:
+def _outputs_in_modes(subject: Subject, sample: Sample, set_modes: Callable[[], None], seed: int = 0) -> Tensor:
     """Outputs with parts in other modes; running statistics and modes are put back."""
     with kept_as_found(subject.model), torch.no_grad():
         set_modes()
@@ -171,7 +171,7 @@ def _answers(subject: Subject, sample: Sample, set_modes: Callable[[], None], se
     return torch.cat([answers, subject.outputs(sample)[len(answers) :]])
 
 
-def _scores(subject: Subject, outputs: Tensor, sample: Sample) -> Scores:
+def _output_scores(subject: Subject, outputs: Tensor, sample: Sample) -> Scores:
     targets = sample.targets
     assert targets is not None
     outputs = outputs.float()
@@ -183,7 +183,7 @@ def _scores(subject: Subject, outputs: Tensor, sample: Sample) -> Scores:
     return Scores(right.sum(1) / counted.sum(1).clamp_min(1), subject.loss(outputs, targets)[None])
 
 
-def _worse(these: Scores, those: Scores) -> float:
+def _points_worse(these: Scores, those: Scores) -> float:
     """By how many points of accuracy, or tenths of the loss, these are worse; 0 unless surely and by enough.
 
     Paired, example by example: a sign test of right and wrong answers, a normal law for the mean difference of losses.
@@ -200,7 +200,7 @@ def _worse(these: Scores, those: Scores) -> float:
     return tenths if sure and tenths >= 1 else 0.0
 
 
-def _numbers(these: Scores, those: Scores) -> dict[str, float]:
+def _score_pairs(these: Scores, those: Scores) -> dict[str, float]:
     pairs = {"loss": float(these.loss.mean()), "best_loss": float(those.loss.mean())}
     if these.right is not None and those.right is not None:
         pairs |= {"accuracy": float(these.right.mean()), "best_accuracy": float(those.right.mean())}

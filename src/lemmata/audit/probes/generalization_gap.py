@@ -47,10 +47,10 @@ def generalization_gap(subject: Subject, clock: Clock) -> Iterator[AuditFinding]
             yield skipped("generalisation gap", f"it needs an output for each target, got {answers} for {asked}")
             return
         word = "explained variance"
-        trained, tested = _regression(subject, test, clock)
+        trained, tested = _regression_scores(subject, test, clock)
     else:
         word = "accuracy"
-        trained, tested = _classification(subject, test, clock)
+        trained, tested = _classification_scores(subject, test, clock)
     gap, apart = trained.score - tested.score, trained.value - tested.value
     reach = math.hypot(trained.value - trained.low, tested.high - tested.value)  # Z standard errors of the difference
     low, high = apart - reach * 2 / Z, apart + reach * 2 / Z  # two of them, for what is only a hint
@@ -65,14 +65,14 @@ def generalization_gap(subject: Subject, clock: Clock) -> Iterator[AuditFinding]
     )
     figure = Figure(
         "Training and test", "", word,
-        [Bars(["training", "test", "test, constant answer"], [trained.score, tested.score, _constant(tested)])],
+        [Bars(["training", "test", "test, constant answer"], [trained.score, tested.score, _constant_score(tested)])],
     )  # fmt: skip
     more = {"measured": measured, "predicted": predicted, "claims": CLAIMS, "numbers": numbers, "figures": [figure]}
     if trained.low > LEARNT and tested.high < KEPT * trained.value:
         verdict = (
             f"memorised, not learnt: {word} {trained.score:.1%} on training examples, {tested.score:.1%} on others, "
         )
-        verdict += f"no better than a constant answer with {_constant(tested):.1%}"
+        verdict += f"no better than a constant answer with {_constant_score(tested):.1%}"
         advice = (
             "Look whether labels belong to their inputs, in both parts (shuffled? joined by position?), and whether "
         )
@@ -97,14 +97,16 @@ def generalization_gap(subject: Subject, clock: Clock) -> Iterator[AuditFinding]
         yield fine("generalisation gap", verdict, **more)
 
 
-def _classification(subject: Subject, test: Sample, clock: Clock) -> tuple[_Skill, _Skill]:
+def _classification_scores(subject: Subject, test: Sample, clock: Clock) -> tuple[_Skill, _Skill]:
     train, held = predictions(subject, subject.train, clock), predictions(subject, test, clock)
     usual = torch.bincount(train.labels).argmax()
-    trained, tested = (_skill(one.correct.double(), (one.labels == usual).double(), 1.0) for one in (train, held))
+    trained, tested = (
+        _skill_interval(one.correct.double(), (one.labels == usual).double(), 1.0) for one in (train, held)
+    )
     return trained, tested
 
 
-def _regression(subject: Subject, test: Sample, clock: Clock) -> tuple[_Skill, _Skill]:
+def _regression_scores(subject: Subject, test: Sample, clock: Clock) -> tuple[_Skill, _Skill]:
     centre = subject.train.targets.double().mean(0)  # type: ignore[union-attr]
     found = []
     for sample in (subject.train, test):
@@ -115,11 +117,11 @@ def _regression(subject: Subject, test: Sample, clock: Clock) -> tuple[_Skill, _
         spread = squares[1].mean().item()
         if spread == 0:
             raise ValueError("targets must differ from each other: all are equal")
-        found.append(_skill(-squares[0] / spread, -squares[1] / spread, 0.0))
+        found.append(_skill_interval(-squares[0] / spread, -squares[1] / spread, 0.0))
     return found[0], found[1]
 
 
-def _skill(own: Tensor, constant: Tensor, perfect: float) -> _Skill:
+def _skill_interval(own: Tensor, constant: Tensor, perfect: float) -> _Skill:
     """From the score of each example and that of the constant answer."""
     number, room = len(own), perfect - constant.mean().item()
     if room <= 0:
@@ -134,7 +136,7 @@ def _skill(own: Tensor, constant: Tensor, perfect: float) -> _Skill:
     return _Skill(value, value - reach, value + reach, score)
 
 
-def _constant(skill: _Skill) -> float:
+def _constant_score(skill: _Skill) -> float:
     """The score of the constant answer, which has no skill: score = constant + skill (1 - constant)."""
     if skill.value >= 1 or skill.score == skill.value:
         return 0.0

@@ -44,10 +44,10 @@ def gradient_noise(subject: Subject, clock: Clock) -> Iterator[AuditFinding]:
     examples = max(examples_for(subject, 0.8 * clock.left(), PASSES), least)
     clock.need(PASSES * subject.seconds * examples, "the noise of the gradients")
     with learning_form(subject, examples) as form:
-        yield _judged(form, _interval(form, least, clock))
+        yield _judge_noise(form, _noise_interval(form, least, clock))
 
 
-def _interval(form: LearningForm, least: int, clock: Clock) -> NoiseInterval:
+def _noise_interval(form: LearningForm, least: int, clock: Clock) -> NoiseInterval:
     """Means of independent unbiased estimates of both parts, each with an interval by Student's law."""
     sample = form.subject.some(max(len(form.sample), least)) if len(form.sample) < least else form.sample
     size = min(SIZE, len(sample) // (GROUPS * BATCHES))
@@ -69,43 +69,51 @@ def _interval(form: LearningForm, least: int, clock: Clock) -> NoiseInterval:
 
     square, square_low, square_high = ends([one.gradient_square for one in found])
     noise, noise_low, noise_high = ends([one.variance for one in found])
-    return NoiseInterval(_over(noise, square), _over(noise_low, square_high), _over(noise_high, square_low))
+    return NoiseInterval(
+        _noise_over_gradient(noise, square),
+        _noise_over_gradient(noise_low, square_high),
+        _noise_over_gradient(noise_high, square_low),
+    )
 
 
-def _over(above: float, below: float) -> float:
+def _noise_over_gradient(above: float, below: float) -> float:
     return above / below if below > 0 else math.inf if above > 0 else 0.0
 
 
-def _judged(form: LearningForm, found: NoiseInterval) -> AuditFinding:
+def _judge_noise(form: LearningForm, found: NoiseInterval) -> AuditFinding:
     size = form.subject.training.batch_size
-    told = f"{_count(found.scale)} ({_count(found.low)} to {_count(found.high)})"
+    told = f"{_in_digits(found.scale)} ({_in_digits(found.low)} to {_in_digits(found.high)})"
     if math.isinf(found.high):
-        told = f"at least {_count(found.low)}" if found.low > 0 else "too uncertain to tell"
+        told = f"at least {_in_digits(found.low)}" if found.low > 0 else "too uncertain to tell"
     more = {
         "measured": f"noise scale {told} on {len(form.sample)} examples, {form.words}",
         "predicted": "a batch of B examples has a gradient of length |G| with noise of variance tr Σ/B; both are "
         "equal at B = tr Σ/|G|², the noise scale",
         "claims": ("optim.sgd.variance", "optim.sgd.basin_width"),
         "numbers": {"scale": found.scale, "low": found.low, "high": found.high, "batch_size": size or math.nan},
-        "figures": [_figure(found, size)],
+        "figures": [_noise_figure(found, size)],
     }
     if size is None:
         return fine(NAME, f"the gradient noise scale is {told}; give batch_size=... and yours is compared",
                     **more)  # fmt: skip
     if size > FAR * found.high:
         verdict = f"batches of {size} are {size / max(found.high, 1):.2g} times the noise scale {told} and more"
-        cure = f"at these weights batches of {_count(max(found.high, 1))} would take you as far per step, at less cost"
+        cure = (
+            f"at these weights batches of {_in_digits(max(found.high, 1))} would take you as far per step, at less cost"
+        )
         return hint(NAME, verdict, advice=cure, weight=1.5, **more)
     if size * FAR < found.low:
         verdict = f"batches of {size} are far below the noise scale {told}: their gradients are mostly noise"
-        cure = f"up to about {_count(found.low)} examples, doubling the batch nearly halves the steps that are needed"
+        cure = (
+            f"up to about {_in_digits(found.low)} examples, doubling the batch nearly halves the steps that are needed"
+        )
         return hint(NAME, verdict, advice=cure, weight=1.0, **more)
     if math.isinf(found.high):  # near a minimum the gradient is lost in its noise
         return fine(NAME, f"your batches hold {size} examples; the noise scale is {told}", **more)
     return fine(NAME, f"batches of {size} suit the noise scale {told}", **more)
 
 
-def _figure(found: NoiseInterval, size: int | None) -> Figure:
+def _noise_figure(found: NoiseInterval, size: int | None) -> Figure:
     """Noise over gradient as a function of the batch size."""
     ends = [value for value in (found.low, found.scale, found.high, float(size or 0)) if 0 < value < math.inf]
     most = max([*ends, 64.0])
@@ -123,5 +131,5 @@ def _figure(found: NoiseInterval, size: int | None) -> Figure:
     return Figure("Noise of a batch's gradient", "batch size", "noise over gradient", marks, x_log=True, y_log=True)
 
 
-def _count(value: float) -> str:
+def _in_digits(value: float) -> str:
     return f"{value:,.0f}" if value >= 10 else f"{value:.2g}"

@@ -46,10 +46,10 @@ def input_scale(subject: Subject, clock: Clock) -> Iterator[AuditFinding]:
         else:
             yield skipped(NAME, "no layer multiplies the data themselves by weights, as with tokens")
         return
-    yield from (_judged(one) for one in {one.name: one for one in firsts}.values())
+    yield from (_judge_scale(one) for one in {one.name: one for one in firsts}.values())
 
 
-def _judged(first: WeightProduct) -> AuditFinding:
+def _judge_scale(first: WeightProduct) -> AuditFinding:
     given = _by_feature(first)  # (features, values)
     square = float(given.square().mean())
     deviations, means = given.std(1, correction=0), given.mean(1)
@@ -73,20 +73,22 @@ def _judged(first: WeightProduct) -> AuditFinding:
             f"the inputs of layer {first.name} are {root:.3g} in size: stable steps are {square:,.0f} times smaller"
         )
         cure = f"{how} (pictures of 0 to 255: divide by 255 first)"
-        return alarm(NAME, f"{verdict} than with standardised inputs", advice=cure, weight=7, **_drawn(more, given))
+        return alarm(
+            NAME, f"{verdict} than with standardised inputs", advice=cure, weight=7, **_with_figure(more, given)
+        )
     if 0 < square <= 1 / CURVATURE**2:
         verdict = f"the inputs of layer {first.name} are only {root:.2g} in size: biases drown them"
-        return alarm(NAME, verdict, advice=how, weight=6, **_drawn(more, given))
+        return alarm(NAME, verdict, advice=how, weight=6, **_with_figure(more, given))
     if square >= WORTH_A_WORD:
         verdict = (
             f"the inputs of layer {first.name} are {root:.3g} in size, which makes stable steps {square:,.0f} times"
         )
-        return hint(NAME, f"{verdict} smaller", advice=how, weight=4, **_drawn(more, given))
+        return hint(NAME, f"{verdict} smaller", advice=how, weight=4, **_with_figure(more, given))
     if spread > SPREAD and first.function == "linear":
         verdict = (
             f"features of layer {first.name} differ {spread:,.0f} times in size, a condition number of {spread**2:.1g}"
         )
-        return hint(NAME, verdict, advice=how, weight=3, **_drawn(more, given))
+        return hint(NAME, verdict, advice=how, weight=3, **_with_figure(more, given))
     return fine(
         NAME, f"the inputs of layer {first.name} are {root:.2g} in size, near the 1 of standardised ones", **more
     )
@@ -101,7 +103,7 @@ def _by_feature(first: WeightProduct) -> Tensor:
     return given.movedim(axis, 0).reshape(given.shape[axis], -1)
 
 
-def _drawn(more: dict, given: Tensor) -> dict:
+def _with_figure(more: dict, given: Tensor) -> dict:
     sizes = given.square().mean(1).sqrt()
     largest = torch.argsort(sizes, descending=True)[:12].sort().values
     bars = Bars([str(int(one)) for one in largest], sizes[largest])

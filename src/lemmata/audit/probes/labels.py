@@ -40,13 +40,13 @@ def labels(subject: Subject, clock: Clock) -> Iterator[AuditFinding]:
             weight=3,
         )
     if bool((targets == targets.flatten()[0]).all()):
-        yield _constant(subject, targets)
+        yield _constant_labels(subject, targets)
     elif subject.task == "classes" and not targets.is_floating_point():
-        yield from _classes(subject, targets)
+        yield from _class_findings(subject, targets)
     elif subject.task == "binary":
-        yield from _balance(torch.bincount((targets > 0.5).long().flatten(), minlength=2).float())
+        yield from _balance_findings(torch.bincount((targets > 0.5).long().flatten(), minlength=2).float())
     elif subject.task == "numbers":
-        yield _scale(targets.float().flatten(1) if targets.ndim > 1 else targets.float()[:, None])
+        yield _target_scale(targets.float().flatten(1) if targets.ndim > 1 else targets.float()[:, None])
 
 
 def _out_of_range(subject: Subject) -> AuditFinding:
@@ -80,7 +80,7 @@ def _out_of_range(subject: Subject) -> AuditFinding:
     )
 
 
-def _constant(subject: Subject, targets: Tensor) -> AuditFinding:
+def _constant_labels(subject: Subject, targets: Tensor) -> AuditFinding:
     value, whole = targets.flatten()[0].item(), subject.given[0].whole
     number = f"all {len(targets):,}" if whole else f"the first {len(targets):,}"
     return (alarm if whole and len(targets) > 1 else hint)(
@@ -97,7 +97,7 @@ def _constant(subject: Subject, targets: Tensor) -> AuditFinding:
     )
 
 
-def _classes(subject: Subject, targets: Tensor) -> Iterator[AuditFinding]:
+def _class_findings(subject: Subject, targets: Tensor) -> Iterator[AuditFinding]:
     number = subject.classes
     counts = torch.bincount(targets[subject.counted(targets)], minlength=number).float()
     total = float(counts.sum())
@@ -127,7 +127,7 @@ def _classes(subject: Subject, targets: Tensor) -> Iterator[AuditFinding]:
         )
     yield from _test_only(subject, counts)
     if number <= 1000:
-        yield from _balance(counts)
+        yield from _balance_findings(counts)
 
 
 def _test_only(subject: Subject, counts: Tensor) -> Iterator[AuditFinding]:
@@ -154,7 +154,7 @@ def _test_only(subject: Subject, counts: Tensor) -> Iterator[AuditFinding]:
         )
 
 
-def _balance(counts: Tensor) -> Iterator[AuditFinding]:
+def _balance_findings(counts: Tensor) -> Iterator[AuditFinding]:
     total, present = float(counts.sum()), counts[counts > 0]
     most, least = float(present.max()), float(present.min())
     share = most / max(total, 1.0)
@@ -179,7 +179,7 @@ def _balance(counts: Tensor) -> Iterator[AuditFinding]:
         yield fine("class balance", told, measured=said, claims=CLAIMS, figures=figures, numbers=numbers)
 
 
-def _scale(values: Tensor) -> AuditFinding:
+def _target_scale(values: Tensor) -> AuditFinding:
     """Numbers to be predicted, by column: the one that is farthest from mean 0 and deviation 1."""
     mean, spread = values.mean(0), values.std(0, unbiased=False)
     size = values.square().mean(0).sqrt()

@@ -38,21 +38,21 @@ def leakage(subject: Subject, clock: Clock) -> Iterator[AuditFinding]:
     if test is None:
         yield skipped("copies in test", "it needs a test part (test=..., --test)")
     elif len(train) > 1:
-        rows = _rows(columns)
-        yield _copies(groups, len(train), rows, subject)
-        yield from _twins(groups, len(train), train, rows, clock)
+        rows = _example_rows(columns)
+        yield _exact_copies(groups, len(train), rows, subject)
+        yield from _near_copies(groups, len(train), train, rows, clock)
     targets = train.targets
     if targets is not None and subject.task in ("classes", "binary") and targets.numel() == len(train):
-        yield _conflicts(held, targets)
+        yield _conflicting_labels(held, targets)
 
 
-def _copies(groups: Tensor, number: int, rows: Tensor, subject: Subject) -> AuditFinding:
+def _exact_copies(groups: Tensor, number: int, rows: Tensor, subject: Subject) -> AuditFinding:
     """Test examples that are equal to a training example."""
     held, asked = groups[:number], groups[number:]
     count = torch.bincount(held, minlength=int(groups.max()) + 1)
     leaked, repeated = count[asked] > 0, count[held] > 1
     found, share, own = int(leaked.sum()), leaked.double().mean().item(), repeated.double().mean().item()
-    which = torch.cat([_firsts(held), number + _firsts(asked)])
+    which = torch.cat([_first_of_groups(held), number + _first_of_groups(asked)])
     distinct = int(held.max()) + 1  # groups are numbered as they first occur
     rest = agreement_of_rest(rows[which[:distinct]], rows[which[distinct:]]) if found else 1.0
     # Were both parts drawn from one source, a test example had a twin in the training part as often as a training
@@ -84,12 +84,12 @@ def _copies(groups: Tensor, number: int, rows: Tensor, subject: Subject) -> Audi
     return fine("copies in test", verdict, **more)
 
 
-def _twins(groups: Tensor, number: int, train: Sample, rows: Tensor, clock: Clock) -> Iterator[AuditFinding]:
+def _near_copies(groups: Tensor, number: int, train: Sample, rows: Tensor, clock: Clock) -> Iterator[AuditFinding]:
     """Test examples that are nearly equal to one training example and to no second one."""
     if not all(x.is_floating_point() for x in train.tensors):
         return
     held, asked = groups[:number], groups[number:]
-    basis = _firsts(held)
+    basis = _first_of_groups(held)
     new = (asked > int(held.max())).nonzero()[:, 0] + number  # without a copy in the training part
     new = new[torch.randperm(len(new), generator=torch.Generator().manual_seed(0))[:POINTS]]
     own = torch.randperm(len(basis), generator=torch.Generator().manual_seed(0))[:POINTS]
@@ -101,7 +101,7 @@ def _twins(groups: Tensor, number: int, train: Sample, rows: Tensor, clock: Cloc
     clock.need(
         1e-9 * work + 1e-9 * rows.numel() * PROJECTED * (rows.shape[1] > 2 * PROJECTED), "looking for near twins"
     )
-    points = _projected(rows.float(), basis, tables)
+    points = _project_rows(rows.float(), basis, tables)
     trained = near_twins(points[basis[own]], points[basis], own=own)
     # All of the test part may be twins: what is usual, the training part says.
     tested = near_twins(points[new], points[basis], dimension=trained.dimension)
@@ -128,7 +128,7 @@ def _twins(groups: Tensor, number: int, train: Sample, rows: Tensor, clock: Cloc
         yield fine("near twins in test", told, **more)
 
 
-def _conflicts(groups: Tensor, targets: Tensor) -> AuditFinding:
+def _conflicting_labels(groups: Tensor, targets: Tensor) -> AuditFinding:
     """Equal training examples with different labels: all but the most frequent label are out of reach."""
     labels = equal_groups(targets)
     pairs = torch.stack([groups, labels.to(groups)], 1)
@@ -151,7 +151,7 @@ def _conflicts(groups: Tensor, targets: Tensor) -> AuditFinding:
     return hint("labels of copies", verdict, **more)
 
 
-def _firsts(groups: Tensor) -> Tensor:
+def _first_of_groups(groups: Tensor) -> Tensor:
     """Where each group first occurs, in the order of the groups."""
     order = groups.argsort(stable=True)
     ordered = groups[order]
@@ -160,7 +160,7 @@ def _firsts(groups: Tensor) -> Tensor:
     return order[new]
 
 
-def _rows(columns: tuple[Tensor, ...]) -> Tensor:
+def _example_rows(columns: tuple[Tensor, ...]) -> Tensor:
     """All inputs of an example in one row, or as many numbers of them as are looked at, (examples, features)."""
     rows = [x.flatten(1) if x.ndim > 1 else x[:, None] for x in columns]
     random = torch.Generator().manual_seed(0)
@@ -173,7 +173,7 @@ def _rows(columns: tuple[Tensor, ...]) -> Tensor:
     return torch.cat(parts, 1)
 
 
-def _projected(rows: Tensor, basis: Tensor, tables: bool) -> Tensor:
+def _project_rows(rows: Tensor, basis: Tensor, tables: bool) -> Tensor:
     """In few dimensions; columns of tables have units of their own, and are measured in their spread."""
     if tables:
         spread = rows[basis].std(0)

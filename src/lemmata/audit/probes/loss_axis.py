@@ -30,7 +30,7 @@ MIXED = 0.05
 def loss_axis(subject: Subject, clock: Clock) -> Iterator[AuditFinding]:
     clock.need(4 * TOGETHER * subject.seconds, "batches of other examples")
     if len(subject.train) >= 4:
-        yield _mixing(subject)
+        yield _mixed_outputs(subject)
         yield from _one_alone(subject)
     targets = subject.train.targets
     if targets is None or subject.unusable:
@@ -40,10 +40,10 @@ def loss_axis(subject: Subject, clock: Clock) -> Iterator[AuditFinding]:
             warnings.simplefilter("ignore")  # torch warns of shapes that it broadcasts, which is what is asked here
             yield from _own_loss(subject)
     elif subject.task == "numbers":
-        yield from _shapes(subject)
+        yield from _broadcast_shapes(subject)
 
 
-def _mixing(subject: Subject) -> AuditFinding:
+def _mixed_outputs(subject: Subject) -> AuditFinding:
     """Outputs of the last examples of a batch, beside other first ones. The last: recurrence looks backwards."""
     number = min(TOGETHER, len(subject.train) // 2)
     rows = subject.some(2 * number)
@@ -120,13 +120,15 @@ def _own_loss(subject: Subject) -> Iterator[AuditFinding]:
             weight=8,
         )
         return
-    found = [*_pairs(subject, free, targets, generator), *_axes(subject, free, targets, generator)]
-    found += _total(subject, free, targets)
+    found = [*_shuffled_targets(subject, free, targets, generator), *_constant_axes(subject, free, targets, generator)]
+    found += _loss_reduction(subject, free, targets)
     told = "each output meets its own target, and the loss is not a sum over the batch"
     yield from found or [fine("loss axes", told, claims=(*LOSS, *MEAN))]
 
 
-def _pairs(subject: Subject, free: Tensor, targets: Tensor, generator: torch.Generator) -> Iterator[AuditFinding]:
+def _shuffled_targets(
+    subject: Subject, free: Tensor, targets: Tensor, generator: torch.Generator
+) -> Iterator[AuditFinding]:
     """A loss must notice when targets are dealt to other examples."""
     if bool((targets == targets[:1]).all()) or len(targets) < 4:
         return
@@ -135,7 +137,7 @@ def _pairs(subject: Subject, free: Tensor, targets: Tensor, generator: torch.Gen
     moves = max(abs(float(subject.loss(free, other)) - here) for other in dealt)
     if moves > 1e-5 * (1 + abs(here)):
         return
-    shapes = f"outputs {_shape(subject.network.as_answered(free))} and targets {_shape(targets)}"
+    shapes = f"outputs {_dims_text(subject.network.as_answered(free))} and targets {_dims_text(targets)}"
     yield alarm(
         "loss axes",
         f"the loss does not see which target belongs to which output: {shapes} are compared as all pairs or as means",
@@ -148,7 +150,9 @@ def _pairs(subject: Subject, free: Tensor, targets: Tensor, generator: torch.Gen
     )
 
 
-def _axes(subject: Subject, free: Tensor, targets: Tensor, generator: torch.Generator) -> Iterator[AuditFinding]:
+def _constant_axes(
+    subject: Subject, free: Tensor, targets: Tensor, generator: torch.Generator
+) -> Iterator[AuditFinding]:
     """Along which axis a constant may be added to the outputs: a softmax does not see it along its own."""
     if subject.task != "classes":
         return
@@ -176,7 +180,7 @@ def _axes(subject: Subject, free: Tensor, targets: Tensor, generator: torch.Gene
     )
 
 
-def _total(subject: Subject, free: Tensor, targets: Tensor) -> Iterator[AuditFinding]:
+def _loss_reduction(subject: Subject, free: Tensor, targets: Tensor) -> Iterator[AuditFinding]:
     """The same batch twice has the same mean and twice the sum."""
     once = float(subject.loss(free, targets))
     twice = float(subject.loss(torch.cat([free, free]), torch.cat([targets, targets])))
@@ -195,7 +199,7 @@ def _total(subject: Subject, free: Tensor, targets: Tensor) -> Iterator[AuditFin
     )
 
 
-def _shapes(subject: Subject) -> Iterator[AuditFinding]:
+def _broadcast_shapes(subject: Subject) -> Iterator[AuditFinding]:
     """Outputs and targets that torch's own losses would broadcast; the audit brings them to one shape."""
     outputs, targets = subject.outputs(subject.some(2)), subject.train.targets
     assert targets is not None
@@ -203,7 +207,7 @@ def _shapes(subject: Subject) -> Iterator[AuditFinding]:
         return
     yield hint(
         "target shape",
-        f"outputs are {_shape(outputs)} and targets {_shape(targets)}: torch's losses would compare all pairs",
+        f"outputs are {_dims_text(outputs)} and targets {_dims_text(targets)}: torch's losses would compare all pairs",
         predicted="torch broadcasts them to (batch, batch), with a warning; the best answer is then a constant",
         advice="bring both to one shape before the loss: outputs.squeeze(1), or targets.reshape(outputs.shape)",
         claims=("loss.squared",),
@@ -211,6 +215,6 @@ def _shapes(subject: Subject) -> Iterator[AuditFinding]:
     )
 
 
-def _shape(values: Tensor) -> str:
+def _dims_text(values: Tensor) -> str:
     rest = "".join(f" {size}," for size in values.shape[1:])
     return f"(batch,{rest})".replace(" 1,)", " 1)") if rest else "(batch,)"

@@ -28,8 +28,8 @@ def margins(subject: Subject, clock: Clock) -> Iterator[AuditFinding]:
     floating = [x for x in sample.tensors if x.is_floating_point()]
     part = subject.some(min(MOST, max(int(clock.left() / (12 * subject.seconds + 1e-9)), BATCH)), sample)
     clock.need(3 * subject.seconds * len(part), f"the gradients of {len(part)} margins")
-    spread = _spread(floating) if floating else 0.0
-    margin, distance = _measured(subject, part, bool(floating))
+    spread = _input_spread(floating) if floating else 0.0
+    margin, distance = _measure_margins(subject, part, bool(floating))
     if len(margin) < LEAST:
         yield skipped("margins", f"{len(margin)} labelled examples are too few to tell: it needs {LEAST}")
         return
@@ -68,12 +68,12 @@ def margins(subject: Subject, clock: Clock) -> Iterator[AuditFinding]:
         yield fine("margins", verdict + f"boundary, to first order; {wrong:.1%} of {where} are beyond it", **more)
 
 
-def _spread(inputs: list[Tensor]) -> float:
+def _input_spread(inputs: list[Tensor]) -> float:
     """The root of the mean squared distance of examples from their mean."""
     return sum((x.double() - x.double().mean(0)).square().sum().item() / len(x) for x in inputs) ** 0.5
 
 
-def _measured(subject: Subject, part: Sample, gradients: bool) -> tuple[Tensor, Tensor]:
+def _measure_margins(subject: Subject, part: Sample, gradients: bool) -> tuple[Tensor, Tensor]:
     """Margins in logits and distances in units of the inputs, each (examples,)."""
     random = torch.Generator().manual_seed(0)
     found: list[tuple[Tensor, Tensor]] = []

@@ -54,9 +54,9 @@ class Agreement(NamedTuple):
 @probe("Labels and inputs", value=60, share=0.1, needs=("targets",))
 def shuffled_labels(subject: Subject, clock: Clock) -> Iterator[AuditFinding]:
     given = [part for part in (subject.train, subject.test) if part is not None and part.targets is not None]
-    parts = [_counted(subject, part) for part in given]
+    parts = [_counted_examples(subject, part) for part in given]
     parts = parts[:1] + [part for part in parts[1:] if len(part) >= LEAST]
-    unfit = _unfit(subject, parts)
+    unfit = _unfit_reason(subject, parts)
     if unfit:
         yield skipped(NAME, unfit)
         return
@@ -66,18 +66,18 @@ def shuffled_labels(subject: Subject, clock: Clock) -> Iterator[AuditFinding]:
     if number < LEAST:
         clock.need(2 * each * LEAST**2, "distances of all pairs")
     chosen = [subject.some(number, part) for part in parts]
-    columns, targets = _columns(chosen), [_plain(subject, part) for part in chosen]
-    train = _agreement(columns[0], targets[0], columns[0], targets[0], same=True)
+    columns, targets = _input_columns(chosen), [_plain_targets(subject, part) for part in chosen]
+    train = _neighbour_agreement(columns[0], targets[0], columns[0], targets[0], same=True)
     if len(chosen) == 1:
         yield from _one_part(subject, chosen[0], train)
         return
-    test = _agreement(columns[1], targets[1], columns[1], targets[1], same=True)
-    between = _agreement(columns[0], targets[0], columns[1], targets[1])
-    found = _two_parts(train, test, between, _renamed(subject, columns, targets))
+    test = _neighbour_agreement(columns[1], targets[1], columns[1], targets[1], same=True)
+    between = _neighbour_agreement(columns[0], targets[0], columns[1], targets[1])
+    found = _two_parts(train, test, between, _renamed_labels(subject, columns, targets))
     yield from [found] if found else _one_part(subject, chosen[0], train)
 
 
-def _counted(subject: Subject, part: Sample) -> Sample:
+def _counted_examples(subject: Subject, part: Sample) -> Sample:
     """Without examples that the loss leaves out."""
     return part if part.targets is None or part.targets.ndim > 1 else part[subject.counted(part.targets)]
 
@@ -136,7 +136,7 @@ def _one_part(subject: Subject, sample: Sample, train: Agreement) -> Iterator[Au
         )
 
 
-def _unfit(subject: Subject, parts: list[Sample]) -> str:
+def _unfit_reason(subject: Subject, parts: list[Sample]) -> str:
     """Why neighbours cannot be asked, in words."""
     if not all(x.is_floating_point() for x in subject.train.tensors):
         return "it needs inputs of real numbers"
@@ -152,7 +152,7 @@ def _unfit(subject: Subject, parts: list[Sample]) -> str:
     return ""
 
 
-def _columns(parts: list[Sample]) -> list[Tensor]:
+def _input_columns(parts: list[Sample]) -> list[Tensor]:
     """Inputs as rows of numbers, each of deviation one in the training part."""
     rows = [torch.cat([x.flatten(1).float() for x in part.tensors], 1) for part in parts]
     scale = rows[0].std(0)
@@ -160,27 +160,27 @@ def _columns(parts: list[Sample]) -> list[Tensor]:
     return [(one - rows[0].mean(0)) / scale for one in rows]
 
 
-def _plain(subject: Subject, part: Sample) -> Tensor:
+def _plain_targets(subject: Subject, part: Sample) -> Tensor:
     assert part.targets is not None
     targets = part.targets.flatten()
     return targets.double() if subject.task == "numbers" else targets.long()
 
 
-def _agreement(x: Tensor, y: Tensor, asked_x: Tensor, asked_y: Tensor, same: bool = False) -> Agreement:
+def _neighbour_agreement(x: Tensor, y: Tensor, asked_x: Tensor, asked_y: Tensor, same: bool = False) -> Agreement:
     """Of what is asked with its nearest neighbours among (x, y); within one part, each but itself."""
-    nearest, distance = _nearest(x, asked_x, same)
+    nearest, distance = _nearest_neighbours(x, asked_x, same)
     generator = torch.Generator().manual_seed(0)
-    rate = _score(asked_y, y[nearest])
+    rate = _agreement_score(asked_y, y[nearest])
     dealt = []
     for _ in range(DEALT):
         order = torch.randperm(len(asked_y), generator=generator).to(y.device)
         other = asked_y[order]
-        dealt.append(_score(other, (other if same else y)[nearest]))
+        dealt.append(_agreement_score(other, (other if same else y)[nearest]))
     chance = torch.tensor(dealt, dtype=torch.float64)
     return Agreement(rate, float(chance.mean()), max(float(chance.std()), 1e-6), distance)
 
 
-def _nearest(x: Tensor, asked: Tensor, same: bool) -> tuple[Tensor, float]:
+def _nearest_neighbours(x: Tensor, asked: Tensor, same: bool) -> tuple[Tensor, float]:
     distances = torch.cdist(asked, x)
     if same:
         distances.fill_diagonal_(torch.inf)
@@ -188,18 +188,18 @@ def _nearest(x: Tensor, asked: Tensor, same: bool) -> tuple[Tensor, float]:
     return least.indices, float(least.values.median())
 
 
-def _score(y: Tensor, other: Tensor) -> float:
+def _agreement_score(y: Tensor, other: Tensor) -> float:
     """The share of equal classes, or the correlation of numbers."""
     if y.is_floating_point():
         return float(torch.corrcoef(torch.stack([y, other]))[0, 1].nan_to_num())
     return float((y == other).double().mean())
 
 
-def _renamed(subject: Subject, columns: list[Tensor], targets: list[Tensor]) -> float:
+def _renamed_labels(subject: Subject, columns: list[Tensor], targets: list[Tensor]) -> float:
     """How far test labels agree with those of training neighbours at best, were the classes called otherwise."""
     if subject.task == "numbers" or subject.classes > 1000:
         return 0.0
-    nearest, _ = _nearest(columns[0], columns[1], same=False)
+    nearest, _ = _nearest_neighbours(columns[0], columns[1], same=False)
     number = max(int(one.max()) for one in targets) + 1
     pairs = torch.bincount(targets[1] * number + targets[0][nearest], minlength=number**2).reshape(number, number).cpu()
     rows, places = linear_sum_assignment(-pairs.numpy())

@@ -57,14 +57,14 @@ def signal(subject: Subject, clock: Clock) -> Iterator[AuditFinding]:
         more = {"measured": f"the largest size before it is {size:.2g}", "claims": CLAIMS, "where": [broken.name]}
         yield alarm(NAME, verdict, advice=cure, weight=10, **more)
         return
-    laws = {layer.name: initial_law(layer.weight, *_fans(layer)) for layer in now if layer.function in DRAWN}
-    yield from _initialisation(now, laws)
+    laws = {layer.name: initial_law(layer.weight, *_layer_fans(layer)) for layer in now if layer.function in DRAWN}
+    yield from _initialisation_finding(now, laws)
     # The last layer has the size that the task wants.
     hidden = now[:-1]
     if len(hidden) < LEAST_LAYERS:
         yield skipped(NAME, f"it needs {LEAST_LAYERS} hidden layers to speak of depth, found {len(hidden)}")
         return
-    foretold, others = _foretold(hidden), {}
+    foretold, others = _predicted_factors(hidden), {}
     if clock.left() > 2 * number * each:
         others = _with_other_weights(subject, sample)
     yield _through_depth(hidden, foretold, others)
@@ -89,27 +89,32 @@ def _with_other_weights(subject: Subject, sample: Sample) -> dict[str, list[Laye
 def _through_depth(
     layers: list[LayerSignal], foretold: tuple[float, float] | None, others: dict[str, list[LayerSignal]]
 ) -> AuditFinding:
-    forward, backward = _trends(layers)
+    forward, backward = _depth_trends(layers)
     measured = f"a layer multiplies signals by {forward.factor:.3g} and gradients by {backward.factor:.3g} on their way"
-    measured += f" back; depth scales {_told(forward.depth_scale)} and {_told(backward.depth_scale)} layers"
+    measured += (
+        f" back; depth scales {_scale_in_words(forward.depth_scale)} and {_scale_in_words(backward.depth_scale)} layers"
+    )
     predicted = "weights of the right variance keep both: factor 1"
     if foretold is not None:
         predicted += f"; a wide network with this one's variances has {foretold[0]:.3g} and {foretold[1]:.3g}"
     for name, other in others.items():
-        there = _trends(other)
+        there = _depth_trends(other)
         measured += f"; {name}: {there[0].factor:.3g} and {there[1].factor:.3g}"
     more: dict[str, Any] = {
         "measured": measured,
         "predicted": predicted,
         "claims": CLAIMS,
-        "figures": [_figure("Signals", "forward", layers, others), _figure("Gradients", "backward", layers, others)],
+        "figures": [
+            _depth_figure("Signals", "forward", layers, others),
+            _depth_figure("Gradients", "backward", layers, others),
+        ],
         "numbers": {
             "forward_factor": forward.factor, "backward_factor": backward.factor,
             "forward_total": forward.total, "backward_total": backward.total, "layers": len(layers),
         },
     }  # fmt: skip
     told = {"signals": forward, "gradients": backward}
-    what = max(told, key=lambda one: (SEVERITIES.index(_severity(told[one])), abs(math.log(told[one].factor))))
+    what = max(told, key=lambda one: (SEVERITIES.index(_trend_severity(told[one])), abs(math.log(told[one].factor))))
     worst, way = told[what], "" if what == "signals" else " on their way back"
     if worst.factor < 1:
         verdict = f"{what} shrink to {worst.factor:.2g} of their size a layer{way}, to {worst.total:.1g} over"
@@ -118,27 +123,27 @@ def _through_depth(
     rule = "glorot" if {"tanh", "sigmoid"} & {name for one in layers for name in one.then} else "he"
     cure = f'initialise by lemmata.tricks.initialize(model, "{rule}"), or put normalisation or residual connections'
     more["advice"] = f"{cure} between layers"
-    if _severity(worst) == "alarm":
+    if _trend_severity(worst) == "alarm":
         return alarm(NAME, f"{verdict} {worst.layers} layers", weight=9, **more)
-    if _severity(worst) == "hint":
+    if _trend_severity(worst) == "hint":
         return hint(NAME, f"{verdict} {worst.layers} layers", weight=3, **more)
     more["advice"] = ""
     verdict = f"signals and gradients keep their size through {len(layers)} layers, {forward.total:.2g} and"
     return fine(NAME, f"{verdict} {backward.total:.2g} times over all", **more)
 
 
-def _severity(trend: DepthTrend) -> str:
+def _trend_severity(trend: DepthTrend) -> str:
     if trend.agreeing < AGREEING or 1 / WORTH_A_WORD <= trend.total <= WORTH_A_WORD:
         return "fine"
     return "alarm" if trend.total < VANISHED or trend.total > EXPLODED else "hint"
 
 
-def _trends(layers: Sequence[LayerSignal]) -> tuple[DepthTrend, DepthTrend]:
+def _depth_trends(layers: Sequence[LayerSignal]) -> tuple[DepthTrend, DepthTrend]:
     """Of signals from the first layer on, of gradients from the last one back."""
     return depth_trend([one.forward for one in layers]), depth_trend([one.backward for one in reversed(layers)])
 
 
-def _foretold(layers: Sequence[LayerSignal]) -> tuple[float, float] | None:
+def _predicted_factors(layers: Sequence[LayerSignal]) -> tuple[float, float] | None:
     """Factors of a layer by mean-field theory, where the network is a chain of linear layers and one activation."""
     widths = [layers[0].weight.shape[-1], *(len(layer.weight) for layer in layers)]
     chained = all(
@@ -156,11 +161,11 @@ def _foretold(layers: Sequence[LayerSignal]) -> tuple[float, float] | None:
     return depth_trend(sizes).factor, depth_trend(lengths[::-1]).factor
 
 
-def _initialisation(layers: Sequence[LayerSignal], laws: dict[str, InitialLaw]) -> Iterator[AuditFinding]:
+def _initialisation_finding(layers: Sequence[LayerSignal], laws: dict[str, InitialLaw]) -> Iterator[AuditFinding]:
     """Which law the weights of each layer seem to be drawn from."""
     if not laws:
         return
-    told = Counter(_short(law) for law in laws.values())
+    told = Counter(_short_scheme(law) for law in laws.values())
     measured = ", ".join(f"{number} {law}" for law, number in told.most_common())
     fresh = {name: law for name, law in laws.items() if law.family in ("normal", "uniform")}
     odd = {name: law for name, law in fresh.items() if not law.scheme and not LEAST_RATIO <= law.ratio <= MOST_RATIO}
@@ -182,18 +187,18 @@ def _initialisation(layers: Sequence[LayerSignal], laws: dict[str, InitialLaw]) 
         yield fine(LAW, f"of {len(laws)} layers {measured}", **more)
 
 
-def _short(law: InitialLaw) -> str:
+def _short_scheme(law: InitialLaw) -> str:
     return str(law) if law.scheme or law.family not in ("normal", "uniform") else f"{law.family} of another scale"
 
 
-def _fans(layer: LayerSignal) -> tuple[float, float]:
+def _layer_fans(layer: LayerSignal) -> tuple[float, float]:
     """Over how many terms an output sums, and a gradient."""
     window = layer.weight[0, 0].numel()
     inputs, outputs = layer.weight[0].numel(), len(layer.weight) * window
     return (outputs, inputs) if layer.function.startswith("conv_transpose") else (inputs, outputs)
 
 
-def _figure(title: str, what: str, layers: Sequence[LayerSignal], others: dict[str, list[LayerSignal]]) -> Figure:
+def _depth_figure(title: str, what: str, layers: Sequence[LayerSignal], others: dict[str, list[LayerSignal]]) -> Figure:
     lines = [
         Line(list(range(1, len(found) + 1)), [getattr(one, what) or math.nan for one in found], label)
         for label, found in {"now": list(layers), **others}.items()
@@ -202,5 +207,5 @@ def _figure(title: str, what: str, layers: Sequence[LayerSignal], others: dict[s
     return Figure(f"{title} through depth", "hidden layer", size, lines, y_log=True)
 
 
-def _told(scale: float) -> str:
+def _scale_in_words(scale: float) -> str:
     return "over 100" if scale > 100 else f"{scale:.2g}"

@@ -43,19 +43,19 @@ def softmax_before_loss(subject: Subject, clock: Clock) -> Iterator[AuditFinding
     if kind == "other":
         yield skipped(NAME, "the loss is neither a cross-entropy nor a likelihood: whether outputs fit it is not known")
         return
-    form, ends = _form(subject, outputs, sample.tensors, kind)
+    form, ends = _output_form(subject, outputs, sample.tensors, kind)
     said = "" if subject.given_loss else " (the loss was not given: the usual one is assumed)"
-    yield _verdict(subject, kind, form, ends, said)
+    yield _form_verdict(subject, kind, form, ends, said)
 
 
-def _verdict(subject: Subject, kind: Kind, form: Form, ends: "Ends", said: str) -> AuditFinding:
+def _form_verdict(subject: Subject, kind: Kind, form: Form, ends: "Ends", said: str) -> AuditFinding:
     own = "sigmoid" if kind == "own sigmoid" else "softmax"
-    floor, sure = _floor(ends, subject.classes, own), subject.given_loss is not None
+    floor, sure = _loss_floor(ends, subject.classes, own), subject.given_loss is not None
     told = alarm if sure else hint  # a loss that was not given may be one that wants probabilities
     numbers = {"floor": floor, "lowest": ends.low, "highest": ends.high}
     claims = BINARY if own == "sigmoid" else CLAIMS
     if kind == "likelihood":
-        return _likelihood(subject, form, claims)
+        return _likelihood_finding(subject, form, claims)
     if form in ("probabilities", "squashed"):
         what = "probabilities" if form == "probabilities" else f"squashed into {ends.low:g} to {ends.high:g}"
         return told(
@@ -90,7 +90,7 @@ def _verdict(subject: Subject, kind: Kind, form: Form, ends: "Ends", said: str) 
     return fine(NAME, f"the outputs are free real numbers, and the loss has its own {own}", claims=claims)
 
 
-def _likelihood(subject: Subject, form: Form, claims: tuple[str, ...]) -> AuditFinding:
+def _likelihood_finding(subject: Subject, form: Form, claims: tuple[str, ...]) -> AuditFinding:
     if form == "log-probabilities":
         return fine(NAME, "the outputs are logarithms of probabilities, as the likelihood wants them", claims=claims)
     if form == "probabilities":
@@ -122,7 +122,7 @@ def _says_nll(subject: Subject) -> bool:
 
 def _kind_of_loss(subject: Subject, outputs: Tensor, targets: Tensor) -> Kind:
     """What the loss does with its outputs, by its own answers at numbers of order one."""
-    free = torch.randn(outputs.shape, device=outputs.device, generator=_generator(outputs.device))
+    free = torch.randn(outputs.shape, device=outputs.device, generator=_seeded_generator(outputs.device))
     try:
         here, moved = (float(subject.loss(values, targets)) for values in (free, free + 3.0))
     except (RuntimeError, ValueError):  # a loss of probabilities refuses other numbers
@@ -149,7 +149,7 @@ def _has_margin(subject: Subject, free: Tensor, targets: Tensor) -> bool:
     return float(subject.loss(5 * aims.to(free.dtype), targets)) == 0
 
 
-def _generator(device: torch.device) -> torch.Generator:
+def _seeded_generator(device: torch.device) -> torch.Generator:
     return torch.Generator(device).manual_seed(0)
 
 
@@ -161,7 +161,7 @@ class Ends(NamedTuple):
     zeros: float = 0.0
 
 
-def _form(subject: Subject, outputs: Tensor, inputs: tuple[Tensor, ...], kind: Kind) -> tuple[Form, Ends]:
+def _output_form(subject: Subject, outputs: Tensor, inputs: tuple[Tensor, ...], kind: Kind) -> tuple[Form, Ends]:
     ends = Ends(float(outputs.min()), float(outputs.max()), float((outputs == 0).float().mean()))
     eps = torch.finfo(subject.dtype).eps
     if kind != "own sigmoid" and outputs.shape[1] > 1:
@@ -192,7 +192,7 @@ def _with_other_weights(subject: Subject, inputs: tuple[Tensor, ...]) -> Tensor:
     """Outputs where all weights are drawn anew and large: what is squashed then stands at its ends, what is free goes
     far away. Outputs that are not finite say nothing.
     """
-    generator, parts = _generator(subject.device), []
+    generator, parts = _seeded_generator(subject.device), []
     weights = [(p, p.detach().clone()) for p in subject.model.parameters() if p.is_floating_point()]
     try:
         for scale in SCALES:
@@ -210,7 +210,7 @@ def _with_other_weights(subject: Subject, inputs: tuple[Tensor, ...]) -> Tensor:
     return torch.cat(parts) if parts else torch.empty(0, device=subject.device)
 
 
-def _floor(ends: Ends, classes: int, own: str) -> float:
+def _loss_floor(ends: Ends, classes: int, own: str) -> float:
     """The smallest mean loss where outputs lie between two ends, and the classes are equally frequent."""
     if own == "sigmoid":
         return (math.log1p(math.exp(-ends.high)) + math.log1p(math.exp(ends.low))) / 2

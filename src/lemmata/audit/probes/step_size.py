@@ -58,7 +58,7 @@ def step_size(subject: Subject, clock: Clock) -> Iterator[AuditFinding]:
     if not any(value.requires_grad for value in subject.model.parameters()):
         yield skipped(NAME, "the model has no parameters that learn")
         return
-    if subject.training.running is not None and not _holds(subject.training.running, subject):
+    if subject.training.running is not None and not _optimizer_holds(subject.training.running, subject):
         verdict = "the optimiser holds none of the model's parameters: its steps leave the model as it is"
         advice = "make it from model.parameters(), after the model was copied or moved"
         yield hint(NAME, verdict, advice=advice, claims=("optim.gd",), weight=8.0)
@@ -68,24 +68,24 @@ def step_size(subject: Subject, clock: Clock) -> Iterator[AuditFinding]:
     with learning_form(subject, examples) as whole:
         form = whole.within(0.4 * clock.left(), USUAL)
         rule = update_rule(form, subject.training)
-        steepness = rule and _steepness(form, rule)
+        steepness = rule and _measure_steepness(form, rule)
         if subject.training.lr is None:
             if rule is not None and steepness is not None:
                 yield _limit_alone(form, rule, steepness)
             return
-        trial = _tried(form, clock)
+        trial = _try_steps(form, clock)
         if rule is None or steepness is None:
             yield _by_trial(form, trial)
         else:
-            yield _judged(form, rule, steepness, trial, clock)
+            yield _judge_step(form, rule, steepness, trial, clock)
 
 
-def _holds(optimizer: torch.optim.Optimizer, subject: Subject) -> bool:
+def _optimizer_holds(optimizer: torch.optim.Optimizer, subject: Subject) -> bool:
     held = {id(value) for group in optimizer.param_groups for value in group["params"]}
     return any(id(value) in held for value in subject.model.parameters() if value.requires_grad)
 
 
-def _tried(form: LearningForm, clock: Clock, factor: float = 1.0) -> Trial | None:
+def _try_steps(form: LearningForm, clock: Clock, factor: float = 1.0) -> Trial | None:
     """Steps on a copy, unless time is short or the model or its optimiser cannot be copied."""
     # Some optimisers, such as torch's LBFGS, keep what a copy loses.
     with contextlib.suppress(RuntimeError, TypeError, AttributeError, OutOfTime):
@@ -94,9 +94,9 @@ def _tried(form: LearningForm, clock: Clock, factor: float = 1.0) -> Trial | Non
     return None
 
 
-def _steepness(form: LearningForm, rule: UpdateRule) -> Steepness:
+def _measure_steepness(form: LearningForm, rule: UpdateRule) -> Steepness:
     hessian = form.hessian(rule.rates)
-    flat = _flat(rule, hessian.split(torch.zeros(hessian.size, device=hessian.device)), hessian.dtype)
+    flat = _flat_rates(rule, hessian.split(torch.zeros(hessian.size, device=hessian.device)), hessian.dtype)
     product = rule.scaled(hessian, flat)
     start = hessian.start(generator=torch.Generator(hessian.device).manual_seed(0))
     found = extreme_eigenpairs(product, start, accuracy=ACCURACY, steps=vectors_for(hessian.size, PRODUCTS))
@@ -125,39 +125,41 @@ def _lower_end(form: LearningForm, rule: UpdateRule, vector: Tensor, flat: Tenso
     return values.mean().item() - float(stats.t.ppf(CONFIDENCE, len(values) - 1)) * error
 
 
-def _flat(rule: UpdateRule, shapes: dict[str, Tensor], dtype: torch.dtype) -> Tensor:
+def _flat_rates(rule: UpdateRule, shapes: dict[str, Tensor], dtype: torch.dtype) -> Tensor:
     return torch.cat([(torch.zeros_like(shape) + rule.rates[name]).flatten() for name, shape in shapes.items()]).to(
         dtype
     )
 
 
-def _judged(form: LearningForm, rule: UpdateRule, found: Steepness, trial: Trial | None, clock: Clock) -> AuditFinding:
+def _judge_step(
+    form: LearningForm, rule: UpdateRule, found: Steepness, trial: Trial | None, clock: Clock
+) -> AuditFinding:
     """The verdict where both the limit and the steps that were tried are known."""
-    more = _evidence(form, rule, found, trial)
+    more = _rule_evidence(form, rule, found, trial)
     limit = rule.lr / found.ratio if found.ratio > 0 else math.inf
     step = f"your step {rule.lr:.3g}"
-    happened = f": {_told(trial)}" if trial is not None else ""
+    happened = f": {_trial_in_words(trial)}" if trial is not None else ""
     # Rates that are guessed prove nothing by themselves.
     shown = trial.rises if rule.known and trial is not None else rule.known if trial is None else trial.destroys
     if found.ratio > TOO_LARGE and found.at_least > 1 and shown:
         verdict = f"{step} is {found.ratio:.3g} times the stable limit {limit:.2g}{happened}"
-        calmer = _tried(form, clock, 0.5 / found.ratio) if trial is not None else None
-        more["figures"] = [_figure(trial, calmer, rule.lr, limit / 2)]
-        return alarm(NAME, verdict, advice=_smaller(limit), weight=9.0, **more)
+        calmer = _try_steps(form, clock, 0.5 / found.ratio) if trial is not None else None
+        more["figures"] = [_trial_figure(trial, calmer, rule.lr, limit / 2)]
+        return alarm(NAME, verdict, advice=_smaller_step_advice(limit), weight=9.0, **more)
     if trial is not None and trial.ruins:
-        return _ruined(form, trial, more)
+        return _ruined_finding(form, trial, more)
     if found.ratio > TOO_LARGE:
         verdict = f"{step} is {found.ratio:.3g} times the stable limit {limit:.2g} of these weights{happened}"
         if trial is not None and not trial.rises:  # the network moves to where the loss is less curved
             advice = f"keep it while the loss falls; should it spike, warm up, or use a learning rate below {limit:.2g}"
             return hint(NAME, verdict, advice=advice, weight=1.0, **more)
-        return hint(NAME, verdict, advice=_smaller(limit), weight=4.0, **more)
+        return hint(NAME, verdict, advice=_smaller_step_advice(limit), weight=4.0, **more)
     if found.ratio < TOO_SMALL and trial is not None:
-        faster = _tried(form, clock, LARGER)
-        if faster is not None and _gains(trial, faster):
-            verdict = f"{step} is {found.ratio:.1g} of the stable limit {_number(limit)}{happened}; "
+        faster = _try_steps(form, clock, LARGER)
+        if faster is not None and _trial_gains(trial, faster):
+            verdict = f"{step} is {found.ratio:.1g} of the stable limit {_number_in_words(limit)}{happened}; "
             verdict += f"with {LARGER * rule.lr:.2g} to {faster.losses[-1]:.3g}"
-            more["figures"] = [_figure(trial, faster, rule.lr, LARGER * rule.lr)]
+            more["figures"] = [_trial_figure(trial, faster, rule.lr, LARGER * rule.lr)]
             advice = f"try larger steps, such as {LARGER * rule.lr:.2g}"
             return hint(NAME, verdict, advice=advice, weight=2.0, **more)
     if found.ratio > EDGE:
@@ -167,13 +169,13 @@ def _judged(form: LearningForm, rule: UpdateRule, found: Steepness, trial: Trial
     return fine(NAME, verdict, **more)
 
 
-def _gains(trial: Trial, larger: Trial) -> bool:
+def _trial_gains(trial: Trial, larger: Trial) -> bool:
     """Whether larger steps lower the loss much more."""
     ours, theirs = (one.losses[0] - one.losses[-1] for one in (trial, larger))
     return theirs > FASTER * ours and theirs > NOTICED * abs(trial.constant)
 
 
-def _evidence(form: LearningForm, rule: UpdateRule, found: Steepness, trial: Trial | None) -> dict:
+def _rule_evidence(form: LearningForm, rule: UpdateRule, found: Steepness, trial: Trial | None) -> dict:
     """What every verdict on a known rule rests on."""
     curvature, residual = found.ratio * rule.limit / rule.lr, found.residual * rule.limit / rule.lr
     which = "scaled curvature" if rule.adaptive else "curvature"
@@ -196,7 +198,7 @@ def _evidence(form: LearningForm, rule: UpdateRule, found: Steepness, trial: Tri
     }
     if trial is not None:
         numbers |= {"loss_start": trial.losses[0], "loss_peak": trial.peak, "loss_end": trial.losses[-1]}
-    figures = [_figure(trial, None, rule.lr)] if trial is not None else []
+    figures = [_trial_figure(trial, None, rule.lr)] if trial is not None else []
     claims = ("optim.stepsize.two_over_beta", *CLAIMS[rule.kind])
     value = "" if rule.formula == "2/λ" else f" = {rule.limit:.3g}/λ"
     predicted = f"steps are stable below {rule.formula}{value}{of}"
@@ -205,7 +207,7 @@ def _evidence(form: LearningForm, rule: UpdateRule, found: Steepness, trial: Tri
 
 def _limit_alone(form: LearningForm, rule: UpdateRule, found: Steepness) -> AuditFinding:
     """No learning rate was given: the rule has the rate 1, and the limit is told."""
-    more = _evidence(form, rule, found, None)
+    more = _rule_evidence(form, rule, found, None)
     if found.ratio <= 0:
         return fine(NAME, "no direction curves upwards here: no step is too large for that reason", **more)
     limit = rule.lr / found.ratio
@@ -221,37 +223,42 @@ def _by_trial(form: LearningForm, trial: Trial | None) -> AuditFinding:
         return skipped(NAME, f"no limit is known for {which}, and its steps cannot be tried on a copy")
     numbers = {"loss_start": trial.losses[0], "loss_peak": trial.peak, "loss_end": trial.losses[-1]}
     claims = ("optim.stepsize.taylor_step",)
-    figures = [_figure(trial, None, form.subject.training.lr or math.nan)]
-    more = {"numbers": numbers, "claims": claims, "figures": figures, "measured": f"{_told(trial)}, {form.words}"}
+    figures = [_trial_figure(trial, None, form.subject.training.lr or math.nan)]
+    more = {
+        "numbers": numbers,
+        "claims": claims,
+        "figures": figures,
+        "measured": f"{_trial_in_words(trial)}, {form.words}",
+    }
     if trial.ruins:
-        return _ruined(form, trial, more)
-    return fine(NAME, f"no limit is known for {which}; {_told(trial)}", **more)
+        return _ruined_finding(form, trial, more)
+    return fine(NAME, f"no limit is known for {which}; {_trial_in_words(trial)}", **more)
 
 
-def _ruined(form: LearningForm, trial: Trial, more: dict) -> AuditFinding:
+def _ruined_finding(form: LearningForm, trial: Trial, more: dict) -> AuditFinding:
     lr = form.subject.training.lr
-    verdict = f"{_steps(len(trial.losses) - 1)} of {lr:.3g} leave the loss at {trial.losses[-1]:.3g}, "
+    verdict = f"{_steps_in_words(len(trial.losses) - 1)} of {lr:.3g} leave the loss at {trial.losses[-1]:.3g}, "
     verdict += f"from {trial.losses[0]:.3g}; a constant answer costs {trial.constant:.3g}"
     return alarm(NAME, verdict, advice="use a learning rate ten times smaller, and raise it while the loss falls",
                  weight=9.0, **more)  # fmt: skip
 
 
-def _smaller(limit: float) -> str:
+def _smaller_step_advice(limit: float) -> str:
     cure = f"use a learning rate below {limit:.2g}; half of it, {limit / 2:.2g}, leaves room for sharper places"
     return f"{cure}. If a schedule has lowered the rate since, give the present one"
 
 
-def _told(trial: Trial) -> str:
+def _trial_in_words(trial: Trial) -> str:
     """What the trial did, in words."""
     start, end, steps = trial.losses[0], trial.losses[-1], len(trial.losses) - 1
     if trial.rises:
         place = next(i for i, value in enumerate(trial.losses) if value == trial.peak or not math.isfinite(value))
         peak = f"{trial.peak:.3g}" if math.isfinite(trial.peak) else "infinity"
-        return f"in a trial the loss rises from {start:.3g} to {peak} within {_steps(place)}"
-    return f"in a trial of {_steps(steps)} the loss goes from {start:.3g} to {end:.3g}"
+        return f"in a trial the loss rises from {start:.3g} to {peak} within {_steps_in_words(place)}"
+    return f"in a trial of {_steps_in_words(steps)} the loss goes from {start:.3g} to {end:.3g}"
 
 
-def _figure(trial: Trial | None, other: Trial | None, lr: float, other_lr: float = math.nan) -> Figure:
+def _trial_figure(trial: Trial | None, other: Trial | None, lr: float, other_lr: float = math.nan) -> Figure:
     marks = []
     for one, label in ((trial, f"step {lr:.2g}"), (other, f"step {other_lr:.2g}")):
         if one is not None:
@@ -261,9 +268,9 @@ def _figure(trial: Trial | None, other: Trial | None, lr: float, other_lr: float
     return Figure("Loss in a trial", "step", "loss", marks, y_log=wide)
 
 
-def _steps(number: int) -> str:
+def _steps_in_words(number: int) -> str:
     return f"{number} step" if number == 1 else f"{number} steps"
 
 
-def _number(value: float) -> str:
+def _number_in_words(value: float) -> str:
     return f"{value:.2g}" if value < 1e4 else f"{value:.0e}"

@@ -54,13 +54,13 @@ def symmetry(subject: Subject, clock: Clock) -> Iterator[AuditFinding]:
         clock.need(3 * PASSES * LEAST * subject.seconds, "outputs of moved inputs")
     sample = subject.some(max(number, 2), part)
     if sequence:
-        yield from _order(subject, sample)
+        yield from _order_findings(subject, sample)
     else:
-        yield from _flips(subject, sample)
-        yield from _moved(subject, sample, clock)
+        yield from _flip_findings(subject, sample)
+        yield from _shift_findings(subject, sample, clock)
 
 
-def _moved(subject: Subject, sample: Sample, clock: Clock) -> Iterator[AuditFinding]:
+def _shift_findings(subject: Subject, sample: Sample, clock: Clock) -> Iterator[AuditFinding]:
     outputs = subject.outputs(sample)
     if outputs.ndim != 2:
         return
@@ -88,15 +88,15 @@ def _inside_a_frame(subject: Subject, sample: Sample, clock: Clock) -> AuditFind
     sample = subject.some(affordable, sample)
     try:
         larger = pooled_places(subject, (framed(sample.x[:4], 0), *sample[:4].tensors[1:]))
-        still = _answers(subject, sample, lambda x: framed(x, 0))
-        moved = [_answers(subject, sample, lambda x, by=by: framed(x, by)) for by in range(1, STEPS + 1)]
+        still = _changed_outputs(subject, sample, lambda x: framed(x, 0))
+        moved = [_changed_outputs(subject, sample, lambda x, by=by: framed(x, by)) for by in range(1, STEPS + 1)]
     except RuntimeError:  # the network takes no other size
         return None
     # The frame's own places dilute a mean: in the picture's own size outputs move by as much more.
     scale = larger.places / here.places if larger is not None and here.mean and here.linear else 1.0
     outputs = subject.outputs(sample)
     moved = [outputs + scale * (one - still) for one in moved]
-    changes = [_change(one, outputs) for one in moved]
+    changes = [_output_change(one, outputs) for one in moved]
     classes = [_other_class(one, outputs) for one in moved]
     worst = max(range(STEPS), key=lambda k: (classes[k], changes[k]))
     # Outputs come back where the shift is the product of the strides: what is left there is the frame's own border.
@@ -115,14 +115,14 @@ def _inside_a_frame(subject: Subject, sample: Sample, clock: Clock) -> AuditFind
         told = f"moving a picture inside its frame changes the outputs by {max(changes):.1%} of their spread at most"
         told += f", and {classes[worst]:.1%} of the classes" if subject.classes > 1 else ""
         return fine("shift invariance", told, **about)
-    returns = f", by {_pixels(period + 1)} of {classes[period]:.0%}" if changes[period] < changes[worst] / 3 else ""
+    returns = f", by {_in_pixels(period + 1)} of {classes[period]:.0%}" if changes[period] < changes[worst] / 3 else ""
     count = round(classes[worst] * len(sample))
     sure = stats.binomtest(count, len(sample), UNSTABLE, alternative="greater").pvalue < ALPHA
     far = changes[worst] > OTHER_PICTURE and bool(returns)
     bad = sure and far and subject.classes > 1 and is_trained(subject, sample)
     return (alarm if bad else hint)(
         "shift invariance",
-        f"the network pools over all places, yet moving pictures by {_pixels(worst + 1)} inside their frame changes "
+        f"the network pools over all places, yet moving pictures by {_in_pixels(worst + 1)} inside their frame changes "
         f"the class of {classes[worst]:.0%} of them{returns}",
         advice="smooth before every stride: blur then subsample, stride 1 then average pooling, smaller strides first; "
         "or train with shifted pictures",
@@ -131,7 +131,7 @@ def _inside_a_frame(subject: Subject, sample: Sample, clock: Clock) -> AuditFind
     )
 
 
-def _pixels(number: int) -> str:
+def _in_pixels(number: int) -> str:
     return f"{number} pixel" if number == 1 else f"{number} pixels"
 
 
@@ -146,8 +146,8 @@ def _one_step(subject: Subject, sample: Sample, outputs: Tensor) -> Iterator[Aud
     noise = torch.randn(x.shape, generator=torch.Generator().manual_seed(0)).to(x)
     noise = noise * (size / noise.flatten(1).norm(dim=1).clamp_min(1e-12)).reshape(-1, *[1] * (x.ndim - 1))
     noisy_x = Sample({**sample.inputs, next(iter(sample.inputs)): x + noise}, sample.targets)
-    there, noisy = _answers(subject, sample, moved), _answers(subject, noisy_x)
-    change, by_noise = _change(there, outputs), _change(noisy, outputs)
+    there, noisy = _changed_outputs(subject, sample, moved), _changed_outputs(subject, noisy_x)
+    change, by_noise = _output_change(there, outputs), _output_change(noisy, outputs)
     numbers = {"change": change, "noise": by_noise, "other_class": _other_class(there, outputs)}
     told = f"one pixel to the right moves the outputs by {change:.0%} of their spread, noise as large by {by_noise:.0%}"
     targets = sample.targets
@@ -174,17 +174,17 @@ def _one_step(subject: Subject, sample: Sample, outputs: Tensor) -> Iterator[Aud
     yield fine("shift", told, claims=SHIFT, numbers=numbers)
 
 
-def _flips(subject: Subject, sample: Sample) -> Iterator[AuditFinding]:
+def _flip_findings(subject: Subject, sample: Sample) -> Iterator[AuditFinding]:
     outputs = subject.outputs(sample)
     if outputs.ndim != 2:
         return
-    across, down = (_answers(subject, sample, lambda x, axis=axis: x.flip(axis)) for axis in (-1, -2))
-    numbers = {"left_right": _change(across, outputs), "up_down": _change(down, outputs)}
+    across, down = (_changed_outputs(subject, sample, lambda x, axis=axis: x.flip(axis)) for axis in (-1, -2))
+    numbers = {"left_right": _output_change(across, outputs), "up_down": _output_change(down, outputs)}
     told = " and ".join(f"{name.replace('_', '-')} {value:.0%}" for name, value in numbers.items())
     yield fine("flips", f"flips move the outputs by parts of their spread: {told}", measured=told, numbers=numbers)
 
 
-def _order(subject: Subject, sample: Sample) -> Iterator[AuditFinding]:
+def _order_findings(subject: Subject, sample: Sample) -> Iterator[AuditFinding]:
     """Another order of the second axis, of all inputs that have it."""
     length = sample.x.shape[1]
     order = torch.randperm(length, generator=torch.Generator().manual_seed(0)).to(sample.x.device)
@@ -194,8 +194,8 @@ def _order(subject: Subject, sample: Sample) -> Iterator[AuditFinding]:
         name: values[:, order] if values.ndim > 1 and values.shape[1] == length else values
         for name, values in sample.inputs.items()
     }
-    there = _answers(subject, Sample(inputs, sample.targets))
-    change = _change(there, outputs[:, :, order] if along else outputs)
+    there = _changed_outputs(subject, Sample(inputs, sample.targets))
+    change = _output_change(there, outputs[:, :, order] if along else outputs)
     numbers, rounding = {"change": change}, torch.finfo(subject.dtype).eps ** 0.5
     if change > 2 * rounding:
         told = f"another order moves the outputs by {change:.0%} of their spread: the model sees the order"
@@ -216,7 +216,7 @@ def _order(subject: Subject, sample: Sample) -> Iterator[AuditFinding]:
         )
 
 
-def _answers(subject: Subject, sample: Sample, change: Callable[[Tensor], Tensor] = lambda x: x) -> Tensor:
+def _changed_outputs(subject: Subject, sample: Sample, change: Callable[[Tensor], Tensor] = lambda x: x) -> Tensor:
     """Outputs where the first input is changed."""
     name, parts = next(iter(sample.inputs)), []
     with torch.no_grad():
@@ -226,7 +226,7 @@ def _answers(subject: Subject, sample: Sample, change: Callable[[Tensor], Tensor
     return torch.cat(parts)
 
 
-def _change(there: Tensor, here: Tensor) -> float:
+def _output_change(there: Tensor, here: Tensor) -> float:
     """The mean change of outputs, in units of their spread between examples, as far as that is more than rounding."""
     eps = torch.finfo(here.dtype).eps
     here, there = here.float(), there.float()

@@ -32,7 +32,7 @@ def unused_parameters(subject: Subject, clock: Clock) -> Iterator[AuditFinding]:
     if not named:
         yield skipped("parameters", "the model has no parameters")
         return
-    yield from _frozen(subject, named)
+    yield from _frozen_findings(subject, named)
     yield from _in_optimizer(subject, {name: p for name, p in named.items() if p.requires_grad})
     yield from _loss_gradient(subject)
     free = {name: p for name, p in named.items() if p.requires_grad}
@@ -41,11 +41,11 @@ def unused_parameters(subject: Subject, clock: Clock) -> Iterator[AuditFinding]:
     in_time = int(clock.left() / 3 / (2 * 3 * max(subject.seconds, 1e-9)))
     sample = subject.some(affordable(subject, max(FEW, min(MANY, in_time)), FEW))
     clock.need(2 * 3 * subject.seconds * len(sample), "gradients of all parameters")
-    unreached = _unreached(subject, sample, free)
-    yield from _told(subject, named, free, unreached, sample[:8], clock)
+    unreached = _unreached_parameters(subject, sample, free)
+    yield from _parameter_findings(subject, named, free, unreached, sample[:8], clock)
 
 
-def _told(
+def _parameter_findings(
     subject: Subject,
     named: Mapping[str, Tensor],
     free: Mapping[str, Tensor],
@@ -70,7 +70,7 @@ def _told(
         share = sum(named[name].numel() for name in cut) / total
         yield alarm(
             "gradient reach",
-            f"no gradient reaches {_layers(cut)}, {share:.0%} of the parameters, though the outputs depend on them",
+            f"no gradient reaches {_few_layers(cut)}, {share:.0%} of the parameters, though the outputs depend on them",
             measured=f"{len(cut)} parameters with requires_grad=True and a gradient of none or exactly zero",
             predicted="the gradient of a layer is the product of all layers above it: one that passes none ends it",
             advice="look for detach(), no_grad(), .data, .item(), argmax, round or sign on the way to the outputs; "
@@ -84,7 +84,7 @@ def _told(
         share = sum(named[name].numel() for name in unused) / total
         yield hint(
             "unused parameters",
-            f"the outputs do not use {_layers(unused)}, {share:.0%} of the parameters",
+            f"the outputs do not use {_few_layers(unused)}, {share:.0%} of the parameters",
             measured="no gradient, in evaluation and in training mode, and no output moves with them",
             predicted="what the outputs do not depend on never learns, and costs memory and weight decay",
             advice="remove the layers, or call them in forward; DistributedDataParallel waits for their gradients",
@@ -104,7 +104,7 @@ def _told(
         yield fine("gradient reach", told, claims=CLAIMS)
 
 
-def _frozen(subject: Subject, named: Mapping[str, Tensor]) -> Iterator[AuditFinding]:
+def _frozen_findings(subject: Subject, named: Mapping[str, Tensor]) -> Iterator[AuditFinding]:
     frozen = [name for name, p in named.items() if not p.requires_grad]
     if not frozen:
         return
@@ -112,7 +112,7 @@ def _frozen(subject: Subject, named: Mapping[str, Tensor]) -> Iterator[AuditFind
     all_ = len(frozen) == len(named)
     trained = subject.training.lr is not None or subject.training.optimizer is not None
     told = "all parameters are" if all_ else f"{still / total:.0%} of the parameters are"
-    which = "" if all_ else f": {_layers(frozen)}"
+    which = "" if all_ else f": {_few_layers(frozen)}"
     yield (alarm if all_ and trained else hint)(
         "frozen parameters",
         f"{told} frozen (requires_grad=False){which}",
@@ -139,7 +139,7 @@ def _in_optimizer(subject: Subject, free: Mapping[str, Tensor]) -> Iterator[Audi
         "parameters of the optimiser",
         "the optimiser holds none of the model's parameters: its steps change another model"
         if none
-        else f"the parameters of {_layers(outside)} are not in the optimiser, and never change",
+        else f"the parameters of {_few_layers(outside)} are not in the optimiser, and never change",
         measured=f"{len(free) - len(outside)} of {len(free)} free parameters are in its groups",
         advice="make the optimiser from model.parameters(), after the model has its last form",
         claims=("optim.sgd",),
@@ -186,7 +186,7 @@ def _loss_gradient(subject: Subject) -> Iterator[AuditFinding]:
     )
 
 
-def _unreached(subject: Subject, sample: Sample, free: Mapping[str, Tensor]) -> dict[str, bool]:
+def _unreached_parameters(subject: Subject, sample: Sample, free: Mapping[str, Tensor]) -> dict[str, bool]:
     """Parameters without a gradient in evaluation and in training mode; whether they are in the graph at all."""
     left: dict[str, bool] = dict.fromkeys(free, False)
     for training in (False, True):  # some parts only work in training
@@ -194,7 +194,7 @@ def _unreached(subject: Subject, sample: Sample, free: Mapping[str, Tensor]) -> 
             break
         subject.model.train(training)
         try:
-            gradients = _gradients(subject, sample, [free[name] for name in left])
+            gradients = _random_gradients(subject, sample, [free[name] for name in left])
         except (RuntimeError, ValueError):
             if not training:
                 raise
@@ -208,11 +208,11 @@ def _unreached(subject: Subject, sample: Sample, free: Mapping[str, Tensor]) -> 
     return left
 
 
-def _gradients(subject: Subject, sample: Sample, parameters: list[Tensor]) -> "list[Tensor | None]":
+def _random_gradients(subject: Subject, sample: Sample, parameters: list[Tensor]) -> "list[Tensor | None]":
     """Of a random combination of all that the model answers."""
     # cuDNN's recurrent layers have a backward pass in training mode only; torch's own have one always.
     with torch.enable_grad(), torch.backends.cudnn.flags(enabled=False):
-        answers = [one for one in _tensors(subject.network.answer(*sample.tensors)) if one.requires_grad]
+        answers = [one for one in _answer_tensors(subject.network.answer(*sample.tensors)) if one.requires_grad]
         if not answers:
             return [None] * len(parameters)
         generator = torch.Generator().manual_seed(0)
@@ -220,20 +220,20 @@ def _gradients(subject: Subject, sample: Sample, parameters: list[Tensor]) -> "l
         return list(torch.autograd.grad(total, parameters, allow_unused=True))  # type: ignore[arg-type]
 
 
-def _tensors(answer: Any) -> Iterator[Tensor]:
+def _answer_tensors(answer: Any) -> Iterator[Tensor]:
     """All tensors of real numbers in what a model returns."""
     if isinstance(answer, Tensor):
         if answer.is_floating_point():
             yield answer
     elif isinstance(answer, Mapping):
         for one in answer.values():
-            yield from _tensors(one)
+            yield from _answer_tensors(one)
     elif isinstance(answer, list | tuple):
         for one in answer:
-            yield from _tensors(one)
+            yield from _answer_tensors(one)
     elif hasattr(answer, "__dict__") and not isinstance(answer, nn.Module):
         for one in vars(answer).values():
-            yield from _tensors(one)
+            yield from _answer_tensors(one)
 
 
 def _is_zero(gradient: Tensor | None) -> bool:
@@ -249,18 +249,18 @@ def _moves_without_gradient(subject: Subject, sample: Sample, p: Tensor, in_grap
     A unit that is dead or saturated now has a gradient where a larger change wakes it, and is no such case.
     """
     before, generator = p.detach().clone(), torch.Generator().manual_seed(1)
-    here, moved = _outputs(subject, sample), None
+    here, moved = _flat_outputs(subject, sample), None
     try:
         for change in CHANGES:
             size = float(before.float().square().mean().sqrt()) + 0.1
             noise = torch.randn(p.shape, generator=generator).to(p.device)
             with torch.no_grad():
                 p.copy_(before + (change * size * noise).to(p.dtype))
-            there = _outputs(subject, sample)
+            there = _flat_outputs(subject, sample)
             rounding = 16 * torch.finfo(subject.dtype).eps * float(here.abs().max())
             if not bool((there - here).abs().max() > rounding):
                 continue
-            moved = not in_graph or _is_zero(_gradients(subject, sample, [p])[0])
+            moved = not in_graph or _is_zero(_random_gradients(subject, sample, [p])[0])
             if not moved:
                 return False
     finally:
@@ -269,13 +269,13 @@ def _moves_without_gradient(subject: Subject, sample: Sample, p: Tensor, in_grap
     return moved
 
 
-def _outputs(subject: Subject, sample: Sample) -> Tensor:
+def _flat_outputs(subject: Subject, sample: Sample) -> Tensor:
     torch.manual_seed(0)
     with torch.no_grad():
-        return torch.cat([one.float().flatten() for one in _tensors(subject.network.answer(*sample.tensors))])
+        return torch.cat([one.float().flatten() for one in _answer_tensors(subject.network.answer(*sample.tensors))])
 
 
-def _layers(names: list[str]) -> str:
+def _few_layers(names: list[str]) -> str:
     """Layers of parameters, the first few by name."""
     layers = list(dict.fromkeys(name.rpartition(".")[0] or name for name in names))
     shown = ", ".join(layers[:3])

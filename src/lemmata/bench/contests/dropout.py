@@ -37,20 +37,20 @@ def activations(case: str, device: str) -> Layer:
 @ours("lemmata")
 def ours_in_training(data: Layer) -> Callable[[], Tensor]:
     """Our layer."""
-    return _both(Dropout(0.5 if data.case == "one" else data.p).to(data.x.device), data)
+    return _both_passes(Dropout(0.5 if data.case == "one" else data.p).to(data.x.device), data)
 
 
 @peer("nn.Dropout", cases="one")
 def torch_in_training(data: Layer) -> Callable[[], Tensor]:
     """Torch's layer."""
-    return _both(nn.Dropout(0.5), data)
+    return _both_passes(nn.Dropout(0.5), data)
 
 
 @peer("a Bernoulli mask", cases="units")
 def bernoulli(data: Layer) -> Callable[[], Tensor]:
     """What one would write."""
     keep = (1 - data.p).to(data.x.device)
-    return _both(lambda x: x * torch.bernoulli(keep.expand(x.shape)) / keep, data)
+    return _both_passes(lambda x: x * torch.bernoulli(keep.expand(x.shape)) / keep, data)
 
 
 @limit("a product with a mask that is there, forward and backward")
@@ -58,10 +58,10 @@ def with_a_mask(data: Layer) -> Callable[[], Tensor]:
     """Drawing it is what the others do besides."""
     keep = (1 - data.p).to(data.x.device)
     mask = torch.bernoulli(keep.expand(data.x.shape)) / keep
-    return _both(lambda x: x * mask, data)
+    return _both_passes(lambda x: x * mask, data)
 
 
-def _both(layer: Callable[[Tensor], Tensor], data: Layer) -> Callable[[], Tensor]:
+def _both_passes(layer: Callable[[Tensor], Tensor], data: Layer) -> Callable[[], Tensor]:
     ones = torch.ones_like(data.x)
 
     def both() -> Tensor:

@@ -63,13 +63,13 @@ def with_ours(writing: Writing) -> Callable[[], Tensor]:
 @peer("Hugging Face", needs="transformers")
 def with_theirs(writing: Writing) -> Callable[[], Tensor]:
     """A cache that grows."""
-    return _theirs(writing)
+    return _peer_generation(writing)
 
 
 @peer("Hugging Face, static cache", needs="transformers")
 def with_static_cache(writing: Writing) -> Callable[[], Tensor]:
     """A cache of fixed size, for which the step is compiled on a GPU."""
-    return _theirs(writing, cache_implementation="static")
+    return _peer_generation(writing, cache_implementation="static")
 
 
 @limit("the products of every new token with all matrices at the best rate, or all matrices through memory for each")
@@ -82,7 +82,7 @@ def products(writing: Writing) -> Callable[[], Seconds]:
     return roofline(writing.length * operations, writing.length * moved, device, dtype, held=moved)
 
 
-def _theirs(writing: Writing, **words: Any) -> Callable[[], Tensor]:
+def _peer_generation(writing: Writing, **words: Any) -> Callable[[], Tensor]:
     model: Any = model_steps.hugging_faces("GPT2LMHeadModel", writing.model)
     words |= {"attention_mask": torch.ones_like(writing.prompt), "do_sample": False, "pad_token_id": 0}
     words |= {"max_new_tokens": writing.length, "min_new_tokens": writing.length}

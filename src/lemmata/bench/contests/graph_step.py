@@ -70,13 +70,13 @@ def step(case: str, device: str) -> Step:
 @ours("lemmata")
 def with_ours(problem: Step) -> Callable[[], list[Tensor]]:
     """As it comes."""
-    return _passes(problem, problem.layers, problem.graph)
+    return _both_passes(problem, problem.layers, problem.graph)
 
 
 @peer("torch_geometric", needs="torch_geometric")
 def with_pyg(problem: Step) -> Callable[[], list[Tensor]]:
     """Its usual form."""
-    return _passes(problem, _theirs(problem), problem.graph.edges)
+    return _both_passes(problem, _peer_layers(problem), problem.graph.edges)
 
 
 @peer("torch_geometric, CSR", needs="torch_geometric", cases="gcn gcn_layer")
@@ -87,7 +87,7 @@ def with_pyg_and_csr(problem: Step) -> Callable[[], list[Tensor]]:
         warnings.simplefilter("ignore", UserWarning)  # that CSR is in beta
         ones = torch.ones(len(rows.columns), device=problem.x.device)
         matrix = torch.sparse_csr_tensor(rows.pointers, rows.columns, ones, (nodes, nodes))
-        work = _passes(problem, _theirs(problem, cached=True), matrix)
+        work = _both_passes(problem, _peer_layers(problem, cached=True), matrix)
         work()
     return work
 
@@ -113,7 +113,7 @@ def losses_and_gradients(found: list[Tensor]) -> dict[str, float]:
     return {f"{number}": float(value.norm(dtype=torch.float64)) for number, value in enumerate(found)}
 
 
-def _theirs(problem: Step, **options: Any) -> nn.ModuleList:
+def _peer_layers(problem: Step, **options: Any) -> nn.ModuleList:
     from torch_geometric.nn import GATConv, GCNConv  # type: ignore[import-not-found]
 
     layers = nn.ModuleList(
@@ -124,7 +124,7 @@ def _theirs(problem: Step, **options: Any) -> nn.ModuleList:
     return layers.to(problem.x.device)
 
 
-def _passes(problem: Step, layers: nn.ModuleList, graph: Any) -> Callable[[], list[Tensor]]:
+def _both_passes(problem: Step, layers: nn.ModuleList, graph: Any) -> Callable[[], list[Tensor]]:
     leaves = [problem.x, *dict(sorted(layers.named_parameters())).values()]
 
     def work() -> list[Tensor]:

@@ -62,7 +62,7 @@ def loop_over_units(memories: Memories) -> Callable[[], Tensor]:
     def sweep(states: Tensor) -> Tensor:
         states = states.clone()
         for unit in range(UNITS):
-            states[:, unit] = _sign(states @ couplings[unit])
+            states[:, unit] = _sign_of_field(states @ couplings[unit])
         return states
 
     return lambda: _to_rest(sweep, memories.states)
@@ -71,7 +71,7 @@ def loop_over_units(memories: Memories) -> Callable[[], Tensor]:
 @peer("torch loop over sweeps", cases="synchronous")
 def loop_over_sweeps(memories: Memories) -> Callable[[], Tensor]:
     """All units at once, as printed."""
-    return lambda: _to_rest(lambda states: _sign(states @ memories.network.couplings), memories.states)
+    return lambda: _to_rest(lambda states: _sign_of_field(states @ memories.network.couplings), memories.states)
 
 
 @limit("the products of couplings and moving states alone")
@@ -113,5 +113,5 @@ def _to_rest(sweep: Callable[[Tensor], Tensor], states: Tensor) -> Tensor:
     return current
 
 
-def _sign(field: Tensor) -> Tensor:
+def _sign_of_field(field: Tensor) -> Tensor:
     return torch.where(field >= 0, 1.0, -1.0)

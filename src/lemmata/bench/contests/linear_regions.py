@@ -47,7 +47,7 @@ def by_cutting(network: Network) -> Callable[[], int]:
 @peer("grid of points")
 def by_looking(network: Network) -> Callable[[], int]:
     """Different patterns of active units among the points."""
-    return lambda: len(torch.unique(_patterns(network), dim=0))
+    return lambda: len(torch.unique(_activation_patterns(network), dim=0))
 
 
 @limit("the network once in every region")
@@ -55,11 +55,11 @@ def one_point_each(network: Network) -> Callable[[], int]:
     """Whoever lists the regions must know the units of each."""
     count = len(linear_regions(network.model, network.box))
     few = Network(network.model, network.box, network.grid[:: max(1, len(network.grid) // count)][:count])
-    return lambda: len(_patterns(few))
+    return lambda: len(_activation_patterns(few))
 
 
 @torch.no_grad()
-def _patterns(network: Network) -> Tensor:
+def _activation_patterns(network: Network) -> Tensor:
     """The active units of each point, 62 of them in a whole number."""
     found, hidden = [], network.grid
     for layer in network.model:

@@ -54,7 +54,7 @@ def recurrence(case: str, device: str) -> Recurrence:
 @ours("lemmata")
 def by_linear_scan(problem: Recurrence) -> Callable[[], Results]:
     """The path that this machine allows: compiled, unless there is no compiler."""
-    return _work(linear_scan, problem)
+    return _scan_work(linear_scan, problem)
 
 
 @ours("lemmata without a compiler")
@@ -73,13 +73,13 @@ def by_chunks(problem: Recurrence) -> Callable[[], Results]:
 @peer("torch loop")
 def by_loop(problem: Recurrence) -> Callable[[], Results]:
     """One step after another."""
-    return _work(scan_by_steps, problem)
+    return _scan_work(scan_by_steps, problem)
 
 
 @peer("torch associative_scan", cases="forward")
 def by_associative_scan(problem: Recurrence) -> Callable[[], Results]:
     """Torch's own prefix scan, a prototype, run eagerly."""
-    return _work(associative, problem)
+    return _scan_work(associative, problem)
 
 
 @limit("copying as many bytes: 12 for each number forward, 20 more backward")
@@ -111,7 +111,7 @@ def associative(a: Tensor, b: Tensor) -> Tensor:
     return associative_scan(compose, (a, b), dim=1, combine_mode="generic")[1]
 
 
-def _work(scan: Scan, problem: Recurrence) -> Callable[[], Results]:
+def _scan_work(scan: Scan, problem: Recurrence) -> Callable[[], Results]:
     a, b = (x.clone().requires_grad_(problem.training) for x in (problem.a, problem.b))
 
     def work() -> Results:

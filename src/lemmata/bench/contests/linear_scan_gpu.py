@@ -78,7 +78,7 @@ def recurrence(case: str, device: str) -> Recurrence:
 @ours("lemmata")
 def by_linear_scan(problem: Recurrence) -> Callable[[], Results]:
     """As it comes."""
-    return _calls(functools.partial(linear_scan, time_last=problem.time_last), problem)
+    return _repeated_calls(functools.partial(linear_scan, time_last=problem.time_last), problem)
 
 
 @ours("lemmata without kernels")
@@ -90,7 +90,7 @@ def by_chunks(problem: Recurrence) -> Callable[[], Results]:
         z = chunked_forward(a, b)
         return (z, *chunked_backward(a, z, None, grad, False)[:2]) if problem.training else (z,)
 
-    return lambda: _last(once)
+    return lambda: _last_result(once)
 
 
 @ours("lemmata by way of time last", cases="many_major few_major lambda_major")
@@ -101,7 +101,7 @@ def by_transposing(problem: Recurrence) -> Callable[[], Results]:
         rows = a if a.ndim == 2 else a.mT.contiguous()
         return linear_scan(rows, b.mT.contiguous(), time_last=True).mT.contiguous()
 
-    return _calls(scan, problem)
+    return _repeated_calls(scan, problem)
 
 
 @peer("torch associative_scan", needs="triton", cases="many")
@@ -115,7 +115,7 @@ def by_associative_scan(problem: Recurrence) -> Callable[[], Results]:
     def scan(a: Tensor, b: Tensor) -> Tensor:
         return associative_scan(compose, (a, b), dim=2, combine_mode="pointwise")[1]
 
-    return _calls(torch.compile(scan), problem)
+    return _repeated_calls(torch.compile(scan), problem)
 
 
 @peer("jax associative_scan", needs="jax")
@@ -154,7 +154,7 @@ def by_jax(problem: Recurrence) -> Callable[[], Results]:
 @peer("torch loop", cases="short_major")
 def by_loop(problem: Recurrence) -> Callable[[], Results]:
     """One step after another."""
-    return _calls(scan_by_steps, problem)
+    return _repeated_calls(scan_by_steps, problem)
 
 
 @limit("copying as many bytes as must be read and written")
@@ -175,17 +175,17 @@ def in_numbers(results: Results) -> dict[str, float]:
     return found
 
 
-def _calls(scan: Callable[[Tensor, Tensor], Tensor], problem: Recurrence) -> Callable[[], Results]:
+def _repeated_calls(scan: Callable[[Tensor, Tensor], Tensor], problem: Recurrence) -> Callable[[], Results]:
     a, b = (x.requires_grad_(problem.training) for x in (problem.a, problem.b))
 
     def once() -> Results:
         z = scan(a, b)
         return (z, *torch.autograd.grad(z, (a, b), problem.grad)) if problem.training else (z,)
 
-    return lambda: _last(once)
+    return lambda: _last_result(once)
 
 
-def _last(work: Callable[[], Results]) -> Results:
+def _last_result(work: Callable[[], Results]) -> Results:
     """The results of the last of all calls; those before are let go at once."""
     for _ in range(CALLS - 1):
         work()

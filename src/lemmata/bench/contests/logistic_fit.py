@@ -59,16 +59,16 @@ def by_newton(data: Labelled) -> Callable[[], Any]:
 @peer("scikit-learn, newton-cholesky", needs="scikit-learn")
 def by_their_newton(data: Labelled) -> Callable[[], Any]:
     """scikit-learn's Newton steps, with its usual tolerance."""
-    return _theirs(data, "newton-cholesky", 1e-4)
+    return _peer_fit(data, "newton-cholesky", 1e-4)
 
 
 @peer("scikit-learn, lbfgs", needs="scikit-learn")
 def by_lbfgs(data: Labelled) -> Callable[[], Any]:
     """scikit-learn's default; its usual tolerance of 1e-4 gives three digits, so it is asked for one more."""
-    return _theirs(data, "lbfgs", 1e-5)
+    return _peer_fit(data, "lbfgs", 1e-5)
 
 
-def _theirs(data: Labelled, solver: str, tolerance: float) -> Callable[[], Any]:
+def _peer_fit(data: Labelled, solver: str, tolerance: float) -> Callable[[], Any]:
     from sklearn.linear_model import LogisticRegression as Peer
 
     x, y = data.x.numpy(), data.y.numpy()

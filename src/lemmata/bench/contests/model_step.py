@@ -50,7 +50,7 @@ def texts(case: str, device: str) -> Step:
     pairs = batch * time * (time + 1) / 2  # a token looks back only
     operations = depth * block_operations(batch, time, width, 4 * width, pairs) + 2 * batch * time * width * vocab_size
     theirs = Side("transformer.wpe.weight", {"use_cache": False}, "logits")
-    return _step(case, model, x, targets, Side("positions.weight"), theirs, "GPT2LMHeadModel", operations)
+    return _step_of_case(case, model, x, targets, Side("positions.weight"), theirs, "GPT2LMHeadModel", operations)
 
 
 @entry(
@@ -84,7 +84,7 @@ def masked_texts(case: str, device: str) -> Step:
     operations += 2 * batch * time * width * (width + vocab_size)  # the head
     ours = Side("encoder.positions.weight", {"mask": told[0]}, "tokens")
     theirs = Side("bert.embeddings.position_embeddings.weight", {"attention_mask": told[1]}, "logits")
-    return _step(case, model, x, targets, ours, theirs, "BertForMaskedLM", operations)
+    return _step_of_case(case, model, x, targets, ours, theirs, "BertForMaskedLM", operations)
 
 
 @entry(
@@ -111,10 +111,10 @@ def images(case: str, device: str) -> Step:
     operations = (depth - 1) * block_operations(batch, time, width, 4 * width, batch * time**2)
     operations += block_operations(batch, time, width, 4 * width, batch * time, answered=1)
     theirs = Side("vit.embeddings.position_embeddings", {}, "logits")
-    return _step(case, model, x, targets, Side("positions"), theirs, "ViTForImageClassification", operations)
+    return _step_of_case(case, model, x, targets, Side("positions"), theirs, "ViTForImageClassification", operations)
 
 
-def _step(case: str, *parts: Any) -> Step:
+def _step_of_case(case: str, *parts: Any) -> Step:
     return Step(*parts, training="training" in case, compiled="compiled" in case)
 
 

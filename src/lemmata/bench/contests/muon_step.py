@@ -44,21 +44,23 @@ def transformer(case: str, device: str) -> Task:
 @ours("lemmata")
 def with_ours(task: Task) -> Callable[[], Task]:
     """As it comes: equal shapes are multiplied together."""
-    return _stepping(task, Muon(_groups(task.weights, "rule", ("muon", "adamw")), lr=RATE, weight_decay=0.0))
+    return _stepping_task(
+        task, Muon(_parameter_groups(task.weights, "rule", ("muon", "adamw")), lr=RATE, weight_decay=0.0)
+    )
 
 
 @ours("lemmata, one matrix at a time")
 def with_ours_singly(task: Task) -> Callable[[], Task]:
     """The readable path."""
-    groups = _groups(task.weights, "rule", ("muon", "adamw"))
-    return _stepping(task, Muon(groups, lr=RATE, weight_decay=0.0, foreach=False))
+    groups = _parameter_groups(task.weights, "rule", ("muon", "adamw"))
+    return _stepping_task(task, Muon(groups, lr=RATE, weight_decay=0.0, foreach=False))
 
 
 @peer("torch.optim.Muon and AdamW")
 def with_torch(task: Task) -> Callable[[], Task]:
     """Two optimisers, as torch's documentation shows it."""
     muon = torch.optim.Muon(task.weights.hidden, lr=RATE, weight_decay=0.0)
-    return _stepping(task, muon, torch.optim.AdamW(task.weights.others, lr=RATE, weight_decay=0.0))
+    return _stepping_task(task, muon, torch.optim.AdamW(task.weights.others, lr=RATE, weight_decay=0.0))
 
 
 @peer("pytorch_optimizer Muon", needs="pytorch_optimizer")
@@ -66,8 +68,8 @@ def with_pytorch_optimizer(task: Task) -> Callable[[], Task]:
     """Its usual setting."""
     import pytorch_optimizer
 
-    groups = [group | {"lr": RATE} for group in _groups(task.weights, "use_muon", (True, False))]
-    return _stepping(task, pytorch_optimizer.Muon(groups))
+    groups = [group | {"lr": RATE} for group in _parameter_groups(task.weights, "use_muon", (True, False))]
+    return _stepping_task(task, pytorch_optimizer.Muon(groups))
 
 
 @limit("the matrix products of five Newton-Schulz steps as they are written, in float32 or on a GPU in bfloat16")
@@ -86,11 +88,11 @@ def products_alone(task: Task) -> Callable[[], None]:
     return compute
 
 
-def _groups(weights: Weights, word: str, values: tuple[object, object]) -> list[dict[str, object]]:
+def _parameter_groups(weights: Weights, word: str, values: tuple[object, object]) -> list[dict[str, object]]:
     return [{"params": list(params), word: value} for params, value in zip(weights, values, strict=True)]
 
 
-def _stepping(task: Task, *optimizers: torch.optim.Optimizer) -> Callable[[], Task]:
+def _stepping_task(task: Task, *optimizers: torch.optim.Optimizer) -> Callable[[], Task]:
     def step() -> Task:
         for optimizer in optimizers:
             optimizer.step()

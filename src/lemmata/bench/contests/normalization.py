@@ -41,12 +41,12 @@ def batch(case: str, device: str) -> Batch:
     return Batch(case, x.requires_grad_(), upstream)
 
 
-def _linear(x: Tensor) -> nn.Linear:
+def _linear_layer(x: Tensor) -> nn.Linear:
     torch.manual_seed(0)
     return nn.Linear(1024, 1024).to(x.device)
 
 
-def _both(layer: nn.Module, data: Batch) -> Callable[[], Any]:
+def _both_passes(layer: nn.Module, data: Batch) -> Callable[[], Any]:
     parameters = [data.x, *layer.parameters()]
 
     def both() -> Any:
@@ -60,18 +60,18 @@ def _both(layer: nn.Module, data: Batch) -> Callable[[], Any]:
 def our_layer(data: Batch) -> Callable[[], Any]:
     """Our modules."""
     if data.case == "weight":
-        return _both(weight_normalized(_linear(data.x)), data)
+        return _both_passes(weight_normalized(_linear_layer(data.x)), data)
     layer = BatchNorm(64) if data.case == "batch" else LayerNorm(768)
-    return _both(layer.to(data.x.device), data)
+    return _both_passes(layer.to(data.x.device), data)
 
 
 @peer("torch")
 def torchs_layer(data: Batch) -> Callable[[], Any]:
     """Torch's modules."""
     if data.case == "weight":
-        return _both(parametrizations.weight_norm(_linear(data.x)), data)
+        return _both_passes(parametrizations.weight_norm(_linear_layer(data.x)), data)
     layer = nn.BatchNorm2d(64) if data.case == "batch" else nn.LayerNorm(768)
-    return _both(layer.to(data.x.device), data)
+    return _both_passes(layer.to(data.x.device), data)
 
 
 @ours("the formula", cases="batch layer")
@@ -94,7 +94,7 @@ def passes_alone(data: Batch) -> Callable[[], Any]:
     if data.case != "weight":
         outputs, gradient = torch.empty_like(x), torch.empty_like(upstream)  # to find new memory takes longer
         return lambda: (torch.mul(x, 2, out=outputs), torch.mul(upstream, 2, out=gradient))
-    weight = _linear(x).weight.detach()
+    weight = _linear_layer(x).weight.detach()
     return lambda: (x @ weight.T, upstream @ weight, upstream.T @ x)
 
 

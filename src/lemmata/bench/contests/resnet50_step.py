@@ -47,7 +47,7 @@ def step(case: str, device: str) -> Step:
     """Gaussian pictures, and a network as it is before it learns."""
     torch.manual_seed(0)
     count, side = SMALL if device == "cpu" else LARGE
-    network = _ordered(ResNet(depth=50, device=device), torch.channels_last)
+    network = _in_memory_order(ResNet(depth=50, device=device), torch.channels_last)
     x = torch.randn(count, 3, side, side).to(device, memory_format=torch.channels_last)
     return Step(x, torch.randint(1000, (count,)).to(device), network, case == "compiled")
 
@@ -55,48 +55,48 @@ def step(case: str, device: str) -> Step:
 @ours("lemmata")
 def by_resnet(problem: Step) -> Callable[[], Result]:
     """Ours, compiled where the case says so."""
-    return _both(problem.network, problem, problem.compiled)
+    return _both_passes(problem.network, problem, problem.compiled)
 
 
 @ours("lemmata, channels first")
 def by_resnet_channels_first(problem: Step) -> Callable[[], Result]:
     """Ours in torch's usual order of memory, not compiled: what the other order saves."""
     plain = torch.contiguous_format
-    network = _ordered(copy.deepcopy(problem.network), plain)
-    return _both(network, problem._replace(x=problem.x.contiguous(memory_format=plain)), compiled=False)
+    network = _in_memory_order(copy.deepcopy(problem.network), plain)
+    return _both_passes(network, problem._replace(x=problem.x.contiguous(memory_format=plain)), compiled=False)
 
 
 @peer("torchvision", needs="torchvision", cases="eager")
 def by_torchvision(problem: Step) -> Callable[[], Result]:
     """Torchvision's, as it comes."""
-    return _both(_theirs(problem), problem, compiled=False)
+    return _both_passes(_peer_network(problem), problem, compiled=False)
 
 
 @peer("torchvision, not compiled", needs="torchvision", cases="compiled")
 def by_torchvision_eager(problem: Step) -> Callable[[], Result]:
     """What compiling ours saves, to somebody who uses torchvision's as it comes."""
-    return _both(_theirs(problem), problem, compiled=False)
+    return _both_passes(_peer_network(problem), problem, compiled=False)
 
 
 @peer("torchvision, compiled", needs="torchvision", cases="compiled")
 def by_torchvision_compiled(problem: Step) -> Callable[[], Result]:
     """Torchvision's under torch.compile, too."""
-    return _both(_theirs(problem), problem, compiled=True)
+    return _both_passes(_peer_network(problem), problem, compiled=True)
 
 
-def _theirs(problem: Step) -> nn.Module:
+def _peer_network(problem: Step) -> nn.Module:
     from torchvision.models import resnet50
 
     network = resnet50(weights=None)
     network.load_state_dict(problem.network.state_dict())
-    return _ordered(network.to(problem.x.device), torch.channels_last)
+    return _in_memory_order(network.to(problem.x.device), torch.channels_last)
 
 
-def _ordered(network: nn.Module, order: torch.memory_format) -> nn.Module:
+def _in_memory_order(network: nn.Module, order: torch.memory_format) -> nn.Module:
     return network.to(memory_format=order)  # type: ignore[call-overload] - torch's stubs lack it
 
 
-def _both(network: nn.Module, problem: Step, compiled: bool) -> Callable[[], Result]:
+def _both_passes(network: nn.Module, problem: Step, compiled: bool) -> Callable[[], Result]:
     """The loss and the gradients of all parameters; what is compiled is so before the clock runs, in the warm-up."""
     parameters = list(network.parameters())
     called: Any = torch.compile(network) if compiled else network

@@ -63,16 +63,16 @@ def with_ours(task: Task) -> Callable[[], Task]:
 @peer("pytorch_optimizer SAM", needs="pytorch_optimizer")
 def with_pytorch_optimizer(task: Task) -> Callable[[], Task]:
     """Its usual setting."""
-    return _peer(task, foreach=None)
+    return _peer_task(task, foreach=None)
 
 
 @peer("pytorch_optimizer SAM, foreach", needs="pytorch_optimizer")
 def with_pytorch_optimizer_lists(task: Task) -> Callable[[], Task]:
     """All parameters at once, as it does by itself on a GPU."""
-    return _peer(task, foreach=True)
+    return _peer_task(task, foreach=True)
 
 
-def _peer(task: Task, foreach: bool | None) -> Callable[[], Task]:
+def _peer_task(task: Task, foreach: bool | None) -> Callable[[], Task]:
     import pytorch_optimizer
 
     sam = pytorch_optimizer.SAM(task.weights.all, torch.optim.SGD, foreach=foreach, rho=RADIUS, lr=RATE)

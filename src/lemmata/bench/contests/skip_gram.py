@@ -50,16 +50,16 @@ def plays(case: str, device: str) -> Text:
 @ours("lemmata")
 def by_sweeps(text: Text) -> Callable[[], Any]:
     """Our sweeps, with the rate falling from pass to pass; the order of the pairs is drawn in the time measured."""
-    return _sweeping(text, sweep_pairs)
+    return _sweeping_tables(text, sweep_pairs)
 
 
 @ours("lemmata without a compiler")
 def by_torch(text: Text) -> Callable[[], Any]:
     """The same by the readable path."""
-    return _sweeping(text, sweep_pairs_in_torch)
+    return _sweeping_tables(text, sweep_pairs_in_torch)
 
 
-def _sweeping(text: Text, sweep: Callable[..., float]) -> Callable[[], Any]:
+def _sweeping_tables(text: Text, sweep: Callable[..., float]) -> Callable[[], Any]:
     size = len(text.vocabulary)
 
     def train() -> Any:
@@ -77,16 +77,16 @@ def _sweeping(text: Text, sweep: Callable[..., float]) -> Callable[[], Any]:
 @peer("gensim, two workers", needs="gensim")
 def by_gensim(text: Text) -> Callable[[], Any]:
     """gensim's word2vec with the whole window and all words, as ours has them."""
-    return _theirs(text, 2)
+    return _peer_tables(text, 2)
 
 
 @peer("gensim, one worker", needs="gensim")
 def by_one_worker(text: Text) -> Callable[[], Any]:
     """The same on one core."""
-    return _theirs(text, 1)
+    return _peer_tables(text, 1)
 
 
-def _theirs(text: Text, workers: int) -> Callable[[], Any]:
+def _peer_tables(text: Text, workers: int) -> Callable[[], Any]:
     from gensim.models import Word2Vec  # type: ignore[import-not-found]
 
     words = [text.vocabulary.tokens[number] for number in text.tokens.tolist()]

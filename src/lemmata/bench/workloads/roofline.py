@@ -34,16 +34,16 @@ def roofline(
     vector, copies = torch.zeros(1024, **factory_kwargs), [torch.zeros_like(matrix) for matrix in matrices]
 
     def work() -> Seconds:
-        rates = [2 * len(square) ** 3 / _seconds(device, torch.mm, square, square) for square in squares]
-        speeds = [matrix.nbytes / _seconds(device, torch.mv, matrix, vector) for matrix in matrices]
+        rates = [2 * len(square) ** 3 / _least_seconds(device, torch.mm, square, square) for square in squares]
+        speeds = [matrix.nbytes / _least_seconds(device, torch.mv, matrix, vector) for matrix in matrices]
         for matrix, copy in zip(matrices, copies, strict=True):
-            speeds.append(2 * matrix.nbytes / _seconds(device, copy.copy_, matrix))
+            speeds.append(2 * matrix.nbytes / _least_seconds(device, copy.copy_, matrix))
         return Seconds(max(operations / max(rates), moved / max(speeds)))
 
     return work
 
 
-def _seconds(device: str, call: Callable[..., Any], *given: Any) -> float:
+def _least_seconds(device: str, call: Callable[..., Any], *given: Any) -> float:
     """The least time of a few calls, of which the first does not count."""
     times = []
     for _ in range(1 + AGAIN):

@@ -25,11 +25,11 @@ def transformer_weights(width: int, device: str, seed: int = 0) -> Weights:
     matrices = [(3 * width, width), (width, width), (4 * width, width), (width, 4 * width)]
     vectors = [(3 * width,), (width,), (4 * width,), (width,), *[(width,)] * 4]
     tables = [(VOCABULARY, width), (VOCABULARY, width), (width,), (width,)]
-    made = [_parameter(shape, generator, device) for shape in [*LAYERS * matrices, *tables, *LAYERS * vectors]]
+    made = [_random_parameter(shape, generator, device) for shape in [*LAYERS * matrices, *tables, *LAYERS * vectors]]
     return Weights(made[: LAYERS * len(matrices)], made[LAYERS * len(matrices) :])
 
 
-def _parameter(shape: tuple[int, ...], generator: torch.Generator, device: str) -> nn.Parameter:
+def _random_parameter(shape: tuple[int, ...], generator: torch.Generator, device: str) -> nn.Parameter:
     parameter = nn.Parameter((0.02 * torch.randn(shape, generator=generator)).to(device))
     parameter.grad = torch.randn(shape, generator=generator).to(device)
     return parameter

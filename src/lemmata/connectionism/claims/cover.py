@@ -22,7 +22,7 @@ from lemmata.connectionism.version_space import VersionSpace
 from lemmata.judge import Figure, Heat, Line, all_of, always, claim, exactly, lie, probability_is
 
 
-def _rows(labellings: Tensor) -> list[tuple[float, ...]]:
+def _sorted_rows(labellings: Tensor) -> list[tuple[float, ...]]:
     return sorted(tuple(row) for row in labellings.tolist())
 
 
@@ -30,7 +30,7 @@ def _signs_of_random_units(draw, x: Tensor, bias: bool) -> list[tuple[float, ...
     """All sign patterns met by 20,000 units: none is missed if each is met with a chance of a thousandth."""
     units = draw.normal(20_000, x.shape[1] + bias)
     activations = units[:, : x.shape[1]] @ x.T + (units[:, -1:] if bias else 0.0)
-    return _rows(torch.unique(torch.sign(activations), dim=0))
+    return _sorted_rows(torch.unique(torch.sign(activations), dim=0))
 
 
 def _narrowest_angle(x: Tensor) -> float:
@@ -62,7 +62,7 @@ def dichotomies_are_the_labellings_that_units_give(draw, count=count_dichotomies
     lifted = torch.cat([plane, torch.ones(5, extra, dtype=torch.float64)], dim=1)
     return all_of(
         exactly(count(lifted), len(_signs_of_random_units(draw, plane, bias=False))),
-        exactly(_rows(separable_labellings(line, bias=True)), _signs_of_random_units(draw, line, bias=True)),
+        exactly(_sorted_rows(separable_labellings(line, bias=True)), _signs_of_random_units(draw, line, bias=True)),
         exactly(count(special), 2 * sum(solvable)),
         # The program's unit for the first point has the next two on its boundary, where it decides nothing.
         exactly(count(torch.tensor([[2.0, 2, -2], [0, -1, -1], [0, -2, -2]]).double()), 4),
@@ -83,7 +83,7 @@ def _with_a_dependent_triple(points: int, dimensions: int, draw) -> Tensor:
     return x
 
 
-def _anywhere(points: int, dimensions: int, draw) -> Tensor:
+def _general_points(points: int, dimensions: int, draw) -> Tensor:
     return draw.until(lambda: draw.normal(points, dimensions), in_general_position)
 
 
@@ -109,7 +109,7 @@ _SMALL = [  # in general position, and not; the last two for a unit with a bias
 @lie("the factor 2 is dropped", factor=1)
 @lie("true of any points: three of them are dependent", place=_with_a_dependent_triple)
 def a_sum_of_binomials_counts_the_dichotomies(
-    draw, formula=_sum_of_binomials, factor=2, less=1, more=0, place=_anywhere
+    draw, formula=_sum_of_binomials, factor=2, less=1, more=0, place=_general_points
 ):  # fmt: skip
     """Closed form against enumeration by linear programming on random points; the two agree exactly where the points
     are in general position."""
@@ -117,7 +117,7 @@ def a_sum_of_binomials_counts_the_dichotomies(
     small = [(torch.tensor(points, dtype=torch.float64), unit) for points, unit in _SMALL]
     full = [count_dichotomies(x, **unit) == dichotomies(len(x), x.shape[1], **unit) for x, unit in small]
     by_formula = [[formula(s, n, factor, less, more) for s in range(1, 21)] for n in range(9)]
-    enumerated = [count_dichotomies(_anywhere(s, n, draw) if s < 3 else place(s, n, draw)) for s, n in sizes]
+    enumerated = [count_dichotomies(_general_points(s, n, draw) if s < 3 else place(s, n, draw)) for s, n in sizes]
     fractions = [[count / 2**s for s, count in enumerate(row[:16], start=1)] for row in by_formula[1:]]
     figure = Figure(
         "Fraction of the labellings that are separable", "points", "dimensions",
@@ -137,7 +137,7 @@ def a_new_point_splits_the_labellings_of_one_dimension_less(draw, times=1, fewer
     """Integers up to 30 points and dimensions; and by linear programming: the labellings of five points that extend to
     a sixth in both ways are as many as five points have in one dimension less."""
     x = draw.until(lambda: draw.normal(6, 3), in_general_position)
-    extensions = Counter(row[:-1] for row in _rows(separable_labellings(x)))
+    extensions = Counter(row[:-1] for row in _sorted_rows(separable_labellings(x)))
     both = sum(ways == 2 for ways in extensions.values())
     sizes = [(s, n) for s in range(1, 31) for n in range(fewer, 31)]
     return all_of(
@@ -227,10 +227,10 @@ def half_of_the_labellings_are_separable_at_twice_the_dimension(
         always((change if s > 2 * n else operator.gt)(dichotomies(s + 1, n), dichotomies(s, n)) for s, n in near),
         always(rule(1 - fraction_separable(s, n), half) is (s > 2 * n) for s, n in near),
         *(probability_is(empty(s), float(1 - fraction_separable(s, 5)), effect=0.5, alpha=5e-10) for s in (6, 20)),
-    ).showing(_drop(times, extra, per))
+    ).showing(_capacity_drop(times, extra, per))
 
 
-def _drop(times: int, extra: int, per: int) -> Figure:
+def _capacity_drop(times: int, extra: int, per: int) -> Figure:
     """The fraction of separable labellings, which falls at the capacity, and where the capacity is said to be."""
 
     def curve(n: int, bias: bool, label: str) -> Line:

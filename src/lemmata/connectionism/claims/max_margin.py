@@ -13,7 +13,7 @@ from lemmata.judge import Figure, Line, Points, all_of, at_least, at_most, claim
 DIRECTIONS = 2000
 
 
-def _separable(draw, points: int, features: int, gap: float) -> tuple[Tensor, Tensor]:
+def _separable_classes(draw, points: int, features: int, gap: float) -> tuple[Tensor, Tensor]:
     """Two classes on either side of a street, not centred and not of unit size; two points of each are at its edge."""
     normal, x = draw.unit(features), draw.normal(points, features)
     side = x @ normal
@@ -31,7 +31,7 @@ def _best_direction(x: Tensor, y: Tensor) -> Tensor:
     return (above - below).max() / 2
 
 
-def _faults(model, x: Tensor, y: Tensor) -> Tensor:
+def _optimality_faults(model, x: Tensor, y: Tensor) -> Tensor:
     """How far the plane is from feasible, complementary and stationary, in units of what rounding does to each: the
     three together prove that no hyperplane does better."""
     functional = y * model.decision_function(x)  # (points,), at least 1
@@ -68,7 +68,7 @@ class _BetweenTheMeans(MaximumMarginClassifier):
         return self
 
 
-def _street(model, x: Tensor, y: Tensor, width: float) -> Figure:
+def _street_width(model, x: Tensor, y: Tensor, width: float) -> Figure:
     """The plane that was found, and a street on both sides of it as wide as the margin is said to be."""
     reach = 0.75 * float((x.amax(dim=0) - x.amin(dim=0)).max())
     weight, middle = model.weight_, x.mean(dim=0)
@@ -93,9 +93,9 @@ def _street(model, x: Tensor, y: Tensor, width: float) -> Figure:
 def no_hyperplane_keeps_further_from_its_nearest_point(draw, classifier=MaximumMarginClassifier, width=1.0, moved=0):
     """Its margin against 2,000 directions of the plane; the same hyperplane from the points in another order; the
     optimality conditions, also in many dimensions and for a street a millionth as wide as the data."""
-    flat = [_separable(draw, points, 2, gap=0.1) for points in (6, 15, 30)]
+    flat = [_separable_classes(draw, points, 2, gap=0.1) for points in (6, 15, 30)]
     flat[0][0][:moved] = flat[0][0][flat[0][1] != flat[0][1][0]].mean(dim=0)
-    others = [_separable(draw, 150, 12, gap=0.05), _separable(draw, 200, 3, gap=1e-7)]
+    others = [_separable_classes(draw, 150, 12, gap=0.05), _separable_classes(draw, 200, 3, gap=1e-7)]
     models = [classifier().fit(x, y) for x, y in flat + others]
     # There is one maximum only: the points in another order, and the search begun elsewhere, lead to the same plane.
     turned = [classifier().fit(x.flip(0), y.flip(0)) for x, y in flat]
@@ -111,5 +111,7 @@ def no_hyperplane_keeps_further_from_its_nearest_point(draw, classifier=MaximumM
         at_most(margins, best + coarse),
         close([m.margin_ for m in models], width / torch.stack([m.weight_.norm() for m in models])),
         close(again, planes, condition=float(max(x.abs().max() for x, _ in flat) / margins.min())),
-        close(torch.stack([_faults(m, *d) for m, d in zip(models, flat + others, strict=True)]), 0.0, scale=1.0),
-    ).showing(_street(models[1], *flat[1], width))
+        close(
+            torch.stack([_optimality_faults(m, *d) for m, d in zip(models, flat + others, strict=True)]), 0.0, scale=1.0
+        ),
+    ).showing(_street_width(models[1], *flat[1], width))

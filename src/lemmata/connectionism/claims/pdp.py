@@ -21,12 +21,12 @@ def _last_takes_the_sum(step: int, activation: Tensor, net: Tensor) -> Tensor:
     return torch.cat([activation[:-1], net[-1:]])
 
 
-def _shown(rows: Tensor):
+def _shown_environment(rows: Tensor):
     """An environment that holds all units but the last at one row of a table after the other."""
     return lambda step, activation: torch.cat([rows[step % len(rows)], activation[-1:]])
 
 
-def _neuron(synapses: Tensor, threshold: float) -> dict:
+def _neuron_process(synapses: Tensor, threshold: float) -> dict:
     """Inputs, shown the table of all inputs row by row, and one neuron; inputs fire from 1/2 on."""
     n = len(synapses)
     levels = torch.tensor([0.5] * n + [threshold], dtype=torch.float64)
@@ -37,11 +37,11 @@ def _neuron(synapses: Tensor, threshold: float) -> dict:
         "output": Element("step at the threshold", lambda activation: (activation >= levels).double()),
         "connectivity": Element("inputs to neuron", weights),
         "activation": Element("the neuron takes the sum", _last_takes_the_sum),
-        "environment": Element("one row at a time", _shown(boolean_inputs(n).double())),
+        "environment": Element("one row at a time", _shown_environment(boolean_inputs(n).double())),
     }
 
 
-def _training(x: Tensor, y: Tensor) -> dict:
+def _training_process(x: Tensor, y: Tensor) -> dict:
     """Units: the features, a constant, the teacher, and the answering unit, which alone has connections."""
     rows = torch.cat([x, torch.ones(len(x), 1, dtype=torch.float64), y[:, None]], dim=1)
     n = rows.shape[1] + 1
@@ -57,11 +57,11 @@ def _training(x: Tensor, y: Tensor) -> dict:
         "connectivity": Element("inputs to answer", torch.zeros(n, n, dtype=torch.float64)),
         "activation": Element("the answer takes the sum", _last_takes_the_sum),
         "learning": Element("correct mistakes", correct),
-        "environment": Element("labelled points in turn", _shown(rows)),
+        "environment": Element("labelled points in turn", _shown_environment(rows)),
     }
 
 
-def _memory(network: HopfieldNetwork, stimulus: Tensor, sequential: bool) -> dict:
+def _memory_process(network: HopfieldNetwork, stimulus: Tensor, sequential: bool) -> dict:
     """Units hold their local field and send its sign; in sequence or all at once."""
     turns = torch.eye(network.units, dtype=torch.bool)
     everyone = torch.ones(network.units, dtype=torch.bool)
@@ -78,7 +78,7 @@ def _memory(network: HopfieldNetwork, stimulus: Tensor, sequential: bool) -> dic
     }
 
 
-def _idle(elements: dict, without: str) -> dict:
+def _idle_process(elements: dict, without: str) -> dict:
     """The process with one element that does nothing."""
     idle = {
         "units": torch.zeros_like(elements["units"].value),
@@ -92,36 +92,36 @@ def _idle(elements: dict, without: str) -> dict:
     return elements | {without: Element("idle", idle[without])}
 
 
-def _restless(draw) -> tuple[HopfieldNetwork, Tensor]:
+def _restless_network(draw) -> tuple[HopfieldNetwork, Tensor]:
     """A network of small whole numbers (so that every sum is exact) and a state that it does not leave alone."""
     upper = draw.integers(-3, 4, 8, 8).double().triu(1)
     network = HopfieldNetwork(8, weight=upper + upper.T, bias=draw.integers(-2, 3, 8).double(), dtype=torch.float64)
     return network, draw.signs(8)
 
 
-def _lesson(draw) -> tuple[Tensor, Tensor, Perceptron]:
+def _perceptron_lesson(draw) -> tuple[Tensor, Tensor, Perceptron]:
     """Six points of small whole numbers, and the perceptron trained on them."""
     x = draw.integers(-3, 4, 6, 2).double()
     y = torch.where(2 * x[:, 0] + x[:, 1] >= 1, 1.0, -1.0).double()
     return x, y, Perceptron(record=True).fit(x, y)
 
 
-def _agree(draw, build) -> list[Evidence]:
+def _outputs_agree(draw, build) -> list[Evidence]:
     synapses = draw.signs(3)
     neuron = McCullochPittsNeuron(synapses, 1.0)
-    table = build(_neuron(synapses, 1.0)).run(8)
+    table = build(_neuron_process(synapses, 1.0)).run(8)
 
-    x, y, model = draw.until(lambda: _lesson(draw), lambda made: made[2].mistakes_ > 3)
-    moments = build(_training(x, y)).run(6 * model.epochs_)
+    x, y, model = draw.until(lambda: _perceptron_lesson(draw), lambda made: made[2].mistakes_ > 3)
+    moments = build(_training_process(x, y)).run(6 * model.epochs_)
     learnt = torch.stack([moment.connectivity[-1, :3] for moment in moments])
     updates = torch.nonzero((learnt.diff(dim=0) != 0).any(dim=1))[:, 0]
 
     # A state of +1 alone is also what silent units send: it would not show that there were units to start from.
     network, state = draw.until(
-        lambda: _restless(draw), lambda made: not made[0].is_stable(made[1]) and bool((made[1] < 0).any())
+        lambda: _restless_network(draw), lambda made: not made[0].is_stable(made[1]) and bool((made[1] < 0).any())
     )
-    in_turn = build(_memory(network, 2 * state, sequential=True)).run(16)  # what a unit sends is its sign alone
-    together = build(_memory(network, state, sequential=False)).run(3)
+    in_turn = build(_memory_process(network, 2 * state, sequential=True)).run(16)  # what a unit sends is its sign alone
+    together = build(_memory_process(network, state, sequential=False)).run(3)
     states = [state]
     for step in range(16):
         states.append(network.update(states[-1], step % 8))
@@ -151,7 +151,7 @@ def seven_elements_are_enough_and_each_is_needed(draw, process=ParallelDistribut
     seven elements alone, reproduce the shipped systems bit for bit."""
 
     def build(description: dict) -> ParallelDistributedProcess:
-        given = _idle(description, without) if without else description
+        given = _idle_process(description, without) if without else description
         return process(**dict(list(given.items())[:elements]))
 
-    return all_of(*_agree(draw, build))
+    return all_of(*_outputs_agree(draw, build))

@@ -27,7 +27,9 @@ class _AnyPoint(VersionSpace):
         return (self.y * (weight @ self.x.T + bias[..., None]) > 0).any(dim=-1)
 
 
-def _separable(draw, points: int, features: int, bias: bool = True, fraction: float = 0.04) -> tuple[Tensor, Tensor]:
+def _separable_points(
+    draw, points: int, features: int, bias: bool = True, fraction: float = 0.04
+) -> tuple[Tensor, Tensor]:
     """Points labelled by a unit, redrawn until at least this fraction of all units agrees with it."""
 
     def make():
@@ -37,7 +39,7 @@ def _separable(draw, points: int, features: int, bias: bool = True, fraction: fl
     return draw.until(make, lambda data: VersionSpace(*data, bias=bias).fraction() > fraction)
 
 
-def _lattice(draw) -> tuple[Tensor, tuple[Tensor, Tensor]]:
+def _lattice_points(draw) -> tuple[Tensor, tuple[Tensor, Tensor]]:
     """All units of small whole numbers, and labelled points that some of them get right and some leave on the edge."""
     units = torch.tensor(list(itertools.product(range(-2, 3), repeat=3)))
 
@@ -72,8 +74,8 @@ def the_version_space_is_an_open_convex_cone(draw, space=VersionSpace, sign=1.0,
     sets = [(draw.integers(-2, 3, 3 + k, 1 + k % 3).double(), draw.signs(3 + k)) for k in range(6)]
     found = [Perceptron(certify=False, max_epochs=3000).fit(x, y) for x, y in sets]
     separated = [each.status_ == "separated" for each in found]
-    small, points = _lattice(draw)
-    labelled = _separable(draw, 4, 2)
+    small, points = _lattice_points(draw)
+    labelled = _separable_points(draw, 4, 2)
     flat, units = space(*labelled), draw.normal(4000, 3)
     inside = flat.contains(units[:, :2], units[:, 2])
     margins = torch.stack([dataset_margin(unit[:2], unit[2], *labelled) for unit in units[:60]])
@@ -104,7 +106,7 @@ def the_version_space_is_an_open_convex_cone(draw, space=VersionSpace, sign=1.0,
 def more_data_leave_no_unit_that_was_not_there_before(draw, space=VersionSpace, subset=torch.le, least=0.0):
     """The units that are left are those that are right on all points so far, for each of a stream of points, so that
     they were there before; and the exact fraction that is left. The last point is implied by others."""
-    x, y = _separable(draw, 5, 2, fraction=0.005)
+    x, y = _separable_points(draw, 5, 2, fraction=0.005)
     same = torch.nonzero(y == y[0])[:, 0]
     x, y = torch.cat([x, x[same].mean(dim=0, keepdim=True)]), torch.cat([y, y[:1]])
     units = draw.normal(10_000, 3)

@@ -37,7 +37,7 @@ def a_shared_weight_adds_up_its_gradients(draw, joined=torch.sum, gradient=conv_
     )
 
 
-def _rot180(x):
+def _rotated_kernel(x):
     """The values of x[-i], and the index of the first of them."""
     return x.flip(tuple(range(x.ndim))), [1 - size for size in x.shape]
 
@@ -46,26 +46,26 @@ def _as_it_is(x):
     return x, [0] * x.ndim
 
 
-def _restricted(delta, x, turned, size):
+def _restricted_convolution(delta, x, turned, size):
     """The convolution of delta with x, turned, at the indices from 0 to below size."""
     values, first = turned(x)
     whole = convolve(delta, values)
     return whole[tuple(slice(-start, -start + places) for start, places in zip(first, size, strict=True))]
 
 
-def _apart(k, i):
+def _index_difference(k, i):
     return k - i
 
 
-def _mirrored(k, i):
+def _mirrored_difference(k, i):
     return i - k
 
 
 @claim("conv.backprop.as_convolution")
 @lie("nothing is turned around", printed="000/1", turned=_as_it_is)
-@lie("the index changes its sign", printed="002/3", index=_mirrored)
+@lie("the index changes its sign", printed="002/3", index=_mirrored_difference)
 @lie("the kernel's gradient of a cross-correlation is a convolution", slid=convolve)
-def gradients_are_convolutions(draw, turned=_rot180, index=_apart, slid=correlate, layer=conv_nd):
+def gradients_are_convolutions(draw, turned=_rotated_kernel, index=_index_difference, slid=correlate, layer=conv_nd):
     """Signals and pictures, both conventions: autograd, the formulas, and the library's own backward passes."""
     found, formula, crossed, passes = [], [], [], []
     for space, kernel in (((8,), (3,)), ((5,), (4,)), ((1,), (1,)), ((8, 7), (3, 3)), ((4, 6), (1, 3))):
@@ -73,7 +73,10 @@ def gradients_are_convolutions(draw, turned=_rot180, index=_apart, slid=correlat
         y = convolve(x, w)
         delta = draw.normal(*y.shape)
         found += [g.flatten() for g in torch.autograd.grad(y, (w, x), delta)]
-        formula += [_restricted(delta, x, turned, kernel).flatten(), _restricted(delta, w, turned, space).flatten()]
+        formula += [
+            _restricted_convolution(delta, x, turned, kernel).flatten(),
+            _restricted_convolution(delta, w, turned, space).flatten(),
+        ]
         y = layer(x[None, None], w[None, None])
         delta = draw.normal(*y.shape)
         crossed += [g.flatten() for g in torch.autograd.grad(y, (x, w), delta)] * 2

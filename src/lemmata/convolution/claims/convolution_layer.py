@@ -13,13 +13,13 @@ from lemmata.convolution.padding import pad_space
 from lemmata.judge import all_of, claim, close, exactly, lie
 
 
-def _depthwise(x, weight, bias):
+def _depthwise_reference(x, weight, bias):
     """Each output channel looks at the input channel of its own number only."""
     own = weight[range(len(weight)), range(len(weight))][:, None]
     return conv_nd(x, own, bias, groups=len(weight))
 
 
-def _turned(weight):
+def _turned_kernel(weight):
     return weight.flip((-2, -1))
 
 
@@ -28,10 +28,10 @@ def _as_it_is(weight):
 
 
 @claim("conv.layer")
-@lie("output channel c sees input channel c alone", layer=_depthwise)
+@lie("output channel c sees input channel c alone", layer=_depthwise_reference)
 @lie("no bias", offset=0.0)
 @lie("both conventions have the same kernels", turned=_as_it_is)
-def a_layer_sums_over_channels(draw, layer=conv_nd, offset=1.0, turned=_turned):
+def a_layer_sums_over_channels(draw, layer=conv_nd, offset=1.0, turned=_turned_kernel):
     """The sum written out, place by place; and true convolutions with the kernels turned around."""
     x, w, b = draw.normal(1, 2, 7, 6), draw.normal(2, 2, 3, 2), draw.normal(2)
     y = torch.zeros(1, 2, 5, 5).double()
@@ -45,17 +45,17 @@ def a_layer_sums_over_channels(draw, layer=conv_nd, offset=1.0, turned=_turned):
     )
 
 
-def _channels(x, weight, order):
+def _reordered_channels(x, weight, order):
     return x[:, order], weight[:, order]
 
 
-def _taps(x, weight, order):
+def _reordered_taps(x, weight, order):
     return x, weight[..., order]
 
 
 @claim("conv.channel_order")
-@lie("the taps of the kernel may be permuted", permuted=_taps)
-def channels_have_no_order(draw, permuted=_channels):
+@lie("the taps of the kernel may be permuted", permuted=_reordered_taps)
+def channels_have_no_order(draw, permuted=_reordered_channels):
     """All orders of 4 channels, those of a kernel's input axis with them; the kernels have 4 taps too."""
     x, w = draw.normal(2, 4, 9), draw.normal(3, 4, 4)
     orders = [list(order) for order in itertools.permutations(range(4))]
@@ -67,12 +67,12 @@ def _half_the_reach(k):
     return (k - 1) // 2
 
 
-def _one(k):
+def _one_step(k):
     return 1
 
 
 @claim("conv.padding")
-@lie("one place of padding keeps every size", keeps=_one)
+@lie("one place of padding keeps every size", keeps=_one_step)
 @lie("padding p adds p places", sides=1)
 @lie("reflection repeats the last value", mirrored="edge")
 def padding_extends_each_side(draw, keeps=_half_the_reach, sides=2, mirrored="reflect"):
@@ -109,7 +109,7 @@ def padding_extends_each_side(draw, keeps=_half_the_reach, sides=2, mirrored="re
     )
 
 
-def _every(x, w, s):
+def _every_stride(x, w, s):
     return conv_nd(x, w)[..., ::s, ::s]
 
 
@@ -119,7 +119,7 @@ def _of_every(x, w, s):
 
 @claim("conv.stride")
 @lie("the input is thinned out before", thinned=_of_every)
-def a_stride_keeps_every_so_manyth(draw, thinned=_every):
+def a_stride_keeps_every_so_manyth(draw, thinned=_every_stride):
     """Strides from 1 to 4, on sizes that they divide and that they do not."""
     found, kept = [], []
     for s, size in itertools.product(range(1, 5), (8, 9, 11)):
@@ -129,19 +129,19 @@ def a_stride_keeps_every_so_manyth(draw, thinned=_every):
     return close(torch.cat(found), torch.cat(kept), ulps=1000)
 
 
-def _doubling(layers):
+def _doubling_dilations(layers):
     return 2**layers - 1
 
 
-def _adding(layers):
+def _adding_dilations(layers):
     return layers
 
 
 @claim("conv.dilation")
-@lie("a stack with doubling gaps sees 1 + (k - 1) L places", seen=_adding)
+@lie("a stack with doubling gaps sees 1 + (k - 1) L places", seen=_adding_dilations)
 @lie("the gaps are one place too wide", gap=2, regime="gaps are whole numbers")
 @lie("the kernel spans d(k - 1) places", last=0)
-def gaps_between_taps(draw, seen=_doubling, gap=1, last=1):
+def gaps_between_taps(draw, seen=_doubling_dilations, gap=1, last=1):
     """Kernels with zeros between their taps; places that a gradient reaches through one layer and through stacks."""
     found, stuffed, spans, formula, reached, predicted = ([] for _ in range(6))
     for k, d in itertools.product((1, 2, 3), (1, 2, 5)):

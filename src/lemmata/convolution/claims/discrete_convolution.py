@@ -12,7 +12,7 @@ from lemmata.convolution.discrete_convolution import convolve, correlate
 from lemmata.judge import all_of, always, at_most, claim, close, exactly, lie, slope_is
 
 
-def _whole(draw, *sizes):
+def _integer_signal(draw, *sizes):
     """A signal of whole numbers that is not its own mirror image, nor one of a single value."""
     return draw.integers(-9, 10, *sizes)
 
@@ -21,8 +21,8 @@ def _whole(draw, *sizes):
 @lie("cross-correlation commutes too", operation=correlate)
 def convolution_commutes(draw, operation=convolve):
     """Signals of all lengths from 1 to 7, in whole numbers; two of three dimensions."""
-    pairs = [(_whole(draw, n), _whole(draw, m)) for n in range(1, 8) for m in range(1, 8)]
-    pairs.append((_whole(draw, 3, 4, 2), _whole(draw, 2, 3, 3)))
+    pairs = [(_integer_signal(draw, n), _integer_signal(draw, m)) for n in range(1, 8) for m in range(1, 8)]
+    pairs.append((_integer_signal(draw, 3, 4, 2), _integer_signal(draw, 2, 3, 3)))
     return always(torch.equal(operation(f, h), operation(h, f)) for f, h in pairs)
 
 
@@ -31,37 +31,37 @@ def convolution_commutes(draw, operation=convolve):
 def convolution_is_associative(draw, operation=convolve):
     """Signals of all lengths from 1 to 5, in whole numbers; three of two dimensions."""
     lengths = [(a, b, c) for a in range(1, 6) for b in range(1, 6) for c in range(1, 6)]
-    triples = [[_whole(draw, n) for n in sizes] for sizes in lengths]
-    triples.append([_whole(draw, 3, 2), _whole(draw, 2, 4), _whole(draw, 3, 3)])
+    triples = [[_integer_signal(draw, n) for n in sizes] for sizes in lengths]
+    triples.append([_integer_signal(draw, 3, 2), _integer_signal(draw, 2, 4), _integer_signal(draw, 3, 3)])
     return always(torch.equal(operation(operation(f, g), h), operation(f, operation(g, h))) for f, g, h in triples)
 
 
-def _ahead(f, delta):
+def _shift_ahead(f, delta):
     return f.roll(-delta)  # f[t + delta]: what is rolled around is zero
 
 
-def _back(f, delta):
+def _shift_back(f, delta):
     return f.roll(delta)
 
 
-def _unmoved(f, delta):
+def _no_shift(f, delta):
     return f
 
 
 @claim("conv.shift_equivariant")
-@lie("the integrand is f(t - δ)", printed="003/1", inside=_back)
-@lie("the result does not move: invariance", outside=_unmoved)
-@lie("the result moves the other way", outside=_back)
-def convolution_moves_with_its_signal(draw, inside=_ahead, outside=_ahead, operation=convolve):
+@lie("the integrand is f(t - δ)", printed="003/1", inside=_shift_back)
+@lie("the result does not move: invariance", outside=_no_shift)
+@lie("the result moves the other way", outside=_shift_back)
+def convolution_moves_with_its_signal(draw, inside=_shift_ahead, outside=_shift_ahead, operation=convolve):
     """Signals of 8 whole numbers among zeros, for all shifts from -5 to 5."""
-    f, h = torch.zeros(20, dtype=torch.int64), _whole(draw, 4)
+    f, h = torch.zeros(20, dtype=torch.int64), _integer_signal(draw, 4)
     f[6:14] = draw.integers(1, 10, 8)
     shifts = range(-5, 6)
     moved = [operation(inside(f, delta), h) for delta in shifts]
     return exactly(torch.stack(moved), torch.stack([outside(operation(f, h), delta) for delta in shifts]))
 
 
-def _circular(f, h):
+def _circular_convolution(f, h):
     """Convolution on a circle: what sticks out of the whole convolution comes back at the other end."""
     y = convolve(f, h)
     for axis, n in enumerate(f.shape):
@@ -75,13 +75,13 @@ def _long_enough(n, m):
     return n + m - 1
 
 
-def _unpadded(n, m):
+def _unpadded_length(n, m):
     return max(n, m)
 
 
 @claim("conv.fourier_theorem")
-@lie("spectra are convolved", joined=_circular)
-@lie("nothing is padded", length=_unpadded)
+@lie("spectra are convolved", joined=_circular_convolution)
+@lie("nothing is padded", length=_unpadded_length)
 @lie("the discrete dual without 1/n", power=0.0)
 def spectra_multiply(draw, joined=torch.mul, length=_long_enough, power=-1.0):
     """On circles and on a torus, even and odd; linear convolution of signals that are padded; and the dual."""
@@ -89,10 +89,10 @@ def spectra_multiply(draw, joined=torch.mul, length=_long_enough, power=-1.0):
     for shape in ((2,), (7,), (16,), (6, 5)):
         f, h = draw.normal(*shape), draw.normal(*shape)
         F, H = torch.fft.fftn(f), torch.fft.fftn(h)
-        ffts.append(torch.fft.fftn(_circular(f, h)).flatten())
+        ffts.append(torch.fft.fftn(_circular_convolution(f, h)).flatten())
         products.append(joined(F, H).flatten())
         duals.append(torch.fft.fftn(f * h).flatten())
-        convolved.append(f.numel() ** power * _circular(F, H).flatten())
+        convolved.append(f.numel() ** power * _circular_convolution(F, H).flatten())
     f, h = draw.normal(20), draw.normal(9)
     long = length(20, 9)
     linear = torch.fft.irfft(torch.fft.rfft(f, long) * torch.fft.rfft(h, long), long)
@@ -109,7 +109,7 @@ def _n_log_n(n):
     return n * math.log2(n)
 
 
-def _square(n):
+def _square_count(n):
     return n * n
 
 
@@ -154,7 +154,7 @@ def _counted_products(n, k):
     regime="where spectra begin to pay depends on more than the kernel",
     loose="an even shorter kernel needs even fewer operations",
 )
-@lie("transforms cost n² operations", grows=_square)
+@lie("transforms cost n² operations", grows=_square_count)
 def spectra_pay_for_long_kernels(draw, short=3, grows=_n_log_n):
     """Operations counted as they are done, by the definition and by transforms in halves; and as the library says."""
     found, definition, spectral, told, growth = [], [], [], [], []
@@ -179,7 +179,7 @@ def spectra_pay_for_long_kernels(draw, short=3, grows=_n_log_n):
     )
 
 
-def _averaged(T, n):
+def _averaged_shifts(T, n):
     """The mean of T over all shifts: what commutes with them."""
     return torch.stack([T.roll((k, k), (0, 1)) for k in range(n)]).mean(0).__matmul__
 
@@ -189,10 +189,10 @@ def _only_linear(T, n):
 
 
 def _only_equivariant(T, n):
-    return lambda f: _circular(f, T[0]) ** 2
+    return lambda f: _circular_convolution(f, T[0]) ** 2
 
 
-def _narrowing(x, width):
+def _narrowing_peaks(x, width):
     """Peaks of the mass one, which become a unit mass at zero as their width falls."""
     return gaussian(x, 0.0, width)
 
@@ -201,7 +201,7 @@ def _of_one_width(x, width):
     return gaussian(x, 0.0, 0.5)
 
 
-def _recursion(f):
+def _linear_recursion(f):
     """Linear and the same at every place: y[t] = f[t] + 2 y[t-1] - 3 y[t-2], from rest."""
     y = [0, 0]
     for value in f.tolist():
@@ -214,7 +214,7 @@ def _recursion(f):
 @lie("any shift-equivariant operator is a convolution", operator=_only_equivariant)
 @lie("shift-equivariant operators have n² free numbers", power=2.0)
 @lie("on the real line the identity is the convolution with a function", peak=_of_one_width)
-def what_commutes_with_shifts_is_a_convolution(draw, operator=_averaged, power=1.0, peak=_narrowing):
+def what_commutes_with_shifts_is_a_convolution(draw, operator=_averaged_shifts, power=1.0, peak=_narrowing_peaks):
     """Circles of 2 to 8 places, and all that commutes with their shifts; a recursion on the integers; narrow peaks."""
     applied, convolved, moved, shifted, dimensions, sizes = ([] for _ in range(6))
     for n in range(2, 9):
@@ -222,9 +222,9 @@ def what_commutes_with_shifts_is_a_convolution(draw, operator=_averaged, power=1
         T, f = operator(draw.normal(n, n), n), draw.normal(n)
         h = T(impulse)
         applied.append(T(f))
-        convolved.append(_circular(f, h))
-        moved.append(_circular(f.roll(1), h))
-        shifted.append(_circular(f, h).roll(1))
+        convolved.append(_circular_convolution(f, h))
+        moved.append(_circular_convolution(f.roll(1), h))
+        shifted.append(_circular_convolution(f, h).roll(1))
         S = identity.roll(1, 0)
         commutator = torch.kron(S, identity) - torch.kron(identity, S.mT.contiguous())  # of T flattened: S T - T S
         dimensions.append(n * n - int(torch.linalg.matrix_rank(commutator)))
@@ -237,34 +237,37 @@ def what_commutes_with_shifts_is_a_convolution(draw, operator=_averaged, power=1
         close(torch.cat(applied), torch.cat(convolved), ulps=1000),
         close(torch.cat(moved), torch.cat(shifted), ulps=1000),
         exactly(torch.tensor(dimensions).double(), torch.tensor(sizes).double()),
-        exactly(_recursion(f), convolve(f, _recursion(impulse))[:24]),
+        exactly(_linear_recursion(f), convolve(f, _linear_recursion(impulse))[:24]),
         slope_is(widths, errors, 2.0, within=0.1),
     )
 
 
-def _number(f, bases):
+def _polynomial_value(f, bases):
     """The polynomial with these coefficients, at powers of 1000 so large that no two coefficients meet."""
-    return sum(int(c) * math.prod(b**t for b, t in zip(bases, place.tolist(), strict=True)) for c, place in _entries(f))
+    return sum(
+        int(c) * math.prod(b**t for b, t in zip(bases, place.tolist(), strict=True))
+        for c, place in _entries_with_indices(f)
+    )
 
 
-def _entries(f):
+def _entries_with_indices(f):
     return zip(f.flatten(), torch.cartesian_prod(*map(torch.arange, f.shape)).reshape(-1, f.ndim), strict=True)
 
 
-def _sliding(f, h):
+def _sliding_product(f, h):
     return correlate(h, f)
 
 
 @claim("conv.discrete")
-@lie("the kernel is not turned around", operation=_sliding)
+@lie("the kernel is not turned around", operation=_sliding_product)
 @lie("the window is one place later", first=1, regime="a window moves by whole places")
 def convolution_multiplies_polynomials(draw, operation=convolve, first=0):
     """Coefficients of products of polynomials, read from products of large numbers; and the window of each output."""
     products, numbers, windows, outputs = [], [], [], []
     for n, m in ((1, 1), (1, 5), (6, 1), (4, 3), (7, 7)):
         f, h = draw.integers(0, 10, n), draw.integers(0, 10, m)
-        products.append(_number(operation(f, h), [1000]))
-        numbers.append(_number(f, [1000]) * _number(h, [1000]))
+        products.append(_polynomial_value(operation(f, h), [1000]))
+        numbers.append(_polynomial_value(f, [1000]) * _polynomial_value(h, [1000]))
     f, h = draw.integers(1, 10, 12), torch.tensor([1, 2, 4])
     for u in range(3, 10):
         window = f[u - 2 + first : u + 1 + first]
@@ -286,16 +289,16 @@ def convolution_in_many_dimensions(draw, operation=convolve):
     for small, large in (((2, 3), (3, 2)), ((1, 4), (4, 1)), ((2, 2, 3), (3, 2, 2))):
         f, h = draw.integers(0, 10, *small), draw.integers(0, 10, *large)
         used = bases[-f.ndim :]
-        products.append(_number(operation(f, h), used))
-        numbers.append(_number(f, used) * _number(h, used))
-    X, a, b = _whole(draw, 6, 5), torch.tensor([1, 2, 4]), torch.tensor([1, -3])
+        products.append(_polynomial_value(operation(f, h), used))
+        numbers.append(_polynomial_value(f, used) * _polynomial_value(h, used))
+    X, a, b = _integer_signal(draw, 6, 5), torch.tensor([1, 2, 4]), torch.tensor([1, -3])
     return all_of(
         exactly(products, numbers),
         exactly(operation(X, a[:, None] * b), convolve(convolve(X, a[:, None]), b[None])),
     )
 
 
-def _turned(h):
+def _turned_kernel(h):
     return h.flip(0)
 
 
@@ -316,7 +319,7 @@ def _equal_to_mirror_but_for_the_sign(kernels):
 @lie("exchanged arguments change nothing", exchanged=_as_it_is)
 @lie("with antisymmetric kernels it is convolution too", symmetric=_equal_to_mirror_but_for_the_sign)
 def cross_correlation_slides_a_kernel(
-    draw, mirrored=_turned, exchanged=_turned, symmetric=_equal_to_mirror, operation=correlate
+    draw, mirrored=_turned_kernel, exchanged=_turned_kernel, symmetric=_equal_to_mirror, operation=correlate
 ):
     """Inner products, the mirrored kernel's convolution, exchanged arguments, torch's layer; all 81 small kernels."""
     h, f, g = torch.tensor([1, 2, 4]), draw.integers(1, 10, 9), torch.tensor([1, 3])

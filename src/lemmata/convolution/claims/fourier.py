@@ -65,23 +65,23 @@ def transform_and_inverse(draw, sign=1.0, angle=2 * math.pi, prefactor=1.0, powe
     )
 
 
-def _sum(f, g, alpha, beta):
+def _weighted_sum(f, g, alpha, beta):
     return alpha * f + beta * g
 
 
-def _product(f, g, alpha, beta):
+def _weighted_product(f, g, alpha, beta):
     return alpha * f * beta * g
 
 
-def _itself(F):
+def _same_transform(F):
     return F
 
 
 @claim("conv.fourier.linearity")
-@lie("products transform to products", joined=_product)
+@lie("products transform to products", joined=_weighted_product)
 @lie("magnitudes add up", read=torch.abs)
 @lie("scalars are conjugated", scalar=torch.conj)
-def transforms_add_up(draw, joined=_sum, read=_itself, scalar=_itself):
+def transforms_add_up(draw, joined=_weighted_sum, read=_same_transform, scalar=_same_transform):
     """Complex signals and scalars, in one dimension and in two, with scalars from nothing to a million."""
     x, y = torch.arange(7).double() / 2 + 5, torch.arange(128).double() / 3 - 1
     together, apart = [], []

@@ -16,18 +16,18 @@ from lemmata.convolution.toeplitz import toeplitz_matrix
 from lemmata.judge import Figure, Heat, Line, all_of, always, at_most, claim, close, exactly, lie
 
 
-def _mean(f):
+def _mean_pooling(f):
     return pool_nd(f[None, None], 4, "average")[0, 0]
 
 
-def _max(f):
+def _max_pooling(f):
     return pool_nd(f[None, None], 4, "max")[0, 0]
 
 
 @claim("conv.transform.linear")
-@lie("the largest of each window is linear too", pooling=_max)
+@lie("the largest of each window is linear too", pooling=_max_pooling)
 @lie("so is a convolution with a constant added", offset=0.5)
-def linear_transforms_are_sums_over_impulses(draw, pooling=_mean, offset=0.0):
+def linear_transforms_are_sums_over_impulses(draw, pooling=_mean_pooling, offset=0.0):
     """Convolution, its matrix, the Fourier transform and pooling: sums of signals, and sums over their places."""
     h, t = draw.normal(5), torch.arange(64).double() / 8 - 3
     matrix = toeplitz_matrix(h, 64)
@@ -72,15 +72,15 @@ def kernels_of_integral_operators(draw, sign=-1.0, angle=2 * math.pi):
     ).showing(Figure("The kernel of a convolution", "t", "u", [heat]))
 
 
-def _itself(f):
+def _same_function(f):
     return f
 
 
-def _square(f):
+def _squared_function(f):
     return f**2
 
 
-def _given(H, at_u):
+def _given_kernel(H, at_u):
     return H
 
 
@@ -88,30 +88,35 @@ def _of_the_signal(H, at_u):
     return H * at_u  # as attention weighs by what it finds at u
 
 
-def _root(u, t):
+def _root_kernel(u, t):
     return abs(u - t) ** -0.5  # infinite at u, and integrable
 
 
-def _jump(u, t):
+def _jump_kernel(u, t):
     return math.copysign(1.0 + t, t - u)
 
 
-def _fading(u, t):
+def _fading_kernel(u, t):
     return math.exp(-abs(t - u))
 
 
-def _wave(u, t):
+def _wave_kernel(u, t):
     return math.cos(2 * math.pi * u * t)
 
 
 EVERYWHERE = (-math.inf, math.inf)
-KERNELS = [(_root, (0.0, 1.0)), (_jump, (-1.0, 2.0)), (_fading, (0.0, math.inf)), (_wave, EVERYWHERE)]
+KERNELS = [
+    (_root_kernel, (0.0, 1.0)),
+    (_jump_kernel, (-1.0, 2.0)),
+    (_fading_kernel, (0.0, math.inf)),
+    (_wave_kernel, EVERYWHERE),
+]
 
 
 @claim("conv.integral_linear")
-@lie("the signal may enter squared", read=_square)
+@lie("the signal may enter squared", read=_squared_function)
 @lie("the kernel may depend on the signal", kernel=_of_the_signal)
-def integral_transforms_are_linear(draw, read=_itself, kernel=_given):
+def integral_transforms_are_linear(draw, read=_same_function, kernel=_given_kernel):
     """Any kernel and functions, as symbols; integrals one by one, of poles, jumps and waves; the Fourier transform."""
     u, t, low, high, alpha, beta = sympy.symbols("u t t_1 t_2 alpha beta", real=True)
     H, f, g = (sympy.Function(name) for name in "Hfg")

@@ -38,7 +38,7 @@ def maps_shrink_and_channels_grow(draw, lenet=95.8, alexnet=96.0, vgg=89.4, chan
     )
 
 
-def _multiplications(model, *shape):
+def _counted_multiplications(model, *shape):
     """Counted by torch while the model runs without numbers; it counts an addition for each of them."""
     with FlopCounterMode(display=False) as counter:
         model(torch.empty(1, *shape, device="meta"))
@@ -49,14 +49,14 @@ def _if_narrow(inputs, outputs, k, r):
     return r * (inputs + k * k * outputs) < k * k * inputs * outputs
 
 
-def _always(inputs, outputs, k, r):
+def _always_cheaper(inputs, outputs, k, r):
     return True
 
 
 @claim("conv.inception.bottleneck")
 @lie("the reduction costs nothing", reduced=10_035_200)
 @lie("the kernel counts as one", direct=4_816_896)
-@lie("it always saves", saves=_always)
+@lie("it always saves", saves=_always_cheaper)
 def narrow_layers_save_multiplications(draw, direct=120_422_400, reduced=12_443_648, saves=_if_narrow):
     """The third branch of an Inception module and one layer in its place; all small layers; one pixel at a time."""
     branch = InceptionModule(192, 64, 96, 128, 16, 32, 32, device="meta").eval().branch3
@@ -67,11 +67,14 @@ def narrow_layers_save_multiplications(draw, direct=120_422_400, reduced=12_443_
         narrow = nn.Sequential(
             nn.Conv2d(inputs, r, 1, device="meta"), nn.Conv2d(r, outputs, k, padding=k // 2, device="meta")
         )
-        cheaper.append(_multiplications(narrow, inputs, 4, 4) < _multiplications(one, inputs, 4, 4))
+        cheaper.append(_counted_multiplications(narrow, inputs, 4, 4) < _counted_multiplications(one, inputs, 4, 4))
         predicted.append(saves(inputs, outputs, k, r))
     x, w = draw.normal(2, 6, 5, 4), draw.normal(3, 6)
     return all_of(
-        exactly([_multiplications(whole, 192, 28, 28), _multiplications(branch, 192, 28, 28)], [direct, reduced]),
+        exactly(
+            [_counted_multiplications(whole, 192, 28, 28), _counted_multiplications(branch, 192, 28, 28)],
+            [direct, reduced],
+        ),
         exactly(cheaper, predicted),
         close(functional.conv2d(x, w[:, :, None, None]), torch.einsum("bihw,oi->bohw", x, w)),
     )

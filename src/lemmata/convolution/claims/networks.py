@@ -32,7 +32,7 @@ class Weights:
         return (x - mean) / (var + eps).sqrt() * weight + bias
 
 
-def _drawn(draw, network):
+def _draw_weights(draw, network):
     """The network with drawn weights, constants and running statistics, ready to predict."""
     with torch.no_grad():
         for values in network.state_dict().values():
@@ -43,11 +43,11 @@ def _drawn(draw, network):
     return network.eval().requires_grad_(False)
 
 
-def _parameters(network):
+def _parameter_count(network):
     return sum(values.numel() for values in network.parameters())
 
 
-def _same(found, formula):
+def _same_sums(found, formula):
     """The same sums in another order: at most some hundred layers of at most some thousand terms."""
     return close(found, formula, ulps=1e5, scale=formula.abs().amax())
 
@@ -59,7 +59,7 @@ def two_convolutions_and_three_full_layers(draw, count=61_706, pool=functional.a
     """By torch's functions from the same weights, for tanh and sigmoid; sizes and parameters counted."""
     x, found, formula, sizes = draw.normal(3, 1, 32, 32), [], [], [32]
     for name, phi in (("tanh", torch.tanh), ("sigmoid", torch.sigmoid)):
-        lenet = _drawn(draw, network(activation=name, dtype=torch.float64))
+        lenet = _draw_weights(draw, network(activation=name, dtype=torch.float64))
         weights, maps = Weights(lenet), x
         for layer in ("conv1", "conv2"):
             outcome = phi(weights.convolve(layer, maps))
@@ -69,9 +69,9 @@ def two_convolutions_and_three_full_layers(draw, count=61_706, pool=functional.a
         found.append(lenet(x))
         formula.append(weights.linear("fc3", hidden))
     return all_of(
-        exactly(_parameters(lenet), count),
+        exactly(_parameter_count(lenet), count),
         exactly(sizes, [32, 28, 14, 10, 5, 28, 14, 10, 5]),
-        _same(torch.stack(found), torch.stack(formula)),
+        _same_sums(torch.stack(found), torch.stack(formula)),
     )
 
 
@@ -84,7 +84,9 @@ def five_convolutions_with_overlapping_poolings(
     draw, count=61_100_840, side=11, training=False, pooled=2, network=AlexNet
 ):
     """By torch's functions from the same weights, in a narrow network; torchvision's count, in the whole one."""
-    narrow = _drawn(draw, network(channels=2, classes=5, width=4, hidden=32, dtype=torch.float64)).train(training)
+    narrow = _draw_weights(draw, network(channels=2, classes=5, width=4, hidden=32, dtype=torch.float64)).train(
+        training
+    )
     weights, x = Weights(narrow), draw.normal(3, 2, 127, 127)
     maps = x
     for layer, stride, padding, last in ((0, 4, 2, 1), (3, 1, 2, 1), (6, 1, 1, 0), (8, 1, 1, 0), (10, 1, 1, 1)):
@@ -94,9 +96,9 @@ def five_convolutions_with_overlapping_poolings(
     hidden = weights.linear("classifier.4", weights.linear("classifier.1", hidden).relu()).relu()
     whole = network(device="meta")
     return all_of(
-        exactly(_parameters(whole), count),
+        exactly(_parameter_count(whole), count),
         exactly(tuple(Weights(whole).state["features.0.weight"].shape), (64, 3, side, side)),
-        _same(narrow(x), weights.linear("classifier.6", hidden)),
+        _same_sums(narrow(x), weights.linear("classifier.6", hidden)),
     )
 
 
@@ -106,7 +108,7 @@ def five_convolutions_with_overlapping_poolings(
 @lie("no padding is needed to keep the size", padding=0)
 def stages_of_small_kernels(draw, count=138_357_544, convolutions=13, padding=1, network=VGG):
     """By torch's functions from the same weights, in a narrow network; layers and parameters of the whole one."""
-    narrow = _drawn(draw, network(channels=2, classes=5, width=2, hidden=16, dtype=torch.float64))
+    narrow = _draw_weights(draw, network(channels=2, classes=5, width=2, hidden=16, dtype=torch.float64))
     weights, x = Weights(narrow), draw.normal(1, 2, 224, 256)  # something is left even without padding
     maps, place = x, 0
     for layers in (2, 2, 3, 3, 3):
@@ -118,10 +120,10 @@ def stages_of_small_kernels(draw, count=138_357_544, convolutions=13, padding=1,
     whole = network(device="meta")
     matrices = [tuple(values.shape) for values in whole.parameters() if values.ndim > 1]
     return all_of(
-        exactly(_parameters(whole), count),
+        exactly(_parameter_count(whole), count),
         exactly([sum(len(shape) == axes for shape in matrices) for axes in (4, 2)], [convolutions, 3]),
         exactly([shape[0] for shape in matrices], [64] * 2 + [128] * 2 + [256] * 3 + [512] * 6 + [4096] * 2 + [1000]),
-        _same(narrow(x), weights.linear("classifier.6", hidden)),
+        _same_sums(narrow(x), weights.linear("classifier.6", hidden)),
     )
 
 
@@ -141,7 +143,7 @@ def four_branches_are_concatenated(draw, width=256, count=13_004_888, join=besid
     """By torch's functions from the same weights; channels of the first module, parameters of GoogLeNet."""
     found, formula = [], []
     for large in (3, 5):
-        small = _drawn(draw, module(6, 5, 3, 7, 2, 4, 3, large=large, dtype=torch.float64))
+        small = _draw_weights(draw, module(6, 5, 3, 7, 2, 4, 3, large=large, dtype=torch.float64))
         weights, x = Weights(small), draw.normal(2, 6, 9, 11)
 
         def layer(name, x, side, weights=weights):
@@ -155,12 +157,12 @@ def four_branches_are_concatenated(draw, width=256, count=13_004_888, join=besid
     first = module(192, 64, 96, 128, 16, 32, 32, device="meta")(torch.empty(1, 192, 28, 28, device="meta"))
     return all_of(
         exactly(tuple(first.shape), (1, width, 28, 28)),
-        exactly(_parameters(GoogLeNet(device="meta")), count),
-        _same(torch.stack(found), torch.stack(formula)),
+        exactly(_parameter_count(GoogLeNet(device="meta")), count),
+        _same_sums(torch.stack(found), torch.stack(formula)),
     )
 
 
-def _residual(weights, name, x, layers, stride, skip):
+def _residual_block(weights, name, x, layers, stride, skip):
     """One block, whose weights say whether its input is projected; the 3 x 3 layer next to last has the stride."""
     change = x
     for number in range(1, layers + 1):
@@ -180,20 +182,20 @@ def blocks_add_a_change_to_their_input(draw, skip=1.0, count=11_689_512, network
     """Blocks of two and of three layers by torch's functions from the same weights; no weights, and all counted."""
     outcomes = []
     for depth, layers, blocks in ((18, 2, (2, 2, 2, 2)), (50, 3, (3, 4, 6, 3))):
-        narrow = _drawn(draw, network(channels=2, classes=5, depth=depth, width=4, dtype=torch.float64))
+        narrow = _draw_weights(draw, network(channels=2, classes=5, depth=depth, width=4, dtype=torch.float64))
         weights, x = Weights(narrow), draw.normal(2, 2, 33, 40)
         maps = weights.normalise("bn1", weights.convolve("conv1", x, 2, 3)).relu()
         maps = functional.max_pool2d(maps, 3, 2, 1)
         for stage, number in enumerate(blocks, start=1):
             for block in range(number):
                 stride = 2 if block == 0 and stage > 1 else 1
-                maps = _residual(weights, f"layer{stage}.{block}", maps, layers, stride, skip)
-        outcomes.append(_same(narrow(x), weights.linear("fc", maps.mean((2, 3)))))
+                maps = _residual_block(weights, f"layer{stage}.{block}", maps, layers, stride, skip)
+        outcomes.append(_same_sums(narrow(x), weights.linear("fc", maps.mean((2, 3)))))
         still, inside = narrow.layer1[1], draw.normal(2, 4 if depth == 18 else 16, 8, 8).relu()
         for values in still.parameters():
             values.zero_()
         outcomes.append(exactly(still(inside), inside))
-    return all_of(exactly(_parameters(network(depth=18, device="meta")), count), *outcomes)
+    return all_of(exactly(_parameter_count(network(depth=18, device="meta")), count), *outcomes)
 
 
 def all_before(maps):
@@ -211,7 +213,7 @@ def input_and_last(maps):
 def every_layer_sees_all_before_it(draw, grown=1.0, count=7_978_856, seen=all_before, block=DenseBlock):
     """By torch's functions from the same weights; widths of the layers, and the parameters of DenseNet-121."""
     n, growth, layers = 5, 3, 6
-    dense = _drawn(draw, block(n, growth, layers, dtype=torch.float64))
+    dense = _draw_weights(draw, block(n, growth, layers, dtype=torch.float64))
     weights, x = Weights(dense), draw.normal(2, n, 7, 9)
     maps = [x]
     for number in range(1, layers + 1):
@@ -224,9 +226,9 @@ def every_layer_sees_all_before_it(draw, grown=1.0, count=7_978_856, seen=all_be
     ]
     return all_of(
         exactly(widths, [n + grown * growth * number for number in range(layers + 1)]),
-        exactly(_parameters(DenseNet(depth=121, device="meta")), count),
+        exactly(_parameter_count(DenseNet(depth=121, device="meta")), count),
         exactly(outcome[:, :n], x),
-        _same(outcome, formula),
+        _same_sums(outcome, formula),
     )
 
 
@@ -247,7 +249,7 @@ def maps_of_the_way_down_come_back(draw, size=388, skip=1.0, crop=middle, networ
     """By torch's functions from the same weights, with and without padding; the original's sizes."""
     outcomes = []
     for same, rows, columns in ((True, 16, 24), (False, 60, 76)):
-        small = _drawn(draw, network(2, 3, width=2, levels=2, same=same, dtype=torch.float64))
+        small = _draw_weights(draw, network(2, 3, width=2, levels=2, same=same, dtype=torch.float64))
         weights, x = Weights(small), draw.normal(2, 2, rows, columns)
 
         def twice(name, x, weights=weights, padding=int(same)):
@@ -262,7 +264,7 @@ def maps_of_the_way_down_come_back(draw, size=388, skip=1.0, crop=middle, networ
             hidden = functional.conv_transpose2d(hidden, kernel, constant, stride=2)
             kept = skip * crop(before, *hidden.shape[2:])
             hidden = twice(f"join.{level}", torch.cat([kept, hidden], dim=1))
-        outcomes.append(_same(small(x), weights.convolve("head", hidden)))
+        outcomes.append(_same_sums(small(x), weights.convolve("head", hidden)))
     original = network(same=False, device="meta")(torch.empty(1, 1, 572, 572, device="meta"))
     kept = network(device="meta")(torch.empty(1, 1, 96, 64, device="meta"))
     return all_of(exactly(tuple(original.shape[2:]), (size, size)), exactly(tuple(kept.shape[2:]), (96, 64)), *outcomes)

@@ -8,7 +8,7 @@ from lemmata.convolution.pooling import pool_nd
 from lemmata.judge import all_of, claim, close, exactly, lie
 
 
-def _looped(x, r, s, reduce):
+def _looped_pooling(x, r, s, reduce):
     """Each window of a signal or picture on its own: windows of r places on each axis, s steps apart."""
     counts = [(size - r) // s + 1 for size in x.shape]
     starts = itertools.product(*[range(count) for count in counts])
@@ -25,14 +25,14 @@ def the_largest_of_each_window(draw, more=0, sign=-1.0, pool=pool_nd):
     for space, r in itertools.product(((12,), (7, 8)), (1, 2, 3)):
         x = draw.normal(*space)
         for s in {1, r}:
-            largest = _looped(x, r + more, s, torch.max)
+            largest = _looped_pooling(x, r + more, s, torch.max)
             cut = tuple(slice(size) for size in largest.shape)  # a window that is too long fits less often
             for method in ("torch", "definition"):
                 found.append(pool(x[None, None], r, stride=s, method=method)[0, 0][cut].flatten())
                 looped.append(largest.flatten())
                 least.append(pool(x[None, None], r, "min", stride=s, method=method).flatten())
                 mirrored.append(sign * pool(-x[None, None], r, stride=s).flatten())
-    lowest = _looped(x, 3, 3, torch.min)  # the last picture
+    lowest = _looped_pooling(x, 3, 3, torch.min)  # the last picture
     return all_of(
         exactly(torch.cat(found), torch.cat(looped)),
         exactly(torch.cat(least), torch.cat(mirrored)),
@@ -40,19 +40,19 @@ def the_largest_of_each_window(draw, more=0, sign=-1.0, pool=pool_nd):
     )
 
 
-def _winner(window):
+def _winner_slope(window):
     """One at the largest value, zero elsewhere."""
     return (window == window.max()).double()
 
 
-def _evenly(window):
+def _even_slope(window):
     return torch.full_like(window, 1 / window.numel())
 
 
 @claim("conv.pool.max_gradient")
-@lie("every place of the window has a share", share=_evenly)
+@lie("every place of the window has a share", share=_even_slope)
 @lie("of several windows only one counts", joined=torch.amax)
-def only_the_winner_has_a_gradient(draw, share=_winner, joined=torch.sum, pool=pool_nd):
+def only_the_winner_has_a_gradient(draw, share=_winner_slope, joined=torch.sum, pool=pool_nd):
     """Pictures of distinct values, windows of 3 x 3 places that overlap or do not: the whole Jacobian, and its sums."""
     found, formula, sums, added = [], [], [], []
     for s, method in itertools.product((1, 2, 3), ("torch", "definition")):

@@ -10,41 +10,41 @@ from lemmata.convolution.toeplitz import convolution_matrix
 from lemmata.judge import all_of, always, claim, exactly, lie
 
 
-def _positive(draw, model):
+def _positive_weights(draw, model):
     """The model with positive weights, so that no gradient cancels."""
     for values in model.parameters():
         values.data = draw.uniform(*values.shape, low=0.5, high=1.5)
     return model.double()
 
 
-def _product(strides):
+def _stride_product(strides):
     return int(torch.tensor([1, *strides]).prod())
 
 
-def _last(strides):
+def _last_stride(strides):
     return strides[-1] if strides else 1
 
 
-def _none(strides):
+def _no_stride(strides):
     return 1
 
 
 @claim("conv.receptive_field")
-@lie("strides do not count", moves=_none)
-@lie("only the stride of the layer before counts", moves=_last)
+@lie("strides do not count", moves=_no_stride)
+@lie("only the stride of the layer before counts", moves=_last_stride)
 @lie("counted from nothing", alone=0)
-def fields_grow_with_the_strides_before(draw, moves=_product, alone=1, field=receptive_field):
+def fields_grow_with_the_strides_before(draw, moves=_stride_product, alone=1, field=receptive_field):
     """Matrices of single layers and where gradients are zero; stacks of 1 to 5 layers of drawn settings."""
     entries, reached, found, formula, extents = ([] for _ in range(5))
     for k, s, p, d in itertools.product((1, 2, 3), (1, 2), (0, 1), (1, 3)):
-        layer = _positive(draw, nn.Conv1d(1, 1, k, s, p, d, bias=False))
+        layer = _positive_weights(draw, nn.Conv1d(1, 1, k, s, p, d, bias=False))
         W = convolution_matrix(layer.weight.detach(), 12, s, p, d).to_dense()
         jacobian = torch.autograd.functional.jacobian(layer, draw.normal(1, 1, 12)).reshape(W.shape)
         entries.append((W != 0).flatten())
         reached.append((jacobian != 0).flatten())
     for depth, _ in itertools.product(range(1, 6), range(4)):
         settings = [[int(draw.integers(1, high, 1)) for high in (4, 3, 3)] for _ in range(depth)]
-        stack = _positive(draw, nn.Sequential(*[nn.Conv1d(1, 1, k, s, dilation=d) for k, s, d in settings]))
+        stack = _positive_weights(draw, nn.Sequential(*[nn.Conv1d(1, 1, k, s, dilation=d) for k, s, d in settings]))
         strides = [s for _, s, _ in settings]
         formula.append(alone + sum(d * (k - 1) * moves(strides[:i]) for i, (k, _, d) in enumerate(settings)))
         found.append(field(stack, (1, 300)).size[0])
@@ -57,7 +57,7 @@ def fields_grow_with_the_strides_before(draw, moves=_product, alone=1, field=rec
     )
 
 
-def _stack(layers, channels):
+def _layer_stack(layers, channels):
     parts = [[nn.Conv2d(channels, channels, 3, bias=False), nn.ReLU()] for _ in range(layers)]
     return nn.Sequential(*itertools.chain(*parts))
 
@@ -71,7 +71,7 @@ def small_kernels_see_what_a_large_one_sees(draw, two=5, three=7, weights=18, mo
     """Stacks of two and three layers: what a gradient reaches, weights beside those of one layer, and relus."""
     sides, sizes, counts, larger, relus = ([] for _ in range(5))
     for layers in (2, 3):
-        stack = _positive(draw, _stack(layers, 2))
+        stack = _positive_weights(draw, _layer_stack(layers, 2))
         reached = gradient_field(stack, draw.uniform(1, 2, 15, 15, low=0.5), (3, 4)) != 0
         large = nn.Conv2d(2, 2, 2 * layers + 1, bias=False).double()
         sides += [reached.any(1).sum(), reached.any(0).sum()]

@@ -9,7 +9,7 @@ from lemmata.convolution.skip_gram import SkipGram
 from lemmata.judge import all_of, claim, close, exactly, lie
 
 
-def _drawn(draw, model):
+def _draw_vectors(draw, model):
     """The model with drawn vectors."""
     with torch.no_grad():
         for values in model.parameters():
@@ -30,7 +30,7 @@ def all_rows(words, size):
 @lie("words are counted from one", first=1)
 def a_table_is_a_linear_map_of_one_hot_vectors(draw, touched=those_that_occur, first=0, model=SkipGram):
     """Rows of the table against products with one-hot vectors, to the last bit; then the rows that have a gradient."""
-    table, words = _drawn(draw, model(12, 5, dtype=torch.float64)), draw.integers(0, 8, 20)
+    table, words = _draw_vectors(draw, model(12, 5, dtype=torch.float64)), draw.integers(0, 8, 20)
     one_hot = functional.one_hot((words - first) % 12, 12).double()  # (20, 12)
     vectors = table.embed(words)  # (20, 5)
     (slope,) = torch.autograd.grad((vectors * draw.normal(20, 5)).sum(), table.given.weight)
@@ -59,7 +59,7 @@ def the_law_of_contexts(draw, normaliser=over_contexts, sign=-1.0, observed=1.0,
     words, contexts = torch.cartesian_prod(torch.arange(size), torch.arange(size)).unbind(1)
     losses, formulas, slopes, expected = [], [], [], []
     for scale in (1e-2, 1.0, 30.0):
-        drawn = _drawn(draw, model(size, 4, dtype=torch.float64))
+        drawn = _draw_vectors(draw, model(size, 4, dtype=torch.float64))
         drawn.given.weight.data *= scale
         x, y = drawn.given.weight.detach(), drawn.predicted.weight.detach()
         scores = x @ y.T  # (word, context)
@@ -96,7 +96,7 @@ def negative_sampling_finds_shifted_pointwise_information(draw, shift=1.0, noise
     words, contexts = pairs.unbind(1)  # each pair as often as it was counted
     negatives = torch.arange(size).repeat_interleave(tickets).expand(len(words), -1)  # their mean is that over D
 
-    drawn = _drawn(draw, model(size, 3, dtype=torch.float64)).requires_grad_(False)
+    drawn = _draw_vectors(draw, model(size, 3, dtype=torch.float64)).requires_grad_(False)
     scores = drawn.given.weight @ drawn.predicted.weight.T  # (word, context)
     noisy = functional.logsigmoid(sign * scores) @ law  # (word,)
     formula = -(functional.logsigmoid(scores)[words, contexts] + beta * noisy[words]).mean()

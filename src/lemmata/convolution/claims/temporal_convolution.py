@@ -61,7 +61,7 @@ class LooksAhead(TCN):
         return super().forward(functional.pad(x, (0, 0, 0, ahead)))[:, ahead:]
 
 
-def _support(network, length, at):
+def _output_support(network, length, at):
     """Which steps the output at one step depends on; positive weights and inputs, so that no unit is silent."""
     with torch.no_grad():
         for values in network.parameters():
@@ -87,7 +87,7 @@ def _by_names(network, x, skip):
     return functional.linear(h.mT, state["head.weight"], state["head.bias"])
 
 
-def _echo(draw, lag):
+def _echo_accuracy(draw, lag):
     """The fraction of bits that a network with a receptive field of 15 steps repeats rightly after so many steps."""
     network = TCN(1, 1, width=16, kernel_size=2, depth=3)
 
@@ -118,7 +118,7 @@ def a_temporal_network_sees_its_receptive_field(draw, convolutions=2, lag=14, sk
         drawn, x = network(2, 3, 4, width, depth, dtype=torch.float64), draw.normal(2, 20, 2)
         found.append(drawn(x).detach())
         formula.append(_by_names(drawn, x, skip))
-        seen.append(_support(drawn, length, at))
+        seen.append(_output_support(drawn, length, at))
         past = at - torch.arange(length)
         field.append((past >= 0) & (past < 1 + convolutions * (width - 1) * (2**depth - 1)))
     exact = all_of(
@@ -127,4 +127,4 @@ def a_temporal_network_sees_its_receptive_field(draw, convolutions=2, lag=14, sk
     )
     if not exact.holds:
         return exact  # decided without training
-    return all_of(exact, reaches(_echo(draw, lag), 0.99, detail="bits repeated rightly"))
+    return all_of(exact, reaches(_echo_accuracy(draw, lag), 0.99, detail="bits repeated rightly"))

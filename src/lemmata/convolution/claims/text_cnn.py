@@ -10,7 +10,7 @@ from lemmata.judge import all_of, claim, close, lie, reaches
 WORDS, NOT, GOOD, BAD = 20, 1, 2, 3
 
 
-def _sentences(draw, count):
+def _negated_sentences(draw, count):
     """Ten words, one of them an adjective and one of them "not"; in half of the sentences it negates the adjective."""
     x = draw.integers(4, WORDS, count, 10)
     place, good, negated = draw.integers(3, 10, count), draw.integers(0, 2, count), draw.integers(0, 2, count)
@@ -31,14 +31,14 @@ class BagOfWords(nn.Module):
         return self.head(functional.one_hot(x, WORDS).sum(1).float())
 
 
-def _accuracy(draw, network, count):
+def _trained_accuracy(draw, network, count):
     optimizer = torch.optim.Adam(network.parameters(), lr=0.01)
     for _ in range(80):
-        x, y = _sentences(draw, 64)
+        x, y = _negated_sentences(draw, 64)
         optimizer.zero_grad()
         functional.cross_entropy(network(x), y).backward()
         optimizer.step()
-    x, y = _sentences(draw, count)
+    x, y = _negated_sentences(draw, count)
     return (network(x).argmax(1) == y).double().mean()
 
 
@@ -62,8 +62,10 @@ def phrases_count_wherever_they_stand(draw, widths=(2, 3, 4), unordered=0.5, net
     if not place.holds:
         return place  # decided without training
     # Without the order of the words one answer is as good as the other: 30,000 fair coins, six deviations.
-    bag = close(_accuracy(draw, BagOfWords(), 30_000), unordered, within=3 / 30_000**0.5, detail="a bag of words")
+    bag = close(
+        _trained_accuracy(draw, BagOfWords(), 30_000), unordered, within=3 / 30_000**0.5, detail="a bag of words"
+    )
     if not bag.holds:
         return bag
-    accuracy = _accuracy(draw, network(WORDS, 2, 16, 16, widths), 2000)
+    accuracy = _trained_accuracy(draw, network(WORDS, 2, 16, 16, widths), 2000)
     return all_of(place, bag, reaches(accuracy, 0.95, detail="accuracy of the text CNN"))

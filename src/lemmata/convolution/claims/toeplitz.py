@@ -12,13 +12,13 @@ from lemmata.convolution.toeplitz import convolution_matrix, toeplitz_matrix
 from lemmata.judge import all_of, always, claim, close, exactly, lie
 
 
-def _upper(h, n):
+def _upper_toeplitz(h, n):
     """The kernel in every row instead, one place further right each time."""
     return toeplitz_matrix(h, n + len(h) - 1).mT[: n + len(h) - 1, :n]
 
 
 @claim("conv.toeplitz")
-@lie("the band is an upper one", matrix=_upper)
+@lie("the band is an upper one", matrix=_upper_toeplitz)
 @lie("n + m rows", less=0)
 def a_kernel_fills_the_diagonals(draw, matrix=toeplitz_matrix, less=1):
     """All sizes up to 7, in whole numbers: products, rows, constant diagonals and how many numbers there are."""

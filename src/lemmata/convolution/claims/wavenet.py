@@ -25,7 +25,7 @@ class Forgetful(WaveNet):
         return super().begin(x[:, :0])
 
 
-def _support(network, x, at):
+def _logit_support(network, x, at):
     """Which samples the logits at one step depend on."""
     embedded = []
     hook = network.embedding.register_forward_hook(lambda *parts: embedded.append(parts[-1]))
@@ -35,11 +35,11 @@ def _support(network, x, at):
     return slope[0, : x.shape[1]].abs().sum(-1) > 0  # (time,)
 
 
-def _ungated(z):
+def _no_gate(z):
     return torch.ones_like(z)
 
 
-def _logits(network, x, gate):
+def _reference_logits(network, x, gate):
     """From the weights by their names: gated filters, a residual for the next layer, and skips that are added up."""
     state = network.state_dict()
     h = functional.pad(state["embedding.weight"][x].mT, (1, -1))  # (batch, channels, time), one step later
@@ -76,12 +76,12 @@ def _gain_on_two_sines(draw):
 @lie("a block sees 64 ms at 8 kHz", rate=8000.0)
 @lie("the samples are not moved on by one step", network=Unshifted)
 @lie("generation need not hear the beginning", network=Forgetful)
-@lie("the units have no gates", gate=_ungated)
+@lie("the units have no gates", gate=_no_gate)
 def a_wavenet_is_a_law_of_samples_given_those_before(draw, base=2.0, rate=16000.0, gate=torch.sigmoid, network=WaveNet):
     """By torch's functions, gradients, all sequences of four samples, generation computed anew; then training."""
     wide = network(4, 3, 16, dtype=torch.float64)
     past = 1060 - torch.arange(1100)
-    seen = _support(wide, draw.integers(0, 4, 1, 1100), 1060)
+    seen = _logit_support(wide, draw.integers(0, 4, 1, 1100), 1060)
     field = 1 + sum(base**level for level in range(10))
 
     small = network(3, 4, 6, depth=3, stacks=2, dtype=torch.float64)
@@ -95,7 +95,9 @@ def a_wavenet_is_a_law_of_samples_given_those_before(draw, base=2.0, rate=16000.
     ]
     checks = all_of(
         exactly(seen, (past >= 1) & (past <= field), detail="samples with a gradient"),
-        close(small(prompt).detach(), _logits(small, prompt, gate), ulps=1000, detail="logits from the weights"),
+        close(
+            small(prompt).detach(), _reference_logits(small, prompt, gate), ulps=1000, detail="logits from the weights"
+        ),
         close(1000 * int(seen.sum()) / rate, 64.0, ulps=4, detail="milliseconds"),
         close(given.sum(1).exp().sum(), 1.0, ulps=1000, detail="the probabilities of all sequences"),
         close(small.step(small.begin(prompt)), anew, ulps=1000, detail="the next logits, from queues"),

@@ -46,7 +46,7 @@ def learn_signals(network, generator, examples, steps):
         optimizer.step()
 
 
-def _accuracy(draw, network):
+def _trained_accuracy(draw, network):
     trained = draw.trained(network, learn_signals, examples=200, steps=150)
     x, y = signals(2000, torch.Generator().manual_seed(1))
     return float((trained(x).argmax(1) == y).double().mean())
@@ -76,6 +76,6 @@ def shared_weights_move_and_learn(draw, weights=8, padding="circular", shift=2, 
         return exact  # decided without training
     return all_of(
         exact,
-        reaches(_accuracy(draw, network), 0.95, detail="accuracy with shared weights"),
-        reaches(_accuracy(draw, dense), 0.8, at_most=True, detail="accuracy of a dense network"),
+        reaches(_trained_accuracy(draw, network), 0.95, detail="accuracy with shared weights"),
+        reaches(_trained_accuracy(draw, dense), 0.8, at_most=True, detail="accuracy of a dense network"),
     )

@@ -27,27 +27,27 @@ WORTH_A_THREAD = 1 << 15  # numbers that are read; handing work to a thread cost
 
 def why_not_compiled(dtype: torch.dtype) -> str:
     """Why there is no compiled path for such numbers; empty if there is one."""
-    return _library(dtype)[1]
+    return _sparse_library(dtype)[1]
 
 
 def compiled_sums(x: Tensor, weights: Tensor | None, rows: Rows) -> Tensor:
     """The sum over the entries of each row."""
     y = x.new_empty(rows.number, x.shape[1])
-    _run("row_sums", [x, weights], rows, [x.shape[1]], [y], x.shape[1])
+    _run_library("row_sums", [x, weights], rows, [x.shape[1]], [y], x.shape[1])
     return y
 
 
 def compiled_dots(a: Tensor, b: Tensor, rows: Rows) -> Tensor:
     """The inner product of each entry's row and column, in the order of the list."""
     found = a.new_empty(len(rows.columns))
-    _run("entry_dots", [a, b], rows, [a.shape[1]], [found], a.shape[1])
+    _run_library("entry_dots", [a, b], rows, [a.shape[1]], [found], a.shape[1])
     return found
 
 
 def compiled_extremes(x: Tensor, sign: float, rows: Rows) -> Tensor:
     """The column of the largest (sign 1) or smallest (sign -1) feature in each row, (rows, features); -1 if none."""
     at = rows.columns.new_empty(rows.number, x.shape[1])
-    _run("row_extremes", [x, sign], rows, [x.shape[1]], [at], x.shape[1])
+    _run_library("row_extremes", [x, sign], rows, [x.shape[1]], [at], x.shape[1])
     return at
 
 
@@ -57,7 +57,7 @@ def compiled_attention(
     """What each row gets, (rows, heads, width), and its highest score and one over its sum, (rows, 2, heads)."""
     heads, width = values.shape[1:]
     softmax, y = values.new_empty(rows.number, 2, heads), values.new_empty(rows.number, heads, width)
-    _run("attend", [to, source, more, values, slope], rows, [heads, width], [softmax, y], heads * width)
+    _run_library("attend", [to, source, more, values, slope], rows, [heads, width], [softmax, y], heads * width)
     return y, softmax
 
 
@@ -72,16 +72,16 @@ def compiled_attention_back(
     d = values.new_empty(len(rows.columns), heads)
     d_source, d_values = values.new_empty(source.shape), values.new_empty(values.shape)
     read = [grad, of_rows, source, more, values, slope]
-    _run("attend_back", read, transposed, [heads, width], [d, d_source, d_values], heads * width)
+    _run_library("attend_back", read, transposed, [heads, width], [d, d_source, d_values], heads * width)
     return compiled_sums(d, None, rows._replace(columns=rows.entries)), d_source, d, d_values
 
 
-def _run(
+def _run_library(
     name: str, read: list[Tensor | float | None], rows: Rows, sizes: list[int], more: list[Tensor], width: int
 ) -> None:
     """One call of the library: what is read, the pattern, sizes, what else is read or written, and which rows."""
     first = next(value for value in read if isinstance(value, Tensor))
-    library, problem = _library(first.dtype)
+    library, problem = _sparse_library(first.dtype)
     if library is None:
         raise RuntimeError(problem)
     kept = [value.contiguous() if isinstance(value, Tensor) else value for value in (*read, *rows, *sizes, *more)]
@@ -107,7 +107,7 @@ def _fair_bounds(rows: Rows, threads: int) -> list[int]:
 
 
 @functools.cache
-def _library(dtype: torch.dtype) -> tuple[ctypes.CDLL | None, str]:
+def _sparse_library(dtype: torch.dtype) -> tuple[ctypes.CDLL | None, str]:
     if dtype not in NUMBERS:
         return None, f"no compiled numbers of type {dtype}"
     library, problem = load_compiled(Path(__file__).with_name("kernels.c"), NUMBERS[dtype])

@@ -105,21 +105,21 @@ MADE = "Tensor softmax, Tensor y, Tensor grad"
 _library.define(f"row_attention_backward({GIVEN}, {TURNED}, {MADE}) -> (Tensor, Tensor, Tensor, Tensor)")
 
 
-def _forward(
+def _attention_forward(
     to: Tensor, source: Tensor, more: Tensor | None, values: Tensor, slope: float, *pattern: Tensor
 ) -> tuple[Tensor, Tensor]:
     return attention(to, source, more, values, slope, Rows(*pattern))
 
 
-def _backward(
+def _attention_backward(
     to: Tensor, source: Tensor, more: Tensor | None, values: Tensor, slope: float, *rest: Tensor
 ) -> tuple[Tensor, ...]:
     rows, transposed = Rows(*rest[:3]), Rows(*rest[3:6])
     return attention_back(to, source, more, values, slope, rows, transposed, *rest[6:])
 
 
-_library.impl("row_attention", _forward, "CompositeExplicitAutograd")
-_library.impl("row_attention_backward", _backward, "CompositeExplicitAutograd")
+_library.impl("row_attention", _attention_forward, "CompositeExplicitAutograd")
+_library.impl("row_attention_backward", _attention_backward, "CompositeExplicitAutograd")
 
 
 @torch.library.register_fake("lemmata::row_attention", lib=_library)

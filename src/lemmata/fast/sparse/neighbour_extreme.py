@@ -51,11 +51,11 @@ _library = torch.library.Library("lemmata", "FRAGMENT")
 _library.define(f"row_extremes(Tensor x, float sign, {PATTERN}) -> Tensor")
 
 
-def _extremes(x: Tensor, sign: float, *pattern: Tensor) -> Tensor:
+def _extreme_rows(x: Tensor, sign: float, *pattern: Tensor) -> Tensor:
     return extremes(x, sign, Rows(*pattern))
 
 
-_library.impl("row_extremes", _extremes, "CompositeExplicitAutograd")
+_library.impl("row_extremes", _extreme_rows, "CompositeExplicitAutograd")
 
 
 @torch.library.register_fake("lemmata::row_extremes", lib=_library)

@@ -37,7 +37,7 @@ def row_sums(
     check_rows("x", x, transposed.number)
     if weights is not None:
         check_weights(weights, x, rows)
-    return _sums(x, weights, *rows, *transposed)
+    return _weighted_sums(x, weights, *rows, *transposed)
 
 
 def entry_dots(
@@ -51,19 +51,19 @@ def entry_dots(
     check_rows("b", b, transposed.number)
     if a.shape[1] != b.shape[1]:
         raise ValueError(f"a and b must have as many features, got {a.shape[1]} and {b.shape[1]}")
-    return _dots(a, b, *rows, *transposed)
+    return _row_dots(a, b, *rows, *transposed)
 
 
 # --- Each of the two is the gradient of the other. Gradients that torch.library registers would take longer. ---
 
 
-def _sums(x: Tensor, weights: Tensor | None, *pattern: Tensor) -> Tensor:
+def _weighted_sums(x: Tensor, weights: Tensor | None, *pattern: Tensor) -> Tensor:
     if torch._C._are_functorch_transforms_active():
         return gathered_sums(x, weights, Rows(*pattern[:3]))
     return _RowSums.apply(x, weights, *pattern)
 
 
-def _dots(a: Tensor, b: Tensor, *pattern: Tensor) -> Tensor:
+def _row_dots(a: Tensor, b: Tensor, *pattern: Tensor) -> Tensor:
     if torch._C._are_functorch_transforms_active():
         return gathered_dots(a, b, Rows(*pattern[:3]))
     return _EntryDots.apply(a, b, *pattern)
@@ -82,8 +82,8 @@ class _RowSums(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
         x, weights, *pattern = ctx.saved_tensors
-        dx = _sums(grad, weights, *pattern[3:], *pattern[:3]) if ctx.needs_input_grad[0] else None
-        dw = _dots(grad, x, *pattern) if ctx.needs_input_grad[1] else None
+        dx = _weighted_sums(grad, weights, *pattern[3:], *pattern[:3]) if ctx.needs_input_grad[0] else None
+        dw = _row_dots(grad, x, *pattern) if ctx.needs_input_grad[1] else None
         return (dx, dw, *[None] * 6)
 
 
@@ -98,8 +98,8 @@ class _EntryDots(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
         a, b, *pattern = ctx.saved_tensors
-        da = _sums(b, grad, *pattern) if ctx.needs_input_grad[0] else None
-        db = _sums(a, grad, *pattern[3:], *pattern[:3]) if ctx.needs_input_grad[1] else None
+        da = _weighted_sums(b, grad, *pattern) if ctx.needs_input_grad[0] else None
+        db = _weighted_sums(a, grad, *pattern[3:], *pattern[:3]) if ctx.needs_input_grad[1] else None
         return (da, db, *[None] * 6)
 
 

@@ -29,7 +29,7 @@ def sparse_path(x: Tensor) -> str:
     """
     validate.tensor("x", x)
     if x.device.type == "cuda":
-        kernels = _triton()
+        kernels = _import_triton()
         if not kernels:
             return "torch: triton is not installed"
         return "triton" if kernels.fits(x) else f"torch: no kernels for {x.dtype} of shape {tuple(x.shape)}"
@@ -47,10 +47,10 @@ def sums(x: Tensor, weights: Tensor | None, rows: Rows) -> Tensor:
 
 def checked_sums(x: Tensor, weights: Tensor | None, rows: Rows) -> Tensor:
     """The same of what was looked at before."""
-    if kernels := _kernels(x, weights, *rows):
+    if kernels := _gpu_kernels(x, weights, *rows):
         return kernels.sums(x, weights, rows)
     wide = WIDER.get(x.dtype, x.dtype)  # halves are widened first
-    if not _fits(wide, x, weights, *rows):
+    if not _fits_library(wide, x, weights, *rows):
         return gathered_sums(x, weights, rows)
     return compiled.compiled_sums(x.to(wide), None if weights is None else weights.to(wide), rows).to(x.dtype)
 
@@ -58,10 +58,10 @@ def checked_sums(x: Tensor, weights: Tensor | None, rows: Rows) -> Tensor:
 def dots(a: Tensor, b: Tensor, rows: Rows) -> Tensor:
     """The inner product of each entry's row and column, in the order of the list."""
     check_dots(a, b, rows)
-    if kernels := _kernels(a, b, *rows):
+    if kernels := _gpu_kernels(a, b, *rows):
         return kernels.dots(a, b, rows)
     wide = WIDER.get(a.dtype, a.dtype)
-    if not _fits(wide, a, b, *rows):
+    if not _fits_library(wide, a, b, *rows):
         return gathered_dots(a, b, rows)
     return compiled.compiled_dots(a.to(wide), b.to(wide), rows).to(a.dtype)
 
@@ -70,10 +70,10 @@ def extremes(x: Tensor, sign: float, rows: Rows) -> Tensor:
     """The column of the largest (sign 1) or smallest (sign -1) feature in each row; -1 where there is none."""
     check_extremes(x, sign, rows)
     x = x.detach()
-    if kernels := _kernels(x, *rows):
+    if kernels := _gpu_kernels(x, *rows):
         return kernels.extremes(x, sign, rows)
     wide = WIDER.get(x.dtype, x.dtype) if x.is_floating_point() else torch.float64  # which holds whole numbers too
-    if not _fits(wide, x, *rows):
+    if not _fits_library(wide, x, *rows):
         return gathered_extremes(x.to(wide), sign, rows)
     return compiled.compiled_extremes(x.to(wide), sign, rows)
 
@@ -83,9 +83,9 @@ def attention(
 ) -> tuple[Tensor, Tensor]:
     """What each row gets, (rows, heads, width), and what the way back needs of its softmax, (rows, 2, heads)."""
     check_attention(to, source, more, values, slope, rows)
-    if kernels := _kernels(values, to, source, more, *rows):
+    if kernels := _gpu_kernels(values, to, source, more, *rows):
         return kernels.attention(to, source, more, values, slope, rows)
-    if _fits(values.dtype, to, source, more, values, *rows):
+    if _fits_library(values.dtype, to, source, more, values, *rows):
         return compiled.compiled_attention(to, source, more, values, slope, rows)
     y, _ = gathered_attention(to, source, more, values, slope, rows)
     return y, y.new_zeros(rows.number, 2, y.shape[1])  # the shares are gathered again below
@@ -97,9 +97,9 @@ def attention_back(
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
     """Gradients to `to`, `source`, `more` and the values."""
     check_attention_back((to, source, more, values, slope), rows, transposed, softmax, y, grad)
-    if kernels := _kernels(values, to, source, more, *rows):
+    if kernels := _gpu_kernels(values, to, source, more, *rows):
         return kernels.attention_back(to, source, more, values, slope, rows, transposed, softmax, y, grad)
-    if _fits(values.dtype, to, source, more, values, *rows):
+    if _fits_library(values.dtype, to, source, more, values, *rows):
         return compiled.compiled_attention_back(to, source, more, values, slope, rows, transposed, softmax, y, grad)
     # By the chain rule, entry by entry.
     r, c, entries = rows.row_of_each(), rows.columns, rows.entries
@@ -112,21 +112,21 @@ def attention_back(
     return torch.zeros_like(to).index_add_(0, r, d), torch.zeros_like(source).index_add_(0, c, d), d_more, d_values
 
 
-def _fits(wide: torch.dtype, *values: Tensor | None) -> bool:
+def _fits_library(wide: torch.dtype, *values: Tensor | None) -> bool:
     """Whether all lies on the processor in numbers the library knows."""
     return all(value is None or value.device.type == "cpu" for value in values) and not compiled.why_not_compiled(wide)
 
 
-def _kernels(values: Tensor, *others: Tensor | None) -> ModuleType | None:
+def _gpu_kernels(values: Tensor, *others: Tensor | None) -> ModuleType | None:
     """The GPU's kernels, where all lies on one GPU in numbers and sizes they know."""
     if values.device.type != "cuda" or any(one is not None and one.device != values.device for one in others):
         return None
-    kernels = _triton()
+    kernels = _import_triton()
     return kernels if kernels and kernels.fits(values) else None
 
 
 @functools.cache
-def _triton() -> ModuleType | None:
+def _import_triton() -> ModuleType | None:
     try:
         from lemmata.fast.sparse import row_kernels
     except ImportError:

@@ -37,11 +37,11 @@ _pieces: WeakTensorKeyDictionary = WeakTensorKeyDictionary()
 def pieces_of(rows: Rows) -> Pieces | None:
     """The pieces of long rows; None where there is no long row, as in most graphs."""
     if rows.pointers not in _pieces:
-        _pieces[rows.pointers] = _cut(rows)
+        _pieces[rows.pointers] = _cut_rows(rows)
     return _pieces[rows.pointers]
 
 
-def _cut(rows: Rows) -> Pieces | None:
+def _cut_rows(rows: Rows) -> Pieces | None:
     lengths = rows.lengths()
     targets = (lengths > LONG).nonzero()[:, 0]
     if not len(targets):
@@ -59,7 +59,7 @@ def _cut(rows: Rows) -> Pieces | None:
 def fits(values: Tensor) -> bool:
     """Whether there are kernels for such numbers and sizes: all heads of one node must fit into a tile."""
     heads, width = values.shape[1:] if values.ndim == 3 else (1, 1)
-    return values.dtype in NUMBERS and _power(heads) * _power(width) <= TILE
+    return values.dtype in NUMBERS and _next_power(heads) * _next_power(width) <= TILE
 
 
 def sums(x: Tensor, weights: Tensor | None, rows: Rows) -> Tensor:
@@ -68,13 +68,13 @@ def sums(x: Tensor, weights: Tensor | None, rows: Rows) -> Tensor:
     pieces = pieces_of(rows) if y.numel() else None
     _add_up(x, weights, rows.pointers[:-1], rows.pointers[1:], rows, None, y, pieces)
     if pieces:
-        part = x.new_empty(len(pieces.owners), x.shape[1], dtype=_wide(x))
+        part = x.new_empty(len(pieces.owners), x.shape[1], dtype=_wide_dtype(x))
         _add_up(x, weights, pieces.starts, pieces.ends, rows, None, part)
-        _join(part, pieces, y)
+        _join_pieces(part, pieces, y)
     return y
 
 
-def _join(part: Tensor, pieces: Pieces, y: Tensor) -> None:
+def _join_pieces(part: Tensor, pieces: Pieces, y: Tensor) -> None:
     """What the pieces have found, added up in the rows they belong to."""
     joined = pieces.joined
     _add_up(part, None, joined.pointers[:-1], joined.pointers[1:], joined, pieces.targets, y)
@@ -88,12 +88,17 @@ def _add_up(
     if not y.numel():
         return
     x, features = x.contiguous(), x.shape[1]
-    width = min(_power(features), WIDTH)
+    width = min(_next_power(features), WIDTH)
     given, sent = x if weights is None else weights.contiguous(), rows.columns if targets is None else targets
     arguments = (x, given, starts, ends, rows.columns, rows.entries, sent, y, features)
     flags = {"LONG": LONG if skipped else 0, "WEIGHTED": weights is not None, "SENT": targets is not None}
-    _launch(
-        KERNELS.sum_rows, (len(starts), triton.cdiv(features, width)), x, arguments, **flags, **_blocks(x, width, rows)
+    _launch_kernel(
+        KERNELS.sum_rows,
+        (len(starts), triton.cdiv(features, width)),
+        x,
+        arguments,
+        **flags,
+        **_block_sizes(x, width, rows),
     )
 
 
@@ -103,10 +108,10 @@ def dots(a: Tensor, b: Tensor, rows: Rows) -> Tensor:
     d = a.new_empty(len(rows.columns))
     if not d.numel():
         return d
-    for starts, ends, owners, more in _programs(rows):
+    for starts, ends, owners, more in _row_programs(rows):
         arguments = (a, b, starts, ends, rows.columns, rows.entries, owners, d, a.shape[1])
-        width = min(_power(a.shape[1]), WIDTH)
-        _launch(KERNELS.dot_entries, (len(starts),), a, arguments, **more, **_blocks(a, width, rows))
+        width = min(_next_power(a.shape[1]), WIDTH)
+        _launch_kernel(KERNELS.dot_entries, (len(starts),), a, arguments, **more, **_block_sizes(a, width, rows))
     return d
 
 
@@ -116,13 +121,15 @@ def extremes(x: Tensor, sign: float, rows: Rows) -> Tensor:
     at = rows.columns.new_empty(rows.number, features)
     if not at.numel():
         return at
-    width = min(_power(features), WIDTH)
-    for starts, ends, _, cut in _programs(rows):
+    width = min(_next_power(features), WIDTH)
+    for starts, ends, _, cut in _row_programs(rows):
         pieces = pieces_of(rows) if cut["OWNED"] else None
         found = at.new_empty(len(starts), features) if pieces else at
         arguments = (x, starts, ends, rows.columns, found, features)
         grid = (len(starts), triton.cdiv(features, width))
-        _launch(KERNELS.extremes_of_rows, grid, x, arguments, LONG=cut["LONG"], SIGN=sign, **_blocks(x, width, rows))
+        _launch_kernel(
+            KERNELS.extremes_of_rows, grid, x, arguments, LONG=cut["LONG"], SIGN=sign, **_block_sizes(x, width, rows)
+        )
         if pieces:  # of the winners of its pieces, which stand in order, the first of the best wins the row
             best = gathered_extremes(x.gather(0, found), sign, pieces.joined)
             at[pieces.targets] = found.gather(0, best)
@@ -139,13 +146,18 @@ def attention(
     if not y.numel():
         return y, softmax.zero_()
     given = to if more is None else more.contiguous()
-    for starts, ends, owners, cut in _programs(rows):
+    for starts, ends, owners, cut in _row_programs(rows):
         apart = cut["OWNED"]
         found = softmax.new_empty(len(starts), 2, heads) if apart else softmax
         out = y.new_empty(len(starts), heads, width) if apart else y
         arguments = (to, source, given, values, starts, ends, rows.columns, rows.entries, owners, found, out)
-        _launch(
-            KERNELS.attend_rows, (len(starts),), to, (*arguments, heads, width), **cut, **_heads(values, more, slope)
+        _launch_kernel(
+            KERNELS.attend_rows,
+            (len(starts),),
+            to,
+            (*arguments, heads, width),
+            **cut,
+            **_head_sizes(values, more, slope),
         )
         if apart:
             _join_attention(found, out, pieces_of(rows), softmax, y)
@@ -178,20 +190,22 @@ def attention_back(
         return torch.zeros_like(to), d_source.zero_(), d.zero_(), d_values
     grad, source, values = grad.contiguous(), source.contiguous(), values.contiguous()
     given = source if more is None else more.contiguous()
-    for starts, ends, owners, cut in _programs(transposed):
+    for starts, ends, owners, cut in _row_programs(transposed):
         apart = cut["OWNED"]
         part = [whole.new_empty(len(starts), *whole.shape[1:]) if apart else whole for whole in (d_source, d_values)]
         arguments = (grad, of_rows, source, given, values, starts, ends, transposed.columns, transposed.entries, owners)
         arguments = (*arguments, d, *part, heads, width)
-        _launch(KERNELS.pull_columns, (len(starts),), values, arguments, **cut, **_heads(values, more, slope))
+        _launch_kernel(
+            KERNELS.pull_columns, (len(starts),), values, arguments, **cut, **_head_sizes(values, more, slope)
+        )
         pieces = pieces_of(transposed) if apart else None
         for found, whole in zip(part, (d_source, d_values), strict=True):
             if pieces:
-                _join(found.flatten(1), pieces, whole)
+                _join_pieces(found.flatten(1), pieces, whole)
     return sums(d, None, rows._replace(columns=rows.entries)), d_source, d, d_values
 
 
-def _programs(rows: Rows) -> list[tuple[Tensor, Tensor, Tensor, dict[str, Any]]]:
+def _row_programs(rows: Rows) -> list[tuple[Tensor, Tensor, Tensor, dict[str, Any]]]:
     """Starts, ends and owners of the launches: one for all rows, another for the pieces of long ones."""
     pieces = pieces_of(rows)
     found = [(rows.pointers[:-1], rows.pointers[1:], rows.pointers, {"LONG": LONG if pieces else 0, "OWNED": False})]
@@ -200,31 +214,31 @@ def _programs(rows: Rows) -> list[tuple[Tensor, Tensor, Tensor, dict[str, Any]]]
     return found
 
 
-def _power(size: int) -> int:
+def _next_power(size: int) -> int:
     return triton.next_power_of_2(max(size, 1))
 
 
-def _blocks(x: Tensor, width: int, rows: Rows) -> dict[str, Any]:
+def _block_sizes(x: Tensor, width: int, rows: Rows) -> dict[str, Any]:
     """One warp for each row, whose sum then needs no shared memory: it reads 16 entries at a time, 8 of short rows."""
     entries = 16 if len(rows.columns) >= 24 * rows.number else 8
-    return {"WIDE": _TYPES[_wide(x)], "E": entries, "F": width, "num_warps": 1}
+    return {"WIDE": _TYPES[_wide_dtype(x)], "E": entries, "F": width, "num_warps": 1}
 
 
-def _heads(values: Tensor, more: Tensor | None, slope: float) -> dict[str, Any]:
-    heads, width = (_power(size) for size in values.shape[1:])
+def _head_sizes(values: Tensor, more: Tensor | None, slope: float) -> dict[str, Any]:
+    heads, width = (_next_power(size) for size in values.shape[1:])
     sizes = {"E": min(max(TILE // (heads * width), 1), 8), "H": heads, "W": width}
-    flags = {"SLOPE": slope, "MORE": more is not None, "WIDE": _TYPES[_wide(values)]}
+    flags = {"SLOPE": slope, "MORE": more is not None, "WIDE": _TYPES[_wide_dtype(values)]}
     return flags | sizes | {"num_warps": 1 if heads * width <= 128 else 4}
 
 
 _TYPES = {torch.float32: row_kernels_triton.tl.float32, torch.float64: row_kernels_triton.tl.float64}
 
 
-def _wide(x: Tensor) -> torch.dtype:
+def _wide_dtype(x: Tensor) -> torch.dtype:
     return torch.float64 if x.dtype is torch.float64 else torch.float32
 
 
-def _launch(kernel: Any, grid: tuple[int, ...], x: Tensor, arguments: tuple[Any, ...], **options: Any) -> None:
+def _launch_kernel(kernel: Any, grid: tuple[int, ...], x: Tensor, arguments: tuple[Any, ...], **options: Any) -> None:
     """Launched where the tensors lie, which need not be the current device."""
     if x.device.type != "cuda":  # Triton's interpreter
         kernel[grid](*arguments, **options)

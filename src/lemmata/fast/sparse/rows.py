@@ -61,7 +61,7 @@ def rows_of(rows: Int[Tensor, " entries"], columns: Int[Tensor, " entries"], num
             raise TypeError(f"{name} must be dense, got {value.layout}: use {name}.to_dense()")
     validate.count("number", number, least=0, most=MOST)
     known = is_looked_at() and has_values(rows)
-    (least, most), (low, high) = (_ends(value) if known else (0, -1) for value in (rows, columns))
+    (least, most), (low, high) = (_least_and_largest(value) if known else (0, -1) for value in (rows, columns))
     if least < 0 or most >= number:
         raise ValueError(f"rows must be from 0 to {number - 1}, got {least} to {most}")
     if low < 0:
@@ -73,7 +73,7 @@ def rows_of(rows: Int[Tensor, " entries"], columns: Int[Tensor, " entries"], num
     return remember_pattern(made, high + 1) if known else made
 
 
-def _ends(values: Int[Tensor, " entries"]) -> tuple[int, int]:
+def _least_and_largest(values: Int[Tensor, " entries"]) -> tuple[int, int]:
     """The smallest and the largest number; of none, what lies outside of nothing."""
     low, high = values.aminmax() if len(values) else (0, -1)
     return int(low), int(high)
@@ -106,11 +106,11 @@ def remember_pattern(rows: Rows, width: int) -> Rows:
     if not any(part.is_inference() for part in rows):  # whose changes torch does not count
         key = id(rows.pointers)
         alive = weakref.ref(rows.pointers, lambda _: _known.pop(key, None))
-        _known[key] = _Known(alive, rows.columns, rows.entries, _versions(rows), width)
+        _known[key] = _Known(alive, rows.columns, rows.entries, _row_versions(rows), width)
     return rows
 
 
-def _versions(rows: Rows) -> tuple[int, int, int]:
+def _row_versions(rows: Rows) -> tuple[int, int, int]:
     return rows.pointers._version, rows.columns._version, rows.entries._version
 
 
@@ -122,7 +122,7 @@ def pattern_width(rows: Rows, name: str = "rows") -> int:
         and known.pointers() is rows.pointers
         and known.columns is rows.columns
         and known.entries is rows.entries
-        and known.versions == _versions(rows)
+        and known.versions == _row_versions(rows)
     ):
         return known.width
     check_shapes(rows, name)

@@ -34,7 +34,7 @@ def counted_edges(
     """The same by counting, in C; None where nothing compiled can be had, and where an end is no node."""
     if type(edges) is not Tensor or edges.device.type != "cpu":
         return None
-    library = _library()
+    library = _sorting_library()
     if library is None or edges.dtype is not torch.int64:
         return None
     edges = edges.contiguous()  # and all results lie in one piece of memory
@@ -67,7 +67,7 @@ def _sorted_by_torch(edges: Tensor, nodes: int, looped: bool) -> tuple[Tensor, R
 
 
 @functools.cache
-def _library() -> ctypes.CDLL | None:
+def _sorting_library() -> ctypes.CDLL | None:
     library, _ = load_compiled(Path(__file__).with_suffix(".c"))
     if library is not None:
         library.sort_edges.restype = ctypes.c_int64

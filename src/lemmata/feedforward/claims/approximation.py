@@ -10,7 +10,7 @@ from lemmata.feedforward.uniform_fits import UniformFit, uniform_fit
 from lemmata.judge import all_of, at_most, claim, close, exactly, lie, slope_is
 
 
-def _polynomial(coefficients):
+def _polynomial_value(coefficients):
     def value(x):
         total = torch.zeros_like(x)
         for c in reversed(list(coefficients)):
@@ -20,7 +20,7 @@ def _polynomial(coefficients):
     return value
 
 
-def _furthest(coefficients):
+def _largest_value(coefficients):
     """The largest size of a polynomial on [-1, 1], where its derivative has a root or at an end."""
     polynomial = np.polynomial.Polynomial(coefficients.numpy())
     roots = polynomial.deriv().roots()
@@ -34,7 +34,7 @@ def _mean_gap(f, g, region, lipschitz):
     return UniformDistance(mean, mean, x[0], len(x))
 
 
-def _bump(n):
+def _narrow_bump(n):
     """Rises from 0 to 1 at 1/n and falls to 0 at 2/n."""
     return lambda x: torch.relu(1 - (n * x - 1).abs())
 
@@ -47,26 +47,26 @@ def the_largest_gap_is_a_metric_stricter_than_convergence_at_every_point(draw, d
     polynomials = draw.normal(4, 6)
     pairs = [(i, j) for i in range(4) for j in range(4)]
     steepness = [float((torch.arange(6) * (polynomials[i] - polynomials[j]).abs()).sum()) for i, j in pairs]
-    functions = [_polynomial(row) for row in polynomials]
+    functions = [_polynomial_value(row) for row in polynomials]
     found = [distance(functions[i], functions[j], (-1.0, 1.0), L) for (i, j), L in zip(pairs, steepness, strict=True)]
-    exact = [_furthest(polynomials[i] - polynomials[j]) for i, j in pairs]
+    exact = [_largest_value(polynomials[i] - polynomials[j]) for i, j in pairs]
     ends = torch.tensor([(d.lower, d.upper) for d in found], dtype=torch.float64)
     lower, upper = ends.T.reshape(2, 4, 4)
     ways = upper[:, :, None] + upper[None]  # from i by way of j to k
     counts = [3, 30, 300, 3000]
-    bumps = [distance(_bump(n), torch.zeros_like, (0.0, 1.0), float(n)) for n in counts]
+    bumps = [distance(_narrow_bump(n), torch.zeros_like, (0.0, 1.0), float(n)) for n in counts]
     x = draw.uniform(100, low=0.001)
     return all_of(
         at_most(lower.flatten(), exact, ulps=2**20),
         at_most(exact, upper.flatten(), ulps=2**20),
         at_most((upper - lower).flatten(), 1e-5),
         at_most(lower[:, None, :].expand(4, 4, 4), ways),
-        exactly(_bump(3000)(x), torch.zeros(100, dtype=torch.float64)),
+        exactly(_narrow_bump(3000)(x), torch.zeros(100, dtype=torch.float64)),
         close([d.upper for d in bumps], [limit] * 4, within=1e-5),
     )
 
 
-def _powers(x, degree, radius=1.0):
+def _chebyshev_powers(x, degree, radius=1.0):
     """Chebyshev's polynomials up to a degree, which span the same as the powers."""
     angle = torch.arccos((x / radius).clamp(-1, 1))
     return torch.cos(angle[:, None] * torch.arange(degree + 1))
@@ -88,20 +88,20 @@ def the_distance_from_a_class_is_that_of_its_nearest_member(draw, among=torch.mi
     cases += [(x.abs(), 0, 1 / 2), (x.abs(), 1, 1 / 2), (x.abs(), 2, 1 / 8), (x.abs(), 3, 1 / 8)]
     found = []
     for y, degree, _ in cases:
-        features = _powers(x, degree)
+        features = _chebyshev_powers(x, degree)
         nearest = fit(features, y).weights
         members = torch.cat([nearest[None], nearest + 0.1 * draw.normal(20, degree + 1)])
         found.append(float(among((members @ features.mT - y).abs().amax(1))))
     return close(found, [distance for *_, distance in cases], within=1e-7)
 
 
-def _waves(x, size, radius):
+def _cosine_waves(x, size, radius):
     """All waves of period 2, half of them cosines: on [-1/2, 1/2] they approximate everything."""
     angle = math.pi * x[:, None] * torch.arange(size // 2 + 1)
     return torch.cat([angle.cos(), angle[:, 1:].sin()], dim=1)
 
 
-def _distances(family, degrees, most=math.inf):
+def _class_distances(family, degrees, most=math.inf):
     """Of |x| from some members of a class, over the half length of three intervals: (intervals, degrees)."""
     rows = []
     for radius in RADII:
@@ -115,16 +115,16 @@ RADII = (0.5, 1.5, 3.0)
 
 @claim("approx.universal")
 @lie("what is at distance 0 belongs to the class", member=True)
-@lie("to approximate on one compact set is enough: waves of period 2", family=_waves)
+@lie("to approximate on one compact set is enough: waves of period 2", family=_cosine_waves)
 @lie("degrees up to 5 approximate as well", most=5, loose="no higher degree is tried")
 @lie("the constant is a quarter", constant=0.25)
 def a_universal_class_is_at_distance_zero_on_every_compact_set(
-    draw, constant=0.2802, family=_powers, most=32, member=False
+    draw, constant=0.2802, family=_chebyshev_powers, most=32, member=False
 ):
     """The distance of |x| from members of the class on three intervals falls with their degree; that from polynomials
     as one over the degree, and is never 0."""
-    found = _distances(family, (8, 16, 32), most)
-    polynomial = _distances(_powers, (16, 32))
+    found = _class_distances(family, (8, 16, 32), most)
+    polynomial = _class_distances(_chebyshev_powers, (16, 32))
     return all_of(
         # Each doubling nearly halves it, on every interval, where a class that is not universal stalls.
         at_most(found[:, 1:], 0.6 * found[:, :-1]),
@@ -134,7 +134,7 @@ def a_universal_class_is_at_distance_zero_on_every_compact_set(
     )
 
 
-def _bernstein(f, n):
+def _bernstein_mean(f, n):
     """The mean of f(k/n) for k successes in n trials of probability x."""
     k = torch.arange(n + 1, dtype=torch.float64)
     choices = math.lgamma(n + 1) - torch.lgamma(k + 1) - torch.lgamma(n - k + 1)
@@ -146,33 +146,39 @@ def _bernstein(f, n):
     return polynomial
 
 
-def _tent(x):
+def _tent_function(x):
     return (x - 0.5).abs()
 
 
-def _wave(x):
+def _wave_function(x):
     return (6 * x).sin()
 
 
-def _compact(radius):
+def _compact_radius(radius):
     return radius
 
 
-def _everywhere(radius):
+def _large_radius(radius):
     return 1000.0
 
 
 @claim("approx.weierstrass")
 @lie("Bernstein's error for the square is 1/(2n)", factor=0.5)
 @lie("the error of Bernstein's polynomials always falls as 1/n", order=1.0)
-@lie("uniformly on the whole line", domain=_everywhere)
+@lie("uniformly on the whole line", domain=_large_radius)
 @lie("degree 2 suffices", degree=2, regime="a degree of 12 has room", loose="higher degrees come nearer")
-def polynomials_come_as_near_as_one_likes_on_a_compact_set(draw, factor=0.25, order=0.5, domain=_compact, degree=12):
+def polynomials_come_as_near_as_one_likes_on_a_compact_set(
+    draw, factor=0.25, order=0.5, domain=_compact_radius, degree=12
+):
     """Bernstein's polynomials against their exact error and the modulus of continuity; interpolants of the sine."""
     degrees = [4, 16, 64, 256]
-    slopes = {torch.square: 2.0, _tent: 1.0, _wave: 6.0}  # Bernstein's polynomials are no steeper than the function
+    slopes = {
+        torch.square: 2.0,
+        _tent_function: 1.0,
+        _wave_function: 6.0,
+    }  # Bernstein's polynomials are no steeper than the function
     found = {
-        f: [uniform_distance(_flat(f), _bernstein(f, n), (0.0, 1.0), 2 * slope, 1e-3) for n in degrees]
+        f: [uniform_distance(_flat_function(f), _bernstein_mean(f, n), (0.0, 1.0), 2 * slope, 1e-3) for n in degrees]
         for f, slope in slopes.items()
     }
     far = []
@@ -180,15 +186,15 @@ def polynomials_come_as_near_as_one_likes_on_a_compact_set(draw, factor=0.25, or
         fit = np.polynomial.Chebyshev.interpolate(np.sin, degree, domain=[-radius, radius])
         powers, reach = fit.convert(kind=np.polynomial.Polynomial).coef, domain(radius)
         steepest = 1 + sum(k * abs(c) * reach ** (k - 1) for k, c in enumerate(powers))
-        far.append(uniform_distance(torch.sin, _polynomial(powers), (-reach, reach), steepest, 1e-3).upper)
+        far.append(uniform_distance(torch.sin, _polynomial_value(powers), (-reach, reach), steepest, 1e-3).upper)
     return all_of(
         close([d.lower for d in found[torch.square]], [factor / n for n in degrees], within=1e-9),
-        at_most([d.upper for d in found[_tent]], [1.25 * n**-0.5 for n in degrees]),
-        at_most([d.upper for d in found[_wave]], [2.5 * math.sin(3 * n**-0.5) for n in degrees]),
-        slope_is(degrees[1:], [d.lower for d in found[_tent][1:]], -order, within=0.01),
+        at_most([d.upper for d in found[_tent_function]], [1.25 * n**-0.5 for n in degrees]),
+        at_most([d.upper for d in found[_wave_function]], [2.5 * math.sin(3 * n**-0.5) for n in degrees]),
+        slope_is(degrees[1:], [d.lower for d in found[_tent_function][1:]], -order, within=0.01),
         at_most(far, 0.01),
     )
 
 
-def _flat(f):
+def _flat_function(f):
     return lambda x: f(x[:, 0])

@@ -9,22 +9,22 @@ from lemmata.figure import Figure, Line
 from lemmata.judge import all_of, at_most, claim, close, lie, slope_is
 
 
-def _gaussian(draw, inputs, hidden):
+def _gaussian_network(draw, inputs, hidden):
     """Of exp(-|x|^2/2): frequencies whose direction is uniform and whose length has the density r^n exp(-r^2/2)."""
     lengths = draw.normal(hidden, inputs + 1).norm(dim=1, keepdim=True)
     constant = math.sqrt(2) * math.gamma((inputs + 1) / 2) / math.gamma(inputs / 2)
     return lengths * draw.unit(hidden, inputs), torch.zeros(hidden, dtype=torch.float64), constant
 
 
-def _ball(draw, inputs, points=100):
+def _ball_points(draw, inputs, points=100):
     return draw.unit(points, inputs) * draw.uniform(points, 1) ** (1 / inputs)
 
 
-def _squared(draw, inputs, hidden, x, repeats):
+def _squared_error(draw, inputs, hidden, x, repeats):
     """The mean squared error over the points, averaged over networks."""
     total = 0.0
     for _ in range(repeats):
-        frequencies, phases, constant = _gaussian(draw, inputs, hidden)
+        frequencies, phases, constant = _gaussian_network(draw, inputs, hidden)
         network = barron_network(frequencies, phases, constant, value=1.0, generator=draw.generator)
         error = network(x)[:, 0].detach() - torch.exp(-x.square().sum(1) / 2)
         total += float(error.square().mean()) / repeats
@@ -54,10 +54,10 @@ def sampled_steps_err_by_one_over_the_width(draw, rate=1.0, factor=2.0):
     widths = [16, 64, 256, 1024]
     found, bounds = {}, []
     for inputs in (1, 2, 5, 10):
-        constant = _gaussian(draw, inputs, 1)[2]
+        constant = _gaussian_network(draw, inputs, 1)[2]
         bounds += [(factor * constant) ** 2] * 2 * len(widths)
-        for law, x in (("ball", _ball(draw, inputs)), ("sphere", draw.unit(100, inputs))):
-            found[inputs, law] = [_squared(draw, inputs, m, x, repeats=12) for m in widths]
+        for law, x in (("ball", _ball_points(draw, inputs)), ("sphere", draw.unit(100, inputs))):
+            found[inputs, law] = [_squared_error(draw, inputs, m, x, repeats=12) for m in widths]
     scaled = [m * error for errors in found.values() for m, error in zip(widths, errors, strict=True)]
     edges = [_nearly_linear(draw, radius) for radius in (0.1, 1.0, 10.0)]
     means = [sum(errors[k] for errors in found.values()) / len(found) for k in range(len(widths))]

@@ -80,11 +80,11 @@ def learn_planted_map(network, generator, steps):
         optimizer.step()
 
 
-def _distance(network):
+def _distance_to_planted(network):
     return float((network.collapse().weight.detach() - planted_map()).norm())
 
 
-def _middle(network):
+def _halfway_network(network):
     """Halfway to a network that computes the same: its first eight hidden units moved on by one."""
     halfway = factors(8)
     halfway.load_state_dict(network.state_dict())
@@ -107,10 +107,10 @@ def a_deep_linear_network_learns_the_best_map_of_its_rank(draw, kept=1, convexit
     wide, narrow = (draw.trained(factors, learn_planted_map, width=width, scale=scale, steps=600) for width in (8, 1))
     still = draw.trained(factors, learn_planted_map, width=8, scale=0.0, steps=600)
     tail = float(torch.linalg.svdvals(planted_map())[kept:].norm())
-    ends = _distance(wide) ** 2  # both ends compute the same
+    ends = _distance_to_planted(wide) ** 2  # both ends compute the same
     return all_of(
-        reaches(_distance(wide) / float(planted_map().norm()), 1e-4, at_most=True, detail="relative error"),
-        close(_distance(narrow), tail, within=0.01 * tail),
-        close(_distance(still), float(planted_map().norm())),
-        always([convexity(_distance(_middle(wide)) ** 2, ends)]),
+        reaches(_distance_to_planted(wide) / float(planted_map().norm()), 1e-4, at_most=True, detail="relative error"),
+        close(_distance_to_planted(narrow), tail, within=0.01 * tail),
+        close(_distance_to_planted(still), float(planted_map().norm())),
+        always([convexity(_distance_to_planted(_halfway_network(wide)) ** 2, ends)]),
     )

@@ -9,19 +9,19 @@ from lemmata.figure import Figure, Line
 from lemmata.judge import Domain, all_of, claim, close, exactly, lie, probability_is, same_everywhere, slope_is
 
 
-def _binomial(d, degree):
+def _binomial_count(d, degree):
     return math.comb(d + degree, degree)
 
 
-def _product(d, degree):
+def _product_count(d, degree):
     return d * degree
 
 
 @claim("mlp.polynomial_features")
-@lie("d K features", formula=_product)
+@lie("d K features", formula=_product_count)
 @lie("as many of degree exactly K", fewer=0)
 @lie("they grow as d^(K-1)", exponent=2.0)
-def monomials_are_counted_by_a_binomial(draw, formula=_binomial, fewer=1, exponent=3.0):
+def monomials_are_counted_by_a_binomial(draw, formula=_binomial_count, fewer=1, exponent=3.0):
     """Every list of exponents of few variables; growth at degree three, up to ten thousand variables."""
 
     def up_to(d, degree):
@@ -46,14 +46,14 @@ def monomials_are_counted_by_a_binomial(draw, formula=_binomial, fewer=1, expone
     ).showing(figure)
 
 
-def _power(bins, d):
+def _power_count(bins, d):
     return bins**d
 
 
 @claim("mlp.grid_features")
-@lie("K d cells suffice", cells=_product)
+@lie("K d cells suffice", cells=_product_count)
 @lie("one axis needs no bins", axes=-1)
-def a_grid_has_exponentially_many_cells(draw, cells=_power, axes=0):
+def a_grid_has_exponentially_many_cells(draw, cells=_power_count, axes=0):
     """The cells that points of a fine lattice fall into; and how often a random point falls into K d drawn cells."""
     sizes = [(2, 1), (2, 5), (3, 4), (5, 3), (10, 2)]
     hit = []

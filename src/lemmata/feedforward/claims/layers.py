@@ -101,23 +101,25 @@ def layers_differ_in_their_activation(draw, floor=0.0, sign=-1.0, least=0.0, net
     )
 
 
-def _permutation(draw, size):
+def _permutation_matrix(draw, size):
     return torch.eye(size, dtype=torch.float64)[draw.permutation(size)]
 
 
-def _rotation(draw, size):
+def _rotation_matrix(draw, size):
     return draw.orthogonal(size)
 
 
-def _square(m):
+def _square_entries(m):
     return m * m
 
 
 @claim("layers.permutation_symmetry")
-@lie("it holds for every orthogonal matrix", matrix=_rotation)
-@lie("there are m² equivalent settings of a hidden layer", settings=_square)
+@lie("it holds for every orthogonal matrix", matrix=_rotation_matrix)
+@lie("there are m² equivalent settings of a hidden layer", settings=_square_entries)
 @lie("the next layer keeps its weights", follows=0.0)
-def hidden_units_are_interchangeable(draw, matrix=_permutation, settings=math.factorial, follows=1.0, network=MLP):
+def hidden_units_are_interchangeable(
+    draw, matrix=_permutation_matrix, settings=math.factorial, follows=1.0, network=MLP
+):
     """A layer and its permuted copy; all 24 orders of four hidden units, which matching of weights puts back."""
     x, found, formula = draw.normal(30, 3), [], []
     for name in ("relu", "tanh", "sigmoid"):

@@ -17,13 +17,13 @@ from lemmata.figure import Figure, Line
 from lemmata.judge import Domain, all_of, at_most, claim, everywhere, exactly, lie, reaches, same_everywhere
 
 
-def _parity(x):
+def _parity_of(x):
     return x.sum(-1) % 2
 
 
 def _computes_parity(network, inputs):
     x = boolean_inputs(inputs)
-    return torch.equal(network(x), _parity(x))
+    return torch.equal(network(x), _parity_of(x))
 
 
 def _implies_parity(term):
@@ -31,7 +31,7 @@ def _implies_parity(term):
     literals = torch.tensor(term)
     x = boolean_inputs(len(term))
     satisfied = ((2 * x - 1) * literals >= 0).all(1)
-    return bool(_parity(x[satisfied]).all())
+    return bool(_parity_of(x[satisfied]).all())
 
 
 @claim("xor.shallow_dnf")
@@ -59,12 +59,12 @@ def _as_inputs(n):
     return n
 
 
-def _exponential(n):
+def _exponential_width(n):
     return 2 ** (n - 1)
 
 
 @claim("xor.shallow_threshold")
-@lie("one hidden layer needs 2^(N-1) threshold units", units=_exponential)
+@lie("one hidden layer needs 2^(N-1) threshold units", units=_exponential_width)
 @lie("the sum does not alternate", sign=1, loose="a sign is -1 or +1")
 def as_many_thresholds_as_inputs_compute_parity(draw, units=_as_inputs, sign=-1, network=parity_by_thresholds):
     """All inputs up to N = 10, by the network and by the alternating sum of its hidden units."""
@@ -75,7 +75,7 @@ def as_many_thresholds_as_inputs_compute_parity(draw, units=_as_inputs, sign=-1,
         signs = torch.tensor([sign ** (k + 1) for k in range(1, n + 1)])
         fired = network(n).hidden(x)
         counted = (x.sum(1)[:, None] >= torch.arange(1, n + 1)).long()
-        return torch.equal(fired, counted) and torch.equal((fired @ signs >= 0.5).long(), _parity(x))
+        return torch.equal(fired, counted) and torch.equal((fired @ signs >= 0.5).long(), _parity_of(x))
 
     return all_of(
         everywhere(Domain.range(1, 11), lambda n: _computes_parity(network(n), n)),
@@ -84,10 +84,10 @@ def as_many_thresholds_as_inputs_compute_parity(draw, units=_as_inputs, sign=-1,
     )
 
 
-def _fewest(skip):
+def _fewest_neurons(skip):
     """The least number of threshold neurons for the exclusive or of two inputs, by trying all threshold functions."""
     x = boolean_inputs(2).double()
-    labels = 2 * _parity(x) - 1
+    labels = 2 * _parity_of(x) - 1
     if separate(x, labels).separable:
         return 1
     gates = (separable_labellings(x, bias=True) + 1) / 2  # (functions, 4): all that one neuron computes
@@ -111,11 +111,11 @@ def _fewest(skip):
 def exclusive_or_takes_three_neurons(draw, neurons=3, skipping=2, weight=-2.0, block=ExclusiveOr):
     """The four inputs, and all 14 functions of a threshold neuron as hidden units; linear programs decide the rest."""
     return all_of(
-        same_everywhere(Domain.bits(2), block(), _parity, vectorised=True),
-        same_everywhere(Domain.bits(2), block(skip=True), _parity, vectorised=True),
+        same_everywhere(Domain.bits(2), block(), _parity_of, vectorised=True),
+        same_everywhere(Domain.bits(2), block(skip=True), _parity_of, vectorised=True),
         everywhere(Domain.bits(2), lambda b: (sum(b) + weight * (sum(b) >= 2) >= 1) == bool(sum(b) % 2)),
         exactly([block().neurons, block(skip=True).neurons], [neurons, skipping]),
-        exactly([_fewest(skip=False), _fewest(skip=True)], [neurons, skipping]),
+        exactly([_fewest_neurons(skip=False), _fewest_neurons(skip=True)], [neurons, skipping]),
     )
 
 
@@ -168,18 +168,18 @@ def learn_exclusive_or(networks, generator, steps):
     for _ in range(steps):
         optimizer.zero_grad()
         logits = torch.stack([network(x)[:, 0] for network in networks])
-        targets = _parity(x).expand_as(logits)
+        targets = _parity_of(x).expand_as(logits)
         (len(x) * len(networks) * functional.binary_cross_entropy_with_logits(logits, targets) / 4).backward()
         optimizer.step()
 
 
-def _right(draw, hidden):
+def _right_answers(draw, hidden):
     """Right answers of each of ten networks, among four."""
     x = boolean_inputs(2).float()
     networks = draw.trained(ten_networks, learn_exclusive_or, hidden=hidden, steps=500)
     with torch.no_grad():
         answers = torch.stack([network(x)[:, 0] > 0 for network in networks])
-    return (answers == _parity(x).bool()).sum(1)
+    return (answers == _parity_of(x).bool()).sum(1)
 
 
 @claim("xor.learned")
@@ -189,9 +189,9 @@ def hidden_units_learn_what_no_perceptron_can(draw, hidden=4, most=3):
     """Ten networks from ten initial weights, gradient descent on the four inputs; and ten without hidden units."""
     # All labels of four points that a threshold unit gives, against those of exclusive or.
     units = separable_labellings(boolean_inputs(2).double(), bias=True)
-    best = (units == 2 * _parity(boolean_inputs(2)) - 1).sum(1)
+    best = (units == 2 * _parity_of(boolean_inputs(2)) - 1).sum(1)
     return all_of(
-        reaches((_right(draw, hidden) == 4).sum(), 8, detail="of ten networks are right on all four inputs"),
-        at_most(_right(draw, 0), most),
+        reaches((_right_answers(draw, hidden) == 4).sum(), 8, detail="of ten networks are right on all four inputs"),
+        at_most(_right_answers(draw, 0), most),
         at_most(best, most, attained=True),
     )

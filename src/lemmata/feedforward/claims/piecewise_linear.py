@@ -9,11 +9,11 @@ from lemmata.feedforward.piecewise_linear import PiecewiseLinear
 from lemmata.judge import all_of, at_most, claim, close, lie, slope_is
 
 
-def _root(x):
+def _root_function(x):
     return (x - 0.3).abs().sqrt()
 
 
-def _furthest(function, network, low=0.0, high=1.0, points=40_001):
+def _largest_error(function, network, low=0.0, high=1.0, points=40_001):
     x = torch.linspace(low, high, points, dtype=torch.float64)
     return float((function(x) - network(x)).detach().abs().max())
 
@@ -26,9 +26,14 @@ def interpolants_are_within_the_modulus_and_of_second_order(draw, factor=1 / 8, 
     modulus sqrt(h)."""
     pieces = [4, 8, 16, 32, 64, 128]
     smooth = {torch.square: 2.0, torch.sin: math.sin(1), torch.exp: math.e}  # with the largest second derivative
-    found = {f: [_furthest(f, PiecewiseLinear.interpolate(f, 0, 1, n, torch.float64)) for n in pieces] for f in smooth}
+    found = {
+        f: [_largest_error(f, PiecewiseLinear.interpolate(f, 0, 1, n, torch.float64)) for n in pieces] for f in smooth
+    }
     bounds = {f: [factor * (1 / n) ** order * largest for n in pieces] for f, largest in smooth.items()}
-    rough = [_furthest(_root, PiecewiseLinear.interpolate(_root, 0, 1, n, torch.float64)) for n in pieces]
+    rough = [
+        _largest_error(_root_function, PiecewiseLinear.interpolate(_root_function, 0, 1, n, torch.float64))
+        for n in pieces
+    ]
     return all_of(
         at_most(found[torch.square], bounds[torch.square], attained=True, ulps=2**20),
         at_most(found[torch.sin] + found[torch.exp], bounds[torch.sin] + bounds[torch.exp], ulps=2**20),
@@ -37,7 +42,7 @@ def interpolants_are_within_the_modulus_and_of_second_order(draw, factor=1 / 8, 
     )
 
 
-def _change(slopes):
+def _slope_change(slopes):
     return slopes.diff()
 
 
@@ -49,7 +54,7 @@ def _next_slope(slopes):
 @lie("without the affine part", affine=0.0)
 @lie("the coefficients are the slopes themselves", coefficient=_next_slope)
 @lie("also of a function that jumps by 1", jump=1.0)
-def a_sum_of_relus_is_the_broken_line(draw, affine=1.0, coefficient=_change, jump=0.0):
+def a_sum_of_relus_is_the_broken_line(draw, affine=1.0, coefficient=_slope_change, jump=0.0):
     """The sum, and a network of ReLUs alone, against straight lines from knot to knot."""
     pairs = []
     for knots in (1, 2, 5, 19):
@@ -67,15 +72,15 @@ def a_sum_of_relus_is_the_broken_line(draw, affine=1.0, coefficient=_change, jum
     return close(sums, lines, ulps=2**14, scale=1 + float(lines.abs().max()))
 
 
-def _compact(network, function):
-    return _furthest(function, network)
+def _compact_error(network, function):
+    return _largest_error(function, network)
 
 
-def _everywhere(network, function):
-    return _furthest(function, network, low=-1e3, high=1e3)
+def _distant_error(network, function):
+    return _largest_error(function, network, low=-1e3, high=1e3)
 
 
-def _ridges(draw, units):
+def _ridge_error(draw, units):
     """The largest error of a bump in the plane, fitted by random ReLU units."""
     side = torch.linspace(-1, 1, 41, dtype=torch.float64)
     x = torch.cartesian_prod(side, side)  # (points, 2)
@@ -89,7 +94,7 @@ def _ridges(draw, units):
 
 
 @claim("relu.universality")
-@lie("on the whole line at once", domain=_everywhere)
+@lie("on the whole line at once", domain=_distant_error)
 @lie(
     "within the modulus at a quarter of a piece",
     reach=0.25,
@@ -97,9 +102,9 @@ def _ridges(draw, units):
     loose="a wider bound holds too",
 )
 @lie("one unit suffices in the plane", units=1, regime="some hundred suffice", loose="more units come nearer")
-def one_layer_of_relus_comes_as_near_as_one_likes(draw, domain=_compact, reach=1.0, units=512):
+def one_layer_of_relus_comes_as_near_as_one_likes(draw, domain=_compact_error, reach=1.0, units=512):
     """Networks with m pieces against the modulus of continuity, and random units in the plane against a bump."""
-    targets = {torch.square: lambda h: 2 * h - h * h, _root: lambda h: h**0.5, torch.sin: math.sin}
+    targets = {torch.square: lambda h: 2 * h - h * h, _root_function: lambda h: h**0.5, torch.sin: math.sin}
     pieces = [2, 8, 32, 128]
     found, bounds = [], []
     for function, modulus in targets.items():
@@ -107,7 +112,7 @@ def one_layer_of_relus_comes_as_near_as_one_likes(draw, domain=_compact, reach=1
             network = PiecewiseLinear.interpolate(function, 0, 1, m, torch.float64).network()
             found.append(domain(lambda x, network=network: network(x[:, None])[:, 0], function))
             bounds.append(modulus(reach / m))
-    few, many = (_ridges(draw, max(units // part, 1)) for part in (16, 1))
+    few, many = (_ridge_error(draw, max(units // part, 1)) for part in (16, 1))
     return all_of(
         at_most(found, bounds),
         at_most(many, min(0.05, few / 2)),  # more units come nearer

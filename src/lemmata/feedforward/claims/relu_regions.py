@@ -13,7 +13,7 @@ from lemmata.figure import Figure, Line
 from lemmata.judge import all_of, always, at_least, at_most, claim, close, exactly, lie, slope_is
 
 
-def _layer(weight, bias):
+def _relu_layer(weight, bias):
     layer = nn.Linear(weight.shape[1], len(weight), dtype=torch.float64)
     with torch.no_grad():
         layer.weight.copy_(weight)
@@ -21,7 +21,7 @@ def _layer(weight, bias):
     return nn.Sequential(layer, nn.ReLU())
 
 
-def _inside(draw, regions, points=5):
+def _points_inside(draw, regions, points=5):
     """Random points of every region: averages of its corners, (regions, points, inputs)."""
     own = torch.arange(regions.corners.shape[1]) < regions.sizes[:, None]  # (regions, corners)
     shares = draw.uniform(len(regions), points, own.shape[1], low=0.1) * own[:, None]
@@ -42,14 +42,14 @@ def _two_cells(points):
 def cells_are_convex_and_the_layer_is_affine_on_each(draw, among=_one_cell, base=2.0):
     """Averages of a cell's corners have its pattern, and its affine map gives the layer there; with as many units as
     inputs all patterns occur."""
-    layer = _layer(draw.normal(5, 2), draw.normal(5))
+    layer = _relu_layer(draw.normal(5, 2), draw.normal(5))
     cells = linear_regions(layer, [(-3, 3), (-3, 3)])
-    x = among(_inside(draw, cells))  # (regions, points, 2)
+    x = among(_points_inside(draw, cells))  # (regions, points, 2)
     with torch.no_grad():
         values, pattern = layer(x), layer[0](x) > 0
     affine = torch.einsum("roi,rpi->rpo", cells.slopes, x) + cells.constants[:, None]
     sizes = [(1, 1), (2, 1), (2, 2), (3, 2), (5, 2)]
-    counts = [len(linear_regions(_layer(draw.normal(m, n), torch.zeros(m)), [(-1, 1)] * n)) for m, n in sizes]
+    counts = [len(linear_regions(_relu_layer(draw.normal(m, n), torch.zeros(m)), [(-1, 1)] * n)) for m, n in sizes]
     return all_of(
         exactly(pattern, cells.patterns[0][:, None].expand_as(pattern)),
         close(affine, values, ulps=256, scale=float(values.abs().max())),
@@ -65,7 +65,7 @@ def _all_patterns(m, n, beyond):
     return 2**m
 
 
-def _around(normals, offsets):
+def _box_around(normals, offsets):
     """A box with twice the extent of all crossings, of one hyperplane on a line or of two in the plane."""
     dimensions = normals.shape[1]
     chosen = torch.combinations(torch.arange(len(normals)), dimensions)  # (crossings, dimensions)
@@ -84,7 +84,7 @@ def binomials_count_the_regions_of_hyperplanes(draw, formula=_sum_of_binomials, 
     planes = {(m, n): (draw.normal(m, n), draw.normal(m)) for m, n in sizes}
     counts = [arrangement_regions(*planes[size]) for size in sizes]
     layers = [size for size in sizes if size[1] <= 2]
-    cut = [len(linear_regions(_layer(*planes[size]), _around(*planes[size]))) for size in layers]
+    cut = [len(linear_regions(_relu_layer(*planes[size]), _box_around(*planes[size]))) for size in layers]
     normals, offsets = draw.normal(4, 2), draw.normal(4)
     parallel = arrangement_regions(torch.cat([normals, normals[:1]]), torch.cat([offsets, offsets[:1] + 1]))
     concurrent = arrangement_regions(draw.integers(1, 100, 5, 2), torch.zeros(5))
@@ -96,7 +96,7 @@ def binomials_count_the_regions_of_hyperplanes(draw, formula=_sum_of_binomials, 
     )
 
 
-def _dead(inputs, width, depth):
+def _dead_network(inputs, width, depth):
     """The same network with all weights zero."""
     network = folding_network(inputs, width, depth)
     for values in network.parameters():
@@ -105,7 +105,7 @@ def _dead(inputs, width, depth):
 
 
 @claim("relu.montufar")
-@lie("true of every network: all weights are zero", network=_dead)
+@lie("true of every network: all weights are zero", network=_dead_network)
 @lie("the last layer folds too", unfolded=0)
 @lie("the exponent is L - 1 for any number of inputs", coordinates=0.0)
 def folding_multiplies_the_regions_by_every_layer(draw, network=folding_network, unfolded=1, coordinates=1.0):
@@ -118,25 +118,25 @@ def folding_multiplies_the_regions_by_every_layer(draw, network=folding_network,
     return all_of(at_least(counts, bounds), close(counts, bounds, ulps=64))
 
 
-def _multiplied(base, depth):
+def _multiplied_depth(base, depth):
     return base**depth
 
 
-def _added(base, depth):
+def _added_depth(base, depth):
     return base * depth
 
 
 @claim("layers.depth_features")
-@lie("compositions add pieces", growth=_added)
+@lie("compositions add pieces", growth=_added_depth)
 @lie("every composition triples them", base=3)
 @lie("one layer has at most as many pieces as units", more=0)
-def compositions_multiply_pieces(draw, growth=_multiplied, base=2, more=1):
+def compositions_multiply_pieces(draw, growth=_multiplied_depth, base=2, more=1):
     """Pieces of the sawtooth on [0, 1], and of random networks with as many units in one layer, counted exactly."""
     depths = range(1, 11)
     deep = [len(linear_regions(sawtooth_network(depth), [(0, 1)])) for depth in depths]
     units = [2 * depth for depth in depths]
     # Breakpoints -b/w of every unit lie in the interval: all pieces are there.
-    flat = [len(linear_regions(_layer(draw.signs(u, 1), draw.normal(u)), [(-9, 9)])) for u in units]
+    flat = [len(linear_regions(_relu_layer(draw.signs(u, 1), draw.normal(u)), [(-9, 9)])) for u in units]
     figure = Figure(
         "Pieces from two units a layer", "layers", "pieces",
         [Line(list(depths), deep, "deep"), Line(list(depths), flat, "one layer")], y_log=True,
@@ -147,19 +147,19 @@ def compositions_multiply_pieces(draw, growth=_multiplied, base=2, more=1):
     ).showing(figure)
 
 
-def _random(draw, width, depth):
+def _random_network(draw, width, depth):
     """Normal weights with deviation sqrt(2 / inputs), standard normal biases."""
     sizes = [1, *[width] * depth]
     pairs = itertools.pairwise(sizes)
-    return nn.Sequential(*(_layer(draw.normal(b, a) * math.sqrt(2 / a), draw.normal(b)) for a, b in pairs))
+    return nn.Sequential(*(_relu_layer(draw.normal(b, a) * math.sqrt(2 / a), draw.normal(b)) for a, b in pairs))
 
 
-def _folding(draw, width, depth):
+def _folding_of_line(draw, width, depth):
     return folding_network(1, width, depth)
 
 
 @claim("relu.depth_complexity")
-@lie("random networks attain the maximum", typical=_folding)
+@lie("random networks attain the maximum", typical=_folding_of_line)
 @lie(
     "the regions of random networks grow as the square of the depth",
     exponent=2.0,
@@ -168,14 +168,19 @@ def _folding(draw, width, depth):
 )
 @lie("each layer of a folding network multiplies by one more", more=1)
 @lie("three layers grow with the square of their width", degree=2)
-def regions_grow_exponentially_at_best_and_linearly_at_random(draw, typical=_random, exponent=1.0, more=0, degree=3):
+def regions_grow_exponentially_at_best_and_linearly_at_random(
+    draw, typical=_random_network, exponent=1.0, more=0, degree=3
+):
     """Folding networks against powers of the width; random networks of width 16 over their depth, on [-3, 3]."""
     depths = [1, 2, 3, 4]
     best = [len(linear_regions(folding_network(1, 4, depth), [(0, 1)])) for depth in depths]
     widths = [2, 4, 8]
     wider = [len(linear_regions(folding_network(1, width, 3), [(0, 1)])) for width in widths]
     others = [len(linear_regions(typical(draw, 4, 4), [(-3, 3)])) for _ in range(20)]
-    means = [sum(len(linear_regions(_random(draw, 16, depth), [(-3, 3)])) for _ in range(20)) / 20 for depth in depths]
+    means = [
+        sum(len(linear_regions(_random_network(draw, 16, depth), [(-3, 3)])) for _ in range(20)) / 20
+        for depth in depths
+    ]
     figure = Figure(
         "Regions on a line", "layers", "regions",
         [Line(depths, best, "folding, width 4"), Line(depths, means, "random, width 16")], y_log=True,

@@ -11,7 +11,7 @@ from lemmata.judge import all_of, claim, close, exactly, lie, reaches
 NAMES = ("sigmoid", "tanh", "relu", "softplus")
 
 
-def _filled(draw, layer, empty=False):
+def _fill_layer(draw, layer, empty=False):
     """The layer with drawn weights, or with none but those of its projection."""
     with torch.no_grad():
         for values in layer.linear.parameters():
@@ -35,11 +35,11 @@ def a_residual_layer_without_weights_is_the_identity(draw, skip=1.0, subtracted=
     x = draw.normal(40, 6) * 10.0 ** draw.uniform(40, 1, low=-3, high=3)
     found, formula, still = [], [], []
     for name in NAMES:
-        phi, unit = activation(name), _filled(draw, layer(6, activation=name, dtype=torch.float64))
+        phi, unit = activation(name), _fill_layer(draw, layer(6, activation=name, dtype=torch.float64))
         found.append(unit(x))
         z = x @ unit.linear.weight.T + unit.linear.bias
         formula.append(skip * x + (phi(z) - subtracted * phi(torch.zeros_like(z))))
-        still.append(_filled(draw, unit, empty=True)(x))
+        still.append(_fill_layer(draw, unit, empty=True)(x))
     size = torch.stack(formula).abs() + x.abs() + 1
     return all_of(
         close(found, formula, ulps=256, scale=size.amax(-1, keepdim=True)),
@@ -48,7 +48,7 @@ def a_residual_layer_without_weights_is_the_identity(draw, skip=1.0, subtracted=
     )
 
 
-def _projected(layer, x):
+def _projected_input(layer, x):
     return x @ layer.projection.weight.T
 
 
@@ -59,18 +59,18 @@ def _as_it_is(layer, x):
 @claim("residual.projection")
 @lie("the input is added as it is", skip=_as_it_is, raises=RuntimeError)
 @lie("phi(0) is not subtracted", subtracted=0.0)
-def a_projection_joins_layers_of_different_width(draw, skip=_projected, subtracted=1.0, layer=ResidualLayer):
+def a_projection_joins_layers_of_different_width(draw, skip=_projected_input, subtracted=1.0, layer=ResidualLayer):
     """Wider, narrower, and one unit; the identity as projection gives the layer without one."""
     found, formula, still, linear, plain, with_identity = [], [], [], [], [], []
     for name, inputs, outputs in zip(NAMES, (5, 7, 1, 6), (7, 2, 3, 1), strict=True):
         x, phi = draw.normal(20, inputs), activation(name)
-        unit = _filled(draw, layer(inputs, outputs, activation=name, dtype=torch.float64))
+        unit = _fill_layer(draw, layer(inputs, outputs, activation=name, dtype=torch.float64))
         z = x @ unit.linear.weight.T + unit.linear.bias
         found.append(unit(x).flatten())
         formula.append((skip(unit, x) + (phi(z) - subtracted * phi(torch.zeros_like(z)))).flatten())
-        still.append(_filled(draw, unit, empty=True)(x).flatten())
-        linear.append(_projected(unit, x).flatten())
-        square = _filled(draw, layer(inputs, activation=name, projection=True, dtype=torch.float64))
+        still.append(_fill_layer(draw, unit, empty=True)(x).flatten())
+        linear.append(_projected_input(unit, x).flatten())
+        square = _fill_layer(draw, layer(inputs, activation=name, projection=True, dtype=torch.float64))
         without = layer(inputs, activation=name, dtype=torch.float64)
         without.linear.load_state_dict(square.linear.state_dict())
         square.get_parameter("projection.weight").copy_(torch.eye(inputs))
@@ -107,7 +107,7 @@ def learn_quarters(network, generator, steps):
         optimizer.step()
 
 
-def _loss(draw, stack, depth=100, steps=40):
+def _trained_loss(draw, stack, depth=100, steps=40):
     """Of the examples it was trained on: whether it can be optimised is what is asked."""
     network = draw.trained(stack, learn_quarters, depth=depth, steps=steps)
     x, y = quarters()
@@ -115,11 +115,11 @@ def _loss(draw, stack, depth=100, steps=40):
         return float(functional.cross_entropy(network(x), y))
 
 
-def _jacobians(draw, layer, identity):
+def _both_jacobians(draw, layer, identity):
     """Of the layer by autograd, and as the formula has them, at points of three scales."""
     found, formula = [], []
     for name in ("sigmoid", "tanh", "softplus"):
-        unit = _filled(draw, layer(5, activation=name, dtype=torch.float64))
+        unit = _fill_layer(draw, layer(5, activation=name, dtype=torch.float64))
         for x in (draw.normal(5), 100 * draw.normal(5), torch.zeros(5, dtype=torch.float64)):
             slope = activation(name).derivative(unit.linear(x))
             found.append(torch.autograd.functional.jacobian(unit, x))
@@ -132,11 +132,11 @@ def _jacobians(draw, layer, identity):
 @lie("a hundred plain layers train as well", stack=plain_stack)
 def a_hundred_residual_layers_can_be_trained(draw, identity=1.0, stack=residual_stack, layer=ResidualLayer):
     """Jacobians by autograd; then a hundred layers of width 16, forty steps of Adam on 64 points of the plane."""
-    jacobians = close(*_jacobians(draw, layer, identity), ulps=1024, scale=5.0)
+    jacobians = close(*_both_jacobians(draw, layer, identity), ulps=1024, scale=5.0)
     if not jacobians.holds:
         return jacobians  # decided without training
     return all_of(
         jacobians,
-        reaches(_loss(draw, stack), 0.01, at_most=True, detail="loss with residual layers"),
-        reaches(_loss(draw, plain_stack), 0.1, detail="loss with plain layers; log 2 = 0.69 without learning"),
+        reaches(_trained_loss(draw, stack), 0.01, at_most=True, detail="loss with residual layers"),
+        reaches(_trained_loss(draw, plain_stack), 0.1, detail="loss with plain layers; log 2 = 0.69 without learning"),
     )

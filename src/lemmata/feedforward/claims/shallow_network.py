@@ -58,7 +58,7 @@ def sigmoid_units_learn_a_period_of_the_sine(draw, units=32, more=2, network=Sha
     )
 
 
-def _monotone(values):
+def _is_monotone(values):
     return bool((values.diff() >= 0).all() or (values.diff() <= 0).all())
 
 
@@ -79,11 +79,11 @@ def sums_of_networks_are_networks(draw, widths=operator.add, further=0.0, networ
         predicted.append(widths(m, other))
     # One sigmoid unit of one input rises or falls all the way; a bump does neither, so that it takes two.
     line = torch.linspace(-9, 9, 181, dtype=torch.float64)[:, None]
-    single = [_monotone(filled(draw, network(1, 1))(line)) for _ in range(50)]
+    single = [_is_monotone(filled(draw, network(1, 1))(line)) for _ in range(50)]
     rise, fall = filled(draw, network(1, 1)), filled(draw, network(1, 1))
     for unit, outer, bias in ((rise, 1.0, 2.0), (fall, -1.0, -2.0)):
         unit.hidden.weight.fill_(1.0), unit.hidden.bias.fill_(bias), unit.outer.fill_(outer)
-    needed = 1 if _monotone((rise + fall)(line)) else 2
+    needed = 1 if _is_monotone((rise + fall)(line)) else 2
     return all_of(
         close(found, formula, ulps=512, scale=10.0),
         exactly(counts, predicted),

@@ -79,7 +79,7 @@ def gelu_tanh_derivative(z: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
 
     $$ \sigma(2u) + 2 z\,u'\,\sigma(2u)\,\sigma(-2u), \qquad u = \sqrt{2/\pi}\,(z + 0.044715\,z^3) $$
     """
-    doubled = 2 * _inner(floating_dtype("z", z))
+    doubled = 2 * _tanh_argument(floating_dtype("z", z))
     slope = 2 * math.sqrt(2 / math.pi) * (1 + 3 * CUBIC * z * z)
     step = torch.sigmoid(doubled)
     return step + z * slope * step * torch.sigmoid(-doubled)
@@ -89,5 +89,5 @@ def _normal_cdf(z: Tensor) -> Tensor:
     return torch.special.erfc(-z / math.sqrt(2)) / 2
 
 
-def _inner(z: Tensor) -> Tensor:
+def _tanh_argument(z: Tensor) -> Tensor:
     return math.sqrt(2 / math.pi) * (z + CUBIC * z**3)

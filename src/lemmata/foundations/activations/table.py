@@ -114,7 +114,7 @@ def activation(name: str) -> Activation:
     return ACTIVATION_TABLE[name]
 
 
-def _itself(z: Tensor) -> Tensor:
+def _same_value(z: Tensor) -> Tensor:
     return z
 
 
@@ -142,7 +142,7 @@ def _softplus_inverse(y: Tensor) -> Tensor:
     return y + torch.log(-torch.expm1(-y))
 
 
-def _softplus(z: Tensor) -> Tensor:
+def _exact_softplus(z: Tensor) -> Tensor:
     """Exact in the tails too, where torch's own switches to a straight line above 20."""
     return torch.logaddexp(z, torch.zeros_like(z))
 
@@ -184,7 +184,7 @@ _ENTRIES = (
         monotone=False, lipschitz=1.099839320128867, gain=HE,
     ),
     Activation(
-        "softplus", _softplus, sigmoid, _softplus_inverse, ValueRange(0.0),
+        "softplus", _exact_softplus, sigmoid, _softplus_inverse, ValueRange(0.0),
         monotone=True, lipschitz=1.0, gain=HE,
     ),
     Activation(
@@ -200,7 +200,7 @@ _ENTRIES = (
         monotone=True, lipschitz=1.0, gain=LECUN,
     ),
     Activation(
-        "identity", _itself, torch.ones_like, _itself, ValueRange(),
+        "identity", _same_value, torch.ones_like, _same_value, ValueRange(),
         monotone=True, lipschitz=1.0, gain=LECUN,
     ),
 )  # fmt: skip

@@ -74,11 +74,13 @@ def strong_convexity(
 def _in_box(quantity: str, f: Function, box: Box, points: int, generator: torch.Generator, largest: bool) -> Measured:
     """The proved bound where it is within rounding or a factor of two of what was seen; else it would mislead."""
     extreme, sign = ("largest", 1) if largest else ("least", -1)
-    point = box.worst(lambda x: _extreme(_eigenvalues(f, x), largest), validate.count("points", points), generator)
+    point = box.worst(
+        lambda x: _extreme_eigenvalue(_hessian_eigenvalues(f, x), largest), validate.count("points", points), generator
+    )
     values, vectors = torch.linalg.eigh(batch_hessians(f, point).detach())
     pair = box.pair(point, vectors[:, int(values.abs().argmax()) if largest else 0])
-    size, along, noise = _quotients(f, *pair)
-    seen, bent = size if largest else along, sign * float(_extreme(values, largest))
+    size, along, noise = _gradient_quotients(f, *pair)
+    seen, bent = size if largest else along, sign * float(_extreme_eigenvalue(values, largest))
     bounds = curvature_bounds(f, box.low, box.high, bent, extreme)
     reason = f"the {extreme} found in the box, {points:,} points"
     if bounds is not None:
@@ -94,7 +96,7 @@ def _in_box(quantity: str, f: Function, box: Box, points: int, generator: torch.
     return Measured(quantity, seen, False, reason, pair, seen)
 
 
-def _extreme(eigenvalues: Tensor, largest: bool) -> Tensor:
+def _extreme_eigenvalue(eigenvalues: Tensor, largest: bool) -> Tensor:
     """What is large where the curvature is extreme."""
     return eigenvalues.abs().amax(-1) if largest else -eigenvalues[..., 0]
 
@@ -116,7 +118,7 @@ def _of_quadratic(quantity: str, f: QuadraticFunction, largest: bool) -> Measure
     return Measured(quantity, seen, False, f"the {which} of its matrix is beyond double precision", pair, seen)
 
 
-def _quotients(f: Function, x: Tensor, y: Tensor) -> tuple[float, float, float]:
+def _gradient_quotients(f: Function, x: Tensor, y: Tensor) -> tuple[float, float, float]:
     """The difference quotients of the gradient between two points: size, part along the segment, rounding in both.
 
     Rounding inside the function is its own secret: half of the digits are left to it.
@@ -130,7 +132,7 @@ def _quotients(f: Function, x: Tensor, y: Tensor) -> tuple[float, float, float]:
     return size, along, eps**0.5 * size + 8 * eps * float(p_norm(first / length) + p_norm(second / length))
 
 
-def _eigenvalues(f: Function, x: Tensor) -> Tensor:
+def _hessian_eigenvalues(f: Function, x: Tensor) -> Tensor:
     hessians = batch_hessians(f, x)
     if not hessians.isfinite().all():  # which the solver would only call an error of its own
         bad = x[~hessians.isfinite().flatten(1).all(1)][0].tolist()

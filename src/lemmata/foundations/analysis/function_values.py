@@ -29,7 +29,7 @@ def batch_values(f: Function, x: Float[Tensor, "*batch n"]) -> Float[Tensor, "*b
     >>> batch_values(lambda x: x.square().sum(), torch.tensor([[1.0, 2.0], [3.0, 4.0]]))
     tensor([ 5., 25.])
     """
-    return _batched(_scalar(f), x)
+    return _batched_values(_scalar_value(f), x)
 
 
 def batch_gradients(f: Function, x: Float[Tensor, "*batch n"]) -> Float[Tensor, "*batch n"]:
@@ -46,7 +46,7 @@ def batch_gradients(f: Function, x: Float[Tensor, "*batch n"]) -> Float[Tensor, 
     tensor([[2., 4.],
             [6., 8.]])
     """
-    return _batched(torch.func.grad(_scalar(f)), x)
+    return _batched_values(torch.func.grad(_scalar_value(f)), x)
 
 
 def batch_hessians(f: Function, x: Float[Tensor, "*batch n"]) -> Float[Tensor, "*batch n n"]:
@@ -63,7 +63,7 @@ def batch_hessians(f: Function, x: Float[Tensor, "*batch n"]) -> Float[Tensor, "
     tensor([[0., 1.],
             [1., 0.]])
     """
-    found = _batched(torch.func.jacrev(torch.func.grad(_scalar(f))), x)
+    found = _batched_values(torch.func.jacrev(torch.func.grad(_scalar_value(f))), x)
     return (found + found.mT) / 2
 
 
@@ -81,10 +81,10 @@ def batch_jacobians(f: Function, x: Float[Tensor, "*batch n"]) -> Float[Tensor, 
     tensor([[3., 2.],
             [1., 0.]])
     """
-    return _batched(torch.func.jacrev(lambda point: f(point).reshape(-1)), x)
+    return _batched_values(torch.func.jacrev(lambda point: f(point).reshape(-1)), x)
 
 
-def _scalar(f: Function) -> Function:
+def _scalar_value(f: Function) -> Function:
     if not callable(f):
         raise TypeError(f"f must be a function of one vector, got {type(f).__name__}")
 
@@ -98,7 +98,7 @@ def _scalar(f: Function) -> Function:
     return value
 
 
-def _batched(function: Function, x: Tensor) -> Tensor:
+def _batched_values(function: Function, x: Tensor) -> Tensor:
     if isinstance(x, Tensor) and x.ndim == 0:
         raise ValueError("x must be a (..., n) tensor, got shape (): use x[None]")
     points = validate.floating("x", x).reshape(-1, x.shape[-1])

@@ -76,10 +76,10 @@ def lipschitz(
 
 def _product_of_norms(network: nn.Module) -> float | None:
     """None where a layer is unknown; rounded up at every factor."""
-    if not _plain(network):
+    if not _is_plain_layer(network):
         return None
     if type(network) is not nn.Sequential:
-        return _constant(network)
+        return _layer_constant(network)
     product = 1.0
     for layer in network:
         inner = _product_of_norms(layer)
@@ -89,13 +89,13 @@ def _product_of_norms(network: nn.Module) -> float | None:
     return product if math.isfinite(product) else None
 
 
-def _plain(layer: nn.Module) -> bool:
+def _is_plain_layer(layer: nn.Module) -> bool:
     """Whether nothing but the forward pass of its class is called: none of its own, and no hook."""
     hooks = (layer._forward_hooks, layer._forward_pre_hooks, _global_forward_hooks, _global_forward_pre_hooks)
     return not CALLS & vars(layer).keys() and not any(hooks)
 
 
-def _constant(layer: nn.Module) -> float | None:
+def _layer_constant(layer: nn.Module) -> float | None:
     """None for a subclass of torch's layers too, which may compute anything: one with a parametrised weight is such."""
     if type(layer) not in EXACTLY:
         return None

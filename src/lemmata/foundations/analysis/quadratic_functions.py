@@ -43,15 +43,15 @@ class QuadraticFunction:
     @property
     def eigenvalues(self) -> Float[Tensor, "n"]:
         """Of the symmetric part of the matrix, ascending, computed in double; `eigenvalue_bounds` are proved."""
-        return self._decomposed[0].to(self.matrix.dtype)
+        return self._decomposed_hessian[0].to(self.matrix.dtype)
 
     @property
     def eigenvectors(self) -> Float[Tensor, "n n"]:
         """One unit vector in each column."""
-        return self._decomposed[1].to(self.matrix.dtype)
+        return self._decomposed_hessian[1].to(self.matrix.dtype)
 
     @property
-    def _decomposed(self) -> tuple[Tensor, Tensor]:
+    def _decomposed_hessian(self) -> tuple[Tensor, Tensor]:
         unit = power_of_two(self.matrix.detach().double())
         matrix = self.matrix.detach().double() / unit
         values, vectors = torch.linalg.eigh(matrix / 2 + matrix.mT / 2)

@@ -60,15 +60,15 @@ class Box:
 
     def worst(self, score: Callable[[Tensor], Tensor], points: int, generator: torch.Generator) -> Float[Tensor, "n"]:
         """About the point of the highest score: the best of a random sample and the corners, then a local search."""
-        best = self._best(score, torch.cat([self.sample(points, generator), self.corners(), self.centre[None]]))
+        best = self._best_point(score, torch.cat([self.sample(points, generator), self.corners(), self.centre[None]]))
         radius = self.width / 4
         for _ in range(ROUNDS):
             steps = radius * (2 * torch.rand((CANDIDATES, len(best)), generator=generator, dtype=best.dtype) - 1)
-            best = self._best(score, torch.cat([best[None], self.clip(best + steps)]))
+            best = self._best_point(score, torch.cat([best[None], self.clip(best + steps)]))
             radius = SHRINK * radius
         return best
 
-    def _best(self, score: Callable[[Tensor], Tensor], points: Tensor) -> Tensor:
+    def _best_point(self, score: Callable[[Tensor], Tensor], points: Tensor) -> Tensor:
         scores = score(points).detach()
         if torch.isnan(scores).any():
             bad = points[torch.isnan(scores)][0].tolist()
@@ -107,7 +107,7 @@ def box_region(region: "Box | tuple[Tensor | int | float, Tensor | int | float]"
         return region
     if not isinstance(region, tuple | list) or len(region) != 2:
         raise TypeError(f"region must be a pair (low, high), got {type(region).__name__}")
-    low, high = (_end(name, end) for name, end in zip(("low", "high"), region, strict=True))
+    low, high = (_box_end(name, end) for name, end in zip(("low", "high"), region, strict=True))
     if low.shape != high.shape:
         raise ValueError(f"low and high must have the same shape, got {tuple(low.shape)} and {tuple(high.shape)}")
     if not (low < high).all():
@@ -120,7 +120,7 @@ def seeded(generator: torch.Generator | None) -> torch.Generator:
     return torch.Generator().manual_seed(0) if generator is None else generator
 
 
-def _end(name: str, end: Tensor | int | float) -> Tensor:
+def _box_end(name: str, end: Tensor | int | float) -> Tensor:
     if isinstance(end, Tensor):
         return validate.vector(name, end.reshape(1) if end.ndim == 0 else end).detach()
     return torch.tensor([validate.finite_number(name, end)], dtype=torch.float64)

@@ -46,8 +46,8 @@ def cross_entropy(p: Float[Tensor, "*#batch outcomes"], q: Float[Tensor, "*#batc
     >>> cross_entropy(torch.tensor([0.5, 0.5, 0.0]), torch.tensor([[0.5, 0.25, 0.25], [1.0, 0.0, 0.0]]))
     tensor([1.0397,    inf])
     """
-    p, q = _pair(p, q)
-    return (p * (0.0 - _log(q, where=p > 0))).sum(-1)
+    p, q = _probability_pair(p, q)
+    return (p * (0.0 - _masked_log(q, where=p > 0))).sum(-1)
 
 
 @system("kl_divergence", title="Kullback-Leibler divergence", kind="function")
@@ -64,8 +64,8 @@ def kl_divergence(p: Float[Tensor, "*#batch outcomes"], q: Float[Tensor, "*#batc
     >>> kl_divergence(torch.tensor([0.9, 0.1]), torch.tensor([[0.5, 0.5], [0.9, 0.1], [1.0, 0.0]]))
     tensor([0.3681, 0.0000,    inf])
     """
-    p, q = _pair(p, q)
-    return (p * (_log(p, where=p > 0) - _log(q, where=p > 0))).sum(-1)
+    p, q = _probability_pair(p, q)
+    return (p * (_masked_log(p, where=p > 0) - _masked_log(q, where=p > 0))).sum(-1)
 
 
 @system("jensen_shannon", title="Jensen-Shannon divergence", kind="function")
@@ -85,7 +85,7 @@ def jensen_shannon(p: Float[Tensor, "*#batch outcomes"], q: Float[Tensor, "*#bat
     >>> jensen_shannon(torch.tensor([1.0, 0.0]), torch.tensor([[0.0, 1.0], [1.0, 0.0]]))
     tensor([0.6931, 0.0000])
     """
-    p, q = _pair(p, q)
+    p, q = _probability_pair(p, q)
     mixture = (p + q) / 2
     return (kl_divergence(p, mixture) + kl_divergence(q, mixture)) / 2
 
@@ -104,7 +104,7 @@ def total_variation(p: Float[Tensor, "*#batch outcomes"], q: Float[Tensor, "*#ba
     >>> total_variation(torch.tensor([0.9, 0.1]), torch.tensor([0.5, 0.5]))
     tensor(0.4000)
     """
-    p, q = _pair(p, q)
+    p, q = _probability_pair(p, q)
     return (p - q).abs().sum(-1) / 2
 
 
@@ -122,19 +122,19 @@ def mutual_information(joint: Float[Tensor, "*batch x y"]) -> Float[Tensor, "*ba
     >>> mutual_information(torch.tensor([[[0.5, 0.0], [0.0, 0.5]], [[0.25, 0.25], [0.25, 0.25]]]))
     tensor([0.6931, 0.0000])
     """
-    joint = _masses("joint", joint, (-2, -1))
+    joint = _checked_masses("joint", joint, (-2, -1))
     product = joint.sum(-1, keepdim=True) * joint.sum(-2, keepdim=True)
     return kl_divergence(joint.flatten(-2), product.flatten(-2))
 
 
-def _pair(p: Tensor, q: Tensor) -> tuple[Tensor, Tensor]:
-    p, q = _masses("p", p), _masses("q", q)
+def _probability_pair(p: Tensor, q: Tensor) -> tuple[Tensor, Tensor]:
+    p, q = _checked_masses("p", p), _checked_masses("q", q)
     if p.shape[-1] != q.shape[-1]:
         raise ValueError(f"p and q must be over the same outcomes, got {p.shape[-1]} and {q.shape[-1]}")
     return p, q
 
 
-def _masses(name: str, value: Tensor, axes: tuple[int, ...] = (-1,)) -> Tensor:
+def _checked_masses(name: str, value: Tensor, axes: tuple[int, ...] = (-1,)) -> Tensor:
     """A finite tensor of probabilities that sum to 1 over some of its axes.
 
     A law normalised in its own dtype is so up to a few rounding units: half of the digits leave room for many.
@@ -154,6 +154,6 @@ def _masses(name: str, value: Tensor, axes: tuple[int, ...] = (-1,)) -> Tensor:
     return value
 
 
-def _log(law: Tensor, where: Tensor) -> Tensor:
+def _masked_log(law: Tensor, where: Tensor) -> Tensor:
     """The logarithm of the entries that count; 0, with the gradient 0, elsewhere."""
     return torch.where(where, law, 1.0).log()  # elsewhere multiplied by a probability of 0

@@ -58,16 +58,16 @@ class DiagonalPlusLowRank:
 
     def __matmul__(self, x: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
         """The product with a vector (n,) or with columns (..., n, columns)."""
-        columns = self._columns("x", x)
+        columns = self._checked_columns("x", x)
         product = self.diagonal[..., None] * columns + self.left @ (self.right @ columns)
         return product[..., 0] if x.ndim == 1 else product
 
     def solve(self, b: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
         """The vector or the columns that this matrix maps to `b`, a vector (n,) or columns (..., n, columns)."""
-        columns = self._columns("b", b)
+        columns = self._checked_columns("b", b)
         capacitance = self.capacitance
-        found = self._solve(capacitance, columns)
-        found = found + self._solve(capacitance, columns - self @ found)
+        found = self._solve_columns(capacitance, columns)
+        found = found + self._solve_columns(capacitance, columns - self @ found)
         return found[..., 0] if b.ndim == 1 else found
 
     def inverse(self) -> Float[Tensor, "*batch n n"]:
@@ -87,14 +87,14 @@ class DiagonalPlusLowRank:
         n, k = self.left.shape[-2:]
         return f"DiagonalPlusLowRank(n={n}, rank={k})"
 
-    def _solve(self, capacitance: Tensor, columns: Tensor) -> Tensor:
+    def _solve_columns(self, capacitance: Tensor, columns: Tensor) -> Tensor:
         scaled = columns / self.diagonal[..., None]
         small = torch.linalg.solve_ex(capacitance, self.right @ scaled)
         if small.info.any():
             raise ValueError("diagonal + left @ right must be invertible, but it is singular")
         return scaled - (self.left @ small.result) / self.diagonal[..., None]
 
-    def _columns(self, name: str, value: Tensor) -> Tensor:
+    def _checked_columns(self, name: str, value: Tensor) -> Tensor:
         validate.floating(name, value)
         columns = value[:, None] if value.ndim == 1 else value
         if columns.ndim < 2 or columns.shape[-2] != self.left.shape[-2]:

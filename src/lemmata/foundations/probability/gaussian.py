@@ -46,21 +46,21 @@ class Gaussian(GaussianLaw):
         if covariance.dtype not in (torch.float32, torch.float64):
             raise TypeError(f"covariance must be float32 or float64, got {covariance.dtype}: use covariance.float()")
         variances = covariance.diagonal(dim1=-2, dim2=-1)
-        self._keep(parameters.symmetric_covariance(covariance), self._rounding(variances))
+        self._keep_factor(parameters.symmetric_covariance(covariance), self._sum_rounding(variances))
 
     @classmethod
-    def _derived(cls, mean: Tensor, covariance: Tensor, lost: Tensor) -> "Gaussian":
+    def _from_rounded_covariance(cls, mean: Tensor, covariance: Tensor, lost: Tensor) -> "Gaussian":
         """From a covariance whose variances were rounded by so much (..., features), as terms may have cancelled."""
         law = cls.__new__(cls)
         law.mean = mean
-        law._keep(parameters.mean_of_triangles(covariance), lost)
+        law._keep_factor(parameters.mean_of_triangles(covariance), lost)
         return law
 
-    def _keep(self, covariance: Tensor, lost: Tensor) -> None:
+    def _keep_factor(self, covariance: Tensor, lost: Tensor) -> None:
         self._covariance, self._lost = covariance, lost.detach()
-        self._factor, self.degenerate = _factorised(covariance, self._lost)
+        self._factor, self.degenerate = _factorized_covariance(covariance, self._lost)
 
-    def _rounding(self, size: Tensor) -> Tensor:
+    def _sum_rounding(self, size: Tensor) -> Tensor:
         """What rounding may take from variances that are sums of terms of this size."""
         return self.dimension * torch.finfo(self.mean.dtype).eps * size.abs()
 
@@ -120,7 +120,7 @@ class Gaussian(GaussianLaw):
 
     def characteristic(self, t: Float[Tensor, "... features"]) -> Tensor:
         r"""The characteristic function $\mathbb E[e^{it^\top x}] = \exp(i\,t^\top\mu - \frac12 t^\top\Sigma t)$."""
-        t = self._points("t", t)
+        t = self._checked_points("t", t)
         spread = (t[..., None, :] @ self.covariance @ t[..., None])[..., 0, 0]
         return torch.exp(torch.complex(-spread / 2, (t * self.mean).sum(-1)))
 
@@ -128,9 +128,9 @@ class Gaussian(GaussianLaw):
 
     def marginal(self, indices: Sequence[int]) -> "Gaussian":
         """The distribution of some of the features."""
-        kept = self._indices(indices)
+        kept = self._kept_indices(indices)
         covariance = self.covariance[..., kept, :][..., kept]
-        return Gaussian._derived(self.mean[..., kept], covariance, self._uncertain()[..., kept])
+        return Gaussian._from_rounded_covariance(self.mean[..., kept], covariance, self._variance_rounding()[..., kept])
 
     def condition(self, indices: Sequence[int], values: Float[Tensor, "... observed"]) -> "Gaussian":
         r"""The distribution of the other features, in their order, once those at `indices` are observed.
@@ -138,7 +138,7 @@ class Gaussian(GaussianLaw):
         $$ x_2 \mid x_1 = z \sim \mathcal N\big(u_2 + \Sigma_{21}\Sigma_{11}^{-1}(z - u_1),\
            \Sigma_{22} - \Sigma_{21}\Sigma_{11}^{-1}\Sigma_{12}\big) $$
         """
-        seen = self._indices(indices)
+        seen = self._kept_indices(indices)
         rest = [index for index in range(self.dimension) if index not in seen]
         if not rest:
             raise ValueError("indices must leave a feature that is not observed")
@@ -152,7 +152,7 @@ class Gaussian(GaussianLaw):
         away = torch.linalg.solve_triangular(observed.cholesky, (values - observed.mean)[..., None], upper=False)
         mean = self.mean[..., rest] + (cross.mT @ away)[..., 0]
         prior = self.covariance[..., rest, :][..., rest]
-        return Gaussian._derived(mean, prior - cross.mT @ cross, self._uncertain()[..., rest])
+        return Gaussian._from_rounded_covariance(mean, prior - cross.mT @ cross, self._variance_rounding()[..., rest])
 
     def affine(self, matrix: Float[Tensor, "... out features"], offset: parameters.Real = 0.0) -> "Gaussian":
         r"""That of $Mx + b$: $\mathcal N(M\mu + b, M\Sigma M^\top)$, degenerate if $M$ lacks full row rank."""
@@ -162,16 +162,16 @@ class Gaussian(GaussianLaw):
         covariance = matrix @ self.covariance @ matrix.mT
         mean = (matrix @ self.mean[..., None])[..., 0] + parameters.offset_of(offset, matrix)
         size = (matrix.abs() @ self.covariance.abs() * matrix.abs()).sum(-1)
-        return Gaussian._derived(mean, covariance, self._rounding(size))
+        return Gaussian._from_rounded_covariance(mean, covariance, self._sum_rounding(size))
 
     def plus(self, other: GaussianLaw, cross: Float[Tensor, "... features features"] | None = None) -> "Gaussian":
         r"""That of $x + y$, for independent ones or for jointly Gaussian ones with the cross-covariance given."""
-        self._fits(other)
+        self._check_dimension(other)
         covariance = self.covariance + other.covariance
         if cross is not None:
             covariance = covariance + validate.floating("cross", cross) + cross.mT
-        lost = self._uncertain() + self._rounding(other.covariance.diagonal(dim1=-2, dim2=-1))
-        return Gaussian._derived(self.mean + other.mean, covariance, lost)
+        lost = self._variance_rounding() + self._sum_rounding(other.covariance.diagonal(dim1=-2, dim2=-1))
+        return Gaussian._from_rounded_covariance(self.mean + other.mean, covariance, lost)
 
     def times(self, other: GaussianLaw) -> tuple["Gaussian", Tensor]:
         r"""The product of two densities: a Gaussian, and the logarithm of the mass it must be multiplied by.
@@ -179,23 +179,25 @@ class Gaussian(GaussianLaw):
         $$ \mathcal N(x;a,A)\,\mathcal N(x;b,B) = \mathcal N(a;b,A+B)\,\mathcal N\big(x;\ a + G(b-a),\ A - GA\big),
            \qquad G = A(A+B)^{-1} $$
         """
-        self._fits(other)
+        self._check_dimension(other)
         total = Gaussian(other.mean, self.covariance + other.covariance)
         gain = torch.cholesky_solve(self.covariance, total.cholesky).mT
         mean = self.mean + (gain @ (other.mean - self.mean)[..., None])[..., 0]
         covariance = self.covariance - gain @ self.covariance
-        return Gaussian._derived(mean, covariance, self._uncertain()), total.log_density(self.mean)
+        return Gaussian._from_rounded_covariance(mean, covariance, self._variance_rounding()), total.log_density(
+            self.mean
+        )
 
-    def _uncertain(self) -> Tensor:
+    def _variance_rounding(self) -> Tensor:
         """What rounding may have taken from each variance."""
-        return self._rounding(self.covariance.diagonal(dim1=-2, dim2=-1)) if self._lost is None else self._lost
+        return self._sum_rounding(self.covariance.diagonal(dim1=-2, dim2=-1)) if self._lost is None else self._lost
 
-    def _fits(self, other: GaussianLaw) -> None:
+    def _check_dimension(self, other: GaussianLaw) -> None:
         if other.dimension != self.dimension:
             raise ValueError(f"other must have {self.dimension} features, got {other.dimension}")
 
 
-def _definite(covariance: Tensor, pivots: Tensor) -> bool:
+def _is_definite(covariance: Tensor, pivots: Tensor) -> bool:
     """Whether a covariance that could be factorised has a density: in doubt only where a pivot kept few digits."""
     variances = covariance.diagonal(dim1=-2, dim2=-1)
     limits = torch.finfo(covariance.dtype)
@@ -207,7 +209,7 @@ def _definite(covariance: Tensor, pivots: Tensor) -> bool:
     return bool(certify_definiteness(scaled).definite.all())
 
 
-def _factorised(covariance: Tensor, lost: Tensor) -> tuple[Tensor, bool]:
+def _factorized_covariance(covariance: Tensor, lost: Tensor) -> tuple[Tensor, bool]:
     """A square root, and whether the matrix is singular: then it is no triangular one. An error if it has none.
 
     `lost` (..., features) is what rounding may have taken from each variance: a conditional variance below it is
@@ -216,7 +218,7 @@ def _factorised(covariance: Tensor, lost: Tensor) -> tuple[Tensor, bool]:
     factor, failed = torch.linalg.cholesky_ex(covariance)
     # The square of a pivot is what is left of a variance given the features before.
     pivots = factor.detach().diagonal(dim1=-2, dim2=-1).square()
-    if not bool(failed.any() or (pivots <= lost).any()) and _definite(covariance.detach(), pivots):
+    if not bool(failed.any() or (pivots <= lost).any()) and _is_definite(covariance.detach(), pivots):
         return factor, False
     units = torch.where(lost > 0, lost, 1.0).sqrt()[..., None]
     eigenvalues, vectors = torch.linalg.eigh(covariance / units / units.mT)

@@ -36,7 +36,7 @@ def gaussian_kl(p: GaussianLaw, q: GaussianLaw) -> Tensor:
     if p.mean.dtype != q.mean.dtype:
         raise TypeError(f"p and q must have the same dtype, got {p.mean.dtype} and {q.mean.dtype}")
     if isinstance(p, Gaussian) and isinstance(q, Gaussian):
-        return _full(p, q)
+        return _full_divergence(p, q)
     factor, diagonal = p.parts()
     trace = 0.0 if factor is None else q.squared_lengths(factor).sum(-1)
     if diagonal is not None:
@@ -44,7 +44,7 @@ def gaussian_kl(p: GaussianLaw, q: GaussianLaw) -> Tensor:
     return (q.logdet - p.logdet - p.dimension + trace + q.mahalanobis(p.mean)) / 2
 
 
-def _full(p: Gaussian, q: Gaussian) -> Tensor:
+def _full_divergence(p: Gaussian, q: Gaussian) -> Tensor:
     """Batches are made equal before, so that autograd sums what was broadcast."""
     batch = numpy.broadcast_shapes(p.batch_shape, q.batch_shape)
     means = (law.mean.expand(*batch, -1) for law in (p, q))
@@ -59,9 +59,9 @@ class _CholeskyDivergence(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, mean_p: Tensor, mean_q: Tensor, factor_p: Tensor, factor_q: Tensor) -> Tensor:
-        whitened = _whiten(mean_p, mean_q, factor_p, factor_q)
+        whitened = _whiten_pair(mean_p, mean_q, factor_p, factor_q)
         ctx.save_for_backward(mean_p, mean_q, factor_p, factor_q, whitened)
-        logdets = (_diagonal(factor_q).log() - _diagonal(factor_p).log()).sum(-1)
+        logdets = (_factor_diagonal(factor_q).log() - _factor_diagonal(factor_p).log()).sum(-1)
         length = torch.linalg.vector_norm(whitened, dim=(-2, -1))  # square().sum() would make a large copy
         return logdets + (length.square() - mean_p.shape[-1]) / 2
 
@@ -70,21 +70,21 @@ class _CholeskyDivergence(torch.autograd.Function):
         mean_p, mean_q, factor_p, factor_q, whitened = ctx.saved_tensors
         if torch.is_grad_enabled():  # a second derivative is wanted: then this must depend on the inputs visibly
             factor_p = factor_p.tril()  # and not on what stands above the diagonal, where no solve with q looks
-            whitened = _whiten(mean_p, mean_q, factor_p, factor_q)
+            whitened = _whiten_pair(mean_p, mean_q, factor_p, factor_q)
         grad = grad_outputs[0][..., None]
         back = torch.linalg.solve_triangular(factor_q.mT, whitened * grad[..., None], upper=True)
         # In place, because for large batches it is the copies that take the time.
         to_p, to_q = back[..., :-1].tril(), (back @ whitened.mT).tril_().neg_()
-        _diagonal(to_p).sub_(grad / _diagonal(factor_p))
-        _diagonal(to_q).add_(grad / _diagonal(factor_q))
+        _factor_diagonal(to_p).sub_(grad / _factor_diagonal(factor_p))
+        _factor_diagonal(to_q).add_(grad / _factor_diagonal(factor_q))
         return back[..., -1], -back[..., -1], to_p, to_q
 
 
-def _whiten(mean_p: Tensor, mean_q: Tensor, factor_p: Tensor, factor_q: Tensor) -> Tensor:
+def _whiten_pair(mean_p: Tensor, mean_q: Tensor, factor_p: Tensor, factor_q: Tensor) -> Tensor:
     """M and v side by side: (..., features, features + 1)."""
     columns = torch.cat([factor_p.mT, (mean_p - mean_q)[..., None, :]], -2).mT  # column-major, as the solver likes it
     return torch.linalg.solve_triangular(factor_q, columns, upper=False)
 
 
-def _diagonal(factor: Tensor) -> Tensor:
+def _factor_diagonal(factor: Tensor) -> Tensor:
     return factor.diagonal(dim1=-2, dim2=-1)

@@ -67,7 +67,7 @@ class GaussianLaw(ABC):
 
     def mahalanobis(self, x: Float[Tensor, "... features"]) -> Tensor:
         r"""The squared distance $(x-\mu)^\top\Sigma^{-1}(x-\mu)$ of points (..., features); batches broadcast."""
-        away = self._points("x", x) - self.mean
+        away = self._checked_points("x", x) - self.mean
         if self.batch_shape:
             return self.squared_lengths(away[..., None])[..., 0]
         return self.squared_lengths(away.reshape(-1, self.dimension).mT).reshape(away.shape[:-1])
@@ -94,15 +94,15 @@ class GaussianLaw(ABC):
         factor, diagonal = self.parts()
         drawn = self.mean.expand(*shape, self.dimension)
         if factor is not None:
-            noise = self._normal((*shape, factor.shape[-1]), generator)
+            noise = self._normal_sample((*shape, factor.shape[-1]), generator)
             noise = torch.einsum("...ij, ...j -> ...i", factor, noise)
             drawn = drawn + noise
         if diagonal is not None:
-            noise = diagonal.sqrt() * self._normal((*shape, self.dimension), generator)
+            noise = diagonal.sqrt() * self._normal_sample((*shape, self.dimension), generator)
             drawn = drawn + noise
         return drawn
 
-    def _points(self, name: str, x: Tensor) -> Tensor:
+    def _checked_points(self, name: str, x: Tensor) -> Tensor:
         validate.floating(name, x)
         if x.ndim == 0 or x.shape[-1] != self.dimension:
             raise ValueError(f"{name} must be a (..., {self.dimension}) tensor, got shape {tuple(x.shape)}")
@@ -110,13 +110,13 @@ class GaussianLaw(ABC):
             raise TypeError(f"{name} must have the dtype of mean, got {x.dtype}: use {name}.to({self.mean.dtype})")
         return x
 
-    def _indices(self, indices: Sequence[int]) -> list[int]:
+    def _kept_indices(self, indices: Sequence[int]) -> list[int]:
         kept = [int(index) for index in indices]
         if not kept or len(set(kept)) != len(kept) or not all(0 <= index < self.dimension for index in kept):
             raise ValueError(f"indices must be different numbers from 0 to {self.dimension - 1}, got {kept}")
         return kept
 
-    def _normal(self, shape: Sequence[int], generator: torch.Generator | None) -> Tensor:
+    def _normal_sample(self, shape: Sequence[int], generator: torch.Generator | None) -> Tensor:
         return torch.randn(shape, generator=generator, dtype=self.mean.dtype, device=self.mean.device)
 
     def __repr__(self) -> str:

@@ -52,7 +52,7 @@ class DiagonalGaussian(GaussianLaw):
 
     def marginal(self, indices: Sequence[int]) -> "DiagonalGaussian":
         """The distribution of some of the features."""
-        kept = self._indices(indices)
+        kept = self._kept_indices(indices)
         return DiagonalGaussian(self.mean[..., kept], self.variance[..., kept])
 
     def full(self) -> Gaussian:
@@ -122,7 +122,7 @@ class LowRankGaussian(GaussianLaw):
 
     def marginal(self, indices: Sequence[int]) -> "LowRankGaussian":
         """The distribution of some of the features."""
-        kept = self._indices(indices)
+        kept = self._kept_indices(indices)
         return LowRankGaussian(self.mean[..., kept], self.factor[..., kept, :], self.variance[..., kept])
 
     def full(self) -> Gaussian:

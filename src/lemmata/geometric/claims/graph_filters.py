@@ -17,14 +17,14 @@ from lemmata.geometric.spectral_filters import spectral_convolution, spectral_fi
 from lemmata.judge import Figure, Line, Points, all_of, always, at_most, claim, close, exactly, lie
 
 
-def _turned(basis, first, second, angle=0.7):
+def _turned_basis(basis, first, second, angle=0.7):
     """The basis with two of its columns rotated among themselves."""
     c, s = math.cos(angle), math.sin(angle)
     pair = basis[:, [first, second]] @ torch.tensor([[c, -s], [s, c]], dtype=torch.float64)
     return basis.index_copy(1, torch.tensor([first, second]), pair)
 
 
-def _transposed(basis):
+def _transposed_basis(basis):
     return basis.mT
 
 
@@ -38,7 +38,7 @@ def _as_it_is(basis):
 @lie("the cycle has the path's frequencies", turn=math.pi)
 @lie("any two waves may be rotated", pair=(2, 3))
 def graph_fourier_transform(
-    draw, analysis=_transposed, constant=2.0, turn=2 * math.pi, pair=(1, 2), transform=GraphFourier
+    draw, analysis=_transposed_basis, constant=2.0, turn=2 * math.pi, pair=(1, 2), transform=GraphFourier
 ):
     """Small graphs, and cycles of even and odd length, where the discrete Fourier transform does the same."""
     found, transformed, back, signals, powers, norms, rebuilt, matrices = ([] for _ in range(8))
@@ -59,7 +59,7 @@ def graph_fourier_transform(
         predicted = constant - 2 * torch.cos(turn * torch.arange(n).double() / n)
         heat.append((fourier.basis * (-fourier.frequencies).exp()) @ fourier.basis[0])
         circular.append(torch.fft.ifft((-predicted).exp()).real)
-        other = _turned(-fourier.basis, *pair)  # columns 1 and 2 are waves of the same length
+        other = _turned_basis(-fourier.basis, *pair)  # columns 1 and 2 are waves of the same length
         turned.append((other * fourier.frequencies @ other.mT).flatten())
         whole.append(GraphLaplacian(graph_of(cycle(n))).dense(predicted).flatten())
     return all_of(
@@ -79,11 +79,11 @@ class _GivenBasis(GraphFourier):
         self.basis, self.frequencies = basis, frequencies
 
 
-def _spectrum(basis, y):
+def _basis_spectrum(basis, y):
     return basis.mT @ y
 
 
-def _untransposed(basis, y):
+def _basis_product(basis, y):
     return basis @ y
 
 
@@ -98,10 +98,10 @@ def _as_printed(basis, y):
     raises=RuntimeError,
     second=_as_printed,
 )
-@lie("the basis of the second signal is not transposed", second=_untransposed)
+@lie("the basis of the second signal is not transposed", second=_basis_product)
 @lie("on the cycle it is circular convolution as it stands", power=0.0)
 @lie("the signs of the waves do not matter", sign=1.0)
-def spectral_graph_convolution(draw, second=_spectrum, power=-0.5, sign=-1.0, convolve=spectral_convolution):
+def spectral_graph_convolution(draw, second=_basis_spectrum, power=-0.5, sign=-1.0, convolve=spectral_convolution):
     """The formula, its algebra and other signs on small graphs; cycles with the waves of the Fourier transform."""
     found, formula, flipped, opposite, filtered, same, mixed, sums = ([] for _ in range(8))
     for graph in small_graphs(draw):
@@ -145,7 +145,7 @@ def _of_the_wave(frequencies):
 @lie("heat grows", sign=1.0)
 @lie("the signal is transformed by U", analysis=_as_it_is)
 def spectral_filters_are_functions_of_the_frequency(
-    draw, gain=_of_the_frequency, sign=-1.0, analysis=_transposed, filtered=spectral_filter
+    draw, gain=_of_the_frequency, sign=-1.0, analysis=_transposed_basis, filtered=spectral_filter
 ):
     """Heat against the matrix exponential, nodes in another order, and eigenspaces with another basis."""
     found, formula, heat, exponentials, moved, wanted, turned, before = ([] for _ in range(8))
@@ -165,7 +165,7 @@ def spectral_filters_are_functions_of_the_frequency(
     for graph in map(graph_of, twofold):
         fourier, x = GraphFourier(GraphLaplacian(graph)), draw.normal(graph.nodes)
         before.append(filtered(x, fourier, gain))
-        turned.append(filtered(x, _GivenBasis(_turned(fourier.basis, 1, 2), fourier.frequencies), gain))
+        turned.append(filtered(x, _GivenBasis(_turned_basis(fourier.basis, 1, 2), fourier.frequencies), gain))
     return all_of(
         close(torch.cat(found), torch.cat(formula), ulps=1000),
         close(torch.cat(heat), torch.cat(exponentials), ulps=1000),
@@ -174,7 +174,7 @@ def spectral_filters_are_functions_of_the_frequency(
     )
 
 
-def _powers(alphas, frequencies):
+def _frequency_powers(alphas, frequencies):
     return sum(alpha * frequencies**k for k, alpha in enumerate(alphas)), alphas
 
 
@@ -197,7 +197,7 @@ class _Counted(GraphLaplacian):
 @lie("no power on the left, and the sum on the right from k = 1", printed="000/1", sides=_without_the_power)
 @lie("K free coefficients", printed="000/2", extra=0)
 @lie("one product more", products=1)
-def polynomial_filters(draw, sides=_powers, extra=1, products=0, filtered=polynomial_filter):
+def polynomial_filters(draw, sides=_frequency_powers, extra=1, products=0, filtered=polynomial_filter):
     """Degrees up to 4 on small graphs, both Laplacians; products counted; how many directions the filters span."""
     spectral, found, counted, degrees = [], [], [], []
     for i, graph in enumerate(small_graphs(draw)):
@@ -224,30 +224,30 @@ def polynomial_filters(draw, sides=_powers, extra=1, products=0, filtered=polyno
     )
 
 
-def _power(graph, k):
+def _laplacian_power(graph, k):
     eye = torch.eye(graph.nodes).double()
     return polynomial_filter(eye, GraphLaplacian(graph), [0.0] * k + [1.0])
 
 
-def _heat(graph, k):
+def _heat_kernel(graph, k):
     return spectral_filter(
         torch.eye(graph.nodes).double(), GraphFourier(GraphLaplacian(graph)), lambda f: (-k * f).exp()
     )
 
 
-def _distances(graph):
+def _path_distances(graph):
     return torch.from_numpy(shortest_path(graph.dense().numpy(), unweighted=True))
 
 
 @claim("graph.polynomial_locality")
 @lie("one step less", reach=-1, loose="what is zero beyond k steps is zero beyond k + 1")
 @lie("no sign", sign=1)
-@lie("heat stays within k steps", operator=_heat)
-def polynomials_of_degree_k_reach_k_steps(draw, reach=0, sign=-1, operator=_power):
+@lie("heat stays within k steps", operator=_heat_kernel)
+def polynomials_of_degree_k_reach_k_steps(draw, reach=0, sign=-1, operator=_laplacian_power):
     """Whole numbers: powers up to 5 on small graphs and on 60 random ones, beside the distances."""
     outside, shortest, counted = [], [], []
     for graph in [*small_graphs(draw, weighted=False), *(random_graph(draw, 9, 0.2) for _ in range(60))]:
-        distance, A = _distances(graph), graph.dense(torch.float64)
+        distance, A = _path_distances(graph), graph.dense(torch.float64)
         for k in range(6):
             entries = operator(graph, k)
             outside.append(entries[distance > k + reach])
@@ -276,7 +276,7 @@ def _over_nodes(layer, x, L):
     return torch.stack([torch.stack(terms).sum(0) for terms in filtered], 1)
 
 
-def _filled(layer):
+def _with_bias(layer):
     """The layer with a bias that is not zero."""
     nn.init.normal_(layer.bias)
     return layer.requires_grad_(False)
@@ -289,7 +289,7 @@ def _filled(layer):
 def polynomial_layers(draw, summed=_over_channels, extra=1, biases=1, layer=PolynomialConvolution):
     """One layer on graphs of several sizes, with nodes in another order, weights counted, and a grid that is turned."""
     C, D, K = 4, 3, 3
-    net = _filled(layer(C, D, K, dtype=torch.float64))
+    net = _with_bias(layer(C, D, K, dtype=torch.float64))
     found, loops, moved, wanted = [], [], [], []
     for graph in map(graph_of, (path(3), path(2), complete(3))):
         x, L = draw.normal(graph.nodes, C), GraphLaplacian(graph)
@@ -312,7 +312,7 @@ def polynomial_layers(draw, summed=_over_channels, extra=1, biases=1, layer=Poly
     )
 
 
-def _recursion(y, degree, twice):
+def _chebyshev_recursion(y, degree, twice):
     """Chebyshev's polynomials up to a degree at some places."""
     found = [torch.ones_like(y), y]
     while len(found) <= degree:
@@ -323,8 +323,8 @@ def _recursion(y, degree, twice):
 def _fifth_term(shift, twice, frequencies):
     """The polynomial of degree 5 over all frequencies that there can be, those of a path of nine nodes marked."""
     every = torch.linspace(0, 2, 81).double()
-    marks = [Line(every, _recursion(every - shift, 5, twice)[5], "T₅")]
-    marks += [Points(frequencies, _recursion(frequencies - shift, 5, twice)[5], "frequencies of a path")]
+    marks = [Line(every, _chebyshev_recursion(every - shift, 5, twice)[5], "T₅")]
+    marks += [Points(frequencies, _chebyshev_recursion(frequencies - shift, 5, twice)[5], "frequencies of a path")]
     marks += [Line([0, 2, None, 0, 2], [1, 1, None, -1, -1], "±1")]
     return Figure("A term of degree 5 by frequency", "frequency", "", marks)
 
@@ -345,9 +345,9 @@ def chebyshev_layers(draw, stretch=2.0, shift=1.0, twice=2.0, reach=0, products=
         L = GraphLaplacian(graph, "symmetric")
         fourier = GraphFourier(L)
         largest = 2.0 if i % 2 else float(fourier.frequencies[-1])
-        net = _filled(layer(1 + i % 3, 2, K, eigenvalue_bound=largest, dtype=torch.float64))
+        net = _with_bias(layer(1 + i % 3, 2, K, eigenvalue_bound=largest, dtype=torch.float64))
         y = stretch / largest * fourier.frequencies - shift
-        terms += _recursion(y, K, twice)
+        terms += _chebyshev_recursion(y, K, twice)
         cosines += [torch.cos(k * torch.arccos(y.clamp(-1, 1))) for k in range(K + 1)]
         waves = [fourier.inverse(T[:, None] * fourier.transform(x)) for T in terms[-K - 1 :]]
         found.append(net(x, graph).flatten())
@@ -355,7 +355,7 @@ def chebyshev_layers(draw, stretch=2.0, shift=1.0, twice=2.0, reach=0, products=
         spectral.append((mixed + net.get_parameter("bias")).flatten())
         single = layer(1, 1, K, bias=False, eigenvalue_bound=largest, dtype=torch.float64).requires_grad_(False)
         response = torch.cat([single(impulse[:, None], graph) for impulse in torch.eye(graph.nodes).double()], 1)
-        outside.append(response[_distances(graph) > K + reach])
+        outside.append(response[_path_distances(graph) > K + reach])
         operated = []
         scale = stretch / largest
         far = chebyshev_terms(x, 40, lambda s, L=L, c=scale, seen=operated: seen.append(1) or c * L(s) - shift * s)

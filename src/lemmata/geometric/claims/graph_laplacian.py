@@ -11,11 +11,11 @@ from lemmata.geometric.graph_laplacian import GraphLaplacian
 from lemmata.judge import Figure, Line, Points, all_of, at_most, claim, close, exactly, lie, slope_is
 
 
-def _laplacian(f, x):
+def _hessian_trace(f, x):
     return torch.func.hessian(f)(x).trace()
 
 
-def _sphere(d):
+def _sphere_points(d):
     """Points of the unit sphere and weights whose mean is right to rounding for waves as long as those below."""
     angle = 2 * math.pi * torch.arange(24).double() / 24
     circle = torch.stack([angle.cos(), angle.sin()], 1)
@@ -41,21 +41,21 @@ def laplacian_measures_the_deviation_from_the_mean(draw, halves=2.0, sign=-1.0):
         def f(x, a=a, phases=phases):
             return torch.cos(x @ a.mT + phases).sum(-1)
 
-        points, weights = _sphere(d)
+        points, weights = _sphere_points(d)
         means = torch.stack([weights @ f(x + r * points) for r in radii])
-        rest = (means - f(x) - radii**2 / (halves * d) * _laplacian(f, x)).abs()
+        rest = (means - f(x) - radii**2 / (halves * d) * _hessian_trace(f, x)).abs()
         slopes.append(slope_is(radii, rest, 4.0, within=0.1))
         u = draw.normal(d)
 
         def wave(x, u=u, here=2 * math.pi * (u @ x)):
             return torch.cos(2 * math.pi * (x @ u) - here + 1.0)
 
-        found.append(_laplacian(wave, x))
+        found.append(_hessian_trace(wave, x))
         waves.append(sign * 4 * math.pi**2 * (u @ u) * wave(x))
     return all_of(*slopes, close(torch.stack(found), torch.stack(waves), ulps=1000))
 
 
-def _components(adjacency):
+def _component_count(adjacency):
     return connected_components(adjacency.numpy())[0]
 
 
@@ -69,7 +69,9 @@ def _without_edges(adjacency):
 @lie("each edge counted in both directions", times=2.0)
 @lie("zeros count the nodes without edges", zeros=_without_edges)
 @lie("on a path it is the second difference itself", bend=1.0)
-def laplacian_of_a_graph(draw, loop=0.0, sign=1.0, times=1.0, zeros=_components, bend=-1.0, laplacian=GraphLaplacian):
+def laplacian_of_a_graph(
+    draw, loop=0.0, sign=1.0, times=1.0, zeros=_component_count, bend=-1.0, laplacian=GraphLaplacian
+):
     """Whole numbers on small graphs, weighted too, in one piece and in several; the path apart from its ends."""
     applied, matrix, summed, forms, squares, constant, nullities, pieces = ([] for _ in range(8))
     for graph in small_graphs(draw):
@@ -103,14 +105,14 @@ def laplacian_of_a_graph(draw, loop=0.0, sign=1.0, times=1.0, zeros=_components,
 def _bipartite_components(adjacency):
     """A bipartite component falls into two in the double cover, whose edges lead from one copy to the other."""
     cover = torch.kron(adjacency, torch.tensor([[0.0, 1.0], [1.0, 0.0]]).double())
-    return _components(cover) - _components(adjacency)
+    return _component_count(cover) - _component_count(adjacency)
 
 
 @claim("graph.laplacian.normalised")
 @lie("each side is divided by the whole degree", power=-1.0)
 @lie("eigenvalues are at most 1", bound=1.0)
 @lie("constants have no frequency", null=0.0)
-@lie("2 is reached once for each component", twos=_components)
+@lie("2 is reached once for each component", twos=_component_count)
 def normalised_laplacian(draw, power=-0.5, bound=2.0, null=0.5, twos=_bipartite_components, laplacian=GraphLaplacian):
     """Both forms, the spectrum and its ends on small graphs whose nodes all have edges, weighted too."""
     found, first, second, flipped, values, nulls, counted, wanted = ([] for _ in range(8))

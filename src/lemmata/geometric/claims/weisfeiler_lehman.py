@@ -48,20 +48,20 @@ def colour_classes(nodes, rounds=None):
     return len((ranks.view(-1, nodes).sort(1).values * digits).sum(1).unique())
 
 
-def _colours(matrix, rounds):
+def _refined_colours(matrix, rounds):
     return refine_colours(graph_of(matrix), rounds=rounds).colours
 
 
-def _undecided(rounds):
+def _undecided_pair(rounds):
     """Two graphs that so many rounds of colours do not tell apart, their nodes in circles and by colour."""
     triangle = cycle(3)
     pairs = [(path(5), side_by_side(triangle, path(2)), (3, 2)), (cycle(6), side_by_side(triangle, triangle), (3, 3))]
-    alike = [pair for pair in pairs if torch.equal(*[_colours(m, rounds).sort().values for m in pair[:2]])]
+    alike = [pair for pair in pairs if torch.equal(*[_refined_colours(m, rounds).sort().values for m in pair[:2]])]
     first, second, sizes = alike[0]
     turns = [2 * math.pi * torch.arange(size) / size for size in (len(first), *sizes)]
     middles = torch.tensor([[-1.7, 0.0], [0.8, 0.0], [3.0, 0.0]])
     places = torch.cat([m + torch.stack([t.sin(), t.cos()], 1) for m, t in zip(middles, turns, strict=True)])
-    colours = torch.cat([_colours(first, rounds), _colours(second, rounds)])
+    colours = torch.cat([_refined_colours(first, rounds), _refined_colours(second, rounds)])
     ends = places[side_by_side(first, second).triu().nonzero()]  # (edges, 2, 2)
     lines = torch.cat([ends, torch.full_like(ends[:, :1], torch.nan)], 1).reshape(-1, 2)  # and a gap after each
     marks: list[Line | Points] = [Line(lines[:, 0], lines[:, 1], "edges")]
@@ -119,7 +119,7 @@ def colours_prove_that_graphs_differ(
         exactly(isomorphism_classes(6), 156),
         exactly(not same(graph_of(cycle(6)), graph_of(side_by_side(cycle(3), cycle(3)))), told),
         at_most(most, -1, detail="rounds, less the number of nodes"),
-    ).showing(_undecided(rounds))
+    ).showing(_undecided_pair(rounds))
 
 
 PRISM = torch.kron(torch.eye(2), torch.ones(3, 3) - torch.eye(3)).double() + torch.eye(6).double().roll(3, 0)

@@ -61,22 +61,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
     words = [word for word in words if word != "--debug"]
     try:
         with _ctrl_c(ends=arguments is None):
-            return _whole(words)
+            return _write_all_output(words)
     except UserError as error:
-        return _complain(str(error), 2)
+        return _print_complaint(str(error), 2)
     except KeyboardInterrupt:
-        return _complain(STOPPED, 130)
+        return _print_complaint(STOPPED, 130)
     except BrokenPipeError:  # `lemmata claims | head`
         return 0
     except OSError as error:
         if debug:
             raise
-        return _complain(f"{error.strerror or error}{f': {error.filename}' if error.filename else ''}", 2)
+        return _print_complaint(f"{error.strerror or error}{f': {error.filename}' if error.filename else ''}", 2)
     except Exception as error:
         if debug:
             raise
         what = " ".join(f"{type(error).__name__}: {error}".split())
-        return _complain(f"a fault of lemmata itself: {what}; the same command with --debug shows where", 1)
+        return _print_complaint(f"a fault of lemmata itself: {what}; the same command with --debug shows where", 1)
     finally:
         try:
             sys.stdout.flush()
@@ -122,10 +122,10 @@ def _ctrl_c(ends: bool) -> Iterator[None]:
         signal.signal(signal.SIGINT, signal.SIG_IGN if ends else signal.default_int_handler)
 
 
-def _whole(words: list[str]) -> int:
+def _write_all_output(words: list[str]) -> int:
     """The exit code of a command, once all it said is written."""
     try:
-        code = _dispatch(words)
+        code = _dispatch_command(words)
     except SystemExit:  # after --help
         sys.stdout.flush()
         raise
@@ -133,7 +133,7 @@ def _whole(words: list[str]) -> int:
     return code
 
 
-def _dispatch(words: list[str]) -> int:
+def _dispatch_command(words: list[str]) -> int:
     if not words or words[0] in ("-h", "--help", "help"):
         width = max(map(len, COMMANDS))
         print(HELP.format(commands="\n".join(f"  {name:{width}}   {line}" for name, line in COMMANDS.items())))
@@ -155,7 +155,7 @@ def _dispatch(words: list[str]) -> int:
     return module.run(own(rest) if own else parse(module.Arguments, command, rest))
 
 
-def _complain(message: str, code: int) -> int:
+def _print_complaint(message: str, code: int) -> int:
     # What a user typed may hold the terminal's own commands (clear the screen, set its title): shown, not obeyed.
     shown = "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in message)
     with contextlib.suppress(OSError, ValueError):

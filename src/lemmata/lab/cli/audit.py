@@ -79,7 +79,7 @@ def run(arguments: Arguments) -> int:
     from lemmata.lab.report.audit_page import write_report
 
     try:
-        report = _audited(arguments)
+        report = _audit_in_child(arguments)
     except KeyboardInterrupt:
         print("lemmata: stopped; no report was written", file=sys.stderr)
         return 130
@@ -91,15 +91,15 @@ def run(arguments: Arguments) -> int:
     return 1 if report.alarms else 0
 
 
-def _audited(arguments: Arguments) -> "AuditReport":
+def _audit_in_child(arguments: Arguments) -> "AuditReport":
     """The report of a process of its own: what a user's code does there is seen here, and ended with its time."""
     from lemmata.workers import Lost, Worker
 
-    with _watched(arguments) as watch, Worker(["-m", "lemmata.lab.cli.audit_child"], {}) as worker:
+    with _progress_line(arguments) as watch, Worker(["-m", "lemmata.lab.cli.audit_child"], {}) as worker:
         audit = _Audit(arguments, watch)
         try:
             worker.wait(START)  # it is ready
-            worker.give({"arguments": _plain(arguments)})
+            worker.give({"arguments": _plain_arguments(arguments)})
             answer = worker.wait(audit.limit, audit.heard)
         except Lost as lost:
             return audit.cut_short(str(lost), worker.killed)
@@ -161,14 +161,14 @@ class _Audit:
         return self.whole(report | {"budget": self.arguments.budget})
 
 
-def _plain(arguments: Arguments) -> dict[str, Any]:
+def _plain_arguments(arguments: Arguments) -> dict[str, Any]:
     """The arguments as JSON has them."""
     words = {name: str(value) if isinstance(value, Path) else value for name, value in vars(arguments).items()}
     return words | {"out": None}
 
 
 @contextlib.contextmanager
-def _watched(arguments: Arguments) -> "Iterator[Callable[[str], None]]":
+def _progress_line(arguments: Arguments) -> "Iterator[Callable[[str], None]]":
     """One line at the bottom of a terminal that says what is asked now, and how many questions are left."""
     screen = console(stderr=True)
     if not screen.is_terminal:

@@ -29,23 +29,23 @@ def read_model(word: str, weights: Path | None, device: str) -> nn.Module:
     if not isinstance(model, nn.Module):
         raise UserError(f"{word} must be a torch module or a function that returns one, got {type(model).__name__}")
     if weights is not None:
-        _load(model, weights)
+        _load_state(model, weights)
         model.eval()  # weights that were kept are those of a finished model
-    return _placed(model, device)
+    return _place_model(model, device)
 
 
 def read_data(word: str, target: str = "") -> tuple[Any, Any]:
     """What --data stands for, and the test part it brings, if it does."""
     if is_own_code(word):
         value = from_file(word, "data", _gives_data)
-        return _pair(made(value, word) if callable(value) and not is_array(value) else value)
+        return _train_and_test(made(value, word) if callable(value) and not is_array(value) else value)
     try:
         if Path(word).suffix.lower() in (".npz", ".npy"):
-            return _arrays(Path(word))
+            return _read_arrays(Path(word))
         found = load_file(word, FileChoices(target=target)) if is_path(word) else load(word)
     except ValueError as error:
         raise UserError(str(error)) from None
-    return _pair(found)
+    return _train_and_test(found)
 
 
 def read_loss(word: str) -> Any:
@@ -73,7 +73,7 @@ def _gives_data(value: Any) -> bool:
     return isinstance(value, kinds) or (isinstance(value, tuple | dict) and len(value) > 0)
 
 
-def _pair(value: Any) -> tuple[Any, Any]:
+def _train_and_test(value: Any) -> tuple[Any, Any]:
     """Training and test part: a data set's own, a dict with train and test, or two things that are no columns."""
     parts = getattr(value, "parts", value)
     if isinstance(parts, dict) and "train" in parts:
@@ -83,7 +83,7 @@ def _pair(value: Any) -> tuple[Any, Any]:
     return value, None
 
 
-def _arrays(path: Path) -> tuple[Any, Any]:
+def _read_arrays(path: Path) -> tuple[Any, Any]:
     """Arrays as they are: the model takes them so, and nothing is scaled."""
     if not path.is_file():
         raise UserError(f"there is no file {path}")
@@ -92,16 +92,16 @@ def _arrays(path: Path) -> tuple[Any, Any]:
     except ValueError:
         found = read_arrays(path)
         found = {"x_train": found["x"], **({"y_train": found["y"]} if "y" in found else {})}
-    test = _columns(found, "test") if "x_test" in found else None
-    return _columns(found, "train"), test
+    test = _input_and_target(found, "test") if "x_test" in found else None
+    return _input_and_target(found, "train"), test
 
 
-def _columns(found: dict[str, np.ndarray], part: str) -> Any:
+def _input_and_target(found: dict[str, np.ndarray], part: str) -> Any:
     x, y = found[f"x_{part}"], found.get(f"y_{part}")
     return x if y is None else (x, y)
 
 
-def _load(model: nn.Module, path: Path) -> None:
+def _load_state(model: nn.Module, path: Path) -> None:
     if not path.is_file():
         raise UserError(f"there is no file {path}")
     if path.suffix != ".safetensors":
@@ -114,7 +114,7 @@ def _load(model: nn.Module, path: Path) -> None:
         raise UserError(f"{path} does not fit the model: {told}") from None
 
 
-def _placed(model: nn.Module, device: str) -> nn.Module:
+def _place_model(model: nn.Module, device: str) -> nn.Module:
     if not device:
         return model
     try:

@@ -59,10 +59,10 @@ def run(arguments: Arguments) -> int:
     chosen = [known[name] for name in dict.fromkeys(arguments.names) if name in known]
     chosen = chosen or ([] if unknown else [*known.values()])
     if arguments.list:
-        _list(chosen, arguments.json)
+        _list_entries(chosen, arguments.json)
         return 2 if unknown else 0
     _check_device(arguments.device)
-    threads, load = arguments.threads or available_cores(), _load()
+    threads, load = arguments.threads or available_cores(), _load_average()
     if load is not None and load > available_cores() / 2:
         busy = f"other work is running here (load {load:g} on {count(available_cores(), 'core')})"
         print(f"lemmata: {busy}: trust ratios more than times, and neither much", file=sys.stderr)
@@ -71,7 +71,7 @@ def run(arguments: Arguments) -> int:
         if entry.devices and arguments.device.split(":")[0] not in entry.devices.split():
             print(f"lemmata: {entry.name} runs on {entry.devices} only", file=sys.stderr)
             continue
-        found = _measure(entry, arguments, threads)
+        found = _measure_entry(entry, arguments, threads)
         rows += found
         if arguments.save:
             path = save_results(_results_folder(), entry, found, arguments.device, threads=threads, load=load)
@@ -93,7 +93,7 @@ def _check_device(device: str) -> None:
         raise UserError(f"--device must be one of {', '.join(here)} here, got {device!r}")
 
 
-def _load() -> float | None:
+def _load_average() -> float | None:
     """How many processes want a core now; unknown on Windows."""
     return round(os.getloadavg()[0], 1) if hasattr(os, "getloadavg") else None
 
@@ -104,9 +104,9 @@ def _results_folder() -> Path:
     return here / "bench" / "results" if (here / "src" / "lemmata" / "bench").is_dir() else here
 
 
-def _list(chosen: Sequence[BenchEntry], json: bool) -> None:
+def _list_entries(chosen: Sequence[BenchEntry], json: bool) -> None:
     if json:
-        print_json([_listed(entry) for entry in chosen])
+        print_json([_entry_as_json(entry) for entry in chosen])
         return
     screen = console()
     for entry in chosen:
@@ -118,30 +118,30 @@ def _list(chosen: Sequence[BenchEntry], json: bool) -> None:
             screen.print(f"    [dim]{escape(who)}; target: {escape(targets)}[/]", soft_wrap=True)
 
 
-def _listed(entry: BenchEntry) -> dict[str, Any]:
+def _entry_as_json(entry: BenchEntry) -> dict[str, Any]:
     words = {key: getattr(entry, key) for key in ("name", "title", "measures")}
     who = [one.who for one in entry.contenders if one.role != "limit"]
     return words | {"sizes": [*entry.cases.values()], "targets": dict(entry.targets), "who": who}
 
 
-def _measure(entry: BenchEntry, arguments: Arguments, threads: int) -> list[BenchRow]:
+def _measure_entry(entry: BenchEntry, arguments: Arguments, threads: int) -> list[BenchRow]:
     found = []
     if not arguments.json:
         where = f"{arguments.device}, {count(threads, 'thread')}"
         console().print(f"\n[bold]{escape(entry.title)}[/]", f"[dim]{escape(entry.measures)}; {where}[/]", sep="\n")
     for case in entry.cases:
         place = {"device": arguments.device, "threads": threads, "budget": arguments.budget}
-        with _progress() as tell:
+        with _bench_progress() as tell:
             measured = contest(entry, case, **place, tell=tell)
         rows = rows_of(entry, case, measured)
         if not arguments.json:
-            _show(entry.cases[case], rows, next((one for one in measured if one.contender.role == "limit"), None))
+            _show_rows(entry.cases[case], rows, next((one for one in measured if one.contender.role == "limit"), None))
         found += rows
     return found
 
 
 @contextmanager
-def _progress() -> Iterator[Callable[[str], None]]:
+def _bench_progress() -> Iterator[Callable[[str], None]]:
     """What is going on, on a terminal only."""
     screen = console(stderr=True)
     if not screen.is_terminal:
@@ -151,26 +151,31 @@ def _progress() -> Iterator[Callable[[str], None]]:
         yield lambda line: status.update(f"[dim]{escape(line)}[/]")
 
 
-def _show(size: str, rows: Sequence[BenchRow], limit: Measured | None) -> None:
+def _show_rows(size: str, rows: Sequence[BenchRow], limit: Measured | None) -> None:
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
     table.add_column("who", no_wrap=True)
     for heading in ("median", "spread", "runs", "memory", "x peer", "x limit"):
         table.add_column(heading, justify="right", no_wrap=True)
     for row in rows:
-        numbers = [_time(row.median_s), _time(row.spread_s), str(row.repeats or "-"), _bytes(row.peak_bytes)]
-        numbers += [_ratio(row.ratio_to_best_peer), _ratio(row.ratio_to_limit)]
+        numbers = [
+            _time_in_words(row.median_s),
+            _time_in_words(row.spread_s),
+            str(row.repeats or "-"),
+            _bytes_in_words(row.peak_bytes),
+        ]
+        numbers += [_ratio_in_words(row.ratio_to_best_peer), _ratio_in_words(row.ratio_to_limit)]
         table.add_row(Text(row.who, style="bold" if row.role == "ours" else ""), *numbers)
     screen = console()
     screen.print(f"\n{escape(size)}", table, sep="\n")
     if limit is not None:
-        told = limit.reason or _time(rows[0].limit_s)
+        told = limit.reason or _time_in_words(rows[0].limit_s)
         screen.print(Text(f"limit: {limit.contender.who}: {told}", style="dim"), soft_wrap=True)
     for row in rows:
-        for line in _remarks(row):
+        for line in _row_remarks(row):
             screen.print(line, soft_wrap=True)
 
 
-def _remarks(row: BenchRow) -> Iterator[Text]:
+def _row_remarks(row: BenchRow) -> Iterator[Text]:
     """Why there is no number, or whether the target is met: word and shape, colour only repeats them."""
     if row.reason:
         shape, style = ("skipped", "dim") if row.reason.startswith("missing") else ("error", "bold red")
@@ -183,15 +188,15 @@ def _remarks(row: BenchRow) -> Iterator[Text]:
             yield Text(f"{shape_of(shape)} target {word}: {target.words} ({target.ratio:.3g})", style=style)
 
 
-def _time(seconds: float | None) -> str:
+def _time_in_words(seconds: float | None) -> str:
     if seconds is None:
         return "-"
     return f"{seconds:.3g} s" if seconds >= 1 else f"{seconds * 1000:.3g} ms"
 
 
-def _bytes(size: int | None) -> str:
+def _bytes_in_words(size: int | None) -> str:
     return "-" if size is None else f"{size / 2**20:,.0f} MiB" if size >= 2**20 else f"{size / 2**10:,.0f} KiB"
 
 
-def _ratio(ratio: float | None) -> str:
+def _ratio_in_words(ratio: float | None) -> str:
     return "-" if ratio is None else f"{ratio:.2f}" if ratio < 100 else f"{ratio:,.0f}"

@@ -96,7 +96,7 @@ def run(arguments: Arguments) -> int:
         results |= remembered(left_out, ledger)
     # Ray prints what befell its workers, whatever it is told: it must not stand among the JSON.
     with redirect_stdout(sys.stderr) if arguments.json else nullcontext():
-        results |= _judge(to_judge, arguments, ledger)
+        results |= _judge_claims(to_judge, arguments, ledger)
     took = time.perf_counter() - started
     results = {id: results[id] for id in chosen.ids if id in results}
     if arguments.json:
@@ -120,7 +120,7 @@ def run(arguments: Arguments) -> int:
     for message in dear:
         print(f"lemmata: {message}", file=sys.stderr)
     own = bool(ours and catalog.problems) and not chosen.faults
-    return 1 if own else _code(arguments, chosen, results)
+    return 1 if own else _exit_code(arguments, chosen, results)
 
 
 def contract(result: Result) -> dict[str, Any]:
@@ -132,14 +132,14 @@ def contract(result: Result) -> dict[str, Any]:
     return known | {"evidence": evidence, "lies": lies}
 
 
-def _judge(claims: list[ClaimEntry], arguments: Arguments, ledger: Ledger) -> dict[str, Result]:
+def _judge_claims(claims: list[ClaimEntry], arguments: Arguments, ledger: Ledger) -> dict[str, Result]:
     if not claims:
         return {}
-    engine = _engine(arguments)
+    engine = _make_engine(arguments)
     results: dict[str, Result] = {}
-    if not arguments.json and (expected := _expected(claims, arguments, ledger)) > LONG:
+    if not arguments.json and (expected := _expected_seconds(claims, arguments, ledger)) > LONG:
         console().print(f"[dim]about {seconds(expected)} on this machine when it is idle[/]")
-    with _stopping(engine), _progress(len(claims), quiet=arguments.json) as tell:
+    with _stopping_engine(engine), _check_progress(len(claims), quiet=arguments.json) as tell:
         how = {name: getattr(arguments, name) for name in ("seed", "seeds", "fresh", "sharp", "twice")}
         judged = judge_all(claims, engine, ledger, **how, truth_only=arguments.truths)
         with closing(judged):
@@ -149,7 +149,7 @@ def _judge(claims: list[ClaimEntry], arguments: Arguments, ledger: Ledger) -> di
     return results
 
 
-def _expected(claims: list[ClaimEntry], arguments: Arguments, ledger: Ledger) -> float:
+def _expected_seconds(claims: list[ClaimEntry], arguments: Arguments, ledger: Ledger) -> float:
     """Seconds that judging will take about, by what claims of each cost take on the average."""
     anew = arguments.fresh or arguments.twice or arguments.truths or not ledger.size()[0]
     # Where some verdicts are remembered, to find out which would cost as much as judging begins with: no word then.
@@ -157,7 +157,7 @@ def _expected(claims: list[ClaimEntry], arguments: Arguments, ledger: Ledger) ->
     return work * (0.4 if arguments.truths else 1.0) / (arguments.jobs or available_cores())
 
 
-def _engine(arguments: Arguments) -> Engine:
+def _make_engine(arguments: Arguments) -> Engine:
     memory = int(arguments.memory * 2**30)
     if arguments.engine == "ray":
         if importlib.util.find_spec("ray") is None:
@@ -171,7 +171,7 @@ def _engine(arguments: Arguments) -> Engine:
 
 
 @contextmanager
-def _stopping(engine: Engine) -> Iterator[None]:
+def _stopping_engine(engine: Engine) -> Iterator[None]:
     try:
         yield
     finally:
@@ -179,7 +179,7 @@ def _stopping(engine: Engine) -> Iterator[None]:
 
 
 @contextmanager
-def _progress(total: int, quiet: bool) -> Iterator[Any]:
+def _check_progress(total: int, quiet: bool) -> Iterator[Any]:
     """A live bar on a terminal, one plain line for each claim elsewhere, nothing for JSON."""
     screen = console(stderr=quiet)
     faults: set[str] = set()
@@ -192,7 +192,7 @@ def _progress(total: int, quiet: bool) -> Iterator[Any]:
 
     def say(result: Result, known: bool) -> None:
         if is_news(result):
-            screen.print(_line(result, known), soft_wrap=True)
+            screen.print(_result_line(result, known), soft_wrap=True)
 
     if quiet and not screen.is_terminal:
         yield lambda result, known: None
@@ -205,22 +205,22 @@ def _progress(total: int, quiet: bool) -> Iterator[Any]:
 
             def tell(result: Result, known: bool) -> None:
                 if result.verdict != "holds" and is_news(result):
-                    _fell(bar.console, result)
+                    _print_fallen(bar.console, result)
                 bar.update(task, advance=1, description=result.id)
 
             yield tell
 
 
-def _line(result: Result, known: bool) -> str:
+def _result_line(result: Result, known: bool) -> str:
     time = "remembered" if known else seconds(result.seconds)
     return escape(f"{mark(result.verdict)}  {result.id}  {time}  {result.by}  {result.reason}".rstrip())
 
 
-def _fell(screen: Console, result: Result) -> None:
+def _print_fallen(screen: Console, result: Result) -> None:
     screen.print(mark(result.verdict), f"[bold]{result.id}[/]", escape(result.reason), soft_wrap=True)
 
 
-def _code(arguments: Arguments, chosen: Selection, results: dict[str, Result]) -> int:
+def _exit_code(arguments: Arguments, chosen: Selection, results: dict[str, Result]) -> int:
     if chosen.faults:
         return 2
     verdicts = {result.verdict for result in results.values()}

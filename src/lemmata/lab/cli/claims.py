@@ -34,10 +34,10 @@ def run(arguments: Arguments) -> int:
     ids = set(chosen.ids)
     statements = [statement for id, statement in catalog.statements.items() if id in ids]
     if arguments.json:
-        known = _known(catalog, statements)
-        print_json([contract(catalog, s) | {"verdict": _verdict(catalog, known, s.id)} for s in statements])
+        known = _remembered_verdicts(catalog, statements)
+        print_json([contract(catalog, s) | {"verdict": _verdict_word(catalog, known, s.id)} for s in statements])
     else:
-        _print(catalog, statements)
+        _print_claims(catalog, statements)
     for fault in [*catalog.problems, *chosen.faults]:
         print(f"lemmata: {fault}", file=sys.stderr)
     return 2 if chosen.faults else 0
@@ -51,7 +51,7 @@ def contract(catalog: Catalog, statement: Statement) -> dict[str, Any]:
     return {key: getattr(statement, key) for key in fields} | {"sources": list(statement.sources), "lies": lies}
 
 
-def _known(catalog: Catalog, statements: list[Statement]) -> dict[str, Result]:
+def _remembered_verdicts(catalog: Catalog, statements: list[Statement]) -> dict[str, Result]:
     """The verdicts that the ledger remembers of these statements."""
     ledger = Ledger()
     known = remembered((catalog.claims[s.id] for s in statements if s.id in catalog.claims), ledger)
@@ -60,24 +60,26 @@ def _known(catalog: Catalog, statements: list[Statement]) -> dict[str, Result]:
     return known
 
 
-def _print(catalog: Catalog, statements: list[Statement]) -> None:
+def _print_claims(catalog: Catalog, statements: list[Statement]) -> None:
     screen = console()
-    known = _known(catalog, statements)
+    known = _remembered_verdicts(catalog, statements)
     for chapter, room in dict.fromkeys((statement.chapter, statement.room) for statement in statements):
         table = Table(box=None, padding=(0, 2, 0, 0), show_header=False)
         table.add_column(width=10)
         table.add_column(no_wrap=True)
         table.add_column(style="dim")
         for statement in (s for s in statements if (s.chapter, s.room) == (chapter, room)):
-            table.add_row(_state(catalog, known, statement.id), statement.id, statement.kind, maths(statement.title))
+            table.add_row(
+                _verdict_text(catalog, known, statement.id), statement.id, statement.kind, maths(statement.title)
+            )
         screen.print(f"\n[bold]{chapter}[/] {room}".rstrip())
         screen.print(table)
 
 
-def _state(catalog: Catalog, known: dict[str, Result], id: str) -> Text:
-    verdict = _verdict(catalog, known, id)
+def _verdict_text(catalog: Catalog, known: dict[str, Result], id: str) -> Text:
+    verdict = _verdict_word(catalog, known, id)
     return Text(verdict, style="dim") if verdict == "not judged" else mark(verdict)
 
 
-def _verdict(catalog: Catalog, known: dict[str, Result], id: str) -> str:
+def _verdict_word(catalog: Catalog, known: dict[str, Result], id: str) -> str:
     return known[id].verdict if id in known else "open" if id not in catalog.claims else "not judged"

@@ -51,22 +51,22 @@ def run_comparison(arguments: Any, folder: Path) -> int:
     figure = found.figure(f"{arguments.system} on {arguments.data}, plain and with each trick")
     folder.mkdir(parents=True, exist_ok=True)
     write_whole(folder / "comparison.svg", svg(figure).encode(), lasting=False)
-    facts = {"system": arguments.system, "data": arguments.data, "folder": str(folder), **_facts(found)}
+    facts = {"system": arguments.system, "data": arguments.data, "folder": str(folder), **_comparison_facts(found)}
     write_whole(folder / "comparison.json", json.dumps(facts | {"figure": figure.to_json()}).encode(), lasting=False)
     if arguments.json:
         print_json(facts)
     else:
-        _report(found, figure, folder, arguments.quiet)
+        _report_comparison(found, figure, folder, arguments.quiet)
     return 0
 
 
-def _facts(found: "Comparison") -> dict[str, Any]:
+def _comparison_facts(found: "Comparison") -> dict[str, Any]:
     words = ("scores", "steps", "epochs", "seconds", "stopped")
     runs = {name: {word: getattr(run, word) for word in words} for name, run in found.runs.items()}
     return {"metric": found.metric, "noise": found.noise, "tested": found.tested, "runs": runs}
 
 
-def _report(found: "Comparison", figure: Any, folder: Path, quiet: bool) -> None:
+def _report_comparison(found: "Comparison", figure: Any, folder: Path, quiet: bool) -> None:
     from lemmata.lab.figures.terminal import draw
 
     screen = console()

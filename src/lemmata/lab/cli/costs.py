@@ -27,12 +27,12 @@ def tell_slowest(screen: Console, catalog: Catalog, results: Sequence[Result], h
     for result in sorted(results, key=lambda r: -r.seconds)[:how_many]:
         screen.print(f"  {result.seconds:8.2f} s  {result.id}")
     for result in results:
-        cost = _cost(catalog, result)
+        cost = _cost_class(catalog, result)
         if result.seconds / seeds > PATIENCE * CLASS_SECONDS[cost]:
             may = f"{cost} claims may take {CLASS_SECONDS[cost]:g} s"
             screen.print(f"[bold]{result.id}[/] took {result.seconds / seeds:.1f} s: {may}")
     screen.print()
-    screen.print(_table(spent(catalog, results, seeds)))
+    screen.print(_cost_table(spent(catalog, results, seeds)))
 
 
 def spent(catalog: Catalog, results: Sequence[Result], seeds: int = 1) -> dict[str, dict[str, float]]:
@@ -41,7 +41,7 @@ def spent(catalog: Catalog, results: Sequence[Result], seeds: int = 1) -> dict[s
     for result in results:
         chapter = catalog.statements[result.id].chapter if result.id in catalog.statements else "yours"
         row = found.setdefault(chapter, dict.fromkeys(COSTS, 0.0))
-        row[_cost(catalog, result)] += result.seconds / seeds
+        row[_cost_class(catalog, result)] += result.seconds / seeds
     return found
 
 
@@ -63,11 +63,11 @@ def too_dear(found: dict[str, dict[str, float]]) -> list[str]:
     return faults
 
 
-def _cost(catalog: Catalog, result: Result) -> str:
+def _cost_class(catalog: Catalog, result: Result) -> str:
     return catalog.claims[result.id].cost if result.id in catalog.claims else "quick"
 
 
-def _table(found: dict[str, dict[str, float]]) -> Table:
+def _cost_table(found: dict[str, dict[str, float]]) -> Table:
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
     table.add_column("chapter, seconds")
     for cost in COSTS:

@@ -51,14 +51,14 @@ def run(arguments: Arguments) -> int:
     wanted = [entries()[name] for name in arguments.names if name in entries()]
     getting = arguments.fetch or arguments.from_ is not None
     if getting:
-        _get(arguments, wanted)
+        _get_sets(arguments, wanted)
     if arguments.json:
         print_json([contract(entry) for entry in (wanted if arguments.names else entries().values())])
     elif not arguments.names:
-        _list(list(entries().values()))
+        _list_sets(list(entries().values()))
     elif not getting:
         for entry in wanted:
-            _show(entry)
+            _show_set(entry)
     for name in unknown:
         print(f"lemmata: unknown data set {name!r}{did_you_mean(name, entries())}", file=sys.stderr)
     return 2 if unknown else 0
@@ -72,7 +72,7 @@ def contract(entry: DatasetEntry) -> dict[str, Any]:
     return {key: getattr(entry, key) for key in keys} | place
 
 
-def _where(entry: DatasetEntry) -> str:
+def _where_words(entry: DatasetEntry) -> str:
     if entry.origin != "fetched":
         return entry.origin
     if cached_path(entry.name).is_file():
@@ -80,7 +80,7 @@ def _where(entry: DatasetEntry) -> str:
     return "fetchable" if "fetch" in entry.options else "from a file"
 
 
-def _list(shown: list[DatasetEntry]) -> None:
+def _list_sets(shown: list[DatasetEntry]) -> None:
     """One line for each set, below where it is; what does not fit is in `lemmata data NAME`."""
     screen = console()
     wide = screen.width >= 110
@@ -89,14 +89,14 @@ def _list(shown: list[DatasetEntry]) -> None:
     if left >= 24:  # a narrower terminal is better off without
         widths |= {"shape": left * 3 // 5, "licence": left - left * 3 // 5}
     for where, hint in PLACES.items():
-        if group := [entry for entry in shown if _where(entry) == where]:
+        if group := [entry for entry in shown if _where_words(entry) == where]:
             screen.print(f"[bold]{where}[/]  [dim]{hint}[/]", soft_wrap=True)
-            screen.print(_table(group, widths))
+            screen.print(_set_table(group, widths))
             screen.print()
     screen.print("[dim]lemmata data NAME tells more of one[/]")
 
 
-def _table(group: list[DatasetEntry], widths: dict[str, int]) -> Table:
+def _set_table(group: list[DatasetEntry], widths: dict[str, int]) -> Table:
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, show_header=False)
     for key, width in widths.items():
         table.add_column(width=width, no_wrap=True, overflow="ellipsis", style="dim" if key == "licence" else None)
@@ -106,14 +106,14 @@ def _table(group: list[DatasetEntry], widths: dict[str, int]) -> Table:
     return table
 
 
-def _show(entry: DatasetEntry) -> None:
+def _show_set(entry: DatasetEntry) -> None:
     facts = {
         "task": entry.task,
         "size": f"{entry.size} ({entry.splits})",
         "shape": entry.shape,
         "licence": entry.licence,
         "credit": entry.credit,
-        **_place(entry),
+        **_place_of_set(entry),
         "options": ", ".join(f"{name}={default}" for name, default in entry.options.items()),
         "in Python": f'from lemmata.data import load; data = load("{entry.name}")',
     }
@@ -129,25 +129,25 @@ def _show(entry: DatasetEntry) -> None:
     screen.print()
 
 
-def _place(entry: DatasetEntry) -> dict[str, str]:
+def _place_of_set(entry: DatasetEntry) -> dict[str, str]:
     """Where a set lies, or how to get it."""
-    where, path = _where(entry), cached_path(entry.name)
+    where, path = _where_words(entry), cached_path(entry.name)
     if where in ("embedded", "generated"):
         return {"where": PLACES[where]}
     if where == "cached":
         return {"where": f"{path} ({path.stat().st_size / 1e6:.1f} MB)"}
-    source = _source(entry)
+    source = _fetch_source(entry)
     fetched = {"to fetch": f"lemmata data {entry.name} --fetch, {source.size / 1e6:.1f} MB"} if source.remotes else {}
     return (
         {"where": "not here yet"} | fetched | {"to read": f"lemmata data {entry.name} --from FILE: {source.packages}"}
     )
 
 
-def _source(entry: DatasetEntry) -> Any:
+def _fetch_source(entry: DatasetEntry) -> Any:
     return importlib.import_module(entry.module).SOURCES[entry.name]
 
 
-def _get(arguments: Arguments, wanted: list[DatasetEntry]) -> None:
+def _get_sets(arguments: Arguments, wanted: list[DatasetEntry]) -> None:
     """Fetch the sets, or read one, and say where it is kept."""
     if arguments.fetch and arguments.from_ is not None:
         raise UserError("--fetch and --from are two ways to the same: choose one")
@@ -160,27 +160,27 @@ def _get(arguments: Arguments, wanted: list[DatasetEntry]) -> None:
 
     for entry in wanted:
         try:
-            told = _kept(entry, arguments)
+            told = _kept_message(entry, arguments)
         except (ArchiveError, FetchError, FileNotFoundError) as error:
             raise UserError(str(error)) from error
         console(stderr=arguments.json).print(words(told), soft_wrap=True)
 
 
-def _kept(entry: DatasetEntry, arguments: Arguments) -> str:
+def _kept_message(entry: DatasetEntry, arguments: Arguments) -> str:
     if entry.origin != "fetched":
         if arguments.from_:
             raise UserError(f"{entry.name} is {entry.origin}, so --from has nothing to bring")
         return f"{entry.name} is {entry.origin}: there is nothing to fetch"
     from lemmata.data.fetched import cached_arrays, fetch_source, keep_from
 
-    source, path = _source(entry), cached_path(entry.name)
+    source, path = _fetch_source(entry), cached_path(entry.name)
     if arguments.from_:
         with console(stderr=True).status(f"reading and checking {entry.name}"):
             path = keep_from(source, arguments.from_)
     elif path.is_file() and _is_whole(lambda: cached_arrays(source)):
         return f"{entry.name} is here already: {path}"
     else:
-        with _progress(entry.name) as progress:
+        with _fetch_progress(entry.name) as progress:
             path = fetch_source(source, progress)
     return f"{entry.name}: {entry.size}, checked and kept as {path}"
 
@@ -194,7 +194,7 @@ def _is_whole(read: Any) -> bool:
 
 
 @contextmanager
-def _progress(name: str) -> Iterator[Any]:
+def _fetch_progress(name: str) -> Iterator[Any]:
     """A live bar on a terminal, nothing elsewhere."""
     screen = console(stderr=True)
     if not screen.is_terminal:

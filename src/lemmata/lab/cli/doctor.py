@@ -60,7 +60,7 @@ def examine() -> tuple[dict[str, Any], dict[str, list[str]]]:
         import torch
 
         found["torch threads"] = torch.get_num_threads()
-        found["devices"] = ", ".join(_devices(torch))
+        found["devices"] = ", ".join(_torch_devices(torch))
     except ImportError as error:
         broken.append(f"torch cannot be imported ({error}): pip install 'torch>=2.10'")
     ledger = Ledger()
@@ -83,21 +83,21 @@ def examine() -> tuple[dict[str, Any], dict[str, list[str]]]:
     )
     broken += catalog.problems
     for extra, (packages, purpose) in EXTRAS.items():
-        missing = [package for package in packages if not _installed(package)]
+        missing = [package for package in packages if not _is_installed(package)]
         if missing:
             optional.append(f"{', '.join(missing)} for {purpose}: pip install 'lemmata[{extra}]'")
     if (getattr(sys.stdout, "encoding", "") or "").lower() not in ("utf-8", "utf8"):
         optional.append("the terminal does not speak UTF-8, formulas are spelled out: export PYTHONIOENCODING=utf-8")
-    page = [package for package in ("fastapi", "uvicorn", "jinja2") if not _installed(package)]
+    page = [package for package in ("fastapi", "uvicorn", "jinja2") if not _is_installed(package)]
     return found, {"broken": broken, "optional": optional, "cannot": ["serve", "report"] if page else []}
 
 
-def _devices(torch: Any) -> list[str]:
+def _torch_devices(torch: Any) -> list[str]:
     devices = [f"cuda ({torch.cuda.get_device_name(i)})" for i in range(torch.cuda.device_count())]
     return devices + (["mps"] if torch.backends.mps.is_available() else []) + ["cpu"]
 
 
-def _installed(package: str) -> bool:
+def _is_installed(package: str) -> bool:
     try:
         importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:

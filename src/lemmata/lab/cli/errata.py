@@ -48,13 +48,15 @@ def run(arguments: Arguments) -> int:
     if arguments.json:
         print_json([contract(catalog, known, id, erratum) for id, erratum in found])
     else:
-        _print(console(), catalog, known, found)
+        _print_errata(console(), catalog, known, found)
     for fault in [*catalog.problems, *chosen.faults, *ledger.messages]:
         print(f"lemmata: {fault}", file=sys.stderr)
     return 2 if chosen.faults else 0
 
 
-def _print(screen: Console, catalog: Catalog, known: dict[str, Result], found: list[tuple[str, Erratum]]) -> None:
+def _print_errata(
+    screen: Console, catalog: Catalog, known: dict[str, Result], found: list[tuple[str, Erratum]]
+) -> None:
     tally = Counter(settlement(catalog, known, id, erratum) for id, erratum in found)
     for id, erratum in found:
         settled = settlement(catalog, known, id, erratum)

@@ -23,20 +23,20 @@ def tell(screen: Console, report: AuditReport, place: Path | None = None) -> Non
     for text in report.facts.values():
         screen.print(f"[dim]{words(text)}[/]")
     screen.print()
-    screen.print(_counts(report))
+    screen.print(_finding_counts(report))
     first = report.most_important
     for one in first:
         screen.print()
-        _whole(screen, one)
+        _print_finding(screen, one)
     others = [one for one in report.findings if one not in first]
     if others:
         screen.print()
-        screen.print(_lines(others, screen.width < NARROW))
+        screen.print(_finding_lines(others, screen.width < NARROW))
     if place:
         screen.print(f"\n[dim]report[/]   {words(str(place))}", soft_wrap=True)
 
 
-def _counts(report: AuditReport) -> Text:
+def _finding_counts(report: AuditReport) -> Text:
     told = [
         Text(count(len(found), one, many), STYLES[severity])
         for severity, one, many in (
@@ -48,9 +48,9 @@ def _counts(report: AuditReport) -> Text:
     return Text("  ").join([*told, Text(f"in {seconds(report.seconds)} of {seconds(report.budget)}", "dim")])
 
 
-def _whole(screen: Console, one: AuditFinding) -> None:
-    screen.print(_head(one, one.severity, one.name))
-    screen.print(Padding(Text(_plain(one.verdict), "bold"), (0, 0, 0, 2), expand=False))
+def _print_finding(screen: Console, one: AuditFinding) -> None:
+    screen.print(_finding_head(one, one.severity, one.name))
+    screen.print(Padding(Text(_plain_signs(one.verdict), "bold"), (0, 0, 0, 2), expand=False))
     rows = {"measured": one.measured, "theory": one.predicted, "do": one.advice}
     rows |= {"where": ", ".join(one.where[:8]) + (f" and {len(one.where) - 8} more" if len(one.where) > 8 else "")}
     rows |= {"claims": "  ".join(one.claims)}
@@ -59,18 +59,18 @@ def _whole(screen: Console, one: AuditFinding) -> None:
     table.add_column(overflow="fold")
     for name, text in rows.items():
         if text:
-            table.add_row(name, Text(_plain(text), "" if name != "claims" else "dim"))
+            table.add_row(name, Text(_plain_signs(text), "" if name != "claims" else "dim"))
     screen.print(Padding(table, (0, 0, 0, 2), expand=False))
 
 
-def _lines(found: list[AuditFinding], narrow: bool) -> Table:
+def _finding_lines(found: list[AuditFinding], narrow: bool) -> Table:
     table = Table.grid(padding=(0, 2))
     table.add_column(overflow="fold")
     if not narrow:
         table.add_column(overflow="fold")
     for one in found:
         style = "dim" if one.severity in ("fine", "skipped") else ""
-        head, said = _head(one, one.name), Text(_plain(one.verdict), style)
+        head, said = _finding_head(one, one.name), Text(_plain_signs(one.verdict), style)
         if narrow:
             table.add_row(head)
             table.add_row(Padding(said, (0, 0, 0, 2), expand=False))
@@ -79,7 +79,7 @@ def _lines(found: list[AuditFinding], narrow: bool) -> Table:
     return table
 
 
-def _head(one: AuditFinding, *names: str) -> Text:
+def _finding_head(one: AuditFinding, *names: str) -> Text:
     """The severity's shape, and words."""
     head = Text(f"{shape_of(ALIKE[one.severity])} ", STYLES[one.severity])
     for index, name in enumerate(names):
@@ -87,6 +87,6 @@ def _head(one: AuditFinding, *names: str) -> Text:
     return head
 
 
-def _plain(text: str) -> str:
+def _plain_signs(text: str) -> str:
     """Without the signs that the terminal lacks."""
     return text if unicode_works() else Text.from_markup(words(text)).plain

@@ -29,7 +29,7 @@ def read_examples(path: Path, like: Examples) -> Examples:
         x, y = _from_csv(path) if path.suffix == ".csv" else _from_numpy(path)
     except UNREADABLE as error:
         raise ValueError(f"{path} cannot be read: {' '.join(str(error).split()) or type(error).__name__}") from None
-    columns = {"x": _fitting(x, like)}
+    columns = {"x": _fit_shape(x, like)}
     if y is not None:
         if y.shape != (len(columns["x"]),) or y.dtype.kind not in "iu":
             raise ValueError(f"y in {path} must be a whole number for each of the {len(columns['x'])} examples")
@@ -80,7 +80,7 @@ def _is_number(cell: str) -> bool:
     return True
 
 
-def _fitting(x: np.ndarray, like: Examples) -> torch.Tensor:
+def _fit_shape(x: np.ndarray, like: Examples) -> torch.Tensor:
     """x as (examples, ...) in the shape of one of `like`; a single example, or flattened ones, are taken too."""
     shape = tuple(like.x.shape[1:])
     if x.dtype.kind not in "fiub":

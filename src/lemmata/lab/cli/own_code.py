@@ -28,7 +28,7 @@ def is_own_code(word: str) -> bool:
 def from_file(word: str, wanted: str, fits: Callable[[Any], bool]) -> Any:
     """The value that FILE.py:NAME stands for; without a name, the only one in the file that fits."""
     file, _, name = word.partition(":")
-    module = _import(Path(file))
+    module = _import_file(Path(file))
     own = {key: value for key, value in vars(module).items() if not key.startswith("_") and fits(value)}
     if not name:
         if len(own) != 1:
@@ -51,10 +51,10 @@ def made(value: Any, word: str) -> Any:
     except KeyboardInterrupt:
         raise
     except BaseException as error:
-        raise UserError(f"{word} cannot be called without arguments: {_told(error)}") from error
+        raise UserError(f"{word} cannot be called without arguments: {_error_message(error)}") from error
 
 
-def _import(path: Path) -> ModuleType:
+def _import_file(path: Path) -> ModuleType:
     place = path.resolve()
     if place in _imported:
         return _imported[place]
@@ -76,12 +76,12 @@ def _import(path: Path) -> ModuleType:
         raise
     except BaseException as error:
         del sys.modules[name]
-        raise UserError(f"{path} cannot be imported: {_where(error, place)}{_told(error)}") from error
+        raise UserError(f"{path} cannot be imported: {_error_line(error, place)}{_error_message(error)}") from error
     _imported[place] = module
     return module
 
 
-def _where(error: BaseException, place: Path) -> str:
+def _error_line(error: BaseException, place: Path) -> str:
     """The last line of the file that the error came through."""
     if isinstance(error, SyntaxError) and error.lineno:
         return f"line {error.lineno}: "
@@ -89,7 +89,7 @@ def _where(error: BaseException, place: Path) -> str:
     return f"line {lines[-1]}: " if lines else ""
 
 
-def _told(error: BaseException) -> str:
+def _error_message(error: BaseException) -> str:
     if isinstance(error, SystemExit):
         return 'it ends the program: put what it does under if __name__ == "__main__":'
     said = error.msg if isinstance(error, SyntaxError) else str(error)

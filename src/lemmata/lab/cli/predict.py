@@ -50,13 +50,13 @@ def run(arguments: Arguments) -> int:
     trained = restore(arguments.run)
     if trained.experiment.predict is None:
         raise UserError(f"{trained.name} predicts nothing: try lemmata sample {arguments.run}")
-    examples, source = _examples(arguments, trained)
+    examples, source = _read_examples(arguments, trained)
     try:
-        predicted = _predict(trained, trained.ready(examples))
+        predicted = _predict_all(trained, trained.ready(examples))
     except FAILURES as error:
         raise one_sentence(error) from error
-    rows = _rows(trained, examples, predicted)
-    accuracy = _accuracy(examples, predicted)
+    rows = _prediction_rows(trained, examples, predicted)
+    accuracy = _prediction_accuracy(examples, predicted)
     facts = {"run": str(arguments.run), "system": trained.name, "source": source, "count": len(rows)}
     if "truth" in rows[0] and accuracy is None:  # of numbers, in their own unit
         target = next(name for name in predicted)
@@ -65,15 +65,15 @@ def run(arguments: Arguments) -> int:
     if arguments.out:
         from lemmata.files import write_whole
 
-        write_whole(arguments.out, (_csv(rows) if arguments.out.suffix == ".csv" else _json(whole)).encode())
+        write_whole(arguments.out, (_csv_text(rows) if arguments.out.suffix == ".csv" else _json_text(whole)).encode())
     if arguments.json:
         print_json(whole)
     else:
-        _print(arguments, whole)
+        _print_predictions(arguments, whole)
     return 0
 
 
-def _examples(arguments: Arguments, trained: "Trained") -> "tuple[Examples, str]":
+def _read_examples(arguments: Arguments, trained: "Trained") -> "tuple[Examples, str]":
     from lemmata.data.examples import Examples
     from lemmata.data.registry import load
     from lemmata.lab.cli.input_file import read_examples
@@ -85,7 +85,7 @@ def _examples(arguments: Arguments, trained: "Trained") -> "tuple[Examples, str]
     try:
         if arguments.input:
             if preparation:
-                return _existing(arguments.input, preparation.read), str(arguments.input)
+                return _read_existing(arguments.input, preparation.read), str(arguments.input)
             return read_examples(arguments.input, like), str(arguments.input)
         name = arguments.data or str(trained.record.get("data", ""))
         if not name:
@@ -99,9 +99,9 @@ def _examples(arguments: Arguments, trained: "Trained") -> "tuple[Examples, str]
         raise UserError(f"{name} has no part {arguments.part!r}: use --part {' or '.join(found.parts)}")
     examples = found.parts[arguments.part]
     own = {"train": trained.experiment.train, "test": like}
-    if not arguments.data and arguments.part in own and not _alike(examples, like):
+    if not arguments.data and arguments.part in own and not _is_alike(examples, like):
         examples = own[arguments.part]  # the recipe made the set of another size, or made something else of it
-    if not _alike(examples, like):
+    if not _is_alike(examples, like):
         size = like.x[0].numel()
         raise UserError(f"examples of {name} do not fit: this run learnt from {count(size, 'number')} an example")
     if found.classes != trained.experiment.classes:  # its targets mean something else
@@ -109,7 +109,7 @@ def _examples(arguments: Arguments, trained: "Trained") -> "tuple[Examples, str]
     return examples, f"{name}, {arguments.part}"
 
 
-def _existing(path: Path, read: "Callable[[Path], Examples]") -> "Examples":
+def _read_existing(path: Path, read: "Callable[[Path], Examples]") -> "Examples":
     if not path.exists():
         raise UserError(f"there is no file or folder {path}")
     return read(path)
@@ -119,18 +119,18 @@ def _own_examples(arguments: Arguments, trained: "Trained", name: str) -> "Examp
     """A part of the user's file that the run learnt from, if it is still as it was."""
     if arguments.data:
         assert trained.experiment.preparation is not None
-        return _existing(Path(name), trained.experiment.preparation.read)
+        return _read_existing(Path(name), trained.experiment.preparation.read)
     parts = trained.parts()
     if arguments.part not in parts:
         raise UserError(f"{name} has no part {arguments.part!r}: use --part {' or '.join(parts)}")
     return parts[arguments.part]
 
 
-def _alike(examples: "Examples", like: "Examples") -> bool:
+def _is_alike(examples: "Examples", like: "Examples") -> bool:
     return "x" in examples.columns and examples.x[0].numel() == like.x[0].numel()
 
 
-def _predict(trained: "Trained", examples: "Examples") -> dict[str, Any]:
+def _predict_all(trained: "Trained", examples: "Examples") -> dict[str, Any]:
     """All predictions, computed in blocks that fit into any memory."""
     import torch
 
@@ -143,29 +143,29 @@ def _predict(trained: "Trained", examples: "Examples") -> dict[str, Any]:
     return {name: torch.cat([block[name] for block in blocks]).cpu() for name in blocks[0]}
 
 
-def _rows(trained: "Trained", examples: "Examples", predicted: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _prediction_rows(trained: "Trained", examples: "Examples", predicted: Mapping[str, Any]) -> list[dict[str, Any]]:
     names = trained.experiment.classes
     columns: dict[str, list[Any]] = {"example": list(range(len(examples)))}
     for name, values in predicted.items():
-        columns[name] = [_class(names, v) if name == "class" else v for v in values.tolist()]
+        columns[name] = [_class_label(names, v) if name == "class" else v for v in values.tolist()]
     if "class" in predicted and "y" in examples.columns:
-        columns["truth"] = [_class(names, value) for value in examples.y.tolist()]
+        columns["truth"] = [_class_label(names, value) for value in examples.y.tolist()]
     elif trained.experiment.preparation and "y" in examples.columns:
         columns["truth"] = trained.experiment.preparation.value(examples.y).tolist()
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
-def _class(names: tuple[str, ...], number: int) -> str:
+def _class_label(names: tuple[str, ...], number: int) -> str:
     return names[number] if 0 <= number < len(names) else "none"
 
 
-def _accuracy(examples: "Examples", predicted: Mapping[str, Any]) -> float | None:
+def _prediction_accuracy(examples: "Examples", predicted: Mapping[str, Any]) -> float | None:
     if "class" not in predicted or "y" not in examples.columns:
         return None
     return (predicted["class"] == examples.y.cpu()).double().mean().item()
 
 
-def _print(arguments: Arguments, whole: dict[str, Any]) -> None:
+def _print_predictions(arguments: Arguments, whole: dict[str, Any]) -> None:
     screen, rows = console(), whole["predictions"]
     if not arguments.out:
         table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
@@ -173,7 +173,7 @@ def _print(arguments: Arguments, whole: dict[str, Any]) -> None:
             table.add_column(name, justify="right" if isinstance(rows[0][name], int | float) else "left")
         for row in rows[:SHOWN]:
             wrong = "class" in row and row.get("truth", row["class"]) != row["class"]
-            table.add_row(*(_cell(value) for value in row.values()), style="yellow" if wrong else "")
+            table.add_row(*(_csv_cell(value) for value in row.values()), style="yellow" if wrong else "")
         screen.print(table)
         if len(rows) > SHOWN:
             screen.print(f"[dim]... and {len(rows) - SHOWN:,} more; --out FILE.csv writes them all[/]")
@@ -187,11 +187,11 @@ def _print(arguments: Arguments, whole: dict[str, Any]) -> None:
         screen.print(f"{told}  on {count(len(rows), 'example')} ({whole['source']})", soft_wrap=True)
 
 
-def _cell(value: Any) -> str:
+def _csv_cell(value: Any) -> str:
     return f"{value:.4f}" if isinstance(value, float) else str(value)
 
 
-def _csv(rows: list[dict[str, Any]]) -> str:
+def _csv_text(rows: list[dict[str, Any]]) -> str:
     text = io.StringIO()
     writer = csv.DictWriter(text, rows[0], lineterminator="\n")
     writer.writeheader()
@@ -199,5 +199,5 @@ def _csv(rows: list[dict[str, Any]]) -> str:
     return text.getvalue()
 
 
-def _json(whole: dict[str, Any]) -> str:
+def _json_text(whole: dict[str, Any]) -> str:
     return json.dumps(whole, indent=2, ensure_ascii=False) + "\n"

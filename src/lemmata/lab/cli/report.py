@@ -38,11 +38,13 @@ def run(arguments: Arguments) -> int:
         print(f"lemmata: {fault}", file=sys.stderr)
     if chosen.faults:
         return 2
-    _write(arguments.out.expanduser().resolve(), set(chosen.ids) if arguments.patterns else None, arguments.offline)
+    _write_report(
+        arguments.out.expanduser().resolve(), set(chosen.ids) if arguments.patterns else None, arguments.offline
+    )
     return 0
 
 
-def _write(folder: Path, ids: set[str] | None, offline: bool) -> None:
+def _write_report(folder: Path, ids: set[str] | None, offline: bool) -> None:
     from lemmata.lab.report.contents import narrowed, report_files
     from lemmata.lab.report.folder import NotOurs, refuse_others, try_folder, write_folder
     from lemmata.lab.site import assets

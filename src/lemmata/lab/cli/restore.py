@@ -48,12 +48,12 @@ def run(arguments: Arguments) -> int:
         raise UserError(f"--out must end in {', '.join(SUFFIXES)}, got {arguments.out}")
     if arguments.noise is not None and arguments.balance is not None:
         raise UserError("give --noise or --balance, not both")
-    colours, alpha = _read(arguments.image)
+    colours, alpha = _read_colours(arguments.image)
     try:
-        sharp, balance, reason = _restored(colours, arguments)
+        sharp, balance, reason = _restore_image(colours, arguments)
     except (TypeError, ValueError) as error:
         raise UserError(str(error)) from None
-    _write(arguments.out, sharp, alpha)
+    _write_image(arguments.out, sharp, alpha)
     height, width = colours.shape[-2:]
     facts = {"image": str(arguments.image), "out": str(arguments.out), "height": height, "width": width}
     facts |= {"blur": arguments.blur, "balance": balance, "reason": reason}
@@ -64,7 +64,7 @@ def run(arguments: Arguments) -> int:
     return 0
 
 
-def _restored(image: "Tensor", arguments: Arguments) -> "tuple[Tensor, float, str]":
+def _restore_image(image: "Tensor", arguments: Arguments) -> "tuple[Tensor, float, str]":
     import torch
 
     from lemmata.vision import Restoration, box_kernel, gaussian_kernel, motion_blur_kernel
@@ -85,7 +85,7 @@ def _restored(image: "Tensor", arguments: Arguments) -> "tuple[Tensor, float, st
         return restoration.restore(image, arguments.noise, by)
 
 
-def _read(path: Path) -> "tuple[Tensor, Any]":
+def _read_colours(path: Path) -> "tuple[Tensor, Any]":
     """Colours as (channels, height, width) in [0, 1], and the transparency, which no blur is undone of."""
     import numpy as np
     import torch
@@ -108,7 +108,7 @@ def _read(path: Path) -> "tuple[Tensor, Any]":
     return (values[None] if values.ndim == 2 else values.permute(2, 0, 1)), alpha
 
 
-def _write(path: Path, image: "Tensor", alpha: Any) -> None:
+def _write_image(path: Path, image: "Tensor", alpha: Any) -> None:
     import io
 
     from PIL import Image

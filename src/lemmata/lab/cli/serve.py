@@ -48,26 +48,28 @@ def run(arguments: Arguments) -> int:
     if not 0 <= arguments.port <= 65535:
         raise UserError(f"--port must lie between 0 and 65535, got {arguments.port}")
     with contextlib.ExitStack() as stack:
-        listeners = [stack.enter_context(contextlib.closing(listener)) for listener in _listen(arguments.port)]
+        listeners = [
+            stack.enter_context(contextlib.closing(listener)) for listener in _listen_on_loopback(arguments.port)
+        ]
         port = listeners[0].getsockname()[1]
         if arguments.port not in (0, port):
             print(f"port {arguments.port} is taken, so this lab is at {port}", flush=True)
-        _serve(listeners, port, arguments)
+        _serve_pages(listeners, port, arguments)
     return 0
 
 
-def _listen(wanted: int) -> list[socket.socket]:
+def _listen_on_loopback(wanted: int) -> list[socket.socket]:
     """Sockets that only this machine reaches, at one port.
 
     Browsers look for localhost at ::1, too: whoever listened there would be taken for the lab.
     """
     last = min(wanted + TRIED, 65535)
     for port in (*range(wanted, last + 1), *[0] * TRIED) if wanted else [0] * TRIED:
-        if not (listener := _bound(socket.AF_INET, HOST, port)):
+        if not (listener := _bind_socket(socket.AF_INET, HOST, port)):
             continue
         port = listener.getsockname()[1]
         try:
-            other = _bound(socket.AF_INET6, "::1", port)
+            other = _bind_socket(socket.AF_INET6, "::1", port)
         except OSError:  # this machine has no IPv6
             return [listener]
         if other:
@@ -76,7 +78,7 @@ def _listen(wanted: int) -> list[socket.socket]:
     raise UserError("no port is free")
 
 
-def _bound(family: socket.AddressFamily, host: str, port: int) -> socket.socket | None:
+def _bind_socket(family: socket.AddressFamily, host: str, port: int) -> socket.socket | None:
     """A socket that listens there; None if the port is taken."""
     # Named TCP, asyncio lets small answers go at once; else each waits 40 ms for the reader to confirm its headers.
     listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
@@ -95,7 +97,7 @@ def _bound(family: socket.AddressFamily, host: str, port: int) -> socket.socket 
         return None
 
 
-def _serve(listeners: list[socket.socket], port: int, arguments: Arguments) -> None:
+def _serve_pages(listeners: list[socket.socket], port: int, arguments: Arguments) -> None:
     import uvicorn
 
     from lemmata.lab.site.app import Settings, create_app
@@ -118,9 +120,9 @@ def _serve(listeners: list[socket.socket], port: int, arguments: Arguments) -> N
 
         def open_doorway(self) -> None:
             with contextlib.suppress(OSError):  # no room for a file: the link is printed above
-                self.doorway = _doorway(app.state.session.another_link())
+                self.doorway = _write_doorway(app.state.session.another_link())
                 asyncio.get_running_loop().call_later(DOORWAY_SECONDS, self.close_doorway)
-                _browse(self.doorway)
+                _open_browser(self.doorway)
 
         def close_doorway(self) -> None:
             if self.doorway:
@@ -129,7 +131,7 @@ def _serve(listeners: list[socket.socket], port: int, arguments: Arguments) -> N
         async def shutdown(self, sockets: Any = None) -> None:
             self.close_doorway()
             if self.fetching:
-                _kill(self.fetching)
+                _kill_process(self.fetching)
             # Jobs first: a page that follows one keeps its connection open until the job is over.
             await asyncio.gather(app.state.jobs.close(), super().shutdown(sockets))
 
@@ -179,7 +181,7 @@ def _has_screen() -> bool:
     return sys.platform in ("darwin", "win32") or any(map(os.environ.get, ("DISPLAY", "WAYLAND_DISPLAY")))
 
 
-def _doorway(link: str) -> Path:
+def _write_doorway(link: str) -> Path:
     """A file that only this user can read, and that leads a browser to the link.
 
     Every user of a machine sees the command lines of all: a browser that is started with the link itself would show
@@ -193,7 +195,7 @@ def _doorway(link: str) -> Path:
     return Path(name)
 
 
-def _browse(doorway: Path) -> None:
+def _open_browser(doorway: Path) -> None:
     threading.Thread(target=webbrowser.open, args=(doorway.as_uri(),), daemon=True).start()
 
 
@@ -203,7 +205,7 @@ async def _fetch_assets() -> asyncio.subprocess.Process:
     return await asyncio.create_subprocess_exec(*command, stdin=asyncio.subprocess.DEVNULL, start_new_session=True)
 
 
-def _kill(process: asyncio.subprocess.Process) -> None:
+def _kill_process(process: asyncio.subprocess.Process) -> None:
     with contextlib.suppress(ProcessLookupError, PermissionError):
         if process.returncode is None:
             os.killpg(process.pid, signal.SIGKILL) if hasattr(os, "killpg") else process.kill()

@@ -19,7 +19,7 @@ HANGUP = getattr(signal, "SIGHUP", None)  # a closed terminal; Windows has none
 def run_processes(words: list[str], procs: int, folder: Path) -> int:
     """Run `lemmata train` with these words in so many processes that share each batch; the exit code."""
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(procs)]
-    command += ["-m", "lemmata", "train", *_without(words, "--out", "--procs"), "--out", str(folder)]
+    command += ["-m", "lemmata", "train", *_words_without(words, "--out", "--procs"), "--out", str(folder)]
     threads = str(max(1, (os.cpu_count() or 1) // procs))
     environment = {"OMP_NUM_THREADS": threads, **os.environ}
     # A process group of its own, so that Ctrl-C comes once, from us: a worker takes a second one for "at once".
@@ -32,12 +32,12 @@ def run_processes(words: list[str], procs: int, folder: Path) -> int:
         start_new_session=True,
         preexec_fn=end_with_parent if os.name == "posix" else None,  # kill -9 of us must not leave it training
     )
-    with _forwarding(launcher) as asked:
+    with _forwarding_signals(launcher) as asked:
         _, noise = launcher.communicate()
     if asked:
         print(f"lemmata: {how_to_resume(words[0], folder, procs)}", file=sys.stderr)
         return 128 + asked[0]
-    said = _said(noise)
+    said = _process_messages(noise)
     if launcher.returncode == 0:
         for line in said:
             print(line, file=sys.stderr)
@@ -59,7 +59,7 @@ def how_to_resume(system: str, folder: Path, procs: int = 1) -> str:
 
 
 @contextlib.contextmanager
-def _forwarding(launcher: subprocess.Popen) -> Iterator[list[int]]:
+def _forwarding_signals(launcher: subprocess.Popen) -> Iterator[list[int]]:
     """Pass Ctrl-C, SIGTERM and a hang-up on to the launcher, which passes them on to its processes and waits."""
     asked: list[int] = []
 
@@ -77,12 +77,12 @@ def _forwarding(launcher: subprocess.Popen) -> Iterator[list[int]]:
             signal.signal(number, handler)
 
 
-def _said(noise: str) -> list[str]:
+def _process_messages(noise: str) -> list[str]:
     """What processes of ours wrote for people, each line once."""
     return list(dict.fromkeys(line for line in noise.splitlines() if line.startswith("lemmata: ")))
 
 
-def _without(words: list[str], *options: str) -> list[str]:
+def _words_without(words: list[str], *options: str) -> list[str]:
     """The words less these options and their values."""
     kept, skip = [], False
     for word in words:

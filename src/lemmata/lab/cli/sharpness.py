@@ -27,7 +27,7 @@ def tell_sharpness(screen: Console, catalog: Catalog, results: Mapping[str, Resu
     for head in ("numeric lies", "median", "worst explained", "worst", f"beyond {100 * ENOUGH:g} without a reason"):
         table.add_column(head, justify="right")
     for chapter, found in chapters.items():
-        table.add_row(chapter, *_cells([notice for _, _, notice in found]))
+        table.add_row(chapter, *_sharpness_cells([notice for _, _, notice in found]))
     screen.print(table)
     blunt = [(id, text, notice) for found in chapters.values() for id, text, notice in found if is_blunt(notice)]
     for id, text, notice in blunt:
@@ -39,7 +39,7 @@ def tell_sharpness(screen: Console, catalog: Catalog, results: Mapping[str, Resu
         )
 
 
-def _cells(notices: list[dict[str, Any]]) -> list[str]:
+def _sharpness_cells(notices: list[dict[str, Any]]) -> list[str]:
     own = [notice["away"] for notice in notices]
     plain = [away for away, notice in zip(own, notices, strict=True) if not notice["regime"]]
     explained = [away for away, notice in zip(own, notices, strict=True) if notice["regime"]]

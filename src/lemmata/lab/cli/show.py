@@ -50,14 +50,14 @@ def run(arguments: Arguments) -> int:
     if first.endswith(".py"):
         if len(rest) > 1:
             raise UserError(f"give a file and the id of one of its claims, got {len(rest)} words after {first}")
-        claim = _own(catalog, first, *rest)
+        claim = _own_claim(catalog, first, *rest)
         statement = Statement(claim.id, "claim", claim.function.replace("_", " "), claim.sentence, claim.cost)
-        return _show(arguments, catalog, statement, claim)
-    id = _named(catalog, " ".join(arguments.words))
-    return _show(arguments, catalog, catalog.statements[id], catalog.claims.get(id))
+        return _show_statement(arguments, catalog, statement, claim)
+    id = _named_statement(catalog, " ".join(arguments.words))
+    return _show_statement(arguments, catalog, catalog.statements[id], catalog.claims.get(id))
 
 
-def _named(catalog: Catalog, words: str) -> str:
+def _named_statement(catalog: Catalog, words: str) -> str:
     """The statement of that id, the only one whose id ends in it (`lstm`), or in which all the words occur."""
     if not words:
         raise UserError("which claim? give its id, or words of its statement; lemmata claims lists them")
@@ -74,7 +74,7 @@ def _named(catalog: Catalog, words: str) -> str:
     raise UserError(f"{words!r} is in {len(found)} statements: show one of {', '.join(found[:8])}{more}")
 
 
-def _own(catalog: Catalog, path: str, id: str = "") -> ClaimEntry:
+def _own_claim(catalog: Catalog, path: str, id: str = "") -> ClaimEntry:
     """A claim of a user's file."""
     chosen = select(catalog, [path])
     if chosen.faults:
@@ -84,9 +84,9 @@ def _own(catalog: Catalog, path: str, id: str = "") -> ClaimEntry:
     return chosen.claims[id or next(iter(chosen.claims))]
 
 
-def _show(arguments: Arguments, catalog: Catalog, statement: Statement, claim: ClaimEntry | None) -> int:
+def _show_statement(arguments: Arguments, catalog: Catalog, statement: Statement, claim: ClaimEntry | None) -> int:
     ledger = Ledger()
-    result = _result(claim, ledger) if claim else Result(statement.id, "open", reason="stated, no check yet")
+    result = _result_of_claim(claim, ledger) if claim else Result(statement.id, "open", reason="stated, no check yet")
     for message in ledger.messages:
         print(f"lemmata: {message}", file=sys.stderr)
     if arguments.figure:
@@ -112,20 +112,20 @@ def page(
     if result is None:
         screen.print(f"  [dim]not judged yet: it is a long one; lemmata check {statement.id}[/]")
     else:
-        _verdict(screen, result)
+        _print_verdict(screen, result)
         if result.evidence and result.evidence["figure"]:
             from lemmata.lab.figures.terminal import draw
 
             screen.print(Padding(draw(Figure.from_json(result.evidence["figure"])), (1, 0, 0, 4)))
-    _why(screen, catalog, statement)
+    _print_why(screen, catalog, statement)
     if claim and claim.lies:
         screen.print("\n  [bold]Lies[/] [dim]that the same check must reject[/]")
         for index, lie in enumerate(claim.lies):
             outcome = result.lies[index] if result and index < len(result.lies) else None
             screen.print() if index else None
-            _lie(screen, statement, lie, outcome)
+            _print_lie(screen, statement, lie, outcome)
     _other_misprints(screen, catalog, statement, result)
-    _systems(screen, catalog, statement.id)
+    _print_systems(screen, catalog, statement.id)
     places: dict[str, list[str]] = {}
     for source in statement.sources:
         places.setdefault(source["source"], []).append(maths(source["where"]))
@@ -136,14 +136,14 @@ def page(
     if claim:
         screen.print("\n  [bold]Check[/]")
         screen.print(Padding(maths(claim.sentence), (0, 0, 0, 4)))
-        screen.print(f"    [dim]{_short(claim.path)}:{claim.line}[/]")
-        own = "" if claim.id in catalog.statements else f"{_short(claim.path)} "
+        screen.print(f"    [dim]{_short_path(claim.path)}:{claim.line}[/]")
+        own = "" if claim.id in catalog.statements else f"{_short_path(claim.path)} "
         screen.print(f"    lemmata check {own}{claim.id} --fresh", soft_wrap=True)
         screen.print("    [dim]What a verdict rests on: /trust in lemmata serve[/]", soft_wrap=True)
     screen.print()
 
 
-def _result(claim: ClaimEntry, ledger: Ledger) -> Result | None:
+def _result_of_claim(claim: ClaimEntry, ledger: Ledger) -> Result | None:
     """The remembered verdict, or a fresh one; None for a long claim that was never judged."""
     known = remembered([claim], ledger)
     if claim.id in known or claim.cost == "long":
@@ -156,7 +156,7 @@ def _result(claim: ClaimEntry, ledger: Ledger) -> Result | None:
         engine.stop()
 
 
-def _verdict(screen: Console, result: Result) -> None:
+def _print_verdict(screen: Console, result: Result) -> None:
     evidence = result.evidence or {}
     word = "proved" if evidence.get("proof") else "checked"
     ground = f"[dim]{word} {GROUNDS[result.by]} in {seconds(result.seconds)}[/]" if result.by else ""
@@ -167,7 +167,7 @@ def _verdict(screen: Console, result: Result) -> None:
         screen.print(Padding(words(sentence(evidence)), (0, 0, 0, 4)))
 
 
-def _lie(screen: Console, statement: Statement, lie: LieEntry, outcome: dict[str, Any] | None) -> None:
+def _print_lie(screen: Console, statement: Statement, lie: LieEntry, outcome: dict[str, Any] | None) -> None:
     rejected = outcome["rejected"] if outcome else None
     word, shape = {True: ("rejected", "refuted"), False: ("accepted", "weak"), None: ("not run", "open")}[rejected]
     word = f"[{STYLES[shape]}]{shape_of(shape)} {word}[/]"
@@ -186,7 +186,7 @@ def _lie(screen: Console, statement: Statement, lie: LieEntry, outcome: dict[str
         screen.print(Padding(f"correct: {maths(erratum.correct)}", (0, 0, 0, 16)))
 
 
-def _why(screen: Console, catalog: Catalog, statement: Statement) -> None:
+def _print_why(screen: Console, catalog: Catalog, statement: Statement) -> None:
     """Why it is true, what that takes as known, and what builds on it."""
     if statement.why:
         screen.print("\n  [bold]Why[/]")
@@ -209,13 +209,13 @@ def _other_misprints(screen: Console, catalog: Catalog, statement: Statement, re
         screen.print(Padding(f"{maths(why)} Correct: {maths(erratum.correct)}", (0, 0, 0, 4)))
 
 
-def _systems(screen: Console, catalog: Catalog, id: str) -> None:
+def _print_systems(screen: Console, catalog: Catalog, id: str) -> None:
     """The code that the statement is about: the line that imports each system which promises it."""
     promising = [entry for entry in catalog.systems.values() if id in entry.claims]
     if promising:
         screen.print("\n  [bold]Code[/]")
     for entry in promising:
-        screen.print(f"    {entry.import_line}  [dim]# {_short(entry.path)}:{entry.line}[/]", soft_wrap=True)
+        screen.print(f"    {entry.import_line}  [dim]# {_short_path(entry.path)}:{entry.line}[/]", soft_wrap=True)
 
 
 def _write_figure(path: Path, result: Result | None) -> None:
@@ -230,7 +230,7 @@ def _write_figure(path: Path, result: Result | None) -> None:
     print(f"wrote {path}", file=sys.stderr)
 
 
-def _short(path: Path) -> str:
+def _short_path(path: Path) -> str:
     try:
         return str(path.relative_to(Path.cwd()))
     except ValueError:

@@ -34,7 +34,7 @@ def run(arguments: Arguments) -> int:
     for problem in catalog.problems:
         print(f"lemmata: {problem}", file=sys.stderr)
     if not arguments.source:
-        return _list(catalog, notes, arguments.json)
+        return _list_sources(catalog, notes, arguments.json)
     source = arguments.source.zfill(3)  # 3 is 003
     if source not in notes:
         raise UserError(f"unknown source {arguments.source!r}: the sources are {', '.join(notes)}")
@@ -42,28 +42,30 @@ def run(arguments: Arguments) -> int:
     ledger = Ledger()
     known = remembered((catalog.claims[s.id] for _, s in rows if s.id in catalog.claims), ledger)
     if arguments.json:
-        print_json([_row(catalog, known, source, where, statement) for where, statement in rows])
+        print_json([_source_row(catalog, known, source, where, statement) for where, statement in rows])
     else:
-        _print(catalog, known, source, notes[source], rows)
+        _print_source(catalog, known, source, notes[source], rows)
     return 0
 
 
-def _row(catalog: Catalog, known: dict[str, Result], source: str, where: str, statement: Statement) -> dict[str, Any]:
+def _source_row(
+    catalog: Catalog, known: dict[str, Result], source: str, where: str, statement: Statement
+) -> dict[str, Any]:
     errata = [e for e in statement.errata if e.source == source]
     return {
         "where": where,
         "id": statement.id,
         "title": statement.title,
-        "verdict": _verdict(catalog, known, statement.id),
+        "verdict": _verdict_word(catalog, known, statement.id),
         "misprints": [{"number": e.number, "settled": settlement(catalog, known, statement.id, e)} for e in errata],
     }
 
 
-def _verdict(catalog: Catalog, known: dict[str, Result], id: str) -> str:
+def _verdict_word(catalog: Catalog, known: dict[str, Result], id: str) -> str:
     return known[id].verdict if id in known else "open" if id not in catalog.claims else "not judged"
 
 
-def _print(
+def _print_source(
     catalog: Catalog, known: dict[str, Result], source: str, note: dict[str, str], rows: list[tuple[str, Statement]]
 ) -> None:
     screen = console()
@@ -73,7 +75,7 @@ def _print(
         table.add_column(heading, no_wrap=heading in ("id", "verdict"))
     last = None
     for where, statement in rows:
-        row = _row(catalog, known, source, where, statement)
+        row = _source_row(catalog, known, source, where, statement)
         verdict = "[dim]not judged[/]" if row["verdict"] == "not judged" else mark(row["verdict"])
         told = "not run yet" if row["verdict"] == "not judged" else ""
         misprints = ", ".join(f"{source}/{m['number']} {told or m['settled']}" for m in row["misprints"])
@@ -83,7 +85,7 @@ def _print(
     screen.print(f"\n{len(rows)} statements; nothing of this source's part in the catalog is left out.")
 
 
-def _list(catalog: Catalog, notes: dict[str, dict[str, str]], as_json: bool) -> int:
+def _list_sources(catalog: Catalog, notes: dict[str, dict[str, str]], as_json: bool) -> int:
     rows = [{"source": key, **note, "statements": len(cited(catalog, key))} for key, note in notes.items()]
     if as_json:
         print_json(rows)

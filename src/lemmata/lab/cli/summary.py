@@ -35,7 +35,7 @@ def summarise(
     truths = any(result.truth_only for result in results.values())
     tally = Counter(result.verdict for result in results.values())
     screen.print()
-    screen.print(_table(catalog, results))
+    screen.print(_summary_table(catalog, results))
     screen.print()
     fallen = [result for result in results.values() if result.verdict in ("refuted", "weak", "error")]
     faults = Counter(result.reason for result in fallen if result.verdict == "error")
@@ -60,12 +60,12 @@ def summarise(
         screen.print(f"[green]Nothing fell.[/] {told} ({seconds(took)}).")
     if left_out:
         screen.print(f"[dim]{count(len(left_out), 'long claim')} left out: add --all.[/]")
-    shown = _misprints(screen, catalog, results) if not truths else ""
+    shown = _print_misprints(screen, catalog, results) if not truths else ""
     if everything:
         _try_next(screen, catalog, shown or next(iter(results), ""))
 
 
-def _table(catalog: Catalog, results: Mapping[str, Result]) -> Table:
+def _summary_table(catalog: Catalog, results: Mapping[str, Result]) -> Table:
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
     nothing = "[dim]·[/]" if unicode_works() else "[dim].[/]"
     table.add_column("chapter")
@@ -85,7 +85,7 @@ def _table(catalog: Catalog, results: Mapping[str, Result]) -> Table:
     return table
 
 
-def _misprints(screen: Console, catalog: Catalog, results: Mapping[str, Result]) -> str:
+def _print_misprints(screen: Console, catalog: Catalog, results: Mapping[str, Result]) -> str:
     """How many misprints fell, and one of them to look at; returns its id."""
     errata = [(id, e) for id in results if id in catalog.statements for e in catalog.statements[id].errata]
     if not errata:

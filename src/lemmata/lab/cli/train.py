@@ -83,8 +83,8 @@ def parse_own(words: list[str]) -> Any:
     words = [re.sub("^--optim(?==|$)", "--optimizer", word) for word in words]  # which is typed often
     system, *rest = with_depth(catalog, words)
     folder = _to_resume(catalog, system, rest) if "--resume" in rest else None
-    record = _record(folder) if folder else {}
-    entry, data = choose(catalog, system, _value(rest, "--data") or str(record.get("data", "")))
+    record = _run_record(folder) if folder else {}
+    entry, data = choose(catalog, system, _option_value(rest, "--data") or str(record.get("data", "")))
     if record and (record.get("system"), record.get("data")) != (system, data):
         raise UserError(f"{folder} holds a run of {record.get('system')} on {record.get('data')}: resume that one")
     config, options = defaults(entry, record)
@@ -92,16 +92,16 @@ def parse_own(words: list[str]) -> Any:
     own = ", or a .csv or .npz file or a folder of images of yours" if takes_files(catalog, system) else ""
     fields = [
         ("data", Annotated[str, tyro.conf.arg(help=f"What it learns from: {', '.join(names)}{own}.")], data),
-        ("config", _group(type(config), system, "Configuration of the system."), config),
-        ("options", _group(type(options), "training", "How it is trained."), options),
+        ("config", _option_group(type(config), system, "Configuration of the system."), config),
+        ("options", _option_group(type(options), "training", "How it is trained."), options),
     ]
-    known = {"__doc__": _about(system, data, names, bool(own)), "system": system, "folder": folder}
+    known = {"__doc__": _help_beginning(system, data, names, bool(own)), "system": system, "folder": folder}
     known |= {"entry": entry, "words": [system, *rest]}
     kind = dataclasses.make_dataclass("Arguments", fields, bases=(Arguments,), namespace=known, frozen=True)
     return parse_words(kind, f"train {system}", rest)
 
 
-def _about(system: str, data: str, names: list[str], own: bool) -> str:
+def _help_beginning(system: str, data: str, names: list[str], own: bool) -> str:
     """What the help says first: which data set its options belong to, and where those of the others are."""
     text = f"Train {system} on {data} and keep everything in a run folder."
     if others := [*(name for name in names if name != data), *(["FILE"] if own and not is_path(data) else [])]:
@@ -109,11 +109,11 @@ def _about(system: str, data: str, names: list[str], own: bool) -> str:
     return text
 
 
-def _group(kind: type, name: str, help: str) -> Any:
+def _option_group(kind: type, name: str, help: str) -> Any:
     return Annotated[kind, tyro.conf.OmitArgPrefixes, tyro.conf.arg(name=name, help=help)]
 
 
-def _value(words: list[str], option: str) -> str:
+def _option_value(words: list[str], option: str) -> str:
     """What follows an option, before tyro has seen the words: it decides which options there are."""
     for word, following in pairwise([*words, ""]):
         if word == option:
@@ -124,25 +124,25 @@ def _value(words: list[str], option: str) -> str:
 
 
 def _to_resume(catalog: Catalog, system: str, words: list[str]) -> Path:
-    if out := _value(words, "--out"):
+    if out := _option_value(words, "--out"):
         return Path(out)
-    _, data = choose(catalog, system, _value(words, "--data"))
+    _, data = choose(catalog, system, _option_value(words, "--data"))
     from lemmata.train.folder import numbered_folders
 
-    folders = numbered_folders(RUNS, _stem(system, data))
+    folders = numbered_folders(RUNS, _run_stem(system, data))
     numbers = [number for number, folder in folders.items() if (folder / "run.json").exists()]
     if not numbers:
         raise UserError(f"there is no run of {system} on {data} in {RUNS}/ to resume: leave out --resume or give --out")
     return folders[max(numbers)]
 
 
-def _stem(system: str, data: str) -> str:
+def _run_stem(system: str, data: str) -> str:
     """runs/mlp-moons-1, and for a file of one's own runs/mlp-houses-1."""
     name = re.sub(r"[^\w.-]+", "_", Path(data).resolve().stem) if is_path(data) else data
     return f"{system}-{name or 'data'}"
 
 
-def _record(folder: Path) -> dict[str, Any]:
+def _run_record(folder: Path) -> dict[str, Any]:
     from lemmata.train.folder import read_record
 
     try:
@@ -153,28 +153,28 @@ def _record(folder: Path) -> dict[str, Any]:
 
 def run(arguments: Any) -> int:
     if isinstance(arguments, Listing):
-        return _list(arguments)
+        return _list_recipes(arguments)
     if not 1 <= arguments.procs <= 1024:
         raise UserError(f"--procs must be from 1 to 1024, got {arguments.procs}")
     if not arguments.compare and any(word.partition("=")[0] == "--compare" for word in arguments.words):
         raise UserError("--compare needs tricks, as in --compare dropout,batchnorm+weight_decay, got none")
     if arguments.resume and not arguments.compare:
-        return _train(arguments, arguments.folder)
+        return _train_system(arguments, arguments.folder)
     from lemmata.lab.cli.compare import run_comparison
     from lemmata.train.folder import free_folder
 
     made = not arguments.out
-    stem = _stem(arguments.system, arguments.data) + ("-compared" if arguments.compare else "")
+    stem = _run_stem(arguments.system, arguments.data) + ("-compared" if arguments.compare else "")
     folder = free_folder(RUNS, stem) if made else Path(arguments.out)
     try:
-        return (run_comparison if arguments.compare else _train)(arguments, folder)
+        return (run_comparison if arguments.compare else _train_system)(arguments, folder)
     finally:
         if made:
             with suppress(OSError):
                 folder.rmdir()  # only while it is empty: nothing was trained
 
 
-def _list(arguments: Listing) -> int:
+def _list_recipes(arguments: Listing) -> int:
     catalog = catalogs.load()
     if arguments.json:
         print_json([{"system": e.system, "data": e.data.split(), "metric": e.metric} for e in catalog.recipes])
@@ -197,7 +197,7 @@ def _list(arguments: Listing) -> int:
 # --- Training ---
 
 
-def _train(arguments: Any, folder: Path) -> int:
+def _train_system(arguments: Any, folder: Path) -> int:
     if arguments.procs > 1 and "RANK" not in os.environ:
         return run_processes(arguments.words, arguments.procs, folder)
     from lemmata.lab.cli.live import Live
@@ -210,7 +210,7 @@ def _train(arguments: Any, folder: Path) -> int:
     quiet = arguments.quiet or not first or (arguments.json and not screen.is_terminal)
     live = Live(screen, arguments.entry.metric, quiet)
     try:
-        done = _run(arguments, folder, live, first)
+        done = _run_recipe(arguments, folder, live, first)
     except (KeyboardInterrupt, SystemExit) as stop:
         live.close()
         if first:
@@ -226,18 +226,18 @@ def _train(arguments: Any, folder: Path) -> int:
     finally:
         live.close()
     if first:
-        _report(arguments, done, live)
+        _report_run(arguments, done, live)
     return 0
 
 
-def _run(arguments: Any, folder: Path, live: "Live", first: bool) -> "Run":
+def _run_recipe(arguments: Any, folder: Path, live: "Live", first: bool) -> "Run":
     from lemmata.lab.cli.live import Drawn
     from lemmata.train.loop import run_experiment
     from lemmata.train.watch import TensorBoard
 
     entry = arguments.entry
     experiment = Recipe.at(entry)(arguments.data, arguments.config, arguments.options)
-    if arguments.resume and _record(folder).get("notes", {}).get("sha256") != experiment.notes.get("sha256"):
+    if arguments.resume and _run_record(folder).get("notes", {}).get("sha256") != experiment.notes.get("sha256"):
         raise UserError(f"{arguments.data} has changed since this run began: start a new one")
     live.metric = experiment.metric
     record = record_of(entry, arguments.data, arguments.config, experiment)
@@ -251,7 +251,7 @@ def _run(arguments: Any, folder: Path, live: "Live", first: bool) -> "Run":
     return run_experiment(experiment, out=folder, resume=arguments.resume, watchers=watchers, record=record)
 
 
-def _report(arguments: Any, done: "Run", live: "Live") -> None:
+def _report_run(arguments: Any, done: "Run", live: "Live") -> None:
     from lemmata.lab.cli.live import curve, draw_figures
     from lemmata.lab.figures.terminal import draw
     from lemmata.lab.words import is_fraction, score
@@ -269,7 +269,7 @@ def _report(arguments: Any, done: "Run", live: "Live") -> None:
     how = {"converged": ", nothing left to learn", "patience": ", no better score for a while"}.get(done.stopped, "")
     length = f"{count(done.epochs, 'epoch')} in {seconds(done.seconds)}{how}"
     screen.print(f"[bold]{'  '.join(score(*pair) for pair in scores)}[/]  on the test examples, after {length}")
-    baselines = _record(done.folder).get("notes", {}).get("baselines")
+    baselines = _run_record(done.folder).get("notes", {}).get("baselines")
     if isinstance(baselines, dict):
         told = "; ".join(score(name, value, share=is_fraction(live.metric)) for name, value in baselines.items())
         screen.print(f"[dim]for comparison: {told}[/]", soft_wrap=True)

@@ -33,13 +33,13 @@ def charts(figure: Figure, looks: dict[int, int], width: float, top: float) -> t
     drawn, height, share = [], 0.0, width / max(1, len(heats))
     if share < NARROW and any(isinstance(heat, Heat) and (heat.rows or heat.columns) for heat in heats):
         for heat in heats:
-            part, tall = _chart(dataclasses.replace(figure, marks=[heat, *others]), looks, width, top + height)
+            part, tall = _draw_chart(dataclasses.replace(figure, marks=[heat, *others]), looks, width, top + height)
             drawn += part
             height += tall + MARGIN
         return drawn, height
     for i, marks in enumerate([[heat, *others] for heat in heats] or [others]):
         if marks:
-            part, tall = _chart(dataclasses.replace(figure, marks=marks), looks, share, top)
+            part, tall = _draw_chart(dataclasses.replace(figure, marks=marks), looks, share, top)
             drawn += part if i == 0 else [f'<g transform="translate({clean(i * share)} 0)">', *part, "</g>"]
             height = max(height, tall)
     return drawn, height
@@ -70,15 +70,15 @@ class Frame:
             yield (self.across(u), self.up(v)) if usable(u, self.x.log) and usable(v, self.y.log) else None
 
 
-def _chart(figure: Figure, looks: dict[int, int], width: float, top: float) -> tuple[list[str], float]:
-    x, y = _scales(figure)
+def _draw_chart(figure: Figure, looks: dict[int, int], width: float, top: float) -> tuple[list[str], float]:
+    x, y = _figure_scales(figure)
     ground = figure.marks[0] if isinstance(figure.marks[0], Heat | Polygons) else None
     heat = ground if isinstance(ground, Heat) else None
     bars = [mark for mark in figure.marks if isinstance(mark, Bars)]
     down = heat is not None and heat.y is None
-    y_ticks = [] if is_plan(figure) else _whole(y.ticks(6)) if down else y.ticks(6)
+    y_ticks = [] if is_plan(figure) else _whole_ticks(y.ticks(6)) if down else y.ticks(6)
     if heat is not None and heat.rows:
-        y_ticks = [(row, _shortened(str(name), width / 3)) for row, name in enumerate(heat.rows)]
+        y_ticks = [(row, _shorten_name(str(name), width / 3)) for row, name in enumerate(heat.rows)]
     left = MARGIN + max([text_width(label, 12) for _, label in y_ticks], default=0) + 8
     right = width - MARGIN - (58 if ground else 0)
     head = top + (24 if figure.y_label or (ground and ground.label) else 6)
@@ -94,12 +94,14 @@ def _chart(figure: Figure, looks: dict[int, int], width: float, top: float) -> t
     labels, below = (
         ([], 0.0)
         if is_plan(figure)
-        else _names(frame, names)
+        else _bar_names(frame, names)
         if names
-        else _numbers(frame, whole=heat is not None and heat.x is None)
+        else _axis_numbers(frame, whole=heat is not None and heat.x is None)
     )
-    drawn = [] if ground else [_rule(frame, frame.up(value), ".35" if value == 0 else ".13") for value, _ in y_ticks]
-    drawn += _marks(figure, looks, frame)
+    drawn = (
+        [] if ground else [_zero_rule(frame, frame.up(value), ".35" if value == 0 else ".13") for value, _ in y_ticks]
+    )
+    drawn += _draw_marks(figure, looks, frame)
     drawn += [text(left - 7, frame.up(value) + 4, label, "soft small", "end") for value, label in y_ticks]
     drawn += labels
     if ground is None and not is_plan(figure):
@@ -117,15 +119,15 @@ def _chart(figure: Figure, looks: dict[int, int], width: float, top: float) -> t
 # --- Scales and ticks ------------------------------------------------------------------------------------------
 
 
-def _scales(figure: Figure) -> tuple[Scale, Scale]:
+def _figure_scales(figure: Figure) -> tuple[Scale, Scale]:
     xs, ys, bars = [], [], 0
     for mark in figure.marks:
         if isinstance(mark, Bars):
             bars = max(bars, len(mark.names))
             ys += [value * 1.05 for value in mark.values if usable(value)]  # room for the value above the bar
         elif isinstance(mark, Heat):
-            xs += _edges(mark.x, max(map(len, mark.values)), figure.x_log)
-            ys += _edges(mark.y, len(mark.values), figure.y_log)
+            xs += _cell_edges(mark.x, max(map(len, mark.values)), figure.x_log)
+            ys += _cell_edges(mark.y, len(mark.values), figure.y_log)
         elif isinstance(mark, Polygons):
             xs += [value for polygon in mark.x for value in polygon]
             ys += [value for polygon in mark.y for value in polygon]
@@ -156,7 +158,7 @@ def _to_scale(x: Scale, y: Scale, ratio: float) -> tuple[Scale, Scale]:
     )
 
 
-def _edges(centres: Sequence[float] | None, length: int, log: bool) -> list[float]:
+def _cell_edges(centres: Sequence[float] | None, length: int, log: bool) -> list[float]:
     """The borders of cells with these centres: half-way between them, in the sense of the axis."""
     if centres is None:
         centres = range(length)
@@ -167,15 +169,15 @@ def _edges(centres: Sequence[float] | None, length: int, log: bool) -> list[floa
     return [math.exp(edge) if log else edge for edge in (first, *half, last)]
 
 
-def _whole(ticks: list[tuple[float, str]]) -> list[tuple[float, str]]:
+def _whole_ticks(ticks: list[tuple[float, str]]) -> list[tuple[float, str]]:
     """Only the ticks that count something: rows, columns."""
     return [(value, str(round(value))) for value, _ in ticks if abs(value - round(value)) < 1e-9]
 
 
-def _numbers(frame: Frame, whole: bool) -> tuple[list[str], float]:
+def _axis_numbers(frame: Frame, whole: bool) -> tuple[list[str], float]:
     ticks = frame.x.ticks(max(3, int((frame.right - frame.left) / 75)))
     drawn = []
-    for value, label in _whole(ticks) if whole else ticks:
+    for value, label in _whole_ticks(ticks) if whole else ticks:
         place = frame.across(value)
         drawn.append(f'<path d="M{clean(place)} {clean(frame.bottom)}v4" stroke="currentColor" opacity=".6"/>')
         inside = min(place, frame.right + MARGIN - 2 - text_width(label, 12) / 2)
@@ -183,7 +185,7 @@ def _numbers(frame: Frame, whole: bool) -> tuple[list[str], float]:
     return drawn, 17.0
 
 
-def _names(frame: Frame, names: list[str]) -> tuple[list[str], float]:
+def _bar_names(frame: Frame, names: list[str]) -> tuple[list[str], float]:
     """The names below their bars: in lines if they fit, slanted if they do not, thinned out if they are many."""
     slot = (frame.right - frame.left) / max(1, len(names))
     lines = [wrapped(name, slot - 4, 12) for name in names]
@@ -199,17 +201,17 @@ def _names(frame: Frame, names: list[str]) -> tuple[list[str], float]:
         stride = math.ceil((max(text_width(name, 12) for name in names) + 8) / slot)
         shown = range(0, len(names), stride)
         return [text(frame.across(i), bottom, names[i], "soft small", "middle") for i in shown], 17.0
-    short = [_shortened(name, 1.2 * frame.across(i)) for i, name in enumerate(names)]  # 1.2 = 1 / cos 35°
+    short = [_shorten_name(name, 1.2 * frame.across(i)) for i, name in enumerate(names)]  # 1.2 = 1 / cos 35°
     drawn = [text(frame.across(i) + 4, bottom - 3, name, "soft small", "end", -35) for i, name in enumerate(short)]
     return drawn, 18.0 + 0.574 * max(text_width(name, 12) for name in short)  # 0.574 = sin 35°
 
 
-def _shortened(name: str, room: float) -> str:
+def _shorten_name(name: str, room: float) -> str:
     kept = next((k for k in range(len(name), 0, -1) if text_width(name[:k], 12) <= min(room, 150)), 1)
     return name if kept == len(name) else name[: kept - 1] + "…"
 
 
-def _rule(frame: Frame, height: float, opacity: str) -> str:
+def _zero_rule(frame: Frame, height: float, opacity: str) -> str:
     path = f"M{clean(frame.left)} {clean(height)}H{clean(frame.right)}"
     return f'<path d="{path}" stroke="currentColor" opacity="{opacity}"/>'
 
@@ -217,7 +219,7 @@ def _rule(frame: Frame, height: float, opacity: str) -> str:
 # --- Marks -----------------------------------------------------------------------------------------------------
 
 
-def _marks(figure: Figure, looks: dict[int, int], frame: Frame) -> list[str]:
+def _draw_marks(figure: Figure, looks: dict[int, int], frame: Frame) -> list[str]:
     """From the ground up: matrices and areas first, measurements on top."""
     drawn: list[str] = []
     bars = [mark for mark in figure.marks if isinstance(mark, Bars)]
@@ -228,19 +230,19 @@ def _marks(figure: Figure, looks: dict[int, int], frame: Frame) -> list[str]:
             if not isinstance(mark, kind):
                 continue
             if isinstance(mark, Heat):
-                drawn += _heat(mark, frame)
+                drawn += _draw_heat(mark, frame)
                 continue
             if isinstance(mark, Polygons):
-                drawn += _polygons(mark, frame)
+                drawn += _draw_polygons(mark, frame)
                 continue
             look = looks[id(mark)]
             drawn.append(f'<g class="s{look % COLOURS}">')
             if isinstance(mark, Band):
-                drawn.append(_band(mark, frame))
+                drawn.append(_draw_band(mark, frame))
             elif isinstance(mark, Bars):
-                drawn += _bars(mark, frame, bars.index(mark), len(bars))
+                drawn += _draw_bars(mark, frame, bars.index(mark), len(bars))
             elif isinstance(mark, Line):
-                paths = list(_runs(frame, mark))
+                paths = list(_curve_runs(frame, mark))
                 if coloured:  # a light seam, or a curve would sink into a ground of its own colour
                     drawn += [f'<path d="{path}" fill="none" stroke="#fff" stroke-width="5"/>' for path in paths]
                 if len(paths) > EDGES:  # of a graph: one light path, on which the nodes are seen
@@ -248,25 +250,25 @@ def _marks(figure: Figure, looks: dict[int, int], frame: Frame) -> list[str]:
                 else:
                     drawn += [stroke(path, look) for path in paths]
             elif isinstance(mark, Points):
-                drawn += _points(mark, frame, look, crowded)
+                drawn += _draw_points(mark, frame, look, crowded)
             drawn.append("</g>")
     return drawn
 
 
-def _runs(frame: Frame, line: Line) -> Iterator[str]:
+def _curve_runs(frame: Frame, line: Line) -> Iterator[str]:
     """The curve in unbroken runs, without points that no pixel could show."""
     run: list[tuple[float, float]] = []
     for place in [*frame.places(line.x, line.y), None]:
         if place is not None:
             run.append(place)
         elif run:
-            kept = _thinned(run)
+            kept = _thin_run(run)
             kept = kept if len(kept) > 1 else [(kept[0][0] - 3, kept[0][1]), (kept[0][0] + 3, kept[0][1])]
             yield "M" + "L".join(f"{clean(u)} {clean(v)}" for u, v in kept)
             run = []
 
 
-def _thinned(run: list[tuple[float, float]]) -> list[tuple[float, float]]:
+def _thin_run(run: list[tuple[float, float]]) -> list[tuple[float, float]]:
     """Of the points that share a pixel column, the first, the lowest, the highest and the last."""
     if len(run) < 2000 or any(a[0] > b[0] for a, b in pairwise(run)):
         return run
@@ -280,7 +282,7 @@ def _thinned(run: list[tuple[float, float]]) -> list[tuple[float, float]]:
     return [run[i] for i in kept]
 
 
-def _points(points: Points, frame: Frame, look: int, crowded: bool) -> Iterator[str]:
+def _draw_points(points: Points, frame: Frame, look: int, crowded: bool) -> Iterator[str]:
     """A marker for each point, with its numbers on hover while there are few enough to aim at; small in a crowd."""
     seen: dict[tuple[float, float], tuple[float, float]] = {}
     for place, u, v in zip(frame.places(points.x, points.y), points.x, points.y, strict=True):
@@ -295,7 +297,7 @@ def _points(points: Points, frame: Frame, look: int, crowded: bool) -> Iterator[
         yield f'<path class="mark" d="{marker(left, top, look)}"><title>{name}{number(u)}, {number(v)}</title></path>'
 
 
-def _band(band: Band, frame: Frame) -> str:
+def _draw_band(band: Band, frame: Frame) -> str:
     pairs = zip(frame.places(band.x, band.low), frame.places(band.x, band.high), strict=True)
     sides = [(low, high) for low, high in pairs if low and high]
     around = [low for low, _ in sides] + [high for _, high in reversed(sides)]
@@ -303,7 +305,7 @@ def _band(band: Band, frame: Frame) -> str:
     return f'<path d="M{path}z" fill="currentColor" opacity=".22"/>' if around else ""
 
 
-def _bars(bars: Bars, frame: Frame, place: int, of: int) -> Iterator[str]:
+def _draw_bars(bars: Bars, frame: Frame, place: int, of: int) -> Iterator[str]:
     """One group of bars; their values stand on them where there is room."""
     wide = 0.76 / of
     ground = frame.bottom if frame.y.log else frame.up(0.0)
@@ -322,27 +324,27 @@ def _bars(bars: Bars, frame: Frame, place: int, of: int) -> Iterator[str]:
             yield text((left + right) / 2, above, number(value), "ink small", "middle")
 
 
-def _heat(heat: Heat, frame: Frame) -> list[str]:
+def _draw_heat(heat: Heat, frame: Frame) -> list[str]:
     """The matrix and the bar that explains its colours."""
-    scale, ramp = _colours([value for row in heat.values for value in row])
+    scale, ramp = _colour_scale([value for row in heat.values for value in row])
     rows = shrunk(heat.values)
-    xs = _spread([frame.across(e) for e in _edges(heat.x, len(heat.values[0]), frame.x.log)], len(rows[0]))
-    ys = _spread([frame.up(e) for e in _edges(heat.y, len(heat.values), frame.y.log)], len(rows))
-    return cells(rows, xs, ys, scale, ramp) + _ladder(scale, ramp, frame, heat.label)
+    xs = _spread_edges([frame.across(e) for e in _cell_edges(heat.x, len(heat.values[0]), frame.x.log)], len(rows[0]))
+    ys = _spread_edges([frame.up(e) for e in _cell_edges(heat.y, len(heat.values), frame.y.log)], len(rows))
+    return cells(rows, xs, ys, scale, ramp) + _colour_ladder(scale, ramp, frame, heat.label)
 
 
-def _polygons(mark: Polygons, frame: Frame) -> list[str]:
+def _draw_polygons(mark: Polygons, frame: Frame) -> list[str]:
     """The areas with thin borders, and the bar that explains their colours."""
-    scale, ramp = _colours(mark.values)
+    scale, ramp = _colour_scale(mark.values)
     border = "1" if len(mark.values) < 500 else ".3"
     drawn = [f'<g stroke="#ffffff" stroke-width="{border}" stroke-linejoin="round">']
     for x, y, value in zip(mark.x, mark.y, mark.values, strict=True):
         path = "L".join(f"{clean(u)} {clean(v)}" for u, v in filter(None, frame.places(x, y)))
         drawn.append(f'<path fill="{shade(scale(value), ramp)}" d="M{path}z"><title>{number(value)}</title></path>')
-    return [*drawn, "</g>", *_ladder(scale, ramp, frame, mark.label)]
+    return [*drawn, "</g>", *_colour_ladder(scale, ramp, frame, mark.label)]
 
 
-def _colours(values: Sequence[Any]) -> tuple[Scale, Sequence[str]]:
+def _colour_scale(values: Sequence[Any]) -> tuple[Scale, Sequence[str]]:
     """A scale and its ramp: two-sided, and as far both ways, where the values have both signs."""
     found = [value for value in values if usable(value)]
     low, high = (min(found), max(found)) if found else (0.0, 1.0)
@@ -351,7 +353,7 @@ def _colours(values: Sequence[Any]) -> tuple[Scale, Sequence[str]]:
     return (Scale(low, high) if low < high else Scale(low - 0.5, low + 0.5)), SEQUENTIAL
 
 
-def _ladder(scale: Scale, ramp: Sequence[str], frame: Frame, label: str) -> list[str]:
+def _colour_ladder(scale: Scale, ramp: Sequence[str], frame: Frame, label: str) -> list[str]:
     left, reach = frame.right + 12, scale.high - scale.low
     steps = [frame.bottom + (frame.top - frame.bottom) * k / 48 for k in range(49)]
     ladder = [[scale.low + reach * (k + 0.5) / 48] for k in range(48)]
@@ -362,7 +364,7 @@ def _ladder(scale: Scale, ramp: Sequence[str], frame: Frame, label: str) -> list
     return [*drawn, text(left + 46, frame.top - 8, label, "", "end")] if label else drawn
 
 
-def _spread(edges: list[float], length: int) -> list[float]:
+def _spread_edges(edges: list[float], length: int) -> list[float]:
     """The edges of as many blocks, when cells were averaged together."""
     stride = math.ceil((len(edges) - 1) / length)
     return [*edges[:-1:stride], edges[-1]]

@@ -18,17 +18,17 @@ MARKERS = "os^DXP"
 
 def axes(figure: Figure, ax: "Axes | None" = None) -> "Axes | list[Axes]":
     """The figure on `ax`, or on new axes; several images stand on a row of new axes."""
-    pyplot = _pyplot()
+    pyplot = _import_pyplot()
     images = [mark for mark in figure.marks if isinstance(mark, Image)]
     if len(images) > 1 and ax is None:
-        return _gallery(pyplot, figure.title, images)
-    return _single(figure, ax or pyplot.subplots(layout="constrained")[1])
+        return _image_gallery(pyplot, figure.title, images)
+    return _single_axes(figure, ax or pyplot.subplots(layout="constrained")[1])
 
 
-def _single(figure: Figure, ax: Any) -> Any:
+def _single_axes(figure: Figure, ax: Any) -> Any:
     series: dict[object, int] = {}
     for mark in figure.marks:
-        _add(ax, mark, series.setdefault(mark.label or id(mark), len(series)))
+        _add_mark(ax, mark, series.setdefault(mark.label or id(mark), len(series)))
     ax.set(title=figure.title, xlabel=figure.x_label, ylabel=figure.y_label)
     for axis, log in (("x", figure.x_log), ("y", figure.y_log)):
         if log:
@@ -43,7 +43,7 @@ def _single(figure: Figure, ax: Any) -> Any:
     return ax
 
 
-def _pyplot() -> Any:
+def _import_pyplot() -> Any:
     try:
         from matplotlib import pyplot
     except ImportError:
@@ -51,49 +51,53 @@ def _pyplot() -> Any:
     return pyplot
 
 
-def _gallery(pyplot: Any, title: str, images: list[Image]) -> "list[Axes]":
+def _image_gallery(pyplot: Any, title: str, images: list[Image]) -> "list[Axes]":
     sheet, row = pyplot.subplots(1, len(images), layout="constrained", squeeze=False)
     sheet.suptitle(title)
     for ax, image in zip(row[0], images, strict=True):
-        _add(ax, image, 0)
+        _add_mark(ax, image, 0)
         ax.set(title=image.label, xticks=[], yticks=[])
     return list(row[0])
 
 
-def _add(ax: Any, mark: Mark, look: int) -> None:
+def _add_mark(ax: Any, mark: Mark, look: int) -> None:
     colour, label = COLOURS[look % len(COLOURS)], mark.label or None
     if isinstance(mark, Line):
-        ax.plot(_real(mark.x), _real(mark.y), color=colour, linestyle=DASHES[look % len(DASHES)], label=label)
+        ax.plot(
+            _real_values(mark.x), _real_values(mark.y), color=colour, linestyle=DASHES[look % len(DASHES)], label=label
+        )
     elif isinstance(mark, Points):
         sign = MARKERS[look % len(MARKERS)]
-        ax.plot(_real(mark.x), _real(mark.y), sign, color=colour, markersize=5, label=label)
+        ax.plot(_real_values(mark.x), _real_values(mark.y), sign, color=colour, markersize=5, label=label)
     elif isinstance(mark, Band):
-        sides = map(_real, (mark.x, mark.low, mark.high))
+        sides = map(_real_values, (mark.x, mark.low, mark.high))
         ax.fill_between(*sides, color=colour, alpha=0.22, linewidth=0, label=label)
     elif isinstance(mark, Bars):
-        ax.bar([str(name) for name in mark.names], _real(mark.values), color=colour, alpha=0.9, label=label)
+        ax.bar([str(name) for name in mark.names], _real_values(mark.values), color=colour, alpha=0.9, label=label)
     elif isinstance(mark, Image):
-        ax.imshow(list(map(_real, mark.pixels)), cmap="gray", vmin=0, vmax=1, interpolation="nearest")
+        ax.imshow(list(map(_real_values, mark.pixels)), cmap="gray", vmin=0, vmax=1, interpolation="nearest")
     elif isinstance(mark, Polygons):
-        _areas(ax, mark)
+        _add_areas(ax, mark)
     else:
-        _matrix(ax, mark)
+        _add_matrix(ax, mark)
 
 
-def _areas(ax: Any, mark: Polygons) -> None:
+def _add_areas(ax: Any, mark: Polygons) -> None:
     from matplotlib.collections import PolyCollection
 
     corners = [list(zip(x, y, strict=True)) for x, y in zip(mark.x, mark.y, strict=True)]
-    areas = ax.add_collection(PolyCollection(corners, array=_real(mark.values), edgecolors="white", linewidths=0.5))
+    areas = ax.add_collection(
+        PolyCollection(corners, array=_real_values(mark.values), edgecolors="white", linewidths=0.5)
+    )
     ax.autoscale_view()
     ax.set_aspect("equal")
     ax.figure.colorbar(areas, ax=ax, label=mark.label)
 
 
-def _matrix(ax: Any, heat: Heat) -> None:
+def _add_matrix(ax: Any, heat: Heat) -> None:
     x = range(len(heat.values[0])) if heat.x is None else heat.x
     y = range(len(heat.values)) if heat.y is None else heat.y
-    mesh = ax.pcolormesh(x, y, list(map(_real, heat.values)), shading="nearest", cmap="viridis")
+    mesh = ax.pcolormesh(x, y, list(map(_real_values, heat.values)), shading="nearest", cmap="viridis")
     ax.figure.colorbar(mesh, ax=ax, label=heat.label)
     if heat.y is None:
         ax.invert_yaxis()
@@ -103,6 +107,6 @@ def _matrix(ax: Any, heat: Heat) -> None:
         ax.set_yticks(y, heat.rows)
 
 
-def _real(values: Any) -> list[float]:
+def _real_values(values: Any) -> list[float]:
     """What is no number, and so None in a figure, is NaN to matplotlib."""
     return [math.nan if value is None else value for value in values]

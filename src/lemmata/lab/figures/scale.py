@@ -23,7 +23,7 @@ def number(value: float, step: float = 0.0) -> str:
     """
     size = abs(value)
     if size and not 1e-4 <= size < 1e6:
-        text = _scientific(value)
+        text = _scientific_label(value)
     elif step and size:
         decimals = next((d for d in range(8) if abs(round(step, d) - step) < 1e-9 * step), 8)
         text = f"{value:,.{decimals}f}"
@@ -74,26 +74,26 @@ class Scale:
     def ticks(self, most: int = 6) -> list[tuple[float, str]]:
         """About `most` round values or fewer, each with its label."""
         narrow = self.log and self.high < 3 * self.low
-        return self._decades(most) if self.log and not narrow else self._rounds(most)
+        return self._decade_ticks(most) if self.log and not narrow else self._round_ticks(most)
 
-    def _rounds(self, most: int) -> list[tuple[float, str]]:
+    def _round_ticks(self, most: int) -> list[tuple[float, str]]:
         span = self.high - self.low
         decade = 10.0 ** math.floor(math.log10(span / most))
         step = next(s * decade for s in (1, 2, 5, 10, 20) if span / (s * decade) <= most)
         first, last = math.ceil(self.low / step - 1e-9), math.floor(self.high / step + 1e-9)
         return [(k * step, number(k * step, step)) for k in range(first, last + 1)]
 
-    def _decades(self, most: int) -> list[tuple[float, str]]:
+    def _decade_ticks(self, most: int) -> list[tuple[float, str]]:
         low, high = math.log10(self.low), math.log10(self.high)
         stride = max(1, math.ceil((high - low) / most))
         digits = (1,) if high - low > 2.5 else (1, 2, 5)
-        label = number if low > -3.5 and high < 5.5 else _scientific
+        label = number if low > -3.5 and high < 5.5 else _scientific_label
         powers = range(math.floor(low), math.ceil(high) + 1)
         values = [digit * 10.0**power for power in powers if power % stride == 0 for digit in digits]
         return [(value, label(value)) for value in values if self.low <= value <= self.high]
 
 
-def _scientific(value: float) -> str:
+def _scientific_label(value: float) -> str:
     mantissa, exponent = f"{value:.2e}".split("e")
     mantissa = mantissa.rstrip("0").rstrip(".")
     power = "10" + str(int(exponent)).translate(SUPERSCRIPTS)

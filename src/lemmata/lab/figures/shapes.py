@@ -67,11 +67,11 @@ def stroke(path: str, look: int, width: float = 2, opacity: float = 1) -> str:
 
 def marker(x: float, y: float, look: int, size: float = 1.0) -> str:
     """The path of one marker in the shape of its series, all of about the same weight."""
-    return f"M{clean(x)} {clean(y)}{_shape(look % len(SHAPES), size)}"
+    return f"M{clean(x)} {clean(y)}{_marker_path(look % len(SHAPES), size)}"
 
 
 @functools.cache
-def _shape(look: int, size: float) -> str:
+def _marker_path(look: int, size: float) -> str:
     return " ".join(clean(size * float(w)) if w[-1].isdigit() else w for w in SHAPES[look].split())
 
 

@@ -32,9 +32,9 @@ def svg(figure: Figure, width: int = 640) -> str:
     if not 200 <= width <= 4000:
         raise ValueError(f"width must lie between 200 and 4000, got {width}")
     name = hashlib.sha256(json.dumps([figure.to_json(), width]).encode()).hexdigest()[:12]
-    looks = _looks(figure)
+    looks = _series_looks(figure)
     body, bottom = [], 6.0
-    for block in (_heading, _pictures, _legend, charts, _note):
+    for block in (_draw_heading, _draw_images, _draw_legend, charts, _draw_note):
         drawn, height = block(figure, looks, width, bottom)
         body += drawn
         bottom += height
@@ -44,7 +44,7 @@ def svg(figure: Figure, width: int = 640) -> str:
             f'<svg xmlns="http://www.w3.org/2000/svg" class="lemmata-figure" viewBox="0 0 {width} {height}" '
             f'width="{width}" height="{height}" role="img" aria-labelledby="t{name} d{name}">',
             f'<title id="t{name}">{escape(figure.title)}</title>',
-            f'<desc id="d{name}">{escape(_description(figure))}</desc>',
+            f'<desc id="d{name}">{escape(_figure_description(figure))}</desc>',
             f"<style>{STYLE}</style>",
             f'<rect class="paper" width="{width}" height="{height}"/>',
             *body,
@@ -53,7 +53,7 @@ def svg(figure: Figure, width: int = 640) -> str:
     )
 
 
-def _scheme(ink: str, paper: str, colours: Sequence[str]) -> str:
+def _colour_scheme(ink: str, paper: str, colours: Sequence[str]) -> str:
     series = "".join(f".lemmata-figure .s{i}{{color:var(--figure-{i},{c})}}" for i, c in enumerate(colours))
     return (
         f".lemmata-figure,.lemmata-figure .ink{{color:var(--figure-ink,{ink})}}"
@@ -67,25 +67,25 @@ STYLE = (
     "'Segoe UI',Roboto,'Noto Sans','DejaVu Sans',sans-serif)}"
     ".lemmata-figure text{fill:currentColor}.lemmata-figure .soft{opacity:.75}"
     ".lemmata-figure .small{font-size:12px}.lemmata-figure .head{font-size:15px;font-weight:600}"
-    + _scheme("#1f2328", "#ffffff", LIGHT)
-    + f"@media (prefers-color-scheme:dark){{{_scheme('#e6edf3', '#0d1117', DARK)}}}"
+    + _colour_scheme("#1f2328", "#ffffff", LIGHT)
+    + f"@media (prefers-color-scheme:dark){{{_colour_scheme('#e6edf3', '#0d1117', DARK)}}}"
 )
 
 
 # --- Blocks, from top to bottom: each returns what it draws and the height it takes ----------------------------
 
 
-def _heading(figure: Figure, looks: dict[int, int], width: int, top: float) -> tuple[list[str], float]:
+def _draw_heading(figure: Figure, looks: dict[int, int], width: int, top: float) -> tuple[list[str], float]:
     lines = wrapped(figure.title, width - 2 * MARGIN, 16.5)  # 15, and bold is wider
     return [text(MARGIN, top + 20 * i + 19, line, "head") for i, line in enumerate(lines)], 20.0 * len(lines) + 9
 
 
-def _note(figure: Figure, looks: dict[int, int], width: int, top: float) -> tuple[list[str], float]:
+def _draw_note(figure: Figure, looks: dict[int, int], width: int, top: float) -> tuple[list[str], float]:
     lines = wrapped(figure.note, width - 2 * MARGIN)
     return [text(MARGIN, top + 16 * i + 16, line, "soft") for i, line in enumerate(lines)], 16.0 * len(lines)
 
 
-def _pictures(figure: Figure, looks: dict[int, int], width: int, top: float) -> tuple[list[str], float]:
+def _draw_images(figure: Figure, looks: dict[int, int], width: int, top: float) -> tuple[list[str], float]:
     """Images side by side at one scale, in as many rows as they need."""
     images = [(shrunk(mark.pixels), mark.label) for mark in figure.marks if isinstance(mark, Image)]
     if not images:
@@ -102,14 +102,14 @@ def _pictures(figure: Figure, looks: dict[int, int], width: int, top: float) -> 
         lines = 0
         for i, (pixels, label) in enumerate(images[first : first + across]):
             left, words = MARGIN + i * (room + 16), wrapped(label, room)
-            drawn += _picture(pixels, left, bottom, cell)
+            drawn += _draw_image(pixels, left, bottom, cell)
             drawn += [text(left, bottom + cell * high + 15 * k + 17, line) for k, line in enumerate(words)]
             lines = max(lines, len(words))
         bottom += cell * high + 15 * lines + 14
     return drawn, bottom - top
 
 
-def _picture(pixels: Sequence[Sequence[float]], left: float, top: float, cell: float) -> list[str]:
+def _draw_image(pixels: Sequence[Sequence[float]], left: float, top: float, cell: float) -> list[str]:
     xs = [left + cell * i for i in range(max(map(len, pixels)) + 1)]
     ys = [top + cell * i for i in range(len(pixels) + 1)]
     box = f'x="{clean(left)}" y="{clean(top)}" width="{clean(xs[-1] - left)}" height="{clean(ys[-1] - top)}"'
@@ -117,7 +117,7 @@ def _picture(pixels: Sequence[Sequence[float]], left: float, top: float, cell: f
     return [*cells(pixels, xs, ys, Scale(0, 1)), frame]
 
 
-def _legend(figure: Figure, looks: dict[int, int], width: int, top: float) -> tuple[list[str], float]:
+def _draw_legend(figure: Figure, looks: dict[int, int], width: int, top: float) -> tuple[list[str], float]:
     """One entry for each label, in rows above the data, so that it never covers any."""
     entries: dict[str, list[Line | Points | Band | Bars]] = {}
     for mark in figure.marks:
@@ -130,13 +130,13 @@ def _legend(figure: Figure, looks: dict[int, int], width: int, top: float) -> tu
             left, row = float(MARGIN), row + 1
         middle, look = top + 19 * row + 10, looks[id(marks[0])]
         drawn.append(f'<g class="s{look % len(LIGHT)}">')
-        drawn += [_key(mark, look, left, middle) for mark in marks]
+        drawn += [_legend_key(mark, look, left, middle) for mark in marks]
         drawn += ["</g>", text(left + 32, middle + 4, label)]
         left += taken
     return drawn, 19.0 * (row + 1) + 5 if entries else 0.0
 
 
-def _key(mark: Line | Points | Band | Bars, look: int, left: float, middle: float) -> str:
+def _legend_key(mark: Line | Points | Band | Bars, look: int, left: float, middle: float) -> str:
     if isinstance(mark, Line):
         return stroke(f"M{clean(left)} {clean(middle)}h26", look)
     if isinstance(mark, Points):
@@ -149,7 +149,7 @@ def _key(mark: Line | Points | Band | Bars, look: int, left: float, middle: floa
 # --- What every block needs to know ----------------------------------------------------------------------------
 
 
-def _looks(figure: Figure) -> dict[int, int]:
+def _series_looks(figure: Figure) -> dict[int, int]:
     """The series of each mark, which fixes its colour, dash and marker: marks with one label are one series."""
     series: dict[object, int] = {}
     return {
@@ -159,7 +159,7 @@ def _looks(figure: Figure) -> dict[int, int]:
     }
 
 
-def _description(figure: Figure) -> str:
+def _figure_description(figure: Figure) -> str:
     """The figure in words, for those who hear it."""
     axes = [f"{axis}: {label}." for axis, label in (("x", figure.x_label), ("y", figure.y_label)) if label]
     return " ".join([*axes, *map(_in_words, figure.marks), figure.note]).strip()

@@ -43,33 +43,33 @@ class Drawing:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         width = max(24, min(self.width, options.max_width))
-        yield Text("\n").join(_lines(self.figure, width, ascii=options.ascii_only or options.legacy_windows))
+        yield Text("\n").join(_figure_lines(self.figure, width, ascii=options.ascii_only or options.legacy_windows))
 
     def __str__(self) -> str:
-        return "\n".join(line.plain.rstrip() for line in _lines(self.figure, self.width, ascii=True))
+        return "\n".join(line.plain.rstrip() for line in _figure_lines(self.figure, self.width, ascii=True))
 
 
-def _lines(figure: Figure, width: int, ascii: bool) -> list[Text]:
+def _figure_lines(figure: Figure, width: int, ascii: bool) -> list[Text]:
     curves = [mark for kind in (Band, Line, Points) for mark in figure.marks if isinstance(mark, kind)]
     shown = [as_heat(mark, min(40, width // 2), 20) if isinstance(mark, Polygons) else mark for mark in figure.marks]
-    pictures = [_picture(mark, width, ascii) for mark in shown if isinstance(mark, Heat | Image)]
-    lines = _folded(Text(figure.title, style="bold"), width)
+    pictures = [_image_lines(mark, width, ascii) for mark in shown if isinstance(mark, Heat | Image)]
+    lines = _fold_text(Text(figure.title, style="bold"), width)
     lines += _side_by_side(pictures, width)
-    lines += _plot(figure, curves, width, ascii) if curves else []
+    lines += _plot_curves(figure, curves, width, ascii) if curves else []
     for mark in figure.marks:
-        lines += _bars(mark, width) if isinstance(mark, Bars) else []
-    lines += _folded(Text(figure.note, style="dim"), width)
-    return [_plain(line) for line in lines] if ascii else lines
+        lines += _bar_lines(mark, width) if isinstance(mark, Bars) else []
+    lines += _fold_text(Text(figure.note, style="dim"), width)
+    return [_plain_line(line) for line in lines] if ascii else lines
 
 
-def _folded(text: Text, width: int) -> list[Text]:
+def _fold_text(text: Text, width: int) -> list[Text]:
     return list(text.wrap(Console(width=width), width)) if text else []
 
 
 # --- Curves ----------------------------------------------------------------------------------------------------
 
 
-def _plot(figure: Figure, curves: Sequence[Line | Points | Band], width: int, ascii: bool) -> list[Text]:
+def _plot_curves(figure: Figure, curves: Sequence[Line | Points | Band], width: int, ascii: bool) -> list[Text]:
     heights = [v for m in curves for v in ([*m.low, *m.high] if isinstance(m, Band) else m.y)]
     x = Scale.around([v for mark in curves for v in mark.x], figure.x_log)
     y = Scale.around(heights, figure.y_log)
@@ -88,12 +88,12 @@ def _plot(figure: Figure, curves: Sequence[Line | Points | Band], width: int, as
         if not label.startswith("#")
     ]
     head = [Text(figure.y_label, style="dim")] if figure.y_label else []
-    foot = [Text(" " * margin + "└" + "─" * canvas.width), _axis(x, margin + 1, canvas.width)]
+    foot = [Text(" " * margin + "└" + "─" * canvas.width), _axis_line(x, margin + 1, canvas.width)]
     foot += [Text(figure.x_label.center(canvas.width + margin).rstrip(), style="dim")] if figure.x_label else []
     return [*head, *body, *foot, *_side_by_side(legend, width)]
 
 
-def _axis(x: Scale, margin: int, width: int) -> Text:
+def _axis_line(x: Scale, margin: int, width: int) -> Text:
     """The ticks below their places, left out where they would touch."""
     line = " " * (margin + width)
     end = 0
@@ -162,7 +162,7 @@ class _Canvas:
 # --- Bars and pictures -----------------------------------------------------------------------------------------
 
 
-def _bars(bars: Bars, width: int) -> list[Text]:
+def _bar_lines(bars: Bars, width: int) -> list[Text]:
     """One line for each bar, from zero; negative ones are marked by their number."""
     names = [str(name) for name in bars.names]
     left = min(max(map(len, names), default=0), width // 3)
@@ -177,7 +177,7 @@ def _bars(bars: Bars, width: int) -> list[Text]:
     return lines
 
 
-def _picture(mark: Heat | Image, width: int, ascii: bool) -> list[Text]:
+def _image_lines(mark: Heat | Image, width: int, ascii: bool) -> list[Text]:
     """Two characters for each cell, which makes it about square, shaded from the least to the greatest."""
     rows = shrunk(mark.pixels if isinstance(mark, Image) else mark.values, most=width // 2)
     found = [value for row in rows for value in row if usable(value)]
@@ -197,22 +197,22 @@ def _side_by_side(pictures: list[list[Text]], width: int) -> list[Text]:
     lines: list[Text] = []
     while pictures:
         row, pictures = pictures[:1], pictures[1:]
-        while pictures and sum(_breadth(picture) + 2 for picture in [*row, pictures[0]]) <= width + 2:
+        while pictures and sum(_image_breadth(picture) + 2 for picture in [*row, pictures[0]]) <= width + 2:
             row.append(pictures.pop(0))
         for k in range(max(map(len, row))):
             line = Text()
             for picture in row:
                 part = picture[k] if k < len(picture) else Text()
-                line += part + Text(" " * (_breadth(picture) + 2 - len(part)))
+                line += part + Text(" " * (_image_breadth(picture) + 2 - len(part)))
             line.rstrip()
             lines.append(line)
     return lines
 
 
-def _breadth(picture: list[Text]) -> int:
+def _image_breadth(picture: list[Text]) -> int:
     return max(map(len, picture))
 
 
-def _plain(line: Text) -> Text:
+def _plain_line(line: Text) -> Text:
     text = line.plain.translate(PLAIN)
     return Text(text.encode("ascii", "replace").decode("ascii"))

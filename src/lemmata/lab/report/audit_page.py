@@ -45,18 +45,18 @@ def audit_page(report: AuditReport) -> str:
         "style": Markup(style),
         "version": lemmata.__version__,
     }
-    return _environment().get_template("audit.html").render(given)
+    return _page_environment().get_template("audit.html").render(given)
 
 
 def facts_part(report: AuditReport) -> Markup:
     """What was audited, as a part of a page."""
-    return Markup(_environment().get_template("audit_facts.html").render(report=report))
+    return Markup(_page_environment().get_template("audit_facts.html").render(report=report))
 
 
 def findings_part(report: AuditReport, linked: bool = False) -> Markup:
     """The findings as a part of a page; in the lab, claims are `linked`."""
-    given = {"report": report, "linked": linked, "titles": _titles(report), "anchor": _Anchors(report)}
-    return Markup(_environment().get_template("findings.html").render(given))
+    given = {"report": report, "linked": linked, "titles": _claim_titles(report), "anchor": _Anchors(report)}
+    return Markup(_page_environment().get_template("findings.html").render(given))
 
 
 def write_report(report: AuditReport, path: Path | None = None) -> Path:
@@ -81,7 +81,7 @@ class _Anchors:
         return self.names[id(one)]
 
 
-def _titles(report: AuditReport) -> Mapping[str, str]:
+def _claim_titles(report: AuditReport) -> Mapping[str, str]:
     """What the claims that are named say, in a few words each."""
     known = catalog.load().statements
     named = {id for one in report.findings for id in one.claims if id in known}
@@ -89,7 +89,7 @@ def _titles(report: AuditReport) -> Mapping[str, str]:
 
 
 @functools.cache
-def _environment() -> Environment:
+def _page_environment() -> Environment:
     made = Environment(
         loader=FileSystemLoader(Path(__file__).parent / "templates"),
         autoescape=True,

@@ -39,7 +39,7 @@ def narrowed(snapshot: Snapshot, ids: Collection[str]) -> Snapshot:
 
 def report_files(snapshot: Snapshot) -> Iterator[tuple[str, bytes]]:
     """(name, content) of every file."""
-    pages, figures, parts = list(_pages(snapshot)), dict(_figures(snapshot)), dict(_parts())
+    pages, figures, parts = list(_page_list(snapshot)), dict(_figure_list(snapshot)), dict(_static_parts())
     known = {*parts, *figures, "errata.csv", *(file_of(address) for address, _, _ in pages)}
     for address, template, context in pages:
         page = render(template, path=address, static=True, **context)
@@ -50,7 +50,7 @@ def report_files(snapshot: Snapshot) -> Iterator[tuple[str, bytes]]:
         yield name, path.read_bytes()
 
 
-def _pages(snapshot: Snapshot) -> Iterator[tuple[str, str, dict[str, Any]]]:
+def _page_list(snapshot: Snapshot) -> Iterator[tuple[str, str, dict[str, Any]]]:
     """(address in the lab, template, what it shows)."""
     yield "/", "home.html", home_context(snapshot)
     yield "/atlas", "atlas.html", atlas_context(snapshot, ALL)
@@ -66,14 +66,14 @@ def _pages(snapshot: Snapshot) -> Iterator[tuple[str, str, dict[str, Any]]]:
         yield f"/systems/{id}", "system.html", system_context(snapshot, id)
 
 
-def _figures(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
+def _figure_list(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
     for id, result in snapshot.results.items():
         if figure := (result.evidence or {}).get("figure"):
             yield file_of(f"/claim/{id}/figure.svg"), figure_svg(figure)
             yield file_of(f"/claim/{id}/figure.csv"), figure_csv(figure)
 
 
-def _parts() -> Iterator[tuple[str, Path]]:
+def _static_parts() -> Iterator[tuple[str, Path]]:
     """Style sheets, fonts and the icon."""
     for folder, path in FOLDERS.items():
         yield from ((f"{folder}/{name}", file) for name, file in listing(path).items() if file.suffix not in LEFT)

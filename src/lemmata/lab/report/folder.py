@@ -34,14 +34,14 @@ def refuse_others(folder: Path) -> None:
     if not folder.is_dir():
         raise NotOurs(f"{folder} is a file: name a folder")
     found = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_symlink() or path.is_file()}
-    if foreign := sorted(found - _listed(folder)):
+    if foreign := sorted(found - _listed_files(folder)):
         raise NotOurs(f"{folder} holds {foreign[0]}, which no report wrote: name another folder, or an empty one")
 
 
 def try_folder(folder: Path) -> None:
     """Raise OSError where no report could be written, before minutes are spent on its contents."""
     folder.parent.mkdir(parents=True, exist_ok=True)
-    with _draft(folder):
+    with _draft_folder(folder):
         pass
 
 
@@ -52,7 +52,7 @@ def write_folder(folder: Path, files: Iterable[tuple[str, bytes]]) -> int:
     """
     folder.parent.mkdir(parents=True, exist_ok=True)
     _remove_dead(folder)
-    with _draft(folder) as draft:
+    with _draft_folder(folder) as draft:
         names, size = [], 0
         for name, content in files:
             place = draft / name
@@ -64,7 +64,7 @@ def write_folder(folder: Path, files: Iterable[tuple[str, bytes]]) -> int:
         (draft / LIST).write_text(json.dumps(told, indent=1), encoding="utf-8")
         refuse_others(folder)  # again: writing took a while
         if folder.exists():
-            with _draft(folder) as old:
+            with _draft_folder(folder) as old:
                 old.rmdir()
                 folder.rename(old)
                 draft.rename(folder)
@@ -74,7 +74,7 @@ def write_folder(folder: Path, files: Iterable[tuple[str, bytes]]) -> int:
     return size
 
 
-def _listed(folder: Path) -> set[str]:
+def _listed_files(folder: Path) -> set[str]:
     try:
         return set(json.loads((folder / LIST).read_bytes())["files"])
     except (OSError, ValueError, KeyError, TypeError):
@@ -82,11 +82,11 @@ def _listed(folder: Path) -> set[str]:
 
 
 @contextlib.contextmanager
-def _draft(folder: Path) -> Iterator[Path]:
+def _draft_folder(folder: Path) -> Iterator[Path]:
     """A hidden folder beside the wanted one, gone at the end unless it was renamed; locked while its writer lives."""
     draft = folder.with_name(f".{folder.name}.{secrets.token_hex(8)}{DRAFT}")
     draft.mkdir()
-    lock = _lock(draft)
+    lock = _lock_folder(draft)
     try:
         yield draft
     finally:
@@ -98,12 +98,12 @@ def _draft(folder: Path) -> Iterator[Path]:
 def _remove_dead(folder: Path) -> None:
     """Remove what killed writers left: nobody holds a lock on it."""
     for draft in folder.parent.glob(f".{folder.name}.*{DRAFT}") if fcntl else ():
-        if draft.is_dir() and not draft.is_symlink() and (lock := _lock(draft)) is not None:
+        if draft.is_dir() and not draft.is_symlink() and (lock := _lock_folder(draft)) is not None:
             shutil.rmtree(draft, ignore_errors=True)
             os.close(lock)
 
 
-def _lock(folder: Path) -> int | None:
+def _lock_folder(folder: Path) -> int | None:
     """A lock that ends with its process; None where somebody holds it, or where there are no locks."""
     if not fcntl:
         return None

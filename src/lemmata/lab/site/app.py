@@ -55,13 +55,17 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         redoc_url=None,
         openapi_url=None,
         redirect_slashes=False,
-        lifespan=_lifespan,
+        lifespan=_app_lifespan,
     )
     app.state.settings = settings
     app.state.session = Session(settings.port, settings.announce)
     app.state.jobs = settings.jobs()
     app.add_middleware(Guard, session=app.state.session)
-    for kind, handler in ((RequestValidationError, _malformed), (HTTPException, _http), (JobError, _job)):
+    for kind, handler in (
+        (RequestValidationError, _answer_malformed),
+        (HTTPException, _answer_http_error),
+        (JobError, _answer_job_error),
+    ):
         app.add_exception_handler(kind, handler)
     for router in routers():
         app.router.routes.extend(router.routes)  # as they are: include_router would build each of them once more
@@ -76,7 +80,7 @@ def routers() -> list[APIRouter]:
 
 
 @contextlib.asynccontextmanager
-async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
+async def _app_lifespan(app: FastAPI) -> AsyncIterator[None]:
     await run_in_threadpool(catalog.load)  # views that wait for children use it in the thread that answers everybody
     threading.Thread(target=atlas.warm, daemon=True).start()  # while the browser is still opening
     app.state.jobs.open()
@@ -106,22 +110,22 @@ async def open_link(request: Request, key: str = "") -> Response:
 # --- Errors: one line each, as a page for a reader and as JSON for a script ---
 
 
-async def _malformed(request: Request, error: Exception) -> Response:
+async def _answer_malformed(request: Request, error: Exception) -> Response:
     """What was sent is not repeated: it may be long, not be text at all, or somebody else's script."""
-    return _line(request, 422, "the request does not have the form that this address expects")
+    return _line_response(request, 422, "the request does not have the form that this address expects")
 
 
-async def _http(request: Request, error: Exception) -> Response:
+async def _answer_http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    return _line(request, error.status_code, str(error.detail), error.headers)
+    return _line_response(request, error.status_code, str(error.detail), error.headers)
 
 
-async def _job(request: Request, error: Exception) -> Response:
+async def _answer_job_error(request: Request, error: Exception) -> Response:
     status = {JobsFull: 429, UnknownJob: 404}.get(type(error), 422)
-    return _line(request, status, str(error), {"retry-after": "5"} if status == 429 else None)
+    return _line_response(request, status, str(error), {"retry-after": "5"} if status == 429 else None)
 
 
-def _line(request: Request, status: int, line: str, headers: Mapping[str, str] | None = None) -> Response:
+def _line_response(request: Request, status: int, line: str, headers: Mapping[str, str] | None = None) -> Response:
     if request.method == "GET" and "text/html" in request.headers.get("accept", ""):
         answer: Response = page(request, "error.html", status=status, message=line)
         answer.status_code = status

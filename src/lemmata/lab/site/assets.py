@@ -57,14 +57,14 @@ def build(progress: Callable[[str], None] = lambda line: None, dev: bool = False
     need (axe-core), which stays in node_modules.
     """
     try:
-        wanted, stamp = _wanted(), _read(STAMP)
+        wanted, stamp = _wanted_digests(), _read_digests(STAMP)
         if dev:
-            _install(progress, dev)
+            _install_packages(progress, dev)
         if stamp.get("lock") != wanted["lock"] or not all((ASSETS / name).is_file() for name in COPIED):
-            _install(progress, dev)
-            _copy()
+            _install_packages(progress, dev)
+            _copy_assets()
         if stamp.get("formulas") != wanted["formulas"] or not (ASSETS / "formulas.json").is_file():
-            _install(progress, dev)
+            _install_packages(progress, dev)
             _set_formulas(progress)
         if stamp != wanted:
             write_whole(STAMP, json.dumps(wanted).encode(), lasting=False)
@@ -92,7 +92,7 @@ def node_and_npm() -> tuple[str, list[str]]:
     raise Unavailable(NO_NODE)
 
 
-def _wanted() -> dict[str, str]:
+def _wanted_digests() -> dict[str, str]:
     """What the assets depend on, as digests: the lock file, and the formulas with what sets them."""
     sets = [(HERE / name).read_bytes() for name in ("typeset.py", "render_formulas.js")]
     formulas = {latex: with_classes(latex) for latex in formulas_of(catalogs.load())}
@@ -101,7 +101,7 @@ def _wanted() -> dict[str, str]:
     return {"lock": hashlib.sha256(lock).hexdigest(), "formulas": hashlib.sha256(b"".join(told)).hexdigest()}
 
 
-def _read(path: Path) -> dict[str, Any]:
+def _read_digests(path: Path) -> dict[str, Any]:
     try:
         stamp = json.loads(path.read_bytes())
     except (OSError, ValueError):
@@ -109,10 +109,10 @@ def _read(path: Path) -> dict[str, Any]:
     return stamp if isinstance(stamp, dict) else {}
 
 
-def _install(progress: Callable[[str], None], dev: bool) -> None:
+def _install_packages(progress: Callable[[str], None], dev: bool) -> None:
     """Let npm fill node_modules, unless it did so for this very lock file."""
     lock = hashlib.sha256((HERE / "package-lock.json").read_bytes()).hexdigest()
-    before = _read(INSTALLED)
+    before = _read_digests(INSTALLED)
     if before.get("lock") == lock and (before.get("dev") or not dev):
         return
     dev = dev or before.get("dev", False)
@@ -133,12 +133,12 @@ def _install(progress: Callable[[str], None], dev: bool) -> None:
     write_whole(INSTALLED, json.dumps({"lock": lock, "dev": dev}).encode(), lasting=False)
 
 
-def _copy() -> None:
-    for name, origin in _files():
+def _copy_assets() -> None:
+    for name, origin in _asset_files():
         write_whole(ASSETS / name, origin.read_bytes(), lasting=False)
 
 
-def _files() -> Iterator[tuple[str, Path]]:
+def _asset_files() -> Iterator[tuple[str, Path]]:
     """(name among our assets, file of a package), with the licence of every package that is passed on."""
     for name, origin in COPIED.items():
         yield name, MODULES / origin

@@ -34,25 +34,27 @@ class _Word:
 
 def compared(printed: str, correct: str) -> tuple[Markup, Markup]:
     """Both texts for the page, each with what the other lacks marked."""
-    return _compared(" ".join(printed.split()), " ".join(correct.split()), table_version())
+    return _compare_texts(" ".join(printed.split()), " ".join(correct.split()), table_version())
 
 
 @functools.lru_cache(4096)
-def _compared(printed: str, correct: str, version: object) -> tuple[Markup, Markup]:
-    left, right = _parts(printed), _parts(correct)
-    before, after = _leaves(left), _leaves(right)
-    matcher = SequenceMatcher(None, [_sign(leaf) for leaf in before], [_sign(leaf) for leaf in after], autojunk=False)
+def _compare_texts(printed: str, correct: str, version: object) -> tuple[Markup, Markup]:
+    left, right = _text_parts(printed), _text_parts(correct)
+    before, after = _formula_leaves(left), _formula_leaves(right)
+    matcher = SequenceMatcher(
+        None, [_leaf_sign(leaf) for leaf in before], [_leaf_sign(leaf) for leaf in after], autojunk=False
+    )
     if matcher.ratio() >= ALIKE:
         for kind, i, j, k, m in matcher.get_opcodes():
             if kind != "equal":
-                _mark(before[i:j], "del")
-                _mark(after[k:m], "ins")
+                _mark_leaves(before[i:j], "del")
+                _mark_leaves(after[k:m], "ins")
             if kind == "insert":  # something is missing: mark the place
-                _mark([_whole(leaf, left) for leaf in before[i : i + 1]], "gap")
-    return _joined(left), _joined(right)
+                _mark_leaves([_largest_part(leaf, left) for leaf in before[i : i + 1]], "gap")
+    return _join_parts(left), _join_parts(right)
 
 
-def _parts(text: str) -> list[_Word | Element]:
+def _text_parts(text: str) -> list[_Word | Element]:
     """The text in words and formulas; a formula that the table lacks is taken sign by sign."""
     parts: list[_Word | Element] = []
     for before, latex, style in pieces(text):
@@ -65,15 +67,17 @@ def _parts(text: str) -> list[_Word | Element]:
     return parts
 
 
-def _leaves(parts: list[_Word | Element]) -> list[_Word | Element]:
+def _formula_leaves(parts: list[_Word | Element]) -> list[_Word | Element]:
     found: list[_Word | Element] = []
     for part in parts:
         inner = [part] if isinstance(part, _Word) else [leaf for leaf in part.iter() if leaf.tag in LEAVES]
-        found += [leaf for leaf in inner if _sign(leaf).strip(" \u00a0\u2061")]  # blanks, also of applied functions
+        found += [
+            leaf for leaf in inner if _leaf_sign(leaf).strip(" \u00a0\u2061")
+        ]  # blanks, also of applied functions
     return found
 
 
-def _whole(leaf: _Word | Element, parts: list[_Word | Element]) -> _Word | Element:
+def _largest_part(leaf: _Word | Element, parts: list[_Word | Element]) -> _Word | Element:
     """The largest part of a formula that begins with this leaf, such as a fraction with its numerator."""
     for part in parts:
         parents = {child: parent for parent in part.iter() for child in parent} if isinstance(part, Element) else {}
@@ -85,12 +89,12 @@ def _whole(leaf: _Word | Element, parts: list[_Word | Element]) -> _Word | Eleme
     return leaf
 
 
-def _sign(leaf: _Word | Element) -> str:
+def _leaf_sign(leaf: _Word | Element) -> str:
     text = leaf.text or ""
     return text.lower() if isinstance(leaf, _Word) else SAME.get(text, text)
 
 
-def _mark(leaves: list[_Word | Element], tag: str) -> None:
+def _mark_leaves(leaves: list[_Word | Element], tag: str) -> None:
     for leaf in leaves:
         if isinstance(leaf, _Word):
             leaf.tag = tag
@@ -98,14 +102,15 @@ def _mark(leaves: list[_Word | Element], tag: str) -> None:
             leaf.set("class", f"{leaf.get('class', '')} {tag}".strip())
 
 
-def _joined(parts: list[_Word | Element]) -> Markup:
+def _join_parts(parts: list[_Word | Element]) -> Markup:
     told = [
-        _told(part) if isinstance(part, _Word) else ElementTree.tostring(part, encoding="unicode") for part in parts
+        _word_markup(part) if isinstance(part, _Word) else ElementTree.tostring(part, encoding="unicode")
+        for part in parts
     ]
     return Markup(re.sub(r"</(del|ins)>(\s*)<\1>", r"\2", "".join(told)))  # neighbours share one mark
 
 
-def _told(word: _Word) -> str:
+def _word_markup(word: _Word) -> str:
     text = words(word.text)
     if word.tag == "gap":
         return f'<span class="gap">{text}</span>'

@@ -34,7 +34,7 @@ def main() -> None:
     os.dup2(2, 1)
     die_with(setup["parent"])
     lines: SimpleQueue[str] = SimpleQueue()
-    threading.Thread(target=_listen, args=(tasks, lines), daemon=True).start()
+    threading.Thread(target=_listen_for_tasks, args=(tasks, lines), daemon=True).start()
     work.__path__.extend(setup["folders"])
     voice = _Voice(answers, setup["memory"])
     try:
@@ -51,34 +51,34 @@ def main() -> None:
             with contextlib.suppress(Exception):
                 importlib.import_module(module)
     while True:
-        _perform(json.loads(lines.get()), voice)
+        _perform_task(json.loads(lines.get()), voice)
 
 
-def _listen(tasks: IO[str], lines: SimpleQueue[str]) -> None:
+def _listen_for_tasks(tasks: IO[str], lines: SimpleQueue[str]) -> None:
     """Pass tasks on. When the pipe ends the server is gone: stop, politely at first, with all that this job started."""
     for line in tasks:
         lines.put(line)
     os.kill(os.getpid(), signal.SIGTERM)
     threading.Event().wait(GRACE_SECONDS)
-    _end()
+    _end_process()
 
 
-def _end() -> None:
+def _end_process() -> None:
     if hasattr(os, "killpg") and os.getpgrp() == os.getpid():
         os.killpg(0, signal.SIGKILL)
     os._exit(1)
 
 
-def _module(kind: str) -> Any:
+def _work_module(kind: str) -> Any:
     return importlib.import_module(f"{work.__name__}.{kind}")
 
 
-def _perform(task: dict[str, Any], voice: "_Voice") -> None:
+def _perform_task(task: dict[str, Any], voice: "_Voice") -> None:
     """Do one task. SystemExit is not caught: a run that was told to stop has saved its state and ends the process."""
     bound_processor_time(task["processor_seconds"])
     voice.nonce = task["nonce"]
     try:
-        result = _module(task["kind"]).perform(task["parameters"], lambda event: voice.say({"event": dict(event)}))
+        result = _work_module(task["kind"]).perform(task["parameters"], lambda event: voice.say({"event": dict(event)}))
         voice.say({"result": dict(result)})
     except (Exception, KeyboardInterrupt) as error:
         voice.say({"failed": voice.told(error), "trace": traceback.format_exc()[-5000:]})
@@ -100,7 +100,7 @@ class _Voice:
         try:
             line = json.dumps(message, allow_nan=False)
         except ValueError:  # not a number, or infinite
-            line = json.dumps(_finite(message), allow_nan=False)
+            line = json.dumps(_finite_json(message), allow_nan=False)
         with self.lock:
             print(line, file=self.answers, flush=True)
 
@@ -118,16 +118,16 @@ class _Voice:
         try:
             self.say({"failed": self.lack_of_memory(), "last": True})
         finally:
-            _end()
+            _end_process()
 
 
-def _finite(value: Any) -> Any:
+def _finite_json(value: Any) -> Any:
     """The same with 'nan', 'inf' and '-inf' for the numbers that JSON does not have."""
     if isinstance(value, float):
         return value if math.isfinite(value) else str(value)
     if isinstance(value, dict):
-        return {key: _finite(item) for key, item in value.items()}
-    return [_finite(item) for item in value] if isinstance(value, list | tuple) else value
+        return {key: _finite_json(item) for key, item in value.items()}
+    return [_finite_json(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 if __name__ == "__main__":

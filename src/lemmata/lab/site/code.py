@@ -19,13 +19,13 @@ KINDS = {tokenize.STRING: "string", tokenize.COMMENT: "comment", tokenize.NUMBER
 def source_of(claim: ClaimEntry) -> tuple[str, int, int]:
     """(source, first line, last line) of a claim's function with its decorators, as it stands on the disk now."""
     try:
-        return _functions(claim.path, claim.path.stat().st_mtime_ns).get(claim.function, ("", 0, 0))
+        return _file_functions(claim.path, claim.path.stat().st_mtime_ns).get(claim.function, ("", 0, 0))
     except (OSError, SyntaxError, ValueError):
         return "", 0, 0
 
 
 @functools.lru_cache(1024)
-def _functions(path: Path, stamp: int) -> dict[str, tuple[str, int, int]]:
+def _file_functions(path: Path, stamp: int) -> dict[str, tuple[str, int, int]]:
     """The functions of a file: parsed once, however many checks it holds. Of two with a name it is the first."""
     text = path.read_text(encoding="utf-8")
     lines, found = text.splitlines(), {}
@@ -50,14 +50,17 @@ def coloured(source: str) -> Markup:
             if token.type in (tokenize.ENDMARKER, tokenize.INDENT, tokenize.DEDENT, tokenize.NEWLINE, tokenize.NL):
                 continue
             kind = KINDS.get(token.type, "keyword" if keyword.iskeyword(token.string) else "")
-            parts += [escape(_between(lines, place, token.start)), _span(_between(lines, token.start, token.end), kind)]
+            parts += [
+                escape(_text_between(lines, place, token.start)),
+                _code_span(_text_between(lines, token.start, token.end), kind),
+            ]
             place = token.end
     except (tokenize.TokenError, SyntaxError):
         return escape(source)
-    return Markup("").join([*parts, escape(_between(lines, place, (len(lines) + 1, 0)))])
+    return Markup("").join([*parts, escape(_text_between(lines, place, (len(lines) + 1, 0)))])
 
 
-def _between(lines: list[str], start: tuple[int, int], end: tuple[int, int]) -> str:
+def _text_between(lines: list[str], start: tuple[int, int], end: tuple[int, int]) -> str:
     (row, column), (last, stop) = start, end
     if row == last:
         return lines[row - 1][column:stop] if row <= len(lines) else ""
@@ -65,5 +68,5 @@ def _between(lines: list[str], start: tuple[int, int], end: tuple[int, int]) -> 
     return lines[row - 1][column:] + middle + (lines[last - 1][:stop] if last <= len(lines) else "")
 
 
-def _span(text: str, kind: str) -> Markup:
+def _code_span(text: str, kind: str) -> Markup:
     return Markup('<span class="{}">{}</span>').format(kind, text) if kind else escape(text)

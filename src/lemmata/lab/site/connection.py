@@ -17,26 +17,26 @@ class Connection(H11Protocol):
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
-        self._wait()
+        self._wait_for_request()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._heard()
+        self._request_heard()
         super().connection_lost(exc)
 
     def handle_events(self) -> None:
         super().handle_events()
         if self.cycle is not None and not self.cycle.response_complete:
-            self._heard()
+            self._request_heard()
 
     def on_response_complete(self) -> None:
-        self._wait()
+        self._wait_for_request()
         super().on_response_complete()
 
-    def _wait(self) -> None:
-        self._heard()
+    def _wait_for_request(self) -> None:
+        self._request_heard()
         self._waiting = self.loop.call_later(REQUEST_SECONDS, self.transport.abort)
 
-    def _heard(self) -> None:
+    def _request_heard(self) -> None:
         if self._waiting is not None:
             self._waiting.cancel()
             self._waiting = None

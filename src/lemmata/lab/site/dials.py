@@ -46,7 +46,7 @@ def guess(lie: LieEntry) -> Dial | None:
     values = []
     for source in (lie.truth, lie.value):
         try:
-            values.append(_value(ast.parse(source, mode="eval").body))
+            values.append(_number_of_node(ast.parse(source, mode="eval").body))
         except (ValueError, TypeError, SyntaxError, ArithmeticError, MemoryError, RecursionError):
             return None
     return dial_of(lie.argument, *values)
@@ -78,7 +78,7 @@ def reader_view(dial: Dial, lie: LieEntry, statement: Statement) -> dict[str, An
         "spoken": [unicode_math(text) for text in texts],  # a screen reader names no control by a formula
         "ends": ["", lie.text if two and texts[1] != lie.text else ""],
         "last": dial.last,
-        "formula": {style: ["", *_moved(style, dial, texts)] for style in styles}
+        "formula": {style: ["", *_moved_markup(style, dial, texts)] for style in styles}
         | ({"words": ["", *(str(prose(text)) for text in texts[1:])]} if worded else {}),
     }
 
@@ -93,14 +93,14 @@ def shown(value: float) -> str:
     return text.replace("-", "−")
 
 
-def _moved(style: str, dial: Dial, texts: list[str]) -> list[str]:
+def _moved_markup(style: str, dial: Dial, texts: list[str]) -> list[str]:
     """MathML for every position but the first."""
     if dial.kind == "switch":
         return [inside(texts[1])]
-    return [_written(style, dial.value(k), dial.truth) for k in range(1, dial.last + 1)]
+    return [_written_value(style, dial.value(k), dial.truth) for k in range(1, dial.last + 1)]
 
 
-def _written(style: str, value: float, truth: float) -> str:
+def _written_value(style: str, value: float, truth: float) -> str:
     """MathML of a moved value: a number; a sign, or a signed number; what is neutral at the truth, and not printed."""
     size = f"<mn>{escape(shown(abs(value)))}</mn>"
     if style == "number" or (style == "nothing" and truth != 0):
@@ -112,7 +112,7 @@ def _written(style: str, value: float, truth: float) -> str:
     return sign if style == "sign" and abs(value) == 1 else sign + size
 
 
-def _value(node: ast.AST) -> Any:
+def _number_of_node(node: ast.AST) -> Any:
     """What an expression of numbers comes to, by the operations that Python itself would do; else ValueError."""
     if isinstance(node, ast.Constant):
         return node.value
@@ -120,9 +120,9 @@ def _value(node: ast.AST) -> Any:
         return None
     if isinstance(node, ast.UnaryOp | ast.BinOp) and type(node.op) in OPERATORS:
         parts = [node.operand] if isinstance(node, ast.UnaryOp) else [node.left, node.right]
-        return OPERATORS[type(node.op)](*map(_value, parts))
+        return OPERATORS[type(node.op)](*map(_number_of_node, parts))
     if isinstance(node, ast.Attribute) and (name := ast.unparse(node)) in CONSTANTS:
         return CONSTANTS[name]
     if isinstance(node, ast.Call) and (name := ast.unparse(node.func)) in FUNCTIONS and not node.keywords:
-        return FUNCTIONS[name](*map(_value, node.args))
+        return FUNCTIONS[name](*map(_number_of_node, node.args))
     raise ValueError("not a plain number")

@@ -30,15 +30,15 @@ class Description:
 
 def describe(entry: SystemEntry) -> Description:
     """The parts of a system's docstring and its source, as they stand on the disk now."""
-    return _describe(entry.path, entry.name, entry.path.stat().st_mtime_ns)
+    return _describe_system(entry.path, entry.name, entry.path.stat().st_mtime_ns)
 
 
 @functools.lru_cache(maxsize=1024)
-def _describe(path: Path, name: str, stamp: int) -> Description:
+def _describe_system(path: Path, name: str, stamp: int) -> Description:
     text = path.read_text(encoding="utf-8")
     for node in ast.parse(text).body:
         if isinstance(node, ast.ClassDef | ast.FunctionDef) and node.name == name:
-            found = _parts(ast.get_docstring(node) or "")
+            found = _docstring_parts(ast.get_docstring(node) or "")
             first = min(mark.lineno for mark in [*node.decorator_list, node])
             found.last = node.end_lineno or first
             found.source = "\n".join(text.splitlines()[first - 1 : found.last])
@@ -46,7 +46,7 @@ def _describe(path: Path, name: str, stamp: int) -> Description:
     return Description()
 
 
-def _parts(docstring: str) -> Description:
+def _docstring_parts(docstring: str) -> Description:
     found = Description()
     for number, part in enumerate(re.split(r"\n\s*\n", inspect.cleandoc(docstring))):
         if part.startswith(">>>") or found.example:

@@ -30,10 +30,10 @@ def draw(data: dict[str, Any] | Figure, at: str = "") -> Markup:
     # A phone gets a drawing of its own, since the letters of a wide one would shrink with it.
     picture = "".join(drawing(drawn, name) for name in WIDTHS)
     files = {
-        "CSV": f"{at}.csv" if at else _carried("text/csv", figure_csv(drawn)),
-        "SVG": f"{at}.svg" if at else _carried("image/svg+xml", svg(drawn)),
+        "CSV": f"{at}.csv" if at else _data_address("text/csv", figure_csv(drawn)),
+        "SVG": f"{at}.svg" if at else _data_address("image/svg+xml", svg(drawn)),
     }
-    return _figure(drawn, picture, files)
+    return _figure_markup(drawn, picture, files)
 
 
 def sketch(data: dict[str, Any], narrow: bool, at: str, state: str) -> Markup:
@@ -45,10 +45,10 @@ def sketch(data: dict[str, Any], narrow: bool, at: str, state: str) -> Markup:
     drawn = Figure.from_json(data)
     picture = svg(drawn, WIDTHS["narrow" if narrow else "wide"]).replace(f"<style>{STYLE}</style>", "", 1)
     files = {"CSV": f"{at}.csv?{state}", "SVG": f"{at}.svg?{state}"}
-    return _figure(drawn, picture, files)
+    return _figure_markup(drawn, picture, files)
 
 
-def _figure(drawn: Figure, picture: str, files: dict[str, str]) -> Markup:
+def _figure_markup(drawn: Figure, picture: str, files: dict[str, str]) -> Markup:
     name = "".join(c if c.isalnum() else "-" for c in drawn.title.lower()).strip("-") or "figure"
     links = " ".join(
         f'<a href="{escape(place)}" download="{escape(name)}.{kind.lower()}">{kind}</a>'
@@ -56,7 +56,7 @@ def _figure(drawn: Figure, picture: str, files: dict[str, str]) -> Markup:
     )
     return Markup(
         f'<figure class="figure">{picture}<figcaption><details><summary>Data of “{escape(drawn.title)}”</summary>'
-        f'{_table(drawn, _rows(drawn))}</details><span class="files">{links}</span></figcaption></figure>'
+        f'{_figure_table(drawn, _figure_rows(drawn))}</details><span class="files">{links}</span></figcaption></figure>'
     )
 
 
@@ -72,11 +72,11 @@ def drawing(figure: Figure, size: str) -> str:
 def figure_csv(data: dict[str, Any] | Figure) -> str:
     """Every value of a figure, one row each, with the names of its axes as heads."""
     drawn = data if isinstance(data, Figure) else Figure.from_json(data)
-    rows = _rows(drawn)
+    rows = _figure_rows(drawn)
     text = io.StringIO()
     heads = list(dict.fromkeys(key for row in rows for key in row))
     writer = csv.DictWriter(text, heads, restval="", lineterminator="\n")
-    writer.writerow({key: _head(drawn, key) for key in heads})
+    writer.writerow({key: _column_head(drawn, key) for key in heads})
     writer.writerows(rows)
     return text.getvalue()
 
@@ -86,13 +86,15 @@ def figure_svg(data: dict[str, Any]) -> str:
     return svg(Figure.from_json(data))
 
 
-def _rows(drawn: Figure) -> list[Row]:
+def _figure_rows(drawn: Figure) -> list[Row]:
     return [
-        {"series": mark.label or type(mark).__name__.lower(), **row} for mark in drawn.marks for row in _values(mark)
+        {"series": mark.label or type(mark).__name__.lower(), **row}
+        for mark in drawn.marks
+        for row in _mark_values(mark)
     ]
 
 
-def _values(mark: Mark) -> list[Row]:
+def _mark_values(mark: Mark) -> list[Row]:
     if isinstance(mark, Bars):
         return [{"name": name, "value": value} for name, value in zip(mark.names, mark.values, strict=True)]
     if isinstance(mark, Band):
@@ -111,24 +113,24 @@ def _values(mark: Mark) -> list[Row]:
     return [{"x": x, "y": y} for x, y in zip(mark.x, mark.y, strict=True)]
 
 
-def _head(drawn: Figure, key: str) -> str:
+def _column_head(drawn: Figure, key: str) -> str:
     return {"x": drawn.x_label, "y": drawn.y_label}.get(key) or key
 
 
-def _table(drawn: Figure, rows: list[Row]) -> str:
+def _figure_table(drawn: Figure, rows: list[Row]) -> str:
     heads = list(dict.fromkeys(key for row in rows for key in row))
-    head = "".join(f'<th scope="col">{escape(_head(drawn, key))}</th>' for key in heads)
-    body = "".join("<tr>" + "".join(_cell(row.get(key)) for key in heads) + "</tr>" for row in rows[:SHOWN])
+    head = "".join(f'<th scope="col">{escape(_column_head(drawn, key))}</th>' for key in heads)
+    body = "".join("<tr>" + "".join(_table_cell(row.get(key)) for key in heads) + "</tr>" for row in rows[:SHOWN])
     cut = f"<p>The first {SHOWN} of {len(rows):,} rows; the CSV has all.</p>" if len(rows) > SHOWN else ""
     table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
     return f'<div class="scroll" tabindex="0">{table}</div>{cut}'
 
 
-def _cell(value: Any) -> str:
+def _table_cell(value: Any) -> str:
     if isinstance(value, int | float) and not isinstance(value, bool):
         return f'<td class="number">{escape(number(value))}</td>'
     return f"<td>{escape('' if value is None else value)}</td>"
 
 
-def _carried(kind: str, text: str) -> str:
+def _data_address(kind: str, text: str) -> str:
     return f"data:{kind};base64,{base64.b64encode(text.encode()).decode()}"

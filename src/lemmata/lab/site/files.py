@@ -33,7 +33,7 @@ def listing(folder: Path) -> dict[str, Path]:
 @router.get("/static/{name:path}")
 def static(request: Request, name: str) -> Response:
     """A style sheet or script of ours."""
-    return _file(request, FOLDERS["static"], name)
+    return _file_response(request, FOLDERS["static"], name)
 
 
 @router.get("/assets/{name:path}")
@@ -41,8 +41,8 @@ def asset(request: Request, name: str) -> Response:
     """A font, style sheet or script of others; under the name of its edition it never changes."""
     edition, _, rest = name.partition("/")
     if not re.fullmatch(EDITION, edition):
-        return _file(request, FOLDERS["assets"], name)
-    answer = _file(request, FOLDERS["assets"], rest)
+        return _file_response(request, FOLDERS["assets"], name)
+    answer = _file_response(request, FOLDERS["assets"], rest)
     if edition == assets_edition(FOLDERS["assets"]):
         answer.headers["cache-control"] = "public, max-age=31536000, immutable"
     return answer
@@ -57,7 +57,7 @@ def assets_edition(folder: Path) -> str:
     return f"v-{facts.st_mtime_ns:x}-{facts.st_size:x}"
 
 
-def _file(request: Request, folder: Path, name: str) -> Response:
+def _file_response(request: Request, folder: Path, name: str) -> Response:
     path = listing(folder).get(name)
     if path is None:
         raise HTTPException(404, "there is no such file")

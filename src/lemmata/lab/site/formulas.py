@@ -48,18 +48,18 @@ def formula(latex: str, style: str = "inline") -> Markup:
     <span class="tex" data-tex="\alpha^{unheard}">α^unheard</span>
     """
     latex = latex.strip()
-    found = _table().get(style, {}).get(latex)
-    return Markup(found) if found else Markup(_fallback(latex, style))
+    found = _formula_table().get(style, {}).get(latex)
+    return Markup(found) if found else Markup(_fallback_markup(latex, style))
 
 
 def prose(text: str) -> Markup:
     """Text with `$formulas$`, safe to put on a page."""
-    return _prose(" ".join(text.split()), table_version(), False)
+    return _set_prose(" ".join(text.split()), table_version(), False)
 
 
 def stated(text: str) -> Markup:
     """The same for a statement: a long formula stands on a line of its own, with the comma or stop that follows it."""
-    return _prose(" ".join(text.split()), table_version(), True)
+    return _set_prose(" ".join(text.split()), table_version(), True)
 
 
 def inside(label: str) -> str:
@@ -100,7 +100,7 @@ def with_classes(latex: str) -> str:
 
 
 @functools.lru_cache(8192)
-def _prose(text: str, version: tuple[int, int], displayed: bool) -> Markup:
+def _set_prose(text: str, version: tuple[int, int], displayed: bool) -> Markup:
     parts: list[str] = []
     for before, latex, style in pieces(text):
         stop = re.match(r"[.,;:]+", before) if parts and parts[-1].endswith("</math></span>") else None
@@ -117,12 +117,12 @@ def _prose(text: str, version: tuple[int, int], displayed: bool) -> Markup:
 
 def _deserves_a_line(latex: str) -> bool:
     """Whether a formula is long and relates two things; the table must have it in this style."""
-    found = _table().get("block", {}).get(latex.strip(), "") if latex else ""
+    found = _formula_table().get("block", {}).get(latex.strip(), "") if latex else ""
     signs = re.findall(r"<m[ino][^>]*>([^<]+)</m[ino]>", found)
     return len(signs) >= LONG and any(RELATION.search(sign) for sign in signs)
 
 
-def _fallback(latex: str, style: str) -> str:
+def _fallback_markup(latex: str, style: str) -> str:
     plain = without_dials(latex)
     told = unicode_math(f"${plain}$")
     block = ' data-block=""' if style == "block" else ""
@@ -139,12 +139,12 @@ def table_version() -> tuple[int, int]:
     return (status.st_mtime_ns, status.st_size)
 
 
-def _table() -> dict[str, dict[str, str]]:
-    return _read(table_version())
+def _formula_table() -> dict[str, dict[str, str]]:
+    return _read_table(table_version())
 
 
 @functools.lru_cache(1)
-def _read(version: tuple[int, int]) -> dict[str, dict[str, str]]:
+def _read_table(version: tuple[int, int]) -> dict[str, dict[str, str]]:
     try:
         table = json.loads((ASSETS / "formulas.json").read_bytes())
     except (OSError, ValueError):

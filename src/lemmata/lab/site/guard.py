@@ -69,11 +69,11 @@ class Guard:
         elif scope["type"] != "http":
             await self.app(scope, receive, send)
         else:
-            await self._answer(scope, receive, _Answer(send, head=scope["method"] == "HEAD"))
+            await self._answer_with(scope, receive, _Answer(send, head=scope["method"] == "HEAD"))
 
-    async def _answer(self, scope: Message, receive: Receive, answer: "_Answer") -> None:
+    async def _answer_with(self, scope: Message, receive: Receive, answer: "_Answer") -> None:
         try:
-            state = scope.get("state", {}) | self._rights(scope)
+            state = scope.get("state", {}) | self._browser_rights(scope)
             if scope["method"] in SAFE:
                 scope = {**scope, "method": "GET", "state": state}
             else:
@@ -90,7 +90,7 @@ class Guard:
                 raise  # too late for a status: the server closes the connection
             await answer.line(500, "a fault of lemmata itself")
 
-    def _rights(self, scope: Message) -> dict[str, bool]:
+    def _browser_rights(self, scope: Message) -> dict[str, bool]:
         """Whether this browser opened the link, and proved it; Refused if it may not even read."""
         headers = _Headers(scope)
         if headers.all("upgrade"):
@@ -104,7 +104,7 @@ class Guard:
             if not (ours and headers.one("sec-fetch-site") in SAME_SITE and owner):
                 raise Refused(403, NO_RIGHT)
         elif live and not owner:
-            owner = self.session.honours(scope["path"], _tickets(scope["query_string"]))
+            owner = self.session.honours(scope["path"], _tickets_of_query(scope["query_string"]))
         length = headers.one("content-length") or "0"
         if not (length.isascii() and length.isdigit() and len(length) < 20):
             raise Refused(400, "the length of the body is no number")
@@ -127,7 +127,7 @@ class _Headers:
         return values[0] if len(values) == 1 else None
 
 
-def _tickets(query: bytes) -> list[str]:
+def _tickets_of_query(query: bytes) -> list[str]:
     pairs = [pair.partition(b"=") for pair in query.split(b"&")]
     return [value.decode("latin-1") for name, _, value in pairs if name == b"ticket"]
 

@@ -64,20 +64,20 @@ class Jobs:
 
     def start(self, kind: str, parameters: dict[str, Any], seconds: float | None = None) -> Job:
         """Put a job in line and give it back at once."""
-        job = self._add(self._queue, Job(kind, parameters, seconds or self.limits.seconds))
+        job = self._add_job(self._queue, Job(kind, parameters, seconds or self.limits.seconds))
         self._table[job.id] = job
         return job
 
     async def call(self, kind: str, parameters: dict[str, Any], seconds: float = 10.0) -> dict[str, Any]:
         """The result of quick work. The clock starts once children are ready, and includes waiting for one."""
-        job = self._add(self._calls, Job(kind, parameters, seconds))
+        job = self._add_job(self._calls, Job(kind, parameters, seconds))
         ready = any(child.ready for child in self.children)
         try:
             await asyncio.wait_for(job.over.wait(), seconds if ready else seconds + START_LIMIT)
         except TimeoutError:
             job.late = True
         finally:
-            self._cancel(job)  # nobody waits for it any more; no harm if it is over
+            self._cancel_job(job)  # nobody waits for it any more; no harm if it is over
         if job.late:
             raise JobTimeout(f"no answer within {seconds:g} s")
         if job.result is None:
@@ -93,8 +93,8 @@ class Jobs:
         job = self.get(id)
         if job is None:
             raise UnknownJob("no such job; it may have ended long ago")
-        self._cancel(job)
-        return self._keep(_gone(job))
+        self._cancel_job(job)
+        return self._keep_task(_wait_until_gone(job))
 
     # --- Opening and closing, by the server ---
 
@@ -104,13 +104,13 @@ class Jobs:
         Nobody has to wait for them: jobs are taken up as soon as one is ready.
         """
         for number in range(self.running + 1):
-            self._keep(self._slot(number))
+            self._keep_task(self._run_slot(number))
 
     async def close(self) -> None:
         """Stop everything, within three seconds; may be repeated."""
         self.closed = True
         for job in [*self._calls, *self._queue]:
-            self._finish(job, "cancelled", message=CLOSING)
+            self._finish_job(job, "cancelled", message=CLOSING)
         self._calls.clear()
         self._queue.clear()
         for child in self.children:
@@ -123,7 +123,7 @@ class Jobs:
 
     # --- The line ---
 
-    def _add(self, line: deque[Job], job: Job) -> Job:
+    def _add_job(self, line: deque[Job], job: Job) -> Job:
         asyncio.get_running_loop()  # a view without `async` runs in another thread, which must not touch any of this
         if job.kind not in self.kinds:
             raise ValueError(f"kind must be one of {', '.join(sorted(self.kinds))}; got {job.kind!r}")
@@ -133,44 +133,44 @@ class Jobs:
             raise JobsFull(f"{self.waiting} jobs are waiting already: stop one, or try again later")
         line.append(job)
         self._wanted.set()
-        self._assign()
+        self._assign_jobs()
         return job
 
-    def _next(self) -> Job | None:
+    def _next_call(self) -> Job | None:
         if self._calls:
             return self._calls.popleft()
         started = sum(child.job is not None and child.job.id in self._table for child in self.children)
         return self._queue.popleft() if self._queue and started < self.running else None
 
-    def _assign(self) -> None:
+    def _assign_jobs(self) -> None:
         for child in self.children:
-            if child.free and (job := self._next()):
+            if child.free and (job := self._next_call()):
                 child.job, child.nonce = job, secrets.token_hex(8)
                 job.begin()
                 # The clock is the limit; processor time ends a child that no server and no clock is left to end.
                 seconds = job.seconds * (os.cpu_count() or 1) + 10
                 task = {"kind": job.kind, "parameters": job.parameters, "processor_seconds": seconds}
                 child.process.give(task | {"nonce": child.nonce})
-                child.limit(job.seconds, lambda child=child, job=job: self._overdue(child, job))
+                child.limit(job.seconds, lambda child=child, job=job: self._end_overdue(child, job))
 
-    def _cancel(self, job: Job) -> None:
+    def _cancel_job(self, job: Job) -> None:
         for line in (self._calls, self._queue):
             if job in line:
                 line.remove(job)
-                self._finish(job, "cancelled")
+                self._finish_job(job, "cancelled")
         for child in self.children:
             if child.job is job and not child.ending:
-                self._end(child, "cancelled", "")
+                self._end_job(child, "cancelled", "")
 
-    def _overdue(self, child: "_Child", job: Job) -> None:
+    def _end_overdue(self, child: "_Child", job: Job) -> None:
         job.late = True
-        self._end(child, "failed", f"stopped after {job.seconds:g} s")
+        self._end_job(child, "failed", f"stopped after {job.seconds:g} s")
 
-    def _end(self, child: "_Child", state: str, message: str) -> None:
+    def _end_job(self, child: "_Child", state: str, message: str) -> None:
         child.ending = (state, message)
-        self._keep(child.process.stop(GRACE))
+        self._keep_task(child.process.stop(GRACE))
 
-    def _finish(self, job: Job, state: str, **rest: Any) -> None:
+    def _finish_job(self, job: Job, state: str, **rest: Any) -> None:
         job.finish(state, **rest)
         if job.id in self._table and job.id not in self._finished:
             self._finished.append(job.id)
@@ -179,7 +179,7 @@ class Jobs:
 
     # --- The children ---
 
-    async def _slot(self, number: int) -> None:
+    async def _run_slot(self, number: int) -> None:
         """One place for a child: when one is gone, the next one comes."""
         if number:
             await self._tried.wait()
@@ -191,20 +191,22 @@ class Jobs:
                 await self._no_child(f"a child process cannot start: {error.strerror}")
                 continue
             self.children.append(child)
-            child.limit(START_LIMIT, lambda child=child: self._end(child, "failed", f"no start in {START_LIMIT:g} s"))
+            child.limit(
+                START_LIMIT, lambda child=child: self._end_job(child, "failed", f"no start in {START_LIMIT:g} s")
+            )
             try:
                 async for message, size in child.process.messages():
-                    self._hear(child, message, size)
+                    self._hear_child(child, message, size)
             finally:
                 self._tried.set()
                 child.limit(None)
                 await child.process.stop()
                 self.children.remove(child)
-                self._lost(child)
+                self._child_lost(child)
             if not child.ready:
                 await self._no_child(child.said or child.process.epitaph())
 
-    def _hear(self, child: "_Child", message: dict[str, Any], size: int) -> None:
+    def _hear_child(self, child: "_Child", message: dict[str, Any], size: int) -> None:
         job = child.job
         if message.get("nonce") != child.nonce:
             return  # of an earlier task: a job may leave a process behind that goes on talking
@@ -223,23 +225,23 @@ class Jobs:
             if "last" in message:  # it ends itself; nothing more for this one
                 child.ending = child.ending or ("failed", message.get("failed", ""))
             state, text = child.ending or ("failed" if "failed" in message else "done", message.get("failed", ""))
-            self._finish(job, state, result=message.get("result"), message=text, size=size)
-        self._assign()
+            self._finish_job(job, state, result=message.get("result"), message=text, size=size)
+        self._assign_jobs()
 
-    def _lost(self, child: "_Child") -> None:
+    def _child_lost(self, child: "_Child") -> None:
         if job := child.job:
             state, message = child.ending or ("failed", child.process.epitaph())
-            self._finish(job, state, message=message)
+            self._finish_job(job, state, message=message)
 
     async def _no_child(self, reason: str) -> None:
         """Without any child no job can run: tell the next one so, and only then try again."""
         if any(child.ready for child in self.children) or not (self._calls or self._queue):
             self._wanted.clear()
             await self._wanted.wait()
-        if not any(child.ready for child in self.children) and (job := self._next()):
-            self._finish(job, "failed", message=reason)
+        if not any(child.ready for child in self.children) and (job := self._next_call()):
+            self._finish_job(job, "failed", message=reason)
 
-    def _keep(self, work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
+    def _keep_task(self, work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -268,5 +270,5 @@ class _Child:
         self._clock = asyncio.get_running_loop().call_later(seconds, then) if seconds else None
 
 
-async def _gone(job: Job) -> None:
+async def _wait_until_gone(job: Job) -> None:
     await job.over.wait()

@@ -84,19 +84,19 @@ class Knowledge:
     def now(self) -> Snapshot:
         """What is known at this moment, for the code as it stands on the disk."""
         with self._lock:
-            if unsure := self._unsure():
+            if unsure := self._unsure_claims():
                 asked = {id: self.ledger.get(self._keys[id], place(self.catalog.claims[id].path)) for id in unsure}
                 kept = {id: result for id, result in self._results.items() if id not in unsure}
                 self._results = kept | {id: result for id, result in asked.items() if result}
             return Snapshot(self.catalog, self._results, self.sources)
 
-    def _unsure(self) -> set[str]:
+    def _unsure_claims(self) -> set[str]:
         """The claims whose verdict must be looked up again; from here on they count as known."""
-        before, self._shelves = self._shelves, _stamps(_shelves(self.ledger.folder))
-        if not self._keys or _stamps(self._code) != self._code:
+        before, self._shelves = self._shelves, _path_stamps(_ledger_folders(self.ledger.folder))
+        if not self._keys or _path_stamps(self._code) != self._code:
             self._keys = fingerprints(self.catalog.claims.values(), 0)
             paths = {claim.path for claim in self.catalog.claims.values()}
-            self._code = _stamps(set().union(*map(closure, paths)))
+            self._code = _path_stamps(set().union(*map(closure, paths)))
             self._results = {}
             return set(self._keys)
         changed = {shelf.name for shelf, stamp in self._shelves.items() if before.get(shelf) != stamp}
@@ -104,16 +104,16 @@ class Knowledge:
 
 
 @functools.cache
-def _knowledge(ledger: Path) -> Knowledge:
+def _load_knowledge(ledger: Path) -> Knowledge:
     return Knowledge(catalogs.load(), Ledger(ledger))
 
 
 def known() -> Snapshot:
     """What this process knows now."""
-    return _knowledge(Ledger().folder).now()
+    return _load_knowledge(Ledger().folder).now()
 
 
-def _shelves(folder: Path) -> list[Path]:
+def _ledger_folders(folder: Path) -> list[Path]:
     """The folders in which the ledger keeps its entries: an entry arrives by a rename, which changes its folder."""
     try:
         return list(folder.iterdir())
@@ -121,7 +121,7 @@ def _shelves(folder: Path) -> list[Path]:
         return []
 
 
-def _stamps(paths: Iterable[Path]) -> Stamps:
+def _path_stamps(paths: Iterable[Path]) -> Stamps:
     found: Stamps = {}
     for path in paths:
         try:

@@ -40,19 +40,21 @@ class Lab:
 def labs() -> dict[str, Lab]:
     """Every lab by name, in the order in which history came to them."""
     paths = [path for folder in work.__path__ for path in sorted(Path(folder).glob("*_lab.py"))]
-    found = [_read(path, path.stat().st_mtime_ns) for path in paths]
-    return {lab.name: lab for lab in sorted(found, key=lambda lab: (lab.year, lab.name)) if _template(lab).is_file()}
+    found = [_read_lab(path, path.stat().st_mtime_ns) for path in paths]
+    return {
+        lab.name: lab for lab in sorted(found, key=lambda lab: (lab.year, lab.name)) if _lab_template(lab).is_file()
+    }
 
 
 @functools.lru_cache(128)
-def _read(path: Path, stamp: int) -> Lab:
+def _read_lab(path: Path, stamp: int) -> Lab:
     for node in ast.parse(path.read_text(encoding="utf-8"), str(path)).body:
         if isinstance(node, ast.Assign) and [ast.unparse(target) for target in node.targets] == ["LAB"]:
             return Lab(path.stem.removesuffix("_lab"), **ast.literal_eval(node.value))
     raise ValueError(f"{path.name} must have a literal LAB = {{...}}")
 
 
-def _template(lab: Lab) -> Path:
+def _lab_template(lab: Lab) -> Path:
     return HERE / "templates" / f"lab_{lab.name}.html"
 
 

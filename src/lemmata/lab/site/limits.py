@@ -52,13 +52,13 @@ def bound_memory(extra: int, too_much: Callable[[], None]) -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # a crash must not fill the disk
     if sys.platform == "linux" and not _uses_cuda():
         _, hard = resource.getrlimit(resource.RLIMIT_AS)
-        soft = _statm(0) + extra
+        soft = _statm_bytes(0) + extra
         resource.setrlimit(resource.RLIMIT_AS, (soft if hard < 0 else min(soft, hard), hard))
-    most = _resident() + extra
+    most = _resident_bytes() + extra
 
     def watch() -> None:
         never = threading.Event()
-        while _resident() <= most:
+        while _resident_bytes() <= most:
             never.wait(WATCH_SECONDS)
         too_much()
 
@@ -90,13 +90,13 @@ def _uses_cuda() -> bool:
     return torch is not None and torch.cuda.is_available()
 
 
-def _resident() -> int:
+def _resident_bytes() -> int:
     if sys.platform == "linux":
-        return _statm(1)
+        return _statm_bytes(1)
     assert resource is not None
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else peak * 1024
 
 
-def _statm(column: int) -> int:
+def _statm_bytes(column: int) -> int:
     return int(Path("/proc/self/statm").read_text().split()[column]) * os.sysconf("SC_PAGE_SIZE")

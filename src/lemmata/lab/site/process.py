@@ -36,7 +36,7 @@ class ChildProcess:
         self.process, self.streams = process, streams
         self.fault = ""
         self._heard = asyncio.Event()
-        self._burial = asyncio.create_task(self._bury())
+        self._burial = asyncio.create_task(self._reap_process())
         self._end: asyncio.Task[None] | None = None
 
     @classmethod
@@ -68,7 +68,7 @@ class ChildProcess:
         """What the child says, with the length of each line, until it is gone or talks nonsense."""
         try:
             while line := await self.streams.answers.readline():
-                yield _message(line), len(line)
+                yield _child_message(line), len(line)
         except _NonsenseError:
             self.fault = "its process spoilt the pipe on which answers travel"
         except ValueError:
@@ -82,10 +82,10 @@ class ChildProcess:
     async def stop(self, grace: float = 0.0) -> None:
         """End the process and its group: ask, wait for `grace` seconds, kill. Ends when it is gone; may be repeated."""
         if self._end is None:
-            self._end = asyncio.create_task(self._stop(grace))
+            self._end = asyncio.create_task(self._stop_process(grace))
         await asyncio.shield(self._end)
 
-    async def _stop(self, grace: float) -> None:
+    async def _stop_process(self, grace: float) -> None:
         if grace and self.process.get_returncode() is None:
             with contextlib.suppress(ProcessLookupError):
                 self.process.terminate()
@@ -95,7 +95,7 @@ class ChildProcess:
             os.killpg(self.process.get_pid(), signal.SIGKILL) if hasattr(os, "killpg") else self.process.kill()
         await self._burial
 
-    async def _bury(self) -> None:
+    async def _reap_process(self) -> None:
         """Wait for the end, hear what was said before it, and close the pipes.
 
         A process that the child left behind may hold them open for ever, and whoever reads them would wait on.
@@ -112,7 +112,7 @@ class ChildProcess:
             return self.fault or "its process does not end"
         if code >= 0:
             return f"its process ended with exit code {code}"
-        return f"its process {SIGNALS.get(-code) or f'ended by signal {_name(-code)}'}"
+        return f"its process {SIGNALS.get(-code) or f'ended by signal {_signal_name(-code)}'}"
 
 
 class _Streams(asyncio.SubprocessProtocol):
@@ -141,7 +141,7 @@ class _NonsenseError(Exception):
     """A line that no child of ours writes."""
 
 
-def _message(line: bytes) -> dict[str, Any]:
+def _child_message(line: bytes) -> dict[str, Any]:
     """One line of a child, which is an object of known form; what a job does to the pipe may be anything."""
     try:
         found = json.loads(line)
@@ -154,7 +154,7 @@ def _message(line: bytes) -> dict[str, Any]:
     return found
 
 
-def _name(number: int) -> str:
+def _signal_name(number: int) -> str:
     """The name of a signal; those in real time have none."""
     try:
         return signal.Signals(number).name

@@ -33,7 +33,7 @@ def read_json(path: Path, most: int) -> dict[str, Any] | None:
     """The JSON object in a file of at most so many bytes; None if there is none that can be read."""
     try:
         with plain_file(path) as (file, size):
-            found = _parsed(file.read(most)) if size <= most else None
+            found = _parse_json(file.read(most)) if size <= most else None
     except (OSError, ValueError, RecursionError):  # the last for what is nested too deeply
         return None
     return found if isinstance(found, dict) else None
@@ -50,11 +50,11 @@ def read_lines(path: Path, most: int) -> list[dict[str, Any]]:
     found = []
     for line in lines[size > most :]:  # the first may have lost its beginning, the last its end
         with contextlib.suppress(ValueError, RecursionError):
-            found.append(_parsed(line))
+            found.append(_parse_json(line))
     return [entry for entry in found if isinstance(entry, dict)]
 
 
-def _parsed(text: bytes) -> Any:
+def _parse_json(text: bytes) -> Any:
     """What JSON says; ValueError also for half of a letter, which JSON can spell and no page can show."""
     found = json.loads(text)
     if b"\\ud" in text.lower():

@@ -43,10 +43,10 @@ class Trained:
     def told(self) -> str:
         """Its scores on the test examples, the one that counts first; of a run that was stopped, the latest."""
         if self.result is None:
-            latest = _of("evaluation", read_lines(self.folder / "log.jsonl", LATEST))
-            return _scores(latest[-1], self.metric) if latest else ""
+            latest = _events_of("evaluation", read_lines(self.folder / "log.jsonl", LATEST))
+            return _score_text(latest[-1], self.metric) if latest else ""
         scores = self.result.get("scores")
-        return _scores(scores, self.metric) if isinstance(scores, dict) else ""
+        return _score_text(scores, self.metric) if isinstance(scores, dict) else ""
 
     @property
     def command(self) -> str:
@@ -82,7 +82,7 @@ class Trained:
 
     def picture(self, step: int) -> Figure | None:
         """The picture of a step, if there is one that can be read."""
-        return _figure(self.folder / "pictures" / f"step-{step:08d}.json")
+        return _read_figure(self.folder / "pictures" / f"step-{step:08d}.json")
 
     @functools.cached_property
     def log(self) -> list[dict[str, Any]]:
@@ -91,14 +91,14 @@ class Trained:
 
     def curves(self) -> list[Figure]:
         """Loss, and the score that counts, as training went on; then what the trained system left to be seen."""
-        steps, evaluations = _of("step", self.log), _of("evaluation", self.log)
+        steps, evaluations = _events_of("step", self.log), _events_of("evaluation", self.log)
         names = dict.fromkeys(["loss", self.metric])
         left = sorted(self.folder.glob("figure-*.json"))
-        found = [*(_curve(name, steps, evaluations) for name in names), *map(_figure, left)]
+        found = [*(_run_curve(name, steps, evaluations) for name in names), *map(_read_figure, left)]
         return [figure for figure in found if figure]
 
 
-def _figure(path: Path) -> Figure | None:
+def _read_figure(path: Path) -> Figure | None:
     """The figure of a file, if there is one that can be read."""
     found = read_json(path, MOST_OF_PICTURE)
     with contextlib.suppress(ValueError, KeyError, TypeError, AttributeError, RecursionError):
@@ -108,25 +108,25 @@ def _figure(path: Path) -> Figure | None:
 
 def list_runs(system: str = "") -> list[Trained]:
     """Every run, or those of one system, the newest first."""
-    found = [run for name in _names() if (run := _read(name)) and system in ("", run.record.get("system"))]
+    found = [run for name in _run_names() if (run := _read_run(name)) and system in ("", run.record.get("system"))]
     return sorted(found, key=lambda run: str(run.record.get("started", "")), reverse=True)
 
 
 def find_run(name: str) -> Trained | None:
     """The run of this name; only names that the folder lists are looked at."""
-    return _read(name) if name in _names() else None
+    return _read_run(name) if name in _run_names() else None
 
 
 def new_run(system: str, data: str) -> str:
     """A name that no run has, taken at once by making its folder."""
-    _root().mkdir(parents=True, exist_ok=True)
-    _root().chmod(0o700)  # weights and pictures are the user's own, whatever the umask
+    _runs_folder().mkdir(parents=True, exist_ok=True)
+    _runs_folder().chmod(0o700)  # weights and pictures are the user's own, whatever the umask
     stem = f"{system}-{data}"
-    number = max((int(name.rpartition("-")[2]) for name in _names() if name.rpartition("-")[0] == stem), default=0)
+    number = max((int(name.rpartition("-")[2]) for name in _run_names() if name.rpartition("-")[0] == stem), default=0)
     while True:
         number += 1
         with contextlib.suppress(FileExistsError):
-            os.mkdir(_root() / f"{stem}-{number}")
+            os.mkdir(_runs_folder() / f"{stem}-{number}")
             return f"{stem}-{number}"
 
 
@@ -168,39 +168,39 @@ class _Sink(io.RawIOBase):
         return taken
 
 
-def _root() -> Path:
+def _runs_folder() -> Path:
     return cache_folder() / "runs"
 
 
-def _names() -> list[str]:
+def _run_names() -> list[str]:
     try:
-        return [name for name in os.listdir(_root()) if NAME.fullmatch(name)]
+        return [name for name in os.listdir(_runs_folder()) if NAME.fullmatch(name)]
     except OSError:
         return []
 
 
-def _read(name: str) -> Trained | None:
-    folder = _root() / name
+def _read_run(name: str) -> Trained | None:
+    folder = _runs_folder() / name
     record = read_json(folder / "run.json", MOST_OF_RECORD)
     if record is None or not all(isinstance(record.get(key), str) for key in ("system", "data")):
         return None
     return Trained(name, folder, record, read_json(folder / "result.json", MOST_OF_RECORD))
 
 
-def _of(event: str, log: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _events_of(event: str, log: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [entry for entry in log if entry.get("event") == event]
 
 
-def _scores(found: dict[str, Any], metric: str) -> str:
+def _score_text(found: dict[str, Any], metric: str) -> str:
     names = sorted(found, key=lambda name: name != metric)
     known = [name for name in names if isinstance(found[name], float)]
     at = f" at step {found['step']:,}" if isinstance(found.get("step"), int) else ""
     return ", ".join(score(name, found[name]) for name in known) + at
 
 
-def _curve(name: str, steps: list[dict[str, Any]], evaluations: list[dict[str, Any]]) -> Figure | None:
+def _run_curve(name: str, steps: list[dict[str, Any]], evaluations: list[dict[str, Any]]) -> Figure | None:
     marks: list[Line | Points] = []
-    train, test = _thinned(_series(steps, name)), _series(evaluations, name)
+    train, test = _thin_series(_number_series(steps, name)), _number_series(evaluations, name)
     if name == "loss" and train:
         marks.append(Line([x for x, _ in train], [y for _, y in train], "while training"))
     if test:
@@ -209,17 +209,19 @@ def _curve(name: str, steps: list[dict[str, Any]], evaluations: list[dict[str, A
     return Figure(f"{name.capitalize()} as training went on", "step", name, marks) if marks else None
 
 
-def _series(entries: list[dict[str, Any]], name: str) -> list[tuple[float, float]]:
+def _number_series(entries: list[dict[str, Any]], name: str) -> list[tuple[float, float]]:
     pairs = [(entry.get("step"), entry.get(name)) for entry in entries]
-    return [(step, value) for step, value in pairs if isinstance(step, int) and _drawable(step) and _drawable(value)]
+    return [
+        (step, value) for step, value in pairs if isinstance(step, int) and _is_drawable(step) and _is_drawable(value)
+    ]
 
 
-def _drawable(value: Any) -> TypeGuard[float]:
+def _is_drawable(value: Any) -> TypeGuard[float]:
     """JSON knows whole numbers of any length; no picture does."""
     return isinstance(value, float) or (isinstance(value, int) and abs(value) < LARGEST)
 
 
-def _thinned(series: list[tuple[float, float]]) -> list[tuple[float, float]]:
+def _thin_series(series: list[tuple[float, float]]) -> list[tuple[float, float]]:
     """Means of neighbours, so that a curve has no more points than can be seen."""
     size = -(-len(series) // MOST_POINTS) or 1
     groups = [series[k : k + size] for k in range(0, len(series), size)]

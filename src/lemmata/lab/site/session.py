@@ -39,21 +39,21 @@ class Session:
         self.cookie, self.token = secrets.token_urlsafe(32), secrets.token_urlsafe(32)
         self._keys: list[str] = []  # not used yet
         self._used: list[str] = []
-        self._printed = self._key()
+        self._printed = self._current_key()
 
     @property
     def link(self) -> str:
         """The link for the person at the terminal; after its use, just the address."""
-        return self._open(self._printed) if self._printed in self._keys else self.address
+        return self._open_link(self._printed) if self._printed in self._keys else self.address
 
     def another_link(self) -> str:
         """A link with a key of its own, for the browser that the lab opens by itself."""
-        return self._open(self._key())
+        return self._open_link(self._current_key())
 
     def admits(self, key: str) -> bool:
         """Whether this is a key that was not used yet, which thereby loses its power."""
         for known in self._keys:
-            if _same(key, known):
+            if _same_secret(key, known):
                 self._keys.remove(known)
                 self._used.append(known)
                 return True
@@ -61,18 +61,18 @@ class Session:
 
     def renew(self, key: str) -> None:
         """Whoever opens a used link may have changed browsers: the terminal, which only they see, shows a new one."""
-        if self._printed not in self._keys and any(_same(key, used) for used in self._used):
-            self._printed = self._key()
+        if self._printed not in self._keys and any(_same_secret(key, used) for used in self._used):
+            self._printed = self._current_key()
             self.announce(self.link)
 
     def knows(self, cookie_headers: Sequence[str]) -> bool:
         """Whether the browser showed our cookie. Another program of this machine may have set one of the same name."""
         pairs = [pair.strip().partition("=") for header in cookie_headers for pair in header.split(";")]
-        return any(_same(value, self.cookie) for name, _, value in pairs if name == self.cookie_name)
+        return any(_same_secret(value, self.cookie) for name, _, value in pairs if name == self.cookie_name)
 
     def allows(self, tokens: Sequence[str]) -> bool:
         """Whether the request carries the token, once."""
-        return len(tokens) == 1 and _same(tokens[0], self.token)
+        return len(tokens) == 1 and _same_secret(tokens[0], self.token)
 
     def ticket(self, path: str) -> str:
         """What lets a link to this address, and to no other, do without the token."""
@@ -80,16 +80,16 @@ class Session:
 
     def honours(self, path: str, tickets: Sequence[str]) -> bool:
         """Whether the request carries the ticket of its address, once."""
-        return len(tickets) == 1 and _same(tickets[0], self.ticket(path))
+        return len(tickets) == 1 and _same_secret(tickets[0], self.ticket(path))
 
-    def _key(self) -> str:
+    def _current_key(self) -> str:
         self._keys.append(secrets.token_urlsafe(32))
         return self._keys[-1]
 
-    def _open(self, key: str) -> str:
+    def _open_link(self, key: str) -> str:
         return f"{self.address}/open?key={key}"
 
 
-def _same(given: str, secret: str) -> bool:
+def _same_secret(given: str, secret: str) -> bool:
     """Equal or not, in a time that does not tell how much of it was right."""
     return hmac.compare_digest(given.encode("utf-8", "replace"), secret.encode())

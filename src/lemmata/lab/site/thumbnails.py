@@ -23,12 +23,12 @@ def thumbnail(figure: Figure) -> str:
     """
     images = [mark for mark in figure.marks if isinstance(mark, Image)]
     bars = [mark for mark in figure.marks if isinstance(mark, Bars)]
-    body = _images(images) if images else _bars(bars[0]) if bars else list(_marks(figure))
+    body = _image_thumbnail(images) if images else _bar_thumbnail(bars[0]) if bars else list(_mark_thumbnail(figure))
     head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDE} {HIGH}" width="{WIDE}" height="{HIGH}">'
     return "".join([head, *body, "</svg>"])
 
 
-def _images(images: list[Image]) -> list[str]:
+def _image_thumbnail(images: list[Image]) -> list[str]:
     room = (WIDE - EDGE * (len(images) + 1)) / len(images)
     drawn: list[str] = []
     for k, image in enumerate(images):
@@ -40,7 +40,7 @@ def _images(images: list[Image]) -> list[str]:
     return drawn
 
 
-def _bars(bars: Bars) -> list[str]:
+def _bar_thumbnail(bars: Bars) -> list[str]:
     step, most = (WIDE - 2.0 * EDGE) / len(bars.values), max(max(bars.values), 0.0) or 1.0
     drawn = []
     for k, value in enumerate(bars.values):
@@ -49,7 +49,7 @@ def _bars(bars: Bars) -> list[str]:
     return drawn
 
 
-def _marks(figure: Figure) -> Iterator[str]:
+def _mark_thumbnail(figure: Figure) -> Iterator[str]:
     curves = [mark for mark in figure.marks if isinstance(mark, Line | Points)]
     heats = [mark for mark in figure.marks if isinstance(mark, Heat) and mark.x and mark.y]
     areas = [mark for mark in figure.marks if isinstance(mark, Polygons)]

@@ -29,7 +29,9 @@ BREAKABLE = re.compile(r"[=<>≤≥≈≡≐∼∝≪≫⇒⇔⇐→↦∈⊆⊂
 
 def formulas_of(catalog: Catalog) -> list[str]:
     """The LaTeX of every formula that a page may show: of statements, misprints, checks, systems and templates."""
-    found = {latex.strip() for text in _texts(catalog) for _, latex, _ in pieces(" ".join(text.split())) if latex}
+    found = {
+        latex.strip() for text in _formula_texts(catalog) for _, latex, _ in pieces(" ".join(text.split())) if latex
+    }
     for template in (HERE / "templates").rglob("*.html"):
         found |= {latex.strip() for latex in TEMPLATED.findall(template.read_text(encoding="utf-8"))}
     return sorted(found)
@@ -70,9 +72,9 @@ def tidy(markup: str, rules: dict[str, str], latex: str = "") -> str:
             name = "m" + hashlib.sha256(declared.encode()).hexdigest()[:6]
             rules[name] = declared
             element.set("class", f"{element.get('class', '')} {name}".strip())
-    _space(math)
+    _space_operators(math)
     row = math.find("semantics/mrow")
-    if row is not None and len(lines := list(_lines(row))) > 1:
+    if row is not None and len(lines := list(_row_lines(row))) > 1:
         row[:] = lines
         math.set("class", f"{math.get('class', '')} lines".strip())
     return ElementTree.tostring(math, encoding="unicode")
@@ -90,19 +92,19 @@ def _set_dials(math: Element) -> None:
             child.attrib.pop("class")
             if rest := names[:first] + names[first + 3 :]:
                 child.set("class", " ".join(rest))
-            if child.tag == "mo" and k and _core(parent[k - 1]) is None:  # Temml sets a lone sign as a prefix
+            if child.tag == "mo" and k and _core_operator(parent[k - 1]) is None:  # Temml sets a lone sign as a prefix
                 child.attrib = {"form": "infix"}
             row = Element("mrow", {"class": "dial", "data-dial": name, "data-as": style})
             row.append(child)
             parent[k] = row
 
 
-def _space(math: Element) -> None:
+def _space_operators(math: Element) -> None:
     """TeX's spacing where MathML's differs: tight scripts, nothing before a first relation, primes of full size."""
     for element in list(math.iter()):
         if element.tag in SCRIPTED:
             for mo in (mo for script in element[1:] for mo in script.iter("mo")):
-                _tighten(mo, "lspace", "rspace")
+                _tighten_operator(mo, "lspace", "rspace")
         if element.tag == "msup" and "tml-prime" in element[1].get("class", ""):
             element.tag, element[1].attrib = "mrow", {"lspace": "0", "rspace": "0"}
         if element.tag in ("mtd", "msqrt", "math") or (element.tag == "mrow" and len(element) > 1):
@@ -110,27 +112,27 @@ def _space(math: Element) -> None:
 
 
 def _space_row(row: Element) -> None:
-    cores = [_core(child) for child in row]
+    cores = [_core_operator(child) for child in row]
     for k, core in enumerate(cores):
         if core is None or (k and cores[k - 1] is None):
             continue  # no operator, or one after a letter, which keeps its space
         if (core.text or "") in BIG or (k == 0 and core.get("form") != "prefix"):
-            _tighten(core, "lspace")
+            _tighten_operator(core, "lspace")
 
 
-def _core(element: Element) -> Element | None:
+def _core_operator(element: Element) -> Element | None:
     """The operator that an element is, or carries with limits."""
     while (element.tag in SCRIPTED and len(element)) or (element.tag == "mrow" and len(element) == 1):
         element = element[0]
     return element if element.tag == "mo" else None
 
 
-def _tighten(mo: Element, *sides: str) -> None:
+def _tighten_operator(mo: Element, *sides: str) -> None:
     for side in sides:
         mo.attrib.setdefault(side, "0")
 
 
-def _lines(row: Element) -> Iterator[Element]:
+def _row_lines(row: Element) -> Iterator[Element]:
     """The row in parts, each up to a relation or a binary sign: TeX's own places for a break."""
     part: list[Element] = []
     for child in row:
@@ -139,19 +141,19 @@ def _lines(row: Element) -> Iterator[Element]:
         prefix = child.get("form") == "prefix" or child.get("fence") == "true"
         # Words and blanks with a sign would count as one sign, and lose the space between them.
         if sign and not prefix and any(other.tag not in ("mtext", "mspace") for other in part[:-1]):
-            yield _row(part)
+            yield _make_row(part)
             part = []
     if part:
-        yield _row(part)
+        yield _make_row(part)
 
 
-def _row(children: list[Element]) -> Element:
+def _make_row(children: list[Element]) -> Element:
     row = Element("mrow")
     row.extend(children)
     return row
 
 
-def _texts(catalog: Catalog) -> Iterator[str]:
+def _formula_texts(catalog: Catalog) -> Iterator[str]:
     for statement in catalog.statements.values():
         yield from (statement.title, statement.statement, statement.dialled, statement.why)
         yield from (source["where"] for source in statement.sources)

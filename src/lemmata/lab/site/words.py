@@ -32,12 +32,12 @@ def words(text: str) -> str:
     """
     told, last = [], 0
     for found in PARTS.finditer(text):
-        told += [str(escape(text[last : found.start()])), _part(found)]
+        told += [str(escape(text[last : found.start()])), _markup_part(found)]
         last = found.end()
     return "".join([*told, str(escape(text[last:]))])
 
 
-def _part(found: re.Match[str]) -> str:
+def _markup_part(found: re.Match[str]) -> str:
     if found[1]:
         return f'<span class="dial" data-dial="{found[1]}" data-as="words">{escape(found[2])}</span>'
     if code := found["code"] or found["name"] or found["constant"]:

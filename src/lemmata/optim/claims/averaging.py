@@ -7,7 +7,7 @@ from lemmata.optim.averaging import PolyakAverage
 from lemmata.optim.gradient_descent import GradientDescent
 
 
-def _averages(draw, average, lr, slope, start, times):
+def _averaged_chains(draw, average, lr, slope, start, times):
     """Chains of gradient descent with unit noise: average and last iterate, at each of the times: (times, chains).
 
     `slope` gives the gradient of every chain at its place.
@@ -27,14 +27,14 @@ def _averages(draw, average, lr, slope, start, times):
 
 def _strongly_convex(draw, average, times):
     """Excess of average and last iterate for h = x^2/2 from the minimum, at a constant step: (times,) each."""
-    found = _averages(draw, average, 0.5, torch.clone, torch.zeros(20_000).double(), times)
+    found = _averaged_chains(draw, average, 0.5, torch.clone, torch.zeros(20_000).double(), times)
     return tuple(places.square().mean(1) / 2 for places in found)
 
 
-def _kink(draw, average, times, length):
+def _kink_excess(draw, average, times, length):
     """Mean excess for h = |x| from 1, after t steps of size length/sqrt(t): (times,)."""
     ends = [
-        _averages(draw, average, length * t**-0.5, torch.sign, torch.ones(2000).double(), [t])[0].abs().mean()
+        _averaged_chains(draw, average, length * t**-0.5, torch.sign, torch.ones(2000).double(), [t])[0].abs().mean()
         for t in times
     ]
     return torch.stack(ends)
@@ -46,7 +46,7 @@ def _two_kinks(draw, average, times, length):
     centre[::2] = -1.0
     for t in times:
         slope = lambda x, t=t: (x - centre).sign() * t**-0.5  # noqa: E731
-        places, _ = _averages(draw, average, length * t**-0.5, slope, torch.zeros(4000).double(), [t])
+        places, _ = _averaged_chains(draw, average, length * t**-0.5, slope, torch.zeros(4000).double(), [t])
         excess.append((places - centre).abs().mean() * t**-0.5)
     return torch.stack(excess)
 
@@ -97,6 +97,6 @@ def averaging_the_iterates(draw, newest=1.0, strong=1.0, convex=0.5, length=1.0,
     times = torch.tensor([64, 256, 1024])
     return all_of(
         parabola,
-        slope_is(times, _kink(draw, average, times.tolist(), length), -convex, within=0.04),
+        slope_is(times, _kink_excess(draw, average, times.tolist(), length), -convex, within=0.04),
         at_least(_two_kinks(draw, average, times[:2].tolist(), length), CONFUSED * times[:2].double() ** -convex),
     )

@@ -13,7 +13,7 @@ from lemmata.optim.backpropagation import backpropagate, forward_mode
 ACTIVATIONS = {"tanh": nn.Tanh, "sigmoid": nn.Sigmoid, "softplus": nn.Softplus, "relu": nn.ReLU}
 
 
-def _network(draw, sizes, names):
+def _drawn_network(draw, sizes, names):
     """A chain of layers, each followed by one of the activations, with normal weights that keep the signal's size."""
     chosen = [ACTIVATIONS[draw.choice(names)] for _ in sizes[1:]]
     parts = [(nn.Linear(a, b).double(), phi()) for (a, b), phi in zip(itertools.pairwise(sizes), chosen, strict=True)]
@@ -23,13 +23,13 @@ def _network(draw, sizes, names):
     return network
 
 
-def _loss(draw, size):
+def _mixed_loss(draw, size):
     """A loss that is neither linear nor the same in all outputs."""
     target = draw.normal(size)
     return lambda outputs: (outputs - target).square().sum() / 2 + (outputs * target).sin().sum()
 
 
-def _jacobian(function, at):
+def _autograd_jacobian(function, at):
     return torch.autograd.functional.jacobian(function, at)
 
 
@@ -49,22 +49,26 @@ def deltas_follow_from_those_of_the_next_layer(draw, turned=transposed, after=1,
     """Networks with layers of one width, in which every order fits, against Jacobians, autograd and differences."""
     deltas, recurrence, gradients, slopes, differences = [], [], [], [], []
     for width, depth, name in itertools.product((1, 2, 9), (1, 3, 6), ("tanh", "relu")):
-        network, x, loss = _network(draw, [width] * (depth + 1), [name]), draw.normal(1, width), _loss(draw, width)
+        network, x, loss = (
+            _drawn_network(draw, [width] * (depth + 1), [name]),
+            draw.normal(1, width),
+            _mixed_loss(draw, width),
+        )
         found = sweep(network, x, loss)
         own = [delta[0] for delta in found.deltas]
         beyond = [*own, own[-1]]
         for number, layer in enumerate(network):
             h, rest = found.hidden[number][0], network[number:]
-            recurrence.append(turned(_jacobian(layer, h)) @ beyond[number + after])
-            gradients.append(_jacobian(lambda h, rest=rest, loss=loss: loss(rest(h)), h))
+            recurrence.append(turned(_autograd_jacobian(layer, h)) @ beyond[number + after])
+            gradients.append(_autograd_jacobian(lambda h, rest=rest, loss=loss: loss(rest(h)), h))
             if name == "tanh":  # differences across the kink of a rectifier are no derivatives
                 along, step = draw.unit(width), 1e-5
                 up, down = (loss(rest(h + sign * step * along)) for sign in (1, -1))
                 differences.append((up - down) / (2 * step))
                 slopes.append(own[number] @ along)
         deltas.extend(own)
-        recurrence.append(first * _jacobian(loss, found.hidden[-1][0]))
-        gradients.append(_jacobian(loss, found.hidden[-1][0]))
+        recurrence.append(first * _autograd_jacobian(loss, found.hidden[-1][0]))
+        gradients.append(_autograd_jacobian(loss, found.hidden[-1][0]))
     # A central difference errs by a sixth of the third derivative times 1e-10, and by rounding over 1e-5: both 1e-9.
     return all_of(
         close(torch.cat(deltas), torch.cat(gradients), ulps=256),
@@ -81,8 +85,8 @@ def gradients_follow_from_the_delta_of_their_layer(draw, later=0, factor=1.0, sw
     """Jacobians of each affine layer in all its parameters, contracted with its delta."""
     found, formula, autograd = [], [], []
     for width, depth in itertools.product((1, 3, 5), (2, 4)):
-        network, x = _network(draw, [width] * (depth + 1), ("tanh", "relu")), draw.normal(1, width)
-        loss = _loss(draw, width)
+        network, x = _drawn_network(draw, [width] * (depth + 1), ("tanh", "relu")), draw.normal(1, width)
+        loss = _mixed_loss(draw, width)
         swept = sweep(network, x, loss)
         for number in range(0, len(network), 2):
             names = [f"{number}.weight", f"{number}.bias"]
@@ -110,10 +114,10 @@ def a_ridge_layer_passes_one_slope(draw, power=1, constant=1.0, sweep=backpropag
     """Layers of all shapes within networks: their own Jacobians, and the gradients of a loss behind them."""
     jacobians, by_slope, gradients, by_delta, one = [], [], [], [], torch.ones(1).double()
     for name, (n, m) in itertools.product(("tanh", "sigmoid", "softplus"), [(1, 4), (10, 3), (3, 10), (7, 7)]):
-        network, x, loss = _network(draw, [n, m, m], [name]), draw.normal(1, n), _loss(draw, m)
+        network, x, loss = _drawn_network(draw, [n, m, m], [name]), draw.normal(1, n), _mixed_loss(draw, m)
         weight, bias, phi = network[0].weight, network[0].bias, network[1]
         swept, z = sweep(network, x, loss), weight @ x[0] + bias
-        slope = torch.diagonal(_jacobian(phi, z))
+        slope = torch.diagonal(_autograd_jacobian(phi, z))
         inputs, units = torch.cat([x[0], one]), range(m)  # a bias is the weight of a constant
         parts = torch.autograd.functional.jacobian(lambda w, b, x=x, phi=phi: phi(w @ x[0] + b), (weight, bias))
         jacobians += [torch.cat([parts[0][i, i], parts[1][i, i, None]]) for i in units]
@@ -137,7 +141,11 @@ def a_gradient_costs_three_passes(draw, passes=3.0, gradient=backpropagate, shar
     ones against autograd."""
     found, autograd = [], []
     for sizes in ([1, 1, 1], [3, 5, 2, 4], [6] * 6):
-        network, x, loss = _network(draw, sizes, list(ACTIVATIONS)), draw.normal(3, sizes[0]), _loss(draw, sizes[-1])
+        network, x, loss = (
+            _drawn_network(draw, sizes, list(ACTIVATIONS)),
+            draw.normal(3, sizes[0]),
+            _mixed_loss(draw, sizes[-1]),
+        )
         found += [values.flatten() for values in gradient(network, x, loss).gradients.values()]
         whole = loss(network.requires_grad_()(x))
         autograd += [values.flatten() for values in torch.autograd.grad(whole, list(network.parameters()))]

@@ -5,10 +5,10 @@ import torch
 from lemmata.judge import all_of, claim, close, exactly, lie, mean_is, probability_is
 from lemmata.optim.gradient_descent import GradientDescent
 
-SHARP, WIDE, RIDGE = -1.0, 1.0, -0.6  # where the wells of `_wells` are, and about where their slopes meet
+SHARP, WIDE, RIDGE = -1.0, 1.0, -0.6  # where the wells of `_two_wells` are, and about where their slopes meet
 
 
-def _chains(draw, optimizer, gradient, start, root, lr, steps):
+def _sgd_chains(draw, optimizer, gradient, start, root, lr, steps):
     """Chains of SGD side by side, whose gradients have noise of covariance `root` times its transpose: (count, n)."""
     place = torch.nn.Parameter(start.clone())
     descent = optimizer([place], lr=lr)
@@ -18,7 +18,7 @@ def _chains(draw, optimizer, gradient, start, root, lr, steps):
     return place.detach()
 
 
-def _wells(x, raised=0.0):
+def _two_wells(x, raised=0.0):
     """The slope of two parabolas joined smoothly: a sharp one at -1, raised or not, and a wide one at 1, 25 times as
     flat."""
     sharp, wide = 5.0 * (x - SHARP) ** 2 + raised, 0.2 * (x - WIDE) ** 2
@@ -26,14 +26,14 @@ def _wells(x, raised=0.0):
     return share * 10.0 * (x - SHARP) + (1 - share) * 0.4 * (x - WIDE)
 
 
-def _crossed(draw, optimizer, count, noise, raised=0.0, steps=300):
+def _crossed_chains(draw, optimizer, count, noise, raised=0.0, steps=300):
     """Which of the chains that start in the sharp well are in the wide one in the end."""
     root = torch.full((1, 1), noise).double()
     start = torch.full((count, 1), SHARP).double()
-    return _chains(draw, optimizer, lambda x: _wells(x, raised), start, root, lr=0.1, steps=steps)[:, 0] > RIDGE
+    return _sgd_chains(draw, optimizer, lambda x: _two_wells(x, raised), start, root, lr=0.1, steps=steps)[:, 0] > RIDGE
 
 
-def _stationary(hessian, noise, lr, step):
+def _stationary_covariance(hessian, noise, lr, step):
     """The solution S of H S + S H - step * lr * H S H = lr * C, by Kronecker products."""
     one = torch.eye(len(hessian)).double()
     system = torch.kron(hessian, one) + torch.kron(one, hessian) - step * lr * torch.kron(hessian, hessian)
@@ -55,15 +55,17 @@ def the_spread_of_sgd_around_a_minimum(draw, power=1.0, step=1.0, two=2.0, noise
     q, lr, batch = draw.orthogonal(2), 0.2, 4
     hessian = (q * torch.tensor([1.0, 5.0]).double()) @ q.T
     covariance = draw.covariance(2)
-    spread = _stationary(hessian, covariance / batch**power, lr, step)
+    spread = _stationary_covariance(hessian, covariance / batch**power, lr, step)
     white = torch.linalg.inv(torch.linalg.cholesky(spread))
 
     def chains(count):
         root, start = torch.linalg.cholesky(covariance) / batch**0.5, torch.zeros(count, 2).double()
-        return _chains(draw, optimizer, lambda x: x @ hessian, start, root, lr, steps=24) @ white.T
+        return _sgd_chains(draw, optimizer, lambda x: x @ hessian, start, root, lr, steps=24) @ white.T
 
     small, one = 1e-7, torch.eye(2).double()  # what the limit leaves out is smaller than the rest by this factor
-    limit = close(_stationary(hessian, hessian / batch, small, step), small / (two * batch) * one, within=1e-13)
+    limit = close(
+        _stationary_covariance(hessian, hessian / batch, small, step), small / (two * batch) * one, within=1e-13
+    )
     alpha = 2e-10
     second = mean_is(lambda z: z[:, 1] ** 2, chains, 1.0, effect=0.1, alpha=alpha)
     if not (limit.holds and second.holds):
@@ -73,10 +75,10 @@ def the_spread_of_sgd_around_a_minimum(draw, power=1.0, step=1.0, two=2.0, noise
         second,
         mean_is(lambda z: z[:, 0] * z[:, 1], chains, 0.0, effect=0.1, alpha=alpha),
         probability_is(
-            lambda n: _crossed(draw, optimizer, n, 2.0 * noise), 0.8, side="at_least", effect=0.1, alpha=alpha
+            lambda n: _crossed_chains(draw, optimizer, n, 2.0 * noise), 0.8, side="at_least", effect=0.1, alpha=alpha
         ),
         probability_is(
-            lambda n: _crossed(draw, optimizer, n, 2.0 / 16**0.5), 0.1, side="at_most", effect=0.1, alpha=alpha
+            lambda n: _crossed_chains(draw, optimizer, n, 2.0 / 16**0.5), 0.1, side="at_most", effect=0.1, alpha=alpha
         ),
         limit,
     )
@@ -95,13 +97,13 @@ def noise_leaves_poor_stationary_points(draw, noise=2.0, beside=0.0, optimizer=G
     def left_saddle(count, amount):
         start = torch.tensor([2.0, beside]).double().expand(count, 2)
         root = amount / 10 * torch.eye(2).double()
-        return _chains(draw, optimizer, saddle, start, root, lr=0.1, steps=300)[:, 1].abs() > 0.5
+        return _sgd_chains(draw, optimizer, saddle, start, root, lr=0.1, steps=300)[:, 1].abs() > 0.5
 
-    still = [int(_crossed(draw, optimizer, 200, 0.0, raised=0.2).sum()), int(left_saddle(200, 0.0).sum())]
+    still = [int(_crossed_chains(draw, optimizer, 200, 0.0, raised=0.2).sum()), int(left_saddle(200, 0.0).sum())]
     alpha = 5e-10
     return all_of(
         probability_is(
-            lambda n: _crossed(draw, optimizer, n, noise, 0.2), 0.9, side="at_least", effect=0.05, alpha=alpha
+            lambda n: _crossed_chains(draw, optimizer, n, noise, 0.2), 0.9, side="at_least", effect=0.05, alpha=alpha
         ),
         probability_is(lambda n: left_saddle(n, noise), 0.9, side="at_least", effect=0.05, alpha=alpha),
         exactly(still, [0, 0]),

@@ -30,7 +30,7 @@ def swapped_left(rows, columns):
     return (columns, rows)
 
 
-def _conditioned(draw, rows, columns, smallest=0.1):
+def _conditioned_matrix(draw, rows, columns, smallest=0.1):
     """A matrix with singular values from 1 to `smallest`, and its singular vectors."""
     rank = min(rows, columns)
     values = smallest ** torch.linspace(0, 1, rank).double() if rank > 1 else torch.ones(1).double()
@@ -38,7 +38,7 @@ def _conditioned(draw, rows, columns, smallest=0.1):
     return (u * values) @ v.T, values, u, v
 
 
-def _mapped(values, quintic):
+def _mapped_values(values, quintic):
     """What five steps of Newton and Schulz make of singular values of a matrix of norm 1."""
     a, b, c = QUINTIC
     for _ in range(5):
@@ -46,12 +46,12 @@ def _mapped(values, quintic):
     return values
 
 
-def _moves(draw, make, rows, columns, mu, carry, update, decay=0.0):
+def _four_steps(draw, make, rows, columns, mu, carry, update, decay=0.0):
     """Where four steps with drawn gradients lead from a drawn matrix: the optimiser's, and those of the formula."""
     weight = torch.nn.Parameter(draw.normal(rows, columns))
     muon, place, momentum = make([weight]), weight.detach().clone(), torch.zeros(rows, columns).double()
     for _ in range(4):
-        weight.grad = gradient = _conditioned(draw, rows, columns)[0]
+        weight.grad = gradient = _conditioned_matrix(draw, rows, columns)[0]
         momentum = carry * mu * momentum + gradient
         place = (1 - decay) * place - update(momentum, gradient)
         muon.step()
@@ -83,22 +83,29 @@ def muon_steps_are_orthogonal(
         def as_shipped(momentum, gradient, ratio=ratio):
             chosen = ahead * (gradient + 0.95 * momentum) + (1 - ahead) * momentum
             u, sigma, vh = torch.linalg.svd(chosen, full_matrices=False)
-            return lr * max(1.0, ratio) ** power * (u * _mapped(sigma / sigma.norm(), quintic)) @ vh
+            return lr * max(1.0, ratio) ** power * (u * _mapped_values(sigma / sigma.norm(), quintic)) @ vh
 
-        moved = _moves(draw, lambda p: optimizer(p, lr=lr, momentum=0.9, **exact), rows, columns, 0.9, carry, polar)
-        plain = _moves(draw, lambda p: optimizer(p, lr=lr), rows, columns, 0.95, carry, as_shipped, decay=0.1 * lr)
+        moved = _four_steps(
+            draw, lambda p: optimizer(p, lr=lr, momentum=0.9, **exact), rows, columns, 0.9, carry, polar
+        )
+        plain = _four_steps(draw, lambda p: optimizer(p, lr=lr), rows, columns, 0.95, carry, as_shipped, decay=0.1 * lr)
         for where, points in ((found, moved[0]), (formula, moved[1]), (default, plain[0]), (nearly, plain[1])):
             where.append(points)
         shapes.append(tuple(torch.linalg.svd(moved[2]).U.shape))
         expected.append(left(rows, columns))
-    matrix, values, u, v = _conditioned(draw, 7, 4, smallest=1e-3)
+    matrix, values, u, v = _conditioned_matrix(draw, 7, 4, smallest=1e-3)
     small = torch.logspace(-2, -0.1505, 1000).double()  # the other singular value fills up to norm 1
     pairs = draw.orthogonal(2) @ torch.diag_embed(torch.stack([small, (1 - small**2).sqrt()], 1)) @ draw.orthogonal(2)
     return all_of(
         # Eigenvalues of M'M have the square of M's condition; momenta of such matrices stay below a thousand.
         close(torch.cat(found), torch.cat(formula), within=1e-8),
         close(torch.cat(default), torch.cat(nearly), within=1e-8),
-        close(u.T @ newton_schulz(matrix) @ v, _mapped(values / matrix.norm(), quintic).diag(), ulps=2**14, scale=1.0),
+        close(
+            u.T @ newton_schulz(matrix) @ v,
+            _mapped_values(values / matrix.norm(), quintic).diag(),
+            ulps=2**14,
+            scale=1.0,
+        ),
         at_most(torch.linalg.matrix_norm(newton_schulz(pairs) - polar_factor(pairs), 2), near),
         exactly(shapes, expected),
     )
@@ -124,7 +131,7 @@ def the_polar_factor_is_the_steepest_matrix(draw, power=0.0, norm=nuclear, maxim
     """Matrices with flat and steep spectra, against four thousand others of spectral norm one or less."""
     reached, others, largest, lengths, expected = [], [], [], [], []
     for (rows, columns), smallest in zip(SHAPES, (1e-6, 0.5, 1e-3, 1.0, 1.0), strict=True):
-        matrix, sigma, u, v = _conditioned(draw, rows, columns, smallest)
+        matrix, sigma, u, v = _conditioned_matrix(draw, rows, columns, smallest)
         best, rivals = maximiser(matrix), draw.normal(800, rows, columns)
         rivals = rivals / torch.linalg.matrix_norm(rivals, 2, keepdim=True)  # shorter ones reach less
         rivals[0] = u @ torch.diag(draw.signs(len(sigma))) @ v.T  # extreme points of the ball, with wrong signs

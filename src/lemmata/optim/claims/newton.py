@@ -7,7 +7,7 @@ from lemmata.optim.newton import Newton
 from lemmata.optim.newton_cg import NewtonCG
 
 
-def _path(optimizer, loss, start, steps=1):
+def _step_path(optimizer, loss, start, steps=1):
     """Where the steps of an optimiser lead: (steps, n)."""
     place = torch.nn.Parameter(start.clone())
     stepper, places = optimizer([place]), []
@@ -17,14 +17,14 @@ def _path(optimizer, loss, start, steps=1):
     return torch.stack(places)
 
 
-def _quadratic(draw, signs):
+def _signed_quadratic(draw, signs):
     """A quadratic with eigenvalues of these signs, from 0.1 to 10, and its stationary point."""
     values, q = signs * 10.0 ** torch.linspace(-1, 1, len(signs)).double(), draw.orthogonal(len(signs))
     hessian, centre = (q * values) @ q.T, draw.normal(len(signs))
     return (values, q), centre, lambda x: (x - centre) @ hessian @ (x - centre) / 2 + 3.0
 
 
-def _power(parts, exponent):
+def _matrix_power(parts, exponent):
     """A symmetric matrix to a real power; signs of eigenvalues are kept, as the inverse keeps them."""
     values, q = parts
     return (q * (values.sign() * values.abs() ** exponent)) @ q.T
@@ -37,7 +37,7 @@ def _ridge_logistic(draw):
     def loss(w):
         return torch.nn.functional.softplus(-y * (x @ w)).mean() + w @ w / 20
 
-    return loss, _path(Newton, loss, torch.zeros(3).double(), steps=12)[-1]
+    return loss, _step_path(Newton, loss, torch.zeros(3).double(), steps=12)[-1]
 
 
 @claim("optim.newton")
@@ -52,23 +52,23 @@ def newtons_method(draw, sign=-1.0, power=-1.0, order=2.0, back=lambda a, *axes:
     coordinates."""
     reached, formula, stationary = [], [], []
     for signs in (torch.ones(6), torch.tensor([1.0, -1.0, 1.0, -1.0, 1.0, -1.0]), torch.tensor([1.0, -1.0])):
-        parts, centre, loss = _quadratic(draw, signs.double())
+        parts, centre, loss = _signed_quadratic(draw, signs.double())
         start = draw.normal(len(signs)) * 3
         gradient = torch.autograd.functional.jacobian(loss, start)
-        reached.append(_path(optimizer, loss, start)[0])
-        formula.append(start + sign * _power(parts, power) @ gradient)
+        reached.append(_step_path(optimizer, loss, start)[0])
+        formula.append(start + sign * _matrix_power(parts, power) @ gradient)
         stationary.append(centre)
     loss, minimiser = _ridge_logistic(draw)
     # Along one direction the leading term of the error may be small; along six it is not.
     radii, directions = torch.logspace(-4, -2, 5).double(), draw.unit(6, 3)
     after = [
-        torch.stack([_path(optimizer, loss, minimiser + r * along)[0] - minimiser for along in directions]).norm()
+        torch.stack([_step_path(optimizer, loss, minimiser + r * along)[0] - minimiser for along in directions]).norm()
         for r in radii
     ]
     turn = draw.orthogonal(3) * torch.tensor([0.2, 1.0, 5.0]).double()  # the columns are stretched: not orthogonal
     start = draw.normal(3) / 4
-    plain = _path(optimizer, loss, start, steps=3)
-    other = _path(optimizer, lambda v: loss(turn @ v), back(turn, 0, 1) @ start, steps=3)
+    plain = _step_path(optimizer, loss, start, steps=3)
+    other = _step_path(optimizer, lambda v: loss(turn @ v), back(turn, 0, 1) @ start, steps=3)
     size = 100.0  # of the terms that are added up: the gradient divided by the smallest eigenvalue
     return all_of(
         close(torch.cat(reached), torch.cat(stationary), ulps=4096, scale=size),

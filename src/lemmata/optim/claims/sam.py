@@ -12,7 +12,7 @@ RHO, LR = 0.3, 0.1
 TENSORS = (1, 3)  # the weights are two tensors, of so many entries
 
 
-def _bent(x):
+def _bent_loss(x):
     """A loss with curvature that changes from place to place."""
     return (x**4).sum() / 4 + torch.sin(x).sum() + x[0] * x[1]
 
@@ -42,7 +42,7 @@ def _two_passes(optimizer, start):
     def closure():
         seen.append(torch.cat([*weights]).detach())
         sam.zero_grad()
-        loss = _bent(torch.cat([*weights]))
+        loss = _bent_loss(torch.cat([*weights]))
         loss.backward()
         return loss
 
@@ -63,7 +63,7 @@ def the_gradient_of_the_worst_point_nearby(
     """Both passes over two tensors, twenty times, against autograd; then minima of quadratics: SAM's way up, repeated,
     and other ways."""
     moved, formula, ends, steps = [], [], [], []
-    gradient = torch.func.grad(_bent)
+    gradient = torch.func.grad(_bent_loss)
     for start in draw.normal(20, 4) * 10.0 ** draw.uniform(20, 1, low=-2, high=0.5):
         (first, second), end = _two_passes(optimizer, start)
         g = gradient(first)

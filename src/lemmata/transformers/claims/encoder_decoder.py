@@ -18,12 +18,12 @@ class AttentionFirst(TransformerEncoder):
 
     def forward(self, x, mask=None):
         block: Any
-        h = self._placed(x)
+        h = self._add_positions(x)
         for block in self.blocks:
-            h = block._added(h, block.self_attention_norm, lambda h, part=block: part.self_attention(h, mask))
+            h = block._add_part(h, block.self_attention_norm, lambda h, part=block: part.self_attention(h, mask))
         for block in self.blocks:
-            h = block._added(h, block.feed_forward_norm, block.feed_forward)
-        return self._normalised(h)
+            h = block._add_part(h, block.feed_forward_norm, block.feed_forward)
+        return self._final_norm(h)
 
 
 def torchs(kind, layer, first) -> Any:
@@ -106,8 +106,8 @@ class LooksAhead(TransformerDecoder):
 class StartsAgain(TransformerDecoder):
     """Each new token is told that it is the first."""
 
-    def _placed(self, x, start=0):
-        return super()._placed(x, 0)
+    def _add_positions(self, x, start=0):
+        return super()._add_positions(x, 0)
 
 
 class LooksAtTheSourceFirst(TransformerDecoder):
@@ -115,15 +115,15 @@ class LooksAtTheSourceFirst(TransformerDecoder):
 
     def forward(self, x, memory, memory_mask=None, caches=None):
         block: Any
-        h, remembered = self._placed(x, len(caches[0]) if caches else 0), self.remember(memory)  # type: ignore
+        h, remembered = self._add_positions(x, len(caches[0]) if caches else 0), self.remember(memory)  # type: ignore
         for k, block in enumerate(self.blocks):
             look, cache = block.cross_attention, caches[k] if caches else None
-            h = block._added(
+            h = block._add_part(
                 h, block.cross_attention_norm, lambda h, k=k, look=look: look(h, remembered[k], memory_mask)
             )
-            h = block._added(h, block.self_attention_norm, lambda h, b=block, c=cache: b.self_attention(h, None, c))
-            h = block._added(h, block.feed_forward_norm, block.feed_forward)
-        return self._normalised(h)
+            h = block._add_part(h, block.self_attention_norm, lambda h, b=block, c=cache: b.self_attention(h, None, c))
+            h = block._add_part(h, block.feed_forward_norm, block.feed_forward)
+        return self._final_norm(h)
 
 
 @claim("transformer.decoder")

@@ -29,21 +29,21 @@ def normalised_residual(x, part, norm):
 class OneAfterAnother(TransformerBlock):
     """Parts whose answers are neither added nor normalised."""
 
-    def _added(self, x, norm, part):
+    def _add_part(self, x, norm, part):
         return part(x)
 
 
 class ResidualsAlone(TransformerBlock):
     """Answers that are added and nowhere normalised."""
 
-    def _added(self, x, norm, part):
+    def _add_part(self, x, norm, part):
         return x + part(x)
 
 
 class NormsAlone(TransformerBlock):
     """Answers that are normalised and not added."""
 
-    def _added(self, x, norm, part):
+    def _add_part(self, x, norm, part):
         return part(norm(x)) if self.norm_first else norm(part(x))
 
 

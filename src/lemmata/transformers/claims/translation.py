@@ -20,8 +20,8 @@ LEXICON = torch.tensor([7, 5, 8, 4, 9, 13, 6, 10, 12, 11])
 class Unseeing(Transformer):
     """Cross-attention finds nothing, wherever it looks."""
 
-    def _memory(self, source, lengths):
-        memory = super()._memory(source, lengths)
+    def _encode_memory(self, source, lengths):
+        memory = super()._encode_memory(source, lengths)
         return memory._replace(blocks=tuple(Remembered(key, 0 * value) for key, value in memory.blocks))
 
 

@@ -48,11 +48,11 @@ def patches_are_a_strided_convolution(
     )
 
 
-def _first(token, patches):
+def _token_first(token, patches):
     return torch.cat([token, patches], dim=1)
 
 
-def _last(token, patches):
+def _token_last(token, patches):
     return torch.cat([patches, token], dim=1)
 
 
@@ -60,11 +60,11 @@ def _its_own(tokens):
     return tokens[:, 0]
 
 
-def _mean(tokens):
+def _mean_of_patches(tokens):
     return tokens[:, 1:].mean(1)
 
 
-def _drawn(draw, network):
+def _draw_weights(draw, network):
     """The network with drawn weights, of a size at which every part counts."""
     with torch.no_grad():
         for values in network.parameters():
@@ -91,12 +91,12 @@ def _torchs_block(block):
 @claim("vit.model")
 @lie("86 million parameters", count=86_000_000)
 @lie("the positions are not added", position=0.0)
-@lie("the [CLS] token comes last", joined=_last)
-@lie("the classes from the mean of the patches", read=_mean)
-def a_transformer_reads_patches(draw, count=86_567_656, position=1.0, joined=_first, read=_its_own, network=ViT):
+@lie("the [CLS] token comes last", joined=_token_last)
+@lie("the classes from the mean of the patches", read=_mean_of_patches)
+def a_transformer_reads_patches(draw, count=86_567_656, position=1.0, joined=_token_first, read=_its_own, network=ViT):
     """By torch's own encoder from the same weights, in a narrow network; parameters of ViT-B/16 counted."""
     sizes = {"image_size": (8, 12), "patch_size": 4, "channels": 2, "width": 16, "depth": 2, "heads": 4, "hidden": 24}
-    narrow, x = _drawn(draw, network(classes=5, **sizes)), draw.normal(3, 2, 8, 12)
+    narrow, x = _draw_weights(draw, network(classes=5, **sizes)), draw.normal(3, 2, 8, 12)
     tokens = functional.conv2d(x, narrow.patches.project.weight, narrow.patches.project.bias, stride=4).flatten(2).mT
     h = joined(narrow.class_token.expand(3, -1, -1), tokens) + position * narrow.positions
     for block in narrow.blocks:

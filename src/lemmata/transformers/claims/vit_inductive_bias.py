@@ -42,7 +42,7 @@ def learn_digits(networks, generator, examples, steps):
             schedule.step()
 
 
-def _accuracy(draw, network, examples, steps, copies=1):
+def _mean_accuracy(draw, network, examples, steps, copies=1):
     """The mean over all copies."""
     trained = draw.trained(network, learn_digits, examples=examples, steps=steps, copies=copies)
     test = load("digits").test
@@ -82,8 +82,8 @@ def little_is_known_of_pictures(draw, shift=2, position=0.0, seen=64, network=co
     if not exact.holds:
         return exact  # decided without training
     # How well 100 digits serve depends on which they are: the mean over three hundreds varies less.
-    few, others = (_accuracy(draw, one, 100, 200, copies=3) for one in (network, vit))
-    gap = _accuracy(draw, network, 1438, 400) - _accuracy(draw, vit, 1438, 400)
+    few, others = (_mean_accuracy(draw, one, 100, 200, copies=3) for one in (network, vit))
+    gap = _mean_accuracy(draw, network, 1438, 400) - _mean_accuracy(draw, vit, 1438, 400)
     return all_of(
         exact,
         reaches(few - others, 0.05, detail="accuracy lost by a transformer that learns from 100 digits"),

@@ -11,10 +11,10 @@ from lemmata.transformers.wordpiece import SpecialTokens, WordPiece
 LETTERS = "abc"
 
 
-def _walks(word, vocab, prefix, start=0):
+def _piece_walks(word, vocab, prefix, start=0):
     """All ways to take pieces off a word from its beginning until it is at an end or no piece fits."""
     ends = [end for end in range(start + 1, len(word) + 1) if (prefix if start else "") + word[start:end] in vocab]
-    return [[end, *rest] for end in ends for rest in _walks(word, vocab, prefix, end)] or [[]]
+    return [[end, *rest] for end in ends for rest in _piece_walks(word, vocab, prefix, end)] or [[]]
 
 
 def all_walks(walks, length):
@@ -54,7 +54,7 @@ def greedy_pieces_of_likely_pairs(draw, longest=max, among=all_walks, prefix="##
         tokenizer = WordPiece([*SpecialTokens(), *kept])
         for word in words:
             split = tokenizer.tokenize(word)
-            walk = longest(among(_walks(word, set(kept), prefix), len(word)))
+            walk = longest(among(_piece_walks(word, set(kept), prefix), len(word)))
             starts = [0, *walk[:-1]]
             parts = [("##" if start else "") + word[start:end] for start, end in zip(starts, walk, strict=False)]
             found.append(split)
@@ -66,9 +66,9 @@ def greedy_pieces_of_likely_pairs(draw, longest=max, among=all_walks, prefix="##
         texts = [tuple(LETTERS[n] for n in draw.integers(0, 3, 6).tolist()) for _ in range(8)]
         text = {word: int(draw.integers(1, 20)) for word in texts}
         for pair in merged_pairs(text):
-            scores = _scores(text, score)
+            scores = _pair_scores(text, score)
             best.append(scores[pair] == max(scores.values()))
-            text = _merged(text, pair)
+            text = _merge_pair(text, pair)
     return all_of(
         exactly(found, expected, detail="pieces of all words"),
         always(joined, detail="pieces joined are the word"),
@@ -76,7 +76,7 @@ def greedy_pieces_of_likely_pairs(draw, longest=max, among=all_walks, prefix="##
     )
 
 
-def _scores(text, score):
+def _pair_scores(text, score):
     alone, both = Counter(), Counter()
     for word, times in text.items():
         for piece in word:
@@ -86,7 +86,7 @@ def _scores(text, score):
     return {pair: score(times, alone[pair[0]], alone[pair[1]]) for pair, times in both.items()}
 
 
-def _merged(text, pair):
+def _merge_pair(text, pair):
     """A text whose pieces are separated by blanks, with one pair of them joined from left to right."""
     new = Counter()
     for word, times in text.items():

@@ -51,7 +51,7 @@ class Likelihood(nn.Module):
         return -(self.temperature**2) * distillation_loss(output, target, self.temperature)
 
 
-def _divergence(draw, minus):
+def _student_divergence(draw, minus):
     """Of the student from its teacher, on points that neither has seen."""
     words = {"epochs": 30}
     teacher = draw.trained(network, learn_labels, width=64, **words)
@@ -62,13 +62,13 @@ def _divergence(draw, minus):
     return functional.kl_div(q, p, log_target=True, reduction="batchmean")
 
 
-def _likelihood(student, teacher, temperature, reduction="mean"):
+def _negative_loss(student, teacher, temperature, reduction="mean"):
     return -distillation_loss(student, teacher, temperature, reduction)
 
 
 @claim("distill")
 @lie("the sum without the minus sign", printed="000/1", sign=1.0)
-@lie("the sum without the minus sign is least at the teacher", printed="001/2", loss=_likelihood)
+@lie("the sum without the minus sign is least at the teacher", printed="001/2", loss=_negative_loss)
 @lie("a student that minimises it without the minus sign comes near its teacher", printed="003/3", minus=False)
 @lie("beside the labels it is multiplied by the temperature", factor=1.0)
 def students_learn_tempered_probabilities(draw, sign=-1.0, factor=2.0, loss=distillation_loss, minus=True):
@@ -98,7 +98,9 @@ def students_learn_tempered_probabilities(draw, sign=-1.0, factor=2.0, loss=dist
     )
     if not told.holds:
         return told  # decided without training
-    return all_of(told, reaches(_divergence(draw, minus), 0.05, at_most=True, detail="divergence from the teacher"))
+    return all_of(
+        told, reaches(_student_divergence(draw, minus), 0.05, at_most=True, detail="divergence from the teacher")
+    )
 
 
 @claim("distill.gradient")

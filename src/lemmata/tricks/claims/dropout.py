@@ -66,7 +66,7 @@ def units_are_kept_with_their_probability(draw, layer=Dropout, divided=1.0):
     )
 
 
-def _network(draw, p, inverted):
+def _dropout_network(draw, p, inverted):
     """Three hidden units and two inputs that may be dropped, two classes."""
     hidden = Dropout(p[2:], inverted)
     network = nn.Sequential(Dropout(p[:2], inverted), nn.Linear(2, 3), nn.Tanh(), hidden, nn.Linear(3, 2))
@@ -82,7 +82,7 @@ def _network(draw, p, inverted):
 def dropout_averages_all_networks(draw, active=1.0, shared=0.0, ensemble=dropout_ensemble):
     """Two inputs and three hidden units: 32 networks, written out one by one, and many passes in training mode."""
     keep = torch.tensor([0.9, 0.6, 0.3, 0.8, 0.5], dtype=torch.float64)
-    network, x = _network(draw, 1 - keep, inverted=False), draw.normal(1, 2)
+    network, x = _dropout_network(draw, 1 - keep, inverted=False), draw.normal(1, 2)
     found = ensemble(network, x, lambda logits: logits.softmax(-1))
     first, last = network[1], network[4]
     probability, outputs = [], []
@@ -112,19 +112,19 @@ class DropScaled(Dropout):
         super().__init__(1 - torch.as_tensor(p), inverted)
 
 
-def _arithmetic(ensemble):
+def _arithmetic_mean(ensemble):
     return ensemble.mean()
 
 
-def _geometric(ensemble):
+def _geometric_mean(ensemble):
     return ensemble.geometric_mean()
 
 
-def _linear():
+def _linear_network():
     return nn.Linear(6, 3)
 
 
-def _deep():
+def _deep_network():
     hidden = nn.Linear(6, 5)
     nn.init.constant_(hidden.bias, 0.5)
     return nn.Sequential(hidden, nn.ReLU(), Dropout(0.5, inverted=False), nn.Linear(5, 3))
@@ -132,9 +132,9 @@ def _deep():
 
 @claim("reg.dropout.weight_scaling")
 @lie("weights are scaled by the probability to be dropped", layer=DropScaled)
-@lie("for softmax it is the arithmetic mean", average=_arithmetic)
-@lie("it is exact for a network with rectified units", exact=_deep)
-def one_network_stands_for_the_ensemble(draw, layer=Dropout, average=_geometric, exact=_linear):
+@lie("for softmax it is the arithmetic mean", average=_arithmetic_mean)
+@lie("it is exact for a network with rectified units", exact=_deep_network)
+def one_network_stands_for_the_ensemble(draw, layer=Dropout, average=_geometric_mean, exact=_linear_network):
     """Linear units, softmax regression with equal and unequal probabilities, and a network of rectified units."""
     x, p = 2 * draw.normal(20, 6), draw.uniform(6, low=0.1, high=0.9)
 
@@ -148,11 +148,11 @@ def one_network_stands_for_the_ensemble(draw, layer=Dropout, average=_geometric,
     mean, answer = dropout_ensemble(model, x).mean(), single(x)
     means, answers = [], []
     for each in (p, torch.full((6,), 0.5, dtype=torch.float64)):
-        model, single = pair(_linear(), each)
+        model, single = pair(_linear_network(), each)
         means.append(average(dropout_ensemble(model, x, lambda logits: logits.softmax(-1))))
         answers.append(single(x).softmax(-1))
     equal = dropout_ensemble(model, x).probability
-    model, single = pair(_deep(), p)
+    model, single = pair(_deep_network(), p)
     return all_of(
         close(answer, mean, ulps=1000, scale=10.0),
         close(torch.stack(answers), torch.stack(means), ulps=1000),
@@ -161,11 +161,11 @@ def one_network_stands_for_the_ensemble(draw, layer=Dropout, average=_geometric,
     )
 
 
-def _variance(pi):
+def _mask_variance(pi):
     return pi * (1 - pi)
 
 
-def _square(pi):
+def _squared_probability(pi):
     return pi * pi
 
 
@@ -174,11 +174,11 @@ def _dropped_square(pi):
 
 
 @claim("reg.dropout.regulariser")
-@lie("the coefficient is π²", coefficient=_square)
+@lie("the coefficient is π²", coefficient=_squared_probability)
 @lie("the coefficient is (1 - π)²", coefficient=_dropped_square)
 @lie("the prediction is not shrunk", shrunk=0.0)
 @lie("the norms of the columns do not count", weighted=0.0)
-def dropout_of_inputs_is_ridge_with_weights(draw, coefficient=_variance, shrunk=1.0, weighted=2.0):
+def dropout_of_inputs_is_ridge_with_weights(draw, coefficient=_mask_variance, shrunk=1.0, weighted=2.0):
     """All 256 masks of eight inputs, kept rarely, evenly and mostly."""
     x, y, w = draw.normal(12, 8) * (1 + draw.uniform(8)), draw.normal(12), draw.normal(8)
     found, formula = [], []

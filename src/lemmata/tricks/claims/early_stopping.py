@@ -48,7 +48,7 @@ def _stops_where_it_should(stopping, improvements):
     return True
 
 
-def _races(draw, stopping, count=100, inputs=60, points=40, noise=4.0, checks=60):
+def _stopping_races(draw, stopping, count=100, inputs=60, points=40, noise=4.0, checks=60):
     """How often the weights that are returned are no worse than the last ones: least squares with more weights than
     examples, gradient descent from 0, an error on as many other examples after every tenth step."""
     scale = torch.arange(1, inputs + 1, dtype=torch.float64) ** -0.5
@@ -96,7 +96,7 @@ def early_stopping_returns_the_best_weights(draw, stopping=EarlyStopping, kept=E
         return told  # decided without training
     return all_of(
         told,
-        reaches(_races(draw, kept), 95, detail="of 100 regressions have no smaller error in the end"),
+        reaches(_stopping_races(draw, kept), 95, detail="of 100 regressions have no smaller error in the end"),
     )
 
 

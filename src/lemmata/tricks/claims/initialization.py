@@ -13,22 +13,22 @@ from lemmata.tricks.initialization import initialize
 NEAR_THE_END = 1 - 1.3e-4
 
 
-def _initialized(draw, layer, scheme, distribution="normal", **more):
+def _initialized_layer(draw, layer, scheme, distribution="normal", **more):
     initialize(layer, scheme, distribution=distribution, generator=draw.generator, **more)
     return layer.requires_grad_(False)
 
 
-def _layer(draw, inputs, outputs, scheme, distribution="normal", **more):
+def _drawn_layer(draw, inputs, outputs, scheme, distribution="normal", **more):
     layer = nn.Linear(inputs, outputs, bias=False, dtype=torch.float64)
-    return _initialized(draw, layer, scheme, distribution, **more)
+    return _initialized_layer(draw, layer, scheme, distribution, **more)
 
 
-def _weights(draw, inputs, outputs, scheme, distribution, **more):
+def _weight_sampler(draw, inputs, outputs, scheme, distribution, **more):
     """A sampler of single weights of such layers."""
 
     def sample(count):
         layers = range(-(-count // (inputs * outputs)))
-        drawn = [_layer(draw, inputs, outputs, scheme, distribution, **more).weight.flatten() for _ in layers]
+        drawn = [_drawn_layer(draw, inputs, outputs, scheme, distribution, **more).weight.flatten() for _ in layers]
         return torch.cat(drawn)[:count]
 
     return sample
@@ -48,14 +48,14 @@ def both_laws_have_the_variance_that_is_asked_for(draw, square=2.0, three=3.0, b
     sigma = float(draw.choice([0.02, 0.1, 5.0]))
     parts = []
     for law in (bell, "uniform"):
-        sample = _weights(draw, 100, 100, "fixed", law, variance=sigma**2)
+        sample = _weight_sampler(draw, 100, 100, "fixed", law, variance=sigma**2)
         predicted = sigma**square / sigma**2
         parts.append(mean_is(lambda w: (w / sigma).square(), sample, predicted, effect=0.03, alpha=2e-10))
         parts.append(mean_is(lambda w: w / sigma, sample, 0.0, effect=0.03, alpha=2e-10))
     flat = law_is(sample, lambda w: (w / sigma / math.sqrt(12) + 0.5).clamp(0, 1), effect=0.04, alpha=ALPHA / 10)
     largest = sample(200_000).abs().max() / sigma
     ends = at_most(largest, math.sqrt(three)), at_least(largest, NEAR_THE_END * math.sqrt(three))
-    normal = _normal_law(_weights(draw, 100, 100, "fixed", bell, variance=sigma**2), sigma)
+    normal = _normal_law(_weight_sampler(draw, 100, 100, "fixed", bell, variance=sigma**2), sigma)
     return all_of(*parts, *ends, normal, flat)
 
 
@@ -79,13 +79,13 @@ def weights_of_variance_one_over_n_preserve_the_variance(
         def outputs(count, n=n, law=law, x=x, windowed=windowed):
             if windowed:  # as many outputs as asked for
                 layer = nn.Conv2d(2, count, 3, bias=False, dtype=torch.float64)
-                return _initialized(draw, layer, "lecun")(x.view(-1, 2, 3, 3)).square().mean((0, 2, 3))
-            return _layer(draw, n, count, "lecun", law)(x).square().mean(0)  # (count,), each over all inputs
+                return _initialized_layer(draw, layer, "lecun")(x.view(-1, 2, 3, 3)).square().mean((0, 2, 3))
+            return _drawn_layer(draw, n, count, "lecun", law)(x).square().mean(0)  # (count,), each over all inputs
 
         predicted = n * (numerator / terms) * gamma**square
         parts.append(mean_is(lambda v: v / gamma**2, outputs, predicted / gamma**2, effect=0.018, alpha=2e-10))
-    largest = _weights(draw, 16, 1000, "lecun", "uniform")(200_000).abs().max() * math.sqrt(16)
-    normal = _normal_law(_weights(draw, 16, 1000, "lecun", bell), 1 / 4)
+    largest = _weight_sampler(draw, 16, 1000, "lecun", "uniform")(200_000).abs().max() * math.sqrt(16)
+    normal = _normal_law(_weight_sampler(draw, 16, 1000, "lecun", bell), 1 / 4)
     ends = at_most(largest, math.sqrt(three)), at_least(largest, NEAR_THE_END * math.sqrt(three))
     return all_of(*parts, *ends, normal)
 
@@ -104,21 +104,21 @@ def weights_between_both_demands(draw, numerator=2.0, root=math.sqrt, total=2.0,
             """Squares of outputs and of gradients, for signals and gradients of variance one: (count, 2)."""
             found = []
             for _ in range(-(-count // min(n, m))):
-                x, layer = draw.signs(n).requires_grad_(), _layer(draw, n, m, "glorot", law)
+                x, layer = draw.signs(n).requires_grad_(), _drawn_layer(draw, n, m, "glorot", law)
                 y = layer(x)
                 (back,) = torch.autograd.grad(y, x, draw.signs(m))
                 found.append(torch.stack([y.detach()[: min(n, m)], back[: min(n, m)]], 1).square())
             return torch.cat(found)[:count]
 
-        sample, variance = _weights(draw, n, m, "glorot", law), numerator / (n + m)
+        sample, variance = _weight_sampler(draw, n, m, "glorot", law), numerator / (n + m)
         parts.append(mean_is(torch.square, sample, variance, effect=0.015 * variance, alpha=ALPHA / 10))
         for side, terms in ((0, n), (1, m)):
             gain = terms * variance
             parts.append(mean_is(lambda v, side=side: v[:, side], gains, gain, effect=0.3 * gain, alpha=ALPHA / 10))
         parts.append(mean_is(lambda v: v.sum(1), gains, total, effect=0.3 * total, alpha=ALPHA / 10))
-    largest = _weights(draw, 400, 100, "glorot", "uniform")(200_000).abs().max()
+    largest = _weight_sampler(draw, 400, 100, "glorot", "uniform")(200_000).abs().max()
     end = math.sqrt(3) * root(2 / 500)
-    normal = _normal_law(_weights(draw, 400, 100, "glorot", bell), root(2 / 500))
+    normal = _normal_law(_weight_sampler(draw, 400, 100, "glorot", bell), root(2 / 500))
     return all_of(*parts, normal, at_most(largest, end), at_least(largest, NEAR_THE_END * end))
 
 
@@ -131,16 +131,16 @@ def rectified_layers_keep_the_mean_square(draw, numerator=2.0, half=0.5, root=ma
     """Symmetric inputs give the half exactly; from positive ones fresh rows of weights keep the mean square."""
     n = 8
     inputs = draw.normal(500, n)
-    z = _layer(draw, n, 40, "he")(torch.cat([inputs, -inputs]))  # symmetric about zero
+    z = _drawn_layer(draw, n, 40, "he")(torch.cat([inputs, -inputs]))  # symmetric about zero
     x = draw.uniform(n)  # as behind a rectifier
 
     def rows(count):
-        return _layer(draw, n, count, "he")(x)  # (count,), each output of a fresh row
+        return _drawn_layer(draw, n, count, "he")(x)  # (count,), each output of a fresh row
 
     def gains(z):
         return z.relu().square() / x.square().mean()
 
-    largest = _weights(draw, n, 1000, "he", "uniform")(200_000).abs().max()
+    largest = _weight_sampler(draw, n, 1000, "he", "uniform")(200_000).abs().max()
     end = math.sqrt(3) * root(2 / n)
     return all_of(
         close(z.relu().square().mean(0), half * z.var(0, correction=0), ulps=256),
@@ -148,7 +148,7 @@ def rectified_layers_keep_the_mean_square(draw, numerator=2.0, half=0.5, root=ma
         probability_is(lambda count: rows(count) > 0, half, effect=0.019, alpha=4e-10),
         at_most(largest, end),
         at_least(largest, NEAR_THE_END * end),
-        _normal_law(_weights(draw, n, 1000, "he", bell), math.sqrt(2 / n)),
+        _normal_law(_weight_sampler(draw, n, 1000, "he", bell), math.sqrt(2 / n)),
     )
 
 
@@ -156,37 +156,37 @@ def _same_modulus(eigenvalues):
     return eigenvalues.abs()
 
 
-def _real(eigenvalues):
+def _real_eigenvalues(eigenvalues):
     """What plus or minus one would leave as it is."""
     return eigenvalues.real.abs()
 
 
-def _haar(draw, m):
-    return _layer(draw, m, m, "orthogonal")
+def _haar_matrix(draw, m):
+    return _drawn_layer(draw, m, m, "orthogonal")
 
 
 def _signed_permutation(draw, m):
-    layer = _haar(draw, m)
+    layer = _haar_matrix(draw, m)
     layer.weight.copy_(draw.signs(m, 1) * torch.eye(m)[draw.permutation(m)])
     return layer
 
 
-def _rotation(draw, m):
+def _rotated_haar(draw, m):
     """One of Haar's matrices whose first row is turned around where it reflects: uniform on the rotations."""
-    layer = _haar(draw, m)
+    layer = _haar_matrix(draw, m)
     layer.weight[0] *= torch.linalg.det(layer.weight).sign()
     return layer
 
 
 @claim("init.orthogonal")
-@lie("the eigenvalues are ±1", printed="000/1", eigenvalues=_real)
-@lie("backwards it is good that the eigenvalues are ±1", printed="003/2", of_transposed=_real)
+@lie("the eigenvalues are ±1", printed="000/1", eigenvalues=_real_eigenvalues)
+@lie("backwards it is good that the eigenvalues are ±1", printed="003/2", of_transposed=_real_eigenvalues)
 @lie("the transpose times the matrix is m times the identity", square=6.0)
 @lie("a layer gains a hundredth", gain=1.01)
 @lie("permutations with random signs are Haar's law too", law=_signed_permutation)
-@lie("only rotations are drawn", law=_rotation)
+@lie("only rotations are drawn", law=_rotated_haar)
 def orthogonal_layers_preserve_every_norm(
-    draw, square=1.0, gain=1.0, eigenvalues=_same_modulus, of_transposed=_same_modulus, law=_haar
+    draw, square=1.0, gain=1.0, eigenvalues=_same_modulus, of_transposed=_same_modulus, law=_haar_matrix
 ):
     """Products with the transpose, eigenvalues, 100 layers forwards and back; trace, entries and sign of Haar's law."""
     m, depth = 6, 100

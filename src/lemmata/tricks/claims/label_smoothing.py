@@ -8,11 +8,11 @@ from lemmata.judge import all_of, claim, close, lie
 from lemmata.tricks.label_smoothing import smooth_labels, uniform_confusion
 
 
-def _columns(confusion):
+def _confusion_columns(confusion):
     return confusion
 
 
-def _rows(confusion):
+def _confusion_rows(confusion):
     return confusion.mT
 
 
@@ -33,10 +33,12 @@ def _best_logits(targets):
 
 
 @claim("reg.label_smoothing")
-@lie("each row of the matrix is a distribution", oriented=_rows, raises=ValueError)
+@lie("each row of the matrix is a distribution", oriented=_confusion_rows, raises=ValueError)
 @lie("ε is shared by the other classes alone", less=-1.0)
 @lie("the right class keeps 1 - ε", right=1.0)
-def the_best_fit_to_smooth_labels_is_finite(draw, oriented=_columns, less=0.0, right=0.0, smooth=smooth_labels):
+def the_best_fit_to_smooth_labels_is_finite(
+    draw, oriented=_confusion_columns, less=0.0, right=0.0, smooth=smooth_labels
+):
     """A drawn matrix and the uniform one: the fitted probabilities, the gap between logits, and torch's loss."""
     k, y = 5, torch.arange(5)
     drawn = (torch.eye(k) + draw.uniform(k, k)).double()

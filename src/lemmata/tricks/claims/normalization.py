@@ -146,7 +146,7 @@ def the_length_of_normalised_weights_does_not_matter(draw, power=-1.0, layer=Bat
     )
 
 
-def _order(x):
+def _feature_order(x):
     """Which of two features is the larger: (1, -1) or (-1, 1)."""
     return (x - x.flip(1)).sign()
 
@@ -163,7 +163,7 @@ def _order(x):
 )
 @lie("two features are wide enough", narrow=torch.clone)
 def examples_lie_on_a_sphere_whatever_their_batch(
-    draw, more=0, axis=1, root=0.5, factor=0.5, narrow=_order, layer=LayerNorm
+    draw, more=0, axis=1, root=0.5, factor=0.5, narrow=_feature_order, layer=LayerNorm
 ):
     """Widths from two on: against the sums written out, on the sphere and the hyperplane, alone and in a batch."""
     found, written, radii, sums, alone = [], [], [], [], []

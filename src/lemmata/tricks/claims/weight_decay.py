@@ -37,27 +37,27 @@ def _step_size(lr):
     return lr
 
 
-def _one(lr):
+def _unit_rate(lr):
     return 1.0
 
 
-def _correct(sign, rate):
+def _correct_update(sign, rate):
     return sign, rate
 
 
 def _as_printed(sign, rate):
     """Both misprints of the line, one in each form."""
-    return -sign, _one
+    return -sign, _unit_rate
 
 
 @claim("reg.weight_decay.update")
 @lie("the gradient less μθ, and the second form without the step size", printed="000/1", line=_as_printed)
 @lie("that line of the other source", printed="003/2", line=_as_printed)
 @lie("the gradient less μθ", sign=-1.0)
-@lie("the second form without the step size at the gradient", rate=_one)
-@lie("the weights shrink by 1 - μ", shrinks=_one)
+@lie("the second form without the step size at the gradient", rate=_unit_rate)
+@lie("the weights shrink by 1 - μ", shrinks=_unit_rate)
 def decay_is_gradient_descent_on_the_penalised_loss(
-    draw, sign=1.0, rate=_step_size, shrinks=_step_size, line=_correct, decay=decay_weights
+    draw, sign=1.0, rate=_step_size, shrinks=_step_size, line=_correct_update, decay=decay_weights
 ):
     """Five steps of a network by both forms, of the loss with the penalty by autograd, and of torch's SGD."""
     sign, rate = line(sign, rate)
@@ -97,17 +97,17 @@ def decay_is_gradient_descent_on_the_penalised_loss(
     return all_of(*(close(path, wanted, ulps=256) for path in paths))
 
 
-def _problem(draw, points=12, features=4):
+def _least_squares_problem(draw, points=12, features=4):
     """Least squares as a quadratic: data, Hessian and minimum."""
     x, y = draw.normal(points, features), draw.normal(points)
     return x, y, x.T @ x, torch.linalg.solve(x.T @ x, x.T @ y)
 
 
-def _gaussian(z, y):
+def _gaussian_likelihood(z, y):
     return torch.distributions.Normal(z, 1.0).log_prob(y).sum()
 
 
-def _bernoulli(z, y):
+def _bernoulli_likelihood(z, y):
     return torch.distributions.Bernoulli(logits=z).log_prob(y.double()).sum()
 
 
@@ -122,28 +122,31 @@ def _in_ball(loss, radius, start):
     return torch.as_tensor(solved.x)
 
 
-def _length(theta, mu):
+def _weight_length(theta, mu):
     return float(theta.norm())
 
 
-def _decay(theta, mu):
+def _decay_of(theta, mu):
     return mu
 
 
 @claim("reg.weight_decay.views")
-@lie("the constraint is |θ| ≤ μ", printed="000/1", radius=_decay)
-@lie("the radius is the weight decay, which bounds the norm", printed="003/2", bound=_decay)
+@lie("the constraint is |θ| ≤ μ", printed="000/1", radius=_decay_of)
+@lie("the radius is the weight decay, which bounds the norm", printed="003/2", bound=_decay_of)
 @lie("the prior's deviation and not its variance", power=-1.0)
-def three_views_of_weight_decay(draw, radius=_length, bound=_length, power=-2.0, minimum=decayed_minimum):
+def three_views_of_weight_decay(draw, radius=_weight_length, bound=_weight_length, power=-2.0, minimum=decayed_minimum):
     """Least squares and logistic regression with a penalty against the gradient of the posterior and scipy's minimum
     in a ball, and their radii over μ; least squares against our own minima too."""
     posterior, penalised, constrained, ours, found, back, radii = ([] for _ in range(7))
     decays = torch.logspace(-3, 3, 7, dtype=torch.float64)
     for tau in (0.3, 0.5, 1.0, 2.0):
-        x, y, curvature, best = _problem(draw)
+        x, y, curvature, best = _least_squares_problem(draw)
         mu = tau**power
         theta = minimum(curvature, best, mu)
-        convex = (LinearRegression, _gaussian, y), (LogisticRegression, _bernoulli, draw.integers(0, 2, len(x)))
+        convex = (
+            (LinearRegression, _gaussian_likelihood, y),
+            (LogisticRegression, _bernoulli_likelihood, draw.integers(0, 2, len(x))),
+        )
         for model, likelihood, labels in convex:
 
             def loss(w, x=x, likelihood=likelihood, labels=labels):
@@ -174,13 +177,13 @@ def _decay_times(values, mu):
     return mu * torch.ones_like(values)
 
 
-def _identity(values, mu):
+def _no_shrinkage(values, mu):
     return torch.ones_like(values)
 
 
 @claim("reg.weight_decay.spectral")
 @lie("the expansion without one half", half=1.0)
-@lie("the identity is added without μ", added=_identity)
+@lie("the identity is added without μ", added=_no_shrinkage)
 @lie("the factor is its complement", complement=1.0)
 def decay_shrinks_flat_directions(draw, half=0.5, added=_decay_times, complement=0.0, minimum=decayed_minimum):
     """Quadratics with eigenvalues over eight powers of ten; then expansion and minimum of logistic regression."""
@@ -214,7 +217,7 @@ def decay_shrinks_flat_directions(draw, half=0.5, added=_decay_times, complement
     )
 
 
-def _risk(values, decays, noise, signal):
+def _expected_risk(values, decays, noise, signal):
     """Expected squared error of the weights, for each decay: what signal is shrunk, and what noise is left."""
     kept = torch.stack([shrinkage(values, float(each)) for each in decays])  # (decays, modes)
     return ((1 - kept).square() * signal + kept.square() * noise / values).sum(1)
@@ -231,7 +234,7 @@ def the_best_decay_is_noise_over_signal(draw, power=1.0, examples=0.0, model=Lin
         values = torch.linalg.svdvals(x).square()
         scale = noise / signal
         grid = scale * torch.logspace(-1, 1, 401, dtype=torch.float64)
-        risks = _risk(values, grid, noise, signal)
+        risks = _expected_risk(values, grid, noise, signal)
         at = int(risks.argmin())
         # The vertex of the parabola through three points of the grid, in log μ.
         left, middle, right = risks[at - 1 : at + 2]
@@ -249,5 +252,9 @@ def the_best_decay_is_noise_over_signal(draw, power=1.0, examples=0.0, model=Lin
     )  # fmt: skip
     return all_of(
         close(torch.stack(best) / torch.tensor(predicted, dtype=torch.float64), 1.0, within=1e-3),
-        close(measured, _risk(torch.linalg.svdvals(x).square(), decays, 0.5, 0.3), within=6.2 * deviation / 4000**0.5),
+        close(
+            measured,
+            _expected_risk(torch.linalg.svdvals(x).square(), decays, 0.5, 0.3),
+            within=6.2 * deviation / 4000**0.5,
+        ),
     ).showing(figure)

@@ -8,7 +8,7 @@ from lemmata.tricks.batch_norm import BatchNorm
 from lemmata.tricks.weight_norm import weight_norm_gradients, weight_normalized
 
 
-def _normalised(draw, inputs, outputs):
+def _weight_norm_layer(draw, inputs, outputs):
     """A linear layer with drawn lengths, some of them negative, and drawn directions."""
     layer = weight_normalized(nn.Linear(inputs, outputs, bias=False, dtype=torch.float64))
     length, direction = (layer.get_parameter(f"parametrizations.weight.original{k}") for k in (0, 1))
@@ -18,21 +18,21 @@ def _normalised(draw, inputs, outputs):
     return layer, length, direction
 
 
-def _whitened(x):
+def _whitened_data(x):
     return (len(x) ** 0.5) * torch.linalg.qr(x - x.mean(0)).Q
 
 
-def _centred(x):
+def _centred_data(x):
     return x - x.mean(0)
 
 
 @claim("norm.weight")
 @lie("the direction is divided by the sum of absolute values", p=1.0)
 @lie("the length is γ, whatever its sign", size=torch.clone)
-@lie("it is batch normalisation of correlated inputs too", data=_centred)
-def length_and_direction_are_decoupled(draw, p=2.0, size=torch.abs, data=_whitened):
+@lie("it is batch normalisation of correlated inputs too", data=_centred_data)
+def length_and_direction_are_decoupled(draw, p=2.0, size=torch.abs, data=_whitened_data):
     """The layer's weights against the formula and its lengths; on whitened inputs against batch normalisation."""
-    layer, length, direction = _normalised(draw, 6, 9)
+    layer, length, direction = _weight_norm_layer(draw, 6, 9)
     weight = layer.weight.detach()
     x = data(draw.normal(200, 6) @ draw.normal(6, 6))
     batch = BatchNorm(9, eps=1e-30, dtype=torch.float64)
@@ -52,7 +52,7 @@ def length_and_direction_are_decoupled(draw, p=2.0, size=torch.abs, data=_whiten
 @lie("the length of v stays", growth=0.0)
 def gradients_are_orthogonal_to_the_direction(draw, sign=-1.0, power=1.0, growth=1.0, gradients=weight_norm_gradients):
     """Automatic differentiation of a loss through the layer against both formulas, and along ten steps of descent."""
-    layer, length, direction = _normalised(draw, 5, 7)
+    layer, length, direction = _weight_norm_layer(draw, 5, 7)
     x, target = draw.normal(30, 5), draw.normal(30, 7)
     found, formula, own, right_angles, squares, predicted = [], [], [], [], [], []
     optimizer = torch.optim.SGD(layer.parameters(), lr=0.05)

@@ -38,5 +38,5 @@ if __name__ == "__main__":
     crowd = Crowd()
     catalog.load = lambda: crowd.found
     Jobs.open = lambda self: None  # what is read needs no child processes
-    knowledge._knowledge = lambda folder: crowd
+    knowledge._load_knowledge = lambda folder: crowd
     sys.exit(main(["serve", "--no-browser", "--offline", "--port", "0"]))

@@ -13,7 +13,7 @@ pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 
 from playwright.sync_api import expect
 
-from lemmata.lab.cli.serve import _doorway
+from lemmata.lab.cli.serve import _write_doorway
 
 ID = "hopfield.energy"
 
@@ -93,7 +93,7 @@ def test_the_file_that_the_lab_lets_the_browser_open_leads_to_a_page_with_button
     monkeypatch.setenv("HOME", str(tmp_path))
     context = browser.new_context()
     page = context.new_page()
-    page.goto(_doorway(fresh.link).as_uri())
+    page.goto(_write_doorway(fresh.link).as_uri())
     page.wait_for_url(fresh.address + "/")
     expect(page.get_by_role("slider")).to_be_enabled()
     page.goto(f"{fresh.address}/claim/{ID}")

@@ -33,7 +33,7 @@ def absolute_integral(function, low: Real = -math.inf, high: Real = math.inf, ce
     """
     low, high = (torch.as_tensor(end, dtype=torch.float64) for end in (low, high))
     middle = torch.as_tensor(anchor(low, high) if centre is None else centre, dtype=torch.float64)
-    return _from(middle, high, function) - _from(middle, low, function)
+    return _signed_integral(middle, high, function) - _signed_integral(middle, low, function)
 
 
 def anchor(low, high):
@@ -42,14 +42,14 @@ def anchor(low, high):
     return sum(finite, torch.zeros((), dtype=torch.float64)) / max(len(finite), 1)
 
 
-def _from(start, end, function):
+def _signed_integral(start, end, function):
     """The signed integral from start to end."""
     if torch.isinf(end).all():
-        nodes, weights = _panels(-OCTAVES, OCTAVES)
+        nodes, weights = _panel_nodes(-OCTAVES, OCTAVES)
         direction = torch.sign(end)[..., None, None]
         points, weights = start[..., None, None] + direction * nodes, direction * weights
     else:
-        nodes, weights = _panels(-OCTAVES, -1)  # from 0 to one half of a unit interval
+        nodes, weights = _panel_nodes(-OCTAVES, -1)  # from 0 to one half of a unit interval
         length = (end - start)[..., None, None]
         # The second half of the rule is laid out from the far end, where the differences are small.
         points = torch.cat([start[..., None, None] + length * nodes, end[..., None, None] - length * nodes.flip(0)], -2)
@@ -58,11 +58,11 @@ def _from(start, end, function):
     # Nodes so near an end that they round to it may meet a singularity; there they weigh nothing.
     inside = (points != start[..., None, None]) & (points != end[..., None, None])
     masses = torch.where(inside | values.isfinite(), values * weights, 0.0).sum(-1)
-    _fades(masses, end)
+    _tail_fades(masses, end)
     return masses.sum(-1)
 
 
-def _fades(masses, end):
+def _tail_fades(masses, end):
     """Panels of ratio 2 have masses in geometric progression at the ends: the rest beyond them must be negligible."""
     sizes = masses.detach().abs()
     if not bool(sizes.isfinite().all()):
@@ -74,7 +74,7 @@ def _fades(masses, end):
 
 
 @functools.lru_cache
-def _panels(first, last):
+def _panel_nodes(first, last):
     """Nodes and weights (panels, nodes) on the panels from 2^k to 2^(k+1), k from first up to last."""
     nodes, weights = (torch.from_numpy(part) for part in numpy.polynomial.legendre.leggauss(NODES))
     left = 2.0 ** torch.arange(first, last, dtype=torch.float64)[:, None]
@@ -111,7 +111,7 @@ class Density:
         """The density at any points: 0 outside the support."""
         inside = (t >= self.low) & (t <= self.high)
         # Outside, the function is asked at a harmless point, so that no NaN of its reaches a gradient.
-        return torch.where(inside, self.function(torch.where(inside, t, self._inner)), 0.0)
+        return torch.where(inside, self.function(torch.where(inside, t, self._inner_point)), 0.0)
 
     def expectation(self, of):
         r"""$\mathbb E[g(X)]$ of a function from points (n) to values (n) or (..., n)."""
@@ -119,7 +119,7 @@ class Density:
         def weighted(t):
             # Far out, where the density is 0 in floating point, g may overflow: it is asked at a harmless point.
             density = self(t)
-            return density * of(torch.where(density > 0, t, self._inner))
+            return density * of(torch.where(density > 0, t, self._inner_point))
 
         return absolute_integral(weighted, self.low, self.high, self.centre)
 
@@ -143,6 +143,6 @@ class Density:
         return before + absolute_integral(self, self.centre, at, self.centre)
 
     @property
-    def _inner(self):
+    def _inner_point(self):
         """A point inside the support."""
         return (max(self.low, self.centre - 1) + min(self.high, self.centre + 1)) / 2

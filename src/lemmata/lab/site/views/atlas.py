@@ -71,10 +71,10 @@ def chapter_views(snapshot: Snapshot, statements: list[Statement]) -> list[dict[
         settled = [snapshot.settled(statement.id, erratum) for erratum in statement.errata]
         entry = {"statement": statement, "verdict": snapshot.verdict(statement.id), "settled": settled}
         chapters.setdefault(statement.chapter, []).append(entry)
-    return [_chapter(name, entries) for name, entries in chapters.items()]
+    return [_chapter_entry(name, entries) for name, entries in chapters.items()]
 
 
-def _chapter(name: str, entries: list[dict[str, Any]]) -> dict[str, Any]:
+def _chapter_entry(name: str, entries: list[dict[str, Any]]) -> dict[str, Any]:
     tally = Counter(entry["verdict"] for entry in entries)
     settled = [word for entry in entries for word in entry["settled"]]
     number = catalogs.CHAPTERS.index(name) + 1 if name in catalogs.CHAPTERS else ""

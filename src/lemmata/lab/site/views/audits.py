@@ -34,21 +34,21 @@ def audit(request: Request, run: str) -> Response:
 @router.get("/runs/{run}/audit/report", dependencies=[Depends(needs_token)])
 def report(run: str) -> Response:
     """What was found, or that nobody has asked yet, as a part of the page."""
-    found = _find(run)
-    return HTMLResponse(render("audit_run.html", run=found, **_parts(found)))
+    found = _find_audit(run)
+    return HTMLResponse(render("audit_run.html", run=found, **_report_parts(found)))
 
 
 @router.post("/runs/{run}/audit")
 async def begin(request: Request, run: str) -> Response:
     """Audit the run as it is now."""
-    found = await run_in_threadpool(_find, run)
+    found = await run_in_threadpool(_find_audit, run)
     if not await run_in_threadpool(lambda: found.weights):
         raise HTTPException(409, "this run has no weights yet: let it train for a while")
     job = request.app.state.jobs.start("audit", {"run": found.name, "budget": BUDGET}, LONGEST)
     return JSONResponse(started(request, job), 202)
 
 
-def _parts(run: Trained) -> dict[str, str]:
+def _report_parts(run: Trained) -> dict[str, str]:
     data = read_json(run.folder / "audit.json", MOST)
     try:
         kept = AuditReport.from_json(data) if data else None
@@ -60,7 +60,7 @@ def _parts(run: Trained) -> dict[str, str]:
 _NOTHING = {"facts": "", "findings": ""}
 
 
-def _find(name: str) -> Trained:
+def _find_audit(name: str) -> Trained:
     found = find_run(name)
     if found is None:
         raise HTTPException(404, NO_RUN)

@@ -54,10 +54,10 @@ async def show(
     dials, shown, claim = [], None, found.claims.get(id)
     moved = claim is not None and lie is not None and at > 0
     if claim and (request.state.live or moved):
-        dials = await for_a_reader(request, lambda: _asked(request, claim)) or []
+        dials = await for_a_reader(request, lambda: _asked_dials(request, claim)) or []
     if claim and lie is not None and moved:
         if claim.cost != "long" or run:
-            shown = await for_a_reader(request, lambda: _probed(request, id, lie, at))
+            shown = await for_a_reader(request, lambda: _probe_answer(request, id, lie, at))
         shown = shown or {"at": at, "outcome": "", "word": "", "evidence": "", "figure": None}
 
     def made() -> HTMLResponse:
@@ -70,13 +70,15 @@ async def show(
 @router.get("/claim/{id}/figure.csv")
 async def csv_file(request: Request, id: str, lie: Lie = None, at: At = 0) -> Response:
     """The data of the figure; with `lie`, of that which the check draws at this position."""
-    return _attached(figure_csv(await _figure(request, id, lie, at)), "text/csv; charset=utf-8", f"{id}.csv")
+    return _attached_response(
+        figure_csv(await _claim_figure(request, id, lie, at)), "text/csv; charset=utf-8", f"{id}.csv"
+    )
 
 
 @router.get("/claim/{id}/figure.svg")
 async def svg_file(request: Request, id: str, lie: Lie = None, at: At = 0) -> Response:
     """The same figure as a drawing by itself."""
-    return _attached(figure_svg(await _figure(request, id, lie, at)), "image/svg+xml", f"{id}.svg")
+    return _attached_response(figure_svg(await _claim_figure(request, id, lie, at)), "image/svg+xml", f"{id}.svg")
 
 
 def claim_context(
@@ -113,13 +115,13 @@ def claim_context(
         "errata": errata,
         "lies": lies,
         "turned": turned,
-        "chosen": (chosen := _chosen(turned, lie)),
-        "shown": _within(chosen, lie, shown) or truth_shown(snapshot, id),
+        "chosen": (chosen := _chosen_lie(turned, lie)),
+        "shown": _within_dial(chosen, lie, shown) or truth_shown(snapshot, id),
         "seconds_expected": expected,
         "takes": f"about {seconds(expected)}" if result and expected >= 1 else LONGEST if long else "",
         "reading": False,
-        "places": _places(snapshot, statement),
-        "code": _code(claim) if claim else None,
+        "places": _source_places(snapshot, statement),
+        "code": _claim_code(claim) if claim else None,
         "previous": order[place - 1] if place else None,
         "next": order[place + 1] if place + 1 < len(order) else None,
         "systems": [entry for entry in snapshot.catalog.systems.values() if id in entry.claims],
@@ -160,21 +162,21 @@ def truth_shown(snapshot: Snapshot, id: str) -> dict[str, Any] | None:
     return facts | {"figure": result.evidence.get("figure")}
 
 
-def _chosen(turned: list[dict[str, Any]], lie: int | None) -> dict[str, Any] | None:
+def _chosen_lie(turned: list[dict[str, Any]], lie: int | None) -> dict[str, Any] | None:
     """The lie to begin with: the one asked for, else one that moves a number of the formula, else any."""
     asked = [view for view in turned if view["index"] == lie]
     moving = [view for view in turned if view["in_formula"] and view["kind"] != "switch"]
     return next(iter([*asked, *moving, *turned]), None)
 
 
-def _within(chosen: dict[str, Any] | None, lie: int | None, shown: dict[str, Any] | None) -> dict[str, Any] | None:
+def _within_dial(chosen: dict[str, Any] | None, lie: int | None, shown: dict[str, Any] | None) -> dict[str, Any] | None:
     """What is shown of a lie, unless it has no dial; where its dial has no such position, at the truth."""
     if not shown or chosen is None or chosen["index"] != lie:
         return None
     return shown if shown["at"] <= chosen["dial"]["last"] else shown | {"at": 0, "outcome": ""}
 
 
-async def _asked(request: Request, claim: ClaimEntry) -> list[Dial]:
+async def _asked_dials(request: Request, claim: ClaimEntry) -> list[Dial]:
     """The dials from the code itself, if some lie's source does not tell; nothing while no child is ready."""
     if all(guess(lie) for lie in claim.lies):
         return []
@@ -184,7 +186,7 @@ async def _asked(request: Request, claim: ClaimEntry) -> list[Dial]:
         return []
 
 
-async def _probed(request: Request, id: str, lie: int, at: int) -> dict[str, Any] | None:
+async def _probe_answer(request: Request, id: str, lie: int, at: int) -> dict[str, Any] | None:
     """A slider where the address puts it, for a browser without JavaScript and for a link that was passed on."""
     try:
         return await probed(request, id, lie, at)
@@ -193,7 +195,7 @@ async def _probed(request: Request, id: str, lie: int, at: int) -> dict[str, Any
         return {"at": at, "outcome": "", "word": "", "evidence": told, "figure": None}
 
 
-def _places(snapshot: Snapshot, statement: Statement) -> list[dict[str, Any]]:
+def _source_places(snapshot: Snapshot, statement: Statement) -> list[dict[str, Any]]:
     """Source by source, where it says this."""
     found: dict[str, list[str]] = {}
     for place in statement.sources:
@@ -201,14 +203,14 @@ def _places(snapshot: Snapshot, statement: Statement) -> list[dict[str, Any]]:
     return [{"code": code, "where": where, **snapshot.sources.get(code, {})} for code, where in found.items()]
 
 
-def _code(claim: ClaimEntry) -> dict[str, Any]:
+def _claim_code(claim: ClaimEntry) -> dict[str, Any]:
     source, first, last = source_of(claim)
     root = Path(lemmata.__file__).parents[1]
     path = claim.path.relative_to(root) if root in claim.path.parents else Path(claim.path.name)
     return {"html": coloured(source), "path": path.as_posix(), "first": first, "last": last}
 
 
-async def _figure(request: Request, id: str, lie: int | None, at: int) -> dict[str, Any]:
+async def _claim_figure(request: Request, id: str, lie: int | None, at: int) -> dict[str, Any]:
     if lie is not None:
         await needs_cookie(request)
         found = (await probed(request, id, lie, at))["figure"]
@@ -220,5 +222,5 @@ async def _figure(request: Request, id: str, lie: int | None, at: int) -> dict[s
     return found
 
 
-def _attached(text: str, kind: str, name: str) -> Response:
+def _attached_response(text: str, kind: str, name: str) -> Response:
     return Response(text, media_type=kind, headers={"content-disposition": f'attachment; filename="{name}"'})

@@ -41,7 +41,7 @@ def errata_context(snapshot: Snapshot, wanted: dict[str, str]) -> dict[str, Any]
         "wanted": wanted,
         "narrowed": any(wanted.values()),
         "total": sum(1 for _ in snapshot.errata()),
-        "found": [_view(snapshot, statement, erratum) for statement, erratum in found],
+        "found": [_erratum_view(snapshot, statement, erratum) for statement, erratum in found],
         "tally": Counter(snapshot.standing(statement.id, erratum) for statement, erratum in found),
         "meanings": SETTLEMENTS,
         "choices": {
@@ -60,7 +60,7 @@ def chosen(snapshot: Snapshot, wanted: dict[str, str]) -> list[tuple[Statement, 
         for statement, erratum in snapshot.errata()
         if wanted["source"] in ("", erratum.source)
         and wanted["settled"] in ("", snapshot.standing(statement.id, erratum))
-        and fits(words, _haystack(statement, erratum))
+        and fits(words, _search_text(statement, erratum))
     ]
 
 
@@ -75,13 +75,13 @@ def csv_text(snapshot: Snapshot, wanted: dict[str, str]) -> str:
     return text.getvalue()
 
 
-def _view(snapshot: Snapshot, statement: Statement, erratum: Erratum) -> dict[str, Any]:
+def _erratum_view(snapshot: Snapshot, statement: Statement, erratum: Erratum) -> dict[str, Any]:
     result = snapshot.results.get(statement.id)
     heard = [lie for lie in result.lies if lie["printed"] == erratum.key and lie["rejected"]] if result else []
     standing = snapshot.standing(statement.id, erratum)
     return {"statement": statement, "erratum": erratum, "standing": standing, "how": heard[0]["how"] if heard else ""}
 
 
-def _haystack(statement: Statement, erratum: Erratum) -> str:
+def _search_text(statement: Statement, erratum: Erratum) -> str:
     text = " ".join([statement.title, erratum.key, erratum.printed, erratum.problem, erratum.correct])
     return searchable(statement.id, text, "")

@@ -43,17 +43,17 @@ async def judge(request: Request, id: str, asked: Judging) -> Response:
 @router.get("/jobs/{job}/events", dependencies=[Depends(needs_token)])
 async def events(request: Request, job: str, last_event_id: Annotated[str, Header(max_length=40)] = "0") -> Response:
     """What a job tells, from the beginning or after the event that the browser saw last."""
-    found = _find(request, job)
+    found = _find_job(request, job)
     after = int(last_event_id) if last_event_id.isascii() and last_event_id.isdigit() else 0
     if found.over.is_set() and (not found.events or found.events[-1]["id"] <= after):
         return Response(status_code=204)  # nothing will come: the browser must not ask again
-    return StreamingResponse(_stream(found, after), media_type="text/event-stream")
+    return StreamingResponse(_event_stream(found, after), media_type="text/event-stream")
 
 
 @router.post("/jobs/{job}/cancel")
 async def cancel(request: Request, job: str) -> Response:
     """Stop a job and wait until its process is gone."""
-    found = _find(request, job)
+    found = _find_job(request, job)
     await request.app.state.jobs.cancel(found.id)
     return JSONResponse({"state": found.state})
 
@@ -68,7 +68,7 @@ async def while_wanted(request: Request, answer: Coroutine[Any, Any, dict[str, A
 
     Not at once: what is nearly done costs less than the process that would be ended with it.
     """
-    task, gone = asyncio.ensure_future(answer), asyncio.ensure_future(_disconnected(request))
+    task, gone = asyncio.ensure_future(answer), asyncio.ensure_future(_wait_for_disconnect(request))
     try:
         await asyncio.wait({task, gone}, return_when=asyncio.FIRST_COMPLETED)
         if not task.done():
@@ -82,24 +82,24 @@ async def while_wanted(request: Request, answer: Coroutine[Any, Any, dict[str, A
         await asyncio.gather(task, gone, return_exceptions=True)
 
 
-async def _disconnected(request: Request) -> None:
+async def _wait_for_disconnect(request: Request) -> None:
     while (await request.receive())["type"] != "http.disconnect":
         pass
 
 
-def _find(request: Request, id: str) -> Job:
+def _find_job(request: Request, id: str) -> Job:
     found = request.app.state.jobs.get(id)
     if found is None:
         raise HTTPException(404, "there is no such job; it may have ended long ago")
     return found
 
 
-async def _stream(job: Job, after: int) -> AsyncIterator[str]:
+async def _event_stream(job: Job, after: int) -> AsyncIterator[str]:
     async for event in job.follow(after):
         told = {key: value for key, value in event.items() if key != "result"}
-        told |= {"result": _short(event["result"])} if event.get("result") else {}
+        told |= {"result": _short_result(event["result"])} if event.get("result") else {}
         yield f"id: {event['id']}\ndata: {json.dumps(told)}\n\n"
 
 
-def _short(result: dict[str, Any]) -> dict[str, Any]:
+def _short_result(result: dict[str, Any]) -> dict[str, Any]:
     return {key: result[key] for key in TOLD if key in result}

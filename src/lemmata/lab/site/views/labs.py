@@ -49,22 +49,22 @@ def listing(request: Request) -> HTMLResponse:
 @router.get("/labs/{name}")
 async def lab(request: Request, name: str) -> HTMLResponse:
     """One lab in the state of its address. Without that, or where it cannot be shown, how it begins, found once."""
-    found, given = _lab(name), dict(request.query_params)
+    found, given = _find_lab(name), dict(request.query_params)
     patience = PATIENCE if request.state.live else found.seconds  # no script of a reader's page may ask again
-    shown = await for_a_reader(request, lambda: _first(request, found, given, patience)) if given else {}
+    shown = await for_a_reader(request, lambda: _first_figure(request, found, given, patience)) if given else {}
     if not given or (shown is None and not request.state.live):
-        shown, given = await _first(request, found, {}), {}
+        shown, given = await _first_figure(request, found, {}), {}
     shown = shown or {}
     if "problem" in shown:  # of the address: the lab begins as usual, and says so
-        shown, given = (await _first(request, found, {}) or {}) | {"problem": shown["problem"]}, {}
+        shown, given = (await _first_figure(request, found, {}) or {}) | {"problem": shown["problem"]}, {}
     return await run_in_threadpool(lambda: page(request, f"lab_{name}.html", **lab_context(found, shown, given)))
 
 
 @router.get("/labs/{name}/thumbnail.svg")
 async def thumbnail(request: Request, name: str) -> Response:
     """A small picture of a lab, drawn by the library once for each start of the server; 202 while it is drawn."""
-    found = _lab(name)
-    shown = await _kept(request, f"{name} small", found, dict(found.thumbnail), "thumbnail", FOR_THUMBNAIL)
+    found = _find_lab(name)
+    shown = await _kept_answer(request, f"{name} small", found, dict(found.thumbnail), "thumbnail", FOR_THUMBNAIL)
     if not shown:
         return Response(status_code=202, headers={"cache-control": "no-store"})
     if "thumbnail" not in shown:
@@ -76,7 +76,7 @@ async def thumbnail(request: Request, name: str) -> Response:
 @router.post("/labs/{name}/show")
 async def show(request: Request, name: str, asked: Asked) -> Response:
     """What a state looks like, its figures drawn. Whoever does not wait for it any more ends it."""
-    found = _lab(name)
+    found = _find_lab(name)
     told = {"lab": found.name, "state": asked.state, "brief": asked.brief}
     shown = await while_wanted(request, request.app.state.jobs.call("lab", told, found.seconds))
     if "problem" in shown:
@@ -87,7 +87,7 @@ async def show(request: Request, name: str, asked: Asked) -> Response:
 @router.post("/labs/{name}/run")
 async def run(request: Request, name: str, asked: Asked) -> Response:
     """Start what takes longer; /jobs/JOB/events tells of it."""
-    told = {"lab": _lab(name).name, "state": asked.state, "brief": asked.brief, "run": True}
+    told = {"lab": _find_lab(name).name, "state": asked.state, "brief": asked.brief, "run": True}
     return JSONResponse(started(request, request.app.state.jobs.start("lab", told, LONGEST)), 202)
 
 
@@ -95,7 +95,7 @@ async def run(request: Request, name: str, asked: Asked) -> Response:
 def figures(request: Request, name: str, job: str) -> Response:
     """The figures of a job that is over, whole."""
     found = request.app.state.jobs.get(job)
-    if found is None or found.kind != "lab" or found.parameters["lab"] != _lab(name).name:
+    if found is None or found.kind != "lab" or found.parameters["lab"] != _find_lab(name).name:
         raise HTTPException(404, "there is no such job; it may have ended long ago")
     return JSONResponse({key: (found.result or {}).get(key, {}) for key in ("figures", "curves")})
 
@@ -118,20 +118,20 @@ def lab_context(found: Lab, shown: dict[str, Any], state: dict[str, str] | None 
     }
 
 
-async def _first(
+async def _first_figure(
     request: Request, found: Lab, given: dict[str, str], patience: float = PATIENCE
 ) -> dict[str, Any] | None:
     """The picture that a page comes with, if it is there soon; how a lab begins is found once."""
     if len(given) > 40 or any(len(key) > 40 or len(value) > 6000 for key, value in given.items()):
         return {"problem": "this address is too long for a lab"}
-    return await _kept(request, "" if given else found.name, found, given, "still", patience)
+    return await _kept_answer(request, "" if given else found.name, found, given, "still", patience)
 
 
-async def _kept(
+async def _kept_answer(
     request: Request, name: str, found: Lab, state: dict[str, str], what: str, patience: float = PATIENCE
 ) -> dict[str, Any] | None:
     """An answer that is kept under a name, if there is one. Whoever leaves does not end the question."""
-    kept = _tasks(request)
+    kept = _lab_tasks(request)
     task = kept.get(name) if name else None
     if task is None or (task.done() and (task.cancelled() or task.exception())):
         told = {"lab": found.name, "state": state, what: True}
@@ -145,14 +145,14 @@ async def _kept(
     return task.result()
 
 
-def _lab(name: str) -> Lab:
+def _find_lab(name: str) -> Lab:
     found = labs().get(name)
     if found is None:
         raise HTTPException(404, "there is no lab of this name")
     return found
 
 
-def _tasks(request: Request) -> "dict[str, asyncio.Task[dict[str, Any]]]":
+def _lab_tasks(request: Request) -> "dict[str, asyncio.Task[dict[str, Any]]]":
     state = request.app.state
     if not hasattr(state, "labs"):
         state.labs = {}

@@ -65,7 +65,7 @@ async def dials_of(request: Request, id: str) -> list[Dial]:
 
     Whoever gives up waiting does not end the question: that would cost a child process, and the next one asks again.
     """
-    claim, asked = _claim(id), _asked(request)
+    claim, asked = _find_claim(id), _asked_dials(request)
     if id not in asked or (asked[id].done() and (asked[id].cancelled() or asked[id].exception())):
         asked[id] = asyncio.create_task(request.app.state.jobs.call("probe", {"id": id}, SECONDS[claim.cost]))
     found = await asyncio.shield(asked[id])
@@ -74,8 +74,8 @@ async def dials_of(request: Request, id: str) -> list[Dial]:
 
 async def probed(request: Request, id: str, lie: int, at: int, seed: int = 0) -> dict[str, Any]:
     """What the check finds: "still holds", "rejected" or "undecided", one line of evidence, the data of a figure."""
-    claim = _claim(id)
-    asked = {"id": id, "lie": lie, "at": at, "seed": seed, "part": await run_in_threadpool(_part, id, lie)}
+    claim = _find_claim(id)
+    asked = {"id": id, "lie": lie, "at": at, "seed": seed, "part": await run_in_threadpool(_rejecting_judge, id, lie)}
     found = await request.app.state.jobs.call("probe", asked, SECONDS[claim.cost])
     if "problem" in found:
         raise HTTPException(422, found["problem"])
@@ -97,7 +97,7 @@ async def _while_asked(request: Request, work: Coroutine[Any, Any, Answer]) -> A
     return task.result()
 
 
-def _part(id: str, lie: int) -> list[int]:
+def _rejecting_judge(id: str, lie: int) -> list[int]:
     """The judge that rejects this lie, as far as is remembered: its picture is the one to watch."""
     result = known().results.get(id)
     return failed_part(result.lies[lie].get("evidence")) if result and lie < len(result.lies) else []
@@ -110,14 +110,14 @@ def word_of(kind: str, outcome: str, at: int) -> str:
     return "matches" if kind == "definition" else "holds"
 
 
-def _claim(id: str) -> ClaimEntry:
+def _find_claim(id: str) -> ClaimEntry:
     claim = catalog.load().claims.get(id)
     if claim is None:
         raise HTTPException(404, "there is no claim of this name that can be probed")
     return claim
 
 
-def _asked(request: Request) -> dict[str, "asyncio.Task[dict[str, Any]]"]:
+def _asked_dials(request: Request) -> dict[str, "asyncio.Task[dict[str, Any]]"]:
     state = request.app.state
     if not hasattr(state, "dials"):
         state.dials = {}

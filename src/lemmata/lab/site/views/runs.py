@@ -32,19 +32,19 @@ def run(request: Request, run: str) -> Response:
 @router.get("/runs/{run}/panel", dependencies=OWN)
 def panel(request: Request, run: str) -> Response:
     """How a run goes or went, as a part of a page."""
-    return HTMLResponse(_panel(request, _find(run)))
+    return HTMLResponse(_run_panel(request, _find_run(run)))
 
 
 @router.get("/runs/{run}/curve", dependencies=OWN)
 def curve(run: str) -> Response:
     """Its curves so far, as a part of the page."""
-    return HTMLResponse(_curves(_find(run)))
+    return HTMLResponse(_run_curves(_find_run(run)))
 
 
 @router.get("/runs/{run}/picture/{step:int}", dependencies=OWN)
 def picture(run: str, step: int) -> Response:
     """The picture of one step, as a part of the page."""
-    drawn = _picture(_find(run), step)
+    drawn = _run_image(_find_run(run), step)
     if not drawn:
         raise HTTPException(404, "there is no such picture, or none that can be drawn")
     return HTMLResponse(drawn)
@@ -53,7 +53,7 @@ def picture(run: str, step: int) -> Response:
 @router.get("/runs/{run}/checkpoint", dependencies=OWN)
 def checkpoint(run: str) -> Response:
     """A zip that `lemmata predict` and `lemmata.load` take once it is unpacked."""
-    found = _find(run)
+    found = _find_run(run)
     if not found.weights:
         raise HTTPException(404, "this run has no checkpoint yet")
     headers = {"content-disposition": f'attachment; filename="{found.name}.zip"'}
@@ -63,7 +63,7 @@ def checkpoint(run: str) -> Response:
 @router.post("/runs/{run}/resume")
 async def resume(request: Request, run: str) -> Response:
     """Go on with a run that was stopped."""
-    found = await run_in_threadpool(_find, run)
+    found = await run_in_threadpool(_find_run, run)
     able = await run_in_threadpool(lambda: found.can_go_on)
     if job_of(request, found.name):  # from here on without a pause, or two could go on
         raise HTTPException(409, "this run goes on already")
@@ -75,18 +75,18 @@ async def resume(request: Request, run: str) -> Response:
 def begin(request: Request, parameters: dict[str, Any]) -> dict[str, str]:
     """Start the job of a run and remember which it is."""
     job = request.app.state.jobs.start("train", parameters, LONGEST)
-    _trainings(request)[parameters["run"]] = job.id
+    _training_jobs(request)[parameters["run"]] = job.id
     return {"run": parameters["run"], **started(request, job)}
 
 
 def job_of(request: Request, run: str) -> Job | None:
     """The job that trains this run now or waits to."""
-    job = request.app.state.jobs.get(_trainings(request).get(run, ""))
+    job = request.app.state.jobs.get(_training_jobs(request).get(run, ""))
     return job if job and not job.over.is_set() else None
 
 
-def _panel(request: Request, run: Trained) -> str:
-    job, last = job_of(request, run.name), request.app.state.jobs.get(_trainings(request).get(run.name, ""))
+def _run_panel(request: Request, run: Trained) -> str:
+    job, last = job_of(request, run.name), request.app.state.jobs.get(_training_jobs(request).get(run.name, ""))
     pictures = run.pictures
     context = {
         "run": run,
@@ -94,32 +94,32 @@ def _panel(request: Request, run: Trained) -> str:
         "checkpoint": ticketed(request, f"/runs/{run.name}/checkpoint"),
         "fault": last.message if last and last.state == "failed" else "",
         "state": "training" if job else "finished" if run.result else "stopped",
-        "curves": _curves(run),
+        "curves": _run_curves(run),
         "pictures": pictures,
-        "picture": _picture(run, pictures[-1]) if pictures else "",
+        "picture": _run_image(run, pictures[-1]) if pictures else "",
     }
     return render("run.html", **context)
 
 
-def _find(name: str) -> Trained:
+def _find_run(name: str) -> Trained:
     found = find_run(name)
     if found is None:
         raise HTTPException(404, NO_RUN)
     return found
 
 
-def _curves(run: Trained) -> Markup:
+def _run_curves(run: Trained) -> Markup:
     return Markup("").join(draw(drawn) for drawn in run.curves())
 
 
-def _picture(run: Trained, step: int) -> Markup:
+def _run_image(run: Trained, step: int) -> Markup:
     try:
         return draw(found) if (found := run.picture(step)) else Markup("")
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):  # a file that somebody else wrote
         return Markup("")
 
 
-def _trainings(request: Request) -> dict[str, str]:
+def _training_jobs(request: Request) -> dict[str, str]:
     state = request.app.state
     if not hasattr(state, "trainings"):
         state.trainings = {}

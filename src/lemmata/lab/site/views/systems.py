@@ -53,13 +53,13 @@ def system(request: Request, id: str) -> Response:
     The page waits for no child process: a form that needs one comes after it. So do the runs, which are for the token
     only, and no browser shows that when it opens an address.
     """
-    _system(id)
+    _find_system(id)
     context = system_context(known(), id)
-    names, asked, values = context["data"], request.query_params, _values(request)
+    names, asked, values = context["data"], request.query_params, _form_values(request)
     data = asked["data"] if asked.get("data") in names else next(iter(names), "")
     if names and request.state.live:
-        usual = None if values else _forms(request).get((id, data))
-        context["form"] = _filled(id, data, {}, usual, usual) if usual else ""
+        usual = None if values else _kept_forms(request).get((id, data))
+        context["form"] = _fill_form(id, data, {}, usual, usual) if usual else ""
         context["load"] = f"/systems/{id}/form?{urlencode({'data': data} | values)}"
         context["run"] = asked["run"] if NAME.fullmatch(asked.get("run", "")) else ""
     return page(request, "system.html", **context)
@@ -70,7 +70,7 @@ def systems_context(now: Snapshot) -> dict[str, Any]:
     found: dict[str, list[dict[str, Any]]] = {}
     for entry in now.catalog.systems.values():
         row = {"entry": entry, "description": describe(entry), "data": data_of(now.catalog, entry.id)}
-        found.setdefault(entry.chapter, []).append(row | {"claims": _claims(now, entry)})
+        found.setdefault(entry.chapter, []).append(row | {"claims": _claim_rows(now, entry)})
     order = dict.fromkeys([*(c for c in CHAPTERS if c in found), *found])
     chapters = {name: catalog.by_room(found[name], lambda row: row["entry"].room) for name in order}
     return {"chapters": chapters, "command": "lemmata systems"}
@@ -83,7 +83,7 @@ def system_context(now: Snapshot, id: str) -> dict[str, Any]:
         "entry": entry,
         "stated": entry.chapter in now.chapters(),  # else the atlas has nothing of it
         "description": describe(entry),
-        "claims": _claims(now, entry),
+        "claims": _claim_rows(now, entry),
         "data": data_of(now.catalog, id),
         "coloured": coloured,
         "form": "",
@@ -96,29 +96,29 @@ def system_context(now: Snapshot, id: str) -> dict[str, Any]:
 @router.get("/systems/{id}/runs", dependencies=[Depends(needs_token)])
 def runs(request: Request, id: str) -> Response:
     """The runs of a system, as a part of its page."""
-    _system(id)
+    _find_system(id)
     return HTMLResponse(render("runs.html", id=id, runs=list_runs(id)[:20]))
 
 
 @router.get("/systems/{id}/form", dependencies=[Depends(needs_cookie)])
 async def form(request: Request, id: str) -> Response:
     """The form alone, which needs a child process and may come after the page."""
-    data = _data(id, request.query_params.get("data") or next(iter(data_of(catalog.load(), id)), ""))
-    return HTMLResponse(await _form(request, id, data, _values(request)))
+    data = _find_data(id, request.query_params.get("data") or next(iter(data_of(catalog.load(), id)), ""))
+    return HTMLResponse(await _training_form(request, id, data, _form_values(request)))
 
 
 @router.post("/systems/{id}/choice")
 async def choice(request: Request, id: str, asked: Choice) -> Response:
     """What the chosen values come to: parameters, the command and the Python that do the same; or what is wrong."""
-    found = await _recipe(request, id, _data(id, asked.data), asked.chosen)
+    found = await _ask_recipe(request, id, _find_data(id, asked.data), asked.chosen)
     return JSONResponse({key: found[key] for key in found if key not in ("config", "options")} | {"size": size(found)})
 
 
 @router.post("/systems/{id}/train")
 async def train(request: Request, id: str, asked: Choice) -> Response:
     """Start a training; its run has a folder and a name at once."""
-    data = _data(id, asked.data)
-    found = await _recipe(request, id, data, asked.chosen)
+    data = _find_data(id, asked.data)
+    found = await _ask_recipe(request, id, data, asked.chosen)
     if found["problem"]:
         raise HTTPException(422, found["problem"])
     told = {"system": id, "data": data, "chosen": asked.chosen, "resume": False}
@@ -137,45 +137,45 @@ def size(found: dict[str, Any]) -> str:
 # --- Parts ---
 
 
-def _system(id: str) -> SystemEntry:
+def _find_system(id: str) -> SystemEntry:
     entry = catalog.load().systems.get(id)
     if entry is None:
         raise HTTPException(404, "there is no system of this name")
     return entry
 
 
-def _data(id: str, name: str) -> str:
-    _system(id)
+def _find_data(id: str, name: str) -> str:
+    _find_system(id)
     if name not in data_of(catalog.load(), id):
         raise HTTPException(422, "this system is not trained on data of this name")
     return name
 
 
-def _claims(now: Snapshot, entry: SystemEntry) -> list[dict[str, Any]]:
+def _claim_rows(now: Snapshot, entry: SystemEntry) -> list[dict[str, Any]]:
     stated = [now.catalog.statements[id] for id in entry.claims if id in now.catalog.statements]
     return [{"statement": statement, "verdict": now.verdict(statement.id)} for statement in stated]
 
 
-def _values(request: Request) -> dict[str, str]:
+def _form_values(request: Request) -> dict[str, str]:
     given = [(name, value) for name, value in request.query_params.items() if name not in RESERVED]
     return {name[:40]: value[:200] for name, value in given[:64]}
 
 
-async def _recipe(request: Request, id: str, data: str, chosen: dict[str, str]) -> dict[str, Any]:
+async def _ask_recipe(request: Request, id: str, data: str, chosen: dict[str, str]) -> dict[str, Any]:
     return await request.app.state.jobs.call("recipe", {"system": id, "data": data, "chosen": chosen}, SECONDS)
 
 
-async def _form(request: Request, id: str, data: str, chosen: dict[str, str]) -> Markup:
+async def _training_form(request: Request, id: str, data: str, chosen: dict[str, str]) -> Markup:
     """The form with the chosen values in it; of the usual values the answer is kept."""
-    kept = _forms(request)
+    kept = _kept_forms(request)
     if (id, data) not in kept:
-        kept[id, data] = await _recipe(request, id, data, {})
+        kept[id, data] = await _ask_recipe(request, id, data, {})
     usual = kept[id, data]
-    found = await _recipe(request, id, data, chosen) if chosen else usual
-    return await run_in_threadpool(_filled, id, data, chosen, usual, found)
+    found = await _ask_recipe(request, id, data, chosen) if chosen else usual
+    return await run_in_threadpool(_fill_form, id, data, chosen, usual, found)
 
 
-def _filled(id: str, data: str, chosen: dict[str, str], usual: dict[str, Any], found: dict[str, Any]) -> Markup:
+def _fill_form(id: str, data: str, chosen: dict[str, str], usual: dict[str, Any], found: dict[str, Any]) -> Markup:
     shown = [field for field in usual["options"] if usual.get("gradient", True) or field["name"] not in GRADIENT]
     groups = {
         "config": usual["config"],
@@ -193,7 +193,7 @@ def _filled(id: str, data: str, chosen: dict[str, str], usual: dict[str, Any], f
     return Markup(render("form.html", size=size(found), **context))
 
 
-def _forms(request: Request) -> dict[tuple[str, str], dict[str, Any]]:
+def _kept_forms(request: Request) -> dict[tuple[str, str], dict[str, Any]]:
     state = request.app.state
     if not hasattr(state, "forms"):
         state.forms = {}

@@ -57,7 +57,7 @@ class State(LabState):
                 for m in (MOST, hidden)]  # fmt: skip
         made[1].hidden.weight.copy_(made[0].hidden.weight[:hidden])
         made[1].hidden.bias.copy_(made[0].hidden.bias[:hidden])
-        x = _line(GRID)
+        x = _input_line(GRID)
         return made[1].fit(x, self.function()(x), ridge=1e-6)
 
     def units(self) -> Callable[[Tensor], Tensor]:
@@ -68,9 +68,9 @@ class State(LabState):
 def show(state: State) -> dict[str, Any]:
     """The network beside the function, how far apart they are, and how that falls with the width."""
     network, function = state.network(state.hidden), state.function()
-    x = _line(GRID)
+    x = _input_line(GRID)
     values = network(x).detach()[:, 0].clamp(-9, 9)
-    found = _distance(state, network, function)
+    found = _network_distance(state, network, function)
     return {
         "curve": [[round(a, 4), round(b, 4)] for a, b in zip(x[:, 0].tolist(), values.tolist(), strict=True)],
         "lower": found.lower,
@@ -81,8 +81,8 @@ def show(state: State) -> dict[str, Any]:
     }
 
 
-def _distance(state: State, network: RandomFeatures, function: PiecewiseLinear) -> UniformDistance:
-    reach = float(network.hidden(_line(2)).abs().max())  # an affine function is largest at an end
+def _network_distance(state: State, network: RandomFeatures, function: PiecewiseLinear) -> UniformDistance:
+    reach = float(network.hidden(_input_line(2)).abs().max())  # an affine function is largest at an end
     slopes = {"sin": 1.0, "square": 2 * reach, "cube": 3 * reach**2 + 1}
     known = slopes.get(state.activation) or activation(state.activation).lipschitz
     weights = (network.readout.weight[0].detach() * network.hidden.weight[:, 0]).abs().sum()
@@ -92,7 +92,7 @@ def _distance(state: State, network: RandomFeatures, function: PiecewiseLinear) 
 
 def widths(state: State, found: UniformDistance) -> Figure:
     """The largest error at many points, for widths up to the widest."""
-    function, x = state.function(), _line(GRID)
+    function, x = state.function(), _input_line(GRID)
     tried = [2**k for k in range(1 + int(math.log2(MOST)))]
     errors = [float((function(x) - state.network(m)(x).detach()).abs().max()) for m in tried]
     marks = [
@@ -104,7 +104,7 @@ def widths(state: State, found: UniformDistance) -> Figure:
 
 def still(state: State) -> Figure:
     """The function and the network."""
-    x = _line(GRID)
+    x = _input_line(GRID)
     marks = [
         Line(x[:, 0], state.function()(x)[:, 0], "function"),
         Line(x[:, 0], state.network(state.hidden)(x).detach()[:, 0].clamp(-1.5, 1.5), f"{state.hidden} units"),
@@ -116,13 +116,13 @@ def words(state: State, function: PiecewiseLinear) -> str:
     """What no width changes, or that every error is reached."""
     if state.activation not in DEGREES:
         return "No polynomial: some width reaches every error."
-    x = _line(GRID)
+    x = _input_line(GRID)
     degree = DEGREES[state.activation]
     floor = uniform_fit(x ** torch.arange(degree + 1), function(x)[:, 0]).distance
     return f"Sums of such units are polynomials of degree {degree}: no width comes nearer than {floor:.3f}."
 
 
-def _line(points: int) -> Tensor:
+def _input_line(points: int) -> Tensor:
     return torch.linspace(-1, 1, points, dtype=torch.float64)[:, None]
 
 

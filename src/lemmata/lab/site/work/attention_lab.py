@@ -46,13 +46,13 @@ class State(LabState):
 
 
 @functools.cache
-def _trained() -> GPT:
+def _trained_model() -> GPT:
     """By whoever asks first, then remembered, here and in the cache folder; the lab of the next token has it too."""
     return trained(reader_of_plays, read_plays, {"steps": 600}, 0)
 
 
 @functools.cache
-def _vocabulary() -> Vocabulary:
+def _play_vocabulary() -> Vocabulary:
     """Of the plays: reading them takes longer than all else."""
     return shakespeare().extra["vocabulary"]
 
@@ -62,7 +62,7 @@ def network(state: State) -> GPT:
 
     Scores divided by a temperature are scores of queries divided by it.
     """
-    model = copy.deepcopy(_trained())
+    model = copy.deepcopy(_trained_model())
     with torch.no_grad():
         for block in model.blocks:
             layer: Any = block.self_attention
@@ -84,7 +84,7 @@ def numbers_of(text: str, vocabulary: Vocabulary) -> Tensor:
 @torch.no_grad()
 def looks(state: State) -> tuple[list[str], dict[str, Tensor], Tensor, float | None]:
     """The characters, the weights of each head, the next one's probabilities, and the bits that the text has cost."""
-    vocabulary = _vocabulary()
+    vocabulary = _play_vocabulary()
     model, numbers = network(state), numbers_of(state.text, vocabulary)
     maps = attention_maps(model, numbers).values()  # of each block (1, heads, time, time)
     weights = {f"{b + 1}.{h + 1}": each for b, block in enumerate(maps) for h, each in enumerate(block[0])}
@@ -99,7 +99,7 @@ def show(state: State) -> dict[str, Any]:
     characters, weights, chances, cost = looks(state)
     place = min(state.place, len(characters)) - 1
     row = weights[state.head][place]  # (time,)
-    best, tokens = int(chances.argmax()), _vocabulary().tokens
+    best, tokens = int(chances.argmax()), _play_vocabulary().tokens
     return {
         "characters": characters,
         "weights": [round(each, 3) for each in row.tolist()],

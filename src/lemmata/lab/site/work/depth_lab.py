@@ -68,12 +68,12 @@ class State(LabState):
                 parts.append(NORMS[self.normalization](outputs))
             parts.append(ACTIVATIONS[self.activation][1]())
         network = nn.Sequential(*parts[:-1]).double()  # the last layer has no activation
-        initialize(network, self.scheme, gain=self.gain, generator=self._generator(0))
+        initialize(network, self.scheme, gain=self.gain, generator=self._part_generator(0))
         return network
 
     def profile(self) -> VarianceProfile:
-        x = torch.randn(BATCH, self.sizes()[0], generator=self._generator(1), dtype=torch.float64)
-        return variance_profile(self.network(), x, self._generator(2)).of("Linear")
+        x = torch.randn(BATCH, self.sizes()[0], generator=self._part_generator(1), dtype=torch.float64)
+        return variance_profile(self.network(), x, self._part_generator(2)).of("Linear")
 
     def expected(self) -> VarianceProfile | None:
         """Of networks without normalisation."""
@@ -81,7 +81,7 @@ class State(LabState):
             return None
         return expected_profile(self.sizes(), self.activation, self.scheme, self.gain)
 
-    def _generator(self, part: int) -> torch.Generator:
+    def _part_generator(self, part: int) -> torch.Generator:
         return torch.Generator().manual_seed(3 * self.seed + part)
 
 
@@ -89,8 +89,8 @@ def show(state: State) -> dict[str, Any]:
     """The profile, and by which powers of ten signals and gradients change on their way."""
     profile = state.profile()
     return {
-        "signal": _power(profile.forward[-1] / profile.forward[0]),
-        "gradient": _power(profile.backward[0] / profile.backward[-1]),
+        "signal": _decimal_power(profile.forward[-1] / profile.forward[0]),
+        "gradient": _decimal_power(profile.backward[0] / profile.backward[-1]),
         "python": python(state),
         "figures": {"profile": picture(state, profile)},
     }
@@ -105,23 +105,23 @@ def picture(state: State, profile: VarianceProfile) -> Figure:
     """Mean squares over where they start: points as measured, lines as expected of a wide network."""
     layers, expected = list(range(1, state.depth + 1)), state.expected()
     marks: list[Line | Points] = [
-        Points(layers, _drawn(profile.forward / profile.forward[0]), "signal, from the first layer"),
-        Points(layers, _drawn(profile.backward / profile.backward[-1]), "gradient, from the last"),
+        Points(layers, _drawn_values(profile.forward / profile.forward[0]), "signal, from the first layer"),
+        Points(layers, _drawn_values(profile.backward / profile.backward[-1]), "gradient, from the last"),
     ]
     if expected:
-        marks.append(Line(layers, _drawn(expected.forward / expected.forward[0]), "signal, expected if wide"))
-        marks.append(Line(layers, _drawn(expected.backward), "gradient, expected if wide"))
+        marks.append(Line(layers, _drawn_values(expected.forward / expected.forward[0]), "signal, expected if wide"))
+        marks.append(Line(layers, _drawn_values(expected.backward), "gradient, expected if wide"))
     title = f"{state.depth} layers, {NAMES[state.activation]}, {NAMES[state.scheme]}"
     return Figure(title, "layer", "mean square, where it starts = 1", marks, y_log=True)
 
 
-def _power(ratio: Tensor) -> float | None:
+def _decimal_power(ratio: Tensor) -> float | None:
     """The decimal logarithm; None where nothing is left, or more than a number holds."""
     exponent = float(ratio.log10())
     return exponent if math.isfinite(exponent) else None
 
 
-def _drawn(values: Tensor) -> list[float]:
+def _drawn_values(values: Tensor) -> list[float]:
     """The numbers themselves; those that no picture holds are gaps."""
     return [value if 1 / DRAWN <= value <= DRAWN else math.nan for value in values.tolist()]
 

@@ -68,12 +68,12 @@ class State(LabState):
 
 def show(state: State) -> dict[str, Any]:
     """All networks, the chosen one's probability, and how far the scaled network is from their mean."""
-    ensemble = _ensemble(state)
+    ensemble = _state_ensemble(state)
     mean, scaled = ensemble.mean()[:, 0], state.answer(scaled_for_inference(state.network())(X))[:, 0]
     return {
         "mask": state.mask(),
         "networks": len(ensemble.masks),
-        "probability": float(ensemble.probability[_number(state)]),
+        "probability": float(ensemble.probability[_mask_number(state)]),
         "gap": float((mean - scaled).abs().max()),
         "python": python(state),
         "figures": {"curves": still(state), "weights": weights(state, ensemble)},
@@ -82,7 +82,7 @@ def show(state: State) -> dict[str, Any]:
 
 def still(state: State) -> Figure:
     """The output of every network, their mean, and that of the scaled one."""
-    ensemble, x = _ensemble(state), X[:, 0]
+    ensemble, x = _state_ensemble(state), X[:, 0]
     scaled = state.answer(scaled_for_inference(state.network())(X))[:, 0]
     curves = ensemble.outputs[:, :, 0]  # (networks, points)
     thin = 0.004 * max(float(curves.max() - curves.min()), 1e-6)  # they lie behind the others
@@ -90,7 +90,7 @@ def still(state: State) -> Figure:
     marks += [
         Line(x, ensemble.mean()[:, 0], "their mean"),
         Line(x, scaled, "one network, weights times π"),
-        Line(x, curves[_number(state)], "the chosen network"),
+        Line(x, curves[_mask_number(state)], "the chosen network"),
     ]
     if state.output == "probability" and 0 < state.keep < 1:
         marks.append(Line(x, ensemble.geometric_mean()[:, 0], "their geometric mean"))
@@ -104,7 +104,7 @@ def weights(state: State, ensemble: DropoutEnsemble) -> Figure:
     return Figure("Probability of each network", "units kept", "", [Bars(names, ensemble.probability)])
 
 
-def _ensemble(state: State) -> DropoutEnsemble:
+def _state_ensemble(state: State) -> DropoutEnsemble:
     if 0 < state.keep < 1:
         return dropout_ensemble(state.network(), X, state.answer)
     # Where nothing is drawn, all networks are still there, most of them with probability 0.
@@ -113,7 +113,7 @@ def _ensemble(state: State) -> DropoutEnsemble:
     return DropoutEnsemble(half.masks, certain, half.outputs)
 
 
-def _number(state: State) -> int:
+def _mask_number(state: State) -> int:
     return sum(2**place for place, kept in enumerate(state.mask()) if kept)
 
 

@@ -55,13 +55,13 @@ class State(LabState):
     def drawing(self) -> Tensor:
         """Ink and paper as 1 and 0, (16, 16)."""
         if self.picture is None:
-            return _example(self.digit)
+            return _example_image(self.digit)
         bits = f"{int(self.picture, 16):0{CELLS * CELLS}b}"
         return torch.tensor([float(bit) for bit in bits]).reshape(CELLS, CELLS)
 
 
 @functools.cache
-def _example(digit: int) -> Tensor:
+def _example_image(digit: int) -> Tensor:
     test = digits().test
     return drawings(test.x[test.y == digit][:1])[0]
 

@@ -42,7 +42,7 @@ def drawn(told: dict[str, Any], brief: str = "") -> dict[str, Any]:
         return told
     if brief:
         return told | {"figures": {name: drawing(figure, brief) for name, figure in figures.items()}}
-    curves = {name: _curves(figure) for name, figure in figures.items()}
+    curves = {name: _curve_data(figure) for name, figure in figures.items()}
     return told | {"figures": {name: str(draw(figure)) for name, figure in figures.items()}, "curves": curves}
 
 
@@ -51,6 +51,6 @@ def plain(figure: Figure) -> str:
     return f'<figure class="figure">{drawing(figure, "wide")}{drawing(figure, "narrow")}</figure>'
 
 
-def _curves(figure: Figure) -> dict[str, Any]:
+def _curve_data(figure: Figure) -> dict[str, Any]:
     lines = [{"label": m.label, "x": m.x, "y": m.y} for m in figure.marks if isinstance(m, Line)]
     return {"x": figure.x_label, "y": figure.y_label, "x_log": figure.x_log, "y_log": figure.y_log, "lines": lines}

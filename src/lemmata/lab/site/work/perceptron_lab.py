@@ -104,11 +104,11 @@ def example(name: str, seed: int) -> tuple[Tensor, Tensor]:
     """A few points of a data set, on the grid."""
     if name in ("xor", "clouds"):
         x, y = xor(n=4 if name == "xor" else 32, test=1, noise=0.0 if name == "xor" else 0.3, seed=seed).train
-        return _on_grid(2.25 * x), _signs(y)
+        return _on_grid(2.25 * x), _label_signs(y)
     margin = {"wide": 0.75, "narrow": 0.25, "mislabelled": 0.75}[name]
     data = separable(n=24, test=3, margin=margin, radius=2.75, seed=seed)
     away = 2.0 * data.extra["weight"]  # a line through the origin would be found after very few mistakes
-    points, labels = _on_grid(data.train.x + away), _signs(data.train.y)
+    points, labels = _on_grid(data.train.x + away), _label_signs(data.train.y)
     if name == "mislabelled":  # the point nearest to the middle of its class
         centre = points[labels == labels[0]].mean(0)
         deep = ((points - centre).norm(dim=1) + 100.0 * (labels != labels[0])).argmin()
@@ -139,7 +139,7 @@ def _on_grid(x: Tensor) -> Tensor:
     return ((x.double() * GRID).round() / GRID).clamp(-REACH, REACH) + 0.0  # + 0.0: no minus zeros
 
 
-def _signs(y: Tensor) -> Tensor:
+def _label_signs(y: Tensor) -> Tensor:
     return 2.0 * y.double() - 1
 
 

@@ -42,13 +42,17 @@ class State(LabState):
 def show(state: State) -> dict[str, Any]:
     """The map, the pairs before and after the shift, and products with all positions."""
     before, after = state.encoding(torch.tensor([state.position, state.position + state.shift]))
-    missed = float((_turned(before, state) - after).norm())
+    missed = float((_turn_pairs(before, state) - after).norm())
     return {
         "missed": missed,
         "product": float(before @ after),
         "length": float(before @ before),
         "python": python(state),
-        "figures": {"map": still(state), "clocks": _clocks(state, before, after), "products": _products(state)},
+        "figures": {
+            "map": still(state),
+            "clocks": _clock_points(state, before, after),
+            "products": _distance_products(state),
+        },
     }
 
 
@@ -59,18 +63,18 @@ def still(state: State) -> Figure:
     return Figure("Encoding of the first positions", "column", "position", marks)
 
 
-def _turned(before: Tensor, state: State) -> Tensor:
+def _turn_pairs(before: Tensor, state: State) -> Tensor:
     """Each pair turned by its frequency times the shift."""
     turn = sinusoidal_encoding(torch.tensor(state.shift), WIDTH, 10**state.power, torch.float64).unflatten(-1, (-1, 2))
     (sin, cos), (s, c) = turn.unbind(-1), before.unflatten(-1, (-1, 2)).unbind(-1)
     return torch.stack([s * cos + c * sin, c * cos - s * sin], -1).flatten()
 
 
-def _clocks(state: State, before: Tensor, after: Tensor) -> Figure:
+def _clock_points(state: State, before: Tensor, after: Tensor) -> Figure:
     """The pairs as points: at the position, after the shift, and where a rotation would bring them."""
     circle = torch.linspace(0, 2 * torch.pi, 73)
     marks: list[Any] = [Line(circle.cos(), circle.sin(), "unit circle")]
-    for name, values in (("at t", before), ("at t + Δ", after), ("turned by Δ", _turned(before, state))):
+    for name, values in (("at t", before), ("at t + Δ", after), ("turned by Δ", _turn_pairs(before, state))):
         sines, cosines = values.unflatten(-1, (-1, 2)).unbind(-1)
         marks.append(Points(cosines, sines, name))
     # A plot is twice as wide as high: a band without height makes room on both sides, so that the circle is round.
@@ -78,7 +82,7 @@ def _clocks(state: State, before: Tensor, after: Tensor) -> Figure:
     return Figure("Every pair, before and after the shift", "cosine", "sine", marks)
 
 
-def _products(state: State) -> Figure:
+def _distance_products(state: State) -> Figure:
     """Products with all positions, by distance, for this position and for the shifted one."""
     apart, marks = torch.arange(-20, 21), []
     for name, place in (("from t", state.position), ("from t + Δ", state.position + state.shift)):

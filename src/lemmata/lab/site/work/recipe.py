@@ -42,7 +42,7 @@ def perform(parameters: dict[str, Any], tell: Callable[[dict[str, Any]], None]) 
     except (ValueError, TypeError) as error:
         return found | {"problem": " ".join(str(error).split())[:300]}
     found["command"] = shlex.join(["lemmata", "train", entry.system, "--data", data, *words(usual, (config, options))])
-    return found | {"python": _python(entry, data, usual, (config, options)), **_size(experiment)}
+    return found | {"python": _python_text(entry, data, usual, (config, options)), **_experiment_size(experiment)}
 
 
 # --- Fields ---
@@ -50,7 +50,7 @@ def perform(parameters: dict[str, Any], tell: Callable[[dict[str, Any]], None]) 
 
 def form(chosen: Any) -> list[dict[str, Any]]:
     """One field for each choice of a frozen dataclass that a form can hold."""
-    hints, told, fields = typing.get_type_hints(type(chosen)), _sentences(type(chosen)), []
+    hints, told, fields = typing.get_type_hints(type(chosen)), _field_sentences(type(chosen)), []
     for field in dataclasses.fields(chosen):
         value = getattr(chosen, field.name)
         about = {"name": field.name, "help": told.get(field.name, ""), "usual": text(value), "empty": False}
@@ -58,13 +58,13 @@ def form(chosen: Any) -> list[dict[str, Any]]:
         if typing.get_origin(kind) in (types.UnionType, typing.Union) and type(None) in typing.get_args(kind):
             about["empty"] = True
             (kind,) = (arm for arm in typing.get_args(kind) if arm is not type(None))
-        about |= _kind(chosen, field.name, kind, about["help"])
+        about |= _field_kind(chosen, field.name, kind, about["help"])
         if about["kind"]:
             fields.append(about)
     return fields
 
 
-def _kind(chosen: Any, name: str, kind: Any, help: str) -> dict[str, Any]:
+def _field_kind(chosen: Any, name: str, kind: Any, help: str) -> dict[str, Any]:
     def accepts(value: Any) -> bool:
         try:
             dataclasses.replace(chosen, **{name: value})
@@ -75,7 +75,7 @@ def _kind(chosen: Any, name: str, kind: Any, help: str) -> dict[str, Any]:
     if typing.get_origin(kind) is typing.Literal:
         return {"kind": "choice", "choices": list(typing.get_args(kind))}
     if name == "device":
-        return {"kind": "choice", "choices": _devices()}
+        return {"kind": "choice", "choices": _device_names()}
     if kind is bool:
         return {"kind": "switch"}
     if kind is int:
@@ -92,12 +92,12 @@ def _kind(chosen: Any, name: str, kind: Any, help: str) -> dict[str, Any]:
     return {"kind": ""}
 
 
-def _devices() -> list[str]:
+def _device_names() -> list[str]:
     gpus = [f"cuda:{k}" for k in range(torch.cuda.device_count())]
     return ["auto", "cpu", *gpus, *(["mps"] if torch.backends.mps.is_available() else [])]
 
 
-def _sentences(kind: type) -> dict[str, str]:
+def _field_sentences(kind: type) -> dict[str, str]:
     """The string below each field, which Python itself forgets."""
     found: dict[str, str] = {}
     for part in reversed(kind.__mro__[:-1]):
@@ -175,14 +175,14 @@ def words(usual: tuple[Any, Any], chosen: tuple[Any, Any]) -> list[str]:
     return found
 
 
-def _python(entry: RecipeEntry, data: str, usual: tuple[Any, Any], chosen: tuple[Any, Any]) -> str:
+def _python_text(entry: RecipeEntry, data: str, usual: tuple[Any, Any], chosen: tuple[Any, Any]) -> str:
     made = [(name, now) for name, was, now in zip(("config", "options"), usual, chosen, strict=True) if was != now]
     imports = {entry.module: {entry.name}, "lemmata.train": {"run_experiment"}}
     for _, now in made:
         module = "lemmata.train" if type(now).__module__.startswith("lemmata.train.") else type(now).__module__
         imports.setdefault(module, set()).add(type(now).__name__)
     lines = [f"from {module} import {', '.join(sorted(names))}" for module, names in sorted(imports.items())]
-    arguments = [json.dumps(data), *(f"{name}={_call(now)}" for name, now in made)]
+    arguments = [json.dumps(data), *(f"{name}={_call_text(now)}" for name, now in made)]
     if Recipe.at(entry).names_its_system:
         arguments.append(f"system={json.dumps(entry.system)}")
     inside = "\n    ".join(f"{argument}," for argument in arguments)
@@ -190,13 +190,13 @@ def _python(entry: RecipeEntry, data: str, usual: tuple[Any, Any], chosen: tuple
     return "\n".join([*lines, "", f"experiment = {called}", f'run = run_experiment(experiment, out="runs/my-{data}")'])
 
 
-def _call(value: Any) -> str:
+def _call_text(value: Any) -> str:
     given = ((field, getattr(value, field.name)) for field in dataclasses.fields(value))
     told = [f"{f.name}={json.dumps(v) if isinstance(v, str) else repr(v)}" for f, v in given if v != f.default]
     return f"{type(value).__name__}({', '.join(told)})"
 
 
-def _size(experiment: Experiment) -> dict[str, Any]:
+def _experiment_size(experiment: Experiment) -> dict[str, Any]:
     """How much there is to learn: parameters, or the numbers that a system without any keeps."""
     system = experiment.system
     parameters = sum(each.numel() for each in system.parameters()) if hasattr(system, "parameters") else 0

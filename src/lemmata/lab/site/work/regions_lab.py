@@ -48,15 +48,17 @@ class State(LabState):
     def network(self) -> nn.Sequential:
         points = self.lines()
         if self.kind == "folding":
-            unit_square = _linear(torch.eye(2, dtype=torch.float64) / 2, torch.full((2,), 0.5, dtype=torch.float64))
+            unit_square = _linear_layer(
+                torch.eye(2, dtype=torch.float64) / 2, torch.full((2,), 0.5, dtype=torch.float64)
+            )
             return nn.Sequential(unit_square, folding_network(2, max(2, len(points)), self.layers))
         generator = torch.Generator().manual_seed(self.seed)
         reach = points.norm(dim=1, keepdim=True).clamp(min=NEAREST)  # (lines, 1)
-        layers: list[nn.Module] = [_linear(points / reach, -reach[:, 0]), nn.ReLU()]
+        layers: list[nn.Module] = [_linear_layer(points / reach, -reach[:, 0]), nn.ReLU()]
         width = len(points)
         for outputs in [*[width] * (self.layers - 1), 1]:
             weight, bias = (torch.randn(outputs, n, generator=generator, dtype=torch.float64) for n in (width, 1))
-            layers += [_linear(weight * math.sqrt(2 / width), 0.3 * bias[:, 0]), nn.ReLU()]
+            layers += [_linear_layer(weight * math.sqrt(2 / width), 0.3 * bias[:, 0]), nn.ReLU()]
         return nn.Sequential(*layers[:-1])
 
 
@@ -96,7 +98,7 @@ def words(state: State, regions: LinearRegions) -> str:
     width = len(state.lines())
     if state.kind == "folding" and width < 2:
         width = 2
-    lines, layers = _many(width, "line"), _many(state.layers, "layer")
+    lines, layers = _count_noun(width, "line"), _count_noun(state.layers, "layer")
     if state.layers == 1:
         return f"{lines} cut the whole plane into at most {most_regions(width, 2)} regions."
     if width < 2:
@@ -105,11 +107,11 @@ def words(state: State, regions: LinearRegions) -> str:
     return f"{layers} of {width} units: a network that folds has {fold:,}, as Montufar's bound says."
 
 
-def _many(number: int, noun: str) -> str:
+def _count_noun(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
-def _linear(weight: Tensor, bias: Tensor) -> nn.Linear:
+def _linear_layer(weight: Tensor, bias: Tensor) -> nn.Linear:
     layer = nn.Linear(weight.shape[1], weight.shape[0], dtype=torch.float64)
     with torch.no_grad():
         layer.weight.copy_(weight)

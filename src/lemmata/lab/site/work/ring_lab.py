@@ -109,10 +109,10 @@ def read_points(text: str) -> Tensor:
 
 def written(points: Tensor) -> str:
     """The same the other way round."""
-    return ";".join(f"{_short(each.real)},{_short(each.imag)}" for each in points.tolist())
+    return ";".join(f"{_short_number(each.real)},{_short_number(each.imag)}" for each in points.tolist())
 
 
-def _short(value: float) -> str:
+def _short_number(value: float) -> str:
     return f"{round(value, 3) + 0.0:g}"
 
 

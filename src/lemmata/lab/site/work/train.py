@@ -61,11 +61,11 @@ class Telling(Watcher):
         if now - self.last > SECONDS_BETWEEN_STEPS or step == self.steps:
             self.last = now
             self.said |= {"loss": numbers["loss"]} if "loss" in numbers else {}
-            self._tell("step", step, epoch, numbers)
+            self._tell_event("step", step, epoch, numbers)
 
     def evaluated(self, step: int, epoch: int, scores: Mapping[str, float]) -> None:
         self.said |= {self.metric: scores[self.metric]} if self.metric in scores else {}
-        self._tell("evaluation", step, epoch, scores)
+        self._tell_event("evaluation", step, epoch, scores)
 
     def pictured(self, step: int, epoch: int, figure: Figure) -> None:
         self.tell({"event": "picture", "step": step, "epoch": epoch})  # it lies in the run's folder by now
@@ -73,6 +73,6 @@ class Telling(Watcher):
     def saved(self, step: int, path: Path) -> None:
         self.tell({"event": "saved", "step": step})
 
-    def _tell(self, event: str, step: int, epoch: int, numbers: Mapping[str, float]) -> None:
+    def _tell_event(self, event: str, step: int, epoch: int, numbers: Mapping[str, float]) -> None:
         told = ", ".join(score(name, value) for name, value in self.said.items())
         self.tell({"event": event, "step": step, "epoch": epoch, "numbers": dict(numbers), "told": told})

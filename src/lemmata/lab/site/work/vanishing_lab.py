@@ -51,7 +51,7 @@ class State(LabState):
 
     def recurrent(self) -> Tensor:
         """U: of spectral radius `size`; the shift has radius zero, and `size` is its largest singular value."""
-        drawn = torch.randn(UNITS, UNITS, generator=self._generator(0), dtype=torch.float64)
+        drawn = torch.randn(UNITS, UNITS, generator=self._part_generator(0), dtype=torch.float64)
         if self.matrix == "shift":
             return self.size * torch.eye(UNITS, dtype=torch.float64).roll(1, 0).tril(-1)
         return with_spectral_radius(torch.linalg.qr(drawn).Q if self.matrix == "orthogonal" else drawn, self.size)
@@ -60,14 +60,14 @@ class State(LabState):
         made = Elman(1, UNITS, activation=self.activation, bias=False).double()
         with torch.no_grad():
             made.recurrent_weight.copy_(self.recurrent())
-            made.input_weight.copy_(torch.randn(UNITS, 1, generator=self._generator(1), dtype=torch.float64))
+            made.input_weight.copy_(torch.randn(UNITS, 1, generator=self._part_generator(1), dtype=torch.float64))
         return made
 
     def inputs(self) -> Tensor:
         shape = (RUNS, self.steps, 1)
-        return self.drive * torch.randn(shape, generator=self._generator(2), dtype=torch.float64)
+        return self.drive * torch.randn(shape, generator=self._part_generator(2), dtype=torch.float64)
 
-    def _generator(self, part: int) -> torch.Generator:
+    def _part_generator(self, part: int) -> torch.Generator:
         return torch.Generator().manual_seed(3 * self.seed + part)
 
 
@@ -126,11 +126,12 @@ def rules(norm: float, slope: float, fate: str) -> list[dict[str, str]]:
         ("printed in 002", "σ₁(U) < 1 vanishes, σ₁(U) > 1 explodes", sized),
     ]
     return [
-        {"who": who, "rule": rule, "says": says or "nothing", "kept": _kept(says, fate)} for who, rule, says in foretold
+        {"who": who, "rule": rule, "says": says or "nothing", "kept": _memory_kept(says, fate)}
+        for who, rule, says in foretold
     ]
 
 
-def _kept(says: str, fate: str) -> str:
+def _memory_kept(says: str, fate: str) -> str:
     if not says:
         return "silent"
     return "right" if says == fate else "wrong"
@@ -144,11 +145,11 @@ def picture(flow: GradientFlow) -> Figure:
     lags = flow.lags.tolist()
     middle = flow.log_norms.median(dim=0).values
     marks: list[Band | Line] = [
-        Band(lags, _drawn(flow.log_norms.amin(0)), _drawn(flow.log_norms.amax(0)), f"{RUNS} inputs"),
-        Line(lags, _drawn(middle), "the norm, measured"),
+        Band(lags, _drawn_values(flow.log_norms.amin(0)), _drawn_values(flow.log_norms.amax(0)), f"{RUNS} inputs"),
+        Line(lags, _drawn_values(middle), "the norm, measured"),
     ]
     if flow.log_bounds is not None:
-        marks.append(Line(lags, _drawn(flow.log_bounds), "at most (ασ₁)ᵏ"))
+        marks.append(Line(lags, _drawn_values(flow.log_bounds), "at most (ασ₁)ᵏ"))
     title = {
         "vanishes": "The gradient fades with every step it goes back",
         "explodes": "The gradient grows with every step it goes back",
@@ -158,7 +159,7 @@ def picture(flow: GradientFlow) -> Figure:
     return Figure(title, *axes, marks, y_log=True)
 
 
-def _drawn(logarithms: Tensor) -> list[float]:
+def _drawn_values(logarithms: Tensor) -> list[float]:
     """The numbers themselves; those that no picture holds are gaps."""
     within = logarithms.abs() <= math.log(DRAWN)
     return [math.exp(value) if inside else math.nan for value, inside in zip(logarithms.tolist(), within, strict=True)]
