@@ -53,7 +53,7 @@ def activation_kernel(activation: str | Function) -> ActivationKernel:
 
     In closed form for relu, erf, gelu, linear, cos and sin; for the other names of `foundations.activation` and for any
     function of torch that acts on each entry by quadrature in polar coordinates, and `how` says which. Along rays, and
-    between the angles at which $u$ or $v$ changes its sign, a kink at zero is not seen: leaky_relu is exact to rounding.
+    between the angles at which $u$ or $v$ changes its sign, a kink at zero is not seen: leaky_relu is exact.
     What bends costs digits where the variances are large: the error of tanh is 1e-8 at variance 1, 1e-6 at 4 and 1e-3
     at 25. A kink elsewhere than at zero costs more.
 
