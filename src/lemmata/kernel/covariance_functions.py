@@ -43,7 +43,8 @@ class CovarianceFunction(nn.Module):
 
     Parameters are positive numbers, kept as logarithms (`log_variance`), read and set by their names (`variance`), and
     left as they are by a fit where `kernel.log_variance.requires_grad_(False)` says so. A number may stand in place of
-    a kernel: `2.0 * RBFKernel() + 0.1`.
+    a kernel: `2.0 * RBFKernel() + 0.1`. Parameters are float64 unless `dtype` says otherwise, as they are few and a
+    covariance that is inverted forgives no rounding; the matrix has the dtype of the points.
 
     Shapes:
         x1: (points, features), x2: (others, features), x1 if left out    returns: (points, others)
@@ -145,10 +146,10 @@ class ConstantKernel(CovarianceFunction):
         self._keep(device, dtype, variance=validate.positive("variance", variance))
 
     def _gram(self, x1: Tensor, x2: Tensor) -> Tensor:
-        return self.variance.expand(*x1.shape[:-1], x2.shape[-2])
+        return self.variance.to(x1.dtype).expand(*x1.shape[:-1], x2.shape[-2])
 
     def _diagonal(self, x: Tensor) -> Tensor:
-        return self.variance.expand(x.shape[:-1])
+        return self.variance.to(x.dtype).expand(x.shape[:-1])
 
 
 # --- Of others ---
@@ -180,13 +181,13 @@ class ProductKernel(SumKernel):
 
 def _positive(name: str, value: Scale, device: Any, dtype: Any) -> Tensor:
     """One number, where 0 switches a part off, or a vector of numbers above zero."""
-    dtype = dtype or torch.get_default_dtype()
+    dtype = dtype or torch.float64
     if isinstance(value, int | float):
         return torch.tensor(validate.number(name, value, least=0), device=device, dtype=dtype)
     several = validate.floating(name, torch.as_tensor(value, dtype=dtype, device="cpu"))
     if several.ndim > 1 or bool((several <= 0).any()):
         raise ValueError(f"{name} must be one number > 0, or one for each feature, got {several.tolist()}")
-    return several.to(device)
+    return several.to(torch.empty(0, device=device).device)
 
 
 def _gradients(values: Tensor, weights: Tensor) -> list[Tensor]:

@@ -80,7 +80,7 @@ class KernelRegression:
         if y.ndim not in (1, 2) or validate.tensor("x", x).ndim == 0 or len(x) != len(y):
             shapes = f"x {tuple(x.shape)} and y {tuple(y.shape)}"
             raise ValueError(f"y must be (points,) or (points, outputs) with one row for each point, got {shapes}")
-        check_gram_memory(len(y), max_memory)
+        check_gram_memory(len(y), max_memory, device=x.device)
         gram = self._gram(x, x).detach()  # (points, points)
         limit = len(y) * torch.finfo(gram.dtype).eps
         gram = validate.symmetric("kernel(x, x)", gram).double()
@@ -166,9 +166,22 @@ class KernelRegression:
         return torch.where(values > lost, 1 / values, 0.0) if self.ridge == 0 else 1 / values, vectors
 
 
-def check_gram_memory(points: int, max_memory: int | None = None, copies: int = 3) -> None:
+def gram_bytes(
+    points: int, max_memory: int | None = None, copies: int = 3, device: torch.device | str = "cpu"
+) -> tuple[int, int]:
+    """What so many Gram matrices in float64 need, and what may be taken: of memory where they would be."""
+    of = torch.device(device)
+    limit = memory_limit(max_memory)
+    if max_memory is None and of.type == "cuda":
+        limit = torch.cuda.mem_get_info(of)[0]
+    return copies * 8 * points**2, limit
+
+
+def check_gram_memory(
+    points: int, max_memory: int | None = None, copies: int = 3, device: torch.device | str = "cpu"
+) -> None:
     """Refuse a Gram matrix, its factor and what is beside them, before they take more than the memory there is."""
-    needed, limit = copies * 8 * points**2, memory_limit(max_memory)
+    needed, limit = gram_bytes(points, max_memory, copies, device)
     if needed > limit:
         most = math.isqrt(limit // (8 * copies))
         sizes = f"{needed / 1e9:.3g} GB for {points:,} points, and {limit / 1e9:.3g} GB may be taken"

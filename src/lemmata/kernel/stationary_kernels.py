@@ -49,12 +49,13 @@ class RBFKernel(CovarianceFunction):
         return torch.exp(-0.5 * squared)
 
     def _gram(self, x1: Tensor, x2: Tensor) -> Tensor:
-        left = x1 / self.length_scale  # (points, features)
-        right = left if x2 is x1 else x2 / self.length_scale
+        scale = self.length_scale.to(x1.dtype)
+        left = x1 / scale  # (points, features)
+        right = left if x2 is x1 else x2 / scale
         return self.variance * self._profile(squared_distances(left, right))
 
     def _diagonal(self, x: Tensor) -> Tensor:
-        return self.variance.expand(x.shape[:-1])
+        return self.variance.to(x.dtype).expand(x.shape[:-1])
 
 
 @system(
@@ -143,6 +144,6 @@ class PeriodicKernel(RBFKernel):
         return self.variance * self._profile(squared_distances(left, left if x2 is x1 else self._circles(x2)))
 
     def _circles(self, x: Tensor) -> Tensor:
-        angle = 2 * math.pi * x / self.period
+        angle, scale = 2 * math.pi * x / self.period, self.length_scale.to(x.dtype)
         # A chord of the unit circle is 2 sin(pi (x - x') / p).
-        return torch.cat([torch.cos(angle) / self.length_scale, torch.sin(angle) / self.length_scale], -1)
+        return torch.cat([torch.cos(angle) / scale, torch.sin(angle) / scale], -1)
