@@ -45,7 +45,7 @@ class _State(NamedTuple):
     certificate: float
 
 
-@system("gaussian_process", title="Gaussian process", kind="estimator")
+@system("gp", title="Gaussian process", kind="estimator")
 class GaussianProcess:
     r"""A random function of which every finite set of values is jointly normal, given noisy values of it.
 

@@ -166,7 +166,7 @@ def counted_cholesky(matrix):
 @lie("the data are taken to be without noise", believed=1e-4)
 def certainty_and_its_price(draw, exponent=3.0, reach=1.96, believed=0.05, process=GaussianProcess):
     """Bands on functions that were drawn from the prior, by a process that learnt no parameter; operations counted."""
-    x, new, noise = draw.uniform(12, 1, high=3.0), draw.uniform(1, 1, high=3.0), 0.05
+    x, new, noise = 0.25 * torch.arange(12).double()[:, None] + draw.uniform(12, 1, high=0.2), draw.uniform(1, 1), 0.05
     prior = process(RBFKernel(), noise=noise)
     sizes = [32, 64, 128, 256]
     counts = torch.tensor([counted_cholesky(torch.eye(n).double())[1] for n in sizes], dtype=torch.float64)

@@ -80,7 +80,7 @@ def many_units_add_up_to_a_process(draw, readout=random_signs, width=128, power=
 def relu_mean(first, second, covariance):
     """The mean of two rectified normals along the arc on which both are positive: no closed form."""
     nodes, masses = (torch.from_numpy(part) for part in numpy.polynomial.legendre.leggauss(20))
-    angle = torch.arccos((covariance / (first * second).sqrt()).clamp(-1, 1))[..., None]
+    angle = torch.arccos((covariance / (first * second).sqrt().clamp(min=1e-100)).clamp(-1, 1))[..., None]
     half = (math.pi - angle) / 2
     place = angle - math.pi / 2 + half * (nodes + 1)
     # The radius gives r^3 exp(-r^2 / 2), whose integral is 2.
