@@ -19,6 +19,7 @@ __all__ = [
 ]
 
 Scale = float | Sequence[float] | Tensor
+SWITCHED = ("bias_variance", "noise")  # what may be 0: then it is not there
 
 
 class Positive:
@@ -180,10 +181,11 @@ class ProductKernel(SumKernel):
 
 
 def _positive(name: str, value: Scale, device: Any, dtype: Any) -> Tensor:
-    """One number, where 0 switches a part off, or a vector of numbers above zero."""
+    """One number, or a vector of them."""
     dtype = dtype or torch.float64
     if isinstance(value, int | float):
-        return torch.tensor(validate.number(name, value, least=0), device=device, dtype=dtype)
+        checked = validate.number(name, value, least=0) if name in SWITCHED else validate.positive(name, value)
+        return torch.tensor(checked, device=device, dtype=dtype)
     several = validate.floating(name, torch.as_tensor(value, dtype=dtype, device="cpu"))
     if several.ndim > 1 or bool((several <= 0).any()):
         raise ValueError(f"{name} must be one number > 0, or one for each feature, got {several.tolist()}")
