@@ -29,7 +29,7 @@ class InfiniteKernels(NamedTuple):
 
 def infinite_kernels(
     x1: Float[Tensor, "n1 d"],
-    x2: Float[Tensor, "n2 d"] | None = None,
+    x2: Float[Tensor, "n2 _"] | None = None,
     depth: int = 2,
     activation: str | Function = "relu",
     weight_variance: float = 2.0,
@@ -55,7 +55,7 @@ def infinite_kernels(
 @system("infinite_ntk", title="Tangent kernel of an infinitely wide network", kind="function")
 def infinite_ntk(
     x1: Float[Tensor, "n1 d"],
-    x2: Float[Tensor, "n2 d"] | None = None,
+    x2: Float[Tensor, "n2 _"] | None = None,
     depth: int = 2,
     activation: str | Function = "relu",
     weight_variance: float = 2.0,
@@ -94,7 +94,7 @@ def infinite_ntk(
 @system("nngp", title="Gaussian process of an infinitely wide network", kind="function")
 def nngp(
     x1: Float[Tensor, "n1 d"],
-    x2: Float[Tensor, "n2 d"] | None = None,
+    x2: Float[Tensor, "n2 _"] | None = None,
     depth: int = 2,
     activation: str | Function = "relu",
     weight_variance: float = 2.0,

@@ -5,7 +5,7 @@ import math
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Shaped
 from torch import Tensor, nn
 from torch.func import functional_call, jvp
 from torch.nn.attention import SDPBackend, sdpa_kernel
@@ -73,7 +73,7 @@ class LinearizedNetwork:
         self.start_ = {name: p.detach() for name, p in trained.items()}
         self.change_ = {name: torch.zeros_like(p) for name, p in self.start_.items()}
 
-    def __call__(self, x: Float[Tensor, "n ..."]) -> Float[Tensor, "n ..."]:
+    def __call__(self, x: Shaped[Tensor, "n ..."]) -> Float[Tensor, "n ..."]:
         """The network's outputs, and how they change along β to first order."""
         with torch.no_grad(), sdpa_kernel(SDPBackend.MATH):  # which has a derivative forwards
             value, change = jvp(lambda at: functional_call(self.model, at, (x,)), (self.start_,), (self.change_,))
@@ -98,7 +98,7 @@ class LinearizedNetwork:
 
     def fit(
         self,
-        x: Float[Tensor, "n ..."],
+        x: Shaped[Tensor, "n ..."],
         y: Float[Tensor, "n ..."],
         ridge: float = 0.0,
         solver: str = "dual",

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Shaped
 from torch import Tensor, nn
 from torch.func import functional_call, jacrev, vmap
 from torch.nn.attention import SDPBackend, sdpa_kernel
@@ -25,8 +25,8 @@ Progress = Callable[[int, int], None]
 @system("ntk", title="Tangent kernel of a network", kind="function")
 def ntk(
     model: nn.Module,
-    x1: Float[Tensor, "n1 ..."],
-    x2: Float[Tensor, "n2 ..."] | None = None,
+    x1: Shaped[Tensor, "n1 ..."],
+    x2: Shaped[Tensor, "n2 ..."] | None = None,
     form: str = "full",
     block: int | None = None,
     max_memory: int | None = None,
@@ -71,7 +71,7 @@ def ntk(
         return made.filled(x1, other, made.block(block, memory), progress)
 
 
-def tangent_rules(model: nn.Module, x: Float[Tensor, "n ..."]) -> dict[str, str]:
+def tangent_rules(model: nn.Module, x: Shaped[Tensor, "n ..."]) -> dict[str, str]:
     """How `ntk` treats each parameter: `product`, or `gradients` that it writes down, layer by layer or with autograd.
 
     >>> tangent_rules(nn.Sequential(nn.Linear(3, 4), nn.PReLU(), nn.LayerNorm(4)), torch.randn(2, 3))
@@ -86,7 +86,7 @@ def tangent_rules(model: nn.Module, x: Float[Tensor, "n ..."]) -> dict[str, str]
 
 
 def ntk_by_definition(
-    model: nn.Module, x1: Float[Tensor, "n1 ..."], x2: Float[Tensor, "n2 ..."] | None = None
+    model: nn.Module, x1: Shaped[Tensor, "n1 ..."], x2: Shaped[Tensor, "n2 ..."] | None = None
 ) -> Float[Tensor, "n1 n2 outputs outputs"]:
     r"""The same from whole Jacobians, one backward pass for each output of each example: slow, and easy to read.
 

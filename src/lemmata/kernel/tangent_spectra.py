@@ -29,7 +29,7 @@ class TangentSpectrum:
 
 
 @system("tangent_spectrum", title="Spectrum of a tangent kernel", kind="function")
-def tangent_spectrum(kernel: Float[Tensor, "n n ..."], y: Float[Tensor, "n ..."] | None = None) -> TangentSpectrum:
+def tangent_spectrum(kernel: Float[Tensor, "n _ ..."], y: Float[Tensor, "_ ..."] | None = None) -> TangentSpectrum:
     r"""Eigenvalues, effective rank and alignment with labels of a kernel.
 
     $$ r = e^{-\sum_i p_i \ln p_i}, \quad p_i = \frac{\lambda_i}{\sum_j\lambda_j}, \qquad
@@ -69,7 +69,7 @@ def tangent_spectrum(kernel: Float[Tensor, "n n ..."], y: Float[Tensor, "n ..."]
     return TangentSpectrum(values, rank, condition, alignment, along / along.sum())
 
 
-def kernel_drift(before: Float[Tensor, "n n ..."], after: Float[Tensor, "n n ..."]) -> float:
+def kernel_drift(before: Float[Tensor, "n n ..."], after: Float[Tensor, "_ _ ..."]) -> float:
     r"""How far a kernel has moved, $\|K_t - K_0\|_F / \|K_0\|_F$: near zero, training is that of a linear model.
 
     >>> round(kernel_drift(torch.eye(2), 1.5 * torch.eye(2)), 6)
@@ -77,7 +77,7 @@ def kernel_drift(before: Float[Tensor, "n n ..."], after: Float[Tensor, "n n ...
     """
     validate.fits("after", after, tuple(validate.floating("before", before).shape), before, "before")
     if not bool(before.any()):
-        raise ValueError("before must not be zero everywhere")
+        raise ValueError("before must not be zero everywhere, got norm 0")
     return float((after.double() - before.double()).norm() / before.double().norm())
 
 
