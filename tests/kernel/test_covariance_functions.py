@@ -24,7 +24,8 @@ PAIRS = {
 }
 KERNELS = [
     RBFKernel([0.7, 1.3]), MaternKernel(0.5), MaternKernel(1.5, 0.8), MaternKernel(2.5, 0.8, 2.0),
-    LinearKernel(2.0, 0.3), PeriodicKernel(1.7, [0.8, 1.1]), ArcCosineKernel(), ArcCosineKernel(0, bias_variance=0.2), ConstantKernel(),
+    LinearKernel(2.0, 0.3), PeriodicKernel(1.7, [0.8, 1.1]), ArcCosineKernel(), ArcCosineKernel(0, bias_variance=0.2),
+    ConstantKernel(),
     2.0 * RBFKernel() + MaternKernel(1.5) * LinearKernel() + 0.5,
 ]  # fmt: skip
 

@@ -192,7 +192,8 @@ class GaussianProcess:
         x = self._new(x)
         validate.count("count", count)
         mean, joint = self._joint(x)  # (new, *outputs), (new, new)
-        factor = factored(joint).cholesky
+        # A posterior covariance is what is left of the prior: it is as uncertain as that.
+        factor = factored(joint, size=float(self.kernel.diagonal(x.double()).detach().max())).cholesky
         drawn = torch.randn(count, *mean.shape, generator=generator, dtype=torch.float64, device=x.device)
         away = torch.einsum("ij,cj...->ci...", factor, drawn)
         return (mean + away).to(x.dtype)

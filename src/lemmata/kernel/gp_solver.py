@@ -23,15 +23,16 @@ class Factored(NamedTuple):
     jitter: float
 
 
-def factored(gram: Float[Tensor, "n n"], noise: float = 0.0) -> Factored:
+def factored(gram: Float[Tensor, "n n"], noise: float = 0.0, size: float = 0.0) -> Factored:
     r"""The Cholesky factor of $K + (\text{noise} + \text{jitter})I$ in float64, with no jitter where none is needed.
 
     Rounding of the entries and of the factorisation moves eigenvalues by about $n\epsilon$ times the largest entry of
     the diagonal. A pivot below that has no digit that is right: then four times as much is added, and more only if that
     does not do, up to what the bound for any order of summation asks for (Higham, theorem 10.3), $n$ times that.
+    `size` is that of the terms which cancelled in the diagonal, where there were any.
     """
     n = len(gram)
-    largest = float(gram.diagonal().max()) + noise
+    largest = max(float(gram.diagonal().max()) + noise, size)
     rounding = n * EPS * largest
     jitter = 0.0
     while jitter <= 4 * n * rounding:
