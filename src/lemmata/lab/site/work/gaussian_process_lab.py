@@ -53,7 +53,7 @@ class State(LabState):
         return both[:, :1], both[:, 1]
 
     def process(self) -> GaussianProcess:
-        made = GaussianProcess(_kernel(self.kernel, self.length), noise=max(self.noise, 0.01) ** 2)
+        made = GaussianProcess(_kernel(self.kernel, self.length_scale), noise=max(self.noise, 0.01) ** 2)
         x, y = self.data()
         return made.fit(x, y, optimize=False) if len(x) else made
 
