@@ -23,8 +23,8 @@ class InfiniteWidthClassifier:
 
     $$ f(x) = k_\infty(x)^\top (K_\infty + \lambda I)^{-1} Y $$
 
-    with one column of $Y$ for each class, 1 for the examples of the class and 0 for others, less its mean. The ridge is
-    counted in mean diagonal entries of the kernel.
+    for inputs less their mean, with one column of $Y$ for each class: 1 for the examples of the class and 0 for others,
+    less its mean. The ridge is counted in mean diagonal entries of the kernel.
 
     Shapes:
         x: (batch, features), y: (batch,) classes from 0 on
@@ -40,7 +40,7 @@ class InfiniteWidthClassifier:
         self.classes, self.depth = validate.count("classes", classes, least=2), validate.count("depth", depth)
         self.bias_variance = validate.number("bias_variance", bias_variance, least=0)
         self.ridge = validate.number("ridge", ridge, least=0)
-        self.points_ = self.weight_ = torch.zeros(0)
+        self.points_ = self.weight_ = self.centre_ = torch.zeros(0)
 
     def _kernel(self, left: Tensor, right: Tensor) -> Tensor:
         return infinite_ntk(left, None if left is right else right, self.depth, bias_variance=self.bias_variance)
@@ -48,6 +48,8 @@ class InfiniteWidthClassifier:
     def fit(self, x: Float[Tensor, "batch d"], y: Int[Tensor, "batch"]) -> "InfiniteWidthClassifier":
         """One system of linear equations."""
         aim = _centred(y, self.classes, x)
+        self.centre_ = x.mean(0)
+        x = x - self.centre_
         gram = self._kernel(x, x)
         ridge = self.ridge * float(gram.diagonal().mean())
         self.points_, self.weight_ = x, KernelRegression("precomputed", ridge).fit(gram, aim).weight_.to(x)
@@ -57,19 +59,19 @@ class InfiniteWidthClassifier:
         """One number for each class; the largest wins."""
         if not len(self.points_):
             raise RuntimeError("this InfiniteWidthClassifier is not fitted: call fit(x, y) first")
-        return self._kernel(x.to(self.points_), self.points_) @ self.weight_
+        return self._kernel(x.to(self.points_) - self.centre_, self.points_) @ self.weight_
 
     def predict(self, x: Float[Tensor, "batch d"]) -> Int[Tensor, "batch"]:
         """The class of each."""
         return self.decision_function(x).argmax(1)
 
     def state_dict(self) -> dict[str, Tensor]:
-        """The examples and their weights."""
-        return {"points": self.points_, "weight": self.weight_}
+        """The examples, their mean and their weights."""
+        return {"points": self.points_, "centre": self.centre_, "weight": self.weight_}
 
     def load_state_dict(self, state: Mapping[str, Tensor]) -> None:
         """Take over what `state_dict` returned."""
-        self.points_, self.weight_ = state["points"], state["weight"]
+        self.points_, self.centre_, self.weight_ = state["points"], state["centre"], state["weight"]
 
 
 @system("linearized_classifier", title="Linearised classifier", kind="estimator")

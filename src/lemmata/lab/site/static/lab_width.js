@@ -11,8 +11,10 @@
     part("width").textContent = width;
     part("drift").textContent = `${short(100 * drift, 2)} %`;
     part("apart").textContent = short(apart, 2);
-    const data = missed < 0.1 ? "The prediction is right at the data." : `At the data the prediction is wrong by up to ${short(missed, 2)}.`;
-    say(`${width} units: training moves the kernel by ${short(100 * drift, 2)} %. ${data} The draws' excess kurtosis is ${short(kurtosis, 2)}; a Gaussian's is 0.`);
+    const data = missed < 0.1 ? "The prediction is right at the data."
+      : `At the data the prediction is wrong by up to ${short(missed, 2)}.`;
+    say(`${width} units: training moves the kernel by ${short(100 * drift, 2)} %. ${data} ` +
+      `The draws' excess kurtosis is ${short(kurtosis, 2)}; a Gaussian's is 0.`);
   });
 
   lab.press({
