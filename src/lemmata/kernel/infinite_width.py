@@ -15,7 +15,7 @@ __all__ = ["InfiniteKernels", "infinite_kernels", "infinite_ntk", "nngp"]
 
 Function = Callable[[Tensor], Tensor]
 PARAMETRISATIONS = ("ntk", "standard")
-CACHED = 1 << 17  # pairs for which all layers are done before the next: what a processor's cache holds
+CACHED = 1 << 18  # pairs for which all layers are done before the next: what a processor's cache holds
 NEAR = 1e-3  # from there on the distance of two points has more digits than one minus their cosine
 
 
