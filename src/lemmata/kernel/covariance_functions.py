@@ -164,20 +164,24 @@ class SumKernel(CovarianceFunction):
         self.parts = nn.ModuleList(parts)
 
     def _gram(self, x1: Tensor, x2: Tensor) -> Tensor:
-        return sum((part(x1, None if x2 is x1 else x2) for part in self.parts[1:]), self.parts[0](x1, x2))
+        return self._joined([part(x1, None if x2 is x1 else x2) for part in self.parts])
 
     def _diagonal(self, x: Tensor) -> Tensor:
-        return sum((part.diagonal(x) for part in self.parts[1:]), self.parts[0].diagonal(x))
+        parts: Any = self.parts
+        return self._joined([part.diagonal(x) for part in parts])
+
+    def _joined(self, found: list[Tensor]) -> Tensor:
+        return sum(found[1:], start=found[0])
 
 
 class ProductKernel(SumKernel):
     """The product of independent functions: covariances multiply. Variances of the factors do too: fix all but one."""
 
-    def _gram(self, x1: Tensor, x2: Tensor) -> Tensor:
-        return math.prod((part(x1, None if x2 is x1 else x2) for part in self.parts[1:]), start=self.parts[0](x1, x2))
-
-    def _diagonal(self, x: Tensor) -> Tensor:
-        return math.prod((part.diagonal(x) for part in self.parts[1:]), start=self.parts[0].diagonal(x))
+    def _joined(self, found: list[Tensor]) -> Tensor:
+        product = found[0]
+        for each in found[1:]:
+            product = product * each
+        return product
 
 
 def _positive(name: str, value: Scale, device: Any, dtype: Any) -> Tensor:

@@ -233,7 +233,7 @@ class GaussianProcess:
         if state.factor is None:
             x, prior = x.detach(), prior.detach()
         cross = self.kernel(x, self.x_.double())  # (new, points)
-        mean = self.mean + (cross @ state.weight).reshape(len(x), *self.y_.shape[1:])
+        mean = self.mean + (cross @ state.weight).reshape(len(x), *self._fitted()[1].shape[1:])
         if state.factor is None:
             mean, columns = mean.detach(), cross.detach().mT.contiguous()
             solved = self._iterated(columns, prior.clamp(min=0.0).sqrt(), state.low_rank)
@@ -252,7 +252,7 @@ class GaussianProcess:
             return torch.full((len(x),), self.mean, dtype=torch.float64, device=x.device), joint
         state = self._state()
         cross = self.kernel(wide, self.x_.double()).detach()
-        mean = self.mean + (cross @ state.weight).reshape(len(x), *self.y_.shape[1:])
+        mean = self.mean + (cross @ state.weight).reshape(len(x), *self._fitted()[1].shape[1:])
         if state.factor is None:
             raise ValueError(
                 "covariance is not to be had from conjugate gradients: give more max_memory, or fewer points"

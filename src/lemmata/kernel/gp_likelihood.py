@@ -101,7 +101,7 @@ def maximised(
 
     start = torch.cat([parameter.detach().double().cpu().reshape(-1) for parameter in parameters])
     drawn = torch.Generator().manual_seed(seed)
-    best = None
+    best: Any = None
     for attempt in range(restarts + 1):
         away = (torch.rand(len(start), generator=drawn, dtype=torch.float64) - 0.5) * REACH / 2 * (attempt > 0)
         found = optimize.minimize(

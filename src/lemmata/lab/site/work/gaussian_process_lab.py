@@ -59,7 +59,7 @@ class State(LabState):
 
 
 def _kernel(name: str, length: float) -> Any:
-    kernel = covariance_function(name)
+    kernel: Any = covariance_function(name)
     kernel.variance = HEIGHT**2
     if name == "periodic":
         kernel.period = 4.0
