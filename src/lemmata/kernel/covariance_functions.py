@@ -1,6 +1,5 @@
 r"""Covariance functions: how alike the values of a random function are at two points, with parameters to be learnt."""
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -116,9 +115,8 @@ class CovarianceFunction(nn.Module):
         for name, value in values.items():
             log = nn.Parameter(_positive(name, value, device, dtype).log())
             # A part that is switched off has no gradient to grow by.
-            self.register_parameter(
-                f"log_{name}", log.requires_grad_(not (isinstance(value, int | float) and value == 0))
-            )
+            log.requires_grad = not (isinstance(value, int | float) and value == 0)
+            self.register_parameter(f"log_{name}", log)
 
 
 @system("constant_kernel", title="Constant kernel", kind="module", example="ConstantKernel(2.0)(torch.randn(4, 5, 3))")

@@ -49,7 +49,7 @@ def one_weight_for_all(data: Table) -> Callable[[], Any]:
     """Our fit."""
 
     def fit() -> float:
-        process = GaussianProcess(RBFKernel([1.0] * FEATURES), noise=NOISE).fit(data.x, data.y)
+        process = GaussianProcess(RBFKernel(torch.ones(FEATURES)), noise=NOISE).fit(data.x, data.y)
         return process.log_likelihood_ / len(data.x)
 
     return fit
@@ -64,7 +64,9 @@ def a_matrix_for_each(data: Table) -> Callable[[], Any]:
     x, y = data.x.numpy(), data.y.numpy()
 
     def fit() -> float:
-        kernel = ConstantKernel(1.0, (1e-10, 1e10)) * RBF([1.0] * FEATURES, (1e-5, 1e10)) + WhiteKernel(NOISE)
+        kernel = ConstantKernel(1.0, (1e-10, 1e10)) * RBF(torch.ones(FEATURES).numpy(), (1e-5, 1e10)) + WhiteKernel(
+            NOISE
+        )
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of length scales that end at a bound
             learnt: Any = GaussianProcessRegressor(kernel, alpha=0.0).fit(x, y)
@@ -76,7 +78,7 @@ def a_matrix_for_each(data: Table) -> Callable[[], Any]:
 @peer("GPyTorch, Cholesky", needs="gpytorch")
 def steps_of_adam(data: Table) -> Callable[[], Any]:
     """GPyTorch's exact model, 100 steps of Adam, with Cholesky's factorisation forced."""
-    import gpytorch
+    import gpytorch  # pyright: ignore[reportMissingImports]
 
     class Model(gpytorch.models.ExactGP):
         def __init__(self, likelihood: Any) -> None:
