@@ -86,7 +86,7 @@ def _root(value: float | Tensor) -> Any:
 
 @system("sgld", title="Stochastic gradient Langevin dynamics (SGLD)", kind="sampler")
 class SGLD(StochasticGradientSampler):
-    r"""Gradient descent on the energy of a batch, with noise: it does not settle in a minimum, it draws from $e^{-E/T}$.
+    r"""Gradient descent on the energy of a batch, with noise: it settles in no minimum and draws from $e^{-E/T}$.
 
     $$ \theta_{t+1} = \theta_t - \eta\big(s\,\nabla\hat\ell(\theta_t) + \theta_t/\sigma^2\big) + \sqrt{2\eta T}\,\xi_t,
        \qquad \xi_t \sim \mathcal N(0, I) $$
