@@ -63,7 +63,8 @@ class Ensemble(nn.Module):
     Source: B. Lakshminarayanan, A. Pritzel and C. Blundell, Simple and scalable predictive uncertainty estimation
         using deep ensembles (2017).
     Differs: the answers are those of the members alone up to rounding, since their products are computed in one
-        batch. What looks at whole parameters (clipping by norm, Muon, LBFGS) couples the members.
+        batch. What looks at whole parameters (clipping by norm, Muon, LBFGS) couples the members. It does not pass
+        `meta`: the members are given, and stay where they are.
 
     >>> ensemble = Ensemble([nn.Linear(3, 2) for _ in range(4)])
     >>> ensemble(torch.randn(5, 3)).shape, ensemble.mean(torch.randn(5, 3)).shape
@@ -94,7 +95,7 @@ class Ensemble(nn.Module):
         # The first member's modules, with the stacked values wherever they hold one of its own.
         self.stacked = _copied(one, [(named[name], value) for name, value in [*kept.items(), *buffers.items()]])
         first = next(iter(kept.values()))
-        self.register_buffer("weights", _checked_weights(weights, self.members).to(first.device, first.dtype))
+        self.register_buffer("weights", _checked_weights(weights, self.members, first))
 
     @classmethod
     def of_draws(
@@ -202,11 +203,12 @@ def _kinds(member: nn.Module) -> list[Any]:
     return [(name, value.shape, value.dtype, value.device, value.requires_grad) for name, value in values]
 
 
-def _checked_weights(weights: Any, members: int) -> Tensor:
+def _checked_weights(weights: Any, members: int, like: Tensor) -> Tensor:
+    """As many as there are members, in the numbers of their parameters and summing to 1."""
     if weights is None:
-        return torch.full((members,), 1 / members, dtype=torch.float64)
+        return torch.full((members,), 1 / members, dtype=like.dtype, device=like.device)
     found = torch.as_tensor(weights).detach().double()
     validate.vector("weights", found, members)
     if bool((found < 0).any()) or abs(float(found.sum()) - 1) > 1e-5:
         raise ValueError(f"weights must be >= 0 and sum to 1, got a sum of {float(found.sum()):g}")
-    return found / found.sum()
+    return (found / found.sum()).to(like.device, like.dtype)
