@@ -94,7 +94,7 @@ class SGLD(StochasticGradientSampler):
     A torch optimiser: call `backward` on the mean loss $\hat\ell$ of a batch, then `step`. `data_size` is $s$, the
     number of all examples; `prior_variance` is $\sigma^2$, None where the loss holds the prior already; `temperature`
     is $T$, 1 for the posterior and 0 for gradient descent. `lr` is $\eta$, the step on the energy of all data: about
-    `data_size` times smaller than for the mean loss. With constant `lr` the law of $\theta$ is wider than the
+    `data_size` times smaller than for the mean loss. With constant `lr` the distribution of $\theta$ is wider than the
     posterior by a fraction that falls with `lr`: that of the step and that of the batches.
 
     Shapes:
@@ -104,7 +104,7 @@ class SGLD(StochasticGradientSampler):
     Source: M. Welling and Y. W. Teh, Bayesian learning via stochastic gradient Langevin dynamics (2011).
     Differs: their step is $2\eta$ and falls with time, here by any scheduler of torch.
 
-    >>> w = torch.zeros(10_000, dtype=torch.float64, requires_grad=True)  # as many chains, each for a normal law
+    >>> w = torch.zeros(10_000, dtype=torch.float64, requires_grad=True)  # as many chains in one dimension
     >>> generator = torch.Generator().manual_seed(0)
     >>> sampler = SGLD([w], lr=0.1, data_size=4, prior_variance=1.0, generator=generator)
     >>> for _ in range(100):
