@@ -2,6 +2,7 @@ r"""Hamiltonian Monte Carlo: draw momenta, follow the dynamics, accept by the er
 
 import copy
 import math
+from typing import NamedTuple, TypeVar
 
 import torch
 from jaxtyping import Float
@@ -26,7 +27,16 @@ from lemmata.marks import system
 
 __all__ = ["HamiltonianMonteCarlo"]
 
+Own = TypeVar("Own")
+
 ASTRAY = 1000.0  # a trajectory whose energy rises by so much has left the level set: its step is too long
+
+
+class Proposed(NamedTuple):
+    """The momenta that were drawn, and the end of the trajectory that they led to."""
+
+    momentum: Float[Tensor, "chains dimension"]
+    end: Trajectory
 
 
 @system("hmc", title="Hamiltonian Monte Carlo", kind="sampler")
@@ -55,10 +65,12 @@ class HamiltonianMonteCarlo:
     (torch.Size([3, 2]), 4)
     """
 
+    target_acceptance = 0.8
+
     def __init__(
         self,
         log_density: LogDensity,
-        step: float | Float[Tensor, ""] = 0.1,
+        step: float = 0.1,
         steps: int = 10,
         mass: Float[Tensor, "*shape"] | None = None,
         jitter: float = 0.0,
@@ -76,31 +88,43 @@ class HamiltonianMonteCarlo:
 
     def step(self, state: SlopeState, generator: Random) -> tuple[SlopeState, Transition]:
         """One transition of every chain."""
+        steps = self._jittered_steps(shared_uniform(generator)) if self.jitter else self.steps
+        now, transition, _ = self.propose_and_choose(state, generator, steps)
+        return now, transition
+
+    def propose_and_choose(
+        self, state: SlopeState, generator: Random, steps: int
+    ) -> tuple[SlopeState, Transition, Proposed]:
+        """One transition of so many leapfrogs, and what was proposed in it."""
         momentum = self.mass.momentum(normal(state.position, generator))
-        chance = uniform(state.log_density, generator)
-        steps = self._steps(generator) if self.jitter else self.steps
         before = self.mass.kinetic(momentum) - state.log_density
         end = self.trajectory(state, momentum, steps)
         after = self.mass.kinetic(end.momentum) - end.log_density
         acceptance = acceptance_of(before - after)
-        accepted = chance < acceptance
-        proposed = SlopeState(end.position, end.log_density, end.gradient)
+        accepted = uniform(state.log_density, generator) < acceptance
+        now = choose(accepted, SlopeState(end.position, end.log_density, end.gradient), state)
         divergent = ~(after - before < ASTRAY)  # NaN too
         energy = torch.where(accepted, after, before)
-        return choose(accepted, proposed, state), Transition(accepted, acceptance, energy, divergent, steps)
+        return now, Transition(accepted, acceptance, energy, divergent, steps), Proposed(momentum, end)
 
     def trajectory(self, state: SlopeState, momentum: Float[Tensor, "chains dimension"], steps: int) -> Trajectory:
         """The end of the trajectory that starts with this momentum."""
         return leapfrog(self.log_density, state.position, momentum, self.step_length, steps, self.mass, state.gradient)
 
-    def tuned(self, step: float | None = None, mass: Float[Tensor, "*shape"] | None = None) -> "HamiltonianMonteCarlo":
+    def tuned(self: Own, step: float | None = None, mass: Float[Tensor, "*shape"] | None = None) -> Own:
         """The same kernel with another step or mass: what an adaptation makes of it."""
         other = copy.copy(self)
         other.step_length = self.step_length if step is None else validate.positive("step", step)
         other.mass = self.mass if mass is None else Mass(mass)
         return other
 
-    def _steps(self, generator: Random) -> int:
-        """How many leapfrogs this transition takes, for all chains alike."""
+    def single(self: Own, step: float) -> Own:
+        """One leapfrog of this length in a transition."""
+        other = self.tuned(step=step)
+        other.steps, other.jitter = 1, 0.0
+        return other
+
+    def _jittered_steps(self, fraction: float) -> int:
+        """How many leapfrogs a transition takes, for all chains alike."""
         least = max(1, math.ceil((1 - self.jitter) * self.steps))
-        return least + int(shared_uniform(generator) * (self.steps - least + 1))
+        return least + int(fraction * (self.steps - least + 1))

@@ -2,7 +2,7 @@ r"""Langevin dynamics: descent, with or without momentum, and just as much noise
 
 import copy
 import math
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import torch
 from jaxtyping import Float
@@ -24,6 +24,8 @@ from lemmata.bayes.transition import (
 from lemmata.marks import system
 
 __all__ = ["MetropolisAdjustedLangevin", "UnadjustedLangevin", "UnderdampedLangevin", "VelocityState"]
+
+Own = TypeVar("Own")
 
 SCHEMES = ("baoab", "euler")
 
@@ -97,7 +99,7 @@ class UnadjustedLangevin:
             raise ValueError(f"score must return shape {tuple(position.shape)}, got {tuple(score.shape)}")
         return position.new_full(position.shape[:1], math.nan), score
 
-    def tuned(self, step: float) -> "UnadjustedLangevin":
+    def tuned(self: Own, step: float) -> Own:
         """The same kernel with another step."""
         other = copy.copy(self)
         other.step_length = validate.positive("step", step)
@@ -126,6 +128,8 @@ class MetropolisAdjustedLangevin(UnadjustedLangevin):
     >>> transition.acceptance.shape
     torch.Size([3])
     """
+
+    target_acceptance = 0.574
 
     def __init__(self, log_density: LogDensity, step: float = 0.01) -> None:
         super().__init__(log_density, step)

@@ -65,3 +65,9 @@ class Mass:
     def kinetic(self, momentum: Float[Tensor, "chains dimension"]) -> Float[Tensor, " chains"]:
         """Kinetic energy of each chain."""
         return 0.5 * (momentum * self.velocity(momentum)).sum(1)
+
+    def square_length(self, position: Float[Tensor, "chains dimension"]) -> Float[Tensor, " chains"]:
+        """Squared lengths in the coordinates in which this mass is the identity."""
+        if self.matrix is None:
+            return position.square().sum(1)
+        return (position * (position * self.matrix if self.matrix.ndim == 1 else position @ self.matrix)).sum(1)

@@ -1,6 +1,8 @@
 r"""Metropolis-Hastings: propose anything, and accept as often as leaves the target alone."""
 
+import copy
 from collections.abc import Callable
+from typing import TypeVar
 
 import torch
 from jaxtyping import Float
@@ -21,6 +23,8 @@ from lemmata.bayes.transition import (
 from lemmata.marks import system
 
 __all__ = ["MetropolisHastings", "RandomWalk", "acceptance_probability"]
+
+Own = TypeVar("Own")
 
 Proposal = Callable[[Tensor, Random], tuple[Tensor, Tensor]]
 
@@ -83,6 +87,8 @@ class MetropolisHastings:
     (torch.Size([3]), 0)
     """
 
+    target_acceptance = 0.234
+
     def __init__(
         self,
         log_density: LogDensity,
@@ -93,6 +99,12 @@ class MetropolisHastings:
             raise ValueError("step is that of the random walk: give either propose or step")
         self.log_density = log_density
         self.propose = propose if propose is not None else RandomWalk(1.0 if step is None else step)
+
+    @property
+    def step_length(self) -> float | None:
+        """The step of a random walk that has one for all directions, which can be tuned."""
+        length = getattr(self.propose, "step_length", None)
+        return length if isinstance(length, float | int) else None
 
     def init(self, position: Float[Tensor, "chains dimension"], generator: Random | None = None) -> PointState:
         """Chains that start at these rows, where the density must be positive."""
@@ -111,3 +123,9 @@ class MetropolisHastings:
     def acceptance(self, state: PointState, proposed: PointState, log_ratio: Tensor) -> Float[Tensor, " chains"]:
         """With what probability each chain takes its proposal."""
         return acceptance_probability(state.log_density, proposed.log_density, log_ratio)
+
+    def tuned(self: Own, step: float) -> Own:
+        """The same random walk with another step."""
+        other = copy.copy(self)
+        other.propose = RandomWalk(step)
+        return other

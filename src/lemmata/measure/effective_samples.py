@@ -135,7 +135,7 @@ def _halves(x: Float[Tensor, "chains draws"]) -> Float[Tensor, "twice half"]:
 
 
 def _autocovariance(x: Float[Tensor, "chains draws"]) -> Float[Tensor, "chains draws"]:
-    """At every lag, divided by the number of draws; by a transform of twice the length, so that nothing wraps around."""
+    """At every lag, divided by the number of draws; the transform is twice as long, so that nothing wraps around."""
     draws = x.shape[1]
     size = 2 ** math.ceil(math.log2(2 * draws))
     spectrum = torch.fft.rfft(x - x.mean(1, keepdim=True), n=size)
