@@ -109,7 +109,7 @@ class LengthAdaptation:
         self.length = self.averaged = validate.positive("length", length)
         self._square, self._count = 0.0, 0
 
-    def update(self, slope: float, at_least: float = 0.0) -> None:
+    def update(self, slope: float, shortest: float = 0.0) -> None:
         """Take in one estimate of the derivative; one that is not finite says nothing. Below a step nothing is won."""
         if not math.isfinite(slope):
             return
@@ -117,7 +117,7 @@ class LengthAdaptation:
         self._square = self.OF_SQUARES * self._square + (1 - self.OF_SQUARES) * slope**2
         root = math.sqrt(self._square / (1 - self.OF_SQUARES**self._count))
         move = self.RATE * slope / root if root > 0 else 0.0
-        self.length = max(self.length * math.exp(move), at_least)
+        self.length = max(self.length * math.exp(move), shortest)
         kept = self._count**-0.5
         self.averaged = math.exp(kept * math.log(self.length) + (1 - kept) * math.log(self.averaged))
 

@@ -34,7 +34,7 @@ def barker(ratio: Fraction) -> Fraction:
 
 @system("metropolis_matrix", title="Metropolis-Hastings on few states", kind="function")
 def metropolis_matrix(
-    target: Sequence[Fraction], proposal: Matrix, acceptance: Callable[[Fraction], Fraction] = metropolis
+    target: Sequence[Fraction], proposals: Matrix, acceptance: Callable[[Fraction], Fraction] = metropolis
 ) -> list[list[Fraction]]:
     r"""The transition matrix of Metropolis and Hastings' chain, row by row: $P_{ij}$ is the move from $i$ to $j$.
 
@@ -49,17 +49,17 @@ def metropolis_matrix(
     >>> metropolis_matrix([Fraction(1), Fraction(3)], [[half, half], [half, half]])
     [[Fraction(1, 2), Fraction(1, 2)], [Fraction(1, 6), Fraction(5, 6)]]
     """
-    _stochastic("proposal", proposal)
-    if len(target) != len(proposal):
-        raise ValueError(f"target must have one weight for each of {len(proposal)} states, got {len(target)}")
+    _stochastic("proposals", proposals)
+    if len(target) != len(proposals):
+        raise ValueError(f"target must have one weight for each of {len(proposals)} states, got {len(target)}")
     if any(weight <= 0 for weight in target):
         raise ValueError(f"target must have positive weights, got {min(target)}")
     rows = []
-    for i, row in enumerate(proposal):
+    for i, row in enumerate(proposals):
         moves = [Fraction(0)] * len(row)
         for j, forward in enumerate(row):
             if i != j and forward > 0:
-                ratio = Fraction(target[j]) * proposal[j][i] / (Fraction(target[i]) * forward)
+                ratio = Fraction(target[j]) * proposals[j][i] / (Fraction(target[i]) * forward)
                 moves[j] = forward * acceptance(ratio)
         moves[i] = 1 - sum(moves)
         rows.append(moves)

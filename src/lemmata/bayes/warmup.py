@@ -38,7 +38,7 @@ class Warmup:
             self._begin(state, generator)
         if self.length is not None:
             state, transition, slope = self.kernel.step_and_slope(state, generator)
-            self.length.update(slope, at_least=self.kernel.step_length)
+            self.length.update(slope, shortest=self.kernel.step_length)
         else:
             state, transition = self.kernel.step(state, generator)
         self.averaging.update(float(transition.acceptance.mean()))
