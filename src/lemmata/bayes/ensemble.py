@@ -105,15 +105,27 @@ class Ensemble(nn.Module):
         weights: Float[Tensor, " members"] | Sequence[float] | None = None,
     ) -> "Ensemble":
         """Copies of a model with flat parameters from a sampler, such as rows of `Draws.values`; equal weights."""
-        learnt = [value for value in model.parameters() if value.requires_grad]
-        dimension = sum(value.numel() for value in learnt)
-        validate.last_axis("draws", validate.matrix("draws", draws, "members, dimension"), dimension, "parameter")
+        validate.matrix("draws", draws, "members, dimension")
         ensemble = cls([model] * len(draws), weights)
-        stacked = [value for value in ensemble.stacked.parameters() if value.requires_grad]
-        with torch.no_grad():
-            for value, part in zip(stacked, draws.split([value.numel() for value in learnt], dim=1), strict=True):
-                value.copy_(part.reshape(value.shape))
+        ensemble.put(draws)
         return ensemble
+
+    @torch.no_grad()
+    def put(self, draws: Float[Tensor, "some dimension"], first: int = 0) -> None:
+        """Give flat parameters to members from number `first` on, one row each; frozen ones stay."""
+        learnt = [value for value in self.stacked.parameters() if value.requires_grad]
+        sizes = [value[0].numel() for value in learnt]
+        validate.last_axis("draws", draws, sum(sizes), "parameter")
+        if not 0 <= first <= self.members - len(draws):
+            raise ValueError(f"draws must be at most {self.members - first} from {first} on, got {len(draws)}")
+        for value, part in zip(learnt, draws.split(sizes, dim=1), strict=True):
+            value[first : first + len(draws)] = part.reshape(-1, *value.shape[1:])
+
+    @property
+    def flat(self) -> Float[Tensor, "members dimension"]:
+        """The parameters of each member as one row, without frozen ones."""
+        learnt = [value.detach() for value in self.stacked.parameters() if value.requires_grad]
+        return torch.cat([value.flatten(1) for value in learnt], dim=1)
 
     def forward(self, x: Any) -> Any:
         one = vmap(self._answer, in_dims=(0, 0, None), randomness="different")
