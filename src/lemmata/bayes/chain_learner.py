@@ -8,8 +8,8 @@ from torch import Tensor
 
 from lemmata import validate
 from lemmata.bayes.chain_streams import ChainStreams
+from lemmata.bayes.energy import PosteriorEnergy, posterior_energy
 from lemmata.bayes.ensemble import Ensemble
-from lemmata.bayes.posterior_energy import PosteriorEnergy, posterior_energy
 from lemmata.bayes.transition import Kernel, LogDensity
 from lemmata.bayes.warmup import Warmup
 from lemmata.data.examples import Examples

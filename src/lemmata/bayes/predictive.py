@@ -190,7 +190,7 @@ class ClassificationPredictive:
         return validate.tokens("y", y, self.log_probability.shape[1])
 
 
-def gaussian_nll(output: Float[Tensor, "*batch 2"], target: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
+def gaussian_nll(output: Float[Tensor, "*#batch 2"], target: Float[Tensor, "*#batch"]) -> Float[Tensor, "*#batch"]:
     r"""The negative log-likelihood of numbers under normal noise; outputs are the mean and the log of the variance.
 
     >>> gaussian_nll(torch.tensor([[1.0, 0.0]]), torch.tensor([3.0]))  # 2 + log(2 pi) / 2

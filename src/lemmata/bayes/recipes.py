@@ -29,10 +29,15 @@ from lemmata.train.pictures import decision_map
 __all__ = ["EnsembleConfig", "HMCConfig", "SGLDConfig", "sample_by_hmc", "sample_by_sgld", "train_ensemble"]
 
 LEVEL = 0.9  # probability of the bands
-# lemmata train ensemble --members 1, the mean of five runs with seeds 0 to 4.
-LIKELIEST = {"breast_cancer": 1.0, "moons": 1.0}
-SINGLE = {"diabetes": 1.11, "digits": 0.107}
-HOW = "negative log-likelihood on the same test examples; a single net as in lemmata train ensemble --members 1"
+# lemmata train ensemble --members 1, the mean of seeds 0 to 4; its bands hold 83 % of the targets where they say 90 %.
+# LogisticRegression(ridge=0), which gives up where the classes are separated; networks of the same size by L-BFGS to
+# a loss of 1e-10, the mean of seeds 0 to 4.
+LIKELIEST = {"breast_cancer": 1.207, "moons": 0.109}
+SINGLE = {"diabetes": 1.134, "digits": 0.110}
+HOW = "negative log-likelihood of the same test examples; a single net: lemmata train ensemble --members 1, mean of 5"
+HOW_LIKELIEST = (
+    "negative log-likelihood of the same test examples, by the weights of greatest likelihood on the training part"
+)
 
 
 class _Task(NamedTuple):
@@ -62,7 +67,8 @@ def _numbers(found: Any) -> _Task:
     train, test = (Examples(x=part.x, y=(part.y - mean) / scale) for part in (found.train, found.test))
 
     def predictive(system: MLPEnsemble, x: Tensor) -> RegressionPredictive:
-        outputs = system(x).double()
+        with torch.no_grad():
+            outputs = system(x).double()
         return RegressionPredictive(outputs[..., 0], outputs[..., 1].exp(), system.weights.double())
 
     def metrics(system: MLPEnsemble, batch: Examples) -> dict[str, float]:
@@ -110,7 +116,9 @@ def _classes(found: Any) -> _Task:
     flat, grey = train.x.shape[1] == 2, found.train.x.ndim == 3
 
     def predictive(system: MLPEnsemble, x: Tensor) -> ClassificationPredictive:
-        return ClassificationPredictive(system(x.flatten(1)).double(), system.weights.double())
+        with torch.no_grad():
+            logits = system(x.flatten(1)).double()
+        return ClassificationPredictive(logits, system.weights.double())
 
     def metrics(system: MLPEnsemble, batch: Examples) -> dict[str, float]:
         said = predictive(system, batch.x)
@@ -181,7 +189,7 @@ def train_ensemble(
     """Networks from several initial weights, trained in one batch, which say how far they disagree."""
     task = _task(data)
     system, arguments = _networks(task, config.members, config.widths, options)
-    return _experiment(system, arguments, task, options, {"a single net": SINGLE[data]}, loss=_summed(task))
+    return _experiment(system, arguments, task, options, {"a single net": SINGLE[data]}, HOW, loss=_summed(task))
 
 
 @dataclass(frozen=True)
@@ -235,7 +243,7 @@ def _walk(data: str, config: SGLDConfig, options: Options) -> Experiment:
     sampler = SGLD(system.parameters(), options.lr, size, config.prior_variance, config.temperature)
     words: dict[str, Any] = {"options": options, "steps": steps, "device": device, "optimizer": sampler}
     learner = GradientLearner(system, _summed(task), task.metrics, **words)
-    return _experiment(system, arguments, task, options, {"a single net": SINGLE[data]}, learner=learner)
+    return _experiment(system, arguments, task, options, {"a single net": SINGLE[data]}, HOW, learner=learner)
 
 
 @dataclass(frozen=True)
@@ -294,7 +302,8 @@ def _sampled(data: str, config: HMCConfig, options: Options) -> Experiment:
         system, task.train, kernel, config.prior_variance, chains=config.chains, warmup=config.adaptation,
         draws=options.epochs - config.adaptation, loss=task.nll, metrics=task.metrics, seed=options.seed,
     )  # fmt: skip
-    return _experiment(system, arguments, task, options, {"maximum likelihood": LIKELIEST[data]}, learner=learner)
+    lost = {"maximum likelihood": LIKELIEST[data]}
+    return _experiment(system, arguments, task, options, lost, HOW_LIKELIEST, learner=learner)
 
 
 def _networks(
@@ -312,11 +321,17 @@ def _summed(task: _Task) -> Callable[[MLPEnsemble, Examples], Tensor]:
 
 
 def _experiment(
-    system: MLPEnsemble, arguments: dict[str, Any], task: _Task, options: Options, lost: dict[str, float], **more: Any
+    system: MLPEnsemble,
+    arguments: dict[str, Any],
+    task: _Task,
+    options: Options,
+    lost: dict[str, float],
+    how: str,
+    **more: Any,
 ) -> Experiment:
     if "learner" not in more:
         more["metrics"] = task.metrics
     return Experiment(
         system, arguments, task.train, task.test, options, metric="nll", classes=task.classes, picture=task.picture,
-        predict=task.predict, notes={"baselines": lost, "how": HOW}, **more,
+        predict=task.predict, notes={"baselines": lost, "how": how}, **more,
     )  # fmt: skip

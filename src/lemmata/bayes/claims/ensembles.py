@@ -3,8 +3,8 @@
 import torch
 from torch import nn
 
+from lemmata.bayes.energy import posterior_energy
 from lemmata.bayes.ensemble import Ensemble, posterior_weights
-from lemmata.bayes.posterior_energy import posterior_energy
 from lemmata.bayes.predictive import RegressionPredictive
 from lemmata.judge import all_of, claim, close, lie
 

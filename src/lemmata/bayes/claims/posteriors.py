@@ -8,8 +8,8 @@ import torch
 from torch import nn
 from torch.distributions import MultivariateNormal, Normal
 
+from lemmata.bayes.energy import posterior_energy
 from lemmata.bayes.ensemble import Ensemble, posterior_weights
-from lemmata.bayes.posterior_energy import posterior_energy
 from lemmata.bayes.predictive import RegressionPredictive
 from lemmata.feedforward.linear_regression import LinearRegression
 from lemmata.feedforward.mlp import MLP
