@@ -58,7 +58,7 @@ class ChainLearner:
         self.rounds = ensemble.members // chains
         self.transitions = validate.count("warmup", warmup, least=0)
         self.every = validate.count("draws", draws, least=self.rounds) // self.rounds
-        self.drawn = 0
+        self.drawn, self.accepted = 0, 0.0
         self.streams = ChainStreams(seed, chains)
         self.state_: Any = None
         self.warmup: Any = None
@@ -75,6 +75,7 @@ class ChainLearner:
         else:
             self.state_, transition = self.warmup.kernel.step(self.state_, self.streams)
             self.drawn += 1
+            self.accepted += float(transition.acceptance.mean())
         self._keep()
         energy = -float(self.state_.log_density.mean()) / len(self.train)
         return {
@@ -84,17 +85,18 @@ class ChainLearner:
         }
 
     def evaluate(self, examples: Examples) -> Mapping[str, float]:
-        """The metrics, by the members that are filled."""
+        """The metrics, by the members that are filled, and the mean acceptance of what was drawn so far."""
         home = next(self.ensemble.parameters())
         with torch.no_grad():
-            return self.metrics(self.ensemble, examples.to(home.device)) if self.metrics else {}
+            found = self.metrics(self.ensemble, examples.to(home.device)) if self.metrics else {}
+        return {**found, **({"acceptance": self.accepted / self.drawn} if self.drawn else {})}
 
     def state(self) -> dict[str, Any]:
         """Where chains, streams and warm-up stand."""
         if self.warmup is None:
             return {"drawn": 0, "state": None}
-        own = {"drawn": self.drawn, "state": list(self.state_), "streams": self.streams.state_dict()}
-        return own | {"warmup": self.warmup.state_dict()}
+        counts = {"drawn": self.drawn, "accepted": self.accepted, "state": list(self.state_)}
+        return counts | {"streams": self.streams.state_dict(), "warmup": self.warmup.state_dict()}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Take over what `state` returned; the next step goes on from there."""
@@ -116,7 +118,8 @@ class ChainLearner:
         self.state_ = type(kernel.init(rows[0]))(*rows)
         self.streams.load_state_dict(self._restored["streams"])
         self.warmup.load_state_dict(self._restored["warmup"], home.device)
-        self.drawn, self._restored = self._restored["drawn"], None
+        self.drawn, self.accepted = self._restored["drawn"], self._restored["accepted"]
+        self._restored = None
 
     def _energy(self, home: Tensor) -> PosteriorEnergy:
         train = self.train.to(home.device)
