@@ -123,16 +123,16 @@ class PooledCovariance:
 
 
 def mass_windows(warmup: int) -> list[int]:
-    """After which transitions the mass is set anew; between first and last the windows double, as Stan's do.
+    """After which transitions the mass is set anew; between first and last the windows double, much as Stan's do.
 
     >>> mass_windows(1000)
-    [75, 100, 150, 250, 450, 950]
+    [75, 100, 150, 250, 450, 900]
     >>> mass_windows(10)
     []
     """
     if warmup < 20:
         return []
-    first, last = round(0.075 * warmup), round(0.95 * warmup)
+    first, last = round(0.075 * warmup), round(0.9 * warmup)
     ends, window = [first], max(1, round(0.025 * warmup))
     while ends[-1] < last:
         end = ends[-1] + window
