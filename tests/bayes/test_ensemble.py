@@ -135,6 +135,15 @@ def test_an_ensemble_of_perceptrons_draws_what_they_draw_and_is_loaded_from_its_
     assert torch.equal(loaded(X.float()), ensemble(X.float()))
 
 
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("widths", [(), (5,), (6, 4)])
+def test_perceptrons_layer_by_layer_answer_as_any_networks_do(widths, bias):
+    quick = MLPEnsemble(3, 2, members=3, widths=widths, activation="tanh", bias=bias, dtype=torch.float64)
+    general = Ensemble([quick.member(number) for number in range(3)])
+    assert torch.allclose(quick(X), general(X), rtol=1e-12, atol=1e-14)
+    assert torch.equal(quick.flat, general.flat)
+
+
 @pytest.mark.parametrize(
     ("make", "kind", "words"),
     [

@@ -8,10 +8,12 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 from torch.func import functional_call, stack_module_state, vmap
+from torch.nn import functional
 
 from lemmata import validate
 from lemmata.feedforward.deep_linear import DeepLinear  # noqa: F401 - in the example
 from lemmata.feedforward.mlp import MLP, MLPConfig
+from lemmata.foundations.activations import ACTIVATION_TABLE
 from lemmata.marks import system
 from lemmata.signatures import config_of
 
@@ -165,8 +167,7 @@ class MLPEnsemble(Ensemble):
 
     Claims: bayes.ensembling
     Source: B. Lakshminarayanan, A. Pritzel and C. Blundell 2017.
-    Differs: does not pass `compile`: torch's compiler cannot follow `functional_call` of a network that looks its
-        activation up in a table. Otherwise as `Ensemble`.
+    Differs: as `Ensemble`.
 
     >>> MLPEnsemble(inputs=10, outputs=2, members=5, widths=(16,))(torch.randn(7, 10)).shape
     torch.Size([5, 7, 2])
@@ -190,6 +191,16 @@ class MLPEnsemble(Ensemble):
         super().__init__([MLP(inputs, outputs, **choices) for _ in range(number)])
         self.config, self.inputs, self.outputs = config, inputs, outputs
 
+    def forward(self, x: Float[Tensor, "batch ..."]) -> Float[Tensor, "members batch outputs"]:
+        """As `Ensemble` does by `vmap`, layer by layer in the layout that batched products are quickest in."""
+        activate = ACTIVATION_TABLE[self.config.activation].value
+        hidden = validate.examples("x", x, self.inputs).expand(self.members, -1, -1)  # (members, batch, inputs)
+        *inner, last = self.stacked.layers  # type: ignore[misc]
+        for layer in inner:
+            hidden = activate(_batched_linear(hidden, layer))  # (members, batch, width)
+            hidden = functional.dropout(hidden, self.config.dropout, self.training)
+        return _batched_linear(hidden, last)  # (members, batch, outputs)
+
 
 def summed_over_members(loss: Callable[[Tensor, Tensor], Tensor]) -> Callable[[Tensor, Tensor], Tensor]:
     r"""A loss of an ensemble's outputs, from a member's: their sum, whose gradient is for each member its own.
@@ -203,6 +214,12 @@ def summed_over_members(loss: Callable[[Tensor, Tensor], Tensor]) -> Callable[[T
         return vmap(loss, in_dims=(0, None))(output, target).sum()
 
     return whole
+
+
+def _batched_linear(x: Tensor, layer: Any) -> Tensor:
+    """An affine map for each member: its weight is (members, outputs, inputs)."""
+    weight = layer.weight.mT
+    return torch.bmm(x, weight) if layer.bias is None else torch.baddbmm(layer.bias[:, None], x, weight)
 
 
 def _copied(module: nn.Module, replaced: list[tuple[Tensor, Tensor]]) -> nn.Module:
