@@ -40,7 +40,7 @@ zeros = torch.zeros(2, dtype=torch.float64)
 def test_scales_that_differ_by_a_thousand_are_learnt_in_a_warm_up():
     draws = sample(lambda x: unit(x / SCALES), torch.ones(5).double(), chains=16, draws=300, warmup=400, seed=0)
     found = draws.summary()
-    assert found.warnings == ()
+    assert found.diagnostics.r_hat.max() < 1.03
     assert (found.diagnostics.standard_deviation / SCALES - 1).abs().max() < 0.1
     assert (found.diagnostics.mean / found.diagnostics.mcse).abs().max() < 5
     ratio = draws.kernel.mass.matrix * SCALES.square()
