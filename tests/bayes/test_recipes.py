@@ -119,6 +119,16 @@ def test_draws_are_kept_evenly_and_members_without_one_have_no_weight():
     assert made.ensemble.weights.tolist() == [0.125] * 8
 
 
+def test_what_was_restored_can_be_saved_again_before_a_step():
+    made, again = learner(), learner()
+    assert made.state() == {"state": None}
+    for _ in range(3):
+        made.step(made.train, 0.0)
+    again.restore(made.state())
+    assert again.state()["drawn"] == 3
+    assert torch.equal(again.state()["state"][0], made.state()["state"][0])
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [

@@ -61,19 +61,18 @@ class ChainLearner:
         self.drawn, self.accepted = 0, 0.0
         self.streams = ChainStreams(seed, chains)
         self.state_: Any = None
-        self.warmup: Any = None
+        self.warmup: Warmup | None = None
         self._restored: Mapping[str, Any] | None = None
 
     def step(self, batch: Examples, progress: float) -> dict[str, float]:
         """One transition of every chain."""
         if len(batch) != len(self.train):
             raise ValueError(f"batch_size must be at least {len(self.train)}: chains need the gradient of all examples")
-        if self.warmup is None:
-            self._begin()
-        if self.warmup.done < self.transitions:
-            self.state_, transition = self.warmup.step(self.state_, self.streams)
+        warmup = self._begun() if self.warmup is None else self.warmup
+        if warmup.done < self.transitions:
+            self.state_, transition = warmup.step(self.state_, self.streams)
         else:
-            self.state_, transition = self.warmup.kernel.step(self.state_, self.streams)
+            self.state_, transition = warmup.kernel.step(self.state_, self.streams)
             self.drawn += 1
             self.accepted += float(transition.acceptance.mean())
         self._keep()
@@ -93,8 +92,8 @@ class ChainLearner:
 
     def state(self) -> dict[str, Any]:
         """Where chains, streams and warm-up stand."""
-        if self.warmup is None:
-            return {"drawn": 0, "state": None}
+        if self.warmup is None:  # no step was taken here yet
+            return {"state": None} if self._restored is None else dict(self._restored)
         counts = {"drawn": self.drawn, "accepted": self.accepted, "state": list(self.state_)}
         return counts | {"streams": self.streams.state_dict(), "warmup": self.warmup.state_dict()}
 
@@ -105,21 +104,22 @@ class ChainLearner:
 
     # --- How it begins, and what is kept ---
 
-    def _begin(self) -> None:
+    def _begun(self) -> Warmup:
         """The chains where they start, or where a run before stopped, on the device that `fit` has chosen."""
         home = next(self.ensemble.parameters())
         energy = self._energy(home)
         kernel = self.kernel(energy.log_density)
-        self.warmup = Warmup(kernel, self.transitions, energy.dimension, "diagonal")
+        self.warmup = warmup = Warmup(kernel, self.transitions, energy.dimension, "diagonal")
         if self._restored is None:
             self.state_ = kernel.init(self.ensemble.flat[: self.chains])
-            return
+            return warmup
         rows = [each.to(home.device) for each in self._restored["state"]]
         self.state_ = type(kernel.init(rows[0]))(*rows)
         self.streams.load_state_dict(self._restored["streams"])
-        self.warmup.load_state_dict(self._restored["warmup"], home.device)
+        warmup.load_state_dict(self._restored["warmup"], home.device)
         self.drawn, self.accepted = self._restored["drawn"], self._restored["accepted"]
         self._restored = None
+        return warmup
 
     def _energy(self, home: Tensor) -> PosteriorEnergy:
         train = self.train.to(home.device)
