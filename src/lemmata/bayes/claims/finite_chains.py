@@ -256,7 +256,8 @@ def a_factor_of_the_density_changes_nothing(draw, kernel=MetropolisHastings, mov
     start = draw.normal(40, 3)
     for factor in (1.0, 1e-30, 1e30):
         generator = torch.Generator().manual_seed(draw.seed)
-        chain = kernel(lambda x, c=math.log(factor): c - (x @ shape * x).sum(1).sqrt(), step=1.5)
+        constant = math.log(factor)
+        chain = kernel(lambda x, c=constant: c - (x @ shape * x).sum(1).sqrt(), step=1.5)
         state, took = chain.init(start), []
         for _ in range(50):
             state, transition = chain.step(state, generator)

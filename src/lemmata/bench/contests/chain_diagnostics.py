@@ -19,7 +19,7 @@ from lemmata.measure.effective_samples import diagnose_chains
     title="Diagnostics of Markov chains against arviz",
     measures="four diagnostics of every quantity, equal to ten digits",
     cases={"usual": "4 chains, 1,000 draws, 50 quantities", "many": "64 chains, 500 draws, 50 quantities"},
-    targets={"arviz": 1.0},
+    targets={"arviz": 1.5},
     devices="cpu",
 )
 def autoregressions(case: str, device: str) -> Tensor:
