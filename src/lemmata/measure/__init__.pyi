@@ -17,6 +17,9 @@ from lemmata.measure.duplicates import NearTwins as NearTwins
 from lemmata.measure.duplicates import agreement_of_rest as agreement_of_rest
 from lemmata.measure.duplicates import equal_groups as equal_groups
 from lemmata.measure.duplicates import near_twins as near_twins
+from lemmata.measure.effective_samples import ChainDiagnostics as ChainDiagnostics
+from lemmata.measure.effective_samples import diagnose_chains as diagnose_chains
+from lemmata.measure.effective_samples import effective_sample_size as effective_sample_size
 from lemmata.measure.eigenvalues import EigenPairs as EigenPairs
 from lemmata.measure.eigenvalues import extreme_eigenpairs as extreme_eigenpairs
 from lemmata.measure.gradient_differences import DifferencedHessian as DifferencedHessian
@@ -45,6 +48,7 @@ from lemmata.measure.word_by_word import WordByWord as WordByWord
 
 __all__ = [
     "CalibrationError",
+    "ChainDiagnostics",
     "CurvatureOperator",
     "DifferencedHessian",
     "EigenPairs",
@@ -67,7 +71,9 @@ __all__ = [
     "calibration_error",
     "certified_spectral_norm",
     "corpus_bleu",
+    "diagnose_chains",
     "dice",
+    "effective_sample_size",
     "equal_groups",
     "extreme_eigenpairs",
     "fit_temperature",

@@ -17,6 +17,9 @@ from lemmata.testing.pytest_plugin import ClaimItem as ClaimItem
 from lemmata.testing.recurrence import RecurrenceError as RecurrenceError
 from lemmata.testing.recurrence import RecurrenceReport as RecurrenceReport
 from lemmata.testing.recurrence import check_recurrence as check_recurrence
+from lemmata.testing.sampler import SamplerError as SamplerError
+from lemmata.testing.sampler import SamplerReport as SamplerReport
+from lemmata.testing.sampler import check_sampler as check_sampler
 
 __all__ = [
     "ClaimFile",
@@ -32,8 +35,11 @@ __all__ = [
     "RecurrenceError",
     "RecurrenceReport",
     "Report",
+    "SamplerError",
+    "SamplerReport",
     "check_equivariance",
     "check_module",
     "check_optimizer",
     "check_recurrence",
+    "check_sampler",
 ]
