@@ -151,9 +151,7 @@ def sauer_bound(n: int, dimension: int) -> int:
 
 def checked_confidence(confidence: float) -> float:
     """A confidence above 0 and below 1, as what is left to fail."""
-    if not 0 < validate.finite_number("confidence", confidence) < 1:
-        raise ValueError(f"confidence must lie between 0 and 1, got {confidence}: 0.95 fails once in 20 times")
-    return 1 - confidence
+    return 1 - validate.number("confidence", confidence, above=0.0, below=1.0)
 
 
 def checked_error(error: float) -> float:
