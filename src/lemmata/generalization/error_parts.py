@@ -78,7 +78,8 @@ def decompose(
     $$ R(f) = \sum_z p(z)\,\ell_f(z), \qquad \hat R(f) = \frac1n\sum_{i=1}^n \ell_f(z_i) $$
 
     A problem is finite where its outcomes (pairs of input and label) are listed: `losses` has a row for each function
-    and a column for each outcome. `members` are the rows of the class that was searched, `learnt` the row that was found.
+    and a column for each outcome. `members` are the rows of the class that was searched, `learnt` the row that was
+    found.
 
     Shapes:
         losses: (functions, outcomes), probability: (outcomes,), sample: (..., n), members: (members,), learnt: (...)

@@ -66,7 +66,7 @@ def double_descent_risk(weight: Float[Tensor, " features"], p: int, n: int, vari
        \|\beta_{in}\|^2\Big(1-\frac np\Big) + s^2\Big(1 + \frac{n}{p-n-1}\Big) \text{ for } p \ge n+2, $$
 
     and infinite between, where the smallest singular value has no inverse second moment. The squared length of the
-    weights is $\|\beta_{in}\|^2 + s^2p/(n-p-1)$ before and $\|\beta_{in}\|^2n/p + s^2n/(p(p-n-1))$ after.
+    weights is $\|\beta_{in}\|^2 + s^2p/(n-p-1)$ before and $\|\beta_{in}\|^2n/p + s^2n/(p-n-1)$ after.
 
     Shapes:
         weight: (features,), the true weights
@@ -89,7 +89,7 @@ def double_descent_risk(weight: Float[Tensor, " features"], p: int, n: int, vari
         return MinNormRisk(unexplained + grown, inside + grown)
     if p >= n + 2:
         grown = unexplained * n / (p - n - 1)
-        return MinNormRisk(inside * (1 - n / p) + unexplained + grown, inside * n / p + grown / p)
+        return MinNormRisk(inside * (1 - n / p) + unexplained + grown, inside * n / p + grown)
     return MinNormRisk(math.inf, math.inf) if unexplained else _without_noise(inside, n, p)
 
 

@@ -34,8 +34,8 @@ def labellings(classifiers: Classifiers, points: Shaped[Tensor, "n features"]) -
 
     The class is "thresholds" ($x \ge t$), "intervals" (inside one, or nowhere), "rectangles" (inside one, parallel to
     the axes, in any number of dimensions), "discs" (inside a circle), "half-spaces", or a function that takes the
-    points and answers with a table, one row for each classifier. Half-spaces are proved on the numbers as they are stored; for
-    discs squares are rounded first.
+    points and answers with a table, one row for each classifier. Half-spaces are proved on the numbers as they are
+    stored; for discs squares are rounded first.
 
     Shapes:
         points: (n, features), one feature for thresholds and intervals    returns: (labellings, n)
