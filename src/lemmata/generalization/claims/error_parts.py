@@ -144,7 +144,12 @@ def sample_above_all(parts):
 
 @claim("error.approximation")
 @lie("by the empirical risk", measure=sample_above_all)
-@lie("it grows with the class", sign=-1.0)
+@lie(
+    "it grows with the class",
+    regime="a small factor of the same sign keeps it",
+    loose="a larger factor keeps the sign",
+    sign=-1.0,
+)
 @lie("it vanishes one degree before the target is contained", least=0)
 def what_the_class_cannot_do(draw, measure=class_above_all, sign=1.0, least=1):
     """Best polynomials of each degree for one of degree five, against the squares of its Legendre coefficients."""

@@ -105,7 +105,12 @@ def coverage_of_all_posteriors(draw, n=6):
 @lie("the prior may be put where the data lead", divergence=from_itself)
 @lie("the error of the mean of the posterior will do", error=error_of_the_vote)
 @lie("the error of one draw will do", error=error_of_one_draw)
-@lie("losses may be as large as 100", largest=100.0)
+@lie(
+    "losses may be as large as 100",
+    regime="the bound is loose: only rare and large losses break it",
+    loose="smaller losses only help",
+    largest=100.0,
+)
 def risks_of_all_posteriors(
     draw, constant=2.0, half=2.0, logarithm=inverse_failure, promised=one_minus, divergence=from_uniform,
     error=mean_error, largest=1.0,

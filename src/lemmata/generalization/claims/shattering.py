@@ -92,7 +92,7 @@ def without_one(labels):
 @lie("the maximum of the indicator itself", printed="000/1", dimension=largest_indicator)
 @lie("the maximum of an indicator over sets", printed="001/2", dimension=largest_indicator_of_sets)
 @lie("half-spaces of d dimensions shatter d points and no more", more=0)
-@lie("Sauer's sum ends one term before the dimension", last=-1)
+@lie("Sauer's sum ends one term before the dimension", loose="more terms are a bound too", last=-1)
 @lie("sines without the summand 1", frequency=without_one)
 def the_largest_shattered_set(draw, dimension=vc_dimension, more=1, last=0, frequency=sine_frequency):
     """Dimensions of known classes, of random finite ones by their definition, and sines, which have none."""
