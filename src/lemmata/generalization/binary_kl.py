@@ -14,7 +14,7 @@ from torch import Tensor
 from lemmata import validate
 from lemmata.marks import system
 
-__all__ = ["binary_kl", "kl_inverse"]
+__all__ = ["bernoulli_kl", "kl_inverse"]
 
 # Terms of the series below its largest argument, (1/3)^2: what is left out is less than a unit in the last place.
 TERMS = 17
@@ -26,8 +26,8 @@ TINY = 1e-290  # below it numbers lose digits, and nothing is proved of them
 STEPS = 64
 
 
-@system("binary_kl", title="Divergence of two coins", kind="function")
-def binary_kl(q: Float[Tensor, "*batch"] | float, p: Float[Tensor, "*batch"] | float) -> Float[Tensor, "*batch"]:
+@system("bernoulli_kl", title="Divergence of two coins", kind="function")
+def bernoulli_kl(q: Float[Tensor, "*#batch"] | float, p: Float[Tensor, "*#batch"] | float) -> Float[Tensor, "..."]:
     r"""The Kullback-Leibler divergence of two coins that show heads with probability q and p.
 
     $$ \mathrm{kl}(q\|p) = q\ln\frac qp + (1-q)\ln\frac{1-q}{1-p} $$
@@ -39,19 +39,19 @@ def binary_kl(q: Float[Tensor, "*batch"] | float, p: Float[Tensor, "*batch"] | f
 
     Claims: pac.bound
 
-    >>> binary_kl(torch.tensor([0.0, 0.5, 0.5]), torch.tensor([0.5, 0.5, 1.0]))
+    >>> bernoulli_kl(torch.tensor([0.0, 0.5, 0.5]), torch.tensor([0.5, 0.5, 1.0]))
     tensor([0.6931, 0.0000,    inf], dtype=torch.float64)
     """
-    q, p = torch.broadcast_tensors(_probability("q", q), _probability("p", p))
-    first, second = _terms(q, p)
-    near, valid = _without_cancellation(q, p)
+    rate, other = torch.broadcast_tensors(_probability("q", q), _probability("p", p))
+    first, second = _terms(rate, other)
+    near, valid = _without_cancellation(rate, other)
     return torch.where(valid, near, first + second).clamp(min=0.0)
 
 
 @system("kl_inverse", title="Inverse of the binary divergence, rounded outwards", kind="function")
 def kl_inverse(
-    q: Float[Tensor, "*batch"] | float, divergence: Float[Tensor, "*batch"] | float, side: str = "above"
-) -> Float[Tensor, "*batch"]:
+    q: Float[Tensor, "*#batch"] | float, divergence: Float[Tensor, "*#batch"] | float, side: str = "above"
+) -> Float[Tensor, "..."]:
     r"""The farthest probability that is within a divergence of q: above it, or with `side="below"` below it.
 
     $$ \mathrm{kl}^{-1}(q\mid c) = \max\{p \in [q, 1] : \mathrm{kl}(q\|p) \le c\} $$

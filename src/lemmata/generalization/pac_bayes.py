@@ -58,9 +58,8 @@ def pac_bayes_bound(
     """
     checked_error(error)
     _check_choices(kl, n, confidence, form, beta)
-    value = float(
-        _form(*(torch.tensor(float(part), dtype=torch.float64) for part in (error, kl)), n, confidence, form, beta)
-    )
+    mean, distance = (torch.tensor(float(part), dtype=torch.float64) for part in (error, kl))
+    value = float(_form(mean, distance, n, confidence, form, beta))
     # The inverse is rounded upwards by itself, from a divergence that was.
     return RiskBound(value if form == "kl" else value * UPWARDS, confidence, NAMES[form])
 

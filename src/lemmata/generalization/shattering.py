@@ -179,6 +179,8 @@ def _largest_on(table: Tensor, n: int) -> int:
     if math.comb(columns, n) > MAX_SUBSETS:
         raise ValueError(f"points must be fewer: {columns} of them have {math.comb(columns, n):,} subsets of {n}")
     largest = 1
+    if n == 0:
+        return largest
     for subset in itertools.combinations(range(columns), n):
         largest = max(largest, len(torch.unique(table[:, list(subset)], dim=0)))
         if largest == 2**n:

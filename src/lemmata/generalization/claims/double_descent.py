@@ -7,7 +7,7 @@ import torch
 from lemmata.generalization.min_norm import double_descent_risk, min_norm_fit
 from lemmata.judge import all_of, always, at_most, claim, close, lie, mean_is
 
-N, FEATURES, NOISE = 10, 30, 0.25
+N, FEATURES, NOISE = 12, 36, 0.25
 
 
 def best_ridge(unexplained, each):
@@ -61,10 +61,10 @@ def the_risk_descends_twice(draw, lost=1.0, kept=1.0, peaked=hardly_any, smooth=
         mean_is(
             lambda v: v, lambda n, p=p: risks(draw, weight, p, n)[0], formula(p), effect=0.15 * shown[p], alpha=1e-10
         )
-        for p in (4, 22)
+        for p in (3, 30)
     ]
     length = mean_is(
-        lambda v: v, lambda n: risks(draw, weight, 22, n)[1], curve[22].squared_norm, effect=0.1, alpha=1e-10
+        lambda v: v, lambda n: risks(draw, weight, 30, n)[1], curve[30].squared_norm, effect=0.1, alpha=1e-10
     )
     first = torch.tensor([1.0, 1.0] + [0.0] * (FEATURES - 2), dtype=torch.float64)  # all signal in two features
     least = [

@@ -6,7 +6,7 @@ import math
 import torch
 from scipy import stats
 
-from lemmata.generalization.binary_kl import binary_kl
+from lemmata.generalization.binary_kl import bernoulli_kl
 from lemmata.generalization.pac_bayes import pac_bayes_bound, pac_bayes_objective
 from lemmata.judge import all_of, at_least, at_most, claim, close, lie
 
@@ -69,7 +69,7 @@ def moments(sizes, rates):
     for n, rate in itertools.product(sizes, rates):
         k = torch.arange(n + 1, dtype=torch.float64)
         chance = torch.as_tensor(stats.binom.logpmf(k.numpy(), n, rate))
-        found.append(torch.exp(chance + n * binary_kl(k / n, rate)).sum())
+        found.append(torch.exp(chance + n * bernoulli_kl(k / n, rate)).sum())
     return torch.stack(found)
 
 
