@@ -219,9 +219,8 @@ def _rectangles(points: Tensor) -> Tensor:
 
 def _discs(points: Tensor) -> Tensor:
     """Half-spaces of (|x|², x, 1) whose first weight is negative, which is one more row with a label of its own."""
-    centred = points - points.mean(0)
-    centred = centred / centred.abs().amax().clamp(min=torch.finfo(torch.float64).tiny)
-    lifted = torch.cat([centred.square().sum(1, keepdim=True), centred, torch.ones_like(centred[:, :1])], dim=1)
+    # The points stay as they are: to move them would round them, and three on a line might no longer be.
+    lifted = torch.cat([points.square().sum(1, keepdim=True), points, torch.ones_like(points[:, :1])], dim=1)
     squares = torch.eye(lifted.shape[1], dtype=torch.float64)[:1]
     signs = separable_labellings(torch.cat([squares, lifted]))
     return signs[signs[:, 0] < 0][:, 1:] > 0

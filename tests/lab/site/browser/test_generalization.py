@@ -53,7 +53,7 @@ def test_points_are_shattered_by_keyboard(visit, tab):
     page.keyboard.press("n")
     expect(said).to_contain_text("Chosen: point 2")
     page.keyboard.press("ArrowUp")
-    expect(said).to_contain_text("Moved: point 2 at 0.5, -0.15")
+    expect(said).to_contain_text("Moved: point 2 at 0.5, −0.15")
     page.keyboard.press("+")
     expect(page.locator("[data-every]")).to_have_text("16")
     page.keyboard.press("Delete")

@@ -16,7 +16,7 @@
   const put = (index, x, y) => (points[index] = [tidy(x), tidy(y)]);
   const written = () => points.map((place) => place.join(",")).join(";");
   const place = (index) => `point ${index + 1} at ${points[index].map((v) => short(v, 2)).join(", ")}`;
-  const state = () => ({ ...lab.state(), ...(written() === START ? {} : { points: written() }), ...(shown === 1 ? {} : { shown }) });
+  const state = () => ({ ...lab.state(), ...(written() === START ? {} : { points: written() }), ...(shown === 1 ? {} : { shown: String(shown) }) });
 
   // --- The plane ---
 
