@@ -78,17 +78,22 @@ def area(by: str, x: Tensor, labels: str) -> dict[str, Any]:
     if by == "half-spaces":
         if inside.all() or not inside.any():
             return {"kind": "everything" if inside.all() else "nothing"}
-        plane = separate(x, y)
-        weight, bias = plane.weight, plane.bias
-        return {"kind": "line", "weights": [*weight.tolist(), float(bias)]}
+        return {"kind": "line", "weights": separator(x, y, bias=True)}
     if inside.all():
         return {"kind": "disc", "centre": x.mean(0).tolist(), "radius": float((x - x.mean(0)).norm(dim=1).max()) + 0.05}
     squares = torch.tensor([[1.0, 0.0, 0.0, 0.0]], dtype=torch.float64)
     rows = torch.cat([squares, torch.cat([x.square().sum(1, keepdim=True), x, torch.ones_like(x[:, :1])], dim=1)])
-    plane = separate(rows, torch.cat([-torch.ones(1).double(), y]), bias=False)
-    bend, across, up, rest = plane.weight.tolist()
+    bend, across, up, rest = separator(rows, torch.cat([-torch.ones(1).double(), y]), bias=False)
     centre = [-across / (2 * bend), -up / (2 * bend)]
     return {"kind": "disc", "centre": centre, "radius": max(centre[0] ** 2 + centre[1] ** 2 - rest / bend, 0.0) ** 0.5}
+
+
+def separator(rows: Tensor, y: Tensor, bias: bool) -> list[float]:
+    """The weights, and the bias where there is one, of a unit that has these labels."""
+    plane = separate(rows, y, bias)
+    if plane.weight is None or plane.bias is None:
+        raise ValueError("points must lie farther apart: what the squares round decides here")
+    return [*plane.weight.tolist(), *([float(plane.bias)] if bias else [])]
 
 
 def margin(x: Tensor, low: Tensor, high: Tensor) -> float:
