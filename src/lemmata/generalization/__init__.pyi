@@ -1,6 +1,6 @@
 """Made by `python3 dev.py lint --fix` from the `__all__` of the files beside this one."""
 
-from lemmata.generalization.binary_kl import binary_kl as binary_kl
+from lemmata.generalization.binary_kl import bernoulli_kl as bernoulli_kl
 from lemmata.generalization.binary_kl import kl_inverse as kl_inverse
 from lemmata.generalization.error_parts import ErrorParts as ErrorParts
 from lemmata.generalization.error_parts import decompose as decompose
@@ -26,7 +26,7 @@ __all__ = [
     "ErrorParts",
     "MinNormRisk",
     "RiskBound",
-    "binary_kl",
+    "bernoulli_kl",
     "decompose",
     "dkw_bound",
     "double_descent_risk",
