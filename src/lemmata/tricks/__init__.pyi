@@ -35,6 +35,13 @@ from lemmata.tricks.mean_field import expected_profile as expected_profile
 from lemmata.tricks.normalization import Standardized as Standardized
 from lemmata.tricks.normalization import standardize as standardize
 from lemmata.tricks.normalization import standardize_gradient as standardize_gradient
+from lemmata.tricks.pruned_mlp import PrunedMLP as PrunedMLP
+from lemmata.tricks.pruning import apply_masks as apply_masks
+from lemmata.tricks.pruning import lottery_ticket as lottery_ticket
+from lemmata.tricks.pruning import masks_of as masks_of
+from lemmata.tricks.pruning import prune as prune
+from lemmata.tricks.pruning import remove_masks as remove_masks
+from lemmata.tricks.pruning import shuffled_masks as shuffled_masks
 from lemmata.tricks.signal_propagation import VarianceProfile as VarianceProfile
 from lemmata.tricks.signal_propagation import variance_profile as variance_profile
 from lemmata.tricks.weight_decay import ConstrainedMinimum as ConstrainedMinimum
@@ -64,6 +71,7 @@ __all__ = [
     "InitializedParameter",
     "LayerNorm",
     "Noise",
+    "PrunedMLP",
     "Rotate",
     "Shift",
     "Standardized",
@@ -72,6 +80,7 @@ __all__ = [
     "Trick",
     "VarianceProfile",
     "WeightNormGradients",
+    "apply_masks",
     "apply_tricks",
     "compare",
     "constrained_minimum",
@@ -86,9 +95,14 @@ __all__ = [
     "extended",
     "initialize",
     "l2_penalty",
+    "lottery_ticket",
+    "masks_of",
     "matching_steps",
+    "prune",
+    "remove_masks",
     "scaled_for_inference",
     "shrinkage",
+    "shuffled_masks",
     "smooth_labels",
     "standardize",
     "standardize_gradient",
