@@ -30,6 +30,7 @@ SMALL = {
     "augmentation": {"COUNT": 300},
     "dropout": {"ROWS": 256},
     "skip_gram": {"WORDS": 3000},
+    "glove": {"WORDS": 300},
     "convolution": {
         "SIZES": {
             **dict.fromkeys(["short", "middle", "long"], (1, 1, 1, [(300, 20)])),
