@@ -18,6 +18,7 @@ from lemmata.tricks.comparison import compare as compare
 from lemmata.tricks.distillation import DistillationLoss as DistillationLoss
 from lemmata.tricks.distillation import distill as distill
 from lemmata.tricks.distillation import distillation_loss as distillation_loss
+from lemmata.tricks.dropconnect import DropConnect as DropConnect
 from lemmata.tricks.dropout import Dropout as Dropout
 from lemmata.tricks.dropout import DropoutEnsemble as DropoutEnsemble
 from lemmata.tricks.dropout import dropout_ensemble as dropout_ensemble
@@ -64,6 +65,7 @@ __all__ = [
     "Crop",
     "Cutout",
     "DistillationLoss",
+    "DropConnect",
     "Dropout",
     "DropoutEnsemble",
     "EarlyStopping",

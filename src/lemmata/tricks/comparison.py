@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn.utils import parametrize
 
 from lemmata import validate
 from lemmata.data.examples import Examples
@@ -94,6 +95,13 @@ def _dropped(experiment: Experiment, p: int | float) -> Experiment:
     return experiment
 
 
+def _weights_dropped(experiment: Experiment, p: int | float) -> Experiment:
+    """The weights of every linear layer but the first are dropped, one mask for a batch."""
+    for layer in _linear_layers(experiment, "dropconnect")[1:]:
+        parametrize.register_parametrization(layer, "weight", Dropout(p))
+    return experiment
+
+
 def _normalised(trick: str, norm: Callable[[int], nn.Module]) -> Change:
     def change(experiment: Experiment, _: Any) -> Experiment:
         """The outputs of every linear layer but the last are normalised."""
@@ -158,6 +166,7 @@ TRICKS: dict[str, Trick] = {
     "layernorm": Trick(_normalised("layernorm", LayerNorm)),
     "weightnorm": Trick(_weight_normalised),
     "dropout": Trick(_dropped, 0.3, "dropout"),
+    "dropconnect": Trick(_weights_dropped, 0.3),
     "weight_decay": Trick(_decayed, 0.1, "weight_decay"),
     "label_smoothing": Trick(_smoothed, 0.1),
     "augmentation": Trick(_augmented, 1, "shift"),
