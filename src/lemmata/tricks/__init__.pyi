@@ -16,8 +16,10 @@ from lemmata.tricks.comparison import Trick as Trick
 from lemmata.tricks.comparison import apply_tricks as apply_tricks
 from lemmata.tricks.comparison import compare as compare
 from lemmata.tricks.distillation import DistillationLoss as DistillationLoss
+from lemmata.tricks.distillation import TransferSet as TransferSet
 from lemmata.tricks.distillation import distill as distill
 from lemmata.tricks.distillation import distillation_loss as distillation_loss
+from lemmata.tricks.distillation import transfer_set as transfer_set
 from lemmata.tricks.dropconnect import DropConnect as DropConnect
 from lemmata.tricks.dropout import Dropout as Dropout
 from lemmata.tricks.dropout import DropoutEnsemble as DropoutEnsemble
@@ -78,6 +80,7 @@ __all__ = [
     "Shift",
     "Standardized",
     "TRICKS",
+    "TransferSet",
     "Transformation",
     "Trick",
     "VarianceProfile",
@@ -108,6 +111,7 @@ __all__ = [
     "smooth_labels",
     "standardize",
     "standardize_gradient",
+    "transfer_set",
     "uniform_confusion",
     "variance_profile",
     "weight_norm_gradients",
