@@ -34,19 +34,18 @@ def learn_digits(model, generator, weight_decay):
 KINDS = {"dropout": (0.5, 0.0), "weight decay": (0.0, WEIGHT_DECAY), "nothing": (0.0, 0.0)}
 
 
-def _without_units(draw, kind):
-    """Accuracy with all units; with a quarter of them, in the mean over forty choices."""
+def _without_units(draw, kind, choices):
+    """Accuracy with all units; with those that are left of them, in the mean over the choices."""
     dropout, weight_decay = KINDS[kind]
     model = draw.trained(network, learn_digits, dropout=dropout, weight_decay=weight_decay)
     x, y = digits("test")
-    deleted = [torch.randperm(UNITS, generator=draw.generator) < UNITS // 4 for _ in range(40)]
     with torch.no_grad():
         hidden = model.activations(x)[1]  # (examples, units)
 
         def accuracy(scale):
             return float((model.layers[1](hidden * scale).argmax(1) == y).double().mean())
 
-        few = sum(accuracy(4.0 * kept) for kept in deleted) / len(deleted)
+        few = sum(accuracy(4.0 * kept) for kept in choices) / len(choices)
         return accuracy(1.0), few
 
 
@@ -55,10 +54,9 @@ def _without_units(draw, kind):
 @lie("units depend no more on one another without it", kind="nothing")
 def networks_with_dropout_lose_less_without_units(draw, kind="dropout"):
     """Digits: 128 hidden units of which 32 are left, rescaled, in the mean over forty choices."""
-    (clean, few), others = (
-        _without_units(draw, kind),
-        [_without_units(draw, k) for k in ("nothing", "weight decay")],
-    )
+    choices = [torch.randperm(UNITS, generator=draw.generator) < UNITS // 4 for _ in range(40)]  # the same for all
+    clean, few = _without_units(draw, kind, choices)
+    others = [_without_units(draw, other, choices) for other in ("nothing", "weight decay")]
     return all_of(
         *(reaches(clean, other[0] - 0.02, detail="accuracy with all units, against another's") for other in others),
         reaches(
