@@ -170,8 +170,8 @@ def _state_to_rewind_to(model: nn.Module, rewind: Mapping[str, Tensor]) -> list[
             continue
         before = given.get(_plain_name(name))
         if before is None or before.shape != values.shape:
-            told = "none" if before is None else f"shape {tuple(before.shape)}"
-            raise ValueError(f"rewind must have {_plain_name(name)} of shape {tuple(values.shape)}, got {told}")
+            found = "none" if before is None else f"shape {tuple(before.shape)}"
+            raise ValueError(f"rewind must have {_plain_name(name)} of shape {tuple(values.shape)}, got {found}")
         pairs.append((values, before))
     return pairs
 
@@ -204,8 +204,8 @@ def apply_masks(model: Model, masks: Mapping[str, Tensor]) -> Model:
     for path, (layer, name) in places.items():
         wanted, weight = masks[path], _original(layer, name)
         if wanted.shape != weight.shape or wanted.dtype != torch.bool:
-            told = f"shape {tuple(wanted.shape)} and {wanted.dtype}"
-            raise ValueError(f"masks[{path!r}] must be bool of shape {tuple(weight.shape)}, got {told}")
+            found = f"shape {tuple(wanted.shape)} and {wanted.dtype}"
+            raise ValueError(f"masks[{path!r}] must be bool of shape {tuple(weight.shape)}, got {found}")
     for path, (layer, name) in places.items():
         held = _mask(layer, name)
         if held is None:

@@ -66,17 +66,17 @@ def smoothing_bounds_how_sure_a_net_becomes(draw, classes=1.0, smoothing=0.1):
         bound.append(torch.full((20,), math.log((1 - EPSILON + EPSILON / k) / (EPSILON / k**classes))).double())
         early, late = _gaps(draw, k, 0.0)
         growth.append(late - early)
-    told = all_of(
+    exact = all_of(
         close(torch.cat(found), torch.cat(bound), within=1e-6),
         at_least(
             torch.cat(growth), 2.0, detail="the gap without smoothing grows by log 10 = 2.3 in ten times the steps"
         ),
     )
-    if not told.holds:
-        return told  # decided without training
+    if not exact.holds:
+        return exact  # decided without training
     cap = 1 - EPSILON + EPSILON / 10
     return all_of(
-        told,
+        exact,
         reaches(_sureness(draw, 0.0), 0.99, detail="mean probability of the wrong labels, without smoothing"),
         reaches(_sureness(draw, smoothing), cap + 0.02, at_most=True, detail="with smoothing, against the cap 0.91"),
     )

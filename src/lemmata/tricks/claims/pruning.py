@@ -88,16 +88,16 @@ def tickets_learn_as_fast_as_all_weights(draw, start=itself, by="magnitude"):
     gone, left, counts = _leaves_seven_in_ten(draw, by)
     sizes = [12_800, 20_000, 1_000]
     expected = [sum(n - round(0.3 * n) for n in (m - round(0.3 * m) for m in ms)) for ms in (sizes, [sum(sizes)])]
-    told = all_of(at_least(torch.stack(left), torch.stack(gone)), exactly(counts, expected))
-    if not told.holds:
-        return told  # decided without training
+    exact = all_of(at_least(torch.stack(left), torch.stack(gone)), exactly(counts, expected))
+    if not exact.holds:
+        return exact  # decided without training
     ticket = draw.trained(network, search)
     models, accuracy = _trained(draw, ticket, start)
     still = [layer.weight[~mask] for layer, mask in zip(models[0].layers, masks_of(ticket).values(), strict=True)]
     others = {other: _trained(draw, ticket, other)[1] for other in (all_weights, fresh_values, random_places)}
     words = "of the test digits after thirty steps, with 5.8 % of the weights"
     return all_of(
-        told,
+        exact,
         exactly(int(torch.cat(still).count_nonzero()) if start is itself else 0, 0, detail="zeros that moved"),
         reaches(accuracy, others[all_weights] - 0.1, detail=f"{words}; with all weights, less ten points"),
         reaches(accuracy, others[fresh_values] + 0.05, detail=f"{words}; fresh values, five points more"),
