@@ -29,7 +29,9 @@ SMALL = {
     "hessian_product": {"SIZES": {"cpu": (12, 8, 16)}},
     "augmentation": {"COUNT": 300},
     "dropout": {"ROWS": 256},
+    "pruning": {"SIZES": {"choice": (16, (32,)), "step": (16, (32,))}},
     "skip_gram": {"WORDS": 3000},
+    "glove": {"WORDS": 300},
     "convolution": {
         "SIZES": {
             **dict.fromkeys(["short", "middle", "long"], (1, 1, 1, [(300, 20)])),

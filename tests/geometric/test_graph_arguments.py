@@ -23,6 +23,8 @@ TAKE_FEATURES = {
     "MessagePassing": geometric.MessagePassing(nn.Identity(), nn.Identity()),
     "NodeClassifier": geometric.NodeClassifier("gcn", 4, 2),
     "GraphClassifier": geometric.GraphClassifier("gin", 4, 2),
+    "GraphConvolution": geometric.GraphConvolution(4, 2),
+    "KGNN": geometric.KGNN(4, 2),
     "aggregate_neighbours": geometric.aggregate_neighbours,
     "pool_nodes": lambda x, graph: geometric.pool_nodes(graph, x),
 }
@@ -33,6 +35,8 @@ TAKE_A_GRAPH = {
     "to_networkx": geometric.to_networkx,
     "batch_graphs": lambda graph: geometric.batch_graphs([graph]),
     "same_colours": lambda graph: geometric.same_colours(graph, graph),
+    "same_set_colours": lambda graph: geometric.same_set_colours(graph, graph),
+    "node_sets": geometric.node_sets,
     "sample_neighbours": lambda graph: geometric.sample_neighbours(graph, torch.tensor([0]), [2]),
 }
 GIVEN = [

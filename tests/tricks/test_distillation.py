@@ -10,7 +10,7 @@ from torch.nn import functional
 
 import lemmata
 from lemmata.feedforward.mlp import MLP
-from lemmata.tricks import DistillationLoss, distill, distillation_loss
+from lemmata.tricks import DistillationLoss, distill, distillation_loss, transfer_set
 
 
 @pytest.mark.parametrize("temperature", [0.5, 1, 7.0])
@@ -144,3 +144,50 @@ class Pair(nn.Module):
 def test_a_bad_teacher_is_told(teacher: nn.Module, told: str):
     with pytest.raises((ValueError, TypeError), match=re.escape(told)):
         distill(teacher, nn.Linear(2, 3), torch.ones(4, 2), epochs=1, device="cpu", progress=False)
+
+
+def test_a_transfer_set_is_what_the_teacher_says_of_inputs_like_those_given():
+    teacher, x = nn.Sequential(nn.Linear(3, 8), nn.Dropout(0.5), nn.Linear(8, 2)).double(), torch.randn(40, 3)
+    x = torch.cat([x, torch.ones(40, 1)], 1)[:, [0, 1, 3]].double() * torch.tensor([1.0, 10.0, 5.0])
+    found = transfer_set(teacher, x, size=4000, noise=0.5, generator=torch.Generator().manual_seed(0))
+    assert torch.equal(found.logits, teacher.eval()(found.x).detach())
+    assert not found.logits.requires_grad
+    assert torch.equal(found.x[:, 2], torch.full((4000,), 5.0).double())  # what never changes is not changed
+    spread = found.x.var(0, correction=0)[:2] / x.var(0, correction=0)[:2]
+    assert torch.allclose(spread, torch.full((2,), 1.25).double(), rtol=0.1)
+    plain = transfer_set(teacher, x, batch_size=7)
+    assert torch.equal(plain.x, x)
+    assert torch.allclose(plain.logits, teacher(x).detach())
+    again = transfer_set(teacher, x, size=4000, noise=0.5, generator=torch.Generator().manual_seed(0))
+    assert torch.equal(again.x, found.x)
+
+
+def test_a_transfer_set_teaches_as_the_teacher_itself_does():
+    torch.manual_seed(0)
+    teacher, x, students = nn.Linear(3, 4), torch.randn(64, 3), [nn.Linear(3, 4) for _ in range(2)]
+    students[1].load_state_dict(students[0].state_dict())
+    words = {"epochs": 3, "lr": 0.05, "device": "cpu", "progress": False}
+    asked, told = (
+        distill(teacher, s, data, **words) for s, data in zip(students, (x, transfer_set(teacher, x)), strict=True)
+    )
+    assert asked.scores["agreement"] == pytest.approx(told.scores["agreement"])
+    assert torch.allclose(students[0].weight, students[1].weight, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ({"noise": 0.1}, "noise = 0.1 needs a size"),
+        ({"size": 0}, "size must be >= 1, got 0"),
+        ({"size": 5, "noise": -1.0}, "noise must be >= 0, got -1.0"),
+        ({"batch_size": 0}, "batch_size must be >= 1"),
+    ],
+)
+def test_bad_transfer_sets_are_answered_in_words(words, message: str):
+    with pytest.raises(ValueError, match=message):
+        transfer_set(nn.Linear(3, 2), torch.randn(5, 3), **words)
+    with pytest.raises(ValueError, match=r"x must be \(examples, ...\), got shape \(5,\)"):
+        transfer_set(nn.Linear(3, 2), torch.randn(5))
+    found = transfer_set(nn.Linear(3, 2), torch.randn(5, 3))
+    with pytest.raises(ValueError, match="which a transfer set does not have"):
+        distill(nn.Linear(3, 2), nn.Linear(3, 2), found, hard=0.5)

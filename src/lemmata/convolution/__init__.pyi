@@ -16,6 +16,9 @@ from lemmata.convolution.discrete_convolution import convolve as convolve
 from lemmata.convolution.discrete_convolution import correlate as correlate
 from lemmata.convolution.fourier import fourier_transform as fourier_transform
 from lemmata.convolution.fourier import inverse_fourier_transform as inverse_fourier_transform
+from lemmata.convolution.glove import CoOccurrences as CoOccurrences
+from lemmata.convolution.glove import GloVe as GloVe
+from lemmata.convolution.glove import cooccurrence_counts as cooccurrence_counts
 from lemmata.convolution.inception import GoogLeNet as GoogLeNet
 from lemmata.convolution.inception import GoogLeNetConfig as GoogLeNetConfig
 from lemmata.convolution.inception import InceptionModule as InceptionModule
@@ -61,9 +64,11 @@ __all__ = [
     "BasicResidualBlock",
     "BottleneckResidualBlock",
     "CausalConv1d",
+    "CoOccurrences",
     "DenseBlock",
     "DenseNet",
     "DenseNetConfig",
+    "GloVe",
     "GoogLeNet",
     "GoogLeNetConfig",
     "InceptionModule",
@@ -92,6 +97,7 @@ __all__ = [
     "conv_weight_gradient",
     "convolution_matrix",
     "convolve",
+    "cooccurrence_counts",
     "cooccurring_pairs",
     "correlate",
     "direct_operations",

@@ -14,6 +14,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from lemmata import validate
+from lemmata.convolution.glove import GloVe
 from lemmata.convolution.skip_gram import SkipGram, cooccurring_pairs, thinned, unigram_law
 from lemmata.data.examples import Examples
 from lemmata.data.registry import load
@@ -82,7 +83,7 @@ def learn_word_vectors(
     options: Options = Options(epochs=5, batch_size=256, lr=0.025, schedule="linear", device="cpu"),  # noqa: B008
 ) -> Experiment:
     """Vectors for the words of three plays, or of verses: words in the same company become neighbours."""
-    vocabulary, tokens, held_out = _text_parts(data, config.min_freq)
+    vocabulary, tokens, held_out = frequent_words(data, config.min_freq)
     size = len(vocabulary)
     law = unigram_law(tokens, size)
     # What is learnt from and looked at follows from the text alone: another seed draws other vectors and negatives.
@@ -155,7 +156,7 @@ def _by_counts(
     return lambda words, contexts: counts[words, contexts] / law[contexts]
 
 
-def neighbours(system: SkipGram, vocabulary: Vocabulary, words: Sequence[str]) -> str:
+def neighbours(system: SkipGram | GloVe, vocabulary: Vocabulary, words: Sequence[str]) -> str:
     """A line for each word: those whose vectors point most nearly in the same direction."""
     unknown = [word for word in words if word not in vocabulary.numbers]
     if unknown:
@@ -168,19 +169,20 @@ def neighbours(system: SkipGram, vocabulary: Vocabulary, words: Sequence[str]) -
     )
 
 
-def picture(system: SkipGram, vocabulary: Vocabulary, groups: Mapping[str, str]) -> Figure:
+def picture(system: SkipGram | GloVe, vocabulary: Vocabulary, groups: Mapping[str, str]) -> Figure:
     """Some words in the plane of their vectors' greatest variance."""
     shown = {name: [word for word in words.split() if word in vocabulary.numbers] for name, words in groups.items()}
     shown = {name: words for name, words in shown.items() if words}
     numbers = torch.tensor([vocabulary.numbers[word] for words in shown.values() for word in words], dtype=torch.int64)
-    vectors = functional.normalize(system.given.weight.detach().cpu()[numbers].double(), dim=1)  # (words, dimensions)
+    vectors = system.embed(numbers.to(system.given.weight.device)).detach().cpu().double()
+    vectors = functional.normalize(vectors, dim=1)  # (words, dimensions)
     places = principal_plane(vectors).split([len(words) for words in shown.values()])
     marks = [Points(xy[:, 0], xy[:, 1], name) for name, xy in zip(shown, places, strict=True)]
     note = "; ".join(f"{name}: {' '.join(words)}" for name, words in shown.items())
     return Figure("Words by the company they keep", "first principal axis", "second", marks, note=note)
 
 
-def _text_parts(data: str, min_freq: int) -> tuple[Vocabulary, Tensor, Tensor]:
+def frequent_words(data: str, min_freq: int) -> tuple[Vocabulary, Tensor, Tensor]:
     """The words that are frequent enough, and both parts of the text in them alone."""
     if data == "shakespeare":
         found = load(data, unit="word")

@@ -1,6 +1,10 @@
 """Made by `python3 dev.py lint --fix` from the `__all__` of the files beside this one."""
 
 from lemmata.fast.compiled_library import load_compiled as load_compiled
+from lemmata.fast.glove_sweep import WordTables as WordTables
+from lemmata.fast.glove_sweep import sweep_entries as sweep_entries
+from lemmata.fast.glove_sweep import sweep_entries_compiled as sweep_entries_compiled
+from lemmata.fast.glove_sweep import sweep_entries_in_torch as sweep_entries_in_torch
 from lemmata.fast.perceptron_sweep import block_sweep as block_sweep
 from lemmata.fast.perceptron_sweep import compiled_sweep as compiled_sweep
 from lemmata.fast.perceptron_sweep import fingerprint as fingerprint
@@ -35,6 +39,7 @@ __all__ = [
     "AliasTable",
     "Pair",
     "StepWeights",
+    "WordTables",
     "alias_negatives",
     "alias_table",
     "block_sweep",
@@ -57,6 +62,9 @@ __all__ = [
     "scan_by_steps",
     "scan_path",
     "share_work",
+    "sweep_entries",
+    "sweep_entries_compiled",
+    "sweep_entries_in_torch",
     "sweep_pairs",
     "sweep_pairs_compiled",
     "sweep_pairs_in_torch",

@@ -10,6 +10,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional
+from torch.nn.utils import parametrize
 
 from lemmata import validate
 from lemmata.foundations.activations import ACTIVATION_TABLE, activation
@@ -95,7 +96,7 @@ class MLP(nn.Module):
             if name.endswith("bias"):
                 nn.init.zeros_(values)
             else:
-                last = name == f"{len(self.layers) - 1}.weight"
+                last = name.split(".")[0] == str(len(self.layers) - 1)
                 nn.init.normal_(values, std=(1.0 if last else gain) / math.sqrt(values.shape[1]))
 
     def forward(self, x: Float[Tensor, "batch ..."]) -> Float[Tensor, "batch outputs"]:
@@ -132,6 +133,8 @@ class MLP(nn.Module):
         orders = list(orders)
         if len(orders) != len(self.config.widths):
             raise ValueError(f"orders must have one entry for each of {len(self.config.widths)} hidden layers")
+        if any(parametrize.is_parametrized(layer) for layer in self.layers):
+            raise ValueError("the weights of the layers are parametrised (pruned, or normalised): undo that first")
         twin = copy.deepcopy(self)
         for number, order in enumerate(orders):
             width, own, after = self.config.widths[number], twin.layers[number], twin.layers[number + 1].weight

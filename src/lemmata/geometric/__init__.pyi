@@ -25,6 +25,11 @@ from lemmata.geometric.graph_batches import unbatch_graphs as unbatch_graphs
 from lemmata.geometric.graph_fourier import GraphFourier as GraphFourier
 from lemmata.geometric.graph_laplacian import GraphLaplacian as GraphLaplacian
 from lemmata.geometric.graph_networks import GraphClassifier as GraphClassifier
+from lemmata.geometric.k_gnn import GraphConvolution as GraphConvolution
+from lemmata.geometric.k_gnn import KGNN as KGNN
+from lemmata.geometric.k_gnn import NodeSets as NodeSets
+from lemmata.geometric.k_gnn import node_sets as node_sets
+from lemmata.geometric.k_gnn import same_set_colours as same_set_colours
 from lemmata.geometric.message_passing import MessagePassing as MessagePassing
 from lemmata.geometric.message_passing import aggregate_neighbours as aggregate_neighbours
 from lemmata.geometric.node_networks import NodeClassifier as NodeClassifier
@@ -56,11 +61,14 @@ __all__ = [
     "GINConvolution",
     "Graph",
     "GraphClassifier",
+    "GraphConvolution",
     "GraphFourier",
     "GraphLaplacian",
+    "KGNN",
     "MessagePassing",
     "NeighbourSample",
     "NodeClassifier",
+    "NodeSets",
     "PointFeatures",
     "PointNetClassifier",
     "PointNetFeatures",
@@ -77,12 +85,14 @@ __all__ = [
     "from_scipy",
     "gcn_coupling",
     "neighbour_batches",
+    "node_sets",
     "normalized_adjacency",
     "polynomial_filter",
     "pool_elements",
     "pool_nodes",
     "refine_colours",
     "same_colours",
+    "same_set_colours",
     "sample_neighbours",
     "spectral_convolution",
     "spectral_filter",

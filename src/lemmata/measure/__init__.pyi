@@ -29,6 +29,8 @@ from lemmata.measure.image_quality import psnr as psnr
 from lemmata.measure.image_quality import ssim as ssim
 from lemmata.measure.lanczos import RitzPair as RitzPair
 from lemmata.measure.lanczos import largest_ritz_pair as largest_ritz_pair
+from lemmata.measure.linear_probe import LinearProbe as LinearProbe
+from lemmata.measure.linear_probe import fit_linear_probe as fit_linear_probe
 from lemmata.measure.probable_norm import probable_spectral_norm as probable_spectral_norm
 from lemmata.measure.segmentation_measures import dice as dice
 from lemmata.measure.segmentation_measures import intersection_over_union as intersection_over_union
@@ -57,6 +59,7 @@ __all__ = [
     "GaussNewtonOperator",
     "GradientNoise",
     "HessianOperator",
+    "LinearProbe",
     "LossRise",
     "NearTwins",
     "Reliability",
@@ -76,6 +79,7 @@ __all__ = [
     "effective_sample_size",
     "equal_groups",
     "extreme_eigenpairs",
+    "fit_linear_probe",
     "fit_temperature",
     "gradient_noise_scale",
     "hessian_sharpness",

@@ -32,6 +32,12 @@ from lemmata.transformers.patches import cut_into_patches as cut_into_patches
 from lemmata.transformers.positions import LearnedPositions as LearnedPositions
 from lemmata.transformers.positions import SinusoidalPositions as SinusoidalPositions
 from lemmata.transformers.positions import sinusoidal_encoding as sinusoidal_encoding
+from lemmata.transformers.preferences import Comparisons as Comparisons
+from lemmata.transformers.preferences import DPO as DPO
+from lemmata.transformers.preferences import RewardModel as RewardModel
+from lemmata.transformers.preferences import aligned_distribution as aligned_distribution
+from lemmata.transformers.preferences import answer_log_likelihood as answer_log_likelihood
+from lemmata.transformers.preferences import preference_loss as preference_loss
 from lemmata.transformers.pretrained import Fields as Fields
 from lemmata.transformers.pretrained import Stored as Stored
 from lemmata.transformers.pretrained import read_pretrained as read_pretrained
@@ -74,7 +80,9 @@ __all__ = [
     "BertOutput",
     "BytePairEncoding",
     "CleanedCharacters",
+    "Comparisons",
     "CrossAttention",
+    "DPO",
     "Encoding",
     "FeedForward",
     "Fields",
@@ -90,6 +98,7 @@ __all__ = [
     "PretrainingOutput",
     "QuestionAnswerer",
     "Remembered",
+    "RewardModel",
     "SelfAttention",
     "SentenceClassifier",
     "SentenceEncoder",
@@ -111,6 +120,8 @@ __all__ = [
     "ViT",
     "ViTConfig",
     "WordPiece",
+    "aligned_distribution",
+    "answer_log_likelihood",
     "answer_log_probabilities",
     "attention",
     "attention_maps",
@@ -128,6 +139,7 @@ __all__ = [
     "next_token_distribution",
     "passage_mask",
     "pooled_tokens",
+    "preference_loss",
     "read_pretrained",
     "rotate",
     "sinusoidal_encoding",

@@ -16,8 +16,11 @@ from lemmata.tricks.comparison import Trick as Trick
 from lemmata.tricks.comparison import apply_tricks as apply_tricks
 from lemmata.tricks.comparison import compare as compare
 from lemmata.tricks.distillation import DistillationLoss as DistillationLoss
+from lemmata.tricks.distillation import TransferSet as TransferSet
 from lemmata.tricks.distillation import distill as distill
 from lemmata.tricks.distillation import distillation_loss as distillation_loss
+from lemmata.tricks.distillation import transfer_set as transfer_set
+from lemmata.tricks.dropconnect import DropConnect as DropConnect
 from lemmata.tricks.dropout import Dropout as Dropout
 from lemmata.tricks.dropout import DropoutEnsemble as DropoutEnsemble
 from lemmata.tricks.dropout import dropout_ensemble as dropout_ensemble
@@ -35,6 +38,13 @@ from lemmata.tricks.mean_field import expected_profile as expected_profile
 from lemmata.tricks.normalization import Standardized as Standardized
 from lemmata.tricks.normalization import standardize as standardize
 from lemmata.tricks.normalization import standardize_gradient as standardize_gradient
+from lemmata.tricks.pruned_mlp import PrunedMLP as PrunedMLP
+from lemmata.tricks.pruning import apply_masks as apply_masks
+from lemmata.tricks.pruning import lottery_ticket as lottery_ticket
+from lemmata.tricks.pruning import masks_of as masks_of
+from lemmata.tricks.pruning import prune as prune
+from lemmata.tricks.pruning import remove_masks as remove_masks
+from lemmata.tricks.pruning import shuffled_masks as shuffled_masks
 from lemmata.tricks.signal_propagation import VarianceProfile as VarianceProfile
 from lemmata.tricks.signal_propagation import variance_profile as variance_profile
 from lemmata.tricks.weight_decay import ConstrainedMinimum as ConstrainedMinimum
@@ -57,6 +67,7 @@ __all__ = [
     "Crop",
     "Cutout",
     "DistillationLoss",
+    "DropConnect",
     "Dropout",
     "DropoutEnsemble",
     "EarlyStopping",
@@ -64,14 +75,17 @@ __all__ = [
     "InitializedParameter",
     "LayerNorm",
     "Noise",
+    "PrunedMLP",
     "Rotate",
     "Shift",
     "Standardized",
     "TRICKS",
+    "TransferSet",
     "Transformation",
     "Trick",
     "VarianceProfile",
     "WeightNormGradients",
+    "apply_masks",
     "apply_tricks",
     "compare",
     "constrained_minimum",
@@ -86,12 +100,18 @@ __all__ = [
     "extended",
     "initialize",
     "l2_penalty",
+    "lottery_ticket",
+    "masks_of",
     "matching_steps",
+    "prune",
+    "remove_masks",
     "scaled_for_inference",
     "shrinkage",
+    "shuffled_masks",
     "smooth_labels",
     "standardize",
     "standardize_gradient",
+    "transfer_set",
     "uniform_confusion",
     "variance_profile",
     "weight_norm_gradients",

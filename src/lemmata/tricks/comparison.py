@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn.utils import parametrize
 
 from lemmata import validate
 from lemmata.data.examples import Examples
@@ -94,6 +95,13 @@ def _with_dropout(experiment: Experiment, p: int | float) -> Experiment:
     return experiment
 
 
+def _with_dropconnect(experiment: Experiment, p: int | float) -> Experiment:
+    """The weights of every linear layer but the first are dropped, one mask for a batch."""
+    for layer in _linear_layers(experiment, "dropconnect")[1:]:
+        parametrize.register_parametrization(layer, "weight", Dropout(p))
+    return experiment
+
+
 def _with_normalization(trick: str, norm: Callable[[int], nn.Module]) -> Change:
     def change(experiment: Experiment, _: Any) -> Experiment:
         """The outputs of every linear layer but the last are normalised."""
@@ -158,6 +166,7 @@ TRICKS: dict[str, Trick] = {
     "layernorm": Trick(_with_normalization("layernorm", LayerNorm)),
     "weightnorm": Trick(_weight_normalised),
     "dropout": Trick(_with_dropout, 0.3, "dropout"),
+    "dropconnect": Trick(_with_dropconnect, 0.3),
     "weight_decay": Trick(_with_weight_decay, 0.1, "weight_decay"),
     "label_smoothing": Trick(_with_smoothing, 0.1),
     "augmentation": Trick(_with_augmentation, 1, "shift"),

@@ -1,7 +1,8 @@
 r"""Distillation: a student learns the tempered probabilities of its teacher."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
+import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional
@@ -14,7 +15,7 @@ from lemmata.train.evaluation_mode import evaluating
 from lemmata.train.loop import fit
 from lemmata.train.run import Run
 
-__all__ = ["DistillationLoss", "distill", "distillation_loss"]
+__all__ = ["DistillationLoss", "TransferSet", "distill", "distillation_loss", "transfer_set"]
 
 
 @system("distillation_loss", title="Tempered cross-entropy of a student", kind="function")
@@ -97,6 +98,63 @@ class DistillationLoss(nn.Module):
         return f"temperature={self.temperature}, hard={self.hard}"
 
 
+class TransferSet(NamedTuple):
+    """Inputs and what a teacher says of them: all that a student is given in place of labels.
+
+    Shapes:
+        x: (size, ...), logits: (size, classes)
+    """
+
+    x: Tensor
+    logits: Tensor
+
+
+@system("transfer_set", title="Inputs labelled by a teacher", kind="function")
+def transfer_set(
+    teacher: nn.Module,
+    x: Float[Tensor, "examples ..."],
+    size: int | None = None,
+    noise: int | float = 0.0,
+    generator: torch.Generator | None = None,
+    batch_size: int = 1024,
+) -> TransferSet:
+    r"""Label inputs by a teacher, once and for all; with a `size`, so many inputs that are generated from those given.
+
+    $$ \tilde x = x_I + \mathrm{noise} \cdot s \odot \varepsilon, \qquad I \sim \mathrm{Unif}\{1, \dots, n\}, \quad
+       \varepsilon \sim \mathcal N(0, \mathbf 1), \qquad \text{labels } F(\tilde x) $$
+
+    Each generated input is a given one, drawn with replacement, plus noise of so many standard deviations $s$ of every
+    feature over the given inputs: draws from a smoothed estimate of their distribution. True labels are not needed, of
+    any. The teacher is asked in evaluation mode and stays as it is.
+
+    Shapes:
+        x: (examples, ...)    returns: x (size, ...), logits (size, classes)
+
+    Claims: distill.transfer_set
+    Source: C. Bucila, R. Caruana and A. Niculescu-Mizil, Model compression (2006).
+    Differs: they exchange features between neighbours; noise of a given size needs no distances.
+
+    >>> found = transfer_set(nn.Linear(2, 3), torch.randn(50, 2), size=1000, noise=0.1)
+    >>> found.x.shape, found.logits.shape
+    (torch.Size([1000, 2]), torch.Size([1000, 3]))
+    """
+    validate.number("noise", noise, least=0)
+    validate.count("batch_size", batch_size)
+    if validate.floating("x", x).ndim < 2:
+        raise ValueError(f"x must be (examples, ...), got shape {tuple(x.shape)}")
+    if size is None:
+        if noise:
+            raise ValueError(f"noise = {noise:g} needs a size, the number of inputs to be generated")
+    else:
+        validate.count("size", size)
+        spread = x.std(0, correction=0)  # (...) of an example; zero where a feature never changes
+        chosen = torch.randint(len(x), (size,), generator=generator).to(x.device)
+        drawn = torch.randn((size, *x.shape[1:]), generator=generator, dtype=x.dtype).to(x.device)
+        x = x[chosen] + noise * spread * drawn  # (size, ...)
+    with evaluating(teacher):
+        return TransferSet(x, torch.cat([_teacher_logits(teacher, part) for part in x.split(batch_size)]))
+
+
 @system("distill", title="Distillation", kind="function")
 def distill(
     teacher: nn.Module,
@@ -110,9 +168,10 @@ def distill(
 
     `data`, `validation` and all other options are those of `lemmata.fit`: `(x, y)`, or `x` alone where `hard` is 0.
     The teacher is asked in evaluation mode, batch by batch, so that it sees what the student sees; it stays as it is.
+    Where `data` is a `TransferSet`, the teacher has answered before: `distill(teacher, student, transfer_set(...))`.
     The score `agreement` is the fraction of examples on which both prefer the same class.
 
-    Claims: distill
+    Claims: distill, distill.transfer_set
     Source: Hinton, Vinyals and Dean (2015); C. Bucila, R. Caruana and A. Niculescu-Mizil, Model compression (2006).
 
     >>> teacher, student, x = nn.Linear(2, 3), nn.Linear(2, 3), torch.randn(200, 2)
@@ -123,6 +182,8 @@ def distill(
     objective = DistillationLoss(temperature, hard)
 
     def answers(batch: Examples) -> tuple[Tensor, Tensor, Tensor | None]:
+        if ANSWERS in batch.columns:
+            return batch.x, batch.columns[ANSWERS], None
         inputs, y = inputs_and_target(batch)
         if len(inputs) > 1:
             raise ValueError(f"data must have one input x beside the target y, got {' and '.join(inputs)}")
@@ -142,7 +203,14 @@ def distill(
         same = (found.argmax(-1) == wanted.argmax(-1)).double().mean()
         return {"loss": objective(found, wanted, y), "agreement": same.detach()}
 
+    if isinstance(data, TransferSet):
+        if hard:
+            raise ValueError(f"hard = {hard:g} needs the labels y, which a transfer set does not have")
+        data = {"x": data.x, ANSWERS: data.logits}
     return fit(student, data, loss=loss, **options)
+
+
+ANSWERS = "logits of the teacher"  # the column of a transfer set
 
 
 def _teacher_logits(teacher: nn.Module, x: Tensor) -> Tensor:

@@ -1,5 +1,6 @@
 """BERT: what it computes, the two tasks it is taught, and what it is to see both sides of a hidden token."""
 
+import copy
 import math
 
 import torch
@@ -329,3 +330,64 @@ def neighbours_are_told_from_strangers(draw, fraction=0.5, summary=first_place, 
         close(model(*some).next_sentence, expected),
         reaches((told == fresh.follows).double().mean(), 0.9, detail="of 1,000 pairs in two topics"),
     )
+
+
+# --- few labels ---
+
+
+def teach_mixed(model, generator, steps=200):
+    """As `teach_both`, on texts of the same words without topics: every word is any word."""
+    optimizer = torch.optim.Adam(model.parameters(), lr=2e-3)
+    for _ in range(steps):
+        pairs = draw_pairs(topics(generator), 64, CLS, SEP, generator=generator)
+        words = torch.randint(4, 16, pairs.x.shape, generator=generator)
+        mixed = torch.where(pairs.x >= 4, words, pairs.x)
+        x, targets = mask_tokens(mixed, 16, MASK, [0, CLS, SEP], generator=generator)
+        optimizer.zero_grad()
+        model.losses(x, targets, *pairs[1:])["loss"].backward()
+        optimizer.step()
+
+
+def of_two_topics(count, generator, words=6):
+    """Sentences of three words, and which topic they are of."""
+    y = torch.arange(count) % 2
+    x = torch.randint(words, (count, 3), generator=generator) + 4 + words * y[:, None]
+    return functional.pad(functional.pad(x, (1, 0), value=CLS), (0, 1), value=SEP), y
+
+
+def fine_tuned(draw, model, labels, steps=40):
+    """The accuracy that a copy of an encoder and a new layer reach on new sentences, from so many labelled ones."""
+    encoder, last = copy.deepcopy(model.encoder).train(), nn.Linear(32, 2)
+    optimizer = torch.optim.Adam([*encoder.parameters(), *last.parameters()], lr=2e-3)
+    (x, y), (new, right) = (of_two_topics(count, draw.generator) for count in (labels, 400))
+    for _ in range(steps):
+        optimizer.zero_grad()
+        functional.cross_entropy(last(encoder(x, torch.zeros_like(x)).tokens.mean(1)), y).backward()
+        optimizer.step()
+    with torch.no_grad():
+        return (last(encoder(new, torch.zeros_like(new)).tokens.mean(1)).argmax(1) == right).double().mean()
+
+
+@claim("bert.pretraining_gain")
+@lie("the gain comes from any text of the same words", taught=teach_mixed)
+@lie("the encoder from scratch does as well with few labels", few=64)
+@lie("the gain stays when there are many labels", many=2)
+def pretraining_pays_when_labels_are_few(draw, taught=teach_both, few=2, many=64):
+    """Sentences of two topics: an encoder that has read unlabelled pairs, one that has read words alone, a new one."""
+    encoders = {
+        "read": draw.trained(small_bert, taught, vocab_size=16),
+        "words": draw.trained(small_bert, teach_mixed, vocab_size=16),
+        "new": small_bert(16),
+    }
+    reached = {
+        name: torch.stack([fine_tuned(draw, encoder, few) for _ in range(8)]).mean()
+        for name, encoder in encoders.items()
+    }
+    at_last = {name: fine_tuned(draw, encoders[name], many) for name in ("read", "new")}
+    return all_of(
+        reaches(reached["read"], 0.97, detail="with few labels"),
+        reaches(reached["new"], 0.95, at_most=True, detail="from scratch, with few labels"),
+        reaches(reached["words"], 0.95, at_most=True, detail="having read words without topics, with few labels"),
+        reaches(at_last["read"] - at_last["new"], 0.05, at_most=True, detail="gain with many labels"),
+        reaches(at_last["new"], 0.95, detail="from scratch, with many labels"),
+    )  # fmt: skip
