@@ -82,7 +82,7 @@ def made(name: str, stated: list[dict[str, Any]]) -> Rows:
     yield "systems", f"{len(systems)}, with a recipe {sum(system['trains'] for system in systems)}"
     labs = [path for path in PACKAGE.glob("lab/site/work/*_lab.py") if f'"chapter": "{name}"' in path.read_text()]
     yield "labs", f"{len(labs)}: " + ", ".join(sorted(path.stem.removesuffix("_lab") for path in labs))
-    entries = [path.read_text(encoding="utf-8") for path in PACKAGE.glob("bench/contests/*.py")]
+    entries = [path.read_text(encoding="utf-8") for path in PACKAGE.glob("bench/contests/**/*.py")]
     named = {
         found
         for text in entries

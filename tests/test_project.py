@@ -1,6 +1,7 @@
 """The habits of the house: file sizes, forbidden calls, docstrings, no registries, and papers that agree."""
 
 import ast
+import collections
 import importlib.util
 import json
 import os
@@ -52,6 +53,13 @@ def test_no_file_is_longer_than_400_lines():
         return lines if lines > 400 else 0
 
     assert not of_each(SOURCES, length), "split them along their subjects"
+
+
+def test_no_folder_of_the_package_holds_more_than_40_files():
+    folders = collections.Counter(path.parent for path in PACKAGE)
+    assert not {name(folder): files for folder, files in folders.items() if files > 40}, (
+        "divide them along their subjects"
+    )
 
 
 def test_private_functions_say_their_noun():

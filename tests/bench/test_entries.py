@@ -4,7 +4,7 @@ import importlib
 
 import pytest
 
-from lemmata.bench.registry import entries
+from lemmata.bench.registry import FOLDER, entries
 from lemmata.bench.results import disagreements
 from lemmata.bench.rounds import Measured, installed
 
@@ -57,9 +57,13 @@ CASES = [
 ]
 
 
+def module_of(entry):
+    return "lemmata.bench.contests." + ".".join(entry.path.relative_to(FOLDER).with_suffix("").parts)
+
+
 def answers(entry, case):
     """What each contender computes; a limit computes nothing, but must run."""
-    module = importlib.import_module(f"lemmata.bench.contests.{entry.path.stem}")
+    module = importlib.import_module(module_of(entry))
     problem = getattr(module, entry.problem)(case, "cpu")
     for one in entry.contenders_for(case):
         if not one.needs or installed(one.needs):
@@ -71,7 +75,7 @@ def answers(entry, case):
 def test_contenders_agree(monkeypatch, name, case):
     entry = entries()[name]
     for word, size in SMALL.get(entry.path.stem, {}).items():
-        monkeypatch.setattr(f"lemmata.bench.contests.{entry.path.stem}.{word}", size)
+        monkeypatch.setattr(f"{module_of(entry)}.{word}", size)
     measured = list(answers(entry, case))
     disagreements(measured, entry.within)
     assert [one.reason for one in measured] == [""] * len(measured)

@@ -20,7 +20,7 @@ from lemmata.generalization import (
     test_set_bound,
     vc_bound,
 )
-from lemmata.generalization.pac_bayes import NAMES, _catoni
+from lemmata.generalization.pac_bayes import NAMES, _catoni_bound
 
 ERRORS = [0.0, 1e-6, 0.03, 0.4, 0.9, 1.0]
 GRID = [*itertools.product(ERRORS, [0.0, 0.1, 7.0, 1e4], [1, 30, 10**6], [0.01, 0.95])]
@@ -41,11 +41,11 @@ def test_the_inverse_is_the_least_of_catonis_forms(error, divergence):
     best = float(kl_inverse(error, divergence))
     error, divergence = (torch.tensor(part, dtype=torch.float64) for part in (error, divergence))
     betas = torch.logspace(-3, 2, 400, dtype=torch.float64)
-    forms = torch.stack([_catoni(error, divergence, float(beta)) for beta in betas])
+    forms = torch.stack([_catoni_bound(error, divergence, float(beta)) for beta in betas])
     assert float(forms.min()) >= best * (1 - 1e-9)
     if 0 < error < best < 1 - 1e-9:  # its slope is the logarithm of the ratio of the odds
         beta = math.log(best / (1 - best)) - math.log(float(error) / (1 - float(error)))
-        assert float(_catoni(error, divergence, beta)) == pytest.approx(best, rel=1e-6)
+        assert float(_catoni_bound(error, divergence, beta)) == pytest.approx(best, rel=1e-6)
 
 
 @pytest.mark.parametrize("form", sorted(NAMES))

@@ -68,14 +68,14 @@ class ChainLearner:
         """One transition of every chain."""
         if len(batch) != len(self.train):
             raise ValueError(f"batch_size must be at least {len(self.train)}: chains need the gradient of all examples")
-        warmup = self._begun() if self.warmup is None else self.warmup
+        warmup = self._begin_chains() if self.warmup is None else self.warmup
         if warmup.done < self.transitions:
             self.state_, transition = warmup.step(self.state_, self.streams)
         else:
             self.state_, transition = warmup.kernel.step(self.state_, self.streams)
             self.drawn += 1
             self.accepted += float(transition.acceptance.mean())
-        self._keep()
+        self._keep_positions()
         energy = -float(self.state_.log_density.mean()) / len(self.train)
         return {
             "loss": energy,
@@ -104,10 +104,10 @@ class ChainLearner:
 
     # --- How it begins, and what is kept ---
 
-    def _begun(self) -> Warmup:
+    def _begin_chains(self) -> Warmup:
         """The chains where they start, or where a run before stopped, on the device that `fit` has chosen."""
         home = next(self.ensemble.parameters())
-        energy = self._energy(home)
+        energy = self._energy_at_home(home)
         kernel = self.kernel(energy.log_density)
         self.warmup = warmup = Warmup(kernel, self.transitions, energy.dimension, "diagonal")
         if self._restored is None:
@@ -121,12 +121,12 @@ class ChainLearner:
         self._restored = None
         return warmup
 
-    def _energy(self, home: Tensor) -> PosteriorEnergy:
+    def _energy_at_home(self, home: Tensor) -> PosteriorEnergy:
         train = self.train.to(home.device)
         x, y = (part.to(home.dtype) if part.is_floating_point() else part for part in (train.x, train.y))
         return posterior_energy(self.ensemble.member(0).eval(), (x, y), self.prior_variance, loss=self.loss)
 
-    def _keep(self) -> None:
+    def _keep_positions(self) -> None:
         """The positions into the members whose turn it is; while the chains warm up, into the first."""
         if self.drawn % self.every == 0:
             turn = max(self.drawn // self.every - 1, 0)

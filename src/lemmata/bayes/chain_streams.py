@@ -39,17 +39,17 @@ class ChainStreams:
 
     def normal(self, like: Tensor) -> Tensor:
         """Normal numbers of the shape, dtype and device of `like`, whose first axis are the chains."""
-        return self._next("normal", like)
+        return self._next_numbers("normal", like)
 
     def uniform(self, like: Tensor) -> Tensor:
         """One number in [0, 1) for each chain, in the dtype and on the device of `like`."""
-        return self._next("uniform", like[:, :0].sum(1) if like.ndim > 1 else like)
+        return self._next_numbers("uniform", like[:, :0].sum(1) if like.ndim > 1 else like)
 
     def shared(self) -> float:
         """One number in [0, 1) for all chains together."""
         taken = self._taken.get("shared", 0)
         self._taken["shared"] = taken + 1
-        return _hash(self.seed, "shared", taken) / 2**63
+        return _hash_of_parts(self.seed, "shared", taken) / 2**63
 
     def state_dict(self) -> dict[str, Any]:
         """Where the streams stand: plain numbers."""
@@ -60,7 +60,7 @@ class ChainStreams:
         self.seed, self.first, self._taken = state["seed"], state["first"], dict(state["taken"])
         self._blocks = {}
 
-    def _next(self, kind: str, like: Tensor) -> Tensor:
+    def _next_numbers(self, kind: str, like: Tensor) -> Tensor:
         if len(like) != self.chains:
             raise ValueError(f"the streams are those of {self.chains} chains, got a tensor of {len(like)}")
         shape = tuple(like.shape[1:])
@@ -68,16 +68,16 @@ class ChainStreams:
         taken = self._taken.get(name, 0)
         rows = max(1, min(64, BLOCK // max(1, math.prod(shape))))
         if taken % rows == 0 or name not in self._blocks:
-            self._blocks[name] = self._block(kind, name, taken // rows, (rows, *shape), like)
+            self._blocks[name] = self._draw_block(kind, name, taken // rows, (rows, *shape), like)
         self._taken[name] = taken + 1
         return self._blocks[name][taken % rows]
 
-    def _block(self, kind: str, name: str, number: int, shape: tuple[int, ...], like: Tensor) -> Tensor:
+    def _draw_block(self, kind: str, name: str, number: int, shape: tuple[int, ...], like: Tensor) -> Tensor:
         """Numbers for so many transitions: (transitions, chains, ...)."""
         block = like.new_empty(self.chains, *shape)
         generator = Generator(like.device)
         for chain in range(self.chains):
-            generator.manual_seed(_hash(self.seed, name, self.first + chain, number))
+            generator.manual_seed(_hash_of_parts(self.seed, name, self.first + chain, number))
             if kind == "normal":
                 block[chain].normal_(generator=generator)
             else:
@@ -85,7 +85,7 @@ class ChainStreams:
         return block.transpose(0, 1).contiguous()
 
 
-def _hash(*parts: object) -> int:
+def _hash_of_parts(*parts: object) -> int:
     """63 bits that depend on all the parts, the same on every machine."""
     text = "/".join(map(str, parts)).encode()
     return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "big") >> 1

@@ -59,14 +59,14 @@ class ChEES(HamiltonianMonteCarlo):
 
     def step(self, state: SlopeState, generator: Random) -> tuple[SlopeState, Transition]:
         """One transition of every chain."""
-        now, transition, _ = self.propose_and_choose(state, generator, self._leapfrogs(shared_uniform(generator)))
+        now, transition, _ = self.propose_and_choose(state, generator, self._leapfrog_count(shared_uniform(generator)))
         return now, transition
 
     def step_and_slope(self, state: SlopeState, generator: Random) -> tuple[SlopeState, Transition, float]:
         r"""One transition, and the derivative of the criterion by $\log T$, estimated from all chains."""
         fraction = shared_uniform(generator)
-        now, transition, proposed = self.propose_and_choose(state, generator, self._leapfrogs(fraction))
-        return now, transition, self._slope(state, proposed, transition)
+        now, transition, proposed = self.propose_and_choose(state, generator, self._leapfrog_count(fraction))
+        return now, transition, self._length_slope(state, proposed, transition)
 
     def tuned(self: Own, **settings: Any) -> Own:
         """The same kernel with another step, mass or length."""
@@ -79,10 +79,10 @@ class ChEES(HamiltonianMonteCarlo):
         """One leapfrog of this length in a transition."""
         return self.tuned(step=step, length=step)
 
-    def _leapfrogs(self, fraction: float) -> int:
+    def _leapfrog_count(self, fraction: float) -> int:
         return min(max(math.ceil(fraction * self.length / self.step_length), 1), LONGEST)
 
-    def _slope(self, state: SlopeState, proposed: Proposed, transition: Transition) -> float:
+    def _length_slope(self, state: SlopeState, proposed: Proposed, transition: Transition) -> float:
         weight = torch.where(proposed.end.position.isfinite().all(1), transition.acceptance, 0.0)
         weight = weight / weight.sum().clamp(min=1e-30)
         end = torch.where(weight[:, None] > 0, proposed.end.position, state.position)

@@ -76,15 +76,15 @@ class PosteriorEnergy:
         self.named = {name: value for name, value in model.named_parameters() if value.requires_grad}
         if not self.named:
             raise ValueError("model has no parameter that requires a gradient: there is nothing to infer")
-        self.x, self.y = _examples(data, next(iter(self.named.values())))
+        self.x, self.y = _checked_examples(data, next(iter(self.named.values())))
         self.data_size = len(self.y)
         self.noise = None if noise is None else validate.positive("noise", noise)
         self.loss = loss or self._usual_loss()
         if loss is not None and noise is not None:
             raise ValueError("noise belongs to the usual loss of numbers: leave it out where loss is given")
-        self.precision = {name: 1 / value for name, value in _variances(prior_variance, self.named).items()}
+        self.precision = {name: 1 / value for name, value in _prior_variances(prior_variance, self.named).items()}
         self._tried: set[bool] = set()
-        self._try()
+        self._try_modes()
 
     @property
     def dimension(self) -> int:
@@ -98,7 +98,7 @@ class PosteriorEnergy:
 
     def __call__(self, theta: Float[Tensor, "*draws dimension"] | None = None) -> Float[Tensor, "*draws"]:
         """The energy at flat parameters, or at the model's own, with gradients to either."""
-        return self._of(theta, self.x, self.y)
+        return self._energy_of_draw(theta, self.x, self.y)
 
     def log_density(self, theta: Float[Tensor, "*draws dimension"]) -> Float[Tensor, "*draws"]:
         """Minus the energy: what samplers take."""
@@ -106,12 +106,12 @@ class PosteriorEnergy:
 
     def on(self, batch: Any, theta: Float[Tensor, "*draws dimension"] | None = None) -> Float[Tensor, "*draws"]:
         """The energy as a batch estimates it, without bias: the mean loss of the batch, the size of all data."""
-        x, y = _examples(batch, next(iter(self.named.values())))
-        return self._of(theta, x, y)
+        x, y = _checked_examples(batch, next(iter(self.named.values())))
+        return self._energy_of_draw(theta, x, y)
 
     def unflattened(self, theta: Float[Tensor, "*draws dimension"]) -> dict[str, Tensor]:
         """Flat parameters by name, in the model's shapes with the same leading axes: for `functional_call`."""
-        parts = self._checked(theta).split([value.numel() for value in self.named.values()], dim=-1)
+        parts = self._checked_theta(theta).split([value.numel() for value in self.named.values()], dim=-1)
         shapes = [(*theta.shape[:-1], *value.shape) for value in self.named.values()]
         return {name: part.reshape(shape) for name, part, shape in zip(self.named, parts, shapes, strict=True)}
 
@@ -124,22 +124,22 @@ class PosteriorEnergy:
 
     # --- The energy ---
 
-    def _try(self) -> None:
+    def _try_modes(self) -> None:
         """Once in each mode the model is found in, training or evaluation, see that it answers as it must."""
         if self.model.training not in self._tried:
             outputs = _outputs_alike(self.model, self.x[:PROBED])
             self._mean_loss(outputs, self.y[:PROBED])
             self._tried.add(self.model.training)
 
-    def _of(self, theta: Tensor | None, x: Tensor, y: Tensor) -> Tensor:
-        self._try()
+    def _energy_of_draw(self, theta: Tensor | None, x: Tensor, y: Tensor) -> Tensor:
+        self._try_modes()
         if theta is None:
-            return self._energy(self.named, x, y)
-        flat = self._checked(theta).reshape(-1, self.dimension)  # (draws, dimension)
-        found = vmap(self._energy, in_dims=(0, None, None))(self.unflattened(flat), x, y)  # (draws,)
+            return self._total_energy(self.named, x, y)
+        flat = self._checked_theta(theta).reshape(-1, self.dimension)  # (draws, dimension)
+        found = vmap(self._total_energy, in_dims=(0, None, None))(self.unflattened(flat), x, y)  # (draws,)
         return found.reshape(theta.shape[:-1])
 
-    def _energy(self, named: Mapping[str, Tensor], x: Tensor, y: Tensor) -> Tensor:
+    def _total_energy(self, named: Mapping[str, Tensor], x: Tensor, y: Tensor) -> Tensor:
         outputs = functional_call(self.model, dict(named), (x,))
         squares = [self.precision[name] / 2 * value.square().sum() for name, value in named.items()]
         return self.data_size * self._mean_loss(outputs, y) + torch.stack(squares).sum()
@@ -163,14 +163,14 @@ class PosteriorEnergy:
 
     def _squared_error(self, outputs: Tensor, y: Tensor) -> Tensor:
         assert self.noise is not None
-        squares = (_fitting(outputs, y) - y).square() / (2 * self.noise**2)
+        squares = (_fit_outputs(outputs, y) - y).square() / (2 * self.noise**2)
         return squares.reshape(len(y), -1).sum(1)
 
-    def _checked(self, theta: Tensor) -> Tensor:
+    def _checked_theta(self, theta: Tensor) -> Tensor:
         return validate.last_axis("theta", theta, self.dimension, "parameter")
 
 
-def _examples(data: Any, like: Tensor) -> tuple[Tensor, Tensor]:
+def _checked_examples(data: Any, like: Tensor) -> tuple[Tensor, Tensor]:
     """Inputs and targets, as many of each, finite, in the numbers of the model."""
     if isinstance(data, Examples):
         data = data.x, data.y
@@ -187,7 +187,7 @@ def _examples(data: Any, like: Tensor) -> tuple[Tensor, Tensor]:
     return x, y
 
 
-def _variances(prior_variance: Any, named: Mapping[str, Tensor]) -> dict[str, float]:
+def _prior_variances(prior_variance: Any, named: Mapping[str, Tensor]) -> dict[str, float]:
     if not isinstance(prior_variance, Mapping):
         return dict.fromkeys(named, validate.positive("prior_variance", prior_variance))
     if prior_variance.keys() != named.keys():
@@ -203,7 +203,7 @@ def _cross_entropy(outputs: Tensor, y: Tensor) -> Tensor:
     return functional.cross_entropy(outputs, y, reduction="none")
 
 
-def _fitting(outputs: Tensor, y: Tensor) -> Tensor:
+def _fit_outputs(outputs: Tensor, y: Tensor) -> Tensor:
     """Outputs in the shape of the targets; of (n, 1) and (n,) the difference would be n x n."""
     if outputs.shape not in (y.shape, (*y.shape, 1)):
         raise ValueError(f"y must have the shape of the outputs {tuple(outputs.shape)}, got {tuple(y.shape)}")

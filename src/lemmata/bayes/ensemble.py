@@ -82,7 +82,7 @@ class Ensemble(nn.Module):
         found = list(members)
         if not found or not all(isinstance(member, nn.Module) for member in found):
             raise TypeError("members must hold at least one nn.Module, and nothing else")
-        signs = [_kinds(member) for member in found]
+        signs = [_tensor_kinds(member) for member in found]
         for number, (member, sign) in enumerate(zip(found, signs, strict=True)):
             if type(member) is not type(found[0]) or sign != signs[0]:
                 raise ValueError(f"members must be of one kind and size, but member {number} differs from member 0")
@@ -95,7 +95,7 @@ class Ensemble(nn.Module):
         named = dict([*one.named_parameters(), *one.named_buffers()])
         kept = {name: nn.Parameter(v.detach(), named[name].requires_grad) for name, v in parameters.items()}
         # The first member's modules, with the stacked values wherever they hold one of its own.
-        self.stacked = _copied(one, [(named[name], value) for name, value in [*kept.items(), *buffers.items()]])
+        self.stacked = _copy_with(one, [(named[name], value) for name, value in [*kept.items(), *buffers.items()]])
         first = next(iter(kept.values()))
         self.register_buffer("weights", _checked_weights(weights, self.members, first))
 
@@ -130,7 +130,7 @@ class Ensemble(nn.Module):
         return torch.cat([value.flatten(1) for value in learnt], dim=1)
 
     def forward(self, x: Any) -> Any:
-        one = vmap(self._answer, in_dims=(0, 0, None), randomness="different")
+        one = vmap(self._member_outputs, in_dims=(0, 0, None), randomness="different")
         return one(dict(self.stacked.named_parameters()), dict(self.stacked.named_buffers()), x)
 
     def mean(self, x: Any) -> Tensor:
@@ -142,9 +142,9 @@ class Ensemble(nn.Module):
         if not -self.members <= number < self.members:
             raise IndexError(f"number must be below {self.members}, got {number}")
         own = [(v, nn.Parameter(v[number].detach().clone(), v.requires_grad)) for v in self.stacked.parameters()]
-        return _copied(self.stacked, [*own, *((v, v[number].clone()) for v in self.stacked.buffers())])
+        return _copy_with(self.stacked, [*own, *((v, v[number].clone()) for v in self.stacked.buffers())])
 
-    def _answer(self, parameters: Mapping[str, Tensor], buffers: Mapping[str, Tensor], x: Any) -> Any:
+    def _member_outputs(self, parameters: Mapping[str, Tensor], buffers: Mapping[str, Tensor], x: Any) -> Any:
         return functional_call(self.stacked, (dict(parameters), dict(buffers)), (x,))
 
     def extra_repr(self) -> str:
@@ -222,12 +222,12 @@ def _batched_linear(x: Tensor, layer: Any) -> Tensor:
     return torch.bmm(x, weight) if layer.bias is None else torch.baddbmm(layer.bias[:, None], x, weight)
 
 
-def _copied(module: nn.Module, replaced: list[tuple[Tensor, Tensor]]) -> nn.Module:
+def _copy_with(module: nn.Module, replaced: list[tuple[Tensor, Tensor]]) -> nn.Module:
     """A copy with other tensors in the places of some, also where one tensor stands at several places."""
     return copy.deepcopy(module, {id(old): new for old, new in replaced})
 
 
-def _kinds(member: nn.Module) -> list[Any]:
+def _tensor_kinds(member: nn.Module) -> list[Any]:
     values = [*member.named_parameters(), *member.named_buffers()]
     return [(name, value.shape, value.dtype, value.device, value.requires_grad) for name, value in values]
 

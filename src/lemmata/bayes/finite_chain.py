@@ -49,7 +49,7 @@ def metropolis_matrix(
     >>> metropolis_matrix([Fraction(1), Fraction(3)], [[half, half], [half, half]])
     [[Fraction(1, 2), Fraction(1, 2)], [Fraction(1, 6), Fraction(5, 6)]]
     """
-    _stochastic("proposals", proposals)
+    _stochastic_size("proposals", proposals)
     if len(target) != len(proposals):
         raise ValueError(f"target must have one weight for each of {len(proposals)} states, got {len(target)}")
     if any(weight <= 0 for weight in target):
@@ -77,7 +77,7 @@ def stationary_distribution(transition: Matrix) -> list[Fraction]:
     >>> stationary_distribution([[Fraction(1, 2), Fraction(1, 2)], [Fraction(1, 4), Fraction(3, 4)]])
     [Fraction(1, 3), Fraction(2, 3)]
     """
-    n = _stochastic("transition", transition)
+    n = _stochastic_size("transition", transition)
     # The columns of P - I are equations; they are dependent, and any solution has a sum that is not 0.
     rows = [[Fraction(transition[i][j]) - (i == j) for i in range(n)] for j in range(n)]
     pivots: list[int] = []
@@ -122,7 +122,7 @@ def is_balanced(transition: Matrix, distribution: Sequence[Fraction]) -> bool:
     >>> is_balanced(round_and_round, [third] * 3), stationary_distribution(round_and_round) == [third] * 3
     (False, True)
     """
-    _stochastic("transition", transition)
+    _stochastic_size("transition", transition)
     moved = probability_flow(transition, distribution)
     return all(moved[i][j] == moved[j][i] for i in range(len(moved)) for j in range(i))
 
@@ -133,8 +133,8 @@ def is_irreducible(transition: Matrix) -> bool:
     >>> is_irreducible([[Fraction(1), Fraction(0)], [Fraction(0), Fraction(1)]])
     False
     """
-    n = _stochastic("transition", transition)
-    return all(len(_distances(transition, start)) == n for start in range(n))
+    n = _stochastic_size("transition", transition)
+    return all(len(_state_distances(transition, start)) == n for start in range(n))
 
 
 def period(transition: Matrix) -> int:
@@ -145,7 +145,7 @@ def period(transition: Matrix) -> int:
     """
     if not is_irreducible(transition):
         raise ValueError("transition must be irreducible: its parts may have a period each")
-    steps, divisor = _distances(transition, 0), 0
+    steps, divisor = _state_distances(transition, 0), 0
     for i, row in enumerate(transition):
         for j, move in enumerate(row):
             if move:
@@ -153,7 +153,7 @@ def period(transition: Matrix) -> int:
     return divisor
 
 
-def _distances(transition: Matrix, start: int) -> dict[int, int]:
+def _state_distances(transition: Matrix, start: int) -> dict[int, int]:
     """The least number of steps to each state that can be reached."""
     steps, border = {start: 0}, [start]
     for state in border:
@@ -164,7 +164,7 @@ def _distances(transition: Matrix, start: int) -> dict[int, int]:
     return steps
 
 
-def _stochastic(name: str, matrix: Matrix) -> int:
+def _stochastic_size(name: str, matrix: Matrix) -> int:
     """The number of states; ValueError unless every row is a distribution over them."""
     for i, row in enumerate(matrix):
         if len(row) != len(matrix):

@@ -85,7 +85,9 @@ class RegressionPredictive:
 
     def nll(self, y: Float[Tensor, " batch"]) -> Float[Tensor, " batch"]:
         """Minus the log score of each number: its negative log-likelihood under the mixture."""
-        each = gaussian_nll(torch.stack([self.means, self.variances.log()], -1), self._checked(y))  # (members, batch)
+        each = gaussian_nll(
+            torch.stack([self.means, self.variances.log()], -1), self._checked_targets(y)
+        )  # (members, batch)
         return -(self.weights.log()[:, None] - each).logsumexp(0)
 
     def cdf(self, y: Float[Tensor, " batch"]) -> Float[Tensor, " batch"]:
@@ -112,11 +114,11 @@ class RegressionPredictive:
     def coverage(self, y: Float[Tensor, " batch"], level: float = 0.9) -> Coverage:
         """The fraction of numbers inside their bands: `level`, if the predictive distribution is right."""
         low, high = self.band(level)
-        inside = (low <= self._checked(y)) & (y <= high)
+        inside = (low <= self._checked_targets(y)) & (y <= high)
         curve = reliability_curve(torch.full_like(low, level), inside, bins=1)
         return Coverage(curve.accuracy.item(), curve.low.item(), curve.high.item())
 
-    def _checked(self, y: Tensor) -> Tensor:
+    def _checked_targets(self, y: Tensor) -> Tensor:
         validate.vector("y", y, self.means.shape[1])
         return y
 
@@ -175,14 +177,14 @@ class ClassificationPredictive:
 
     def nll(self, y: Int[Tensor, " batch"]) -> Float[Tensor, " batch"]:
         """Minus the log score of each class: its negative log-likelihood under the mean probabilities."""
-        return -self.log_probability.gather(1, self._checked(y)[:, None])[:, 0]
+        return -self.log_probability.gather(1, self._checked_targets(y)[:, None])[:, 0]
 
     def calibration_error(self, y: Int[Tensor, " batch"], bins: int = 15) -> CalibrationError:
         """Whether the likeliest class is right as often as its probability says."""
         likeliest = self.probability.max(-1)
-        return calibration_error(likeliest.values.clamp(max=1), likeliest.indices == self._checked(y), bins)
+        return calibration_error(likeliest.values.clamp(max=1), likeliest.indices == self._checked_targets(y), bins)
 
-    def _checked(self, y: Tensor) -> Tensor:
+    def _checked_targets(self, y: Tensor) -> Tensor:
         if validate.tensor("y", y).shape != self.log_probability.shape[:1]:
             raise ValueError(
                 f"y must hold one class for each of {len(self.log_probability)} examples, got {tuple(y.shape)}"

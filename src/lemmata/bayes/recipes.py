@@ -53,15 +53,15 @@ class _Task(NamedTuple):
     classes: tuple[str, ...] = ()
 
 
-def _task(data: str) -> _Task:
+def _task_of_data(data: str) -> _Task:
     found = load(data)
-    return _classes(found) if found.classes else _numbers(found)
+    return _classification_task(found) if found.classes else _regression_task(found)
 
 
 # --- Numbers: the mean and the variance of normal noise, for each example ---
 
 
-def _numbers(found: Any) -> _Task:
+def _regression_task(found: Any) -> _Task:
     """Targets in standard deviations around their mean in the training part."""
     mean, scale = float(found.train.y.mean()), float(found.train.y.std())
     train, test = (Examples(x=part.x, y=(part.y - mean) / scale) for part in (found.train, found.test))
@@ -111,7 +111,7 @@ def _numbers(found: Any) -> _Task:
 # --- Classes ---
 
 
-def _classes(found: Any) -> _Task:
+def _classification_task(found: Any) -> _Task:
     train, test = (Examples(x=part.x.flatten(1), y=part.y) for part in (found.train, found.test))
     flat, grey = train.x.shape[1] == 2, found.train.x.ndim == 3
 
@@ -187,9 +187,11 @@ def train_ensemble(
     data: str = "diabetes", config: EnsembleConfig = USUAL_ENSEMBLE, options: Options = DESCENT
 ) -> Experiment:
     """Networks from several initial weights, trained in one batch, which say how far they disagree."""
-    task = _task(data)
-    system, arguments = _networks(task, config.members, config.widths, options)
-    return _experiment(system, arguments, task, options, {"a single net": SINGLE[data]}, HOW, loss=_summed(task))
+    task = _task_of_data(data)
+    system, arguments = _make_networks(task, config.members, config.widths, options)
+    return _make_experiment(
+        system, arguments, task, options, {"a single net": SINGLE[data]}, HOW, loss=_summed_loss(task)
+    )
 
 
 @dataclass(frozen=True)
@@ -218,7 +220,7 @@ WALK = Options(epochs=200, batch_size=64, lr=1e-4, schedule="cosine", evaluate=5
 @recipe("sgld", data="diabetes", metric="nll")
 def sample_by_sgld(data: str = "diabetes", config: SGLDConfig = USUAL_SGLD, options: Options = WALK) -> Experiment:
     """Networks drawn from the posterior by many chains of stochastic gradient Langevin dynamics."""
-    return _walk(data, config, options)
+    return _walk_experiment(data, config, options)
 
 
 # Cooler than the posterior, which in so many weights is wide: at temperature 1 it is no better than a single net.
@@ -231,19 +233,19 @@ def sample_classifiers_by_sgld(
     data: str = "digits", config: SGLDConfig = DIGITS_SGLD, options: Options = LONG_WALK
 ) -> Experiment:
     """Classifiers of handwritten digits, drawn from the posterior by stochastic gradient Langevin dynamics."""
-    return _walk(data, config, options)
+    return _walk_experiment(data, config, options)
 
 
-def _walk(data: str, config: SGLDConfig, options: Options) -> Experiment:
-    task = _task(data)
-    system, arguments = _networks(task, config.chains, config.widths, options)
+def _walk_experiment(data: str, config: SGLDConfig, options: Options) -> Experiment:
+    task = _task_of_data(data)
+    system, arguments = _make_networks(task, config.chains, config.widths, options)
     size = len(task.train)
     steps = options.steps or options.epochs * -(-size // options.batch_size)
     device = choose_device(options.device)
     sampler = SGLD(system.parameters(), options.lr, size, config.prior_variance, config.temperature)
     words: dict[str, Any] = {"options": options, "steps": steps, "device": device, "optimizer": sampler}
-    learner = GradientLearner(system, _summed(task), task.metrics, **words)
-    return _experiment(system, arguments, task, options, {"a single net": SINGLE[data]}, HOW, learner=learner)
+    learner = GradientLearner(system, _summed_loss(task), task.metrics, **words)
+    return _make_experiment(system, arguments, task, options, {"a single net": SINGLE[data]}, HOW, learner=learner)
 
 
 @dataclass(frozen=True)
@@ -283,30 +285,30 @@ def sample_by_hmc(
     data: str = "breast_cancer", config: HMCConfig = LOGISTIC, options: Options = TRANSITIONS
 ) -> Experiment:
     """Bayesian logistic regression: weights drawn from their posterior by Hamiltonian Monte Carlo."""
-    return _sampled(data, config, options)
+    return _sampled_experiment(data, config, options)
 
 
 @recipe("hmc", data="moons", metric="nll")
 def sample_small_networks(data: str = "moons", config: HMCConfig = SMALL, options: Options = FEWER) -> Experiment:
     """Small networks drawn from their posterior by Hamiltonian Monte Carlo, and the map that they predict together."""
-    return _sampled(data, config, options)
+    return _sampled_experiment(data, config, options)
 
 
-def _sampled(data: str, config: HMCConfig, options: Options) -> Experiment:
-    task = _task(data)
+def _sampled_experiment(data: str, config: HMCConfig, options: Options) -> Experiment:
+    task = _task_of_data(data)
     if options.epochs <= config.adaptation:
         raise ValueError(f"epochs must be more than the {config.adaptation} of the adaptation, got {options.epochs}")
-    system, arguments = _networks(task, config.members, config.widths, options)
+    system, arguments = _make_networks(task, config.members, config.widths, options)
     kernel = partial(HamiltonianMonteCarlo, steps=config.leapfrogs, jitter=0.5)
     learner = ChainLearner(
         system, task.train, kernel, config.prior_variance, chains=config.chains, warmup=config.adaptation,
         draws=options.epochs - config.adaptation, loss=task.nll, metrics=task.metrics, seed=options.seed,
     )  # fmt: skip
     lost = {"maximum likelihood": LIKELIEST[data]}
-    return _experiment(system, arguments, task, options, lost, HOW_LIKELIEST, learner=learner)
+    return _make_experiment(system, arguments, task, options, lost, HOW_LIKELIEST, learner=learner)
 
 
-def _networks(
+def _make_networks(
     task: _Task, members: int, widths: tuple[int, ...], options: Options
 ) -> tuple[MLPEnsemble, dict[str, Any]]:
     inputs = task.train.x.shape[1]
@@ -314,13 +316,13 @@ def _networks(
     return built(MLPEnsemble, arguments, options), arguments
 
 
-def _summed(task: _Task) -> Callable[[MLPEnsemble, Examples], Tensor]:
+def _summed_loss(task: _Task) -> Callable[[MLPEnsemble, Examples], Tensor]:
     """The mean negative log-likelihood of each member, added up, so that each has its own gradient."""
     whole = summed_over_members(lambda output, target: task.nll(output, target).mean())
     return lambda system, batch: whole(system(batch.x), batch.y)
 
 
-def _experiment(
+def _make_experiment(
     system: MLPEnsemble,
     arguments: dict[str, Any],
     task: _Task,

@@ -64,15 +64,15 @@ def sample(
     >>> draws.values.shape, draws.summary().diagnostics.r_hat.max().item() < 1.02
     (torch.Size([16, 200, 2]), True)
     """
-    position = _start(start, chains)
+    position = _start_positions(start, chains)
     validate.count("draws", draws)
     validate.count("warmup", warmup, least=0)
     validate.count("checkpoint_every", checkpoint_every)
     validate.one_of("mass", mass, MASSES)
-    run = _Run(_kernel(kernel, log_density), position, draws, warmup, mass, _seed(seed, generator))
+    run = _Run(_make_kernel(kernel, log_density), position, draws, warmup, mass, _seed_of(seed, generator))
     if checkpoint is not None:
         run.go_on_from(Path(checkpoint), seeded=seed is not None or generator is not None)
-    with asked_to_stop() as asked, _bar(progress, warmup + draws) as shown:
+    with asked_to_stop() as asked, _progress_bar(progress, warmup + draws) as shown:
         while run.done < warmup + draws and asked.signal is None:
             run.step()
             shown(run.done)
@@ -97,7 +97,9 @@ class _Run:
         self.state = kernel.init(position, self.streams) if takes_generator else kernel.init(position)
         self.total, self.drawn, self.gradients, self.warmup_gradients = draws, 0, 0, 0
         self.values = position.new_empty(draws, chains, dimension)
-        self.records = [torch.empty(draws, chains, dtype=kind, device=position.device) for kind in _kinds(position)]
+        self.records = [
+            torch.empty(draws, chains, dtype=kind, device=position.device) for kind in _record_dtypes(position)
+        ]
 
     @property
     def done(self) -> int:
@@ -161,13 +163,13 @@ class _Run:
             record[: self.drawn] = before.to(device)
 
 
-def _kinds(like: Tensor) -> tuple[torch.dtype, ...]:
+def _record_dtypes(like: Tensor) -> tuple[torch.dtype, ...]:
     """The dtypes of accepted, acceptance, energy and divergent."""
     assert Transition._fields[:4] == ("accepted", "acceptance", "energy", "divergent")
     return torch.bool, like.dtype, like.dtype, torch.bool
 
 
-def _start(start: Tensor, chains: int | None) -> Tensor:
+def _start_positions(start: Tensor, chains: int | None) -> Tensor:
     validate.floating("start", start)
     if start.ndim == 1:
         return start.detach().repeat(validate.count("chains", 16 if chains is None else chains), 1)
@@ -177,7 +179,7 @@ def _start(start: Tensor, chains: int | None) -> Tensor:
     return start.detach()
 
 
-def _kernel(kernel: Any, log_density: LogDensity) -> Any:
+def _make_kernel(kernel: Any, log_density: LogDensity) -> Any:
     if not callable(log_density):
         raise TypeError(f"log_density must be callable, got {type(log_density).__name__}")
     if kernel is None:
@@ -188,7 +190,7 @@ def _kernel(kernel: Any, log_density: LogDensity) -> Any:
     return made
 
 
-def _seed(seed: int | None, generator: Generator | None) -> int:
+def _seed_of(seed: int | None, generator: Generator | None) -> int:
     if seed is not None and generator is not None:
         raise ValueError("give either seed or generator: a generator only draws the seed")
     if seed is not None:
@@ -198,7 +200,7 @@ def _seed(seed: int | None, generator: Generator | None) -> int:
 
 
 @contextmanager
-def _bar(progress: bool | None, total: int) -> Iterator[Callable[[int], None]]:
+def _progress_bar(progress: bool | None, total: int) -> Iterator[Callable[[int], None]]:
     """A bar on the terminal, where one is wanted."""
     if not bars.wanted(progress):
         yield lambda done: None

@@ -80,7 +80,7 @@ def _energy_gradients(group: dict[str, Any], theta: Tensors, g: Tensors) -> Any:
     return whole
 
 
-def _root(value: float | Tensor) -> Any:
+def _square_root(value: float | Tensor) -> Any:
     return value.sqrt() if isinstance(value, Tensor) else math.sqrt(value)
 
 
@@ -135,12 +135,12 @@ class SGLD(StochasticGradientSampler):
     def update(self, group: dict[str, Any], theta: Tensor, g: Tensor, t: Any, *state: Tensor) -> None:
         add(theta, _energy_gradient(group, theta, g), -group["lr"])
         if group["temperature"]:
-            add(theta, self.noise(theta), _root(2 * group["lr"] * group["temperature"]))
+            add(theta, self.noise(theta), _square_root(2 * group["lr"] * group["temperature"]))
 
     def update_all(self, group: dict[str, Any], theta: Tensors, g: Tensors, t: list[Any], *state: Tensors) -> None:
         add_all(theta, _energy_gradients(group, theta, g), -group["lr"])
         if group["temperature"]:
-            add_all(theta, [self.noise(each) for each in theta], _root(2 * group["lr"] * group["temperature"]))
+            add_all(theta, [self.noise(each) for each in theta], _square_root(2 * group["lr"] * group["temperature"]))
 
 
 @system("sghmc", title="Stochastic gradient Hamiltonian Monte Carlo (SGHMC)", kind="sampler")
@@ -202,7 +202,7 @@ class SGHMC(StochasticGradientSampler):
         (velocity,), lr, friction = state, group["lr"], group["friction"]
         add(velocity.mul_(1 - lr * friction), _energy_gradient(group, theta, g), -lr)
         if group["temperature"] and friction:
-            add(velocity, self.noise(theta), _root(2 * friction * lr * group["temperature"]))
+            add(velocity, self.noise(theta), _square_root(2 * friction * lr * group["temperature"]))
         add(theta, velocity, lr)
 
     def update_all(self, group: dict[str, Any], theta: Tensors, g: Tensors, t: list[Any], *state: Tensors) -> None:
@@ -211,5 +211,5 @@ class SGHMC(StochasticGradientSampler):
         add_all(velocity, _energy_gradients(group, theta, g), -lr)
         if group["temperature"] and friction:
             noise = [self.noise(each) for each in theta]
-            add_all(velocity, noise, _root(2 * friction * lr * group["temperature"]))
+            add_all(velocity, noise, _square_root(2 * friction * lr * group["temperature"]))
         add_all(theta, velocity, lr)

@@ -35,7 +35,7 @@ class Warmup:
             self.done += 1
             return self.kernel.step(state, generator)
         if self.done == 0:
-            self._begin(state, generator)
+            self._begin_step(state, generator)
         if self.length is not None:
             state, transition, slope = self.kernel.step_and_slope(state, generator)
             self.length.update(slope, shortest=self.kernel.step_length)
@@ -43,22 +43,22 @@ class Warmup:
             state, transition = self.kernel.step(state, generator)
         self.averaging.update(float(transition.acceptance.mean()))
         self.done += 1
-        self._collect(state, generator)
-        self.kernel = self._tuned(last=self.done == self.transitions)
+        self._collect_positions(state, generator)
+        self.kernel = self._tuned_kernel(last=self.done == self.transitions)
         return state, transition
 
-    def _begin(self, state: Any, generator: Random) -> None:
+    def _begin_step(self, state: Any, generator: Random) -> None:
         """A step at which about as many proposals are accepted as should be, by doubling or halving."""
-        step = self._reasonable(state, generator)
+        step = self._reasonable_step(state, generator)
         if self.length is not None:
             self.length = LengthAdaptation(step)
         self.averaging.restart(step)
-        self.kernel = self._tuned()
+        self.kernel = self._tuned_kernel()
 
-    def _reasonable(self, state: Any, generator: Random) -> float:
+    def _reasonable_step(self, state: Any, generator: Random) -> float:
         step, grows = self.averaging.averaged, None
         for _ in range(DOUBLINGS):
-            _, trial = _single(self.kernel, step).step(state, generator)
+            _, trial = _single_chain(self.kernel, step).step(state, generator)
             enough = float(trial.acceptance.mean()) > self.averaging.target
             grows = enough if grows is None else grows
             if enough != grows:
@@ -66,7 +66,7 @@ class Warmup:
             step *= 2.0 if grows else 0.5
         return step
 
-    def _collect(self, state: Any, generator: Random) -> None:
+    def _collect_positions(self, state: Any, generator: Random) -> None:
         """Positions after the first window; at the end of each later one a new mass, and a step that goes with it."""
         if not self.windows or self.done <= self.windows[0] or self.done > self.windows[-1]:
             return
@@ -75,11 +75,11 @@ class Warmup:
             return
         self.kernel = self.kernel.tuned(mass=self.covariance.mass())
         self.covariance.clear()
-        self.averaging.restart(self._reasonable(state, generator))
+        self.averaging.restart(self._reasonable_step(state, generator))
         if self.length is not None:
             self.length = LengthAdaptation(1.0)  # with this mass a quarter of a period takes about as long
 
-    def _tuned(self, last: bool = False) -> Any:
+    def _tuned_kernel(self, last: bool = False) -> Any:
         settings = {"step": self.averaging.averaged if last else self.averaging.step}
         if self.length is not None:
             settings["length"] = self.length.averaged if last else self.length.length
@@ -100,7 +100,7 @@ class Warmup:
     def load_state_dict(self, state: dict[str, Any], device: torch.device) -> None:
         """Go on from there."""
         self.done = state["done"]
-        self.covariance.load_state_dict(_on(device, state["covariance"]))
+        self.covariance.load_state_dict(_move_state(device, state["covariance"]))
         if self.averaging is None:
             return
         self.averaging.load_state_dict(state["averaging"])
@@ -113,9 +113,9 @@ class Warmup:
         self.kernel = self.kernel.tuned(**settings)
 
 
-def _single(kernel: Any, step: float) -> Any:
+def _single_chain(kernel: Any, step: float) -> Any:
     return kernel.single(step) if hasattr(kernel, "single") else kernel.tuned(step=step)
 
 
-def _on(device: torch.device, state: dict[str, Any]) -> dict[str, Any]:
+def _move_state(device: torch.device, state: dict[str, Any]) -> dict[str, Any]:
     return {name: value.to(device) if isinstance(value, torch.Tensor) else value for name, value in state.items()}

@@ -115,14 +115,14 @@ class BenchEntry:
 
 
 def entries(folder: Path | None = None) -> dict[str, BenchEntry]:
-    """Every entry of a folder (default: this one) by name."""
+    """Every entry of a folder and of those below it (default: contests) by name."""
     return _read_entries(folder or FOLDER)
 
 
 @functools.cache
 def _read_entries(folder: Path) -> dict[str, BenchEntry]:
     found: dict[str, BenchEntry] = {}
-    for path in sorted(folder.glob("[!_]*.py")):
+    for path in sorted(folder.rglob("[!_]*.py")):
         for one in _read_contest(path):
             if one.name in found:
                 raise ValueError(f"{path}: entry {one.name!r} is also in {found[one.name].path.name}: rename one")

@@ -102,7 +102,7 @@ class GloVe(nn.Module):
 
     def initial_squares(self) -> WordTables:
         """What AdaGrad begins with, a one for each number; each sweep changes it."""
-        return WordTables(*(torch.ones_like(values) for values in self._tables()))
+        return WordTables(*(torch.ones_like(values) for values in self._word_tables()))
 
     @torch.no_grad()
     def sweep(
@@ -121,7 +121,9 @@ class GloVe(nn.Module):
         self._check_entries(pairs, counts)
         counts = counts.to(self.given.weight.dtype)
         validate.positive("lr", lr)
-        return sweep_entries(self._tables(), squares, pairs.long(), counts.log(), self.weights(counts), lr, batch_size)
+        return sweep_entries(
+            self._word_tables(), squares, pairs.long(), counts.log(), self.weights(counts), lr, batch_size
+        )
 
     @torch.no_grad()
     def nearest(self, words: Int[Tensor, "batch"], count: int = 5) -> Int[Tensor, "batch count"]:
@@ -129,7 +131,7 @@ class GloVe(nn.Module):
         validate.count("count", count, most=self.vocab_size - 1)
         if validate.tokens("words", words, self.vocab_size).ndim != 1:
             raise ValueError(f"words must be one row of words, got shape {tuple(words.shape)}")
-        return self._most_alike(self._directions()[words], words[:, None].long(), count)
+        return self._most_alike(self._both_directions()[words], words[:, None].long(), count)
 
     @torch.no_grad()
     def analogies(self, questions: Int[Tensor, "batch 3"], count: int = 1) -> Int[Tensor, "batch count"]:
@@ -137,17 +139,17 @@ class GloVe(nn.Module):
         validate.count("count", count, most=max(self.vocab_size - 3, 1))
         if validate.tokens("questions", questions, self.vocab_size).ndim != 2 or questions.shape[1] != 3:
             raise ValueError(f"questions must be (batch, 3) words, got shape {tuple(questions.shape)}")
-        a, b, c = self._directions()[questions].unbind(1)  # (batch, dimensions) each
+        a, b, c = self._both_directions()[questions].unbind(1)  # (batch, dimensions) each
         return self._most_alike(b - a + c, questions.long(), count)
 
-    def _directions(self) -> Float[Tensor, "vocab dimensions"]:
+    def _both_directions(self) -> Float[Tensor, "vocab dimensions"]:
         return functional.normalize(self.given.weight + self.predicted.weight, dim=1)
 
     def _most_alike(self, x: Tensor, without: Tensor, count: int) -> Tensor:
-        cosines = x @ self._directions().mT  # (batch, vocab_size), up to the length of x
+        cosines = x @ self._both_directions().mT  # (batch, vocab_size), up to the length of x
         return cosines.scatter(1, without, -torch.inf).topk(count).indices
 
-    def _tables(self) -> WordTables:
+    def _word_tables(self) -> WordTables:
         parts = (self.given.weight, self.predicted.weight, self.given_bias, self.predicted_bias)
         return WordTables(*(part.detach() for part in parts))
 

@@ -49,7 +49,7 @@ def sweep_entries(
     """
     arguments = (vectors, squares, pairs, targets, weights, lr, batch_size)
     _check_entries(*arguments)
-    found = _compiled(*arguments)
+    found = _compiled_sweep(*arguments)
     return _in_torch(*arguments) if found is None else found
 
 
@@ -117,10 +117,10 @@ def sweep_entries_compiled(
 ) -> float | None:
     """The whole pass in C; None for what it is not made for, or if nothing compiled can be had on this machine."""
     _check_entries(vectors, squares, pairs, targets, weights, lr, batch_size)
-    return _compiled(vectors, squares, pairs, targets, weights, lr, batch_size)
+    return _compiled_sweep(vectors, squares, pairs, targets, weights, lr, batch_size)
 
 
-def _compiled(
+def _compiled_sweep(
     vectors: WordTables,
     squares: WordTables,
     pairs: Tensor,
@@ -132,7 +132,7 @@ def _compiled(
     tables = (*vectors, *squares)
     if not all(t.device.type == "cpu" and t.dtype is torch.float32 and t.is_contiguous() for t in tables):
         return None
-    library = _library()
+    library = _sweep_library()
     if library is None:
         return None
     pairs, targets, weights = pairs.contiguous(), targets.contiguous(), weights.contiguous()
@@ -208,7 +208,7 @@ def _check_tables(name: str, tables: WordTables, first: Tensor) -> None:
 
 
 @functools.cache
-def _library() -> ctypes.CDLL | None:
+def _sweep_library() -> ctypes.CDLL | None:
     library, _ = load_compiled(Path(__file__).with_suffix(".c"))
     if library is not None:
         library.sweep.restype = ctypes.c_double

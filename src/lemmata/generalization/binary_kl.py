@@ -42,8 +42,8 @@ def bernoulli_kl(q: Float[Tensor, "*#batch"] | float, p: Float[Tensor, "*#batch"
     >>> bernoulli_kl(torch.tensor([0.0, 0.5, 0.5]), torch.tensor([0.5, 0.5, 1.0]))
     tensor([0.6931, 0.0000,    inf], dtype=torch.float64)
     """
-    rate, other = torch.broadcast_tensors(_probability("q", q), _probability("p", p))
-    first, second = _terms(rate, other)
+    rate, other = torch.broadcast_tensors(_double_probability("q", q), _double_probability("p", p))
+    first, second = _both_terms(rate, other)
     near, valid = _without_cancellation(rate, other)
     return torch.where(valid, near, first + second).clamp(min=0.0)
 
@@ -76,12 +76,12 @@ def kl_inverse(
     """
     validate.one_of("side", side, ("above", "below"))
     dtype = q.dtype if isinstance(q, Tensor) and q.is_floating_point() else torch.float64
-    q = _probability("q", q)
+    q = _double_probability("q", q)
     c = divergence if isinstance(divergence, Tensor) else torch.tensor(float(divergence), dtype=torch.float64)
     if validate.visible(c) and (c.detach().isnan().any() or c.detach().amin() < 0):
         raise ValueError(f"divergence must be >= 0, got {float(c.detach().amin()):g}: a divergence is never negative")
     found = _Inverse.apply(*torch.broadcast_tensors(q, c.double().to(q.device)), side == "above")
-    return found if dtype == torch.float64 else _outward(found, dtype, side == "above")
+    return found if dtype == torch.float64 else _round_outward(found, dtype, side == "above")
 
 
 class _Inverse(torch.autograd.Function):
@@ -118,18 +118,18 @@ class _Inverse(torch.autograd.Function):
 
 def _at_least(q: Tensor, p: Tensor) -> Tensor:
     """A number that the divergence is proved to reach: by one of two ways, less what it may have rounded."""
-    (first, second), (near, valid) = _terms(q, p), _without_cancellation(q, p)
+    (first, second), (near, valid) = _both_terms(q, p), _without_cancellation(q, p)
     far = first + second - ROUNDING * (first.abs() + second.abs())
     found = torch.where(valid, near - ROUNDING * near, torch.where(far.isnan(), 0.0, far)) - TINY
     return torch.where((p > 0) & (p < TINY), 0.0, found)
 
 
-def _terms(q: Tensor, p: Tensor) -> tuple[Tensor, Tensor]:
+def _both_terms(q: Tensor, p: Tensor) -> tuple[Tensor, Tensor]:
     """q ln(q / p) and (1 - q) ln((1 - q) / (1 - p)), each to a few units in its own last place."""
-    return _term(q, p, p - q), _term(1 - q, 1 - p, q - p)
+    return _one_term(q, p, p - q), _one_term(1 - q, 1 - p, q - p)
 
 
-def _term(weight: Tensor, p: Tensor, gap: Tensor) -> Tensor:
+def _one_term(weight: Tensor, p: Tensor, gap: Tensor) -> Tensor:
     """weight ln(weight / p), for p - weight known as well as p is; nothing where the weight is 0."""
     some = weight > 0
     whole = torch.where(some, weight, 1.0)
@@ -146,10 +146,10 @@ def _without_cancellation(q: Tensor, p: Tensor) -> tuple[Tensor, Tensor]:
     gap = p - q
     valid = gap.abs() < 0.5 * torch.minimum(q, 1 - q)
     gap, one, other = (torch.where(valid, part, rest) for part, rest in ((gap, 0.0), (q, 0.5), (1 - q, 0.5)))
-    return one * _lag(gap / one) + other * _lag(-gap / other), valid
+    return one * _log_lag(gap / one) + other * _log_lag(-gap / other), valid
 
 
-def _lag(x: Tensor) -> Tensor:
+def _log_lag(x: Tensor) -> Tensor:
     r"""φ(x) = x - ln(1 + x) for |x| at most about 1/2, from ln(1 + x) = 2 artanh r with r = x / (2 + x)."""
     r = x / (2 + x)
     square, series = r * r, torch.zeros_like(r)
@@ -158,7 +158,7 @@ def _lag(x: Tensor) -> Tensor:
     return r * (x - 2 * square * series)
 
 
-def _outward(found: Tensor, dtype: torch.dtype, above: bool) -> Tensor:
+def _round_outward(found: Tensor, dtype: torch.dtype, above: bool) -> Tensor:
     """The same in another dtype, rounded away from q; its ends 0 and 1 are numbers of every dtype."""
     rounded = found.to(dtype)
     wrong = rounded.double() < found if above else rounded.double() > found
@@ -166,7 +166,7 @@ def _outward(found: Tensor, dtype: torch.dtype, above: bool) -> Tensor:
     return torch.where(wrong.detach(), rounded + beyond, rounded)
 
 
-def _probability(name: str, value: Tensor | float) -> Tensor:
+def _double_probability(name: str, value: Tensor | float) -> Tensor:
     """Doubles from 0 to 1."""
     found = value if isinstance(value, Tensor) else torch.tensor(float(value), dtype=torch.float64)
     if validate.visible(found):

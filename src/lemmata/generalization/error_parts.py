@@ -99,11 +99,11 @@ def decompose(
         raise ValueError(
             f"probability must be >= 0 and sum to 1, got a sum of {float(probability.sum()):g}: divide by it"
         )
-    members = _rows("members", members, len(losses))
+    members = _row_numbers("members", members, len(losses))
     if members.ndim != 1:
         raise ValueError(f"members must be (members,), got shape {tuple(members.shape)}: one row number for each")
-    sample = _rows("sample", sample, losses.shape[1])
-    learnt = _rows("learnt", torch.as_tensor(learnt), len(losses))
+    sample = _row_numbers("sample", sample, losses.shape[1])
+    learnt = _row_numbers("learnt", torch.as_tensor(learnt), len(losses))
     risk = losses @ probability  # (functions,)
     empirical = losses.T[sample].mean(-2)  # (..., functions)
     of_learnt = empirical.gather(-1, learnt.expand(empirical.shape[:-1])[..., None])[..., 0]
@@ -144,7 +144,7 @@ def lipschitz_deviation(x: Float[Tensor, "n features"], y: Float[Tensor, "n feat
     return cost[torch.as_tensor(rows), torch.as_tensor(columns)].mean()
 
 
-def _rows(name: str, value: Tensor, number: int) -> Tensor:
+def _row_numbers(name: str, value: Tensor, number: int) -> Tensor:
     """Row numbers, at least one."""
     if validate.tensor(name, value).is_floating_point() or value.dtype == torch.bool:
         raise TypeError(f"{name} must hold integers, got {value.dtype}: use {name}.long()")

@@ -59,7 +59,7 @@ def pac_bayes_bound(
     checked_error(error)
     _check_choices(kl, n, confidence, form, beta)
     mean, distance = (torch.tensor(float(part), dtype=torch.float64) for part in (error, kl))
-    value = float(_form(mean, distance, n, confidence, form, beta))
+    value = float(_bound_form(mean, distance, n, confidence, form, beta))
     # The inverse is rounded upwards by itself, from a divergence that was.
     return RiskBound(value if form == "kl" else value * UPWARDS, confidence, NAMES[form])
 
@@ -92,14 +92,14 @@ def pac_bayes_objective(
     (tensor(0.2165), tensor(1.), tensor(0.0021))
     """
     _check_choices(0.0, n, confidence, form, beta)
-    return _form(validate.tensor("error", error), validate.tensor("kl", kl), n, confidence, form, beta)
+    return _bound_form(validate.tensor("error", error), validate.tensor("kl", kl), n, confidence, form, beta)
 
 
-def _form(error: Tensor, kl: Tensor, n: int, confidence: float, form: str, beta: float) -> Tensor:
+def _bound_form(error: Tensor, kl: Tensor, n: int, confidence: float, form: str, beta: float) -> Tensor:
     """The bound as tensors."""
     failure = 1 - confidence
     if form == "catoni":
-        return _catoni(error, (kl - math.log(failure)) / n, beta)
+        return _catoni_bound(error, (kl - math.log(failure)) / n, beta)
     divergence = (kl + math.log(2 * math.sqrt(n) / failure)) / n * UPWARDS
     if form == "kl":
         return kl_inverse(error, divergence)
@@ -108,7 +108,7 @@ def _form(error: Tensor, kl: Tensor, n: int, confidence: float, form: str, beta:
     return error + (divergence / 2).sqrt()
 
 
-def _catoni(error: Tensor, divergence: Tensor, beta: float) -> Tensor:
+def _catoni_bound(error: Tensor, divergence: Tensor, beta: float) -> Tensor:
     """Catoni's form; at one divergence its least value over beta is the inverse of the binary divergence."""
     return -torch.expm1(-beta * error - divergence) / -math.expm1(-beta)
 

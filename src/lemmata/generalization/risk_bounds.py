@@ -64,7 +64,7 @@ def vc_bound(error: float, growth: int, n: int, confidence: float = 0.95) -> Ris
     >>> vc_bound(error=0.02, growth=2**100_000, n=100_000).vacuous
     True
     """
-    error, n, failure = _arguments(error, n, confidence)
+    error, n, failure = _checked_arguments(error, n, confidence)
     logarithm = math.log(8 * validate.count("growth", growth)) - math.log(failure)
     return _risk_bound(error + math.sqrt(32 / n * logarithm), confidence, "VC bound")
 
@@ -82,7 +82,7 @@ def finite_class_bound(error: float, classifiers: int, n: int, confidence: float
     >>> print(finite_class_bound(error=0.1, classifiers=1000, n=5000))
     risk at most 0.1326, confidence 0.95 (1,000 classifiers)
     """
-    error, n, failure = _arguments(error, n, confidence)
+    error, n, failure = _checked_arguments(error, n, confidence)
     logarithm = math.log(2 * validate.count("classifiers", classifiers)) - math.log(failure)
     what = f"{classifiers:,} classifier{'s' if classifiers > 1 else ''}"
     return _risk_bound(error + math.sqrt(logarithm / (2 * n)), confidence, what)
@@ -102,7 +102,7 @@ def dkw_bound(error: float, n: int, confidence: float = 0.95) -> RiskBound:
     >>> print(dkw_bound(error=0.1, n=5000))
     risk at most 0.1192, confidence 0.95 (all thresholds)
     """
-    error, n, failure = _arguments(error, n, confidence)
+    error, n, failure = _checked_arguments(error, n, confidence)
     return _risk_bound(error + math.sqrt(math.log(2 / failure) / (2 * n)), confidence, "all thresholds")
 
 
@@ -121,7 +121,7 @@ def test_set_bound(errors: int, n: int, confidence: float = 0.95) -> RiskBound: 
     >>> print(test_set_bound(errors=36, n=719))
     risk at most 0.06559, confidence 0.95 (test set of 719)
     """
-    _, n, failure = _arguments(0.0, n, confidence)
+    _, n, failure = _checked_arguments(0.0, n, confidence)
     validate.count("errors", errors, least=0, most=n)
     end = 1.0 if errors == n else float(betaincinv(errors + 1, n - errors, 1 - failure))
     # SciPy's inverse is good to thirteen digits.
@@ -161,7 +161,7 @@ def checked_error(error: float) -> float:
     return float(error)
 
 
-def _arguments(error: float, n: int, confidence: float) -> tuple[float, int, float]:
+def _checked_arguments(error: float, n: int, confidence: float) -> tuple[float, int, float]:
     return checked_error(error), validate.count("n", n), checked_confidence(confidence)
 
 

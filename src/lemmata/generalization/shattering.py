@@ -54,7 +54,7 @@ def labellings(classifiers: Classifiers, points: Shaped[Tensor, "n features"]) -
             )
         return torch.unique(validate.bits("classifiers(points)", table).bool(), dim=0)
     points = validate.matrix("points", points).detach().double().cpu()
-    _check_features(_known(classifiers), points)
+    _check_features(_known_class(classifiers), points)
     return torch.unique(CLASSES[classifiers](points), dim=0)
 
 
@@ -79,7 +79,7 @@ def growth_function(
         return _largest_on(labellings(classifiers, points), n)
     if callable(classifiers):
         raise ValueError("points must be given for a class of your own: the points whose subsets are gone through")
-    name = _known(classifiers)
+    name = _known_class(classifiers)
     if name == "half-spaces":
         return dichotomies(n, dimensions, bias=True) if n else 1
     if name == "discs":
@@ -162,7 +162,7 @@ def sine_frequency(labels: Shaped[Tensor, "*batch n"]) -> Float[Tensor, "*batch"
     return math.pi * (1 + ((1 - labels.double()) * powers).sum(-1))
 
 
-def _known(name: str) -> str:
+def _known_class(name: str) -> str:
     return validate.one_of("classifiers", name, CLASSES)
 
 
@@ -191,18 +191,18 @@ def _largest_on(table: Tensor, n: int) -> int:
 # --- The classes, by what each can tell apart ---
 
 
-def _thresholds(points: Tensor) -> Tensor:
+def _threshold_labellings(points: Tensor) -> Tensor:
     x = points[:, 0]
     return torch.cat([x >= x[:, None], torch.zeros(1, len(x), dtype=torch.bool)])
 
 
-def _intervals(points: Tensor) -> Tensor:
+def _interval_labellings(points: Tensor) -> Tensor:
     x = points[:, 0]
     inside = (x >= x[:, None, None]) & (x <= x[None, :, None])  # (from, to, n); empty where from > to
     return torch.cat([inside.flatten(0, 1), torch.zeros(1, len(x), dtype=torch.bool)])
 
 
-def _rectangles(points: Tensor) -> Tensor:
+def _rectangle_labellings(points: Tensor) -> Tensor:
     """The smallest boxes around any of the points, each found once: by one more point from a smaller one."""
     found, open = {(False,) * len(points)}, [(False,) * len(points)]
     while open:
@@ -217,7 +217,7 @@ def _rectangles(points: Tensor) -> Tensor:
     return torch.tensor(sorted(found))
 
 
-def _discs(points: Tensor) -> Tensor:
+def _disc_labellings(points: Tensor) -> Tensor:
     """Half-spaces of (|x|², x, 1) whose first weight is negative, which is one more row with a label of its own."""
     # The points stay as they are: to move them would round them, and three on a line might no longer be.
     lifted = torch.cat([points.square().sum(1, keepdim=True), points, torch.ones_like(points[:, :1])], dim=1)
@@ -231,10 +231,10 @@ def _half_spaces(points: Tensor) -> Tensor:
 
 
 CLASSES: dict[str, Callable[[Tensor], Tensor]] = {
-    "thresholds": _thresholds,
-    "intervals": _intervals,
-    "rectangles": _rectangles,
-    "discs": _discs,
+    "thresholds": _threshold_labellings,
+    "intervals": _interval_labellings,
+    "rectangles": _rectangle_labellings,
+    "discs": _disc_labellings,
     "half-spaces": _half_spaces,
 }
 

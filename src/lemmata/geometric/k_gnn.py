@@ -59,7 +59,7 @@ def _made_sets(graph: Graph, size: int, local: bool) -> NodeSets:
         raise ValueError("graph must have each edge in both directions, got some in one: use graph.undirected()")
     # As one number for both ends, edges are sorted and looked up.
     joined = (edges[0] * graph.nodes + edges[1])[edges[0] != edges[1]].unique()
-    members = _combinations(graph, size)  # (sets, k)
+    members = _node_combinations(graph, size)  # (sets, k)
     degrees = torch.zeros_like(members)
     for one, other in itertools.combinations(range(size), 2):
         there = torch.isin(members[:, one] * graph.nodes + members[:, other], joined).long()
@@ -68,16 +68,16 @@ def _made_sets(graph: Graph, size: int, local: bool) -> NodeSets:
     if local:
         rows = rows_of(joined // max(graph.nodes, 1), joined % max(graph.nodes, 1), graph.nodes)
     else:
-        pairs = _combinations(graph, 2)
+        pairs = _node_combinations(graph, 2)
         both = torch.cat([pairs, pairs.flip(1)])
         rows = rows_of(both[:, 0], both[:, 1], graph.nodes)
-    found = _exchanges(members, rows, graph.nodes)
+    found = _node_exchanges(members, rows, graph.nodes)
     home = None if graph.graph_of is None else graph.graph_of[members[:, 0]]
     between = Graph(found, len(members), graph_of=home, graphs=None if home is None else graph.graphs)
     return NodeSets(members, degrees, degrees.sum(1) // 2, between)
 
 
-def _combinations(graph: Graph, size: int) -> Int[Tensor, "sets k"]:
+def _node_combinations(graph: Graph, size: int) -> Int[Tensor, "sets k"]:
     """The sets of so many nodes of one graph each, in lexicographic order."""
     of = torch.zeros(graph.nodes, dtype=torch.int64, device=graph.device) if graph.graph_of is None else graph.graph_of
     counts = torch.bincount(of, minlength=graph.graphs)
@@ -88,18 +88,18 @@ def _combinations(graph: Graph, size: int) -> Int[Tensor, "sets k"]:
         sets = torch.combinations(nodes, size)  # (sets, k)
         parts.append((starts[counts == count][:, None, None] + sets).flatten(0, 1))
     found = torch.cat(parts) if parts else of.new_zeros(0, size)
-    return found[_key(found, graph.nodes).argsort()]
+    return found[_colour_key(found, graph.nodes).argsort()]
 
 
-def _key(members: Tensor, nodes: int) -> Int[Tensor, " sets"]:
+def _colour_key(members: Tensor, nodes: int) -> Int[Tensor, " sets"]:
     """One number for each set, in their order."""
     places = [nodes ** (members.shape[1] - 1 - place) for place in range(members.shape[1])]
     return (members * members.new_tensor(places)).sum(1)
 
 
-def _exchanges(members: Tensor, rows: Rows, nodes: int) -> Int[Tensor, "2 edges"]:
+def _node_exchanges(members: Tensor, rows: Rows, nodes: int) -> Int[Tensor, "2 edges"]:
     """The edges between sets that differ in one node, where the rows have the one node beside the other."""
-    keys, lengths = _key(members, nodes), rows.lengths()
+    keys, lengths = _colour_key(members, nodes), rows.lengths()
     found = []
     for place in range(members.shape[1]):
         given = members[:, place]
@@ -111,7 +111,7 @@ def _exchanges(members: Tensor, rows: Rows, nodes: int) -> Int[Tensor, "2 edges"
         which, taken = which[new], taken[new]
         exchanged = members[which].clone()
         exchanged[:, place] = taken
-        others = torch.searchsorted(keys, _key(exchanged.sort(1).values, nodes))
+        others = torch.searchsorted(keys, _colour_key(exchanged.sort(1).values, nodes))
         found.append(torch.stack([others, which]))
     return torch.cat(found, 1)
 

@@ -77,7 +77,7 @@ def activation_kernel(activation: str | Function) -> ActivationKernel:
         known = known_activation(name)
         phi, slope = known, known.derivative
     elif callable(activation):
-        phi, slope = activation, functools.partial(_slope, activation)
+        phi, slope = activation, functools.partial(_activation_slope, activation)
         name = getattr(activation, "__name__", type(activation).__name__)
     else:
         raise TypeError(f"activation must be a name or a function, got {type(activation).__name__}")
@@ -101,24 +101,24 @@ def correlation(first: Tensor, second: Tensor, covariance: Tensor) -> tuple[Tens
     return cosine, sine, root.where(positive, 0.0)
 
 
-def _relu(a: Tensor, b: Tensor, c: Tensor, slopes: bool) -> Pair:
+def _relu_kernel(a: Tensor, b: Tensor, c: Tensor, slopes: bool) -> Pair:
     cosine, sine, root = correlation(a, b, c)
     # The angle by atan2 rather than acos, whose slope is infinite at both ends.
     fraction = 1 - torch.atan2(sine, cosine) / math.pi
     return root * (sine / math.pi + fraction * cosine) / 2, fraction / 2 if slopes else None
 
 
-def _linear(a: Tensor, b: Tensor, c: Tensor, slopes: bool) -> Pair:
+def _linear_kernel(a: Tensor, b: Tensor, c: Tensor, slopes: bool) -> Pair:
     return c + torch.zeros_like(a + b), torch.ones_like(a + b + c) if slopes else None
 
 
-def _erf(a: Tensor, b: Tensor, c: Tensor, slopes: bool) -> Pair:
+def _erf_kernel(a: Tensor, b: Tensor, c: Tensor, slopes: bool) -> Pair:
     # (1 + 2a)(1 + 2b) - 4c^2 by terms that do not cancel, and never below one
     rest = (1 + 2 * (a + b) + 4 * (a * b - c * c)).clamp(min=1.0).sqrt()
     return torch.atan2(2 * c, rest) * (2 / math.pi), 4 / math.pi / rest if slopes else None
 
 
-def _gelu(a: Tensor, b: Tensor, c: Tensor, slopes: bool) -> Pair:
+def _gelu_kernel(a: Tensor, b: Tensor, c: Tensor, slopes: bool) -> Pair:
     det = a * b - c * c
     root = (1 + a + b + det).clamp(min=1.0).sqrt()  # of the determinant of I + the covariance
     both = 0.25 + torch.atan2(c, root) / (2 * math.pi)  # that both are positive, each with a noise of variance 1
@@ -128,18 +128,19 @@ def _gelu(a: Tensor, b: Tensor, c: Tensor, slopes: bool) -> Pair:
     return mean, both + c * (1 / (1 + a) + 1 / (1 + b) + 1 / root.square()) / (2 * math.pi * root)
 
 
-def _cos(a: Tensor, b: Tensor, c: Tensor, slopes: bool) -> Pair:
+def _cosine_kernel(a: Tensor, b: Tensor, c: Tensor, slopes: bool) -> Pair:
     less, more = torch.exp(c - (a + b) / 2), torch.exp(-c - (a + b) / 2)  # not cosh, which overflows
     return (less + more) / 2, (less - more) / 2 if slopes else None
 
 
-def _sin(a: Tensor, b: Tensor, c: Tensor, slopes: bool) -> Pair:
+def _sine_kernel(a: Tensor, b: Tensor, c: Tensor, slopes: bool) -> Pair:
     less, more = torch.exp(c - (a + b) / 2), torch.exp(-c - (a + b) / 2)
     return (less - more) / 2, (less + more) / 2 if slopes else None
 
 
 CLOSED: dict[Any, Callable[[Tensor, Tensor, Tensor, bool], Pair]] = {
-    "relu": _relu, "erf": _erf, "gelu": _gelu, "linear": _linear, "cos": _cos, "sin": _sin,
+    "relu": _relu_kernel, "erf": _erf_kernel, "gelu": _gelu_kernel,
+    "linear": _linear_kernel, "cos": _cosine_kernel, "sin": _sine_kernel,
 }  # fmt: skip
 KNOWN: dict[Any, str] = {
     torch.relu: "relu", functional.relu: "relu", torch.erf: "erf", functional.gelu: "gelu", torch.cos: "cos",
@@ -147,25 +148,25 @@ KNOWN: dict[Any, str] = {
 }  # fmt: skip
 
 
-def _slope(function: Function, z: Tensor) -> Tensor:
+def _activation_slope(function: Function, z: Tensor) -> Tensor:
     return torch.func.jvp(function, (z,), (torch.ones_like(z),))[1]
 
 
 def _by_quadrature(phi: Function, slope: Function, a: Tensor, b: Tensor, c: Tensor, slopes: bool) -> Pair:
     a, b, c = torch.broadcast_tensors(a, b, c)
     parts = zip(*(t.reshape(-1).split(PAIRS) for t in (a, b, c)), strict=True)
-    found = [_quadrature(phi, slope if slopes else None, *part) for part in parts]
+    found = [_polar_quadrature(phi, slope if slopes else None, *part) for part in parts]
     means = torch.cat([mean for mean, _ in found]).reshape(a.shape)
     return means, torch.cat([bent for _, bent in found if bent is not None]).reshape(a.shape) if slopes else None
 
 
-def _quadrature(phi: Function, slope: Function | None, a: Tensor, b: Tensor, c: Tensor) -> Pair:
+def _polar_quadrature(phi: Function, slope: Function | None, a: Tensor, b: Tensor, c: Tensor) -> Pair:
     """u = √a r cos ψ and v = √b r cos(ψ - θ): r dr e^{-r²/2} along rays, ψ on the arcs between changes of sign."""
     cosine, sine, _ = correlation(a, b, c)
     angle = torch.atan2(sine, cosine)  # θ, (pairs,)
-    along, weights = (torch.as_tensor(x, dtype=a.dtype, device=a.device) for x in _radii(RADII))
+    along, weights = (torch.as_tensor(x, dtype=a.dtype, device=a.device) for x in _radius_nodes(RADII))
     first, second = (t.where(t > 0, 1.0).sqrt().where(t > 0, 0.0)[:, None] * along for t in (a, b))  # (pairs, radii)
-    nodes, masses = _arc(ANGLES)
+    nodes, masses = _arc_nodes(ANGLES)
     mean, bent = torch.zeros_like(a), torch.zeros_like(a)
     for node, mass in zip(nodes, masses, strict=True):
         # from -π/2, where u changes its sign, to θ - π/2, where v does, and from there to π/2; then both turned round
@@ -180,14 +181,14 @@ def _quadrature(phi: Function, slope: Function | None, a: Tensor, b: Tensor, c: 
 
 
 @functools.cache
-def _arc(count: int) -> tuple[list[float], list[float]]:
+def _arc_nodes(count: int) -> tuple[list[float], list[float]]:
     """Gauss-Legendre nodes and weights between 0 and 1."""
     nodes, weights = numpy.polynomial.legendre.leggauss(count)
     return ((nodes + 1) / 2).tolist(), (weights / 2).tolist()
 
 
 @functools.cache
-def _radii(count: int) -> tuple[Any, Any]:
+def _radius_nodes(count: int) -> tuple[Any, Any]:
     """Gauss's nodes and weights for r e^{-r²/2} on the half line: eigenvalues of the matrix of its recurrence.
 
     The recurrence is that of a sum so fine that it is the integral to rounding (the procedure of Lanczos).

@@ -33,7 +33,7 @@ class Positive:
     def __set__(self, kernel: Any, value: Scale) -> None:
         log = getattr(kernel, self.log)
         with torch.no_grad():
-            log.copy_(_positive(self.log[4:], value, log.device, torch.float64).log())
+            log.copy_(_positive_number(self.log[4:], value, log.device, torch.float64).log())
 
 
 class CovarianceFunction(nn.Module):
@@ -56,12 +56,14 @@ class CovarianceFunction(nn.Module):
         self, x1: Float[Tensor, "*batch points features"], x2: Float[Tensor, "*batch others features"] | None = None
     ) -> Float[Tensor, "*batch points others"]:
         """The Gram matrix."""
-        x1 = self._points("x1", x1)
-        return self._gram(x1, x1 if x2 is None else validate.last_axis("x2", self._points("x2", x2), x1.shape[-1]))
+        x1 = self._checked_points("x1", x1)
+        return self._gram_matrix(
+            x1, x1 if x2 is None else validate.last_axis("x2", self._checked_points("x2", x2), x1.shape[-1])
+        )
 
     def diagonal(self, x: Float[Tensor, "*batch points features"]) -> Float[Tensor, "*batch points"]:
         """The variance of the function at each point, $k(x, x)$."""
-        return self._diagonal(self._points("x", x))
+        return self._gram_diagonal(self._checked_points("x", x))
 
     def derivatives(
         self, x1: Float[Tensor, "points features"], x2: Float[Tensor, "others features"] | None = None
@@ -74,17 +76,17 @@ class CovarianceFunction(nn.Module):
         sums = torch.autograd.grad((weights * gram).sum(), values, create_graph=True, allow_unused=True)
         found = {}
         for name, value, each in zip(names, values, sums, strict=True):
-            rows = [gram.new_zeros(gram.shape)] * value.numel() if each is None else _gradients(each, weights)
+            rows = [gram.new_zeros(gram.shape)] * value.numel() if each is None else _parameter_gradients(each, weights)
             found[name] = torch.stack(rows).reshape(*value.shape, *gram.shape).detach()
         return found
 
-    def _gram(self, x1: Tensor, x2: Tensor) -> Tensor:
+    def _gram_matrix(self, x1: Tensor, x2: Tensor) -> Tensor:
         raise NotImplementedError
 
-    def _diagonal(self, x: Tensor) -> Tensor:
+    def _gram_diagonal(self, x: Tensor) -> Tensor:
         raise NotImplementedError
 
-    def _points(self, name: str, x: Tensor) -> Tensor:
+    def _checked_points(self, name: str, x: Tensor) -> Tensor:
         if validate.tensor(name, x).ndim < 2:
             raise ValueError(f"{name} must be a (points, features) tensor, got shape {tuple(x.shape)}")
         scale = getattr(self, "log_length_scale", None)
@@ -111,9 +113,9 @@ class CovarianceFunction(nn.Module):
             found.append(f"{name.removeprefix('log_')}={f'[{words}]' if value.ndim else words}")
         return ", ".join(found)
 
-    def _keep(self, device: torch.device | str | None, dtype: torch.dtype | None, **values: Scale) -> None:
+    def _keep_parameters(self, device: torch.device | str | None, dtype: torch.dtype | None, **values: Scale) -> None:
         for name, value in values.items():
-            log = nn.Parameter(_positive(name, value, device, dtype).log())
+            log = nn.Parameter(_positive_number(name, value, device, dtype).log())
             # A part that is switched off has no gradient to grow by.
             log.requires_grad = not (isinstance(value, int | float) and value == 0)
             self.register_parameter(f"log_{name}", log)
@@ -142,12 +144,12 @@ class ConstantKernel(CovarianceFunction):
         dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__()
-        self._keep(device, dtype, variance=validate.positive("variance", variance))
+        self._keep_parameters(device, dtype, variance=validate.positive("variance", variance))
 
-    def _gram(self, x1: Tensor, x2: Tensor) -> Tensor:
+    def _gram_matrix(self, x1: Tensor, x2: Tensor) -> Tensor:
         return self.variance.to(x1.dtype).expand(*x1.shape[:-1], x2.shape[-2])
 
-    def _diagonal(self, x: Tensor) -> Tensor:
+    def _gram_diagonal(self, x: Tensor) -> Tensor:
         return self.variance.to(x.dtype).expand(x.shape[:-1])
 
 
@@ -161,28 +163,28 @@ class SumKernel(CovarianceFunction):
         super().__init__()
         self.parts = nn.ModuleList(parts)
 
-    def _gram(self, x1: Tensor, x2: Tensor) -> Tensor:
-        return self._joined([part(x1, None if x2 is x1 else x2) for part in self.parts])
+    def _gram_matrix(self, x1: Tensor, x2: Tensor) -> Tensor:
+        return self._join_parts([part(x1, None if x2 is x1 else x2) for part in self.parts])
 
-    def _diagonal(self, x: Tensor) -> Tensor:
+    def _gram_diagonal(self, x: Tensor) -> Tensor:
         parts: Any = self.parts
-        return self._joined([part.diagonal(x) for part in parts])
+        return self._join_parts([part.diagonal(x) for part in parts])
 
-    def _joined(self, found: list[Tensor]) -> Tensor:
+    def _join_parts(self, found: list[Tensor]) -> Tensor:
         return sum(found[1:], start=found[0])
 
 
 class ProductKernel(SumKernel):
     """The product of independent functions: covariances multiply. Variances of the factors do too: fix all but one."""
 
-    def _joined(self, found: list[Tensor]) -> Tensor:
+    def _join_parts(self, found: list[Tensor]) -> Tensor:
         product = found[0]
         for each in found[1:]:
             product = product * each
         return product
 
 
-def _positive(name: str, value: Scale, device: Any, dtype: Any) -> Tensor:
+def _positive_number(name: str, value: Scale, device: Any, dtype: Any) -> Tensor:
     """One number, or a vector of them."""
     dtype = dtype or torch.float64
     if isinstance(value, int | float):
@@ -194,7 +196,7 @@ def _positive(name: str, value: Scale, device: Any, dtype: Any) -> Tensor:
     return several.to(torch.empty(0, device=device).device)
 
 
-def _gradients(values: Tensor, weights: Tensor) -> list[Tensor]:
+def _parameter_gradients(values: Tensor, weights: Tensor) -> list[Tensor]:
     return [torch.autograd.grad(value, weights, retain_graph=True)[0] for value in values.reshape(-1)]
 
 

@@ -126,7 +126,7 @@ class GaussianProcess:
         seed: int = 0,
     ) -> "GaussianProcess":
         """Keep the data, and move the parameters to the largest likelihood unless optimize=False."""
-        x, y = self._data(x, y)
+        x, y = self._checked_data(x, y)
         validate.flag("optimize", optimize)
         validate.count("restarts", restarts, least=0)
         validate.count("max_steps", max_steps)
@@ -134,7 +134,7 @@ class GaussianProcess:
         if optimize and learnt:
             self._check_fit(x)
             self._move_to(x)
-            wide, residual = x.double(), self._residual(y)
+            wide, residual = x.double(), self._target_residual(y)
             found = maximised(
                 lambda: gaussian_log_likelihood(self.kernel(wide), self.noise, residual),
                 learnt, len(x), max_steps, restarts, validate.count("seed", seed, least=0),
@@ -152,10 +152,10 @@ class GaussianProcess:
         """The marginal log-likelihood of these data, or of those of `fit`, with gradients of the parameters."""
         if (x is None) != (y is None):
             raise ValueError("x and y must be given together: give both, or none for the data of fit")
-        x, y = self._data(*(self._fitted() if x is None or y is None else (x, y)))
+        x, y = self._checked_data(*(self._fitted_data() if x is None or y is None else (x, y)))
         check_gram_memory(len(x), self.max_memory, SOLVE_COPIES, x.device)
         self._move_to(x)
-        return gaussian_log_likelihood(self.kernel(x.double()), self.noise, self._residual(y))
+        return gaussian_log_likelihood(self.kernel(x.double()), self.noise, self._target_residual(y))
 
     # --- Answers ---
 
@@ -167,20 +167,20 @@ class GaussianProcess:
         With `covariance`, that of all pairs of points too. No variance is below 0, and none above that without data.
         Where x asks for them, mean and variance have gradients; those of conjugate gradients have none.
         """
-        x = self._new(x)
+        x = self._checked_new(x)
         level = self.noise.detach() if noise else torch.zeros((), dtype=torch.float64)
         if covariance:
-            mean, joint = self._joint(x)
+            mean, joint = self._mean_and_covariance(x)
             joint.diagonal().copy_(joint.diagonal().clamp(min=0.0) + level.to(joint.device))
             return GaussianPrediction(mean.to(x.dtype), joint.diagonal().to(x.dtype), joint.to(x.dtype))
         with torch.set_grad_enabled(x.requires_grad):
-            means, variances = zip(*(self._at(block.double()) for block in x.split(BLOCK)), strict=True)
+            means, variances = zip(*(self._mean_and_variance(block.double()) for block in x.split(BLOCK)), strict=True)
         variance = torch.cat(variances) + level.to(x.device)
         return GaussianPrediction(torch.cat(means).to(x.dtype), variance.to(x.dtype), None)
 
     def nll(self, x: Float[Tensor, "new features"], y: Float[Tensor, "new *outputs"]) -> float:
         """The mean negative log-likelihood of new observations, each by itself."""
-        x, y = self._data(x, y)
+        x, y = self._checked_data(x, y)
         mean, variance, _ = self.predict(x.double(), noise=True)
         spread = variance.reshape(-1, *[1] * (y.ndim - 1)).clamp(min=torch.finfo(torch.float64).tiny)
         return float((0.5 * (y.double() - mean).square() / spread + 0.5 * (2 * math.pi * spread).log()).mean())
@@ -189,9 +189,9 @@ class GaussianProcess:
         self, x: Float[Tensor, "new features"], count: int = 1, generator: torch.Generator | None = None
     ) -> Float[Tensor, "count new *outputs"]:
         """Functions drawn from the process at these points, given the data if there are any."""
-        x = self._new(x)
+        x = self._checked_new(x)
         validate.count("count", count)
-        mean, joint = self._joint(x)  # (new, *outputs), (new, new)
+        mean, joint = self._mean_and_covariance(x)  # (new, *outputs), (new, new)
         # A posterior covariance is what is left of the prior: it is as uncertain as that.
         factor = factored(joint, size=float(self.kernel.diagonal(x.double()).detach().max())).cholesky
         drawn = torch.randn(count, *mean.shape, generator=generator, dtype=torch.float64, device=x.device)
@@ -201,12 +201,12 @@ class GaussianProcess:
     @property
     def jitter_(self) -> float:
         """What was added to the diagonal beside the noise for the factorisation to exist."""
-        return self._state().jitter
+        return self._current_state().jitter
 
     @property
     def certificate_(self) -> float:
         """A bound on the error of each mean, over the standard deviation there without data; 0 with a factor."""
-        return self._state().certificate
+        return self._current_state().certificate
 
     def state_dict(self) -> dict[str, Tensor]:
         """Parameters, and the data that predictions come from."""
@@ -224,35 +224,35 @@ class GaussianProcess:
 
     # --- The algebra ---
 
-    def _at(self, x: Tensor) -> tuple[Tensor, Tensor]:
+    def _mean_and_variance(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """Mean (new, *outputs) and variance (new,) of the function."""
         prior = self.kernel.diagonal(x)
         if self.x_ is None:
             return torch.full_like(prior, self.mean), prior
-        state = self._state()
+        state = self._current_state()
         if state.factor is None:
             x, prior = x.detach(), prior.detach()
         cross = self.kernel(x, self.x_.double())  # (new, points)
-        mean = self.mean + (cross @ state.weight).reshape(len(x), *self._fitted()[1].shape[1:])
+        mean = self.mean + (cross @ state.weight).reshape(len(x), *self._fitted_data()[1].shape[1:])
         if state.factor is None:
             mean, columns = mean.detach(), cross.detach().mT.contiguous()
-            solved = self._iterated(columns, prior.clamp(min=0.0).sqrt(), state.low_rank)
+            solved = self._iterated_solution(columns, prior.clamp(min=0.0).sqrt(), state.low_rank)
             # Of any s, 2 k's - s'As is at most k'A^-1 k: a variance is never too small for having stopped early.
-            explained = (solved * (2 * columns - self._product(solved))).sum(0)
+            explained = (solved * (2 * columns - self._gram_product(solved))).sum(0)
         else:
             explained = torch.linalg.solve_triangular(state.factor, cross.mT, upper=False).square().sum(0)
         return mean, (prior - explained).clamp(min=0.0)
 
-    def _joint(self, x: Tensor) -> tuple[Tensor, Tensor]:
+    def _mean_and_covariance(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """Mean (new, *outputs) and covariance (new, new) of the function, in float64."""
         check_gram_memory(len(x), self.max_memory, SOLVE_COPIES, x.device)
         wide = x.double()
         joint = self.kernel(wide).detach()
         if self.x_ is None:
             return torch.full((len(x),), self.mean, dtype=torch.float64, device=x.device), joint
-        state = self._state()
+        state = self._current_state()
         cross = self.kernel(wide, self.x_.double()).detach()
-        mean = self.mean + (cross @ state.weight).reshape(len(x), *self._fitted()[1].shape[1:])
+        mean = self.mean + (cross @ state.weight).reshape(len(x), *self._fitted_data()[1].shape[1:])
         if state.factor is None:
             raise ValueError(
                 "covariance is not to be had from conjugate gradients: give more max_memory, or fewer points"
@@ -260,14 +260,14 @@ class GaussianProcess:
         half = torch.linalg.solve_triangular(state.factor, cross.mT, upper=False)  # (points, new)
         return mean, joint - half.mT @ half
 
-    def _state(self) -> _State:
+    def _current_state(self) -> _State:
         """What the data and the parameters as they are now ask for; computed again if any of them has changed."""
-        x, y = self._fitted()
+        x, y = self._fitted_data()
         self._move_to(x)
         key = (x, y, torch.tensor(self.mean), *(p.detach() for p in (*self.kernel.parameters(), self.log_noise)))
-        if self._solved is not None and _alike(self._solved.key, key):
+        if self._solved is not None and _same_tensors(self._solved.key, key):
             return self._solved
-        residual = self._residual(y).reshape(len(y), -1)
+        residual = self._target_residual(y).reshape(len(y), -1)
         kept = tuple(part.clone() for part in key)
         if self._by_factor(x):
             gram, noise = self.kernel(x.double()).detach(), float(self.noise.detach())
@@ -275,10 +275,10 @@ class GaussianProcess:
             weight = torch.cholesky_solve(residual, factor)
             self._solved = _State(kept, weight, factor, None, jitter, 0.0)
         else:
-            self._solved = self._certified(kept, x.double(), residual)
+            self._solved = self._certified_state(kept, x.double(), residual)
         return self._solved
 
-    def _certified(self, key: tuple[Tensor, ...], x: Tensor, residual: Tensor) -> _State:
+    def _certified_state(self, key: tuple[Tensor, ...], x: Tensor, residual: Tensor) -> _State:
         noise = float(self.noise.detach())
         if noise <= 0:
             raise ValueError("noise must be > 0 for conjugate gradients, got 0: it is what their certificate rests on")
@@ -287,21 +287,21 @@ class GaussianProcess:
         # |k' A^-1 r| <= |A^-1/2 k| |A^-1/2 r| <= sqrt(k(x, x)) |r| / sigma
         aim = self.tolerance * noise**0.5 * residual.square().mean(0).sqrt() / float(diagonal.max()) ** 0.5
         solved = conjugate_gradients(
-            self._product, residual, low_rank, noise, float(diagonal.max()), aim, min(CG_STEPS, 2 * len(x))
+            self._gram_product, residual, low_rank, noise, float(diagonal.max()), aim, min(CG_STEPS, 2 * len(x))
         )
         return _State(key, solved.solution, None, low_rank, 0.0, float(solved.residual.max()) / noise**0.5)
 
-    def _iterated(self, right: Tensor, sizes: Tensor, low_rank: Tensor | None) -> Tensor:
+    def _iterated_solution(self, right: Tensor, sizes: Tensor, low_rank: Tensor | None) -> Tensor:
         noise, size = float(self.noise.detach()), float(sizes.max()) ** 2
         assert low_rank is not None
         aim = self.tolerance * noise**0.5 * sizes
         return conjugate_gradients(
-            self._product, right, low_rank, noise, size, aim, min(CG_STEPS, 2 * len(right))
+            self._gram_product, right, low_rank, noise, size, aim, min(CG_STEPS, 2 * len(right))
         ).solution
 
-    def _product(self, columns: Tensor) -> Tensor:
+    def _gram_product(self, columns: Tensor) -> Tensor:
         """(K + noise) times columns, a tile of rows at a time; nothing of K is kept."""
-        x = self._fitted()[0].double()
+        x = self._fitted_data()[0].double()
         rows = max(1, memory_limit(self.max_memory) // (8 * SOLVE_COPIES * len(x)))
         with torch.no_grad():
             found = torch.cat([self.kernel(tile, x) @ columns for tile in x.split(min(rows, BLOCK))])
@@ -310,33 +310,33 @@ class GaussianProcess:
     # --- What is asked, and of what ---
 
     def _by_factor(self, x: Tensor) -> bool:
-        return self.solver == "cholesky" or (self.solver == "auto" and self._fits(x, SOLVE_COPIES))
+        return self.solver == "cholesky" or (self.solver == "auto" and self._fits_memory(x, SOLVE_COPIES))
 
-    def _fits(self, x: Tensor, copies: int) -> bool:
+    def _fits_memory(self, x: Tensor, copies: int) -> bool:
         needed, limit = gram_bytes(len(x), self.max_memory, copies, x.device)
         return needed <= limit
 
     def _check_fit(self, x: Tensor) -> None:
-        if self.solver != "cg" and self._fits(x, FIT_COPIES):
+        if self.solver != "cg" and self._fits_memory(x, FIT_COPIES):
             return
         if self.solver == "cholesky":
             check_gram_memory(len(x), self.max_memory, FIT_COPIES, x.device)
         most = "fit the parameters on a part of x, then call fit(x, y, optimize=False)"
         raise ValueError(f"optimize must be False where conjugate gradients solve for {len(x):,} points: {most}")
 
-    def _fitted(self) -> tuple[Tensor, Tensor]:
+    def _fitted_data(self) -> tuple[Tensor, Tensor]:
         if self.x_ is None or self.y_ is None:
             raise RuntimeError("this GaussianProcess has no data: call fit(x, y) first")
         return self.x_, self.y_
 
-    def _data(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+    def _checked_data(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
         x, y = validate.matrix("x", x).detach(), validate.floating("y", y).detach()
         if y.ndim not in (1, 2) or len(y) != len(x):
             shapes = f"x {tuple(x.shape)} and y {tuple(y.shape)}"
             raise ValueError(f"y must be (points,) or (points, outputs) with one row for each point, got {shapes}")
         return x, y.to(x.device)
 
-    def _new(self, x: Tensor) -> Tensor:
+    def _checked_new(self, x: Tensor) -> Tensor:
         x = validate.matrix("x", x)
         if self.x_ is not None:
             validate.last_axis("x", x, self.x_.shape[1])
@@ -349,11 +349,11 @@ class GaussianProcess:
             self.kernel.to(x.device)
             self.log_noise.data = self.log_noise.data.to(x.device)
 
-    def _residual(self, y: Tensor) -> Tensor:
+    def _target_residual(self, y: Tensor) -> Tensor:
         return y.double() - self.mean
 
 
-def _alike(kept: tuple[Tensor, ...], now: tuple[Tensor, ...]) -> bool:
+def _same_tensors(kept: tuple[Tensor, ...], now: tuple[Tensor, ...]) -> bool:
     return len(kept) == len(now) and all(
         a.shape == b.shape and a.device == b.device and torch.equal(a, b) for a, b in zip(kept, now, strict=True)
     )

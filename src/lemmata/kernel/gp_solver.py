@@ -42,10 +42,10 @@ def factored(gram: Float[Tensor, "n n"], noise: float = 0.0, size: float = 0.0) 
         if not failed and float(factor.diagonal().min()) ** 2 > rounding:
             return Factored(factor, jitter)
         jitter = 4 * max(jitter, rounding)
-    raise ValueError(_indefinite(gram, noise, jitter))
+    raise ValueError(_indefinite_message(gram, noise, jitter))
 
 
-def _indefinite(gram: Tensor, noise: float, jitter: float) -> str:
+def _indefinite_message(gram: Tensor, noise: float, jitter: float) -> str:
     sizes = gram.diagonal()
     apart = sizes[:, None] + sizes - 2 * gram
     apart.fill_diagonal_(torch.inf)

@@ -47,7 +47,7 @@ def infinite_kernels(
     ('polar quadrature with 1792 nodes', True)
     """
     layers = _Layers.of(x1, depth, activation, weight_variance, bias_variance, parametrisation, widths)
-    process, tangent = _kernels(layers, x1, x2, tangent=True)
+    process, tangent = _both_kernels(layers, x1, x2, tangent=True)
     assert tangent is not None
     return InfiniteKernels(process, tangent, layers.kernel.how)
 
@@ -86,7 +86,7 @@ def infinite_ntk(
             [0.6366, 4.0000]])
     """
     layers = _Layers.of(x1, depth, activation, weight_variance, bias_variance, parametrisation, widths)
-    tangent = _kernels(layers, x1, x2, tangent=True)[1]
+    tangent = _both_kernels(layers, x1, x2, tangent=True)[1]
     assert tangent is not None
     return tangent
 
@@ -118,7 +118,7 @@ def nngp(
             [0.6366, 2.0000]])
     """
     layers = _Layers.of(x1, depth, activation, weight_variance, bias_variance, "ntk", None)
-    return _kernels(layers, x1, x2, tangent=False)[0]
+    return _both_kernels(layers, x1, x2, tangent=False)[0]
 
 
 class _Layers(NamedTuple):
@@ -164,20 +164,22 @@ class _Layers(NamedTuple):
         return cls(depth, kernel, weight_variance, bias_variance, factors, 1 / bias_variance if bias_variance else 0.0)
 
 
-def _kernels(layers: _Layers, x1: Tensor, x2: Tensor | None, tangent: bool) -> tuple[Tensor, Tensor | None]:
+def _both_kernels(layers: _Layers, x1: Tensor, x2: Tensor | None, tangent: bool) -> tuple[Tensor, Tensor | None]:
     other = x1 if x2 is None else validate.fits("x2", x2, (x2.shape[0], x1.shape[1]), x1, "x1")
     scale = layers.weight / x1.shape[1]
     first, second = (scale * x.square().sum(1) + layers.bias for x in (x1, other))  # (n,)
     if torch.is_grad_enabled() and (x1.requires_grad or other.requires_grad):
-        return _through(layers, x1, other, _variances(layers, first), _variances(layers, second), tangent)
-    ends = _variances(layers, first), _variances(layers, second)
+        return _through_layers(
+            layers, x1, other, _layer_variances(layers, first), _layer_variances(layers, second), tangent
+        )
+    ends = _layer_variances(layers, first), _layer_variances(layers, second)
     found = [x1.new_empty(len(x1), len(other)) for _ in range(1 + tangent)]
     rows = max(1, CACHED // len(other))
     for top in range(0, len(x1), rows):
         begin = top if x2 is None else 0  # of a symmetric matrix only what stands on and above the diagonal
         here = slice(top, top + rows)
         one, two = [q[here] for q in ends[0]], [q[begin:] for q in ends[1]]
-        for into, part in zip(found, _through(layers, x1[here], other[begin:], one, two, tangent), strict=False):
+        for into, part in zip(found, _through_layers(layers, x1[here], other[begin:], one, two, tangent), strict=False):
             assert part is not None
             into[here, begin:] = part
             if x2 is None:
@@ -185,7 +187,7 @@ def _kernels(layers: _Layers, x1: Tensor, x2: Tensor | None, tangent: bool) -> t
     return found[0], found[1] if tangent else None
 
 
-def _variances(layers: _Layers, first: Tensor) -> list[Tensor]:
+def _layer_variances(layers: _Layers, first: Tensor) -> list[Tensor]:
     """The diagonal of the kernel of each layer."""
     found = [first]
     for _ in range(layers.depth - 1):
@@ -193,7 +195,7 @@ def _variances(layers: _Layers, first: Tensor) -> list[Tensor]:
     return found
 
 
-def _through(
+def _through_layers(
     layers: _Layers, x1: Tensor, x2: Tensor, one: list[Tensor], two: list[Tensor], tangent: bool
 ) -> tuple[Tensor, Tensor | None]:
     """Both kernels of some rows and columns, all layers one after the other."""

@@ -41,12 +41,14 @@ class LinearKernel(CovarianceFunction):
     ) -> None:
         super().__init__()
         validate.number("bias_variance", bias_variance, least=0)
-        self._keep(device, dtype, variance=validate.positive("variance", variance), bias_variance=bias_variance)
+        self._keep_parameters(
+            device, dtype, variance=validate.positive("variance", variance), bias_variance=bias_variance
+        )
 
-    def _gram(self, x1: Tensor, x2: Tensor) -> Tensor:
+    def _gram_matrix(self, x1: Tensor, x2: Tensor) -> Tensor:
         return self.variance / max(x1.shape[-1], 1) * (x1 @ x2.mT) + self.bias_variance
 
-    def _diagonal(self, x: Tensor) -> Tensor:
+    def _gram_diagonal(self, x: Tensor) -> Tensor:
         return self.variance / max(x.shape[-1], 1) * x.square().sum(-1) + self.bias_variance
 
 
@@ -85,14 +87,14 @@ class ArcCosineKernel(LinearKernel):
         super().__init__(variance, bias_variance, device, dtype)
         self.degree = validate.count("degree", degree, least=0, most=1)
 
-    def _gram(self, x1: Tensor, x2: Tensor) -> Tensor:
+    def _gram_matrix(self, x1: Tensor, x2: Tensor) -> Tensor:
         width = max(x1.shape[-1], 1)
         bias = self.bias_variance
         ours, others = (x.square().sum(-1) / width + bias for x in (x1, x2))
         means = activation_kernel("relu")(ours[..., :, None], others[..., None, :], x1 @ x2.mT / width + bias)
         return 2 * self.variance * means[1 - self.degree]
 
-    def _diagonal(self, x: Tensor) -> Tensor:
+    def _gram_diagonal(self, x: Tensor) -> Tensor:
         inputs = x.square().sum(-1) / max(x.shape[-1], 1) + self.bias_variance
         return self.variance * (inputs if self.degree else torch.ones_like(inputs))
 

@@ -81,11 +81,11 @@ class KernelRegression:
             shapes = f"x {tuple(x.shape)} and y {tuple(y.shape)}"
             raise ValueError(f"y must be (points,) or (points, outputs) with one row for each point, got {shapes}")
         check_gram_memory(len(y), max_memory, device=x.device)
-        gram = self._gram(x, x).detach()  # (points, points)
+        gram = self._gram_matrix(x, x).detach()  # (points, points)
         limit = len(y) * torch.finfo(gram.dtype).eps
         gram = validate.symmetric("kernel(x, x)", gram).double()
         aim = self._minus_start(y, start).to(gram.device)  # (points, outputs)
-        inverse, vectors = self._spectrum(gram, limit)
+        inverse, vectors = self._inverse_spectrum(gram, limit)
         weight = vectors @ (inverse[:, None] * (vectors.mT @ aim))
         fitted = gram @ weight
         self._points, self._inverse, self._vectors = x.detach().clone(), inverse, vectors
@@ -103,7 +103,7 @@ class KernelRegression:
         self, x: Float[Tensor, "new *point"], start: Float[Tensor, "new *outputs"] | None = None
     ) -> Float[Tensor, "new *outputs"]:
         r"""$f_0(x) + k(x)^\top\alpha$; `start` is $f_0$ at these points, where `fit` was given one."""
-        cross = self._cross(x)
+        cross = self._cross_gram(x)
         if (start is not None) != self._started:
             fix = "predict needs them at the new points too" if self._started else "fit needs them at its points too"
             raise ValueError(f"start must hold the values of one function in fit and in predict: {fix}")
@@ -119,17 +119,17 @@ class KernelRegression:
 
         `diagonal` holds $k(x, x)$ where the kernel is "precomputed".
         """
-        cross = self._cross(x)  # (new, points)
+        cross = self._cross_gram(x)  # (new, points)
         if isinstance(self.kernel, str):
             if diagonal is None:
                 raise ValueError("diagonal must hold k(x, x) at the new points, as the kernel is precomputed")
             own = validate.vector("diagonal", diagonal, len(cross))
         else:
-            own = torch.cat([self._gram(some, some).diagonal() for some in x.split(BLOCK)])
+            own = torch.cat([self._gram_matrix(some, some).diagonal() for some in x.split(BLOCK)])
         explained = ((cross @ self._vectors).square() * self._inverse).sum(1)
         return (own.to(cross) - explained).clamp(min=0.0).to(self._like.dtype)
 
-    def _gram(self, left: Tensor, right: Tensor) -> Tensor:
+    def _gram_matrix(self, left: Tensor, right: Tensor) -> Tensor:
         if isinstance(self.kernel, str):
             return validate.matrix("x", left, axes="points, points")
         gram = self.kernel(left, right)
@@ -138,13 +138,13 @@ class KernelRegression:
             raise ValueError(f"kernel must return a ({len(left)}, {len(right)}) tensor for its points, got {found}")
         return validate.floating("kernel(x, x)", gram)
 
-    def _cross(self, x: Tensor) -> Float[Tensor, "new points"]:
+    def _cross_gram(self, x: Tensor) -> Float[Tensor, "new points"]:
         if not hasattr(self, "weight_"):
             raise RuntimeError("this KernelRegression is not fitted: call fit(x, y) first")
         width = self._points.shape[1:]
         if validate.tensor("x", x).ndim == 0 or x.shape[1:] != width:
             raise ValueError(f"x must be {('new', *width)} as the points of fit, got shape {tuple(x.shape)}")
-        return self._gram(x, self._points).double()
+        return self._gram_matrix(x, self._points).double()
 
     def _minus_start(self, y: Tensor, start: Tensor | None) -> Float[Tensor, "points outputs"]:
         aim = y.double()
@@ -152,7 +152,7 @@ class KernelRegression:
             aim = aim - validate.fits("start", start.detach().double(), tuple(y.shape), aim, "y").to(aim.device)
         return aim.reshape(len(y), -1)
 
-    def _spectrum(self, gram: Tensor, limit: float) -> tuple[Tensor, Tensor]:
+    def _inverse_spectrum(self, gram: Tensor, limit: float) -> tuple[Tensor, Tensor]:
         """Eigenvalues of the inverse, 0 where the pseudo-inverse has none, and eigenvectors; also sets the rank."""
         values, vectors = torch.linalg.eigh(gram)
         # Rounding of the entries, in the dtype the kernel was computed in, moves eigenvalues by less than this.

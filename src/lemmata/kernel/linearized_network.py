@@ -116,7 +116,7 @@ class LinearizedNetwork:
             cut = len(rates) * torch.finfo(start.dtype).eps * float(rates[-1])
             self._modes = _Modes(rates.clamp(min=0.0), vectors.mT @ missing, vectors, ridge, True, cut)
         else:
-            gradients = self._gradients(x).double()  # (n * outputs, parameters)
+            gradients = self._output_gradients(x).double()  # (n * outputs, parameters)
             left, sizes, right = torch.linalg.svd(gradients, full_matrices=False)
             cut = max(gradients.shape) * torch.finfo(start.dtype).eps * float(sizes[0]) ** 2
             self._modes = _Modes(sizes.square(), left.mT @ missing, right.mT * sizes, ridge, False, cut)
@@ -143,14 +143,14 @@ class LinearizedNetwork:
         found = copy.copy(self)
         if dual:
             found.multipliers_ = weights.to(self.change_[next(iter(self.change_))].dtype)
-            found.change_ = self._pulled(found.multipliers_)
+            found.change_ = self._pull_multipliers(found.multipliers_)
         else:
             parts = weights.split([p.numel() for p in self.start_.values()])
             shapes = zip(self.start_.items(), parts, strict=True)
             found.change_ = {name: part.view(p.shape).to(p.dtype) for (name, p), part in shapes}
         return found
 
-    def _pulled(self, multipliers: Tensor) -> dict[str, Tensor]:
+    def _pull_multipliers(self, multipliers: Tensor) -> dict[str, Tensor]:
         """Φᵀα by one pass backwards."""
         parameters = dict(self.model.named_parameters())
         chosen = [parameters[name] for name in self.start_]
@@ -159,7 +159,7 @@ class LinearizedNetwork:
         found = torch.autograd.grad(value, chosen, materialize_grads=True)
         return dict(zip(self.start_, found, strict=True))
 
-    def _gradients(self, x: Tensor) -> Tensor:
+    def _output_gradients(self, x: Tensor) -> Tensor:
         parameters = dict(self.model.named_parameters())
         chosen = [parameters[name] for name in self.start_]
         with torch.enable_grad():

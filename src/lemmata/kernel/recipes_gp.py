@@ -109,7 +109,7 @@ def _with_bars(found: Dataset, config: GaussianProcessConfig, options: Options) 
 
     learner = AllAtOnce(_Restarted(system, config.restarts, options.seed), lambda _, part: measure(system, part))
     how = "negative log-likelihood of a test example, in nats; ridge regression with the spread of its residuals"
-    notes = {"baselines": _baselines(train, test, scale), "how": how, "sha256": found.extra.get("digest", "")}
+    notes = {"baselines": _baseline_scores(train, test, scale), "how": how, "sha256": found.extra.get("digest", "")}
     return Experiment(
         system, arguments, train, test, options, learner=learner, metric="nll", picture=picture, predict=predict,
         preparation=preparation, notes=notes,
@@ -140,7 +140,7 @@ def _begin_at(system: GaussianProcess, y: Tensor) -> None:
                 parameter += math.log(3.0)
 
 
-def _baselines(train: Examples, test: Examples, scale: float) -> dict[str, float]:
+def _baseline_scores(train: Examples, test: Examples, scale: float) -> dict[str, float]:
     """The same density for all, and a line with the spread of its residuals, both normal."""
     x, y, degrees = train.x.double(), train.y.double(), min(train.x.shape[1] + 1, len(train) - 1)
     line = LinearRegression(ridge=RIDGE["diabetes"]).fit(x, y)

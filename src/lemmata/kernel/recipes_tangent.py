@@ -51,16 +51,16 @@ def classify_at_infinite_width(
 ) -> Experiment:
     """Pictures by the infinitely wide network of relu, in closed form."""
     found = load(data)
-    train, test = _flat(found.train[: config.examples]), _flat(found.test[:2000])
+    train, test = _flatten_inputs(found.train[: config.examples]), _flatten_inputs(found.test[:2000])
     arguments = {
         "classes": len(found.classes), "depth": config.depth, "bias_variance": config.bias_variance,
         "ridge": config.ridge,
     }  # fmt: skip
     lost = {
-        "logistic regression": _logistic(train, test, LOGISTIC_RIDGE[data]),
-        "three nearest neighbours": _nearest(train, test),
+        "logistic regression": _logistic_accuracy(train, test, LOGISTIC_RIDGE[data]),
+        "three nearest neighbours": _neighbour_accuracy(train, test),
     }
-    return _experiment(InfiniteWidthClassifier(**arguments), arguments, train, test, options, found.classes, lost)
+    return _make_experiment(InfiniteWidthClassifier(**arguments), arguments, train, test, options, found.classes, lost)
 
 
 @dataclass(frozen=True)
@@ -88,19 +88,22 @@ def classify_by_the_tangent(
 ) -> Experiment:
     """Digits by the tangent of a network at its first weights, beside the same network when it is trained."""
     found = load(data)
-    train, test = _flat(found.train[: config.examples]), _flat(found.test)
+    train, test = _flatten_inputs(found.train[: config.examples]), _flatten_inputs(found.test)
     arguments = {
         "inputs": train.x.shape[1], "classes": len(found.classes), "widths": (config.width,), "ridge": config.ridge,
     }  # fmt: skip
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(options.seed)
         system = LinearizedClassifier(**arguments)
-        trained = _trained(MLP(arguments["inputs"], arguments["classes"], arguments["widths"]), train, test)
-    lost = {"logistic regression": _logistic(train, test, LOGISTIC_RIDGE[data]), "the network, trained": trained}
-    return _experiment(system, arguments, train, test, options, found.classes, lost)
+        trained = _trained_accuracy(MLP(arguments["inputs"], arguments["classes"], arguments["widths"]), train, test)
+    lost = {
+        "logistic regression": _logistic_accuracy(train, test, LOGISTIC_RIDGE[data]),
+        "the network, trained": trained,
+    }
+    return _make_experiment(system, arguments, train, test, options, found.classes, lost)
 
 
-def _experiment(
+def _make_experiment(
     system: Any,
     arguments: dict[str, Any],
     train: Examples,
@@ -152,15 +155,15 @@ class _WithoutClasses:
         return self.system.predict(x)
 
 
-def _flat(examples: Examples) -> Examples:
+def _flatten_inputs(examples: Examples) -> Examples:
     return Examples(x=examples.x.flatten(1), y=examples.y)
 
 
-def _accuracy(found: Tensor, test: Examples) -> float:
+def _fraction_right(found: Tensor, test: Examples) -> float:
     return (found == test.y).double().mean().item()
 
 
-def _logistic(train: Examples, test: Examples, ridge: float) -> float:
+def _logistic_accuracy(train: Examples, test: Examples, ridge: float) -> float:
     """By quasi-Newton steps: Newton's own would need a matrix with a row for each weight of 784 pixels."""
     layer = torch.nn.Linear(train.x.shape[1], int(train.y.max()) + 1)
     torch.nn.init.zeros_(layer.weight)
@@ -174,15 +177,15 @@ def _logistic(train: Examples, test: Examples, ridge: float) -> float:
 
     optimizer.step(closure)  # type: ignore[arg-type]
     with torch.no_grad():
-        return _accuracy(layer(test.x).argmax(1), test)
+        return _fraction_right(layer(test.x).argmax(1), test)
 
 
-def _nearest(train: Examples, test: Examples) -> float:
+def _neighbour_accuracy(train: Examples, test: Examples) -> float:
     nearest = torch.cdist(test.x, train.x).topk(3, largest=False).indices
-    return _accuracy(train.y[nearest].mode(1).values, test)
+    return _fraction_right(train.y[nearest].mode(1).values, test)
 
 
-def _trained(network: MLP, train: Examples, test: Examples) -> float:
+def _trained_accuracy(network: MLP, train: Examples, test: Examples) -> float:
     """The same network, all examples in each of 300 steps."""
     optimizer = torch.optim.Adam(network.parameters(), lr=3e-3)
     for _ in range(300):
@@ -190,4 +193,4 @@ def _trained(network: MLP, train: Examples, test: Examples) -> float:
         torch.nn.functional.cross_entropy(network(train.x), train.y).backward()
         optimizer.step()
     with torch.no_grad():
-        return _accuracy(network(test.x).argmax(1), test)
+        return _fraction_right(network(test.x).argmax(1), test)

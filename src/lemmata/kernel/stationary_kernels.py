@@ -43,18 +43,20 @@ class RBFKernel(CovarianceFunction):
         dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__()
-        self._keep(device, dtype, length_scale=length_scale, variance=validate.positive("variance", variance))
+        self._keep_parameters(
+            device, dtype, length_scale=length_scale, variance=validate.positive("variance", variance)
+        )
 
-    def _profile(self, squared: Tensor) -> Tensor:
+    def _profile_of(self, squared: Tensor) -> Tensor:
         return torch.exp(-0.5 * squared)
 
-    def _gram(self, x1: Tensor, x2: Tensor) -> Tensor:
+    def _gram_matrix(self, x1: Tensor, x2: Tensor) -> Tensor:
         scale = self.length_scale.to(x1.dtype)
         left = x1 / scale  # (points, features)
         right = left if x2 is x1 else x2 / scale
-        return self.variance * self._profile(squared_distances(left, right))
+        return self.variance * self._profile_of(squared_distances(left, right))
 
-    def _diagonal(self, x: Tensor) -> Tensor:
+    def _gram_diagonal(self, x: Tensor) -> Tensor:
         return self.variance.to(x.dtype).expand(x.shape[:-1])
 
 
@@ -97,7 +99,7 @@ class MaternKernel(RBFKernel):
             raise ValueError(f"smoothness must be 0.5, 1.5 or 2.5, got {smoothness}: use RBFKernel for a smoother one")
         self.smoothness = float(smoothness)
 
-    def _profile(self, squared: Tensor) -> Tensor:
+    def _profile_of(self, squared: Tensor) -> Tensor:
         return matern_profile(2 * self.smoothness * squared, SMOOTHNESS[self.smoothness])
 
     def extra_repr(self) -> str:
@@ -137,13 +139,13 @@ class PeriodicKernel(RBFKernel):
         dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__(length_scale, variance, device, dtype)
-        self._keep(device, dtype, period=validate.positive("period", period))
+        self._keep_parameters(device, dtype, period=validate.positive("period", period))
 
-    def _gram(self, x1: Tensor, x2: Tensor) -> Tensor:
-        left = self._circles(x1)
-        return self.variance * self._profile(squared_distances(left, left if x2 is x1 else self._circles(x2)))
+    def _gram_matrix(self, x1: Tensor, x2: Tensor) -> Tensor:
+        left = self._circle_points(x1)
+        return self.variance * self._profile_of(squared_distances(left, left if x2 is x1 else self._circle_points(x2)))
 
-    def _circles(self, x: Tensor) -> Tensor:
+    def _circle_points(self, x: Tensor) -> Tensor:
         angle, scale = 2 * math.pi * x / self.period, self.length_scale.to(x.dtype)
         # A chord of the unit circle is 2 sin(pi (x - x') / p).
         return torch.cat([torch.cos(angle) / scale, torch.sin(angle) / scale], -1)

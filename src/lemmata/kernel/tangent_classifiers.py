@@ -42,15 +42,15 @@ class InfiniteWidthClassifier:
         self.ridge = validate.number("ridge", ridge, least=0)
         self.points_ = self.weight_ = self.centre_ = torch.zeros(0)
 
-    def _kernel(self, left: Tensor, right: Tensor) -> Tensor:
+    def _kernel_between(self, left: Tensor, right: Tensor) -> Tensor:
         return infinite_ntk(left, None if left is right else right, self.depth, bias_variance=self.bias_variance)
 
     def fit(self, x: Float[Tensor, "batch d"], y: Int[Tensor, "batch"]) -> "InfiniteWidthClassifier":
         """One system of linear equations."""
-        aim = _centred(y, self.classes, x)
+        aim = _centred_targets(y, self.classes, x)
         self.centre_ = x.mean(0)
         x = x - self.centre_
-        gram = self._kernel(x, x)
+        gram = self._kernel_between(x, x)
         ridge = self.ridge * float(gram.diagonal().mean())
         self.points_, self.weight_ = x, KernelRegression("precomputed", ridge).fit(gram, aim).weight_.to(x)
         return self
@@ -59,7 +59,7 @@ class InfiniteWidthClassifier:
         """One number for each class; the largest wins."""
         if not len(self.points_):
             raise RuntimeError("this InfiniteWidthClassifier is not fitted: call fit(x, y) first")
-        return self._kernel(x.to(self.points_) - self.centre_, self.points_) @ self.weight_
+        return self._kernel_between(x.to(self.points_) - self.centre_, self.points_) @ self.weight_
 
     def predict(self, x: Float[Tensor, "batch d"]) -> Int[Tensor, "batch"]:
         """The class of each."""
@@ -99,7 +99,7 @@ class LinearizedClassifier:
         """One system of linear equations, a row for each output of each example."""
         self.linear.model.to(x)
         self.linear.start_ = {name: p.detach() for name, p in self.linear.model.named_parameters()}
-        self.linear.fit(x, _centred(y, self.classes, x), self.ridge)
+        self.linear.fit(x, _centred_targets(y, self.classes, x), self.ridge)
         return self
 
     def decision_function(self, x: Float[Tensor, "batch d"]) -> Float[Tensor, "batch classes"]:
@@ -124,5 +124,5 @@ class LinearizedClassifier:
         self.linear.change_ = {name: state[f"change.{name}"] for name in names}
 
 
-def _centred(y: Tensor, classes: int, like: Tensor) -> Tensor:
+def _centred_targets(y: Tensor, classes: int, like: Tensor) -> Tensor:
     return functional.one_hot(y.long(), classes).to(like) - 1 / classes

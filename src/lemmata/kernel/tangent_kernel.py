@@ -65,7 +65,7 @@ def ntk(
     validate.one_of("form", form, FORMS)
     memory = USUAL_MEMORY if max_memory is None else validate.count("max_memory", max_memory)
     with sdpa_kernel(SDPBackend.MATH):  # the fused kernels of attention do not go backwards for several outputs at once
-        plan = _plan(model, x1, x2)
+        plan = _make_plan(model, x1, x2)
         other = x1 if x2 is None else x2
         made = _Kernel(plan, form, len(x1), len(other), symmetric=x2 is None)
         return made.filled(x1, other, made.block(block, memory), progress)
@@ -77,7 +77,7 @@ def tangent_rules(model: nn.Module, x: Shaped[Tensor, "n ..."]) -> dict[str, str
     >>> tangent_rules(nn.Sequential(nn.Linear(3, 4), nn.PReLU(), nn.LayerNorm(4)), torch.randn(2, 3))
     {'0.weight': 'product', '0.bias': 'product', '1.weight': 'autograd', '2.weight': 'gradients', '2.bias': 'gradients'}
     """
-    plan, names = _plan(model, x, None), {}
+    plan, names = _make_plan(model, x, None), {}
     for name, parameter in plan.parameters.items():
         used = [use for use in plan.uses if any(parameter is p for p in use.parameters())]
         kept = id(parameter) in plan.written or prefers_rows(used[0], plan.outputs, "full") if used else False
@@ -131,13 +131,13 @@ class _Plan:
         return [p for p in use.parameters() if id(p) not in left]
 
 
-def _plan(model: nn.Module, x1: Tensor, x2: Tensor | None) -> _Plan:
-    _check(model, x1, x2)
+def _make_plan(model: nn.Module, x1: Tensor, x2: Tensor | None) -> _Plan:
+    _check_inputs(model, x1, x2)
     parameters = {name: p for name, p in model.named_parameters() if p.requires_grad}
     if not parameters:
         raise ValueError("model must have parameters that require gradients, got none: use model.requires_grad_()")
     probe = x1[:2] if len(x1) > 1 else torch.cat([x1, x1])
-    (one, alone), (two, both) = (_recorded(model, parameters, part) for part in (probe[:1], probe))
+    (one, alone), (two, both) = (_record_run(model, parameters, part) for part in (probe[:1], probe))
     if both.shape[0] != 2 or alone.shape[1:] != both.shape[1:] or alone.ndim == 0:
         raise ValueError(f"model must give (batch, ...) for (batch, ...), got {tuple(both.shape)} for two examples")
     scale = max(1.0, float(both.detach().abs().max()))
@@ -164,7 +164,7 @@ def _plan(model: nn.Module, x1: Tensor, x2: Tensor | None) -> _Plan:
     return _Plan(model, parameters, names, written, both[0].numel(), both.detach(), two.uses)
 
 
-def _recorded(model: nn.Module, parameters: dict[str, nn.Parameter], x: Tensor) -> tuple[Recorder, Tensor]:
+def _record_run(model: nn.Module, parameters: dict[str, nn.Parameter], x: Tensor) -> tuple[Recorder, Tensor]:
     recorder = Recorder(parameters.values())
     with torch.enable_grad(), recorder:
         found = model(x)
@@ -174,7 +174,7 @@ def _recorded(model: nn.Module, parameters: dict[str, nn.Parameter], x: Tensor) 
     return recorder, found
 
 
-def _check(model: nn.Module, x1: Tensor, x2: Tensor | None) -> None:
+def _check_inputs(model: nn.Module, x1: Tensor, x2: Tensor | None) -> None:
     if not isinstance(model, nn.Module):
         raise TypeError(f"model must be an nn.Module, got {type(model).__name__}: wrap functions in a module")
     needed = [
@@ -254,15 +254,15 @@ class _Kernel:
         done = 0
         whole = size >= max(self.n1, self.n2)
         for i in starts[0]:
-            first = self._passed(x1[i : i + size])
+            first = self._pass_block(x1[i : i + size])
             for j in starts[1]:
                 if self.symmetric and j < i:
                     continue
-                second = first if self.symmetric and j == i else self._passed(x2[j : j + size])
+                second = first if self.symmetric and j == i else self._pass_block(x2[j : j + size])
                 rows_, columns = min(size, self.n1 - i), min(size, self.n2 - j)
                 here = found.narrow(axes[0], i, rows_).narrow(axes[1], j, columns)
                 part = found if whole else torch.zeros_like(here, memory_format=torch.contiguous_format)
-                self._add(part, first, second)
+                self._add_products(part, first, second)
                 if not whole:
                     here.copy_(part)
                 if self.symmetric and j > i:
@@ -273,21 +273,21 @@ class _Kernel:
                     progress(done, total)
         return found.permute(0, 2, 1, 3) if full else found.permute(1, 2, 0) if diagonal else found
 
-    def _add(self, part: Tensor, first: _Passed, second: _Passed) -> None:
+    def _add_products(self, part: Tensor, first: _Passed, second: _Passed) -> None:
         for (use, x1, d1), (_, x2, d2) in zip(first.products, second.products, strict=True):
             add_product(part, use, (x1, d1), (x2, d2), self.form)
         for one, two in zip(first.gradients, second.gradients, strict=True):
             add_rows(part, one, two, self.form)
 
-    def _passed(self, x: Tensor) -> _Passed:
+    def _pass_block(self, x: Tensor) -> _Passed:
         """One run forwards, and one backwards for each output, which stops at the layers."""
         plan = self.plan
         products: list[tuple[Use, Tensor, Tensor]] = []
         gradients: dict[int, Tensor] = {}
         if len(plan.left) < len(plan.parameters):
-            recorder, values = _recorded(plan.model, plan.parameters, x)
+            recorder, values = _record_run(plan.model, plan.parameters, x)
             uses = [use for use in recorder.uses if plan.kept(use)]
-            for use, found in zip(uses, _backward(values, [use.edge for use in uses]), strict=True):
+            for use, found in zip(uses, _backward_edges(values, [use.edge for use in uses]), strict=True):
                 kept = {id(p) for p in plan.kept(use)}
                 use.weight, use.bias = (p if id(p) in kept else None for p in (use.weight, use.bias))
                 d, a = use.cotangents(found.view(len(found), *use.shape)), use.inputs()
@@ -329,7 +329,7 @@ class _Kernel:
             yield value.detach().flatten(2)
 
 
-def _backward(values: Tensor, edges: list[Any]) -> list[Tensor]:
+def _backward_edges(values: Tensor, edges: list[Any]) -> list[Tensor]:
     """Gradients of each output in what the edges stand for, (outputs, batch, ...): as examples do not mix, at once."""
     flat = values.flatten(1)
     count = flat.shape[1]

@@ -76,14 +76,14 @@ class Recorder(TorchFunctionMode):
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
-        read = [p for p in _tensors((args, kwargs)) if id(p) in self.known]
+        read = [p for p in _tensors_in((args, kwargs)) if id(p) in self.known]
         if not read:
             return func(*args, **kwargs)
         rule = RULES.get(func)
         use = rule(*args, **kwargs) if rule else None
         found = func(*args, **kwargs)
         if use is None:
-            if any(True for _ in _tensors(found)):  # a size or a dtype that was asked for is no use
+            if any(True for _ in _tensors_in(found)):  # a size or a dtype that was asked for is no use
                 self.others.update(map(id, read))
             return found
         use.weight, use.bias = (p if id(p) in self.known else None for p in (use.weight, use.bias))
@@ -116,11 +116,11 @@ def edges_into(outputs: Tensor) -> dict[int, int]:
 # --- Which operations are known ---
 
 
-def _linear(input: Tensor, weight: Any, bias: Any = None) -> Use | None:
+def _linear_use(input: Tensor, weight: Any, bias: Any = None) -> Use | None:
     return Use("linear", weight, bias, input.detach(), None, input.shape) if input.ndim > 1 else None
 
 
-def _convolution(
+def _convolution_use(
     input: Tensor,
     weight: Any,
     bias: Any = None,
@@ -134,18 +134,18 @@ def _convolution(
     if input.ndim != weight.ndim or space > 2:
         return None
     size = tuple(weight.shape[2:])
-    stride, dilation = _each(stride, space), _each(dilation, space)
+    stride, dilation = _each_axis(stride, space), _each_axis(dilation, space)
     x = input.detach()
     if padding == "same":
         total = [d * (k - 1) for d, k in zip(dilation, size, strict=True)]
         x = functional.pad(x, [side for t in reversed(total) for side in (t // 2, t - t // 2)])
-    padding = (0,) * space if isinstance(padding, str) else _each(padding, space)
+    padding = (0,) * space if isinstance(padding, str) else _each_axis(padding, space)
     if space == 1:
         x, size, stride, padding, dilation = x[:, :, None], (1, *size), (1, *stride), (0, *padding), (1, *dilation)
     return Use("conv", weight, bias, x, None, x.shape, (size, stride, padding, dilation, groups))
 
 
-def _embedding(
+def _embedding_use(
     input: Tensor,
     weight: Any,
     padding_idx: int | None = None,
@@ -196,10 +196,10 @@ def _batch_norm(
 
 
 RULES: dict[Any, Callable[..., Use | None]] = {
-    functional.linear: _linear,
-    functional.conv1d: _convolution,
-    functional.conv2d: _convolution,
-    functional.embedding: _embedding,
+    functional.linear: _linear_use,
+    functional.conv1d: _convolution_use,
+    functional.conv2d: _convolution_use,
+    functional.embedding: _embedding_use,
     functional.layer_norm: _layer_norm,
     functional.rms_norm: _rms_norm,
     functional.group_norm: _group_norm,
@@ -207,18 +207,18 @@ RULES: dict[Any, Callable[..., Use | None]] = {
 }
 
 
-def _each(value: Any, space: int) -> tuple[int, ...]:
+def _each_axis(value: Any, space: int) -> tuple[int, ...]:
     return (value,) * space if isinstance(value, int) else tuple(value) * (space if len(value) < space else 1)
 
 
-def _tensors(value: Any) -> Iterable[Any]:
+def _tensors_in(value: Any) -> Iterable[Any]:
     if isinstance(value, Tensor):
         yield value
     elif isinstance(value, list | tuple):
         for each in value:
-            yield from _tensors(each)
+            yield from _tensors_in(each)
     elif isinstance(value, dict):
-        yield from _tensors(list(value.values()))
+        yield from _tensors_in(list(value.values()))
 
 
 # --- What an operation adds to the kernel ---
@@ -291,7 +291,7 @@ def add_product(kernel: Tensor, use: Use, one: tuple[Tensor, Tensor], two: tuple
 
 def _add_single(kernel: Tensor, use: Use, x1: Tensor, d1: Tensor, x2: Tensor, d2: Tensor, form: str) -> None:
     """One position: (batch, 1, inputs) and (outputs, batch, 1, values)."""
-    gram = _gram(use, x1, x2).reshape(len(x1), len(x2)).to(kernel)
+    gram = _gram_of_uses(use, x1, x2).reshape(len(x1), len(x2)).to(kernel)
     d1, d2 = d1.squeeze(2), d2.squeeze(2)  # (outputs, batch, values)
     if form == "full":
         products = d1.transpose(0, 1).flatten(0, 1) @ d2.transpose(0, 1).flatten(0, 1).mT
@@ -305,7 +305,7 @@ def _add_single(kernel: Tensor, use: Use, x1: Tensor, d1: Tensor, x2: Tensor, d2
 def _add_positions(kernel: Tensor, use: Use, x1: Tensor, d1: Tensor, x2: Tensor, d2: Tensor, form: str) -> None:
     """(batch, positions, inputs) and (outputs, batch, positions, values), one example of the first block at a time."""
     for i in range(len(x1)):
-        gram = _gram(use, x1[i : i + 1], x2)[0].to(d1)  # (positions, batch, positions)
+        gram = _gram_of_uses(use, x1[i : i + 1], x2)[0].to(d1)  # (positions, batch, positions)
         weighed = torch.einsum("tbs,obsv->obtv", gram, d2)  # summed over the positions of the second block
         if form == "full":
             kernel[i] += torch.einsum("otv,pbtv->obp", d1[:, i], weighed)
@@ -315,7 +315,7 @@ def _add_positions(kernel: Tensor, use: Use, x1: Tensor, d1: Tensor, x2: Tensor,
             kernel[:, i] += torch.einsum("otv,obtv->ob", d1[:, i], weighed)
 
 
-def _gram(use: Use, x1: Tensor, x2: Tensor) -> Tensor:
+def _gram_of_uses(use: Use, x1: Tensor, x2: Tensor) -> Tensor:
     """(batch, positions, batch, positions): products of the inputs at each pair of positions, and one for the bias."""
     if use.kind == "tokens":
         return (x1[:, :, None, None] == x2) & (x1 >= 0)[:, :, None, None]

@@ -55,13 +55,13 @@ def diagnose_chains(values: Float[Tensor, "chains draws *dimension"]) -> ChainDi
     >>> diagnose_chains(torch.ones(4, 1000, 1)).reasons
     ('every draw is 1',)
     """
-    values = _checked(values)
+    values = _checked_draws(values)
     found: list[list[float]] = []
     reasons = []
     for x in values.double().unbind(-1):
-        reasons.append(reason := _standstill(x))
+        reasons.append(reason := _standstill_reason(x))
         nothing = [math.nan] * 4
-        found.append([x.mean().item(), x.std().item(), *(nothing if reason else _diagnosed(x))])
+        found.append([x.mean().item(), x.std().item(), *(nothing if reason else _diagnose_values(x))])
     columns = torch.tensor(found, dtype=torch.float64).unbind(1)
     return ChainDiagnostics(*columns, tuple(reasons))
 
@@ -77,10 +77,10 @@ def effective_sample_size(values: Float[Tensor, "chains draws"]) -> float:
     >>> effective_sample_size(walk) < 20
     True
     """
-    return _effective(_checked(values)[..., 0].double())
+    return _effective_size(_checked_draws(values)[..., 0].double())
 
 
-def _checked(values: Tensor) -> Tensor:
+def _checked_draws(values: Tensor) -> Tensor:
     values = validate.floating("values", values)
     if values.ndim == 2:
         values = values.unsqueeze(-1)
@@ -91,27 +91,27 @@ def _checked(values: Tensor) -> Tensor:
     return values
 
 
-def _standstill(x: Tensor) -> str:
+def _standstill_reason(x: Tensor) -> str:
     """Why nothing can be said about these chains, if so."""
     if bool((x == x[0, 0]).all()):
         return f"every draw is {x[0, 0].item():g}"
     return "every chain stands still where it started" if bool((x == x[:, :1]).all()) else ""
 
 
-def _diagnosed(x: Float[Tensor, "chains draws"]) -> list[float]:
-    halves = _halves(x)
+def _diagnose_values(x: Float[Tensor, "chains draws"]) -> list[float]:
+    halves = _split_halves(x)
     scores = _normal_scores(halves)
-    error = x.std() / math.sqrt(_effective(halves))
-    tail = min(_effective(_halves((x <= _quantile(x, q)).double())) for q in TAILS)
-    folded = _normal_scores((halves - _quantile(halves, 0.5)).abs())
-    return [error.item(), _effective(scores), tail, max(_r_hat(scores), _r_hat(folded))]
+    error = x.std() / math.sqrt(_effective_size(halves))
+    tail = min(_effective_size(_split_halves((x <= _quantile_indicator(x, q)).double())) for q in TAILS)
+    folded = _normal_scores((halves - _quantile_indicator(halves, 0.5)).abs())
+    return [error.item(), _effective_size(scores), tail, max(_r_hat(scores), _r_hat(folded))]
 
 
-def _effective(values: Float[Tensor, "chains draws"]) -> float:
+def _effective_size(values: Float[Tensor, "chains draws"]) -> float:
     chains, draws = values.shape
     if bool((values == values[0, 0]).all()):
         return float(values.numel())  # as arviz has it: no draw differs from their mean
-    covariance = _autocovariance(values).mean(0)  # (draws,)
+    covariance = _chain_autocovariance(values).mean(0)  # (draws,)
     within = covariance[0] * draws / (draws - 1)
     total = covariance[0]
     if chains > 1:
@@ -128,13 +128,13 @@ def _effective(values: Float[Tensor, "chains draws"]) -> float:
     return values.numel() / max(time, 1 / math.log10(values.numel()))
 
 
-def _halves(x: Float[Tensor, "chains draws"]) -> Float[Tensor, "twice half"]:
+def _split_halves(x: Float[Tensor, "chains draws"]) -> Float[Tensor, "twice half"]:
     """Each chain as two; the draw in the middle of an odd number is left out."""
     half = x.shape[1] // 2
     return torch.cat([x[:, :half], x[:, -half:]])
 
 
-def _autocovariance(x: Float[Tensor, "chains draws"]) -> Float[Tensor, "chains draws"]:
+def _chain_autocovariance(x: Float[Tensor, "chains draws"]) -> Float[Tensor, "chains draws"]:
     """At every lag, divided by the number of draws; the transform is twice as long, so that nothing wraps around."""
     draws = x.shape[1]
     size = 2 ** math.ceil(math.log2(2 * draws))
@@ -152,7 +152,7 @@ def _normal_scores(x: Tensor) -> Tensor:
     return torch.empty_like(scores).scatter_(0, order, scores).view_as(x)
 
 
-def _quantile(x: Tensor, q: float) -> Tensor:
+def _quantile_indicator(x: Tensor, q: float) -> Tensor:
     """By linear interpolation, of as many values as there are (torch.quantile takes 16 million at most)."""
     ordered = x.flatten().sort().values
     place = q * (len(ordered) - 1)

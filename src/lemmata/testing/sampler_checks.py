@@ -21,7 +21,7 @@ LEVELS = 2000  # places at which distribution functions are compared
 STEPS = 20  # transitions in the checks that compare bits
 
 
-def _interface(subject: Subject) -> None:
+def _check_interface(subject: Subject) -> None:
     kernel, start = subject.kernel(), subject.few()
     state = subject.started(kernel, start, Generator().manual_seed(0))
     _demand_state(subject, state, start, "init")
@@ -44,7 +44,7 @@ def _demand_state(subject: Subject, state: Any, start: Tensor, when: str) -> Non
         raise Broken(f"the state after {when} has a log_density that is not that of its position")
 
 
-def _untouched(subject: Subject) -> None:
+def _check_untouched(subject: Subject) -> None:
     kernel, start = subject.kernel(), subject.few()
     given = start.clone()
     state = kernel.init(given)
@@ -56,7 +56,7 @@ def _untouched(subject: Subject) -> None:
         raise Broken("step writes into the state that it is given: nobody can go back to it")
 
 
-def _path(subject: Subject, seed: int, start: Tensor | None = None) -> list[Tensor]:
+def _chain_path(subject: Subject, seed: int, start: Tensor | None = None) -> list[Tensor]:
     """The positions of a few chains, transition by transition, by a new kernel."""
     kernel, generator = subject.kernel(), Generator().manual_seed(seed)
     state, path = subject.started(kernel, subject.few() if start is None else start, generator), []
@@ -66,23 +66,23 @@ def _path(subject: Subject, seed: int, start: Tensor | None = None) -> list[Tens
     return path
 
 
-def _moves(subject: Subject) -> None:
-    standing = torch.stack([torch.isclose(a, subject.few()).all(1) for a in _path(subject, 0)]).all(0)
+def _check_moves(subject: Subject) -> None:
+    standing = torch.stack([torch.isclose(a, subject.few()).all(1) for a in _chain_path(subject, 0)]).all(0)
     if standing.all():
         raise Broken(f"no chain has moved in {STEPS} transitions")
 
 
-def _seeds(subject: Subject) -> None:
+def _check_seeds(subject: Subject) -> None:
     torch.manual_seed(1)  # noise from torch's own generator would differ between the two
-    one = _path(subject, 3)
+    one = _chain_path(subject, 3)
     torch.manual_seed(2)
-    if not all(map(torch.equal, one, _path(subject, 3))):
+    if not all(map(torch.equal, one, _chain_path(subject, 3))):
         raise Broken("the same generator does not give the same chains: all randomness must come from it")
-    if all(map(torch.equal, one, _path(subject, 4))):
+    if all(map(torch.equal, one, _chain_path(subject, 4))):
         raise Broken("another seed gives the same chains: the generator is not used")
 
 
-def _resume(subject: Subject) -> None:
+def _check_resume(subject: Subject) -> None:
     kernel, generator = subject.kernel(), Generator().manual_seed(5)
     state, _ = subject.walk(kernel, subject.started(kernel, subject.few(), generator), generator, STEPS)
     saved, place = type(state)(*(part.clone() for part in state)), generator.get_state()
@@ -94,7 +94,7 @@ def _resume(subject: Subject) -> None:
         raise Broken("from the saved state a new kernel goes elsewhere: the kernel remembers what the state does not")
 
 
-def _chains(subject: Subject) -> None:
+def _many_chains(subject: Subject) -> None:
     start = subject.few()
     together, alone = [], []
     for first, rows in [(0, start), *((k, start[k : k + 1]) for k in range(len(start)))]:
@@ -110,7 +110,7 @@ def _chains(subject: Subject) -> None:
         raise Broken("a chain drawn alone is another one than among others: its random numbers or its moves are theirs")
 
 
-def _scale(subject: Subject) -> None:
+def _check_scale(subject: Subject) -> None:
     paths = []
     for factor in (1.0, *FACTORS):
         kernel = subject.kernel(lambda x, c=math.log(factor): subject.log_density(x) + c)  # noqa: B008
@@ -124,7 +124,7 @@ def _scale(subject: Subject) -> None:
             raise Broken(f"the density times {factor:g} changes {changed} of {accepted.numel()} acceptances, or moves")
 
 
-def _summaries(log_density: Callable[[Tensor], Tensor], x: Tensor) -> dict[str, Tensor]:
+def _chain_summaries(log_density: Callable[[Tensor], Tensor], x: Tensor) -> dict[str, Tensor]:
     """Numbers whose distributions are compared: coordinates, sum and difference, radius, and the density itself."""
     named = {f"coordinate {k}": x[:, k] for k in range(x.shape[1])}
     if x.shape[1] > 1:
@@ -133,9 +133,9 @@ def _summaries(log_density: Callable[[Tensor], Tensor], x: Tensor) -> dict[str, 
 
 
 @functools.lru_cache(8)
-def _reference(log_density: Callable[[Tensor], Tensor], exact: Callable[..., Tensor]) -> dict[str, Tensor]:
+def _reference_sample(log_density: Callable[[Tensor], Tensor], exact: Callable[..., Tensor]) -> dict[str, Tensor]:
     """Of each summary a grid of quantiles, with the fraction of the exact draws up to each of them."""
-    draws = _summaries(log_density, exact(REFERENCE, Generator().manual_seed(8)))
+    draws = _chain_summaries(log_density, exact(REFERENCE, Generator().manual_seed(8)))
     places = (torch.arange(1, LEVELS, dtype=torch.float64) / LEVELS * REFERENCE).long()
     return {name: _with_levels(x.sort().values, places) for name, x in draws.items()}
 
@@ -145,15 +145,15 @@ def _with_levels(ordered: Tensor, places: Tensor) -> Tensor:
     return torch.stack([borders, torch.searchsorted(ordered, borders, right=True).double() / len(ordered)])
 
 
-def _conservation(subject: Subject) -> None:
+def _check_conservation(subject: Subject) -> None:
     generator = Generator().manual_seed(9)
     kernel = subject.kernel()
     state = subject.started(kernel, subject.exact(subject.chains, generator), generator)
     state, _ = subject.walk(kernel, state, generator, subject.transitions)
-    reference = _reference(subject.log_density, subject.exact)
+    reference = _reference_sample(subject.log_density, subject.exact)
     alpha = subject.alpha / (2 * len(reference))
     allowed = margin(subject.chains, alpha) + margin(REFERENCE, alpha)
-    for name, found in _summaries(subject.log_density, state.position).items():
+    for name, found in _chain_summaries(subject.log_density, state.position).items():
         gap = _largest_gap(found, *reference[name])
         if not gap <= allowed:
             after = f"after {subject.transitions} transitions of chains that started in the target"
@@ -168,14 +168,14 @@ def _largest_gap(found: Tensor, borders: Tensor, levels: Tensor) -> float:
     return float((counts.cumsum(0)[:-1].double() / len(found) - levels).abs().max())
 
 
-def _balance(subject: Subject) -> None:
+def _check_balance(subject: Subject) -> None:
     if not subject.reversible:
         raise Undecided("the kernel is not meant to be reversible")
     generator = Generator().manual_seed(10)
     kernel, start = subject.kernel(), subject.exact(subject.chains, generator)
     state = subject.started(kernel, start, generator)
     state, _ = kernel.step(state, generator)
-    cells = [_cells(x, start) for x in (start, state.position)]
+    cells = [_grid_cells(x, start) for x in (start, state.position)]
     n = CELLS_OF_BALANCE ** min(2, start.shape[1])
     counts = torch.bincount(cells[0] * n + cells[1], minlength=n * n).view(n, n)
     there, back = counts.triu(1).flatten(), counts.mT.triu(1).flatten()
@@ -189,7 +189,7 @@ def _balance(subject: Subject) -> None:
         raise Broken(f"between two cells of the target {went} chains went one way and {came} back: there is no balance")
 
 
-def _cells(x: Tensor, start: Tensor) -> Tensor:
+def _grid_cells(x: Tensor, start: Tensor) -> Tensor:
     """The cell of each position; borders are quantiles of the target, so that none is empty."""
     cell = torch.zeros(len(x), dtype=torch.long)
     inner = torch.arange(1, CELLS_OF_BALANCE, dtype=torch.float64) / CELLS_OF_BALANCE
@@ -200,13 +200,13 @@ def _cells(x: Tensor, start: Tensor) -> Tensor:
 
 
 CHECKS: dict[str, tuple[Callable[[Subject], None], tuple[str, ...]]] = {
-    "interface": (_interface, ()),
-    "untouched": (_untouched, ("interface",)),
-    "moves": (_moves, ("interface",)),
-    "seeds": (_seeds, ("interface",)),
-    "resume": (_resume, ("interface", "seeds")),
-    "chains": (_chains, ("interface", "seeds")),
-    "scale": (_scale, ("interface", "seeds")),
-    "conservation": (_conservation, ("interface",)),
-    "balance": (_balance, ("interface",)),
+    "interface": (_check_interface, ()),
+    "untouched": (_check_untouched, ("interface",)),
+    "moves": (_check_moves, ("interface",)),
+    "seeds": (_check_seeds, ("interface",)),
+    "resume": (_check_resume, ("interface", "seeds")),
+    "chains": (_many_chains, ("interface", "seeds")),
+    "scale": (_check_scale, ("interface", "seeds")),
+    "conservation": (_check_conservation, ("interface",)),
+    "balance": (_check_balance, ("interface",)),
 }

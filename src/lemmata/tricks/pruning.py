@@ -78,18 +78,18 @@ def prune(
     validate.fraction("fraction", fraction, most=1.0)
     validate.one_of("by", by, ("magnitude", "random"))
     validate.one_of("scope", scope, ("global", "layer"))
-    places = _places(model, weights)
+    places = _kept_positions(model, weights)
     start = None if rewind is None else _state_to_rewind_to(model, rewind)
     masks, scores = {}, {}
     for path, (layer, name) in places.items():
-        weight, mask = _original(layer, name), _mask(layer, name)
+        weight, mask = _original_weight(layer, name), _mask_of(layer, name)
         masks[path] = torch.ones_like(weight, dtype=torch.bool) if mask is None else mask.mask.clone()
         scores[path] = _random_scores(weight, generator) if by == "random" else weight.abs()
     for group in ([*places],) if scope == "global" else ([path] for path in places):
         kept = torch.cat([scores[path][masks[path]].flatten() for path in group])  # (weights that are left,)
         if bool(kept.isnan().any()):
             raise ValueError(f"weights must not be NaN to be compared, got some in {' or '.join(group[:3])}")
-        removed = _smallest(kept, round(fraction * len(kept)))
+        removed = _smallest_entries(kept, round(fraction * len(kept)))
         for path, part in zip(group, removed.split([int(masks[path].sum()) for path in group]), strict=True):
             masks[path][masks[path].clone()] = ~part
     apply_masks(model, masks)
@@ -99,7 +99,7 @@ def prune(
     return model
 
 
-def _smallest(scores: Float[Tensor, "n"], count: int) -> Bool[Tensor, "n"]:
+def _smallest_entries(scores: Float[Tensor, "n"], count: int) -> Bool[Tensor, "n"]:
     """Which are the so many smallest; among equal ones those that come first, on every machine."""
     if count == 0:
         return torch.zeros_like(scores, dtype=torch.bool)
@@ -115,18 +115,18 @@ def _random_scores(weight: Tensor, generator: torch.Generator | None) -> Tensor:
 # --- Where masks are ---
 
 
-def _places(model: nn.Module, weights: Sequence[str] | None) -> dict[str, tuple[nn.Module, str]]:
+def _kept_positions(model: nn.Module, weights: Sequence[str] | None) -> dict[str, tuple[nn.Module, str]]:
     """The layers that hold what is pruned, and under which name, by the names that the parameters have unpruned."""
     found, owners = {}, dict[int, str]()
     embedded = {id(part.weight) for part in model.modules() if isinstance(part, EMBEDDINGS)}
-    for path, layer, name, values in _parameters(model):
+    for path, layer, name, values in _prunable_parameters(model):
         first = owners.setdefault(id(values), path)
         usual = values.ndim > 1 and values.is_floating_point() and id(values) not in embedded
         if not (usual if weights is None else path in weights):
             continue
         if first != path:
             raise ValueError(f"{first} and {path} are one tensor, which cannot be pruned: leave both out of weights")
-        if parametrize.is_parametrized(layer, name) and _mask(layer, name) is None:
+        if parametrize.is_parametrized(layer, name) and _mask_of(layer, name) is None:
             raise ValueError(f"{path} is parametrised by something else: remove that, or leave it out of weights")
         found[path] = (layer, name)
     for path in weights or ():
@@ -137,7 +137,7 @@ def _places(model: nn.Module, weights: Sequence[str] | None) -> dict[str, tuple[
     return found
 
 
-def _parameters(model: nn.Module) -> Iterator[tuple[str, nn.Module, str, Tensor]]:
+def _prunable_parameters(model: nn.Module) -> Iterator[tuple[str, nn.Module, str, Tensor]]:
     """Path, layer, name and values of every parameter, shared ones under each name, pruned ones as if they were not."""
     for prefix, layer in model.named_modules(remove_duplicate=False):
         if isinstance(layer, parametrize.ParametrizationList) or prefix.rpartition(".")[2] == "parametrizations":
@@ -145,18 +145,18 @@ def _parameters(model: nn.Module) -> Iterator[tuple[str, nn.Module, str, Tensor]
         own = dict(layer.named_parameters(recurse=False))
         if parametrize.is_parametrized(layer):
             held: Any = layer.parametrizations
-            own |= {name: _original(layer, name) for name in held if _mask(layer, name) is not None}
+            own |= {name: _original_weight(layer, name) for name in held if _mask_of(layer, name) is not None}
         for name, values in own.items():
             yield f"{prefix}.{name}" if prefix else name, layer, name, values
 
 
-def _mask(layer: nn.Module, name: str) -> _Mask | None:
+def _mask_of(layer: nn.Module, name: str) -> _Mask | None:
     held: Any = getattr(layer, "parametrizations", {})
     parts = held[name] if parametrize.is_parametrized(layer, name) else ()
     return parts[0] if len(parts) == 1 and isinstance(parts[0], _Mask) else None
 
 
-def _original(layer: nn.Module, name: str) -> Tensor:
+def _original_weight(layer: nn.Module, name: str) -> Tensor:
     """The weight without its mask."""
     held: Any = getattr(layer, "parametrizations", {})
     return held[name].original if parametrize.is_parametrized(layer, name) else layer.get_parameter(name)
@@ -189,7 +189,7 @@ def masks_of(model: nn.Module) -> dict[str, Bool[Tensor, "..."]]:
     >>> {name: int(mask.sum()) for name, mask in masks_of(prune(nn.Linear(10, 3), 0.9)).items()}
     {'weight': 3}
     """
-    found = ((path, _mask(layer, name)) for path, layer, name, _ in _parameters(model))
+    found = ((path, _mask_of(layer, name)) for path, layer, name, _ in _prunable_parameters(model))
     return {path: mask.mask.clone() for path, mask in found if mask is not None}
 
 
@@ -200,16 +200,16 @@ def apply_masks(model: Model, masks: Mapping[str, Tensor]) -> Model:
     >>> apply_masks(nn.Linear(2, 1), {"weight": torch.tensor([[True, False]])}).weight[0, 1].item()
     0.0
     """
-    places = _places(model, list(masks))
+    places = _kept_positions(model, list(masks))
     for path, (layer, name) in places.items():
-        wanted, weight = masks[path], _original(layer, name)
+        wanted, weight = masks[path], _original_weight(layer, name)
         if wanted.shape != weight.shape or wanted.dtype != torch.bool:
             found = f"shape {tuple(wanted.shape)} and {wanted.dtype}"
             raise ValueError(f"masks[{path!r}] must be bool of shape {tuple(weight.shape)}, got {found}")
     for path, (layer, name) in places.items():
-        held = _mask(layer, name)
+        held = _mask_of(layer, name)
         if held is None:
-            mask = masks[path].to(_original(layer, name).device, copy=True)
+            mask = masks[path].to(_original_weight(layer, name).device, copy=True)
             _give_own_class(layer)
             parametrize.register_parametrization(layer, name, _Mask(mask))
         else:
@@ -236,8 +236,8 @@ def remove_masks(model: Model, zeros: bool = True) -> Model:
     ['bias', 'weight']
     """
     validate.flag("zeros", zeros)
-    for _, layer, name, _ in list(_parameters(model)):
-        if _mask(layer, name) is not None:
+    for _, layer, name, _ in list(_prunable_parameters(model)):
+        if _mask_of(layer, name) is not None:
             _give_own_class(layer)
             parametrize.remove_parametrizations(layer, name, leave_parametrized=zeros)
     return model

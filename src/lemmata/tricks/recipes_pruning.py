@@ -59,7 +59,7 @@ def train_ticket(
     def loss(network: PrunedMLP, batch: Examples) -> Any:
         # Before the first step; a run that is resumed has its masks from the checkpoint.
         if network.training and network.kept == 1.0:
-            network.load_state_dict(_start(plain, config, options).state_dict())
+            network.load_state_dict(_starting_network(plain, config, options).state_dict())
         return measured(network, batch)
 
     def left(network: PrunedMLP) -> str:
@@ -68,7 +68,7 @@ def train_ticket(
     return replace(plain, loss=loss, write=left)
 
 
-def _start(plain: Experiment, config: TicketConfig, options: Options) -> PrunedMLP:
+def _starting_network(plain: Experiment, config: TicketConfig, options: Options) -> PrunedMLP:
     """The ticket, with its initial values; or what it is compared with."""
     searching = replace(options, epochs=config.search_epochs, evaluate=config.search_epochs)
 

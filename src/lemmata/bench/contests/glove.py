@@ -47,27 +47,27 @@ def plays(case: str, device: str) -> Table:
 @ours("lemmata")
 def by_sweep(table: Table) -> Callable[[], Any]:
     """Our sweep."""
-    return _sweeping(table, sweep_entries)
+    return _sweeping_tables(table, sweep_entries)
 
 
 @ours("lemmata without a compiler")
 def by_torch(table: Table) -> Callable[[], Any]:
     """The same by the readable path, which is made for batches."""
-    return _sweeping(table, sweep_entries_in_torch)
+    return _sweeping_tables(table, sweep_entries_in_torch)
 
 
-def _sweeping(table: Table, sweep: Callable[..., float]) -> Callable[[], Any]:
+def _sweeping_tables(table: Table, sweep: Callable[..., float]) -> Callable[[], Any]:
     weights = table.model.weights(table.counts)
 
     def train() -> Any:
-        vectors = _initial(table.model)
+        vectors = _initial_tables(table.model)
         sweep(vectors, table.model.initial_squares(), table.pairs, table.counts.log(), weights, RATE, 1)
         return vectors, table
 
     return train
 
 
-def _initial(model: GloVe) -> WordTables:
+def _initial_tables(model: GloVe) -> WordTables:
     parts = (model.given.weight, model.predicted.weight, model.given_bias, model.predicted_bias)
     return WordTables(*(part.detach().clone() for part in parts))
 
@@ -81,7 +81,7 @@ def by_numpy(table: Table) -> Callable[[], Any]:
     targets, weights = table.counts.log().tolist(), table.model.weights(table.counts).tolist()
 
     def train() -> Any:
-        vectors = _initial(table.model)
+        vectors = _initial_tables(table.model)
         x, y, p, q = (part.numpy() for part in vectors)
         xs, ys, ps, qs = (numpy.ones_like(part) for part in (x, y, p, q))
         for (w, c), target, weight in zip(pairs, targets, weights, strict=True):
@@ -103,7 +103,7 @@ def by_numpy(table: Table) -> Callable[[], Any]:
 @limit("the rows read and written back, without a product or a root")
 def rows_alone(table: Table) -> Callable[[], Any]:
     """Vectors and squares of both words of each entry, gathered and put back."""
-    vectors, squares = _initial(table.model), table.model.initial_squares()
+    vectors, squares = _initial_tables(table.model), table.model.initial_squares()
     words, contexts = table.pairs.unbind(1)
 
     def move() -> None:

@@ -39,18 +39,18 @@ def network(case: str, device: str) -> Network:
     return Network(case, MLP(inputs, 10, widths=widths).to(device), torch.randn(256, inputs, device=device))
 
 
-def _fresh(data: Network) -> MLP:
+def _fresh_network(data: Network) -> MLP:
     """The same network without masks; building it anew is a part of every contestant's time."""
     twin = MLP(data.model.inputs, 10, widths=data.model.config.widths, device="meta").to_empty(device=data.x.device)
     twin.load_state_dict(data.model.state_dict())
     return twin
 
 
-def _places(model: MLP) -> list[tuple[nn.Module, str]]:
+def _pruned_positions(model: MLP) -> list[tuple[nn.Module, str]]:
     return [(layer, "weight") for layer in model.layers]
 
 
-def _step(model: nn.Module, x: Tensor) -> Callable[[], Any]:
+def _training_step(model: nn.Module, x: Tensor) -> Callable[[], Any]:
     def step() -> Any:
         y = model(x)
         torch.autograd.grad(y.sum(), list(model.parameters()))
@@ -63,8 +63,8 @@ def _step(model: nn.Module, x: Tensor) -> Callable[[], Any]:
 def our_masks(data: Network) -> Callable[[], Any]:
     """Our parametrisation."""
     if data.case == "step":
-        return _step(prune(_fresh(data), 0.5), data.x)
-    return lambda: masks_of(prune(_fresh(data), 0.5)).values()
+        return _training_step(prune(_fresh_network(data), 0.5), data.x)
+    return lambda: masks_of(prune(_fresh_network(data), 0.5)).values()
 
 
 @peer("torch.nn.utils.prune")
@@ -72,19 +72,19 @@ def torchs_masks(data: Network) -> Callable[[], Any]:
     """Torch's hooks."""
 
     def pruned() -> MLP:
-        model = _fresh(data)
-        torch_prune.global_unstructured(_places(model), torch_prune.L1Unstructured, amount=0.5)
+        model = _fresh_network(data)
+        torch_prune.global_unstructured(_pruned_positions(model), torch_prune.L1Unstructured, amount=0.5)
         return model
 
     if data.case == "step":
-        return _step(pruned(), data.x)
+        return _training_step(pruned(), data.x)
     return lambda: [layer.weight_mask for layer in pruned().layers]
 
 
 @limit("the network without masks: built, or run forward and backward")
 def without_masks(data: Network) -> Callable[[], Any]:
     """Choosing and multiplying is what the others do besides."""
-    return _step(_fresh(data), data.x) if data.case == "step" else lambda: _fresh(data)
+    return _training_step(_fresh_network(data), data.x) if data.case == "step" else lambda: _fresh_network(data)
 
 
 @agreement(within=1e-4)

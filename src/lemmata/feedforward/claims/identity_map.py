@@ -25,7 +25,7 @@ def learn_identity(network, generator):
         optimizer.step()
 
 
-def _error(draw, stack, depth):
+def _fit_error(draw, stack, depth):
     network, x = draw.trained(stack, learn_identity, depth=depth), draw.normal(2000, 8).float()
     with torch.no_grad():
         return float((network(x) - x).square().sum(1).mean() / 2)
@@ -36,9 +36,9 @@ def _error(draw, stack, depth):
 @lie("a plain net learns it the better the deeper it is", depths=(20, 1))
 def residual_layers_learn_the_identity(draw, stack=residual_stack, depths=(1, 20)):
     """Points of eight normal coordinates, width 16, rectified units, nets of one and of twenty hidden layers."""
-    shallow, deep = (_error(draw, plain_stack, depth) for depth in depths)
+    shallow, deep = (_fit_error(draw, plain_stack, depth) for depth in depths)
     most = max(shallow, deep)
-    changes = {depth: _error(draw, stack, depth) for depth in (1, 20)}
+    changes = {depth: _fit_error(draw, stack, depth) for depth in (1, 20)}
     return all_of(
         reaches(deep, 1.4 * shallow, detail="error of the deeper plain net, against 1.4 times that of the other"),
         reaches(

@@ -34,7 +34,7 @@ def of_units(w, x, keep):
     return found.probability, found.outputs[:, 0]
 
 
-def _moments(p, y):
+def _mask_moments(p, y):
     mean = p @ y
     return mean, ((y - mean) * p[:, None]).mT @ (y - mean)
 
@@ -52,7 +52,7 @@ def masks_of_weights_leave_outputs_uncorrelated(draw, weights=of_weights, togeth
         coin = keep**spread * (1 - keep) ** (2 - spread)
         for ensemble, joint in ((weights, 0.0), (of_units, together)):
             p, y = ensemble(w, x, keep)
-            mean, covariance = _moments(p, y)
+            mean, covariance = _mask_moments(p, y)
             means.append(mean - keep * w @ x)
             found.append(covariance)
             terms = coin * (w * x.square()) @ w.mT

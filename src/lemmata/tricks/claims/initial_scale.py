@@ -34,7 +34,7 @@ def learn_signs(network, generator):
         optimizer.step()
 
 
-def _loss(draw, gain):
+def _trained_loss(draw, gain):
     network = draw.trained(deep_network, learn_signs, gain=gain)
     x, y = signs(2000, torch.Generator().manual_seed(1))
     with torch.no_grad():
@@ -46,12 +46,14 @@ def _loss(draw, gain):
 @lie("weights three times as large train as well", gain=3.0)
 def initial_variance_decides_whether_a_deep_net_trains(draw, gain=1.0):
     """The sign of a product of two numbers, which a net without hidden layers cannot say better than by chance."""
-    found, forgiven = _loss(draw, gain), _loss(draw, math.sqrt(0.5))
+    found, forgiven = _trained_loss(draw, gain), _trained_loss(draw, math.sqrt(0.5))
     return all_of(
         reaches(found, 0.25, at_most=True, detail="loss with He's variance times the square of the gain"),
         reaches(forgiven, 0.25, at_most=True, detail="loss with LeCun's variance, half of it"),
         reaches(
-            _loss(draw, TINY), 0.67, detail="loss with a standard deviation of 0.01; log 2 = 0.693 without learning"
+            _trained_loss(draw, TINY),
+            0.67,
+            detail="loss with a standard deviation of 0.01; log 2 = 0.693 without learning",
         ),
-        reaches(_loss(draw, 3.0), 0.67, detail="loss with weights three times as large"),
+        reaches(_trained_loss(draw, 3.0), 0.67, detail="loss with weights three times as large"),
     )

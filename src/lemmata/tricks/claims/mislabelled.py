@@ -35,14 +35,14 @@ def learn_all_of_them(model, generator, smoothing):
         optimizer.step()
 
 
-def _sureness(draw, smoothing):
+def _mean_confidence(draw, smoothing):
     """The mean probability that is given to wrong labels."""
     model, (x, y, wrong) = draw.trained(network, learn_all_of_them, smoothing=smoothing), mislabelled()
     with torch.no_grad():
         return float(model(x).softmax(1).gather(1, y[:, None])[wrong].mean())
 
 
-def _gaps(draw, k, smoothing):
+def _logit_gaps(draw, k, smoothing):
     """By how much the label leads among free logits, after two hundred steps of descent and after two thousand."""
     y, logits, found = draw.integers(0, k, 20), draw.normal(20, k), []
     for step in range(2001):
@@ -62,9 +62,9 @@ def smoothing_bounds_how_sure_a_net_becomes(draw, classes=1.0, smoothing=0.1):
     """Free logits of two and of six classes, with smoothing and without; then digits of which every label is fitted."""
     found, bound, growth = [], [], []
     for k in (2, 6):
-        found.append(_gaps(draw, k, EPSILON)[1])
+        found.append(_logit_gaps(draw, k, EPSILON)[1])
         bound.append(torch.full((20,), math.log((1 - EPSILON + EPSILON / k) / (EPSILON / k**classes))).double())
-        early, late = _gaps(draw, k, 0.0)
+        early, late = _logit_gaps(draw, k, 0.0)
         growth.append(late - early)
     exact = all_of(
         close(torch.cat(found), torch.cat(bound), within=1e-6),
@@ -77,6 +77,8 @@ def smoothing_bounds_how_sure_a_net_becomes(draw, classes=1.0, smoothing=0.1):
     cap = 1 - EPSILON + EPSILON / 10
     return all_of(
         exact,
-        reaches(_sureness(draw, 0.0), 0.99, detail="mean probability of the wrong labels, without smoothing"),
-        reaches(_sureness(draw, smoothing), cap + 0.02, at_most=True, detail="with smoothing, against the cap 0.91"),
+        reaches(_mean_confidence(draw, 0.0), 0.99, detail="mean probability of the wrong labels, without smoothing"),
+        reaches(
+            _mean_confidence(draw, smoothing), cap + 0.02, at_most=True, detail="with smoothing, against the cap 0.91"
+        ),
     )

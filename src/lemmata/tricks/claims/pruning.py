@@ -56,7 +56,7 @@ def all_weights(ticket, generator):
     return remove_masks(ticket, zeros=False)
 
 
-def _trained(draw, ticket, start):
+def _trained_accuracy(draw, ticket, start):
     """What it starts from, trained for thirty steps, six times; and how many of the test digits it knows then."""
     models = [learn(start(copy.deepcopy(ticket), draw.generator), draw.generator, SHORT) for _ in range(6)]
     x, y = digits("test")
@@ -92,9 +92,9 @@ def tickets_learn_as_fast_as_all_weights(draw, start=itself, by="magnitude"):
     if not exact.holds:
         return exact  # decided without training
     ticket = draw.trained(network, search)
-    models, accuracy = _trained(draw, ticket, start)
+    models, accuracy = _trained_accuracy(draw, ticket, start)
     still = [layer.weight[~mask] for layer, mask in zip(models[0].layers, masks_of(ticket).values(), strict=True)]
-    others = {other: _trained(draw, ticket, other)[1] for other in (all_weights, fresh_values, random_places)}
+    others = {other: _trained_accuracy(draw, ticket, other)[1] for other in (all_weights, fresh_values, random_places)}
     words = "of the test digits after thirty steps, with 5.8 % of the weights"
     return all_of(
         exact,

@@ -19,13 +19,13 @@ def digits(part):
     return getattr(data, part).x.flatten(1).float() - mean, getattr(data, part).y
 
 
-def _labelled(generator):
+def _labelled_part(generator):
     x, y = digits("train")
     chosen = torch.randperm(len(x), generator=generator)[:LABELLED]
     return x[chosen], y[chosen]
 
 
-def _options(size):
+def _fit_options(size):
     """About six hundred steps of 64 examples, whatever the size."""
     size_of_batch = min(64, size)
     epochs = round(600 * size_of_batch / size)
@@ -49,17 +49,17 @@ def learn(repeats, generator, answers):
     """The teachers from sixty labels, and the students from pictures without any, as the teacher labels them."""
     pictures, _ = digits("train")
     for number, (teacher, *students) in enumerate(repeats):
-        labels = _labelled(generator)
-        lemmata.fit(teacher, labels, seed=number, **_options(LABELLED))
+        labels = _labelled_part(generator)
+        lemmata.fit(teacher, labels, seed=number, **_fit_options(LABELLED))
         for student, size in zip(students, SIZES, strict=False):
             found = transfer_set(teacher, pictures, size, noise=0.3, generator=generator)
             if answers == "exchanged":
                 found = TransferSet(found.x, found.logits[torch.randperm(size, generator=generator)])
-            distill(teacher, student, found, temperature=2.0, seed=number, **_options(size))
-        lemmata.fit(students[-1], labels, seed=number, **_options(LABELLED))
+            distill(teacher, student, found, temperature=2.0, seed=number, **_fit_options(size))
+        lemmata.fit(students[-1], labels, seed=number, **_fit_options(LABELLED))
 
 
-def _scores(draw, answers):
+def _student_scores(draw, answers):
     """Agreement with the teacher by size, and the accuracy of the last student and of that from labels."""
     x, y = digits("test")
     agreement, gains = [], []
@@ -76,7 +76,7 @@ def _scores(draw, answers):
 @lie("the size of the set does not matter", sizes=(0, 0, 0))
 def students_learn_from_inputs_their_teacher_labels(draw, answers="teacher", sizes=(0, 1, 2)):
     """Digits: a teacher that knows sixty labels; students of 16 units, in the mean over three repeats."""
-    agreement, gain = _scores(draw, answers)
+    agreement, gain = _student_scores(draw, answers)
     small, middle, large = (agreement[number] for number in sizes)
     return all_of(
         reaches(middle, small + 0.05, detail="agreement with the teacher, of 100 inputs against 30, five points more"),

@@ -53,12 +53,12 @@ class State(LabState):
         return both[:, :1], both[:, 1]
 
     def process(self) -> GaussianProcess:
-        made = GaussianProcess(_kernel(self.kernel, self.length_scale), noise=max(self.noise, 0.01) ** 2)
+        made = GaussianProcess(_state_kernel(self.kernel, self.length_scale), noise=max(self.noise, 0.01) ** 2)
         x, y = self.data()
         return made.fit(x, y, optimize=False) if len(x) else made
 
 
-def _kernel(name: str, length: float) -> Any:
+def _state_kernel(name: str, length: float) -> Any:
     kernel: Any = covariance_function(name)
     kernel.variance = HEIGHT**2
     if name == "periodic":
@@ -71,14 +71,14 @@ def _kernel(name: str, length: float) -> Any:
 def show(state: State) -> dict[str, Any]:
     """Mean, band and samples along the plane, and the likelihood beside that of other choices."""
     process, (x, _) = state.process(), state.data()
-    found, drawn = _along(state, process)
+    found, drawn = _points_along(state, process)
     spread = found.variance.sqrt()
     told: dict[str, Any] = {
-        "at": _rounded(_grid()[:, 0]),
-        "mean": _rounded(found.mean),
-        "low": _rounded(found.mean - 1.96 * spread),
-        "high": _rounded(found.mean + 1.96 * spread),
-        "drawn": [_rounded(sample) for sample in drawn],
+        "at": _rounded_values(_parameter_grid()[:, 0]),
+        "mean": _rounded_values(found.mean),
+        "low": _rounded_values(found.mean - 1.96 * spread),
+        "high": _rounded_values(found.mean + 1.96 * spread),
+        "drawn": [_rounded_values(sample) for sample in drawn],
         "points": state.points,
         "python": python(state),
         "likelihood": None,
@@ -96,30 +96,30 @@ def show(state: State) -> dict[str, Any]:
 def still(state: State) -> Figure:
     """The points, the mean and the band, and some of the functions that are left."""
     process, (x, y) = state.process(), state.data()
-    found, drawn = _along(state, process)
-    at, spread = _grid()[:, 0], found.variance.sqrt()
+    found, drawn = _points_along(state, process)
+    at, spread = _parameter_grid()[:, 0], found.variance.sqrt()
     marks: list[Any] = [Band(at, found.mean - 1.96 * spread, found.mean + 1.96 * spread, "95 %")]
     marks += [Line(at, sample, f"sample {k + 1}") for k, sample in enumerate(drawn)]
     marks += [Line(at, found.mean, "mean"), Points(x[:, 0], y, "data")]
     return Figure(f"A Gaussian process with the kernel {state.kernel}", "x", "f(x)", marks)
 
 
-def _grid() -> Tensor:
+def _parameter_grid() -> Tensor:
     return torch.linspace(-REACH, REACH, 81, dtype=torch.float64)[:, None]
 
 
-def _along(state: State, process: GaussianProcess) -> tuple[GaussianPrediction, Tensor]:
+def _points_along(state: State, process: GaussianProcess) -> tuple[GaussianPrediction, Tensor]:
     """Predictions, and samples that move and do not jump while something is dragged: the seed stays."""
     generator = torch.Generator().manual_seed(state.seed)
-    drawn = process.sample(_grid(), 5, generator)[: state.samples]
-    return process.predict(_grid()), drawn
+    drawn = process.sample(_parameter_grid(), 5, generator)[: state.samples]
+    return process.predict(_parameter_grid()), drawn
 
 
 def landscape(state: State) -> Tensor:
     """The logarithm of the likelihood for each noise (rows) and length scale (columns)."""
     x, y = state.data()
     with torch.no_grad():
-        grams = [_kernel(state.kernel, length)(x) for length in LENGTHS]
+        grams = [_state_kernel(state.kernel, length)(x) for length in LENGTHS]
         return torch.stack(
             [torch.stack([gaussian_log_likelihood(gram, noise**2, y) for gram in grams]) for noise in NOISES]
         )
@@ -156,5 +156,5 @@ def python(state: State) -> str:
     )
 
 
-def _rounded(values: Tensor) -> list[float]:
+def _rounded_values(values: Tensor) -> list[float]:
     return [round(float(value), 3) for value in values]

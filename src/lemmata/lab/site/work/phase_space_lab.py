@@ -87,11 +87,11 @@ def show(state: State) -> dict[str, Any]:
     variance, positions = exact_variance(state), settled(state)
     found = float(positions.var())
     return {
-        "leapfrog": _finite(energies[0][-1] / energies[0][0]),
-        "worst": _finite(energies[0].max() / energies[0][0]),
-        "euler": _finite(energies[1][-1] / energies[1][0]),
+        "leapfrog": _finite_values(energies[0][-1] / energies[0][0]),
+        "worst": _finite_values(energies[0].max() / energies[0][0]),
+        "euler": _finite_values(energies[1][-1] / energies[1][0]),
         "variance": variance,
-        "measured": _finite(torch.tensor(found)),
+        "measured": _finite_values(torch.tensor(found)),
         "python": python(state),
         "figures": {"orbit": still(state), "energy": energy(energies), "langevin": histogram(positions, variance)},
     }
@@ -100,7 +100,7 @@ def show(state: State) -> dict[str, Any]:
 def still(state: State) -> Figure:
     """Both orbits, as far as they stay in the frame, and the level line that they should follow."""
     turn = torch.linspace(0, 2 * math.pi, 121, dtype=torch.float64)
-    jumps, tangents = (way[: _inside(way)] for way in orbits(state))
+    jumps, tangents = (way[: _inside_frame(way)] for way in orbits(state))
     marks = [
         Line(state.start * turn.cos(), state.start * turn.sin(), "level line of H"),
         Points(jumps[:, 0], jumps[:, 1], "leapfrog"),
@@ -109,7 +109,7 @@ def still(state: State) -> Figure:
     return Figure(f"{STEPS} steps of {state.step:g}", "position", "momentum", marks)
 
 
-def _inside(way: Tensor) -> int:
+def _inside_frame(way: Tensor) -> int:
     """How many places come before the first outside of the frame."""
     outside = (way.abs() > FRAME).any(1).nonzero()
     return int(outside[0]) if len(outside) else len(way)
@@ -130,17 +130,17 @@ def histogram(positions: Tensor, variance: float | None) -> Figure:
     edges = torch.linspace(-4, 4, 41, dtype=torch.float64)
     counts = torch.histogram(positions, edges).hist / len(positions) / (edges[1] - edges[0])
     middle = (edges[1:] + edges[:-1]) / 2
-    marks = [Line(middle, counts, f"{CHAINS} chains"), Line(middle, _gaussian(middle, 1.0), "target")]
+    marks = [Line(middle, counts, f"{CHAINS} chains"), Line(middle, _gaussian_density(middle, 1.0), "target")]
     if variance is not None and variance < 100:
-        marks.append(Line(middle, _gaussian(middle, variance), f"exactly left alone: variance {variance:.4g}"))
+        marks.append(Line(middle, _gaussian_density(middle, variance), f"exactly left alone: variance {variance:.4g}"))
     return Figure(f"Langevin dynamics after {SETTLING} steps", "position", "density", marks)
 
 
-def _gaussian(x: Tensor, variance: float) -> Tensor:
+def _gaussian_density(x: Tensor, variance: float) -> Tensor:
     return torch.exp(-0.5 * x.square() / variance) / math.sqrt(2 * math.pi * variance)
 
 
-def _finite(value: Tensor) -> float | None:
+def _finite_values(value: Tensor) -> float | None:
     return float(value) if math.isfinite(value) else None
 
 

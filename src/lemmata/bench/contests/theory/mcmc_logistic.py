@@ -65,7 +65,7 @@ def by_chees(data: Labelled) -> Callable[[], Any]:
         draws = sample(data.log_density, start, draws=BLOCK, warmup=WARMUP, seed=0, progress=False)
         values = [draws.values]
         for seed in range(1, 100):
-            if _effective(torch.cat(values, dim=1)) >= ENOUGH:
+            if _effective_draws(torch.cat(values, dim=1)) >= ENOUGH:
                 break
             last = values[-1][:, -1]
             settings = {"warmup": 0, "kernel": draws.kernel, "seed": seed, "progress": False}
@@ -104,14 +104,14 @@ def _by_pyro(data: Labelled, name: str, options: dict[str, Any]) -> Callable[[],
             run = MCMC(kernel, draws, WARMUP, initial_params={"weight": start}, disable_progbar=True)
             run.run()
             values = run.get_samples(group_by_chain=True)["weight"]
-            if _effective(values) >= ENOUGH:
+            if _effective_draws(values) >= ENOUGH:
                 return values
             draws *= 2
 
     return draw
 
 
-def _effective(values: Tensor) -> float:
+def _effective_draws(values: Tensor) -> float:
     return diagnose_chains(values).bulk.min().item()
 
 

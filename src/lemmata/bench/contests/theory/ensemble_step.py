@@ -47,16 +47,16 @@ def in_one_batch(task: Task) -> Callable[[], float]:
     first = task.members[0]
     ensemble = MLPEnsemble(INPUTS, CLASSES, len(task.members), widths=first.config.widths).to(task.x.device)
     ensemble.put(Ensemble(task.members).flat)
-    return _stepping(task, ensemble)
+    return _stepping_task(task, ensemble)
 
 
 @ours("lemmata, any networks")
 def by_vmap(task: Task) -> Callable[[], float]:
     """The general ensemble, which maps over whatever the members are."""
-    return _stepping(task, Ensemble(task.members))
+    return _stepping_task(task, Ensemble(task.members))
 
 
-def _stepping(task: Task, ensemble: Ensemble) -> Callable[[], float]:
+def _stepping_task(task: Task, ensemble: Ensemble) -> Callable[[], float]:
     loss = summed_over_members(functional.cross_entropy)
     optimizer = torch.optim.SGD(ensemble.parameters(), LR)
 

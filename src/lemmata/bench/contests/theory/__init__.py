@@ -1,0 +1,1 @@
+"""Contests of kernels, samplers and ensembles."""

@@ -1,0 +1,1 @@
+"""Contests of filters, restoration and image quality."""
