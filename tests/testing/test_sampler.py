@@ -15,7 +15,7 @@ from lemmata.bayes import (
     UnadjustedLangevin,
     UnderdampedLangevin,
 )
-from lemmata.bayes.leapfrog import Trajectory
+from lemmata.bayes.leapfrog_integrator import Trajectory
 from lemmata.bayes.mass import Mass
 from lemmata.bayes.transition import PointState, acceptance_of, choose, normal, slope_at, uniform
 from lemmata.testing import SamplerError, check_sampler

@@ -25,8 +25,8 @@ from lemmata.bayes.langevin import MetropolisAdjustedLangevin as MetropolisAdjus
 from lemmata.bayes.langevin import UnadjustedLangevin as UnadjustedLangevin
 from lemmata.bayes.langevin import UnderdampedLangevin as UnderdampedLangevin
 from lemmata.bayes.langevin import VelocityState as VelocityState
-from lemmata.bayes.leapfrog import Trajectory as Trajectory
-from lemmata.bayes.leapfrog import leapfrog as leapfrog
+from lemmata.bayes.leapfrog_integrator import Trajectory as Trajectory
+from lemmata.bayes.leapfrog_integrator import leapfrog as leapfrog
 from lemmata.bayes.mass import Mass as Mass
 from lemmata.bayes.metropolis_hastings import MetropolisHastings as MetropolisHastings
 from lemmata.bayes.metropolis_hastings import RandomWalk as RandomWalk

@@ -14,7 +14,7 @@ from lemmata.marks import system
 
 __all__ = ["ChEES", "LengthAdaptation"]
 
-Own = TypeVar("Own")
+Own = TypeVar("Own", bound="ChEES")
 
 LONGEST = 1000  # leapfrogs of a trajectory
 

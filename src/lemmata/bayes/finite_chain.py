@@ -61,7 +61,7 @@ def metropolis_matrix(
             if i != j and forward > 0:
                 ratio = Fraction(target[j]) * proposals[j][i] / (Fraction(target[i]) * forward)
                 moves[j] = forward * acceptance(ratio)
-        moves[i] = 1 - sum(moves)
+        moves[i] = Fraction(1) - sum(moves)
         rows.append(moves)
     return rows
 

@@ -9,7 +9,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from lemmata import validate
-from lemmata.bayes.leapfrog import Trajectory, leapfrog
+from lemmata.bayes.leapfrog_integrator import Trajectory, leapfrog
 from lemmata.bayes.mass import Mass
 from lemmata.bayes.transition import (
     LogDensity,
@@ -27,7 +27,7 @@ from lemmata.marks import system
 
 __all__ = ["HamiltonianMonteCarlo"]
 
-Own = TypeVar("Own")
+Own = TypeVar("Own", bound="HamiltonianMonteCarlo")
 
 ASTRAY = 1000.0  # a trajectory whose energy rises by so much has left the level set: its step is too long
 

@@ -25,7 +25,7 @@ from lemmata.marks import system
 
 __all__ = ["MetropolisAdjustedLangevin", "UnadjustedLangevin", "UnderdampedLangevin", "VelocityState"]
 
-Own = TypeVar("Own")
+Own = TypeVar("Own", bound="UnadjustedLangevin")
 
 SCHEMES = ("baoab", "euler")
 

@@ -24,7 +24,7 @@ from lemmata.marks import system
 
 __all__ = ["MetropolisHastings", "RandomWalk", "acceptance_probability"]
 
-Own = TypeVar("Own")
+Own = TypeVar("Own", bound="MetropolisHastings")
 
 Proposal = Callable[[Tensor, Random], tuple[Tensor, Tensor]]
 

@@ -120,7 +120,10 @@ class _Run:
 
     def draws(self, interrupted: bool) -> Draws:
         """Chain by chain what was drawn so far."""
-        values, *records = (each[: self.drawn].transpose(0, 1).contiguous() for each in (self.values, *self.records))
+        values, accepted, acceptance, energy, divergent = (
+            each[: self.drawn].transpose(0, 1).contiguous() for each in (self.values, *self.records)
+        )
+        records = (accepted, acceptance, energy, divergent)
         return Draws(values, *records, self.gradients, self.warmup_gradients, self.warmup.kernel, interrupted)
 
     def save(self, folder: Path) -> None:

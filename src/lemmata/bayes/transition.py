@@ -59,9 +59,11 @@ class Kernel(Protocol[State]):
 
     def init(self, position: Tensor, generator: Random | None = None) -> State:
         """The state of chains that start at these rows; a generator draws what it holds besides, such as velocities."""
+        ...
 
     def step(self, state: State, generator: Random) -> tuple[State, Transition]:
         """The state after one transition of every chain, and what became of it."""
+        ...
 
 
 # --- What kernels are made of ---

@@ -21,52 +21,55 @@ class Warmup:
     def __init__(self, kernel: Any, transitions: int, dimension: int, mass: str) -> None:
         self.kernel = kernel
         step = getattr(kernel, "step_length", None)
-        self.tunable = step is not None and hasattr(kernel, "target_acceptance") and transitions > 0
-        self.averaging = DualAveraging(step, kernel.target_acceptance) if self.tunable else None
-        self.length = LengthAdaptation(kernel.length) if self.tunable and isinstance(kernel, ChEES) else None
-        has_mass = self.tunable and isinstance(kernel, HamiltonianMonteCarlo) and kernel.mass.matrix is None
+        self.averaging: DualAveraging | None = None
+        if step is not None and hasattr(kernel, "target_acceptance") and transitions > 0:
+            self.averaging = DualAveraging(step, kernel.target_acceptance)
+        tunable = self.averaging is not None
+        self.length = LengthAdaptation(kernel.length) if tunable and isinstance(kernel, ChEES) else None
+        has_mass = tunable and isinstance(kernel, HamiltonianMonteCarlo) and kernel.mass.matrix is None
         self.windows = mass_windows(transitions) if has_mass and mass != "kept" else []
         self.covariance = PooledCovariance(dimension, dense=mass == "dense")
         self.transitions, self.done = transitions, 0
 
     def step(self, state: Any, generator: Random) -> tuple[Any, Transition]:
         """One transition of every chain, and what is learnt from it."""
-        if self.averaging is None:
+        averaging = self.averaging
+        if averaging is None:
             self.done += 1
             return self.kernel.step(state, generator)
         if self.done == 0:
-            self._begin_step(state, generator)
+            self._begin_step(averaging, state, generator)
         if self.length is not None:
             state, transition, slope = self.kernel.step_and_slope(state, generator)
             self.length.update(slope, shortest=self.kernel.step_length)
         else:
             state, transition = self.kernel.step(state, generator)
-        self.averaging.update(float(transition.acceptance.mean()))
+        averaging.update(float(transition.acceptance.mean()))
         self.done += 1
-        self._collect_positions(state, generator)
-        self.kernel = self._tuned_kernel(last=self.done == self.transitions)
+        self._collect_positions(averaging, state, generator)
+        self.kernel = self._tuned_kernel(averaging, last=self.done == self.transitions)
         return state, transition
 
-    def _begin_step(self, state: Any, generator: Random) -> None:
+    def _begin_step(self, averaging: DualAveraging, state: Any, generator: Random) -> None:
         """A step at which about as many proposals are accepted as should be, by doubling or halving."""
-        step = self._reasonable_step(state, generator)
+        step = self._reasonable_step(averaging, state, generator)
         if self.length is not None:
             self.length = LengthAdaptation(step)
-        self.averaging.restart(step)
-        self.kernel = self._tuned_kernel()
+        averaging.restart(step)
+        self.kernel = self._tuned_kernel(averaging)
 
-    def _reasonable_step(self, state: Any, generator: Random) -> float:
-        step, grows = self.averaging.averaged, None
+    def _reasonable_step(self, averaging: DualAveraging, state: Any, generator: Random) -> float:
+        step, grows = averaging.averaged, None
         for _ in range(DOUBLINGS):
             _, trial = _single_chain(self.kernel, step).step(state, generator)
-            enough = float(trial.acceptance.mean()) > self.averaging.target
+            enough = float(trial.acceptance.mean()) > averaging.target
             grows = enough if grows is None else grows
             if enough != grows:
                 break
             step *= 2.0 if grows else 0.5
         return step
 
-    def _collect_positions(self, state: Any, generator: Random) -> None:
+    def _collect_positions(self, averaging: DualAveraging, state: Any, generator: Random) -> None:
         """Positions after the first window; at the end of each later one a new mass, and a step that goes with it."""
         if not self.windows or self.done <= self.windows[0] or self.done > self.windows[-1]:
             return
@@ -75,12 +78,12 @@ class Warmup:
             return
         self.kernel = self.kernel.tuned(mass=self.covariance.mass())
         self.covariance.clear()
-        self.averaging.restart(self._reasonable_step(state, generator))
+        averaging.restart(self._reasonable_step(averaging, state, generator))
         if self.length is not None:
             self.length = LengthAdaptation(1.0)  # with this mass a quarter of a period takes about as long
 
-    def _tuned_kernel(self, last: bool = False) -> Any:
-        settings = {"step": self.averaging.averaged if last else self.averaging.step}
+    def _tuned_kernel(self, averaging: DualAveraging, last: bool = False) -> Any:
+        settings = {"step": averaging.averaged if last else averaging.step}
         if self.length is not None:
             settings["length"] = self.length.averaged if last else self.length.length
         return self.kernel.tuned(**settings)
@@ -89,7 +92,7 @@ class Warmup:
         """What `load_state_dict` needs to go on."""
         return {
             "done": self.done,
-            "step": getattr(self.kernel, "step_length", None) if self.tunable else None,
+            "step": getattr(self.kernel, "step_length", None) if self.averaging else None,
             "chosen_length": self.kernel.length if self.length else None,
             "mass": self.kernel.mass.matrix if isinstance(self.kernel, HamiltonianMonteCarlo) else None,
             "averaging": self.averaging.state_dict() if self.averaging else None,

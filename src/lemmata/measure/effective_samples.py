@@ -62,8 +62,8 @@ def diagnose_chains(values: Float[Tensor, "chains draws *dimension"]) -> ChainDi
         reasons.append(reason := _standstill_reason(x))
         nothing = [math.nan] * 4
         found.append([x.mean().item(), x.std().item(), *(nothing if reason else _diagnose_values(x))])
-    columns = torch.tensor(found, dtype=torch.float64).unbind(1)
-    return ChainDiagnostics(*columns, tuple(reasons))
+    mean, spread, mcse, bulk, tail, r_hat = torch.tensor(found, dtype=torch.float64).unbind(1)
+    return ChainDiagnostics(mean, spread, mcse, bulk, tail, r_hat, tuple(reasons))
 
 
 def effective_sample_size(values: Float[Tensor, "chains draws"]) -> float:

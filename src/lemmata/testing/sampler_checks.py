@@ -37,10 +37,12 @@ def _check_interface(subject: Subject) -> None:
 def _demand_state(subject: Subject, state: Any, start: Tensor, when: str) -> None:
     if not (isinstance(state, tuple) and all(isinstance(part, Tensor) for part in state)):
         raise Broken(f"the state after {when} must be a named tuple of tensors, got {type(state).__name__}")
-    if getattr(state, "position", start[0]).shape != start.shape:
-        raise Broken(f"the state after {when} must have a position of shape {tuple(start.shape)}")
-    value = subject.log_density(state.position)
-    if not torch.allclose(state.log_density, value, rtol=1e-9, atol=1e-9, equal_nan=True):
+    position, given = (getattr(state, name, torch.empty(0)) for name in ("position", "log_density"))
+    for name, part, shape in (("position", position, start.shape), ("log_density", given, start.shape[:1])):
+        if part.shape != shape:
+            raise Broken(f"the state after {when} must have a {name} of shape {tuple(shape)}")
+    value = subject.log_density(position)
+    if not torch.allclose(given, value, rtol=1e-9, atol=1e-9, equal_nan=True):
         raise Broken(f"the state after {when} has a log_density that is not that of its position")
 
 

@@ -56,7 +56,7 @@ def symmetric_proposals(draw, n=STATES):
         for j in range(i):
             moves[i][j] = moves[j][i] = Fraction(int(draw.integers(1, 9, 1)), 10 * n)
     for i in range(n):
-        moves[i][i] = 1 - sum(moves[i])
+        moves[i][i] = Fraction(1) - sum(moves[i])
     return moves
 
 
@@ -108,7 +108,7 @@ def time_averages_tend_to_the_stationary_distribution(draw, read=read_by_rows, c
     def time_there(chains):
         start = torch.multinomial(probability, chains, replacement=True, generator=draw.generator)
         state = kernel.init(start[:, None].double())
-        visits, total = 0.0, 0.0
+        visits = total = torch.zeros(chains, dtype=torch.float64)
         for _ in range(4):
             state, transition = kernel.step(state, draw.generator)
             weight = counted(state.position, transition.accepted).double()

@@ -5,7 +5,7 @@ import functools
 import torch
 
 from lemmata.bayes.hmc import HamiltonianMonteCarlo
-from lemmata.bayes.leapfrog import Trajectory, leapfrog
+from lemmata.bayes.leapfrog_integrator import Trajectory, leapfrog
 from lemmata.bayes.mass import Mass
 from lemmata.bayes.stochastic_gradient import SGHMC
 from lemmata.bayes.transition import slope_at
@@ -17,6 +17,7 @@ class InverseMass(Mass):
     """Takes M for its inverse in the kinetic energy."""
 
     def velocity(self, momentum):
+        assert self.matrix is not None
         return momentum * self.matrix if self.matrix.ndim == 1 else momentum @ self.matrix
 
 

@@ -9,7 +9,7 @@ from torch import Generator, Tensor
 
 from lemmata.bayes.finite_chain import metropolis, metropolis_matrix, stationary_distribution
 from lemmata.bayes.metropolis_hastings import MetropolisHastings
-from lemmata.bayes.transition import acceptance_of, normal
+from lemmata.bayes.transition import Random, acceptance_of, normal
 from lemmata.figure import Bars, Figure, Line, Points
 from lemmata.lab.site.labs import LabState
 from lemmata.measure.effective_samples import effective_sample_size
@@ -50,7 +50,7 @@ class Leaning:
     def __init__(self, width: float, lean: float) -> None:
         self.width, self.lean = width, lean
 
-    def __call__(self, position: Tensor, generator: Generator) -> tuple[Tensor, Tensor]:
+    def __call__(self, position: Tensor, generator: Random) -> tuple[Tensor, Tensor]:
         step = normal(position, generator)
         step[:, 0] += self.lean
         # Forward the noise is step - lean, backward it is -step - lean.
@@ -79,7 +79,7 @@ def ring(state: State) -> list[Fraction]:
     accepted = [[metropolis(WEIGHTS[j] / WEIGHTS[i]) for j in range(5)] for i in range(5)]
     matrix = [[moves[i][j] * accepted[i][j] for j in range(5)] for i in range(5)]
     for i in range(5):
-        matrix[i][i] = 1 - sum(matrix[i])
+        matrix[i][i] = Fraction(1) - sum(matrix[i])
     return stationary_distribution(matrix)
 
 
@@ -136,7 +136,7 @@ def path(state: State, positions: Tensor, accepted: Tensor) -> Figure:
     x = torch.linspace(-3, 3, 61, dtype=torch.float64)
     way, kept = positions[0], accepted[0]
     inside = (way[:, 0].abs() < WINDOW) & (way[:, 1] > -3) & (way[:, 1] < 9)
-    marks = [Line(x, 0.5 * x.square(), "where the density is highest")]
+    marks: list[Line | Points] = [Line(x, 0.5 * x.square(), "where the density is highest")]
     if bool(inside.any()):
         marks.append(Line(way[inside, 0], way[inside, 1], "one chain"))
     if bool((inside & kept).any()):

@@ -8,7 +8,7 @@ from pydantic import Field
 from torch import Generator, Tensor
 
 from lemmata.bayes.langevin import UnderdampedLangevin
-from lemmata.bayes.leapfrog import leapfrog
+from lemmata.bayes.leapfrog_integrator import leapfrog
 from lemmata.figure import Figure, Line, Points
 from lemmata.lab.site.labs import LabState
 
@@ -51,7 +51,8 @@ def orbits(state: State) -> tuple[Tensor, Tensor]:
         jumps.append((end.position, end.momentum))
         theta, v = tangents[-1]
         tangents.append((theta + state.step * v, v - state.step * theta))
-    return tuple(torch.cat([torch.cat(pair, dim=1) for pair in way]) for way in (jumps, tangents))
+    first, second = (torch.cat([torch.cat(pair, dim=1) for pair in way]) for way in (jumps, tangents))
+    return first, second
 
 
 def exact_variance(state: State) -> float | None:
