@@ -8,8 +8,8 @@ from lemmata.judge.runner import attempt
 from lemmata.transformers.claims import attention, bert, encoder_decoder, fine_tuned, positions, transformer_block
 from lemmata.transformers.key_value_cache import KeyValueCache
 from lemmata.transformers.masking import mask_tokens
+from lemmata.transformers.positions import rotate
 from lemmata.transformers.question_answering import passage_mask
-from lemmata.transformers.rotary import rotate
 from lemmata.transformers.sentence_pairs import join_pairs
 from lemmata.transformers.transformer_block import TransformerBlock
 

@@ -8,8 +8,8 @@ import torch
 from torch.nn import functional
 
 from lemmata.transformers.bert import Bert
+from lemmata.transformers.fine_tuned import SentenceClassifier
 from lemmata.transformers.question_answering import QuestionAnswerer
-from lemmata.transformers.sentence_classification import SentenceClassifier
 from lemmata.transformers.tagging import Tagger
 
 os.environ["HF_HUB_OFFLINE"] = "1"

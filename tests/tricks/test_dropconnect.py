@@ -63,7 +63,7 @@ def test_a_network_is_trained_with_and_without():
 def test_bad_input_is_answered_in_words():
     with pytest.raises(ValueError, match=r"p must be in \[0, 1\], got -0.1"):
         DropConnect(4, 3, p=-0.1)
-    with pytest.raises(ValueError, match="in_features must be >= 1, got 0"):
+    with pytest.raises(ValueError, match="inputs must be >= 1, got 0"):
         DropConnect(0, 3)
     with pytest.raises(ValueError, match="x"):
         DropConnect(4, 3)(torch.randn(2, 5))

@@ -18,6 +18,7 @@ from lemmata.transformers.encoder_decoder import TransformerStackConfig as Trans
 from lemmata.transformers.few_shot import answer_log_probabilities as answer_log_probabilities
 from lemmata.transformers.few_shot import few_shot_prompt as few_shot_prompt
 from lemmata.transformers.fine_tuned import FineTuned as FineTuned
+from lemmata.transformers.fine_tuned import SentenceClassifier as SentenceClassifier
 from lemmata.transformers.generation import generate as generate
 from lemmata.transformers.generation import next_token_distribution as next_token_distribution
 from lemmata.transformers.gpt import GPT as GPT
@@ -31,6 +32,7 @@ from lemmata.transformers.patches import PatchEmbedding as PatchEmbedding
 from lemmata.transformers.patches import cut_into_patches as cut_into_patches
 from lemmata.transformers.positions import LearnedPositions as LearnedPositions
 from lemmata.transformers.positions import SinusoidalPositions as SinusoidalPositions
+from lemmata.transformers.positions import rotate as rotate
 from lemmata.transformers.positions import sinusoidal_encoding as sinusoidal_encoding
 from lemmata.transformers.preferences import Comparisons as Comparisons
 from lemmata.transformers.preferences import DPO as DPO
@@ -48,9 +50,7 @@ from lemmata.transformers.question_answering import Span as Span
 from lemmata.transformers.question_answering import SpanLogits as SpanLogits
 from lemmata.transformers.question_answering import best_span as best_span
 from lemmata.transformers.question_answering import passage_mask as passage_mask
-from lemmata.transformers.rotary import rotate as rotate
 from lemmata.transformers.self_attention import SelfAttention as SelfAttention
-from lemmata.transformers.sentence_classification import SentenceClassifier as SentenceClassifier
 from lemmata.transformers.sentence_encoder import SentenceEncoder as SentenceEncoder
 from lemmata.transformers.sentence_encoder import pooled_tokens as pooled_tokens
 from lemmata.transformers.sentence_pairs import SentencePairs as SentencePairs

@@ -24,9 +24,8 @@ from lemmata.train.forms import Classification, accuracy, chosen, fraction
 from lemmata.train.options import Options
 from lemmata.train.randomness import seeded
 from lemmata.transformers.bert import Bert
-from lemmata.transformers.fine_tuned import FineTuned, encoder_settings
+from lemmata.transformers.fine_tuned import FineTuned, SentenceClassifier, encoder_settings
 from lemmata.transformers.question_answering import QuestionAnswerer
-from lemmata.transformers.sentence_classification import SentenceClassifier
 from lemmata.transformers.tagging import IGNORED, Tagger
 from lemmata.transformers.wordpiece import WordPiece
 

@@ -33,7 +33,7 @@ HOW = (
     "Preferences that were held out, with the same chance in them; the reference's likelihood prefers the answer that "
     "the GPT finds likelier before it is aligned."
 )
-TINY = {"width": 64, "depth": 2, "heads": 4, "max_length": ASKED + ANSWERED}
+TINY: dict[str, Any] = {"width": 64, "depth": 2, "heads": 4, "max_length": ASKED + ANSWERED}
 
 
 @dataclass(frozen=True)
@@ -70,12 +70,12 @@ def avoid_a_letter(
     text = load(data)
     vocabulary: Vocabulary = text.extra["vocabulary"]
     disliked = torch.tensor([token.lower() == config.letter.lower() for token in vocabulary.tokens])
-    arguments = {"vocab_size": len(vocabulary), **TINY, "beta": config.beta}
+    arguments: dict[str, Any] = {"vocab_size": len(vocabulary), **TINY, "beta": config.beta}
     generator = torch.Generator().manual_seed(options.seed)
     with seeded(options.seed):
         gpt = GPT(len(vocabulary), **TINY)
         read(gpt, text.train.x, config.reading, generator)
-        system = DPO(**arguments)  # type: ignore[arg-type] - plain values of several types
+        system = DPO(**arguments)
     system.begin_from(gpt)
     found = compared(gpt, text.train.x, disliked, config.comparisons, generator)
     train, test = found[len(found.x) // 5 :], found[: len(found.x) // 5]

@@ -10,7 +10,7 @@ from lemmata import validate
 from lemmata.marks import system
 from lemmata.transformers.dot_product_attention import attention, attention_weights
 from lemmata.transformers.key_value_cache import FixedCache, KeyValueCache
-from lemmata.transformers.rotary import rotate
+from lemmata.transformers.positions import rotate
 from lemmata.transformers.sequence_input import for_all_heads, head_width_of, vectors
 
 __all__ = ["SelfAttention"]

@@ -26,7 +26,7 @@ class DropConnect(nn.Linear):
     neither the time nor the memory of a matrix for each example.
 
     Shapes:
-        x: (..., in_features)    returns: (..., out_features); masks: (..., out_features, in_features)
+        x: (..., inputs)    returns: (..., outputs); masks: (..., outputs, inputs)
 
     Claims: reg.dropconnect
     Source: L. Wan, M. Zeiler, S. Zhang, Y. LeCun and R. Fergus, Regularization of neural networks using DropConnect
@@ -44,28 +44,28 @@ class DropConnect(nn.Linear):
 
     def __init__(
         self,
-        in_features: int,
-        out_features: int,
+        inputs: int,
+        outputs: int,
         p: int | float = 0.5,
         bias: bool = True,
         per_example: bool = True,
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
     ) -> None:
-        validate.count("in_features", in_features)
-        validate.count("out_features", out_features)
-        super().__init__(in_features, out_features, validate.flag("bias", bias), device, dtype)
+        validate.count("inputs", inputs)
+        validate.count("outputs", outputs)
+        super().__init__(inputs, outputs, validate.flag("bias", bias), device, dtype)
         self.p = float(validate.fraction("p", p, most=1.0))
         self.per_example = validate.flag("per_example", per_example)
 
-    def forward(self, x: Float[Tensor, "*batch in_features"]) -> Float[Tensor, "*batch out_features"]:
+    def forward(self, x: Float[Tensor, "*batch inputs"]) -> Float[Tensor, "*batch outputs"]:
         validate.inputs("x", x, self.in_features)
         if not self.training or self.p == 0:
             return functional.linear(x, self.weight, self.bias)
         if not self.per_example:
             return functional.linear(x, functional.dropout(self.weight, self.p), self.bias)
-        weights = self.weight.expand(*x.shape[:-1], *self.weight.shape)  # (..., out_features, in_features)
-        y = (functional.dropout(weights, self.p) @ x[..., None])[..., 0]  # (..., out_features)
+        weights = self.weight.expand(*x.shape[:-1], *self.weight.shape)  # (..., outputs, inputs)
+        y = (functional.dropout(weights, self.p) @ x[..., None])[..., 0]  # (..., outputs)
         return y if self.bias is None else y + self.bias
 
     def extra_repr(self) -> str:

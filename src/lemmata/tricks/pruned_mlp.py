@@ -6,6 +6,7 @@ import torch
 
 from lemmata.feedforward.mlp import MLP, MLPConfig
 from lemmata.marks import system
+from lemmata.signatures import config_of
 from lemmata.tricks.pruning import masks_of, prune
 
 __all__ = ["PrunedMLP"]
@@ -43,7 +44,8 @@ class PrunedMLP(MLP):
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
     ) -> None:
-        super().__init__(inputs, outputs, widths, activation, dropout, bias, device, dtype)
+        config = config_of(MLPConfig, locals())
+        super().__init__(inputs, outputs, **vars(config), device=device, dtype=dtype)
         prune(self, 0.0)
 
     @property

@@ -243,7 +243,7 @@ def remove_masks(model: Model, zeros: bool = True) -> Model:
     return model
 
 
-def _give_own_class(layer: nn.Module) -> None:
+def _give_own_class(layer: Any) -> None:
     """Torch keeps in the class which weights are parametrised, and copies of a layer have one class together."""
     if parametrize.is_parametrized(layer):
         kind = type(layer)

@@ -7,7 +7,7 @@ import torch
 from lemmata.geometric.claims.drawn_graphs import cycle, drawn_matrix, graph_of, joined, path
 from lemmata.geometric.claims.drawn_networks import drawn
 from lemmata.geometric.claims.weisfeiler_lehman import ROOK, SAME, SHRIKHANDE, partition, recoloured
-from lemmata.geometric.k_gnn import KGNN, node_sets, same_set_colours
+from lemmata.geometric.k_gnn import KGNN, GraphConvolution, node_sets, same_set_colours
 from lemmata.geometric.weisfeiler_lehman import refine_colours, same_colours
 from lemmata.judge import all_of, at_most, claim, close, exactly, lie
 
@@ -23,8 +23,12 @@ def between_sets(matrix, size, local):
     near = torch.zeros(len(sets), len(sets), dtype=torch.float64)
     for (one, s), (other, t) in itertools.permutations(enumerate(sets), 2):
         if len(s & t) == size - 1:
-            near[one, other] = matrix[*(s - t), *(t - s)] if local else 1.0
+            near[one, other] = matrix[(*(s - t), *(t - s))] if local else 1.0
     return edges, near
+
+
+def layers_of(model):
+    return [layer for layer in model.layers if isinstance(layer, GraphConvolution)]
 
 
 def own_and_neighbours(own, heard):
@@ -50,7 +54,7 @@ def sets_tell_apart_what_nodes_cannot(draw, size=2, local=True, alike=True, more
             for _ in range(2):
                 expected = recoloured(near, expected, own_and_neighbours)
             written += [expected.index(colour) for colour in expected]
-            layer = drawn(draw, network(2, 1, k, width=3, depth=1)).layers[0]
+            (layer,) = layers_of(drawn(draw, network(2, 1, k, width=3, depth=1)))
             x = draw.normal(len(near), layer.inputs)
             left.append(layer(x, sets.graph))
             right.append(layer.lin_rel(near @ x) + own * layer.lin_root(x))
@@ -59,9 +63,9 @@ def sets_tell_apart_what_nodes_cannot(draw, size=2, local=True, alike=True, more
     outputs = torch.cat([model(torch.ones(g.nodes, 1).double(), g) for pair in graphs for g in pair]).view(-1, 2, 8)
     apart = (outputs[:, 0] - outputs[:, 1]).abs().amax(1) / outputs.abs().amax((1, 2))
     return all_of(
-        exactly([same_colours(*pair) for pair in graphs], [True] * 5 + [False]),
-        exactly([same_set_colours(*pair, size, local) for pair in graphs], [False] * 4 + [alike, False]),
-        exactly(same_set_colours(*graphs[4], more), False, detail="rook and Shrikhande by triples"),
+        exactly([same_colours(one, other) for one, other in graphs], [True] * 5 + [False]),
+        exactly([same_set_colours(one, other, size, local) for one, other in graphs], [False] * 4 + [alike, False]),
+        exactly(same_set_colours(graphs[4][0], graphs[4][1], more), False, detail="rook and Shrikhande by triples"),
         exactly(found, written, detail="colours of sets after two rounds"),
         close(torch.cat(left), torch.cat(right), ulps=512),
         at_most(-apart[:4], -1e-3, detail="networks, relative to their outputs"),

@@ -7,8 +7,8 @@ from torch.nn import functional
 
 from lemmata.data.sentences import homographs, negation
 from lemmata.judge import all_of, claim, close, exactly, lie, reaches
+from lemmata.transformers.fine_tuned import SentenceClassifier
 from lemmata.transformers.question_answering import QuestionAnswerer, best_span, passage_mask
-from lemmata.transformers.sentence_classification import SentenceClassifier
 from lemmata.transformers.tagging import Tagger
 
 SMALL = {"width": 32, "depth": 2, "heads": 4, "hidden": 64, "max_length": 32, "dropout": 0.0, "attention_dropout": 0.0}

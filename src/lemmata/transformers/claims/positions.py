@@ -3,8 +3,7 @@
 import torch
 
 from lemmata.judge import all_of, claim, close, lie
-from lemmata.transformers.positions import sinusoidal_encoding
-from lemmata.transformers.rotary import rotate
+from lemmata.transformers.positions import rotate, sinusoidal_encoding
 
 BASE = 10_000.0
 

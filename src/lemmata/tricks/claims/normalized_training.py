@@ -58,7 +58,7 @@ def digits() -> tuple[Tensor, Tensor]:
     return x - x.mean(0), data.y
 
 
-def _trained_loss(draw, normalization, lr=0.01, gain=1 / 3, learnt="all"):
+def trained_loss(draw, normalization, lr=0.01, gain=1 / 3, learnt="all"):
     """Of the examples it was trained on, as one batch: whether it can be optimised is what is asked."""
     settings = {"normalization": normalization, "gain": gain, "lr": lr, "learnt": learnt}
     network = draw.trained(deep_network, learn_digits, **settings)
@@ -72,17 +72,17 @@ def _trained_loss(draw, normalization, lr=0.01, gain=1 / 3, learnt="all"):
 @lie("the shifts alone learn more than the scales alone", more="bias")
 def normalisation_makes_deep_networks_trainable(draw, layer="batch", more="weight"):
     """Digits, from weights of a third of the size that keeps the variance, with short steps and ten times longer."""
-    without = min(_trained_loss(draw, "none", lr) for lr in (0.01, 0.1))
+    without = min(trained_loss(draw, "none", lr) for lr in (0.01, 0.1))
     less = {"weight": "bias", "bias": "weight"}[more]
-    alone, other = (_trained_loss(draw, "batch", 0.05, 1.0, learnt) for learnt in (more, less))
+    alone, other = (trained_loss(draw, "batch", 0.05, 1.0, learnt) for learnt in (more, less))
     return all_of(
         reaches(without, 2.2, detail="loss without normalisation; equal probabilities have log 10 = 2.303"),
         reaches(
-            _trained_loss(draw, layer),
+            trained_loss(draw, layer),
             without / 2,
             at_most=True,
             detail="loss with normalisation, against half without",
         ),
-        reaches(_trained_loss(draw, layer, lr=0.1), without / 2, at_most=True, detail="with steps ten times as long"),
+        reaches(trained_loss(draw, layer, lr=0.1), without / 2, at_most=True, detail="with steps ten times as long"),
         reaches(alone, other, at_most=True, detail="loss where only one of both is learnt"),
     )

@@ -69,7 +69,7 @@ def _leaves_seven_in_ten(draw, by):
     gone, left, counts = [], [], []
     for scope in ("layer", "global"):
         model = prune(network().double(), FRACTION, scope=scope, by=by)
-        weights = [layer.parametrizations.weight.original.detach() for layer in model.layers]
+        weights = [layer.get_parameter("parametrizations.weight.original").detach() for layer in model.layers]
         masks = list(masks_of(model).values())
         if scope == "global":
             weights, masks = ([torch.cat([each.flatten() for each in part])] for part in (weights, masks))

@@ -9,7 +9,7 @@ from torch.nn import functional
 from lemmata.data.registry import load
 from lemmata.judge import all_of, claim, lie, reaches
 from lemmata.tricks.batch_norm import BatchNorm
-from lemmata.tricks.claims.normalized_training import _loss as alone_loss
+from lemmata.tricks.claims.normalized_training import trained_loss
 from lemmata.tricks.initialization import initialize
 
 NETWORKS = 4
@@ -26,7 +26,7 @@ def networks(task, learnt):
             parts += [nn.Linear(width if number else inputs, width, bias=False), BatchNorm(width), nn.ReLU()]
         network = nn.Sequential(*parts, nn.Linear(width, classes))
         initialize(network, "he")
-        for layer in network[1:-1:3]:
+        for layer in [*network][1:-1:3]:
             for name, values in layer.named_parameters():
                 values.requires_grad_(name in learnt)
         found.append(network)
@@ -65,7 +65,7 @@ def _log_loss(draw, task, learnt):
 def scales_matter_in_deep_nets_and_shifts_in_shallow_ones(draw, more="weight", shallow="bias"):
     """Digits in ten layers of which nothing else is learnt, and in eight of which all is; two moons in one layer."""
     other = {"weight": "bias", "bias": "weight"}
-    alone = {name: alone_loss(draw, "batch", 0.05, 1.0, name) for name in ("weight", "bias")}
+    alone = {name: trained_loss(draw, "batch", 0.05, 1.0, name) for name in ("weight", "bias")}
     deep = {name: _log_loss(draw, "digits", name) for name in ("weight", "weight bias")}
     flat = {name: _log_loss(draw, "moons", name) for name in ("weight", "bias")}
     return all_of(
