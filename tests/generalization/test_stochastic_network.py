@@ -42,10 +42,10 @@ def test_local_draws_have_mean_and_variance_of_whole_ones(layer: nn.Module) -> N
     x = torch.randn(1, 5, *[1] * (layer.weight.ndim - 2), dtype=torch.float64)
     with torch.no_grad():
         by_outputs = network(x.expand(20_000, *x.shape[1:])).flatten(1)
-        by_weights = torch.cat([network(x, local=False) for _ in range(4000)]).flatten(1)
+        by_weights = torch.cat([network(x, local=False) for _ in range(800)]).flatten(1)
     spread = by_weights.std(0)
-    assert ((by_outputs.mean(0) - by_weights.mean(0)).abs() < 0.15 * spread).all()
-    assert ((by_outputs.std(0) / spread - 1).abs() < 0.1).all()
+    assert ((by_outputs.mean(0) - by_weights.mean(0)).abs() < 0.25 * spread).all()
+    assert ((by_outputs.std(0) / spread - 1).abs() < 0.2).all()
 
 
 def test_without_noise_it_is_the_network_at_its_means() -> None:

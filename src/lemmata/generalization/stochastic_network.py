@@ -125,7 +125,7 @@ class StochasticNetwork(nn.Module):
     def forward(self, *inputs: Any, local: bool = True, generator: torch.Generator | None = None) -> Any:
         local_names = self._local_names() if validate.flag("local", local) else {}
         taken = {name for layer in local_names for name in local_names[layer]}
-        weights = {
+        weights: dict[str, Tensor] = {
             name: mean if name in taken else mean + log_std.exp() * _like_noise(mean, generator)
             for (name, mean), log_std in zip(self.model.named_parameters(), self.log_std, strict=True)
         }

@@ -144,7 +144,7 @@ def gradients_through_the_noise(draw, factor=noise_of_weight, spread=1.0, local=
     network, seed = one_layer(mean, std, prior), draw.seed
     output = network(x, local=False, generator=torch.Generator().manual_seed(seed))[:, 0]
     loss = (output - y).square().mean() + network.kl()
-    to_mean, to_log_std = torch.autograd.grad(loss, [network.model.weight, network.log_std[0]])
+    to_mean, to_log_std = torch.autograd.grad(loss, (*network.model.parameters(), *network.log_std))
     noise = torch.randn(1, 4, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)[0]
 
     def slope(noise):  # of the loss at the weights that are drawn: (..., 4)
