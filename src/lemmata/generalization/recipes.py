@@ -1,7 +1,7 @@
 """What can be trained in this chapter: a classifier with a certificate."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import torch
@@ -67,7 +67,7 @@ def certify_classes(
     options: Options = OPTIONS,
 ) -> Experiment:
     """A classifier with a certificate: a bound on its error on new examples, with confidence 0.965 in all."""
-    return _certified(load(data), config, options, BASELINES.get(data, {}))
+    return _experiment_of(load(data), config, options, BASELINES.get(data, {}))
 
 
 @recipe("pacbayes", data="file", metric="certificate")
@@ -77,10 +77,20 @@ def certify_file(
     options: Options = OPTIONS,
 ) -> Experiment:
     """The same for classes of one's own: a table, arrays or a folder of images."""
-    found = load_file(data, config, options.seed)
+    # Means and scales of the columns are those of the rows that make the prior: the bound's rows must not choose them.
+    made = (1 - config.test_fraction) * config.fraction
+    found = load_file(data, replace(config, test_fraction=1 - made), options.seed)
     if not found.classes:
         raise ValueError("pacbayes takes classes, and the target of this file is a number: name a column of classes")
-    return _certified(found, config, options, {}, preparation=found.extra["preparation"])
+    more = {"preparation": found.extra["preparation"]}
+    if isinstance(data, Dataset):
+        return _experiment_of(found, config, options, {}, **more)
+    order = torch.randperm(len(found.test), generator=torch.Generator().manual_seed(options.seed))
+    cut = round(len(order) * config.test_fraction / (1 - made))
+    bound, prior = found.test[order[cut:]], found.train if config.prior == "learnt" else found.train[:0]
+    train = Examples(x=torch.cat([prior.x, bound.x]), y=torch.cat([prior.y, bound.y]))
+    divided = Dataset(found.name, {"train": train, "test": found.test[order[:cut]]}, found.classes, found.extra)
+    return _experiment_of(divided, config, options, {}, torch.arange(len(train)) < len(prior), **more)
 
 
 FREE, MCALLESTER = "prior that no data made, variance 0.01", "McAllester's form"
@@ -91,8 +101,13 @@ BASELINES: Mapping[str, Mapping[str, float]] = {
 }
 
 
-def _certified(
-    data: Dataset, config: CertificateConfig, options: Options, lost: Mapping[str, float], **more: Any
+def _experiment_of(
+    data: Dataset,
+    config: CertificateConfig,
+    options: Options,
+    lost: Mapping[str, float],
+    for_prior: Tensor | None = None,
+    **more: Any,
 ) -> Experiment:
     arguments = {
         "inputs": data.train.x[0].numel(), "outputs": len(data.classes),
@@ -100,7 +115,9 @@ def _certified(
     }  # fmt: skip
     system = built(PACBayesClassifier, arguments, options)
     drawn = torch.Generator().manual_seed(options.seed)
-    for_prior = torch.rand(len(data.train), generator=drawn) < (config.fraction if config.prior == "learnt" else 0.0)
+    if for_prior is None:
+        of_prior = config.fraction if config.prior == "learnt" else 0.0
+        for_prior = torch.rand(len(data.train), generator=drawn) < of_prior
     train = Examples(x=data.train.x.flatten(1), y=data.train.y, for_prior=for_prior)
     test = Examples(x=data.test.x.flatten(1), y=data.test.y)
     learner = BoundLearner(system, train, config, options)
@@ -118,10 +135,10 @@ def _certified(
     def write(system: PACBayesClassifier) -> str:
         return str(learner.certificate(system))
 
-    how = f"bounds at confidence {CONFIDENCE} of the same network, trained for as long, seed 0"
+    how = f"bounds at confidence {CONFIDENCE}, seed 0: another form for the same network; one trained without a learnt prior"
     return Experiment(
         system, arguments, train, test, options, learner=learner, metric="certificate", classes=data.classes,
-        picture=picture, predict=predict, write=write, notes={"baselines": dict(lost), "how": how}, **more,
+        picture=picture, predict=predict, write=write, notes={"baselines": dict(lost), "how": how} if lost else {}, **more,
     )  # fmt: skip
 
 
@@ -145,7 +162,7 @@ class BoundLearner:
         logits = self.system(rows.x)
         loss = functional.cross_entropy(logits, rows.y)
         if self.posterior:
-            surrogate = _bounded(logits, rows.y)
+            surrogate = _bounded_loss(logits, rows.y)
             loss = pac_bayes_objective(surrogate, self.system.kl().to(surrogate.dtype), self.n, CONFIDENCE, "quadratic")
         loss.backward()
         if not self.posterior:  # the noise of the prior is given; only its means learn
@@ -188,7 +205,7 @@ class BoundLearner:
         self.posterior = bool(state["posterior"])
 
 
-def _bounded(logits: Tensor, y: Tensor) -> Tensor:
+def _bounded_loss(logits: Tensor, y: Tensor) -> Tensor:
     """The cross-entropy, cut off where a probability is as good as none, and rescaled to end at 1."""
     nll = functional.cross_entropy(logits, y, reduction="none")
     ceiling = -torch.tensor(LEAST).log().item()
