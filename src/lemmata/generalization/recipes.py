@@ -135,10 +135,13 @@ def _experiment_of(
     def write(system: PACBayesClassifier) -> str:
         return str(learner.certificate(system))
 
-    how = f"bounds at confidence {CONFIDENCE}, seed 0: another form for the same network; one trained without a learnt prior"
+    how = (
+        f"bounds at confidence {CONFIDENCE}, seed 0: of the same network in another form, of one without a learnt prior"
+    )
     return Experiment(
         system, arguments, train, test, options, learner=learner, metric="certificate", classes=data.classes,
-        picture=picture, predict=predict, write=write, notes={"baselines": dict(lost), "how": how} if lost else {}, **more,
+        picture=picture, predict=predict, write=write,
+        notes={"baselines": dict(lost), "how": how} if lost else {}, **more,
     )  # fmt: skip
 
 
