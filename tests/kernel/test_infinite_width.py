@@ -128,7 +128,8 @@ def test_blocks_change_nothing(monkeypatch):
     import lemmata.kernel.infinite_width as module
 
     whole = infinite_kernels(points(), depth=3)
-    monkeypatch.setattr(module, "CACHED", 7)
+    monkeypatch.setattr(module, "BAND", 40)
+    monkeypatch.setattr(module, "TILE", 7)
     parts = infinite_kernels(points(), depth=3)
     assert torch.allclose(whole.ntk, parts.ntk, atol=1e-14)
     assert torch.allclose(whole.nngp, parts.nngp, atol=1e-14)

@@ -71,7 +71,7 @@ def activation_kernel(activation: str | Function) -> ActivationKernel:
     ('closed form', 'polar quadrature with 1792 nodes')
     """
     name = activation if isinstance(activation, str) else KNOWN.get(activation)
-    if name in CLOSED:
+    if name is not None and name in CLOSED:
         return ActivationKernel(name, "closed form", CLOSED[name])
     if name is not None:
         known = known_activation(name)
@@ -93,12 +93,17 @@ def correlation(first: Tensor, second: Tensor, covariance: Tensor) -> tuple[Tens
     """
     positive = (first > 0) & (second > 0)
     a, b = first.where(first > 0, 1.0), second.where(second > 0, 1.0)
-    root = (a / b).sqrt() * b  # not (a b).sqrt(), which overflows; exact for equal variances
+    root = _positive_root(a) / _positive_root(b) * b  # not (a b).sqrt(), which overflows; exact for equal variances
     cosine = (covariance / root).where(positive, 0.0).clamp(-1.0, 1.0)
     squared = (1 - cosine) * (1 + cosine)  # not 1 - cosine^2, which has lost half the digits near the ends
     inside = squared > 0
-    sine = squared.where(inside, 1.0).sqrt().where(inside, 0.0)
+    sine = _positive_root(squared.where(inside, 1.0)).where(inside, 0.0)
     return cosine, sine, root.where(positive, 0.0)
+
+
+def _positive_root(values: Tensor) -> Tensor:
+    """√x: torch's own sqrt wakes every thread for a thousand numbers, but has the slope that does not overflow."""
+    return values.sqrt() if values.requires_grad else values * values.rsqrt()
 
 
 def _relu_kernel(a: Tensor, b: Tensor, c: Tensor, slopes: bool) -> Pair:
@@ -114,13 +119,14 @@ def _linear_kernel(a: Tensor, b: Tensor, c: Tensor, slopes: bool) -> Pair:
 
 def _erf_kernel(a: Tensor, b: Tensor, c: Tensor, slopes: bool) -> Pair:
     # (1 + 2a)(1 + 2b) - 4c^2 by terms that do not cancel, and never below one
-    rest = (1 + 2 * (a + b) + 4 * (a * b - c * c)).clamp(min=1.0).sqrt()
+    rest = (1 + 2 * (a + b) + 4 * (a * b - c * c)).clamp(min=1.0)
+    rest = _positive_root(rest)
     return torch.atan2(2 * c, rest) * (2 / math.pi), 4 / math.pi / rest if slopes else None
 
 
 def _gelu_kernel(a: Tensor, b: Tensor, c: Tensor, slopes: bool) -> Pair:
     det = a * b - c * c
-    root = (1 + a + b + det).clamp(min=1.0).sqrt()  # of the determinant of I + the covariance
+    root = _positive_root((1 + a + b + det).clamp(min=1.0))  # of the determinant of I + the covariance
     both = 0.25 + torch.atan2(c, root) / (2 * math.pi)  # that both are positive, each with a noise of variance 1
     mean = c * both + (a * b - c * c * a / (1 + a) + c * c / (1 + b)) / (2 * math.pi * root)
     if not slopes:

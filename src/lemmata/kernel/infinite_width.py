@@ -15,7 +15,8 @@ __all__ = ["InfiniteKernels", "infinite_kernels", "infinite_ntk", "nngp"]
 
 Function = Callable[[Tensor], Tensor]
 PARAMETRISATIONS = ("ntk", "standard")
-CACHED = 1 << 18  # pairs for which all layers are done before the next: what a processor's cache holds
+BAND = 1 << 20  # pairs whose inner products are found at once
+TILE = 1 << 14  # of these as many go through all layers together, so few that torch starts no threads for them
 NEAR = 1e-3  # from there on the distance of two points has more digits than one minus their cosine
 
 
@@ -169,22 +170,43 @@ def _both_kernels(layers: _Layers, x1: Tensor, x2: Tensor | None, tangent: bool)
     scale = layers.weight / x1.shape[1]
     first, second = (scale * x.square().sum(1) + layers.bias for x in (x1, other))  # (n,)
     if torch.is_grad_enabled() and (x1.requires_grad or other.requires_grad):
-        return _through_layers(
-            layers, x1, other, _layer_variances(layers, first), _layer_variances(layers, second), tangent
-        )
+        one, two = _layer_variances(layers, first), _layer_variances(layers, second)
+        return _through_layers(layers, x1 @ other.mT, x1, other, one, two, tangent)
     ends = _layer_variances(layers, first), _layer_variances(layers, second)
     found = [x1.new_empty(len(x1), len(other)) for _ in range(1 + tangent)]
-    rows = max(1, CACHED // len(other))
-    for top in range(0, len(x1), rows):
-        begin = top if x2 is None else 0  # of a symmetric matrix only what stands on and above the diagonal
-        here = slice(top, top + rows)
-        one, two = [q[here] for q in ends[0]], [q[begin:] for q in ends[1]]
-        for into, part in zip(found, _through_layers(layers, x1[here], other[begin:], one, two, tangent), strict=False):
-            assert part is not None
-            into[here, begin:] = part
-            if x2 is None:
-                into[begin:, here] = part.mT
+    for band in _slices(0, len(x1), BAND // len(other)):
+        begin = band.start if x2 is None else 0  # of a symmetric matrix only what stands on and above the diagonal
+        products = x1[band] @ other[begin:].mT
+        for rows, columns in _tiles(band, slice(begin, len(other)), x1.device.type):
+            one, two = [q[rows] for q in ends[0]], [q[columns] for q in ends[1]]
+            piece = products[
+                rows.start - band.start : rows.stop - band.start, columns.start - begin : columns.stop - begin
+            ]
+            parts = _through_layers(layers, piece, x1[rows], other[columns], one, two, tangent)
+            for into, part in zip(found, parts, strict=False):
+                assert part is not None
+                into[rows, columns] = part
+                if x2 is None:
+                    into[columns, rows] = part.mT
     return found[0], found[1] if tangent else None
+
+
+def _slices(start: int, stop: int, step: int) -> list[slice]:
+    step = max(1, step)
+    return [slice(at, min(at + step, stop)) for at in range(start, stop, step)]
+
+
+def _tiles(rows: slice, columns: slice, device: str) -> list[tuple[slice, slice]]:
+    """The parts of a band that go through the layers by themselves.
+
+    Each operation on more entries wakes all threads and waits for the last, which costs more than it saves where other
+    programs use the cores. A GPU wants as many entries as there are.
+    """
+    if device != "cpu":
+        return [(rows, columns)]
+    across = _slices(columns.start, columns.stop, min(TILE, 1 << 10))
+    height = TILE // (across[0].stop - across[0].start)
+    return [(down, along) for down in _slices(rows.start, rows.stop, height) for along in across]
 
 
 def _layer_variances(layers: _Layers, first: Tensor) -> list[Tensor]:
@@ -196,10 +218,16 @@ def _layer_variances(layers: _Layers, first: Tensor) -> list[Tensor]:
 
 
 def _through_layers(
-    layers: _Layers, x1: Tensor, x2: Tensor, one: list[Tensor], two: list[Tensor], tangent: bool
+    layers: _Layers,
+    products: Tensor,
+    x1: Tensor,
+    x2: Tensor,
+    one: list[Tensor],
+    two: list[Tensor],
+    tangent: bool,
 ) -> tuple[Tensor, Tensor | None]:
     """Both kernels of some rows and columns, all layers one after the other."""
-    covariance = _first_covariance(layers, x1, x2, one[0], two[0])  # (n1, n2)
+    covariance = _first_covariance(layers, products, x1, x2, one[0], two[0])  # (n1, n2)
     summed = layers.weight_factors[0] * (covariance - layers.bias) + layers.bias_factor * layers.bias
     for a, b, factor in zip(one[:-1], two[:-1], layers.weight_factors[1:], strict=True):
         mean, slope = layers.kernel(a[:, None], b[None, :], covariance, slopes=tangent)
@@ -210,13 +238,13 @@ def _through_layers(
     return covariance, summed if tangent else None
 
 
-def _first_covariance(layers: _Layers, x1: Tensor, x2: Tensor, a: Tensor, b: Tensor) -> Tensor:
+def _first_covariance(layers: _Layers, products: Tensor, x1: Tensor, x2: Tensor, a: Tensor, b: Tensor) -> Tensor:
     """That of the first layer, by the distance of two points where they are nearly equal or nearly opposite.
 
     A product that is wrong by its rounding ε gives an angle that is wrong by √ε; the distance of equal points is zero.
     """
     scale = layers.weight / x1.shape[1]
-    found = scale * (x1 @ x2.mT) + layers.bias  # (n1, n2)
+    found = scale * products + layers.bias  # (n1, n2)
     middle = (a[:, None] + b) / 2
     close = (middle - found.abs()).detach() <= NEAR * middle.detach()
     places = close.nonzero()
@@ -225,7 +253,7 @@ def _first_covariance(layers: _Layers, x1: Tensor, x2: Tensor, a: Tensor, b: Ten
     values = []
     for rows, columns in (part.unbind(1) for part in places.split(max(1, (1 << 20) // x1.shape[1]))):
         sign = found.detach()[rows, columns].sign()
-        apart = scale * (x1[rows] - sign[:, None] * x2[columns]).square().sum(1)
+        apart = scale * (x1.index_select(0, rows) - sign[:, None] * x2.index_select(0, columns)).square().sum(1)
         # opposite points differ by the bias as well, which has one sign
         values.append(sign * (middle[rows, columns] - apart / 2) + layers.bias * (1 - sign))
     return found.index_put(tuple(places.unbind(1)), torch.cat(values))

@@ -76,7 +76,7 @@ class LinearizedNetwork:
     def __call__(self, x: Shaped[Tensor, "n ..."]) -> Float[Tensor, "n ..."]:
         """The network's outputs, and how they change along β to first order."""
         with torch.no_grad(), sdpa_kernel(SDPBackend.MATH):  # which has a derivative forwards
-            value, change = jvp(lambda at: functional_call(self.model, at, (x,)), (self.start_,), (self.change_,))
+            value, change = jvp(lambda at: functional_call(self.model, at, (x,)), (self.start_,), (self.change_,))[:2]
         return value + change
 
     def along(self, change: dict[str, Tensor]) -> "LinearizedNetwork":

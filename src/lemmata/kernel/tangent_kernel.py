@@ -342,6 +342,7 @@ def _backward_edges(values: Tensor, edges: list[Any]) -> list[Tensor]:
     except RuntimeError:  # an operation that vmap does not know
         each = [torch.autograd.grad(flat, edges, seed, retain_graph=True, allow_unused=True) for seed in seeds]
         found = [None if parts[0] is None else torch.stack(parts) for parts in zip(*each, strict=True)]
-    if any(each is None for each in found):
+    used = [each for each in found if each is not None]
+    if len(used) < len(found):
         raise ValueError("model must use what each layer gives, got a layer whose output is left out: freeze it")
-    return list(found)
+    return used

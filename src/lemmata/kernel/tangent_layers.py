@@ -106,8 +106,9 @@ def edges_into(outputs: Tensor) -> dict[int, int]:
             continue
         seen.add(node)
         for follower, _ in node.next_functions:
-            if hasattr(follower, "variable"):
-                counts[id(follower.variable)] = counts.get(id(follower.variable), 0) + 1
+            variable = getattr(follower, "variable", None)
+            if variable is not None:
+                counts[id(variable)] = counts.get(id(variable), 0) + 1
             else:
                 stack.append(follower)
     return counts

@@ -21,6 +21,7 @@ class SignedCopies(GaussianProcess):
 
     def sample(self, x, count=1, generator=None):
         prior = self.predict(x, covariance=True)
+        assert prior.covariance is not None
         equal = (1 + float(prior.covariance[0, 1] / prior.covariance[0, 0])) / 2
         first = prior.covariance[0, 0].sqrt() * torch.randn(count, generator=generator, dtype=x.dtype)
         signs = 2.0 * (torch.rand(count, generator=generator) < equal).to(x.dtype) - 1

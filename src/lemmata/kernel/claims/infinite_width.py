@@ -14,7 +14,7 @@ from lemmata.kernel.tangent_kernel import ntk
 from lemmata.measure.curvature_products import HessianOperator
 
 
-def drawn_network(draw, *widths, activation=nn.ReLU, weight_variance=2.0):
+def drawn_network(draw, *widths, activation: type[nn.Module] = nn.ReLU, weight_variance=2.0):
     model = ntk_mlp(widths, activation, weight_variance, dtype=torch.float64)
     for p in model.parameters():
         p.data = draw.normal(*p.shape)

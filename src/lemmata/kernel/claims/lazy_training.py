@@ -1,7 +1,7 @@
 """Wide networks in training: parameters hardly move, the kernel stays, and the kernel's prediction comes true."""
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.func import functional_call, grad, vmap
 
 from lemmata.judge import all_of, at_least, at_most, claim, lie, slope_is
@@ -33,6 +33,9 @@ class Shrunk(nn.Module):
 
 class WideNetworks(nn.Module):
     """Networks of all widths along their gradient flow: for each width two parameters, (moments, networks, ...)."""
+
+    x: Tensor
+    y: Tensor
 
     def __init__(self, scaling):
         super().__init__()

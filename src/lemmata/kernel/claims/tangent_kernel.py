@@ -1,5 +1,7 @@
 """The tangent kernel of a network: what it is, which parametrisation it needs, and how the outputs follow it."""
 
+from typing import Any
+
 import torch
 from torch import nn
 from torch.func import functional_call, jvp
@@ -88,7 +90,7 @@ def the_kernel_stays_finite(draw, size=width_one, trained=itself, power=0.5):
     for m in widths:
         found = []
         for _ in range(6):
-            model = ntk_mlp([5, m, m, 1], dtype=torch.float64)
+            model: Any = ntk_mlp([5, m, m, 1], dtype=torch.float64)
             for layer in model[::2]:
                 layer.weight.data = draw.normal(*layer.weight.shape)
                 shape = layer.inputs, layer.outputs

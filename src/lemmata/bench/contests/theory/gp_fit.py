@@ -64,9 +64,8 @@ def a_matrix_for_each(data: Table) -> Callable[[], Any]:
     x, y = data.x.numpy(), data.y.numpy()
 
     def fit() -> float:
-        kernel = ConstantKernel(1.0, (1e-10, 1e10)) * RBF(torch.ones(FEATURES).numpy(), (1e-5, 1e10)) + WhiteKernel(
-            NOISE
-        )
+        lengths: Any = torch.ones(FEATURES).numpy()
+        kernel = ConstantKernel(1.0, (1e-10, 1e10)) * RBF(lengths, (1e-5, 1e10)) + WhiteKernel(NOISE)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of length scales that end at a bound
             learnt: Any = GaussianProcessRegressor(kernel, alpha=0.0).fit(x, y)
