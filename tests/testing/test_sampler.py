@@ -41,7 +41,7 @@ def shipped():
 
 @pytest.mark.parametrize("kind", shipped(), ids=lambda kind: kind.__name__)
 def test_every_sampler_of_the_chapter_passes_every_check(kind):
-    report = check_sampler(functools.partial(kind, **SHIPPED[kind]))
+    report = check_sampler(functools.partial(kind, **SHIPPED[kind]), chains=50_000)
     assert report.named("passed") == list(dict.fromkeys(finding.check for finding in report.findings))
     assert report.subject == kind.__name__
 
@@ -50,9 +50,12 @@ def test_all_that_is_shipped_was_found():
     assert set(shipped()) == set(SHIPPED)
 
 
-def test_any_density_and_any_dimension_can_be_given():
+def test_any_density_in_two_dimensions_is_drawn_from_a_grid():
     check_sampler(functools.partial(MetropolisHastings, step=1.5), lambda x: -3 * x.abs().sum(1), chains=20_000)
-    exact = lambda n, generator: torch.randn(n, 5, generator=generator, dtype=torch.float64)  # noqa: E731
+
+
+def test_any_dimension_can_be_given_with_its_exact_draws():
+    exact = lambda n, generator: torch.randn(n, 3, generator=generator, dtype=torch.float64)  # noqa: E731
     sampler = functools.partial(HamiltonianMonteCarlo, step=0.5, steps=2)
     check_sampler(sampler, lambda x: -0.5 * x.square().sum(1), exact=exact, chains=20_000)
 
@@ -219,7 +222,7 @@ class RoundAndRound(MetropolisHastings):
 BROKEN = [
     (functools.partial(RatioOfTheMoveBack, step=0.5), ["conservation"], "distribution of the .* is off by"),
     (functools.partial(MetropolisHastings, propose=Drifting()), ["conservation", "balance"], "there is no balance"),
-    (functools.partial(UntilAccepted, step=2.0), ["conservation"], "after 4 transitions"),
+    (functools.partial(UntilAccepted, step=1.0), ["conservation"], "after 4 transitions"),
     (functools.partial(RatioOfLogs, step=1.0), ["scale", "conservation", "balance"], "1e-30 changes .* acceptances"),
     (Standing, ["moves"], "no chain has moved in 20 transitions"),
     (functools.partial(Euler, step=0.25, steps=3, mass=DENSE), ["conservation", "balance"], "is off by"),
@@ -241,10 +244,13 @@ BROKEN = [
 ]
 
 
+SMALL = {UntilAccepted: 80_000, Euler: 50_000}  # off by 0.03, the others by 0.08 and more
+
+
 @pytest.mark.parametrize(("make", "checks", "why"), BROKEN, ids=[getattr(b[0], "func", b[0]).__name__ for b in BROKEN])
 def test_what_is_broken_fails_the_check_that_it_breaks(make, checks, why):
     with pytest.raises(SamplerError, match=f"(?s).*{why}") as caught:
-        check_sampler(make, chains=50_000)
+        check_sampler(make, chains=SMALL.get(getattr(make, "func", make), 25_000))
     assert set(checks) <= set(caught.value.report.named("failed"))
 
 
@@ -253,9 +259,9 @@ def test_what_is_not_reversible_fails_by_its_balance_alone_and_may_say_so():
     root, inverse = torch.linalg.cholesky(covariance), torch.linalg.inv(covariance)
     exact = lambda n, generator: torch.randn(n, 2, generator=generator, dtype=torch.float64) @ root.mT  # noqa: E731
     density = lambda x: -0.5 * ((x @ inverse) * x).sum(1)  # noqa: E731
-    report = check_sampler(RoundAndRound, density, exact=exact, chains=50_000, on_fail="report")
+    report = check_sampler(RoundAndRound, density, exact=exact, chains=25_000, on_fail="report")
     assert report.named("failed") == ["balance"]
-    report = check_sampler(RoundAndRound, density, exact=exact, chains=50_000, reversible=False)
+    report = check_sampler(RoundAndRound, density, exact=exact, chains=1000, reversible=False)
     assert report.named("skipped") == ["balance"]
 
 

@@ -16,7 +16,7 @@ __all__ = []  # for the suite alone
 
 BEND, WIDTH = 0.5, 0.7  # of the target that is taken where none is given
 BOUND, CELLS = 8.0, 400  # the square in which another density is drawn from, cell by cell
-REFERENCE = 1_000_000  # exact draws that the chains are compared with
+REFERENCE = 500_000  # exact draws that the chains are compared with
 FEW = 5  # chains in the checks that compare bits
 
 
