@@ -72,6 +72,6 @@ def scales_matter_in_deep_nets_and_shifts_in_shallow_ones(draw, more="weight", s
         reaches(
             alone[more], alone[other[more]], at_most=True, detail="digits: loss where one of both is all that learns"
         ),
-        reaches(deep["weight"], deep["weight bias"] + math.log(1.4), at_most=True, detail="log loss without shifts"),
+        reaches(deep["weight"], deep["weight bias"] + math.log(1.5), at_most=True, detail="log loss without shifts"),
         reaches(flat[shallow], flat[other[shallow]] - math.log(2), at_most=True, detail="moons: half of the other's"),
     )
