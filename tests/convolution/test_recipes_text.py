@@ -92,5 +92,5 @@ def test_a_short_text_is_read_six_times_and_a_long_one_once(monkeypatch, read, p
     rates = []
     monkeypatch.setattr(recipes_text.SkipGram, "sweep", lambda self, pairs, law, lr: rates.append(lr))
     monkeypatch.setattr(recipes_text, "READ", read)
-    recipes_text._vectors(torch.randint(1, 9, (50, 10)), 9, 4)
+    recipes_text._word_vectors(torch.randint(1, 9, (50, 10)), 9, 4)
     assert rates == pytest.approx([0.025 * (1 - number / passes) for number in range(passes)])

@@ -57,26 +57,26 @@ def test_scenes_follow_their_seed_and_part():
 
 @pytest.mark.parametrize(("one", "other"), [*itertools.combinations(PARTS, 2)])
 def test_parts_share_no_letters_and_no_furniture(one, other):
-    for pieces in (recipes_unet._glyphs, recipes_unet._silhouettes):
+    for pieces in (recipes_unet._letter_images, recipes_unet._furniture_images):
         known, held_out = ({tuple(piece.flatten().tolist()) for piece in pieces(part)} for part in (one, other))
         assert len(known & held_out) < 0.05 * len(held_out)  # some alphabets share a letter or two
 
 
 def test_what_is_kept_for_the_validation_is_a_sixth_of_what_is_not_for_the_test():
     alphabets = recipes_unet.load("glyphs").train.alphabet
-    kept = alphabets[recipes_unet._belongs("validation", alphabets)]
+    kept = alphabets[recipes_unet._belongs_to_part("validation", alphabets)]
     assert len(kept.unique()) == pytest.approx(len(alphabets.unique()) / 6, abs=1)
-    assert not set(kept.tolist()) & set(alphabets[recipes_unet._belongs("train", alphabets)].tolist())
-    assert [len(recipes_unet._silhouettes(part)) for part in PARTS] == [8 * 201, 8 * 40, 8 * 59]
+    assert not set(kept.tolist()) & set(alphabets[recipes_unet._belongs_to_part("train", alphabets)].tolist())
+    assert [len(recipes_unet._furniture_images(part)) for part in PARTS] == [8 * 201, 8 * 40, 8 * 59]
 
 
 def test_the_validation_sees_the_side_of_a_photograph_that_is_not_learnt_from():
     generator, photos = torch.Generator().manual_seed(0), recipes_unet.load("photos").parts
     camera = photos["camera"].x[0].mean(0)
-    for seen in recipes_unet._photographs("validation", 20, generator):
+    for seen in recipes_unet._grey_photographs("validation", 20, generator):
         assert torch.equal(seen, camera[:, 192:]) or torch.equal(seen.flip(1), camera[:, 192:])
     learnt = [photos[name].x[0].mean(0)[:192, :192] for name in ("camera", "coffee")]
-    for seen in recipes_unet._photographs("train", 20, generator):
+    for seen in recipes_unet._grey_photographs("train", 20, generator):
         assert any(torch.equal(way, picture) for way in (seen, seen.flip(1)) for picture in learnt)
 
 
@@ -88,7 +88,7 @@ def test_what_is_watched_on_the_way_is_not_the_test():
 
 
 def test_silhouettes_are_closed():
-    pictures = recipes_unet._silhouettes("test")
+    pictures = recipes_unet._furniture_images("test")
     assert pictures.shape == (8 * 59, 28, 28)
     assert set(pictures.unique().tolist()) == {0.0, 1.0}
     covered = pictures.mean((1, 2))
@@ -138,7 +138,7 @@ def test_turned_scenes_are_the_same_scenes():
     torch.manual_seed(0)
     seen = set()
     for _ in range(60):
-        x, y = recipes_unet._turned(scenes)
+        x, y = recipes_unet._turn_batch(scenes)
         assert torch.equal(y.sum((1, 2)), scenes.y.sum((1, 2)))
         as_it_is = torch.where(y == 1, x, 0).sum()
         negative = torch.where(y == 1, 1 - x, 0).sum()

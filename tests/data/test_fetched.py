@@ -263,7 +263,7 @@ def cifar(monkeypatch):
         Content(file, some.size, sha256(some.tobytes()), (f"cifar-10-batches-bin/{file}",))
         for file, some in records.items()
     )
-    decode, rebuild = fetched_cifar._decode_sentences, fetched_cifar._rebuild_records
+    decode, rebuild = fetched_cifar._decode_images, fetched_cifar._rebuild_records
     forms = (Form(contents, decode), Form(contents, decode, fetched_cifar.STRIPS, rebuild))
     monkeypatch.setitem(fetched_cifar.SOURCES, "cifar10", replace(fetched_cifar.SOURCES["cifar10"], forms=forms))
     return records

@@ -194,7 +194,9 @@ def omniglot(monkeypatch):
         monkeypatch.setattr(fetched_omniglot, "CHARACTERS", {"images_background.zip": 2, "images_evaluation.zip": 1})
         monkeypatch.setattr(fetched_omniglot, "DRAWERS", 2)
         contents = tuple(Content(name, len(content), sha256(content)) for name, content in files.items())
-        source = replace(fetched_omniglot.SOURCES["omniglot"], forms=(Form(contents, fetched_omniglot._decode_graphs),))
+        source = replace(
+            fetched_omniglot.SOURCES["omniglot"], forms=(Form(contents, fetched_omniglot._decode_drawings),)
+        )
         monkeypatch.setitem(fetched_omniglot.SOURCES, "omniglot", source)
         return source, files
 

@@ -89,7 +89,7 @@ def plant(source, cache, monkeypatch):
     monkeypatch.setattr(compiled_library, "_failures", {})
     evil = source.with_name("evil.c")
     evil.write_text(PLANTED)
-    compiled_cache.keep_library(path, compiled_library._compile(compiled_library.shutil.which("cc"), evil, ()))
+    compiled_cache.keep_library(path, compiled_library._compile_library(compiled_library.shutil.which("cc"), evil, ()))
     return path
 
 

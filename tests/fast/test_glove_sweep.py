@@ -70,7 +70,7 @@ def test_in_double_precision_it_is_to_the_last_digits():
 
 def test_without_a_compiler_the_same_is_computed(monkeypatch):
     results = []
-    for library in (glove_sweep._library, lambda: None):
+    for library in (glove_sweep._sweep_library, lambda: None):
         monkeypatch.setattr(glove_sweep, "_sweep_library", library)
         vectors, squares, pairs, counts = problem(8)
         results.append((swept(sweep_entries, vectors, squares, pairs, counts, 16), vectors.given))

@@ -145,7 +145,7 @@ def test_working_space_does_not_follow_the_default_dtype_or_device():
 
 def test_without_a_compiler_the_same_is_computed(monkeypatch):
     results = []
-    for library in (skip_gram_sweep._library, lambda: None):
+    for library in (skip_gram_sweep._sweep_library, lambda: None):
         monkeypatch.setattr(skip_gram_sweep, "_sweep_library", library)
         given, predicted, pairs, table = problem(8)
         results.append((sweep_pairs(given, predicted, pairs, table, 0.1, 5, 16, SEED), given))

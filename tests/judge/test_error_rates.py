@@ -21,7 +21,7 @@ SEEDS = 1000
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch):
     """The same sample size is asked for 1,000 times; it is worked out once."""
-    monkeypatch.setattr(statistics, "_accepted_counts", functools.cache(statistics._accepted))
+    monkeypatch.setattr(statistics, "_accepted_counts", functools.cache(statistics._accepted_counts))
     monkeypatch.setattr(statistics, "_binomial_miss", functools.cache(statistics._binomial_miss))
 
 
@@ -107,12 +107,14 @@ def test_alpha_is_spent_and_not_hoarded(name):
 
 def test_skewness_moves_the_quantile_out():
     """Student's ratio has one heavier tail when the statistic is skewed, and the more so the smaller alpha is."""
-    plain = statistics._student(1000, ALPHA / 2, 0.0)
+    plain = statistics._student_quantile(1000, ALPHA / 2, 0.0)
     assert plain == pytest.approx(stats.t.isf(ALPHA / 2, 999))
-    moved = [statistics._student(1000, ALPHA / 2, skew) / plain for skew in (0.1, 0.5, 2.0)]
+    moved = [statistics._student_quantile(1000, ALPHA / 2, skew) / plain for skew in (0.1, 0.5, 2.0)]
     assert 1 < moved[0] < 1.01 < moved[1] < 1.05 < moved[2] < 1.25
-    assert statistics._student(10**6, ALPHA / 2, 2.0) / plain < 1.01
-    assert statistics._student(30, ALPHA / 2, 2.0) == float("inf"), "thirty skewed draws say nothing so far out"
+    assert statistics._student_quantile(10**6, ALPHA / 2, 2.0) / plain < 1.01
+    assert statistics._student_quantile(30, ALPHA / 2, 2.0) == float("inf"), (
+        "thirty skewed draws say nothing so far out"
+    )
 
 
 @pytest.mark.parametrize("judge", [mean, probability])
@@ -130,7 +132,7 @@ def test_a_skewed_mean_keeps_alpha_far_out():
         ratio = ((mean - 1) / spread * 1000**0.5).abs()
         skew = ((draws - mean[:, None]) / spread[:, None]).pow(3).mean(1).abs()
         far = torch.nonzero(ratio > 3).flatten().tolist()  # no quantile at this alpha is nearer
-        fallen += sum(float(ratio[k]) > statistics._student(1000, alpha / 2, float(skew[k])) for k in far)
+        fallen += sum(float(ratio[k]) > statistics._student_quantile(1000, alpha / 2, float(skew[k])) for k in far)
     assert fallen <= stats.binom.isf(1e-3, 200_000, alpha)
 
 

@@ -42,7 +42,7 @@ def test_what_an_optimiser_would_import_is_there_before_a_claim_is_timed(monkeyp
     (tmp_path / "mine.py").write_text(text)
     monkeypatch.setattr(worker.sys, "modules", {"mine": module})
     monkeypatch.setattr(worker.importlib, "import_module", imported.append)
-    worker._warm(module)
+    worker._warm_imports(module)
     monkeypatch.undo()
     assert imported == wanted
 
@@ -122,7 +122,7 @@ def test_a_name_used_twice_does_not_lend_its_verdict(write_claims, tmp_path):
 
 def leave(text, monkeypatch):
     """What a claim that does this has changed for the next one, put back afterwards."""
-    before = worker._state()
+    before = worker._global_state()
     {
         "nothing": lambda: None,
         "a new name": lambda: monkeypatch.setattr(torch, "of_mine", print, raising=False),
@@ -136,7 +136,7 @@ def leave(text, monkeypatch):
         "the current folder": lambda: monkeypatch.chdir("/"),
         "numpy.geterr": lambda: numpy.seterr(all="raise"),
     }[text]()
-    return worker._left(before)
+    return worker._changed_state(before)
 
 
 NOTICED = ("torch.tensor", "torch.Tensor.__add__", "torch.nn.functional.relu", "lemmata.judge.runner.attempt")
@@ -155,25 +155,25 @@ def test_what_is_new_is_no_change(monkeypatch, name):
 
 
 def test_a_thread_that_runs_on_is_noticed():
-    before, end = worker._state(), threading.Event()
+    before, end = worker._global_state(), threading.Event()
     thread = threading.Thread(target=end.wait)
     thread.start()
     try:
-        assert worker._left(before) == "a thread"
+        assert worker._changed_state(before) == "a thread"
     finally:
         end.set()
         thread.join()
-    assert worker._left(before) == ""
+    assert worker._changed_state(before) == ""
 
 
 def test_an_answer_says_what_it_is_about_and_is_always_json(write_claims):
     (task,) = (task_of(claim, 2) for claim in write_claims(CLAIM))
-    answer = worker._answer({"mine.py": "digest"}, task.to_json())
+    answer = worker._answer_task({"mine.py": "digest"}, task.to_json())
     assert credited(task, json.loads(json.dumps(answer))).result.verdict == "holds"
     assert (answer["id"], answer["seed"], answer["loaded"]) == ("a.b", 2, {"mine.py": "digest"})
     assert answer["capability"] == torch.backends.cpu.get_cpu_capability()
     odd = CLAIM.replace("exactly(x, 1)", 'exactly(x, 1).showing(type("", (), {"to_json": lambda self: {"x": {1}}})())')
     (task,) = (task_of(claim, 2) for claim in write_claims(odd, "odd.py"))
-    result = worker._answer({}, task.to_json())["result"]
+    result = worker._answer_task({}, task.to_json())["result"]
     assert (result["verdict"], result["id"], result["seed"]) == ("error", "a.b", 2)
     assert result["reason"] == "its evidence cannot be written as JSON: Object of type set is not JSON serializable"

@@ -256,7 +256,7 @@ def test_a_step_saved_again_replaces_the_former_and_leaves_two_files(tmp_path):
 
 def test_a_reader_beside_a_training_takes_what_came_meanwhile(tmp_path, monkeypatch):
     save(tmp_path, 1, {"step": 1})
-    load = checkpoint._load
+    load = checkpoint._load_checkpoint
 
     def overtaken(*arguments):
         monkeypatch.setattr(checkpoint, "_load_checkpoint", load)

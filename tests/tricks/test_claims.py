@@ -55,7 +55,7 @@ def test_a_network_that_learns_without_normalisation_is_no_example(monkeypatch, 
     def loss(draw, normalization, lr=0.01, gain=1 / 3, learnt="all"):
         return losses[normalization] + (learnt == "bias")
 
-    monkeypatch.setattr(normalized_training, "_trained_loss", loss)
+    monkeypatch.setattr(normalized_training, "trained_loss", loss)
     found = normalized_training.normalisation_makes_deep_networks_trainable(Draw("norm.effectiveness"))
     assert found.holds is holds
 

@@ -174,10 +174,10 @@ def _both_kernels(layers: _Layers, x1: Tensor, x2: Tensor | None, tangent: bool)
         return _through_layers(layers, x1 @ other.mT, x1, other, one, two, tangent)
     ends = _layer_variances(layers, first), _layer_variances(layers, second)
     found = [x1.new_empty(len(x1), len(other)) for _ in range(1 + tangent)]
-    for band in _slices(0, len(x1), BAND // len(other)):
+    for band in _row_slices(0, len(x1), BAND // len(other)):
         begin = band.start if x2 is None else 0  # of a symmetric matrix only what stands on and above the diagonal
         products = x1[band] @ other[begin:].mT
-        for rows, columns in _tiles(band, slice(begin, len(other)), x1.device.type):
+        for rows, columns in _tile_pairs(band, slice(begin, len(other)), x1.device.type):
             one, two = [q[rows] for q in ends[0]], [q[columns] for q in ends[1]]
             piece = products[
                 rows.start - band.start : rows.stop - band.start, columns.start - begin : columns.stop - begin
@@ -191,12 +191,12 @@ def _both_kernels(layers: _Layers, x1: Tensor, x2: Tensor | None, tangent: bool)
     return found[0], found[1] if tangent else None
 
 
-def _slices(start: int, stop: int, step: int) -> list[slice]:
+def _row_slices(start: int, stop: int, step: int) -> list[slice]:
     step = max(1, step)
     return [slice(at, min(at + step, stop)) for at in range(start, stop, step)]
 
 
-def _tiles(rows: slice, columns: slice, device: str) -> list[tuple[slice, slice]]:
+def _tile_pairs(rows: slice, columns: slice, device: str) -> list[tuple[slice, slice]]:
     """The parts of a band that go through the layers by themselves.
 
     Each operation on more entries wakes all threads and waits for the last, which costs more than it saves where other
@@ -204,9 +204,9 @@ def _tiles(rows: slice, columns: slice, device: str) -> list[tuple[slice, slice]
     """
     if device != "cpu":
         return [(rows, columns)]
-    across = _slices(columns.start, columns.stop, min(TILE, 1 << 10))
+    across = _row_slices(columns.start, columns.stop, min(TILE, 1 << 10))
     height = TILE // (across[0].stop - across[0].start)
-    return [(down, along) for down in _slices(rows.start, rows.stop, height) for along in across]
+    return [(down, along) for down in _row_slices(rows.start, rows.stop, height) for along in across]
 
 
 def _layer_variances(layers: _Layers, first: Tensor) -> list[Tensor]:

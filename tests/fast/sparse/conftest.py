@@ -12,7 +12,7 @@ def _sparse_libraries(pytestconfig):
         patch.setenv("LEMMATA_CACHE", str(pytestconfig.cache.mkdir("lemmata")))
         for dtype in compiled.NUMBERS:
             compiled.why_not_compiled(dtype)
-        sorted_edges._sparse_library()
+        sorted_edges._sorting_library()
 
 
 @pytest.fixture(params=["as it comes", "three threads", "no compiler"])

@@ -10,7 +10,7 @@ from lemmata.fast.sparse.sorted_edges import counted_edges, sorted_edges
 
 @pytest.fixture(autouse=True)
 def _compiler():
-    if module._library() is None:
+    if module._sorting_library() is None:
         pytest.skip("no C compiler")
 
 

@@ -271,7 +271,9 @@ def test_a_process_of_several_ends_with_its_launcher(capsys, monkeypatch):
     train(capsys, "--epochs", "1")
     assert asked == []
     monkeypatch.setenv("RANK", "0")
-    monkeypatch.setattr("lemmata.lab.cli.train._run", Mock(side_effect=KeyboardInterrupt))  # nothing is trained here
+    monkeypatch.setattr(
+        "lemmata.lab.cli.train._run_recipe", Mock(side_effect=KeyboardInterrupt)
+    )  # nothing is trained here
     train(capsys, "--epochs", "1")
     assert asked == ["RANK"]
 
