@@ -33,7 +33,6 @@ class ChEES(HamiltonianMonteCarlo):
     Shapes:
         init(position), step(state, generator): position (chains, dimension)
 
-    Claims: mcmc.hmc
     Source: M. Hoffman, A. Radul and P. Sountsov, An adaptive-MCMC scheme for setting trajectory lengths in Hamiltonian
         Monte Carlo (2021).
     Differs: divided by $t$, as in TensorFlow Probability's criterion of rates; undivided it hardly falls where orbits

@@ -45,7 +45,7 @@ def posterior_energy(
     Shapes:
         theta: (..., dimension), parameters one after another as `model.parameters()` has them    returns: (...)
 
-    Claims: bayes.posterior, bayes.gaussian_prior, bayes.map_energy, bayes.ensembling
+    Claims: bayes.gaussian_prior, bayes.map_energy, bayes.ensembling
     Source: D. MacKay, A practical Bayesian framework for backpropagation networks (1992).
 
     >>> line, x = nn.Linear(1, 1), torch.tensor([[0.0], [1.0]])

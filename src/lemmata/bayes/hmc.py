@@ -55,7 +55,7 @@ class HamiltonianMonteCarlo:
         init(position), step(state, generator): position (chains, dimension)
         mass: None for the identity, (dimension,) for a diagonal, (dimension, dimension): the momenta's covariance
 
-    Claims: mcmc.hmc, mcmc.hmc.energy
+    Claims: mcmc.hmc
     Source: R. Neal, MCMC using Hamiltonian dynamics (2011).
     Differs: `mass` is M itself; Stan and blackjax ask for its inverse.
 

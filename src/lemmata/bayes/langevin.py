@@ -120,7 +120,6 @@ class MetropolisAdjustedLangevin(UnadjustedLangevin):
     Shapes:
         init(position), step(state, generator): position (chains, dimension)
 
-    Claims: mcmc.metropolis_hastings
     Source: G. Roberts and R. Tweedie, Exponential convergence of Langevin distributions (1996).
 
     >>> kernel = MetropolisAdjustedLangevin(lambda x: -x.square().sum(1) / 2, step=0.5)

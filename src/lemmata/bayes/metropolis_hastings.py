@@ -39,7 +39,7 @@ def acceptance_probability(
     $$ \alpha(\theta'|\theta) = \min\left\{1, \frac{p(\theta')\,\tilde\Pi(\theta|\theta')}
        {p(\theta)\,\tilde\Pi(\theta'|\theta)}\right\} $$
 
-    Claims: mcmc.metropolis_hastings, mcmc.mh.symmetric, mcmc.mh.one_sided
+    Claims: mcmc.metropolis_hastings, mcmc.mh.symmetric
 
     >>> acceptance_probability(torch.tensor([0.0, 0.0]), torch.tensor([1.0, -torch.inf]))
     tensor([1., 0.])

@@ -137,7 +137,6 @@ class ClassificationPredictive:
         logits: (members, batch, classes)    probability: (batch, classes)
         entropy, model_entropy, noise_entropy, nll: (batch,), in nats
 
-    Claims: bayes.predictive
     Source: S. Depeweg et al. 2018; N. Houlsby et al., Bayesian active learning (2011).
 
     >>> sure = torch.tensor([[[200.0, 0.0]], [[0.0, 200.0]]])  # two members, each sure of another class

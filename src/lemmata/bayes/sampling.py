@@ -58,7 +58,6 @@ def sample(
     Shapes:
         start: (dimension,), where all chains start, or (chains, dimension)
 
-    Claims: mcmc.chain
 
     >>> draws = sample(lambda x: -x.square().sum(1) / 2, torch.zeros(2), chains=16, draws=200, warmup=200, seed=0)
     >>> draws.values.shape, draws.summary().diagnostics.r_hat.max().item() < 1.02

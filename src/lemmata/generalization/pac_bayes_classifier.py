@@ -27,7 +27,6 @@ class PACBayesClassifier(StochasticNetwork):
     Shapes:
         x: (batch, ...) with `inputs` values for each example    returns: logits (batch, outputs)
 
-    Claims: pac.training
     Source: Pérez-Ortiz et al. 2021 (prior learnt on one part of the data, bound on the other).
 
     >>> PACBayesClassifier(784, 10, widths=(64,))(torch.rand(5, 28, 28)).shape

@@ -115,7 +115,6 @@ def test_set_bound(errors: int, n: int, confidence: float = 0.95) -> RiskBound: 
     The exact end of the binomial distribution: no bound from the same count is smaller. What any other certificate must
     be compared with, for it costs nothing but the examples that are kept apart.
 
-    Claims: pac.bound
     Source: Clopper and Pearson 1934; Langford 2005.
 
     >>> print(test_set_bound(errors=36, n=719))

@@ -96,7 +96,7 @@ def is_shattered(classifiers: Classifiers, points: Shaped[Tensor, "n features"])
     Shapes:
         points: (n, features)
 
-    Claims: slt.outcome_set, slt.vc_dim
+    Claims: slt.outcome_set
 
     >>> triangle = torch.tensor([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
     >>> with_centre = torch.cat([triangle, triangle.mean(0)[None]])

@@ -36,7 +36,6 @@ def gaussian_log_likelihood(
     Shapes:
         gram: (points, points), residual: (points,) or (points, outputs)    returns: a scalar, float64
 
-    Claims: gp.def
     Source: Rasmussen and Williams 2006, equations 5.8 and 5.9.  Differs: in float64 throughout, first derivatives only.
 
     >>> gaussian_log_likelihood(torch.zeros(1, 1), 1.0, torch.zeros(1)).item() == -0.5 * math.log(2 * math.pi)

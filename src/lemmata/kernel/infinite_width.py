@@ -78,7 +78,7 @@ def infinite_ntk(
     Shapes:
         x1: (n1, d)    x2: (n2, d), or None for x1 itself    returns: (n1, n2)
 
-    Claims: ntk.deterministic_limit, ntk.relu_two_layer, ntk.infinite_solution, ntk.parametrisation
+    Claims: ntk.deterministic_limit, ntk.relu_two_layer, ntk.infinite_solution
     Source: A. Jacot, F. Gabriel and C. Hongler 2018; S. Arora et al. 2019.
     Differs: neural-tangents has $\sigma_w^2=1$ by default; here it is 2, with which relu keeps the size of signals.
 

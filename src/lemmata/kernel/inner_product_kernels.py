@@ -68,7 +68,6 @@ class ArcCosineKernel(LinearKernel):
     Shapes:
         x1: (points, features), x2: (others, features)    returns: (points, others)
 
-    Claims: gp.neal
     Source: Cho and Saul 2009.  Differs: divided by the number of features, so it does not pass `wrong_width`.
 
     >>> ArcCosineKernel(bias_variance=0.0)(torch.eye(2)).detach() * 2

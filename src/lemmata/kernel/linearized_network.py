@@ -51,7 +51,7 @@ class LinearizedNetwork:
 
     Learnt: `change_` (β by the parameters' names), `multipliers_` ($\alpha$ with $\beta=\Phi^\top\alpha$, dual only).
 
-    Claims: ntk.linearised, ntk.dual, ntk.linear_solution, ntk.exp_solution, ntk.linear_limits
+    Claims: ntk.linearised, ntk.dual, ntk.linear_solution, ntk.exp_solution
     Source: A. Jacot, F. Gabriel and C. Hongler 2018; J. Lee et al. 2019.
 
     >>> model, x, y = nn.Sequential(nn.Linear(2, 16), nn.Tanh(), nn.Linear(16, 1)), torch.eye(2), torch.ones(2, 1)

@@ -26,7 +26,6 @@ def covariance_function(name: str, features: int | None = None) -> CovarianceFun
 
     Of the factors of a product only the first has a variance that is fitted.
 
-    Claims: gp.def
 
     >>> covariance_function("rbf + linear", features=2)
     SumKernel(

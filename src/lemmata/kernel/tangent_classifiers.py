@@ -81,7 +81,6 @@ class LinearizedClassifier:
     Shapes:
         x: (batch, inputs), y: (batch,) classes from 0 on
 
-    Claims: ntk.linear_limits
     Source: J. Lee et al. 2019.
 
     >>> x = torch.tensor([[1.0, 0.0], [0.9, 0.1], [0.0, 1.0]])

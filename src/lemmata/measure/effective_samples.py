@@ -44,7 +44,6 @@ def diagnose_chains(values: Float[Tensor, "chains draws *dimension"]) -> ChainDi
     Shapes:
         values: (chains, draws, dimension) or (chains, draws)    returns: (dimension,) each
 
-    Claims: mcmc.mh.burn_in
     Source: A. Vehtari, A. Gelman, D. Simpson, B. Carpenter and P. Bürkner, Rank-normalization, folding, and
         localization: an improved R-hat (2021); C. Geyer, Practical Markov chain Monte Carlo (1992).
 

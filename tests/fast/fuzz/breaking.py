@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from lemmata.fast.glove_sweep import WordTables
 from lemmata.fast.skip_gram_sweep import AliasTable
 from lemmata.fast.sparse.rows import Rows
 from lemmata.fast.wavenet_steps import StepWeights
@@ -32,7 +33,7 @@ def broken(value: Any, draw: random.Random) -> Any:
         return draw.choice([*INTEGERS, value + 1, value - 1])
     if isinstance(value, float):
         return draw.choice(NUMBERS)
-    if isinstance(value, Rows | AliasTable):
+    if isinstance(value, Rows | AliasTable | WordTables):
         part = draw.choice(value._fields)
         return value._replace(**{part: broken(getattr(value, part), draw)})
     if isinstance(value, StepWeights):

@@ -10,6 +10,7 @@ import torch
 from tests.fast.fuzz import answers
 
 from lemmata import fast
+from lemmata.fast.glove_sweep import WordTables
 from lemmata.fast.scan_compiled import NUMBERS
 from lemmata.fast.skip_gram_sweep import alias_negatives, alias_table
 from lemmata.fast.sparse import neighbour_attention, neighbour_extreme, neighbour_sum, reference
@@ -150,6 +151,21 @@ def _pairs(draw: random.Random) -> dict[str, Any]:
     }
 
 
+def _entries(draw: random.Random) -> dict[str, Any]:
+    words, dimensions, entries = draw.choice((1, 2, 9)), draw.choice((1, 5, 16, 21)), draw.choice((1, 2, 13))
+    dtype = draw.choice((torch.float32,) * 3 + (torch.float64,))
+    shapes = [(words, dimensions)] * 2 + [(words,)] * 2
+    return {
+        "vectors": WordTables(*(torch.randn(shape, dtype=dtype) for shape in shapes)),
+        "squares": WordTables(*(torch.rand(shape, dtype=dtype) + 0.1 for shape in shapes)),
+        "pairs": torch.randint(words, (entries, 2)),
+        "targets": torch.randn(entries, dtype=dtype),
+        "weights": torch.rand(entries, dtype=dtype),
+        "lr": 0.05,
+        "batch_size": draw.choice((1, 4, 100)),
+    }
+
+
 def _steps(draw: random.Random) -> dict[str, Any]:
     channels, skips, levels, layers = (draw.choice(sizes) for sizes in ((1, 3, 33), (1, 5), (2, 40), (1, 3)))
     taps, batch = draw.choice((1, 2)), draw.choice((1, 2))
@@ -256,6 +272,9 @@ TARGETS = {
         fast.compose_steps,
         lambda draw: {"later": (torch.rand(2, 3), torch.rand(2, 3)), "earlier": (torch.rand(2, 3), torch.rand(2, 3))},
     ),
+    "sweep_entries": Target(fast.sweep_entries, _entries),
+    "sweep_entries_compiled": Target(fast.sweep_entries_compiled, _entries),
+    "sweep_entries_in_torch": Target(fast.sweep_entries_in_torch, _entries),
     "scan_path": Target(fast.scan_path, _without(_scan, "a", "z0", "reverse")),
     "why_not_compiled": Target(
         fast.why_not_compiled, lambda draw: {"dtype": draw.choice((torch.float32, torch.int8, None, "float32", []))}
