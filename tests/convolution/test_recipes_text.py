@@ -22,7 +22,7 @@ def test_phrases_tell_verses_from_plays_better_than_words_alone():
     assert experiment.predict is not None
     assert experiment.picture is not None
     assert experiment.write is not None
-    system = experiment.system.eval()
+    system = experiment.system.eval().cpu()  # where the test examples are
     with torch.no_grad():
         predicted = experiment.predict(system, experiment.test)
     assert (predicted["class"] == experiment.test.y).double().mean().item() == pytest.approx(run.scores["accuracy"])

@@ -158,7 +158,7 @@ def test_unet_beats_the_threshold_after_a_few_steps():
     assert experiment.loss
     assert experiment.predict
     assert experiment.picture
-    system = experiment.system.eval()
+    system = experiment.system.eval().cpu()  # where the test examples are
     with torch.no_grad():
         scores = experiment.loss(system, experiment.test)
         placed = experiment.predict(system, experiment.test)
