@@ -9,7 +9,7 @@ def test_every_entry_of_ours_states_a_limit_and_targets_for_peers_that_it_has():
     for name, entry in entries().items():
         roles = [one.role for one in entry.contenders]
         peers = {one.who for one in entry.contenders if one.role == "peer"}
-        assert entry.path.parent == FOLDER
+        assert entry.path.is_relative_to(FOLDER)
         assert roles.count("limit") == 1, name
         assert set(entry.targets) <= peers, name
         assert all(entry.targets_for(case) for case in entry.cases), name

@@ -9,6 +9,7 @@ from torch import nn
 from torch.nn.utils import prune as torch_prune
 
 import lemmata
+from lemmata.marks import usual_settings
 from lemmata.train import Options, run_experiment
 from lemmata.transformers import GPT
 from lemmata.tricks import (
@@ -21,7 +22,7 @@ from lemmata.tricks import (
     shuffled_masks,
     weight_normalized,
 )
-from lemmata.tricks.recipes_pruning import TicketConfig, train_ticket
+from lemmata.tricks.recipes_pruning import BASELINES, TicketConfig, train_ticket
 
 
 def network() -> nn.Sequential:
@@ -233,6 +234,20 @@ def test_a_ticket_learns_more_than_its_mask_and_than_chance():
     ticket, fresh, random = (accuracy(replace(SMALL, start=start)) for start in ("ticket", "fresh", "random"))
     assert ticket > fresh + 0.05
     assert fresh > random + 0.05
+
+
+@pytest.mark.long
+@pytest.mark.measures("tricks.recipes_pruning", "the same mask, fresh weights", "as many weights in random places")
+def test_the_baselines_of_digits_are_as_written():
+    config, options = usual_settings(train_ticket, "pruned_mlp")
+    names = {"fresh": "the same mask, fresh weights", "random": "as many weights in random places"}
+    for start, name in names.items():
+        scores = []
+        for seed in range(5):
+            chosen = replace(options, seed=seed, device="cpu", evaluate=options.epochs)
+            experiment = replace(train_ticket("digits", replace(config, start=start), chosen), picture=None)
+            scores.append(run_experiment(experiment).scores["accuracy"])
+        assert sum(scores) / 5 == pytest.approx(BASELINES["digits"][name], abs=0.01)
 
 
 def test_a_run_goes_on_with_the_same_ticket_and_is_loaded_with_its_masks(tmp_path):

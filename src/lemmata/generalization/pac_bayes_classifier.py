@@ -11,12 +11,7 @@ from lemmata.marks import system
 __all__ = ["PACBayesClassifier"]
 
 
-@system(
-    "pacbayes",
-    title="Classifier with a PAC-Bayes certificate",
-    kind="module",
-    example="PACBayesClassifier(inputs=6, outputs=3, widths=(8,))(torch.randn(5, 6))",
-)
+@system("pacbayes", title="Classifier with a PAC-Bayes certificate", kind="sampler")
 class PACBayesClassifier(StochasticNetwork):
     r"""A stochastic network around a multilayer perceptron, built of plain numbers, as recipes and files need it.
 

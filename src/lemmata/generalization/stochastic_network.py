@@ -22,12 +22,7 @@ CONVOLUTIONS: dict[type[nn.Module], Any] = {
 }  # fmt: skip
 
 
-@system(
-    "stochastic_network",
-    title="Stochastic network",
-    kind="module",
-    example="StochasticNetwork(torch.nn.Linear(6, 3))(torch.randn(5, 6))",
-)
+@system("stochastic_network", title="Stochastic network", kind="sampler")  # no two calls give the same
 class StochasticNetwork(nn.Module):
     r"""Any network, each of whose parameters is normal, independent of the others, around a mean that is learnt.
 

@@ -72,8 +72,10 @@ def _number_in_words(value: Any) -> str:
 def _plain_text(text: str) -> str:
     """What Python writes of a value, in words.
 
-    >>> _plain("((True, True), (True, False))"), _plain("torch.Size([2, 3])"), _plain("('a', 'b')"), _plain("(1+2j)")
-    ('(yes, yes), (yes, no)', '2 × 3', 'a, b', '1+2j')
+    >>> _plain_text("((True, True), (True, False))"), _plain_text("torch.Size([2, 3])")
+    ('(yes, yes), (yes, no)', '2 × 3')
+    >>> _plain_text("('a', 'b')"), _plain_text("(1+2j)")
+    ('a, b', '1+2j')
     """
     if size := re.fullmatch(r"torch\.Size\(\[(.*)\]\)", text):
         return size[1].replace(", ", " × ")

@@ -85,7 +85,8 @@ def prune(
         weight, mask = _original_weight(layer, name), _mask_of(layer, name)
         masks[path] = torch.ones_like(weight, dtype=torch.bool) if mask is None else mask.mask.clone()
         scores[path] = _random_scores(weight, generator) if by == "random" else weight.abs()
-    for group in ([*places],) if scope == "global" else ([path] for path in places):
+    groups = ([*places],) if scope == "global" else ([path] for path in places)
+    for group in groups if fraction else ():  # masks alone can be made where there are no values, on the meta device
         kept = torch.cat([scores[path][masks[path]].flatten() for path in group])  # (weights that are left,)
         if bool(kept.isnan().any()):
             raise ValueError(f"weights must not be NaN to be compared, got some in {' or '.join(group[:3])}")

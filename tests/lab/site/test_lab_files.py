@@ -16,7 +16,7 @@ from lemmata.lab.site.views.labs import lab_context
 
 SITE = Path(site_labs.__file__).parent
 DOCS = Path(__file__).parents[3] / "docs" / "labs.md"
-NAMES = sorted(path.stem.removesuffix("_find_lab") for path in (SITE / "work").glob("*_lab.py"))
+NAMES = sorted(path.stem.removesuffix("_lab") for path in (SITE / "work").glob("*_lab.py"))
 LONGEST = 150
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from lemmata.bench.registry import agreement, entry, ours, peer
+from lemmata.bench.registry import agreement, entry, limit, ours, peer
 from lemmata.measure.effective_samples import diagnose_chains
 
 
@@ -61,6 +61,12 @@ def by_arviz(values: Tensor) -> Callable[[], Any]:
         return [torch.tensor([float(way(x)) for x in columns], dtype=torch.float64) for way in ways]
 
     return diagnose
+
+
+@limit("every quantity sorted once, for its ranks")
+def by_sorting(values: Tensor) -> Callable[[], Any]:
+    """What all four diagnostics begin with."""
+    return lambda: values.flatten(0, 1).sort(0)
 
 
 @agreement(within=1e-9)

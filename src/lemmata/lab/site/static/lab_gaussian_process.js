@@ -73,11 +73,13 @@
     plane.groups.curves.replaceChildren(...samples, make("path", { class: "line", d: path(at, mean) }));
     best = answer.best;
     part("likelihood").textContent = likelihood === null ? "–" : short(likelihood, 2);
-    part("best").textContent = best ? `at most ${short(best.likelihood, 2)} in the landscape: length scale ${short(best.length_scale, 2)}, noise ${short(best.noise, 2)}` : "";
+    const at = best && `length scale ${short(best.length_scale, 2)}, noise ${short(best.noise, 2)}`;
+    part("best").textContent = best ? `at most ${short(best.likelihood, 2)} in the landscape: ${at}` : "";
     draw();
     if (!newest) return;
     const widest = Math.max(...at.map((_, k) => high[k] - low[k])) / 2;
-    const words = points.length ? `${count(points.length, "point")}; the band reaches ±${short(widest, 2)} where it is widest.` : "No data: these functions are of the prior.";
+    const seen = `${count(points.length, "point")}; the band reaches ±${short(widest, 2)} where it is widest.`;
+    const words = points.length ? seen : "No data: these functions are of the prior.";
     say(`${news} ${words}`.trim());
     news = "";
     lab.remember(state());

@@ -53,9 +53,9 @@
   function draw() {
     const yes = (index) => labels[index] === "1";
     const look = (index) => ({ class: `${yes(index) ? "plus" : "minus"}${index === chosen ? " chosen" : ""}`, "data-index": index });
-    plane.groups.marks.replaceChildren(...points.map((p, k) => lab.dot(yes(k), p, k === chosen ? 0.06 : 0.05, look(k), `${place(k)}, ${yes(k) ? "yes" : "no"}`)));
+    const dot = (p, k) => lab.dot(yes(k), p, k === chosen ? 0.06 : 0.05, look(k), `${place(k)}, ${yes(k) ? "yes" : "no"}`);
+    plane.groups.marks.replaceChildren(...points.map(dot));
   }
-
   function choose(index) {
     chosen = index;
     draw();
@@ -87,11 +87,11 @@
   const spoken = (text) => [...text].map((label) => (label === "1" ? "yes" : "no")).join(" ");
 
   function button(text, index, realised, pressed) {
-    const element = lab.element("button", { type: "button", className: realised ? "" : "missing", ariaPressed: String(pressed), ariaLabel: `${spoken(text)}${realised ? "" : ", none has it"}` }, words(text));
+    const named = { ariaPressed: String(pressed), ariaLabel: `${spoken(text)}${realised ? "" : ", none has it"}` };
+    const element = lab.element("button", { type: "button", className: realised ? "" : "missing", ...named }, words(text));
     element.addEventListener("click", () => ((shown = index), change()));
     return element;
   }
-
   function show({ every, realised, area, count, largest, shown: index }, newest = true) {
     labels = every[index];
     plane.groups.ground.replaceChildren(...shape(area));
@@ -101,7 +101,8 @@
     part("count").textContent = count;
     part("every").textContent = every.length;
     const all = count === every.length;
-    part("compared").textContent = all ? "shattered" : largest === every.length ? "other places are shattered" : `no ${points.length} points have more than ${largest}`;
+    const elsewhere = largest === every.length ? "other places are shattered" : `no ${points.length} points have more than ${largest}`;
+    part("compared").textContent = all ? "shattered" : elsewhere;
     draw();
     if (!newest) return;
     const name = NAMES[lab.get("by")];
@@ -109,7 +110,6 @@
     news = "";
     lab.remember(state());
   }
-
   const ask = lab.asker(show);
 
   function change(text = "") {
