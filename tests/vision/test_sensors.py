@@ -55,6 +55,15 @@ def test_the_smallest_wells_have_their_moments(well):
     assert variance.item() == pytest.approx(float(chance @ held**2 - (chance @ held) ** 2), abs=1e-12)
 
 
+def test_the_variance_at_a_mean_is_that_of_the_photon_transfer_curve_below_saturation():
+    sensor = Sensor(full_well=20000, gain=0.7, read_noise=5.0, dtype=torch.float64)
+    exposure = torch.tensor([0.0, 10.0, 400.0, 3000.0], dtype=torch.float64)
+    mean, variance = sensor.photon_transfer(exposure)
+    torch.testing.assert_close(sensor.variance_at(mean), variance, rtol=1e-9, atol=0)
+    dark = 0.7**2 * 25 + 1 / 12  # the read noise in digital numbers, and rounding
+    assert sensor.variance_at(mean[0] - 5).item() == pytest.approx(dark, rel=1e-12)
+
+
 def test_anti_blooming_and_charge_at_the_edge():
     charge = torch.zeros(3, 5, dtype=torch.float64)
     charge[0, 2] = 9.0
