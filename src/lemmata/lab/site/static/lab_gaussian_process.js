@@ -73,8 +73,8 @@
     plane.groups.curves.replaceChildren(...samples, make("path", { class: "line", d: path(at, mean) }));
     best = answer.best;
     part("likelihood").textContent = likelihood === null ? "–" : short(likelihood, 2);
-    const at = best && `length scale ${short(best.length_scale, 2)}, noise ${short(best.noise, 2)}`;
-    part("best").textContent = best ? `at most ${short(best.likelihood, 2)} in the landscape: ${at}` : "";
+    const choice = best && `length scale ${short(best.length_scale, 2)}, noise ${short(best.noise, 2)}`;
+    part("best").textContent = best ? `at most ${short(best.likelihood, 2)} in the landscape: ${choice}` : "";
     draw();
     if (!newest) return;
     const widest = Math.max(...at.map((_, k) => high[k] - low[k])) / 2;
