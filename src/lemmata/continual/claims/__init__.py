@@ -1,0 +1,1 @@
+"""learning tasks one after the other."""

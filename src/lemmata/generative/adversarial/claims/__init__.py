@@ -1,0 +1,1 @@
+"""two-player games, Wasserstein distances and discrepancies."""

@@ -1,0 +1,5 @@
+"""Autoencoders, factor analysis, variational autoencoders."""
+
+from lemmata.lazy import lazy
+
+__getattr__, __dir__ = lazy(__name__, __file__)

@@ -1,0 +1,1 @@
+"""autoencoders, factor analysis and variational autoencoders."""

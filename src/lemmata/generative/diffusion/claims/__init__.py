@@ -1,0 +1,1 @@
+"""diffusion, scores and Langevin dynamics."""

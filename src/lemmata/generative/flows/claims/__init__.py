@@ -1,0 +1,1 @@
+"""densities by change of variables."""

@@ -1,0 +1,1 @@
+"""attacks, their exact theory, and robust training."""
