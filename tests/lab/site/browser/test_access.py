@@ -106,7 +106,9 @@ def test_whoever_walks_by_tab_sees_where_they_are(visit, path):
 
 def test_the_first_tab_offers_to_skip_to_the_text(visit):
     page = visit("/atlas")
+    ready(page)
     page.keyboard.press("Tab")
+    expect(page.locator("a.skip")).to_be_focused()
     page.keyboard.press("Enter")
     expect(page.locator("#main")).to_be_focused()
 
