@@ -12,6 +12,7 @@ from lemmata.bayes import (
     HamiltonianMonteCarlo,
     MetropolisAdjustedLangevin,
     MetropolisHastings,
+    NoUTurn,
     UnadjustedLangevin,
     UnderdampedLangevin,
 )
@@ -26,6 +27,7 @@ SHIPPED = {
     MetropolisHastings: {"step": 1.0},
     HamiltonianMonteCarlo: {"step": 0.25, "steps": 3, "mass": DENSE, "jitter": 1.0},
     ChEES: {"step": 0.25, "length": 0.7},
+    NoUTurn: {"step": 0.25},
     MetropolisAdjustedLangevin: {"step": 0.2},
     UnadjustedLangevin: {"step": 0.002},  # what is never rejected is right for small steps alone
     UnderdampedLangevin: {"step": 0.1},

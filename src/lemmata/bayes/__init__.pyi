@@ -31,6 +31,7 @@ from lemmata.bayes.mass import Mass as Mass
 from lemmata.bayes.metropolis_hastings import MetropolisHastings as MetropolisHastings
 from lemmata.bayes.metropolis_hastings import RandomWalk as RandomWalk
 from lemmata.bayes.metropolis_hastings import acceptance_probability as acceptance_probability
+from lemmata.bayes.no_u_turn import NoUTurn as NoUTurn
 from lemmata.bayes.predictive import ClassificationPredictive as ClassificationPredictive
 from lemmata.bayes.predictive import Coverage as Coverage
 from lemmata.bayes.predictive import RegressionPredictive as RegressionPredictive
@@ -66,6 +67,7 @@ __all__ = [
     "Mass",
     "MetropolisAdjustedLangevin",
     "MetropolisHastings",
+    "NoUTurn",
     "PointState",
     "PooledCovariance",
     "PosteriorEnergy",
