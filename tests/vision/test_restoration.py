@@ -98,6 +98,47 @@ def test_spectra_of_noise_and_image_are_used():
     assert torch.allclose(restoration.wiener(image, 0.03, 0.3), restoration(image, 0.1))
 
 
+def test_the_noise_gives_the_balance_of_its_variance_to_that_of_the_image():
+    """Written with the whole transform, where each frequency stands once; of odd and of even width."""
+    for size in ((9, 8), (8, 9)):
+        image, noise = images(*size), 0.05
+        for regulariser in ("identity", "gradient"):
+            restoration = Restoration(images(3, 3), border="circular", regulariser=regulariser)
+            chosen = restoration.restore(image, noise, by="noise").balance
+            u, v = (torch.fft.fftfreq(n, dtype=torch.float64) for n in (size[1], size[0]))
+            penalty = 4 * torch.sin(math.pi * u).square() + 4 * torch.sin(math.pi * v[:, None]).square()
+            penalty = penalty if regulariser == "gradient" else torch.ones(size, dtype=torch.float64)
+            power = torch.fft.fft2(image).abs().square() * penalty / image.numel()
+            signal = float(power.sum() - power[0, 0]) / image.numel() - noise**2 * float(penalty.mean())
+            assert chosen == pytest.approx(noise**2 / signal, rel=1e-10)
+
+
+def test_noise_that_drowns_the_image_counts_as_the_image():
+    restored = Restoration(images(3, 3), border="circular").restore(images(8, 8), 3.0, by="noise")
+    assert restored.balance == pytest.approx(1.0)  # the variance of the image cannot be below that of its noise
+    flat = torch.full((8, 8), 0.5, dtype=torch.float64)
+    assert Restoration(images(3, 3), border="circular").restore(flat, 0.0, by="noise").balance == 0.0
+
+
+def test_the_certified_gain_allows_for_the_rounding_of_its_sums():
+    kernel = images(3, 5)
+    least, bound = Restoration(kernel).certified_gain((12, 14))
+    steps = (4 * (3 + 5) + 32) * 2.0**-53
+    assert bound == pytest.approx(steps / (1 - steps) * float(kernel.sum()), rel=1e-6)
+    assert least == pytest.approx(float(torch.fft.fft2(kernel, s=(12, 14)).abs().min()) - bound, rel=1e-9)
+
+
+def test_the_transfer_function_kept_is_that_of_the_kernel_as_it_is_now():
+    restoration, image = Restoration(images(3, 3), border="circular"), images(8, 9)
+    before = restoration(image, 0.1)
+    with torch.inference_mode():
+        assert torch.equal(restoration(image, 0.1), before)
+    with torch.no_grad():
+        restoration.kernel.mul_(2.0)
+    assert torch.allclose(restoration(image, 0.1), Restoration(restoration.kernel, border="circular")(image, 0.1))
+    assert not torch.allclose(restoration(image, 0.1), before)
+
+
 def test_gradients_of_image_balance_and_state():
     restoration = Restoration(images(3, 3), balance=0.2)
     image = images(6, 7).requires_grad_()
@@ -128,6 +169,15 @@ def test_lengths_are_read_back(length, angle):
     found, depth = motion_blur_length(blurred, angle)
     assert abs(found - length) <= (0 if angle % 90 == 0 else 1)
     assert depth > 1
+
+
+def test_the_longest_length_asked_for_is_looked_at_and_no_longer_one():
+    image = photograph()
+    blurred = Restoration(motion_blur_kernel(12, dtype=torch.float64), border="circular").blur(image)
+    assert motion_blur_length(blurred, 0, max_length=13)[0] == 12  # judged beside both of its neighbours
+    assert motion_blur_length(blurred, 0, max_length=12)[0] < 12
+    blurred = Restoration(motion_blur_kernel(3, dtype=torch.float64), border="circular").blur(image)
+    assert motion_blur_length(blurred, 0)[0] == 3
 
 
 def test_the_spectrum_turns_with_the_way():

@@ -29,6 +29,18 @@ def test_periodic_reconstruction_is_that_of_the_fft(n):
         assert torch.allclose(periodic_reconstruct(samples, torch.arange(5 * n).double() / 5), padded, atol=1e-13)
 
 
+@pytest.mark.parametrize("n", [1, 2, 7, 8])
+def test_a_million_periods_away_is_the_same_and_near_a_sample_its_value(n):
+    samples = images(2, n)
+    x = torch.arange(n).double() + 0.25
+    for periods in (-(2**20), -1, 2**20):
+        assert torch.allclose(
+            periodic_reconstruct(samples, x + periods * n), periodic_reconstruct(samples, x), atol=1e-9
+        )
+    near = torch.arange(n).double() + (n - 2.0**-40)  # as close to the end of a period as to its beginning
+    assert torch.allclose(periodic_reconstruct(samples, near), samples, atol=1e-10)
+
+
 def test_reconstructions_take_batches_any_shape_and_gradients():
     samples, x = images(2, 3, 9), images(4, 5)
     places = torch.arange(9).double() * 0.5

@@ -217,7 +217,7 @@ class Restoration(nn.Module):
         ready, size, _ = self._prepare_image(image.double())
         power = torch.fft.rfft2(ready).abs().square().reshape(-1, size[-2], size[-1] // 2 + 1).mean(0)
         transfer = self._kernel_transfer(size, ready).abs().square()
-        weight = _frequency_multiplicity(size, transfer) / (size[-2] * size[-1])
+        weight = _frequency_multiplicity(size, transfer).expand_as(transfer) / (size[-2] * size[-1])
         penalty = self._frequency_penalty(size, transfer)
         if by == "noise" and noise is not None:
             weighed = weight * penalty * power / (size[-2] * size[-1])
