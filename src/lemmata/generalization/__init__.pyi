@@ -27,15 +27,19 @@ from lemmata.generalization.shattering import labellings as labellings
 from lemmata.generalization.shattering import sine_frequency as sine_frequency
 from lemmata.generalization.shattering import vc_dimension as vc_dimension
 from lemmata.generalization.stochastic_network import StochasticNetwork as StochasticNetwork
+from lemmata.generalization.width_sweep import FittedWidths as FittedWidths
+from lemmata.generalization.width_sweep import WidthSweepClassifier as WidthSweepClassifier
 
 __all__ = [
     "Certificate",
     "ErrorParts",
+    "FittedWidths",
     "MinNormRisk",
     "NoiseRise",
     "PACBayesClassifier",
     "RiskBound",
     "StochasticNetwork",
+    "WidthSweepClassifier",
     "bernoulli_kl",
     "certify",
     "decompose",
