@@ -53,6 +53,27 @@ def test_an_even_kernel_needs_its_centre():
         filter_image(image, kernel, centre=(0, 4))
 
 
+@pytest.mark.parametrize("method", ["direct", "separable", "spectral"])
+@pytest.mark.parametrize("batch", [(), (2,), (2, 3, 2)])
+def test_every_batch_is_its_images(method, batch):
+    images = torch.rand(*batch, 9, 7, generator=torch.Generator().manual_seed(5), dtype=torch.float64)
+    kernel = torch.outer(torch.arange(1.0, 4).double(), torch.tensor([1.0, 0.5, 2.0]).double())
+    found = filter_image(images, kernel, method=method)
+    each = [filter_image(image, kernel, method="direct") for image in images.reshape(-1, 9, 7)]
+    assert torch.allclose(found, torch.stack(each).reshape(images.shape), rtol=1e-12)
+
+
+def test_factors_have_no_entry_above_one_and_allow_for_eight_roundings():
+    column, row = torch.tensor([1.0, -4.0, 2.0]).double(), torch.tensor([0.5, 3.0]).double()
+    found = separated(torch.outer(column, row))
+    assert float(found.column.abs().max()) == 1.0
+    kernel = torch.ones(2, 2, dtype=torch.float64)
+    kernel[1, 1] += 8 * 2.0**-52
+    assert separated(kernel.flip(0)) is not None
+    kernel[1, 1] += 4 * 2.0**-52
+    assert separated(kernel.flip(0)) is None
+
+
 def test_rank_one_is_found_and_nothing_else():
     column, row = images(2, 5).double()
     factors = separated(column[:, None] * row)

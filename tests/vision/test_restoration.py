@@ -113,6 +113,34 @@ def test_the_noise_gives_the_balance_of_its_variance_to_that_of_the_image():
             assert chosen == pytest.approx(noise**2 / signal, rel=1e-10)
 
 
+@pytest.mark.parametrize("size", [(9, 8), (8, 9)])
+@pytest.mark.parametrize("regulariser", ["identity", "gradient"])
+def test_balances_are_those_of_the_whole_transform(size, regulariser):
+    """Discrepancy and cross-validation written out, with every frequency once, over balances of a tenth of a power."""
+    image, kernel, noise = images(2, *size), images(3, 3), 0.2
+    restoration = Restoration(kernel, border="circular", regulariser=regulariser)
+    u, v = (torch.fft.fftfreq(n, dtype=torch.float64) for n in (size[1], size[0]))
+    penalty = 4 * torch.sin(math.pi * u).square() + 4 * torch.sin(math.pi * v[:, None]).square()
+    penalty = penalty if regulariser == "gradient" else torch.ones(size, dtype=torch.float64)
+    power = torch.fft.fft2(image).abs().square().mean(0) / penalty.numel()
+    gain = torch.fft.fft2(kernel, s=size).abs().square()
+    balances = [10 ** (k / 10) for k in range(-80, 11)]
+    left = [balance * penalty / (gain + balance * penalty) for balance in balances]
+    misfit = [float((part.square() * power).mean()) for part in left]
+    within = [balance for balance, error in zip(balances, misfit, strict=True) if error <= noise**2]
+    assert restoration.restore(image, noise, by="discrepancy").balance == pytest.approx(within[-1], rel=1e-9)
+    assert restoration.restore(image, 0.0, by="discrepancy").balance == pytest.approx(1e-8, rel=1e-9)
+    score = [error / float(part.mean()) ** 2 for error, part in zip(misfit, left, strict=True)]
+    crossed = restoration.restore(image)
+    assert crossed.balance == pytest.approx(balances[score.index(min(score))], rel=1e-9)
+    assert f"{min(score):.3g}, of 91 balances" in crossed.reason
+
+
+def test_the_balance_of_its_own_is_a_hundredth_and_penalises_as_one_that_is_given():
+    restoration, image = Restoration(images(3, 3), regulariser="gradient"), images(12, 13)
+    assert torch.allclose(restoration(image), restoration(image, 0.01), rtol=1e-12)
+
+
 def test_noise_that_drowns_the_image_counts_as_the_image():
     restored = Restoration(images(3, 3), border="circular").restore(images(8, 8), 3.0, by="noise")
     assert restored.balance == pytest.approx(1.0)  # the variance of the image cannot be below that of its noise

@@ -103,6 +103,15 @@ def test_gradients_pass_through_cameras_and_noise():
     assert torch.autograd.gradcheck(noisy, image)
 
 
+def test_quantised_values_stand_on_their_levels():
+    image = torch.linspace(-0.2, 1.2, 29, dtype=torch.float64)[None]
+    for levels in (2, 4, 256):
+        found = quantise(image, levels)
+        assert torch.allclose(found * (levels - 1), (found * (levels - 1)).round(), atol=1e-12)
+        assert (found - image.clamp(0, 1)).abs().max() <= 0.5 / (levels - 1) + 1e-12
+        assert (found[0, 0], found[0, -1]) == (0, 1)
+
+
 def test_integers_become_images_by_name():
     assert as_float_image(torch.tensor([0, 65535], dtype=torch.uint16)).tolist() == [0, 1]
     assert as_float_image(torch.tensor([True, False])).tolist() == [1, 0]
