@@ -212,6 +212,16 @@ def test_the_longest_length_asked_for_is_looked_at_and_no_longer_one():
 def test_the_spectrum_turns_with_the_way():
     u, v = images(2, 5)
     assert torch.allclose(motion_blur_spectrum(4, u, v, 90), motion_blur_spectrum(4, v))
+    cos, sin = math.cos(math.radians(35)), math.sin(math.radians(35))
+    assert torch.allclose(motion_blur_spectrum(4, u, v, 35), motion_blur_spectrum(4, cos * u + sin * v))
+
+
+@pytest.mark.parametrize("size", [(9, 8), (8, 9)])
+def test_noise_is_amplified_by_the_mean_over_all_frequencies(size):
+    kernel = images(3, 3) + torch.tensor([[0, 0, 0], [0, 9.0, 0], [0, 0, 0]]).double()
+    gains = 1 / torch.fft.fft2(kernel, s=size).abs().square()
+    for shape in (size, (3, *size)):
+        assert Restoration(kernel).noise_amplification(shape) == pytest.approx(float(gains.mean()), rel=1e-12)
 
 
 @pytest.mark.usefixtures("unchecked")

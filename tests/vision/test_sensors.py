@@ -103,6 +103,19 @@ def test_gradients_pass_through_cameras_and_noise():
     assert torch.autograd.gradcheck(noisy, image)
 
 
+def test_dark_frames_have_the_noise_of_reading():
+    """400,000 pixels: the standard deviation of a variance is 0.0023 of it, six of them are allowed."""
+    sensor = Sensor(gain=2.0, read_noise=5.0, offset=200.0)
+    dark = sensor(torch.zeros(400_000, dtype=torch.float64), torch.Generator().manual_seed(1))
+    assert dark.var().item() == pytest.approx(4 * 25 + 1 / 12, rel=0.014)  # and of rounding
+
+
+def test_multiplied_noise_is_the_image_times_one_and_a_draw():
+    image, sigma = images(4, 5), 0.3
+    noise = torch.randn(4, 5, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+    assert torch.allclose(multiply_noise(image, sigma, torch.Generator().manual_seed(1)), image + sigma * image * noise)
+
+
 def test_quantised_values_stand_on_their_levels():
     image = torch.linspace(-0.2, 1.2, 29, dtype=torch.float64)[None]
     for levels in (2, 4, 256):
@@ -134,6 +147,7 @@ def test_integers_become_images_by_name():
         (lambda: add_shot_noise(torch.ones(2, 2), 0), "photons must be > 0, got 0"),
         (lambda: add_impulse_noise(torch.ones(2, 2), 2.0), r"fraction must be in \[0, 1\], got 2.0"),
         (lambda: quantise(torch.ones(2, 2), 1), "levels must be >= 2, got 1"),
+        (lambda: add_impulse_noise(torch.full((2, 2), torch.nan), 0.1), "image must be finite"),
         (lambda: bayer_mosaic(torch.ones(4, 2, 2)), r"image must be \(..., 3, height, width\) and not empty"),
         (lambda: bayer_mosaic(torch.ones(3, 2, 2), "rgb"), "pattern must be one of rggb, bggr, grbg, gbrg, got 'rgb'"),
         (lambda: demosaic(torch.ones(1, 5)), "mosaic must have at least 2 x 2 pixels, got 1 x 5"),

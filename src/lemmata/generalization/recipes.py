@@ -21,7 +21,13 @@ from lemmata.train.experiment import Experiment
 from lemmata.train.forms import built, likeliest_class
 from lemmata.train.options import Options
 
-__all__ = ["CertificateConfig", "OwnCertificateConfig", "certify_classes", "certify_file"]
+__all__ = [
+    "CertificateConfig",
+    "OwnCertificateConfig",
+    "certify_all_pictures",
+    "certify_classes",
+    "certify_file",
+]
 
 CONFIDENCE = 0.965
 LEAST = 1e-4  # probabilities below it cost no more: the loss lies between 0 and 1
@@ -67,6 +73,20 @@ def certify_classes(
     options: Options = OPTIONS,
 ) -> Experiment:
     """A classifier with a certificate: a bound on its error on new examples, with confidence 0.965 in all."""
+    return _experiment_of(load(data), config, options, BASELINES.get(data, {}))
+
+
+FULL = CertificateConfig(fraction=0.7, samples=3000)
+FULL_TRAINING = Options(epochs=20, batch_size=256, lr=1e-3, evaluate=20)
+
+
+@recipe("pacbayes", data="mnist fashion_mnist kmnist", metric="certificate")
+def certify_all_pictures(
+    data: str = "fashion_mnist",
+    config: CertificateConfig = FULL,
+    options: Options = FULL_TRAINING,
+) -> Experiment:
+    """The same from 60,000 pictures that `lemmata data` fetches or reads."""
     return _experiment_of(load(data), config, options, BASELINES.get(data, {}))
 
 
