@@ -1,6 +1,5 @@
 """What docs/labs.md promises of every lab: three files, a short script, controls whose ends its model takes."""
 
-import importlib
 import re
 from html.parser import HTMLParser
 from pathlib import Path
@@ -9,19 +8,15 @@ import pytest
 
 from lemmata.figure import Figure
 from lemmata.lab.site import labs as site_labs
-from lemmata.lab.site import work
 from lemmata.lab.site.labs import labs, read_state
 from lemmata.lab.site.pages import render
 from lemmata.lab.site.views.labs import lab_context
+from lemmata.lab.site.work.lab import lab_module as module
 
 SITE = Path(site_labs.__file__).parent
 DOCS = Path(__file__).parents[3] / "docs" / "labs.md"
-NAMES = sorted(path.stem.removesuffix("_lab") for path in (SITE / "work").glob("*_lab.py"))
+NAMES = sorted(path.stem.removesuffix("_lab") for path in (SITE / "work").rglob("*_lab.py"))
 LONGEST = 150
-
-
-def module(name):
-    return importlib.import_module(f"{work.__name__}.{name}_lab")
 
 
 class Controls(HTMLParser):

@@ -1,6 +1,6 @@
 """What a lab is: a file work/NAME_lab.py, a template lab_NAME.html and its script; found by listing, nothing imported.
 
-docs/labs.md says how to add one.
+The file may stand in a room of `work`, as work/robustness/NAME_lab.py. docs/labs.md says how to add one.
 """
 
 import ast
@@ -39,7 +39,7 @@ class Lab:
 
 def labs() -> dict[str, Lab]:
     """Every lab by name, in the order in which history came to them."""
-    paths = [path for folder in work.__path__ for path in sorted(Path(folder).glob("*_lab.py"))]
+    paths = [path for folder in work.__path__ for path in sorted(Path(folder).rglob("*_lab.py"))]
     found = [_read_lab(path, path.stat().st_mtime_ns) for path in paths]
     return {
         lab.name: lab for lab in sorted(found, key=lambda lab: (lab.year, lab.name)) if _lab_template(lab).is_file()

@@ -19,7 +19,7 @@ KINDS += [
     "/trust",
     "/systems/mlp",
 ]
-KINDS += [f"/labs/{path.name.removesuffix('_lab.py')}" for path in sorted(MODULES.parent.glob("work/*_lab.py"))]
+KINDS += [f"/labs/{path.name.removesuffix('_lab.py')}" for path in sorted(MODULES.parent.glob("work/**/*_lab.py"))]
 MORE = ["/atlas", "/errata", "/source", "/systems", "/systems/perceptron", CLAIM, "/labs"]
 LONG = [pytest.param(path, marks=pytest.mark.long) for path in MORE]
 

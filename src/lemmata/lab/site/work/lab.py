@@ -1,16 +1,25 @@
 """The job "lab": what a lab shows in the state of an address, its figures drawn here, where a processor is free for it.
 
-A lab is a file NAME_lab.py beside this one: docs/labs.md says how to write one.
+A lab is a file NAME_lab.py beside this one or in a room below: docs/labs.md says how to write one.
 """
 
 import importlib
 from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from lemmata.figure import Figure, Line
+from lemmata.lab.site import work
 from lemmata.lab.site.figures import draw, drawing
 from lemmata.lab.site.labs import read_state
 from lemmata.lab.site.thumbnails import thumbnail
+
+
+def lab_module(name: str) -> ModuleType:
+    """The file of a lab, imported."""
+    (found,) = [path.relative_to(folder) for folder in work.__path__ for path in Path(folder).rglob(f"{name}_lab.py")]
+    return importlib.import_module(".".join((work.__name__, *found.with_suffix("").parts)))
 
 
 def perform(parameters: dict[str, Any], tell: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
@@ -19,7 +28,7 @@ def perform(parameters: dict[str, Any], tell: Callable[[dict[str, Any]], None]) 
     `still` adds the picture for readers without scripts, `thumbnail` asks for that alone and small; `brief` ("wide" or
     "narrow") leaves out of the figures what a hand that drags does not look at: tables and files.
     """
-    lab = importlib.import_module(f"{__package__}.{parameters['lab']}_lab")
+    lab = lab_module(parameters["lab"])
     brief = parameters.get("brief", "")
     try:
         state = read_state(lab.State, parameters["state"])
