@@ -36,7 +36,7 @@ try:
 except ImportError:  # Windows
     resource = None
 
-__all__ = ["Lost", "Worker", "descendants", "end_with_parent", "parsed", "progress", "serve", "threads"]
+__all__ = ["Lost", "Worker", "descendants", "end_with_parent", "parsed", "progress", "serve", "signal_name", "threads"]
 
 LONGEST_LINE = 16 << 20  # bytes: what a claim with its figures answers is hundreds of times smaller
 MOST_SAID = 64 << 10  # bytes kept of what a process printed: the last ones
@@ -193,7 +193,7 @@ class Worker:
         last = [line for line in self._said.decode(errors="replace").splitlines() if line.strip()][-1:]
         if code < 0 and -code == getattr(signal, "SIGKILL", 0):
             return Lost("the worker was killed, often for lack of memory", "killed")
-        how = f"by signal {_signal_name(-code)}" if code < 0 else f"with exit code {code}"
+        how = f"by signal {signal_name(-code)}" if code < 0 else f"with exit code {code}"
         return Lost(f"the worker ended {how}{': ' + last[0][:200] if last else ''}")
 
 
@@ -209,10 +209,11 @@ def _no_number(name: str) -> NoReturn:
     raise ValueError(f"JSON has no {name}")
 
 
-def _signal_name(number: int) -> str:
+def signal_name(number: int) -> str:
+    """The name of a signal; those in real time have none, and are told by their number."""
     try:
         return signal.Signals(number).name
-    except ValueError:  # the real-time signals have no names
+    except ValueError:
         return str(number)
 
 
@@ -284,13 +285,16 @@ def _close_descriptors(*descriptors: int) -> None:
             os.close(descriptor)
 
 
-def end_with_parent(number: int = signal.SIGTERM) -> None:
-    """Get this signal when the parent ends, however it does, on Linux: a killed launcher takes its processes along."""
+def end_with_parent(number: int = signal.SIGTERM, parent: int = 0) -> None:
+    """Get this signal when the parent ends, however it does, on Linux: a killed launcher takes its processes along.
+
+    Whoever was told the id of its `parent` also ends if that one was gone before this is called.
+    """
     if sys.platform != "linux":
         return
     import ctypes
 
-    parent = os.getppid()
+    parent = parent or os.getppid()
     ctypes.CDLL(None).prctl(SET_DEATH_SIGNAL, int(number), 0, 0, 0)
     if os.getppid() != parent:  # it died before we could ask
         os.kill(os.getpid(), number)

@@ -5,12 +5,12 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from lemmata.audit.as_found import kept_as_found
 from lemmata.audit.learning_form import FRESH, SMALLEST, examples_for, learning_form, vectors_for
 from lemmata.audit.sample import Sample, as_sample
 from lemmata.audit.subject import Subject, Training
 from lemmata.measure.curvature_products import HessianOperator
 from lemmata.measure.gradient_differences import DifferencedHessian
+from lemmata.train.as_found import kept_as_found
 
 
 class HiddenDropout(nn.Module):

@@ -13,6 +13,7 @@ import pytest
 from lemmata.lab.site.job import MOST_EVENTS, Job, JobFailed, JobsFull, JobTimeout, UnknownJob
 from lemmata.lab.site.jobs import Jobs
 from lemmata.lab.site.limits import Limits
+from lemmata.workers import threads
 
 PROMISED = 3.0  # seconds from cancel to gone
 SLACK = 12.0  # for a machine that does ten other things
@@ -53,6 +54,16 @@ async def ended(job):
 
 def naughty(jobs, how, **rest):
     return jobs.start("naughty", {"how": how}, **rest)
+
+
+def test_a_slider_computes_where_the_judge_does(work, monkeypatch):
+    monkeypatch.setenv("PYTHONOPTIMIZE", "1")  # without its assertions code is other code
+
+    async def scenario(jobs):
+        return await jobs.call("naughty", {"how": "environment"})
+
+    found = work(scenario)
+    assert {name: found[name] for name in threads(1)} == threads(1)
 
 
 def test_a_job_tells_events_with_ids_and_ends_with_its_result(work):

@@ -17,7 +17,8 @@ from queue import SimpleQueue
 from typing import IO, Any
 
 from lemmata.lab.site import work
-from lemmata.lab.site.limits import bound_memory, bound_processor_time, die_with
+from lemmata.lab.site.limits import bound_memory, bound_processor_time
+from lemmata.workers import end_with_parent
 
 __all__ = []  # a program, not a library
 
@@ -32,7 +33,7 @@ def main() -> None:
     tasks, answers = os.fdopen(os.dup(0), encoding="utf-8"), os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.dup2(2, 1)
-    die_with(setup["parent"])
+    end_with_parent(signal.SIGKILL, setup["parent"])
     lines: SimpleQueue[str] = SimpleQueue()
     threading.Thread(target=_listen_for_tasks, args=(tasks, lines), daemon=True).start()
     work.__path__.extend(setup["folders"])

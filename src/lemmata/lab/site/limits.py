@@ -1,7 +1,6 @@
 """What one job may use: time, processor time, memory. Set by the child upon itself, watched by the server."""
 
 import os
-import signal
 import sys
 import threading
 from collections.abc import Callable
@@ -13,7 +12,7 @@ try:
 except ImportError:  # Windows: the time limit alone has to do
     resource = None
 
-__all__ = ["Limits", "bound_memory", "bound_processor_time", "die_with"]
+__all__ = ["Limits", "bound_memory", "bound_processor_time"]
 
 WATCH_SECONDS = 0.5
 
@@ -71,17 +70,6 @@ def bound_processor_time(seconds: float) -> None:
         _, hard = resource.getrlimit(resource.RLIMIT_CPU)
         soft = int(sum(os.times()[:2]) + seconds) + 1
         resource.setrlimit(resource.RLIMIT_CPU, (soft if hard < 0 else min(soft, hard), hard))
-
-
-def die_with(parent: int) -> None:
-    """Linux ends this process when its parent ends, even inside a loop of C code that no thread of ours interrupts."""
-    if sys.platform == "linux":
-        import ctypes
-
-        set_parent_death_signal = 1
-        ctypes.CDLL(None).prctl(set_parent_death_signal, int(signal.SIGKILL))
-        if os.getppid() != parent:  # it died before we could ask
-            os.kill(os.getpid(), signal.SIGKILL)
 
 
 def _uses_cuda() -> bool:

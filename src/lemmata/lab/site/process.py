@@ -11,15 +11,13 @@ from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
 from lemmata.lab.site.limits import Limits
+from lemmata.workers import parsed, signal_name, threads
 
 __all__ = ["GRACE", "ChildProcess"]
 
 GRACE = 2.0  # seconds from asking a job to stop until its process group is killed
 LINGER = 1.0  # seconds for its last words after its end, or for its end after its last words
 LONGEST_LINE = 8 << 20
-# As in lemmata.judge.engine: one thread and no chance in the order of sets, so that a verdict has the same bits here.
-ENVIRONMENT = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
-ENVIRONMENT |= {"PYTHONHASHSEED": "0", "PYTHONWARNINGS": "ignore"}
 # What a message may hold: see child.py.
 FORM = {"nonce": str, "ready": bool, "event": dict, "result": dict, "failed": str, "trace": str, "last": bool}
 KINDS = frozenset({"ready", "event", "result", "failed"})  # one of these it is
@@ -53,7 +51,7 @@ class ChildProcess:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            env=os.environ | ENVIRONMENT,
+            env=os.environ | threads(1),  # as in the judge's workers, so that a slider computes the bits of the ledger
             start_new_session=True,
         )
         return cls(process, streams)
@@ -112,7 +110,7 @@ class ChildProcess:
             return self.fault or "its process does not end"
         if code >= 0:
             return f"its process ended with exit code {code}"
-        return f"its process {SIGNALS.get(-code) or f'ended by signal {_signal_name(-code)}'}"
+        return f"its process {SIGNALS.get(-code) or f'ended by signal {signal_name(-code)}'}"
 
 
 class _Streams(asyncio.SubprocessProtocol):
@@ -144,19 +142,11 @@ class _NonsenseError(Exception):
 def _child_message(line: bytes) -> dict[str, Any]:
     """One line of a child, which is an object of known form; what a job does to the pipe may be anything."""
     try:
-        found = json.loads(line)
-    except (ValueError, RecursionError):
+        found = parsed(line)
+    except ValueError:
         raise _NonsenseError from None
     if not isinstance(found, dict) or KINDS.isdisjoint(found):
         raise _NonsenseError
     if not all(key in FORM and isinstance(value, FORM[key]) for key, value in found.items()):
         raise _NonsenseError
     return found
-
-
-def _signal_name(number: int) -> str:
-    """The name of a signal; those in real time have none."""
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return str(number)

@@ -26,6 +26,10 @@ def loop(tell):
     re.match(r"(a+)+$", "a" * 64 + "b")
 
 
+def environment(tell):
+    return dict(os.environ)
+
+
 def ignore(tell):
     """Deaf to SIGTERM, with a child that is deaf as well."""
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
