@@ -1,6 +1,5 @@
 """Made by `python3 dev.py lint --fix` from the `__all__` of the files beside this one."""
 
-from lemmata.audit.as_found import kept_as_found as kept_as_found
 from lemmata.audit.auditing import audit as audit
 from lemmata.audit.finding import AuditFinding as AuditFinding
 from lemmata.audit.report import AuditReport as AuditReport
@@ -9,5 +8,4 @@ __all__ = [
     "AuditFinding",
     "AuditReport",
     "audit",
-    "kept_as_found",
 ]

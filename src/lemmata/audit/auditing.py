@@ -10,7 +10,6 @@ from torch import Tensor, nn
 from torch.nn.parameter import is_lazy
 
 from lemmata import validate
-from lemmata.audit.as_found import kept_as_found
 from lemmata.audit.clock import Clock, OutOfTime
 from lemmata.audit.finding import AuditFinding, skipped
 from lemmata.audit.probe import Probe, all_probes
@@ -19,6 +18,7 @@ from lemmata.audit.sample import Sample, as_sample
 from lemmata.audit.subject import Subject, Training
 from lemmata.data.examples import Dataset
 from lemmata.data.registry import load
+from lemmata.train.as_found import kept_as_found
 from lemmata.train.randomness import seeded
 
 __all__ = ["audit"]

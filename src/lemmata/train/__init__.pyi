@@ -1,5 +1,6 @@
 """Made by `python3 dev.py lint --fix` from the `__all__` of the files beside this one."""
 
+from lemmata.train.as_found import kept_as_found as kept_as_found
 from lemmata.train.callbacks import TrainingState as TrainingState
 from lemmata.train.checkpoint import Checkpoint as Checkpoint
 from lemmata.train.checkpoint import CheckpointError as CheckpointError
@@ -70,6 +71,7 @@ __all__ = [
     "evaluating",
     "filter_pictures",
     "fit",
+    "kept_as_found",
     "labelled_pictures",
     "likeliest_class",
     "load_run",

@@ -12,13 +12,13 @@ import torch
 from scipy import stats
 from torch import Tensor
 
-from lemmata.audit.as_found import kept_as_found
 from lemmata.audit.clock import Clock
 from lemmata.audit.finding import AuditFinding, alarm, fine, hint, skipped
 from lemmata.audit.probe import probe
 from lemmata.audit.sample import Sample
 from lemmata.audit.subject import Subject
 from lemmata.audit.trained import is_trained
+from lemmata.train.as_found import kept_as_found
 
 __all__: list[str] = []
 

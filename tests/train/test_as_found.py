@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from lemmata.audit import audit
-from lemmata.audit.as_found import kept_as_found
+from lemmata.train.as_found import kept_as_found
 
 
 class Counting(nn.Module):
