@@ -14,7 +14,7 @@ __all__ = ["perturbation_norms", "project_ball", "steepest_direction"]
 NORMS = (1, 2, math.inf)
 
 
-def norm_of(value: float | str) -> float:
+def norm_of(value: int | float | str) -> int | float:
     """1, 2 or infinity, as a number or as the word "inf"."""
     found = math.inf if value == "inf" else value
     if isinstance(found, bool) or found not in NORMS:
@@ -28,7 +28,9 @@ def per_example(values: Shaped[Tensor, "batch"], like: Shaped[Tensor, "batch ...
 
 
 @system("perturbation_norms", title="Norms of perturbations", kind="function")
-def perturbation_norms(perturbation: Float[Tensor, "batch ..."], norm: float = math.inf) -> Float[Tensor, "batch"]:
+def perturbation_norms(
+    perturbation: Float[Tensor, "batch ..."], norm: int | float = math.inf
+) -> Float[Tensor, "batch"]:
     r"""$\|\delta\|_p$ of each example, in float64: an attack's claim to lie in a ball is not decided by rounding.
 
     With `norm=0` the pixels that change are counted, whatever their number of channels.
@@ -52,7 +54,7 @@ def perturbation_norms(perturbation: Float[Tensor, "batch ..."], norm: float = m
 
 @system("project_ball", title="Projection onto a norm ball", kind="function")
 def project_ball(
-    perturbation: Float[Tensor, "batch ..."], eps: float, norm: float = math.inf
+    perturbation: Float[Tensor, "batch ..."], eps: int | float, norm: int | float = math.inf
 ) -> Float[Tensor, "batch ..."]:
     r"""The nearest point of the ball $\|u\|_p\le\epsilon$ to each perturbation, in Euclidean distance.
 
@@ -86,7 +88,7 @@ def project_ball(
     return _soft_threshold(flat, eps).view_as(perturbation)
 
 
-def _soft_threshold(flat: Float[Tensor, "batch values"], eps: float) -> Float[Tensor, "batch values"]:
+def _soft_threshold(flat: Float[Tensor, "batch values"], eps: int | float) -> Float[Tensor, "batch values"]:
     """Onto the ball of the 1-norm: the largest number of values that stay above a common threshold fixes it."""
     magnitude = flat.abs()
     ordered = magnitude.sort(dim=1, descending=True).values
@@ -99,7 +101,9 @@ def _soft_threshold(flat: Float[Tensor, "batch values"], eps: float) -> Float[Te
 
 
 @system("steepest_direction", title="Direction of steepest ascent in a norm", kind="function")
-def steepest_direction(gradient: Float[Tensor, "batch ..."], norm: float = math.inf) -> Float[Tensor, "batch ..."]:
+def steepest_direction(
+    gradient: Float[Tensor, "batch ..."], norm: int | float = math.inf
+) -> Float[Tensor, "batch ..."]:
     r"""The $d$ with $\|d\|_p\le1$ that maximises $g^\top d$, whose value is the dual norm $\|g\|_q$.
 
     $$ d_\infty = \mathrm{sign}(g), \qquad d_2 = g/\|g\|_2, \qquad d_1 = \mathrm{sign}(g_k)\,e_k,\ k =

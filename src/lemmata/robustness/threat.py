@@ -29,9 +29,9 @@ class Threat:
     tensor([[0.6000, 1.0000]])
     """
 
-    eps: float = math.inf
+    eps: int | float = math.inf
     """Radius of the ball; infinity for none."""
-    norm: float = math.inf
+    norm: int | float = math.inf
     """Norm of the ball: 1, 2 or infinity, or 0 for the number of pixels that change."""
     bounds: tuple[float, float] = (0.0, 1.0)
     """Least and largest value that a pixel can have."""
@@ -112,7 +112,7 @@ class Threat:
             fine &= off <= 1e-5 * (most - least)
         return fine
 
-    def _limit(self, x: Tensor) -> float:
+    def _limit(self, x: Tensor) -> int | float:
         """The radius; where levels are asked for, which no binary number is, as the dtype of x holds them."""
         return self.eps if self.levels is None else self.eps + self._rounding(x)
 
