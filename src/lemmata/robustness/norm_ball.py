@@ -104,26 +104,53 @@ def _soft_threshold(flat: Float[Tensor, "batch values"], eps: int | float) -> Fl
 def steepest_direction(
     gradient: Float[Tensor, "batch ..."], norm: int | float = math.inf
 ) -> Float[Tensor, "batch ..."]:
-    r"""The $d$ with $\|d\|_p\le1$ that maximises $g^\top d$, whose value is the dual norm $\|g\|_q$.
+    r"""The $d$ with $\|d\|_p\le1$ that maximises $g^\top d$, for any $p\ge1$; the maximum is the dual norm $\|g\|_q$.
 
     $$ d_\infty = \mathrm{sign}(g), \qquad d_2 = g/\|g\|_2, \qquad d_1 = \mathrm{sign}(g_k)\,e_k,\ k =
-       \arg\max_i|g_i| $$
+       \arg\max_i|g_i|, \qquad d_p \propto \mathrm{sign}(g)\,|g|^{q-1},\ \tfrac1p+\tfrac1q=1 $$
 
     Shapes:
         gradient: (batch, ...)    returns: the same; zero where the gradient is zero
 
-    Claims: attack.fgsm_optimal, attack.pgd
+    Claims: attack.fgsm_optimal, attack.linear_dual_norm, attack.pgd
 
     >>> import torch
     >>> steepest_direction(torch.tensor([[3.0, -4.0]]), norm=2)
     tensor([[ 0.6000, -0.8000]])
     """
-    if norm_of(norm) == math.inf:
+    if norm != math.inf:
+        validate.number("norm", norm, least=1)
+    if norm == math.inf:
         return gradient.sign()
     flat = gradient.flatten(1)  # (batch, values)
     largest, place = flat.abs().max(1, keepdim=True)
     if norm == 1:
         return torch.zeros_like(flat).scatter_(1, place, flat.gather(1, place).sign()).view_as(gradient)
     flat = flat / torch.where(largest > 0, largest, 1)  # squares of tiny gradients would underflow
-    length = torch.linalg.vector_norm(flat, dim=1, keepdim=True)
+    if norm != 2:
+        flat = flat.sign() * flat.abs() ** (1 / (norm - 1))
+    length = torch.linalg.vector_norm(flat, ord=norm, dim=1, keepdim=True)
     return (flat / torch.where(length > 0, length, 1)).view_as(gradient)
+
+
+def random_perturbation(
+    like: Float[Tensor, "batch ..."], eps: int | float, norm: int | float, generator: torch.Generator
+) -> Float[Tensor, "batch ..."]:
+    r"""Uniform in the ball $\|\delta\|_p\le\epsilon$: draws of the law $e^{-|t|^p}$ over their norm with one more.
+
+    Drawn where the generator lives, so that the same seed gives the same start on every device.
+
+    Source: Barthe et al. 2005 for $p<\infty$.
+    """
+    values = math.prod(like.shape[1:])
+    uniform = torch.rand(len(like), values, generator=generator, dtype=like.dtype, device=generator.device)
+    if norm == math.inf:
+        return ((2 * uniform - 1) * eps).to(like.device).view_as(like)
+    if norm == 2:
+        drawn = torch.randn(uniform.shape, generator=generator, dtype=like.dtype, device=generator.device) / 2**0.5
+    else:
+        side = 2 * uniform - 1
+        drawn = side.sign() * -torch.log1p(-side.abs())
+    beyond = -torch.log1p(-torch.rand(len(like), 1, generator=generator, dtype=like.dtype, device=generator.device))
+    whole = (drawn.abs().pow(norm).sum(1, keepdim=True) + beyond) ** (1 / norm)
+    return (eps * drawn / whole).to(like.device).view_as(like)

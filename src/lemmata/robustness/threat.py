@@ -74,6 +74,10 @@ class Threat:
             candidates = x + project_ball(candidates - x, self.eps, self.norm)
         return candidates.clamp(*self.bounds)
 
+    def shown(self, x: Float[Tensor, "batch ..."], candidates: Float[Tensor, "batch ..."]) -> Tensor:
+        """What a search shows the classifier: the candidates, or the points of the grid that would be returned."""
+        return candidates if self.levels is None else self.inside(x, candidates)
+
     def inside(self, x: Float[Tensor, "batch ..."], candidates: Float[Tensor, "batch ..."]) -> Tensor:
         """Back into the ball, the box and the grid, without one unit in the last place beyond any of them.
 
@@ -141,3 +145,9 @@ class Threat:
         whole = steps.trunc()
         whole = torch.where((steps.round() - steps).abs() < 1e-3, steps.round(), whole)
         return self._nearest_level(x.double() + whole * unit).to(x.dtype)
+
+
+def ball_threat(eps: int | float, norm: int | float, bounds: tuple[float, float], levels: int | None) -> Threat:
+    """A threat to the boundary of which a step can lead: its radius is finite, its norm has a steepest direction."""
+    validate.number("eps", eps, least=0)
+    return Threat(eps, norm_of(norm), bounds, levels)
