@@ -99,7 +99,7 @@ def climb(
         best[going] = torch.where(per_example(better, images), images[going], best[going])
         margins[going] = torch.where(better, margin, margins[going])
         if gradient is not None:
-            ahead = images[going] + step * _ascent_direction(gradient, images[going], threat)
+            ahead = images[going] + step * ascent_direction(gradient, images[going], threat)
             images[going] = threat.project(origin[going], ahead)
         if early_stop:
             arrived = margins.view(restarts, -1).amax(0) > 0  # by any of its paths
@@ -110,7 +110,7 @@ def climb(
     return candidates
 
 
-def _ascent_direction(
+def ascent_direction(
     gradient: Float[Tensor, "paths ..."], images: Float[Tensor, "paths ..."], threat: Threat
 ) -> Float[Tensor, "paths ..."]:
     """The steepest direction; in the 1-norm, where it is one value that soon meets the box, a hundredth of them."""
