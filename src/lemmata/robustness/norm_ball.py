@@ -142,15 +142,16 @@ def random_perturbation(
 
     Source: Barthe et al. 2005 for $p<\infty$.
     """
-    values = math.prod(like.shape[1:])
-    uniform = torch.rand(len(like), values, generator=generator, dtype=like.dtype, device=generator.device)
+    empty = torch.empty(len(like), math.prod(like.shape[1:]), dtype=like.dtype, device=generator.device)
     if norm == math.inf:
-        return ((2 * uniform - 1) * eps).to(like.device).view_as(like)
-    if norm == 2:
-        drawn = torch.randn(uniform.shape, generator=generator, dtype=like.dtype, device=generator.device) / 2**0.5
+        drawn = empty.uniform_(-1, 1, generator=generator)
     else:
-        side = 2 * uniform - 1
-        drawn = side.sign() * -torch.log1p(-side.abs())
-    beyond = -torch.log1p(-torch.rand(len(like), 1, generator=generator, dtype=like.dtype, device=generator.device))
-    whole = (drawn.abs().pow(norm).sum(1, keepdim=True) + beyond) ** (1 / norm)
-    return (eps * drawn / whole).to(like.device).view_as(like)
+        beyond = empty[:, :1].clone().exponential_(generator=generator)
+        if norm == 2:
+            drawn = empty.normal_(std=0.5**0.5, generator=generator)
+        else:
+            signs = torch.rand(empty.shape, generator=generator, device=empty.device).lt(0.5)
+            drawn = empty.exponential_(generator=generator)
+            drawn = torch.where(signs, drawn, -drawn)
+        drawn = drawn / (drawn.abs().pow(norm).sum(1, keepdim=True) + beyond) ** (1 / norm)
+    return (eps * drawn).to(like.device).view_as(like)
