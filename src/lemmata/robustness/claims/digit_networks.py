@@ -2,9 +2,10 @@
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 
+from lemmata.data.examples import Examples
 from lemmata.data.registry import load
+from lemmata.robustness.adversarial_training import AdversarialTraining
 
 EPS = 0.2  # of the robust network's training, in the units of the image
 BATCH = 64
@@ -36,34 +37,22 @@ def held_out_digits(count=100) -> tuple[Tensor, Tensor]:
 
 def learn_clean(network: nn.Module, generator: torch.Generator, repetition: int) -> None:
     generator.manual_seed(generator.initial_seed() + repetition)
-    _learn(network, generator, epochs=30)
+    learn_digits(network, generator, AdversarialTraining(eps=0.0, steps=0), epochs=30)
 
 
 def learn_attacked(network: nn.Module, generator: torch.Generator) -> None:
-    _learn(network, generator, epochs=60, steps=3)
+    learn_digits(network, generator, AdversarialTraining(EPS, steps=3, step=EPS / 2), epochs=60)
 
 
-def _learn(network: nn.Module, generator: torch.Generator, epochs: int, steps: int = 0) -> None:
-    images, classes = load("digits").train.x[:, None], load("digits").train.y
+def learn_digits(network: nn.Module, generator: torch.Generator, loss: AdversarialTraining, epochs: int) -> None:
+    torch.manual_seed(generator.initial_seed() % 2**32)  # of the attacks' random starts
+    train = load("digits").train
+    train = Examples(x=train.x[:, None], y=train.y)
     optimizer = torch.optim.Adam(network.parameters(), lr=3e-3)
     for epoch in range(epochs):
         for group in optimizer.param_groups:
             group["lr"] = 3e-3 * (1 - epoch / epochs)
-        for rows in torch.randperm(len(images), generator=generator).split(BATCH):
-            x, y = images[rows], classes[rows]
-            if steps:
-                x = _worst_nearby(network, x, y, steps, generator)
+        for rows in torch.randperm(len(train), generator=generator).split(BATCH):
             optimizer.zero_grad()
-            functional.cross_entropy(network(x), y).backward()
+            loss(network, train[rows])["loss"].backward()
             optimizer.step()
-
-
-def _worst_nearby(network: nn.Module, x: Tensor, y: Tensor, steps: int, generator: torch.Generator) -> Tensor:
-    """Projected gradient ascent from a random start, kept this plain because it runs a thousand times."""
-    nearby = (x + EPS * (2 * torch.rand(x.shape, generator=generator) - 1)).clamp(0, 1)
-    for _ in range(steps):
-        nearby.requires_grad_()
-        (gradient,) = torch.autograd.grad(functional.cross_entropy(network(nearby), y), nearby)
-        nearby = nearby.detach() + EPS / 2 * gradient.sign()
-        nearby = torch.min(torch.max(nearby, x - EPS), x + EPS).clamp(0, 1)
-    return nearby
