@@ -111,14 +111,14 @@ def climb(
 
 
 def ascent_direction(
-    gradient: Float[Tensor, "paths ..."], images: Float[Tensor, "paths ..."], threat: Threat
+    gradient: Float[Tensor, "paths ..."], images: Float[Tensor, "paths ..."], threat: Threat, share: float = 0.01
 ) -> Float[Tensor, "paths ..."]:
-    """The steepest direction; in the 1-norm, where it is one value that soon meets the box, a hundredth of them."""
+    """The steepest direction; in the 1-norm, where it is one value that soon meets the box, a share of all of them."""
     if threat.norm != 1:
         return steepest_direction(gradient, threat.norm)
     least, most = threat.bounds
     free = torch.where(gradient > 0, images < most, images > least)
     size = (gradient.abs() * free).flatten(1)  # (paths, values)
-    largest = size.topk(max(1, size.shape[1] // 100), dim=1).values
+    largest = size.topk(max(1, int(share * size.shape[1])), dim=1).values
     shared = (size >= largest[:, -1:]) & (size > 0)
     return gradient.sign() * (shared / shared.sum(1, keepdim=True).clamp(min=1)).view_as(gradient)
