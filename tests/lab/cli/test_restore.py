@@ -63,6 +63,25 @@ def test_every_kind_of_image_keeps_its_size(tmp_path, mode, suffix):
         assert ("A" in made.getbands()) == (mode == "RGBA" and suffix == "png")
 
 
+def test_images_are_turned_as_they_are_seen_and_keep_16_bits_and_the_transparency_of_palettes(tmp_path):
+    values = (np.arange(600).reshape(20, 30) * 100).astype(np.uint16)
+    Image.fromarray(values).save(tmp_path / "deep.png")
+    eight = Image.fromarray((values // 257).astype(np.uint8))
+    turned = Image.Exif()
+    turned[0x112] = 6  # a camera held upright
+    eight.save(tmp_path / "upright.jpg", exif=turned)
+    eight.convert("P").save(tmp_path / "palette.png", transparency=0)
+    for name in ("deep.png", "upright.jpg", "palette.png"):
+        words = ["restore", str(tmp_path / name), "--blur", "gaussian", "--sigma", "0", "--balance", "0"]
+        assert main([*words, "--out", str(tmp_path / f"out_{name}")]) == 0
+    with Image.open(tmp_path / "out_deep.png") as made:
+        assert np.abs(np.asarray(made).astype(int) - values).max() <= 1
+    with Image.open(tmp_path / "out_upright.jpg") as made:
+        assert made.size == (20, 30)
+    with Image.open(tmp_path / "out_palette.png") as made:
+        assert "A" in made.getbands()
+
+
 @pytest.mark.parametrize(
     ("words", "told"),
     [
@@ -70,9 +89,15 @@ def test_every_kind_of_image_keeps_its_size(tmp_path, mode, suffix):
         (["text.png", "--out", "y.png"], "text.png is no image that Pillow can read"),
         (["x.png", "--out", "y.txt"], "--out must end in .png, .jpg"),
         (
-            ["x.png", "--out", "y.png", "--length", "99"],
-            "kernel must not be larger than the image, got (1, 99) for 20 x 30",
+            ["x.png", "--out", "y.png", "--length", "25", "--angle", "90"],
+            "kernel must not be larger than the image, got (25, 1) for 20 x 30",
         ),
+        (["x.png", "--out", "y.png", "--length", "1e9"], "--length must be at most the 30 pixels of the image's"),
+        (["x.png", "--out", "y.png", "--blur", "box", "--length", "1e9"], "--length must be at most the 30 pixels"),
+        (["x.png", "--out", "y.png", "--blur", "gaussian", "--sigma", "1e9"], "--sigma must be at most the 30 pixels"),
+        (["x.png", "--out", "folder.png"], "--out must name a file, got the folder folder.png"),
+        (["folder.png", "--out", "y.png"], "folder.png is a folder: name an image in it"),
+        (["f.tif", "--out", "y.png"], "f.tif holds floating-point numbers, whose white is unknown"),
         (["x.png", "--out", "y.png", "--length", "0"], "length must be > 0, got 0.0"),
         (["x.png", "--out", "y.png", "--blur", "box", "--length", "2.5"], "--length of a box must be an odd integer"),
         (["x.png", "--out", "y.png", "--blur", "box", "--length", "4"], "size must be odd"),
@@ -83,6 +108,8 @@ def test_every_kind_of_image_keeps_its_size(tmp_path, mode, suffix):
 def test_bad_use_is_answered_in_a_sentence(capsys, tmp_path, monkeypatch, words, told):
     monkeypatch.chdir(tmp_path)
     Image.fromarray(np.zeros((20, 30), np.uint8)).save("x.png")
+    Image.fromarray(np.zeros((20, 30), np.float32)).save("f.tif")
+    (tmp_path / "folder.png").mkdir()
     (tmp_path / "text.png").write_text("no image")
     assert main(["restore", *words]) == 2
     assert told in capsys.readouterr().err

@@ -46,14 +46,16 @@ class Arguments:
 def run(arguments: Arguments) -> int:
     if arguments.out.suffix.lower() not in SUFFIXES:
         raise UserError(f"--out must end in {', '.join(SUFFIXES)}, got {arguments.out}")
+    if arguments.out.is_dir():
+        raise UserError(f"--out must name a file, got the folder {arguments.out}")
     if arguments.noise is not None and arguments.balance is not None:
         raise UserError("give --noise or --balance, not both")
-    colours, alpha = _read_colours(arguments.image)
+    colours, alpha, deep = _read_colours(arguments.image)
     try:
         sharp, balance, reason = _restore_image(colours, arguments)
     except (TypeError, ValueError) as error:
         raise UserError(str(error)) from None
-    _write_image(arguments.out, sharp, alpha)
+    _write_image(arguments.out, sharp, alpha, deep)
     height, width = colours.shape[-2:]
     facts = {"image": str(arguments.image), "out": str(arguments.out), "height": height, "width": width}
     facts |= {"blur": arguments.blur, "balance": balance, "reason": reason}
@@ -69,6 +71,10 @@ def _restore_image(image: "Tensor", arguments: Arguments) -> "tuple[Tensor, floa
 
     from lemmata.vision import Restoration, box_kernel, gaussian_kernel, motion_blur_kernel
 
+    name = "sigma" if arguments.blur == "gaussian" else "length"
+    longest, given = max(image.shape[-2:]), getattr(arguments, name)
+    if given > longest:  # before a kernel of that size is made
+        raise ValueError(f"--{name} must be at most the {longest} pixels of the image's longer side, got {given:g}")
     if arguments.blur == "motion":
         kernel = motion_blur_kernel(arguments.length, arguments.angle)
     elif arguments.blur == "gaussian":
@@ -85,12 +91,14 @@ def _restore_image(image: "Tensor", arguments: Arguments) -> "tuple[Tensor, floa
         return restoration.restore(image, arguments.noise, by)
 
 
-def _read_colours(path: Path) -> "tuple[Tensor, Any]":
-    """Colours as (channels, height, width) in [0, 1], and the transparency, which no blur is undone of."""
+def _read_colours(path: Path) -> "tuple[Tensor, Any, bool]":
+    """Colours as (channels, height, width) in [0, 1], transparency, which no blur is undone of, and if of 16 bits."""
     import numpy as np
     import torch
-    from PIL import Image, UnidentifiedImageError
+    from PIL import Image, ImageOps, UnidentifiedImageError
 
+    if path.is_dir():
+        raise UserError(f"{path} is a folder: name an image in it")
     if not path.is_file():
         raise UserError(f"there is no file {path}")
     try:
@@ -99,24 +107,32 @@ def _read_colours(path: Path) -> "tuple[Tensor, Any]":
                 raise UserError(
                     f"{path} has {opened.width} x {opened.height} pixels, more than {MOST:,}: make it smaller"
                 )
-            alpha = opened.getchannel("A") if "A" in opened.getbands() else None
-            deep = opened.mode.startswith("I")  # 16 bits
-            pixels = np.asarray(opened if deep else opened.convert("L" if opened.mode in ("1", "L", "LA") else "RGB"))
+            upright = ImageOps.exif_transpose(opened)  # as it is seen: what is written does not say how to turn it
+            if upright.mode == "P" and "transparency" in upright.info:
+                upright = upright.convert("RGBA")
+            alpha = upright.getchannel("A") if "A" in upright.getbands() else None
+            deep = upright.mode.startswith("I")  # 16 bits
+            if upright.mode == "F":
+                raise UserError(f"{path} holds floating-point numbers, whose white is unknown: save it with 16 bits")
+            grey = upright.mode in ("1", "L", "LA")
+            pixels = np.asarray(upright if deep else upright.convert("L" if grey else "RGB"))
     except (UnidentifiedImageError, OSError, ValueError, Image.DecompressionBombError) as error:
         raise UserError(f"{path} is no image that Pillow can read: {error}") from None
     values = torch.from_numpy(pixels.astype(np.float32)) / (65535 if deep else 255)
-    return (values[None] if values.ndim == 2 else values.permute(2, 0, 1)), alpha
+    return (values[None] if values.ndim == 2 else values.permute(2, 0, 1)), alpha, deep
 
 
-def _write_image(path: Path, image: "Tensor", alpha: Any) -> None:
+def _write_image(path: Path, image: "Tensor", alpha: Any, deep: bool) -> None:
     import io
 
+    import numpy as np
     from PIL import Image
 
     from lemmata.files import write_whole
 
-    values = (image.clamp(0, 1) * 255).round().byte()
-    made = Image.fromarray(values[0].numpy()) if len(values) == 1 else Image.fromarray(values.permute(1, 2, 0).numpy())
+    deep = deep and path.suffix.lower() in (".png", ".tif", ".tiff")  # the others hold 8 bits
+    values = (image.clamp(0, 1) * (65535 if deep else 255)).round().numpy().astype(np.uint16 if deep else np.uint8)
+    made = Image.fromarray(values[0] if len(values) == 1 else values.transpose(1, 2, 0))
     if alpha is not None and path.suffix.lower() in (".png", ".webp", ".tif", ".tiff"):
         made.putalpha(alpha)
     content = io.BytesIO()
