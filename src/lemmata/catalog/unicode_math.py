@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 __all__ = ["unicode_math"]
 
-_FORMULA = re.compile(r"(?<!\\)\$\$(.+?)\$\$|(?<!\\)\$(?!\$)(.+?)(?<!\\)\$(?!\d)", re.S)
+FORMULA = re.compile(r"(?<!\\)\$\$(.+?)\$\$|(?<!\\)\$(?!\$)(.+?)(?<!\\)\$(?!\d)", re.S)
 _WORDS = re.compile(r"\\(?:text\w*|mbox|math(?:rm|it|sf|tt)|operatorname\*?)\s*\{(?P<words>[^{}]*)\}")
 _BEGIN = re.compile(r"\\begin\s*\{(?P<grid>\w+)\*?\}(?:\{[lcr|]*\})?")
 _TOKEN = re.compile(rf"{_WORDS.pattern}|{_BEGIN.pattern}|\\(?:left|right)\s*\.|\\[A-Za-z]+|\\.|\s+|:=|=:|.", re.S)
@@ -88,7 +88,7 @@ def unicode_math(text: str, plain: bool = False) -> str:
         line = setter.join(setter.atoms(_Parser(found[1] or found[2]).row())).strip()
         return _ascii_line(line) if plain else line
 
-    return _FORMULA.sub(typeset, text)
+    return FORMULA.sub(typeset, text)
 
 
 class _Parser:

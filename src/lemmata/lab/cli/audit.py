@@ -76,7 +76,7 @@ def run(arguments: Arguments) -> int:
     if arguments.model and arguments.demo:
         raise UserError("--demo brings its own model: leave one of them out")
     from lemmata.lab.cli.findings import tell
-    from lemmata.lab.report.audit_page import write_report
+    from lemmata.lab.site.audit_page import write_report
 
     try:
         report = _audit_in_child(arguments)

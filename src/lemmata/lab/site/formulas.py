@@ -16,13 +16,12 @@ from pathlib import Path
 from markupsafe import Markup, escape
 
 from lemmata.catalog.dials import DIAL, NEUTRAL, number_in, without_dials
-from lemmata.catalog.unicode_math import unicode_math
+from lemmata.catalog.unicode_math import FORMULA, unicode_math
 from lemmata.lab.site.words import words
 
 __all__ = ["ASSETS", "formula", "inside", "pieces", "prose", "stated", "style_of", "table_version", "with_classes"]
 
 ASSETS = Path(__file__).parent / "assets"
-FORMULA = re.compile(r"(?<!\\)\$\$(.+?)\$\$|(?<!\\)\$(?!\$)(.+?)(?<!\\)\$(?!\d)", re.S)
 RELATION = re.compile(r"[=<>≤≥≈≡≐∼∝⇒⇔⇐→∈⊆≠≻⪰]")
 # From this many letters and signs on, a formula that relates two things deserves a line of its own in a statement.
 LONG = 17

@@ -10,7 +10,7 @@ from playwright.sync_api import expect
 from tests.lab.site.browser.access import CONTRAST, figures, grave, ready, sideways
 
 from lemmata.audit.report import AuditReport
-from lemmata.lab.report.audit_page import audit_page
+from lemmata.lab.site.audit_page import audit_page
 
 RUN = "mlp-moons-1"
 

@@ -6,7 +6,7 @@ from fastapi.responses import HTMLResponse, JSONResponse, Response
 from jinja2 import UndefinedError
 
 from lemmata.audit.report import AuditReport
-from lemmata.lab.report.audit_page import facts_part, findings_part
+from lemmata.lab.site.audit_page import facts_part, findings_part
 from lemmata.lab.site.pages import page, render
 from lemmata.lab.site.reading import read_json
 from lemmata.lab.site.rights import needs_cookie, needs_token

@@ -9,7 +9,7 @@ import pytest
 from lemmata.audit.finding import alarm, fine, hint, skipped
 from lemmata.audit.report import AuditReport
 from lemmata.figure import Bars, Figure, Line
-from lemmata.lab.report.audit_page import audit_page, findings_part, write_report
+from lemmata.lab.site.audit_page import audit_page, findings_part, write_report
 
 EVIL = '<img src=x onerror="alert(1)">'
 

@@ -15,7 +15,6 @@ from lemmata.audit.finding import AuditFinding
 from lemmata.audit.report import AuditReport
 from lemmata.catalog.unicode_math import unicode_math
 from lemmata.files import cache_folder, write_whole
-from lemmata.lab import site
 from lemmata.lab.site.figures import draw
 from lemmata.lab.site.verdicts import mark
 from lemmata.lab.words import count, seconds
@@ -37,7 +36,7 @@ def audit_page(report: AuditReport) -> str:
     >>> "no pixel is missing" in audit_page(AuditReport("MLP", [fine("inputs", "no pixel is missing")]))
     True
     """
-    static = Path(site.__path__[0]) / "static"
+    static = Path(__file__).parent / "static"
     style = "\n".join((static / name).read_text(encoding="utf-8") for name in SHEETS)
     given = {
         "report": report,
@@ -45,7 +44,7 @@ def audit_page(report: AuditReport) -> str:
         "style": Markup(style),
         "version": lemmata.__version__,
     }
-    return _page_environment().get_template("audit.html").render(given)
+    return _page_environment().get_template("audit_report.html").render(given)
 
 
 def facts_part(report: AuditReport) -> Markup:
