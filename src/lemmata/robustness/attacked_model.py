@@ -17,6 +17,7 @@ from lemmata.train.as_found import kept_as_found
 __all__ = ["Attack"]
 
 Classifier = Callable[[Tensor], Tensor]
+NO_GRADIENT = "the model gives no gradient of its logits: use square_attack or transfer_attack, which need none"
 
 
 @dataclass(frozen=True)
@@ -88,17 +89,33 @@ class AttackedModel:
             with self._searching(images):
                 logits = self._checked_logits(self.model(images), images)
             if not logits.requires_grad:
-                cure = "use square_attack or transfer_attack, which need none"
-                raise ValueError(f"the model gives no gradient of its logits: {cure}")
+                raise ValueError(NO_GRADIENT)
             value = goal(logits, self.y[rows], self.targets_of(rows))  # (rows,)
             (gradient,) = torch.autograd.grad(value.sum(), images, allow_unused=True)
         gradient = torch.zeros_like(images) if gradient is None else gradient
-        if not torch.isfinite(gradient).all():
-            self.flags.add("gradients that are not finite")
-            gradient = torch.nan_to_num(gradient, 0.0, 0.0, 0.0)
-        if (gradient.flatten(1) == 0).all(1).any():
-            self.flags.add("gradients that are exactly zero")
-        return value.detach(), gradient, logits.detach()
+        return value.detach(), self._checked_gradient(gradient), logits.detach()
+
+    def logit_gradients(
+        self,
+        images: Float[Tensor, "rows ..."],
+        classes: Int[Tensor, "rows few"],
+        rows: Int[Tensor, "rows"] | None = None,
+    ) -> tuple[Float[Tensor, "rows classes"], Float[Tensor, "rows few ..."]]:
+        """The logits, and the gradient of each of a few of them, which differ from row to row: one pass forward."""
+        rows = self.all_rows if rows is None else rows
+        self._count(self.queries, rows)
+        images = images.detach().requires_grad_()
+        with torch.enable_grad():
+            with self._searching(images):
+                logits = self._checked_logits(self.model(images), images)
+            if not logits.requires_grad:
+                raise ValueError(NO_GRADIENT)
+            chosen = logits.gather(1, classes)  # (rows, few)
+            found = []
+            for k in range(classes.shape[1]):
+                self._count(self.gradients, rows)
+                found += torch.autograd.grad(chosen[:, k].sum(), images, retain_graph=True)
+        return logits.detach(), self._checked_gradient(torch.stack(found, 1))  # (rows, few, ...)
 
     def wrong(self, logits: Tensor, rows: Int[Tensor, "rows"] | None = None) -> Bool[Tensor, "rows"]:
         rows = self.all_rows if rows is None else rows
@@ -126,6 +143,14 @@ class AttackedModel:
         if self.autocast is None:
             return contextlib.nullcontext()
         return torch.autocast(images.device.type, dtype=self.autocast)
+
+    def _checked_gradient(self, gradient: Tensor) -> Tensor:
+        if not torch.isfinite(gradient).all():
+            self.flags.add("gradients that are not finite")
+            gradient = torch.nan_to_num(gradient, 0.0, 0.0, 0.0)
+        if (gradient.flatten(1) == 0).all(1).any():
+            self.flags.add("gradients that are exactly zero")
+        return gradient
 
     def _checked_logits(self, logits: Tensor, images: Tensor) -> Tensor:
         if not isinstance(logits, Tensor) or logits.ndim != 2 or len(logits) != len(images):
