@@ -293,8 +293,8 @@ def fewer_and_grosser_mistakes(draw, changes=at_most, grosser=at_least, classes=
     return all_of(
         close(two[0].examples, two[1].examples),
         always([bool(two[0].success.any())]),
-        changes(count[0], 0.9 * count[1], detail="of the labels that the untargeted step changes"),
-        grosser(mean[0], 1.3 * mean[1], detail="of its mean rank among the classes"),
+        changes(count[0], count[1], detail="labels, against those that the untargeted step changes"),
+        grosser(mean[0], mean[1], detail="mean ranks on the clean image"),
     )
 
 
@@ -314,7 +314,7 @@ def more_steps_reach_more(draw, losses=at_least, gradients=20, attack=pgd):
         cost.append([int(a.gradients.sum()) for a in found])
     loss, count, asked = (torch.tensor(each).double() for each in (reached, fooled, cost))  # (radii, attacks) each
     return all_of(
-        losses(loss[:, 0], 1.03 * loss[:, 1]),
+        losses(loss[:, 0], 1.02 * loss[:, 1]),
         losses(count.sum(0)[0], count.sum(0)[1]),
         exactly(asked[:, 0], gradients * asked[:, 1]),
     )
