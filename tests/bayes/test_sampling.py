@@ -18,6 +18,7 @@ from lemmata.bayes import (
     UnderdampedLangevin,
     sample,
 )
+from lemmata.bayes.chees import ALONE
 from lemmata.bayes.step_adaptation import DualAveraging, PooledCovariance, mass_windows
 
 
@@ -53,6 +54,13 @@ def test_a_dense_mass_learns_what_is_correlated():
     draws = sample(lambda x: -0.5 * ((x @ inverse) * x).sum(1), zeros, draws=300, warmup=400, mass="dense", seed=0)
     assert (draws.flat.T.cov() - covariance).abs().max() < 0.1
     assert (torch.linalg.inv(draws.kernel.mass.matrix) - covariance).abs().max() < 0.3
+
+
+def test_a_single_chain_keeps_its_length_and_goes_to_the_other_side():
+    draws = sample(lambda x: unit(x / SCALES), torch.ones(5).double(), chains=1, draws=600, warmup=300, seed=0)
+    assert draws.kernel.length == pytest.approx(ALONE)
+    assert abs(math.tan(ALONE) - ALONE) < 2e-3  # where sin(T) / T is least
+    assert draws.summary().diagnostics.bulk.min() > 300
 
 
 @pytest.mark.parametrize("name", ["hmc", "chees", "walk", "mala"])

@@ -4,7 +4,7 @@ from typing import Any
 
 import torch
 
-from lemmata.bayes.chees import ChEES, LengthAdaptation
+from lemmata.bayes.chees import ALONE, ChEES, LengthAdaptation
 from lemmata.bayes.hmc import HamiltonianMonteCarlo
 from lemmata.bayes.step_adaptation import DualAveraging, PooledCovariance, mass_windows
 from lemmata.bayes.transition import Random, Transition
@@ -41,7 +41,8 @@ class Warmup:
             self._begin_step(averaging, state, generator)
         if self.length is not None:
             state, transition, slope = self.kernel.step_and_slope(state, generator)
-            self.length.update(slope, shortest=self.kernel.step_length)
+            if len(state.position) > 1:  # a chain differs from its own mean by rounding alone
+                self.length.update(slope, shortest=self.kernel.step_length)
         else:
             state, transition = self.kernel.step(state, generator)
         averaging.update(float(transition.acceptance.mean()))
@@ -80,7 +81,8 @@ class Warmup:
         self.covariance.clear()
         averaging.restart(self._reasonable_step(averaging, state, generator))
         if self.length is not None:
-            self.length = LengthAdaptation(1.0)  # with this mass a quarter of a period takes about as long
+            # With this mass a quarter of a period takes about as long as 1, from where many chains climb.
+            self.length = LengthAdaptation(ALONE if len(state.position) == 1 else 1.0)
 
     def _tuned_kernel(self, averaging: DualAveraging, last: bool = False) -> Any:
         settings = {"step": averaging.averaged if last else averaging.step}
