@@ -85,3 +85,5 @@ def test_bad_input_is_answered_in_a_sentence():
         linear.along({"bias": torch.ones(2)})
     with pytest.raises(ValueError, match="requires_grad_"):
         linearize(nn.Tanh())
+    with pytest.raises(ValueError, match="model must take one input, got 2, input1 and input2"):
+        linearize(nn.Bilinear(2, 2, 1))

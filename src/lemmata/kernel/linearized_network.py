@@ -11,7 +11,7 @@ from torch.func import functional_call, jvp
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from lemmata import validate
-from lemmata.kernel.tangent_kernel import ntk
+from lemmata.kernel.tangent_kernel import check_single_input, ntk
 from lemmata.marks import system
 
 __all__ = ["LinearizedNetwork", "linearize"]
@@ -64,8 +64,7 @@ class LinearizedNetwork:
     multipliers_: Tensor
 
     def __init__(self, model: nn.Module) -> None:
-        if not isinstance(model, nn.Module):
-            raise TypeError(f"model must be an nn.Module, got {type(model).__name__}: wrap functions in a module")
+        check_single_input(model)
         self.model = copy.deepcopy(model)  # which may be trained on
         trained = {name: p for name, p in self.model.named_parameters() if p.requires_grad}
         if not trained:

@@ -174,7 +174,7 @@ def _record_run(model: nn.Module, parameters: dict[str, nn.Parameter], x: Tensor
     return recorder, found
 
 
-def _check_inputs(model: nn.Module, x1: Tensor, x2: Tensor | None) -> None:
+def check_single_input(model: nn.Module) -> None:
     if not isinstance(model, nn.Module):
         raise TypeError(f"model must be an nn.Module, got {type(model).__name__}: wrap functions in a module")
     needed = [
@@ -185,6 +185,10 @@ def _check_inputs(model: nn.Module, x1: Tensor, x2: Tensor | None) -> None:
     if len(needed) > 1:
         inputs = " and ".join(needed)
         raise ValueError(f"model must take one input, got {len(needed)}, {inputs}: wrap it in a module that takes one")
+
+
+def _check_inputs(model: nn.Module, x1: Tensor, x2: Tensor | None) -> None:
+    check_single_input(model)
     for name, layer in model.named_modules():
         batch_norm = isinstance(layer, nn.modules.batchnorm._BatchNorm)
         if layer.training and (batch_norm or (isinstance(layer, nn.modules.dropout._DropoutNd) and layer.p > 0)):
