@@ -116,3 +116,9 @@ def test_words_that_are_no_text_are_named(house):
 @pytest.mark.parametrize("text", ["", "x", "2x", "1/0", "1..2", r"\frac12x", "--1", "1-2", "1 + 2"])
 def test_what_is_no_number_is_none(text):
     assert number_in(text) is None
+
+
+@pytest.mark.parametrize("shown", [r"$x^{\dial{number}{1}}$", r"$x^{\dial{number}{}}$"])
+def test_an_exponent_one_is_written_once_it_is_moved(house, shown):
+    (statement,) = house(shown).statements.values()
+    assert (statement.dialled, statement.statement) == (r"$x^{\dial{number}{}}$", "$x$")

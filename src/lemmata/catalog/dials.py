@@ -3,7 +3,7 @@ r"""Dials in formulas: `\dial{name}{value}` marks the symbol that an argument of
 import math
 import re
 
-__all__ = ["NEUTRAL", "dials_in", "number_in", "shows", "without_dials"]
+__all__ = ["NEUTRAL", "dials_in", "number_in", "shows", "without_dials", "without_exponents_one"]
 
 DIAL = re.compile(r"\\dial\{(\w+)\}\{((?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*)\}")
 
@@ -19,6 +19,15 @@ def without_dials(latex: str) -> str:
     # A command before or at the end of a dial must not swallow the letter that follows.
     marked = DIAL.sub("\0\\2\0", latex)
     return re.sub(r"(\\[a-zA-Z]+)\0+(?=[a-zA-Z])", r"\1 ", marked).replace("\0", "")
+
+
+def without_exponents_one(latex: str) -> str:
+    r"""The same formulas, where an exponent 1 that can be moved is written as nothing until it is.
+
+    >>> without_exponents_one(r"$\dial{factor}{1}x^{\dial{power}{1}}$")
+    '$\\dial{factor}{1}x^{\\dial{power}{}}$'
+    """
+    return re.sub(r"(\^\{\\dial\{\w+\})\{1\}(?=\})", r"\1{}", latex)
 
 
 def dials_in(latex: str) -> list[tuple[str, str]]:

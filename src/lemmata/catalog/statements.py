@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from lemmata.catalog.dials import without_dials
+from lemmata.catalog.dials import without_dials, without_exponents_one
 
 __all__ = ["COSTS", "ID", "READINGS", "Argument", "Erratum", "Statement", "read_statements"]
 
@@ -123,7 +123,8 @@ def _read_statement(entry: Any, chapter: str, room: str, line: int) -> Statement
     words = _check_entry_keys(
         "a statement", entry, "id kind title statement cost", "sources errata arguments why builds_on"
     )
-    words["dialled"], words["statement"] = words["statement"], without_dials(words["statement"])
+    words["dialled"] = without_exponents_one(words["statement"])
+    words["statement"] = without_dials(words["dialled"])
     words["arguments"] = tuple(_read_argument(*item) for item in (words.get("arguments") or {}).items())
     words["why"] = words.get("why") or ""
     words["sources"] = tuple(
