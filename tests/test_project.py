@@ -232,6 +232,7 @@ def test_the_code_of_the_readme_runs(tmp_path):
 
 
 EXAMPLE = ROOT / "docs" / "example"
+NO_ASSETS = shutil.ignore_patterns("__pycache__", "assets")
 
 
 def test_contributing_quotes_its_example():
@@ -247,7 +248,7 @@ def test_contributing_quotes_its_example():
 
 
 def test_the_example_of_contributing_works_as_it_stands(tmp_path):
-    shutil.copytree(ROOT / "src", tmp_path / "src", ignore=shutil.ignore_patterns("__pycache__", "assets"))
+    shutil.copytree(ROOT / "src", tmp_path / "src", ignore=NO_ASSETS)
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
     shutil.copytree(EXAMPLE, tmp_path, dirs_exist_ok=True)
     stated = tmp_path / "src" / "lemmata" / "connectionism" / "statements.yaml"
@@ -256,6 +257,8 @@ def test_the_example_of_contributing_works_as_it_stands(tmp_path):
             handle.write((EXAMPLE / "statements.yaml").read_text())
     (verdict,) = json.loads(python(tmp_path, "-m", "lemmata", "check", "nearest_prototype.boundary", "--json"))
     assert verdict["verdict"] == "holds"
+    stated = "from lemmata import catalog; print(catalog.load().statements['nearest_prototype.boundary'])"
+    assert "why='Both distances" in python(tmp_path, "-c", stated)
     assert "NearestPrototype" in python(tmp_path, "-m", "lemmata", "systems", "nearest_prototype")
     files = [str(path.relative_to(EXAMPLE)) for path in EXAMPLE.rglob("*.py")]
     tests = [file for file in files if "/test_" in file or file.endswith("connectionism/nearest_prototype.py")]
@@ -267,6 +270,15 @@ def test_the_example_of_contributing_works_as_it_stands(tmp_path):
     if importlib.util.find_spec("fastapi"):
         lab = "from lemmata.lab.site.labs import labs; from lemmata.lab.site.work.prototype_lab import State, show;"
         assert "0.37" in python(tmp_path, "-c", f"{lab} assert 'prototype' in labs(); print(show(State())['part'])")
+
+
+def test_the_empty_chapter_of_contributing_is_one(tmp_path):
+    (commands,) = re.findall(r"^```sh\n(mkdir .*?)^```", (ROOT / "CONTRIBUTING.md").read_text(), re.M | re.S)
+    shutil.copytree(ROOT / "src", tmp_path / "src", ignore=NO_ASSETS)
+    subprocess.run(["bash", "-euc", commands], cwd=tmp_path, check=True)
+    look = "import lemmata; from lemmata import catalog, dynamics; print(dir(dynamics), 'dynamics' in dir(lemmata)); "
+    look += "print([problem for problem in catalog.load().problems if 'dynamics' in problem], dynamics.__doc__)"
+    assert python(tmp_path, "-c", look) == "[] True\n[] Dynamics: maps that are applied again and again.\n"
 
 
 def test_every_dependency_has_a_reason():
