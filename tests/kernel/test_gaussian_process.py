@@ -49,6 +49,82 @@ def test_scikit_learn_gives_the_same(data, name):
     assert process.certificate_ == 0
 
 
+def gpytorch_kernel(name):
+    """The kernel of PAIRS in GPyTorch, whose linear one has no bias of its own."""
+    gpytorch = pytest.importorskip("gpytorch").kernels
+
+    def scaled(kernel, outputscale):
+        found = gpytorch.ScaleKernel(kernel).double()
+        found.outputscale = outputscale
+        return found
+
+    def stretched(kernel, *length):
+        kernel.double().lengthscale = torch.tensor(length, dtype=torch.float64)
+        return kernel
+
+    linear, bias = gpytorch.LinearKernel().double(), gpytorch.ConstantKernel().double()
+    linear.variance, bias.constant = 1.0, torch.tensor(0.25, dtype=torch.float64)
+    return {
+        "rbf": stretched(gpytorch.RBFKernel(ard_num_dims=2), 0.7, 1.3),
+        "matern12": stretched(gpytorch.MaternKernel(0.5), 0.8),
+        "matern32": stretched(gpytorch.MaternKernel(1.5), 0.8),
+        "matern52": scaled(stretched(gpytorch.MaternKernel(2.5, ard_num_dims=2), 0.8, 2.0), 3.0),
+        "linear": linear + bias,
+        "sum and product": scaled(stretched(gpytorch.RBFKernel(), 0.9), 2.0)
+        * stretched(gpytorch.MaternKernel(1.5), 1.1)
+        + linear
+        + bias,
+    }[name]
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_gpytorch_gives_the_same(data, name):
+    gpytorch = pytest.importorskip("gpytorch")
+    x, y, new = data
+    prior = gpytorch_kernel(name)
+
+    class Model(gpytorch.models.ExactGP):
+        def __init__(self, noise):
+            super().__init__(x, y, noise)
+            self.mean_module, self.covar_module = gpytorch.means.ZeroMean(), prior
+
+        def forward(self, x):
+            return gpytorch.distributions.MultivariateNormal(self.mean_module(x), self.covar_module(x))
+
+    level = gpytorch.likelihoods.GaussianLikelihood().double()
+    level.noise = torch.tensor(0.02, dtype=torch.float64)
+    model, score = Model(level), gpytorch.mlls.ExactMarginalLogLikelihood(level, Model(level))
+    with gpytorch.settings.fast_computations(False, False, False), torch.no_grad():
+        likelihood = 40 * score(model(x), y)  # theirs is a mean over points
+        known = model.eval()(new)
+        mean, covariance = known.mean, known.covariance_matrix
+    process = GaussianProcess(PAIRS[name][0](), noise=0.02).fit(x, y, optimize=False)
+    found = process.predict(new, covariance=True)
+    assert torch.allclose(found.mean, mean, rtol=0, atol=1e-8)
+    assert torch.allclose(found.covariance, covariance, rtol=0, atol=1e-8)
+    assert abs(float(process.log_likelihood().detach() - likelihood)) < 1e-8
+    assert [mean.sum().item(), covariance.trace().item(), float(likelihood)] == pytest.approx(RECORDED[name], abs=1e-8)
+
+
+RECORDED = {  # GPyTorch 1.15.2, by the test above: the sum of the means, the trace of the covariance, the likelihood
+    "rbf": [0.1214629406, 0.7748777767, -3.3550440243],
+    "matern12": [0.0992126222, 4.0856845404, -32.4649704018],
+    "matern32": [0.2264258712, 2.2337475192, -22.6890199126],
+    "matern52": [0.2086545121, 2.4976711497, -17.9420290827],
+    "linear": [0.9484713147, 0.0151339832, -111.1375231734],
+    "sum and product": [0.5335643229, 4.7020544103, -33.7027312147],
+}
+
+
+@pytest.mark.parametrize("name", RECORDED)
+def test_gpytorch_has_given_the_same(data, name):
+    x, y, new = data
+    process = GaussianProcess(PAIRS[name][0](), noise=0.02).fit(x, y, optimize=False)
+    mean, variance, _ = process.predict(new)
+    numbers = [mean.sum().item(), variance.sum().item(), process.log_likelihood().item()]
+    assert numbers == pytest.approx(RECORDED[name], abs=1e-8)
+
+
 @pytest.mark.parametrize("name", ["rbf", "matern52", "sum and product"])
 def test_a_fit_is_at_least_as_likely_as_scikit_learns(data, name):
     (x, y, _), (ours, theirs) = data, PAIRS[name]
