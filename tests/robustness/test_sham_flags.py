@@ -23,10 +23,7 @@ def noisy(x):
 
 
 SHAMS = {
-    "cold": (
-        Changed(behind=lambda z: z / 1e-6),
-        ["zero gradients"],
-    )
+    "cold": (Changed(behind=lambda z: z / 1e-6), ["zero gradients"]),
     "quantised": (Changed(before=quantised), ["zero gradients", "black box beats white box"]),
     "passed straight": (Changed(before=passed_straight), ["shattered gradients"]),
     "noisy": (Changed(before=noisy), ["random answers"]),
