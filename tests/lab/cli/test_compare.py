@@ -58,6 +58,7 @@ def test_it_is_told_as_json_into_a_folder_of_ones_own(capsys, tmp_path):
         (["--compare", ","], "tricks must have one name or more"),
         (["--compare", "augmentation"], "augmentation needs pictures"),
         (["--compare", "dropout", "--procs", "2"], "leave out --resume, --procs and --tensorboard"),
+        (["--compare", "dropout", "--resume", "--out", "here"], "leave out --resume, --procs and --tensorboard"),
         (["--compare", "dropout", "--lr", "1e30", "--optimizer", "sgd"], "mlp on moons, plain: loss became"),
     ],
 )

@@ -17,9 +17,9 @@ from rich.table import Table
 from lemmata import catalog as catalogs
 from lemmata.catalog import Catalog
 from lemmata.lab.cli.arguments import parse as parse_words
-from lemmata.lab.cli.several import how_to_resume, run_processes
+from lemmata.lab.cli.several_processes import how_to_resume, run_processes
 from lemmata.lab.cli.terminal import console, print_json
-from lemmata.lab.recipe import (
+from lemmata.lab.recipe_choice import (
     FAILURES,
     choose,
     data_of,
@@ -82,7 +82,8 @@ def parse_own(words: list[str]) -> Any:
     catalog = catalogs.load()
     words = [re.sub("^--optim(?==|$)", "--optimizer", word) for word in words]  # which is typed often
     system, *rest = with_depth(catalog, words)
-    folder = _to_resume(catalog, system, rest) if "--resume" in rest else None
+    resumed = "--resume" in rest and not _option_value(rest, "--compare")  # a comparison is no run: it says so
+    folder = _to_resume(catalog, system, rest) if resumed else None
     record = _run_record(folder) if folder else {}
     entry, data = choose(catalog, system, _option_value(rest, "--data") or str(record.get("data", "")))
     if record and (record.get("system"), record.get("data")) != (system, data):
