@@ -63,6 +63,10 @@ class AttackedModel:
         self.flags: set[str] = set()
         self.all_rows = torch.arange(len(x), device=x.device)
         self.clean_logits = self.logits(x)
+        classes = self.clean_logits.shape[1]
+        for name, labels in (("y", y), ("targeted", targets)):
+            if labels is not None and int(labels.max()) >= classes:
+                raise ValueError(f"{name} must hold classes from 0 to {classes - 1}, got {int(labels.max())}")
         self.fooled = answered_wrongly(self.clean_logits, y, targets)  # (batch,), before any step
         self.rows = self.all_rows[~self.fooled]
 
@@ -193,12 +197,7 @@ def under_attack(
             stack.enter_context(kept_as_found(model))
             for parameter in model.parameters():
                 parameter.requires_grad_(False)  # only gradients of the input are wanted
-        attacked = AttackedModel(model, x.detach(), y, threat, targets, autocast)
-        classes = attacked.clean_logits.shape[1]
-        for name, labels in (("y", y), ("targeted", targets)):
-            if labels is not None and int(labels.max()) >= classes:
-                raise ValueError(f"{name} must hold classes from 0 to {classes - 1}, got {int(labels.max())}")
-        yield attacked
+        yield AttackedModel(model, x.detach(), y, threat, targets, autocast)
 
 
 def _classes(name: str, labels: Tensor, x: Tensor) -> Tensor:
