@@ -94,9 +94,9 @@ class GCNConvolution(nn.Module):
     Claims: graph.gcn, graph.limit.oversmoothing, graph.limit.oversquashing
     Source: T. Kipf and M. Welling, Semi-supervised classification with graph convolutional networks (2017).
     Differs: weights have PyTorch Geometric's names (`lin.weight`, `bias`) and load both ways. An edge from a node to
-        itself counts 1 whatever its weight was (2 with `improved`), where GCNConv keeps its weight. In place of
-        `normalize=False` give a graph with weights and `normalized=True`; in place of `cached=True` give the same graph
-        again.
+        itself counts 1 whatever its weight was (2 with `improved`), where GCNConv keeps its weight, and forgets
+        `improved` on a graph without weights. In place of `normalize=False` give a graph with weights and
+        `normalized=True`; in place of `cached=True` give the same graph again.
 
     >>> layer = GCNConvolution(inputs=3, outputs=2)
     >>> layer(torch.randn(4, 3), Graph([[0, 1], [1, 2]], nodes=4).undirected()).shape
