@@ -62,6 +62,13 @@ def test_no_folder_of_the_package_holds_more_than_40_files():
     )
 
 
+def test_no_name_stands_for_three_files():
+    """A claim or a contest is named like its system; apart from those and recipes, a name has two files at the most."""
+    subjects = [path for path in PACKAGE if not {"claims", "contests"} & set(path.parts) and path.stem[0] != "_"]
+    names = collections.Counter(path.stem for path in subjects if path.stem != "recipes")
+    assert [stem for stem, files in names.items() if files > 2] == []
+
+
 def test_private_functions_say_their_noun():
     """`_trial_message`, not `_told`: a name of one word means something else in every file, and no search finds it."""
 

@@ -12,8 +12,8 @@ from lemmata.bayes.recipes import sample_by_hmc, sample_by_sgld, sample_small_ne
 from lemmata.catalog import load as catalog
 from lemmata.data.examples import Examples
 from lemmata.lab.cli import main
-from lemmata.lab.recipe import record_of
-from lemmata.lab.trained import restore
+from lemmata.lab.recipe_choice import record_of
+from lemmata.lab.trained_run import restore
 from lemmata.train import Watcher, run_experiment
 from lemmata.train.recipe import Recipe, find_entry
 

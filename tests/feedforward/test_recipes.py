@@ -9,7 +9,7 @@ from lemmata.catalog import load as load_catalog
 from lemmata.data import load
 from lemmata.feedforward.recipes import PictureConfig, classify_clothing, classify_digits, classify_points
 from lemmata.figure import Heat, Image, Points
-from lemmata.lab.recipe import defaults
+from lemmata.lab.recipe_choice import defaults
 from lemmata.train import Options, run_experiment
 from lemmata.train.shifted_images import moved
 

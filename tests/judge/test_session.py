@@ -8,7 +8,7 @@ from lemmata.catalog import ClaimEntry
 from lemmata.judge.engine import Answer, Task
 from lemmata.judge.fingerprint import fingerprint
 from lemmata.judge.ledger import Ledger
-from lemmata.judge.opened import digest
+from lemmata.judge.opened_files import digest
 from lemmata.judge.session import judge_all, remembered
 from lemmata.judge.verdict import Result
 

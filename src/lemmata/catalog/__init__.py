@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from lemmata.catalog import dials, entries, reading, statements
-from lemmata.catalog.agreement import disagreements, groundless
+from lemmata.catalog.consistency import disagreements, groundless
 from lemmata.catalog.entries import Catalog, ClaimEntry, LieEntry, RecipeEntry, SystemEntry, marked
 from lemmata.catalog.index import Index
 from lemmata.catalog.reading import promised, read_claims, read_systems

@@ -32,6 +32,9 @@ from lemmata.geometric.k_gnn import node_sets as node_sets
 from lemmata.geometric.k_gnn import same_set_colours as same_set_colours
 from lemmata.geometric.message_passing import MessagePassing as MessagePassing
 from lemmata.geometric.message_passing import aggregate_neighbours as aggregate_neighbours
+from lemmata.geometric.neighbour_sampling import NeighbourSample as NeighbourSample
+from lemmata.geometric.neighbour_sampling import neighbour_batches as neighbour_batches
+from lemmata.geometric.neighbour_sampling import sample_neighbours as sample_neighbours
 from lemmata.geometric.node_networks import NodeClassifier as NodeClassifier
 from lemmata.geometric.pointnet import PointFeatures as PointFeatures
 from lemmata.geometric.pointnet import PointNetClassifier as PointNetClassifier
@@ -40,9 +43,6 @@ from lemmata.geometric.pointnet import PointNetSegmenter as PointNetSegmenter
 from lemmata.geometric.pointnet import TransformNetwork as TransformNetwork
 from lemmata.geometric.polynomial_filters import PolynomialConvolution as PolynomialConvolution
 from lemmata.geometric.polynomial_filters import polynomial_filter as polynomial_filter
-from lemmata.geometric.sampling import NeighbourSample as NeighbourSample
-from lemmata.geometric.sampling import neighbour_batches as neighbour_batches
-from lemmata.geometric.sampling import sample_neighbours as sample_neighbours
 from lemmata.geometric.set_network import SetNetwork as SetNetwork
 from lemmata.geometric.spectral_filters import spectral_convolution as spectral_convolution
 from lemmata.geometric.spectral_filters import spectral_filter as spectral_filter

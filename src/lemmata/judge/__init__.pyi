@@ -27,6 +27,7 @@ from lemmata.judge.evidence import Degenerate as Degenerate
 from lemmata.judge.evidence import Evidence as Evidence
 from lemmata.judge.evidence import Skip as Skip
 from lemmata.judge.evidence import all_of as all_of
+from lemmata.judge.evidence_words import sentence as sentence
 from lemmata.judge.exact import always as always
 from lemmata.judge.exact import exactly as exactly
 from lemmata.judge.exact import symbolic as symbolic
@@ -40,11 +41,11 @@ from lemmata.judge.figure import Points as Points
 from lemmata.judge.figure import Polygons as Polygons
 from lemmata.judge.fingerprint import versions as versions
 from lemmata.judge.ledger import Ledger as Ledger
+from lemmata.judge.moved_claim import dials as dials
+from lemmata.judge.moved_claim import probe_claim as probe_claim
 from lemmata.judge.numeric import close as close
 from lemmata.judge.pictures import figure_of as figure_of
 from lemmata.judge.pictures import watched as watched
-from lemmata.judge.probe import dials as dials
-from lemmata.judge.probe import probe_claim as probe_claim
 from lemmata.judge.rates import slope_is as slope_is
 from lemmata.judge.ray_engine import RayEngine as RayEngine
 from lemmata.judge.runner import judge as judge
@@ -61,7 +62,6 @@ from lemmata.judge.verdict import Result as Result
 from lemmata.judge.verdict import VERDICTS as VERDICTS
 from lemmata.judge.verdict import is_blunt as is_blunt
 from lemmata.judge.verdict import merge as merge
-from lemmata.judge.words import sentence as sentence
 from lemmata.judge.worker import perform as perform
 
 __all__ = [

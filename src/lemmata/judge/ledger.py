@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from lemmata.files import cache_folder, write_whole
-from lemmata.judge.opened import differs
+from lemmata.judge.opened_files import differs
 from lemmata.judge.verdict import Result
 from lemmata.workers import parsed
 

@@ -15,10 +15,10 @@ import torch
 from lemmata.judge.decorators import Claim, Lie
 from lemmata.judge.draw import Draw, anew, seed_of
 from lemmata.judge.evidence import Evidence, Skip
-from lemmata.judge.sealed import sealed_randomness
+from lemmata.judge.evidence_words import sentence
+from lemmata.judge.sealed_randomness import sealed_randomness
 from lemmata.judge.statistics import cost_class
 from lemmata.judge.verdict import Result
-from lemmata.judge.words import sentence
 
 __all__ = ["judge"]
 

@@ -11,7 +11,7 @@ from lemmata.judge.engine import Answer, Engine, task_of
 from lemmata.judge.fingerprint import CATALOG, Source, capability, changed, fingerprint, fingerprints, sources
 from lemmata.judge.ledger import Ledger
 from lemmata.judge.loaded import place
-from lemmata.judge.opened import UNSTEADY
+from lemmata.judge.opened_files import UNSTEADY
 from lemmata.judge.verdict import Result, merge
 
 __all__ = ["judge_all", "remembered"]

@@ -12,7 +12,7 @@ from typing import Any
 from lemmata.judge.decorators import Claim, Lie
 from lemmata.judge.dial import is_number
 from lemmata.judge.evidence import Evidence
-from lemmata.judge.probe import truth_of
+from lemmata.judge.moved_claim import truth_of
 from lemmata.judge.runner import attempt
 from lemmata.judge.statistics import cost_class
 from lemmata.judge.verdict import ENOUGH

@@ -18,7 +18,7 @@ from types import ModuleType
 from typing import Any
 
 from lemmata.judge.fingerprint import PACKAGE, home
-from lemmata.judge.opened import digests, watch
+from lemmata.judge.opened_files import digests, watch
 from lemmata.judge.verdict import Result
 from lemmata.lazy import provided_modules
 from lemmata.workers import descendants, serve

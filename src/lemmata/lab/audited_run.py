@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from lemmata.audit import AuditReport, audit
 from lemmata.data.examples import Examples
-from lemmata.lab.trained import Trained
+from lemmata.lab.trained_run import Trained
 from lemmata.lab.words import UserError
 
 # What the audit calls an optimiser of ours whose steps it knows.

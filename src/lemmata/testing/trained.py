@@ -27,8 +27,8 @@ import torch
 from lemmata.files import cache_folder
 from lemmata.judge.draw import anew, seed_of
 from lemmata.judge.fingerprint import closure, versions
-from lemmata.judge.opened import read_since, watch
-from lemmata.judge.sealed import sealed_randomness
+from lemmata.judge.opened_files import read_since, watch
+from lemmata.judge.sealed_randomness import sealed_randomness
 from lemmata.train import checkpoint
 
 try:

@@ -23,10 +23,10 @@ from lemmata.train.history import History
 from lemmata.train.interrupt import Asked, asked_to_stop
 from lemmata.train.learner import Learner
 from lemmata.train.options import Options
-from lemmata.train.position import checked_position
 from lemmata.train.processes import World
 from lemmata.train.randomness import random_state, restore_random_state, seeded
 from lemmata.train.run import Diverged, Run
+from lemmata.train.run_position import checked_position
 from lemmata.train.sources import Source, Taken, not_finite
 from lemmata.train.watch import Album, Audience, Log, Watcher
 

@@ -5,8 +5,8 @@ import torch
 from tests.audit.probes.usage import Texts, alarms, asked, diabetes, digits, named, perceptron, trained
 from torch import nn
 
-from lemmata.audit.announced import pooled_places
 from lemmata.audit.auditing import audit
+from lemmata.audit.position_blindness import pooled_places
 from lemmata.audit.sample import as_sample
 from lemmata.audit.subject import Subject
 

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 import lemmata
-from lemmata.lab.cli import live, main, several
+from lemmata.lab.cli import live, main, several_processes
 from lemmata.workers import end_with_parent
 
 
@@ -249,7 +249,7 @@ class Launcher:
 
 @pytest.fixture
 def launcher(monkeypatch):
-    monkeypatch.setattr(several.subprocess, "Popen", Launcher)
+    monkeypatch.setattr(several_processes.subprocess, "Popen", Launcher)
     monkeypatch.setattr(Launcher, "returncode", 0)
     monkeypatch.setattr(Launcher, "noise", "")
     return Launcher

@@ -9,7 +9,7 @@ import pytest
 from lemmata import catalog as catalogs
 from lemmata.catalog.dials import without_dials
 from lemmata.lab.site import assets, formulas, typeset
-from lemmata.lab.site.changes import compared
+from lemmata.lab.site.misprint_changes import compared
 
 LATEX = '<annotation encoding="application/x-tex">R^2</annotation>'
 SQUARE = f"<math><semantics><msup><mi>R</mi><mn>2</mn></msup>{LATEX}</semantics></math>"

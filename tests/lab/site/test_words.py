@@ -6,7 +6,7 @@ import re
 import pytest
 from tests.lab.site.test_pages import every_page
 
-from lemmata.judge.words import sentence
+from lemmata.judge.evidence_words import sentence
 from lemmata.lab.site import pages
 from lemmata.lab.site.formulas import ASSETS
 from lemmata.lab.site.knowledge import known

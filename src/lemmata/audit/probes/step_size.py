@@ -14,7 +14,7 @@ from lemmata.audit.finding import AuditFinding, alarm, fine, hint, skipped
 from lemmata.audit.learning_form import SMALLEST, LearningForm, examples_for, learning_form, vectors_for
 from lemmata.audit.probe import probe
 from lemmata.audit.subject import Subject
-from lemmata.audit.trial import Trial, tried
+from lemmata.audit.trial_steps import Trial, tried
 from lemmata.audit.update_rule import UpdateRule, update_rule
 from lemmata.figure import Figure, Line
 from lemmata.measure.eigenvalues import extreme_eigenpairs

@@ -13,9 +13,9 @@ from scipy import stats
 from torch import Tensor
 from torch.nn import functional
 
-from lemmata.audit.announced import pooled_places
 from lemmata.audit.clock import Clock
 from lemmata.audit.finding import AuditFinding, alarm, fine, hint, skipped
+from lemmata.audit.position_blindness import pooled_places
 from lemmata.audit.probe import probe
 from lemmata.audit.sample import Sample
 from lemmata.audit.subject import Subject

@@ -11,7 +11,7 @@ from typing import Any
 from lemmata.audit import AuditReport, audit
 from lemmata.audit.finding import AuditFinding
 from lemmata.lab.cli.audit import Arguments
-from lemmata.lab.recipe import FAILURES, one_sentence
+from lemmata.lab.recipe_choice import FAILURES, one_sentence
 from lemmata.lab.words import UserError
 from lemmata.workers import progress, serve
 
@@ -62,7 +62,7 @@ def _of_user(arguments: Arguments, chosen: dict[str, Any]) -> AuditReport:
     folder = Path(arguments.model)
     if folder.is_dir():
         from lemmata.lab.audited_run import audit_run
-        from lemmata.lab.trained import restore
+        from lemmata.lab.trained_run import restore
 
         if arguments.weights or arguments.device:
             raise UserError(f"{folder} is a run, which has its own weights: leave out --weights and --device")

@@ -14,7 +14,7 @@ from lemmata.data.columns import is_array
 from lemmata.data.own_files import FileChoices, load_file
 from lemmata.data.registry import load
 from lemmata.lab.cli.own_code import from_file, is_own_code, made
-from lemmata.lab.recipe import is_path
+from lemmata.lab.recipe_choice import is_path
 from lemmata.lab.words import UserError
 
 PARTS = ("x_train", "y_train", "x_test", "y_test")

@@ -21,7 +21,7 @@ from lemmata.judge.ledger import Ledger
 from lemmata.judge.session import judge_all, remembered
 from lemmata.judge.verdict import Result, is_blunt
 from lemmata.lab.cli.costs import spent, tell_slowest, too_dear
-from lemmata.lab.cli.sharpness import tell_sharpness
+from lemmata.lab.cli.sharpness_table import tell_sharpness
 from lemmata.lab.cli.summary import summarise
 from lemmata.lab.cli.terminal import console, mark, print_json
 from lemmata.lab.words import UserError, seconds

@@ -9,7 +9,7 @@ from rich.table import Table
 
 from lemmata.files import write_whole
 from lemmata.lab.cli.terminal import console, print_json
-from lemmata.lab.recipe import FAILURES, one_sentence
+from lemmata.lab.recipe_choice import FAILURES, one_sentence
 from lemmata.lab.words import UserError, is_fraction, score, seconds
 from lemmata.train.recipe import Recipe
 

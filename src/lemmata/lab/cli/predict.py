@@ -16,7 +16,7 @@ from lemmata.lab.words import UserError, count
 
 if TYPE_CHECKING:  # help must not import torch
     from lemmata.data.examples import Examples
-    from lemmata.lab.trained import Trained
+    from lemmata.lab.trained_run import Trained
 
 SHOWN = 10  # rows of the table on the screen
 ROWS = 1024  # examples given to the system at once
@@ -42,8 +42,8 @@ class Arguments:
 
 
 def run(arguments: Arguments) -> int:
-    from lemmata.lab.recipe import FAILURES, one_sentence
-    from lemmata.lab.trained import restore
+    from lemmata.lab.recipe_choice import FAILURES, one_sentence
+    from lemmata.lab.trained_run import restore
 
     if arguments.out and arguments.out.suffix not in (".csv", ".json"):
         raise UserError(f"--out must end in .csv or .json, got {arguments.out}")

@@ -43,8 +43,8 @@ def run(arguments: Arguments) -> int:
     from lemmata.files import write_whole
     from lemmata.lab.figures.svg import svg
     from lemmata.lab.figures.terminal import draw
-    from lemmata.lab.recipe import FAILURES, one_sentence
-    from lemmata.lab.trained import restore
+    from lemmata.lab.recipe_choice import FAILURES, one_sentence
+    from lemmata.lab.trained_run import restore
 
     trained = restore(arguments.run)
     if trained.experiment.sample is None:

@@ -19,10 +19,10 @@ from lemmata.catalog.settlement import settlement
 from lemmata.catalog.statements import Statement
 from lemmata.figure import Figure
 from lemmata.judge.engine import ProcessEngine
+from lemmata.judge.evidence_words import sentence
 from lemmata.judge.ledger import Ledger
 from lemmata.judge.session import judge_all, remembered
 from lemmata.judge.verdict import Result
-from lemmata.judge.words import sentence
 from lemmata.lab.cli.terminal import STYLES, console, mark, maths, print_json, shape_of, words
 from lemmata.lab.words import GROUNDS, UserError, seconds, sharpness_words
 

@@ -12,7 +12,7 @@ from lemmata import catalog as catalogs
 from lemmata.catalog import Catalog, SystemEntry
 from lemmata.catalog.search import did_you_mean, search_systems
 from lemmata.lab.cli.terminal import console, maths, print_json
-from lemmata.lab.recipe import data_of
+from lemmata.lab.recipe_choice import data_of
 
 
 @dataclass(frozen=True)

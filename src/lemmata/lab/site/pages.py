@@ -11,11 +11,11 @@ from markupsafe import Markup
 
 import lemmata
 from lemmata.catalog.unicode_math import unicode_math
-from lemmata.judge.words import sentence
-from lemmata.lab.site.changes import compared
+from lemmata.judge.evidence_words import sentence
 from lemmata.lab.site.figures import draw
 from lemmata.lab.site.files import assets_edition
 from lemmata.lab.site.formulas import ASSETS, formula, prose, stated
+from lemmata.lab.site.misprint_changes import compared
 from lemmata.lab.site.verdicts import mark, reason, shown
 from lemmata.lab.words import GROUNDS, count, number, seconds
 

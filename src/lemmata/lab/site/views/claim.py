@@ -14,7 +14,7 @@ from lemmata.catalog import ClaimEntry
 from lemmata.catalog.dials import dials_in
 from lemmata.catalog.statements import Statement
 from lemmata.judge.dial import Dial
-from lemmata.judge.words import sentence
+from lemmata.judge.evidence_words import sentence
 from lemmata.lab.site.code import coloured, source_of
 from lemmata.lab.site.dials import guess, reader_view
 from lemmata.lab.site.figures import figure_csv, figure_svg
@@ -23,7 +23,7 @@ from lemmata.lab.site.knowledge import SETTLEMENTS, Snapshot, known
 from lemmata.lab.site.labs import labs
 from lemmata.lab.site.pages import page
 from lemmata.lab.site.rights import for_a_reader, needs_cookie
-from lemmata.lab.site.views.probe import SECONDS, dials_of, probed, word_of
+from lemmata.lab.site.views.slider import SECONDS, dials_of, probed, word_of
 from lemmata.lab.words import seconds, sharpness_words
 
 router = APIRouter()

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from lemmata import catalog
 from lemmata.catalog import CHAPTERS, SystemEntry
-from lemmata.lab.recipe import data_of
+from lemmata.lab.recipe_choice import data_of
 from lemmata.lab.site.code import coloured
 from lemmata.lab.site.docstrings import describe
 from lemmata.lab.site.knowledge import Snapshot, known

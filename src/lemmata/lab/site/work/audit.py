@@ -6,7 +6,7 @@ from typing import Any
 
 from lemmata.files import cache_folder, write_whole
 from lemmata.lab.audited_run import audit_run
-from lemmata.lab.trained import restore
+from lemmata.lab.trained_run import restore
 
 
 def perform(parameters: dict[str, Any], tell: Callable[[dict[str, Any]], None]) -> dict[str, Any]:

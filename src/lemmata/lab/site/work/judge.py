@@ -12,7 +12,7 @@ from lemmata.judge.draw import seed_of
 from lemmata.judge.fingerprint import changed, fingerprint, sources
 from lemmata.judge.ledger import Ledger
 from lemmata.judge.loaded import place
-from lemmata.judge.opened import UNSTEADY, digests, watch
+from lemmata.judge.opened_files import UNSTEADY, digests, watch
 from lemmata.judge.runner import judge, sealed_randomness
 from lemmata.judge.session import with_notices
 

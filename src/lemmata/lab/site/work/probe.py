@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
 
-from lemmata.judge.probe import dials, probe_claim
+from lemmata.judge.moved_claim import dials, probe_claim
 from lemmata.lab.site.work.judge import find_claim
 
 

@@ -22,7 +22,7 @@ import torch
 
 from lemmata import catalog
 from lemmata.catalog import RecipeEntry
-from lemmata.lab.recipe import choose, defaults
+from lemmata.lab.recipe_choice import choose, defaults
 from lemmata.train.experiment import Experiment
 from lemmata.train.recipe import Recipe
 

@@ -10,7 +10,7 @@ from typing import Any
 from lemmata import catalog
 from lemmata.figure import Figure
 from lemmata.files import cache_folder
-from lemmata.lab.recipe import choose, defaults, record_of
+from lemmata.lab.recipe_choice import choose, defaults, record_of
 from lemmata.lab.site.work.recipe import settings, words
 from lemmata.lab.words import score
 from lemmata.train.folder import read_record

@@ -13,7 +13,7 @@ from lemmata.lab.site import views, work
 from lemmata.lab.site.app import Settings, create_app
 from lemmata.lab.site.job import JobFailed
 from lemmata.lab.site.jobs import Jobs
-from lemmata.lab.site.views.probe import word_of
+from lemmata.lab.site.views.slider import word_of
 
 ID = "hopfield.energy"
 

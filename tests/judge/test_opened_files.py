@@ -15,7 +15,7 @@ from lemmata import catalog
 from lemmata.catalog.selection import select
 from lemmata.judge.engine import ProcessEngine
 from lemmata.judge.ledger import Ledger
-from lemmata.judge.opened import ABSENT, UNSTEADY
+from lemmata.judge.opened_files import ABSENT, UNSTEADY
 from lemmata.judge.session import judge_all
 
 CLAIM = """

@@ -7,7 +7,7 @@ import torch
 
 from lemmata.fast.sparse.neighbour_sum import row_sums
 from lemmata.geometric import GATConvolution, GCNConvolution, Graph, normalized_adjacency
-from lemmata.geometric.sampling import neighbour_batches, sample_neighbours
+from lemmata.geometric.neighbour_sampling import neighbour_batches, sample_neighbours
 
 
 def random_graph(nodes=30, edges=120, **parts):

@@ -14,7 +14,7 @@ from lemmata.data.columns import inputs_and_target
 from lemmata.data.examples import Examples
 from lemmata.data.own_files import FileChoices, digest, load_file
 from lemmata.data.preparation import Preparation
-from lemmata.lab.recipe import FAILURES, choose, defaults, one_sentence
+from lemmata.lab.recipe_choice import FAILURES, choose, defaults, one_sentence
 from lemmata.lab.words import UserError
 from lemmata.train.experiment import Experiment
 from lemmata.train.folder import read_record

@@ -8,10 +8,10 @@ from typing import Any
 from lemmata.judge.decorators import Claim, Lie
 from lemmata.judge.dial import Dial, dial_of
 from lemmata.judge.evidence import Evidence
+from lemmata.judge.evidence_words import sentence
 from lemmata.judge.pictures import figure_of, watched
 from lemmata.judge.runner import attempt, place
 from lemmata.judge.statistics import cost_class
-from lemmata.judge.words import sentence
 
 __all__ = ["dials", "probe_claim"]
 

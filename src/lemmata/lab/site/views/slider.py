@@ -14,7 +14,7 @@ from lemmata import catalog
 from lemmata.catalog import ClaimEntry
 from lemmata.judge.dial import Dial
 from lemmata.judge.evidence import failed_part
-from lemmata.judge.words import sentence
+from lemmata.judge.evidence_words import sentence
 from lemmata.lab.site.figures import sketch
 from lemmata.lab.site.formulas import prose
 from lemmata.lab.site.job import JobFailed

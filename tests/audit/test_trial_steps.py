@@ -11,7 +11,7 @@ from lemmata.audit.clock import Clock
 from lemmata.audit.learning_form import learning_form
 from lemmata.audit.sample import as_sample
 from lemmata.audit.subject import Subject, Training
-from lemmata.audit.trial import STEPS, Trial, tried
+from lemmata.audit.trial_steps import STEPS, Trial, tried
 
 
 def subject_of(model: nn.Module, **training) -> Subject:
