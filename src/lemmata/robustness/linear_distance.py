@@ -19,7 +19,7 @@ class LinearDistance:
     """The nearest points at which a linear model hesitates."""
 
     distances: Float[Tensor, "batch"]
-    """Length of each shortest perturbation; infinity where no other class can be reached."""
+    """Length of each shortest perturbation, which can be differentiated; infinity where no class can be reached."""
     perturbations: Float[Tensor, "batch inputs"]
     """The perturbations themselves, which lead to the boundary and not beyond it; NaN where there is none."""
     nearest: Int[Tensor, "batch"]
@@ -62,13 +62,15 @@ def linear_distance(
     answer = logits.argmax(1)
     gaps = logits.amax(1, keepdim=True) - logits  # (batch, classes), zero for the answer itself
     towards = weight - weight[answer][:, None]  # (batch, classes, inputs)
-    directions = steepest_direction(towards.flatten(0, 1), norm).view_as(towards)
+    # the direction is the dual norm's own gradient, and need not be differentiated itself
+    directions = steepest_direction(towards.detach().flatten(0, 1), norm).view_as(towards)
     dual_norms = (towards * directions).sum(-1)  # (batch, classes), what a step of length one gains
-    distances = torch.where((gaps == 0) & (dual_norms == 0), 0, gaps / dual_norms)
+    parallel = dual_norms == 0
+    distances = torch.where(parallel & (gaps > 0), math.inf, gaps / torch.where(parallel, 1, dual_norms))
     distances = distances.scatter(1, answer[:, None], math.inf)
     least, nearest = distances.min(1)
     chosen = directions[torch.arange(len(x), device=x.device), nearest]  # (batch, inputs)
-    perturbations = torch.where(least.isinf()[:, None], math.nan, least[:, None] * chosen)
+    perturbations = torch.where(least.isinf()[:, None], math.nan, least.detach()[:, None] * chosen)
     return LinearDistance(least, perturbations, nearest)
 
 

@@ -86,21 +86,20 @@ def climb(
     best, margins = images.clone(), torch.zeros(len(rows), device=origin.device)  # a margin is positive on arrival
     going: Tensor | slice = slice(None)
     for left in reversed(range(steps + 1)):
-        asked = rows[going]
+        asked, here = rows[going], images[going]
         if not len(asked):
             break
         if left:
-            _, gradient, logits = attacked.gradient(images[going], goal, asked)
+            _, gradient, logits = attacked.gradient(here, goal, asked)
         else:
-            gradient, logits = None, attacked.logits(images[going], asked)
+            gradient, logits = None, attacked.logits(here, asked)
         margin = margin_goal(logits, attacked.y[asked], attacked.targets_of(asked)).to(margins)
         margin = torch.where(attacked.wrong(logits, asked), margin, 0)
         better = (margin > 0) | (margins[going] == 0)
-        best[going] = torch.where(per_example(better, images), images[going], best[going])
+        best[going] = torch.where(per_example(better, here), here, best[going])
         margins[going] = torch.where(better, margin, margins[going])
         if gradient is not None:
-            ahead = images[going] + step * ascent_direction(gradient, images[going], threat)
-            images[going] = threat.project(origin[going], ahead)
+            images[going] = threat.project(origin[going], here + step * ascent_direction(gradient, here, threat))
         if early_stop:
             arrived = margins.view(restarts, -1).amax(0) > 0  # by any of its paths
             going = (~arrived).repeat(restarts).nonzero()[:, 0]
