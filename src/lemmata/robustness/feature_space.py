@@ -112,7 +112,7 @@ def _climbed(
 
 
 def _returned(
-    attacked: AttackedModel, images: Tensor, rows: Tensor, distances: Callable[[Tensor], Tensor], eps: float
+    attacked: AttackedModel, images: Tensor, rows: Tensor, distances: Callable[[Tensor], Tensor], eps: int | float
 ) -> Float[Tensor, "rows ..."]:
     """Back towards x along the segment, by bisection, as far as the features demand; on the grid where there is one."""
     x = attacked.x[rows]
