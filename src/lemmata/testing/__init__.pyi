@@ -1,5 +1,8 @@
 """Made by `python3 dev.py lint --fix` from the `__all__` of the files beside this one."""
 
+from lemmata.testing.attack import AttackError as AttackError
+from lemmata.testing.attack import AttackReport as AttackReport
+from lemmata.testing.attack import check_attack as check_attack
 from lemmata.testing.equivariance import EquivarianceError as EquivarianceError
 from lemmata.testing.equivariance import EquivarianceReport as EquivarianceReport
 from lemmata.testing.equivariance import check_equivariance as check_equivariance
@@ -22,6 +25,8 @@ from lemmata.testing.sampler import SamplerReport as SamplerReport
 from lemmata.testing.sampler import check_sampler as check_sampler
 
 __all__ = [
+    "AttackError",
+    "AttackReport",
     "ClaimFile",
     "ClaimItem",
     "EquivarianceError",
@@ -37,6 +42,7 @@ __all__ = [
     "Report",
     "SamplerError",
     "SamplerReport",
+    "check_attack",
     "check_equivariance",
     "check_module",
     "check_optimizer",
