@@ -1,4 +1,4 @@
-"""One word for one thing: no public signature has a parameter that the glossary says we do not use."""
+"""One word for one thing: neither names nor sentences have a word that the glossary says we do not use."""
 
 import ast
 import re
@@ -14,9 +14,16 @@ FOLDERS = (*CHAPTERS, "audit", "certified", "data", "fast", "measure", "train", 
 LINE = re.compile(r"\|([^|]+)\|([^|]*)\|([^|]+)\|([^|]*)\|")
 
 
+def halves():
+    """What the glossary says of parameters, and of the words of names and sentences."""
+    before, rest = GLOSSARY.read_text().split("## Words of names and sentences")
+    words, after = rest.split("\n## ", 1)
+    return before + after, words
+
+
 def rows():
     """(word, parameters, names that are avoided) of every row."""
-    found = [LINE.fullmatch(line).groups() for line in GLOSSARY.read_text().splitlines() if line.startswith("| ")]
+    found = [LINE.fullmatch(line).groups() for line in halves()[0].splitlines() if line.startswith("| ")]
     named = [(word.strip(), *(re.findall(r"`([\w.]+)`", cell) for cell in cells)) for word, _, *cells in found]
     return [row for row in named if row[0] != "word"]
 
@@ -90,3 +97,47 @@ def test_only_public_signatures_count(tmp_path, source, names):
     assert avoided(parameters(path), {"C.share", "rate"}) == [
         f"{'fC'['C' in source]}({name})" for name in names if name in ("share", "rate")
     ]
+
+
+PACKAGE = [path for path in sorted((ROOT / "src" / "lemmata").rglob("*.py")) if "claims" not in path.parts]
+# Named so by the field (companding, coupled weight decay) or in statements; a deprecated name; laws of equivariance.
+KEPT = set("mu_law mu_law_inverse law_is gcn_coupling demand_law _may_be_coupled coupled lipschitz_deviation".split())
+
+
+def names(tree):
+    """Classes, functions and what functions take."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            yield node.name
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield from (given.arg for given in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs))
+
+
+def sentences(tree):
+    """Docstrings, and the strings that stand below a field and are its help."""
+    statements = [node.value for node in ast.walk(tree) if isinstance(node, ast.Expr)]
+    return [value.value for value in statements if isinstance(value, ast.Constant) and isinstance(value.value, str)]
+
+
+def wrong_words(path, unwanted):
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    found = {name for name in (path.stem, *names(tree)) if name not in KEPT}
+    parts = {name: set(re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower().split("_")) for name in found}
+    wrong = sorted(name for name, words in parts.items() if words & unwanted)
+    said = " ".join(" ".join(sentences(tree)).lower().split())
+    return wrong + sorted(words for words in unwanted if " " in words and re.search(rf"\b{words}\b", said))
+
+
+def test_names_and_sentences_use_the_words_of_the_glossary():
+    unwanted = set(re.findall(r"`([a-z ]+)`", halves()[1]))
+    assert {"law", "whole number"} <= unwanted
+    found = {str(path.relative_to(ROOT)): wrong_words(path, unwanted) for path in PACKAGE}
+    assert {path: words for path, words in found.items() if words} == {}
+
+
+def test_words_are_found_in_names_and_sentences(tmp_path):
+    path = tmp_path / "weight_law.py"
+    path.write_text('class FiniteLaw:\n    n: int\n    """A whole\n    number."""\n\n    def _f(self, law_of): ...\n')
+    assert wrong_words(path, {"law", "whole number"}) == ["FiniteLaw", "law_of", "weight_law", "whole number"]
+    path.write_text('def outlaw(lawful):\n    """The law of large numbers."""\n')
+    assert wrong_words(path.rename(tmp_path / "named.py"), {"law", "whole number"}) == []

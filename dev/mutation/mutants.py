@@ -36,7 +36,7 @@ OF_A_DIMENSION = frozenset(
     "all argmax argmin amax amin cat stack unbind chunk split select narrow diagonal roll".split()
 )
 
-# One more than a whole number as large as this is as good: it is a capacity, a block, a number of draws. So is a
+# One more than an integer as large as this is as good: it is a capacity, a block, a number of draws. So is a
 # default from ten on: a size that whoever wants another one gives.
 CAPACITY, DEFAULT_CAPACITY = 1000, 10
 

@@ -148,14 +148,14 @@ def visible(value: Tensor) -> bool:
 
 
 def tokens(name: str, value: Tensor, vocab_size: int) -> Tensor:
-    """A tensor of whole numbers from 0 to below `vocab_size`, of any shape.
+    """A tensor of integers from 0 to below `vocab_size`, of any shape.
 
     >>> tokens("x", torch.tensor([0, 7]), vocab_size=5)
     Traceback (most recent call last):
     ValueError: x must hold tokens from 0 to 4, got 0 to 7
     """
     if tensor(name, value).is_floating_point() or value.is_complex() or value.dtype is torch.bool:
-        raise TypeError(f"{name} must hold tokens as whole numbers, got {value.dtype}: use {name}.long()")
+        raise TypeError(f"{name} must hold tokens as integers, got {value.dtype}: use {name}.long()")
     if visible(value):
         least, most = (int(each) for each in torch.aminmax(value))
         if least < 0 or most >= vocab_size:

@@ -16,7 +16,7 @@ def report():
     return AuditReport(
         "MLP",
         [
-            fine("labels", "labels are whole numbers from 0 to 9"),
+            fine("labels", "labels are integers from 0 to 9"),
             hint("batch size", "64 is half the noise scale 128", advice="use 128", weight=2),
             skipped("test gap", "it needs a test part"),
             alarm("dead units", "12 of 64 units of layer 1 are dead", weight=3, where=("1",)),

@@ -294,7 +294,7 @@ rank = Certificate(
     "exact_rank", exact_rank, draw_any_matrix, judge_rank,
     {
         "singular values": lambda matrix: int(torch.linalg.matrix_rank(matrix.double())),
-        "whole numbers in int32": lambda matrix: exact_rank(matrix.to(torch.int32)),
+        "integers in int32": lambda matrix: exact_rank(matrix.to(torch.int32)),
     },
 )  # fmt: skip
 

@@ -147,7 +147,7 @@ def draw_bowl(source: Source) -> tuple:
     size = len(matrix)
     kind = source.one_of(("none", "image", "any"))
     linear = torch.zeros(size, dtype=matrix.dtype)
-    if kind == "image":  # in the range, where whole numbers make the product exact
+    if kind == "image":  # in the range, where integers make the product exact
         whole = [source.whole(-2, 2) for _ in range(size)]
         products = [truths.dot(row, whole) for row in truths.exact(matrix)]
         if max(map(abs, products)) < Fraction(torch.finfo(matrix.dtype).max):

@@ -23,7 +23,7 @@ from lemmata.recurrent.linear_stability import is_stable
 
 
 def sheared(source: Source, rows: list[list[float]]) -> list[list[float]]:
-    """The same matrix in another basis of whole numbers: A -> S A S^-1 for shears S. Exact for few digits."""
+    """The same matrix in another basis of integers: A -> S A S^-1 for shears S. Exact for few digits."""
     rows = [list(row) for row in rows]
     for _ in range(source.whole(0, 2)):
         i, j = source.random.sample(range(len(rows)), 2)
@@ -282,7 +282,7 @@ memories = Certificate(
 
 def draw_covariance(source: Source) -> tuple:
     dtype, size = source.one_of((torch.float32, torch.float64)), source.whole(1, 4)
-    if source.chance(0.5):  # one dimension too few, in whole numbers or rounded
+    if source.chance(0.5):  # one dimension too few, in integers or rounded
         factor = [[source.whole(-3, 3) / source.one_of((1, 1, 3)) for _ in range(size)] for _ in range(size - 1)]
         rows = [[math.fsum(row[i] * row[j] for row in factor) for j in range(size)] for i in range(size)]
         return (source.stored(rows, dtype),)

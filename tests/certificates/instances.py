@@ -64,7 +64,7 @@ class Source:
         return (exact * scale).clamp(-limit, limit).to(dtype)
 
     def integers(self, rows: int, columns: int, dtype: torch.dtype) -> Tensor:
-        """Whole numbers of any width, the least and the largest among them."""
+        """Integers of any width, the least and the largest among them."""
         if dtype is torch.bool:
             return torch.tensor([[self.chance(0.5) for _ in range(columns)] for _ in range(rows)])
         ends = torch.iinfo(dtype)
@@ -157,7 +157,7 @@ class Source:
     # ------------------------------------------------------------ points
 
     def points(self, points: int, features: int) -> Tensor:
-        """Points that are nearly equal, on a grid (with ties), far out, tiny, or whole numbers of some width."""
+        """Points that are nearly equal, on a grid (with ties), far out, tiny, or integers of some width."""
         kind = self.one_of(("near", "one", "grid", "grid", "any", "scaled", "whole"))
         if kind == "whole":
             return self.integers(points, features, self.one_of((*INTEGERS, torch.bool)))

@@ -104,7 +104,7 @@ def test_bad_input_names_the_argument_and_the_fix():
         (lambda: OneVersusRest(5, 1), "classes must be >= 2, got 1"),
         (lambda: OneVersusRest(5, 3, bias=1), "bias must be True or False"),
         (lambda: system.sweep(x[:, :4], y), "x must have 5 features on its last axis"),
-        (lambda: system.sweep(x, y + 1), "y must be a whole number from 0 to 2 for each of the 90 points"),
+        (lambda: system.sweep(x, y + 1), "y must be an integer from 0 to 2 for each of the 90 points"),
         (lambda: system.sweep(x, y[:4]), "for each of the 90 points"),
         (lambda: system.sweep(x * torch.nan, y), "NaN"),
         (lambda: system.fit(x, y, max_epochs=0), "max_epochs must be >= 1, got 0"),

@@ -45,7 +45,7 @@ def test_blocks_make_the_updates_of_the_textbook(dtype):
 
 @pytest.mark.parametrize("bias", [True, False])
 def test_runs_say_what_the_textbook_says(bias):
-    """Whole numbers, on which every sum is exact; labels that a plane explains, and labels that nothing does."""
+    """Integers, on which every sum is exact; labels that a plane explains, and labels that nothing does."""
     draw = Draw("runs")
     x = draw.integers(-9, 10, 400, 19).double()
     for y, epochs in (

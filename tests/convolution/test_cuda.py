@@ -32,7 +32,7 @@ from lemmata.convolution import (
     receptive_field,
     thinned,
     toeplitz_matrix,
-    unigram_law,
+    unigram_distribution,
 )
 from lemmata.lab.cli import main
 
@@ -75,13 +75,13 @@ def fields(x):
 
 
 def words(tokens):
-    law = unigram_law(tokens, 7)
+    distribution = unigram_distribution(tokens, 7)
     kept = thinned(tokens, 7, threshold=0.1, generator=torch.Generator().manual_seed(0))
     torch.manual_seed(0)
     model = SkipGram(7, 4, dtype=torch.float64).to(tokens.device)
-    model.sweep(cooccurring_pairs(kept), law, generator=torch.Generator().manual_seed(0))
+    model.sweep(cooccurring_pairs(kept), distribution, generator=torch.Generator().manual_seed(0))
     some = tokens[:5]
-    return law, kept, model.given.weight.detach(), model(some).detach(), model.nearest(some, 2)
+    return distribution, kept, model.given.weight.detach(), model(some).detach(), model.nearest(some, 2)
 
 
 def sounds(x):

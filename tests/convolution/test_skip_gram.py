@@ -1,10 +1,10 @@
-"""Skip-gram: its losses by torch's own parts, planted synonyms, pairs and laws, torch's habits, refusals."""
+"""Skip-gram: its losses by torch's own parts, planted synonyms, pairs and distributions, torch's habits, refusals."""
 
 import pytest
 import torch
 from torch.nn import functional
 
-from lemmata.convolution.skip_gram import SkipGram, cooccurring_pairs, thinned, unigram_law
+from lemmata.convolution.skip_gram import SkipGram, cooccurring_pairs, thinned, unigram_distribution
 from lemmata.fast.skip_gram_sweep import alias_table
 
 
@@ -56,8 +56,8 @@ def test_pairs_are_those_of_two_loops():
 def test_the_law_of_negatives_is_that_of_the_powers():
     tokens = torch.tensor([[0, 0, 0, 0], [2, 0, 2, 3]])
     powers = torch.tensor([5.0, 0.0, 2.0, 1.0]) ** 0.75
-    torch.testing.assert_close(unigram_law(tokens, 4), powers / powers.sum())
-    torch.testing.assert_close(unigram_law(tokens, 4, power=0.0), torch.tensor([1.0, 0.0, 1.0, 1.0]) / 3)
+    torch.testing.assert_close(unigram_distribution(tokens, 4), powers / powers.sum())
+    torch.testing.assert_close(unigram_distribution(tokens, 4, power=0.0), torch.tensor([1.0, 0.0, 1.0, 1.0]) / 3)
 
 
 def test_neighbours_are_the_largest_cosines(model):
@@ -71,12 +71,12 @@ def test_planted_synonyms_become_neighbours():
     # Words 2k and 2k + 1 are drawn in each other's place; each of ten meanings is followed by the next.
     torch.manual_seed(0)
     text = 2 * (torch.arange(8000) % 10) + torch.randint(2, (8000,))
-    pairs, law = cooccurring_pairs(text, window=2), unigram_law(text, 20)
+    pairs, distribution = cooccurring_pairs(text, window=2), unigram_distribution(text, 20)
     model = SkipGram(20, 12)
     optimizer = torch.optim.Adam(model.parameters(), lr=0.03)
     for _ in range(150):
         words, contexts = pairs[torch.randint(len(pairs), (512,))].unbind(1)
-        negatives = torch.multinomial(law, 512 * 5, replacement=True).view(512, 5)
+        negatives = torch.multinomial(distribution, 512 * 5, replacement=True).view(512, 5)
         optimizer.zero_grad()
         model.negative_sampling_loss(words, contexts, negatives).backward()
         optimizer.step()
@@ -87,7 +87,7 @@ def test_planted_synonyms_become_neighbours():
 def test_sweeps_find_planted_synonyms_and_their_loss_falls():
     torch.manual_seed(0)
     text = 2 * (torch.arange(8000) % 10) + torch.randint(2, (8000,))
-    pairs, table = cooccurring_pairs(text, window=2), alias_table(unigram_law(text, 20))
+    pairs, table = cooccurring_pairs(text, window=2), alias_table(unigram_distribution(text, 20))
     model = SkipGram(20, 12)
     losses = [model.sweep(pairs[torch.randperm(len(pairs))], table, lr=0.05, batch_size=16) for _ in range(4)]
     words = torch.arange(20)
@@ -96,24 +96,26 @@ def test_sweeps_find_planted_synonyms_and_their_loss_falls():
 
 
 def test_a_sweep_follows_from_its_generator(model):
-    pairs, law = torch.randint(6, (40, 2)), torch.ones(6) / 6
+    pairs, distribution = torch.randint(6, (40, 2)), torch.ones(6) / 6
     twins = [SkipGram(6, 4), SkipGram(6, 4)]
     twins[1].load_state_dict(twins[0].state_dict())
     torch.manual_seed(1)
-    first = twins[0].sweep(pairs, law, generator=torch.Generator().manual_seed(3))
+    first = twins[0].sweep(pairs, distribution, generator=torch.Generator().manual_seed(3))
     torch.manual_seed(2)
-    assert first == twins[1].sweep(pairs.int(), alias_table(law), 0.025, 5, 256, torch.Generator().manual_seed(3))
+    assert first == twins[1].sweep(
+        pairs.int(), alias_table(distribution), 0.025, 5, 256, torch.Generator().manual_seed(3)
+    )
     assert torch.equal(twins[0].given.weight, twins[1].given.weight)
     assert twins[0].given.weight.grad is None
-    assert model.sweep(pairs, law) > 0  # float64, by the path in torch
+    assert model.sweep(pairs, distribution) > 0  # float64, by the path in torch
 
 
 def test_a_large_batch_takes_the_sum_of_its_pairs():
     one, two = SkipGram(6, 4, dtype=torch.float64), SkipGram(6, 4, dtype=torch.float64)
     two.load_state_dict(one.state_dict())
-    pairs, law = torch.tensor([[0, 1], [2, 3]]), torch.tensor([0.0, 0, 0, 0, 0, 1])
-    one.sweep(pairs, law, lr=0.1, samples=1, batch_size=2)
-    two.sweep(pairs[:1], law, lr=0.1, samples=1)
+    pairs, distribution = torch.tensor([[0, 1], [2, 3]]), torch.tensor([0.0, 0, 0, 0, 0, 1])
+    one.sweep(pairs, distribution, lr=0.1, samples=1, batch_size=2)
+    two.sweep(pairs[:1], distribution, lr=0.1, samples=1)
     # The vectors of predicted words are zero, so only these change: by half of lr times the given vector.
     torch.testing.assert_close(one.predicted.weight[1], 0.05 * one.given.weight[0], rtol=1e-12, atol=0)
     assert torch.equal(one.predicted.weight[1], two.predicted.weight[1])
@@ -142,11 +144,11 @@ def test_losses_have_the_dtype_and_vectors_begin_small(dtype):
 
 
 def test_pairs_and_law_must_be_where_the_vectors_are():
-    pairs, law = torch.randint(5, (4, 2)), torch.ones(5)
+    pairs, distribution = torch.randint(5, (4, 2)), torch.ones(5)
     with pytest.raises(ValueError, match="pairs must be on meta, where the vectors are, got cpu"):
-        SkipGram(5, 3, device="meta").sweep(pairs, law)
+        SkipGram(5, 3, device="meta").sweep(pairs, distribution)
     with pytest.raises(ValueError, match="pairs must be on cpu"):
-        SkipGram(5, 3).sweep(pairs.to("meta"), law)
+        SkipGram(5, 3).sweep(pairs.to("meta"), distribution)
 
 
 ONE, PAIR, LAW = torch.tensor([1]), torch.tensor([[1, 1]]), torch.ones(2) / 2
@@ -172,19 +174,19 @@ ONE, PAIR, LAW = torch.tensor([1]), torch.tensor([[1, 1]]), torch.ones(2) / 2
         (lambda: SkipGram(2, 2).sweep(PAIR, LAW, lr=0.0), "lr must be > 0, got 0.0"),
         (lambda: SkipGram(2, 2).sweep(PAIR, LAW, samples=0), "samples must be >= 1, got 0"),
         (lambda: SkipGram(2, 2).sweep(PAIR, LAW, batch_size=0), "batch_size must be >= 1, got 0"),
-        (lambda: SkipGram(3, 2).sweep(PAIR, LAW), "law must be over 3 words, got 2"),
-        (lambda: SkipGram(2, 2).sweep(PAIR, 0 * LAW), "law must be a row of probabilities"),
+        (lambda: SkipGram(3, 2).sweep(PAIR, LAW), "distribution must be over 3 words, got 2"),
+        (lambda: SkipGram(2, 2).sweep(PAIR, 0 * LAW), "distribution must be a row of probabilities"),
         (lambda: SkipGram(2, 2).nearest(PAIR, 1), r"words must be one row of words, got shape \(1, 2\)"),
         (lambda: SkipGram(2, 2).sweep([[1, 1]], LAW), "pairs must be a tensor, got list"),
-        (lambda: SkipGram(2, 2).sweep(PAIR, [0.5, 0.5]), "law must be a tensor, got list"),
+        (lambda: SkipGram(2, 2).sweep(PAIR, [0.5, 0.5]), "distribution must be a tensor, got list"),
         (lambda: thinned(PAIR, 2), r"tokens must be one row of words, got shape \(1, 2\)"),
         (lambda: cooccurring_pairs([1, 2]), "tokens must be a tensor, got list"),
         (lambda: thinned(ONE, 2, 0.0), "threshold must be > 0, got 0.0"),
         (lambda: cooccurring_pairs(ONE), r"at least 2 words, got shape \(1,\)"),
         (lambda: cooccurring_pairs(ONE.repeat(3), 0), "window must be >= 1, got 0"),
-        (lambda: unigram_law(ONE, 1), "tokens must hold tokens from 0 to 0"),
-        (lambda: unigram_law(ONE[:0], 1), "tokens must not be empty"),
-        (lambda: unigram_law(ONE, 2, -1.0), "power must be >= 0, got -1.0"),
+        (lambda: unigram_distribution(ONE, 1), "tokens must hold tokens from 0 to 0"),
+        (lambda: unigram_distribution(ONE[:0], 1), "tokens must not be empty"),
+        (lambda: unigram_distribution(ONE, 2, -1.0), "power must be >= 0, got -1.0"),
     ],
 )
 def test_bad_choices_and_inputs_are_answered_in_words(make, said):

@@ -56,7 +56,7 @@ def test_loud_waves_are_clipped_and_nonsense_is_refused():
     with pytest.raises(ValueError, match="wave must hold real numbers without NaN"):
         mu_law(torch.tensor([float("nan")]))
     for code in (torch.tensor([256]), torch.tensor([-1]), torch.tensor([0.5])):
-        with pytest.raises(ValueError, match="code must hold whole numbers from 0 to 255"):
+        with pytest.raises(ValueError, match="code must hold integers from 0 to 255"):
             mu_law_inverse(code)
     assert mu_law_inverse(torch.empty(0, dtype=torch.int64)).shape == (0,)
 

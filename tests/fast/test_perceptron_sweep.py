@@ -15,7 +15,7 @@ needs_a_compiler = pytest.mark.skipif(not any(map(shutil.which, COMPILERS)), rea
 
 
 def noise(points, features, dtype):
-    """Whole numbers, on which every sum is exact, and labels that nothing explains."""
+    """Integers, on which every sum is exact, and labels that nothing explains."""
     generator = torch.Generator().manual_seed(features)
     x = torch.randint(-5, 6, (points, features), generator=generator).to(dtype)
     return x, torch.randint(0, 2, (points,), generator=generator).to(dtype) * 2 - 1

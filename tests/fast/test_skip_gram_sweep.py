@@ -1,4 +1,4 @@
-"""A sweep over pairs of words: the gradient of the loss at any size, in C as in torch; the draws and their law."""
+"""A sweep over pairs of words: the gradient of the loss at any size, in C as in torch; and what is drawn."""
 
 import math
 import shutil
@@ -27,8 +27,8 @@ WORDS = 11
 def problem(dimensions, dtype=torch.float32, pairs=50):
     generator = torch.Generator().manual_seed(dimensions)
     vectors = [torch.randn(WORDS, dimensions, generator=generator, dtype=torch.float64).to(dtype) for _ in range(2)]
-    law = torch.rand(WORDS, generator=generator)
-    return *vectors, torch.randint(WORDS, (pairs, 2), generator=generator), alias_table(law)
+    distribution = torch.rand(WORDS, generator=generator)
+    return *vectors, torch.randint(WORDS, (pairs, 2), generator=generator), alias_table(distribution)
 
 
 def by_autograd(given, predicted, pairs, table, lr, samples, batch_size, seed):
@@ -153,23 +153,28 @@ def test_without_a_compiler_the_same_is_computed(monkeypatch):
     torch.testing.assert_close(results[0][1], results[1][1], rtol=1e-4, atol=1e-4)
 
 
-@pytest.mark.parametrize("law", [[1.0], [0.75, 0.25], [0.0, 3.0, 0.0, 1e-3, 5.0], [1.0] * 7, [1e30, 1e-30, 1.0]])
-def test_the_slots_of_a_table_add_up_to_the_law(law):
-    law = torch.tensor(law, dtype=torch.float64)
-    keep, other = alias_table(law)
-    mass = keep.clone().index_add_(0, other, WHOLE - keep)  # whole numbers
-    assert int(mass.sum()) == len(law) * WHOLE
-    assert ((mass.double() / (len(law) * WHOLE) - law / law.sum()).abs() <= len(law) / WHOLE).all()
-    assert not mass[law == 0].any()
+@pytest.mark.parametrize(
+    "distribution", [[1.0], [0.75, 0.25], [0.0, 3.0, 0.0, 1e-3, 5.0], [1.0] * 7, [1e30, 1e-30, 1.0]]
+)
+def test_the_slots_of_a_table_add_up_to_the_law(distribution):
+    distribution = torch.tensor(distribution, dtype=torch.float64)
+    keep, other = alias_table(distribution)
+    mass = keep.clone().index_add_(0, other, WHOLE - keep)  # integers
+    assert int(mass.sum()) == len(distribution) * WHOLE
+    assert (
+        (mass.double() / (len(distribution) * WHOLE) - distribution / distribution.sum()).abs()
+        <= len(distribution) / WHOLE
+    ).all()
+    assert not mass[distribution == 0].any()
 
 
 def test_draws_have_the_law_and_do_not_depend_on_how_they_are_cut():
-    law = torch.tensor([0.0, 0.5, 0.2, 0.3], dtype=torch.float64)
-    table, count = alias_table(law), 200_000
+    distribution = torch.tensor([0.0, 0.5, 0.2, 0.3], dtype=torch.float64)
+    table, count = alias_table(distribution), 200_000
     drawn = alias_negatives(table, SEED, 0, (count, 1))[:, 0]
     shares = torch.bincount(drawn, minlength=4) / count
     # Each share has variance at most 1/4n; the draws follow from the seed, six deviations are room enough.
-    assert ((shares - law).abs() <= 6 * 0.5 / count**0.5).all()
+    assert ((shares - distribution).abs() <= 6 * 0.5 / count**0.5).all()
     assert shares[0] == 0
     together = alias_negatives(table, SEED, 0, (6, 4))
     assert torch.equal(together[2:], alias_negatives(table, SEED, 8, (4, 4)))
@@ -177,7 +182,7 @@ def test_draws_have_the_law_and_do_not_depend_on_how_they_are_cut():
 
 
 def test_the_stream_is_that_of_splitmix64():
-    # With 2^31 equal slots a draw is the upper 31 bits; here by whole numbers of any length.
+    # With 2^31 equal slots a draw is the upper 31 bits; here by integers of any length.
     def splitmix(seed, n):
         z = (seed + (n + 1) * 0x9E3779B97F4A7C15) % 2**64
         z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9 % 2**64
@@ -189,7 +194,7 @@ def test_the_stream_is_that_of_splitmix64():
     assert alias_negatives(table, SEED, 0, (40, 1))[:, 0].tolist() == expected
 
 
-@pytest.mark.parametrize("law", [[], [0.0, 0.0], [0.5, -0.1], [float("nan"), 1.0], [[1.0]]])
-def test_what_is_no_law_is_refused(law):
-    with pytest.raises(ValueError, match="law must be a row of probabilities"):
-        alias_table(torch.tensor(law))
+@pytest.mark.parametrize("distribution", [[], [0.0, 0.0], [0.5, -0.1], [float("nan"), 1.0], [[1.0]]])
+def test_what_is_no_law_is_refused(distribution):
+    with pytest.raises(ValueError, match="distribution must be a row of probabilities"):
+        alias_table(torch.tensor(distribution))

@@ -49,7 +49,7 @@ def test_initial_weights_keep_the_size_of_the_signal():
         (lambda: DeepLinear(0, 1), "inputs must be >= 1, got 0"),
         (lambda: DeepLinear(1, 0), "outputs must be >= 1, got 0"),
         (lambda: DeepLinear(1, 1, (2, 0)), "widths must be >= 1, got 0"),
-        (lambda: DeepLinear(1, 1, 8), r"widths must be a tuple of whole numbers such as \(8, 8\), got 8"),
+        (lambda: DeepLinear(1, 1, 8), r"widths must be a tuple of integers such as \(8, 8\), got 8"),
         (lambda: DeepLinear(1, 1, bias=1), "bias must be True or False, got 1"),
     ],
 )

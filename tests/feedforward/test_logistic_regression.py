@@ -226,7 +226,7 @@ def test_bad_choices_are_refused(words, said):
 @pytest.mark.usefixtures("unchecked")
 def test_bad_data_are_refused():
     x, y = problem()
-    with pytest.raises(ValueError, match=r"y must hold a whole number for each of the 300 points, got torch.float64"):
+    with pytest.raises(ValueError, match=r"y must hold an integer for each of the 300 points, got torch.float64"):
         LogisticRegression().fit(x, y.double())
     for wrong in (y.double(), y.bool()):
         with pytest.raises(ValueError, match=r"got torch\..* of shape \(300,\): use y\.long\(\)"):

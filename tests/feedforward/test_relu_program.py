@@ -55,7 +55,7 @@ def test_exact_units_are_those_of_the_forward_pass(inputs, parts):
 def test_sums_of_fractions_are_reduced_and_exact():
     from lemmata.feedforward.relu_program import _combine_rows
 
-    tenth = Fraction(0.1)  # a double, hence a whole number over a power of two
+    tenth = Fraction(0.1)  # a double, hence an integer over a power of two
     rows = [[Fraction(1, 2), tenth], [Fraction(3), Fraction(5, 8)], [Fraction(7), Fraction(9)]]
     weights = [tenth, Fraction(-1, 4), Fraction(0)]
     found = _combine_rows(weights, rows, Fraction(1, 16))

@@ -18,7 +18,7 @@ from lemmata.foundations.probability.claims.gaussian import (
     mean_and_mean_square_maximise_the_likelihood,
     the_image_of_a_gaussian_is_gaussian,
 )
-from lemmata.foundations.probability.gaussian_law import GaussianLaw
+from lemmata.foundations.probability.gaussian_distribution import GaussianDistribution
 from lemmata.judge.draw import Draw
 from lemmata.judge.statistics import cost_class
 
@@ -47,7 +47,7 @@ def test_noise_that_is_not_normal_is_noticed_though_its_covariance_is_right(monk
     token = cost_class.set("instant")
     try:
         assert the_image_of_a_gaussian_is_gaussian(Draw("gaussian.linear_map", 0)).holds
-        monkeypatch.setattr(GaussianLaw, "_normal_sample", uniform)
+        monkeypatch.setattr(GaussianDistribution, "_normal_sample", uniform)
         assert not the_image_of_a_gaussian_is_gaussian(Draw("gaussian.linear_map", 0)).holds
     finally:
         cost_class.reset(token)

@@ -202,9 +202,9 @@ def test_a_data_set_is_a_graph():
     ("given", "message"),
     [
         ({"edges": [[0, 1, 2], [3, 4, 5]]}, r"edges must be pairs of a source and a target, got \[0, 1, 2\]"),
-        ({"edges": torch.ones(2, 3)}, r"edges must be \(2, edges\) whole numbers.* got \(2, 3\) torch.float32"),
+        ({"edges": torch.ones(2, 3)}, r"edges must be \(2, edges\) integers.* got \(2, 3\) torch.float32"),
         ({"edges": torch.ones(3, 2, dtype=torch.int64)}, r"sources above targets, got \(3, 2\)"),
-        ({"edges": torch.ones(2, 2, dtype=torch.bool)}, "whole numbers"),
+        ({"edges": torch.ones(2, 2, dtype=torch.bool)}, "integers"),
         ({"edges": [[0, 5]], "nodes": 3}, "edges must join nodes 0 to 2, got 0 to 5: give nodes=6"),
         ({"edges": [[-1, 0]], "nodes": 3}, "edges must join nodes 0 to 2, got -1 to 0"),
         ({"edges": [[-1, 0]]}, "edges must join nodes 0 to 0, got -1 to 0"),

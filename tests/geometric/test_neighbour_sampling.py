@@ -118,8 +118,8 @@ def test_a_hub_costs_no_more_than_its_fanout():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"nodes": torch.tensor([0, 0])}, r"nodes must be a row of whole numbers, each once, got \[0, 0\]"),
-        ({"nodes": torch.tensor([0.5])}, "nodes must be a row of whole numbers"),
+        ({"nodes": torch.tensor([0, 0])}, r"nodes must be a row of integers, each once, got \[0, 0\]"),
+        ({"nodes": torch.tensor([0.5])}, "nodes must be a row of integers"),
         ({"nodes": torch.tensor([30])}, "nodes must be from 0 to 29, got 30 to 30"),
         ({"nodes": torch.tensor([-1, 2])}, "nodes must be from 0 to 29, got -1 to 2"),
         ({"fanouts": []}, "fanouts must be at least one, got none"),

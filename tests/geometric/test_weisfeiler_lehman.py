@@ -128,9 +128,9 @@ def test_what_networkx_tells_apart_is_told_apart(seed):
 
 
 def test_bad_colours_are_answered(unchecked):
-    with pytest.raises(ValueError, match=r"colours must be \(2,\) whole numbers, got \(3,\)"):
+    with pytest.raises(ValueError, match=r"colours must be \(2,\) integers, got \(3,\)"):
         refine_colours(Graph([[0, 1]]), torch.zeros(3, dtype=torch.int64))
-    with pytest.raises(ValueError, match="whole numbers"):
+    with pytest.raises(ValueError, match="integers"):
         refine_colours(Graph([[0, 1]]), torch.zeros(2))
     with pytest.raises(ValueError, match="rounds must be >= 0"):
         refine_colours(Graph([[0, 1]]), rounds=-1)

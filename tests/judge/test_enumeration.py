@@ -14,13 +14,13 @@ DOMAINS = [
     (Domain.vectors((0, 1, 2), 4), 81, "vectors of 4 entries from (0, 1, 2)"),
     (Domain.subsets(4), 16, "subsets of 4 things"),
     (Domain.permutations(4), 24, "orders of 4 things"),
-    (Domain.range(-2, 5), 7, "whole numbers from -2 to 4"),
+    (Domain.range(-2, 5), 7, "integers from -2 to 4"),
     (Domain.listed("a", "b", 3), 3, "of a, b, 3"),
-    (Domain.signs(2) * Domain.range(0, 3), 12, "combinations of 4 vectors of 2 signs and 3 whole numbers from 0 to 2"),
+    (Domain.signs(2) * Domain.range(0, 3), 12, "combinations of 4 vectors of 2 signs and 3 integers from 0 to 2"),
     (
         Domain.bits(1) * Domain.range(0, 3) * Domain.subsets(2),
         24,
-        "combinations of 2 vectors of 1 bits and 3 whole numbers from 0 to 2 and 4 subsets of 2 things",
+        "combinations of 2 vectors of 1 bits and 3 integers from 0 to 2 and 4 subsets of 2 things",
     ),
 ]
 
@@ -53,7 +53,7 @@ def test_one_exception_breaks_the_rule_and_is_named():
     assert (evidence.holds, evidence.proof, evidence.measured) == (False, False, 15)
     assert evidence.detail == "all 16 vectors of 4 signs; first fails at (1, -1, 1, 1)"
     late = everywhere(Domain.range(0, 10_000), lambda n: n != 9_000, vectorised=True)
-    assert (late.holds, late.detail) == (False, "all 10,000 whole numbers from 0 to 9999; first fails at 9000")
+    assert (late.holds, late.detail) == (False, "all 10,000 integers from 0 to 9999; first fails at 9000")
 
 
 def test_cases_are_counted():

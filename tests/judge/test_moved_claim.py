@@ -62,7 +62,7 @@ def test_whole_numbers_stay_whole():
     probe_claim(whole, 0, 3.0)
     assert seen == [3]
     assert type(seen[0]) is int
-    with pytest.raises(ValueError, match=r"n must be a whole number, got 2\.5"):
+    with pytest.raises(ValueError, match=r"n must be an integer, got 2\.5"):
         probe_claim(whole, 0, 2.5)
 
 

@@ -38,8 +38,8 @@ def test_all_steps_find_all_eigenvalues_and_their_shares():
     values = torch.tensor([-1.0, 0.0, 0.0, 2.0, 5.0], dtype=torch.float64)
     start = torch.ones(1, 5, dtype=torch.float64)
     found = stochastic_spectral_density(lambda x: values * x, start=start, steps=5)
-    assert found.share_below(-0.5) == pytest.approx(0.2)
-    assert found.share_below(1.0) == pytest.approx(0.6)
+    assert found.fraction_below(-0.5) == pytest.approx(0.2)
+    assert found.fraction_below(1.0) == pytest.approx(0.6)
     assert found.mean(torch.exp) == pytest.approx(values.exp().mean().item())
     assert found.weights.sum(-1).tolist() == pytest.approx([1.0])
 
@@ -60,7 +60,7 @@ def test_the_density_is_the_mean_over_all_starts_of_mixtures_of_normal_curves():
     curves = torch.distributions.Normal(nodes, 0.3).log_prob(grid.double()[:, None, None]).exp()  # (points, 2, 2)
     expected = torch.einsum("gps,ps->g", curves, weights) / 2
     torch.testing.assert_close(found.on(grid, width=0.3), expected, rtol=1e-12, atol=1e-15)
-    assert found.share_below(2.0) == pytest.approx((0.25 + 0.4) / 2)  # 2 itself is not below 2
+    assert found.fraction_below(2.0) == pytest.approx((0.25 + 0.4) / 2)  # 2 itself is not below 2
     assert found.mean(torch.square) == pytest.approx((0.25 + 3 + 0.1 + 9.6) / 2)
 
 
@@ -78,7 +78,7 @@ def test_the_distribution_of_a_network_is_estimated_from_random_starts():
     found = stochastic_spectral_density(lambda x: x @ matrix, steps=20, start=start)
     # A share is a mean of 200 starts, each with a deviation of at most sqrt(2 p (1 - p) / n) < 0.1.
     for value in (dense[10].item() - 1e-6, 0.1, 1.0):
-        assert found.share_below(value) == pytest.approx((dense < value).double().mean().item(), abs=0.06)
+        assert found.fraction_below(value) == pytest.approx((dense < value).double().mean().item(), abs=0.06)
 
 
 @pytest.mark.usefixtures("unchecked")

@@ -185,5 +185,5 @@ def test_tokens_are_read_as_well_as_numbers():
     reader = SequenceReader(1, 3, "gru", width=6, hidden=5, vocab_size=11)
     assert reader(TEXT).shape == (3, 3)
     assert reader(TEXT[:1, :1]).shape == (1, 3)
-    with pytest.raises(TypeError, match="x must hold tokens as whole numbers"):
+    with pytest.raises(TypeError, match="x must hold tokens as integers"):
         reader(TEXT.double())

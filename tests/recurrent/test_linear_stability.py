@@ -19,7 +19,7 @@ def double(rows):
 
 
 def similar(*blocks):
-    """Blocks of four rows together, in a basis of whole numbers, without rounding."""
+    """Blocks of four rows together, in a basis of integers, without rounding."""
     inverse = torch.linalg.inv(TURN).round()
     assert torch.equal(inverse @ TURN, torch.eye(4).double())
     assert bool(TURN.tril(-1).any() and TURN.triu(1).any())

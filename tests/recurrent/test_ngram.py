@@ -73,7 +73,7 @@ def test_bad_input_names_the_fix():
 
 @pytest.mark.usefixtures("unchecked")
 def test_tokens_are_whole_numbers_in_one_row():
-    with pytest.raises(TypeError, match=r"tokens must hold tokens as whole numbers, got torch\.float32"):
+    with pytest.raises(TypeError, match=r"tokens must hold tokens as integers, got torch\.float32"):
         NGram(2, 4).fit(TEXT.float())
     with pytest.raises(ValueError, match=r"one axis, not empty, got shape \(2, 100\)"):
         NGram(2, 4).fit(TEXT.reshape(2, 100))

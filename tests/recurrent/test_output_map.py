@@ -100,7 +100,7 @@ BAD = [
     (lambda: Tagger(Elman(2, 3), 2, vocab_size=0), ValueError, "vocab_size must be >= 1, got 0"),
     (lambda: Autoregressor(both_ways(), 4), ValueError, "layer must not look ahead"),
     (lambda: Autoregressor(Stacked(both_ways(), Elman(6, 2)), 4), ValueError, "layer must not look ahead"),
-    (lambda: model()(TEXT.float()), TypeError, "x must hold tokens as whole numbers, got torch.float32"),
+    (lambda: model()(TEXT.float()), TypeError, "x must hold tokens as integers, got torch.float32"),
     (lambda: model()(TEXT + 1), ValueError, "x must hold tokens from 0 to 3, got 1 to 4"),
     (lambda: model().loss(TEXT[:, :1]), ValueError, r"with at least 2 steps, got shape \(2, 1\)"),
     (lambda: model().loss(TEXT[0]), ValueError, r"x must be \(batch, time\)"),

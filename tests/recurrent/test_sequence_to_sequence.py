@@ -192,9 +192,7 @@ def test_the_loss_takes_short_whole_numbers():
 @pytest.mark.usefixtures("unchecked")
 def test_bad_tokens_name_the_fix():
     model = made()
-    with pytest.raises(
-        TypeError, match=r"source must hold tokens as whole numbers, got torch.float32: use source.long\(\)"
-    ):
+    with pytest.raises(TypeError, match=r"source must hold tokens as integers, got torch.float32: use source.long\(\)"):
         model(source().float(), TARGET)
     with pytest.raises(ValueError, match=r"target must be a \(batch, tokens\) tensor, got shape \(4,\)"):
         model(source(), TARGET[0])

@@ -1,4 +1,4 @@
-"""A proof in double precision of where eigenvalues lie, against the same in whole numbers."""
+"""A proof in double precision of where eigenvalues lie, against the same in integers."""
 
 import pytest
 import torch

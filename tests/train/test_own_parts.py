@@ -72,7 +72,7 @@ def test_a_loss_of_torch_with_weights_of_its_own_is_used_as_it_is():
             {"data": (X, Y), "loss": functional.cross_entropy},
             r"y holds real numbers .*: use y\.long",
         ),
-        ({"data": (X, C), "loss": functional.mse_loss}, r"but y holds whole numbers .* int64\): use y\.float"),
+        ({"data": (X, C), "loss": functional.mse_loss}, r"but y holds integers .* int64\): use y\.float"),
         ({"data": (X, X), "loss": nn.MSELoss()}, r"shape \(10, 1\) and y \(10, 3\): torch would compare each"),
         ({"data": (X, X[:, :2, None]), "loss": nn.BCELoss()}, r"cannot compare the output, \(10, 1\) float32, with y"),
         ({"data": (X[:, :2], Y[:, None])}, r"the model cannot take x of shape \(10, 2\) float32: mat1 and mat2 shap"),

@@ -208,7 +208,7 @@ def test_a_prompt_in_few_bits_is_read_and_nothing_overflows(dtype, unchecked):
 
 
 def test_a_prompt_must_hold_tokens(unchecked):
-    with pytest.raises(TypeError, match="prompt must hold tokens as whole numbers"):
+    with pytest.raises(TypeError, match="prompt must hold tokens as integers"):
         generate(model(), PROMPT.float(), 3)
     with pytest.raises(ValueError, match="prompt must hold tokens from 0 to 19, got"):
         generate(model(), PROMPT + 20, 3)

@@ -17,7 +17,12 @@ from lemmata.transformers.preferences import (
     answer_log_likelihood,
     preference_loss,
 )
-from lemmata.transformers.recipes_preferences import PreferenceConfig, avoid_a_letter
+from lemmata.transformers.recipes_preferences import (
+    PreferenceConfig,
+    RewardConfig,
+    avoid_a_letter,
+    judge_answers,
+)
 
 SIZES = {"vocab_size": 9, "width": 16, "depth": 1, "heads": 2, "max_length": 12}
 
@@ -113,6 +118,18 @@ def test_a_letter_is_avoided(tmp_path):
     assert run.scores["accuracy"] > experiment.notes["baselines"]["the reference's likelihood"]
     words = experiment.write(run.model).split()
     assert float(words[0]) < 0.7 * float(words[7].rstrip(";"))
+
+
+def test_answers_without_a_letter_are_liked():
+    """A short training: rewards explain preferences better than likelihood, and answers are shown in their order."""
+    _, options = usual_settings(judge_answers, "reward_model")
+    config = RewardConfig(comparisons=600, reading=20)
+    experiment = judge_answers(config=config, options=replace(options, epochs=4, device="cpu"))
+    run = run_experiment(experiment)
+    assert run.scores["accuracy"] > experiment.notes["baselines"]["the reference's likelihood"] + 0.03
+    rewards = [float(line.split()[0]) for line in experiment.write(run.model).splitlines()]
+    assert rewards == sorted(rewards, reverse=True)
+    assert rewards[0] > rewards[-1]
 
 
 @pytest.mark.usefixtures("unchecked")

@@ -149,7 +149,7 @@ def test_data_are_extended_in_order():
         (lambda: Shift(-1), "pixels must be >= 0, got -1"),
         (lambda: Crop(9)(torch.rand(2, 8, 8)), "size must be at most that of the padded pictures, got 9"),
         (lambda: Rotate(200), "degrees must be >= 0 and <= 180, got 200"),
-        (lambda: Noise(-1), "deviation must be >= 0, got -1"),
+        (lambda: Noise(-1), "sigma must be >= 0, got -1"),
         (lambda: Cutout(0), "size must be >= 1, got 0"),
         (lambda: Flip()(torch.rand(8, 8)), "x must hold floating-point pictures, (batch, height, width) or"),
         (lambda: Flip()(torch.ones(2, 8, 8).byte()), "got torch.uint8 of shape (2, 8, 8): use x.float() / 255"),

@@ -154,7 +154,7 @@ class NormalizedLinear(nn.Linear):
 
 
 class Counted(nn.Linear):
-    """With whole numbers among its parameters."""
+    """With integers among its parameters."""
 
     def __init__(self):
         super().__init__(3, 3)

@@ -125,7 +125,7 @@ class Recurrent(nn.Module):
 
 
 class Largest(nn.Module):
-    """Whole numbers have no variance to be kept."""
+    """Integers have no variance to be kept."""
 
     def forward(self, x):
         return x.argmax(1)

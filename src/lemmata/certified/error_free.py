@@ -60,7 +60,7 @@ def grain(*tensors: Float[Tensor, "*shape"]) -> float:
         mantissa, exponent = torch.frexp(values[values != 0].detach().double())
         whole = torch.ldexp(mantissa, torch.tensor(DIGITS, device=values.device)).long()
         if len(whole):
-            # The lowest bit of a whole number is what it shares with its negative.
+            # The lowest bit of an integer is what it shares with its negative.
             lowest = torch.frexp((whole & -whole).double()).exponent - 1
             found = int((exponent - DIGITS + lowest).min())
             least = found if least is None else min(least, found)

@@ -14,13 +14,13 @@ __all__ = ["exact_rank"]
 
 @system("exact_rank", title="Rank without rounding", kind="function")
 def exact_rank(matrix: Shaped[Tensor, "rows columns"]) -> int:
-    r"""The rank of a matrix exactly as it is stored, by elimination in whole numbers.
+    r"""The rank of a matrix exactly as it is stored, by elimination in integers.
 
     $$ \mathrm{rank}(AB) \le \min\{\mathrm{rank}\,A, \mathrm{rank}\,B\}, \qquad \mathrm{rank}\,A \le \min\{m, n\} $$
 
     No tolerance decides what counts as zero. A matrix that was rounded when it was stored has the rank of what is
     stored: $(0.1, 0.2, 0.3)$ and $(1, 2, 3)$ are independent in binary. Meant for small matrices: it costs $O(n^3)$
-    operations on whole numbers that grow.
+    operations on integers that grow.
 
     Shapes:
         matrix: (rows, columns), floating point or integer
@@ -47,7 +47,7 @@ def exact_rank(matrix: Shaped[Tensor, "rows columns"]) -> int:
 
 
 def whole_rows(matrix: Tensor) -> list[list[int]]:
-    """The rows of a matrix as whole numbers: all entries times one common denominator."""
+    """The rows of a matrix as integers: all entries times one common denominator."""
     if isinstance(matrix, Tensor) and matrix.ndim != 2:
         raise ValueError(f"matrix must be a (rows, columns) tensor, got shape {tuple(matrix.shape)}")
     if isinstance(matrix, Tensor) and matrix.is_complex():

@@ -21,7 +21,7 @@ def positive_or_cancelling(
 ) -> tuple[list[Fraction] | None, list[Fraction] | None]:
     r"""The vector $w$ and None, or None and the multipliers $\lambda$.
 
-    The dual simplex method on $\sum_i\lambda_i(z_i, 1) = (0, 1)$, $\lambda \ge 0$, in whole numbers. A basis of rows
+    The dual simplex method on $\sum_i\lambda_i(z_i, 1) = (0, 1)$, $\lambda \ge 0$, in integers. A basis of rows
     has one solution of the equations. If a multiplier in it is negative, the row of the inverse that gives it has
     product 1 with its own $(z_i, 1)$ and 0 with the others of the basis; where it is not negative with any row at all,
     it is $(w, t)$ with $t < 0$ and $z_i^\top w \ge -t$. Otherwise rows are exchanged, the least candidate in one order
@@ -53,7 +53,7 @@ def positive_or_cancelling(
 class _Basis:
     """The chosen columns, one for each equation (None: no column yet), with their inverse times the determinant.
 
-    Everything stays a whole number: each division below leaves no remainder (Edmonds, Bareiss).
+    Everything stays an integer: each division below leaves no remainder (Edmonds, Bareiss).
     """
 
     def __init__(self, columns: list[list[int]], order: list[int]) -> None:
@@ -112,7 +112,7 @@ class _Basis:
 
 
 def _power_of_two(column: Iterable[Fraction]) -> Fraction:
-    """About as large as the largest entry, so that features of any size give whole numbers of few digits."""
+    """About as large as the largest entry, so that features of any size give integers of few digits."""
     largest = max(map(abs, column))
     exponent = largest.numerator.bit_length() - largest.denominator.bit_length()
     return Fraction(2) ** exponent if largest else Fraction(1)

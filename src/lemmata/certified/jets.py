@@ -203,5 +203,5 @@ def exactly(value: Any) -> Interval:
     # A number of Python is double, of which torch would make single precision.
     found = given.double() if isinstance(value, Tensor) else torch.as_tensor(value, dtype=torch.float64)
     if not given.is_floating_point() and bool((found.abs() >= LARGEST_WHOLE).any()):
-        raise NotImplementedError("whole numbers that double precision does not hold")
+        raise NotImplementedError("integers that double precision does not hold")
     return Interval(found[..., None])

@@ -167,7 +167,7 @@ class DenseAssociativeMemory(SeparationMemory):
     $$ E(x) = -\sum_\mu (\xi_\mu^\top x)^k $$
 
     `order` $k = 2$ is the classical Hopfield network with Hebb's rule, step for step. Even orders also remember the
-    mirror images of the patterns, odd ones do not. Overlaps and their powers are whole numbers, and every sum of them
+    mirror images of the patterns, odd ones do not. Overlaps and their powers are integers, and every sum of them
     is exact, ties included, while $s\,(n + 2)^k \le 2^{53}$ for $s$ patterns of $n$ units; beyond that rounding may
     decide between states whose energies are that close.
 
@@ -199,7 +199,7 @@ class DenseAssociativeMemory(SeparationMemory):
 
 
 def _integer_power(base: Tensor, exponent: int) -> Tensor:
-    """By products alone, which are exact on whole numbers; `pow` promises its last bit on no device."""
+    """By products alone, which are exact on integers; `pow` promises its last bit on no device."""
     if exponent < 4:
         return base if exponent == 1 else base * base if exponent == 2 else base * base * base
     half = _integer_power(base, exponent // 2)

@@ -47,7 +47,7 @@ class Recall:
         if len(patterns) == 0:
             memory = torch.full((len(states),), -1, device=states.device)
             return cls(states, memory=memory, overlap=states.new_full((len(states),), torch.nan), **facts)
-        # The products are whole numbers and must be exact, so that 1 and -1 mean every bit: half precision cannot count
+        # The products are integers and must be exact, so that 1 and -1 mean every bit: half precision cannot count
         # to a thousand, and float32 not beyond 2^24.
         wide = whole_number_dtype(states.dtype, states.shape[1])
         overlaps = states.to(wide) @ patterns.to(wide).T / states.shape[1]  # (batch, patterns)
@@ -56,7 +56,7 @@ class Recall:
 
     @property
     def exact(self) -> Bool[Tensor, " batch"]:
-        """The state is a stored pattern, bit for bit: its overlap, a whole number over the units, is no other."""
+        """The state is a stored pattern, bit for bit: its overlap, an integer over the units, is no other."""
         return self.overlap == 1
 
     @property
@@ -83,7 +83,7 @@ class HopfieldNetwork(nn.Module):
        x_i \leftarrow \mathrm{sgn}\Big(\sum_j w_{ij} x_j - b_i\Big), \qquad \mathrm{sgn}(0) = +1 $$
 
     Each update lowers the energy $H$ or keeps it, so asynchronous recall ends in a fixed point: a memory if load and
-    noise are small. The couplings are kept as $n W$, which Hebb's rule makes whole numbers: fields and ties are then
+    noise are small. The couplings are kept as $n W$, which Hebb's rule makes integers: fields and ties are then
     exact without a bias, and recall is the same bit for bit in whatever order a matrix product adds. Sums go up to
     patterns times units; above $2^{24}$ in float32 they are computed in double. Couplings of the pseudo-inverse rule,
     and your own, are what they are in floating point: there rounding may decide a tie.
@@ -271,7 +271,7 @@ class HopfieldNetwork(nn.Module):
 
     @property
     def _sum_dtype(self) -> torch.dtype:
-        """The dtype of sums over all units, in which Hebb's whole numbers are exact."""
+        """The dtype of sums over all units, in which Hebb's integers are exact."""
         return whole_number_dtype(self.couplings.dtype, len(self.patterns) * self.units)
 
     def _checked_states(self, name: str, states: Tensor) -> Tensor:
@@ -289,7 +289,7 @@ class HopfieldNetwork(nn.Module):
 
 
 def whole_number_dtype(dtype: torch.dtype, most: int) -> torch.dtype:
-    """The dtype in which to add up whole numbers that reach so far: at least float32, double where that is not exact.
+    """The dtype in which to add up integers that reach so far: at least float32, double where that is not exact.
 
     >>> whole_number_dtype(torch.bfloat16, 2**24), whole_number_dtype(torch.float32, 2**24 + 1)
     (torch.float32, torch.float64)

@@ -103,6 +103,6 @@ class OneVersusRest:
     def _class_signs(self, x: Tensor, y: Tensor) -> Tensor:
         """A row of -1 and +1 for each perceptron."""
         if y.shape != (len(x),) or y.is_floating_point() or not ((y >= 0) & (y < self.classes)).all():
-            raise ValueError(f"y must be a whole number from 0 to {self.classes - 1} for each of the {len(x)} points")
+            raise ValueError(f"y must be an integer from 0 to {self.classes - 1} for each of the {len(x)} points")
         mine = torch.arange(1 if self.classes == 2 else 0, self.classes, device=y.device)
         return torch.where(y == mine[:, None], 1.0, -1.0).to(x)  # (units, points)

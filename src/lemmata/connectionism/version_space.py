@@ -1,7 +1,7 @@
 r"""The version space: all linear threshold units that classify a data set correctly, and what fraction of all they are.
 
 For data in the plane the cone of units is known exactly, as the stored numbers are: it is the dual of the cone spanned
-by the signed points $z_i = y_i(x_i, 1)$, whose edges are found in whole numbers, and its own edges are
+by the signed points $z_i = y_i(x_i, 1)$, whose edges are found in integers, and its own edges are
 $z_k \times z_{k+1}$ for neighbours. Only the angles between them are rounded. On the unit sphere it is a polygon, which
 the diagonals from one corner cut into triangles, and a triangle with corners $a, b, c$ has the area
 
@@ -113,7 +113,7 @@ class VersionSpace:
         if len(ring) < 3:
             first, last = ring[0], ring[-1]
             shared = _integer_dot(first, last)
-            # Both times two to the same power, so that the root of a whole number keeps its digits.
+            # Both times two to the same power, so that the root of an integer keeps its digits.
             bits = 2 * max(value.bit_length() for value in (*first, *last)) + 64
             across = math.isqrt((_integer_dot(first, first) * _integer_dot(last, last) - shared**2) << 2 * bits)
             return _integer_angle(across, -(shared << bits)) / (2 * math.pi) or SMALLEST
@@ -137,7 +137,7 @@ class VersionSpace:
         return separate(self.x, self.y, bias=self.bias)
 
     def _cone_ring(self) -> list[list[int]] | None:
-        """Whole numbers along the edges of the cone that the signed points span, in order; None if there is no unit."""
+        """Integers along the edges of the cone that the signed points span, in order; None if there is no unit."""
         if self.x.shape[1] + self.bias not in (2, 3):
             raise ValueError(
                 f"x must have {'1 or 2' if self.bias else '2 or 3'} features to measure the version space, "
@@ -208,7 +208,7 @@ def _polygon_area(corners: list[list[int]]) -> float:
 
 
 def _integer_angle(y: int, x: int) -> float:
-    """atan2 of whole numbers of any size."""
+    """atan2 of integers of any size."""
     unit = 1 << max(y.bit_length(), x.bit_length())
     return math.atan2(y / unit, x / unit)
 

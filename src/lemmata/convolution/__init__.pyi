@@ -42,7 +42,7 @@ from lemmata.convolution.sizes import transposed_output_size as transposed_outpu
 from lemmata.convolution.skip_gram import SkipGram as SkipGram
 from lemmata.convolution.skip_gram import cooccurring_pairs as cooccurring_pairs
 from lemmata.convolution.skip_gram import thinned as thinned
-from lemmata.convolution.skip_gram import unigram_law as unigram_law
+from lemmata.convolution.skip_gram import unigram_distribution as unigram_distribution
 from lemmata.convolution.temporal_convolution import CausalConv1d as CausalConv1d
 from lemmata.convolution.temporal_convolution import TCN as TCN
 from lemmata.convolution.temporal_convolution import TCNConfig as TCNConfig
@@ -115,5 +115,5 @@ __all__ = [
     "thinned",
     "toeplitz_matrix",
     "transposed_output_size",
-    "unigram_law",
+    "unigram_distribution",
 ]

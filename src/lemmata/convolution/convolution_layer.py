@@ -44,7 +44,7 @@ def conv_nd(
     its kernels (up to three dimensions), `fft` multiplies spectra, and `auto` takes torch's kernels or
     spectra, whichever is expected to be quicker, the same on every machine. `measured` tries both at the first use of
     its sizes and keeps to the quicker: the last bits may then differ from run to run. Spectra err by
-    roundings of the largest value of a block, and carry its infinities and NaN to all of it. Whole numbers are exact
+    roundings of the largest value of a block, and carry its infinities and NaN to all of it. Integers are exact
     where sums fit their dtype; they know `definition` and `im2col`.
 
     Shapes:

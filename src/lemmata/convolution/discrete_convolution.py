@@ -22,7 +22,7 @@ def convolve(f: Num[Tensor, "*n"], h: Num[Tensor, "*m"], method: str = "auto") -
     Claims: conv.discrete, conv.multidim, conv.commutative, conv.associative, conv.shift_equivariant,
         conv.fourier_theorem, conv.characterisation, conv.symmetric_kernel, conv.definition, conv.integral_operator,
         conv.fourier.dirac
-    Differs: `method` is that of `conv_nd`; whole numbers give whole numbers, without rounding
+    Differs: `method` is that of `conv_nd`; integers give integers, without rounding
         where sums fit their dtype: use .long() for bytes.
 
     >>> convolve(torch.tensor([1, 2, 3]), torch.tensor([1, 10]))

@@ -14,7 +14,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from lemmata import validate
-from lemmata.convolution.skip_gram import SkipGram, cooccurring_pairs, thinned, unigram_law
+from lemmata.convolution.skip_gram import SkipGram, cooccurring_pairs, thinned, unigram_distribution
 from lemmata.convolution.text_cnn import TextCNN, TextCNNConfig
 from lemmata.data.examples import Examples
 from lemmata.data.registry import load
@@ -159,11 +159,11 @@ def _token_rows(vocabulary: Vocabulary, texts: Sequence[str], length: int) -> In
 def _word_vectors(x: Int[Tensor, "texts length"], size: int, dimensions: int) -> Float[Tensor, "size dimensions"]:
     """Vectors of variance 1 by a skip-gram model of the texts one after another."""
     tokens = x[x > 0]
-    model, law = SkipGram(size, dimensions), alias_table(unigram_law(tokens, size))
+    model, distribution = SkipGram(size, dimensions), alias_table(unigram_distribution(tokens, size))
     passes = min(PASSES, max(1, READ // len(tokens)))
     for number in range(passes):
         pairs = cooccurring_pairs(thinned(tokens, size))
-        model.sweep(pairs[torch.randperm(len(pairs))], law, lr=0.025 * (1 - number / passes))
+        model.sweep(pairs[torch.randperm(len(pairs))], distribution, lr=0.025 * (1 - number / passes))
     vectors = model.given.weight.detach()
     vectors = vectors - vectors.mean(0)
     return vectors / vectors.std()

@@ -15,7 +15,7 @@ from torch.nn import functional
 
 from lemmata import validate
 from lemmata.convolution.glove import GloVe
-from lemmata.convolution.skip_gram import SkipGram, cooccurring_pairs, thinned, unigram_law
+from lemmata.convolution.skip_gram import SkipGram, cooccurring_pairs, thinned, unigram_distribution
 from lemmata.data.examples import Examples
 from lemmata.data.registry import load
 from lemmata.data.text import SPECIAL, Vocabulary
@@ -32,7 +32,8 @@ __all__ = ["SkipGramConfig", "learn_word_vectors"]
 
 HOW = (
     "Pairs of words that stand near each other in held-out text, against the same first word with one drawn from the "
-    "law of the negatives; equal scores count half. The counts are those of the training pairs, divided by that law."
+    "distribution of the negatives; equal scores count half. The counts are those of the training pairs, divided by "
+    "that distribution."
 )
 NEIGHBOURS = 6
 # Words that a reader would put together; those that a text lacks are left out of the picture.
@@ -85,14 +86,14 @@ def learn_word_vectors(
     """Vectors for the words of three plays, or of verses: words in the same company become neighbours."""
     vocabulary, tokens, held_out = frequent_words(data, config.min_freq)
     size = len(vocabulary)
-    law = unigram_law(tokens, size)
+    distribution = unigram_distribution(tokens, size)
     # What is learnt from and looked at follows from the text alone: another seed draws other vectors and negatives.
     generator = torch.Generator().manual_seed(0)
     pairs, unseen = (
         cooccurring_pairs(thinned(text, size, config.threshold, generator), config.window)
         for text in (tokens, held_out)
     )
-    drawn = torch.multinomial(law, len(unseen), replacement=True, generator=generator)
+    drawn = torch.multinomial(distribution, len(unseen), replacement=True, generator=generator)
     test = Examples(x=unseen, drawn=drawn)
     arguments: dict[str, Any] = {"vocab_size": size, "dimensions": config.dimensions}
     with seeded(options.seed):
@@ -102,13 +103,13 @@ def learn_word_vectors(
         return neighbours(system, vocabulary, [word for word in TOLD[data] if word in vocabulary.numbers])
 
     def sample(system: SkipGram, count: int, generator: torch.Generator, prompt: str = "") -> str:
-        drawn = torch.multinomial(law, min(count, size), generator=generator).tolist()
+        drawn = torch.multinomial(distribution, min(count, size), generator=generator).tolist()
         return neighbours(system, vocabulary, prompt.lower().split() or [vocabulary.tokens[k] for k in drawn])
 
-    baselines = {"counts of the pairs": ranked(_by_counts(pairs, law), test), "guessing": 0.5}
+    baselines = {"counts of the pairs": ranked(_by_counts(pairs, distribution), test), "guessing": 0.5}
     return Experiment(
         system, arguments, Examples(x=pairs), test, options, metric="accuracy", largest=True,
-        learner=PairLearner(system, alias_table(law), options, config.samples),
+        learner=PairLearner(system, alias_table(distribution), options, config.samples),
         picture=lambda system: picture(system, vocabulary, GROUPS[data]), sample=sample, write=write,
         notes={"baselines": baselines, "how": HOW},
     )  # fmt: skip
@@ -117,14 +118,14 @@ def learn_word_vectors(
 class PairLearner:
     """Each batch of pairs is one step of stochastic gradient descent, without autograd."""
 
-    def __init__(self, system: SkipGram, law: AliasTable, options: Options, samples: int) -> None:
-        self.system, self.law, self.options, self.samples = system, law, options, samples
+    def __init__(self, system: SkipGram, distribution: AliasTable, options: Options, samples: int) -> None:
+        self.system, self.distribution, self.options, self.samples = system, distribution, options, samples
 
     def step(self, batch: Examples, progress: float) -> dict[str, float]:
         # The last step of a linear fall would have no length, which no step may have.
         lr = max(self.options.lr * lr_factor(progress, 1, self.options.schedule), 1e-12)
-        self.law = AliasTable(*(part.to(batch.x.device) for part in self.law))
-        return {"loss": self.system.sweep(batch.x, self.law, lr, self.samples, len(batch)), "lr": lr}
+        self.distribution = AliasTable(*(part.to(batch.x.device) for part in self.distribution))
+        return {"loss": self.system.sweep(batch.x, self.distribution, lr, self.samples, len(batch)), "lr": lr}
 
     def evaluate(self, examples: Examples) -> dict[str, float]:
         with torch.no_grad():
@@ -148,12 +149,12 @@ def ranked(scores: Callable[[Tensor, Tensor], Tensor], examples: Examples) -> fl
 
 
 def _by_counts(
-    pairs: Int[Tensor, "pairs 2"], law: Float[Tensor, "size"]
+    pairs: Int[Tensor, "pairs 2"], distribution: Float[Tensor, "size"]
 ) -> Callable[[Tensor, Tensor], Float[Tensor, "examples"]]:
     """Scores of pairs by how often they met, against how often the second word is drawn."""
-    size = len(law)
+    size = len(distribution)
     counts = torch.bincount(pairs[:, 0] * size + pairs[:, 1], minlength=size * size).view(size, size)
-    return lambda words, contexts: counts[words, contexts] / law[contexts]
+    return lambda words, contexts: counts[words, contexts] / distribution[contexts]
 
 
 def neighbours(system: SkipGram | GloVe, vocabulary: Vocabulary, words: Sequence[str]) -> str:

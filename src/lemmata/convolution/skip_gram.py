@@ -9,7 +9,7 @@ from lemmata import validate
 from lemmata.fast.skip_gram_sweep import AliasTable, alias_table, sweep_pairs
 from lemmata.marks import system
 
-__all__ = ["SkipGram", "cooccurring_pairs", "thinned", "unigram_law"]
+__all__ = ["SkipGram", "cooccurring_pairs", "thinned", "unigram_distribution"]
 
 
 @system(
@@ -26,9 +26,9 @@ class SkipGram(nn.Module):
        - \beta\, \mathbb E_{\nu \sim D} \ln\sigma(-x_w^\top y_\nu) $$
 
     `loss` is the first model's negative log-likelihood, whose sum runs over the whole vocabulary;
-    `negative_sampling_loss` replaces it by a few words drawn from a law $D$, and `sweep` is a pass of stochastic
-    gradient descent on it without autograd, at the speed of C. Initially the $x_w$ are small and the $y_\mu$ zero, as
-    in word2vec.
+    `negative_sampling_loss` replaces it by a few words drawn from a distribution $D$, and `sweep` is a pass of
+    stochastic gradient descent on it without autograd, at the speed of C. Initially the $x_w$ are small and the
+    $y_\mu$ zero, as in word2vec.
 
     Shapes:
         words: (...)    returns: scores (..., vocab_size)
@@ -106,7 +106,7 @@ class SkipGram(nn.Module):
     def sweep(
         self,
         pairs: Int[Tensor, "pairs 2"],
-        law: Float[Tensor, "vocab"] | AliasTable,
+        distribution: Float[Tensor, "vocab"] | AliasTable,
         lr: float = 0.025,
         samples: int = 5,
         batch_size: int = 256,
@@ -115,7 +115,7 @@ class SkipGram(nn.Module):
         """One pass of stochastic gradient descent over pairs in their order; the mean loss of a pair on the way.
 
         A step is `lr` times the gradient of the losses summed over a batch, with `samples` negatives for each pair. A
-        law that serves for many passes is prepared once: `alias_table(law)`.
+        distribution that serves for many passes is prepared once: `alias_table(distribution)`.
         """
         if validate.tensor("pairs", pairs).ndim != 2 or pairs.shape[1] != 2 or not len(pairs):
             raise ValueError(f"pairs must be (pairs, 2) with at least one pair, got shape {tuple(pairs.shape)}")
@@ -123,11 +123,11 @@ class SkipGram(nn.Module):
         validate.positive("lr", lr)
         validate.count("samples", samples)
         validate.count("batch_size", batch_size)
-        table = law if isinstance(law, AliasTable) else alias_table(law)
+        table = distribution if isinstance(distribution, AliasTable) else alias_table(distribution)
         if len(table.keep) != self.vocab_size:
-            raise ValueError(f"law must be over {self.vocab_size} words, got {len(table.keep)}")
+            raise ValueError(f"distribution must be over {self.vocab_size} words, got {len(table.keep)}")
         weights = self.given.weight.detach(), self.predicted.weight.detach()
-        for name, values in (("pairs", pairs), ("law", table.keep)):
+        for name, values in (("pairs", pairs), ("distribution", table.keep)):
             if values.device != weights[0].device:
                 where = f"{weights[0].device}, where the vectors are, got {values.device}"
                 raise ValueError(f"{name} must be on {where}: use {name}.to({str(weights[0].device)!r})")
@@ -164,12 +164,12 @@ def cooccurring_pairs(tokens: Int[Tensor, "time"], window: int = 5) -> Int[Tenso
     return torch.cat([ahead, ahead.flip(1)])
 
 
-def unigram_law(tokens: Int[Tensor, "*shape"], vocab_size: int, power: float = 0.75) -> Float[Tensor, "vocab"]:
-    """The law from which negatives are drawn: the words' frequencies to a power, 1 for the unigram law itself.
+def unigram_distribution(tokens: Int[Tensor, "*shape"], vocab_size: int, power: float = 0.75) -> Float[Tensor, "vocab"]:
+    """The distribution of negatives: the words' frequencies to a power, 1 for the unigram distribution itself.
 
-    Draw from it with `torch.multinomial(law, count, replacement=True)`.
+    Draw from it with `torch.multinomial(distribution, count, replacement=True)`.
 
-    >>> unigram_law(torch.tensor([0, 0, 0, 1]), vocab_size=3, power=1.0)
+    >>> unigram_distribution(torch.tensor([0, 0, 0, 1]), vocab_size=3, power=1.0)
     tensor([0.7500, 0.2500, 0.0000])
     """
     validate.tokens("tokens", tokens, validate.count("vocab_size", vocab_size))
@@ -194,7 +194,7 @@ def thinned(
     validate.number("threshold", threshold, above=0)
     if validate.tensor("tokens", tokens).ndim != 1:
         raise ValueError(f"tokens must be one row of words, got shape {tuple(tokens.shape)}")
-    frequency = unigram_law(tokens, vocab_size, power=1.0)[tokens].double()
+    frequency = unigram_distribution(tokens, vocab_size, power=1.0)[tokens].double()
     source = "cpu" if generator is None else generator.device
     kept = (threshold / frequency).sqrt() + threshold / frequency
     return tokens[

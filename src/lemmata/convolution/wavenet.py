@@ -91,7 +91,7 @@ class WaveNet(nn.Module):
     still see: a new sample costs one step through the layers, whatever the receptive field; a step of many is C.
 
     Shapes:
-        x: (batch, time) whole numbers below `levels`    returns: logits (batch, time, levels) for x itself
+        x: (batch, time) integers below `levels`    returns: logits (batch, time, levels) for x itself
 
     Claims: conv.wavenet
     Source: A. van den Oord et al., WaveNet: a generative model for raw audio (2016); the queues: T. Le Paine et al.,

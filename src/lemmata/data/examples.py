@@ -91,7 +91,7 @@ class Examples:
         return iter(self.columns.values())
 
     def to(self, *place: Any, **options: Any) -> "Examples":
-        """On a device or in a dtype; whole numbers (labels, tokens) change their device only."""
+        """On a device or in a dtype; integers (labels, tokens) change their device only."""
         return self._map_columns(lambda column: moved(column, *place, **options))
 
     def pin_memory(self) -> "Examples":
@@ -128,7 +128,7 @@ default_collate_fn_map[Example] = _collate_examples
 
 
 def moved(tensor: Tensor, *place: Any, **options: Any) -> Tensor:
-    """`tensor.to(...)`, which never turns whole numbers into others: 2049 does not survive a visit to float16."""
+    """`tensor.to(...)`, which never turns integers into others: 2049 does not survive a visit to float16."""
     if tensor.is_floating_point():
         return tensor.to(*place, **options)
     device = torch.empty(0, device=tensor.device).to(*place, **options).device

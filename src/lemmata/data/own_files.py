@@ -19,7 +19,7 @@ from lemmata.data.tables import Table, has_decimal_comma, read_table
 
 __all__ = ["FileChoices", "load_file"]
 
-FEW = 20  # different whole numbers that are taken for classes
+FEW = 20  # different integers that are taken for classes
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class FileChoices:
     exclude: tuple[str, ...] = ()
     """Columns of a table to be left out."""
     task: Literal["auto", "classification", "regression"] = "auto"
-    """auto: classification for names and for few different whole numbers, else regression."""
+    """auto: classification for names and for few different integers, else regression."""
     test_fraction: float = 0.2
     """Fraction of the examples kept for the test."""
     image_size: int | None = None

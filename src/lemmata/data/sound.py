@@ -41,7 +41,7 @@ def mu_law_inverse(code: Int[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
     tensor([-1.,  1.])
     """
     if code.is_floating_point() or (code.numel() and (code.min() < 0 or code.max() > MU)):
-        raise ValueError("code must hold whole numbers from 0 to 255")
+        raise ValueError("code must hold integers from 0 to 255")
     level = (2 * code.float() - MU) / MU
     return level.sign() * (level.abs() * math.log1p(MU)).expm1() / MU
 

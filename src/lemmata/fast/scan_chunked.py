@@ -87,7 +87,7 @@ def backward(a: Tensor, z: Tensor, z0: Tensor | None, grad: Tensor, reverse: boo
 
 
 def _fill_chunks(a: Tensor, b: Tensor, start: Tensor, out: Tensor, length: int, reverse: bool) -> Tensor:
-    """Fill `out` for a whole number of chunks and return the last state."""
+    """Fill `out` for complete chunks and return the last state."""
     a, b, z = (x.unflatten(1, (-1, length)) for x in (a, b, out))
     order = range(length)[::-1] if reverse else range(length)
     states, product = b[:, :, order[0]].clone(), a[:, :, order[0]].clone()

@@ -28,19 +28,19 @@ __all__ = [
     "sweep_pairs_in_torch",
 ]
 
-WHOLE = 1 << 32  # a slot's share of the law
+WHOLE = 1 << 32  # a slot's fraction of the distribution
 MOST, MOST_SAMPLES = 1 << 28, 1 << 16  # draws of one call, and negatives of one pair
 GOLDEN, FIRST, SECOND = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB  # constants of splitmix64
 
 
 class AliasTable(NamedTuple):
-    """A law over words in as many equal slots: a slot is its own word with probability keep / 2^32, else another."""
+    """A distribution over words in as many equal slots: a slot is its word with chance keep / 2^32, else another."""
 
     keep: Int[Tensor, " vocab"]
     other: Int[Tensor, " vocab"]
 
 
-def alias_table(law: Float[Tensor, " vocab"]) -> AliasTable:
+def alias_table(distribution: Float[Tensor, " vocab"]) -> AliasTable:
     r"""Walker's table, by Vose's method: draws then cost the same for any number of words.
 
     Shares are rounded to whole multiples of $2^{-32}$ / vocab, and what is lost is given to the likeliest word: words
@@ -49,24 +49,30 @@ def alias_table(law: Float[Tensor, " vocab"]) -> AliasTable:
     >>> alias_table(torch.tensor([0.75, 0.25])).keep.tolist(), 2**32
     ([4294967296, 2147483648], 4294967296)
     """
-    if validate.tensor("law", law).is_complex() or law.layout is not torch.strided or law.device.type == "meta":
-        raise TypeError(f"law must be a dense row of real numbers, got {law.dtype} {law.layout} on {law.device}")
-    size, exact = law.numel(), law.detach().cpu().double()
-    if law.ndim != 1 or not size or not (exact.isfinite().all() and (exact >= 0).all() and (exact > 0).any()):
-        raise ValueError(f"law must be a row of probabilities, got shape {tuple(law.shape)} with sum {exact.sum():g}")
+    if (
+        validate.tensor("distribution", distribution).is_complex()
+        or distribution.layout is not torch.strided
+        or distribution.device.type == "meta"
+    ):
+        seen = f"{distribution.dtype} {distribution.layout} on {distribution.device}"
+        raise TypeError(f"distribution must be a dense row of real numbers, got {seen}")
+    size, exact = distribution.numel(), distribution.detach().cpu().double()
+    if distribution.ndim != 1 or not size or not (exact.isfinite().all() and (exact >= 0).all() and (exact > 0).any()):
+        seen = f"shape {tuple(distribution.shape)} with sum {exact.sum():g}"
+        raise ValueError(f"distribution must be a row of probabilities, got {seen}")
     exact = exact if exact.sum().isfinite() else exact / exact.max()
     mass = (exact / exact.sum() * (size * WHOLE)).floor().long().tolist()
     mass[int(exact.argmax())] += size * WHOLE - sum(mass)
     keep, other = [WHOLE] * size, list(range(size))
     small = [slot for slot in range(size) if mass[slot] < WHOLE]
     large = [slot for slot in range(size) if mass[slot] >= WHOLE]
-    while small:  # whole numbers whose sum is that of full slots: a large one is always left
+    while small:  # integers whose sum is that of full slots: a large one is always left
         poor, rich = small.pop(), large[-1]
         keep[poor], other[poor] = mass[poor], rich
         mass[rich] -= WHOLE - mass[poor]
         if mass[rich] < WHOLE:
             small.append(large.pop())
-    return AliasTable(torch.tensor(keep, device=law.device), torch.tensor(other, device=law.device))
+    return AliasTable(torch.tensor(keep, device=distribution.device), torch.tensor(other, device=distribution.device))
 
 
 def alias_negatives(table: AliasTable, seed: int, first: int, shape: tuple[int, int]) -> Int[Tensor, "batch samples"]:
@@ -265,11 +271,11 @@ def _check_sweep(
 
 def _check_table(table: AliasTable) -> None:
     if not isinstance(table, AliasTable):
-        raise TypeError(f"table must be an AliasTable, got {type(table).__name__}: use alias_table(law)")
+        raise TypeError(f"table must be an AliasTable, got {type(table).__name__}: use alias_table(distribution)")
     for name, values in (("keep", table.keep), ("other", table.other)):
         validate.tensor(name, values)
         if values.dtype is not torch.int64 or not values.is_contiguous() or values.device != table.keep.device:
-            raise TypeError(f"{name} of table must be contiguous int64 on one device: use alias_table(law)")
+            raise TypeError(f"{name} of table must be contiguous int64 on one device: use alias_table(distribution)")
         if values.ndim != 1 or values.shape != table.keep.shape or not len(values) or values.device.type == "meta":
             raise ValueError(f"{name} of table must have one number for each word, got shape {tuple(values.shape)}")
     low, high = map(int, table.other.aminmax())

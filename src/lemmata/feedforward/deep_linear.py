@@ -52,7 +52,7 @@ class DeepLinear(nn.Module):
     ) -> None:
         super().__init__()
         if not isinstance(widths, tuple | list):
-            raise TypeError(f"widths must be a tuple of whole numbers such as (8, 8), got {widths!r}")
+            raise TypeError(f"widths must be a tuple of integers such as (8, 8), got {widths!r}")
         hidden = [validate.count("widths", width) for width in widths]
         self.sizes = [validate.count("inputs", inputs), *hidden, validate.count("outputs", outputs)]
         validate.flag("bias", bias)

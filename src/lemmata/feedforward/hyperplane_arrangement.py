@@ -40,7 +40,7 @@ def arrangement_regions(weight: Shaped[Tensor, "hyperplanes n"], bias: Shaped[Te
     fractions, which stored numbers are. One that is nowhere or everywhere ($w = 0$) cuts nothing.
 
     Shapes:
-        weight: (hyperplanes, n), bias: (hyperplanes,)    returns: a whole number
+        weight: (hyperplanes, n), bias: (hyperplanes,)    returns: an integer
 
     Claims: relu.zaslavsky
     Source: T. Zaslavsky, Facing up to arrangements (1975).

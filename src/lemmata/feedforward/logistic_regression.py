@@ -344,7 +344,7 @@ def _logits_separate(x: Tensor, y: Tensor, weight: Tensor, bias: Tensor) -> bool
 def _class_numbers(x: Tensor, y: Tensor, classes: int | None) -> tuple[Tensor, int]:
     if validate.tensor("y", y).shape != (len(x),) or y.is_floating_point() or y.dtype is torch.bool:
         told = f"got {y.dtype} of shape {tuple(y.shape)}" + (": use y.long()" if y.shape == (len(x),) else "")
-        raise ValueError(f"y must hold a whole number for each of the {len(x)} points, {told}")
+        raise ValueError(f"y must hold an integer for each of the {len(x)} points, {told}")
     low, high = int(y.min()), int(y.max())
     found = max(high + 1, 2) if classes is None else validate.count("classes", classes, least=2)
     if low < 0 or high >= found:

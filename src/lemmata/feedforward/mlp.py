@@ -35,7 +35,7 @@ class MLPConfig:
 
     def __post_init__(self) -> None:
         if not isinstance(self.widths, tuple):
-            raise TypeError(f"widths must be a tuple of whole numbers such as (256, 256), got {self.widths!r}")
+            raise TypeError(f"widths must be a tuple of integers such as (256, 256), got {self.widths!r}")
         for width in self.widths:
             validate.count("widths", width)
         activation(self.activation)  # says which are known, if it is not among them

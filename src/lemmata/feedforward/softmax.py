@@ -206,7 +206,7 @@ def _logit_gradient(ctx: Any) -> tuple[Tensor, Tensor | None]:
     """Softmax less the target, (..., classes): the gradient of each loss in its logits; and what is ignored."""
     logits, y, log_p, weight, ignored = ctx.saved_tensors
     logits = logits if ignored is None else logits.masked_fill(ignored[..., None], 0.0)
-    one = functional.one_hot(y, logits.shape[-1]).to(log_p.dtype)  # whole numbers times 0.9 would be float32
+    one = functional.one_hot(y, logits.shape[-1]).to(log_p.dtype)  # integers times 0.9 would be float32
     target = (1 - ctx.smoothing) * one + ctx.smoothing / logits.shape[-1]
     if weight is None:
         return logits.softmax(-1) - target, ignored

@@ -102,7 +102,7 @@ def interpolate_weights(first: nn.Module, second: nn.Module, fraction: float) ->
 
     $$ \theta = (1 - t)\,\theta_1 + t\,\theta_2 $$
 
-    So do its buffers, such as running means; whole numbers, which have no line between them, are those of the nearer
+    So do its buffers, such as running means; integers, which have no line between them, are those of the nearer
     network.
 
     >>> middle = interpolate_weights(nn.Linear(2, 1), nn.Linear(2, 1), 0.5)

@@ -29,8 +29,8 @@ from lemmata.foundations.information.discrete import total_variation as total_va
 from lemmata.foundations.linear_algebra.general_position import dependent_subset as dependent_subset
 from lemmata.foundations.linear_algebra.woodbury import DiagonalPlusLowRank as DiagonalPlusLowRank
 from lemmata.foundations.probability.gaussian import Gaussian as Gaussian
+from lemmata.foundations.probability.gaussian_distribution import GaussianDistribution as GaussianDistribution
 from lemmata.foundations.probability.gaussian_divergence import gaussian_kl as gaussian_kl
-from lemmata.foundations.probability.gaussian_law import GaussianLaw as GaussianLaw
 from lemmata.foundations.probability.structured_gaussians import DiagonalGaussian as DiagonalGaussian
 from lemmata.foundations.probability.structured_gaussians import LowRankGaussian as LowRankGaussian
 
@@ -41,7 +41,7 @@ __all__ = [
     "DiagonalGaussian",
     "DiagonalPlusLowRank",
     "Gaussian",
-    "GaussianLaw",
+    "GaussianDistribution",
     "LowRankGaussian",
     "Measured",
     "QuadraticFunction",

@@ -129,7 +129,7 @@ class Graph:
             edges = torch.tensor(pairs, dtype=torch.int64).reshape(-1, 2).mT.contiguous()
         if edges.ndim != 2 or edges.shape[0] != 2 or edges.is_floating_point() or edges.dtype is torch.bool:
             seen = f"{tuple(edges.shape)} {edges.dtype}"
-            raise ValueError(f"edges must be (2, edges) whole numbers, sources above targets, got {seen}")
+            raise ValueError(f"edges must be (2, edges) integers, sources above targets, got {seen}")
         # A copy: whoever changes the given tensor later must not lead compiled code outside the nodes.
         edges = edges.to(torch.int64, copy=True)
         low, high, loops = _look_at(edges)
@@ -324,7 +324,7 @@ class Graph:
         return self.replace(edges=place[self.edges], x=None if self.x is None else self.x[order])
 
     def to(self, *place: Any, **options: Any) -> "Graph":
-        """On a device or in a dtype; whole numbers change their device only."""
+        """On a device or in a dtype; integers change their device only."""
         there = {name: getattr(self, name) for name in ("x", "edge_weights", "edge_features", "graph_of")}
         there = {name: None if v is None else moved(v, *place, **options) for name, v in there.items()}
         edges = moved(self.edges, *place, **options)

@@ -58,7 +58,7 @@ def sample_neighbours(
     """
     check_graph(graph)
     if nodes.ndim != 1 or nodes.is_floating_point() or len(nodes.unique()) != len(nodes):
-        raise ValueError(f"nodes must be a row of whole numbers, each once, got {nodes.tolist()[:8]}")
+        raise ValueError(f"nodes must be a row of integers, each once, got {nodes.tolist()[:8]}")
     if len(nodes) and not (int(nodes.min()) >= 0 and int(nodes.max()) < graph.nodes):
         raise ValueError(f"nodes must be from 0 to {graph.nodes - 1}, got {int(nodes.min())} to {int(nodes.max())}")
     if graph.graph_of is not None:

@@ -191,7 +191,7 @@ def mean_intersection_over_union(named: Tensor, part: Tensor, parts: int) -> flo
     A part that neither is in a cloud nor is found in it counts as one; points of unknown part (-100) are left out.
 
     Shapes:
-        named, part: (clouds, points) whole numbers below `parts`
+        named, part: (clouds, points) integers below `parts`
 
     >>> named, part = torch.tensor([[[0, 1, 1, 1]], [[0, 0, 1, 1]]])
     >>> mean_intersection_over_union(named, part, parts=2) == (1 / 2 + 2 / 3) / 2

@@ -47,7 +47,7 @@ def refine_colours(
     as there are nodes; with `rounds`, after so many.
 
     Shapes:
-        colours: (nodes,) whole numbers to begin with, all equal if left out
+        colours: (nodes,) integers to begin with, all equal if left out
 
     Claims: graph.wl, graph.wl.bound
     Source: B. Weisfeiler and A. Lehman 1968.
@@ -60,7 +60,7 @@ def refine_colours(
     if colours is None:
         colours = torch.zeros(graph.nodes, dtype=torch.int64, device=graph.device)
     if colours.shape != (graph.nodes,) or colours.is_floating_point():
-        raise ValueError(f"colours must be ({graph.nodes},) whole numbers, got {tuple(colours.shape)} {colours.dtype}")
+        raise ValueError(f"colours must be ({graph.nodes},) integers, got {tuple(colours.shape)} {colours.dtype}")
     most = graph.nodes if rounds is None else validate.count("rounds", rounds, least=0)
     found, kinds = mixed(colours.to(torch.int64)), len(colours.unique())
     sources, targets = graph.edges
@@ -91,7 +91,7 @@ def same_colours(one: Graph, other: Graph) -> bool:
 
 
 def mixed(z: Int[Tensor, " *n"]) -> Int[Tensor, " *n"]:
-    """Whole numbers scattered over 64 bits, by the finaliser of splitmix64; one to one."""
+    """Integers scattered over 64 bits, by the finaliser of splitmix64; one to one."""
     z = (z ^ _shift_right(z, 30)) * FIRST
     z = (z ^ _shift_right(z, 27)) * SECOND
     return z ^ _shift_right(z, 31)

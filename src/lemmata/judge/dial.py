@@ -1,6 +1,6 @@
 """The dial of a lie: what a reader can turn from the truth to the lie, in whole positions.
 
-Page, command line and judge all take it from here. A position is a whole number, so that no rounding error keeps a
+Page, command line and judge all take it from here. A position is an integer, so that no rounding error keeps a
 slider from its ends: position 0 is the truth and the last one the lie, exactly.
 """
 
@@ -10,9 +10,9 @@ from typing import Any
 
 __all__ = ["Dial", "dial_of", "is_number"]
 
-# Steps from truth to lie on a dial of real numbers; as many on one of whole numbers that are far apart.
+# Steps from truth to lie on a dial of real numbers; as many on one of integers that are far apart.
 STEPS = 40
-# Up to so many steps, a dial of whole numbers has all of them.
+# Up to so many steps, a dial of integers has all of them.
 EACH = 100
 
 

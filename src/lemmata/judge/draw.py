@@ -42,7 +42,7 @@ class Draw:
         return low + (high - low) * torch.rand(shape, generator=self.generator, dtype=torch.float64)
 
     def integers(self, low: int, high: int, *shape: int) -> Tensor:
-        """Whole numbers from low up to, not including, high."""
+        """Integers from low up to, not including, high."""
         return torch.randint(low, high, shape, generator=self.generator)
 
     def signs(self, *shape: int) -> Tensor:

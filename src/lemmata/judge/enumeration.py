@@ -71,8 +71,8 @@ class Domain:
 
     @staticmethod
     def range(low: int, high: int) -> "Domain":
-        """The whole numbers from low up to, not including, high."""
-        return Domain("whole numbers", (low, max(low, high)))
+        """The integers from low up to, not including, high."""
+        return Domain("integers", (low, max(low, high)))
 
     @staticmethod
     def listed(*values: Any) -> "Domain":
@@ -99,8 +99,8 @@ class Domain:
         if self.kind == "vectors":
             entries = {(-1, 1): "signs", (0, 1): "bits"}.get(self.of, f"entries from {self.of}")
             return f"vectors of {self.length} {entries}"
-        if self.kind == "whole numbers":
-            return f"whole numbers from {self.of[0]} to {self.of[1] - 1}"
+        if self.kind == "integers":
+            return f"integers from {self.of[0]} to {self.of[1] - 1}"
         if self.kind == "values":
             return f"of {', '.join(map(str, self.of))}"
         if self.kind == "combinations":
@@ -116,7 +116,7 @@ _KINDS: dict[str, tuple[Callable[[Domain], int], Callable[[Domain], Iterator[Any
         lambda d: itertools.chain.from_iterable(itertools.combinations(d.of, k) for k in range(d.length + 1)),
     ),
     "orders": (lambda d: math.factorial(d.length), lambda d: itertools.permutations(d.of)),
-    "whole numbers": (lambda d: d.of[1] - d.of[0], lambda d: iter(range(*d.of))),
+    "integers": (lambda d: d.of[1] - d.of[0], lambda d: iter(range(*d.of))),
     "values": (lambda d: len(d.of), lambda d: iter(d.of)),
     "combinations": (
         lambda d: math.prod(factor.size for factor in d.of),

@@ -177,7 +177,7 @@ def _relation_stands(measured: Any, relation: str, predicted: Any, margin: Any) 
         return relation != "=" and (measured < predicted) is (relation == "≤")
     try:
         excess = measured - predicted
-    except OverflowError:  # a whole number beyond all floats, and a float
+    except OverflowError:  # an integer beyond all floats, and a float
         return False
     return {"=": abs(excess), "≤": excess, "≥": -excess}[relation] <= margin
 

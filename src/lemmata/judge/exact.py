@@ -137,7 +137,7 @@ def _compare_tensors(left: Tensor, right: Tensor, detail: str) -> Evidence:
 
 
 def differs(left: Tensor, right: Tensor) -> Tensor:
-    """Entry by entry, by value. Torch compares whole numbers with floats in float32, where 2^24 + 1 equals 2^24."""
+    """Entry by entry, by value. Torch compares integers with floats in float32, where 2^24 + 1 equals 2^24."""
     if left.is_floating_point() == right.is_floating_point() or left.is_complex() or right.is_complex():
         return left != right
     whole, real = (right, left) if left.is_floating_point() else (left, right)

@@ -32,7 +32,7 @@ def probe_claim(
     >>> import math
     >>> from lemmata.judge import claim, close, lie
     >>> @claim("mine.circle")
-    ... @lie("rounded to a whole number", pi=3.0)
+    ... @lie("rounded to an integer", pi=3.0)
     ... def circle(draw, pi=math.pi):
     ...     return close(math.sin(pi), 0.0, within=1e-9)
     >>> [probe_claim(circle, 0, value)["outcome"] for value in (math.pi, 3.1, 3.0)]
@@ -79,5 +79,5 @@ def _argument_setting(claim: Claim, lie: Lie, value: float) -> Any:
     if not low <= value <= high:  # also refuses NaN
         raise ValueError(f"{dial.argument} must be from {low:.6g} to {high:.6g}, got {value}")
     if dial.kind == "whole" and not float(value).is_integer():
-        raise ValueError(f"{dial.argument} must be a whole number, got {value}")
+        raise ValueError(f"{dial.argument} must be an integer, got {value}")
     return int(value) if dial.kind == "whole" else float(value)

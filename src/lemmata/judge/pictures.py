@@ -165,11 +165,11 @@ def slope(x: Tensor, y: Tensor, measured: float, predicted: float) -> Figure:
     return Figure("How fast it grows", "x", "y", marks, x_log=True, y_log=True)
 
 
-def law(values: Tensor, theory: Tensor) -> Figure:
-    """The share of samples up to each value, against the distribution function. The values are sorted."""
+def cumulative(values: Tensor, theory: Tensor) -> Figure:
+    """The fraction of samples up to each value, against the distribution function. The values are sorted."""
     kept = torch.linspace(0, len(values) - 1, min(len(values), MANY // 2)).long()
-    share = (kept + 1).double() / len(values)
-    marks = [Line(values[kept], share, "samples"), Line(values[kept], theory[kept], "predicted")]
+    fraction = (kept + 1).double() / len(values)
+    marks = [Line(values[kept], fraction, "samples"), Line(values[kept], theory[kept], "predicted")]
     return Figure("Distribution of the samples", "value", "share up to it", marks)
 
 

@@ -38,7 +38,7 @@ def notices(claim: Claim, seed: int = 0, cost: str | None = None) -> list[dict[s
 
     >>> from lemmata.judge import claim, close, is_blunt, lie
     >>> @claim("mine.circle")
-    ... @lie("rounded to a whole number", pi=3.0)
+    ... @lie("rounded to an integer", pi=3.0)
     ... def circle(draw, pi=math.pi):
     ...     return close(math.sin(pi), 0.0, within=0.03)
     >>> [found] = notices(circle)
@@ -83,7 +83,7 @@ def _accepts_value(claim: Claim, argument: str, value: float, seed: int) -> bool
 
 
 def _distance_away(distance: float, scale: float, whole: bool) -> float:
-    """The distance in units of the truth; one step is the finest that a whole number can take."""
+    """The distance in units of the truth; one step is the finest that an integer can take."""
     return 0.0 if whole and distance <= 1 else round(distance / scale, 9)
 
 

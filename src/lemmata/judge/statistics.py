@@ -140,7 +140,7 @@ def law_is(
     margin = _dkw_radius(n, alpha)
     detail = f"{n:,} samples, largest gap of the laws"
     evidence = Evidence("statistical", float(gap), 0.0, margin, alpha, detail)
-    return while_watched(evidence, lambda: pictures.law(values, theory))
+    return while_watched(evidence, lambda: pictures.cumulative(values, theory))
 
 
 # --- The arithmetic of error rates ---

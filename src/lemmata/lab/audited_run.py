@@ -28,12 +28,12 @@ def audit_run(trained: Trained, **chosen: Any) -> AuditReport:
         momentum = options.get("momentum")
         usual["momentum"] = momentum if momentum is not None else 0.9 if kind == "sgd" else 0.0
     if "data" not in chosen:
-        parts = {name: _as_taken(trained, trained.ready(part)) for name, part in trained.parts().items()}
+        parts = {name: as_taken(trained, trained.ready(part)) for name, part in trained.parts().items()}
         usual |= {"data": parts["train"], "test": parts.get("test")}
     return audit(trained.system, **usual | {name: value for name, value in chosen.items() if value is not None})
 
 
-def _as_taken(trained: Trained, part: Examples) -> Examples:
+def as_taken(trained: Trained, part: Examples) -> Examples:
     """Examples in the shape in which the recipe hands them to the system: a grey picture gets its channel."""
     seen: list[torch.Size] = []
 

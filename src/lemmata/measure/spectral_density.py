@@ -30,7 +30,7 @@ class SpectralDensity(NamedTuple):
         """The mean of a function over all eigenvalues."""
         return (self.weights * function(self.nodes)).sum(-1).mean().item()
 
-    def share_below(self, value: float) -> float:
+    def fraction_below(self, value: float) -> float:
         """The estimated share of eigenvalues below a number."""
         return self.mean(lambda nodes: (nodes < value).double())
 
@@ -65,7 +65,7 @@ def stochastic_spectral_density(
         Lanczos quadrature (2017); B. Ghorbani, S. Krishnan and Y. Xiao 2019 for networks.
 
     >>> found = stochastic_spectral_density(lambda x: 2 * x, start=torch.randn(3, 10), steps=4)
-    >>> round(found.mean(lambda nodes: nodes), 5), found.share_below(1.9)
+    >>> round(found.mean(lambda nodes: nodes), 5), found.fraction_below(1.9)
     (2.0, 0.0)
     """
     start = first_vectors(operator, start, generator, validate.count("probes", probes))

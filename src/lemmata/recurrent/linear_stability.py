@@ -43,7 +43,7 @@ def is_stable(system: Tensor) -> Stability:
 
     The verdict is that of the numbers as they are stored, however near the circle. Of a matrix it rests on a quadratic
     form that every step makes smaller, checked in double precision with all rounding; where that does not decide, on
-    its characteristic polynomial in whole numbers, for up to about 16 states; beyond, near the circle or with nearly
+    its characteristic polynomial in integers, for up to about 16 states; beyond, near the circle or with nearly
     dependent eigenvectors, it may be undecided. Moduli of given eigenvalues are compared with 1 exactly: $0.6 + 0.8i$,
     once stored in binary, lies $2 \cdot 10^{-17}$ outside.
 

@@ -23,7 +23,7 @@ class NGram:
     the lower orders answer.
 
     Shapes:
-        tokens: (tokens,) whole numbers below `vocab_size`
+        tokens: (tokens,) integers below `vocab_size`
 
     Claims: seq.factorisation
     Source: Witten and Bell 1991; Chen and Goodman 1999, section 2.6.

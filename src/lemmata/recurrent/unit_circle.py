@@ -128,7 +128,7 @@ def _by_quadratic_form(matrix: Float[Tensor, "n n"], factor: float = 1.0) -> Pla
     return "outside" if sign.ceiling < 0 and factor >= 1 else None
 
 
-# --- Whole numbers ---
+# --- Integers ---
 
 
 def _integer_matrix(matrix: Float[Tensor, "n n"]) -> tuple[list[list[int]], int]:
@@ -139,7 +139,7 @@ def _integer_matrix(matrix: Float[Tensor, "n n"]) -> tuple[list[list[int]], int]
 
 
 def _by_polynomial(rows: list[list[int]], scale: int) -> tuple[Place, complex | None]:
-    r"""Decide for whole numbers divided by a scale, by the characteristic polynomial p in whole numbers.
+    r"""Decide for integers divided by a scale, by the characteristic polynomial p in integers.
 
     Its zeros on the circle, and pairs $\lambda, 1/\lambda$, are those that it shares with its reverse $x^np(1/x)$. Let
     s have each of them once. They all lie on the circle if and only if the zeros of s' lie within (Cohn).

@@ -61,7 +61,7 @@ def fit(
     resuming is exact; the order of a DataLoader or another stream is its own, and resuming skips what was seen.
 
     `loss` is one of torch, given output and target (`nn.MSELoss()`, `F.cross_entropy`), or a function of (model,
-    batch) that returns a scalar or a dict with one under "loss"; by default cross-entropy for whole-number targets,
+    batch) that returns a scalar or a dict with one under "loss"; by default cross-entropy for integer targets,
     else the mean squared error. `optimizer` and `scheduler` are objects of torch.optim, or functions that make them of
     the parameters and of the optimiser; a name ("muon") does for `optimizer`, and `schedule="cosine"` for a schedule.
     `metrics` are functions of (output, target) by name. Options (`epochs`, `lr`, `batch_size`, ...) are given by name

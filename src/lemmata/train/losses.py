@@ -20,7 +20,7 @@ SHOWN = 200  # characters of torch's own message
 
 
 def default_loss(output: Tensor, target: Tensor) -> Tensor:
-    """Cross-entropy for whole-number targets, the mean squared error for others."""
+    """Cross-entropy for integer targets, the mean squared error for others."""
     if target.is_floating_point():
         return functional.mse_loss(output, target)
     return functional.cross_entropy(output, target.long())  # torch takes classes as int64 or uint8 only
@@ -120,7 +120,7 @@ def _check_comparable(output: Tensor, target: Tensor, loss: Any) -> None:
         if loss is default_loss or _is_loss_named(loss, OF_CLASSES):
             _check_classes(output, target, loss)
         elif _is_loss_named(loss, OF_VALUES):
-            raise ValueError(f"this loss compares values, but y holds whole numbers ({told(target)}): use y.float()")
+            raise ValueError(f"this loss compares values, but y holds integers ({told(target)}): use y.float()")
     elif _is_loss_named(loss, OF_CLASSES) and target.ndim == output.ndim - 1:
         raise ValueError(f"this loss compares classes, but y holds real numbers ({told(target)}): use y.long()")
     elif output.shape != target.shape and output.numel() and target.numel():

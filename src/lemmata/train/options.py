@@ -87,7 +87,7 @@ class Options:
             validate.one_of(name, getattr(self, name), known)
 
 
-MOST = 2**53 - 1  # beyond it no other program could read a whole number from the record
+MOST = 2**53 - 1  # beyond it no other program could read an integer from the record
 CHOICES = {
     "optimizer": OPTIMIZERS,
     "schedule": ("constant", "cosine", "linear"),

@@ -87,7 +87,7 @@ def answer_log_probabilities(
         counted[row, : len(answer)] = True
     with evaluating(model):
         known = model.hidden(rows[:, :-1])[:, len(prompt) - 1 :]  # (answers, longest, width)
-        logits = model.foreseen(known)  # (answers, longest, vocab_size)
+        logits = model.logits_of(known)  # (answers, longest, vocab_size)
         # Logarithms in bfloat16 have three digits, too few for sums that are to be compared.
         steps = logits.to(torch.promote_types(logits.dtype, torch.float32)).log_softmax(-1)
     steps = steps.gather(2, rows[:, len(prompt) :, None])[..., 0]  # (answers, longest)

@@ -259,7 +259,7 @@ class _Reader:
             self.step = DecodingStep(self.model, caches)
         else:
             self.step = lambda token: self.model(token, caches=caches)[:, -1]
-        return self.model.foreseen(known)
+        return self.model.logits_of(known)
 
     def choose(self, rows: Int[Tensor, " rows"]) -> None:
         """Go on with these rows of the batch, in this order."""

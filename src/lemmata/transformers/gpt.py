@@ -188,9 +188,9 @@ class GPT(nn.Module):
         positions: Int[Tensor, "batch time"] | None = None,
     ) -> Float[Tensor, "batch time vocab_size"]:
         words = {} if positions is None else {"positions": positions}
-        return self.foreseen(self.hidden(x, mask, caches, **words))  # (batch, time, vocab_size)
+        return self.logits_of(self.hidden(x, mask, caches, **words))  # (batch, time, vocab_size)
 
-    def foreseen(self, h: Float[Tensor, "... width"]) -> Float[Tensor, "... vocab_size"]:
+    def logits_of(self, h: Float[Tensor, "... width"]) -> Float[Tensor, "... vocab_size"]:
         """Logits of the next token, from what the last block knows: by the vectors by which tokens are read."""
         return functional.linear(h, self.tokens.weight)
 

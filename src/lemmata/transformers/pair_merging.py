@@ -115,7 +115,7 @@ class _Text:
         score[self.together < min_freq] = -1.0
         if len(score) == 0 or (highest := score.max()) < 0:
             return None
-        # Quotients of whole numbers are rounded the same way everywhere, so equal scores are equal here.
+        # Quotients of integers are rounded the same way everywhere, so equal scores are equal here.
         ties = np.flatnonzero(score == highest).tolist()
         return min((-self.together[each], self.names[each]) for each in ties)[1]
 

@@ -38,15 +38,15 @@ class Transformer(ConditionalSequence):
     $$ \Xi = \mathrm{encoder}(\sqrt{d}\,E_x + P), \qquad H = \mathrm{decoder}(\sqrt{d}\,E_{y_{0:t-1}} + P,\ \Xi), \qquad
        p(y_t \mid y_{1:t-1}, x) = \mathrm{softmax}(E H_t + b) $$
 
-    Tokens are whole numbers. The first input of the decoder is the token `start` ($y_0$); a sequence is over with the
+    Tokens are integers. The first input of the decoder is the token `start` ($y_0$); a sequence is over with the
     token `end`. All steps of a given target are computed at once, for the decoder's self-attention looks back only; in
     use, `step` goes on from what caches keep. With `tied`, the logits use the vectors by which the decoder reads
     tokens. `dropout` leaves out a fraction of what each part adds and of the embedded tokens, `attention_dropout` of
     the weights of attention. `greedy_decode`, `sample_decode` and `beam_decode` of lemmata.recurrent write with it.
 
     Shapes:
-        source: (batch, positions) whole numbers, read up to `lengths` (batch,)
-        target: (batch, time) whole numbers, $y_1, y_2, \dots$ without `start`; what follows the first `end` is ignored
+        source: (batch, positions) integers, read up to `lengths` (batch,)
+        target: (batch, time) integers, $y_1, y_2, \dots$ without `start`; what follows the first `end` is ignored
         returns: logits (batch, time, target_vocab_size), where place t holds those of $y_t$ given $y_{1:t-1}$
 
     Claims: transformer.translation

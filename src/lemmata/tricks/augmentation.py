@@ -178,22 +178,22 @@ class Rotate(Transformation):
 
 
 class Noise(Transformation):
-    """Normal noise of the given deviation on every pixel.
+    """Normal noise of the given standard deviation on every pixel.
 
     >>> Noise(0.1)(torch.zeros(2, 50, 50)).std() < 0.11
     tensor(True)
     """
 
-    def __init__(self, deviation: int | float) -> None:
+    def __init__(self, sigma: int | float) -> None:
         super().__init__()
-        self.deviation = validate.number("deviation", deviation, least=0)
+        self.sigma = validate.number("sigma", sigma, least=0)
 
     def changed(self, x: Tensor, generator: torch.Generator | None) -> Tensor:
         noise = torch.randn(x.shape, generator=generator, device=x.device, dtype=x.dtype)
-        return torch.add(x, noise, alpha=self.deviation)
+        return torch.add(x, noise, alpha=self.sigma)
 
     def extra_repr(self) -> str:
-        return f"deviation={self.deviation}"
+        return f"sigma={self.sigma}"
 
 
 class Cutout(Transformation):

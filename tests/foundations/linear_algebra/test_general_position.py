@@ -69,7 +69,7 @@ def test_floats_prove_most_and_never_what_is_false():
     subsets = torch.tensor(list(itertools.combinations(range(40), 3)))[:2000]
     proved = _proved_independent(rows, subsets)
     independent = torch.tensor([exact_rank(rows[subset]) == 3 for subset in subsets])
-    assert proved.equal(independent)  # whole numbers this small are never near a tie
+    assert proved.equal(independent)  # integers this small are never near a tie
     # Three times the first but for the last bits, which only fractions can tell.
     nearly = torch.tensor([[0.1, 0.7], [0.3, 2.1]], dtype=torch.float64)
     assert not _proved_independent(nearly, torch.tensor([[0, 1]])).any()

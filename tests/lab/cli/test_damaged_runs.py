@@ -206,8 +206,8 @@ def test_resuming_under_other_conditions_says_so(capsys, run, monkeypatch):
         ("x.csv", b"1," + b"2" * 200_000, "cannot be read: field larger than field limit (131072)"),
         ("x.csv", b"a,b,y\n", "x must hold examples of 2 numbers, got an array of shape (0, 2)"),
         ("x.csv", b"1e300,2\n", "x must be finite, found 1 values that are not"),
-        ("x.csv", b"a,b,y\n1,2,inf\n", "must be a whole number for each of the 1 examples"),
-        ("x.csv", b"a,b,y\n1,2,1e300\n", "must be a whole number for each of the 1 examples"),
+        ("x.csv", b"a,b,y\n1,2,inf\n", "must be an integer for each of the 1 examples"),
+        ("x.csv", b"a,b,y\n1,2,1e300\n", "must be an integer for each of the 1 examples"),
         (
             "x.npy",
             b"\x93NUMPY\x01\x00v\x00" + b"{'descr': '<f8', 'fortran_order': False, 'shape': (10",
@@ -229,4 +229,4 @@ def test_an_array_that_is_too_large_or_none_is_one_sentence(capsys, trained, tmp
         archive.writestr("x", "no array")
     refused(capsys, "x in it is no array", "predict", trained, "--input", tmp_path / "x.npz")
     np.savez(tmp_path / "y.npz", x=np.zeros((1, 2)), y=np.array([0.5]))
-    refused(capsys, "must be a whole number", "predict", trained, "--input", tmp_path / "y.npz")
+    refused(capsys, "must be an integer", "predict", trained, "--input", tmp_path / "y.npz")

@@ -209,7 +209,7 @@ def test_bad_choices_are_refused_in_one_line(capsys, runs):
         ("x.csv", b"a,b\n", "got an array of shape"),
         ("x.csv", b"1,2,3\n", "x must hold examples of 2 numbers, got an array of shape (1, 3)"),
         ("x.csv", b"1,nan\n", "x must be finite, found 1 values that are not"),
-        ("x.csv", b"a,b,y\n1,2,0.5\n", "must be a whole number for each of the 1 examples"),
+        ("x.csv", b"a,b,y\n1,2,0.5\n", "must be an integer for each of the 1 examples"),
     ],
 )
 def test_bad_files_are_refused_in_one_line(capsys, runs, tmp_path, name, content, said):
@@ -232,7 +232,7 @@ def test_bad_arrays_are_refused_in_one_line(capsys, runs, tmp_path):
         ({"x": np.zeros((3, 7, 8))}, "x must hold examples of 8 x 8 numbers, got an array of shape (3, 7, 8)"),
         ({"x": np.array(["a"])}, "x must hold numbers, got <U1"),
         ({"x": np.full((1, 8, 8), 16)}, "pictures must lie in [0, 1] like those of the training, got 16: divide by"),
-        ({"x": np.zeros((2, 64)), "y": np.zeros(3, int)}, "must be a whole number for each of the 2 examples"),
+        ({"x": np.zeros((2, 64)), "y": np.zeros(3, int)}, "must be an integer for each of the 2 examples"),
         ({"x": np.array({"a": 1}, dtype=object)}, "cannot be read"),
     ):
         np.savez(path, **arrays)

@@ -32,7 +32,7 @@ def labels(subject: Subject, clock: Clock) -> Iterator[AuditFinding]:
     if subject.labels_were:
         yield hint(
             "label type",
-            f"the labels are kept as {subject.labels_were}, and were read as whole numbers, one an example",
+            f"the labels are kept as {subject.labels_were}, and were read as integers, one an example",
             measured=f"labels of {subject.labels_were}",
             predicted="torch's cross-entropy takes classes as int64, one number an example, and refuses others",
             advice="store them as y.long(), of shape (batch,)",
@@ -59,7 +59,7 @@ def _out_of_range(subject: Subject) -> AuditFinding:
     elif subject.task == "binary":
         advice = "use y = (y + 1) / 2" if (low, high) == (-1, 1) else "the loss wants 0 and 1: divide or subtract"
     elif any(part.is_floating_point() for part in parts):
-        advice = "give whole numbers, or loss='mse' if these are measurements"
+        advice = "give integers, or loss='mse' if these are measurements"
     elif subject.classes == 1 and (low, high) == (0, 1):
         advice = "a single output wants loss='bce'; cross-entropy wants an output for each class"
     elif low == 1 and high == subject.classes:

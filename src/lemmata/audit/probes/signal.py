@@ -14,7 +14,7 @@ from lemmata.audit.probe import probe
 from lemmata.audit.sample import Sample
 from lemmata.audit.subject import Subject
 from lemmata.audit.watching import use_batch_statistics
-from lemmata.audit.weight_law import InitialLaw, initial_law
+from lemmata.audit.weight_distribution import InitialDistribution, initial_distribution
 from lemmata.figure import Figure, Line
 from lemmata.foundations.activations import ACTIVATION_TABLE
 from lemmata.tricks.initialization import initialize
@@ -40,7 +40,7 @@ NAME, LAW = "signal through depth", "initialisation"
 
 @probe("Signals and gradients through depth", value=85, share=0.2)
 def signal(subject: Subject, clock: Clock) -> Iterator[AuditFinding]:
-    """Sizes of signals and gradients in every layer, and from which law its weights seem to be drawn."""
+    """Sizes of signals and gradients in every layer, and from which distribution its weights seem to be drawn."""
     use_batch_statistics(subject.model, always=len(subject.train) > 1)  # as it is while it trains
     # Forwards, backwards and what is counted along the way take about five times as long as forwards alone.
     each = 5 * subject.seconds
@@ -57,8 +57,10 @@ def signal(subject: Subject, clock: Clock) -> Iterator[AuditFinding]:
         more = {"measured": f"the largest size before it is {size:.2g}", "claims": CLAIMS, "where": [broken.name]}
         yield alarm(NAME, verdict, advice=cure, weight=10, **more)
         return
-    laws = {layer.name: initial_law(layer.weight, *_layer_fans(layer)) for layer in now if layer.function in DRAWN}
-    yield from _initialisation_finding(now, laws)
+    distributions = {
+        layer.name: initial_distribution(layer.weight, *_layer_fans(layer)) for layer in now if layer.function in DRAWN
+    }
+    yield from _initialisation_finding(now, distributions)
     # The last layer has the size that the task wants.
     hidden = now[:-1]
     if len(hidden) < LEAST_LAYERS:
@@ -161,34 +163,47 @@ def _predicted_factors(layers: Sequence[LayerSignal]) -> tuple[float, float] | N
     return depth_trend(sizes).factor, depth_trend(lengths[::-1]).factor
 
 
-def _initialisation_finding(layers: Sequence[LayerSignal], laws: dict[str, InitialLaw]) -> Iterator[AuditFinding]:
-    """Which law the weights of each layer seem to be drawn from."""
-    if not laws:
+def _initialisation_finding(
+    layers: Sequence[LayerSignal], distributions: dict[str, InitialDistribution]
+) -> Iterator[AuditFinding]:
+    """Which distribution the weights of each layer seem to be drawn from."""
+    if not distributions:
         return
-    told = Counter(_short_scheme(law) for law in laws.values())
-    measured = ", ".join(f"{number} {law}" for law, number in told.most_common())
-    fresh = {name: law for name, law in laws.items() if law.family in ("normal", "uniform")}
-    odd = {name: law for name, law in fresh.items() if not law.scheme and not LEAST_RATIO <= law.ratio <= MOST_RATIO}
+    told = Counter(_short_scheme(distribution) for distribution in distributions.values())
+    measured = ", ".join(f"{number} {distribution}" for distribution, number in told.most_common())
+    fresh = {
+        name: distribution
+        for name, distribution in distributions.items()
+        if distribution.family in ("normal", "uniform")
+    }
+    odd = {
+        name: distribution
+        for name, distribution in fresh.items()
+        if not distribution.scheme and not LEAST_RATIO <= distribution.ratio <= MOST_RATIO
+    }
     more = {
         "measured": measured,
         "predicted": "He: variance 2/n, Glorot: 2/(n+m), LeCun: 1/n, torch: 1/(3n)",
         "claims": ("init.he", "init.glorot", "init.lecun", "init.orthogonal"),
-        "numbers": {f"ratio_to_he.{name}": law.ratio for name, law in laws.items()},
+        "numbers": {f"ratio_to_he.{name}": distribution.ratio for name, distribution in distributions.items()},
         "where": list(odd),
     }
     if odd:
-        name, law = next(iter(odd.items()))
-        verdict = (
-            f"{len(odd)} of {len(laws)} layers have fresh weights of an odd scale: those of layer {name} are {law}"
-        )
+        name, distribution = next(iter(odd.items()))
+        fresh_ones = f"{len(odd)} of {len(distributions)} layers have fresh weights of an odd scale"
+        verdict = f"{fresh_ones}: those of layer {name} are {distribution}"
         cure = 'take lemmata.tricks.initialize(model, "he"), unless another factor makes up for it'
         yield hint(LAW, verdict, advice=cure, weight=3, **more)
     else:
-        yield fine(LAW, f"of {len(laws)} layers {measured}", **more)
+        yield fine(LAW, f"of {len(distributions)} layers {measured}", **more)
 
 
-def _short_scheme(law: InitialLaw) -> str:
-    return str(law) if law.scheme or law.family not in ("normal", "uniform") else f"{law.family} of another scale"
+def _short_scheme(distribution: InitialDistribution) -> str:
+    return (
+        str(distribution)
+        if distribution.scheme or distribution.family not in ("normal", "uniform")
+        else f"{distribution.family} of another scale"
+    )
 
 
 def _layer_fans(layer: LayerSignal) -> tuple[float, float]:

@@ -93,7 +93,7 @@ def products(memories: Memories) -> Callable[[], None]:
 
 @agreement(within=0.0)
 def states_in_numbers(states: Tensor) -> dict[str, float]:
-    """Whole numbers that differ as soon as a unit does, but for rare luck."""
+    """Integers that differ as soon as a unit does, but for rare luck."""
     states = states.double().cpu()
     by_unit = states.sum(0) @ torch.arange(1, UNITS + 1).double()
     by_state = states.sum(1) @ torch.arange(1, STATES + 1).double()

@@ -60,7 +60,7 @@ def one_point_each(network: Network) -> Callable[[], int]:
 
 @torch.no_grad()
 def _activation_patterns(network: Network) -> Tensor:
-    """The active units of each point, 62 of them in a whole number."""
+    """The active units of each point, 62 of them in an integer."""
     found, hidden = [], network.grid
     for layer in network.model:
         hidden = layer(hidden)

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from lemmata.bench.registry import agreement, entry, limit, ours, peer
-from lemmata.convolution.skip_gram import SkipGram, cooccurring_pairs, unigram_law
+from lemmata.convolution.skip_gram import SkipGram, cooccurring_pairs, unigram_distribution
 from lemmata.data.registry import load
 from lemmata.data.text import Vocabulary
 from lemmata.fast.skip_gram_sweep import alias_table, sweep_pairs, sweep_pairs_in_torch
@@ -64,11 +64,11 @@ def _sweeping_tables(text: Text, sweep: Callable[..., float]) -> Callable[[], An
 
     def train() -> Any:
         torch.manual_seed(0)
-        model, law = SkipGram(size, DIMENSIONS), alias_table(unigram_law(text.tokens, size))
+        model, distribution = SkipGram(size, DIMENSIONS), alias_table(unigram_distribution(text.tokens, size))
         tables = model.given.weight.detach(), model.predicted.weight.detach()
         for number in range(PASSES):
             order = text.pairs[torch.randperm(len(text.pairs))]
-            sweep(*tables, order, law, RATE * (1 - number / PASSES), SAMPLES, BATCH, seed=number)
+            sweep(*tables, order, distribution, RATE * (1 - number / PASSES), SAMPLES, BATCH, seed=number)
         return *tables, text
 
     return train
@@ -130,8 +130,8 @@ def pairs_told_from_drawn_ones(result: Any) -> dict[str, float]:
     given, predicted, text = result
     generator = torch.Generator().manual_seed(0)
     pairs = text.pairs[torch.randint(len(text.pairs), (100_000,), generator=generator)]
-    law = unigram_law(text.tokens, len(text.vocabulary))
-    drawn = torch.multinomial(law, len(pairs), replacement=True, generator=generator)
+    distribution = unigram_distribution(text.tokens, len(text.vocabulary))
+    drawn = torch.multinomial(distribution, len(pairs), replacement=True, generator=generator)
     x = given[pairs[:, 0]]
     lead = (x * (predicted[pairs[:, 1]] - predicted[drawn])).sum(1)
     return {"accuracy": float((lead > 0).double().mean())}

@@ -72,7 +72,7 @@ def extremes(x: Tensor, sign: float, rows: Rows) -> Tensor:
     x = x.detach()
     if kernels := _gpu_kernels(x, *rows):
         return kernels.extremes(x, sign, rows)
-    wide = WIDER.get(x.dtype, x.dtype) if x.is_floating_point() else torch.float64  # which holds whole numbers too
+    wide = WIDER.get(x.dtype, x.dtype) if x.is_floating_point() else torch.float64  # which holds integers too
     if not _fits_library(wide, x, *rows):
         return gathered_extremes(x.to(wide), sign, rows)
     return compiled.compiled_extremes(x.to(wide), sign, rows)

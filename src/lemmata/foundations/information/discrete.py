@@ -137,7 +137,7 @@ def _probability_pair(p: Tensor, q: Tensor) -> tuple[Tensor, Tensor]:
 def _checked_masses(name: str, value: Tensor, axes: tuple[int, ...] = (-1,)) -> Tensor:
     """A finite tensor of probabilities that sum to 1 over some of its axes.
 
-    A law normalised in its own dtype is so up to a few rounding units: half of the digits leave room for many.
+    A distribution normalised in its own dtype is so up to a few rounding units: half of the digits leave room for many.
     """
     validate.floating(name, value)
     noun = "axis" if len(axes) == 1 else "axes"
@@ -154,6 +154,6 @@ def _checked_masses(name: str, value: Tensor, axes: tuple[int, ...] = (-1,)) -> 
     return value
 
 
-def _masked_log(law: Tensor, where: Tensor) -> Tensor:
+def _masked_log(distribution: Tensor, where: Tensor) -> Tensor:
     """The logarithm of the entries that count; 0, with the gradient 0, elsewhere."""
-    return torch.where(where, law, 1.0).log()  # elsewhere multiplied by a probability of 0
+    return torch.where(where, distribution, 1.0).log()  # elsewhere multiplied by a probability of 0

@@ -9,14 +9,14 @@ from torch import Tensor
 from lemmata import validate
 from lemmata.certified.definiteness import certify_definiteness
 from lemmata.foundations.probability import parameters
-from lemmata.foundations.probability.gaussian_law import GaussianLaw
+from lemmata.foundations.probability.gaussian_distribution import GaussianDistribution
 from lemmata.marks import system
 
 __all__ = ["Gaussian"]
 
 
 @system("gaussian", title="Gaussian", kind="sampler")
-class Gaussian(GaussianLaw):
+class Gaussian(GaussianDistribution):
     r"""A multivariate normal distribution with any covariance, or a batch of them.
 
     $$ x \sim \mathcal N(\mu, \Sigma), \qquad \Sigma = LL^\top $$
@@ -164,7 +164,9 @@ class Gaussian(GaussianLaw):
         size = (matrix.abs() @ self.covariance.abs() * matrix.abs()).sum(-1)
         return Gaussian._from_rounded_covariance(mean, covariance, self._sum_rounding(size))
 
-    def plus(self, other: GaussianLaw, cross: Float[Tensor, "... features features"] | None = None) -> "Gaussian":
+    def plus(
+        self, other: GaussianDistribution, cross: Float[Tensor, "... features features"] | None = None
+    ) -> "Gaussian":
         r"""That of $x + y$, for independent ones or for jointly Gaussian ones with the cross-covariance given."""
         self._check_dimension(other)
         covariance = self.covariance + other.covariance
@@ -173,7 +175,7 @@ class Gaussian(GaussianLaw):
         lost = self._variance_rounding() + self._sum_rounding(other.covariance.diagonal(dim1=-2, dim2=-1))
         return Gaussian._from_rounded_covariance(self.mean + other.mean, covariance, lost)
 
-    def times(self, other: GaussianLaw) -> tuple["Gaussian", Tensor]:
+    def times(self, other: GaussianDistribution) -> tuple["Gaussian", Tensor]:
         r"""The product of two densities: a Gaussian, and the logarithm of the mass it must be multiplied by.
 
         $$ \mathcal N(x;a,A)\,\mathcal N(x;b,B) = \mathcal N(a;b,A+B)\,\mathcal N\big(x;\ a + G(b-a),\ A - GA\big),
@@ -192,7 +194,7 @@ class Gaussian(GaussianLaw):
         """What rounding may have taken from each variance."""
         return self._sum_rounding(self.covariance.diagonal(dim1=-2, dim2=-1)) if self._lost is None else self._lost
 
-    def _check_dimension(self, other: GaussianLaw) -> None:
+    def _check_dimension(self, other: GaussianDistribution) -> None:
         if other.dimension != self.dimension:
             raise ValueError(f"other must have {self.dimension} features, got {other.dimension}")
 

@@ -7,14 +7,14 @@ import torch
 from torch import Tensor
 
 from lemmata.foundations.probability.gaussian import Gaussian
-from lemmata.foundations.probability.gaussian_law import GaussianLaw
+from lemmata.foundations.probability.gaussian_distribution import GaussianDistribution
 from lemmata.marks import system
 
 __all__ = ["gaussian_kl"]
 
 
 @system("gaussian_kl", title="Divergence between Gaussians", kind="function")
-def gaussian_kl(p: GaussianLaw, q: GaussianLaw) -> Tensor:
+def gaussian_kl(p: GaussianDistribution, q: GaussianDistribution) -> Tensor:
     r"""The divergence of Gaussian distributions in closed form; full, diagonal and low-rank covariances may be mixed.
 
     $$ D_{KL}(p\|q) = \tfrac12\Big[\log\frac{|\Sigma_q|}{|\Sigma_p|} - d + \mathrm{tr}(\Sigma_q^{-1}\Sigma_p)

@@ -7,7 +7,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from lemmata.foundations.probability.gaussian import Gaussian
-from lemmata.foundations.probability.gaussian_law import GaussianLaw
+from lemmata.foundations.probability.gaussian_distribution import GaussianDistribution
 from lemmata.foundations.probability.parameters import above_zero, checked_mean
 from lemmata.marks import system
 
@@ -15,7 +15,7 @@ __all__ = ["DiagonalGaussian", "LowRankGaussian"]
 
 
 @system("diagonal_gaussian", title="Gaussian with a diagonal covariance", kind="sampler")
-class DiagonalGaussian(GaussianLaw):
+class DiagonalGaussian(GaussianDistribution):
     r"""A Gaussian whose features are independent.
 
     $$ x \sim \mathcal N(\mu, \mathrm{diag}(v)) $$
@@ -61,7 +61,7 @@ class DiagonalGaussian(GaussianLaw):
 
 
 @system("low_rank_gaussian", title="Gaussian with a low-rank plus diagonal covariance", kind="sampler")
-class LowRankGaussian(GaussianLaw):
+class LowRankGaussian(GaussianDistribution):
     r"""A Gaussian of few directions and independent noise, solved with by Woodbury's identity.
 
     $$ x \sim \mathcal N(\mu, FF^\top + \mathrm{diag}(v)), \qquad

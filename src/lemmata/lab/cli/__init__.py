@@ -25,6 +25,7 @@ COMMANDS = {
     "sample": "what a trained system makes up",
     "restore": "undo a blur of an image of yours",
     "audit": "what theory says about a network of your own: FILE.py:NAME, or a run",
+    "attack": "how many answers of a classifier withstand small changes, with its worst examples",
     "bench": "ours and each installed peer in one run: time, memory, ratio to the peer and to the limit",
     "serve": "the lab: a local page with every formula, verdict, picture and slider",
     "report": "the lab's pages as static files that open from disk",

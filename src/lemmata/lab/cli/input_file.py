@@ -32,7 +32,7 @@ def read_examples(path: Path, like: Examples) -> Examples:
     columns = {"x": _fit_shape(x, like)}
     if y is not None:
         if y.shape != (len(columns["x"]),) or y.dtype.kind not in "iu":
-            raise ValueError(f"y in {path} must be a whole number for each of the {len(columns['x'])} examples")
+            raise ValueError(f"y in {path} must be an integer for each of the {len(columns['x'])} examples")
         columns["y"] = torch.from_numpy(y.astype(np.int64))
     return Examples(**columns)
 

@@ -217,7 +217,7 @@ def _number_series(entries: list[dict[str, Any]], name: str) -> list[tuple[float
 
 
 def _is_drawable(value: Any) -> TypeGuard[float]:
-    """JSON knows whole numbers of any length; no picture does."""
+    """JSON knows integers of any length; no picture does."""
     return isinstance(value, float) or (isinstance(value, int) and abs(value) < LARGEST)
 
 

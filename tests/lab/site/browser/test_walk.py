@@ -213,7 +213,7 @@ def test_every_lie_of_a_claim_can_be_told_one_at_a_time(visit, size, scheme):
     ("id", "lie", "truth", "wrong"),
     [
         ("hopfield.energy", 0, "−0.5", "0.5"),  # real numbers
-        ("hopfield.energy", 1, "8", "3"),  # whole numbers
+        ("hopfield.energy", 1, "8", "3"),  # integers
     ],
 )
 def test_the_ends_of_a_slider_are_the_truth_and_the_lie(visit, id, lie, truth, wrong):

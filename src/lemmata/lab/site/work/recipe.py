@@ -145,7 +145,7 @@ def read(field: dict[str, Any], said: str) -> Any:
     if kind == "text" or (kind == "choice" and said in field["choices"]):
         return said
     wanted = {"choice": f"one of {', '.join(field.get('choices', ()))}", "switch": "true or false", "real": "a number"}
-    raise ValueError(f"{name} must be {wanted.get(kind, 'whole numbers' if kind == 'wholes' else 'a whole number')}")
+    raise ValueError(f"{name} must be {wanted.get(kind, 'integers' if kind == 'wholes' else 'an integer')}")
 
 
 def text(value: Any) -> str:

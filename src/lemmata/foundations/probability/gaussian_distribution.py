@@ -11,10 +11,10 @@ from torch import Tensor
 
 from lemmata import validate
 
-__all__ = ["GaussianLaw"]
+__all__ = ["GaussianDistribution"]
 
 
-class GaussianLaw(ABC):
+class GaussianDistribution(ABC):
     r"""A multivariate normal distribution, or a batch of them, with a covariance $\Sigma = FF^\top + \mathrm{diag}(v)$.
 
     $$ \mathcal N(x;\mu,\Sigma) = \frac1{\sqrt{(2\pi)^d|\Sigma|}}

@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from lemmata.audit.layer_signals import depth_trend
-from lemmata.audit.weight_law import initial_law
+from lemmata.audit.weight_distribution import initial_distribution
 
 
 @pytest.mark.parametrize("shape", [(128, 64), (64, 300), (32, 16, 3, 3)])
@@ -26,21 +26,21 @@ def test_schemes_are_told_by_their_weights(shape, dtype):
         "zero": lambda: nn.init.zeros_(weight),
         "constant": lambda: nn.init.constant_(weight, 0.3),
     }
-    for law, draw in draws.items():
+    for distribution, draw in draws.items():
         draw()
-        assert str(initial_law(weight.to(dtype), inputs, outputs)) == law
+        assert str(initial_distribution(weight.to(dtype), inputs, outputs)) == distribution
 
 
 def test_other_scales_and_other_laws():
     torch.manual_seed(0)
     weight = torch.randn(100, 100)
-    found = initial_law(3 * (2 / 100) ** 0.5 * weight, 100, 100)
+    found = initial_distribution(3 * (2 / 100) ** 0.5 * weight, 100, 100)
     assert (found.family, found.scheme) == ("normal", "")
     assert found.ratio == pytest.approx(3, rel=0.03)
     assert str(found) == f"normal, {found.ratio:.3g} times He"
-    assert str(initial_law(weight.exp(), 100, 100)) == "trained"
-    assert str(initial_law(weight + 0.5, 100, 100)) == "trained"
-    assert str(initial_law(weight[:3, :3], 3, 3)) == "too small to say"
+    assert str(initial_distribution(weight.exp(), 100, 100)) == "trained"
+    assert str(initial_distribution(weight + 0.5, 100, 100)) == "trained"
+    assert str(initial_distribution(weight[:3, :3], 3, 3)) == "too small to say"
 
 
 def test_a_trend_is_not_moved_by_odd_layers():
