@@ -19,7 +19,7 @@ from lemmata.robustness.claims.digit_networks import (
     standard_classifier,
 )
 from lemmata.robustness.claims.linear_theory import ANYWHERE, corners, two_logits
-from lemmata.robustness.exact_radius import exact_radius
+from lemmata.robustness.plane_radius import exact_radius
 from lemmata.robustness.projected_gradient import pgd
 from lemmata.robustness.robust_loss import robust_logistic_loss, worst_margin
 
