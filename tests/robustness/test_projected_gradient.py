@@ -9,7 +9,9 @@ from torch import nn
 from torch.nn import functional
 
 from lemmata.robustness import Threat, cross_entropy_goal, fgsm, iterative_fgsm, least_likely_attack, margin_goal, pgd
+from lemmata.robustness.attacked_model import under_attack
 from lemmata.robustness.norm_ball import random_perturbation
+from lemmata.robustness.projected_gradient import ascent_direction, climb
 
 
 def wide(count=60):
@@ -195,6 +197,34 @@ def test_random_starts_are_drawn_by_the_generator_alone():
     rows = model(x).argmax(1) == y
     random_perturbation(x[rows], 0.3, math.inf, twin)
     assert torch.equal(generator.get_state(), twin.get_state())
+
+
+@pytest.mark.parametrize("norm", [1, 2, math.inf])
+def test_a_path_of_steps_of_length_zero_is_its_random_start(norm):
+    (x, y), model = digits(6), classifier()
+    with under_attack(model, x, y, Threat(0.5, norm)) as attacked:
+        start = climb(attacked, 1, 0, torch.Generator().manual_seed(4))[attacked.rows]
+    begun = x[attacked.rows]
+    drawn = random_perturbation(begun, 0.5, norm, torch.Generator().manual_seed(4))
+    assert torch.allclose(start, (begun + drawn).clamp(0, 1), atol=1e-6)
+
+
+@pytest.mark.parametrize("attack", [pgd, iterative_fgsm])
+def test_a_step_that_is_not_given_is_two_and_a_half_radii_for_all(attack):
+    (x, y), model, plain = digits(30), classifier(), {} if attack is iterative_fgsm else {"random_start": False}
+    found = attack(model, x, y, 0.2, steps=8, **plain)
+    assert torch.equal(found.examples, attack(model, x, y, 0.2, steps=8, step=0.0625, **plain).examples)
+    assert not torch.equal(found.examples, attack(model, x, y, 0.2, steps=8, step=0.05, **plain).examples)
+
+
+def test_in_the_1_norm_a_step_is_shared_by_the_largest_values_that_can_move():
+    gradient = torch.tensor([[3.0, -2.0, 1.0, 0.0, -4.0], [0.0, 0.0, 0.0, 0.0, 0.0]])
+    images = torch.tensor([[1.0, 0.5, 0.5, 0.5, 0.0], [0.5, 0.5, 0.5, 0.5, 0.5]])
+    whole = [ascent_direction(gradient, images, Threat(1, 1), share)[0].tolist() for share in (0.01, 0.4, 1.0)]
+    assert whole == [[0, -1, 0, 0, 0], [0, -0.5, 0.5, 0, 0], [0, -0.5, 0.5, 0, 0]]
+    assert ascent_direction(gradient, images, Threat(1, 1)).abs().sum(1).tolist() == [1.0, 0.0]
+    wide = torch.arange(1.0, 301.0)[None]
+    assert ascent_direction(wide, torch.zeros(1, 300), Threat(1, 1)).nonzero()[:, 1].tolist() == [297, 298, 299]
 
 
 def test_a_saturated_loss_is_told_and_another_goal_finds_the_way():
