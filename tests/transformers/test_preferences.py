@@ -123,7 +123,7 @@ def test_a_letter_is_avoided(tmp_path):
 def test_answers_without_a_letter_are_liked():
     """A short training: rewards explain preferences better than likelihood, and answers are shown in their order."""
     _, options = usual_settings(judge_answers, "reward_model")
-    config = RewardConfig(comparisons=600, reading=20)
+    config = RewardConfig(comparisons=1000, reading=60)
     experiment = judge_answers(config=config, options=replace(options, epochs=4, device="cpu"))
     run = run_experiment(experiment)
     assert run.scores["accuracy"] > experiment.notes["baselines"]["the reference's likelihood"] + 0.03
