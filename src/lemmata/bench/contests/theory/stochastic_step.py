@@ -1,7 +1,9 @@
 """What noise in the weights costs: a training step of `StochasticNetwork` beside that of the plain network.
 
 No package on the index computes a certificate for a network of one's own, so the peers are the plain network and what
-one writes by hand.
+one writes by hand. A local draw multiplies the squares of the inputs by variances as well, and pulls both products
+back: that is twice the products of a plain step, and whole draws make as many random numbers as there are weights. So
+a step cannot cost nearly what a plain one does; two and a half times is what is asked.
 """
 
 from collections.abc import Callable
