@@ -100,7 +100,7 @@ def evaluate(
     threat = ball_threat(eps, norm, bounds, levels)
     validate.count("batch_size", batch_size)
     validate.number("confidence", confidence, above=0, below=1)
-    x, y = _images_and_classes(data, model)
+    x, y = images_and_classes(data, model)
     common = {"eps": eps, "norm": norm, "bounds": bounds, "levels": levels, "generator": fixed_generator(generator)}
     cascade = _Cascade(model, common, {"steps": steps}, {"queries": queries}, surrogate)
     parts = [cascade.run(x[rows], y[rows]) for rows in _watched_parts(len(x), batch_size, watch, cascade)]
@@ -190,7 +190,7 @@ def _watched_parts(
         yield slice(first, first + size)
 
 
-def _images_and_classes(data: Any, model: Classifier) -> tuple[Tensor, Tensor]:
+def images_and_classes(data: Any, model: Classifier) -> tuple[Tensor, Tensor]:
     """All examples where the model is, by the reader that training has."""
     first = next(model.parameters(), None) if isinstance(model, nn.Module) else None
     place = Place(torch.device("cpu") if first is None else first.device)
