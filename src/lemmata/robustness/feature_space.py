@@ -19,7 +19,7 @@ from lemmata.train.as_found import kept_as_found
 
 __all__ = ["feature_attack"]
 
-HALVINGS = 20  # of the way back into the set, to a millionth of it
+TRIES = 5  # of the way back into the set: secants and halves in turn
 
 
 @system("feature_attack", title="Feature-space attack", kind="function")
@@ -96,8 +96,9 @@ def _climbed(
         with torch.enable_grad():
             far = distances(leaf)  # (rows,)
             (apart,) = torch.autograd.grad(far.sum(), leaf)
-        outside = far.detach() > eps
-        inside = _returned(attacked, images, rows, distances, eps) if outside.any() else images
+            outside = far > eps
+        with torch.no_grad():
+            inside = _returned(attacked, images, rows, distances, eps)
         margin = margin_goal(attacked.logits(inside, rows), attacked.y[rows], attacked.targets_of(rows))
         better = margin > best_margin
         best_margin = torch.where(better, margin, best_margin)
@@ -114,15 +115,21 @@ def _climbed(
 def _returned(
     attacked: AttackedModel, images: Tensor, rows: Tensor, distances: Callable[[Tensor], Tensor], eps: int | float
 ) -> Float[Tensor, "rows ..."]:
-    """Back towards x along the segment, by bisection, as far as the features demand; on the grid where there is one."""
+    """Back towards x along the segment as far as the features demand; on the grid where there is one.
+
+    Secants find the place at once where the features are linear; halves of the rest serve where they are bent.
+    """
     x = attacked.x[rows]
-    with torch.no_grad():
-        least, most = torch.zeros(len(x), dtype=x.dtype, device=x.device), torch.ones(len(x), dtype=x.dtype).to(x)
-        far = distances(possible(attacked, images, rows)) > eps
-        for _ in range(HALVINGS):
-            middle = (least + most) / 2
-            tried = possible(attacked, x + per_example(middle, x) * (images - x), rows)
-            fits = distances(tried) <= eps
-            least, most = torch.where(fits, middle, least), torch.where(fits, most, middle)
-        fraction = torch.where(far, least, 1)
-        return possible(attacked, x + per_example(fraction, x) * (images - x), rows)
+    near, far = distances(x), distances(possible(attacked, images, rows))  # in float64
+    least, most = torch.zeros_like(near), torch.ones_like(near)  # fractions of the segment
+    outside = far > eps
+    for turn in range(TRIES):
+        secant = least + (most - least) * (eps - near) / (far - near) * (1 - 1e-6)
+        middle = (least + most) / 2 if turn % 2 else torch.where(outside, secant, 1)
+        tried = possible(attacked, x + per_example(middle, x).to(x.dtype) * (images - x), rows)
+        distance = distances(tried)
+        fits = distance <= eps
+        least, near = torch.where(fits, middle, least), torch.where(fits, distance, near)
+        most, far = torch.where(fits, most, middle), torch.where(fits, far, distance)
+    fraction = torch.where(outside, least, 1).to(x.dtype)
+    return possible(attacked, x + per_example(fraction, x) * (images - x), rows)

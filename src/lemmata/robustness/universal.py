@@ -61,7 +61,7 @@ def universal_attack(
     >>> _ = model.load_state_dict({"weight": torch.tensor([[1.0, 0.0], [0.0, 1.0]]), "bias": torch.zeros(2)})
     >>> attack = universal_attack(model, torch.tensor([[0.6, 0.5], [0.5, 0.3]]), torch.tensor([0, 0]), eps=0.2)
     >>> attack.success, attack.perturbation
-    (tensor([True, True]), tensor([-0.1350,  0.1350]))
+    (tensor([True, True]), tensor([-0.2000,  0.2000]))
     """
     threat = Threat(eps, norm, bounds, levels)
     if threat.eps == math.inf:
