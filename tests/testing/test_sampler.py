@@ -221,6 +221,20 @@ class RoundAndRound(MetropolisHastings):
         return now, super().step(state, generator)[1]._replace(accepted=everyone)
 
 
+class FromTheProposal(NoUTurn):
+    """Trajectories go on from what was drawn, not from their end."""
+
+    def _grow_branch(self, edge, now, *rest):
+        return super()._grow_branch(edge._replace(position=now.position, gradient=now.gradient), now, *rest)
+
+
+class HalvesThatTurned(NoUTurn):
+    """A half that turned back is drawn from nevertheless: from its states nobody comes back."""
+
+    def _grow_branch(self, edge, now, forward, leaves, growing, *rest):
+        return super()._grow_branch(edge, now, forward, leaves, growing, *rest)._replace(whole=growing)
+
+
 BROKEN = [
     (functools.partial(RatioOfTheMoveBack, step=0.5), ["conservation"], "distribution of the .* is off by"),
     (functools.partial(MetropolisHastings, propose=Drifting()), ["conservation", "balance"], "there is no balance"),
@@ -233,6 +247,8 @@ BROKEN = [
     (functools.partial(TransposedRoot, step=0.25, steps=3, mass=DENSE), ["conservation"], "is off by"),
     (functools.partial(VelocityWithoutMass, step=0.2, steps=3, mass=DENSE), ["conservation"], "is off by"),
     (functools.partial(OneMomentum, step=0.25, steps=3), ["conservation"], "is off by"),
+    (functools.partial(FromTheProposal, step=0.25), ["conservation"], "is off by"),
+    (functools.partial(HalvesThatTurned, step=0.25), ["conservation", "balance"], "is off by"),
     (OwnNoise, ["seeds"], "all randomness must come from it"),
     (
         functools.partial(AdaptingForEver, step=0.25, steps=3),
