@@ -182,6 +182,14 @@ def test_examples_on_a_grid_stay_adversarial_when_they_are_saved():
         assert int(found.success.sum()) >= 5
 
 
+def test_the_search_sees_the_grid_so_that_it_does_not_stop_at_what_saving_undoes():
+    (x, y), model = digits(60), classifier()
+    x = (x * 15).round() / 15
+    whole, early = (pgd(model, x, y, 2 / 15, levels=16, steps=30, early_stop=stop) for stop in (False, True))
+    assert torch.equal(early.success, whole.success)
+    assert int(early.success.sum()) >= 10
+
+
 def test_a_target_is_reached_or_the_input_comes_back():
     (x, y), model = digits(40), classifier()
     found = pgd(model, x[y != 3], y[y != 3], 0.2, targeted=3)

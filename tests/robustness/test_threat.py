@@ -39,6 +39,8 @@ def test_a_pixel_that_rounding_left_beyond_the_box_may_stay_there():
     x = torch.tensor([[1.0 + 1e-7, 0.5]])
     Threat(0.1).check(x)
     assert Threat(0.1).admits(x, x).tolist() == [True]
+    assert torch.equal(Threat(0).inside(x, x - 0.5), x)
+    assert torch.equal(Threat(0, norm=2).inside(torch.cat([x, x / 2]), torch.zeros(2, 2)), torch.cat([x, x / 2]))
 
 
 @pytest.mark.parametrize(("norm", "eps"), [(1, 2.0), (2, 0.3), (math.inf, 8 / 255)])
@@ -58,6 +60,17 @@ def test_the_radius_of_8_levels_allows_8_levels():
     x = torch.full((1, 4), 100 / 255)
     found = Threat(8 / 255, levels=256).inside(x, x + 1.0)
     assert (found * 255).round().tolist() == [[108.0] * 4]
+
+
+def test_a_grid_may_begin_below_zero():
+    grid = torch.linspace(-1, 1, 5)
+    threat = Threat(0.7, bounds=(-1.0, 1.0), levels=5)
+    threat.check(grid[None])
+    found = threat.inside(grid[None], grid[None] + torch.tensor([[0.7, 0.9, -0.4, -0.6, 0.2]]))
+    assert found.tolist() == [[-0.5, 0.0, 0.0, 0.0, 1.0]]
+    assert threat.admits(grid[None], found - 0.25).tolist() == [False]
+    with pytest.raises(ValueError, match="must lie on the grid of 5 levels"):
+        threat.check(grid[None] * 0.9)
 
 
 def test_changed_pixels_are_counted_and_too_many_are_taken_back():

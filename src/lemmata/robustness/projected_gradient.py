@@ -86,9 +86,10 @@ def climb(
     best, margins = images.clone(), torch.zeros(len(rows), device=origin.device)  # a margin is positive on arrival
     going: Tensor | slice = slice(None)
     for left in reversed(range(steps + 1)):
-        asked, here = rows[going], images[going]
+        asked = rows[going]
         if not len(asked):
             break
+        here = threat.shown(origin[going], images[going])
         if left:
             _, gradient, logits = attacked.gradient(here, goal, asked)
         else:
@@ -99,7 +100,8 @@ def climb(
         best[going] = torch.where(per_example(better, here), here, best[going])
         margins[going] = torch.where(better, margin, margins[going])
         if gradient is not None:
-            images[going] = threat.project(origin[going], here + step * ascent_direction(gradient, here, threat))
+            ahead = images[going] + step * ascent_direction(gradient, here, threat)
+            images[going] = threat.project(origin[going], ahead)
         if early_stop:
             arrived = margins.view(restarts, -1).amax(0) > 0  # by any of its paths
             going = (~arrived).repeat(restarts).nonzero()[:, 0]

@@ -90,12 +90,9 @@ class Threat:
                 found = torch.where(per_example(self.norms(x, wide) <= self.eps, x), wide, x.double()).to(x.dtype)
                 return self._to_grid(x, found)
             found = self._to_grid(x, self.project(x.double(), wide).to(x.dtype))
-            rounding = self._rounding(x)
-            for more in (1, 2, 4):
-                outside = self.norms(x, found) > self._limit(x)
-                if not outside.any():
-                    return found
-                tight = max(0.0, self.eps - more * rounding)
+            outside = self.norms(x, found) > self._limit(x)
+            if outside.any():
+                tight = max(0.0, self.eps - self._rounding(x))
                 closer = x.double() + project_ball(found.double() - x.double(), tight, self.norm)
                 closer = self._to_grid(x, closer.clamp(*self.bounds).to(x.dtype))
                 found = torch.where(per_example(outside, x), closer, found)
