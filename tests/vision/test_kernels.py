@@ -111,3 +111,9 @@ def test_kernels_have_the_dtype_that_is_asked_for():
 def test_bad_input_is_answered_in_a_sentence(call, words):
     with pytest.raises(ValueError, match=words):
         call()
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_a_list_is_no_image():
+    with pytest.raises(TypeError, match=r"image must be a tensor, got list: use torch.as_tensor\(image\)"):
+        gaussian_filter([[1.0, 2.0]], 1.0)

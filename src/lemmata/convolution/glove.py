@@ -163,8 +163,10 @@ class GloVe(nn.Module):
             if values.device != self.given.weight.device:
                 place = self.given.weight.device
                 raise ValueError(f"{name} must be on {place}, where the vectors are, got {values.device}")
-        if counts.device.type != "meta" and not bool((counts > 0).all()):
-            raise ValueError("counts must be > 0, got others: words that never met have no logarithm, leave them out")
+        if counts.device.type != "meta" and not bool(((counts > 0) & counts.isfinite()).all()):
+            raise ValueError(
+                "counts must be > 0 and finite, got others: words that never met have no logarithm, leave them out"
+            )
 
     def extra_repr(self) -> str:
         return f"vocab_size={self.vocab_size}, dimensions={self.dimensions}"

@@ -185,8 +185,9 @@ class Restoration(nn.Module):
         for name, value in (("noise", noise), ("signal", signal)):
             if isinstance(value, Tensor) and self.border != "circular":
                 raise ValueError(f"{name} as a spectrum has the frequencies of the image: use border='circular'")
-            if bool((torch.as_tensor(value) < 0).any()):
-                raise ValueError(f"{name} must be a power, >= 0, got {float(torch.as_tensor(value).min()):g}")
+            _check_spectrum(name, torch.as_tensor(value), image_of("image", image))
+        if bool((torch.as_tensor(signal) == 0).any()):
+            raise ValueError("signal must be a power, > 0, got 0: give a small number where there is nothing")
         ratio = torch.as_tensor(noise, dtype=image.dtype) / torch.as_tensor(signal, dtype=image.dtype)
         return self.forward(image, ratio.to(image.device))
 
@@ -272,6 +273,15 @@ class Restoration(nn.Module):
             for axis, taps in ((-2, self.kernel.shape[0]), (-1, self.kernel.shape[1])):
                 image = _blended_border(image, axis, 4 * (taps - 1))
         return image, image.shape, (slice(0, height), slice(0, width))
+
+
+def _check_spectrum(name: str, value: Tensor, image: Tensor) -> None:
+    """One power for all frequencies, or one for each of those that the image has."""
+    height, half = image.shape[-2], image.shape[-1] // 2 + 1
+    if value.ndim and value.shape[-2:] != (height, half):
+        raise ValueError(f"{name} must be a number or ({height}, {half}), as rfft2 has it, got {tuple(value.shape)}")
+    if not bool((value >= 0).all() & value.isfinite().all()):
+        raise ValueError(f"{name} must be a power, >= 0 and finite, got {float(value.min()):g}")
 
 
 def _wide_image(image: Tensor) -> Tensor:

@@ -96,7 +96,7 @@ def gaussian_filter(
     >>> gaussian_filter(torch.ones(9, 9), 1.0).allclose(torch.ones(9, 9))
     True
     """
-    return filter_image(image, gaussian_kernel(sigma, truncate, image.dtype), border)
+    return filter_image(image, gaussian_kernel(sigma, truncate, image_of("image", image).dtype), border)
 
 
 @system("median_filter", title="Median filter", kind="function")
