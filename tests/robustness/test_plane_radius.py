@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from lemmata.robustness.linear_distance import linear_distance
+from lemmata.robustness.linear_boundary import linear_distance
 from lemmata.robustness.plane_radius import exact_radius
 from lemmata.robustness.projected_gradient import pgd
 

@@ -8,7 +8,7 @@ from torch import nn
 
 from lemmata.judge import all_of, always, at_least, claim, close, exactly, lie
 from lemmata.robustness.fast_gradient import fgsm
-from lemmata.robustness.linear_distance import linear_distance
+from lemmata.robustness.linear_boundary import linear_distance
 from lemmata.robustness.norm_ball import perturbation_norms, steepest_direction
 from lemmata.robustness.threat import Threat
 

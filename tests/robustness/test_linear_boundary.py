@@ -5,8 +5,7 @@ import math
 import pytest
 import torch
 
-from lemmata.robustness import pgd
-from lemmata.robustness.linear_distance import linear_distance
+from lemmata.robustness import linear_distance, pgd
 
 NORMS = (1, 1.5, 2, 5, math.inf)
 
