@@ -105,5 +105,5 @@ def test_edges_changed_by_the_caller_do_not_change_the_graph(shared):
 def test_a_graph_whose_edges_were_written_into_is_refused(rows, value):
     graph = Graph([[0, 1], [1, 2]])
     graph.edges[0 if rows == "incoming" else 1] = value  # columns of the rows, which compiled code would follow
-    with pytest.raises(ValueError, match=r"edges were changed to join nodes .* of 3: make a new Graph"):
+    with pytest.raises(ValueError, match=r"edges were changed and must join nodes below 3, got .*: make a new Graph"):
         getattr(graph, rows)

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from lemmata import validate
 from lemmata.fast.scan import linear_scan
 
 __all__ = []  # for `sequence_kernels`
@@ -118,6 +119,7 @@ def _by_steps(
         grad $g$, keep $k$, shown $s$: (batch, time, hidden)    grad_cell: (batch, hidden), to the last cell
         factors $f$: (batch, time, blocks, hidden)    recurrent_weight $R$: (blocks * hidden, hidden)
     """
+    _check_adjoint(grad, factors, recurrent_weight, keep, grad_cell, shown)
     blocks, back, cell = factors.shape[2], torch.zeros_like(grad[:, 0]), grad_cell
     states, cells = grad.new_empty(grad.shape), grad.new_empty(grad.shape if grad_cell is not None else 0)
     for t in reversed(range(grad.shape[1])):
@@ -133,6 +135,39 @@ def _by_steps(
             total = factors[:, t] * torch.stack([*[cell] * (blocks - 1), now], 1)  # (batch, blocks, hidden)
             back, cell = total.flatten(1) @ recurrent_weight, keep[:, t] * cell
     return [states, back] if cell is None else [states, back, cells, cell]
+
+
+def _check_adjoint(grad: Tensor, factors: Tensor, recurrent_weight: Tensor, *others: Tensor | None) -> None:
+    """Refuse what does not fit: torch would repeat a short tensor in silence."""
+    for name, value in (("grad", grad), ("factors", factors), ("recurrent_weight", recurrent_weight)):
+        validate.tensor(name, value)
+    if grad.ndim != 3 or 0 in grad.shape or not grad.is_floating_point() or grad.layout is not torch.strided:
+        told = f"{grad.dtype} {grad.layout} of shape {tuple(grad.shape)}"
+        raise ValueError(f"grad must be dense floating point (batch, time, hidden), at least one of each, got {told}")
+    if factors.ndim != 4 or not factors.shape[2]:
+        raise ValueError(f"factors must be (batch, time, blocks, hidden), got shape {tuple(factors.shape)}")
+    (batch, time, size), blocks = grad.shape, factors.shape[2]
+    keep, grad_cell, shown = others
+    if grad_cell is not None and (keep is None or shown is None):
+        raise ValueError("keep and shown must be given where grad_cell is")
+    check_alike(
+        "grad", grad,
+        ("factors", factors, (batch, time, blocks, size)),
+        ("recurrent_weight", recurrent_weight, (blocks * size, size)),
+        ("keep", keep, grad.shape), ("grad_cell", grad_cell, (batch, size)), ("shown", shown, grad.shape),
+    )  # fmt: skip
+
+
+def check_alike(like: str, given: Tensor, *others: tuple[str, Tensor | None, tuple[int, ...]]) -> None:
+    """Other tensors have their shapes, and the dtype, device and density of the first."""
+    for name, value, shape in others:
+        if value is None:
+            continue
+        if value.shape != shape:
+            raise ValueError(f"{name} must have shape {tuple(shape)}, got {tuple(value.shape)}")
+        if (value.dtype, value.device, value.layout) != (given.dtype, given.device, torch.strided):
+            told = f"{value.dtype} {value.layout} on {value.device}"
+            raise TypeError(f"{name} must be dense {given.dtype} on {given.device} as {like} is, got {told}")
 
 
 def _by_steps_like(

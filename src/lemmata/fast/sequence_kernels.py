@@ -8,11 +8,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from lemmata.fast.sequence_gradients import kernel_gradients
+from lemmata import validate
+from lemmata.fast.sequence_gradients import check_alike, kernel_gradients
 
 __all__ = []  # for the recurrent layers
 
 KERNELS = {"rnn_tanh": torch.rnn_tanh, "rnn_relu": torch.rnn_relu, "gru": torch.gru, "lstm": torch.lstm}
+GATES = {"rnn_tanh": 1, "rnn_relu": 1, "gru": 3, "lstm": 4}  # rows of a weight for each hidden unit
 Ends = tuple[Tensor, ...]  # the hidden state (batch, hidden), and for an lstm the cell
 
 
@@ -83,8 +85,28 @@ def _forward_pass(
     kernel: str, x: Tensor, hidden: Tensor, cell: Tensor | None, *weights: Tensor
 ) -> tuple[Tensor, Tensor]:
     """Outputs (batch, time, hidden) and the last cell (batch, hidden), of which only an lstm has one."""
+    _check_sequence(kernel, x, hidden, cell, *weights)
     outputs, ends = _run_kernel(kernel, x, (hidden,) if cell is None else (hidden, cell), list(weights), train=False)
     return outputs.contiguous(), x.new_empty(0) if cell is None else ends[1].contiguous()
+
+
+def _check_sequence(kernel: str, x: Tensor, hidden: Tensor, cell: Tensor | None, *weights: Tensor) -> None:
+    """Refuse what does not fit: an operator is called by hand too, and oneDNN reads as much as it expects."""
+    validate.one_of("kernel", kernel, KERNELS)
+    names = "input_weight", "recurrent_weight", "input_bias", "recurrent_bias"
+    for name, value in zip(("x", "hidden", *names), (x, hidden, *weights), strict=True):
+        validate.tensor(name, value)
+    if x.ndim != 3 or 0 in x.shape or not x.is_floating_point() or x.layout is not torch.strided:
+        told = f"{x.dtype} {x.layout} of shape {tuple(x.shape)}"
+        raise ValueError(f"x must be dense floating point (batch, time, inputs), at least one of each, got {told}")
+    if hidden.ndim != 2 or not hidden.shape[1]:
+        raise ValueError(f"hidden must be (batch, hidden), got shape {tuple(hidden.shape)}")
+    if (cell is None) == (kernel == "lstm"):
+        raise ValueError(f"cell must be given for lstm and for nothing else, got {cell is not None} for {kernel}")
+    (batch, _, inputs), size = x.shape, hidden.shape[1]
+    rows, state = GATES[kernel] * size, (batch, size)
+    shapes = state, state, (rows, inputs), (rows, size), (rows,), (rows,)
+    check_alike("x", x, *zip(("hidden", "cell", *names), (hidden, cell, *weights), shapes, strict=True))
 
 
 def _forward_like(

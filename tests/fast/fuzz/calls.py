@@ -11,13 +11,14 @@ import numpy as np
 import torch
 from tests.fast.fuzz import answers
 from tests.fast.fuzz.breaking import broken
-from tests.fast.fuzz.targets import TARGETS, Target
+from tests.fast.fuzz.edges_and_sequences import ALL
+from tests.fast.fuzz.targets import Target
 
 
 def run(number: int, seed: int, first: int, only: str, note: Path, address: bool) -> int:
     """The calls; each is noted before it is made. Returns 1 if an answer was wrong."""
     warnings.simplefilter("ignore")
-    names = [name for name in TARGETS if name == only or not only]
+    names = [name for name in ALL if name == only or not only]
     counts: collections.Counter[str] = collections.Counter()
     problems = 0
     for index in range(first, first + number):
@@ -25,7 +26,7 @@ def run(number: int, seed: int, first: int, only: str, note: Path, address: bool
         draw = random.Random(f"{seed} {index} {name}")
         torch.manual_seed(draw.randrange(2**31))
         note.write_text(f"call {index} of seed {seed}, {name}")
-        verdict = _judged(TARGETS[name], draw)
+        verdict = _judged(ALL[name], draw)
         counts[verdict.split(":")[0]] += 1
         if verdict.startswith("wrong"):
             problems += 1

@@ -51,13 +51,13 @@ def _patterns(draw: random.Random) -> tuple[Rows, Rows]:
     return made
 
 
-def _real(draw: random.Random) -> torch.dtype:
+def real(draw: random.Random) -> torch.dtype:
     return draw.choice((torch.float32, torch.float64))
 
 
-def _sums(draw: random.Random, op: bool = False) -> dict[str, Any]:
+def sums_given(draw: random.Random, op: bool = False) -> dict[str, Any]:
     rows, turned = _patterns(draw)
-    dtype, features = _real(draw), draw.choice((1, 8, 19, 70))
+    dtype, features = real(draw), draw.choice((1, 8, 19, 70))
     weights = torch.randn(len(rows.columns), dtype=dtype) if draw.random() < 0.5 else None
     given = {"x": torch.randn(turned.number, features, dtype=dtype), "weights": weights, "rows": rows}
     return given if op else given | {"transposed": turned}
@@ -65,7 +65,7 @@ def _sums(draw: random.Random, op: bool = False) -> dict[str, Any]:
 
 def _dots(draw: random.Random, op: bool = False) -> dict[str, Any]:
     rows, turned = _patterns(draw)
-    dtype, features = _real(draw), draw.choice((1, 8, 19, 70))
+    dtype, features = real(draw), draw.choice((1, 8, 19, 70))
     given = {
         "a": torch.randn(rows.number, features, dtype=dtype),
         "b": torch.randn(turned.number, features, dtype=dtype),
@@ -75,7 +75,7 @@ def _dots(draw: random.Random, op: bool = False) -> dict[str, Any]:
 
 def _extremes(draw: random.Random, op: bool = False) -> dict[str, Any]:
     rows, turned = _patterns(draw)
-    x = torch.randn(turned.number, draw.choice((1, 8, 19, 70)), dtype=_real(draw))
+    x = torch.randn(turned.number, draw.choice((1, 8, 19, 70)), dtype=real(draw))
     return (
         {"x": x, "sign": draw.choice((1.0, -1.0)), "rows": rows}
         if op
@@ -85,7 +85,7 @@ def _extremes(draw: random.Random, op: bool = False) -> dict[str, Any]:
 
 def _attention(draw: random.Random, turned: bool = True) -> dict[str, Any]:
     rows, transposed = _patterns(draw)
-    dtype, heads, width = _real(draw), *draw.choice(((1, 1), (1, 8), (3, 5), (8, 8), (9, 2)))
+    dtype, heads, width = real(draw), *draw.choice(((1, 1), (1, 8), (3, 5), (8, 8), (9, 2)))
     given = {
         "to": torch.randn(rows.number, heads, dtype=dtype),
         "source": torch.randn(transposed.number, heads, dtype=dtype),
@@ -225,7 +225,7 @@ def _as_torch_reads(flag: Any) -> Any:
     return bool(flag) if flag is None or isinstance(flag, int | float) else flag
 
 
-def _opened(op: Callable[..., Any]) -> Callable[..., Any]:
+def opened(op: Callable[..., Any]) -> Callable[..., Any]:
     """An operator takes a pattern in three parts."""
 
     def call(*, rows: Any, transposed: Any = None, **given: Any) -> Any:
@@ -245,12 +245,12 @@ def _opened(op: Callable[..., Any]) -> Callable[..., Any]:
 TARGETS = {
     "linear_scan": Target(fast.linear_scan, _scan, answers.scan),
     "ops.linear_scan": Target(
-        lambda a, b, z0, reverse: _opened(lambda *g: OPS.linear_scan(a, b, z0, reverse))(rows=(torch.ones(1),) * 3),
+        lambda a, b, z0, reverse: opened(lambda *g: OPS.linear_scan(a, b, z0, reverse))(rows=(torch.ones(1),) * 3),
         _scan,
         lambda reverse, **g: answers.scan(**g, reverse=_as_torch_reads(reverse)),
     ),
     "ops.linear_scan_backward": Target(
-        lambda a, z, z0, grad, reverse: _opened(lambda *g: OPS.linear_scan_backward(a, z, z0, grad, reverse))(
+        lambda a, z, z0, grad, reverse: opened(lambda *g: OPS.linear_scan_backward(a, z, z0, grad, reverse))(
             rows=(torch.ones(1),) * 3
         ),
         lambda draw: _scan(draw, back=True),
@@ -279,22 +279,22 @@ TARGETS = {
     "why_not_compiled": Target(
         fast.why_not_compiled, lambda draw: {"dtype": draw.choice((torch.float32, torch.int8, None, "float32", []))}
     ),
-    "row_sums": Target(neighbour_sum.row_sums, _sums, answers.sums),
-    "ops.row_sums": Target(_opened(OPS.row_sums), lambda draw: _sums(draw, op=True), answers.sums),
-    "gathered_sums": Target(reference.gathered_sums, lambda draw: _sums(draw, op=True), answers.sums),
+    "row_sums": Target(neighbour_sum.row_sums, sums_given, answers.sums),
+    "ops.row_sums": Target(opened(OPS.row_sums), lambda draw: sums_given(draw, op=True), answers.sums),
+    "gathered_sums": Target(reference.gathered_sums, lambda draw: sums_given(draw, op=True), answers.sums),
     "entry_dots": Target(neighbour_sum.entry_dots, _dots, answers.dots),
-    "ops.entry_dots": Target(_opened(OPS.entry_dots), lambda draw: _dots(draw, op=True), answers.dots),
+    "ops.entry_dots": Target(opened(OPS.entry_dots), lambda draw: _dots(draw, op=True), answers.dots),
     "gathered_dots": Target(reference.gathered_dots, lambda draw: _dots(draw, op=True), answers.dots),
     "row_extremes": Target(neighbour_extreme.row_extremes, _extremes, answers.extremes),
     "ops.row_extremes": Target(
-        _opened(OPS.row_extremes), lambda draw: _extremes(draw, op=True), _extreme_at, _extreme_seen
+        opened(OPS.row_extremes), lambda draw: _extremes(draw, op=True), _extreme_at, _extreme_seen
     ),
     "gathered_extremes": Target(
         reference.gathered_extremes, lambda draw: _extremes(draw, op=True), _extreme_at, _extreme_seen
     ),
     "row_attention": Target(neighbour_attention.row_attention, _attention, lambda **g: answers.attention(**g)[0]),
     "ops.row_attention": Target(
-        _opened(OPS.row_attention),
+        opened(OPS.row_attention),
         lambda draw: _attention(draw, turned=False),
         lambda **g: answers.attention(**g)[0],
         lambda found, _: found[0],
@@ -302,7 +302,7 @@ TARGETS = {
     "gathered_attention": Target(
         reference.gathered_attention, lambda draw: _attention(draw, turned=False), answers.attention
     ),
-    "ops.row_attention_backward": Target(_opened(OPS.row_attention_backward), _attention_back, _back_by_autograd),
+    "ops.row_attention_backward": Target(opened(OPS.row_attention_backward), _attention_back, _back_by_autograd),
     "rows_of": Target(
         rows_of,
         lambda draw: {"rows": torch.randint(4, (draw.choice((0, 9)),)), "columns": torch.randint(5, (9,)), "number": 4},
@@ -338,7 +338,7 @@ TARGETS = {
     "alias_negatives": Target(
         alias_negatives, lambda draw: {"table": alias_table(torch.rand(5)), "seed": 3, "first": 0, "shape": (2, 3)}
     ),
-    "alias_table": Target(alias_table, lambda draw: {"law": torch.rand(draw.choice((1, 6)))}),
+    "alias_table": Target(alias_table, lambda draw: {"distribution": torch.rand(draw.choice((1, 6)))}),
     "compiled_steps": Target(
         fast.compiled_steps, _steps, answers.steps, lambda found, g: (found, g["memory"], g["last"])
     ),

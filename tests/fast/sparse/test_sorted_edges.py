@@ -67,3 +67,17 @@ def test_the_operator_gives_the_same_where_values_cannot_be_looked_at(looped):
 def test_another_number_of_loops_is_refused_by_the_operator():
     with pytest.raises(ValueError, match="loops must be the number of edges from a node to itself, got 2"):
         torch.ops.lemmata.sort_edges(torch.tensor([[0, 1], [1, 1]]), 2, True, 2)
+
+
+@pytest.mark.parametrize(
+    ("shape", "nodes", "said"),
+    [
+        ((2, 0), -1, "nodes must be >= 0, got -1"),  # compiled code would move memory that is not there
+        ((1, 9), 3, "edges must be a dense .2, edges., got shape .1, 9."),
+        ((3, 4, 5), 3, "edges must be a dense .2, edges., got shape .3, 4, 5."),
+    ],
+)
+@pytest.mark.parametrize("call", [lambda *given: torch.ops.lemmata.sort_edges(*given, False, 0), sorted_edges])
+def test_what_is_no_list_of_edges_is_refused_by_hand_too(call, shape, nodes, said):
+    with pytest.raises(ValueError, match=said):
+        call(torch.zeros(shape, dtype=torch.int64), nodes)

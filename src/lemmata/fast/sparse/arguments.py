@@ -69,6 +69,21 @@ def check_weights(weights: Tensor, x: Tensor, rows: Rows) -> None:
         raise TypeError(f"x must be floating point as weights are, got {x.dtype}: use x.float()")
 
 
+def check_map(x: Tensor, matrix: Tensor, bias: Tensor | None, rows: Rows) -> None:
+    """A linear map of the features of x, in their dtype unless autocast chooses one."""
+    check_tensor("matrix", matrix, rows)
+    if matrix.ndim != 2 or matrix.shape[1] != x.shape[1]:
+        raise ValueError(f"matrix must be (outputs, {x.shape[1]}), got shape {tuple(matrix.shape)}")
+    if bias is not None:
+        check_tensor("bias", bias, rows)
+        if bias.shape != matrix.shape[:1]:
+            raise ValueError(f"bias must have shape ({len(matrix)},), got {tuple(bias.shape)}")
+    chosen = torch.is_autocast_enabled(x.device.type)
+    for name, value in () if chosen else (("matrix", matrix), ("bias", bias)):
+        if value is not None and (value.dtype != x.dtype or not (x.is_floating_point() or x.is_complex())):
+            raise TypeError(f"{name} must be floating point in the dtype of x, {x.dtype}, got {value.dtype}")
+
+
 def check_dots(a: Tensor, b: Tensor, rows: Rows) -> None:
     """What `entry_dots` is given."""
     check_table("b", b, rows, pattern_width(rows))

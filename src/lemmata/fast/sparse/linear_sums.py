@@ -7,7 +7,7 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn import functional
 
-from lemmata.fast.sparse.arguments import check_pair, check_tensor, check_weights
+from lemmata.fast.sparse.arguments import check_map, check_pair, check_tensor, check_weights
 from lemmata.fast.sparse.neighbour_sum import entry_dots, row_sums
 from lemmata.fast.sparse.paths import checked_sums, dots
 from lemmata.fast.sparse.rows import Rows, check_rows, has_values, is_looked_at
@@ -39,6 +39,7 @@ def linear_row_sums(
     check_tensor("x", x, rows)
     check_rows("x", x, transposed.number)
     check_weights(weights, x, rows)
+    check_map(x, matrix, bias, rows)
     alone = is_looked_at() and has_values(x) and not torch.is_autocast_enabled(x.device.type)
     if alone and x.dtype == matrix.dtype == weights.dtype:
         return _LinearRowSums.apply(x, matrix, bias, weights, *rows, *transposed)

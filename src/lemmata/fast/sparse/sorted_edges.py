@@ -8,8 +8,9 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
+from lemmata import validate
 from lemmata.fast.compiled_library import load_compiled
-from lemmata.fast.sparse.rows import Rows, has_values, is_looked_at, rows_of
+from lemmata.fast.sparse.rows import MOST, Rows, has_values, is_looked_at, rows_of
 
 __all__ = ["counted_edges", "sorted_edges"]
 
@@ -22,6 +23,7 @@ def sorted_edges(
     With `looped`, edges from a node to itself are left out, and one for each node stands behind the others; `loops` is
     how many are left out, for where their values cannot be looked at: there one operator of torch sorts them.
     """
+    _check_edges(edges, nodes, looped)
     if is_looked_at() and has_values(edges):
         return counted_edges(edges, nodes, looped) or _sorted_by_torch(edges, nodes, looped)
     kept, *pattern = torch.ops.lemmata.sort_edges(edges, nodes, looped, loops)
@@ -32,6 +34,7 @@ def counted_edges(
     edges: Int[Tensor, "2 edges"], nodes: int, looped: bool = False
 ) -> tuple[Int[Tensor, "2 kept"], Rows, Rows] | None:
     """The same by counting, in C; None where nothing compiled can be had, and where an end is no node."""
+    _check_edges(edges, nodes, looped)
     if type(edges) is not Tensor or edges.device.type != "cpu":
         return None
     library = _sorting_library()
@@ -55,11 +58,23 @@ def counted_edges(
     return kept, Rows(there, columns, entries), Rows(back, back_columns, back_entries)
 
 
+def _check_edges(edges: Tensor, nodes: int, looped: bool) -> None:
+    """Refuse what is no list of edges: compiled code would read beside it, and an operator is called by hand too."""
+    validate.tensor("edges", edges)
+    if edges.ndim != 2 or edges.shape[0] != 2 or edges.layout is not torch.strided:
+        raise ValueError(f"edges must be a dense (2, edges), got shape {tuple(edges.shape)}: use edges.mT")
+    if edges.is_floating_point() or edges.is_complex() or edges.dtype is torch.bool:
+        raise TypeError(f"edges must hold integers, got {edges.dtype}: use edges.long()")
+    validate.flag("looped", looped)
+    if not isinstance(nodes, torch.SymInt):  # where nothing is known yet, a compiler has a symbol
+        validate.count("nodes", nodes, least=0, most=MOST)
+
+
 def _sorted_by_torch(edges: Tensor, nodes: int, looped: bool) -> tuple[Tensor, Rows, Rows]:
     """One order after the other."""
     low, high = (int(end) for end in edges.aminmax()) if edges.shape[1] else (0, -1)
     if low < 0 or high >= nodes:  # changed in place since: compiled code would read outside the features
-        raise ValueError(f"edges were changed to join nodes {low} to {high} of {nodes}: make a new Graph")
+        raise ValueError(f"edges were changed and must join nodes below {nodes}, got {low} to {high}: make a new Graph")
     if looped:
         loops = torch.arange(nodes, device=edges.device).expand(2, -1)
         edges = torch.cat([edges[:, edges[0] != edges[1]], loops], 1)
