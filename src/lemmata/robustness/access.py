@@ -25,7 +25,7 @@ class BlackBox:
 
     Claims: attack.threat_knowledge
 
-    >>> box = BlackBox(nn.Linear(4, 3).eval(), most=5)
+    >>> box = BlackBox(nn.Linear(4, 3).eval(), limit=5)
     >>> box(torch.rand(2, 4)).shape, box.queries
     (torch.Size([2, 3]), 2)
     >>> box(torch.rand(2, 4, requires_grad=True))
@@ -35,9 +35,9 @@ class BlackBox:
 
     knowledge = "black"
 
-    def __init__(self, model: Classifier, most: int | None = None):
+    def __init__(self, model: Classifier, limit: int | None = None):
         self._model = _checked_classifier(model)
-        self.most = None if most is None else validate.count("most", most)
+        self.limit = None if limit is None else validate.count("limit", limit)
         self.queries = 0
         self.gradients = 0
 
@@ -45,11 +45,11 @@ class BlackBox:
         if x.requires_grad and torch.is_grad_enabled():
             cure = "use square_attack or transfer_attack, which need none"
             raise ValueError(f"a {self.knowledge} box gives no gradients: {cure}")
-        return self._answer(x)
+        return self._counted_answer(x)
 
-    def _answer(self, x: Tensor) -> Tensor:
-        if self.most is not None and self.queries + len(x) > self.most:
-            raise ValueError(f"the {self.knowledge} box answers {self.most} queries, and {self.queries} are used up")
+    def _counted_answer(self, x: Tensor) -> Tensor:
+        if self.limit is not None and self.queries + len(x) > self.limit:
+            raise ValueError(f"the {self.knowledge} box answers {self.limit} queries, and {self.queries} are used up")
         self.queries += len(x)
         with torch.no_grad():
             return self._model(x)
@@ -77,10 +77,10 @@ class GreyBox(BlackBox):
     knowledge = "grey"
     _model: nn.Module
 
-    def __init__(self, model: nn.Module, most: int | None = None):
+    def __init__(self, model: nn.Module, limit: int | None = None):
         if not isinstance(model, nn.Module):
             raise TypeError(f"model must be a torch module, whose architecture is known, got {type(model).__name__}")
-        super().__init__(model, most)
+        super().__init__(model, limit)
 
     def architecture(self, generator: torch.Generator | None = None) -> nn.Module:
         """The same layers with nothing of the weights, in training mode."""

@@ -115,18 +115,18 @@ class _Subject:
     ) -> Any:
         given: dict[str, Any] = {"norm": self.norm, "generator": Generator().manual_seed(seed)}
         given = {name: value for name, value in given.items() if name in self.takes} | more
-        network = _network() if network is None else network
+        network = _lent_network() if network is None else network
         return self.attack(network, x, y, eps=self.eps if eps is None else eps, **given)
 
     @functools.cached_property
     def once(self) -> Any:
-        return self.run(*_images())
+        return self.run(*_given_images())
 
     @functools.cached_property
     def weaker(self) -> list[Any]:
         """What it finds within eps, and within radii in which it must fail now and then; a pixel cannot be parted."""
         parts = (0.1, 0.01) if self.norm else ()
-        return [self.once, *(self.run(*_images(), eps=self.eps * part) for part in parts)]
+        return [self.once, *(self.run(*_given_images(), eps=self.eps * part) for part in parts)]
 
     def option(self, name: str) -> None:
         if name not in self.takes:
@@ -147,7 +147,7 @@ def _drawn_network() -> nn.Module:
     return network.eval()
 
 
-def _network() -> nn.Module:
+def _lent_network() -> nn.Module:
     """A copy of its own for each call, whatever an attack may do to it."""
     return copy.deepcopy(_drawn_network())
 
@@ -156,20 +156,20 @@ def _network() -> nn.Module:
 def _drawn_images() -> tuple[Tensor, Tensor]:
     x = torch.randint(LEVELS, (IMAGES, 1, 8, 8), generator=Generator().manual_seed(2)) / (LEVELS - 1)
     with torch.no_grad():
-        y = _network()(x).argmax(1)
+        y = _lent_network()(x).argmax(1)
     y[:2] = (y[:2] + 1) % CLASSES
     return x, y
 
 
-def _images() -> tuple[Tensor, Tensor]:
+def _given_images() -> tuple[Tensor, Tensor]:
     """Images on the grid of 8 bits, and classes of which the first two are wrong."""
     x, y = _drawn_images()
     return x.clone(), y.clone()
 
 
-def _answers(x: Tensor) -> Tensor:
+def _network_answers(x: Tensor) -> Tensor:
     with torch.no_grad():
-        return _network()(x).argmax(1)
+        return _lent_network()(x).argmax(1)
 
 
 def _demand_result(result: Any, x: Tensor) -> None:
@@ -184,18 +184,18 @@ def _demand_result(result: Any, x: Tensor) -> None:
 
 
 def _check_interface(subject: _Subject) -> None:
-    _demand_result(subject.once, _images()[0])
+    _demand_result(subject.once, _given_images()[0])
 
 
 def _check_untouched(subject: _Subject) -> None:
-    (x, y), (before, classes) = _images(), _images()
+    (x, y), (before, classes) = _given_images(), _given_images()
     subject.run(x, y)
     if not (torch.equal(x, before) and torch.equal(y, classes)):
         raise Broken("the attack writes into the images or classes that it is given")
 
 
 def _check_ball(subject: _Subject) -> None:
-    x, _ = _images()
+    x, _ = _given_images()
     far = perturbation_norms(subject.once.examples.double() - x.double(), subject.norm)
     values = {math.inf: 1.0, 2: math.sqrt(x[0].numel()), 1: float(x[0].numel()), 0: 0.0}[subject.norm]
     if not bool((far <= subject.eps + values * torch.finfo(x.dtype).eps).all()):
@@ -209,9 +209,9 @@ def _check_box(subject: _Subject) -> None:
 
 
 def _check_verified(subject: _Subject) -> None:
-    _, y = _images()
+    _, y = _given_images()
     for result in subject.weaker:
-        right = result.success & (_answers(result.examples) == y)
+        right = result.success & (_network_answers(result.examples) == y)
         if bool(right.any()):
             raise Broken(f"{int(right.sum())} examples are called a success and answered rightly")
     if not bool(subject.once.success[:2].all()):
@@ -219,7 +219,7 @@ def _check_verified(subject: _Subject) -> None:
 
 
 def _check_failed(subject: _Subject) -> None:
-    x, _ = _images()
+    x, _ = _given_images()
     for result in subject.weaker:
         moved = (result.examples != x).flatten(1).any(1) & ~result.success
         if bool(moved.any()):
@@ -232,9 +232,9 @@ def _check_finds(subject: _Subject) -> None:
 
 
 def _check_as_found(subject: _Subject) -> None:
-    network = _network()
+    network = _lent_network()
     before, state = copy.deepcopy(network), torch.get_rng_state()
-    subject.run(*_images(), network=network)
+    subject.run(*_given_images(), network=network)
     if not torch.equal(torch.get_rng_state(), state):
         raise Broken("global random numbers are drawn: what comes after the attack depends on it")
     if [part.training for part in network.modules()] != [part.training for part in before.modules()]:
@@ -252,28 +252,28 @@ def _check_as_found(subject: _Subject) -> None:
 
 
 def _check_zero(subject: _Subject) -> None:
-    x, y = _images()
+    x, y = _given_images()
     try:
         result = subject.run(x, y, eps=0)
     except ValueError as error:
         raise Undecided(f"the attack refuses eps = 0 ({error})") from None
     if not torch.equal(result.examples, x):
         raise Broken("within eps = 0 an image moves")
-    if not torch.equal(result.success, _answers(x) != y):
+    if not torch.equal(result.success, _network_answers(x) != y):
         raise Broken("within eps = 0 the accuracy changes")
 
 
 def _check_one(subject: _Subject) -> None:
-    x, y = _images()
+    x, y = _given_images()
     for row in (0, 5):
         result = subject.run(x[row : row + 1], y[row : row + 1])
         _demand_result(result, x[:1])
-        if bool(result.success) != bool(_answers(result.examples) != y[row]):
+        if bool(result.success) != bool(_network_answers(result.examples) != y[row]):
             raise Broken("of an image alone success is not what the network answers")
 
 
 def _check_none(subject: _Subject) -> None:
-    x, y = _images()
+    x, y = _given_images()
     try:
         result = subject.run(x[:0], y[:0])
     except ValueError:
@@ -283,32 +283,32 @@ def _check_none(subject: _Subject) -> None:
 
 def _check_seeds(subject: _Subject) -> None:
     torch.manual_seed(1)  # what is drawn from torch's own generator would differ between the two
-    one = subject.run(*_images(), seed=3)
+    one = subject.run(*_given_images(), seed=3)
     torch.manual_seed(2)
-    if not torch.equal(one.examples, subject.run(*_images(), seed=3).examples):
+    if not torch.equal(one.examples, subject.run(*_given_images(), seed=3).examples):
         raise Broken("the same call gives other examples: all randomness must come from the generator")
 
 
 def _check_targets(subject: _Subject) -> None:
     subject.option("targeted")
-    x, y = _images()
+    x, y = _given_images()
     wanted = (y + 1) % CLASSES
     try:
         result = subject.run(x, y, targeted=wanted)
     except ValueError as error:
         raise Undecided(f"the attack refuses a target ({error})") from None
-    if not bool((_answers(result.examples) == wanted)[result.success].all()):
+    if not bool((_network_answers(result.examples) == wanted)[result.success].all()):
         raise Broken("an example is called a success and not answered with the class that was wanted")
 
 
 def _check_grid(subject: _Subject) -> None:
     subject.option("levels")
-    x, y = _images()
+    x, y = _given_images()
     result = subject.run(x, y, levels=LEVELS)
     places = result.examples.double() * (LEVELS - 1)
     if not bool(((places - places.round()).abs() < 1e-3).all()):
         raise Broken("with levels=256 an example lies between what 8 bits can hold")
-    if bool((result.success & (_answers(result.examples) == y)).any()):
+    if bool((result.success & (_network_answers(result.examples) == y)).any()):
         raise Broken("with levels=256 an example is called a success and answered rightly")
 
 

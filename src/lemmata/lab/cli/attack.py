@@ -68,12 +68,12 @@ def run(arguments: Arguments) -> int:
 
     model, x, y, names = _read_subject(arguments)
     try:
-        found = [_evaluated(arguments, model, x, y, part) for part in PARTS]
+        found = [_evaluate_radius(arguments, model, x, y, part) for part in PARTS]
     except FAILURES as error:
         raise one_sentence(error) from error
     shown = _draw_worst(arguments, model, found, names)
     if arguments.json:
-        print_json(_facts(arguments, found, shown))
+        print_json(_attack_facts(arguments, found, shown))
     else:
         _print_accuracies(arguments, found, shown)
     return 0
@@ -127,15 +127,15 @@ def _first_images(data: Any, model: "nn.Module", number: int) -> "tuple[Tensor, 
     x, y = x[:number], y[:number]
     if x.dtype is torch.uint8:
         x = x.float() / 255
-    refusal = _refusal(model, x[:1])
-    if refusal and x.ndim == 3 and not _refusal(model, x[:1, None]):
+    refusal = _model_refusal(model, x[:1])
+    if refusal and x.ndim == 3 and not _model_refusal(model, x[:1, None]):
         x, refusal = x[:, None], ""  # a grey image gets its channel
     if refusal:
         raise UserError(f"the model does not take images {tuple(x.shape)}: {refusal}")
     return x, y
 
 
-def _refusal(model: "nn.Module", x: "Tensor") -> str:
+def _model_refusal(model: "nn.Module", x: "Tensor") -> str:
     """What the classifier raises when it is asked for these, in one line; nothing where it answers."""
     import torch
 
@@ -147,7 +147,9 @@ def _refusal(model: "nn.Module", x: "Tensor") -> str:
     return ""
 
 
-def _evaluated(arguments: Arguments, model: "nn.Module", x: "Tensor", y: "Tensor", part: float) -> "RobustAccuracy":
+def _evaluate_radius(
+    arguments: Arguments, model: "nn.Module", x: "Tensor", y: "Tensor", part: float
+) -> "RobustAccuracy":
     from lemmata.robustness import evaluate
 
     eps = part * arguments.eps
@@ -202,7 +204,7 @@ def _draw_worst(arguments: Arguments, model: "nn.Module", found: "list[RobustAcc
     return len(chosen)
 
 
-def _facts(arguments: Arguments, found: "list[RobustAccuracy]", shown: int) -> dict[str, Any]:
+def _attack_facts(arguments: Arguments, found: "list[RobustAccuracy]", shown: int) -> dict[str, Any]:
     rows = [
         {"eps": each.threat.eps, "accuracy": each.accuracy, "low": each.low, "high": each.high, "left": each.left}
         for each in found

@@ -35,38 +35,38 @@ def contact_sheet(
         top = LINE + GAP + row * (high + LINE + GAP)
         shift = (example - x) / (most - least)
         factor = 0.5 / max(float(shift.abs().max()), 1e-9)
-        said = [_answer(model, x, names), f"x {factor:.3g}", _answer(model, example, names)]
-        said[0] += "" if own == _class_of(model, x) else f", is {_name(own, names)}"
+        said = [_class_and_confidence(model, x, names), f"x {factor:.3g}", _class_and_confidence(model, example, names)]
+        said[0] += "" if own == _class_of(model, x) else f", is {_class_name(own, names)}"
         pictures = [(x - least) / (most - least), 0.5 + factor * shift, (example - least) / (most - least)]
         for place, (values, words) in enumerate(zip(pictures, said, strict=True)):
             left = GAP + place * column
-            sheet.paste(_enlarged(values, (wide, high)), (left, top))
+            sheet.paste(_enlarged_picture(values, (wide, high)), (left, top))
             pen.text((left, top + high + 1), words, fill="black", font=font)
     content = io.BytesIO()
     sheet.save(content, "png")
     return content.getvalue()
 
 
-def _probabilities(model: nn.Module, x: Tensor) -> Tensor:
+def _class_probabilities(model: nn.Module, x: Tensor) -> Tensor:
     with torch.no_grad():
         return model(x[None]).double().softmax(1)[0]
 
 
 def _class_of(model: nn.Module, x: Tensor) -> int:
-    return int(_probabilities(model, x).argmax())
+    return int(_class_probabilities(model, x).argmax())
 
 
-def _answer(model: nn.Module, x: Tensor, names: Sequence[str]) -> str:
+def _class_and_confidence(model: nn.Module, x: Tensor, names: Sequence[str]) -> str:
     """The class that is answered, and how sure the classifier is of it."""
-    shares = _probabilities(model, x)
-    return f"{_name(int(shares.argmax()), names)} ({float(shares.max()):.0%})"
+    shares = _class_probabilities(model, x)
+    return f"{_class_name(int(shares.argmax()), names)} ({float(shares.max()):.0%})"
 
 
-def _name(number: int, names: Sequence[str]) -> str:
+def _class_name(number: int, names: Sequence[str]) -> str:
     return names[number] if number < len(names) else str(number)
 
 
-def _enlarged(values: Tensor, size: tuple[int, int]) -> Image.Image:
+def _enlarged_picture(values: Tensor, size: tuple[int, int]) -> Image.Image:
     """Values in [0, 1], (height, width) or (channels, height, width), each pixel as a square."""
     bytes_of = (values.detach().cpu().double().clamp(0, 1) * 255).round().byte().numpy()
     flat = bytes_of if bytes_of.ndim == 2 else bytes_of[0] if len(bytes_of) == 1 else bytes_of.transpose(1, 2, 0)

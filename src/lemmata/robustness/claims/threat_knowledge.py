@@ -12,8 +12,8 @@ from lemmata.robustness.transfer import transfer_attack
 class Forgetful(BlackBox):
     """Answers without counting them."""
 
-    def _answer(self, x):
-        logits = super()._answer(x)
+    def _counted_answer(self, x):
+        logits = super()._counted_answer(x)
         self.queries = 0
         return logits
 
