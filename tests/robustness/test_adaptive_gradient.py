@@ -75,3 +75,7 @@ def test_targets_levels_and_the_same_bits():
 def test_bad_arguments_are_named(arguments, said):
     with pytest.raises(ValueError, match=said):
         apgd(classifier(), *digits(2), **{"eps": 0.1, **arguments})
+
+
+def test_the_ratio_of_logits_is_flat_only_where_nothing_is_left_to_find():
+    assert apgd(classifier(), *digits(), 0.3, steps=10, goal=dlr_goal).flags == ()

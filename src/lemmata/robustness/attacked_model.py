@@ -97,7 +97,7 @@ class AttackedModel:
             value = goal(logits, self.y[rows], self.targets_of(rows))  # (rows,)
             (gradient,) = torch.autograd.grad(value.sum(), images, allow_unused=True)
         gradient = torch.zeros_like(images) if gradient is None else gradient
-        return value.detach(), self._checked_gradient(gradient), logits.detach()
+        return value.detach(), self._checked_gradient(gradient, ~self.wrong(logits, rows)), logits.detach()
 
     def logit_gradients(
         self,
@@ -148,11 +148,13 @@ class AttackedModel:
             return contextlib.nullcontext()
         return torch.autocast(images.device.type, dtype=self.autocast)
 
-    def _checked_gradient(self, gradient: Tensor) -> Tensor:
+    def _checked_gradient(self, gradient: Tensor, searched: Tensor | None = None) -> Tensor:
+        """Finite; a gradient of zero is told of where there is still something to be found."""
         if not torch.isfinite(gradient).all():
             self.flags.add("gradients that are not finite")
             gradient = torch.nan_to_num(gradient, 0.0, 0.0, 0.0)
-        if (gradient.flatten(1) == 0).all(1).any():
+        zero = (gradient.flatten(1) == 0).all(1)
+        if (zero if searched is None else zero & searched).any():
             self.flags.add("gradients that are exactly zero")
         return gradient
 

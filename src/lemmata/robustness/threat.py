@@ -79,9 +79,9 @@ class Threat:
         return candidates if self.levels is None else self.inside(x, candidates)
 
     def inside(self, x: Float[Tensor, "batch ..."], candidates: Float[Tensor, "batch ..."]) -> Tensor:
-        """Back into the ball, the box and the grid, without one unit in the last place beyond any of them.
+        r"""Back into the ball, the box and the grid, without one unit in the last place beyond any of them.
 
-        Rounding $x + \\delta$ to the dtype can lead out of the ball again. What it did is shrunk by the most that
+        Rounding $x + \delta$ to the dtype can lead out of the ball again. What it did is shrunk by the most that
         rounding can add, and returned to x where nothing is left of it.
         """
         with torch.no_grad():
