@@ -1,6 +1,5 @@
 r"""A block of a transformer: attention mixes the positions, a small network works on each, and both are added to x."""
 
-import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -18,13 +17,6 @@ from lemmata.transformers.self_attention import SelfAttention
 from lemmata.transformers.sequence_input import vectors
 
 __all__ = ["FeedForward", "TransformerBlock"]
-
-FUSED: dict[str, Callable[[Tensor], Tensor]] = {
-    "gelu": functional.gelu,
-    "gelu_tanh": functools.partial(functional.gelu, approximate="tanh"),
-    "relu": functional.relu,
-    "silu": functional.silu,
-}
 
 
 class FeedForward(nn.Module):
@@ -59,8 +51,8 @@ class FeedForward(nn.Module):
 
 
 def activated(name: str, z: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
-    """What the activation of this name makes of z: by torch's kernel, which goes over memory once, where it has one."""
-    return FUSED[name](z) if name in FUSED else activation_named(name).value(z)
+    """What the activation of this name makes of z."""
+    return activation_named(name).value(z)
 
 
 @system(
