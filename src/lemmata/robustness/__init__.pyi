@@ -8,10 +8,10 @@ from lemmata.robustness.adversarial_training import AdversarialTraining as Adver
 from lemmata.robustness.adversarial_training import FreeAdversarialTraining as FreeAdversarialTraining
 from lemmata.robustness.adversarial_training import Replayed as Replayed
 from lemmata.robustness.attacked_model import Attack as Attack
-from lemmata.robustness.carlini_wagner import carlini_wagner as carlini_wagner
+from lemmata.robustness.penalty_search import carlini_wagner as carlini_wagner
 from lemmata.robustness.cascade import RobustAccuracy as RobustAccuracy
 from lemmata.robustness.cascade import evaluate as evaluate
-from lemmata.robustness.deepfool import deepfool as deepfool
+from lemmata.robustness.nearest_boundary import deepfool as deepfool
 from lemmata.robustness.fast_gradient import fgsm as fgsm
 from lemmata.robustness.fast_gradient import iterative_fgsm as iterative_fgsm
 from lemmata.robustness.fast_gradient import least_likely_attack as least_likely_attack

@@ -4,11 +4,11 @@ import torch
 from torch import nn
 
 from lemmata.judge import all_of, always, claim, close, exactly, lie, reaches
-from lemmata.robustness.carlini_wagner import carlini_wagner, from_box, into_box
 from lemmata.robustness.claims.digit_networks import held_out_digits, standard_classifier
 from lemmata.robustness.claims.linear_theory import linear_classifier
-from lemmata.robustness.deepfool import deepfool
 from lemmata.robustness.goals import margin_goal
+from lemmata.robustness.nearest_boundary import deepfool
+from lemmata.robustness.penalty_search import carlini_wagner, from_box, into_box
 from lemmata.robustness.projected_gradient import pgd
 
 

@@ -8,9 +8,9 @@ from torch import nn
 from lemmata.judge import all_of, always, at_least, claim, close, lie, reaches
 from lemmata.robustness.claims.digit_networks import held_out_digits, standard_classifier
 from lemmata.robustness.claims.linear_theory import ANYWHERE, linear_classifier, points_at, two_logits, unequal_weights
-from lemmata.robustness.deepfool import deepfool
 from lemmata.robustness.fast_gradient import fgsm
 from lemmata.robustness.linear_boundary import linear_distance
+from lemmata.robustness.nearest_boundary import deepfool
 from lemmata.robustness.plane_radius import exact_radius
 from lemmata.robustness.projected_gradient import pgd
 
