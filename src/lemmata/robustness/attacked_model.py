@@ -77,8 +77,8 @@ class AttackedModel:
         self, images: Float[Tensor, "rows ..."], rows: Int[Tensor, "rows"] | None = None
     ) -> Float[Tensor, "rows classes"]:
         """The classifier's answers, without a graph. Rows may repeat, as restarts and candidates in one batch do."""
-        self._count(self.queries, rows)
-        with torch.no_grad(), self._searching(images):
+        self._count_rows(self.queries, rows)
+        with torch.no_grad(), self._search_precision(images):
             return self._checked_logits(self.model(images), images)
 
     def gradient(
@@ -86,11 +86,11 @@ class AttackedModel:
     ) -> tuple[Float[Tensor, "rows"], Float[Tensor, "rows ..."], Float[Tensor, "rows classes"]]:
         """Value and gradient of the goal at each image, and its logits; NaN in a gradient is zero, and is told."""
         rows = self.all_rows if rows is None else rows
-        self._count(self.queries, rows)
-        self._count(self.gradients, rows)
+        self._count_rows(self.queries, rows)
+        self._count_rows(self.gradients, rows)
         images = images.detach().requires_grad_()
         with torch.enable_grad():
-            with self._searching(images):
+            with self._search_precision(images):
                 logits = self._checked_logits(self.model(images), images)
             if not logits.requires_grad:
                 raise ValueError(NO_GRADIENT)
@@ -107,17 +107,17 @@ class AttackedModel:
     ) -> tuple[Float[Tensor, "rows classes"], Float[Tensor, "rows few ..."]]:
         """The logits, and the gradient of each of a few of them, which differ from row to row: one pass forward."""
         rows = self.all_rows if rows is None else rows
-        self._count(self.queries, rows)
+        self._count_rows(self.queries, rows)
         images = images.detach().requires_grad_()
         with torch.enable_grad():
-            with self._searching(images):
+            with self._search_precision(images):
                 logits = self._checked_logits(self.model(images), images)
             if not logits.requires_grad:
                 raise ValueError(NO_GRADIENT)
             chosen = logits.gather(1, classes)  # (rows, few)
             found = []
             for k in range(classes.shape[1]):
-                self._count(self.gradients, rows)
+                self._count_rows(self.gradients, rows)
                 found += torch.autograd.grad(chosen[:, k].sum(), images, retain_graph=True)
         return logits.detach(), self._checked_gradient(torch.stack(found, 1))  # (rows, few, ...)
 
@@ -137,13 +137,13 @@ class AttackedModel:
         told = tuple(sorted({*self.flags, *flags}))
         return Attack(examples, success, norms, self.gradients, self.queries, told)
 
-    def _count(self, counter: Tensor, rows: Tensor | None) -> None:
+    def _count_rows(self, counter: Tensor, rows: Tensor | None) -> None:
         if rows is None:
             counter += 1
         else:
             counter.index_add_(0, rows, torch.ones_like(rows))
 
-    def _searching(self, images: Tensor) -> contextlib.AbstractContextManager[object]:
+    def _search_precision(self, images: Tensor) -> contextlib.AbstractContextManager[object]:
         if self.autocast is None:
             return contextlib.nullcontext()
         return torch.autocast(images.device.type, dtype=self.autocast)
@@ -188,10 +188,10 @@ def under_attack(
     if isinstance(model, nn.Module) and (training := [name for name, part in model.named_modules() if part.training]):
         where = f" ({training[0]})" if training[0] else ""
         raise ValueError(f"the model is in training mode{where}: call model.eval() before it is attacked")
-    y, targets = _classes("y", y, x), None
+    y, targets = _checked_classes("y", y, x), None
     if targeted is not None:
         wanted = torch.full_like(y, targeted) if isinstance(targeted, int) else targeted
-        targets = _classes("targeted", wanted, x)
+        targets = _checked_classes("targeted", wanted, x)
         if bool((targets == y).any()):
             raise ValueError("targeted must name another class than y for every example")
     with contextlib.ExitStack() as stack:
@@ -202,7 +202,7 @@ def under_attack(
         yield AttackedModel(model, x.detach(), y, threat, targets, autocast)
 
 
-def _classes(name: str, labels: Tensor, x: Tensor) -> Tensor:
+def _checked_classes(name: str, labels: Tensor, x: Tensor) -> Tensor:
     if validate.tensor(name, labels).is_floating_point() or labels.dtype is torch.bool:
         raise TypeError(f"{name} must hold classes as integers, got {labels.dtype}: use {name}.long()")
     if labels.shape != x.shape[:1]:
