@@ -90,13 +90,13 @@ class Threat:
                 found = torch.where(per_example(self.norms(x, wide) <= self.eps, x), wide, x.double()).to(x.dtype)
                 return self._to_grid(x, found)
             found = self._to_grid(x, self.project(x.double(), wide).to(x.dtype))
-            outside = self.norms(x, found) > self._limit(x)
+            outside = self.norms(x, found) > self._allowed_radius(x)
             if outside.any():
-                tight = max(0.0, self.eps - self._rounding(x))
+                tight = max(0.0, self.eps - self._rounding_norm(x))
                 closer = x.double() + project_ball(found.double() - x.double(), tight, self.norm)
                 closer = self._to_grid(x, closer.clamp(*self.bounds).to(x.dtype))
                 found = torch.where(per_example(outside, x), closer, found)
-            return torch.where(per_example(self.norms(x, found) > self._limit(x), x), x, found)
+            return torch.where(per_example(self.norms(x, found) > self._allowed_radius(x), x), x, found)
 
     def norms(self, x: Float[Tensor, "batch ..."], examples: Float[Tensor, "batch ..."]) -> Float[Tensor, "batch"]:
         """How far each example is from where it began."""
@@ -105,7 +105,7 @@ class Threat:
     def admits(self, x: Float[Tensor, "batch ..."], examples: Float[Tensor, "batch ..."]) -> Tensor:
         """Whether each example lies in ball and box, without any tolerance, and on the grid."""
         least, most = self.bounds
-        fine = (self.norms(x, examples) <= self._limit(x)) & torch.isfinite(examples).flatten(1).all(1)
+        fine = (self.norms(x, examples) <= self._allowed_radius(x)) & torch.isfinite(examples).flatten(1).all(1)
         still = examples == x  # what does not move may lie beyond the box by the rounding of its making
         fine &= (((examples >= least) & (examples <= most)) | still).flatten(1).all(1)
         if self.levels is not None:
@@ -113,11 +113,11 @@ class Threat:
             fine &= off <= 1e-5 * (most - least)
         return fine
 
-    def _limit(self, x: Tensor) -> int | float:
+    def _allowed_radius(self, x: Tensor) -> int | float:
         """The radius; where levels are asked for, which no binary number is, as the dtype of x holds them."""
-        return self.eps if self.levels is None else self.eps + self._rounding(x)
+        return self.eps if self.levels is None else self.eps + self._rounding_norm(x)
 
-    def _rounding(self, x: Tensor) -> float:
+    def _rounding_norm(self, x: Tensor) -> float:
         """The most that rounding to the dtype of x can add to the norm of a perturbation."""
         each = torch.finfo(x.dtype).eps * max(map(abs, self.bounds))
         values = x[0].numel()
