@@ -8,10 +8,8 @@ from lemmata.robustness.adversarial_training import AdversarialTraining as Adver
 from lemmata.robustness.adversarial_training import FreeAdversarialTraining as FreeAdversarialTraining
 from lemmata.robustness.adversarial_training import Replayed as Replayed
 from lemmata.robustness.attacked_model import Attack as Attack
-from lemmata.robustness.penalty_search import carlini_wagner as carlini_wagner
 from lemmata.robustness.cascade import RobustAccuracy as RobustAccuracy
 from lemmata.robustness.cascade import evaluate as evaluate
-from lemmata.robustness.nearest_boundary import deepfool as deepfool
 from lemmata.robustness.fast_gradient import fgsm as fgsm
 from lemmata.robustness.fast_gradient import iterative_fgsm as iterative_fgsm
 from lemmata.robustness.fast_gradient import least_likely_attack as least_likely_attack
@@ -21,9 +19,11 @@ from lemmata.robustness.goals import dlr_goal as dlr_goal
 from lemmata.robustness.goals import margin_goal as margin_goal
 from lemmata.robustness.linear_boundary import LinearDistance as LinearDistance
 from lemmata.robustness.linear_boundary import linear_distance as linear_distance
+from lemmata.robustness.nearest_boundary import deepfool as deepfool
 from lemmata.robustness.norm_ball import perturbation_norms as perturbation_norms
 from lemmata.robustness.norm_ball import project_ball as project_ball
 from lemmata.robustness.norm_ball import steepest_direction as steepest_direction
+from lemmata.robustness.penalty_search import carlini_wagner as carlini_wagner
 from lemmata.robustness.plane_radius import ExactRadius as ExactRadius
 from lemmata.robustness.plane_radius import exact_radius as exact_radius
 from lemmata.robustness.poisoning import PoisonedExamples as PoisonedExamples
