@@ -31,7 +31,7 @@ from lemmata.train.pictures import decision_map
 
 __all__ = [
     "BackdoorConfig", "BackdooredLeNet", "RobustLeNet", "RobustLeNetConfig", "RobustMLP", "RobustMLPConfig",
-    "plant_in_digits", "withstand_in_pictures", "withstand_in_the_plane",
+    "plant_in_digits", "withstand_in_digits", "withstand_in_pictures", "withstand_in_the_plane",
 ]  # fmt: skip
 
 TRAININGS = ("adversarial", "noise", "clean")
