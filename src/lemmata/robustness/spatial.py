@@ -50,7 +50,8 @@ def spatial_attack(
     >>> import torch
     >>> model = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(3, 2)).eval()
     >>> _ = model[1].load_state_dict({"weight": torch.tensor([[0.0, 1, 0], [0, 0, 1]]), "bias": torch.zeros(2)})
-    >>> spatial_attack(model, torch.tensor([[[[0.0, 1.0, 0.0]]]]), torch.tensor([0]), degrees=0).examples.round(decimals=4)
+    >>> attack = spatial_attack(model, torch.tensor([[[[0.0, 1.0, 0.0]]]]), torch.tensor([0]), degrees=0)
+    >>> attack.examples.round(decimals=4)
     tensor([[[[0., 0., 1.]]]])
     """
     threat = Threat(eps, norm, bounds, levels)

@@ -18,6 +18,7 @@ __all__ = ["UniversalAttack", "universal_attack"]
 
 ENOUGH = 5.0  # nats: without a limit the worst images alone would be heard, at 0 those that waver
 
+
 @dataclass(frozen=True, kw_only=True)
 class UniversalAttack(Attack):
     """What one perturbation did to the images that it was made from."""
