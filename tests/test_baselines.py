@@ -189,7 +189,7 @@ def test_a_perceptron_of_the_pictures_one_after_another(task):
 
     torch.manual_seed(0)
     network = nn.Sequential(nn.Linear(size, 128), nn.ReLU(), nn.Linear(128, 64), nn.ReLU(), nn.Linear(64, 1))
-    fit(network, flat(experiment.train), nn.SmoothL1Loss(), epochs=15, batch_size=64, lr=2e-3, device="cpu")
+    fit(network, flat(experiment.train), loss=nn.SmoothL1Loss(), epochs=15, batch_size=64, lr=2e-3, device="cpu")
     x, y = flat(experiment.test)
     reached = (network(x) - y).abs().mean().item()
     assert recipes_sets.BASELINES[task]["the concatenation"] == pytest.approx(reached, rel=0.1)

@@ -8,11 +8,13 @@ import torch
 
 from lemmata.marks import usual_settings
 from lemmata.robustness.recipes import (
+    LOST,
     BackdoorConfig,
     RobustLeNetConfig,
     RobustMLPConfig,
     plant_in_digits,
     withstand_in_digits,
+    withstand_in_pictures,
     withstand_in_the_plane,
 )
 from lemmata.train.loop import run_experiment
@@ -70,3 +72,28 @@ def test_a_backdoor_opens_by_its_trigger_alone():
 def test_bad_choices_are_answered_in_a_sentence(config, words):
     with pytest.raises(ValueError, match=words):
         config()
+
+
+@pytest.mark.long
+@pytest.mark.measures("robustness.recipes", "standard training", "training on random noise")
+@pytest.mark.parametrize(("training", "name"), [("clean", "standard training"), ("noise", "training on random noise")])
+@pytest.mark.parametrize(
+    ("recipe", "system"),
+    [
+        (withstand_in_the_plane, "robust_mlp"),
+        (withstand_in_digits, "robust_lenet"),
+        (withstand_in_pictures, "robust_lenet"),
+    ],
+)
+def test_what_other_training_withstands(recipe, system, training, name):
+    usual, _ = usual_settings(recipe, system)
+    experiment, scores = trained(recipe, system, replace(usual, training=training))
+    data = {withstand_in_the_plane: "moons", withstand_in_digits: "digits", withstand_in_pictures: "fashion"}[recipe]
+    assert scores[experiment.metric] == pytest.approx(LOST[data][name], abs=0.06)
+
+
+@pytest.mark.long
+@pytest.mark.measures("robustness.recipes", "without poisoning")
+def test_a_trigger_opens_nothing_without_poisoning():
+    experiment, scores = trained(plant_in_digits, "backdoor", BackdoorConfig("relu", 4, part=0.0))
+    assert scores["trigger_success"] == pytest.approx(experiment.notes["baselines"]["without poisoning"], abs=0.02)
