@@ -48,10 +48,7 @@ def test_our_own_catalog_is_read_without_torch():
     assert done.returncode == 0, done.stderr
 
 
-TO_DO = pytest.mark.xfail(reason="its quotes are marked with its claims")
-
-
-@pytest.mark.parametrize("chapter", [pytest.param(c, marks=TO_DO) if c == "robustness" else c for c in CHAPTERS])
+@pytest.mark.parametrize("chapter", CHAPTERS)
 def test_formulas_of_remarks_stand_between_dollars_and_each_settlement_has_its_reason(chapter):
     remarks = [
         (statement.id, text)
