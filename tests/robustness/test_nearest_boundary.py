@@ -101,3 +101,9 @@ def test_bad_choices():
         deepfool(model, x, y, steps=0)
     with pytest.raises(ValueError, match="overshoot must be"):
         deepfool(model, x, y, overshoot=-0.1)
+
+
+def test_an_image_on_the_boundary_itself_is_moved_off_it():
+    found = deepfool(affine(torch.eye(2), torch.zeros(2)).float(), torch.tensor([[0.5, 0.5]]), torch.tensor([0]))
+    assert bool(found.success)
+    assert float(found.norms) < 1e-4

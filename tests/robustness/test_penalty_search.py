@@ -1,5 +1,6 @@
 """Carlini and Wagner's attack: short, never black, each example with a weight of its own."""
 
+import copy
 import math
 
 import pytest
@@ -110,3 +111,19 @@ def test_bad_choices():
     for name, value in (("c", 0.0), ("lr", 0.0), ("confidence", -1.0), ("searches", 0), ("steps", 0)):
         with pytest.raises(ValueError, match=f"{name} must be"):
             carlini_wagner(model, x, y, **{name: value})
+
+
+def test_an_image_on_the_boundary_itself_is_moved_off_it():
+    model = nn.Linear(2, 2).eval()
+    model.load_state_dict({"weight": torch.eye(2), "bias": torch.zeros(2)})
+    found = carlini_wagner(model, torch.tensor([[0.5, 0.5]]), torch.tensor([0]))
+    assert bool(found.success)
+    assert float(found.norms) < 1e-4
+
+
+def test_half_precision_finds_what_single_precision_finds():
+    model, (x, y) = classifier(), digits(10)
+    single = carlini_wagner(model, x, y)
+    half = carlini_wagner(copy.deepcopy(model).bfloat16(), x.bfloat16(), y)
+    assert int(half.success.sum()) == int(single.success.sum())
+    assert float(half.norms.median()) < 1.1 * float(single.norms.median())

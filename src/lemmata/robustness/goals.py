@@ -77,6 +77,9 @@ def answered_wrongly(
     logits: Float[Tensor, "batch classes"], y: Int[Tensor, "batch"], targets: Int[Tensor, "batch"] | None = None
 ) -> Tensor:
     """Whether the goal is reached by more than rounding, so that the same example is answered so in any batch."""
-    margin = margin_goal(logits.detach(), y, targets).double()
-    rounding = 64 * torch.finfo(logits.dtype).eps * logits.detach().abs().amax(1).double()
-    return margin > rounding
+    return margin_goal(logits.detach(), y, targets).double() > margin_rounding(logits)
+
+
+def margin_rounding(logits: Float[Tensor, "batch classes"]) -> Float[Tensor, "batch"]:
+    """What a margin may lose by sums in another order, in float64."""
+    return 64 * torch.finfo(logits.dtype).eps * logits.detach().abs().amax(1).double()

@@ -9,6 +9,7 @@ from torch import Tensor
 from lemmata import validate
 from lemmata.marks import system
 from lemmata.robustness.attacked_model import Attack, AttackedModel, Classifier, under_attack
+from lemmata.robustness.goals import margin_rounding
 from lemmata.robustness.norm_ball import per_example, steepest_direction
 from lemmata.robustness.threat import Threat
 from lemmata.robustness.way_back import halved_back, possible
@@ -111,9 +112,9 @@ def _step_to_boundary(
         classes = torch.cat([logits.argmax(1, keepdim=True), classes[:, 1:]], 1)
     logits, gradients = attacked.logit_gradients(images, classes, rows)  # (rows, few, ...)
     scores = logits.gather(1, classes)
-    # An iterate may come to lie on the boundary itself: a step is never shorter than one across a small gap.
-    smallest = 1e-4 * (logits.amax(1) - logits.amin(1))[:, None]
-    gaps = (scores[:, :1] - scores[:, 1:]).maximum(smallest).flatten()  # (rows * rivals,)
+    # An iterate, or x, may lie on the boundary itself: a step is never shorter than one across a small gap.
+    smallest = (1e-4 * (logits.amax(1) - logits.amin(1))).maximum(2 * margin_rounding(logits).to(logits))
+    gaps = (scores[:, :1] - scores[:, 1:]).maximum(smallest[:, None]).flatten()  # (rows * rivals,)
     towards = gradients[:, 1:] - gradients[:, :1]  # (rows, rivals, ...)
     least, most = attacked.threat.bounds
     stuck = ((images <= least)[:, None] & (towards < 0)) | ((images >= most)[:, None] & (towards > 0))

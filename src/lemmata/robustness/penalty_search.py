@@ -10,7 +10,7 @@ from torch import Tensor
 from lemmata import validate
 from lemmata.marks import system
 from lemmata.robustness.attacked_model import Attack, AttackedModel, Classifier, under_attack
-from lemmata.robustness.goals import margin_goal
+from lemmata.robustness.goals import margin_goal, margin_rounding
 from lemmata.robustness.norm_ball import per_example
 from lemmata.robustness.threat import Threat
 from lemmata.robustness.way_back import halved_back, possible
@@ -147,11 +147,12 @@ def _begun(attacked: AttackedModel, c: float | None) -> _Search:
 
 def _least_weight(attacked: AttackedModel, x: Tensor, rows: Tensor) -> Float[Tensor, "rows"]:
     """The smallest c at which the penalty leads an affine classifier across its boundary, 2m / |gradient|^2."""
-    margin, gradient, _ = attacked.gradient(x, margin_goal, rows)
+    margin, gradient, logits = attacked.gradient(x, margin_goal, rows)
+    gap = (-margin.double()).maximum(2 * margin_rounding(logits))  # above zero on the boundary itself, too
     least, most = attacked.threat.bounds
     stuck = ((x <= least) & (gradient < 0)) | ((x >= most) & (gradient > 0))
     slope = gradient.masked_fill(stuck, 0).flatten(1).square().sum(1)
-    return torch.where(slope > 0, -2 * margin / slope, 1.0).to(x.dtype)
+    return torch.where(slope > 0, 2 * gap / slope, 1.0).to(x.dtype)
 
 
 def _step(attacked: AttackedModel, search: _Search, lr: float, confidence: float) -> None:
@@ -170,14 +171,14 @@ def _step(attacked: AttackedModel, search: _Search, lr: float, confidence: float
     falls = objective < (1 - STALLED) * search.least
     search.least = torch.where(falls, objective, search.least)
     search.stalled = torch.where(falls, 0, search.stalled + 1)
-    weight = search.c * (margin < confidence)
+    weight = search.c * ~fooled  # at a tie, too, where the penalty has its kink
     slope = 2 * delta - per_example(weight, images) * gradient
     slope = slope * (1 - search.w.tanh().square()) * (bounds[1] - bounds[0]) / 2
     search.step = search.step + 1
     search.first = torch.lerp(search.first, slope, 1 - BETAS[0])
     search.second = torch.lerp(search.second, slope * slope, 1 - BETAS[1])
     mean, scale = (
-        moment / per_example(1 - beta**search.step, images)
+        moment / per_example(1 - beta ** search.step.double(), images).to(moment)  # 0.999 is 1 in half precision
         for moment, beta in zip((search.first, search.second), BETAS, strict=True)
     )
     rate = per_example(lr * SLOWER**search.number, images)
