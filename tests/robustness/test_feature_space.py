@@ -1,5 +1,7 @@
 """Attacks with a bound on features: inside the bound, as strong as in pixels, and free where features are blind."""
 
+import copy
+
 import pytest
 import torch
 from tests.robustness.digit_classifier import classifier, digits
@@ -38,6 +40,13 @@ def test_pixels_are_not_bounded_where_the_features_are_blind():
 def test_radius_zero_changes_nothing_that_the_features_see():
     model, (x, y) = classifier(), digits()
     assert torch.equal(feature_attack(model, x, y, 0, steps=5).examples, x)
+
+
+def test_half_precision():
+    model, (x, y) = copy.deepcopy(classifier()).bfloat16(), digits(10)
+    found = feature_attack(model, x.bfloat16(), y, 1.0, steps=20)
+    assert found.examples.dtype is torch.bfloat16
+    assert int(found.success.sum()) >= 5
 
 
 def test_bad_choices():

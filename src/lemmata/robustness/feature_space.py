@@ -106,7 +106,7 @@ def _climbed(
         if step == steps:
             break
         _, gradient, _ = attacked.gradient(images, margin_goal, rows)
-        weight = 10 ** (step / steps) * outside
+        weight = 10 ** (step / steps) * outside.to(x.dtype)
         direction = steepest_direction(gradient, 2) - per_example(weight, x) * steepest_direction(apart, 2)
         images = (images + lr * (1 - step / steps) * direction).clamp(*attacked.threat.bounds)
     return best
