@@ -45,6 +45,13 @@ def test_a_trigger_in_a_clean_image_is_seen():
     assert Trigger().present(x).nonzero().flatten().tolist() == [5]
 
 
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+def test_a_generator_may_live_on_another_device():
+    drawn = torch.Generator("cuda").manual_seed(0)
+    found = [flip_labels(images(), 0.25, 4, drawn), plant_backdoor(images(), 0, 0.25, generator=drawn)]
+    assert [int(each.poisoned.sum()) for each in found] == [10, 10]
+
+
 @pytest.mark.parametrize(
     ("build", "words"),
     [

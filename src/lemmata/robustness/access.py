@@ -84,7 +84,7 @@ class GreyBox(BlackBox):
 
     def architecture(self, generator: torch.Generator | None = None) -> nn.Module:
         """The same layers with nothing of the weights, in training mode."""
-        seed = 0 if generator is None else int(torch.randint(2**31, (1,), generator=generator))
+        seed = 0 if generator is None else int(torch.randint(2**31, (1,), generator=generator, device=generator.device))
         fresh = copy.deepcopy(self._model)
         with seeded(seed), torch.no_grad():
             for value in fresh.parameters():

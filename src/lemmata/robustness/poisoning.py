@@ -44,7 +44,8 @@ def flip_labels(
     validate.count("classes", classes, least=2)
     _check_classes(examples.y, classes)
     rows = _drawn_rows(torch.arange(len(examples)), part, len(examples), generator)
-    shift = torch.randint(1, classes, (len(rows),), generator=generator).to(examples.y)
+    place = None if generator is None else generator.device
+    shift = torch.randint(1, classes, (len(rows),), generator=generator, device=place).to(examples.y)
     y = examples.y.clone()
     y[rows] = (y[rows] + shift) % classes
     return PoisonedExamples(Examples(x=examples.x, y=y), _rows_as_mask(rows, examples))
@@ -135,7 +136,9 @@ def _drawn_rows(
     wanted = round(part * of)
     if wanted > len(candidates):
         raise ValueError(f"part={part} asks for {wanted} examples of other classes, and there are {len(candidates)}")
-    return candidates[torch.randperm(len(candidates), generator=generator)[:wanted]]
+    place = None if generator is None else generator.device
+    order = torch.randperm(len(candidates), generator=generator, device=place).to(candidates.device)
+    return candidates[order[:wanted]]
 
 
 def _rows_as_mask(rows: Int[Tensor, "rows"], examples: Examples) -> Bool[Tensor, "examples"]:
