@@ -128,10 +128,18 @@ def test_bad_use_is_one_line_that_names_the_fix(place, capsys, words, said):
     assert err.count("\n") == 1
 
 
-def test_images_of_bytes_are_scaled(place, capsys):
+def test_images_of_bytes_are_scaled_to_the_range_of_pixels(place, capsys):
     x, y = digits(20)
     np.savez(place / "bytes.npz", x=(x[:, 0] * 255).to(torch.uint8).numpy(), y=y.numpy())
     words = ("mine.py:plain", "--weights", "weights.safetensors", "--data", "bytes.npz", "--eps", "0.02")
     code, out, _ = call(capsys, *words, *FEW, "--json")
     assert code == 0
     assert json.loads(out)["clean"] > 0.8
+    weights = classifier().state_dict()
+    weights["1.weight"] /= 255  # a network that takes pixels from 0 to 255
+    save_file(weights, place / "weights.safetensors")
+    code, again, _ = call(capsys, *words[:-1], "5.1", *FEW, "--bounds", "0", "255", "--json")
+    assert code == 0
+    found, expected = json.loads(again), json.loads(out)
+    assert found["clean"] == expected["clean"]
+    assert abs(found["accuracy"][-1]["accuracy"] - expected["accuracy"][-1]["accuracy"]) <= 0.1

@@ -110,11 +110,11 @@ def _read_subject(arguments: Arguments) -> "tuple[nn.Module, Tensor, Tensor, tup
         model = read_model(arguments.model, arguments.weights, arguments.device).eval()
         train, test = read_data(arguments.data)
         data = train if test is None else test
-    x, y = _first_images(data, model, arguments.count)
+    x, y = _first_images(data, model, arguments.count, arguments.bounds)
     return model, x, y, names
 
 
-def _first_images(data: Any, model: "nn.Module", number: int) -> "tuple[Tensor, Tensor]":
+def _first_images(data: Any, model: "nn.Module", number: int, bounds: tuple[float, float]) -> "tuple[Tensor, Tensor]":
     import torch
 
     from lemmata.lab.recipe_choice import FAILURES, one_sentence
@@ -126,7 +126,7 @@ def _first_images(data: Any, model: "nn.Module", number: int) -> "tuple[Tensor, 
         raise one_sentence(error) from error
     x, y = x[:number], y[:number]
     if x.dtype is torch.uint8:
-        x = x.float() / 255
+        x = bounds[0] + (bounds[1] - bounds[0]) * (x.float() / 255)  # black and white are the ends of the range
     refusal = _model_refusal(model, x[:1])
     if refusal and x.ndim == 3 and not _model_refusal(model, x[:1, None]):
         x, refusal = x[:, None], ""  # a grey image gets its channel
