@@ -54,7 +54,7 @@ def fgsm(
         candidates = attacked.x.clone()
         if len(rows):
             _, gradient, _ = attacked.gradient(candidates[rows], cross_entropy_goal, rows)
-            candidates[rows] += eps * steepest_direction(gradient, norm)
+            candidates[rows] += eps * steepest_direction(gradient, threat.norm)
         return attacked.result(candidates)
 
 

@@ -59,7 +59,7 @@ def exact_radius(
     >>> exact_radius(model, torch.tensor([[0.6, 0.4]]).double(), torch.tensor([0]))
     ExactRadius(radius=tensor([0.1000], dtype=torch.float64), nearest=tensor([[0.5000, 0.5000]], dtype=torch.float64))
     """
-    norm_of(norm)
+    norm = norm_of(norm)
     if validate.tensor("x", x).ndim != 2 or x.shape[1] != 2:
         raise ValueError(f"x must be (batch, 2), got shape {tuple(x.shape)}: put a layer in front that maps a plane")
     with under_attack(model, x, y, Threat(bounds=bounds)) as attacked:

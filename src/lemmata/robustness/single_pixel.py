@@ -36,9 +36,10 @@ def single_pixel_attack(
 
     "exhaustive" tries each pixel at the least and the largest value of the box, for colours at all corners, in one
     batch an image: $2^{\text{channels}}$ times the pixels. "evolution" is differential evolution: `population` guesses
-    (place, values), each challenged in every generation by $a+\tfrac12(b-c)$ of three others, and replaced where that
-    has the larger margin; an image that is fooled asks no more. Images are (batch, channels, height, width), or vectors
-    (batch, values), whose entries are the pixels. Of several successes the largest margin is returned.
+    (place, values), each challenged in every generation by $a+\tfrac12(b-c)$ of three that are drawn from all, which
+    may be the same, and replaced where that has the larger margin; an image that is fooled asks no more. Images are
+    (batch, channels, height, width), or vectors (batch, values), whose entries are the pixels. Of several successes
+    the largest margin is returned.
 
     Shapes:
         x: (batch, ...), y: (batch,)    returns: Attack, examples (batch, ...)
@@ -60,7 +61,7 @@ def single_pixel_attack(
     validate.count("population", population, least=4)
     validate.count("generations", generations)
     threat = Threat(eps, 0, bounds, levels)
-    if x.ndim not in (2, 4):
+    if validate.tensor("x", x).ndim not in (2, 4):
         raise ValueError(f"x must be (batch, channels, height, width) or (batch, values), got {tuple(x.shape)}")
     with under_attack(model, x, y, threat, targeted) as attacked:
         candidates = attacked.x.clone()

@@ -58,7 +58,7 @@ def spatial_attack(
     validate.number("degrees", degrees, least=0, most=180)
     validate.count("pixels", pixels, least=0)
     validate.count("angles", angles)
-    if x.ndim != 4:
+    if validate.tensor("x", x).ndim != 4:
         raise ValueError(f"x must be (batch, channels, height, width), got shape {tuple(x.shape)}")
     with under_attack(model, x, y, threat, targeted) as attacked:
         candidates, rows = attacked.x.clone(), attacked.rows

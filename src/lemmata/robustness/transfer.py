@@ -62,7 +62,7 @@ def transfer_attack(
             _, gradient, _ = lent.gradient(candidates, cross_entropy_goal)
             size = gradient.flatten(1).abs().sum(1).clamp(min=torch.finfo(gradient.dtype).tiny)
             direction = momentum * direction + gradient / per_example(size, gradient)
-            candidates = threat.project(lent.x, candidates + step * steepest_direction(direction, norm))
+            candidates = threat.project(lent.x, candidates + step * steepest_direction(direction, threat.norm))
         flags = lent.flags
     with under_attack(model, x, y, threat, targeted) as attacked:
         return attacked.result(candidates, *(f"of the surrogate: {flag}" for flag in flags))
