@@ -43,15 +43,15 @@ def apgd(
        (1-\alpha)(x_k - x_{k-1})\big), \qquad \alpha = \tfrac34 $$
 
     $\eta$ begins at $2\epsilon$. At checkpoints, at 0.22 of the steps and then ever closer, it is halved, and the
-    search goes on from the best point so far, where fewer than three quarters of the steps climbed, or where neither
-    step nor best value has changed since the last checkpoint. With `goal=dlr_goal`, the difference of logits ratio, no
+    search goes on from the best point so far, where fewer than three quarters of the steps climbed above it, or where
+    neither step nor best value has changed since the last checkpoint. With `goal=dlr_goal`, the difference of logits ratio, no
     scale of the logits can make the gradient vanish. Examples that are answered wrongly cost nothing more.
 
     Shapes:
         x: (batch, ...), y: (batch,)    returns: Attack, examples (batch, ...)
 
-    Source: Croce and Hein 2020.  Differs: in the 1-norm a step moves the twentieth of the values with the largest
-        gradients that the box does not stop.
+    Source: Croce and Hein 2020.  Differs: a step counts as a climb above the best value, not above the last one; in
+        the 1-norm it moves the twentieth of the values with the largest gradients that the box does not stop.
 
     >>> from lemmata.robustness import dlr_goal
     >>> model = torch.nn.Linear(2, 2).eval()
@@ -87,7 +87,7 @@ class _State:
     best_gradient: Tensor
     gradient: Tensor
     step: Tensor
-    climbed: Tensor  # steps since the checkpoint that climbed
+    climbed: Tensor  # steps since the checkpoint that climbed above the best value
     halved: Tensor  # whether the step was halved at the last checkpoint
     value_then: Tensor  # the best value at the last checkpoint
 
