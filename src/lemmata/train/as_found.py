@@ -1,4 +1,4 @@
-r"""A model is lent to the audit, and given back exactly as it was found."""
+r"""A model is lent, to the audit or to an attack, and given back exactly as it was found."""
 
 import contextlib
 from collections.abc import Callable, Iterator
