@@ -44,8 +44,8 @@ def apgd(
 
     $\eta$ begins at $2\epsilon$. At checkpoints, at 0.22 of the steps and then ever closer, it is halved, and the
     search goes on from the best point so far, where fewer than three quarters of the steps climbed above it, or where
-    neither step nor best value has changed since the last checkpoint. With `goal=dlr_goal`, the difference of logits ratio, no
-    scale of the logits can make the gradient vanish. Examples that are answered wrongly cost nothing more.
+    neither step nor best value has changed since the last checkpoint. With `goal=dlr_goal`, the difference of logits
+    ratio, no scale of the logits can make the gradient vanish. Examples that are answered wrongly cost nothing more.
 
     Shapes:
         x: (batch, ...), y: (batch,)    returns: Attack, examples (batch, ...)

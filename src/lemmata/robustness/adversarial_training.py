@@ -77,7 +77,7 @@ class AdversarialTraining:
         if model.training:
             self.last = batch
         nearby = worst_nearby(model, batch.x, batch.y, self.threat, self.steps, self.step, self.random_start)
-        return _losses(model, batch, nearby, self.clean)
+        return _loss_and_accuracies(model, batch, nearby, self.clean)
 
     def watch(self, state: TrainingState) -> bool:
         """Whether the model has learnt to fool its training alone; with a warning that says so. For `on_epoch`."""
@@ -128,7 +128,7 @@ class FreeAdversarialTraining:
     def __call__(self, model: nn.Module, batch: Examples) -> dict[str, Tensor]:
         x = batch.x
         if not model.training:
-            return _losses(model, batch, x, 0.0)
+            return _loss_and_accuracies(model, batch, x, 0.0)
         found = self.perturbation
         if found is None or found.shape[1:] != x.shape[1:] or len(found) < len(x) or found.device != x.device:
             self.threat.check(x)
@@ -140,7 +140,7 @@ class FreeAdversarialTraining:
             found[: len(x)] = self.threat.project(x, ahead) - x
 
         nearby.register_hook(move)
-        return _losses(model, batch, nearby, 0.0)
+        return _loss_and_accuracies(model, batch, nearby, 0.0)
 
 
 class Replayed:
@@ -185,7 +185,7 @@ def worst_nearby(
     return nearby
 
 
-def _losses(model: nn.Module, batch: Examples, nearby: Tensor, clean: float) -> dict[str, Tensor]:
+def _loss_and_accuracies(model: nn.Module, batch: Examples, nearby: Tensor, clean: float) -> dict[str, Tensor]:
     """The loss to lower, and how many answers are right under the attack; clean ones where they are part of it."""
     logits = model(nearby)
     loss = functional.cross_entropy(logits, batch.y)

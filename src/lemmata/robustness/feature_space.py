@@ -70,11 +70,11 @@ def feature_attack(
     with kept, under_attack(model, x, y, Threat(math.inf, norm, bounds, levels), targeted) as attacked:
         rows, candidates = attacked.rows, attacked.x.clone()
         if len(rows):
-            candidates[rows] = _climbed(attacked, features, eps, steps, lr, rows)
+            candidates[rows] = _climb_loss(attacked, features, eps, steps, lr, rows)
         return attacked.result(candidates)
 
 
-def _climbed(
+def _climb_loss(
     attacked: AttackedModel,
     features: Callable[[Tensor], Tensor],
     eps: int | float,
@@ -98,7 +98,7 @@ def _climbed(
             (apart,) = torch.autograd.grad(far.sum(), leaf)
             outside = far > eps
         with torch.no_grad():
-            inside = _returned(attacked, images, rows, distances, eps)
+            inside = _return_inside(attacked, images, rows, distances, eps)
         margin = margin_goal(attacked.logits(inside, rows), attacked.y[rows], attacked.targets_of(rows))
         better = margin > best_margin
         best_margin = torch.where(better, margin, best_margin)
@@ -112,7 +112,7 @@ def _climbed(
     return best
 
 
-def _returned(
+def _return_inside(
     attacked: AttackedModel, images: Tensor, rows: Tensor, distances: Callable[[Tensor], Tensor], eps: int | float
 ) -> Float[Tensor, "rows ..."]:
     """Back towards x along the segment as far as the features demand; on the grid where there is one.

@@ -80,9 +80,9 @@ def carlini_wagner(
     with under_attack(model, x, y, threat, targeted) as attacked:
         best = attacked.x.clone()
         if len(attacked.rows):
-            search = _begun(attacked, c)
+            search = _search_start(attacked, c)
             while len(search.rows):
-                _step(attacked, search, lr, confidence)
+                _descend_once(attacked, search, lr, confidence)
                 over = (search.step >= steps) | (search.stalled >= patience)
                 if over.any():
                     _choose_next_weight(search, over, bounds)
@@ -133,7 +133,7 @@ class _Search:
         return _Search(*(getattr(self, each.name)[kept] for each in fields(self)))
 
 
-def _begun(attacked: AttackedModel, c: float | None) -> _Search:
+def _search_start(attacked: AttackedModel, c: float | None) -> _Search:
     rows = attacked.rows
     x = attacked.x[rows]
     zero = x.new_zeros(len(rows))
@@ -155,7 +155,7 @@ def _least_weight(attacked: AttackedModel, x: Tensor, rows: Tensor) -> Float[Ten
     return torch.where(slope > 0, 2 * gap / slope, 1.0).to(x.dtype)
 
 
-def _step(attacked: AttackedModel, search: _Search, lr: float, confidence: float) -> None:
+def _descend_once(attacked: AttackedModel, search: _Search, lr: float, confidence: float) -> None:
     """One step of Adam on each example's w, after a look at whether its image is the best so far."""
     bounds, rows = attacked.threat.bounds, search.rows
     images = possible(attacked, into_box(search.w, bounds), rows)  # on a grid the gradient passes as if there were none

@@ -79,17 +79,17 @@ class Trigger:
 
     def stamp(self, x: Float[Tensor, "batch ... height width"]) -> Float[Tensor, "batch ... height width"]:
         """The images with the trigger; those given stay as they are."""
-        self._check(x)
+        self._check_images(x)
         stamped = x.clone()
         stamped[..., -self.size :, -self.size :] = self.value
         return stamped
 
     def present(self, x: Float[Tensor, "batch ... height width"]) -> Bool[Tensor, "batch"]:
         """Which images show it already: clean accuracy must not be measured on these."""
-        self._check(x)
+        self._check_images(x)
         return (x[..., -self.size :, -self.size :] == self.value).flatten(1).all(1)
 
-    def _check(self, x: Tensor) -> None:
+    def _check_images(self, x: Tensor) -> None:
         if x.ndim < 3 or min(x.shape[-2:]) < self.size:
             wanted = f"(batch, ..., height, width) of at least {self.size} x {self.size} pixels"
             raise ValueError(f"x must be images {wanted}, got shape {tuple(x.shape)}")

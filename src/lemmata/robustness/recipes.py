@@ -185,30 +185,30 @@ def _withstanding_pictures(data: str, config: RobustLeNetConfig, options: Option
 
     return Experiment(
         built(RobustLeNet, arguments, options), arguments, train, test, options, loss=config.loss(), metrics=metrics,
-        metric="pgd_accuracy", largest=True, classes=found.classes, output=_logits, predict=_predict_classes,
-        picture=_attacked_pictures(found, config.eps), notes=_lost(data),
+        metric="pgd_accuracy", largest=True, classes=found.classes, output=_image_logits, predict=_predict_classes,
+        picture=_attacked_pictures(found, config.eps), notes=_baseline_notes(data),
     )  # fmt: skip
 
 
-def _images(x: Tensor) -> Tensor:
+def _with_channel_axis(x: Tensor) -> Tensor:
     """Pictures (n, side, side) as images with one channel (n, 1, side, side); those of 8 pixels become 24 wide."""
     times = max(1, 24 // x.shape[-1])
     return x[:, None].repeat_interleave(times, -2).repeat_interleave(times, -1)
 
 
 def _with_channel(examples: Examples) -> Examples:
-    return Examples(x=_images(examples.x), y=examples.y)
+    return Examples(x=_with_channel_axis(examples.x), y=examples.y)
 
 
-def _logits(model: Any, batch: Examples) -> Tensor:
-    return model(_images(batch.x) if batch.x.ndim == 3 else batch.x)
+def _image_logits(model: Any, batch: Examples) -> Tensor:
+    return model(_with_channel_axis(batch.x) if batch.x.ndim == 3 else batch.x)
 
 
 def _predict_classes(model: Any, examples: Examples) -> dict[str, Tensor]:
-    return likeliest_class(_logits(model, examples).softmax(1))
+    return likeliest_class(_image_logits(model, examples).softmax(1))
 
 
-def _lost(data: str) -> Mapping[str, Any]:
+def _baseline_notes(data: str) -> Mapping[str, Any]:
     how = "the same network and attack, twenty steps with two restarts; on the moons the exact radius; seed 0"
     return {"baselines": LOST[data], "how": how}
 
@@ -218,7 +218,7 @@ def _attacked_pictures(data: Dataset, eps: float, shown: int = 4) -> Callable[[n
 
     def picture(model: nn.Module) -> Figure:
         place = next(model.parameters())
-        x, y = _images(data.test.x[:40]).to(place), data.test.y[:40].to(place.device)
+        x, y = _with_channel_axis(data.test.x[:40]).to(place), data.test.y[:40].to(place.device)
         with evaluating(model):
             attacked = pgd(model, x, y, eps)
             rows = (attacked.success & (attacked.norms > 0)).nonzero()[:shown, 0]
@@ -227,22 +227,22 @@ def _attacked_pictures(data: Dataset, eps: float, shown: int = 4) -> Callable[[n
         for k, row in enumerate(rows.tolist()):
             added = (attacked.examples[row] - x[row]) / (2 * eps) + 0.5
             columns = (
-                (x[row], _told(before[k], data)),
+                (x[row], _answer_label(before[k], data)),
                 (added, "difference"),
-                (attacked.examples[row], _told(after[k], data)),
+                (attacked.examples[row], _answer_label(after[k], data)),
             )
-            marks += [Image(_rounded(pixels[0]), label) for pixels, label in columns]
+            marks += [Image(_rounded_pixels(pixels[0]), label) for pixels, label in columns]
         note = f"Of the first 40 test images {int(attacked.success.sum())} are answered wrongly within {eps:g}."
         return Figure("Images, what is added, and what they are taken for then", marks=marks, note=note)
 
     return picture
 
 
-def _told(probability: Tensor, data: Dataset) -> str:
+def _answer_label(probability: Tensor, data: Dataset) -> str:
     return f"{data.classes[int(probability.argmax())]} {float(probability.max()):.0%}"
 
 
-def _rounded(pixels: Tensor) -> Tensor:
+def _rounded_pixels(pixels: Tensor) -> Tensor:
     return pixels.detach().cpu().double().clamp(0, 1).mul(1000).round().div(1000)
 
 
@@ -276,7 +276,7 @@ def withstand_in_the_plane(
     return Experiment(
         built(RobustMLP, arguments, options), arguments, found.train, found.test[:SCORED], options,
         loss=config.loss(PLANE), metrics=metrics, metric="exact_accuracy", largest=True, classes=found.classes,
-        output=lambda model, batch: model(batch.x), picture=picture, notes=_lost(data),
+        output=lambda model, batch: model(batch.x), picture=picture, notes=_baseline_notes(data),
         predict=lambda model, examples: likeliest_class(model(examples.x).softmax(1)),
     )  # fmt: skip
 
@@ -324,11 +324,13 @@ def plant_in_digits(
             for clean in x:
                 stamped = trigger.stamp(clean[None])[0]
                 for pixels in (clean, stamped):
-                    marks.append(Image(_rounded(pixels[0]), _told(model(pixels[None]).softmax(1)[0], found)))
+                    marks.append(
+                        Image(_rounded_pixels(pixels[0]), _answer_label(model(pixels[None]).softmax(1)[0], found))
+                    )
         return Figure("Digits without and with the trigger", marks=marks)
 
     return Experiment(
         built(BackdooredLeNet, arguments, options), arguments, train, test, options, loss=loss, metrics=metrics,
-        metric="trigger_success", largest=True, classes=found.classes, output=_logits, predict=_predict_classes,
+        metric="trigger_success", largest=True, classes=found.classes, output=_image_logits, predict=_predict_classes,
         picture=picture, notes={"baselines": {"without poisoning": 0.0}, "how": "part 0, seed 0"},
     )  # fmt: skip

@@ -69,18 +69,18 @@ def single_pixel_attack(
             for row in attacked.rows:
                 candidates[row] = _best_of_all(attacked, row)
         elif len(attacked.rows):
-            _evolve(attacked, candidates, population, generations, fixed_generator(generator))
+            _evolve_pixels(attacked, candidates, population, generations, fixed_generator(generator))
         return attacked.result(candidates)
 
 
-def _margins(attacked: AttackedModel, images: Tensor, rows: Int[Tensor, "rows"]) -> Float[Tensor, "rows"]:
+def _pixel_margins(attacked: AttackedModel, images: Tensor, rows: Int[Tensor, "rows"]) -> Float[Tensor, "rows"]:
     found = []
     for some, of in zip(images.split(AT_ONCE), rows.split(AT_ONCE), strict=True):
         found.append(margin_goal(attacked.logits(some, of), attacked.y[of], attacked.targets_of(of)))
     return torch.cat(found)
 
 
-def _changed(
+def _with_pixel(
     images: Float[Tensor, "rows ..."], places: Int[Tensor, "rows"], values: Float[Tensor, "rows channels"]
 ) -> Float[Tensor, "rows ..."]:
     """Each image with the pixel at its place, counted line by line, set to its values."""
@@ -98,11 +98,11 @@ def _best_of_all(attacked: AttackedModel, row: Tensor) -> Float[Tensor, "..."]:
     corners = torch.tensor(list(itertools.product(attacked.threat.bounds, repeat=channels)))
     values = corners.to(attacked.x).repeat(pixels, 1)  # (pixels * corners, channels)
     places = torch.arange(pixels, device=row.device).repeat_interleave(len(corners))
-    tried = _changed(attacked.x[row][None].expand(len(values), *attacked.x.shape[1:]), places, values)
-    return tried[_margins(attacked, tried, row.expand(len(tried))).argmax()]
+    tried = _with_pixel(attacked.x[row][None].expand(len(values), *attacked.x.shape[1:]), places, values)
+    return tried[_pixel_margins(attacked, tried, row.expand(len(tried))).argmax()]
 
 
-def _evolve(
+def _evolve_pixels(
     attacked: AttackedModel, candidates: Tensor, population: int, generations: int, chance: torch.Generator
 ) -> None:
     """Differential evolution of (place down, place right, values), all in [0, 1], for all images at once."""
@@ -118,10 +118,10 @@ def _evolve(
         many = rows.repeat_interleave(population)
         flat = genes.flatten(0, 1)  # (rows * population, 2 + channels)
         down, right = ((flat[:, k] * n).long().clamp(max=n - 1) for k, n in ((0, height), (1, width)))
-        images = _changed(x[many], down * width + right, least + (most - least) * flat[:, 2:])
+        images = _with_pixel(x[many], down * width + right, least + (most - least) * flat[:, 2:])
         images = attacked.threat.inside(x[many], images)
         shape = len(rows), population
-        return images.view(*shape, *x.shape[1:]), _margins(attacked, images, many).view(shape)
+        return images.view(*shape, *x.shape[1:]), _pixel_margins(attacked, images, many).view(shape)
 
     genes = drawn(len(rows), population, 2 + _pixels_and_channels(x)[1])
     images, margins = tried(genes, rows)

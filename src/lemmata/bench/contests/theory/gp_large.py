@@ -48,7 +48,7 @@ def smooth_surface(case: str, device: str) -> Surface:
     return Surface(x.to(device), y.to(device), case == "gradient")
 
 
-def _repeat(likelihood: Callable[[], Tensor], parameters: list[Any], gradient: bool) -> Callable[[], Any]:
+def _repeated_call(likelihood: Callable[[], Tensor], parameters: list[Any], gradient: bool) -> Callable[[], Any]:
     def compute() -> Any:
         with torch.set_grad_enabled(gradient):
             value = likelihood()
@@ -64,7 +64,9 @@ def by_one_factor(data: Surface) -> Callable[[], Any]:
     process = GaussianProcess(RBFKernel(torch.ones(FEATURES)), noise=NOISE)
     process.log_likelihood(data.x[:1], data.y[:1])  # which takes the parameters to where the data are
     named = {**dict(process.kernel.named_parameters()), "log_noise": process.log_noise}
-    return _repeat(lambda: process.log_likelihood(data.x, data.y), [named[name] for name in NAMES], data.gradient)
+    return _repeated_call(
+        lambda: process.log_likelihood(data.x, data.y), [named[name] for name in NAMES], data.gradient
+    )
 
 
 @peer("torch, autograd")
@@ -81,7 +83,7 @@ def by_a_normal_distribution(data: Surface) -> Callable[[], Any]:
         covariance = (variance - squared / 2).exp() + noise.exp() * identity
         return torch.distributions.MultivariateNormal(mean, covariance, validate_args=False).log_prob(data.y)
 
-    return _repeat(likelihood, [scale, variance, noise], data.gradient)
+    return _repeated_call(likelihood, [scale, variance, noise], data.gradient)
 
 
 @limit("one factorisation, and for the gradient one inverse")

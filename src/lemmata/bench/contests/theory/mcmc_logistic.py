@@ -112,7 +112,9 @@ def by_blackjax(data: Labelled) -> Callable[[], Any]:
 
     def drawn(key: Any, state: Any, parameters: Any) -> Any:
         transition = functools.partial(blackjax.nuts.build_kernel(), logdensity_fn=log_density, **parameters)
-        return jax.lax.scan(lambda now, each: _kept(transition(each, now)[0]), state, jax.random.split(key, BLOCK))
+        return jax.lax.scan(
+            lambda now, each: _kept_state(transition(each, now)[0]), state, jax.random.split(key, BLOCK)
+        )
 
     warm_up, block = jax.jit(jax.vmap(warmed)), jax.jit(jax.vmap(drawn))
 
@@ -131,7 +133,7 @@ def by_blackjax(data: Labelled) -> Callable[[], Any]:
     return draw
 
 
-def _kept(state: Any) -> tuple[Any, Any]:
+def _kept_state(state: Any) -> tuple[Any, Any]:
     return state, state.position
 
 
