@@ -1,5 +1,7 @@
 """Perturbations of other kinds: one for all images, of one pixel, turned and shifted, and small in features."""
 
+import math
+
 import torch
 
 from lemmata.data.registry import load
@@ -12,6 +14,7 @@ from lemmata.robustness.projected_gradient import pgd
 from lemmata.robustness.single_pixel import single_pixel_attack
 from lemmata.robustness.spatial import spatial_attack, turned_and_shifted
 from lemmata.robustness.universal import universal_attack
+from lemmata.tricks.augmentation import rotated
 
 
 def learned(draw, network, eps):
@@ -104,7 +107,8 @@ def turned_digits_are_answered_wrongly(draw, taken=the_worst, degrees=20.0, smal
     """Turns of the attack and one by one; then all turns with all shifts, against the mean of the same set."""
     network = standard_classifier(draw)
     x, y = held_out_digits()
-    turned = torch.stack([network(each).argmax(1) != y for each in turned_and_shifted(x, degrees, 0, 13)])
+    angles = [torch.full((len(x),), math.radians(angle)) for angle in torch.linspace(-degrees, degrees, 13).tolist()]
+    turned = torch.stack([network(rotated(x, angle)).argmax(1) != y for angle in angles])
     found = attack(network, x, y, degrees=degrees, pixels=0)
     every = torch.stack([network(each).argmax(1) != y for each in turned_and_shifted(x, 30, 1, 13)])
     worst = attack(network, x, y)
