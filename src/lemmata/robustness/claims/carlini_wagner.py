@@ -83,7 +83,7 @@ def the_box_by_a_change_of_variables(draw, shift=1.0, half=0.5, shrink=0.01, att
         always((image >= 0) & (image <= 1)),
         always(torch.isfinite(start)),
         close(into_box(start)[:98] - 0.5, (1 - shrink) * (x[:98] - 0.5)),
-        always((found.examples >= 0) & (found.examples <= 1)),
+        always((found.examples >= 0) & (found.examples <= 1) & found.success[:, None]),
     )
 
 
