@@ -47,6 +47,10 @@ SMALL = {
         "SIZES": {"gpt": (2, 12, 40, 32, 2, 4), "bert": (2, 12, 40, 32, 2, 4), "vit": (2, 32, 5, 32, 2, 4)},
     },
     "generation": {"SIZES": {"cpu": (5, 20, 40, 32, 2, 4)}},
+    "pgd": {"COUNT": 50, "STEPS": 5, "LARGER": {"digits": 1, "enlarged": 2}},
+    "carlini_wagner": {"COUNT": 10, "STEPS": 20},
+    "deepfool": {"COUNT": 10},
+    "cascade": {"COUNT": 20, "STEPS": 10, "QUERIES": 20},
 }
 COMPILING = {"scan_compiled", "resnet50_step"}  # for minutes
 CASES = [

@@ -1,0 +1,1 @@
+"""Contests of attacks on classifiers."""
