@@ -48,7 +48,7 @@ SMALL = {
     },
     "generation": {"SIZES": {"cpu": (5, 20, 40, 32, 2, 4)}},
     "pgd": {"COUNT": 50, "STEPS": 5, "LARGER": {"digits": 1, "enlarged": 2}},
-    "carlini_wagner": {"COUNT": 10, "STEPS": 20},
+    "carlini_wagner": {"COUNT": 10},
     "deepfool": {"COUNT": 10},
     "cascade": {"COUNT": 20, "STEPS": 10, "QUERIES": 20},
 }
