@@ -32,7 +32,7 @@ NAMES = list(labs())
 @for_each("name", NAMES)
 def test_no_answer_of_a_lab_reads_as_a_failure(name):
     """The page takes `error`, `stopped` and `problem` of an answer for its own, and would show nothing."""
-    answer = importlib.import_module(f"{work.__name__}.{name}_lab")
+    answer = lab_work.lab_module(name)
     assert not {"error", "stopped", "problem"} & answer.show(answer.State()).keys()
 
 
