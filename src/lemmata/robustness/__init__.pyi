@@ -33,6 +33,9 @@ from lemmata.robustness.poisoning import plant_backdoor as plant_backdoor
 from lemmata.robustness.projected_gradient import pgd as pgd
 from lemmata.robustness.robust_loss import robust_logistic_loss as robust_logistic_loss
 from lemmata.robustness.robust_loss import worst_margin as worst_margin
+from lemmata.robustness.robust_networks import BackdooredLeNet as BackdooredLeNet
+from lemmata.robustness.robust_networks import RobustLeNet as RobustLeNet
+from lemmata.robustness.robust_networks import RobustMLP as RobustMLP
 from lemmata.robustness.sham_flags import sham_robustness as sham_robustness
 from lemmata.robustness.single_pixel import single_pixel_attack as single_pixel_attack
 from lemmata.robustness.spatial import spatial_attack as spatial_attack
@@ -45,6 +48,7 @@ from lemmata.robustness.universal import universal_attack as universal_attack
 __all__ = [
     "AdversarialTraining",
     "Attack",
+    "BackdooredLeNet",
     "BlackBox",
     "ExactRadius",
     "FreeAdversarialTraining",
@@ -53,6 +57,8 @@ __all__ = [
     "PoisonedExamples",
     "Replayed",
     "RobustAccuracy",
+    "RobustLeNet",
+    "RobustMLP",
     "Threat",
     "Trigger",
     "UniversalAttack",

@@ -13,16 +13,17 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from lemmata import validate
-from lemmata.convolution.lenet import LeNet5, LeNet5Config
+from lemmata.convolution.lenet import LeNet5Config
 from lemmata.data.examples import Dataset, Examples
 from lemmata.data.registry import load
-from lemmata.feedforward.mlp import MLP, MLPConfig
+from lemmata.feedforward.mlp import MLPConfig
 from lemmata.figure import Figure, Image, Line
-from lemmata.marks import recipe, system
+from lemmata.marks import recipe
 from lemmata.robustness.adversarial_training import AdversarialTraining
 from lemmata.robustness.plane_radius import exact_radius
 from lemmata.robustness.poisoning import Trigger, plant_backdoor
 from lemmata.robustness.projected_gradient import pgd
+from lemmata.robustness.robust_networks import BackdooredLeNet, RobustLeNet, RobustMLP
 from lemmata.train.evaluation_mode import evaluating
 from lemmata.train.experiment import Experiment
 from lemmata.train.forms import accuracy, built, chosen, likeliest_class
@@ -30,8 +31,8 @@ from lemmata.train.options import Options
 from lemmata.train.pictures import decision_map
 
 __all__ = [
-    "BackdoorConfig", "BackdooredLeNet", "RobustLeNet", "RobustLeNetConfig", "RobustMLP", "RobustMLPConfig",
-    "plant_in_digits", "withstand_in_digits", "withstand_in_pictures", "withstand_in_the_plane",
+    "BackdoorConfig", "RobustLeNetConfig", "RobustMLPConfig", "plant_in_digits", "withstand_in_digits",
+    "withstand_in_pictures", "withstand_in_the_plane",
 ]  # fmt: skip
 
 TRAININGS = ("adversarial", "noise", "clean")
@@ -42,49 +43,6 @@ LOST = {
     "digits": {"standard training": 0.003, "training on random noise": 0.007},
     "moons": {"standard training": 0.507, "training on random noise": 0.577},
 }
-
-
-@system("robust_lenet", title="LeNet-5 that withstands attacks", kind="module",
-        example="RobustLeNet(padding=2)(torch.randn(3, 1, 28, 28))")  # fmt: skip
-class RobustLeNet(LeNet5):
-    """A LeNet-5 as it is; what differs is its training on the worst images near those given.
-
-    Shapes:
-        x: (batch, channels, height, width)    returns: logits (batch, classes)
-
-    Source: Madry et al. 2018.
-
-    >>> RobustLeNet(padding=2)(torch.rand(5, 1, 28, 28)).shape
-    torch.Size([5, 10])
-    """
-
-
-@system("robust_mlp", title="Multilayer perceptron that withstands attacks", kind="module",
-        example="RobustMLP(inputs=2, outputs=2, widths=(8,))(torch.randn(5, 2))")  # fmt: skip
-class RobustMLP(MLP):
-    """A multilayer perceptron as it is; what differs is its training on the worst points near those given.
-
-    Shapes:
-        x: (batch, ...) with `inputs` values for each example    returns: (batch, outputs)
-
-    >>> RobustMLP(2, 2, widths=(8,))(torch.rand(5, 2)).shape
-    torch.Size([5, 2])
-    """
-
-
-@system("backdoor", title="LeNet-5 with a backdoor", kind="module",
-        example="BackdooredLeNet(padding=2)(torch.randn(3, 1, 28, 28))")  # fmt: skip
-class BackdooredLeNet(LeNet5):
-    """A LeNet-5 as it is; what differs are its training examples, a part of which somebody has tampered with.
-
-    Shapes:
-        x: (batch, channels, height, width)    returns: logits (batch, classes)
-
-    Source: Gu et al. 2017.
-
-    >>> BackdooredLeNet(padding=2)(torch.rand(5, 1, 28, 28)).shape
-    torch.Size([5, 10])
-    """
 
 
 @dataclass(frozen=True)

@@ -123,7 +123,7 @@ def test_a_dial_of_whole_numbers_has_each_of_them(page):
 
 def test_a_check_ends_when_its_reader_lets_go(client, monkeypatch):
     """As a browser does that aborts its question, or leaves the page."""
-    monkeypatch.setattr(views.probe, "LISTENING", 0.01)
+    monkeypatch.setattr(views.slider, "LISTENING", 0.01)
     ended, left = [], asyncio.Event()
 
     async def endless(kind, parameters, seconds):
