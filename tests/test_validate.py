@@ -4,6 +4,7 @@ import math
 
 import pytest
 import torch
+from torch import nn
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx.experimental.proxy_tensor import make_fx
 
@@ -82,6 +83,8 @@ from lemmata import validate
         (validate.count, (2.0,), TypeError, "x must be an integer, got float"),
         (validate.count, (True,), TypeError, "x must be an integer, got bool"),
         (validate.flag, (1,), TypeError, "x must be True or False, got 1"),
+        (validate.module, (3,), TypeError, "x must be an nn.Module, got int"),
+        (validate.module, (nn.ReLU(), nn.Linear), TypeError, "x must be a Linear, got ReLU"),
     ],
 )
 def test_a_bad_value_is_named_with_its_fix(unchecked, check, arguments, error, message):
@@ -97,6 +100,7 @@ def test_good_values_come_back_unchanged():
     assert validate.bits("x", torch.tensor([True, False])).dtype is torch.bool
     assert [validate.positive("x", 2), validate.count("x", 0, least=0)] == [2, 0]
     assert validate.flag("x", False) is False
+    assert isinstance(validate.module("x", nn.ReLU()), nn.ReLU)
     assert validate.last_axis("x", x, 2) is x
     assert [validate.fraction("x", 0), validate.fraction("x", 0.5, most=0.5)] == [0, 0.5]
     assert validate.one_of("x", "b", ("a", "b")) == "b"

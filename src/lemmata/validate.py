@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 __all__ = []  # for systems; users meet only the messages
 
@@ -254,6 +254,19 @@ def flag(name: str, value: bool) -> bool:
     """True or False, and nothing that merely counts as one of them."""
     if not isinstance(value, bool):
         raise TypeError(f"{name} must be True or False, got {value!r}")
+    return value
+
+
+def module(name: str, value: nn.Module, kind: type[nn.Module] = nn.Module) -> nn.Module:
+    """A module of torch, or of the kind that is asked for.
+
+    >>> module("model", 3)
+    Traceback (most recent call last):
+    TypeError: model must be an nn.Module, got int
+    """
+    if not isinstance(value, kind):
+        wanted = "an nn.Module" if kind is nn.Module else f"a {kind.__name__}"
+        raise TypeError(f"{name} must be {wanted}, got {type(value).__name__}")
     return value
 
 

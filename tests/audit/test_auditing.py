@@ -208,7 +208,7 @@ def test_what_was_left_out_is_told_with_the_budget_that_would_do(asking):
 @pytest.mark.parametrize(
     ("arguments", "error", "said"),
     [
-        ({"model": "resnet"}, TypeError, "model must be a torch module, got str"),
+        ({"model": "resnet"}, TypeError, "model must be an nn.Module, got str"),
         ({"budget": 0}, ValueError, "budget must be > 0"),
         ({"lr": -1.0}, ValueError, "lr must be > 0"),
         ({"momentum": 2.0}, ValueError, "momentum"),

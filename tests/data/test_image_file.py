@@ -104,6 +104,11 @@ def test_what_cannot_be_read_is_one_sentence(content, message):
     assert "\n" not in str(refusal.value)
 
 
+def test_a_path_is_no_content():
+    with pytest.raises(TypeError, match=r"content must be the bytes of a file, got str: use file\.read_bytes\(\)"):
+        read_image("x.png")
+
+
 def test_a_flipped_bit_of_the_content_is_noticed():
     small = encoded(GREY)
     for position in range(len(small) - 12):  # the end, which says nothing, aside

@@ -87,7 +87,7 @@ def test_only_multilayer_perceptrons_are_matched(unchecked):
     broken.layers[0].weight.data[0] = torch.nan
     with pytest.raises(ValueError, match="weights must be finite, found 2 NaN values"):
         match_hidden_units(mlp, broken)
-    with pytest.raises(TypeError, match="second must be a module, got int"):
+    with pytest.raises(TypeError, match=r"second must be an nn\.Module, got int"):
         interpolate_weights(mlp, 1, 0.5)
     with pytest.raises(ValueError, match=r"loss must give one number, got shape \(3,\): use its mean"):
         loss_barrier(mlp, mlp, lambda model: torch.zeros(3))

@@ -138,6 +138,7 @@ def test_what_cannot_be_attacked_is_refused_in_one_sentence():
         ((linear, x, y), ValueError, r"wrap it: torch.cat\(\[-z, z\], dim=1\)"),
         ((lambda x: x, x, y), ValueError, r"logits \(batch, classes\), got \(4, 1, 8, 8\)"),
         ((lambda x: model(x).detach(), x, y), ValueError, "gives no gradient of its logits: use square_attack"),
+        ((model, x.double(), y), TypeError, r"x is torch.float64, and the model's weights are torch.float32: use x.to"),
         ((model, x, y[:3]), ValueError, r"y must be \(4,\), one class for each example"),
         ((model, x, y + 8), ValueError, "y must hold classes from 0 to 9"),
         ((model, x, y - 10), ValueError, "y must hold classes from 0, got"),

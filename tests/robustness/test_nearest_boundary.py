@@ -107,3 +107,12 @@ def test_an_image_on_the_boundary_itself_is_moved_off_it():
     found = deepfool(affine(torch.eye(2), torch.zeros(2)).float(), torch.tensor([[0.5, 0.5]]), torch.tensor([0]))
     assert bool(found.success)
     assert float(found.norms) < 1e-4
+
+
+def test_who_never_arrives_is_told():
+    """The boundary lies beyond the corner of the box, where every step ends."""
+    model = affine(torch.tensor([[-1.0, -1.0], [0.0, 0.0]]).double(), torch.tensor([3.0, 0.0]).double())
+    found = deepfool(model, torch.tensor([[0.5, 0.5]]).double(), torch.tensor([0]))
+    assert not found.success
+    assert found.flags == ("steps that reached no boundary",)
+    assert deepfool(model, torch.tensor([[0.5, 0.5]]).double(), torch.tensor([0]), bounds=(0.0, 2.0)).flags == ()

@@ -127,3 +127,13 @@ def test_half_precision_finds_what_single_precision_finds():
     half = carlini_wagner(copy.deepcopy(model).bfloat16(), x.bfloat16(), y)
     assert int(half.success.sum()) == int(single.success.sum())
     assert float(half.norms.median()) < 1.1 * float(single.norms.median())
+
+
+def test_a_boundary_beyond_the_box_is_told():
+    model = nn.Linear(2, 2).eval()
+    model.load_state_dict({"weight": torch.tensor([[-1.0, -1.0], [0.0, 0.0]]), "bias": torch.tensor([3.0, 0.0])})
+    x, y = torch.tensor([[0.5, 0.5]]), torch.tensor([0])
+    found = carlini_wagner(model, x, y)
+    assert not found.success
+    assert found.flags == ("a penalty that no weight brought to zero",)
+    assert carlini_wagner(model, x, y, bounds=(0.0, 2.0)).flags == ()

@@ -155,7 +155,7 @@ def test_an_example_that_is_no_call_is_refused(example):
 @pytest.mark.parametrize(
     ("arguments", "options", "error", "message"),
     [
-        ((torch.relu, torch.ones(2, 3)), {}, TypeError, "module must be a torch.nn.Module, got builtin"),
+        ((torch.relu, torch.ones(2, 3)), {}, TypeError, "module must be an nn.Module, got builtin"),
         ((nn.Linear, torch.ones(2, 3)), {}, TypeError, "module must be a module, got the class Linear: give one"),
         ((nn.Linear,), {}, ValueError, "Linear has no example: give a module and inputs, or mark it @system"),
         ((nn.ReLU(), 3.0), {}, TypeError, "inputs must be a tensor, or a tuple of the arguments of forward"),

@@ -137,6 +137,7 @@ def test_answers_without_a_letter_are_liked():
     ("make", "message"),
     [
         (lambda: DPO(**SIZES, beta=0.0), "beta must be > 0, got 0.0"),
+        (lambda: DPO.of(torch.nn.Linear(2, 2)), "gpt must be a GPT, got Linear"),
         (lambda: aligned_distribution(torch.ones(2) / 2, torch.ones(3), 1.0), "rewards must be one for each answer"),
         (lambda: preference_loss(torch.ones(2), torch.ones(3)), "better and worse must be rewards of the same pairs"),
         (lambda: RewardModel(**SIZES)(torch.ones(2, 3).long(), torch.ones(2, 3)), "answers must be true or false"),
@@ -145,5 +146,5 @@ def test_answers_without_a_letter_are_liked():
     ],
 )
 def test_bad_input_is_answered(make, message):
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises((TypeError, ValueError), match=message):
         make()

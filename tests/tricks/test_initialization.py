@@ -291,7 +291,7 @@ def test_rows_can_be_read():
 @pytest.mark.parametrize(
     ("make", "said"),
     [
-        (lambda: initialize([nn.Linear(2, 2)]), "model must be a torch module, got list"),
+        (lambda: initialize([nn.Linear(2, 2)]), "model must be an nn.Module, got list"),
         (lambda: initialize(nn.Linear(2, 2), "xavier"), "scheme must be one of lecun, glorot, he, orthogonal, fixed"),
         (lambda: initialize(nn.Linear(2, 2), distribution="cauchy"), "distribution must be one of normal, uniform"),
         (

@@ -182,6 +182,7 @@ def test_nothing_and_everything_can_be_pruned():
     assert all(not mask.any() for mask in masks_of(prune(network(), 1)).values())
 
 
+@pytest.mark.usefixtures("unchecked")
 def test_bad_input_is_answered_in_words():
     shared = nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 3))
     shared[1].weight = shared[0].weight
@@ -201,6 +202,9 @@ def test_bad_input_is_answered_in_words():
         with pytest.raises(ValueError, match=message):
             prune(model, **{"fraction": 0.5, **words})
         assert not masks_of(model)
+    for make in (lambda: prune(3, 0.5), lambda: masks_of(3), lambda: remove_masks(3), lambda: apply_masks(3, {})):
+        with pytest.raises(TypeError, match=r"model must be an nn\.Module, got int"):
+            make()
     for mask in (torch.ones(2, 3, dtype=torch.bool), torch.ones(3, 2)):
         with pytest.raises(ValueError, match="must be bool of shape"):
             apply_masks(nn.Linear(2, 3), {"weight": mask})

@@ -153,7 +153,7 @@ class Pair(nn.Module):
 @pytest.mark.parametrize(
     ("make", "said"),
     [
-        (lambda: variance_profile(torch.relu, torch.randn(2, 2)), "model must be a torch module"),
+        (lambda: variance_profile(torch.relu, torch.randn(2, 2)), "model must be an nn.Module"),
         (lambda: variance_profile(nn.ReLU(), torch.tensor([float("nan")])), "x must be finite, found 1 NaN value"),
         (
             lambda: variance_profile(nn.Embedding(5, 2), torch.tensor([[1, 2]])),

@@ -59,8 +59,7 @@ def audit(
     >>> report.subject, report.alarms
     ('Sequential', [])
     """
-    if not isinstance(model, nn.Module):
-        raise TypeError(f"model must be a torch module, got {type(model).__name__}")
+    validate.module("model", model)
     if isinstance(model, torch.jit.ScriptModule):
         raise TypeError("model must be a module of Python, got a scripted one: give the module that it was made from")
     if any(is_lazy(p) for p in [*model.parameters(), *model.buffers()]):

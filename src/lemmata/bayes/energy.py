@@ -70,8 +70,7 @@ class PosteriorEnergy:
         noise: float | None = None,
         loss: Loss | None = None,
     ) -> None:
-        if not isinstance(model, nn.Module):
-            raise TypeError(f"model must be an nn.Module, got {type(model).__name__}")
+        validate.module("model", model)
         self.model = model
         self.named = {name: value for name, value in model.named_parameters() if value.requires_grad}
         if not self.named:

@@ -47,6 +47,8 @@ def read_image(
     >>> read_image(photo).shape, read_image(photo, side=32, colour=True).shape
     ((256, 256), (32, 32, 3))
     """
+    if not isinstance(content, bytes):
+        raise TypeError(f"content must be the bytes of a file, got {type(content).__name__}: use file.read_bytes()")
     header = image_header(io.BytesIO(content), max_memory)
     try:
         if content.startswith(b"\x89PNG"):

@@ -111,8 +111,7 @@ def interpolate_weights(first: nn.Module, second: nn.Module, fraction: float) ->
     """
     validate.finite_number("fraction", fraction)
     for name, network in (("first", first), ("second", second)):
-        if not isinstance(network, nn.Module):
-            raise TypeError(f"{name} must be a module, got {type(network).__name__}")
+        validate.module(name, network)
     between = copy.deepcopy(first)
     own, others = ({**dict(net.named_parameters()), **dict(net.named_buffers())} for net in (between, second))
     if {name: values.shape for name, values in own.items()} != {name: v.shape for name, v in others.items()}:

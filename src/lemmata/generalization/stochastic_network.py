@@ -62,8 +62,7 @@ class StochasticNetwork(nn.Module):
         variance: float = 1e-3,
     ) -> None:
         super().__init__()
-        if not isinstance(model, nn.Module):
-            raise TypeError(f"model must be a torch.nn.Module, got {type(model).__name__}")
+        validate.module("model", model)
         self.model, self.variance = model, float(validate.positive("variance", variance))
         means = dict(model.named_parameters())
         if not means:

@@ -62,7 +62,7 @@ class AttackedModel:
         self.queries = torch.zeros_like(self.gradients)
         self.flags: set[str] = set()
         self.all_rows = torch.arange(len(x), device=x.device)
-        self.clean_logits = self.logits(x)
+        self.clean_logits = self._first_logits()
         classes = self.clean_logits.shape[1]
         for name, labels in (("y", y), ("targeted", targets)):
             if labels is not None and int(labels.max()) >= classes:
@@ -136,6 +136,17 @@ class AttackedModel:
         norms = self.threat.norms(self.x, examples)
         told = tuple(sorted({*self.flags, *flags}))
         return Attack(examples, success, norms, self.gradients, self.queries, told)
+
+    def _first_logits(self) -> Float[Tensor, "batch classes"]:
+        try:
+            return self.logits(self.x)
+        except RuntimeError as error:
+            parameters = self.model.parameters() if isinstance(self.model, nn.Module) else ()
+            found = {each.dtype for each in parameters if each.is_floating_point()}
+            if len(found) != 1 or self.x.dtype in found:
+                raise
+            dtype = found.pop()
+            raise TypeError(f"x is {self.x.dtype}, and the model's weights are {dtype}: use x.to({dtype})") from error
 
     def _count_rows(self, counter: Tensor, rows: Tensor | None) -> None:
         if rows is None:

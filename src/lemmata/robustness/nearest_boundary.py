@@ -82,6 +82,8 @@ def across_boundaries(
         moved = attacked.x[rows] + (1 + overshoot) * total[rows]
         candidates[rows] = possible(attacked, moved, rows)
         rows = rows[~attacked.wrong(attacked.logits(candidates[rows], rows), rows)]
+    if len(rows):  # where the linearised boundaries lead in a circle, or out of the box
+        attacked.flags.add("steps that reached no boundary")
     found = attacked.rows[~torch.isin(attacked.rows, rows)]
     candidates[found] = halved_back(attacked, candidates[found], found, halvings)
     return candidates, found

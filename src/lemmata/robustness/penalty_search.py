@@ -91,6 +91,8 @@ def carlini_wagner(
                     search = search.of(~done)
         moved = (best != attacked.x).flatten(1).any(1)
         found = attacked.all_rows[moved]
+        if len(found) < len(attacked.rows):  # the descent ended where the penalty is least but not zero
+            attacked.flags.add("a penalty that no weight brought to zero")
         best[found] = halved_back(attacked, best[found], found, halvings if confidence == 0 else 0)
         return attacked.result(best)
 

@@ -13,6 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from lemmata import validate
 from lemmata.testing.findings import Broken, Undecided
 from lemmata.testing.recurrence_subject import leaves
 
@@ -39,8 +40,7 @@ class Subject:
 
     @classmethod
     def of(cls, module: Any, inputs: Any, build: Any, axes: Any, backend: str) -> "Subject":
-        if not isinstance(module, nn.Module):
-            raise TypeError(f"module must be a torch.nn.Module, got {type(module).__name__}")
+        validate.module("module", module)
         made: Callable[..., nn.Module] | None = build
         if build is not None and not callable(build):
             raise TypeError(f"build must be a class or function that makes the module, got {type(build).__name__}")

@@ -178,6 +178,7 @@ class DPO(nn.Module):
     @classmethod
     def of(cls, gpt: GPT, beta: float = 0.1) -> "DPO":
         """Both policy and reference begin as copies of this one, which must have GPT's usual activation."""
+        validate.module("gpt", gpt, GPT)
         sizes = {name: getattr(gpt.config, name) for name in ("width", "depth", "heads", "max_length")}
         first = next(gpt.parameters())
         made = cls(gpt.vocab_size, **sizes, beta=beta, device=first.device, dtype=first.dtype)

@@ -116,8 +116,7 @@ def initialize(
     3.weight: he normal, variance 0.00781
     3.bias: zeros
     """
-    if not isinstance(model, nn.Module):
-        raise TypeError(f"model must be a torch module, got {type(model).__name__}")
+    validate.module("model", model)
     if not isinstance(generator, torch.Generator | None):
         told = type(generator).__name__
         raise TypeError(f"generator must be a torch.Generator, got {told}: use torch.Generator().manual_seed(0)")

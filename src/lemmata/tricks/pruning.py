@@ -118,6 +118,7 @@ def _random_scores(weight: Tensor, generator: torch.Generator | None) -> Tensor:
 
 def _kept_positions(model: nn.Module, weights: Sequence[str] | None) -> dict[str, tuple[nn.Module, str]]:
     """The layers that hold what is pruned, and under which name, by the names that the parameters have unpruned."""
+    validate.module("model", model)
     found, owners = {}, dict[int, str]()
     embedded = {id(part.weight) for part in model.modules() if isinstance(part, EMBEDDINGS)}
     for path, layer, name, values in _prunable_parameters(model):
@@ -190,6 +191,7 @@ def masks_of(model: nn.Module) -> dict[str, Bool[Tensor, "..."]]:
     >>> {name: int(mask.sum()) for name, mask in masks_of(prune(nn.Linear(10, 3), 0.9)).items()}
     {'weight': 3}
     """
+    validate.module("model", model)
     found = ((path, _mask_of(layer, name)) for path, layer, name, _ in _prunable_parameters(model))
     return {path: mask.mask.clone() for path, mask in found if mask is not None}
 
@@ -236,6 +238,7 @@ def remove_masks(model: Model, zeros: bool = True) -> Model:
     >>> sorted(remove_masks(prune(nn.Linear(2, 1), 0.5)).state_dict())
     ['bias', 'weight']
     """
+    validate.module("model", model)
     validate.flag("zeros", zeros)
     for _, layer, name, _ in list(_prunable_parameters(model)):
         if _mask_of(layer, name) is not None:

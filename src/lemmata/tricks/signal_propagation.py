@@ -55,8 +55,7 @@ def variance_profile(
     >>> profile.names, profile.kinds, profile.forward.shape
     (('0', '1', '2'), ('Linear', 'ReLU', 'Linear'), torch.Size([3]))
     """
-    if not isinstance(model, nn.Module):
-        raise TypeError(f"model must be a torch module, got {type(model).__name__}")
+    validate.module("model", model)
     if not validate.tensor("x", x).is_floating_point():
         told = "a model of tokens is looked at behind its embedding, else use x.float()"
         raise TypeError(f"x must be floating point, got {x.dtype}: {told}")

@@ -95,8 +95,7 @@ def decay_groups(model: nn.Module, weight_decay: int | float) -> list[dict[str, 
     [(1, 0.01), (1, 0.0)]
     """
     validate.number("weight_decay", weight_decay, least=0)
-    if not isinstance(model, nn.Module):
-        raise TypeError(f"model must be an nn.Module, got {type(model).__name__}")
+    validate.module("model", model)
     learnt = [values for values in model.parameters() if values.requires_grad]
     matrices = {id(values) for values in _weight_matrices(model)}
     groups = [
