@@ -7,7 +7,6 @@
   const [COUNT, START] = [9, "0.8,0.6,0.4,0.2,0,0.2,0.4,0.6,0.8"];
   let heights = [];
   let chosen = 4;
-  let news = ""; // what the reader did, told with what came of it
 
   const read = (text) => text.split(",").map(Number);
   const tidy = (value) => Number(Math.max(-1, Math.min(1, value)).toFixed(2)) + 0;
@@ -67,7 +66,7 @@
 
   // --- What came of it ---
 
-  function show({ curve, lower, upper, words }, newest = true) {
+  function show({ curve, lower, upper, words }, newest = true, news = "") {
     const [above, below] = [upper, -upper].map((by) => places().map(([x, y]) => [x, y + by]));
     const clip = (points) => points.map(([x, y]) => [x, Math.max(-1.05, Math.min(1.05, y))]);
     plane.groups.ground.replaceChildren(make("path", { class: "plus-side", d: `M${path(clip([...above, ...below.reverse()]))}z` }));
@@ -79,16 +78,14 @@
     draw();
     if (!newest) return;
     say(`${news} The network stays within ${short(upper, 2)} of the function.`.trim());
-    news = "";
     lab.remember(state());
   }
 
   const ask = lab.asker(show);
 
   function change(words = "") {
-    news = words;
     draw();
-    ask(state());
+    ask(state(), words);
   }
 
   // --- To begin with ---

@@ -9,7 +9,6 @@
   let own = false; // whether the reader drew the kernel
   let brush = null; // while drawing: the number it leaves
   let cursor = 12;
-  let news = "";
 
   const sign = (value) => String(value).replace("-", "−");
   const state = () => ({ ...lab.state(), ...(own ? { cells: taps.join(",") } : {}) });
@@ -93,7 +92,7 @@
 
   // --- Questions and answers ---
 
-  function show(told, newest = true) {
+  function show(told, newest = true, news = "") {
     for (const [name, text] of Object.entries(told.pictures)) paint(canvases[name], text);
     part("size").textContent = `${told.size} × ${told.size}`;
     const [s, p, d] = ["stride", "padding", "dilation"].map(lab.get);
@@ -104,17 +103,15 @@
     const apart = `The two are up to ${short(told.difference, 2)} apart.`;
     const same = told.symmetric ? "The kernel is the same turned around: so are the pictures." : apart;
     say(`${news} ${same}${told.signed ? " Grey is zero." : ""}`.trim());
-    news = "";
     lab.remember(state());
   }
 
   const ask = lab.asker(show);
 
   function change(words, drawn) {
-    news = words;
     own = drawn;
     draw();
-    ask(state());
+    ask(state(), words);
   }
 
   lab.controls((name) => change("", own && name !== "kernel" && name !== ""));

@@ -6,7 +6,6 @@
   const { part, say, short, count } = lab;
   const boxes = [...part("boxes").querySelectorAll("[data-unit]")];
   const [ALL, NOTHING] = ["1111", 1e-9]; // a gap below that is rounding
-  let news = ""; // what the reader did, told with what came of it
 
   const kept = () => boxes.map((box) => (box.checked ? "1" : "0")).join("");
   const state = () => ({ ...lab.state(), ...(kept() === ALL ? {} : { kept: kept() }) });
@@ -16,7 +15,7 @@
     boxes.forEach((box, unit) => (box.disabled = unit >= Number(lab.get("units"))));
   }
 
-  function show({ mask, networks, probability, gap }, newest = true) {
+  function show({ mask, networks, probability, gap }, newest = true, news = "") {
     part("gap").textContent = gap < NOTHING ? "0" : short(gap, 2);
     part("probability").textContent = short(probability, 3);
     if (!newest) return;
@@ -24,16 +23,14 @@
     const one = `The network with ${left} of ${count(mask.length, "unit")} counts ${short(100 * probability, 3)} % of ${count(networks, "network")}.`;
     const same = gap < NOTHING ? "The scaled network is exactly their mean." : `The scaled network is up to ${short(gap, 2)} away from their mean.`;
     say(`${news} ${one} ${same}`.trim());
-    news = "";
     lab.remember(state());
   }
 
   const ask = lab.asker(show);
 
   function change(words = "") {
-    news = words;
     offer();
-    ask(state());
+    ask(state(), words);
   }
 
   // --- What the reader does ---

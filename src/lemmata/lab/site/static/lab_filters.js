@@ -8,7 +8,6 @@
   const LEVELS = 14; // what the largest value of a map is written as; changes are written around half of it
   let drawn; // the reader's own picture, if there is one
   let shown = null; // the server's answer
-  let news = ""; // what the reader did, told with what came of it
 
   const state = () => ({ ...lab.state(), ...(drawn ? { picture: drawn } : {}) });
 
@@ -75,7 +74,7 @@
 
   // --- What came of it ---
 
-  function show(answer, newest = true) {
+  function show(answer, newest = true, news = "") {
     shown = answer;
     repaint();
     part("looked").textContent = answer.looked;
@@ -84,15 +83,13 @@
     hidden = whole.map((ink, k) => ink && !left[k]);
     if (!picture.drawing()) picture.show(left, whole);
     say(`${news} ${answer.said}`.trim());
-    news = "";
     lab.remember(state());
   }
 
   const ask = lab.asker(show);
 
   function change(words = "") {
-    news = words;
-    ask(state());
+    ask(state(), words);
   }
 
   function coverWorst() {

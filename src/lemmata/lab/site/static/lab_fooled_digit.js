@@ -10,7 +10,6 @@
   let grey = null; // the digit as it was answered last
   let cursor = 27;
   let held = false;
-  let news = "";
 
   const at = ([x, y]) => (Math.min(x, y) >= 0 && Math.max(x, y) < SIDE ? Math.floor(y) * SIDE + Math.floor(x) : -1);
   const state = () => ({ ...lab.state(), ...(turned.includes(true) ? { pixels: lab.pixels.pack(turned) } : {}) });
@@ -83,7 +82,7 @@
 
   // --- Questions and answers ---
 
-  function show(told, newest = true) {
+  function show(told, newest = true, news = "") {
     grey = told.images.digit;
     draw();
     for (const name of ["pgd", "squares", "shown"]) paint(images[name], told.images[name]);
@@ -100,7 +99,6 @@
     if (!newest) return;
     if (!held) turned = told.pixels;
     say(`${news} ${told.said}`.trim());
-    news = "";
     lab.remember(state());
   }
 
@@ -108,8 +106,7 @@
 
   function change(fresh, words = "") {
     turned = fresh;
-    news = words;
-    ask(state());
+    ask(state(), words);
   }
 
   function turn(k) {

@@ -7,7 +7,6 @@
   const [REACH, MOST, START] = [5, 40, "-4,-1;-2.5,0.5;-1.5,1.75;1,1;2.5,-1.5"];
   let points = [];
   let best = null;
-  let news = ""; // what the reader did, told with what came of it
 
   const read = (text) => text.split(";").filter(Boolean).map((point) => point.split(",").map(Number));
   const written = () => points.map((point) => point.join(",")).join(";");
@@ -65,7 +64,7 @@
 
   // --- What came of it ---
 
-  function show(answer, newest = true) {
+  function show(answer, newest = true, news = "") {
     const { at, mean, low, high, drawn, likelihood } = answer;
     const band = `${path(at, high)}L${path([...at].reverse(), [...low].reverse()).slice(1)}z`;
     plane.groups.ground.replaceChildren(make("path", { class: "plus-side", d: band }));
@@ -81,16 +80,14 @@
     const seen = `${count(points.length, "point")}; the band reaches ±${short(widest, 2)} where it is widest.`;
     const words = points.length ? seen : "No data: these functions are of the prior.";
     say(`${news} ${words}`.trim());
-    news = "";
     lab.remember(state());
   }
 
   const ask = lab.asker(show);
 
   function change(words = "") {
-    news = words;
     draw();
-    ask(state());
+    ask(state(), words);
   }
 
   lab.press({

@@ -12,7 +12,6 @@
   let held = false;
   let last = null; // while drawing: the frequency that was set last, and what passes there
   let shown = null;
-  let news = "";
 
   const state = () => ({ ...lab.state(), ...(own ? { gains: gains.join(",") } : {}) });
   const frequency = (k) => (2 * k) / (KNOTS - 1);
@@ -110,7 +109,7 @@
 
   // --- Questions and answers ---
 
-  function show(told, newest = true) {
+  function show(told, newest = true, news = "") {
     shown = told;
     const most = Math.max(...told.before.map(Math.abs));
     for (const name of ["before", "after"]) paint(name, told, told[name], most);
@@ -121,17 +120,15 @@
     if (!newest) return;
     const seen = told.reached === null ? "" : ` The polynomial reaches ${lab.count(told.reached, "node")}.`;
     say(`${news}${seen}`.trim() || "Draw what passes of each frequency.");
-    news = "";
     lab.remember(state());
   }
 
   const ask = lab.asker(show);
 
   function change(told, drawn) {
-    news = told;
     own = drawn;
     draw();
-    ask(state());
+    ask(state(), told);
   }
 
   lab.controls((name) => change("", own && name !== "response" && name !== ""));

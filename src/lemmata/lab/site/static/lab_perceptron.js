@@ -9,7 +9,6 @@
   let seed = "0";
   let points = [];
   let run = null; // the server's answer
-  let news = ""; // what the reader did, told with what came of it
 
   const { read, written, snap, place, named, look, mark, value } = lab.classes(REACH);
   const state = () => (placed ? { points: written(points) } : { ...lab.state(), ...(seed === "0" ? {} : { seed }) });
@@ -93,13 +92,13 @@
 
   // --- Changing the points ---
 
-  const ask = lab.asker((answer, newest) => {
+  const ask = lab.asker((answer, newest, news) => {
     const toEnd = placed && time.at() > 0 && time.at() === time.end();
     if (newest && answer.points !== written(points)) points = read(answer.points); // else the reader has moved one since
-    renew(answer, toEnd ? answer.updates.length : answer.at, newest);
+    renew(answer, toEnd ? answer.updates.length : answer.at, newest, news);
   });
 
-  function renew(answer, step, newest = true) {
+  function renew(answer, step, newest = true, news = "") {
     run = answer;
     part("meter").max = run.bound ?? 1;
     part("meter").style.visibility = run.bound === null ? "hidden" : "";
@@ -107,15 +106,13 @@
     time.renew(run.updates.length, step);
     if (!newest) return;
     time.rest(news);
-    news = "";
   }
 
   function change(words = "") {
     time.stop();
     placed = true;
-    news = words;
     drawPoints(time.at());
-    ask(state());
+    ask(state(), words);
   }
 
   function add(x, y, sign) {

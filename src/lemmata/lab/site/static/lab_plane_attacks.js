@@ -8,7 +8,6 @@
   const LOOK = { FGSM: ["var(--figure-2)", "none"], PGD: ["var(--figure-3)", "none"], DeepFool: ["var(--figure-4)", "6 4"] };
   let place = START;
   let seen = null; // the newest answer
-  let news = ""; // what the reader did, told with what came of it
 
   const tidy = (value) => Number(Math.max(-REACH, Math.min(REACH, value)).toFixed(2)) + 0;
   const state = () => ({ ...lab.state(), ...(place.join() === START.join() ? {} : { x: String(place[0]), y: String(place[1]) }) });
@@ -82,7 +81,7 @@
 
   // --- What came of it ---
 
-  function show(answer, newest = true) {
+  function show(answer, newest = true, news = "") {
     seen = answer;
     ground(answer);
     draw();
@@ -93,16 +92,14 @@
     part("rows").replaceChildren(...answer.rows.map(row));
     if (!newest) return;
     say(`${news} ${answer.words}`.trim());
-    news = "";
     lab.remember(state());
   }
 
   const ask = lab.asker(show);
 
   function change(words = "") {
-    news = words;
     draw();
-    ask(state());
+    ask(state(), words);
   }
 
   function put(to, words = "") {

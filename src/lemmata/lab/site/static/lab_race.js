@@ -6,7 +6,7 @@
   const { part, make, say, short, element } = lab;
   const [START, SIZE, BANDS, LANE] = ["descent,heavy,nesterov,adam", 420, 14, 100];
   const boxes = [...part("racers").querySelectorAll("input")];
-  let [shown, moved, news] = [null, null, ""]; // the newest answer, the start where the reader has put it, what happened
+  let [shown, moved] = [null, null]; // the newest answer, and the start where the reader has put it
 
   const chosen = () => boxes.filter((box) => box.checked).map((box) => box.value).join(",");
   const fixed = () => lab.get("place") === "network";
@@ -117,18 +117,18 @@
 
   const time = lab.timeline({ show: (step) => shown && draw(step), told, state, seconds: (steps) => steps / 20 });
 
-  function show(answer, newest = true) {
+  function show(answer, newest = true, news = "") {
     const [same, last] = [shown?.relief === answer.relief, answer.racers[0].heights.length - 1];
     const at = shown ? last : Number(lab.given().at ?? last);
     shown = newest || !moved ? answer : { ...answer, start: shown.start };
     if (!same) paint();
     time.stop();
     time.renew(last, at);
-    if (newest) time.rest(news), (news = "");
+    if (newest) time.rest(news);
   }
 
   const ask = lab.asker(show);
-  const change = (words = "") => ((news = words), ask(state()));
+  const change = (words = "") => ask(state(), words);
 
   part("picture").replaceChildren(element("div", { className: "race-board" }, canvas, plane.svg));
   part("racers").addEventListener("change", ({ target }) => {

@@ -8,7 +8,6 @@
   let stack = [];
   let unit = null; // row and column, or the one in the middle
   let seen = null; // the server's answer
-  let news = ""; // what the reader did, told with what came of it
 
   const written = () => stack.join(".");
   const state = () => ({
@@ -100,7 +99,7 @@
 
   // --- What came of it ---
 
-  function show(answer, newest = true) {
+  function show(answer, newest = true, news = "") {
     seen = answer;
     draw();
     part("size").textContent = part("again").textContent = seen.size;
@@ -108,15 +107,13 @@
     if (!newest) return;
     part("layers").replaceChildren(...seen.layers.map(row));
     say(news || `Every unit sees ${seen.size} by ${seen.size} places.`);
-    news = "";
     lab.remember(state());
   }
 
   const ask = lab.asker(show);
 
   function change(words = "") {
-    news = words;
-    ask(state());
+    ask(state(), words);
   }
 
   // --- To begin with ---

@@ -7,7 +7,6 @@
   const [REACH, MOST, START] = [1, 8, "0.3,0.4;-0.5,0.2;0.1,-0.4;-0.2,-0.3;0.45,-0.1"];
   let points = [];
   let chosen = 0;
-  let news = ""; // what the reader did, told with what came of it
 
   const read = (text) => text.split(";").map((pair) => pair.split(",").map(Number));
   const tidy = (value) => Number(Math.max(-REACH, Math.min(REACH, value)).toFixed(3)) + 0;
@@ -63,7 +62,7 @@
 
   // --- What came of it ---
 
-  function show({ polygons, count, words }, newest = true) {
+  function show({ polygons, count, words }, newest = true, news = "") {
     const area = ({ corners, shade }) => make("path", { d: `M${corners.map(([x, y]) => `${x} ${-y}`).join("L")}z`, "fill-opacity": 0.06 + 0.7 * shade });
     plane.groups.ground.replaceChildren(...polygons.map(area));
     part("count").textContent = count.toLocaleString("en");
@@ -71,7 +70,6 @@
     draw();
     if (!newest) return;
     say(news || `${count} regions in the square.`);
-    news = "";
     lab.remember(state());
   }
 
@@ -79,9 +77,8 @@
 
   function change(words = "") {
     if (!lab.may()) return;
-    news = words;
     draw();
-    ask(state());
+    ask(state(), words);
   }
 
   function add(x, y) {

@@ -8,7 +8,6 @@
   let drawn = null; // how the server drew them on a ring, until they are moved
   let points = [];
   let chosen = 0;
-  let news = ""; // what the reader did, told with what came of it
 
   // --- Points and their text; each above the axis has its mirror image below ---
 
@@ -76,28 +75,26 @@
 
   // --- What came of it ---
 
-  const ask = lab.asker((answer, newest) => {
+  const ask = lab.asker((answer, newest, news) => {
     if (newest && answer.points !== written()) points = read(answer.points);
     if (answer.sound) lab.sound(answer.sound);
-    show(answer, newest);
+    show(answer, newest, news);
   });
 
-  function show(answer, newest = true) {
+  function show(answer, newest = true, news = "") {
     choose(Math.max(0, Math.min(chosen, points.length - 1)));
     part("radius").textContent = answer.radius.toFixed(3);
     part("memory").textContent = answer.half === null ? "" : `half of it is lost after ${count(Number(answer.half.toPrecision(3)), "step")}`;
     if (!newest) return;
     say(`${news} ${answer.words}`.trim());
-    news = "";
     lab.remember(state());
   }
 
   function change(words = "") {
     if (!lab.may()) return;
     drawn = null;
-    news = words;
     draw();
-    ask(state());
+    ask(state(), words);
   }
 
   function add(x, y) {
@@ -116,8 +113,7 @@
   function ring(how) {
     if (!lab.may()) return;
     drawn = { ring: how, inner: "0.5", seed: String(Math.floor(Math.random() * 10000)) };
-    news = how === "radius" ? "Drawn with the modulus uniform." : "Drawn evenly over the area of the ring.";
-    ask(state());
+    ask(state(), how === "radius" ? "Drawn with the modulus uniform." : "Drawn evenly over the area of the ring.");
   }
 
   function play() {

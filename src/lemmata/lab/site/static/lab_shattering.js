@@ -9,7 +9,6 @@
   let points = [];
   let labels = "";
   let [chosen, shown] = [0, 1];
-  let news = ""; // what the reader did, told with what came of it
 
   const read = (text) => text.split(";").map((pair) => pair.split(",").map(Number));
   const tidy = (value) => Number(Math.max(-REACH, Math.min(REACH, value)).toFixed(2)) + 0;
@@ -92,7 +91,7 @@
     element.addEventListener("click", () => ((shown = index), change()));
     return element;
   }
-  function show({ every, realised, area, count, largest, shown: index }, newest = true) {
+  function show({ every, realised, area, count, largest, shown: index }, newest = true, news = "") {
     labels = every[index];
     plane.groups.ground.replaceChildren(...shape(area));
     const held = part("labellings").contains(document.activeElement);
@@ -107,17 +106,15 @@
     if (!newest) return;
     const name = NAMES[lab.get("by")];
     say(`${news}${news && " "}${realised[index] ? `A ${name} says ${spoken(labels)}.` : `No ${name} says ${spoken(labels)}.`}`);
-    news = "";
     lab.remember(state());
   }
   const ask = lab.asker(show);
 
   function change(text = "") {
     if (!lab.may()) return;
-    news = text;
     shown = Math.min(shown, 2 ** points.length - 1);
     draw();
-    ask(state());
+    ask(state(), text);
   }
 
   function add(x, y) {

@@ -113,8 +113,9 @@ window.lemmataLab = (() => {
   }
 
   // One question at a time. Every answer is shown, so that nothing stands still while a slider is dragged; of the
-  // questions that come meanwhile only the newest is asked. `heard(answer, newest)`: no other is on its way. Answers to
-  // a hand that drags are brief; once it rests, the figures come whole, with their tables and files.
+  // questions that come meanwhile only the newest is asked. `heard(answer, newest, news)`: no other is on its way, and
+  // what the reader did, told with what came of it. Answers to a hand that drags are brief; once it rests, the figures
+  // come whole, with their tables and files.
   function asker(heard) {
     let waiting = null;
     let busy = false;
@@ -127,17 +128,17 @@ window.lemmataLab = (() => {
       busy = true;
       root.setAttribute("aria-busy", "true");
       while (waiting) {
-        const state = waiting;
+        const { state, news } = waiting;
         waiting = null;
         const begun = performance.now();
         const answer = await patiently((signal) => put(state, narrow.matches ? "narrow" : "wide", signal), wait);
         complain(answer.stopped ? "" : answer.error);
         if (answer.stopped) continue;
-        asked = state;
+        asked = { state, news };
         lost = Boolean(answer.error);
         if (lost) continue;
         show(answer);
-        heard(answer, waiting === null);
+        heard(answer, waiting === null, news);
         performance.measure("lab-update", { start: begun });
       }
       busy = false;
@@ -145,19 +146,19 @@ window.lemmataLab = (() => {
       if (asked) rest = setTimeout(settle, 300, asked);
     }
 
-    async function settle(state) {
-      const answer = await put(state, "");
-      if (answer.error || state !== asked || busy) return;
+    async function settle(question) {
+      const answer = await put(question.state, "");
+      if (answer.error || question !== asked || busy) return;
       show(answer);
       if (!lost) return;
       lost = false; // what was lost is answered after all
       complain("");
-      heard(answer, true);
+      heard(answer, true, question.news);
     }
 
-    return (state) => {
+    return (state, news = "") => {
       clearTimeout(rest);
-      waiting = state;
+      waiting = { state, news };
       if (!busy) run();
     };
   }
