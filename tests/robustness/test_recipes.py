@@ -43,6 +43,8 @@ def test_moons_are_more_robust_after_robust_training():
 def test_one_epoch_of_robust_digits_runs_and_shows_images():
     config = RobustLeNetConfig(activation="relu", padding=4, eps=0.2, attack_steps=1)
     experiment, scores = trained(withstand_in_digits, "robust_lenet", config, epochs=1, steps=4)
+    assert experiment.on_epoch == experiment.loss.watch  # for one step can be deceived
+    assert withstand_in_digits().on_epoch is None
     assert 0 <= scores["pgd_accuracy"] <= scores["accuracy"] <= 1
     assert len(experiment.picture(experiment.system).marks) % 3 == 0
     assert experiment.predict(experiment.system, raw_pictures(experiment))["class"].shape == (5,)

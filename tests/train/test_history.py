@@ -9,7 +9,9 @@ import torch
 from rich.console import Console
 from torch import nn
 
-from lemmata.train import History, TrainingState, Watcher, fit, progress
+from lemmata.data.examples import Examples
+from lemmata.train import Experiment, History, Options, TrainingState, Watcher, fit, progress
+from lemmata.train.loop import run_experiment
 
 X = torch.rand(40, 3, generator=torch.Generator().manual_seed(1))
 Y = (X.sum(1) > 1.5).long()
@@ -125,6 +127,10 @@ def test_a_callback_stops_by_returning_true_and_the_step_is_done(answer):
     assert run.history["validation_loss"][-1] == run.scores["loss"]
     ended = fit(network(), (X, Y), on_epoch=lambda state: state.epoch == 2, **CHOSEN)
     assert (ended.stopped, ended.steps, ended.epochs) == ("callback", 8, 2)
+    examples = Examples(x=X, y=Y)
+    loss = lambda model, batch: nn.functional.cross_entropy(model(batch.x), batch.y)  # noqa: E731
+    recipe = Experiment(network(), {}, examples, examples, Options(**CHOSEN), loss=loss, on_epoch=lambda state: True)
+    assert run_experiment(recipe).epochs == 1
 
 
 def test_a_run_that_a_callback_stopped_stays_stopped_until_nobody_asks(tmp_path):

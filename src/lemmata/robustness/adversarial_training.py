@@ -90,7 +90,8 @@ class AdversarialTraining:
             before, after = (float(accuracy(model(seen), y)) for seen in (own, more))
         collapsed = before - after > COLLAPSED
         if collapsed:
-            fall = f"{before:.0%} right under its own attack of {self.steps} steps, {after:.0%} under {LOOK}"
+            steps = f"{self.steps} step{'s' * (self.steps != 1)}"
+            fall = f"{before:.0%} right under its own attack of {steps}, {after:.0%} under {LOOK} steps"
             cure = "use more steps, or a smaller eps"
             warnings.warn(f"catastrophic overfitting in epoch {state.epoch}: {fall}; {cure}", stacklevel=2)
         return collapsed

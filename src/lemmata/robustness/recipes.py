@@ -52,7 +52,7 @@ class Withstanding:
     eps: float = 0.1
     """Radius of the attack in the maximum norm, in training and in the score."""
     attack_steps: int = 5
-    """Steps of the attack in training."""
+    """Steps of the attack in training; a single one ends where the network learns to deceive it."""
     clean: float = 0.0
     """Part of the loss that is that of the examples as they are."""
     training: str = "adversarial"
@@ -64,9 +64,11 @@ class Withstanding:
         validate.fraction("clean", self.clean)
         validate.one_of("training", self.training, TRAININGS)
 
-    def loss(self, bounds: tuple[float, float] = (0.0, 1.0)) -> AdversarialTraining:
+    def loss_and_watch(self, bounds: tuple[float, float] = (0.0, 1.0)) -> dict[str, Any]:
+        """What an experiment is given: several steps are not deceived, and spared the watch."""
         steps = self.attack_steps if self.training == "adversarial" else 0
-        return AdversarialTraining(self.eps * (self.training != "clean"), steps, bounds=bounds, clean=self.clean)
+        loss = AdversarialTraining(self.eps * (self.training != "clean"), steps, bounds=bounds, clean=self.clean)
+        return {"loss": loss, "on_epoch": loss.watch if steps == 1 else None}
 
 
 @dataclass(frozen=True)
@@ -142,9 +144,9 @@ def _withstanding_pictures(data: str, config: RobustLeNetConfig, options: Option
         return {"pgd_accuracy": right, "accuracy": float(accuracy(model(batch.x), batch.y))}
 
     return Experiment(
-        built(RobustLeNet, arguments, options), arguments, train, test, options, loss=config.loss(), metrics=metrics,
+        built(RobustLeNet, arguments, options), arguments, train, test, options, metrics=metrics,
         metric="pgd_accuracy", largest=True, classes=found.classes, output=_image_logits, predict=_predict_classes,
-        picture=_attacked_pictures(found, config.eps), notes=_baseline_notes(data),
+        **config.loss_and_watch(), picture=_attacked_pictures(found, config.eps), notes=_baseline_notes(data),
     )  # fmt: skip
 
 
@@ -233,7 +235,7 @@ def withstand_in_the_plane(
 
     return Experiment(
         built(RobustMLP, arguments, options), arguments, found.train, found.test[:SCORED], options,
-        loss=config.loss(PLANE), metrics=metrics, metric="exact_accuracy", largest=True, classes=found.classes,
+        **config.loss_and_watch(PLANE), metrics=metrics, metric="exact_accuracy", largest=True, classes=found.classes,
         output=lambda model, batch: model(batch.x), picture=picture, notes=_baseline_notes(data),
         predict=lambda model, examples: likeliest_class(model(examples.x).softmax(1)),
     )  # fmt: skip

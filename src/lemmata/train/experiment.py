@@ -8,6 +8,7 @@ import torch
 
 from lemmata.data.examples import Examples
 from lemmata.figure import Figure
+from lemmata.train.callbacks import Callback
 from lemmata.train.learner import Learner
 from lemmata.train.options import Options
 
@@ -37,6 +38,7 @@ class Experiment:
     loss: Callable[..., Any] | None = None  # loss(system, batch) -> scalar, or dict with "loss"; for gradient learners
     output: Callable[[Any, Examples], torch.Tensor] | None = None  # output(system, batch): logits, or numbers
     learner: Learner | None = None  # for systems that learn otherwise
+    on_epoch: Callback | None = None  # after each epoch: a true answer ends the training
     metrics: Callable[[Any, Examples], Mapping[str, float]] | None = None  # metrics(system, batch), means over a batch
     metric: str = "loss"  # the number that decides which weights are best
     largest: bool = False  # whether large values of it are good

@@ -112,7 +112,7 @@ def fit(
 
 def run_experiment(experiment: Experiment, **more: Any) -> Run:
     """`fit` for what a recipe returned; `more` are out, resume, watchers and record."""
-    words = ("test", "validation", "loss", "learner", "metrics", "metric", "largest", "picture", "options")
+    words = ("test", "validation", "loss", "learner", "on_epoch", "metrics", "metric", "largest", "picture", "options")
     given = {word: getattr(experiment, word) for word in words}
     if experiment.files:
         more["watchers"] = [*more.get("watchers", ()), Keeper(experiment.files)]

@@ -5,9 +5,11 @@ import signal
 import subprocess
 import sys
 import threading
+import warnings
 
 import pytest
 
+from lemmata.lab import cli
 from lemmata.lab.cli import main
 
 BUFFERED = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
@@ -99,3 +101,13 @@ def test_handlers_of_others_and_other_threads_are_left_alone(monkeypatch):
     thread.start()
     thread.join()
     assert codes == [0]
+
+
+def test_a_warning_is_one_line_and_whole_with_debug(monkeypatch):
+    before, lines = warnings.formatwarning, []
+    formatted = lambda words: lines.append(warnings.formatwarning("more\nsteps", UserWarning, "a.py", 7)) or 0  # noqa: E731
+    monkeypatch.setattr(cli, "_write_all_output", formatted)
+    assert main(["claims"]) == main(["claims", "--debug"]) == 0
+    assert lines[0] == "lemmata: more steps\n"
+    assert lines[1].startswith("a.py:7: UserWarning: more\nsteps")
+    assert warnings.formatwarning is before

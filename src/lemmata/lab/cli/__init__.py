@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 import threading
+import warnings
 from collections.abc import Iterator, Sequence
 from types import FrameType
 
@@ -61,7 +62,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     _open_streams()
     words = [word for word in words if word != "--debug"]
     try:
-        with _ctrl_c(ends=arguments is None):
+        with _ctrl_c(ends=arguments is None), _short_warnings(debug):
             return _write_all_output(words)
     except UserError as error:
         return _print_complaint(str(error), 2)
@@ -93,6 +94,18 @@ def _open_streams() -> None:
             setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115 - as long as the process lives
         elif isinstance(stream := getattr(sys, name), io.TextIOWrapper):
             stream.reconfigure(errors="replace")
+
+
+@contextlib.contextmanager
+def _short_warnings(debug: bool) -> Iterator[None]:
+    """A warning is a line of its own, without the line of source that gave it; --debug shows that, too."""
+    before = warnings.formatwarning
+    if not debug:
+        warnings.formatwarning = lambda message, *_: f"lemmata: {' '.join(str(message).split())}\n"
+    try:
+        yield
+    finally:
+        warnings.formatwarning = before
 
 
 @contextlib.contextmanager
