@@ -28,7 +28,7 @@ def test_gradients_are_refused_and_attacks_say_what_needs_none(kind):
 def test_more_answers_than_allowed_are_refused():
     box = BlackBox(classifier(), limit=5)
     box(digits(4)[0])
-    with pytest.raises(ValueError, match="the black box answers 5 queries, and 4 are used up"):
+    with pytest.raises(ValueError, match="the black box answers 5 queries, and 4 are used up: attack fewer images"):
         box(digits(2)[0])
     box(digits(1)[0])
 

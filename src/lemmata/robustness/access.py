@@ -49,7 +49,8 @@ class BlackBox:
 
     def _counted_answer(self, x: Tensor) -> Tensor:
         if self.limit is not None and self.queries + len(x) > self.limit:
-            raise ValueError(f"the {self.knowledge} box answers {self.limit} queries, and {self.queries} are used up")
+            used = f"the {self.knowledge} box answers {self.limit} queries, and {self.queries} are used up"
+            raise ValueError(f"{used}: attack fewer images, or each with fewer queries")
         self.queries += len(x)
         with torch.no_grad():
             return self._model(x)
