@@ -1,0 +1,1 @@
+"""Contests of generative models."""
