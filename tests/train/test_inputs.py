@@ -249,6 +249,24 @@ def test_what_cannot_be_learnt_from_is_named(data, message):
         fit(network(), data, **CHOSEN)
 
 
+class Located(nn.Module):
+    """A density with one parameter, and a loss of its own, as generative models have."""
+
+    def __init__(self):
+        super().__init__()
+        self.mean = nn.Parameter(torch.zeros(4))
+
+    def loss(self, x):
+        return (x - self.mean).square().sum(1).mean()
+
+
+def test_a_model_with_a_loss_of_its_own_learns_from_inputs_alone():
+    run = fit(Located(), X, epochs=150, batch_size=50, lr=0.1, progress=False)
+    torch.testing.assert_close(run.model.mean.detach(), X.mean(0), atol=1e-3, rtol=0)
+    with pytest.raises(ValueError, match="this loss needs an input and a target, the batch has x"):
+        fit(Located(), X, loss=nn.MSELoss(), epochs=1, progress=False)
+
+
 class Masked(nn.Module):
     """Takes two inputs, the second of which says which values of the first count."""
 

@@ -30,7 +30,8 @@ def as_loss(loss: Any, metrics: Any, device: torch.device) -> Callable[[Any, Exa
     """The loss of a (model, batch), whatever it was given as.
 
     A module, such as nn.MSELoss(), and a function whose second parameter is called target, such as F.cross_entropy,
-    are given the model's output and the target; any other function is given the model and the batch.
+    are given the model's output and the target; any other function is given the model and the batch. Where neither a
+    loss nor a target is given, a model that has a loss(x) of its own, as generative ones do, is asked for it.
     """
     if loss is not None and not _takes_output(loss):
         if not callable(loss):
@@ -67,13 +68,22 @@ class OutputLoss:
         self.by_name: bool | None = None  # until the first batch, which is looked at more closely
 
     def __call__(self, model: Any, batch: Examples) -> "Tensor | Found":
-        inputs, target = _inputs_and_target(batch)
+        inputs, target = inputs_and_target(batch, "the batch")
+        if target is None:
+            return self._own_loss(model, inputs)
         if self.by_name is None:
             output, loss = self._try_loss(model, inputs, target)
         else:
             output = _model_output(model, inputs, self.by_name)
             loss = self.loss(output, target)
         return {"loss": loss, **_measure_metrics(self.metrics, output, target)} if self.metrics else loss
+
+    def _own_loss(self, model: Any, inputs: Mapping[str, Tensor]) -> Tensor:
+        """What a model says of examples without a target, such as the negative log-likelihood of a generative one."""
+        own = getattr(model, "loss", None)
+        if self.loss is not default_loss or self.metrics or len(inputs) != 1 or not callable(own):
+            raise _missing_target(inputs)
+        return own(*inputs.values())
 
     def _try_loss(self, model: Any, inputs: Mapping[str, Tensor], target: Tensor) -> tuple[Any, Tensor]:
         by_name = taken_by_name(model, list(inputs))
@@ -101,9 +111,13 @@ class OutputLoss:
 def _inputs_and_target(batch: Examples) -> tuple[dict[str, Tensor], Tensor]:
     inputs, target = inputs_and_target(batch, "the batch")
     if target is None:
-        cure = "call the target y, label or target, or give loss=lambda model, batch: ..."
-        raise ValueError(f"this loss needs an input and a target, the batch has {', '.join(inputs)}: {cure}")
+        raise _missing_target(inputs)
     return inputs, target
+
+
+def _missing_target(inputs: Mapping[str, Tensor]) -> ValueError:
+    cure = "call the target y, label or target, or give loss=lambda model, batch: ..."
+    return ValueError(f"this loss needs an input and a target, the batch has {', '.join(inputs)}: {cure}")
 
 
 def _model_output(model: Any, inputs: Mapping[str, Tensor], by_name: bool) -> Any:

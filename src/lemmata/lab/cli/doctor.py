@@ -20,7 +20,7 @@ from lemmata.lab.words import count
 EXTRAS = {
     "lab": (("fastapi", "uvicorn", "jinja2", "matplotlib", "scikit-learn"), "serve and report, figures in notebooks"),
     "ray": (("ray",), "lemmata check --engine ray"),
-    "peers": (("scikit-learn", "lightning"), "more rows in lemmata bench"),
+    "peers": (("scikit-learn", "lightning", "zuko", "diffusers"), "more rows in lemmata bench"),
     "dev": (("pytest", "ruff", "basedpyright", "import-linter", "beartype"), "tests and linters"),
 }
 
