@@ -100,11 +100,13 @@ def optimal_transport(
     rows = sparse.kron(sparse.eye(n), numpy.ones((1, m)))
     columns = sparse.kron(numpy.ones((1, n)), sparse.eye(m))
     totals = numpy.concatenate([p.cpu().numpy(), q.cpu().numpy()])
-    solved = optimize.linprog(ways.flatten().numpy(), A_eq=sparse.vstack([rows, columns]).tocsr(), b_eq=totals)
+    unit = float(ways.max()) or 1.0  # the program's tolerances are absolute
+    costs = (ways / unit).flatten().numpy()
+    solved = optimize.linprog(costs, A_eq=sparse.vstack([rows, columns]).tocsr(), b_eq=totals)
     if not solved.success:
         raise RuntimeError(f"the linear program was not solved: {solved.message}")
     plan = torch.from_numpy(solved.x).view(n, m)
-    to_y = -torch.from_numpy(numpy.array(solved.eqlin.marginals[n:]))  # of a critic that is largest at x
+    to_y = -unit * torch.from_numpy(numpy.array(solved.eqlin.marginals[n:]))  # of a critic that is largest at x
     to_x = (ways + to_y).amin(1)
     to_y = (distances(y.detach(), y.detach()).cpu().double() + to_y).amin(1)
     return Transport(float((plan * ways).sum()), *(each.to(x) for each in (plan, to_x, to_y)))
