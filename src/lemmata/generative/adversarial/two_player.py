@@ -1,7 +1,7 @@
 r"""Two players who learn at once, each by its own loss: simultaneously, in turn, or by extragradient steps."""
 
 import functools
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,9 +24,9 @@ ADAM = functools.partial(torch.optim.Adam, betas=(0.5, 0.999))
 
 @dataclass(frozen=True)
 class Player:
-    """Parameters, and what they lower; who raises a value lowers its negative."""
+    """Parameters, and what they lower; who wants to raise a value lowers its negative."""
 
-    parameters: Iterable[nn.Parameter]
+    parameters: Sequence[nn.Parameter]
     loss: Callable[[Any, Examples], Tensor]  # loss(system, batch) -> one number
     lr: float = 1e-3
     optimizer: Callable[..., Optimizer] = ADAM  # optimizer(parameters, lr=lr); extragradient play has its own
@@ -46,7 +46,8 @@ class TwoPlayer:
        \varphi' = \varphi - \eta \nabla_\varphi \ell_2(\theta', \varphi) $$
 
     So it is where `play` is alternating. In simultaneous play $\varphi'$ is found at the old $\theta$, in extragradient
-    play both at $(\theta - \eta\nabla_\theta \ell_1, \varphi - \eta\nabla_\varphi \ell_2)$, one step ahead of both. With `critic_steps` of n the first player moves in every n-th step only, the first of all included.
+    play both at $(\theta - \eta\nabla_\theta \ell_1, \varphi - \eta\nabla_\varphi \ell_2)$, one step ahead of both.
+    With `critic_steps` of n the first player moves in every n-th step only, the first of all included.
 
     Each player's gradient is taken in its own parameters alone. All that the next step depends on is in `state`, so
     that a run that was stopped goes on to the same bits; a loss that is not finite stops `fit`, which names it.
@@ -117,7 +118,7 @@ class TwoPlayer:
         """The metrics, in evaluation mode."""
         if self.metrics is None:
             return {}
-        home = self.first.parameters[0]  # type: ignore[index] - a list, since it was made
+        home = self.first.parameters[0]
         with evaluating(self.system):
             return self.metrics(self.system, examples.to(home.device))
 
@@ -166,7 +167,7 @@ class TwoPlayer:
             losses.extend(self._gradient(player, batch) for player in (self.first, self.second))
             return losses[0]
 
-        self.optimizers[0].step(both)
+        self.optimizers[0].step(both)  # type: ignore[arg-type] - Extragradient takes any closure
         for player in (self.first, self.second):
             if player.after:
                 player.after()
