@@ -54,10 +54,10 @@ class DiffusionSteps:
         wrong = ((rates <= 0) | (rates >= 1)).nonzero().flatten().tolist()
         if wrong:
             raise ValueError(f"noise_rates must be > 0 and < 1, got {float(rates[wrong[0]]):g} at t = {wrong[0] + 1}")
-        rates = torch.cat([rates.new_zeros(1), rates])  # (T + 1,): nothing is done to data at t = 0
+        data = rates.new_zeros(1)
         noise = -torch.expm1(torch.log1p(-rates).cumsum(0))  # not 1 - signal, which cancels where little is noise
-        before = torch.cat([noise[:1], noise[:-1]])
-        variance = torch.cat([rates[:1], before[1:] / noise[1:] * rates[1:]])
+        noise, rates = torch.cat([data, noise]), torch.cat([data, rates])  # (T + 1,): none at t = 0
+        variance = torch.cat([data, noise[:-1] / noise[1:] * rates[1:]])
         return cls(rates, 1 - rates, (1 - rates).cumprod(0), noise, variance)
 
     def __len__(self) -> int:
