@@ -9,8 +9,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from lemmata import validate
-from lemmata.generative.diffusion.noise_schedule import LinearSchedule, NoiseSchedule  # noqa: F401 - the former in the example
-from lemmata.generative.diffusion.reverse_sde import descending_times
+from lemmata.generative.diffusion.noise_schedule import LinearSchedule, NoiseSchedule  # noqa: F401 - in the example
+from lemmata.generative.diffusion.reverse_sde import descending_times  # noqa: F401 - in the example
 from lemmata.marks import system
 
 __all__ = ["flow_log_prob", "probability_flow"]
@@ -62,7 +62,7 @@ def probability_flow(
 
 @system("flow_log_prob", title="Log-density by the probability flow", kind="function")
 def flow_log_prob(
-    noise: Noise, x: Float[Tensor, "batch features"], schedule: NoiseSchedule, steps: int = 100
+    noise: Noise, x: Float[Tensor, "batch features"], schedule: NoiseSchedule, times: Float[Tensor, " times"]
 ) -> Float[Tensor, " batch"]:
     r"""The log-density of data under a diffusion model, by the change of volume on the way to noise; for few features.
 
@@ -72,17 +72,17 @@ def flow_log_prob(
     The trace is exact, one backward pass a feature. x is taken for data with the little noise of the first time.
 
     Shapes:
-        x: (batch, features)    returns: (batch,)
+        x: (batch, features), times: (times,) from 0 to 1, rising    returns: (batch,)
 
     Source: Song et al. 2021.
 
     >>> schedule = LinearSchedule()
     >>> normal = lambda x, time: (1 - schedule.signal(time))[:, None].sqrt() * x
-    >>> round(flow_log_prob(normal, torch.zeros(1, 2).double(), schedule).item() + math.log(2 * math.pi), 6)
+    >>> times = descending_times(schedule, 20).flip(0)
+    >>> round(flow_log_prob(normal, torch.zeros(1, 2).double(), schedule, times).item() + math.log(2 * math.pi), 6)
     0.0
     """
     validate.matrix("x", x, "batch, features")
-    times = descending_times(schedule, steps).flip(0)
     noises, sigmas = _scales_at(schedule, times)
     volume = x.new_zeros(len(x))
     slope, trace = _slope_and_trace(noise, x, times[0], noises[0])

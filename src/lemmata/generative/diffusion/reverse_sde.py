@@ -9,7 +9,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from lemmata import validate
-from lemmata.generative.diffusion.noise_schedule import LinearSchedule, NoiseSchedule  # noqa: F401 - the former in the example
+from lemmata.generative.diffusion.noise_schedule import LinearSchedule, NoiseSchedule  # noqa: F401 - in the example
 from lemmata.marks import system
 
 __all__ = ["descending_times", "forward_sde", "reverse_sde"]
