@@ -8,6 +8,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from lemmata import validate
+from lemmata.foundations.information.discrete import kl_divergence
 from lemmata.foundations.probability.structured_gaussians import LowRankGaussian
 from lemmata.marks import system
 
@@ -100,7 +101,7 @@ def _is_factor(mean: Tensor, scale: Tensor) -> bool:
 
 @system("discrete_elbo", title="ELBO of a discrete latent", kind="function")
 def discrete_elbo(
-    log_likelihood: Float[Tensor, "... states"], log_prior: Float[Tensor, "... states"], q: Float[Tensor, "... states"]
+    log_likelihood: Float[Tensor, "... states"], prior: Float[Tensor, "... states"], q: Float[Tensor, "... states"]
 ) -> ELBO:
     r"""The bound for a latent with finitely many states, such as the component of a mixture, by enumeration.
 
@@ -110,25 +111,18 @@ def discrete_elbo(
     densities times its step.
 
     Shapes:
-        log_likelihood, log_prior, q: (..., states), which broadcast    returns: two terms (...)
+        log_likelihood, prior, q: (..., states), which broadcast    returns: two terms (...)
 
     Claims: vae.elbo, vae.elbo_gap
     Source: Neal and Hinton 1998.
 
     >>> half = torch.tensor([0.5, 0.5])
-    >>> discrete_elbo(torch.tensor([0.1, 0.3]).log(), half.log(), torch.tensor([0.25, 0.75])).value.exp()
+    >>> discrete_elbo(torch.tensor([0.1, 0.3]).log(), half, torch.tensor([0.25, 0.75])).value.exp()
     tensor(0.2000)
     """
-    if validate.visible(q) and (bool((q < 0).any()) or bool(((q.sum(-1) - 1).abs() > 1e-4).any())):
-        raise ValueError("q must be >= 0 and sum to 1 along its last axis: use logits.softmax(-1)")
-    log_prior, log_likelihood = (each.expand(_common_shape(each, q)) for each in (log_prior, log_likelihood))
+    validate.last_axis("q", q, validate.tensor("log_likelihood", log_likelihood).shape[-1], "state")
     likely = torch.where(q > 0, q * log_likelihood, 0.0)  # 0 times minus infinity is nothing
-    return ELBO(likely.sum(-1), (torch.xlogy(q, q) - torch.where(q > 0, q * log_prior, 0.0)).sum(-1))
-
-
-def _common_shape(one: Tensor, other: Tensor) -> torch.Size:
-    validate.last_axis("q", other, one.shape[-1], "state")
-    return torch.broadcast_shapes(one.shape, other.shape)
+    return ELBO(likely.sum(-1), kl_divergence(q, prior))
 
 
 @system("linear_gaussian_elbo", title="ELBO of a linear model", kind="function")
