@@ -2,6 +2,7 @@ r"""The forward process of diffusion: what noise makes of data, and what is know
 
 from typing import NamedTuple
 
+import torch
 from jaxtyping import Float
 from torch import Tensor
 
@@ -106,9 +107,11 @@ def look_up(values: Tensor, t: Times) -> Tensor:
 
 def rate_between(s: Times, t: Times, steps: DiffusionSteps) -> Tensor:
     r"""$\beta_{t|s}=1-\bar\alpha_t/\bar\alpha_s$: the share of noise in what happens between two times."""
-    if isinstance(s, int) and isinstance(t, int) and s == t - 1:
-        return steps.noise_rates[t]
-    return 1 - look_up(steps.signal, t) / look_up(steps.signal, s)
+    one_step, several = look_up(steps.noise_rates, t), 1 - look_up(steps.signal, t) / look_up(steps.signal, s)
+    gap = t - s
+    if isinstance(gap, int):
+        return one_step if gap == 1 else several
+    return torch.where(gap.to(several.device) == 1, one_step, several)  # the quotient has lost a rate's last digits
 
 
 def beside(values: Tensor, x: Tensor) -> Tensor:
