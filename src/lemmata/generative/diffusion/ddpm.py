@@ -33,16 +33,16 @@ EXACT_TRACE = 64  # features of which the log-density takes a backward pass each
 class DDPMConfig:
     """What can be chosen of a diffusion model beside its denoiser."""
 
-    steps: int = 1000
+    noising_steps: int = 1000
     """Noising steps of the chain that is learnt."""
-    schedule: str = "cosine"
+    noise_schedule: str = "cosine"
     """How fast the signal falls: linear or cosine."""
     target: str = "noise"
     """What the denoiser is asked for: noise, data or velocity."""
 
     def __post_init__(self) -> None:
-        validate.count("steps", self.steps)
-        validate.one_of("schedule", self.schedule, tuple(SCHEDULES))
+        validate.count("noising_steps", self.noising_steps)
+        validate.one_of("noise_schedule", self.noise_schedule, tuple(SCHEDULES))
         validate.one_of("target", self.target, TARGETS)
 
 
@@ -74,7 +74,7 @@ class DDPM(nn.Module):
     Differs: the loss is a mean over features, so that a learning rate does for images of any size. The cosine schedule
         of Nichol and Dhariwal (2021) is the usual one.
 
-    >>> ddpm = DDPM(DenoiserMLP(features=2), shape=(2,), steps=100)
+    >>> ddpm = DDPM(DenoiserMLP(features=2), shape=(2,), noising_steps=100)
     >>> ddpm.loss(torch.randn(8, 2)).shape, ddpm.sample(5, sampler="ddim", steps=10).shape
     (torch.Size([]), torch.Size([5, 2]))
     """
@@ -83,21 +83,21 @@ class DDPM(nn.Module):
         self,
         denoiser: nn.Module,
         shape: Sequence[int],
-        steps: int = DDPMConfig.steps,
-        schedule: str | NoiseSchedule = DDPMConfig.schedule,
+        noising_steps: int = DDPMConfig.noising_steps,
+        noise_schedule: str | NoiseSchedule = DDPMConfig.noise_schedule,
         target: str = DDPMConfig.target,
         bounds: tuple[float, float] | None = None,
     ) -> None:
         super().__init__()
         self.denoiser, self.shape = validate.module("denoiser", denoiser), tuple(shape)
-        self.schedule = (
-            schedule
-            if isinstance(schedule, NoiseSchedule)
-            else SCHEDULES[validate.one_of("schedule", schedule, tuple(SCHEDULES))]
-        )
+        if not isinstance(noise_schedule, NoiseSchedule):
+            noise_schedule = SCHEDULES[validate.one_of("noise_schedule", noise_schedule, tuple(SCHEDULES))]
+        self.schedule = noise_schedule
         self.target, self.bounds = validate.one_of("target", target, TARGETS), bounds
         with torch.device("cpu"):  # numbers are looked at, wherever the network is built
-            self.steps = self.schedule.steps(validate.count("steps", steps))  # neither parameters nor buffers
+            self.steps = self.schedule.steps(
+                validate.count("noising_steps", noising_steps)
+            )  # neither parameters nor buffers
 
     def forward(self, x: Float[Tensor, "batch ..."], t: Int[Tensor, " batch"]) -> Float[Tensor, "batch ..."]:
         self._check_examples(x)
@@ -223,4 +223,4 @@ class DDPM(nn.Module):
             raise ValueError(f"{name} must be (batch, {', '.join(map(str, self.shape))}), got {tuple(x.shape)}")
 
     def extra_repr(self) -> str:
-        return f"shape={self.shape}, steps={len(self.steps)}, schedule={self.schedule}, target={self.target}"
+        return f"shape={self.shape}, noising_steps={len(self.steps)}, schedule={self.schedule}, target={self.target}"

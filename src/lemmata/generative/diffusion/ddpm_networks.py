@@ -37,18 +37,18 @@ class ImageDDPMConfig(DDPMConfig, DenoiserUNetConfig):
     "ddpm_points",
     title="Denoising diffusion model of points",
     kind="module",
-    example="PointDDPM(features=3, widths=(8,), steps=20)(torch.randn(5, 3), torch.randint(1, 21, (5,)))",
+    example="PointDDPM(features=3, widths=(8,), noising_steps=20)(torch.randn(5, 3), torch.randint(1, 21, (5,)))",
 )
 class PointDDPM(DDPM):
     r"""A `DDPM` whose denoiser is a `DenoiserMLP`.
 
     Shapes:
-        x: (batch, features), t: (batch,) of integers from 1 to steps    returns: (batch, features)
+        x: (batch, features), t: (batch,) of integers from 1 to noising_steps    returns: (batch, features)
 
     Claims: ddpm.system, diffusion.score_model
     Source: Ho, Jain and Abbeel 2020.
 
-    >>> PointDDPM(features=2, steps=50).sample(3).shape
+    >>> PointDDPM(features=2, noising_steps=50).sample(3).shape
     torch.Size([3, 2])
     """
 
@@ -58,8 +58,8 @@ class PointDDPM(DDPM):
         widths: Sequence[int] = PointDDPMConfig.widths,
         activation: str = PointDDPMConfig.activation,
         time_width: int = PointDDPMConfig.time_width,
-        steps: int = PointDDPMConfig.steps,
-        schedule: str = PointDDPMConfig.schedule,
+        noising_steps: int = PointDDPMConfig.noising_steps,
+        noise_schedule: str = PointDDPMConfig.noise_schedule,
         target: str = PointDDPMConfig.target,
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
@@ -67,7 +67,7 @@ class PointDDPM(DDPM):
         config = config_of(PointDDPMConfig, locals())
         place = {"device": device, "dtype": dtype}
         network = DenoiserMLP(features, config.widths, config.activation, config.time_width, **place)
-        super().__init__(network, (features,), config.steps, config.schedule, config.target)
+        super().__init__(network, (features,), config.noising_steps, config.noise_schedule, config.target)
         self.config, self.features = config, features
 
 
@@ -75,13 +75,13 @@ class PointDDPM(DDPM):
     "ddpm_images",
     title="Denoising diffusion model of images",
     kind="module",
-    example="ImageDDPM(1, 6, 7, widths=(4,), groups=2, steps=20)(torch.randn(3, 1, 6, 7), torch.randint(1, 21, (3,)))",
+    example="ImageDDPM(1, 6, 7, widths=(4,), groups=2)(torch.randn(3, 1, 6, 7), torch.randint(1, 1001, (3,)))",
 )
 class ImageDDPM(DDPM):
     r"""A `DDPM` whose denoiser is a `DenoiserUNet`; pixels run from -1 to 1.
 
     Shapes:
-        x: (batch, channels, height, width), t: (batch,) of integers from 1 to steps    returns: as x
+        x: (batch, channels, height, width), t: (batch,) of integers from 1 to noising_steps    returns: as x
 
     Claims: ddpm.system
     Source: Ho, Jain and Abbeel 2020.
@@ -100,8 +100,9 @@ class ImageDDPM(DDPM):
         attention: bool = ImageDDPMConfig.attention,
         groups: int = ImageDDPMConfig.groups,
         dropout: float = ImageDDPMConfig.dropout,
-        steps: int = ImageDDPMConfig.steps,
-        schedule: str = ImageDDPMConfig.schedule,
+        patch: int = ImageDDPMConfig.patch,
+        noising_steps: int = ImageDDPMConfig.noising_steps,
+        noise_schedule: str = ImageDDPMConfig.noise_schedule,
         target: str = ImageDDPMConfig.target,
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
@@ -109,8 +110,15 @@ class ImageDDPM(DDPM):
         config = config_of(ImageDDPMConfig, locals())
         place = {"device": device, "dtype": dtype}
         network = DenoiserUNet(
-            channels, config.widths, config.blocks, config.attention, config.groups, config.dropout, **place
+            channels,
+            config.widths,
+            config.blocks,
+            config.attention,
+            config.groups,
+            config.dropout,
+            config.patch,
+            **place,
         )
         shape = (channels, validate.count("height", height), validate.count("width", width))
-        super().__init__(network, shape, config.steps, config.schedule, config.target, bounds=(-1.0, 1.0))
+        super().__init__(network, shape, config.noising_steps, config.noise_schedule, config.target, bounds=(-1.0, 1.0))
         self.config, self.channels, self.height, self.width = config, channels, height, width

@@ -35,6 +35,8 @@ class DenoiserUNetConfig:
     """Groups of channels that are normalised together."""
     dropout: float = 0.0
     """Dropout probability inside the blocks."""
+    patch: int = 1
+    """Side of the squares of pixels that enter as channels of one: 2 halves the resolution, and the work by four."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.widths, tuple) or not self.widths:
@@ -46,6 +48,7 @@ class DenoiserUNetConfig:
         validate.count("blocks", self.blocks)
         validate.flag("attention", self.attention)
         validate.fraction("dropout", self.dropout)
+        validate.count("patch", self.patch)
 
 
 @system(
@@ -84,6 +87,7 @@ class DenoiserUNet(nn.Module):
         attention: bool = DenoiserUNetConfig.attention,
         groups: int = DenoiserUNetConfig.groups,
         dropout: float = DenoiserUNetConfig.dropout,
+        patch: int = DenoiserUNetConfig.patch,
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
     ) -> None:
@@ -96,7 +100,7 @@ class DenoiserUNet(nn.Module):
         self.time = nn.Sequential(
             nn.Linear(first, 4 * first, **place), nn.SiLU(), nn.Linear(4 * first, 4 * first, **place)
         )
-        self.stem = nn.Conv2d(channels, first, 3, padding=1, **place)
+        self.stem = nn.Conv2d(channels * patch**2, first, 3, padding=1, **place)
         self.shrink = nn.ModuleList(
             nn.Conv2d(a, b, 3, stride=2, padding=1, **place) for a, b in pairwise(config.widths)
         )
@@ -113,7 +117,7 @@ class DenoiserUNet(nn.Module):
         )
         self.enlarge = nn.ModuleList(nn.Conv2d(b, a, 3, padding=1, **place) for b, a in pairwise(upwards))
         self.normalise = nn.GroupNorm(config.groups, first, **place)
-        self.head = nn.Conv2d(first, channels, 3, padding=1, **place)
+        self.head = nn.Conv2d(first, channels * patch**2, 3, padding=1, **place)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -130,8 +134,11 @@ class DenoiserUNet(nn.Module):
         self, x: Float[Tensor, "batch channels height width"], time: Float[Tensor, " batch"]
     ) -> Float[Tensor, "batch channels height width"]:
         images("x", x, self.channels)
+        if x.shape[2] % self.config.patch or x.shape[3] % self.config.patch:
+            sides = f"{x.shape[2]} x {x.shape[3]}"
+            raise ValueError(f"x must have sides that are multiples of patch={self.config.patch}, got {sides}")
         said = functional.silu(self.time(encoded_time(time, x, self.config.widths[0])))  # (batch, 4 width)
-        hidden = self.stem(x)  # (batch, width, height, width)
+        hidden = self.stem(functional.pixel_unshuffle(x, self.config.patch))  # (batch, width, height, width)
         seen = [hidden]
         for level, blocks in enumerate(self.down):
             if level:
@@ -148,7 +155,8 @@ class DenoiserUNet(nn.Module):
                 hidden = self.enlarge[level - 1](hidden)
             for block in blocks:  # type: ignore[attr-defined]
                 hidden = block(torch.cat([hidden, seen.pop()], dim=1), said)
-        return self.head(functional.silu(self.normalise(hidden)))  # (batch, channels, height, width)
+        hidden = self.head(functional.silu(self.normalise(hidden)))
+        return functional.pixel_shuffle(hidden, self.config.patch)  # (batch, channels, height, width)
 
     def extra_repr(self) -> str:
         return f"widths={self.config.widths}, blocks={self.config.blocks}"
