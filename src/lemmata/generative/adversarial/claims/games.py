@@ -66,11 +66,19 @@ def both_minimise(value):
     return divmod(int(value.argmin()), value.shape[1])
 
 
+def as_generated(logits):
+    return logits
+
+
+def as_real(logits):
+    return -logits
+
+
 @claim("gan.saddle")
 @lie("φ is the generator and θ the discriminator", printed="001/1", solve=roles_exchanged)
 @lie("both minimise", solve=both_minimise)
-@lie("the discriminator says 1 on generated examples", label=1)
-def the_generator_minimises_the_best_answer(draw, solve=minimax, label=0):
+@lie("the discriminator takes every example for real", told=as_real)
+def the_generator_minimises_the_best_answer(draw, solve=minimax, told=as_generated):
     """All coins with chances in tenths against all pairs of probabilities in twentieths, in a table."""
     heads = int(draw.integers(2, 9, 1))
     coins = [torch.tensor([10 - k, k]) for k in range(11)]
@@ -79,7 +87,7 @@ def the_generator_minimises_the_best_answer(draw, solve=minimax, label=0):
     real = coins[heads]
     table = torch.stack([
         torch.stack([
-            -discriminator_loss(a.repeat_interleave(real), (1 - 2 * label) * a.repeat_interleave(fake)) for a in logits
+            -discriminator_loss(a.repeat_interleave(real), told(a.repeat_interleave(fake))) for a in logits
         ])
         for fake in coins
     ])  # (coins, answers)  # fmt: skip
