@@ -77,8 +77,8 @@ def likeliest_loadings(draw, model, x):
 @lie("the noise is not taken off the eigenvalues", less=0.0)
 @lie("the excess itself in place of its root", power=1.0)
 @lie("eigenvalues below the noise get a loading too", cut=without_its_sign)
-@lie("the variance left over is spread over all features", explained=0)
-def loadings_along_the_first_axes(draw, less=1.0, power=0.5, cut=cut_at_zero, explained=2, model=ProbabilisticPCA):
+@lie("the variance left over is spread over all features", share=0.0)
+def loadings_along_the_first_axes(draw, less=1.0, power=0.5, cut=cut_at_zero, share=1.0, model=ProbabilisticPCA):
     """Noise below, between and above the first two eigenvalues: the fit, the printed loadings, and L-BFGS."""
     variances = torch.tensor([5.0, 2.5, 1.0, 0.6, 0.3]).double() * draw.uniform(5, low=0.9, high=1.1)
     x, axes = points_of(draw, variances)
@@ -92,7 +92,7 @@ def loadings_along_the_first_axes(draw, less=1.0, power=0.5, cut=cut_at_zero, ex
             close(by_hand.loss(x), least, within=1e-7),
         ]
     free = model(5, 2, dtype=torch.float64).fit(x)
-    level = variances[2:].sum() / (5 - explained)
+    level = variances[2:].sum() / (5 - share * 2)
     losses = [model(5, 2, dtype=torch.float64).fit(x, float(level) * times).loss(x) for times in (0.97, 1.03)]
     return all_of(
         *evidence, close(free.noise, level.expand(5), ulps=1e4), at_least(torch.stack(losses), free.loss(x).detach())
@@ -101,9 +101,9 @@ def loadings_along_the_first_axes(draw, less=1.0, power=0.5, cut=cut_at_zero, ex
 
 @claim("ppca.pca_limit")
 @lie("the loadings become eigenvectors times eigenvalues", power=1.0)
-@lie("noise of half of the last eigenvalue is little enough", part=0.5)
+@lie("nothing is shrunk, whatever the noise", shrunk=0.0)
 @lie("the difference is of the order of the standard deviation", order=0.5)
-def reconstructions_of_digits(draw, power=0.5, part=1e-9, order=1.0, model=ProbabilisticPCA):
+def reconstructions_of_digits(draw, power=0.5, shrunk=1.0, order=1.0, model=ProbabilisticPCA):
     """Digits: reconstructions at several levels of the noise, and loadings, beside NumPy's decomposition."""
     digits = load("digits")
     x, new = (each.x.flatten(1).double() for each in (digits.train, digits.test))
@@ -111,13 +111,15 @@ def reconstructions_of_digits(draw, power=0.5, part=1e-9, order=1.0, model=Proba
     _, lengths, axes = map(torch.from_numpy, numpy.linalg.svd((x - mean).numpy(), full_matrices=False))
     values, axes = (lengths**2 / len(x))[:5], axes[:5]
     projected = mean + (new - mean) @ axes.T @ axes
-    levels = [float(values[-1]) * each for each in (*NOISES, part)]
+    half = float(values[-1]) / 2
+    expected = mean + (new - mean) @ axes.T * (1 - shrunk * half / values) @ axes
+    levels = [float(values[-1]) * each for each in (*NOISES, 1e-9)]
     fits = [model(64, 5, dtype=torch.float64).fit(x, level) for level in levels]
     far = [(fit(new) - projected).abs().max().detach() for fit in fits]
     loadings = fits[-1].loadings.detach()
-    expected = axes.T * values**power
     return all_of(
         slope_is(levels[:-1], torch.stack(far[:-1]), order, within=0.1),
         close(fits[-1](new), projected, within=1e-6),
-        close(loadings, expected * (loadings * axes.T).sum(0).sign(), within=1e-6),
+        close(model(64, 5, dtype=torch.float64).fit(x, half)(new), expected, ulps=1e5),
+        close(loadings, axes.T * values**power * (loadings * axes.T).sum(0).sign(), within=1e-6),
     )
