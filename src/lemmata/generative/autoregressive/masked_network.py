@@ -148,13 +148,6 @@ class MADE(nn.Module):
     @torch.no_grad()
     def sample(self, n: int, *, generator: torch.Generator | None = None) -> Float[Tensor, "n inputs"]:
         """So many vectors of 0 and 1, each in an order at random; one pass a coordinate."""
-        return self.sample_and_log_prob(n, generator=generator)[0]
-
-    @torch.no_grad()
-    def sample_and_log_prob(
-        self, n: int, *, generator: torch.Generator | None = None
-    ) -> tuple[Float[Tensor, "n inputs"], Float[Tensor, " n"]]:
-        """So many vectors, and the log probability of each."""
         validate.count("n", n)
         like, rows = self.layers[0].weight, torch.arange(n, device=self.order.device)
         x = like.new_zeros(n, self.inputs)
@@ -163,6 +156,14 @@ class MADE(nn.Module):
             now = self.order[own, place]  # (n,): which coordinate each example draws
             chance = torch.rand(n, generator=generator, dtype=like.dtype, device=like.device)
             x[rows, now] = (chance < self(x)[rows, own, now].sigmoid()).to(x)
+        return x
+
+    @torch.no_grad()
+    def sample_and_log_prob(
+        self, n: int, *, generator: torch.Generator | None = None
+    ) -> tuple[Float[Tensor, "n inputs"], Float[Tensor, " n"]]:
+        """So many vectors, and the log probability of each, by one pass more."""
+        x = self.sample(n, generator=generator)
         return x, self.log_prob(x)
 
     def extra_repr(self) -> str:
