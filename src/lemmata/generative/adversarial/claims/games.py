@@ -147,7 +147,7 @@ def one_step_matrix(lr, play):
 @lie("simultaneous steps contract if they are small enough", growth=-1.0)
 @lie("extragradient steps contract by 1 − η² alone", fourth=0.0)
 @lie("alternating steps contract", kept=0.999)
-@lie("alternating steps are bounded up to η = 2.1", most=2.1)
+@lie("alternating steps are bounded up to η = 2.1", most=2.1, loose="shorter steps are bounded too")
 def only_looking_ahead_contracts(draw, growth=1.0, fourth=1.0, kept=1.0, most=2.0):
     """The map of one step at small and large rates, norms over 60 steps, and the ellipse that alternation keeps."""
     one, times = torch.ones(1, 1, dtype=torch.float64), torch.arange(61, dtype=torch.float64)
