@@ -7,6 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from lemmata.continual.heterogeneous_dropout import HeterogeneousDropout
 from lemmata.continual.strategy import Strategy
 from lemmata.continual.task_stream import TaskStream
 from lemmata.continual.transfer_metrics import average_accuracy, backward_transfer, forgetting, forward_transfer
@@ -105,6 +106,9 @@ class ContinualLearner:
         ends = (self.done + 1) % self.updates == 0
         if ends:
             self.strategy.after_task(task.train)
+            for part in self.strategy.model.modules():
+                if isinstance(part, HeterogeneousDropout):
+                    part.end_task()
         self.done += 1
         if ends:
             self.accuracies[self.done // self.updates] = self.judge()

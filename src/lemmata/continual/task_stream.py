@@ -126,7 +126,7 @@ def split_tasks(
 
 
 @system("permuted_tasks", title="Permuted tasks", kind="function")
-def permuted_tasks(data: Dataset, tasks: int = 3, seed: int = 0) -> TaskStream:
+def permuted_tasks(data: Dataset, tasks: int = 3, scenario: str = "domain", seed: int = 0) -> TaskStream:
     """The same examples with their features in another order in each task, the first as they are; x becomes flat.
 
     Claims: continual.forgetting
@@ -146,7 +146,7 @@ def permuted_tasks(data: Dataset, tasks: int = 3, seed: int = 0) -> TaskStream:
     for k, order in enumerate(orders):
         train, test = (Examples(x=part.x.flatten(1)[:, order], y=part.y) for part in (data.train, data.test))
         found.append(Task(f"order {k + 1}", train, test, tuple(range(outputs))))
-    return TaskStream(tuple(found), "domain", outputs)
+    return TaskStream(tuple(found), scenario, outputs)
 
 
 @system("rotated_tasks", title="Rotated tasks", kind="function")
