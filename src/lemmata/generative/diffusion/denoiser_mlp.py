@@ -15,7 +15,7 @@ from lemmata.transformers.positions import sinusoidal_encoding
 
 __all__ = ["DenoiserMLP", "DenoiserMLPConfig", "encoded_time"]
 
-TURNS = 1000.0  # radians of the quickest frequency from time 0 to 1: a step of a chain of 1,000 turns it by one
+TURNS = 100.0  # radians of the quickest frequency from time 0 to 1: a step of a chain of 100 turns it by one
 
 
 def encoded_time(time: Float[Tensor, " batch"], like: Tensor, width: int) -> Float[Tensor, "batch width"]:
